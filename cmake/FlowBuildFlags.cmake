@@ -1,0 +1,46 @@
+# flow_build_flags: how every file of this project is compiled. It is linked PRIVATE and is not
+# exported: a user's flags are the user's own.
+add_library(flow_build_flags INTERFACE)
+target_compile_features(flow_build_flags INTERFACE cxx_std_20)
+target_include_directories(flow_build_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_link_libraries(flow_build_flags INTERFACE Threads::Threads)
+
+# Contraction is off so that a formula rounds the same at every place it is compiled. The prefix map
+# lets an error tell flow's own files from the user's by their prefix.
+target_compile_options(
+  flow_build_flags
+  INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O2>
+            $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+            $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=flow:>)
+
+foreach(name MPI GLOG ONEDNN OPENBLAS CUDA)
+  if(FLOW_WITH_${name})
+    target_compile_definitions(flow_build_flags INTERFACE FLOW_WITH_${name}=1)
+  endif()
+endforeach()
+
+if(FLOW_DEVELOPER)
+  set(warnings
+      -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
+      -Wimplicit-fallthrough -Wswitch-enum -Werror)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    list(APPEND warnings -Wthread-safety)
+  endif()
+  target_compile_options(flow_build_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
+endif()
+
+# -O1 keeps the sanitized build within minutes, -g1 gives its reports line numbers.
+if(FLOW_SANITIZE)
+  set(sanitize -fsanitize=${FLOW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(flow_build_flags
+                         INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${sanitize};-O1;-g1>")
+  target_link_options(flow_build_flags INTERFACE -fsanitize=${FLOW_SANITIZE})
+endif()
+
+# Instruction sets the kernel files are compiled for, lowest first: the position is FLOW_ISA.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(FLOW_ISAS baseline avx2 avx512 CACHE STRING "Instruction sets kernels are compiled for")
+else()
+  set(FLOW_ISAS baseline CACHE STRING "Instruction sets kernels are compiled for")
+endif()
+mark_as_advanced(FLOW_ISAS)

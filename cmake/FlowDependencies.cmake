@@ -1,0 +1,91 @@
+# Finds the packages flow is built with. Each optional one has a switch FLOW_<NAME> of AUTO, ON or
+# OFF: AUTO takes the package when it is there, ON insists and names the Debian package to install.
+# FLOW_WITH_<NAME> is the outcome; the same word is a compile definition of the folders' sources and
+# never appears in a public header.
+
+find_package(Threads REQUIRED)
+find_package(ZLIB)
+if(NOT ZLIB_FOUND)
+  message(FATAL_ERROR "flow needs zlib: apt-get install zlib1g-dev, or run tools/setup")
+endif()
+find_package(nlohmann_json 3.10 QUIET)
+if(NOT nlohmann_json_FOUND)
+  message(FATAL_ERROR "flow needs nlohmann-json: apt-get install nlohmann-json3-dev, or run tools/setup")
+endif()
+
+# flow_optional(NAME package-found-expression apt-package): settles FLOW_WITH_NAME.
+macro(flow_optional name found apt_package)
+  if(FLOW_${name} STREQUAL "OFF" OR NOT FLOW_${name})
+    set(FLOW_WITH_${name} OFF)
+  elseif(${found})
+    set(FLOW_WITH_${name} ON)
+  elseif(FLOW_${name} STREQUAL "AUTO")
+    set(FLOW_WITH_${name} OFF)
+  else()
+    message(FATAL_ERROR "FLOW_${name} is ON but it was not found: install it (on Debian: "
+                        "apt-get install ${apt_package}), or configure with -DFLOW_${name}=OFF")
+  endif()
+  message(STATUS "flow: ${name} ${FLOW_WITH_${name}}")
+endmacro()
+
+foreach(name MPI GLOG ONEDNN OPENBLAS CUDA)
+  set(FLOW_${name} AUTO CACHE STRING "Use ${name}: AUTO, ON or OFF")
+  set_property(CACHE FLOW_${name} PROPERTY STRINGS AUTO ON OFF)
+endforeach()
+
+if(FLOW_MPI)
+  find_package(MPI QUIET COMPONENTS C)
+endif()
+flow_optional(MPI MPI_C_FOUND libopenmpi-dev)
+if(FLOW_WITH_MPI)
+  set(FLOW_MPI_LIBRARIES MPI::MPI_C)
+endif()
+
+if(FLOW_GLOG)
+  find_package(glog QUIET)
+endif()
+flow_optional(GLOG glog_FOUND libgoogle-glog-dev)
+if(FLOW_WITH_GLOG)
+  set(FLOW_GLOG_LIBRARIES glog::glog)
+endif()
+
+# The two BLAS libraries are loaded at run time with dlopen(RTLD_LOCAL), never linked: both export
+# cblas symbols, and neither may delay the start of a program that does not multiply. The build
+# needs oneDNN's header for its types and takes either library only where its headers are installed.
+if(FLOW_ONEDNN)
+  find_path(FLOW_ONEDNN_INCLUDE_DIR dnnl.h)
+  find_library(FLOW_ONEDNN_LIBRARY dnnl)
+  mark_as_advanced(FLOW_ONEDNN_INCLUDE_DIR FLOW_ONEDNN_LIBRARY)
+endif()
+if(FLOW_ONEDNN_INCLUDE_DIR AND FLOW_ONEDNN_LIBRARY)
+  set(flow_onednn_found ON)
+endif()
+flow_optional(ONEDNN flow_onednn_found libdnnl-dev)
+
+if(FLOW_OPENBLAS)
+  find_library(FLOW_OPENBLAS_LIBRARY openblas)
+  mark_as_advanced(FLOW_OPENBLAS_LIBRARY)
+endif()
+flow_optional(OPENBLAS FLOW_OPENBLAS_LIBRARY libopenblas-dev)
+
+if(FLOW_CUDA)
+  find_package(CUDAToolkit QUIET)
+  if(CUDAToolkit_FOUND AND NOT CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+  endif()
+endif()
+flow_optional(CUDA CUDAToolkit_FOUND "the CUDA toolkit (from NVIDIA; tools/setup does not install it)")
+if(FLOW_WITH_CUDA)
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90)
+  endif()
+  enable_language(CUDA)
+endif()
+
+# Read by core/version.cpp: ranks of one job must have been built alike.
+set(FLOW_BUILD_CONFIGURATION "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE}")
+foreach(name MPI GLOG ONEDNN OPENBLAS CUDA)
+  if(FLOW_WITH_${name})
+    string(APPEND FLOW_BUILD_CONFIGURATION " ${name}")
+  endif()
+endforeach()

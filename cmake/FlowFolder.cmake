@@ -1,0 +1,59 @@
+# A folder of the library is one object library flow_<folder>; FlowLibrary.cmake joins them.
+
+# flow_add_folder(<folder> [HEADERS ...] [PRIVATE_HEADERS ...] [SOURCES ...] [CUDA_SOURCES ...]
+#                 [NO_CUDA_SOURCES ...] [LIBRARIES ...])
+# HEADERS are installed; PRIVATE_HEADERS serve other folders and tests only. LIBRARIES are used by
+# this folder's sources and linked into flow, invisible to users. CUDA_SOURCES are compiled with
+# FLOW_CUDA, NO_CUDA_SOURCES in their place without it.
+function(flow_add_folder folder)
+  cmake_parse_arguments(
+    arg "" "" "HEADERS;PRIVATE_HEADERS;SOURCES;CUDA_SOURCES;NO_CUDA_SOURCES;LIBRARIES" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "flow_add_folder(${folder}): unexpected ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  foreach(header ${arg_HEADERS})
+    set_property(GLOBAL APPEND PROPERTY FLOW_PUBLIC_HEADERS ${folder}/${header})
+  endforeach()
+  foreach(header ${arg_HEADERS} ${arg_PRIVATE_HEADERS})
+    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${header})
+      message(FATAL_ERROR "${folder}/CMakeLists.txt lists ${header}, which does not exist")
+    endif()
+  endforeach()
+  if(FLOW_WITH_CUDA)
+    set(sources ${arg_SOURCES} ${arg_CUDA_SOURCES})
+  else()
+    set(sources ${arg_SOURCES} ${arg_NO_CUDA_SOURCES})
+  endif()
+  if(sources)
+    flow_add_objects(flow_${folder} ${sources})
+    target_link_libraries(flow_${folder} PRIVATE ${arg_LIBRARIES})
+    set_property(GLOBAL APPEND PROPERTY FLOW_LINK_LIBRARIES ${arg_LIBRARIES})
+  endif()
+endfunction()
+
+# flow_add_isa_kernels(<folder> files...): compiles each file once per entry of FLOW_ISAS with
+# FLOW_ISA set to the entry's position. The files choose their own instruction set from it by
+# pragmas (ops/isa_begin.h), so that what they include from elsewhere stays compiled for every CPU.
+function(flow_add_isa_kernels folder)
+  if(NOT ARGN)
+    return()
+  endif()
+  set(level 0)
+  foreach(isa ${FLOW_ISAS})
+    flow_add_objects(flow_${folder}_${isa} ${ARGN})
+    target_compile_definitions(flow_${folder}_${isa} PRIVATE FLOW_ISA=${level})
+    math(EXPR level "${level} + 1")
+  endforeach()
+  # On the sources, as a source's options come after those of flow_build_flags.
+  set_source_files_properties(
+    ${ARGN} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>;-ffp-contract=fast")
+endfunction()
+
+# flow_add_objects(<target> sources...): an object library that becomes part of flow.
+function(flow_add_objects target)
+  add_library(${target} OBJECT ${ARGN})
+  list(LENGTH FLOW_ISAS num_isas)
+  target_compile_definitions(${target} PRIVATE FLOW_NUM_ISAS=${num_isas})
+  target_link_libraries(${target} PRIVATE flow_build_flags)
+  set_property(GLOBAL APPEND PROPERTY FLOW_OBJECT_TARGETS ${target})
+endfunction()

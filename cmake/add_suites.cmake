@@ -1,0 +1,39 @@
+# Run by ctest at its start with program, label, results and sources set: adds one test per suite of
+# a googletest program. Instances of a parameterised or typed suite (A/Suite/0) count as one suite.
+if(NOT EXISTS "${program}")
+  get_filename_component(name "${program}" NAME)
+  add_test(${name}_NOT_BUILT "${program}")
+  set_tests_properties(${name}_NOT_BUILT PROPERTIES LABELS "${label}")
+  return()
+endif()
+
+execute_process(
+  COMMAND "${program}" --gtest_list_tests
+  OUTPUT_VARIABLE listing
+  RESULT_VARIABLE status
+  TIMEOUT 60)
+get_filename_component(name "${program}" NAME)
+if(NOT status EQUAL 0)
+  add_test(${name}.list "${program}" --gtest_list_tests)
+  set_tests_properties(${name}.list PROPERTIES LABELS "${label}")
+  return()
+endif()
+
+string(REGEX MATCHALL "(^|\n)[A-Za-z0-9_/]+\\." suites "${listing}")
+list(TRANSFORM suites REPLACE "[\n.]" "")
+list(TRANSFORM suites REPLACE "/[0-9]+$" "")
+list(TRANSFORM suites REPLACE "^.*/" "")
+list(REMOVE_DUPLICATES suites)
+foreach(suite ${suites})
+  set(test ${name}.${suite})
+  add_test(${test} "${program}" "--gtest_filter=${suite}.*:${suite}/*:*/${suite}.*:*/${suite}/*"
+           --gtest_brief=1)
+  set_tests_properties(
+    ${test}
+    PROPERTIES
+      LABELS "${label}"
+      TIMEOUT 300
+      ENVIRONMENT
+      "GTEST_OUTPUT=json:${results}/${test}.json;FLOW_TIMEOUT_S=2;LSAN_OPTIONS=suppressions=${sources}/tests/support/lsan.supp;UBSAN_OPTIONS=print_stacktrace=1;TSAN_OPTIONS=suppressions=${sources}/tests/support/tsan.supp"
+  )
+endforeach()

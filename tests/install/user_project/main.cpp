@@ -1,0 +1,7 @@
+#include <iostream>
+
+#include <flow/flow.h>
+
+int main() {
+  std::cout << "flow " << flow::version() << '\n';
+}

@@ -1,0 +1,1 @@
+// The carrier of the precompiled googletest header; it holds no code of its own.

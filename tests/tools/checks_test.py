@@ -1,0 +1,171 @@
+"""Each check of tools/check passes a clean tree and names the place in one that breaks its rule."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+
+
+class Tree(unittest.TestCase):
+    """A scratch source tree with the library's folders."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = pathlib.Path(scratch.name)
+        subprocess.run(["git", "init", "-q", self.root], check=True)
+        for folder in ["core", "ops", "nn"]:
+            self.write(f"{folder}/CMakeLists.txt", "a.h a.cpp b.h b.cpp")
+        self.write("core/a.h", "#pragma once\nint a();\n")
+        self.write("core/a.cpp", '#include "core/a.h"\n\nint a() { return 1; }\n')
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def check(self, tool, *arguments):
+        done = subprocess.run([sys.executable, "-B", TOOLS / tool, self.root, *arguments],
+                              text=True, capture_output=True, check=False)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        self.assertEqual(done.stderr, "")
+        return done.stdout if done.returncode else None
+
+    def compile(self, name):
+        folder, stem = pathlib.PurePath(name).parts[0], pathlib.PurePath(name).name
+        target = self.root / "build" / folder / f"CMakeFiles/flow_{folder}.dir/{stem}.o"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["c++", "-std=c++20", f"-I{self.root}", "-c", self.root / name,
+                        "-o", target], check=True)
+
+
+class Layers(Tree):
+    def test_include_to_the_left_passes(self):
+        self.write("ops/b.cpp", '#include "core/a.h"\n')
+        self.assertIsNone(self.check("check_layers.py"))
+
+    def test_include_to_the_right_is_named(self):
+        self.write("core/b.cpp", '#include "core/a.h"\n#include "nn/b.h"\n')
+        self.assertEqual(self.check("check_layers.py"), "core/b.cpp:2: core/ may not include nn/b.h\n")
+
+    def test_include_not_from_the_root_is_named(self):
+        self.write("core/b.cpp", '#include "a.h"\n')
+        self.assertIn("core/b.cpp:1: write includes from", self.check("check_layers.py"))
+
+    def test_cycle_of_headers_is_named(self):
+        self.write("core/b.h", '#include "core/c.h"\n')
+        self.write("core/c.h", '#include "core/b.h"\n')
+        self.assertEqual(self.check("check_layers.py"),
+                         "include cycle: core/b.h -> core/c.h -> core/b.h\n")
+
+    def test_symbol_from_the_right_is_named(self):
+        self.write("core/b.cpp", "int from_nn(int);\nint b() { return from_nn(1); }\n")
+        self.write("nn/a.cpp", "int from_nn(int x) { return x; }\n")
+        self.compile("core/b.cpp")
+        self.compile("nn/a.cpp")
+        self.assertEqual(self.check("check_layers.py", "--objects", self.root / "build"),
+                         "core/b.cpp needs from_nn(int), which nn/ defines\n")
+
+    def test_symbol_from_the_left_passes(self):
+        self.write("nn/b.cpp", '#include "core/a.h"\nint b() { return a(); }\n')
+        self.compile("core/a.cpp")
+        self.compile("nn/b.cpp")
+        self.assertIsNone(self.check("check_layers.py", "--objects", self.root / "build"))
+
+    def test_build_tree_without_objects_fails(self):
+        self.assertIn("holds no objects",
+                      self.check("check_layers.py", "--objects", self.root / "build"))
+
+
+class Headers(Tree):
+    def check_headers(self):
+        source = self.root / "core/a.cpp"
+        entry = {"file": str(source.resolve()), "directory": str(self.root),
+                 "command": f"c++ -std=c++20 -I{self.root} -o a.o -c {source}"}
+        self.write("build/compile_commands.json", json.dumps([entry]))
+        return self.check("check_headers.py", "--build", self.root / "build")
+
+    def test_self_contained_headers_pass(self):
+        self.write("ops/a.h", '#pragma once\n#include <string>\nstd::string name();\n')
+        self.assertIsNone(self.check_headers())
+
+    def test_header_that_lacks_an_include_is_named(self):
+        self.write("ops/a.h", "#pragma once\nstd::string name();\n")
+        self.assertIn("ops/a.h is not self-contained", self.check_headers())
+
+    def test_fragment_is_left_out(self):
+        self.write("ops/a.h", "// Not self-contained: stands inside a namespace.\nstd::string n();\n")
+        self.assertIsNone(self.check_headers())
+
+    def test_own_header_comes_first(self):
+        self.write("core/a.cpp", '#include <string>\n#include "core/a.h"\n')
+        self.assertIn('core/a.cpp: include "core/a.h" first', self.check_headers())
+
+
+class Words(Tree):
+    def expect_finding(self, name, text, finding):
+        self.write(name, text)
+        self.assertIn(finding, self.check("check_words.py") or "nothing found")
+
+    def test_clean_tree_passes(self):
+        self.assertIsNone(self.check("check_words.py"))
+
+    def test_words_in_comments_and_strings_pass(self):
+        self.write("core/a.cpp", '// never printf(x)\nconst char* s = "exit(1)"; // std::endl\n')
+        self.assertIsNone(self.check("check_words.py"))
+
+    def test_forbidden_words_are_named(self):
+        self.expect_finding("core/b.cpp", "\nvoid f() { std::abort(); }\n", "core/b.cpp:2: std::abort(")
+        self.expect_finding("core/b.cpp", "#include <iostream>\n", "core/b.cpp:1: #include <iostream>")
+        self.expect_finding("core/b.h", "#pragma once\nusing namespace std;\n", "core/b.h:2: using namespace")
+        self.expect_finding("core/b.cpp", "// FIX" + "ME later\n", "core/b.cpp:1: FIX" + "ME")
+        self.expect_finding("core/b.cpp", "// NOLINT\n", "core/b.cpp:1: NOLINT")
+
+    def test_members_and_counterparts_pass(self):
+        self.write("core/b.cpp", "void f(char* p) { job.abort(); snprintf(p, 1, p); }  // NOLINT(a-b)\n")
+        self.assertIsNone(self.check("check_words.py"))
+
+    def test_heavy_header_outside_its_home_is_named(self):
+        self.expect_finding("core/b.cpp", "#include <mpi.h>\n", "core/b.cpp:1: #include <mpi.h>")
+
+    def test_file_too_long_is_named(self):
+        self.expect_finding("core/b.cpp", "\n" * 801, "core/b.cpp: 801 lines")
+
+    def test_empty_name_is_named(self):
+        self.expect_finding("core/utils.h", "#pragma once\n", "core/utils.h: the name says nothing")
+
+    def test_source_not_listed_is_named(self):
+        self.expect_finding("core/c.cpp", "\n", "core/c.cpp: not listed in core/CMakeLists.txt")
+
+    def test_environment_variable_needs_table_and_docs(self):
+        self.expect_finding("core/b.cpp", 'auto v = "FLOW_X";\n', "FLOW_X is not in the table")
+        self.write("core/CMakeLists.txt", "a.h a.cpp b.cpp b.h env.cpp")
+        self.expect_finding("core/env.cpp", 'auto t = "FLOW_X";\n', "FLOW_X is not explained")
+        self.write("docs/a.md", "FLOW_X: a number.\n")
+        self.assertIsNone(self.check("check_words.py"))
+
+
+class DocExamples(Tree):
+    def check_examples(self, page):
+        self.write("docs/page.md", page)
+        done = subprocess.run(
+            [sys.executable, "-B", TOOLS / "check_doc_examples.py", self.root, "--build", self.root],
+            text=True, capture_output=True, check=False)
+        return done.stdout if done.returncode else None
+
+    def test_example_that_compiles_passes(self):
+        self.assertIsNone(self.check_examples('```cpp\n#include "core/a.h"\nint b = a();\n```\n'))
+
+    def test_error_points_at_the_line_of_the_page(self):
+        self.assertIn("docs/page.md:4:", self.check_examples("# Page\n\n```cpp\nint b = c;\n```\n"))
+
+    def test_fragment_is_skipped(self):
+        self.assertIsNone(self.check_examples("```cpp fragment\nint b = c;\n```\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Fails on words, includes, names and sizes that the house style rules out. Prints file:line."""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+from check_layers import ORDER
+
+WARN_LINES, FAIL_LINES = 500, 800
+SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
+
+# In the library's sources, comments and strings aside: what, and what to do instead.
+LIBRARY_RULES = [
+    (r"#\s*include\s*<iostream>", "the library does not write to streams of its own; core/log.h"),
+    (r"#\s*include\s*<(format|source_location|expected)>", "not in every supported compiler"),
+    (r"\bstd::(views|ranges::views)\b", "clang 14 cannot compile range views"),
+    (r"(?<![\w.>:])((std)?::)?f?printf\s*\(", "use core/log.h, or an ostream given by the caller"),
+    (r"(?<![\w.>:])(?<!void )((std)?::)?(abort|exit|_exit|quick_exit|terminate)\s*\(",
+     "the library never ends the process: throw an Error"),
+    (r"\bstd::endl\b", "it flushes; write '\\n'"),
+    (r"\bassert\s*\(", "use FLOW_ASSERT, which throws"),
+]
+HEADER_RULES = [(r"^\s*using\s+namespace\b", "not in a header")]
+# Heavy headers and the files that may include them.
+HOMES = [
+    (r"#\s*include\s*<mpi\.h>", r"boxing/mpi_[a-z_]+\.(h|cpp)"),
+    (r"#\s*include\s*<nccl\.h>", r"boxing/nccl_[a-z_]+\.(h|cpp)"),
+    (r"#\s*include\s*<cuda[a-z_]*\.h>",
+     r"core/cuda[a-z_]*\.(h|cpp)|ops/(cublas|cudnn)[a-z_]*\.cpp|graph/cuda_[a-z_]+\.cpp|.*\.cuh?"),
+    (r"#\s*include\s*<glog/", r"core/log\.(h|cpp)"),
+    (r"#\s*include\s*<(oneapi/dnnl/)?dnnl[a-z_.]*>", r"ops/onednn[a-z_]*\.(h|cpp)"),
+    (r"#\s*include\s*<(cblas|openblas_config)\.h>", r"ops/openblas[a-z_]*\.(h|cpp)"),
+    (r"#\s*include\s*<zlib\.h>", r"[a-z_/]+\.cpp"),
+    (r"#\s*include\s*<nlohmann/json\.hpp>", r"[a-z_/]+\.cpp"),
+    (r"#\s*include\s*<CLI/", r"(tools|examples|benchmarks)/[a-z_/]+\.cpp"),
+]
+# Everywhere, comments included.
+TEXT_RULES = [
+    (r"\b(TODO|FIXME|XXX)\b", "finish it, or raise Unsupported with the reason"),
+    (r"NOLINT(NEXTLINE|BEGIN|END)?(?![A-Z(])", "name the check: NOLINT(check-name)"),
+    (r"(?<![\w.$}])/(root|home)/", "a path of one machine"),
+]
+EMPTY_NAMES = re.compile(r"(^|/)(utils?|common|misc|impl|helpers?|manager)(\.|/)")
+
+# (file, words the found text contains): the reason why this place may.
+ALLOWED = {
+    ("core/log.cpp", "iostream"): "writes to stderr where glog is not built in",
+}
+# Files past FAIL_LINES: the reason.
+LONG_FILES = {}
+
+
+def tracked_files(root):
+    listing = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                             cwd=root, check=True, capture_output=True).stdout
+    names = listing.decode().split("\0")
+    return [name for name in names if name and (root / name).is_file()]
+
+
+def blank_comments(text, blank_strings):
+    """Replaces comments, and if asked the content of string literals, keeping line numbers."""
+    def replace(match):
+        token = match.group(0)
+        if token.startswith("/"):
+            return re.sub(r"[^\n]", " ", token)
+        return '""' + "\n" * token.count("\n") if blank_strings and token[0] == '"' else token
+
+    token = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+    return re.sub(token, replace, text, flags=re.S)
+
+
+def find(name, text, rules):
+    for pattern, advice in rules:
+        for match in re.finditer(pattern, text, re.M):
+            found = match.group(0).strip()
+            if not any(name == file and words in found for file, words in ALLOWED):
+                yield f"{name}:{text[:match.start()].count(chr(10)) + 1}: {found}: {advice}"
+
+
+def check_source(name, text):
+    folder = name.split("/")[0]
+    code = blank_comments(text, blank_strings=False)
+    if folder in ORDER:
+        yield from find(name, blank_comments(text, blank_strings=True), LIBRARY_RULES)
+        homeless = [(p, f"only in {home}") for p, home in HOMES if not re.fullmatch(home, name)]
+        yield from find(name, code, homeless)
+    if name.endswith((".h", ".cuh")):
+        yield from find(name, code, HEADER_RULES)
+        if "#pragma once" not in text and "// Not self-contained:" not in text:
+            yield f"{name}:1: a header starts with #pragma once"
+    num_lines = text.count("\n")
+    if num_lines > FAIL_LINES and name not in LONG_FILES:
+        yield f"{name}: {num_lines} lines: split it (limit {FAIL_LINES})"
+
+
+def check_listed(root, names):
+    """Each source of the library stands in its folder's CMakeLists.txt."""
+    for name in names:
+        path = pathlib.PurePath(name)
+        if path.parts[0] not in ORDER or path.suffix not in SOURCE_SUFFIXES:
+            continue
+        lists = (root / path.parts[0] / "CMakeLists.txt").read_text()
+        if not re.search(rf"(?<![\w/]){re.escape('/'.join(path.parts[1:]))}(?!\w)", lists):
+            yield f"{name}: not listed in {path.parts[0]}/CMakeLists.txt"
+
+
+def check_environment(root, names):
+    """Each variable that a source names stands in the library's table and in the docs."""
+    table = root / "core/env.cpp"
+    declared = table.read_text() if table.exists() else ""
+    documented = "".join(path.read_text() for path in (root / "docs").rglob("*.md"))
+    for name in names:
+        if pathlib.PurePath(name).suffix not in SOURCE_SUFFIXES or name.startswith("tests/"):
+            continue
+        text = blank_comments((root / name).read_text(), blank_strings=False)
+        for match in re.finditer(r'"(FLOW_[A-Z0-9_]+)"', text):
+            line = text[: match.start()].count("\n") + 1
+            if f'"{match.group(1)}"' not in declared:
+                yield f"{name}:{line}: {match.group(1)} is not in the table of core/env.cpp"
+            elif not re.search(rf"\b{match.group(1)}\b", documented):
+                yield f"{name}:{line}: {match.group(1)} is not explained under docs/"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("root", nargs="?", default=".", type=pathlib.Path)
+    root = parser.parse_args().root.resolve()
+    names = tracked_files(root)
+    problems = []
+    for name in names:
+        if EMPTY_NAMES.search(name):
+            problems.append(f"{name}: the name says nothing")
+        try:
+            text = (root / name).read_text()
+        except UnicodeDecodeError:
+            continue
+        if name not in ("tools/check_words.py", "tests/tools/checks_test.py"):
+            problems += find(name, text, TEXT_RULES)
+        if pathlib.PurePath(name).suffix in SOURCE_SUFFIXES:
+            problems += check_source(name, text)
+            if WARN_LINES < text.count("\n") <= FAIL_LINES:
+                print(f"note: {name} has {text.count(chr(10))} lines; above {FAIL_LINES} it must be split")
+        elif name.endswith("/CMakeLists.txt") and text.count("\n") > 60:
+            print(f"note: {name} has {text.count(chr(10))} lines; 60 are plenty")
+    problems += check_listed(root, names)
+    problems += check_environment(root, names)
+    print("\n".join(problems), end="\n" if problems else "")
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+#include "ops/gemm.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "ops/gemm_kernels.h"
+#include "ops/gemm_table.h"
+#include "ops/onednn.h"
+#include "ops/openblas.h"
+
+namespace flow {
+namespace internal {
+namespace {
+
+// Products this small cost less than a look at the table.
+constexpr int64_t kTinyVolume = 512;
+
+// The direct kernel walks B once for four rows of A, which is as fast as packing while B lies in
+// L1.
+constexpr int64_t kDirectPanel = 4096;
+
+// Cells of a grid hold at least this many multiply-adds (about half a millisecond). Each cell packs
+// its operands again, which costs as much as 25 to 60 multiply-adds an element, so the edges of a
+// cut stay long.
+constexpr int64_t kCellVolume = int64_t{32} << 20;
+constexpr int64_t kCellEdge = 512;
+constexpr int64_t kCellAlign = 32;
+constexpr int64_t kMaxCells = 64;
+
+struct Cpu {
+  const GemmKernelSet* kernels;
+  GemmIsa isa;
+};
+
+Cpu detect_cpu() {
+#if FLOW_NUM_ISAS >= 3
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
+    return {&isa_avx512::kGemmKernels, GemmIsa::kAvx512};
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return {&isa_avx2::kGemmKernels, GemmIsa::kAvx2};
+  }
+#endif
+  return {&isa_baseline::kGemmKernels, GemmIsa::kAvx2};
+}
+
+const Cpu& cpu() {
+  static const Cpu detected = detect_cpu();
+  return detected;
+}
+
+template <class T>
+const GemmKernels<T>& own_kernels() {
+  if constexpr (std::is_same_v<T, float>) {
+    return cpu().kernels->f32;
+  } else {
+    return cpu().kernels->f64;
+  }
+}
+
+struct Free {
+  void operator()(void* p) const noexcept { std::free(p); }
+};
+
+// The packing space of the blocked kernel: one per thread, kept, as it is touched by nearly every
+// product.
+template <class T>
+T* thread_panel(int64_t size) {
+  thread_local std::unique_ptr<void, Free> panel;
+  if (panel == nullptr) {
+    constexpr std::size_t kAlignment = 64;
+    const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(T);
+    panel.reset(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
+    if (panel == nullptr) throw std::bad_alloc();
+  }
+  return static_cast<T*>(panel.get());
+}
+
+template <class T>
+GemmCall<T> to_call(const GemmTask<T>& task) {
+  const bool ta = task.transpose_a == Transpose::kYes;
+  const bool tb = task.transpose_b == Transpose::kYes;
+  return {.m = task.m,
+          .n = task.n,
+          .k = task.k,
+          .alpha = task.alpha,
+          .a = task.a,
+          .a_row = ta ? 1 : task.lda,
+          .a_col = ta ? task.lda : 1,
+          .b = task.b,
+          .b_row = tb ? 1 : task.ldb,
+          .b_col = tb ? task.ldb : 1,
+          .beta = task.beta,
+          .c = task.c,
+          .ldc = task.ldc};
+}
+
+template <class T>
+void own_gemm(const GemmTask<T>& task) {
+  const GemmCall<T> call = to_call(task);
+  if (task.n * task.k <= kDirectPanel) {
+    T panel[kDirectPanel];
+    own_kernels<T>().direct(call, panel);
+  } else {
+    own_kernels<T>().blocked(call, thread_panel<T>(own_kernels<T>().blocked_panel_size));
+  }
+}
+
+template <class T>
+void reference_gemm(const GemmTask<T>& task) {
+  const GemmCall<T> call = to_call(task);
+  for (int64_t i = 0; i < call.m; ++i) {
+    for (int64_t j = 0; j < call.n; ++j) {
+      double sum = 0.0;
+      for (int64_t p = 0; p < call.k; ++p) {
+        sum += static_cast<double>(call.a[i * call.a_row + p * call.a_col]) *
+               static_cast<double>(call.b[p * call.b_row + j * call.b_col]);
+      }
+      T& c = call.c[i * call.ldc + j];
+      const T product = call.alpha * static_cast<T>(sum);
+      c = call.beta == T{0} ? product : product + call.beta * c;
+    }
+  }
+}
+
+template <class T>
+bool fits_openblas(const GemmTask<T>& task) {
+  constexpr int64_t kMax = std::numeric_limits<int>::max();
+  return std::max({task.m, task.n, task.k, task.lda, task.ldb, task.ldc}) <= kMax;
+}
+
+// Whether the back end computed the product.
+template <class T>
+bool try_backend(GemmBackend backend, const GemmTask<T>& task) {
+  const bool ta = task.transpose_a == Transpose::kYes;
+  const bool tb = task.transpose_b == Transpose::kYes;
+  switch (backend) {
+    case GemmBackend::kReference:
+      reference_gemm(task);
+      return true;
+    case GemmBackend::kOwn:
+      own_gemm(task);
+      return true;
+    case GemmBackend::kOneDnn:
+      if constexpr (std::is_same_v<T, float>) {
+        return has_onednn() && onednn_gemm(ta, tb, task.m, task.n, task.k, task.alpha, task.a,
+                                           task.lda, task.b, task.ldb, task.beta, task.c, task.ldc);
+      }
+      return false;
+    case GemmBackend::kOpenBlas:
+      if (!has_openblas() || !fits_openblas(task)) return false;
+      openblas_gemm(ta, tb, task.m, task.n, task.k, task.alpha, task.a, task.lda, task.b, task.ldb,
+                    task.beta, task.c, task.ldc);
+      return true;
+  }
+  return false;
+}
+
+// C = beta * C: what is left of a product whose sum has no terms.
+template <class T>
+void scale(const GemmTask<T>& task) {
+  for (int64_t i = 0; i < task.m; ++i) {
+    T* row = task.c + i * task.ldc;
+    if (task.beta == T{0}) {
+      std::fill(row, row + task.n, T{0});
+    } else {
+      for (int64_t j = 0; j < task.n; ++j)
+        row[j] *= task.beta;
+    }
+  }
+}
+
+template <class T>
+void run(const GemmTask<T>& task) {
+  assert(task.m >= 0 && task.n >= 0 && task.k >= 0);
+  assert(task.lda >= (task.transpose_a == Transpose::kYes ? task.m : task.k));
+  assert(task.ldb >= (task.transpose_b == Transpose::kYes ? task.k : task.n));
+  assert(task.ldc >= task.n);
+  if (task.m == 0 || task.n == 0) return;
+  if (task.k == 0) return scale(task);
+  if (task.m * task.n * task.k <= kTinyVolume) return own_gemm(task);
+  const GemmBackend fastest = fastest_gemm_backend<T>(cpu().isa, task.transpose_a, task.transpose_b,
+                                                      task.m, task.n, task.k);
+  if (fastest == GemmBackend::kOwn) return own_gemm(task);
+  const GemmBackend other =
+      fastest == GemmBackend::kOneDnn ? GemmBackend::kOpenBlas : GemmBackend::kOneDnn;
+  if (!try_backend(fastest, task) && !try_backend(other, task)) own_gemm(task);
+}
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+int64_t divide_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+}  // namespace
+
+template <class T>
+bool has_gemm_backend(GemmBackend backend) {
+  switch (backend) {
+    case GemmBackend::kReference:
+    case GemmBackend::kOwn:
+      return true;
+    case GemmBackend::kOneDnn:
+      return std::is_same_v<T, float> && has_onednn();
+    case GemmBackend::kOpenBlas:
+      return has_openblas();
+  }
+  return false;
+}
+
+template <class T>
+void gemm_with(GemmBackend backend, const GemmTask<T>& task) {
+  [[maybe_unused]] const bool done = try_backend(backend, task);
+  assert(done);
+}
+
+template bool has_gemm_backend<float>(GemmBackend);
+template bool has_gemm_backend<double>(GemmBackend);
+template void gemm_with(GemmBackend, const GemmTask<float>&);
+template void gemm_with(GemmBackend, const GemmTask<double>&);
+
+}  // namespace internal
+
+template <class T>
+void gemm(Transpose transpose_a, Transpose transpose_b, int64_t m, int64_t n, int64_t k, T alpha,
+          const T* a, int64_t lda, const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
+  internal::run(GemmTask<T>{.transpose_a = transpose_a,
+                            .transpose_b = transpose_b,
+                            .m = m,
+                            .n = n,
+                            .k = k,
+                            .alpha = alpha,
+                            .a = a,
+                            .lda = lda,
+                            .b = b,
+                            .ldb = ldb,
+                            .beta = beta,
+                            .c = c,
+                            .ldc = ldc});
+}
+
+template <class T>
+void gemm_batched(const GemmTask<T>& task) {
+  GemmTask<T> one = task;
+  for (int64_t i = 0; i < task.batch; ++i) {
+    internal::run(one);
+    one.a += task.a_stride;
+    one.b += task.b_stride;
+    one.c += task.c_stride;
+  }
+}
+
+GemmGrid gemm_grid(int64_t batch, int64_t m, int64_t n, int64_t k) {
+  using internal::divide_up;
+  GemmGrid grid{.cell_batch = batch, .cell_m = m, .cell_n = n};
+  if (batch == 0 || m == 0 || n == 0) return grid;
+  // Products of a batch are kept whole while that makes enough cells; then the longer edge of C is
+  // halved.
+  const double volume = static_cast<double>(batch) * static_cast<double>(m) *
+                        static_cast<double>(n) * static_cast<double>(k);
+  const auto cells =
+      static_cast<int64_t>(std::clamp(volume / static_cast<double>(internal::kCellVolume), 1.0,
+                                      static_cast<double>(internal::kMaxCells)));
+  grid.cell_batch = divide_up(batch, std::min(batch, cells));
+  grid.batch_cells = divide_up(batch, grid.cell_batch);
+  grid.m_cells = 1;
+  grid.n_cells = 1;
+  while (grid.batch_cells * grid.m_cells * grid.n_cells * 2 <= cells) {
+    const bool along_m = divide_up(m, grid.m_cells) >= divide_up(n, grid.n_cells);
+    int64_t& parts = along_m ? grid.m_cells : grid.n_cells;
+    if (divide_up(along_m ? m : n, 2 * parts) < internal::kCellEdge) break;
+    parts *= 2;
+  }
+  grid.cell_m =
+      internal::round_up(divide_up(m, grid.m_cells), grid.m_cells > 1 ? internal::kCellAlign : 1);
+  grid.cell_n =
+      internal::round_up(divide_up(n, grid.n_cells), grid.n_cells > 1 ? internal::kCellAlign : 1);
+  grid.m_cells = divide_up(m, grid.cell_m);
+  grid.n_cells = divide_up(n, grid.cell_n);
+  return grid;
+}
+
+template <class T>
+void gemm_cells(const GemmTask<T>& task, const GemmGrid& grid, int64_t begin, int64_t end) {
+  const int64_t a_row = task.transpose_a == Transpose::kYes ? 1 : task.lda;
+  const int64_t b_col = task.transpose_b == Transpose::kYes ? task.ldb : 1;
+  for (int64_t cell = begin; cell < end; ++cell) {
+    const int64_t column = cell % grid.n_cells * grid.cell_n;
+    const int64_t row = cell / grid.n_cells % grid.m_cells * grid.cell_m;
+    const int64_t first = cell / (grid.n_cells * grid.m_cells) * grid.cell_batch;
+    GemmTask<T> part = task;
+    part.batch = std::min(grid.cell_batch, task.batch - first);
+    part.m = std::min(grid.cell_m, task.m - row);
+    part.n = std::min(grid.cell_n, task.n - column);
+    part.a += first * task.a_stride + row * a_row;
+    part.b += first * task.b_stride + column * b_col;
+    part.c += first * task.c_stride + row * task.ldc + column;
+    gemm_batched(part);
+  }
+}
+
+template void gemm(Transpose, Transpose, int64_t, int64_t, int64_t, float, const float*, int64_t,
+                   const float*, int64_t, float, float*, int64_t);
+template void gemm(Transpose, Transpose, int64_t, int64_t, int64_t, double, const double*, int64_t,
+                   const double*, int64_t, double, double*, int64_t);
+template void gemm_batched(const GemmTask<float>&);
+template void gemm_batched(const GemmTask<double>&);
+template void gemm_cells(const GemmTask<float>&, const GemmGrid&, int64_t, int64_t);
+template void gemm_cells(const GemmTask<double>&, const GemmGrid&, int64_t, int64_t);
+
+}  // namespace flow

@@ -1,0 +1,300 @@
+#include "ops/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "ops/gemm_table.h"
+
+namespace flow {
+namespace {
+
+using internal::gemm_with;
+using internal::GemmBackend;
+using internal::has_gemm_backend;
+
+constexpr Transpose kBothTransposes[] = {Transpose::kNo, Transpose::kYes};
+
+// A product with its operands; rows of all three are `padding` longer than needed, filled with NaN,
+// as is C.
+template <class T>
+struct Product {
+  std::vector<T> a, b, c;
+  GemmTask<T> task;
+
+  Product(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, int64_t padding = 0) {
+    std::mt19937 random(7);
+    const int64_t a_rows = ta == Transpose::kYes ? k : m;
+    const int64_t a_columns = ta == Transpose::kYes ? m : k;
+    const int64_t b_rows = tb == Transpose::kYes ? n : k;
+    const int64_t b_columns = tb == Transpose::kYes ? k : n;
+    a = filled(a_rows, a_columns, padding, random);
+    b = filled(b_rows, b_columns, padding, random);
+    c.assign(static_cast<std::size_t>(m * (n + padding)), std::numeric_limits<T>::quiet_NaN());
+    task = {.transpose_a = ta,
+            .transpose_b = tb,
+            .m = m,
+            .n = n,
+            .k = k,
+            .a = a.data(),
+            .lda = a_columns + padding,
+            .b = b.data(),
+            .ldb = b_columns + padding,
+            .c = c.data(),
+            .ldc = n + padding};
+  }
+
+  static std::vector<T> filled(int64_t rows, int64_t columns, int64_t padding,
+                               std::mt19937& random) {
+    std::uniform_real_distribution<T> uniform(T{-1}, T{1});
+    std::vector<T> values;
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j)
+        values.push_back(uniform(random));
+      values.insert(values.end(), static_cast<std::size_t>(padding),
+                    std::numeric_limits<T>::quiet_NaN());
+    }
+    return values;
+  }
+
+  // The largest difference to the reference; the padding of C must have stayed NaN.
+  double error() const {
+    std::vector<T> expected(c.size(), T{0});
+    GemmTask<T> reference = task;
+    reference.c = expected.data();
+    gemm_with(GemmBackend::kReference, reference);
+    double worst = 0.0;
+    for (int64_t i = 0; i < task.m; ++i) {
+      for (int64_t j = 0; j < task.ldc; ++j) {
+        const auto at = static_cast<std::size_t>(i * task.ldc + j);
+        if (j < task.n) {
+          const double difference = std::abs(static_cast<double>(c[at] - expected[at]));
+          worst = std::isnan(difference) ? std::numeric_limits<double>::infinity()
+                                         : std::max(worst, difference);
+        } else if (!std::isnan(c[at])) {
+          worst = std::numeric_limits<double>::infinity();
+        }
+      }
+    }
+    return worst;
+  }
+};
+
+// Terms lie in [-1, 1], so partial sums stay well below k / 4 and each addition rounds by half an
+// epsilon of one.
+template <class T>
+double tolerance(int64_t k) {
+  return static_cast<double>(std::numeric_limits<T>::epsilon()) * (static_cast<double>(k) + 16.0);
+}
+
+template <class T>
+class Gemm : public testing::Test {};
+
+using ElementTypes = testing::Types<float, double>;
+TYPED_TEST_SUITE(Gemm, ElementTypes);
+
+TYPED_TEST(Gemm, MultipliesRowMajorMatrices) {
+  const TypeParam a[] = {1, 2, 3, 4, 5, 6};     // (2, 3)
+  const TypeParam b[] = {7, 8, 9, 10, 11, 12};  // (3, 2)
+  TypeParam c[4] = {};
+
+  gemm<TypeParam>(Transpose::kNo, Transpose::kNo, 2, 2, 3, 1, a, 3, b, 2, 0, c, 2);
+
+  EXPECT_EQ(std::vector<TypeParam>(c, c + 4), (std::vector<TypeParam>{58, 64, 139, 154}));
+}
+
+TYPED_TEST(Gemm, TransposeReadsTheOperandByColumns) {
+  const TypeParam a[] = {1, 4, 2, 5, 3, 6};     // (3, 2), op(A) = (2, 3)
+  const TypeParam b[] = {7, 9, 11, 8, 10, 12};  // (2, 3), op(B) = (3, 2)
+  TypeParam c[4] = {};
+
+  gemm<TypeParam>(Transpose::kYes, Transpose::kYes, 2, 2, 3, 1, a, 2, b, 3, 0, c, 2);
+
+  EXPECT_EQ(std::vector<TypeParam>(c, c + 4), (std::vector<TypeParam>{58, 64, 139, 154}));
+}
+
+TYPED_TEST(Gemm, AlphaScalesTheProductAndBetaTheOldValue) {
+  const TypeParam a[] = {1, 2};
+  const TypeParam b[] = {3, 4};
+  TypeParam c[] = {100};
+
+  gemm<TypeParam>(Transpose::kNo, Transpose::kNo, 1, 1, 2, 2, a, 2, b, 1, 0.5, c, 1);
+
+  EXPECT_EQ(c[0], TypeParam{72});  // 2 * 11 + 0.5 * 100
+}
+
+TYPED_TEST(Gemm, EmptySumScalesC) {
+  const TypeParam nan = std::numeric_limits<TypeParam>::quiet_NaN();
+  TypeParam kept[] = {2, 4};
+  TypeParam cleared[] = {nan, nan};
+
+  gemm<TypeParam>(Transpose::kNo, Transpose::kNo, 1, 2, 0, 1, nullptr, 0, nullptr, 2, 3, kept, 2);
+  gemm<TypeParam>(Transpose::kNo, Transpose::kNo, 1, 2, 0, 1, nullptr, 0, nullptr, 2, 0, cleared,
+                  2);
+
+  EXPECT_EQ(kept[0], TypeParam{6});
+  EXPECT_EQ(kept[1], TypeParam{12});
+  EXPECT_EQ(cleared[0], TypeParam{0});
+  EXPECT_EQ(cleared[1], TypeParam{0});
+}
+
+TYPED_TEST(Gemm, EmptyResultTouchesNothing) {
+  gemm<TypeParam>(Transpose::kNo, Transpose::kNo, 0, 3, 2, 1, nullptr, 2, nullptr, 3, 0, nullptr,
+                  3);
+  gemm<TypeParam>(Transpose::kNo, Transpose::kNo, 3, 0, 2, 1, nullptr, 2, nullptr, 0, 0, nullptr,
+                  0);
+}
+
+// Sizes on both sides of register tiles, of the depth and row blocks of the own kernel, and of its
+// column panel.
+TYPED_TEST(Gemm, EveryBackendAgreesWithTheReference) {
+  const std::vector<std::tuple<int64_t, int64_t, int64_t>> sizes = {
+      {1, 1, 1},     {4, 4, 4},     {3, 5, 7},    {1, 70, 33},   {70, 1, 33},   {17, 15, 2},
+      {16, 32, 64},  {31, 33, 9},   {29, 47, 65}, {64, 64, 64},  {5, 200, 300}, {200, 5, 300},
+      {85, 90, 257}, {169, 97, 40}, {7, 2100, 3}, {130, 67, 520}};
+  for (const GemmBackend backend :
+       {GemmBackend::kOwn, GemmBackend::kOneDnn, GemmBackend::kOpenBlas}) {
+    if (!has_gemm_backend<TypeParam>(backend)) continue;
+    for (const auto& [m, n, k] : sizes) {
+      for (const Transpose ta : kBothTransposes) {
+        for (const Transpose tb : kBothTransposes) {
+          Product<TypeParam> product(ta, tb, m, n, k, 3);
+
+          gemm_with(backend, product.task);
+
+          ASSERT_LE(product.error(), tolerance<TypeParam>(k))
+              << "back end " << static_cast<int>(backend) << ": " << m << "x" << n << "x" << k
+              << " " << static_cast<int>(ta) << static_cast<int>(tb);
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(Gemm, EveryBackendAppliesAlphaAndBeta) {
+  for (const GemmBackend backend :
+       {GemmBackend::kReference, GemmBackend::kOwn, GemmBackend::kOneDnn, GemmBackend::kOpenBlas}) {
+    if (!has_gemm_backend<TypeParam>(backend)) continue;
+    for (const int64_t size : {3, 40, 300}) {
+      const auto count = static_cast<std::size_t>(size * size);
+      const std::vector<TypeParam> a(count, TypeParam{1});
+      const std::vector<TypeParam> b(count, TypeParam{2});
+      std::vector<TypeParam> c(count, TypeParam{8});
+
+      gemm_with(backend, GemmTask<TypeParam>{.m = size,
+                                             .n = size,
+                                             .k = size,
+                                             .alpha = TypeParam{0.5},
+                                             .a = a.data(),
+                                             .lda = size,
+                                             .b = b.data(),
+                                             .ldb = size,
+                                             .beta = TypeParam{0.25},
+                                             .c = c.data(),
+                                             .ldc = size});
+
+      const std::vector<TypeParam> expected(count, static_cast<TypeParam>(size) + 2);
+      EXPECT_EQ(c, expected) << "back end " << static_cast<int>(backend) << ", size " << size;
+    }
+  }
+}
+
+TYPED_TEST(Gemm, BatchMovesByItsStridesAndSharesAnOperandOfStrideZero) {
+  const TypeParam a[] = {1, 2, 3, 4};
+  const TypeParam b[] = {10, 100};
+  TypeParam c[] = {-1, -1, -1};
+
+  gemm_batched(GemmTask<TypeParam>{.m = 1,
+                                   .n = 1,
+                                   .k = 2,
+                                   .a = a,
+                                   .lda = 2,
+                                   .b = b,
+                                   .ldb = 1,
+                                   .c = c,
+                                   .ldc = 1,
+                                   .batch = 2,
+                                   .a_stride = 2,
+                                   .b_stride = 0,
+                                   .c_stride = 2});
+
+  EXPECT_EQ(std::vector<TypeParam>(c, c + 3), (std::vector<TypeParam>{210, -1, 430}));
+}
+
+TEST(GemmGrid, CutsBatchesFirstAndLongEdgesNext) {
+  EXPECT_EQ(gemm_grid(1, 64, 64, 64).size(), 1);
+  EXPECT_EQ(gemm_grid(1, 512, 512, 4096).size(), 1);
+  EXPECT_EQ(gemm_grid(1, 0, 64, 64).size(), 0);
+  EXPECT_EQ(gemm_grid(0, 8, 8, 8).size(), 0);
+
+  const GemmGrid wide = gemm_grid(1, 64, 2050, 1024);
+  EXPECT_EQ(wide.cell_m, 64);
+  EXPECT_EQ(wide.cell_n, 544);  // a quarter, rounded up to 32
+  EXPECT_EQ(wide.size(), 4);
+
+  const GemmGrid batch = gemm_grid(64, 128, 128, 128);
+  EXPECT_EQ(batch.cell_batch, 16);
+  EXPECT_EQ(batch.size(), 4);
+}
+
+TEST(GemmGrid, ResultDoesNotDependOnWhoComputesWhichCell) {
+  Product<float> serial(Transpose::kNo, Transpose::kYes, 300, 1030, 300);
+  Product<float> threaded(Transpose::kNo, Transpose::kYes, 300, 1030, 300);
+  const auto one_thread = [](int64_t begin, int64_t end, int64_t, const auto& fn) {
+    fn(begin, end);
+  };
+  const auto a_thread_each = [](int64_t begin, int64_t end, int64_t, const auto& fn) {
+    std::vector<std::jthread> threads;
+    for (int64_t i = begin; i < end; ++i)
+      threads.emplace_back([&fn, i] { fn(i, i + 1); });
+  };
+
+  gemm_parallel(one_thread, serial.task);
+  gemm_parallel(a_thread_each, threaded.task);
+
+  ASSERT_GT(gemm_grid(1, 300, 1030, 300).size(), 1);
+  EXPECT_EQ(serial.c, threaded.c);
+  EXPECT_LE(serial.error(), tolerance<float>(300));
+}
+
+TEST(GemmTable, SizesBelongToTheNearestClass) {
+  for (int i = 0; i < internal::kGemmSizeClasses; ++i) {
+    EXPECT_EQ(internal::gemm_size_class(internal::kGemmClassSizes[i]), i);
+  }
+  EXPECT_EQ(internal::gemm_size_class(3), 0);
+  EXPECT_EQ(internal::gemm_size_class(4), 1);
+  EXPECT_EQ(internal::gemm_size_class(12), 1);
+  EXPECT_EQ(internal::gemm_size_class(48), 3);
+  EXPECT_EQ(internal::gemm_size_class(49), 4);
+  EXPECT_EQ(internal::gemm_size_class(1537), 9);
+  EXPECT_EQ(internal::gemm_size_class(int64_t{1} << 40), 9);
+}
+
+TEST(GemmLibraries, StartNoThreads) {
+  const auto count_threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const auto before = count_threads();
+
+  for (const GemmBackend backend : {GemmBackend::kOneDnn, GemmBackend::kOpenBlas}) {
+    if (!has_gemm_backend<float>(backend)) continue;
+    Product<float> product(Transpose::kNo, Transpose::kNo, 512, 512, 64);
+    gemm_with(backend, product.task);
+  }
+
+  EXPECT_EQ(count_threads(), before);
+}
+
+}  // namespace
+}  // namespace flow

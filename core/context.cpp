@@ -1,0 +1,161 @@
+#include "core/context.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include <sched.h>
+
+#include "core/env.h"
+#include "core/error.h"
+
+namespace flow {
+
+namespace {
+
+// Set by install_runtime_hooks before any thread runs flow code; constant afterwards.
+RuntimeHooks& runtime_hooks() {
+  static RuntimeHooks hooks;
+  return hooks;
+}
+
+std::atomic<bool> threads_mode{false};
+
+// The rank that plain processes are; made at the first call of any thread.
+RankContext& process_context() {
+  static RankContext& context = *[] {
+    const auto identity = runtime_hooks().process_identity;
+    const RankIdentity who = identity != nullptr ? identity() : RankIdentity{};
+    return new RankContext(who, default_num_threads(1));  // outlives every static tensor
+  }();
+  return context;
+}
+
+std::unique_ptr<ThreadState> make_thread_state(RankContext& context) {
+  auto state = std::make_unique<ThreadState>();
+  state->context = &context;
+  if (runtime_hooks().attach_thread != nullptr) runtime_hooks().attach_thread(*state);
+  return state;
+}
+
+}  // namespace
+
+RankContext::RankContext(const RankIdentity& identity, int num_threads)
+    : identity_(identity), allocator_(Allocator::acquire()), thread_pool_(num_threads) {}
+
+RankContext::~RankContext() {
+  Allocator::recycle(allocator_);
+}
+
+void* RankContext::find_slot(const void* key) {
+  const std::lock_guard lock(slots_mutex_);
+  for (const auto& [slot_key, value] : slots_) {
+    if (slot_key == key) return value.get();
+  }
+  return nullptr;
+}
+
+void* RankContext::add_slot(const void* key, std::shared_ptr<void> value) {
+  const std::lock_guard lock(slots_mutex_);
+  for (const auto& [slot_key, existing] : slots_) {
+    if (slot_key == key) return existing.get();  // another thread of the rank was first
+  }
+  return slots_.emplace_back(key, std::move(value)).second.get();
+}
+
+namespace internal {
+ThreadState& attach_to_process() {
+  if (threads_mode.load()) {
+    throw InvalidArgument(
+        "[context] this thread belongs to no rank while ranks are threads; attach it with "
+        "flow::RankScope(context) before it calls flow");
+  }
+
+  // Ends with the thread; later calls of its exit handlers find no stale pointer.
+  struct Owner {
+    std::unique_ptr<ThreadState> state;
+
+    ~Owner() { current_thread_state = nullptr; }
+  };
+
+  thread_local Owner owner;
+  owner.state = make_thread_state(process_context());
+  current_thread_state = owner.state.get();
+  return *owner.state;
+}
+}  // namespace internal
+
+Site user_site(Site site) {
+  if (site.is_known() && !site.is_inside_library()) return site;
+  const Site scope = thread_state().scope_site;
+  return scope.is_known() ? scope : site;
+}
+
+RankScope::RankScope(RankContext& context)
+    : state_(make_thread_state(context)), outer_(internal::current_thread_state) {
+  internal::current_thread_state = state_.get();
+}
+
+RankScope::~RankScope() {
+  internal::current_thread_state = outer_;
+}
+
+PlacementGuard::PlacementGuard(const Placement& placement, const NdSbp& sbp) {
+  ThreadState& state = thread_state();
+  outer_placement_ = std::exchange(state.default_placement, placement);
+  outer_sbp_ = std::exchange(state.default_sbp, sbp);
+}
+
+PlacementGuard::~PlacementGuard() {
+  ThreadState& state = thread_state();
+  state.default_placement = outer_placement_;
+  state.default_sbp = outer_sbp_;
+}
+
+void install_runtime_hooks(const RuntimeHooks& hooks) {
+  runtime_hooks() = hooks;
+}
+
+void set_threads_mode(bool on) {
+  threads_mode.store(on);
+}
+
+int default_num_threads(int64_t ranks_on_host) {
+  const int64_t wanted = env_int("FLOW_NUM_THREADS", 0);
+  if (wanted > 0) return static_cast<int>(wanted);
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  const int64_t count = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  return static_cast<int>(std::max<int64_t>(1, count / std::max<int64_t>(1, ranks_on_host)));
+}
+
+void manual_seed(uint64_t seed) {
+  thread_state().context->generator().set_state({.seed = seed, .next_stream = 0});
+}
+
+Generator::State generator_state() {
+  return thread_state().context->generator().state();
+}
+
+void set_generator_state(const Generator::State& state) {
+  thread_state().context->generator().set_state(state);
+}
+
+namespace env {
+int64_t rank() {
+  return thread_state().context->rank();
+}
+
+int64_t world_size() {
+  return thread_state().context->world_size();
+}
+
+int64_t local_rank() {
+  return thread_state().context->identity().local_rank;
+}
+
+int64_t node_rank() {
+  return thread_state().context->identity().node_rank;
+}
+}  // namespace env
+
+}  // namespace flow

@@ -1,0 +1,175 @@
+// Who is running: the rank (RankContext, shared by the threads of a rank) and the thread
+// (ThreadState). There is no other mutable process state but the intern tables.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/allocator.h"
+#include "core/generator.h"
+#include "core/placement.h"
+#include "core/sbp.h"
+#include "core/site.h"
+#include "core/thread_pool.h"
+
+namespace flow {
+
+class Chooser;
+class Interpreter;
+class Recorder;
+class OpTable;
+class KernelTable;
+
+// The ranks of one run, whatever carries them: processes or threads.
+struct RankIdentity {
+  int64_t rank = 0;
+  int64_t world_size = 1;
+  int64_t local_rank = 0;
+  int64_t node_rank = 0;
+};
+
+// State of one rank. Its members are thread safe or set up before the rank runs.
+class RankContext {
+ public:
+  explicit RankContext(const RankIdentity& identity, int num_threads);
+  ~RankContext();
+  RankContext(const RankContext&) = delete;
+  RankContext& operator=(const RankContext&) = delete;
+
+  int64_t rank() const { return identity_.rank; }
+
+  int64_t world_size() const { return identity_.world_size; }
+
+  const RankIdentity& identity() const { return identity_; }
+
+  Generator& generator() { return generator_; }
+
+  Allocator& allocator() { return *allocator_; }
+
+  ThreadPool& thread_pool() { return thread_pool_; }
+
+  // State that a folder to the right hangs on the rank, made at first use and found by its type.
+  template <class T>
+  T& slot() {
+    static constexpr char kKey = 0;
+    void* found = find_slot(&kKey);
+    if (found == nullptr) found = add_slot(&kKey, std::make_shared<T>());
+    return *static_cast<T*>(found);
+  }
+
+  // Installs a value made elsewhere (for instance what the thread ranks of a world share).
+  template <class T>
+  void set_slot(std::shared_ptr<T> value) {
+    slot_ptr<T>() = std::move(value);
+  }
+
+  template <class T>
+  std::shared_ptr<T>& slot_ptr() {
+    return slot<std::shared_ptr<T>>();
+  }
+
+ private:
+  void* find_slot(const void* key);
+  void* add_slot(const void* key, std::shared_ptr<void> value);
+
+  RankIdentity identity_;
+  Generator generator_;
+  Allocator* allocator_;
+  ThreadPool thread_pool_;
+  std::mutex slots_mutex_;
+  std::vector<std::pair<const void*, std::shared_ptr<void>>> slots_;  // guarded by slots_mutex_
+};
+
+// State of one thread. Confined to it.
+struct ThreadState {
+  RankContext* context = nullptr;
+  // The three parts of dispatch (core/dispatch.h); installed by the runtime or a guard.
+  Chooser* chooser = nullptr;
+  Interpreter* interpreter = nullptr;
+  Recorder* recorder = nullptr;
+  bool grad_enabled = true;
+  // Default layout of creation ops (PlacementGuard).
+  Placement default_placement;
+  NdSbp default_sbp;
+  // The nearest user line outside library code, set by module calls and the backward engine, and
+  // the module path and pipeline stage of the running call.
+  Site scope_site = Site::none();
+  const std::string* module_path = nullptr;
+  int64_t stage = -1;
+  // Owners of the three parts above and other per-thread state of folders to the right.
+  std::vector<std::shared_ptr<void>> owned;
+};
+
+namespace internal {
+inline constinit thread_local ThreadState* current_thread_state = nullptr;
+// Attaches the calling thread to the process' context; InvalidArgument while ranks are threads.
+ThreadState& attach_to_process();
+}  // namespace internal
+
+// This thread's state; the first call attaches the thread to the process' rank.
+inline ThreadState& thread_state() {
+  ThreadState* state = internal::current_thread_state;
+  return state != nullptr ? *state : internal::attach_to_process();
+}
+
+// `site`, or the enclosing scope's site when it lies inside the library.
+Site user_site(Site site);
+
+// Makes the calling thread one of `context`'s for a scope: how thread ranks and flow's own threads
+// are attached. The context must outlive the scope.
+class RankScope {
+ public:
+  explicit RankScope(RankContext& context);
+  ~RankScope();
+  RankScope(const RankScope&) = delete;
+  RankScope& operator=(const RankScope&) = delete;
+
+ private:
+  std::unique_ptr<ThreadState> state_;
+  ThreadState* outer_;
+};
+
+// Creation ops called without a layout make global tensors of this one while the guard lives.
+class [[nodiscard]] PlacementGuard {
+ public:
+  PlacementGuard(const Placement& placement, const NdSbp& sbp);
+  ~PlacementGuard();
+  PlacementGuard(const PlacementGuard&) = delete;
+  PlacementGuard& operator=(const PlacementGuard&) = delete;
+
+ private:
+  Placement outer_placement_;
+  NdSbp outer_sbp_;
+};
+
+// What folders to the right contribute to every rank and thread. Installed once, before the first
+// call, by the header <flow/flow.h> (eager/runtime.h).
+struct RuntimeHooks {
+  // Who this process is; null: rank 0 of 1.
+  RankIdentity (*process_identity)() = nullptr;
+  // Installs chooser, interpreter and recorder into a new thread's state.
+  void (*attach_thread)(ThreadState& state) = nullptr;
+};
+
+void install_runtime_hooks(const RuntimeHooks& hooks);
+
+// Threads mode: while it is on, a thread that is attached to no rank gets an error.
+void set_threads_mode(bool on);
+
+// Compute threads of a rank: FLOW_NUM_THREADS, else the cores of this process divided by the
+// ranks that share them.
+int default_num_threads(int64_t ranks_on_host);
+
+namespace env {
+int64_t rank();
+int64_t world_size();
+int64_t local_rank();
+int64_t node_rank();
+}  // namespace env
+
+}  // namespace flow

@@ -1,0 +1,98 @@
+#include "core/dispatch.h"
+
+#include <bit>
+
+namespace flow {
+
+namespace {
+
+bool any_requires_grad(const Call& call) {
+  for (const Tensor* input : call.inputs) {
+    if (input->defined() && input->impl().requires_grad) return true;
+  }
+  return false;
+}
+
+bool any_global(const Decision& decision) {
+  for (const MetaPtr meta : decision.outputs) {
+    if (meta->is_global()) return true;
+  }
+  return false;
+}
+
+// The handles of mutated inputs are the outputs.
+void bind_mutated(const Call& call, Tensor* outputs) {
+  size_t next = 0;
+  for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
+    outputs[next++] = call.input(static_cast<size_t>(std::countr_zero(left)));
+  }
+}
+
+}  // namespace
+
+void dispatch(Call& call, Tensor* outputs) {
+  ThreadState& state = thread_state();
+  if (state.chooser == nullptr) [[unlikely]] {
+    throw InternalError("[dispatch] no runtime is installed; include <flow/flow.h>");
+  }
+  call.mutates |= call.op.mutates;
+  const Decision& decision = state.chooser->choose(call);
+  if (decision.decomposes) [[unlikely]] {
+    std::vector<MetaPtr> metas;
+    for (const Tensor* input : call.inputs) {
+      metas.push_back(input->defined() ? input->meta_ptr() : nullptr);
+    }
+    const SbpContext sbp(call.op, metas, call.attrs, {});
+    call.op.decompose({call.inputs, call.attrs, call.site}, sbp, outputs);
+    return;
+  }
+  const bool records = state.grad_enabled && any_requires_grad(call);
+  if (call.mutates != 0) {
+    state.recorder->check_mutation(call);
+    bind_mutated(call, outputs);
+  }
+  if (call.op.is_random) {
+    call.random = state.context->generator().next();
+    if (!any_global(decision)) call.random.rank = static_cast<uint64_t>(state.context->rank());
+  }
+  state.interpreter->run(call, decision, outputs);
+  if (records) state.recorder->record(call, decision, outputs);
+}
+
+Tensor dispatch_raw(const OpDef& op, std::span<const Tensor* const> inputs, const void* attrs,
+                    Site site) {
+  Tensor output;
+  Call call{op, inputs, attrs, site};
+  dispatch(call, &output);
+  return output;
+}
+
+Tensor dispatch(const OpDef& op, std::initializer_list<const Tensor*> inputs, Site site) {
+  return dispatch_raw(op, {inputs.begin(), inputs.size()}, nullptr, site);
+}
+
+Tensor dispatch_in_place(const OpDef& op, std::initializer_list<const Tensor*> inputs,
+                         const void* attrs, Site site) {
+  FLOW_ASSERT(op.allows_in_place, op.name, " has no in-place form");
+  Tensor output;
+  Call call{op, {inputs.begin(), inputs.size()}, attrs, site};
+  call.mutates = 1;
+  dispatch(call, &output);
+  return output;
+}
+
+std::string to_string(const Decision& decision) {
+  std::string text = str(decision.op->name, "(");
+  for (size_t i = 0; i < decision.inputs.size(); ++i) {
+    const auto& layout = decision.inputs[i];
+    text += i == 0 ? "" : ", ";
+    text += layout.placement.defined() ? str(layout.nd_sbp, " on ", layout.placement) : "as is";
+  }
+  text += ") -> ";
+  for (size_t i = 0; i < decision.outputs.size(); ++i) {
+    text += str(i == 0 ? "" : ", ", *decision.outputs[i]);
+  }
+  return text;
+}
+
+}  // namespace flow

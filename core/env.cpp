@@ -1,0 +1,49 @@
+#include "core/env.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+#include "core/error.h"
+
+namespace flow {
+
+namespace {
+constexpr std::array kVariables = {
+    EnvVariable{"FLOW_CHECK", "0",
+                "1: recompute every cached decision and compare; check data that must be equal"},
+    EnvVariable{"FLOW_CPU_ISA", "best of the machine",
+                "widest instruction set kernels may use: baseline, avx2, avx512"},
+    EnvVariable{"FLOW_NUM_THREADS", "cores / ranks on the host", "compute threads of one rank"},
+};
+}  // namespace
+
+std::span<const EnvVariable> env_table() {
+  return kVariables;
+}
+
+std::string env_string(std::string_view name, std::string_view fallback) {
+  const bool is_known = std::any_of(kVariables.begin(), kVariables.end(),
+                                    [&](const EnvVariable& v) { return v.name == name; });
+  FLOW_ASSERT(is_known, "environment variable ", name, " is not in the table");
+  const char* value = std::getenv(std::string(name).c_str());
+  return std::string(value == nullptr || *value == '\0' ? fallback : std::string_view(value));
+}
+
+int64_t env_int(std::string_view name, int64_t fallback) {
+  const std::string text = env_string(name, "");
+  if (text.empty()) return fallback;
+  int64_t value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || end != text.data() + text.size()) {
+    throw InvalidArgument(str("[env] ", name, " must be an integer; got '", text, "'"));
+  }
+  return value;
+}
+
+bool env_flag(std::string_view name) {
+  return env_int(name, 0) != 0;
+}
+
+}  // namespace flow

@@ -1,0 +1,80 @@
+// The exceptions of the library. A message reads `[op] what was wrong; what was received; what to
+// do`.
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "core/site.h"
+
+namespace flow {
+
+// Base of everything the library throws on purpose. `site()` is the user's line where it is known.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message, Site site = Site::none());
+
+  Site site() const { return site_; }
+
+ private:
+  Site site_;
+};
+
+// The caller's fault: wrong shape, dtype, dim, index, option or order of calls.
+class InvalidArgument : public Error {
+ public:
+  using Error::Error;
+};
+
+// A legal request that this build, device or release does not carry out.
+class Unsupported : public Error {
+ public:
+  using Error::Error;
+};
+
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
+
+// A file that is missing, unreadable, truncated, malformed, or cannot be written.
+class IoError : public Error {
+ public:
+  using Error::Error;
+};
+
+// A lost rank, a time-out, or ranks that disagree.
+class DistributedError : public Error {
+ public:
+  using Error::Error;
+};
+
+// A broken invariant of the library itself.
+class InternalError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Streams all parts into one string: str("dim ", 3, " of ", shape).
+template <class... Parts>
+std::string str(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+namespace internal {
+[[noreturn]] void assertion_failed(const char* condition, const char* file, int line,
+                                   const std::string& message);
+}  // namespace internal
+
+}  // namespace flow
+
+// Checks an invariant of the library (never user input); throws InternalError in all builds.
+#define FLOW_ASSERT(condition, ...)                                      \
+  do {                                                                   \
+    if (!(condition)) [[unlikely]]                                       \
+      ::flow::internal::assertion_failed(#condition, __FILE__, __LINE__, \
+                                         ::flow::str(__VA_ARGS__));      \
+  } while (false)

@@ -1,0 +1,127 @@
+// Kernels: device code for ops, chosen from an ordered list when a call is first decided.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/generator.h"
+#include "core/op.h"
+#include "core/storage.h"
+#include "core/tensor_meta.h"
+
+namespace flow {
+
+class RankContext;
+class ThreadPool;
+
+// This rank's part of one tensor, as a kernel sees it: data points at its first element, and
+// local_shape and strides of the meta describe it. Null data and meta: an optional input not given.
+struct TensorView {
+  std::byte* data = nullptr;
+  MetaPtr meta = nullptr;
+
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
+
+  const Shape& shape() const { return meta->local_shape; }
+
+  const Strides& strides() const { return meta->strides; }
+
+  int64_t numel() const { return meta->local_numel; }
+};
+
+// What a kernel choice is made from. Metas are those the kernel will see.
+struct KernelQuery {
+  const OpDef& op;
+  std::span<const MetaPtr> inputs;
+  std::span<const MetaPtr> outputs;
+  const void* attrs;
+
+  const TensorMeta& input(int i) const { return *inputs[static_cast<size_t>(i)]; }
+
+  bool has_input(int i) const {
+    return static_cast<size_t>(i) < inputs.size() && inputs[static_cast<size_t>(i)] != nullptr;
+  }
+
+  const TensorMeta& output(int i) const { return *outputs[static_cast<size_t>(i)]; }
+
+  template <class A>
+  const A& attrs_as() const {
+    return *static_cast<const A*>(attrs);
+  }
+};
+
+struct KernelContext {
+  std::span<const TensorView> inputs;
+  std::span<const TensorView> outputs;
+  const void* attrs;
+  const void* plan;  // what the kernel's select() prepared
+  RandomStream random;
+  RankContext& rank;
+
+  const TensorView& in(int i) const { return inputs[static_cast<size_t>(i)]; }
+
+  const TensorView& out(int i) const { return outputs[static_cast<size_t>(i)]; }
+
+  bool has_input(int i) const {
+    return static_cast<size_t>(i) < inputs.size() && inputs[static_cast<size_t>(i)].meta != nullptr;
+  }
+
+  template <class A>
+  const A& attrs_as() const {
+    return *static_cast<const A*>(attrs);
+  }
+
+  template <class P>
+  const P& plan_as() const {
+    return *static_cast<const P*>(plan);
+  }
+
+  ThreadPool& pool() const;
+  // Temporary memory of the rank's allocator; freed when the handle goes.
+  Ref<Storage> scratch(size_t bytes) const;
+};
+
+using KernelFn = void (*)(const KernelContext& ctx);
+
+// A function and what it prepared for these metas and key attrs (loop bounds, library primitives).
+// fn == nullptr: not applicable, try the next kernel of the list.
+struct KernelChoice {
+  KernelFn fn = nullptr;
+  std::shared_ptr<const void> plan;
+};
+
+struct KernelDef {
+  const char* name;  // "reference", "avx2", "onednn", …
+  KernelChoice (*select)(const KernelQuery& query);
+  // Takes inputs in blocked layouts; else they are made strided before.
+  bool accepts_blocked = false;
+};
+
+// Kernels by op and device. For each op the later registered is tried first, so reference kernels
+// are registered first and must accept everything the op accepts.
+class KernelTable {
+ public:
+  void add(const OpDef& op, DeviceType device, const KernelDef& kernel);
+  // The first applicable kernel; `only` restricts to one name (tests). Throws Unsupported naming
+  // op, device and dtypes when there is none.
+  KernelChoice select(const KernelQuery& query, DeviceType device, std::string_view only = {},
+                      const KernelDef** chosen = nullptr) const;
+  std::span<const KernelDef> kernels(const OpDef& op, DeviceType device) const;
+
+ private:
+  std::map<std::pair<const OpDef*, DeviceType>, std::vector<KernelDef>> kernels_;
+};
+
+// A select() that always applies.
+template <KernelFn kFn>
+KernelChoice always(const KernelQuery& /*query*/) {
+  return {kFn, nullptr};
+}
+
+}  // namespace flow

@@ -1,0 +1,39 @@
+#include "core/log.h"
+
+#include "core/context.h"
+#include "core/error.h"
+
+#ifdef FLOW_WITH_GLOG
+#include <glog/logging.h>
+#else
+#include <iostream>
+#endif
+
+namespace flow {
+
+namespace {
+std::string with_rank(const std::string& message) {
+  const ThreadState* state = internal::current_thread_state;
+  return str("[rank ", state == nullptr ? 0 : state->context->rank(), "] ", message);
+}
+}  // namespace
+
+#ifdef FLOW_WITH_GLOG
+void log_info(const std::string& message) {
+  LOG(INFO) << with_rank(message);
+}
+
+void log_warning(const std::string& message) {
+  LOG(WARNING) << with_rank(message);
+}
+#else
+void log_info(const std::string& message) {
+  std::clog << with_rank(message) + "\n";
+}
+
+void log_warning(const std::string& message) {
+  std::clog << with_rank("warning: " + message) + "\n";
+}
+#endif
+
+}  // namespace flow

@@ -1,0 +1,49 @@
+#include "core/op.h"
+
+namespace flow {
+
+const TensorMeta& OpContext::input(int i) const {
+  check(has_input(i), "input ", i, " is undefined; give a tensor");
+  return *inputs_[static_cast<size_t>(i)];
+}
+
+void OpContext::fail(const std::string& message) const {
+  std::string received;
+  for (const MetaPtr meta : inputs_) {
+    received += received.empty() ? "" : ", ";
+    received += meta == nullptr ? "undefined" : str(*meta);
+  }
+  throw InvalidArgument(
+      str("[", op_.name, "] ", message, received.empty() ? "" : str("; received ", received)));
+}
+
+void not_differentiable(GradContext& /*ctx*/) {
+  throw InternalError("[autograd] a gradient was asked of an op that has none");
+}
+
+void only_broadcast(SbpContext& /*ctx*/) {}
+
+void OpTable::add(const OpDef& op) {
+  const std::string name = op.name;
+  if (by_name_.contains(name)) {
+    throw InvalidArgument(str("[register_op] op '", name, "' exists already; choose another name"));
+  }
+  const char* missing = op.infer == nullptr  ? "infer"
+                        : op.sbp == nullptr  ? "sbp"
+                        : op.grad == nullptr ? "grad"
+                                             : nullptr;
+  if (missing != nullptr) {
+    throw InvalidArgument(str("[register_op] op '", name, "' has no ", missing,
+                              " rule; write one, or refuse it with not_differentiable or "
+                              "only_broadcast"));
+  }
+  by_name_.emplace(name, &op);
+  order_.push_back(&op);
+}
+
+const OpDef* OpTable::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+}  // namespace flow

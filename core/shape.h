@@ -1,0 +1,148 @@
+// Small lists of sizes: the shape of a tensor, and integer-or-list arguments.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <span>
+#include <vector>
+
+namespace flow {
+
+// The most dims a tensor may have.
+inline constexpr int kMaxDims = 8;
+
+namespace internal {
+[[noreturn]] void throw_too_many_dims(size_t dims);
+}  // namespace internal
+
+// A list of at most kMaxDims sizes, held inline. Prints as (2, 3).
+class Shape {
+ public:
+  constexpr Shape() = default;
+
+  Shape(std::initializer_list<int64_t> dims) : Shape(dims.begin(), dims.size()) {}
+
+  // NOLINTNEXTLINE(google-explicit-constructor): lists of sizes are shapes
+  Shape(const std::vector<int64_t>& dims) : Shape(dims.data(), dims.size()) {}
+
+  explicit Shape(std::span<const int64_t> dims) : Shape(dims.data(), dims.size()) {}
+
+  // `count` dims of size `value`.
+  static Shape filled(int64_t count, int64_t value) {
+    Shape shape;
+    for (int64_t i = 0; i < count; ++i)
+      shape.push_back(value);
+    return shape;
+  }
+
+  constexpr int64_t size() const { return size_; }
+
+  constexpr bool empty() const { return size_ == 0; }
+
+  constexpr int64_t operator[](int64_t i) const { return dims_[static_cast<size_t>(i)]; }
+
+  constexpr int64_t& operator[](int64_t i) { return dims_[static_cast<size_t>(i)]; }
+
+  constexpr int64_t back() const { return dims_[static_cast<size_t>(size_ - 1)]; }
+
+  constexpr const int64_t* begin() const { return dims_.data(); }
+
+  constexpr const int64_t* end() const { return dims_.data() + size_; }
+
+  constexpr int64_t* begin() { return dims_.data(); }
+
+  constexpr int64_t* end() { return dims_.data() + size_; }
+
+  constexpr const int64_t* data() const { return dims_.data(); }
+
+  operator std::span<const int64_t>() const {  // NOLINT(google-explicit-constructor)
+    return {begin(), static_cast<size_t>(size_)};
+  }
+
+  void push_back(int64_t dim) {
+    if (size_ == kMaxDims) internal::throw_too_many_dims(kMaxDims + 1);
+    dims_[static_cast<size_t>(size_++)] = dim;
+  }
+
+  void insert(int64_t at, int64_t dim) {
+    push_back(dim);
+    std::rotate(begin() + at, end() - 1, end());
+  }
+
+  void erase(int64_t at) {
+    std::copy(begin() + at + 1, end(), begin() + at);
+    dims_[static_cast<size_t>(--size_)] = 0;
+  }
+
+  // The number of elements; 1 for a scalar. Requires: fits int64 (checked where metas are made).
+  constexpr int64_t numel() const {
+    int64_t product = 1;
+    for (int64_t i = 0; i < size_; ++i)
+      product *= dims_[static_cast<size_t>(i)];
+    return product;
+  }
+
+  friend constexpr bool operator==(const Shape& a, const Shape& b) {
+    return a.size_ == b.size_ && std::equal(a.begin(), a.end(), b.begin());
+  }
+
+ private:
+  Shape(const int64_t* dims, size_t count) : size_(static_cast<int64_t>(count)) {
+    if (count > kMaxDims) internal::throw_too_many_dims(count);
+    std::copy_n(dims, count, dims_.begin());
+  }
+
+  std::array<int64_t, kMaxDims> dims_{};
+  int64_t size_ = 0;
+};
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+
+// Strides in elements, one per dim.
+using Strides = Shape;
+
+// Row-major strides of a shape.
+Strides contiguous_strides(const Shape& shape);
+
+// One integer or a list: dims of a reduction, kernel sizes, strides, paddings. Holds at most
+// 2 * kMaxDims numbers (the paddings of pad).
+class Ints {
+ public:
+  Ints() = default;
+
+  template <std::integral T>
+  Ints(T value) : values_{static_cast<int64_t>(value)} {}  // NOLINT(google-explicit-constructor)
+
+  Ints(std::initializer_list<int64_t> values) : values_(values) {}
+
+  Ints(std::vector<int64_t> values)  // NOLINT(google-explicit-constructor)
+      : values_(std::move(values)) {}
+
+  bool empty() const { return values_.empty(); }
+
+  int64_t size() const { return static_cast<int64_t>(values_.size()); }
+
+  int64_t operator[](int64_t i) const { return values_[static_cast<size_t>(i)]; }
+
+  auto begin() const { return values_.begin(); }
+
+  auto end() const { return values_.end(); }
+
+  const std::vector<int64_t>& values() const { return values_; }
+
+ private:
+  std::vector<int64_t> values_;
+};
+
+// Adds `ndim` to a negative dim; throws InvalidArgument naming `op` when it is out of range
+// [-ndim, ndim) (a scalar accepts -1 and 0, as in PyTorch).
+int64_t normalize_dim(int64_t dim, int64_t ndim, const char* op);
+
+// The shape both broadcast to (NumPy's rule); throws InvalidArgument naming `op`.
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
+
+}  // namespace flow

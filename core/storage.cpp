@@ -1,0 +1,43 @@
+#include "core/storage.h"
+
+#include <new>
+#include <utility>
+
+namespace flow {
+
+namespace {
+// Keeps the bytes 64-byte aligned behind the header.
+constexpr size_t kHeaderBytes = 64;
+}  // namespace
+
+Ref<Storage> Storage::allocate(Allocator& allocator, size_t bytes) {
+  static_assert(sizeof(Storage) <= kHeaderBytes);
+  void* block = allocator.allocate(kHeaderBytes + bytes);
+  auto* storage = new (block) Storage(static_cast<std::byte*>(block) + kHeaderBytes, bytes);
+  storage->allocator_ = &allocator;
+  return Ref<Storage>(storage);
+}
+
+Ref<Storage> Storage::wrap(void* data, size_t bytes, std::function<void(void*)> deleter) {
+  auto* storage = new Storage(static_cast<std::byte*>(data), bytes);
+  Ref<Storage> result(storage);
+  if (deleter) storage->deleter_ = new std::function<void(void*)>(std::move(deleter));
+  return result;
+}
+
+void Storage::destroy(Storage* storage) noexcept {
+  if (storage->allocator_ != nullptr) {
+    Allocator* allocator = storage->allocator_;
+    const size_t bytes = kHeaderBytes + storage->bytes_;
+    storage->~Storage();
+    allocator->deallocate(storage, bytes);
+    return;
+  }
+  if (storage->deleter_ != nullptr) {
+    (*storage->deleter_)(storage->data_);
+    delete storage->deleter_;
+  }
+  delete storage;
+}
+
+}  // namespace flow

@@ -1,0 +1,49 @@
+// What a Tensor handle refers to. For the library's own folders; users see core/tensor.h.
+#pragma once
+
+#include <memory>
+
+#include "core/ref.h"
+#include "core/storage.h"
+#include "core/tensor_meta.h"
+
+namespace flow {
+
+// Base of autograd's nodes: what a tensor's history hangs on.
+class GradNode : public RefCounted<GradNode> {
+ public:
+  virtual ~GradNode() = default;
+};
+
+// Base of what autograd keeps beside a tensor (its gradient, hooks); defined in autograd.
+struct AutogradSlot {
+  virtual ~AutogradSlot() = default;
+};
+
+// Base of what a tracer keeps beside a tensor; defined in graph.
+struct TraceSlot {
+  virtual ~TraceSlot() = default;
+};
+
+// Invariants: meta is never null. storage is null on ranks that hold no part and for traced
+// values. Shared by copies of a handle; not thread safe beyond counting.
+struct TensorImpl final : RefCounted<TensorImpl> {
+  TensorImpl(MetaPtr m, Ref<Storage> s, int64_t o) : meta(m), storage(std::move(s)), offset(o) {}
+
+  // Start of this rank's part. Requires: storage.
+  std::byte* data() const {
+    return storage->data() + offset * static_cast<int64_t>(dtype_size(meta->dtype));
+  }
+
+  MetaPtr meta;
+  Ref<Storage> storage;
+  int64_t offset;  // in elements
+  bool requires_grad = false;
+  // True for the output of a recorded op (grad_fn is set); false for leaves.
+  uint8_t output_index = 0;  // which output of grad_fn this is
+  Ref<GradNode> grad_fn;
+  std::unique_ptr<AutogradSlot> autograd;
+  std::unique_ptr<TraceSlot> trace;
+};
+
+}  // namespace flow

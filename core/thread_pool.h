@@ -1,0 +1,42 @@
+// The compute threads of one rank: one parallel loop at a time, cut into chunks whose bounds do not
+// depend on who runs them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace flow {
+
+// Runs loops on `num_threads` threads, the caller among them. The worker threads start at the
+// first loop that needs them and belong to the rank. Loops inside loops run on the calling thread.
+class ThreadPool {
+ public:
+  explicit ThreadPool(int num_threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int num_threads() const { return num_threads_; }
+
+  // Calls fn(b, e) for disjoint chunks that cover [begin, end), each of at least `grain` indices
+  // but the last. The first exception of a chunk is rethrown here after all chunks have ended.
+  template <class Fn>
+  void parallel_for(int64_t begin, int64_t end, int64_t grain, const Fn& fn) {
+    if (num_threads_ == 1 || end - begin <= grain) {
+      if (end > begin) fn(begin, end);
+      return;
+    }
+    run(begin, end, grain, &fn,
+        [](const void* f, int64_t b, int64_t e) { (*static_cast<const Fn*>(f))(b, e); });
+  }
+
+ private:
+  using ChunkFn = void (*)(const void* fn, int64_t begin, int64_t end);
+  void run(int64_t begin, int64_t end, int64_t grain, const void* fn, ChunkFn call);
+
+  struct Workers;
+  int num_threads_;
+  std::unique_ptr<Workers> workers_;
+};
+
+}  // namespace flow

@@ -12,6 +12,7 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OPTIONS = ["MPI", "GLOG", "ONEDNN", "OPENBLAS"]
+JOBS = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count())
 
 
 class Totals:
@@ -54,7 +55,7 @@ def run_ctest(totals, section, build, selection):
     junit.unlink(missing_ok=True)
     subprocess.run(
         ["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=ignore",
-         "--parallel", str(os.cpu_count()), "--output-junit", junit, *selection],
+         "--parallel", JOBS, "--output-junit", junit, *selection],
         cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
     if not junit.exists():
         totals.failed.append(f"{section}: ctest")
@@ -86,8 +87,7 @@ def build_and_test(totals, preset, selection, configure=(), build=None):
     where = ["-B", f"build/{build}"] if build else []
     if build:
         ready = (step(totals, section, ["cmake", "--preset", preset, *where, *configure])
-                 and step(totals, section, ["cmake", "--build", f"build/{build}", "--parallel",
-                                            str(os.cpu_count())]))
+                 and step(totals, section, ["cmake", "--build", f"build/{build}", "--parallel", JOBS]))
     else:
         ready = step(totals, section, ["tools/build", preset, *configure])
     if ready:

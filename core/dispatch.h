@@ -47,7 +47,8 @@ struct Decision {
 
 std::string to_string(const Decision& decision);
 
-// Steps 1 and 2. Implementations cache; the reference stays valid until the next choose().
+// Steps 1 and 2. Implementations cache; the reference outlives the dispatch it was asked for,
+// calls nested in it included.
 class Chooser {
  public:
   virtual ~Chooser() = default;

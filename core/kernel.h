@@ -91,9 +91,12 @@ using KernelFn = void (*)(const KernelContext& ctx);
 
 // A function and what it prepared for these metas and key attrs (loop bounds, library primitives).
 // fn == nullptr: not applicable, try the next kernel of the list.
+// A kernel that writes a blocked layout names the metas its outputs get instead of the queried
+// ones.
 struct KernelChoice {
   KernelFn fn = nullptr;
-  std::shared_ptr<const void> plan;
+  std::shared_ptr<const void> plan = nullptr;
+  std::vector<MetaPtr> outputs = {};
 };
 
 struct KernelDef {
@@ -121,7 +124,7 @@ class KernelTable {
 // A select() that always applies.
 template <KernelFn kFn>
 KernelChoice always(const KernelQuery& /*query*/) {
-  return {kFn, nullptr};
+  return {kFn};
 }
 
 }  // namespace flow

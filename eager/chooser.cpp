@@ -1,0 +1,94 @@
+#include "eager/chooser.h"
+
+#include <bit>
+
+#include "boxing/sbp_select.h"
+#include "core/env.h"
+
+namespace flow::eager {
+
+namespace {
+
+// A written tensor keeps its shape and dtype, and each of its elements has its own memory.
+void check_mutation(const Call& call, size_t input, const OutputSpec& result) {
+  const TensorMeta& target = call.input(input).meta();
+  if (!(result.shape == target.shape) || result.dtype != target.dtype) {
+    throw InvalidArgument(str("[", call.op.name, "_] the result does not fit in place: it is ",
+                              result.shape, " ", result.dtype, ", the tensor is ", target,
+                              "; use the form without underscore"));
+  }
+  for (int64_t i = 0; i < target.strides.size(); ++i) {
+    if (target.strides[i] == 0 && target.local_shape[i] > 1) {
+      throw InvalidArgument(str("[", call.op.name,
+                                "_] several elements of the written tensor share "
+                                "memory (it was expanded); received ",
+                                target, "; clone() it first"));
+    }
+  }
+}
+
+DeviceType device_of(std::span<const MetaPtr> inputs, const OpContext& ctx, DeviceType fallback) {
+  const TensorMeta* first = nullptr;
+  for (const MetaPtr meta : inputs) {
+    if (meta == nullptr) continue;
+    if (first != nullptr && first->device != meta->device) {
+      ctx.fail("tensors lie on different devices; move them to one with to(device)");
+    }
+    if (first == nullptr) first = meta;
+  }
+  return first == nullptr ? fallback : first->device;
+}
+
+}  // namespace
+
+void decide(const Call& call, int64_t rank, Decision& decision) {
+  std::vector<MetaPtr> inputs;
+  bool is_global = false;
+  for (const Tensor* input : call.inputs) {
+    inputs.push_back(input->defined() ? input->meta_ptr() : nullptr);
+    is_global |= input->defined() && input->meta_ptr()->is_global();
+  }
+  InferContext infer(call.op, inputs, call.attrs);
+  call.op.infer(infer);
+  const auto outputs = infer.outputs();
+  FLOW_ASSERT(static_cast<int>(outputs.size()) == call.op.num_outputs, call.op.name,
+              " inferred another number of outputs than it declares");
+  size_t next = 0;
+  for (uint32_t left = call.mutates; left != 0; left &= left - 1, ++next) {
+    const auto input = static_cast<size_t>(std::countr_zero(left));
+    infer.check(infer.has_input(static_cast<int>(input)), "a tensor to write is undefined");
+    check_mutation(call, input, outputs[next]);
+  }
+  decision.op = &call.op;
+  for (const OutputSpec& output : outputs)
+    is_global |= output.placement.defined();
+  if (is_global) {
+    boxing::choose_layouts(call.op, inputs, call.attrs, outputs, call.mutates, rank, decision);
+    return;
+  }
+  decision.inputs.resize(inputs.size());
+  for (const OutputSpec& output : outputs) {
+    decision.outputs.push_back(
+        local_meta(output.shape, output.dtype, device_of(inputs, infer, output.device)));
+  }
+}
+
+CachingChooser::CachingChooser() : checks_hits_(env_flag("FLOW_CHECK")) {}
+
+const Decision& CachingChooser::choose(const Call& call) {
+  const CachedDecision* known = cache_.find(call);
+  if (known != nullptr && !checks_hits_) [[likely]]
+    return *known;
+  auto decision = std::make_unique<CachedDecision>();
+  decide(call, thread_state().context->rank(), *decision);
+  if (known == nullptr) return cache_.insert(call, std::move(decision));
+  FLOW_ASSERT(static_cast<const Decision&>(*known) == static_cast<const Decision&>(*decision),
+              "cached decision ", to_string(*known), " differs from ", to_string(*decision));
+  return *known;
+}
+
+DecisionCache& decision_cache() {
+  return static_cast<CachingChooser*>(thread_state().chooser)->cache();
+}
+
+}  // namespace flow::eager

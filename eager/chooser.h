@@ -1,0 +1,32 @@
+// Steps 1 and 2 of a call in eager mode: shape rule and layouts, remembered per thread.
+#pragma once
+
+#include <memory>
+
+#include "core/dispatch.h"
+#include "eager/decision_cache.h"
+
+namespace flow::eager {
+
+// Applies the op's shape rule and, for global tensors, boxing's choice of signature. Pure but for
+// the rank, whose part the output metas describe. Throws what the rules throw.
+void decide(const Call& call, int64_t rank, Decision& decision);
+
+// decide() behind the thread's cache. With FLOW_CHECK=1 every hit is recomputed and compared; a
+// difference is an InternalError.
+class CachingChooser final : public Chooser {
+ public:
+  CachingChooser();
+  const Decision& choose(const Call& call) override;
+
+  DecisionCache& cache() { return cache_; }
+
+ private:
+  DecisionCache cache_;
+  bool checks_hits_;
+};
+
+// This thread's decision cache.
+DecisionCache& decision_cache();
+
+}  // namespace flow::eager

@@ -1,0 +1,78 @@
+// The per-thread table of decisions already made. Keys hold everything a decision depends on: op,
+// key attrs, input metas, mutated inputs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/dispatch.h"
+#include "core/kernel.h"
+
+namespace flow::eager {
+
+// A decision with what the eager interpreter prepared to carry it out on this rank.
+struct CachedDecision : Decision {
+  // Set by the interpreter at the first run. A kernel, unless the call is a view.
+  mutable bool is_prepared = false;
+  mutable bool is_view = false;
+  mutable bool accepts_blocked = false;
+  mutable KernelChoice kernel;
+};
+
+struct CacheKey {
+  const OpDef* op = nullptr;
+  uint32_t mutates = 0;
+  bool all_attrs = false;  // some input is global: value attrs count too
+  std::vector<MetaPtr> inputs;
+  std::vector<std::byte> attrs;
+
+  friend bool operator==(const CacheKey& a, const CacheKey& b) {
+    return a.op == b.op && a.mutates == b.mutates && a.all_attrs == b.all_attrs &&
+           a.inputs == b.inputs &&
+           (a.op->attrs == nullptr ||
+            a.op->attrs->equal(a.attrs.data(), b.attrs.data(), a.all_attrs));
+  }
+};
+
+struct CacheStats {
+  int64_t hits = 0;
+  int64_t misses = 0;
+};
+
+// Open addressing with linear probing. Bounded: when kMaxEntries are in, all are retired and kept
+// alive until the next time, so that decisions in use by nested dispatches stay valid.
+class DecisionCache {
+ public:
+  static constexpr size_t kMaxEntries = 8192;
+
+  // The decision of this very call, or null.
+  const CachedDecision* find(const Call& call);
+  // Requires: find(call) gave null just now.
+  const CachedDecision& insert(const Call& call, std::unique_ptr<CachedDecision> decision);
+  void clear();
+
+  const CacheStats& stats() const { return stats_; }
+
+  size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    size_t hash;
+    CacheKey key;
+    std::unique_ptr<CachedDecision> decision;
+  };
+
+  static bool matches(const Entry& entry, const Call& call, bool all_attrs);
+  void place(Entry* entry);
+
+  static constexpr size_t kSlots = 4 * kMaxEntries;
+  std::vector<Entry*> slots_ = std::vector<Entry*>(kSlots, nullptr);
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<std::unique_ptr<Entry>> retired_;
+  CacheStats stats_;
+};
+
+}  // namespace flow::eager

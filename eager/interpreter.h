@@ -1,0 +1,44 @@
+// Step 3 of a call in eager mode: redistribute inputs, then run the local kernel at once.
+#pragma once
+
+#include <string>
+
+#include "core/dispatch.h"
+#include "core/kernel.h"
+#include "eager/decision_cache.h"
+
+namespace flow::eager {
+
+class EagerInterpreter final : public Interpreter {
+ public:
+  explicit EagerInterpreter(const KernelTable& kernels) : kernels_(kernels) {}
+
+  void run(const Call& call, const Decision& decision, Tensor* outputs) override;
+
+  // Restricts kernel choice to one name ("reference", "avx2", …); empty: the best. Decisions made
+  // under another restriction must be dropped (KernelGuard does).
+  void set_only_kernel(std::string name) { only_kernel_ = std::move(name); }
+
+  const std::string& only_kernel() const { return only_kernel_; }
+
+ private:
+  void prepare(const Call& call, std::span<const Tensor* const> inputs,
+               const CachedDecision& decision) const;
+
+  const KernelTable& kernels_;
+  std::string only_kernel_;
+};
+
+// While it lives, this thread runs only kernels of the given name; Unsupported where there is none.
+class [[nodiscard]] KernelGuard {
+ public:
+  explicit KernelGuard(std::string name);
+  ~KernelGuard();
+  KernelGuard(const KernelGuard&) = delete;
+  KernelGuard& operator=(const KernelGuard&) = delete;
+
+ private:
+  std::string outer_;
+};
+
+}  // namespace flow::eager

@@ -1,0 +1,29 @@
+// The runtime: tables of ops and kernels, and the parts of dispatch every thread gets. Including
+// this header (as <flow/flow.h> does) installs it before main.
+#pragma once
+
+#include "core/device.h"
+
+namespace flow {
+
+struct OpDef;
+struct KernelDef;
+class OpTable;
+class KernelTable;
+
+const OpTable& op_table();
+const KernelTable& kernel_table();
+
+// Adds a user's op; InvalidArgument when the name is taken or a facet is missing. `op` must live as
+// long as the process. Not thread safe: call it before other threads dispatch.
+void register_op(const OpDef& op);
+// Adds a kernel that is preferred over those of the same op registered before.
+void register_kernel(const OpDef& op, DeviceType device, const KernelDef& kernel);
+
+namespace internal {
+bool install_runtime();
+// Pulls the runtime out of a static library and installs it.
+inline const bool runtime_installed = install_runtime();
+}  // namespace internal
+
+}  // namespace flow

@@ -1,20 +1,19 @@
 #include "ops/gemm.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstdlib>
 #include <limits>
 #include <memory>
 #include <new>
 #include <type_traits>
 
+#include "core/error.h"
 #include "ops/gemm_kernels.h"
 #include "ops/gemm_table.h"
 #include "ops/onednn.h"
 #include "ops/openblas.h"
 
-namespace flow {
-namespace internal {
+namespace flow::ops {
 namespace {
 
 // Products this small cost less than a look at the table.
@@ -178,10 +177,10 @@ void scale(const GemmTask<T>& task) {
 
 template <class T>
 void run(const GemmTask<T>& task) {
-  assert(task.m >= 0 && task.n >= 0 && task.k >= 0);
-  assert(task.lda >= (task.transpose_a == Transpose::kYes ? task.m : task.k));
-  assert(task.ldb >= (task.transpose_b == Transpose::kYes ? task.k : task.n));
-  assert(task.ldc >= task.n);
+  FLOW_ASSERT(task.m >= 0 && task.n >= 0 && task.k >= 0);
+  FLOW_ASSERT(task.lda >= (task.transpose_a == Transpose::kYes ? task.m : task.k));
+  FLOW_ASSERT(task.ldb >= (task.transpose_b == Transpose::kYes ? task.k : task.n));
+  FLOW_ASSERT(task.ldc >= task.n);
   if (task.m == 0 || task.n == 0) return;
   if (task.k == 0) return scale(task);
   if (task.m * task.n * task.k <= kTinyVolume) return own_gemm(task);
@@ -219,8 +218,7 @@ bool has_gemm_backend(GemmBackend backend) {
 
 template <class T>
 void gemm_with(GemmBackend backend, const GemmTask<T>& task) {
-  [[maybe_unused]] const bool done = try_backend(backend, task);
-  assert(done);
+  FLOW_ASSERT(try_backend(backend, task));
 }
 
 template bool has_gemm_backend<float>(GemmBackend);
@@ -228,31 +226,29 @@ template bool has_gemm_backend<double>(GemmBackend);
 template void gemm_with(GemmBackend, const GemmTask<float>&);
 template void gemm_with(GemmBackend, const GemmTask<double>&);
 
-}  // namespace internal
-
 template <class T>
 void gemm(Transpose transpose_a, Transpose transpose_b, int64_t m, int64_t n, int64_t k, T alpha,
           const T* a, int64_t lda, const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
-  internal::run(GemmTask<T>{.transpose_a = transpose_a,
-                            .transpose_b = transpose_b,
-                            .m = m,
-                            .n = n,
-                            .k = k,
-                            .alpha = alpha,
-                            .a = a,
-                            .lda = lda,
-                            .b = b,
-                            .ldb = ldb,
-                            .beta = beta,
-                            .c = c,
-                            .ldc = ldc});
+  run(GemmTask<T>{.transpose_a = transpose_a,
+                  .transpose_b = transpose_b,
+                  .m = m,
+                  .n = n,
+                  .k = k,
+                  .alpha = alpha,
+                  .a = a,
+                  .lda = lda,
+                  .b = b,
+                  .ldb = ldb,
+                  .beta = beta,
+                  .c = c,
+                  .ldc = ldc});
 }
 
 template <class T>
 void gemm_batched(const GemmTask<T>& task) {
   GemmTask<T> one = task;
   for (int64_t i = 0; i < task.batch; ++i) {
-    internal::run(one);
+    run(one);
     one.a += task.a_stride;
     one.b += task.b_stride;
     one.c += task.c_stride;
@@ -260,16 +256,15 @@ void gemm_batched(const GemmTask<T>& task) {
 }
 
 GemmGrid gemm_grid(int64_t batch, int64_t m, int64_t n, int64_t k) {
-  using internal::divide_up;
+  using divide_up;
   GemmGrid grid{.cell_batch = batch, .cell_m = m, .cell_n = n};
   if (batch == 0 || m == 0 || n == 0) return grid;
   // Products of a batch are kept whole while that makes enough cells; then the longer edge of C is
   // halved.
   const double volume = static_cast<double>(batch) * static_cast<double>(m) *
                         static_cast<double>(n) * static_cast<double>(k);
-  const auto cells =
-      static_cast<int64_t>(std::clamp(volume / static_cast<double>(internal::kCellVolume), 1.0,
-                                      static_cast<double>(internal::kMaxCells)));
+  const auto cells = static_cast<int64_t>(
+      std::clamp(volume / static_cast<double>(kCellVolume), 1.0, static_cast<double>(kMaxCells)));
   grid.cell_batch = divide_up(batch, std::min(batch, cells));
   grid.batch_cells = divide_up(batch, grid.cell_batch);
   grid.m_cells = 1;
@@ -277,13 +272,11 @@ GemmGrid gemm_grid(int64_t batch, int64_t m, int64_t n, int64_t k) {
   while (grid.batch_cells * grid.m_cells * grid.n_cells * 2 <= cells) {
     const bool along_m = divide_up(m, grid.m_cells) >= divide_up(n, grid.n_cells);
     int64_t& parts = along_m ? grid.m_cells : grid.n_cells;
-    if (divide_up(along_m ? m : n, 2 * parts) < internal::kCellEdge) break;
+    if (divide_up(along_m ? m : n, 2 * parts) < kCellEdge) break;
     parts *= 2;
   }
-  grid.cell_m =
-      internal::round_up(divide_up(m, grid.m_cells), grid.m_cells > 1 ? internal::kCellAlign : 1);
-  grid.cell_n =
-      internal::round_up(divide_up(n, grid.n_cells), grid.n_cells > 1 ? internal::kCellAlign : 1);
+  grid.cell_m = round_up(divide_up(m, grid.m_cells), grid.m_cells > 1 ? kCellAlign : 1);
+  grid.cell_n = round_up(divide_up(n, grid.n_cells), grid.n_cells > 1 ? kCellAlign : 1);
   grid.m_cells = divide_up(m, grid.cell_m);
   grid.n_cells = divide_up(n, grid.cell_n);
   return grid;
@@ -317,4 +310,4 @@ template void gemm_batched(const GemmTask<double>&);
 template void gemm_cells(const GemmTask<float>&, const GemmGrid&, int64_t, int64_t);
 template void gemm_cells(const GemmTask<double>&, const GemmGrid&, int64_t, int64_t);
 
-}  // namespace flow
+}  // namespace flow::ops

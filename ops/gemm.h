@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-namespace flow {
+namespace flow::ops {
 
 enum class Transpose { kNo, kYes };
 
@@ -86,8 +86,6 @@ void gemm_parallel(ParallelFor&& parallel_for, const GemmTask<T>& task) {
                [&](int64_t begin, int64_t end) { gemm_cells(task, grid, begin, end); });
 }
 
-namespace internal {
-
 enum class GemmBackend { kReference, kOwn, kOneDnn, kOpenBlas };
 
 // False if the back end is not built in, could not be loaded, or does not know the type (oneDNN: no
@@ -100,6 +98,4 @@ bool has_gemm_backend(GemmBackend backend);
 template <class T>
 void gemm_with(GemmBackend backend, const GemmTask<T>& task);
 
-}  // namespace internal
-
-}  // namespace flow
+}  // namespace flow::ops

@@ -23,14 +23,10 @@
 #define FLOW_ISA_NAMESPACE isa_baseline
 #endif
 
-namespace flow::FLOW_ISA_NAMESPACE {
+namespace flow::ops::FLOW_ISA_NAMESPACE {
 namespace {
 
 #include "ops/gemm_lanes.h"
-
-using internal::GemmCall;
-using internal::GemmKernels;
-using internal::GemmKernelSet;
 
 // Register tile: rows x vectors of accumulators, plus one row of B and one broadcast, within 32
 // (AVX-512) or 16 registers.
@@ -269,7 +265,7 @@ const GemmKernelSet kGemmKernels = {
     .f64 = {direct<DoubleLane>, blocked<DoubleLane>, panel_size<DoubleLane>()},
 };
 
-}  // namespace flow::FLOW_ISA_NAMESPACE
+}  // namespace flow::ops::FLOW_ISA_NAMESPACE
 
 #if FLOW_ISA != 0
 #pragma GCC pop_options

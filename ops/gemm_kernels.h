@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace flow::internal {
+namespace flow::ops {
 
 // C = alpha * op(A) * op(B) + beta * C with op(A): (m, k), op(B): (k, n), C: (m, n); all sizes > 0.
 // Element (i, p) of op(A) lies at a[i * a_row + p * a_col], likewise for op(B); one of the two
@@ -39,16 +39,16 @@ struct GemmKernelSet {
   GemmKernels<double> f64;
 };
 
-}  // namespace flow::internal
+}  // namespace flow::ops
 
-namespace flow::isa_baseline {
-extern const internal::GemmKernelSet kGemmKernels;
+namespace flow::ops::isa_baseline {
+extern const GemmKernelSet kGemmKernels;
 }
 
-namespace flow::isa_avx2 {
-extern const internal::GemmKernelSet kGemmKernels;
+namespace flow::ops::isa_avx2 {
+extern const GemmKernelSet kGemmKernels;
 }
 
-namespace flow::isa_avx512 {
-extern const internal::GemmKernelSet kGemmKernels;
+namespace flow::ops::isa_avx512 {
+extern const GemmKernelSet kGemmKernels;
 }

@@ -4,7 +4,7 @@
 #include <bit>
 #include <type_traits>
 
-namespace flow::internal {
+namespace flow::ops {
 
 int gemm_size_class(int64_t size) {
   if (size <= 3) return 0;
@@ -33,4 +33,4 @@ template GemmBackend fastest_gemm_backend<float>(GemmIsa, Transpose, Transpose, 
 template GemmBackend fastest_gemm_backend<double>(GemmIsa, Transpose, Transpose, int64_t, int64_t,
                                                   int64_t);
 
-}  // namespace flow::internal
+}  // namespace flow::ops

@@ -7,7 +7,7 @@
 
 #include "ops/gemm.h"
 
-namespace flow::internal {
+namespace flow::ops {
 
 // Number of size classes of one dimension, and the size each was measured at. A size belongs to the
 // nearest in proportion: 1..3, 4..12, 13..24, 25..48, ... , 769..1536, above.
@@ -26,4 +26,4 @@ template <class T>
 GemmBackend fastest_gemm_backend(GemmIsa isa, Transpose transpose_a, Transpose transpose_b,
                                  int64_t m, int64_t n, int64_t k);
 
-}  // namespace flow::internal
+}  // namespace flow::ops

@@ -2,7 +2,7 @@
 
 #include "ops/onednn.h"
 
-namespace flow::internal {
+namespace flow::ops {
 
 bool has_onednn() {
   return false;
@@ -20,4 +20,4 @@ bool onednn_gemm(bool /*transpose_a*/, bool /*transpose_b*/, int64_t /*m*/, int6
   return false;
 }
 
-}  // namespace flow::internal
+}  // namespace flow::ops

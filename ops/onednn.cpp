@@ -2,7 +2,7 @@
 
 #include "ops/onednn_library.h"
 
-namespace flow::internal {
+namespace flow::ops {
 
 bool has_onednn() {
   return onednn_library().usable;
@@ -21,4 +21,4 @@ bool onednn_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64
                        ldb, beta, c, ldc) == dnnl_success;
 }
 
-}  // namespace flow::internal
+}  // namespace flow::ops

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace flow::internal {
+namespace flow::ops {
 
 // Loads the library at the first call. False if flow was built without it or it cannot be used.
 bool has_onednn();
@@ -20,4 +20,4 @@ bool onednn_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64
                  const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
                  int64_t ldc);
 
-}  // namespace flow::internal
+}  // namespace flow::ops

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-namespace flow::internal {
+namespace flow::ops {
 namespace {
 
 // The file name holds the major version: a library of another one has another interface than the
@@ -81,4 +81,4 @@ const OneDnnLibrary& onednn_library() {
   return library;
 }
 
-}  // namespace flow::internal
+}  // namespace flow::ops

@@ -8,7 +8,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-namespace flow::internal {
+namespace flow::ops {
 
 struct OneDnnLibrary {
   std::string description;
@@ -45,4 +45,4 @@ class OneThreadScope {
   int previous_ = 1;
 };
 
-}  // namespace flow::internal
+}  // namespace flow::ops

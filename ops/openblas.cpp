@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <sched.h>
 
-namespace flow::internal {
+namespace flow::ops {
 namespace {
 
 // The cblas interface by its documented values; cblas.h is not included, as several packages
@@ -130,4 +130,4 @@ void openblas_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int
   call(openblas().dgemm, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-}  // namespace flow::internal
+}  // namespace flow::ops

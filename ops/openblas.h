@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace flow::internal {
+namespace flow::ops {
 
 // Loads the library at the first call. False if flow was built without it or it cannot be loaded.
 bool has_openblas();
@@ -22,4 +22,4 @@ void openblas_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int
                    double alpha, const double* a, int64_t lda, const double* b, int64_t ldb,
                    double beta, double* c, int64_t ldc);
 
-}  // namespace flow::internal
+}  // namespace flow::ops

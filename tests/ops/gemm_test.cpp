@@ -16,12 +16,8 @@
 
 #include "ops/gemm_table.h"
 
-namespace flow {
+namespace flow::ops {
 namespace {
-
-using internal::gemm_with;
-using internal::GemmBackend;
-using internal::has_gemm_backend;
 
 constexpr Transpose kBothTransposes[] = {Transpose::kNo, Transpose::kYes};
 
@@ -268,16 +264,16 @@ TEST(GemmGrid, ResultDoesNotDependOnWhoComputesWhichCell) {
 }
 
 TEST(GemmTable, SizesBelongToTheNearestClass) {
-  for (int i = 0; i < internal::kGemmSizeClasses; ++i) {
-    EXPECT_EQ(internal::gemm_size_class(internal::kGemmClassSizes[i]), i);
+  for (int i = 0; i < kGemmSizeClasses; ++i) {
+    EXPECT_EQ(gemm_size_class(kGemmClassSizes[i]), i);
   }
-  EXPECT_EQ(internal::gemm_size_class(3), 0);
-  EXPECT_EQ(internal::gemm_size_class(4), 1);
-  EXPECT_EQ(internal::gemm_size_class(12), 1);
-  EXPECT_EQ(internal::gemm_size_class(48), 3);
-  EXPECT_EQ(internal::gemm_size_class(49), 4);
-  EXPECT_EQ(internal::gemm_size_class(1537), 9);
-  EXPECT_EQ(internal::gemm_size_class(int64_t{1} << 40), 9);
+  EXPECT_EQ(gemm_size_class(3), 0);
+  EXPECT_EQ(gemm_size_class(4), 1);
+  EXPECT_EQ(gemm_size_class(12), 1);
+  EXPECT_EQ(gemm_size_class(48), 3);
+  EXPECT_EQ(gemm_size_class(49), 4);
+  EXPECT_EQ(gemm_size_class(1537), 9);
+  EXPECT_EQ(gemm_size_class(int64_t{1} << 40), 9);
 }
 
 TEST(GemmLibraries, StartNoThreads) {
@@ -297,4 +293,4 @@ TEST(GemmLibraries, StartNoThreads) {
 }
 
 }  // namespace
-}  // namespace flow
+}  // namespace flow::ops

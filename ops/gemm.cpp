@@ -177,10 +177,10 @@ void scale(const GemmTask<T>& task) {
 
 template <class T>
 void run(const GemmTask<T>& task) {
-  FLOW_ASSERT(task.m >= 0 && task.n >= 0 && task.k >= 0);
-  FLOW_ASSERT(task.lda >= (task.transpose_a == Transpose::kYes ? task.m : task.k));
-  FLOW_ASSERT(task.ldb >= (task.transpose_b == Transpose::kYes ? task.k : task.n));
-  FLOW_ASSERT(task.ldc >= task.n);
+  FLOW_ASSERT(task.m >= 0 && task.n >= 0 && task.k >= 0, "gemm of a negative size");
+  FLOW_ASSERT(task.lda >= (task.transpose_a == Transpose::kYes ? task.m : task.k), "gemm lda");
+  FLOW_ASSERT(task.ldb >= (task.transpose_b == Transpose::kYes ? task.k : task.n), "gemm ldb");
+  FLOW_ASSERT(task.ldc >= task.n, "gemm ldc");
   if (task.m == 0 || task.n == 0) return;
   if (task.k == 0) return scale(task);
   if (task.m * task.n * task.k <= kTinyVolume) return own_gemm(task);
@@ -218,7 +218,7 @@ bool has_gemm_backend(GemmBackend backend) {
 
 template <class T>
 void gemm_with(GemmBackend backend, const GemmTask<T>& task) {
-  FLOW_ASSERT(try_backend(backend, task));
+  FLOW_ASSERT(try_backend(backend, task), "gemm back end is absent");
 }
 
 template bool has_gemm_backend<float>(GemmBackend);
@@ -256,7 +256,6 @@ void gemm_batched(const GemmTask<T>& task) {
 }
 
 GemmGrid gemm_grid(int64_t batch, int64_t m, int64_t n, int64_t k) {
-  using divide_up;
   GemmGrid grid{.cell_batch = batch, .cell_m = m, .cell_n = n};
   if (batch == 0 || m == 0 || n == 0) return grid;
   // Products of a batch are kept whole while that makes enough cells; then the longer edge of C is

@@ -85,6 +85,9 @@ class RankContext {
   std::vector<std::pair<const void*, std::shared_ptr<void>>> slots_;  // guarded by slots_mutex_
 };
 
+// Which part of a training step is running; traced nodes carry it.
+enum class Phase : uint8_t { kForward, kBackward, kUpdate };
+
 // State of one thread. Confined to it.
 struct ThreadState {
   RankContext* context = nullptr;
@@ -101,6 +104,7 @@ struct ThreadState {
   Site scope_site = Site::none();
   const std::string* module_path = nullptr;
   int64_t stage = -1;
+  Phase phase = Phase::kForward;
   // Owners of the three parts above and other per-thread state of folders to the right.
   std::vector<std::shared_ptr<void>> owned;
 };

@@ -20,9 +20,11 @@ struct AutogradSlot {
   virtual ~AutogradSlot() = default;
 };
 
-// Base of what a tracer keeps beside a tensor; defined in graph.
+// Base of what a tracer keeps beside a tensor whose value exists only when the plan runs. Shared by
+// the aliases of a tensor, as storage is; defined in graph.
 struct TraceSlot {
   virtual ~TraceSlot() = default;
+  uint32_t version = 0;
 };
 
 // Invariants: meta is never null. storage is null on ranks that hold no part and for traced
@@ -35,6 +37,18 @@ struct TensorImpl final : RefCounted<TensorImpl> {
     return storage->data() + offset * static_cast<int64_t>(dtype_size(meta->dtype));
   }
 
+  // Counts in-place writes through any alias.
+  uint32_t version() const {
+    return storage ? storage->version() : trace != nullptr ? trace->version : 0;
+  }
+
+  // The same data under a handle of its own, without history: what detach() gives.
+  Ref<TensorImpl> alias() const {
+    auto result = make_ref<TensorImpl>(meta, storage, offset);
+    result->trace = trace;
+    return result;
+  }
+
   MetaPtr meta;
   Ref<Storage> storage;
   int64_t offset;  // in elements
@@ -43,7 +57,7 @@ struct TensorImpl final : RefCounted<TensorImpl> {
   uint8_t output_index = 0;  // which output of grad_fn this is
   Ref<GradNode> grad_fn;
   std::unique_ptr<AutogradSlot> autograd;
-  std::unique_ptr<TraceSlot> trace;
+  std::shared_ptr<TraceSlot> trace;
 };
 
 }  // namespace flow

@@ -1,0 +1,160 @@
+#include "graph/ir.h"
+
+#include <algorithm>
+
+namespace flow::graph {
+
+Value Value::of(const TensorMeta& meta) {
+  return {meta.shape, meta.dtype, meta.device, meta.placement, meta.nd_sbp};
+}
+
+MetaPtr Value::meta_on(int64_t rank) const {
+  return placement.defined() ? global_meta(shape, dtype, placement, nd_sbp, rank)
+                             : local_meta(shape, dtype, device);
+}
+
+bool operator==(const Node& a, const Node& b) {
+  return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs && a.stage == b.stage &&
+         a.phase == b.phase && a.file == b.file && a.line == b.line &&
+         (a.op->attrs == nullptr || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
+}
+
+namespace {
+
+[[noreturn]] void fail(const Graph& graph, size_t node, const std::string& why) {
+  const Node& bad = graph.nodes[node];
+  throw InternalError(
+      str("[verify] node ", node, " (", bad.op->name, ", ", bad.file, ":", bad.line, "): ", why));
+}
+
+void check_range(const Graph& graph, size_t node, ValueId id) {
+  if (id < 0 || static_cast<size_t>(id) >= graph.values.size()) {
+    fail(graph, node, str("value %", id, " does not exist"));
+  }
+}
+
+// The op's shape rule gives the values' shapes and dtypes.
+void check_inferred(const Graph& graph, size_t index) {
+  const Node& node = graph.nodes[index];
+  std::vector<MetaPtr> metas;
+  for (const ValueId input : node.inputs) {
+    metas.push_back(input == kNoValue ? nullptr : graph.value(input).meta_on(0));
+  }
+  InferContext infer(*node.op, metas, node.raw_attrs());
+  node.op->infer(infer);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const Value& value = graph.value(node.outputs[i]);
+    const OutputSpec& spec = infer.outputs()[i];
+    if (!(spec.shape == value.shape) || spec.dtype != value.dtype) {
+      fail(graph, index,
+           str("output ", i, " is inferred as ", spec.shape, " ", spec.dtype, " but the value is ",
+               value.shape, " ", value.dtype));
+    }
+  }
+}
+
+}  // namespace
+
+void verify(const Graph& graph) {
+  std::vector<bool> is_made(graph.values.size(), false);
+  for (const ValueId input : graph.inputs)
+    is_made[static_cast<size_t>(input)] = true;
+  for (const Capture& capture : graph.captures) {
+    is_made[static_cast<size_t>(capture.initial)] = true;
+  }
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.op->num_inputs != kVariadic &&
+        static_cast<int>(node.inputs.size()) != node.op->num_inputs) {
+      fail(graph, i,
+           str("has ", node.inputs.size(), " inputs, the op takes ", node.op->num_inputs));
+    }
+    if (static_cast<int>(node.outputs.size()) != node.op->num_outputs) {
+      fail(graph, i, str("has ", node.outputs.size(), " outputs"));
+    }
+    for (const ValueId input : node.inputs) {
+      if (input == kNoValue) continue;
+      check_range(graph, i, input);
+      if (!is_made[static_cast<size_t>(input)]) {
+        fail(graph, i, str("value %", input, " is used before it is made"));
+      }
+    }
+    for (const ValueId output : node.outputs) {
+      check_range(graph, i, output);
+      if (is_made[static_cast<size_t>(output)]) {
+        fail(graph, i, str("value %", output, " is made twice"));
+      }
+      is_made[static_cast<size_t>(output)] = true;
+    }
+    check_inferred(graph, i);
+  }
+  for (const ValueId output : graph.outputs) {
+    FLOW_ASSERT(is_made[static_cast<size_t>(output)], "output %", output, " is never made");
+  }
+  for (const Capture& capture : graph.captures) {
+    FLOW_ASSERT(is_made[static_cast<size_t>(capture.final_value)], "written value %",
+                capture.final_value, " is never made");
+  }
+}
+
+namespace {
+// Gives the values that are left new ids in order of definition.
+void renumber(Graph& graph) {
+  std::vector<ValueId> new_id(graph.values.size(), kNoValue);
+  std::vector<Value> values;
+  const auto define = [&](ValueId& id) {
+    new_id[static_cast<size_t>(id)] = static_cast<ValueId>(values.size());
+    values.push_back(std::move(graph.values[static_cast<size_t>(id)]));
+    id = new_id[static_cast<size_t>(id)];
+  };
+  const auto use = [&](ValueId& id) {
+    if (id != kNoValue) id = new_id[static_cast<size_t>(id)];
+  };
+  for (ValueId& input : graph.inputs)
+    define(input);
+  for (Capture& capture : graph.captures)
+    define(capture.initial);
+  for (Node& node : graph.nodes) {
+    for (ValueId& input : node.inputs)
+      use(input);
+    for (ValueId& output : node.outputs)
+      define(output);
+  }
+  for (Capture& capture : graph.captures)
+    use(capture.final_value);
+  for (ValueId& output : graph.outputs)
+    use(output);
+  graph.values = std::move(values);
+}
+}  // namespace
+
+int64_t eliminate_dead_nodes(Graph& graph) {
+  std::vector<bool> is_used(graph.values.size(), false);
+  for (const ValueId output : graph.outputs)
+    is_used[static_cast<size_t>(output)] = true;
+  for (const Capture& capture : graph.captures) {
+    is_used[static_cast<size_t>(capture.final_value)] = true;
+  }
+  std::vector<bool> is_live(graph.nodes.size(), false);
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    is_live[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
+                             [&](ValueId id) { return is_used[static_cast<size_t>(id)]; });
+    if (!is_live[i]) continue;
+    for (const ValueId input : node.inputs) {
+      if (input != kNoValue) is_used[static_cast<size_t>(input)] = true;
+    }
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!is_live[i]) continue;
+    if (kept != i) graph.nodes[kept] = std::move(graph.nodes[i]);
+    ++kept;
+  }
+  const auto removed = static_cast<int64_t>(graph.nodes.size() - kept);
+  graph.nodes.resize(kept);
+  if (removed > 0) renumber(graph);
+  return removed;
+}
+
+}  // namespace flow::graph

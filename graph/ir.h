@@ -1,0 +1,82 @@
+// The intermediate representation of a traced step: SSA values with logical metas and the nodes
+// that make them, in program order. Pure data with a text form that parses back.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/context.h"
+#include "core/op.h"
+
+namespace flow::graph {
+
+using ValueId = int32_t;
+inline constexpr ValueId kNoValue = -1;  // an optional input that was not given
+
+// A logical tensor: what every rank agrees on.
+struct Value {
+  Shape shape;
+  DType dtype = DType::kFloat32;
+  DeviceType device = DeviceType::kCpu;
+  Placement placement;  // not defined: each rank has a local tensor of its own
+  NdSbp nd_sbp;
+
+  static Value of(const TensorMeta& meta);
+  // The meta of `rank`'s part.
+  MetaPtr meta_on(int64_t rank) const;
+  friend bool operator==(const Value&, const Value&) = default;
+};
+
+struct Node {
+  const OpDef* op = nullptr;
+  std::vector<std::byte> attrs;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  int64_t stage = 0;
+  Phase phase = Phase::kForward;
+  // The user's line.
+  std::string file;
+  uint32_t line = 0;
+
+  const void* raw_attrs() const { return attrs.empty() ? nullptr : attrs.data(); }
+
+  friend bool operator==(const Node& a, const Node& b);
+};
+
+// A tensor from outside that the step reads and perhaps writes: `initial` is its value when the
+// step starts, `final_value` when it ends (the same for a tensor that is only read).
+struct Capture {
+  ValueId initial = kNoValue;
+  ValueId final_value = kNoValue;
+  friend bool operator==(const Capture&, const Capture&) = default;
+};
+
+struct Graph {
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<ValueId> inputs;
+  std::vector<Capture> captures;
+  std::vector<ValueId> outputs;
+
+  const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
+
+  friend bool operator==(const Graph&, const Graph&) = default;
+};
+
+// One line a node:  %5 = matmul(%0, %2) {…} : (4, 8) float32 [S(0) on cpu:(0, 1)]  @F0 main.cpp:12
+std::string to_string(const Graph& graph);
+// Inverse of to_string; `ops` resolves names. Throws InvalidArgument naming the line.
+Graph parse_graph(std::string_view text, const OpTable& ops);
+
+// Throws InternalError naming the node when: a value is used before it is made or made twice, an id
+// is out of range, the number of inputs or outputs is not the op's, or an inferred shape or dtype
+// differs from the value's. Run after every pass.
+void verify(const Graph& graph);
+
+// Removes nodes none of whose outputs is used, written back or returned. Exact. Returns how many.
+int64_t eliminate_dead_nodes(Graph& graph);
+
+}  // namespace flow::graph

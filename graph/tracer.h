@@ -1,0 +1,75 @@
+// Tracing: the second interpreter. While a Trace lives, this thread's calls are written down
+// instead of carried out; forward, backward and optimizer go through the same dispatch as eagerly.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/dispatch.h"
+#include "graph/ir.h"
+
+namespace flow::graph {
+
+// Nodes traced while it lives carry this pipeline stage.
+class [[nodiscard]] StageGuard {
+ public:
+  explicit StageGuard(int64_t stage);
+  ~StageGuard();
+  StageGuard(const StageGuard&) = delete;
+  StageGuard& operator=(const StageGuard&) = delete;
+
+ private:
+  int64_t outer_;
+};
+
+// What a trace gives: the graph, and the tensors behind graph.captures in the same order.
+struct TracedStep {
+  Graph graph;
+  std::vector<Tensor> captures;
+};
+
+// Records one step on the calling thread. Outside tensors that are read become captures; those that
+// are written in place too are written back when the plan runs. Refused with Unsupported: random
+// ops, ops whose shape depends on data, writes to a view or to a tensor that has views. Reading a
+// traced value (item, to_vector) is an InvalidArgument.
+class Trace final : public Interpreter {
+ public:
+  Trace();
+  ~Trace() override;
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  // A traced stand-in with the layout of `example`; its values are given at each run.
+  Tensor add_input(const Tensor& example);
+  // Ends the trace with these results. Gradients of captured leaves are put back as they were.
+  TracedStep finish(const std::vector<Tensor>& outputs);
+
+  void run(const Call& call, const Decision& decision, Tensor* outputs) override;
+
+ private:
+  struct TracedValue;
+
+  // An outside tensor, what stands for it in the trace, and its gradient before.
+  struct CapturedTensor {
+    Tensor tensor;
+    std::shared_ptr<TracedValue> value;
+    Tensor grad;
+  };
+
+  void restore();
+  std::shared_ptr<TracedValue> value_of(const Tensor& tensor);
+  ValueId add_value(const Value& value);
+  Tensor make_traced(MetaPtr meta, ValueId value);
+  void redistribute_inputs(const Call& call, const Decision& decision,
+                           std::vector<const Tensor*>& inputs, std::vector<Tensor>& owned);
+
+  Interpreter* outer_;
+  bool is_active_ = true;
+  Graph graph_;
+  std::vector<CapturedTensor> captures_;
+  // Captures by storage: aliases of one outside tensor are one capture.
+  std::unordered_map<const Storage*, std::vector<size_t>> captures_of_;
+};
+
+}  // namespace flow::graph

@@ -1,0 +1,27 @@
+#include "ops/register.h"
+
+#include <array>
+
+#include "core/kernel.h"
+#include "core/op.h"
+#include "ops/cpu_features.h"
+
+namespace flow {
+
+namespace ops {
+// One line a family here and in register_ops, alphabetically; kernels are in register_cpu.cpp.
+
+FLOW_DECLARE_PER_ISA(void register_all_cpu(KernelTable& table))
+
+constexpr std::array kRegisterAllCpu = FLOW_ISA_VARIANTS(register_all_cpu);
+}  // namespace ops
+
+void register_ops(OpTable& /*table*/) {}
+
+void register_cpu_kernels(KernelTable& table) {
+  const auto active = static_cast<size_t>(ops::active_isa());
+  for (size_t isa = 0; isa <= active; ++isa)
+    ops::kRegisterAllCpu[isa](table);
+}
+
+}  // namespace flow

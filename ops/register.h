@@ -1,0 +1,14 @@
+// The lists of all ops and of all CPU kernels: what the runtime's tables are built from.
+#pragma once
+
+namespace flow {
+
+class KernelTable;
+class OpTable;
+
+void register_ops(OpTable& table);
+// The kernels of every instruction set up to active_isa(), the widest last, so that it is
+// preferred.
+void register_cpu_kernels(KernelTable& table);
+
+}  // namespace flow

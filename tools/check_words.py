@@ -23,7 +23,10 @@ LIBRARY_RULES = [
     (r"\bstd::endl\b", "it flushes; write '\\n'"),
     (r"\bassert\s*\(", "use FLOW_ASSERT, which throws"),
 ]
-HEADER_RULES = [(r"^\s*using\s+namespace\b", "not in a header")]
+HEADER_RULES = [
+    (r"^\s*using\s+namespace\b", "not in a header"),
+    (r"\bFLOW_WITH_[A-Z]+\b", "what the library was built with may not change a header"),
+]
 # Heavy headers and the files that may include them.
 HOMES = [
     (r"#\s*include\s*<mpi\.h>", r"boxing/mpi_[a-z_]+\.(h|cpp)"),

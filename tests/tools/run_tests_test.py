@@ -1,0 +1,50 @@
+"""tools/run_tests.py counts cases, skips and crashes for what they are."""
+
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import run_tests  # noqa: E402
+
+PASSED = {"name": "Passes", "result": "COMPLETED"}
+FAILED = {"name": "Fails", "result": "COMPLETED", "failures": [{"failure": "1 != 2"}]}
+SKIPPED = {"name": "NeedsCuda", "result": "SKIPPED"}
+
+
+class Counting(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.report = pathlib.Path(scratch.name) / "report.json"
+        self.totals = run_tests.Totals()
+
+    def add(self, ctest_failed, *cases):
+        if cases:
+            self.report.write_text(json.dumps({"testsuites": [{"name": "S", "testsuite": cases}]}))
+        run_tests.add_googletest(self.totals, "release", "core_test.S", ctest_failed, self.report)
+        return self.totals.line()
+
+    def test_cases_are_counted_one_by_one(self):
+        self.assertEqual(self.add(True, PASSED, FAILED, SKIPPED, PASSED),
+                         "2 passed, 1 failed, 1 skipped")
+        self.assertEqual(self.totals.failed, ["release: S.Fails"])
+        self.assertEqual(self.totals.skipped, ["release: S.NeedsCuda"])
+
+    def test_crash_without_a_report_is_one_failure(self):
+        self.assertEqual(self.add(True), "0 passed, 1 failed, 0 skipped")
+        self.assertEqual(self.totals.failed, ["release: core_test.S"])
+
+    def test_failure_after_a_clean_report_is_one_failure(self):
+        self.assertEqual(self.add(True, PASSED), "1 passed, 1 failed, 0 skipped")
+
+    def test_failed_command_counts_and_is_named(self):
+        self.assertFalse(run_tests.step(self.totals, "tidy", ["false"]))
+        self.assertEqual(self.totals.failed, ["tidy: false"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -101,8 +101,11 @@ struct SbpSignature {
 class SbpContext : public OpContext {
  public:
   SbpContext(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
-             std::span<const OutputSpec> outputs)
-      : OpContext(op, inputs, attrs), outputs_(outputs) {}
+             std::span<const OutputSpec> outputs, int64_t num_ranks = 0)
+      : OpContext(op, inputs, attrs), outputs_(outputs), num_ranks_(num_ranks) {}
+
+  // Ranks along the axis; 0 where unknown, then only signatures true for every number are added.
+  int64_t num_ranks() const { return num_ranks_; }
 
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
 
@@ -116,6 +119,7 @@ class SbpContext : public OpContext {
 
  private:
   std::span<const OutputSpec> outputs_;
+  int64_t num_ranks_;
   std::vector<SbpSignature> signatures_;
 };
 

@@ -53,13 +53,15 @@ class Ref {
 
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class U>
+  // NOLINTNEXTLINE(google-explicit-constructor)
   requires std::is_convertible_v<U*, T*> Ref(const Ref<U>& other)
-  noexcept : Ref(other.get()) {}  // NOLINT(google-explicit-constructor)
+  noexcept : Ref(other.get()) {}
 
   ~Ref() {
     if (object_ != nullptr) object_->release();
   }
 
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): copy and swap
   Ref& operator=(const Ref& other) noexcept {
     Ref(other).swap(*this);
     return *this;

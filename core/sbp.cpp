@@ -54,15 +54,14 @@ void throw_bad_split_dim(int64_t dim) {
 
 NdSbp::NdSbp(std::initializer_list<Sbp> entries) : NdSbp(std::vector<Sbp>(entries)) {}
 
-NdSbp::NdSbp(const std::vector<Sbp>& entries) {
+NdSbp::NdSbp(const std::vector<Sbp>& entries) : size_(static_cast<int8_t>(entries.size())) {
   check_axes(entries.size());
   std::copy(entries.begin(), entries.end(), entries_.begin());
-  size_ = static_cast<int8_t>(entries.size());
 }
 
 void NdSbp::push_back(Sbp sbp) {
   check_axes(static_cast<size_t>(size_) + 1);
-  entries_[static_cast<size_t>(size_++)] = sbp;
+  entries_[static_cast<uint8_t>(size_++)] = sbp;
 }
 
 NdSbp NdSbp::with(int64_t axis, Sbp sbp) const {

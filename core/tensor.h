@@ -231,8 +231,8 @@ class TensorArg {
 struct ScalarArg {
   template <class T>
 
-  requires std::is_arithmetic_v<T> ScalarArg(
-      T number, Site where = Site::here())  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  requires std::is_arithmetic_v<T> ScalarArg(T number, Site where = Site::here())
       : value(number), site(where) {}
 
   Scalar value;

@@ -93,8 +93,8 @@ void ThreadPool::run(int64_t begin, int64_t end, int64_t grain, const void* fn, 
   const std::lock_guard only_loop(w.loop_mutex);
   const int64_t size = end - begin;
   // Four chunks a thread even out unequal speed without much overhead.
-  const int64_t wanted =
-      std::max<int64_t>(grain, (size + 4 * num_threads_ - 1) / (4 * num_threads_));
+  const int64_t num_chunks = int64_t{4} * num_threads_;
+  const int64_t wanted = std::max<int64_t>(grain, (size + num_chunks - 1) / num_chunks);
   w.loop = {fn, call, begin, end, wanted, (size + wanted - 1) / wanted};
   w.next_chunk.store(0, std::memory_order_relaxed);
   w.running.store(num_threads_ - 1, std::memory_order_relaxed);

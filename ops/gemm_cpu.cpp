@@ -39,7 +39,7 @@ constexpr int kTileRows = 4;
 #endif
 constexpr int kTileVectors = 2;
 constexpr int64_t kDepth = 256;
-constexpr int64_t kRowBlock = 12 * kTileRows;
+constexpr int64_t kRowBlock = int64_t{12} * kTileRows;
 constexpr int64_t kColumns = 2048;  // a multiple of every tile width
 
 template <class T>

@@ -1,6 +1,6 @@
 #include "boxing/sbp_select.h"
 
-namespace flow {
+namespace flow::boxing {
 
 namespace {
 
@@ -38,8 +38,8 @@ MetaPtr own_layout(const OutputSpec& spec, int64_t rank) {
 }  // namespace
 
 void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void* /*attrs*/,
-                    std::span<const OutputSpec> outputs, int64_t rank, Decision& out,
-                    uint32_t /*mutates*/) {
+                    std::span<const OutputSpec> outputs, uint32_t /*mutates*/, int64_t rank,
+                    Decision& out) {
   out.op = &op;
   out.inputs.assign(inputs.size(), Decision::InputLayout{});
   out.outputs.clear();
@@ -57,4 +57,4 @@ void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void
   }
 }
 
-}  // namespace flow
+}  // namespace flow::boxing

@@ -9,7 +9,7 @@
 #include "core/dispatch.h"
 #include "core/op.h"
 
-namespace flow {
+namespace flow::boxing {
 
 // Fills op, inputs, outputs and redistributes of `out` for a call whose shape rule gave `outputs`.
 // `inputs` has null for an optional tensor not given; bit i of `mutates` says that input i is
@@ -22,7 +22,7 @@ namespace flow {
 // then those earlier in the table ("all B" comes last). An op with data-dependent shape gathers.
 // Throws InvalidArgument naming both when local and global inputs, placements or devices mix.
 void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
-                    std::span<const OutputSpec> outputs, int64_t rank, Decision& out,
-                    uint32_t mutates = 0);
+                    std::span<const OutputSpec> outputs, uint32_t mutates, int64_t rank,
+                    Decision& out);
 
-}  // namespace flow
+}  // namespace flow::boxing

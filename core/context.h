@@ -96,6 +96,7 @@ struct ThreadState {
   Interpreter* interpreter = nullptr;
   Recorder* recorder = nullptr;
   bool grad_enabled = true;
+  bool forbids_implicit_boxing = false;  // ForbidImplicitBoxing
   // Default layout of creation ops (PlacementGuard).
   Placement default_placement;
   NdSbp default_sbp;

@@ -1,0 +1,70 @@
+#include "boxing/local_shapes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/context.h"
+#include "core/error.h"
+
+namespace flow::boxing {
+
+namespace {
+
+[[noreturn]] void throw_no_fit(std::span<const Shape> parts, const Layout& layout,
+                               const std::string& why) {
+  std::string received;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    received += str(i == 0 ? "" : ", ", parts[i], " on rank ", layout.placement.ranks()[i]);
+  }
+  throw InvalidArgument(str("[to_global] local shapes do not form a tensor of ", layout, ": ", why,
+                            "; received ", received,
+                            "; give equal shapes, or along split dims those of the balanced split "
+                            "(the first ranks have one more)"));
+}
+
+// The sum of the sizes of `dim` over the ranks that cut it: those that differ from the first
+// position along axes that split it.
+int64_t joined_size(std::span<const Shape> parts, const Layout& layout, int64_t dim) {
+  int64_t sum = 0;
+  for (size_t position = 0; position < parts.size(); ++position) {
+    bool counts = true;
+    for (int64_t axis = 0; axis < layout.nd_sbp.size(); ++axis) {
+      const Sbp entry = layout.nd_sbp[axis];
+      const bool cuts = entry.is_split() && entry.dim() == dim;
+      counts &= cuts || layout.placement.coordinate(static_cast<int64_t>(position), axis) == 0;
+    }
+    if (counts) sum += parts[position][dim];
+  }
+  return sum;
+}
+
+}  // namespace
+
+Shape join_shapes(std::span<const Shape> parts, const Layout& layout) {
+  const int64_t num_dims = parts[0].size();
+  for (const Shape& part : parts) {
+    if (part.size() != num_dims) throw_no_fit(parts, layout, "the numbers of dims differ");
+  }
+  Shape logical = parts[0];
+  for (int64_t dim = 0; dim < num_dims; ++dim)
+    logical[dim] = joined_size(parts, layout, dim);
+  for (size_t position = 0; position < parts.size(); ++position) {
+    const Box box =
+        box_of(logical, layout.placement, layout.nd_sbp, static_cast<int64_t>(position));
+    if (!(box.size == parts[position])) {
+      throw_no_fit(parts, layout,
+                   str("rank ", layout.placement.ranks()[position], " should hold ", box.size,
+                       " of ", logical));
+    }
+  }
+  return logical;
+}
+
+Shape logical_shape(const TensorMeta& local, const Layout& layout, Site site) {
+  const RankContext& context = *thread_state().context;
+  check_layout(layout, local.shape, context.world_size(), "to_global");
+  if (context.world_size() == 1) return join_shapes({&local.shape, 1}, layout);
+  throw Unsupported("[to_global] several ranks are not connected yet", site);
+}
+
+}  // namespace flow::boxing

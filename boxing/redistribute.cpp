@@ -1,0 +1,199 @@
+#include "boxing/redistribute.h"
+
+#include "boxing/layout.h"
+#include "boxing/local_shapes.h"
+#include "boxing/redistribute_op.h"
+#include "core/context.h"
+#include "core/dispatch.h"
+
+namespace flow {
+
+namespace boxing {
+
+namespace {
+
+// ---------------------------------------------------------------- redistribute
+
+void redistribute_infer(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<RedistributeAttrs>();
+  const TensorMeta& x = ctx.input(0);
+  ctx.check(x.is_global(), "a local tensor has no layout to change; use to_global");
+  if (!attrs.grad_sbp.empty()) {
+    ctx.check(attrs.grad_sbp.size() == x.placement.num_axes(), "grad_sbp ", attrs.grad_sbp,
+              " needs one entry per axis of the source's placement");
+  }
+  ctx.add_output({.shape = x.shape,
+                  .dtype = x.dtype,
+                  .placement = attrs.placement,
+                  .nd_sbp = attrs.nd_sbp,
+                  .device = attrs.placement.device_type(),
+                  .has_layout = true});
+}
+
+// Shares memory where every rank holds the same box before and after.
+bool redistribute_view(const TensorMeta& input, const Shape& /*output*/, const void* attrs,
+                       ViewSpec& view) {
+  const auto& a = *static_cast<const RedistributeAttrs*>(attrs);
+  const Layout from{input.placement, input.nd_sbp};
+  if (!same_parts(from, {a.placement, a.nd_sbp})) return false;
+  view.strides = input.strides;
+  return true;
+}
+
+// y and x are one logical value, so dx = dy in any layout: the dual of x's, or grad_sbp.
+void redistribute_grad(GradContext& ctx) {
+  const Tensor& dy = ctx.dy();
+  if (!ctx.needs(0) || !dy.defined()) return;
+  const TensorMeta& x = *ctx.input_meta(0);
+  const NdSbp& wanted = ctx.attrs<RedistributeAttrs>().grad_sbp;
+  const NdSbp nd_sbp =
+      wanted.empty() ? gradient_sbp({x.placement, x.nd_sbp}, {dy.placement(), dy.sbp()}) : wanted;
+  ctx.set(0, dy.to_global({.placement = x.placement, .sbp = nd_sbp}));
+}
+
+// ---------------------------------------------------------------- local_to_global
+
+void local_to_global_infer(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<LocalToGlobalAttrs>();
+  const TensorMeta& x = ctx.input(0);
+  ctx.check(!x.is_global(), "the tensor is global already; use to_global");
+  ctx.add_output({.shape = attrs.shape,
+                  .dtype = x.dtype,
+                  .placement = attrs.placement,
+                  .nd_sbp = attrs.nd_sbp,
+                  .device = attrs.placement.device_type(),
+                  .has_layout = true});
+}
+
+bool local_to_global_view(const TensorMeta& input, const Shape& /*output*/, const void* attrs,
+                          ViewSpec& view) {
+  const auto& a = *static_cast<const LocalToGlobalAttrs*>(attrs);
+  if (a.sends_first && has_replicas({a.placement, a.nd_sbp})) return false;
+  view.strides = input.strides;
+  return true;
+}
+
+// Along split axes a part's gradient is its part of dy; along broadcast axes all parts stand for
+// the one value and get all of dy; each addend of a sum gets dy.
+void local_to_global_grad(GradContext& ctx) {
+  const Tensor& dy = ctx.dy();
+  if (!ctx.needs(0) || !dy.defined()) return;
+  const auto& attrs = ctx.attrs<LocalToGlobalAttrs>();
+  NdSbp nd_sbp = attrs.nd_sbp;
+  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
+    const Sbp entry = nd_sbp[axis];
+    if (entry == sbp::partial_max || entry == sbp::partial_min) {
+      throw Unsupported(str("[to_global] no gradient through local parts given as ", entry,
+                            "; received ", attrs.nd_sbp));
+    }
+    if (entry.is_partial()) nd_sbp = nd_sbp.with(axis, sbp::broadcast);
+  }
+  ctx.set(0, dy.to_global({.placement = attrs.placement, .sbp = nd_sbp}).to_local());
+}
+
+// ---------------------------------------------------------------- to_local
+
+void to_local_infer(InferContext& ctx) {
+  const TensorMeta& x = ctx.input(0);
+  ctx.check(x.is_global(), "the tensor is local already");
+  ctx.add_output(
+      {.shape = x.local_shape, .dtype = x.dtype, .device = x.device, .has_layout = true});
+}
+
+bool to_local_view(const TensorMeta& input, const Shape& /*output*/, const void* /*attrs*/,
+                   ViewSpec& view) {
+  view.strides = input.strides;
+  return true;
+}
+
+// The parts of dx are the ranks' dy in x's layout; a partial x takes it as broadcast.
+void to_local_grad(GradContext& ctx) {
+  const Tensor& dy = ctx.dy();
+  if (!ctx.needs(0) || !dy.defined()) return;
+  const TensorMeta& x = *ctx.input_meta(0);
+  LocalToGlobalAttrs attrs{
+      .shape = x.shape, .placement = x.placement, .nd_sbp = x.nd_sbp, .sends_first = false};
+  for (int64_t axis = 0; axis < attrs.nd_sbp.size(); ++axis) {
+    if (attrs.nd_sbp[axis].is_partial()) attrs.nd_sbp = attrs.nd_sbp.with(axis, sbp::broadcast);
+  }
+  ctx.set(0, dispatch(kLocalToGlobal, {&dy}, attrs, Site::here()));
+}
+
+}  // namespace
+
+const OpDef kRedistribute{.name = "redistribute",
+                          .attrs = attrs_def<RedistributeAttrs>(),
+                          .infer = redistribute_infer,
+                          .sbp = only_broadcast,
+                          .grad = redistribute_grad,
+                          .view = redistribute_view};
+
+const OpDef kLocalToGlobal{.name = "local_to_global",
+                           .attrs = attrs_def<LocalToGlobalAttrs>(),
+                           .infer = local_to_global_infer,
+                           .sbp = only_broadcast,
+                           .grad = local_to_global_grad,
+                           .view = local_to_global_view};
+
+const OpDef kToLocal{.name = "to_local",
+                     .infer = to_local_infer,
+                     .sbp = only_broadcast,
+                     .grad = to_local_grad,
+                     .view = to_local_view};
+
+Tensor redistribute(const Tensor& tensor, const Placement& placement, const NdSbp& nd_sbp,
+                    Site site) {
+  ThreadState& state = thread_state();
+  if (state.forbids_implicit_boxing) [[unlikely]] {
+    throw InvalidArgument(str("[redistribute] an op needs its input ", tensor.meta(), " as ",
+                              nd_sbp, " on ", placement,
+                              ", but ForbidImplicitBoxing is alive; write to_global yourself"));
+  }
+  const bool outer = std::exchange(state.grad_enabled, false);
+
+  struct Restore {
+    ThreadState& state;
+    bool outer;
+
+    ~Restore() { state.grad_enabled = outer; }
+  } restore{state, outer};
+
+  return dispatch(kRedistribute, {&tensor},
+                  RedistributeAttrs{.placement = placement, .nd_sbp = nd_sbp}, site);
+}
+
+}  // namespace boxing
+
+ForbidImplicitBoxing::ForbidImplicitBoxing()
+    : outer_(std::exchange(thread_state().forbids_implicit_boxing, true)) {}
+
+ForbidImplicitBoxing::~ForbidImplicitBoxing() {
+  thread_state().forbids_implicit_boxing = outer_;
+}
+
+Tensor Tensor::to_global(const ToGlobalOptions& options, Site site) const {
+  if (is_global()) {
+    boxing::RedistributeAttrs attrs{
+        .placement = options.placement.defined() ? options.placement : placement(),
+        .nd_sbp = options.sbp.empty() ? sbp() : options.sbp,
+        .grad_sbp = options.grad_sbp};
+    const bool is_same = attrs.placement == placement() && attrs.nd_sbp == sbp();
+    if (is_same && attrs.grad_sbp.empty()) return *this;
+    return dispatch(boxing::kRedistribute, {this}, attrs, site);
+  }
+  if (!options.placement.defined() || options.sbp.empty()) {
+    throw InvalidArgument(str("[to_global] a local tensor needs a placement and an sbp; received ",
+                              meta(), "; call to_global({.placement, .sbp})"),
+                          site);
+  }
+  boxing::LocalToGlobalAttrs attrs{.placement = options.placement, .nd_sbp = options.sbp};
+  attrs.shape = boxing::logical_shape(meta(), {options.placement, options.sbp}, site);
+  return dispatch(boxing::kLocalToGlobal, {this}, attrs, site);
+}
+
+Tensor Tensor::to_local(Site site) const {
+  if (!is_global()) return *this;
+  return dispatch(boxing::kToLocal, {this}, site);
+}
+
+}  // namespace flow

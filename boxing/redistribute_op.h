@@ -1,0 +1,46 @@
+// The ops that change layouts. Each is one node of autograd and of a trace.
+#pragma once
+
+#include <tuple>
+
+#include "core/attrs.h"
+#include "core/op.h"
+
+namespace flow::boxing {
+
+struct RedistributeAttrs {
+  Placement placement = {};
+  NdSbp nd_sbp = {};
+  NdSbp grad_sbp = {};
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("placement", &RedistributeAttrs::placement),
+                      key_field("nd_sbp", &RedistributeAttrs::nd_sbp),
+                      key_field("grad_sbp", &RedistributeAttrs::grad_sbp));
+  }
+};
+
+struct LocalToGlobalAttrs {
+  Shape shape = {};  // logical
+  Placement placement = {};
+  NdSbp nd_sbp = {};
+  // Whether the first rank's data replaces that of the others along broadcast axes; else the parts
+  // are known to be equal.
+  bool sends_first = true;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("shape", &LocalToGlobalAttrs::shape),
+                      key_field("placement", &LocalToGlobalAttrs::placement),
+                      key_field("nd_sbp", &LocalToGlobalAttrs::nd_sbp),
+                      key_field("sends_first", &LocalToGlobalAttrs::sends_first));
+  }
+};
+
+// (global) -> global
+extern const OpDef kRedistribute;
+// (local) -> global
+extern const OpDef kLocalToGlobal;
+// (global) -> local: this rank's part
+extern const OpDef kToLocal;
+
+}  // namespace flow::boxing

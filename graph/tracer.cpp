@@ -13,8 +13,9 @@ namespace flow::graph {
 struct Trace::TracedValue final : TraceSlot {
   const Trace* owner = nullptr;
   ValueId value = kNoValue;
-  bool is_view = false;
-  bool has_views = false;
+  // Of a view: what it shows, and that tensor's version when the view was made.
+  std::shared_ptr<const TracedValue> base;
+  uint32_t base_version = 0;
 };
 
 namespace {
@@ -75,6 +76,11 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
       throw InvalidArgument(
           "[trace] a value of another or an ended trace is used; a traced tensor lives as long as "
           "its trace: return what you need from the step");
+    }
+    if (slot->base != nullptr && slot->base->version != slot->base_version) {
+      throw Unsupported(
+          "[trace] a view is read after the tensor it shows was written in place; take the view "
+          "again after the write");
     }
     return slot;
   }
@@ -143,10 +149,10 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
 
   for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
     const auto written = value_of(call.input(static_cast<size_t>(std::countr_zero(left))));
-    if (written->is_view || written->has_views) {
+    if (written->base != nullptr) {
       throw Unsupported(str("[", call.op.name,
-                            "_] writing to a view, or to a tensor that has views, "
-                            "cannot be traced; use the form without underscore"),
+                            "_] writing through a view cannot be traced; use the form without "
+                            "underscore"),
                         site);
     }
   }
@@ -161,8 +167,9 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
     }
     outputs[i] = make_traced(decision.outputs[i], value);
     if (call.op.view != nullptr) {
-      value_of(outputs[i])->is_view = true;
-      value_of(*inputs[0])->has_views = true;
+      const auto view = value_of(outputs[i]);
+      view->base = value_of(*inputs[0]);
+      view->base_version = view->base->version;
     }
   }
   graph_.nodes.push_back(std::move(node));

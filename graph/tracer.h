@@ -31,8 +31,8 @@ struct TracedStep {
 
 // Records one step on the calling thread. Outside tensors that are read become captures; those that
 // are written in place too are written back when the plan runs. Refused with Unsupported: random
-// ops, ops whose shape depends on data, writes to a view or to a tensor that has views. Reading a
-// traced value (item, to_vector) is an InvalidArgument.
+// ops, ops whose shape depends on data, writes through a view, reads of a view whose tensor was
+// written since. Reading a traced value (item, to_vector) is an InvalidArgument.
 class Trace final : public Interpreter {
  public:
   Trace();

@@ -1,0 +1,96 @@
+#include "graph/executor.h"
+
+#include <cstring>
+
+#include "boxing/communicator.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "ops/strided_copy.h"
+
+namespace flow::graph {
+
+Executor::Executor(const Program& program)
+    : program_(program), rank_(*thread_state().context), data_(program.buffers.size(), nullptr) {
+  FLOW_ASSERT(program.rank == rank_.rank(), "a program of rank ", program.rank, " runs on rank ",
+              rank_.rank());
+  arena_ = Storage::allocate(rank_.allocator(), static_cast<size_t>(program.arena_bytes));
+  for (const Step& step : program.steps) {
+    first_view_.push_back(views_.size());
+    views_.resize(views_.size() + step.inputs.size() + step.outputs.size());
+  }
+}
+
+void Executor::bind(std::span<const Tensor> externals) {
+  FLOW_ASSERT(externals.size() == program_.externals.size(), "the program has ",
+              program_.externals.size(), " externals, ", externals.size(), " are given");
+  for (size_t i = 0; i < program_.buffers.size(); ++i) {
+    const Buffer& buffer = program_.buffers[i];
+    if (!buffer.meta->is_held) continue;
+    if (buffer.external >= 0) {
+      const Tensor& tensor = externals[static_cast<size_t>(buffer.external)];
+      tensor.make_strided();
+      if (tensor.meta_ptr() != buffer.meta) {
+        throw InvalidArgument(str("[graph] a tensor differs from the one compiled for; received ",
+                                  tensor.meta(), ", compiled for ", *buffer.meta,
+                                  "; compile another plan for it"));
+      }
+      data_[i] = tensor.impl().data();
+    } else if (buffer.base != kNoBuffer) {  // bases come first
+      data_[i] = data_[static_cast<size_t>(buffer.base)] +
+                 buffer.offset * static_cast<int64_t>(dtype_size(buffer.meta->dtype));
+    } else if (buffer.arena_offset >= 0) {
+      data_[i] = arena_->data() + buffer.arena_offset;
+    }
+  }
+  size_t at = 0;
+  const auto view = [&](BufferId id) {
+    views_[at++] = id == kNoBuffer ? TensorView{}
+                                   : TensorView{data_[static_cast<size_t>(id)],
+                                                program_.buffers[static_cast<size_t>(id)].meta};
+  };
+  for (const Step& step : program_.steps) {
+    for (const BufferId id : step.inputs)
+      view(id);
+    for (const BufferId id : step.outputs)
+      view(id);
+  }
+}
+
+void Executor::run(std::span<const Tensor> externals) {
+  bind(externals);
+  for (size_t i = 0; i < program_.steps.size(); ++i)
+    run_step(i);
+}
+
+void Executor::run_step(size_t index) {
+  const Step& step = program_.steps[index];
+  const std::span<const TensorView> inputs(&views_[first_view_[index]], step.inputs.size());
+  const std::span<const TensorView> outputs(inputs.data() + inputs.size(), step.outputs.size());
+  switch (step.kind) {
+    case StepKind::kKernel: {
+      const KernelContext context{inputs, outputs, step.raw_attrs(), step.plan.get(), {}, rank_};
+      step.fn(context);
+      return;
+    }
+    case StepKind::kCopy:
+      ops::copy_strided(inputs[0], outputs[0]);
+      return;
+    case StepKind::kAdd:
+      ops::add_strided(inputs[0], outputs[0]);
+      return;
+    case StepKind::kToStrided: {
+      const BlockedLayout& layout = *inputs[0].meta->blocked;
+      layout.to_strided(layout, inputs[0].data, outputs[0].data);
+      return;
+    }
+    case StepKind::kSend:
+      boxing::send_to(rank_, step.peer, step.tag, inputs[0].data, inputs[0].meta->local_bytes());
+      return;
+    case StepKind::kRecv:
+      boxing::recv_from(rank_, step.peer, step.tag, outputs[0].data,
+                        outputs[0].meta->local_bytes());
+      return;
+  }
+}
+
+}  // namespace flow::graph

@@ -1,0 +1,36 @@
+// Runs programs. Pointers are resolved and the arena is allocated once; a run makes no decision.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/tensor.h"
+#include "graph/program.h"
+
+namespace flow::graph {
+
+// Runs one program on the calling thread's rank. Not thread safe.
+class Executor {
+ public:
+  // `program` must outlive the executor; its rank must be the calling thread's.
+  explicit Executor(const Program& program);
+
+  // externals[i] backs program.externals[i]: same local layout, written where the program writes.
+  // Ranks outside a tensor's placement give a tensor without data. Throws InvalidArgument when a
+  // tensor differs from what was compiled, before anything runs.
+  void run(std::span<const Tensor> externals);
+
+ private:
+  void bind(std::span<const Tensor> externals);
+  void run_step(size_t index);
+
+  const Program& program_;
+  RankContext& rank_;
+  Ref<Storage> arena_;
+  std::vector<std::byte*> data_;  // by buffer
+  // The views of step i's inputs, then outputs, start at first_view_[i].
+  std::vector<TensorView> views_;
+  std::vector<size_t> first_view_;
+};
+
+}  // namespace flow::graph

@@ -1,0 +1,224 @@
+#include "graph/program.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace flow::graph {
+
+ProgramBuilder::ProgramBuilder(const Graph& graph, int64_t rank, const KernelTable& kernels)
+    : graph_(graph), kernels_(kernels) {
+  program_.rank = rank;
+}
+
+BufferId ProgramBuilder::add_buffer(MetaPtr meta) {
+  program_.buffers.push_back({.meta = meta});
+  return static_cast<BufferId>(program_.buffers.size() - 1);
+}
+
+BufferId ProgramBuilder::add_external(MetaPtr meta) {
+  const BufferId id = add_buffer(meta);
+  program_.buffers.back().external = static_cast<int32_t>(program_.externals.size());
+  program_.externals.push_back(id);
+  return id;
+}
+
+void ProgramBuilder::add_step(StepKind kind, BufferId input, BufferId output) {
+  program_.steps.push_back({.kind = kind, .inputs = {input}, .outputs = {output}});
+}
+
+void ProgramBuilder::add_transfer(StepKind kind, BufferId buffer, int64_t peer, int64_t tag) {
+  Step step{.kind = kind, .inputs = {}, .outputs = {}};
+  (kind == StepKind::kSend ? step.inputs : step.outputs).push_back(buffer);
+  step.peer = peer;
+  step.tag = tag;
+  program_.steps.push_back(std::move(step));
+}
+
+BufferId ProgramBuilder::strided(BufferId id) {
+  const MetaPtr meta = buffer(id).meta;
+  if (meta->blocked == nullptr) return id;
+  const BufferId plain = add_buffer(with_blocked(meta, nullptr));
+  add_step(StepKind::kToStrided, id, plain);
+  return plain;
+}
+
+BufferId ProgramBuilder::contiguous(BufferId id) {
+  const BufferId plain = strided(id);
+  const MetaPtr meta = buffer(plain).meta;
+  if (meta->is_contiguous) return plain;
+  const BufferId copy = add_buffer(with_strides(meta, contiguous_strides(meta->local_shape)));
+  add_step(StepKind::kCopy, plain, copy);
+  return copy;
+}
+
+namespace {
+
+bool is_held_by_any(const std::vector<MetaPtr>& inputs, const std::vector<MetaPtr>& outputs) {
+  const auto is_held = [](MetaPtr meta) { return meta != nullptr && meta->is_held; };
+  return std::any_of(inputs.begin(), inputs.end(), is_held) ||
+         std::any_of(outputs.begin(), outputs.end(), is_held);
+}
+
+}  // namespace
+
+std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
+                                               const std::vector<BufferId>& inputs,
+                                               const std::vector<MetaPtr>& output_metas) {
+  const OpDef& op = *node.op;
+  std::vector<BufferId> sources = inputs;
+  std::vector<MetaPtr> metas;
+  for (const BufferId id : sources)
+    metas.push_back(id == kNoBuffer ? nullptr : buffer(id).meta);
+  if (!is_held_by_any(metas, output_metas)) {
+    std::vector<BufferId> absent;
+    for (const MetaPtr meta : output_metas)
+      absent.push_back(add_buffer(meta));
+    return absent;
+  }
+  if (op.view != nullptr) {
+    const BufferId base = strided(sources[0]);
+    ViewSpec view;
+    if (op.view(*buffer(base).meta, output_metas[0]->local_shape, node.raw_attrs(), view)) {
+      program_.buffers.push_back({.meta = with_strides(output_metas[0], view.strides),
+                                  .base = base,
+                                  .offset = view.offset});
+      return {static_cast<BufferId>(program_.buffers.size() - 1)};
+    }
+    sources[0] = base;
+    metas[0] = buffer(base).meta;
+  }
+  std::vector<BufferId> outputs;
+  std::vector<MetaPtr> wanted = output_metas;
+  if (op.mutates != 0) {
+    for (size_t i = 0; i < sources.size(); ++i) {
+      if ((op.mutates >> i & 1) == 0) continue;
+      sources[i] = strided(sources[i]);
+      outputs.push_back(sources[i]);
+      wanted[outputs.size() - 1] = metas[i] = buffer(sources[i]).meta;
+    }
+  }
+  const KernelDef* chosen = nullptr;
+  const DeviceType device = wanted[0]->device;
+  const KernelQuery query{op, metas, wanted, node.raw_attrs()};
+  KernelChoice choice = kernels_.select(query, device, {}, &chosen);
+  const bool has_blocked = std::any_of(
+      metas.begin(), metas.end(), [](MetaPtr m) { return m != nullptr && m->blocked != nullptr; });
+  if (has_blocked && !chosen->accepts_blocked) {
+    for (size_t i = 0; i < sources.size(); ++i) {
+      if (sources[i] == kNoBuffer) continue;
+      sources[i] = strided(sources[i]);
+      metas[i] = buffer(sources[i]).meta;
+    }
+    choice = kernels_.select(query, device);
+  }
+  if (op.mutates == 0) {
+    for (const MetaPtr meta : choice.outputs.empty() ? wanted : choice.outputs) {
+      outputs.push_back(add_buffer(meta));
+    }
+  }
+  program_.steps.push_back({.kind = StepKind::kKernel,
+                            .inputs = sources,
+                            .outputs = outputs,
+                            .op = &op,
+                            .attrs = node.attrs,
+                            .fn = choice.fn,
+                            .plan = choice.plan,
+                            .file = node.file,
+                            .line = node.line});
+  return outputs;
+}
+
+Program ProgramBuilder::finish() {
+  plan_memory(program_);
+  return std::move(program_);
+}
+
+Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
+  ProgramBuilder builder(graph, rank, kernels);
+  std::vector<BufferId> buffers(graph.values.size(), kNoBuffer);
+  const auto meta = [&](ValueId id) { return graph.value(id).meta_on(rank); };
+  const auto at = [&](ValueId id) -> BufferId& { return buffers[static_cast<size_t>(id)]; };
+
+  for (const ValueId input : graph.inputs)
+    at(input) = builder.add_external(meta(input));
+  for (const Capture& capture : graph.captures) {
+    at(capture.initial) = builder.add_external(meta(capture.initial));
+  }
+  // The last node that reads each value: an op that writes in place may only take over a value
+  // that nobody reads later.
+  std::vector<size_t> last_use(graph.values.size(), 0);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (const ValueId input : graph.nodes[i].inputs) {
+      if (input != kNoValue) last_use[static_cast<size_t>(input)] = i;
+    }
+  }
+  for (const ValueId output : graph.outputs)
+    last_use[static_cast<size_t>(output)] = graph.nodes.size();
+
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    std::vector<BufferId> inputs;
+    for (size_t j = 0; j < node.inputs.size(); ++j) {
+      const ValueId input = node.inputs[j];
+      inputs.push_back(input == kNoValue ? kNoBuffer : at(input));
+      if ((node.op->mutates >> j & 1) == 0 || last_use[static_cast<size_t>(input)] == i) continue;
+      const MetaPtr plain = meta(input);
+      const BufferId copy = builder.add_buffer(plain);
+      if (plain->is_held) builder.add_step(StepKind::kCopy, inputs.back(), copy);
+      inputs.back() = copy;
+    }
+    std::vector<MetaPtr> metas;
+    for (const ValueId output : node.outputs)
+      metas.push_back(meta(output));
+    const std::vector<BufferId> outputs = builder.add_node(node, inputs, metas);
+    for (size_t j = 0; j < outputs.size(); ++j)
+      at(node.outputs[j]) = outputs[j];
+  }
+  for (const ValueId output : graph.outputs) {
+    const BufferId result = builder.add_external(meta(output));
+    if (meta(output)->is_held) builder.add_step(StepKind::kCopy, at(output), result);
+  }
+  // Results are copied first: they may show a captured tensor's value before it is written.
+  for (const Capture& capture : graph.captures) {
+    if (at(capture.final_value) != at(capture.initial) && meta(capture.initial)->is_held) {
+      builder.add_step(StepKind::kCopy, at(capture.final_value), at(capture.initial));
+    }
+  }
+  return builder.finish();
+}
+
+namespace {
+std::string buffer_name(const Program& program, BufferId id) {
+  if (id == kNoBuffer) return "none";
+  const Buffer& buffer = program.buffers[static_cast<size_t>(id)];
+  if (buffer.external >= 0) return str("x", buffer.external);
+  if (buffer.base != kNoBuffer) {
+    return str("b", id, "=", buffer_name(program, buffer.base), "+", buffer.offset);
+  }
+  return buffer.arena_offset < 0 ? str("b", id) : str("b", id, "@", buffer.arena_offset);
+}
+}  // namespace
+
+std::string to_string(const Program& program) {
+  static constexpr const char* kNames[] = {"kernel", "copy", "add", "to_strided", "send", "recv"};
+  std::string text = str("rank ", program.rank, ", arena ", program.arena_bytes, " bytes\n");
+  for (const Step& step : program.steps) {
+    text += step.kind == StepKind::kKernel ? step.op->name : kNames[static_cast<size_t>(step.kind)];
+    text += '(';
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      text += str(i == 0 ? "" : ", ", buffer_name(program, step.inputs[i]));
+    }
+    text += ')';
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      const Buffer& output = program.buffers[static_cast<size_t>(step.outputs[i])];
+      text += str(i == 0 ? " -> " : ", ", buffer_name(program, step.outputs[i]), " ",
+                  output.meta->local_shape);
+    }
+    if (step.peer >= 0) text += str(" peer ", step.peer, " tag ", step.tag);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace flow::graph

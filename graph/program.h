@@ -1,0 +1,105 @@
+// The executable form of a step on one rank: buffers and steps, as pure data. A program is made
+// once and run many times (graph/executor.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/kernel.h"
+#include "graph/ir.h"
+
+namespace flow::graph {
+
+using BufferId = int32_t;
+inline constexpr BufferId kNoBuffer = -1;  // an optional input that was not given
+
+// Memory of one value on this rank. Exactly one of: a view of another buffer, an external tensor
+// bound at each run, a slice of the arena, or nothing (this rank holds no part).
+struct Buffer {
+  MetaPtr meta = nullptr;
+  BufferId base = kNoBuffer;
+  int64_t offset = 0;  // of a view, in elements from the base's first
+  int32_t external = -1;
+  int64_t arena_offset = -1;  // bytes
+  friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+
+enum class StepKind : uint8_t {
+  kKernel,     // op on inputs → outputs; a redistribution talks to the other ranks of its plan
+  kCopy,       // inputs[0] → outputs[0], same shape, any strides
+  kAdd,        // outputs[0] += inputs[0]: a micro-batch's part into the accumulated sum
+  kToStrided,  // inputs[0] in a blocked layout → outputs[0]
+  kSend,       // inputs[0], contiguous, to rank `peer` under `tag`; does not wait for the receiver
+  kRecv        // outputs[0], contiguous, from rank `peer` under `tag`
+};
+
+struct Step {
+  StepKind kind = StepKind::kKernel;
+  std::vector<BufferId> inputs;
+  std::vector<BufferId> outputs;
+  // kKernel
+  const OpDef* op = nullptr;
+  std::vector<std::byte> attrs;
+  KernelFn fn = nullptr;
+  std::shared_ptr<const void> plan = nullptr;
+  // kSend, kRecv
+  int64_t peer = -1;
+  int64_t tag = 0;
+  // The user's line.
+  std::string file = {};
+  uint32_t line = 0;
+
+  const void* raw_attrs() const { return attrs.empty() ? nullptr : attrs.data(); }
+};
+
+struct Program {
+  int64_t rank = 0;
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  // External i is given at each run: graph inputs, captures, then results.
+  std::vector<BufferId> externals;
+  int64_t arena_bytes = 0;
+};
+
+std::string to_string(const Program& program);
+
+// Lays out the arena by liveness: buffers whose lifetimes do not overlap may share bytes. Sets
+// arena_offset and arena_bytes. First fit in order of first use; 64-byte alignment.
+void plan_memory(Program& program);
+
+// Makes buffers and steps of one rank; knows how a node becomes a kernel, a view or nothing.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Graph& graph, int64_t rank, const KernelTable& kernels);
+
+  // A new arena buffer (or an unheld one).
+  BufferId add_buffer(MetaPtr meta);
+  BufferId add_external(MetaPtr meta);
+  // Emits `node` reading `inputs`. `metas` are the outputs' metas on this rank. Outputs of an op
+  // that always writes in place are its input buffers. Returns the output buffers.
+  std::vector<BufferId> add_node(const Node& node, const std::vector<BufferId>& inputs,
+                                 const std::vector<MetaPtr>& metas);
+  void add_step(StepKind kind, BufferId input, BufferId output);
+  void add_transfer(StepKind kind, BufferId buffer, int64_t peer, int64_t tag);
+  // The buffer as contiguous strided memory, copied if it is not.
+  BufferId contiguous(BufferId buffer);
+
+  const Buffer& buffer(BufferId id) const { return program_.buffers[static_cast<size_t>(id)]; }
+
+  // Plans memory and hands the program over.
+  Program finish();
+
+ private:
+  BufferId strided(BufferId buffer);
+
+  const Graph& graph_;
+  const KernelTable& kernels_;
+  Program program_;
+};
+
+// One pass through the graph on `rank`. Externals: graph.inputs, graph.captures, graph.outputs.
+Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels);
+
+}  // namespace flow::graph

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "ops/cpu_features.h"
 #include "ops/gemm_kernels.h"
 #include "ops/gemm_table.h"
 #include "ops/onednn.h"
@@ -31,35 +32,17 @@ constexpr int64_t kCellEdge = 512;
 constexpr int64_t kCellAlign = 32;
 constexpr int64_t kMaxCells = 64;
 
-struct Cpu {
-  const GemmKernelSet* kernels;
-  GemmIsa isa;
-};
-
-Cpu detect_cpu() {
-#if FLOW_NUM_ISAS >= 3
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
-    return {&isa_avx512::kGemmKernels, GemmIsa::kAvx512};
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return {&isa_avx2::kGemmKernels, GemmIsa::kAvx2};
-  }
-#endif
-  return {&isa_baseline::kGemmKernels, GemmIsa::kAvx2};
-}
-
-const Cpu& cpu() {
-  static const Cpu detected = detect_cpu();
-  return detected;
+const GemmKernelSet& kernel_set() {
+  static const GemmKernelSet& kernels = *active_variant(FLOW_ISA_VARIANTS(kGemmKernels));
+  return kernels;
 }
 
 template <class T>
 const GemmKernels<T>& own_kernels() {
   if constexpr (std::is_same_v<T, float>) {
-    return cpu().kernels->f32;
+    return kernel_set().f32;
   } else {
-    return cpu().kernels->f64;
+    return kernel_set().f64;
   }
 }
 
@@ -184,8 +167,8 @@ void run(const GemmTask<T>& task) {
   if (task.m == 0 || task.n == 0) return;
   if (task.k == 0) return scale(task);
   if (task.m * task.n * task.k <= kTinyVolume) return own_gemm(task);
-  const GemmBackend fastest = fastest_gemm_backend<T>(cpu().isa, task.transpose_a, task.transpose_b,
-                                                      task.m, task.n, task.k);
+  const GemmBackend fastest = fastest_gemm_backend<T>(active_isa(), task.transpose_a,
+                                                      task.transpose_b, task.m, task.n, task.k);
   if (fastest == GemmBackend::kOwn) return own_gemm(task);
   const GemmBackend other =
       fastest == GemmBackend::kOneDnn ? GemmBackend::kOpenBlas : GemmBackend::kOneDnn;

@@ -6,27 +6,11 @@
 // kTileColumns runs over the depth.
 
 #include "ops/gemm_kernels.h"
+#include "ops/vector.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "ops/isa_begin.h"
 
-#if FLOW_ISA == 2
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")
-#define FLOW_ISA_NAMESPACE isa_avx512
-#elif FLOW_ISA == 1
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#define FLOW_ISA_NAMESPACE isa_avx2
-#else
-#define FLOW_ISA_NAMESPACE isa_baseline
-#endif
-
-namespace flow::ops::FLOW_ISA_NAMESPACE {
 namespace {
-
-#include "ops/gemm_lanes.h"
 
 // Register tile: rows x vectors of accumulators, plus one row of B and one broadcast, within 32
 // (AVX-512) or 16 registers.
@@ -48,51 +32,47 @@ T smaller(T a, T b) {
 }
 
 // c[0..count) = alpha * sum + beta * c, where count may be less than a register.
-template <class Lane>
-void store_scaled(typename Lane::Element* c, typename Lane::Vector sum, int64_t count,
-                  const typename Lane::Element& alpha, const typename Lane::Element& beta) {
-  using T = typename Lane::Element;
-  if (alpha != T{1}) sum = Lane::multiply(sum, Lane::broadcast(&alpha));
-  if (count >= Lane::kWidth) {
-    if (beta != T{0}) sum = Lane::multiply_add(Lane::load(c), Lane::broadcast(&beta), sum);
-    Lane::store(c, sum);
+template <class T>
+void store_scaled(T* c, Vec<T> sum, int64_t count, const T& alpha, const T& beta) {
+  if (alpha != T{1}) sum = sum * Vec<T>::fill(alpha);
+  if (count >= Vec<T>::kLanes) {
+    if (beta != T{0}) sum = fma(Vec<T>::load(c), Vec<T>::fill(beta), sum);
+    sum.store(c);
   } else if (count > 0) {
     const int part = static_cast<int>(count);
     if (beta != T{0}) {
-      sum = Lane::multiply_add(Lane::load_first(c, part), Lane::broadcast(&beta), sum);
+      sum = fma(Vec<T>::load_n(c, part), Vec<T>::fill(beta), sum);
     }
-    Lane::store_first(c, sum, part);
+    sum.store_n(c, part);
   }
 }
 
 // kRows x (kVectors registers) of C straight from A and B; the last register of a row holds `tail`
 // columns if kTail.
-template <class Lane, int kRows, int kVectors, bool kTail>
-void direct_tile(const GemmCall<typename Lane::Element>& call, int64_t row, int64_t column,
-                 int tail) {
-  using T = typename Lane::Element;
-  typename Lane::Vector sum[kRows][kVectors];
+template <class T, int kRows, int kVectors, bool kTail>
+void direct_tile(const GemmCall<T>& call, int64_t row, int64_t column, int tail) {
+  Vec<T> sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
-      sum[r][v] = Lane::zero();
+      sum[r][v] = Vec<T>::zero();
   }
   const T* a = call.a + row * call.a_row;
   const T* b = call.b + column;
   for (int64_t p = 0; p < call.k; ++p) {
-    typename Lane::Vector b_row[kVectors];
+    Vec<T> b_row[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      b_row[v] = kTail && v == kVectors - 1 ? Lane::load_first(b + v * Lane::kWidth, tail)
-                                            : Lane::load(b + v * Lane::kWidth);
+      b_row[v] = kTail && v == kVectors - 1 ? Vec<T>::load_n(b + v * Vec<T>::kLanes, tail)
+                                            : Vec<T>::load(b + v * Vec<T>::kLanes);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const typename Lane::Vector factor = Lane::broadcast(a + r * call.a_row);
+      const Vec<T> factor = Vec<T>::fill(a[r * call.a_row]);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        sum[r][v] = Lane::multiply_add(factor, b_row[v], sum[r][v]);
+        sum[r][v] = fma(factor, b_row[v], sum[r][v]);
       }
     }
     a += call.a_col;
@@ -103,35 +83,35 @@ void direct_tile(const GemmCall<typename Lane::Element>& call, int64_t row, int6
     T* c = call.c + (row + r) * call.ldc + column;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      const int64_t count = kTail && v == kVectors - 1 ? tail : Lane::kWidth;
-      store_scaled<Lane>(c + v * Lane::kWidth, sum[r][v], count, call.alpha, call.beta);
+      const int64_t count = kTail && v == kVectors - 1 ? tail : Vec<T>::kLanes;
+      store_scaled<T>(c + v * Vec<T>::kLanes, sum[r][v], count, call.alpha, call.beta);
     }
   }
 }
 
-template <class Lane, int kRows>
-void direct_rows(const GemmCall<typename Lane::Element>& call, int64_t row) {
-  constexpr int64_t kWide = 2 * Lane::kWidth;
+template <class T, int kRows>
+void direct_rows(const GemmCall<T>& call, int64_t row) {
+  constexpr int64_t kWide = 2 * Vec<T>::kLanes;
   int64_t column = 0;
   for (; column + kWide <= call.n; column += kWide) {
-    direct_tile<Lane, kRows, 2, false>(call, row, column, 0);
+    direct_tile<T, kRows, 2, false>(call, row, column, 0);
   }
   const int rest = static_cast<int>(call.n - column);
-  if (rest > Lane::kWidth) {
-    direct_tile<Lane, kRows, 2, true>(call, row, column, rest - Lane::kWidth);
-  } else if (rest == Lane::kWidth) {
-    direct_tile<Lane, kRows, 1, false>(call, row, column, 0);
+  if (rest > Vec<T>::kLanes) {
+    direct_tile<T, kRows, 2, true>(call, row, column, rest - Vec<T>::kLanes);
+  } else if (rest == Vec<T>::kLanes) {
+    direct_tile<T, kRows, 1, false>(call, row, column, 0);
   } else if (rest > 0) {
-    direct_tile<Lane, kRows, 1, true>(call, row, column, rest);
+    direct_tile<T, kRows, 1, true>(call, row, column, rest);
   }
 }
 
-template <class Lane>
-void direct(const GemmCall<typename Lane::Element>& user_call, typename Lane::Element* panel) {
-  GemmCall<typename Lane::Element> call = user_call;
+template <class T>
+void direct(const GemmCall<T>& user_call, T* panel) {
+  GemmCall<T> call = user_call;
   if (call.b_col != 1) {  // B is transposed: the tiles need its rows contiguous
     for (int64_t j = 0; j < call.n; ++j) {
-      const typename Lane::Element* source = call.b + j * call.b_col;
+      const T* source = call.b + j * call.b_col;
       for (int64_t p = 0; p < call.k; ++p)
         panel[p * call.n + j] = source[p * call.b_row];
     }
@@ -140,16 +120,16 @@ void direct(const GemmCall<typename Lane::Element>& user_call, typename Lane::El
   }
   int64_t row = 0;
   for (; row + 4 <= call.m; row += 4)
-    direct_rows<Lane, 4>(call, row);
+    direct_rows<T, 4>(call, row);
   switch (call.m - row) {
     case 3:
-      direct_rows<Lane, 3>(call, row);
+      direct_rows<T, 3>(call, row);
       break;
     case 2:
-      direct_rows<Lane, 2>(call, row);
+      direct_rows<T, 2>(call, row);
       break;
     case 1:
-      direct_rows<Lane, 1>(call, row);
+      direct_rows<T, 1>(call, row);
       break;
     default:
       break;
@@ -185,54 +165,52 @@ void pack(const T* source, int64_t along, int64_t deep, int64_t count, int64_t d
 }
 
 // One register tile from packed panels; `rows` and `columns` say how much of it lies inside C.
-template <class Lane>
-void packed_tile(int64_t depth, const typename Lane::Element* a, const typename Lane::Element* b,
-                 typename Lane::Element* c, int64_t ldc, int64_t rows, int64_t columns,
-                 typename Lane::Element alpha, typename Lane::Element beta) {
-  typename Lane::Vector sum[kTileRows][kTileVectors];
+template <class T>
+void packed_tile(int64_t depth, const T* a, const T* b, T* c, int64_t ldc, int64_t rows,
+                 int64_t columns, T alpha, T beta) {
+  Vec<T> sum[kTileRows][kTileVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kTileRows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < kTileVectors; ++v)
-      sum[r][v] = Lane::zero();
+      sum[r][v] = Vec<T>::zero();
   }
   for (int64_t p = 0; p < depth; ++p) {
-    typename Lane::Vector b_row[kTileVectors];
+    Vec<T> b_row[kTileVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kTileVectors; ++v)
-      b_row[v] = Lane::load(b + v * Lane::kWidth);
+      b_row[v] = Vec<T>::load(b + v * Vec<T>::kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < kTileRows; ++r) {
-      const typename Lane::Vector factor = Lane::broadcast(a + r);
+      const Vec<T> factor = Vec<T>::fill(a[r]);
 #pragma GCC unroll 4
       for (int v = 0; v < kTileVectors; ++v) {
-        sum[r][v] = Lane::multiply_add(factor, b_row[v], sum[r][v]);
+        sum[r][v] = fma(factor, b_row[v], sum[r][v]);
       }
     }
     a += kTileRows;
-    b += kTileVectors * Lane::kWidth;
+    b += kTileVectors * Vec<T>::kLanes;
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kTileRows; ++r) {
     if (r < rows) {
 #pragma GCC unroll 4
       for (int v = 0; v < kTileVectors; ++v) {
-        store_scaled<Lane>(c + r * ldc + v * Lane::kWidth, sum[r][v], columns - v * Lane::kWidth,
-                           alpha, beta);
+        store_scaled<T>(c + r * ldc + v * Vec<T>::kLanes, sum[r][v], columns - v * Vec<T>::kLanes,
+                        alpha, beta);
       }
     }
   }
 }
 
-template <class Lane>
+template <class T>
 constexpr int64_t panel_size() {
   return kRowBlock * kDepth + kDepth * kColumns;
 }
 
-template <class Lane>
-void blocked(const GemmCall<typename Lane::Element>& call, typename Lane::Element* panel) {
-  using T = typename Lane::Element;
-  constexpr int kTileColumns = kTileVectors * Lane::kWidth;
+template <class T>
+void blocked(const GemmCall<T>& call, T* panel) {
+  constexpr int kTileColumns = kTileVectors * Vec<T>::kLanes;
   T* packed_b = panel;
   T* packed_a = panel + kDepth * kColumns;
   for (int64_t column = 0; column < call.n; column += kColumns) {
@@ -248,9 +226,9 @@ void blocked(const GemmCall<typename Lane::Element>& call, typename Lane::Elemen
                         depth, packed_a);
         for (int64_t j = 0; j < columns; j += kTileColumns) {
           for (int64_t i = 0; i < rows; i += kTileRows) {
-            packed_tile<Lane>(depth, packed_a + i * depth, packed_b + j * depth,
-                              call.c + (row + i) * call.ldc + column + j, call.ldc, rows - i,
-                              columns - j, call.alpha, beta);
+            packed_tile<T>(depth, packed_a + i * depth, packed_b + j * depth,
+                           call.c + (row + i) * call.ldc + column + j, call.ldc, rows - i,
+                           columns - j, call.alpha, beta);
           }
         }
       }
@@ -261,12 +239,8 @@ void blocked(const GemmCall<typename Lane::Element>& call, typename Lane::Elemen
 }  // namespace
 
 const GemmKernelSet kGemmKernels = {
-    .f32 = {direct<FloatLane>, blocked<FloatLane>, panel_size<FloatLane>()},
-    .f64 = {direct<DoubleLane>, blocked<DoubleLane>, panel_size<DoubleLane>()},
+    .f32 = {direct<float>, blocked<float>, panel_size<float>()},
+    .f64 = {direct<double>, blocked<double>, panel_size<double>()},
 };
 
-}  // namespace flow::ops::FLOW_ISA_NAMESPACE
-
-#if FLOW_ISA != 0
-#pragma GCC pop_options
-#endif
+#include "ops/isa_end.h"

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "ops/cpu_features.h"
+
 namespace flow::ops {
 
 // C = alpha * op(A) * op(B) + beta * C with op(A): (m, k), op(B): (k, n), C: (m, n); all sizes > 0.
@@ -39,16 +41,6 @@ struct GemmKernelSet {
   GemmKernels<double> f64;
 };
 
+FLOW_DECLARE_PER_ISA(extern const GemmKernelSet kGemmKernels)
+
 }  // namespace flow::ops
-
-namespace flow::ops::isa_baseline {
-extern const GemmKernelSet kGemmKernels;
-}
-
-namespace flow::ops::isa_avx2 {
-extern const GemmKernelSet kGemmKernels;
-}
-
-namespace flow::ops::isa_avx512 {
-extern const GemmKernelSet kGemmKernels;
-}

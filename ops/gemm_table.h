@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "ops/cpu_features.h"
 #include "ops/gemm.h"
 
 namespace flow::ops {
@@ -17,13 +18,10 @@ inline constexpr int64_t kGemmClassSizes[kGemmSizeClasses] = {1,   8,   16,  32,
 
 int gemm_size_class(int64_t size);
 
-// Rows of the table are kept for these instruction sets.
-enum class GemmIsa { kAvx2, kAvx512 };
-
 // The back end measured fastest for the product: kOwn, kOneDnn or kOpenBlas, whether it is present
 // or not.
 template <class T>
-GemmBackend fastest_gemm_backend(GemmIsa isa, Transpose transpose_a, Transpose transpose_b,
+GemmBackend fastest_gemm_backend(CpuIsa isa, Transpose transpose_a, Transpose transpose_b,
                                  int64_t m, int64_t n, int64_t k);
 
 }  // namespace flow::ops

@@ -1,8 +1,18 @@
 // In place of onednn.cpp where flow is built without oneDNN.
 
+#include "core/error.h"
 #include "ops/onednn.h"
 
 namespace flow::ops {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw Unsupported(
+      "[onednn] flow was built without oneDNN; use another kernel, or build with "
+      "-DFLOW_ONEDNN=ON");
+}
+
+}  // namespace
 
 bool has_onednn() {
   return false;
@@ -18,6 +28,22 @@ bool onednn_gemm(bool /*transpose_a*/, bool /*transpose_b*/, int64_t /*m*/, int6
                  const float* /*b*/, int64_t /*ldb*/, float /*beta*/, float* /*c*/,
                  int64_t /*ldc*/) {
   return false;
+}
+
+std::shared_ptr<const OneDnnKernel> make_onednn(const ConvolutionSpec& /*spec*/) {
+  refuse();
+}
+
+std::shared_ptr<const OneDnnKernel> make_onednn(const PoolingSpec& /*spec*/) {
+  refuse();
+}
+
+std::shared_ptr<const OneDnnKernel> make_onednn(const ReluSpec& /*spec*/) {
+  refuse();
+}
+
+std::shared_ptr<const OneDnnKernel> make_onednn(const ReorderSpec& /*spec*/) {
+  refuse();
 }
 
 }  // namespace flow::ops

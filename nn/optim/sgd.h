@@ -1,0 +1,31 @@
+// Stochastic gradient descent.
+#pragma once
+
+#include "nn/optim/optimizer.h"
+
+namespace flow::optim {
+
+struct SGDOptions {
+  double lr = 1e-3;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;  // needs momentum > 0 and dampening 0
+  bool maximize = false;
+};
+
+// g += weight_decay p; buf = momentum buf + (1 - dampening) g (the first step: buf = g);
+// p -= lr (g + momentum buf) with nesterov, else lr buf: PyTorch's form, not Sutskever's.
+class SGD : public GroupedOptimizer<SGDOptions> {
+ public:
+  explicit SGD(const std::vector<Tensor>& params, const SGDOptions& options = {});
+  explicit SGD(const std::vector<ParamGroup<SGDOptions>>& groups);
+
+ private:
+  void update(const Tensor& parameter, const Tensor& grad, size_t number,
+              ParamState& state) override;
+
+  std::vector<std::string> buffer_names() const override { return {"momentum_buffer"}; }
+};
+
+}  // namespace flow::optim

@@ -1,0 +1,220 @@
+#include "nn/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "core/context.h"
+#include "core/error.h"
+#include "nn/file.h"
+
+namespace flow::nn {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the reference implementation's limit
+
+struct DTypeName {
+  DType dtype;
+  std::string_view name;
+};
+
+constexpr std::array kDTypes = {
+    DTypeName{bool_, "BOOL"},    DTypeName{uint8, "U8"},    DTypeName{int8, "I8"},
+    DTypeName{int32, "I32"},     DTypeName{int64, "I64"},   DTypeName{float16, "F16"},
+    DTypeName{bfloat16, "BF16"}, DTypeName{float32, "F32"}, DTypeName{float64, "F64"}};
+
+struct Entry {
+  std::string name;
+  DType dtype = float32;
+  Shape shape;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path), file_(path) {}
+
+  StateDict read(Metadata* metadata) {
+    std::array<unsigned char, 8> length_bytes{};
+    if (file_.size() < 8)
+      fail(str("it has ", file_.size(), " bytes, fewer than the header length"));
+    file_.read(length_bytes.data(), 8);
+    uint64_t length = 0;
+    for (size_t i = 8; i-- > 0;)
+      length = length << 8 | length_bytes[i];
+    if (length > kMaxHeaderBytes || length > file_.size() - 8) {
+      fail(str("the header length ", length, " is more than the file holds"));
+    }
+    std::string text(static_cast<size_t>(length), '\0');
+    file_.read(text.data(), text.size());
+    data_bytes_ = file_.size() - 8 - length;
+    parse(text, metadata);
+    check_layout();
+    StateDict tensors;
+    for (const Entry& entry : entries_)
+      tensors.emplace(entry.name, load(entry));
+    return tensors;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const {
+    throw IoError(str("[safetensors] ", path_, " is not a valid safetensors file: ", why,
+                      "; write it again or restore a copy"));
+  }
+
+  void parse(const std::string& text, Metadata* metadata) {
+    std::set<std::string> keys;
+    // Depth 1 holds the tensor names; the values go down to the lists of numbers at depth 3.
+    const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
+      if (depth > 3) fail("the header is nested too deeply");
+      if (event == Json::parse_event_t::key && depth == 1 &&
+          !keys.insert(value.get<std::string>()).second) {
+        fail("a name occurs twice: " + value.get<std::string>());
+      }
+      return true;
+    };
+    if (text.empty() || text[0] != '{') fail("the header does not start with '{'");
+    Json header;
+    try {
+      header = Json::parse(text, check);
+    } catch (const Json::exception& error) {
+      fail(error.what());
+    }
+    if (!header.is_object()) fail("the header is no object");
+    for (const auto& [name, value] : header.items()) {
+      if (name == "__metadata__") {
+        read_metadata(value, metadata);
+      } else {
+        entries_.push_back(parse_entry(name, value));
+      }
+    }
+  }
+
+  void read_metadata(const Json& value, Metadata* metadata) const {
+    if (!value.is_object()) fail("__metadata__ is no object");
+    for (const auto& [key, text] : value.items()) {
+      if (!text.is_string()) fail(str("__metadata__ ", key, " is no string"));
+      if (metadata != nullptr) metadata->emplace(key, text.get<std::string>());
+    }
+  }
+
+  uint64_t unsigned_number(const Json& value, const std::string& name) const {
+    if (!value.is_number_unsigned())
+      fail(str("tensor ", name,
+               " has a size or offset that is no "
+               "non-negative integer"));
+    return value.get<uint64_t>();
+  }
+
+  Entry parse_entry(const std::string& name, const Json& value) const {
+    if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
+        !value.contains("shape") || !value.contains("data_offsets") ||
+        !value["dtype"].is_string() || !value["shape"].is_array() ||
+        !value["data_offsets"].is_array() || value["data_offsets"].size() != 2) {
+      fail(str("tensor ", name, " does not have dtype, shape and data_offsets"));
+    }
+    Entry entry;
+    entry.name = name;
+    const auto dtype_text = value["dtype"].get<std::string>();
+    const auto* dtype = std::find_if(kDTypes.begin(), kDTypes.end(),
+                                     [&](const DTypeName& d) { return d.name == dtype_text; });
+    if (dtype == kDTypes.end()) fail(str("tensor ", name, " has the unknown dtype ", dtype_text));
+    entry.dtype = dtype->dtype;
+    entry.begin = unsigned_number(value["data_offsets"][0], name);
+    entry.end = unsigned_number(value["data_offsets"][1], name);
+    if (value["shape"].size() > kMaxDims) {
+      fail(str("tensor ", name, " has ", value["shape"].size(), " dims, more than ", kMaxDims));
+    }
+    uint64_t bytes = dtype_size(entry.dtype);
+    for (const Json& size_value : value["shape"]) {
+      const uint64_t size = unsigned_number(size_value, name);
+      if (__builtin_mul_overflow(bytes, size, &bytes) || size > (uint64_t{1} << 62)) {
+        fail(str("tensor ", name, " has a shape whose size overflows"));
+      }
+      entry.shape.push_back(static_cast<int64_t>(size));
+    }
+    if (entry.end < entry.begin || entry.end - entry.begin != bytes || entry.end > data_bytes_) {
+      fail(str("tensor ", name, " needs ", bytes, " bytes but lies at [", entry.begin, ", ",
+               entry.end, ") of ", data_bytes_));
+    }
+    return entry;
+  }
+
+  // The tensors fill the data without overlap or hole.
+  void check_layout() {
+    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+    });
+    uint64_t next = 0;
+    for (const Entry& entry : entries_) {
+      if (entry.begin != next) fail(str("tensor ", entry.name, " overlaps or leaves a hole"));
+      next = entry.end;
+    }
+    if (next != data_bytes_) fail(str("the data ends at ", next, " of ", data_bytes_, " bytes"));
+  }
+
+  Tensor load(const Entry& entry) {
+    const MetaPtr meta = local_meta(entry.shape, entry.dtype, DeviceType::kCpu);
+    Ref<Storage> storage =
+        Storage::allocate(thread_state().context->allocator(), meta->local_bytes());
+    file_.read(storage->data(), meta->local_bytes());
+    return Tensor::make(meta, std::move(storage));
+  }
+
+  std::string path_;
+  InputFile file_;
+  uint64_t data_bytes_ = 0;
+  std::vector<Entry> entries_;
+};
+
+std::string_view safetensors_name(DType dtype) {
+  for (const DTypeName& entry : kDTypes) {
+    if (entry.dtype == dtype) return entry.name;
+  }
+  return {};
+}
+
+}  // namespace
+
+void save_safetensors(const std::string& path, const StateDict& tensors, const Metadata& metadata) {
+  Json header = Json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::vector<Tensor> whole;
+  uint64_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor local = tensor.is_global() ? tensor.full() : tensor;
+    whole.push_back(local.detach().contiguous());
+    whole.back().make_strided();
+    const uint64_t bytes = whole.back().meta().local_bytes();
+    header[name] = {{"dtype", safetensors_name(tensor.dtype())},
+                    {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
+                    {"data_offsets", {offset, offset + bytes}}};
+    offset += bytes;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data is 8-byte aligned
+  std::array<unsigned char, 8> length{};
+  for (size_t i = 0; i < 8; ++i)
+    length[i] = static_cast<unsigned char>(text.size() >> (8 * i));
+
+  OutputFile file(path);
+  file.write(length.data(), length.size());
+  file.write(text.data(), text.size());
+  for (const Tensor& tensor : whole)
+    file.write(tensor.impl().data(), tensor.meta().local_bytes());
+  file.commit();
+}
+
+StateDict load_safetensors(const std::string& path, Metadata* metadata) {
+  return Reader(path).read(metadata);
+}
+
+}  // namespace flow::nn

@@ -10,13 +10,20 @@ namespace flow {
 
 namespace ops {
 // One line a family here and in register_ops, alphabetically; kernels are in register_cpu.cpp.
+void register_reduce(OpTable& table);
+void register_slice(OpTable& table);
+void register_view(OpTable& table);
 
 FLOW_DECLARE_PER_ISA(void register_all_cpu(KernelTable& table))
 
 constexpr std::array kRegisterAllCpu = FLOW_ISA_VARIANTS(register_all_cpu);
 }  // namespace ops
 
-void register_ops(OpTable& /*table*/) {}
+void register_ops(OpTable& table) {
+  ops::register_reduce(table);
+  ops::register_slice(table);
+  ops::register_view(table);
+}
 
 void register_cpu_kernels(KernelTable& table) {
   const auto active = static_cast<size_t>(ops::active_isa());

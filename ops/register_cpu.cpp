@@ -5,8 +5,16 @@
 
 // One line a family in both lists, alphabetically.
 
+void register_reduce_cpu(KernelTable& table);
+void register_slice_cpu(KernelTable& table);
+void register_view_cpu(KernelTable& table);
+
 void register_all_cpu(KernelTable& table);
 
-void register_all_cpu(KernelTable& /*table*/) {}
+void register_all_cpu(KernelTable& table) {
+  register_reduce_cpu(table);
+  register_slice_cpu(table);
+  register_view_cpu(table);
+}
 
 #include "ops/isa_end.h"

@@ -1,0 +1,267 @@
+#include "ops/reduce.h"
+
+#include <algorithm>
+
+#include "core/dispatch.h"
+#include "ops/reduce_op.h"
+#include "ops/view.h"
+
+namespace flow {
+
+namespace ops {
+
+Shape reduction_dims(const Ints& dims, int64_t ndim, const char* op) {
+  Shape result;
+  if (dims.empty()) {
+    for (int64_t i = 0; i < ndim; ++i)
+      result.push_back(i);
+    return result;
+  }
+  for (const int64_t d : dims) {
+    const int64_t dim = normalize_dim(d, ndim, op);
+    if (ndim == 0) continue;  // a scalar has nothing to name, but accepts 0 and -1
+    if (std::find(result.begin(), result.end(), dim) != result.end()) {
+      throw InvalidArgument(str("[", op, "] dim ", dim, " is given twice; received dims ",
+                                Shape(dims.values()), "; name each dim once"));
+    }
+    result.push_back(dim);
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+DimSet dim_set(const Shape& dims) {
+  DimSet set = 0;
+  for (const int64_t dim : dims)
+    set |= 1U << dim;
+  return set;
+}
+
+Shape reduced_shape(const Shape& shape, const Shape& dims, bool keepdim) {
+  const DimSet reduced = dim_set(dims);
+  Shape result;
+  for (int64_t i = 0; i < shape.size(); ++i) {
+    if ((reduced >> i & 1U) == 0) {
+      result.push_back(shape[i]);
+    } else if (keepdim) {
+      result.push_back(1);
+    }
+  }
+  return result;
+}
+
+int64_t reduced_count(const Shape& shape, const Shape& dims) {
+  int64_t count = 1;
+  for (const int64_t dim : dims)
+    count *= shape[dim];
+  return count;
+}
+
+int64_t reduced_dim(int64_t dim, const Shape& dims, bool keepdim) {
+  if (keepdim) return dim;
+  return dim - std::count_if(dims.begin(), dims.end(), [&](int64_t d) { return d < dim; });
+}
+
+Tensor with_reduced_dims(const Tensor& y, const Shape& shape, const Shape& dims, bool keepdim) {
+  return keepdim || dims.empty() ? y : reshape(y, reduced_shape(shape, dims, true));
+}
+
+namespace {
+
+// The dims that broadcasting `shape` to `wide` repeats or adds.
+DimSet broadcast_dims(const Shape& wide, const Shape& shape) {
+  const int64_t added = wide.size() - shape.size();
+  DimSet set = 0;
+  for (int64_t i = 0; i < wide.size(); ++i) {
+    if (i < added || (shape[i - added] == 1 && wide[i] != 1)) set |= 1U << i;
+  }
+  return set;
+}
+
+bool is_reduced(DimSet set, int64_t dim) {
+  return (set >> dim & 1U) != 0;
+}
+
+DType sum_dtype(DType dtype) {
+  return is_floating(dtype) ? dtype : DType::kInt64;
+}
+
+void infer_sum(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  ctx.add_output(reduced_shape(ctx.input(0).shape, attrs.dims, attrs.keepdim),
+                 sum_dtype(ctx.input(0).dtype));
+}
+
+void infer_sum_to(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<SumToAttrs>();
+  const TensorMeta& x = ctx.input(0);
+  const int64_t added = x.dim() - attrs.shape.size();
+  ctx.check(added >= 0, "shape ", attrs.shape, " does not broadcast to the input");
+  for (int64_t i = added; i < x.dim(); ++i) {
+    const int64_t size = attrs.shape[i - added];
+    ctx.check(size == x.shape[i] || size == 1, "shape ", attrs.shape,
+              " does not broadcast to the input");
+  }
+  ctx.add_output(attrs.shape, sum_dtype(x.dtype));
+}
+
+void infer_truth(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  ctx.add_output(reduced_shape(ctx.input(0).shape, attrs.dims, attrs.keepdim), DType::kBool);
+}
+
+// Where dim `dim` of the input, not reduced, stands in the result.
+int64_t output_dim(const OpContext& ctx, int64_t dim) {
+  if (&ctx.op() == &kSumTo)
+    return dim - (ctx.input(0).dim() - ctx.attrs<SumToAttrs>().shape.size());
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  return reduced_dim(dim, attrs.dims, attrs.keepdim);
+}
+
+// A split kept dim stays split: each result is made from one rank's elements.
+void add_kept_dims(SbpContext& ctx) {
+  const DimSet reduced = reduced_dims_of(ctx.op(), ctx.input(0), ctx.raw_attrs());
+  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
+    if (!is_reduced(reduced, i)) ctx.add({sbp::split(i)}, {sbp::split(output_dim(ctx, i))});
+  }
+}
+
+// A rank that holds part of a reduced dim has its part of the result.
+void add_reduced_dims(SbpContext& ctx, Sbp partial) {
+  const DimSet reduced = reduced_dims_of(ctx.op(), ctx.input(0), ctx.raw_attrs());
+  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
+    if (is_reduced(reduced, i)) ctx.add({sbp::split(i)}, {partial});
+  }
+}
+
+// Sums over ranks and over elements commute. (Bools have no sum of their own dtype.)
+void sbp_sum(SbpContext& ctx) {
+  add_kept_dims(ctx);
+  add_reduced_dims(ctx, sbp::partial_sum);
+  if (ctx.input(0).dtype != DType::kBool) ctx.add({sbp::partial_sum}, {sbp::partial_sum});
+}
+
+// any is the maximum of truth values, all the minimum, and so are P(max), P(min) of bytes.
+void sbp_any(SbpContext& ctx) {
+  add_kept_dims(ctx);
+  add_reduced_dims(ctx, sbp::partial_max);
+  const DType dtype = ctx.input(0).dtype;
+  if (dtype == DType::kBool || dtype == DType::kUInt8) {
+    ctx.add({sbp::partial_max}, {sbp::partial_max});
+  }
+}
+
+void sbp_all(SbpContext& ctx) {
+  add_kept_dims(ctx);
+  add_reduced_dims(ctx, sbp::partial_min);
+  const DType dtype = ctx.input(0).dtype;
+  if (dtype == DType::kBool || dtype == DType::kUInt8) {
+    ctx.add({sbp::partial_min}, {sbp::partial_min});
+  }
+}
+
+// y = sum(x):  dx = dy, repeated over the reduced dims.
+void grad_sum(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  const Shape& shape = ctx.input_meta(0)->shape;
+  ctx.set(0, expand(with_reduced_dims(ctx.dy(), shape, attrs.dims, attrs.keepdim), shape));
+}
+
+void grad_sum_to(GradContext& ctx) {
+  ctx.set(0, expand(ctx.dy(), ctx.input_meta(0)->shape));
+}
+
+Cost cost(const SbpContext& ctx) {
+  return {.flops = static_cast<double>(ctx.input(0).numel)};
+}
+
+}  // namespace
+
+DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* attrs) {
+  if (&op != &kSumTo) return dim_set(static_cast<const ReduceAttrs*>(attrs)->dims);
+  return broadcast_dims(input.shape, static_cast<const SumToAttrs*>(attrs)->shape);
+}
+
+const OpDef kSum{.name = "sum",
+                 .attrs = attrs_def<ReduceAttrs>(),
+                 .infer = infer_sum,
+                 .sbp = sbp_sum,
+                 .grad = grad_sum,
+                 .cost = cost};
+const OpDef kSumTo{.name = "sum_to",
+                   .attrs = attrs_def<SumToAttrs>(),
+                   .infer = infer_sum_to,
+                   .sbp = sbp_sum,
+                   .grad = grad_sum_to,
+                   .cost = cost};
+const OpDef kAny{.name = "any",
+                 .attrs = attrs_def<ReduceAttrs>(),
+                 .infer = infer_truth,
+                 .sbp = sbp_any,
+                 .grad = not_differentiable,
+                 .cost = cost};
+const OpDef kAll{.name = "all",
+                 .attrs = attrs_def<ReduceAttrs>(),
+                 .infer = infer_truth,
+                 .sbp = sbp_all,
+                 .grad = not_differentiable,
+                 .cost = cost};
+
+void register_reduce(OpTable& table) {
+  for (const OpDef* op : {&kSum, &kSumTo, &kAny, &kAll})
+    table.add(*op);
+}
+
+namespace {
+
+Tensor reduce(const OpDef& op, const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+  const ReduceAttrs attrs{reduction_dims(dims, x->dim(), op.name), options.keepdim};
+  return dispatch(op, {&x.tensor()}, attrs, x.site());
+}
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor sum(const TensorArg& x) {
+  return ops::reduce(ops::kSum, x, {}, {});
+}
+
+Tensor sum(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+  return ops::reduce(ops::kSum, x, dims, options);
+}
+
+Tensor sum_to(const TensorArg& x, const Shape& shape) {
+  if (x->shape() == shape) return x;
+  return dispatch(ops::kSumTo, {&x.tensor()}, ops::SumToAttrs{shape}, x.site());
+}
+
+Tensor any(const TensorArg& x) {
+  return ops::reduce(ops::kAny, x, {}, {});
+}
+
+Tensor any(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
+  return ops::reduce(ops::kAny, x, dim, options);
+}
+
+Tensor all(const TensorArg& x) {
+  return ops::reduce(ops::kAll, x, {}, {});
+}
+
+Tensor all(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
+  return ops::reduce(ops::kAll, x, dim, options);
+}
+
+Tensor Tensor::sum(Site site) const {
+  return flow::sum({*this, site});
+}
+
+Tensor Tensor::sum(const Ints& dims, Site site) const {
+  return flow::sum({*this, site}, dims);
+}
+
+Tensor Tensor::sum(const Ints& dims, const ReduceOptions& options, Site site) const {
+  return flow::sum({*this, site}, dims, options);
+}
+
+}  // namespace flow

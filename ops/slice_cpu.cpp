@@ -1,0 +1,81 @@
+// Copies for slices of a dim that is split over ranks: each rank's share, zeros elsewhere.
+#include "core/kernel.h"
+#include "ops/box_copy.h"
+#include "ops/slice_op.h"
+
+#include "ops/isa_begin.h"
+
+void register_slice_cpu(KernelTable& table);
+
+#if FLOW_ISA == 0
+
+namespace {
+
+// A tensor's local part from `first` on in `dim`, every `step`-th element.
+struct Part {
+  std::byte* data;
+  Strides strides;
+};
+
+Part part_of(const TensorView& tensor, int64_t dim, int64_t first, int64_t step) {
+  Part part{tensor.data, tensor.strides()};
+  part.data += first * part.strides[dim] * static_cast<int64_t>(dtype_size(tensor.meta->dtype));
+  part.strides[dim] *= step;
+  return part;
+}
+
+// Copies between index k of `dense` and position start + step * k of `spread`, where both exist.
+template <bool kSpreads>
+void copy_shared(const TensorView& target, const TensorView& source, int64_t dim, int64_t start,
+                 int64_t step) {
+  const TensorView& dense = kSpreads ? source : target;
+  const TensorView& spread = kSpreads ? target : source;
+  zero_part(target);
+  const Range positions = local_range(*spread.meta, dim);
+  const Range indices = local_range(*dense.meta, dim);
+  const Range shared = indices_inside(indices, start, step, positions);
+  const Part in_dense = part_of(dense, dim, shared.begin - indices.begin, 1);
+  const Part in_spread = part_of(spread, dim, start + step * shared.begin - positions.begin, step);
+  Shape size = target.shape();
+  size[dim] = shared.size;
+  const Part& to = kSpreads ? in_spread : in_dense;
+  const Part& from = kSpreads ? in_dense : in_spread;
+  copy_box(size, {to.data, to.strides}, {from.data, from.strides}, dtype_size(target.meta->dtype));
+}
+
+void slice(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<SliceAttrs>();
+  copy_shared<false>(ctx.out(0), ctx.in(0), attrs.dim, attrs.start, attrs.step);
+}
+
+void unslice(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<UnsliceAttrs>();
+  copy_shared<true>(ctx.out(0), ctx.in(0), attrs.dim, attrs.start, attrs.step);
+}
+
+void select(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<SelectAttrs>();
+  zero_part(ctx.out(0));
+  const Range held = local_range(*ctx.in(0).meta, attrs.dim);
+  if (attrs.index < held.begin || attrs.index >= held.begin + held.size) return;
+  Part from = part_of(ctx.in(0), attrs.dim, attrs.index - held.begin, 1);
+  from.strides.erase(attrs.dim);
+  copy_box(ctx.out(0).shape(), {ctx.out(0).data, ctx.out(0).strides()}, {from.data, from.strides},
+           dtype_size(ctx.in(0).meta->dtype));
+}
+
+}  // namespace
+
+void register_slice_cpu(KernelTable& table) {
+  table.add(kSlice, DeviceType::kCpu, {"reference", always<slice>});
+  table.add(kSelect, DeviceType::kCpu, {"reference", always<select>});
+  table.add(kUnslice, DeviceType::kCpu, {"reference", always<unslice>});
+}
+
+#else
+
+void register_slice_cpu(KernelTable& /*table*/) {}
+
+#endif
+
+#include "ops/isa_end.h"

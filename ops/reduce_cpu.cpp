@@ -14,6 +14,8 @@
 
 void register_reduce_cpu(KernelTable& table);
 
+#if FLOW_ISA == 0
+
 namespace {
 
 template <class T>
@@ -43,8 +45,6 @@ Offsets offsets_of(int64_t index, const ReducePlan::Dim* dims, int count) {
   }
   return offsets;
 }
-
-#if FLOW_ISA == 0
 
 // Sums are kept in double and int64; a Fold says what is gathered and how it ends.
 template <class T>
@@ -134,21 +134,19 @@ KernelChoice select_reference(const KernelQuery& query) {
   return {fn, make_plan(query)};
 }
 
-void register_reference(KernelTable& table) {
+}  // namespace
+
+void register_reduce_cpu(KernelTable& table) {
   for (const OpDef* op : {&kSum, &kSumTo})
     table.add(*op, DeviceType::kCpu, {"reference", select_reference<SumFold>});
   table.add(kAny, DeviceType::kCpu, {"reference", select_reference<AnyFold>});
   table.add(kAll, DeviceType::kCpu, {"reference", select_reference<AllFold>});
 }
 
-#endif
+#else
 
-}  // namespace
+void register_reduce_cpu(KernelTable& /*table*/) {}
 
-void register_reduce_cpu(KernelTable& table) {
-#if FLOW_ISA == 0
-  register_reference(table);
 #endif
-}
 
 #include "ops/isa_end.h"

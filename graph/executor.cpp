@@ -1,13 +1,25 @@
 #include "graph/executor.h"
 
-#include <cstring>
+#include <algorithm>
+#include <array>
+#include <utility>
 
-#include "boxing/communicator.h"
 #include "core/context.h"
 #include "core/error.h"
-#include "ops/strided_copy.h"
 
 namespace flow::graph {
+
+namespace {
+// Edges have a group of their two ranks, in ascending order.
+boxing::Communicator& pair_with(RankContext& rank, int64_t peer) {
+  const std::array<int64_t, 2> ranks = {std::min(rank.rank(), peer), std::max(rank.rank(), peer)};
+  return boxing::communicator_for(rank, ranks);
+}
+
+int64_t bytes_of(const TensorView& view) {
+  return static_cast<int64_t>(view.meta->local_bytes());
+}
+}  // namespace
 
 Executor::Executor(const Program& program)
     : program_(program), rank_(*thread_state().context), data_(program.buffers.size(), nullptr) {
@@ -18,6 +30,7 @@ Executor::Executor(const Program& program)
     first_view_.push_back(views_.size());
     views_.resize(views_.size() + step.inputs.size() + step.outputs.size());
   }
+  sends_.resize(program.steps.size());
 }
 
 void Executor::bind(std::span<const Tensor> externals) {
@@ -64,7 +77,7 @@ void Executor::run(std::span<const Tensor> externals) {
 
 void Executor::run_step(size_t index) {
   const Step& step = program_.steps[index];
-  const std::span<const TensorView> inputs(&views_[first_view_[index]], step.inputs.size());
+  const std::span<const TensorView> inputs(views_.data() + first_view_[index], step.inputs.size());
   const std::span<const TensorView> outputs(inputs.data() + inputs.size(), step.outputs.size());
   switch (step.kind) {
     case StepKind::kKernel: {
@@ -72,24 +85,29 @@ void Executor::run_step(size_t index) {
       step.fn(context);
       return;
     }
-    case StepKind::kCopy:
-      ops::copy_strided(inputs[0], outputs[0]);
-      return;
-    case StepKind::kAdd:
-      ops::add_strided(inputs[0], outputs[0]);
-      return;
     case StepKind::kToStrided: {
       const BlockedLayout& layout = *inputs[0].meta->blocked;
       layout.to_strided(layout, inputs[0].data, outputs[0].data);
       return;
     }
-    case StepKind::kSend:
-      boxing::send_to(rank_, step.peer, step.tag, inputs[0].data, inputs[0].meta->local_bytes());
+    case StepKind::kSend: {
+      boxing::Communicator& pair = pair_with(rank_, step.peer);
+      sends_[index] = pair.isend(inputs[0].data, bytes_of(inputs[0]), 1 - pair.position(), step.tag,
+                                 {.op = "pipeline edge"});
       return;
-    case StepKind::kRecv:
-      boxing::recv_from(rank_, step.peer, step.tag, outputs[0].data,
-                        outputs[0].meta->local_bytes());
+    }
+    case StepKind::kRecv: {
+      boxing::Communicator& pair = pair_with(rank_, step.peer);
+      pair.recv(outputs[0].data, bytes_of(outputs[0]), 1 - pair.position(), step.tag,
+                {.op = "pipeline edge"});
       return;
+    }
+    case StepKind::kWait: {
+      const auto send = static_cast<size_t>(step.peer);
+      boxing::Communicator& pair = pair_with(rank_, program_.steps[send].peer);
+      pair.wait(std::move(sends_[send]));
+      return;
+    }
   }
 }
 

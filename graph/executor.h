@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "boxing/communicator.h"
 #include "core/tensor.h"
 #include "graph/program.h"
 
@@ -31,6 +32,7 @@ class Executor {
   // The views of step i's inputs, then outputs, start at first_view_[i].
   std::vector<TensorView> views_;
   std::vector<size_t> first_view_;
+  std::vector<boxing::Transfer> sends_;  // by step; null but for sends under way
 };
 
 }  // namespace flow::graph

@@ -1,13 +1,16 @@
 #include "graph/program.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "core/error.h"
+#include "ops/binary_op.h"
+#include "ops/copy_op.h"
 
 namespace flow::graph {
 
-ProgramBuilder::ProgramBuilder(const Graph& graph, int64_t rank, const KernelTable& kernels)
-    : graph_(graph), kernels_(kernels) {
+ProgramBuilder::ProgramBuilder(int64_t rank, const KernelTable& kernels) : kernels_(kernels) {
   program_.rank = rank;
 }
 
@@ -23,23 +26,61 @@ BufferId ProgramBuilder::add_external(MetaPtr meta) {
   return id;
 }
 
-void ProgramBuilder::add_step(StepKind kind, BufferId input, BufferId output) {
-  program_.steps.push_back({.kind = kind, .inputs = {input}, .outputs = {output}});
+BufferId ProgramBuilder::add_view(BufferId base, MetaPtr meta, int64_t offset) {
+  program_.buffers.push_back({.meta = meta, .base = base, .offset = offset});
+  return static_cast<BufferId>(program_.buffers.size() - 1);
 }
 
-void ProgramBuilder::add_transfer(StepKind kind, BufferId buffer, int64_t peer, int64_t tag) {
-  Step step{.kind = kind, .inputs = {}, .outputs = {}};
-  (kind == StepKind::kSend ? step.inputs : step.outputs).push_back(buffer);
-  step.peer = peer;
-  step.tag = tag;
+void ProgramBuilder::add_in_place(const OpDef& op, const void* attrs, BufferId target,
+                                  BufferId source) {
+  Step step{.inputs = {target, source}, .outputs = {target}, .op = &op};
+  if (op.attrs != nullptr) {
+    step.attrs.resize(op.attrs->size);
+    std::memcpy(step.attrs.data(), attrs, op.attrs->size);
+  }
+  const std::array metas = {local_part(buffer(target).meta), local_part(buffer(source).meta)};
+  const KernelQuery query{op, metas, {metas.data(), 1}, step.raw_attrs()};
+  const KernelChoice choice = kernels_.select(query, metas[0]->device);
+  step.fn = choice.fn;
+  step.plan = choice.plan;
   program_.steps.push_back(std::move(step));
+}
+
+void ProgramBuilder::add_copy(BufferId source, BufferId target) {
+  add_in_place(ops::kCopy, nullptr, target, strided(source));
+}
+
+void ProgramBuilder::add_sum(BufferId source, BufferId target) {
+  const ops::AddAttrs attrs;
+  add_in_place(ops::kAdd, &attrs, target, strided(source));
+}
+
+void ProgramBuilder::add_send(BufferId buffer, int64_t peer, int64_t tag) {
+  sends_.push_back(program_.steps.size());
+  program_.steps.push_back(
+      {.kind = StepKind::kSend, .inputs = {buffer}, .outputs = {}, .peer = peer, .tag = tag});
+}
+
+void ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag) {
+  program_.steps.push_back(
+      {.kind = StepKind::kRecv, .inputs = {}, .outputs = {buffer}, .peer = peer, .tag = tag});
+}
+
+void ProgramBuilder::wait_for_sends() {
+  for (const size_t send : sends_) {
+    program_.steps.push_back({.kind = StepKind::kWait,
+                              .inputs = program_.steps[send].inputs,
+                              .outputs = {},
+                              .peer = static_cast<int64_t>(send)});
+  }
+  sends_.clear();
 }
 
 BufferId ProgramBuilder::strided(BufferId id) {
   const MetaPtr meta = buffer(id).meta;
   if (meta->blocked == nullptr) return id;
   const BufferId plain = add_buffer(with_blocked(meta, nullptr));
-  add_step(StepKind::kToStrided, id, plain);
+  program_.steps.push_back({.kind = StepKind::kToStrided, .inputs = {id}, .outputs = {plain}});
   return plain;
 }
 
@@ -48,7 +89,7 @@ BufferId ProgramBuilder::contiguous(BufferId id) {
   const MetaPtr meta = buffer(plain).meta;
   if (meta->is_contiguous) return plain;
   const BufferId copy = add_buffer(with_strides(meta, contiguous_strides(meta->local_shape)));
-  add_step(StepKind::kCopy, plain, copy);
+  add_copy(plain, copy);
   return copy;
 }
 
@@ -80,10 +121,7 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
     const BufferId base = strided(sources[0]);
     ViewSpec view;
     if (op.view(*buffer(base).meta, output_metas[0]->local_shape, node.raw_attrs(), view)) {
-      program_.buffers.push_back({.meta = with_strides(output_metas[0], view.strides),
-                                  .base = base,
-                                  .offset = view.offset});
-      return {static_cast<BufferId>(program_.buffers.size() - 1)};
+      return {add_view(base, with_strides(output_metas[0], view.strides), view.offset)};
     }
     sources[0] = base;
     metas[0] = buffer(base).meta;
@@ -130,12 +168,13 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
 }
 
 Program ProgramBuilder::finish() {
+  wait_for_sends();
   plan_memory(program_);
   return std::move(program_);
 }
 
 Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
-  ProgramBuilder builder(graph, rank, kernels);
+  ProgramBuilder builder(rank, kernels);
   std::vector<BufferId> buffers(graph.values.size(), kNoBuffer);
   const auto meta = [&](ValueId id) { return graph.value(id).meta_on(rank); };
   const auto at = [&](ValueId id) -> BufferId& { return buffers[static_cast<size_t>(id)]; };
@@ -165,7 +204,7 @@ Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
       if ((node.op->mutates >> j & 1) == 0 || last_use[static_cast<size_t>(input)] == i) continue;
       const MetaPtr plain = meta(input);
       const BufferId copy = builder.add_buffer(plain);
-      if (plain->is_held) builder.add_step(StepKind::kCopy, inputs.back(), copy);
+      if (plain->is_held) builder.add_copy(inputs.back(), copy);
       inputs.back() = copy;
     }
     std::vector<MetaPtr> metas;
@@ -177,12 +216,12 @@ Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
   }
   for (const ValueId output : graph.outputs) {
     const BufferId result = builder.add_external(meta(output));
-    if (meta(output)->is_held) builder.add_step(StepKind::kCopy, at(output), result);
+    if (meta(output)->is_held) builder.add_copy(at(output), result);
   }
   // Results are copied first: they may show a captured tensor's value before it is written.
   for (const Capture& capture : graph.captures) {
     if (at(capture.final_value) != at(capture.initial) && meta(capture.initial)->is_held) {
-      builder.add_step(StepKind::kCopy, at(capture.final_value), at(capture.initial));
+      builder.add_copy(at(capture.final_value), at(capture.initial));
     }
   }
   return builder.finish();
@@ -201,7 +240,7 @@ std::string buffer_name(const Program& program, BufferId id) {
 }  // namespace
 
 std::string to_string(const Program& program) {
-  static constexpr const char* kNames[] = {"kernel", "copy", "add", "to_strided", "send", "recv"};
+  static constexpr const char* kNames[] = {"kernel", "to_strided", "send", "recv", "wait"};
   std::string text = str("rank ", program.rank, ", arena ", program.arena_bytes, " bytes\n");
   for (const Step& step : program.steps) {
     text += step.kind == StepKind::kKernel ? step.op->name : kNames[static_cast<size_t>(step.kind)];

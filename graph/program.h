@@ -28,11 +28,10 @@ struct Buffer {
 
 enum class StepKind : uint8_t {
   kKernel,     // op on inputs → outputs; a redistribution talks to the other ranks of its plan
-  kCopy,       // inputs[0] → outputs[0], same shape, any strides
-  kAdd,        // outputs[0] += inputs[0]: a micro-batch's part into the accumulated sum
   kToStrided,  // inputs[0] in a blocked layout → outputs[0]
-  kSend,       // inputs[0], contiguous, to rank `peer` under `tag`; does not wait for the receiver
-  kRecv        // outputs[0], contiguous, from rank `peer` under `tag`
+  kSend,       // starts sending inputs[0], contiguous, to rank `peer` under `tag`
+  kRecv,       // outputs[0], contiguous, from rank `peer` under `tag`
+  kWait        // ends the send started by step `peer`, which read inputs[0]
 };
 
 struct Step {
@@ -41,10 +40,10 @@ struct Step {
   std::vector<BufferId> outputs;
   // kKernel
   const OpDef* op = nullptr;
-  std::vector<std::byte> attrs;
+  std::vector<std::byte> attrs = {};
   KernelFn fn = nullptr;
   std::shared_ptr<const void> plan = nullptr;
-  // kSend, kRecv
+  // kSend, kRecv, kWait
   int64_t peer = -1;
   int64_t tag = 0;
   // The user's line.
@@ -72,7 +71,7 @@ void plan_memory(Program& program);
 // Makes buffers and steps of one rank; knows how a node becomes a kernel, a view or nothing.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const Graph& graph, int64_t rank, const KernelTable& kernels);
+  ProgramBuilder(int64_t rank, const KernelTable& kernels);
 
   // A new arena buffer (or an unheld one).
   BufferId add_buffer(MetaPtr meta);
@@ -81,8 +80,15 @@ class ProgramBuilder {
   // that always writes in place are its input buffers. Returns the output buffers.
   std::vector<BufferId> add_node(const Node& node, const std::vector<BufferId>& inputs,
                                  const std::vector<MetaPtr>& metas);
-  void add_step(StepKind kind, BufferId input, BufferId output);
-  void add_transfer(StepKind kind, BufferId buffer, int64_t peer, int64_t tag);
+  // A view of `base` at `offset` elements.
+  BufferId add_view(BufferId base, MetaPtr meta, int64_t offset);
+  // target = source, same shape; target += source.
+  void add_copy(BufferId source, BufferId target);
+  void add_sum(BufferId source, BufferId target);
+  // Starts a send; wait_for_sends() ends all that are under way.
+  void add_send(BufferId buffer, int64_t peer, int64_t tag);
+  void add_recv(BufferId buffer, int64_t peer, int64_t tag);
+  void wait_for_sends();
   // The buffer as contiguous strided memory, copied if it is not.
   BufferId contiguous(BufferId buffer);
 
@@ -93,10 +99,11 @@ class ProgramBuilder {
 
  private:
   BufferId strided(BufferId buffer);
+  void add_in_place(const OpDef& op, const void* attrs, BufferId target, BufferId source);
 
-  const Graph& graph_;
   const KernelTable& kernels_;
   Program program_;
+  std::vector<size_t> sends_;  // steps not waited for
 };
 
 // One pass through the graph on `rank`. Externals: graph.inputs, graph.captures, graph.outputs.

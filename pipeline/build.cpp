@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "boxing/redistribute.h"
+#include "boxing/redistribute_op.h"
 #include "core/error.h"
 
 namespace flow::pipeline {
@@ -17,7 +17,6 @@ using graph::kNoValue;
 using graph::Node;
 using graph::Program;
 using graph::ProgramBuilder;
-using graph::StepKind;
 using graph::Value;
 using graph::ValueId;
 
@@ -29,9 +28,10 @@ class Builder {
         plan_(plan),
         schedule_(schedule),
         rank_(rank),
-        builder_(graph, rank, kernels),
+        builder_(rank, kernels),
         whole_(graph.values.size(), kNoBuffer),
         parts_(graph.values.size() * static_cast<size_t>(plan.num_micro_batches), kNoBuffer) {
+    check_one_stage();
     find_stages();
     find_sums();
   }
@@ -51,6 +51,7 @@ class Builder {
       for (const Action& action : stage)
         add_action(action);
     }
+    builder_.wait_for_sends();
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (plan_.node_time[i] == NodeTime::kAfter) add_once(graph_.nodes[i]);
     }
@@ -93,6 +94,20 @@ class Builder {
   static bool runs_in(const Node& node, const Action& action) {
     const bool is_forward = node.phase == Phase::kForward;
     return node.stage == action.stage && is_forward == (action.kind == ActionKind::kForward);
+  }
+
+  // The order of a rank's actions is that of its stage.
+  void check_one_stage() const {
+    int64_t mine = -1;
+    for (const Node& node : graph_.nodes) {
+      if (node.op == &boxing::kRedistribute || !is_held(node.outputs[0])) continue;
+      if (mine >= 0 && node.stage != mine) {
+        throw Unsupported(str("[pipeline] rank ", rank_, " has nodes of stages ", mine, " and ",
+                              node.stage, " (", node.op->name, " at ", node.file, ":", node.line,
+                              "); give each stage ranks of its own"));
+      }
+      mine = node.stage;
+    }
   }
 
   // The stage that makes a value (its consumer's for inputs of the step).
@@ -249,7 +264,7 @@ class Builder {
     for (const int64_t target : graph_.value(node.outputs[0]).placement.ranks()) {
       if (source_of(node, target) != rank_) continue;
       const BufferId buffer = builder_.contiguous(input_part(node.inputs[0], m));
-      builder_.add_transfer(StepKind::kSend, buffer, target, tag(edge, m));
+      builder_.add_send(buffer, target, tag(edge, m));
     }
   }
 
@@ -258,7 +273,7 @@ class Builder {
     check_edge(node);
     const ValueId id = node.outputs[0];
     part(id, m) = builder_.add_buffer(part_meta(id, m));
-    builder_.add_transfer(StepKind::kRecv, part(id, m), source_of(node, rank_), tag(edge, m));
+    builder_.add_recv(part(id, m), source_of(node, rank_), tag(edge, m));
     if (is_summed_[static_cast<size_t>(id)]) add_to_sum(id, part(id, m));
   }
 

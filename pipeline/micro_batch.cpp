@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "boxing/redistribute.h"
+#include "boxing/redistribute_op.h"
 #include "core/error.h"
 
 namespace flow::pipeline {

@@ -56,6 +56,7 @@
 // g++ 12 reports the deliberately undefined operands inside its own avx512 intrinsics.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c")
 #elif FLOW_ISA == 1 && defined(__clang__)

@@ -17,6 +17,7 @@
 using Float4 = float __attribute__((vector_size(16)));
 using Double2 = double __attribute__((vector_size(16)));
 using Int4 = int32_t __attribute__((vector_size(16)));
+using UInt4 = uint32_t __attribute__((vector_size(16)));
 using Long2 = int64_t __attribute__((vector_size(16)));
 
 template <class T>
@@ -246,9 +247,18 @@ inline Vec<int32_t> operator^(Vec<int32_t> a, Vec<int32_t> b) {
   return {a.reg ^ b.reg};
 }
 
+// Sums and differences wrap around, as the instructions of the wider sets do.
+inline Vec<int32_t> operator+(Vec<int32_t> a, Vec<int32_t> b) {
+  return {reinterpret_cast<Int4>(reinterpret_cast<UInt4>(a.reg) + reinterpret_cast<UInt4>(b.reg))};
+}
+
+inline Vec<int32_t> operator-(Vec<int32_t> a, Vec<int32_t> b) {
+  return {reinterpret_cast<Int4>(reinterpret_cast<UInt4>(a.reg) - reinterpret_cast<UInt4>(b.reg))};
+}
+
 template <int kBits>
 inline Vec<int32_t> shift_left(Vec<int32_t> a) {
-  return {a.reg << kBits};
+  return {reinterpret_cast<Int4>(reinterpret_cast<UInt4>(a.reg) << kBits)};
 }
 
 template <int kBits>
@@ -258,7 +268,6 @@ inline Vec<int32_t> shift_right(Vec<int32_t> a) {
 
 template <int kBits>
 inline Vec<int32_t> shift_right_logical(Vec<int32_t> a) {
-  using UInt4 = uint32_t __attribute__((vector_size(16)));
   return {reinterpret_cast<Int4>(reinterpret_cast<UInt4>(a.reg) >> kBits)};
 }
 

@@ -1,0 +1,46 @@
+#include "ops/cpu_features.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace flow::ops {
+namespace {
+
+TEST(CpuFeatures, LimitNeverWidensWhatTheMachineHas) {
+  EXPECT_EQ(choose_isa(CpuIsa::kBaseline, "avx512"), CpuIsa::kBaseline);
+}
+
+TEST(CpuFeatures, LimitNarrowsTheChoice) {
+  EXPECT_EQ(choose_isa(CpuIsa::kAvx512, "baseline"), CpuIsa::kBaseline);
+}
+
+#if FLOW_NUM_ISAS >= 3
+TEST(CpuFeatures, WithoutLimitTheWidestIsTaken) {
+  EXPECT_EQ(choose_isa(CpuIsa::kAvx512, ""), CpuIsa::kAvx512);
+  EXPECT_EQ(choose_isa(CpuIsa::kAvx2, ""), CpuIsa::kAvx2);
+  EXPECT_EQ(choose_isa(CpuIsa::kAvx512, "avx2"), CpuIsa::kAvx2);
+}
+#endif
+
+TEST(CpuFeatures, UnknownLimitIsRefusedWithTheChoices) {
+  try {
+    choose_isa(CpuIsa::kAvx2, "sse9");
+    FAIL() << "accepted";
+  } catch (const InvalidArgument& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("sse9"), std::string::npos) << text;
+    EXPECT_NE(text.find("baseline, avx2 or avx512"), std::string::npos) << text;
+  }
+}
+
+TEST(CpuFeatures, NamesRoundTrip) {
+  EXPECT_EQ(to_string(CpuIsa::kBaseline), "baseline");
+  EXPECT_EQ(to_string(CpuIsa::kAvx2), "avx2");
+  EXPECT_EQ(to_string(CpuIsa::kAvx512), "avx512");
+}
+
+}  // namespace
+}  // namespace flow::ops

@@ -29,9 +29,10 @@ inline double gelu_tanh_argument(double x) {
 
 inline double gelu_tanh_slope(double x) {
   const double z = ::fmin(::fmax(x, -30.0), 30.0);
-  const double s = sigmoid(gelu_tanh_argument(z));
+  const double e = ::exp(-::fabs(gelu_tanh_argument(z)));
+  const double s = (z < 0 ? e : 1.0) / (1.0 + e);
   const double slope = 1.59576912160573071176 * (1.0 + 0.134145 * z * z);
-  return x != x ? x : s + z * s * (1.0 - s) * slope;
+  return x != x ? x : s + z * slope * e / ((1.0 + e) * (1.0 + e));
 }
 
 inline Vec<double> exp(Vec<double> x) {

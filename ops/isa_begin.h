@@ -39,10 +39,13 @@
 #if !defined(FLOW_ISA_NAMESPACE)
 #if FLOW_ISA == 2
 #define FLOW_ISA_NAMESPACE isa_avx512
+#define FLOW_ISA_NAME "avx512"
 #elif FLOW_ISA == 1
 #define FLOW_ISA_NAMESPACE isa_avx2
+#define FLOW_ISA_NAME "avx2"
 #elif FLOW_ISA == 0
 #define FLOW_ISA_NAMESPACE isa_baseline
+#define FLOW_ISA_NAME "baseline"
 #else
 #error "FLOW_ISA is 0, 1 or 2"
 #endif

@@ -10,6 +10,7 @@ namespace flow {
 
 namespace ops {
 // One line a family here and in register_ops, alphabetically; kernels are in register_cpu.cpp.
+void register_matmul(OpTable& table);
 void register_reduce(OpTable& table);
 void register_slice(OpTable& table);
 void register_view(OpTable& table);
@@ -20,6 +21,7 @@ constexpr std::array kRegisterAllCpu = FLOW_ISA_VARIANTS(register_all_cpu);
 }  // namespace ops
 
 void register_ops(OpTable& table) {
+  ops::register_matmul(table);
   ops::register_reduce(table);
   ops::register_slice(table);
   ops::register_view(table);

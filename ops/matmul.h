@@ -1,0 +1,34 @@
+// Matrix products.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace flow {
+
+// Product over the last dim of a and the second-last of b, as in PyTorch. Operands have one dtype
+// (any but bool); 16-bit floats accumulate in float32.
+//   (k), (k) -> ()            (m, k), (k, n) -> (m, n)
+//   (k), (k, n) -> (n)        (m, k), (k) -> (m)
+//   (batch a..., m, k), (batch b..., k, n) -> (batch..., m, n), batch dims broadcast
+//
+//   Tensor y = matmul(x, w.t());   // the transposed view is read where it lies
+Tensor matmul(const TensorArg& a, const TensorArg& b);
+
+// matmul of exactly these dims: (m, k), (k, n) -> (m, n).
+Tensor mm(const TensorArg& a, const TensorArg& b);
+
+// (batch, m, k), (batch, k, n) -> (batch, m, n).
+Tensor bmm(const TensorArg& a, const TensorArg& b);
+
+// (m, k), (k) -> (m).
+Tensor mv(const TensorArg& a, const TensorArg& b);
+
+// (k), (k) -> ().
+Tensor dot(const TensorArg& a, const TensorArg& b);
+
+// y = x w^T + bias; x: (..., in), weight: (out, in), bias: (out) or undefined -> (..., out).
+//
+//   Tensor y = linear(x, layer.weight, layer.bias);
+Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias = Tensor());
+
+}  // namespace flow

@@ -16,14 +16,14 @@ using graph::ValueId;
 
 // The outputs' layouts along the axis for these input layouts, or an empty list.
 std::vector<Sbp> match_signature(const Graph& graph, const Node& node,
-                                 const std::vector<Sbp>& inputs) {
+                                 const std::vector<Sbp>& inputs, int64_t num_micro_batches) {
   std::vector<MetaPtr> metas;
   for (const ValueId id : node.inputs) {
     metas.push_back(id == kNoValue ? nullptr : graph.value(id).meta_on(0));
   }
   InferContext infer(*node.op, metas, node.raw_attrs());
   node.op->infer(infer);
-  SbpContext ctx(*node.op, metas, node.raw_attrs(), infer.outputs());
+  SbpContext ctx(*node.op, metas, node.raw_attrs(), infer.outputs(), num_micro_batches);
   node.op->sbp(ctx);
   for (const SbpSignature& signature : ctx.signatures()) {
     if (signature.inputs == inputs) return signature.outputs;
@@ -62,8 +62,9 @@ MicroBatchPlan plan_micro_batches(const Graph& graph, int64_t num_micro_batches)
     }
     std::vector<Sbp> outputs;
     if (!has_late) {
-      outputs = node.op == &boxing::kRedistribute ? std::vector<Sbp>{inputs[0]}
-                                                  : match_signature(graph, node, inputs);
+      outputs = node.op == &boxing::kRedistribute
+                    ? std::vector<Sbp>{inputs[0]}
+                    : match_signature(graph, node, inputs, num_micro_batches);
     }
     if (!outputs.empty()) {
       plan.node_time.push_back(NodeTime::kEach);

@@ -8,7 +8,7 @@ namespace {
 
 bool any_requires_grad(const Call& call) {
   for (const Tensor* input : call.inputs) {
-    if (input->defined() && input->impl().requires_grad) return true;
+    if (input->defined() && input->impl().tracks_grad()) return true;
   }
   return false;
 }
@@ -56,7 +56,11 @@ void dispatch(Call& call, Tensor* outputs) {
     if (!any_global(decision)) call.random.rank = static_cast<uint64_t>(state.context->rank());
   }
   state.interpreter->run(call, decision, outputs);
-  if (records) state.recorder->record(call, decision, outputs);
+  if (records) {
+    state.recorder->record(call, decision, outputs);
+  } else if (call.op.view != nullptr) {
+    state.recorder->note_view(call, decision, outputs[0]);
+  }
 }
 
 Tensor dispatch_raw(const OpDef& op, std::span<const Tensor* const> inputs, const void* attrs,

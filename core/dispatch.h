@@ -70,6 +70,8 @@ class Recorder {
   // Throws InvalidArgument when autograd forbids writing to a mutated input.
   virtual void check_mutation(const Call& call) = 0;
   virtual void record(const Call& call, const Decision& decision, Tensor* outputs) = 0;
+  // The output of an unrecorded view op: a later write to it may have to be recorded.
+  virtual void note_view(const Call& call, const Decision& decision, const Tensor& output) = 0;
 };
 
 // Carries out `call`; `outputs` has room for the op's outputs.

@@ -151,12 +151,12 @@ class Tensor {
   const Tensor& normal_(double mean = 0, double std = 1, Site site = Site::here()) const;
 
   // ---- autograd
-  bool requires_grad() const { return impl().requires_grad; }
+  bool requires_grad() const { return impl().tracks_grad(); }
 
   const Tensor& requires_grad_(bool requires_grad = true) const;
 
   // True for a tensor made by the user (or one that records nothing).
-  bool is_leaf() const { return !impl().grad_fn; }
+  bool is_leaf() const { return !impl().grad_fn && impl().requires_grad == requires_grad(); }
 
   // The accumulated gradient; undefined when there is none.
   Tensor grad() const;

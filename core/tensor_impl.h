@@ -9,15 +9,26 @@
 
 namespace flow {
 
+struct TensorImpl;
+
 // Base of autograd's nodes: what a tensor's history hangs on.
 class GradNode : public RefCounted<GradNode> {
  public:
+  // Called when the last reference goes; a node frees itself.
+  virtual void dispose() noexcept = 0;
+
+  static void destroy(GradNode* node) noexcept { node->dispose(); }
+
+ protected:
   virtual ~GradNode() = default;
 };
 
 // Base of what autograd keeps beside a tensor (its gradient, hooks); defined in autograd.
 struct AutogradSlot {
   virtual ~AutogradSlot() = default;
+  // The tensor that this one is a view of, where gradients flow through the view; else null. Kept
+  // alive by the slot.
+  TensorImpl* base = nullptr;
 };
 
 // Base of what a tracer keeps beside a tensor whose value exists only when the plan runs. Shared by
@@ -42,6 +53,12 @@ struct TensorImpl final : RefCounted<TensorImpl> {
     return storage ? storage->version() : trace != nullptr ? trace->version : 0;
   }
 
+  // Whether gradients flow into this tensor, be it through the tensor it is a view of.
+  bool tracks_grad() const {
+    return requires_grad || (autograd != nullptr && autograd->base != nullptr &&
+                             autograd->base->requires_grad);
+  }
+
   // The same data under a handle of its own, without history: what detach() gives.
   Ref<TensorImpl> alias() const {
     auto result = make_ref<TensorImpl>(meta, storage, offset);
@@ -53,7 +70,8 @@ struct TensorImpl final : RefCounted<TensorImpl> {
   Ref<Storage> storage;
   int64_t offset;  // in elements
   bool requires_grad = false;
-  // True for the output of a recorded op (grad_fn is set); false for leaves.
+  // A view made while nothing was recorded: gradients cannot flow back through writes to it.
+  bool is_untracked_view = false;
   uint8_t output_index = 0;  // which output of grad_fn this is
   Ref<GradNode> grad_fn;
   std::unique_ptr<AutogradSlot> autograd;

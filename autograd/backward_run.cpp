@@ -1,0 +1,330 @@
+#include "autograd/backward_run.h"
+
+#include <algorithm>
+#include <string>
+
+#include "autograd/layout.h"
+#include "core/error.h"
+
+namespace flow::autograd {
+
+namespace {
+
+constinit thread_local BackwardRun* current_run = nullptr;
+
+bool runs_later(const Node* a, const Node* b) {
+  return a->sequence() < b->sequence();
+}
+
+// The thread's state while a run lasts; ops of the rules show their forward's site and scope.
+class RunScope {
+ public:
+  explicit RunScope(bool create_graph)
+      : state_(thread_state()),
+        grad_enabled_(std::exchange(state_.grad_enabled, create_graph)),
+        phase_(std::exchange(state_.phase, Phase::kBackward)),
+        outer_(NodeScope::current(Site::none())) {}
+
+  ~RunScope() {
+    enter(outer_);
+    state_.grad_enabled = grad_enabled_;
+    state_.phase = phase_;
+  }
+
+  RunScope(const RunScope&) = delete;
+  RunScope& operator=(const RunScope&) = delete;
+
+  void enter(const NodeScope& scope) {
+    state_.scope_site = scope.user_site();
+    state_.module_path = scope.module_path;
+    state_.stage = scope.stage;
+  }
+
+ private:
+  ThreadState& state_;
+  bool grad_enabled_;
+  Phase phase_;
+  NodeScope outer_;
+};
+
+template <class E>
+[[noreturn]] void throw_with_context(const E& error, const Node& node) {
+  static constexpr std::string_view kContext = "; while computing the gradient of ";
+  const std::string message = error.what();
+  if (message.find(kContext) != std::string::npos) throw;  // an inner run has said so
+  throw E(str(message, kContext, node.name()), node.scope().user_site());
+}
+
+// Rethrows the current exception, one of flow's with the op and its line.
+[[noreturn]] void rethrow_with_context(const Node& node) {
+  try {
+    throw;
+  } catch (const InvalidArgument& error) {
+    throw_with_context(error, node);
+  } catch (const Unsupported& error) {
+    throw_with_context(error, node);
+  } catch (const OutOfMemory& error) {
+    throw_with_context(error, node);
+  } catch (const IoError& error) {
+    throw_with_context(error, node);
+  } catch (const DistributedError& error) {
+    throw_with_context(error, node);
+  } catch (const InternalError& error) {
+    throw_with_context(error, node);
+  }
+}
+
+bool any_defined(std::span<const Tensor> tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return t.defined(); });
+}
+
+}  // namespace
+
+BackwardRun::BackwardRun(const Options& options)
+    : options_(options), outer_(current_run), thread_(&thread_state()) {
+  current_run = this;
+}
+
+BackwardRun::~BackwardRun() {
+  for (Node* node : nodes_) {
+    for (NodeOutput& output : node->outputs())
+      output.gradient = {};
+    node->run_ = nullptr;
+    node->is_needed_ = false;
+  }
+  for (Displaced& state : displaced_) {
+    state.node->run_ = state.run;
+    state.node->pending_ = state.pending;
+    state.node->is_needed_ = state.is_needed;
+    state.node->is_captured_ = state.is_captured;
+    for (size_t i = 0; i < state.gradients.size(); ++i)
+      state.node->outputs()[i].gradient = std::move(state.gradients[i]);
+  }
+  current_run = outer_;
+}
+
+BackwardRun* BackwardRun::outermost() {
+  BackwardRun* run = current_run;
+  while (run != nullptr && run->outer_ != nullptr)
+    run = run->outer_;
+  return run;
+}
+
+void BackwardRun::claim(Node& node) {
+  if (node.run_ != nullptr) {
+    if (node.run_->thread_ != thread_) {
+      throw InvalidArgument(str("[backward] another thread is running backward through the same ",
+                                "tensors (", node.describe(),
+                                "); run them one after the other, or on graphs of their own"));
+    }
+    Displaced state{&node, node.run_, node.pending_, node.is_needed_, node.is_captured_, {}};
+    for (NodeOutput& output : node.outputs())
+      state.gradients.push_back(std::exchange(output.gradient, {}));
+    displaced_.push_back(std::move(state));
+  }
+  node.run_ = this;
+  node.pending_ = 0;
+  node.is_needed_ = !options_.captures;
+  node.is_captured_ = false;
+  nodes_.push_back(&node);
+}
+
+void BackwardRun::find_nodes() {
+  for (const Root& root : roots_) {
+    if (root.edge.node->run_ != this) claim(*root.edge.node);
+  }
+  for (size_t next = 0; next < nodes_.size(); ++next) {
+    for (const Edge& edge : nodes_[next]->edges()) {
+      if (!edge.node) continue;
+      if (edge.node->run_ != this) claim(*edge.node);
+      ++edge.node->pending_;
+    }
+  }
+}
+
+// Of the nodes found, those that lead to a capture; uses by others do not count.
+void BackwardRun::find_needed() {
+  for (const Capture& capture : captures_) {
+    if (capture.node->run_ != this) continue;
+    capture.node->is_captured_ = true;
+    capture.node->is_needed_ = true;
+  }
+  std::sort(nodes_.begin(), nodes_.end(), runs_later);
+  for (Node* node : nodes_) {
+    node->pending_ = 0;
+    for (size_t i = 0; !node->is_needed_ && i < node->edges().size(); ++i)
+      node->is_needed_ = node->needs(i);
+  }
+  for (const Node* node : nodes_) {
+    if (!node->is_needed_) continue;
+    for (size_t i = 0; i < node->edges().size(); ++i) {
+      if (node->needs(i)) ++node->edges()[i].node->pending_;
+    }
+  }
+}
+
+// Before any gradient is written.
+void BackwardRun::check_alive() const {
+  for (const Node* node : nodes_) {
+    if (node->is_alive() || !node->is_needed_) continue;
+    throw InvalidArgument(str("[backward] the saved values of ", node->describe(),
+                              " are gone: an earlier backward freed them; run that one with "
+                              ".retain_graph = true, or compute the forward again"),
+                          node->scope().user_site());
+  }
+}
+
+void BackwardRun::run() {
+  RunScope scope(options_.create_graph);
+  find_nodes();
+  if (options_.captures) find_needed();
+  check_alive();
+  for (Root& root : roots_) {
+    NodeOutput& output = root.edge.node->outputs()[root.edge.index];
+    add_to(output.gradient, std::move(root.gradient));
+  }
+  // Leaves among the roots have no sequence, so they come last.
+  for (Node* node : nodes_) {
+    if (node->pending_ == 0 && node->is_needed_) ready_.push_back(node);
+  }
+  std::make_heap(ready_.begin(), ready_.end(), runs_later);
+  while (!ready_.empty()) {
+    std::pop_heap(ready_.begin(), ready_.end(), runs_later);
+    Node* node = ready_.back();
+    ready_.pop_back();
+    scope.enter(node->scope());
+    execute(*node);
+  }
+  for (size_t i = 0; i < final_callbacks_.size(); ++i)
+    final_callbacks_[i]();
+}
+
+void BackwardRun::execute(Node& node) {
+  const size_t num_outputs = node.outputs().size();
+  TensorList dy(num_outputs);
+  for (size_t i = 0; i < num_outputs; ++i)
+    dy[i] = std::move(node.outputs()[i].gradient);
+  if (node.hooks() != nullptr) {
+    run_hooks(node, dy);
+    retain_gradients(node, dy);
+  }
+  if (node.is_captured_) capture(node, dy);
+  if (node.is_leaf()) {
+    if (!options_.captures) accumulate(static_cast<LeafNode&>(node), std::move(dy[0]));
+    return;
+  }
+  TensorList dx(node.edges().size());
+  if (any_defined(dy.span())) run_rule(node, dy, dx);
+  if (!options_.keep_graph) node.release();
+  deliver(node, dx);
+}
+
+void BackwardRun::run_rule(Node& node, TensorList& dy, TensorList& dx) {
+  const std::span<const Edge> edges = node.edges();
+  bool any_needed = false;
+  for (size_t i = 0; i < edges.size(); ++i)
+    any_needed |= node.needs(i);
+  if (!any_needed) return;
+  try {
+    node.apply(dy.data(), dx.data());
+    for (size_t i = 0; i < edges.size(); ++i) {
+      if (node.needs(i) && dx[i].defined()) node.check_gradient(i, dx[i]);
+    }
+    if (node.hooks() == nullptr) return;
+    const auto hooks = node.hooks()->after;  // a hook may remove itself
+    for (const auto& hook : hooks)
+      hook.function(dx.span(), dy.span());
+  } catch (const Error&) {
+    rethrow_with_context(node);
+  }
+}
+
+void BackwardRun::deliver(Node& node, TensorList& dx) {
+  const std::span<const Edge> edges = node.edges();
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (!node.needs(i)) continue;
+    Node& next = *edges[i].node;
+    if (dx[i].defined()) add_to(next.outputs()[edges[i].index].gradient, std::move(dx[i]));
+    if (--next.pending_ != 0) continue;
+    if (next.is_leaf()) {
+      execute(next);
+    } else {
+      ready_.push_back(&next);
+      std::push_heap(ready_.begin(), ready_.end(), runs_later);
+    }
+  }
+}
+
+void BackwardRun::run_hooks(const Node& node, TensorList& dy) const {
+  const auto hooks = node.hooks()->before;  // a hook may remove itself
+  for (const auto& hook : hooks) {
+    Tensor& gradient = dy[hook.output];
+    if (!gradient.defined()) continue;
+    Tensor replacement = hook.function(gradient);
+    if (!replacement.defined()) continue;
+    const TensorMeta& given = replacement.meta();
+    const TensorMeta& expected = gradient.meta();
+    if (!(given.shape == expected.shape) || given.dtype != expected.dtype ||
+        given.placement != expected.placement) {
+      throw InvalidArgument(str("[register_hook] a hook replaced the gradient ", expected, " by ",
+                                given, "; keep shape, dtype and placement"),
+                            node.scope().user_site());
+    }
+    gradient = std::move(replacement);
+  }
+}
+
+void BackwardRun::retain_gradients(const Node& node, TensorList& dy) const {
+  for (const NodeHooks::Retained& retained : node.hooks()->retained) {
+    if (!dy[retained.output].defined()) continue;
+    const Tensor gradient =
+        to_layout_of(dy[retained.output], *node.outputs()[retained.output].meta);
+    Tensor& kept = retained.slot->gradient;
+    kept = kept.defined() ? kept.add(gradient) : gradient.clone();
+  }
+}
+
+void BackwardRun::capture(const Node& node, TensorList& dy) {
+  for (Capture& capture : captures_) {
+    if (capture.node.get() != &node || !dy[capture.index].defined()) continue;
+    capture.gradient = to_layout_of(dy[capture.index], *capture.meta);
+  }
+}
+
+void BackwardRun::add_to(Tensor& total, Tensor gradient) const {
+  if (!total.defined()) {
+    total = std::move(gradient);
+  } else if (!options_.create_graph && total.meta_ptr() == gradient.meta_ptr() &&
+             is_exclusive(total)) {
+    total.add_(gradient);
+  } else {
+    total = total.add(gradient);
+  }
+}
+
+void BackwardRun::accumulate(LeafNode& node, Tensor gradient) const {
+  if (node.leaf() == nullptr || !gradient.defined()) return;
+  const Tensor leaf(Ref<TensorImpl>(node.leaf()));
+  const TensorMeta& meta = leaf.meta();
+  const TensorMeta& given = gradient.meta();
+  if (!(given.shape == meta.shape) || given.dtype != meta.dtype ||
+      given.is_global() != meta.is_global()) {
+    throw InvalidArgument(str("[backward] the gradient ", given,
+                              " does not fit the leaf, which is ", meta,
+                              " now; do not set_data() between forward and backward"));
+  }
+  gradient = to_layout_of(gradient, meta);
+  Tensor& total = make_autograd(leaf.impl()).gradient;
+  if (!total.defined()) {
+    total = is_exclusive(gradient) ? std::move(gradient) : gradient.clone();
+  } else if (options_.create_graph) {
+    total = total.add(gradient);
+  } else {
+    total.add_(gradient);
+  }
+  const auto hooks = node.accumulate_hooks;  // a hook may remove itself
+  for (const auto& hook : hooks)
+    hook.function(leaf);
+}
+
+}  // namespace flow::autograd

@@ -1,0 +1,115 @@
+// One run of backward: finds the nodes to visit, runs them in order, hands gradients on.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "autograd/node.h"
+#include "autograd/tensor_autograd.h"
+
+namespace flow::autograd {
+
+// A few tensors without touching the heap.
+class TensorList {
+ public:
+  explicit TensorList(size_t size) : size_(size) {
+    if (size > kInline) heap_.resize(size);
+  }
+
+  Tensor* data() { return size_ > kInline ? heap_.data() : inline_.data(); }
+
+  Tensor& operator[](size_t i) { return data()[i]; }
+
+  std::span<Tensor> span() { return {data(), size_}; }
+
+ private:
+  static constexpr size_t kInline = 4;
+  size_t size_;
+  std::array<Tensor, kInline> inline_;
+  std::vector<Tensor> heap_;
+};
+
+// Runs may nest: a hook or a custom function may call backward, even through nodes of the outer
+// run, whose state is put aside meanwhile. A run that throws leaves no trace in the nodes but the
+// gradients of leaves that were complete.
+class BackwardRun {
+ public:
+  struct Options {
+    bool keep_graph = false;
+    bool create_graph = false;
+    // Gradients go to the captures instead of the leaves.
+    bool captures = false;
+  };
+
+  // An output of a node whose gradient is asked for.
+  struct Capture {
+    Ref<Node> node;
+    uint32_t index;
+    MetaPtr meta;
+    Tensor gradient;
+  };
+
+  explicit BackwardRun(const Options& options);
+  ~BackwardRun();
+  BackwardRun(const BackwardRun&) = delete;
+  BackwardRun& operator=(const BackwardRun&) = delete;
+
+  void add_root(const Edge& edge, const Tensor& gradient) { roots_.push_back({edge, gradient}); }
+
+  void add_capture(const Edge& edge) {
+    captures_.push_back({edge.node, edge.index, edge.meta, {}});
+  }
+
+  void run();
+
+  const std::vector<Capture>& captures() const { return captures_; }
+
+  // The outermost run of this thread; null outside backward.
+  static BackwardRun* outermost();
+
+  void add_final_callback(std::function<void()> callback) {
+    final_callbacks_.push_back(std::move(callback));
+  }
+
+ private:
+  struct Root {
+    Edge edge;
+    Tensor gradient;
+  };
+
+  // What an outer run keeps in a node, while this run uses it.
+  struct Displaced {
+    Node* node;
+    BackwardRun* run;
+    uint32_t pending;
+    bool is_needed;
+    bool is_captured;
+    std::vector<Tensor> gradients;
+  };
+
+  void claim(Node& node);
+  void find_nodes();
+  void find_needed();
+  void check_alive() const;
+  void execute(Node& node);
+  void run_rule(Node& node, TensorList& dy, TensorList& dx);
+  void deliver(Node& node, TensorList& dx);
+  void run_hooks(const Node& node, TensorList& dy) const;
+  void retain_gradients(const Node& node, TensorList& dy) const;
+  void capture(const Node& node, TensorList& dy);
+  void accumulate(LeafNode& node, Tensor gradient) const;
+  void add_to(Tensor& total, Tensor gradient) const;
+
+  Options options_;
+  BackwardRun* outer_;
+  const ThreadState* thread_;
+  std::vector<Root> roots_;
+  std::vector<Capture> captures_;
+  std::vector<Node*> nodes_;  // reached; kept alive by the roots
+  std::vector<Node*> ready_;  // heap, the last recorded first
+  std::vector<Displaced> displaced_;
+  std::vector<std::function<void()>> final_callbacks_;
+};
+
+}  // namespace flow::autograd

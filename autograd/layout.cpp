@@ -1,0 +1,71 @@
+#include "autograd/layout.h"
+
+#include <algorithm>
+
+#include "boxing/redistribute.h"
+#include "core/context.h"
+
+namespace flow::autograd {
+
+namespace {
+
+// S stays, partial becomes B: the layout of gradients of a tensor in layout `nd_sbp`.
+NdSbp dual(NdSbp nd_sbp) {
+  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
+    if (nd_sbp[axis].is_partial()) nd_sbp = nd_sbp.with(axis, sbp::broadcast);
+  }
+  return nd_sbp;
+}
+
+// Elements between the first and the last of a strided part, both included.
+int64_t extent(const TensorMeta& meta) {
+  if (meta.local_numel == 0) return 0;
+  int64_t last = 0;
+  for (int64_t i = 0; i < meta.strides.size(); ++i)
+    last += (meta.local_shape[i] - 1) * meta.strides[i];
+  return last + 1;
+}
+
+}  // namespace
+
+Tensor to_layout_of(const Tensor& gradient, const TensorMeta& target) {
+  if (!target.is_global()) return gradient;
+  const NdSbp wanted = dual(target.nd_sbp);
+  const TensorMeta& given = gradient.meta();
+  if (given.placement == target.placement && given.nd_sbp == wanted) return gradient;
+  return gradient.to_global({.placement = target.placement, .sbp = wanted});
+}
+
+Tensor writable_copy(const Tensor& gradient, MetaPtr target) {
+  const Tensor source = to_layout_of(gradient, *target);
+  if (target->is_contiguous || target->blocked != nullptr || !source.impl().storage) {
+    return source.clone();
+  }
+  const MetaPtr meta = with_strides(source.meta_ptr(), target->strides);
+  const size_t bytes = static_cast<size_t>(extent(*meta)) * dtype_size(meta->dtype);
+  const Tensor copy =
+      Tensor::make(meta, Storage::allocate(thread_state().context->allocator(), bytes));
+  copy.copy_(source);
+  return copy;
+}
+
+bool is_exclusive(const Tensor& tensor) {
+  const TensorImpl& impl = tensor.impl();
+  return impl.use_count() == 1 && impl.storage && impl.storage->use_count() == 1 &&
+         impl.meta->is_contiguous && impl.trace == nullptr;
+}
+
+Tensor ones_for(const Tensor& output, Site site) {
+  const TensorMeta& like = output.meta();
+  RankContext& rank = *thread_state().context;
+  const MetaPtr meta = like.is_global() ? global_meta(like.shape, like.dtype, like.placement,
+                                                      dual(like.nd_sbp), rank.rank())
+                                        : local_meta(like.shape, like.dtype, like.device);
+  Ref<Storage> storage;
+  if (meta->is_held) storage = Storage::allocate(rank.allocator(), meta->local_bytes());
+  const Tensor result = Tensor::make(meta, std::move(storage));
+  result.fill_(1, site);
+  return result;
+}
+
+}  // namespace flow::autograd

@@ -1,0 +1,183 @@
+#include "autograd/node.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <new>
+
+#include "autograd/tensor_autograd.h"
+#include "core/error.h"
+
+namespace flow::autograd {
+
+namespace {
+
+// The last number given on this thread; numbers of nodes made elsewhere push it up.
+constinit thread_local uint64_t last_sequence = 0;
+
+// Nodes that wait for their turn to be destroyed: a chain of any length must not recurse.
+struct Graveyard {
+  Node* first = nullptr;
+  bool is_active = false;
+};
+
+constinit thread_local Graveyard graveyard;
+
+}  // namespace
+
+int64_t next_hook_id() {
+  static std::atomic<int64_t> last{0};
+  return ++last;
+}
+
+Node::Node(const Block& block, const NodeScope& scope)
+    : num_edges_(block.num_edges),
+      num_outputs_(block.num_outputs),
+      bytes_(block.bytes),
+      edges_(block.edges),
+      outputs_(block.outputs),
+      scope_(scope) {
+  for (uint32_t i = 0; i < num_edges_; ++i)
+    new (edges_ + i) Edge();
+  for (uint32_t i = 0; i < num_outputs_; ++i)
+    new (outputs_ + i) NodeOutput();
+}
+
+Node::~Node() {
+  for (uint32_t i = 0; i < num_edges_; ++i)
+    edges_[i].~Edge();
+  for (uint32_t i = 0; i < num_outputs_; ++i)
+    outputs_[i].~NodeOutput();
+  if (!hooks_) return;
+  for (const NodeHooks::Retained& retained : hooks_->retained)
+    retained.slot->retained_node = nullptr;
+}
+
+void Node::number() {
+  uint64_t sequence = last_sequence + 1;
+  for (const Edge& edge : edges()) {
+    if (edge.node) sequence = std::max(sequence, edge.node->sequence_ + 1);
+  }
+  last_sequence = sequence_ = sequence;
+}
+
+void Node::remove_hook(int64_t id) {
+  if (!hooks_) return;
+  std::erase_if(hooks_->before, [&](const auto& hook) { return hook.id == id; });
+  std::erase_if(hooks_->after, [&](const auto& hook) { return hook.id == id; });
+}
+
+std::string Node::describe() const {
+  const Site site = scope_.user_site();
+  return site.is_known() ? str(name(), " at ", site.file(), ":", site.line()) : name();
+}
+
+void Node::check_gradient(size_t i, const Tensor& dx) const {
+  const TensorMeta& input = *edges()[i].meta;
+  const TensorMeta& given = dx.meta();
+  if (&input == &given || (input.shape == given.shape && input.dtype == given.dtype &&
+                           input.device == given.device && input.placement == given.placement)) {
+    return;
+  }
+  const std::string message =
+      str("[", name(), "] its gradient rule gave ", given, " as the gradient of input ", i,
+          ", which is ", input, "; it must have the input's shape, dtype and placement");
+  if (is_custom()) throw InvalidArgument(message);
+  throw InternalError(message);
+}
+
+void Node::dispose() noexcept {
+  Graveyard& dead = graveyard;
+  next_dead_ = dead.first;
+  dead.first = this;
+  if (dead.is_active) return;
+  dead.is_active = true;
+  while (Node* node = dead.first) {
+    dead.first = node->next_dead_;
+    const size_t bytes = node->bytes_;
+    node->~Node();
+    internal::free_node(node, bytes);
+  }
+  dead.is_active = false;
+}
+
+namespace internal {
+
+namespace {
+
+// The address sanitizer sees no use after free in recycled blocks.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kRecycles = false;
+#else
+constexpr bool kRecycles = true;
+#endif
+
+constexpr size_t kClassBytes = 64;
+constexpr size_t kClasses = 16;
+constexpr uint32_t kMaxFree = 4096;  // blocks kept per class
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+// Free blocks by size class. Plain data, so that nodes of static tensors can still be freed after
+// the thread's destructors have run.
+struct FreeLists {
+  std::array<FreeBlock*, kClasses> first{};
+  std::array<uint32_t, kClasses> count{};
+  bool is_watched = false;
+  bool is_closed = false;
+};
+
+constinit thread_local FreeLists free_lists;
+
+// Returns the thread's blocks when it ends.
+struct FreeListsOwner {
+  ~FreeListsOwner() {
+    free_lists.is_closed = true;
+    for (FreeBlock*& first : free_lists.first) {
+      while (first != nullptr)
+        ::operator delete(std::exchange(first, first->next));
+    }
+  }
+};
+
+void watch_thread_end(FreeLists& lists) {
+  thread_local const FreeListsOwner owner;
+  static_cast<void>(owner);
+  lists.is_watched = true;
+}
+
+constexpr size_t class_of(size_t bytes) {
+  return (bytes - 1) / kClassBytes;
+}
+
+}  // namespace
+
+void* allocate_node(size_t bytes) {
+  const size_t size_class = class_of(bytes);
+  if (!kRecycles || size_class >= kClasses) return ::operator new(bytes);
+  FreeLists& lists = free_lists;
+  FreeBlock* block = lists.first[size_class];
+  if (block == nullptr) return ::operator new((size_class + 1) * kClassBytes);
+  lists.first[size_class] = block->next;
+  --lists.count[size_class];
+  return block;
+}
+
+void free_node(void* block, size_t bytes) noexcept {
+  const size_t size_class = class_of(bytes);
+  FreeLists& lists = free_lists;
+  if (!kRecycles || size_class >= kClasses || lists.is_closed ||
+      lists.count[size_class] == kMaxFree) {
+    ::operator delete(block);
+    return;
+  }
+  if (!lists.is_watched) watch_thread_end(lists);
+  lists.first[size_class] = new (block) FreeBlock{lists.first[size_class]};
+  ++lists.count[size_class];
+}
+
+}  // namespace internal
+
+}  // namespace flow::autograd

@@ -1,0 +1,124 @@
+#include "autograd/recorder.h"
+
+#include <bit>
+
+#include "autograd/grad_mode.h"
+#include "autograd/op_node.h"
+#include "autograd/tensor_autograd.h"
+#include "autograd/view.h"
+#include "core/error.h"
+
+namespace flow::autograd {
+
+namespace {
+
+bool any_tracks_grad(const Call& call) {
+  for (const Tensor* input : call.inputs) {
+    if (input->defined() && input->impl().tracks_grad()) return true;
+  }
+  return false;
+}
+
+bool any_floating(const Tensor* outputs, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (outputs[i].defined() && is_floating(outputs[i].impl().meta->dtype)) return true;
+  }
+  return false;
+}
+
+bool is_tracked_view(const TensorImpl& impl) {
+  return impl.autograd != nullptr && impl.autograd->base != nullptr;
+}
+
+// Without state of its own: everything hangs on the tensors and nodes.
+class GradRecorder final : public Recorder {
+ public:
+  void check_mutation(const Call& call) override;
+  void record(const Call& call, const Decision& decision, Tensor* outputs) override;
+
+  void note_view(const Call& call, const Decision& decision, const Tensor& output) override {
+    track_view(call, decision, output);
+  }
+
+ private:
+  static void forget_old_values(const Call& call);
+};
+
+void GradRecorder::check_mutation(const Call& call) {
+  if (!is_grad_enabled()) return;
+  for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
+    const TensorImpl& written = call.input(static_cast<size_t>(std::countr_zero(left))).impl();
+    const bool is_view = is_tracked_view(written);
+    const TensorImpl& owner = is_view ? *written.autograd->base : written;
+    if (owner.requires_grad && !owner.grad_fn) {
+      throw InvalidArgument(
+          str("[", call.op.name, "_] a leaf that requires grad",
+              is_view ? " has a view that is" : " is", " written in place: ", *owner.meta,
+              "; write under NoGradGuard, or use the form without underscore"),
+          user_site(call.site));
+    }
+    if (written.is_untracked_view && any_tracks_grad(call)) {
+      throw InvalidArgument(
+          str("[", call.op.name,
+              "_] a view made while nothing was recorded (under NoGradGuard, or by a custom "
+              "function) is written in place where gradients are recorded: ",
+              *written.meta, "; make the view where gradients are recorded, or clone() it"),
+          user_site(call.site));
+    }
+  }
+}
+
+// The written values depend on nothing differentiable any more.
+void GradRecorder::forget_old_values(const Call& call) {
+  for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
+    TensorImpl& written = call.input(static_cast<size_t>(std::countr_zero(left))).impl();
+    if (is_tracked_view(written)) {
+      rebase_history(call, written, nullptr);
+    } else {
+      clear_history(written);
+    }
+  }
+}
+
+void GradRecorder::record(const Call& call, const Decision& decision, Tensor* outputs) {
+  const size_t num_outputs = decision.outputs.size();
+  if (call.op.grad == &not_differentiable || !any_floating(outputs, num_outputs)) {
+    if (call.mutates != 0) {
+      forget_old_values(call);
+    } else if (call.op.view != nullptr) {
+      track_view(call, decision, outputs[0]);
+    }
+    return;
+  }
+  const Ref<OpNode> node = OpNode::make(call, outputs, num_outputs);
+  Edge* edge = node->edges().data();
+  for (const Tensor* input : call.inputs) {
+    if (input->defined() && input->impl().tracks_grad()) *edge = edge_of(*input);
+    ++edge;
+  }
+  node->number();
+  for (size_t i = 0; i < num_outputs; ++i) {
+    if (!outputs[i].defined() || !is_floating(outputs[i].impl().meta->dtype)) continue;
+    TensorImpl& output = outputs[i].impl();
+    if (call.mutates != 0) {
+      if (is_tracked_view(output)) {
+        rebase_history(call, output, node);
+      } else {
+        set_history(output, node, static_cast<uint32_t>(i));
+      }
+      continue;
+    }
+    output.requires_grad = true;
+    output.output_index = static_cast<uint8_t>(i);
+    output.grad_fn = node;
+  }
+  if (call.op.view != nullptr && call.mutates == 0) track_view(call, decision, outputs[0]);
+}
+
+}  // namespace
+
+std::unique_ptr<Recorder> make_recorder() {
+  return std::make_unique<GradRecorder>();
+}
+
+}  // namespace flow::autograd

@@ -1,0 +1,50 @@
+#include "autograd/saved_tensor.h"
+
+#include "core/error.h"
+
+namespace flow::autograd {
+
+SavedTensor::SavedTensor(const Tensor& tensor) {
+  if (!tensor.defined()) return;
+  const TensorImpl& impl = tensor.impl();
+  meta_ = impl.meta;
+  version_ = impl.version();
+  if (impl.trace != nullptr) [[unlikely]] {
+    traced_ = impl.alias();
+  } else {
+    storage_ = impl.storage;
+    offset_ = impl.offset;
+  }
+}
+
+Tensor SavedTensor::unpack(const Node& owner, const char* kind, int position, Node* history,
+                           uint32_t index) const {
+  if (meta_ == nullptr) return {};
+  const uint32_t version = traced_ ? traced_->version() : storage_ ? storage_->version() : version_;
+  if (is_overwritten_ || version != version_) throw_overwritten(owner, kind, position, version);
+  Tensor tensor = traced_ ? Tensor(traced_->alias()) : Tensor::make(meta_, storage_, offset_);
+  if (history != nullptr) {
+    TensorImpl& impl = tensor.impl();
+    impl.requires_grad = true;
+    impl.grad_fn = Ref<GradNode>(history);
+    impl.output_index = static_cast<uint8_t>(index);
+  }
+  return tensor;
+}
+
+void SavedTensor::throw_overwritten(const Node& owner, const char* kind, int position,
+                                    uint32_t version) const {
+  const std::string writes =
+      is_overwritten_ ? "by the op itself" : str(version - version_, " time(s) since");
+  throw InvalidArgument(str("[", owner.name(), "] its gradient needs ", kind, " ", position, ", ",
+                            *meta_, ", which was written in place ", writes,
+                            "; clone() the tensor before the in-place op, or use the form without "
+                            "underscore"));
+}
+
+void SavedTensor::reset() {
+  storage_ = nullptr;
+  traced_ = nullptr;
+}
+
+}  // namespace flow::autograd

@@ -1,0 +1,73 @@
+#include "autograd/tensor_autograd.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/view.h"
+
+namespace flow::autograd {
+
+ViewStep::ViewStep(const Call& call, Ref<ViewStep> before)
+    : op(&call.op), previous(std::move(before)), site(call.site) {
+  if (op->attrs == nullptr) return;
+  attrs.resize(op->attrs->size);
+  std::memcpy(attrs.data(), call.attrs, attrs.size());
+}
+
+void ViewStep::destroy(ViewStep* step) noexcept {
+  Ref<ViewStep> next = std::move(step->previous);
+  delete step;
+  while (next && next->use_count() == 1) {
+    Ref<ViewStep> after = std::move(next->previous);
+    next = std::move(after);
+  }
+}
+
+TensorAutograd::~TensorAutograd() {
+  if (leaf_node) leaf_node->forget();
+  if (retained_node == nullptr) return;
+  std::erase_if(retained_node->hooks()->retained,
+                [&](const NodeHooks::Retained& retained) { return retained.slot == this; });
+}
+
+TensorAutograd& make_autograd(TensorImpl& impl) {
+  if (impl.autograd == nullptr) impl.autograd = std::make_unique<TensorAutograd>();
+  return *find_autograd(impl);
+}
+
+const Ref<LeafNode>& leaf_node(TensorImpl& leaf) {
+  TensorAutograd& slot = make_autograd(leaf);
+  if (!slot.leaf_node) slot.leaf_node = make_node<LeafNode>(0, 1, 0, leaf);
+  return slot.leaf_node;
+}
+
+Edge edge_of(const Tensor& tensor) {
+  TensorImpl& impl = tensor.impl();
+  if (impl.autograd != nullptr && impl.autograd->base != nullptr) refresh_view(impl);
+  if (impl.grad_fn) {
+    return {Ref<Node>(static_cast<Node*>(impl.grad_fn.get())), impl.output_index, impl.meta};
+  }
+  if (impl.requires_grad) return {leaf_node(impl), 0, impl.meta};
+  return {nullptr, 0, impl.meta};
+}
+
+void set_history(TensorImpl& impl, const Ref<Node>& node, uint32_t index) {
+  TensorAutograd* slot = find_autograd(impl);
+  if (slot != nullptr && slot->retained_node != nullptr) {
+    std::erase_if(slot->retained_node->hooks()->retained,
+                  [&](const NodeHooks::Retained& retained) { return retained.slot == slot; });
+    node->make_hooks().retained.push_back({index, slot});
+    slot->retained_node = node.get();
+  }
+  impl.requires_grad = true;
+  impl.output_index = static_cast<uint8_t>(index);
+  impl.grad_fn = node;
+}
+
+void clear_history(TensorImpl& impl) {
+  impl.requires_grad = false;
+  impl.output_index = 0;
+  impl.grad_fn = nullptr;
+}
+
+}  // namespace flow::autograd

@@ -1,0 +1,103 @@
+// Training a classifier of digits: what train_mlp and train_lenet share.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "flow/flow.h"
+#include "support/arguments.h"
+#include "support/report.h"
+
+namespace examples {
+
+// MNIST under --data, or generated digits.
+inline std::pair<flow::data::Mnist, flow::data::Mnist> load_digits(const Arguments& arguments) {
+  if (!arguments.data.empty()) {
+    const std::string& root = arguments.data.front();
+    return {flow::data::Mnist(root, {.train = true}), flow::data::Mnist(root, {.train = false})};
+  }
+  std::printf("no --data DIR is given: drawing digits\n");
+  return {flow::data::Mnist(flow::data::generate_digits(8000, 1)),
+          flow::data::Mnist(flow::data::generate_digits(2000, 2))};
+}
+
+// L2 norm over all gradients.
+inline double gradient_norm(const std::vector<flow::Tensor>& parameters) {
+  double sum = 0;
+  for (const flow::Tensor& parameter : parameters) {
+    if (parameter.grad().defined()) sum += flow::square(parameter.grad()).sum().item<double>();
+  }
+  return std::sqrt(sum);
+}
+
+// Share of samples whose largest logit is the label's.
+template <class Model>
+double accuracy(Model& model, const flow::data::Mnist& set) {
+  const flow::NoGradGuard no_grad;
+  model.eval();
+  int64_t right = 0;
+  flow::data::DataLoader<flow::data::Mnist> loader(set, {.batch_size = 500});
+  for (auto [x, y] : loader) {
+    right += flow::eq(flow::argmax(model(x), 1), y).sum().item<int64_t>();
+  }
+  model.train();
+  return static_cast<double>(right) / static_cast<double>(set.size());
+}
+
+// Cross entropy, SGD with momentum 0.9, batches of 64; prints the accuracy on the test set.
+template <class Model>
+void train_on_digits(Model model, const Arguments& arguments, int64_t default_steps, double lr) {
+  const auto [train, test] = load_digits(arguments);
+  if (!arguments.init.empty()) model.load_state_dict(flow::nn::load_safetensors(arguments.init));
+  constexpr int64_t kBatch = 64;
+  const int64_t steps = arguments.steps > 0 ? arguments.steps : default_steps;
+  flow::nn::CrossEntropyLoss loss_fn;
+  flow::optim::SGD optimizer(model.parameters(), {.lr = lr, .momentum = 0.9});
+  flow::data::DataLoader<flow::data::Mnist> loader(
+      train, {.batch_size = kBatch, .shuffle = true, .drop_last = true});
+  Progress progress(steps, "samples");
+  StepLog log(arguments.log);
+  int64_t step = 0;
+  while (step < steps) {
+    for (auto [x, y] : loader) {
+      const auto start = std::chrono::steady_clock::now();
+      const flow::Tensor loss = loss_fn(model(x), y);
+      optimizer.zero_grad();
+      loss.backward();
+      if (!arguments.log.empty()) {
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+        log.write(step, loss.template item<double>(), gradient_norm(model.parameters()),
+                  optimizer.lr(), kBatch / took.count());
+      }
+      // The last tenth with a tenth of the learning rate.
+      if (step == steps * 9 / 10) optimizer.set_lr(lr / 10);
+      optimizer.step();
+      progress.update(step, loss.template item<double>(), kBatch);
+      if (++step == steps) break;
+    }
+  }
+  progress.finish();
+  std::printf("test accuracy %.2f %%\n", 100 * accuracy(model, test));
+  if (!arguments.save.empty()) {
+    flow::nn::save_safetensors(arguments.save, model.state_dict());
+    std::printf("weights written to %s\n", arguments.save.c_str());
+  }
+}
+
+// Runs `body`, turning errors into one line and an exit status.
+template <class Body>
+int run_main(Body body) {
+  try {
+    body();
+    return 0;
+  } catch (const flow::IoError& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 74;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace examples

@@ -1,0 +1,81 @@
+#include "support/report.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+
+#include <unistd.h>
+
+#include "core/context.h"
+#include "core/error.h"
+
+namespace examples {
+
+namespace {
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string shortest(double value) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+}  // namespace
+
+Progress::Progress(int64_t steps, std::string unit)
+    : steps_(steps),
+      unit_(std::move(unit)),
+      is_terminal_(isatty(STDOUT_FILENO) != 0),
+      start_(Clock::now()),
+      last_shown_(start_) {}
+
+void Progress::update(int64_t step, double loss, int64_t count) {
+  units_ += count;
+  smoothed_loss_ = step == 0 ? loss : 0.95 * smoothed_loss_ + 0.05 * loss;
+  const bool is_last = step + 1 == steps_;
+  const double interval = is_terminal_ ? 0.2 : 5;
+  if (!is_last && seconds_since(last_shown_) < interval && step != 0) return;
+  last_shown_ = Clock::now();
+  const double elapsed = std::max(seconds_since(start_), 1e-9);
+  const double left =
+      elapsed / static_cast<double>(step + 1) * static_cast<double>(steps_ - step - 1);
+  if (is_terminal_) {
+    constexpr int kWidth = 28;
+    const auto filled = static_cast<int>(kWidth * (step + 1) / steps_);
+    std::printf("\r[%s%s] %lld/%lld  loss %.4f  %.0f %s/s  %.0f s left   ",
+                std::string(static_cast<size_t>(filled), '#').c_str(),
+                std::string(static_cast<size_t>(kWidth - filled), '.').c_str(),
+                static_cast<long long>(step + 1), static_cast<long long>(steps_), smoothed_loss_,
+                static_cast<double>(units_) / elapsed, unit_.c_str(), left);
+  } else {
+    std::printf("step %lld/%lld  loss %.4f  %.0f %s/s  %.0f s left\n",
+                static_cast<long long>(step + 1), static_cast<long long>(steps_), smoothed_loss_,
+                static_cast<double>(units_) / elapsed, unit_.c_str(), left);
+  }
+  std::fflush(stdout);
+}
+
+void Progress::finish() {
+  if (is_terminal_) std::printf("\n");
+}
+
+StepLog::StepLog(const std::string& path) : path_(path) {
+  if (path.empty()) return;
+  file_.open(path);
+  if (!file_) throw flow::IoError("[log] cannot write " + path + "; check folder and permissions");
+}
+
+void StepLog::write(int64_t step, double loss, double grad_norm, double lr, double samples_per_s) {
+  if (path_.empty()) return;
+  file_ << "{\"step\": " << step << ", \"loss\": " << shortest(loss)
+        << ", \"grad_norm\": " << shortest(grad_norm) << ", \"lr\": " << shortest(lr)
+        << ", \"samples_per_s\": " << shortest(samples_per_s) << ", \"rank\": " << flow::env::rank()
+        << "}" << std::endl;
+  if (!file_) throw flow::IoError("[log] cannot write " + path_ + "; is the disk full?");
+}
+
+}  // namespace examples

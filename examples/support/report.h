@@ -1,0 +1,41 @@
+// What a training program shows while it runs: a progress bar on a terminal, plain lines elsewhere,
+// and a JSON log.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+namespace examples {
+
+// `unit`s (samples, characters) per second are printed with the loss and the time left.
+class Progress {
+ public:
+  Progress(int64_t steps, std::string unit);
+  // After step number `step` (from 0), which handled `count` units.
+  void update(int64_t step, double loss, int64_t count);
+  void finish();
+
+ private:
+  int64_t steps_;
+  std::string unit_;
+  bool is_terminal_;
+  std::chrono::steady_clock::time_point start_, last_shown_;
+  int64_t units_ = 0;
+  double smoothed_loss_ = 0;
+};
+
+// {"step": 0, "loss": 4.75, "grad_norm": 1.2, "lr": 0.001, "samples_per_s": 812, "rank": 0}
+class StepLog {
+ public:
+  // An empty path logs nothing. Throws flow::IoError when the file cannot be written.
+  explicit StepLog(const std::string& path);
+  void write(int64_t step, double loss, double grad_norm, double lr, double samples_per_s);
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+}  // namespace examples

@@ -1,13 +1,12 @@
 // Training a classifier of digits: what train_mlp and train_lenet share.
 #pragma once
 
-#include <cmath>
 #include <cstdio>
-#include <filesystem>
 
 #include "flow/flow.h"
 #include "support/arguments.h"
 #include "support/report.h"
+#include "support/training.h"
 
 namespace examples {
 
@@ -20,15 +19,6 @@ inline std::pair<flow::data::Mnist, flow::data::Mnist> load_digits(const Argumen
   std::printf("no --data DIR is given: drawing digits\n");
   return {flow::data::Mnist(flow::data::generate_digits(8000, 1)),
           flow::data::Mnist(flow::data::generate_digits(2000, 2))};
-}
-
-// L2 norm over all gradients.
-inline double gradient_norm(const std::vector<flow::Tensor>& parameters) {
-  double sum = 0;
-  for (const flow::Tensor& parameter : parameters) {
-    if (parameter.grad().defined()) sum += flow::square(parameter.grad()).sum().item<double>();
-  }
-  return std::sqrt(sum);
 }
 
 // Share of samples whose largest logit is the label's.
@@ -82,21 +72,6 @@ void train_on_digits(Model model, const Arguments& arguments, int64_t default_st
   if (!arguments.save.empty()) {
     flow::nn::save_safetensors(arguments.save, model.state_dict());
     std::printf("weights written to %s\n", arguments.save.c_str());
-  }
-}
-
-// Runs `body`, turning errors into one line and an exit status.
-template <class Body>
-int run_main(Body body) {
-  try {
-    body();
-    return 0;
-  } catch (const flow::IoError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 74;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
   }
 }
 

@@ -1,0 +1,185 @@
+#include "boxing/thread_world.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <sched.h>
+
+#include "boxing/thread_board.h"
+#include "core/context.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace flow::boxing {
+
+namespace {
+
+int64_t num_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+// Lets the other hardware thread of the core run.
+void pause_core() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+std::string list_ranks(const std::vector<int64_t>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  for (size_t i = 0; i < ranks.size(); ++i)
+    text += str(i == 0 ? " " : ", ", ranks[i]);
+  return text;
+}
+
+int64_t this_rank() {
+  return thread_state().context->rank();
+}
+
+}  // namespace
+
+WaitPoint::WaitPoint(ThreadWorld& world) : world_(world) {
+  world.add(this);
+}
+
+void WaitPoint::wake_all() {
+  { const std::lock_guard lock(mutex_); }
+  changed_.notify_all();
+}
+
+bool WaitPoint::spin(bool (*is_done)(const void*), const void* condition) const {
+  for (int i = world_.num_spins(); i > 0; --i) {
+    if (is_done(condition)) return true;
+    pause_core();
+  }
+  constexpr int kYields = 16;
+  for (int i = 0; i < kYields; ++i) {
+    if (is_done(condition)) return true;
+    std::this_thread::yield();
+  }
+  return is_done(condition);
+}
+
+void WaitPoint::sleep(bool (*is_done)(const void*), const void* condition,
+                      const std::function<std::vector<int64_t>()>& missing,
+                      const Fingerprint& what) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  const auto warn_at = start + std::min<Clock::duration>(std::chrono::seconds(10),
+                                                         Clock::duration(world_.timeout()) / 2);
+  const auto fail_at = start + world_.timeout();
+  bool has_warned = false;
+  enum class Outcome { kDone, kFailed, kPeerEnded, kTimeout, kWarn };
+  for (;;) {
+    Outcome outcome = Outcome::kDone;
+    {
+      std::unique_lock lock(mutex_);
+      sleepers_.fetch_add(1);
+      for (;;) {
+        if (is_done(condition)) break;
+        outcome = Outcome::kFailed;
+        if (world_.has_failed()) break;
+        outcome = Outcome::kPeerEnded;
+        const std::vector<int64_t> waited_for = missing();
+        if (std::any_of(waited_for.begin(), waited_for.end(),
+                        [&](int64_t rank) { return world_.has_ended(rank); })) {
+          // It may have arrived last of all, between the two looks.
+          if (is_done(condition)) outcome = Outcome::kDone;
+          break;
+        }
+        outcome = Outcome::kDone;
+        const auto until = has_warned ? fail_at : warn_at;
+        if (changed_.wait_until(lock, until) == std::cv_status::timeout && !is_done(condition)) {
+          outcome = Clock::now() >= fail_at ? Outcome::kTimeout : Outcome::kWarn;
+          if (outcome == Outcome::kTimeout || !has_warned) break;
+        }
+      }
+      sleepers_.fetch_sub(1);
+    }
+    if (outcome == Outcome::kDone) return;
+    if (outcome == Outcome::kFailed) world_.throw_failure(what.site);
+    const std::string who = list_ranks(missing());
+    if (outcome == Outcome::kWarn) {
+      has_warned = true;
+      log_warning(str("waiting for ", who, " in ", what));
+      continue;
+    }
+    const bool has_timed_out = outcome == Outcome::kTimeout;
+    world_.fail(-1, str("[communicator] rank ", this_rank(), " waits for ", who, " in ", what,
+                        has_timed_out ? str("; nothing came for ", world_.timeout().count(), " s")
+                                      : "; a rank that has ended never comes",
+                        "; make all ranks of the group run the same ops in the same order",
+                        has_timed_out ? ", or raise FLOW_TIMEOUT_S" : ""));
+    world_.throw_failure(what.site);
+  }
+}
+
+ThreadWorld::ThreadWorld(int64_t num_ranks)
+    : num_ranks_(num_ranks),
+      num_spins_(num_ranks <= num_cores() ? 2000 : 50),
+      timeout_(env_int("FLOW_TIMEOUT_S", 300)),
+      ended_(static_cast<size_t>(num_ranks)),
+      told_(static_cast<size_t>(num_ranks), false) {
+  for (int64_t rank = 0; rank < num_ranks; ++rank)
+    inboxes_.push_back(std::make_unique<WaitPoint>(*this));
+}
+
+ThreadWorld::~ThreadWorld() = default;
+
+ThreadBoard& ThreadWorld::board(const std::vector<int64_t>& ranks) {
+  const std::lock_guard lock(boards_mutex_);
+  auto& entry = boards_[ranks];
+  if (!entry) entry = std::make_unique<ThreadBoard>(*this, ranks);
+  return *entry;
+}
+
+void ThreadWorld::fail(int64_t by_rank, const std::string& message) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_.load()) return;
+    failed_rank_ = by_rank;
+    failure_ = message;
+    failed_.store(true);
+  }
+  wake_everybody();
+}
+
+void ThreadWorld::throw_failure(Site site) {
+  const int64_t rank = this_rank();
+  const std::lock_guard lock(mutex_);
+  if (failed_rank_ < 0) throw DistributedError(failure_, site);
+  told_[static_cast<size_t>(rank)] = true;
+  throw DistributedError(str("[communicator] rank ", failed_rank_,
+                             " failed, so this rank stops as well; its error: ", failure_),
+                         site);
+}
+
+bool ThreadWorld::was_told(int64_t rank) const {
+  const std::lock_guard lock(mutex_);
+  return told_[static_cast<size_t>(rank)];
+}
+
+void ThreadWorld::end(int64_t rank) {
+  ended_[static_cast<size_t>(rank)].store(true);
+  wake_everybody();
+}
+
+void ThreadWorld::add(WaitPoint* point) {
+  const std::lock_guard lock(mutex_);
+  wait_points_.push_back(point);
+}
+
+void ThreadWorld::wake_everybody() {
+  std::vector<WaitPoint*> points;
+  {
+    const std::lock_guard lock(mutex_);
+    points = wait_points_;
+  }
+  for (WaitPoint* point : points)
+    point->wake_all();
+}
+
+}  // namespace flow::boxing

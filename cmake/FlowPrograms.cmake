@@ -6,6 +6,24 @@ function(flow_add_program name)
   target_link_libraries(${name} PRIVATE flow::flow flow_build_flags)
 endfunction()
 
+# flow_add_isa_objects(<name> sources...): the sources compiled once per instruction set, as
+# flow_add_isa_kernels does for the library; who links <name> gets all their objects.
+function(flow_add_isa_objects name)
+  add_library(${name} INTERFACE)
+  list(LENGTH FLOW_ISAS num_isas)
+  target_compile_definitions(${name} INTERFACE FLOW_NUM_ISAS=${num_isas})
+  set(level 0)
+  foreach(isa ${FLOW_ISAS})
+    add_library(${name}_${isa} OBJECT ${ARGN})
+    target_link_libraries(${name}_${isa} PRIVATE flow_build_flags)
+    target_compile_definitions(${name}_${isa} PRIVATE FLOW_ISA=${level} FLOW_NUM_ISAS=${num_isas})
+    target_sources(${name} INTERFACE $<TARGET_OBJECTS:${name}_${isa}>)
+    math(EXPR level "${level} + 1")
+  endforeach()
+  set_source_files_properties(
+    ${ARGN} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>;-ffp-contract=fast")
+endfunction()
+
 # flow_add_test(<name> LABEL unit|mpi|cuda|slow [SOURCES ...] [LIBRARIES ...])
 # One googletest executable; ctest runs it once per test suite, so that suites run side by side and a
 # failure names its suite. With no sources yet there is no test.
@@ -32,10 +50,10 @@ include("@PROJECT_SOURCE_DIR@/cmake/add_suites.cmake")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
 
-# flow_add_benchmark(<name> sources...): a google-benchmark program.
+# flow_add_benchmark(<name> sources...): a google-benchmark program, with the machine's limits.
 function(flow_add_benchmark name)
   flow_add_program(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE benchmark::benchmark)
+  target_link_libraries(${name} PRIVATE machine_limits benchmark::benchmark)
 endfunction()
 
 # flow_add_example(<name> [ARGS ...]): the program <name>.cpp, and a ctest of label example that runs

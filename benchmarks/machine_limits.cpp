@@ -1,0 +1,176 @@
+#include "benchmarks/machine_limits.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <thread>
+
+#include "benchmarks/machine_limits_cpu.h"
+#include "ops/cpu_features.h"
+
+namespace flow::ops {
+
+namespace {
+const LimitLoops& widest_limit_loops() {
+  static const LimitLoops loops = [] {
+    const std::array variants = FLOW_ISA_VARIANTS(limit_loops);
+    return variants[std::min(static_cast<size_t>(detected_isa()), variants.size() - 1)]();
+  }();
+  return loops;
+}
+}  // namespace
+
+}  // namespace flow::ops
+
+namespace flow::bench {
+
+namespace {
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The shortest of the runs of f that fit into `budget` seconds, three at least.
+template <class F>
+double best_seconds(double budget, F f) {
+  const auto begin = Clock::now();
+  double best = 1e30;
+  for (int run = 0; run < 3 || seconds_since(begin) < budget; ++run) {
+    const auto start = Clock::now();
+    f();
+    best = std::min(best, seconds_since(start));
+  }
+  return best;
+}
+
+// Repeats small work so that the clock's resolution does not matter.
+int64_t repeats_for(int64_t num_bytes) {
+  return std::max<int64_t>(1, (int64_t{4} << 20) / std::max<int64_t>(1, num_bytes));
+}
+
+struct CpuTimes {
+  double busy = 0;
+  double total = 0;
+};
+
+// All processors together, in clock ticks since the start of the system (proc(5)).
+CpuTimes read_cpu_times() {
+  std::ifstream file("/proc/stat");
+  std::string word;
+  file >> word;
+  CpuTimes times;
+  double ticks = 0;
+  for (int column = 0; column < 8 && file >> ticks; ++column) {
+    const bool is_idle = column == 3 || column == 4;
+    times.total += ticks;
+    if (!is_idle) times.busy += ticks;
+  }
+  return times;
+}
+
+// The share of the processors that is busy while this process sleeps.
+double measure_load_by_others() {
+  const CpuTimes before = read_cpu_times();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const CpuTimes after = read_cpu_times();
+  const double total = after.total - before.total;
+  return total > 0 ? (after.busy - before.busy) / total : 0.0;
+}
+
+std::string read_cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+void report(benchmark::State& state, double value, double limit, double ratio,
+            const std::string& unit) {
+  state.counters["value"] = value;
+  state.counters["limit"] = limit;
+  state.counters["ratio"] = ratio;
+  state.SetLabel(unit);
+}
+}  // namespace
+
+double MachineLimits::fma_flops() {
+  constexpr int64_t kRounds = 5000;
+  const ops::LimitLoops& loops = ops::widest_limit_loops();
+  float result = 0;
+  const double seconds =
+      best_seconds(fma_flops_ == 0 ? 0.2 : 0.02, [&] { result += loops.multiply_add(kRounds); });
+  benchmark::DoNotOptimize(result);
+  fma_flops_ = std::max(fma_flops_, loops.flops_per_round * kRounds / seconds);
+  return fma_flops_;
+}
+
+double MachineLimits::triad_bytes(int64_t num_floats) {
+  const ops::LimitLoops& loops = ops::widest_limit_loops();
+  const int64_t stride = (num_floats + 1023) / 1024 * 1024 + 1024;
+  arrays_.resize(static_cast<size_t>(3 * stride), 1.0F);
+  float* a = arrays_.data();
+  const int64_t num_bytes = 3 * num_floats * static_cast<int64_t>(sizeof(float));
+  const int64_t repeats = repeats_for(num_bytes);
+  double& best = triad_bytes_[num_floats];
+  for (auto* triad : {loops.triad, loops.triad_stream}) {
+    const double seconds = best_seconds(best == 0 ? 0.1 : 0.02, [&] {
+      for (int64_t i = 0; i < repeats; ++i)
+        triad(a, a + stride, a + 2 * stride, num_floats);
+      benchmark::ClobberMemory();
+    });
+    best = std::max(best, static_cast<double>(num_bytes * repeats) / seconds);
+  }
+  return best;
+}
+
+double MachineLimits::copy_bytes(int64_t num_bytes) {
+  const int64_t num_floats = num_bytes / static_cast<int64_t>(sizeof(float)) + 1024;
+  arrays_.resize(static_cast<size_t>(2 * num_floats), 1.0F);
+  float* from = arrays_.data();
+  const int64_t repeats = repeats_for(num_bytes);
+  double& best = copy_bytes_[num_bytes];
+  const double seconds = best_seconds(best == 0 ? 0.1 : 0.02, [&] {
+    for (int64_t i = 0; i < repeats; ++i) {
+      std::memcpy(from + num_floats, from, static_cast<size_t>(num_bytes));
+      benchmark::ClobberMemory();
+    }
+  });
+  best = std::max(best, 2.0 * static_cast<double>(num_bytes * repeats) / seconds);
+  return best;
+}
+
+void report_rate(benchmark::State& state, double value, double limit, const std::string& unit) {
+  report(state, value, limit, value / limit, unit);
+}
+
+void report_time(benchmark::State& state, double value, double limit, const std::string& unit) {
+  report(state, value, limit, limit / value, unit);
+}
+
+void add_machine_context(int num_threads) {
+  benchmark::AddCustomContext("cpu", read_cpu_name());
+  benchmark::AddCustomContext("isa", std::string(ops::to_string(ops::active_isa())));
+  benchmark::AddCustomContext("threads", std::to_string(num_threads));
+  const int64_t percent = std::lround(100.0 * measure_load_by_others());
+  benchmark::AddCustomContext("load_by_others", std::to_string(percent) + " % of all cores");
+}
+
+int run_benchmarks(int argc, char** argv, int num_threads) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 64;
+  add_machine_context(num_threads);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
+
+}  // namespace flow::bench

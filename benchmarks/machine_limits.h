@@ -1,0 +1,46 @@
+// What one thread of this machine can do at best, measured in the run that is compared with it, and
+// the counters by which every benchmark row says how close it came.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+namespace flow::bench {
+
+// Each call measures for some milliseconds and returns the best of all calls for the same argument
+// so far, as a disturbed sample can only be too low. Confined to one thread.
+class MachineLimits {
+ public:
+  // Fused multiply-adds of the widest instruction set (2 operations each), in FLOP/s.
+  double fma_flops();
+
+  // a[i] = b[i] + 3 c[i] over arrays of `num_floats`, bytes/s counting the three arrays once; the
+  // better of plain and non-temporal stores.
+  double triad_bytes(int64_t num_floats);
+
+  // std::memcpy of `num_bytes`, bytes/s read plus written.
+  double copy_bytes(int64_t num_bytes);
+
+ private:
+  double fma_flops_ = 0;
+  std::map<int64_t, double> triad_bytes_;
+  std::map<int64_t, double> copy_bytes_;
+  std::vector<float> arrays_;
+};
+
+// Sets the counters value, limit and ratio and the label of a row. A rate is better when higher
+// (ratio = value / limit), a time when lower (ratio = limit / value).
+void report_rate(benchmark::State& state, double value, double limit, const std::string& unit);
+void report_time(benchmark::State& state, double value, double limit, const std::string& unit);
+
+// Adds CPU, instruction set, threads and the load by other processes to the context of the report.
+void add_machine_context(int num_threads);
+
+// The whole of a benchmark's main: context, flags of google-benchmark, the registered rows.
+int run_benchmarks(int argc, char** argv, int num_threads = 1);
+
+}  // namespace flow::bench

@@ -1,0 +1,22 @@
+// The loops that MachineLimits times; machine_limits_cpu.cpp is compiled once per instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cpu_features.h"
+
+namespace flow::ops {
+
+struct LimitLoops {
+  // One call of `multiply_add` is this many floating-point operations a round.
+  double flops_per_round;
+  // Independent multiply-adds in registers; the result keeps them from being optimised away.
+  float (*multiply_add)(int64_t rounds);
+  // a[i] = b[i] + 3 c[i].
+  void (*triad)(float* a, const float* b, const float* c, int64_t n);
+  void (*triad_stream)(float* a, const float* b, const float* c, int64_t n);
+};
+
+FLOW_DECLARE_PER_ISA(LimitLoops limit_loops())
+
+}  // namespace flow::ops

@@ -1,0 +1,107 @@
+#include "core/allocator.h"
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/storage.h"
+
+namespace flow {
+namespace {
+
+TEST(Allocator, BlocksAreAlignedAndWritable) {
+  Allocator allocator;
+  for (const size_t bytes : {size_t{0}, size_t{1}, size_t{64}, size_t{65}, size_t{1024},
+                             size_t{1025}, size_t{1281}, size_t{100'000}, size_t{9 << 20}}) {
+    void* block = allocator.allocate(bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 64, 0U) << bytes;
+    std::memset(block, 7, bytes);
+    allocator.deallocate(block, bytes);
+  }
+  allocator.release_cached();
+  EXPECT_EQ(allocator.stats().bytes_cached, 0);
+}
+
+TEST(Allocator, FreedBlocksComeBack) {
+  Allocator allocator;
+  void* first = allocator.allocate(5000);
+  allocator.deallocate(first, 5000);
+  EXPECT_EQ(allocator.allocate(5100), first);  // the same size class
+  EXPECT_EQ(allocator.stats().num_cache_hits, 1);
+  allocator.deallocate(first, 5100);
+  allocator.release_cached();
+}
+
+TEST(Allocator, StatisticsFollowUse) {
+  Allocator allocator;
+  void* a = allocator.allocate(64);
+  void* b = allocator.allocate(128);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 192);
+  allocator.deallocate(a, 64);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 128);
+  EXPECT_EQ(allocator.stats().peak_bytes_in_use, 192);
+  allocator.reset_peak();
+  EXPECT_EQ(allocator.stats().peak_bytes_in_use, 128);
+  allocator.deallocate(b, 128);
+  EXPECT_EQ(allocator.stats().bytes_cached, 192);
+  allocator.release_cached();
+}
+
+TEST(Allocator, LimitRaisesOutOfMemoryAndTheNextCallWorks) {
+  Allocator allocator;
+  allocator.set_limit(1000);
+  EXPECT_THROW(allocator.allocate(2000), OutOfMemory);
+  void* block = allocator.allocate(500);
+  EXPECT_NE(block, nullptr);
+  allocator.deallocate(block, 500);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0);
+  allocator.release_cached();
+}
+
+TEST(Allocator, ThreadsShareIt) {
+  Allocator allocator;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        const size_t bytes = static_cast<size_t>(i % 50) * 40;
+        void* block = allocator.allocate(bytes);
+        std::memset(block, t, bytes);
+        allocator.deallocate(block, bytes);
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0);
+  allocator.release_cached();
+}
+
+TEST(Storage, ReturnsItsBytesWhenTheLastOwnerGoes) {
+  Allocator allocator;
+  {
+    const Ref<Storage> storage = Storage::allocate(allocator, 1000);
+    const Ref<Storage> second = storage;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(storage->data()) % 64, 0U);
+    EXPECT_GT(allocator.stats().bytes_in_use, 1000);
+  }
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0);
+  allocator.release_cached();
+}
+
+TEST(Storage, WrappedMemoryCallsItsDeleterOnce) {
+  int deleted = 0;
+  float data[4] = {};
+  {
+    const Ref<Storage> storage =
+        Storage::wrap(data, sizeof(data), [&](void* pointer) { deleted += pointer == data; });
+    EXPECT_EQ(storage->data(), reinterpret_cast<std::byte*>(data));
+  }
+  EXPECT_EQ(deleted, 1);
+}
+
+}  // namespace
+}  // namespace flow

@@ -1,0 +1,90 @@
+// What a call costs beside its kernel: 4 × 4 float tensors, one thread. The limit of a row is the
+// same arithmetic on freshly allocated memory, without a library.
+#include <cstdlib>
+#include <new>
+
+#include "benchmarks/machine_limits.h"
+#include "nn/flow.h"
+
+namespace {
+
+using flow::Tensor;
+
+constexpr int64_t kFloats = 16;
+
+// Seconds of one addition of 16 floats into memory that is allocated and freed.
+double plain_add_seconds() {
+  static const double kSeconds = [] {
+    std::vector<float> a(kFloats, 1), b(kFloats, 2);
+    constexpr int kCalls = 20000;
+    double best = 1;
+    for (int repetition = 0; repetition < 10; ++repetition) {
+      const auto start = std::chrono::steady_clock::now();
+      for (int call = 0; call < kCalls; ++call) {
+        auto* c = static_cast<float*>(std::malloc(kFloats * sizeof(float)));
+        for (int64_t i = 0; i < kFloats; ++i) {
+          c[i] = a[static_cast<size_t>(i)] + b[static_cast<size_t>(i)];
+        }
+        benchmark::DoNotOptimize(c);
+        benchmark::ClobberMemory();
+        std::free(c);
+      }
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      best = std::min(best, took.count() / kCalls);
+    }
+    return best;
+  }();
+  return kSeconds;
+}
+
+// Runs `body` in blocks and reports the best block's microseconds per op, as other processes can
+// only make a block slower.
+template <class Body>
+void best_block(benchmark::State& state, int64_t ops_per_call, double limit_us, Body body) {
+  constexpr int kCallsPerBlock = 500;
+  double best = 1e9;
+  for (auto _ : state) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int call = 0; call < kCallsPerBlock; ++call)
+      body();
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+    best = std::min(best, took.count() / static_cast<double>(kCallsPerBlock * ops_per_call));
+  }
+  flow::bench::report_time(state, best, limit_us, "us/op");
+}
+
+void add_nograd(benchmark::State& state) {
+  const Tensor a = flow::ones({4, 4}), b = flow::ones({4, 4});
+  best_block(state, 1, plain_add_seconds() * 1e6,
+             [&] { benchmark::DoNotOptimize(flow::add(a, b)); });
+}
+
+void add_recorded(benchmark::State& state) {
+  const Tensor a = flow::ones({4, 4}, {.requires_grad = true}), b = flow::ones({4, 4});
+  best_block(state, 1, plain_add_seconds() * 1e6,
+             [&] { benchmark::DoNotOptimize(flow::add(a, b)); });
+}
+
+// Additions and multiplications in turn; per op of the chain, forward and backward together.
+void chain_forward_backward(benchmark::State& state) {
+  constexpr int64_t kOps = 20;
+  const Tensor x = flow::ones({4, 4}, {.requires_grad = true}), w = flow::full({4, 4}, 0.9);
+  const Tensor seed = flow::ones({4, 4});
+  best_block(state, kOps, 3 * plain_add_seconds() * 1e6, [&] {
+    Tensor y = x;
+    for (int64_t i = 0; i < kOps / 2; ++i)
+      y = flow::mul(flow::add(y, w), w);
+    flow::backward({y}, {seed});
+    x.set_grad(Tensor());
+  });
+}
+
+BENCHMARK(add_nograd)->Name("dispatch/add4x4/nograd");
+BENCHMARK(add_recorded)->Name("dispatch/add4x4/recorded");
+BENCHMARK(chain_forward_backward)->Name("dispatch/chain20/fwd+bwd");
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return flow::bench::run_benchmarks(argc, argv);
+}

@@ -44,8 +44,7 @@ bool DecisionCache::matches(const Entry& entry, const Call& call, bool all_attrs
 }
 
 const CachedDecision* DecisionCache::find(const Call& call) {
-  // Calls without inputs (creation) choose their layout by their attrs: all of them count.
-  const bool all_attrs = call.inputs.empty() || has_global_input(call);
+  const bool all_attrs = has_global_input(call);
   const size_t hash = hash_call(call, all_attrs);
   for (size_t at = hash % kSlots; slots_[at] != nullptr; at = (at + 1) % kSlots) {
     const Entry& entry = *slots_[at];
@@ -65,7 +64,7 @@ const CachedDecision& DecisionCache::insert(const Call& call,
   CacheKey& key = entry->key;
   key.op = &call.op;
   key.mutates = call.mutates;
-  key.all_attrs = call.inputs.empty() || has_global_input(call);
+  key.all_attrs = has_global_input(call);
   for (const Tensor* input : call.inputs)
     key.inputs.push_back(meta_of(*input));
   if (call.op.attrs != nullptr) {

@@ -236,20 +236,23 @@ void parse_attrs(std::string_view text, void* target) {
       Attrs::fields());
 }
 
+template <class Attrs>
+inline constexpr AttrsDef kAttrsDef = {
+    .size = sizeof(Attrs),
+    .hash = hash_attrs<Attrs>,
+    .equal = equal_attrs<Attrs>,
+    .to_string = attrs_to_string<Attrs>,
+    .parse = parse_attrs<Attrs>,
+};
+
 }  // namespace internal
 
+// Usable in constant expressions, so that op definitions need no start-up code.
 template <class Attrs>
-const AttrsDef* attrs_def() {
+constexpr const AttrsDef* attrs_def() {
   static_assert(std::is_trivially_copyable_v<Attrs> && std::is_trivially_destructible_v<Attrs>);
   static_assert(sizeof(Attrs) <= kMaxAttrsBytes && alignof(Attrs) <= alignof(std::max_align_t));
-  static constexpr AttrsDef kDef = {
-      .size = sizeof(Attrs),
-      .hash = internal::hash_attrs<Attrs>,
-      .equal = internal::equal_attrs<Attrs>,
-      .to_string = internal::attrs_to_string<Attrs>,
-      .parse = internal::parse_attrs<Attrs>,
-  };
-  return &kDef;
+  return &internal::kAttrsDef<Attrs>;
 }
 
 }  // namespace flow

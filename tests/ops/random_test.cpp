@@ -1,0 +1,164 @@
+#include "ops/random.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "boxing/run_ranks.h"
+#include "core/error.h"
+#include "core/generator.h"
+#include "eager/interpreter.h"
+#include "eager/runtime.h"
+#include "ops/creation.h"
+
+namespace flow {
+namespace {
+
+// The rule of core/generator.h, element by element.
+float uniform_at(uint64_t seed, uint64_t stream, int64_t i) {
+  const auto block = philox({.seed = seed, .stream = stream}, static_cast<uint64_t>(i / 4));
+  return uniform_float(block[static_cast<size_t>(i % 4)]);
+}
+
+TEST(Random, UniformFollowsTheElementRule) {
+  manual_seed(42);
+  rand({3});  // stream 0
+  const auto values = rand({1031}).to_vector<float>();
+  for (int64_t i = 0; i < 1031; ++i) {
+    ASSERT_EQ(values[static_cast<size_t>(i)], uniform_at(42, 1, i)) << i;
+  }
+}
+
+TEST(Random, DoublesTakeTwoLanes) {
+  manual_seed(7);
+  const auto values = rand({5}, {.dtype = float64}).to_vector<double>();
+  for (int64_t i = 0; i < 5; ++i) {
+    const auto block = philox({.seed = 7, .stream = 0}, static_cast<uint64_t>(i / 2));
+    const auto lane = static_cast<size_t>(2 * (i % 2));
+    EXPECT_EQ(values[static_cast<size_t>(i)], uniform_double(block[lane], block[lane + 1]));
+  }
+}
+
+TEST(Random, NormalIsBoxMuller) {
+  manual_seed(3);
+  const auto values = randn({8}).to_vector<float>();
+  for (int64_t i = 0; i < 8; ++i) {
+    const auto block = philox({.seed = 3, .stream = 0}, static_cast<uint64_t>(i / 4));
+    const auto pair = static_cast<size_t>(i % 4 / 2 * 2);
+    const double u = uniform_float(block[pair]) + 0x1p-24, v = uniform_float(block[pair + 1]);
+    const double angle = 2 * M_PI * v;
+    const double want =
+        std::sqrt(-2 * std::log(u)) * (i % 2 == 0 ? std::cos(angle) : std::sin(angle));
+    EXPECT_NEAR(values[static_cast<size_t>(i)], want, 2e-6) << i;
+  }
+}
+
+TEST(Random, MomentsAreThoseOfTheDistribution) {
+  manual_seed(11);
+  constexpr int64_t kCount = 200000;
+  double sum = 0, squares = 0;
+  for (const double x : normal(1.5, 2, {kCount}, {.dtype = float64}).to_vector<double>()) {
+    sum += x;
+    squares += x * x;
+  }
+  EXPECT_NEAR(sum / kCount, 1.5, 0.02);
+  EXPECT_NEAR(squares / kCount - 1.5 * 1.5, 4, 0.06);
+}
+
+TEST(Random, IntegersCoverTheirRangeEvenly) {
+  manual_seed(5);
+  std::vector<int> count(7, 0);
+  for (const int64_t x : randint(-3, 4, {70000}).to_vector<int64_t>()) {
+    ASSERT_GE(x, -3);
+    ASSERT_LT(x, 4);
+    ++count[static_cast<size_t>(x + 3)];
+  }
+  for (const int c : count)
+    EXPECT_NEAR(c, 10000, 400);
+  const auto wide = randint(int64_t{-1} << 62, int64_t{1} << 62, {1000}).to_vector<int64_t>();
+  EXPECT_NE(*std::min_element(wide.begin(), wide.end()),
+            *std::max_element(wide.begin(), wide.end()));
+}
+
+TEST(Random, PermutationHoldsEachNumberOnce) {
+  auto order = randperm(1000).to_vector<int64_t>();
+  EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
+  std::sort(order.begin(), order.end());
+  for (int64_t i = 0; i < 1000; ++i)
+    ASSERT_EQ(order[static_cast<size_t>(i)], i);
+}
+
+TEST(Random, BernoulliFollowsItsChances) {
+  manual_seed(1);
+  const Tensor p = full({30000}, 0.3);
+  double sum = 0;
+  for (const float x : bernoulli(p).to_vector<float>()) {
+    ASSERT_TRUE(x == 0 || x == 1);
+    sum += x;
+  }
+  EXPECT_NEAR(sum / 30000, 0.3, 0.02);
+  for (const float x : bernoulli(zeros({100})).to_vector<float>())
+    EXPECT_EQ(x, 0);
+  for (const float x : bernoulli(ones({100})).to_vector<float>())
+    EXPECT_EQ(x, 1);
+}
+
+TEST(Random, InPlaceDrawsRespectStrides) {
+  manual_seed(8);
+  const Tensor x = zeros({3, 5});
+  x.transpose(0, 1).uniform_(2, 3);
+  const auto values = x.to_vector<float>();
+  for (int64_t i = 0; i < 3; ++i) {
+    for (int64_t j = 0; j < 5; ++j) {
+      EXPECT_EQ(values[static_cast<size_t>(i * 5 + j)], 2 + uniform_at(8, 0, j * 3 + i));
+    }
+  }
+}
+
+// The logical values of a draw do not depend on the layout or the number of ranks.
+TEST(Random, LayoutsDoNotChangeValues) {
+  manual_seed(9);
+  const auto want_uniform = rand({7, 10}).to_vector<float>();
+  const auto want_normal = randn({7, 10}).to_vector<float>();
+  const auto want_order = randperm(23).to_vector<int64_t>();
+  for (const int64_t ranks : {2, 3}) {
+    run_ranks(ranks, [&] {
+      std::vector<int64_t> all;
+      for (int64_t r = 0; r < ranks; ++r)
+        all.push_back(r);
+      const Placement placement("cpu", all);
+      for (const Sbp& layout : {sbp::split(0), sbp::split(1), sbp::broadcast}) {
+        manual_seed(9);
+        const TensorOptions options{.placement = placement, .sbp = layout};
+        EXPECT_EQ(rand({7, 10}, options).to_vector<float>(), want_uniform);
+        EXPECT_EQ(randn({7, 10}, options).to_vector<float>(), want_normal);
+        if (layout.dim() == 0) EXPECT_EQ(randperm(23, options).to_vector<int64_t>(), want_order);
+      }
+    });
+  }
+}
+
+TEST(Random, LocalDrawsOfRanksDiffer) {
+  manual_seed(4);
+  const auto alone = rand({4}).to_vector<float>();
+  std::vector<std::vector<float>> drawn(2);
+  run_ranks(2, [&] {
+    manual_seed(4);
+    drawn[static_cast<size_t>(env::rank())] = rand({4}).to_vector<float>();
+  });
+  EXPECT_EQ(drawn[0], alone);
+  EXPECT_NE(drawn[1], alone);
+}
+
+TEST(Random, BadArgumentsAreRefused) {
+  EXPECT_THROW(randint(3, 3, {2}), InvalidArgument);
+  EXPECT_THROW(rand({2}, {.dtype = int64}), InvalidArgument);
+  EXPECT_THROW(normal(0, -1, {2}), InvalidArgument);
+  EXPECT_THROW(zeros({2}).uniform_(1, 0), InvalidArgument);
+  EXPECT_THROW(rand({2}, {.placement = Placement("cpu", {0}), .sbp = sbp::partial_sum}),
+               InvalidArgument);
+}
+
+}  // namespace
+}  // namespace flow

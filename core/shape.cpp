@@ -30,6 +30,17 @@ Strides contiguous_strides(const Shape& shape) {
   return strides;
 }
 
+Padding::Padding(std::string_view word) {
+  if (word == "same" || word == "SAME") {
+    mode_ = Mode::kSame;
+  } else if (word == "valid" || word == "VALID") {
+    mode_ = Mode::kValid;
+  } else {
+    throw InvalidArgument(
+        str("[padding] unknown word \"", word, "\"; use \"same\", \"valid\" or numbers"));
+  }
+}
+
 int64_t normalize_dim(int64_t dim, int64_t ndim, const char* op) {
   const int64_t range = std::max<int64_t>(ndim, 1);
   if (dim < -range || dim >= range) {

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace flow {
@@ -136,6 +137,42 @@ class Ints {
 
  private:
   std::vector<int64_t> values_;
+};
+
+// The padding of a convolution: numbers (one for all spatial dims or one each), "valid" (none) or
+// "same" (ceil(in / stride) outputs; the odd one of an uneven total goes to the end). Words are
+// taken in lower or upper case.
+class Padding {
+ public:
+  enum class Mode : uint8_t { kNumbers, kSame, kValid };
+
+  Padding() : numbers_(0) {}
+
+  // A template, as int64_t would leave 0 ambiguous with a null const char*.
+  template <std::integral T>
+  Padding(T value) : numbers_(value) {}  // NOLINT(google-explicit-constructor)
+
+  Padding(std::initializer_list<int64_t> values) : numbers_(values) {}
+
+  Padding(std::vector<int64_t> values)  // NOLINT(google-explicit-constructor)
+      : numbers_(std::move(values)) {}
+
+  Padding(Ints values) : numbers_(std::move(values)) {}  // NOLINT(google-explicit-constructor)
+
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Padding(const char* word) : Padding(std::string_view(word)) {}
+
+  // Throws InvalidArgument for another word.
+  Padding(std::string_view word);  // NOLINT(google-explicit-constructor)
+
+  Mode mode() const { return mode_; }
+
+  // Empty unless mode() is kNumbers.
+  const Ints& numbers() const { return numbers_; }
+
+ private:
+  Mode mode_ = Mode::kNumbers;
+  Ints numbers_;
 };
 
 // Adds `ndim` to a negative dim; throws InvalidArgument naming `op` when it is out of range

@@ -24,7 +24,6 @@ class TensorArg;
 struct AddOptions;
 struct ReduceOptions;
 struct ToGlobalOptions;
-struct ValuesIndices;
 
 // Layout and dtype of a tensor to be made. Fields stand in PyTorch's order.
 struct TensorOptions {
@@ -200,6 +199,11 @@ class Tensor {
  private:
   [[noreturn]] static void throw_undefined();
   Ref<TensorImpl> impl_;
+};
+
+// Elements and where they lie: of max over a dim, sort, topk, pooling with indices.
+struct ValuesIndices {
+  Tensor values, indices;
 };
 
 // A tensor and where it was passed: what public ops take. Lives for one call, so it is neither

@@ -164,7 +164,10 @@ std::ostream& operator<<(std::ostream& out, const Fingerprint& what) {
   const std::string_view op = what.op;
   out << (op.empty() ? what.collective : what.op);
   if (what.to.placement.defined()) {
-    out << ' ' << what.dtype << ' ' << what.shape << " from " << what.from << " to " << what.to;
+    if (what.from.placement.defined()) {
+      out << ' ' << what.dtype << ' ' << what.shape << " from " << what.from;
+    }
+    out << " to " << what.to;
   } else {
     if (what.count != 0) out << " of " << what.count << ' ' << what.dtype;
     if (what.reduce != ReduceOp::kSum) out << ' ' << what.reduce;

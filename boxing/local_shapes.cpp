@@ -1,8 +1,10 @@
 #include "boxing/local_shapes.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "boxing/communicator.h"
 #include "core/context.h"
 #include "core/error.h"
 
@@ -60,11 +62,42 @@ Shape join_shapes(std::span<const Shape> parts, const Layout& layout) {
   return logical;
 }
 
+namespace {
+
+// One rank's part as it travels.
+struct PartShape {
+  std::array<int64_t, kMaxDims> sizes;
+  int32_t num_dims;
+  DType dtype;
+};
+
+}  // namespace
+
 Shape logical_shape(const TensorMeta& local, const Layout& layout, Site site) {
-  const RankContext& context = *thread_state().context;
+  RankContext& context = *thread_state().context;
   check_layout(layout, local.shape, context.world_size(), "to_global");
-  if (context.world_size() == 1) return join_shapes({&local.shape, 1}, layout);
-  throw Unsupported("[to_global] several ranks are not connected yet", site);
+  PartShape mine{};
+  mine.num_dims = static_cast<int32_t>(local.shape.size());
+  mine.dtype = local.dtype;
+  std::copy(local.shape.begin(), local.shape.end(), mine.sizes.begin());
+  std::vector<PartShape> all(static_cast<size_t>(context.world_size()));
+  const std::vector<int64_t> bytes(all.size(), sizeof(PartShape));
+  world_communicator(context).all_gather(&mine, all.data(), bytes,
+                                         {.op = "to_global", .to = layout, .site = site});
+  std::vector<Shape> parts;
+  const DType dtype = all[static_cast<size_t>(layout.placement.ranks()[0])].dtype;
+  for (const int64_t rank : layout.placement.ranks()) {
+    const PartShape& part = all[static_cast<size_t>(rank)];
+    const auto num_dims = static_cast<size_t>(part.num_dims);
+    parts.emplace_back(std::span<const int64_t>(part.sizes).first(num_dims));
+    if (part.dtype != dtype) {
+      throw InvalidArgument(
+          str("[to_global] rank ", rank, " gives ", part.dtype, ", rank ",
+              layout.placement.ranks()[0], " gives ", dtype, "; cast to one dtype first"),
+          site);
+    }
+  }
+  return join_shapes(parts, layout);
 }
 
 }  // namespace flow::boxing

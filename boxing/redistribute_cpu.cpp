@@ -1,15 +1,57 @@
-// Kernels of the layout ops on host memory.
+// Kernels of the layout ops on host memory: a plan made once per decision, run at every call.
+#include "boxing/plan.h"
 #include "boxing/redistribute_op.h"
 #include "boxing/register.h"
+#include "boxing/run_plan.h"
+#include "core/context.h"
 #include "core/kernel.h"
 
 namespace flow::boxing {
 
 namespace {
 
+void run_bound_plan(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<BoundPlan>();
+  const TensorView& source = ctx.in(0);
+  std::byte* target = ctx.out(0).data;
+  if (source.data == nullptr || source.meta->is_contiguous) {
+    plan.run(source.data, target, ctx.site);
+    return;
+  }
+  const TensorMeta& meta = *source.meta;
+  const Ref<Storage> packed = ctx.scratch(meta.local_bytes());
+  copy_box(meta.local_shape, meta.strides, source.data, contiguous_strides(meta.local_shape),
+           packed->data(), dtype_size(meta.dtype));
+  plan.run(packed->data(), target, ctx.site);
+}
+
+KernelChoice bind(Plan plan) {
+  RankContext& context = *thread_state().context;
+  RankPlan own = make_rank_plan(plan, context.rank());
+  return {run_bound_plan, std::make_shared<const BoundPlan>(context, std::move(own))};
+}
+
 KernelChoice select_redistribute(const KernelQuery& query) {
-  throw Unsupported(str("[redistribute] moving data between ranks is not supported yet; received ",
-                        query.input(0), " for ", query.output(0)));
+  const TensorMeta& x = query.input(0);
+  const auto& attrs = query.attrs_as<RedistributeAttrs>();
+  return bind(plan_redistribution(x.shape, x.dtype, {x.placement, x.nd_sbp},
+                                  {attrs.placement, attrs.nd_sbp}));
+}
+
+KernelChoice select_local_to_global(const KernelQuery& query) {
+  const auto& attrs = query.attrs_as<LocalToGlobalAttrs>();
+  const Layout layout{attrs.placement, attrs.nd_sbp};
+  const DType dtype = query.input(0).dtype;
+  if (attrs.sends_first) return bind(plan_first_replica(attrs.shape, dtype, layout));
+  return bind(plan_redistribution(attrs.shape, dtype, layout, layout));
+}
+
+// This rank's part as a tensor of its own, where the view does not serve.
+void copy_part(const KernelContext& ctx) {
+  const TensorMeta& meta = *ctx.in(0).meta;
+  if (meta.local_numel == 0) return;
+  copy_box(meta.local_shape, meta.strides, ctx.in(0).data, ctx.out(0).strides(), ctx.out(0).data,
+           dtype_size(meta.dtype));
 }
 
 }  // namespace
@@ -21,9 +63,9 @@ void register_ops(OpTable& table) {
 }
 
 void register_cpu_kernels(KernelTable& table) {
-  const KernelDef redistribute{.name = "reference", .select = select_redistribute};
-  table.add(kRedistribute, DeviceType::kCpu, redistribute);
-  table.add(kLocalToGlobal, DeviceType::kCpu, redistribute);
+  table.add(kRedistribute, DeviceType::kCpu, {"reference", select_redistribute});
+  table.add(kLocalToGlobal, DeviceType::kCpu, {"reference", select_local_to_global});
+  table.add(kToLocal, DeviceType::kCpu, {"reference", always<copy_part>});
 }
 
 }  // namespace flow::boxing

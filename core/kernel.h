@@ -9,6 +9,7 @@
 
 #include "core/generator.h"
 #include "core/op.h"
+#include "core/site.h"
 #include "core/storage.h"
 #include "core/tensor_meta.h"
 
@@ -63,6 +64,7 @@ struct KernelContext {
   const void* plan;  // what the kernel's select() prepared
   RandomStream random;
   RankContext& rank;
+  Site site = Site::none();  // of the call, for reports
 
   const TensorView& in(int i) const { return inputs[static_cast<size_t>(i)]; }
 

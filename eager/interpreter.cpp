@@ -175,7 +175,8 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
                               call.attrs,
                               decision.kernel.plan.get(),
                               call.random,
-                              rank};
+                              rank,
+                              call.site};
   decision.kernel.fn(context);
   if (call.mutates != 0) bump_versions(call);
 }

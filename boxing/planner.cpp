@@ -1,0 +1,366 @@
+// The search for the fastest route between two layouts (Dijkstra 1959, over layouts).
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "boxing/cost.h"
+#include "boxing/plan.h"
+#include "core/error.h"
+
+namespace flow::boxing {
+
+namespace {
+
+constexpr double kUnreachable = std::numeric_limits<double>::infinity();
+
+// Axes along which some rank's data may change.
+uint32_t changed_axes(const Layout& from, const Layout& to) {
+  uint32_t axes = 0;
+  for (int64_t axis = 0; axis < from.nd_sbp.size(); ++axis) {
+    if (from.placement.shape()[axis] > 1 && from.nd_sbp[axis] != to.nd_sbp[axis])
+      axes |= 1U << axis;
+  }
+  return axes;
+}
+
+bool has(uint32_t axes, int64_t axis) {
+  return (axes >> axis & 1U) != 0;
+}
+
+// Unchanged axes that cut again what a changed outer axis cuts: their ranks' boxes move as well.
+uint32_t nested_axes(const Layout& from, const Layout& to, uint32_t changed) {
+  uint32_t axes = 0;
+  for (int64_t outer = 0; outer < from.nd_sbp.size(); ++outer) {
+    if (!has(changed, outer)) continue;
+    for (int64_t inner = outer + 1; inner < from.nd_sbp.size(); ++inner) {
+      const Sbp cut = from.nd_sbp[inner];
+      if (cut.is_split() && !has(changed, inner) &&
+          (cut == from.nd_sbp[outer] || cut == to.nd_sbp[outer])) {
+        axes |= 1U << inner;
+      }
+    }
+  }
+  return axes;
+}
+
+// A reduction along some axes is right when the partial axes inside of them are of its kind:
+// then the order of reducing does not matter.
+bool can_reduce(const Layout& from, uint32_t reduced) {
+  for (int64_t outer = 0; outer < from.nd_sbp.size(); ++outer) {
+    if (!has(reduced, outer)) continue;
+    for (int64_t inner = outer + 1; inner < from.nd_sbp.size(); ++inner) {
+      if (from.nd_sbp[inner].is_partial() && from.nd_sbp[inner] != from.nd_sbp[outer]) return false;
+    }
+  }
+  return true;
+}
+
+uint32_t partial_axes(const Layout& layout) {
+  uint32_t axes = 0;
+  for (int64_t axis = 0; axis < layout.nd_sbp.size(); ++axis) {
+    if (layout.nd_sbp[axis].is_partial() && layout.placement.shape()[axis] > 1) axes |= 1U << axis;
+  }
+  return axes;
+}
+
+int64_t group_size(const Placement& placement, uint32_t axes) {
+  int64_t size = 1;
+  for (int64_t axis = 0; axis < placement.num_axes(); ++axis) {
+    if (has(axes, axis)) size *= placement.shape()[axis];
+  }
+  return size;
+}
+
+StepKind kind_of(Sbp from, Sbp to) {
+  if (from.is_partial()) {
+    return to.is_split()       ? StepKind::kReduceScatter
+           : to.is_broadcast() ? StepKind::kAllReduce
+                               : StepKind::kExchange;
+  }
+  if (to.is_partial()) return StepKind::kZeroPad;
+  if (from.is_split()) return to.is_split() ? StepKind::kAllToAll : StepKind::kAllGather;
+  return StepKind::kSlice;
+}
+
+class Planner {
+ public:
+  Planner(const Shape& shape, DType dtype, const CostTable& cost)
+      : shape_(shape), dtype_(dtype), cost_(cost) {}
+
+  Plan plan(const Layout& from, const Layout& to);
+
+ private:
+  // A step between two layouts; none where a single step cannot do it.
+  std::optional<Step> step_within(const Layout& from, const Layout& to) const;
+  std::optional<Step> step_across(const Layout& from, const Layout& to) const;
+  void price(Step& step) const;
+  bool is_local(const Step& step) const;
+  std::vector<Layout> layouts(const Placement& placement,
+                              const std::vector<std::vector<Sbp>>& choices) const;
+  std::vector<Layout> candidates(const Layout& from, const Layout& to) const;
+
+  double element_bytes() const { return static_cast<double>(dtype_size(dtype_)); }
+
+  const Shape& shape_;
+  DType dtype_;
+  const CostTable& cost_;
+};
+
+bool Planner::is_local(const Step& step) const {
+  for (int64_t position = 0; position < step.to.placement.num_ranks(); ++position) {
+    const int64_t rank = step.to.placement.ranks()[static_cast<size_t>(position)];
+    for (const Region& region : regions_of(shape_, step, position)) {
+      for (const int64_t source : region.sources) {
+        if (step.from.placement.ranks()[static_cast<size_t>(source)] != rank) return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::optional<Step> Planner::step_within(const Layout& from, const Layout& to) const {
+  const uint32_t changed = changed_axes(from, to);
+  const uint32_t nested = nested_axes(from, to, changed);
+  const uint32_t reduced = changed & partial_axes(from);
+  if (!can_reduce(from, reduced)) return std::nullopt;
+  Step step{.kind = StepKind::kExchange, .from = from, .to = to, .axes = changed | nested};
+  const bool is_single = (changed & (changed - 1)) == 0;
+  if (is_single && nested == 0) {
+    for (int64_t axis = 0; axis < from.nd_sbp.size(); ++axis) {
+      if (has(changed, axis)) step.kind = kind_of(from.nd_sbp[axis], to.nd_sbp[axis]);
+    }
+  } else if (reduced == changed && nested == 0 && (changed & partial_axes(to)) == 0) {
+    bool all_broadcast = true;
+    for (int64_t axis = 0; axis < from.nd_sbp.size(); ++axis)
+      all_broadcast &= !has(changed, axis) || to.nd_sbp[axis].is_broadcast();
+    if (all_broadcast) step.kind = StepKind::kAllReduce;
+  } else if (reduced == 0 && partial_axes(to) == partial_axes(from)) {
+    bool all_copies = true;
+    for (int64_t axis = 0; axis < from.nd_sbp.size(); ++axis)
+      all_copies &= !has(changed, axis) || from.nd_sbp[axis].is_broadcast();
+    if (all_copies && is_local(step)) step.kind = StepKind::kSlice;
+  }
+  price(step);
+  return step;
+}
+
+std::optional<Step> Planner::step_across(const Layout& from, const Layout& to) const {
+  Step step{.kind = StepKind::kExchange, .from = from, .to = to, .axes = ~0U};
+  uint32_t reduced = partial_axes(from);
+  if (from.placement.shape() == to.placement.shape()) {
+    const uint32_t changed = changed_axes(from, to);
+    step.axes = changed | nested_axes(from, to, changed);
+    reduced &= changed;
+  }
+  if (!can_reduce(from, reduced)) return std::nullopt;
+  const bool goes_to_all = partial_axes(to) == 0 && to.nd_sbp == NdSbp::broadcast(to.nd_sbp.size());
+  if (from.placement.num_ranks() == 1 && goes_to_all) step.kind = StepKind::kBroadcast;
+  const auto sorted = [](std::vector<int64_t> ranks) {
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+  };
+  if (partial_axes(to) == 0 && reduced == 0 &&
+      sorted(from.placement.ranks()) == sorted(to.placement.ranks()) && is_local(step)) {
+    step.kind = StepKind::kSlice;
+  }
+  price(step);
+  return step;
+}
+
+void Planner::price(Step& step) const {
+  const Placement& source = step.from.placement;
+  const Placement& target = step.to.placement;
+  const bool is_within = source == target;
+  const bool is_aligned = source.shape() == target.shape();
+  double most_received = 0;
+  double all_received = 0;
+  double most_held = 0;
+  const uint32_t reduced = partial_axes(step.from) & (is_aligned ? step.axes : ~0U);
+  const auto addends = static_cast<double>(group_size(source, reduced));
+  for (int64_t position = 0; position < target.num_ranks(); ++position) {
+    const Box part = box_of(shape_, target, step.to.nd_sbp, position);
+    const auto held = static_cast<double>(part.size.numel());
+    double own = 0;
+    const int64_t at = source.position(target.ranks()[static_cast<size_t>(position)]);
+    if (at >= 0) {
+      const Box had = box_of(shape_, source, step.from.nd_sbp, at);
+      own = 1;
+      for (int64_t dim = 0; dim < shape_.size(); ++dim) {
+        const int64_t first = std::max(had.begin[dim], part.begin[dim]);
+        const int64_t last =
+            std::min(had.begin[dim] + had.size[dim], part.begin[dim] + part.size[dim]);
+        own *= static_cast<double>(std::max<int64_t>(0, last - first));
+      }
+    }
+    const double received = std::max(0.0, held * addends - own) * element_bytes();
+    most_received = std::max(most_received, received);
+    all_received += received;
+    most_held = std::max(most_held, held * element_bytes());
+  }
+  if (step.kind == StepKind::kSlice || step.kind == StepKind::kZeroPad) {
+    step.time_us = cost_.local_step_us + most_held / cost_.copied_per_us;
+    return;
+  }
+  const int64_t members = is_within
+                              ? group_size(source, step.axes)
+                              : static_cast<int64_t>(group_of(step, source.ranks()[0]).size());
+  const double meeting = cost_.meeting_us + cost_.peer_us * static_cast<double>(members - 1);
+  if (step.kind == StepKind::kAllReduce) {
+    const auto n = static_cast<double>(members);
+    const double whole = (n - 1) * most_held;           // everybody reads all
+    const double halves = 2 * (n - 1) / n * most_held;  // reduce a chunk, fetch the others
+    const double whole_us =
+        meeting + whole / cost_.bytes_per_us + n * most_held / cost_.reduced_per_us;
+    const double halves_us =
+        2 * meeting + halves / cost_.bytes_per_us + most_held / cost_.reduced_per_us;
+    step.bytes = std::min(whole, halves);
+    step.time_us = std::min(whole_us, halves_us);
+    return;
+  }
+  const double sent = all_received / static_cast<double>(source.num_ranks());
+  step.bytes = most_received;
+  step.time_us =
+      meeting + std::max(most_received, sent) / cost_.bytes_per_us +
+      (addends > 1 ? addends * most_held / cost_.reduced_per_us : most_held / cost_.copied_per_us);
+}
+
+std::vector<Layout> Planner::layouts(const Placement& placement,
+                                     const std::vector<std::vector<Sbp>>& choices) const {
+  std::vector<Layout> result = {{placement, {}}};
+  for (const std::vector<Sbp>& entries : choices) {
+    std::vector<Layout> longer;
+    for (const Layout& layout : result) {
+      for (const Sbp entry : entries) {
+        Layout next = layout;
+        next.nd_sbp.push_back(entry);
+        longer.push_back(next);
+      }
+    }
+    result = std::move(longer);
+  }
+  return result;
+}
+
+// The layouts a route may pass, `from` first and `to` last.
+std::vector<Layout> Planner::candidates(const Layout& from, const Layout& to) const {
+  const auto largest = std::max_element(shape_.begin(), shape_.end());
+  const auto choices = [&](const Placement& placement, const NdSbp& first, const NdSbp* second,
+                           bool takes_broadcast) {
+    std::vector<std::vector<Sbp>> result;
+    for (int64_t axis = 0; axis < placement.num_axes(); ++axis) {
+      std::vector<Sbp> entries = {first[axis]};
+      const auto add = [&](Sbp entry) {
+        if (std::find(entries.begin(), entries.end(), entry) == entries.end())
+          entries.push_back(entry);
+      };
+      if (placement.shape()[axis] > 1) {
+        if (second != nullptr) add((*second)[axis]);
+        if (takes_broadcast) add(sbp::broadcast);
+        if (!shape_.empty()) add(sbp::split(largest - shape_.begin()));
+      }
+      result.push_back(entries);
+    }
+    return result;
+  };
+  std::vector<Layout> nodes;
+  if (from.placement == to.placement) {
+    nodes = layouts(from.placement, choices(from.placement, from.nd_sbp, &to.nd_sbp, true));
+  } else {
+    nodes = layouts(from.placement, choices(from.placement, from.nd_sbp, nullptr, true));
+    const auto beyond = layouts(to.placement, choices(to.placement, to.nd_sbp, nullptr, false));
+    nodes.insert(nodes.end(), beyond.begin(), beyond.end());
+  }
+  std::erase(nodes, from);
+  std::erase(nodes, to);
+  nodes.insert(nodes.begin(), from);
+  nodes.push_back(to);
+  return nodes;
+}
+
+// Entries of axes with one rank mean nothing; one spelling keeps layouts comparable.
+Layout plain(const Layout& layout) {
+  Layout result = layout;
+  for (int64_t axis = 0; axis < layout.nd_sbp.size(); ++axis) {
+    if (layout.placement.shape()[axis] == 1) {
+      result.nd_sbp = result.nd_sbp.with(axis, sbp::broadcast);
+    }
+  }
+  return result;
+}
+
+Plan Planner::plan(const Layout& from, const Layout& to) {
+  Plan plan{.shape = shape_, .dtype = dtype_, .from = from, .to = to, .steps = {}};
+  const Layout start = plain(from);
+  const Layout goal = plain(to);
+  if (start == goal || shape_.numel() == 0) return plan;
+
+  const std::vector<Layout> nodes = candidates(start, goal);
+  const size_t last = nodes.size() - 1;
+  std::vector<double> best(nodes.size(), kUnreachable);
+  std::vector<std::optional<Step>> step_to(nodes.size());
+  std::vector<size_t> before(nodes.size(), 0);
+  std::vector<bool> is_settled(nodes.size(), false);
+  best[0] = 0;
+  for (;;) {
+    size_t at = nodes.size();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!is_settled[i] && best[i] < kUnreachable && (at == nodes.size() || best[i] < best[at]))
+        at = i;
+    }
+    FLOW_ASSERT(at < nodes.size(), "no route from ", from, " to ", to);
+    if (at == last) break;
+    is_settled[at] = true;
+    for (size_t next = 1; next < nodes.size(); ++next) {
+      if (is_settled[next]) continue;
+      const Layout& a = nodes[at];
+      const Layout& b = nodes[next];
+      std::optional<Step> step;
+      if (a.placement == b.placement) {
+        const uint32_t changed = changed_axes(a, b);
+        const bool is_single = (changed & (changed - 1)) == 0;
+        const bool reduces = (changed & partial_axes(a)) == changed;
+        if (is_single || reduces || next == last) step = step_within(a, b);
+      } else if (a.placement == start.placement) {
+        step = step_across(a, b);
+      }
+      if (!step || best[at] + step->time_us >= best[next]) continue;
+      best[next] = best[at] + step->time_us;
+      step_to[next] = std::move(step);
+      before[next] = at;
+    }
+  }
+  for (size_t at = last; at != 0; at = before[at])
+    plan.steps.push_back(*step_to[at]);
+  std::reverse(plan.steps.begin(), plan.steps.end());
+  return plan;
+}
+
+}  // namespace
+
+Plan plan_redistribution(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
+                         const CostTable& cost) {
+  return Planner(shape, dtype, cost).plan(from, to);
+}
+
+Plan plan_first_replica(const Shape& shape, DType dtype, const Layout& layout) {
+  Plan plan{.shape = shape, .dtype = dtype, .from = layout, .to = layout, .steps = {}};
+  if (shape.numel() == 0 || !has_replicas(layout)) return plan;
+  Step step{.kind = StepKind::kBroadcast, .from = layout, .to = layout, .takes_first = true};
+  int64_t largest = 0;
+  for (int64_t axis = 0; axis < layout.nd_sbp.size(); ++axis) {
+    if (layout.nd_sbp[axis].is_broadcast()) step.axes |= 1U << axis;
+  }
+  for (int64_t position = 0; position < layout.placement.num_ranks(); ++position) {
+    const Box part = box_of(shape, layout.placement, layout.nd_sbp, position);
+    largest = std::max(largest, part.size.numel());
+  }
+  step.bytes = static_cast<double>(largest) * static_cast<double>(dtype_size(dtype));
+  const auto members = static_cast<double>(group_size(layout.placement, step.axes));
+  step.time_us = kCostTable.meeting_us + kCostTable.peer_us * (members - 1) +
+                 step.bytes / kCostTable.bytes_per_us;
+  plan.steps.push_back(step);
+  return plan;
+}
+
+}  // namespace flow::boxing

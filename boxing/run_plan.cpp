@@ -1,0 +1,199 @@
+#include "boxing/run_plan.h"
+
+#include <cstring>
+
+#include "core/context.h"
+#include "core/error.h"
+
+namespace flow::boxing {
+
+namespace {
+
+// Calls fn(source offset, target offset) for every contiguous run of the last extent.
+template <class Fn>
+void for_each_run(const Shape& extents, const Strides& source_strides,
+                  const Strides& target_strides, const Fn& fn) {
+  const int64_t outer = extents.size() - 1;
+  Shape index = Shape::filled(outer, 0);
+  int64_t source = 0;
+  int64_t target = 0;
+  for (;;) {
+    fn(source, target);
+    int64_t dim = outer - 1;
+    for (; dim >= 0; --dim) {
+      source += source_strides[dim];
+      target += target_strides[dim];
+      if (++index[dim] < extents[dim]) break;
+      source -= index[dim] * source_strides[dim];
+      target -= index[dim] * target_strides[dim];
+      index[dim] = 0;
+    }
+    if (dim < 0) return;
+  }
+}
+
+// Reduces a box of parts that share one shape.
+void reduce_box(const BoxCopy& copy, DType dtype, ReduceOp op,
+                std::span<const std::byte* const> sources, std::byte* target) {
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  std::vector<const std::byte*> at(sources.size());
+  for_each_run(copy.extents, copy.source_strides, copy.target_strides,
+               [&](int64_t from, int64_t to) {
+                 for (size_t i = 0; i < at.size(); ++i)
+                   at[i] = sources[i] + from * size;
+                 reduce_in_order(dtype, op, at, target + to * size, copy.extents.back());
+               });
+}
+
+}  // namespace
+
+void copy_box(const Shape& extents, const Strides& source_strides, const std::byte* source,
+              const Strides& target_strides, std::byte* target, size_t element_bytes) {
+  const auto size = static_cast<int64_t>(element_bytes);
+  const int64_t inner = extents.size() - 1;
+  const bool is_run = inner >= 0 && source_strides[inner] == 1 && target_strides[inner] == 1;
+  Shape outer = extents;
+  Strides from = source_strides;
+  Strides to = target_strides;
+  if (!is_run) {  // runs of one element
+    outer.push_back(1);
+    from.push_back(1);
+    to.push_back(1);
+  }
+  const auto bytes = static_cast<size_t>(outer.back()) * element_bytes;
+  for_each_run(outer, from, to, [&](int64_t read, int64_t write) {
+    std::memcpy(target + write * size, source + read * size, bytes);
+  });
+}
+
+BoundPlan::BoundPlan(RankContext& context, RankPlan plan)
+    : context_(context), rank_plan_(std::move(plan)), groups_(rank_plan_.steps.size(), nullptr) {}
+
+void BoundPlan::run(const std::byte* source, std::byte* target, Site site) const {
+  const Plan& plan = rank_plan_.plan;
+  const size_t element_bytes = dtype_size(plan.dtype);
+  if (plan.steps.empty()) {
+    const auto bytes = static_cast<size_t>(rank_plan_.count) * element_bytes;
+    if (rank_plan_.copies_all && bytes > 0) std::memcpy(target, source, bytes);
+    return;
+  }
+  const Fingerprint what{.op = "redistribute",
+                         .shape = plan.shape,
+                         .dtype = plan.dtype,
+                         .from = plan.from,
+                         .to = plan.to,
+                         .site = site};
+  Ref<Storage> between;  // what the step before has written
+  for (size_t i = 0; i < rank_plan_.steps.size(); ++i) {
+    const RankStep& step = rank_plan_.steps[i];
+    Ref<Storage> next;
+    std::byte* out = target;
+    const bool is_last = i + 1 == rank_plan_.steps.size();
+    if (!is_last) {
+      const auto bytes = static_cast<size_t>(step.target_count) * element_bytes;
+      next = Storage::allocate(context_.allocator(), bytes);
+      out = next->data();
+    }
+    if (step.group.size() > 1 && groups_[i] == nullptr) {
+      groups_[i] = &communicator_for(context_, step.group);
+    }
+    if (!step.group.empty()) {
+      run_step(step, groups_[i], i == 0 ? source : between->data(), out, what);
+    }
+    between = std::move(next);
+  }
+}
+
+void BoundPlan::run_step(const RankStep& step, Communicator* group, const std::byte* source,
+                         std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_plan_.plan.dtype;
+  if (step.kind == StepKind::kAllReduce) {
+    group->all_reduce(source, target, step.target_count, dtype, step.source_op, what);
+    return;
+  }
+  if (step.fills) fill_neutral(dtype, step.fill_op, target, step.target_count);
+  if (group == nullptr) {
+    for (const BoxCopy& copy : step.copies) {
+      const size_t size = dtype_size(dtype);
+      copy_box(copy.extents, copy.source_strides,
+               source + copy.source_offset * static_cast<int64_t>(size), copy.target_strides,
+               target + copy.target_offset * static_cast<int64_t>(size), size);
+    }
+  } else if (group->shares_memory() && !is_packed_) {
+    exchange_shared(step, *group, source, target, what);
+  } else {
+    exchange_packed(step, *group, source, target, what);
+  }
+}
+
+void BoundPlan::exchange_shared(const RankStep& step, Communicator& group, const std::byte* source,
+                                std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_plan_.plan.dtype;
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  const auto parts = group.open(source, step.source_count * size, what);
+  std::vector<const std::byte*> sources;
+  for (const BoxCopy& copy : step.copies) {
+    std::byte* out = target + copy.target_offset * size;
+    const int64_t offset = copy.source_offset * size;
+    if (copy.members.size() == 1) {
+      copy_box(copy.extents, copy.source_strides,
+               parts[static_cast<size_t>(copy.members[0])] + offset, copy.target_strides, out,
+               dtype_size(dtype));
+      continue;
+    }
+    sources.clear();
+    for (const int64_t member : copy.members)
+      sources.push_back(parts[static_cast<size_t>(member)] + offset);
+    reduce_box(copy, dtype, step.source_op, sources, out);
+  }
+  group.close();
+}
+
+void BoundPlan::exchange_packed(const RankStep& step, Communicator& group, const std::byte* source,
+                                std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_plan_.plan.dtype;
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  int64_t sent = 0;
+  int64_t received = 0;
+  std::vector<int64_t> starts;  // of each member's data among the received
+  for (size_t member = 0; member < step.group.size(); ++member) {
+    sent += step.send_bytes[member];
+    starts.push_back(received);
+    received += step.recv_bytes[member];
+  }
+  const Ref<Storage> outgoing = Storage::allocate(context_.allocator(), static_cast<size_t>(sent));
+  const Ref<Storage> incoming =
+      Storage::allocate(context_.allocator(), static_cast<size_t>(received));
+  std::byte* out = outgoing->data();
+  for (size_t member = 0; member < step.group.size(); ++member) {
+    for (const BoxCopy& pack : step.packed[member]) {
+      copy_box(pack.extents, pack.source_strides, source + pack.source_offset * size,
+               pack.target_strides, out + pack.target_offset * size, dtype_size(dtype));
+    }
+    out += step.send_bytes[member];
+  }
+  group.all_to_all(outgoing->data(), step.send_bytes, incoming->data(), step.recv_bytes, what);
+  std::vector<const std::byte*> sources;
+  for (size_t i = 0; i < step.unpacked.size(); ++i) {
+    const BoxCopy& unpack = step.unpacked[i];
+    sources.clear();
+    for (size_t k = 0; k < unpack.members.size(); ++k) {
+      sources.push_back(incoming->data() + starts[static_cast<size_t>(unpack.members[k])] +
+                        step.offsets[i][k] * size);
+    }
+    std::byte* to = target + unpack.target_offset * size;
+    if (sources.size() == 1) {
+      copy_box(unpack.extents, unpack.source_strides, sources[0], unpack.target_strides, to,
+               dtype_size(dtype));
+    } else {
+      reduce_box(unpack, dtype, step.source_op, sources, to);
+    }
+  }
+}
+
+void run_plan(const Plan& plan, RankContext& context, const std::byte* source, std::byte* target,
+              Site site) {
+  BoundPlan(context, make_rank_plan(plan, context.rank())).run(source, target, site);
+}
+
+}  // namespace flow::boxing

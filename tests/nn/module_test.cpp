@@ -1,0 +1,148 @@
+#include "nn/module.h"
+
+#include <gtest/gtest.h>
+
+#include "nn/flow.h"
+
+namespace flow::nn {
+namespace {
+
+struct Small : Module<Small> {
+  Linear fc1{register_module("fc1", Linear(3, 4))};
+  Linear fc2{register_module("fc2", Linear(4, 2))};
+  Tensor scale{register_buffer("scale", ones({2}))};
+
+  Tensor forward(const Tensor& x) { return fc2(relu(fc1(x))) * scale; }
+};
+
+std::vector<std::string> names_of(const NamedTensors& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors)
+    names.push_back(name);
+  return names;
+}
+
+TEST(Module, NamesAreDottedInOrderOfRegistration) {
+  const Small model;
+  EXPECT_EQ(names_of(model.named_parameters()),
+            (std::vector<std::string>{"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}));
+  EXPECT_EQ(names_of(model.named_buffers()), (std::vector<std::string>{"scale"}));
+  EXPECT_EQ(model.num_parameters(), 3 * 4 + 4 + 4 * 2 + 2);
+}
+
+TEST(Module, CopiesShareParametersAndMode) {
+  Small model;
+  Small copy = model;
+  copy.eval();
+  EXPECT_FALSE(model.fc1.is_training());
+  EXPECT_TRUE(copy.fc1.weight.is_same(model.fc1.weight));
+}
+
+TEST(Module, ATensorUnderTwoNamesCountsOnce) {
+  struct Tied : Module<Tied> {
+    Tensor w = register_parameter("a", ones({2}));
+    Tensor v = register_parameter("b", w);
+  };
+
+  EXPECT_EQ(names_of(Tied().named_parameters()), (std::vector<std::string>{"a"}));
+}
+
+TEST(Module, BadNamesAreRefused) {
+  struct Twice : Module<Twice> {
+    Twice() {
+      register_parameter("a", ones({1}));
+      register_buffer("a", ones({1}));
+    }
+  };
+
+  struct Dotted : Module<Dotted> {
+    Dotted() { register_parameter("a.b", ones({1})); }
+  };
+
+  EXPECT_THROW(Twice(), InvalidArgument);
+  EXPECT_THROW(Dotted(), InvalidArgument);
+}
+
+TEST(Module, StateLoadsIntoAnotherModel) {
+  Small a, b;
+  b.load_state_dict(a.state_dict());
+  const Tensor x = randn({5, 3});
+  EXPECT_EQ(a(x).to_vector<float>(), b(x).to_vector<float>());
+  EXPECT_FALSE(a.fc1.weight.is_same(b.fc1.weight));
+}
+
+TEST(Module, AStateThatDoesNotFitChangesNothing) {
+  Small model;
+  const auto before = model.fc2.weight.to_vector<float>();
+  StateDict state = Small().state_dict();
+  state["fc1.weight"] = ones({7});
+  state.erase("fc2.bias");
+  state["extra"] = ones({1});
+  try {
+    model.load_state_dict(state);
+    FAIL() << "no error";
+  } catch (const InvalidArgument& error) {
+    const std::string text = error.what();
+    for (const char* part :
+         {"missing: fc2.bias (2,)", "unexpected: extra", "shape of fc1.weight"}) {
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+    }
+  }
+  EXPECT_EQ(model.fc2.weight.to_vector<float>(), before);
+  state["fc1.weight"] = ones({4, 3});
+  EXPECT_NO_THROW(model.load_state_dict(state, {.strict = false}));
+}
+
+TEST(Module, ToChangesFloatingTensorsInPlace) {
+  Small model;
+  const Tensor weight = model.fc1.weight;
+  model.to(float64);
+  EXPECT_EQ(weight.dtype(), float64);
+  EXPECT_EQ(model(ones({1, 3}, {.dtype = float64})).dtype(), float64);
+  EXPECT_THROW(model.to(int64), InvalidArgument);
+}
+
+TEST(Module, AnyNumberOfArgumentsReachForward) {
+  struct Mixed : Module<Mixed> {
+    Tensor forward(const Tensor& x, int64_t times, const std::vector<Tensor>& more) {
+      return times > 0 && more.empty() ? x : -x;
+    }
+  };
+
+  struct NoTensor : Module<NoTensor> {
+    int64_t forward() { return 1; }
+  };
+
+  EXPECT_EQ(Mixed()(ones({1}), 2, std::vector<Tensor>()).item<float>(), 1);
+  EXPECT_EQ(NoTensor()(), 1);
+}
+
+TEST(Sequential, CallsItsModulesInOrder) {
+  Sequential model(Linear(3, 4), ReLU(), Linear(4, 2));
+  EXPECT_EQ(names_of(model.named_parameters()),
+            (std::vector<std::string>{"0.weight", "0.bias", "2.weight", "2.bias"}));
+  EXPECT_EQ(model(ones({5, 3})).shape(), (Shape{5, 2}));
+}
+
+TEST(Dropout, IsTheIdentityInEvaluation) {
+  Sequential model(Dropout(0.5));
+  const Tensor x = ones({1000});
+  model.eval();
+  EXPECT_EQ(model(x).sum().item<float>(), 1000);
+  model.train();
+  const auto y = model(x).to_vector<float>();
+  for (const float value : y)
+    EXPECT_TRUE(value == 0 || value == 2);
+  EXPECT_THROW(Dropout(1.5), InvalidArgument);
+}
+
+TEST(Linear, StartsWithinPyTorchsBound) {
+  manual_seed(1);
+  const Linear layer(100, 50);
+  for (const float w : layer.weight.to_vector<float>())
+    EXPECT_LE(std::abs(w), 0.1F);
+  EXPECT_FALSE(Linear(2, 2, {.bias = false}).bias.defined());
+}
+
+}  // namespace
+}  // namespace flow::nn

@@ -10,10 +10,20 @@ namespace flow {
 
 namespace ops {
 // One line a family here and in register_ops, alphabetically; kernels are in register_cpu.cpp.
+void register_binary(OpTable& table);
+void register_cast(OpTable& table);
+void register_compare(OpTable& table);
+void register_copy(OpTable& table);
+void register_creation(OpTable& table);
 void register_matmul(OpTable& table);
+void register_random(OpTable& table);
 void register_reduce(OpTable& table);
 void register_slice(OpTable& table);
+void register_unary(OpTable& table);
+void register_unary_grad(OpTable& table);
+void register_update(OpTable& table);
 void register_view(OpTable& table);
+void register_where(OpTable& table);
 
 FLOW_DECLARE_PER_ISA(void register_all_cpu(KernelTable& table))
 
@@ -21,10 +31,20 @@ constexpr std::array kRegisterAllCpu = FLOW_ISA_VARIANTS(register_all_cpu);
 }  // namespace ops
 
 void register_ops(OpTable& table) {
+  ops::register_binary(table);
+  ops::register_cast(table);
+  ops::register_compare(table);
+  ops::register_copy(table);
+  ops::register_creation(table);
   ops::register_matmul(table);
+  ops::register_random(table);
   ops::register_reduce(table);
   ops::register_slice(table);
+  ops::register_unary(table);
+  ops::register_unary_grad(table);
+  ops::register_update(table);
   ops::register_view(table);
+  ops::register_where(table);
 }
 
 void register_cpu_kernels(KernelTable& table) {

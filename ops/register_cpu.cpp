@@ -5,18 +5,38 @@
 
 // One line a family in both lists, alphabetically.
 
+void register_binary_cpu(KernelTable& table);
+void register_cast_cpu(KernelTable& table);
+void register_compare_cpu(KernelTable& table);
+void register_copy_cpu(KernelTable& table);
+void register_creation_cpu(KernelTable& table);
 void register_matmul_cpu(KernelTable& table);
+void register_random_cpu(KernelTable& table);
 void register_reduce_cpu(KernelTable& table);
 void register_slice_cpu(KernelTable& table);
+void register_unary_cpu(KernelTable& table);
+void register_unary_grad_cpu(KernelTable& table);
+void register_update_cpu(KernelTable& table);
 void register_view_cpu(KernelTable& table);
+void register_where_cpu(KernelTable& table);
 
 void register_all_cpu(KernelTable& table);
 
 void register_all_cpu(KernelTable& table) {
+  register_binary_cpu(table);
+  register_cast_cpu(table);
+  register_compare_cpu(table);
+  register_copy_cpu(table);
+  register_creation_cpu(table);
   register_matmul_cpu(table);
+  register_random_cpu(table);
   register_reduce_cpu(table);
   register_slice_cpu(table);
+  register_unary_cpu(table);
+  register_unary_grad_cpu(table);
+  register_update_cpu(table);
   register_view_cpu(table);
+  register_where_cpu(table);
 }
 
 #include "ops/isa_end.h"

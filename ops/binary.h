@@ -1,0 +1,82 @@
+// Elementwise functions of two tensors, or of a tensor and a number.
+//
+// Shapes broadcast (NumPy's rule). Different dtypes are promoted as in PyTorch: a tensor without
+// dims, and a number, raise the dtype only when their category (bool, integer, floating) is higher.
+// Functions with a trailing underscore and compound assignments write into their first operand.
+#pragma once
+
+#include <string>
+
+#include "core/tensor.h"
+
+namespace flow {
+
+struct AddOptions {
+  double alpha = 1;
+};
+
+struct DivOptions {
+  std::string rounding_mode = {};  // "": true division; "trunc": towards zero; "floor"
+};
+
+// a + alpha b.  add(x, y), x + y, x + 1
+Tensor add(const TensorArg& a, const TensorArg& b);
+Tensor add(const TensorArg& a, const TensorArg& b, const AddOptions& options);
+Tensor add(const TensorArg& a, const Scalar& b);
+Tensor add(const TensorArg& a, const Scalar& b, const AddOptions& options);
+// a - alpha b. Not for bool: see logical_xor.
+Tensor sub(const TensorArg& a, const TensorArg& b);
+Tensor sub(const TensorArg& a, const TensorArg& b, const AddOptions& options);
+Tensor sub(const TensorArg& a, const Scalar& b);
+Tensor sub(const TensorArg& a, const Scalar& b, const AddOptions& options);
+Tensor mul(const TensorArg& a, const TensorArg& b);
+Tensor mul(const TensorArg& a, const Scalar& b);
+// a / b; integers give float32. With a rounding mode integers stay integers, and dividing one by
+// zero throws InvalidArgument.
+Tensor div(const TensorArg& a, const TensorArg& b);
+Tensor div(const TensorArg& a, const TensorArg& b, const DivOptions& options);
+Tensor div(const TensorArg& a, const Scalar& b);
+Tensor div(const TensorArg& a, const Scalar& b, const DivOptions& options);
+
+Tensor operator+(const TensorArg& a, const TensorArg& b);
+Tensor operator+(const TensorArg& a, const Scalar& b);
+Tensor operator+(const Scalar& a, const TensorArg& b);
+Tensor operator-(const TensorArg& a, const TensorArg& b);
+Tensor operator-(const TensorArg& a, const Scalar& b);
+Tensor operator-(const Scalar& a, const TensorArg& b);
+Tensor operator*(const TensorArg& a, const TensorArg& b);
+Tensor operator*(const TensorArg& a, const Scalar& b);
+Tensor operator*(const Scalar& a, const TensorArg& b);
+Tensor operator/(const TensorArg& a, const TensorArg& b);
+Tensor operator/(const TensorArg& a, const Scalar& b);
+Tensor operator/(const Scalar& a, const TensorArg& b);
+
+Tensor& operator+=(Tensor& a, const TensorArg& b);
+Tensor& operator+=(Tensor& a, const ScalarArg& b);
+Tensor& operator-=(Tensor& a, const TensorArg& b);
+Tensor& operator-=(Tensor& a, const ScalarArg& b);
+Tensor& operator*=(Tensor& a, const TensorArg& b);
+Tensor& operator*=(Tensor& a, const ScalarArg& b);
+Tensor& operator/=(Tensor& a, const TensorArg& b);
+Tensor& operator/=(Tensor& a, const ScalarArg& b);
+
+// a to the power b. Integers wrap around; a negative integer exponent as a number throws
+// InvalidArgument.
+Tensor pow(const TensorArg& a, const TensorArg& b);
+Tensor pow(const TensorArg& a, const Scalar& b);
+Tensor pow(const Scalar& a, const TensorArg& b);
+// floor(a / b).
+Tensor floor_divide(const TensorArg& a, const TensorArg& b);
+Tensor floor_divide(const TensorArg& a, const Scalar& b);
+// The rest of the division with the dividend's sign (C's fmod).
+Tensor fmod(const TensorArg& a, const TensorArg& b);
+Tensor fmod(const TensorArg& a, const Scalar& b);
+// The rest of the division with the divisor's sign (Python's %).
+Tensor remainder(const TensorArg& a, const TensorArg& b);
+Tensor remainder(const TensorArg& a, const Scalar& b);
+
+// The larger / smaller; NaN where either is NaN. Where both are equal each gets half the gradient.
+Tensor maximum(const TensorArg& a, const TensorArg& b);
+Tensor minimum(const TensorArg& a, const TensorArg& b);
+
+}  // namespace flow

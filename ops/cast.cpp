@@ -1,0 +1,70 @@
+#include "ops/cast.h"
+
+#include "core/dispatch.h"
+#include "ops/cast_op.h"
+#include "ops/sbp_rules.h"
+
+namespace flow {
+
+namespace ops {
+
+namespace {
+
+void infer(InferContext& ctx) {
+  ctx.add_output(ctx.input(0).shape, ctx.attrs<CastAttrs>().dtype);
+}
+
+// A sum of parts passes only into a float that is at least as wide: into a narrower one each part
+// would be rounded.
+bool keeps_sums(DType from, DType to) {
+  if (from == DType::kBool || !is_floating(to)) return false;
+  return from == to || dtype_size(to) > dtype_size(from) ||
+         (!is_floating(from) && dtype_size(to) == dtype_size(from));
+}
+
+// Rounding keeps the order; wrapping around and "is not zero" do not.
+bool keeps_order(DType from, DType to) {
+  if (to == DType::kBool) return from == DType::kBool;
+  return is_floating(to) || is_floating(from) || from == DType::kBool ||
+         dtype_size(to) > dtype_size(from);
+}
+
+void sbp(SbpContext& ctx) {
+  const DType from = ctx.input(0).dtype;
+  const DType to = ctx.output(0).dtype;
+  elementwise_sbp(ctx);
+  add_partials(ctx, keeps_sums(from, to) ? kLinear : kNoPartials);
+  add_partials(ctx, keeps_order(from, to) ? kIncreasing : kNoPartials);
+}
+
+// dx = cast(dy, dtype of x)
+void grad(GradContext& ctx) {
+  if (ctx.needs(0) && ctx.dy().defined()) ctx.set(0, cast(ctx.dy(), ctx.input_meta(0)->dtype));
+}
+
+}  // namespace
+
+const OpDef kCast = {
+    .name = "cast",
+    .attrs = attrs_def<CastAttrs>(),
+    .infer = infer,
+    .sbp = sbp,
+    .grad = grad,
+};
+
+void register_cast(OpTable& table) {
+  table.add(kCast);
+}
+
+}  // namespace ops
+
+Tensor cast(const TensorArg& x, DType dtype) {
+  if (x->dtype() == dtype) return x.tensor();
+  return dispatch(ops::kCast, {&x.tensor()}, ops::CastAttrs{dtype}, x.site());
+}
+
+Tensor Tensor::to(DType dtype, Site site) const {
+  return cast(TensorArg(*this, site), dtype);
+}
+
+}  // namespace flow

@@ -1,0 +1,30 @@
+// The conversion of one element, shared by cast and copy_ kernels.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "core/dtype.h"
+
+namespace flow::ops {
+
+// To bool is "is not zero". Floating to integer goes through int64, so that narrow results wrap
+// around as integers do.
+template <class To, class From>
+To convert(From x) {
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (sizeof(From) == 2) {
+    return convert<To>(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From{0};
+  } else if constexpr (sizeof(To) == 2) {
+    return To(static_cast<float>(x));
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return static_cast<To>(static_cast<int64_t>(x));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+}  // namespace flow::ops

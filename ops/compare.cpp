@@ -1,0 +1,147 @@
+#include "ops/compare.h"
+
+#include "core/dispatch.h"
+#include "ops/compare_op.h"
+#include "ops/promotion.h"
+#include "ops/sbp_rules.h"
+
+namespace flow {
+
+namespace ops {
+
+namespace {
+
+void infer_pair(InferContext& ctx) {
+  ctx.check(ctx.input(0).dtype == ctx.input(1).dtype,
+            "dtypes differ; cast one, or call the public function, which promotes");
+  ctx.add_output(broadcast_shapes(ctx.input(0).shape, ctx.input(1).shape, ctx.op().name),
+                 DType::kBool);
+}
+
+void infer_scalar(InferContext& ctx) {
+  ctx.add_output(ctx.input(0).shape, DType::kBool);
+}
+
+// "a < b" as 0 or 1 falls in a and rises in b, "a > b" the other way round.
+template <bool kRisesInA>
+void sbp_order(SbpContext& ctx) {
+  elementwise_sbp(ctx);
+  for (const Sbp side : {sbp::partial_max, sbp::partial_min}) {
+    const Sbp other = side == sbp::partial_max ? sbp::partial_min : sbp::partial_max;
+    ctx.add({side, sbp::broadcast}, {kRisesInA ? side : other});
+    ctx.add({sbp::broadcast, side}, {kRisesInA ? other : side});
+  }
+}
+
+constexpr OpDef row(const char* name, SbpFn sbp) {
+  return {
+      .name = name,
+      .num_inputs = 2,
+      .infer = infer_pair,
+      .sbp = sbp,
+      .grad = not_differentiable,
+  };
+}
+
+constexpr OpDef scalar_row(const char* name, SbpFn sbp) {
+  return {
+      .name = name,
+      .attrs = attrs_def<ScalarAttrs>(),
+      .infer = infer_scalar,
+      .sbp = sbp,
+      .grad = not_differentiable,
+  };
+}
+
+}  // namespace
+
+const OpDef kEq = row("eq", elementwise_sbp);
+const OpDef kNe = row("ne", elementwise_sbp);
+const OpDef kLt = row("lt", sbp_order<false>);
+const OpDef kLe = row("le", sbp_order<false>);
+const OpDef kGt = row("gt", sbp_order<true>);
+const OpDef kGe = row("ge", sbp_order<true>);
+const OpDef kLogicalAnd = row("logical_and", elementwise_sbp);
+const OpDef kLogicalOr = row("logical_or", elementwise_sbp);
+const OpDef kLogicalXor = row("logical_xor", elementwise_sbp);
+const OpDef kEqScalar = scalar_row("eq_scalar", elementwise_sbp);
+const OpDef kNeScalar = scalar_row("ne_scalar", elementwise_sbp);
+const OpDef kLtScalar = scalar_row("lt_scalar", unary_sbp<kDecreasing>);
+const OpDef kLeScalar = scalar_row("le_scalar", unary_sbp<kDecreasing>);
+const OpDef kGtScalar = scalar_row("gt_scalar", unary_sbp<kIncreasing>);
+const OpDef kGeScalar = scalar_row("ge_scalar", unary_sbp<kIncreasing>);
+
+void register_compare(OpTable& table) {
+  for (const OpDef* op :
+       {&kEq, &kNe, &kLt, &kLe, &kGt, &kGe, &kLogicalAnd, &kLogicalOr, &kLogicalXor, &kEqScalar,
+        &kNeScalar, &kLtScalar, &kLeScalar, &kGtScalar, &kGeScalar}) {
+    table.add(*op);
+  }
+}
+
+}  // namespace ops
+
+using ops::dispatch_promoted;
+using ops::dispatch_scalar;
+
+Tensor eq(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kEq, a, b);
+}
+
+Tensor eq(const TensorArg& a, const Scalar& b) {
+  return dispatch_scalar(ops::kEqScalar, a, b);
+}
+
+Tensor ne(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kNe, a, b);
+}
+
+Tensor ne(const TensorArg& a, const Scalar& b) {
+  return dispatch_scalar(ops::kNeScalar, a, b);
+}
+
+Tensor lt(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kLt, a, b);
+}
+
+Tensor lt(const TensorArg& a, const Scalar& b) {
+  return dispatch_scalar(ops::kLtScalar, a, b);
+}
+
+Tensor le(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kLe, a, b);
+}
+
+Tensor le(const TensorArg& a, const Scalar& b) {
+  return dispatch_scalar(ops::kLeScalar, a, b);
+}
+
+Tensor gt(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kGt, a, b);
+}
+
+Tensor gt(const TensorArg& a, const Scalar& b) {
+  return dispatch_scalar(ops::kGtScalar, a, b);
+}
+
+Tensor ge(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kGe, a, b);
+}
+
+Tensor ge(const TensorArg& a, const Scalar& b) {
+  return dispatch_scalar(ops::kGeScalar, a, b);
+}
+
+Tensor logical_and(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kLogicalAnd, a, b);
+}
+
+Tensor logical_or(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kLogicalOr, a, b);
+}
+
+Tensor logical_xor(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kLogicalXor, a, b);
+}
+
+}  // namespace flow

@@ -1,0 +1,23 @@
+// Definitions of the ops of ops/copy.h and of the methods copy_, fill_, zero_.
+#pragma once
+
+#include <tuple>
+
+#include "core/op.h"
+
+namespace flow::ops {
+
+struct FillAttrs {
+  Scalar value;
+
+  static constexpr auto fields() { return std::tuple(value_field("value", &FillAttrs::value)); }
+};
+
+// y = x, row-major.
+extern const OpDef kClone;
+// (target, source): target = source, broadcast and converted.
+extern const OpDef kCopy;
+// (target): target = value.
+extern const OpDef kFill;
+
+}  // namespace flow::ops

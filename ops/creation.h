@@ -1,0 +1,106 @@
+// Tensors from nothing, from numbers and from memory.
+//
+// Options say dtype (float32 unless the data says otherwise), device and layout. With a placement
+// the result is global: the value given is the logical one, the same on every rank, and each rank
+// keeps its own part; under a partial_sum the first rank of the axis holds the value and the others
+// zero. An unset sbp means broadcast. With neither placement nor device, a PlacementGuard's layout
+// is taken; else the tensor is local.
+//   zeros({2, 3}, {.dtype = flow::float64, .placement = both, .sbp = flow::sbp::split(0)})
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <type_traits>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace flow {
+
+// Numbers in nested braces: 1.5, {1, 2}, {{1.f, 2.f}, {3.f, 4.f}}. Their category gives the dtype:
+// bool, int64 or float32.
+class TensorLiteral {
+ public:
+  template <class T>
+
+  requires std::is_arithmetic_v<T> TensorLiteral(T value)  // NOLINT(google-explicit-constructor)
+      : values_{value} {}
+
+  // Throws InvalidArgument when the braces are ragged.
+  TensorLiteral(std::initializer_list<TensorLiteral> nested);
+
+  const Shape& shape() const { return shape_; }
+
+  const std::vector<Scalar>& values() const { return values_; }
+
+  DType dtype() const;
+
+ private:
+  Shape shape_;
+  std::vector<Scalar> values_;  // row-major
+};
+
+// The logical value in braces.  tensor({{1.f, 2.f}, {3.f, 4.f}})
+Tensor tensor(const TensorLiteral& values, const TensorOptions& options = {},
+              Site site = Site::here());
+
+namespace internal {
+// The part of the row-major logical `values` that this rank keeps.
+Tensor tensor_from(const void* values, DType dtype, size_t count, const Shape& shape,
+                   const TensorOptions& options, Site site);
+Tensor wrap_blob(void* data, DType dtype, const Shape& shape, const TensorOptions& options,
+                 std::function<void(void*)> deleter, Site site);
+}  // namespace internal
+
+// The logical values in row-major order; the dtype is T's unless options give another.
+template <class T>
+Tensor tensor(const std::vector<T>& values, const Shape& shape, const TensorOptions& options = {},
+              Site site = Site::here()) {
+  if constexpr (std::is_same_v<T, bool>) {  // vector<bool> has no memory to copy from
+    const std::vector<uint8_t> bytes(values.begin(), values.end());
+    TensorOptions as_bool = options;
+    if (!as_bool.dtype) as_bool.dtype = DType::kBool;
+    return internal::tensor_from(bytes.data(), DType::kUInt8, bytes.size(), shape, as_bool, site);
+  } else {
+    return internal::tensor_from(values.data(), dtype_of<T>, values.size(), shape, options, site);
+  }
+}
+
+// A local tensor that shares `data`: shape.numel() elements in row-major order, valid until
+// `deleter` is called, which is when the last tensor that uses them goes. For a global tensor call
+// to_global on the result.
+template <class T>
+Tensor from_blob(T* data, const Shape& shape, const TensorOptions& options = {},
+                 std::function<void(void*)> deleter = {}, Site site = Site::here()) {
+  return internal::wrap_blob(data, dtype_of<T>, shape, options, std::move(deleter), site);
+}
+
+// Memory as it comes.
+Tensor empty(const Shape& shape, const TensorOptions& options = {}, Site site = Site::here());
+Tensor zeros(const Shape& shape, const TensorOptions& options = {}, Site site = Site::here());
+Tensor ones(const Shape& shape, const TensorOptions& options = {}, Site site = Site::here());
+// The dtype is that of the number's category unless given.
+Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& options = {},
+            Site site = Site::here());
+// start, start + step, … below end (above it for a negative step); int64 when all are integers.
+Tensor arange(const Scalar& end, const TensorOptions& options = {}, Site site = Site::here());
+Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options = {},
+              Site site = Site::here());
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
+              const TensorOptions& options = {}, Site site = Site::here());
+// `steps` numbers from start to end, both included, equally far apart.
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
+                const TensorOptions& options = {}, Site site = Site::here());
+// (n, m): ones on the diagonal, zeros elsewhere; m is n unless given.
+Tensor eye(int64_t n, const TensorOptions& options = {}, Site site = Site::here());
+Tensor eye(int64_t n, int64_t m, const TensorOptions& options = {}, Site site = Site::here());
+
+// The dtype, device and layout of x, as options.
+TensorOptions options_like(const Tensor& x);
+// With x's shape and options; fields given in `options` take precedence.
+Tensor empty_like(const TensorArg& x, const TensorOptions& options = {});
+Tensor zeros_like(const TensorArg& x, const TensorOptions& options = {});
+Tensor ones_like(const TensorArg& x, const TensorOptions& options = {});
+Tensor full_like(const TensorArg& x, const Scalar& value, const TensorOptions& options = {});
+
+}  // namespace flow

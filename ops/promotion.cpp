@@ -1,0 +1,92 @@
+#include "ops/promotion.h"
+
+#include <array>
+
+#include "ops/cast.h"
+
+namespace flow::ops {
+
+namespace {
+
+int category(DType dtype) {
+  if (is_floating(dtype)) return 2;
+  return dtype == DType::kBool ? 0 : 1;
+}
+
+DType apply(Promotion promotion, DType dtype) {
+  return promotion == Promotion::kToFloating && !is_floating(dtype) ? DType::kFloat32 : dtype;
+}
+
+void check_fits(const OpDef& op, DType result, const Tensor& target, Site site) {
+  if (category(result) <= category(target.dtype())) return;
+  throw InvalidArgument(str("[", op.name, "_] a ", result, " result does not fit into a tensor of ",
+                            target.dtype(), "; use the form without underscore"),
+                        site);
+}
+
+}  // namespace
+
+DType result_dtype(const Tensor& a, const Tensor& b) {
+  const DType left = a.dtype();
+  const DType right = b.dtype();
+  if (left == right) return left;
+  const bool a_counts = a.dim() > 0;
+  const bool b_counts = b.dim() > 0;
+  if (a_counts != b_counts) {
+    const DType major = a_counts ? left : right;
+    const DType minor = a_counts ? right : left;
+    return category(minor) > category(major) ? minor : major;
+  }
+  return promote(left, right);
+}
+
+namespace internal {
+
+Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const TensorArg& b, const void* attrs,
+                         Promotion promotion) {
+  const DType dtype = apply(promotion, result_dtype(a, b));
+  if (a->dtype() == dtype && b->dtype() == dtype) [[likely]] {
+    const std::array<const Tensor*, 2> inputs{&a.tensor(), &b.tensor()};
+    return dispatch_raw(op, inputs, attrs, a.site());
+  }
+  const Tensor left = cast(a, dtype);
+  const Tensor right = cast(b, dtype);
+  const std::array<const Tensor*, 2> inputs{&left, &right};
+  return dispatch_raw(op, inputs, attrs, a.site());
+}
+
+}  // namespace internal
+
+Tensor dispatch_scalar(const OpDef& op, const TensorArg& x, const Scalar& value,
+                       Promotion promotion) {
+  const ScalarAttrs attrs{value};
+  const DType dtype = apply(promotion, promote(x->dtype(), value));
+  if (x->dtype() == dtype) [[likely]]
+    return dispatch(op, {&x.tensor()}, attrs, x.site());
+  const Tensor operand = cast(x, dtype);
+  return dispatch(op, {&operand}, attrs, x.site());
+}
+
+void dispatch_promoted_in_place(const OpDef& op, const TensorArg& a, const TensorArg& b,
+                                const void* attrs, Promotion promotion) {
+  const DType dtype = apply(promotion, result_dtype(a, b));
+  check_fits(op, dtype, a, b.site());
+  if (a->dtype() == dtype && b->dtype() == dtype) [[likely]] {
+    dispatch_in_place(op, {&a.tensor(), &b.tensor()}, attrs, b.site());
+  } else if (a->dtype() == dtype) {
+    const Tensor right = cast(b, dtype);
+    dispatch_in_place(op, {&a.tensor(), &right}, attrs, b.site());
+  } else {
+    a->copy_(TensorArg(internal::dispatch_promoted(op, a, b, attrs, promotion), b.site()));
+  }
+}
+
+void dispatch_scalar_in_place(const OpDef& op, const Tensor& x, const Scalar& value, Site site,
+                              Promotion promotion) {
+  const ScalarAttrs attrs{value};
+  const DType dtype = apply(promotion, promote(x.dtype(), value));
+  check_fits(op, dtype, x, site);
+  dispatch_in_place(op, {&x}, &attrs, site);
+}
+
+}  // namespace flow::ops

@@ -1,0 +1,52 @@
+// Type promotion for functions of two operands, and the dispatch with it.
+#pragma once
+
+#include <tuple>
+
+#include "core/dispatch.h"
+#include "core/op.h"
+
+namespace flow::ops {
+
+// The number of an op "…_scalar". It takes the dtype of the tensor beside it.
+struct ScalarAttrs {
+  Scalar value;
+
+  static constexpr auto fields() { return std::tuple(value_field("value", &ScalarAttrs::value)); }
+};
+
+// The dtype both are computed in, as PyTorch: within a category (bool, integer, floating) a tensor
+// without dims does not raise the dtype.
+DType result_dtype(const Tensor& a, const Tensor& b);
+
+enum class Promotion { kPlain, kToFloating };  // kToFloating: integers and bools give float32
+
+namespace internal {
+Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const TensorArg& b, const void* attrs,
+                         Promotion promotion);
+}  // namespace internal
+
+// op(a, b), both cast to their result_dtype.
+template <class Attrs>
+Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const TensorArg& b,
+                         const Attrs& attrs) {
+  return internal::dispatch_promoted(op, a, b, &attrs, Promotion::kPlain);
+}
+
+inline Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const TensorArg& b,
+                                Promotion promotion = Promotion::kPlain) {
+  return internal::dispatch_promoted(op, a, b, nullptr, promotion);
+}
+
+// op(x; value) with ScalarAttrs, x cast to promote(x's dtype, value).
+Tensor dispatch_scalar(const OpDef& op, const TensorArg& x, const Scalar& value,
+                       Promotion promotion = Promotion::kPlain);
+
+// op written into a: the result is computed in the promoted dtype and must be of a category that
+// a can hold, as in PyTorch.
+void dispatch_promoted_in_place(const OpDef& op, const TensorArg& a, const TensorArg& b,
+                                const void* attrs, Promotion promotion = Promotion::kPlain);
+void dispatch_scalar_in_place(const OpDef& op, const Tensor& x, const Scalar& value, Site site,
+                              Promotion promotion = Promotion::kPlain);
+
+}  // namespace flow::ops

@@ -1,0 +1,93 @@
+// Loop nests over operands with strides: what every elementwise kernel walks.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/kernel.h"
+#include "core/shape.h"
+#include "core/tensor_meta.h"
+#include "core/thread_pool.h"
+
+namespace flow::ops {
+
+// Elements per chunk of a parallel loop: some 5 µs of work, ten times the cost of a hand-over.
+inline constexpr int64_t kElementwiseGrain = 16384;
+
+// Operand 0 is the output, the others are inputs broadcast to its shape. Dims that lie behind each
+// other in every operand are merged; they run in the order of the output's memory, outermost
+// first, and the last is the inner loop.
+struct LoopPlan {
+  static constexpr int kMaxOperands = 6;
+  using Offsets = std::array<int64_t, kMaxOperands>;  // in elements, one per operand
+
+  int num_operands = 0;
+  int num_dims = 1;
+  int64_t rows = 0;   // how often the inner loop runs
+  int64_t inner = 0;  // its length
+  std::array<int64_t, kMaxDims> size{};
+  std::array<Offsets, kMaxDims> stride{};
+
+  const Offsets& inner_stride() const { return stride[static_cast<size_t>(num_dims - 1)]; }
+
+  // One row with stride 1 everywhere.
+  bool is_flat() const;
+};
+
+// Of the local parts.
+LoopPlan make_loop_plan(const TensorMeta& output, std::span<const MetaPtr> inputs);
+std::shared_ptr<const LoopPlan> share_loop_plan(const TensorMeta& output,
+                                                std::span<const MetaPtr> inputs);
+
+// Calls fn(offsets) for rows [begin, end): where each operand's row starts.
+template <class Fn>
+void for_rows(const LoopPlan& plan, int64_t begin, int64_t end, const Fn& fn) {
+  const int outer = plan.num_dims - 1;
+  std::array<int64_t, kMaxDims> index{};
+  LoopPlan::Offsets offsets{};
+  const auto operands = static_cast<size_t>(plan.num_operands);
+  int64_t rest = begin;
+  for (int d = outer - 1; d >= 0; --d) {
+    const auto dim = static_cast<size_t>(d);
+    index[dim] = rest % plan.size[dim];
+    rest /= plan.size[dim];
+    for (size_t k = 0; k < operands; ++k)
+      offsets[k] += index[dim] * plan.stride[dim][k];
+  }
+  for (int64_t row = begin; row < end; ++row) {
+    fn(offsets);
+    for (int d = outer - 1; d >= 0; --d) {
+      const auto dim = static_cast<size_t>(d);
+      const bool wraps = ++index[dim] == plan.size[dim];
+      const int64_t step = wraps ? 1 - plan.size[dim] : 1;
+      for (size_t k = 0; k < operands; ++k)
+        offsets[k] += step * plan.stride[dim][k];
+      if (!wraps) break;
+      index[dim] = 0;
+    }
+  }
+}
+
+// Calls fn(offsets, n) for stretches of n steps of the inner loop that together cover all
+// elements, in parallel.
+template <class Fn>
+void parallel_stretches(ThreadPool& pool, const LoopPlan& plan, const Fn& fn) {
+  if (plan.rows == 1) {
+    pool.parallel_for(0, plan.inner, kElementwiseGrain, [&](int64_t begin, int64_t end) {
+      LoopPlan::Offsets offsets = plan.inner_stride();
+      for (int64_t& offset : offsets)
+        offset *= begin;
+      fn(offsets, end - begin);
+    });
+    return;
+  }
+  const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / std::max<int64_t>(1, plan.inner));
+  pool.parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) {
+    for_rows(plan, begin, end, [&](const LoopPlan::Offsets& offsets) { fn(offsets, plan.inner); });
+  });
+}
+
+}  // namespace flow::ops

@@ -1,0 +1,87 @@
+// Elementwise functions of one tensor. Exponentials, roots, logarithms, trigonometric and sigmoid
+// functions take integers and bools as float32; activations take floats only.
+#pragma once
+
+#include <string>
+
+#include "core/tensor.h"
+
+namespace flow {
+
+// -x; not for bool.
+Tensor neg(const TensorArg& x);
+Tensor operator-(const TensorArg& x);
+Tensor abs(const TensorArg& x);
+// -1, 0 or 1; 0 for NaN.
+Tensor sign(const TensorArg& x);
+// x x.
+Tensor square(const TensorArg& x);
+// Integers stay as they are. round: halves go to the even neighbour.
+Tensor floor(const TensorArg& x);
+Tensor ceil(const TensorArg& x);
+Tensor round(const TensorArg& x);
+
+Tensor exp(const TensorArg& x);
+// exp(x) - 1, exact near 0.
+Tensor expm1(const TensorArg& x);
+Tensor log(const TensorArg& x);
+// log(1 + x), exact near 0.
+Tensor log1p(const TensorArg& x);
+Tensor sqrt(const TensorArg& x);
+// 1 / sqrt(x).
+Tensor rsqrt(const TensorArg& x);
+// 1 / x.
+Tensor reciprocal(const TensorArg& x);
+Tensor sin(const TensorArg& x);
+Tensor cos(const TensorArg& x);
+Tensor tanh(const TensorArg& x);
+Tensor erf(const TensorArg& x);
+// 1 / (1 + exp(-x)).
+Tensor sigmoid(const TensorArg& x);
+
+// max(x, 0); also for integers.
+Tensor relu(const TensorArg& x);
+// Writes relu(x) over x.
+const Tensor& relu_(const TensorArg& x);
+
+struct GeluOptions {
+  std::string approximate = "none";  // "none": the error function; "tanh"
+};
+
+// x times the normal distribution function of x; "tanh":
+// x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2 (Hendrycks and Gimpel 2016).
+Tensor gelu(const TensorArg& x, const GeluOptions& options = {});
+
+// x sigmoid(x).
+Tensor silu(const TensorArg& x);
+
+struct LeakyReluOptions {
+  double negative_slope = 0.01;
+};
+
+// x where x > 0, else negative_slope x.
+Tensor leaky_relu(const TensorArg& x, const LeakyReluOptions& options = {});
+
+struct EluOptions {
+  double alpha = 1;
+};
+
+// x where x > 0, else alpha (exp(x) - 1).
+Tensor elu(const TensorArg& x, const EluOptions& options = {});
+
+struct SoftplusOptions {
+  double beta = 1;
+  double threshold = 20;  // from beta x = threshold on the result is x
+};
+
+// log(1 + exp(beta x)) / beta.
+Tensor softplus(const TensorArg& x, const SoftplusOptions& options = {});
+
+// Predicates give bool.
+Tensor isnan(const TensorArg& x);
+Tensor isinf(const TensorArg& x);
+Tensor isfinite(const TensorArg& x);
+// Whether x is zero.
+Tensor logical_not(const TensorArg& x);
+
+}  // namespace flow

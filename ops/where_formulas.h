@@ -1,0 +1,62 @@
+// The scalar formulas of ops/where.h, as ops/elementwise_loops.h takes them.
+#pragma once
+
+#include <limits>
+#include <type_traits>
+
+#include "ops/where_op.h"
+
+namespace flow::ops {
+
+struct Where {
+  template <class C>
+  static auto make(const void* /*attrs*/) {
+    return [](bool condition, C a, C b) { return condition ? a : b; };
+  }
+};
+
+struct MaskedFill {
+  template <class C>
+  static auto make(const void* attrs) {
+    const C value = static_cast<const ScalarAttrs*>(attrs)->value.template to<C>();
+    return [value](C x, bool mask) { return mask ? value : x; };
+  }
+};
+
+template <class C>
+struct Bounds {
+  C min;
+  C max;
+};
+
+// A bound that is not given is one that never binds.
+template <class C>
+Bounds<C> bounds_of(const void* attrs) {
+  using Limits = std::numeric_limits<C>;
+  const auto& a = *static_cast<const ClampAttrs*>(attrs);
+  const C lowest = Limits::has_infinity ? static_cast<C>(-Limits::infinity()) : Limits::lowest();
+  const C highest = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  return {a.min ? a.min->to<C>() : lowest, a.max ? a.max->to<C>() : highest};
+}
+
+// The upper bound wins where min > max; NaN stays.
+struct Clamp {
+  template <class C>
+  static auto make(const void* attrs) {
+    const Bounds<C> bounds = bounds_of<C>(attrs);
+    return [bounds](C x) {
+      const C raised = x < bounds.min ? bounds.min : x;
+      return raised > bounds.max ? bounds.max : raised;
+    };
+  }
+};
+
+struct ClampGrad {
+  template <class C>
+  static auto make(const void* attrs) {
+    const Bounds<C> bounds = bounds_of<C>(attrs);
+    return [bounds](C dy, C x) { return x >= bounds.min && x <= bounds.max ? dy : C{0}; };
+  }
+};
+
+}  // namespace flow::ops

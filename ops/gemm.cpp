@@ -1,15 +1,15 @@
 #include "ops/gemm.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
-#include <memory>
-#include <new>
 #include <type_traits>
 
 #include "core/error.h"
 #include "ops/cpu_features.h"
+#include "ops/gemm_backend.h"
+#include "ops/gemm_blocked.h"
 #include "ops/gemm_kernels.h"
+#include "ops/gemm_split.h"
 #include "ops/gemm_table.h"
 #include "ops/onednn.h"
 #include "ops/openblas.h"
@@ -19,50 +19,6 @@ namespace {
 
 // Products this small cost less than a look at the table.
 constexpr int64_t kTinyVolume = 512;
-
-// The direct kernel walks B once for four rows of A, which is as fast as packing while B lies in
-// L1.
-constexpr int64_t kDirectPanel = 4096;
-
-// Cells of a grid hold at least this many multiply-adds (about half a millisecond). Each cell packs
-// its operands again, which costs as much as 25 to 60 multiply-adds an element, so the edges of a
-// cut stay long.
-constexpr int64_t kCellVolume = int64_t{32} << 20;
-constexpr int64_t kCellEdge = 512;
-constexpr int64_t kCellAlign = 32;
-constexpr int64_t kMaxCells = 64;
-
-const GemmKernelSet& kernel_set() {
-  static const GemmKernelSet& kernels = *active_variant(FLOW_ISA_VARIANTS(kGemmKernels));
-  return kernels;
-}
-
-template <class T>
-const GemmKernels<T>& own_kernels() {
-  if constexpr (std::is_same_v<T, float>) {
-    return kernel_set().f32;
-  } else {
-    return kernel_set().f64;
-  }
-}
-
-struct Free {
-  void operator()(void* p) const noexcept { std::free(p); }
-};
-
-// The packing space of the blocked kernel: one per thread, kept, as it is touched by nearly every
-// product.
-template <class T>
-T* thread_panel(int64_t size) {
-  thread_local std::unique_ptr<void, Free> panel;
-  if (panel == nullptr) {
-    constexpr std::size_t kAlignment = 64;
-    const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(T);
-    panel.reset(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
-    if (panel == nullptr) throw std::bad_alloc();
-  }
-  return static_cast<T*>(panel.get());
-}
 
 template <class T>
 GemmCall<T> to_call(const GemmTask<T>& task) {
@@ -81,17 +37,6 @@ GemmCall<T> to_call(const GemmTask<T>& task) {
           .beta = task.beta,
           .c = task.c,
           .ldc = task.ldc};
-}
-
-template <class T>
-void own_gemm(const GemmTask<T>& task) {
-  const GemmCall<T> call = to_call(task);
-  if (task.n * task.k <= kDirectPanel) {
-    T panel[kDirectPanel];
-    own_kernels<T>().direct(call, panel);
-  } else {
-    own_kernels<T>().blocked(call, thread_panel<T>(own_kernels<T>().blocked_panel_size));
-  }
 }
 
 template <class T>
@@ -127,7 +72,7 @@ bool try_backend(GemmBackend backend, const GemmTask<T>& task) {
       reference_gemm(task);
       return true;
     case GemmBackend::kOwn:
-      own_gemm(task);
+      own_gemm(to_call(task));
       return true;
     case GemmBackend::kOneDnn:
       if constexpr (std::is_same_v<T, float>) {
@@ -159,28 +104,44 @@ void scale(const GemmTask<T>& task) {
 }
 
 template <class T>
-void run(const GemmTask<T>& task) {
+void check(const GemmTask<T>& task) {
   FLOW_ASSERT(task.m >= 0 && task.n >= 0 && task.k >= 0, "gemm of a negative size");
   FLOW_ASSERT(task.lda >= (task.transpose_a == Transpose::kYes ? task.m : task.k), "gemm lda");
   FLOW_ASSERT(task.ldb >= (task.transpose_b == Transpose::kYes ? task.k : task.n), "gemm ldb");
   FLOW_ASSERT(task.ldc >= task.n, "gemm ldc");
+}
+
+template <class T>
+void run(const GemmTask<T>& task) {
+  check(task);
   if (task.m == 0 || task.n == 0) return;
   if (task.k == 0) return scale(task);
-  if (task.m * task.n * task.k <= kTinyVolume) return own_gemm(task);
+  if (task.m * task.n * task.k <= kTinyVolume) return own_gemm(to_call(task));
   const GemmBackend fastest = fastest_gemm_backend<T>(active_isa(), task.transpose_a,
                                                       task.transpose_b, task.m, task.n, task.k);
-  if (fastest == GemmBackend::kOwn) return own_gemm(task);
+  if (fastest == GemmBackend::kOwn) return own_gemm(to_call(task));
   const GemmBackend other =
       fastest == GemmBackend::kOneDnn ? GemmBackend::kOpenBlas : GemmBackend::kOneDnn;
-  if (!try_backend(fastest, task) && !try_backend(other, task)) own_gemm(task);
+  if (!try_backend(fastest, task) && !try_backend(other, task)) own_gemm(to_call(task));
 }
 
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
+template <class T>
+void run_cells(const GemmTask<T>& task, const GemmSplit& split, int64_t begin, int64_t end) {
+  const int64_t a_row = task.transpose_a == Transpose::kYes ? 1 : task.lda;
+  const int64_t b_col = task.transpose_b == Transpose::kYes ? task.ldb : 1;
+  for (int64_t cell = begin; cell < end; ++cell) {
+    const int64_t column = cell % split.n_cells * split.cell_n;
+    const int64_t row = cell / split.n_cells % split.m_cells * split.cell_m;
+    const int64_t first = cell / (split.n_cells * split.m_cells) * split.cell_batch;
+    GemmTask<T> part = task;
+    part.batch = std::min(split.cell_batch, task.batch - first);
+    part.m = std::min(split.cell_m, task.m - row);
+    part.n = std::min(split.cell_n, task.n - column);
+    part.a += first * task.a_stride + row * a_row;
+    part.b += first * task.b_stride + column * b_col;
+    part.c += first * task.c_stride + row * task.ldc + column;
+    gemm_batched(part);
+  }
 }
 
 }  // namespace
@@ -238,48 +199,23 @@ void gemm_batched(const GemmTask<T>& task) {
   }
 }
 
-GemmGrid gemm_grid(int64_t batch, int64_t m, int64_t n, int64_t k) {
-  GemmGrid grid{.cell_batch = batch, .cell_m = m, .cell_n = n};
-  if (batch == 0 || m == 0 || n == 0) return grid;
-  // Products of a batch are kept whole while that makes enough cells; then the longer edge of C is
-  // halved.
-  const double volume = static_cast<double>(batch) * static_cast<double>(m) *
-                        static_cast<double>(n) * static_cast<double>(k);
-  const auto cells = static_cast<int64_t>(
-      std::clamp(volume / static_cast<double>(kCellVolume), 1.0, static_cast<double>(kMaxCells)));
-  grid.cell_batch = divide_up(batch, std::min(batch, cells));
-  grid.batch_cells = divide_up(batch, grid.cell_batch);
-  grid.m_cells = 1;
-  grid.n_cells = 1;
-  while (grid.batch_cells * grid.m_cells * grid.n_cells * 2 <= cells) {
-    const bool along_m = divide_up(m, grid.m_cells) >= divide_up(n, grid.n_cells);
-    int64_t& parts = along_m ? grid.m_cells : grid.n_cells;
-    if (divide_up(along_m ? m : n, 2 * parts) < kCellEdge) break;
-    parts *= 2;
-  }
-  grid.cell_m = round_up(divide_up(m, grid.m_cells), grid.m_cells > 1 ? kCellAlign : 1);
-  grid.cell_n = round_up(divide_up(n, grid.n_cells), grid.n_cells > 1 ? kCellAlign : 1);
-  grid.m_cells = divide_up(m, grid.cell_m);
-  grid.n_cells = divide_up(n, grid.cell_n);
-  return grid;
-}
-
 template <class T>
-void gemm_cells(const GemmTask<T>& task, const GemmGrid& grid, int64_t begin, int64_t end) {
-  const int64_t a_row = task.transpose_a == Transpose::kYes ? 1 : task.lda;
-  const int64_t b_col = task.transpose_b == Transpose::kYes ? task.ldb : 1;
-  for (int64_t cell = begin; cell < end; ++cell) {
-    const int64_t column = cell % grid.n_cells * grid.cell_n;
-    const int64_t row = cell / grid.n_cells % grid.m_cells * grid.cell_m;
-    const int64_t first = cell / (grid.n_cells * grid.m_cells) * grid.cell_batch;
-    GemmTask<T> part = task;
-    part.batch = std::min(grid.cell_batch, task.batch - first);
-    part.m = std::min(grid.cell_m, task.m - row);
-    part.n = std::min(grid.cell_n, task.n - column);
-    part.a += first * task.a_stride + row * a_row;
-    part.b += first * task.b_stride + column * b_col;
-    part.c += first * task.c_stride + row * task.ldc + column;
-    gemm_batched(part);
+void gemm_with_loops(const GemmLoops& loops, const GemmTask<T>& task) {
+  const GemmSplit split = split_gemm(task.batch, task.m, task.n, task.k);
+  if (split.shares_packing) {
+    GemmTask<T> one = task;
+    for (int64_t i = 0; i < task.batch; ++i) {
+      check(one);
+      own_gemm_shared(loops, to_call(one));
+      one.a += task.a_stride;
+      one.b += task.b_stride;
+      one.c += task.c_stride;
+    }
+  } else if (split.cells() == 1) {
+    gemm_batched(task);
+  } else if (split.cells() > 1) {
+    loops.run(split.cells(),
+              [&](int64_t begin, int64_t end) { run_cells(task, split, begin, end); });
   }
 }
 
@@ -289,7 +225,7 @@ template void gemm(Transpose, Transpose, int64_t, int64_t, int64_t, double, cons
                    const double*, int64_t, double, double*, int64_t);
 template void gemm_batched(const GemmTask<float>&);
 template void gemm_batched(const GemmTask<double>&);
-template void gemm_cells(const GemmTask<float>&, const GemmGrid&, int64_t, int64_t);
-template void gemm_cells(const GemmTask<double>&, const GemmGrid&, int64_t, int64_t);
+template void gemm_with_loops(const GemmLoops&, const GemmTask<float>&);
+template void gemm_with_loops(const GemmLoops&, const GemmTask<double>&);
 
 }  // namespace flow::ops

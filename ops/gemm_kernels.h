@@ -1,8 +1,8 @@
 #pragma once
 
-// Own CPU kernels of gemm, one table for each instruction set. gemm.cpp chooses the table and calls
-// it; the kernels allocate nothing and know no library. Rows and columns follow ops/gemm.h:
-// everything is row-major.
+// Own CPU kernels of gemm, one table for each instruction set. They allocate nothing and know no
+// library. ops/gemm_blocked.cpp puts the blocked ones together. Everything is row-major, as in
+// ops/gemm.h.
 
 #include <cstdint>
 
@@ -26,15 +26,31 @@ struct GemmCall {
   int64_t ldc;
 };
 
+// A part of one dim.
+struct GemmRange {
+  int64_t begin = 0;
+  int64_t size = 0;
+};
+
+// Packed operands lie in tiles of tile_rows (A) or tile_columns (B) times the depth, the last one
+// filled up with zeros.
 template <class T>
 struct GemmKernels {
-  // Without packing of A; `panel` has room for k * (n + 15) elements and is used when b_col != 1.
-  void (*direct)(const GemmCall<T>& call, T* panel);
-  // Packed and blocked for the caches; `panel` has blocked_panel_size elements, aligned to 64
-  // bytes.
-  void (*blocked)(const GemmCall<T>& call, T* panel);
-  int64_t blocked_panel_size;
+  // Without packing of A. Requires: n rounded up to tile_columns, times k, is at most kDirectPanel.
+  void (*direct)(const GemmCall<T>& call);
+
+  int64_t tile_rows;
+  int64_t tile_columns;
+  // `packed` has room for the range rounded up to whole tiles, times the depth.
+  void (*pack_a)(const GemmCall<T>& call, GemmRange rows, GemmRange depth, T* packed);
+  void (*pack_b)(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* packed);
+  // The block of C from packed A and B of this depth; beta applies where the depth begins at 0,
+  // later parts are added.
+  void (*multiply)(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
+                   const T* packed_a, const T* packed_b);
 };
+
+inline constexpr int64_t kDirectPanel = 8192;
 
 struct GemmKernelSet {
   GemmKernels<float> f32;

@@ -7,6 +7,7 @@
 
 #include "ops/cpu_features.h"
 #include "ops/gemm.h"
+#include "ops/gemm_backend.h"
 
 namespace flow::ops {
 

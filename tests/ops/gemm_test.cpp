@@ -14,6 +14,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/gemm_backend.h"
+#include "ops/gemm_split.h"
 #include "ops/gemm_table.h"
 
 namespace flow::ops {
@@ -59,6 +61,23 @@ struct Product {
         values.push_back(uniform(random));
       values.insert(values.end(), static_cast<std::size_t>(padding),
                     std::numeric_limits<T>::quiet_NaN());
+    }
+    return values;
+  }
+
+  Product copy() const {
+    Product other = *this;
+    other.task.a = other.a.data();
+    other.task.b = other.b.data();
+    other.task.c = other.c.data();
+    return other;
+  }
+
+  // C without its padding.
+  std::vector<T> results() const {
+    std::vector<T> values;
+    for (int64_t i = 0; i < static_cast<int64_t>(c.size()); ++i) {
+      if (i % task.ldc < task.n) values.push_back(c[static_cast<size_t>(i)]);
     }
     return values;
   }
@@ -227,25 +246,39 @@ TYPED_TEST(Gemm, BatchMovesByItsStridesAndSharesAnOperandOfStrideZero) {
   EXPECT_EQ(std::vector<TypeParam>(c, c + 3), (std::vector<TypeParam>{210, -1, 430}));
 }
 
-TEST(GemmGrid, CutsBatchesFirstAndLongEdgesNext) {
-  EXPECT_EQ(gemm_grid(1, 64, 64, 64).size(), 1);
-  EXPECT_EQ(gemm_grid(1, 512, 512, 4096).size(), 1);
-  EXPECT_EQ(gemm_grid(1, 0, 64, 64).size(), 0);
-  EXPECT_EQ(gemm_grid(0, 8, 8, 8).size(), 0);
-
-  const GemmGrid wide = gemm_grid(1, 64, 2050, 1024);
-  EXPECT_EQ(wide.cell_m, 64);
-  EXPECT_EQ(wide.cell_n, 544);  // a quarter, rounded up to 32
-  EXPECT_EQ(wide.size(), 4);
-
-  const GemmGrid batch = gemm_grid(64, 128, 128, 128);
-  EXPECT_EQ(batch.cell_batch, 16);
-  EXPECT_EQ(batch.size(), 4);
+TEST(GemmSplit, SmallProductsStayWhole) {
+  EXPECT_EQ(split_gemm(1, 64, 64, 64).cells(), 1);
+  EXPECT_EQ(split_gemm(1, 32, 128, 100000).cells(), 1);
+  EXPECT_EQ(split_gemm(1, 0, 64, 64).cells(), 0);
+  EXPECT_EQ(split_gemm(0, 8, 8, 8).cells(), 0);
 }
 
-TEST(GemmGrid, ResultDoesNotDependOnWhoComputesWhichCell) {
-  Product<float> serial(Transpose::kNo, Transpose::kYes, 300, 1030, 300);
-  Product<float> threaded(Transpose::kNo, Transpose::kYes, 300, 1030, 300);
+TEST(GemmSplit, CutsBatchesBetweenProducts) {
+  const GemmSplit split = split_gemm(64, 128, 128, 32);
+
+  EXPECT_FALSE(split.shares_packing);
+  EXPECT_EQ(split.cell_batch, 16);
+  EXPECT_EQ(split.cells(), 4);
+}
+
+TEST(GemmSplit, CutsFlatProductsAlongTheirLength) {
+  const GemmSplit split = split_gemm(1, 64, 1030, 512);
+
+  EXPECT_FALSE(split.shares_packing);
+  EXPECT_EQ(split.cell_m, 64);
+  EXPECT_EQ(split.cell_n, 258);
+  EXPECT_EQ(split.cells(), 4);
+}
+
+TEST(GemmSplit, SharesLargeProducts) {
+  EXPECT_TRUE(split_gemm(1, 256, 256, 256).shares_packing);
+  EXPECT_TRUE(split_gemm(3, 512, 512, 64).shares_packing);
+  EXPECT_FALSE(split_gemm(16, 512, 512, 64).shares_packing);
+}
+
+// Products of each kind of split: shared with parts of k and panels of columns, cells of columns,
+// of rows, of a batch.
+TYPED_TEST(Gemm, ParallelResultDoesNotDependOnWhoComputesWhat) {
   const auto one_thread = [](int64_t begin, int64_t end, int64_t, const auto& fn) {
     fn(begin, end);
   };
@@ -254,13 +287,41 @@ TEST(GemmGrid, ResultDoesNotDependOnWhoComputesWhichCell) {
     for (int64_t i = begin; i < end; ++i)
       threads.emplace_back([&fn, i] { fn(i, i + 1); });
   };
+  const std::vector<std::tuple<int64_t, int64_t, int64_t>> sizes = {
+      {200, 300, 515}, {2100, 100, 50}, {100, 2100, 50}, {16, 1030, 1024}, {1030, 16, 1024}};
+  for (const auto& [m, n, k] : sizes) {
+    for (const Transpose ta : kBothTransposes) {
+      for (const Transpose tb : kBothTransposes) {
+        Product<TypeParam> serial(ta, tb, m, n, k, 1);
+        Product<TypeParam> threaded(ta, tb, m, n, k, 1);
 
-  gemm_parallel(one_thread, serial.task);
-  gemm_parallel(a_thread_each, threaded.task);
+        gemm_parallel(one_thread, serial.task);
+        gemm_parallel(a_thread_each, threaded.task);
 
-  ASSERT_GT(gemm_grid(1, 300, 1030, 300).size(), 1);
-  EXPECT_EQ(serial.c, threaded.c);
-  EXPECT_LE(serial.error(), tolerance<float>(300));
+        EXPECT_LE(serial.error(), tolerance<TypeParam>(k)) << m << "x" << n << "x" << k;
+        EXPECT_EQ(serial.results(), threaded.results()) << m << "x" << n << "x" << k;
+      }
+    }
+  }
+}
+
+TYPED_TEST(Gemm, SharedProductOfABatchEqualsTheOwnKernel) {
+  const auto halves = [](int64_t begin, int64_t end, int64_t, const auto& fn) {
+    fn((begin + end) / 2, end);
+    fn(begin, (begin + end) / 2);
+  };
+  Product<TypeParam> both(Transpose::kNo, Transpose::kNo, 400, 250, 300);
+  Product<TypeParam> own = both.copy();
+  both.task.m = 200;
+  both.task.batch = 2;
+  both.task.a_stride = 200 * 300;
+  both.task.c_stride = 200 * 250;
+
+  gemm_parallel(halves, both.task);
+  gemm_with(GemmBackend::kOwn, own.task);
+
+  ASSERT_TRUE(split_gemm(2, 200, 250, 300).shares_packing);
+  EXPECT_EQ(both.results(), own.results());
 }
 
 TEST(GemmTable, SizesBelongToTheNearestClass) {

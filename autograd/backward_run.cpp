@@ -4,6 +4,7 @@
 #include <string>
 
 #include "autograd/layout.h"
+#include "autograd/recompute_region.h"
 #include "core/error.h"
 
 namespace flow::autograd {
@@ -23,12 +24,14 @@ class RunScope {
       : state_(thread_state()),
         grad_enabled_(std::exchange(state_.grad_enabled, create_graph)),
         phase_(std::exchange(state_.phase, Phase::kBackward)),
+        region_(std::exchange(active_region, nullptr)),
         outer_(NodeScope::current(Site::none())) {}
 
   ~RunScope() {
     enter(outer_);
     state_.grad_enabled = grad_enabled_;
     state_.phase = phase_;
+    active_region = region_;
   }
 
   RunScope(const RunScope&) = delete;
@@ -44,6 +47,7 @@ class RunScope {
   ThreadState& state_;
   bool grad_enabled_;
   Phase phase_;
+  RecomputeRegion* region_;
   NodeScope outer_;
 };
 
@@ -215,7 +219,7 @@ void BackwardRun::execute(Node& node) {
   }
   TensorList dx(node.edges().size());
   if (any_defined(dy.span())) run_rule(node, dy, dx);
-  if (!options_.keep_graph) node.release();
+  if (!options_.keep_graph) node.free_saved();
   deliver(node, dx);
 }
 

@@ -19,7 +19,7 @@ Tensor seed(const Tensor& output, const Tensor& gradient, size_t i, const char* 
                                 "or mean() first"),
                             user_site(site));
     }
-    return autograd::ones_for(output, site);
+    return autograd::ones_for(output.meta(), site);
   }
   const TensorMeta& wanted = output.meta();
   const TensorMeta& given = gradient.meta();

@@ -4,6 +4,7 @@
 
 #include "boxing/redistribute.h"
 #include "core/context.h"
+#include "ops/creation.h"
 
 namespace flow::autograd {
 
@@ -24,6 +25,14 @@ int64_t extent(const TensorMeta& meta) {
   for (int64_t i = 0; i < meta.strides.size(); ++i)
     last += (meta.local_shape[i] - 1) * meta.strides[i];
   return last + 1;
+}
+
+// A PlacementGuard of the caller must not make the gradient of a local tensor global.
+TensorOptions options_for(const TensorMeta& meta) {
+  return {.dtype = meta.dtype,
+          .device = std::string(device_type_name(meta.device)),
+          .placement = meta.placement,
+          .sbp = dual(meta.nd_sbp)};
 }
 
 }  // namespace
@@ -55,17 +64,12 @@ bool is_exclusive(const Tensor& tensor) {
          impl.meta->is_contiguous && impl.trace == nullptr;
 }
 
-Tensor ones_for(const Tensor& output, Site site) {
-  const TensorMeta& like = output.meta();
-  RankContext& rank = *thread_state().context;
-  const MetaPtr meta = like.is_global() ? global_meta(like.shape, like.dtype, like.placement,
-                                                      dual(like.nd_sbp), rank.rank())
-                                        : local_meta(like.shape, like.dtype, like.device);
-  Ref<Storage> storage;
-  if (meta->is_held) storage = Storage::allocate(rank.allocator(), meta->local_bytes());
-  const Tensor result = Tensor::make(meta, std::move(storage));
-  result.fill_(1, site);
-  return result;
+Tensor ones_for(const TensorMeta& meta, Site site) {
+  return ones(meta.shape, options_for(meta), site);
+}
+
+Tensor zeros_for(const TensorMeta& meta, Site site) {
+  return zeros(meta.shape, options_for(meta), site);
 }
 
 }  // namespace flow::autograd

@@ -17,7 +17,8 @@ Tensor writable_copy(const Tensor& gradient, MetaPtr target);
 // handing it on is safe.
 bool is_exclusive(const Tensor& tensor);
 
-// Gradient 1 for an output like `output`.
-Tensor ones_for(const Tensor& output, Site site);
+// Gradients of value 1 and 0 for a tensor like `meta`.
+Tensor ones_for(const TensorMeta& meta, Site site);
+Tensor zeros_for(const TensorMeta& meta, Site site);
 
 }  // namespace flow::autograd

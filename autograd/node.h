@@ -103,7 +103,7 @@ class Node : public GradNode {
   // the outputs' gradients, of which at least one is defined.
   virtual void apply(const Tensor* dy, Tensor* dx) = 0;
   // Drops the saved values.
-  virtual void release() = 0;
+  virtual void free_saved() = 0;
 
   // True for the node that stands for a leaf.
   virtual bool is_leaf() const { return false; }
@@ -111,7 +111,7 @@ class Node : public GradNode {
   // True when the rule is the user's: its mistakes are InvalidArgument.
   virtual bool is_custom() const { return false; }
 
-  // False once release() dropped values that apply() reads.
+  // False once free_saved() dropped values that apply() reads.
   bool is_alive() const { return !is_released_; }
 
   std::span<Edge> edges() const { return {edges_, num_edges_}; }
@@ -132,7 +132,7 @@ class Node : public GradNode {
     return *hooks_;
   }
 
-  void remove_hook(int64_t id);
+  virtual void remove_hook(int64_t id);
 
   // "mul at model.cpp:12", for messages.
   std::string describe() const;

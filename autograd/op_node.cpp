@@ -132,7 +132,7 @@ void OpNode::apply(const Tensor* dy, Tensor* dx) {
   op_.grad(ctx);
 }
 
-void OpNode::release() {
+void OpNode::free_saved() {
   if (num_saved() == 0) return;
   is_released_ = true;
   for (size_t i = 0; i < num_saved(); ++i)

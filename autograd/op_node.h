@@ -22,7 +22,7 @@ class OpNode final : public Node {
   const char* name() const override { return op_.name; }
 
   void apply(const Tensor* dy, Tensor* dx) override;
-  void release() override;
+  void free_saved() override;
 
   const OpDef& op() const { return op_; }
 

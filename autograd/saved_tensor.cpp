@@ -1,5 +1,6 @@
 #include "autograd/saved_tensor.h"
 
+#include "autograd/recompute_region.h"
 #include "core/error.h"
 
 namespace flow::autograd {
@@ -8,6 +9,12 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
   if (!tensor.defined()) return;
   const TensorImpl& impl = tensor.impl();
   meta_ = impl.meta;
+  // Leaves live on anyway, and their version must be that of the first run.
+  if (active_region != nullptr && (impl.grad_fn || !impl.requires_grad)) [[unlikely]] {
+    offset_ = static_cast<int64_t>(active_region->add(tensor));
+    if (!active_region->is_filling()) region_ = Ref<RecomputeRegion>(active_region);
+    return;
+  }
   version_ = impl.version();
   if (impl.trace != nullptr) [[unlikely]] {
     traced_ = impl.alias();
@@ -17,9 +24,23 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
   }
 }
 
+SavedTensor::SavedTensor() = default;
+SavedTensor::SavedTensor(SavedTensor&&) noexcept = default;
+SavedTensor& SavedTensor::operator=(SavedTensor&&) noexcept = default;
+SavedTensor::~SavedTensor() = default;
+
 Tensor SavedTensor::unpack(const Node& owner, const char* kind, int position, Node* history,
                            uint32_t index) const {
   if (meta_ == nullptr) return {};
+  if (region_ && !is_overwritten_) {
+    const SavedTensor& value = region_->value(static_cast<size_t>(offset_), owner);
+    if (value.meta_ != meta_) {
+      throw InvalidArgument(str("[recompute] the function computed ", *value.meta_,
+                                " the second time and ", *meta_,
+                                " the first; it must depend on its inputs and random draws only"));
+    }
+    return value.unpack(owner, kind, position, history, index);
+  }
   const uint32_t version = traced_ ? traced_->version() : storage_ ? storage_->version() : version_;
   if (is_overwritten_ || version != version_) throw_overwritten(owner, kind, position, version);
   Tensor tensor = traced_ ? Tensor(traced_->alias()) : Tensor::make(meta_, storage_, offset_);
@@ -45,6 +66,8 @@ void SavedTensor::throw_overwritten(const Node& owner, const char* kind, int pos
 void SavedTensor::reset() {
   storage_ = nullptr;
   traced_ = nullptr;
+  if (region_) region_->drop(static_cast<size_t>(offset_));
+  region_ = nullptr;
 }
 
 }  // namespace flow::autograd

@@ -1,14 +1,19 @@
 // A tensor kept for backward: an alias of its data that notices writes, without its history, so
-// that a node may save its own outputs.
+// that a node may save its own outputs. Inside recompute(), a number instead that stands for it.
 #pragma once
 
 #include "autograd/node.h"
 
 namespace flow::autograd {
 
+class RecomputeRegion;
+
 class SavedTensor {
  public:
-  SavedTensor() = default;
+  SavedTensor();
+  SavedTensor(SavedTensor&&) noexcept;
+  SavedTensor& operator=(SavedTensor&&) noexcept;
+  ~SavedTensor();
   // An undefined tensor is saved as such.
   explicit SavedTensor(const Tensor& tensor);
 
@@ -29,10 +34,11 @@ class SavedTensor {
 
   MetaPtr meta_ = nullptr;
   Ref<Storage> storage_;
-  int64_t offset_ = 0;
+  int64_t offset_ = 0;  // or the number in the region
   uint32_t version_ = 0;
   bool is_overwritten_ = false;
   Ref<TensorImpl> traced_;  // instead of the storage where the value exists only in a trace
+  Ref<RecomputeRegion> region_;
 };
 
 }  // namespace flow::autograd

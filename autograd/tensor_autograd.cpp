@@ -23,6 +23,11 @@ void ViewStep::destroy(ViewStep* step) noexcept {
   }
 }
 
+void LeafNode::remove_hook(int64_t id) {
+  Node::remove_hook(id);
+  std::erase_if(accumulate_hooks, [&](const AccumulateHook& hook) { return hook.id == id; });
+}
+
 TensorAutograd::~TensorAutograd() {
   if (leaf_node) leaf_node->forget();
   if (retained_node == nullptr) return;

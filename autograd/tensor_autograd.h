@@ -25,12 +25,14 @@ class LeafNode final : public Node {
   // Nothing lies behind a leaf; the engine calls accumulate() instead.
   void apply(const Tensor* /*dy*/, Tensor* /*dx*/) override {}
 
-  void release() override {}
+  void free_saved() override {}
 
   // Null once the last handle is gone: the gradient has no reader then.
   TensorImpl* leaf() const { return leaf_; }
 
   void forget() { leaf_ = nullptr; }
+
+  void remove_hook(int64_t id) override;
 
   // Run with the leaf after each accumulation.
   struct AccumulateHook {

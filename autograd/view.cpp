@@ -100,9 +100,9 @@ void ViewWriteNode::apply(const Tensor* dy, Tensor* dx) {
   dx[0] = whole;
 }
 
-void ViewWriteNode::release() {
+void ViewWriteNode::free_saved() {
   if (!write_) return;
-  write_->release();
+  write_->free_saved();
   is_released_ = !write_->is_alive();
 }
 

@@ -30,7 +30,7 @@ class ViewWriteNode final : public Node {
   const char* name() const override { return op_; }
 
   void apply(const Tensor* dy, Tensor* dx) override;
-  void release() override;
+  void free_saved() override;
 
   // The written view with its history, for a rule that saved its output.
   Tensor written_view(const Tensor& saved);

@@ -1,0 +1,203 @@
+#include "autograd/function.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <cxxabi.h>
+
+#include "autograd/function_node.h"
+#include "autograd/layout.h"
+#include "autograd/tensor_autograd.h"
+#include "core/error.h"
+
+namespace flow {
+
+namespace {
+
+std::string type_name(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
+  return text ? text.get() : type.name();
+}
+
+// The position of `tensor` in `tensors`; their number when it is not there.
+size_t find_same(const std::vector<Tensor>& tensors, const Tensor& tensor) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const Tensor& other) { return other.is_same(tensor); });
+  return static_cast<size_t>(found - tensors.begin());
+}
+
+}  // namespace
+
+std::vector<Tensor> FunctionContext::saved() const {
+  return node_ != nullptr ? node_->saved() : to_save_;
+}
+
+bool FunctionContext::needs_input_grad(size_t i) const {
+  if (i >= inputs_need_grad_.size()) {
+    throw InvalidArgument(str("[needs_input_grad] there is no tensor argument ", i,
+                              "; the function got ", inputs_need_grad_.size()));
+  }
+  return node_ != nullptr ? node_->needs(i) : inputs_need_grad_[i];
+}
+
+void FunctionContext::check_value_type(const std::type_info& wanted) const {
+  if (value_type_ != nullptr && *value_type_ == wanted) return;
+  throw InvalidArgument(str(
+      "[FunctionContext] get() asks for a value of type ", type_name(wanted), "; set() was given ",
+      value_type_ == nullptr ? std::string("none") : type_name(*value_type_)));
+}
+
+namespace autograd {
+
+FunctionNode::FunctionNode(const Block& block, const NodeScope& scope, std::string name,
+                           FunctionBackward backward, std::unique_ptr<FunctionContext> context,
+                           std::vector<bool> is_tensor)
+    : Node(block, scope),
+      name_(std::move(name)),
+      backward_(backward),
+      context_(std::move(context)),
+      is_tensor_(std::move(is_tensor)) {}
+
+void FunctionNode::apply(const Tensor* dy, Tensor* dx) {
+  std::vector<Tensor> gradients(dy, dy + outputs().size());
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const MetaPtr meta = outputs()[i].meta;
+    if (!gradients[i].defined() && context_->materializes_ && meta != nullptr) {
+      gradients[i] = zeros_for(*meta, scope().user_site());
+    }
+  }
+  std::vector<Tensor> result = backward_(*context_, std::move(gradients));
+  check_number_of_gradients(result.size());
+  if (result.size() == edges().size()) {
+    std::move(result.begin(), result.end(), dx);
+    return;
+  }
+  for (size_t i = 0; i < is_tensor_.size(); ++i) {
+    if (is_tensor_[i]) {
+      *dx++ = std::move(result[i]);
+    } else if (result[i].defined()) {
+      throw InvalidArgument(str("[", name_, "] backward gave a gradient for argument ", i,
+                                ", which is no tensor; return an undefined Tensor() there"));
+    }
+  }
+}
+
+void FunctionNode::check_number_of_gradients(size_t given) const {
+  if (given == edges().size() || given == is_tensor_.size()) return;
+  throw InvalidArgument(str("[", name_, "] backward returned ", given, " gradients; the function ",
+                            "has ", edges().size(), " tensor arguments (", is_tensor_.size(),
+                            " arguments in all); return one gradient for each"));
+}
+
+void FunctionNode::free_saved() {
+  if (saved_.empty()) return;
+  is_released_ = true;
+  saved_.clear();
+}
+
+std::vector<Tensor> FunctionNode::saved() const {
+  if (is_released_) {
+    throw InvalidArgument(str("[", name_,
+                              "] its saved tensors are gone: an earlier backward freed ",
+                              "them; run that one with .retain_graph = true"));
+  }
+  const bool is_recording = is_grad_enabled();
+  std::vector<Tensor> result;
+  for (const Saved& saved : saved_) {
+    Node* history = nullptr;
+    uint32_t index = saved.index;
+    if (is_recording && saved.role == Role::kOutput) {
+      history = const_cast<FunctionNode*>(this);
+    } else if (is_recording && saved.role == Role::kInput) {
+      history = edges()[saved.index].node.get();
+      index = edges()[saved.index].index;
+    }
+    result.push_back(saved.tensor.unpack(*this, "saved tensor", static_cast<int>(result.size()),
+                                         history, index));
+  }
+  return result;
+}
+
+FunctionCall::FunctionCall(const std::type_info& type, FunctionBackward backward, Site site)
+    : type_(type),
+      backward_(backward),
+      site_(site),
+      context_(std::make_unique<FunctionContext>()) {}
+
+FunctionCall::~FunctionCall() = default;
+
+void FunctionCall::add_argument(const Tensor& tensor) {
+  inputs_.push_back(tensor);
+  is_tensor_.push_back(true);
+}
+
+void FunctionCall::add_argument(const std::vector<Tensor>& tensors) {
+  for (const Tensor& tensor : tensors)
+    add_argument(tensor);
+}
+
+void FunctionCall::begin() {
+  for (const Tensor& input : inputs_) {
+    const bool needs_grad = input.defined() && input.requires_grad() && is_grad_enabled();
+    context_->inputs_need_grad_.push_back(needs_grad);
+    is_recorded_ |= needs_grad;
+    versions_.push_back(input.defined() ? input.impl().version() : 0);
+  }
+}
+
+void FunctionCall::finish(std::vector<Tensor>& outputs) {
+  if (!is_recorded_) return;
+  const std::string name = type_name(type_);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i].defined() || inputs_[i].impl().version() == versions_[i]) continue;
+    throw InvalidArgument(str("[", name, "] forward wrote its input ", i,
+                              " in place, which backward cannot follow; clone() it in forward"),
+                          user_site(site_));
+  }
+  const std::vector<Tensor> results = outputs;
+  const std::vector<Tensor> to_save = std::move(context_->to_save_);
+  const std::vector<Tensor> without_gradient = std::move(context_->non_differentiable_);
+  context_->to_save_.clear();
+  context_->non_differentiable_.clear();
+  FunctionContext& context = *context_;
+  const auto node =
+      make_node<FunctionNode>(inputs_.size(), outputs.size(), 0, NodeScope::current(site_), name,
+                              backward_, std::move(context_), std::move(is_tensor_));
+  context.node_ = node.get();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i].defined()) continue;
+    node->edges()[i] = edge_of(inputs_[i]);
+  }
+  node->number();
+  for (const Tensor& tensor : to_save) {
+    const size_t input = find_same(inputs_, tensor);
+    const size_t output = find_same(results, tensor);
+    using Role = FunctionNode::Role;
+    const bool is_input = tensor.defined() && input < inputs_.size();
+    const bool is_output = tensor.defined() && output < results.size();
+    const Role role = is_input ? Role::kInput : is_output ? Role::kOutput : Role::kIntermediate;
+    node->save({SavedTensor(tensor), role, static_cast<uint32_t>(is_input ? input : output)});
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined()) continue;
+    // A handle of its own: forward may have returned an input or a tensor that others hold.
+    outputs[i] = outputs[i].detach();
+    node->outputs()[i].meta = outputs[i].meta_ptr();
+    if (!is_floating(outputs[i].dtype()) ||
+        find_same(without_gradient, results[i]) < without_gradient.size()) {
+      continue;
+    }
+    TensorImpl& output = outputs[i].impl();
+    output.is_untracked_view =
+        std::any_of(inputs_.begin(), inputs_.end(), [&](const Tensor& input) {
+          return input.defined() && output.storage && input.impl().storage == output.storage;
+        });
+    set_history(output, node, static_cast<uint32_t>(i));
+  }
+}
+
+}  // namespace autograd
+
+}  // namespace flow

@@ -1,0 +1,50 @@
+// The node of a custom function.
+#pragma once
+
+#include <string>
+
+#include "autograd/function.h"
+#include "autograd/node.h"
+#include "autograd/saved_tensor.h"
+
+namespace flow::autograd {
+
+class FunctionNode final : public Node {
+ public:
+  // What a saved tensor was to the call.
+  enum class Role { kInput, kOutput, kIntermediate };
+
+  struct Saved {
+    SavedTensor tensor;
+    Role role;
+    uint32_t index;  // of the input or output
+  };
+
+  FunctionNode(const Block& block, const NodeScope& scope, std::string name,
+               FunctionBackward backward, std::unique_ptr<FunctionContext> context,
+               std::vector<bool> is_tensor);
+
+  const char* name() const override { return name_.c_str(); }
+
+  bool is_custom() const override { return true; }
+
+  void apply(const Tensor* dy, Tensor* dx) override;
+  void free_saved() override;
+
+  void save(Saved saved) { saved_.push_back(std::move(saved)); }
+
+  std::vector<Tensor> saved() const;
+
+  using Node::number;
+
+ private:
+  void check_number_of_gradients(size_t given) const;
+
+  std::string name_;
+  FunctionBackward backward_;
+  std::unique_ptr<FunctionContext> context_;
+  std::vector<bool> is_tensor_;
+  std::vector<Saved> saved_;
+};
+
+}  // namespace flow::autograd

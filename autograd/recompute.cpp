@@ -1,0 +1,163 @@
+#include "autograd/recompute.h"
+
+#include <atomic>
+
+#include "autograd/grad_mode.h"
+#include "autograd/recompute_region.h"
+#include "autograd/tensor_autograd.h"
+#include "core/error.h"
+
+namespace flow {
+
+namespace autograd {
+
+namespace {
+
+// Stands for whatever made an input of the second run, whose graph is never walked: like the inputs
+// of the first run, those of the second are no leaves.
+class InputNode final : public Node {
+ public:
+  explicit InputNode(const Block& block) : Node(block, NodeScope()) {}
+
+  const char* name() const override { return "recompute input"; }
+
+  void apply(const Tensor* /*dy*/, Tensor* /*dx*/) override {}
+
+  void free_saved() override {}
+};
+
+int64_t next_region_id() {
+  static std::atomic<int64_t> last{-1};
+  return ++last;
+}
+
+// Puts the generator and the active region back.
+class SecondRun {
+ public:
+  SecondRun(RecomputeRegion* region, const Generator::State& generator)
+      : outer_(std::exchange(active_region, region)), generator_(generator_state()) {
+    set_generator_state(generator);
+  }
+
+  ~SecondRun() {
+    set_generator_state(generator_);
+    active_region = outer_;
+  }
+
+  SecondRun(const SecondRun&) = delete;
+  SecondRun& operator=(const SecondRun&) = delete;
+
+ private:
+  RecomputeRegion* outer_;
+  Generator::State generator_;
+};
+
+// A second handle at the same place in the graph, so that a leaf is no leaf inside the region.
+Tensor with_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index) {
+  Tensor handle = tensor.detach();
+  set_history(handle.impl(), node, index);
+  return handle;
+}
+
+}  // namespace
+
+RecomputeRegion::RecomputeRegion(const std::vector<Tensor>& inputs,
+                                 std::function<void(const std::vector<Tensor>&)> run)
+    : id_(next_region_id()), run_(std::move(run)), generator_(generator_state()) {
+  for (const Tensor& input : inputs) {
+    inputs_.emplace_back(input);
+    inputs_track_grad_.push_back(input.defined() && input.requires_grad());
+  }
+}
+
+size_t RecomputeRegion::add(const Tensor& tensor) {
+  if (is_filling()) {
+    RecomputeRegion* const self = std::exchange(active_region, nullptr);
+    values_.emplace_back(tensor);
+    active_region = self;
+    return values_.size() - 1;
+  }
+  return num_values_++;
+}
+
+void RecomputeRegion::close() {
+  state_ = State::kClosed;
+}
+
+void RecomputeRegion::fill(const Node& owner) {
+  if (state_ != State::kClosed) {
+    throw Unsupported(
+        "[recompute] backward runs through a region from inside it; call backward after "
+        "recompute() has returned");
+  }
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    Tensor input = inputs_[i].unpack(owner, "recompute() input", static_cast<int>(i), nullptr, 0);
+    if (inputs_track_grad_[i]) input = with_history(input, make_node<InputNode>(0, 1, 0), 0);
+    inputs.push_back(std::move(input));
+  }
+  values_.reserve(num_values_);
+  state_ = State::kFilling;
+  try {
+    const SecondRun second_run(this, generator_);
+    const EnableGradGuard enable_grad;
+    run_(inputs);
+  } catch (...) {
+    state_ = State::kClosed;
+    values_.clear();
+    throw;
+  }
+  state_ = State::kFilled;
+  if (values_.size() != num_values_) {
+    throw InvalidArgument(
+        str("[recompute] the function took another way the second time: it saved ", num_values_,
+            " tensors for backward, then ", values_.size(),
+            "; it must depend on its inputs and random draws only"));
+  }
+  for (const size_t index : std::exchange(dropped_, {}))
+    values_[index].reset();
+}
+
+const SavedTensor& RecomputeRegion::value(size_t index, const Node& owner) {
+  if (state_ != State::kFilled) fill(owner);
+  return values_[index];
+}
+
+void RecomputeRegion::drop(size_t index) {
+  if (state_ == State::kFilled) {
+    values_[index].reset();
+  } else {
+    dropped_.push_back(index);
+  }
+}
+
+RecomputeScope::RecomputeScope(const std::vector<Tensor>& inputs,
+                               std::function<void(const std::vector<Tensor>&)> run)
+    : inputs_(inputs), outer_(active_region) {
+  if (!is_grad_enabled()) return;
+  const auto region = make_ref<RecomputeRegion>(inputs, std::move(run));
+  for (Tensor& input : inputs_) {
+    if (!input.defined() || !input.requires_grad()) continue;
+    const Edge edge = edge_of(input);
+    input = with_history(input, edge.node, edge.index);
+  }
+  region_ = region;
+  active_region = region.get();
+}
+
+RecomputeScope::~RecomputeScope() {
+  active_region = outer_;
+  if (region_) region_->close();
+}
+
+}  // namespace autograd
+
+bool is_recomputing() {
+  return autograd::active_region != nullptr && autograd::active_region->is_filling();
+}
+
+int64_t recompute_region() {
+  return autograd::active_region == nullptr ? -1 : autograd::active_region->id();
+}
+
+}  // namespace flow

@@ -1,0 +1,89 @@
+#include "autograd/gradcheck.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/function.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
+#include "ops/reduce.h"
+#include "ops/unary.h"
+#include "ops/view.h"
+
+namespace flow {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+Tensor leaf(const std::vector<double>& values, const Shape& shape) {
+  return tensor(values, shape, {.requires_grad = true});
+}
+
+// The square, with the derivative of its second element wrong.
+struct WrongSquare : Function<WrongSquare> {
+  static Tensor forward(FunctionContext& ctx, const Tensor& x) {
+    ctx.save_for_backward({x});
+    return x * x;
+  }
+
+  static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
+    return {dy[0] * ctx.saved()[0] * tensor(std::vector<double>{2, 3}, {2})};
+  }
+};
+
+TEST(Gradcheck, AcceptsRightGradients) {
+  const Tensor a = leaf({0.5, -0.25, 1.5, 2}, {2, 2}), b = leaf({0.75, -1}, {2});
+  const auto fn = [](const Tensors& in) {
+    return Tensors{in[0] * in[1], (in[0].exp() + in[1]).sum()};
+  };
+
+  EXPECT_TRUE(gradcheck(fn, {a, b}));
+  EXPECT_TRUE(gradgradcheck(fn, {a, b}));
+  EXPECT_EQ(a.to_vector<double>(), (std::vector<double>{0.5, -0.25, 1.5, 2}));
+}
+
+TEST(Gradcheck, NamesTheEntryThatDiffers) {
+  const Tensor x = leaf({1, 2}, {2});
+  const auto fn = [](const Tensors& in) { return WrongSquare::apply(in[0]); };
+
+  try {
+    gradcheck(fn, {x});
+    FAIL() << "no error";
+  } catch (const InvalidArgument& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("element 1 of output 0 by element 1 of input 0"), std::string::npos)
+        << message;
+    EXPECT_NE(message.find("6 by the gradient rule"), std::string::npos) << message;
+  }
+  EXPECT_FALSE(gradcheck(fn, {x}, {.raise_exception = false}));
+}
+
+TEST(Gradcheck, MissingGradientIsFound) {
+  const Tensor x = leaf({1, 2}, {2});
+
+  EXPECT_FALSE(gradcheck([](const Tensors& in) { return in[0].detach() * 2; }, {x},
+                         {.raise_exception = false}));
+}
+
+TEST(Gradcheck, VariesStridedInputs) {
+  const Tensor x = tensor(std::vector<double>{1, 2, 3, 4, 5, 6}, {2, 3}).transpose(0, 1);
+  x.requires_grad_();
+
+  EXPECT_TRUE(gradcheck([](const Tensors& in) { return in[0] * in[0]; }, {x}));
+}
+
+TEST(Gradcheck, RefusesUnsuitableInputs) {
+  const auto fn = [](const Tensors& in) { return in[0] * 2; };
+
+  EXPECT_THROW(gradcheck(fn, {tensor({1.f}).requires_grad_()}), InvalidArgument);
+  EXPECT_THROW(gradcheck(fn, {zeros({2}, {.dtype = float64})}), InvalidArgument);
+  EXPECT_THROW(gradcheck(fn, {zeros({1}, {.dtype = float64}).expand({3}).requires_grad_()}),
+               InvalidArgument);
+}
+
+}  // namespace
+}  // namespace flow

@@ -1,5 +1,17 @@
 #include "boxing/sbp_select.h"
 
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <mutex>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "boxing/plan.h"
+#include "core/context.h"
+#include "core/log.h"
+
 namespace flow::boxing {
 
 namespace {
@@ -30,30 +42,248 @@ const TensorMeta* common_input(const OpDef& op, std::span<const MetaPtr> inputs)
   return first == inputs.size() ? nullptr : inputs[first];
 }
 
-MetaPtr own_layout(const OutputSpec& spec, int64_t rank) {
+MetaPtr own_layout(const OpDef& op, const OutputSpec& spec, int64_t rank) {
   if (!spec.placement.defined()) return local_meta(spec.shape, spec.dtype, spec.device);
+  check_layout({spec.placement, spec.nd_sbp}, spec.shape, thread_state().context->world_size(),
+               op.name);
   return global_meta(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, rank);
+}
+
+// ---------------------------------------------------------------- expansion over the axes
+
+class Expansion {
+ public:
+  Expansion(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
+            std::span<const OutputSpec> outputs, const Placement& placement)
+      : op_(op), inputs_(inputs), attrs_(attrs), outputs_(outputs), placement_(placement) {
+    current_.inputs.resize(inputs.size());
+    current_.outputs.resize(outputs.size());
+  }
+
+  std::vector<NdSignature> run() {
+    expand(0);
+    return std::move(result_);
+  }
+
+ private:
+  void expand(int64_t axis) {
+    if (axis == placement_.num_axes()) {
+      result_.push_back(current_);
+      return;
+    }
+    for (const SbpSignature& signature : signatures_at(axis)) {
+      const NdSignature outer = current_;
+      for (size_t i = 0; i < inputs_.size(); ++i)
+        current_.inputs[i].push_back(signature.inputs[i]);
+      for (size_t i = 0; i < outputs_.size(); ++i)
+        current_.outputs[i].push_back(signature.outputs[i]);
+      expand(axis + 1);
+      current_ = outer;
+    }
+  }
+
+  // `shape` after the outer axes have split it, at their first or last ranks.
+  Shape shape_left(const Shape& shape, const NdSbp& outer, bool at_last) const {
+    Shape left = shape;
+    for (int64_t axis = 0; axis < outer.size(); ++axis) {
+      if (!outer[axis].is_split()) continue;
+      const int64_t size = placement_.shape()[axis];
+      const int64_t dim = outer[axis].dim();
+      left[dim] = balanced_part(left[dim], size, at_last ? size - 1 : 0).size;
+    }
+    return left;
+  }
+
+  std::vector<SbpSignature> signatures_at(int64_t axis) const {
+    const SbpSignature all_broadcast{std::vector<Sbp>(inputs_.size(), sbp::broadcast),
+                                     std::vector<Sbp>(outputs_.size(), sbp::broadcast)};
+    if (op_.has_data_dependent_shape) return {all_broadcast};
+    std::vector<SbpSignature> result = rule(axis, false);
+    if (axis > 0) {
+      const std::vector<SbpSignature> others = rule(axis, true);
+      std::erase_if(result, [&](const SbpSignature& signature) {
+        return std::find(others.begin(), others.end(), signature) == others.end();
+      });
+    }
+    std::erase(result, all_broadcast);
+    result.push_back(all_broadcast);
+    return result;
+  }
+
+  std::vector<SbpSignature> rule(int64_t axis, bool at_last) const {
+    std::vector<MetaPtr> inputs(inputs_.begin(), inputs_.end());
+    std::vector<OutputSpec> outputs(outputs_.begin(), outputs_.end());
+    if (axis > 0) {
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i] == nullptr) continue;
+        const TensorMeta& meta = *inputs[i];
+        inputs[i] = local_meta(shape_left(meta.shape, current_.inputs[i], at_last), meta.dtype,
+                               meta.device);
+      }
+      for (size_t i = 0; i < outputs.size(); ++i)
+        outputs[i].shape = shape_left(outputs[i].shape, current_.outputs[i], at_last);
+    }
+    SbpContext ctx(op_, inputs, attrs_, outputs, placement_.shape()[axis]);
+    op_.sbp(ctx);
+    for (const SbpSignature& signature : ctx.signatures()) {
+      FLOW_ASSERT(
+          signature.inputs.size() == inputs.size() && signature.outputs.size() == outputs.size(),
+          op_.name, " gave an SBP signature of the wrong length");
+    }
+    return ctx.signatures();
+  }
+
+  const OpDef& op_;
+  std::span<const MetaPtr> inputs_;
+  const void* attrs_;
+  std::span<const OutputSpec> outputs_;
+  const Placement& placement_;
+  NdSignature current_;
+  std::vector<NdSignature> result_;
+};
+
+// ---------------------------------------------------------------- choice
+
+int64_t part_bytes(const Shape& shape, DType dtype, const Placement& placement,
+                   const NdSbp& nd_sbp) {
+  return box_of(shape, placement, nd_sbp, 0).size.numel() * static_cast<int64_t>(dtype_size(dtype));
+}
+
+// Smaller is better, member by member.
+using Score = std::tuple<double, int64_t, int64_t>;  // time, moved inputs, bytes
+
+class Scorer {
+ public:
+  Scorer(std::span<const MetaPtr> inputs, std::span<const OutputSpec> outputs,
+         const Placement& placement)
+      : inputs_(inputs), outputs_(outputs), placement_(placement), known_(inputs.size()) {}
+
+  Score score(const NdSignature& signature) {
+    double time_us = 0;
+    int64_t moved = 0;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i] == nullptr || inputs_[i]->nd_sbp == signature.inputs[i]) continue;
+      const TensorMeta& meta = *inputs_[i];
+      time_us += move_time(i, signature.inputs[i]);
+      ++moved;
+      bytes += part_bytes(meta.shape, meta.dtype, placement_, signature.inputs[i]);
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      bytes += part_bytes(outputs_[i].shape, outputs_[i].dtype, placement_, signature.outputs[i]);
+    return {time_us, moved, bytes};
+  }
+
+ private:
+  // Many signatures ask for the same move.
+  double move_time(size_t input, const NdSbp& wanted) {
+    auto& known = known_[input];
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](const auto& entry) { return entry.first == wanted; });
+    if (found != known.end()) return found->second;
+    const TensorMeta& meta = *inputs_[input];
+    const Plan plan = plan_redistribution(meta.shape, meta.dtype, {placement_, meta.nd_sbp},
+                                          {placement_, wanted});
+    return known.emplace_back(wanted, plan.time_us()).second;
+  }
+
+  std::span<const MetaPtr> inputs_;
+  std::span<const OutputSpec> outputs_;
+  const Placement& placement_;
+  std::vector<std::vector<std::pair<NdSbp, double>>> known_;
+};
+
+// A tensor that is written keeps its layout, and so does the output that stands for it.
+bool keeps_mutated(const NdSignature& signature, std::span<const MetaPtr> inputs,
+                   uint32_t mutates) {
+  size_t output = 0;
+  for (uint32_t left = mutates; left != 0; left &= left - 1, ++output) {
+    const auto input = static_cast<size_t>(std::countr_zero(left));
+    const NdSbp& layout = inputs[input]->nd_sbp;
+    if (signature.inputs[input] != layout || signature.outputs[output] != layout) return false;
+  }
+  return true;
+}
+
+[[noreturn]] void throw_cannot_write(const OpDef& op, std::span<const MetaPtr> inputs,
+                                     uint32_t mutates, const std::vector<NdSignature>& signatures) {
+  std::string offered;
+  constexpr size_t kShown = 8;
+  for (size_t i = 0; i < std::min(kShown, signatures.size()); ++i)
+    offered += str(i == 0 ? "" : ", ", signatures[i].outputs[0]);
+  const auto input = static_cast<size_t>(std::countr_zero(mutates));
+  throw InvalidArgument(str("[", op.name, "_] the result cannot keep the layout of the written ",
+                            describe_input(inputs, input), "; the op gives ", offered,
+                            "; use the form without underscore, or to_global the tensor first"));
+}
+
+struct WarnedOps {
+  std::mutex mutex;
+  std::set<const OpDef*> ops;  // guarded by mutex
+};
+
+// Once per op, by the first rank of the placement.
+void warn_of_gathering(const OpDef& op, const Placement& placement, int64_t rank) {
+  if (placement.ranks()[0] != rank) return;
+  auto& warned = thread_state().context->slot<WarnedOps>();
+  const std::lock_guard lock(warned.mutex);
+  if (!warned.ops.insert(&op).second) return;
+  log_warning(
+      str("[", op.name,
+          "] has no SBP rule, so its inputs are gathered on every rank; give its OpDef one, "
+          "or bring the inputs to B where it is cheap"));
 }
 
 }  // namespace
 
-void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void* /*attrs*/,
-                    std::span<const OutputSpec> outputs, uint32_t /*mutates*/, int64_t rank,
+std::vector<NdSignature> nd_signatures(const OpDef& op, std::span<const MetaPtr> inputs,
+                                       const void* attrs, std::span<const OutputSpec> outputs,
+                                       const Placement& placement) {
+  return Expansion(op, inputs, attrs, outputs, placement).run();
+}
+
+void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
+                    std::span<const OutputSpec> outputs, uint32_t mutates, int64_t rank,
                     Decision& out) {
   out.op = &op;
   out.inputs.assign(inputs.size(), Decision::InputLayout{});
   out.outputs.clear();
   out.redistributes = false;
-  const TensorMeta* common = common_input(op, inputs);
-  for (const OutputSpec& spec : outputs) {
-    if (spec.has_layout || common == nullptr) {
-      out.outputs.push_back(own_layout(spec, rank));
-    } else if (common->is_global()) {
-      throw Unsupported(
-          str("[", op.name, "] global tensors are not taken yet; received ", *common));
-    } else {
-      out.outputs.push_back(local_meta(spec.shape, spec.dtype, common->device));
+  const bool fixes_layout = std::any_of(outputs.begin(), outputs.end(),
+                                        [](const OutputSpec& spec) { return spec.has_layout; });
+  // An op that fixes its layout may join what others must not mix: it is how they are brought
+  // together.
+  const TensorMeta* common = fixes_layout ? nullptr : common_input(op, inputs);
+  if (common == nullptr || !common->is_global()) {
+    for (const OutputSpec& spec : outputs) {
+      OutputSpec placed = spec;
+      if (common != nullptr) placed.device = common->device;
+      out.outputs.push_back(own_layout(op, placed, rank));
     }
+    return;
+  }
+  const Placement placement = common->placement;
+  const std::vector<NdSignature> signatures = nd_signatures(op, inputs, attrs, outputs, placement);
+  Scorer scorer(inputs, outputs, placement);
+  const NdSignature* best = nullptr;
+  Score best_score;
+  for (const NdSignature& signature : signatures) {
+    if (!keeps_mutated(signature, inputs, mutates)) continue;
+    const Score score = scorer.score(signature);
+    if (best != nullptr && score >= best_score) continue;
+    best = &signature;
+    best_score = score;
+  }
+  if (best == nullptr) throw_cannot_write(op, inputs, mutates, signatures);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == nullptr || inputs[i]->nd_sbp == best->inputs[i]) continue;
+    out.inputs[i] = {placement, best->inputs[i]};
+    out.redistributes = true;
+  }
+  if (out.redistributes && op.sbp == only_broadcast) warn_of_gathering(op, placement, rank);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    out.outputs.push_back(
+        global_meta(outputs[i].shape, outputs[i].dtype, placement, best->outputs[i], rank));
   }
 }
 

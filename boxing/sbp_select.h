@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "boxing/layout.h"
 #include "core/dispatch.h"
 #include "core/op.h"
 
@@ -16,13 +18,28 @@ namespace flow::boxing {
 // written in place, so that its layout is kept and becomes that of the matching output.
 //
 // Local inputs give local outputs. An output with has_layout keeps it, and the inputs of such a
-// call stay as they are (creation, redistribution). Otherwise the 1-D signatures of op.sbp are
-// expanded over the placement axes, outermost first, with the shapes left after the outer axes have
-// split; the signatures with the least predicted redistribution time win, then the least memory,
-// then those earlier in the table ("all B" comes last). An op with data-dependent shape gathers.
-// Throws InvalidArgument naming both when local and global inputs, placements or devices mix.
+// call stay as they are (creation, redistribution). Otherwise the signature with the least
+// predicted redistribution time wins, then the one that moves the fewest inputs, then the least
+// memory, then the earlier in the table ("all B" comes last). An op without an SBP rule gathers,
+// with a warning that names it once; one with data-dependent shape gathers too.
+// Throws InvalidArgument naming both when local and global inputs, placements or devices mix, when
+// a placement names a rank that does not exist, or when no signature can write in place.
 void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
                     std::span<const OutputSpec> outputs, uint32_t mutates, int64_t rank,
                     Decision& out);
+
+// One legal combination of layouts on all placement axes.
+struct NdSignature {
+  std::vector<NdSbp> inputs;
+  std::vector<NdSbp> outputs;
+  friend bool operator==(const NdSignature&, const NdSignature&) = default;
+};
+
+// The op's 1-D signatures, "all B" added last, expanded over the axes of the placement, outermost
+// first. A rule sees the shapes left after the outer axes have split; where ranks differ in them by
+// one, a signature must be legal for both.
+std::vector<NdSignature> nd_signatures(const OpDef& op, std::span<const MetaPtr> inputs,
+                                       const void* attrs, std::span<const OutputSpec> outputs,
+                                       const Placement& placement);
 
 }  // namespace flow::boxing

@@ -1,0 +1,187 @@
+#include "boxing/sbp_select.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace flow {
+namespace {
+
+using boxing::NdSignature;
+
+const Placement kPair("cpu", {0, 1});
+const Placement kGrid("cpu", {{0, 1}, {2, 3}});
+const Sbp kS0 = sbp::split(0);
+const Sbp kS1 = sbp::split(1);
+const Sbp kB = sbp::broadcast;
+const Sbp kP = sbp::partial_sum;
+
+void matmul_infer(InferContext& ctx) {
+  ctx.add_output({ctx.input(0).shape[0], ctx.input(1).shape[1]}, ctx.input(0).dtype);
+}
+
+void matmul_sbp(SbpContext& ctx) {
+  ctx.add({kS0, kB}, {kS0});
+  ctx.add({kB, kS1}, {kS1});
+  ctx.add({kS1, kS0}, {kP});
+  ctx.add({kP, kB}, {kP});
+  ctx.add({kB, kP}, {kP});
+}
+
+const OpDef kMatmul{.name = "test_matmul",
+                    .num_inputs = 2,
+                    .infer = matmul_infer,
+                    .sbp = matmul_sbp,
+                    .grad = not_differentiable};
+
+void relu_infer(InferContext& ctx) {
+  ctx.add_output_like(0);
+}
+
+// Like relu, and legal for even sizes only.
+void even_sbp(SbpContext& ctx) {
+  for (int64_t dim = 0; dim < ctx.input(0).dim(); ++dim) {
+    if (ctx.input(0).shape[dim] % 2 == 0) ctx.add({sbp::split(dim)}, {sbp::split(dim)});
+  }
+}
+
+const OpDef kEven{
+    .name = "test_even", .infer = relu_infer, .sbp = even_sbp, .grad = not_differentiable};
+const OpDef kNoRule{
+    .name = "test_no_rule", .infer = relu_infer, .sbp = only_broadcast, .grad = not_differentiable};
+
+MetaPtr global(const Shape& shape, const Placement& placement, const NdSbp& nd_sbp) {
+  return global_meta(shape, float32, placement, nd_sbp, 0);
+}
+
+Decision decide(const OpDef& op, const std::vector<MetaPtr>& inputs, uint32_t mutates = 0) {
+  InferContext infer(op, inputs, nullptr);
+  op.infer(infer);
+  Decision decision;
+  boxing::choose_layouts(op, inputs, nullptr, infer.outputs(), mutates, 0, decision);
+  return decision;
+}
+
+std::string message_of(const OpDef& op, const std::vector<MetaPtr>& inputs, uint32_t mutates = 0) {
+  try {
+    decide(op, inputs, mutates);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(SbpSelect, LayoutsThatFitAreTaken) {
+  const Decision rows = decide(kMatmul, {global({4, 5}, kPair, kS0), global({5, 8}, kPair, kB)});
+  EXPECT_FALSE(rows.redistributes);
+  EXPECT_EQ(rows.outputs[0]->nd_sbp, kS0);
+  EXPECT_EQ(rows.outputs[0]->local_shape, (Shape{2, 8}));
+
+  const Decision sums = decide(kMatmul, {global({4, 6}, kPair, kS1), global({6, 8}, kPair, kS0)});
+  EXPECT_FALSE(sums.redistributes);
+  EXPECT_EQ(sums.outputs[0]->nd_sbp, kP);
+}
+
+TEST(SbpSelect, ReplicatedInputsStayReplicated) {
+  const Decision both = decide(kMatmul, {global({4, 5}, kPair, kB), global({5, 8}, kPair, kB)});
+
+  EXPECT_FALSE(both.redistributes);
+  EXPECT_EQ(both.outputs[0]->nd_sbp, kB);
+}
+
+TEST(SbpSelect, FreeSliceBeatsMovingData) {
+  // b by rows needs a by columns, which every rank can cut out of its copy.
+  const Decision cut = decide(kMatmul, {global({4, 6}, kPair, kB), global({6, 8}, kPair, kS0)});
+
+  EXPECT_TRUE(cut.redistributes);
+  EXPECT_EQ(cut.inputs[0].nd_sbp, kS1);
+  EXPECT_FALSE(cut.inputs[1].placement.defined());
+  EXPECT_EQ(cut.outputs[0]->nd_sbp, kP);
+}
+
+TEST(SbpSelect, SmallerInputIsTheOneThatMoves) {
+  const Decision small_b =
+      decide(kMatmul, {global({512, 64}, kPair, kS0), global({64, 2}, kPair, kS0)});
+
+  EXPECT_FALSE(small_b.inputs[0].placement.defined());
+  EXPECT_EQ(small_b.inputs[1].nd_sbp, kB);
+  EXPECT_EQ(small_b.outputs[0]->nd_sbp, kS0);
+}
+
+TEST(SbpSelect, PartialInputsAreScatteredRatherThanSummedEverywhere) {
+  const Decision scattered = decide(kEven, {global({4, 6}, kPair, kP)});
+
+  EXPECT_EQ(scattered.inputs[0].nd_sbp, kS0);
+  EXPECT_EQ(scattered.outputs[0]->nd_sbp, kS0);
+}
+
+TEST(SbpSelect, AxesChooseOnTheirOwn) {
+  const Decision grid =
+      decide(kMatmul, {global({4, 6}, kGrid, {kS0, kS1}), global({6, 8}, kGrid, {kB, kS0})});
+
+  EXPECT_FALSE(grid.redistributes);
+  EXPECT_EQ(grid.outputs[0]->nd_sbp, (NdSbp{kS0, kP}));
+}
+
+TEST(SbpSelect, InnerAxesSeeTheShapesThatOuterOnesLeave) {
+  // Six rows are even, the three rows of a half are not.
+  const MetaPtr six = global({6}, kGrid, {kB, kB});
+  const std::vector<OutputSpec> outputs = {{.shape = {6}, .dtype = float32}};
+  const auto signatures =
+      boxing::nd_signatures(kEven, std::vector<MetaPtr>{six}, nullptr, outputs, kGrid);
+  const std::vector<NdSignature> expected = {
+      {{{kS0, kB}}, {{kS0, kB}}}, {{{kB, kS0}}, {{kB, kS0}}}, {{{kB, kB}}, {{kB, kB}}}};
+  EXPECT_EQ(signatures, expected);
+
+  // Ten rows on three: the first ranks keep four, an even number, but the last three.
+  const Placement tall("cpu", {{0, 1}, {2, 3}, {4, 5}});
+  const MetaPtr ten = global({10}, tall, {kB, kB});
+  const std::vector<OutputSpec> ten_out = {{.shape = {10}, .dtype = float32}};
+  EXPECT_EQ(boxing::nd_signatures(kEven, std::vector<MetaPtr>{ten}, nullptr, ten_out, tall),
+            expected);
+}
+
+TEST(SbpSelect, OpsWithoutRuleGather) {
+  const Decision gathered = decide(kNoRule, {global({4}, kPair, kS0)});
+
+  EXPECT_EQ(gathered.inputs[0].nd_sbp, kB);
+  EXPECT_EQ(gathered.outputs[0]->nd_sbp, kB);
+}
+
+TEST(SbpSelect, WrittenTensorsKeepTheirLayout) {
+  const Decision written = decide(kEven, {global({4, 6}, kPair, kS1)}, 1);
+  EXPECT_FALSE(written.redistributes);
+  EXPECT_EQ(written.outputs[0]->nd_sbp, kS1);
+
+  const std::string text = message_of(kEven, {global({4, 6}, kPair, kP)}, 1);
+  EXPECT_NE(text.find("[test_even_]"), std::string::npos) << text;
+  EXPECT_NE(text.find("P on cpu:(0, 1)"), std::string::npos) << text;
+}
+
+TEST(SbpSelect, MixingIsAnErrorThatNamesBoth) {
+  const MetaPtr local = local_meta({5, 8}, float32, DeviceType::kCpu);
+  const std::string mixed = message_of(kMatmul, {global({4, 5}, kPair, kS0), local});
+  EXPECT_NE(mixed.find("local and global"), std::string::npos) << mixed;
+  EXPECT_NE(mixed.find("input 1 is (5, 8) float32 (local)"), std::string::npos) << mixed;
+
+  const Placement other("cpu", {0, 2});
+  const std::string placed =
+      message_of(kMatmul, {global({4, 5}, kPair, kS0), global({5, 8}, other, kB)});
+  EXPECT_NE(placed.find("cpu:(0, 1)"), std::string::npos) << placed;
+  EXPECT_NE(placed.find("cpu:(0, 2)"), std::string::npos) << placed;
+}
+
+TEST(SbpSelect, LocalInputsGiveLocalOutputs) {
+  const MetaPtr a = local_meta({4, 5}, float32, DeviceType::kCpu);
+  const MetaPtr b = local_meta({5, 8}, float32, DeviceType::kCpu);
+
+  const Decision local = decide(kMatmul, {a, b});
+
+  EXPECT_EQ(local.outputs[0], local_meta({4, 8}, float32, DeviceType::kCpu));
+}
+
+}  // namespace
+}  // namespace flow

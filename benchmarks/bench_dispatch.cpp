@@ -1,10 +1,14 @@
 // What a call costs beside its kernel: 4 × 4 float tensors, one thread. The limit of a row is the
 // same arithmetic on freshly allocated memory, without a library.
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
-#include <new>
 
+#include "autograd/engine.h"
 #include "benchmarks/machine_limits.h"
-#include "nn/flow.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
 
 namespace {
 

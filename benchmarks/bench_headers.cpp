@@ -1,6 +1,6 @@
 // What including <flow/flow.h> costs a compilation, beside the standard headers users include
 // anyway.
-#include <cstdio>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

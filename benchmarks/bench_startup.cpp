@@ -1,5 +1,7 @@
 // Time from starting a program to its first tensor, and the memory it then has resident. The limit
 // is the same program without a tensor.
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 

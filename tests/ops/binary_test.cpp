@@ -1,0 +1,244 @@
+#include "ops/binary.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "boxing/run_ranks.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/compare.h"
+#include "ops/creation.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
+namespace flow {
+namespace {
+
+using Floats = std::vector<float>;
+using Ints64 = std::vector<int64_t>;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+TEST(Binary, OperatorsBroadcast) {
+  const Tensor rows = tensor({{1.f}, {2.f}});
+  const Tensor columns = tensor({10.f, 20.f, 30.f});
+
+  EXPECT_EQ((rows + columns).to_vector<float>(), Floats({11, 21, 31, 12, 22, 32}));
+  EXPECT_EQ((rows - columns).shape(), Shape({2, 3}));
+  EXPECT_EQ((rows * columns).to_vector<float>(), Floats({10, 20, 30, 20, 40, 60}));
+  EXPECT_EQ((columns / rows).to_vector<float>(), Floats({10, 20, 30, 5, 10, 15}));
+  EXPECT_THROW(rows + ones({3, 3}), InvalidArgument);
+}
+
+TEST(Binary, NumbersMayStandOnEitherSide) {
+  const Tensor x = tensor({1.f, 2.f});
+
+  EXPECT_EQ((x + 1).to_vector<float>(), Floats({2, 3}));
+  EXPECT_EQ((1 + x).to_vector<float>(), Floats({2, 3}));
+  EXPECT_EQ((1 - x).to_vector<float>(), Floats({0, -1}));
+  EXPECT_EQ((x - 1).to_vector<float>(), Floats({0, 1}));
+  EXPECT_EQ((2 * x).to_vector<float>(), Floats({2, 4}));
+  EXPECT_EQ((2 / x).to_vector<float>(), Floats({2, 1}));
+  EXPECT_EQ((x / 2).to_vector<float>(), Floats({0.5, 1}));
+}
+
+TEST(Binary, PromotionFollowsPyTorch) {
+  const Tensor ints = tensor({1, 2});
+  const Tensor halves = ones({2}, {.dtype = float16});
+  const Tensor doubles = ones({2}, {.dtype = float64});
+  const Tensor zero_dim = tensor(2.5, {.dtype = float64});
+
+  EXPECT_EQ((ints + halves).dtype(), float16);
+  EXPECT_EQ((halves + doubles).dtype(), float64);
+  EXPECT_EQ((halves + ones({2}, {.dtype = bfloat16})).dtype(), float32);
+  EXPECT_EQ((halves + zero_dim).dtype(), float16);
+  EXPECT_EQ((ints + zero_dim).dtype(), float64);
+  EXPECT_EQ((ints + 1).dtype(), int64);
+  EXPECT_EQ((ints + 1.5).dtype(), float32);
+}
+
+TEST(Binary, AlphaScalesTheSecondOperand) {
+  const Tensor x = tensor({1.f, 2.f});
+  const Tensor y = tensor({10.f, 20.f});
+
+  EXPECT_EQ(add(x, y, {.alpha = 0.5}).to_vector<float>(), Floats({6, 12}));
+  EXPECT_EQ(sub(x, y, {.alpha = 2}).to_vector<float>(), Floats({-19, -38}));
+  EXPECT_EQ(add(tensor({1}), tensor({2}), {.alpha = 3}).to_vector<int64_t>(), Ints64({7}));
+  EXPECT_THROW(add(tensor({1}), tensor({2}), {.alpha = 0.5}), InvalidArgument);
+}
+
+TEST(Binary, DivisionOfIntegersIsTrueUnlessRounded) {
+  const Tensor a = tensor({7, -7});
+  const Tensor b = tensor({2, 2});
+
+  EXPECT_EQ(div(a, b).to_vector<float>(), Floats({3.5, -3.5}));
+  EXPECT_EQ(div(a, b, {.rounding_mode = "trunc"}).to_vector<int64_t>(), Ints64({3, -3}));
+  EXPECT_EQ(div(a, b, {.rounding_mode = "floor"}).to_vector<int64_t>(), Ints64({3, -4}));
+  EXPECT_EQ(floor_divide(tensor({-7.f}), 2).to_vector<float>(), Floats({-4}));
+  EXPECT_THROW(div(a, b, {.rounding_mode = "up"}), InvalidArgument);
+}
+
+TEST(Binary, RemaindersTakeTheSignOfDivisorOrDividend) {
+  const Tensor a = tensor({7, -7, 7, -7});
+  const Tensor b = tensor({3, 3, -3, -3});
+
+  EXPECT_EQ(remainder(a, b).to_vector<int64_t>(), Ints64({1, 2, -2, -1}));
+  EXPECT_EQ(fmod(a, b).to_vector<int64_t>(), Ints64({1, -1, 1, -1}));
+  EXPECT_EQ(remainder(tensor({-1.f}), 3).to_vector<float>(), Floats({2}));
+}
+
+TEST(Binary, IntegerDivisionByZeroIsAnError) {
+  EXPECT_THROW(floor_divide(tensor({1}), tensor({0})), InvalidArgument);
+  EXPECT_THROW(remainder(tensor({1}), 0), InvalidArgument);
+  EXPECT_EQ(floor_divide(tensor(std::vector<int64_t>{INT64_MIN}, {1}), -1).to_vector<int64_t>(),
+            Ints64({INT64_MIN}));
+  EXPECT_EQ((tensor({1.f}) / 0).to_vector<float>(), Floats({kInf}));
+}
+
+TEST(Binary, IntegersWrapAroundAndBoolsSaturate) {
+  const Tensor top = tensor(std::vector<int32_t>{INT32_MAX}, {1});
+
+  EXPECT_EQ((top + 1).to_vector<int32_t>(), std::vector<int32_t>({INT32_MIN}));
+  const Tensor yes = tensor({true}), no = tensor({false});
+  EXPECT_EQ((yes + yes).to_vector<int64_t>(), Ints64({1}));
+  EXPECT_EQ((yes * no).dtype(), bool_);
+  EXPECT_THROW(yes - no, InvalidArgument);
+}
+
+TEST(Binary, PowersFollowPyTorch) {
+  EXPECT_EQ(pow(tensor({2, -1, 3}), 3).to_vector<int64_t>(), Ints64({8, -1, 27}));
+  EXPECT_EQ(pow(tensor({2, 1, -1}), tensor({-1, -5, -3})).to_vector<int64_t>(), Ints64({0, 1, -1}));
+  EXPECT_THROW(pow(tensor({2}), -1), InvalidArgument);
+  EXPECT_EQ(pow(2, tensor({1.f, 3.f})).to_vector<float>(), Floats({2, 8}));
+  for (const double exponent : {0.0, 2.0, 3.0, 0.5, -1.0, 1.5}) {
+    const float expected = static_cast<float>(std::pow(2.25, exponent));
+    EXPECT_FLOAT_EQ(pow(tensor({2.25f}), exponent).item<float>(), expected) << exponent;
+  }
+}
+
+TEST(Binary, ExtremaPropagateNan) {
+  const Tensor a = tensor({1.f, kNan, 2.f});
+  const Tensor b = tensor({3.f, 0.f, kNan});
+
+  const Floats larger = maximum(a, b).to_vector<float>();
+  const Floats smaller = minimum(a, b).to_vector<float>();
+
+  EXPECT_EQ(larger[0], 3);
+  EXPECT_EQ(smaller[0], 1);
+  for (const float value : {larger[1], larger[2], smaller[1], smaller[2]})
+    EXPECT_TRUE(std::isnan(value));
+}
+
+TEST(Binary, TiesShareTheGradientOfAnExtremum) {
+  const Tensor a = tensor({1.f, 2.f, 3.f}, {.requires_grad = true});
+  const Tensor b = tensor({2.f, 2.f, 2.f}, {.requires_grad = true});
+
+  sum(maximum(a, b)).backward();
+
+  EXPECT_EQ(a.grad().to_vector<float>(), Floats({0, 0.5, 1}));
+  EXPECT_EQ(b.grad().to_vector<float>(), Floats({1, 0.5, 0}));
+}
+
+TEST(Binary, PowersOfZeroHaveFiniteGradients) {
+  const Tensor a = tensor({0.f, 0.f}, {.requires_grad = true});
+  const Tensor b = tensor({0.f, 2.f}, {.requires_grad = true});
+
+  sum(pow(a, b)).backward();
+
+  EXPECT_EQ(a.grad().to_vector<float>(), Floats({0, 0}));
+  EXPECT_EQ(b.grad().to_vector<float>(), Floats({0, 0}));
+}
+
+TEST(Binary, BroadcastGradientsAreSummed) {
+  const Tensor a = tensor({{1.f}, {2.f}}, {.requires_grad = true});
+  const Tensor b = tensor({3.f, 4.f}, {.requires_grad = true});
+
+  sum(a * b).backward();
+
+  EXPECT_EQ(a.grad().shape(), Shape({2, 1}));
+  EXPECT_EQ(a.grad().to_vector<float>(), Floats({7, 7}));
+  EXPECT_EQ(b.grad().to_vector<float>(), Floats({3, 3}));
+}
+
+TEST(Binary, InPlaceFormsKeepHandleAndDtype) {
+  Tensor x = tensor({1.f, 2.f});
+  const Tensor alias = x;
+
+  x += 1;
+  x *= tensor({2.f, 3.f});
+  x -= tensor({1, 1});
+  x /= 2;
+  x.add_(ones({2}), {.alpha = 0.5});
+
+  EXPECT_EQ(alias.to_vector<float>(), Floats({2, 4.5}));
+  Tensor half = ones({1}, {.dtype = float16});
+  half += tensor({1.0}, {.dtype = float64});
+  EXPECT_EQ(half.dtype(), float16);
+  EXPECT_EQ(half.item<float>(), 2);
+}
+
+TEST(Binary, InPlaceResultsMustFit) {
+  const Tensor ints = tensor({1, 2});
+
+  EXPECT_THROW(ints.add_(0.5), InvalidArgument);
+  EXPECT_THROW(ints.div_(2), InvalidArgument);
+  EXPECT_THROW(ints.add_(tensor({0.5f, 1.f})), InvalidArgument);
+  EXPECT_THROW(ones({2}).add_(ones({3, 2})), InvalidArgument);
+  EXPECT_THROW(ones({1}).expand({3}).add_(1), InvalidArgument);
+  EXPECT_EQ(ints.to_vector<int64_t>(), Ints64({1, 2}));
+}
+
+TEST(Binary, StridedOperandsAreReadInLogicalOrder) {
+  const Tensor x = arange(6, {.dtype = float32}).reshape({2, 3});
+
+  EXPECT_EQ((x.t() + x.t()).to_vector<float>(), Floats({0, 6, 2, 8, 4, 10}));
+  EXPECT_EQ((x + x.t().contiguous().t()).to_vector<float>(), Floats({0, 2, 4, 6, 8, 10}));
+  const Tensor target = zeros({3, 2}).t();
+  target.add_(x);
+  EXPECT_EQ(target.to_vector<float>(), x.to_vector<float>());
+}
+
+TEST(Compare, ComparisonsGiveBools) {
+  const Tensor a = tensor({1.f, 2.f, kNan});
+  const Tensor b = tensor({2.f, 2.f, 2.f});
+
+  EXPECT_EQ(lt(a, b).dtype(), bool_);
+  EXPECT_EQ(lt(a, b).to_vector<int64_t>(), Ints64({1, 0, 0}));
+  EXPECT_EQ(le(a, b).to_vector<int64_t>(), Ints64({1, 1, 0}));
+  EXPECT_EQ(gt(b, a).to_vector<int64_t>(), Ints64({1, 0, 0}));
+  EXPECT_EQ(ge(b, a).to_vector<int64_t>(), Ints64({1, 1, 0}));
+  EXPECT_EQ(eq(a, a).to_vector<int64_t>(), Ints64({1, 1, 0}));
+  EXPECT_EQ(ne(a, a).to_vector<int64_t>(), Ints64({0, 0, 1}));
+  EXPECT_EQ(gt(tensor({1, 2}), 1.5).to_vector<int64_t>(), Ints64({0, 1}));
+}
+
+TEST(Compare, LogicCountsWhatIsNotZero) {
+  const Tensor a = tensor({0.f, 0.f, 0.5f, kNan});
+  const Tensor b = tensor({0, 3, 0, 3});
+
+  EXPECT_EQ(logical_and(a, b).to_vector<int64_t>(), Ints64({0, 0, 0, 1}));
+  EXPECT_EQ(logical_or(a, b).to_vector<int64_t>(), Ints64({0, 1, 1, 1}));
+  EXPECT_EQ(logical_xor(a, b).to_vector<int64_t>(), Ints64({0, 1, 1, 0}));
+}
+
+TEST(Binary, PartialSumsPassThroughLinearOps) {
+  run_ranks(2, [] {
+    const TensorOptions partial{.placement = Placement("cpu", {0, 1}), .sbp = sbp::partial_sum};
+    const TensorOptions whole{.placement = partial.placement, .sbp = sbp::broadcast};
+    const Tensor x = ones({2}, partial), y = full({2}, 3.f, whole);
+
+    EXPECT_EQ((x + x).sbp(), NdSbp(sbp::partial_sum));
+    EXPECT_EQ((x * y).sbp(), NdSbp(sbp::partial_sum));
+    EXPECT_EQ((x / 2).sbp(), NdSbp(sbp::partial_sum));
+    EXPECT_EQ((x * y + x).to_vector<float>(), Floats({4, 4}));
+    EXPECT_EQ((x + y).to_vector<float>(), Floats({4, 4}));
+  });
+}
+
+}  // namespace
+}  // namespace flow

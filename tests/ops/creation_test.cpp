@@ -1,0 +1,183 @@
+#include "ops/creation.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "boxing/run_ranks.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+
+namespace flow {
+namespace {
+
+using Floats = std::vector<float>;
+using Ints64 = std::vector<int64_t>;
+
+// Without the call's place.
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    return message.substr(0, message.find(" (at "));
+  }
+  return "";
+}
+
+TEST(Creation, NestedBracesGiveShapeAndValues) {
+  const Tensor x = tensor({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}});
+
+  EXPECT_EQ(x.shape(), Shape({2, 3}));
+  EXPECT_EQ(x.dtype(), float32);
+  EXPECT_EQ(x.to_vector<float>(), Floats({1, 2, 3, 4, 5, 6}));
+}
+
+TEST(Creation, LiteralsTakeTheirCategorysDtype) {
+  EXPECT_EQ(tensor({1, 2}).dtype(), int64);
+  EXPECT_EQ(tensor({true, false}).dtype(), bool_);
+  EXPECT_EQ(tensor({1.0, 2.0}).dtype(), float32);
+  EXPECT_EQ(tensor({1, 2.5}).dtype(), float32);
+  EXPECT_EQ(tensor(3.5).shape(), Shape());
+  EXPECT_EQ(tensor({}).shape(), Shape({0}));
+  EXPECT_EQ(tensor({1, 2}, {.dtype = float64}).to_vector<double>(), std::vector<double>({1, 2}));
+}
+
+TEST(Creation, RaggedBracesAreRefused) {
+  EXPECT_THROW(tensor({{1, 2}, {3}}), InvalidArgument);
+}
+
+TEST(Creation, VectorsKeepTheirDtype) {
+  EXPECT_EQ(tensor(std::vector<double>{1, 2, 3, 4}, {2, 2}).dtype(), float64);
+  EXPECT_EQ(tensor(std::vector<int32_t>{1, 2}, {2}).dtype(), int32);
+  const Tensor mask = tensor(std::vector<bool>{true, false}, {2});
+  EXPECT_EQ(mask.dtype(), bool_);
+  EXPECT_EQ(mask.to_vector<int64_t>(), Ints64({1, 0}));
+  EXPECT_EQ(message_of([] {
+              tensor(std::vector<float>{1, 2, 3}, {2, 2});
+            }),
+            "[tensor] 3 values do not fill shape (2, 2), which has 4 elements; give one value per "
+            "element");
+}
+
+TEST(Creation, ConstantsFillTheirShape) {
+  EXPECT_EQ(zeros({2}).to_vector<float>(), Floats({0, 0}));
+  EXPECT_EQ(ones({2}, {.dtype = bfloat16}).to_vector<float>(), Floats({1, 1}));
+  EXPECT_EQ(full({2}, 7).dtype(), int64);
+  EXPECT_EQ(full({2}, 7.5).to_vector<float>(), Floats({7.5, 7.5}));
+  EXPECT_EQ(full({2}, true).dtype(), bool_);
+  EXPECT_EQ(empty({2, 0}).numel(), 0);
+  EXPECT_EQ(zeros({}).item<float>(), 0);
+}
+
+TEST(Creation, ArangeCountsUpToButNotIncludingTheEnd) {
+  EXPECT_EQ(arange(4).to_vector<int64_t>(), Ints64({0, 1, 2, 3}));
+  EXPECT_EQ(arange(5, 0, -2).to_vector<int64_t>(), Ints64({5, 3, 1}));
+  EXPECT_EQ(arange(0, 1, 0.25).to_vector<float>(), Floats({0, 0.25, 0.5, 0.75}));
+  EXPECT_EQ(arange(3, 3).numel(), 0);
+  EXPECT_THROW(arange(0, 3, -1), InvalidArgument);
+  EXPECT_THROW(arange(0, 3, 0), InvalidArgument);
+}
+
+TEST(Creation, LinspaceIncludesBothEnds) {
+  EXPECT_EQ(linspace(0, 1, 5).to_vector<float>(), Floats({0, 0.25, 0.5, 0.75, 1}));
+  EXPECT_EQ(linspace(2, 4, 1).to_vector<float>(), Floats({2}));
+  const auto values = linspace(0, 0.3, 4, {.dtype = float64}).to_vector<double>();
+  EXPECT_EQ(values.back(), 0.3);
+}
+
+TEST(Creation, EyeIsOneOnTheDiagonal) {
+  EXPECT_EQ(eye(2, 3).to_vector<float>(), Floats({1, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(eye(2).shape(), Shape({2, 2}));
+}
+
+TEST(Creation, LikeTakesOverShapeAndDtype) {
+  const Tensor x = ones({2}, {.dtype = float64});
+
+  EXPECT_EQ(zeros_like(x).dtype(), float64);
+  EXPECT_EQ(ones_like(x, {.dtype = int32}).dtype(), int32);
+  EXPECT_EQ(full_like(x, 3).to_vector<double>(), std::vector<double>({3, 3}));
+  EXPECT_EQ(empty_like(x).shape(), Shape({2}));
+}
+
+TEST(Creation, BlobsAreSharedAndReleasedOnce) {
+  Floats memory = {1, 2, 3, 4};
+  int releases = 0;
+  {
+    const Tensor x = from_blob(memory.data(), {2, 2}, {}, [&](void*) { ++releases; });
+    memory[3] = 9;
+    EXPECT_EQ(x.to_vector<float>(), Floats({1, 2, 3, 9}));
+    const Tensor copy = x;
+    EXPECT_EQ(releases, 0);
+  }
+  EXPECT_EQ(releases, 1);
+  EXPECT_THROW(from_blob(memory.data(), {4}, {.dtype = int32}), InvalidArgument);
+  EXPECT_THROW(from_blob<float>(nullptr, {4}), InvalidArgument);
+}
+
+TEST(Creation, RequiresGradNeedsAFloatingDtype) {
+  EXPECT_TRUE(zeros({2}, {.requires_grad = true}).requires_grad());
+  EXPECT_THROW(zeros({2}, {.dtype = int64, .requires_grad = true}), InvalidArgument);
+}
+
+TEST(Creation, MissingRanksAndDevicesSayWhatToDo) {
+  const Placement two("cpu", {0, 1});
+
+  EXPECT_EQ(message_of([&] { zeros({2}, {.placement = two, .sbp = sbp::split(0)}); }),
+            "[zeros] placement cpu:(0, 1) names rank 1, but the world has 1 rank; start more with "
+            "flowrun -n 2 PROGRAM or flow::run_ranks(2, …)");
+  EXPECT_EQ(message_of([] { zeros({2}, {.device = "cuda"}); }),
+            "[zeros] this build has no cuda kernels; configure with -DFLOW_CUDA=ON, or use device "
+            "cpu");
+  EXPECT_THROW(zeros({2}, {.sbp = sbp::split(0)}), InvalidArgument);
+  EXPECT_THROW(zeros({2}, {.device = "tpu"}), InvalidArgument);
+}
+
+TEST(Creation, EachRankKeepsItsPart) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const bool is_first = env::rank() == 0;
+
+    const Tensor rows =
+        tensor({{1.f, 2.f}, {3.f, 4.f}, {5.f, 6.f}}, {.placement = both, .sbp = sbp::split(0)});
+    EXPECT_EQ(rows.shape(), Shape({3, 2}));
+    EXPECT_EQ(rows.to_local().to_vector<float>(), is_first ? Floats({1, 2, 3, 4}) : Floats({5, 6}));
+
+    const Tensor columns =
+        tensor({{1.f, 2.f}, {3.f, 4.f}}, {.placement = both, .sbp = sbp::split(1)});
+    EXPECT_EQ(columns.to_local().to_vector<float>(), is_first ? Floats({1, 3}) : Floats({2, 4}));
+
+    const Tensor count = arange(5, {.placement = both, .sbp = sbp::split(0)});
+    EXPECT_EQ(count.to_local().to_vector<int64_t>(), is_first ? Ints64({0, 1, 2}) : Ints64({3, 4}));
+
+    const Tensor identity = eye(3, {.placement = both, .sbp = sbp::split(1)});
+    EXPECT_EQ(identity.to_local().to_vector<float>(),
+              is_first ? Floats({1, 0, 0, 1, 0, 0}) : Floats({0, 0, 1}));
+  });
+}
+
+TEST(Creation, PartialSumsLieOnTheFirstRank) {
+  run_ranks(2, [] {
+    const TensorOptions partial{.placement = Placement("cpu", {0, 1}), .sbp = sbp::partial_sum};
+    const float here = env::rank() == 0 ? 1 : 0;
+
+    EXPECT_EQ(ones({2}, partial).to_local().to_vector<float>(), Floats({here, here}));
+    EXPECT_EQ(tensor({2.f}, partial).to_local().to_vector<float>(), Floats({2 * here}));
+    EXPECT_EQ(arange(2, partial).to_local().to_vector<float>(), Floats({0, here}));
+  });
+}
+
+TEST(Creation, GuardGivesTheDefaultLayout) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const PlacementGuard guard(both, sbp::split(0));
+
+    EXPECT_EQ(zeros({4}).sbp(), NdSbp(sbp::split(0)));
+    EXPECT_EQ(zeros({4}, {.sbp = sbp::broadcast}).sbp(), NdSbp(sbp::broadcast));
+    EXPECT_FALSE(zeros({4}, {.device = "cpu"}).is_global());
+  });
+}
+
+}  // namespace
+}  // namespace flow

@@ -1,0 +1,174 @@
+#include "ops/unary.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "boxing/run_ranks.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/creation.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+#include "ops/where.h"
+
+namespace flow {
+namespace {
+
+using Floats = std::vector<float>;
+using Ints64 = std::vector<int64_t>;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+TEST(Unary, RoundTakesHalvesToTheEvenNeighbour) {
+  const Tensor x = tensor({-1.5f, -0.5f, 0.5f, 1.5f, 2.5f});
+
+  EXPECT_EQ(round(x).to_vector<float>(), Floats({-2, 0, 0, 2, 2}));
+  EXPECT_EQ(floor(x).to_vector<float>(), Floats({-2, -1, 0, 1, 2}));
+  EXPECT_EQ(ceil(x).to_vector<float>(), Floats({-1, 0, 1, 2, 3}));
+  EXPECT_EQ(floor(tensor({3})).dtype(), int64);
+}
+
+TEST(Unary, SignsAndMagnitudes) {
+  EXPECT_EQ(abs(tensor({-2, 3})).to_vector<int64_t>(), Ints64({2, 3}));
+  EXPECT_EQ(sign(tensor({-2.f, 0.f, 3.f, kNan})).to_vector<float>(), Floats({-1, 0, 1, 0}));
+  EXPECT_EQ((-tensor({1.f, -2.f})).to_vector<float>(), Floats({-1, 2}));
+  EXPECT_EQ(square(tensor({-3})).to_vector<int64_t>(), Ints64({9}));
+  EXPECT_THROW(neg(tensor({true})), InvalidArgument);
+}
+
+TEST(Unary, IntegersBecomeFloatsWhereTheResultIsNoInteger) {
+  EXPECT_EQ(exp(tensor({0})).dtype(), float32);
+  EXPECT_EQ(sqrt(tensor({4, 9})).to_vector<float>(), Floats({2, 3}));
+  EXPECT_EQ(sigmoid(tensor({true})).dtype(), float32);
+  EXPECT_EQ(relu(tensor({-1, 2})).to_vector<int64_t>(), Ints64({0, 2}));
+  EXPECT_THROW(gelu(tensor({1})), InvalidArgument);
+}
+
+TEST(Unary, EndsOfTheRangeAreExact) {
+  EXPECT_EQ(exp(tensor({-kInf, 0.f, kInf, 200.f})).to_vector<float>(), Floats({0, 1, kInf, kInf}));
+  EXPECT_EQ(log(tensor({0.f, 1.f, kInf})).to_vector<float>(), Floats({-kInf, 0, kInf}));
+  EXPECT_TRUE(std::isnan(log(tensor({-1.f})).item<float>()));
+  EXPECT_EQ(tanh(tensor({-kInf, -50.f, 0.f, kInf})).to_vector<float>(), Floats({-1, -1, 0, 1}));
+  EXPECT_EQ(sigmoid(tensor({-kInf, 0.f, kInf})).to_vector<float>(), Floats({0, 0.5, 1}));
+  EXPECT_EQ(rsqrt(tensor({0.f, 4.f})).to_vector<float>(), Floats({kInf, 0.5}));
+  EXPECT_EQ(reciprocal(tensor({4.f})).item<float>(), 0.25);
+}
+
+TEST(Unary, NanStaysNan) {
+  const Tensor x = tensor({kNan});
+  for (const auto f : {exp, expm1,   log,  log1p, sqrt, rsqrt, reciprocal, sin,   cos,  tanh,
+                       erf, sigmoid, relu, silu,  neg,  abs,   square,     floor, ceil, round}) {
+    EXPECT_TRUE(std::isnan(f(x).item<float>()));
+  }
+  EXPECT_TRUE(std::isnan(gelu(x).item<float>()));
+  EXPECT_TRUE(std::isnan(gelu(x, {.approximate = "tanh"}).item<float>()));
+  EXPECT_TRUE(std::isnan(elu(x).item<float>()));
+  EXPECT_TRUE(std::isnan(leaky_relu(x).item<float>()));
+  EXPECT_TRUE(std::isnan(softplus(x).item<float>()));
+  EXPECT_TRUE(std::isnan(clamp(x, {.min = 0, .max = 1}).item<float>()));
+}
+
+// Values of PyTorch 2.
+TEST(Unary, ActivationsHaveTheirReferenceValues) {
+  const Tensor x = tensor({-1.0, 0.5}, {.dtype = float64});
+  const auto expect = [&](const Tensor& y, double first, double second) {
+    EXPECT_NEAR(y.to_vector<double>()[0], first, 1e-12);
+    EXPECT_NEAR(y.to_vector<double>()[1], second, 1e-12);
+  };
+
+  expect(gelu(x), -0.15865525393145707, 0.34573123063700656);
+  expect(gelu(x, {.approximate = "tanh"}), -0.15880800939172324, 0.34571400982514394);
+  expect(silu(x), -0.2689414213699951, 0.3112296656009273);
+  expect(elu(x), std::expm1(-1.0), 0.5);
+  expect(elu(x, {.alpha = 2}), 2 * std::expm1(-1.0), 0.5);
+  expect(leaky_relu(x), -0.01, 0.5);
+  expect(softplus(x), std::log1p(std::exp(-1.0)), std::log1p(std::exp(0.5)));
+  expect(softplus(x, {.beta = 2, .threshold = 0.5}), std::log1p(std::exp(-2.0)) / 2, 0.5);
+  EXPECT_THROW(gelu(x, {.approximate = "fast"}), InvalidArgument);
+  EXPECT_THROW(softplus(x, {.beta = 0}), InvalidArgument);
+}
+
+TEST(Unary, PredicatesGiveBools) {
+  const Tensor x = tensor({kNan, kInf, -kInf, 1.f, 0.f});
+
+  EXPECT_EQ(isnan(x).to_vector<int64_t>(), Ints64({1, 0, 0, 0, 0}));
+  EXPECT_EQ(isinf(x).to_vector<int64_t>(), Ints64({0, 1, 1, 0, 0}));
+  EXPECT_EQ(isfinite(x).to_vector<int64_t>(), Ints64({0, 0, 0, 1, 1}));
+  EXPECT_EQ(logical_not(x).to_vector<int64_t>(), Ints64({0, 0, 0, 0, 1}));
+  EXPECT_EQ(isfinite(tensor({1})).dtype(), bool_);
+}
+
+TEST(Unary, InPlaceFormsWriteTheirTensor) {
+  const Tensor x = tensor({{-1.f, 2.f}, {3.f, -4.f}});
+
+  relu_(x.t());
+  EXPECT_EQ(x.to_vector<float>(), Floats({0, 2, 3, 0}));
+  clamp_(x, {.max = 2.5});
+  EXPECT_EQ(x.to_vector<float>(), Floats({0, 2, 2.5, 0}));
+  masked_fill_(x, tensor({true, false}), 9);
+  EXPECT_EQ(x.to_vector<float>(), Floats({9, 2, 9, 0}));
+}
+
+TEST(Unary, ReluHasNoGradientAtZero) {
+  const Tensor x = tensor({-1.f, 0.f, 2.f}, {.requires_grad = true});
+
+  sum(relu(x)).backward();
+
+  EXPECT_EQ(x.grad().to_vector<float>(), Floats({0, 0, 1}));
+}
+
+TEST(Unary, ManyElementsMatchFewOnes) {
+  const Tensor x = linspace(-4, 4, 100003);
+  const Floats all = tanh(x).to_vector<float>();
+
+  for (const int64_t i : {int64_t{0}, int64_t{16383}, int64_t{16384}, int64_t{100002}}) {
+    EXPECT_EQ(all[static_cast<size_t>(i)], tanh(x.narrow(0, i, 1)).item<float>()) << i;
+  }
+}
+
+TEST(Unary, NegationTurnsPartialExtrema) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const Tensor x = ones({2}, {.placement = both, .sbp = sbp::partial_max});
+
+    EXPECT_EQ(neg(x).sbp(), NdSbp(sbp::partial_min));
+    EXPECT_EQ(relu(x).sbp(), NdSbp(sbp::partial_max));
+    EXPECT_EQ(neg(ones({2}, {.placement = both, .sbp = sbp::partial_sum})).sbp(),
+              NdSbp(sbp::partial_sum));
+  });
+}
+
+TEST(Where, ChoosesElementwiseAndPromotes) {
+  const Tensor mask = tensor({true, false, true});
+
+  EXPECT_EQ(where(mask, tensor({1, 2, 3}), tensor({0.5f})).to_vector<float>(), Floats({1, 0.5, 3}));
+  EXPECT_EQ(where(mask, tensor({1.f, 2.f, 3.f}), 0).to_vector<float>(), Floats({1, 0, 3}));
+  EXPECT_EQ(where(mask, 7, tensor({1.f, 2.f, 3.f})).to_vector<float>(), Floats({7, 2, 7}));
+  EXPECT_THROW(where(tensor({1, 0, 1}), ones({3}), ones({3})), InvalidArgument);
+}
+
+TEST(Where, MaskedFillKeepsTheDtype) {
+  const Tensor mask = tensor({{true}, {false}});
+
+  EXPECT_EQ(masked_fill(tensor({1, 2}), mask, 9).to_vector<int64_t>(), Ints64({9, 9, 1, 2}));
+  EXPECT_THROW(masked_fill(tensor({1, 2}), mask, 0.5), InvalidArgument);
+  EXPECT_THROW(masked_fill_(ones({2}), mask, 0), InvalidArgument);
+}
+
+TEST(Where, ClampTakesEitherBound) {
+  const Tensor x = tensor({-2.f, 0.f, 2.f}, {.requires_grad = true});
+
+  EXPECT_EQ(clamp(x, {.min = -1}).to_vector<float>(), Floats({-1, 0, 2}));
+  EXPECT_EQ(clamp(x, {.min = 1, .max = 0}).to_vector<float>(), Floats({0, 0, 0}));
+  EXPECT_EQ(clamp(tensor({1, 5}), {.max = 2.5}).dtype(), float32);
+  EXPECT_THROW(clamp(x, {}), InvalidArgument);
+  sum(clamp(x, {.min = -1, .max = 2})).backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), Floats({0, 1, 1}));
+}
+
+}  // namespace
+}  // namespace flow

@@ -1,6 +1,7 @@
 #include "ops/matmul.h"
 
 #include "core/dispatch.h"
+#include "ops/binary.h"
 #include "ops/matmul_op.h"
 #include "ops/reduce.h"
 
@@ -138,7 +139,8 @@ void infer_linear(InferContext& ctx) {
   ctx.add_output(out, ctx.input(0).dtype);
 }
 
-// As matmul. A bias is added once, so it is a partial sum wherever the product is one.
+// As matmul. A bias is added once, so it is a partial sum wherever the product is one; the result
+// increases with it.
 void sbp_linear(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   const int64_t last = ctx.input(0).shape.size() - 1;
@@ -150,6 +152,9 @@ void sbp_linear(SbpContext& ctx) {
   ctx.add({split(last), split(1), partial_bias}, {partial_sum});
   ctx.add({partial_sum, broadcast, partial_bias}, {partial_sum});
   ctx.add({broadcast, partial_sum, partial_bias}, {partial_sum});
+  if (!has_bias) return;
+  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+    ctx.add({broadcast, broadcast, partial}, {partial});
 }
 
 // y = x w^T + b:  dx = dy w,  dw = dy^T x,  db = dy, the latter two summed over the leading dims.
@@ -250,6 +255,13 @@ Tensor matmul_of(const char* name, const TensorArg& a, int64_t a_dims, const Ten
   return matmul(a, b);
 }
 
+Tensor add_product(const TensorArg& input, const Tensor& product, const AddmmOptions& options) {
+  const TensorArg scaled(product, input.site());
+  if (options.beta == 0) return options.alpha == 1 ? product : mul(scaled, options.alpha);
+  const Tensor base = options.beta == 1 ? input.tensor() : mul(input, options.beta);
+  return add(TensorArg(base, input.site()), product, {.alpha = options.alpha});
+}
+
 }  // namespace
 
 Tensor matmul(const TensorArg& a, const TensorArg& b) {
@@ -276,7 +288,21 @@ Tensor dot(const TensorArg& a, const TensorArg& b) {
   return matmul_of("dot", a, 1, b, 1);
 }
 
+Tensor addmm(const TensorArg& input, const TensorArg& mat1, const TensorArg& mat2,
+             const AddmmOptions& options) {
+  return add_product(input, matmul_of("addmm", mat1, 2, mat2, 2), options);
+}
+
+Tensor baddbmm(const TensorArg& input, const TensorArg& batch1, const TensorArg& batch2,
+               const AddmmOptions& options) {
+  return add_product(input, matmul_of("baddbmm", batch1, 3, batch2, 3), options);
+}
+
 Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias) {
+  if (weight->dim() == 1) {
+    const Tensor y = matmul(x, weight);
+    return bias->defined() ? add(TensorArg(y, x.site()), bias) : y;
+  }
   return dispatch(ops::kLinear, {&x.tensor(), &weight.tensor(), &bias.tensor()}, x.site());
 }
 

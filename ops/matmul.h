@@ -26,7 +26,21 @@ Tensor mv(const TensorArg& a, const TensorArg& b);
 // (k), (k) -> ().
 Tensor dot(const TensorArg& a, const TensorArg& b);
 
-// y = x w^T + bias; x: (..., in), weight: (out, in), bias: (out) or undefined -> (..., out).
+struct AddmmOptions {
+  double beta = 1;
+  double alpha = 1;
+};
+
+// beta * input + alpha * mm(mat1, mat2); `input` broadcasts to (m, n) and is not read if beta is 0.
+Tensor addmm(const TensorArg& input, const TensorArg& mat1, const TensorArg& mat2,
+             const AddmmOptions& options = {});
+
+// beta * input + alpha * bmm(batch1, batch2).
+Tensor baddbmm(const TensorArg& input, const TensorArg& batch1, const TensorArg& batch2,
+               const AddmmOptions& options = {});
+
+// y = x w^T + bias; x: (..., in), weight: (out, in), bias: (out) or undefined -> (..., out). A
+// weight of shape (in) gives (...), with a bias of one element.
 //
 //   Tensor y = linear(x, layer.weight, layer.bias);
 Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias = Tensor());

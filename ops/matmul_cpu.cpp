@@ -8,6 +8,7 @@
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/gemm.h"
+#include "ops/local_parts.h"
 #include "ops/matmul_op.h"
 #include "ops/vector.h"
 
@@ -167,6 +168,7 @@ void run_reference(const KernelContext& ctx) {
 
 template <Product (*kProduct)(const KernelQuery& query)>
 KernelChoice select_reference(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
   return {run_reference, std::make_shared<const Product>(kProduct(query))};
 }
 
@@ -200,6 +202,11 @@ void contract_plainly(const KernelContext& ctx) {
 
 void run_contract_reference(const KernelContext& ctx) {
   dispatch_all(ctx.out(0).meta->dtype, [&]<class T>() { contract_plainly<T>(ctx); });
+}
+
+KernelChoice select_contract_reference(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  return {run_contract_reference, nullptr};
 }
 
 #endif
@@ -502,7 +509,7 @@ void register_matmul_cpu(KernelTable& table) {
 #if FLOW_ISA == 0
   table.add(kMatmul, DeviceType::kCpu, {"reference", select_reference<matmul_product>});
   table.add(kLinear, DeviceType::kCpu, {"reference", select_reference<linear_product>});
-  table.add(kContractLeading, DeviceType::kCpu, {"reference", always<run_contract_reference>});
+  table.add(kContractLeading, DeviceType::kCpu, {"reference", select_contract_reference});
 #endif
   table.add(kMatmul, DeviceType::kCpu, {FLOW_ISA_NAME, select_gemm<plan_matmul>});
   table.add(kLinear, DeviceType::kCpu, {FLOW_ISA_NAME, select_gemm<plan_linear>});

@@ -1,5 +1,4 @@
-// Kernels of ops/random.h. Every element is computed from its own Philox block, so a run of logical
-// indices can start anywhere; whole groups of blocks are made at once and the wanted part is kept.
+// Kernels of ops/random.h.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +8,7 @@
 #include "core/context.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
+#include "ops/draw_runs.h"
 #include "ops/random_op.h"
 #include "ops/vector_math.h"
 
@@ -16,62 +16,25 @@
 
 namespace {
 
-// Blocks made together: enough for the widest vectors, small enough for the first cache.
-constexpr int64_t kBlocks = 64;
 // Elements a thread takes at least.
 constexpr int64_t kGrain = 1 << 15;
 
-// lanes[4 b + l] is lane l of block first + b.
-void philox_group(const RandomStream& random, uint64_t first, uint32_t* lanes) {
-  std::array<uint32_t, kBlocks> c0, c1, c2, c3;
-  for (size_t b = 0; b < kBlocks; ++b) {
-    c0[b] = static_cast<uint32_t>(first + b);
-    c1[b] = static_cast<uint32_t>((first + b) >> 32);
-    c2[b] = static_cast<uint32_t>(random.seed >> 32);
-    c3[b] = static_cast<uint32_t>(random.stream >> 32) ^ static_cast<uint32_t>(random.rank);
-  }
-  uint32_t k0 = static_cast<uint32_t>(random.seed);
-  uint32_t k1 = static_cast<uint32_t>(random.stream);
-  for (int round = 0; round < 10; ++round) {
-    for (size_t b = 0; b < kBlocks; ++b) {
-      const uint64_t p0 = uint64_t{0xD2511F53u} * c0[b];
-      const uint64_t p1 = uint64_t{0xCD9E8D57u} * c2[b];
-      const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1[b] ^ k0;
-      const uint32_t n2 = static_cast<uint32_t>(p0 >> 32) ^ c3[b] ^ k1;
-      c1[b] = static_cast<uint32_t>(p1);
-      c3[b] = static_cast<uint32_t>(p0);
-      c0[b] = n0;
-      c2[b] = n2;
-    }
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  for (size_t b = 0; b < kBlocks; ++b) {
-    lanes[4 * b] = c0[b];
-    lanes[4 * b + 1] = c1[b];
-    lanes[4 * b + 2] = c2[b];
-    lanes[4 * b + 3] = c3[b];
-  }
-}
-
-constexpr size_t kLanes = 4 * kBlocks;
-
 // Box and Muller 1958 on the pairs of a block: even elements take the cosine, odd ones the sine.
 void normals_of(const uint32_t* lanes, float mean, float std, float* out) {
-  std::array<float, kLanes / 2> radius, angle;
-  for (size_t i = 0; i < kLanes / 2; ++i) {
+  std::array<float, kDrawLanes / 2> radius, angle;
+  for (size_t i = 0; i < kDrawLanes / 2; ++i) {
     radius[i] = uniform_float(lanes[2 * i]) + 0x1p-24F;  // in (0, 1]
     angle[i] = 6.2831853071795864769F * uniform_float(lanes[2 * i + 1]);
   }
-  std::array<float, kLanes / 2> cosine, sine;
-  for (size_t i = 0; i < kLanes / 2; i += Vec<float>::kLanes) {
+  std::array<float, kDrawLanes / 2> cosine, sine;
+  for (size_t i = 0; i < kDrawLanes / 2; i += Vec<float>::kLanes) {
     const Vec<float> r =
         sqrt(Vec<float>::fill(-2.0F) * log(Vec<float>::load(&radius[i]))) * Vec<float>::fill(std);
     const Vec<float> a = Vec<float>::load(&angle[i]);
     (Vec<float>::fill(mean) + r * cos(a)).store(&cosine[i]);
     (Vec<float>::fill(mean) + r * sin(a)).store(&sine[i]);
   }
-  for (size_t i = 0; i < kLanes / 2; ++i) {
+  for (size_t i = 0; i < kDrawLanes / 2; ++i) {
     out[2 * i] = cosine[i];
     out[2 * i + 1] = sine[i];
   }
@@ -79,7 +42,7 @@ void normals_of(const uint32_t* lanes, float mean, float std, float* out) {
 
 // One double of two pairs of lanes: block b gives elements 2 b and 2 b + 1.
 void normals_of(const uint32_t* lanes, double mean, double std, double* out) {
-  for (size_t b = 0; b < kBlocks; ++b) {
+  for (size_t b = 0; b < kDrawBlocks; ++b) {
     const double u = uniform_double(lanes[4 * b], lanes[4 * b + 1]) + 0x1p-53;
     const double v = uniform_double(lanes[4 * b + 2], lanes[4 * b + 3]);
     const double radius = std * std::sqrt(-2 * std::log(u));
@@ -88,10 +51,10 @@ void normals_of(const uint32_t* lanes, double mean, double std, double* out) {
   }
 }
 
-// What a draw makes of the lanes of kBlocks blocks; kElements of them.
+// What a draw makes of the lanes of kDrawBlocks blocks; kElements of them.
 struct UniformFloat {
   using Element = float;
-  static constexpr size_t kElements = kLanes;
+  static constexpr size_t kElements = kDrawLanes;
   float a, scale;
 
   UniformFloat(double from, double to)
@@ -105,7 +68,7 @@ struct UniformFloat {
 
 struct UniformDouble {
   using Element = double;
-  static constexpr size_t kElements = kLanes / 2;
+  static constexpr size_t kElements = kDrawLanes / 2;
   double a, scale;
 
   UniformDouble(double from, double to) : a(from), scale(to - from) {}
@@ -120,7 +83,7 @@ struct UniformDouble {
 template <class T>
 struct Normal {
   using Element = T;
-  static constexpr size_t kElements = sizeof(T) == 4 ? kLanes : kLanes / 2;
+  static constexpr size_t kElements = sizeof(T) == 4 ? kDrawLanes : kDrawLanes / 2;
   T mean, std;
 
   Normal(double a, double b) : mean(static_cast<T>(a)), std(static_cast<T>(b)) {}
@@ -131,7 +94,7 @@ struct Normal {
 // low + ⌊bits · range / 2^w⌋ (Lemire 2019, without the rejection step).
 struct NarrowIntegers {
   using Element = int64_t;
-  static constexpr size_t kElements = kLanes;
+  static constexpr size_t kElements = kDrawLanes;
   int64_t low;
   uint64_t range;  // at most 2^32
 
@@ -144,7 +107,7 @@ struct NarrowIntegers {
 
 struct WideIntegers {
   using Element = int64_t;
-  static constexpr size_t kElements = kLanes / 2;
+  static constexpr size_t kElements = kDrawLanes / 2;
   int64_t low;
   uint64_t range;
 
@@ -172,13 +135,13 @@ template <class Draw, class Use>
 void draw_run(const Draw& draw, const RandomStream& random, int64_t first, int64_t count,
               const Use& use) {
   constexpr auto kElements = static_cast<int64_t>(Draw::kElements);
-  std::array<uint32_t, kLanes> lanes;
+  std::array<uint32_t, kDrawLanes> lanes;
   std::array<typename Draw::Element, Draw::kElements> made;
   int64_t done = 0;
   while (done < count) {
     const int64_t group = (first + done) / kElements;
     const int64_t skipped = (first + done) % kElements;
-    philox_group(random, static_cast<uint64_t>(group * kBlocks), lanes.data());
+    philox_group(random, static_cast<uint64_t>(group * kDrawBlocks), lanes.data());
     draw.make(lanes.data(), made.data());
     const int64_t taken = std::min(count - done, kElements - skipped);
     for (int64_t i = 0; i < taken; ++i)
@@ -187,57 +150,13 @@ void draw_run(const Draw& draw, const RandomStream& random, int64_t first, int64
   }
 }
 
-// The local part as runs of consecutive logical indices: trailing dims that are whole are one run.
-struct Runs {
-  int64_t count = 1;   // runs
-  int64_t length = 1;  // elements of each
-  int64_t outer = 0;   // dims before the run's
-
-  explicit Runs(const TensorMeta& meta) {
-    outer = meta.local_shape.size();
-    bool whole = true;
-    while (outer > 0 && whole) {
-      --outer;
-      length *= meta.local_shape[outer];
-      whole = meta.local_shape[outer] == meta.shape[outer];
-    }
-    for (int64_t d = 0; d < outer; ++d)
-      count *= meta.local_shape[d];
-  }
-
-  // The logical index of run r's first element.
-  int64_t first(const TensorMeta& meta, int64_t r) const {
-    const Strides logical = contiguous_strides(meta.shape);
-    int64_t index = 0;
-    for (int64_t d = meta.shape.size() - 1; d >= 0; --d) {
-      int64_t at = meta.local_begin[d];
-      if (d < outer) {
-        at += r % meta.local_shape[d];
-        r /= meta.local_shape[d];
-      }
-      index += at * logical[d];
-    }
-    return index;
-  }
-};
-
-// The offset in memory of the i-th element (row-major) of a strided part.
-int64_t offset_of(const TensorMeta& meta, int64_t i) {
-  int64_t offset = 0;
-  for (int64_t d = meta.local_shape.size() - 1; d >= 0; --d) {
-    offset += i % meta.local_shape[d] * meta.strides[d];
-    i /= meta.local_shape[d];
-  }
-  return offset;
-}
-
 // Writes f(local element number, drawn element) over the output's local part.
 template <class T, class Draw, class F>
 void fill_output(const KernelContext& ctx, const Draw& draw, const F& f) {
   const TensorView& y = ctx.out(0);
   const TensorMeta& meta = *y.meta;
   if (meta.local_numel == 0) return;
-  const Runs runs(meta);
+  const LogicalRuns runs(meta);
   T* out = y.as<T>();
   for (int64_t r = 0; r < runs.count; ++r) {
     const int64_t first = runs.first(meta, r);

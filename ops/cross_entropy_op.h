@@ -1,0 +1,45 @@
+// Op definitions of classification losses, for their kernels.
+#pragma once
+
+#include <tuple>
+
+#include "core/op.h"
+
+namespace flow::ops {
+
+struct ClassLossAttrs {
+  bool reduces = false;  // one sum, else a loss per target
+  double label_smoothing = 0;
+  int64_t num_classes = 0;
+  int64_t ignore_index = -100;
+  DType dtype = DType::kFloat32;  // of the input
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("reduces", &ClassLossAttrs::reduces),
+                      key_field("label_smoothing", &ClassLossAttrs::label_smoothing),
+                      key_field("num_classes", &ClassLossAttrs::num_classes),
+                      value_field("ignore_index", &ClassLossAttrs::ignore_index),
+                      key_field("dtype", &ClassLossAttrs::dtype));
+  }
+};
+
+// Weights are optional everywhere. Losses and their gradients are float32 for 16-bit inputs: sums
+// of many samples do not fit those.
+extern const OpDef kNllLoss;               // (logp, target, weight) -> loss
+extern const OpDef kNllLossBackward;       // (dloss, target, weight) -> dlogp
+extern const OpDef kCrossEntropy;          // (x, target, weight) -> loss, logsumexp(x)
+extern const OpDef kCrossEntropyBackward;  // (dloss, x, target, logsumexp, weight) -> dx
+// The weight of each target that is not ignored (1 without weights), or their sum.
+extern const OpDef kTargetWeight;  // (target, weight) -> weight of target
+
+// The class dim of an input whose target has `target_dims` dims, and the input's dim that is the
+// target's dim `i`.
+inline int64_t class_dim(int64_t target_dims) {
+  return target_dims == 0 ? 0 : 1;
+}
+
+inline int64_t input_dim(int64_t i) {
+  return i == 0 ? 0 : i + 1;
+}
+
+}  // namespace flow::ops

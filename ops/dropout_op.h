@@ -1,0 +1,21 @@
+// Op definitions of dropout, for its kernels.
+#pragma once
+
+#include <tuple>
+
+#include "core/op.h"
+
+namespace flow::ops {
+
+struct DropoutAttrs {
+  double p = 0.5;
+
+  static constexpr auto fields() { return std::tuple(value_field("p", &DropoutAttrs::p)); }
+};
+
+// The mask (bool, true: kept) is an output: reading a byte an element is some ten times cheaper
+// than drawing it again.
+extern const OpDef kDropout;          // (x) -> y, mask
+extern const OpDef kDropoutBackward;  // (dy, mask) -> dx
+
+}  // namespace flow::ops

@@ -1,0 +1,13 @@
+// Checks of the parts of global tensors a kernel is offered.
+#pragma once
+
+#include "core/kernel.h"
+
+namespace flow::ops {
+
+// Whether the op's shape rule, applied to the local parts alone, gives the local shapes of the
+// outputs. Reference kernels take nothing else, so that layouts no signature allows end in
+// Unsupported and not in memory they do not own. True for local tensors.
+bool parts_fit(const KernelQuery& query);
+
+}  // namespace flow::ops

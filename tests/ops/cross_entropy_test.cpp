@@ -1,0 +1,110 @@
+#include "ops/cross_entropy.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
+#include "ops/softmax.h"
+#include "tests/support/expect_tensor.h"
+
+namespace flow {
+namespace {
+
+struct CrossEntropy : ::testing::Test {
+  Tensor x = tensor({{1.f, 2.f, 3.f}, {1.f, 0.f, -1.f}});
+  Tensor target = tensor({2, 0});
+};
+
+TEST_F(CrossEntropy, IsTheNegativeLogLikelihoodOfTheSoftmax) {
+  expect_values(cross_entropy(x, target), {0.40760596});
+  expect_values(cross_entropy(x, target, {.reduction = "none"}), {0.40760596, 0.40760596});
+  expect_values(nll_loss(log_softmax(x, 1), target), {0.40760596});
+  expect_values(cross_entropy(x.select(0, 0), tensor(2)), {0.40760596});
+}
+
+TEST_F(CrossEntropy, GradientIsSoftmaxLessTheTarget) {
+  x.requires_grad_();
+
+  cross_entropy(x, target).backward();
+
+  expect_values(x.grad(),
+                {0.04501529, 0.12236424, -0.16737952, -0.16737952, 0.12236424, 0.04501529});
+}
+
+TEST_F(CrossEntropy, DividesByTheWeightsOfTheTargets) {
+  const Tensor rows = tensor({{1.f, 2.f, 3.f}, {0.f, 0.f, 0.f}});
+  const Tensor weight = tensor({1.f, 2.f, 3.f});
+
+  // (3 * 0.40760596 + 1 * log(3)) / (3 + 1)
+  expect_values(cross_entropy(rows, target, {.weight = weight}), {0.58035754});
+  expect_values(cross_entropy(rows, target, {.weight = weight, .reduction = "sum"}), {2.32143018});
+}
+
+TEST_F(CrossEntropy, LeavesIgnoredTargetsOut) {
+  const Tensor rows = tensor({{1.f, 2.f, 3.f}, {9.f, 0.f, 0.f}}).requires_grad_();
+  const Tensor loss = cross_entropy(rows, tensor({2, -100}));
+
+  loss.backward();
+
+  expect_values(loss, {0.40760596});
+  expect_values(rows.grad(), {0.09003057, 0.24472847, -0.33475904, 0, 0, 0});
+  expect_values(cross_entropy(rows, tensor({1, 1}), {.ignore_index = 1}), {NAN});
+}
+
+TEST_F(CrossEntropy, SmoothsLabels) {
+  expect_values(cross_entropy(x, target, {.label_smoothing = 0.1}), {0.50760596});
+}
+
+TEST_F(CrossEntropy, TakesDistributions) {
+  const Tensor q = tensor({{0.2f, 0.3f, 0.5f}, {0.6f, 0.2f, 0.2f}});
+
+  expect_values(cross_entropy(x, q), {1.05760596});
+  expect_values(
+      cross_entropy(x, tensor({{0.f, 0.f, 1.f}, {1.f, 0.f, 0.f}}), {.label_smoothing = 0.1}),
+      {0.50760596});
+}
+
+TEST_F(CrossEntropy, TakesPlanesOfClasses) {
+  // (1, 3, 2): column 0 holds 1, 2, 3 and column 1 holds 1, 0, -1.
+  const Tensor planes = tensor({{{1.f, 1.f}, {2.f, 0.f}, {3.f, -1.f}}});
+
+  expect_values(cross_entropy(planes, tensor({{2, 0}}), {.reduction = "none"}),
+                {0.40760596, 0.40760596});
+}
+
+TEST_F(CrossEntropy, OfHalvesDoesNotOverflowInTheSum) {
+  const Tensor many = zeros({4096, 2}, {.dtype = float16});
+  const Tensor labels = zeros({4096}, {.dtype = int64});
+  const Tensor loss = cross_entropy(many * 60000, labels);
+
+  EXPECT_EQ(loss.dtype(), float16);
+  expect_values(loss, {0.69335938}, 1e-3);
+}
+
+TEST_F(CrossEntropy, RefusesTargetsThatAreNoClasses) {
+  expect_refused(
+      [&] {
+        cross_entropy(x, tensor({0, 3}));
+      },
+      "[cross_entropy] target 3 is not a class; give 0 to 2");
+  expect_refused([&] { nll_loss(x, tensor({0, -1})); }, "[nll_loss] target -1 is not a class");
+  expect_refused(
+      [&] {
+        cross_entropy(x, tensor({0, 1, 2}));
+      },
+      "target must be of shape (2,), the input's without its class dim");
+  expect_refused([&] { cross_entropy(x, tensor({true, false})); }, "int64 or int32");
+  expect_refused([&] { cross_entropy(x, target, {.weight = ones({2})}); },
+                 "one element for each of the 3 classes");
+  expect_refused([&] { cross_entropy(x, target, {.label_smoothing = 2}); }, "between 0 and 1");
+  expect_refused([&] { cross_entropy(x, target, {.weight = ones({3}).requires_grad_()}); },
+                 "class weights have no gradient");
+}
+
+}  // namespace
+}  // namespace flow

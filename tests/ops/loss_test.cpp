@@ -1,0 +1,122 @@
+#include "ops/loss.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/creation.h"
+#include "tests/support/expect_tensor.h"
+
+namespace flow {
+namespace {
+
+TEST(Loss, OfSquaresIsReducedAsAsked) {
+  const Tensor x = tensor({1.f, 2.f, 4.f});
+  const Tensor target = tensor({1.f, 4.f, 1.f});
+
+  expect_values(mse_loss(x, target), {13.0 / 3});
+  expect_values(mse_loss(x, target, {.reduction = "sum"}), {13});
+  expect_values(mse_loss(x, target, {.reduction = "none"}), {0, 4, 9});
+}
+
+TEST(Loss, MeanGradientDividesByTheNumberOfElements) {
+  const Tensor x = tensor({1.f, 2.f, 4.f, 0.f}).requires_grad_();
+  const Tensor target = tensor({1.f, 4.f, 1.f, 0.f}).requires_grad_();
+
+  mse_loss(x, target).backward();
+
+  expect_values(x.grad(), {0, -1, 1.5, 0});
+  expect_values(target.grad(), {0, 1, -1.5, 0});
+}
+
+TEST(Loss, BroadcastsAndPromotes) {
+  const Tensor x = tensor({{1.f}, {2.f}});
+  const Tensor target = tensor({0.f, 1.f}, {.dtype = float64});
+  const Tensor loss = mse_loss(x, target, {.reduction = "none"});
+
+  expect_values(loss, {1, 0, 4, 1});
+  EXPECT_EQ(loss.dtype(), float64);
+}
+
+TEST(Loss, OfNothingIsNotANumber) {
+  expect_values(mse_loss(ones({0}), ones({0})), {NAN});
+  expect_values(mse_loss(ones({0}), ones({0}), {.reduction = "sum"}), {0});
+}
+
+TEST(Loss, OfAbsoluteDifferencesHasNoSlopeAtZero) {
+  const Tensor x = tensor({1.f, 2.f, 3.f}).requires_grad_();
+  const Tensor loss = l1_loss(x, tensor({1.f, 4.f, 0.f}), {.reduction = "sum"});
+
+  loss.backward();
+
+  expect_values(loss, {5});
+  expect_values(x.grad(), {0, -1, 1});
+}
+
+TEST(Loss, SmoothL1AndHuberDifferByTheirScale) {
+  const Tensor x = tensor({0.f, 1.f, 4.f});
+  const Tensor zero = zeros({3});
+
+  expect_values(smooth_l1_loss(x, zero, {.reduction = "none", .beta = 2}), {0, 0.25, 3});
+  expect_values(huber_loss(x, zero, {.reduction = "none", .delta = 2}), {0, 0.5, 6});
+  expect_values(smooth_l1_loss(x, zero, {.reduction = "none", .beta = 0}), {0, 1, 4});
+}
+
+TEST(Loss, OfProbabilitiesStaysFinite) {
+  const Tensor x = tensor({0.9f, 0.2f, 0.f});
+  const Tensor target = tensor({1.f, 0.f, 1.f});
+
+  expect_values(binary_cross_entropy(x, target, {.reduction = "none"}),
+                {0.10536052, 0.22314355, 100});
+  expect_values(
+      binary_cross_entropy(x, target, {.weight = tensor({2.f, 0.f, 0.f}), .reduction = "sum"}),
+      {0.21072103});
+}
+
+TEST(Loss, OfProbabilitiesOutsideTheUnitIntervalIsRefused) {
+  expect_refused([] { binary_cross_entropy(full({40}, 1.5), ones({40})); },
+                 "[binary_cross_entropy] some element of the input is not between 0 and 1");
+}
+
+TEST(Loss, OfLogitsDoesNotOverflow) {
+  const Tensor x = tensor({0.5f, -2.f, 1.f, 1000.f});
+  const Tensor target = tensor({1.f, 0.f, 0.5f, 0.f});
+
+  expect_values(binary_cross_entropy_with_logits(x, target, {.reduction = "none"}),
+                {0.47407698, 0.12692801, 0.81326169, 1000});
+  expect_values(
+      binary_cross_entropy_with_logits(x.narrow(0, 0, 3), target.narrow(0, 0, 3),
+                                       {.reduction = "none", .pos_weight = tensor({3.f})}),
+      {1.42223095, 0.12692801, 1.12652338});
+}
+
+TEST(Loss, OfDivergenceIsZeroWhereTheTargetIs) {
+  const Tensor log_p = tensor({{-1.f, -2.f}}).requires_grad_();
+  const Tensor target = tensor({{0.5f, 0.f}});
+
+  const Tensor loss = kl_div(log_p, target, {.reduction = "sum"});
+  loss.backward();
+
+  expect_values(loss, {0.15342641});
+  expect_values(log_p.grad(), {-0.5, 0});
+  expect_values(kl_div(log_p, target, {.reduction = "batchmean"}), {0.15342641});
+  expect_values(kl_div(log_p, target), {0.07671321});
+}
+
+TEST(Loss, RefusesUnknownReductionsAndParameters) {
+  const Tensor x = ones({2});
+
+  expect_refused([&] { mse_loss(x, x, {.reduction = "average"}); },
+                 "[mse_loss] reduction 'average' is unknown");
+  expect_refused([&] { smooth_l1_loss(x, x, {.beta = -1}); }, "beta is -1");
+  expect_refused([&] { huber_loss(x, x, {.delta = 0}); }, "delta is 0");
+  expect_refused([&] { mse_loss(ones({2}, {.dtype = int64}), ones({2}, {.dtype = int64})); },
+                 "takes floating dtypes");
+  expect_refused([&] { mse_loss(x, ones({3})); }, "[mse_loss]");
+}
+
+}  // namespace
+}  // namespace flow

@@ -1,0 +1,63 @@
+#include "ops/norm.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/creation.h"
+#include "tests/support/expect_tensor.h"
+
+namespace flow {
+namespace {
+
+TEST(Norm, LayerNormUsesTheBiasedVariance) {
+  const Tensor x = tensor({{1.f, 2.f, 3.f, 4.f}});
+
+  expect_values(layer_norm(x, {4}), {-1.34163542, -0.44721181, 0.44721181, 1.34163542});
+  expect_values(layer_norm(x, {4}, {.weight = tensor({1.f, 2.f, 1.f, 2.f}), .bias = ones({4})}),
+                {-0.34163542, 0.10557639, 1.44721181, 3.68327084});
+  expect_values(layer_norm(x.reshape({1, 2, 2}), {2, 2}),
+                {-1.34163542, -0.44721181, 0.44721181, 1.34163542});
+}
+
+TEST(Norm, LayerNormIsExactForLargeMeans) {
+  const Tensor x = tensor({{100001.f, 100002.f, 100003.f, 100004.f}});
+
+  expect_values(layer_norm(x, {4}), {-1.34163542, -0.44721181, 0.44721181, 1.34163542}, 1e-5);
+}
+
+TEST(Norm, RmsNormDoesNotCentre) {
+  expect_values(rms_norm(tensor({{1.f, 2.f, 3.f, 4.f}}), {4}),
+                {0.36514813, 0.73029626, 1.09544438, 1.46059251});
+}
+
+TEST(Norm, GroupNormTakesEachSamplesGroups) {
+  const Tensor x = tensor({{{1.f, 2.f}, {3.f, 4.f}, {10.f, 10.f}, {10.f, 10.f}}});
+
+  expect_values(group_norm(x, 2, {.bias = tensor({0.f, 0.f, 5.f, 6.f})}),
+                {-1.34163542, -0.44721181, 0.44721181, 1.34163542, 5, 5, 6, 6});
+}
+
+TEST(Norm, OfNothingIsNothing) {
+  EXPECT_EQ(layer_norm(ones({0, 4}), {4}).shape(), (Shape{0, 4}));
+  EXPECT_EQ(layer_norm(ones({3, 0}), {0}).shape(), (Shape{3, 0}));
+}
+
+TEST(Norm, RefusesShapesThatDoNotEndTheInputs) {
+  expect_refused(
+      [] {
+        layer_norm(ones({2, 4}), {2});
+      },
+      "[layer_norm] normalized_shape (2,) does not end the input's shape");
+  expect_refused(
+      [] {
+        layer_norm(ones({2, 4}), {4}, {.weight = ones({2})});
+      },
+      "weight and bias must have the normalised dims' shape (4,)");
+  expect_refused([] { group_norm(ones({1, 3}), 2); }, "must divide into 2 groups");
+}
+
+}  // namespace
+}  // namespace flow

@@ -17,7 +17,8 @@ bool runs_later(const Node* a, const Node* b) {
   return a->sequence() < b->sequence();
 }
 
-// The thread's state while a run lasts; ops of the rules show their forward's site and scope.
+// The thread's state while a run lasts: ops of the rules show their forward's site and scope, and a
+// PlacementGuard around backward() does not reach what they create.
 class RunScope {
  public:
   explicit RunScope(bool create_graph)
@@ -25,6 +26,8 @@ class RunScope {
         grad_enabled_(std::exchange(state_.grad_enabled, create_graph)),
         phase_(std::exchange(state_.phase, Phase::kBackward)),
         region_(std::exchange(active_region, nullptr)),
+        placement_(std::exchange(state_.default_placement, {})),
+        sbp_(std::exchange(state_.default_sbp, {})),
         outer_(NodeScope::current(Site::none())) {}
 
   ~RunScope() {
@@ -32,6 +35,8 @@ class RunScope {
     state_.grad_enabled = grad_enabled_;
     state_.phase = phase_;
     active_region = region_;
+    state_.default_placement = placement_;
+    state_.default_sbp = sbp_;
   }
 
   RunScope(const RunScope&) = delete;
@@ -48,6 +53,8 @@ class RunScope {
   bool grad_enabled_;
   Phase phase_;
   RecomputeRegion* region_;
+  Placement placement_;
+  NdSbp sbp_;
   NodeScope outer_;
 };
 
@@ -208,19 +215,29 @@ void BackwardRun::execute(Node& node) {
   TensorList dy(num_outputs);
   for (size_t i = 0; i < num_outputs; ++i)
     dy[i] = std::move(node.outputs()[i].gradient);
+  if (node.is_leaf()) {
+    receive(node, dy);
+    if (!options_.captures) accumulate(static_cast<LeafNode&>(node), std::move(dy[0]));
+    return;
+  }
+  TensorList dx(node.edges().size());
+  try {
+    receive(node, dy);
+    if (any_defined(dy.span())) run_rule(node, dy, dx);
+  } catch (const Error&) {
+    rethrow_with_context(node);
+  }
+  if (!options_.keep_graph) node.free_saved();
+  deliver(node, dx);
+}
+
+// The gradients of a node's outputs are complete.
+void BackwardRun::receive(const Node& node, TensorList& dy) {
   if (node.hooks() != nullptr) {
     run_hooks(node, dy);
     retain_gradients(node, dy);
   }
   if (node.is_captured_) capture(node, dy);
-  if (node.is_leaf()) {
-    if (!options_.captures) accumulate(static_cast<LeafNode&>(node), std::move(dy[0]));
-    return;
-  }
-  TensorList dx(node.edges().size());
-  if (any_defined(dy.span())) run_rule(node, dy, dx);
-  if (!options_.keep_graph) node.free_saved();
-  deliver(node, dx);
 }
 
 void BackwardRun::run_rule(Node& node, TensorList& dy, TensorList& dx) {
@@ -229,18 +246,14 @@ void BackwardRun::run_rule(Node& node, TensorList& dy, TensorList& dx) {
   for (size_t i = 0; i < edges.size(); ++i)
     any_needed |= node.needs(i);
   if (!any_needed) return;
-  try {
-    node.apply(dy.data(), dx.data());
-    for (size_t i = 0; i < edges.size(); ++i) {
-      if (node.needs(i) && dx[i].defined()) node.check_gradient(i, dx[i]);
-    }
-    if (node.hooks() == nullptr) return;
-    const auto hooks = node.hooks()->after;  // a hook may remove itself
-    for (const auto& hook : hooks)
-      hook.function(dx.span(), dy.span());
-  } catch (const Error&) {
-    rethrow_with_context(node);
+  node.apply(dy.data(), dx.data());
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (node.needs(i) && dx[i].defined()) node.check_gradient(i, dx[i]);
   }
+  if (node.hooks() == nullptr) return;
+  const auto hooks = node.hooks()->after;  // a hook may remove itself
+  for (const auto& hook : hooks)
+    hook.function(dx.span(), dy.span());
 }
 
 void BackwardRun::deliver(Node& node, TensorList& dx) {
@@ -271,8 +284,7 @@ void BackwardRun::run_hooks(const Node& node, TensorList& dy) const {
     if (!(given.shape == expected.shape) || given.dtype != expected.dtype ||
         given.placement != expected.placement) {
       throw InvalidArgument(str("[register_hook] a hook replaced the gradient ", expected, " by ",
-                                given, "; keep shape, dtype and placement"),
-                            node.scope().user_site());
+                                given, "; keep shape, dtype and placement"));
     }
     gradient = std::move(replacement);
   }

@@ -93,6 +93,7 @@ class BackwardRun {
   void find_needed();
   void check_alive() const;
   void execute(Node& node);
+  void receive(const Node& node, TensorList& dy);
   void run_rule(Node& node, TensorList& dy, TensorList& dx);
   void deliver(Node& node, TensorList& dx);
   void run_hooks(const Node& node, TensorList& dy) const;

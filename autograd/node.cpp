@@ -1,7 +1,6 @@
 #include "autograd/node.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <new>
 
@@ -33,7 +32,6 @@ int64_t next_hook_id() {
 Node::Node(const Block& block, const NodeScope& scope)
     : num_edges_(block.num_edges),
       num_outputs_(block.num_outputs),
-      bytes_(block.bytes),
       edges_(block.edges),
       outputs_(block.outputs),
       scope_(scope) {
@@ -94,90 +92,10 @@ void Node::dispose() noexcept {
   dead.is_active = true;
   while (Node* node = dead.first) {
     dead.first = node->next_dead_;
-    const size_t bytes = node->bytes_;
     node->~Node();
-    internal::free_node(node, bytes);
+    ::operator delete(node);
   }
   dead.is_active = false;
 }
-
-namespace internal {
-
-namespace {
-
-// The address sanitizer sees no use after free in recycled blocks.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kRecycles = false;
-#else
-constexpr bool kRecycles = true;
-#endif
-
-constexpr size_t kClassBytes = 64;
-constexpr size_t kClasses = 16;
-constexpr uint32_t kMaxFree = 4096;  // blocks kept per class
-
-struct FreeBlock {
-  FreeBlock* next;
-};
-
-// Free blocks by size class. Plain data, so that nodes of static tensors can still be freed after
-// the thread's destructors have run.
-struct FreeLists {
-  std::array<FreeBlock*, kClasses> first{};
-  std::array<uint32_t, kClasses> count{};
-  bool is_watched = false;
-  bool is_closed = false;
-};
-
-constinit thread_local FreeLists free_lists;
-
-// Returns the thread's blocks when it ends.
-struct FreeListsOwner {
-  ~FreeListsOwner() {
-    free_lists.is_closed = true;
-    for (FreeBlock*& first : free_lists.first) {
-      while (first != nullptr)
-        ::operator delete(std::exchange(first, first->next));
-    }
-  }
-};
-
-void watch_thread_end(FreeLists& lists) {
-  thread_local const FreeListsOwner owner;
-  static_cast<void>(owner);
-  lists.is_watched = true;
-}
-
-constexpr size_t class_of(size_t bytes) {
-  return (bytes - 1) / kClassBytes;
-}
-
-}  // namespace
-
-void* allocate_node(size_t bytes) {
-  const size_t size_class = class_of(bytes);
-  if (!kRecycles || size_class >= kClasses) return ::operator new(bytes);
-  FreeLists& lists = free_lists;
-  FreeBlock* block = lists.first[size_class];
-  if (block == nullptr) return ::operator new((size_class + 1) * kClassBytes);
-  lists.first[size_class] = block->next;
-  --lists.count[size_class];
-  return block;
-}
-
-void free_node(void* block, size_t bytes) noexcept {
-  const size_t size_class = class_of(bytes);
-  FreeLists& lists = free_lists;
-  if (!kRecycles || size_class >= kClasses || lists.is_closed ||
-      lists.count[size_class] == kMaxFree) {
-    ::operator delete(block);
-    return;
-  }
-  if (!lists.is_watched) watch_thread_end(lists);
-  lists.first[size_class] = new (block) FreeBlock{lists.first[size_class]};
-  ++lists.count[size_class];
-}
-
-}  // namespace internal
 
 }  // namespace flow::autograd

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -91,7 +92,6 @@ class Node : public GradNode {
     std::byte* extra;
     uint32_t num_edges;
     uint32_t num_outputs;
-    uint32_t bytes;
   };
 
   Node(const Node&) = delete;
@@ -161,7 +161,6 @@ class Node : public GradNode {
 
   uint32_t num_edges_;
   uint32_t num_outputs_;
-  uint32_t bytes_;
   uint64_t sequence_ = 0;
   Edge* edges_;
   NodeOutput* outputs_;
@@ -171,10 +170,6 @@ class Node : public GradNode {
 };
 
 namespace internal {
-// Memory of nodes: small blocks come from lists of the calling thread.
-void* allocate_node(size_t bytes);
-void free_node(void* block, size_t bytes) noexcept;
-
 constexpr size_t aligned(size_t bytes) {
   return (bytes + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
 }
@@ -186,20 +181,18 @@ Ref<T> make_node(size_t num_edges, size_t num_outputs, size_t extra_bytes, Args&
   constexpr size_t kEdges = internal::aligned(sizeof(T));
   const size_t outputs = kEdges + num_edges * sizeof(Edge);
   const size_t extra = internal::aligned(outputs + num_outputs * sizeof(NodeOutput));
-  const size_t bytes = extra + extra_bytes;
-  auto* memory = static_cast<std::byte*>(internal::allocate_node(bytes));
+  auto* memory = static_cast<std::byte*>(::operator new(extra + extra_bytes));
   const Node::Block block{
       .edges = reinterpret_cast<Edge*>(memory + kEdges),
       .outputs = reinterpret_cast<NodeOutput*>(memory + outputs),
       .extra = memory + extra,
       .num_edges = static_cast<uint32_t>(num_edges),
       .num_outputs = static_cast<uint32_t>(num_outputs),
-      .bytes = static_cast<uint32_t>(bytes),
   };
   try {
     return Ref<T>(new (memory) T(block, std::forward<Args>(args)...));
   } catch (...) {
-    internal::free_node(memory, bytes);
+    ::operator delete(memory);
     throw;
   }
 }

@@ -31,16 +31,17 @@ int64_t next_region_id() {
   return ++last;
 }
 
-// Puts the generator and the active region back.
+// Gives the second run the surroundings of the first, and puts the caller's back.
 class SecondRun {
  public:
-  SecondRun(RecomputeRegion* region, const Generator::State& generator)
-      : outer_(std::exchange(active_region, region)), generator_(generator_state()) {
-    set_generator_state(generator);
+  SecondRun(RecomputeRegion* region, const RecomputeRegion::Surroundings& first)
+      : outer_(std::exchange(active_region, region)),
+        caller_(RecomputeRegion::Surroundings::current()) {
+    first.enter();
   }
 
   ~SecondRun() {
-    set_generator_state(generator_);
+    caller_.enter();
     active_region = outer_;
   }
 
@@ -49,7 +50,7 @@ class SecondRun {
 
  private:
   RecomputeRegion* outer_;
-  Generator::State generator_;
+  RecomputeRegion::Surroundings caller_;
 };
 
 // A second handle at the same place in the graph, so that a leaf is no leaf inside the region.
@@ -61,9 +62,27 @@ Tensor with_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index)
 
 }  // namespace
 
+RecomputeRegion::Surroundings RecomputeRegion::Surroundings::current() {
+  const ThreadState& state = thread_state();
+  return {generator_state(), state.grad_enabled, state.default_placement,
+          state.default_sbp, state.scope_site,   state.module_path,
+          state.stage};
+}
+
+void RecomputeRegion::Surroundings::enter() const {
+  ThreadState& state = thread_state();
+  set_generator_state(generator);
+  state.grad_enabled = grad_enabled;
+  state.default_placement = default_placement;
+  state.default_sbp = default_sbp;
+  state.scope_site = scope_site;
+  state.module_path = module_path;
+  state.stage = stage;
+}
+
 RecomputeRegion::RecomputeRegion(const std::vector<Tensor>& inputs,
                                  std::function<void(const std::vector<Tensor>&)> run)
-    : id_(next_region_id()), run_(std::move(run)), generator_(generator_state()) {
+    : id_(next_region_id()), run_(std::move(run)), surroundings_(Surroundings::current()) {
   for (const Tensor& input : inputs) {
     inputs_.emplace_back(input);
     inputs_track_grad_.push_back(input.defined() && input.requires_grad());
@@ -99,8 +118,7 @@ void RecomputeRegion::fill(const Node& owner) {
   values_.reserve(num_values_);
   state_ = State::kFilling;
   try {
-    const SecondRun second_run(this, generator_);
-    const EnableGradGuard enable_grad;
+    const SecondRun second_run(this, surroundings_);
     run_(inputs);
   } catch (...) {
     state_ = State::kClosed;

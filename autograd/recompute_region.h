@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograd/saved_tensor.h"
+#include "core/context.h"
 #include "core/generator.h"
 
 namespace flow::autograd {
@@ -14,6 +15,20 @@ namespace flow::autograd {
 // it.
 class RecomputeRegion final : public RefCounted<RecomputeRegion> {
  public:
+  // What the result of the calls depends on beside the inputs.
+  struct Surroundings {
+    Generator::State generator;
+    bool grad_enabled;
+    Placement default_placement;
+    NdSbp default_sbp;
+    Site scope_site;
+    const std::string* module_path;
+    int64_t stage;
+
+    static Surroundings current();
+    void enter() const;
+  };
+
   RecomputeRegion(const std::vector<Tensor>& inputs,
                   std::function<void(const std::vector<Tensor>&)> run);
 
@@ -40,7 +55,7 @@ class RecomputeRegion final : public RefCounted<RecomputeRegion> {
   std::vector<SavedTensor> inputs_;
   std::vector<bool> inputs_track_grad_;
   std::function<void(const std::vector<Tensor>&)> run_;
-  Generator::State generator_;
+  Surroundings surroundings_;
   size_t num_values_ = 0;
   std::vector<SavedTensor> values_;
   std::vector<size_t> dropped_;  // before the second run

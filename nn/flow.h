@@ -2,7 +2,11 @@
 #pragma once
 
 #include "autograd/engine.h"
+#include "autograd/function.h"
 #include "autograd/grad_mode.h"
+#include "autograd/gradcheck.h"
+#include "autograd/hooks.h"
+#include "autograd/recompute.h"
 #include "boxing/redistribute.h"
 #include "boxing/run_ranks.h"
 #include "core/context.h"

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "autograd/grad_mode.h"
-#include "autograd/node.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/binary.h"
@@ -366,19 +365,6 @@ TEST(Engine, StaleGradientOfAnotherShapeThrowsAfterSetData) {
   x.set_data(zeros({3}));
 
   EXPECT_THROW(y.backward(), InvalidArgument);
-}
-
-TEST(NodeMemory, BlocksAreReusedOnTheSameThread) {
-  void* first = autograd::internal::allocate_node(200);
-  autograd::internal::free_node(first, 200);
-  void* second = autograd::internal::allocate_node(250);
-#ifndef __SANITIZE_ADDRESS__
-  EXPECT_EQ(first, second);
-#endif
-  autograd::internal::free_node(second, 250);
-
-  void* large = autograd::internal::allocate_node(100000);
-  autograd::internal::free_node(large, 100000);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "autograd/recompute.h"
 
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -105,6 +106,19 @@ TEST(Recompute, DrawsTheSameNumbersAgain) {
   ASSERT_EQ(draws.size(), 2u);
   EXPECT_EQ(draws[0], draws[1]);
   EXPECT_EQ(generator_state(), after);
+}
+
+TEST(Recompute, SecondRunHasTheSurroundingsOfTheFirst) {
+  const Tensor x = tensor(Floats{2}, {1}, {.placement = {"cpu", {0}}, .requires_grad = true});
+  Tensor y;
+  {
+    const PlacementGuard guard(Placement("cpu", {0}), sbp::broadcast);
+    y = recompute([](const Tensors& in) { return (in[0] * ones({1})).exp() * in[0]; }, {x});
+  }
+
+  y.backward();
+
+  EXPECT_NEAR(x.grad().item<float>(), 3 * std::exp(2.f), 1e-4);
 }
 
 TEST(Recompute, NestsAndHasHigherDerivatives) {

@@ -1,0 +1,152 @@
+// Gradients of global tensors: values of one rank, in the layout of the leaf.
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "boxing/redistribute.h"
+#include "boxing/run_ranks.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/copy.h"
+#include "ops/creation.h"
+#include "ops/reduce.h"
+#include "ops/slice.h"
+#include "ops/unary.h"
+#include "ops/view.h"
+
+namespace flow {
+namespace {
+
+using Floats = std::vector<float>;
+
+const Placement kBoth("cpu", {0, 1});
+
+Tensor global(const Floats& values, const Shape& shape, const NdSbp& layout) {
+  return tensor(values, shape, {.placement = kBoth, .sbp = layout});
+}
+
+TEST(GlobalGradients, BroadcastLeafGetsTheSumOverAllRows) {
+  run_ranks(2, [] {
+    const Tensor x = global({1, 2, 3, 4, 5, 6}, {3, 2}, sbp::split(0));
+    const Tensor w = global({10, 20}, {2}, sbp::broadcast).requires_grad_();
+
+    (x * w).sum().backward();
+
+    EXPECT_EQ(w.grad().sbp(), NdSbp(sbp::broadcast));
+    EXPECT_EQ(w.grad().to_local().to_vector<float>(), Floats({9, 12}));
+  });
+}
+
+TEST(GlobalGradients, SplitLeafGetsItsOwnPart) {
+  run_ranks(2, [] {
+    const Tensor x = global({1, 2, 3}, {3}, sbp::split(0)).requires_grad_();
+    const Tensor c = global({4, 5, 6}, {3}, sbp::broadcast);
+
+    (x * c * c).sum().backward();
+
+    EXPECT_EQ(x.grad().sbp(), NdSbp(sbp::split(0)));
+    EXPECT_EQ(x.grad().to_local().to_vector<float>(),
+              env::rank() == 0 ? Floats({16, 25}) : Floats({36}));
+  });
+}
+
+TEST(GlobalGradients, SecondBackwardAddsInTheSameLayout) {
+  run_ranks(2, [] {
+    const Tensor w = global({1, 2}, {2}, sbp::broadcast).requires_grad_();
+    const Tensor x = global({1, 2, 3, 4}, {2, 2}, sbp::split(1));
+
+    (x * w).sum().backward();
+    (x * w).sum().backward();
+
+    EXPECT_EQ(w.grad().sbp(), NdSbp(sbp::broadcast));
+    EXPECT_EQ(w.grad().full().to_vector<float>(), Floats({8, 12}));
+  });
+}
+
+TEST(GlobalGradients, GradOfAResultHasItsLayout) {
+  run_ranks(2, [] {
+    const Tensor x = global({1, 2, 3, 4}, {4}, sbp::split(0)).requires_grad_();
+    const Tensor h = x * 2;
+    const Tensor total = h.sum();
+
+    const auto gradients = grad({total * total}, {h, total, x});
+
+    EXPECT_EQ(gradients[0].sbp(), NdSbp(sbp::split(0)));
+    EXPECT_EQ(gradients[1].sbp(), NdSbp(sbp::broadcast));
+    EXPECT_EQ(gradients[0].full().to_vector<float>(), Floats({40, 40, 40, 40}));
+    EXPECT_EQ(gradients[1].full().to_vector<float>(), Floats({40}));
+    EXPECT_EQ(gradients[2].full().to_vector<float>(), Floats({80, 80, 80, 80}));
+  });
+}
+
+TEST(GlobalGradients, FlowThroughChangesOfLayout) {
+  run_ranks(2, [] {
+    const Tensor x = global({1, 2, 3, 4}, {2, 2}, sbp::split(0)).requires_grad_();
+
+    const Tensor y = (x * x).to_global({.sbp = sbp::split(1)}).to_global({.sbp = sbp::broadcast});
+    (y * 3).sum().backward();
+
+    EXPECT_EQ(x.grad().sbp(), NdSbp(sbp::split(0)));
+    EXPECT_EQ(x.grad().full().to_vector<float>(), Floats({6, 12, 18, 24}));
+  });
+}
+
+TEST(GlobalGradients, HigherDerivatives) {
+  run_ranks(2, [] {
+    const Tensor x = global({1, 2, 3}, {3}, sbp::split(0)).requires_grad_();
+
+    const Tensor dx = grad({(x * x * x).sum()}, {x}, {.create_graph = true})[0];
+    const Tensor ddx = grad({dx.sum()}, {x})[0];
+
+    EXPECT_EQ(ddx.full().to_vector<float>(), Floats({6, 12, 18}));
+  });
+}
+
+TEST(GlobalGradients, WritesThroughViewsReachTheBase) {
+  run_ranks(2, [] {
+    const Tensor x = global({1, 2, 3}, {3, 1}, sbp::split(0)).requires_grad_();
+    const Tensor out = zeros({3, 2}, {.placement = kBoth, .sbp = sbp::split(0)});
+
+    out.narrow(1, 1, 1).copy_(x * 2);
+    (out * out).sum().backward();
+
+    EXPECT_EQ(x.grad().full().to_vector<float>(), Floats({8, 16, 24}));
+  });
+}
+
+TEST(GlobalGradients, RankOutsideThePlacementFollows) {
+  run_ranks(2, [] {
+    const Placement first("cpu", {0});
+    const Tensor x =
+        tensor(Floats{1, 2}, {2}, {.placement = first, .sbp = sbp::broadcast}).requires_grad_();
+    const Tensor out = zeros({2}, {.placement = first, .sbp = sbp::broadcast});
+    out.narrow(0, 0, 1).copy_(x.narrow(0, 1, 1));
+
+    (out * 3 + x * x).sum().backward();
+
+    EXPECT_EQ(x.grad().full().to_vector<float>(), Floats({2, 7}));
+  });
+}
+
+TEST(GlobalGradients, LocalGradientOfAGlobalOutputThrows) {
+  run_ranks(2, [] {
+    const Tensor x = global({1, 2}, {2}, sbp::broadcast).requires_grad_();
+
+    EXPECT_THROW((x * 2).backward(ones({2})), InvalidArgument);
+  });
+}
+
+TEST(GlobalGradients, PlacementGuardDoesNotReachGradientsOfLocalTensors) {
+  const Tensor x = tensor({3.f}).requires_grad_();
+  const PlacementGuard guard(Placement("cpu", {0}), sbp::broadcast);
+
+  (x * x).backward();
+
+  EXPECT_FALSE(x.grad().is_global());
+}
+
+}  // namespace
+}  // namespace flow

@@ -98,7 +98,7 @@ class Node : public GradNode {
   Node& operator=(const Node&) = delete;
 
   // The name of the op, for messages.
-  virtual const char* name() const = 0;
+  const char* name() const override = 0;
   // Writes the gradient of every edge i with needs(i) to dx[i]; undefined means zero. `dy` holds
   // the outputs' gradients, of which at least one is defined.
   virtual void apply(const Tensor* dy, Tensor* dx) = 0;

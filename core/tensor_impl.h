@@ -19,6 +19,9 @@ class GradNode : public RefCounted<GradNode> {
 
   static void destroy(GradNode* node) noexcept { node->dispose(); }
 
+  // Of the op or function that was recorded.
+  virtual const char* name() const = 0;
+
  protected:
   virtual ~GradNode() = default;
 };

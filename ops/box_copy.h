@@ -1,6 +1,7 @@
 // Moving boxes of elements between strided tensors: what kernels that compute nothing are made of.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,8 +21,32 @@ struct BoxTarget {
   Strides strides;
 };
 
-// target[i] = source[i] for every index i of a box of `size` elements of `element_bytes` (1, 2, 4
-// or 8) bytes each. The two must not overlap.
+// The loops that copy boxes of one size and layout: dims of size 1 are gone, neighbours merged.
+class BoxLoop {
+ public:
+  // Elements have 1, 2, 4 or 8 bytes. Strides may be negative.
+  BoxLoop(const Shape& size, const Strides& target, const Strides& source, size_t element_bytes);
+
+  // target[i] = source[i] for every index i of the box. The two must not overlap.
+  void copy(std::byte* target, const std::byte* source) const;
+
+ private:
+  struct Dim {
+    int64_t size;
+    int64_t target;  // strides
+    int64_t source;
+  };
+
+  template <class T>
+  void copy_dims(int depth, T* target, const T* source) const;
+
+  std::array<Dim, kMaxDims> dims_;  // outermost first; the last is the row
+  int count_ = 0;
+  bool is_empty_;
+  size_t element_bytes_;
+};
+
+// One box, once.
 void copy_box(const Shape& size, const BoxTarget& target, const BoxSource& source,
               size_t element_bytes);
 

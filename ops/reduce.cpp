@@ -3,7 +3,12 @@
 #include <algorithm>
 
 #include "core/dispatch.h"
+#include "ops/binary.h"
+#include "ops/concat.h"
+#include "ops/creation.h"
 #include "ops/reduce_op.h"
+#include "ops/scan.h"
+#include "ops/slice.h"
 #include "ops/view.h"
 
 namespace flow {
@@ -92,6 +97,14 @@ void infer_sum(InferContext& ctx) {
                  sum_dtype(ctx.input(0).dtype));
 }
 
+void infer_mean(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<MeanAttrs>();
+  const TensorMeta& x = ctx.input(0);
+  ctx.check(is_floating(x.dtype), "the mean of ", x.dtype,
+            " has no dtype of its own; cast to a floating dtype first");
+  ctx.add_output(reduced_shape(x.shape, attrs.dims, attrs.keepdim), x.dtype);
+}
+
 void infer_sum_to(InferContext& ctx) {
   const auto& attrs = ctx.attrs<SumToAttrs>();
   const TensorMeta& x = ctx.input(0);
@@ -114,6 +127,10 @@ void infer_truth(InferContext& ctx) {
 int64_t output_dim(const OpContext& ctx, int64_t dim) {
   if (&ctx.op() == &kSumTo)
     return dim - (ctx.input(0).dim() - ctx.attrs<SumToAttrs>().shape.size());
+  if (&ctx.op() == &kMean) {
+    const auto& attrs = ctx.attrs<MeanAttrs>();
+    return reduced_dim(dim, attrs.dims, attrs.keepdim);
+  }
   const auto& attrs = ctx.attrs<ReduceAttrs>();
   return reduced_dim(dim, attrs.dims, attrs.keepdim);
 }
@@ -167,6 +184,43 @@ void grad_sum(GradContext& ctx) {
   ctx.set(0, expand(with_reduced_dims(ctx.dy(), shape, attrs.dims, attrs.keepdim), shape));
 }
 
+// y = sum(x) / count:  dx = dy / count.
+void grad_mean(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<MeanAttrs>();
+  const Shape& shape = ctx.input_meta(0)->shape;
+  const Tensor dy = div(ctx.dy(), static_cast<double>(attrs.count));
+  ctx.set(0, expand(with_reduced_dims(dy, shape, attrs.dims, attrs.keepdim), shape));
+}
+
+// x[0] … x[i - 1] at each i along the last dim.
+Tensor products_before(const Tensor& x) {
+  const Tensor first = ones_like(narrow(x, -1, 0, 1));
+  return x.size(-1) == 1 ? first : cat({first, cumprod(narrow(x, -1, 0, x.size(-1) - 1), -1)}, -1);
+}
+
+// y = product of x:  dx[i] = dy times the product of the other elements, from both ends, so that
+// zeros need no division.
+void grad_prod(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  const Shape& shape = ctx.input_meta(0)->shape;
+  const Tensor dy = with_reduced_dims(ctx.dy(), shape, attrs.dims, attrs.keepdim);
+  if (attrs.dims.empty()) {
+    ctx.set(0, dy);
+    return;
+  }
+  const Tensor x = ctx.input(0);
+  if (x.numel() == 0) {
+    ctx.set(0, expand(dy, shape));
+    return;
+  }
+  // One dim is reduced, or all are.
+  const bool is_full = attrs.dims.size() == shape.size();
+  const Tensor lines = is_full ? reshape(x, {-1}) : movedim(x, attrs.dims[0], -1);
+  const Tensor after = flip(products_before(flip(lines, -1)), -1);
+  const Tensor others = mul(products_before(lines), after);
+  ctx.set(0, mul(is_full ? reshape(others, shape) : movedim(others, -1, attrs.dims[0]), dy));
+}
+
 void grad_sum_to(GradContext& ctx) {
   ctx.set(0, expand(ctx.dy(), ctx.input_meta(0)->shape));
 }
@@ -178,6 +232,7 @@ Cost cost(const SbpContext& ctx) {
 }  // namespace
 
 DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* attrs) {
+  if (&op == &kMean) return dim_set(static_cast<const MeanAttrs*>(attrs)->dims);
   if (&op != &kSumTo) return dim_set(static_cast<const ReduceAttrs*>(attrs)->dims);
   return broadcast_dims(input.shape, static_cast<const SumToAttrs*>(attrs)->shape);
 }
@@ -188,12 +243,25 @@ const OpDef kSum{.name = "sum",
                  .sbp = sbp_sum,
                  .grad = grad_sum,
                  .cost = cost};
+const OpDef kMean{.name = "mean",
+                  .attrs = attrs_def<MeanAttrs>(),
+                  .infer = infer_mean,
+                  .sbp = sbp_sum,
+                  .grad = grad_mean,
+                  .cost = cost};
 const OpDef kSumTo{.name = "sum_to",
                    .attrs = attrs_def<SumToAttrs>(),
                    .infer = infer_sum_to,
                    .sbp = sbp_sum,
                    .grad = grad_sum_to,
                    .cost = cost};
+const OpDef kProd{.name = "prod",
+                  .attrs = attrs_def<ReduceAttrs>(),
+                  .infer = infer_sum,
+                  .sbp = add_kept_dims,
+                  .grad = grad_prod,
+                  .cost = cost,
+                  .saved_inputs = 1};
 const OpDef kAny{.name = "any",
                  .attrs = attrs_def<ReduceAttrs>(),
                  .infer = infer_truth,
@@ -208,7 +276,7 @@ const OpDef kAll{.name = "all",
                  .cost = cost};
 
 void register_reduce(OpTable& table) {
-  for (const OpDef* op : {&kSum, &kSumTo, &kAny, &kAll})
+  for (const OpDef* op : {&kSum, &kMean, &kSumTo, &kProd, &kAny, &kAll})
     table.add(*op);
 }
 
@@ -231,9 +299,27 @@ Tensor sum(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
   return ops::reduce(ops::kSum, x, dims, options);
 }
 
+Tensor mean(const TensorArg& x) {
+  return mean(x, Ints());
+}
+
+Tensor mean(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+  ops::MeanAttrs attrs{ops::reduction_dims(dims, x->dim(), "mean"), options.keepdim};
+  attrs.count = ops::reduced_count(x->shape(), attrs.dims);
+  return dispatch(ops::kMean, {&x.tensor()}, attrs, x.site());
+}
+
 Tensor sum_to(const TensorArg& x, const Shape& shape) {
   if (x->shape() == shape) return x;
   return dispatch(ops::kSumTo, {&x.tensor()}, ops::SumToAttrs{shape}, x.site());
+}
+
+Tensor prod(const TensorArg& x) {
+  return ops::reduce(ops::kProd, x, {}, {});
+}
+
+Tensor prod(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
+  return ops::reduce(ops::kProd, x, dim, options);
 }
 
 Tensor any(const TensorArg& x) {
@@ -262,6 +348,18 @@ Tensor Tensor::sum(const Ints& dims, Site site) const {
 
 Tensor Tensor::sum(const Ints& dims, const ReduceOptions& options, Site site) const {
   return flow::sum({*this, site}, dims, options);
+}
+
+Tensor Tensor::mean(Site site) const {
+  return flow::mean({*this, site});
+}
+
+Tensor Tensor::mean(const Ints& dims, Site site) const {
+  return flow::mean({*this, site}, dims);
+}
+
+Tensor Tensor::mean(const Ints& dims, const ReduceOptions& options, Site site) const {
+  return flow::mean({*this, site}, dims, options);
 }
 
 }  // namespace flow

@@ -39,7 +39,7 @@ struct SumToAttrs {
   static constexpr auto fields() { return std::tuple(key_field("shape", &SumToAttrs::shape)); }
 };
 
-extern const OpDef kSum, kMean, kSumTo, kProd, kProdOthers, kAny, kAll, kAmax, kAmin;
+extern const OpDef kSum, kMean, kSumTo, kProd, kAny, kAll;
 
 // A set of dims: bit i for dim i.
 using DimSet = uint32_t;
@@ -55,7 +55,7 @@ int64_t reduced_count(const Shape& shape, const Shape& dims);
 int64_t reduced_dim(int64_t dim, const Shape& dims, bool keepdim);
 // y, a result of reducing a tensor of `shape`, with the reduced dims back as size 1.
 Tensor with_reduced_dims(const Tensor& y, const Shape& shape, const Shape& dims, bool keepdim);
-// The dims a call of a reduction (any row of kSum … kAmin, kSumTo) reduces.
+// The dims a call of a reduction (one with ReduceAttrs, kMean or kSumTo) reduces.
 DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* attrs);
 
 // How a kernel walks one local reduction: dims of size 1 are gone, neighbours merged, the largest

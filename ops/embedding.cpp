@@ -1,0 +1,115 @@
+#include "ops/embedding.h"
+
+#include "core/dispatch.h"
+#include "ops/cast.h"
+#include "ops/compare.h"
+#include "ops/embedding_op.h"
+#include "ops/view.h"
+#include "ops/where.h"
+
+namespace flow {
+
+namespace ops {
+
+namespace {
+
+void infer(InferContext& ctx) {
+  const TensorMeta& indices = ctx.input(0);
+  const TensorMeta& weight = ctx.input(1);
+  ctx.check(indices.dtype == DType::kInt64 || indices.dtype == DType::kInt32,
+            "indices must be int64 or int32");
+  ctx.check(weight.dim() == 2, "weight must be a matrix (rows, D)");
+  ctx.check(ctx.attrs<EmbeddingAttrs>().padding_idx < weight.shape[0], "padding_idx ",
+            ctx.attrs<EmbeddingAttrs>().padding_idx, " is no row of the weight");
+  Shape shape = indices.shape;
+  shape.push_back(weight.shape[1]);
+  ctx.add_output(shape, weight.dtype);
+}
+
+// Each index takes its own row. A rank that holds some rows gives those, zeros for the others: a
+// partial sum. Columns are independent.
+void sbp(SbpContext& ctx) {
+  const int64_t ndim = ctx.input(0).dim();
+  for (int64_t i = 0; i < ndim; ++i)
+    ctx.add({sbp::split(i), sbp::broadcast}, {sbp::split(i)});
+  ctx.add({sbp::broadcast, sbp::split(0)}, {sbp::partial_sum});
+  ctx.add({sbp::broadcast, sbp::split(1)}, {sbp::split(ndim)});
+  for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
+    ctx.add({sbp::broadcast, partial}, {partial});
+}
+
+// dweight[r] = sum of dy[i] over the i with index r, 0 for the padding row.
+void grad(GradContext& ctx) {
+  if (!ctx.needs(1)) return;
+  const Tensor indices = ctx.input(0);
+  const EmbeddingBackwardAttrs attrs{ctx.input_meta(1)->shape[0],
+                                     ctx.attrs<EmbeddingAttrs>().padding_idx};
+  ctx.set(1, dispatch(kEmbeddingBackward, {&indices, &ctx.dy()}, attrs, Site::none()));
+}
+
+void infer_backward(InferContext& ctx) {
+  const TensorMeta& rows = ctx.input(1);
+  ctx.add_output({ctx.attrs<EmbeddingBackwardAttrs>().num_rows, rows.shape.back()}, rows.dtype);
+}
+
+// The dual of embedding.
+void sbp_backward(SbpContext& ctx) {
+  const int64_t ndim = ctx.input(0).dim();
+  for (int64_t i = 0; i < ndim; ++i)
+    ctx.add({sbp::split(i), sbp::split(i)}, {sbp::partial_sum});
+  ctx.add({sbp::broadcast, sbp::broadcast}, {sbp::split(0)});
+  ctx.add({sbp::broadcast, sbp::split(ndim)}, {sbp::split(1)});
+  ctx.add({sbp::broadcast, sbp::partial_sum}, {sbp::partial_sum});
+}
+
+// Linear in the rows: drows[i] = dy[index[i]], 0 for the padding index.
+void grad_backward(GradContext& ctx) {
+  if (!ctx.needs(1)) return;
+  const int64_t padding = ctx.attrs<EmbeddingBackwardAttrs>().padding_idx;
+  const Tensor indices = ctx.input(0);
+  Tensor rows = embedding(indices, ctx.dy());
+  if (padding >= 0) rows = masked_fill(rows, unsqueeze(eq(indices, padding), -1), 0);
+  ctx.set(1, rows);
+}
+
+}  // namespace
+
+const OpDef kEmbedding{.name = "embedding",
+                       .num_inputs = 2,
+                       .attrs = attrs_def<EmbeddingAttrs>(),
+                       .infer = infer,
+                       .sbp = sbp,
+                       .grad = grad,
+                       .saved_inputs = 0b01};
+const OpDef kEmbeddingBackward{.name = "embedding_backward",
+                               .num_inputs = 2,
+                               .attrs = attrs_def<EmbeddingBackwardAttrs>(),
+                               .infer = infer_backward,
+                               .sbp = sbp_backward,
+                               .grad = grad_backward,
+                               .saved_inputs = 0b01};
+
+void register_embedding(OpTable& table) {
+  table.add(kEmbedding);
+  table.add(kEmbeddingBackward);
+}
+
+}  // namespace ops
+
+Tensor embedding(const TensorArg& input, const TensorArg& weight, const EmbeddingOptions& options) {
+  ops::EmbeddingAttrs attrs;
+  if (options.padding_idx) {
+    const int64_t rows = weight->dim() > 0 ? weight->shape()[0] : 0;
+    const int64_t index = *options.padding_idx;
+    if (index < -rows || index >= rows) {
+      throw InvalidArgument(str("[embedding] padding_idx ", index,
+                                " is no row of the weight; "
+                                "received a weight of shape ",
+                                weight->shape()));
+    }
+    attrs.padding_idx = index < 0 ? index + rows : index;
+  }
+  return dispatch(ops::kEmbedding, {&input.tensor(), &weight.tensor()}, attrs, input.site());
+}
+
+}  // namespace flow

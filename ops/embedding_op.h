@@ -1,0 +1,33 @@
+// Definitions of embedding and its gradient.
+#pragma once
+
+#include <tuple>
+
+#include "core/op.h"
+
+namespace flow::ops {
+
+// Inputs: indices, weight. `padding_idx` is -1 for none.
+struct EmbeddingAttrs {
+  int64_t padding_idx = -1;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("padding_idx", &EmbeddingAttrs::padding_idx));
+  }
+};
+
+// Inputs: indices, rows (…, D). Zeros (num_rows, D) with each row added at its index, but for the
+// rows of padding_idx.
+struct EmbeddingBackwardAttrs {
+  int64_t num_rows = 0;
+  int64_t padding_idx = -1;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("num_rows", &EmbeddingBackwardAttrs::num_rows),
+                      key_field("padding_idx", &EmbeddingBackwardAttrs::padding_idx));
+  }
+};
+
+extern const OpDef kEmbedding, kEmbeddingBackward;
+
+}  // namespace flow::ops

@@ -1,0 +1,155 @@
+// Gather, scatter and their sums: one walk over the indices.
+#include <cstring>
+#include <type_traits>
+
+#include "core/error.h"
+#include "core/float16.h"
+#include "core/kernel.h"
+#include "ops/accumulate.h"
+#include "ops/box_copy.h"
+#include "ops/gather_op.h"
+
+#include "ops/isa_begin.h"
+
+void register_gather_cpu(KernelTable& table);
+
+#if FLOW_ISA == 0
+
+namespace {
+
+// Calls fn(place, other) for every entry of `index`, in row-major order: where in `x` it points,
+// -1 if that is held elsewhere, and where `other`, indexed like index, has the entry's partner. A
+// negative entry, or one past x's logical size, throws.
+template <class Fn>
+void for_each_entry(const TensorView& index, const TensorMeta& x, const TensorView& other,
+                    int64_t dim, const char* op, const Fn& fn) {
+  const Shape& size = index.shape();
+  if (size.numel() == 0) return;
+  const int64_t ndim = size.size();
+  const auto* entries = index.as<int64_t>();
+  Shape at = Shape::filled(ndim, 0);
+  while (true) {
+    int64_t place = 0;
+    int64_t other_place = 0;
+    int64_t entry_place = 0;
+    for (int64_t i = 0; i < ndim; ++i) {
+      entry_place += at[i] * index.strides()[i];
+      other_place += at[i] * other.strides()[i];
+    }
+    const int64_t entry = entries[entry_place];
+    if (entry < 0 || entry >= x.shape[dim]) {
+      throw InvalidArgument(str("[", op, "] index ", entry, " at ", at, " is out of range for dim ",
+                                dim, " of size ", x.shape[dim]));
+    }
+    bool is_held = true;
+    for (int64_t i = 0; i < ndim; ++i) {
+      const int64_t position =
+          (i == dim ? entry : at[i] + index.meta->local_begin[i]) - x.local_begin[i];
+      is_held &= position >= 0 && position < x.local_shape[i];
+      place += position * x.strides[i];
+    }
+    fn(is_held ? place : -1, other_place);
+    int64_t i = ndim - 1;
+    while (i >= 0 && ++at[i] == size[i])
+      at[i--] = 0;
+    if (i < 0) return;
+  }
+}
+
+// Calls fn with an unsigned type of the size of `dtype`'s elements.
+template <class Fn>
+void dispatch_size(DType dtype, const Fn& fn) {
+  switch (dtype_size(dtype)) {
+    case 1:
+      return fn.template operator()<uint8_t>();
+    case 2:
+      return fn.template operator()<uint16_t>();
+    case 4:
+      return fn.template operator()<uint32_t>();
+    default:
+      return fn.template operator()<uint64_t>();
+  }
+}
+
+void gather(const KernelContext& ctx) {
+  const TensorView& y = ctx.out(0);
+  dispatch_size(y.meta->dtype, [&]<class T>() {
+    const T* x = ctx.in(0).as<T>();
+    T* target = y.as<T>();
+    for_each_entry(ctx.in(1), *ctx.in(0).meta, y, ctx.attrs_as<DimAttrs>().dim, "gather",
+                   [&](int64_t place, int64_t i) { target[i] = place < 0 ? T{} : x[place]; });
+  });
+}
+
+void ungather(const KernelContext& ctx) {
+  const TensorView& y = ctx.in(0);
+  dispatch_all(y.meta->dtype, [&]<class T>() {
+    zero_part(ctx.out(0));
+    const Accumulator<T> sums(ctx, ctx.out(0));
+    const T* values = y.as<T>();
+    for_each_entry(ctx.in(1), *ctx.out(0).meta, y, ctx.attrs_as<UngatherAttrs>().dim, "gather",
+                   [&](int64_t place, int64_t i) {
+                     if (place >= 0) sums.add(place, values[i]);
+                   });
+    sums.store();
+  });
+}
+
+void scatter(const KernelContext& ctx) {
+  const TensorView& y = ctx.out(0);
+  copy_part(y, ctx.in(0));
+  dispatch_size(y.meta->dtype, [&]<class T>() {
+    T* target = y.as<T>();
+    const T* src = ctx.in(2).as<T>();
+    for_each_entry(ctx.in(1), *y.meta, ctx.in(2), ctx.attrs_as<DimAttrs>().dim, "scatter",
+                   [&](int64_t place, int64_t i) {
+                     if (place >= 0) target[place] = src[i];
+                   });
+  });
+}
+
+void scatter_add(const KernelContext& ctx) {
+  const TensorView& y = ctx.out(0);
+  copy_part(y, ctx.in(0));
+  dispatch_all(y.meta->dtype, [&]<class T>() {
+    const Accumulator<T> sums(ctx, y);
+    const T* src = ctx.in(2).as<T>();
+    for_each_entry(ctx.in(1), *y.meta, ctx.in(2), ctx.attrs_as<DimAttrs>().dim, "scatter_add",
+                   [&](int64_t place, int64_t i) {
+                     if (place >= 0) sums.add(place, src[i]);
+                   });
+    sums.store();
+  });
+}
+
+void scatter_value(const KernelContext& ctx) {
+  const TensorView& y = ctx.out(0);
+  const auto& attrs = ctx.attrs_as<ScatterValueAttrs>();
+  copy_part(y, ctx.in(0));
+  dispatch_all(y.meta->dtype, [&]<class T>() {
+    T* target = y.as<T>();
+    const T value = attrs.value.to<T>();
+    for_each_entry(ctx.in(1), *y.meta, ctx.in(1), attrs.dim, "scatter",
+                   [&](int64_t place, int64_t /*i*/) {
+                     if (place >= 0) target[place] = value;
+                   });
+  });
+}
+
+}  // namespace
+
+void register_gather_cpu(KernelTable& table) {
+  table.add(kGather, DeviceType::kCpu, {"reference", always<gather>});
+  table.add(kUngather, DeviceType::kCpu, {"reference", always<ungather>});
+  table.add(kScatter, DeviceType::kCpu, {"reference", always<scatter>});
+  table.add(kScatterAdd, DeviceType::kCpu, {"reference", always<scatter_add>});
+  table.add(kScatterValue, DeviceType::kCpu, {"reference", always<scatter_value>});
+}
+
+#else
+
+void register_gather_cpu(KernelTable& /*table*/) {}
+
+#endif
+
+#include "ops/isa_end.h"

@@ -1,0 +1,60 @@
+// Definitions of the index family. Indices are int64 throughout.
+#pragma once
+
+#include <tuple>
+
+#include "core/op.h"
+
+namespace flow::ops {
+
+// Inputs: x, then one index tensor for each of `dims` (ascending), all of one shape.
+struct IndexAttrs {
+  Shape dims;
+
+  static constexpr auto fields() { return std::tuple(key_field("dims", &IndexAttrs::dims)); }
+};
+
+// Inputs: x, values, then the index tensors.
+struct IndexPutAttrs {
+  Shape dims;
+  bool accumulate = false;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("dims", &IndexPutAttrs::dims),
+                      key_field("accumulate", &IndexPutAttrs::accumulate));
+  }
+};
+
+// Inputs: y, then the index tensors. Zeros of `shape` with y's elements added at their positions.
+struct UnindexAttrs {
+  Shape dims;
+  Shape shape;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("dims", &UnindexAttrs::dims),
+                      key_field("shape", &UnindexAttrs::shape));
+  }
+};
+
+struct NonzeroAttrs {
+  int64_t count = 0;
+
+  static constexpr auto fields() { return std::tuple(key_field("count", &NonzeroAttrs::count)); }
+};
+
+struct OneHotAttrs {
+  int64_t num_classes = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("num_classes", &OneHotAttrs::num_classes));
+  }
+};
+
+extern const OpDef kIndex, kIndexPut, kUnindex, kNonzero, kOneHot;
+
+// Where the picked dims of x[…] stand in the result.
+int64_t picked_position(const Shape& dims);
+// The shape of x[…] for index tensors of shape `picked`.
+Shape indexed_shape(const Shape& x, const Shape& dims, const Shape& picked);
+
+}  // namespace flow::ops

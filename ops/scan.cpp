@@ -1,0 +1,132 @@
+#include "ops/scan.h"
+
+#include "core/dispatch.h"
+#include "ops/binary.h"
+#include "ops/concat.h"
+#include "ops/creation.h"
+#include "ops/reduce.h"
+#include "ops/scan_op.h"
+#include "ops/view.h"
+#include "ops/where.h"
+
+namespace flow {
+
+namespace ops {
+
+namespace {
+
+void infer_scan(InferContext& ctx) {
+  const DType dtype = ctx.input(0).dtype;
+  ctx.add_output(ctx.input(0).shape, is_floating(dtype) ? dtype : DType::kInt64);
+}
+
+// Lines along `dim` are independent of each other.
+template <class Attrs>
+void sbp_lines(SbpContext& ctx) {
+  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
+    if (i == ctx.attrs<Attrs>().dim) continue;
+    ctx.add(std::vector<Sbp>(static_cast<size_t>(ctx.num_inputs()), sbp::split(i)),
+            {sbp::split(i)});
+  }
+}
+
+// A running sum is linear.
+void sbp_cumsum(SbpContext& ctx) {
+  sbp_lines<CumsumAttrs>(ctx);
+  if (ctx.input(0).dtype != DType::kBool) ctx.add({sbp::partial_sum}, {sbp::partial_sum});
+}
+
+Tensor cumsum_from(const TensorArg& x, const CumsumAttrs& attrs) {
+  return dispatch(kCumsum, {&x.tensor()}, attrs, x.site());
+}
+
+// dx[k] = sum of dy[i] over i >= k: the running sum from the other end.
+void grad_cumsum(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<CumsumAttrs>();
+  ctx.set(0, cumsum_from(ctx.dy(), {attrs.dim, !attrs.reverse}));
+}
+
+Tensor cumprod_backward(const Tensor& dy, const Tensor& x, int64_t dim) {
+  return dispatch(kCumprodBackward, {&dy, &x}, CumprodAttrs{dim}, Site::none());
+}
+
+// dx[k] = sum over i >= k of dy[i] times the product of x[j] over j <= i, j != k.
+void grad_cumprod(GradContext& ctx) {
+  ctx.set(0, cumprod_backward(ctx.dy(), ctx.input(0), ctx.attrs<CumprodAttrs>().dim));
+}
+
+void infer_backward(InferContext& ctx) {
+  ctx.add_output_like(1);
+}
+
+// Linear in dy.
+void sbp_backward(SbpContext& ctx) {
+  sbp_lines<CumprodAttrs>(ctx);
+  ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
+}
+
+// With M[k][i] = product of x[j] over j <= i, j != k, the op is dx[k] = sum over i >= k of
+// dy[i] M[k][i]. For the gradient g of dx:
+//   d dy[i] = sum over k <= i of g[k] M[k][i]
+//   d x[j]  = sum over k != j of the gradient of the running product M[k], fed with g[k] dy
+// O(n^2) memory a line, but right for zeros too.
+void grad_backward(GradContext& ctx) {
+  const int64_t dim = ctx.attrs<CumprodAttrs>().dim;
+  const Tensor g = unsqueeze(movedim(ctx.dy(), dim, -1), -1);      // (…, n, 1)
+  const Tensor x = unsqueeze(movedim(ctx.input(1), dim, -1), -2);  // (…, 1, n)
+  const int64_t n = x.size(-1);
+  Shape square = x.shape();
+  square[square.size() - 2] = n;
+  const Tensor wide = expand(x, square);
+  const Tensor ones = ones_like(wide);
+  const Tensor diagonal = tril(triu(ones));  // the identity, in the layout of x
+  const Tensor without = add(mul(wide, sub(ones, diagonal)), diagonal);  // x[j], 1 for j = k
+  if (ctx.needs(0)) {
+    const Tensor products = triu(cumprod(without, -1));
+    ctx.set(0, movedim(sum(mul(g, products), -2), -1, dim));
+  }
+  if (ctx.needs(1)) {
+    const Tensor dy = unsqueeze(movedim(ctx.input(0), dim, -1), -2);
+    const Tensor dwithout = cumprod_backward(triu(mul(g, dy)), without, without.dim() - 1);
+    ctx.set(1, movedim(sum(mul(dwithout, sub(ones, diagonal)), -2), -1, dim));
+  }
+}
+
+}  // namespace
+
+const OpDef kCumsum{.name = "cumsum",
+                    .attrs = attrs_def<CumsumAttrs>(),
+                    .infer = infer_scan,
+                    .sbp = sbp_cumsum,
+                    .grad = grad_cumsum};
+const OpDef kCumprod{.name = "cumprod",
+                     .attrs = attrs_def<CumprodAttrs>(),
+                     .infer = infer_scan,
+                     .sbp = sbp_lines<CumprodAttrs>,
+                     .grad = grad_cumprod,
+                     .saved_inputs = 1};
+const OpDef kCumprodBackward{.name = "cumprod_backward",
+                             .num_inputs = 2,
+                             .attrs = attrs_def<CumprodAttrs>(),
+                             .infer = infer_backward,
+                             .sbp = sbp_backward,
+                             .grad = grad_backward,
+                             .saved_inputs = 0b11};
+
+void register_scan(OpTable& table) {
+  for (const OpDef* op : {&kCumsum, &kCumprod, &kCumprodBackward})
+    table.add(*op);
+}
+
+}  // namespace ops
+
+Tensor cumsum(const TensorArg& x, int64_t dim) {
+  return ops::cumsum_from(x, {normalize_dim(dim, x->dim(), "cumsum"), false});
+}
+
+Tensor cumprod(const TensorArg& x, int64_t dim) {
+  const ops::CumprodAttrs attrs{normalize_dim(dim, x->dim(), "cumprod")};
+  return dispatch(ops::kCumprod, {&x.tensor()}, attrs, x.site());
+}
+
+}  // namespace flow

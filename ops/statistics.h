@@ -1,0 +1,33 @@
+// Spread, norms and log-sum-exp. `dims` as in ops/reduce.h; floating dtypes only.
+#pragma once
+
+#include "core/tensor.h"
+#include "ops/reduce.h"
+
+namespace flow {
+
+struct VarOptions {
+  bool unbiased = true;  // divide by n - 1 instead of n
+  bool keepdim = false;
+};
+
+// var = sum((x - mean(x))^2) / (n - 1); std is its square root. NaN for n = 1 if unbiased.
+Tensor var(const TensorArg& x);
+Tensor var(const TensorArg& x, const Ints& dims, const VarOptions& options = {});
+Tensor std(const TensorArg& x);
+Tensor std(const TensorArg& x, const Ints& dims, const VarOptions& options = {});
+
+struct NormOptions {
+  double p = 2;  // 0 counts the nonzero elements; ±infinity: the largest / smallest magnitude
+  Ints dim = {};
+  bool keepdim = false;
+};
+
+// (sum |x|^p)^(1/p). The gradient at a zero norm is zero.
+Tensor norm(const TensorArg& x, const NormOptions& options = {});
+
+// log(sum(exp(x))), computed without overflow; -inf over no elements.
+Tensor logsumexp(const TensorArg& x);
+Tensor logsumexp(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
+
+}  // namespace flow

@@ -1,0 +1,24 @@
+// Definitions of norm and logsumexp; var and std are made of other ops.
+#pragma once
+
+#include <tuple>
+
+#include "ops/reduce_op.h"
+
+namespace flow::ops {
+
+struct NormAttrs {
+  Shape dims;
+  bool keepdim = false;
+  double p = 2;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("dims", &NormAttrs::dims),
+                      key_field("keepdim", &NormAttrs::keepdim), key_field("p", &NormAttrs::p));
+  }
+};
+
+// kLogsumexp takes ReduceAttrs.
+extern const OpDef kNorm, kLogsumexp;
+
+}  // namespace flow::ops

@@ -162,9 +162,9 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
   for (size_t i = 0; i < num_outputs; ++i) {
     if (call.mutates == 0) {
       const MetaPtr meta = decision.kernel.outputs[i];
-      Ref<Storage> storage;
-      if (meta->is_held) storage = Storage::allocate(rank.allocator(), meta->local_bytes());
-      outputs[i] = Tensor::make(meta, std::move(storage));
+      // Ranks that hold no part get storage without bytes: aliases know each other by it.
+      outputs[i] = Tensor::make(
+          meta, Storage::allocate(rank.allocator(), meta->is_held ? meta->local_bytes() : 0));
     }
     output_views[i] = view_of(outputs[i]);
     is_held |= output_views[i].meta->is_held;

@@ -141,7 +141,7 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   for (const Tensor* input : inputs) {
     node.inputs.push_back(input->defined() ? value_of(*input)->value : kNoValue);
   }
-  node.stage = std::max<int64_t>(state.stage, 0);
+  node.stage = state.stage;
   node.phase = state.phase;
   const Site site = user_site(call.site);
   node.file = site.file();
@@ -175,6 +175,35 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   graph_.nodes.push_back(std::move(node));
 }
 
+namespace {
+
+// Nodes traced outside any stage take the largest of their inputs' stages; those without a staged
+// input (a constant, the seed of backward) that of their first user, 0 where there is none.
+void settle_stages(Graph& graph) {
+  std::vector<int64_t> stage_of(graph.values.size(), -1);
+  for (Node& node : graph.nodes) {
+    int64_t largest = -1;
+    for (const ValueId input : node.inputs) {
+      if (input != kNoValue) largest = std::max(largest, stage_of[static_cast<size_t>(input)]);
+    }
+    if (node.stage < 0) node.stage = largest;
+    for (const ValueId output : node.outputs)
+      stage_of[static_cast<size_t>(output)] = node.stage;
+  }
+  std::vector<int64_t> first_user(graph.values.size(), -1);
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    for (const ValueId output : node->outputs) {
+      if (node->stage < 0) node->stage = first_user[static_cast<size_t>(output)];
+    }
+    node->stage = std::max<int64_t>(node->stage, 0);
+    for (const ValueId input : node->inputs) {
+      if (input != kNoValue) first_user[static_cast<size_t>(input)] = node->stage;
+    }
+  }
+}
+
+}  // namespace
+
 TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
   FLOW_ASSERT(is_active_, "a trace is finished once");
   for (const Tensor& output : outputs)
@@ -186,6 +215,7 @@ TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
   }
   restore();
   step.graph = std::move(graph_);
+  settle_stages(step.graph);
   eliminate_dead_nodes(step.graph);
   verify(step.graph);
   return step;

@@ -1,7 +1,9 @@
-// Losses as modules; the formulas stand at the functions in ops/loss.h.
+// Losses as modules; the formulas stand at the functions in ops/loss.h and
+// ops/cross_entropy.h.
 #pragma once
 
 #include "nn/module.h"
+#include "ops/cross_entropy.h"
 #include "ops/loss.h"
 
 namespace flow::nn {

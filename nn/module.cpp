@@ -48,7 +48,7 @@ Tensor ModuleBase::register_buffer(std::string_view name, const Tensor& value) {
 
 namespace {
 std::string join(const std::string& prefix, const std::string& name) {
-  return prefix.empty() ? name : prefix + "." + name;
+  return prefix.empty() ? name : name.empty() ? prefix : prefix + "." + name;
 }
 }  // namespace
 

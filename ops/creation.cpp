@@ -193,7 +193,6 @@ Tensor tensor_from(const void* values, DType dtype, size_t count, const Shape& s
                               ", which has ", meta->numel, " elements; give one value per element"),
                           site);
   }
-  if (!meta->is_held) return Tensor::make(meta, nullptr);
   Ref<Storage> storage = Storage::allocate(context.allocator(), meta->local_bytes());
   const bool holds = ops::holds_values(*meta, context.rank());
   const Strides logical = contiguous_strides(shape);

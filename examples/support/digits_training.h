@@ -29,7 +29,8 @@ double accuracy(Model& model, const flow::data::Mnist& set) {
   int64_t right = 0;
   flow::data::DataLoader<flow::data::Mnist> loader(set, {.batch_size = 500});
   for (auto [x, y] : loader) {
-    right += flow::eq(flow::argmax(model(x), 1), y).sum().item<int64_t>();
+    const flow::Tensor hits = flow::eq(flow::argmax(model(x), 1), y).sum();
+    right += hits.item<int64_t>();
   }
   model.train();
   return static_cast<double>(right) / static_cast<double>(set.size());

@@ -15,8 +15,8 @@ std::vector<int64_t> sample_order(int64_t size, bool shuffle, const RandomStream
     const auto lanes = philox(random, static_cast<uint64_t>(i));
     const uint64_t bits = uint64_t{lanes[1]} << 32 | lanes[0];
     // The high word of bits × (i + 1): uniform to within 2⁻⁶⁴ i.
-    const auto j = static_cast<int64_t>(
-        (static_cast<unsigned __int128>(bits) * static_cast<unsigned __int128>(i + 1)) >> 64);
+    __extension__ using Wide = unsigned __int128;
+    const auto j = static_cast<int64_t>(static_cast<Wide>(bits) * static_cast<Wide>(i + 1) >> 64);
     std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(j)]);
   }
   return order;

@@ -16,15 +16,18 @@
 namespace flow::ops {
 namespace {
 
-// Of one part of k: a tile of B and of A fit the first cache, kRowBlock rows of A the second.
-// Longer parts read and write C less often, but push those out.
+// Of one part of k: a tile of A fits the first cache, kColumns columns of B the second or most of
+// it. Longer parts read and write C less often, but push those out.
 constexpr int64_t kDepth = 256;
-constexpr int64_t kRowBlock = 184;
-// Of one panel of packed B (2 MiB for float), and of A where threads share it.
-constexpr int64_t kColumns = 2048;
-constexpr int64_t kSharedRows = 2048;
-// Columns of one unit of work among threads.
-constexpr int64_t kUnitColumns = 128;
+constexpr int64_t kColumns = 1024;
+
+// A unit of work packs its rows of A by itself. Fewer rows repeat the way to B, fewer columns the
+// packing of A.
+constexpr int64_t kMaxUnitRows = 192;
+constexpr int64_t kMinUnitRows = 56;
+constexpr int64_t kMinUnitColumns = 256;
+// Units in each part of k that threads can share evenly.
+constexpr int64_t kEnoughUnits = 8;
 
 const GemmKernelSet& kernel_set() {
   static const GemmKernelSet& kernels = *active_variant(FLOW_ISA_VARIANTS(kGemmKernels));
@@ -42,6 +45,10 @@ const GemmKernels<T>& own_kernels() {
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
+}
+
+int64_t divide_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
 }
 
 GemmRange part(int64_t begin, int64_t step, int64_t end) {
@@ -72,40 +79,81 @@ class PackingSpace {
   size_t bytes_ = 0;
 };
 
-PackingSpace& packing_space() {
-  thread_local PackingSpace space;
-  return space;
+// One for each operand: a thread that packs A may be the one whose B all use.
+struct PackingSpaces {
+  PackingSpace a;
+  PackingSpace b;
+};
+
+PackingSpaces& packing_spaces() {
+  thread_local PackingSpaces spaces;
+  return spaces;
 }
 
-// Where packed A and B go: whole tiles of the largest block.
-template <class T>
-struct Panels {
-  T* a;
-  T* b;
+struct Unit {
+  int64_t rows;
+  int64_t columns;
+};
 
-  Panels(const GemmKernels<T>& kernels, const GemmCall<T>& call, int64_t row_block) {
-    const int64_t depth = std::min(kDepth, call.k);
-    const int64_t columns = round_up(std::min(kColumns, call.n), kernels.tile_columns);
-    const int64_t rows = round_up(std::min(row_block, call.m), kernels.tile_rows);
-    b = packing_space().get<T>((columns + rows) * depth);
-    a = b + columns * depth;
+// All columns at once, which one thread likes best.
+Unit largest_unit(int64_t tile_rows) {
+  return {kMaxUnitRows / tile_rows * tile_rows, kColumns};
+}
+
+// Enough units for several threads: first fewer rows, then fewer columns. From the shape alone.
+template <class T>
+Unit shared_unit(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
+  const int64_t rows = std::clamp(call.m / kEnoughUnits, kMinUnitRows, kMaxUnitRows);
+  Unit unit{rows / kernels.tile_rows * kernels.tile_rows, kColumns};
+  const int64_t row_units = divide_up(call.m, unit.rows);
+  while (unit.columns > kMinUnitColumns &&
+         row_units * divide_up(std::min(call.n, kColumns), unit.columns) < kEnoughUnits) {
+    unit.columns /= 2;
+  }
+  return unit;
+}
+
+// Runs everything on the calling thread.
+struct SerialLoops {
+  template <class Body>
+  void run(int64_t count, const Body& body) const {
+    body(int64_t{0}, count);
   }
 };
 
-template <class T>
-void blocked(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
-  const int64_t row_block = round_up(kRowBlock - kernels.tile_rows + 1, kernels.tile_rows);
-  const Panels<T> panels(kernels, call, row_block);
+// For each panel of columns and part of k: one loop packs B, the next packs A and multiplies, unit
+// by unit.
+template <class T, class Loops>
+void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T>& call,
+             Unit unit) {
+  const int64_t panel_columns = round_up(std::min(kColumns, call.n), kernels.tile_columns);
+  T* packed_b = packing_spaces().b.get<T>(panel_columns * std::min(kDepth, call.k));
+  const int64_t row_units = divide_up(call.m, unit.rows);
   for (int64_t column = 0; column < call.n; column += kColumns) {
-    const GemmRange columns = part(column, kColumns, call.n);
+    const int64_t columns_end = std::min(column + kColumns, call.n);
+    const int64_t column_units = divide_up(columns_end - column, unit.columns);
+    const int64_t packs = divide_up(columns_end - column, kMinUnitColumns);
     for (int64_t deep = 0; deep < call.k; deep += kDepth) {
       const GemmRange depth = part(deep, kDepth, call.k);
-      kernels.pack_b(call, columns, depth, panels.b);
-      for (int64_t row = 0; row < call.m; row += row_block) {
-        const GemmRange rows = part(row, row_block, call.m);
-        kernels.pack_a(call, rows, depth, panels.a);
-        kernels.multiply(call, rows, columns, depth, panels.a, panels.b);
-      }
+      loops.run(packs, [&](int64_t begin, int64_t end) {
+        const GemmRange columns{column + begin * kMinUnitColumns,
+                                std::min(column + end * kMinUnitColumns, columns_end) -
+                                    (column + begin * kMinUnitColumns)};
+        kernels.pack_b(call, columns, depth, packed_b + (columns.begin - column) * depth.size);
+      });
+      loops.run(row_units * column_units, [&](int64_t begin, int64_t end) {
+        T* packed_a = packing_spaces().a.get<T>(unit.rows * depth.size);
+        int64_t packed_unit = -1;
+        for (int64_t i = begin; i < end; ++i) {
+          const GemmRange rows = part(i / column_units * unit.rows, unit.rows, call.m);
+          const GemmRange columns =
+              part(column + i % column_units * unit.columns, unit.columns, columns_end);
+          if (packed_unit != i / column_units) kernels.pack_a(call, rows, depth, packed_a);
+          packed_unit = i / column_units;
+          kernels.multiply(call, rows, columns, depth, packed_a,
+                           packed_b + (columns.begin - column) * depth.size);
+        }
+      });
     }
   }
 }
@@ -118,60 +166,14 @@ void own_gemm(const GemmCall<T>& call) {
   if (round_up(call.n, kernels.tile_columns) * call.k <= kDirectPanel) {
     kernels.direct(call);
   } else {
-    blocked(kernels, call);
+    blocked(SerialLoops(), kernels, call, largest_unit(kernels.tile_rows));
   }
 }
 
 template <class T>
 void own_gemm_shared(const GemmLoops& loops, const GemmCall<T>& call) {
   const GemmKernels<T>& kernels = own_kernels<T>();
-  const Panels<T> panels(kernels, call, kSharedRows);
-  const int64_t unit_rows = round_up(kRowBlock - kernels.tile_rows + 1, kernels.tile_rows);
-  for (int64_t column = 0; column < call.n; column += kColumns) {
-    const GemmRange columns = part(column, kColumns, call.n);
-    const int64_t column_units = (columns.size + kUnitColumns - 1) / kUnitColumns;
-    for (int64_t deep = 0; deep < call.k; deep += kDepth) {
-      const GemmRange depth = part(deep, kDepth, call.k);
-      for (int64_t row = 0; row < call.m; row += kSharedRows) {
-        const GemmRange rows = part(row, kSharedRows, call.m);
-        const int64_t row_units = (rows.size + unit_rows - 1) / unit_rows;
-        const auto unit_of_rows = [&](int64_t unit) {
-          return part(row + unit * unit_rows, unit_rows, row + rows.size);
-        };
-        const auto unit_of_columns = [&](int64_t unit) {
-          return part(column + unit * kUnitColumns, kUnitColumns, column + columns.size);
-        };
-        const auto packed_a = [&](GemmRange part) {
-          return panels.a + (part.begin - row) * depth.size;
-        };
-        const auto packed_b = [&](GemmRange part) {
-          return panels.b + (part.begin - column) * depth.size;
-        };
-
-        // B stays packed over all rows.
-        const int64_t packs_of_b = row == 0 ? column_units : 0;
-        loops.run(row_units + packs_of_b, [&](int64_t begin, int64_t end) {
-          for (int64_t unit = begin; unit < end; ++unit) {
-            if (unit < packs_of_b) {
-              const GemmRange some = unit_of_columns(unit);
-              kernels.pack_b(call, some, depth, packed_b(some));
-            } else {
-              const GemmRange some = unit_of_rows(unit - packs_of_b);
-              kernels.pack_a(call, some, depth, packed_a(some));
-            }
-          }
-        });
-        loops.run(row_units * column_units, [&](int64_t begin, int64_t end) {
-          for (int64_t unit = begin; unit < end; ++unit) {
-            const GemmRange some_rows = unit_of_rows(unit / column_units);
-            const GemmRange some_columns = unit_of_columns(unit % column_units);
-            kernels.multiply(call, some_rows, some_columns, depth, packed_a(some_rows),
-                             packed_b(some_columns));
-          }
-        });
-      }
-    }
-  }
+  blocked(loops, kernels, call, shared_unit(kernels, call));
 }
 
 template void own_gemm(const GemmCall<float>&);

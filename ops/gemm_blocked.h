@@ -10,11 +10,11 @@
 
 namespace flow::ops {
 
-// Sizes > 0. Both give the same bits for the same product, whatever the number of threads.
+// Sizes > 0. The bits of a result do not depend on the number of threads.
 template <class T>
 void own_gemm(const GemmCall<T>& call);
 
-// Packs both operands and multiplies them in two loops for each part of k.
+// With `loops` to divide the packing of B and the multiplication; always the blocked kernels.
 template <class T>
 void own_gemm_shared(const GemmLoops& loops, const GemmCall<T>& call);
 

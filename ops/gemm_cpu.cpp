@@ -123,6 +123,9 @@ void direct(const GemmCall<T>& call) {
   }
 }
 
+// Bytes by which B is fetched ahead of its use: it streams from the second cache.
+constexpr int64_t kPrefetchBytes = 2048;
+
 // One register tile from packed operands; `rows` and `columns` say how much of it lies inside C.
 template <class T>
 void packed_tile(int64_t depth, const T* a, const T* b, T* c, int64_t ldc, int64_t rows,
@@ -134,7 +137,11 @@ void packed_tile(int64_t depth, const T* a, const T* b, T* c, int64_t ldc, int64
     for (int v = 0; v < kTileVectors; ++v)
       sum[r][v] = Vec<T>::zero();
   }
+  constexpr int64_t kLine = 64 / sizeof(T);
   for (int64_t p = 0; p < depth; ++p) {
+#pragma GCC unroll 2
+    for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
+      __builtin_prefetch(b + i + kPrefetchBytes / sizeof(T));
     Vec<T> b_row[kTileVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kTileVectors; ++v)
@@ -173,14 +180,16 @@ void pack_b(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* pack
                         call.b_row, columns.size, depth.size, packed);
 }
 
-// The tiles of A stay in the nearer caches while each tile of B passes over them once.
+// A tile of A stays in the first cache while the tiles of B pass over it, so C is visited along its
+// rows: that spares the address translation and lets the hardware fetch ahead. The other order is
+// up to a fifth slower at 2048.
 template <class T>
 void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
               const T* packed_a, const T* packed_b) {
   const T beta = depth.begin == 0 ? call.beta : T{1};
   T* c = call.c + rows.begin * call.ldc + columns.begin;
-  for (int64_t j = 0; j < columns.size; j += kTileColumns<T>) {
-    for (int64_t i = 0; i < rows.size; i += kTileRows) {
+  for (int64_t i = 0; i < rows.size; i += kTileRows) {
+    for (int64_t j = 0; j < columns.size; j += kTileColumns<T>) {
       packed_tile(depth.size, packed_a + i * depth.size, packed_b + j * depth.size,
                   c + i * call.ldc + j, call.ldc, rows.size - i, columns.size - j, call.alpha,
                   beta);

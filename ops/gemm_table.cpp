@@ -14,18 +14,22 @@ int gemm_size_class(int64_t size) {
   return std::clamp(doublings, 1, kGemmSizeClasses - 1);
 }
 
-// float: OpenBLAS and the own kernel lead below 64, oneDNN above, except that its avx2 kernels fall
-// behind where A is transposed.
 template <class T>
 GemmBackend fastest_gemm_backend(CpuIsa isa, Transpose transpose_a, Transpose transpose_b,
                                  int64_t m, int64_t n, int64_t k) {
-  const int largest = std::max({gemm_size_class(m), gemm_size_class(n), gemm_size_class(k)});
-  constexpr int kClassOf64 = 4;
-  constexpr int kClassOf256 = 6;
-  if (largest < kClassOf64 && transpose_b == Transpose::kNo) return GemmBackend::kOwn;
-  if (!std::is_same_v<T, float> || largest < kClassOf64) return GemmBackend::kOpenBlas;
-  const bool slow = isa != CpuIsa::kAvx512 && transpose_a == Transpose::kYes;
-  return slow && largest >= kClassOf256 ? GemmBackend::kOpenBlas : GemmBackend::kOneDnn;
+  const GemmTable& table = isa == CpuIsa::kAvx512 ? kGemmTableAvx512 : kGemmTableAvx2;
+  const int type = std::is_same_v<T, float> ? 0 : 1;
+  const int transposes =
+      (transpose_a == Transpose::kYes ? 2 : 0) + (transpose_b == Transpose::kYes ? 1 : 0);
+  const char* row = table.rows[type][transposes][gemm_size_class(m)];
+  switch (row[gemm_size_class(n) * (kGemmSizeClasses + 1) + gemm_size_class(k)]) {
+    case 'd':
+      return GemmBackend::kOneDnn;
+    case 'o':
+      return GemmBackend::kOpenBlas;
+    default:
+      return GemmBackend::kOwn;
+  }
 }
 
 template GemmBackend fastest_gemm_backend<float>(CpuIsa, Transpose, Transpose, int64_t, int64_t,

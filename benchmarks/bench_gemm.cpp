@@ -1,0 +1,169 @@
+// Square matrix products of float on one thread, as CPU ops compute them, beside each library by
+// itself in the same run.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <time.h>
+
+#include "benchmarks/machine_limits.h"
+#include "ops/gemm.h"
+#include "ops/gemm_backend.h"
+#include "ops/onednn.h"
+#include "ops/openblas.h"
+
+namespace {
+
+using flow::bench::MachineLimits;
+using flow::ops::GemmBackend;
+using flow::ops::GemmTask;
+using flow::ops::Transpose;
+
+constexpr std::array<int64_t, 6> kSizes = {64, 128, 256, 512, 1024, 2048};
+
+struct Form {
+  const char* name;
+  Transpose a;
+  Transpose b;
+};
+
+constexpr std::array<Form, 3> kForms = {Form{"NN", Transpose::kNo, Transpose::kNo},
+                                        Form{"NT", Transpose::kNo, Transpose::kYes},
+                                        Form{"TN", Transpose::kYes, Transpose::kNo}};
+
+// Of this thread on a CPU: what others on the machine take away by the clock is not counted.
+double seconds_now() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Seconds of one product by flow and by the fastest library: the least of interleaved rounds.
+class Contest {
+ public:
+  Contest(const Form& form, int64_t size)
+      : a_(count(size), 0.5F), b_(count(size), 0.25F), c_(count(size)) {
+    task_ = {.transpose_a = form.a,
+             .transpose_b = form.b,
+             .m = size,
+             .n = size,
+             .k = size,
+             .a = a_.data(),
+             .lda = size,
+             .b = b_.data(),
+             .ldb = size,
+             .c = c_.data(),
+             .ldc = size};
+    calls_ = static_cast<int>(kBlockFlops / flops()) + 1;
+  }
+
+  double flops() const { return 2.0 * std::pow(static_cast<double>(task_.m), 3); }
+
+  double flow_seconds() const { return flow_; }
+
+  double library_seconds() const { return library_; }
+
+  bool has_library() const { return library_ < kNever; }
+
+  void round() {
+    const auto on_this_thread = [](int64_t begin, int64_t end, int64_t, const auto& body) {
+      body(begin, end);
+    };
+    take_time(flow_, [&] { flow::ops::gemm_parallel(on_this_thread, task_); });
+    for (const GemmBackend library : {GemmBackend::kOneDnn, GemmBackend::kOpenBlas}) {
+      if (!flow::ops::has_gemm_backend<float>(library)) continue;
+      take_time(library_, [&] { flow::ops::gemm_with(library, task_); });
+    }
+  }
+
+ private:
+  static constexpr double kNever = 1e9;
+  static constexpr double kBlockFlops = 5e6;  // about 50 us, far above the clock's grain
+
+  static size_t count(int64_t size) { return static_cast<size_t>(size * size); }
+
+  template <class Body>
+  void take_time(double& least, const Body& body) {
+    const double start = seconds_now();
+    for (int call = 0; call < calls_; ++call)
+      body();
+    least = std::min(least, (seconds_now() - start) / calls_);
+  }
+
+  std::vector<float> a_, b_, c_;
+  GemmTask<float> task_;
+  int calls_ = 1;
+  double flow_ = kNever;
+  double library_ = kNever;
+};
+
+// vs_best_library of each row.
+using Summary = std::map<std::string, double>;
+
+void sgemm(benchmark::State& state, const Form& form, int64_t size, MachineLimits& limits,
+           Summary& summary) {
+  constexpr int kMinRounds = 5;
+  constexpr double kMinSeconds = 0.3;
+  Contest contest(form, size);
+  double limit = limits.fma_flops();
+  const double start = seconds_now();
+  int rounds = 0;
+  for (auto _ : state) {
+    contest.round();
+    ++rounds;
+  }
+  for (; rounds < kMinRounds || seconds_now() - start < kMinSeconds; ++rounds)
+    contest.round();
+  limit = std::max(limit, limits.fma_flops());
+  constexpr double kGiga = 1e9;
+  flow::bench::report_rate(state, contest.flops() / contest.flow_seconds() / kGiga, limit / kGiga,
+                           "GFLOP/s");
+  if (!contest.has_library()) return;
+  const double ratio = contest.library_seconds() / contest.flow_seconds();
+  state.counters["vs_best_library"] = ratio;
+  summary[form.name + std::to_string(size)] = ratio;
+}
+
+// The geometric mean of vs_best_library over the rows above, and the least of them.
+void summarise(benchmark::State& state, const Summary& summary) {
+  double log_sum = 0;
+  double least = 0;
+  for (auto _ : state) {
+    for (const auto& [row, ratio] : summary) {
+      log_sum += std::log(ratio);
+      least = least == 0 ? ratio : std::min(least, ratio);
+    }
+  }
+  if (summary.empty()) return;
+  state.counters["vs_best_library"] = std::exp(log_sum / static_cast<double>(summary.size()));
+  state.counters["least"] = least;
+  state.SetLabel("geometric mean of " + std::to_string(summary.size()) + " rows");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MachineLimits limits;
+  Summary summary;
+  benchmark::AddCustomContext("onednn", flow::ops::onednn_description());
+  benchmark::AddCustomContext("openblas", flow::ops::openblas_description());
+  if (!flow::ops::has_onednn() && !flow::ops::has_openblas()) {
+    benchmark::AddCustomContext("vs_best_library", "not measured: built without both libraries");
+  }
+  for (const Form& form : kForms) {
+    for (const int64_t size : kSizes) {
+      benchmark::RegisterBenchmark(
+          ("kernel/sgemm_" + std::string(form.name) + "/" + std::to_string(size)).c_str(),
+          [&form, size, &limits, &summary](benchmark::State& state) {
+            sgemm(state, form, size, limits, summary);
+          });
+    }
+  }
+  benchmark::RegisterBenchmark("kernel/sgemm/summary", [&summary](benchmark::State& state) {
+    summarise(state, summary);
+  })->Iterations(1);
+  return flow::bench::run_benchmarks(argc, argv);
+}

@@ -1,0 +1,206 @@
+// Measures which library multiplies which shape fastest and writes the table that gemm chooses by:
+//
+//   calibrate avx512 ops/gemm_table_avx512.cpp
+//
+// Some minutes on an idle machine. The instruction set must be the one in use; a narrower one is
+// measured on a wider machine by
+//
+//   FLOW_CPU_ISA=avx2 OPENBLAS_CORETYPE=Haswell DNNL_MAX_CPU_ISA=AVX2 calibrate avx2 ...
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <time.h>
+
+#include "core/error.h"
+#include "ops/cpu_features.h"
+#include "ops/gemm_backend.h"
+#include "ops/gemm_table.h"
+#include "ops/onednn.h"
+#include "ops/openblas.h"
+
+namespace {
+
+using flow::str;
+using flow::ops::GemmBackend;
+using flow::ops::GemmTask;
+using flow::ops::kGemmClassSizes;
+using flow::ops::kGemmSizeClasses;
+using flow::ops::Transpose;
+
+// In the order of preference among equals.
+struct Candidate {
+  char letter;
+  GemmBackend backend;
+};
+
+constexpr std::array<Candidate, 3> kCandidates = {Candidate{'d', GemmBackend::kOneDnn},
+                                                  Candidate{'o', GemmBackend::kOpenBlas},
+                                                  Candidate{'w', GemmBackend::kOwn}};
+
+// A candidate is taken over an earlier one only where it is faster by this factor.
+constexpr double kClearlyFaster = 1.02;
+
+// Of this thread on a CPU: what others on the machine take away by the clock is not counted.
+double seconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+using Times = std::array<double, kCandidates.size()>;
+
+// Seconds of one product by each candidate: the least of interleaved rounds, as others on the
+// machine can only make a round slower.
+template <class T>
+Times measure(const GemmTask<T>& task) {
+  constexpr double kRoundSeconds = 30e-6;
+  constexpr int kMinRounds = 5;
+  constexpr double kMinSeconds = 3e-3;
+  Times least;
+  least.fill(1e9);
+  std::array<int, kCandidates.size()> repeats;
+  repeats.fill(0);
+  const double start = seconds();
+  for (int round = 0; round < kMinRounds || seconds() - start < kMinSeconds; ++round) {
+    for (size_t i = 0; i < kCandidates.size(); ++i) {
+      if (!flow::ops::has_gemm_backend<T>(kCandidates[i].backend)) continue;
+      const double begin = seconds();
+      for (int j = 0; j <= repeats[i]; ++j)
+        flow::ops::gemm_with(kCandidates[i].backend, task);
+      const double time = (seconds() - begin) / (repeats[i] + 1);
+      least[i] = std::min(least[i], time);
+      repeats[i] = static_cast<int>(kRoundSeconds / least[i]);
+    }
+  }
+  return least;
+}
+
+template <class T>
+class Matrices {
+ public:
+  Matrices() : a_(kCount, T(0.5)), b_(kCount, T(0.25)), c_(kCount, T(0)) {}
+
+  GemmTask<T> task(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
+    return {.transpose_a = ta ? Transpose::kYes : Transpose::kNo,
+            .transpose_b = tb ? Transpose::kYes : Transpose::kNo,
+            .m = m,
+            .n = n,
+            .k = k,
+            .a = a_.data(),
+            .lda = ta ? m : k,
+            .b = b_.data(),
+            .ldb = tb ? k : n,
+            .c = c_.data(),
+            .ldc = n};
+  }
+
+ private:
+  static constexpr size_t kCount = size_t{2048} * 2048;
+  std::vector<T> a_, b_, c_;
+};
+
+// The class is measured at its size and at four fifths of it, as strides of a power of two are
+// special to caches.
+template <class T>
+char fastest(Matrices<T>& matrices, bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
+  const auto smaller = [](int64_t size) { return size < 16 ? size : size * 4 / 5 | 1; };
+  const Times at_size = measure(matrices.task(ta, tb, m, n, k));
+  const Times below = measure(matrices.task(ta, tb, smaller(m), smaller(n), smaller(k)));
+  size_t best = kCandidates.size();
+  double best_time = 0;
+  for (size_t i = 0; i < kCandidates.size(); ++i) {
+    const double time = at_size[i] * below[i];
+    if (!flow::ops::has_gemm_backend<T>(kCandidates[i].backend)) continue;
+    if (best < kCandidates.size() && time * kClearlyFaster * kClearlyFaster > best_time) continue;
+    best = i;
+    best_time = time;
+  }
+  return kCandidates[best].letter;
+}
+
+template <class T>
+std::string measure_type() {
+  Matrices<T> matrices;
+  std::string text;
+  for (int transposes = 0; transposes < 4; ++transposes) {
+    text += "        {\n";
+    for (const int64_t m : kGemmClassSizes) {
+      std::string row;
+      for (const int64_t n : kGemmClassSizes) {
+        if (!row.empty()) row += ' ';
+        for (const int64_t k : kGemmClassSizes) {
+          row += fastest(matrices, (transposes & 2) != 0, (transposes & 1) != 0, m, n, k);
+        }
+      }
+      const size_t half = row.size() / 2 + 1;
+      text += str("            \"", row.substr(0, half), "\"\n            \"", row.substr(half),
+                  "\",\n");
+      std::fprintf(stderr, "%s %s m %ld: %s\n", sizeof(T) == 4 ? "float" : "double",
+                   std::array{"NN", "NT", "TN", "TT"}[static_cast<size_t>(transposes)],
+                   static_cast<long>(m), row.c_str());
+    }
+    text += "        },\n";
+  }
+  return text;
+}
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(": ") + 2);
+  }
+  return "an unnamed CPU";
+}
+
+void calibrate(const std::string& isa, const std::string& path) {
+  if (isa != "avx2" && isa != "avx512") {
+    throw flow::InvalidArgument(str("[calibrate] there are tables for avx2 and avx512; received ",
+                                    isa, "; name one of them"));
+  }
+  if (to_string(flow::ops::active_isa()) != isa) {
+    throw flow::InvalidArgument(str("[calibrate] kernels for ", to_string(flow::ops::active_isa()),
+                                    " are in use, not for ", isa,
+                                    "; set FLOW_CPU_ISA or use another machine"));
+  }
+  if (!flow::ops::has_onednn() || !flow::ops::has_openblas()) {
+    throw flow::Unsupported(str("[calibrate] both libraries are needed; ",
+                                flow::ops::onednn_description(), ", ",
+                                flow::ops::openblas_description(), "; install them"));
+  }
+  const std::string floats = measure_type<float>();
+  const std::string doubles = measure_type<double>();
+  std::ofstream file(path);
+  file << "// Written by tools/calibrate on " << cpu_name() << " with\n// "
+       << flow::ops::onednn_description() << " and " << flow::ops::openblas_description() << ".\n\n"
+       << "#include \"ops/gemm_table.h\"\n\nnamespace flow::ops {\n\n// clang-format off\nconst "
+          "GemmTable kGemmTable"
+       << (isa == "avx2" ? "Avx2" : "Avx512") << " = {{\n    {\n"
+       << floats << "    },\n    {\n"
+       << doubles << "    },\n}};\n// clang-format on\n\n}  // namespace flow::ops\n";
+  file.close();
+  if (!file)
+    throw flow::IoError(str("[calibrate] the table cannot be written; received ", path,
+                            "; check the folder and the space left"));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: calibrate avx2|avx512 FILE\n");
+    return 64;
+  }
+  try {
+    calibrate(argv[1], argv[2]);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "core/tensor.h"
 
 namespace {
@@ -179,7 +180,7 @@ TEST(Print, RankOutsideThePlacementHasNoValues) {
   const flow::Placement other("cpu", {1});
   const auto meta = flow::global_meta({2}, flow::float32, other, flow::sbp::broadcast, 0);
 
-  EXPECT_EQ(str(Tensor::make(meta, {})), "tensor(..., shape=(2), sbp=B, placement=cpu:(1))");
+  EXPECT_EQ(str(Tensor::make(meta, {})), "tensor(..., shape=(2,), sbp=B, placement=cpu:(1))");
 }
 
 TEST(Print, ValuesAreSeparatedBySpaces) {

@@ -23,7 +23,7 @@ void check_floating(const OpContext& ctx) {
 }
 
 void infer_norm(InferContext& ctx) {
-  const auto& attrs = ctx.attrs<NormAttrs>();
+  const auto& attrs = ctx.attrs<VectorNormAttrs>();
   check_floating(ctx);
   const Shape& shape = ctx.input(0).shape;
   if (attrs.p < 0 || std::isinf(attrs.p)) {
@@ -51,8 +51,8 @@ void add_kept_dims(SbpContext& ctx) {
 
 // The norms of parts make that of the whole by adding (p = 0 and 1) or comparing (p infinite).
 void sbp_norm(SbpContext& ctx) {
-  const auto& attrs = ctx.attrs<NormAttrs>();
-  add_kept_dims<NormAttrs>(ctx);
+  const auto& attrs = ctx.attrs<VectorNormAttrs>();
+  add_kept_dims<VectorNormAttrs>(ctx);
   const bool adds = attrs.p == 0 || attrs.p == 1;
   if (!adds && !std::isinf(attrs.p)) return;
   const Sbp partial = adds ? sbp::partial_sum : attrs.p > 0 ? sbp::partial_max : sbp::partial_min;
@@ -67,7 +67,7 @@ Ints ints_of(const Shape& dims) {
 // y = (sum |x|^p)^(1/p):  dx = sign(x) (|x| / y)^(p - 1) dy, 0 where y is 0.
 // p infinite: dx = sign(x) dy, shared by the elements with |x| = y. p = 0: 0.
 void grad_norm(GradContext& ctx) {
-  const auto& attrs = ctx.attrs<NormAttrs>();
+  const auto& attrs = ctx.attrs<VectorNormAttrs>();
   const Tensor x = ctx.input(0);
   const auto restored = [&](const Tensor& t) {
     return with_reduced_dims(t, x.shape(), attrs.dims, attrs.keepdim);
@@ -115,7 +115,7 @@ Cost cost(const SbpContext& ctx) {
 }  // namespace
 
 const OpDef kNorm{.name = "norm",
-                  .attrs = attrs_def<NormAttrs>(),
+                  .attrs = attrs_def<VectorNormAttrs>(),
                   .infer = infer_norm,
                   .sbp = sbp_norm,
                   .grad = grad_norm,
@@ -139,7 +139,7 @@ void register_statistics(OpTable& table) {
 namespace {
 
 Tensor norm_over(const TensorArg& x, const Shape& dims, bool keepdim, double p) {
-  return dispatch(kNorm, {&x.tensor()}, NormAttrs{dims, keepdim, p}, x.site());
+  return dispatch(kNorm, {&x.tensor()}, VectorNormAttrs{dims, keepdim, p}, x.site());
 }
 
 Tensor centred(const TensorArg& x, const Shape& dims) {

@@ -94,7 +94,7 @@ double norm_of(const Each& each, double p) {
 
 template <class T>
 void norm(const KernelContext& ctx) {
-  const double p = ctx.attrs_as<NormAttrs>().p;
+  const double p = ctx.attrs_as<VectorNormAttrs>().p;
   reduce_each<T>(ctx, [&](const auto& each) { return norm_of(each, p); });
 }
 
@@ -117,7 +117,7 @@ std::shared_ptr<const ReducePlan> make_plan(const KernelQuery& query, const Shap
 
 KernelChoice select_norm(const KernelQuery& query) {
   return {dispatch_floating(query.input(0).dtype, []<class T>() -> KernelFn { return norm<T>; }),
-          make_plan(query, query.attrs_as<NormAttrs>().dims)};
+          make_plan(query, query.attrs_as<VectorNormAttrs>().dims)};
 }
 
 KernelChoice select_logsumexp(const KernelQuery& query) {

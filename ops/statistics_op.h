@@ -7,14 +7,15 @@
 
 namespace flow::ops {
 
-struct NormAttrs {
+struct VectorNormAttrs {
   Shape dims;
   bool keepdim = false;
   double p = 2;
 
   static constexpr auto fields() {
-    return std::tuple(key_field("dims", &NormAttrs::dims),
-                      key_field("keepdim", &NormAttrs::keepdim), key_field("p", &NormAttrs::p));
+    return std::tuple(key_field("dims", &VectorNormAttrs::dims),
+                      key_field("keepdim", &VectorNormAttrs::keepdim),
+                      key_field("p", &VectorNormAttrs::p));
   }
 };
 

@@ -1,0 +1,133 @@
+#include "ops/concat.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/gradcheck.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
+#include "ops/index.h"
+#include "ops/view.h"
+
+namespace flow {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using Floats = std::vector<float>;
+
+Tensor counting(const Shape& shape) {
+  return arange(shape.numel(), {.dtype = float32}).reshape(shape);
+}
+
+Tensor leaf(const Shape& shape) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < shape.numel(); ++i)
+    values.push_back(0.5 * static_cast<double>(i * i) - 3);
+  return tensor(values, shape, {.requires_grad = true});
+}
+
+TEST(Concat, JoinsAlongADim) {
+  const Tensor a = counting({2, 2});
+  const Tensor b = counting({2, 1}) + 10;
+
+  EXPECT_EQ(cat({a, a}).shape(), Shape({4, 2}));
+  EXPECT_EQ(cat({a, b}, 1).to_vector<float>(), Floats({0, 1, 10, 2, 3, 11}));
+  EXPECT_EQ(cat({a.t(), b}, -1).to_vector<float>(), Floats({0, 2, 10, 1, 3, 11}));
+  EXPECT_EQ(cat(Tensors{a}).to_vector<float>(), a.to_vector<float>());
+}
+
+TEST(Concat, PromotesAndSkipsLegacyEmpties) {
+  const Tensor ints = tensor(std::vector<int32_t>{1, 2}, {2});
+  const Tensor halves = tensor({0.5f});
+
+  EXPECT_EQ(cat({ints, halves}).dtype(), float32);
+  EXPECT_EQ(cat({ints, halves}).to_vector<float>(), Floats({1, 2, 0.5}));
+  EXPECT_EQ(cat({zeros({0}), counting({2, 2})}, 1).shape(), Shape({2, 2}));
+  EXPECT_EQ(cat({zeros({0}), zeros({0})}).shape(), Shape({0}));
+}
+
+TEST(Concat, RefusesWhatDoesNotFit) {
+  EXPECT_THROW(cat(Tensors{}), InvalidArgument);
+  EXPECT_THROW(cat({full({}, 1.0), full({}, 2.0)}), InvalidArgument);
+  EXPECT_THROW(cat({counting({2, 2}), counting({3, 3})}), InvalidArgument);
+  EXPECT_THROW(cat({counting({2, 2}), counting({2})}), InvalidArgument);
+  EXPECT_THROW(cat({counting({2}), counting({2})}, 1), InvalidArgument);
+  EXPECT_THROW(stack({counting({2}), counting({3})}), InvalidArgument);
+}
+
+TEST(Concat, StacksAlongANewDim) {
+  const Tensor a = counting({2});
+
+  EXPECT_EQ(stack({a, a + 5}).to_vector<float>(), Floats({0, 1, 5, 6}));
+  EXPECT_EQ(stack({a, a + 5}, -1).to_vector<float>(), Floats({0, 5, 1, 6}));
+  EXPECT_EQ(stack({full({}, 1.0), full({}, 2.0)}).to_vector<float>(), Floats({1, 2}));
+}
+
+TEST(Concat, RepeatsAndTiles) {
+  const Tensor x = counting({2});
+
+  EXPECT_EQ(repeat(x, 2).to_vector<float>(), Floats({0, 1, 0, 1}));
+  EXPECT_EQ(repeat(x, {2, 2}).shape(), Shape({2, 4}));
+  EXPECT_EQ(repeat(counting({2, 2}), {1, 2}).to_vector<float>(), Floats({0, 1, 0, 1, 2, 3, 2, 3}));
+  EXPECT_EQ(repeat(x, 0).shape(), Shape({0}));
+  EXPECT_EQ(tile(counting({2, 2}), 2).shape(), Shape({2, 4}));
+  EXPECT_THROW(repeat(counting({2, 2}), 2), InvalidArgument);
+  EXPECT_THROW(repeat(x, -1), InvalidArgument);
+}
+
+TEST(Concat, FlipsAndRolls) {
+  const Tensor x = counting({2, 3});
+
+  EXPECT_EQ(flip(x, 1).to_vector<float>(), Floats({2, 1, 0, 5, 4, 3}));
+  EXPECT_EQ(flip(x.t(), {0, 1}).to_vector<float>(), Floats({5, 2, 4, 1, 3, 0}));
+  EXPECT_EQ(flip(zeros({0, 2}), 0).shape(), Shape({0, 2}));
+  EXPECT_EQ(roll(x, 1).to_vector<float>(), Floats({5, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(roll(x, -1, 1).to_vector<float>(), Floats({1, 2, 0, 4, 5, 3}));
+  EXPECT_EQ(roll(x, {1, 4}, {0, 1}).to_vector<float>(), Floats({5, 3, 4, 2, 0, 1}));
+  EXPECT_THROW(roll(x, {1, 2}), InvalidArgument);
+  EXPECT_THROW(roll(x, {1, 2}, 0), InvalidArgument);
+}
+
+TEST(Concat, PadsAndCuts) {
+  const Tensor x = counting({2, 2});
+
+  EXPECT_EQ(pad(x, {1, 0}).to_vector<float>(), Floats({0, 0, 1, 0, 2, 3}));
+  EXPECT_EQ(pad(x, {0, 0, 0, 1}, {.value = -1}).to_vector<float>(), Floats({0, 1, 2, 3, -1, -1}));
+  EXPECT_EQ(pad(x, {-1, 1}).to_vector<float>(), Floats({1, 0, 3, 0}));
+  EXPECT_THROW(pad(x, {1}), InvalidArgument);
+  EXPECT_THROW(pad(x, {1, 1, 1, 1, 1, 1}), InvalidArgument);
+  EXPECT_THROW(pad(x, {-3, 0}), InvalidArgument);
+  EXPECT_THROW(pad(x, {1, 1}, {.mode = "reflect"}), Unsupported);
+}
+
+TEST(Concat, Triangles) {
+  const Tensor x = ones({2, 3});
+
+  EXPECT_EQ(tril(x).to_vector<float>(), Floats({1, 0, 0, 1, 1, 0}));
+  EXPECT_EQ(tril(x, 1).to_vector<float>(), Floats({1, 1, 0, 1, 1, 1}));
+  EXPECT_EQ(triu(x).to_vector<float>(), Floats({1, 1, 1, 0, 1, 1}));
+  EXPECT_EQ(triu(x, 5).to_vector<float>(), Floats(6, 0));
+  EXPECT_EQ(triu(counting({2, 2, 2}).transpose(1, 2)).to_vector<float>(),
+            Floats({0, 2, 0, 3, 4, 6, 0, 7}));
+  EXPECT_THROW(tril(ones({3})), InvalidArgument);
+}
+
+TEST(Concat, GradientsAreRight) {
+  const Tensor x = leaf({2, 3});
+  const Tensor y = leaf({2, 3});
+  const auto fn = [](const Tensors& in) {
+    const Tensor &a = in[0], &b = in[1];
+    return Tensors{cat({a, b, a}, 1) * 2, stack({a, b}, 1), repeat(a, {2, 1, 2}),
+                   flip(a * b, {0, 1}),   roll(a, 2),       pad(b, {1, -1, 2, 0}),
+                   tril(a) * triu(b, 1)};
+  };
+
+  EXPECT_TRUE(gradcheck(fn, {x, y}));
+  EXPECT_TRUE(gradgradcheck(fn, {x, y}));
+}
+
+}  // namespace
+}  // namespace flow

@@ -1,0 +1,209 @@
+#include "ops/index.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "autograd/gradcheck.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/compare.h"
+#include "ops/creation.h"
+#include "ops/gather.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
+namespace flow {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using Floats = std::vector<float>;
+using Ints64 = std::vector<int64_t>;
+
+Tensor counting(const Shape& shape) {
+  return arange(shape.numel(), {.dtype = float32}).reshape(shape);
+}
+
+Tensor longs(const Ints64& values, const Shape& shape) {
+  return tensor(values, shape);
+}
+
+Tensor leaf(const Shape& shape) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < shape.numel(); ++i)
+    values.push_back(0.5 * static_cast<double>(i * i) - 3);
+  return tensor(values, shape, {.requires_grad = true});
+}
+
+std::string message_of(const auto& call) {
+  try {
+    call();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Index, NumbersAndSlicesGiveViews) {
+  const Tensor x = counting({3, 4});
+
+  EXPECT_EQ(x[1].to_vector<float>(), Floats({4, 5, 6, 7}));
+  EXPECT_EQ(x[-1][0].item<float>(), 8);
+  EXPECT_EQ(x[Slice(1, None)].to_vector<float>(), Floats({4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(x.index({Slice(), 2}).to_vector<float>(), Floats({2, 6, 10}));
+  EXPECT_EQ(x.index({Slice(0, 3, 2), Slice(-2, None)}).to_vector<float>(), Floats({2, 3, 10, 11}));
+  EXPECT_EQ(index(x, {1, 2}).shape(), Shape());
+  x[0].fill_(0);
+  EXPECT_EQ(sum(x).item<float>(), 60);
+}
+
+TEST(Index, NoneAddsADimAndEllipsisFillsUp) {
+  const Tensor x = counting({2, 3, 4});
+
+  EXPECT_EQ(x[None].shape(), Shape({1, 2, 3, 4}));
+  EXPECT_EQ(x.index({Ellipsis, 0}).shape(), Shape({2, 3}));
+  EXPECT_EQ(x.index({0, Ellipsis, None}).shape(), Shape({3, 4, 1}));
+  EXPECT_EQ(x.index({Slice(), None, 1}).shape(), Shape({2, 1, 4}));
+  EXPECT_EQ(x[Ellipsis].data<float>(), x.data<float>());
+}
+
+TEST(Index, TensorsPickElementByElement) {
+  const Tensor x = counting({3, 4});
+
+  EXPECT_EQ(x[longs({2, 0, 2}, {3})].shape(), Shape({3, 4}));
+  EXPECT_EQ(index(x, {longs({2, 0}, {2}), longs({-1, 1}, {2})}).to_vector<float>(),
+            Floats({11, 1}));
+  EXPECT_EQ(index(x, {longs({2, 0}, {2, 1}), longs({0, 3}, {2})}).to_vector<float>(),
+            Floats({8, 11, 0, 3}));
+  EXPECT_EQ(index(x, {Slice(), longs({3, 3}, {2})}).to_vector<float>(),
+            Floats({3, 3, 7, 7, 11, 11}));
+  EXPECT_EQ(x[tensor(std::vector<int32_t>{1}, {1})].to_vector<float>(), Floats({4, 5, 6, 7}));
+  EXPECT_EQ(x[longs({1}, {})].shape(), Shape({4}));
+}
+
+TEST(Index, PickedDimsStandWhereTheTensorsStood) {
+  const Tensor x = counting({2, 3, 4, 5});
+  const Tensor two = longs({0, 1}, {2});
+
+  EXPECT_EQ(index(x, {Slice(), two, two}).shape(), Shape({2, 2, 5}));
+  EXPECT_EQ(index(x, {two, Slice(), two}).shape(), Shape({2, 3, 5}));
+  EXPECT_EQ(index(x, {0, Slice(), two}).shape(), Shape({3, 2, 5}));
+  EXPECT_EQ(index(x, {Ellipsis, two}).shape(), Shape({2, 3, 4, 2}));
+  // x[two, :, two][i][j][k] = x[two[i]][j][two[i]][k]
+  EXPECT_EQ(index(x, {two, Slice(), two}).index({1, 2, 3}).item<float>(),
+            x.index({1, 2, 1, 3}).item<float>());
+}
+
+TEST(Index, MasksPickTrueElements) {
+  const Tensor x = counting({2, 3});
+
+  EXPECT_EQ(x[gt(x, 2)].to_vector<float>(), Floats({3, 4, 5}));
+  EXPECT_EQ(x[tensor({false, true})].to_vector<float>(), Floats({3, 4, 5}));
+  EXPECT_EQ(index(x, {Slice(), tensor({true, false, true})}).to_vector<float>(),
+            Floats({0, 2, 3, 5}));
+  EXPECT_EQ(x[lt(x, 0)].shape(), Shape({0}));
+  EXPECT_EQ(masked_select(x, tensor({true, false, true})).to_vector<float>(), Floats({0, 2, 3, 5}));
+  EXPECT_THROW(x[tensor({true, false, true})], InvalidArgument);
+}
+
+TEST(Index, OutOfRangeNamesValueAndSize) {
+  const Tensor x = counting({3, 4});
+
+  EXPECT_NE(message_of([&] { x[3]; }).find("index 3 is out of range for dim 0 of size 3"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] {
+              x[longs({0, 7}, {2})];
+            })
+                .find("index 7 is out of range for dim 0 of "
+                      "size 3"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] {
+              index(x, {Slice(), longs({-5}, {1})});
+            }).find("index -5"),
+            std::string::npos);
+  EXPECT_THROW(x.index({0, 0, 0}), InvalidArgument);
+  EXPECT_THROW(x.index({Ellipsis, Ellipsis}), InvalidArgument);
+  EXPECT_THROW(x[tensor({1.f})], InvalidArgument);
+  EXPECT_THROW(index(x, {longs({0, 1}, {2}), longs({0, 1, 2}, {3})}), InvalidArgument);
+}
+
+TEST(Index, PutWritesIntoViews) {
+  Tensor x = zeros({3, 4});
+
+  index_put_(x, {1}, 5);
+  index_put_(x, {Slice(), 0}, tensor({1.f, 2.f, 3.f}));
+  EXPECT_EQ(x.to_vector<float>(), Floats({1, 0, 0, 0, 2, 5, 5, 5, 3, 0, 0, 0}));
+  index_put_(x, {longs({0, 2}, {2}), longs({3, 3}, {2})}, tensor({8.f, 9.f}));
+  EXPECT_EQ(x.index({Slice(), 3}).to_vector<float>(), Floats({8, 5, 9}));
+  index_put_(x, {gt(x, 4)}, -1);
+  EXPECT_EQ(x.to_vector<float>(), Floats({1, 0, 0, -1, 2, -1, -1, -1, 3, 0, 0, -1}));
+}
+
+TEST(Index, PutBeyondTheEndWritesNothing) {
+  const Tensor x = zeros({3});
+
+  EXPECT_THROW(index_put_(x, {longs({0, 3}, {2})}, 1), InvalidArgument);
+  EXPECT_EQ(x.to_vector<float>(), Floats({0, 0, 0}));
+}
+
+TEST(Index, PutKeepsTheLastOrAddsAll) {
+  const Tensor x = zeros({3});
+  const Tensor twice = longs({1, 1, 2}, {3});
+  const Tensor values = tensor({1.f, 2.f, 3.f});
+
+  EXPECT_EQ(index_put(x, {twice}, values).to_vector<float>(), Floats({0, 2, 3}));
+  EXPECT_EQ(index_put(x, {twice}, values, {.accumulate = true}).to_vector<float>(),
+            Floats({0, 3, 3}));
+  EXPECT_EQ(x.to_vector<float>(), Floats({0, 0, 0}));
+}
+
+TEST(Index, SelectsAlongOneDim) {
+  const Tensor x = counting({2, 3});
+
+  EXPECT_EQ(index_select(x, 1, longs({2, 0, 0}, {3})).to_vector<float>(),
+            Floats({2, 0, 0, 5, 3, 3}));
+  EXPECT_EQ(index_select(x, -2, longs({1}, {})).to_vector<float>(), Floats({3, 4, 5}));
+  EXPECT_THROW(index_select(x, 0, longs({0, 1}, {2, 1})), InvalidArgument);
+  EXPECT_THROW(index_select(x, 0, longs({2}, {1})), InvalidArgument);
+}
+
+TEST(Index, GradientsAreRight) {
+  const Tensor x = leaf({3, 4});
+  const Tensor values = leaf({2, 4});
+  const Tensor rows = longs({2, 0, 2}, {3});
+  const auto reads = [&](const Tensors& in) {
+    const Tensor& v = in[0];
+    return Tensors{v[rows] * 2, index(v, {rows, longs({1, 1, 3}, {3})}),
+                   v.index({1, Slice(0, 3, 2)}),
+                   index(v, {Slice(), rows}) * index(v, {Slice(), rows}), v[gt(v.detach(), 0)]};
+  };
+  const auto writes = [&](const Tensors& in) {
+    return Tensors{index_put(in[0] * 1, {longs({2, 0}, {2})}, in[1]),
+                   index_put(in[0] * 2, {longs({1, 1}, {2})}, in[1], {.accumulate = true})};
+  };
+
+  EXPECT_TRUE(gradcheck(reads, {x}));
+  EXPECT_TRUE(gradgradcheck(reads, {x}));
+  EXPECT_TRUE(gradcheck(writes, {x, values}));
+  EXPECT_TRUE(gradgradcheck(writes, {x, values}));
+}
+
+TEST(Index, NonzeroListsPositions) {
+  EXPECT_EQ(nonzero(tensor({{0.f, 2.f}, {-1.f, 0.f}})).to_vector<int64_t>(), Ints64({0, 1, 1, 0}));
+  EXPECT_EQ(nonzero(zeros({2, 3})).shape(), Shape({0, 2}));
+  EXPECT_EQ(nonzero(full({}, 1.0)).shape(), Shape({1, 0}));
+}
+
+TEST(Index, OneHotMarksClasses) {
+  EXPECT_EQ(one_hot(longs({2, 0}, {2})).to_vector<int64_t>(), Ints64({0, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(one_hot(longs({1}, {1}), 4).shape(), Shape({1, 4}));
+  EXPECT_THROW(one_hot(longs({3}, {1}), 3), InvalidArgument);
+  EXPECT_THROW(one_hot(longs({-1}, {1}), 3), InvalidArgument);
+  EXPECT_THROW(one_hot(longs({}, {0})), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace flow

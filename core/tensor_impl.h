@@ -58,8 +58,8 @@ struct TensorImpl final : RefCounted<TensorImpl> {
 
   // Whether gradients flow into this tensor, be it through the tensor it is a view of.
   bool tracks_grad() const {
-    return requires_grad || (autograd != nullptr && autograd->base != nullptr &&
-                             autograd->base->requires_grad);
+    return requires_grad ||
+           (autograd != nullptr && autograd->base != nullptr && autograd->base->requires_grad);
   }
 
   // The same data under a handle of its own, without history: what detach() gives.

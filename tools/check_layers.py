@@ -16,6 +16,8 @@ import sys
 
 ORDER = ["core", "ops", "boxing", "autograd", "eager", "graph", "pipeline", "nn"]
 RANK = {name: i for i, name in enumerate(ORDER)}
+# Declared in core/tensor.h and defined in the folder that owns what they do: the one exception.
+DECLARED_IN_CORE = ("flow::Tensor::", "flow::internal::read_values(")
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]*)"')
 
 
@@ -96,6 +98,8 @@ def check_symbols(build):
             if homes and all(RANK[home] > RANK[folder] for home in homes):
                 readable = subprocess.run(["c++filt", symbol], check=True, text=True,
                                           capture_output=True).stdout.strip()
+                if readable.startswith(DECLARED_IN_CORE):
+                    continue
                 source = pathlib.Path(where).name.removesuffix(".o")
                 problems.append(f"{folder}/{source} needs {readable}, which {homes[0]}/ defines")
     if not any(defined_in):

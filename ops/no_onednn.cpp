@@ -30,6 +30,11 @@ bool onednn_gemm(bool /*transpose_a*/, bool /*transpose_b*/, int64_t /*m*/, int6
   return false;
 }
 
+std::optional<const BlockedLayout*> layout_like(const BlockedLayout* /*layout*/,
+                                                const Shape& /*shape*/) {
+  return std::nullopt;
+}
+
 std::shared_ptr<const OneDnnKernel> make_onednn(const ConvolutionSpec& /*spec*/) {
   refuse();
 }

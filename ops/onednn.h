@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/shape.h"
@@ -44,6 +45,10 @@ bool onednn_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64
 
 // In a specification: oneDNN chooses the layout.
 extern const BlockedLayout kAnyLayout;
+
+// The layout of an array of another shape, as many dims, whose dims are ordered and blocked as in
+// `layout`; nullptr stays nullptr. Empty for orders that neither convolutions nor poolings use.
+std::optional<const BlockedLayout*> layout_like(const BlockedLayout* layout, const Shape& shape);
 
 // Sliding window over 1 to 3 spatial dims (W; H, W; D, H, W), which fill the front of the arrays.
 // dilation = 1: dense.

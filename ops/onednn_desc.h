@@ -28,6 +28,7 @@ class MemoryDesc {
   MemoryDesc() = default;
   static MemoryDesc any(const Shape& shape);
   static MemoryDesc contiguous(const Shape& shape);
+  static MemoryDesc of_tag(const Shape& shape, dnnl_format_tag_t tag);
   static MemoryDesc copy_of(MemoryDescView view);
 
   // nullptr if empty.

@@ -1,8 +1,11 @@
 #include "ops/onednn_kernel.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/error.h"
@@ -81,6 +84,28 @@ MemoryDesc desc_of(const BlockedLayout* layout, const Shape& shape) {
   const auto& own = *static_cast<const Layout*>(layout->detail);
   FLOW_ASSERT(own.shape == shape, "layout ", own.name, " is of ", own.shape, ", used for ", shape);
   return MemoryDesc::copy_of(own.desc.view());
+}
+
+std::optional<const BlockedLayout*> layout_like(const BlockedLayout* layout, const Shape& shape) {
+  if (layout == nullptr) return nullptr;
+
+  struct Order {
+    std::string_view name;
+    dnnl_format_tag_t tag;
+  };
+
+  static constexpr std::array kOrders{
+      Order{"aBc4b", dnnl_aBc4b},       Order{"aBc8b", dnnl_aBc8b},
+      Order{"aBc16b", dnnl_aBc16b},     Order{"acb", dnnl_acb},
+      Order{"aBcd4b", dnnl_aBcd4b},     Order{"aBcd8b", dnnl_aBcd8b},
+      Order{"aBcd16b", dnnl_aBcd16b},   Order{"acdb", dnnl_acdb},
+      Order{"aBcde4b", dnnl_aBcde4b},   Order{"aBcde8b", dnnl_aBcde8b},
+      Order{"aBcde16b", dnnl_aBcde16b}, Order{"acdeb", dnnl_acdeb}};
+  const auto* order = std::find_if(kOrders.begin(), kOrders.end(), [&](const Order& candidate) {
+    return candidate.name == layout->name;
+  });
+  if (order == kOrders.end()) return std::nullopt;
+  return layout_table().intern(shape, MemoryDesc::of_tag(shape, order->tag).view());
 }
 
 PreparedKernel::PreparedKernel(OneDnnPrimitiveDesc desc) : desc_(std::move(desc)) {

@@ -9,11 +9,15 @@
 namespace flow::ops {
 
 MemoryDesc MemoryDesc::any(const Shape& shape) {
+  return of_tag(shape, dnnl_format_tag_any);
+}
+
+MemoryDesc MemoryDesc::of_tag(const Shape& shape, dnnl_format_tag_t tag) {
   MemoryDesc desc;
-  check_onednn(onednn_library().memory_desc_init_by_tag(
-                   &desc.desc_.emplace(), static_cast<int>(shape.size()), shape.data(), dnnl_f32,
-                   dnnl_format_tag_any),
-               "a memory layout");
+  check_onednn(
+      onednn_library().memory_desc_init_by_tag(
+          &desc.desc_.emplace(), static_cast<int>(shape.size()), shape.data(), dnnl_f32, tag),
+      "a memory layout");
   return desc;
 }
 

@@ -9,12 +9,15 @@
 namespace flow::ops {
 
 MemoryDesc MemoryDesc::any(const Shape& shape) {
+  return of_tag(shape, dnnl_format_tag_any);
+}
+
+MemoryDesc MemoryDesc::of_tag(const Shape& shape, dnnl_format_tag_t tag) {
   MemoryDesc desc;
   dnnl_memory_desc_t raw = nullptr;
-  check_onednn(
-      onednn_library().memory_desc_create_with_tag(&raw, static_cast<int>(shape.size()),
-                                                   shape.data(), dnnl_f32, dnnl_format_tag_any),
-      "a memory layout");
+  check_onednn(onednn_library().memory_desc_create_with_tag(&raw, static_cast<int>(shape.size()),
+                                                            shape.data(), dnnl_f32, tag),
+               "a memory layout");
   desc.desc_.reset(raw);
   return desc;
 }

@@ -1,0 +1,29 @@
+// What the CPU kernels of convolutions share, and those that live in files of their own.
+#pragma once
+
+#include "core/kernel.h"
+#include "ops/conv_op.h"
+
+namespace flow::ops {
+
+// The tensors of a call by their part in y = conv(x, weight) + bias, whichever the op writes.
+struct ConvRoles {
+  bool writes_x = false;
+  bool writes_weight = false;
+  int x = 0;  // index among the inputs, or the outputs if written
+  int weight = 1;
+  int y = 0;
+  bool has_bias = false;  // input 2 of conv, output 1 of conv_backward_weight_bias
+
+  bool writes_y() const { return !writes_x && !writes_weight; }
+};
+
+ConvRoles conv_roles(const KernelQuery& query);
+ConvSizes conv_sizes(const KernelQuery& query);
+
+// Blocked layouts through ops/onednn.h. Not applicable without the library.
+KernelChoice select_conv_onednn(const KernelQuery& query);
+// Matrix products of gathered windows.
+KernelChoice select_conv_gemm(const KernelQuery& query);
+
+}  // namespace flow::ops

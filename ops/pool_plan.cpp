@@ -1,0 +1,129 @@
+#include "ops/pool_plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace flow::ops {
+namespace {
+
+bool is_max_pool(const OpDef& op) {
+  return &op == &kMaxPool || &op == &kMaxPoolWithIndices || &op == &kMaxPoolBackward ||
+         &op == &kMaxPoolGather;
+}
+
+bool is_adaptive(const OpDef& op) {
+  return &op == &kAdaptiveAvgPool || &op == &kAdaptiveAvgPoolBackward;
+}
+
+// The shapes of x and y, whichever the op reads or writes.
+struct PoolShapes {
+  const Shape& x;
+  const Shape& y;
+};
+
+PoolShapes shapes_of(const KernelQuery& query) {
+  const Shape& in = query.input(0).local_shape;
+  const Shape& out = query.output(0).local_shape;
+  if (&query.op == &kMaxPoolBackward) return {in, query.input(1).local_shape};
+  const bool is_backward = &query.op == &kAvgPoolBackward || &query.op == &kAdaptiveAvgPoolBackward;
+  return is_backward ? PoolShapes{out, in} : PoolShapes{in, out};
+}
+
+PoolDim plan_max(const WindowDim& window) {
+  PoolDim dim{
+      .in = window.in, .out = window.out, .step = window.dilation, .taps = {}, .elements = {}};
+  for (int64_t o = 0; o < window.out; ++o) {
+    const TapRange range = taps_inside(window, o);
+    dim.taps.push_back({o * window.stride - window.padding + range.begin * window.dilation,
+                        range.end - range.begin});
+  }
+  return dim;
+}
+
+PoolDim plan_mean(const WindowDim& window, bool count_include_pad) {
+  PoolDim dim = plan_max(window);
+  for (int64_t o = 0; o < window.out; ++o) {
+    const int64_t start = o * window.stride - window.padding;
+    const int64_t end = std::min(start + window.kernel, window.in + window.padding);
+    const int64_t inside = dim.taps[static_cast<size_t>(o)].count;
+    dim.elements.push_back(static_cast<double>(count_include_pad ? end - start : inside));
+  }
+  return dim;
+}
+
+PoolDim plan_adaptive(int64_t in, int64_t out) {
+  PoolDim dim{.in = in, .out = out, .step = 1, .taps = {}, .elements = {}};
+  for (int64_t o = 0; o < out; ++o) {
+    const int64_t begin = o * in / out;
+    const int64_t end = ((o + 1) * in + out - 1) / out;
+    dim.taps.push_back({begin, end - begin});
+    dim.elements.push_back(static_cast<double>(end - begin));
+  }
+  return dim;
+}
+
+// Channels that lie side by side: 16 of aBcd16b, all of acdb; 0 for another layout.
+int64_t lanes_of(const BlockedLayout& layout, int64_t channels) {
+  std::string_view name = layout.name;
+  if (name == "acdb") return channels;
+  if (!name.starts_with("aBcd") || !name.ends_with('b')) return 0;
+  name.remove_prefix(4);
+  int64_t lanes = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), lanes);
+  return error == std::errc() && end == name.data() + name.size() - 1 ? lanes : 0;
+}
+
+}  // namespace
+
+PoolPlan plan_pool(const KernelQuery& query) {
+  const PoolShapes shapes = shapes_of(query);
+  PoolPlan plan;
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t at = shapes.x.size() - 2 + static_cast<int64_t>(i);
+    const int64_t in = shapes.x[at];
+    const int64_t out = shapes.y[at];
+    if (is_max_pool(query.op)) {
+      plan.dims[i] = plan_max(window_dim(query.attrs_as<MaxPoolAttrs>(), i, in, out));
+    } else if (is_adaptive(query.op)) {
+      plan.dims[i] = plan_adaptive(in, out);
+    } else {
+      const auto& attrs = query.attrs_as<AvgPoolAttrs>();
+      plan.dims[i] = plan_mean(window_dim(attrs, i, in, out), attrs.count_include_pad);
+      plan.divisor = static_cast<double>(attrs.divisor);
+    }
+  }
+  plan.planes = 1;
+  for (int64_t i = 0; i < shapes.x.size() - 2; ++i)
+    plan.planes *= shapes.x[i];
+  return plan;
+}
+
+bool plan_layout(const KernelQuery& query, PoolPlan& plan, std::vector<MetaPtr>& outputs) {
+  outputs.assign(query.outputs.begin(), query.outputs.end());
+  const TensorMeta& in = query.input(0);
+  const bool has_second = query.inputs.size() > 1;
+  if (in.blocked == nullptr) return !has_second || query.input(1).blocked == nullptr;
+  if (in.dim() != 4 || outputs.size() > 1) return false;
+  plan.lanes = lanes_of(*in.blocked, in.local_shape[1]);
+  if (plan.lanes == 0) return false;
+  plan.planes = in.local_shape[0] * ((in.local_shape[1] + plan.lanes - 1) / plan.lanes);
+  const auto layout = layout_like(in.blocked, outputs[0]->local_shape);
+  if (!layout) return false;
+  outputs[0] = with_blocked(outputs[0], *layout);
+  if (!has_second) return true;
+  const TensorMeta& second = query.input(1);
+  const auto wanted = layout_like(in.blocked, second.local_shape);
+  if (!wanted) return false;
+  if (second.blocked == *wanted) return true;
+  if (second.blocked == nullptr && !second.is_contiguous) return false;
+  plan.reorder =
+      make_onednn(ReorderSpec{.shape = second.local_shape, .from = second.blocked, .to = *wanted});
+  plan.reordered_bytes = (*wanted)->bytes;
+  return true;
+}
+
+}  // namespace flow::ops

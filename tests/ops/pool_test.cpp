@@ -1,0 +1,308 @@
+#include "ops/pool.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "autograd/gradcheck.h"
+#include "core/error.h"
+#include "eager/interpreter.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/cast.h"
+#include "ops/conv.h"
+#include "ops/creation.h"
+#include "ops/onednn.h"
+#include "ops/reduce.h"
+#include "ops/unary.h"
+#include "ops/view.h"
+
+namespace flow {
+namespace {
+
+using Doubles = std::vector<double>;
+using Indices = std::vector<int64_t>;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Doubles doubles(const Tensor& x) {
+  return x.to_vector<double>();
+}
+
+// Distinct values in an order without pattern.
+Tensor shuffled(const Shape& shape, DType dtype = DType::kFloat32) {
+  const int64_t count = shape.numel();
+  Doubles values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(static_cast<double>((i * 7919 + 13) % 10007) / 97.0 - 50);
+  return tensor(values, shape, {.dtype = dtype});
+}
+
+Tensor plane(const Doubles& values, int64_t width) {
+  return tensor(values, {1, static_cast<int64_t>(values.size()) / width, width},
+                {.dtype = float32});
+}
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// ---- maxima
+
+TEST(MaxPool, TakesTheLargestOfEachWindow) {
+  const Tensor x = plane({1, 5, 2, 0, 3, 4, 8, 1, 9, 0, 0, 7}, 4);
+
+  EXPECT_EQ(doubles(max_pool2d(x, 2)), (Doubles{5, 8}));
+  EXPECT_EQ(doubles(max_pool2d(x, 2, {.stride = 1})), (Doubles{5, 8, 8, 9, 8, 8}));
+  EXPECT_EQ(doubles(max_pool2d(x, {1, 3}, {.stride = {2, 1}})), (Doubles{5, 5, 9, 7}));
+}
+
+TEST(MaxPool, PaddingNeverWins) {
+  const Tensor x = plane({-1, -2, -3, -4}, 2);
+
+  EXPECT_EQ(doubles(max_pool2d(x, 2, {.padding = 1})), (Doubles{-1, -2, -3, -4}));
+}
+
+TEST(MaxPool, CeilModeAddsTheWindowThatSticksOut) {
+  const Tensor x = plane({1, 2, 3, 4, 5}, 5);
+
+  EXPECT_EQ(doubles(max_pool2d(x, {1, 2})), (Doubles{2, 4}));
+  EXPECT_EQ(doubles(max_pool2d(x, {1, 2}, {.ceil_mode = true})), (Doubles{2, 4, 5}));
+  // A window that would start in the padding at the end is left out.
+  EXPECT_EQ(
+      doubles(max_pool2d(x, {1, 2}, {.stride = {1, 3}, .padding = {0, 1}, .ceil_mode = true})),
+      (Doubles{1, 4}));
+}
+
+TEST(MaxPool, DilatedWindowSkipsElements) {
+  const Tensor x = plane({1, 9, 2, 8, 3}, 5);
+
+  EXPECT_EQ(doubles(max_pool2d(x, {1, 2}, {.stride = 1, .dilation = {1, 2}})), (Doubles{2, 9, 3}));
+}
+
+TEST(MaxPool, IndicesCountInThePlane) {
+  const Tensor x = reshape(plane({1, 5, 2, 0, 3, 4, 8, 1, 9, 0, 0, 7, 1, 1, 1, 2}, 4), {2, 2, 4});
+
+  const auto [values, indices] = max_pool2d_with_indices(x, 2);
+
+  EXPECT_EQ(doubles(values), (Doubles{5, 8, 9, 7}));
+  EXPECT_EQ(indices.to_vector<int64_t>(), (Indices{1, 6, 0, 3}));
+  EXPECT_EQ(indices.dtype(), int64);
+}
+
+TEST(MaxPool, FirstOfEqualElementsAndLastOfNans) {
+  const auto index = [](const Doubles& values) {
+    const auto result = max_pool2d_with_indices(plane(values, 4), {1, 4});
+    return std::pair(result.values.item(), result.indices.item<int64_t>());
+  };
+
+  EXPECT_EQ(index({3, 7, 7, 1}), std::pair(7.0, int64_t{1}));
+  EXPECT_EQ(index({-kInfinity, -kInfinity, -kInfinity, -kInfinity}),
+            std::pair(-kInfinity, int64_t{0}));
+  const auto [value, at] = index({kNan, 2, kNan, kInfinity});
+  EXPECT_TRUE(std::isnan(value));
+  EXPECT_EQ(at, 2);
+}
+
+TEST(MaxPool, GradientGoesToTheMaxima) {
+  const Tensor x = plane({1, 5, 2, 7, 3, 4, 6, 1, 0}, 3).requires_grad_();
+
+  max_pool2d(x, 2, {.stride = 1}).sum().backward();
+
+  EXPECT_EQ(doubles(x.grad()), (Doubles{0, 0, 0, 2, 0, 1, 0, 0, 0}));
+}
+
+TEST(MaxPool, OneDim) {
+  const Tensor x = tensor({{1.f, 4.f, 2.f, 3.f, 0.f}});
+
+  EXPECT_EQ(doubles(max_pool1d(x, 2)), (Doubles{4, 3}));
+  EXPECT_EQ(max_pool1d(reshape(x, {1, 1, 5}), 3, {.stride = 1, .padding = 1}).shape(),
+            (Shape{1, 1, 5}));
+}
+
+TEST(MaxPool, GradientsAndTheirGradientsAgreeWithDifferences) {
+  const std::vector<Tensor> inputs{shuffled({2, 2, 5, 6}, float64).requires_grad_()};
+  const auto fn = [](const std::vector<Tensor>& in) {
+    return max_pool2d(in[0], {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}});
+  };
+
+  EXPECT_TRUE(gradcheck(fn, inputs));
+  EXPECT_TRUE(gradgradcheck(fn, inputs));
+}
+
+// ---- means
+
+TEST(AvgPool, DividesByTheElementsOrAsTold) {
+  const Tensor x = plane({1, 2, 3, 4, 5, 6, 7, 8, 9}, 3);
+
+  EXPECT_EQ(doubles(avg_pool2d(x, 3)), (Doubles{5}));
+  EXPECT_EQ(doubles(avg_pool2d(x, 2, {.stride = 1})), (Doubles{3, 4, 6, 7}));
+  EXPECT_EQ(doubles(avg_pool2d(x, 2, {.padding = 1})), (Doubles{0.25, 1.25, 2.75, 7}));
+  EXPECT_EQ(doubles(avg_pool2d(x, 2, {.padding = 1, .count_include_pad = false})),
+            (Doubles{1, 2.5, 5.5, 7}));
+  EXPECT_EQ(doubles(avg_pool2d(x, 2, {.padding = 1, .divisor_override = 2})),
+            (Doubles{0.5, 2.5, 5.5, 14}));
+}
+
+TEST(AvgPool, WindowThatSticksOutInCeilModeCountsNoElementsBeyondThePadding) {
+  const Tensor x = plane({1, 2, 3, 4, 5}, 5);
+
+  EXPECT_EQ(doubles(avg_pool2d(x, {1, 2}, {.ceil_mode = true})), (Doubles{1.5, 3.5, 5}));
+  EXPECT_EQ(
+      doubles(avg_pool2d(x, {1, 4}, {.stride = {1, 3}, .padding = {0, 1}, .ceil_mode = true})),
+      (Doubles{1.5, 3.5}));
+}
+
+TEST(AvgPool, OneDim) {
+  const Tensor x = tensor({{1.f, 4.f, 2.f, 3.f, 0.f}});
+
+  EXPECT_EQ(doubles(avg_pool1d(x, 2)), (Doubles{2.5, 2.5}));
+}
+
+TEST(AvgPool, GradientsAndTheirGradientsAgreeWithDifferences) {
+  const std::vector<Tensor> inputs{shuffled({1, 2, 5, 6}, float64).requires_grad_()};
+  const auto fn = [](const std::vector<Tensor>& in) {
+    const Tensor y = avg_pool2d(in[0], {3, 2}, {.stride = {2, 3}, .padding = 1, .ceil_mode = true});
+    return y * y;
+  };
+
+  EXPECT_TRUE(gradcheck(fn, inputs));
+  EXPECT_TRUE(gradgradcheck(fn, inputs));
+}
+
+TEST(AdaptiveAvgPool, WindowsOverlapWhereSizesDoNotDivide) {
+  const Tensor x = plane({1, 2, 3, 4, 5}, 5);
+
+  EXPECT_EQ(doubles(adaptive_avg_pool2d(x, {1, 2})), (Doubles{2, 4}));
+  EXPECT_EQ(doubles(adaptive_avg_pool2d(x, {1, 3})), (Doubles{1.5, 3, 4.5}));
+  EXPECT_EQ(doubles(adaptive_avg_pool2d(x, {2, 1})), (Doubles{3, 3}));
+}
+
+TEST(AdaptiveAvgPool, GradientsAndTheirGradientsAgreeWithDifferences) {
+  const std::vector<Tensor> inputs{shuffled({2, 1, 5, 4}, float64).requires_grad_()};
+  const auto fn = [](const std::vector<Tensor>& in) {
+    const Tensor y = adaptive_avg_pool2d(in[0], {3, 2});
+    return y * y;
+  };
+
+  EXPECT_TRUE(gradcheck(fn, inputs));
+  EXPECT_TRUE(gradgradcheck(fn, inputs));
+}
+
+// ---- kernels
+
+std::vector<Doubles> all_pools(const Tensor& x) {
+  const Tensor leaf = x.detach().requires_grad_();
+  const std::vector<Tensor> outputs{
+      max_pool2d(leaf, 2),
+      max_pool2d(leaf, 3, {.stride = 2, .padding = 1}),
+      max_pool2d(leaf, {2, 3}, {.stride = 1, .dilation = 2, .ceil_mode = true}),
+      avg_pool2d(leaf, 2),
+      avg_pool2d(leaf, 3, {.stride = 2, .padding = 1, .count_include_pad = false}),
+      adaptive_avg_pool2d(leaf, {1, 3}),
+  };
+  std::vector<Doubles> results;
+  for (const Tensor& y : outputs) {
+    results.push_back(doubles(y));
+    const Tensor dy = shuffled(y.shape(), y.dtype());
+    results.push_back(doubles(grad({y}, {leaf}, {.grad_outputs = {dy}})[0]));
+  }
+  return results;
+}
+
+void expect_close(const std::vector<Doubles>& actual, const std::vector<Doubles>& expected,
+                  double limit) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_EQ(actual[i].size(), expected[i].size());
+    for (size_t j = 0; j < actual[i].size(); ++j)
+      ASSERT_NEAR(actual[i][j], expected[i][j], limit) << "result " << i << " element " << j;
+  }
+}
+
+TEST(Pool, KernelsAgreeOnAllDTypesAndStrides) {
+  for (const DType dtype : {float64, float32, float16, bfloat16}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const Tensor x = shuffled({3, 8, 7, 5}, dtype);
+    const Tensor turned = x.permute({3, 0, 2, 1});
+    std::vector<std::vector<Doubles>> expected;
+    {
+      const eager::KernelGuard guard("reference");
+      expected = {all_pools(x), all_pools(turned)};
+    }
+
+    expect_close(all_pools(x), expected[0], dtype == bfloat16 ? 1 : 0.1);
+    expect_close(all_pools(turned), expected[1], dtype == bfloat16 ? 1 : 0.1);
+  }
+}
+
+// The blocked output of a convolution is pooled as it lies, channels that fill no block included.
+TEST(Pool, BlockedInputsStayBlocked) {
+  if (!ops::has_onednn()) GTEST_SKIP() << ops::onednn_description();
+  const Tensor x = shuffled({3, 4, 9, 8});
+  const Tensor weight = reshape(shuffled({21 * 4}), {21, 4, 1, 1});
+  const Tensor h = conv2d(x, weight);
+  ASSERT_NE(h.meta().blocked, nullptr);
+  const bool stays_blocked =
+      max_pool2d(h, 2).meta().blocked != nullptr && avg_pool2d(h, 3).meta().blocked != nullptr;
+  const std::vector<Doubles> blocked = all_pools(h);
+
+  const std::vector<Doubles> strided = all_pools(h.clone());
+
+  EXPECT_TRUE(stays_blocked);
+  expect_close(blocked, strided, 1e-2);
+}
+
+TEST(Pool, EmptyBatch) {
+  const Tensor x = zeros({0, 2, 4, 4}).requires_grad_();
+
+  const Tensor y = max_pool2d(x, 2);
+
+  EXPECT_EQ(y.shape(), (Shape{0, 2, 2, 2}));
+  EXPECT_EQ(grad({y.sum()}, {x})[0].shape(), x.shape());
+  EXPECT_EQ(avg_pool2d(x, 2).shape(), (Shape{0, 2, 2, 2}));
+}
+
+// ---- errors
+
+TEST(PoolErrors, SayWhatWasReceived) {
+  const Tensor x = zeros({1, 2, 4, 4});
+
+  EXPECT_NE(error_of([&] {
+              max_pool2d(x, {2, 2, 2});
+            }).find("kernel is one number or one for each"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { max_pool2d(x, 2, {.padding = 2}); }).find("more than half"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { max_pool2d(x, 5); }).find("the window does not fit"), std::string::npos);
+  EXPECT_NE(error_of([&] { max_pool2d(x, 0); }).find("kernel is out of range; received 0"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              max_pool2d(zeros({4, 4}), 2);
+            }).find("takes (N, C, H, W) or (C, H, W)"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { max_pool2d(cast(x, int64), 2); }).find("floating"), std::string::npos);
+  EXPECT_NE(error_of([&] { avg_pool2d(x, 2, {.divisor_override = 0}); }).find("divisor_override"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              avg_pool1d(zeros({1, 4}), 2, {.divisor_override = 2});
+            }).find("[avg_pool1d]"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { adaptive_avg_pool2d(x, 0); }).find("size is out of range"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace flow

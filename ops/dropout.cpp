@@ -29,7 +29,8 @@ void infer_backward(InferContext& ctx) {
 
 void sbp_backward(SbpContext& ctx) {
   elementwise_sbp(ctx);
-  ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
+  for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
+    ctx.add({partial, sbp::broadcast}, {partial});
 }
 
 void set_masked(GradContext& ctx, const Tensor& dy, const Tensor& mask) {

@@ -140,7 +140,7 @@ void infer_linear(InferContext& ctx) {
 }
 
 // As matmul. A bias is added once, so it is a partial sum wherever the product is one; the result
-// increases with it.
+// increases with it (integers wrap around).
 void sbp_linear(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   const int64_t last = ctx.input(0).shape.size() - 1;
@@ -152,7 +152,7 @@ void sbp_linear(SbpContext& ctx) {
   ctx.add({split(last), split(1), partial_bias}, {partial_sum});
   ctx.add({partial_sum, broadcast, partial_bias}, {partial_sum});
   ctx.add({broadcast, partial_sum, partial_bias}, {partial_sum});
-  if (!has_bias) return;
+  if (!has_bias || !is_floating(ctx.input(2).dtype)) return;
   for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
     ctx.add({broadcast, broadcast, partial}, {partial});
 }

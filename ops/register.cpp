@@ -10,6 +10,8 @@ namespace flow {
 
 namespace ops {
 // One line a family here and in register_ops, alphabetically; kernels are in register_cpu.cpp.
+void register_attention(OpTable& table);
+void register_batch_norm(OpTable& table);
 void register_binary(OpTable& table);
 void register_cast(OpTable& table);
 void register_compare(OpTable& table);
@@ -46,6 +48,8 @@ constexpr std::array kRegisterAllCpu = FLOW_ISA_VARIANTS(register_all_cpu);
 }  // namespace ops
 
 void register_ops(OpTable& table) {
+  ops::register_attention(table);
+  ops::register_batch_norm(table);
   ops::register_binary(table);
   ops::register_cast(table);
   ops::register_compare(table);

@@ -5,6 +5,8 @@
 
 // One line a family in both lists, alphabetically.
 
+void register_attention_cpu(KernelTable& table);
+void register_batch_norm_cpu(KernelTable& table);
 void register_binary_cpu(KernelTable& table);
 void register_cast_cpu(KernelTable& table);
 void register_compare_cpu(KernelTable& table);
@@ -38,6 +40,8 @@ void register_where_cpu(KernelTable& table);
 void register_all_cpu(KernelTable& table);
 
 void register_all_cpu(KernelTable& table) {
+  register_attention_cpu(table);
+  register_batch_norm_cpu(table);
   register_binary_cpu(table);
   register_cast_cpu(table);
   register_compare_cpu(table);

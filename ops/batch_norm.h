@@ -1,0 +1,26 @@
+// Batch normalisation.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace flow {
+
+struct BatchNormOptions {
+  Tensor weight = {};
+  Tensor bias = {};
+  bool training = false;
+  double momentum = 0.1;
+  double eps = 1e-5;
+};
+
+// y = (x - mean) / sqrt(var + eps) * weight + bias for each channel (dim 1) of x (N, C, ...).
+// When training, or without running statistics, mean and biased variance are those of all other
+// dims, for a global tensor those of the logical batch; then running_mean and running_var (C),
+// unless undefined, become (1 - momentum) old + momentum new, with the unbiased variance. Else they
+// are the statistics.
+//
+//   Tensor y = batch_norm(x, mean, var, {.weight = w, .bias = b, .training = true});
+Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const TensorArg& running_var,
+                  const BatchNormOptions& options = {});
+
+}  // namespace flow

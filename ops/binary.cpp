@@ -66,6 +66,7 @@ template <bool kFallsInB>
 void sbp_sum(SbpContext& ctx) {
   elementwise_sbp(ctx);
   ctx.add({kP, kP}, {kP});
+  if (!is_floating(ctx.input(0).dtype)) return;  // integers wrap around
   for (const Sbp side : {kMax, kMin}) {
     const Sbp other = side == kMax ? kMin : kMax;
     ctx.add({side, kB}, {side});
@@ -107,8 +108,35 @@ void sbp_extremum(SbpContext& ctx) {
 void sbp_scale(SbpContext& ctx) {
   const double scale = ctx.attrs<ScalarAttrs>().value.to<double>();
   elementwise_sbp(ctx);
-  add_partials(ctx, kLinear | (scale > 0 ? kIncreasing : kNoPartials) |
-                        (scale < 0 ? kDecreasing : kNoPartials));
+  add_arithmetic_partials(ctx, kLinear | (scale > 0 ? kIncreasing : kNoPartials) |
+                                   (scale < 0 ? kDecreasing : kNoPartials));
+}
+
+// Whole powers keep the order if odd, for negative numbers too. Other positive ones are NaN or
+// infinite below zero, and whole negative ones turn the order at the pole.
+void sbp_pow_scalar(SbpContext& ctx) {
+  const double c = ctx.attrs<ScalarAttrs>().value.to<double>();
+  elementwise_sbp(ctx);
+  if (c == 1) {
+    add_partials(ctx, kLinear | kIncreasing);
+  } else if (c > 0 && std::fmod(c, 2) == 1) {
+    add_arithmetic_partials(ctx, kIncreasing);
+  }
+}
+
+void sbp_rpow_scalar(SbpContext& ctx) {
+  const double c = ctx.attrs<ScalarAttrs>().value.to<double>();
+  elementwise_sbp(ctx);
+  if (c > 1) add_arithmetic_partials(ctx, kIncreasing);
+  if (c > 0 && c < 1) add_arithmetic_partials(ctx, kDecreasing);
+}
+
+// Truncating keeps the order of quotients.
+void sbp_trunc_divide_scalar(SbpContext& ctx) {
+  const double c = ctx.attrs<ScalarAttrs>().value.to<double>();
+  elementwise_sbp(ctx);
+  if (c > 0) add_arithmetic_partials(ctx, kIncreasing);
+  if (c < 0) add_arithmetic_partials(ctx, kDecreasing);
 }
 
 // ---- gradients
@@ -298,23 +326,23 @@ const OpDef kMaximum = row("maximum", infer_any, sbp_extremum<true>, grad_extrem
 const OpDef kMinimum = row("minimum", infer_any, sbp_extremum<false>, grad_extremum<false>, 3);
 
 const OpDef kAddScalar =
-    scalar_row("add_scalar", infer_scalar, unary_sbp<kIncreasing>, grad_add_scalar);
+    scalar_row("add_scalar", infer_scalar, arithmetic_sbp<kIncreasing>, grad_add_scalar);
 const OpDef kSubScalar =
-    scalar_row("sub_scalar", infer_scalar_numbers, unary_sbp<kIncreasing>, grad_add_scalar);
+    scalar_row("sub_scalar", infer_scalar_numbers, arithmetic_sbp<kIncreasing>, grad_add_scalar);
 const OpDef kRsubScalar =
-    scalar_row("rsub_scalar", infer_scalar_numbers, unary_sbp<kDecreasing>, grad_rsub_scalar);
+    scalar_row("rsub_scalar", infer_scalar_numbers, arithmetic_sbp<kDecreasing>, grad_rsub_scalar);
 const OpDef kMulScalar = scalar_row("mul_scalar", infer_scalar, sbp_scale, grad_mul_scalar);
 const OpDef kDivScalar = scalar_row("div_scalar", infer_scalar, sbp_scale, grad_div_scalar);
 const OpDef kRdivScalar =
     scalar_row("rdiv_scalar", infer_scalar, elementwise_sbp, grad_rdiv_scalar, 1, 1);
 const OpDef kPowScalar =
-    scalar_row("pow_scalar", infer_scalar_numbers, elementwise_sbp, grad_pow_scalar, 1);
+    scalar_row("pow_scalar", infer_scalar_numbers, sbp_pow_scalar, grad_pow_scalar, 1);
 const OpDef kRpowScalar =
-    scalar_row("rpow_scalar", infer_scalar_numbers, elementwise_sbp, grad_rpow_scalar, 1, 1);
+    scalar_row("rpow_scalar", infer_scalar_numbers, sbp_rpow_scalar, grad_rpow_scalar, 1, 1);
 const OpDef kFloorDivideScalar =
     scalar_row("floor_divide_scalar", infer_scalar_numbers, elementwise_sbp, grad_zero);
 const OpDef kTruncDivideScalar =
-    scalar_row("trunc_divide_scalar", infer_scalar_numbers, elementwise_sbp, grad_zero);
+    scalar_row("trunc_divide_scalar", infer_scalar_numbers, sbp_trunc_divide_scalar, grad_zero);
 const OpDef kFmodScalar =
     scalar_row("fmod_scalar", infer_scalar_numbers, elementwise_sbp, grad_add_scalar);
 const OpDef kRemainderScalar =

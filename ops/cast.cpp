@@ -14,19 +14,18 @@ void infer(InferContext& ctx) {
   ctx.add_output(ctx.input(0).shape, ctx.attrs<CastAttrs>().dtype);
 }
 
-// A sum of parts passes only into a float that is at least as wide: into a narrower one each part
-// would be rounded.
+// A sum of parts passes into a wider float, where each part is exact, and between integers, which
+// wrap around alike.
 bool keeps_sums(DType from, DType to) {
-  if (from == DType::kBool || !is_floating(to)) return false;
-  return from == to || dtype_size(to) > dtype_size(from) ||
-         (!is_floating(from) && dtype_size(to) == dtype_size(from));
+  if (from == DType::kBool) return false;
+  return is_floating(to) ? dtype_size(to) > dtype_size(from) : is_integral(from) && is_integral(to);
 }
 
-// Rounding keeps the order; wrapping around and "is not zero" do not.
+// Rounding keeps the order, as do bytes that are not negative; wrapping around does not.
 bool keeps_order(DType from, DType to) {
-  if (to == DType::kBool) return from == DType::kBool;
-  return is_floating(to) || is_floating(from) || from == DType::kBool ||
-         dtype_size(to) > dtype_size(from);
+  if (from == DType::kBool || is_floating(to)) return true;
+  if (to == DType::kBool) return from == DType::kUInt8;
+  return to == DType::kInt64 || (is_integral(from) && dtype_size(to) > dtype_size(from));
 }
 
 void sbp(SbpContext& ctx) {
@@ -35,6 +34,7 @@ void sbp(SbpContext& ctx) {
   elementwise_sbp(ctx);
   add_partials(ctx, keeps_sums(from, to) ? kLinear : kNoPartials);
   add_partials(ctx, keeps_order(from, to) ? kIncreasing : kNoPartials);
+  if (from == DType::kUInt8 && to == DType::kBool) ctx.add({sbp::partial_sum}, {sbp::partial_max});
 }
 
 // dx = cast(dy, dtype of x)

@@ -8,8 +8,8 @@
 
 namespace flow::ops {
 
-// To bool is "is not zero". Floating to integer goes through int64, so that narrow results wrap
-// around as integers do.
+// To bool is "is not zero". Floating to integer goes through int64, which saturates (NaN gives 0);
+// narrower results wrap around as integers do.
 template <class To, class From>
 To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {
@@ -21,7 +21,9 @@ To convert(From x) {
   } else if constexpr (sizeof(To) == 2) {
     return To(static_cast<float>(x));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    return static_cast<To>(static_cast<int64_t>(x));
+    constexpr From kLimit = From{9223372036854775808.0};  // 2^63
+    if (!(x < kLimit)) return static_cast<To>(x == x ? INT64_MAX : 0);
+    return static_cast<To>(x < -kLimit ? INT64_MIN : static_cast<int64_t>(x));
   } else {
     return static_cast<To>(x);
   }

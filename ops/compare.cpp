@@ -23,13 +23,32 @@ void infer_scalar(InferContext& ctx) {
 }
 
 // "a < b" as 0 or 1 falls in a and rises in b, "a > b" the other way round.
-template <bool kRisesInA>
+// Of bools, "a < b" is "b and not a", and so on: kIsAnd passes the minimum of both at once.
+template <bool kRisesInA, bool kIsAnd>
 void sbp_order(SbpContext& ctx) {
   elementwise_sbp(ctx);
   for (const Sbp side : {sbp::partial_max, sbp::partial_min}) {
     const Sbp other = side == sbp::partial_max ? sbp::partial_min : sbp::partial_max;
     ctx.add({side, sbp::broadcast}, {kRisesInA ? side : other});
     ctx.add({sbp::broadcast, side}, {kRisesInA ? other : side});
+  }
+  if (ctx.input(0).dtype == DType::kBool) {
+    const Sbp out = kIsAnd ? sbp::partial_min : sbp::partial_max;
+    const Sbp turned = kIsAnd ? sbp::partial_max : sbp::partial_min;
+    ctx.add({kRisesInA ? out : turned, kRisesInA ? turned : out}, {out});
+  }
+}
+
+// Of bools, "and" is the minimum and "or" the maximum: both rise in each argument.
+template <bool kIsAnd>
+void sbp_logical(SbpContext& ctx) {
+  elementwise_sbp(ctx);
+  if (ctx.input(0).dtype != DType::kBool) return;
+  const Sbp own = kIsAnd ? sbp::partial_min : sbp::partial_max;
+  ctx.add({own, own}, {own});
+  for (const Sbp side : {sbp::partial_max, sbp::partial_min}) {
+    ctx.add({side, sbp::broadcast}, {side});
+    ctx.add({sbp::broadcast, side}, {side});
   }
 }
 
@@ -57,12 +76,12 @@ constexpr OpDef scalar_row(const char* name, SbpFn sbp) {
 
 const OpDef kEq = row("eq", elementwise_sbp);
 const OpDef kNe = row("ne", elementwise_sbp);
-const OpDef kLt = row("lt", sbp_order<false>);
-const OpDef kLe = row("le", sbp_order<false>);
-const OpDef kGt = row("gt", sbp_order<true>);
-const OpDef kGe = row("ge", sbp_order<true>);
-const OpDef kLogicalAnd = row("logical_and", elementwise_sbp);
-const OpDef kLogicalOr = row("logical_or", elementwise_sbp);
+const OpDef kLt = row("lt", sbp_order<false, true>);
+const OpDef kLe = row("le", sbp_order<false, false>);
+const OpDef kGt = row("gt", sbp_order<true, true>);
+const OpDef kGe = row("ge", sbp_order<true, false>);
+const OpDef kLogicalAnd = row("logical_and", sbp_logical<true>);
+const OpDef kLogicalOr = row("logical_or", sbp_logical<false>);
 const OpDef kLogicalXor = row("logical_xor", elementwise_sbp);
 const OpDef kEqScalar = scalar_row("eq_scalar", elementwise_sbp);
 const OpDef kNeScalar = scalar_row("ne_scalar", elementwise_sbp);

@@ -41,4 +41,9 @@ void add_partials(SbpContext& ctx, uint32_t partials) {
   }
 }
 
+void add_arithmetic_partials(SbpContext& ctx, uint32_t partials) {
+  const bool is_exact = is_floating(ctx.input(0).dtype);
+  add_partials(ctx, is_exact ? partials : partials & static_cast<uint32_t>(kLinear));
+}
+
 }  // namespace flow::ops

@@ -16,8 +16,9 @@ void elementwise_sbp(SbpContext& ctx);
 //   kLinear      f(a + b) = f(a) + f(b)                                      P -> P
 //   kIncreasing  f(max(a, b)) = max(f(a), f(b)), and so for min              P(max) -> P(max), …
 //   kDecreasing  f(max(a, b)) = min(f(a), f(b)), and so for min              P(max) -> P(min), …
-// A function that is NaN below some bound, as log is, takes a minimum only: the parts of a maximum
-// may lie anywhere below it.
+// Integers wrap around, so only functions that compute no sums or products of them keep their
+// order; arithmetic_sbp is the rule of those that do. A function that is NaN below some bound, as
+// log is, takes a minimum only: the parts of a maximum may lie anywhere below it.
 enum Partials : uint32_t {
   kNoPartials = 0,
   kLinear = 1,
@@ -31,11 +32,21 @@ enum Partials : uint32_t {
 
 void add_partials(SbpContext& ctx, uint32_t partials);
 
+// kLinear always, the order of the first input's elements only where they are floating.
+void add_arithmetic_partials(SbpContext& ctx, uint32_t partials);
+
 // The rule of a unary op.
 template <uint32_t kPartials>
 void unary_sbp(SbpContext& ctx) {
   elementwise_sbp(ctx);
   add_partials(ctx, kPartials);
+}
+
+// The rule of a unary op that computes with the values.
+template <uint32_t kPartials>
+void arithmetic_sbp(SbpContext& ctx) {
+  elementwise_sbp(ctx);
+  add_arithmetic_partials(ctx, kPartials);
 }
 
 }  // namespace flow::ops

@@ -58,11 +58,13 @@ void sbp_select(SbpContext& ctx) {
   add_all_partials(ctx);
 }
 
-// The dual of slice: a whole input gives each rank its part of the widened dim.
+// The dual of slice: a whole input gives each rank its part of the widened dim, a split one is put
+// into zeros.
 void sbp_unslice(SbpContext& ctx) {
   const int64_t dim = ctx.attrs<UnsliceAttrs>().dim;
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
     ctx.add({i == dim ? sbp::broadcast : sbp::split(i)}, {sbp::split(i)});
+  ctx.add({sbp::split(dim)}, {sbp::partial_sum});
   add_all_partials(ctx);
 }
 

@@ -32,7 +32,7 @@ LoopPlan make_loop_plan(const TensorMeta& output, std::span<const MetaPtr> input
   const Shape& shape = output.local_shape;
   std::array<Dim, kMaxDims> dims;
   size_t count = 0;
-  for (int64_t d = 0; d < shape.size(); ++d) {
+  for (int64_t d = 0; output.local_numel != 0 && d < shape.size(); ++d) {
     if (shape[d] == 1) continue;
     Dim& dim = dims[count++];
     dim = {.size = shape[d], .stride = {output.strides[d]}};
@@ -56,7 +56,7 @@ LoopPlan make_loop_plan(const TensorMeta& output, std::span<const MetaPtr> input
 
   LoopPlan plan;
   plan.num_operands = static_cast<int>(inputs.size()) + 1;
-  if (merged == 0) {  // a single element
+  if (merged == 0) {  // one element or none
     dims[0] = {.size = shape.numel(), .stride = {}};
     dims[0].stride.fill(1);
     merged = 1;

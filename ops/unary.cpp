@@ -47,6 +47,19 @@ void sbp_elu(SbpContext& ctx) {
   add_partials(ctx, ctx.attrs<EluAttrs>().alpha >= 0 ? kIncreasing : kNoPartials);
 }
 
+// The step down to x at the threshold is below the rounding of float32 when it comes late.
+void sbp_softplus(SbpContext& ctx) {
+  elementwise_sbp(ctx);
+  add_partials(ctx, ctx.attrs<SoftplusAttrs>().threshold >= 20 ? kIncreasing : kNoPartials);
+}
+
+// The maximum and the minimum of parts are NaN where a part is.
+void sbp_isnan(SbpContext& ctx) {
+  elementwise_sbp(ctx);
+  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+    ctx.add({partial}, {sbp::partial_max});
+}
+
 // On bools "not" turns the order; of numbers, zero lies in the middle.
 void sbp_logical_not(SbpContext& ctx) {
   elementwise_sbp(ctx);
@@ -188,7 +201,7 @@ constexpr SbpFn kRises = unary_sbp<kIncreasing>;
 
 }  // namespace
 
-const OpDef kNeg = row("neg", infer_numbers, unary_sbp<kLinear | kDecreasing>, grad<dx_neg>);
+const OpDef kNeg = row("neg", infer_numbers, arithmetic_sbp<kLinear | kDecreasing>, grad<dx_neg>);
 const OpDef kAbs = row("abs", infer_any, elementwise_sbp, grad<dx_abs>, kX);
 const OpDef kSign = row("sign", infer_any, kRises, grad_zero);
 const OpDef kSquare = row("square", infer_any, elementwise_sbp, grad<dx_square>, kX);
@@ -218,10 +231,10 @@ const OpDef kSilu = row("silu", infer_floating, elementwise_sbp, grad<of_input<&
 const OpDef kLeakyRelu = row_with<LeakyReluAttrs>(
     "leaky_relu", sbp_leaky_relu, grad<of_input_with<&kLeakyReluGrad, LeakyReluAttrs>>);
 const OpDef kElu = row_with<EluAttrs>("elu", sbp_elu, grad<of_input_with<&kEluGrad, EluAttrs>>);
-const OpDef kSoftplus =
-    row_with<SoftplusAttrs>("softplus", kRises, grad<of_input_with<&kSoftplusGrad, SoftplusAttrs>>);
+const OpDef kSoftplus = row_with<SoftplusAttrs>("softplus", sbp_softplus,
+                                                grad<of_input_with<&kSoftplusGrad, SoftplusAttrs>>);
 
-const OpDef kIsnan = predicate("isnan", elementwise_sbp);
+const OpDef kIsnan = predicate("isnan", sbp_isnan);
 const OpDef kIsinf = predicate("isinf", elementwise_sbp);
 const OpDef kIsfinite = predicate("isfinite", elementwise_sbp);
 const OpDef kLogicalNot = predicate("logical_not", sbp_logical_not);

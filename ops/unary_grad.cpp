@@ -26,6 +26,16 @@ void sbp_linear_in_dy(SbpContext& ctx) {
   ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
 }
 
+// dy itself or a positive multiple of it keeps its order. (f' of other functions may underflow to
+// zero, which makes NaN of an infinite part.)
+void sbp_selects_dy(SbpContext& ctx) {
+  sbp_linear_in_dy(ctx);
+  const bool rises = &ctx.op() == &kReluGrad || ctx.attrs<LeakyReluAttrs>().negative_slope > 0;
+  if (!rises) return;
+  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+    ctx.add({partial, sbp::broadcast}, {partial});
+}
+
 // z = dy f'(s): ddy = dz f'(s), ds = dz dy f''(s); kRule gives dy f''(s), null for zero.
 using SecondFn = Tensor (*)(const Tensor& dy, const Tensor& s, const GradContext& ctx);
 
@@ -107,7 +117,7 @@ constexpr OpDef row(const char* name) {
       .name = name,
       .num_inputs = 2,
       .infer = infer_like_both,
-      .sbp = sbp_linear_in_dy,
+      .sbp = kRule == nullptr ? sbp_selects_dy : sbp_linear_in_dy,
       .grad = grad<kOp, Attrs, kRule>,
       .saved_inputs = kRule == nullptr ? 2U : 3U,
   };

@@ -89,9 +89,11 @@ void grad_clamp(GradContext& ctx) {
   ctx.set(0, dispatch(kClampGrad, {&ctx.dy(), &x}, ctx.attrs<ClampAttrs>(), Site::here()));
 }
 
+// dy or zero on all ranks.
 void sbp_clamp_grad(SbpContext& ctx) {
   elementwise_sbp(ctx);
-  ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
+  for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
+    ctx.add({partial, sbp::broadcast}, {partial});
 }
 
 // Linear in dy, a step function in x: ddy = dz where min <= x <= max, dx = 0

@@ -1,0 +1,524 @@
+// The contract every row of the op table keeps; one test a check and op. The samples it runs are in
+// tests/support/op_samples.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/context.h"
+#include "core/dispatch.h"
+#include "eager/runtime.h"
+#include "tests/support/closeness.h"
+#include "tests/support/differentiable_call.h"
+#include "tests/support/op_samples.h"
+#include "tests/support/raw_call.h"
+#include "tests/support/sbp_search.h"
+
+namespace flow::contract {
+
+namespace {
+
+std::vector<std::string> op_names() {
+  std::vector<std::string> names;
+  for (const OpDef* op : op_table().all())
+    names.emplace_back(op->name);
+  return names;
+}
+
+struct ContractTest : ::testing::TestWithParam<std::string> {
+  const OpDef& op() const { return *op_table().find(GetParam()); }
+
+  // Samples small enough for checks that compute many times.
+  std::vector<const OpSample*> small_samples() const {
+    std::vector<const OpSample*> samples = samples_of(GetParam());
+    std::erase_if(samples, [](const OpSample* sample) { return sample->only_kernels; });
+    return samples;
+  }
+};
+
+struct ContractFacets : ContractTest {};
+
+struct ContractResults : ContractTest {};
+
+struct ContractKernels : ContractTest {};
+
+struct ContractGradients : ContractTest {};
+
+struct ContractSbpTrue : ContractTest {};
+
+struct ContractSbpComplete : ContractTest {};
+
+struct ContractStrides : ContractTest {};
+
+struct ContractSizes : ContractTest {};
+
+struct ContractInPlace : ContractTest {};
+
+std::string op_name(const ::testing::TestParamInfo<std::string>& info) {
+  return info.param;
+}
+
+INSTANTIATE_TEST_SUITE_P(Op, ContractFacets, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractResults, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractKernels, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractGradients, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractSbpTrue, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractSbpComplete, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractStrides, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractSizes, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractInPlace, ::testing::ValuesIn(op_names()), op_name);
+
+Inputs copies_of(const Inputs& inputs) {
+  Inputs copies;
+  for (const Tensor& input : inputs) {
+    copies.push_back(input.defined() ? make_guarded(input.meta_ptr(), read_values(input))
+                                     : Tensor());
+  }
+  return copies;
+}
+
+// Whether the call takes or makes a global tensor: its kernel is a redistribution.
+bool is_any_global(const RawCall& call) {
+  const auto specs = infer_outputs(call, metas_of(call.inputs));
+  return std::any_of(call.inputs.begin(), call.inputs.end(),
+                     [](const Tensor& input) { return input.defined() && input.is_global(); }) ||
+         std::any_of(specs.begin(), specs.end(),
+                     [](const OutputSpec& spec) { return spec.placement.defined(); });
+}
+
+// ---------------------------------------------------------------- 1. facets
+
+TEST(ContractSamples, EveryOpHasOne) {
+  for (const std::string& name : op_names())
+    EXPECT_FALSE(samples_of(name).empty()) << name << " needs a sample in tests/support/op_samples";
+}
+
+TEST(ContractSamples, NameOpsOfTheTable) {
+  for (const OpSample& sample : all_samples())
+    EXPECT_NE(op_table().find(sample.op), nullptr) << describe(sample);
+}
+
+TEST_P(ContractFacets, ArePresentOrRefused) {
+  EXPECT_NE(op().infer, nullptr);
+  EXPECT_NE(op().sbp, nullptr) << "use only_broadcast to refuse splitting";
+  EXPECT_NE(op().grad, nullptr) << "use not_differentiable to refuse a gradient";
+  EXPECT_EQ(op().grad == not_differentiable && (op().saved_inputs | op().saved_outputs) != 0, false)
+      << "saves tensors for a gradient it refuses";
+  EXPECT_TRUE(op().num_inputs == kVariadic || op().saved_inputs >> op().num_inputs == 0);
+  EXPECT_EQ(op().saved_outputs >> op().num_outputs, 0U);
+}
+
+TEST_P(ContractFacets, HaveAReferenceKernel) {
+  if (op().view != nullptr && kernel_table().kernels(op(), DeviceType::kCpu).empty()) return;
+  EXPECT_NO_THROW(reference_kernel(op()));
+}
+
+TEST_P(ContractFacets, AttrsSurviveTheirText) {
+  if (op().attrs == nullptr) return;
+  for (const OpSample* sample : samples_of(GetParam())) {
+    const RawCall call = capture_first(*sample, widest_dtype(*sample), 1);
+    const std::string text = op().attrs->to_string(call.attrs_data());
+    alignas(std::max_align_t) std::array<std::byte, kMaxAttrsBytes> parsed{};
+    op().attrs->parse(text, parsed.data());
+
+    EXPECT_TRUE(op().attrs->equal(parsed.data(), call.attrs_data(), true)) << text;
+    EXPECT_EQ(op().attrs->hash(parsed.data(), true), op().attrs->hash(call.attrs_data(), true));
+  }
+}
+
+// ---------------------------------------------------------------- 2. results
+
+TEST_P(ContractResults, HaveTheInferredMeta) {
+  for (const OpSample* sample : samples_of(GetParam())) {
+    for (const DType dtype : dtypes_of(*sample)) {
+      const RawCall call = capture_first(*sample, dtype, 1);
+      const auto specs = infer_outputs(call, metas_of(call.inputs));
+      const auto outputs = dispatch_again(call, copies_of(call.inputs));
+
+      ASSERT_EQ(outputs.size(), specs.size()) << describe(*sample);
+      for (size_t i = 0; i < specs.size(); ++i) {
+        EXPECT_EQ(outputs[i].shape(), specs[i].shape) << describe(*sample) << " of " << dtype;
+        EXPECT_EQ(outputs[i].dtype(), specs[i].dtype) << describe(*sample) << " of " << dtype;
+        EXPECT_TRUE(lies_in_storage(outputs[i])) << describe(*sample) << " of " << dtype;
+      }
+    }
+  }
+}
+
+bool is_refused(const OpSample& sample, DType dtype) {
+  try {
+    sample.call(make_inputs(sample, dtype, 1));
+  } catch (const InvalidArgument&) {
+    return true;
+  } catch (const Unsupported&) {
+    return true;
+  }
+  return false;
+}
+
+// A dtype that no sample of the op takes is refused by all of them.
+TEST_P(ContractResults, AreRefusedForOtherDtypes) {
+  DTypeSet taken = 0;
+  for (const OpSample* sample : samples_of(GetParam()))
+    taken |= sample->dtypes;
+  for (const OpSample* sample : small_samples()) {
+    if (sample->dtypes == kNoDType) continue;
+    for (int i = 0; i < kNumDTypes; ++i) {
+      const auto dtype = static_cast<DType>(i);
+      if ((taken & only(dtype)) != 0) continue;
+      EXPECT_TRUE(is_refused(*sample, dtype)) << describe(*sample) << " of " << dtype;
+    }
+  }
+}
+
+// Two runs into memory that held different values give the same bits, and nothing outside the
+// outputs changes.
+TEST_P(ContractResults, AreWrittenInFull) {
+  for (const OpSample* sample : small_samples()) {
+    const RawCall call = capture_first(*sample, widest_dtype(*sample), 1);
+    if (is_any_global(call) || !sample->has_values || call.mutates != 0) continue;
+    for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
+      KernelRun run{.kernel = &kernel, .fill = kOutputFill, .uses_views = false};
+      const auto first = run_kernel(call, call.inputs, local_outputs(call), run);
+      if (!first) continue;
+      run.fill = kOtherOutputFill;
+      const auto second = run_kernel(call, call.inputs, local_outputs(call), run);
+
+      for (size_t i = 0; i < first->size(); ++i) {
+        EXPECT_EQ(difference(read_values((*second)[i]), read_values((*first)[i]), kExact), "")
+            << describe(*sample) << ", kernel " << kernel.name;
+      }
+    }
+  }
+}
+
+// ---------------------------------------------------------------- 3. kernels
+
+std::string list_metas(const Inputs& inputs) {
+  std::string text;
+  for (const Tensor& input : inputs)
+    text += input.defined() ? str(' ', input.meta()) : " undefined";
+  return text;
+}
+
+// Whether the op computes the same elements again instead of moving them.
+Tolerance tolerance_for(const RawCall& call, DType dtype) {
+  return call.op->view != nullptr ? kExact : kernel_tolerance(dtype);
+}
+
+void expect_kernel_equals_reference(const OpSample& sample, const RawCall& call,
+                                    const KernelDef& kernel, std::set<const KernelDef*>& reached) {
+  const std::vector<MetaPtr> metas = local_outputs(call);
+  const KernelRun reference{.kernel = &reference_kernel(*call.op), .uses_views = false};
+  const auto actual =
+      run_kernel(call, copies_of(call.inputs), metas, {.kernel = &kernel, .uses_views = false});
+  if (!actual) return;
+  reached.insert(&kernel);
+  const auto expected = run_kernel(call, copies_of(call.inputs), metas, reference);
+  ASSERT_TRUE(expected) << "the reference kernel refuses " << describe(sample);
+  for (size_t i = 0; i < expected->size(); ++i) {
+    const Tolerance tolerance = tolerance_for(call, (*expected)[i].dtype());
+    if (!sample.has_values) continue;
+    EXPECT_EQ(difference(read_values((*actual)[i]), read_values((*expected)[i]), tolerance), "")
+        << describe(sample) << ", output " << i << ", kernel " << kernel.name << ", inputs "
+        << list_metas(call.inputs);
+  }
+}
+
+TEST_P(ContractKernels, EqualTheReference) {
+  std::set<const KernelDef*> reached;
+  const auto kernels = kernel_table().kernels(op(), DeviceType::kCpu);
+  for (const OpSample* sample : samples_of(GetParam())) {
+    for (const DType dtype : dtypes_of(*sample)) {
+      const RawCall call = capture_first(*sample, dtype, 1);
+      if (is_any_global(call) || call.op->has_data_dependent_shape) return;
+      for (const KernelDef& kernel : kernels) {
+        SCOPED_TRACE(str(dtype));
+        expect_kernel_equals_reference(*sample, call, kernel, reached);
+      }
+    }
+  }
+  if (samples_of(GetParam()).empty()) return;
+  for (const KernelDef& kernel : kernels)
+    EXPECT_TRUE(reached.contains(&kernel)) << "no sample reaches kernel " << kernel.name;
+}
+
+TEST_P(ContractKernels, GiveTheSameBitsOnAnyNumberOfThreads) {
+  RankContext one_thread({}, 1);
+  RankContext three_threads({}, 3);
+  for (const OpSample* sample : samples_of(GetParam())) {
+    const RawCall call = capture_first(*sample, dtypes_of(*sample).back(), 1);
+    if (!sample->only_kernels || is_any_global(call)) continue;
+    for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
+      KernelRun run{.kernel = &kernel, .uses_views = false, .rank = &one_thread};
+      const auto expected = run_kernel(call, copies_of(call.inputs), local_outputs(call), run);
+      if (!expected) continue;
+      run.rank = &three_threads;
+      const auto actual = run_kernel(call, copies_of(call.inputs), local_outputs(call), run);
+
+      for (size_t i = 0; i < expected->size(); ++i) {
+        EXPECT_EQ(difference(read_values((*actual)[i]), read_values((*expected)[i]), kExact), "")
+            << describe(*sample) << ", kernel " << kernel.name;
+      }
+    }
+  }
+}
+
+// ---------------------------------------------------------------- 4. gradients
+
+bool requires_grad(const Tensor& tensor) {
+  return tensor.defined() && tensor.requires_grad();
+}
+
+// Differences in float32 need a step that its rounding does not hide.
+std::optional<GradcheckOptions> gradcheck_options(const RawCall& call) {
+  GradcheckOptions options;
+  bool is_any_floating = false;
+  for (const MetaPtr meta : local_outputs(call)) {
+    if (!is_floating(meta->dtype)) continue;
+    is_any_floating = true;
+    if (meta->dtype == DType::kFloat32) options = {.eps = 1e-2, .atol = 1e-3, .rtol = 1e-2};
+    if (dtype_size(meta->dtype) < 4) return {};
+  }
+  return is_any_floating ? std::optional(options) : std::nullopt;
+}
+
+using Check = void (*)(const GradcheckFunction& fn, const Inputs& inputs,
+                       const GradcheckOptions& options);
+
+// Whether some sample was checked.
+bool check_samples(const OpDef& op, Check check) {
+  bool is_checked = false;
+  for (const OpSample* sample : samples_of(op.name)) {
+    if (sample->only_kernels || (sample->dtypes & only(DType::kFloat64)) == 0) continue;
+    const RawCall call = capture_first(*sample, DType::kFloat64, 1);
+    const Inputs inputs = differentiable_inputs(call, sample->constant_inputs);
+    const auto options = gradcheck_options(call);
+    if (std::none_of(inputs.begin(), inputs.end(), requires_grad) || !options) continue;
+    is_checked = true;
+    EXPECT_NO_THROW(check(function_of(call), inputs, *options)) << describe(*sample);
+  }
+  return is_checked;
+}
+
+TEST_P(ContractGradients, EqualTheNumericOnes) {
+  if (op().grad == not_differentiable) return;
+
+  const bool is_checked =
+      check_samples(op(), [](const GradcheckFunction& fn, const Inputs& inputs,
+                             const GradcheckOptions& options) { gradcheck(fn, inputs, options); });
+
+  EXPECT_TRUE(is_checked || samples_of(GetParam()).empty()) << "needs a sample in float64";
+}
+
+TEST_P(ContractGradients, HaveGradientsThemselves) {
+  if (op().grad == not_differentiable) return;
+
+  check_samples(
+      op(), [](const GradcheckFunction& fn, const Inputs& inputs, const GradcheckOptions& options) {
+        gradgradcheck(fn, inputs, {}, options);
+      });
+}
+
+// ---------------------------------------------------------------- 5. SBP
+
+// What is true of floats may not be of integers, as they wrap around.
+std::vector<DType> sbp_dtypes(const OpSample& sample) {
+  std::vector<DType> dtypes = {widest_dtype(sample)};
+  for (const DType dtype : {DType::kInt32, DType::kUInt8}) {
+    if (dtype != dtypes[0] && (sample.dtypes & only(dtype)) != 0) dtypes.push_back(dtype);
+  }
+  return dtypes;
+}
+
+TEST_P(ContractSbpTrue, EverySignatureHolds) {
+  if (op().has_data_dependent_shape) return;
+  for (const OpSample* sample : small_samples()) {
+    for (const DType dtype : sbp_dtypes(*sample)) {
+      for (const int64_t num_ranks : {2, 3}) {
+        const std::string report = find_false_signatures(*sample, dtype, num_ranks);
+        EXPECT_TRUE(report.empty()) << describe(*sample) << " of " << dtype << ":\n" << report;
+      }
+    }
+  }
+}
+
+// Signatures that hold but that the table leaves out on purpose.
+struct LeftOut {
+  std::string_view op;
+  std::string_view signature;
+  std::string_view reason;
+};
+
+constexpr std::array<LeftOut, 0> kLeftOut = {};
+
+TEST(ContractSbpExceptions, AreFew) {
+  EXPECT_LE(kLeftOut.size(), 15U);
+}
+
+bool is_left_out(const OpSample& sample, const std::string& signature) {
+  return std::any_of(kLeftOut.begin(), kLeftOut.end(), [&](const LeftOut& entry) {
+    return entry.op == sample.op && entry.signature == signature;
+  });
+}
+
+void expect_complete(const OpSample& sample, DType dtype, int64_t num_ranks) {
+  std::string missing;
+  for (const std::string& signature : find_missing_signatures(sample, dtype, num_ranks)) {
+    if (!is_left_out(sample, signature)) missing += "  " + signature + '\n';
+  }
+  EXPECT_TRUE(missing.empty()) << describe(sample) << " of " << dtype << " on " << num_ranks
+                               << " ranks:\n"
+                               << missing;
+}
+
+// Asked of floats where the op takes them.
+TEST_P(ContractSbpComplete, NoSignatureIsMissing) {
+  if (op().has_data_dependent_shape) return;
+  for (const OpSample* sample : small_samples()) {
+    if (!sample->is_general) continue;
+    for (const int64_t num_ranks : {2, 3})
+      expect_complete(*sample, widest_dtype(*sample), num_ranks);
+  }
+}
+
+// ---------------------------------------------------------------- 6. strides
+
+enum class Layout { kTransposed, kEverySecond, kExpanded };
+
+// The same values in memory that is not row-major; expanded: the first slice of dim 0, repeated.
+Tensor laid_out(const Tensor& tensor, Layout layout) {
+  const int64_t ndim = tensor.dim();
+  Strides strides = contiguous_strides(tensor.shape());
+  if (layout == Layout::kTransposed) {
+    int64_t stride = 1;
+    for (int64_t d = 0; d < ndim; ++d) {
+      strides[d] = stride;
+      stride *= std::max<int64_t>(tensor.shape()[d], 1);
+    }
+  } else if (layout == Layout::kEverySecond) {
+    for (int64_t& stride : strides)
+      stride *= 2;
+  } else if (ndim > 0) {
+    strides[0] = 0;
+  }
+  return make_guarded(strided_meta(tensor.shape(), strides, tensor.dtype(), DeviceType::kCpu),
+                      read_values(tensor));
+}
+
+bool is_long(const OpSample& sample) {
+  return std::any_of(sample.inputs.begin(), sample.inputs.end(),
+                     [](const SampleInput& input) { return input.shape.numel() > 5000; });
+}
+
+TEST_P(ContractStrides, DoNotMatter) {
+  for (const OpSample* sample : samples_of(GetParam())) {
+    if (is_long(*sample)) continue;
+    for (const DType dtype : {DType::kFloat32, widest_dtype(*sample)}) {
+      if (sample->dtypes != kNoDType && (sample->dtypes & only(dtype)) == 0) continue;
+      RawCall call = capture_first(*sample, dtype, 1);
+      if (is_any_global(call) || call.mutates != 0) continue;
+      for (const Layout layout : {Layout::kTransposed, Layout::kEverySecond, Layout::kExpanded}) {
+        RawCall strided = call;
+        RawCall plain = call;
+        for (size_t i = 0; i < call.inputs.size(); ++i) {
+          if (!call.inputs[i].defined()) continue;
+          strided.inputs[i] = laid_out(call.inputs[i], layout);
+          plain.inputs[i] = make_guarded(call.inputs[i].meta_ptr(), read_values(strided.inputs[i]));
+        }
+        const auto expected = dispatch_again(plain, plain.inputs);
+        const auto actual = dispatch_again(strided, strided.inputs);
+
+        for (size_t i = 0; i < expected.size(); ++i) {
+          EXPECT_EQ(difference(read_values(actual[i]), read_values(expected[i]),
+                               tolerance_for(call, expected[i].dtype())),
+                    "")
+              << describe(*sample) << " of " << dtype << ", layout " << static_cast<int>(layout);
+        }
+        for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
+          std::set<const KernelDef*> reached;
+          expect_kernel_equals_reference(*sample, strided, kernel, reached);
+        }
+      }
+    }
+  }
+}
+
+// ---------------------------------------------------------------- 7. sizes
+
+// Runs the sample with inputs of other shapes: it works, with the inferred meta, or says what is
+// wrong.
+void expect_works_or_refuses(OpSample sample, const std::string& what) {
+  SCOPED_TRACE(describe(sample) + ", " + what);
+  try {
+    const DType dtype = widest_dtype(sample);
+    for (RawCall& call : capture(sample, make_inputs(sample, dtype, 1))) {
+      const auto specs = infer_outputs(call, metas_of(call.inputs));
+      const auto outputs = dispatch_again(call, copies_of(call.inputs));
+      for (size_t i = 0; i < specs.size(); ++i)
+        EXPECT_EQ(outputs[i].shape(), specs[i].shape);
+      if (is_any_global(call) || call.mutates != 0 || call.op->has_data_dependent_shape) continue;
+      for (const KernelDef& kernel : kernel_table().kernels(*call.op, DeviceType::kCpu)) {
+        std::set<const KernelDef*> reached;
+        expect_kernel_equals_reference(sample, call, kernel, reached);
+      }
+    }
+  } catch (const InvalidArgument&) {
+    return;
+  }
+}
+
+TEST_P(ContractSizes, OfZeroWorkOrAreRefused) {
+  for (const OpSample* sample : small_samples()) {
+    std::set<int64_t> sizes;
+    for (const SampleInput& input : sample->inputs)
+      sizes.insert(input.shape.begin(), input.shape.end());
+    for (const int64_t size : sizes) {
+      OpSample empty = *sample;
+      for (SampleInput& input : empty.inputs)
+        std::replace(input.shape.begin(), input.shape.end(), size, int64_t{0});
+      expect_works_or_refuses(empty, str("size ", size, " becomes 0"));
+    }
+  }
+}
+
+TEST_P(ContractSizes, OfScalarsWorkOrAreRefused) {
+  for (const OpSample* sample : small_samples()) {
+    OpSample scalar = *sample;
+    for (SampleInput& input : scalar.inputs)
+      input.shape = {};
+    expect_works_or_refuses(scalar, "scalars");
+  }
+}
+
+// ---------------------------------------------------------------- 8. in place
+
+TEST_P(ContractInPlace, EqualsOutOfPlace) {
+  if (!op().allows_in_place) return;
+  for (const OpSample* sample : samples_of(GetParam())) {
+    for (const DType dtype : dtypes_of(*sample)) {
+      RawCall call = capture_first(*sample, dtype, 1);
+      const auto metas = local_outputs(call);
+      if (call.mutates != 0 || metas[0] != call.inputs[0].meta_ptr()) continue;
+      const auto expected = dispatch_again(call, call.inputs);
+      const Inputs inputs = copies_of(call.inputs);
+      const uint32_t version = inputs[0].impl().version();
+      call.mutates = 1;
+      const auto actual = dispatch_again(call, inputs);
+
+      EXPECT_TRUE(actual[0].is_same(inputs[0]));
+      EXPECT_EQ(inputs[0].impl().version(), version + 1);
+      EXPECT_EQ(difference(read_values(inputs[0]), read_values(expected[0]), kExact), "")
+          << describe(*sample) << " of " << dtype;
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace flow::contract

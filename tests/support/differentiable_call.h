@@ -1,0 +1,19 @@
+// A call in the form gradcheck takes: a function of local tensors.
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/gradcheck.h"
+#include "tests/support/raw_call.h"
+
+namespace flow::contract {
+
+// Copies of the call's inputs, global ones as local; float64 inputs that are not in
+// `constant_inputs` (bit i) require grad.
+Inputs differentiable_inputs(const RawCall& call, uint32_t constant_inputs);
+
+// Dispatches the call on such inputs. Inputs the op writes are copied before; global inputs are
+// made from the local ones, and global outputs are made local.
+GradcheckFunction function_of(const RawCall& call);
+
+}  // namespace flow::contract

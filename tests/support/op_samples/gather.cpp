@@ -1,0 +1,47 @@
+#include "ops/gather.h"
+
+#include "tests/support/op_samples/families.h"
+
+namespace flow::contract {
+
+Samples gather_samples() {
+  const std::vector<SampleInput> taken = {in({5, 3}), positions({4, 3}, 5)};
+  const std::vector<SampleInput> smaller = {in({5, 3}), positions({2, 7}, 3)};
+  const auto along_0 = [](const Inputs& x) { return gather(x[0], 0, x[1]); };
+  const auto along_1 = [](const Inputs& x) { return gather(x[0], 1, x[1]); };
+  return {
+      {"gather", taken, kAllDTypes, along_0},
+      {"gather", smaller, kAllDTypes, along_1, "fewer rows"},
+      {"ungather", taken, kFloats, backward_of(along_0)},
+      {"ungather", smaller, kFloats, backward_of(along_1), "fewer rows"},
+      {"scatter",
+       {in({5, 1}), distinct_positions({2, 1}, 5), in({2, 1})},
+       kAllDTypes,
+       [](const Inputs& x) { scatter(x[0], 0, x[1], x[2]); }},
+      {"scatter",
+       {in({2, 5}), distinct_positions({1, 3}, 5), in({2, 4})},
+       kAllDTypes,
+       [](const Inputs& x) { scatter(x[0], 1, x[1], x[2]); },
+       "corner of src"},
+      {"scatter_add",
+       {in({5, 3}), positions({4, 3}, 5), in({4, 3})},
+       kNumbers,
+       [](const Inputs& x) { scatter_add(x[0], 0, x[1], x[2]); }},
+      {"scatter_add",
+       {in({2, 5}), positions({1, 3}, 5), in({2, 4})},
+       kNumbers,
+       [](const Inputs& x) { scatter_add(x[0], 1, x[1], x[2]); },
+       "corner of src"},
+      {"scatter_value",
+       {in({5, 3}), positions({4, 3}, 5)},
+       kAllDTypes,
+       [](const Inputs& x) { scatter(x[0], 0, x[1], 1); }},
+      {"scatter_value",
+       {in({2, 5}), positions({2, 3}, 5)},
+       kAllDTypes,
+       [](const Inputs& x) { scatter(x[0], 1, x[1], 0); },
+       "zero"},
+  };
+}
+
+}  // namespace flow::contract

@@ -1,0 +1,59 @@
+#include "ops/norm.h"
+
+#include "tests/support/op_samples/families.h"
+
+namespace flow::contract {
+
+namespace {
+
+Tensor plain_layer_norm(const Inputs& x) {
+  return layer_norm(x[0], {x[0].size(-1)});
+}
+
+Tensor weighted_layer_norm(const Inputs& x) {
+  return layer_norm(x[0], {x[0].size(-1)}, {.weight = x[1], .bias = x[2]});
+}
+
+Tensor plane_norm(const Inputs& x) {
+  return layer_norm(x[0], {3, 4}, {.weight = x[1]});
+}
+
+Tensor plain_rms_norm(const Inputs& x) {
+  return rms_norm(x[0], {x[0].size(-1)});
+}
+
+Tensor weighted_rms_norm(const Inputs& x) {
+  return rms_norm(x[0], {x[0].size(-1)}, {.weight = x[1]});
+}
+
+struct Case {
+  const char* op;
+  std::vector<SampleInput> inputs;
+  Tensor (*function)(const Inputs& x);
+  const char* label;
+};
+
+}  // namespace
+
+Samples norm_samples() {
+  Samples samples;
+  for (const auto& [op, inputs, function, label] : std::vector<Case>{
+           {"layer_norm", {in({5, 4})}, plain_layer_norm, ""},
+           {"layer_norm", {in({5, 4}), in({4}), in({4})}, weighted_layer_norm, "weighted"},
+           {"layer_norm", {in({5, 3, 4}), in({3, 4})}, plane_norm, "two dims"},
+           {"layer_norm", {in({120, 300}), in({300}), in({300})}, weighted_layer_norm, "many"},
+           {"rms_norm", {in({5, 4})}, plain_rms_norm, ""},
+           {"rms_norm", {in({2, 5, 4}), in({4})}, weighted_rms_norm, "weighted"},
+           {"rms_norm", {in({120, 300}), in({300})}, weighted_rms_norm, "many"},
+       }) {
+    const bool is_large = inputs[0].shape.numel() > 100;
+    samples.push_back({op, inputs, kFloats, function, label});
+    samples.back().only_kernels = is_large;
+    samples.push_back(
+        {std::string(op) + "_backward", inputs, kFloats, backward_of(function), label});
+    samples.back().only_kernels = is_large;
+  }
+  return samples;
+}
+
+}  // namespace flow::contract

@@ -1,0 +1,35 @@
+// Layout ops on one rank; what they do between ranks is tested with ranks, in tests/boxing.
+#include "boxing/redistribute.h"
+
+#include "tests/support/op_samples/families.h"
+
+namespace flow::contract {
+
+namespace {
+
+Tensor on_this_rank(const Tensor& x, Sbp sbp) {
+  return x.to_global({.placement = Placement("cpu", {0}), .sbp = sbp});
+}
+
+}  // namespace
+
+Samples redistribute_samples() {
+  return {
+      {"local_to_global",
+       {in({5, 2})},
+       kAllDTypes,
+       [](const Inputs& x) { on_this_rank(x[0], sbp::split(0)); }},
+      {"redistribute",
+       {in({5, 2})},
+       kAllDTypes,
+       [](const Inputs& x) {
+         on_this_rank(x[0], sbp::broadcast).to_global({.sbp = sbp::split(1)});
+       }},
+      {"to_local",
+       {in({5, 2})},
+       kAllDTypes,
+       [](const Inputs& x) { on_this_rank(x[0], sbp::split(0)).to_local(); }},
+  };
+}
+
+}  // namespace flow::contract

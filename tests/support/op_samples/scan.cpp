@@ -1,0 +1,34 @@
+#include "ops/scan.h"
+
+#include "tests/support/op_samples/families.h"
+
+namespace flow::contract {
+
+Samples scan_samples() {
+  const auto sums = [](const Inputs& x) { return cumsum(x[0], 0); };
+  const auto products = [](const Inputs& x) { return cumprod(x[0], 1); };
+  Samples samples = {
+      {"cumsum", {in({5, 2})}, kAllDTypes, sums},
+      {"cumsum", {in({5, 2})}, kFloats, backward_of(sums), "backwards"},
+      {"cumprod", {in({2, 5})}, kAllDTypes, products},
+      {"cumprod_backward", {in({2, 5})}, kFloats, backward_of(products)},
+  };
+  for (const int64_t dim : {0, 1}) {
+    const std::string label = str("many along ", dim);
+    samples.push_back({"cumsum",
+                       {in({90, 300})},
+                       kAllDTypes,
+                       [dim](const Inputs& x) { cumsum(x[0], dim); },
+                       label});
+    samples.back().only_kernels = true;
+    samples.push_back({"cumprod",
+                       {in({40, 30}, 0.9, 1.1)},
+                       kFloats,
+                       [dim](const Inputs& x) { cumprod(x[0], dim); },
+                       label});
+    samples.back().only_kernels = true;
+  }
+  return samples;
+}
+
+}  // namespace flow::contract

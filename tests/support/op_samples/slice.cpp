@@ -1,0 +1,27 @@
+#include "ops/slice.h"
+
+#include "ops/slice_op.h"
+#include "tests/support/op_samples/families.h"
+
+namespace flow::contract {
+
+Samples slice_samples() {
+  return {
+      {"slice", {in({7, 2})}, kAllDTypes, [](const Inputs& x) { slice(x[0], 0, 4, 7, 2); }},
+      {"slice", {in({2, 5})}, kAllDTypes, [](const Inputs& x) { slice(x[0], 0); }, "whole"},
+      {"slice", {in({2, 5})}, kAllDTypes, [](const Inputs& x) { narrow(x[0], 1, 3, 2); }, "narrow"},
+      {"select", {in({5, 2})}, kAllDTypes, [](const Inputs& x) { select(x[0], 0, -2); }},
+      {"select", {in({2, 5})}, kAllDTypes, [](const Inputs& x) { select(x[0], 1, 1); }, "dim 1"},
+      {"unslice",
+       {in({2, 3})},
+       kAllDTypes,
+       [](const Inputs& x) { ops::unslice(x[0], 1, 4, 9, 2); }},
+      {"unslice",
+       {in({2, 3})},
+       kAllDTypes,
+       [](const Inputs& x) { ops::unslice(x[0], 0, 3, 5, 1); },
+       "dim 0"},
+  };
+}
+
+}  // namespace flow::contract

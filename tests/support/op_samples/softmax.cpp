@@ -1,0 +1,37 @@
+#include "ops/softmax.h"
+
+#include "tests/support/op_samples/families.h"
+
+namespace flow::contract {
+
+namespace {
+
+using Function = Tensor (*)(const TensorArg& x, int64_t dim);
+
+void add(Samples& samples, const std::string& op, Function function) {
+  struct Case {
+    Shape shape;
+    int64_t dim;
+  };
+
+  for (const auto& [shape, dim] : std::vector<Case>{
+           {{5, 2}, -1}, {{2, 5, 3}, 1}, {{90, 300}, 1}, {{300, 90}, 0}, {{20, 5000}, 1}}) {
+    const auto call = [function, dim = dim](const Inputs& x) { return function(x[0], dim); };
+    const std::string label = str(shape, " along ", dim);
+    samples.push_back({op, {in(shape, -4, 4)}, kFloats, call, label});
+    samples.back().only_kernels = shape.numel() > 100;
+    samples.push_back({op + "_backward", {in(shape)}, kFloats, backward_of(call), label});
+    samples.back().only_kernels = shape.numel() > 100;
+  }
+}
+
+}  // namespace
+
+Samples softmax_samples() {
+  Samples samples;
+  add(samples, "softmax", softmax);
+  add(samples, "log_softmax", log_softmax);
+  return samples;
+}
+
+}  // namespace flow::contract

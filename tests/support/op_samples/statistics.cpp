@@ -1,0 +1,48 @@
+#include "ops/statistics.h"
+
+#include <limits>
+
+#include "tests/support/op_samples/families.h"
+
+namespace flow::contract {
+
+Samples statistics_samples() {
+  Samples samples = {
+      {"logsumexp", {in({5, 2})}, kFloats, [](const Inputs& x) { logsumexp(x[0]); }},
+      {"logsumexp",
+       {in({5, 2})},
+       kFloats,
+       [](const Inputs& x) { logsumexp(x[0], 0, {.keepdim = true}); },
+       "dim 0"},
+  };
+  for (const double p : {2.0, 1.0, 3.0, 0.5, std::numeric_limits<double>::infinity(),
+                         -std::numeric_limits<double>::infinity(), 0.0}) {
+    samples.push_back({"norm",
+                       {kinked({5, 3}, {0})},
+                       kFloats,
+                       [p](const Inputs& t) { norm(t[0], {.p = p}); },
+                       str("p = ", p)});
+    samples.push_back({"norm",
+                       {kinked({5, 3}, {0})},
+                       kFloats,
+                       [p](const Inputs& t) { norm(t[0], {.p = p, .dim = 0, .keepdim = true}); },
+                       str("p = ", p, " along 0")});
+    samples.push_back({"norm",
+                       {in({130, 170})},
+                       kFloats,
+                       [p](const Inputs& t) { norm(t[0], {.p = p, .dim = 1}); },
+                       str("p = ", p, " many")});
+    samples.back().only_kernels = true;
+  }
+  for (const int64_t dim : {0, 1}) {
+    samples.push_back({"logsumexp",
+                       {in({130, 170})},
+                       kFloats,
+                       [dim](const Inputs& x) { logsumexp(x[0], dim); },
+                       str("many along ", dim)});
+    samples.back().only_kernels = true;
+  }
+  return samples;
+}
+
+}  // namespace flow::contract

@@ -1,0 +1,90 @@
+#include "ops/update.h"
+
+#include "tests/support/op_samples/families.h"
+
+namespace flow::contract {
+
+namespace {
+
+SampleInput number(double low, double high) {
+  return {.shape = {}, .low = low, .high = high, .dtype = DType::kFloat64};
+}
+
+Samples sgd_samples(const Shape& shape, const char* label) {
+  const SampleInput x = in(shape);
+  return {
+      {"sgd_update",
+       {x, x},
+       kFloats,
+       [](const Inputs& t) { sgd_update(t[0], t[1], Tensor(), {.lr = 0.1, .weight_decay = 0.01}); },
+       label},
+      {"sgd_update",
+       {x, x, number(0.1, 0.2)},
+       kFloats,
+       [](const Inputs& t) {
+         sgd_update(t[0], t[1], Tensor(), {.maximize = true, .lr_tensor = t[2]});
+       },
+       label},
+      {"sgd_momentum_update",
+       {x, x, x},
+       kFloats,
+       [](const Inputs& t) {
+         sgd_update(t[0], t[1], t[2], {.lr = 0.1, .momentum = 0.9, .dampening = 0.2});
+       },
+       label},
+      {"sgd_momentum_update",
+       {x, x, x, number(0.1, 0.2)},
+       kFloats,
+       [](const Inputs& t) {
+         sgd_update(t[0], t[1], t[2], {.momentum = 0.9, .nesterov = true, .lr_tensor = t[3]});
+       },
+       label},
+  };
+}
+
+Samples adam_samples(const Shape& shape, const char* label) {
+  const SampleInput x = in(shape);
+  const SampleInput square = in(shape, 0.5, 2);
+  return {
+      {"adam_update",
+       {x, x, x, square},
+       kFloats,
+       [](const Inputs& t) {
+         adam_update(t[0], t[1], t[2], t[3], {.weight_decay = 0.1, .step = 3});
+       },
+       label},
+      {"adam_update",
+       {x, x, x, square, number(0.1, 0.2), number(3, 4)},
+       kFloats,
+       [](const Inputs& t) {
+         adamw_update(t[0], t[1], t[2], t[3],
+                      {.weight_decay = 0.1, .lr_tensor = t[4], .step_tensor = t[5]});
+       },
+       label},
+      {"amsgrad_update",
+       {x, x, x, square, square},
+       kFloats,
+       [](const Inputs& t) {
+         adamw_update(t[0], t[1], t[2], t[3],
+                      {.lr = 0.1, .maximize = true, .max_exp_avg_sq = t[4]});
+       },
+       label},
+  };
+}
+
+}  // namespace
+
+Samples update_samples() {
+  Samples samples;
+  for (const Shape& shape : {Shape{5, 2}, Shape{3, 7000}}) {
+    for (const auto& family : {sgd_samples, adam_samples}) {
+      for (OpSample& sample : family(shape, shape.numel() > 100 ? "many" : "")) {
+        sample.only_kernels = shape.numel() > 100;
+        samples.push_back(std::move(sample));
+      }
+    }
+  }
+  return samples;
+}
+
+}  // namespace flow::contract

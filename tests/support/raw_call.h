@@ -1,0 +1,63 @@
+// One dispatched call, kept so that it can be run again: by another kernel, on other memory, on a
+// simulated rank.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/kernel.h"
+#include "core/op.h"
+#include "core/tensor.h"
+#include "tests/support/op_samples.h"
+#include "tests/support/values.h"
+
+namespace flow::contract {
+
+struct RawCall {
+  const OpDef* op = nullptr;
+  Inputs inputs = {};  // values as they were before the call; undefined: optional, not given
+  std::vector<std::byte> attrs = {};
+  uint32_t mutates = 0;
+  RandomStream random = {};
+
+  const void* attrs_data() const { return op->attrs == nullptr ? nullptr : attrs.data(); }
+};
+
+// The calls of sample.op that the sample's function dispatches, given these inputs. Throws what the
+// function throws.
+std::vector<RawCall> capture(const OpSample& sample, const Inputs& inputs);
+// The first of them for fresh inputs. Throws InternalError when there is none.
+RawCall capture_first(const OpSample& sample, DType dtype, uint64_t seed);
+
+// The shape rule's answer for these metas.
+std::vector<OutputSpec> infer_outputs(const RawCall& call, std::span<const MetaPtr> inputs);
+std::vector<MetaPtr> metas_of(const Inputs& inputs);
+// Local metas of the logical outputs.
+std::vector<MetaPtr> local_outputs(const RawCall& call);
+
+// Dispatches the call again on `inputs`.
+std::vector<Tensor> dispatch_again(const RawCall& call, const Inputs& inputs);
+
+// How a kernel is run.
+struct KernelRun {
+  const KernelDef* kernel = nullptr;  // null: the best that applies
+  Fill fill = kOutputFill;            // of outputs before the kernel writes them
+  bool uses_views = true;             // whether view ops may answer without a kernel
+  bool checks_guards = true;          // InternalError when memory outside the outputs was written
+  RankContext* rank = nullptr;        // null: this thread's
+};
+
+// Runs a kernel on `inputs`, whose metas may be parts of global tensors; outputs get the metas
+// given. Mutated inputs are written and returned. No value: the kernel does not apply. Throws what
+// the kernel throws.
+std::optional<std::vector<Tensor>> run_kernel(const RawCall& call, const Inputs& inputs,
+                                              std::span<const MetaPtr> outputs,
+                                              const KernelRun& run = {});
+
+// The plain kernel every op has. Throws InternalError naming an op that has none.
+const KernelDef& reference_kernel(const OpDef& op);
+
+}  // namespace flow::contract

@@ -1,0 +1,207 @@
+#include "tests/support/simulated_ranks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+
+#include "core/error.h"
+
+namespace flow::contract {
+
+namespace {
+
+double uniform(std::mt19937_64& random, double low, double high) {
+  return low + (high - low) * (static_cast<double>(random() >> 11) * 0x1p-53);
+}
+
+bool one_in(std::mt19937_64& random, uint64_t count) {
+  return random() % count == 0;
+}
+
+// How large the addends of a small value are.
+double addend_size(std::mt19937_64& random, DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+    case DType::kUInt8:
+      return 0;
+    case DType::kInt8:
+      return 40;
+    case DType::kInt32:
+      return 0x1p26;
+    case DType::kInt64:
+      return 0x1p40;
+    case DType::kBFloat16:
+    case DType::kFloat16:
+      return 16;
+    case DType::kFloat32:
+      return std::pow(10, uniform(random, 0, 3));
+    case DType::kFloat64:
+      break;
+  }
+  return std::pow(10, uniform(random, 0, 6));
+}
+
+// Addends of one element.
+void add_up(std::mt19937_64& random, DType dtype, double value, Values& parts) {
+  const size_t owner = random() % parts.size();
+  if (dtype == DType::kBool) {  // "any"
+    for (double& part : parts)
+      part = value != 0 && one_in(random, 2) ? 1 : 0;
+    parts[owner] = value;
+    return;
+  }
+  if (!std::isfinite(value)) {
+    for (double& part : parts)
+      part = uniform(random, -2, 2);
+    parts[owner] = value;
+    if (std::isnan(value) && one_in(random, 2)) {
+      parts[owner] = INFINITY;
+      parts[(owner + 1) % parts.size()] = -INFINITY;
+    }
+    return;
+  }
+  double rest = value;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i == owner) continue;
+    const double size = addend_size(random, dtype);
+    double addend = one_in(random, 5) ? 0 : uniform(random, -size, size);
+    if (dtype == DType::kUInt8) addend = uniform(random, 0, rest);
+    parts[i] = to_dtype(is_floating(dtype) ? addend : std::trunc(addend), dtype);
+    rest -= parts[i];
+  }
+  parts[owner] = to_dtype(rest, dtype);
+}
+
+// What a rank without elements gives: the lowest value for a maximum, the highest for a minimum.
+double worst_candidate(DType dtype, double sign) {
+  return dispatch_all(dtype, [&]<class T>() -> double {
+    if constexpr (std::is_integral_v<T> && sizeof(T) <= 4) {
+      using Limits = std::numeric_limits<T>;
+      return static_cast<double>(sign > 0 ? Limits::lowest() : Limits::max());
+    } else if constexpr (std::is_integral_v<T>) {
+      return -sign * 0x1p62;  // doubles do not hold the very last
+    } else {
+      return -sign * INFINITY;
+    }
+  });
+}
+
+// Candidates of one element; sign +1: of a maximum, -1: of a minimum.
+void compete(std::mt19937_64& random, DType dtype, double value, double sign, Values& parts) {
+  const size_t owner = random() % parts.size();
+  const double worst = worst_candidate(dtype, sign);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i == owner || value == worst || one_in(random, 5)) {
+      parts[i] = value;
+    } else if (one_in(random, 6)) {
+      parts[i] = is_floating(dtype) || one_in(random, 2) ? worst : std::trunc((worst + value) / 2);
+    } else if (!std::isfinite(value)) {
+      parts[i] = uniform(random, -2, 2);
+    } else if (dtype == DType::kBool) {
+      parts[i] = sign > 0 ? value * static_cast<double>(random() % 2)
+                          : std::max(value, static_cast<double>(random() % 2));
+    } else if (is_floating(dtype)) {
+      const bool may_be_zero = sign * value > 0 && one_in(random, 5);
+      parts[i] = may_be_zero ? 0 : to_dtype(value - sign * uniform(random, 0, 6), dtype);
+    } else {
+      parts[i] = value - sign * static_cast<double>(random() % 10);
+      if (dtype == DType::kUInt8) parts[i] = std::max(parts[i], 0.0);
+    }
+  }
+}
+
+// Row-major positions of a box inside a tensor of `shape`.
+template <class Fn>
+void for_each_in_box(const Shape& shape, const Shape& begin, const Shape& size, Fn&& fn) {
+  const Strides strides = contiguous_strides(shape);
+  const int64_t count = size.numel();
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t left = i;
+    int64_t offset = 0;
+    for (int64_t d = size.size() - 1; d >= 0; --d) {
+      offset += (begin[d] + left % size[d]) * strides[d];
+      left /= size[d];
+    }
+    fn(static_cast<size_t>(offset));
+  }
+}
+
+double reduced(Sbp::Kind kind, DType dtype, double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return NAN;
+  if (kind == Sbp::Kind::kPartialMin) return std::min(a, b);
+  if (kind == Sbp::Kind::kPartialMax || dtype == DType::kBool) return std::max(a, b);
+  return a + b;
+}
+
+}  // namespace
+
+Placement ranks(int64_t num_ranks) {
+  std::vector<int64_t> list(static_cast<size_t>(num_ranks));
+  std::iota(list.begin(), list.end(), 0);
+  return Placement("cpu", list);
+}
+
+std::vector<Tensor> cut(const Tensor& logical, Sbp sbp, const Placement& placement,
+                        std::mt19937_64& random) {
+  const auto num_ranks = static_cast<size_t>(placement.num_ranks());
+  const Values values = read_values(logical);
+  std::vector<Values> parts(num_ranks);
+  std::vector<MetaPtr> metas;
+  for (size_t r = 0; r < num_ranks; ++r) {
+    metas.push_back(
+        global_meta(logical.shape(), logical.dtype(), placement, sbp, static_cast<int64_t>(r)));
+    for_each_in_box(logical.shape(), metas[r]->local_begin, metas[r]->local_shape,
+                    [&](size_t offset) { parts[r].push_back(values[offset]); });
+  }
+  if (sbp.is_partial()) {
+    Values candidates(num_ranks);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (sbp.kind() == Sbp::Kind::kPartialSum) {
+        add_up(random, logical.dtype(), values[i], candidates);
+      } else {
+        compete(random, logical.dtype(), values[i], sbp.kind() == Sbp::Kind::kPartialMax ? 1 : -1,
+                candidates);
+      }
+      for (size_t r = 0; r < num_ranks; ++r)
+        parts[r][i] = candidates[r];
+    }
+  }
+  std::vector<Tensor> tensors;
+  for (size_t r = 0; r < num_ranks; ++r)
+    tensors.push_back(make_guarded(metas[r], parts[r]));
+  return tensors;
+}
+
+std::string compare_parts(std::span<const Tensor> parts, Sbp sbp, const Tensor& expected,
+                          Tolerance tolerance) {
+  const Values whole = read_values(expected);
+  for (const Tensor& part : parts) {
+    if (!lies_in_storage(part)) return "the result lies outside of its memory";
+  }
+  if (sbp.is_broadcast()) {
+    for (size_t r = 0; r < parts.size(); ++r) {
+      const std::string problem = difference(read_values(parts[r]), whole, tolerance);
+      if (!problem.empty()) return str("rank ", r, ": ", problem);
+    }
+    return {};
+  }
+  Values joined(whole.size(), NAN);
+  for (size_t r = 0; r < parts.size(); ++r) {
+    const Values values = read_values(parts[r]);
+    const TensorMeta& meta = parts[r].meta();
+    size_t next = 0;
+    for_each_in_box(expected.shape(), meta.local_begin, meta.local_shape, [&](size_t offset) {
+      const double value = values[next++];
+      joined[offset] = sbp.is_split() || r == 0
+                           ? value
+                           : reduced(sbp.kind(), expected.dtype(), joined[offset], value);
+    });
+  }
+  for (double& value : joined)
+    value = to_dtype(value, expected.dtype());
+  return difference(joined, whole, tolerance);
+}
+
+}  // namespace flow::contract

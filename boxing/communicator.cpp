@@ -144,15 +144,20 @@ std::unique_ptr<Communicator> make_communicator(RankContext& context, std::vecto
 
 }  // namespace
 
-uint64_t Fingerprint::hash() const {
+uint64_t Fingerprint::context_hash() const {
   Hasher hasher;
   hash_text(hasher, op);
-  hash_text(hasher, collective);
   for (const int64_t size : shape)
     hasher.add(static_cast<uint64_t>(size));
-  hasher.add(static_cast<uint64_t>(dtype));
   hash_layout(hasher, from);
   hash_layout(hasher, to);
+  return hasher.value() | 1;
+}
+
+uint64_t Fingerprint::hash() const {
+  Hasher hasher(known_hash != 0 ? known_hash : context_hash());
+  hash_text(hasher, collective);
+  hasher.add(static_cast<uint64_t>(dtype));
   hasher.add(static_cast<uint64_t>(count));
   hasher.add(counts_hash);
   hasher.add(static_cast<uint64_t>(root));

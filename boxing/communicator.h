@@ -29,6 +29,7 @@ struct Fingerprint {
   Layout from = {};
   Layout to = {};
   Site site = Site::none();
+  uint64_t known_hash = 0;  // context_hash(), where the caller keeps it; else 0
   // Set by the collective.
   const char* collective = "";
   int64_t count = 0;         // elements or bytes, where all must pass the same
@@ -36,6 +37,8 @@ struct Fingerprint {
   int64_t root = -1;
   ReduceOp reduce = ReduceOp::kSum;
 
+  // Of what the caller sets but the site.
+  uint64_t context_hash() const;
   // Of everything but the site; equal in every process; never 0.
   uint64_t hash() const;
 };

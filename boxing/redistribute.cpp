@@ -1,10 +1,16 @@
 #include "boxing/redistribute.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "boxing/layout.h"
 #include "boxing/local_shapes.h"
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "core/dispatch.h"
+#include "ops/binary.h"
+#include "ops/cast.h"
+#include "ops/compare.h"
 
 namespace flow {
 
@@ -73,22 +79,54 @@ bool local_to_global_view(const TensorMeta& input, const Shape& /*output*/, cons
   return true;
 }
 
+// `nd_sbp` with every partial entry replaced.
+NdSbp without_partial(NdSbp nd_sbp, Sbp replacement) {
+  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
+    if (nd_sbp[axis].is_partial()) nd_sbp = nd_sbp.with(axis, replacement);
+  }
+  return nd_sbp;
+}
+
+ToGlobalOptions reduced_layout(const LocalToGlobalAttrs& attrs) {
+  return {.placement = attrs.placement, .sbp = without_partial(attrs.nd_sbp, sbp::broadcast)};
+}
+
 // Along split axes a part's gradient is its part of dy; along broadcast axes all parts stand for
-// the one value and get all of dy; each addend of a sum gets dy.
+// the one value and get all of dy; each addend of a sum gets dy. What ranks
+// outside the placement passed was not looked at: no gradient.
 void local_to_global_grad(GradContext& ctx) {
   const Tensor& dy = ctx.dy();
   if (!ctx.needs(0) || !dy.defined()) return;
   const auto& attrs = ctx.attrs<LocalToGlobalAttrs>();
-  NdSbp nd_sbp = attrs.nd_sbp;
-  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
-    const Sbp entry = nd_sbp[axis];
-    if (entry == sbp::partial_max || entry == sbp::partial_min) {
-      throw Unsupported(str("[to_global] no gradient through local parts given as ", entry,
-                            "; received ", attrs.nd_sbp));
-    }
-    if (entry.is_partial()) nd_sbp = nd_sbp.with(axis, sbp::broadcast);
+  const Tensor whole = dy.to_global(reduced_layout(attrs));
+  if (attrs.placement.contains(env::rank())) ctx.set(0, whole.to_local());
+}
+
+// y = max over ranks of x: dy goes to the ranks whose x equals y, ties shared equally.
+// dx = dy * [x == y] / (number of ranks with x == y)
+void candidates_to_global_grad(GradContext& ctx) {
+  const Tensor& dy = ctx.dy();
+  if (!ctx.needs(0) || !dy.defined()) return;
+  const auto& attrs = ctx.attrs<LocalToGlobalAttrs>();
+  const auto has = [&](Sbp entry) {
+    return std::find(attrs.nd_sbp.begin(), attrs.nd_sbp.end(), entry) != attrs.nd_sbp.end();
+  };
+  if (has(sbp::partial_sum) || (has(sbp::partial_max) && has(sbp::partial_min))) {
+    throw Unsupported(str("[to_global] no gradient through local parts given as ", attrs.nd_sbp,
+                          ", which reduces in several ways"));
   }
-  ctx.set(0, dy.to_global({.placement = attrs.placement, .sbp = nd_sbp}).to_local());
+  const auto local = [&](const Tensor& global) {
+    return global.to_global(reduced_layout(attrs)).to_local();
+  };
+  const Tensor own_dy = local(dy);
+  if (!attrs.placement.contains(env::rank())) return;
+  const Tensor x = ctx.input(0);
+  const Tensor is_taken = cast(eq(x, local(ctx.output())), x.dtype());
+  LocalToGlobalAttrs count = attrs;
+  count.nd_sbp = without_partial(attrs.nd_sbp, sbp::partial_sum);
+  count.sends_first = false;
+  const Tensor ties = local(dispatch(kLocalToGlobal, {&is_taken}, count, Site::here()));
+  ctx.set(0, div(mul(own_dy, is_taken), ties));
 }
 
 // ---------------------------------------------------------------- to_local
@@ -111,11 +149,10 @@ void to_local_grad(GradContext& ctx) {
   const Tensor& dy = ctx.dy();
   if (!ctx.needs(0) || !dy.defined()) return;
   const TensorMeta& x = *ctx.input_meta(0);
-  LocalToGlobalAttrs attrs{
-      .shape = x.shape, .placement = x.placement, .nd_sbp = x.nd_sbp, .sends_first = false};
-  for (int64_t axis = 0; axis < attrs.nd_sbp.size(); ++axis) {
-    if (attrs.nd_sbp[axis].is_partial()) attrs.nd_sbp = attrs.nd_sbp.with(axis, sbp::broadcast);
-  }
+  const LocalToGlobalAttrs attrs{.shape = x.shape,
+                                 .placement = x.placement,
+                                 .nd_sbp = without_partial(x.nd_sbp, sbp::broadcast),
+                                 .sends_first = false};
   ctx.set(0, dispatch(kLocalToGlobal, {&dy}, attrs, Site::here()));
 }
 
@@ -134,6 +171,15 @@ const OpDef kLocalToGlobal{.name = "local_to_global",
                            .sbp = only_broadcast,
                            .grad = local_to_global_grad,
                            .view = local_to_global_view};
+
+const OpDef kCandidatesToGlobal{.name = "candidates_to_global",
+                                .attrs = attrs_def<LocalToGlobalAttrs>(),
+                                .infer = local_to_global_infer,
+                                .sbp = only_broadcast,
+                                .grad = candidates_to_global_grad,
+                                .view = local_to_global_view,
+                                .saved_inputs = 1,
+                                .saved_outputs = 1};
 
 const OpDef kToLocal{.name = "to_local",
                      .infer = to_local_infer,
@@ -188,7 +234,11 @@ Tensor Tensor::to_global(const ToGlobalOptions& options, Site site) const {
   }
   boxing::LocalToGlobalAttrs attrs{.placement = options.placement, .nd_sbp = options.sbp};
   attrs.shape = boxing::logical_shape(meta(), {options.placement, options.sbp}, site);
-  return dispatch(boxing::kLocalToGlobal, {this}, attrs, site);
+  const bool is_extremum = std::any_of(attrs.nd_sbp.begin(), attrs.nd_sbp.end(), [](Sbp entry) {
+    return entry.is_partial() && entry != sbp::partial_sum;
+  });
+  return dispatch(is_extremum ? boxing::kCandidatesToGlobal : boxing::kLocalToGlobal, {this}, attrs,
+                  site);
 }
 
 Tensor Tensor::to_local(Site site) const {

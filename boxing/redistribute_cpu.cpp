@@ -59,12 +59,14 @@ void copy_part(const KernelContext& ctx) {
 void register_ops(OpTable& table) {
   table.add(kRedistribute);
   table.add(kLocalToGlobal);
+  table.add(kCandidatesToGlobal);
   table.add(kToLocal);
 }
 
 void register_cpu_kernels(KernelTable& table) {
   table.add(kRedistribute, DeviceType::kCpu, {"reference", select_redistribute});
   table.add(kLocalToGlobal, DeviceType::kCpu, {"reference", select_local_to_global});
+  table.add(kCandidatesToGlobal, DeviceType::kCpu, {"reference", select_local_to_global});
   table.add(kToLocal, DeviceType::kCpu, {"reference", always<copy_part>});
 }
 

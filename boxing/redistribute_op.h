@@ -40,6 +40,8 @@ struct LocalToGlobalAttrs {
 extern const OpDef kRedistribute;
 // (local) -> global
 extern const OpDef kLocalToGlobal;
+// The same where the parts are candidates of a maximum or minimum: its gradient needs the values.
+extern const OpDef kCandidatesToGlobal;
 // (global) -> local: this rank's part
 extern const OpDef kToLocal;
 

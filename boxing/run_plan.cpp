@@ -67,7 +67,14 @@ void copy_box(const Shape& extents, const Strides& source_strides, const std::by
 }
 
 BoundPlan::BoundPlan(RankContext& context, RankPlan plan)
-    : context_(context), rank_plan_(std::move(plan)), groups_(rank_plan_.steps.size(), nullptr) {}
+    : context_(context), rank_plan_(std::move(plan)), groups_(rank_plan_.steps.size(), nullptr) {
+  what_ = {.op = "redistribute",
+           .shape = rank_plan_.plan.shape,
+           .dtype = rank_plan_.plan.dtype,
+           .from = rank_plan_.plan.from,
+           .to = rank_plan_.plan.to};
+  what_.known_hash = what_.context_hash();
+}
 
 void BoundPlan::run(const std::byte* source, std::byte* target, Site site) const {
   const Plan& plan = rank_plan_.plan;
@@ -77,12 +84,8 @@ void BoundPlan::run(const std::byte* source, std::byte* target, Site site) const
     if (rank_plan_.copies_all && bytes > 0) std::memcpy(target, source, bytes);
     return;
   }
-  const Fingerprint what{.op = "redistribute",
-                         .shape = plan.shape,
-                         .dtype = plan.dtype,
-                         .from = plan.from,
-                         .to = plan.to,
-                         .site = site};
+  Fingerprint what = what_;
+  what.site = site;
   Ref<Storage> between;  // what the step before has written
   for (size_t i = 0; i < rank_plan_.steps.size(); ++i) {
     const RankStep& step = rank_plan_.steps[i];

@@ -84,6 +84,7 @@ class BoundPlan {
 
   RankContext& context_;
   RankPlan rank_plan_;
+  Fingerprint what_;
   mutable std::vector<Communicator*> groups_;  // null until first used
   bool is_packed_ = false;
 };

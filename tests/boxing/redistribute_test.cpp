@@ -1,0 +1,340 @@
+#include "boxing/redistribute.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "boxing/run_ranks.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
+#include "ops/matmul.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
+namespace flow {
+namespace {
+
+const Placement kPair("cpu", {0, 1});
+const Placement kThree("cpu", {0, 1, 2});
+const Placement kGrid("cpu", {{0, 1}, {2, 3}});
+const Sbp kS0 = sbp::split(0);
+const Sbp kS1 = sbp::split(1);
+const Sbp kB = sbp::broadcast;
+const Sbp kP = sbp::partial_sum;
+
+using Floats = std::vector<float>;
+
+int64_t me() {
+  return env::rank();
+}
+
+// 0, 1, 2, … as the logical values of a (rows, columns) tensor.
+Tensor counting(int64_t rows, int64_t columns, const Placement& placement, const NdSbp& nd_sbp) {
+  Floats values;
+  for (int64_t i = 0; i < rows * columns; ++i)
+    values.push_back(static_cast<float>(i));
+  return tensor(values, {rows, columns}, {.placement = placement, .sbp = nd_sbp});
+}
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ToGlobal, SplitConcatenatesLocalParts) {
+  run_ranks(2, [] {
+    const Tensor local = tensor(Floats(6, static_cast<float>(me())), {2, 3});
+
+    const Tensor rows = local.to_global({.placement = kPair, .sbp = kS0});
+    const Tensor columns = local.to_global({.placement = kPair, .sbp = kS1});
+
+    EXPECT_EQ(rows.shape(), (Shape{4, 3}));
+    EXPECT_EQ(columns.shape(), (Shape{2, 6}));
+    EXPECT_EQ(rows.to_vector<float>(), (Floats{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1}));
+    EXPECT_EQ(columns.to_vector<float>(), (Floats{0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1}));
+    EXPECT_EQ(columns.to_local().to_vector<float>(), local.to_vector<float>());
+  });
+}
+
+TEST(ToGlobal, UnevenPartsMustBeThoseOfTheBalancedSplit) {
+  run_ranks(2, [] {
+    const Tensor fits = ones({me() == 0 ? 2 : 1, 3});
+    EXPECT_EQ(fits.to_global({.placement = kPair, .sbp = kS0}).shape(), (Shape{3, 3}));
+
+    const Tensor last_is_longer = ones({2 + me(), 3});
+    const std::string text = message_of([&] { last_is_longer.to_global({kPair, kS0}); });
+    EXPECT_NE(text.find("(2, 3) on rank 0, (3, 3) on rank 1"), std::string::npos) << text;
+  });
+}
+
+TEST(ToGlobal, BroadcastTakesTheDataOfTheFirstRank) {
+  run_ranks(4, [] {
+    const Tensor local = tensor(Floats{static_cast<float>(10 * me())}, {1});
+
+    const Tensor same = local.to_global({.placement = Placement("cpu", {2, 0}), .sbp = kB});
+    const Tensor rows = local.to_global({.placement = kGrid, .sbp = {kS0, kB}});
+
+    EXPECT_EQ(same.item<float>(), 20);
+    EXPECT_EQ(rows.to_vector<float>(), (Floats{0, 20}));
+    EXPECT_EQ(rows.to_local().item<float>(), me() < 2 ? 0 : 20);
+    EXPECT_EQ(local.item<float>(), static_cast<float>(10 * me()));
+  });
+}
+
+TEST(ToGlobal, PartialGivesAddendsAndCandidates) {
+  run_ranks(3, [] {
+    const Tensor local = tensor(Floats{static_cast<float>(me()), 1.0F}, {2});
+
+    EXPECT_EQ(local.to_global({.placement = kThree, .sbp = kP}).to_vector<float>(), (Floats{3, 3}));
+    EXPECT_EQ(local.to_global({kThree, sbp::partial_max}).to_vector<float>(), (Floats{2, 1}));
+    EXPECT_EQ(local.to_global({kThree, sbp::partial_min}).to_vector<float>(), (Floats{0, 1}));
+  });
+}
+
+TEST(ToGlobal, StridedPartsAreRead) {
+  run_ranks(2, [] {
+    const Tensor local = tensor(Floats{0, 1, 2, 3, 4, 5}, {2, 3}).t();
+
+    const Tensor global = local.to_global({.placement = kPair, .sbp = kS0});
+
+    EXPECT_EQ(global.to_vector<float>(), (Floats{0, 3, 1, 4, 2, 5, 0, 3, 1, 4, 2, 5}));
+    EXPECT_EQ(global.to_global({.sbp = kS1}).full().to_vector<float>(),
+              (Floats{0, 3, 1, 4, 2, 5, 0, 3, 1, 4, 2, 5}));
+  });
+}
+
+TEST(ToGlobal, WrongCallsSayWhatIsMissing) {
+  const Tensor local = ones({2});
+  EXPECT_NE(message_of([&] { local.to_global({.sbp = kB}); }).find("needs a placement and an sbp"),
+            std::string::npos);
+  const std::string missing = message_of([&] { local.to_global({kPair, kB}); });
+  EXPECT_NE(missing.find("names rank 1, but there is 1 rank"), std::string::npos) << missing;
+  EXPECT_NE(missing.find("flowrun -n 2"), std::string::npos) << missing;
+  const Placement alone("cpu", {0});
+  EXPECT_THROW(local.to_global({alone, {kB, kB}}), InvalidArgument);
+  EXPECT_THROW(local.to_global({alone, kS1}), InvalidArgument);
+}
+
+TEST(ToGlobal, RanksThatAskForDifferentLayoutsAreToldBothLines) {
+  const auto body = [] {
+    const Tensor x = counting(4, 2, kPair, kS0);
+    const std::string text = message_of([&] {
+      if (me() == 0) {
+        x.to_global({.sbp = kB});
+      } else {
+        x.to_global({.sbp = kS1});
+      }
+    });
+    EXPECT_NE(text.find("from S(0) on cpu:(0, 1) to B"), std::string::npos) << text;
+    EXPECT_NE(text.find("to S(1)"), std::string::npos) << text;
+    EXPECT_NE(text.find("redistribute_test.cpp"), text.rfind("redistribute_test.cpp")) << text;
+  };
+  run_ranks(2, body);
+}
+
+TEST(Redistribute, EveryPairOfLayoutsKeepsTheValues) {
+  run_ranks(3, [] {
+    const NdSbp layouts[] = {kS0, kS1, kB, kP};
+    for (const Placement& placement : {kPair, kThree, Placement("cpu", {2, 1})}) {
+      for (const NdSbp& from : layouts) {
+        for (const NdSbp& to : layouts) {
+          const Tensor x = counting(5, 3, kThree, kB).to_global({.sbp = from});
+          const Tensor y = x.to_global({.placement = placement, .sbp = to});
+          EXPECT_EQ(y.sbp(), to);
+          EXPECT_EQ(y.to_vector<float>(), counting(5, 3, kThree, kB).to_vector<float>())
+              << from << " to " << to << " on " << placement;
+        }
+      }
+    }
+  });
+}
+
+TEST(Redistribute, EqualLayoutsGiveTheTensorItself) {
+  run_ranks(2, [] {
+    const Tensor x = counting(4, 2, kPair, kS0);
+    EXPECT_TRUE(x.to_global({.sbp = kS0}).is_same(x));
+    EXPECT_TRUE(x.to_global({.placement = kPair}).is_same(x));
+  });
+}
+
+TEST(Redistribute, RanksOutsideKnowTheMeta) {
+  run_ranks(3, [] {
+    const Placement first("cpu", {0});
+    const Placement second("cpu", {1});
+
+    const Tensor moved = counting(2, 2, first, kB).to_global({.placement = second});
+
+    EXPECT_EQ(moved.shape(), (Shape{2, 2}));
+    EXPECT_EQ(moved.placement(), second);
+    EXPECT_EQ(moved.to_local().numel(), me() == 1 ? 4 : 0);
+    EXPECT_EQ(moved.to_vector<float>(), (Floats{0, 1, 2, 3}));
+  });
+}
+
+TEST(Redistribute, OpsBringTheirInputsTogether) {
+  run_ranks(2, [] {
+    const Tensor rows = counting(4, 3, kPair, kS0);
+    const Tensor columns = counting(4, 3, kPair, kS1);
+
+    const Tensor sum = add(rows, columns);
+
+    EXPECT_EQ(sum.to_vector<float>(), (Floats{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22}));
+  });
+}
+
+TEST(Redistribute, ForbiddenWhereItIsNotWritten) {
+  run_ranks(2, [] {
+    const Tensor rows = counting(4, 3, kPair, kS0);
+    const Tensor columns = counting(4, 3, kPair, kS1);
+    const ForbidImplicitBoxing guard;
+
+    const std::string text = message_of([&] { add(rows, columns); });
+
+    EXPECT_NE(text.find("ForbidImplicitBoxing"), std::string::npos) << text;
+    EXPECT_NO_THROW(add(rows, columns.to_global({.sbp = kS0})));
+    { const ForbidImplicitBoxing inner; }
+    EXPECT_THROW(add(rows, columns), InvalidArgument);
+  });
+}
+
+TEST(RedistributeGrad, LeavesGetTheGradientInTheirLayout) {
+  run_ranks(2, [] {
+    const Tensor x = counting(4, 2, kPair, kS0);
+    const Tensor w = counting(4, 2, kPair, kB);
+    x.requires_grad_();
+    w.requires_grad_();
+
+    const Tensor loss = mul(x.to_global({.sbp = kB}), w.to_global({.sbp = kS1})).sum();
+    loss.backward();
+
+    EXPECT_EQ(x.grad().sbp(), kS0);
+    EXPECT_EQ(w.grad().sbp(), kB);
+    EXPECT_EQ(x.grad().to_vector<float>(), w.to_vector<float>());
+    EXPECT_EQ(w.grad().to_vector<float>(), x.to_vector<float>());
+  });
+}
+
+TEST(RedistributeGrad, CrossesPlacements) {
+  run_ranks(2, [] {
+    const Placement first("cpu", {0});
+    const Placement second("cpu", {1});
+    const Tensor x = counting(2, 2, first, kB);
+    x.requires_grad_();
+
+    const Tensor y = x.to_global({.placement = second});
+    mul(y, y).sum().backward();
+
+    EXPECT_EQ(x.grad().placement(), first);
+    EXPECT_EQ(x.grad().to_vector<float>(), (Floats{0, 2, 4, 6}));
+  });
+}
+
+TEST(RedistributeGrad, GradSbpReducesWhereItIsAsked) {
+  run_ranks(2, [] {
+    const Tensor x = counting(4, 2, kPair, kB);
+    x.requires_grad_();
+    const Tensor w = counting(2, 2, kPair, kS0);
+    NdSbp seen;
+    const Tensor same = mul(x, ones({4, 2}, {.placement = kPair, .sbp = kB}));
+    same.register_hook([&](const Tensor& grad) {
+      seen = grad.sbp();
+      return Tensor();
+    });
+
+    matmul(same.to_global({.grad_sbp = kB}), w.t()).sum().backward();
+
+    EXPECT_EQ(seen, NdSbp(kB));
+  });
+}
+
+TEST(RedistributeGrad, LocalPartsGetTheirShare) {
+  run_ranks(2, [] {
+    const Floats scale = {1, 2, 3, 4};
+    const auto grad_of = [&](const Sbp& entry, const Shape& shape) {
+      const Tensor local = ones(shape);
+      local.requires_grad_();
+      const Tensor global = local.to_global({.placement = kPair, .sbp = entry});
+      const Tensor weight = tensor(scale, {4}, {.placement = kPair, .sbp = kB});
+      mul(global, weight).sum().backward();
+      return local.grad().to_vector<float>();
+    };
+
+    EXPECT_EQ(grad_of(kS0, {2}), me() == 0 ? (Floats{1, 2}) : (Floats{3, 4}));
+    EXPECT_EQ(grad_of(kB, {4}), scale);
+    EXPECT_EQ(grad_of(kP, {4}), scale);
+  });
+}
+
+TEST(RedistributeGrad, MaximumGoesToTheEqualRanksTiesShared) {
+  run_ranks(3, [] {
+    // Column 0: rank 1 is highest; column 1: ranks 0 and 2 tie.
+    const Tensor local = me() == 0   ? tensor(Floats{1, 5})
+                         : me() == 1 ? tensor(Floats{4, 2})
+                                     : tensor(Floats{0, 5});
+    local.requires_grad_();
+
+    const Tensor highest = local.to_global({.placement = kThree, .sbp = sbp::partial_max});
+    mul(highest, tensor(Floats{10, 100}, {2}, {.placement = kThree, .sbp = kB})).sum().backward();
+
+    const Floats expected = me() == 1 ? Floats{10, 0} : Floats{0, 50};
+    EXPECT_EQ(local.grad().to_vector<float>(), expected);
+  });
+}
+
+TEST(RedistributeGrad, ToLocalKeepsTheLayoutOfItsSource) {
+  run_ranks(2, [] {
+    const Tensor x = counting(2, 2, kPair, kS0);
+    x.requires_grad_();
+
+    const Tensor local = x.to_local();
+    mul(local, local).sum().backward();
+
+    EXPECT_EQ(x.grad().sbp(), kS0);
+    EXPECT_EQ(x.grad().to_vector<float>(), (Floats{0, 2, 4, 6}));
+  });
+}
+
+TEST(RedistributeGrad, SecondDerivativesCrossLayouts) {
+  run_ranks(2, [] {
+    const Tensor x = counting(2, 2, kPair, kS0);
+    x.requires_grad_();
+    const Tensor y = x.to_global({.sbp = kB});
+
+    const Tensor first = grad({mul(mul(y, y), y).sum()}, {x}, {.create_graph = true})[0];
+    first.sum().backward();
+
+    EXPECT_EQ(x.grad().to_vector<float>(), (Floats{0, 6, 12, 18}));
+  });
+}
+
+TEST(Values, OfGlobalTensorsAreLogical) {
+  run_ranks(2, [] {
+    const Tensor x = counting(3, 2, kPair, kS0);
+    EXPECT_EQ(x.to_vector<float>(), (Floats{0, 1, 2, 3, 4, 5}));
+    EXPECT_EQ(x.sum().item<float>(), 15);
+    EXPECT_EQ(x.full().shape(), (Shape{3, 2}));
+    EXPECT_FALSE(x.full().is_global());
+    EXPECT_THROW(x.item<float>(), InvalidArgument);
+  });
+}
+
+TEST(Values, OfLocalTensorsConvertAndFollowStrides) {
+  const Tensor x = tensor(Floats{0.5F, 1, 2, -3, 4, 5.75F}, {2, 3}).t();
+  EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{0.5, -3, 1, 4, 2, 5.75}));
+  EXPECT_EQ(x.to_vector<int32_t>(), (std::vector<int32_t>{0, -3, 1, 4, 2, 5}));
+  EXPECT_EQ(x.to_vector<bool>(), (std::vector<bool>{true, true, true, true, true, true}));
+  EXPECT_EQ(tensor(Floats{7}, {1, 1}).item<int64_t>(), 7);
+  EXPECT_THROW(x.item<float>(), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace flow

@@ -133,7 +133,9 @@ TEST(Random, LayoutsDoNotChangeValues) {
         const TensorOptions options{.placement = placement, .sbp = layout};
         EXPECT_EQ(rand({7, 10}, options).to_vector<float>(), want_uniform);
         EXPECT_EQ(randn({7, 10}, options).to_vector<float>(), want_normal);
-        if (layout.dim() == 0) EXPECT_EQ(randperm(23, options).to_vector<int64_t>(), want_order);
+        if (layout.dim() == 0) {
+          EXPECT_EQ(randperm(23, options).to_vector<int64_t>(), want_order);
+        }
       }
     });
   }

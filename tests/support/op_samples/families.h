@@ -38,11 +38,13 @@ Samples view_samples();
 Samples where_samples();
 
 inline constexpr std::array kFamilies = {
-    attention_samples, batch_norm_samples, binary_samples,   cast_samples,          compare_samples,    concat_samples,    copy_samples,
-    creation_samples, cross_entropy_samples, dropout_samples,    embedding_samples, extrema_samples,
-    gather_samples,   index_samples,         loss_samples,       matmul_samples,    norm_samples,
-    random_samples,   redistribute_samples,  reduce_samples,     scan_samples,      slice_samples,
-    softmax_samples,  sort_samples,          statistics_samples, unary_samples,     update_samples,
-    view_samples,     where_samples};
+    attention_samples,     batch_norm_samples, binary_samples,       cast_samples,
+    compare_samples,       concat_samples,     copy_samples,         creation_samples,
+    cross_entropy_samples, dropout_samples,    embedding_samples,    extrema_samples,
+    gather_samples,        index_samples,      loss_samples,         matmul_samples,
+    norm_samples,          random_samples,     redistribute_samples, reduce_samples,
+    scan_samples,          slice_samples,      softmax_samples,      sort_samples,
+    statistics_samples,    unary_samples,      update_samples,       view_samples,
+    where_samples};
 
 }  // namespace flow::contract

@@ -151,7 +151,10 @@ class Function {
  private:
   template <class... Args>
   static auto run(Site site, Args&&... args) {
-    autograd::FunctionCall call(typeid(Derived), &Derived::backward, site);
+    const autograd::FunctionBackward backward = [](FunctionContext& ctx, std::vector<Tensor> dy) {
+      return Derived::backward(ctx, std::move(dy));  // which may take a reference
+    };
+    autograd::FunctionCall call(typeid(Derived), backward, site);
     (call.add_argument(args), ...);
     call.begin();
     auto result = [&] {

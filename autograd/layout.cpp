@@ -52,8 +52,7 @@ Tensor writable_copy(const Tensor& gradient, MetaPtr target) {
   }
   const MetaPtr meta = with_strides(source.meta_ptr(), target->strides);
   const size_t bytes = static_cast<size_t>(extent(*meta)) * dtype_size(meta->dtype);
-  const Tensor copy =
-      Tensor::make(meta, Storage::allocate(thread_state().context->allocator(), bytes));
+  Tensor copy = Tensor::make(meta, Storage::allocate(thread_state().context->allocator(), bytes));
   copy.copy_(source);
   return copy;
 }

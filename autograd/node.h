@@ -96,6 +96,7 @@ class Node : public GradNode {
 
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
+  ~Node() override;
 
   // The name of the op, for messages.
   const char* name() const override = 0;
@@ -143,7 +144,6 @@ class Node : public GradNode {
 
  protected:
   Node(const Block& block, const NodeScope& scope);
-  ~Node() override;
 
   // Numbers the node above all nodes its edges lead to; call it when the edges are set.
   void number();

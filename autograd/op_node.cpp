@@ -90,12 +90,13 @@ Ref<OpNode> OpNode::make(const Call& call, const Tensor* outputs, size_t num_out
 }
 
 OpNode::OpNode(const Block& block, const Call& call, const Tensor* outputs)
-    : Node(block, NodeScope::current(call.site)), op_(call.op) {
+    : Node(block, NodeScope::current(call.site)),
+      op_(call.op),
+      saved_(reinterpret_cast<SavedTensor*>(block.extra)) {
   const uint32_t inputs_mask = saved_mask(op_.saved_inputs, block.num_edges);
   const uint32_t outputs_mask = saved_mask(op_.saved_outputs, block.num_outputs);
   num_saved_inputs_ = static_cast<uint32_t>(std::popcount(inputs_mask));
   num_saved_outputs_ = static_cast<uint32_t>(std::popcount(outputs_mask));
-  saved_ = reinterpret_cast<SavedTensor*>(block.extra);
   std::byte* next = block.extra + internal::aligned(num_saved() * sizeof(SavedTensor));
   if (op_.is_random) {
     random_ = new (next) RandomStream(call.random);

@@ -1,6 +1,7 @@
 #include "autograd/function.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -40,7 +41,7 @@ struct Cube : Function<Cube> {
 // Saves its output and takes a number.
 struct ScaledExp : Function<ScaledExp> {
   static Tensor forward(FunctionContext& ctx, const Tensor& x, double scale) {
-    const Tensor y = (x * scale).exp();
+    Tensor y = (x * scale).exp();
     ctx.save_for_backward({y});
     ctx.set(scale);
     return y;
@@ -162,7 +163,7 @@ struct WrongCount : Function<WrongCount> {
 struct WrongShape : Function<WrongShape> {
   static Tensor forward(FunctionContext& /*ctx*/, const Tensor& x) { return x * 1; }
 
-  static std::vector<Tensor> backward(FunctionContext& /*ctx*/, std::vector<Tensor> /*dy*/) {
+  static std::vector<Tensor> backward(FunctionContext& /*ctx*/, const std::vector<Tensor>& /*dy*/) {
     return {zeros({5})};
   }
 };
@@ -230,7 +231,7 @@ struct InnerBackward : Function<InnerBackward> {
   static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
     const EnableGradGuard enable_grad;
     const Tensor x = ctx.saved()[0].detach().requires_grad_();
-    return grad({x * x}, {x}, {.grad_outputs = dy});
+    return grad({x * x}, {x}, {.grad_outputs = std::move(dy)});
   }
 };
 

@@ -25,7 +25,9 @@ Strides contiguous_strides(const Shape& shape) {
   int64_t step = 1;
   for (int64_t i = shape.size() - 1; i >= 0; --i) {
     strides[i] = step;
-    step *= std::max<int64_t>(shape[i], 1);
+    // An empty tensor's other sizes may be huge: its strides are never used, but may wrap.
+    step = static_cast<int64_t>(static_cast<uint64_t>(step) *
+                                static_cast<uint64_t>(std::max<int64_t>(shape[i], 1)));
   }
   return strides;
 }

@@ -1,5 +1,6 @@
 #include "core/tensor_meta.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <mutex>
@@ -103,7 +104,9 @@ int64_t checked_numel(const Shape& shape, DType dtype) {
 
 MetaPtr intern(TensorMeta meta) {
   meta.numel = checked_numel(meta.shape, meta.dtype);
-  meta.local_numel = meta.local_shape.numel();
+  const bool is_empty =
+      std::find(meta.local_shape.begin(), meta.local_shape.end(), 0) != meta.local_shape.end();
+  meta.local_numel = is_empty ? 0 : meta.local_shape.numel();
   meta.is_contiguous =
       meta.blocked == nullptr &&
       (meta.local_numel <= 1 || meta.strides == contiguous_strides(meta.local_shape));

@@ -65,7 +65,7 @@ TEST(Allocator, ThreadsShareIt) {
   Allocator allocator;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&allocator, t] {
       for (int i = 0; i < 2000; ++i) {
         const size_t bytes = static_cast<size_t>(i % 50) * 40;
         void* block = allocator.allocate(bytes);

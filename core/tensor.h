@@ -277,11 +277,9 @@ T Tensor::item(Site site) const {
 template <class T>
 std::vector<T> Tensor::to_vector(Site site) const {
   if constexpr (std::is_same_v<T, bool>) {  // vector<bool> has no memory to copy into
-    const std::vector<uint8_t> bytes = to_vector<uint8_t>(site);
-    std::vector<bool> values;
-    for (const uint8_t byte : bytes)
-      values.push_back(byte != 0);
-    return values;
+    std::vector<uint8_t> bytes(static_cast<size_t>(numel()));
+    internal::read_values(*this, DType::kBool, bytes.data(), "to_vector", site);
+    return {bytes.begin(), bytes.end()};
   } else {
     std::vector<T> values(static_cast<size_t>(numel()));
     internal::read_values(*this, dtype_of<T>, values.data(), "to_vector", site);

@@ -14,6 +14,8 @@ struct TensorImpl;
 // Base of autograd's nodes: what a tensor's history hangs on.
 class GradNode : public RefCounted<GradNode> {
  public:
+  virtual ~GradNode() = default;
+
   // Called when the last reference goes; a node frees itself.
   virtual void dispose() noexcept = 0;
 
@@ -21,9 +23,6 @@ class GradNode : public RefCounted<GradNode> {
 
   // Of the op or function that was recorded.
   virtual const char* name() const = 0;
-
- protected:
-  virtual ~GradNode() = default;
 };
 
 // Base of what autograd keeps beside a tensor (its gradient, hooks); defined in autograd.

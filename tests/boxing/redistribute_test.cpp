@@ -331,6 +331,8 @@ TEST(Values, OfLocalTensorsConvertAndFollowStrides) {
   const Tensor x = tensor(Floats{0.5F, 1, 2, -3, 4, 5.75F}, {2, 3}).t();
   EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{0.5, -3, 1, 4, 2, 5.75}));
   EXPECT_EQ(x.to_vector<int32_t>(), (std::vector<int32_t>{0, -3, 1, 4, 2, 5}));
+  EXPECT_EQ(tensor(Floats{0.5F, 0, -2}, {3}).to_vector<bool>(),
+            (std::vector<bool>{true, false, true}));
   EXPECT_EQ(tensor(Floats{7}, {1, 1}).item<int64_t>(), 7);
   EXPECT_THROW(x.item<float>(), InvalidArgument);
 }

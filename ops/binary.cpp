@@ -6,6 +6,7 @@
 #include "ops/binary_formulas.h"
 #include "ops/binary_op.h"
 #include "ops/compare.h"
+#include "ops/creation.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
@@ -404,6 +405,14 @@ const OpDef& rounded_division(const DivOptions& options, const OpDef& trunc, con
                             "'; give trunc or floor, or leave it empty"));
 }
 
+// The number as a tensor without dims that promotes with `a` as a number does.
+Tensor number_like(const TensorArg& a, const Scalar& number) {
+  TensorOptions options = options_like(a);
+  options.dtype = promote(a->dtype(), number);
+  if (a->is_global()) options.sbp = NdSbp::broadcast(a->placement().num_axes());
+  return full({}, number, options, a.site());
+}
+
 Scalar times(const Scalar& value, double factor) {
   if (factor == 1) return value;
   if (!value.is_floating() && factor == std::trunc(factor)) {
@@ -520,8 +529,16 @@ Tensor maximum(const TensorArg& a, const TensorArg& b) {
   return dispatch_promoted(ops::kMaximum, a, b);
 }
 
+Tensor maximum(const TensorArg& a, const Scalar& b) {
+  return maximum(a, number_like(a, b));
+}
+
 Tensor minimum(const TensorArg& a, const TensorArg& b) {
   return dispatch_promoted(ops::kMinimum, a, b);
+}
+
+Tensor minimum(const TensorArg& a, const Scalar& b) {
+  return minimum(a, number_like(a, b));
 }
 
 }  // namespace flow

@@ -77,6 +77,8 @@ Tensor remainder(const TensorArg& a, const Scalar& b);
 
 // The larger / smaller; NaN where either is NaN. Where both are equal each gets half the gradient.
 Tensor maximum(const TensorArg& a, const TensorArg& b);
+Tensor maximum(const TensorArg& a, const Scalar& b);
 Tensor minimum(const TensorArg& a, const TensorArg& b);
+Tensor minimum(const TensorArg& a, const Scalar& b);
 
 }  // namespace flow

@@ -89,11 +89,6 @@ struct PowBlock {
       LoopBlock<WithScalar<Pow>>::run(attrs, y, n, x);
     }
   }
-
-  template <class T>
-  static void run_streaming(const void* attrs, T* y, int64_t n, const T* x) {
-    run(attrs, y, n, x);
-  }
 };
 
 #if FLOW_ISA == 0
@@ -158,10 +153,8 @@ void register_binary_cpu(KernelTable& table) {
   add_vectors_with_scalar(table, kMulScalar, [](auto x, auto s) { return x * s; });
   add_vectors_with_scalar(table, kDivScalar, [](auto x, auto s) { return x / s; });
   add_vectors_with_scalar(table, kRdivScalar, [](auto x, auto s) { return s / x; });
-  table.add(kPowScalar, DeviceType::kCpu,
-            {FLOW_ISA_NAME, select_elementwise<PowBlock, double, double>});
-  table.add(kPowScalar, DeviceType::kCpu,
-            {FLOW_ISA_NAME, select_elementwise<PowBlock, float, float>});
+  add_kernel<PowBlock, double, double>(table, kPowScalar);
+  add_kernel<PowBlock, float, float>(table, kPowScalar);
 }
 
 #include "ops/isa_end.h"

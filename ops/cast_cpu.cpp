@@ -25,39 +25,29 @@ struct CastBlock {
       convert_elements(y, n, x);
     }
   }
-
-  template <class To, class From>
-  static void run_streaming(const void* attrs, To* y, int64_t n, const From* x) {
-    run(attrs, y, n, x);
-  }
 };
 
 template <class To, class From>
 void add_cast(KernelTable& table) {
-  table.add(kCast, DeviceType::kCpu, {FLOW_ISA_NAME, select_elementwise<CastBlock, To, From>});
+  add_kernel<CastBlock, To, From>(table, kCast);
 }
 
 #if FLOW_ISA == 0
 template <class To, class From>
-void run_reference_cast(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<LoopPlan>();
-  const LoopPlan::Offsets& stride = plan.inner_stride();
-  for_rows(plan, 0, plan.rows, [&](const LoopPlan::Offsets& offsets) {
-    To* y = ctx.out(0).as<To>() + offsets[0];
-    const From* x = ctx.in(0).as<From>() + offsets[1];
-    for (int64_t i = 0; i < plan.inner; ++i)
-      y[i * stride[0]] = convert<To>(x[i * stride[1]]);
-  });
+void reference_row(const void* /*attrs*/, std::byte* y, int64_t n, const std::byte* const* x,
+                   const int64_t* stride) {
+  To* target = reinterpret_cast<To*>(y);
+  const From* source = reinterpret_cast<const From*>(x[0]);
+  for (int64_t i = 0; i < n; ++i)
+    target[i * stride[0]] = convert<To>(source[i * stride[1]]);
 }
 
-KernelChoice select_reference_cast(const KernelQuery& query) {
-  KernelChoice choice;
+KernelChoice select_reference(const KernelQuery& query) {
+  RowFn row = nullptr;
   dispatch_all(query.output(0).dtype, [&]<class To>() {
-    dispatch_all(query.input(0).dtype,
-                 [&]<class From>() { choice.fn = run_reference_cast<To, From>; });
+    dispatch_all(query.input(0).dtype, [&]<class From>() { row = reference_row<To, From>; });
   });
-  choice.plan = share_loop_plan(query.output(0), query.inputs);
-  return choice;
+  return choose_rows(query, row);
 }
 #endif
 
@@ -65,7 +55,7 @@ KernelChoice select_reference_cast(const KernelQuery& query) {
 
 void register_cast_cpu(KernelTable& table) {
 #if FLOW_ISA == 0
-  table.add(kCast, DeviceType::kCpu, {"reference", select_reference_cast});
+  table.add(kCast, DeviceType::kCpu, {"reference", select_reference});
 #endif
   add_cast<double, float>(table);
   add_cast<float, double>(table);

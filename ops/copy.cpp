@@ -110,6 +110,14 @@ Tensor Tensor::contiguous(Site site) const {
   return flow::contiguous(TensorArg(*this, site));
 }
 
+Tensor Tensor::to(std::string_view device_name, Site site) const {
+  const DeviceType wanted = parse_device_type(device_name);
+  if (wanted == device()) return *this;
+  throw Unsupported(str("[to] this build moves nothing to ", wanted, "; the tensor is ", meta(),
+                        "; configure with -DFLOW_CUDA=ON"),
+                    site);
+}
+
 const Tensor& Tensor::copy_(const TensorArg& source) const {
   dispatch(ops::kCopy, {this, &source.tensor()}, source.site());
   return *this;

@@ -8,11 +8,12 @@
 //   add_reference<F, Types::kAll, 2>(table, op)  one element at a time, any strides and dtypes
 //   add_loops<F, Y, X...>(table, op)             loops the compiler vectorises
 //   add_vectors<F, Y, X...>(table, op)           loops over Vec
+//   add_kernel<Block, Y, X...>(table, op)        Block::run(attrs, y, n, x...), and optionally
+//                                                run_streaming, which stores past the caches
 //
-// The last two are for outputs of type Y and inputs of types X...; others fall through.
+// The last three are for outputs of type Y and inputs of types X...; others fall through.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <tuple>
@@ -21,7 +22,7 @@
 
 #include "core/dtype.h"
 #include "core/kernel.h"
-#include "ops/strided_loop.h"
+#include "ops/elementwise_run.h"
 #include "ops/vector.h"
 
 #include "ops/isa_begin.h"
@@ -35,13 +36,6 @@ template <class Y, class... X>
 using FormulaType = Compute<
     std::conditional_t<std::is_same_v<Y, bool>, std::tuple_element_t<0, std::tuple<X...>>, Y>>;
 
-// Strided operands are copied to and from buffers of this many elements, which stay in L1.
-inline constexpr int64_t kBlock = 512;
-
-// Outputs from this size on go past the caches: they would push out everything else, and a plain
-// store reads the line before it writes it.
-inline constexpr int64_t kStreamBytes = int64_t{8} << 20;
-
 // ---- what happens to n elements at stride 1
 
 template <class F>
@@ -54,11 +48,6 @@ struct LoopBlock {
     for (int64_t i = 0; i < n; ++i)
       y[i] = static_cast<Y>(f(static_cast<Compute<X>>(x[i])...));
   }
-
-  template <class Y, class... X>
-  static void run_streaming(const void* attrs, Y* y, int64_t n, const X*... x) {
-    run(attrs, y, n, x...);
-  }
 };
 
 template <class F>
@@ -69,115 +58,86 @@ struct VectorBlock {
   }
 
   template <class Y, class... X>
-  static void run_streaming(const void* attrs, Y* y, int64_t n, const X*... x) {
-    if constexpr (sizeof(Y) == 2) {
-      run(attrs, y, n, x...);
-    } else {
-      map_stream(y, n, F::template make<Y>(attrs), x...);
-    }
+
+  requires(sizeof(Y) > 2) static void run_streaming(const void* attrs, Y* y, int64_t n,
+                                                    const X*... x) {
+    map_stream(y, n, F::template make<Y>(attrs), x...);
   }
 };
 
-// ---- walking the operands
-
-// `x` itself at stride 1, else its n elements in `buffer`.
-template <class T>
-const T* gather(const T* x, int64_t stride, int64_t n, T* buffer) {
-  if (stride == 1) return x;
-  if (stride == 0) {
-    std::fill_n(buffer, n, *x);
-  } else {
-    for (int64_t i = 0; i < n; ++i)
-      buffer[i] = x[i * stride];
-  }
-  return buffer;
-}
-
-template <class Block, class Y, class... X, size_t... kInput>
-void run_stretch(const KernelContext& ctx, const LoopPlan& plan, const LoopPlan::Offsets& offsets,
-                 int64_t n, std::index_sequence<kInput...> /*inputs*/) {
-  const LoopPlan::Offsets& stride = plan.inner_stride();
-  Y* y = ctx.out(0).as<Y>() + offsets[0];
-  const std::tuple<const X*...> x{
-      (ctx.in(static_cast<int>(kInput)).template as<X>() + offsets[kInput + 1])...};
-  const bool is_flat = ((stride[kInput + 1] == 1) && ... && (stride[0] == 1));
-  if (is_flat) {
-    Block::run(ctx.attrs, y, n, std::get<kInput>(x)...);
-    return;
-  }
-  // Uninitialised on purpose: rows may be short.
-  alignas(64) std::array<std::byte, kBlock * sizeof(Y)> y_bytes;
-  alignas(64) std::array<std::array<std::byte, kBlock * 8>, sizeof...(X)> x_bytes;
-  Y* y_buffer = reinterpret_cast<Y*>(y_bytes.data());
-  for (int64_t i = 0; i < n; i += kBlock) {
-    const int64_t count = std::min(kBlock, n - i);
-    Y* target = stride[0] == 1 ? y + i : y_buffer;
-    Block::run(ctx.attrs, target, count,
-               gather(std::get<kInput>(x) + i * stride[kInput + 1], stride[kInput + 1], count,
-                      reinterpret_cast<X*>(x_bytes[kInput].data()))...);
-    if (stride[0] == 1) continue;
-    for (int64_t j = 0; j < count; ++j)
-      y[(i + j) * stride[0]] = y_buffer[j];
-  }
-}
-
-// The plan is a LoopPlan.
+// A block as a kernel, and as functions of untyped memory.
 template <class Block, class Y, class... X>
-void run_strided(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<LoopPlan>();
-  parallel_stretches(ctx.pool(), plan, [&](const LoopPlan::Offsets& offsets, int64_t n) {
-    run_stretch<Block, Y, X...>(ctx, plan, offsets, n, std::index_sequence_for<X...>());
-  });
-}
-
-// All operands contiguous and of one shape: no plan.
-template <class Block, class Y, class... X, size_t... kInput>
-void run_flat_inputs(const KernelContext& ctx, std::index_sequence<kInput...> /*inputs*/) {
-  const int64_t n = ctx.out(0).numel();
-  Y* y = ctx.out(0).as<Y>();
-  if (n <= kElementwiseGrain) {
-    Block::run(ctx.attrs, y, n, ctx.in(static_cast<int>(kInput)).template as<X>()...);
-    return;
+struct Kernel {
+  template <size_t... kInput>
+  static void run_block(const void* attrs, std::byte* y, int64_t n, const std::byte* const* x,
+                        std::index_sequence<kInput...> /*inputs*/) {
+    Block::run(attrs, reinterpret_cast<Y*>(y), n, reinterpret_cast<const X*>(x[kInput])...);
   }
-  const bool is_in_place = ((ctx.in(static_cast<int>(kInput)).data == ctx.out(0).data) || ...);
-  const bool streams = n * static_cast<int64_t>(sizeof(Y)) >= kStreamBytes && !is_in_place;
-  ctx.pool().parallel_for(0, n, kElementwiseGrain, [&](int64_t begin, int64_t end) {
-    if (streams) {
-      Block::run_streaming(ctx.attrs, y + begin, end - begin,
-                           (ctx.in(static_cast<int>(kInput)).template as<X>() + begin)...);
+
+  template <size_t... kInput>
+  static void run_streaming(const void* attrs, std::byte* y, int64_t n, const std::byte* const* x,
+                            std::index_sequence<kInput...> /*inputs*/) {
+    if constexpr (requires { &Block::template run_streaming<Y, X...>; }) {
+      Block::run_streaming(attrs, reinterpret_cast<Y*>(y), n,
+                           reinterpret_cast<const X*>(x[kInput])...);
     } else {
-      Block::run(ctx.attrs, y + begin, end - begin,
-                 (ctx.in(static_cast<int>(kInput)).template as<X>() + begin)...);
+      Block::run(attrs, reinterpret_cast<Y*>(y), n, reinterpret_cast<const X*>(x[kInput])...);
     }
-  });
-}
+  }
+
+  static void block(const void* attrs, std::byte* y, int64_t n, const std::byte* const* x) {
+    run_block(attrs, y, n, x, std::index_sequence_for<X...>());
+  }
+
+  static void streaming(const void* attrs, std::byte* y, int64_t n, const std::byte* const* x) {
+    run_streaming(attrs, y, n, x, std::index_sequence_for<X...>());
+  }
+
+  // Few elements: straight to the block.
+  static void dense(const KernelContext& ctx) {
+    const int64_t n = ctx.out(0).numel();
+    if (n > kElementwiseGrain) {
+      run_dense(ctx, block, streaming);
+      return;
+    }
+    std::array<const std::byte*, sizeof...(X)> x;
+    for (size_t i = 0; i < sizeof...(X); ++i)
+      x[i] = ctx.inputs[i].data;
+    block(ctx.attrs, ctx.out(0).data, n, x.data());
+  }
+};
 
 template <class Block, class Y, class... X>
-void run_flat(const KernelContext& ctx) {
-  run_flat_inputs<Block, Y, X...>(ctx, std::index_sequence_for<X...>());
+KernelChoice select_elementwise(const KernelQuery& query) {
+  const std::array<DType, sizeof...(X)> wanted{dtype_of<X>...};
+  if (query.output(0).dtype != dtype_of<Y>) return {};
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (query.inputs[i]->dtype != wanted[i]) return {};
+  }
+  using Functions = Kernel<Block, Y, X...>;
+  if (is_dense(query)) return {Functions::dense};
+  return choose_strided(query, Functions::block);
 }
 
 // ---- the reference: any strides, one element at a time
 
-template <class F, class Y, class... X, size_t... kInput>
-void run_reference_inputs(const KernelContext& ctx, std::index_sequence<kInput...> /*inputs*/) {
-  const auto& plan = ctx.plan_as<LoopPlan>();
-  const LoopPlan::Offsets& stride = plan.inner_stride();
-  const auto f = F::template make<FormulaType<Y, X...>>(ctx.attrs);
-  for_rows(plan, 0, plan.rows, [&](const LoopPlan::Offsets& offsets) {
-    Y* y = ctx.out(0).as<Y>() + offsets[0];
-    for (int64_t i = 0; i < plan.inner; ++i) {
-      y[i * stride[0]] = static_cast<Y>(f(static_cast<Compute<X>>(
-          (ctx.in(static_cast<int>(kInput))
-               .template as<X>())[offsets[kInput + 1] + i * stride[kInput + 1]])...));
-    }
-  });
-}
-
 template <class F, class Y, class... X>
-void run_reference(const KernelContext& ctx) {
-  run_reference_inputs<F, Y, X...>(ctx, std::index_sequence_for<X...>());
-}
+struct Reference {
+  template <size_t... kInput>
+  static void run(const void* attrs, Y* y, int64_t n, const std::byte* const* x,
+                  const int64_t* stride, std::index_sequence<kInput...> /*inputs*/) {
+    const auto f = F::template make<FormulaType<Y, X...>>(attrs);
+    for (int64_t i = 0; i < n; ++i) {
+      y[i * stride[0]] = static_cast<Y>(f(static_cast<Compute<X>>(
+          reinterpret_cast<const X*>(x[kInput])[i * stride[kInput + 1]])...));
+    }
+  }
+
+  static void row(const void* attrs, std::byte* y, int64_t n, const std::byte* const* x,
+                  const int64_t* stride) {
+    run(attrs, reinterpret_cast<Y*>(y), n, x, stride, std::index_sequence_for<X...>());
+  }
+};
 
 enum class Types { kAll, kNumeric, kFloating };
 
@@ -190,40 +150,25 @@ template <class T, size_t kInput>
 using Repeated = T;
 
 template <class F, class Y, class T, size_t... kInput>
-KernelFn reference_fn(std::index_sequence<kInput...> /*inputs*/) {
-  return run_reference<F, Y, Repeated<T, kInput>...>;
+RowFn reference_row(std::index_sequence<kInput...> /*inputs*/) {
+  return Reference<F, Y, Repeated<T, kInput>...>::row;
 }
 
 // All inputs are of one dtype, which is the output's too unless that is bool.
 template <class F, Types kTypes, bool kIsPredicate, size_t kInputs>
 KernelChoice select_reference(const KernelQuery& query) {
-  KernelChoice choice;
+  RowFn row = nullptr;
   dispatch_all(query.input(0).dtype, [&]<class T>() {
     using Y = std::conditional_t<kIsPredicate, bool, T>;
     if constexpr (kAccepts<kTypes, T>) {
-      choice.fn = reference_fn<F, Y, T>(std::make_index_sequence<kInputs>());
+      row = reference_row<F, Y, T>(std::make_index_sequence<kInputs>());
     }
   });
-  choice.plan = share_loop_plan(query.output(0), query.inputs.first(kInputs));
-  return choice;
+  if (row == nullptr) return {};
+  return choose_rows(query, row);
 }
 
-// ---- choosing and registering
-
-template <class Block, class Y, class... X>
-KernelChoice select_elementwise(const KernelQuery& query) {
-  const std::array<DType, sizeof...(X)> wanted{dtype_of<X>...};
-  const TensorMeta& output = query.output(0);
-  if (output.dtype != dtype_of<Y>) return {};
-  bool is_flat = output.is_contiguous;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const TensorMeta& input = *query.inputs[i];
-    if (input.dtype != wanted[i]) return {};
-    is_flat = is_flat && input.is_contiguous && input.local_shape == output.local_shape;
-  }
-  if (is_flat) return {run_flat<Block, Y, X...>};
-  return {run_strided<Block, Y, X...>, share_loop_plan(output, query.inputs.first(sizeof...(X)))};
-}
+// ---- registering
 
 template <class F, Types kTypes, size_t kInputs>
 void add_reference(KernelTable& table, const OpDef& op) {
@@ -236,14 +181,19 @@ void add_reference_predicate(KernelTable& table, const OpDef& op) {
   table.add(op, DeviceType::kCpu, {"reference", select_reference<F, kTypes, true, kInputs>});
 }
 
+template <class Block, class Y, class... X>
+void add_kernel(KernelTable& table, const OpDef& op) {
+  table.add(op, DeviceType::kCpu, {FLOW_ISA_NAME, select_elementwise<Block, Y, X...>});
+}
+
 template <class F, class Y, class... X>
 void add_loops(KernelTable& table, const OpDef& op) {
-  table.add(op, DeviceType::kCpu, {FLOW_ISA_NAME, select_elementwise<LoopBlock<F>, Y, X...>});
+  add_kernel<LoopBlock<F>, Y, X...>(table, op);
 }
 
 template <class F, class Y, class... X>
 void add_vectors(KernelTable& table, const OpDef& op) {
-  table.add(op, DeviceType::kCpu, {FLOW_ISA_NAME, select_elementwise<VectorBlock<F>, Y, X...>});
+  add_kernel<VectorBlock<F>, Y, X...>(table, op);
 }
 
 // y = f(x) over float, double and the 16-bit types.

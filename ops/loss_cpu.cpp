@@ -228,6 +228,17 @@ KernelChoice select_loss_reference(const KernelQuery& query) {
 
 #endif
 
+constexpr int64_t kBlock = 512;
+
+// `x` itself at stride 1, else its n elements in `buffer`.
+template <class T>
+const T* gather(const T* x, int64_t stride, int64_t n, T* buffer) {
+  if (stride == 1) return x;
+  for (int64_t i = 0; i < n; ++i)
+    buffer[i] = x[i * stride];
+  return buffer;
+}
+
 // The sum of the losses of n elements.
 template <class Block, class T>
 double sum_stretch(const KernelContext& ctx, const LoopPlan& plan, const LoopPlan::Offsets& offsets,

@@ -45,6 +45,7 @@ std::shared_ptr<const LoopPlan> share_loop_plan(const TensorMeta& output,
 // Calls fn(offsets) for rows [begin, end): where each operand's row starts.
 template <class Fn>
 void for_rows(const LoopPlan& plan, int64_t begin, int64_t end, const Fn& fn) {
+  if (begin >= end) return;  // sizes may be 0
   const int outer = plan.num_dims - 1;
   std::array<int64_t, kMaxDims> index{};
   LoopPlan::Offsets offsets{};

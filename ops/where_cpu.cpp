@@ -16,19 +16,17 @@ void add_type(KernelTable& table) {
 
 #if FLOW_ISA == 0
 KernelChoice select_where(const KernelQuery& query) {
-  KernelChoice choice;
+  RowFn row = nullptr;
   dispatch_all(query.output(0).dtype,
-               [&]<class T>() { choice.fn = run_reference<Where, T, bool, T, T>; });
-  choice.plan = share_loop_plan(query.output(0), query.inputs);
-  return choice;
+               [&]<class T>() { row = Reference<Where, T, bool, T, T>::row; });
+  return choose_rows(query, row);
 }
 
 KernelChoice select_masked_fill(const KernelQuery& query) {
-  KernelChoice choice;
+  RowFn row = nullptr;
   dispatch_all(query.output(0).dtype,
-               [&]<class T>() { choice.fn = run_reference<MaskedFill, T, T, bool>; });
-  choice.plan = share_loop_plan(query.output(0), query.inputs);
-  return choice;
+               [&]<class T>() { row = Reference<MaskedFill, T, T, bool>::row; });
+  return choose_rows(query, row);
 }
 #endif
 

@@ -128,6 +128,8 @@ TEST(Binary, ExtremaPropagateNan) {
   const Floats larger = maximum(a, b).to_vector<float>();
   const Floats smaller = minimum(a, b).to_vector<float>();
 
+  EXPECT_EQ(maximum(tensor({1, 5}), 2.5).to_vector<float>(), Floats({2.5, 5}));
+  EXPECT_EQ(minimum(tensor({1, 5}), 2).dtype(), int64);
   EXPECT_EQ(larger[0], 3);
   EXPECT_EQ(smaller[0], 1);
   for (const float value : {larger[1], larger[2], smaller[1], smaller[2]})

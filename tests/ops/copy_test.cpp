@@ -35,6 +35,14 @@ TEST(Copy, ContiguousGivesDenseTensorsBack) {
   EXPECT_EQ(Floats(y.data<float>(), y.data<float>() + 6), Floats({1, 4, 2, 5, 3, 6}));
 }
 
+TEST(Copy, ToTheSameDeviceGivesTheTensorItself) {
+  const Tensor x = ones({2});
+
+  EXPECT_TRUE(x.to("cpu").is_same(x));
+  EXPECT_THROW(x.to("cuda"), Unsupported);
+  EXPECT_THROW(x.to("tpu"), InvalidArgument);
+}
+
 // Large enough for tiles with uneven edges, in every order of dims and size of elements.
 TEST(Copy, TransposesOfAnyOrderKeepTheirElements) {
   const Shape shape{5, 33, 18};

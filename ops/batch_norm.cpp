@@ -3,8 +3,10 @@
 #include "core/dispatch.h"
 #include "ops/batch_norm_op.h"
 #include "ops/binary.h"
+#include "ops/cast.h"
+#include "ops/channel_op.h"
 #include "ops/concat.h"
-#include "ops/slice.h"
+#include "ops/creation.h"
 #include "ops/unary.h"
 #include "ops/view.h"
 
@@ -14,133 +16,172 @@ namespace {
 
 constexpr int64_t kChannels = 1;
 
-// The dtype of scales and shifts.
 DType parameter_dtype(DType x) {
   return dtype_size(x) == 2 ? DType::kFloat32 : x;
 }
 
-void check_channels(const OpContext& ctx, int x) {
+void check_input(const OpContext& ctx, int x) {
   ctx.check(is_floating(ctx.input(x).dtype), "takes a floating dtype; cast the input");
   ctx.check(ctx.input(x).dim() >= 2, "takes (N, C, ...); the input has no channels");
 }
 
-// ---- channel_affine
+void check_parameter(const OpContext& ctx, int x, int parameter) {
+  if (!ctx.has_input(parameter)) return;
+  const DType dtype = parameter_dtype(ctx.input(x).dtype);
+  ctx.check(ctx.input(parameter).shape == Shape{ctx.input(x).shape[kChannels]} &&
+                ctx.input(parameter).dtype == dtype,
+            "weight and bias must be ", dtype, " and have one element for each of the ",
+            ctx.input(x).shape[kChannels], " channels");
+}
 
-void infer_affine(InferContext& ctx) {
-  check_channels(ctx, 0);
-  for (int i = 1; i < ctx.num_inputs(); ++i) {
-    ctx.check(!ctx.has_input(i) || (ctx.input(i).shape == Shape{ctx.input(0).shape[kChannels]} &&
-                                    ctx.input(i).dtype == parameter_dtype(ctx.input(0).dtype)),
-              "scale and shift must have one element for each channel and the dtype ",
-              parameter_dtype(ctx.input(0).dtype));
-  }
+void check_moments(const OpContext& ctx, int moments, int64_t channels) {
+  const TensorMeta& meta = ctx.input(moments);
+  ctx.check(meta.shape == Shape{2, channels} && meta.dtype == DType::kFloat64,
+            "moments must be (2, ", channels, ") float64");
+}
+
+void infer_batch_norm(InferContext& ctx) {
+  check_input(ctx, 0);
+  check_parameter(ctx, 0, 1);
+  check_parameter(ctx, 0, 2);
   ctx.add_output_like(0);
-}
-
-// Elementwise but for the channel; linear in (x, shift) and in (scale, shift), increasing in shift.
-void sbp_affine(SbpContext& ctx) {
-  using sbp::broadcast, sbp::partial_sum, sbp::split;
-  const bool has_shift = ctx.has_input(2);
-  const Sbp partial_shift = has_shift ? partial_sum : broadcast;
-  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
-    const Sbp parameter = i == kChannels ? split(0) : broadcast;
-    ctx.add({split(i), parameter, has_shift ? parameter : broadcast}, {split(i)});
-  }
-  ctx.add({partial_sum, broadcast, partial_shift}, {partial_sum});
-  ctx.add({broadcast, partial_sum, partial_shift}, {partial_sum});
-  if (!has_shift) return;
-  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
-    ctx.add({broadcast, broadcast, partial}, {partial});
-}
-
-// y = x s + t:  dx = dy s,  ds = sum(dy x),  dt = sum(dy)
-void grad_affine(GradContext& ctx) {
-  const Tensor& dy = ctx.dy();
-  if (!dy.defined()) return;
-  if (ctx.needs(0)) ctx.set(0, channel_affine(dy, ctx.input(1)));
-  const bool needs_shift = ctx.input_meta(2) != nullptr && ctx.needs(2);
-  if (!ctx.needs(1) && !needs_shift) return;
-  const Tensor sums = channel_dot(dy, ctx.input(0));
-  const DType dtype = parameter_dtype(ctx.input_meta(0)->dtype);
-  if (ctx.needs(1)) ctx.set(1, sums.select(0, 0).to(dtype));
-  if (needs_shift) ctx.set(2, sums.select(0, 1).to(dtype));
-}
-
-// ---- sums over a channel
-
-void infer_sums(InferContext& ctx) {
-  check_channels(ctx, 0);
-  for (int i = 1; i < ctx.num_inputs(); ++i) {
-    ctx.check(ctx.input(i).shape == ctx.input(0).shape && ctx.input(i).dtype == ctx.input(0).dtype,
-              "operands must have one shape and dtype");
-  }
   ctx.add_output(Shape{2, ctx.input(0).shape[kChannels]}, DType::kFloat64);
 }
 
-// Channels are independent, the rest is summed.
-void sbp_sums(SbpContext& ctx) {
-  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
-    ctx.add(std::vector<Sbp>(static_cast<size_t>(ctx.num_inputs()), sbp::split(i)),
-            {i == kChannels ? sbp::split(1) : sbp::partial_sum});
+// Channels are independent; linear in weight and bias together, increasing in the bias.
+void sbp_batch_norm(SbpContext& ctx) {
+  using sbp::broadcast, sbp::partial_sum, sbp::split;
+  const Sbp weight = ctx.has_input(1) ? split(0) : broadcast;
+  const Sbp bias = ctx.has_input(2) ? split(0) : broadcast;
+  ctx.add({split(kChannels), weight, bias}, {split(kChannels), split(1)});
+  if (ctx.has_input(2)) {
+    for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+      ctx.add({broadcast, broadcast, partial}, {partial, broadcast});
+  }
+  if (!ctx.has_input(1)) return;
+  ctx.add({broadcast, partial_sum, ctx.has_input(2) ? partial_sum : broadcast},
+          {partial_sum, broadcast});
+}
+
+// With h = (x - mean) r, r = 1 / sqrt(var + eps), s = weight r and m the mean over a channel:
+// dx = s (dy - m(dy) - h m(dy h)),  dweight = sum(dy h),  dbias = sum(dy); moments' upstream (u, v)
+// adds (u + 2 v (x - mean)) / n to dx
+void grad_batch_norm(GradContext& ctx) {
+  const Tensor x = ctx.input(0);
+  const Tensor moments = ctx.output(1);
+  std::array<Tensor, 3> gradients;
+  if (ctx.dy(0).defined()) {
+    const Tensor weight = ctx.input_meta(1) != nullptr ? ctx.input(1) : Tensor();
+    gradients = dispatch_multi<3>(kBatchNormBackward, {&ctx.dy(0), &x, &moments, &weight},
+                                  ctx.attrs<BatchNormAttrs>(), Site::here());
+  }
+  if (ctx.dy(1).defined() && ctx.needs(0)) {
+    const double n = static_cast<double>(x.numel()) / static_cast<double>(x.size(kChannels));
+    const Tensor upstream = div(ctx.dy(1), n);
+    const Tensor slope = mul(upstream.select(0, 1), 2);
+    const Tensor shift = sub(upstream.select(0, 0), mul(moments.select(0, 0), slope));
+    const DType dtype = parameter_dtype(x.dtype());
+    const Tensor dx = channel_affine(x, slope.to(dtype), shift.to(dtype));
+    gradients[0] = gradients[0].defined() ? add(gradients[0], dx) : dx;
+  }
+  for (int i = 0; i < 3; ++i) {
+    const Tensor& gradient = gradients[static_cast<size_t>(i)];
+    if (ctx.input_meta(i) != nullptr && ctx.needs(i) && gradient.defined()) {
+      ctx.set(i, gradient);
+    }
   }
 }
 
-// Linear in the first operand.
-void sbp_dot(SbpContext& ctx) {
-  sbp_sums(ctx);
-  ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
+void infer_backward(InferContext& ctx) {
+  check_input(ctx, 1);
+  ctx.check(ctx.input(0).shape == ctx.input(1).shape && ctx.input(0).dtype == ctx.input(1).dtype,
+            "the gradient must have the input's shape and dtype");
+  const int64_t channels = ctx.input(1).shape[kChannels];
+  check_moments(ctx, 2, channels);
+  check_parameter(ctx, 1, 3);
+  ctx.add_output_like(1);
+  for (int i = 0; i < 2; ++i)
+    ctx.add_output(Shape{channels}, parameter_dtype(ctx.input(1).dtype));
 }
 
-// (p, q) upstream of (sum(a b), sum(a)):  da = b p + q,  db = a p
-void grad_dot(GradContext& ctx) {
-  if (!ctx.dy().defined()) return;
-  const Tensor upstream = ctx.dy().to(parameter_dtype(ctx.input_meta(0)->dtype));
-  const Tensor p = upstream.select(0, 0);
-  if (ctx.needs(0)) ctx.set(0, channel_affine(ctx.input(1), p, upstream.select(0, 1)));
-  if (ctx.needs(1)) ctx.set(1, channel_affine(ctx.input(0), p));
+// Channels are independent; all is linear in dy, and dx in the weight.
+void sbp_backward(SbpContext& ctx) {
+  using sbp::broadcast, sbp::partial_sum, sbp::split;
+  ctx.add({split(kChannels), split(kChannels), split(1), ctx.has_input(3) ? split(0) : broadcast},
+          {split(kChannels), split(0), split(0)});
+  ctx.add({partial_sum, broadcast, broadcast, broadcast}, {partial_sum, partial_sum, partial_sum});
+  if (!ctx.has_input(3)) return;
+  ctx.add({broadcast, broadcast, broadcast, partial_sum}, {partial_sum, broadcast, broadcast});
 }
 
-// (p, q) upstream of (sum(x^2), sum(x)):  dx = 2 x p + q
-void grad_squares(GradContext& ctx) {
-  if (!ctx.dy().defined()) return;
-  const Tensor upstream = ctx.dy().to(parameter_dtype(ctx.input_meta(0)->dtype));
-  ctx.set(0, channel_affine(ctx.input(0), mul(upstream.select(0, 0), 2), upstream.select(0, 1)));
+// Sums over a channel, as rows of (C) float64.
+struct Pair {
+  Tensor product;
+  Tensor plain;
+};
+
+Pair sums(const Tensor& a, const Tensor& b) {
+  const Tensor both = channel_dot(a, b);
+  return {both.select(0, 0), both.select(0, 1)};
 }
 
-// ---- moments
-
-void check_sums(const OpContext& ctx, int sums) {
-  const TensorMeta& meta = ctx.input(sums);
-  ctx.check(meta.dim() == 2 && meta.shape[0] == 2 && meta.dtype == DType::kFloat64,
-            "takes (2, C) float64 sums");
+// For upstream (u, p, q) of (dx, dweight, dbias), with b = m(u), d = m(u h), a = m(dy), c = m(dy h)
+// and t = p dy - s (c u + d dy), what arrives at h:
+//   d(dy) = s (u - b - h d) + p h + q,  dx = r t,  dmean = -r sum(t),
+//   dvar = -r^3 / 2 (weight n (m(u dy) - a b - c d) + sum(t (x - mean))),
+//   dweight = r n (m(u dy) - a b - c d)
+void grad_backward(GradContext& ctx) {
+  const Tensor dy = ctx.input(0);
+  const Tensor x = ctx.input(1);
+  const Tensor mean = ctx.input(2).select(0, 0);
+  const Tensor r = rsqrt(add(ctx.input(2).select(0, 1), ctx.attrs<BatchNormAttrs>().eps));
+  const bool has_weight = ctx.input_meta(3) != nullptr;
+  const DType wide = mean.dtype();
+  const DType dtype = parameter_dtype(x.dtype());
+  const Tensor weight = has_weight ? ctx.input(3).to(wide) : ones_like(mean);
+  const double n = static_cast<double>(x.numel()) / static_cast<double>(x.size(kChannels));
+  const Tensor none = zeros_like(mean);
+  const Tensor u = ctx.dy(0).defined() ? ctx.dy(0) : zeros_like(x);
+  const Tensor p = ctx.dy(1).defined() ? ctx.dy(1).to(wide) : none;
+  const Tensor q = ctx.dy(2).defined() ? ctx.dy(2).to(wide) : none;
+  const Pair dy_x = sums(dy, x);
+  const Pair u_x = sums(u, x);
+  const Tensor s = mul(weight, r);
+  const Tensor a = div(dy_x.plain, n);
+  const Tensor b = div(u_x.plain, n);
+  const Tensor c = mul(sub(div(dy_x.product, n), mul(a, mean)), r);
+  const Tensor d = mul(sub(div(u_x.product, n), mul(b, mean)), r);
+  if (ctx.needs(0)) {
+    const Tensor slope = mul(sub(p, mul(s, d)), r);
+    const Tensor shift = sub(sub(q, mul(s, b)), mul(slope, mean));
+    ctx.set(0, add(channel_affine(u, s.to(dtype), shift.to(dtype)),
+                   channel_affine(x, slope.to(dtype))));
+  }
+  if (!ctx.needs(1) && !ctx.needs(2) && !(has_weight && ctx.needs(3))) return;
+  const Tensor bracket =
+      mul(sub(sub(div(sums(u, dy).product, n), mul(a, b)), mul(c, d)), n);
+  if (has_weight && ctx.needs(3)) ctx.set(3, mul(r, bracket).to(dtype));
+  const Tensor by_u = neg(mul(s, c));
+  const Tensor by_dy = sub(p, mul(s, d));
+  if (ctx.needs(1)) {
+    ctx.set(1, add(channel_affine(u, mul(r, by_u).to(dtype)),
+                   channel_affine(dy, mul(r, by_dy).to(dtype))));
+  }
+  if (ctx.needs(2)) {
+    const Tensor dmean = neg(mul(r, mul(add(mul(by_u, b), mul(by_dy, a)), n)));
+    // sum(u (x - mean)) = n d / r, as h = (x - mean) r.
+    const Tensor through_h = mul(div(add(mul(by_u, d), mul(by_dy, c)), r), n);
+    const Tensor dvar =
+        mul(mul(mul(r, square(r)), add(mul(weight, bracket), through_h)), -0.5);
+    ctx.set(2, stack({dmean, dvar}, 0));
+  }
 }
-
-void infer_moments(InferContext& ctx) {
-  check_sums(ctx, 0);
-  ctx.add_output_like(0);
-}
-
-void sbp_moments(SbpContext& ctx) {
-  ctx.add({sbp::split(1)}, {sbp::split(1)});
-}
-
-// mean = s / n, var = q / n - mean^2 with upstream (u, v):  dq = v / n,  ds = (u - 2 mean v) / n
-void grad_moments(GradContext& ctx) {
-  if (!ctx.dy().defined()) return;
-  const double scale = 1.0 / static_cast<double>(ctx.attrs<MomentsAttrs>().count);
-  const Tensor upstream = mul(ctx.dy(), scale);
-  const Tensor v = upstream.select(0, 1);
-  const Tensor mean = mul(ctx.input(0).select(0, 1), scale);
-  const Tensor ds = sub(upstream.select(0, 0), mul(mul(mean, v), 2));
-  ctx.set(0, stack({v, ds}, 0));
-}
-
-// ---- running statistics
 
 void infer_update(InferContext& ctx) {
-  check_sums(ctx, 2);
+  const int64_t channels = ctx.input(0).dim() == 1 ? ctx.input(0).shape[0] : 0;
+  check_moments(ctx, 2, channels);
   for (const int i : {0, 1}) {
-    ctx.check(ctx.input(i).shape == Shape{ctx.input(2).shape[1]} && is_floating(ctx.input(i).dtype),
+    ctx.check(ctx.input(i).shape == Shape{channels} && is_floating(ctx.input(i).dtype),
               "running statistics must be floating and have one element for each channel");
     ctx.add_output_like(i);
   }
@@ -152,32 +193,24 @@ void sbp_update(SbpContext& ctx) {
 
 }  // namespace
 
-const OpDef kChannelAffine{.name = "channel_affine",
-                           .num_inputs = 3,
-                           .infer = infer_affine,
-                           .sbp = sbp_affine,
-                           .grad = grad_affine,
-                           .saved_inputs = 0b011};
+const OpDef kBatchNorm{.name = "batch_norm",
+                       .num_inputs = 3,
+                       .num_outputs = 2,
+                       .attrs = attrs_def<BatchNormAttrs>(),
+                       .infer = infer_batch_norm,
+                       .sbp = sbp_batch_norm,
+                       .grad = grad_batch_norm,
+                       .saved_inputs = 0b011,
+                       .saved_outputs = 0b10};
 
-const OpDef kChannelDot{.name = "channel_dot",
-                        .num_inputs = 2,
-                        .infer = infer_sums,
-                        .sbp = sbp_dot,
-                        .grad = grad_dot,
-                        .saved_inputs = 0b11};
-
-const OpDef kChannelSquares{.name = "channel_squares",
-                            .infer = infer_sums,
-                            .sbp = sbp_sums,
-                            .grad = grad_squares,
-                            .saved_inputs = 0b1};
-
-const OpDef kChannelMoments{.name = "channel_moments",
-                            .attrs = attrs_def<MomentsAttrs>(),
-                            .infer = infer_moments,
-                            .sbp = sbp_moments,
-                            .grad = grad_moments,
-                            .saved_inputs = 0b1};
+const OpDef kBatchNormBackward{.name = "batch_norm_backward",
+                               .num_inputs = 4,
+                               .num_outputs = 3,
+                               .attrs = attrs_def<BatchNormAttrs>(),
+                               .infer = infer_backward,
+                               .sbp = sbp_backward,
+                               .grad = grad_backward,
+                               .saved_inputs = 0b1111};
 
 const OpDef kUpdateRunningStats{.name = "update_running_stats",
                                 .num_inputs = 3,
@@ -188,21 +221,11 @@ const OpDef kUpdateRunningStats{.name = "update_running_stats",
                                 .grad = not_differentiable,
                                 .mutates = 0b011};
 
-Tensor channel_affine(const TensorArg& x, const Tensor& scale, const Tensor& shift) {
-  return dispatch(kChannelAffine, {&x.tensor(), &scale, &shift}, x.site());
-}
-
-Tensor channel_dot(const TensorArg& a, const Tensor& b) {
-  return dispatch(kChannelDot, {&a.tensor(), &b}, a.site());
-}
-
 void register_batch_norm(OpTable& table);
 
 void register_batch_norm(OpTable& table) {
-  table.add(kChannelAffine);
-  table.add(kChannelDot);
-  table.add(kChannelSquares);
-  table.add(kChannelMoments);
+  table.add(kBatchNorm);
+  table.add(kBatchNormBackward);
   table.add(kUpdateRunningStats);
 }
 
@@ -210,36 +233,62 @@ void register_batch_norm(OpTable& table) {
 
 namespace {
 
+// As the call was made, its parameters in the dtype the kernels take.
+struct BatchNormCall {
+  const TensorArg& x;
+  Tensor weight;
+  Tensor bias;
+  double eps;
+};
+
 void check_statistics(const TensorArg& x, const Tensor& running_mean, const Tensor& running_var) {
   if (x->dim() < 2) {
     throw InvalidArgument(str("[batch_norm] takes (N, C, ...); received ", x->meta()));
   }
+  if (running_mean.defined() != running_var.defined()) {
+    throw InvalidArgument(
+        "[batch_norm] only one of running_mean and running_var is defined; give both or none");
+  }
   for (const Tensor* statistic : {&running_mean, &running_var}) {
     if (statistic->defined() && !(statistic->shape() == Shape{x->size(1)})) {
       throw InvalidArgument(str("[batch_norm] running statistics must have shape (", x->size(1),
-                                "), one element a channel; received ", statistic->meta()));
+                                ",), one element a channel; received ", statistic->meta()));
     }
   }
 }
 
-// Mean and biased variance (2, C) of x's channels; writes the running statistics.
-Tensor batch_moments(const TensorArg& x, const Tensor& running_mean, const Tensor& running_var,
-                     double momentum) {
-  const int64_t count = x->numel() / std::max<int64_t>(x->size(1), 1);
-  if (count < 2) {
-    throw InvalidArgument(str("[batch_norm] training needs more than one value per channel; ",
-                              "received ", x->meta(), "; use a larger batch or eval()"));
+// By given statistics (C).
+Tensor normalise(const BatchNormCall& call, const Tensor& mean, const Tensor& var) {
+  Tensor scale = rsqrt(add(var, call.eps));
+  if (call.weight.defined()) scale = mul(scale, call.weight);
+  Tensor shift = neg(mul(mean, scale));
+  if (call.bias.defined()) shift = add(shift, call.bias);
+  const DType dtype = ops::parameter_dtype(call.x->dtype());
+  return ops::channel_affine(call.x, scale.to(dtype), shift.to(dtype));
+}
+
+struct Normalised {
+  Tensor y;
+  Tensor moments;
+};
+
+// By the statistics of the (logical) batch of `count` elements a channel.
+Normalised normalise_by_batch(const BatchNormCall& call, int64_t count) {
+  const TensorArg& x = call.x;
+  if (!x->is_global()) {
+    const auto results =
+        dispatch_multi<2>(ops::kBatchNorm, {&x.tensor(), &call.weight, &call.bias},
+                          ops::BatchNormAttrs{call.eps}, x.site());
+    return {results[0], results[1]};
   }
   const Tensor sums = dispatch(ops::kChannelSquares, {&x.tensor()}, x.site());
   const Tensor moments =
       dispatch(ops::kChannelMoments, {&sums}, ops::MomentsAttrs{count}, x.site());
-  if (running_mean.defined() && running_var.defined()) {
-    const Tensor constant = moments.detach();
-    const double n = static_cast<double>(count);
-    dispatch_multi<2>(ops::kUpdateRunningStats, {&running_mean, &running_var, &constant},
-                      ops::RunningStatsAttrs{momentum, n / (n - 1)}, x.site());
-  }
-  return moments;
+  return {normalise(call, moments.select(0, 0), moments.select(0, 1)), moments};
+}
+
+Tensor parameter_of(const Tensor& parameter, DType x) {
+  return parameter.defined() ? parameter.to(ops::parameter_dtype(x)) : parameter;
 }
 
 }  // namespace
@@ -247,24 +296,25 @@ Tensor batch_moments(const TensorArg& x, const Tensor& running_mean, const Tenso
 Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const TensorArg& running_var,
                   const BatchNormOptions& options) {
   check_statistics(x, running_mean, running_var);
-  if (running_mean->defined() != running_var->defined()) {
-    throw InvalidArgument(
-        "[batch_norm] only one of running_mean and running_var is defined; give both or none");
+  const BatchNormCall call{x, parameter_of(options.weight, x->dtype()),
+                           parameter_of(options.bias, x->dtype()), options.eps};
+  if (!options.training && running_mean->defined()) {
+    return normalise(call, running_mean, running_var);
   }
-  Tensor mean = running_mean.tensor();
-  Tensor var = running_var.tensor();
-  if (options.training || !mean.defined()) {
-    const Tensor moments =
-        batch_moments(x, running_mean, running_var, options.training ? options.momentum : 0.0);
-    mean = moments.select(0, 0);
-    var = moments.select(0, 1);
+  const int64_t count = x->numel() / std::max<int64_t>(x->size(1), 1);
+  if (count < 2) {
+    throw InvalidArgument(str("[batch_norm] training needs more than one value per channel; ",
+                              "received ", x->meta(), "; use a larger batch or eval()"));
   }
-  Tensor scale = rsqrt(add(var, options.eps));
-  if (options.weight.defined()) scale = mul(scale, options.weight);
-  Tensor shift = neg(mul(mean, scale));
-  if (options.bias.defined()) shift = add(shift, options.bias);
-  const DType dtype = dtype_size(x->dtype()) == 2 ? DType::kFloat32 : x->dtype();
-  return ops::channel_affine(x, scale.to(dtype), shift.to(dtype));
+  const Normalised result = normalise_by_batch(call, count);
+  if (options.training && running_mean->defined()) {
+    const Tensor constant = result.moments.detach();
+    const auto n = static_cast<double>(count);
+    dispatch_multi<2>(ops::kUpdateRunningStats,
+                      {&running_mean.tensor(), &running_var.tensor(), &constant},
+                      ops::RunningStatsAttrs{options.momentum, n / (n - 1)}, x.site());
+  }
+  return result.y;
 }
 
 }  // namespace flow

@@ -1,13 +1,15 @@
-// The kernels batch_norm is made of. Sums over a channel are taken in double throughout: the
-// variance is a small difference of them where a mean is large.
+// batch_norm on the CPU: x is read once for its moments (in double) and once for the result; the
+// gradient reads dy and x once for their sums and once for dx.
 
 #include <algorithm>
-#include <memory>
+#include <cmath>
 #include <type_traits>
+#include <vector>
 
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/batch_norm_op.h"
+#include "ops/channel_loops.h"
 #include "ops/local_parts.h"
 #include "ops/row_loops.h"
 #include "ops/vector.h"
@@ -16,84 +18,81 @@
 
 namespace {
 
-template <class T>
-using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
-
-// x as (outer, channels, inner).
-struct ChannelPlan {
-  int64_t outer = 1;
-  int64_t channels = 1;
-  int64_t inner = 1;
+struct Moments {
+  double mean = 0;
+  double var = 0;
 };
 
-std::shared_ptr<const ChannelPlan> plan_channels(const TensorMeta& x) {
-  ChannelPlan plan{.outer = x.local_shape[0], .channels = x.local_shape[1]};
-  for (int64_t d = 2; d < x.local_shape.size(); ++d)
-    plan.inner *= x.local_shape[d];
-  return std::make_shared<const ChannelPlan>(plan);
+Moments moments_of(double squares, double total, double count) {
+  const double mean = total / count;
+  return {mean, std::max(0.0, squares / count - mean * mean)};
 }
 
 #if FLOW_ISA == 0
 
-// Calls fn(channel, offsets) for every element of x, row-major; offsets into the first tensors.
-template <class Fn>
-void for_elements(std::span<const TensorView> tensors, const Fn& fn) {
-  const Shape& shape = tensors[0].shape();
-  std::array<int64_t, 2> at{};
-  for (int64_t i = 0; i < tensors[0].numel(); ++i) {
-    int64_t channel = 0;
-    at.fill(0);
-    int64_t rest = i;
-    for (int64_t d = shape.size() - 1; d >= 0; --d) {
-      const int64_t index = rest % shape[d];
-      rest /= shape[d];
-      if (d == 1) channel = index;
-      for (size_t k = 0; k < tensors.size(); ++k)
-        at[k] += index * tensors[k].strides()[d];
-    }
-    fn(channel, i, at);
-  }
+template <class C>
+double parameter_or(const KernelContext& ctx, int input, int64_t channel, double value) {
+  if (!ctx.has_input(input)) return value;
+  return static_cast<double>(ctx.in(input).as<C>()[channel * ctx.in(input).strides()[0]]);
 }
 
 template <class T>
-void affine_plainly(const KernelContext& ctx) {
+void batch_norm_plainly(const KernelContext& ctx) {
   using C = Wide<T>;
-  const C* scale = ctx.in(1).as<C>();
-  const C* shift = ctx.has_input(2) ? ctx.in(2).as<C>() : nullptr;
-  const int64_t scale_stride = ctx.in(1).strides()[0];
-  const int64_t shift_stride = shift != nullptr ? ctx.in(2).strides()[0] : 0;
-  for_elements(ctx.inputs.first(1), [&](int64_t c, int64_t i, const auto& at) {
-    C y = static_cast<C>(ctx.in(0).as<T>()[at[0]]) * scale[c * scale_stride];
-    if (shift != nullptr) y += shift[c * shift_stride];
-    ctx.out(0).as<T>()[i] = static_cast<T>(y);
+  const auto channels = static_cast<size_t>(ctx.in(0).shape()[1]);
+  const auto x = [&](int64_t at) { return static_cast<double>(C(ctx.in(0).as<T>()[at])); };
+  std::vector<double> total(channels);
+  std::vector<double> squares(channels);
+  for_channel_elements(ctx.inputs.first(1), [&](int64_t c, int64_t /*i*/, const auto& at) {
+    total[static_cast<size_t>(c)] += x(at[0]);
+    squares[static_cast<size_t>(c)] += x(at[0]) * x(at[0]);
+  });
+  double* moments = ctx.out(1).as<double>();
+  const double count = static_cast<double>(ctx.in(0).numel()) / static_cast<double>(channels);
+  for (size_t c = 0; c < channels; ++c) {
+    const Moments own = moments_of(squares[c], total[c], count);
+    moments[c] = own.mean;
+    moments[channels + c] = own.var;
+  }
+  const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
+  for_channel_elements(ctx.inputs.first(1), [&](int64_t c, int64_t i, const auto& at) {
+    const double h =
+        (x(at[0]) - moments[c]) / std::sqrt(moments[static_cast<int64_t>(channels) + c] + eps);
+    ctx.out(0).as<T>()[i] = static_cast<T>(static_cast<C>(h * parameter_or<C>(ctx, 1, c, 1) +
+                                                          parameter_or<C>(ctx, 2, c, 0)));
   });
 }
 
-// Input 0 with itself, or with input 1.
 template <class T>
-void sums_plainly(const KernelContext& ctx) {
-  const int64_t channels = ctx.in(0).shape()[1];
-  double* sums = ctx.out(0).as<double>();
-  std::fill_n(sums, 2 * channels, 0.0);
-  const size_t last = ctx.inputs.size() - 1;
-  for_elements(ctx.inputs, [&](int64_t c, int64_t /*i*/, const auto& at) {
-    const auto a = static_cast<double>(static_cast<Wide<T>>(ctx.in(0).as<T>()[at[0]]));
-    const auto b = static_cast<double>(static_cast<Wide<T>>(ctx.inputs[last].as<T>()[at[last]]));
-    sums[c] += a * b;
-    sums[channels + c] += a;
+void backward_plainly(const KernelContext& ctx) {
+  using C = Wide<T>;
+  const int64_t channels = ctx.in(1).shape()[1];
+  const double count = static_cast<double>(ctx.in(1).numel()) / static_cast<double>(channels);
+  const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
+  const Strides& strides = ctx.in(2).strides();
+  const auto mean = [&](int64_t c) { return ctx.in(2).as<double>()[c * strides[1]]; };
+  const auto scale = [&](int64_t c) {
+    return 1 / std::sqrt(ctx.in(2).as<double>()[strides[0] + c * strides[1]] + eps);
+  };
+  const auto dy = [&](int64_t at) { return static_cast<double>(C(ctx.in(0).as<T>()[at])); };
+  const auto h = [&](int64_t c, int64_t at) {
+    return (static_cast<double>(C(ctx.in(1).as<T>()[at])) - mean(c)) * scale(c);
+  };
+  std::vector<double> total(static_cast<size_t>(channels));
+  std::vector<double> products(static_cast<size_t>(channels));
+  for_channel_elements(ctx.inputs.first(2), [&](int64_t c, int64_t /*i*/, const auto& at) {
+    total[static_cast<size_t>(c)] += dy(at[0]);
+    products[static_cast<size_t>(c)] += dy(at[0]) * h(c, at[1]);
   });
-}
-
-void run_moments(const KernelContext& ctx) {
-  const Strides& strides = ctx.in(0).strides();
-  const double* sums = ctx.in(0).as<double>();
-  double* moments = ctx.out(0).as<double>();
-  const int64_t channels = ctx.in(0).shape()[1];
-  const auto count = static_cast<double>(ctx.attrs_as<MomentsAttrs>().count);
+  for_channel_elements(ctx.inputs.first(2), [&](int64_t c, int64_t i, const auto& at) {
+    const double rest = dy(at[0]) - total[static_cast<size_t>(c)] / count -
+                        h(c, at[1]) * products[static_cast<size_t>(c)] / count;
+    ctx.out(0).as<T>()[i] =
+        static_cast<T>(static_cast<C>(parameter_or<C>(ctx, 3, c, 1) * scale(c) * rest));
+  });
   for (int64_t c = 0; c < channels; ++c) {
-    const double mean = sums[strides[0] + c * strides[1]] / count;
-    moments[c] = mean;
-    moments[channels + c] = std::max(0.0, sums[c * strides[1]] / count - mean * mean);
+    ctx.out(1).as<C>()[c] = static_cast<C>(products[static_cast<size_t>(c)]);
+    ctx.out(2).as<C>()[c] = static_cast<C>(total[static_cast<size_t>(c)]);
   }
 }
 
@@ -121,132 +120,133 @@ void run_update(const KernelContext& ctx) {
   }
 }
 
-template <KernelFn kFn>
-KernelChoice select_plain(const KernelQuery& query) {
+KernelChoice select_update(const KernelQuery& query) {
   if (!parts_fit(query)) return {};
-  return {kFn, nullptr};
+  return {run_update, nullptr};
 }
 
-KernelChoice select_affine_reference(const KernelQuery& query) {
+template <bool kBackward>
+KernelChoice select_reference(const KernelQuery& query) {
   KernelChoice choice;
   if (!parts_fit(query)) return choice;
-  dispatch_floating(query.input(0).dtype, [&]<class T>() { choice.fn = affine_plainly<T>; });
-  return choice;
-}
-
-KernelChoice select_sums_reference(const KernelQuery& query) {
-  KernelChoice choice;
-  if (!parts_fit(query)) return choice;
-  dispatch_floating(query.input(0).dtype, [&]<class T>() { choice.fn = sums_plainly<T>; });
+  dispatch_floating(query.input(0).dtype, [&]<class T>() {
+    choice.fn = kBackward ? backward_plainly<T> : batch_norm_plainly<T>;
+  });
   return choice;
 }
 
 #endif
 
-constexpr int64_t kGrainElements = 16384;
-
-template <class T, bool kShift>
-void run_affine(const KernelContext& ctx) {
+// y = (x - mean) scale + bias
+template <class T>
+void run_batch_norm(const KernelContext& ctx) {
   using C = Wide<T>;
   using V = Vec<C>;
   const auto& plan = ctx.plan_as<ChannelPlan>();
   const T* x = ctx.in(0).as<T>();
-  const C* scale = ctx.in(1).as<C>();
-  const C* shift = kShift ? ctx.in(2).as<C>() : nullptr;
+  const C* weight = ctx.has_input(1) ? ctx.in(1).as<C>() : nullptr;
+  const C* bias = ctx.has_input(2) ? ctx.in(2).as<C>() : nullptr;
   T* y = ctx.out(0).as<T>();
-  // Rows of one channel, or of all channels when nothing lies behind them.
-  const int64_t length = plan.inner > 1 ? plan.inner : plan.channels;
-  const int64_t rows = plan.inner > 1 ? plan.outer * plan.channels : plan.outer;
-  const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, length));
-  ctx.pool().parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const T* source = x + row * length;
-      T* target = y + row * length;
-      if (plan.inner > 1) {
-        const V factor = V::fill(scale[row % plan.channels]);
-        const V term = V::fill(kShift ? shift[row % plan.channels] : C{0});
-        for_row<C>(length, [&](auto at) { at.put(target, fma(at.get(source), factor, term)); });
-      } else {
-        for_row<C>(length, [&](auto at) {
-          const V product = at.get(source) * at.get(scale);
-          at.put(target, kShift ? product + at.get(shift) : product);
+  double* moments = ctx.out(1).as<double>();
+  const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
+  ctx.pool().parallel_for(0, plan.channels, plan.channel_grain(), [&](int64_t begin, int64_t end) {
+    std::vector<C> table(static_cast<size_t>(3 * (end - begin)));
+    C* const mean = table.data();
+    C* const scale = mean + (end - begin);
+    C* const shift = scale + (end - begin);
+    sum_channels(x, x, plan, begin, end, [&](int64_t c, double squares, double total) {
+      const Moments own = moments_of(squares, total, plan.count());
+      moments[c] = own.mean;
+      moments[plan.channels + c] = own.var;
+      mean[c - begin] = static_cast<C>(own.mean);
+      const double factor = weight != nullptr ? static_cast<double>(weight[c]) : 1.0;
+      scale[c - begin] = static_cast<C>(factor / std::sqrt(own.var + eps));
+      shift[c - begin] = bias != nullptr ? bias[c] : C{0};
+    });
+    if (plan.inner == 1) {
+      for (int64_t n = 0; n < plan.outer; ++n) {
+        const T* source = x + n * plan.channels + begin;
+        T* target = y + n * plan.channels + begin;
+        for_row<C>(end - begin, [&](auto at) {
+          at.put(target, (at.get(source) - at.get(mean)) * at.get(scale) + at.get(shift));
+        });
+      }
+      return;
+    }
+    for (int64_t n = 0; n < plan.outer; ++n) {
+      for (int64_t c = begin; c < end; ++c) {
+        const int64_t first = (n * plan.channels + c) * plan.inner;
+        const V m = V::fill(mean[c - begin]);
+        const V s = V::fill(scale[c - begin]);
+        const V b = V::fill(shift[c - begin]);
+        for_row<C>(plan.inner, [&](auto at) {
+          at.put(y + first, fma(at.get(x + first) - m, s, b));
         });
       }
     }
   });
 }
 
-// (sum(a b), sum(a)) of n elements.
-template <class T>
-Sums<double, 2> sum_pair(const T* a, const T* b, int64_t n) {
-  using V = Vec<double>;
-  using Pair = Sums<double, 2>;
-  const auto lanes = row_sum_lanes<Wide<T>>(n, [&](auto at) {
-    const auto u = at.get(a);
-    const auto v = at.get(b);
-    if constexpr (std::is_same_v<Wide<T>, float>) {
-      const V low = widen_low(u);
-      const V high = widen_high(u);
-      return Pair{{fma(low, widen_low(v), high * widen_high(v)), low + high}};
-    } else {
-      return Pair{{u * v, u}};
-    }
-  });
-  return lanes;
-}
+// dx = s (dy - a) - k (x - mean), of each channel.
+template <class C>
+struct Coefficients {
+  C s, a, k, mean;
+};
 
 template <class T>
-void run_sums(const KernelContext& ctx) {
+void run_backward(const KernelContext& ctx) {
+  using C = Wide<T>;
+  using V = Vec<C>;
   const auto& plan = ctx.plan_as<ChannelPlan>();
-  const T* a = ctx.in(0).as<T>();
-  const T* b = ctx.inputs[ctx.inputs.size() - 1].as<T>();
-  double* sums = ctx.out(0).as<double>();
-  const int64_t per_channel = std::max<int64_t>(1, plan.outer * plan.inner);
-  const int64_t grain = std::max<int64_t>(1, kGrainElements / per_channel);
-  ctx.pool().parallel_for(0, plan.channels, grain, [&](int64_t begin, int64_t end) {
-    if (plan.inner == 1) {
-      std::fill(sums + begin, sums + end, 0.0);
-      std::fill(sums + plan.channels + begin, sums + plan.channels + end, 0.0);
-      for (int64_t n = 0; n < plan.outer; ++n) {
-        for (int64_t c = begin; c < end; ++c) {
-          const auto u = static_cast<double>(static_cast<Wide<T>>(a[n * plan.channels + c]));
-          const auto v = static_cast<double>(static_cast<Wide<T>>(b[n * plan.channels + c]));
-          sums[c] += u * v;
-          sums[plan.channels + c] += u;
+  const T* dy = ctx.in(0).as<T>();
+  const T* x = ctx.in(1).as<T>();
+  const double* moments = ctx.in(2).as<double>();
+  const C* weight = ctx.has_input(3) ? ctx.in(3).as<C>() : nullptr;
+  T* dx = ctx.out(0).as<T>();
+  const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
+  ctx.pool().parallel_for(0, plan.channels, plan.channel_grain(), [&](int64_t begin, int64_t end) {
+    std::vector<Coefficients<C>> table(static_cast<size_t>(end - begin));
+    sum_channels(dy, x, plan, begin, end, [&](int64_t c, double products, double total) {
+      const double mean = moments[c];
+      const double r = 1 / std::sqrt(moments[plan.channels + c] + eps);
+      const double through_h = (products - mean * total) * r;
+      const double s = (weight != nullptr ? static_cast<double>(weight[c]) : 1.0) * r;
+      ctx.out(1).as<C>()[c] = static_cast<C>(through_h);
+      ctx.out(2).as<C>()[c] = static_cast<C>(total);
+      table[static_cast<size_t>(c - begin)] = {
+          static_cast<C>(s), static_cast<C>(total / plan.count()),
+          static_cast<C>(s * r * through_h / plan.count()), static_cast<C>(mean)};
+    });
+    for (int64_t n = 0; n < plan.outer; ++n) {
+      for (int64_t c = begin; c < end; ++c) {
+        const Coefficients<C>& own = table[static_cast<size_t>(c - begin)];
+        const int64_t first = (n * plan.channels + c) * plan.inner;
+        if (plan.inner == 1) {
+          dx[first] = static_cast<T>(own.s * (static_cast<C>(dy[first]) - own.a) -
+                                     own.k * (static_cast<C>(x[first]) - own.mean));
+          continue;
         }
+        const V s = V::fill(own.s);
+        const V a = V::fill(own.a);
+        const V k = V::fill(own.k);
+        const V mean = V::fill(own.mean);
+        for_row<C>(plan.inner, [&](auto at) {
+          at.put(dx + first, s * (at.get(dy + first) - a) - k * (at.get(x + first) - mean));
+        });
       }
-      return;
-    }
-    for (int64_t c = begin; c < end; ++c) {
-      auto total = Sums<double, 2>::zero();
-      for (int64_t n = 0; n < plan.outer; ++n) {
-        const int64_t at = (n * plan.channels + c) * plan.inner;
-        total = total + sum_pair(a + at, b + at, plan.inner);
-      }
-      sums[c] = sum(total.term[0]);
-      sums[plan.channels + c] = sum(total.term[1]);
     }
   });
 }
 
-bool all_contiguous(const KernelQuery& query) {
-  return std::all_of(query.inputs.begin(), query.inputs.end(),
-                     [](MetaPtr meta) { return meta == nullptr || meta->is_contiguous; });
-}
-
-KernelChoice select_affine(const KernelQuery& query) {
-  if (!all_contiguous(query)) return {};
+template <bool kBackward>
+KernelChoice select_fast(const KernelQuery& query) {
+  for (const MetaPtr input : query.inputs) {
+    if (input != nullptr && !input->is_contiguous) return {};
+  }
   KernelChoice choice{nullptr, plan_channels(query.input(0))};
   dispatch_floating(query.input(0).dtype, [&]<class T>() {
-    choice.fn = query.has_input(2) ? run_affine<T, true> : run_affine<T, false>;
+    choice.fn = kBackward ? run_backward<T> : run_batch_norm<T>;
   });
-  return choice;
-}
-
-KernelChoice select_sums(const KernelQuery& query) {
-  if (!all_contiguous(query)) return {};
-  KernelChoice choice{nullptr, plan_channels(query.input(0))};
-  dispatch_floating(query.input(0).dtype, [&]<class T>() { choice.fn = run_sums<T>; });
   return choice;
 }
 
@@ -256,15 +256,12 @@ void register_batch_norm_cpu(KernelTable& table);
 
 void register_batch_norm_cpu(KernelTable& table) {
 #if FLOW_ISA == 0
-  table.add(kChannelAffine, DeviceType::kCpu, {"reference", select_affine_reference});
-  table.add(kChannelDot, DeviceType::kCpu, {"reference", select_sums_reference});
-  table.add(kChannelSquares, DeviceType::kCpu, {"reference", select_sums_reference});
-  table.add(kChannelMoments, DeviceType::kCpu, {"reference", select_plain<run_moments>});
-  table.add(kUpdateRunningStats, DeviceType::kCpu, {"reference", select_plain<run_update>});
+  table.add(kBatchNorm, DeviceType::kCpu, {"reference", select_reference<false>});
+  table.add(kBatchNormBackward, DeviceType::kCpu, {"reference", select_reference<true>});
+  table.add(kUpdateRunningStats, DeviceType::kCpu, {"reference", select_update});
 #endif
-  table.add(kChannelAffine, DeviceType::kCpu, {FLOW_ISA_NAME, select_affine});
-  table.add(kChannelDot, DeviceType::kCpu, {FLOW_ISA_NAME, select_sums});
-  table.add(kChannelSquares, DeviceType::kCpu, {FLOW_ISA_NAME, select_sums});
+  table.add(kBatchNorm, DeviceType::kCpu, {FLOW_ISA_NAME, select_fast<false>});
+  table.add(kBatchNormBackward, DeviceType::kCpu, {FLOW_ISA_NAME, select_fast<true>});
 }
 
 #include "ops/isa_end.h"

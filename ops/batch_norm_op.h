@@ -1,5 +1,5 @@
-// Op definitions batch_norm is made of. Channels are dim 1 of x; sums are float64, so that a mean
-// square less a squared mean keeps its digits.
+// Op definitions of batch_norm. Weight and bias are optional, float32 for 16-bit inputs; moments
+// are (2, C) float64: mean and biased variance of each channel.
 #pragma once
 
 #include <tuple>
@@ -7,6 +7,12 @@
 #include "core/op.h"
 
 namespace flow::ops {
+
+struct BatchNormAttrs {
+  double eps = 1e-5;
+
+  static constexpr auto fields() { return std::tuple(value_field("eps", &BatchNormAttrs::eps)); }
+};
 
 struct RunningStatsAttrs {
   double momentum = 0.1;
@@ -18,25 +24,11 @@ struct RunningStatsAttrs {
   }
 };
 
-struct MomentsAttrs {
-  int64_t count = 1;  // logical elements of a channel
-
-  static constexpr auto fields() { return std::tuple(value_field("count", &MomentsAttrs::count)); }
-};
-
-// (x, scale (C), shift (C) or none) -> x scale + shift of each channel.
-extern const OpDef kChannelAffine;
-// (a, b) -> (2, C): sum(a b), sum(a) of each channel.
-extern const OpDef kChannelDot;
-// x -> (2, C): sum(x^2), sum(x) of each channel.
-extern const OpDef kChannelSquares;
-// kChannelSquares' sums -> (2, C): mean, biased variance. The one op that needs whole sums, so that
-// a global batch is reduced once.
-extern const OpDef kChannelMoments;
-// Writes running_mean and running_var: (mean, var, moments (2, C)).
+// Statistics and result in one op, for tensors whose batch is whole. Global ones are normalised
+// through ops/channel_op.h, whose sums may be partial.
+extern const OpDef kBatchNorm;          // (x, weight, bias) -> y, moments
+extern const OpDef kBatchNormBackward;  // (dy, x, moments, weight) -> dx, dweight, dbias
+// Writes running_mean and running_var: (mean, var, moments).
 extern const OpDef kUpdateRunningStats;
-
-Tensor channel_affine(const TensorArg& x, const Tensor& scale, const Tensor& shift = Tensor());
-Tensor channel_dot(const TensorArg& a, const Tensor& b);
 
 }  // namespace flow::ops

@@ -14,6 +14,7 @@ void register_attention(OpTable& table);
 void register_batch_norm(OpTable& table);
 void register_binary(OpTable& table);
 void register_cast(OpTable& table);
+void register_channel(OpTable& table);
 void register_compare(OpTable& table);
 void register_concat(OpTable& table);
 void register_conv(OpTable& table);
@@ -52,6 +53,7 @@ void register_ops(OpTable& table) {
   ops::register_batch_norm(table);
   ops::register_binary(table);
   ops::register_cast(table);
+  ops::register_channel(table);
   ops::register_compare(table);
   ops::register_concat(table);
   ops::register_conv(table);

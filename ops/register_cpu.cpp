@@ -9,6 +9,7 @@ void register_attention_cpu(KernelTable& table);
 void register_batch_norm_cpu(KernelTable& table);
 void register_binary_cpu(KernelTable& table);
 void register_cast_cpu(KernelTable& table);
+void register_channel_cpu(KernelTable& table);
 void register_compare_cpu(KernelTable& table);
 void register_concat_cpu(KernelTable& table);
 void register_conv_cpu(KernelTable& table);
@@ -44,6 +45,7 @@ void register_all_cpu(KernelTable& table) {
   register_batch_norm_cpu(table);
   register_binary_cpu(table);
   register_cast_cpu(table);
+  register_channel_cpu(table);
   register_compare_cpu(table);
   register_concat_cpu(table);
   register_conv_cpu(table);

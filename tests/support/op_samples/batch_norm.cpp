@@ -2,6 +2,7 @@
 
 #include "core/dispatch.h"
 #include "ops/batch_norm_op.h"
+#include "ops/channel_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {
@@ -9,15 +10,22 @@ namespace flow::contract {
 namespace {
 
 void train(const Inputs& x) {
-  batch_norm(x[0], Tensor(), Tensor(), {.training = true});
+  BatchNormOptions options{.training = true};
+  if (x.size() > 1) options.weight = x[1];
+  if (x.size() > 2) options.bias = x[2];
+  batch_norm(x[0], Tensor(), Tensor(), options);
 }
 
-void affine(const Inputs& x) {
-  ops::channel_affine(x[0], x[1], x.size() > 2 ? x[2] : Tensor());
+// (dy, x, moments, weight or none)
+void backward(const Inputs& x) {
+  const Tensor none;
+  dispatch_multi<3>(ops::kBatchNormBackward,
+                    {&x[0], &x[1], &x[2], x.size() > 3 ? &x[3] : &none}, ops::BatchNormAttrs{0.1},
+                    Site::here());
 }
 
-void dot(const Inputs& x) {
-  ops::channel_dot(x[0], x[1]);
+SampleInput moments(int64_t channels) {
+  return {.shape = {2, channels}, .low = 0.5, .high = 2, .dtype = DType::kFloat64};
 }
 
 constexpr DTypeSet kWideFloats = only(DType::kFloat32) | only(DType::kFloat64);
@@ -26,38 +34,28 @@ constexpr DTypeSet kWideFloats = only(DType::kFloat32) | only(DType::kFloat64);
 
 Samples batch_norm_samples() {
   return {
-      {"channel_affine", {in({5, 2}), in({2}), in({2})}, kWideFloats, affine},
-      {"channel_affine", {in({2, 5, 3}), in({5})}, kWideFloats, affine, "no shift"},
-      {.op = "channel_affine",
+      {"batch_norm", {in({5, 2})}, kFloats, train},
+      {"batch_norm", {in({2, 5, 3}), in({5}), in({5})}, kWideFloats, train, "parameters"},
+      {.op = "batch_norm",
        .inputs = {in({30, 40, 70})},
        .dtypes = kFloats,
        .call = train,
        .label = "large",
        .only_kernels = true},
-      {"channel_squares", {in({5, 2})}, kFloats, train},
-      {"channel_squares", {in({2, 5, 3})}, kFloats, train, "planes"},
-      {.op = "channel_squares",
-       .inputs = {in({30, 40, 70})},
+      {"batch_norm_backward", {in({5, 2}), in({5, 2}), moments(2)}, kFloats, backward},
+      {"batch_norm_backward",
+       {in({2, 5, 3}), in({2, 5, 3}), moments(5), in({5})},
+       kWideFloats,
+       backward,
+       "weight"},
+      {.op = "batch_norm_backward",
+       .inputs = {in({30, 40, 70}), in({30, 40, 70}), moments(40)},
        .dtypes = kFloats,
-       .call = train,
+       .call = backward,
        .label = "large",
        .only_kernels = true},
-      {"channel_dot", {in({5, 2}), in({5, 2})}, kFloats, dot},
-      {"channel_dot", {in({2, 5, 3}), in({2, 5, 3})}, kFloats, dot, "planes"},
-      {.op = "channel_dot",
-       .inputs = {in({30, 40, 70}), in({30, 40, 70})},
-       .dtypes = kFloats,
-       .call = dot,
-       .label = "large",
-       .only_kernels = true},
-      {"channel_moments",
-       {{.shape = {2, 5}, .low = 4, .high = 6, .dtype = DType::kFloat64}},
-       kNoDType,
-       [](const Inputs& x) {
-         dispatch(ops::kChannelMoments, {&x[0]}, ops::MomentsAttrs{3}, Site::here());
-       }},
       {"update_running_stats",
-       {in({5}), in({5}), {.shape = {2, 5}, .low = 1, .high = 2, .dtype = DType::kFloat64}},
+       {in({5}), in({5}), moments(5)},
        kFloats,
        [](const Inputs& x) {
          dispatch_multi<2>(ops::kUpdateRunningStats, {&x[0], &x[1], &x[2]},

@@ -18,6 +18,7 @@
 #include "tests/support/op_samples.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/sbp_search.h"
+#include "tests/support/traced_call.h"
 
 namespace flow::contract {
 
@@ -53,6 +54,8 @@ struct ContractSbpTrue : ContractTest {};
 
 struct ContractSbpComplete : ContractTest {};
 
+struct ContractTraces : ContractTest {};
+
 struct ContractStrides : ContractTest {};
 
 struct ContractSizes : ContractTest {};
@@ -69,6 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Op, ContractKernels, ::testing::ValuesIn(op_names()), o
 INSTANTIATE_TEST_SUITE_P(Op, ContractGradients, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractSbpTrue, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractSbpComplete, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractTraces, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractStrides, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractSizes, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractInPlace, ::testing::ValuesIn(op_names()), op_name);
@@ -295,7 +299,9 @@ using Check = void (*)(const GradcheckFunction& fn, const Inputs& inputs,
 bool check_samples(const OpDef& op, Check check) {
   bool is_checked = false;
   for (const OpSample* sample : samples_of(op.name)) {
-    if (sample->only_kernels || (sample->dtypes & only(DType::kFloat64)) == 0) continue;
+    const bool takes_doubles =
+        sample->dtypes == kNoDType || (sample->dtypes & only(DType::kFloat64)) != 0;
+    if (sample->only_kernels || !takes_doubles) continue;
     const RawCall call = capture_first(*sample, DType::kFloat64, 1);
     const Inputs inputs = differentiable_inputs(call, sample->constant_inputs);
     const auto options = gradcheck_options(call);
@@ -387,7 +393,28 @@ TEST_P(ContractSbpComplete, NoSignatureIsMissing) {
   }
 }
 
-// ---------------------------------------------------------------- 6. strides
+// ---------------------------------------------------------------- 6. traces
+
+TEST_P(ContractTraces, EqualEagerBitByBit) {
+  if (op().is_random || op().has_data_dependent_shape) return;
+  for (const OpSample* sample : small_samples()) {
+    if (!sample->has_values || sample->inputs.empty()) continue;
+    for (const DType dtype : dtypes_of(*sample)) {
+      const RawCall call = capture_first(*sample, dtype, 1);
+      const auto expected = dispatch_again(call, copies_of(call.inputs));
+      const auto actual = run_traced(call);
+
+      ASSERT_EQ(actual.size(), expected.size());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_EQ(actual[i].meta().same_logical(expected[i].meta()), true);
+        EXPECT_EQ(difference(read_values(actual[i]), read_values(expected[i]), kExact), "")
+            << describe(*sample) << " of " << dtype << ", output " << i;
+      }
+    }
+  }
+}
+
+// ---------------------------------------------------------------- 7. strides
 
 enum class Layout { kTransposed, kEverySecond, kExpanded };
 
@@ -449,7 +476,7 @@ TEST_P(ContractStrides, DoNotMatter) {
   }
 }
 
-// ---------------------------------------------------------------- 7. sizes
+// ---------------------------------------------------------------- 8. sizes
 
 // Runs the sample with inputs of other shapes: it works, with the inferred meta, or says what is
 // wrong.
@@ -496,7 +523,7 @@ TEST_P(ContractSizes, OfScalarsWorkOrAreRefused) {
   }
 }
 
-// ---------------------------------------------------------------- 8. in place
+// ---------------------------------------------------------------- 9. in place
 
 TEST_P(ContractInPlace, EqualsOutOfPlace) {
   if (!op().allows_in_place) return;

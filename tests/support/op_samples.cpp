@@ -76,12 +76,14 @@ Values integer_values(std::mt19937_64& random, const SampleInput& input, DType d
 
 }  // namespace
 
-std::function<void(const Inputs& x)> backward_of(std::function<Tensor(const Inputs& x)> function) {
-  return [function](const Inputs& x) {
+std::function<void(const Inputs& x)> backward_of(std::function<Tensor(const Inputs& x)> function,
+                                                 uint32_t constant_inputs) {
+  return [function, constant_inputs](const Inputs& x) {
     const EnableGradGuard enable;
     Inputs sources;
-    for (const Tensor& input : x) {
-      if (is_floating(input.dtype())) sources.push_back(input.requires_grad_());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const bool is_constant = (constant_inputs >> i & 1U) != 0;
+      if (is_floating(x[i].dtype()) && !is_constant) sources.push_back(x[i].requires_grad_());
     }
     const Tensor y = function(x);
     Values weights;

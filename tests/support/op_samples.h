@@ -109,9 +109,10 @@ struct OpSample {
 
 using Samples = std::vector<OpSample>;
 
-// A call that dispatches what the gradient of `function` in its floating inputs needs, for outputs'
-// gradients of both signs.
-std::function<void(const Inputs& x)> backward_of(std::function<Tensor(const Inputs& x)> function);
+// A call that dispatches what the gradient of `function` needs, for outputs' gradients of both signs:
+// in its floating inputs but those in `constant_inputs` (bit i).
+std::function<void(const Inputs& x)> backward_of(std::function<Tensor(const Inputs& x)> function,
+                                                 uint32_t constant_inputs = 0);
 
 // The samples of all families. Their order is that of the files in op_samples/.
 const Samples& all_samples();

@@ -16,7 +16,8 @@ namespace {
 constexpr uint64_t kNumDraws = 40;
 // Those of a true signature that every kernel computes; the others are left to the one chosen.
 constexpr uint64_t kNumDrawsForAllKernels = 3;
-// Beyond this many runs of a kernel, combinations the shape rule refuses are not tried.
+// Combinations whose parts the shape rule refuses (ops with logical sizes in their attrs may take
+// them) are not tried beyond this many runs of a kernel.
 constexpr int64_t kMaxRuns = 20000;
 
 // A call with its result on one rank.
@@ -195,6 +196,20 @@ bool fits_shape_rule(const RawCall& call, const SbpSignature& signature, int64_t
   return true;
 }
 
+// Kernels divide by the sizes of parts that do not belong together.
+bool has_empty_part(const Draw& draw, const SbpSignature& signature, int64_t num_ranks) {
+  const auto is_cut_up = [num_ranks](const Tensor& tensor, Sbp sbp) {
+    return tensor.defined() && sbp.is_split() && tensor.shape()[sbp.dim()] < num_ranks;
+  };
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    if (is_cut_up(draw.call.inputs[i], signature.inputs[i])) return true;
+  }
+  for (size_t i = 0; i < signature.outputs.size(); ++i) {
+    if (is_cut_up(draw.expected[i], signature.outputs[i])) return true;
+  }
+  return false;
+}
+
 constexpr Sbp kUnsplit[] = {sbp::broadcast, sbp::partial_sum, sbp::partial_max, sbp::partial_min};
 
 // For one choice of input layouts and of output parts (B standing for all unsplit ones), the
@@ -287,9 +302,8 @@ std::vector<SbpSignature> search(const std::vector<Draw>& draws, int64_t num_ran
       for (size_t i = 0; i < inputs.size(); ++i) {
         if (is_mutated(call, i) && !(outputs[next++] == inputs[i])) return;
       }
-      if (num_runs > kMaxRuns && !fits_shape_rule(call, parts, num_ranks, draws[0].expected)) {
-        return;
-      }
+      const bool fits = fits_shape_rule(call, parts, num_ranks, draws[0].expected);
+      if (!fits && (num_runs > kMaxRuns || has_empty_part(draws[0], parts, num_ranks))) return;
       collect_true(draws, parts, num_ranks, found);
     });
   });

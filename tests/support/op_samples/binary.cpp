@@ -121,10 +121,14 @@ void add_powers(Samples& samples) {
         samples, "pow_scalar", in({5, 2}), kAllDTypes,
         [exponent](const Inputs& x) { pow(x[0], exponent); }, str("to the ", exponent).c_str());
   }
+  // Negative numbers have no such power but -inf has, so it takes the specials to see what holds.
   for (const double exponent : {0.5, -2.5, 1.7}) {
-    add_scalar(
-        samples, "pow_scalar", in({5, 2}, 0.5, 2), kFloats,
-        [exponent](const Inputs& x) { pow(x[0], exponent); }, str("to the ", exponent).c_str());
+    const auto call = [exponent](const Inputs& x) { pow(x[0], exponent); };
+    const std::string label = str("to the ", exponent);
+    samples.push_back({"pow_scalar", {in({5, 2}, 0.5, 2)}, kFloats, call, label});
+    samples.back().is_general = false;
+    samples.push_back({"pow_scalar", {specials({5, 2})}, kFloats, call, label + ", specials"});
+    samples.back().constant_inputs = 1;
   }
   add_scalar(
       samples, "pow_scalar", nonzero({5, 2}), kFloats, [](const Inputs& x) { pow(x[0], -1.0); },

@@ -50,10 +50,10 @@ Samples cross_entropy_samples() {
       samples.back().constant_inputs = 0b11100;  // class weights, saved logsumexp
     };
     add("cross_entropy", entropy);
-    add("cross_entropy_backward", backward_of(entropy));
+    add("cross_entropy_backward", backward_of(entropy, 0b100));
     if (c.label_smoothing == 0 || c.inputs.size() > 2) {
       add("nll_loss", nll);
-      add("nll_loss_backward", backward_of(nll));
+      add("nll_loss_backward", backward_of(nll, 0b100));
     }
     if (c.reduction == "mean") add("target_weight", entropy);
   }

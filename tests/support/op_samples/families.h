@@ -11,8 +11,10 @@ Samples attention_samples();
 Samples batch_norm_samples();
 Samples binary_samples();
 Samples cast_samples();
+Samples channel_samples();
 Samples compare_samples();
 Samples concat_samples();
+Samples conv_samples();
 Samples copy_samples();
 Samples creation_samples();
 Samples cross_entropy_samples();
@@ -24,6 +26,7 @@ Samples index_samples();
 Samples loss_samples();
 Samples matmul_samples();
 Samples norm_samples();
+Samples pool_samples();
 Samples random_samples();
 Samples redistribute_samples();
 Samples reduce_samples();
@@ -38,13 +41,13 @@ Samples view_samples();
 Samples where_samples();
 
 inline constexpr std::array kFamilies = {
-    attention_samples,     batch_norm_samples, binary_samples,       cast_samples,
-    compare_samples,       concat_samples,     copy_samples,         creation_samples,
-    cross_entropy_samples, dropout_samples,    embedding_samples,    extrema_samples,
-    gather_samples,        index_samples,      loss_samples,         matmul_samples,
-    norm_samples,          random_samples,     redistribute_samples, reduce_samples,
-    scan_samples,          slice_samples,      softmax_samples,      sort_samples,
-    statistics_samples,    unary_samples,      update_samples,       view_samples,
-    where_samples};
+    attention_samples, batch_norm_samples,   binary_samples,        cast_samples,
+    channel_samples,   compare_samples,      concat_samples,        conv_samples,
+    copy_samples,      creation_samples,     cross_entropy_samples, dropout_samples,
+    embedding_samples, extrema_samples,      gather_samples,        index_samples,
+    loss_samples,      matmul_samples,       norm_samples,          pool_samples,
+    random_samples,    redistribute_samples, reduce_samples,        scan_samples,
+    slice_samples,     softmax_samples,      sort_samples,          statistics_samples,
+    unary_samples,     update_samples,       view_samples,          where_samples};
 
 }  // namespace flow::contract

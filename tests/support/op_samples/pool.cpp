@@ -1,0 +1,92 @@
+#include "ops/pool.h"
+
+#include "core/dispatch.h"
+#include "ops/pool_op.h"
+#include "tests/support/op_samples/families.h"
+
+namespace flow::contract {
+
+namespace {
+
+using Pool = Tensor (*)(const Inputs& x);
+
+Tensor max_halves(const Inputs& x) {
+  return max_pool2d(x[0], 2);
+}
+
+Tensor max_overlapping(const Inputs& x) {
+  return max_pool2d(x[0], {3, 2}, {.stride = 1, .padding = {1, 0}});
+}
+
+Tensor max_ceil(const Inputs& x) {
+  return max_pool2d(x[0], 2, {.ceil_mode = true});
+}
+
+Tensor avg_halves(const Inputs& x) {
+  return avg_pool2d(x[0], 2);
+}
+
+Tensor avg_padded(const Inputs& x) {
+  return avg_pool2d(x[0], 3, {.stride = 2, .padding = 1, .count_include_pad = false});
+}
+
+Tensor avg_ceil(const Inputs& x) {
+  return avg_pool2d(x[0], 2, {.ceil_mode = true, .divisor_override = 3});
+}
+
+Tensor adaptive(const Inputs& x) {
+  return adaptive_avg_pool2d(x[0], {3, 2});
+}
+
+Tensor to_one(const Inputs& x) {
+  return adaptive_avg_pool2d(x[0], 1);
+}
+
+void add(Samples& samples, const char* op, const char* backward, const SampleInput& x, Pool pool,
+         const char* label) {
+  samples.push_back({op, {x}, kFloats, pool, label});
+  samples.push_back({backward, {x}, kFloats, backward_of(pool), label});
+  SampleInput many = x;
+  many.shape = {3, 20, 33, 30};
+  for (const auto& [name, call] :
+       std::vector<std::pair<const char*, std::function<void(const Inputs&)>>>{
+           {op, pool}, {backward, backward_of(pool)}}) {
+    samples.push_back({name, {many}, kFloats, call, std::string("many, ") + label});
+    samples.back().only_kernels = true;
+  }
+}
+
+}  // namespace
+
+Samples pool_samples() {
+  Samples samples;
+  const SampleInput planes = distinct({2, 3, 5, 4});
+  add(samples, "max_pool", "max_pool_backward", planes, max_halves, "halves");
+  add(samples, "max_pool", "max_pool_backward", planes, max_overlapping, "overlapping");
+  add(samples, "max_pool", "max_pool_backward", distinct({5, 3, 3}), max_ceil, "ceil");
+  add(samples, "avg_pool", "avg_pool_backward", planes, avg_halves, "halves");
+  add(samples, "avg_pool", "avg_pool_backward", planes, avg_padded, "padded");
+  add(samples, "avg_pool", "avg_pool_backward", distinct({5, 3, 3}), avg_ceil, "ceil");
+  add(samples, "adaptive_avg_pool", "adaptive_avg_pool_backward", planes, adaptive, "uneven");
+  add(samples, "adaptive_avg_pool", "adaptive_avg_pool_backward", planes, to_one, "to one");
+  for (const Shape& shape : {Shape{2, 3, 5, 4}, Shape{3, 20, 33, 30}}) {
+    samples.push_back({"max_pool_with_indices",
+                       {distinct(shape)},
+                       kFloats,
+                       [](const Inputs& x) { max_pool2d_with_indices(x[0], 2); },
+                       str(shape)});
+    samples.back().only_kernels = shape.numel() > 1000;
+    samples.push_back({"max_pool_gather",
+                       {distinct(shape), in(shape)},
+                       kFloats,
+                       [](const Inputs& x) {
+                         const ops::MaxPoolAttrs attrs{.kernel = {2, 3}, .stride = {1, 2}};
+                         dispatch(ops::kMaxPoolGather, {&x[0], &x[1]}, attrs, Site::here());
+                       },
+                       str(shape)});
+    samples.back().only_kernels = shape.numel() > 1000;
+  }
+  return samples;
+}
+
+}  // namespace flow::contract

@@ -1,0 +1,41 @@
+#include "tests/support/traced_call.h"
+
+#include "core/context.h"
+#include "eager/runtime.h"
+#include "graph/executor.h"
+#include "graph/program.h"
+#include "graph/tracer.h"
+
+namespace flow::contract {
+
+namespace {
+
+graph::TracedStep trace(const RawCall& call) {
+  graph::Trace trace;
+  Inputs inputs;
+  for (const Tensor& input : call.inputs)
+    inputs.push_back(input.defined() ? trace.add_input(input) : Tensor());
+  return trace.finish(dispatch_again(call, inputs));
+}
+
+}  // namespace
+
+std::vector<Tensor> run_traced(const RawCall& call) {
+  const graph::TracedStep step = trace(call);
+  const int64_t rank = thread_state().context->rank();
+  const graph::Program program = graph::lower(step.graph, rank, kernel_table());
+  std::vector<Tensor> externals;
+  for (const Tensor& input : call.inputs) {
+    if (input.defined()) externals.push_back(make_guarded(input.meta_ptr(), read_values(input)));
+  }
+  externals.insert(externals.end(), step.captures.begin(), step.captures.end());
+  const size_t num_given = externals.size();
+  for (size_t i = num_given; i < program.externals.size(); ++i) {
+    const auto buffer = static_cast<size_t>(program.externals[i]);
+    externals.push_back(make_guarded(program.buffers[buffer].meta, kOutputFill));
+  }
+  graph::Executor(program).run(externals);
+  return {externals.begin() + static_cast<int64_t>(num_given), externals.end()};
+}
+
+}  // namespace flow::contract

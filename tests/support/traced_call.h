@@ -1,0 +1,13 @@
+// A call traced, lowered and executed instead of run at once.
+#pragma once
+
+#include <vector>
+
+#include "tests/support/raw_call.h"
+
+namespace flow::contract {
+
+// Traces the call alone, compiles it for this rank and runs the program on copies of the inputs.
+std::vector<Tensor> run_traced(const RawCall& call);
+
+}  // namespace flow::contract

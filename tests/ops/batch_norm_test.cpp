@@ -69,7 +69,7 @@ TEST(BatchNorm, RefusesWhatItCannotNormalise) {
       [] {
         batch_norm(ones({3, 2}), ones({3}), ones({3}));
       },
-      "running statistics must have shape (2)");
+      "running statistics must have shape (2,)");
   expect_refused(
       [] {
         batch_norm(ones({3, 2}), ones({2}), Tensor());

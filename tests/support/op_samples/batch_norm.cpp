@@ -19,9 +19,8 @@ void train(const Inputs& x) {
 // (dy, x, moments, weight or none)
 void backward(const Inputs& x) {
   const Tensor none;
-  dispatch_multi<3>(ops::kBatchNormBackward,
-                    {&x[0], &x[1], &x[2], x.size() > 3 ? &x[3] : &none}, ops::BatchNormAttrs{0.1},
-                    Site::here());
+  dispatch_multi<3>(ops::kBatchNormBackward, {&x[0], &x[1], &x[2], x.size() > 3 ? &x[3] : &none},
+                    ops::BatchNormAttrs{0.1}, Site::here());
 }
 
 SampleInput moments(int64_t channels) {

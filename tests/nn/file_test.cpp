@@ -1,0 +1,92 @@
+#include "nn/file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "nn/safetensors.h"
+#include "ops/creation.h"
+
+namespace flow::nn {
+namespace {
+
+constexpr int kNotAllowed = 77;
+
+// The exit status of `body`, run by a child with a disk of 64 KiB of its own at `folder`, or
+// kNotAllowed where this user may mount nothing.
+int run_on_small_disk(const std::string& folder, const std::function<int()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool is_mounted = unshare(CLONE_NEWNS) == 0 &&
+                            mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                            mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=64k") == 0;
+    _exit(is_mounted ? body() : kNotAllowed);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+class File : public testing::Test {
+ protected:
+  File() : folder_(testing::TempDir() + "flow_file_" + std::to_string(getpid())) {
+    std::filesystem::create_directory(folder_);
+  }
+
+  ~File() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_;
+};
+
+TEST_F(File, AFullDiskIsAnErrorAndKeepsTheOldFile) {
+  const Tensor small = ones({100}), large = ones({100'000});
+  const int status = run_on_small_disk(folder_, [&] {
+    const std::string path = folder_ + "/weights";
+    save_safetensors(path, {{"w", small}});
+    try {
+      save_safetensors(path, {{"w", large}});
+      return 1;
+    } catch (const IoError& error) {
+      const std::string text = error.what();
+      if (text.find(path) == std::string::npos) return 2;
+      if (text.find("free space on the disk") == std::string::npos) return 3;
+    }
+    if (load_safetensors(path).at("w").numel() != 100) return 4;
+    const auto files = std::filesystem::directory_iterator(folder_);
+    return std::distance(begin(files), end(files)) == 1 ? 0 : 5;
+  });
+  if (status == kNotAllowed) GTEST_SKIP() << "needs the right to mount";
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(File, AppearsAtCommitOnly) {
+  const std::string path = folder_ + "/f";
+  {
+    OutputFile file(path);
+    file.write("abc", 3);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  OutputFile file(path);
+  file.write("abc", 3);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  file.commit();
+  EXPECT_EQ(read_text(path), "abc");
+}
+
+TEST_F(File, OfAFolderOrNothingIsRefused) {
+  EXPECT_THROW(InputFile{folder_}, IoError);
+  EXPECT_THROW(InputFile{folder_ + "/missing"}, IoError);
+  EXPECT_THROW(OutputFile{folder_ + "/missing/f"}, IoError);
+}
+
+}  // namespace
+}  // namespace flow::nn

@@ -158,8 +158,7 @@ void grad_backward(GradContext& ctx) {
                    channel_affine(x, slope.to(dtype))));
   }
   if (!ctx.needs(1) && !ctx.needs(2) && !(has_weight && ctx.needs(3))) return;
-  const Tensor bracket =
-      mul(sub(sub(div(sums(u, dy).product, n), mul(a, b)), mul(c, d)), n);
+  const Tensor bracket = mul(sub(sub(div(sums(u, dy).product, n), mul(a, b)), mul(c, d)), n);
   if (has_weight && ctx.needs(3)) ctx.set(3, mul(r, bracket).to(dtype));
   const Tensor by_u = neg(mul(s, c));
   const Tensor by_dy = sub(p, mul(s, d));
@@ -171,8 +170,7 @@ void grad_backward(GradContext& ctx) {
     const Tensor dmean = neg(mul(r, mul(add(mul(by_u, b), mul(by_dy, a)), n)));
     // sum(u (x - mean)) = n d / r, as h = (x - mean) r.
     const Tensor through_h = mul(div(add(mul(by_u, d), mul(by_dy, c)), r), n);
-    const Tensor dvar =
-        mul(mul(mul(r, square(r)), add(mul(weight, bracket), through_h)), -0.5);
+    const Tensor dvar = mul(mul(mul(r, square(r)), add(mul(weight, bracket), through_h)), -0.5);
     ctx.set(2, stack({dmean, dvar}, 0));
   }
 }
@@ -276,9 +274,8 @@ struct Normalised {
 Normalised normalise_by_batch(const BatchNormCall& call, int64_t count) {
   const TensorArg& x = call.x;
   if (!x->is_global()) {
-    const auto results =
-        dispatch_multi<2>(ops::kBatchNorm, {&x.tensor(), &call.weight, &call.bias},
-                          ops::BatchNormAttrs{call.eps}, x.site());
+    const auto results = dispatch_multi<2>(ops::kBatchNorm, {&x.tensor(), &call.weight, &call.bias},
+                                           ops::BatchNormAttrs{call.eps}, x.site());
     return {results[0], results[1]};
   }
   const Tensor sums = dispatch(ops::kChannelSquares, {&x.tensor()}, x.site());

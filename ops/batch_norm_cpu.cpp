@@ -58,8 +58,8 @@ void batch_norm_plainly(const KernelContext& ctx) {
   for_channel_elements(ctx.inputs.first(1), [&](int64_t c, int64_t i, const auto& at) {
     const double h =
         (x(at[0]) - moments[c]) / std::sqrt(moments[static_cast<int64_t>(channels) + c] + eps);
-    ctx.out(0).as<T>()[i] = static_cast<T>(static_cast<C>(h * parameter_or<C>(ctx, 1, c, 1) +
-                                                          parameter_or<C>(ctx, 2, c, 0)));
+    ctx.out(0).as<T>()[i] = static_cast<T>(
+        static_cast<C>(h * parameter_or<C>(ctx, 1, c, 1) + parameter_or<C>(ctx, 2, c, 0)));
   });
 }
 
@@ -179,9 +179,8 @@ void run_batch_norm(const KernelContext& ctx) {
         const V m = V::fill(mean[c - begin]);
         const V s = V::fill(scale[c - begin]);
         const V b = V::fill(shift[c - begin]);
-        for_row<C>(plan.inner, [&](auto at) {
-          at.put(y + first, fma(at.get(x + first) - m, s, b));
-        });
+        for_row<C>(plan.inner,
+                   [&](auto at) { at.put(y + first, fma(at.get(x + first) - m, s, b)); });
       }
     }
   });

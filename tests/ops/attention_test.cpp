@@ -30,9 +30,8 @@ TEST(Attention, CausalQueriesSeeNoLaterKey) {
   const Tensor value = tensor({{3.f}, {5.f}, {7.f}});
 
   expect_values(scaled_dot_product_attention(zero, zero, value, {.is_causal = true}), {3, 4, 5});
-  expect_values(scaled_dot_product_attention(zero.narrow(0, 0, 2), zero, value,
-                                             {.is_causal = true}),
-                {3, 4});
+  expect_values(
+      scaled_dot_product_attention(zero.narrow(0, 0, 2), zero, value, {.is_causal = true}), {3, 4});
 }
 
 TEST(Attention, FusedEqualsExplicit) {
@@ -64,9 +63,9 @@ TEST(Attention, MasksByTruthOrByAddition) {
   const Tensor only_first = tensor({{true, false}, {true, true}});
 
   expect_values(scaled_dot_product_attention(zero, zero, value, {.attn_mask = only_first}), {3, 4});
-  expect_values(scaled_dot_product_attention(
-                    zero, zero, value, {.attn_mask = tensor({0.f, std::log(3.f)})}),
-                {4.5, 4.5});
+  expect_values(
+      scaled_dot_product_attention(zero, zero, value, {.attn_mask = tensor({0.f, std::log(3.f)})}),
+      {4.5, 4.5});
 }
 
 TEST(Attention, BroadcastsLeadingDims) {
@@ -82,11 +81,18 @@ TEST(Attention, BroadcastsLeadingDims) {
 TEST(Attention, RefusesOperandsThatDoNotMatch) {
   const Tensor x = ones({2, 3});
 
-  expect_refused([&] { scaled_dot_product_attention(x, ones({2, 4}), x); },
-                 "query and key have widths 3 and 4");
-  expect_refused([&] { scaled_dot_product_attention(x, x, ones({5, 3})); },
-                 "one row for each source position");
-  expect_refused([&] { scaled_dot_product_attention(ones({3}), x, x); }, "takes (..., rows, width)");
+  expect_refused(
+      [&] {
+        scaled_dot_product_attention(x, ones({2, 4}), x);
+      },
+      "query and key have widths 3 and 4");
+  expect_refused(
+      [&] {
+        scaled_dot_product_attention(x, x, ones({5, 3}));
+      },
+      "one row for each source position");
+  expect_refused([&] { scaled_dot_product_attention(ones({3}), x, x); },
+                 "takes (..., rows, width)");
   expect_refused(
       [&] {
         scaled_dot_product_attention(x, x, x, {.attn_mask = ones({2, 2}), .is_causal = true});

@@ -119,6 +119,16 @@ void for_each_coordinate(const Step& step, Shape coordinates, const Crosses& cro
 
 }  // namespace
 
+std::string route_of(const Plan& plan) {
+  if (plan.steps.empty()) return "nothing moves";
+  std::string route;
+  for (const Step& step : plan.steps) {
+    if (!route.empty()) route += " + ";
+    route += kKindNames[static_cast<size_t>(step.kind)];
+  }
+  return route;
+}
+
 std::string to_string(const Plan& plan) {
   std::ostringstream out;
   out << plan.dtype << ' ' << plan.shape << " from " << plan.from << " to " << plan.to << ":\n";

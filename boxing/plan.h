@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,13 @@ std::string to_string(const Plan& plan);
 // along several, and a general exchange. Total: there is a plan for every pair of valid layouts.
 Plan plan_redistribution(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
                          const CostTable& cost = kCostTable);
+
+// The fastest other route to the same end (the second shortest path: Yen 1971); none when there is
+// no other, or nothing moves.
+std::optional<Plan> runner_up(const Plan& plan, const CostTable& cost = kCostTable);
+
+// "reduce_scatter + all_gather"; "nothing moves" without steps.
+std::string route_of(const Plan& plan);
 
 // A local tensor becomes global in `layout`: along broadcast axes the first rank's data goes to
 // all.

@@ -88,7 +88,8 @@ class Planner {
   Planner(const Shape& shape, DType dtype, const CostTable& cost)
       : shape_(shape), dtype_(dtype), cost_(cost) {}
 
-  Plan plan(const Layout& from, const Layout& to);
+  // The fastest route; an empty optional when there is none that avoids the step `banned`.
+  std::optional<Plan> plan(const Layout& from, const Layout& to, const Step* banned = nullptr);
 
  private:
   // A step between two layouts; none where a single step cannot do it.
@@ -289,7 +290,7 @@ Layout plain(const Layout& layout) {
   return result;
 }
 
-Plan Planner::plan(const Layout& from, const Layout& to) {
+std::optional<Plan> Planner::plan(const Layout& from, const Layout& to, const Step* banned) {
   Plan plan{.shape = shape_, .dtype = dtype_, .from = from, .to = to, .steps = {}};
   const Layout start = plain(from);
   const Layout goal = plain(to);
@@ -308,7 +309,7 @@ Plan Planner::plan(const Layout& from, const Layout& to) {
       if (!is_settled[i] && best[i] < kUnreachable && (at == nodes.size() || best[i] < best[at]))
         at = i;
     }
-    FLOW_ASSERT(at < nodes.size(), "no route from ", from, " to ", to);
+    if (at == nodes.size()) return std::nullopt;
     if (at == last) break;
     is_settled[at] = true;
     for (size_t next = 1; next < nodes.size(); ++next) {
@@ -324,7 +325,8 @@ Plan Planner::plan(const Layout& from, const Layout& to) {
       } else if (a.placement == start.placement) {
         step = step_across(a, b);
       }
-      if (!step || best[at] + step->time_us >= best[next]) continue;
+      const bool is_banned = banned != nullptr && banned->from == a && banned->to == b;
+      if (!step || is_banned || best[at] + step->time_us >= best[next]) continue;
       best[next] = best[at] + step->time_us;
       step_to[next] = std::move(step);
       before[next] = at;
@@ -340,7 +342,20 @@ Plan Planner::plan(const Layout& from, const Layout& to) {
 
 Plan plan_redistribution(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
                          const CostTable& cost) {
-  return Planner(shape, dtype, cost).plan(from, to);
+  std::optional<Plan> plan = Planner(shape, dtype, cost).plan(from, to);
+  FLOW_ASSERT(plan, "no route from ", from, " to ", to);
+  return *std::move(plan);
+}
+
+std::optional<Plan> runner_up(const Plan& plan, const CostTable& cost) {
+  std::optional<Plan> best;
+  for (const Step& step : plan.steps) {
+    if (step.takes_first) return std::nullopt;  // the only way
+    std::optional<Plan> other =
+        Planner(plan.shape, plan.dtype, cost).plan(plan.from, plan.to, &step);
+    if (other && (!best || other->time_us() < best->time_us())) best = std::move(other);
+  }
+  return best;
 }
 
 Plan plan_first_replica(const Shape& shape, DType dtype, const Layout& layout) {

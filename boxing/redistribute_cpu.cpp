@@ -1,8 +1,11 @@
 // Kernels of the layout ops on host memory: a plan made once per decision, run at every call.
+#include <chrono>
+
 #include "boxing/plan.h"
 #include "boxing/redistribute_op.h"
 #include "boxing/register.h"
 #include "boxing/run_plan.h"
+#include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/kernel.h"
 
@@ -10,19 +13,32 @@ namespace flow::boxing {
 
 namespace {
 
+// Runs the plan and enters what it took into the rank's transfer log.
+void run_logged(const BoundPlan& plan, const std::byte* source, std::byte* target, Site site) {
+  if (plan.plan().steps.empty()) {
+    plan.run(source, target, site);
+    return;
+  }
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  plan.run(source, target, site);
+  const std::chrono::duration<double, std::micro> took = Clock::now() - start;
+  thread_state().context->slot<TransferLog>().add(user_site(site), plan.plan(), took.count());
+}
+
 void run_bound_plan(const KernelContext& ctx) {
   const auto& plan = ctx.plan_as<BoundPlan>();
   const TensorView& source = ctx.in(0);
   std::byte* target = ctx.out(0).data;
   if (source.data == nullptr || source.meta->is_contiguous) {
-    plan.run(source.data, target, ctx.site);
+    run_logged(plan, source.data, target, ctx.site);
     return;
   }
   const TensorMeta& meta = *source.meta;
   const Ref<Storage> packed = ctx.scratch(meta.local_bytes());
   copy_box(meta.local_shape, meta.strides, source.data, contiguous_strides(meta.local_shape),
            packed->data(), dtype_size(meta.dtype));
-  plan.run(packed->data(), target, ctx.site);
+  run_logged(plan, packed->data(), target, ctx.site);
 }
 
 KernelChoice bind(Plan plan) {

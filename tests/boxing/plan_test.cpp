@@ -131,6 +131,25 @@ TEST(Planner, ReplicasServeTheirOwnTargets) {
   EXPECT_EQ(boxing::regions_of(plan.shape, plan.steps[0], 1)[0].sources, std::vector<int64_t>{1});
 }
 
+TEST(Planner, TheRunnerUpIsTheNextRoute) {
+  const Plan plan = plan_redistribution({1000, 1000}, float32, {kPair, kP}, {kPair, kB});
+  EXPECT_EQ(boxing::route_of(plan), "all_reduce");
+
+  const auto other = boxing::runner_up(plan);
+
+  ASSERT_TRUE(other);
+  EXPECT_EQ(boxing::route_of(*other), "reduce_scatter + all_gather");
+  EXPECT_GE(other->time_us(), plan.time_us());
+  EXPECT_EQ(other->from, plan.from);
+  EXPECT_EQ(other->to, plan.to);
+}
+
+TEST(Planner, WithoutStepsThereIsNoRunnerUp) {
+  const Plan plan = plan_redistribution({4}, float32, {kPair, kB}, {kPair, kB});
+  EXPECT_EQ(boxing::route_of(plan), "nothing moves");
+  EXPECT_FALSE(boxing::runner_up(plan));
+}
+
 TEST(Planner, RanksOfNeitherPlacementHaveNoPart) {
   const Plan plan = plan_redistribution({4}, float32, {kPair, kS0}, {kPair, kB});
 

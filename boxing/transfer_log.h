@@ -1,0 +1,47 @@
+// The record behind boxing_report(): one per rank, filled as plans run.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "boxing/plan.h"
+#include "boxing/report.h"
+
+namespace flow::boxing {
+
+// Safe to call from the threads of a rank.
+class TransferLog {
+ public:
+  void add(Site site, const Plan& plan, double took_us);
+  std::vector<BoxingEntry> entries() const;
+  void clear();
+
+ private:
+  struct Key {
+    const char* file;
+    uint32_t line;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
+  };
+
+  struct Runs {
+    Plan plan;
+    int64_t count = 0;
+    double least_us = 0;
+    double total_us = 0;
+  };
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_. A call site has few plans.
+  std::unordered_map<Key, std::vector<Runs>, KeyHash> runs_;
+};
+
+// The entry of a plan that has not run.
+BoxingEntry describe(Site site, const Plan& plan);
+
+}  // namespace flow::boxing

@@ -17,12 +17,16 @@
 #include <utility>
 #include <vector>
 
+#include "boxing/redistribute.h"
 #include "core/tensor.h"
 
 namespace flow::nn {
 
 using StateDict = std::map<std::string, Tensor>;
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+// Glob patterns of dotted names (`*` and `?` match dots too, `[qkv]` one character) with the layout
+// of the tensors they match.
+using SbpPatterns = std::vector<std::pair<std::string, NdSbp>>;
 
 struct LoadOptions {
   bool strict = true;  // every name must be there on both sides
@@ -63,6 +67,19 @@ class ModuleBase {
   void zero_grad();
   // Converts floating parameters and buffers in place; the handles stay.
   void to(DType dtype);
+  // Lays every parameter and buffer out on a placement, in place: the handles stay. Of a local
+  // module, which every rank holds whole, the values of the placement's first rank count (every
+  // rank of the world calls this); a global one is redistributed, gradients along with it. Layouts
+  // are split or broadcast. Nothing has changed when InvalidArgument is thrown.
+  void to_global(const ToGlobalOptions& options, Site site = Site::here());
+  void to_global(const Placement& placement, const NdSbp& sbp, Site site = Site::here());
+  // The first pattern that matches a name decides. Throws InvalidArgument for a pattern that
+  // matches no name and for a name that no pattern matches.
+  //   model.to_global(p, {{"fc?.weight", sbp::split(0)}, {"*", sbp::broadcast}});
+  void to_global(const Placement& placement, const SbpPatterns& patterns, Site site = Site::here());
+  // A line for each parameter and buffer: name, dtype, shape, layout, bytes on this rank; then the
+  // sums.
+  std::string layout_table() const;
   // Number of parameter elements.
   int64_t num_parameters() const;
 

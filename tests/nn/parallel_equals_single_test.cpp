@@ -1,0 +1,182 @@
+// Parallel equals single: losses, gradient norms, first gradients and weights of a training on many
+// ranks are those of one rank, whatever the layout; in float64, within 1e-9 of each tensor's
+// largest element.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/run_ranks.h"
+#include "nn/flow.h"
+
+namespace flow {
+namespace {
+
+const Sbp kS0 = sbp::split(0);
+const Sbp kS1 = sbp::split(1);
+const Sbp kB = sbp::broadcast;
+
+constexpr int kSteps = 4;
+
+using Doubles = std::vector<double>;
+
+// Where data and model lie; no placement: one rank, local tensors.
+struct Layout {
+  const char* name = "one rank";
+  Placement placement = {};
+  NdSbp data = {};
+  nn::SbpPatterns model = {};
+
+  int ranks() const { return placement.defined() ? static_cast<int>(placement.num_ranks()) : 1; }
+};
+
+struct Training {
+  Doubles losses;
+  Doubles grad_norms;
+  std::vector<std::pair<std::string, Doubles>> first_grads;
+  std::vector<std::pair<std::string, Doubles>> weights;
+};
+
+// What is trained: `model` is made anew on every rank, `input` and `loss` from the options of the
+// data.
+template <class Model>
+struct Task {
+  std::function<Model()> make_model;
+  std::function<Tensor(const TensorOptions&)> input;
+  std::function<Tensor(const Tensor& y)> loss;
+  std::function<std::shared_ptr<optim::Optimizer>(const std::vector<Tensor>&)> make_optimizer;
+};
+
+double norm_of_grads(const std::vector<Tensor>& parameters) {
+  double sum = 0;
+  for (const Tensor& parameter : parameters)
+    sum += square(parameter.grad()).sum().item<double>();
+  return std::sqrt(sum);
+}
+
+template <class Model>
+Training train(const Task<Model>& task, const Layout& layout) {
+  manual_seed(11);
+  Model model = task.make_model();
+  model.to(float64);
+  if (layout.placement.defined()) model.to_global(layout.placement, layout.model);
+  const auto optimizer = task.make_optimizer(model.parameters());
+  Training training;
+  for (int step = 0; step < kSteps; ++step) {
+    const Tensor x =
+        task.input({.dtype = float64, .placement = layout.placement, .sbp = layout.data});
+    const Tensor loss = task.loss(model(x));
+    optimizer->zero_grad();
+    loss.backward();
+    training.losses.push_back(loss.template item<double>());
+    training.grad_norms.push_back(norm_of_grads(model.parameters()));
+    if (step == 0) {
+      for (const auto& [name, parameter] : model.named_parameters()) {
+        if (layout.placement.defined()) {
+          EXPECT_EQ(parameter.grad().sbp(), parameter.sbp()) << name;
+        }
+        training.first_grads.emplace_back(name, parameter.grad().template to_vector<double>());
+      }
+    }
+    optimizer->step();
+  }
+  for (const auto& [name, parameter] : model.named_parameters())
+    training.weights.emplace_back(name, parameter.template to_vector<double>());
+  return training;
+}
+
+void expect_close(const Doubles& got, const Doubles& want, const std::string& what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  double largest = 0, difference = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    largest = std::max(largest, std::abs(want[i]));
+    difference = std::max(difference, std::abs(got[i] - want[i]));
+  }
+  EXPECT_LE(difference, 1e-9 * largest) << what;
+}
+
+template <class Model>
+void expect_equal_trainings(const Task<Model>& task, const std::vector<Layout>& layouts) {
+  const Training single = train(task, {});
+  ASSERT_NE(single.losses.front(), single.losses.back());
+  for (const Layout& layout : layouts) {
+    run_ranks(layout.ranks(), [&] {
+      const Training parallel = train(task, layout);
+      const std::string where = str(layout.name, ", rank ", env::rank(), ": ");
+      expect_close(parallel.losses, single.losses, where + "losses");
+      expect_close(parallel.grad_norms, single.grad_norms, where + "gradient norms");
+      for (size_t i = 0; i < single.weights.size(); ++i) {
+        const std::string& name = single.weights[i].first;
+        expect_close(parallel.first_grads[i].second, single.first_grads[i].second,
+                     where + "gradient of " + name);
+        expect_close(parallel.weights[i].second, single.weights[i].second, where + name);
+      }
+    });
+  }
+}
+
+const Placement kPair("cpu", {0, 1});
+const Placement kThree("cpu", {0, 1, 2});
+const Placement kGrid("cpu", {{0, 1}, {2, 3}});
+
+TEST(ParallelEqualsSingle, Mlp) {
+  const Task<models::Mlp> task{.make_model =
+                                   [] {
+                                     return models::Mlp({7, 10, 9, 4});
+                                   },
+                               .input =
+                                   [](const TensorOptions& options) {
+                                     return randn({11, 7}, options);
+                                   },
+                               .loss = [](const Tensor& y) { return square(y - 1.0).mean(); },
+                               .make_optimizer =
+                                   [](const std::vector<Tensor>& parameters) {
+                                     return std::make_shared<optim::AdamW>(
+                                         parameters, optim::AdamWOptions{.lr = 0.01});
+                                   }};
+  expect_equal_trainings(
+      task, {{"data parallel on 2", kPair, kS0, {{"*", kB}}},
+             {"data parallel on 3", kThree, kS0, {{"*", kB}}},
+             {"tensor parallel on 2",
+              kPair,
+              kB,
+              {{"fc1.*", kS0}, {"fc2.weight", kS1}, {"fc3.*", kS0}, {"*", kB}}},
+             {"tensor parallel on 3", kThree, kB, {{"fc1.*", kS0}, {"fc2.weight", kS1}, {"*", kB}}},
+             {"data and tensor parallel on 2 x 2",
+              kGrid,
+              {kS0, kB},
+              {{"fc1.*", {kB, kS0}}, {"fc2.weight", {kB, kS1}}, {"*", {kB, kB}}}},
+             {"input features split", kPair, kS1, {{"fc1.weight", kS1}, {"*", kB}}},
+             {"every parameter split in every way", kGrid, {kS0, kS0}, {{"*", {kS0, kB}}}}});
+}
+
+TEST(ParallelEqualsSingle, LenetWithDropout) {
+  const Task<models::Lenet> task{.make_model = [] { return models::Lenet({.dropout = 0.5}); },
+                                 .input =
+                                     [](const TensorOptions& options) {
+                                       return randn({5, 1, 28, 28}, options);
+                                     },
+                                 .loss = [](const Tensor& y) { return square(y - 1.0).mean(); },
+                                 .make_optimizer =
+                                     [](const std::vector<Tensor>& parameters) {
+                                       return std::make_shared<optim::SGD>(
+                                           parameters,
+                                           optim::SGDOptions{.lr = 0.01, .momentum = 0.9});
+                                     }};
+  expect_equal_trainings(
+      task, {{"data parallel on 2", kPair, kS0, {{"*", kB}}},
+             {"channels and columns on 2",
+              kPair,
+              kB,
+              {{"conv1.*", kS0}, {"conv2.weight", kS1}, {"hidden.*", kS0}, {"*", kB}}},
+             {"data and tensor parallel on 2 x 2",
+              kGrid,
+              {kS0, kB},
+              {{"hidden.*", {kB, kS0}}, {"outlayer.weight", {kB, kS1}}, {"*", {kB, kB}}}}});
+}
+
+}  // namespace
+}  // namespace flow

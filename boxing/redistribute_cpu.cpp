@@ -1,12 +1,18 @@
 // Kernels of the layout ops on host memory: a plan made once per decision, run at every call.
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 
+#include "boxing/communicator.h"
 #include "boxing/plan.h"
 #include "boxing/redistribute_op.h"
 #include "boxing/register.h"
 #include "boxing/run_plan.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/hash.h"
 #include "core/kernel.h"
 
 namespace flow::boxing {
@@ -26,19 +32,62 @@ void run_logged(const BoundPlan& plan, const std::byte* source, std::byte* targe
   thread_state().context->slot<TransferLog>().add(user_site(site), plan.plan(), took.count());
 }
 
-void run_bound_plan(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<BoundPlan>();
+// Calls fn with the input's part, packed where it is strided.
+template <class Fn>
+void with_packed_input(const KernelContext& ctx, const Fn& fn) {
   const TensorView& source = ctx.in(0);
-  std::byte* target = ctx.out(0).data;
   if (source.data == nullptr || source.meta->is_contiguous) {
-    run_logged(plan, source.data, target, ctx.site);
+    fn(source.data);
     return;
   }
   const TensorMeta& meta = *source.meta;
   const Ref<Storage> packed = ctx.scratch(meta.local_bytes());
   copy_box(meta.local_shape, meta.strides, source.data, contiguous_strides(meta.local_shape),
            packed->data(), dtype_size(meta.dtype));
-  run_logged(plan, packed->data(), target, ctx.site);
+  fn(packed->data());
+}
+
+void run_bound_plan(const KernelContext& ctx) {
+  with_packed_input(ctx, [&](const std::byte* source) {
+    run_logged(ctx.plan_as<BoundPlan>(), source, ctx.out(0).data, ctx.site);
+  });
+}
+
+uint64_t hash_of(const std::byte* data, size_t bytes) {
+  Hasher hasher;
+  for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, data + i, std::min(sizeof(word), bytes - i));
+    hasher.add(word);
+  }
+  return hasher.value();
+}
+
+// Throws InvalidArgument on every rank when what becomes one broadcast value differs between them.
+void check_replicas(const KernelContext& ctx, const std::byte* source) {
+  const Plan& plan = ctx.plan_as<BoundPlan>().plan();
+  if (plan.steps.empty()) return;
+  RankContext& context = *thread_state().context;
+  const std::vector<int64_t> group = group_of(plan.steps[0], context.rank());
+  if (group.empty()) return;
+  const uint64_t own = hash_of(source, ctx.in(0).meta->local_bytes());
+  std::vector<uint64_t> all(group.size());
+  const std::vector<int64_t> bytes(group.size(), sizeof(own));
+  communicator_for(context, group)
+      .all_gather(&own, all.data(), bytes,
+                  {.op = "to_global", .shape = plan.shape, .dtype = plan.dtype, .site = ctx.site});
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (all[i] == all[0]) continue;
+    throw InvalidArgument(str("[to_global] ranks ", group[0], " and ", group[i],
+                              " pass different data for ", plan.to, " of a ", plan.dtype, ' ',
+                              plan.shape, "; without FLOW_CHECK=1 that of rank ", group[0],
+                              " would be taken"));
+  }
+}
+
+void run_checked_plan(const KernelContext& ctx) {
+  with_packed_input(ctx, [&](const std::byte* source) { check_replicas(ctx, source); });
+  run_bound_plan(ctx);
 }
 
 KernelChoice bind(Plan plan) {
@@ -58,7 +107,11 @@ KernelChoice select_local_to_global(const KernelQuery& query) {
   const auto& attrs = query.attrs_as<LocalToGlobalAttrs>();
   const Layout layout{attrs.placement, attrs.nd_sbp};
   const DType dtype = query.input(0).dtype;
-  if (attrs.sends_first) return bind(plan_first_replica(attrs.shape, dtype, layout));
+  if (attrs.sends_first) {
+    KernelChoice choice = bind(plan_first_replica(attrs.shape, dtype, layout));
+    if (env_flag("FLOW_CHECK")) choice.fn = run_checked_plan;
+    return choice;
+  }
   return bind(plan_redistribution(attrs.shape, dtype, layout, layout));
 }
 

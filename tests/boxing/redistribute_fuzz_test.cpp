@@ -226,7 +226,7 @@ void run_cases(uint64_t seed, int64_t count) {
 
 TEST(RedistributeFuzz, AnyLayoutBecomesAnyOther) {
   const char* seed = std::getenv("FLOW_TEST_SEED");
-  run_cases(seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10), 2000);
+  run_cases(seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10), 10'000);
 }
 
 }  // namespace

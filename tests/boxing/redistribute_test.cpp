@@ -50,6 +50,24 @@ std::string message_of(const std::function<void()>& body) {
   return "no error";
 }
 
+TEST(ToGlobal, DifferingReplicasAreRefusedUnderFlowCheck) {
+  setenv("FLOW_CHECK", "1", 1);
+  run_ranks(3, [] {
+    const Tensor same = ones({2, 3}).t();
+    const Tensor differing = full({2, 3}, me() == 2 ? 7.0 : 1.0).t();
+
+    EXPECT_EQ(same.to_global({.placement = kThree, .sbp = kB}).shape(), (Shape{3, 2}));
+    const std::string message =
+        message_of([&] { differing.to_global({.placement = kThree, .sbp = kB}); });
+
+    EXPECT_NE(message.find("[to_global] ranks 0 and 2 pass different data for B on cpu:(0, 1, 2)"),
+              std::string::npos)
+        << message;
+    EXPECT_NO_THROW(differing.to_global({.placement = kPair, .sbp = kB}));
+  });
+  unsetenv("FLOW_CHECK");
+}
+
 TEST(ToGlobal, SplitConcatenatesLocalParts) {
   run_ranks(2, [] {
     const Tensor local = tensor(Floats(6, static_cast<float>(me())), {2, 3});

@@ -18,8 +18,13 @@ constexpr int kTileRows = 6;
 constexpr int kTileRows = 4;
 #endif
 constexpr int kTileVectors = 2;
-// Of the direct kernel: enough accumulators to hide the latency of the additions.
+// Of the direct kernel: enough accumulators to hide the latency of the additions, and with more
+// registers few loads of B for each.
+#if FLOW_ISA == 2
+constexpr int kDirectRows = 8;
+#else
 constexpr int kDirectRows = 4;
+#endif
 
 template <class T>
 constexpr int64_t kTileColumns = kTileVectors* Vec<T>::kLanes;
@@ -43,7 +48,7 @@ template <class T, int kRows, int kVectors, bool kTail, bool kPackedB>
 void direct_tile(const GemmCall<T>& call, const T* a, const T* b, T* c, int64_t tail) {
   constexpr int64_t kLanes = Vec<T>::kLanes;
   Vec<T> sum[kRows][kVectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
@@ -56,7 +61,7 @@ void direct_tile(const GemmCall<T>& call, const T* a, const T* b, T* c, int64_t 
       b_row[v] = kTail && !kPackedB && v == kVectors - 1 ? Vec<T>::load_n(b + v * kLanes, tail)
                                                          : Vec<T>::load(b + v * kLanes);
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const Vec<T> factor = Vec<T>::fill(a[r * call.a_row]);
 #pragma GCC unroll 2
@@ -66,12 +71,16 @@ void direct_tile(const GemmCall<T>& call, const T* a, const T* b, T* c, int64_t 
     a += call.a_col;
     b += call.b_row;
   }
-#pragma GCC unroll 4
+  // Copies, as a store to C might change what the call refers to.
+  const T alpha = call.alpha;
+  const T beta = call.beta;
+  const int64_t ldc = call.ldc;
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const int64_t count = kTail && v == kVectors - 1 ? tail : kLanes;
-      store_scaled(c + r * call.ldc + v * kLanes, sum[r][v], count, call.alpha, call.beta);
+      store_scaled(c + r * ldc + v * kLanes, sum[r][v], count, alpha, beta);
     }
   }
 }
@@ -91,15 +100,23 @@ void direct_rows(const GemmCall<T>& call, const T* a, const T* b, T* c, int64_t 
   }
 }
 
+// Does as many groups of kRows as there are and returns the rows left.
+template <int kRows, bool kPackedB, class T>
+int64_t direct_groups(const GemmCall<T>& call, const T*& a, const T* b, T*& c, int64_t rows,
+                      int64_t columns) {
+  for (; rows >= kRows; rows -= kRows) {
+    direct_rows<T, kRows, kPackedB>(call, a, b, c, columns);
+    a += kRows * call.a_row;
+    c += kRows * call.ldc;
+  }
+  return rows;
+}
+
 template <class T, bool kPackedB>
 void direct_columns(const GemmCall<T>& call, const T* b, T* c, int64_t columns) {
   const T* a = call.a;
-  int64_t rows = call.m;
-  for (; rows >= kDirectRows; rows -= kDirectRows) {
-    direct_rows<T, kDirectRows, kPackedB>(call, a, b, c, columns);
-    a += kDirectRows * call.a_row;
-    c += kDirectRows * call.ldc;
-  }
+  int64_t rows = direct_groups<kDirectRows, kPackedB>(call, a, b, c, call.m, columns);
+  if constexpr (kDirectRows > 4) rows = direct_groups<4, kPackedB>(call, a, b, c, rows, columns);
   if (rows == 3) direct_rows<T, 3, kPackedB>(call, a, b, c, columns);
   if (rows == 2) direct_rows<T, 2, kPackedB>(call, a, b, c, columns);
   if (rows == 1) direct_rows<T, 1, kPackedB>(call, a, b, c, columns);

@@ -50,7 +50,7 @@ struct GemmKernels {
                    const T* packed_a, const T* packed_b);
 };
 
-inline constexpr int64_t kDirectPanel = 8192;
+inline constexpr int64_t kDirectPanel = 9216;
 
 struct GemmKernelSet {
   GemmKernels<float> f32;

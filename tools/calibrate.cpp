@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -55,15 +56,15 @@ double seconds() {
 
 using Times = std::array<double, kCandidates.size()>;
 
-// Seconds of one product by each candidate: the least of interleaved rounds, as others on the
-// machine can only make a round slower.
+// Seconds of one product by each candidate: the lower quartile of interleaved rounds. Others on the
+// machine make a round slower; on a virtual machine the clock is also set back now and then, by
+// time that the host took away earlier.
 template <class T>
 Times measure(const GemmTask<T>& task) {
   constexpr double kRoundSeconds = 30e-6;
   constexpr int kMinRounds = 5;
   constexpr double kMinSeconds = 3e-3;
-  Times least;
-  least.fill(1e9);
+  std::array<std::vector<double>, kCandidates.size()> times;
   std::array<int, kCandidates.size()> repeats;
   repeats.fill(0);
   const double start = seconds();
@@ -74,11 +75,18 @@ Times measure(const GemmTask<T>& task) {
       for (int j = 0; j <= repeats[i]; ++j)
         flow::ops::gemm_with(kCandidates[i].backend, task);
       const double time = (seconds() - begin) / (repeats[i] + 1);
-      least[i] = std::min(least[i], time);
-      repeats[i] = static_cast<int>(kRoundSeconds / least[i]);
+      times[i].push_back(time);
+      if (round == 0) repeats[i] = static_cast<int>(kRoundSeconds / std::max(time, 1e-9));
     }
   }
-  return least;
+  Times quartiles{};
+  for (size_t i = 0; i < kCandidates.size(); ++i) {
+    if (times[i].empty()) continue;
+    const auto quarter = times[i].begin() + static_cast<std::ptrdiff_t>(times[i].size() / 4);
+    std::nth_element(times[i].begin(), quarter, times[i].end());
+    quartiles[i] = *quarter;
+  }
+  return quartiles;
 }
 
 template <class T>

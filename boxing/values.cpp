@@ -6,6 +6,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "core/tensor.h"
+#include "ops/convert_rows.h"
 
 namespace flow {
 
@@ -31,41 +32,6 @@ Placement all_ranks(DeviceType device) {
   std::iota(ranks.begin(), ranks.end(), int64_t{0});
   const Shape shape{static_cast<int64_t>(ranks.size())};
   return {device, shape, ranks};
-}
-
-template <class From, class To>
-To convert(From value) {
-  if constexpr (std::is_same_v<To, bool>) {
-    return static_cast<float>(value) != 0.0F;
-  } else if constexpr (std::is_same_v<From, To>) {
-    return value;
-  } else if constexpr (std::is_arithmetic_v<From> && std::is_arithmetic_v<To>) {
-    return static_cast<To>(value);
-  } else if constexpr (std::is_arithmetic_v<To>) {
-    return static_cast<To>(static_cast<float>(value));
-  } else {
-    return To(static_cast<float>(value));
-  }
-}
-
-// Writes the elements of a strided array in row-major order.
-template <class From, class To>
-void copy_elements(const From* source, const TensorMeta& meta, To* target) {
-  const Shape& shape = meta.local_shape;
-  if (meta.is_contiguous) {
-    for (int64_t i = 0; i < meta.local_numel; ++i)
-      target[i] = convert<From, To>(source[i]);
-    return;
-  }
-  Shape index = Shape::filled(shape.size(), 0);
-  for (int64_t i = 0; i < meta.local_numel; ++i) {
-    int64_t offset = 0;
-    for (int64_t dim = 0; dim < shape.size(); ++dim)
-      offset += index[dim] * meta.strides[dim];
-    target[i] = convert<From, To>(source[offset]);
-    for (int64_t dim = shape.size() - 1; dim >= 0 && ++index[dim] == shape[dim]; --dim)
-      index[dim] = 0;
-  }
 }
 
 }  // namespace
@@ -99,12 +65,10 @@ void read_values(const Tensor& tensor, DType dtype, void* target, const char* me
                       site);
   }
   local.make_strided();
-  dispatch_all(local.dtype(), [&]<class From>() {
-    dispatch_all(dtype, [&]<class To>() {
-      copy_elements(reinterpret_cast<const From*>(impl.data()), local.meta(),
-                    static_cast<To*>(target));
-    });
-  });
+  const MetaPtr dense = local_meta(local.shape(), dtype, DeviceType::kCpu);
+  const MetaPtr source = &local.meta();
+  const ops::LoopPlan plan = ops::make_loop_plan(*dense, {&source, 1});
+  ops::convert_rows(plan, dtype, static_cast<std::byte*>(target), source->dtype, impl.data());
 }
 }  // namespace internal
 

@@ -1,6 +1,7 @@
 // Kernels of ops/cast.h: bound by memory, the compiler's loops suffice.
 #include "ops/cast_formula.h"
 #include "ops/cast_op.h"
+#include "ops/convert_rows.h"
 #include "ops/elementwise_loops.h"
 
 #include "ops/isa_begin.h"
@@ -33,21 +34,14 @@ void add_cast(KernelTable& table) {
 }
 
 #if FLOW_ISA == 0
-template <class To, class From>
-void reference_row(const void* /*attrs*/, std::byte* y, int64_t n, const std::byte* const* x,
-                   const int64_t* stride) {
-  To* target = reinterpret_cast<To*>(y);
-  const From* source = reinterpret_cast<const From*>(x[0]);
-  for (int64_t i = 0; i < n; ++i)
-    target[i * stride[0]] = convert<To>(source[i * stride[1]]);
+void reference(const KernelContext& ctx) {
+  const TensorView& y = ctx.out(0);
+  const TensorView& x = ctx.in(0);
+  convert_rows(ctx.plan_as<LoopPlan>(), y.meta->dtype, y.data, x.meta->dtype, x.data);
 }
 
 KernelChoice select_reference(const KernelQuery& query) {
-  RowFn row = nullptr;
-  dispatch_all(query.output(0).dtype, [&]<class To>() {
-    dispatch_all(query.input(0).dtype, [&]<class From>() { row = reference_row<To, From>; });
-  });
-  return choose_rows(query, row);
+  return {reference, share_loop_plan(query.output(0), query.inputs)};
 }
 #endif
 

@@ -2,7 +2,7 @@
 // dtypes takes the reference.
 #include <cstring>
 
-#include "ops/cast_formula.h"
+#include "ops/convert_rows.h"
 #include "ops/copy_op.h"
 #include "ops/elementwise_loops.h"
 
@@ -171,26 +171,14 @@ KernelChoice select_fill(const KernelQuery& query) {
 // ---- the reference, which also converts
 
 #if FLOW_ISA == 0
-template <class To, class From>
 void copy_reference(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<LoopPlan>();
-  const LoopPlan::Offsets& stride = plan.inner_stride();
-  for_rows(plan, 0, plan.rows, [&](const LoopPlan::Offsets& offsets) {
-    To* y = ctx.out(0).as<To>() + offsets[0];
-    const From* x = source_of(ctx).as<From>() + offsets[1];
-    for (int64_t i = 0; i < plan.inner; ++i)
-      y[i * stride[0]] = convert<To>(x[i * stride[1]]);
-  });
+  const TensorView& y = ctx.out(0);
+  const TensorView& x = source_of(ctx);
+  convert_rows(ctx.plan_as<LoopPlan>(), y.meta->dtype, y.data, x.meta->dtype, x.data);
 }
 
 KernelChoice select_copy_reference(const KernelQuery& query) {
-  KernelChoice choice;
-  dispatch_all(query.output(0).dtype, [&]<class To>() {
-    dispatch_all(query.inputs.back()->dtype,
-                 [&]<class From>() { choice.fn = copy_reference<To, From>; });
-  });
-  choice.plan = share_loop_plan(query.output(0), query.inputs.last(1));
-  return choice;
+  return {copy_reference, share_loop_plan(query.output(0), query.inputs.last(1))};
 }
 #endif
 

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/context.h"
 #include "core/dispatch.h"
-#include "ops/cast_formula.h"
+#include "ops/convert_rows.h"
 #include "ops/creation_op.h"
 
 namespace flow {
@@ -178,6 +179,30 @@ DType TensorLiteral::dtype() const {
   return dtype;
 }
 
+namespace {
+
+// This rank's part of `values`, which hold the logical tensor in row-major order.
+void fill_local(const TensorMeta& meta, std::byte* target, DType dtype, const std::byte* values) {
+  const Shape& local = meta.local_shape;
+  const int64_t last = local.size() - 1;
+  const int64_t row = last < 0 ? 1 : local[last];
+  const auto from_bytes = static_cast<int64_t>(dtype_size(dtype));
+  const auto to_bytes = static_cast<int64_t>(dtype_size(meta.dtype));
+  const Strides logical = contiguous_strides(meta.shape);
+  Shape index = Shape::filled(local.size(), 0);
+  for (int64_t i = 0; i < meta.local_numel; i += row) {
+    int64_t position = 0;
+    for (int64_t d = 0; d <= last; ++d)
+      position += (meta.local_begin[d] + index[d]) * logical[d];
+    ops::convert_row({meta.dtype, target + i * to_bytes, 1},
+                     {dtype, values + position * from_bytes, 1}, row);
+    for (int64_t d = last - 1; d >= 0 && ++index[d] == local[d]; --d)
+      index[d] = 0;
+  }
+}
+
+}  // namespace
+
 namespace internal {
 
 Tensor tensor_from(const void* values, DType dtype, size_t count, const Shape& shape,
@@ -194,24 +219,11 @@ Tensor tensor_from(const void* values, DType dtype, size_t count, const Shape& s
                           site);
   }
   Ref<Storage> storage = Storage::allocate(context.allocator(), meta->local_bytes());
-  const bool holds = ops::holds_values(*meta, context.rank());
-  const Strides logical = contiguous_strides(shape);
-  const Shape& local = meta->local_shape;
-  dispatch_all(layout.dtype, [&]<class To>() {
-    dispatch_all(dtype, [&]<class From>() {
-      auto* target = reinterpret_cast<To*>(storage->data());
-      const auto* source = static_cast<const From*>(values);
-      Shape index = Shape::filled(local.size(), 0);
-      for (int64_t i = 0; i < meta->local_numel; ++i) {
-        int64_t position = 0;
-        for (int64_t d = 0; d < local.size(); ++d)
-          position += (meta->local_begin[d] + index[d]) * logical[d];
-        target[i] = holds ? ops::convert<To>(source[position]) : To{};
-        for (int64_t d = local.size() - 1; d >= 0 && ++index[d] == local[d]; --d)
-          index[d] = 0;
-      }
-    });
-  });
+  if (ops::holds_values(*meta, context.rank())) {
+    fill_local(*meta, storage->data(), dtype, static_cast<const std::byte*>(values));
+  } else {
+    std::memset(storage->data(), 0, meta->local_bytes());
+  }
   return ops::with_grad(Tensor::make(meta, std::move(storage)), options, "tensor");
 }
 

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "boxing/process_communicator.h"
 #include "boxing/thread_communicator.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -139,7 +140,8 @@ std::unique_ptr<Communicator> make_communicator(RankContext& context, std::vecto
   }
   if (ranks.size() == 1) return std::make_unique<SelfCommunicator>(ranks[0]);
   if (auto made = make_thread_communicator(context, ranks, position)) return made;
-  throw Unsupported("[communicator] ranks of several processes are not connected in this build");
+  if (auto made = make_process_communicator(context, ranks, position)) return made;
+  throw InternalError(str("[communicator] rank ", context.rank(), " belongs to no world"));
 }
 
 }  // namespace
@@ -163,6 +165,30 @@ uint64_t Fingerprint::hash() const {
   hasher.add(static_cast<uint64_t>(root));
   hasher.add(static_cast<uint64_t>(reduce));
   return hasher.value() | 1;
+}
+
+Fingerprint mark(const Fingerprint& what, const char* collective, int64_t count, DType dtype,
+                 ReduceOp op, int64_t root) {
+  Fingerprint result = what;
+  result.collective = collective;
+  result.count = count;
+  result.reduce = op;
+  result.root = root;
+  if (count != 0) result.dtype = dtype;
+  return result;
+}
+
+Fingerprint mark_counts(const Fingerprint& what, const char* collective,
+                        std::span<const int64_t> counts, DType dtype, ReduceOp op, int64_t root) {
+  int64_t total = 0;
+  Hasher hasher;
+  for (const int64_t count : counts) {
+    total += count;
+    hasher.add(static_cast<uint64_t>(count));
+  }
+  Fingerprint result = mark(what, collective, total, dtype, op, root);
+  result.counts_hash = hasher.value();
+  return result;
 }
 
 std::ostream& operator<<(std::ostream& out, const Fingerprint& what) {

@@ -43,6 +43,13 @@ struct Fingerprint {
   uint64_t hash() const;
 };
 
+// `what` with what a collective itself knows.
+Fingerprint mark(const Fingerprint& what, const char* collective, int64_t count, DType dtype,
+                 ReduceOp op = ReduceOp::kSum, int64_t root = -1);
+Fingerprint mark_counts(const Fingerprint& what, const char* collective,
+                        std::span<const int64_t> counts, DType dtype, ReduceOp op = ReduceOp::kSum,
+                        int64_t root = -1);
+
 // "redistribute float32 (4, 3) from S(0) on cpu:(0, 1) to B on cpu:(0, 1) at train.cpp:12".
 std::ostream& operator<<(std::ostream& out, const Fingerprint& what);
 

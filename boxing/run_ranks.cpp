@@ -11,6 +11,7 @@
 #include "boxing/thread_world.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/launcher.h"
 
 namespace flow {
 
@@ -83,6 +84,11 @@ void check_may_start(int64_t ranks) {
     throw InvalidArgument(str("[run_ranks] needs at least one rank; received ", ranks));
   }
   const ThreadState* state = internal::current_thread_state;
+  if (const int64_t launched = find_launcher().world_size; launched > 1) {
+    throw InvalidArgument(str("[run_ranks] a launcher started this program as ", launched,
+                              " processes, which are its ranks; a world is processes or threads: "
+                              "start the program alone, or leave run_ranks out"));
+  }
   if (state == nullptr) return;
   if (state->context->slot_ptr<ThreadWorld>() || state->context->world_size() > 1) {
     throw InvalidArgument(str("[run_ranks] called by rank ", state->context->rank(), " of ",

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstring>
 
+#include "boxing/failure_text.h"
 #include "boxing/thread_board.h"
 #include "core/context.h"
 #include "core/error.h"
-#include "core/hash.h"
 #include "core/tensor_meta.h"
 
 namespace flow::boxing {
@@ -103,32 +103,6 @@ class ThreadCommunicator final : public Communicator {
   void close() override { end(); }
 
  private:
-  // The caller's fingerprint with what the collective itself knows.
-  static Fingerprint mark(const Fingerprint& what, const char* collective, int64_t count,
-                          DType dtype, ReduceOp op = ReduceOp::kSum, int64_t root = -1) {
-    Fingerprint result = what;
-    result.collective = collective;
-    result.count = count;
-    result.reduce = op;
-    result.root = root;
-    if (count != 0) result.dtype = dtype;
-    return result;
-  }
-
-  static Fingerprint mark_counts(const Fingerprint& what, const char* collective,
-                                 std::span<const int64_t> counts, DType dtype,
-                                 ReduceOp op = ReduceOp::kSum, int64_t root = -1) {
-    int64_t total = 0;
-    Hasher hasher;
-    for (const int64_t count : counts) {
-      total += count;
-      hasher.add(static_cast<uint64_t>(count));
-    }
-    Fingerprint result = mark(what, collective, total, dtype, op, root);
-    result.counts_hash = hasher.value();
-    return result;
-  }
-
   // Every collective begins with all members showing what they have and ends when nobody reads this
   // member's buffers any more.
   void begin(const Shown& shown, int64_t bytes, const Fingerprint& what) {
@@ -285,8 +259,8 @@ void ThreadCommunicator::all_to_all(const void* source, std::span<const int64_t>
     const int64_t sent = other.counts[position()];
     const int64_t expected = recv_bytes[static_cast<size_t>(peer)];
     if (sent != expected) {
-      world_->fail(-1, str("[all_to_all] rank ", rank_of(peer), " sends ", sent, " bytes to rank ",
-                           rank_of(position()), ", which expects ", expected, " in ", current_));
+      world_->fail(-1,
+                   all_to_all_text(rank_of(peer), sent, rank_of(position()), expected, current_));
       world_->throw_failure(what.site);
     }
     int64_t before = 0;

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include "boxing/failure_text.h"
 #include "boxing/thread_board.h"
 #include "core/context.h"
 #include "core/env.h"
@@ -26,13 +27,6 @@ void pause_core() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
-}
-
-std::string list_ranks(const std::vector<int64_t>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (size_t i = 0; i < ranks.size(); ++i)
-    text += str(i == 0 ? " " : ", ", ranks[i]);
-  return text;
 }
 
 int64_t this_rank() {
@@ -101,18 +95,13 @@ void WaitPoint::sleep(bool (*is_done)(const void*), const void* condition,
     }
     if (outcome == Outcome::kDone) return;
     if (outcome == Outcome::kFailed) world_.throw_failure(what.site);
-    const std::string who = list_ranks(missing());
     if (outcome == Outcome::kWarn) {
       has_warned = true;
-      log_warning(str("waiting for ", who, " in ", what));
+      log_warning(str("waiting for ", list_ranks(missing()), " in ", what));
       continue;
     }
-    const bool has_timed_out = outcome == Outcome::kTimeout;
-    world_.fail(-1, str("[communicator] rank ", this_rank(), " waits for ", who, " in ", what,
-                        has_timed_out ? str("; nothing came for ", world_.timeout().count(), " s")
-                                      : "; a rank that has ended never comes",
-                        "; make all ranks of the group run the same ops in the same order",
-                        has_timed_out ? ", or raise FLOW_TIMEOUT_S" : ""));
+    const auto timeout = outcome == Outcome::kTimeout ? world_.timeout() : std::chrono::seconds(0);
+    world_.fail(-1, missing_text(this_rank(), missing(), what, timeout));
     world_.throw_failure(what.site);
   }
 }
@@ -152,9 +141,7 @@ void ThreadWorld::throw_failure(Site site) {
   const std::lock_guard lock(mutex_);
   if (failed_rank_ < 0) throw DistributedError(failure_, site);
   told_[static_cast<size_t>(rank)] = true;
-  throw DistributedError(str("[communicator] rank ", failed_rank_,
-                             " failed, so this rank stops as well; its error: ", failure_),
-                         site);
+  throw DistributedError(told_text(failed_rank_, failure_), site);
 }
 
 bool ThreadWorld::was_told(int64_t rank) const {

@@ -7,6 +7,7 @@
 
 #include "core/env.h"
 #include "core/error.h"
+#include "core/launcher.h"
 
 namespace flow {
 
@@ -25,7 +26,8 @@ RankContext& process_context() {
   static RankContext& context = *[] {
     const auto identity = runtime_hooks().process_identity;
     const RankIdentity who = identity != nullptr ? identity() : RankIdentity{};
-    return new RankContext(who, default_num_threads(1));  // outlives every static tensor
+    const int64_t ranks_on_host = find_launcher().ranks_on_host;
+    return new RankContext(who, default_num_threads(ranks_on_host));  // outlives static tensors
   }();
   return context;
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "autograd/recorder.h"
+#include "boxing/process_ranks.h"
 #include "boxing/register.h"
 #include "core/context.h"
 #include "core/dispatch.h"
@@ -64,6 +65,7 @@ void register_kernel(const OpDef& op, DeviceType device, const KernelDef& kernel
 namespace internal {
 bool install_runtime() {
   RuntimeHooks hooks;
+  hooks.process_identity = boxing::join_process_ranks;
   hooks.attach_thread = attach_thread;
   install_runtime_hooks(hooks);
   return true;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -12,22 +13,25 @@
 
 #include <gtest/gtest.h>
 
+#include "boxing/process_communicator.h"
+#include "boxing/process_world.h"
 #include "boxing/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "tests/support/loopback_ranks.h"
 
 namespace flow {
 namespace {
 
-using boxing::Communicator;
 using boxing::Fingerprint;
+using boxing::ProcessWorld;
 using boxing::ReduceOp;
 
 int64_t me() {
   return env::rank();
 }
 
-Communicator& world() {
+boxing::Communicator& world() {
   return boxing::world_communicator(*thread_state().context);
 }
 
@@ -57,9 +61,22 @@ std::vector<float> sum_of_samples(int64_t ranks, int64_t count) {
 // Below the size copied to the board, below and above that computed in two halves, uneven.
 constexpr int64_t kCounts[] = {0, 1, 7, 256, 1000, 4097, 100003};
 
-TEST(Communicator, AllReduceSumsInRankOrderAtEverySize) {
+// Every test runs on ranks that are threads, and on ranks that speak the protocol of processes.
+using Run = void (*)(int64_t ranks, const std::function<void()>& body);
+
+class Communicator : public testing::TestWithParam<Run> {
+ protected:
+  static void run_on_ranks(int64_t ranks, const std::function<void()>& body) {
+    GetParam()(ranks, body);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, Communicator, testing::Values(run_ranks));
+INSTANTIATE_TEST_SUITE_P(Processes, Communicator, testing::Values(run_loopback_ranks));
+
+TEST_P(Communicator, AllReduceSumsInRankOrderAtEverySize) {
   for (const int64_t ranks : {1, 2, 3, 5}) {
-    run_ranks(ranks, [&] {
+    run_on_ranks(ranks, [&] {
       for (const int64_t count : kCounts) {
         const std::vector<float> source = sample(me(), count);
         std::vector<float> target(source.size(), -1);
@@ -72,8 +89,8 @@ TEST(Communicator, AllReduceSumsInRankOrderAtEverySize) {
   }
 }
 
-TEST(Communicator, AllReduceMayBeInPlaceOnSomeRanks) {
-  run_ranks(3, [] {
+TEST_P(Communicator, AllReduceMayBeInPlaceOnSomeRanks) {
+  run_on_ranks(3, [] {
     for (const int64_t count : kCounts) {
       std::vector<float> source = sample(me(), count);
       std::vector<float> other(source.size());
@@ -86,8 +103,8 @@ TEST(Communicator, AllReduceMayBeInPlaceOnSomeRanks) {
   });
 }
 
-TEST(Communicator, MaxAndMinPropagateNan) {
-  run_ranks(2, [] {
+TEST_P(Communicator, MaxAndMinPropagateNan) {
+  run_on_ranks(2, [] {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     const std::vector<float> source =
         me() == 0 ? std::vector<float>{1, nan, 3} : std::vector<float>{2, 5, nan};
@@ -106,8 +123,8 @@ TEST(Communicator, MaxAndMinPropagateNan) {
   });
 }
 
-TEST(Communicator, ReducesEveryDtype) {
-  run_ranks(3, [] {
+TEST_P(Communicator, ReducesEveryDtype) {
+  run_on_ranks(3, [] {
     for (int code = 0; code < kNumDTypes; ++code) {
       dispatch_all(static_cast<DType>(code), [&]<class T>() {
         std::array<T, 2> source;
@@ -130,8 +147,8 @@ TEST(Communicator, ReducesEveryDtype) {
   });
 }
 
-TEST(Communicator, SixteenBitSumsRoundOnce) {
-  run_ranks(3, [] {
+TEST_P(Communicator, SixteenBitSumsRoundOnce) {
+  run_on_ranks(3, [] {
     // 256 + 1 + 1 is 258 when rounded once; adding 1 to 256 in bfloat16 gives 256 again.
     const BFloat16 source(me() == 0 ? 256.0F : 1.0F);
     BFloat16 sum;
@@ -142,8 +159,8 @@ TEST(Communicator, SixteenBitSumsRoundOnce) {
   });
 }
 
-TEST(Communicator, ReduceWritesAtTheRootOnly) {
-  run_ranks(3, [] {
+TEST_P(Communicator, ReduceWritesAtTheRootOnly) {
+  run_on_ranks(3, [] {
     const std::vector<float> source = sample(me(), 5);
     std::vector<float> target(5, -1);
 
@@ -153,9 +170,9 @@ TEST(Communicator, ReduceWritesAtTheRootOnly) {
   });
 }
 
-TEST(Communicator, ReduceScatterTakesUnevenAndEmptyParts) {
+TEST_P(Communicator, ReduceScatterTakesUnevenAndEmptyParts) {
   for (const int64_t scale : {1, 4000}) {
-    run_ranks(3, [scale] {
+    run_on_ranks(3, [scale] {
       const std::vector<int64_t> counts = {3 * scale, 0, 2 * scale};
       const std::vector<float> source = sample(me(), 5 * scale);
       const std::vector<float> whole = sum_of_samples(3, 5 * scale);
@@ -172,9 +189,9 @@ TEST(Communicator, ReduceScatterTakesUnevenAndEmptyParts) {
   }
 }
 
-TEST(Communicator, GatherAndScatterAreInverse) {
+TEST_P(Communicator, GatherAndScatterAreInverse) {
   for (const int64_t scale : {1, 5000}) {
-    run_ranks(3, [scale] {
+    run_on_ranks(3, [scale] {
       const std::vector<int64_t> bytes = {2 * scale, 0, scale};
       const std::string mine(static_cast<size_t>(bytes[static_cast<size_t>(me())]),
                              static_cast<char>('a' + me()));
@@ -195,8 +212,8 @@ TEST(Communicator, GatherAndScatterAreInverse) {
   }
 }
 
-TEST(Communicator, AllToAllDeliversInGroupOrder) {
-  run_ranks(3, [] {
+TEST_P(Communicator, AllToAllDeliversInGroupOrder) {
+  run_on_ranks(3, [] {
     // Rank r sends r + i bytes 'A' + 3 r + i to rank i.
     std::string source;
     std::string expected;
@@ -216,9 +233,9 @@ TEST(Communicator, AllToAllDeliversInGroupOrder) {
   });
 }
 
-TEST(Communicator, BroadcastReachesAll) {
+TEST_P(Communicator, BroadcastReachesAll) {
   for (const size_t bytes : {3U, 9000U}) {
-    run_ranks(4, [bytes] {
+    run_on_ranks(4, [bytes] {
       std::string data(bytes, static_cast<char>('a' + me()));
 
       world().broadcast(data.data(), static_cast<int64_t>(bytes), 2, here());
@@ -228,12 +245,12 @@ TEST(Communicator, BroadcastReachesAll) {
   }
 }
 
-TEST(Communicator, GroupsAreMadeByTheirMembersInTheirOrder) {
-  run_ranks(4, [] {
+TEST_P(Communicator, GroupsAreMadeByTheirMembersInTheirOrder) {
+  run_on_ranks(4, [] {
     RankContext& context = *thread_state().context;
     const std::vector<int64_t> pair =
         me() < 2 ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{2, 3};
-    Communicator& group = boxing::communicator_for(context, pair);
+    boxing::Communicator& group = boxing::communicator_for(context, pair);
     const std::string mine(1, static_cast<char>('0' + me()));
     std::string all = "--";
 
@@ -246,10 +263,24 @@ TEST(Communicator, GroupsAreMadeByTheirMembersInTheirOrder) {
   });
 }
 
-TEST(Communicator, OneRankGroupsCopy) {
+TEST(ProcessCommunicator, MayBeMadeAgainWhileOthersAreAhead) {
+  run_loopback_ranks(2, [] {
+    const std::vector<int64_t> pair = {0, 1};
+    ProcessWorld& shared = *thread_state().context->slot_ptr<ProcessWorld>();
+    for (int64_t round = 0; round < 50; ++round) {
+      const auto group = boxing::make_process_communicator(shared, pair, me());
+      const int64_t mine = me() + round;
+      int64_t sum = 0;
+      group->all_reduce(&mine, &sum, 1, int64, ReduceOp::kSum, here());
+      ASSERT_EQ(sum, 1 + 2 * round);
+    }
+  });
+}
+
+TEST_P(Communicator, OneRankGroupsCopy) {
   const std::vector<float> source = {1, 2};
   std::vector<float> target(2);
-  Communicator& alone = world();
+  boxing::Communicator& alone = world();
 
   alone.all_reduce(source.data(), target.data(), 2, float32, ReduceOp::kSum, here());
   alone.barrier(here());
@@ -258,8 +289,8 @@ TEST(Communicator, OneRankGroupsCopy) {
   EXPECT_THROW(alone.send(source.data(), 8, 0, 0, here()), InvalidArgument);
 }
 
-TEST(Communicator, BothMaySendSmallMessagesFirst) {
-  run_ranks(2, [] {
+TEST_P(Communicator, BothMaySendSmallMessagesFirst) {
+  run_on_ranks(2, [] {
     const int64_t peer = 1 - me();
     const std::vector<float> mine = sample(me(), 10);
     std::vector<float> theirs(10);
@@ -271,8 +302,8 @@ TEST(Communicator, BothMaySendSmallMessagesFirst) {
   });
 }
 
-TEST(Communicator, MessagesMatchByTagThenOrder) {
-  run_ranks(2, [] {
+TEST_P(Communicator, MessagesMatchByTagThenOrder) {
+  run_on_ranks(2, [] {
     constexpr int64_t kLarge = 50000;
     if (me() == 0) {
       const std::vector<float> large = sample(0, kLarge);
@@ -296,8 +327,8 @@ TEST(Communicator, MessagesMatchByTagThenOrder) {
   });
 }
 
-TEST(Communicator, ReceivesMayBePostedBeforeAnythingIsSent) {
-  run_ranks(2, [] {
+TEST_P(Communicator, ReceivesMayBePostedBeforeAnythingIsSent) {
+  run_on_ranks(2, [] {
     const int64_t peer = 1 - me();
     const std::vector<float> mine = sample(me(), 50000);
     std::vector<float> theirs(50000);
@@ -310,7 +341,7 @@ TEST(Communicator, ReceivesMayBePostedBeforeAnythingIsSent) {
   });
 }
 
-TEST(Communicator, DifferentCallsNameBothSites) {
+TEST_P(Communicator, DifferentCallsNameBothSites) {
   std::atomic<int> told = 0;
   const auto body = [&] {
     float value = 1;
@@ -330,12 +361,12 @@ TEST(Communicator, DifferentCallsNameBothSites) {
     }
   };
 
-  EXPECT_THROW(run_ranks(2, body), DistributedError);
+  EXPECT_THROW(run_on_ranks(2, body), DistributedError);
 
   EXPECT_EQ(told, 2);
 }
 
-TEST(Communicator, DifferentCountsAreToldBeforeTheThirdRankArrives) {
+TEST_P(Communicator, DifferentCountsAreToldBeforeTheThirdRankArrives) {
   std::atomic<bool> is_told = false;
   const auto body = [&] {
     if (me() == 2) {
@@ -352,10 +383,10 @@ TEST(Communicator, DifferentCountsAreToldBeforeTheThirdRankArrives) {
     }
   };
 
-  EXPECT_THROW(run_ranks(3, body), DistributedError);
+  EXPECT_THROW(run_on_ranks(3, body), DistributedError);
 }
 
-TEST(Communicator, MessagesOfDifferentSizesAreRefusedOnBothSides) {
+TEST_P(Communicator, MessagesOfDifferentSizesAreRefusedOnBothSides) {
   std::atomic<int> told = 0;
   const auto body = [&] {
     std::vector<std::byte> data(200000);
@@ -369,12 +400,12 @@ TEST(Communicator, MessagesOfDifferentSizesAreRefusedOnBothSides) {
     }
   };
 
-  EXPECT_THROW(run_ranks(2, body), DistributedError);
+  EXPECT_THROW(run_on_ranks(2, body), DistributedError);
 
   EXPECT_EQ(told, 2);
 }
 
-TEST(Communicator, RankThatNeverComesIsNamedAfterTheTimeOut) {
+TEST_P(Communicator, RankThatNeverComesIsNamedAfterTheTimeOut) {
   setenv("FLOW_TIMEOUT_S", "1", 1);
   std::atomic<bool> is_over = false;
   const auto body = [&] {
@@ -392,7 +423,7 @@ TEST(Communicator, RankThatNeverComesIsNamedAfterTheTimeOut) {
     }
   };
 
-  EXPECT_THROW(run_ranks(2, body), DistributedError);
+  EXPECT_THROW(run_on_ranks(2, body), DistributedError);
 }
 
 TEST(RunRanks, EveryRankHasItsContextAndNumber) {

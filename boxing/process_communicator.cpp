@@ -1,0 +1,409 @@
+#include "boxing/process_communicator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "boxing/failure_text.h"
+#include "boxing/process_group.h"
+#include "boxing/process_ranks.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "core/tensor_meta.h"
+
+namespace flow::boxing {
+
+namespace {
+
+using Part = ProcessGroup::Part;
+
+// Reductions go through the members' memory piece by piece, so that what they need aside stays
+// small.
+constexpr int64_t kSegmentBytes = 8 << 20;
+
+void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
+  if (bytes > 0 && target != source) std::memmove(target, source, static_cast<size_t>(bytes));
+}
+
+// Sources are only read; one type for both directions keeps exchange() simple.
+std::byte* bytes_at(const void* source) {
+  return static_cast<std::byte*>(const_cast<void*>(source));
+}
+
+class ProcessCommunicator final : public Communicator {
+ public:
+  ProcessCommunicator(ProcessWorld& world, const std::vector<int64_t>& ranks, int64_t position)
+      : Communicator(ranks, position),
+        world_(world),
+        group_(world, ranks, position),
+        sends_(ranks.size()),
+        receives_(ranks.size()),
+        sources_(ranks.size()) {}
+
+  void barrier(const Fingerprint& what) override {
+    group_.meet(mark(what, "barrier", 0, DType::kUInt8), {});
+  }
+
+  void all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
+                  const Fingerprint& what) override;
+  void reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
+              int64_t root, const Fingerprint& what) override;
+  void reduce_scatter(const void* source, void* target, std::span<const int64_t> counts,
+                      DType dtype, ReduceOp op, const Fingerprint& what) override;
+  void all_gather(const void* source, void* target, std::span<const int64_t> bytes,
+                  const Fingerprint& what) override;
+  void gather(const void* source, void* target, std::span<const int64_t> bytes, int64_t root,
+              const Fingerprint& what) override;
+  void scatter(const void* source, void* target, std::span<const int64_t> bytes, int64_t root,
+               const Fingerprint& what) override;
+  void all_to_all(const void* source, std::span<const int64_t> send_bytes, void* target,
+                  std::span<const int64_t> recv_bytes, const Fingerprint& what) override;
+  void broadcast(void* data, int64_t bytes, int64_t root, const Fingerprint& what) override;
+
+  Transfer isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
+                 const Fingerprint& what) override {
+    const Fingerprint call = mark(what, "send", bytes, DType::kUInt8);
+    check_peer(peer, call);
+    return group_.isend(source, bytes, peer, tag, call);
+  }
+
+  Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
+                 const Fingerprint& what) override {
+    const Fingerprint call = mark(what, "recv", bytes, DType::kUInt8);
+    check_peer(peer, call);
+    return group_.irecv(target, bytes, peer, tag, call);
+  }
+
+  void wait(Transfer transfer) override { group_.wait(std::move(transfer)); }
+
+ private:
+  // A range of elements of every member.
+  using Ranges = std::vector<Range>;
+
+  void check_peer(int64_t peer, const Fingerprint& what) const {
+    if (peer >= 0 && peer < size() && peer != position()) return;
+    throw InvalidArgument(str("[", what.collective, "] peer ", peer,
+                              " is not another member of the group of ", size(), " ranks"),
+                          what.site);
+  }
+
+  // target = the reduction of this member's range over all members' sources; range i goes to
+  // member i.
+  void reduce_ranges(const std::byte* source, std::byte* target, const Ranges& ranges, DType dtype,
+                     ReduceOp op, const Fingerprint& what);
+  // Range i of `data` is known to member i; all get all.
+  void gather_ranges(std::byte* data, const Ranges& ranges, DType dtype, const Fingerprint& what);
+  // Balanced parts of [begin, begin + count).
+  Ranges cut(int64_t begin, int64_t count) const;
+
+  void exchange(const Fingerprint& what) {
+    group_.exchange(sends_, receives_, what);
+    clear();
+  }
+
+  void clear() {
+    std::fill(sends_.begin(), sends_.end(), Part{});
+    std::fill(receives_.begin(), receives_.end(), Part{});
+  }
+
+  Part& send_to(int64_t member) { return sends_[static_cast<size_t>(member)]; }
+
+  Part& receive_from(int64_t member) { return receives_[static_cast<size_t>(member)]; }
+
+  std::byte* scratch(int64_t bytes) {
+    if (bytes > scratch_bytes_) {
+      scratch_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
+      scratch_bytes_ = bytes;
+    }
+    return scratch_.get();
+  }
+
+  // Whether a meeting carries this many bytes of each member.
+  static bool fits_inline(int64_t bytes) { return bytes <= ProcessGroup::kInlineBytes; }
+
+  static std::span<const std::byte> view(const void* data, int64_t bytes) {
+    return {static_cast<const std::byte*>(data), static_cast<size_t>(bytes)};
+  }
+
+  ProcessWorld& world_;
+  ProcessGroup group_;
+  std::vector<Part> sends_;
+  std::vector<Part> receives_;
+  std::vector<const std::byte*> sources_;
+  std::unique_ptr<std::byte[]> scratch_;
+  int64_t scratch_bytes_ = 0;
+};
+
+int64_t bytes_of(int64_t count, DType dtype) {
+  return count * static_cast<int64_t>(dtype_size(dtype));
+}
+
+ProcessCommunicator::Ranges ProcessCommunicator::cut(int64_t begin, int64_t count) const {
+  Ranges ranges;
+  for (int64_t member = 0; member < size(); ++member) {
+    Range part = balanced_part(count, size(), member);
+    part.begin += begin;
+    ranges.push_back(part);
+  }
+  return ranges;
+}
+
+void ProcessCommunicator::reduce_ranges(const std::byte* source, std::byte* target,
+                                        const Ranges& ranges, DType dtype, ReduceOp op,
+                                        const Fingerprint& what) {
+  const Range own = ranges[static_cast<size_t>(position())];
+  const int64_t bytes = bytes_of(own.size, dtype);
+  std::byte* received = scratch(bytes * (size() - 1));
+  clear();
+  for (int64_t member = 0; member < size(); ++member) {
+    const Range range = ranges[static_cast<size_t>(member)];
+    if (member == position()) {
+      sources_[static_cast<size_t>(member)] = source + bytes_of(own.begin, dtype);
+      continue;
+    }
+    send_to(member) = {bytes_at(source + bytes_of(range.begin, dtype)),
+                       bytes_of(range.size, dtype)};
+    receive_from(member) = {received, bytes};
+    sources_[static_cast<size_t>(member)] = received;
+    received += bytes;
+  }
+  exchange(what);
+  if (own.size > 0) reduce_in_order(dtype, op, sources_, target, own.size);
+}
+
+void ProcessCommunicator::gather_ranges(std::byte* data, const Ranges& ranges, DType dtype,
+                                        const Fingerprint& what) {
+  const auto part = [&](int64_t member) {
+    const Range range = ranges[static_cast<size_t>(member)];
+    return Part{data + bytes_of(range.begin, dtype), bytes_of(range.size, dtype)};
+  };
+  clear();
+  for (int64_t member = 0; member < size(); ++member) {
+    if (member == position()) continue;
+    send_to(member) = part(position());
+    receive_from(member) = part(member);
+  }
+  exchange(what);
+}
+
+void ProcessCommunicator::all_reduce(const void* source, void* target, int64_t count, DType dtype,
+                                     ReduceOp op, const Fingerprint& what) {
+  const Fingerprint call = mark(what, "all_reduce", count, dtype, op);
+  const int64_t bytes = bytes_of(count, dtype);
+  const auto* in = static_cast<const std::byte*>(source);
+  auto* out = static_cast<std::byte*>(target);
+  if (fits_inline(bytes)) {
+    group_.meet(call, view(source, bytes));
+    if (count == 0) return;
+    for (int64_t member = 0; member < size(); ++member) {
+      sources_[static_cast<size_t>(member)] =
+          member == position() ? in : group_.data_of(member).data();
+    }
+    return reduce_in_order(dtype, op, sources_, out, count);
+  }
+  group_.meet(call, {});
+  const int64_t segment = kSegmentBytes / static_cast<int64_t>(dtype_size(dtype));
+  for (int64_t begin = 0; begin < count; begin += segment) {
+    const Ranges ranges = cut(begin, std::min(segment, count - begin));
+    const Range own = ranges[static_cast<size_t>(position())];
+    reduce_ranges(in, out + bytes_of(own.begin, dtype), ranges, dtype, op, call);
+    gather_ranges(out, ranges, dtype, call);
+  }
+}
+
+void ProcessCommunicator::reduce(const void* source, void* target, int64_t count, DType dtype,
+                                 ReduceOp op, int64_t root, const Fingerprint& what) {
+  const Fingerprint call = mark(what, "reduce", count, dtype, op, root);
+  group_.meet(call, {});
+  const auto* in = static_cast<const std::byte*>(source);
+  const bool is_root = position() == root;
+  const int64_t segment = kSegmentBytes / static_cast<int64_t>(dtype_size(dtype));
+  std::vector<std::byte> reduced;  // this member's part of a segment
+  for (int64_t begin = 0; begin < count; begin += segment) {
+    const Ranges ranges = cut(begin, std::min(segment, count - begin));
+    const Range own = ranges[static_cast<size_t>(position())];
+    std::byte* part = nullptr;
+    if (is_root) {
+      part = static_cast<std::byte*>(target) + bytes_of(own.begin, dtype);
+    } else {
+      reduced.resize(static_cast<size_t>(bytes_of(own.size, dtype)));
+      part = reduced.data();
+    }
+    reduce_ranges(in, part, ranges, dtype, op, call);
+    clear();
+    if (is_root) {
+      for (int64_t member = 0; member < size(); ++member) {
+        const Range range = ranges[static_cast<size_t>(member)];
+        receive_from(member) = {static_cast<std::byte*>(target) + bytes_of(range.begin, dtype),
+                                bytes_of(range.size, dtype)};
+      }
+    } else {
+      send_to(root) = {part, bytes_of(own.size, dtype)};
+    }
+    exchange(call);
+  }
+}
+
+void ProcessCommunicator::reduce_scatter(const void* source, void* target,
+                                         std::span<const int64_t> counts, DType dtype, ReduceOp op,
+                                         const Fingerprint& what) {
+  const Fingerprint call = mark_counts(what, "reduce_scatter", counts, dtype, op);
+  group_.meet(call, {});
+  Ranges whole;
+  int64_t begin = 0;
+  for (const int64_t count : counts) {
+    whole.push_back({begin, count});
+    begin += count;
+  }
+  const int64_t longest = *std::max_element(counts.begin(), counts.end());
+  const int64_t segment =
+      std::max<int64_t>(1, kSegmentBytes / size() / static_cast<int64_t>(dtype_size(dtype)));
+  for (int64_t done = 0; done < longest; done += segment) {
+    Ranges ranges = whole;
+    for (Range& range : ranges) {
+      range.begin += std::min(done, range.size);
+      range.size = std::clamp<int64_t>(range.size - done, 0, segment);
+    }
+    reduce_ranges(static_cast<const std::byte*>(source),
+                  static_cast<std::byte*>(target) + bytes_of(done, dtype), ranges, dtype, op, call);
+  }
+}
+
+void ProcessCommunicator::all_gather(const void* source, void* target,
+                                     std::span<const int64_t> bytes, const Fingerprint& what) {
+  const Fingerprint call = mark_counts(what, "all_gather", bytes, DType::kUInt8);
+  const bool is_inline = fits_inline(*std::max_element(bytes.begin(), bytes.end()));
+  const int64_t own = bytes[static_cast<size_t>(position())];
+  group_.meet(call, view(source, is_inline ? own : 0));
+  clear();
+  auto* out = static_cast<std::byte*>(target);
+  for (int64_t member = 0; member < size(); ++member) {
+    const int64_t size_there = bytes[static_cast<size_t>(member)];
+    if (member == position()) {
+      copy_bytes(out, static_cast<const std::byte*>(source), own);
+    } else if (is_inline) {
+      copy_bytes(out, group_.data_of(member).data(), size_there);
+    } else {
+      send_to(member) = {bytes_at(source), own};
+      receive_from(member) = {out, size_there};
+    }
+    out += size_there;
+  }
+  if (!is_inline) exchange(call);
+}
+
+void ProcessCommunicator::gather(const void* source, void* target, std::span<const int64_t> bytes,
+                                 int64_t root, const Fingerprint& what) {
+  const Fingerprint call = mark_counts(what, "gather", bytes, DType::kUInt8, ReduceOp::kSum, root);
+  group_.meet(call, {});
+  clear();
+  const int64_t own = bytes[static_cast<size_t>(position())];
+  if (position() != root) {
+    send_to(root) = {bytes_at(source), own};
+    return exchange(call);
+  }
+  auto* out = static_cast<std::byte*>(target);
+  for (int64_t member = 0; member < size(); ++member) {
+    const int64_t size_there = bytes[static_cast<size_t>(member)];
+    if (member == position()) copy_bytes(out, static_cast<const std::byte*>(source), own);
+    receive_from(member) = {out, size_there};
+    out += size_there;
+  }
+  exchange(call);
+}
+
+void ProcessCommunicator::scatter(const void* source, void* target, std::span<const int64_t> bytes,
+                                  int64_t root, const Fingerprint& what) {
+  const Fingerprint call = mark_counts(what, "scatter", bytes, DType::kUInt8, ReduceOp::kSum, root);
+  group_.meet(call, {});
+  clear();
+  const int64_t own = bytes[static_cast<size_t>(position())];
+  if (position() != root) {
+    receive_from(root) = {static_cast<std::byte*>(target), own};
+    return exchange(call);
+  }
+  std::byte* in = bytes_at(source);
+  for (int64_t member = 0; member < size(); ++member) {
+    const int64_t size_there = bytes[static_cast<size_t>(member)];
+    if (member == position()) copy_bytes(static_cast<std::byte*>(target), in, own);
+    send_to(member) = {in, size_there};
+    in += size_there;
+  }
+  exchange(call);
+}
+
+void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t> send_bytes,
+                                     void* target, std::span<const int64_t> recv_bytes,
+                                     const Fingerprint& what) {
+  const Fingerprint call = mark(what, "all_to_all", 0, DType::kUInt8);
+  group_.meet(call, {}, send_bytes);
+  clear();
+  std::byte* in = bytes_at(source);
+  auto* out = static_cast<std::byte*>(target);
+  for (int64_t member = 0; member < size(); ++member) {
+    const auto i = static_cast<size_t>(member);
+    const int64_t coming = member == position() ? send_bytes[i] : group_.number_of(member);
+    if (coming != recv_bytes[i]) {
+      world_.fail(-1, all_to_all_text(ranks()[i], coming, ranks()[static_cast<size_t>(position())],
+                                      recv_bytes[i], call));
+      world_.check(what.site);
+    }
+    if (member == position()) {
+      copy_bytes(out, in, coming);
+    } else {
+      send_to(member) = {in, send_bytes[i]};
+      receive_from(member) = {out, coming};
+    }
+    in += send_bytes[i];
+    out += coming;
+  }
+  exchange(call);
+}
+
+// Large data goes in parts to the members, who pass theirs on: the root sends it once, not once a
+// member.
+void ProcessCommunicator::broadcast(void* data, int64_t bytes, int64_t root,
+                                    const Fingerprint& what) {
+  constexpr int64_t kWholeBytes = 64 << 10;
+  const Fingerprint call = mark(what, "broadcast", bytes, DType::kUInt8, ReduceOp::kSum, root);
+  const bool is_root = position() == root;
+  auto* own = static_cast<std::byte*>(data);
+  if (fits_inline(bytes)) {
+    group_.meet(call, view(data, is_root ? bytes : 0));
+    if (!is_root) copy_bytes(own, group_.data_of(root).data(), bytes);
+    return;
+  }
+  group_.meet(call, {});
+  const bool is_whole = bytes <= kWholeBytes || size() == 2;
+  const Ranges ranges = cut(0, bytes);
+  const auto part = [&](int64_t member) {
+    if (is_whole) return Part{own, bytes};
+    const Range range = ranges[static_cast<size_t>(member)];
+    return Part{own + range.begin, range.size};
+  };
+  clear();
+  for (int64_t member = 0; member < size(); ++member) {
+    if (is_root) send_to(member) = part(member);
+  }
+  if (!is_root) receive_from(root) = part(position());
+  exchange(call);
+  if (!is_whole) gather_ranges(own, ranges, DType::kUInt8, call);
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_process_communicator(RankContext& context,
+                                                        const std::vector<int64_t>& ranks,
+                                                        int64_t position) {
+  const std::shared_ptr<ProcessWorld>& hung = context.slot_ptr<ProcessWorld>();
+  ProcessWorld* world = hung ? hung.get() : process_world();
+  if (world == nullptr) return nullptr;
+  return make_process_communicator(*world, ranks, position);
+}
+
+std::unique_ptr<Communicator> make_process_communicator(ProcessWorld& world,
+                                                        const std::vector<int64_t>& ranks,
+                                                        int64_t position) {
+  return std::make_unique<ProcessCommunicator>(world, ranks, position);
+}
+
+}  // namespace flow::boxing

@@ -1,0 +1,328 @@
+#include "boxing/process_group.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "boxing/failure_text.h"
+#include "core/error.h"
+#include "core/hash.h"
+
+namespace flow::boxing {
+
+// A receive that waits for its message.
+struct ProcessGroup::Expected {
+  int64_t tag = 0;
+  int64_t bytes = 0;
+  std::byte* target = nullptr;
+  Fingerprint what;
+  std::unique_ptr<Bulk> bulk;
+  bool is_done = false;
+};
+
+struct ProcessGroup::PendingSend final : TransferState {
+  int64_t peer = 0;
+  Fingerprint what;
+  std::unique_ptr<Bulk> bulk;
+};
+
+struct ProcessGroup::PendingReceive final : TransferState {
+  // Nobody may write to the receive's buffer any more.
+  ~PendingReceive() override {
+    const auto lock = group->world_.lock();
+    std::erase(group->peer(peer).expected, &expected);
+    expected.bulk.reset();
+  }
+
+  ProcessGroup* group = nullptr;
+  int64_t peer = 0;
+  Expected expected;
+};
+
+namespace {
+
+uint64_t group_id(const std::vector<int64_t>& ranks) {
+  Hasher hasher;
+  for (const int64_t rank : ranks)
+    hasher.add(static_cast<uint64_t>(rank));
+  hasher.add(ranks.size());
+  return hasher.value();
+}
+
+std::string text_of(const ControlMessage& message) {
+  const auto body = message.body();
+  return {reinterpret_cast<const char*>(body.data()), body.size()};
+}
+
+}  // namespace
+
+ProcessGroup::ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position)
+    : world_(world),
+      ranks_(std::move(ranks)),
+      position_(position),
+      id_(group_id(ranks_)),
+      peers_(ranks_.size()) {
+  world_.attach(id_, *this);
+}
+
+// Other members may be ahead already, in a group of the same ranks that this one will make again.
+ProcessGroup::~ProcessGroup() {
+  const auto lock = world_.lock();
+  ProcessWorld::Early unused;
+  for (int64_t member = 0; member < size(); ++member) {
+    for (auto* messages : {&peer(member).arrivals, &peer(member).sent}) {
+      for (ControlMessage& message : *messages)
+        unused.emplace_back(rank_of(member), std::move(message));
+    }
+  }
+  world_.detach(id_, std::move(unused));
+}
+
+void ProcessGroup::receive(int64_t from, ControlMessage message) {
+  const auto found = std::find(ranks_.begin(), ranks_.end(), from);
+  FLOW_ASSERT(found != ranks_.end(), "a message of rank ", from, " for a group it is no member of");
+  const int64_t member = found - ranks_.begin();
+  Peer& sender = peer(member);
+  switch (message.head.kind) {
+    case ControlHead::Kind::kArrival:
+      sender.arrivals.push_back(std::move(message));
+      return;
+    case ControlHead::Kind::kDescription:
+      sender.description = text_of(message);
+      return;
+    case ControlHead::Kind::kMessage: {
+      const auto match =
+          std::find_if(sender.expected.begin(), sender.expected.end(),
+                       [&](const Expected* one) { return one->tag == message.head.tag; });
+      if (match == sender.expected.end()) {
+        sender.sent.push_back(std::move(message));
+        return;
+      }
+      Expected& expected = **match;
+      sender.expected.erase(match);
+      deliver(member, message, expected);
+      return;
+    }
+    case ControlHead::Kind::kFailure:
+    case ControlHead::Kind::kEnd:
+      break;
+  }
+  FLOW_ASSERT(false, "a message of a kind that is not for groups");
+}
+
+// ---------------------------------------------------------------- collectives
+
+bool ProcessGroup::have_all_arrived() {
+  bool all = true;
+  for (int64_t member = 0; member < size(); ++member) {
+    Peer& other = peer(member);
+    if (member == position_ || other.current) continue;
+    if (other.arrivals.empty()) {
+      all = false;
+    } else {
+      other.current = std::move(other.arrivals.front());
+      other.arrivals.pop_front();
+    }
+  }
+  return all;
+}
+
+int64_t ProcessGroup::find_disagreeing() const {
+  for (size_t member = 0; member < peers_.size(); ++member) {
+    const auto& current = peers_[member].current;
+    if (current && current->head.hash != hash_) return static_cast<int64_t>(member);
+  }
+  return -1;
+}
+
+std::vector<int64_t> ProcessGroup::ranks_not_arrived() const {
+  std::vector<int64_t> ranks;
+  for (size_t member = 0; member < peers_.size(); ++member) {
+    if (static_cast<int64_t>(member) != position_ && !peers_[member].current) {
+      ranks.push_back(ranks_[member]);
+    }
+  }
+  return ranks;
+}
+
+void ProcessGroup::meet(const Fingerprint& what, std::span<const std::byte> data,
+                        std::span<const int64_t> numbers) {
+  world_.check(what.site);
+  {
+    const auto lock = world_.lock();
+    ++step_;
+    hash_ = what.hash();
+    bulk_tag_ = world_.next_bulk_tag();
+    ControlHead head{.kind = ControlHead::Kind::kArrival,
+                     .bulk_tag = bulk_tag_,
+                     .group = id_,
+                     .step = step_,
+                     .hash = hash_};
+    for (int64_t member = 0; member < size(); ++member) {
+      peer(member).current.reset();
+      if (member == position_) continue;
+      if (!numbers.empty()) head.bytes = numbers[static_cast<size_t>(member)];
+      world_.post(rank_of(member), head, data);
+    }
+  }
+  world_.wait([&] { return have_all_arrived() || find_disagreeing() >= 0; },
+              [&] { return ranks_not_arrived(); }, what);
+  if (find_disagreeing() >= 0) throw_mismatch(what);
+}
+
+// Both sides have noticed, or will when they arrive; each tells the others what it calls.
+void ProcessGroup::throw_mismatch(const Fingerprint& what) {
+  const std::string call = str(what);
+  const int64_t other = find_disagreeing();
+  {
+    const auto lock = world_.lock();
+    const ControlHead head{
+        .kind = ControlHead::Kind::kDescription, .group = id_, .step = step_, .hash = hash_};
+    for (int64_t member = 0; member < size(); ++member) {
+      if (member != position_) {
+        world_.post(rank_of(member), head, std::as_bytes(std::span(call)));
+      }
+    }
+  }
+  constexpr std::chrono::milliseconds kPatience(1000);
+  world_.wait_for([&] { return !peer(other).description.empty() || world_.has_failed_locked(); },
+                  kPatience);
+  world_.check(what.site);
+  const std::string other_call =
+      peer(other).description.empty() ? "something else" : peer(other).description;
+  world_.fail(-1, mismatch_text(rank_of(position_), call, rank_of(other), other_call, step_));
+  world_.check(what.site);
+  FLOW_ASSERT(false, "a failed world lets a rank pass");
+}
+
+std::span<const std::byte> ProcessGroup::data_of(int64_t member) const {
+  return peers_[static_cast<size_t>(member)].current->body();
+}
+
+int64_t ProcessGroup::number_of(int64_t member) const {
+  return peers_[static_cast<size_t>(member)].current->head.bytes;
+}
+
+void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> receives,
+                            const Fingerprint& what) {
+  std::vector<int64_t> members;
+  {
+    const auto lock = world_.lock();
+    bulks_.clear();
+    Transport& transport = world_.transport();
+    for (int64_t step = 1; step < size(); ++step) {
+      const int64_t member = (position_ + size() - step) % size();
+      const Part part = receives[static_cast<size_t>(member)];
+      if (part.bytes == 0) continue;
+      bulks_.push_back(transport.receive(rank_of(member), peer(member).current->head.bulk_tag,
+                                         part.data, part.bytes));
+      members.push_back(member);
+    }
+    for (int64_t step = 1; step < size(); ++step) {
+      const int64_t member = (position_ + step) % size();
+      const Part part = sends[static_cast<size_t>(member)];
+      if (part.bytes == 0) continue;
+      bulks_.push_back(transport.send(rank_of(member), bulk_tag_, part.data, part.bytes));
+      members.push_back(member);
+    }
+  }
+  const auto is_done = [&] {
+    bool all = true;
+    for (auto& bulk : bulks_) {
+      if (bulk && bulk->is_done()) bulk.reset();
+      all &= bulk == nullptr;
+    }
+    return all;
+  };
+  const auto missing = [&] {
+    std::vector<int64_t> ranks;
+    for (size_t i = 0; i < bulks_.size(); ++i) {
+      if (bulks_[i]) ranks.push_back(rank_of(members[i]));
+    }
+    return ranks;
+  };
+  world_.wait(is_done, missing, what);
+}
+
+// ---------------------------------------------------------------- messages
+
+Transfer ProcessGroup::isend(const void* source, int64_t bytes, int64_t peer_member, int64_t tag,
+                             const Fingerprint& what) {
+  world_.check(what.site);
+  const auto lock = world_.lock();
+  ControlHead head{.kind = ControlHead::Kind::kMessage, .group = id_, .tag = tag, .bytes = bytes};
+  const auto* data = static_cast<const std::byte*>(source);
+  if (bytes <= Communicator::kBufferedBytes) {
+    world_.post(rank_of(peer_member), head, {data, static_cast<size_t>(bytes)});
+    return nullptr;
+  }
+  head.bulk_tag = world_.next_bulk_tag();
+  const std::string call = str(what);
+  world_.post(rank_of(peer_member), head, std::as_bytes(std::span(call)));
+  auto pending = std::make_unique<PendingSend>();
+  pending->peer = peer_member;
+  pending->what = what;
+  pending->bulk = world_.transport().send(rank_of(peer_member), head.bulk_tag, source, bytes);
+  return pending;
+}
+
+Transfer ProcessGroup::irecv(void* target, int64_t bytes, int64_t peer_member, int64_t tag,
+                             const Fingerprint& what) {
+  world_.check(what.site);
+  auto pending = std::make_unique<PendingReceive>();
+  pending->group = this;
+  pending->peer = peer_member;
+  Expected& expected = pending->expected;
+  expected.tag = tag;
+  expected.bytes = bytes;
+  expected.target = static_cast<std::byte*>(target);
+  expected.what = what;
+  const auto lock = world_.lock();
+  auto& sent = peer(peer_member).sent;
+  const auto match = std::find_if(sent.begin(), sent.end(), [&](const ControlMessage& message) {
+    return message.head.tag == tag;
+  });
+  if (match == sent.end()) {
+    peer(peer_member).expected.push_back(&expected);
+  } else {
+    deliver(peer_member, *match, expected);
+    sent.erase(match);
+  }
+  return pending;
+}
+
+// A size that does not fit fails the world; whoever waits for the message is told there.
+void ProcessGroup::deliver(int64_t member, const ControlMessage& sent, Expected& expected) {
+  const int64_t bytes = sent.head.bytes;
+  const bool is_inline = sent.head.bulk_tag == 0;
+  if (bytes != expected.bytes) {
+    const std::string sender = is_inline ? str("a send of rank ", rank_of(member)) : text_of(sent);
+    world_.fail_locked(
+        -1, str("[communicator] ranks ", rank_of(position_), " and ", rank_of(member),
+                " disagree on message ", expected.tag, ": ", expected.bytes, " bytes in ",
+                expected.what, ", but ", bytes, " bytes in ", sender));
+    return;
+  }
+  if (is_inline) {
+    if (bytes > 0) std::memcpy(expected.target, sent.body().data(), static_cast<size_t>(bytes));
+    expected.is_done = true;
+  } else {
+    expected.bulk =
+        world_.transport().receive(rank_of(member), sent.head.bulk_tag, expected.target, bytes);
+  }
+}
+
+void ProcessGroup::wait(Transfer transfer) {
+  if (!transfer) return;
+  if (auto* sending = dynamic_cast<PendingSend*>(transfer.get())) {
+    world_.wait([&] { return sending->bulk->is_done(); },
+                [&] { return std::vector<int64_t>{rank_of(sending->peer)}; }, sending->what);
+    return;
+  }
+  auto& receiving = static_cast<PendingReceive&>(*transfer);
+  Expected& expected = receiving.expected;
+  world_.wait(
+      [&] { return expected.is_done || (expected.bulk != nullptr && expected.bulk->is_done()); },
+      [&] { return std::vector<int64_t>{rank_of(receiving.peer)}; }, expected.what);
+}
+
+}  // namespace flow::boxing

@@ -1,0 +1,91 @@
+// One group of ranks that are processes: arrivals at collectives, and messages between members.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "boxing/communicator.h"
+#include "boxing/process_world.h"
+
+namespace flow::boxing {
+
+// Confined to one thread of its rank at a time, but for receive().
+class ProcessGroup final : public ProcessWorld::Receiver {
+ public:
+  // Data up to this size travels with a member's arrival.
+  static constexpr int64_t kInlineBytes = 1024;
+
+  ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position);
+  ~ProcessGroup() override;
+
+  ProcessWorld& world() { return world_; }
+
+  // The beginning of a collective: waits for all members and compares fingerprints; throws
+  // DistributedError on all members when they differ. Every member gets `data`, and member i
+  // numbers[i] (0 where there are none).
+  void meet(const Fingerprint& what, std::span<const std::byte> data,
+            std::span<const int64_t> numbers = {});
+
+  // What came from a member at the last meet(); `data` of the caller itself is not kept.
+  std::span<const std::byte> data_of(int64_t member) const;
+  int64_t number_of(int64_t member) const;
+
+  struct Part {
+    std::byte* data = nullptr;
+    int64_t bytes = 0;
+  };
+
+  // After a meet(): gives every other member its part of `sends` and takes the parts of `receives`,
+  // indexed by member. The caller's own parts are not looked at.
+  void exchange(std::span<const Part> sends, std::span<const Part> receives,
+                const Fingerprint& what);
+
+  Transfer isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
+                 const Fingerprint& what);
+  Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag, const Fingerprint& what);
+  void wait(Transfer transfer);
+
+  void receive(int64_t from, ControlMessage message) override;
+
+ private:
+  struct Expected;
+  struct PendingSend;
+  struct PendingReceive;
+
+  struct Peer {
+    std::deque<ControlMessage> arrivals;  // of steps to come
+    std::optional<ControlMessage> current;
+    std::string description;          // of its call, sent when fingerprints differ
+    std::deque<ControlMessage> sent;  // messages that no receive matched yet
+    std::vector<Expected*> expected;  // receives that no message matched yet
+  };
+
+  bool have_all_arrived();
+  int64_t find_disagreeing() const;
+  [[noreturn]] void throw_mismatch(const Fingerprint& what);
+  std::vector<int64_t> ranks_not_arrived() const;
+  void deliver(int64_t member, const ControlMessage& sent, Expected& expected);
+
+  Peer& peer(int64_t member) { return peers_[static_cast<size_t>(member)]; }
+
+  int64_t rank_of(int64_t member) const { return ranks_[static_cast<size_t>(member)]; }
+
+  int64_t size() const { return static_cast<int64_t>(ranks_.size()); }
+
+  ProcessWorld& world_;
+  std::vector<int64_t> ranks_;
+  int64_t position_;
+  uint64_t id_;
+  uint64_t step_ = 0;
+  uint64_t hash_ = 0;  // of the current step
+  int32_t bulk_tag_ = 0;
+  std::vector<Peer> peers_;  // guarded by the world's lock
+  std::vector<std::unique_ptr<Bulk>> bulks_;
+};
+
+}  // namespace flow::boxing

@@ -1,0 +1,91 @@
+#include "boxing/process_ranks.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include "boxing/mpi_transport.h"
+#include "boxing/process_communicator.h"
+#include "boxing/process_world.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/launcher.h"
+#include "core/version.h"
+
+namespace flow::boxing {
+
+namespace {
+
+// Set once; the world lives until the process ends, as static tensors may use it.
+std::atomic<ProcessWorld*> connected{nullptr};
+
+uint64_t hash_of(std::string_view text) {
+  Hasher hasher;
+  for (const char c : text)
+    hasher.add(static_cast<uint64_t>(static_cast<unsigned char>(c)));
+  return hasher.value();
+}
+
+// What ranks must agree on, and its name.
+struct Agreed {
+  std::string_view name;
+  uint64_t hash;
+};
+
+std::vector<Agreed> what_must_agree() {
+  std::vector<Agreed> all = {{"the build of flow", hash_of(build_configuration())}};
+  for (const EnvVariable& variable : env_table()) {
+    // The number of threads changes no result, and hosts may differ in their cores.
+    if (variable.name == "FLOW_NUM_THREADS") continue;
+    all.push_back({variable.name, hash_of(env_string(variable.name, ""))});
+  }
+  return all;
+}
+
+}  // namespace
+
+void check_agreement(ProcessWorld& world) {
+  const int64_t size = world.identity().world_size;
+  const int64_t rank = world.identity().rank;
+  if (size == 1) return;
+  std::vector<int64_t> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), int64_t{0});
+  const auto communicator = make_process_communicator(world, ranks, rank);
+  const std::vector<Agreed> all = what_must_agree();
+  std::vector<uint64_t> mine;
+  for (const Agreed& one : all)
+    mine.push_back(one.hash);
+  std::vector<uint64_t> theirs(mine.size() * ranks.size());
+  const std::vector<int64_t> bytes(ranks.size(),
+                                   static_cast<int64_t>(mine.size() * sizeof(uint64_t)));
+  communicator->all_gather(mine.data(), theirs.data(), bytes,
+                           {.op = "start", .site = Site::here()});
+  for (size_t i = 0; i < theirs.size(); ++i) {
+    const size_t which = i % mine.size();
+    if (theirs[i] == theirs[which]) continue;
+    throw DistributedError(str("[ranks] rank ", i / mine.size(), " and rank 0 differ in ",
+                               all[which].name,
+                               "; start all ranks with the same program and the same environment"));
+  }
+}
+
+ProcessWorld* process_world() {
+  return connected.load();
+}
+
+RankIdentity join_process_ranks() {
+  const Launcher launcher = find_launcher();
+  if (!launcher.is_present || (launcher.world_size == 1 && !has_mpi())) return {};
+  if (connected.load() == nullptr) {
+    auto world = std::make_unique<ProcessWorld>(connect_mpi());
+    check_agreement(*world);
+    connected.store(world.release());
+    std::atexit([] { connected.load()->finish(); });
+  }
+  return connected.load()->identity();
+}
+
+}  // namespace flow::boxing

@@ -1,0 +1,234 @@
+#include "boxing/process_world.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include <sched.h>
+
+#include "boxing/failure_text.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace flow::boxing {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+int64_t num_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+// Gives the core to others for longer and longer: a waiting rank must not starve one that works.
+class BackOff {
+ public:
+  explicit BackOff(Clock::time_point start) : yields_until_(start + microseconds(100)) {}
+
+  void pause(Clock::time_point now) {
+    if (now < yields_until_) return std::this_thread::yield();
+    std::this_thread::sleep_for(pause_);
+    pause_ = std::min(pause_ * 2, microseconds(200));
+  }
+
+ private:
+  Clock::time_point yields_until_;
+  microseconds pause_{1};
+};
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+}  // namespace
+
+ProcessWorld::ProcessWorld(std::unique_ptr<Transport> transport)
+    : transport_(std::move(transport)),
+      num_spins_(transport_->ranks_on_host() <= num_cores() ? 500 : 20),
+      timeout_(env_int("FLOW_TIMEOUT_S", 300)),
+      ended_(static_cast<size_t>(transport_->identity().world_size), false) {}
+
+ProcessWorld::~ProcessWorld() = default;
+
+void ProcessWorld::attach(uint64_t group, Receiver& receiver) {
+  const std::lock_guard lock(mutex_);
+  receivers_[group] = &receiver;
+  const auto early = early_.extract(group);
+  if (early.empty()) return;
+  for (const auto& [from, message] : early.mapped())
+    receiver.receive(from, message);
+}
+
+void ProcessWorld::detach(uint64_t group, Early unused) {
+  receivers_.erase(group);
+  if (!unused.empty()) early_[group] = std::move(unused);
+}
+
+void ProcessWorld::handle(int64_t from, ControlMessage message) {
+  switch (message.head.kind) {
+    case ControlHead::Kind::kEnd:
+      ended_[static_cast<size_t>(from)] = true;
+      return;
+    case ControlHead::Kind::kFailure: {
+      if (has_failed_) return;
+      has_failed_ = true;
+      failed_rank_ = message.head.tag;
+      const auto text = message.body();
+      failure_.assign(reinterpret_cast<const char*>(text.data()), text.size());
+      return;
+    }
+    case ControlHead::Kind::kArrival:
+    case ControlHead::Kind::kDescription:
+    case ControlHead::Kind::kMessage: {
+      const auto found = receivers_.find(message.head.group);
+      if (found == receivers_.end()) {
+        early_[message.head.group].emplace_back(from, std::move(message));
+      } else {
+        found->second->receive(from, std::move(message));
+      }
+      return;
+    }
+  }
+}
+
+// One look at the world: what has come is handled first.
+ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
+                                      const std::function<std::vector<int64_t>()>* missing) {
+  const std::lock_guard lock(mutex_);
+  int64_t from = 0;
+  ControlMessage message;
+  while (transport_->take(from, message.data)) {
+    FLOW_ASSERT(message.data.size() >= sizeof(ControlHead), "short message from rank ", from);
+    std::memcpy(&message.head, message.data.data(), sizeof(ControlHead));
+    handle(from, std::move(message));
+    message = {};
+  }
+  if (is_done()) return Look::kDone;
+  if (missing == nullptr) return Look::kNothing;
+  if (has_failed_) return Look::kFailed;
+  if (std::find(ended_.begin(), ended_.end(), true) == ended_.end()) return Look::kNothing;
+  const std::vector<int64_t> ranks = (*missing)();
+  const bool has_ended = std::any_of(
+      ranks.begin(), ranks.end(), [&](int64_t rank) { return ended_[static_cast<size_t>(rank)]; });
+  return has_ended ? Look::kPeerEnded : Look::kNothing;
+}
+
+void ProcessWorld::wait(const std::function<bool()>& is_done,
+                        const std::function<std::vector<int64_t>()>& missing,
+                        const Fingerprint& what) {
+  for (int i = 0; i < num_spins_; ++i) {
+    const Look seen = look(is_done, &missing);
+    if (seen == Look::kDone) return;
+    if (seen != Look::kNothing) break;
+  }
+  const auto start = Clock::now();
+  const auto warn_at =
+      start + std::min<Clock::duration>(std::chrono::seconds(10), Clock::duration(timeout_) / 2);
+  bool has_warned = false;
+  BackOff back_off(start);
+  const auto list_missing = [&] {
+    const std::lock_guard lock(mutex_);
+    return missing();
+  };
+  for (;;) {
+    const Look seen = look(is_done, &missing);
+    if (seen == Look::kDone) return;
+    const auto now = Clock::now();
+    const bool has_timed_out = now >= start + timeout_;
+    if (seen == Look::kFailed) check(what.site);
+    if (seen == Look::kPeerEnded || has_timed_out) {
+      const auto waited = seen == Look::kPeerEnded ? std::chrono::seconds(0) : timeout_;
+      fail(-1, missing_text(identity().rank, list_missing(), what, waited));
+      check(what.site);
+    }
+    if (!has_warned && now >= warn_at) {
+      has_warned = true;
+      log_warning(str("waiting for ", list_ranks(list_missing()), " in ", what));
+    }
+    back_off.pause(now);
+  }
+}
+
+bool ProcessWorld::wait_for(const std::function<bool()>& is_done, std::chrono::milliseconds limit) {
+  const auto start = Clock::now();
+  BackOff back_off(start);
+  for (auto now = start; now < start + limit; now = Clock::now()) {
+    if (look(is_done, nullptr) == Look::kDone) return true;
+    back_off.pause(now);
+  }
+  return look(is_done, nullptr) == Look::kDone;
+}
+
+void ProcessWorld::fail(int64_t by_rank, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  fail_locked(by_rank, message);
+}
+
+void ProcessWorld::fail_locked(int64_t by_rank, const std::string& message) {
+  if (has_failed_) return;
+  has_failed_ = true;
+  failed_rank_ = by_rank;
+  failure_ = message;
+  const ControlHead head{.kind = ControlHead::Kind::kFailure, .tag = by_rank};
+  for (int64_t rank = 0; rank < identity().world_size; ++rank) {
+    if (rank != identity().rank) post(rank, head, bytes_of(message));
+  }
+}
+
+void ProcessWorld::check(Site site) {
+  const std::lock_guard lock(mutex_);
+  if (!has_failed_) return;
+  if (failed_rank_ < 0) throw DistributedError(failure_, site);
+  was_told_ = failed_rank_ != identity().rank;
+  throw DistributedError(told_text(failed_rank_, failure_), site);
+}
+
+bool ProcessWorld::was_told() const {
+  const std::lock_guard lock(mutex_);
+  return was_told_;
+}
+
+int32_t ProcessWorld::next_bulk_tag() {
+  bulk_tag_ = bulk_tag_ % transport_->max_tag() + 1;
+  return bulk_tag_;
+}
+
+void ProcessWorld::post(int64_t rank, const ControlHead& head, std::span<const std::byte> body) {
+  std::vector<std::byte> message(sizeof(head) + body.size());
+  std::memcpy(message.data(), &head, sizeof(head));
+  if (!body.empty()) std::memcpy(message.data() + sizeof(head), body.data(), body.size());
+  transport_->post(rank, message);
+}
+
+bool ProcessWorld::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!transport_->is_open()) return true;
+    ended_[static_cast<size_t>(identity().rank)] = true;
+    for (int64_t rank = 0; rank < identity().world_size; ++rank) {
+      if (rank != identity().rank) post(rank, {.kind = ControlHead::Kind::kEnd}, {});
+    }
+  }
+  const auto all_have_ended = [&] {
+    return std::find(ended_.begin(), ended_.end(), false) == ended_.end();
+  };
+  // A rank may work for hours after the others; one that failed need not come any more.
+  bool has_ended = false;
+  const auto is_over = [&] {
+    has_ended = all_have_ended();
+    return has_ended || has_failed_;
+  };
+  while (!wait_for(is_over, std::chrono::hours(1)))
+    continue;
+  constexpr std::chrono::seconds kAfterFailure(5);
+  if (!has_ended && !wait_for(all_have_ended, kAfterFailure)) return false;
+  const std::lock_guard lock(mutex_);
+  transport_->close();
+  return true;
+}
+
+}  // namespace flow::boxing

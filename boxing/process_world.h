@@ -1,0 +1,120 @@
+// What ranks that are processes know of each other: control messages, who has failed or ended, and
+// how to wait.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "boxing/communicator.h"
+#include "boxing/transport.h"
+#include "core/site.h"
+
+namespace flow::boxing {
+
+// Head of every control message; a body may follow. Processes of one job run the same build.
+struct ControlHead {
+  enum class Kind : uint32_t { kFailure, kEnd, kArrival, kDescription, kMessage };
+
+  Kind kind = Kind::kEnd;
+  int32_t bulk_tag = 0;
+  uint64_t group = 0;
+  uint64_t step = 0;
+  uint64_t hash = 0;
+  int64_t tag = 0;    // of a message; the failed rank
+  int64_t bytes = 0;  // of a message or of what comes by its bulk
+};
+
+// A control message that has come.
+struct ControlMessage {
+  ControlHead head;
+  std::vector<std::byte> data;  // head included
+
+  std::span<const std::byte> body() const { return std::span(data).subspan(sizeof(ControlHead)); }
+};
+
+// Thread safe. There is one per process, which outlives its communicators. A process only hears
+// the others while one of its threads waits here.
+class ProcessWorld {
+ public:
+  // Handles what comes for one group of ranks. Called under the world's lock.
+  struct Receiver {
+    virtual ~Receiver() = default;
+    virtual void receive(int64_t from, ControlMessage message) = 0;
+  };
+
+  explicit ProcessWorld(std::unique_ptr<Transport> transport);
+  ~ProcessWorld();
+  ProcessWorld(const ProcessWorld&) = delete;
+  ProcessWorld& operator=(const ProcessWorld&) = delete;
+
+  const RankIdentity& identity() const { return transport_->identity(); }
+
+  using Early = std::vector<std::pair<int64_t, ControlMessage>>;
+
+  // The receiver of a group from now on, also of what came before.
+  void attach(uint64_t group, Receiver& receiver);
+  // Under lock(). `unused`: what the next receiver of the group is to get.
+  void detach(uint64_t group, Early unused);
+
+  // Returns when is_done() is true, which is evaluated under the lock whenever something may have
+  // come. Throws DistributedError when the world has failed, when missing() (world ranks waited
+  // for) names one that has ended, or after FLOW_TIMEOUT_S. `what` is the caller's operation, for
+  // the report.
+  void wait(const std::function<bool()>& is_done,
+            const std::function<std::vector<int64_t>()>& missing, const Fingerprint& what);
+  // As wait(), but gives up in silence after `limit`; whether is_done().
+  bool wait_for(const std::function<bool()>& is_done, std::chrono::milliseconds limit);
+
+  // Of a rank's own failure, or of a disagreement (by_rank -1, the message then stands for all):
+  // the first counts. All other ranks are told and throw at their next operation.
+  void fail(int64_t by_rank, const std::string& message);
+  void check(Site site);
+  // Whether this rank was told of a failure that another rank caused.
+  bool was_told() const;
+
+  // Tells the others that this rank takes part in nothing any more, waits for all of them to end
+  // (after a failure for a few seconds only) and closes the transport; false where they did not.
+  bool finish();
+
+  // For groups: under lock().
+  std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+
+  Transport& transport() { return *transport_; }
+
+  bool has_failed_locked() const { return has_failed_; }
+
+  int32_t next_bulk_tag();
+  void post(int64_t rank, const ControlHead& head, std::span<const std::byte> body);
+  void fail_locked(int64_t by_rank, const std::string& message);
+
+ private:
+  enum class Look { kDone, kNothing, kFailed, kPeerEnded };
+
+  Look look(const std::function<bool()>& is_done,
+            const std::function<std::vector<int64_t>()>* missing);
+  void handle(int64_t from, ControlMessage message);
+
+  std::unique_ptr<Transport> transport_;
+  int num_spins_;
+  std::chrono::seconds timeout_;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_, as are the receivers.
+  std::vector<bool> ended_;
+  bool has_failed_ = false;
+  bool was_told_ = false;
+  int64_t failed_rank_ = -1;
+  std::string failure_;
+  int32_t bulk_tag_ = 0;
+  std::map<uint64_t, Receiver*> receivers_;
+  std::map<uint64_t, Early> early_;  // without a receiver
+};
+
+}  // namespace flow::boxing

@@ -1,0 +1,13 @@
+// Ranks that speak the protocol of processes, as threads of one process: what MPI carries between
+// processes goes through memory here, so that sanitizers see it and many ranks cost little.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace flow {
+
+// As run_ranks.
+void run_loopback_ranks(int64_t ranks, const std::function<void()>& body);
+
+}  // namespace flow

@@ -14,12 +14,13 @@ struct AdamWOptions {
   bool maximize = false;
 };
 
+void check_options(const AdamWOptions& options);
+
 // p *= 1 - lr weight_decay; m, v are the moving averages of g and g² with bias correction;
 // p -= lr m̂ / (√v̂ + eps). amsgrad: the running maximum of v (Reddi et al. 2018).
 class AdamW : public GroupedOptimizer<AdamWOptions> {
  public:
-  explicit AdamW(const std::vector<Tensor>& params, const AdamWOptions& options = {});
-  explicit AdamW(const std::vector<ParamGroup<AdamWOptions>>& groups);
+  using GroupedOptimizer::GroupedOptimizer;
 
  private:
   void update(const Tensor& parameter, const Tensor& grad, size_t number,

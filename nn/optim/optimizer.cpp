@@ -1,9 +1,13 @@
 #include "nn/optim/optimizer.h"
 
+#include <algorithm>
+
 #include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "ops/binary.h"
 #include "ops/creation.h"
+#include "ops/unary.h"
 
 namespace flow::optim {
 
@@ -25,6 +29,15 @@ class UpdatePhase {
 Tensor scalar(double value) {
   return full({}, value, {.dtype = float64});
 }
+
+// Reads the scalar `name` when it is there and counts it.
+std::optional<double> find_scalar(const nn::StateDict& state, const std::string& name,
+                                  size_t& num_read) {
+  const auto found = state.find(name);
+  if (found == state.end()) return std::nullopt;
+  ++num_read;
+  return found->second.item<double>();
+}
 }  // namespace
 
 void Optimizer::zero_grad() {
@@ -34,68 +47,155 @@ void Optimizer::zero_grad() {
 void Optimizer::step() {
   const NoGradGuard no_grad;
   const UpdatePhase phase;
-  for_each_param([this](const Tensor& parameter, size_t number) {
+  const size_t num_buffers = buffer_names().size(), num_numbers = number_names().size();
+  for_each_param([&](const Tensor& parameter, size_t number) {
     const Tensor grad = parameter.grad();
     if (!grad.defined()) return;  // its step count does not advance
     if (states_.size() <= number) states_.resize(number + 1);
     ParamState& state = states_[number];
-    ++state.step;
+    if (++state.step == 1) {
+      state.buffers.resize(num_buffers);
+      state.numbers.resize(num_numbers, 1);
+    }
     update(parameter, grad, number, state);
   });
 }
 
+std::vector<Tensor> Optimizer::parameters() const {
+  std::vector<Tensor> all;
+  for_each_param([&](const Tensor& parameter, size_t) { all.push_back(parameter); });
+  return all;
+}
+
+void Optimizer::set_lr(double lr) {
+  for (int64_t group = 0; group < num_groups(); ++group)
+    set_group_lr(group, lr);
+}
+
+double Optimizer::initial_lr(int64_t group) {
+  const auto g = static_cast<size_t>(group);
+  if (initial_lrs_.size() <= g) initial_lrs_.resize(g + 1);
+  if (!initial_lrs_[g]) initial_lrs_[g] = lr(group);
+  return *initial_lrs_[g];
+}
+
+void Optimizer::set_initial_lr(int64_t group, double lr) {
+  initial_lr(group);
+  initial_lrs_[static_cast<size_t>(group)] = lr;
+}
+
 nn::StateDict Optimizer::state_dict() const {
   nn::StateDict dict;
-  const std::vector<std::string> names = buffer_names();
+  const std::vector<std::string> names = buffer_names(), numbers = number_names();
   for (size_t i = 0; i < states_.size(); ++i) {
-    if (states_[i].step == 0) continue;
-    dict.emplace(str(i, ".step"), scalar(static_cast<double>(states_[i].step)));
-    for (size_t j = 0; j < states_[i].buffers.size(); ++j) {
-      if (states_[i].buffers[j].defined()) {
-        dict.emplace(str(i, '.', names[j]), states_[i].buffers[j]);
-      }
+    const ParamState& state = states_[i];
+    if (state.step == 0) continue;
+    dict.emplace(str(i, ".step"), scalar(static_cast<double>(state.step)));
+    for (size_t j = 0; j < names.size(); ++j) {
+      if (state.buffers[j].defined()) dict.emplace(str(i, '.', names[j]), state.buffers[j]);
+    }
+    for (size_t j = 0; j < numbers.size(); ++j)
+      dict.emplace(str(i, '.', numbers[j]), scalar(state.numbers[j]));
+  }
+  for (int64_t g = 0; g < num_groups(); ++g) {
+    dict.emplace(str("group.", g, ".lr"), scalar(lr(g)));
+    if (const auto value = momentum(g)) {
+      dict.emplace(str("group.", g, ".momentum"), scalar(*value));
+    }
+    const auto at = static_cast<size_t>(g);
+    if (at < initial_lrs_.size() && initial_lrs_[at]) {
+      dict.emplace(str("group.", g, ".initial_lr"), scalar(*initial_lrs_[at]));
     }
   }
-  for (int64_t g = 0; g < num_groups(); ++g)
-    dict.emplace(str("group.", g, ".lr"), scalar(lr(g)));
   return dict;
 }
 
 void Optimizer::load_state_dict(const nn::StateDict& state) {
+  const NoGradGuard no_grad;
   std::vector<ParamState> loaded;
-  const std::vector<std::string> names = buffer_names();
+  const std::vector<std::string> names = buffer_names(), numbers = number_names();
   size_t num_read = 0;
   for_each_param([&](const Tensor& parameter, size_t number) {
     ParamState& own = loaded.emplace_back();
-    const auto step = state.find(str(number, ".step"));
-    if (step == state.end()) return;
-    ++num_read;
-    own.step = static_cast<int64_t>(step->second.item<double>());
+    const auto step = find_scalar(state, str(number, ".step"), num_read);
+    if (!step) return;
+    own.step = static_cast<int64_t>(*step);
     own.buffers.resize(names.size());
     for (size_t j = 0; j < names.size(); ++j) {
-      const auto buffer = state.find(str(number, '.', names[j]));
-      if (buffer == state.end()) continue;
+      const auto found = state.find(str(number, '.', names[j]));
+      if (found == state.end()) continue;
       ++num_read;
-      if (!(buffer->second.shape() == parameter.shape())) {
-        throw InvalidArgument(str("[optimizer] ", buffer->first, " has shape ",
-                                  buffer->second.shape(), ", its parameter ", parameter.shape(),
+      if (!(found->second.shape() == parameter.shape())) {
+        throw InvalidArgument(str("[optimizer] ", found->first, " has shape ",
+                                  found->second.shape(), ", its parameter ", parameter.shape(),
                                   "; nothing was loaded"));
       }
-      own.buffers[j] = buffer->second.clone();
+      own.buffers[j] = empty_like(parameter);
+      own.buffers[j].copy_(found->second);
     }
+    for (const std::string& name : numbers)
+      own.numbers.push_back(find_scalar(state, str(number, '.', name), num_read).value_or(1));
   });
-  for (int64_t g = 0; g < num_groups(); ++g)
-    num_read += state.contains(str("group.", g, ".lr"));
+  std::vector<std::optional<double>> lrs, momenta, initial_lrs;
+  for (int64_t g = 0; g < num_groups(); ++g) {
+    lrs.push_back(find_scalar(state, str("group.", g, ".lr"), num_read));
+    momenta.push_back(find_scalar(state, str("group.", g, ".momentum"), num_read));
+    initial_lrs.push_back(find_scalar(state, str("group.", g, ".initial_lr"), num_read));
+    if (momenta.back() && !momentum(g)) refuse_momentum();
+  }
   if (num_read != state.size()) {
     throw InvalidArgument(str("[optimizer] ", state.size() - num_read, " of ", state.size(),
                               " names do not belong to this optimizer's parameters; nothing was "
                               "loaded; use the state of the same optimizer and model"));
   }
   states_ = std::move(loaded);
+  initial_lrs_ = std::move(initial_lrs);
   for (int64_t g = 0; g < num_groups(); ++g) {
-    const auto found = state.find(str("group.", g, ".lr"));
-    if (found != state.end()) set_group_lr(g, found->second.item<double>());
+    const auto at = static_cast<size_t>(g);
+    if (lrs[at]) set_group_lr(g, *lrs[at]);
+    if (momenta[at]) set_group_momentum(g, *momenta[at]);
   }
+}
+
+const Tensor& Optimizer::buffer(ParamState& state, size_t i, const Tensor& parameter,
+                                double value) {
+  Tensor& buffer = state.buffers[i];
+  if (!buffer.defined()) buffer = full_like(parameter, value);
+  return buffer;
+}
+
+void Optimizer::check_new_params(const std::vector<Tensor>& params,
+                                 const std::vector<Tensor>& present) {
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (!params[i].defined()) {
+      throw InvalidArgument(str("[optimizer] parameter ", i,
+                                " of the group is undefined; pass "
+                                "module.parameters() or tensors that have a value"));
+    }
+    if (!params[i].is_leaf()) {
+      throw InvalidArgument(str("[optimizer] parameter ", i, " ", params[i].meta(),
+                                " is the result of an operation; pass leaves, for instance x."
+                                "detach()"));
+    }
+    const auto is_same = [&](const Tensor& other) { return other.is_same(params[i]); };
+    const auto here = params.begin() + static_cast<ptrdiff_t>(i);
+    if (std::any_of(params.begin(), here, is_same) ||
+        std::any_of(present.begin(), present.end(), is_same)) {
+      throw InvalidArgument(str("[optimizer] parameter ", i, " ", params[i].meta(),
+                                " was given twice; a parameter belongs to one group"));
+    }
+  }
+}
+
+void Optimizer::refuse_momentum() {
+  throw InvalidArgument(
+      "[optimizer] this update rule has neither momentum nor betas; leave the momentum alone, for "
+      "instance with {.cycle_momentum = false}");
+}
+
+Tensor directed_grad(const Tensor& grad, const Tensor& parameter, bool maximize, double decay) {
+  const Tensor directed = maximize ? neg(grad) : grad;
+  return decay == 0 ? directed : add(directed, parameter, {.alpha = decay});
 }
 
 }  // namespace flow::optim

@@ -1,9 +1,9 @@
 // Optimizers: update rules over groups of parameters.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,14 +31,25 @@ class Optimizer {
   void zero_grad();
   // Updates every parameter that has a gradient, in place and unrecorded.
   void step();
+  // Of all groups, in order.
+  std::vector<Tensor> parameters() const;
+
   // Learning rate of a group.
   virtual double lr(int64_t group = 0) const = 0;
   // Of all groups.
-  virtual void set_lr(double lr) = 0;
+  void set_lr(double lr);
+  virtual void set_group_lr(int64_t group, double lr) = 0;
+  // The rate a group had when the first scheduler was attached to it.
+  double initial_lr(int64_t group = 0);
+  void set_initial_lr(int64_t group, double lr);
+  // The momentum of a group, or the first of its betas; none where the rule has neither.
+  virtual std::optional<double> momentum(int64_t group = 0) const = 0;
+  // InvalidArgument where the rule has none.
+  virtual void set_group_momentum(int64_t group, double momentum) = 0;
   virtual int64_t num_groups() const = 0;
 
-  // State by parameter number (counted over all groups) and name: "3.exp_avg"; step counts and
-  // learning rates are float64 scalars ("3.step", "group.0.lr").
+  // State by parameter number (counted over all groups) and name: "3.exp_avg"; step counts,
+  // learning rates and momenta are float64 scalars ("3.step", "group.0.lr", "group.0.momentum").
   nn::StateDict state_dict() const;
   // Restores it; throws InvalidArgument, before anything is changed, when names or shapes do not
   // fit.
@@ -48,7 +59,8 @@ class Optimizer {
   // What an update rule keeps for one parameter.
   struct ParamState {
     int64_t step = 0;
-    std::vector<Tensor> buffers;  // as buffer_names(), made at the first step
+    std::vector<Tensor> buffers;  // as buffer_names(); undefined until the rule makes them
+    std::vector<double> numbers;  // as number_names(); they start at 1
   };
 
   Optimizer() = default;
@@ -58,21 +70,70 @@ class Optimizer {
   virtual void update(const Tensor& parameter, const Tensor& grad, size_t number,
                       ParamState& state) = 0;
   virtual std::vector<std::string> buffer_names() const = 0;
-  virtual void set_group_lr(int64_t group, double lr) = 0;
+
+  virtual std::vector<std::string> number_names() const { return {}; }
+
+  // Buffer `i`, made of `value` like the parameter at the first use.
+  static const Tensor& buffer(ParamState& state, size_t i, const Tensor& parameter,
+                              double value = 0);
+  // Throws InvalidArgument when a new parameter is undefined, no leaf or among `present` or the
+  // other new ones.
+  static void check_new_params(const std::vector<Tensor>& params,
+                               const std::vector<Tensor>& present);
+  [[noreturn]] static void refuse_momentum();
 
  private:
-  std::vector<ParamState> states_;  // by parameter number
+  std::vector<ParamState> states_;                  // by parameter number
+  std::vector<std::optional<double>> initial_lrs_;  // by group
 };
 
-// Keeps the groups and their options; Derived has `update_with(parameter, grad, options, state)`.
+// The gradient an update works with: negated to maximize, plus decay × parameter.
+Tensor directed_grad(const Tensor& grad, const Tensor& parameter, bool maximize, double decay);
+
+// Keeps the groups and their options. Beside Options stands `void check_options(const Options&)`,
+// which throws InvalidArgument.
 template <class Options>
 class GroupedOptimizer : public Optimizer {
  public:
+  explicit GroupedOptimizer(const std::vector<Tensor>& params, const Options& options = {})
+      : GroupedOptimizer(std::vector<ParamGroup<Options>>{{params, options}}) {}
+
+  explicit GroupedOptimizer(const std::vector<ParamGroup<Options>>& groups) {
+    for (const auto& group : groups)
+      add_param_group(group);
+  }
+
+  // Numbers of the parameters there are stay, so that state goes on.
+  void add_param_group(ParamGroup<Options> group) {
+    check_options(group.options);
+    std::vector<Tensor> present;
+    for (const auto& other : groups_)
+      present.insert(present.end(), other.params.begin(), other.params.end());
+    check_new_params(group.params, present);
+    group_of_.insert(group_of_.end(), group.params.size(), groups_.size());
+    groups_.push_back(std::move(group));
+  }
+
   double lr(int64_t group = 0) const override { return groups_.at(index(group)).options.lr; }
 
-  void set_lr(double lr) override {
-    for (auto& group : groups_)
-      group.options.lr = lr;
+  void set_group_lr(int64_t group, double lr) override { groups_.at(index(group)).options.lr = lr; }
+
+  std::optional<double> momentum(int64_t group = 0) const override {
+    const Options& options = groups_.at(index(group)).options;
+    if constexpr (requires { options.betas; }) return options.betas.first;
+    if constexpr (requires { options.momentum; }) return options.momentum;
+    return std::nullopt;
+  }
+
+  void set_group_momentum(int64_t group, double momentum) override {
+    Options& options = groups_.at(index(group)).options;
+    if constexpr (requires { options.betas; }) {
+      options.betas.first = momentum;
+    } else if constexpr (requires { options.momentum; }) {
+      options.momentum = momentum;
+    } else {
+      refuse_momentum();
+    }
   }
 
   int64_t num_groups() const override { return static_cast<int64_t>(groups_.size()); }
@@ -80,12 +141,6 @@ class GroupedOptimizer : public Optimizer {
   const std::vector<ParamGroup<Options>>& groups() const { return groups_; }
 
  protected:
-  explicit GroupedOptimizer(std::vector<ParamGroup<Options>> groups) : groups_(std::move(groups)) {
-    for (size_t g = 0; g < groups_.size(); ++g) {
-      group_of_.insert(group_of_.end(), groups_[g].params.size(), g);
-    }
-  }
-
   void for_each_param(const std::function<void(const Tensor&, size_t)>& fn) const override {
     size_t number = 0;
     for (const auto& group : groups_) {
@@ -95,8 +150,6 @@ class GroupedOptimizer : public Optimizer {
   }
 
   const Options& options_of(size_t number) const { return groups_[group_of_[number]].options; }
-
-  void set_group_lr(int64_t group, double lr) override { groups_.at(index(group)).options.lr = lr; }
 
  private:
   static size_t index(int64_t group) { return static_cast<size_t>(group); }

@@ -14,12 +14,13 @@ struct SGDOptions {
   bool maximize = false;
 };
 
+void check_options(const SGDOptions& options);
+
 // g += weight_decay p; buf = momentum buf + (1 - dampening) g (the first step: buf = g);
 // p -= lr (g + momentum buf) with nesterov, else lr buf: PyTorch's form, not Sutskever's.
 class SGD : public GroupedOptimizer<SGDOptions> {
  public:
-  explicit SGD(const std::vector<Tensor>& params, const SGDOptions& options = {});
-  explicit SGD(const std::vector<ParamGroup<SGDOptions>>& groups);
+  using GroupedOptimizer::GroupedOptimizer;
 
  private:
   void update(const Tensor& parameter, const Tensor& grad, size_t number,

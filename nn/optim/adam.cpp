@@ -1,0 +1,41 @@
+#include "nn/optim/adam.h"
+
+#include "core/error.h"
+#include "ops/update.h"
+
+namespace flow::optim {
+
+void check_adam_options(const char* rule, double lr, std::pair<double, double> betas, double eps,
+                        double weight_decay) {
+  const auto is_beta = [](double beta) { return beta >= 0 && beta < 1; };
+  if (lr >= 0 && eps >= 0 && weight_decay >= 0 && is_beta(betas.first) && is_beta(betas.second)) {
+    return;
+  }
+  throw InvalidArgument(str("[", rule,
+                            "] lr, eps and weight_decay must not be negative and betas lie in "
+                            "[0, 1); got ",
+                            lr, ", ", eps, ", ", weight_decay, ", (", betas.first, ", ",
+                            betas.second, ")"));
+}
+
+void check_options(const AdamOptions& o) {
+  check_adam_options("Adam", o.lr, o.betas, o.eps, o.weight_decay);
+}
+
+void Adam::update(const Tensor& parameter, const Tensor& grad, size_t number, ParamState& state) {
+  const AdamOptions& o = options_of(number);
+  const Tensor& average = buffer(state, 0, parameter);
+  const Tensor& square = buffer(state, 1, parameter);
+  if (o.amsgrad) buffer(state, 2, parameter);
+  adam_update(parameter, grad, average, square,
+              {.lr = o.lr,
+               .beta1 = o.betas.first,
+               .beta2 = o.betas.second,
+               .eps = o.eps,
+               .weight_decay = o.weight_decay,
+               .maximize = o.maximize,
+               .step = state.step,
+               .max_exp_avg_sq = state.buffers[2]});
+}
+
+}  // namespace flow::optim

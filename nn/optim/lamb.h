@@ -1,0 +1,32 @@
+// LAMB: layer-wise adaptive rates for large batches (You et al. 2020).
+#pragma once
+
+#include "nn/optim/optimizer.h"
+
+namespace flow::optim {
+
+struct LAMBOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 0;
+  bool adam_w_mode = true;  // decay joins the update; else the gradient
+  bool maximize = false;
+};
+
+void check_options(const LAMBOptions& options);
+
+// m̂, v̂ as in Adam; u = m̂ / (√v̂ + eps) + weight_decay p; p -= lr (‖p‖ / ‖u‖) u for each parameter as
+// a whole; where a norm is 0, the factor is 1. Without adam_w_mode: g += weight_decay p instead.
+class LAMB : public GroupedOptimizer<LAMBOptions> {
+ public:
+  using GroupedOptimizer::GroupedOptimizer;
+
+ private:
+  void update(const Tensor& parameter, const Tensor& grad, size_t number,
+              ParamState& state) override;
+
+  std::vector<std::string> buffer_names() const override { return {"exp_avg", "exp_avg_sq"}; }
+};
+
+}  // namespace flow::optim

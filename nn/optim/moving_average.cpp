@@ -1,0 +1,79 @@
+#include "nn/optim/moving_average.h"
+
+#include "autograd/grad_mode.h"
+#include "core/error.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
+
+namespace flow::optim {
+
+MovingAverage::MovingAverage(std::vector<Tensor> tensors, MovingAverageOptions options)
+    : tensors_(std::move(tensors)), options_(options) {
+  if (options_.decay && !(*options_.decay >= 0 && *options_.decay <= 1)) {
+    throw InvalidArgument(str("[MovingAverage] decay lies in [0, 1]; got ", *options_.decay));
+  }
+}
+
+void MovingAverage::update() {
+  const NoGradGuard no_grad;
+  ++num_updates_;
+  if (averages_.empty()) {
+    for (const Tensor& tensor : tensors_)
+      averages_.push_back(tensor.detach().clone());
+    return;
+  }
+  const double weight =
+      options_.decay ? 1 - *options_.decay : 1 / static_cast<double>(num_updates_);
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    averages_[i].add_(tensors_[i] - averages_[i], {.alpha = weight});
+}
+
+void MovingAverage::copy_to_tensors() const {
+  if (num_updates_ == 0) {
+    throw InvalidArgument("[MovingAverage] there is no average yet; call update() first");
+  }
+  const NoGradGuard no_grad;
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    tensors_[i].copy_(averages_[i]);
+}
+
+MovingAverage::Scope::Scope(const MovingAverage& average) : average_(average) {
+  for (const Tensor& tensor : average.tensors_)
+    kept_.push_back(tensor.detach().clone());
+  average.copy_to_tensors();
+}
+
+MovingAverage::Scope::~Scope() {
+  const NoGradGuard no_grad;
+  for (size_t i = 0; i < kept_.size(); ++i)
+    average_.tensors_[i].copy_(kept_[i]);
+}
+
+nn::StateDict MovingAverage::state_dict() const {
+  nn::StateDict state;
+  state.emplace("num_updates", full({}, static_cast<double>(num_updates_), {.dtype = float64}));
+  for (size_t i = 0; i < averages_.size(); ++i)
+    state.emplace(std::to_string(i), averages_[i]);
+  return state;
+}
+
+void MovingAverage::load_state_dict(const nn::StateDict& state) {
+  const NoGradGuard no_grad;
+  const auto count = state.find("num_updates");
+  std::vector<Tensor> loaded;
+  for (size_t i = 0; i < tensors_.size() && state.size() > 1; ++i) {
+    const auto found = state.find(std::to_string(i));
+    if (found == state.end() || !(found->second.shape() == tensors_[i].shape())) break;
+    loaded.push_back(empty_like(tensors_[i]).copy_(found->second));
+  }
+  if (count == state.end() || loaded.size() + 1 != state.size() ||
+      (!loaded.empty() && loaded.size() != tensors_.size())) {
+    throw InvalidArgument(str("[MovingAverage] the state fits ", loaded.size(), " of ",
+                              tensors_.size(),
+                              " tensors; nothing was loaded; use the state of the same model"));
+  }
+  averages_ = std::move(loaded);
+  num_updates_ = count->second.item<int64_t>();
+}
+
+}  // namespace flow::optim

@@ -1,0 +1,36 @@
+// RMSprop (Tieleman and Hinton 2012).
+#pragma once
+
+#include "nn/optim/optimizer.h"
+
+namespace flow::optim {
+
+struct RMSpropOptions {
+  double lr = 1e-2;
+  double alpha = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double momentum = 0;
+  bool centered = false;
+  bool maximize = false;
+};
+
+void check_options(const RMSpropOptions& options);
+
+// g += weight_decay p; v = alpha v + (1 - alpha) g²; centered: v - a² takes its place below, where
+// a is the moving average of g (Graves 2013); d = √v + eps; p -= lr g / d, or with momentum b =
+// momentum b + g / d; p -= lr b.
+class RMSprop : public GroupedOptimizer<RMSpropOptions> {
+ public:
+  using GroupedOptimizer::GroupedOptimizer;
+
+ private:
+  void update(const Tensor& parameter, const Tensor& grad, size_t number,
+              ParamState& state) override;
+
+  std::vector<std::string> buffer_names() const override {
+    return {"square_avg", "grad_avg", "momentum_buffer"};
+  }
+};
+
+}  // namespace flow::optim

@@ -1,0 +1,130 @@
+// What stands beside an optimizer: scaling, clipping, averages, groups that come later.
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "nn/flow.h"
+
+namespace flow::optim {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Tensor parameter(double value) {
+  return tensor({value}, {.dtype = float64, .requires_grad = true});
+}
+
+void set_grad(const Tensor& p, double value) {
+  p.set_grad(tensor({value}, {.dtype = float64}));
+}
+
+TEST(GradScaler, UnscalesAndLeavesOutStepsThatOverflow) {
+  const Tensor p = parameter(1);
+  SGD sgd({p}, {.lr = 1});
+  GradScaler scaler({.init_scale = 8, .growth_interval = 2});
+  EXPECT_EQ(scaler.scale(tensor({3.0}, {.dtype = float64})).item(), 24);
+  set_grad(p, 4);
+  EXPECT_TRUE(scaler.step(sgd));
+  EXPECT_EQ(p.item(), 0.5);
+  scaler.update();
+  EXPECT_EQ(scaler.get_scale(), 8);
+  set_grad(p, kInfinity);
+  EXPECT_FALSE(scaler.step(sgd));
+  EXPECT_EQ(p.item(), 0.5);
+  scaler.update();
+  EXPECT_EQ(scaler.get_scale(), 4);
+  for (int i = 0; i < 2; ++i) {
+    set_grad(p, 0);
+    scaler.step(sgd);
+    scaler.update();
+  }
+  EXPECT_EQ(scaler.get_scale(), 8);
+}
+
+TEST(GradScaler, UnscalesOnceAndRemembersItsState) {
+  const Tensor p = parameter(1);
+  SGD sgd({p}, {.lr = 1});
+  GradScaler scaler({.init_scale = 2}), other;
+  set_grad(p, 2);
+  scaler.unscale_(sgd);
+  EXPECT_EQ(p.grad().item(), 1);
+  EXPECT_THROW(scaler.unscale_(sgd), InvalidArgument);
+  EXPECT_TRUE(scaler.step(sgd));
+  EXPECT_EQ(p.item(), 0);
+  EXPECT_THROW(scaler.step(sgd), InvalidArgument);
+  scaler.update();
+  EXPECT_THROW(scaler.update(), InvalidArgument);
+  other.load_state_dict(scaler.state_dict());
+  EXPECT_EQ(other.get_scale(), 2);
+}
+
+TEST(MovingAverage, FollowsTheWeightsAndStandsInForThem) {
+  const Tensor p = parameter(1);
+  MovingAverage ema({p}, {.decay = 0.75});
+  EXPECT_THROW(ema.copy_to_tensors(), InvalidArgument);
+  ema.update();
+  const NoGradGuard no_grad;
+  p.fill_(5);
+  ema.update();
+  EXPECT_EQ(ema.averages()[0].item(), 2);
+  {
+    const auto scope = ema.apply();
+    EXPECT_EQ(p.item(), 2);
+  }
+  EXPECT_EQ(p.item(), 5);
+  MovingAverage resumed({p}, {.decay = 0.75});
+  resumed.load_state_dict(ema.state_dict());
+  resumed.update();
+  EXPECT_EQ(resumed.averages()[0].item(), 2.75);
+}
+
+TEST(MovingAverage, WithoutDecayEveryUpdateCountsAlike) {
+  const Tensor p = parameter(1);
+  MovingAverage average({p}, {.decay = std::nullopt});
+  const NoGradGuard no_grad;
+  for (const double value : {1.0, 2.0, 6.0}) {
+    p.fill_(value);
+    average.update();
+  }
+  EXPECT_DOUBLE_EQ(average.averages()[0].item(), 3);
+}
+
+TEST(ClipGrad, ReturnsTheNormBeforeAndRefusesWhatIsNotFinite) {
+  const Tensor p = parameter(1), q = parameter(1), without = parameter(1);
+  set_grad(p, 3);
+  set_grad(q, 4);
+  EXPECT_EQ(nn::utils::clip_grad_norm_({p, q, without}, 2.5).item(), 5);
+  EXPECT_NEAR(p.grad().item(), 1.5, 1e-6);
+  EXPECT_NEAR(q.grad().item(), 2, 1e-6);
+  set_grad(q, kInfinity);
+  EXPECT_THROW(nn::utils::clip_grad_norm_({p, q}, 1, {.error_if_nonfinite = true}),
+               InvalidArgument);
+  EXPECT_NEAR(p.grad().item(), 1.5, 1e-6);
+  EXPECT_EQ(nn::utils::clip_grad_norm_({without}, 1).item(), 0);
+  EXPECT_THROW(nn::utils::clip_grad_norm_({p}, -1), InvalidArgument);
+}
+
+TEST(Optimizer, AGroupMayComeLaterAndNoParameterTwice) {
+  const Tensor a = parameter(1), b = parameter(1);
+  RMSprop optimizer({a}, {.lr = 0.1});
+  set_grad(a, 1);
+  optimizer.step();
+  optimizer.add_param_group({{b}, {.lr = 0.5}});
+  EXPECT_EQ(optimizer.num_groups(), 2);
+  EXPECT_EQ(optimizer.state_dict().at("0.step").item(), 1);
+  EXPECT_THROW(optimizer.add_param_group({{a}, {}}), InvalidArgument);
+  EXPECT_THROW(Adam({a, a}, {}), InvalidArgument);
+  EXPECT_THROW(Adam({Tensor()}, {}), InvalidArgument);
+  EXPECT_THROW(Adam({a * 2.0}, {}), InvalidArgument);
+}
+
+TEST(Lamb, AParameterOfZerosTakesTheUpdateAsItIs) {
+  const Tensor p = parameter(0);
+  LAMB optimizer({p}, {.lr = 0.5});
+  set_grad(p, 2);
+  optimizer.step();
+  EXPECT_NEAR(p.item(), -0.5, 1e-8);
+}
+
+}  // namespace
+}  // namespace flow::optim

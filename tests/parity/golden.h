@@ -1,0 +1,21 @@
+// Access to the golden data of tests/parity.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "nn/safetensors.h"
+
+namespace flow::parity {
+
+using Json = nlohmann::json;
+
+Json read_json(const std::string& file);
+nn::StateDict read_tensors(const std::string& file);
+
+// The largest |a - b| over the largest |b|, or over 1 when that is smaller.
+double relative_distance(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace flow::parity

@@ -1,0 +1,92 @@
+#include "tests/parity/optim_cases.h"
+
+#include <stdexcept>
+
+#include "nn/optim/adadelta.h"
+#include "nn/optim/adagrad.h"
+#include "nn/optim/adam.h"
+#include "nn/optim/adamax.h"
+#include "nn/optim/adamw.h"
+#include "nn/optim/lamb.h"
+#include "nn/optim/nadam.h"
+#include "nn/optim/radam.h"
+#include "nn/optim/rmsprop.h"
+#include "nn/optim/sgd.h"
+
+namespace flow::parity {
+
+namespace {
+using Params = std::map<std::string, Tensor>;
+
+// Sets the option an argument names; an argument no rule has is a mistake in the case.
+template <class Options>
+void set_option(Options& o, const std::string& name, const Json& value) {
+  bool is_known = false;
+  const auto take = [&](const char* own, auto& field) {
+    if (name != own) return;
+    value.get_to(field);
+    is_known = true;
+  };
+  take("lr", o.lr);
+  take("maximize", o.maximize);
+  if constexpr (requires { o.weight_decay; }) take("weight_decay", o.weight_decay);
+  if constexpr (requires { o.betas; }) take("betas", o.betas);
+  if constexpr (requires { o.eps; }) take("eps", o.eps);
+  if constexpr (requires { o.amsgrad; }) take("amsgrad", o.amsgrad);
+  if constexpr (requires { o.momentum; }) take("momentum", o.momentum);
+  if constexpr (requires { o.dampening; }) take("dampening", o.dampening);
+  if constexpr (requires { o.nesterov; }) take("nesterov", o.nesterov);
+  if constexpr (requires { o.alpha; }) take("alpha", o.alpha);
+  if constexpr (requires { o.centered; }) take("centered", o.centered);
+  if constexpr (requires { o.rho; }) take("rho", o.rho);
+  if constexpr (requires { o.lr_decay; }) take("lr_decay", o.lr_decay);
+  if constexpr (requires { o.initial_accumulator_value; }) {
+    take("initial_accumulator_value", o.initial_accumulator_value);
+  }
+  if constexpr (requires { o.momentum_decay; }) take("momentum_decay", o.momentum_decay);
+  if constexpr (requires { o.decoupled_weight_decay; }) {
+    take("decoupled_weight_decay", o.decoupled_weight_decay);
+  }
+  if constexpr (requires { o.adam_w_mode; }) take("adam_w_mode", o.adam_w_mode);
+  if (!is_known) throw std::invalid_argument("no option " + name);
+}
+
+template <class Optimizer, class Options>
+std::unique_ptr<optim::Optimizer> make(const Json& spec, const Params& params) {
+  Options options;
+  for (const auto& [name, value] : spec["args"].items())
+    set_option(options, name, value);
+  std::vector<optim::ParamGroup<Options>> groups;
+  if (spec.contains("param_groups")) {
+    for (const auto& [param, overrides] : spec["param_groups"].items()) {
+      Options own = options;
+      for (const auto& [name, value] : overrides.items())
+        set_option(own, name, value);
+      groups.push_back({{params.at(param)}, own});
+    }
+  } else {
+    auto& group = groups.emplace_back();
+    group.options = options;
+    for (const auto& [name, param] : params)
+      group.params.push_back(param);
+  }
+  return std::make_unique<Optimizer>(groups);
+}
+}  // namespace
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const Json& spec, const Params& params) {
+  const std::string name = spec["optimizer"];
+  if (name == "SGD") return make<optim::SGD, optim::SGDOptions>(spec, params);
+  if (name == "Adam") return make<optim::Adam, optim::AdamOptions>(spec, params);
+  if (name == "AdamW") return make<optim::AdamW, optim::AdamWOptions>(spec, params);
+  if (name == "Adamax") return make<optim::Adamax, optim::AdamaxOptions>(spec, params);
+  if (name == "NAdam") return make<optim::NAdam, optim::NAdamOptions>(spec, params);
+  if (name == "RAdam") return make<optim::RAdam, optim::RAdamOptions>(spec, params);
+  if (name == "RMSprop") return make<optim::RMSprop, optim::RMSpropOptions>(spec, params);
+  if (name == "Adagrad") return make<optim::Adagrad, optim::AdagradOptions>(spec, params);
+  if (name == "Adadelta") return make<optim::Adadelta, optim::AdadeltaOptions>(spec, params);
+  if (name == "LAMB") return make<optim::LAMB, optim::LAMBOptions>(spec, params);
+  throw std::invalid_argument("no optimizer " + name);
+}
+
+}  // namespace flow::parity

@@ -1,0 +1,25 @@
+// Schedules by name and arguments, as the cases give them.
+#pragma once
+
+#include <memory>
+
+#include "nn/optim/lr_plateau.h"
+#include "nn/optim/lr_scheduler.h"
+#include "tests/parity/golden.h"
+
+namespace flow::parity {
+
+// A schedule and, before it, the ones it is made of.
+struct ScheduleCase {
+  std::vector<std::unique_ptr<optim::lr_scheduler::LRScheduler>> owned;
+  std::unique_ptr<optim::lr_scheduler::ReduceLROnPlateau> plateau;
+
+  // metric is for the plateau.
+  void step(double metric);
+  nn::StateDict state_dict() const;
+  void load_state_dict(const nn::StateDict& state);
+};
+
+ScheduleCase make_schedule(const Json& spec, optim::Optimizer& optimizer);
+
+}  // namespace flow::parity

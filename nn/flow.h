@@ -50,6 +50,7 @@
 #include "nn/optim/rmsprop.h"
 #include "nn/optim/sgd.h"
 #include "nn/safetensors.h"
+#include "ops/activation.h"
 #include "ops/attention.h"
 #include "ops/batch_norm.h"
 #include "ops/binary.h"

@@ -5,6 +5,7 @@
 
 // One line a family in both lists, alphabetically.
 
+void register_activation_cpu(KernelTable& table);
 void register_attention_cpu(KernelTable& table);
 void register_batch_norm_cpu(KernelTable& table);
 void register_binary_cpu(KernelTable& table);
@@ -41,6 +42,7 @@ void register_where_cpu(KernelTable& table);
 void register_all_cpu(KernelTable& table);
 
 void register_all_cpu(KernelTable& table) {
+  register_activation_cpu(table);
   register_attention_cpu(table);
   register_batch_norm_cpu(table);
   register_binary_cpu(table);

@@ -201,7 +201,8 @@ Sbp bias_sbp(const std::optional<int64_t>& y_dim, Sbp otherwise) {
   return y_dim == 1 ? sbp::split(0) : otherwise;
 }
 
-// The form is linear in each tensor. A bias is added once, so it is partial wherever y is.
+// The form is linear in each tensor. A bias is added once, so it is partial wherever y is; y grows
+// with it.
 void sbp_conv(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum;
   const bool has_bias = ctx.has_input(2);
@@ -213,6 +214,9 @@ void sbp_conv(SbpContext& ctx) {
   }
   ctx.add({partial_sum, broadcast, partial_bias}, {partial_sum});
   ctx.add({broadcast, partial_sum, partial_bias}, {partial_sum});
+  if (!has_bias) return;
+  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+    ctx.add({broadcast, broadcast, partial}, {partial});
 }
 
 void sbp_backward_input(SbpContext& ctx) {

@@ -4,6 +4,7 @@
 
 #include "core/dispatch.h"
 #include "ops/pool_op.h"
+#include "ops/sbp_rules.h"
 #include "ops/view.h"
 
 namespace flow {
@@ -129,6 +130,15 @@ bool cuts_between_windows(const SbpContext& ctx, const Shape& x, const Shape& y,
       window_dim(ctx.attrs<Attrs>(), i, spatial_size(x, i), spatial_size(y, i)), ctx.num_ranks());
 }
 
+// Whether each element of x is in one window at most, so that nothing is summed there.
+template <class Attrs>
+bool is_disjoint(const Attrs& attrs) {
+  for (size_t i = 0; i < kNumDims; ++i) {
+    if (window_dim(attrs, i, 0, 0).reach() > attrs.stride[i]) return false;
+  }
+  return true;
+}
+
 // The maximum over a window and over ranks commute.
 void sbp_max_pool(SbpContext& ctx) {
   const Shape& x = ctx.input(0).shape;
@@ -148,7 +158,7 @@ void sbp_max_pool_with_indices(SbpContext& ctx) {
       });
 }
 
-// Both are linear in the second tensor.
+// Both are linear in the second tensor, whose elements they only move where none are added.
 void sbp_at_maxima(SbpContext& ctx) {
   const Shape& x = ctx.input(0).shape;
   const Shape& y = &ctx.op() == &kMaxPoolBackward ? ctx.input(1).shape : ctx.output(0).shape;
@@ -158,32 +168,56 @@ void sbp_at_maxima(SbpContext& ctx) {
         ctx.add({sbp::split(dim), sbp::split(dim)}, {sbp::split(dim)});
       });
   ctx.add({sbp::broadcast, sbp::partial_sum}, {sbp::partial_sum});
+  if (&ctx.op() == &kMaxPoolBackward && !is_disjoint(ctx.attrs<MaxPoolAttrs>())) return;
+  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+    ctx.add({sbp::broadcast, partial}, {partial});
 }
 
+// The means keep the order where they are of one element each.
 void sbp_avg_pool(SbpContext& ctx) {
+  const auto& attrs = ctx.attrs<AvgPoolAttrs>();
   const bool is_backward = &ctx.op() == &kAvgPoolBackward;
   const Shape& x = is_backward ? ctx.output(0).shape : ctx.input(0).shape;
   const Shape& y = is_backward ? ctx.input(0).shape : ctx.output(0).shape;
   for_split_dims(
       x, [&](size_t i) { return cuts_between_windows<AvgPoolAttrs>(ctx, x, y, i); },
       [&](int64_t dim) { ctx.add({sbp::split(dim)}, {sbp::split(dim)}); });
-  ctx.add({sbp::partial_sum}, {sbp::partial_sum});
+  const bool is_single = is_backward ? is_disjoint(attrs) : attrs.kernel == SpatialInts{1, 1, 1};
+  add_partials(ctx, is_single && attrs.divisor >= 0 ? kLinear | kIncreasing : kLinear);
 }
 
-// Windows of equal parts are those of the whole where all ranks get as many inputs and outputs.
+// Whether the windows of each rank's parts are those that the whole has there.
+bool parts_keep_windows(int64_t in, int64_t out, int64_t num_ranks) {
+  if (in == out) return true;
+  for (int64_t r = 0; r < num_ranks; ++r) {
+    const Range from = balanced_part(in, num_ranks, r);
+    const Range to = balanced_part(out, num_ranks, r);
+    for (int64_t o = 0; o < to.size; ++o) {
+      const AdaptiveWindow own = adaptive_window(from.size, to.size, o);
+      const AdaptiveWindow whole = adaptive_window(in, out, to.begin + o);
+      if (own.begin + from.begin != whole.begin || own.end + from.begin != whole.end) return false;
+    }
+  }
+  return num_ranks > 0;
+}
+
 void sbp_adaptive(SbpContext& ctx) {
   const Shape& in = ctx.input(0).shape;
   const Shape& out = ctx.output(0).shape;
   for_split_dims(
       in,
       [&](size_t i) {
-        const int64_t ranks = ctx.num_ranks();
-        const int64_t a = spatial_size(in, i);
-        const int64_t b = spatial_size(out, i);
-        return a == b || (ranks > 0 && a % ranks == 0 && b % ranks == 0);
+        const bool is_backward = &ctx.op() == &kAdaptiveAvgPoolBackward;
+        return parts_keep_windows(spatial_size(is_backward ? out : in, i),
+                                  spatial_size(is_backward ? in : out, i), ctx.num_ranks());
       },
       [&](int64_t dim) { ctx.add({sbp::split(dim)}, {sbp::split(dim)}); });
-  ctx.add({sbp::partial_sum}, {sbp::partial_sum});
+  bool is_single = true;  // as for avg_pool
+  for (size_t i = 0; i < kNumDims; ++i) {
+    const int64_t few = spatial_size(in, i);
+    is_single = is_single && few > 0 && spatial_size(out, i) % few == 0;
+  }
+  add_partials(ctx, is_single ? kLinear | kIncreasing : kLinear);
 }
 
 Cost max_pool_cost(const SbpContext& ctx) {

@@ -195,6 +195,7 @@ void run_reference(const KernelContext& ctx, const OpDef& op) {
 
 template <const OpDef* kOp>
 KernelChoice select_reference(const KernelQuery& query) {
+  if (!parts_agree(query)) return {};
   return {[](const KernelContext& ctx) { run_reference(ctx, *kOp); },
           std::make_shared<const PoolPlan>(plan_pool(query))};
 }

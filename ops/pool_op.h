@@ -64,6 +64,16 @@ extern const OpDef kAvgPoolBackward;
 extern const OpDef kAdaptiveAvgPool;
 extern const OpDef kAdaptiveAvgPoolBackward;
 
+// What output `o` of `out` averages of `in` elements.
+struct AdaptiveWindow {
+  int64_t begin;
+  int64_t end;
+};
+
+inline AdaptiveWindow adaptive_window(int64_t in, int64_t out, int64_t o) {
+  return {o * in / out, ((o + 1) * in + out - 1) / out};
+}
+
 // Along H (0) or W (1).
 WindowDim window_dim(const MaxPoolAttrs& attrs, size_t i, int64_t in, int64_t out);
 WindowDim window_dim(const AvgPoolAttrs& attrs, size_t i, int64_t in, int64_t out);

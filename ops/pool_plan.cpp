@@ -58,8 +58,7 @@ PoolDim plan_mean(const WindowDim& window, bool count_include_pad) {
 PoolDim plan_adaptive(int64_t in, int64_t out) {
   PoolDim dim{.in = in, .out = out, .step = 1, .taps = {}, .elements = {}};
   for (int64_t o = 0; o < out; ++o) {
-    const int64_t begin = o * in / out;
-    const int64_t end = ((o + 1) * in + out - 1) / out;
+    const auto [begin, end] = adaptive_window(in, out, o);
     dim.taps.push_back({begin, end - begin});
     dim.elements.push_back(static_cast<double>(end - begin));
   }
@@ -78,6 +77,12 @@ int64_t lanes_of(const BlockedLayout& layout, int64_t channels) {
 }
 
 }  // namespace
+
+bool parts_agree(const KernelQuery& query) {
+  const auto [x, y] = shapes_of(query);
+  if (&query.op == &kMaxPoolGather && !(query.input(1).local_shape == x)) return false;
+  return std::equal(x.begin(), x.end() - 2, y.begin(), y.end() - 2);
+}
 
 PoolPlan plan_pool(const KernelQuery& query) {
   const PoolShapes shapes = shapes_of(query);

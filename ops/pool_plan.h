@@ -42,6 +42,9 @@ struct PoolPlan {
   int64_t out_size() const { return dims[0].out * dims[1].out; }
 };
 
+// Whether the local parts have the same planes. Layouts that no signature allows need not.
+bool parts_agree(const KernelQuery& query);
+
 // The windows of the local parts.
 PoolPlan plan_pool(const KernelQuery& query);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/tensor_meta.h"
 
 namespace flow::ops {
 
@@ -30,8 +31,17 @@ int64_t count_windows(int64_t padded, int64_t reach, int64_t stride) {
 }
 
 bool splits_between_windows(const WindowDim& dim, int64_t num_ranks) {
-  if (dim.padding != 0 || dim.in != dim.stride * dim.out || dim.reach() > dim.stride) return false;
-  return dim.stride == 1 || (num_ranks > 0 && dim.out % num_ranks == 0);
+  if (dim.padding != 0) return false;
+  if (num_ranks == 0) return dim.stride == 1 && dim.reach() == 1 && dim.in == dim.out;
+  for (int64_t r = 0; r < num_ranks; ++r) {
+    const Range in = balanced_part(dim.in, num_ranks, r);
+    const Range out = balanced_part(dim.out, num_ranks, r);
+    if (out.size == 0) continue;
+    const int64_t end = (out.begin + out.size - 1) * dim.stride + dim.reach();
+    if (in.begin != out.begin * dim.stride) return false;
+    if (std::min(end, dim.in) > in.begin + in.size) return false;
+  }
+  return true;
 }
 
 TapRange taps_inside(const WindowDim& dim, int64_t o) {

@@ -34,8 +34,8 @@ struct WindowDim {
 // How often a window fits into `padded` elements; 0 where it does not.
 int64_t count_windows(int64_t padded, int64_t reach, int64_t stride);
 
-// Whether balanced parts of `in` over `num_ranks` ranks (0: any number) hold all that the same
-// parts of `out` read: windows do not overlap and the cuts fall between them.
+// Whether balanced parts of `in` over `num_ranks` ranks (0: any number) begin where the same parts
+// of `out` read first and hold all that those read.
 bool splits_between_windows(const WindowDim& dim, int64_t num_ranks);
 
 // Taps [begin, end) that output `o` has inside the input.

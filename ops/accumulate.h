@@ -35,8 +35,11 @@ class Accumulator {
   void add(int64_t place, T value) const {
     if constexpr (std::is_same_v<T, bool>) {
       sums_[place] = sums_[place] || value;
+    } else if constexpr (std::is_integral_v<T>) {  // wraps around
+      sums_[place] =
+          static_cast<T>(static_cast<uint64_t>(sums_[place]) + static_cast<uint64_t>(value));
     } else {
-      sums_[place] = static_cast<Sum>(sums_[place] + static_cast<Sum>(value));
+      sums_[place] += static_cast<Sum>(value);
     }
   }
 

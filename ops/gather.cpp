@@ -91,41 +91,59 @@ void infer_scatter(InferContext& ctx) {
   ctx.add_output_like(0);
 }
 
-// A rank writes what falls into its part of x.
-void add_split_targets(SbpContext& ctx, bool has_src) {
-  const int64_t dim = ctx.attrs<DimAttrs>().dim;
+// Whether each rank's balanced part of `inner` elements is inside its part of `outer` elements.
+bool parts_hold(int64_t outer, int64_t inner, int64_t num_ranks) {
+  if (inner == outer) return true;
+  for (int64_t r = 0; r < num_ranks; ++r) {
+    const Range own = balanced_part(inner, num_ranks, r);
+    const Range around = balanced_part(outer, num_ranks, r);
+    if (own.size == 0) continue;
+    if (own.begin < around.begin || own.begin + own.size > around.begin + around.size) return false;
+  }
+  return num_ranks > 0;
+}
+
+// A rank writes what falls into its part of x; entries whose targets it holds may be its part too,
+// and so their partners in src.
+void add_split_targets(SbpContext& ctx, int64_t dim, bool has_src) {
   const Shape& x = ctx.input(0).shape;
   const Shape& index = ctx.input(1).shape;
   for (int64_t i = 0; i < x.size(); ++i) {
     const Sbp split = sbp::split(i);
-    const bool is_parallel = i != dim && x[i] == index[i];
-    if (!has_src) {
-      if (is_parallel) ctx.add({split, split}, {split});
-      ctx.add({split, sbp::broadcast}, {split});
-    } else {
-      if (is_parallel && x[i] == ctx.input(2).shape[i]) ctx.add({split, split, split}, {split});
-      ctx.add({split, sbp::broadcast, sbp::broadcast}, {split});
-    }
+    std::vector<Sbp> inputs(has_src ? 3 : 2, sbp::broadcast);
+    inputs[0] = split;
+    ctx.add(inputs, {split});
+    if (i == dim || !parts_hold(x[i], index[i], ctx.num_ranks())) continue;
+    inputs[1] = split;
+    ctx.add(inputs, {split});
+    if (!has_src || !parts_hold(ctx.input(2).shape[i], index[i], ctx.num_ranks())) continue;
+    inputs[2] = split;
+    ctx.add(inputs, {split});
   }
 }
 
 // Each element of the result is one of x or of src.
 void sbp_scatter(SbpContext& ctx) {
-  add_split_targets(ctx, true);
+  add_split_targets(ctx, ctx.attrs<DimAttrs>().dim, true);
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
     ctx.add({partial, sbp::broadcast, partial}, {partial});
 }
 
-// Ranks may each add a part of src to a partial x.
+// Ranks may each add a part of src to a partial x. Floats that are added keep the order of x.
 void sbp_scatter_add(SbpContext& ctx) {
-  add_split_targets(ctx, true);
+  add_split_targets(ctx, ctx.attrs<DimAttrs>().dim, true);
+  const Shape& index = ctx.input(1).shape;
   const Sbp partial = sbp::partial_sum;
   ctx.add({partial, sbp::broadcast, partial}, {partial});
-  for (int64_t i = 0; i < ctx.input(1).dim(); ++i) {
-    if (ctx.input(1).shape[i] == ctx.input(2).shape[i]) {
+  for (int64_t i = 0; i < index.size(); ++i) {
+    ctx.add({partial, sbp::split(i), sbp::broadcast}, {partial});
+    if (parts_hold(ctx.input(2).shape[i], index[i], ctx.num_ranks())) {
       ctx.add({partial, sbp::split(i), sbp::split(i)}, {partial});
     }
   }
+  if (!is_floating(ctx.input(0).dtype)) return;
+  for (const Sbp extremum : {sbp::partial_max, sbp::partial_min})
+    ctx.add({extremum, sbp::broadcast, sbp::broadcast}, {extremum});
 }
 
 void infer_scatter_value(InferContext& ctx) {
@@ -137,12 +155,7 @@ void infer_scatter_value(InferContext& ctx) {
 // Every rank writes the value: it is its own maximum, and its own sum only if zero.
 void sbp_scatter_value(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<ScatterValueAttrs>();
-  const Shape& x = ctx.input(0).shape;
-  for (int64_t i = 0; i < x.size(); ++i) {
-    const Sbp split = sbp::split(i);
-    if (i != attrs.dim && x[i] == ctx.input(1).shape[i]) ctx.add({split, split}, {split});
-    ctx.add({split, sbp::broadcast}, {split});
-  }
+  add_split_targets(ctx, attrs.dim, false);
   if (attrs.value.to<double>() == 0) {
     ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
   }

@@ -33,8 +33,9 @@ void for_each_entry(const TensorView& index, const TensorMeta& x, const TensorVi
     int64_t other_place = 0;
     int64_t entry_place = 0;
     for (int64_t i = 0; i < ndim; ++i) {
+      const int64_t position = at[i] + index.meta->local_begin[i];
       entry_place += at[i] * index.strides()[i];
-      other_place += at[i] * other.strides()[i];
+      other_place += (position - other.meta->local_begin[i]) * other.strides()[i];
     }
     const int64_t entry = entries[entry_place];
     if (entry < 0 || entry >= x.shape[dim]) {
@@ -136,13 +137,44 @@ void scatter_value(const KernelContext& ctx) {
   });
 }
 
+// Layouts that no signature allows may give parts that do not belong together: an entry's partner
+// must be where the entry is.
+bool same_part(const TensorMeta& a, const TensorMeta& b) {
+  return a.local_shape == b.local_shape && a.local_begin == b.local_begin;
+}
+
+bool holds_partners(const TensorMeta& index, const TensorMeta& src) {
+  if (index.local_numel == 0) return true;
+  for (int64_t i = 0; i < index.dim(); ++i) {
+    const Range own = local_range(index, i);
+    const Range partners = local_range(src, i);
+    if (own.begin < partners.begin || own.begin + own.size > partners.begin + partners.size) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template <KernelFn kFn>
+KernelChoice select_scatter(const KernelQuery& query) {
+  return {holds_partners(query.input(1), query.input(2)) ? kFn : nullptr};
+}
+
+KernelChoice select_gather(const KernelQuery& query) {
+  return {same_part(query.input(1), query.output(0)) ? gather : nullptr};
+}
+
+KernelChoice select_ungather(const KernelQuery& query) {
+  return {same_part(query.input(0), query.input(1)) ? ungather : nullptr};
+}
+
 }  // namespace
 
 void register_gather_cpu(KernelTable& table) {
-  table.add(kGather, DeviceType::kCpu, {"reference", always<gather>});
-  table.add(kUngather, DeviceType::kCpu, {"reference", always<ungather>});
-  table.add(kScatter, DeviceType::kCpu, {"reference", always<scatter>});
-  table.add(kScatterAdd, DeviceType::kCpu, {"reference", always<scatter_add>});
+  table.add(kGather, DeviceType::kCpu, {"reference", select_gather});
+  table.add(kUngather, DeviceType::kCpu, {"reference", select_ungather});
+  table.add(kScatter, DeviceType::kCpu, {"reference", select_scatter<scatter>});
+  table.add(kScatterAdd, DeviceType::kCpu, {"reference", select_scatter<scatter_add>});
   table.add(kScatterValue, DeviceType::kCpu, {"reference", always<scatter_value>});
 }
 

@@ -14,11 +14,12 @@ void infer(InferContext& ctx) {
   ctx.add_output(ctx.input(0).shape, ctx.attrs<CastAttrs>().dtype);
 }
 
-// A sum of parts passes into a wider float, where each part is exact, and between integers, which
-// wrap around alike.
+// A sum of parts passes into a wider float, where each part is exact, and into integers that are
+// not wider, which wrap around wherever the sum did.
 bool keeps_sums(DType from, DType to) {
-  if (from == DType::kBool) return false;
-  return is_floating(to) ? dtype_size(to) > dtype_size(from) : is_integral(from) && is_integral(to);
+  if (from == DType::kBool || to == DType::kBool) return false;
+  if (is_floating(from)) return is_floating(to) && dtype_size(to) > dtype_size(from);
+  return is_integral(to) && dtype_size(to) <= dtype_size(from);
 }
 
 // Rounding keeps the order, as do bytes that are not negative; wrapping around does not.
@@ -34,7 +35,6 @@ void sbp(SbpContext& ctx) {
   elementwise_sbp(ctx);
   add_partials(ctx, keeps_sums(from, to) ? kLinear : kNoPartials);
   add_partials(ctx, keeps_order(from, to) ? kIncreasing : kNoPartials);
-  if (from == DType::kUInt8 && to == DType::kBool) ctx.add({sbp::partial_sum}, {sbp::partial_max});
 }
 
 // dx = cast(dy, dtype of x)

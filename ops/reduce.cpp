@@ -151,11 +151,14 @@ void add_reduced_dims(SbpContext& ctx, Sbp partial) {
   }
 }
 
-// Sums over ranks and over elements commute. (Bools have no sum of their own dtype.)
+// Sums over ranks and over elements commute, if both are of one dtype: int64 does not wrap around
+// where narrower integers do.
 void sbp_sum(SbpContext& ctx) {
   add_kept_dims(ctx);
   add_reduced_dims(ctx, sbp::partial_sum);
-  if (ctx.input(0).dtype != DType::kBool) ctx.add({sbp::partial_sum}, {sbp::partial_sum});
+  if (ctx.input(0).dtype == ctx.output(0).dtype) {
+    ctx.add({sbp::partial_sum}, {sbp::partial_sum});
+  }
 }
 
 // any is the maximum of truth values, all the minimum, and so are P(max), P(min) of bytes.

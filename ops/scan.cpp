@@ -30,10 +30,12 @@ void sbp_lines(SbpContext& ctx) {
   }
 }
 
-// A running sum is linear.
+// A running sum is linear, if it wraps around where its input does.
 void sbp_cumsum(SbpContext& ctx) {
   sbp_lines<CumsumAttrs>(ctx);
-  if (ctx.input(0).dtype != DType::kBool) ctx.add({sbp::partial_sum}, {sbp::partial_sum});
+  if (ctx.input(0).dtype == ctx.output(0).dtype) {
+    ctx.add({sbp::partial_sum}, {sbp::partial_sum});
+  }
 }
 
 Tensor cumsum_from(const TensorArg& x, const CumsumAttrs& attrs) {
@@ -56,6 +58,8 @@ void grad_cumprod(GradContext& ctx) {
 }
 
 void infer_backward(InferContext& ctx) {
+  ctx.check(ctx.input(0).shape == ctx.input(1).shape && ctx.input(0).dtype == ctx.input(1).dtype,
+            "the gradient must have the shape and dtype of x");
   ctx.add_output_like(1);
 }
 

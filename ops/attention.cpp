@@ -1,5 +1,6 @@
 #include "ops/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/dispatch.h"
@@ -299,7 +300,9 @@ Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key
     throw InvalidArgument(
         str("[", kName, "] is_causal and attn_mask exclude each other; give the ", "mask alone"));
   }
-  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(query->size(-1))));
+  // Products over no elements are 0 at any scale.
+  const auto width = static_cast<double>(std::max<int64_t>(query->size(-1), 1));
+  const double scale = options.scale.value_or(1 / std::sqrt(width));
   if (options.attn_mask.defined() || options.dropout_p != 0) {
     return explicit_attention(query, key, value, options, scale);
   }

@@ -92,14 +92,14 @@ void run_affine(const KernelContext& ctx) {
   const C* shift = kShift ? ctx.in(2).as<C>() : nullptr;
   T* y = ctx.out(0).as<T>();
   // Rows of one channel, or of all channels when nothing lies behind them.
-  const int64_t length = plan.inner > 1 ? plan.inner : plan.channels;
-  const int64_t rows = plan.inner > 1 ? plan.outer * plan.channels : plan.outer;
+  const int64_t length = plan.inner != 1 ? plan.inner : plan.channels;
+  const int64_t rows = plan.inner != 1 ? plan.outer * plan.channels : plan.outer;
   const int64_t grain = std::max<int64_t>(1, kChannelGrain / std::max<int64_t>(1, length));
   ctx.pool().parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const T* source = x + row * length;
       T* target = y + row * length;
-      if (plan.inner > 1) {
+      if (plan.inner != 1) {
         const V factor = V::fill(scale[row % plan.channels]);
         const V term = V::fill(kShift ? shift[row % plan.channels] : C{0});
         for_row<C>(length, [&](auto at) { at.put(target, fma(at.get(source), factor, term)); });

@@ -49,6 +49,9 @@ void grad(GradContext& ctx) {
 
 void infer_backward(InferContext& ctx) {
   const TensorMeta& rows = ctx.input(1);
+  Shape expected = ctx.input(0).shape;
+  expected.push_back(rows.shape.empty() ? 0 : rows.shape.back());
+  ctx.check(rows.shape == expected, "needs one row for each index");
   ctx.add_output({ctx.attrs<EmbeddingBackwardAttrs>().num_rows, rows.shape.back()}, rows.dtype);
 }
 

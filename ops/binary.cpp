@@ -113,8 +113,9 @@ void sbp_scale(SbpContext& ctx) {
                                    (scale < 0 ? kDecreasing : kNoPartials));
 }
 
-// Whole powers keep the order if odd, for negative numbers too. Other positive ones are NaN or
-// infinite below zero, and whole negative ones turn the order at the pole.
+// Whole powers keep the order if odd, for negative numbers too. The square root is NaN below zero;
+// other positive powers are NaN or infinite there, and whole negative ones turn the order at the
+// pole.
 void sbp_pow_scalar(SbpContext& ctx) {
   const double c = ctx.attrs<ScalarAttrs>().value.to<double>();
   elementwise_sbp(ctx);
@@ -122,6 +123,8 @@ void sbp_pow_scalar(SbpContext& ctx) {
     add_partials(ctx, kLinear | kIncreasing);
   } else if (c > 0 && std::fmod(c, 2) == 1) {
     add_arithmetic_partials(ctx, kIncreasing);
+  } else if (c == 0.5) {
+    add_arithmetic_partials(ctx, kMinToMin);
   }
 }
 

@@ -117,7 +117,7 @@ void register_references(KernelTable& table) {
   add_reference<OfScalar<Sub>, Types::kNumeric, 1>(table, kRsubScalar);
   add_reference<OfScalar<Pow>, Types::kNumeric, 1>(table, kRpowScalar);
   add_scalar_reference<Sub>(table, kSubScalar);
-  add_scalar_reference<Pow>(table, kPowScalar);
+  add_scalar_reference<PowOfTensor>(table, kPowScalar);
   add_scalar_reference<FloorDivide>(table, kFloorDivideScalar);
   add_scalar_reference<TruncDivide>(table, kTruncDivideScalar);
   add_scalar_reference<Fmod>(table, kFmodScalar);

@@ -135,6 +135,17 @@ struct Pow {
   }
 };
 
+// With one exponent for all elements: the square root is that of sqrt, NaN for -inf.
+struct PowOfTensor {
+  template <class T>
+  static T apply(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (b == T(0.5)) return std::sqrt(a);
+    }
+    return Pow::apply(a, b);
+  }
+};
+
 // NaN where either is.
 struct Maximum {
   template <class T>

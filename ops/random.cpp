@@ -28,6 +28,12 @@ void split_anywhere(SbpContext& ctx) {
   }
 }
 
+// The number drawn for an element is below a larger p if it is below a smaller one.
+void sbp_bernoulli(SbpContext& ctx) {
+  split_anywhere(ctx);
+  add_partials(ctx, kIncreasing);
+}
+
 template <class Attrs>
 constexpr OpDef source(const char* name) {
   return {.name = name,
@@ -59,7 +65,7 @@ const OpDef kUniformFill = fill("uniform_fill");
 const OpDef kNormalFill = fill("normal_fill");
 const OpDef kBernoulli{.name = "bernoulli",
                        .infer = infer_floating_like,
-                       .sbp = split_anywhere,
+                       .sbp = sbp_bernoulli,
                        .grad = not_differentiable,
                        .is_random = true};
 

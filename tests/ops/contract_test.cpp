@@ -346,10 +346,8 @@ TEST_P(ContractSbpTrue, EverySignatureHolds) {
   if (op().has_data_dependent_shape) return;
   for (const OpSample* sample : small_samples()) {
     for (const DType dtype : sbp_dtypes(*sample)) {
-      for (const int64_t num_ranks : {2, 3}) {
-        const std::string report = find_false_signatures(*sample, dtype, num_ranks);
-        EXPECT_TRUE(report.empty()) << describe(*sample) << " of " << dtype << ":\n" << report;
-      }
+      const std::string report = find_false_signatures(*sample, dtype);
+      EXPECT_TRUE(report.empty()) << describe(*sample) << " of " << dtype << ":\n" << report;
     }
   }
 }
@@ -373,23 +371,20 @@ bool is_left_out(const OpSample& sample, const std::string& signature) {
   });
 }
 
-void expect_complete(const OpSample& sample, DType dtype, int64_t num_ranks) {
-  std::string missing;
-  for (const std::string& signature : find_missing_signatures(sample, dtype, num_ranks)) {
-    if (!is_left_out(sample, signature)) missing += "  " + signature + '\n';
-  }
-  EXPECT_TRUE(missing.empty()) << describe(sample) << " of " << dtype << " on " << num_ranks
-                               << " ranks:\n"
-                               << missing;
-}
-
 // Asked of floats where the op takes them.
 TEST_P(ContractSbpComplete, NoSignatureIsMissing) {
   if (op().has_data_dependent_shape) return;
-  for (const OpSample* sample : small_samples()) {
+  const auto samples = small_samples();
+  const bool has_odd = std::any_of(samples.begin(), samples.end(), [](const OpSample* sample) {
+    return has_odd_signature(*sample, widest_dtype(*sample));
+  });
+  for (const OpSample* sample : samples) {
     if (!sample->is_general) continue;
-    for (const int64_t num_ranks : {2, 3})
-      expect_complete(*sample, widest_dtype(*sample), num_ranks);
+    for (const auto& [signature, num_ranks] :
+         find_missing_signatures(*sample, widest_dtype(*sample), has_odd)) {
+      if (is_left_out(*sample, signature)) continue;
+      ADD_FAILURE() << describe(*sample) << " on " << num_ranks << " ranks: " << signature;
+    }
   }
 }
 
@@ -451,6 +446,8 @@ TEST_P(ContractStrides, DoNotMatter) {
       RawCall call = capture_first(*sample, dtype, 1);
       if (is_any_global(call) || call.mutates != 0) continue;
       for (const Layout layout : {Layout::kTransposed, Layout::kEverySecond, Layout::kExpanded}) {
+        // Repeated values would be another number of results.
+        if (op().has_data_dependent_shape && layout == Layout::kExpanded) continue;
         RawCall strided = call;
         RawCall plain = call;
         for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -467,6 +464,7 @@ TEST_P(ContractStrides, DoNotMatter) {
                     "")
               << describe(*sample) << " of " << dtype << ", layout " << static_cast<int>(layout);
         }
+        if (op().has_data_dependent_shape) continue;
         for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
           std::set<const KernelDef*> reached;
           expect_kernel_equals_reference(*sample, strided, kernel, reached);

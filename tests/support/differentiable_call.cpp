@@ -32,8 +32,10 @@ GradcheckFunction function_of(const RawCall& call) {
       }
     }
     std::vector<Tensor> outputs = dispatch_again(call, own);
-    for (Tensor& output : outputs)
+    for (Tensor& output : outputs) {
       output = output.to_local();
+      if (is_floating(output.dtype())) output = output.to(DType::kFloat64);
+    }
     return outputs;
   };
 }

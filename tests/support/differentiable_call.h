@@ -13,7 +13,7 @@ namespace flow::contract {
 Inputs differentiable_inputs(const RawCall& call, uint32_t constant_inputs);
 
 // Dispatches the call on such inputs. Inputs the op writes are copied before; global inputs are
-// made from the local ones, and global outputs are made local.
+// made from the local ones; global outputs are made local, floating ones float64.
 GradcheckFunction function_of(const RawCall& call);
 
 }  // namespace flow::contract

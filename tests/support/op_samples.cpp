@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -74,6 +75,16 @@ Values integer_values(std::mt19937_64& random, const SampleInput& input, DType d
   return values;
 }
 
+// Another one for other values.
+uint64_t seed_of(const Inputs& x) {
+  uint64_t seed = 0;
+  for (const Tensor& input : x) {
+    for (const double value : read_values(input))
+      seed = seed * 31 + std::hash<double>()(value);
+  }
+  return seed;
+}
+
 }  // namespace
 
 std::function<void(const Inputs& x)> backward_of(std::function<Tensor(const Inputs& x)> function,
@@ -87,8 +98,9 @@ std::function<void(const Inputs& x)> backward_of(std::function<Tensor(const Inpu
     }
     const Tensor y = function(x);
     Values weights;
+    std::mt19937_64 random(seed_of(x));
     for (int64_t i = 0; i < y.numel(); ++i)
-      weights.push_back(static_cast<double>(i * 5 % 9 - 4) * 0.37 + 0.1);
+      weights.push_back(uniform(random, -2, 2));
     const Tensor dy = make_guarded(local_meta(y.shape(), y.dtype(), DeviceType::kCpu), weights);
     grad({y}, sources, {.grad_outputs = {dy}, .allow_unused = true});
   };

@@ -109,8 +109,8 @@ struct OpSample {
 
 using Samples = std::vector<OpSample>;
 
-// A call that dispatches what the gradient of `function` needs, for outputs' gradients of both
-// signs: in its floating inputs but those in `constant_inputs` (bit i).
+// A call that dispatches what the gradient of `function` needs, for random gradients of its
+// outputs, in its floating inputs but those in `constant_inputs` (bit i).
 std::function<void(const Inputs& x)> backward_of(std::function<Tensor(const Inputs& x)> function,
                                                  uint32_t constant_inputs = 0);
 

@@ -1,100 +1,69 @@
 #include "tests/support/sbp_search.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
-#include <random>
 #include <span>
 
 #include "core/context.h"
 #include "eager/runtime.h"
+#include "tests/support/sharded_call.h"
 #include "tests/support/simulated_ranks.h"
 
 namespace flow::contract {
 
 namespace {
 
-constexpr uint64_t kNumDraws = 40;
+constexpr size_t kNumDraws = 40;
 // Those of a true signature that every kernel computes; the others are left to the one chosen.
-constexpr uint64_t kNumDrawsForAllKernels = 3;
-// Combinations whose parts the shape rule refuses (ops with logical sizes in their attrs may take
-// them) are not tried beyond this many runs of a kernel.
-constexpr int64_t kMaxRuns = 20000;
+constexpr size_t kNumDrawsForAllKernels = 3;
+// Parts that the shape rule refuses are not tried beyond this many combinations.
+constexpr size_t kMaxOddRuns = 20000;
+constexpr std::array<int64_t, 2> kNumsOfRanks = {2, 3};
 
-// A call with its result on one rank.
-struct Draw {
-  RawCall call;
-  std::vector<Tensor> expected;
-  uint64_t seed;
+// Random values for one sample, drawn when first asked for.
+class Draws {
+ public:
+  Draws(const OpSample& sample, DType dtype) : sample_(sample), dtype_(dtype) {}
+
+  const Draw& at(size_t i) {
+    while (draws_.size() <= i)
+      draws_.push_back(std::make_unique<Draw>(
+          make_draw(sample_, dtype_, static_cast<uint64_t>(draws_.size()) + 1)));
+    return *draws_[i];
+  }
+
+ private:
+  const OpSample& sample_;
+  DType dtype_;
+  std::vector<std::unique_ptr<Draw>> draws_;
 };
 
-Inputs copies_of(const Inputs& inputs) {
-  Inputs copies;
-  for (const Tensor& input : inputs) {
-    copies.push_back(input.defined() ? make_guarded(input.meta_ptr(), read_values(input))
-                                     : Tensor());
-  }
-  return copies;
-}
+// The same on a number of ranks.
+class ShardedDraws {
+ public:
+  ShardedDraws(Draws& draws, int64_t num_ranks) : draws_(draws), num_ranks_(num_ranks) {}
 
-std::vector<Draw> make_draws(const OpSample& sample, DType dtype) {
-  std::vector<Draw> draws;
-  for (uint64_t seed = 1; seed <= kNumDraws; ++seed) {
-    Draw draw{capture_first(sample, dtype, seed), {}, seed};
-    draw.call.random = {.seed = 1, .stream = seed};
-    draw.expected = *run_kernel(draw.call, copies_of(draw.call.inputs), local_outputs(draw.call));
-    draws.push_back(std::move(draw));
+  ShardedCall& at(size_t i) {
+    while (calls_.size() <= i)
+      calls_.push_back(std::make_unique<ShardedCall>(draws_.at(calls_.size()), num_ranks_));
+    return *calls_[i];
   }
-  return draws;
-}
 
-// That of the coarsest input.
-Tolerance tolerance_of(const RawCall& call) {
-  Tolerance tolerance = sharding_tolerance(DType::kFloat64);
-  for (const Tensor& input : call.inputs) {
-    if (!input.defined()) continue;
-    const Tolerance own = sharding_tolerance(input.dtype());
-    if (own.absolute > tolerance.absolute) tolerance = own;
-  }
-  return tolerance;
-}
+  int64_t num_ranks() const { return num_ranks_; }
 
-// What the ranks compute: [output][rank].
-using Results = std::vector<std::vector<Tensor>>;
-
-Results run_ranks(const Draw& draw, const SbpSignature& signature, int64_t num_ranks,
-                  const KernelRun& run) {
-  const Placement placement = ranks(num_ranks);
-  std::mt19937_64 random(draw.seed * 1000 + static_cast<uint64_t>(num_ranks));
-  std::vector<std::vector<Tensor>> inputs;
-  for (size_t i = 0; i < draw.call.inputs.size(); ++i) {
-    const Tensor& input = draw.call.inputs[i];
-    inputs.push_back(input.defined() ? cut(input, signature.inputs[i], placement, random)
-                                     : std::vector<Tensor>(static_cast<size_t>(num_ranks)));
-  }
-  Results results(draw.expected.size());
-  for (int64_t r = 0; r < num_ranks; ++r) {
-    Inputs own;
-    for (const auto& parts : inputs)
-      own.push_back(parts[static_cast<size_t>(r)]);
-    std::vector<MetaPtr> metas;
-    for (size_t i = 0; i < draw.expected.size(); ++i) {
-      const Tensor& whole = draw.expected[i];
-      metas.push_back(
-          global_meta(whole.shape(), whole.dtype(), placement, signature.outputs[i], r));
-    }
-    const auto outputs = run_kernel(draw.call, own, metas, run);
-    if (!outputs) throw Unsupported("the kernel does not apply");
-    for (size_t i = 0; i < outputs->size(); ++i)
-      results[i].push_back((*outputs)[i]);
-  }
-  return results;
-}
+ private:
+  Draws& draws_;
+  int64_t num_ranks_;
+  std::vector<std::unique_ptr<ShardedCall>> calls_;
+};
 
 // Empty when the signature holds.
-std::string check_signature(const Draw& draw, const SbpSignature& signature, int64_t num_ranks,
+std::string check_signature(ShardedCall& call, const SbpSignature& signature,
                             const KernelRun& run) {
+  const Draw& draw = call.draw();
   try {
-    const Results results = run_ranks(draw, signature, num_ranks, run);
+    const auto results = call.run(signature, run);
     for (size_t i = 0; i < results.size(); ++i) {
       const std::string problem = compare_parts(results[i], signature.outputs[i], draw.expected[i],
                                                 tolerance_of(draw.call));
@@ -128,26 +97,25 @@ std::vector<SbpSignature> creation_signatures(const Draw& draw) {
   return signatures;
 }
 
-bool is_mutated(const RawCall& call, size_t input) {
-  return (call.mutates >> input & 1U) != 0;
-}
-
 // A dim of size 1 is left out: nothing of it is split, the first rank holds everything.
-void add_splits(const Tensor& tensor, std::vector<Sbp>& layouts) {
+std::vector<Sbp> splits_of(const Tensor& tensor) {
+  std::vector<Sbp> layouts = {sbp::broadcast};
+  if (!tensor.defined()) return layouts;
   for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
     if (tensor.shape()[dim] != 1) layouts.push_back(sbp::split(dim));
   }
+  return layouts;
 }
 
-std::vector<Sbp> layouts_of(const RawCall& call, size_t input) {
-  const Tensor& tensor = call.inputs[input];
-  std::vector<Sbp> layouts = {sbp::broadcast};
-  if (!tensor.defined()) return layouts;
-  add_splits(tensor, layouts);
-  if (is_mutated(call, input)) return layouts;
-  if (tensor.dtype() != DType::kBool) layouts.push_back(sbp::partial_sum);
-  layouts.push_back(sbp::partial_max);
-  layouts.push_back(sbp::partial_min);
+constexpr std::array kUnsplit = {sbp::broadcast, sbp::partial_sum, sbp::partial_max,
+                                 sbp::partial_min};
+
+// The layouts of an input that leave it whole in shape.
+std::vector<Sbp> unsplit_layouts(const Draw& draw, size_t input) {
+  const Tensor& tensor = draw.call.inputs[input];
+  if (!tensor.defined() || draw.is_mutated(input)) return {sbp::broadcast};
+  std::vector<Sbp> layouts(kUnsplit.begin(), kUnsplit.end());
+  if (tensor.dtype() == DType::kBool) std::erase(layouts, sbp::partial_sum);
   return layouts;
 }
 
@@ -156,8 +124,10 @@ template <class Fn>
 void for_each_choice(const std::vector<std::vector<Sbp>>& lists, Fn&& fn) {
   std::vector<size_t> at(lists.size(), 0);
   std::vector<Sbp> choice;
-  for (const auto& list : lists)
+  for (const auto& list : lists) {
+    if (list.empty()) return;
     choice.push_back(list.front());
+  }
   for (;;) {
     fn(choice);
     size_t i = lists.size();
@@ -169,79 +139,6 @@ void for_each_choice(const std::vector<std::vector<Sbp>>& lists, Fn&& fn) {
     if (i == 0) return;
     choice[i - 1] = lists[i - 1][++at[i - 1]];
   }
-}
-
-// Whether the shape rule, given the parts, answers the parts of the outputs.
-bool fits_shape_rule(const RawCall& call, const SbpSignature& signature, int64_t num_ranks,
-                     std::span<const Tensor> expected) {
-  const Placement placement = ranks(num_ranks);
-  for (int64_t r = 0; r < num_ranks; ++r) {
-    std::vector<MetaPtr> parts;
-    for (size_t i = 0; i < call.inputs.size(); ++i) {
-      const Tensor& input = call.inputs[i];
-      parts.push_back(input.defined() ? local_part(global_meta(input.shape(), input.dtype(),
-                                                               placement, signature.inputs[i], r))
-                                      : nullptr);
-    }
-    try {
-      const auto specs = infer_outputs(call, parts);
-      for (size_t i = 0; i < expected.size(); ++i) {
-        const Box box = box_of(expected[i].shape(), placement, signature.outputs[i], r);
-        if (!(specs[i].shape == box.size)) return false;
-      }
-    } catch (const Error&) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Kernels divide by the sizes of parts that do not belong together.
-bool has_empty_part(const Draw& draw, const SbpSignature& signature, int64_t num_ranks) {
-  const auto is_cut_up = [num_ranks](const Tensor& tensor, Sbp sbp) {
-    return tensor.defined() && sbp.is_split() && tensor.shape()[sbp.dim()] < num_ranks;
-  };
-  for (size_t i = 0; i < signature.inputs.size(); ++i) {
-    if (is_cut_up(draw.call.inputs[i], signature.inputs[i])) return true;
-  }
-  for (size_t i = 0; i < signature.outputs.size(); ++i) {
-    if (is_cut_up(draw.expected[i], signature.outputs[i])) return true;
-  }
-  return false;
-}
-
-constexpr Sbp kUnsplit[] = {sbp::broadcast, sbp::partial_sum, sbp::partial_max, sbp::partial_min};
-
-// For one choice of input layouts and of output parts (B standing for all unsplit ones), the
-// signatures that hold on every draw.
-void collect_true(const std::vector<Draw>& draws, const SbpSignature& parts, int64_t num_ranks,
-                  std::vector<SbpSignature>& found) {
-  const KernelRun run{.kernel = &reference_kernel(*draws[0].call.op), .checks_guards = false};
-  std::vector<std::vector<Sbp>> kinds;
-  for (const Sbp& output : parts.outputs) {
-    if (output.is_split()) {
-      kinds.push_back({output});
-    } else {
-      kinds.emplace_back(std::begin(kUnsplit), std::end(kUnsplit));
-    }
-  }
-  for (const Draw& draw : draws) {
-    Results results;
-    try {
-      results = run_ranks(draw, parts, num_ranks, run);
-    } catch (const Error&) {
-      return;
-    }
-    for (size_t i = 0; i < kinds.size(); ++i) {
-      std::erase_if(kinds[i], [&](Sbp kind) {
-        return !compare_parts(results[i], kind, draw.expected[i], tolerance_of(draw.call)).empty();
-      });
-      if (kinds[i].empty()) return;
-    }
-  }
-  for_each_choice(kinds, [&](const std::vector<Sbp>& outputs) {
-    found.push_back({parts.inputs, outputs});
-  });
 }
 
 // P(sum) of bools is "any", as their P(max) is.
@@ -280,44 +177,157 @@ bool contains(const std::vector<SbpSignature>& list, const SbpSignature& signatu
   return std::find(list.begin(), list.end(), signature) != list.end();
 }
 
-std::vector<SbpSignature> search(const std::vector<Draw>& draws, int64_t num_ranks) {
-  const RawCall& call = draws[0].call;
-  std::vector<std::vector<Sbp>> input_layouts;
-  std::vector<std::vector<Sbp>> output_parts;
-  int64_t num_runs = num_ranks;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    input_layouts.push_back(layouts_of(call, i));
-    num_runs *= static_cast<int64_t>(input_layouts.back().size());
-  }
-  for (const Tensor& output : draws[0].expected) {
-    output_parts.push_back({sbp::broadcast});
-    add_splits(output, output_parts.back());
-    num_runs *= static_cast<int64_t>(output_parts.back().size());
-  }
-  std::vector<SbpSignature> found;
-  for_each_choice(input_layouts, [&](const std::vector<Sbp>& inputs) {
-    for_each_choice(output_parts, [&](const std::vector<Sbp>& outputs) {
-      const SbpSignature parts{inputs, outputs};
-      size_t next = 0;
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        if (is_mutated(call, i) && !(outputs[next++] == inputs[i])) return;
+// The layouts of each output whose parts are those that the shape rule gives for parts of the
+// inputs; none where the rule refuses them.
+std::vector<std::vector<Sbp>> outputs_that_fit(ShardedCall& call, const std::vector<Sbp>& inputs) {
+  const Draw& draw = call.draw();
+  std::vector<std::vector<Sbp>> layouts;
+  for (const Tensor& output : draw.expected)
+    layouts.push_back(splits_of(output));
+  for (int64_t r = 0; r < call.num_ranks(); ++r) {
+    std::vector<MetaPtr> parts;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const MetaPtr meta = call.input_meta(i, inputs[i], r);
+      parts.push_back(meta == nullptr ? nullptr : local_part(meta));
+    }
+    try {
+      const auto specs = infer_outputs(draw.call, parts);
+      for (size_t i = 0; i < layouts.size(); ++i) {
+        std::erase_if(layouts[i], [&](Sbp sbp) {
+          return !(call.output_meta(i, sbp, r)->local_shape == specs[i].shape);
+        });
       }
-      const bool fits = fits_shape_rule(call, parts, num_ranks, draws[0].expected);
-      if (!fits && (num_runs > kMaxRuns || has_empty_part(draws[0], parts, num_ranks))) return;
-      collect_true(draws, parts, num_ranks, found);
-    });
-  });
-  if (call.mutates != 0) {  // the layout of a written tensor stays
-    std::erase_if(found, [&](const SbpSignature& signature) {
-      size_t next = 0;
-      for (size_t i = 0; i < signature.inputs.size(); ++i) {
-        if (is_mutated(call, i) && !(signature.outputs[next++] == signature.inputs[i])) return true;
-      }
-      return false;
-    });
+    } catch (const Error&) {
+      for (auto& list : layouts)
+        list.clear();
+    }
   }
-  return found;
+  return layouts;
 }
+
+Sbp unsplit(Sbp sbp) {
+  return sbp.is_split() ? sbp : sbp::broadcast;
+}
+
+std::vector<Sbp> unsplit(std::vector<Sbp> layouts) {
+  std::transform(layouts.begin(), layouts.end(), layouts.begin(), [](Sbp s) { return unsplit(s); });
+  return layouts;
+}
+
+// Whether a signature has parts that the shape rule does not give: the op's kernels know where in
+// the logical tensors their parts lie.
+bool is_odd(ShardedCall& call, const SbpSignature& signature) {
+  const auto layouts = outputs_that_fit(call, unsplit(signature.inputs));
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const Sbp output = unsplit(signature.outputs[i]);
+    const Shape& shape = call.draw().expected[i].shape();
+    if (output.is_split() && shape[output.dim()] == 1) continue;
+    if (std::find(layouts[i].begin(), layouts[i].end(), output) == layouts[i].end()) return true;
+  }
+  return false;
+}
+
+// A search for the signatures of one call that hold on every draw.
+class Search {
+ public:
+  // `known`: canonical signatures that need no proof.
+  Search(ShardedDraws& draws, const std::vector<SbpSignature>& known)
+      : draws_(draws), known_(known) {}
+
+  // `tries_odd_parts`: also parts that the shape rule refuses.
+  std::vector<SbpSignature> run(bool tries_odd_parts) {
+    ShardedCall& call = draws_.at(0);
+    const Draw& draw = call.draw();
+    std::vector<std::vector<Sbp>> splits;
+    std::vector<std::vector<Sbp>> all_outputs;
+    size_t num_choices = 1;
+    for (size_t i = 0; i < draw.call.inputs.size(); ++i) {
+      splits.push_back(splits_of(draw.call.inputs[i]));
+      num_choices *= splits.back().size() - 1 + unsplit_layouts(draw, i).size();
+    }
+    for (const Tensor& output : draw.expected) {
+      all_outputs.push_back(splits_of(output));
+      num_choices *= all_outputs.back().size();
+    }
+    tries_odd_parts &= num_choices <= kMaxOddRuns;
+    for_each_choice(splits, [&](const std::vector<Sbp>& inputs) {
+      for_each_choice(tries_odd_parts ? all_outputs : outputs_that_fit(call, inputs),
+                      [&](const std::vector<Sbp>& outputs) {
+                        try_partial_inputs({inputs, outputs});
+                      });
+    });
+    return std::move(found_);
+  }
+
+ private:
+  // The layout of a written tensor stays.
+  bool keeps_written(const SbpSignature& signature) const {
+    const Draw& draw = draws_.at(0).draw();
+    size_t next = 0;
+    for (size_t i = 0; i < signature.inputs.size(); ++i) {
+      if (draw.is_mutated(i) && !(signature.outputs[next++] == signature.inputs[i])) return false;
+    }
+    return true;
+  }
+
+  void try_partial_inputs(const SbpSignature& parts) {
+    if (!keeps_written(parts)) return;
+    const Draw& draw = draws_.at(0).draw();
+    std::vector<std::vector<Sbp>> layouts;
+    for (size_t i = 0; i < parts.inputs.size(); ++i) {
+      layouts.push_back(parts.inputs[i].is_split() ? std::vector{parts.inputs[i]}
+                                                   : unsplit_layouts(draw, i));
+    }
+    for_each_choice(layouts, [&](const std::vector<Sbp>& inputs) {
+      collect_true({inputs, parts.outputs});
+    });
+  }
+
+  // For one choice of input layouts and of output parts (B standing for all unsplit ones).
+  void collect_true(const SbpSignature& parts) {
+    const KernelRun run{.kernel = &reference_kernel(*draws_.at(0).draw().call.op),
+                        .checks_guards = false};
+    std::vector<std::vector<Sbp>> kinds;
+    for (const Sbp& output : parts.outputs) {
+      kinds.push_back(output.is_split() ? std::vector{output}
+                                        : std::vector<Sbp>(kUnsplit.begin(), kUnsplit.end()));
+    }
+    for (size_t d = 0; d < kNumDraws; ++d) {
+      ShardedCall& call = draws_.at(d);
+      const Draw& draw = call.draw();
+      std::vector<std::vector<Tensor>> results;
+      try {
+        results = call.run(parts, run);
+      } catch (const Error&) {
+        return;
+      }
+      for (size_t i = 0; i < kinds.size(); ++i) {
+        std::erase_if(kinds[i], [&](Sbp kind) {
+          return !compare_parts(results[i], kind, draw.expected[i], tolerance_of(draw.call))
+                      .empty();
+        });
+        if (kinds[i].empty()) return;
+      }
+      if (all_known(parts.inputs, kinds)) break;
+    }
+    for_each_choice(kinds, [&](const std::vector<Sbp>& outputs) {
+      if (keeps_written({parts.inputs, outputs})) found_.push_back({parts.inputs, outputs});
+    });
+  }
+
+  bool all_known(const std::vector<Sbp>& inputs, const std::vector<std::vector<Sbp>>& kinds) const {
+    const Draw& draw = draws_.at(0).draw();
+    bool result = true;
+    for_each_choice(kinds, [&](const std::vector<Sbp>& outputs) {
+      result = result && contains(known_, canonical({inputs, outputs}, draw));
+    });
+    return result;
+  }
+
+  ShardedDraws& draws_;
+  const std::vector<SbpSignature>& known_;
+  std::vector<SbpSignature> found_;
+};
 
 }  // namespace
 
@@ -344,53 +354,75 @@ std::vector<SbpSignature> signatures_of(const RawCall& call, int64_t num_ranks) 
   return signatures;
 }
 
-std::string find_false_signatures(const OpSample& sample, DType dtype, int64_t num_ranks) {
+std::string find_false_signatures(const OpSample& sample, DType dtype) {
   if (!sample.has_values) return {};
-  const std::vector<Draw> draws = make_draws(sample, dtype);
-  const bool is_creation = draws[0].call.inputs.empty();
-  if (!is_creation && chooses_own_layout(draws[0].call)) return {};
+  Draws draws(sample, dtype);
+  const Draw& first = draws.at(0);
+  const bool is_creation = first.call.inputs.empty();
+  if (!is_creation && chooses_own_layout(first.call)) return {};
   std::string report;
-  for (const Draw& draw : draws) {
+  for (const int64_t num_ranks : kNumsOfRanks) {
     const auto signatures =
-        is_creation ? creation_signatures(draw) : signatures_of(draw.call, num_ranks);
+        is_creation ? creation_signatures(first) : signatures_of(first.call, num_ranks);
     for (const SbpSignature& signature : signatures) {
-      if (signature.inputs.size() != draw.call.inputs.size() ||
-          signature.outputs.size() != draw.expected.size()) {
+      if (signature.inputs.size() != first.call.inputs.size() ||
+          signature.outputs.size() != first.expected.size()) {
         return to_string(signature) + " has another number of tensors than the call";
       }
-      for (const KernelDef* kernel : kernels_of(draw.call)) {
-        if (kernel != nullptr && draw.seed > kNumDrawsForAllKernels) break;
-        const std::string problem = check_signature(
-            draw, signature, num_ranks, {.kernel = kernel, .uses_views = kernel == nullptr});
-        if (problem.empty() || problem == "the kernel does not apply") continue;
-        report += str("  ", to_string(signature), " on ", num_ranks, " ranks, kernel ",
-                      kernel == nullptr ? "chosen" : kernel->name, ", draw ", draw.seed, ": ",
-                      problem, '\n');
+    }
+    for (size_t d = 0; d < kNumDraws && report.empty(); ++d) {
+      ShardedCall call(draws.at(d), num_ranks);
+      for (const SbpSignature& signature : signatures) {
+        for (const KernelDef* kernel : kernels_of(first.call)) {
+          if (kernel != nullptr && d >= kNumDrawsForAllKernels) break;
+          const std::string problem =
+              check_signature(call, signature, {.kernel = kernel, .uses_views = kernel == nullptr});
+          if (problem.empty() || problem == "the kernel does not apply") continue;
+          report +=
+              str("  ", to_string(signature), " on ", num_ranks, " ranks, kernel ",
+                  kernel == nullptr ? "chosen" : kernel->name, ", draw ", d, ": ", problem, '\n');
+        }
       }
     }
-    if (!report.empty()) break;
   }
   return report;
 }
 
-std::vector<std::string> find_missing_signatures(const OpSample& sample, DType dtype,
-                                                 int64_t num_ranks) {
-  const std::vector<Draw> draws = make_draws(sample, dtype);
-  if (draws[0].call.inputs.empty() || chooses_own_layout(draws[0].call)) return {};
-  std::vector<SbpSignature> known;
-  for (const SbpSignature& signature : signatures_of(draws[0].call, num_ranks))
-    known.push_back(canonical(signature, draws[0]));
-  std::vector<SbpSignature> found;
-  for (const SbpSignature& signature : search(draws, num_ranks)) {
-    const SbpSignature name = canonical(signature, draws[0]);
-    if (!contains(found, name)) found.push_back(name);
-  }
-  std::vector<std::string> missing;
-  for (const SbpSignature& signature : found) {
-    const bool is_implied = std::any_of(found.begin(), found.end(), [&](const SbpSignature& other) {
-      return implies(other, signature);
-    });
-    if (!is_implied && !contains(known, signature)) missing.push_back(to_string(signature));
+bool has_odd_signature(const OpSample& sample, DType dtype) {
+  const Draw draw = make_draw(sample, dtype, 1);
+  if (draw.call.inputs.empty() || chooses_own_layout(draw.call)) return false;
+  return std::any_of(kNumsOfRanks.begin(), kNumsOfRanks.end(), [&](int64_t num_ranks) {
+    ShardedCall call(draw, num_ranks);
+    const auto signatures = signatures_of(draw.call, num_ranks);
+    return std::any_of(signatures.begin(), signatures.end(),
+                       [&](const SbpSignature& signature) { return is_odd(call, signature); });
+  });
+}
+
+std::vector<MissingSignature> find_missing_signatures(const OpSample& sample, DType dtype,
+                                                      bool tries_odd_parts) {
+  Draws draws(sample, dtype);
+  const Draw& first = draws.at(0);
+  if (first.call.inputs.empty() || chooses_own_layout(first.call)) return {};
+  std::vector<MissingSignature> missing;
+  for (const int64_t num_ranks : kNumsOfRanks) {
+    std::vector<SbpSignature> known;
+    for (const SbpSignature& signature : signatures_of(first.call, num_ranks))
+      known.push_back(canonical(signature, first));
+    ShardedDraws sharded(draws, num_ranks);
+    std::vector<SbpSignature> found;
+    for (const SbpSignature& signature : Search(sharded, known).run(tries_odd_parts)) {
+      const SbpSignature name = canonical(signature, first);
+      if (!contains(found, name)) found.push_back(name);
+    }
+    for (const SbpSignature& signature : found) {
+      const bool is_implied =
+          std::any_of(found.begin(), found.end(),
+                      [&](const SbpSignature& other) { return implies(other, signature); });
+      if (!is_implied && !contains(known, signature)) {
+        missing.push_back({to_string(signature), num_ranks});
+      }
+    }
   }
   return missing;
 }

@@ -43,6 +43,27 @@ double addend_size(std::mt19937_64& random, DType dtype) {
   return std::pow(10, uniform(random, 0, 6));
 }
 
+// The ends of what a dtype holds. Of int64, doubles do not hold the very last.
+struct Limits {
+  double lowest;
+  double largest;
+};
+
+Limits limits_of(DType dtype) {
+  return dispatch_all(dtype, [&]<class T>() -> Limits {
+    if constexpr (std::is_same_v<T, Float16>) {
+      return {-65504, 65504};
+    } else if constexpr (std::is_same_v<T, BFloat16>) {
+      return {-0x1.fep127, 0x1.fep127};
+    } else if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) {
+      return {-0x1p62, 0x1p62};
+    } else {
+      return {static_cast<double>(std::numeric_limits<T>::lowest()),
+              static_cast<double>(std::numeric_limits<T>::max())};
+    }
+  });
+}
+
 // Addends of one element.
 void add_up(std::mt19937_64& random, DType dtype, double value, Values& parts) {
   const size_t owner = random() % parts.size();
@@ -55,19 +76,26 @@ void add_up(std::mt19937_64& random, DType dtype, double value, Values& parts) {
   if (!std::isfinite(value)) {
     for (double& part : parts)
       part = uniform(random, -2, 2);
+    double& other = parts[(owner + 1) % parts.size()];
     parts[owner] = value;
     if (std::isnan(value) && one_in(random, 2)) {
       parts[owner] = INFINITY;
-      parts[(owner + 1) % parts.size()] = -INFINITY;
+      other = -INFINITY;
+    } else if (std::isinf(value) && one_in(random, 3)) {  // overflow
+      parts[owner] = other = std::copysign(limits_of(dtype).largest, value);
     }
     return;
   }
+  // Sums of integers may wrap around; int64 could only do so with values that doubles do not hold.
+  const bool wraps = !is_floating(dtype) && dtype != DType::kInt64 && one_in(random, 2);
+  const Limits limits = limits_of(dtype);
   double rest = value;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i == owner) continue;
     const double size = addend_size(random, dtype);
     double addend = one_in(random, 5) ? 0 : uniform(random, -size, size);
     if (dtype == DType::kUInt8) addend = uniform(random, 0, rest);
+    if (wraps) addend = uniform(random, limits.lowest, limits.largest);
     parts[i] = to_dtype(is_floating(dtype) ? addend : std::trunc(addend), dtype);
     rest -= parts[i];
   }
@@ -76,16 +104,8 @@ void add_up(std::mt19937_64& random, DType dtype, double value, Values& parts) {
 
 // What a rank without elements gives: the lowest value for a maximum, the highest for a minimum.
 double worst_candidate(DType dtype, double sign) {
-  return dispatch_all(dtype, [&]<class T>() -> double {
-    if constexpr (std::is_integral_v<T> && sizeof(T) <= 4) {
-      using Limits = std::numeric_limits<T>;
-      return static_cast<double>(sign > 0 ? Limits::lowest() : Limits::max());
-    } else if constexpr (std::is_integral_v<T>) {
-      return -sign * 0x1p62;  // doubles do not hold the very last
-    } else {
-      return -sign * INFINITY;
-    }
-  });
+  if (is_floating(dtype)) return -sign * INFINITY;
+  return sign > 0 ? limits_of(dtype).lowest : limits_of(dtype).largest;
 }
 
 // Candidates of one element; sign +1: of a maximum, -1: of a minimum.
@@ -106,8 +126,9 @@ void compete(std::mt19937_64& random, DType dtype, double value, double sign, Va
       const bool may_be_zero = sign * value > 0 && one_in(random, 5);
       parts[i] = may_be_zero ? 0 : to_dtype(value - sign * uniform(random, 0, 6), dtype);
     } else {
-      parts[i] = value - sign * static_cast<double>(random() % 10);
-      if (dtype == DType::kUInt8) parts[i] = std::max(parts[i], 0.0);
+      const Limits limits = limits_of(dtype);
+      parts[i] = std::clamp(value - sign * static_cast<double>(random() % 10), limits.lowest,
+                            limits.largest);
     }
   }
 }

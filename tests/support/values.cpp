@@ -105,6 +105,7 @@ bool lies_in_storage(const Tensor& tensor) {
 }
 
 Values read_values(const Tensor& tensor) {
+  if (tensor.meta().blocked != nullptr) tensor.make_strided();
   Values values;
   values.reserve(static_cast<size_t>(tensor.meta().local_numel));
   if (tensor.meta().local_numel == 0) return values;

@@ -27,6 +27,7 @@ Samples statistics_samples() {
                        kFloats,
                        [p](const Inputs& t) { norm(t[0], {.p = p, .dim = 0, .keepdim = true}); },
                        str("p = ", p, " along 0")});
+    if (p == 0) samples.back().is_general = false;  // all elements count
     samples.push_back({"norm",
                        {in({130, 170})},
                        kFloats,
@@ -34,6 +35,12 @@ Samples statistics_samples() {
                        str("p = ", p, " many")});
     samples.back().only_kernels = true;
   }
+  samples.push_back({"norm",
+                     {sparse({5, 3}, 0.4)},
+                     kFloats,
+                     [](const Inputs& x) { norm(x[0], {.p = 0, .dim = 0}); },
+                     "p = 0, zeros"});
+  samples.back().constant_inputs = 1;
   for (const int64_t dim : {0, 1}) {
     samples.push_back({"logsumexp",
                        {in({130, 170})},

@@ -116,6 +116,7 @@ Samples unary_samples() {
                      kFloats,
                      [](const Inputs& x) { softplus(x[0], {.beta = 2, .threshold = 1}); },
                      "threshold"});
+  samples.back().is_general = false;  // falls a little at the threshold, which few values show
   samples.push_back({"logical_not",
                      {mask({5, 2})},
                      kNoDType,

@@ -1,6 +1,7 @@
 #include "ops/norm.h"
 
 #include <cmath>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -20,6 +21,30 @@ TEST(Norm, LayerNormUsesTheBiasedVariance) {
                 {-0.34163542, 0.10557639, 1.44721181, 3.68327084});
   expect_values(layer_norm(x.reshape({1, 2, 2}), {2, 2}),
                 {-1.34163542, -0.44721181, 0.44721181, 1.34163542});
+}
+
+TEST(Norm, LayerNormIsWithinAMillionthOfTheLargestElement) {
+  constexpr int kRows = 37;
+  constexpr double kEps = 1e-5;
+  for (const int columns : {8, 100, 512, 1031}) {
+    std::vector<float> x;
+    std::vector<double> exact;
+    for (int row = 0; row < kRows; ++row) {
+      double mean = 0;
+      for (int i = 0; i < columns; ++i) {
+        x.push_back(static_cast<float>(0.3 * row + 2 * std::sin(0.7 * i * i + row)));
+        mean += static_cast<double>(x.back()) / columns;
+      }
+      double variance = 0;
+      for (size_t i = exact.size(); i < x.size(); ++i)
+        variance += std::pow(static_cast<double>(x[i]) - mean, 2) / columns;
+      for (int i = 0; i < columns; ++i)
+        exact.push_back((static_cast<double>(x[exact.size()]) - mean) / std::sqrt(variance + kEps));
+    }
+
+    expect_rows(layer_norm(tensor(x, {kRows, columns}), {columns}, {.eps = kEps}), exact, columns,
+                1e-6);
+  }
 }
 
 TEST(Norm, LayerNormIsExactForLargeMeans) {

@@ -1,6 +1,7 @@
 #include "ops/softmax.h"
 
 #include <cmath>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -32,6 +33,25 @@ TEST(Softmax, TreatsInfinitiesAsPyTorch) {
   expect_values(softmax(tensor({0.f, -inf}), 0), {1, 0});
   expect_values(softmax(tensor({-inf, -inf}), 0), {NAN, NAN});
   expect_values(softmax(tensor({inf, 0.f}), 0), {NAN, NAN});
+}
+
+TEST(Softmax, IsWithinAMillionthOfTheLargestElement) {
+  constexpr int kRows = 37;
+  for (const int columns : {8, 100, 512, 1031}) {
+    std::vector<float> x;
+    std::vector<double> exact;
+    for (int row = 0; row < kRows; ++row) {
+      double sum = 0;
+      for (int i = 0; i < columns; ++i) {
+        x.push_back(static_cast<float>((row + 1) * std::sin(0.7 * i * i + row)));
+        sum += std::exp(static_cast<double>(x.back()));
+      }
+      for (int i = 0; i < columns; ++i)
+        exact.push_back(std::exp(static_cast<double>(x[exact.size()])) / sum);
+    }
+
+    expect_rows(softmax(tensor(x, {kRows, columns}), 1), exact, columns, 1e-6);
+  }
 }
 
 TEST(Softmax, OfAScalarIsOne) {

@@ -1,5 +1,6 @@
 #include "tests/support/expect_tensor.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -18,6 +19,22 @@ void expect_values(const Tensor& actual, const std::vector<double>& expected, do
       EXPECT_TRUE(values[i] == expected[i] || (std::isnan(values[i]) && std::isnan(expected[i])))
           << "element " << i << " is " << values[i] << ", not " << expected[i];
     }
+  }
+}
+
+void expect_rows(const Tensor& actual, const std::vector<double>& expected, int64_t columns,
+                 double tolerance) {
+  const auto values = actual.to_vector<double>();
+  ASSERT_EQ(values.size(), expected.size());
+  const auto width = static_cast<size_t>(columns);
+  for (size_t row = 0; row < expected.size(); row += width) {
+    double largest = 0;
+    double error = 0;
+    for (size_t i = row; i < row + width; ++i) {
+      largest = std::max(largest, std::fabs(expected[i]));
+      error = std::max(error, std::fabs(values[i] - expected[i]));
+    }
+    EXPECT_LE(error, tolerance * largest) << "row " << row / width << " of " << width;
   }
 }
 

@@ -6,19 +6,19 @@
 #include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "nn/module_state.h"
 #include "ops/cast.h"
 
 namespace flow::nn {
 
-struct ModuleBase::State {
-  NamedTensors parameters;
-  NamedTensors buffers;
-  NamedModules children;
-  bool is_training = true;
-  std::string path;  // dotted, from the outermost module it was registered in
-};
-
 ModuleBase::ModuleBase() : state_(std::make_shared<State>()) {}
+
+ModuleBase::State& ModuleBase::live_state() const {
+  State* state = state_.get();
+  while (state->replacement)
+    state = state->replacement->state_.get();
+  return *state;
+}
 
 void ModuleBase::check_new_name(std::string_view name) const {
   if (name.empty() || name.find('.') != std::string_view::npos) {
@@ -27,7 +27,8 @@ void ModuleBase::check_new_name(std::string_view name) const {
   const auto is_taken = [&](const auto& list) {
     return std::any_of(list.begin(), list.end(), [&](const auto& e) { return e.first == name; });
   };
-  if (is_taken(state_->parameters) || is_taken(state_->buffers) || is_taken(state_->children)) {
+  if (is_taken(live_state().parameters) || is_taken(live_state().buffers) ||
+      is_taken(live_state().children)) {
     throw InvalidArgument(str("[module] '", name, "' is registered already; choose another name"));
   }
 }
@@ -36,40 +37,37 @@ Tensor ModuleBase::register_parameter(std::string_view name, const Tensor& value
   check_new_name(name);
   if (!value.defined()) return value;
   value.requires_grad_();
-  state_->parameters.emplace_back(name, value);
+  live_state().parameters.emplace_back(name, value);
   return value;
 }
 
-Tensor ModuleBase::register_buffer(std::string_view name, const Tensor& value) {
+Tensor ModuleBase::register_buffer(std::string_view name, const Tensor& value, bool persistent) {
   check_new_name(name);
-  if (value.defined()) state_->buffers.emplace_back(name, value);
+  if (value.defined()) live_state().buffers.emplace_back(name, value);
+  if (!persistent) live_state().transient.emplace(name);
   return value;
 }
 
-namespace {
-std::string join(const std::string& prefix, const std::string& name) {
-  return prefix.empty() ? name : name.empty() ? prefix : prefix + "." + name;
-}
-}  // namespace
-
-void ModuleBase::add_child(std::string_view name, const ModuleBase& module) {
+void ModuleBase::add_child(std::string_view name, const ModuleBase& module,
+                           const std::type_info& type) {
   check_new_name(name);
-  state_->children.emplace_back(name, module);
+  live_state().children.emplace_back(name, module);
+  live_state().child_types.push_back(&type);
   // Paths grow at the front as modules are registered from the inside out.
   for (auto& [inner, descendant] : module.named_modules()) {
-    descendant.state_->path = join(std::string(name), inner);
+    descendant.live_state().path = join_path(std::string(name), inner);
   }
 }
 
 const NamedModules& ModuleBase::children() const {
-  return state_->children;
+  return live_state().children;
 }
 
 NamedModules ModuleBase::named_modules() const {
   NamedModules all{{"", *this}};
-  for (const auto& [name, child] : state_->children) {
+  for (const auto& [name, child] : live_state().children) {
     for (auto& [inner, module] : child.named_modules()) {
-      all.emplace_back(join(name, inner), std::move(module));
+      all.emplace_back(join_path(name, inner), std::move(module));
     }
   }
   return all;
@@ -79,9 +77,9 @@ NamedTensors ModuleBase::collect(bool wants_parameters) const {
   NamedTensors all;
   std::set<const TensorImpl*> seen;
   for (const auto& [prefix, module] : named_modules()) {
-    const State& state = *module.state_;
+    const State& state = module.live_state();
     for (const auto& [name, tensor] : wants_parameters ? state.parameters : state.buffers) {
-      if (seen.insert(&tensor.impl()).second) all.emplace_back(join(prefix, name), tensor);
+      if (seen.insert(&tensor.impl()).second) all.emplace_back(join_path(prefix, name), tensor);
     }
   }
   return all;
@@ -109,49 +107,18 @@ int64_t ModuleBase::num_parameters() const {
   return count;
 }
 
-StateDict ModuleBase::state_dict() const {
-  StateDict state;
-  for (const auto& [name, tensor] : named_parameters())
-    state.emplace(name, tensor.detach());
-  for (const auto& [name, tensor] : named_buffers())
-    state.emplace(name, tensor.detach());
-  return state;
-}
-
-void ModuleBase::load_state_dict(const StateDict& state, LoadOptions options) {
-  const StateDict own = state_dict();
-  std::string problems;
-  for (const auto& [name, tensor] : own) {
-    const auto found = state.find(name);
-    if (found == state.end()) {
-      if (options.strict) problems += str("\n  missing: ", name, ' ', tensor.shape());
-    } else if (!(found->second.shape() == tensor.shape())) {
-      problems += str("\n  shape of ", name, ": the module has ", tensor.shape(), ", the state ",
-                      found->second.shape());
-    }
-  }
-  for (const auto& [name, tensor] : state) {
-    if (options.strict && !own.contains(name)) problems += str("\n  unexpected: ", name);
-  }
-  if (!problems.empty()) {
-    throw InvalidArgument(str("[load_state_dict] the state does not fit the module:", problems,
-                              "\nnothing was loaded; load the matching file, or pass "
-                              "{.strict = false} to skip names"));
-  }
-  const NoGradGuard no_grad;
-  for (const auto& [name, tensor] : own) {
-    const auto found = state.find(name);
-    if (found != state.end()) tensor.copy_(found->second);
-  }
-}
-
 void ModuleBase::train(bool on) {
   for (auto& [name, module] : named_modules())
-    module.state_->is_training = on;
+    module.live_state().is_training = on;
 }
 
 bool ModuleBase::is_training() const {
-  return state_->is_training;
+  return live_state().is_training;
+}
+
+void ModuleBase::requires_grad_(bool on) {
+  for (const Tensor& parameter : parameters())
+    parameter.requires_grad_(on);
 }
 
 void ModuleBase::zero_grad() {
@@ -174,7 +141,7 @@ void ModuleBase::to(DType dtype) {
 ModuleBase::CallScope::CallScope(const ModuleBase& module, Site site) {
   ThreadState& state = thread_state();
   outer_site_ = state.scope_site;
-  outer_path_ = std::exchange(state.module_path, &module.state_->path);
+  outer_path_ = std::exchange(state.module_path, &module.live_state().path);
   if (site.is_known() && !site.is_inside_library()) state.scope_site = site;
 }
 

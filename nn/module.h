@@ -14,6 +14,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -32,8 +34,20 @@ struct LoadOptions {
   bool strict = true;  // every name must be there on both sides
 };
 
+// What load_state_dict passed over; both are empty when it was strict.
+struct LoadResult {
+  std::vector<std::string> missing_keys;     // of the module, not in the state
+  std::vector<std::string> unexpected_keys;  // of the state, not in the module
+};
+
 class ModuleBase;
+class AnyModule;
 using NamedModules = std::vector<std::pair<std::string, ModuleBase>>;
+
+// Called before forward with its first argument, and after it with that and the result, where these
+// are tensors. A defined tensor that comes back takes the argument's or the result's place.
+using ForwardPreHook = std::function<Tensor(ModuleBase& module, const Tensor& x)>;
+using ForwardHook = std::function<Tensor(ModuleBase& module, const Tensor& x, const Tensor& y)>;
 
 // What every module shares. Plain data members of a module are configuration, constant after
 // construction; tensors and sub-modules are registered. Not thread safe.
@@ -50,12 +64,32 @@ class ModuleBase {
   NamedModules named_modules() const;
   // Direct sub-modules.
   const NamedModules& children() const;
+  // By dotted path ("" is this module); InvalidArgument names the part that is not there.
+  ModuleBase get_submodule(std::string_view path) const;
+  Tensor get_parameter(std::string_view path) const;
+  Tensor get_buffer(std::string_view path) const;
 
-  // Parameters and buffers by name, sharing memory with the module.
+  // Puts `module` in the place of the sub-module at a dotted path, for every handle: calls through
+  // handles of the old one reach the new one, but their public tensors stay the old ones. The
+  // replacement has the type of the member it was registered as, or that is an AnyModule and the
+  // replacement maps a tensor to a tensor; else InvalidArgument names both.
+  template <class M>
+
+  requires std::derived_from<M, ModuleBase>
+
+  void replace_module(std::string_view path, M module);
+
+  // Parameters and buffers by name, sharing memory with the module; parts that are joined in files
+  // are copies.
   StateDict state_dict() const;
   // Copies values into the parameters and buffers. Throws InvalidArgument, before anything is
   // written, when a shape differs or (strict) a name is missing or unexpected; all are listed.
-  void load_state_dict(const StateDict& state, LoadOptions options = {});
+  LoadResult load_state_dict(const StateDict& state, LoadOptions options = {});
+
+  // Hooks run in order of registration; the number is for remove_hook.
+  int64_t register_forward_pre_hook(ForwardPreHook hook);
+  int64_t register_forward_hook(ForwardHook hook);
+  void remove_hook(int64_t number);
 
   // Training or evaluation mode of this module and all descendants.
   void train(bool on = true);
@@ -63,6 +97,8 @@ class ModuleBase {
   void eval() { train(false); }
 
   bool is_training() const;
+  // Whether the parameters record gradients.
+  void requires_grad_(bool on = true);
   // Drops the gradients of all parameters.
   void zero_grad();
   // Converts floating parameters and buffers in place; the handles stay.
@@ -95,16 +131,27 @@ class ModuleBase {
   // Names hold no dot and are unique among the module's tensors and sub-modules. Parameters record
   // gradients. An undefined tensor (a bias left out) is not registered.
   Tensor register_parameter(std::string_view name, const Tensor& value);
-  Tensor register_buffer(std::string_view name, const Tensor& value);
+  // One that is not persistent is no part of state_dict().
+  Tensor register_buffer(std::string_view name, const Tensor& value, bool persistent = true);
   template <class M>
 
   requires std::derived_from<M, ModuleBase> M register_module(std::string_view name, M module) {
-    add_child(name, module);
+    add_child(name, module, typeid(M));
     return module;
   }
 
+  // state_dict() and files show `parts`, names of this module's tensors relative to it, as one
+  // tensor `name`, joined along dim 0.
+  void join_in_files(std::string_view name, std::vector<std::string> parts);
+
   // Makes this another handle of `other`'s parameters, sub-modules and mode.
   void share_state(const ModuleBase& other) { state_ = other.state_; }
+
+  // What replaced this module as a member of this type, or null.
+  ModuleBase* replacement(const std::type_info& type) const;
+  bool has_hooks() const;
+  Tensor run_pre_hooks(const Tensor& x);
+  Tensor run_hooks(const Tensor& x, Tensor y);
 
   // Puts the caller's site and this module's path on the thread's scope for one call.
   class [[nodiscard]] CallScope {
@@ -121,9 +168,20 @@ class ModuleBase {
 
  private:
   struct State;
-  void add_child(std::string_view name, const ModuleBase& module);
+  void add_child(std::string_view name, const ModuleBase& module, const std::type_info& type);
   void check_new_name(std::string_view name) const;
+  // The state in force: that of the replacement, where there is one.
+  State& live_state() const;
+  // The tensors of a state by the module's own names, sharing memory.
+  StateDict persistent_tensors() const;
+  // Names in files and those of the parts they are made of.
+  std::vector<std::pair<std::string, std::vector<std::string>>> joined_names() const;
   NamedTensors collect(bool wants_parameters) const;
+  // Whether the sub-module was registered as an AnyModule; throws unless it was as that or `type`.
+  bool check_replacement(std::string_view path, const std::type_info& type,
+                         bool maps_tensors) const;
+  void put_replacement(std::string_view path, std::shared_ptr<ModuleBase> module,
+                       const std::type_info& type);
 
   std::shared_ptr<State> state_;
 };
@@ -149,7 +207,15 @@ class Module : public ModuleBase {
 
   auto operator()(const TensorArg& x, Rest&&... rest) {
     const CallScope scope(*this, x.site());
-    return static_cast<Derived&>(*this).forward(x.tensor(), std::forward<Rest>(rest)...);
+    Derived& self = target();
+    if (!self.has_hooks()) return self.forward(x.tensor(), std::forward<Rest>(rest)...);
+    const Tensor input = self.run_pre_hooks(x.tensor());
+    auto y = self.forward(input, std::forward<Rest>(rest)...);
+    if constexpr (std::same_as<decltype(y), Tensor>) {
+      return self.run_hooks(input, std::move(y));
+    } else {
+      return y;
+    }
   }
   // Everything else: no argument, a tuple, a list, a number first.
   template <class... Args, class Self = Derived>
@@ -160,7 +226,13 @@ class Module : public ModuleBase {
            }) auto
   operator()(Args&&... args) {
     const CallScope scope(*this, Site::none());
-    return static_cast<Derived&>(*this).forward(std::forward<Args>(args)...);
+    return target().forward(std::forward<Args>(args)...);
+  }
+
+ private:
+  Derived& target() {
+    ModuleBase* other = this->replacement(typeid(Derived));
+    return static_cast<Derived&>(other != nullptr ? *other : *this);
   }
 };
 
@@ -169,8 +241,8 @@ class AnyModule : public Module<AnyModule> {
  public:
   template <class M>
 
-  requires std::derived_from<M, ModuleBase> AnyModule(
-      M module)  // NOLINT(google-explicit-constructor): any module is one
+  requires(std::derived_from<M, ModuleBase> && !std::same_as<M, AnyModule>)
+      AnyModule(M module)  // NOLINT(google-explicit-constructor): any module is one
       : forward_([module](const Tensor& x) mutable { return module(x); }) {
     share_state(module);  // names and modes are those of the module itself
   }
@@ -180,5 +252,21 @@ class AnyModule : public Module<AnyModule> {
  private:
   std::function<Tensor(const Tensor&)> forward_;
 };
+
+template <class M>
+
+requires std::derived_from<M, ModuleBase>
+
+void ModuleBase::replace_module(std::string_view path, M module) {
+  constexpr bool kMapsTensors = std::is_invocable_r_v<Tensor, M&, const Tensor&>;
+  const bool is_any = check_replacement(path, typeid(M), kMapsTensors);
+  if constexpr (kMapsTensors && !std::same_as<M, AnyModule>) {
+    if (is_any) {
+      put_replacement(path, std::make_shared<AnyModule>(std::move(module)), typeid(AnyModule));
+      return;
+    }
+  }
+  put_replacement(path, std::make_shared<M>(std::move(module)), typeid(M));
+}
 
 }  // namespace flow::nn

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "nn/module.h"
 
 namespace flow::nn {
@@ -52,6 +54,46 @@ class ModuleList : public Module<ModuleList<M>> {
 
  private:
   std::vector<M> modules_;
+};
+
+// Modules of one type by key, in order of insertion; it has no forward.
+template <class M>
+class ModuleDict : public Module<ModuleDict<M>> {
+ public:
+  ModuleDict() = default;
+
+  explicit ModuleDict(std::vector<std::pair<std::string, M>> modules) {
+    for (auto& [key, module] : modules)
+      insert(key, std::move(module));
+  }
+
+  void insert(const std::string& key, M module) {
+    modules_.emplace_back(key, this->register_module(key, std::move(module)));
+  }
+
+  bool contains(const std::string& key) const { return find(key) < modules_.size(); }
+
+  M& operator[](const std::string& key) {
+    const size_t at = find(key);
+    if (at == modules_.size()) throw InvalidArgument(str("[ModuleDict] no module is named ", key));
+    return modules_[at].second;
+  }
+
+  auto begin() { return modules_.begin(); }
+
+  auto end() { return modules_.end(); }
+
+  int64_t size() const { return static_cast<int64_t>(modules_.size()); }
+
+ private:
+  size_t find(const std::string& key) const {
+    size_t at = 0;
+    while (at < modules_.size() && modules_[at].first != key)
+      ++at;
+    return at;
+  }
+
+  std::vector<std::pair<std::string, M>> modules_;
 };
 
 }  // namespace flow::nn

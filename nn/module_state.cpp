@@ -1,0 +1,128 @@
+#include "nn/module_state.h"
+
+#include <set>
+
+#include "autograd/grad_mode.h"
+#include "core/error.h"
+#include "ops/concat.h"
+#include "ops/slice.h"
+
+namespace flow::nn {
+
+std::string join_path(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : name.empty() ? prefix : prefix + "." + name;
+}
+
+namespace {
+const Tensor& find_part(const StateDict& tensors, const std::string& name) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) {
+    throw InvalidArgument(str("[module] '", name,
+                              "' is to be joined in files, but no such tensor "
+                              "is registered"));
+  }
+  return found->second;
+}
+}  // namespace
+
+// The module's own tensors by name, sharing memory.
+StateDict ModuleBase::persistent_tensors() const {
+  StateDict tensors;
+  for (const auto& [name, tensor] : named_parameters())
+    tensors.emplace(name, tensor.detach());
+  std::set<std::string> transient;
+  for (const auto& [prefix, module] : named_modules()) {
+    for (const std::string& name : module.live_state().transient)
+      transient.insert(join_path(prefix, name));
+  }
+  for (const auto& [name, tensor] : named_buffers()) {
+    if (!transient.contains(name)) tensors.emplace(name, tensor.detach());
+  }
+  return tensors;
+}
+
+// Names in files and the names of the parts they are made of.
+std::vector<std::pair<std::string, std::vector<std::string>>> ModuleBase::joined_names() const {
+  std::vector<std::pair<std::string, std::vector<std::string>>> all;
+  for (const auto& [prefix, module] : named_modules()) {
+    for (const State::Joined& joined : module.live_state().joined) {
+      auto& [name, parts] =
+          all.emplace_back(join_path(prefix, joined.name), std::vector<std::string>());
+      for (const std::string& part : joined.parts)
+        parts.push_back(join_path(prefix, part));
+    }
+  }
+  return all;
+}
+
+StateDict ModuleBase::state_dict() const {
+  const NoGradGuard no_grad;
+  StateDict tensors = persistent_tensors();
+  for (const auto& [name, parts] : joined_names()) {
+    std::vector<Tensor> pieces;
+    for (const std::string& part : parts) {
+      pieces.push_back(find_part(tensors, part));
+      tensors.erase(part);
+    }
+    tensors.emplace(name, cat(pieces, 0));
+  }
+  return tensors;
+}
+
+LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions options) {
+  const NoGradGuard no_grad;
+  StateDict own = persistent_tensors();
+  StateDict given = state;
+  std::string problems;
+  LoadResult result;
+  for (const auto& [name, parts] : joined_names()) {
+    const auto found = given.find(name);
+    if (found == given.end()) continue;
+    const Tensor whole = found->second;
+    given.erase(name);
+    std::vector<int64_t> sizes;
+    Shape expected = find_part(own, parts[0]).shape();
+    expected[0] = 0;
+    for (const std::string& part : parts) {
+      sizes.push_back(find_part(own, part).size(0));
+      expected[0] += sizes.back();
+    }
+    if (!(whole.shape() == expected)) {
+      problems +=
+          str("\n  shape of ", name, ": the module has ", expected, ", the state ", whole.shape());
+      for (const std::string& part : parts)
+        own.erase(part);
+      continue;
+    }
+    const std::vector<Tensor> pieces = split(whole, sizes, 0);
+    for (size_t i = 0; i < parts.size(); ++i)
+      given.emplace(parts[i], pieces[i]);
+  }
+  for (const auto& [name, tensor] : own) {
+    const auto found = given.find(name);
+    if (found == given.end()) {
+      result.missing_keys.push_back(name);
+      if (options.strict) problems += str("\n  missing: ", name, ' ', tensor.shape());
+    } else if (!(found->second.shape() == tensor.shape())) {
+      problems += str("\n  shape of ", name, ": the module has ", tensor.shape(), ", the state ",
+                      found->second.shape());
+    }
+  }
+  for (const auto& [name, tensor] : given) {
+    if (own.contains(name)) continue;
+    result.unexpected_keys.push_back(name);
+    if (options.strict) problems += str("\n  unexpected: ", name);
+  }
+  if (!problems.empty()) {
+    throw InvalidArgument(str("[load_state_dict] the state does not fit the module:", problems,
+                              "\nnothing was loaded; load the matching file, or pass "
+                              "{.strict = false} to skip names"));
+  }
+  for (const auto& [name, tensor] : own) {
+    const auto found = given.find(name);
+    if (found != given.end()) tensor.copy_(found->second);
+  }
+  return result;
+}
+
+}  // namespace flow::nn

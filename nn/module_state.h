@@ -1,0 +1,45 @@
+// What the handles of one module share; for the sources of nn/module.h only.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <typeinfo>
+#include <vector>
+
+#include "nn/module.h"
+
+namespace flow::nn {
+
+struct ModuleBase::State {
+  struct Hook {
+    int64_t number;
+    ForwardPreHook before;  // one of the two is set
+    ForwardHook after;
+  };
+
+  struct Joined {
+    std::string name;
+    std::vector<std::string> parts;
+  };
+
+  NamedTensors parameters;
+  NamedTensors buffers;
+  std::set<std::string> transient;  // buffers that are not persistent
+  NamedModules children;
+  std::vector<const std::type_info*> child_types;  // as registered
+  std::vector<Hook> hooks;
+  int64_t num_hooks = 0;
+  std::vector<Joined> joined;
+  bool is_training = true;
+  std::string path;  // dotted, from the outermost module it was registered in
+
+  // What took this module's place, and as what type.
+  std::shared_ptr<ModuleBase> replacement;
+  const std::type_info* replacement_type = nullptr;
+};
+
+// "a", "b" → "a.b"; the empty name is the module itself.
+std::string join_path(const std::string& prefix, const std::string& name);
+
+}  // namespace flow::nn

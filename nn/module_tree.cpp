@@ -1,0 +1,165 @@
+// Modules by path, in the place of others, and their hooks.
+#include <algorithm>
+#include <cstdlib>
+
+#include <cxxabi.h>
+
+#include "core/error.h"
+#include "nn/module_state.h"
+
+namespace flow::nn {
+
+namespace {
+std::string readable(const std::type_info& type) {
+  int status = 0;
+  char* name = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  const std::string text = status == 0 ? name : type.name();
+  std::free(name);
+  return text;
+}
+
+// "a.b.c" → "a.b", "c".
+std::pair<std::string_view, std::string_view> split_last(std::string_view path) {
+  const size_t dot = path.rfind('.');
+  if (dot == std::string_view::npos) return {"", path};
+  return {path.substr(0, dot), path.substr(dot + 1)};
+}
+
+template <class Entry>
+const Entry* find_named(const std::vector<Entry>& entries, std::string_view name) {
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [&](const Entry& entry) { return entry.first == name; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+[[noreturn]] void throw_missing(std::string_view kind, std::string_view path,
+                                std::string_view name) {
+  throw InvalidArgument(str("[module] there is no ", kind, " '", path, "': '", name,
+                            "' is not registered; named_modules() and named_parameters() list "
+                            "what is"));
+}
+}  // namespace
+
+ModuleBase ModuleBase::get_submodule(std::string_view path) const {
+  ModuleBase at = *this;
+  std::string_view rest = path;
+  while (!rest.empty()) {
+    const std::string_view name = rest.substr(0, rest.find('.'));
+    const auto* child = find_named(at.live_state().children, name);
+    if (child == nullptr) throw_missing("sub-module", path, name);
+    at = ModuleBase(child->second);
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+  }
+  return at;
+}
+
+Tensor ModuleBase::get_parameter(std::string_view path) const {
+  const auto [parent, name] = split_last(path);
+  const ModuleBase module = get_submodule(parent);
+  const auto* found = find_named(module.live_state().parameters, name);
+  if (found == nullptr) throw_missing("parameter", path, name);
+  return found->second;
+}
+
+Tensor ModuleBase::get_buffer(std::string_view path) const {
+  const auto [parent, name] = split_last(path);
+  const ModuleBase module = get_submodule(parent);
+  const auto* found = find_named(module.live_state().buffers, name);
+  if (found == nullptr) throw_missing("buffer", path, name);
+  return found->second;
+}
+
+bool ModuleBase::check_replacement(std::string_view path, const std::type_info& type,
+                                   bool maps_tensors) const {
+  const auto [parent, name] = split_last(path);
+  const ModuleBase module = get_submodule(parent);
+  const State& state = module.live_state();
+  const auto* child = find_named(state.children, name);
+  if (child == nullptr) throw_missing("sub-module", path, name);
+  const auto i = static_cast<size_t>(child - state.children.data());
+  const std::type_info& member = *state.child_types[i];
+  const bool is_any = member == typeid(AnyModule);
+  if (member == type || (is_any && maps_tensors)) return is_any;
+  throw InvalidArgument(str("[replace_module] '", path, "' is a ", readable(member),
+                            " and cannot become a ", readable(type),
+                            "; give the member's type, or register it as an AnyModule, which takes "
+                            "every module that maps a tensor to a tensor"));
+}
+
+void ModuleBase::put_replacement(std::string_view path, std::shared_ptr<ModuleBase> module,
+                                 const std::type_info& type) {
+  const auto [parent, name] = split_last(path);
+  const ModuleBase owner = get_submodule(parent);
+  auto& children = owner.live_state().children;
+  auto& child = *std::find_if(children.begin(), children.end(),
+                              [&](const auto& entry) { return entry.first == name; });
+  State& old = child.second.live_state();
+  for (const auto& [inner, descendant] : module->named_modules()) {
+    if (&descendant.live_state() == &old) {
+      throw InvalidArgument(str("[replace_module] the replacement of '", path,
+                                "' holds the module it replaces, as '", inner,
+                                "'; build it from a copy of that one"));
+    }
+  }
+  const std::string prefix = old.path;
+  for (auto& [inner, descendant] : module->named_modules())
+    descendant.live_state().path = join_path(prefix, inner);
+  child.second = *module;
+  old.replacement = std::move(module);
+  old.replacement_type = &type;
+}
+
+ModuleBase* ModuleBase::replacement(const std::type_info& type) const {
+  ModuleBase* found = nullptr;
+  for (const State* state = state_.get(); state->replacement;
+       state = state->replacement->state_.get()) {
+    if (*state->replacement_type != type) break;
+    found = state->replacement.get();
+  }
+  return found;
+}
+
+int64_t ModuleBase::register_forward_pre_hook(ForwardPreHook hook) {
+  State& state = live_state();
+  state.hooks.push_back({state.num_hooks, std::move(hook), {}});
+  return state.num_hooks++;
+}
+
+int64_t ModuleBase::register_forward_hook(ForwardHook hook) {
+  State& state = live_state();
+  state.hooks.push_back({state.num_hooks, {}, std::move(hook)});
+  return state.num_hooks++;
+}
+
+void ModuleBase::remove_hook(int64_t number) {
+  std::erase_if(live_state().hooks, [&](const State::Hook& hook) { return hook.number == number; });
+}
+
+bool ModuleBase::has_hooks() const {
+  return !state_->hooks.empty();
+}
+
+Tensor ModuleBase::run_pre_hooks(const Tensor& x) {
+  Tensor input = x;
+  const auto hooks = state_->hooks;  // a hook may remove itself
+  for (const State::Hook& hook : hooks) {
+    if (!hook.before) continue;
+    if (Tensor changed = hook.before(*this, input); changed.defined()) input = std::move(changed);
+  }
+  return input;
+}
+
+Tensor ModuleBase::run_hooks(const Tensor& x, Tensor y) {
+  const auto hooks = state_->hooks;
+  for (const State::Hook& hook : hooks) {
+    if (!hook.after) continue;
+    if (Tensor changed = hook.after(*this, x, y); changed.defined()) y = std::move(changed);
+  }
+  return y;
+}
+
+void ModuleBase::join_in_files(std::string_view name, std::vector<std::string> parts) {
+  live_state().joined.push_back({std::string(name), std::move(parts)});
+}
+
+}  // namespace flow::nn

@@ -1,0 +1,159 @@
+#include <gtest/gtest.h>
+
+#include "nn/flow.h"
+
+namespace flow::nn {
+namespace {
+
+struct Net : Module<Net> {
+  Sequential features{register_module("features", Sequential(Linear(3, 4), ReLU()))};
+  Linear head{register_module("head", Linear(4, 2))};
+  AnyModule tail{register_module("tail", AnyModule(ReLU()))};
+  Tensor seen{register_buffer("seen", zeros({1}))};
+  Tensor scratch{register_buffer("scratch", zeros({2}), false)};
+
+  Tensor forward(const Tensor& x) { return tail(head(features(x))); }
+};
+
+struct Negate : Module<Negate> {
+  Tensor forward(const Tensor& x) { return -x; }
+};
+
+struct Counts : Module<Counts> {
+  int64_t forward() { return 1; }
+};
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ModuleTree, SubModulesAndTensorsAreFoundByPath) {
+  const Net net;
+  EXPECT_EQ(net.get_submodule("features.0").named_parameters().size(), 2U);
+  EXPECT_EQ(net.get_submodule("").num_parameters(), net.num_parameters());
+  EXPECT_TRUE(net.get_parameter("head.weight").is_same(net.head.weight));
+  EXPECT_TRUE(net.get_buffer("seen").is_same(net.seen));
+  EXPECT_NE(message_of([&] { (void)net.get_submodule("features.7"); }).find("'7'"),
+            std::string::npos);
+  EXPECT_THROW((void)net.get_parameter("seen"), InvalidArgument);
+}
+
+TEST(ModuleTree, AReplacementIsSeenByEveryHandle) {
+  Net net;
+  Net copy = net;
+  Linear held = net.head;
+  Linear other(4, 5);
+  net.replace_module("head", other);
+  EXPECT_EQ(copy(ones({2, 3})).shape(), (Shape{2, 5}));
+  EXPECT_EQ(held(ones({2, 4})).shape(), (Shape{2, 5}));
+  EXPECT_TRUE(copy.get_parameter("head.weight").is_same(other.weight));
+  EXPECT_EQ(held.num_parameters(), 4 * 5 + 5);
+  net.replace_module("head", Linear(4, 7));
+  EXPECT_EQ(copy(ones({2, 3})).shape(), (Shape{2, 7}));
+}
+
+TEST(ModuleTree, AnAnyModuleTakesEveryModuleOfTensors) {
+  Net net;
+  net.replace_module("tail", Negate());
+  const auto y = net(ones({1, 3})).to_vector<float>();
+  const auto plain = net.head(net.features(ones({1, 3}))).to_vector<float>();
+  EXPECT_EQ(y[0], -plain[0]);
+  net.replace_module("features.1", Negate());
+  net.replace_module("features.0", Linear(3, 4, {.bias = false}));
+  EXPECT_EQ(net.get_submodule("features").named_parameters().size(), 1U);
+  EXPECT_EQ(net(ones({1, 3})).shape(), (Shape{1, 2}));
+}
+
+TEST(ModuleTree, AReplacementOfAnotherTypeIsRefused) {
+  Net net;
+  const std::string text = message_of([&] { net.replace_module("head", Negate()); });
+  EXPECT_NE(text.find("flow::nn::Linear"), std::string::npos) << text;
+  EXPECT_NE(text.find("Negate"), std::string::npos) << text;
+  EXPECT_THROW(net.replace_module("tail", Counts()), InvalidArgument);
+  EXPECT_THROW(net.replace_module("nothing", Negate()), InvalidArgument);
+  EXPECT_THROW(net.replace_module("tail", Sequential(net.tail)), InvalidArgument);
+}
+
+TEST(ModuleTree, BuffersThatDoNotPersistAreNoPartOfTheState) {
+  const Net net;
+  EXPECT_EQ(net.named_buffers().size(), 2U);
+  EXPECT_TRUE(net.state_dict().contains("seen"));
+  EXPECT_FALSE(net.state_dict().contains("scratch"));
+}
+
+TEST(ModuleTree, ALoadThatIsNotStrictSaysWhatItPassedOver) {
+  Net net;
+  StateDict state = net.state_dict();
+  state.erase("seen");
+  state.emplace("more", zeros({1}));
+  const LoadResult result = net.load_state_dict(state, {.strict = false});
+  EXPECT_EQ(result.missing_keys, (std::vector<std::string>{"seen"}));
+  EXPECT_EQ(result.unexpected_keys, (std::vector<std::string>{"more"}));
+}
+
+TEST(ModuleTree, HooksSeeAndReplaceInputAndResult) {
+  Negate module;
+  std::vector<float> seen;
+  const int64_t before = module.register_forward_pre_hook([&](ModuleBase&, const Tensor& x) {
+    seen.push_back(x.item<float>());
+    return x * 2.0;
+  });
+  const int64_t after =
+      module.register_forward_hook([&](ModuleBase&, const Tensor& x, const Tensor& y) {
+        seen.push_back(x.item<float>());
+        seen.push_back(y.item<float>());
+        return Tensor();
+      });
+  EXPECT_EQ(module(full({1}, 3)).item<float>(), -6);
+  EXPECT_EQ(seen, (std::vector<float>{3, 6, -6}));
+  module.remove_hook(before);
+  module.remove_hook(after);
+  EXPECT_EQ(module(full({1}, 3)).item<float>(), -3);
+  EXPECT_EQ(seen.size(), 3U);
+}
+
+TEST(ModuleTree, JoinedPartsAreOneTensorInFiles) {
+  struct Split : Module<Split> {
+    Linear q{register_module("q", Linear(2, 2))};
+    Linear k{register_module("k", Linear(2, 3))};
+
+    Split() {
+      join_in_files("qk.weight", {"q.weight", "k.weight"});
+      join_in_files("qk.bias", {"q.bias", "k.bias"});
+    }
+  };
+
+  Split a, b;
+  const StateDict state = a.state_dict();
+  EXPECT_EQ(state.size(), 2U);
+  EXPECT_EQ(state.at("qk.weight").shape(), (Shape{5, 2}));
+  b.load_state_dict(state);
+  EXPECT_EQ(a.k.weight.to_vector<float>(), b.k.weight.to_vector<float>());
+  EXPECT_EQ(a.q.bias.to_vector<float>(), b.q.bias.to_vector<float>());
+  EXPECT_NE(message_of([&] {
+              b.load_state_dict({{"qk.weight", zeros({4, 2})}});
+            }).find("shape of qk.weight"),
+            std::string::npos);
+}
+
+TEST(ModuleDict, FindsItsModulesByKey) {
+  ModuleDict<Linear> heads({{"a", Linear(2, 3)}, {"b", Linear(2, 4)}});
+  EXPECT_EQ(heads["b"](ones({1, 2})).size(1), 4);
+  EXPECT_TRUE(heads.contains("a"));
+  EXPECT_THROW((void)heads["c"], InvalidArgument);
+  EXPECT_EQ(heads.named_parameters()[0].first, "a.weight");
+}
+
+TEST(Module, ParametersMayStopRecording) {
+  Linear layer(2, 2);
+  layer.requires_grad_(false);
+  EXPECT_FALSE(layer(ones({1, 2})).requires_grad());
+}
+
+}  // namespace
+}  // namespace flow::nn

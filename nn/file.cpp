@@ -1,12 +1,15 @@
 #include "nn/file.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +24,13 @@ namespace {
                     : error == ENOSPC ? "; free space on the disk"
                     : error == EACCES ? "; check the permissions"
                                       : ""));
+}
+
+std::atomic<internal::FileEventHook> event_hook{nullptr};
+
+void before(const char* event) {
+  const internal::FileEventHook hook = event_hook.load(std::memory_order_relaxed);
+  if (hook != nullptr) hook(event);
 }
 }  // namespace
 
@@ -56,10 +66,16 @@ void InputFile::read(void* target, size_t bytes) {
   }
 }
 
+void InputFile::read_at(uint64_t offset, void* target, size_t bytes) {
+  if (lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0) fail("read", path_, errno);
+  read(target, bytes);
+}
+
 OutputFile::OutputFile(const std::string& path)
     : path_(path),
       temporary_(str(path, ".tmp.", getpid())),
-      descriptor_(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
+      descriptor_((before("create"),
+                   open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644))) {
   if (descriptor_ < 0) fail("create", temporary_, errno);
 }
 
@@ -70,6 +86,7 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(const void* source, size_t bytes) {
   const auto* at = static_cast<const std::byte*>(source);
+  before("write");
   while (bytes > 0) {
     const ssize_t count = ::write(descriptor_, at, std::min<size_t>(bytes, size_t{1} << 30));
     if (count < 0 && errno == EINTR) continue;
@@ -80,26 +97,74 @@ void OutputFile::write(const void* source, size_t bytes) {
 }
 
 void OutputFile::commit() {
+  before("sync");
   if (fsync(descriptor_) != 0) fail("sync", path_, errno);
   if (close(std::exchange(descriptor_, -1)) != 0) fail("close", path_, errno);
+  before("rename");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename to", path_, errno);
   temporary_.clear();
-  std::string folder = std::filesystem::path(path_).parent_path().string();
-  if (folder.empty()) folder = ".";
-  const int folder_descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_descriptor < 0) fail("open the folder of", path_, errno);
-  const int status = fsync(folder_descriptor);
-  const int error = errno;
-  close(folder_descriptor);
-  // Some file systems cannot sync folders; the rename is then as durable as they make it.
-  if (status != 0 && error != EINVAL) fail("sync the folder of", path_, error);
+  const std::string folder = std::filesystem::path(path_).parent_path().string();
+  sync_folder(folder.empty() ? "." : folder);
 }
 
-std::string read_text(const std::string& path) {
+void sync_folder(const std::string& path) {
+  before("sync folder");
+  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail("open the folder", path, errno);
+  const int status = fsync(descriptor);
+  const int error = errno;
+  close(descriptor);
+  // Some file systems cannot sync folders; a rename is then as durable as they make it.
+  if (status != 0 && error != EINVAL) fail("sync the folder", path, error);
+}
+
+void commit_folder(const std::string& temporary, const std::string& target) {
+  sync_folder(temporary);
+  before("rename");
+  const bool is_new =
+      renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0;
+  if (!is_new) {
+    if (errno != EEXIST) fail("rename to", target, errno);
+    if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) != 0) {
+      fail("exchange", target, errno);
+    }
+  }
+  const std::string parent = std::filesystem::path(target).parent_path().string();
+  sync_folder(parent.empty() ? "." : parent);
+  before("remove");
+  std::error_code ignored;  // what is left is removed by the next save
+  if (!is_new) std::filesystem::remove_all(temporary, ignored);
+}
+
+FileLock::FileLock(const std::string& path)
+    : descriptor_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+  if (descriptor_ < 0) fail("create", path, errno);
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+  const int error = errno;
+  close(descriptor_);
+  if (error != EWOULDBLOCK) fail("lock", path, error);
+  throw IoError(str("[file] ", path, " is held by another job; give each job a folder of its own"));
+}
+
+FileLock::~FileLock() {
+  close(descriptor_);
+}
+
+std::string read_text(const std::string& path, uint64_t max_bytes) {
   InputFile file(path);
+  if (file.size() > max_bytes) {
+    throw IoError(str("[file] ", path, " has ", file.size(), " bytes, more than the ", max_bytes,
+                      " that it may have"));
+  }
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(text.data(), text.size());
   return text;
 }
+
+namespace internal {
+void set_file_event_hook(FileEventHook hook) {
+  event_hook.store(hook, std::memory_order_relaxed);
+}
+}  // namespace internal
 
 }  // namespace flow::nn

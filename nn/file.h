@@ -20,6 +20,8 @@ class InputFile {
 
   // Exactly `bytes`; IoError when the file ends before.
   void read(void* target, size_t bytes);
+  // The same from any place, from which the next read() goes on.
+  void read_at(uint64_t offset, void* target, size_t bytes);
 
  private:
   std::string path_;
@@ -45,7 +47,32 @@ class OutputFile {
   int descriptor_;
 };
 
-// The whole file as text.
-std::string read_text(const std::string& path);
+// The whole file as text; IoError when it has more than `max_bytes`.
+std::string read_text(const std::string& path, uint64_t max_bytes = uint64_t{1} << 34);
+
+// Makes the names in a folder durable.
+void sync_folder(const std::string& path);
+// Renames a folder to `target`, durably and at once; what was there is exchanged and then removed.
+void commit_folder(const std::string& temporary, const std::string& target);
+
+// A file that one process at a time holds; waits for nobody.
+class FileLock {
+ public:
+  // Throws IoError when another has it.
+  explicit FileLock(const std::string& path);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+namespace internal {
+// Called, when set, before every step that changes the disk, so that a test can end the process
+// there.
+using FileEventHook = void (*)(const char* event);
+void set_file_event_hook(FileEventHook hook);
+}  // namespace internal
 
 }  // namespace flow::nn

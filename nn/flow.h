@@ -18,6 +18,7 @@
 #include "core/version.h"
 #include "eager/explain.h"
 #include "eager/runtime.h"
+#include "nn/checkpoint_file.h"
 #include "nn/clip_grad.h"
 #include "nn/data/loader.h"
 #include "nn/data/mnist.h"

@@ -9,9 +9,18 @@
 #include "boxing/layout.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "nn/layout.h"
 #include "nn/module.h"
 
 namespace flow::nn {
+
+Tensor laid_out(const Tensor& whole, const Placement& placement, const NdSbp& sbp, Site site) {
+  const ToGlobalOptions options{.placement = placement, .sbp = sbp};
+  if (whole.is_global()) return whole.to_global(options, site);
+  return whole
+      .to_global({.placement = placement, .sbp = NdSbp::broadcast(placement.num_axes())}, site)
+      .to_global(options, site);
+}
 
 namespace {
 
@@ -42,24 +51,14 @@ void check(const LaidOut& item, const Placement& placement, Site site) {
   }
 }
 
-Tensor laid_out(const Tensor& tensor, const ToGlobalOptions& options, Site site) {
-  if (tensor.is_global()) return tensor.to_global(options, site);
-  return tensor
-      .to_global(
-          {.placement = options.placement, .sbp = NdSbp::broadcast(options.placement.num_axes())},
-          site)
-      .to_global(options, site);
-}
-
 void lay_out(const std::vector<LaidOut>& items, const Placement& placement, Site site) {
   for (const LaidOut& item : items)
     check(item, placement, site);
   const NoGradGuard no_grad;
   for (const LaidOut& item : items) {
-    const ToGlobalOptions options{.placement = placement, .sbp = item.sbp};
     const Tensor grad = item.tensor.grad();
-    item.tensor.set_data(laid_out(item.tensor.detach(), options, site));
-    if (grad.defined()) item.tensor.set_grad(laid_out(grad, options, site));
+    item.tensor.set_data(laid_out(item.tensor.detach(), placement, item.sbp, site));
+    if (grad.defined()) item.tensor.set_grad(laid_out(grad, placement, item.sbp, site));
   }
 }
 

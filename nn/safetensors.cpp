@@ -11,6 +11,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "nn/file.h"
+#include "nn/safetensors_index.h"
 
 namespace flow::nn {
 
@@ -30,19 +31,14 @@ constexpr std::array kDTypes = {
     DTypeName{int32, "I32"},     DTypeName{int64, "I64"},   DTypeName{float16, "F16"},
     DTypeName{bfloat16, "BF16"}, DTypeName{float32, "F32"}, DTypeName{float64, "F64"}};
 
-struct Entry {
-  std::string name;
-  DType dtype = float32;
-  Shape shape;
-  uint64_t begin = 0;
-  uint64_t end = 0;
-};
+using Entry = SafetensorsEntry;
 
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path), file_(path) {}
 
-  StateDict read(Metadata* metadata) {
+  // The entries, with the file at the first one's data.
+  const std::vector<Entry>& read_index(Metadata* metadata) {
     std::array<unsigned char, 8> length_bytes{};
     if (file_.size() < 8)
       fail(str("it has ", file_.size(), " bytes, fewer than the header length"));
@@ -58,8 +54,16 @@ class Reader {
     data_bytes_ = file_.size() - 8 - length;
     parse(text, metadata);
     check_layout();
+    for (Entry& entry : entries_) {
+      entry.begin += 8 + length;
+      entry.end += 8 + length;
+    }
+    return entries_;
+  }
+
+  StateDict read(Metadata* metadata) {
     StateDict tensors;
-    for (const Entry& entry : entries_)
+    for (const Entry& entry : read_index(metadata))
       tensors.emplace(entry.name, load(entry));
     return tensors;
   }
@@ -124,10 +128,9 @@ class Reader {
     Entry entry;
     entry.name = name;
     const auto dtype_text = value["dtype"].get<std::string>();
-    const auto* dtype = std::find_if(kDTypes.begin(), kDTypes.end(),
-                                     [&](const DTypeName& d) { return d.name == dtype_text; });
-    if (dtype == kDTypes.end()) fail(str("tensor ", name, " has the unknown dtype ", dtype_text));
-    entry.dtype = dtype->dtype;
+    const std::optional<DType> dtype = dtype_of_safetensors(dtype_text);
+    if (!dtype) fail(str("tensor ", name, " has the unknown dtype ", dtype_text));
+    entry.dtype = *dtype;
     entry.begin = unsigned_number(value["data_offsets"][0], name);
     entry.end = unsigned_number(value["data_offsets"][1], name);
     if (value["shape"].size() > kMaxDims) {
@@ -175,6 +178,8 @@ class Reader {
   std::vector<Entry> entries_;
 };
 
+}  // namespace
+
 std::string_view safetensors_name(DType dtype) {
   for (const DTypeName& entry : kDTypes) {
     if (entry.dtype == dtype) return entry.name;
@@ -182,7 +187,12 @@ std::string_view safetensors_name(DType dtype) {
   return {};
 }
 
-}  // namespace
+std::optional<DType> dtype_of_safetensors(std::string_view name) {
+  for (const DTypeName& entry : kDTypes) {
+    if (entry.name == name) return entry.dtype;
+  }
+  return std::nullopt;
+}
 
 void save_safetensors(const std::string& path, const StateDict& tensors, const Metadata& metadata) {
   Json header = Json::object();
@@ -211,6 +221,10 @@ void save_safetensors(const std::string& path, const StateDict& tensors, const M
   for (const Tensor& tensor : whole)
     file.write(tensor.impl().data(), tensor.meta().local_bytes());
   file.commit();
+}
+
+std::vector<SafetensorsEntry> read_safetensors_index(const std::string& path, Metadata* metadata) {
+  return Reader(path).read_index(metadata);
 }
 
 StateDict load_safetensors(const std::string& path, Metadata* metadata) {

@@ -5,6 +5,7 @@
 #include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "nn/layout.h"
 #include "ops/binary.h"
 #include "ops/creation.h"
 #include "ops/unary.h"
@@ -131,7 +132,10 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
                                   "; nothing was loaded"));
       }
       own.buffers[j] = empty_like(parameter);
-      own.buffers[j].copy_(found->second);
+      own.buffers[j].copy_(
+          parameter.is_global()
+              ? nn::laid_out(found->second, parameter.placement(), parameter.sbp(), Site::here())
+              : found->second);
     }
     for (const std::string& name : numbers)
       own.numbers.push_back(find_scalar(state, str(number, '.', name), num_read).value_or(1));

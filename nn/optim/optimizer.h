@@ -51,8 +51,8 @@ class Optimizer {
   // State by parameter number (counted over all groups) and name: "3.exp_avg"; step counts,
   // learning rates and momenta are float64 scalars ("3.step", "group.0.lr", "group.0.momentum").
   nn::StateDict state_dict() const;
-  // Restores it; throws InvalidArgument, before anything is changed, when names or shapes do not
-  // fit.
+  // Restores it, in the layouts of the parameters; throws InvalidArgument, before anything is
+  // changed, when names or shapes do not fit.
   void load_state_dict(const nn::StateDict& state);
 
  protected:

@@ -1,0 +1,235 @@
+// Saving a checkpoint: what each rank writes, and how all of it appears at once.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "autograd/grad_mode.h"
+#include "boxing/communicator.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "nn/checkpoint_file.h"
+#include "nn/checkpoint_folder.h"
+#include "nn/checkpoint_manifest.h"
+#include "nn/file.h"
+#include "nn/safetensors_index.h"
+#include "ops/copy.h"
+
+namespace flow::nn {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// ---------------------------------------------------------------- ranks agree on a phase
+
+// What every rank has to say, by rank. Collective over the world.
+std::vector<std::string> exchange(const std::string& own) {
+  RankContext& context = *thread_state().context;
+  if (context.world_size() == 1) return {own};
+  boxing::Communicator& world = boxing::world_communicator(context);
+  const boxing::Fingerprint what{.op = "checkpoint"};
+  const auto ranks = static_cast<size_t>(context.world_size());
+  const auto own_size = static_cast<int64_t>(own.size());
+  std::vector<int64_t> sizes(ranks);
+  world.all_gather(&own_size, sizes.data(), std::vector<int64_t>(ranks, sizeof(own_size)), what);
+  int64_t total = 0;
+  for (const int64_t size : sizes)
+    total += size;
+  std::string all(static_cast<size_t>(total), '\0');
+  world.all_gather(own.data(), all.data(), sizes, what);
+  std::vector<std::string> texts;
+  size_t at = 0;
+  for (const int64_t size : sizes) {
+    texts.push_back(all.substr(at, static_cast<size_t>(size)));
+    at += static_cast<size_t>(size);
+  }
+  return texts;
+}
+
+// Runs `phase`, which gives a text, on this rank and returns the texts of all. Where it threw on
+// any rank, all throw IoError with the first rank's reason.
+template <class Phase>
+std::vector<std::string> in_agreement(const Phase& phase) {
+  std::string own;
+  try {
+    own = "+" + phase();
+  } catch (const std::exception& error) {
+    own = str("-", error.what());
+  }
+  std::vector<std::string> texts = exchange(own);
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    if (texts[rank][0] == '-') {
+      throw IoError(str(texts[rank].substr(1), " (on rank ", rank, "); nothing was saved"));
+    }
+    texts[rank].erase(0, 1);
+  }
+  return texts;
+}
+
+// ---------------------------------------------------------------- what this rank writes
+
+// The box of `tensor` that this rank writes: its own where no position before holds the same.
+std::optional<Box> own_box(const Tensor& tensor) {
+  const TensorMeta& meta = tensor.meta();
+  const int64_t rank = env::rank();
+  if (meta.numel == 0) return std::nullopt;
+  if (!meta.is_global()) {
+    if (rank != 0) return std::nullopt;
+    return Box{Shape::filled(meta.dim(), 0), meta.shape};
+  }
+  const int64_t position = meta.placement.position(rank);
+  if (position < 0) return std::nullopt;
+  const Box box = box_of(meta.shape, meta.placement, meta.nd_sbp, position);
+  if (box.size.numel() == 0) return std::nullopt;
+  for (int64_t other = 0; other < position; ++other) {
+    if (box_of(meta.shape, meta.placement, meta.nd_sbp, other) == box) return std::nullopt;
+  }
+  return box;
+}
+
+void check_savable(int64_t step, const StateDict& tensors) {
+  if (step < 0) {
+    throw InvalidArgument(str("[checkpoint] a step is not negative; received ", step));
+  }
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.is_global()) continue;
+    const NdSbp& nd_sbp = tensor.sbp();
+    if (std::any_of(nd_sbp.begin(), nd_sbp.end(), [](Sbp entry) { return entry.is_partial(); })) {
+      throw InvalidArgument(str("[checkpoint] ", name, " lies as ", nd_sbp,
+                                ", which has no value on any rank; bring it to split or broadcast "
+                                "first"));
+    }
+  }
+}
+
+// "fc.weight[0:2, 0:5]", or the name alone for the whole.
+std::string slice_name(const std::string& name, const Shape& shape, const Box& box) {
+  if (box.size == shape) return name;
+  std::string text = name + "[";
+  for (int64_t dim = 0; dim < shape.size(); ++dim) {
+    text += str(dim == 0 ? "" : ", ", box.begin[dim], ":", box.begin[dim] + box.size[dim]);
+  }
+  return text + "]";
+}
+
+std::vector<uint32_t> checksums_of(const std::string& path, uint64_t bytes) {
+  InputFile file(path);
+  std::vector<std::byte> chunk(static_cast<size_t>(std::min(bytes, kChunkBytes)));
+  std::vector<uint32_t> checksums;
+  for (uint64_t at = 0; at < bytes; at += kChunkBytes) {
+    const auto size = static_cast<size_t>(std::min(kChunkBytes, bytes - at));
+    file.read(chunk.data(), size);
+    checksums.push_back(chunk_checksum(chunk.data(), size));
+  }
+  return checksums;
+}
+
+// Writes this rank's slices and gives its part of the manifest.
+std::string write_part(const std::string& folder, const std::string& id, const StateDict& tensors) {
+  const NoGradGuard no_grad;
+  StateDict slices;
+  std::map<std::string, CheckpointTensor> described;
+  std::map<std::string, std::string> tensor_of;  // by the slice's name
+  for (const auto& [name, tensor] : tensors) {
+    const std::optional<Box> box = own_box(tensor);
+    // Every rank describes every tensor, so that empty ones are known too.
+    described[name] = {.dtype = tensor.dtype(), .shape = tensor.shape(), .slices = {}};
+    if (!box) continue;
+    const std::string key = slice_name(name, tensor.shape(), *box);
+    slices.emplace(key, tensor.to_local());
+    tensor_of.emplace(key, name);
+    described[name].slices.push_back({.box = *box});
+  }
+  char file_name[40];
+  std::snprintf(file_name, sizeof(file_name), "rank-%05d.safetensors",
+                static_cast<int>(env::rank()));
+  const std::string path = str(folder, "/", file_name);
+  save_safetensors(path, slices, {{"flow.checkpoint", id}});
+  for (const SafetensorsEntry& entry : read_safetensors_index(path))
+    described[tensor_of.at(entry.name)].slices[0].offset = entry.begin;
+  const uint64_t bytes = InputFile(path).size();
+  return part_to_text({.name = file_name, .bytes = bytes, .checksums = checksums_of(path, bytes)},
+                      described);
+}
+
+// ---------------------------------------------------------------- the folder, on rank 0
+
+std::string random_id() {
+  std::random_device source;
+  char text[33];
+  std::snprintf(text, sizeof(text), "%08x%08x%08x%08x", source(), source(), source(), source());
+  return text;
+}
+
+// Removes what saves that did not end have left.
+void remove_leftovers(const std::string& path) {
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (entry.path().filename().string().starts_with(kTemporaryPrefix)) fs::remove_all(entry);
+  }
+}
+
+void remove_old(const std::string& path, const std::vector<int64_t>& steps, int64_t newest,
+                const CheckpointOptions& options) {
+  if (options.keep_last == 0) return;
+  const auto num_old = static_cast<int64_t>(steps.size()) - options.keep_last;
+  for (int64_t i = 0; i < num_old; ++i) {
+    const int64_t step = steps[static_cast<size_t>(i)];
+    if (step == newest || (options.keep_every > 0 && step % options.keep_every == 0)) continue;
+    // Out of sight first: a half-removed folder would look damaged.
+    const std::string hidden = str(path, "/", kTemporaryPrefix, "old-", step);
+    fs::rename(str(path, "/", step_name(step)), hidden);
+    fs::remove_all(hidden);
+  }
+}
+
+}  // namespace
+
+void CheckpointFolder::save(int64_t step, const StateDict& tensors,
+                            const Metadata& metadata) const {
+  check_savable(step, tensors);
+  const bool leads = env::rank() == 0;
+  std::optional<FileLock> lock;
+  std::string temporary;
+  const std::string id = in_agreement([&] {
+    if (!leads) return std::string();
+    fs::create_directories(path_);
+    lock.emplace(path_ + "/.lock");
+    remove_leftovers(path_);
+    std::string new_id = random_id();
+    fs::create_directory(str(path_, "/", kTemporaryPrefix, new_id));
+    return new_id;
+  })[0];
+  temporary = str(path_, "/", kTemporaryPrefix, id);
+  try {
+    const std::vector<std::string> parts =
+        in_agreement([&] { return write_part(temporary, id, tensors); });
+    in_agreement([&] {
+      if (!leads) return std::string();
+      Manifest manifest{.step = step,
+                        .id = id,
+                        .world_size = env::world_size(),
+                        .metadata = metadata,
+                        .generator = generator_state(),
+                        .files = {},
+                        .tensors = {}};
+      for (const std::string& part : parts)
+        add_part(manifest, part);
+      const std::string text = to_text(manifest);
+      OutputFile file(str(temporary, "/", kManifestName));
+      file.write(text.data(), text.size());
+      file.commit();
+      commit_folder(temporary, str(path_, "/", step_name(step)));
+      remove_old(path_, steps(), step, options_);
+      return std::string();
+    });
+  } catch (...) {
+    std::error_code ignored;  // the first error counts
+    if (leads) fs::remove_all(temporary, ignored);
+    throw;
+  }
+}
+
+}  // namespace flow::nn

@@ -1,0 +1,14 @@
+// Laying state out over ranks.
+#pragma once
+
+#include "core/placement.h"
+#include "core/sbp.h"
+#include "core/tensor.h"
+
+namespace flow::nn {
+
+// A tensor that every rank holds whole, or a global one, in the layout given. Of a local tensor the
+// values of the placement's first rank count. Collective.
+Tensor laid_out(const Tensor& whole, const Placement& placement, const NdSbp& sbp, Site site);
+
+}  // namespace flow::nn

@@ -1,0 +1,33 @@
+// What a safetensors file holds and where, without reading the data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "nn/safetensors.h"
+
+namespace flow::nn {
+
+struct SafetensorsEntry {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  Shape shape;
+  uint64_t begin = 0;  // bytes from the start of the file
+  uint64_t end = 0;
+};
+
+// In order of their place in the file; they fill it from the header to its end. Throws IoError as
+// load_safetensors does.
+std::vector<SafetensorsEntry> read_safetensors_index(const std::string& path,
+                                                     Metadata* metadata = nullptr);
+
+// "F32" and the like.
+std::string_view safetensors_name(DType dtype);
+std::optional<DType> dtype_of_safetensors(std::string_view name);
+
+}  // namespace flow::nn

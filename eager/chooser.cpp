@@ -64,6 +64,11 @@ void decide(const Call& call, int64_t rank, Decision& decision) {
     is_global |= output.placement.defined();
   if (is_global) {
     boxing::choose_layouts(call.op, inputs, call.attrs, outputs, call.mutates, rank, decision);
+    // Asked without outputs, the rule answers whether it moves less than the best signature does.
+    if (decision.redistributes && call.op.decompose != nullptr && call.mutates == 0) {
+      const SbpContext sbp(call.op, inputs, call.attrs, outputs);
+      decision.decomposes = call.op.decompose({call.inputs, call.attrs, call.site}, sbp, nullptr);
+    }
     return;
   }
   decision.inputs.resize(inputs.size());

@@ -8,6 +8,7 @@
 #include "ops/loss_op.h"
 #include "ops/reduce.h"
 #include "ops/softmax.h"
+#include "ops/softmax_op.h"
 #include "ops/unary.h"
 #include "ops/view.h"
 
@@ -285,6 +286,24 @@ void grad_cross_entropy_backward(GradContext& ctx) {
   if (ctx.needs(3)) ctx.set(3, neg(sum(dx, classes)));
 }
 
+// With the classes cut, each rank reads the targets among its own: loss = nll(x - m - log(s)).
+bool decompose_cross_entropy(const DecomposeContext& ctx, const SbpContext& sbp, Tensor* outputs) {
+  const auto& attrs = sbp.attrs<ClassLossAttrs>();
+  const int64_t classes = class_dim(sbp.input(1).dim());
+  if (outputs == nullptr) {
+    return attrs.label_smoothing == 0 && pays_to_split_softmax(sbp.input(0), classes);
+  }
+  const SplitSoftmax pieces = split_softmax(TensorArg(*ctx.inputs[0], ctx.site), classes);
+  const Tensor log_sum = log(pieces.sum);
+  const Tensor logp = sub(pieces.shifted, log_sum);
+  const Tensor weight = ctx.inputs[2]->defined() ? cast(*ctx.inputs[2], logp.dtype()) : Tensor();
+  ClassLossAttrs wide = attrs;
+  wide.dtype = logp.dtype();
+  outputs[0] = nll(logp, *ctx.inputs[1], weight, wide, ctx.site);
+  outputs[1] = squeeze(add(pieces.max, log_sum), classes);
+  return true;
+}
+
 Cost cost(const SbpContext& ctx) {
   constexpr double kFlopsPerElement = 20;  // as softmax
   return {.flops = kFlopsPerElement * static_cast<double>(ctx.input(0).numel)};
@@ -316,6 +335,7 @@ const OpDef kCrossEntropy{.name = "cross_entropy",
                           .sbp = sbp_cross_entropy,
                           .grad = grad_cross_entropy,
                           .cost = cost,
+                          .decompose = decompose_cross_entropy,
                           .saved_inputs = 0b111,
                           .saved_outputs = 0b10};
 

@@ -2,6 +2,8 @@
 
 #include "core/dispatch.h"
 #include "ops/binary.h"
+#include "ops/cast.h"
+#include "ops/extrema.h"
 #include "ops/reduce.h"
 #include "ops/softmax_op.h"
 #include "ops/unary.h"
@@ -84,7 +86,56 @@ void grad_log_softmax_backward(GradContext& ctx) {
   if (ctx.needs(1)) ctx.set(1, neg(mul(weighted, sum_keeping(ctx.input(0), dim))));
 }
 
+// y = exp(x - m) / s
+bool decompose_softmax(const DecomposeContext& ctx, const SbpContext& sbp, Tensor* outputs) {
+  const int64_t dim = sbp.attrs<SoftmaxAttrs>().dim;
+  if (outputs == nullptr) return pays_to_split_softmax(sbp.input(0), dim);
+  const SplitSoftmax pieces = split_softmax(TensorArg(*ctx.inputs[0], ctx.site), dim);
+  outputs[0] = cast(div(exp(pieces.shifted), pieces.sum), sbp.input(0).dtype);
+  return true;
+}
+
+// y = (x - m) - log(s)
+bool decompose_log_softmax(const DecomposeContext& ctx, const SbpContext& sbp, Tensor* outputs) {
+  const int64_t dim = sbp.attrs<SoftmaxAttrs>().dim;
+  if (outputs == nullptr) return pays_to_split_softmax(sbp.input(0), dim);
+  const SplitSoftmax pieces = split_softmax(TensorArg(*ctx.inputs[0], ctx.site), dim);
+  outputs[0] = cast(sub(pieces.shifted, log(pieces.sum)), sbp.input(0).dtype);
+  return true;
+}
+
 }  // namespace
+
+// The maximum only keeps exp in range; its gradient cancels.
+SplitSoftmax split_softmax(const TensorArg& x, int64_t dim) {
+  const Tensor wide = dtype_size(x->dtype()) == 2 ? cast(x, DType::kFloat32) : x.tensor();
+  SplitSoftmax pieces;
+  pieces.max = amax(TensorArg(wide.detach(), x.site()), {dim}, {.keepdim = true});
+  pieces.shifted = sub(TensorArg(wide, x.site()), pieces.max);
+  pieces.sum = sum(exp(pieces.shifted), dim, {.keepdim = true});
+  return pieces;
+}
+
+bool pays_to_split_softmax(const TensorMeta& x, int64_t dim) {
+  if (!x.is_global() || x.numel == 0) return false;
+  double parts = 1;
+  double parts_of_dim = 1;
+  for (int64_t axis = 0; axis < x.nd_sbp.size(); ++axis) {
+    if (!x.nd_sbp[axis].is_split()) continue;
+    const auto size = static_cast<double>(x.placement.shape()[axis]);
+    parts *= size;
+    if (x.nd_sbp[axis].dim() == dim) parts_of_dim *= size;
+  }
+  if (parts_of_dim == 1) return false;
+  // What a rank receives while the members of a group meet.
+  constexpr double kMeetingBytes = 8192;
+  const double numel = static_cast<double>(x.numel);
+  const double rows = numel / static_cast<double>(x.shape[dim]) * parts_of_dim / parts;
+  const double gathered =
+      numel / parts * static_cast<double>(dtype_size(x.dtype)) * (parts_of_dim - 1);
+  const double reduced = 2 * rows * sizeof(float) * (parts_of_dim - 1);
+  return gathered > reduced + 2 * kMeetingBytes;
+}
 
 const OpDef kSoftmax{.name = "softmax",
                      .attrs = attrs_def<SoftmaxAttrs>(),
@@ -92,6 +143,7 @@ const OpDef kSoftmax{.name = "softmax",
                      .sbp = sbp,
                      .grad = grad_softmax,
                      .cost = cost,
+                     .decompose = decompose_softmax,
                      .saved_outputs = 0b1};
 
 const OpDef kLogSoftmax{.name = "log_softmax",
@@ -100,6 +152,7 @@ const OpDef kLogSoftmax{.name = "log_softmax",
                         .sbp = sbp,
                         .grad = grad_log_softmax,
                         .cost = cost,
+                        .decompose = decompose_log_softmax,
                         .saved_outputs = 0b1};
 
 const OpDef kSoftmaxBackward{.name = "softmax_backward",

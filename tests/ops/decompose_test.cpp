@@ -1,0 +1,127 @@
+// Ops over a dim that ranks have cut: values and gradients of the uncut op, with only rows moving.
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/report.h"
+#include "boxing/run_ranks.h"
+#include "core/context.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
+#include "ops/cross_entropy.h"
+#include "ops/random.h"
+#include "ops/reduce.h"
+#include "ops/softmax.h"
+
+namespace flow {
+namespace {
+
+constexpr int64_t kRows = 6, kClasses = 5000;
+
+using Fn = std::function<Tensor(const Tensor& x)>;
+
+struct Result {
+  Tensor y, dx;
+};
+
+// y = fn(x), and the gradient of a weighted sum of y, as local tensors.
+Result run(const Fn& fn, DType dtype, const Placement& placement, const NdSbp& sbp) {
+  manual_seed(3);
+  TensorOptions options{.dtype = float64, .placement = placement, .sbp = sbp};
+  Tensor x = mul(randn({kRows, kClasses}, options), 3.0).to(dtype).detach();
+  x.requires_grad_();
+  const Tensor y = fn(x);
+  const Tensor weights = rand(
+      y.shape(), placement.defined() ? TensorOptions{.dtype = y.dtype(),
+                                                     .placement = placement,
+                                                     .sbp = NdSbp::broadcast(placement.num_axes())}
+                                     : TensorOptions{.dtype = y.dtype()});
+  sum(mul(y, weights)).backward();
+  return {y.full().to(float64), x.grad().full().to(float64)};
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  const auto x = a.to_vector<double>(), y = b.to_vector<double>();
+  EXPECT_EQ(x.size(), y.size());
+  double largest = 0, scale = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    largest = std::max(largest, std::abs(x[i] - y[i]));
+    scale = std::max(scale, std::abs(y[i]));
+  }
+  return largest / scale;
+}
+
+void expect_like_one_rank(const Fn& fn, DType dtype, double tolerance) {
+  const Result whole = run(fn, dtype, {}, {});
+  const Placement three("cpu", {0, 1, 2}), grid("cpu", {{0, 1}, {2, 3}});
+  const std::vector<std::pair<Placement, NdSbp>> layouts = {{three, sbp::split(1)},
+                                                            {grid, {sbp::split(0), sbp::split(1)}},
+                                                            {grid, {sbp::split(1), sbp::split(1)}}};
+  for (const auto& [placement, sbp] : layouts) {
+    run_ranks(static_cast<int>(placement.num_ranks()), [&, p = placement, s = sbp] {
+      reset_boxing_report();
+      const Result cut = run(fn, dtype, p, s);
+      EXPECT_LE(largest_difference(cut.y, whole.y), tolerance) << s;
+      EXPECT_LE(largest_difference(cut.dx, whole.dx), tolerance) << s;
+    });
+  }
+}
+
+Tensor targets_like(const Tensor& x) {
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < kRows; ++i)
+    values.push_back(i == 2 ? -100 : i * 977 % kClasses);
+  if (!x.is_global()) return tensor(values, {kRows});
+  return tensor(values, {kRows},
+                {.placement = x.placement(), .sbp = NdSbp::broadcast(x.placement().num_axes())});
+}
+
+TEST(Decompose, SoftmaxOverACutDim) {
+  expect_like_one_rank([](const Tensor& x) { return softmax(x, 1); }, float64, 1e-12);
+  expect_like_one_rank([](const Tensor& x) { return softmax(x, 1); }, bfloat16, 2e-2);
+}
+
+TEST(Decompose, LogSoftmaxOverACutDim) {
+  expect_like_one_rank([](const Tensor& x) { return log_softmax(x, -1); }, float64, 1e-12);
+}
+
+TEST(Decompose, CrossEntropyWithCutClasses) {
+  for (const char* reduction : {"mean", "sum", "none"}) {
+    expect_like_one_rank(
+        [&](const Tensor& x) {
+          return cross_entropy(x, targets_like(x), {.reduction = reduction});
+        },
+        float64, 1e-12);
+  }
+}
+
+TEST(Decompose, OnlyRowsMove) {
+  run_ranks(2, [] {
+    const Placement pair("cpu", {0, 1});
+    const Tensor x = randn({kRows, kClasses}, {.placement = pair, .sbp = sbp::split(1)});
+    reset_boxing_report();
+
+    const Tensor y = softmax(x, 1);
+    const Tensor loss = cross_entropy(x, targets_like(x));
+
+    EXPECT_EQ(y.sbp(), NdSbp(sbp::split(1)));
+    EXPECT_EQ(loss.sbp(), NdSbp(sbp::partial_sum));
+    for (const BoxingEntry& entry : boxing_report().entries)
+      EXPECT_LE(entry.bytes, kRows * 4) << entry;
+    EXPECT_FALSE(boxing_report().entries.empty());
+  });
+}
+
+TEST(Decompose, SmallTensorsAreGatheredInstead) {
+  run_ranks(2, [] {
+    const Placement pair("cpu", {0, 1});
+    const Tensor x = randn({4, 4}, {.placement = pair, .sbp = sbp::split(1)});
+    const Tensor y = softmax(x, 1);
+    EXPECT_NE(y.sbp(), NdSbp(sbp::split(1)));
+  });
+}
+
+}  // namespace
+}  // namespace flow

@@ -380,10 +380,14 @@ TEST_P(ContractSbpComplete, NoSignatureIsMissing) {
   });
   for (const OpSample* sample : samples) {
     if (!sample->is_general) continue;
-    for (const auto& [signature, num_ranks] :
-         find_missing_signatures(*sample, widest_dtype(*sample), has_odd)) {
+    const SearchResult result = search_signatures(*sample, widest_dtype(*sample), has_odd);
+    for (const auto& [signature, num_ranks] : result.missing) {
       if (is_left_out(*sample, signature)) continue;
-      ADD_FAILURE() << describe(*sample) << " on " << num_ranks << " ranks: " << signature;
+      ADD_FAILURE() << describe(*sample) << " lacks on " << num_ranks << " ranks: " << signature;
+    }
+    for (const auto& [signature, num_ranks] : result.overlooked) {
+      ADD_FAILURE() << describe(*sample) << " on " << num_ranks
+                    << " ranks: not found again: " << signature;
     }
   }
 }
@@ -498,17 +502,34 @@ void expect_works_or_refuses(OpSample sample, const std::string& what) {
   }
 }
 
+OpSample with_size(OpSample sample, int64_t from, int64_t to) {
+  for (SampleInput& input : sample.inputs)
+    std::replace(input.shape.begin(), input.shape.end(), from, to);
+  return sample;
+}
+
 TEST_P(ContractSizes, OfZeroWorkOrAreRefused) {
   for (const OpSample* sample : small_samples()) {
     std::set<int64_t> sizes;
     for (const SampleInput& input : sample->inputs)
       sizes.insert(input.shape.begin(), input.shape.end());
     for (const int64_t size : sizes) {
-      OpSample empty = *sample;
-      for (SampleInput& input : empty.inputs)
-        std::replace(input.shape.begin(), input.shape.end(), size, int64_t{0});
-      expect_works_or_refuses(empty, str("size ", size, " becomes 0"));
+      expect_works_or_refuses(with_size(*sample, size, 0), str("size ", size, " becomes 0"));
     }
+  }
+}
+
+TEST_P(ContractSizes, OfOneWorkOrAreRefused) {
+  for (const OpSample* sample : small_samples()) {
+    for (size_t i = 0; i < sample->inputs.size(); ++i) {
+      for (int64_t d = 0; d < sample->inputs[i].shape.size(); ++d) {
+        OpSample thin = *sample;
+        thin.inputs[i].shape[d] = 1;
+        expect_works_or_refuses(thin, str("input ", i, " has size 1 in dim ", d));
+      }
+    }
+    expect_works_or_refuses(with_size(*sample, 5, 1), "size 5 becomes 1");
+    expect_works_or_refuses(with_size(*sample, 2, 1), "size 2 becomes 1");
   }
 }
 

@@ -107,6 +107,22 @@ std::vector<Sbp> splits_of(const Tensor& tensor) {
   return layouts;
 }
 
+// Whether the search leaves a signature out: for such a dim, or a partial layout of a tensor that is
+// written.
+bool is_left_out(const Draw& draw, const SbpSignature& signature) {
+  const auto is_one = [](const Tensor& tensor, Sbp sbp) {
+    return tensor.defined() && sbp.is_split() && tensor.shape()[sbp.dim()] == 1;
+  };
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    if (is_one(draw.call.inputs[i], signature.inputs[i])) return true;
+    if (draw.is_mutated(i) && signature.inputs[i].is_partial()) return true;
+  }
+  for (size_t i = 0; i < signature.outputs.size(); ++i) {
+    if (is_one(draw.expected[i], signature.outputs[i])) return true;
+  }
+  return false;
+}
+
 constexpr std::array kUnsplit = {sbp::broadcast, sbp::partial_sum, sbp::partial_max,
                                  sbp::partial_min};
 
@@ -399,12 +415,11 @@ bool has_odd_signature(const OpSample& sample, DType dtype) {
   });
 }
 
-std::vector<MissingSignature> find_missing_signatures(const OpSample& sample, DType dtype,
-                                                      bool tries_odd_parts) {
+SearchResult search_signatures(const OpSample& sample, DType dtype, bool tries_odd_parts) {
   Draws draws(sample, dtype);
   const Draw& first = draws.at(0);
   if (first.call.inputs.empty() || chooses_own_layout(first.call)) return {};
-  std::vector<MissingSignature> missing;
+  SearchResult result;
   for (const int64_t num_ranks : kNumsOfRanks) {
     std::vector<SbpSignature> known;
     for (const SbpSignature& signature : signatures_of(first.call, num_ranks))
@@ -420,11 +435,16 @@ std::vector<MissingSignature> find_missing_signatures(const OpSample& sample, DT
           std::any_of(found.begin(), found.end(),
                       [&](const SbpSignature& other) { return implies(other, signature); });
       if (!is_implied && !contains(known, signature)) {
-        missing.push_back({to_string(signature), num_ranks});
+        result.missing.push_back({to_string(signature), num_ranks});
+      }
+    }
+    for (const SbpSignature& signature : known) {
+      if (!contains(found, signature) && !is_left_out(first, signature)) {
+        result.overlooked.push_back({to_string(signature), num_ranks});
       }
     }
   }
-  return missing;
+  return result;
 }
 
 }  // namespace flow::contract

@@ -290,7 +290,9 @@ void cross_entropy_backward_plainly(const KernelContext& ctx) {
         slope = (on_target + even * total_weight) * p - even * static_cast<double>(weights(c)) -
                 (c == target ? on_target : 0.0);
       }
-      dx[held * dx_place.class_stride] = static_cast<T>(static_cast<Loss<T>>(dy * slope));
+      // Ignored targets have no part in a mean over none of them, whose gradient is not finite.
+      const double gradient = target == Targets::kIgnored ? 0 : dy * slope;
+      dx[held * dx_place.class_stride] = static_cast<T>(static_cast<Loss<T>>(gradient));
     }
   }
 }

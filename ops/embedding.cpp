@@ -63,6 +63,9 @@ void sbp_backward(SbpContext& ctx) {
   ctx.add({sbp::broadcast, sbp::broadcast}, {sbp::split(0)});
   ctx.add({sbp::broadcast, sbp::split(ndim)}, {sbp::split(1)});
   ctx.add({sbp::broadcast, sbp::partial_sum}, {sbp::partial_sum});
+  if (ctx.input(0).numel != 1) return;  // rows with one index are added
+  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+    ctx.add({sbp::broadcast, partial}, {partial});
 }
 
 // Linear in the rows: drows[i] = dy[index[i]], 0 for the padding index.

@@ -24,6 +24,18 @@ void check_fits(const OpContext& ctx, const Shape& index, const Shape& shape, in
   }
 }
 
+// Whether each rank's balanced part of `inner` elements is inside its part of `outer` elements.
+bool parts_hold(int64_t outer, int64_t inner, int64_t num_ranks) {
+  if (inner == outer) return true;
+  for (int64_t r = 0; r < num_ranks; ++r) {
+    const Range own = balanced_part(inner, num_ranks, r);
+    const Range around = balanced_part(outer, num_ranks, r);
+    if (own.size == 0) continue;
+    if (own.begin < around.begin || own.begin + own.size > around.begin + around.size) return false;
+  }
+  return num_ranks > 0;
+}
+
 void infer_gather(InferContext& ctx) {
   check_index(ctx, 1);
   check_fits(ctx, ctx.input(1).shape, ctx.input(0).shape, ctx.attrs<DimAttrs>().dim);
@@ -37,7 +49,9 @@ void sbp_gather(SbpContext& ctx) {
   const Shape& x = ctx.input(0).shape;
   const Shape& index = ctx.input(1).shape;
   for (int64_t i = 0; i < x.size(); ++i) {
-    if (i != dim && x[i] == index[i]) ctx.add({sbp::split(i), sbp::split(i)}, {sbp::split(i)});
+    if (i != dim && parts_hold(x[i], index[i], ctx.num_ranks())) {
+      ctx.add({sbp::split(i), sbp::split(i)}, {sbp::split(i)});
+    }
     ctx.add({sbp::broadcast, sbp::split(i)}, {sbp::split(i)});
     ctx.add({sbp::split(i), sbp::broadcast}, {sbp::partial_sum});
   }
@@ -62,7 +76,9 @@ void sbp_ungather(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<UngatherAttrs>();
   for (int64_t i = 0; i < attrs.shape.size(); ++i) {
     const Sbp split = sbp::split(i);
-    if (i != attrs.dim && attrs.shape[i] == ctx.input(1).shape[i]) ctx.add({split, split}, {split});
+    if (i != attrs.dim && parts_hold(attrs.shape[i], ctx.input(1).shape[i], ctx.num_ranks())) {
+      ctx.add({split, split}, {split});
+    }
     ctx.add({split, split}, {sbp::partial_sum});
     ctx.add({sbp::broadcast, sbp::broadcast}, {split});
   }
@@ -89,18 +105,6 @@ void infer_scatter(InferContext& ctx) {
               ", more than src's ", src.shape[i]);
   }
   ctx.add_output_like(0);
-}
-
-// Whether each rank's balanced part of `inner` elements is inside its part of `outer` elements.
-bool parts_hold(int64_t outer, int64_t inner, int64_t num_ranks) {
-  if (inner == outer) return true;
-  for (int64_t r = 0; r < num_ranks; ++r) {
-    const Range own = balanced_part(inner, num_ranks, r);
-    const Range around = balanced_part(outer, num_ranks, r);
-    if (own.size == 0) continue;
-    if (own.begin < around.begin || own.begin + own.size > around.begin + around.size) return false;
-  }
-  return num_ranks > 0;
 }
 
 // A rank writes what falls into its part of x; entries whose targets it holds may be its part too,

@@ -38,12 +38,30 @@ void infer_unslice(InferContext& ctx) {
   ctx.add_output(shape, ctx.input(0).dtype);
 }
 
+// Whether each rank's balanced part of `size` elements holds what its part of the `length` elements
+// start, start + step, … takes.
+bool parts_hold(int64_t size, int64_t start, int64_t length, int64_t step, int64_t num_ranks) {
+  if (start == 0 && step == 1 && length == size) return true;
+  for (int64_t r = 0; r < num_ranks; ++r) {
+    const Range taken = balanced_part(length, num_ranks, r);
+    const Range held = balanced_part(size, num_ranks, r);
+    if (taken.size == 0) continue;
+    const int64_t first = start + taken.begin * step;
+    const int64_t last = first + (taken.size - 1) * step;
+    if (first < held.begin || last >= held.begin + held.size) return false;
+  }
+  return num_ranks > 0;
+}
+
 // A rank that holds part of the sliced dim fills in what it has, zeros elsewhere: a partial sum.
 void sbp_slice(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<SliceAttrs>();
   const Shape& shape = ctx.input(0).shape;
   for (int64_t i = 0; i < shape.size(); ++i) {
-    if (i != attrs.dim || takes_all(attrs, shape)) ctx.add({sbp::split(i)}, {sbp::split(i)});
+    if (i != attrs.dim ||
+        parts_hold(shape[i], attrs.start, attrs.length, attrs.step, ctx.num_ranks())) {
+      ctx.add({sbp::split(i)}, {sbp::split(i)});
+    }
   }
   ctx.add({sbp::split(attrs.dim)}, {sbp::partial_sum});
   add_all_partials(ctx);
@@ -61,7 +79,11 @@ void sbp_select(SbpContext& ctx) {
 // The dual of slice: a whole input gives each rank its part of the widened dim, a split one is put
 // into zeros.
 void sbp_unslice(SbpContext& ctx) {
-  const int64_t dim = ctx.attrs<UnsliceAttrs>().dim;
+  const auto& attrs = ctx.attrs<UnsliceAttrs>();
+  const int64_t dim = attrs.dim;
+  if (parts_hold(attrs.size, attrs.start, ctx.input(0).shape[dim], attrs.step, ctx.num_ranks())) {
+    ctx.add({sbp::split(dim)}, {sbp::split(dim)});
+  }
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
     ctx.add({i == dim ? sbp::broadcast : sbp::split(i)}, {sbp::split(i)});
   ctx.add({sbp::split(dim)}, {sbp::partial_sum});

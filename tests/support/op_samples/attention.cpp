@@ -29,6 +29,8 @@ Samples attention_samples() {
   return {
       {"attention", {in({5, 3}), in({2, 3}), in({2, 2})}, kFloats, attend<false>},
       {"attention", {in({2, 5, 3}), in({2, 5, 3}), in({2, 5, 2})}, kFloats, attend<true>, "causal"},
+      {"attention", {in({2, 3}), in({5, 3}), in({5, 2})}, kFloats, attend<true>, "causal, few"},
+      {"attention", {in({5, 3}), in({2, 3}), in({2, 2})}, kFloats, attend<true>, "causal, more"},
       {.op = "attention",
        .inputs = {in({3, 150, 20}), in({3, 150, 20}), in({3, 150, 24})},
        .dtypes = kFloats,

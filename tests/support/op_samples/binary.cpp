@@ -84,6 +84,15 @@ void add_quotients(Samples& samples) {
             [](const Inputs& x) { fmod(x[0], x[1]); });
   add_pairs(samples, "remainder", in({}), nonzero({}), kNumbers,
             [](const Inputs& x) { remainder(x[0], x[1]); });
+  for (const auto& [op, call] : std::vector<std::pair<const char*, Call>>{
+           {"div", [](const Inputs& x) { div(x[0], x[1]); }},
+           {"floor_divide", [](const Inputs& x) { floor_divide(x[0], x[1]); }},
+           {"trunc_divide", [](const Inputs& x) { div(x[0], x[1], {.rounding_mode = "trunc"}); }},
+           {"fmod", [](const Inputs& x) { fmod(x[0], x[1]); }},
+           {"remainder", [](const Inputs& x) { remainder(x[0], x[1]); }}}) {
+    samples.push_back({op, {sparse({4, 25}, 0.3), sparse({4, 25}, 0.3)}, kFloats, call, "zeros"});
+    samples.back().only_kernels = true;
+  }
   add_scalar(samples, "rdiv_scalar", nonzero({5, 2}), kAllDTypes,
              [](const Inputs& x) { 3 / x[0]; });
   for (const int64_t divisor : {3, -2}) {

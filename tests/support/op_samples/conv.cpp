@@ -31,6 +31,12 @@ Samples conv_samples() {
            {{in({2, 2, 4}), in({3, 2, 2})}, {.stride = 2}, "windows that do not overlap"},
            {{in({2, 2, 3, 2}), in({3, 2, 3, 1})}, {}, "one window over a dim"},
            {{in({1, 2, 3, 2, 2}), in({2, 2, 2, 1, 2})}, {}, "three dims"},
+           {{in({2, 2, 5}), in({3, 2, 4}), in({3})}, {.padding = "same"}, "same"},
+           {{in({1, 4, 5, 4}), in({2, 2, 2, 3})},
+            {.stride = {2, 1}, .padding = {0, 2}, .dilation = {1, 2}, .groups = 2},
+            "everything"},
+           {{in({2, 3, 5}), in({2, 3, 1}), in({2})}, {}, "one tap"},
+           {{in({2, 5}), in({2, 2, 2})}, {}, "no batch"},
            {{in({4, 16, 20, 18}), in({32, 16, 3, 3}), in({32})}, {.padding = 1}, "many"},
            {{in({4, 32, 20, 18}), in({32, 1, 3, 3})}, {.padding = 1, .groups = 32}, "many alone"},
            {{in({4, 32, 20, 18}), in({16, 32, 1, 1})}, {}, "many of one tap"},
@@ -45,6 +51,19 @@ Samples conv_samples() {
     add(c.inputs.size() > 2 ? "conv_backward_weight_bias" : "conv_backward_weight",
         backward_of(call));
   }
+  const auto transposed = [](const Inputs& x) {
+    return conv_transpose2d(x[0], x[1], {.stride = 2, .padding = 1, .output_padding = 1});
+  };
+  samples.push_back({"conv_backward_input",
+                     {in({2, 2, 3, 3}), in({2, 3, 2, 3})},
+                     kFloats,
+                     transposed,
+                     "transposed"});
+  samples.push_back({"conv",
+                     {in({2, 2, 3, 3}), in({2, 3, 2, 3})},
+                     kFloats,
+                     backward_of(transposed),
+                     "transposed, backwards"});
   return samples;
 }
 

@@ -13,6 +13,12 @@ struct Case {
   const char* label;
 };
 
+SampleInput wide(const Shape& shape) {
+  SampleInput input = in(shape);
+  input.extremes = 0.2;
+  return input;
+}
+
 Tensor run_cross_entropy(const Case& c, const Inputs& x) {
   return cross_entropy(x[0], x[1],
                        {.weight = x.size() > 2 ? x[2] : Tensor(),
@@ -36,6 +42,11 @@ Samples cross_entropy_samples() {
            {{in({5, 4}), positions({5}, 4)}, 0.2, "none", "smoothed"},
            {{in({5, 4}), positions({5}, 4), in({4})}, 0.1, "sum", "weighted"},
            {{in({2, 3, 5}), positions({2, 5}, 3)}, 0, "none", "images"},
+           {{in({4}), positions({}, 4)}, 0.1, "mean", "one target"},
+           {{in({5, 3}), positions({5}, 3, DType::kInt32), in({3}, 0.5, 2)}, 0, "mean", "int32"},
+           {{in({5, 3}), positions({5}, 2), in({3})}, 1, "sum", "all smoothed"},
+           {{wide({60, 20}), positions({60}, 20)}, 0.1, "none", "extremes"},
+           {{specials({60, 20}), positions({60}, 20)}, 0, "none", "specials"},
            {{in({100, 250}), positions({100}, 250)}, 0, "mean", "many"},
            {{in({100, 250}), positions({100}, 250), in({250}, 0.5, 2)},
             0.1,
@@ -48,6 +59,8 @@ Samples cross_entropy_samples() {
       samples.push_back({op, c.inputs, kFloats, call, c.label});
       samples.back().only_kernels = c.inputs[0].shape.numel() > 100;
       samples.back().constant_inputs = 0b11100;  // class weights, saved logsumexp
+      // A mean needs weights of one sign, of which more is true.
+      samples.back().is_general = c.inputs.size() < 3 || c.reduction != "mean";
     };
     add("cross_entropy", entropy);
     add("cross_entropy_backward", backward_of(entropy, 0b100));

@@ -76,6 +76,15 @@ Samples extrema_samples() {
                 function(x, dim, o);
               });
   }
+  for (const auto& [op, call] :
+       std::vector<std::pair<const char*, std::function<void(const Inputs&)>>>{
+           {"max", [](const Inputs& x) { max(x[0], -1); }},
+           {"min", [](const Inputs& x) { min(x[0], -1); }},
+           {"argmax", [](const Inputs& x) { argmax(x[0], -1); }},
+           {"argmin", [](const Inputs& x) { argmin(x[0], -1); }}}) {
+    samples.push_back({op, {sparse({30, 40}, 0.8)}, kAllDTypes, call, "ties"});
+    samples.back().only_kernels = true;
+  }
   samples.push_back(
       {"argmax", {distinct({5, 2})}, kAllDTypes, [](const Inputs& x) { argmax(x[0]); }, "all"});
   samples.push_back(

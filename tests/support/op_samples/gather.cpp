@@ -12,6 +12,12 @@ Samples gather_samples() {
   return {
       {"gather", taken, kAllDTypes, along_0},
       {"gather", smaller, kAllDTypes, along_1, "fewer rows"},
+      {"gather",
+       {in({2, 3, 5}), positions({2, 2, 4}, 5, DType::kInt32)},
+       kAllDTypes,
+       [](const Inputs& x) { gather(x[0], -1, x[1]); },
+       "last of three"},
+      {"gather", {in({5}), positions({7}, 5)}, kAllDTypes, along_0, "vector"},
       {"ungather", taken, kFloats, backward_of(along_0)},
       {"ungather", smaller, kFloats, backward_of(along_1), "fewer rows"},
       {"scatter",

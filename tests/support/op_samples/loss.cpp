@@ -26,6 +26,16 @@ void add(Samples& samples, const std::string& op, const SampleInput& x, const Sa
   }
 }
 
+void add_kernels(Samples& samples, const std::string& op, const SampleInput& x, const Loss& loss,
+                 const char* label) {
+  const auto call = [loss](const Inputs& in) { return loss(in, "none"); };
+  const SampleInput target = in(x.shape, 0, 1);
+  samples.push_back({op, {x, target}, kFloats, call, label});
+  samples.back().only_kernels = true;
+  samples.push_back({op + "_backward", {x, target}, kFloats, backward_of(call, 0b10), label});
+  samples.back().only_kernels = true;
+}
+
 }  // namespace
 
 Samples loss_samples() {
@@ -52,6 +62,22 @@ Samples loss_samples() {
       [](const Inputs& in, const std::string& reduction) {
         return binary_cross_entropy_with_logits(in[0], in[1], {.reduction = reduction});
       });
+  const Loss sharp = [](const Inputs& in, const std::string& reduction) {
+    return smooth_l1_loss(in[0], in[1], {.reduction = reduction, .beta = 0});
+  };
+  const Loss certain = [](const Inputs& in, const std::string& reduction) {
+    return binary_cross_entropy(in[0], in[1], {.reduction = reduction});
+  };
+  const Loss logits = [](const Inputs& in, const std::string& reduction) {
+    return binary_cross_entropy_with_logits(in[0], in[1], {.reduction = reduction});
+  };
+  SampleInput wide = in({30, 30});
+  wide.extremes = 0.3;
+  SampleInput zero_or_more = in({30, 30}, 0, 1);
+  zero_or_more.zeros = 0.3;
+  add_kernels(samples, "smooth_l1_loss", sparse({30, 30}, 0.5), sharp, "no curve");
+  add_kernels(samples, "binary_cross_entropy", zero_or_more, certain, "zeros");
+  add_kernels(samples, "binary_cross_entropy_with_logits", wide, logits, "extremes");
   return samples;
 }
 

@@ -18,6 +18,10 @@ Tensor plane_norm(const Inputs& x) {
   return layer_norm(x[0], {3, 4}, {.weight = x[1]});
 }
 
+Tensor biased_layer_norm(const Inputs& x) {
+  return layer_norm(x[0], {x[0].size(-1)}, {.bias = x[1], .eps = 0.1});
+}
+
 Tensor plain_rms_norm(const Inputs& x) {
   return rms_norm(x[0], {x[0].size(-1)});
 }
@@ -41,6 +45,11 @@ Samples norm_samples() {
            {"layer_norm", {in({5, 4})}, plain_layer_norm, ""},
            {"layer_norm", {in({5, 4}), in({4}), in({4})}, weighted_layer_norm, "weighted"},
            {"layer_norm", {in({5, 3, 4}), in({3, 4})}, plane_norm, "two dims"},
+           {"layer_norm", {in({5, 4}), in({4})}, biased_layer_norm, "biased"},
+           {"layer_norm", {specials({30, 40})}, plain_layer_norm, "specials"},
+           {"layer_norm", {sparse({40, 40}, 0.95)}, plain_layer_norm, "constant rows"},
+           {"rms_norm", {specials({30, 40})}, plain_rms_norm, "specials"},
+           {"rms_norm", {sparse({40, 40}, 0.98)}, plain_rms_norm, "zero rows"},
            {"layer_norm", {in({120, 300}), in({300}), in({300})}, weighted_layer_norm, "many"},
            {"rms_norm", {in({5, 4})}, plain_rms_norm, ""},
            {"rms_norm", {in({2, 5, 4}), in({4})}, weighted_rms_norm, "weighted"},

@@ -22,6 +22,10 @@ Tensor max_ceil(const Inputs& x) {
   return max_pool2d(x[0], 2, {.ceil_mode = true});
 }
 
+Tensor max_dilated(const Inputs& x) {
+  return max_pool2d(x[0], 2, {.stride = 3, .padding = 1, .dilation = 2, .ceil_mode = true});
+}
+
 Tensor avg_halves(const Inputs& x) {
   return avg_pool2d(x[0], 2);
 }
@@ -32,6 +36,10 @@ Tensor avg_padded(const Inputs& x) {
 
 Tensor avg_ceil(const Inputs& x) {
   return avg_pool2d(x[0], 2, {.ceil_mode = true, .divisor_override = 3});
+}
+
+Tensor avg_ceil_padded(const Inputs& x) {
+  return avg_pool2d(x[0], {3, 2}, {.stride = 2, .padding = {1, 0}, .ceil_mode = true});
 }
 
 Tensor adaptive(const Inputs& x) {
@@ -67,7 +75,19 @@ Samples pool_samples() {
   add(samples, "avg_pool", "avg_pool_backward", planes, avg_halves, "halves");
   add(samples, "avg_pool", "avg_pool_backward", planes, avg_padded, "padded");
   add(samples, "avg_pool", "avg_pool_backward", distinct({5, 3, 3}), avg_ceil, "ceil");
+  add(samples, "max_pool", "max_pool_backward", distinct({2, 6, 5}), max_dilated, "dilated");
+  add(samples, "avg_pool", "avg_pool_backward", distinct({2, 6, 5}), avg_ceil_padded,
+      "ceil, padded");
+  for (const Pool pool : {max_overlapping, max_dilated}) {
+    samples.push_back({"max_pool", {specials({4, 5, 20, 20})}, kFloats, pool, "specials"});
+    samples.back().only_kernels = true;
+    samples.push_back(
+        {"max_pool_backward", {sparse({4, 5, 20, 20}, 0.7)}, kFloats, backward_of(pool), "ties"});
+    samples.back().only_kernels = true;
+  }
   add(samples, "adaptive_avg_pool", "adaptive_avg_pool_backward", planes, adaptive, "uneven");
+  add(samples, "adaptive_avg_pool", "adaptive_avg_pool_backward", distinct({2, 2, 3}), adaptive,
+      "more than there are");
   add(samples, "adaptive_avg_pool", "adaptive_avg_pool_backward", planes, to_one, "to one");
   for (const Shape& shape : {Shape{2, 3, 5, 4}, Shape{3, 20, 33, 30}}) {
     samples.push_back({"max_pool_with_indices",

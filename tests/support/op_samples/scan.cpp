@@ -11,7 +11,13 @@ Samples scan_samples() {
       {"cumsum", {in({5, 2})}, kAllDTypes, sums},
       {"cumsum", {in({5, 2})}, kFloats, backward_of(sums), "backwards"},
       {"cumprod", {in({2, 5})}, kAllDTypes, products},
+      {"cumprod",
+       {sparse({2, 5}, 0.3)},
+       kAllDTypes,
+       [](const Inputs& x) { cumprod(x[0], -1); },
+       "zeros"},
       {"cumprod_backward", {in({2, 5})}, kFloats, backward_of(products)},
+      {"cumprod_backward", {sparse({2, 5}, 0.3)}, kFloats, backward_of(products), "zeros"},
   };
   for (const int64_t dim : {0, 1}) {
     const std::string label = str("many along ", dim);

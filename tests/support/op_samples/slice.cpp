@@ -6,10 +6,22 @@
 namespace flow::contract {
 
 Samples slice_samples() {
-  return {
+  Samples samples = {
       {"slice", {in({7, 2})}, kAllDTypes, [](const Inputs& x) { slice(x[0], 0, 4, 7, 2); }},
       {"slice", {in({2, 5})}, kAllDTypes, [](const Inputs& x) { slice(x[0], 0); }, "whole"},
       {"slice", {in({2, 5})}, kAllDTypes, [](const Inputs& x) { narrow(x[0], 1, 3, 2); }, "narrow"},
+      {"slice",
+       {in({7, 2})},
+       kAllDTypes,
+       [](const Inputs& x) { slice(x[0], -2, -6, 100, 3); },
+       "from the end"},
+      {"slice",
+       {in({5, 6})},
+       kAllDTypes,
+       [](const Inputs& x) {
+         split(x[0], {1, 2, 3}, -1);
+       },
+       "split"},
       {"select", {in({5, 2})}, kAllDTypes, [](const Inputs& x) { select(x[0], 0, -2); }},
       {"select", {in({2, 5})}, kAllDTypes, [](const Inputs& x) { select(x[0], 1, 1); }, "dim 1"},
       {"unslice",
@@ -22,6 +34,13 @@ Samples slice_samples() {
        [](const Inputs& x) { ops::unslice(x[0], 0, 3, 5, 1); },
        "dim 0"},
   };
+  samples.push_back({"slice",
+                     {in({5, 2})},
+                     kAllDTypes,
+                     [](const Inputs& x) { slice(x[0], 0, 3, 1); },
+                     "nothing"});
+  samples.back().is_general = false;
+  return samples;
 }
 
 }  // namespace flow::contract

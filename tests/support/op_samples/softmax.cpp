@@ -23,6 +23,15 @@ void add(Samples& samples, const std::string& op, Function function) {
     samples.push_back({op + "_backward", {in(shape)}, kFloats, backward_of(call), label});
     samples.back().only_kernels = shape.numel() > 100;
   }
+  for (const int64_t dim : {-1, 0}) {
+    const auto call = [function, dim](const Inputs& x) { function(x[0], dim); };
+    samples.push_back({op, {specials({40, 30})}, kFloats, call, str("specials along ", dim)});
+    samples.back().only_kernels = true;
+    SampleInput wide = in({40, 30});
+    wide.extremes = 0.2;
+    samples.push_back({op, {wide}, kFloats, call, str("extremes along ", dim)});
+    samples.back().only_kernels = true;
+  }
 }
 
 }  // namespace

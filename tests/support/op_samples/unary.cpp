@@ -100,6 +100,11 @@ Samples unary_samples() {
     many.shape = {3, 7000};
     samples.push_back(only_kernels(row, many, "many"));
     samples.push_back(only_kernels(row, specials({4, 25}), "specials"));
+    SampleInput wide = row.input;
+    wide.shape = {4, 25};
+    wide.extremes = 0.3;
+    wide.zeros = 0.2;
+    samples.push_back(only_kernels(row, wide, "extremes"));
   }
   samples.push_back({"leaky_relu",
                      {kinked({5, 2}, {0})},

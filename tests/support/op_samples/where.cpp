@@ -44,6 +44,12 @@ Samples where_samples() {
                      kAllDTypes,
                      [](const Inputs& x) { clamp(x[0], {.max = 1}); },
                      "maximum"});
+  samples.push_back({"clamp",
+                     {kinked({5, 2}, kinks)},
+                     kAllDTypes,
+                     [](const Inputs& x) { clamp(x[0], {.min = 1, .max = -1}); },
+                     "minimum above the maximum"});
+  samples.back().is_general = false;  // one value everywhere
   for (const Shape& shape : {Shape{5, 2}, Shape{3, 7000}}) {
     samples.push_back({"clamp",
                        {specials(shape)},

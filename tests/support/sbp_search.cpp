@@ -107,8 +107,8 @@ std::vector<Sbp> splits_of(const Tensor& tensor) {
   return layouts;
 }
 
-// Whether the search leaves a signature out: for such a dim, or a partial layout of a tensor that is
-// written.
+// Whether the search leaves a signature out: for such a dim, or a partial layout of a tensor that
+// is written.
 bool is_left_out(const Draw& draw, const SbpSignature& signature) {
   const auto is_one = [](const Tensor& tensor, Sbp sbp) {
     return tensor.defined() && sbp.is_split() && tensor.shape()[sbp.dim()] == 1;

@@ -1,13 +1,48 @@
 #include "nn/init.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <vector>
 
 #include "autograd/grad_mode.h"
 #include "core/error.h"
+#include "ops/creation.h"
 
 namespace flow::nn::init {
 
 namespace {
+// Writes logical values, given on every rank.
+const Tensor& assign(const Tensor& target, const std::vector<double>& values) {
+  const NoGradGuard no_grad;
+  return target.copy_(tensor(values, target.shape(), options_like(target)));
+}
+
+// Random logical values of the tensor's shape, at least in float32.
+std::vector<double> uniform_values(const Tensor& tensor) {
+  const NoGradGuard no_grad;
+  return empty_like(tensor, {.dtype = float64}).uniform_(0, 1).to_vector<double>();
+}
+
+std::vector<double> normal_values(const Tensor& tensor) {
+  const NoGradGuard no_grad;
+  return empty_like(tensor, {.dtype = float64}).normal_(0, 1).to_vector<double>();
+}
+
+double normal_probability(double x) {
+  return std::erfc(-x / std::numbers::sqrt2) / 2;
+}
+
+// The inverse of normal_probability, by bisection: initial values are drawn once.
+double normal_quantile(double p) {
+  double low = -40, high = 40;
+  for (int i = 0; i < 64; ++i) {
+    const double middle = (low + high) / 2;
+    (normal_probability(middle) < p ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
 int64_t kernel_elements(const Tensor& weight) {
   if (weight.dim() < 2) {
     throw InvalidArgument(
@@ -43,16 +78,124 @@ const Tensor& constant_(const Tensor& tensor, double value) {
   return tensor.fill_(value);
 }
 
-const Tensor& kaiming_uniform_(const Tensor& tensor, double a) {
-  const double gain = std::sqrt(2.0 / (1 + a * a));
-  const double bound = gain * std::sqrt(3.0 / static_cast<double>(fan_in(tensor)));
+const Tensor& ones_(const Tensor& tensor) {
+  return constant_(tensor, 1);
+}
+
+const Tensor& zeros_(const Tensor& tensor) {
+  return constant_(tensor, 0);
+}
+
+const Tensor& eye_(const Tensor& tensor) {
+  if (tensor.dim() != 2) {
+    throw InvalidArgument(str("[eye_] the tensor has two dims; received ", tensor.meta()));
+  }
+  std::vector<double> values(static_cast<size_t>(tensor.numel()));
+  for (int64_t i = 0; i < std::min(tensor.size(0), tensor.size(1)); ++i)
+    values[static_cast<size_t>(i * tensor.size(1) + i)] = 1;
+  return assign(tensor, values);
+}
+
+const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& options) {
+  if (!(options.std > 0) || !(options.a < options.b)) {
+    throw InvalidArgument(str("[trunc_normal_] std must be positive and a below b; received ",
+                              options.std, ", ", options.a, ", ", options.b));
+  }
+  // A uniform probability between those of the bounds, taken back through the distribution.
+  const double low = normal_probability((options.a - options.mean) / options.std);
+  const double high = normal_probability((options.b - options.mean) / options.std);
+  std::vector<double> values = uniform_values(tensor);
+  for (double& value : values) {
+    const double p = low + value * (high - low);
+    value = std::clamp(options.mean + options.std * normal_quantile(p), options.a, options.b);
+  }
+  return assign(tensor, values);
+}
+
+double calculate_gain(std::string_view nonlinearity, double param) {
+  for (const char* plain : {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+                            "conv_transpose2d", "conv_transpose3d", "sigmoid"}) {
+    if (nonlinearity == plain) return 1;
+  }
+  if (nonlinearity == "tanh") return 5.0 / 3;
+  if (nonlinearity == "relu") return std::sqrt(2.0);
+  if (nonlinearity == "leaky_relu") return std::sqrt(2.0 / (1 + param * param));
+  if (nonlinearity == "selu") return 0.75;
+  throw InvalidArgument(str("[calculate_gain] nonlinearity '", nonlinearity,
+                            "' is unknown; use linear, conv2d, sigmoid, tanh, relu, leaky_relu or "
+                            "selu"));
+}
+
+namespace {
+// Standard deviation of a weight after He et al.
+double kaiming_std(const Tensor& tensor, const KaimingOptions& options) {
+  if (options.mode != "fan_in" && options.mode != "fan_out") {
+    throw InvalidArgument(
+        str("[kaiming] mode '", options.mode, "' is unknown; use fan_in or fan_out"));
+  }
+  const int64_t fan = options.mode == "fan_in" ? fan_in(tensor) : fan_out(tensor);
+  return calculate_gain(options.nonlinearity, options.a) / std::sqrt(static_cast<double>(fan));
+}
+
+double xavier_std(const Tensor& tensor, double gain) {
+  return gain * std::sqrt(2.0 / static_cast<double>(fan_in(tensor) + fan_out(tensor)));
+}
+}  // namespace
+
+const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& options) {
+  const double bound = std::sqrt(3.0) * kaiming_std(tensor, options);
   return uniform_(tensor, -bound, bound);
 }
 
+const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& options) {
+  return normal_(tensor, 0, kaiming_std(tensor, options));
+}
+
 const Tensor& xavier_uniform_(const Tensor& tensor, double gain) {
-  const auto fans = static_cast<double>(fan_in(tensor) + fan_out(tensor));
-  const double bound = gain * std::sqrt(6.0 / fans);
+  const double bound = std::sqrt(3.0) * xavier_std(tensor, gain);
   return uniform_(tensor, -bound, bound);
+}
+
+const Tensor& xavier_normal_(const Tensor& tensor, double gain) {
+  return normal_(tensor, 0, xavier_std(tensor, gain));
+}
+
+const Tensor& orthogonal_(const Tensor& tensor, double gain) {
+  if (tensor.dim() < 2) {
+    throw InvalidArgument(
+        str("[orthogonal_] the tensor has at least two dims; received ", tensor.meta()));
+  }
+  if (tensor.numel() == 0) return tensor;
+  const auto rows = static_cast<size_t>(tensor.size(0));
+  const size_t columns = static_cast<size_t>(tensor.numel()) / rows;
+  std::vector<double> values = normal_values(tensor);
+  // Vectors are rows, or columns where there are fewer of them: vector v has element e at
+  // v × to_vector + e × to_element.
+  const bool by_rows = rows <= columns;
+  const size_t count = by_rows ? rows : columns, length = by_rows ? columns : rows;
+  const size_t to_vector = by_rows ? columns : 1, to_element = by_rows ? 1 : columns;
+  const auto at = [&](size_t v, size_t e) -> double& {
+    return values[v * to_vector + e * to_element];
+  };
+  for (size_t v = 0; v < count; ++v) {
+    for (int pass = 0; pass < 2; ++pass) {  // Gram and Schmidt, twice for orthogonality to the bit
+      for (size_t w = 0; w < v; ++w) {
+        double product = 0;
+        for (size_t e = 0; e < length; ++e)
+          product += at(v, e) * at(w, e);
+        for (size_t e = 0; e < length; ++e)
+          at(v, e) -= product * at(w, e);
+      }
+      double square = 0;
+      for (size_t e = 0; e < length; ++e)
+        square += at(v, e) * at(v, e);
+      for (size_t e = 0; e < length; ++e)
+        at(v, e) /= std::sqrt(square);
+    }
+  }
+  for (double& value : values)
+    value *= gain;
+  return assign(tensor, values);
 }
 
 }  // namespace flow::nn::init

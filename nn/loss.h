@@ -8,15 +8,15 @@
 
 namespace flow::nn {
 
-// logits: (N, C, …), target: (N, …) of class indices or (N, C, …) of probabilities.
-class CrossEntropyLoss : public Module<CrossEntropyLoss> {
+// |input - target|.
+class L1Loss : public Module<L1Loss> {
  public:
-  explicit CrossEntropyLoss(CrossEntropyOptions options = {}) : options_(std::move(options)) {}
+  explicit L1Loss(LossOptions options = {}) : options_(std::move(options)) {}
 
-  Tensor forward(const Tensor& logits, const Tensor& target);
+  Tensor forward(const Tensor& input, const Tensor& target);
 
  private:
-  CrossEntropyOptions options_;
+  LossOptions options_;
 };
 
 class MSELoss : public Module<MSELoss> {
@@ -27,6 +27,98 @@ class MSELoss : public Module<MSELoss> {
 
  private:
   LossOptions options_;
+};
+
+class SmoothL1Loss : public Module<SmoothL1Loss> {
+ public:
+  explicit SmoothL1Loss(SmoothL1Options options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& input, const Tensor& target);
+
+ private:
+  SmoothL1Options options_;
+};
+
+class HuberLoss : public Module<HuberLoss> {
+ public:
+  explicit HuberLoss(HuberOptions options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& input, const Tensor& target);
+
+ private:
+  HuberOptions options_;
+};
+
+// input: probabilities.
+class BCELoss : public Module<BCELoss> {
+ public:
+  explicit BCELoss(BceOptions options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& input, const Tensor& target);
+
+ private:
+  BceOptions options_;
+};
+
+// input: logits.
+class BCEWithLogitsLoss : public Module<BCEWithLogitsLoss> {
+ public:
+  explicit BCEWithLogitsLoss(BceWithLogitsOptions options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& input, const Tensor& target);
+
+ private:
+  BceWithLogitsOptions options_;
+};
+
+// input: log-probabilities.
+class KLDivLoss : public Module<KLDivLoss> {
+ public:
+  explicit KLDivLoss(KlDivOptions options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& input, const Tensor& target);
+
+ private:
+  KlDivOptions options_;
+};
+
+// input: log-probabilities (N, C, …), target: (N, …) of class indices.
+class NLLLoss : public Module<NLLLoss> {
+ public:
+  explicit NLLLoss(NllLossOptions options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& input, const Tensor& target);
+
+ private:
+  NllLossOptions options_;
+};
+
+// input: logits (N, C, …), target: (N, …) of class indices or (N, C, …) of probabilities.
+class CrossEntropyLoss : public Module<CrossEntropyLoss> {
+ public:
+  explicit CrossEntropyLoss(CrossEntropyOptions options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& input, const Tensor& target);
+
+ private:
+  CrossEntropyOptions options_;
+};
+
+struct MarginRankingLossOptions {
+  double margin = 0;
+  std::string reduction = "mean";
+};
+
+// max(0, -target (input1 - input2) + margin); target is 1 where input1 should rank higher, else -1.
+class MarginRankingLoss : public Module<MarginRankingLoss> {
+ public:
+  explicit MarginRankingLoss(MarginRankingLossOptions options = {})
+      : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target);
+
+ private:
+  MarginRankingLossOptions options_;
 };
 
 }  // namespace flow::nn

@@ -1,11 +1,20 @@
 #include "nn/layers/activation.h"
 
-#include "ops/unary.h"
+#include "ops/softmax.h"
+#include "ops/where.h"
 
 namespace flow::nn {
 
+Tensor Identity::forward(const Tensor& x) {
+  return x;
+}
+
 Tensor ReLU::forward(const Tensor& x) {
   return relu(x);
+}
+
+Tensor ReLU6::forward(const Tensor& x) {
+  return clamp(relu(x), {.max = 6.0});
 }
 
 Tensor Tanh::forward(const Tensor& x) {
@@ -17,7 +26,31 @@ Tensor Sigmoid::forward(const Tensor& x) {
 }
 
 Tensor GELU::forward(const Tensor& x) {
-  return gelu(x, {.approximate = options_.approximate});
+  return gelu(x, options_);
+}
+
+Tensor SiLU::forward(const Tensor& x) {
+  return silu(x);
+}
+
+Tensor LeakyReLU::forward(const Tensor& x) {
+  return leaky_relu(x, options_);
+}
+
+Tensor ELU::forward(const Tensor& x) {
+  return elu(x, options_);
+}
+
+Tensor Softplus::forward(const Tensor& x) {
+  return softplus(x, options_);
+}
+
+Tensor Softmax::forward(const Tensor& x) {
+  return softmax(x, dim_);
+}
+
+Tensor LogSoftmax::forward(const Tensor& x) {
+  return log_softmax(x, dim_);
 }
 
 Tensor Flatten::forward(const Tensor& x) {

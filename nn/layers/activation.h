@@ -1,13 +1,26 @@
-// Activations as modules, for Sequential.
+// Activations as modules, for Sequential; the formulas stand at the functions of ops/unary.h.
 #pragma once
 
 #include <string>
 
 #include "nn/module.h"
+#include "ops/unary.h"
 
 namespace flow::nn {
 
+// x.
+class Identity : public Module<Identity> {
+ public:
+  Tensor forward(const Tensor& x);
+};
+
 class ReLU : public Module<ReLU> {
+ public:
+  Tensor forward(const Tensor& x);
+};
+
+// min(max(x, 0), 6).
+class ReLU6 : public Module<ReLU6> {
  public:
   Tensor forward(const Tensor& x);
 };
@@ -22,18 +35,69 @@ class Sigmoid : public Module<Sigmoid> {
   Tensor forward(const Tensor& x);
 };
 
-struct GELUOptions {
-  std::string approximate = "none";  // "none": x Φ(x); "tanh": its tanh approximation
-};
-
 class GELU : public Module<GELU> {
  public:
-  explicit GELU(GELUOptions options = {}) : options_(std::move(options)) {}
+  explicit GELU(GeluOptions options = {}) : options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
 
  private:
-  GELUOptions options_;
+  GeluOptions options_;
+};
+
+class SiLU : public Module<SiLU> {
+ public:
+  Tensor forward(const Tensor& x);
+};
+
+class LeakyReLU : public Module<LeakyReLU> {
+ public:
+  explicit LeakyReLU(LeakyReluOptions options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  LeakyReluOptions options_;
+};
+
+class ELU : public Module<ELU> {
+ public:
+  explicit ELU(EluOptions options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  EluOptions options_;
+};
+
+class Softplus : public Module<Softplus> {
+ public:
+  explicit Softplus(SoftplusOptions options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  SoftplusOptions options_;
+};
+
+class Softmax : public Module<Softmax> {
+ public:
+  explicit Softmax(int64_t dim) : dim_(dim) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  int64_t dim_;
+};
+
+class LogSoftmax : public Module<LogSoftmax> {
+ public:
+  explicit LogSoftmax(int64_t dim) : dim_(dim) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  int64_t dim_;
 };
 
 struct FlattenOptions {
@@ -43,7 +107,7 @@ struct FlattenOptions {
 
 class Flatten : public Module<Flatten> {
  public:
-  explicit Flatten(FlattenOptions options = {}) : options_(options) {}
+  explicit Flatten(FlattenOptions options = {}) : options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
 

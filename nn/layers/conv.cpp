@@ -8,33 +8,95 @@
 
 namespace flow::nn {
 
+namespace {
+struct Parameters {
+  Tensor weight, bias;
+};
+
+Parameters make_parameters(const char* layer, int64_t spatial_dims, int64_t in_channels,
+                           int64_t out_channels, const Ints& kernel_size, int64_t groups,
+                           bool has_bias, bool is_transposed) {
+  if (groups <= 0 || in_channels % groups != 0 || out_channels % groups != 0) {
+    throw InvalidArgument(str("[", layer, "] channels must be divisible by groups; received ",
+                              in_channels, " in, ", out_channels, " out, groups ", groups));
+  }
+  if (kernel_size.size() != 1 && kernel_size.size() != spatial_dims) {
+    throw InvalidArgument(str("[", layer, "] kernel_size is one number or ", spatial_dims,
+                              "; received ", kernel_size.size()));
+  }
+  std::vector<int64_t> shape{is_transposed ? in_channels : out_channels,
+                             (is_transposed ? out_channels : in_channels) / groups};
+  for (int64_t i = 0; i < spatial_dims; ++i)
+    shape.push_back(kernel_size[kernel_size.size() == 1 ? 0 : i]);
+  const Tensor weight = empty(Shape(shape));
+  const auto inputs = static_cast<double>(init::fan_in(weight));
+  const double bound = inputs > 0 ? 1 / std::sqrt(inputs) : 0;
+  init::uniform_(weight, -bound, bound);
+  return {weight, has_bias ? init::uniform_(empty({out_channels}), -bound, bound) : Tensor()};
+}
+
+ConvOptions op_options(const Conv2dOptions& options) {
+  return {.stride = options.stride,
+          .padding = options.padding,
+          .dilation = options.dilation,
+          .groups = options.groups};
+}
+}  // namespace
+
+Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+               const Conv1dOptions& options)
+    : options_(op_options(options)) {
+  const Parameters made = make_parameters("Conv1d", 1, in_channels, out_channels, kernel_size,
+                                          options.groups, options.bias, false);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
+}
+
+Tensor Conv1d::forward(const Tensor& x) {
+  return conv1d(x, weight, bias, options_);
+}
+
 Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
                const Conv2dOptions& options)
-    : options_{.stride = options.stride,
-               .padding = options.padding,
-               .dilation = options.dilation,
-               .groups = options.groups} {
-  if (options.groups <= 0 || in_channels % options.groups != 0 ||
-      out_channels % options.groups != 0) {
-    throw InvalidArgument(str("[Conv2d] channels must be divisible by groups; received ",
-                              in_channels, " in, ", out_channels, " out, groups ", options.groups));
-  }
-  if (kernel_size.size() != 1 && kernel_size.size() != 2) {
-    throw InvalidArgument(
-        str("[Conv2d] kernel_size is one number or two; received ", kernel_size.size()));
-  }
-  const int64_t height = kernel_size[0];
-  const int64_t width = kernel_size[kernel_size.size() - 1];
-  const Shape shape{out_channels, in_channels / options.groups, height, width};
-  const double inputs = static_cast<double>(shape[1] * height * width);
-  const double bound = inputs > 0 ? 1 / std::sqrt(inputs) : 0;
-  weight = register_parameter("weight", init::uniform_(empty(shape), -bound, bound));
-  bias = register_parameter(
-      "bias", options.bias ? init::uniform_(empty({out_channels}), -bound, bound) : Tensor());
+    : options_(op_options(options)) {
+  const Parameters made = make_parameters("Conv2d", 2, in_channels, out_channels, kernel_size,
+                                          options.groups, options.bias, false);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
 }
 
 Tensor Conv2d::forward(const Tensor& x) {
   return conv2d(x, weight, bias, options_);
+}
+
+Conv3d::Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+               const Conv3dOptions& options)
+    : options_(op_options(options)) {
+  const Parameters made = make_parameters("Conv3d", 3, in_channels, out_channels, kernel_size,
+                                          options.groups, options.bias, false);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
+}
+
+Tensor Conv3d::forward(const Tensor& x) {
+  return conv3d(x, weight, bias, options_);
+}
+
+ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+                                 const ConvTranspose2dOptions& options)
+    : options_{.stride = options.stride,
+               .padding = options.padding,
+               .output_padding = options.output_padding,
+               .groups = options.groups,
+               .dilation = options.dilation} {
+  const Parameters made = make_parameters("ConvTranspose2d", 2, in_channels, out_channels,
+                                          kernel_size, options.groups, options.bias, true);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
+}
+
+Tensor ConvTranspose2d::forward(const Tensor& x) {
+  return conv_transpose2d(x, weight, bias, options_);
 }
 
 }  // namespace flow::nn

@@ -1,4 +1,4 @@
-// Convolution layers.
+// Convolution layers. Parameters start as U(-1/√fan_in, 1/√fan_in), as in PyTorch.
 #pragma once
 
 #include "nn/module.h"
@@ -14,8 +14,23 @@ struct Conv2dOptions {
   bool bias = true;
 };
 
-// x: (N, in_channels, H, W) → (N, out_channels, H', W'). weight: (out, in / groups, kH, kW);
-// weight and bias start as U(-1/√fan_in, 1/√fan_in), as in PyTorch.
+using Conv1dOptions = Conv2dOptions;
+using Conv3dOptions = Conv2dOptions;
+
+// x: (N, in_channels, L) → (N, out_channels, L'). weight: (out, in / groups, k).
+class Conv1d : public Module<Conv1d> {
+ public:
+  Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+         const Conv1dOptions& options = {});
+  Tensor forward(const Tensor& x);
+
+  Tensor weight, bias;
+
+ private:
+  ConvOptions options_;
+};
+
+// x: (N, in_channels, H, W) → (N, out_channels, H', W'). weight: (out, in / groups, kH, kW).
 class Conv2d : public Module<Conv2d> {
  public:
   Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
@@ -26,6 +41,43 @@ class Conv2d : public Module<Conv2d> {
 
  private:
   ConvOptions options_;
+};
+
+// x: (N, in_channels, D, H, W) → (N, out_channels, D', H', W').
+// weight: (out, in / groups, kD, kH, kW).
+class Conv3d : public Module<Conv3d> {
+ public:
+  Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+         const Conv3dOptions& options = {});
+  Tensor forward(const Tensor& x);
+
+  Tensor weight, bias;
+
+ private:
+  ConvOptions options_;
+};
+
+struct ConvTranspose2dOptions {
+  Ints stride = 1;
+  Ints padding = 0;
+  Ints output_padding = 0;
+  int64_t groups = 1;
+  bool bias = true;
+  Ints dilation = 1;
+};
+
+// x: (N, in_channels, H, W) → (N, out_channels, H', W'). weight: (in, out / groups, kH, kW); its
+// fan_in is taken as out / groups × kH × kW, as in PyTorch.
+class ConvTranspose2d : public Module<ConvTranspose2d> {
+ public:
+  ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+                  const ConvTranspose2dOptions& options = {});
+  Tensor forward(const Tensor& x);
+
+  Tensor weight, bias;
+
+ private:
+  ConvTransposeOptions options_;
 };
 
 }  // namespace flow::nn

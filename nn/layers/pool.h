@@ -1,4 +1,4 @@
-// Pooling layers.
+// Pooling layers; the stride defaults to the kernel size.
 #pragma once
 
 #include "nn/module.h"
@@ -6,7 +6,20 @@
 
 namespace flow::nn {
 
-// x: (N, C, H, W) → maxima of kernel-sized windows; the stride defaults to the kernel size.
+// x: (N, C, L) → maxima of windows.
+class MaxPool1d : public Module<MaxPool1d> {
+ public:
+  explicit MaxPool1d(Ints kernel_size, MaxPoolOptions options = {})
+      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  Ints kernel_size_;
+  MaxPoolOptions options_;
+};
+
+// x: (N, C, H, W) → maxima of windows.
 class MaxPool2d : public Module<MaxPool2d> {
  public:
   explicit MaxPool2d(Ints kernel_size, MaxPoolOptions options = {})
@@ -17,6 +30,54 @@ class MaxPool2d : public Module<MaxPool2d> {
  private:
   Ints kernel_size_;
   MaxPoolOptions options_;
+};
+
+// x: (N, C, L) → means of windows.
+class AvgPool1d : public Module<AvgPool1d> {
+ public:
+  explicit AvgPool1d(Ints kernel_size, AvgPoolOptions options = {})
+      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  Ints kernel_size_;
+  AvgPoolOptions options_;
+};
+
+// x: (N, C, H, W) → means of windows.
+class AvgPool2d : public Module<AvgPool2d> {
+ public:
+  explicit AvgPool2d(Ints kernel_size, AvgPoolOptions options = {})
+      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  Ints kernel_size_;
+  AvgPoolOptions options_;
+};
+
+// x: (N, C, L) → (N, C, output_size).
+class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
+ public:
+  explicit AdaptiveAvgPool1d(int64_t output_size) : output_size_(output_size) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  int64_t output_size_;
+};
+
+// x: (N, C, H, W) → (N, C, output_size).
+class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
+ public:
+  explicit AdaptiveAvgPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  Ints output_size_;
 };
 
 }  // namespace flow::nn

@@ -246,6 +246,113 @@ def make_optim(folder):
         "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in rates.items()) + "\n}\n")
 
 
+def layer_cases():
+    """Name, layer, shapes of its inputs, keyword arguments of the call, whether it trains."""
+    nn = torch.nn
+    plain = [
+        ("conv1d", nn.Conv1d(4, 6, 3, stride=2, padding=1, groups=2), (2, 4, 9)),
+        ("conv2d", nn.Conv2d(4, 6, (3, 2), padding="same", dilation=2, bias=False), (2, 4, 7, 5)),
+        ("conv3d", nn.Conv3d(2, 3, 2, stride=(1, 2, 1), padding=1), (2, 2, 3, 4, 5)),
+        ("conv_transpose2d",
+         nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2),
+         (2, 4, 5, 4)),
+        ("batch_norm1d", nn.BatchNorm1d(4), (6, 4)),
+        ("batch_norm1d_l", nn.BatchNorm1d(4, momentum=None), (3, 4, 5)),
+        ("batch_norm2d", nn.BatchNorm2d(3, eps=1e-3, momentum=0.3), (4, 3, 5, 2)),
+        ("batch_norm2d_eval", nn.BatchNorm2d(3).eval(), (4, 3, 5, 2)),
+        ("batch_norm2d_plain", nn.BatchNorm2d(3, affine=False, track_running_stats=False).eval(),
+         (4, 3, 5, 2)),
+        ("batch_norm3d", nn.BatchNorm3d(2), (2, 2, 3, 2, 2)),
+        ("layer_norm", nn.LayerNorm((3, 4), bias=False), (5, 3, 4)),
+        ("rms_norm", nn.RMSNorm(6), (5, 6)),
+        ("group_norm", nn.GroupNorm(2, 6), (3, 6, 4)),
+        ("instance_norm1d", nn.InstanceNorm1d(3, affine=True), (2, 3, 7)),
+        ("instance_norm2d", nn.InstanceNorm2d(3), (2, 3, 4, 5)),
+        ("max_pool1d", nn.MaxPool1d(3, stride=2, padding=1, ceil_mode=True), (2, 3, 8)),
+        ("avg_pool1d", nn.AvgPool1d(3, padding=1, count_include_pad=False), (2, 3, 8)),
+        ("avg_pool2d", nn.AvgPool2d((2, 3), stride=1, divisor_override=5), (2, 3, 5, 6)),
+        ("adaptive_avg_pool1d", nn.AdaptiveAvgPool1d(3), (2, 3, 8)),
+        ("adaptive_avg_pool2d", nn.AdaptiveAvgPool2d((3, 2)), (2, 3, 7, 5)),
+        ("encoder_layer",
+         nn.TransformerEncoderLayer(8, 2, 12, 0.0, batch_first=True), (2, 5, 8)),
+        ("encoder_layer_pre",
+         nn.TransformerEncoderLayer(8, 2, 12, 0.0, "gelu", norm_first=True), (5, 2, 8)),
+    ]
+    for name, layer, shape in plain:
+        yield name, layer, [torch.randn(shape)], {}
+    special = torch.tensor([[-30.0, -7.0, -6.0, -3.0, -1.0, -0.5, 0.0, 0.25],
+                            [0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 25.0, 45.0]])
+    for layer in [nn.ReLU(), nn.Tanh(), nn.Sigmoid(), nn.GELU(), nn.GELU("tanh"), nn.SiLU(),
+                  nn.LeakyReLU(0.2), nn.ELU(0.7), nn.Softplus(), nn.Softmax(1), nn.LogSoftmax(1),
+                  nn.ReLU6(), nn.CELU(1.3), nn.SELU(), nn.Mish(), nn.Hardsigmoid(),
+                  nn.Hardswish(), nn.Hardtanh(-2.0, 3.0), nn.Hardshrink(), nn.Softshrink(),
+                  nn.Tanhshrink(), nn.Softsign(), nn.LogSigmoid(), nn.GLU(), nn.PReLU(),
+                  nn.PReLU(8), nn.Threshold(0.5, -1.0), nn.RReLU().eval()]:
+        name = type(layer).__name__
+        if name == "GELU" and layer.approximate == "tanh":
+            name = "GELUTanh"
+        if name == "PReLU" and layer.num_parameters == 8:
+            name = "PReLUChannels"
+        yield name, layer, [special.clone()], {}
+    mask = torch.zeros(4, 6)
+    mask[0, 2] = -torch.inf
+    padding = torch.zeros(2, 6, dtype=torch.bool)
+    padding[1, 4:] = True
+    query, key = torch.randn(4, 2, 8), torch.randn(6, 2, 8)
+    yield ("attention", nn.MultiheadAttention(8, 2), [query, key, torch.randn(6, 2, 8)],
+           {"attn_mask": mask, "key_padding_mask": padding})
+    yield ("attention_fast", nn.MultiheadAttention(8, 4, bias=False), [query, key, key.clone()],
+           {"key_padding_mask": padding, "need_weights": False})
+    yield ("attention_extra",
+           nn.MultiheadAttention(8, 2, kdim=5, vdim=3, add_bias_kv=True, add_zero_attn=True,
+                                 batch_first=True),
+           [torch.randn(2, 4, 8), torch.randn(2, 6, 5), torch.randn(2, 6, 3)],
+           {"average_attn_weights": False})
+    x = torch.randn(5, 3, 4)
+    yield "lstm", nn.LSTM(4, 3), [x], {}
+    yield ("lstm_deep", nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True),
+           [x, torch.randn(4, 5, 3), torch.randn(4, 5, 3)], {})
+    yield "gru", nn.GRU(4, 3, bias=False), [x], {}
+    yield ("gru_deep", nn.GRU(4, 3, num_layers=2, bidirectional=True),
+           [x, torch.randn(4, 3, 3)], {})
+    a, b, sign = torch.randn(7), torch.randn(7), torch.tensor([1.0, -1, 1, -1, 1, 1, -1])
+    yield "margin_ranking", nn.MarginRankingLoss(0.3), [a, b, sign], {}
+
+
+def flat_tensors(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for part in value if part is not None for t in flat_tensors(part)]
+
+
+def make_layers(folder):
+    torch.manual_seed(2)
+    golden = {}
+    for name, layer, inputs, call in layer_cases():
+        for value in list(layer.parameters()) + list(layer.buffers()):
+            if value.is_floating_point():
+                value.data = value.data + torch.rand_like(value) * 0.5
+        golden.update({f"{name}/state.{k}": v.clone() for k, v in layer.state_dict().items()})
+        golden.update({f"{name}/call.{k}": v for k, v in call.items()
+                       if isinstance(v, torch.Tensor)})
+        inputs = [x.clone().requires_grad_() for x in inputs]
+        golden.update({f"{name}/in.{i}": x.detach().clone() for i, x in enumerate(inputs)})
+        args = list(inputs)
+        if name == "lstm_deep":
+            args = [args[0], (args[1], args[2])]
+        out = flat_tensors(layer(*args, **call))
+        gout = [torch.randn_like(y) for y in out]
+        sum((y * g).sum() for y, g in zip(out, gout)).backward()
+        golden.update({f"{name}/out.{i}": y.detach().clone() for i, y in enumerate(out)})
+        golden.update({f"{name}/gout.{i}": g for i, g in enumerate(gout)})
+        golden.update({f"{name}/gin.{i}": x.grad for i, x in enumerate(inputs)
+                       if x.grad is not None})
+        golden.update({f"{name}/grad.{k}": p.grad for k, p in layer.named_parameters()})
+        golden.update({f"{name}/after.{k}": b.clone() for k, b in layer.named_buffers()})
+    save_file({k: v.clone().contiguous() for k, v in golden.items()},
+              folder / "layers_golden.safetensors")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=pathlib.Path,
@@ -255,6 +362,7 @@ def main():
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     make_optim(options.out)
+    make_layers(options.out)
 
 
 if __name__ == "__main__":

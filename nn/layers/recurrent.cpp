@@ -1,0 +1,159 @@
+#include "nn/layers/recurrent.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "nn/init.h"
+#include "ops/binary.h"
+#include "ops/concat.h"
+#include "ops/creation.h"
+#include "ops/dropout.h"
+#include "ops/matmul.h"
+#include "ops/slice.h"
+#include "ops/unary.h"
+
+namespace flow::nn {
+
+RecurrentWeights::RecurrentWeights(const char* layer, int64_t hidden_size, RecurrentOptions options)
+    : layer_(layer), hidden_size_(hidden_size), options_(options) {
+  if (hidden_size <= 0 || options.num_layers <= 0) {
+    throw InvalidArgument(str("[", layer,
+                              "] hidden_size and num_layers must be positive; received ",
+                              hidden_size, " and ", options.num_layers));
+  }
+}
+
+std::vector<std::pair<std::string, Tensor>> RecurrentWeights::make(int64_t input_size,
+                                                                   int64_t num_gates) {
+  input_size_ = input_size;
+  const double bound = 1 / std::sqrt(static_cast<double>(hidden_size_));
+  const int64_t num_directions = options_.bidirectional ? 2 : 1;
+  std::vector<std::pair<std::string, Tensor>> named;
+  for (int64_t i = 0; i < options_.num_layers * num_directions; ++i) {
+    const int64_t layer = i / num_directions;
+    const int64_t in = layer == 0 ? input_size : hidden_size_ * num_directions;
+    const std::string suffix = str("_l", layer, i % num_directions == 1 ? "_reverse" : "");
+    const auto add = [&](const char* name, const Shape& shape) {
+      return named.emplace_back(name + suffix, init::uniform_(empty(shape), -bound, bound)).second;
+    };
+    Direction& direction = directions.emplace_back();
+    direction.weight_ih = add("weight_ih", {num_gates * hidden_size_, in});
+    direction.weight_hh = add("weight_hh", {num_gates * hidden_size_, hidden_size_});
+    if (options_.bias) {
+      direction.bias_ih = add("bias_ih", {num_gates * hidden_size_});
+      direction.bias_hh = add("bias_hh", {num_gates * hidden_size_});
+    }
+  }
+  return named;
+}
+
+std::vector<RecurrentWeights::CellState> RecurrentWeights::first_states(const Tensor& x,
+                                                                        const Tensor& h,
+                                                                        const Tensor& c,
+                                                                        bool has_cell) const {
+  if (x.dim() != 3 || x.size(2) != input_size_) {
+    throw InvalidArgument(str("[", layer_, "] the input has three dims, the last of size ",
+                              input_size_, "; received ", x.meta()));
+  }
+  const auto num = static_cast<int64_t>(directions.size());
+  const int64_t batch = x.size(options_.batch_first ? 0 : 1);
+  const Shape expected{num, batch, hidden_size_};
+  for (const Tensor& given : {h, c}) {
+    if (given.defined() && !(given.shape() == expected)) {
+      throw InvalidArgument(
+          str("[", layer_, "] a first state has shape ", expected, "; received ", given.meta()));
+    }
+  }
+  TensorOptions like{.dtype = x.dtype()};
+  if (x.is_global()) {
+    like.placement = x.placement();
+    like.sbp = NdSbp::broadcast(x.placement().num_axes());
+  }
+  const bool needs_zero = !h.defined() || (has_cell && !c.defined());
+  const Tensor zero = needs_zero ? zeros({batch, hidden_size_}, like) : Tensor();
+  std::vector<CellState> states;
+  for (int64_t i = 0; i < num; ++i) {
+    CellState& state = states.emplace_back();
+    state.h = h.defined() ? h.select(0, i) : zero;
+    if (has_cell) state.c = c.defined() ? c.select(0, i) : zero;
+  }
+  return states;
+}
+
+RecurrentWeights::Run RecurrentWeights::run(const Tensor& x, const std::vector<CellState>& first,
+                                            bool is_training, Step step) const {
+  const size_t num_directions = options_.bidirectional ? 2 : 1;
+  Run result;
+  Tensor input = options_.batch_first ? x.transpose(0, 1) : x;
+  for (size_t layer = 0; layer * num_directions < directions.size(); ++layer) {
+    std::vector<Tensor> outputs;
+    for (size_t d = 0; d < num_directions; ++d) {
+      const size_t number = layer * num_directions + d;
+      const Direction& weights = directions[number];
+      std::vector<Tensor> gates = unbind(linear(input, weights.weight_ih, weights.bias_ih), 0);
+      if (d == 1) std::reverse(gates.begin(), gates.end());
+      CellState state = first[number];
+      std::vector<Tensor> steps;
+      for (const Tensor& gate : gates) {
+        state = step(gate, state, weights);
+        steps.push_back(state.h);
+      }
+      if (d == 1) std::reverse(steps.begin(), steps.end());
+      outputs.push_back(stack(steps, 0));
+      result.last.push_back(state);
+    }
+    input = outputs.size() == 1 ? outputs[0] : cat(outputs, 2);
+    const bool is_last = (layer + 1) * num_directions == directions.size();
+    if (options_.dropout > 0 && is_training && !is_last) {
+      input = dropout(input, {.p = options_.dropout});
+    }
+  }
+  result.output = options_.batch_first ? input.transpose(0, 1) : input;
+  return result;
+}
+
+LSTM::LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
+    : RecurrentWeights("LSTM", hidden_size, options) {
+  for (const auto& [name, tensor] : make(input_size, 4))
+    register_parameter(name, tensor);
+}
+
+LstmResult LSTM::forward(const Tensor& x, const LstmState& first) {
+  const auto step = [](const Tensor& gates, const CellState& before, const Direction& weights) {
+    const auto parts = chunk(gates + linear(before.h, weights.weight_hh, weights.bias_hh), 4, 1);
+    const Tensor c = sigmoid(parts[1]) * before.c + sigmoid(parts[0]) * tanh(parts[2]);
+    return CellState{sigmoid(parts[3]) * tanh(c), c};
+  };
+  const Run done = run(x, first_states(x, first.h, first.c, true), is_training(), step);
+  std::vector<Tensor> h, c;
+  for (const CellState& state : done.last) {
+    h.push_back(state.h);
+    c.push_back(state.c);
+  }
+  return {done.output, stack(h, 0), stack(c, 0)};
+}
+
+GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
+    : RecurrentWeights("GRU", hidden_size, options) {
+  for (const auto& [name, tensor] : make(input_size, 3))
+    register_parameter(name, tensor);
+}
+
+GruResult GRU::forward(const Tensor& x, const Tensor& first) {
+  const auto step = [](const Tensor& gates, const CellState& before, const Direction& weights) {
+    const auto in = chunk(gates, 3, 1);
+    const auto hidden = chunk(linear(before.h, weights.weight_hh, weights.bias_hh), 3, 1);
+    const Tensor reset = sigmoid(in[0] + hidden[0]);
+    const Tensor keep = sigmoid(in[1] + hidden[1]);
+    const Tensor fresh = tanh(in[2] + reset * hidden[2]);
+    return CellState{fresh + keep * (before.h - fresh), {}};
+  };
+  const Run done = run(x, first_states(x, first, {}, false), is_training(), step);
+  std::vector<Tensor> h;
+  for (const CellState& state : done.last)
+    h.push_back(state.h);
+  return {done.output, stack(h, 0)};
+}
+
+}  // namespace flow::nn

@@ -1,0 +1,235 @@
+#include <gtest/gtest.h>
+
+#include "nn/flow.h"
+#include "tests/parity/golden.h"
+
+namespace flow::parity {
+namespace {
+
+constexpr double kLimit = 1e-10;
+
+// The golden tensors of one case: "in.0", "state.weight", …
+class Case {
+ public:
+  Case(const nn::StateDict& all, const std::string& name, double limit = kLimit)
+      : name_(name), limit_(limit) {
+    for (const auto& [key, tensor] : all) {
+      if (key.starts_with(name + "/")) tensors_.emplace(key.substr(name.size() + 1), tensor);
+    }
+  }
+
+  const std::string& name() const { return name_; }
+
+  bool contains(const std::string& key) const { return tensors_.contains(key); }
+
+  Tensor at(const std::string& key) const {
+    const auto found = tensors_.find(key);
+    return found == tensors_.end() ? Tensor() : found->second;
+  }
+
+  // Tensors whose keys begin with `prefix`, without it.
+  nn::StateDict under(const std::string& prefix) const {
+    nn::StateDict found;
+    for (const auto& [key, tensor] : tensors_) {
+      if (key.starts_with(prefix)) found.emplace(key.substr(prefix.size()), tensor);
+    }
+    return found;
+  }
+
+  void expect(const std::string& key, const Tensor& got) const {
+    ASSERT_TRUE(contains(key)) << name_ << ' ' << key;
+    ASSERT_TRUE(got.defined()) << name_ << ' ' << key;
+    EXPECT_EQ(got.shape(), at(key).shape()) << name_ << ' ' << key;
+    EXPECT_LE(relative_distance(got.to_vector<double>(), at(key).to_vector<double>()), limit_)
+        << name_ << ' ' << key;
+  }
+
+ private:
+  std::string name_;
+  double limit_;
+  nn::StateDict tensors_;
+};
+
+std::vector<Tensor> outputs(const Tensor& y) {
+  return {y};
+}
+
+std::vector<Tensor> outputs(const nn::AttentionResult& y) {
+  if (!y.weights.defined()) return {y.output};
+  return {y.output, y.weights};
+}
+
+std::vector<Tensor> outputs(const nn::LstmResult& y) {
+  return {y.output, y.h, y.c};
+}
+
+std::vector<Tensor> outputs(const nn::GruResult& y) {
+  return {y.output, y.h};
+}
+
+class LayerParity : public testing::Test {
+ protected:
+  nn::StateDict golden_ = read_tensors("layers_golden.safetensors");
+
+  // Runs `call(inputs)` of a module with the case's state; compares results, gradients and buffers.
+  template <class M, class Call>
+  void check_call(const std::string& name, M module, const Call& call, double limit = kLimit) {
+    const Case golden(golden_, name, limit);
+    ASSERT_TRUE(golden.contains("out.0")) << name;
+    module.to(float64);
+    module.load_state_dict(golden.under("state."));
+    std::vector<Tensor> inputs;
+    while (golden.contains(str("in.", inputs.size()))) {
+      inputs.push_back(golden.at(str("in.", inputs.size())).clone().requires_grad_());
+    }
+    const std::vector<Tensor> ys = outputs(call(module, inputs));
+    std::vector<Tensor> gradients;
+    for (size_t i = 0; i < ys.size(); ++i) {
+      golden.expect(str("out.", i), ys[i]);
+      gradients.push_back(golden.at(str("gout.", i)));
+    }
+    ASSERT_FALSE(golden.contains(str("out.", ys.size()))) << name;
+    backward(ys, gradients);
+    for (const auto& [i, unused] : golden.under("gin."))
+      golden.expect("gin." + i, inputs[std::stoul(i)].grad());
+    const nn::StateDict grads = golden.under("grad.");
+    EXPECT_EQ(grads.size(), module.named_parameters().size()) << name;
+    for (const auto& [parameter, tensor] : module.named_parameters())
+      golden.expect("grad." + parameter, tensor.grad());
+    for (const auto& [buffer, tensor] : module.named_buffers())
+      golden.expect("after." + buffer, tensor);
+  }
+
+  template <class M>
+  void check(const std::string& name, M module, double limit = kLimit) {
+    const auto call = [](M& m, const std::vector<Tensor>& in) { return m(in[0]); };
+    check_call(name, std::move(module), call, limit);
+  }
+};
+
+template <class M>
+M in_evaluation(M module) {
+  module.eval();
+  return module;
+}
+
+TEST_F(LayerParity, Convolutions) {
+  check("conv1d", nn::Conv1d(4, 6, 3, {.stride = 2, .padding = 1, .groups = 2}));
+  check("conv2d", nn::Conv2d(4, 6, {3, 2}, {.padding = "same", .dilation = 2, .bias = false}));
+  check("conv3d", nn::Conv3d(2, 3, 2, {.stride = {1, 2, 1}, .padding = 1}));
+  check(
+      "conv_transpose2d",
+      nn::ConvTranspose2d(4, 6, 3, {.stride = 2, .padding = 1, .output_padding = 1, .groups = 2}));
+}
+
+TEST_F(LayerParity, Normalisation) {
+  check("batch_norm1d", nn::BatchNorm1d(4));
+  check("batch_norm1d_l", nn::BatchNorm1d(4, {.momentum = std::nullopt}));
+  check("batch_norm2d", nn::BatchNorm2d(3, {.eps = 1e-3, .momentum = 0.3}));
+  check("batch_norm2d_eval", in_evaluation(nn::BatchNorm2d(3)));
+  check("batch_norm2d_plain",
+        in_evaluation(nn::BatchNorm2d(3, {.affine = false, .track_running_stats = false})));
+  check("batch_norm3d", nn::BatchNorm3d(2));
+  check("layer_norm", nn::LayerNorm({3, 4}, {.bias = false}));
+  check("rms_norm", nn::RMSNorm({6}));
+  check("group_norm", nn::GroupNorm(2, 6));
+  check("instance_norm1d", nn::InstanceNorm1d(3, {.affine = true}));
+  check("instance_norm2d", nn::InstanceNorm2d(3));
+}
+
+TEST_F(LayerParity, Pooling) {
+  check("max_pool1d", nn::MaxPool1d(3, {.stride = 2, .padding = 1, .ceil_mode = true}));
+  check("avg_pool1d", nn::AvgPool1d(3, {.padding = 1, .count_include_pad = false}));
+  check("avg_pool2d", nn::AvgPool2d({2, 3}, {.stride = 1, .divisor_override = 5}));
+  check("adaptive_avg_pool1d", nn::AdaptiveAvgPool1d(3));
+  check("adaptive_avg_pool2d", nn::AdaptiveAvgPool2d({3, 2}));
+}
+
+TEST_F(LayerParity, Activations) {
+  check("ReLU", nn::ReLU());
+  check("Tanh", nn::Tanh());
+  check("Sigmoid", nn::Sigmoid());
+  check("GELU", nn::GELU());
+  check("GELUTanh", nn::GELU({.approximate = "tanh"}));
+  check("SiLU", nn::SiLU());
+  check("LeakyReLU", nn::LeakyReLU({.negative_slope = 0.2}));
+  check("ELU", nn::ELU({.alpha = 0.7}));
+  check("Softplus", nn::Softplus());
+  check("Softmax", nn::Softmax(1));
+  check("LogSoftmax", nn::LogSoftmax(1));
+  check("ReLU6", nn::ReLU6());
+}
+
+TEST_F(LayerParity, ActivationVariants) {
+  // PyTorch's gradients of these two take a constant in float32 (1.3 and 1 / 6), for float64 too.
+  constexpr double kFloatConstant = 2e-8;
+  check("CELU", nn::CELU({.alpha = 1.3}), kFloatConstant);
+  check("Hardsigmoid", nn::Hardsigmoid(), kFloatConstant);
+  check("SELU", nn::SELU());
+  check("Mish", nn::Mish());
+  check("Hardswish", nn::Hardswish());
+  check("Hardtanh", nn::Hardtanh({.min_val = -2, .max_val = 3}));
+  check("Hardshrink", nn::Hardshrink());
+  check("Softshrink", nn::Softshrink());
+  check("Tanhshrink", nn::Tanhshrink());
+  check("Softsign", nn::Softsign());
+  check("LogSigmoid", nn::LogSigmoid());
+  check("GLU", nn::GLU());
+  check("PReLU", nn::PReLU());
+  check("PReLUChannels", nn::PReLU({.num_parameters = 8}));
+  check("Threshold", nn::Threshold(0.5, -1));
+  check("RReLU", in_evaluation(nn::RReLU()));
+}
+
+TEST_F(LayerParity, Attention) {
+  const Case masked(golden_, "attention"), fast(golden_, "attention_fast");
+  using In = std::vector<Tensor>;
+  check_call(
+      "attention", nn::MultiheadAttention(8, 2), [&](nn::MultiheadAttention& m, const In& in) {
+        return m(in[0], in[1], in[2],
+                 nn::AttentionCallOptions{.key_padding_mask = masked.at("call.key_padding_mask"),
+                                          .attn_mask = masked.at("call.attn_mask")});
+      });
+  check_call("attention_fast", nn::MultiheadAttention(8, 4, {.bias = false}),
+             [&](nn::MultiheadAttention& m, const In& in) {
+               return m(
+                   in[0], in[1], in[2],
+                   nn::AttentionCallOptions{.key_padding_mask = fast.at("call.key_padding_mask"),
+                                            .need_weights = false});
+             });
+  check_call(
+      "attention_extra",
+      nn::MultiheadAttention(
+          8, 2,
+          {.add_bias_kv = true, .add_zero_attn = true, .kdim = 5, .vdim = 3, .batch_first = true}),
+      [](nn::MultiheadAttention& m, const In& in) {
+        return m(in[0], in[1], in[2], nn::AttentionCallOptions{.average_attn_weights = false});
+      });
+  check("encoder_layer", nn::TransformerEncoderLayer(
+                             8, 2, {.dim_feedforward = 12, .dropout = 0, .batch_first = true}));
+  check("encoder_layer_pre",
+        nn::TransformerEncoderLayer(
+            8, 2, {.dim_feedforward = 12, .dropout = 0, .activation = "gelu", .norm_first = true}));
+}
+
+TEST_F(LayerParity, Recurrent) {
+  check("lstm", nn::LSTM(4, 3));
+  check_call("lstm_deep",
+             nn::LSTM(4, 3, {.num_layers = 2, .batch_first = true, .bidirectional = true}),
+             [](nn::LSTM& m, const std::vector<Tensor>& in) {
+               return m(in[0], nn::LstmState{in[1], in[2]});
+             });
+  check("gru", nn::GRU(4, 3, {.bias = false}));
+  check_call("gru_deep", nn::GRU(4, 3, {.num_layers = 2, .bidirectional = true}),
+             [](nn::GRU& m, const std::vector<Tensor>& in) { return m(in[0], in[1]); });
+}
+
+TEST_F(LayerParity, Losses) {
+  check_call("margin_ranking", nn::MarginRankingLoss({.margin = 0.3}),
+             [](nn::MarginRankingLoss& m, const std::vector<Tensor>& in) {
+               return m(in[0], in[1], in[2]);
+             });
+}
+
+}  // namespace
+}  // namespace flow::parity

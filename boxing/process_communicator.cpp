@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "boxing/failure_text.h"
+#include "boxing/failure.h"
 #include "boxing/process_group.h"
 #include "boxing/process_ranks.h"
 #include "core/context.h"
@@ -343,8 +343,8 @@ void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t
     const auto i = static_cast<size_t>(member);
     const int64_t coming = member == position() ? send_bytes[i] : group_.number_of(member);
     if (coming != recv_bytes[i]) {
-      world_.fail(-1, all_to_all_text(ranks()[i], coming, ranks()[static_cast<size_t>(position())],
-                                      recv_bytes[i], call));
+      world_.fail(all_to_all_failure(ranks()[i], coming, ranks()[static_cast<size_t>(position())],
+                                     recv_bytes[i], call));
       world_.check(what.site);
     }
     if (member == position()) {

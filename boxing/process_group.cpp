@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "boxing/failure_text.h"
+#include "boxing/failure.h"
 #include "core/error.h"
 #include "core/hash.h"
 
@@ -171,7 +171,7 @@ void ProcessGroup::meet(const Fingerprint& what, std::span<const std::byte> data
 
 // Both sides have noticed, or will when they arrive; each tells the others what it calls.
 void ProcessGroup::throw_mismatch(const Fingerprint& what) {
-  const std::string call = str(what);
+  const std::string call = describe_call(what);
   const int64_t other = find_disagreeing();
   {
     const auto lock = world_.lock();
@@ -188,8 +188,8 @@ void ProcessGroup::throw_mismatch(const Fingerprint& what) {
                   kPatience);
   world_.check(what.site);
   const std::string other_call =
-      peer(other).description.empty() ? "something else" : peer(other).description;
-  world_.fail(-1, mismatch_text(rank_of(position_), call, rank_of(other), other_call, step_));
+      peer(other).description.empty() ? "\nsomething else" : peer(other).description;
+  world_.fail(mismatch_failure(rank_of(position_), what, rank_of(other), other_call, step_));
   world_.check(what.site);
   FLOW_ASSERT(false, "a failed world lets a rank pass");
 }
@@ -256,7 +256,7 @@ Transfer ProcessGroup::isend(const void* source, int64_t bytes, int64_t peer_mem
     return nullptr;
   }
   head.bulk_tag = world_.next_bulk_tag();
-  const std::string call = str(what);
+  const std::string call = describe_call(what);
   world_.post(rank_of(peer_member), head, std::as_bytes(std::span(call)));
   auto pending = std::make_unique<PendingSend>();
   pending->peer = peer_member;
@@ -295,11 +295,9 @@ void ProcessGroup::deliver(int64_t member, const ControlMessage& sent, Expected&
   const int64_t bytes = sent.head.bytes;
   const bool is_inline = sent.head.bulk_tag == 0;
   if (bytes != expected.bytes) {
-    const std::string sender = is_inline ? str("a send of rank ", rank_of(member)) : text_of(sent);
-    world_.fail_locked(
-        -1, str("[communicator] ranks ", rank_of(position_), " and ", rank_of(member),
-                " disagree on message ", expected.tag, ": ", expected.bytes, " bytes in ",
-                expected.what, ", but ", bytes, " bytes in ", sender));
+    const std::string call = is_inline ? str("\na send of rank ", rank_of(member)) : text_of(sent);
+    world_.fail_locked(message_failure(rank_of(position_), expected.bytes, expected.what,
+                                       rank_of(member), bytes, call, expected.tag));
     return;
   }
   if (is_inline) {

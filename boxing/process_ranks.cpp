@@ -9,6 +9,7 @@
 #include "boxing/mpi_transport.h"
 #include "boxing/process_communicator.h"
 #include "boxing/process_world.h"
+#include "boxing/rank_status.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -45,6 +46,12 @@ std::vector<Agreed> what_must_agree() {
   return all;
 }
 
+void end_process_rank() {
+  ProcessWorld& world = *connected.load();
+  write_rank_status(world.identity().rank, {.state = "ended"});
+  world.finish();
+}
+
 }  // namespace
 
 void check_agreement(ProcessWorld& world) {
@@ -66,9 +73,12 @@ void check_agreement(ProcessWorld& world) {
   for (size_t i = 0; i < theirs.size(); ++i) {
     const size_t which = i % mine.size();
     if (theirs[i] == theirs[which]) continue;
-    throw DistributedError(str("[ranks] rank ", i / mine.size(), " and rank 0 differ in ",
-                               all[which].name,
-                               "; start all ranks with the same program and the same environment"));
+    world.fail(
+        {.cause = FailureCause::kMismatch,
+         .message = str("[ranks] rank ", i / mine.size(), " and rank 0 differ in ", all[which].name,
+                        "; start all ranks with the same program and the same environment"),
+         .op = "start"});
+    world.check(Site::none());
   }
 }
 
@@ -77,13 +87,20 @@ ProcessWorld* process_world() {
 }
 
 RankIdentity join_process_ranks() {
+  if (!env_string("FLOW_RANKS", "").empty()) {
+    throw InvalidArgument(
+        "[ranks] FLOW_RANKS asks for thread ranks, but this call comes from none of them: the "
+        "program has to be linked to the CMake target flow::flow, which wraps its main, and may "
+        "not call flow before main");
+  }
   const Launcher launcher = find_launcher();
   if (!launcher.is_present || (launcher.world_size == 1 && !has_mpi())) return {};
   if (connected.load() == nullptr) {
     auto world = std::make_unique<ProcessWorld>(connect_mpi());
-    check_agreement(*world);
+    write_rank_status(world->identity().rank, {.state = "running"});
     connected.store(world.release());
-    std::atexit([] { connected.load()->finish(); });
+    std::atexit(end_process_rank);
+    check_agreement(*connected.load());
   }
   return connected.load()->identity();
 }

@@ -6,7 +6,6 @@
 
 #include <sched.h>
 
-#include "boxing/failure_text.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -74,11 +73,11 @@ void ProcessWorld::handle(int64_t from, ControlMessage message) {
       ended_[static_cast<size_t>(from)] = true;
       return;
     case ControlHead::Kind::kFailure: {
-      if (has_failed_) return;
-      has_failed_ = true;
-      failed_rank_ = message.head.tag;
+      if (failure_) return;
       const auto text = message.body();
-      failure_.assign(reinterpret_cast<const char*>(text.data()), text.size());
+      failure_ = {.cause = static_cast<FailureCause>(message.head.bytes),
+                  .rank = message.head.tag,
+                  .message = {reinterpret_cast<const char*>(text.data()), text.size()}};
       return;
     }
     case ControlHead::Kind::kArrival:
@@ -109,7 +108,7 @@ ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
   }
   if (is_done()) return Look::kDone;
   if (missing == nullptr) return Look::kNothing;
-  if (has_failed_) return Look::kFailed;
+  if (failure_) return Look::kFailed;
   if (std::find(ended_.begin(), ended_.end(), true) == ended_.end()) return Look::kNothing;
   const std::vector<int64_t> ranks = (*missing)();
   const bool has_ended = std::any_of(
@@ -142,7 +141,7 @@ void ProcessWorld::wait(const std::function<bool()>& is_done,
     if (seen == Look::kFailed) check(what.site);
     if (seen == Look::kPeerEnded || has_timed_out) {
       const auto waited = seen == Look::kPeerEnded ? std::chrono::seconds(0) : timeout_;
-      fail(-1, missing_text(identity().rank, list_missing(), what, waited));
+      fail(missing_failure(identity().rank, list_missing(), what, waited));
       check(what.site);
     }
     if (!has_warned && now >= warn_at) {
@@ -163,33 +162,37 @@ bool ProcessWorld::wait_for(const std::function<bool()>& is_done, std::chrono::m
   return look(is_done, nullptr) == Look::kDone;
 }
 
-void ProcessWorld::fail(int64_t by_rank, const std::string& message) {
+void ProcessWorld::fail(const Failure& failure) {
   const std::lock_guard lock(mutex_);
-  fail_locked(by_rank, message);
+  fail_locked(failure);
 }
 
-void ProcessWorld::fail_locked(int64_t by_rank, const std::string& message) {
-  if (has_failed_) return;
-  has_failed_ = true;
-  failed_rank_ = by_rank;
-  failure_ = message;
-  const ControlHead head{.kind = ControlHead::Kind::kFailure, .tag = by_rank};
+void ProcessWorld::fail_locked(const Failure& failure) {
+  if (failure_) return;
+  failure_ = failure;
+  const ControlHead head{.kind = ControlHead::Kind::kFailure,
+                         .tag = failure.rank,
+                         .bytes = static_cast<int64_t>(failure.cause)};
   for (int64_t rank = 0; rank < identity().world_size; ++rank) {
-    if (rank != identity().rank) post(rank, head, bytes_of(message));
+    if (rank != identity().rank) post(rank, head, bytes_of(failure.message));
   }
 }
 
 void ProcessWorld::check(Site site) {
   const std::lock_guard lock(mutex_);
-  if (!has_failed_) return;
-  if (failed_rank_ < 0) throw DistributedError(failure_, site);
-  was_told_ = failed_rank_ != identity().rank;
-  throw DistributedError(told_text(failed_rank_, failure_), site);
+  if (!failure_) return;
+  was_told_ = failure_->rank >= 0 && failure_->rank != identity().rank;
+  throw DistributedError(error_text(*failure_), site);
 }
 
 bool ProcessWorld::was_told() const {
   const std::lock_guard lock(mutex_);
   return was_told_;
+}
+
+std::optional<Failure> ProcessWorld::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 int32_t ProcessWorld::next_bulk_tag() {
@@ -220,11 +223,11 @@ bool ProcessWorld::finish() {
   bool has_ended = false;
   const auto is_over = [&] {
     has_ended = all_have_ended();
-    return has_ended || has_failed_;
+    return has_ended || failure_.has_value();
   };
   while (!wait_for(is_over, std::chrono::hours(1)))
     continue;
-  constexpr std::chrono::seconds kAfterFailure(5);
+  constexpr std::chrono::seconds kAfterFailure(1);
   if (!has_ended && !wait_for(all_have_ended, kAfterFailure)) return false;
   const std::lock_guard lock(mutex_);
   transport_->close();

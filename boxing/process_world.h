@@ -9,11 +9,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "boxing/communicator.h"
+#include "boxing/failure.h"
 #include "boxing/transport.h"
 #include "core/site.h"
 
@@ -29,7 +31,7 @@ struct ControlHead {
   uint64_t step = 0;
   uint64_t hash = 0;
   int64_t tag = 0;    // of a message; the failed rank
-  int64_t bytes = 0;  // of a message or of what comes by its bulk
+  int64_t bytes = 0;  // of a message or of what comes by its bulk; the cause of a failure
 };
 
 // A control message that has come.
@@ -73,12 +75,13 @@ class ProcessWorld {
   // As wait(), but gives up in silence after `limit`; whether is_done().
   bool wait_for(const std::function<bool()>& is_done, std::chrono::milliseconds limit);
 
-  // Of a rank's own failure, or of a disagreement (by_rank -1, the message then stands for all):
-  // the first counts. All other ranks are told and throw at their next operation.
-  void fail(int64_t by_rank, const std::string& message);
+  // The first counts. All other ranks are told and throw at their next operation.
+  void fail(const Failure& failure);
   void check(Site site);
   // Whether this rank was told of a failure that another rank caused.
   bool was_told() const;
+  // Nothing unless the world has failed.
+  std::optional<Failure> failure() const;
 
   // Tells the others that this rank takes part in nothing any more, waits for all of them to end
   // (after a failure for a few seconds only) and closes the transport; false where they did not.
@@ -89,11 +92,11 @@ class ProcessWorld {
 
   Transport& transport() { return *transport_; }
 
-  bool has_failed_locked() const { return has_failed_; }
+  bool has_failed_locked() const { return failure_.has_value(); }
 
   int32_t next_bulk_tag();
   void post(int64_t rank, const ControlHead& head, std::span<const std::byte> body);
-  void fail_locked(int64_t by_rank, const std::string& message);
+  void fail_locked(const Failure& failure);
 
  private:
   enum class Look { kDone, kNothing, kFailed, kPeerEnded };
@@ -108,10 +111,8 @@ class ProcessWorld {
   mutable std::mutex mutex_;
   // Guarded by mutex_, as are the receivers.
   std::vector<bool> ended_;
-  bool has_failed_ = false;
   bool was_told_ = false;
-  int64_t failed_rank_ = -1;
-  std::string failure_;
+  std::optional<Failure> failure_;
   int32_t bulk_tag_ = 0;
   std::map<uint64_t, Receiver*> receivers_;
   std::map<uint64_t, Early> early_;  // without a receiver

@@ -28,6 +28,10 @@ struct RankThread {
   pthread_t thread = {};
   std::exception_ptr error;
   bool was_told = false;  // the error only follows from another rank's
+
+  void fail(const char* message) const {
+    world->fail({.rank = context->rank(), .message = message});
+  }
 };
 
 void run_body(RankThread& self) {
@@ -36,19 +40,19 @@ void run_body(RankThread& self) {
     const RankScope scope(*self.context);
     (*self.body)();
   } catch (const abi::__forced_unwind&) {
-    self.world->fail(rank, "the thread was ended by pthread_exit or pthread_cancel");
+    self.fail("the thread was ended by pthread_exit or pthread_cancel");
     self.world->end(rank);
     throw;  // such an unwinding must not be stopped
   } catch (const DistributedError& error) {
     self.error = std::current_exception();
     self.was_told = self.world->was_told(rank);
-    self.world->fail(rank, error.what());
+    self.fail(error.what());
   } catch (const std::exception& error) {
     self.error = std::current_exception();
-    self.world->fail(rank, error.what());
+    self.fail(error.what());
   } catch (...) {  // stored, and rethrown by run_ranks
     self.error = std::current_exception();
-    self.world->fail(rank, "an exception that is not a std::exception");
+    self.fail("an exception that is not a std::exception");
   }
   self.world->end(rank);
 }
@@ -121,7 +125,8 @@ void run_ranks(int64_t ranks, const std::function<void()>& body) {
     ++num_started;
   }
   if (num_started < threads.size()) {
-    world->fail(static_cast<int64_t>(num_started), "the system refused to start its thread");
+    world->fail({.rank = static_cast<int64_t>(num_started),
+                 .message = "the system refused to start its thread"});
   }
   for (size_t i = 0; i < num_started; ++i)
     pthread_join(threads[i].thread, nullptr);

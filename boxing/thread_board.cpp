@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "boxing/failure_text.h"
+#include "boxing/failure.h"
 #include "core/error.h"
 
 namespace flow::boxing {
@@ -79,9 +79,9 @@ void ThreadBoard::compare(int64_t member, uint64_t hash) {
     const Place& other = places_[static_cast<size_t>(peer)];
     if (other.arrivals.load(std::memory_order_acquire) != arrival || other.hashes[side] == hash)
       continue;
-    world_.fail(
-        -1, mismatch_text(ranks_[static_cast<size_t>(member)], str(place.marks[side]),
-                          ranks_[static_cast<size_t>(peer)], str(other.marks[side]), place.step));
+    world_.fail(mismatch_failure(ranks_[static_cast<size_t>(member)], place.marks[side],
+                                 ranks_[static_cast<size_t>(peer)],
+                                 describe_call(other.marks[side]), place.step));
     break;
   }
   world_.throw_failure(place.marks[side].site);

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "boxing/failure_text.h"
+#include "boxing/failure.h"
 #include "boxing/thread_board.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -259,8 +259,8 @@ void ThreadCommunicator::all_to_all(const void* source, std::span<const int64_t>
     const int64_t sent = other.counts[position()];
     const int64_t expected = recv_bytes[static_cast<size_t>(peer)];
     if (sent != expected) {
-      world_->fail(-1,
-                   all_to_all_text(rank_of(peer), sent, rank_of(position()), expected, current_));
+      world_->fail(
+          all_to_all_failure(rank_of(peer), sent, rank_of(position()), expected, current_));
       world_->throw_failure(what.site);
     }
     int64_t before = 0;
@@ -293,9 +293,8 @@ void ThreadCommunicator::check_peer(int64_t peer, const Fingerprint& what) const
 
 void ThreadCommunicator::check_sizes(const Message& sent, const Message& expected, int64_t peer) {
   if (sent.bytes == expected.bytes) return;
-  world_->fail(-1, str("[communicator] ranks ", rank_of(position()), " and ", rank_of(peer),
-                       " disagree on message ", sent.tag, ": ", sent.bytes, " bytes in ", sent.what,
-                       ", but ", expected.bytes, " in ", expected.what));
+  world_->fail(message_failure(rank_of(position()), sent.bytes, sent.what, rank_of(peer),
+                               expected.bytes, describe_call(expected.what), sent.tag));
   world_->throw_failure(sent.what.site);
 }
 

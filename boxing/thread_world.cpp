@@ -5,7 +5,6 @@
 
 #include <sched.h>
 
-#include "boxing/failure_text.h"
 #include "boxing/thread_board.h"
 #include "core/context.h"
 #include "core/env.h"
@@ -101,7 +100,7 @@ void WaitPoint::sleep(bool (*is_done)(const void*), const void* condition,
       continue;
     }
     const auto timeout = outcome == Outcome::kTimeout ? world_.timeout() : std::chrono::seconds(0);
-    world_.fail(-1, missing_text(this_rank(), missing(), what, timeout));
+    world_.fail(missing_failure(this_rank(), missing(), what, timeout));
     world_.throw_failure(what.site);
   }
 }
@@ -125,12 +124,11 @@ ThreadBoard& ThreadWorld::board(const std::vector<int64_t>& ranks) {
   return *entry;
 }
 
-void ThreadWorld::fail(int64_t by_rank, const std::string& message) {
+void ThreadWorld::fail(const Failure& failure) {
   {
     const std::lock_guard lock(mutex_);
     if (failed_.load()) return;
-    failed_rank_ = by_rank;
-    failure_ = message;
+    failure_ = failure;
     failed_.store(true);
   }
   wake_everybody();
@@ -139,14 +137,18 @@ void ThreadWorld::fail(int64_t by_rank, const std::string& message) {
 void ThreadWorld::throw_failure(Site site) {
   const int64_t rank = this_rank();
   const std::lock_guard lock(mutex_);
-  if (failed_rank_ < 0) throw DistributedError(failure_, site);
-  told_[static_cast<size_t>(rank)] = true;
-  throw DistributedError(told_text(failed_rank_, failure_), site);
+  if (failure_.rank >= 0) told_[static_cast<size_t>(rank)] = true;
+  throw DistributedError(error_text(failure_), site);
 }
 
 bool ThreadWorld::was_told(int64_t rank) const {
   const std::lock_guard lock(mutex_);
   return told_[static_cast<size_t>(rank)];
+}
+
+Failure ThreadWorld::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 void ThreadWorld::end(int64_t rank) {

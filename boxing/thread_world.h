@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "boxing/communicator.h"
+#include "boxing/failure.h"
 #include "core/site.h"
 
 namespace flow::boxing {
@@ -77,13 +78,13 @@ class ThreadWorld {
 
   bool has_failed() const { return failed_.load(std::memory_order_acquire); }
 
-  // The first failure counts; all ranks that wait or arrive get a DistributedError. `by_rank`: the
-  // rank whose own exception it is; -1 when the ranks disagree, so that the message stands for all.
-  void fail(int64_t by_rank, const std::string& message);
+  // The first failure counts; all ranks that wait or arrive get a DistributedError.
+  void fail(const Failure& failure);
   // Throws the DistributedError of the failure for an operation at `site`.
   [[noreturn]] void throw_failure(Site site);
   // Whether `rank` was told of a failure that another rank caused.
   bool was_told(int64_t rank) const;
+  Failure failure() const;
 
   // `rank` will not arrive anywhere any more.
   void end(int64_t rank);
@@ -107,8 +108,7 @@ class ThreadWorld {
   std::vector<std::atomic<bool>> ended_;
   mutable std::mutex mutex_;
   // Guarded by mutex_.
-  int64_t failed_rank_ = -1;
-  std::string failure_;
+  Failure failure_;
   std::vector<bool> told_;
   std::vector<WaitPoint*> wait_points_;
   // Taken before mutex_, as making a board adds its wait points.

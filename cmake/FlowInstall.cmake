@@ -8,6 +8,12 @@ install(
   EXPORT flowTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(BUILD_SHARED_LIBS)
+  install(
+    TARGETS flow_main
+    EXPORT flowTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(
   EXPORT flowTargets
   NAMESPACE flow::

@@ -12,6 +12,16 @@ set_target_properties(flow PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERS
                                       SOVERSION ${PROJECT_VERSION_MAJOR})
 target_compile_features(flow PUBLIC cxx_std_20)
 target_link_libraries(flow PUBLIC Threads::Threads PRIVATE ${CMAKE_DL_LIBS} ${link_libraries})
+# Programs have their main and exit wrapped (boxing/program.h). The wrappers belong to the program
+# itself: with a static flow they are one of its objects, else a static library beside it.
+target_link_options(
+  flow INTERFACE
+  "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:LINKER:--wrap=main,--wrap=exit,-u,main>")
+if(BUILD_SHARED_LIBS)
+  target_link_libraries(flow INTERFACE flow_main)
+else()
+  target_sources(flow PRIVATE $<TARGET_OBJECTS:flow_main>)
+endif()
 if(FLOW_SANITIZE)
   target_link_options(flow PUBLIC -fsanitize=${FLOW_SANITIZE})
 endif()

@@ -16,6 +16,10 @@ constexpr std::array kVariables = {
     EnvVariable{"FLOW_CPU_ISA", "best of the machine",
                 "widest instruction set kernels may use: baseline, avx2, avx512"},
     EnvVariable{"FLOW_NUM_THREADS", "cores / ranks on the host", "compute threads of one rank"},
+    EnvVariable{"FLOW_RANKS", "",
+                "threads:N: run the program's main on N thread ranks; flowrun sets it"},
+    EnvVariable{"FLOW_STATUS_DIR", "",
+                "where ranks leave files that say how they ended; flowrun sets it"},
     EnvVariable{"FLOW_TIMEOUT_S", "300",
                 "seconds a rank waits for others before it raises an error"},
 };

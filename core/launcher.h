@@ -7,6 +7,7 @@ namespace flow {
 
 struct Launcher {
   bool is_present = false;
+  int64_t rank = 0;
   int64_t world_size = 1;     // 1 where the launcher does not say
   int64_t ranks_on_host = 1;  // likewise
 };

@@ -10,6 +10,7 @@
 #include "boxing/redistribute.h"
 #include "boxing/report.h"
 #include "boxing/run_ranks.h"
+#include "boxing/stop_request.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/generator.h"

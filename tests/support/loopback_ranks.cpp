@@ -137,7 +137,7 @@ struct LoopbackRank {
       body();
     } catch (const std::exception& failure) {
       error = std::current_exception();
-      world->fail(context->rank(), failure.what());
+      world->fail({.rank = context->rank(), .message = failure.what()});
     }
     context.reset();  // its communicators use the world
     world->finish();

@@ -1,0 +1,42 @@
+#include "boxing/stop_request.h"
+
+#include <atomic>
+#include <csignal>
+
+#include "boxing/communicator.h"
+#include "core/context.h"
+
+namespace flow::env {
+
+namespace {
+
+std::atomic<bool> is_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler stores it");
+
+extern "C" void flow_note_stop_request(int /*signal*/) {
+  is_requested.store(true);
+}
+
+bool take_over_signals() {
+  struct sigaction action = {};
+  action.sa_handler = flow_note_stop_request;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGUSR1, &action, nullptr);
+  return true;
+}
+
+}  // namespace
+
+bool stop_requested(Site site) {
+  static const bool has_taken_over = take_over_signals();
+  static_cast<void>(has_taken_over);
+  const uint8_t mine = is_requested.load() ? 1 : 0;
+  uint8_t any = 0;
+  boxing::world_communicator(*thread_state().context)
+      .all_reduce(&mine, &any, 1, DType::kUInt8, boxing::ReduceOp::kMax,
+                  {.op = "stop_requested", .site = site});
+  return any != 0;
+}
+
+}  // namespace flow::env

@@ -1,0 +1,226 @@
+// The launcher: how jobs start and end, with ranks as processes and as threads, and how every fault
+// of a rank is reported. Each job runs in a box of its own (tests/support/job.h).
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/support/job.h"
+
+namespace flow {
+namespace {
+
+const std::string kPrograms = FLOW_PROGRAMS;
+
+std::string report_file() {
+  return testing::TempDir() + "flowrun_report_" + std::to_string(getpid()) + ".json";
+}
+
+std::vector<std::string> flowrun(std::vector<std::string> options,
+                                 const std::vector<std::string>& program) {
+  options.insert(options.begin(), {kPrograms + "/flowrun", "--report", report_file()});
+  options.insert(options.end(), program.begin(), program.end());
+  return options;
+}
+
+std::string read_report() {
+  std::stringstream text;
+  text << std::ifstream(report_file()).rdbuf();
+  std::remove(report_file().c_str());
+  return text.str();
+}
+
+void expect_words(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << "missing: " << word << "\nin: " << text;
+}
+
+struct Fault {
+  std::string name;
+  int exit_code;
+  double limit_s;                   // from the start of the job to its end
+  std::vector<std::string> report;  // words of report.json
+};
+
+// For googletest's messages.
+void PrintTo(const Fault& fault, std::ostream* out) {
+  *out << fault.name;
+}
+
+// What starting and ending may take on a busy machine; half a second where it is idle.
+constexpr double kStart = 5;
+const std::string kRightCall = "rank_fault.cpp:85";
+
+std::vector<Fault> faults_of_any_ranks() {
+  return {
+      {"return3", 3, kStart + 2, {R"("cause": "error")", R"("rank": 1)", "main returned 3"}},
+      {"return0", 72, kStart + 2, {R"("cause": "rank_lost")", R"("rank": 0)", "has ended"}},
+      {"exit1", 1, kStart + 2, {R"("cause": "error")", R"("rank": 1)", "exit(1)"}},
+      {"exit0", 72, kStart + 2, {R"("cause": "rank_lost")"}},
+      {"exit200", 63, kStart + 2, {R"("rank": 1)", "exit(200)"}},
+      {"_exit0", 72, kStart + 2, {R"("cause": "rank_lost")", "without a word"}},
+      {"throw", 72, kStart + 2, {R"("rank": 1)", "a planted exception"}},
+      {"argument", 1, kStart + 2, {R"("rank": 1)", "a planted argument"}},
+      {"memory", 73, kStart + 2, {R"("rank": 1)", "bad_alloc"}},
+      {"io", 74, kStart + 2, {R"("rank": 1)", "a planted file"}},
+      {"segv", 72, kStart + 2, {R"("signal": 11)"}},
+      {"abort", 72, kStart + 2, {R"("signal": 6)"}},
+      {"kill", 72, kStart + 2, {R"("signal": 9)"}},
+      {"stop", 71, kStart + 5, {R"("cause": "stopped")"}},
+      {"missing", 71, kStart + 5, {R"("cause": "timeout")", R"("missing_ranks": [)", kRightCall}},
+      {"op",
+       70,
+       kStart + 1,
+       {R"("cause": "mismatch")", "barrier", kRightCall, "rank_fault.cpp:65"}},
+      {"count", 70, kStart + 1, {R"("cause": "mismatch")", "sum of 1001 float32", "sum of 1000"}},
+      {"dtype", 70, kStart + 1, {R"("cause": "mismatch")", "float64", "float32"}},
+      {"layout", 70, kStart + 1, {R"("cause": "mismatch")", "to S(1)", "to B", R"("seq": 2)"}},
+  };
+}
+
+class FlowrunFault : public testing::TestWithParam<Fault> {
+ protected:
+  static void run_with(const std::vector<std::string>& options) {
+    const Fault& fault = GetParam();
+
+    const JobResult job = run_job(flowrun(options, {kPrograms + "/rank_fault", fault.name}),
+                                  {.environment = {"FLOW_TIMEOUT_S=2"}});
+
+    EXPECT_EQ(job.exit_code, fault.exit_code) << job.output;
+    EXPECT_LT(job.seconds, fault.limit_s) << job.output;
+    EXPECT_EQ(job.remains, std::vector<std::string>{});
+    expect_words(read_report(), fault.report);
+  }
+};
+
+TEST_P(FlowrunFault, OfAProcessEndsTheJobAndIsReported) {
+  run_with({"-n", "2"});
+}
+
+TEST_P(FlowrunFault, OfAThreadEndsTheJobAndIsReported) {
+  run_with({"--ranks=threads:2"});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FlowrunFault, testing::ValuesIn(faults_of_any_ranks()));
+
+TEST(Job, WhatACommandLeavesIsSeen) {
+  if (geteuid() != 0) GTEST_SKIP() << "the box needs root";
+
+  const JobResult job = run_job({"sh", "-c", "touch /dev/shm/left; sleep 100 & "}, {.limit_s = 5});
+
+  EXPECT_EQ(job.exit_code, 0);
+  ASSERT_EQ(job.remains.size(), 2U);
+  EXPECT_EQ(job.remains[0], "sleep 100 ");
+  EXPECT_EQ(job.remains[1], "left");
+}
+
+TEST(Flowrun, ProgramsGiveTheSameOnThreadsAndProcesses) {
+  const JobResult threads = run_job(flowrun({"--ranks=threads:3"}, {kPrograms + "/rank_digest"}));
+  const JobResult processes =
+      run_job(flowrun({"-n", "3", "--output", "plain"}, {kPrograms + "/rank_digest"}));
+
+  EXPECT_EQ(threads.exit_code, 0) << threads.output;
+  EXPECT_EQ(processes.exit_code, 0) << processes.output;
+  EXPECT_EQ(processes.output, threads.output);
+  EXPECT_EQ(processes.remains, std::vector<std::string>{});
+}
+
+TEST(Flowrun, ASlowRankIsNoFault) {
+  const JobResult job = run_job(flowrun({"-n", "2"}, {kPrograms + "/rank_fault", "slow"}),
+                                {.environment = {"FLOW_TIMEOUT_S=2"}});
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  expect_words(job.output, {"[0] done", "[1] done", "waiting for rank 1"});
+}
+
+TEST(Flowrun, EveryRankCanHaveFilesOfItsOwn) {
+  const JobResult job =
+      run_job({"sh", "-c",
+               "folder=$(mktemp -d) && " + kPrograms +
+                   "/flowrun -n 2 --output-dir $folder/new sh -c 'echo out; echo err >&2'\n"
+                   "cd $folder/new && head -n 5 * | tr '\\n' ' '; rm -r $folder"});
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  expect_words(job.output, {"rank_0.err <== err", "rank_0.out <== out", "rank_1.out <== out"});
+}
+
+TEST(Flowrun, RanksGetTheirShareOfTheCores) {
+  const JobResult job =
+      run_job(flowrun({"-n", "64"}, {"sh", "-c", "echo $FLOW_NUM_THREADS $OMP_WAIT_POLICY"}));
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  expect_words(job.output, {"[63] 1 passive\n"});
+}
+
+TEST(Flowrun, ProgramsOfAnyKindMayBeStarted) {
+  const JobResult good = run_job(flowrun({"-n", "2"}, {"true"}));
+  const JobResult bad = run_job(flowrun({"-n", "2"}, {"sh", "-c", "exit 7"}));
+
+  EXPECT_EQ(good.exit_code, 0) << good.output;
+  EXPECT_EQ(bad.exit_code, 7) << bad.output;
+}
+
+TEST(Flowrun, WrongCommandLinesAreRefused) {
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"-n", "0"},
+                                                  {"-n", "two"},
+                                                  {"--ranks=threads:"},
+                                                  {"--bogus"},
+                                                  {"--hosts=a,b"},
+                                                  {"--output=loud"}}) {
+    const JobResult job = run_job(flowrun(options, {"true"}));
+    EXPECT_EQ(job.exit_code, 64) << options[0] << '\n' << job.output;
+  }
+  EXPECT_EQ(run_job(flowrun({"-n", "2"}, {"./no_such_program"})).exit_code, 64);
+  EXPECT_EQ(run_job(flowrun({}, {"--help"})).exit_code, 0);
+}
+
+TEST(Flowrun, AJobThatTakesTooLongIsEnded) {
+  const JobResult job = run_job(flowrun({"-n", "2", "--timeout", "1"}, {"sleep", "100"}));
+
+  EXPECT_EQ(job.exit_code, 71) << job.output;
+  EXPECT_LT(job.seconds, 8);
+  EXPECT_EQ(job.remains, std::vector<std::string>{});
+}
+
+// Starts a job that loops until it is asked to stop, then runs `action` with the launcher's process
+// id in $pid.
+JobResult interrupt(const std::string& options, const std::string& action) {
+  return run_job({"sh", "-c",
+                  "out=$(mktemp)\n" + kPrograms + "/flowrun --report " + report_file() + " " +
+                      options + " " + kPrograms +
+                      "/rank_fault until_asked > $out 2>&1 & pid=$!\n"
+                      "until grep -q ready $out; do sleep 0.05; done\n" +
+                      action + "\nwait $pid; status=$?; cat $out; rm $out; exit $status"},
+                 {.environment = {"FLOW_TIMEOUT_S=20"}});
+}
+
+TEST(Flowrun, RanksAreAskedToStopBySignalsOfTheLauncher) {
+  for (const std::string options : {"-n 2", "--ranks=threads:2"}) {
+    for (const std::string signal : {"TERM", "USR1"}) {
+      const JobResult job = interrupt(options, "kill -" + signal + " $pid");
+
+      EXPECT_EQ(job.exit_code, 0) << job.output;
+      expect_words(job.output, {"asked to stop"});
+    }
+  }
+}
+
+TEST(Flowrun, ASecondSignalEndsTheJob) {
+  const JobResult job = interrupt("-n 2", "kill -INT $pid; sleep 0.2; kill -INT $pid");
+
+  EXPECT_EQ(job.exit_code, 72) << job.output;
+  EXPECT_EQ(job.remains, std::vector<std::string>{});
+}
+
+TEST(Flowrun, RanksDoNotOutliveALostLauncher) {
+  const JobResult mpirun_lost =
+      interrupt("-n 2", "kill -KILL $(cat /proc/$pid/task/$pid/children)");
+
+  EXPECT_EQ(mpirun_lost.exit_code, 72) << mpirun_lost.output;
+  EXPECT_EQ(mpirun_lost.remains, std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace flow

@@ -1,0 +1,107 @@
+// A job in which one rank does something wrong: rank_fault FAULT [RANK]. All ranks first sum a
+// number together, then rank RANK (the last, if not given) does what FAULT says.
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <new>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <flow/flow.h>
+#include <unistd.h>
+
+#include "boxing/communicator.h"
+#include "core/context.h"
+
+namespace {
+
+namespace sbp = flow::sbp;
+
+flow::boxing::Communicator& world() {
+  return flow::boxing::world_communicator(*flow::thread_state().context);
+}
+
+// Sums `count` numbers over all ranks.
+void meet(int64_t count, flow::DType dtype = flow::float32, flow::Site site = flow::Site::here()) {
+  std::vector<std::byte> data(static_cast<size_t>(count) * flow::dtype_size(dtype));
+  world().all_reduce(data.data(), data.data(), count, dtype, flow::boxing::ReduceOp::kSum,
+                     {.op = "sum", .site = site});
+}
+
+void sleep_ms(int64_t duration) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(duration));
+}
+
+void wait_for_signal() {
+  for (;;)
+    pause();
+}
+
+flow::Placement all_ranks() {
+  std::vector<int64_t> ranks(static_cast<size_t>(flow::env::world_size()));
+  std::iota(ranks.begin(), ranks.end(), int64_t{0});
+  return {"cpu", ranks};
+}
+
+// What the faulty rank does in place of the second sum of 1000 numbers.
+int do_wrong(const std::string& fault) {
+  if (fault == "return3") return 3;
+  if (fault == "return0") return 0;
+  if (fault == "exit1") std::exit(1);
+  if (fault == "exit0") std::exit(0);
+  if (fault == "exit200") std::exit(200);
+  if (fault == "_exit0") _exit(0);
+  if (fault == "throw") throw std::runtime_error("a planted exception");
+  if (fault == "argument") throw flow::InvalidArgument("[fault] a planted argument");
+  if (fault == "memory") throw std::bad_alloc();
+  if (fault == "io") throw flow::IoError("[fault] a planted file");
+  if (fault == "abort") std::abort();
+  if (fault == "segv") raise(SIGSEGV);
+  if (fault == "kill") raise(SIGKILL);
+  if (fault == "stop") raise(SIGSTOP);
+  if (fault == "op") world().barrier({.op = "wait", .site = flow::Site::here()});
+  if (fault == "count") meet(1001);
+  if (fault == "dtype") meet(1000, flow::float64);
+  if (fault == "slow") sleep_ms(1600);
+  if (fault == "slow") meet(1000);
+  if (fault == "missing") wait_for_signal();
+  if (fault == "layout") {
+    const auto x = flow::ones({4, 4}, {.placement = all_ranks(), .sbp = sbp::split(0)});
+    x.to_global({.sbp = sbp::split(1)});
+  }
+  return 0;
+}
+
+// What the others do then.
+int do_right(const std::string& fault) {
+  if (fault == "layout") {
+    const auto x = flow::ones({4, 4}, {.placement = all_ranks(), .sbp = sbp::split(0)});
+    x.to_global({.sbp = sbp::broadcast});
+    return 0;
+  }
+  meet(1000);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 64;
+  const std::string fault = argv[1];
+  const int64_t faulty =
+      argc > 2 ? std::strtoll(argv[2], nullptr, 10) : flow::env::world_size() - 1;
+  meet(1);
+  if (fault == "until_asked") {
+    std::cout << "ready\n" << std::flush;
+    while (!flow::env::stop_requested())
+      sleep_ms(5);
+    std::cout << "asked to stop\n" << std::flush;
+    return 0;
+  }
+  const int code = flow::env::rank() == faulty ? do_wrong(fault) : do_right(fault);
+  if (code == 0) std::cout << "done\n" << std::flush;
+  return code;
+}

@@ -1,0 +1,19 @@
+// Runs the command of a job and ends it when it has to be ended.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace flowrun {
+
+struct JobEnd {
+  bool has_timed_out = false;  // the limit of the whole job
+  int launcher_status = 0;     // of wait(); no reliable sign of how the ranks ended
+};
+
+// Passes signals on to the ranks, whose process ids stand in the session. Once a rank has failed
+// the command has a short time to end by itself; then it is ended, and all ranks with it.
+JobEnd run_job(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+               const std::string& session, long limit_s);
+
+}  // namespace flowrun

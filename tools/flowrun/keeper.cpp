@@ -1,0 +1,302 @@
+#include "tools/flowrun/keeper.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/session.h"
+
+namespace flowrun {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::string_view kKeeperWord = "--keep-rank";
+constexpr int kOptionWords = 6;  // flowrun, the word above, four options
+
+// A rank that was stopped counts as lost when it has not gone on by then.
+constexpr milliseconds kStoppedLimit(1500);
+// How long the keeper of a failed rank lets other ranks report before the launcher ends them.
+constexpr milliseconds kGrace(500);
+
+long environment_number(const char* name, long fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtol(text, nullptr, 10);
+}
+
+void write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;  // the reader is gone
+    text.remove_prefix(static_cast<size_t>(count));
+  }
+}
+
+// One stream of the rank, passed on line by line so that those of several ranks do not mix.
+class Stream {
+ public:
+  Stream(int target, std::string prefix) : target_(target), prefix_(std::move(prefix)) {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+    source_ = ends[0];
+    writing_end_ = ends[1];
+    fcntl(source_, F_SETFL, O_NONBLOCK);
+  }
+
+  int source() const { return source_; }
+
+  int writing_end() const { return writing_end_; }
+
+  void close_writing_end() { close(writing_end_); }
+
+  // Passes on what has come.
+  void pump() {
+    std::array<char, 16384> buffer;
+    for (;;) {
+      const ssize_t count = read(source_, buffer.data(), buffer.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return;
+      if (count == 0) return finish();
+      take({buffer.data(), static_cast<size_t>(count)});
+    }
+  }
+
+  bool is_open() const { return source_ >= 0; }
+
+  void finish() {
+    if (source_ < 0) return;
+    if (!line_.empty()) write_all(target_, prefix_ + line_ + '\n');
+    close(source_);
+    source_ = -1;
+  }
+
+ private:
+  void take(std::string_view text) {
+    if (prefix_.empty()) return write_all(target_, text);
+    std::string lines;
+    for (const char c : text) {
+      line_ += c;
+      if (c != '\n') continue;
+      lines += prefix_ + line_;
+      line_.clear();
+    }
+    write_all(target_, lines);
+  }
+
+  int target_;
+  std::string prefix_;
+  int source_ = -1;
+  int writing_end_ = -1;
+  std::string line_;
+};
+
+// This rank's share of the cores that the keeper may use, where every rank gets at least one.
+void bind_to_cores(long local_rank, long ranks_on_host) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  if (sched_getaffinity(0, sizeof(all), &all) != 0) return;
+  const long cores = CPU_COUNT(&all) / ranks_on_host;
+  if (cores < 1) return;
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  long index = 0;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &all)) continue;
+    if (index / cores == local_rank) CPU_SET(core, &mine);
+    ++index;
+  }
+  sched_setaffinity(0, sizeof(mine), &mine);  // slower, not wrong, where it is refused
+}
+
+struct Ending {
+  bool is_over = false;
+  int exit_code = 0;
+  int signal = 0;
+  bool was_stopped = false;
+};
+
+class Keeper {
+ public:
+  Keeper(KeeperOptions options, char** program)
+      : options_(std::move(options)),
+        program_(program),
+        rank_(environment_number("OMPI_COMM_WORLD_RANK", 0)),
+        world_size_(environment_number("OMPI_COMM_WORLD_SIZE", 1)) {}
+
+  int run() {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (options_.binds) {
+      bind_to_cores(environment_number("OMPI_COMM_WORLD_LOCAL_RANK", 0),
+                    environment_number("OMPI_COMM_WORLD_LOCAL_SIZE", 1));
+    }
+    const std::string prefix = options_.has_prefix ? '[' + std::to_string(rank_) + "] " : "";
+    Stream out(open_target("out", STDOUT_FILENO), prefix);
+    Stream err(open_target("err", STDERR_FILENO), prefix);
+    // The launcher passes these on to its children, the keeper among them.
+    for (const int number : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE})
+      signal(number, SIG_IGN);
+    sigset_t ended;
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &ended, nullptr);
+    const int child_events = signalfd(-1, &ended, SFD_NONBLOCK | SFD_CLOEXEC);
+    child_ = fork();
+    if (child_ == 0) run_child(out, err);
+    write_record(options_.session, "pid", rank_, std::to_string(child_));
+    out.close_writing_end();
+    err.close_writing_end();
+    watch(child_events, out, err);
+    out.finish();
+    err.finish();
+    return conclude();
+  }
+
+ private:
+  int open_target(const char* stream, int otherwise) const {
+    if (options_.output_dir.empty()) return otherwise;
+    std::error_code error;
+    std::filesystem::create_directories(options_.output_dir, error);
+    const std::string name = options_.output_dir + "/rank_" + std::to_string(rank_) + '.' + stream;
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file >= 0) return file;
+    write_all(STDERR_FILENO, "flowrun: cannot write " + name + ": " + std::strerror(errno) + '\n');
+    return otherwise;
+  }
+
+  [[noreturn]] void run_child(const Stream& out, const Stream& err) const {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (const int number : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE})
+      signal(number, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    dup2(out.writing_end(), STDOUT_FILENO);
+    dup2(err.writing_end(), STDERR_FILENO);
+    execvp(program_[0], program_);
+    write_all(STDERR_FILENO, std::string("flowrun: cannot run ") + program_[0] + ": " +
+                                 std::strerror(errno) + '\n');
+    _exit(kUsage);
+  }
+
+  // Until the rank has ended and its output is passed on.
+  void watch(int child_events, Stream& out, Stream& err) {
+    constexpr milliseconds kDrain(200);  // what a process of the rank's own may keep open
+    Clock::time_point stopped_at{};
+    Clock::time_point over_at{};
+    while (!ending_.is_over ||
+           ((out.is_open() || err.is_open()) && Clock::now() < over_at + kDrain)) {
+      std::array<pollfd, 3> files = {
+          pollfd{child_events, POLLIN, 0}, {out.source(), POLLIN, 0}, {err.source(), POLLIN, 0}};
+      const bool is_waiting = ending_.is_over || stopped_at != Clock::time_point{};
+      poll(files.data(), files.size(), is_waiting ? 20 : -1);
+      if (files[1].revents != 0) out.pump();
+      if (files[2].revents != 0) err.pump();
+      std::array<signalfd_siginfo, 8> events;
+      while (read(child_events, events.data(), sizeof(events)) > 0)
+        continue;
+      int status = 0;
+      while (!ending_.is_over &&
+             waitpid(child_, &status, WNOHANG | WUNTRACED | WCONTINUED) == child_) {
+        if (WIFSTOPPED(status)) stopped_at = Clock::now();
+        if (WIFCONTINUED(status)) stopped_at = {};
+        if (!WIFEXITED(status) && !WIFSIGNALED(status)) continue;
+        ending_.is_over = true;
+        over_at = Clock::now();
+        ending_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+        ending_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      }
+      if (stopped_at != Clock::time_point{} && !ending_.was_stopped &&
+          Clock::now() > stopped_at + kStoppedLimit) {
+        ending_.was_stopped = true;
+        kill(child_, SIGKILL);
+      }
+    }
+  }
+
+  // Whether a rank of this process has joined the job and not taken leave of it.
+  bool has_left_silently() const {
+    const auto ended = read_records(options_.session, "ended");
+    for (const auto& [rank, content] : read_records(options_.session, "running")) {
+      const bool is_here = rank == rank_ || world_size_ == 1;  // thread ranks are all here
+      const auto is_same = [&](const auto& other) { return other.first == rank; };
+      if (is_here && std::none_of(ended.begin(), ended.end(), is_same)) return true;
+    }
+    return false;
+  }
+
+  int conclude() const {
+    // Leaving without a word after joining is no success, whatever the code.
+    const bool left_silently = ending_.exit_code == 0 && ending_.signal == 0 && has_left_silently();
+    const bool is_good = ending_.exit_code == 0 && ending_.signal == 0 && !left_silently;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const nlohmann::json record = {{"good", is_good},
+                                   {"exit_code", ending_.exit_code},
+                                   {"signal", ending_.signal},
+                                   {"was_stopped", ending_.was_stopped},
+                                   {"left_silently", left_silently},
+                                   {"time", std::chrono::duration<double>(now).count()}};
+    write_record(options_.session, "exit", rank_, record.dump());
+    if (is_good) return 0;
+    const auto until = Clock::now() + kGrace;
+    while (Clock::now() < until &&
+           read_records(options_.session, "exit").size() < static_cast<size_t>(world_size_)) {
+      usleep(5000);
+    }
+    return ending_.exit_code != 0 ? ending_.exit_code : kRankLost;
+  }
+
+  KeeperOptions options_;
+  char** program_;
+  long rank_;
+  long world_size_;
+  pid_t child_ = -1;
+  Ending ending_;
+};
+
+}  // namespace
+
+std::vector<std::string> keeper_command(const std::string& flowrun, const KeeperOptions& options,
+                                        const std::vector<std::string>& program) {
+  std::vector<std::string> words = {flowrun,
+                                    std::string(kKeeperWord),
+                                    options.session,
+                                    options.has_prefix ? "prefix" : "plain",
+                                    options.binds ? "cores" : "none",
+                                    "dir:" + options.output_dir};
+  words.insert(words.end(), program.begin(), program.end());
+  return words;
+}
+
+bool is_keeper_command(int argc, char** argv) {
+  return argc > kOptionWords && argv[1] == kKeeperWord;
+}
+
+int run_keeper(int argc, char** argv) {
+  static_cast<void>(argc);
+  const KeeperOptions options{.session = argv[2],
+                              .has_prefix = std::string_view(argv[3]) == "prefix",
+                              .binds = std::string_view(argv[4]) == "cores",
+                              .output_dir = argv[5] + std::strlen("dir:")};
+  return Keeper(options, argv + kOptionWords).run();
+}
+
+}  // namespace flowrun

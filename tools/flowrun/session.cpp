@@ -1,0 +1,97 @@
+#include "tools/flowrun/session.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace flowrun {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "flowrun_";
+
+// Memory is fast and emptied at a restart; a container may have little of it.
+fs::path home() {
+  const fs::path memory = "/dev/shm";
+  constexpr std::uintmax_t kNeeded = 32 << 20;
+  std::error_code error;
+  const fs::space_info space = fs::space(memory, error);
+  if (!error && space.available >= kNeeded && access(memory.c_str(), W_OK | X_OK) == 0) {
+    return memory;
+  }
+  return fs::temp_directory_path();
+}
+
+std::string lock_file(const fs::path& directory) {
+  return (directory / "lock").string();
+}
+
+// Takes the lock of a folder; -1 where its owner lives.
+int try_lock(const fs::path& directory, int flags) {
+  const int file = open(lock_file(directory).c_str(), flags | O_CLOEXEC, 0600);
+  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  close(file);
+  return -1;
+}
+
+void remove_abandoned(const fs::path& where) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(where, error)) {
+    if (!entry.path().filename().string().starts_with(kPrefix)) continue;
+    const int lock = try_lock(entry.path(), O_RDWR);
+    if (lock < 0) continue;  // in use, or another user's
+    fs::remove_all(entry.path(), error);
+    close(lock);
+  }
+}
+
+}  // namespace
+
+Session::Session() {
+  const fs::path where = home();
+  remove_abandoned(where);
+  path_ = (where / (std::string(kPrefix) + "XXXXXX")).string();
+  if (mkdtemp(path_.data()) == nullptr) {
+    throw std::runtime_error("cannot make a folder in " + where.string());
+  }
+  lock_ = try_lock(path_, O_RDWR | O_CREAT);
+}
+
+Session::~Session() {
+  std::error_code error;  // nobody is left to be told
+  fs::remove_all(path_, error);
+  if (lock_ >= 0) close(lock_);
+}
+
+std::vector<std::pair<long, std::string>> read_records(const std::string& directory,
+                                                       const std::string& kind) {
+  std::vector<std::pair<long, std::string>> records;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kind + "_") || !name.ends_with(".json")) continue;
+    std::stringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    records.emplace_back(std::strtol(name.c_str() + kind.size() + 1, nullptr, 10), text.str());
+  }
+  return records;
+}
+
+void write_record(const std::string& directory, const std::string& kind, long rank,
+                  const std::string& content) {
+  const fs::path path = fs::path(directory) / (kind + "_" + std::to_string(rank) + ".json");
+  const fs::path scratch = path.string() + ".new";
+  std::ofstream(scratch) << content;
+  std::error_code error;  // the exit code still tells
+  fs::rename(scratch, path, error);
+}
+
+}  // namespace flowrun

@@ -12,6 +12,7 @@ struct AdagradOptions {
   double initial_accumulator_value = 0;
   double eps = 1e-10;
   bool maximize = false;
+  bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const AdagradOptions& options);

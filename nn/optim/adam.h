@@ -12,6 +12,7 @@ struct AdamOptions {
   double weight_decay = 0;
   bool amsgrad = false;
   bool maximize = false;
+  bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const AdamOptions& options);

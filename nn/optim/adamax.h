@@ -11,6 +11,7 @@ struct AdamaxOptions {
   double eps = 1e-8;
   double weight_decay = 0;
   bool maximize = false;
+  bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const AdamaxOptions& options);

@@ -12,6 +12,7 @@ struct AdamWOptions {
   double weight_decay = 1e-2;
   bool amsgrad = false;
   bool maximize = false;
+  bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const AdamWOptions& options);

@@ -12,6 +12,7 @@ struct LAMBOptions {
   double weight_decay = 0;
   bool adam_w_mode = true;  // decay joins the update; else the gradient
   bool maximize = false;
+  bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const LAMBOptions& options);

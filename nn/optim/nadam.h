@@ -13,6 +13,7 @@ struct NAdamOptions {
   double momentum_decay = 4e-3;
   bool decoupled_weight_decay = false;
   bool maximize = false;
+  bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const NAdamOptions& options);

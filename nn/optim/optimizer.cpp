@@ -58,8 +58,31 @@ void Optimizer::step() {
       state.buffers.resize(num_buffers);
       state.numbers.resize(num_numbers, 1);
     }
-    update(parameter, grad, number, state);
+    const NdSbp sbp = state_sbp(parameter, number);
+    if (!parameter.is_global() || sbp == parameter.sbp()) {
+      update(parameter, grad, number, state);
+      return;
+    }
+    const Tensor share = parameter.detach().to_global({.sbp = sbp});
+    update(share, grad.to_global({.sbp = sbp}), number, state);
+    parameter.copy_(share.to_global({.sbp = parameter.sbp()}));
   });
+}
+
+// With shard_state, every axis that holds replicas cuts the dim that is longest so far.
+NdSbp Optimizer::state_sbp(const Tensor& parameter, size_t number) const {
+  if (!parameter.is_global()) return {};
+  NdSbp sbp = parameter.sbp();
+  Shape left = box_of(parameter.shape(), parameter.placement(), sbp, 0).size;
+  if (!shards_state(number) || left.empty()) return sbp;
+  for (int64_t axis = 0; axis < sbp.size(); ++axis) {
+    const int64_t ranks = parameter.placement().shape()[axis];
+    if (!sbp[axis].is_broadcast() || ranks == 1) continue;
+    const int64_t dim = std::max_element(left.begin(), left.end()) - left.begin();
+    sbp = sbp.with(axis, sbp::split(dim));
+    left[dim] = balanced_part(left[dim], ranks, 0).size;
+  }
+  return sbp;
 }
 
 std::vector<Tensor> Optimizer::parameters() const {
@@ -131,11 +154,12 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
                                   found->second.shape(), ", its parameter ", parameter.shape(),
                                   "; nothing was loaded"));
       }
-      own.buffers[j] = empty_like(parameter);
-      own.buffers[j].copy_(
-          parameter.is_global()
-              ? nn::laid_out(found->second, parameter.placement(), parameter.sbp(), Site::here())
-              : found->second);
+      const Tensor given = found->second.to(parameter.dtype());
+      own.buffers[j] = parameter.is_global()
+                           ? nn::laid_out(given, parameter.placement(),
+                                          state_sbp(parameter, number), Site::here())
+                                 .clone()
+                           : given.clone();
     }
     for (const std::string& name : numbers)
       own.numbers.push_back(find_scalar(state, str(number, '.', name), num_read).value_or(1));

@@ -21,6 +21,10 @@ struct ParamGroup {
 };
 
 // What every optimizer offers. Not thread safe.
+//
+// With `shard_state` in a group's options, the state of its global parameters is cut over ranks
+// that hold the same part of the parameter: each updates its share and the shares are gathered
+// (ZeRO stage 1, Rajbhandari et al. 2020). Values are those of the whole update.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -51,7 +55,7 @@ class Optimizer {
   // State by parameter number (counted over all groups) and name: "3.exp_avg"; step counts,
   // learning rates and momenta are float64 scalars ("3.step", "group.0.lr", "group.0.momentum").
   nn::StateDict state_dict() const;
-  // Restores it, in the layouts of the parameters; throws InvalidArgument, before anything is
+  // Restores it, in the layouts that step() gives it; throws InvalidArgument, before anything is
   // changed, when names or shapes do not fit.
   void load_state_dict(const nn::StateDict& state);
 
@@ -70,6 +74,7 @@ class Optimizer {
   virtual void update(const Tensor& parameter, const Tensor& grad, size_t number,
                       ParamState& state) = 0;
   virtual std::vector<std::string> buffer_names() const = 0;
+  virtual bool shards_state(size_t number) const = 0;
 
   virtual std::vector<std::string> number_names() const { return {}; }
 
@@ -83,6 +88,8 @@ class Optimizer {
   [[noreturn]] static void refuse_momentum();
 
  private:
+  NdSbp state_sbp(const Tensor& parameter, size_t number) const;
+
   std::vector<ParamState> states_;                  // by parameter number
   std::vector<std::optional<double>> initial_lrs_;  // by group
 };
@@ -148,6 +155,8 @@ class GroupedOptimizer : public Optimizer {
         fn(parameter, number++);
     }
   }
+
+  bool shards_state(size_t number) const override { return options_of(number).shard_state; }
 
   const Options& options_of(size_t number) const { return groups_[group_of_[number]].options; }
 

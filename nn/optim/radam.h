@@ -12,6 +12,7 @@ struct RAdamOptions {
   double weight_decay = 0;
   bool decoupled_weight_decay = false;
   bool maximize = false;
+  bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const RAdamOptions& options);

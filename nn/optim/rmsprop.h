@@ -13,6 +13,7 @@ struct RMSpropOptions {
   double momentum = 0;
   bool centered = false;
   bool maximize = false;
+  bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const RMSpropOptions& options);

@@ -12,6 +12,7 @@ struct SGDOptions {
   double weight_decay = 0;
   bool nesterov = false;  // needs momentum > 0 and dampening 0
   bool maximize = false;
+  bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const SGDOptions& options);

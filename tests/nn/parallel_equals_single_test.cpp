@@ -178,5 +178,52 @@ TEST(ParallelEqualsSingle, LenetWithDropout) {
               {{"hidden.*", {kB, kS0}}, {"outlayer.weight", {kB, kS1}}, {"*", {kB, kB}}}}});
 }
 
+TEST(ParallelEqualsSingle, WithOptimizerStateCutOverReplicas) {
+  const auto task_with = [](bool shard_state) {
+    return Task<models::Mlp>{.make_model =
+                                 [] {
+                                   return models::Mlp({7, 10, 3});
+                                 },
+                             .input =
+                                 [](const TensorOptions& options) {
+                                   return randn({8, 7}, options);
+                                 },
+                             .loss = [](const Tensor& y) { return square(y - 1.0).mean(); },
+                             .make_optimizer =
+                                 [=](const std::vector<Tensor>& parameters) {
+                                   return std::make_shared<optim::LAMB>(
+                                       parameters,
+                                       optim::LAMBOptions{.lr = 0.01, .shard_state = shard_state});
+                                 }};
+  };
+  expect_equal_trainings(task_with(true), {{"data parallel on 3", kThree, kS0, {{"*", kB}}},
+                                           {"data and tensor parallel on 2 x 2",
+                                            kGrid,
+                                            {kS0, kB},
+                                            {{"fc1.*", {kB, kS0}}, {"*", {kB, kB}}}}});
+}
+
+TEST(ShardState, EachRankHoldsItsShare) {
+  run_ranks(4, [] {
+    const Placement four("cpu", {0, 1, 2, 3});
+    Tensor x = ones({2, 40}, {.placement = four, .sbp = kB});
+    x.requires_grad_();
+    optim::AdamW optimizer({x}, {.lr = 0.1, .shard_state = true});
+    (x * 2.0).sum().backward();
+
+    optimizer.step();
+
+    EXPECT_EQ(x.sbp(), NdSbp(kB));
+    const nn::StateDict state = optimizer.state_dict();
+    EXPECT_EQ(state.at("0.exp_avg").sbp(), NdSbp(kS1));
+    EXPECT_EQ(state.at("0.exp_avg").to_local().shape(), (Shape{2, 10}));
+    optim::AdamW other({x}, {.lr = 0.1, .shard_state = true});
+    other.load_state_dict(state);
+    EXPECT_EQ(other.state_dict().at("0.exp_avg").sbp(), NdSbp(kS1));
+    EXPECT_EQ(other.state_dict().at("0.exp_avg").to_vector<float>(),
+              state.at("0.exp_avg").to_vector<float>());
+  });
+}
+
 }  // namespace
 }  // namespace flow

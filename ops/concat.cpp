@@ -1,6 +1,8 @@
 #include "ops/concat.h"
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
 #include "core/dispatch.h"
 #include "ops/cast.h"
@@ -160,6 +162,9 @@ void register_concat(OpTable& table) {
 
 namespace {
 
+// Replicated elements know no bound.
+constexpr int64_t kMaxPadding = std::numeric_limits<int64_t>::max();
+
 // The tensors of the promoted dtype, without those of shape (0) if others remain.
 std::vector<Tensor> operands_of(const TensorListArg& list, const char* op, bool skips_empty) {
   if (list.tensors.empty()) {
@@ -188,6 +193,55 @@ Tensor join(const std::vector<Tensor>& tensors, int64_t dim, Site site) {
   return dispatch_raw(kCat, inputs, &attrs, site);
 }
 
+void check_padding(const TensorArg& x, const Ints& padding, const PadOptions& options) {
+  const std::string& mode = options.mode;
+  if (mode != "constant" && mode != "reflect" && mode != "replicate" && mode != "circular") {
+    throw InvalidArgument(str("[pad] mode '", mode,
+                              "' is not known; use constant, reflect, "
+                              "replicate or circular"));
+  }
+  if (mode != "constant" && options.value != 0) {
+    throw InvalidArgument(str("[pad] mode '", mode, "' takes no value; received ", options.value));
+  }
+  if (padding.size() % 2 != 0 || padding.size() > 2 * x->dim()) {
+    throw InvalidArgument(
+        str("[pad] padding holds two numbers for each of the last dims; received ", padding.size(),
+            " numbers for shape ", x->shape()));
+  }
+}
+
+// x with `before` and `after` of its own elements added to dim `dim`.
+Tensor pad_from_inside(const TensorArg& x, int64_t dim, int64_t before, int64_t after,
+                       const std::string& mode) {
+  const int64_t size = x->shape()[dim];
+  const int64_t most = mode == "reflect" ? size - 1 : mode == "circular" ? size : kMaxPadding;
+  if (size == 0 || std::max(before, after) > most) {
+    throw InvalidArgument(str("[pad] mode '", mode, "' adds at most ", most, " elements to dim ",
+                              dim, " of shape ", x->shape(), "; received padding (", before, ", ",
+                              after, ")"));
+  }
+  const auto part = [&](int64_t start, int64_t length) -> Tensor {
+    if (mode == "replicate") {
+      Shape shape = x->shape();
+      shape[dim] = length;
+      return expand({narrow(x, dim, start, 1), x.site()}, shape);
+    }
+    const Tensor taken = narrow(x, dim, start, length);
+    return mode == "reflect" ? flip({taken, x.site()}, dim) : taken;
+  };
+  std::vector<Tensor> parts;
+  if (before > 0) {
+    const int64_t start = mode == "reflect" ? 1 : mode == "circular" ? size - before : 0;
+    parts.push_back(part(start, before));
+  }
+  parts.push_back(x);
+  if (after > 0) {
+    const int64_t start = mode == "reflect" ? size - 1 - after : mode == "circular" ? 0 : size - 1;
+    parts.push_back(part(start, after));
+  }
+  return join(parts, dim, x.site());
+}
+
 }  // namespace
 
 }  // namespace ops
@@ -201,6 +255,10 @@ Tensor cat(const TensorListArg& tensors, int64_t dim) {
         "use stack");
   }
   return ops::join(operands, normalize_dim(dim, ndim, "cat"), tensors.site);
+}
+
+Tensor concat(const TensorListArg& tensors, int64_t dim) {
+  return cat(tensors, dim);
 }
 
 Tensor stack(const TensorListArg& tensors, int64_t dim) {
@@ -281,14 +339,7 @@ Tensor roll(const TensorArg& x, const Ints& shifts, const Ints& dims) {
 }
 
 Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
-  if (options.mode != "constant") {
-    throw Unsupported(str("[pad] mode '", options.mode, "' is not known; use 'constant'"));
-  }
-  if (padding.size() % 2 != 0 || padding.size() > 2 * x->dim()) {
-    throw InvalidArgument(
-        str("[pad] padding holds two numbers for each of the last dims; received ", padding.size(),
-            " numbers for shape ", x->shape()));
-  }
+  ops::check_padding(x, padding, options);
   ops::PadAttrs attrs{Shape::filled(x->dim(), 0), Shape::filled(x->dim(), 0), options.value};
   Tensor y = x;
   for (int64_t i = 0; i < padding.size() / 2; ++i) {
@@ -304,7 +355,12 @@ Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
     attrs.before[dim] = std::max<int64_t>(0, padding[2 * i]);
     attrs.after[dim] = std::max<int64_t>(0, padding[2 * i + 1]);
   }
-  return dispatch(ops::kPad, {&y}, attrs, x.site());
+  if (options.mode == "constant") return dispatch(ops::kPad, {&y}, attrs, x.site());
+  for (int64_t dim = x->dim() - 1; dim >= 0; --dim) {
+    if (attrs.before[dim] + attrs.after[dim] == 0) continue;
+    y = ops::pad_from_inside({y, x.site()}, dim, attrs.before[dim], attrs.after[dim], options.mode);
+  }
+  return y.is_same(x) ? reshape(x, x->shape()) : y;
 }
 
 Tensor tril(const TensorArg& x, int64_t diagonal) {

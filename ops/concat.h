@@ -11,6 +11,7 @@ namespace flow {
 // Tensors one after the other along `dim`; their other sizes agree. Dtypes are promoted. Tensors of
 // shape (0) are skipped, as in PyTorch.  cat({a (2, 3), b (4, 3)}): (6, 3)
 Tensor cat(const TensorListArg& tensors, int64_t dim = 0);
+Tensor concat(const TensorListArg& tensors, int64_t dim = 0);
 // Tensors of one shape along a new dim.  stack({a (3), b (3)}, 1): (3, 2)
 Tensor stack(const TensorListArg& tensors, int64_t dim = 0);
 
@@ -27,12 +28,13 @@ Tensor flip(const TensorArg& x, const Ints& dims);
 Tensor roll(const TensorArg& x, const Ints& shifts, const Ints& dims = {});
 
 struct PadOptions {
-  std::string mode = "constant";  // the only one
-  double value = 0;
+  std::string mode = "constant";
+  double value = 0;  // of mode constant only
 };
 
 // `padding` holds (before, after) for the last dim, then for the one before it, …; negative numbers
-// cut.  pad(x (2, 3), {1, 2}): (2, 6)
+// cut. Modes: "constant"; "reflect" about the first and last element, without repeating them;
+// "replicate" of these; "circular" from the other end.  pad(x (2, 3), {1, 2}): (2, 6)
 Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options = {});
 
 // The elements of the last two dims on and below (tril) or above (triu) diagonal `diagonal`

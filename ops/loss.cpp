@@ -341,4 +341,12 @@ Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOption
   return reduced(losses, ops::parse_reduction(options.reduction, "kl_div"), input.site());
 }
 
+Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
+                           const MarginOptions& options) {
+  const Reduction reduction = ops::parse_reduction(options.reduction, "margin_ranking_loss");
+  const Tensor lead = mul({sub(a, b), a.site()}, target);
+  const Tensor lack = options.margin - TensorArg(lead, a.site());
+  return reduced(clamp({lack, a.site()}, {.min = 0}), reduction, a.site());
+}
+
 }  // namespace flow

@@ -67,4 +67,13 @@ struct KlDivOptions {
 // log_target, exp(target) (target - input). "mean" divides by the number of elements.
 Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOptions& options = {});
 
+struct MarginOptions {
+  double margin = 0;
+  std::string reduction = "mean";
+};
+
+// max(0, margin - target (a - b)): target 1 wants a to be the larger, -1 the smaller.
+Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
+                           const MarginOptions& options = {});
+
 }  // namespace flow

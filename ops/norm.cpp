@@ -1,5 +1,7 @@
 #include "ops/norm.h"
 
+#include <limits>
+
 #include "core/dispatch.h"
 #include "ops/binary.h"
 #include "ops/norm_op.h"
@@ -255,6 +257,14 @@ void check_normalized_shape(const char* op, const Tensor& x, const Shape& normal
                             " does not end the input's shape; received ", x.meta()));
 }
 
+// The distance from 1 to the next larger number.
+double machine_eps(DType dtype) {
+  if (dtype == DType::kFloat16) return 0x1p-10;
+  if (dtype == DType::kBFloat16) return 0x1p-7;
+  return dtype == DType::kFloat64 ? std::numeric_limits<double>::epsilon()
+                                  : std::numeric_limits<float>::epsilon();
+}
+
 }  // namespace
 
 Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
@@ -266,7 +276,8 @@ Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
 
 Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape, const RmsNormOptions& options) {
   check_normalized_shape("rms_norm", x, normalized_shape);
-  const ops::NormAttrs attrs{normalized_shape.size(), options.eps};
+  const double eps = options.eps ? *options.eps : machine_eps(x->dtype());
+  const ops::NormAttrs attrs{normalized_shape.size(), eps};
   return dispatch(ops::kRmsNorm, {&x.tensor(), &options.weight}, attrs, x.site());
 }
 

@@ -1,6 +1,8 @@
 // Normalisation over trailing dims or groups of channels.
 #pragma once
 
+#include <optional>
+
 #include "core/tensor.h"
 
 namespace flow {
@@ -21,7 +23,7 @@ Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
 
 struct RmsNormOptions {
   Tensor weight = {};
-  double eps = 1e-5;
+  std::optional<double> eps = std::nullopt;  // unset: the distance from 1 to the next x's dtype has
 };
 
 // y = x / sqrt(mean(x^2) + eps) * weight over the trailing dims.

@@ -148,9 +148,9 @@ Tensor centred(const TensorArg& x, const Shape& dims) {
 }
 
 // What the squared distances from the mean are divided by.
-double divisor(const TensorArg& x, const Shape& dims, bool unbiased) {
-  const int64_t count = reduced_count(x->shape(), dims);
-  return static_cast<double>(std::max<int64_t>(0, count - (unbiased ? 1 : 0)));
+double divisor(const TensorArg& x, const Shape& dims, const VarOptions& options) {
+  const auto count = static_cast<double>(reduced_count(x->shape(), dims));
+  return std::max(0.0, count - options.correction.value_or(options.unbiased ? 1 : 0));
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ Tensor var(const TensorArg& x, const Ints& dims, const VarOptions& options) {
   const Tensor distances = ops::centred(x, over);
   const Tensor squares = mul({distances, x.site()}, {distances, x.site()});
   const Tensor total = sum({squares, x.site()}, dims, {.keepdim = options.keepdim});
-  return div({total, x.site()}, ops::divisor(x, over, options.unbiased));
+  return div({total, x.site()}, ops::divisor(x, over, options));
 }
 
 Tensor std(const TensorArg& x) {
@@ -178,12 +178,16 @@ Tensor std(const TensorArg& x, const Ints& dims, const VarOptions& options) {
   const Shape over = ops::reduction_dims(dims, x->dim(), "std");
   const Tensor distances = ops::centred(x, over);
   const Tensor length = ops::norm_over({distances, x.site()}, over, options.keepdim, 2);
-  return div({length, x.site()}, ::std::sqrt(ops::divisor(x, over, options.unbiased)));
+  return div({length, x.site()}, ::std::sqrt(ops::divisor(x, over, options)));
 }
 
 Tensor norm(const TensorArg& x, const NormOptions& options) {
   return ops::norm_over(x, ops::reduction_dims(options.dim, x->dim(), "norm"), options.keepdim,
                         options.p);
+}
+
+Tensor vector_norm(const TensorArg& x, const VectorNormOptions& options) {
+  return norm(x, {.p = options.ord, .dim = options.dim, .keepdim = options.keepdim});
 }
 
 Tensor logsumexp(const TensorArg& x) {

@@ -1,6 +1,8 @@
 // Spread, norms and log-sum-exp. `dims` as in ops/reduce.h; floating dtypes only.
 #pragma once
 
+#include <optional>
+
 #include "core/tensor.h"
 #include "ops/reduce.h"
 
@@ -9,6 +11,7 @@ namespace flow {
 struct VarOptions {
   bool unbiased = true;  // divide by n - 1 instead of n
   bool keepdim = false;
+  std::optional<double> correction = std::nullopt;  // divide by max(0, n - correction) instead
 };
 
 // var = sum((x - mean(x))^2) / (n - 1); std is its square root. NaN for n = 1 if unbiased.
@@ -22,6 +25,15 @@ struct NormOptions {
   Ints dim = {};
   bool keepdim = false;
 };
+
+struct VectorNormOptions {
+  double ord = 2;
+  Ints dim = {};
+  bool keepdim = false;
+};
+
+// norm under its other name.
+Tensor vector_norm(const TensorArg& x, const VectorNormOptions& options = {});
 
 // (sum |x|^p)^(1/p). The gradient at a zero norm is zero.
 Tensor norm(const TensorArg& x, const NormOptions& options = {});

@@ -1,5 +1,7 @@
 #include "ops/unary.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <numbers>
 
 #include "core/dispatch.h"
@@ -292,6 +294,20 @@ Tensor ceil(const TensorArg& x) {
 
 Tensor round(const TensorArg& x) {
   return run(ops::kRound, x);
+}
+
+Tensor round(const TensorArg& x, const RoundOptions& options) {
+  if (options.decimals == 0) return round(x);
+  if (!is_floating(x->dtype())) {
+    throw InvalidArgument(str("[round] decimals is ", options.decimals, " for a tensor of ",
+                              x->dtype(), "; cast it to a floating dtype, or leave decimals out"),
+                          x.site());
+  }
+  const double power = std::pow(10.0, static_cast<double>(std::abs(options.decimals)));
+  const Tensor scaled = options.decimals > 0 ? mul(x, power) : div(x, power);
+  const Tensor whole = round({scaled, x.site()});
+  const TensorArg result(whole, x.site());
+  return options.decimals > 0 ? div(result, power) : mul(result, power);
 }
 
 Tensor operator-(const TensorArg& x) {

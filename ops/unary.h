@@ -2,6 +2,7 @@
 // functions take integers and bools as float32; activations take floats only.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "core/tensor.h"
@@ -20,6 +21,13 @@ Tensor square(const TensorArg& x);
 Tensor floor(const TensorArg& x);
 Tensor ceil(const TensorArg& x);
 Tensor round(const TensorArg& x);
+
+struct RoundOptions {
+  int64_t decimals = 0;  // negative: to tens, hundreds, …
+};
+
+// round(x 10^decimals) / 10^decimals; of integers without decimals only.
+Tensor round(const TensorArg& x, const RoundOptions& options);
 
 Tensor exp(const TensorArg& x);
 // exp(x) - 1, exact near 0.

@@ -100,7 +100,6 @@ TEST(Concat, PadsAndCuts) {
   EXPECT_THROW(pad(x, {1}), InvalidArgument);
   EXPECT_THROW(pad(x, {1, 1, 1, 1, 1, 1}), InvalidArgument);
   EXPECT_THROW(pad(x, {-3, 0}), InvalidArgument);
-  EXPECT_THROW(pad(x, {1, 1}, {.mode = "reflect"}), Unsupported);
 }
 
 TEST(Concat, Triangles) {
@@ -127,6 +126,34 @@ TEST(Concat, GradientsAreRight) {
 
   EXPECT_TRUE(gradcheck(fn, {x, y}));
   EXPECT_TRUE(gradgradcheck(fn, {x, y}));
+}
+
+TEST(Concat, PadTakesElementsFromInside) {
+  const Tensor x = tensor({{1.f, 2.f, 3.f, 4.f}});
+  const auto padded = [&](const Ints& padding, const char* mode) {
+    return pad(x, padding, {.mode = mode}).to_vector<float>();
+  };
+
+  EXPECT_EQ(padded({2, 3}, "reflect"), std::vector<float>({3, 2, 1, 2, 3, 4, 3, 2, 1}));
+  EXPECT_EQ(padded({2, 3}, "replicate"), std::vector<float>({1, 1, 1, 2, 3, 4, 4, 4, 4}));
+  EXPECT_EQ(padded({2, 3}, "circular"), std::vector<float>({3, 4, 1, 2, 3, 4, 1, 2, 3}));
+  EXPECT_EQ(padded({-1, 2}, "replicate"), std::vector<float>({2, 3, 4, 4, 4}));
+  EXPECT_EQ(padded({0, 0}, "reflect"), std::vector<float>({1, 2, 3, 4}));
+  EXPECT_EQ(
+      pad(tensor({{1.f, 2.f}, {3.f, 4.f}}), {1, 1, 1, 0}, {.mode = "reflect"}).to_vector<float>(),
+      std::vector<float>({4, 3, 4, 3, 2, 1, 2, 1, 4, 3, 4, 3}));
+  EXPECT_THROW(padded({4, 0}, "reflect"), InvalidArgument);
+  EXPECT_THROW(padded({0, 5}, "circular"), InvalidArgument);
+  EXPECT_THROW(padded({1, 1}, "mirror"), InvalidArgument);
+  EXPECT_THROW(pad(x, {1, 1}, {.mode = "reflect", .value = 1}), InvalidArgument);
+}
+
+TEST(Concat, GradientsOfPaddingReturnToWhereItCameFrom) {
+  const Tensor x = tensor({{1.f, 2.f, 3.f}}, {.requires_grad = true});
+
+  pad(x, {2, 1}, {.mode = "reflect"}).sum().backward();
+
+  EXPECT_EQ(x.grad().to_vector<float>(), std::vector<float>({1, 3, 2}));
 }
 
 }  // namespace

@@ -118,5 +118,17 @@ TEST(Loss, RefusesUnknownReductionsAndParameters) {
   expect_refused([&] { mse_loss(x, ones({3})); }, "[mse_loss]");
 }
 
+TEST(Loss, MarginRankingWantsTheRightOrder) {
+  const Tensor a = tensor({1.f, 2.f, 3.f});
+  const Tensor b = tensor({2.f, 2.f, 1.f});
+  const Tensor target = tensor({1.f, -1.f, 1.f});
+
+  EXPECT_EQ(
+      margin_ranking_loss(a, b, target, {.margin = 0.5, .reduction = "none"}).to_vector<float>(),
+      std::vector<float>({1.5, 0.5, 0}));
+  EXPECT_FLOAT_EQ(margin_ranking_loss(a, b, target).item<float>(), 1.f / 3);
+  EXPECT_THROW(margin_ranking_loss(a, b, target, {.reduction = "batch"}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

@@ -91,5 +91,14 @@ TEST(Statistics, GradientsAreRight) {
   EXPECT_TRUE(gradgradcheck(fn, {x}));
 }
 
+TEST(Statistics, CorrectionReplacesUnbiased) {
+  const Tensor x = tensor({1.f, 2.f, 4.f, 8.f});
+
+  EXPECT_EQ(var(x, {}, {.correction = 0}).item<float>(), 7.1875f);
+  EXPECT_EQ(var(x, {}, {.correction = 2}).item<float>(), 14.375f);
+  EXPECT_TRUE(std::isinf(var(x, {}, {.correction = 5}).item<float>()));
+  EXPECT_FLOAT_EQ(flow::std(x, 0, {.correction = 2}).item<float>(), 3.7914377f);
+}
+
 }  // namespace
 }  // namespace flow

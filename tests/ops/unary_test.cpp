@@ -60,8 +60,8 @@ TEST(Unary, EndsOfTheRangeAreExact) {
 
 TEST(Unary, NanStaysNan) {
   const Tensor x = tensor({kNan});
-  for (const auto f : {exp, expm1,   log,  log1p, sqrt, rsqrt, reciprocal, sin,   cos,  tanh,
-                       erf, sigmoid, relu, silu,  neg,  abs,   square,     floor, ceil, round}) {
+  for (const auto f : {exp, expm1, log, log1p, sqrt, rsqrt, reciprocal, sin, cos, tanh, erf,
+                       sigmoid, relu, silu, neg, abs, square, floor, ceil}) {
     EXPECT_TRUE(std::isnan(f(x).item<float>()));
   }
   EXPECT_TRUE(std::isnan(gelu(x).item<float>()));
@@ -168,6 +168,17 @@ TEST(Where, ClampTakesEitherBound) {
   EXPECT_THROW(clamp(x, {}), InvalidArgument);
   sum(clamp(x, {.min = -1, .max = 2})).backward();
   EXPECT_EQ(x.grad().to_vector<float>(), Floats({0, 1, 1}));
+}
+
+TEST(Unary, RoundTakesDecimals) {
+  const Tensor x = tensor({1.005, -2.345678, 123.456}, {.dtype = float64});
+
+  EXPECT_EQ(round(x, {.decimals = 2}).to_vector<double>(),
+            std::vector<double>({1.0, -2.35, 123.46}));
+  EXPECT_EQ(round(tensor({125.f, 135.f, -15.f}), {.decimals = -1}).to_vector<float>(),
+            Floats({120, 140, -20}));
+  EXPECT_EQ(round(tensor({15}), {.decimals = 0}).to_vector<int64_t>(), Ints64({15}));
+  EXPECT_THROW(round(tensor({15}), {.decimals = -1}), InvalidArgument);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ void register_conv(OpTable& table);
 void register_copy(OpTable& table);
 void register_creation(OpTable& table);
 void register_cross_entropy(OpTable& table);
+void register_diagonal(OpTable& table);
 void register_dropout(OpTable& table);
 void register_embedding(OpTable& table);
 void register_extrema(OpTable& table);
@@ -62,6 +63,7 @@ void register_ops(OpTable& table) {
   ops::register_copy(table);
   ops::register_creation(table);
   ops::register_cross_entropy(table);
+  ops::register_diagonal(table);
   ops::register_dropout(table);
   ops::register_embedding(table);
   ops::register_extrema(table);

@@ -17,6 +17,7 @@ void register_conv_cpu(KernelTable& table);
 void register_copy_cpu(KernelTable& table);
 void register_creation_cpu(KernelTable& table);
 void register_cross_entropy_cpu(KernelTable& table);
+void register_diagonal_cpu(KernelTable& table);
 void register_dropout_cpu(KernelTable& table);
 void register_embedding_cpu(KernelTable& table);
 void register_extrema_cpu(KernelTable& table);
@@ -54,6 +55,7 @@ void register_all_cpu(KernelTable& table) {
   register_copy_cpu(table);
   register_creation_cpu(table);
   register_cross_entropy_cpu(table);
+  register_diagonal_cpu(table);
   register_dropout_cpu(table);
   register_embedding_cpu(table);
   register_extrema_cpu(table);

@@ -1,0 +1,204 @@
+#include "ops/interpolate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/error.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
+#include "ops/index.h"
+#include "ops/view.h"
+
+namespace flow {
+
+namespace {
+
+enum class Mode { kNearest, kNearestExact, kLinear, kCubic };
+
+Mode parse_mode(const TensorArg& x, const std::string& name) {
+  if (name == "nearest") return Mode::kNearest;
+  if (name == "nearest-exact") return Mode::kNearestExact;
+  const std::vector<std::string> by_dims{"linear", "bilinear", "trilinear"};
+  const bool has_sizes = x->dim() >= 3 && x->dim() <= 5;
+  if (has_sizes && name == by_dims[static_cast<size_t>(x->dim() - 3)]) return Mode::kLinear;
+  if (name == "bicubic" && x->dim() == 4) return Mode::kCubic;
+  throw InvalidArgument(
+      str("[interpolate] mode '", name, "' does not fit a tensor of shape ", x->shape(),
+          "; use nearest, nearest-exact, linear (N, C, L), bilinear or bicubic (N, C, H, W), "
+          "trilinear (N, C, D, H, W)"),
+      x.site());
+}
+
+// One dim: its sizes, and how far apart two samples lie.
+struct Axis {
+  int64_t in;
+  int64_t out;
+  double step;
+  bool align_corners;
+
+  // Where output i is sampled.
+  double position(int64_t i) const {
+    const auto at = static_cast<double>(i);
+    return align_corners ? step * at : step * (at + 0.5) - 0.5;
+  }
+
+  int64_t clamped(int64_t i) const { return std::clamp<int64_t>(i, 0, in - 1); }
+};
+
+// What each output takes: y[i] = sum over taps of weights[i] x[positions[i]]; without weights they
+// are 1.
+struct Tap {
+  std::vector<int64_t> positions;
+  std::vector<double> weights;
+};
+
+// In float, as PyTorch rounds positions.
+Tap nearest_tap(const Axis& axis, bool is_exact) {
+  Tap tap;
+  const auto step = static_cast<float>(axis.step);
+  for (int64_t i = 0; i < axis.out; ++i) {
+    const float at = (static_cast<float>(i) + (is_exact ? 0.5F : 0.0F)) * step;
+    tap.positions.push_back(axis.clamped(static_cast<int64_t>(std::floor(at))));
+  }
+  return tap;
+}
+
+std::vector<Tap> linear_taps(const Axis& axis) {
+  std::vector<Tap> taps(2);
+  for (int64_t i = 0; i < axis.out; ++i) {
+    const double at = std::max(0.0, axis.position(i));
+    const auto left = static_cast<int64_t>(at);
+    const double weight = std::clamp(at - static_cast<double>(left), 0.0, 1.0);
+    for (int64_t k = 0; k < 2; ++k)
+      taps[static_cast<size_t>(k)].positions.push_back(axis.clamped(left + k));
+    taps[0].weights.push_back(1 - weight);
+    taps[1].weights.push_back(weight);
+  }
+  return taps;
+}
+
+// The weight of a sample at distance d.
+double cubic_weight(double d) {
+  constexpr double kA = -0.75;
+  d = std::abs(d);
+  if (d <= 1) return ((kA + 2) * d - (kA + 3)) * d * d + 1;
+  return ((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA;
+}
+
+std::vector<Tap> cubic_taps(const Axis& axis) {
+  std::vector<Tap> taps(4);
+  for (int64_t i = 0; i < axis.out; ++i) {
+    const double at = axis.position(i);
+    const double left = std::floor(at);
+    for (int64_t k = -1; k <= 2; ++k) {
+      Tap& tap = taps[static_cast<size_t>(k + 1)];
+      tap.positions.push_back(axis.clamped(static_cast<int64_t>(left) + k));
+      tap.weights.push_back(cubic_weight(at - left - static_cast<double>(k)));
+    }
+  }
+  return taps;
+}
+
+std::vector<Tap> taps_of(const Axis& axis, Mode mode) {
+  switch (mode) {
+    case Mode::kNearest:
+    case Mode::kNearestExact:
+      return {nearest_tap(axis, mode == Mode::kNearestExact)};
+    case Mode::kLinear:
+      return linear_taps(axis);
+    case Mode::kCubic:
+      break;
+  }
+  return cubic_taps(axis);
+}
+
+// Where and in which dtype x's constants lie: whole on every rank that holds a part of x.
+TensorOptions beside(const TensorArg& x, DType dtype) {
+  TensorOptions options = options_like(x);
+  options.dtype = dtype;
+  options.sbp = {};
+  return options;
+}
+
+Tensor sampled(const TensorArg& x, int64_t dim, const std::vector<Tap>& taps) {
+  Tensor y;
+  for (const Tap& tap : taps) {
+    const auto count = static_cast<int64_t>(tap.positions.size());
+    const Tensor positions = tensor(tap.positions, {count}, beside(x, int64), x.site());
+    Tensor part = index_select(x, dim, {positions, x.site()});
+    if (!tap.weights.empty()) {
+      Shape shape = Shape::filled(x->dim() - dim, 1);
+      shape[0] = count;
+      const Tensor weights = tensor(tap.weights, shape, beside(x, x->dtype()), x.site());
+      part = mul({part, x.site()}, weights);
+    }
+    y = y.defined() ? add({y, x.site()}, part) : part;
+  }
+  return y;
+}
+
+// The one number or one of several that is meant for spatial dim i.
+template <class List>
+auto pick(const List& list, int64_t i) {
+  const auto size = static_cast<int64_t>(list.size());
+  return *(list.begin() + (size == 1 ? 0 : i));
+}
+
+void check_options(const TensorArg& x, const InterpolateOptions& options, Mode mode) {
+  const int64_t spatial = x->dim() - 2;
+  const auto scales = static_cast<int64_t>(options.scale_factor.size());
+  const int64_t given = options.size.size() + scales;
+  bool is_valid = spatial >= 1 && spatial <= 3 && (given == 1 || given == spatial) &&
+                  (options.size.empty() || scales == 0);
+  for (const int64_t size : options.size)
+    is_valid &= size > 0;
+  for (const double scale : options.scale_factor)
+    is_valid &= scale > 0;
+  if (!is_valid) {
+    throw InvalidArgument(str("[interpolate] give either size or scale_factor, positive, one "
+                              "number or one for each spatial dim of (N, C, ...); received ",
+                              x->meta()),
+                          x.site());
+  }
+  const bool is_nearest = mode == Mode::kNearest || mode == Mode::kNearestExact;
+  if ((is_nearest && options.align_corners) ||
+      (options.recompute_scale_factor && !options.size.empty())) {
+    throw InvalidArgument(str("[interpolate] align_corners has no meaning for mode '", options.mode,
+                              "', recompute_scale_factor none for a given size; leave them out"),
+                          x.site());
+  }
+}
+
+}  // namespace
+
+Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
+  const Mode mode = parse_mode(x, options.mode);
+  check_options(x, options, mode);
+  Tensor y = x;
+  for (int64_t dim = x->dim() - 1; dim >= 2; --dim) {
+    const int64_t in = x->shape()[dim];
+    std::optional<double> scale;
+    if (!options.scale_factor.empty()) scale = pick(options.scale_factor, dim - 2);
+    const int64_t out = scale ? static_cast<int64_t>(std::floor(static_cast<double>(in) * *scale))
+                              : pick(options.size, dim - 2);
+    if (in == 0 || out == 0) {
+      throw InvalidArgument(str("[interpolate] dim ", dim, " of size ", in, " would get size ", out,
+                                "; both must be positive"),
+                            x.site());
+    }
+    Axis axis{in, out, 0, options.align_corners};
+    if (options.align_corners) {
+      axis.step = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
+    } else if (scale && !options.recompute_scale_factor) {
+      axis.step = 1 / *scale;
+    } else {
+      axis.step = static_cast<double>(in) / static_cast<double>(out);
+    }
+    if (in == out && axis.step == 1) continue;
+    y = sampled({y, x.site()}, dim, taps_of(axis, mode));
+  }
+  return y.is_same(x) ? reshape(x, x->shape()) : y;
+}
+
+}  // namespace flow

@@ -1,0 +1,88 @@
+#include "ops/recurrent.h"
+
+#include "core/error.h"
+#include "ops/binary.h"
+#include "ops/matmul.h"
+#include "ops/slice.h"
+#include "ops/unary.h"
+
+namespace flow {
+
+namespace {
+
+// The weights and biases of a step.
+struct Parameters {
+  const TensorArg& weight_ih;
+  const TensorArg& weight_hh;
+  const TensorArg& bias_ih;
+  const TensorArg& bias_hh;
+};
+
+// The weights have `gates` rows for each element of the state.
+void check_rows(const char* op, const TensorArg& x, const Tensor& hidden, int64_t gates,
+                const Parameters& parameters) {
+  const auto is_matrix = [&](const Tensor& weight, int64_t columns) {
+    return weight.shape() == Shape{gates * hidden.size(-1), columns};
+  };
+  const bool has_dims = x->dim() > 0 && hidden.dim() > 0;
+  if (has_dims && is_matrix(parameters.weight_ih, x->size(-1)) &&
+      is_matrix(parameters.weight_hh, hidden.size(-1))) {
+    return;
+  }
+  throw InvalidArgument(
+      str("[", op, "] weights must be (", gates, " H, I) and (", gates, " H, H); received ",
+          parameters.weight_ih->shape(), " and ", parameters.weight_hh->shape(), " for x ",
+          x->shape(), " and a state ", hidden.shape()),
+      x.site());
+}
+
+Tensor from_input(const TensorArg& x, const Parameters& parameters) {
+  return linear(x, parameters.weight_ih, parameters.bias_ih);
+}
+
+Tensor from_state(const Tensor& hidden, const Parameters& parameters) {
+  return linear(hidden, parameters.weight_hh, parameters.bias_hh);
+}
+
+}  // namespace
+
+LstmState lstm_cell(const TensorArg& x, const LstmState& state, const TensorArg& weight_ih,
+                    const TensorArg& weight_hh, const TensorArg& bias_ih,
+                    const TensorArg& bias_hh) {
+  const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
+  check_rows("lstm_cell", x, state.hidden, 4, parameters);
+  const Tensor sums = from_input(x, parameters) + from_state(state.hidden, parameters);
+  const std::vector<Tensor> gates = chunk(sums, 4, -1);
+  const Tensor cell = sigmoid(gates[1]) * state.cell + sigmoid(gates[0]) * tanh(gates[2]);
+  return {sigmoid(gates[3]) * tanh(cell), cell};
+}
+
+Tensor gru_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,
+                const TensorArg& weight_hh, const TensorArg& bias_ih, const TensorArg& bias_hh) {
+  const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
+  check_rows("gru_cell", x, hidden, 3, parameters);
+  const std::vector<Tensor> in = chunk(from_input(x, parameters), 3, -1);
+  const std::vector<Tensor> recurrent = chunk(from_state(hidden, parameters), 3, -1);
+  const Tensor reset = sigmoid(in[0] + recurrent[0]);
+  const Tensor update = sigmoid(in[1] + recurrent[1]);
+  const Tensor fresh = tanh(in[2] + reset * recurrent[2]);
+  return fresh + update * (hidden - fresh);
+}
+
+Tensor rnn_tanh_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,
+                     const TensorArg& weight_hh, const TensorArg& bias_ih,
+                     const TensorArg& bias_hh) {
+  const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
+  check_rows("rnn_tanh_cell", x, hidden, 1, parameters);
+  return tanh(from_input(x, parameters) + from_state(hidden, parameters));
+}
+
+Tensor rnn_relu_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,
+                     const TensorArg& weight_hh, const TensorArg& bias_ih,
+                     const TensorArg& bias_hh) {
+  const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
+  check_rows("rnn_relu_cell", x, hidden, 1, parameters);
+  return relu(from_input(x, parameters) + from_state(hidden, parameters));
+}
+
+}  // namespace flow

@@ -1,0 +1,47 @@
+#include "ops/ternary.h"
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/creation.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
+namespace flow {
+namespace {
+
+using Floats = std::vector<float>;
+
+TEST(Ternary, AddcTakesAFactor) {
+  const Tensor x = tensor({1.f, 2.f});
+
+  EXPECT_EQ(addcmul(x, x, tensor({{3.f}, {4.f}}), {.value = 0.5}).to_vector<float>(),
+            Floats({2.5, 5, 3, 6}));
+  EXPECT_EQ(addcdiv(x, x, tensor({4.f, 8.f}), {.value = -4}).to_vector<float>(), Floats({0, 1}));
+  EXPECT_EQ(addcmul(tensor({1}), tensor({2}), tensor({3})).to_vector<float>(), Floats({7}));
+  EXPECT_THROW(addcdiv(x, tensor({1}), tensor({1})), InvalidArgument);
+}
+
+TEST(Ternary, LerpReachesBothEnds) {
+  const Tensor start = tensor({1.f, 2.f});
+  const Tensor end = tensor({3.f, 10.f});
+
+  EXPECT_EQ(lerp(start, end, 0.25).to_vector<float>(), Floats({1.5, 4}));
+  EXPECT_EQ(lerp(start, end, 1).to_vector<float>(), Floats({3, 10}));
+  EXPECT_EQ(lerp(start, end, tensor({0.75f, 1.f})).to_vector<float>(), Floats({2.5, 10}));
+  const float big = 3e8F;
+  EXPECT_EQ(lerp(tensor({-big}), tensor({1.f}), tensor({1.f})).item<float>(), 1);
+}
+
+TEST(Ternary, LerpHasAGradientInItsWeight) {
+  const Tensor weight = tensor({0.25f, 0.75f}, {.requires_grad = true});
+
+  sum(lerp(tensor({1.f, 2.f}), tensor({3.f, 10.f}), weight)).backward();
+
+  EXPECT_EQ(weight.grad().to_vector<float>(), Floats({2, 8}));
+}
+
+}  // namespace
+}  // namespace flow

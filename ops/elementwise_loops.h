@@ -115,6 +115,7 @@ KernelChoice select_elementwise(const KernelQuery& query) {
     if (query.inputs[i]->dtype != wanted[i]) return {};
   }
   using Functions = Kernel<Block, Y, X...>;
+  if (has_blocked_input(query)) return choose_blocked(query, Functions::block);
   if (is_dense(query)) return {Functions::dense};
   return choose_strided(query, Functions::block);
 }
@@ -183,7 +184,7 @@ void add_reference_predicate(KernelTable& table, const OpDef& op) {
 
 template <class Block, class Y, class... X>
 void add_kernel(KernelTable& table, const OpDef& op) {
-  table.add(op, DeviceType::kCpu, {FLOW_ISA_NAME, select_elementwise<Block, Y, X...>});
+  table.add(op, DeviceType::kCpu, {FLOW_ISA_NAME, select_elementwise<Block, Y, X...>, true});
 }
 
 template <class F, class Y, class... X>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/blocked_layout.h"
+
 namespace flow::ops {
 
 namespace {
@@ -111,6 +113,37 @@ struct Walker {
   }
 };
 
+struct BlockedPlan {
+  BlockFn block;
+  int64_t elements;  // with the padding
+  ChannelBlocks blocks;
+  bool has_padding;
+};
+
+bool maps_zeros_to_zero(const KernelContext& ctx, BlockFn block) {
+  constexpr float kZero = 0;
+  Inputs zeros;
+  zeros.fill(reinterpret_cast<const std::byte*>(&kZero));
+  float y = 1;
+  block(ctx.attrs, reinterpret_cast<std::byte*>(&y), 1, zeros.data());
+  return y == 0;
+}
+
+void run_blocked(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<BlockedPlan>();
+  std::byte* y = ctx.out(0).data;
+  ctx.pool().parallel_for(0, plan.elements, kElementwiseGrain, [&](int64_t begin, int64_t end) {
+    const int64_t offset = begin * static_cast<int64_t>(sizeof(float));
+    Inputs x{};
+    for (size_t i = 0; i < ctx.inputs.size(); ++i)
+      x[i] = ctx.inputs[i].data + offset;
+    plan.block(ctx.attrs, y + offset, end - begin, x.data());
+  });
+  // The kernels of the library count on zeros there.
+  if (plan.has_padding && !maps_zeros_to_zero(ctx, plan.block))
+    clear_padding(plan.blocks, reinterpret_cast<float*>(y));
+}
+
 }  // namespace
 
 void run_strided(const KernelContext& ctx) {
@@ -152,6 +185,31 @@ void run_dense(const KernelContext& ctx, BlockFn block, BlockFn streaming) {
       x[i] = ctx.inputs[i].data + begin * bytes[i];
     run(ctx.attrs, ctx.out(0).data + begin * y_bytes, end - begin, x.data());
   });
+}
+
+bool has_blocked_input(const KernelQuery& query) {
+  return std::any_of(query.inputs.begin(), query.inputs.end(),
+                     [](MetaPtr input) { return input->blocked != nullptr; });
+}
+
+KernelChoice choose_blocked(const KernelQuery& query, BlockFn block) {
+  const BlockedLayout* layout = query.input(0).blocked;
+  const TensorMeta& output = query.output(0);
+  if (layout == nullptr || output.dtype != DType::kFloat32) return {};
+  const bool is_one_layout =
+      std::all_of(query.inputs.begin(), query.inputs.end(), [&](MetaPtr input) {
+        return input->blocked == layout && input->dtype == DType::kFloat32 &&
+               input->local_shape == output.local_shape;
+      });
+  if (!is_one_layout) return {};
+  const auto elements = static_cast<int64_t>(layout->bytes / sizeof(float));
+  const ChannelBlocks blocks = channel_blocks(*layout, output.local_shape);
+  const bool is_known = blocks.lanes != 0;
+  if (!is_known && elements != output.local_numel) return {};
+  return {run_blocked,
+          std::make_shared<const BlockedPlan>(
+              BlockedPlan{block, elements, blocks, is_known && blocks.has_padding()}),
+          {with_blocked(query.outputs[0], layout)}};
 }
 
 KernelChoice choose_strided(const KernelQuery& query, BlockFn block) {

@@ -36,8 +36,12 @@ void run_rows(const KernelContext& ctx);
 // stores past the caches.
 void run_dense(const KernelContext& ctx, BlockFn block, BlockFn streaming);
 
+// For float32 operands that all have one blocked layout, which the result gets too; not applicable
+// to others. The padding stays zero.
+KernelChoice choose_blocked(const KernelQuery& query, BlockFn block);
 KernelChoice choose_strided(const KernelQuery& query, BlockFn block);
 KernelChoice choose_rows(const KernelQuery& query, RowFn row);
+bool has_blocked_input(const KernelQuery& query);
 // Whether all operands are contiguous and of one shape.
 bool is_dense(const KernelQuery& query);
 

@@ -1,11 +1,10 @@
 #include "ops/pool_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
-#include <string_view>
 
 #include "core/error.h"
+#include "ops/blocked_layout.h"
 
 namespace flow::ops {
 namespace {
@@ -65,17 +64,6 @@ PoolDim plan_adaptive(int64_t in, int64_t out) {
   return dim;
 }
 
-// Channels that lie side by side: 16 of aBcd16b, all of acdb; 0 for another layout.
-int64_t lanes_of(const BlockedLayout& layout, int64_t channels) {
-  std::string_view name = layout.name;
-  if (name == "acdb") return channels;
-  if (!name.starts_with("aBcd") || !name.ends_with('b')) return 0;
-  name.remove_prefix(4);
-  int64_t lanes = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), lanes);
-  return error == std::errc() && end == name.data() + name.size() - 1 ? lanes : 0;
-}
-
 }  // namespace
 
 bool parts_agree(const KernelQuery& query) {
@@ -113,9 +101,10 @@ bool plan_layout(const KernelQuery& query, PoolPlan& plan, std::vector<MetaPtr>&
   const bool has_second = query.inputs.size() > 1;
   if (in.blocked == nullptr) return !has_second || query.input(1).blocked == nullptr;
   if (in.dim() != 4 || outputs.size() > 1) return false;
-  plan.lanes = lanes_of(*in.blocked, in.local_shape[1]);
+  const ChannelBlocks blocks = channel_blocks(*in.blocked, in.local_shape);
+  plan.lanes = blocks.lanes;
   if (plan.lanes == 0) return false;
-  plan.planes = in.local_shape[0] * ((in.local_shape[1] + plan.lanes - 1) / plan.lanes);
+  plan.planes = blocks.batch * blocks.blocks();
   const auto layout = layout_like(in.blocked, outputs[0]->local_shape);
   if (!layout) return false;
   outputs[0] = with_blocked(outputs[0], *layout);

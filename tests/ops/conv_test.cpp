@@ -19,6 +19,7 @@
 #include "ops/conv_op.h"
 #include "ops/creation.h"
 #include "ops/onednn.h"
+#include "ops/pool.h"
 #include "ops/reduce.h"
 #include "ops/unary.h"
 #include "ops/view.h"
@@ -405,27 +406,40 @@ TEST(ConvTranspose, GradientsAndTheirGradientsAgreeWithDifferences) {
 
 // ---- blocked layouts
 
-TEST(Conv, OutputsOfAChainAreBlockedAndTheSame) {
+struct Chain {
+  Tensor convolved, h, pooled, y;
+
+  std::vector<Tensor> gradients(const std::vector<Tensor>& of) const {
+    return grad({(y * y).sum()}, of);
+  }
+};
+
+TEST(Conv, ChainsStayBlockedForwardAndBackward) {
   if (!ops::has_onednn()) GTEST_SKIP() << ops::onednn_description();
   const Tensor x = uniform({37, 1, 14, 14}, float32, 1);
   const Tensor first = uniform({20, 1, 5, 5}, float32, 2).requires_grad_();
   const Tensor second = uniform({10, 20, 3, 3}, float32, 3).requires_grad_();
   const auto run = [&] {
-    const Tensor h = relu(conv2d(x, first, {.padding = 2}));
-    const Tensor y = conv2d(h, second, {.stride = 2});
-    return std::pair(h, y);
+    const Tensor convolved = conv2d(x, first, {.padding = 2});
+    const Tensor h = relu(convolved);
+    const Tensor pooled = max_pool2d(h, 2);
+    return Chain{convolved, h, pooled, conv2d(pooled, second, {.stride = 2})};
   };
+  const auto is_blocked = [](const Tensor& t) { return t.meta().blocked != nullptr; };
 
-  const auto [h, y] = run();
-  const bool is_blocked = y.meta().blocked != nullptr;
-  const auto grads = grad({(y * y).sum()}, {first, second});
+  const Chain chain = run();
+  const bool goes_blocked = is_blocked(chain.h) && is_blocked(chain.pooled) && is_blocked(chain.y);
+  const auto grads = chain.gradients({first, second, chain.pooled, chain.h, chain.convolved});
+  const bool comes_back_blocked =
+      is_blocked(grads[2]) && is_blocked(grads[3]) && is_blocked(grads[4]);
   const eager::KernelGuard guard("reference");
-  const auto [plain_h, plain_y] = run();
+  const Chain plain = run();
 
-  EXPECT_TRUE(is_blocked);
-  expect_close(h, doubles(plain_h), 1e-5, "h");
-  expect_close(y, doubles(plain_y), 1e-5, "y");
-  const auto plain_grads = grad({(plain_y * plain_y).sum()}, {first, second});
+  EXPECT_TRUE(goes_blocked);
+  EXPECT_TRUE(comes_back_blocked);
+  expect_close(chain.h, doubles(plain.h), 1e-5, "h");
+  expect_close(chain.y, doubles(plain.y), 1e-5, "y");
+  const auto plain_grads = plain.gradients({first, second});
   expect_close(grads[0], doubles(plain_grads[0]), 1e-4, "gradient of the first layer");
   expect_close(grads[1], doubles(plain_grads[1]), 1e-4, "gradient of the second layer");
 }

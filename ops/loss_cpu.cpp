@@ -3,7 +3,9 @@
 // time, so that the result does not depend on the number of threads.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "core/error.h"
@@ -185,9 +187,19 @@ struct VectorSlope {
 
 // ---- reduced losses
 
-std::shared_ptr<const LoopPlan> plan_pair(const KernelQuery& query) {
+using ValueFn = double (*)(double x, double t, double parameter);
+
+struct ReductionPlan {
+  LoopPlan loop;
+  BlockFn block = nullptr;  // losses as Compute<T>; the fast kernels
+  ValueFn value = nullptr;  // the reference
+};
+
+std::shared_ptr<const ReductionPlan> plan_reduction(const KernelQuery& query, BlockFn block,
+                                                    ValueFn value) {
   // The output is a scalar: walk the elements in the order of x's memory.
-  return share_loop_plan(query.input(0), query.inputs.first(2));
+  return std::make_shared<const ReductionPlan>(
+      ReductionPlan{make_loop_plan(query.input(0), query.inputs.first(2)), block, value});
 }
 
 template <class T>
@@ -198,9 +210,10 @@ void store_result(const KernelContext& ctx, double total) {
 
 #if FLOW_ISA == 0
 
-template <class L, class T>
+template <class T>
 void reduce_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<LoopPlan>();
+  const LoopPlan& plan = ctx.plan_as<ReductionPlan>().loop;
+  const ValueFn value = ctx.plan_as<ReductionPlan>().value;
   const LoopPlan::Offsets& stride = plan.inner_stride();
   const auto parameter = ctx.attrs_as<LossAttrs>().parameter;
   double total = 0;
@@ -208,8 +221,8 @@ void reduce_plainly(const KernelContext& ctx) {
     const T* x = ctx.in(0).as<T>() + offsets[1];
     const T* t = ctx.in(1).as<T>() + offsets[2];
     for (int64_t i = 0; i < plan.inner; ++i) {
-      total += L::value(static_cast<double>(static_cast<Compute<T>>(x[i * stride[1]])),
-                        static_cast<double>(static_cast<Compute<T>>(t[i * stride[2]])), parameter);
+      total += value(static_cast<double>(static_cast<Compute<T>>(x[i * stride[1]])),
+                     static_cast<double>(static_cast<Compute<T>>(t[i * stride[2]])), parameter);
     }
   });
   store_result<T>(ctx, total);
@@ -221,8 +234,8 @@ KernelChoice select_loss_reference(const KernelQuery& query) {
   if (!query.attrs_as<LossAttrs>().reduces) {
     return select_reference<ScalarValue<L>, Types::kFloating, false, 2>(query);
   }
-  KernelChoice choice{nullptr, plan_pair(query)};
-  dispatch_floating(query.input(0).dtype, [&]<class T>() { choice.fn = reduce_plainly<L, T>; });
+  KernelChoice choice{nullptr, plan_reduction(query, nullptr, L::template value<double>)};
+  dispatch_floating(query.input(0).dtype, [&]<class T>() { choice.fn = reduce_plainly<T>; });
   return choice;
 }
 
@@ -239,12 +252,17 @@ const T* gather(const T* x, int64_t stride, int64_t n, T* buffer) {
   return buffer;
 }
 
+template <class T>
+const std::byte* as_bytes(const T* x) {
+  return reinterpret_cast<const std::byte*>(x);
+}
+
 // The sum of the losses of n elements.
-template <class Block, class T>
-double sum_stretch(const KernelContext& ctx, const LoopPlan& plan, const LoopPlan::Offsets& offsets,
-                   int64_t n) {
+template <class T>
+double sum_stretch(const KernelContext& ctx, const LoopPlan::Offsets& offsets, int64_t n) {
   using C = Compute<T>;
-  const LoopPlan::Offsets& stride = plan.inner_stride();
+  const auto& plan = ctx.plan_as<ReductionPlan>();
+  const LoopPlan::Offsets& stride = plan.loop.inner_stride();
   const T* x = ctx.in(0).as<T>() + offsets[1];
   const T* t = ctx.in(1).as<T>() + offsets[2];
   alignas(64) C losses[kBlock];
@@ -253,21 +271,23 @@ double sum_stretch(const KernelContext& ctx, const LoopPlan& plan, const LoopPla
   double total = 0;
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t count = std::min(kBlock, n - i);
-    Block::template run<C, T, T>(ctx.attrs, losses, count,
-                                 gather(x + i * stride[1], stride[1], count, x_buffer),
-                                 gather(t + i * stride[2], stride[2], count, t_buffer));
+    const std::array operands{
+        as_bytes(gather(x + i * stride[1], stride[1], count, x_buffer)),
+        as_bytes(gather(t + i * stride[2], stride[2], count, t_buffer)),
+    };
+    plan.block(ctx.attrs, reinterpret_cast<std::byte*>(losses), count, operands.data());
     total += static_cast<double>(row_sum<C>(count, [&](auto at) { return at.get(losses); }));
   }
   return total;
 }
 
-template <class Block, class T>
+template <class T>
 void reduce_blocks(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<LoopPlan>();
+  const LoopPlan& plan = ctx.plan_as<ReductionPlan>().loop;
   double total = 0;
   if (plan.rows != 1) {
     for_rows(plan, 0, plan.rows, [&](const LoopPlan::Offsets& offsets) {
-      total += sum_stretch<Block, T>(ctx, plan, offsets, plan.inner);
+      total += sum_stretch<T>(ctx, offsets, plan.inner);
     });
   } else {
     const int64_t parts = (plan.inner + kElementwiseGrain - 1) / kElementwiseGrain;
@@ -278,8 +298,8 @@ void reduce_blocks(const KernelContext& ctx) {
         LoopPlan::Offsets offsets = plan.inner_stride();
         for (int64_t& offset : offsets)
           offset *= first;
-        partial[static_cast<size_t>(part)] = sum_stretch<Block, T>(
-            ctx, plan, offsets, std::min(kElementwiseGrain, plan.inner - first));
+        partial[static_cast<size_t>(part)] =
+            sum_stretch<T>(ctx, offsets, std::min(kElementwiseGrain, plan.inner - first));
       }
     });
     for (const double part : partial)
@@ -293,7 +313,8 @@ KernelChoice select_loss(const KernelQuery& query) {
   KernelChoice choice;
   dispatch_floating(query.input(0).dtype, [&]<class T>() {
     if (query.attrs_as<LossAttrs>().reduces) {
-      choice = {reduce_blocks<Block, T>, plan_pair(query)};
+      const BlockFn block = Kernel<Block, Compute<T>, T, T>::block;
+      choice = {reduce_blocks<T>, plan_reduction(query, block, nullptr)};
     } else {
       choice = select_elementwise<Block, T, T, T>(query);
     }

@@ -183,15 +183,15 @@ Statistics<Wide<T>> statistics(const T* x, int64_t n, double eps) {
   return result;
 }
 
-template <class T, bool kCenters, bool kWeight, bool kBias>
+template <class T, bool kCenters>
 void run_norm(const KernelContext& ctx) {
   using C = Wide<T>;
   const auto& plan = ctx.plan_as<NormPlan>();
   const double eps = ctx.attrs_as<NormAttrs>().eps;
   const int64_t n = plan.size;
   const T* x = ctx.in(0).as<T>();
-  const T* weight = kWeight ? ctx.in(1).as<T>() : nullptr;
-  const T* bias = kBias ? ctx.in(2).as<T>() : nullptr;
+  const T* weight = ctx.has_input(1) ? ctx.in(1).as<T>() : nullptr;
+  const T* bias = kCenters && ctx.has_input(2) ? ctx.in(2).as<T>() : nullptr;
   T* y = ctx.out(0).as<T>();
   const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, n));
   ctx.pool().parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) {
@@ -201,8 +201,8 @@ void run_norm(const KernelContext& ctx) {
       const Statistics<C> s = statistics<T, kCenters>(source, n, eps);
       for_row<C>(n, [&](auto at) {
         Vec<C> h = (at.get(source) - s.mean) * s.scale;
-        if constexpr (kWeight) h = h * at.get(weight);
-        if constexpr (kBias) h = h + at.get(bias);
+        if (weight != nullptr) h = h * at.get(weight);
+        if (bias != nullptr) h = h + at.get(bias);
         at.put(target, h);
       });
     }
@@ -214,7 +214,7 @@ void run_norm(const KernelContext& ctx) {
 constexpr int64_t kBlockRows = 32;
 constexpr int64_t kMaxBlocks = 16;
 
-template <class T, bool kCenters, bool kWeight>
+template <class T, bool kCenters>
 void run_backward(const KernelContext& ctx) {
   using C = Wide<T>;
   using V = Vec<C>;
@@ -223,7 +223,7 @@ void run_backward(const KernelContext& ctx) {
   const int64_t n = plan.size;
   const T* dy = ctx.in(0).as<T>();
   const T* x = ctx.in(1).as<T>();
-  const T* weight = kWeight ? ctx.in(2).as<T>() : nullptr;
+  const T* weight = ctx.has_input(2) ? ctx.in(2).as<T>() : nullptr;
   T* dx = ctx.out(0).as<T>();
   const int64_t block_rows = std::max(kBlockRows, (plan.rows + kMaxBlocks - 1) / kMaxBlocks);
   const int64_t blocks = std::max<int64_t>(1, (plan.rows + block_rows - 1) / block_rows);
@@ -239,11 +239,8 @@ void run_backward(const KernelContext& ctx) {
       T* target = dx + row * n;
       const Statistics<C> s = statistics<T, kCenters>(source, n, eps);
       const auto weighted = [&](auto at) {
-        if constexpr (kWeight) {
-          return at.get(gradient) * at.get(weight);
-        } else {
-          return at.get(gradient);
-        }
+        const V g = at.get(gradient);
+        return weight != nullptr ? g * at.get(weight) : g;
       };
       const Sums<C, 2> total = row_sum_lanes<C>(n, [&](auto at) {
         const V g = weighted(at);
@@ -278,26 +275,12 @@ bool all_contiguous(const KernelQuery& query) {
                      [](MetaPtr meta) { return meta == nullptr || meta->is_contiguous; });
 }
 
-template <class T, bool kCenters>
-KernelFn norm_kernel(const KernelQuery& query) {
-  const bool has_bias = kCenters && query.has_input(2);
-  if (query.has_input(1)) {
-    return has_bias ? run_norm<T, kCenters, true, true> : run_norm<T, kCenters, true, false>;
-  }
-  return has_bias ? run_norm<T, kCenters, false, true> : run_norm<T, kCenters, false, false>;
-}
-
-template <class T, bool kCenters>
-KernelFn backward_kernel(const KernelQuery& query) {
-  return query.has_input(2) ? run_backward<T, kCenters, true> : run_backward<T, kCenters, false>;
-}
-
 template <bool kCenters, bool kBackward>
 KernelChoice select_fast(const KernelQuery& query) {
   if (!all_contiguous(query)) return {};
   KernelChoice choice;
   dispatch_floating(query.output(0).dtype, [&]<class T>() {
-    choice.fn = kBackward ? backward_kernel<T, kCenters>(query) : norm_kernel<T, kCenters>(query);
+    choice.fn = kBackward ? run_backward<T, kCenters> : run_norm<T, kCenters>;
   });
   choice.plan = std::make_shared<const NormPlan>(
       plan_rows(query.input(kBackward ? 1 : 0), query.attrs_as<NormAttrs>()));

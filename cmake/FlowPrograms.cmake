@@ -56,11 +56,15 @@ function(flow_add_benchmark name)
   target_link_libraries(${name} PRIVATE machine_limits benchmark::benchmark)
 endfunction()
 
-# flow_add_example(<name> [ARGS ...]): the program <name>.cpp, and a ctest of label example that runs
-# it with ARGS, which should make it end within seconds.
+# flow_add_example(<name> [RANKS n] [ARGS ...]): the program <name>.cpp, and a ctest of label example
+# that runs it with ARGS, which should make it end within seconds, on n ranks as threads.
 function(flow_add_example name)
-  cmake_parse_arguments(arg "" "" "ARGS" ${ARGN})
+  cmake_parse_arguments(arg "" "RANKS" "ARGS" ${ARGN})
   flow_add_program(${name} ${name}.cpp)
-  add_test(NAME example.${name} COMMAND ${name} ${arg_ARGS})
+  set(launcher)
+  if(arg_RANKS)
+    set(launcher flowrun --ranks=threads:${arg_RANKS})
+  endif()
+  add_test(NAME example.${name} COMMAND ${launcher} $<TARGET_FILE:${name}> ${arg_ARGS})
   set_tests_properties(example.${name} PROPERTIES LABELS example TIMEOUT 300)
 endfunction()

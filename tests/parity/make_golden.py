@@ -6,6 +6,7 @@ import json
 import pathlib
 
 import torch
+import torch.nn.functional as F
 from safetensors.torch import save_file
 
 STEPS = 10
@@ -353,6 +354,183 @@ def make_layers(folder):
               folder / "layers_golden.safetensors")
 
 
+def hashed(count, stream):
+    """Numbers in [-1, 1) that the tests compute too: 32 bits of each index, mixed."""
+    mask = 0xFFFFFFFF
+    h = (torch.arange(count, dtype=torch.int64) * 0x9E3779B1 + stream * 0x85EBCA6B) & mask
+    h = h ^ (h >> 16)
+    h = (h * 0x7FEB352D) & mask
+    h = h ^ (h >> 15)
+    h = (h * 0x846CA68B) & mask
+    h = h ^ (h >> 16)
+    return h.double() / 2.0**31 - 1.0
+
+
+def fill_parameters(state):
+    """Matrices and kernels within 1 / sqrt(fan_in), other weights around 1, biases around 0."""
+    for stream, name in enumerate(sorted(state)):
+        value = state[name]
+        if "running" in name or "num_batches" in name:
+            continue
+        numbers = hashed(value.numel(), stream).reshape(value.shape)
+        if value.dim() >= 2:
+            numbers = numbers / (value.numel() / value.shape[0]) ** 0.5
+        else:
+            numbers = numbers * 0.1 + (1.0 if name.endswith("weight") else 0.0)
+        value.copy_(numbers)
+
+
+class Mlp(torch.nn.Module):
+    def __init__(self, sizes, activations):
+        super().__init__()
+        self.activations = activations
+        for i, (a, b) in enumerate(zip(sizes, sizes[1:])):
+            setattr(self, f"fc{i + 1}", torch.nn.Linear(a, b))
+
+    def forward(self, x):
+        for i, name in enumerate(self.activations):
+            x = getattr(torch, name)(getattr(self, f"fc{i + 1}")(x))
+        return getattr(self, f"fc{len(self.activations) + 1}")(x)
+
+
+class Lenet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = torch.nn.Conv2d(1, 32, 5, padding="same")
+        self.conv2 = torch.nn.Conv2d(32, 64, 5, padding="same")
+        self.hidden = torch.nn.Linear(3136, 512)
+        self.outlayer = torch.nn.Linear(512, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(torch.relu(self.conv1(x)), 2)
+        x = F.max_pool2d(torch.relu(self.conv2(x)), 2)
+        return self.outlayer(torch.relu(self.hidden(x.flatten(1))))
+
+
+class GptBlock(torch.nn.Module):
+    def __init__(self, d, heads, gelu):
+        super().__init__()
+        self.heads, self.gelu = heads, gelu
+        self.ln_1, self.ln_2 = torch.nn.LayerNorm(d), torch.nn.LayerNorm(d)
+        self.attn, self.mlp = torch.nn.Module(), torch.nn.Module()
+        self.attn.c_attn, self.attn.c_proj = torch.nn.Linear(d, 3 * d), torch.nn.Linear(d, d)
+        self.mlp.c_fc, self.mlp.c_proj = torch.nn.Linear(d, 4 * d), torch.nn.Linear(4 * d, d)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        q, k, v = (part.reshape(b, t, self.heads, -1).transpose(1, 2)
+                   for part in self.attn.c_attn(self.ln_1(x)).split(d, -1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.attn.c_proj(y.transpose(1, 2).reshape(b, t, d))
+        return x + self.mlp.c_proj(F.gelu(self.mlp.c_fc(self.ln_2(x)), approximate=self.gelu))
+
+
+class Gpt(torch.nn.Module):
+    def __init__(self, layers, d, heads, T, vocab, tied, gelu):
+        super().__init__()
+        self.wte, self.wpe = torch.nn.Embedding(vocab, d), torch.nn.Embedding(T, d)
+        self.h = torch.nn.ModuleList(GptBlock(d, heads, gelu) for _ in range(layers))
+        self.ln_f = torch.nn.LayerNorm(d)
+        if not tied:
+            self.lm_head = torch.nn.Linear(d, vocab, bias=False)
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe.weight[:tokens.shape[1]]
+        for block in self.h:
+            x = block(x)
+        head = self.lm_head if hasattr(self, "lm_head") else self.wte
+        return F.linear(self.ln_f(x), head.weight)
+
+
+def conv_norm_relu(a, b, kernel, stride, groups):
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(a, b, kernel, stride, (kernel - 1) // 2, groups=groups, bias=False),
+        torch.nn.BatchNorm2d(b), torch.nn.ReLU6())
+
+
+class InvertedResidual(torch.nn.Module):
+    def __init__(self, a, b, stride, t):
+        super().__init__()
+        self.adds_input = stride == 1 and a == b
+        layers = [] if t == 1 else [conv_norm_relu(a, a * t, 1, 1, 1)]
+        self.conv = torch.nn.Sequential(
+            *layers, conv_norm_relu(a * t, a * t, 3, stride, a * t),
+            torch.nn.Conv2d(a * t, b, 1, bias=False), torch.nn.BatchNorm2d(b))
+
+    def forward(self, x):
+        return x + self.conv(x) if self.adds_input else self.conv(x)
+
+
+class MobileNetV2(torch.nn.Module):
+    def __init__(self, settings, stem, last, classes):
+        super().__init__()
+        layers, width = [conv_norm_relu(3, stem, 3, 2, 1)], stem
+        for t, c, n, s in settings:
+            for i in range(n):
+                layers.append(InvertedResidual(width, c, s if i == 0 else 1, t))
+                width = c
+        layers.append(conv_norm_relu(width, last, 1, 1, 1))
+        self.features = torch.nn.Sequential(*layers)
+        self.classifier = torch.nn.Sequential(torch.nn.Dropout(0), torch.nn.Linear(last, classes))
+
+    def forward(self, x):
+        return self.classifier(self.features(x).mean((2, 3)))
+
+
+def training_cases():
+    """Data: x is hashed with stream 1000 (tokens: mapped to the vocabulary), y with 1001."""
+    yield {"id": "mlp", "model": {"kind": "mlp", "sizes": [24, 32, 16, 5],
+                                  "activations": ["relu", "tanh"]},
+           "x": [16, 24], "classes": 5, "optimizer": "SGD",
+           "args": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 1e-3}}
+    yield {"id": "lenet", "model": {"kind": "lenet"}, "x": [4, 1, 28, 28], "classes": 10,
+           "optimizer": "Adam", "args": {"lr": 1e-3}}
+    gpt = {"kind": "gpt", "layers": 2, "d": 16, "heads": 2, "T": 12, "vocab": 11}
+    yield {"id": "gpt", "model": {**gpt, "tied": False, "gelu": "none"}, "x": [3, 12],
+           "classes": 11, "optimizer": "AdamW", "args": {"lr": 3e-3, "weight_decay": 0.1}}
+    yield {"id": "gpt_tied", "model": {**gpt, "tied": True, "gelu": "tanh"}, "x": [3, 10],
+           "classes": 11, "optimizer": "RMSprop", "args": {"lr": 1e-3}}
+    yield {"id": "mobilenet_v2",
+           "model": {"kind": "mobilenet_v2", "stem": 8, "last": 32, "classes": 10, "dropout": 0.0,
+                     "settings": [[1, 8, 1, 1], [6, 16, 2, 2], [6, 24, 2, 2]]},
+           "x": [4, 3, 32, 32], "classes": 10, "optimizer": "SGD",
+           "args": {"lr": 0.05, "momentum": 0.9}}
+
+
+def make_model(spec):
+    options = {k: v for k, v in spec.items() if k not in ("kind", "dropout")}
+    return {"mlp": Mlp, "lenet": Lenet, "gpt": Gpt, "mobilenet_v2": MobileNetV2}[spec["kind"]](
+        **options)
+
+
+def bucketed(count, stream, buckets):
+    return ((hashed(count, stream) + 1.0) / 2.0 * buckets).floor().long()
+
+
+def run_training(case, steps=20, batches=4):
+    model = make_model(case["model"])
+    with torch.no_grad():
+        fill_parameters(model.state_dict())
+    count = batches * torch.Size(case["x"]).numel()
+    is_gpt = case["model"]["kind"] == "gpt"
+    x = bucketed(count, 1000, case["classes"]) if is_gpt else hashed(count, 1000)
+    x = x.reshape(batches, *case["x"])
+    y = bucketed(x.numel() if is_gpt else batches * case["x"][0], 1001, case["classes"])
+    y = y.reshape(batches, -1)
+    optimizer = getattr(torch.optim, case["optimizer"])(model.parameters(), **case["args"])
+    losses, norms = [], []
+    for step in range(steps):
+        optimizer.zero_grad()
+        logits = model(x[step % batches])
+        loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), y[step % batches])
+        loss.backward()
+        losses.append(loss.item())
+        norms.append(torch.nn.utils.get_total_norm(
+            [p.grad for p in model.parameters()]).item())
+        optimizer.step()
+    return {**case, "steps": steps, "batches": batches, "losses": losses, "grad_norms": norms}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=pathlib.Path,
@@ -363,6 +541,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     make_optim(options.out)
     make_layers(options.out)
+    write_json(options.out / "training.json", [run_training(case) for case in training_cases()])
 
 
 if __name__ == "__main__":

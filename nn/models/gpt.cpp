@@ -1,0 +1,128 @@
+#include "nn/models/gpt.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "nn/init.h"
+#include "ops/attention.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
+#include "ops/matmul.h"
+#include "ops/slice.h"
+#include "ops/unary.h"
+
+namespace flow::models {
+
+namespace {
+constexpr double kDeviation = 0.02;
+
+nn::Linear make_linear(int64_t in, int64_t out, const GptOptions& options, bool is_residual) {
+  nn::Linear layer(in, out, {.bias = options.bias});
+  const double branches = 2 * static_cast<double>(options.n_layer);
+  nn::init::normal_(layer.weight, 0, is_residual ? kDeviation / std::sqrt(branches) : kDeviation);
+  if (options.bias) nn::init::constant_(layer.bias, 0);
+  return layer;
+}
+
+nn::Embedding make_embedding(int64_t rows, int64_t width) {
+  nn::Embedding table(rows, width);
+  nn::init::normal_(table.weight, 0, kDeviation);
+  return table;
+}
+
+nn::ModuleList<GptBlock> make_blocks(const GptOptions& options) {
+  nn::ModuleList<GptBlock> blocks;
+  for (int64_t i = 0; i < options.n_layer; ++i)
+    blocks.push_back(GptBlock(options));
+  return blocks;
+}
+
+// Holds only the weight, so that it is named lm_head.weight.
+struct Head : nn::Module<Head> {
+  explicit Head(const Tensor& value) : weight(register_parameter("weight", value)) {}
+
+  Tensor weight;
+};
+}  // namespace
+
+GptAttention::GptAttention(const GptOptions& options)
+    : c_q(register_module("c_q", make_linear(options.n_embd, options.n_embd, options, false))),
+      c_k(register_module("c_k", make_linear(options.n_embd, options.n_embd, options, false))),
+      c_v(register_module("c_v", make_linear(options.n_embd, options.n_embd, options, false))),
+      c_proj(register_module("c_proj", make_linear(options.n_embd, options.n_embd, options, true))),
+      n_head_(options.n_head),
+      dropout_p_(options.dropout),
+      dropout_(register_module("resid_dropout", nn::Dropout(options.dropout))) {
+  if (options.n_head <= 0 || options.n_embd % options.n_head != 0) {
+    throw InvalidArgument(str("[Gpt] n_embd must be divisible by n_head; received ", options.n_embd,
+                              " and ", options.n_head));
+  }
+  join_in_files("c_attn.weight", {"c_q.weight", "c_k.weight", "c_v.weight"});
+  if (options.bias) join_in_files("c_attn.bias", {"c_q.bias", "c_k.bias", "c_v.bias"});
+}
+
+// (B, T, C) → (B, n_head, T, C / n_head).
+Tensor GptAttention::heads(const Tensor& x) const {
+  return x.reshape({x.size(0), x.size(1), n_head_, x.size(2) / n_head_}).transpose(1, 2);
+}
+
+Tensor GptAttention::forward(const Tensor& x) {
+  const Tensor y = scaled_dot_product_attention(
+      heads(c_q(x)), heads(c_k(x)), heads(c_v(x)),
+      {.dropout_p = is_training() ? dropout_p_ : 0, .is_causal = true});
+  return dropout_(c_proj(y.transpose(1, 2).reshape(x.shape())));
+}
+
+GptFeedForward::GptFeedForward(const GptOptions& options)
+    : c_fc(
+          register_module("c_fc", make_linear(options.n_embd, 4 * options.n_embd, options, false))),
+      c_proj(register_module("c_proj",
+                             make_linear(4 * options.n_embd, options.n_embd, options, true))),
+      gelu_(options.gelu),
+      dropout_(register_module("dropout", nn::Dropout(options.dropout))) {
+  if (gelu_ != "tanh" && gelu_ != "none") {
+    throw InvalidArgument(str("[Gpt] gelu '", gelu_, "' is unknown; use tanh or none"));
+  }
+}
+
+Tensor GptFeedForward::forward(const Tensor& x) {
+  return dropout_(c_proj(gelu(c_fc(x), {.approximate = gelu_})));
+}
+
+GptBlock::GptBlock(const GptOptions& options)
+    : ln_1(register_module("ln_1", nn::LayerNorm({options.n_embd}, {.bias = options.bias}))),
+      attn(register_module("attn", GptAttention(options))),
+      ln_2(register_module("ln_2", nn::LayerNorm({options.n_embd}, {.bias = options.bias}))),
+      mlp(register_module("mlp", GptFeedForward(options))) {}
+
+Tensor GptBlock::forward(const Tensor& x) {
+  const Tensor y = x + attn(ln_1(x));
+  return y + mlp(ln_2(y));
+}
+
+Gpt::Gpt(const GptOptions& options)
+    : wte(register_module("wte", make_embedding(options.vocab_size, options.n_embd))),
+      wpe(register_module("wpe", make_embedding(options.block_size, options.n_embd))),
+      blocks(register_module("h", make_blocks(options))),
+      ln_f(register_module("ln_f", nn::LayerNorm({options.n_embd}, {.bias = options.bias}))),
+      lm_head(wte.weight),
+      options_(options),
+      dropout_(register_module("drop", nn::Dropout(options.dropout))) {
+  if (options.tied) return;
+  const Tensor value = empty({options.vocab_size, options.n_embd});
+  nn::init::normal_(value, 0, kDeviation);
+  lm_head = register_module("lm_head", Head(value)).weight;
+}
+
+Tensor Gpt::forward(const Tensor& tokens) {
+  if (tokens.dim() != 2 || tokens.size(1) > options_.block_size) {
+    throw InvalidArgument(str("[Gpt] tokens are (B, T) with T at most block_size = ",
+                              options_.block_size, "; received ", tokens.meta()));
+  }
+  Tensor x = dropout_(wte(tokens) + narrow(wpe.weight, 0, 0, tokens.size(1)));
+  for (GptBlock& block : blocks)
+    x = block(x);
+  return linear(ln_f(x), lm_head);
+}
+
+}  // namespace flow::models

@@ -1,0 +1,68 @@
+#include <gtest/gtest.h>
+
+#include "nn/flow.h"
+
+namespace flow::models {
+namespace {
+
+std::vector<std::string> names_of(const nn::StateDict& state) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : state)
+    names.push_back(name);
+  return names;
+}
+
+TEST(Gpt, FilesShowTheNamesOfGpt2) {
+  const GptOptions options{
+      .vocab_size = 5, .block_size = 4, .n_layer = 1, .n_head = 2, .n_embd = 8};
+  const Gpt tied(options);
+  EXPECT_EQ(
+      names_of(tied.state_dict()),
+      (std::vector<std::string>{
+          "h.0.attn.c_attn.bias", "h.0.attn.c_attn.weight", "h.0.attn.c_proj.bias",
+          "h.0.attn.c_proj.weight", "h.0.ln_1.bias", "h.0.ln_1.weight", "h.0.ln_2.bias",
+          "h.0.ln_2.weight", "h.0.mlp.c_fc.bias", "h.0.mlp.c_fc.weight", "h.0.mlp.c_proj.bias",
+          "h.0.mlp.c_proj.weight", "ln_f.bias", "ln_f.weight", "wpe.weight", "wte.weight"}));
+  EXPECT_EQ(tied.state_dict().at("h.0.attn.c_attn.weight").shape(), (Shape{24, 8}));
+  EXPECT_EQ(tied.get_parameter("h.0.attn.c_q.weight").shape(), (Shape{8, 8}));
+  GptOptions untied = options;
+  untied.tied = false;
+  EXPECT_TRUE(Gpt(untied).state_dict().contains("lm_head.weight"));
+}
+
+TEST(Gpt, APositionSeesNoLaterToken) {
+  manual_seed(1);
+  Gpt model({.vocab_size = 5, .block_size = 4, .n_layer = 2, .n_head = 2, .n_embd = 8});
+  const Tensor a = tensor({{1, 2, 3, 4}}, {.dtype = int64});
+  const Tensor b = tensor({{1, 2, 0, 1}}, {.dtype = int64});
+  const auto first = [&](const Tensor& x) { return narrow(model(x), 1, 0, 2).to_vector<float>(); };
+  EXPECT_EQ(first(a), first(b));
+  EXPECT_THROW(model(zeros({1, 5}, {.dtype = int64})), InvalidArgument);
+}
+
+TEST(MobileNetV2, HasTorchvisionsSizeAndNames) {
+  MobileNetV2 model = mobilenet_v2();
+  EXPECT_EQ(model.num_parameters(), 3504872);
+  EXPECT_EQ(model.last_channel(), 1280);
+  for (const char* name :
+       {"features.0.0.weight", "features.1.conv.0.0.weight", "features.1.conv.1.weight",
+        "features.2.conv.2.weight", "features.17.conv.3.weight", "features.18.1.bias",
+        "classifier.1.weight"}) {
+    EXPECT_TRUE(model.get_parameter(name).defined()) << name;
+  }
+  EXPECT_EQ(model.state_dict().at("features.18.1.num_batches_tracked").dtype(), int64);
+  EXPECT_EQ(mobilenet_v2({.width_mult = 0.5}).get_parameter("features.0.0.weight").size(0), 16);
+  EXPECT_EQ(mobilenet_v2({.width_mult = 1.4}).last_channel(), 1792);
+}
+
+TEST(MobileNetV2, ItsClassifierCanBeReplaced) {
+  MobileNetV2 model({.inverted_residual_setting = {{{1, 8, 1, 1}, {6, 8, 1, 2}}},
+                     .input_channel = 8,
+                     .last_channel = 16});
+  model.replace_module("classifier",
+                       nn::Sequential(nn::Dropout(0.2), nn::Linear(model.last_channel(), 10)));
+  EXPECT_EQ(model(randn({2, 3, 8, 8})).shape(), (Shape{2, 10}));
+}
+
+}  // namespace
+}  // namespace flow::models

@@ -15,6 +15,7 @@
 #include "eager/runtime.h"
 #include "tests/support/closeness.h"
 #include "tests/support/differentiable_call.h"
+#include "tests/support/global_call.h"
 #include "tests/support/op_samples.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/sbp_search.h"
@@ -54,6 +55,8 @@ struct ContractSbpTrue : ContractTest {};
 
 struct ContractSbpComplete : ContractTest {};
 
+struct ContractGlobal : ContractTest {};
+
 struct ContractTraces : ContractTest {};
 
 struct ContractStrides : ContractTest {};
@@ -72,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Op, ContractKernels, ::testing::ValuesIn(op_names()), o
 INSTANTIATE_TEST_SUITE_P(Op, ContractGradients, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractSbpTrue, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractSbpComplete, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractGlobal, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractTraces, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractStrides, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractSizes, ::testing::ValuesIn(op_names()), op_name);
@@ -390,6 +394,28 @@ TEST_P(ContractSbpComplete, NoSignatureIsMissing) {
                     << " ranks: not found again: " << signature;
     }
   }
+}
+
+void expect_equal_on_ranks(const OpSample& sample, size_t num_layouts, uint32_t constant_inputs) {
+  const Draw draw = make_draw(sample, widest_dtype(sample), 1);
+  if (is_any_global(draw.call) || draw.call.inputs.empty() || !sample.has_values) return;
+  const auto layouts = choose_layouts(draw, num_layouts, constant_inputs);
+  for (const int64_t num_ranks : {2, 3}) {
+    const std::string report = run_on_ranks(draw, num_ranks, layouts, constant_inputs);
+    EXPECT_TRUE(report.empty()) << describe(sample) << " on " << num_ranks << " ranks:\n" << report;
+  }
+}
+
+// Global tensors of any layouts give the logical result, by whatever signature is chosen.
+TEST_P(ContractGlobal, EqualsOneRank) {
+  for (const OpSample* sample : small_samples())
+    expect_equal_on_ranks(*sample, 20, kAllConstant);
+}
+
+TEST_P(ContractGlobal, HasTheGradientsOfOneRank) {
+  if (op().grad == not_differentiable) return;
+  for (const OpSample* sample : small_samples())
+    expect_equal_on_ranks(*sample, 8, sample->constant_inputs);
 }
 
 // ---------------------------------------------------------------- 6. traces

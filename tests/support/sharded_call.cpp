@@ -82,19 +82,23 @@ const std::vector<Tensor>& ShardedCall::input_parts(size_t i, Sbp sbp) {
   return parts.tensors;
 }
 
+Inputs ShardedCall::own_inputs(const std::vector<Sbp>& layouts, int64_t rank) {
+  Inputs own;
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const Tensor& part = input_parts(i, layouts[i])[static_cast<size_t>(rank)];
+    own.push_back(draw_->is_mutated(i) ? copy_of(part) : part);
+  }
+  return own;
+}
+
 std::vector<std::vector<Tensor>> ShardedCall::run(const SbpSignature& signature,
                                                   const KernelRun& run) {
   std::vector<std::vector<Tensor>> results(draw_->expected.size());
   for (int64_t r = 0; r < num_ranks(); ++r) {
-    Inputs own;
-    for (size_t i = 0; i < draw_->call.inputs.size(); ++i) {
-      const Tensor& part = input_parts(i, signature.inputs[i])[static_cast<size_t>(r)];
-      own.push_back(draw_->is_mutated(i) ? copy_of(part) : part);
-    }
     std::vector<MetaPtr> metas;
     for (size_t i = 0; i < results.size(); ++i)
       metas.push_back(output_meta(i, signature.outputs[i], r));
-    auto outputs = run_kernel(draw_->call, own, metas, run);
+    auto outputs = run_kernel(draw_->call, own_inputs(signature.inputs, r), metas, run);
     if (!outputs) throw Unsupported("the kernel does not apply");
     for (size_t i = 0; i < outputs->size(); ++i)
       results[i].push_back(std::move((*outputs)[i]));

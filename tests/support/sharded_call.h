@@ -39,6 +39,9 @@ class ShardedCall {
   // does not apply.
   std::vector<std::vector<Tensor>> run(const SbpSignature& signature, const KernelRun& run);
 
+  // A rank's parts as its parts of global tensors; copies of those the op writes.
+  Inputs own_inputs(const std::vector<Sbp>& layouts, int64_t rank);
+
   // The metas of a rank's part.
   MetaPtr input_meta(size_t i, Sbp sbp, int64_t rank);
   MetaPtr output_meta(size_t i, Sbp sbp, int64_t rank);

@@ -1,0 +1,154 @@
+#include "tests/support/global_call.h"
+
+#include <optional>
+#include <random>
+
+#include "autograd/engine.h"
+#include "boxing/redistribute.h"
+#include "boxing/run_ranks.h"
+#include "core/context.h"
+#include "tests/support/closeness.h"
+#include "tests/support/values.h"
+
+namespace flow::contract {
+
+namespace {
+
+// Undefined tensors, numbers and all dims, also those of size 1.
+std::vector<Sbp> possible_layouts(const Draw& draw, size_t input, bool may_be_partial) {
+  const Tensor& tensor = draw.call.inputs[input];
+  std::vector<Sbp> layouts = {sbp::broadcast};
+  if (!tensor.defined()) return layouts;
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim)
+    layouts.push_back(sbp::split(dim));
+  if (draw.is_mutated(input) || !may_be_partial) return layouts;
+  if (tensor.dtype() != DType::kBool) layouts.push_back(sbp::partial_sum);
+  layouts.push_back(sbp::partial_max);
+  layouts.push_back(sbp::partial_min);
+  return layouts;
+}
+
+std::string list(const std::vector<Sbp>& layouts) {
+  std::string text;
+  for (const Sbp& sbp : layouts)
+    text += str(text.empty() ? "" : ", ", sbp);
+  return text;
+}
+
+bool is_differentiable(const Draw& draw, size_t input, uint32_t constant_inputs) {
+  const Tensor& tensor = draw.call.inputs[input];
+  return tensor.defined() && tensor.dtype() == DType::kFloat64 &&
+         (constant_inputs >> input & 1U) == 0;
+}
+
+// Random weights of the elements of an output, in its placement.
+Tensor upstream_of(const Tensor& output, const Placement& placement, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Values values;
+  for (int64_t i = 0; i < output.numel(); ++i)
+    values.push_back(static_cast<double>(random() % 401) / 100 - 2);
+  const MetaPtr meta = placement.defined()
+                           ? global_meta(output.shape(), output.dtype(), placement,
+                                         NdSbp::broadcast(1), thread_state().context->rank())
+                           : local_meta(output.shape(), output.dtype(), DeviceType::kCpu);
+  return make_guarded(meta, values);
+}
+
+// The outputs, and the gradients of the inputs that have one, undefined where nothing depends on
+// them.
+std::vector<Tensor> outputs_and_gradients(const Draw& draw, Inputs inputs,
+                                          uint32_t constant_inputs) {
+  std::vector<Tensor> sources;
+  Placement placement;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) continue;
+    if (inputs[i].is_global()) placement = inputs[i].placement();
+    if (!is_differentiable(draw, i, constant_inputs)) continue;
+    sources.push_back(inputs[i].detach().requires_grad_());
+    inputs[i] = draw.is_mutated(i) ? sources.back().clone() : sources.back();
+  }
+  std::vector<Tensor> results = dispatch_again(draw.call, inputs);
+  std::vector<Tensor> ends;
+  std::vector<Tensor> upstream;
+  for (const Tensor& output : results) {
+    if (!is_floating(output.dtype()) || !output.requires_grad()) continue;
+    ends.push_back(output);
+    upstream.push_back(upstream_of(output, placement, draw.seed + ends.size()));
+  }
+  if (ends.empty() || sources.empty()) return results;
+  const auto gradients = grad(ends, sources, {.grad_outputs = upstream, .allow_unused = true});
+  results.insert(results.end(), gradients.begin(), gradients.end());
+  return results;
+}
+
+std::vector<Tensor> wholes(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> result;
+  for (const Tensor& tensor : tensors)
+    result.push_back(tensor.defined() ? tensor.detach().full() : Tensor());
+  return result;
+}
+
+// What differs; empty when nothing does. Collective. Partial sums are rounded, so the expected
+// result is that of what the inputs are together.
+std::string run_once(ShardedCall& sharded, const std::vector<Sbp>& layouts,
+                     uint32_t constant_inputs) {
+  const Draw& draw = sharded.draw();
+  try {
+    const Inputs inputs = sharded.own_inputs(layouts, thread_state().context->rank());
+    const Inputs logical = wholes(inputs);
+    const auto actual = wholes(outputs_and_gradients(draw, inputs, constant_inputs));
+    const auto expected = outputs_and_gradients(draw, logical, constant_inputs);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (expected[i].defined() != actual[i].defined()) return str("result ", i, " is undefined");
+      if (!expected[i].defined()) continue;
+      const std::string problem =
+          difference(read_values(actual[i]), read_values(expected[i]), tolerance_of(draw.call));
+      if (!problem.empty()) return str("result ", i, ", ", problem);
+    }
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  } catch (const Unsupported& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::vector<Sbp>> choose_layouts(const Draw& draw, size_t count,
+                                             uint32_t constant_inputs) {
+  std::mt19937_64 random(draw.seed);
+  std::vector<std::vector<Sbp>> choices(count);
+  for (auto& choice : choices) {
+    std::optional<Sbp> of_written;
+    for (size_t i = 0; i < draw.call.inputs.size(); ++i) {
+      const std::vector<Sbp> layouts =
+          possible_layouts(draw, i, !is_differentiable(draw, i, constant_inputs));
+      choice.push_back(layouts[random() % layouts.size()]);
+      if (!draw.is_mutated(i)) continue;
+      if (!of_written) of_written = choice.back();
+      choice.back() = *of_written;
+    }
+  }
+  return choices;
+}
+
+std::string run_on_ranks(const Draw& draw, int64_t num_ranks,
+                         const std::vector<std::vector<Sbp>>& layouts, uint32_t constant_inputs) {
+  std::string report;
+  try {
+    run_ranks(num_ranks, [&] {
+      ShardedCall sharded(draw, num_ranks);
+      for (const auto& choice : layouts) {
+        const std::string problem = run_once(sharded, choice, constant_inputs);
+        if (problem.empty() || thread_state().context->rank() != 0) continue;
+        report += str("  ", list(choice), ": ", problem, '\n');
+      }
+    });
+  } catch (const Error& error) {
+    report += str("  ", error.what(), '\n');
+  }
+  return report;
+}
+
+}  // namespace flow::contract

@@ -38,6 +38,7 @@ struct Training {
   Doubles grad_norms;
   std::vector<std::pair<std::string, Doubles>> first_grads;
   std::vector<std::pair<std::string, Doubles>> weights;
+  std::vector<std::pair<std::string, Doubles>> buffers;
 };
 
 // What is trained: `model` is made anew on every rank, `input` and `loss` from the options of the
@@ -85,6 +86,8 @@ Training train(const Task<Model>& task, const Layout& layout) {
   }
   for (const auto& [name, parameter] : model.named_parameters())
     training.weights.emplace_back(name, parameter.template to_vector<double>());
+  for (const auto& [name, buffer] : model.named_buffers())
+    training.buffers.emplace_back(name, buffer.template to_vector<double>());
   return training;
 }
 
@@ -113,6 +116,10 @@ void expect_equal_trainings(const Task<Model>& task, const std::vector<Layout>& 
         expect_close(parallel.first_grads[i].second, single.first_grads[i].second,
                      where + "gradient of " + name);
         expect_close(parallel.weights[i].second, single.weights[i].second, where + name);
+      }
+      for (size_t i = 0; i < single.buffers.size(); ++i) {
+        expect_close(parallel.buffers[i].second, single.buffers[i].second,
+                     where + single.buffers[i].first);
       }
     });
   }
@@ -176,6 +183,105 @@ TEST(ParallelEqualsSingle, LenetWithDropout) {
               kGrid,
               {kS0, kB},
               {{"hidden.*", {kB, kS0}}, {"outlayer.weight", {kB, kS1}}, {"*", {kB, kB}}}}});
+}
+
+// A block as in convolutional nets: statistics are those of the logical batch.
+struct ConvBlock : nn::Module<ConvBlock> {
+  nn::Conv2d conv1{register_module("conv1", nn::Conv2d(3, 8, 3, {.padding = 1, .bias = false}))};
+  nn::BatchNorm2d norm1{register_module("norm1", nn::BatchNorm2d(8))};
+  nn::Conv2d conv2{
+      register_module("conv2", nn::Conv2d(8, 6, 3, {.stride = 2, .groups = 2, .bias = false}))};
+  nn::BatchNorm2d norm2{register_module("norm2", nn::BatchNorm2d(6))};
+  nn::Linear out{register_module("out", nn::Linear(6, 4))};
+
+  Tensor forward(const Tensor& x) {
+    const Tensor y = relu(norm2(conv2(relu(norm1(conv1(x))))));
+    return out(adaptive_avg_pool2d(y, {1, 1}).flatten(1));
+  }
+};
+
+TEST(ParallelEqualsSingle, ConvolutionAndBatchNorm) {
+  const Task<ConvBlock> task{.make_model = [] { return ConvBlock(); },
+                             .input =
+                                 [](const TensorOptions& options) {
+                                   return randn({5, 3, 9, 7}, options);
+                                 },
+                             .loss = [](const Tensor& y) { return square(y - 1.0).mean(); },
+                             .make_optimizer =
+                                 [](const std::vector<Tensor>& parameters) {
+                                   return std::make_shared<optim::SGD>(
+                                       parameters, optim::SGDOptions{.lr = 0.05, .momentum = 0.9});
+                                 }};
+  expect_equal_trainings(
+      task, {{"data parallel on 2", kPair, kS0, {{"*", kB}}},
+             {"data parallel on 3", kThree, kS0, {{"*", kB}}},
+             {"channels on 2",
+              kPair,
+              kB,
+              {{"conv1.*", kS0}, {"norm1.num_batches_tracked", kB}, {"norm1.*", kS0}, {"*", kB}}},
+             {"rows of the image", kPair, sbp::split(2), {{"*", kB}}}});
+}
+
+constexpr int64_t kVocabulary = 13, kSamples = 4, kLength = 6;
+
+struct Encoder : nn::Module<Encoder> {
+  nn::Embedding embed{register_module("embed", nn::Embedding(kVocabulary, 8))};
+  nn::TransformerEncoderLayer layer{
+      register_module("layer", nn::TransformerEncoderLayer(8, 2,
+                                                           {.dim_feedforward = 10,
+                                                            .dropout = 0.2,
+                                                            .activation = "gelu",
+                                                            .batch_first = true,
+                                                            .norm_first = true}))};
+  nn::LayerNorm norm{register_module("norm", nn::LayerNorm({8}))};
+  nn::Linear head{register_module("head", nn::Linear(8, kVocabulary))};
+
+  Tensor forward(const Tensor& tokens) { return head(norm(layer(embed(tokens)))); }
+};
+
+TEST(ParallelEqualsSingle, TransformerWithDropout) {
+  const Task<Encoder> task{
+      .make_model = [] { return Encoder(); },
+      .input =
+          [](TensorOptions options) {
+            options.dtype = int64;
+            return randint(0, kVocabulary, {kSamples, kLength}, options);
+          },
+      .loss =
+          [](const Tensor& y) {
+            std::vector<int64_t> targets;
+            for (int64_t i = 0; i < kSamples * kLength; ++i)
+              targets.push_back(i * 5 % kVocabulary);
+            TensorOptions options;
+            if (y.is_global()) {
+              options.placement = y.placement();
+              options.sbp = NdSbp::broadcast(y.placement().num_axes());
+            }
+            return cross_entropy(y.flatten(0, 1), tensor(targets, {kSamples * kLength}, options));
+          },
+      .make_optimizer =
+          [](const std::vector<Tensor>& parameters) {
+            return std::make_shared<optim::AdamW>(parameters, optim::AdamWOptions{.lr = 0.01});
+          }};
+  expect_equal_trainings(task, {{"data parallel on 3", kThree, kS0, {{"*", kB}}},
+                                {"sequence split on 2", kPair, kS1, {{"*", kB}}},
+                                {"vocabulary and columns on 2",
+                                 kPair,
+                                 kB,
+                                 {{"embed.weight", kS0},
+                                  {"head.*", kS0},
+                                  {"layer.linear1.*", kS0},
+                                  {"layer.linear2.weight", kS1},
+                                  {"layer.self_attn.in_proj*", kS0},
+                                  {"*", kB}}},
+                                {"data and tensor parallel on 2 x 2",
+                                 kGrid,
+                                 {kS0, kB},
+                                 {{"embed.weight", {kB, kS1}},
+                                  {"head.*", {kB, kS0}},
+                                  {"layer.linear1.*", {kB, kS0}},
+                                  {"layer.linear2.weight", {kB, kS1}},
+                                  {"*", {kB, kB}}}}});
 }
 
 TEST(ParallelEqualsSingle, WithOptimizerStateCutOverReplicas) {

@@ -1,9 +1,14 @@
 #include "ops/embedding.h"
 
 #include "core/dispatch.h"
+#include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/compare.h"
+#include "ops/creation.h"
 #include "ops/embedding_op.h"
+#include "ops/index.h"
+#include "ops/slice.h"
+#include "ops/statistics.h"
 #include "ops/view.h"
 #include "ops/where.h"
 
@@ -38,13 +43,25 @@ void sbp(SbpContext& ctx) {
     ctx.add({sbp::broadcast, partial}, {partial});
 }
 
-// dweight[r] = sum of dy[i] over the i with index r, 0 for the padding row.
+// How often each row is taken, at each index: (…, 1).
+Tensor frequencies(const Tensor& indices, const Tensor& dy, int64_t rows) {
+  const Tensor once = ones_like(narrow(dy, -1, 0, 1));
+  const EmbeddingBackwardAttrs attrs{rows, -1};
+  const Tensor counts = dispatch(kEmbeddingBackward, {&indices, &once}, attrs, Site::none());
+  return embedding(indices, counts);
+}
+
+// dweight[r] = sum of dy[i] over the i with index r, 0 for the padding row; the mean over them if
+// scaled by frequency.
 void grad(GradContext& ctx) {
   if (!ctx.needs(1)) return;
+  const auto& forward = ctx.attrs<EmbeddingAttrs>();
   const Tensor indices = ctx.input(0);
-  const EmbeddingBackwardAttrs attrs{ctx.input_meta(1)->shape[0],
-                                     ctx.attrs<EmbeddingAttrs>().padding_idx};
-  ctx.set(1, dispatch(kEmbeddingBackward, {&indices, &ctx.dy()}, attrs, Site::none()));
+  const int64_t rows = ctx.input_meta(1)->shape[0];
+  Tensor dy = ctx.dy();
+  if (forward.scale_grad_by_freq && dy.numel() > 0) dy = div(dy, frequencies(indices, dy, rows));
+  const EmbeddingBackwardAttrs attrs{rows, forward.padding_idx};
+  ctx.set(1, dispatch(kEmbeddingBackward, {&indices, &dy}, attrs, Site::none()));
 }
 
 void infer_backward(InferContext& ctx) {
@@ -102,6 +119,27 @@ void register_embedding(OpTable& table) {
 
 }  // namespace ops
 
+namespace {
+
+// The rows that `input` names, shortened in place to max_norm.
+void shorten_rows(const TensorArg& input, const TensorArg& weight,
+                  const EmbeddingOptions& options) {
+  if (!(*options.max_norm > 0)) {
+    throw InvalidArgument(
+        str("[embedding] max_norm is ", *options.max_norm, "; give a positive number"),
+        input.site());
+  }
+  const Tensor table = weight->detach();
+  const Tensor indices = reshape(input, {-1});
+  const Tensor rows = index_select({table, input.site()}, 0, {indices, input.site()});
+  const Tensor length = norm(rows, {.p = options.norm_type, .dim = 1, .keepdim = true});
+  const Tensor factor =
+      masked_fill(*options.max_norm / (length + 1e-7), le(length, *options.max_norm), 1);
+  index_put_(table, IndexArg(indices, input.site()), {mul(rows, factor), input.site()});
+}
+
+}  // namespace
+
 Tensor embedding(const TensorArg& input, const TensorArg& weight, const EmbeddingOptions& options) {
   ops::EmbeddingAttrs attrs;
   if (options.padding_idx) {
@@ -115,6 +153,8 @@ Tensor embedding(const TensorArg& input, const TensorArg& weight, const Embeddin
     }
     attrs.padding_idx = index < 0 ? index + rows : index;
   }
+  attrs.scale_grad_by_freq = options.scale_grad_by_freq;
+  if (options.max_norm) shorten_rows(input, weight, options);
   return dispatch(ops::kEmbedding, {&input.tensor(), &weight.tensor()}, attrs, input.site());
 }
 

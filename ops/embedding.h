@@ -10,6 +10,9 @@ namespace flow {
 
 struct EmbeddingOptions {
   std::optional<int64_t> padding_idx = {};  // this row gets no gradient; negative: from the end
+  std::optional<double> max_norm = {};  // rows taken are first shortened in place to this length
+  double norm_type = 2;                 // p of the norm that measures it
+  bool scale_grad_by_freq = false;      // a row's gradient is divided by how often the row is taken
 };
 
 // y[i…] = weight[input[i…]]: weight (rows, D), input integers of any shape, y (…, D). An index out

@@ -10,9 +10,11 @@ namespace flow::ops {
 // Inputs: indices, weight. `padding_idx` is -1 for none.
 struct EmbeddingAttrs {
   int64_t padding_idx = -1;
+  bool scale_grad_by_freq = false;
 
   static constexpr auto fields() {
-    return std::tuple(key_field("padding_idx", &EmbeddingAttrs::padding_idx));
+    return std::tuple(key_field("padding_idx", &EmbeddingAttrs::padding_idx),
+                      key_field("scale_grad_by_freq", &EmbeddingAttrs::scale_grad_by_freq));
   }
 };
 

@@ -24,7 +24,8 @@ void check_fits(const OpContext& ctx, const Shape& index, const Shape& shape, in
   }
 }
 
-// Whether each rank's balanced part of `inner` elements is inside its part of `outer` elements.
+}  // namespace
+
 bool parts_hold(int64_t outer, int64_t inner, int64_t num_ranks) {
   if (inner == outer) return true;
   for (int64_t r = 0; r < num_ranks; ++r) {
@@ -35,6 +36,8 @@ bool parts_hold(int64_t outer, int64_t inner, int64_t num_ranks) {
   }
   return num_ranks > 0;
 }
+
+namespace {
 
 void infer_gather(InferContext& ctx) {
   check_index(ctx, 1);
@@ -90,9 +93,9 @@ void grad_ungather(GradContext& ctx) {
   ctx.set(0, gather(ctx.dy(), ctx.attrs<UngatherAttrs>().dim, ctx.input(1)));
 }
 
-// Inputs: x, index, src.
-void infer_scatter(InferContext& ctx) {
-  const int64_t dim = ctx.attrs<DimAttrs>().dim;
+}  // namespace
+
+void check_scatter(const OpContext& ctx, int64_t dim) {
   const TensorMeta& x = ctx.input(0);
   const TensorMeta& index = ctx.input(1);
   const TensorMeta& src = ctx.input(2);
@@ -104,7 +107,6 @@ void infer_scatter(InferContext& ctx) {
     ctx.check(index.shape[i] <= src.shape[i], "index has size ", index.shape[i], " in dim ", i,
               ", more than src's ", src.shape[i]);
   }
-  ctx.add_output_like(0);
 }
 
 // A rank writes what falls into its part of x; entries whose targets it holds may be its part too,
@@ -124,6 +126,24 @@ void add_split_targets(SbpContext& ctx, int64_t dim, bool has_src) {
     inputs[2] = split;
     ctx.add(inputs, {split});
   }
+}
+
+Tensor padded_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  std::vector<int64_t> padding;
+  for (int64_t i = shape.size() - 1; i >= 0; --i) {
+    padding.push_back(0);
+    padding.push_back(shape[i] - x.shape()[i]);
+  }
+  return pad(x, std::move(padding));
+}
+
+namespace {
+
+// Inputs: x, index, src.
+void infer_scatter(InferContext& ctx) {
+  check_scatter(ctx, ctx.attrs<DimAttrs>().dim);
+  ctx.add_output_like(0);
 }
 
 // Each element of the result is one of x or of src.
@@ -170,14 +190,7 @@ void sbp_scatter_value(SbpContext& ctx) {
 // What reached src's corner of index's shape, zeros in the rest of src.
 Tensor grad_of_src(GradContext& ctx) {
   const Tensor taken = gather(ctx.dy(), ctx.attrs<DimAttrs>().dim, ctx.input(1));
-  const Shape& src = ctx.input_meta(2)->shape;
-  if (taken.shape() == src) return taken;
-  std::vector<int64_t> padding;
-  for (int64_t i = src.size() - 1; i >= 0; --i) {
-    padding.push_back(0);
-    padding.push_back(src[i] - taken.shape()[i]);
-  }
-  return pad(taken, std::move(padding));
+  return padded_to(taken, ctx.input_meta(2)->shape);
 }
 
 // dx = dy but 0 where src was written; dsrc = dy there.
@@ -244,10 +257,8 @@ Tensor ungather(const TensorArg& y, int64_t dim, const TensorArg& index, const S
   return dispatch(kUngather, {&y.tensor(), &index.tensor()}, UngatherAttrs{dim, shape}, y.site());
 }
 
-namespace {
-
 // A scalar has one dim to PyTorch's gather and scatter; here it must be a vector.
-int64_t checked_dim(const TensorArg& x, int64_t dim, const char* op) {
+int64_t indexed_dim(const TensorArg& x, int64_t dim, const char* op) {
   if (x->dim() == 0) {
     throw InvalidArgument(
         str("[", op, "] a scalar has no dim; received ", x->meta(), "; reshape it to (1)"));
@@ -259,30 +270,28 @@ Tensor as_indices(const TensorArg& index) {
   return index->dtype() == DType::kInt32 ? cast(index, DType::kInt64) : index.tensor();
 }
 
-}  // namespace
-
 }  // namespace ops
 
 Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index) {
-  const ops::DimAttrs attrs{ops::checked_dim(x, dim, "gather")};
+  const ops::DimAttrs attrs{ops::indexed_dim(x, dim, "gather")};
   const Tensor indices = ops::as_indices(index);
   return dispatch(ops::kGather, {&x.tensor(), &indices}, attrs, x.site());
 }
 
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src) {
-  const ops::DimAttrs attrs{ops::checked_dim(x, dim, "scatter")};
+  const ops::DimAttrs attrs{ops::indexed_dim(x, dim, "scatter")};
   const Tensor indices = ops::as_indices(index);
   return dispatch(ops::kScatter, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
 }
 
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value) {
-  const ops::ScatterValueAttrs attrs{ops::checked_dim(x, dim, "scatter"), value};
+  const ops::ScatterValueAttrs attrs{ops::indexed_dim(x, dim, "scatter"), value};
   const Tensor indices = ops::as_indices(index);
   return dispatch(ops::kScatterValue, {&x.tensor(), &indices}, attrs, x.site());
 }
 
 Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src) {
-  const ops::DimAttrs attrs{ops::checked_dim(x, dim, "scatter_add")};
+  const ops::DimAttrs attrs{ops::indexed_dim(x, dim, "scatter_add")};
   const Tensor indices = ops::as_indices(index);
   return dispatch(ops::kScatterAdd, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
 }

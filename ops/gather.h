@@ -1,6 +1,8 @@
 // Elements taken from or written to positions along one dim that a tensor of indices names.
 #pragma once
 
+#include <string>
+
 #include "core/tensor.h"
 
 namespace flow {
@@ -15,5 +17,24 @@ Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index);
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src);
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value);
 Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src);
+
+struct ScatterOptions {
+  std::string reduce = {};  // "": the last value stays; "add"; "multiply"
+};
+
+Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,
+               const ScatterOptions& options);
+Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value,
+               const ScatterOptions& options);
+
+struct ScatterReduceOptions {
+  bool include_self = true;  // x's element is one of the values
+};
+
+// As scatter, where an element that is written becomes the "sum", "prod", "mean" (integers: rounded
+// down), "amax" or "amin" of the values written to it. Extrema share their gradient evenly.
+//   scatter_reduce(x, 0, index, src, "amax", {.include_self = false})
+Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,
+                      const std::string& reduce, const ScatterReduceOptions& options = {});
 
 }  // namespace flow

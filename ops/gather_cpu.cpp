@@ -1,5 +1,6 @@
 // Gather, scatter and their sums: one walk over the indices.
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "core/error.h"
@@ -137,6 +138,61 @@ void scatter_value(const KernelContext& ctx) {
   });
 }
 
+// The value that leaves others as they are.
+template <class T>
+T neutral(ScatterReduction reduction) {
+  if (reduction == ScatterReduction::kProduct) return T(1);
+  const bool is_largest = reduction == ScatterReduction::kSmallest;
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
+    return T(neutral<float>(reduction));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
+    return is_largest ? kInfinity : -kInfinity;
+  } else {
+    return is_largest ? std::numeric_limits<T>::max() : std::numeric_limits<T>::lowest();
+  }
+}
+
+// NaN wins over every number.
+template <class T>
+T combine(ScatterReduction reduction, T a, T b) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
+    return T(combine<float>(reduction, static_cast<float>(a), static_cast<float>(b)));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return reduction == ScatterReduction::kLargest ? a || b : a && b;
+  } else {
+    if (reduction == ScatterReduction::kProduct) {
+      if constexpr (std::is_integral_v<T>) {  // wraps around
+        return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+      }
+      return static_cast<T>(a * b);
+    }
+    if (a != a) return a;
+    return (reduction == ScatterReduction::kLargest ? a > b : a < b) ? a : b;
+  }
+}
+
+void scatter_reduce(const KernelContext& ctx) {
+  const TensorView& y = ctx.out(0);
+  const auto& attrs = ctx.attrs_as<ScatterReduceAttrs>();
+  copy_part(y, ctx.in(0));
+  dispatch_all(y.meta->dtype, [&]<class T>() {
+    T* target = y.as<T>();
+    const T* src = ctx.in(2).as<T>();
+    const auto for_each = [&](const auto& fn) {
+      for_each_entry(ctx.in(1), *y.meta, ctx.in(2), attrs.dim, "scatter_reduce", fn);
+    };
+    if (!attrs.include_self) {
+      for_each([&](int64_t place, int64_t /*i*/) {
+        if (place >= 0) target[place] = neutral<T>(attrs.kind());
+      });
+    }
+    for_each([&](int64_t place, int64_t i) {
+      if (place >= 0) target[place] = combine<T>(attrs.kind(), target[place], src[i]);
+    });
+  });
+}
+
 // Layouts that no signature allows may give parts that do not belong together: an entry's partner
 // must be where the entry is.
 bool same_part(const TensorMeta& a, const TensorMeta& b) {
@@ -175,6 +231,7 @@ void register_gather_cpu(KernelTable& table) {
   table.add(kUngather, DeviceType::kCpu, {"reference", select_ungather});
   table.add(kScatter, DeviceType::kCpu, {"reference", select_scatter<scatter>});
   table.add(kScatterAdd, DeviceType::kCpu, {"reference", select_scatter<scatter_add>});
+  table.add(kScatterReduce, DeviceType::kCpu, {"reference", select_scatter<scatter_reduce>});
   table.add(kScatterValue, DeviceType::kCpu, {"reference", always<scatter_value>});
 }
 

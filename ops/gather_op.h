@@ -34,9 +34,37 @@ struct ScatterValueAttrs {
   }
 };
 
-extern const OpDef kGather, kUngather, kScatter, kScatterAdd, kScatterValue;
+enum class ScatterReduction : int64_t { kProduct, kLargest, kSmallest };
+
+struct ScatterReduceAttrs {
+  int64_t dim = 0;
+  int64_t reduction = 0;  // a ScatterReduction
+  bool include_self = true;
+
+  ScatterReduction kind() const { return static_cast<ScatterReduction>(reduction); }
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("dim", &ScatterReduceAttrs::dim),
+                      key_field("reduction", &ScatterReduceAttrs::reduction),
+                      key_field("include_self", &ScatterReduceAttrs::include_self));
+  }
+};
+
+extern const OpDef kGather, kUngather, kScatter, kScatterAdd, kScatterValue, kScatterReduce;
 
 // The gradient of gather; see UngatherAttrs.
 Tensor ungather(const TensorArg& y, int64_t dim, const TensorArg& index, const Shape& shape);
+
+// Whether x, index and src (inputs 0, 1, 2) fit together for a scatter along `dim`.
+void check_scatter(const OpContext& ctx, int64_t dim);
+// The layouts of a scatter in which each rank writes what falls into its part of x.
+void add_split_targets(SbpContext& ctx, int64_t dim, bool has_src);
+// Whether each rank's balanced part of `inner` elements is inside its part of `outer` elements.
+bool parts_hold(int64_t outer, int64_t inner, int64_t num_ranks);
+// Zeros of `shape` with x in the corner of index 0.
+Tensor padded_to(const Tensor& x, const Shape& shape);
+// `dim` of x and index for a scatter; throws InvalidArgument for scalars.
+int64_t indexed_dim(const TensorArg& x, int64_t dim, const char* op);
+Tensor as_indices(const TensorArg& index);
 
 }  // namespace flow::ops

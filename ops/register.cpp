@@ -35,6 +35,7 @@ void register_pool(OpTable& table);
 void register_random(OpTable& table);
 void register_reduce(OpTable& table);
 void register_scan(OpTable& table);
+void register_scatter_reduce(OpTable& table);
 void register_slice(OpTable& table);
 void register_softmax(OpTable& table);
 void register_sort(OpTable& table);
@@ -76,6 +77,7 @@ void register_ops(OpTable& table) {
   ops::register_random(table);
   ops::register_reduce(table);
   ops::register_scan(table);
+  ops::register_scatter_reduce(table);
   ops::register_slice(table);
   ops::register_softmax(table);
   ops::register_sort(table);

@@ -101,5 +101,28 @@ TEST(Embedding, GradientDoesNotDependOnTheThreads) {
   EXPECT_EQ(gradient(1), gradient(3));
 }
 
+TEST(Embedding, ScalesGradientsByFrequency) {
+  const Tensor weight = tensor({{1.f, 2.f}, {3.f, 4.f}, {6.f, 8.f}}, {.requires_grad = true});
+
+  sum(embedding(tensor({0, 2, 0}), weight, {.scale_grad_by_freq = true})).backward();
+
+  EXPECT_EQ(weight.grad().to_vector<float>(), Floats({1, 1, 0, 0, 1, 1}));
+}
+
+TEST(Embedding, ShortensTheRowsTaken) {
+  const Tensor weight = tensor({{1.0, 2.0}, {3.0, 4.0}, {6.0, 8.0}, {30.0, 40.0}},
+                               {.dtype = float64, .requires_grad = true});
+
+  const Tensor y = embedding(tensor({1, 2, 1, 0}), weight, {.max_norm = 2.5});
+
+  EXPECT_NEAR(y.to_vector<double>()[0], 1.49999997, 1e-12);
+  EXPECT_NEAR(weight.to_vector<double>()[5], 1.99999998, 1e-12);
+  EXPECT_EQ(weight.to_vector<double>()[1], 2);
+  EXPECT_EQ(weight.to_vector<double>()[7], 40);
+  embedding(tensor({3}), weight, {.max_norm = 7, .norm_type = 1});
+  EXPECT_NEAR(weight.to_vector<double>()[7], 4, 1e-7);
+  EXPECT_THROW(embedding(tensor({3}), weight, {.max_norm = 0}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

@@ -1,5 +1,7 @@
 #include "ops/gather.h"
 
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "ops/gather.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
+#include "tests/support/expect_tensor.h"
 
 namespace flow {
 namespace {
@@ -85,6 +88,67 @@ TEST(Gather, GradientsAreRight) {
 
   EXPECT_TRUE(gradcheck(fn, {x, src}));
   EXPECT_TRUE(gradgradcheck(fn, {x, src}));
+}
+
+// One call of scatter_reduce and its gradients for dy = 1, 10, 100, 1000.
+void expect_reduced(const std::string& reduce, bool include_self, const std::vector<double>& y,
+                    const std::vector<double>& dx, const std::vector<double>& dsrc) {
+  SCOPED_TRACE(reduce);
+  const TensorOptions options{.dtype = float64, .requires_grad = true};
+  const Tensor x = tensor({1, 2, 3, 4}, options);
+  const Tensor src = tensor({5.0, 0.5, -2.0, 0.0, 2.5}, options);
+
+  const Tensor result = scatter_reduce(x, 0, longs({0, 0, 2, 2, 2}, {5}), src, reduce,
+                                       {.include_self = include_self});
+  sum(mul(result, tensor({1, 10, 100, 1000}, {.dtype = float64}))).backward();
+
+  expect_values(result, y);
+  expect_values(x.grad(), dx);
+  expect_values(src.grad(), dsrc);
+}
+
+// Values of PyTorch 2.
+TEST(Gather, ScatterReduceWithSelf) {
+  expect_reduced("sum", true, {6.5, 2, 3.5, 4}, {1, 10, 100, 1000}, {1, 1, 100, 100, 100});
+  expect_reduced("prod", true, {2.5, 2, 0, 4}, {2.5, 10, 0, 1000}, {0.5, 5, 0, -1500, 0});
+  expect_reduced("mean", true, {6.5 / 3, 2, 0.875, 4}, {1.0 / 3, 10, 25, 1000},
+                 {1.0 / 3, 1.0 / 3, 25, 25, 25});
+  expect_reduced("amax", true, {5, 2, 3, 4}, {0, 10, 100, 1000}, {1, 0, 0, 0, 0});
+  expect_reduced("amin", true, {0.5, 2, -2, 4}, {0, 10, 0, 1000}, {0, 1, 100, 0, 0});
+}
+
+TEST(Gather, ScatterReduceWithoutSelf) {
+  expect_reduced("sum", false, {5.5, 2, 0.5, 4}, {0, 10, 0, 1000}, {1, 1, 100, 100, 100});
+  expect_reduced("prod", false, {2.5, 2, 0, 4}, {0, 10, 0, 1000}, {0.5, 5, 0, -500, 0});
+  expect_reduced("mean", false, {2.75, 2, 0.5 / 3, 4}, {0, 10, 0, 1000},
+                 {0.5, 0.5, 100.0 / 3, 100.0 / 3, 100.0 / 3});
+  expect_reduced("amax", false, {5, 2, 2.5, 4}, {0, 10, 0, 1000}, {1, 0, 0, 0, 100});
+  expect_reduced("amin", false, {0.5, 2, -2, 4}, {0, 10, 0, 1000}, {0, 1, 100, 0, 0});
+}
+
+TEST(Gather, ScatterReducesIntegersAndNan) {
+  const Tensor index = longs({0, 0}, {2});
+  const Tensor x = tensor({1, 2});
+
+  EXPECT_EQ(scatter_reduce(x, 0, index, tensor({2, -9}), "mean").to_vector<int64_t>(),
+            Ints64({-2, 2}));
+  EXPECT_EQ(scatter_reduce(x, 0, index, tensor({-7, -9}), "amax", {.include_self = false})
+                .to_vector<int64_t>(),
+            Ints64({-7, 2}));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor y = scatter_reduce(ones({1}), 0, index, tensor({nan, 3.f}), "amax");
+  EXPECT_TRUE(std::isnan(y.item<float>()));
+}
+
+TEST(Gather, ScatterTakesAReduction) {
+  const Tensor x = tensor({1.f, 2.f, 3.f});
+  const Tensor index = longs({0, 0, 2}, {3});
+
+  EXPECT_EQ(scatter(x, 0, index, 2, {.reduce = "multiply"}).to_vector<float>(), Floats({4, 2, 6}));
+  EXPECT_EQ(scatter(x, 0, index, x, {.reduce = "add"}).to_vector<float>(), Floats({4, 2, 6}));
+  EXPECT_THROW(scatter(x, 0, index, x, {.reduce = "mean"}), InvalidArgument);
+  EXPECT_THROW(scatter_reduce(x, 0, index, x, "add"), InvalidArgument);
+  EXPECT_THROW(scatter_reduce(x, 0, longs({3}, {1}), x, "prod"), InvalidArgument);
 }
 
 }  // namespace

@@ -4,12 +4,36 @@
 
 namespace flow::contract {
 
+namespace {
+
+void add_scatter_reduce(Samples& samples) {
+  for (const std::string reduce : {"prod", "amax", "amin"}) {
+    const auto add = [&](std::vector<SampleInput> inputs, int64_t dim, bool include_self,
+                         const std::string& label) {
+      samples.push_back({"scatter_reduce", std::move(inputs), kAllDTypes,
+                         [=](const Inputs& x) {
+                           scatter_reduce(x[0], dim, x[1], x[2], reduce,
+                                          {.include_self = include_self});
+                         },
+                         reduce + label});
+    };
+    // Factors that are not zero, values without ties.
+    const auto values = [&](const Shape& shape) {
+      return reduce == "prod" ? kinked(shape, {0}) : distinct(shape);
+    };
+    add({values({5, 3}), positions({4, 3}, 5), values({4, 3})}, 0, true, "");
+    add({values({2, 5}), positions({1, 3}, 5), values({2, 4})}, 1, false, " without self");
+  }
+}
+
+}  // namespace
+
 Samples gather_samples() {
   const std::vector<SampleInput> taken = {in({5, 3}), positions({4, 3}, 5)};
   const std::vector<SampleInput> smaller = {in({5, 3}), positions({2, 7}, 3)};
   const auto along_0 = [](const Inputs& x) { return gather(x[0], 0, x[1]); };
   const auto along_1 = [](const Inputs& x) { return gather(x[0], 1, x[1]); };
-  return {
+  Samples samples = {
       {"gather", taken, kAllDTypes, along_0},
       {"gather", smaller, kAllDTypes, along_1, "fewer rows"},
       {"gather",
@@ -48,6 +72,8 @@ Samples gather_samples() {
        [](const Inputs& x) { scatter(x[0], 1, x[1], 0); },
        "zero"},
   };
+  add_scatter_reduce(samples);
+  return samples;
 }
 
 }  // namespace flow::contract

@@ -122,10 +122,12 @@ class SelfCommunicator final : public Communicator {
 struct CommunicatorCache {
   std::mutex mutex;
   // Guarded by mutex.
-  std::map<std::vector<int64_t>, std::unique_ptr<Communicator>> by_ranks;
+  std::map<std::pair<Channel, std::vector<int64_t>>, std::unique_ptr<Communicator>> by_ranks;
 };
 
-std::unique_ptr<Communicator> make_communicator(RankContext& context, std::vector<int64_t> ranks) {
+std::unique_ptr<Communicator> make_communicator(RankContext& context,
+                                                const std::vector<int64_t>& ranks,
+                                                Channel channel) {
   int64_t position = -1;
   for (size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i] == context.rank()) position = static_cast<int64_t>(i);
@@ -139,8 +141,8 @@ std::unique_ptr<Communicator> make_communicator(RankContext& context, std::vecto
                               " is no member of the group it asks for; only members may use it"));
   }
   if (ranks.size() == 1) return std::make_unique<SelfCommunicator>(ranks[0]);
-  if (auto made = make_thread_communicator(context, ranks, position)) return made;
-  if (auto made = make_process_communicator(context, ranks, position)) return made;
+  if (auto made = make_thread_communicator(context, ranks, position, channel)) return made;
+  if (auto made = make_process_communicator(context, ranks, position, channel)) return made;
   throw InternalError(str("[communicator] rank ", context.rank(), " belongs to no world"));
 }
 
@@ -200,7 +202,11 @@ std::ostream& operator<<(std::ostream& out, const Fingerprint& what) {
     }
     out << " to " << what.to;
   } else {
-    if (what.count != 0) out << " of " << what.count << ' ' << what.dtype;
+    if (!what.shape.empty()) {
+      out << " of " << what.dtype << ' ' << what.shape;
+    } else if (what.count != 0) {
+      out << " of " << what.count << ' ' << what.dtype;
+    }
     if (what.reduce != ReduceOp::kSum) out << ' ' << what.reduce;
     if (what.root >= 0) out << " with root " << what.root;
   }
@@ -219,19 +225,20 @@ std::span<const std::byte* const> Communicator::open(const void* /*source*/, int
 
 void Communicator::close() {}
 
-Communicator& communicator_for(RankContext& context, std::span<const int64_t> ranks) {
+Communicator& communicator_for(RankContext& context, std::span<const int64_t> ranks,
+                               Channel channel) {
   auto& cache = context.slot<CommunicatorCache>();
-  std::vector<int64_t> key(ranks.begin(), ranks.end());
+  const std::pair key(channel, std::vector<int64_t>(ranks.begin(), ranks.end()));
   const std::lock_guard lock(cache.mutex);
   auto& entry = cache.by_ranks[key];
-  if (!entry) entry = make_communicator(context, std::move(key));
+  if (!entry) entry = make_communicator(context, key.second, channel);
   return *entry;
 }
 
-Communicator& world_communicator(RankContext& context) {
+Communicator& world_communicator(RankContext& context, Channel channel) {
   std::vector<int64_t> ranks(static_cast<size_t>(context.world_size()));
   std::iota(ranks.begin(), ranks.end(), int64_t{0});
-  return communicator_for(context, ranks);
+  return communicator_for(context, ranks, channel);
 }
 
 }  // namespace flow::boxing

@@ -140,12 +140,16 @@ class Communicator {
   int64_t position_;
 };
 
+// Who calls: collectives of different channels never meet, so that each has an order of its own.
+enum class Channel : uint8_t { kCaller, kBackground };
+
 // The communicator of `ranks` (in this order) on this rank, made at first use by its members only
 // and kept by the context. Throws InvalidArgument when this rank is no member or a rank does not
 // exist.
-Communicator& communicator_for(RankContext& context, std::span<const int64_t> ranks);
+Communicator& communicator_for(RankContext& context, std::span<const int64_t> ranks,
+                               Channel channel = Channel::kCaller);
 
 // Of all ranks of the world.
-Communicator& world_communicator(RankContext& context);
+Communicator& world_communicator(RankContext& context, Channel channel = Channel::kCaller);
 
 }  // namespace flow::boxing

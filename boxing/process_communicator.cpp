@@ -31,10 +31,11 @@ std::byte* bytes_at(const void* source) {
 
 class ProcessCommunicator final : public Communicator {
  public:
-  ProcessCommunicator(ProcessWorld& world, const std::vector<int64_t>& ranks, int64_t position)
+  ProcessCommunicator(ProcessWorld& world, const std::vector<int64_t>& ranks, int64_t position,
+                      Channel channel)
       : Communicator(ranks, position),
         world_(world),
-        group_(world, ranks, position),
+        group_(world, ranks, position, channel),
         sends_(ranks.size()),
         receives_(ranks.size()),
         sources_(ranks.size()) {}
@@ -61,14 +62,14 @@ class ProcessCommunicator final : public Communicator {
 
   Transfer isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
                  const Fingerprint& what) override {
-    const Fingerprint call = mark(what, "send", bytes, DType::kUInt8);
+    const Fingerprint call = mark(what, "send", bytes, what.dtype);
     check_peer(peer, call);
     return group_.isend(source, bytes, peer, tag, call);
   }
 
   Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
                  const Fingerprint& what) override {
-    const Fingerprint call = mark(what, "recv", bytes, DType::kUInt8);
+    const Fingerprint call = mark(what, "recv", bytes, what.dtype);
     check_peer(peer, call);
     return group_.irecv(target, bytes, peer, tag, call);
   }
@@ -270,7 +271,7 @@ void ProcessCommunicator::reduce_scatter(const void* source, void* target,
 
 void ProcessCommunicator::all_gather(const void* source, void* target,
                                      std::span<const int64_t> bytes, const Fingerprint& what) {
-  const Fingerprint call = mark_counts(what, "all_gather", bytes, DType::kUInt8);
+  const Fingerprint call = mark_counts(what, "all_gather", bytes, what.dtype);
   const bool is_inline = fits_inline(*std::max_element(bytes.begin(), bytes.end()));
   const int64_t own = bytes[static_cast<size_t>(position())];
   group_.meet(call, view(source, is_inline ? own : 0));
@@ -293,7 +294,7 @@ void ProcessCommunicator::all_gather(const void* source, void* target,
 
 void ProcessCommunicator::gather(const void* source, void* target, std::span<const int64_t> bytes,
                                  int64_t root, const Fingerprint& what) {
-  const Fingerprint call = mark_counts(what, "gather", bytes, DType::kUInt8, ReduceOp::kSum, root);
+  const Fingerprint call = mark_counts(what, "gather", bytes, what.dtype, ReduceOp::kSum, root);
   group_.meet(call, {});
   clear();
   const int64_t own = bytes[static_cast<size_t>(position())];
@@ -313,7 +314,7 @@ void ProcessCommunicator::gather(const void* source, void* target, std::span<con
 
 void ProcessCommunicator::scatter(const void* source, void* target, std::span<const int64_t> bytes,
                                   int64_t root, const Fingerprint& what) {
-  const Fingerprint call = mark_counts(what, "scatter", bytes, DType::kUInt8, ReduceOp::kSum, root);
+  const Fingerprint call = mark_counts(what, "scatter", bytes, what.dtype, ReduceOp::kSum, root);
   group_.meet(call, {});
   clear();
   const int64_t own = bytes[static_cast<size_t>(position())];
@@ -334,7 +335,7 @@ void ProcessCommunicator::scatter(const void* source, void* target, std::span<co
 void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t> send_bytes,
                                      void* target, std::span<const int64_t> recv_bytes,
                                      const Fingerprint& what) {
-  const Fingerprint call = mark(what, "all_to_all", 0, DType::kUInt8);
+  const Fingerprint call = mark(what, "all_to_all", 0, what.dtype);
   group_.meet(call, {}, send_bytes);
   clear();
   std::byte* in = bytes_at(source);
@@ -364,7 +365,7 @@ void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t
 void ProcessCommunicator::broadcast(void* data, int64_t bytes, int64_t root,
                                     const Fingerprint& what) {
   constexpr int64_t kWholeBytes = 64 << 10;
-  const Fingerprint call = mark(what, "broadcast", bytes, DType::kUInt8, ReduceOp::kSum, root);
+  const Fingerprint call = mark(what, "broadcast", bytes, what.dtype, ReduceOp::kSum, root);
   const bool is_root = position() == root;
   auto* own = static_cast<std::byte*>(data);
   if (fits_inline(bytes)) {
@@ -393,17 +394,17 @@ void ProcessCommunicator::broadcast(void* data, int64_t bytes, int64_t root,
 
 std::unique_ptr<Communicator> make_process_communicator(RankContext& context,
                                                         const std::vector<int64_t>& ranks,
-                                                        int64_t position) {
+                                                        int64_t position, Channel channel) {
   const std::shared_ptr<ProcessWorld>& hung = context.slot_ptr<ProcessWorld>();
   ProcessWorld* world = hung ? hung.get() : process_world();
   if (world == nullptr) return nullptr;
-  return make_process_communicator(*world, ranks, position);
+  return make_process_communicator(*world, ranks, position, channel);
 }
 
 std::unique_ptr<Communicator> make_process_communicator(ProcessWorld& world,
                                                         const std::vector<int64_t>& ranks,
-                                                        int64_t position) {
-  return std::make_unique<ProcessCommunicator>(world, ranks, position);
+                                                        int64_t position, Channel channel) {
+  return std::make_unique<ProcessCommunicator>(world, ranks, position, channel);
 }
 
 }  // namespace flow::boxing

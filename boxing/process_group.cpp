@@ -40,11 +40,12 @@ struct ProcessGroup::PendingReceive final : TransferState {
 
 namespace {
 
-uint64_t group_id(const std::vector<int64_t>& ranks) {
+uint64_t group_id(const std::vector<int64_t>& ranks, Channel channel) {
   Hasher hasher;
   for (const int64_t rank : ranks)
     hasher.add(static_cast<uint64_t>(rank));
   hasher.add(ranks.size());
+  hasher.add(static_cast<uint64_t>(channel));
   return hasher.value();
 }
 
@@ -55,11 +56,12 @@ std::string text_of(const ControlMessage& message) {
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position)
+ProcessGroup::ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position,
+                           Channel channel)
     : world_(world),
       ranks_(std::move(ranks)),
       position_(position),
-      id_(group_id(ranks_)),
+      id_(group_id(ranks_, channel)),
       peers_(ranks_.size()) {
   world_.attach(id_, *this);
 }

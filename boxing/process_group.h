@@ -20,7 +20,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   // Data up to this size travels with a member's arrival.
   static constexpr int64_t kInlineBytes = 1024;
 
-  ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position);
+  ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position, Channel channel);
   ~ProcessGroup() override;
 
   ProcessWorld& world() { return world_; }

@@ -7,6 +7,7 @@
 #include <cxxabi.h>
 #include <pthread.h>
 
+#include "boxing/comm_thread.h"
 #include "boxing/communicator.h"
 #include "boxing/thread_world.h"
 #include "core/context.h"
@@ -54,6 +55,7 @@ void run_body(RankThread& self) {
     self.error = std::current_exception();
     self.fail("an exception that is not a std::exception");
   }
+  boxing::drain_comm_thread(*self.context);  // whose tasks fail with the world
   self.world->end(rank);
 }
 

@@ -58,10 +58,10 @@ std::shared_ptr<Message> take(std::deque<std::shared_ptr<Message>>& messages, in
 class ThreadCommunicator final : public Communicator {
  public:
   ThreadCommunicator(std::shared_ptr<ThreadWorld> world, const std::vector<int64_t>& ranks,
-                     int64_t position)
+                     int64_t position, Channel channel)
       : Communicator(ranks, position),
         world_(std::move(world)),
-        board_(world_->board(ranks)),
+        board_(world_->board(ranks, channel)),
         opened_(ranks.size()) {}
 
   void barrier(const Fingerprint& what) override {
@@ -208,7 +208,7 @@ void ThreadCommunicator::all_gather(const void* source, void* target,
                                     std::span<const int64_t> bytes, const Fingerprint& what) {
   const int64_t own = bytes[static_cast<size_t>(position())];
   begin({.source = static_cast<const std::byte*>(source)}, own,
-        mark_counts(what, "all_gather", bytes, DType::kUInt8));
+        mark_counts(what, "all_gather", bytes, what.dtype));
   auto* out = static_cast<std::byte*>(target);
   for (int64_t peer = 0; peer < size(); ++peer) {
     copy_bytes(out, source_of(peer), bytes[static_cast<size_t>(peer)]);
@@ -221,7 +221,7 @@ void ThreadCommunicator::gather(const void* source, void* target, std::span<cons
                                 int64_t root, const Fingerprint& what) {
   const int64_t own = bytes[static_cast<size_t>(position())];
   begin({.source = static_cast<const std::byte*>(source)}, own,
-        mark_counts(what, "gather", bytes, DType::kUInt8, ReduceOp::kSum, root));
+        mark_counts(what, "gather", bytes, what.dtype, ReduceOp::kSum, root));
   if (position() == root) {
     auto* out = static_cast<std::byte*>(target);
     for (int64_t peer = 0; peer < size(); ++peer) {
@@ -242,7 +242,7 @@ void ThreadCommunicator::scatter(const void* source, void* target, std::span<con
   }
   const bool is_root = position() == root;
   begin({.source = is_root ? static_cast<const std::byte*>(source) : nullptr}, is_root ? total : 0,
-        mark_counts(what, "scatter", bytes, DType::kUInt8, ReduceOp::kSum, root));
+        mark_counts(what, "scatter", bytes, what.dtype, ReduceOp::kSum, root));
   const int64_t own = bytes[static_cast<size_t>(position())];
   if (own > 0) copy_bytes(static_cast<std::byte*>(target), source_of(root) + before, own);
   end();
@@ -252,7 +252,7 @@ void ThreadCommunicator::all_to_all(const void* source, std::span<const int64_t>
                                     void* target, std::span<const int64_t> recv_bytes,
                                     const Fingerprint& what) {
   begin({.source = static_cast<const std::byte*>(source), .counts = send_bytes.data()}, 0,
-        mark(what, "all_to_all", 0, DType::kUInt8));
+        mark(what, "all_to_all", 0, what.dtype));
   auto* out = static_cast<std::byte*>(target);
   for (int64_t peer = 0; peer < size(); ++peer) {
     const Shown& other = shown(peer);
@@ -277,7 +277,7 @@ void ThreadCommunicator::broadcast(void* data, int64_t bytes, int64_t root,
   auto* own = static_cast<std::byte*>(data);
   const bool is_root = position() == root;
   begin({.source = is_root ? own : nullptr}, is_root ? bytes : 0,
-        mark(what, "broadcast", bytes, DType::kUInt8, ReduceOp::kSum, root));
+        mark(what, "broadcast", bytes, what.dtype, ReduceOp::kSum, root));
   if (!is_root) copy_bytes(own, source_of(root), bytes);
   end();
 }
@@ -303,7 +303,7 @@ Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t pe
   auto message = std::make_shared<Message>();
   message->tag = tag;
   message->bytes = bytes;
-  message->what = mark(what, "send", bytes, DType::kUInt8);
+  message->what = mark(what, "send", bytes, what.dtype);
   check_peer(peer, message->what);
   Mailbox& mailbox = board_.mailbox(position(), peer);
   const auto* data = static_cast<const std::byte*>(source);
@@ -334,7 +334,7 @@ Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, in
   auto message = std::make_shared<Message>();
   message->tag = tag;
   message->bytes = bytes;
-  message->what = mark(what, "recv", bytes, DType::kUInt8);
+  message->what = mark(what, "recv", bytes, what.dtype);
   message->target = static_cast<std::byte*>(target);
   check_peer(peer, message->what);
   Mailbox& mailbox = board_.mailbox(peer, position());
@@ -368,10 +368,10 @@ void ThreadCommunicator::wait(Transfer transfer) {
 
 std::unique_ptr<Communicator> make_thread_communicator(RankContext& context,
                                                        const std::vector<int64_t>& ranks,
-                                                       int64_t position) {
+                                                       int64_t position, Channel channel) {
   const std::shared_ptr<ThreadWorld>& world = context.slot_ptr<ThreadWorld>();
   if (!world) return nullptr;
-  return std::make_unique<ThreadCommunicator>(world, ranks, position);
+  return std::make_unique<ThreadCommunicator>(world, ranks, position, channel);
 }
 
 }  // namespace flow::boxing

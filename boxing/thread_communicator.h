@@ -11,6 +11,6 @@ namespace flow::boxing {
 // Null unless the context's rank is a thread of a ThreadWorld (run_ranks).
 std::unique_ptr<Communicator> make_thread_communicator(RankContext& context,
                                                        const std::vector<int64_t>& ranks,
-                                                       int64_t position);
+                                                       int64_t position, Channel channel);
 
 }  // namespace flow::boxing

@@ -117,9 +117,9 @@ ThreadWorld::ThreadWorld(int64_t num_ranks)
 
 ThreadWorld::~ThreadWorld() = default;
 
-ThreadBoard& ThreadWorld::board(const std::vector<int64_t>& ranks) {
+ThreadBoard& ThreadWorld::board(const std::vector<int64_t>& ranks, Channel channel) {
   const std::lock_guard lock(boards_mutex_);
-  auto& entry = boards_[ranks];
+  auto& entry = boards_[{channel, ranks}];
   if (!entry) entry = std::make_unique<ThreadBoard>(*this, ranks);
   return *entry;
 }

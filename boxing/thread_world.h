@@ -71,7 +71,7 @@ class ThreadWorld {
   int64_t num_ranks() const { return num_ranks_; }
 
   // What all ranks of `ranks` meet at; made by the first that asks.
-  ThreadBoard& board(const std::vector<int64_t>& ranks);
+  ThreadBoard& board(const std::vector<int64_t>& ranks, Channel channel);
 
   // Where `rank` waits for its messages.
   WaitPoint& inbox(int64_t rank) { return *inboxes_[static_cast<size_t>(rank)]; }
@@ -113,8 +113,9 @@ class ThreadWorld {
   std::vector<WaitPoint*> wait_points_;
   // Taken before mutex_, as making a board adds its wait points.
   std::mutex boards_mutex_;
-  std::map<std::vector<int64_t>, std::unique_ptr<ThreadBoard>> boards_;  // guarded by boards_mutex_
-  std::vector<std::unique_ptr<WaitPoint>> inboxes_;                      // constant
+  std::map<std::pair<Channel, std::vector<int64_t>>, std::unique_ptr<ThreadBoard>>
+      boards_;                                       // guarded by boards_mutex_
+  std::vector<std::unique_ptr<WaitPoint>> inboxes_;  // constant
 };
 
 }  // namespace flow::boxing

@@ -21,6 +21,7 @@
 #include "eager/runtime.h"
 #include "nn/checkpoint_file.h"
 #include "nn/clip_grad.h"
+#include "nn/comm.h"
 #include "nn/data/loader.h"
 #include "nn/data/mnist.h"
 #include "nn/init.h"

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "boxing/comm_thread.h"
 #include "boxing/process_world.h"
 #include "boxing/transport.h"
 #include "core/context.h"
@@ -139,6 +140,7 @@ struct LoopbackRank {
       error = std::current_exception();
       world->fail({.rank = context->rank(), .message = failure.what()});
     }
+    boxing::drain_comm_thread(*context);
     context.reset();  // its communicators use the world
     world->finish();
   }

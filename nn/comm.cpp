@@ -1,0 +1,488 @@
+#include "nn/comm.h"
+
+#include <algorithm>
+#include <exception>
+#include <future>
+#include <numeric>
+#include <utility>
+
+#include "autograd/function.h"
+#include "boxing/comm_thread.h"
+#include "boxing/communicator.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "core/tensor_impl.h"
+#include "core/tensor_meta.h"
+#include "ops/binary.h"
+#include "ops/cast.h"
+#include "ops/compare.h"
+#include "ops/creation.h"
+
+namespace flow::comm {
+
+namespace {
+
+using boxing::Channel;
+using boxing::Communicator;
+using boxing::Fingerprint;
+
+using Counts = std::vector<int64_t>;
+
+boxing::ReduceOp reduce_op(Reduction op) {
+  return op == Reduction::kSum   ? boxing::ReduceOp::kSum
+         : op == Reduction::kMax ? boxing::ReduceOp::kMax
+                                 : boxing::ReduceOp::kMin;
+}
+
+Communicator& group_of(const Ranks& ranks, Channel channel = Channel::kCaller) {
+  RankContext& context = *thread_state().context;
+  return ranks.empty() ? boxing::world_communicator(context, channel)
+                       : boxing::communicator_for(context, ranks, channel);
+}
+
+int64_t member_of(const Communicator& group, int64_t rank, const char* op) {
+  const auto found = std::find(group.ranks().begin(), group.ranks().end(), rank);
+  if (found == group.ranks().end()) {
+    throw InvalidArgument(str("[", op, "] rank ", rank, " is no member of the group of ",
+                              group.size(), " ranks that it is to serve"));
+  }
+  return found - group.ranks().begin();
+}
+
+// What collectives can take: local values in host memory.
+void check(const Tensor& x, const char* op, Site site) {
+  if (x.is_global()) {
+    throw InvalidArgument(str("[", op, "] takes local tensors; received ", x.meta(),
+                              "; use to_global to change the layout of a global tensor"),
+                          site);
+  }
+  if (!x.impl().storage) {
+    throw Unsupported(str("[", op, "] cannot be part of a graph; received ", x.meta(),
+                          "; use global tensors there"),
+                      site);
+  }
+  if (x.device() != DeviceType::kCpu) {
+    throw Unsupported(str("[", op, "] takes tensors in host memory; received ", x.meta()), site);
+  }
+}
+
+// Rows are dim 0.
+void check_rows(const Tensor& x, const char* op, Site site) {
+  check(x, op, site);
+  if (x.dim() == 0) {
+    throw InvalidArgument(str("[", op, "] cuts or joins dim 0; received a tensor without dims"),
+                          site);
+  }
+}
+
+Shape without_rows(const Shape& shape) {
+  return Shape(std::span<const int64_t>(shape.begin(), shape.end()).subspan(1));
+}
+
+Shape with_rows(const Shape& shape, int64_t rows) {
+  Shape result = shape;
+  result[0] = rows;
+  return result;
+}
+
+int64_t elements_per_row(const Shape& shape) {
+  return std::accumulate(shape.begin() + 1, shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+Counts scaled(Counts counts, int64_t factor) {
+  for (int64_t& count : counts)
+    count *= factor;
+  return counts;
+}
+
+int64_t total(const Counts& counts) {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+}
+
+Counts balanced_rows(int64_t rows, int64_t parts) {
+  Counts counts;
+  for (int64_t part = 0; part < parts; ++part)
+    counts.push_back(balanced_part(rows, parts, part).size);
+  return counts;
+}
+
+std::byte* data(const Tensor& x) {
+  return x.impl().data();
+}
+
+Fingerprint call(const char* op, const Shape& shape, DType dtype, Site site) {
+  return {.op = op, .shape = shape, .dtype = dtype, .site = user_site(site)};
+}
+
+// What each member passes along dim 0; all other dims must agree.
+Counts exchange_rows(Communicator& group, const Tensor& x, const char* op, Site site) {
+  const int64_t mine = x.size(0);
+  Counts rows(static_cast<size_t>(group.size()));
+  group.all_gather(&mine, rows.data(), Counts(rows.size(), sizeof(int64_t)),
+                   call(op, without_rows(x.shape()), x.dtype(), site));
+  return rows;
+}
+
+// ---------------------------------------------------------------- the operations
+
+struct AllReduce : Function<AllReduce> {
+  static Tensor forward(FunctionContext& ctx, const Tensor& x, const ReductionOptions& options,
+                        Site site) {
+    check(x, "comm::all_reduce", site);
+    const Tensor source = x.contiguous();
+    Tensor y = empty(x.shape(), {.dtype = x.dtype()});
+    group_of(options.ranks)
+        .all_reduce(data(source), data(y), x.numel(), x.dtype(), reduce_op(options.op),
+                    call("comm::all_reduce", x.shape(), x.dtype(), site));
+    ctx.set(options);
+    if (options.op != Reduction::kSum) ctx.save_for_backward({x, y});
+    return y;
+  }
+
+  // The loss is the sum over all ranks: dx = sum of dy. For y = max x: dx = that * [x == y] / ties.
+  static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
+    const auto& options = ctx.get<ReductionOptions>();
+    const ReductionOptions sum{.ranks = options.ranks};
+    const Tensor all = all_reduce(dy[0], sum);
+    if (options.op == Reduction::kSum) return {all, Tensor(), Tensor()};
+    const std::vector<Tensor> saved = ctx.saved();
+    const Tensor is_taken = cast(eq(saved[0], saved[1]), saved[0].dtype());
+    return {all * is_taken / all_reduce(is_taken, sum), Tensor(), Tensor()};
+  }
+};
+
+void check_sum(const ReductionOptions& options, const char* op) {
+  if (options.op != Reduction::kSum) {
+    throw Unsupported(str("[", op, "] only sums have a gradient; use all_reduce"));
+  }
+}
+
+struct RootCall {
+  int64_t root;
+  Ranks ranks;
+  Reduction op = Reduction::kSum;
+  Shape shape = {};  // of x
+};
+
+struct Reduce : Function<Reduce> {
+  static Tensor forward(FunctionContext& ctx, const Tensor& x, const RootCall& options, Site site) {
+    check(x, "comm::reduce", site);
+    Communicator& group = group_of(options.ranks);
+    const Tensor source = x.contiguous();
+    Tensor y = zeros(x.shape(), {.dtype = x.dtype()});
+    group.reduce(data(source), data(y), x.numel(), x.dtype(), reduce_op(options.op),
+                 member_of(group, options.root, "comm::reduce"),
+                 call("comm::reduce", x.shape(), x.dtype(), site));
+    ctx.set(options);
+    return y;
+  }
+
+  static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
+    const auto& options = ctx.get<RootCall>();
+    check_sum({.op = options.op}, "comm::reduce");
+    return {broadcast(dy[0], options.root, {options.ranks}), Tensor(), Tensor()};
+  }
+};
+
+struct Broadcast : Function<Broadcast> {
+  static Tensor forward(FunctionContext& ctx, const Tensor& x, const RootCall& options, Site site) {
+    check(x, "comm::broadcast", site);
+    Communicator& group = group_of(options.ranks);
+    Tensor y = x.contiguous().clone();
+    group.broadcast(data(y), y.numel() * static_cast<int64_t>(y.element_size()),
+                    member_of(group, options.root, "comm::broadcast"),
+                    call("comm::broadcast", x.shape(), x.dtype(), site));
+    ctx.set(options);
+    return y;
+  }
+
+  static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
+    const auto& options = ctx.get<RootCall>();
+    return {reduce(dy[0], options.root, {.ranks = options.ranks}), Tensor(), Tensor()};
+  }
+};
+
+// Members' parts of the reduced rows.
+struct RowsCall {
+  Counts rows;
+  Ranks ranks;
+  Reduction op = Reduction::kSum;
+};
+
+struct ReduceScatter : Function<ReduceScatter> {
+  static Tensor forward(FunctionContext& ctx, const Tensor& x, const RowsCall& options, Site site) {
+    Communicator& group = group_of(options.ranks);
+    const Tensor source = x.contiguous();
+    const int64_t mine = options.rows[static_cast<size_t>(group.position())];
+    Tensor y = empty(with_rows(x.shape(), mine), {.dtype = x.dtype()});
+    group.reduce_scatter(data(source), data(y), scaled(options.rows, elements_per_row(x.shape())),
+                         x.dtype(), reduce_op(options.op),
+                         call("comm::reduce_scatter", x.shape(), x.dtype(), site));
+    ctx.set(options);
+    return y;
+  }
+
+  static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
+    const auto& options = ctx.get<RowsCall>();
+    check_sum({.op = options.op}, "comm::reduce_scatter");
+    return {all_gather(dy[0], {options.ranks}), Tensor(), Tensor()};
+  }
+};
+
+struct AllGather : Function<AllGather> {
+  static Tensor forward(FunctionContext& ctx, const Tensor& x, const Ranks& ranks, Site site) {
+    check_rows(x, "comm::all_gather", site);
+    Communicator& group = group_of(ranks);
+    const Counts rows = exchange_rows(group, x, "comm::all_gather", site);
+    const int64_t row_bytes = elements_per_row(x.shape()) * static_cast<int64_t>(x.element_size());
+    const Tensor source = x.contiguous();
+    Tensor y = empty(with_rows(x.shape(), total(rows)), {.dtype = x.dtype()});
+    group.all_gather(data(source), data(y), scaled(rows, row_bytes),
+                     call("comm::all_gather", without_rows(x.shape()), x.dtype(), site));
+    ctx.set(RowsCall{.rows = rows, .ranks = ranks});
+    return y;
+  }
+
+  static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
+    return {ReduceScatter::apply(dy[0], ctx.get<RowsCall>(), Site::here()), Tensor(), Tensor()};
+  }
+};
+
+// The root's rows, cut as given on the root; others learn their part.
+struct Scatter : Function<Scatter> {
+  // `rows` is looked at on the root only; empty: balanced.
+  static Tensor forward(FunctionContext& ctx, const Tensor& x, const RootCall& options,
+                        const Counts& rows, Site site) {
+    check(x, "comm::scatter", site);
+    Communicator& group = group_of(options.ranks);
+    const int64_t root = member_of(group, options.root, "comm::scatter");
+    const bool is_root = group.position() == root;
+    if (is_root) check_rows(x, "comm::scatter", site);
+    const Fingerprint what = call("comm::scatter", {}, x.dtype(), site);
+    // The root's shape with dims first, then the rows of each member.
+    Counts plan(static_cast<size_t>(1 + kMaxDims + group.size()));
+    if (is_root) {
+      const Counts parts = rows.empty() ? balanced_rows(x.size(0), group.size()) : rows;
+      plan[0] = x.dim();
+      std::copy(x.shape().begin(), x.shape().end(), plan.begin() + 1);
+      std::copy(parts.begin(), parts.end(), plan.begin() + 1 + kMaxDims);
+    }
+    group.broadcast(plan.data(), static_cast<int64_t>(plan.size() * sizeof(int64_t)), root, what);
+    const Shape whole(std::span<const int64_t>(plan).subspan(1, static_cast<size_t>(plan[0])));
+    const Counts parts(plan.begin() + 1 + kMaxDims, plan.end());
+    Tensor y =
+        empty(with_rows(whole, parts[static_cast<size_t>(group.position())]), {.dtype = x.dtype()});
+    const Tensor source = x.contiguous();
+    group.scatter(data(source), data(y),
+                  scaled(parts, elements_per_row(whole) * static_cast<int64_t>(x.element_size())),
+                  root, what);
+    RootCall kept = options;
+    kept.shape = x.shape();
+    ctx.set(kept);
+    return y;
+  }
+
+  static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
+    const auto& options = ctx.get<RootCall>();
+    Tensor dx = gather(dy[0], options.root, {options.ranks});
+    // What others than the root passed was not looked at.
+    if (env::rank() != options.root) dx = zeros(options.shape, {.dtype = dy[0].dtype()});
+    return {dx, Tensor(), Tensor(), Tensor()};
+  }
+};
+
+struct Gather : Function<Gather> {
+  static Tensor forward(FunctionContext& ctx, const Tensor& x, const RootCall& options, Site site) {
+    check_rows(x, "comm::gather", site);
+    Communicator& group = group_of(options.ranks);
+    const int64_t root = member_of(group, options.root, "comm::gather");
+    const Counts rows = exchange_rows(group, x, "comm::gather", site);
+    const bool is_root = group.position() == root;
+    const Tensor source = x.contiguous();
+    Tensor y = empty(with_rows(x.shape(), is_root ? total(rows) : 0), {.dtype = x.dtype()});
+    const int64_t row_bytes = elements_per_row(x.shape()) * static_cast<int64_t>(x.element_size());
+    group.gather(data(source), data(y), scaled(rows, row_bytes), root,
+                 call("comm::gather", without_rows(x.shape()), x.dtype(), site));
+    ctx.set(std::pair(options, rows));
+    return y;
+  }
+
+  static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
+    const auto& [options, rows] = ctx.get<std::pair<RootCall, Counts>>();
+    return {Scatter::apply(dy[0], options, rows, Site::here()), Tensor(), Tensor()};
+  }
+};
+
+struct AllToAll : Function<AllToAll> {
+  static Tensor forward(FunctionContext& ctx, const Tensor& x, const AllToAllOptions& options,
+                        Site site) {
+    check_rows(x, "comm::all_to_all", site);
+    Communicator& group = group_of(options.ranks);
+    const Counts sent =
+        options.rows.empty() ? balanced_rows(x.size(0), group.size()) : options.rows;
+    const bool fits = static_cast<int64_t>(sent.size()) == group.size() &&
+                      total(sent) == x.size(0) && *std::min_element(sent.begin(), sent.end()) >= 0;
+    if (!fits) {
+      throw InvalidArgument(str("[comm::all_to_all] rows must give each of ", group.size(),
+                                " members a part of the ", x.size(0), " rows"),
+                            site);
+    }
+    const Fingerprint what = call("comm::all_to_all", without_rows(x.shape()), x.dtype(), site);
+    Counts received(sent.size());
+    const Counts one(sent.size(), sizeof(int64_t));
+    group.all_to_all(sent.data(), one, received.data(), one, what);
+    const int64_t row_bytes = elements_per_row(x.shape()) * static_cast<int64_t>(x.element_size());
+    const Tensor source = x.contiguous();
+    Tensor y = empty(with_rows(x.shape(), total(received)), {.dtype = x.dtype()});
+    group.all_to_all(data(source), scaled(sent, row_bytes), data(y), scaled(received, row_bytes),
+                     what);
+    ctx.set(AllToAllOptions{.rows = received, .ranks = options.ranks});
+    return y;
+  }
+
+  static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
+    return {all_to_all(dy[0], ctx.get<AllToAllOptions>()), Tensor(), Tensor()};
+  }
+};
+
+// ---------------------------------------------------------------- messages
+
+int64_t bytes_of(const Tensor& x) {
+  return x.numel() * static_cast<int64_t>(x.element_size());
+}
+
+void check_target(const Tensor& x, const char* op, Site site) {
+  check(x, op, site);
+  if (!x.is_contiguous() || x.requires_grad()) {
+    throw InvalidArgument(str("[", op, "] writes into a contiguous tensor that requires no grad; ",
+                              "received ", x.meta(), "; pass x.detach(), or a clone"),
+                          site);
+  }
+}
+
+class TransferWork final : public Work::State {
+ public:
+  TransferWork(Communicator& group, boxing::Transfer transfer, Tensor x)
+      : group_(group), x_(std::move(x)), transfer_(std::move(transfer)) {}
+
+  void wait() override {
+    group_.wait(std::move(transfer_));
+    x_ = {};
+  }
+
+ private:
+  Communicator& group_;
+  Tensor x_;  // outlives the transfer, which may write to it
+  boxing::Transfer transfer_;
+};
+
+class TaskWork final : public Work::State {
+ public:
+  explicit TaskWork(std::future<void> task) : task_(std::move(task)) {}
+
+  void wait() override { task_.get(); }
+
+ private:
+  std::future<void> task_;
+};
+
+}  // namespace
+
+Tensor all_reduce(const TensorArg& x, const ReductionOptions& options) {
+  return AllReduce::apply(x, options, x.site());
+}
+
+Tensor reduce(const TensorArg& x, int64_t root, const ReductionOptions& options) {
+  return Reduce::apply(x, RootCall{.root = root, .ranks = options.ranks, .op = options.op},
+                       x.site());
+}
+
+Tensor reduce_scatter(const TensorArg& x, const ReductionOptions& options) {
+  check_rows(x, "comm::reduce_scatter", x.site());
+  const Counts rows = balanced_rows(x->size(0), group_of(options.ranks).size());
+  return ReduceScatter::apply(x, RowsCall{.rows = rows, .ranks = options.ranks, .op = options.op},
+                              x.site());
+}
+
+Tensor all_gather(const TensorArg& x, const GroupOptions& options) {
+  return AllGather::apply(x, options.ranks, x.site());
+}
+
+Tensor gather(const TensorArg& x, int64_t root, const GroupOptions& options) {
+  return Gather::apply(x, RootCall{.root = root, .ranks = options.ranks}, x.site());
+}
+
+Tensor scatter(const TensorArg& x, int64_t root, const GroupOptions& options) {
+  return Scatter::apply(x, RootCall{.root = root, .ranks = options.ranks}, Counts{}, x.site());
+}
+
+Tensor broadcast(const TensorArg& x, int64_t root, const GroupOptions& options) {
+  return Broadcast::apply(x, RootCall{.root = root, .ranks = options.ranks}, x.site());
+}
+
+Tensor all_to_all(const TensorArg& x, const AllToAllOptions& options) {
+  return AllToAll::apply(x, options, x.site());
+}
+
+Work::Work(std::unique_ptr<State> state)
+    : state_(std::move(state)), num_exceptions_(std::uncaught_exceptions()) {}
+
+Work::Work(Work&& other) noexcept = default;
+
+Work& Work::operator=(Work&& other) noexcept = default;
+
+Work::~Work() {
+  if (std::uncaught_exceptions() > num_exceptions_) return;
+  try {
+    wait();
+  } catch (const std::exception&) {
+    // A destructor cannot throw; the next call of this rank does, as the world has failed.
+  }
+}
+
+void Work::wait() {
+  if (const std::unique_ptr<State> state = std::move(state_)) state->wait();
+}
+
+void send(const TensorArg& x, int64_t to, const MessageOptions& options) {
+  isend(x, to, options).wait();
+}
+
+void recv(const TensorArg& x, int64_t from, const MessageOptions& options) {
+  irecv(x, from, options).wait();
+}
+
+Work isend(const TensorArg& x, int64_t to, const MessageOptions& options) {
+  check(x, "comm::send", x.site());
+  Communicator& group = group_of({});
+  Tensor source = x->detach().contiguous();
+  auto transfer = group.isend(data(source), bytes_of(source), to, options.tag,
+                              call("comm::send", x->shape(), x->dtype(), x.site()));
+  return Work(std::make_unique<TransferWork>(group, std::move(transfer), std::move(source)));
+}
+
+Work irecv(const TensorArg& x, int64_t from, const MessageOptions& options) {
+  check_target(x, "comm::recv", x.site());
+  Communicator& group = group_of({});
+  auto transfer = group.irecv(data(x), bytes_of(x), from, options.tag,
+                              call("comm::recv", x->shape(), x->dtype(), x.site()));
+  return Work(std::make_unique<TransferWork>(group, std::move(transfer), x));
+}
+
+Work all_reduce_async_(const TensorArg& x, const ReductionOptions& options) {
+  check_target(x, "comm::all_reduce_async_", x.site());
+  Communicator& group = group_of(options.ranks, Channel::kBackground);
+  const Tensor target = x;
+  const Fingerprint what = call("comm::all_reduce_async_", x->shape(), x->dtype(), x.site());
+  const auto op = reduce_op(options.op);
+  return Work(std::make_unique<TaskWork>(
+      boxing::comm_thread(*thread_state().context).submit([&group, target, what, op] {
+        group.all_reduce(data(target), data(target), target.numel(), target.dtype(), op, what);
+      })));
+}
+
+void barrier(const GroupOptions& options, Site site) {
+  group_of(options.ranks).barrier({.op = "comm::barrier", .site = user_site(site)});
+}
+
+}  // namespace flow::comm

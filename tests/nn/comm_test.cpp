@@ -1,0 +1,193 @@
+#include "nn/comm.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/run_ranks.h"
+#include "nn/flow.h"
+#include "tests/support/loopback_ranks.h"
+
+namespace flow {
+namespace {
+
+using Floats = std::vector<float>;
+
+int64_t me() {
+  return env::rank();
+}
+
+// Every test runs on ranks that are threads, and on ranks that speak the protocol of processes.
+using Run = void (*)(int64_t ranks, const std::function<void()>& body);
+
+class Comm : public testing::TestWithParam<Run> {
+ protected:
+  static void run_on_ranks(int64_t ranks, const std::function<void()>& body) {
+    GetParam()(ranks, body);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, Comm, testing::Values(run_ranks));
+INSTANTIATE_TEST_SUITE_P(Processes, Comm, testing::Values(run_loopback_ranks));
+
+TEST_P(Comm, OperationsGiveWhatTheirNamesSay) {
+  run_on_ranks(3, [] {
+    const auto mine = static_cast<float>(me());
+    const Tensor x = tensor(Floats{mine, 10 * mine, 3, 4}, {4, 1});
+
+    EXPECT_EQ(comm::all_reduce(x).to_vector<float>(), (Floats{3, 30, 9, 12}));
+    EXPECT_EQ(comm::all_reduce(x, {.op = comm::Reduction::kMax}).to_vector<float>(),
+              (Floats{2, 20, 3, 4}));
+    EXPECT_EQ(comm::all_reduce(x, {.op = comm::Reduction::kMin}).to_vector<float>(),
+              (Floats{0, 0, 3, 4}));
+    EXPECT_EQ(comm::reduce(x, 1).to_vector<float>(),
+              me() == 1 ? (Floats{3, 30, 9, 12}) : (Floats{0, 0, 0, 0}));
+    const Floats parts[] = {{3, 30}, {9}, {12}};
+    EXPECT_EQ(comm::reduce_scatter(x).to_vector<float>(), parts[me()]);
+    EXPECT_EQ(comm::broadcast(x, 2).to_vector<float>(), (Floats{2, 20, 3, 4}));
+    EXPECT_EQ(comm::scatter(x, 2).shape(), (Shape{me() == 0 ? 2 : 1, 1}));
+    comm::barrier();
+  });
+}
+
+TEST_P(Comm, RowsMayDifferBetweenRanks) {
+  run_on_ranks(3, [] {
+    const Tensor x = full({me(), 2}, static_cast<double>(me()));
+
+    EXPECT_EQ(comm::all_gather(x).to_vector<float>(), (Floats{1, 1, 2, 2, 2, 2}));
+    EXPECT_EQ(comm::gather(x, 1).shape(), (Shape{me() == 1 ? 3 : 0, 2}));
+    // All rows go to rank 2.
+    const Tensor y = comm::all_to_all(x, {.rows = {0, 0, me()}});
+    EXPECT_EQ(y.to_vector<float>(), me() == 2 ? (Floats{1, 1, 2, 2, 2, 2}) : Floats{});
+  });
+}
+
+TEST_P(Comm, GroupsAreListsOfRanks) {
+  run_on_ranks(3, [] {
+    if (me() == 1) return;
+    const Tensor x = full({2}, static_cast<double>(me()));
+
+    EXPECT_EQ(comm::all_gather(x, {.ranks = {2, 0}}).to_vector<float>(), (Floats{2, 2, 0, 0}));
+    EXPECT_THROW(comm::broadcast(x, 1, {.ranks = {2, 0}}), InvalidArgument);
+  });
+}
+
+// For a linear map A over all ranks: <A x, w> = <x, A' w>, both summed over the ranks.
+TEST_P(Comm, GradientsAreThoseOfTheMapOverAllRanks) {
+  using Map = std::function<Tensor(const Tensor&)>;
+  const std::vector<std::pair<std::string, Map>> maps = {
+      {"all_reduce", [](const Tensor& x) { return comm::all_reduce(x); }},
+      {"reduce", [](const Tensor& x) { return comm::reduce(x, 1); }},
+      {"reduce_scatter", [](const Tensor& x) { return comm::reduce_scatter(x); }},
+      {"all_gather", [](const Tensor& x) { return comm::all_gather(x.narrow(0, 0, 2 + me())); }},
+      {"gather", [](const Tensor& x) { return comm::gather(x.narrow(0, 0, 2 + me()), 2); }},
+      {"scatter", [](const Tensor& x) { return comm::scatter(x, 1); }},
+      {"broadcast", [](const Tensor& x) { return comm::broadcast(x, 2); }},
+      {"all_to_all",
+       [](const Tensor& x) {
+         return comm::all_to_all(x, {.rows = {2, me(), 3 - me()}});
+       }},
+  };
+  run_on_ranks(3, [&] {
+    for (const auto& [name, map] : maps) {
+      const Tensor x = randn({5, 2}, {.dtype = float64, .requires_grad = true});
+      const Tensor y = map(x);
+      const Tensor w = randn(y.shape(), {.dtype = float64});
+      const Tensor product = (y * w).sum();
+      product.backward();
+      const Tensor adjoint = (x.detach() * x.grad()).sum();
+
+      const double left = comm::all_reduce(product.detach()).item<double>();
+      const double right = comm::all_reduce(adjoint).item<double>();
+
+      EXPECT_NEAR(left, right, 1e-9) << name;
+      EXPECT_NE(left, 0) << name;
+    }
+  });
+}
+
+TEST_P(Comm, MaximaGiveTheirGradientToTheWinners) {
+  run_on_ranks(2, [] {
+    const Tensor x = me() == 0 ? tensor({5.F, 1.F, 2.F}) : tensor({3.F, 4.F, 2.F});
+    x.requires_grad_();
+
+    comm::all_reduce(x, {.op = comm::Reduction::kMax}).sum().backward();
+
+    // Both ranks' losses hold each maximum.
+    EXPECT_EQ(x.grad().to_vector<float>(), me() == 0 ? (Floats{2, 0, 1}) : (Floats{0, 2, 1}));
+  });
+}
+
+TEST_P(Comm, MessagesAreSentWhileBothGoOn) {
+  run_on_ranks(2, [] {
+    const Tensor x = full({100, 300}, static_cast<double>(me() + 1));
+    const Tensor y = zeros({100, 300});
+
+    comm::Work receiving = comm::irecv(y, 1 - me());
+    comm::Work sending = comm::isend(x, 1 - me());
+    receiving.wait();
+    sending.wait();
+
+    EXPECT_EQ(y.max().item(), 2 - me());
+    EXPECT_EQ(y.min().item(), 2 - me());
+  });
+}
+
+TEST_P(Comm, AsyncReductionsRunBesideBlockingOnes) {
+  run_on_ranks(3, [] {
+    std::vector<Tensor> buckets;
+    std::vector<comm::Work> under_way;
+    for (int64_t i = 0; i < 8; ++i) {
+      buckets.push_back(full({1 + 1000 * i}, static_cast<double>(i + me())));
+      under_way.push_back(comm::all_reduce_async_(buckets.back()));
+      EXPECT_EQ(comm::all_reduce(full({2}, 1)).to_vector<float>(), (Floats{3, 3}));
+    }
+    for (comm::Work& work : under_way)
+      work.wait();
+    for (int64_t i = 0; i < 8; ++i)
+      EXPECT_EQ(buckets[static_cast<size_t>(i)].min().item(), 3 + 3 * i);
+  });
+}
+
+TEST_P(Comm, AsyncErrorsComeWithWait) {
+  const auto body = [] {
+    const Tensor x = zeros({4 + me()});
+    comm::Work work = comm::all_reduce_async_(x);
+    try {
+      work.wait();
+      ADD_FAILURE() << "no error";
+    } catch (const DistributedError& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("float32 (4,)"), std::string::npos) << text;
+      EXPECT_NE(text.find("float32 (5,)"), std::string::npos) << text;
+      EXPECT_NE(text.find("comm_test.cpp"), std::string::npos) << text;
+      throw;
+    }
+  };
+
+  EXPECT_THROW(run_on_ranks(2, body), DistributedError);
+}
+
+TEST_P(Comm, DifferentDtypesOfOneSizeAreRefused) {
+  const auto body = [] { comm::all_gather(zeros({2}, {.dtype = me() == 0 ? float32 : int32})); };
+
+  EXPECT_THROW(run_on_ranks(2, body), DistributedError);
+}
+
+TEST(CommArguments, ThatCannotWorkAreRefused) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const Tensor global = ones({2}, {.placement = both, .sbp = sbp::broadcast});
+
+    EXPECT_THROW(comm::all_reduce(global), InvalidArgument);
+    EXPECT_THROW(comm::all_gather(ones({})), InvalidArgument);
+    EXPECT_THROW(comm::all_to_all(ones({3}), {.rows = {1, 1}}), InvalidArgument);
+    EXPECT_THROW(comm::recv(ones({3}).requires_grad_(), 1), InvalidArgument);
+    EXPECT_THROW(comm::broadcast(ones({3}), 2), InvalidArgument);
+  });
+}
+
+}  // namespace
+}  // namespace flow

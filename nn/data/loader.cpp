@@ -1,40 +1,189 @@
 #include "nn/data/loader.h"
 
-#include <numeric>
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
 
+#include "autograd/grad_mode.h"
+#include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/tensor_meta.h"
+#include "ops/creation.h"
 
-namespace flow::data {
+namespace flow::data::internal {
 
-std::vector<int64_t> sample_order(int64_t size, bool shuffle, const RandomStream& random) {
-  std::vector<int64_t> order(static_cast<size_t>(size));
-  std::iota(order.begin(), order.end(), 0);
-  if (!shuffle) return order;
-  for (int64_t i = size - 1; i > 0; --i) {
-    const auto lanes = philox(random, static_cast<uint64_t>(i));
-    const uint64_t bits = uint64_t{lanes[1]} << 32 | lanes[0];
-    // The high word of bits × (i + 1): uniform to within 2⁻⁶⁴ i.
-    __extension__ using Wide = unsigned __int128;
-    const auto j = static_cast<int64_t>(static_cast<Wide>(bits) * static_cast<Wide>(i + 1) >> 64);
-    std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(j)]);
+BatchPlan::BatchPlan(const DataLoaderOptions& options, int64_t dataset_size)
+    : options_(options), dataset_size_(dataset_size) {
+  if (options.batch_size <= 0 || options.num_workers < 0 || options.prefetch_factor <= 0) {
+    throw InvalidArgument(
+        str("[DataLoader] batch_size and prefetch_factor must be positive and "
+            "num_workers not negative; got ",
+            options.batch_size, ", ", options.prefetch_factor, " and ", options.num_workers));
   }
-  return order;
-}
-
-namespace internal {
-void check_batch_size(int64_t batch_size) {
-  if (batch_size <= 0) {
-    throw InvalidArgument(str("[DataLoader] batch_size must be positive; got ", batch_size));
+  if (options.sampler && options.shuffle) {
+    throw InvalidArgument("[DataLoader] a sampler decides the order; leave out shuffle");
+  }
+  if (options.placement.defined() != (options.sbp.size() > 0)) {
+    throw InvalidArgument("[DataLoader] give placement and sbp together, or neither");
   }
 }
 
-RandomStream next_stream() {
-  RankContext& context = *thread_state().context;
-  RandomStream random = context.generator().next();
-  random.rank = static_cast<uint64_t>(context.rank());
-  return random;
+int64_t BatchPlan::num_batches() const {
+  const int64_t size = options_.sampler ? options_.sampler->size() : dataset_size_;
+  return options_.drop_last ? size / options_.batch_size
+                            : (size + options_.batch_size - 1) / options_.batch_size;
 }
-}  // namespace internal
 
-}  // namespace flow::data
+bool BatchPlan::reads_own_rows() const {
+  return std::all_of(options_.sbp.begin(), options_.sbp.end(),
+                     [](Sbp entry) { return entry == sbp::broadcast || entry == sbp::split(0); });
+}
+
+std::vector<int64_t> BatchPlan::own_samples(const std::vector<int64_t>& order,
+                                            int64_t number) const {
+  const int64_t first = number * options_.batch_size;
+  const int64_t size = std::min(options_.batch_size, static_cast<int64_t>(order.size()) - first);
+  Range own{0, size};
+  if (options_.placement.defined() && reads_own_rows()) {
+    const int64_t position = options_.placement.position(env::rank());
+    if (position < 0) {
+      own.size = 0;  // what ranks outside the placement give is not looked at
+    } else {
+      const Box box = box_of(Shape{size}, options_.placement, options_.sbp, position);
+      own = {box.begin[0], box.size[0]};
+    }
+  }
+  const auto begin = order.begin() + first + own.begin;
+  return {begin, begin + own.size};
+}
+
+Tensor BatchPlan::placed(const Tensor& batch) const {
+  const ToGlobalOptions wanted{.placement = options_.placement, .sbp = options_.sbp};
+  if (reads_own_rows()) return batch.to_global(wanted);
+  return batch
+      .to_global(
+          {.placement = options_.placement, .sbp = NdSbp::broadcast(options_.placement.num_axes())})
+      .to_global(wanted);
+}
+
+std::vector<int64_t> BatchPlan::begin_pass() {
+  if (!resumes_ || next_batch_ >= num_batches()) {
+    next_batch_ = 0;
+    random_ = {};
+    if (options_.shuffle || options_.sampler) {
+      RankContext& context = *thread_state().context;
+      random_ = context.generator().next();
+      if (!options_.placement.defined()) random_.rank = static_cast<uint64_t>(context.rank());
+    }
+  }
+  resumes_ = false;
+  has_pass_ = true;
+  return options_.sampler ? options_.sampler->order(random_)
+                          : sample_order(dataset_size_, options_.shuffle, random_);
+}
+
+nn::StateDict BatchPlan::state_dict() const {
+  const std::vector<int64_t> pass{has_pass_ || resumes_ ? 1 : 0, static_cast<int64_t>(random_.seed),
+                                  static_cast<int64_t>(random_.stream),
+                                  static_cast<int64_t>(random_.rank), next_batch_};
+  return {{"pass", tensor(pass, {5}, {.dtype = int64})}};
+}
+
+void BatchPlan::load_state_dict(const nn::StateDict& state) {
+  const auto found = state.find("pass");
+  if (state.size() != 1 || found == state.end() || !(found->second.shape() == Shape{5})) {
+    throw InvalidArgument(
+        "[DataLoader] a state has one name, 'pass', with five numbers; nothing "
+        "was loaded");
+  }
+  const auto pass = found->second.to_vector<int64_t>();
+  random_ = {static_cast<uint64_t>(pass[1]), static_cast<uint64_t>(pass[2]),
+             static_cast<uint64_t>(pass[3])};
+  next_batch_ = pass[4];
+  resumes_ = pass[0] == 1;
+}
+
+struct Prefetcher::Shared {
+  Make make;
+  int64_t last, depth;
+  RankIdentity identity;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  int64_t next_to_make, next_to_give;              // guarded by mutex
+  std::map<int64_t, std::shared_ptr<void>> made;   // guarded by mutex
+  std::map<int64_t, std::exception_ptr> failures;  // guarded by mutex
+  bool stops = false;                              // guarded by mutex
+  std::vector<std::jthread> threads;
+
+  void work() {
+    // A context of its own with one thread: the rank's thread pool runs one loop at a time.
+    RankContext context(identity, 1);
+    const RankScope scope(context);
+    const NoGradGuard no_grad;
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [&] {
+        return stops || next_to_make >= last || next_to_make < next_to_give + depth;
+      });
+      if (stops || next_to_make >= last) return;
+      const int64_t number = next_to_make++;
+      lock.unlock();
+      std::shared_ptr<void> thing;
+      std::exception_ptr failure;
+      try {
+        thing = make(number);
+      } catch (...) {
+        failure = std::current_exception();  // rethrown by next()
+      }
+      lock.lock();
+      if (failure) {
+        failures.emplace(number, failure);
+      } else {
+        made.emplace(number, std::move(thing));
+      }
+      changed.notify_all();
+    }
+  }
+};
+
+Prefetcher::Prefetcher(int64_t first, int64_t last, const DataLoaderOptions& options, Make make)
+    : shared_(std::make_unique<Shared>()) {
+  shared_->make = std::move(make);
+  shared_->last = last;
+  shared_->depth = options.num_workers * options.prefetch_factor;
+  shared_->identity = thread_state().context->identity();
+  shared_->next_to_make = shared_->next_to_give = first;
+  for (int64_t i = 0; i < options.num_workers; ++i)
+    shared_->threads.emplace_back([shared = shared_.get()] { shared->work(); });
+}
+
+Prefetcher::~Prefetcher() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->stops = true;
+  }
+  shared_->changed.notify_all();
+}
+
+std::shared_ptr<void> Prefetcher::next() {
+  std::unique_lock lock(shared_->mutex);
+  const int64_t number = shared_->next_to_give;
+  shared_->changed.wait(
+      lock, [&] { return shared_->made.contains(number) || shared_->failures.contains(number); });
+  ++shared_->next_to_give;
+  shared_->changed.notify_all();
+  if (const auto failure = shared_->failures.find(number); failure != shared_->failures.end()) {
+    std::rethrow_exception(failure->second);
+  }
+  const auto found = shared_->made.find(number);
+  std::shared_ptr<void> thing = std::move(found->second);
+  shared_->made.erase(found);
+  return thing;
+}
+
+}  // namespace flow::data::internal

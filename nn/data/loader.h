@@ -2,12 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/generator.h"
+#include "core/placement.h"
+#include "core/sbp.h"
 #include "core/tensor.h"
+#include "nn/data/sampler.h"
+#include "nn/module.h"
 #include "ops/concat.h"
 
 namespace flow::data {
@@ -15,30 +23,131 @@ namespace flow::data {
 struct DataLoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = false;
+  std::shared_ptr<Sampler> sampler = {};  // in place of shuffle
+  int64_t num_workers = 0;                // threads that make batches ahead; 0: none
   bool drop_last = false;
+  int64_t prefetch_factor = 2;  // batches that each worker is ahead at most
+  // Given: batches are global tensors. Size and order are those of the logical batch, and each rank
+  // reads its own rows only where sbp splits dim 0 or nothing.
+  Placement placement = {};
+  NdSbp sbp = {};
 };
 
-// The order of one pass over `size` samples: 0, 1, … or a permutation drawn from `random`
-// (Fisher and Yates 1938, as Durstenfeld 1964).
-std::vector<int64_t> sample_order(int64_t size, bool shuffle, const RandomStream& random);
+namespace internal {
 
-// Each pass (begin) draws a new order from the rank's generator when shuffling. Owns its dataset; a
-// Dataset has size() and operator[](i), which gives a pair of tensors that are stacked along a new
-// first dim.
+// What of the loader does not depend on the dataset.
+class BatchPlan {
+ public:
+  BatchPlan(const DataLoaderOptions& options, int64_t dataset_size);
+
+  const DataLoaderOptions& options() const { return options_; }
+
+  int64_t num_batches() const;
+  // The samples of a batch that this rank reads, of `order`.
+  std::vector<int64_t> own_samples(const std::vector<int64_t>& order, int64_t number) const;
+  // A local batch as the options want it.
+  Tensor placed(const Tensor& batch) const;
+  // The stream and the order of the next pass, which begins at next_batch(): a new one, or the one
+  // that was loaded.
+  std::vector<int64_t> begin_pass();
+
+  int64_t next_batch() const { return next_batch_; }
+
+  void set_next_batch(int64_t number) { next_batch_ = number; }
+
+  nn::StateDict state_dict() const;
+  void load_state_dict(const nn::StateDict& state);
+
+ private:
+  bool reads_own_rows() const;
+
+  DataLoaderOptions options_;
+  int64_t dataset_size_;
+  RandomStream random_;  // of the pass
+  bool has_pass_ = false, resumes_ = false;
+  int64_t next_batch_ = 0;
+};
+
+// Threads that make numbered things in order of demand.
+class Prefetcher {
+ public:
+  using Make = std::function<std::shared_ptr<void>(int64_t number)>;
+
+  Prefetcher(int64_t first, int64_t last, const DataLoaderOptions& options, Make make);
+  ~Prefetcher();
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+
+  // The things by number, one after another; rethrows what making it threw.
+  std::shared_ptr<void> next();
+
+ private:
+  struct Shared;
+  std::unique_ptr<Shared> shared_;
+};
+
+template <class T>
+concept TupleLike = requires {
+  std::tuple_size<T>::value;
+};
+
+// f of each tensor of a batch.
+template <class F>
+Tensor map_tensors(const Tensor& batch, const F& f) {
+  return f(batch);
+}
+
+template <TupleLike B, class F>
+B map_tensors(const B& batch, const F& f) {
+  return std::apply([&](const auto&... tensors) { return B{f(tensors)...}; }, batch);
+}
+
+// Samples stacked along a new first dim.
+inline Tensor collate(const std::vector<Tensor>& samples) {
+  return stack(samples, 0);
+}
+
+template <TupleLike S>
+S collate(const std::vector<S>& samples) {
+  return [&]<size_t... I>(std::index_sequence<I...>) {
+    const auto column = [&]<size_t i>(std::integral_constant<size_t, i>) {
+      std::vector<Tensor> tensors;
+      for (const S& sample : samples)
+        tensors.push_back(std::get<i>(sample));
+      return stack(tensors, 0);
+    };
+    return S{column(std::integral_constant<size_t, I>())...};
+  }
+  (std::make_index_sequence<std::tuple_size_v<S>>());
+}
+
+}  // namespace internal
+
+// Each pass (begin) draws a new order from the rank's generator when shuffling; a local loader's
+// order differs between ranks. Owns its dataset (see dataset.h). One pass at a time.
 //   for (auto [x, y] : DataLoader(Mnist(root), {.batch_size = 64, .shuffle = true})) …
 template <class Dataset>
 class DataLoader {
  public:
   using Batch = typename Dataset::Sample;
 
-  // Throws InvalidArgument unless batch_size is positive.
-  explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {});
+  // Throws InvalidArgument for options that do not fit.
+  explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {})
+      : dataset_(std::move(dataset)), plan_(options, dataset_.size()) {}
+
+  DataLoader(const DataLoader&) = delete;
+  DataLoader& operator=(const DataLoader&) = delete;
 
   class Iterator {
    public:
-    Batch operator*() const { return loader_->batch(order_, at_); }
+    const Batch& operator*() {
+      if (!current_) current_ = std::make_shared<Batch>(loader_->take(at_));
+      return *current_;
+    }
 
     Iterator& operator++() {
+      if (!current_) **this;
+      current_.reset();
       ++at_;
       return *this;
     }
@@ -48,64 +157,70 @@ class DataLoader {
    private:
     friend class DataLoader;
 
-    Iterator(const DataLoader* loader, std::vector<int64_t> order, int64_t at)
-        : loader_(loader), order_(std::move(order)), at_(at) {}
+    Iterator(DataLoader* loader, int64_t at) : loader_(loader), at_(at) {}
 
-    const DataLoader* loader_;
-    std::vector<int64_t> order_;
+    DataLoader* loader_;
     int64_t at_;
+    std::shared_ptr<Batch> current_;
   };
 
-  Iterator begin();
+  Iterator begin() {
+    prefetcher_.reset();
+    order_ = plan_.begin_pass();
+    if (plan_.options().num_workers > 0) {
+      prefetcher_ = std::make_unique<internal::Prefetcher>(
+          plan_.next_batch(), num_batches(), plan_.options(),
+          [this](int64_t number) { return std::make_shared<Batch>(local_batch(number)); });
+    }
+    return {this, plan_.next_batch()};
+  }
 
-  Iterator end() { return {this, {}, num_batches()}; }
+  Iterator end() { return {this, num_batches()}; }
 
-  int64_t num_batches() const;
+  int64_t num_batches() const { return plan_.num_batches(); }
 
   const Dataset& dataset() const { return dataset_; }
 
+  // Which batches of the pass have been taken. A loader of the same dataset and options that loads
+  // it begins its next pass with the batch after them. The generator's state, from which later
+  // passes draw, is the program's to keep (generator_state()).
+  nn::StateDict state_dict() const { return plan_.state_dict(); }
+
+  void load_state_dict(const nn::StateDict& state) { plan_.load_state_dict(state); }
+
  private:
-  Batch batch(const std::vector<int64_t>& order, int64_t number) const;
+  Batch take(int64_t number) {
+    Batch local =
+        prefetcher_ ? *std::static_pointer_cast<Batch>(prefetcher_->next()) : local_batch(number);
+    plan_.set_next_batch(number + 1);
+    if (!plan_.options().placement.defined()) return local;
+    return internal::map_tensors(local, [this](const Tensor& x) { return plan_.placed(x); });
+  }
+
+  Batch local_batch(int64_t number) const {
+    std::vector<int64_t> indices = plan_.own_samples(order_, number);
+    const bool is_empty = indices.empty();
+    if (is_empty) indices.push_back(order_[0]);  // for its shape
+    Batch batch = samples(indices);
+    if (!is_empty) return batch;
+    return internal::map_tensors(batch, [](const Tensor& x) { return x.narrow(0, 0, 0); });
+  }
+
+  Batch samples(const std::vector<int64_t>& indices) const {
+    if constexpr (requires { dataset_.batch(indices); }) {
+      return dataset_.batch(indices);
+    } else {
+      std::vector<Batch> list;
+      for (const int64_t i : indices)
+        list.push_back(dataset_[i]);
+      return internal::collate(list);
+    }
+  }
 
   Dataset dataset_;
-  DataLoaderOptions options_;
+  internal::BatchPlan plan_;
+  std::vector<int64_t> order_;
+  std::unique_ptr<internal::Prefetcher> prefetcher_;
 };
-
-namespace internal {
-void check_batch_size(int64_t batch_size);
-RandomStream next_stream();
-}  // namespace internal
-
-template <class Dataset>
-DataLoader<Dataset>::DataLoader(Dataset dataset, const DataLoaderOptions& options)
-    : dataset_(std::move(dataset)), options_(options) {
-  internal::check_batch_size(options.batch_size);
-}
-
-template <class Dataset>
-int64_t DataLoader<Dataset>::num_batches() const {
-  const int64_t size = dataset_.size();
-  return options_.drop_last ? size / options_.batch_size
-                            : (size + options_.batch_size - 1) / options_.batch_size;
-}
-
-template <class Dataset>
-typename DataLoader<Dataset>::Iterator DataLoader<Dataset>::begin() {
-  const RandomStream random = options_.shuffle ? internal::next_stream() : RandomStream{};
-  return {this, sample_order(dataset_.size(), options_.shuffle, random), 0};
-}
-
-template <class Dataset>
-typename DataLoader<Dataset>::Batch DataLoader<Dataset>::batch(const std::vector<int64_t>& order,
-                                                               int64_t number) const {
-  std::vector<Tensor> first, second;
-  const int64_t end = std::min(dataset_.size(), (number + 1) * options_.batch_size);
-  for (int64_t i = number * options_.batch_size; i < end; ++i) {
-    auto [a, b] = dataset_[order[static_cast<size_t>(i)]];
-    first.push_back(std::move(a));
-    second.push_back(std::move(b));
-  }
-  return {stack(first, 0), stack(second, 0)};
-}
 
 }  // namespace flow::data

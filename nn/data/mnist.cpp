@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "nn/data/dataset.h"
 #include "ops/creation.h"
 
 namespace flow::data {
@@ -75,10 +76,12 @@ void Mnist::take(const Digits& digits, int64_t first, int64_t count) {
 }
 
 Mnist::Sample Mnist::operator[](int64_t i) const {
-  if (i < 0 || i >= size()) {
-    throw InvalidArgument(str("[Mnist] sample ", i, " does not exist; there are ", size()));
-  }
+  check_sample("Mnist", i, size());
   return {images_.select(0, i), labels_.select(0, i)};
+}
+
+Mnist::Sample Mnist::batch(const std::vector<int64_t>& indices) const {
+  return {rows(images_, indices), rows(labels_, indices)};
 }
 
 }  // namespace flow::data

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/tensor.h"
 #include "nn/data/digits.h"
@@ -30,6 +31,7 @@ class Mnist {
   int64_t size() const { return labels_.size(0); }
 
   Sample operator[](int64_t i) const;
+  Sample batch(const std::vector<int64_t>& indices) const;
 
   // All images (N, 1, H, W) and labels (N).
   const Tensor& images() const { return images_; }

@@ -1,0 +1,34 @@
+// CIFAR-10 as a dataset (Krizhevsky 2009).
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "nn/data/mnist.h"
+
+namespace flow::data {
+
+// Samples are an image (3, 32, 32), float32 in [0, 1], and its label, an int64 scalar. A handle:
+// copies share the data, one byte a pixel.
+class Cifar10 {
+ public:
+  using Sample = std::pair<Tensor, Tensor>;
+
+  // Reads data_batch_1.bin … data_batch_5.bin or test_batch.bin, under `root` or its folder
+  // cifar-10-batches-bin. Sizes and labels are checked. Throws IoError naming the files expected.
+  // Nothing is downloaded.
+  explicit Cifar10(const std::string& root, DatasetOptions options = {});
+
+  int64_t size() const { return labels_.size(0); }
+
+  Sample operator[](int64_t i) const;
+  Sample batch(const std::vector<int64_t>& indices) const;
+
+  const Tensor& labels() const { return labels_; }
+
+ private:
+  Tensor images_;  // (N, 3, 32, 32) uint8
+  Tensor labels_;  // (N) int64
+};
+
+}  // namespace flow::data

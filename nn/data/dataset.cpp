@@ -1,0 +1,55 @@
+#include "nn/data/dataset.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "core/context.h"
+#include "nn/data/sampler.h"
+#include "ops/creation.h"
+#include "ops/index.h"
+
+namespace flow::data {
+
+void check_sample(const char* dataset, int64_t i, int64_t size) {
+  if (i >= 0 && i < size) return;
+  throw InvalidArgument(str("[", dataset, "] sample ", i, " does not exist; there are ", size));
+}
+
+Tensor rows(const Tensor& x, const std::vector<int64_t>& indices) {
+  return index_select(x, 0, tensor(indices, {static_cast<int64_t>(indices.size())}));
+}
+
+std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& lengths) {
+  const double sum = std::accumulate(lengths.begin(), lengths.end(), 0.0);
+  std::vector<int64_t> sizes;
+  bool is_valid = !lengths.empty();
+  for (const double length : lengths)
+    is_valid = is_valid && length >= 0;
+  if (is_valid && std::abs(sum - 1) < 1e-9 && size != 1) {
+    int64_t left = size;
+    for (const double length : lengths) {
+      sizes.push_back(static_cast<int64_t>(std::floor(length * static_cast<double>(size))));
+      left -= sizes.back();
+    }
+    for (size_t i = 0; left > 0; i = (i + 1) % sizes.size(), --left)
+      ++sizes[i];
+    return sizes;
+  }
+  for (const double length : lengths) {
+    is_valid = is_valid && length == std::floor(length);
+    sizes.push_back(static_cast<int64_t>(length));
+  }
+  if (!is_valid || sum != static_cast<double>(size)) {
+    throw InvalidArgument(str("[random_split] lengths are sizes that add up to ", size,
+                              ", or fractions that add up to 1; their sum is ", sum));
+  }
+  return sizes;
+}
+
+namespace internal {
+std::vector<int64_t> shared_permutation(int64_t size) {
+  return sample_order(size, true, thread_state().context->generator().next());
+}
+}  // namespace internal
+
+}  // namespace flow::data

@@ -1,0 +1,145 @@
+// Datasets made of tensors and of other datasets.
+//
+// A dataset has `Sample` (a tensor, or a pair, tuple or array of tensors), size() and
+// operator[](i); it may have batch(indices), which gives many samples at once, stacked along a new
+// first dim. Several threads may read one. Copies share the data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/generator.h"
+#include "core/tensor.h"
+
+namespace flow::data {
+
+// Throws InvalidArgument unless 0 <= i < size.
+void check_sample(const char* dataset, int64_t i, int64_t size);
+// Slices of x along dim 0.
+Tensor rows(const Tensor& x, const std::vector<int64_t>& indices);
+// Sizes that add up to `size`: the lengths themselves, or where they are fractions that add up to
+// 1, as many rounded down with the rest given one by one from the first.
+std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& lengths);
+
+// Row i of each of some tensors of one size(0).
+//   for (auto [x, y] : DataLoader(TensorDataset(xs, ys), {.batch_size = 32})) …
+template <size_t N>
+class TensorDataset {
+ public:
+  using Sample = std::array<Tensor, N>;
+
+  template <class... T>
+
+  requires(sizeof...(T) == N) explicit TensorDataset(const T&... tensors) : tensors_{tensors...} {
+    for (const Tensor& tensor : tensors_) {
+      if (tensor.dim() == 0 || tensor.size(0) != tensors_[0].size(0)) {
+        throw InvalidArgument(str("[TensorDataset] the tensors have one size of dim 0; received ",
+                                  tensors_[0].meta(), " and ", tensor.meta()));
+      }
+    }
+  }
+
+  int64_t size() const { return tensors_[0].size(0); }
+
+  Sample operator[](int64_t i) const {
+    check_sample("TensorDataset", i, size());
+    Sample sample;
+    for (size_t t = 0; t < N; ++t)
+      sample[t] = tensors_[t].select(0, i);
+    return sample;
+  }
+
+  Sample batch(const std::vector<int64_t>& indices) const {
+    Sample batch;
+    for (size_t t = 0; t < N; ++t)
+      batch[t] = rows(tensors_[t], indices);
+    return batch;
+  }
+
+ private:
+  Sample tensors_;
+};
+
+template <class... T>
+TensorDataset(const T&...) -> TensorDataset<sizeof...(T)>;
+
+// Some samples of a dataset.
+template <class Dataset>
+class Subset {
+ public:
+  using Sample = typename Dataset::Sample;
+
+  Subset(Dataset dataset, std::vector<int64_t> indices)
+      : dataset_(std::move(dataset)), indices_(std::move(indices)) {}
+
+  int64_t size() const { return static_cast<int64_t>(indices_.size()); }
+
+  Sample operator[](int64_t i) const {
+    check_sample("Subset", i, size());
+    return dataset_[indices_[static_cast<size_t>(i)]];
+  }
+
+  Sample batch(const std::vector<int64_t>& wanted) const requires
+      requires(const Dataset& d, const std::vector<int64_t>& i) {
+    d.batch(i);
+  }
+
+  {
+    std::vector<int64_t> inner;
+    for (const int64_t i : wanted) {
+      check_sample("Subset", i, size());
+      inner.push_back(indices_[static_cast<size_t>(i)]);
+    }
+    return dataset_.batch(inner);
+  }
+
+  const std::vector<int64_t>& indices() const { return indices_; }
+
+ private:
+  Dataset dataset_;
+  std::vector<int64_t> indices_;
+};
+
+// A dataset with a function applied to every sample; the function must be callable from several
+// threads.
+template <class Dataset, class Transform>
+class Transformed {
+ public:
+  using Sample = std::invoke_result_t<const Transform&, typename Dataset::Sample>;
+
+  Transformed(Dataset dataset, Transform transform)
+      : dataset_(std::move(dataset)), transform_(std::move(transform)) {}
+
+  int64_t size() const { return dataset_.size(); }
+
+  Sample operator[](int64_t i) const { return transform_(dataset_[i]); }
+
+ private:
+  Dataset dataset_;
+  Transform transform_;
+};
+
+namespace internal {
+// A permutation from the rank's generator, the same on all ranks.
+std::vector<int64_t> shared_permutation(int64_t size);
+}  // namespace internal
+
+// Disjoint random parts, by sizes or by fractions: random_split(dataset, {0.9, 0.1}).
+template <class Dataset>
+std::vector<Subset<Dataset>> random_split(const Dataset& dataset,
+                                          const std::vector<double>& lengths) {
+  const std::vector<int64_t> sizes = split_sizes(dataset.size(), lengths);
+  const std::vector<int64_t> order = internal::shared_permutation(dataset.size());
+  std::vector<Subset<Dataset>> parts;
+  auto from = order.begin();
+  for (const int64_t size : sizes) {
+    parts.emplace_back(dataset, std::vector<int64_t>(from, from + size));
+    from += size;
+  }
+  return parts;
+}
+
+}  // namespace flow::data

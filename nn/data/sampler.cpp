@@ -1,0 +1,129 @@
+#include "nn/data/sampler.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/context.h"
+#include "core/error.h"
+
+namespace flow::data {
+
+namespace {
+uint64_t bits_at(const RandomStream& random, int64_t i) {
+  const auto lanes = philox(random, static_cast<uint64_t>(i));
+  return uint64_t{lanes[1]} << 32 | lanes[0];
+}
+
+// The high word of bits × bound: uniform in [0, bound) to within 2⁻⁶⁴ bound.
+int64_t below(uint64_t bits, int64_t bound) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<int64_t>(static_cast<Wide>(bits) * static_cast<Wide>(bound) >> 64);
+}
+
+// A stream of its own for the n-th permutation of a pass.
+RandomStream derived(RandomStream random, int64_t n) {
+  random.seed ^= static_cast<uint64_t>(n) << 48;
+  return random;
+}
+}  // namespace
+
+std::vector<int64_t> sample_order(int64_t size, bool shuffle, const RandomStream& random) {
+  std::vector<int64_t> order(static_cast<size_t>(size));
+  std::iota(order.begin(), order.end(), 0);
+  if (!shuffle) return order;
+  for (int64_t i = size - 1; i > 0; --i) {
+    const int64_t j = below(bits_at(random, i), i + 1);
+    std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(j)]);
+  }
+  return order;
+}
+
+std::vector<int64_t> SequentialSampler::order(const RandomStream& /*random*/) const {
+  return sample_order(num_samples_, false, {});
+}
+
+RandomSampler::RandomSampler(int64_t dataset_size, const RandomSamplerOptions& options)
+    : dataset_size_(dataset_size), options_(options) {
+  if (dataset_size <= 0 || options.num_samples.value_or(1) <= 0) {
+    throw InvalidArgument(
+        str("[RandomSampler] the dataset's size and num_samples must be "
+            "positive; received ",
+            dataset_size, " and ", options.num_samples.value_or(1)));
+  }
+}
+
+std::vector<int64_t> RandomSampler::order(const RandomStream& random) const {
+  std::vector<int64_t> order;
+  if (options_.replacement) {
+    for (int64_t i = 0; i < size(); ++i)
+      order.push_back(below(bits_at(random, i), dataset_size_));
+    return order;
+  }
+  for (int64_t pass = 0; static_cast<int64_t>(order.size()) < size(); ++pass) {
+    const auto next = sample_order(dataset_size_, true, derived(random, pass));
+    order.insert(order.end(), next.begin(), next.end());
+  }
+  order.resize(static_cast<size_t>(size()));
+  return order;
+}
+
+std::vector<int64_t> SubsetRandomSampler::order(const RandomStream& random) const {
+  std::vector<int64_t> order = sample_order(size(), true, random);
+  for (int64_t& i : order)
+    i = indices_[static_cast<size_t>(i)];
+  return order;
+}
+
+WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, int64_t num_samples)
+    : sums_(weights.size()), num_samples_(num_samples) {
+  std::partial_sum(weights.begin(), weights.end(), sums_.begin());
+  const bool has_negative =
+      std::any_of(weights.begin(), weights.end(), [](double weight) { return !(weight >= 0); });
+  if (weights.empty() || has_negative || !(sums_.back() > 0) || num_samples <= 0) {
+    throw InvalidArgument(
+        "[WeightedRandomSampler] weights must not be negative nor all 0, and "
+        "num_samples positive");
+  }
+}
+
+std::vector<int64_t> WeightedRandomSampler::order(const RandomStream& random) const {
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < num_samples_; ++i) {
+    const auto lanes = philox(random, static_cast<uint64_t>(i));
+    const double at = uniform_double(lanes[0], lanes[1]) * sums_.back();
+    const auto found = std::upper_bound(sums_.begin(), sums_.end(), at);
+    order.push_back(
+        std::min<int64_t>(found - sums_.begin(), static_cast<int64_t>(sums_.size()) - 1));
+  }
+  return order;
+}
+
+DistributedSampler::DistributedSampler(int64_t dataset_size,
+                                       const DistributedSamplerOptions& options)
+    : dataset_size_(dataset_size),
+      options_(options),
+      num_replicas_(options.num_replicas.value_or(env::world_size())),
+      rank_(options.rank.value_or(env::rank())) {
+  if (dataset_size <= 0 || num_replicas_ <= 0 || rank_ < 0 || rank_ >= num_replicas_) {
+    throw InvalidArgument(
+        str("[DistributedSampler] rank must lie in [0, num_replicas) and the "
+            "dataset hold samples; received rank ",
+            rank_, " of ", num_replicas_, ", ", dataset_size, " samples"));
+  }
+}
+
+int64_t DistributedSampler::size() const {
+  return options_.drop_last ? dataset_size_ / num_replicas_
+                            : (dataset_size_ + num_replicas_ - 1) / num_replicas_;
+}
+
+std::vector<int64_t> DistributedSampler::order(const RandomStream& /*random*/) const {
+  const RandomStream shared{.seed = options_.seed, .stream = epoch_};
+  const std::vector<int64_t> all = sample_order(dataset_size_, options_.shuffle, shared);
+  std::vector<int64_t> own;
+  for (int64_t i = 0; i < size(); ++i)
+    own.push_back(all[static_cast<size_t>((rank_ + i * num_replicas_) % dataset_size_)]);
+  return own;
+}
+
+}  // namespace flow::data

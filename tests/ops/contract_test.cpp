@@ -1,5 +1,5 @@
 // The contract every row of the op table keeps; one test a check and op. The samples it runs are in
-// tests/support/op_samples.
+// tests/support/op_samples; layouts are in contract_layouts_test.cpp.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -14,34 +14,15 @@
 #include "core/dispatch.h"
 #include "eager/runtime.h"
 #include "tests/support/closeness.h"
+#include "tests/support/contract_fixture.h"
 #include "tests/support/differentiable_call.h"
-#include "tests/support/global_call.h"
 #include "tests/support/op_samples.h"
 #include "tests/support/raw_call.h"
-#include "tests/support/sbp_search.h"
 #include "tests/support/traced_call.h"
 
 namespace flow::contract {
 
 namespace {
-
-std::vector<std::string> op_names() {
-  std::vector<std::string> names;
-  for (const OpDef* op : op_table().all())
-    names.emplace_back(op->name);
-  return names;
-}
-
-struct ContractTest : ::testing::TestWithParam<std::string> {
-  const OpDef& op() const { return *op_table().find(GetParam()); }
-
-  // Samples small enough for checks that compute many times.
-  std::vector<const OpSample*> small_samples() const {
-    std::vector<const OpSample*> samples = samples_of(GetParam());
-    std::erase_if(samples, [](const OpSample* sample) { return sample->only_kernels; });
-    return samples;
-  }
-};
 
 struct ContractFacets : ContractTest {};
 
@@ -51,12 +32,6 @@ struct ContractKernels : ContractTest {};
 
 struct ContractGradients : ContractTest {};
 
-struct ContractSbpTrue : ContractTest {};
-
-struct ContractSbpComplete : ContractTest {};
-
-struct ContractGlobal : ContractTest {};
-
 struct ContractTraces : ContractTest {};
 
 struct ContractStrides : ContractTest {};
@@ -65,39 +40,14 @@ struct ContractSizes : ContractTest {};
 
 struct ContractInPlace : ContractTest {};
 
-std::string op_name(const ::testing::TestParamInfo<std::string>& info) {
-  return info.param;
-}
-
 INSTANTIATE_TEST_SUITE_P(Op, ContractFacets, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractResults, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractKernels, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractGradients, ::testing::ValuesIn(op_names()), op_name);
-INSTANTIATE_TEST_SUITE_P(Op, ContractSbpTrue, ::testing::ValuesIn(op_names()), op_name);
-INSTANTIATE_TEST_SUITE_P(Op, ContractSbpComplete, ::testing::ValuesIn(op_names()), op_name);
-INSTANTIATE_TEST_SUITE_P(Op, ContractGlobal, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractTraces, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractStrides, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractSizes, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractInPlace, ::testing::ValuesIn(op_names()), op_name);
-
-Inputs copies_of(const Inputs& inputs) {
-  Inputs copies;
-  for (const Tensor& input : inputs) {
-    copies.push_back(input.defined() ? make_guarded(input.meta_ptr(), read_values(input))
-                                     : Tensor());
-  }
-  return copies;
-}
-
-// Whether the call takes or makes a global tensor: its kernel is a redistribution.
-bool is_any_global(const RawCall& call) {
-  const auto specs = infer_outputs(call, metas_of(call.inputs));
-  return std::any_of(call.inputs.begin(), call.inputs.end(),
-                     [](const Tensor& input) { return input.defined() && input.is_global(); }) ||
-         std::any_of(specs.begin(), specs.end(),
-                     [](const OutputSpec& spec) { return spec.placement.defined(); });
-}
 
 // ---------------------------------------------------------------- 1. facets
 
@@ -335,90 +285,7 @@ TEST_P(ContractGradients, HaveGradientsThemselves) {
       });
 }
 
-// ---------------------------------------------------------------- 5. SBP
-
-// What is true of floats may not be of integers, as they wrap around.
-std::vector<DType> sbp_dtypes(const OpSample& sample) {
-  std::vector<DType> dtypes = {widest_dtype(sample)};
-  for (const DType dtype : {DType::kInt32, DType::kUInt8}) {
-    if (dtype != dtypes[0] && (sample.dtypes & only(dtype)) != 0) dtypes.push_back(dtype);
-  }
-  return dtypes;
-}
-
-TEST_P(ContractSbpTrue, EverySignatureHolds) {
-  if (op().has_data_dependent_shape) return;
-  for (const OpSample* sample : small_samples()) {
-    for (const DType dtype : sbp_dtypes(*sample)) {
-      const std::string report = find_false_signatures(*sample, dtype);
-      EXPECT_TRUE(report.empty()) << describe(*sample) << " of " << dtype << ":\n" << report;
-    }
-  }
-}
-
-// Signatures that hold but that the table leaves out on purpose.
-struct LeftOut {
-  std::string_view op;
-  std::string_view signature;
-  std::string_view reason;
-};
-
-constexpr std::array<LeftOut, 0> kLeftOut = {};
-
-TEST(ContractSbpExceptions, AreFew) {
-  EXPECT_LE(kLeftOut.size(), 15U);
-}
-
-bool is_left_out(const OpSample& sample, const std::string& signature) {
-  return std::any_of(kLeftOut.begin(), kLeftOut.end(), [&](const LeftOut& entry) {
-    return entry.op == sample.op && entry.signature == signature;
-  });
-}
-
-// Asked of floats where the op takes them.
-TEST_P(ContractSbpComplete, NoSignatureIsMissing) {
-  if (op().has_data_dependent_shape) return;
-  const auto samples = small_samples();
-  const bool has_odd = std::any_of(samples.begin(), samples.end(), [](const OpSample* sample) {
-    return has_odd_signature(*sample, widest_dtype(*sample));
-  });
-  for (const OpSample* sample : samples) {
-    if (!sample->is_general) continue;
-    const SearchResult result = search_signatures(*sample, widest_dtype(*sample), has_odd);
-    for (const auto& [signature, num_ranks] : result.missing) {
-      if (is_left_out(*sample, signature)) continue;
-      ADD_FAILURE() << describe(*sample) << " lacks on " << num_ranks << " ranks: " << signature;
-    }
-    for (const auto& [signature, num_ranks] : result.overlooked) {
-      ADD_FAILURE() << describe(*sample) << " on " << num_ranks
-                    << " ranks: not found again: " << signature;
-    }
-  }
-}
-
-void expect_equal_on_ranks(const OpSample& sample, size_t num_layouts, uint32_t constant_inputs) {
-  const Draw draw = make_draw(sample, widest_dtype(sample), 1);
-  if (is_any_global(draw.call) || draw.call.inputs.empty() || !sample.has_values) return;
-  const auto layouts = choose_layouts(draw, num_layouts, constant_inputs);
-  for (const int64_t num_ranks : {2, 3}) {
-    const std::string report = run_on_ranks(draw, num_ranks, layouts, constant_inputs);
-    EXPECT_TRUE(report.empty()) << describe(sample) << " on " << num_ranks << " ranks:\n" << report;
-  }
-}
-
-// Global tensors of any layouts give the logical result, by whatever signature is chosen.
-TEST_P(ContractGlobal, EqualsOneRank) {
-  for (const OpSample* sample : small_samples())
-    expect_equal_on_ranks(*sample, 20, kAllConstant);
-}
-
-TEST_P(ContractGlobal, HasTheGradientsOfOneRank) {
-  if (op().grad == not_differentiable) return;
-  for (const OpSample* sample : small_samples())
-    expect_equal_on_ranks(*sample, 8, sample->constant_inputs);
-}
-
-// ---------------------------------------------------------------- 6. traces
+// ---------------------------------------------------------------- 5. traces
 
 TEST_P(ContractTraces, EqualEagerBitByBit) {
   if (op().is_random || op().has_data_dependent_shape) return;
@@ -439,7 +306,7 @@ TEST_P(ContractTraces, EqualEagerBitByBit) {
   }
 }
 
-// ---------------------------------------------------------------- 7. strides
+// ---------------------------------------------------------------- 6. strides
 
 enum class Layout { kTransposed, kEverySecond, kExpanded };
 
@@ -504,7 +371,7 @@ TEST_P(ContractStrides, DoNotMatter) {
   }
 }
 
-// ---------------------------------------------------------------- 8. sizes
+// ---------------------------------------------------------------- 7. sizes
 
 // Runs the sample with inputs of other shapes: it works, with the inferred meta, or says what is
 // wrong.
@@ -568,7 +435,7 @@ TEST_P(ContractSizes, OfScalarsWorkOrAreRefused) {
   }
 }
 
-// ---------------------------------------------------------------- 9. in place
+// ---------------------------------------------------------------- 8. in place
 
 TEST_P(ContractInPlace, EqualsOutOfPlace) {
   if (!op().allows_in_place) return;

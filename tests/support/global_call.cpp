@@ -1,5 +1,7 @@
 #include "tests/support/global_call.h"
 
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <random>
 
@@ -8,6 +10,7 @@
 #include "boxing/run_ranks.h"
 #include "core/context.h"
 #include "tests/support/closeness.h"
+#include "tests/support/traced_call.h"
 #include "tests/support/values.h"
 
 namespace flow::contract {
@@ -88,6 +91,28 @@ std::vector<Tensor> wholes(const std::vector<Tensor>& tensors) {
   return result;
 }
 
+// What differs between this rank's parts when the call is traced and when it is not. Collective.
+std::string trace_once(ShardedCall& sharded, const std::vector<Sbp>& layouts) {
+  const int64_t rank = thread_state().context->rank();
+  RawCall call = sharded.draw().call;
+  try {
+    const auto expected = dispatch_again(call, sharded.own_inputs(layouts, rank));
+    call.inputs = sharded.own_inputs(layouts, rank);
+    const auto actual = run_traced(call);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (!actual[i].meta().same_logical(expected[i].meta())) return "the layout differs";
+      const std::string problem =
+          difference(read_values(actual[i]), read_values(expected[i]), kExact);
+      if (!problem.empty()) return str("output ", i, ", ", problem);
+    }
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  } catch (const Unsupported& error) {
+    return error.what();
+  }
+  return {};
+}
+
 // What differs; empty when nothing does. Collective. Partial sums are rounded, so the expected
 // result is that of what the inputs are together.
 std::string run_once(ShardedCall& sharded, const std::vector<Sbp>& layouts,
@@ -98,6 +123,8 @@ std::string run_once(ShardedCall& sharded, const std::vector<Sbp>& layouts,
     const Inputs logical = wholes(inputs);
     const auto actual = wholes(outputs_and_gradients(draw, inputs, constant_inputs));
     const auto expected = outputs_and_gradients(draw, logical, constant_inputs);
+    // Local draws of the other ranks are their own.
+    if (draw.call.op->is_random && thread_state().context->rank() != 0) return {};
     for (size_t i = 0; i < expected.size(); ++i) {
       if (expected[i].defined() != actual[i].defined()) return str("result ", i, " is undefined");
       if (!expected[i].defined()) continue;
@@ -111,6 +138,29 @@ std::string run_once(ShardedCall& sharded, const std::vector<Sbp>& layouts,
     return error.what();
   }
   return {};
+}
+
+// One line for each choice of layouts at which some rank finds a problem.
+std::string report_of_ranks(
+    const Draw& draw, int64_t num_ranks, const std::vector<std::vector<Sbp>>& layouts,
+    const std::function<std::string(ShardedCall&, const std::vector<Sbp>&)>& check) {
+  std::string report;
+  std::mutex mutex;
+  try {
+    run_ranks(num_ranks, [&] {
+      ShardedCall sharded(draw, num_ranks);
+      for (const auto& choice : layouts) {
+        const std::string problem = check(sharded, choice);
+        if (problem.empty()) continue;
+        const std::lock_guard lock(mutex);
+        report +=
+            str("  ", list(choice), ", rank ", thread_state().context->rank(), ": ", problem, '\n');
+      }
+    });
+  } catch (const Error& error) {
+    report += str("  ", error.what(), '\n');
+  }
+  return report;
 }
 
 }  // namespace
@@ -135,20 +185,15 @@ std::vector<std::vector<Sbp>> choose_layouts(const Draw& draw, size_t count,
 
 std::string run_on_ranks(const Draw& draw, int64_t num_ranks,
                          const std::vector<std::vector<Sbp>>& layouts, uint32_t constant_inputs) {
-  std::string report;
-  try {
-    run_ranks(num_ranks, [&] {
-      ShardedCall sharded(draw, num_ranks);
-      for (const auto& choice : layouts) {
-        const std::string problem = run_once(sharded, choice, constant_inputs);
-        if (problem.empty() || thread_state().context->rank() != 0) continue;
-        report += str("  ", list(choice), ": ", problem, '\n');
-      }
-    });
-  } catch (const Error& error) {
-    report += str("  ", error.what(), '\n');
-  }
-  return report;
+  return report_of_ranks(draw, num_ranks, layouts,
+                         [=](ShardedCall& sharded, const std::vector<Sbp>& choice) {
+                           return run_once(sharded, choice, constant_inputs);
+                         });
+}
+
+std::string trace_on_ranks(const Draw& draw, int64_t num_ranks,
+                           const std::vector<std::vector<Sbp>>& layouts) {
+  return report_of_ranks(draw, num_ranks, layouts, trace_once);
 }
 
 }  // namespace flow::contract

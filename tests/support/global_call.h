@@ -25,4 +25,9 @@ std::vector<std::vector<Sbp>> choose_layouts(const Draw& draw, size_t count,
 std::string run_on_ranks(const Draw& draw, int64_t num_ranks,
                          const std::vector<std::vector<Sbp>>& layouts, uint32_t constant_inputs);
 
+// The same for the call traced, lowered and executed on each rank, beside the call at once: parts
+// and layouts of the results are equal bit by bit.
+std::string trace_on_ranks(const Draw& draw, int64_t num_ranks,
+                           const std::vector<std::vector<Sbp>>& layouts);
+
 }  // namespace flow::contract

@@ -1,0 +1,49 @@
+#include "tests/support/contract_fixture.h"
+
+#include <algorithm>
+
+#include "core/context.h"
+#include "core/dispatch.h"
+#include "eager/runtime.h"
+
+namespace flow::contract {
+
+std::vector<std::string> op_names() {
+  std::vector<std::string> names;
+  for (const OpDef* op : op_table().all())
+    names.emplace_back(op->name);
+  return names;
+}
+
+const OpDef& ContractTest::op() const {
+  return *op_table().find(GetParam());
+}
+
+std::vector<const OpSample*> ContractTest::small_samples() const {
+  std::vector<const OpSample*> samples = samples_of(GetParam());
+  std::erase_if(samples, [](const OpSample* sample) { return sample->only_kernels; });
+  return samples;
+}
+
+std::string op_name(const ::testing::TestParamInfo<std::string>& info) {
+  return info.param;
+}
+
+Inputs copies_of(const Inputs& inputs) {
+  Inputs copies;
+  for (const Tensor& input : inputs) {
+    copies.push_back(input.defined() ? make_guarded(input.meta_ptr(), read_values(input))
+                                     : Tensor());
+  }
+  return copies;
+}
+
+bool is_any_global(const RawCall& call) {
+  const auto specs = infer_outputs(call, metas_of(call.inputs));
+  return std::any_of(call.inputs.begin(), call.inputs.end(),
+                     [](const Tensor& input) { return input.defined() && input.is_global(); }) ||
+         std::any_of(specs.begin(), specs.end(),
+                     [](const OutputSpec& spec) { return spec.placement.defined(); });
+}
+
+}  // namespace flow::contract

@@ -1,0 +1,29 @@
+// What the contract's tests share: one test a check and op of the table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/op_samples.h"
+#include "tests/support/raw_call.h"
+
+namespace flow::contract {
+
+// The names of the table's ops, in its order.
+std::vector<std::string> op_names();
+std::string op_name(const ::testing::TestParamInfo<std::string>& info);
+
+struct ContractTest : ::testing::TestWithParam<std::string> {
+  const OpDef& op() const;
+  // Samples small enough for checks that compute many times.
+  std::vector<const OpSample*> small_samples() const;
+};
+
+Inputs copies_of(const Inputs& inputs);
+
+// Whether the call takes or makes a global tensor: its kernel is a redistribution.
+bool is_any_global(const RawCall& call);
+
+}  // namespace flow::contract

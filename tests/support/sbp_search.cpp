@@ -386,7 +386,8 @@ std::string find_false_signatures(const OpSample& sample, DType dtype) {
         return to_string(signature) + " has another number of tensors than the call";
       }
     }
-    for (size_t d = 0; d < kNumDraws && report.empty(); ++d) {
+    const std::string before = report;
+    for (size_t d = 0; d < kNumDraws && report == before; ++d) {
       ShardedCall call(draws.at(d), num_ranks);
       for (const SbpSignature& signature : signatures) {
         for (const KernelDef* kernel : kernels_of(first.call)) {

@@ -1,0 +1,208 @@
+// Training steps of six models in float32, as useful FLOP/s beside the peak of fused multiply-adds,
+// and the memory that a step takes beside weights and optimizer state.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <time.h>
+
+#include "benchmarks/machine_limits.h"
+#include "benchmarks/train_models.h"
+#include "core/allocator.h"
+#include "core/context.h"
+#include "eager/runtime.h"
+
+namespace {
+
+using flow::bench::MachineLimits;
+using flow::bench::TrainModel;
+
+constexpr double kGiga = 1e9;
+constexpr size_t kMinSteps = 3;
+constexpr int kWarmUpSteps = 2;  // the second has the optimizer's state and a filled cache
+
+double clock_seconds(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// A model on a rank of its own with so many threads, and the seconds of its steps. One thread is
+// timed by what it spends on a processor, so that others on the machine are not counted; more by
+// the clock.
+class Training {
+ public:
+  Training(const TrainModel& model, int num_threads)
+      : Training(model, num_threads,
+                 num_threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC) {}
+
+  Training(const TrainModel& model, int num_threads, clockid_t clock)
+      : context_(std::make_unique<flow::RankContext>(flow::RankIdentity{}, num_threads)),
+        clock_(clock) {
+    const flow::RankScope scope(*context_);
+    flow::manual_seed(0);
+    step_ = model.make_step();
+    for (int i = 0; i < kWarmUpSteps; ++i)
+      step_();
+  }
+
+  ~Training() {
+    const flow::RankScope scope(*context_);
+    step_ = nullptr;
+  }
+
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+
+  void run_step() {
+    const flow::RankScope scope(*context_);
+    const double start = clock_seconds(clock_);
+    step_();
+    seconds_.push_back(clock_seconds(clock_) - start);
+  }
+
+  size_t num_steps() const { return seconds_.size(); }
+
+  // The lower quartile: a disturbed step is slower, and a virtual machine's clock is set back now
+  // and then.
+  double step_seconds() {
+    const auto quarter = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() / 4);
+    std::nth_element(seconds_.begin(), quarter, seconds_.end());
+    return *quarter;
+  }
+
+  // The allocator's peak during a step, less what it holds between steps: weights, optimizer state
+  // and the batch.
+  int64_t step_bytes() {
+    const flow::RankScope scope(*context_);
+    flow::reset_peak_memory_stats();
+    const int64_t held = flow::memory_stats().bytes_in_use;
+    step_();
+    return flow::memory_stats().peak_bytes_in_use - held;
+  }
+
+ private:
+  std::unique_ptr<flow::RankContext> context_;
+  clockid_t clock_;
+  std::function<void()> step_;
+  std::vector<double> seconds_;
+};
+
+// ---- two independent processes, for comparison with two threads
+
+constexpr std::string_view kChildFlag = "--alone=";
+constexpr double kAloneSeconds = 0.5;
+
+// What a child process does: prints the seconds a step takes it by the clock.
+int run_alone(const std::string& name) {
+  for (const TrainModel& model : flow::bench::train_models()) {
+    if (model.name != name) continue;
+    Training training(model, 1, CLOCK_MONOTONIC);
+    const double start = clock_seconds(CLOCK_MONOTONIC);
+    while (training.num_steps() < kMinSteps ||
+           clock_seconds(CLOCK_MONOTONIC) - start < kAloneSeconds)
+      training.run_step();
+    std::printf("%.9g\n", training.step_seconds());
+    return 0;
+  }
+  return 64;
+}
+
+// Steps a second of two one-thread processes that run beside each other; 0 when they failed.
+double two_processes_rate(const TrainModel& model) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = "'" + self + "' " + std::string(kChildFlag) + model.name;
+  std::array<FILE*, 2> children{};
+  for (FILE*& child : children)
+    child = popen(command.c_str(), "r");
+  double rate = 0;
+  bool all_worked = true;
+  for (FILE* child : children) {
+    double seconds = 0;
+    all_worked = all_worked && child != nullptr && std::fscanf(child, "%lf", &seconds) == 1;
+    if (seconds > 0) rate += 1 / seconds;
+    if (child != nullptr) pclose(child);
+  }
+  return all_worked ? rate : 0;
+}
+
+// ---- rows
+
+// What the running row keeps while google-benchmark calls it again for more iterations.
+struct Row {
+  std::string name;
+  std::unique_ptr<Training> training;
+  double two_processes_rate = 0;
+
+  // The training of the row `of`, made at its first call in place of the last row's.
+  Training& start(const std::string& of, const TrainModel& model, int num_threads) {
+    if (name != of) {
+      training = nullptr;
+      training = std::make_unique<Training>(model, num_threads);
+      two_processes_rate = num_threads == 1 ? 0 : ::two_processes_rate(model);
+      name = of;
+    }
+    return *training;
+  }
+};
+
+void train(benchmark::State& state, const std::string& name, const TrainModel& model,
+           int num_threads, Row& row, MachineLimits& limits) {
+  Training& training = row.start(name, model, num_threads);
+  double peak = limits.fma_flops();
+  for (auto _ : state)
+    training.run_step();
+  while (training.num_steps() < kMinSteps)
+    training.run_step();
+  peak = num_threads * std::max(peak, limits.fma_flops());
+  const double seconds = training.step_seconds();
+  flow::bench::report_rate(state, model.flops / seconds / kGiga, peak / kGiga, "GFLOP/s");
+  state.counters["ms"] = 1e3 * seconds;
+  if (row.two_processes_rate > 0) {
+    state.counters["vs_two_processes"] = 1 / seconds / row.two_processes_rate;
+  }
+}
+
+// The limit is what any step holds when backward begins.
+void memory(benchmark::State& state, const std::string& name, const TrainModel& model, Row& row) {
+  constexpr double kMebi = 1 << 20;
+  Training& training = row.start(name, model, 1);
+  int64_t bytes = 0;
+  for (auto _ : state)
+    bytes = training.step_bytes();
+  flow::bench::report_time(state, static_cast<double>(bytes) / kMebi, model.held_bytes / kMebi,
+                           "MiB");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string argument = argc == 2 ? argv[1] : "";
+  if (argument.starts_with(kChildFlag)) return run_alone(argument.substr(kChildFlag.size()));
+  MachineLimits limits;
+  Row row;
+  const std::vector<TrainModel> models = flow::bench::train_models();
+  for (const TrainModel& model : models) {
+    for (const int num_threads : {1, 2}) {
+      const std::string name = "train/" + model.name + (num_threads == 1 ? "" : "/threads:2");
+      benchmark::RegisterBenchmark(
+          name.c_str(), [name, &model, num_threads, &row, &limits](benchmark::State& state) {
+            train(state, name, model, num_threads, row, limits);
+          });
+    }
+  }
+  for (const TrainModel& model : models) {
+    if (model.held_bytes == 0) continue;
+    const std::string name = "memory/" + model.name;
+    benchmark::RegisterBenchmark(name.c_str(), [name, &model, &row](benchmark::State& state) {
+      memory(state, name, model, row);
+    });
+  }
+  return flow::bench::run_benchmarks(argc, argv);
+}

@@ -1,0 +1,157 @@
+#include "benchmarks/train_models.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "flow/flow.h"
+
+namespace flow::bench {
+
+namespace {
+
+constexpr double kFlopsPerMultiplyAdd = 2;
+constexpr double kFloatBytes = 4;
+
+// Multiply-adds of a step: `first` is the layer that reads the model's input, whose gradient is
+// not needed.
+double step_flops(double first, double others) {
+  return kFlopsPerMultiplyAdd * (2 * first + 3 * others);
+}
+
+template <class Model, class Optimizer>
+std::function<void()> make_step(Model model, Optimizer make_optimizer, const Tensor& input,
+                                const Tensor& target) {
+  struct State {
+    Model model;
+    decltype(make_optimizer(model.parameters())) optimizer;
+  };
+
+  auto state = std::make_shared<State>(State{model, make_optimizer(model.parameters())});
+  return [state, input, target] {
+    const Tensor output = state->model(input);
+    cross_entropy(output.reshape({target.numel(), output.size(-1)}), target.flatten()).backward();
+    state->optimizer->step();
+    state->optimizer->zero_grad();
+  };
+}
+
+auto momentum_sgd(const std::vector<Tensor>& parameters) {
+  return std::make_shared<optim::SGD>(parameters, optim::SGDOptions{.lr = 0.01, .momentum = 0.9});
+}
+
+auto adamw(const std::vector<Tensor>& parameters) {
+  return std::make_shared<optim::AdamW>(parameters, optim::AdamWOptions{.lr = 1e-3});
+}
+
+Tensor labels(int64_t classes, const Shape& shape) {
+  return randint(0, classes, shape);
+}
+
+TrainModel mlp(int64_t batch) {
+  constexpr int64_t kIn = 784, kHidden = 512, kOut = 10;
+  const double flops =
+      static_cast<double>(batch) * step_flops(kIn * kHidden, kHidden * kHidden + kHidden * kOut);
+  return {.name = str("mlp", batch), .flops = flops, .make_step = [batch] {
+            return make_step(models::Mlp({kIn, kHidden, kHidden, kOut}), momentum_sgd,
+                             randn({batch, kIn}), labels(kOut, {batch}));
+          }};
+}
+
+// Pairs of an output and an input position along one dim that a kernel joins, padding left out.
+int64_t count_taps(int64_t size, int64_t kernel, int64_t stride, int64_t padding) {
+  int64_t taps = 0;
+  for (int64_t start = -padding; start + kernel <= size + padding; start += stride)
+    taps += std::min(start + kernel, size) - std::max<int64_t>(start, 0);
+  return taps;
+}
+
+// Multiply-adds of one image; `channel_pairs`: input and output channels that meet.
+double conv_work(int64_t size, int64_t kernel, int64_t stride, int64_t channel_pairs) {
+  const int64_t taps = count_taps(size, kernel, stride, (kernel - 1) / 2);
+  return static_cast<double>(taps * taps * channel_pairs);
+}
+
+TrainModel lenet() {
+  constexpr int64_t kBatch = 64, kSize = 28, kKernel = 5, kOut = 10;
+  const double first = conv_work(kSize, kKernel, 1, 32);
+  const double others = conv_work(kSize / 2, kKernel, 1, 32 * 64) + 3136 * 512 + 512 * kOut;
+  return {.name = "lenet", .flops = kBatch * step_flops(first, others), .make_step = [] {
+            return make_step(models::Lenet(), momentum_sgd, randn({kBatch, 1, kSize, kSize}),
+                             labels(kOut, {kBatch}));
+          }};
+}
+
+TrainModel mobilenet() {
+  constexpr int64_t kBatch = 32, kSize = 32, kOut = 10;
+  const models::MobileNetV2Options options{.num_classes = kOut};
+  int64_t channels = options.input_channel;
+  int64_t size = kSize / 2;
+  const double first = conv_work(kSize, 3, 2, 3 * channels);
+  double others = 0;
+  for (const auto& [expansion, width, blocks, stage_stride] : options.inverted_residual_setting) {
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t stride = block == 0 ? stage_stride : 1;
+      const int64_t hidden = channels * expansion;
+      if (expansion != 1) others += conv_work(size, 1, 1, channels * hidden);
+      others += conv_work(size, 3, stride, hidden);
+      size = (size + stride - 1) / stride;
+      others += conv_work(size, 1, 1, hidden * width);
+      channels = width;
+    }
+  }
+  others += conv_work(size, 1, 1, channels * options.last_channel);
+  others += static_cast<double>(options.last_channel * kOut);
+  return {.name = "mbv2", .flops = kBatch * step_flops(first, others), .make_step = [options] {
+            return make_step(models::MobileNetV2(options), momentum_sgd,
+                             randn({kBatch, 3, kSize, kSize}), labels(kOut, {kBatch}));
+          }};
+}
+
+TrainModel gpt(const std::string& name, int64_t batch, const models::GptOptions& options) {
+  const auto layers = static_cast<double>(options.n_layer);
+  const auto width = static_cast<double>(options.n_embd);
+  const auto vocab = static_cast<double>(options.vocab_size);
+  const auto length = static_cast<double>(options.block_size);
+  const double tokens = static_cast<double>(batch) * length;
+  const double linear_weights = layers * 12 * width * width + width * vocab;
+  const double attention = layers * length * width;  // scores and values, half of them
+  const double weights = linear_weights + width * (vocab + length);
+  // Of a block: x of both norms; the inputs of q, k, v and of the projection; q, k and v; the
+  // inputs of the feed-forward layers, 1 and 4 wide; that of gelu.
+  const double held_floats = weights + tokens * (layers * 16 * width + vocab);
+  return {.name = name,
+          .flops = tokens * step_flops(0, linear_weights + attention),
+          .held_bytes = kFloatBytes * held_floats,
+          .make_step = [batch, options] {
+            const Shape shape{batch, options.block_size};
+            return make_step(models::Gpt(options), adamw, labels(options.vocab_size, shape),
+                             labels(options.vocab_size, shape));
+          }};
+}
+
+}  // namespace
+
+std::vector<TrainModel> train_models() {
+  return {mlp(64),
+          mlp(512),
+          lenet(),
+          mobilenet(),
+          gpt("gpt-char", 16,
+              {.vocab_size = 256,
+               .block_size = 128,
+               .n_layer = 4,
+               .n_head = 4,
+               .n_embd = 128,
+               .tied = false,
+               .gelu = "none"}),
+          gpt("gpt-small", 8,
+              {.vocab_size = 256,
+               .block_size = 256,
+               .n_layer = 6,
+               .n_head = 6,
+               .n_embd = 384,
+               .tied = false,
+               .gelu = "none"})};
+}
+
+}  // namespace flow::bench

@@ -1,0 +1,27 @@
+// The models whose training is measured, and the work that one of their steps cannot do without.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace flow::bench {
+
+// Names: mlp64, mlp512, lenet, mbv2, gpt-char, gpt-small.
+struct TrainModel {
+  std::string name;
+  // 2 per multiply-add of matrix products, convolutions (padding not counted) and attention (the
+  // causal half), forward and twice as much backward, less the gradient of the model's input.
+  double flops = 0;
+  // Bytes that any step holds at its end of forward: gradients, and what the backward of linear
+  // layers, norms, gelu and attention reads. 0 where it is not reported.
+  double held_bytes = 0;
+  // Makes model, optimizer and one batch; each call of the result is a step: forward, loss,
+  // backward, update, gradients dropped.
+  std::function<std::function<void()>()> make_step;
+};
+
+std::vector<TrainModel> train_models();
+
+}  // namespace flow::bench

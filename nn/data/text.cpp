@@ -7,7 +7,6 @@
 #include "nn/data/dataset.h"
 #include "nn/file.h"
 #include "ops/creation.h"
-#include "ops/slice.h"
 
 namespace flow::data {
 
@@ -122,13 +121,25 @@ TokenDataset::TokenDataset(const std::vector<int64_t>& tokens, int64_t length,
             "more than the length; received ",
             length, ", ", stride_, " and ", count, " tokens"));
   }
-  tokens_ = tensor(tokens, {count});
+  tokens_ = std::make_shared<const std::vector<int64_t>>(tokens);
   size_ = (count - 1 - length) / stride_ + 1;
 }
 
 TokenDataset::Sample TokenDataset::operator[](int64_t i) const {
-  check_sample("TokenDataset", i, size());
-  return {narrow(tokens_, 0, i * stride_, length_), narrow(tokens_, 0, i * stride_ + 1, length_)};
+  const auto [x, y] = batch({i});
+  return {x.select(0, 0), y.select(0, 0)};
+}
+
+TokenDataset::Sample TokenDataset::batch(const std::vector<int64_t>& indices) const {
+  std::vector<int64_t> inputs, targets;
+  for (const int64_t i : indices) {
+    check_sample("TokenDataset", i, size());
+    const auto first = tokens_->begin() + i * stride_;
+    inputs.insert(inputs.end(), first, first + length_);
+    targets.insert(targets.end(), first + 1, first + 1 + length_);
+  }
+  const Shape shape{static_cast<int64_t>(indices.size()), length_};
+  return {tensor(inputs, shape), tensor(targets, shape)};
 }
 
 }  // namespace flow::data

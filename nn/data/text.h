@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,9 +58,10 @@ class TokenDataset {
   int64_t size() const { return size_; }
 
   Sample operator[](int64_t i) const;
+  Sample batch(const std::vector<int64_t>& indices) const;
 
  private:
-  Tensor tokens_;
+  std::shared_ptr<const std::vector<int64_t>> tokens_;
   int64_t length_, stride_, size_;
 };
 

@@ -1,14 +1,22 @@
 #include "nn/models/gpt.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "autograd/grad_mode.h"
 #include "core/error.h"
 #include "nn/init.h"
 #include "ops/attention.h"
 #include "ops/binary.h"
+#include "ops/cast.h"
+#include "ops/concat.h"
 #include "ops/creation.h"
+#include "ops/extrema.h"
 #include "ops/matmul.h"
+#include "ops/random.h"
 #include "ops/slice.h"
+#include "ops/softmax.h"
+#include "ops/sort.h"
 #include "ops/unary.h"
 
 namespace flow::models {
@@ -66,10 +74,22 @@ Tensor GptAttention::heads(const Tensor& x) const {
   return x.reshape({x.size(0), x.size(1), n_head_, x.size(2) / n_head_}).transpose(1, 2);
 }
 
-Tensor GptAttention::forward(const Tensor& x) {
-  const Tensor y = scaled_dot_product_attention(
-      heads(c_q(x)), heads(c_k(x)), heads(c_v(x)),
-      {.dropout_p = is_training() ? dropout_p_ : 0, .is_causal = true});
+Tensor GptAttention::forward(const Tensor& x, GptCache::Layer* cache) {
+  const Tensor q = heads(c_q(x));
+  Tensor k = heads(c_k(x)), v = heads(c_v(x));
+  AttentionOptions options{.dropout_p = is_training() ? dropout_p_ : 0, .is_causal = true};
+  if (cache != nullptr) {
+    if (cache->k.defined()) {
+      const int64_t seen = cache->k.size(2);
+      k = cat({cache->k, k}, 2);
+      v = cat({cache->v, v}, 2);
+      // Query i stands at position seen + i and sees the keys up to there.
+      options.is_causal = false;
+      if (x.size(1) > 1) options.attn_mask = cast(tril(ones({x.size(1), k.size(2)}), seen), bool_);
+    }
+    *cache = {k, v};
+  }
+  const Tensor y = scaled_dot_product_attention(q, k, v, options);
   return dropout_(c_proj(y.transpose(1, 2).reshape(x.shape())));
 }
 
@@ -95,8 +115,8 @@ GptBlock::GptBlock(const GptOptions& options)
       ln_2(register_module("ln_2", nn::LayerNorm({options.n_embd}, {.bias = options.bias}))),
       mlp(register_module("mlp", GptFeedForward(options))) {}
 
-Tensor GptBlock::forward(const Tensor& x) {
-  const Tensor y = x + attn(ln_1(x));
+Tensor GptBlock::forward(const Tensor& x, GptCache::Layer* cache) {
+  const Tensor y = x + attn(ln_1(x), cache);
   return y + mlp(ln_2(y));
 }
 
@@ -114,15 +134,74 @@ Gpt::Gpt(const GptOptions& options)
   lm_head = register_module("lm_head", Head(value)).weight;
 }
 
-Tensor Gpt::forward(const Tensor& tokens) {
-  if (tokens.dim() != 2 || tokens.size(1) > options_.block_size) {
-    throw InvalidArgument(str("[Gpt] tokens are (B, T) with T at most block_size = ",
-                              options_.block_size, "; received ", tokens.meta()));
+Tensor Gpt::forward(const Tensor& tokens, GptCache* cache) {
+  const int64_t seen = cache != nullptr ? cache->length : 0;
+  if (tokens.dim() != 2 || seen + tokens.size(1) > options_.block_size) {
+    throw InvalidArgument(
+        str("[Gpt] tokens are (B, T) with T at most block_size = ", options_.block_size,
+            " less the ", seen, " positions in the cache; received ", tokens.meta()));
   }
-  Tensor x = dropout_(wte(tokens) + narrow(wpe.weight, 0, 0, tokens.size(1)));
-  for (GptBlock& block : blocks)
-    x = block(x);
+  Tensor x = dropout_(wte(tokens) + narrow(wpe.weight, 0, seen, tokens.size(1)));
+  if (cache != nullptr) {
+    cache->layers.resize(static_cast<size_t>(blocks.size()));
+    cache->length += tokens.size(1);
+  }
+  for (int64_t i = 0; i < blocks.size(); ++i)
+    x = blocks[i](x, cache != nullptr ? &cache->layers[static_cast<size_t>(i)] : nullptr);
   return linear(ln_f(x), lm_head);
+}
+
+namespace {
+// The place in `chances`, which add up to one, that `draw` in [0, 1) falls on.
+int64_t place_of(double draw, const std::vector<double>& chances) {
+  size_t i = 0;
+  while (i + 1 < chances.size() && (draw -= chances[i]) >= 0)
+    ++i;
+  return static_cast<int64_t>(i);
+}
+}  // namespace
+
+Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options) {
+  if (tokens.dim() != 2 || tokens.size(0) != 1 || tokens.size(1) == 0 || options.temperature < 0 ||
+      options.top_k < 0 || options.max_new_tokens < 0) {
+    throw InvalidArgument(
+        str("[generate] tokens are (1, T) with T > 0 and no option is negative; "
+            "received ",
+            tokens.meta()));
+  }
+  const NoGradGuard no_grad;
+  const bool was_training = model.is_training();
+  model.eval();
+  const int64_t block = model.options().block_size;
+  std::vector<int64_t> text = tokens.to_vector<int64_t>();
+  const std::vector<double> draws =
+      rand({options.max_new_tokens}, {.dtype = float64}).to_vector<double>();
+  const int64_t half = std::max<int64_t>(1, block / 2);
+  int64_t fresh = tokens.size(1) <= block ? tokens.size(1) : half;  // the model has not seen these
+  GptCache cache;
+  for (const double draw : draws) {
+    if (cache.length + fresh > block) {
+      cache = {};
+      fresh = half;
+    }
+    const std::vector<int64_t> next(text.end() - fresh, text.end());
+    Tensor logits = model(tensor(next, {1, fresh}), &cache).select(1, fresh - 1).select(0, 0);
+    fresh = 1;
+    if (options.temperature == 0) {
+      text.push_back(argmax(logits, 0).item<int64_t>());
+      continue;
+    }
+    logits = logits / options.temperature;
+    if (options.top_k == 0 || options.top_k >= logits.numel()) {
+      text.push_back(place_of(draw, softmax(logits, 0).to_vector<double>()));
+    } else {
+      const ValuesIndices best = topk(logits, options.top_k, {.dim = 0});
+      const int64_t i = place_of(draw, softmax(best.values, 0).to_vector<double>());
+      text.push_back(best.indices.to_vector<int64_t>()[static_cast<size_t>(i)]);
+    }
+  }
+  model.train(was_training);
+  return tensor(text, {1, static_cast<int64_t>(text.size())});
 }
 
 }  // namespace flow::models

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "nn/layers/container.h"
 #include "nn/layers/dropout.h"
@@ -24,13 +25,24 @@ struct GptOptions {
   std::string gelu = "tanh";  // or "none": the error function
 };
 
+// Keys and values of the positions a model has seen, by layer: (B, n_head, length, n_embd /
+// n_head).
+struct GptCache {
+  struct Layer {
+    Tensor k, v;
+  };
+
+  std::vector<Layer> layers = {};
+  int64_t length = 0;
+};
+
 // Causal self-attention. Holds c_q, c_k, c_v so that heads split by rows; in files they are one,
 // c_attn, rows q, k, v.
 class GptAttention : public nn::Module<GptAttention> {
  public:
   explicit GptAttention(const GptOptions& options);
-  // x: (B, T, n_embd) → the same shape.
-  Tensor forward(const Tensor& x);
+  // x: (B, T, n_embd) → the same shape. With a cache, x follows the positions in it and joins them.
+  Tensor forward(const Tensor& x, GptCache::Layer* cache = nullptr);
 
   nn::Linear c_q, c_k, c_v, c_proj;
 
@@ -59,7 +71,7 @@ class GptFeedForward : public nn::Module<GptFeedForward> {
 class GptBlock : public nn::Module<GptBlock> {
  public:
   explicit GptBlock(const GptOptions& options);
-  Tensor forward(const Tensor& x);
+  Tensor forward(const Tensor& x, GptCache::Layer* cache = nullptr);
 
   nn::LayerNorm ln_1;
   GptAttention attn;
@@ -73,7 +85,8 @@ class GptBlock : public nn::Module<GptBlock> {
 class Gpt : public nn::Module<Gpt> {
  public:
   explicit Gpt(const GptOptions& options = {});
-  Tensor forward(const Tensor& tokens);
+  // With a cache, tokens follow those in it; all of them together are at most block_size.
+  Tensor forward(const Tensor& tokens, GptCache* cache = nullptr);
 
   const GptOptions& options() const { return options_; }
 
@@ -86,5 +99,15 @@ class Gpt : public nn::Module<Gpt> {
   GptOptions options_;
   nn::Dropout dropout_;
 };
+
+struct GenerateOptions {
+  int64_t max_new_tokens = 100;
+  double temperature = 1;  // of the softmax; 0: always the likeliest token
+  int64_t top_k = 0;       // draw among the k likeliest only; 0: among all
+};
+
+// Continues tokens (1, T) by drawing from the model, with a cache: (1, T + max_new_tokens). A
+// sequence longer than block_size goes on from its last half block.
+Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options = {});
 
 }  // namespace flow::models

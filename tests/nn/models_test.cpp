@@ -40,6 +40,38 @@ TEST(Gpt, APositionSeesNoLaterToken) {
   EXPECT_THROW(model(zeros({1, 5}, {.dtype = int64})), InvalidArgument);
 }
 
+TEST(Gpt, TheCacheChangesNothing) {
+  manual_seed(1);
+  Gpt model({.vocab_size = 7, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8});
+  model.to(float64);
+  const NoGradGuard no_grad;
+  const Tensor tokens = tensor({{1, 6, 3, 4, 0, 2}}, {.dtype = int64});
+  const auto whole = model(tokens).to_vector<double>();
+  GptCache cache;
+  std::vector<double> parts;
+  for (const auto& [from, count] : {std::pair<int64_t, int64_t>{0, 2}, {2, 3}, {5, 1}}) {
+    for (const double v : model(narrow(tokens, 1, from, count), &cache).to_vector<double>())
+      parts.push_back(v);
+  }
+  ASSERT_EQ(parts.size(), whole.size());
+  for (size_t i = 0; i < whole.size(); ++i)
+    EXPECT_NEAR(parts[i], whole[i], 1e-13);
+  EXPECT_THROW(model(narrow(tokens, 1, 0, 1), &cache), InvalidArgument);
+}
+
+TEST(Gpt, GeneratesBeyondItsBlock) {
+  manual_seed(1);
+  Gpt model({.vocab_size = 7, .block_size = 6, .n_layer = 1, .n_head = 2, .n_embd = 8});
+  const Tensor start = tensor({{1, 2}}, {.dtype = int64});
+  const Tensor greedy = generate(model, start, {.max_new_tokens = 20, .temperature = 0});
+  EXPECT_EQ(greedy.shape(), (Shape{1, 22}));
+  EXPECT_EQ(greedy.to_vector<int64_t>()[2], argmax(model(start), -1).to_vector<int64_t>()[1]);
+  const Tensor only = generate(model, start, {.max_new_tokens = 20, .top_k = 1});
+  EXPECT_EQ(only.to_vector<int64_t>(), greedy.to_vector<int64_t>());
+  EXPECT_TRUE(model.is_training());
+  EXPECT_THROW(generate(model, zeros({2, 2}, {.dtype = int64})), InvalidArgument);
+}
+
 TEST(MobileNetV2, HasTorchvisionsSizeAndNames) {
   MobileNetV2 model = mobilenet_v2();
   EXPECT_EQ(model.num_parameters(), 3504872);

@@ -1,0 +1,91 @@
+// MobileNetV2 on CIFAR-10 (the binary version, below --data), or on coloured digits of the same
+// shape without --data.
+#include <chrono>
+#include <cstdio>
+
+#include "flow/flow.h"
+#include "support/arguments.h"
+#include "support/report.h"
+#include "support/training.h"
+
+namespace {
+
+namespace data = flow::data;
+using flow::Tensor;
+
+constexpr int64_t kBatch = 32;
+
+// Drawn digits in the shape of CIFAR-10: (count, 3, 32, 32), each channel of another strength.
+data::TensorDataset<2> coloured_digits(int64_t count, uint64_t seed) {
+  const data::Mnist digits(data::generate_digits(count, seed));
+  const Tensor grey = flow::pad(digits.images(), {2, 2, 2, 2});
+  return data::TensorDataset(flow::cat({grey, grey * 0.7, grey * 0.4}, 1), digits.labels());
+}
+
+template <class Dataset>
+double accuracy(flow::models::MobileNetV2& model, const Dataset& set, int64_t at_most) {
+  const flow::NoGradGuard no_grad;
+  model.eval();
+  int64_t right = 0, seen = 0;
+  for (data::DataLoader loader(set, {.batch_size = 100}); auto [x, y] : loader) {
+    right += flow::eq(flow::argmax(model((x - 0.5) * 2.0), 1), y).sum().template item<int64_t>();
+    seen += y.size(0);
+    if (seen >= at_most) break;
+  }
+  model.train();
+  return static_cast<double>(right) / static_cast<double>(seen);
+}
+
+template <class Dataset>
+void train(const Dataset& train_set, const Dataset& test_set,
+           const examples::Arguments& arguments) {
+  const int64_t steps = arguments.steps > 0 ? arguments.steps : 400;
+  flow::models::MobileNetV2 model = flow::models::mobilenet_v2({.num_classes = 10});
+  if (!arguments.init.empty()) model.load_state_dict(flow::nn::load_safetensors(arguments.init));
+  flow::nn::CrossEntropyLoss loss_fn;
+  flow::optim::SGD optimizer(model.parameters(),
+                             {.lr = 0.05, .momentum = 0.9, .weight_decay = 4e-5});
+  flow::optim::lr_scheduler::CosineAnnealingLR rate(optimizer, {.T_max = steps});
+  data::DataLoader loader(
+      train_set, {.batch_size = kBatch, .shuffle = true, .num_workers = 1, .drop_last = true});
+  std::printf("model: %lld parameters\n", static_cast<long long>(model.num_parameters()));
+  examples::Progress progress(steps, "images");
+  examples::StepLog log(arguments.log);
+  int64_t step = 0;
+  while (step < steps) {
+    for (auto [x, y] : loader) {
+      const auto start = std::chrono::steady_clock::now();
+      const Tensor loss = loss_fn(model((x - 0.5) * 2.0), y);
+      optimizer.zero_grad();
+      loss.backward();
+      const double norm = arguments.log.empty() ? 0 : examples::gradient_norm(model.parameters());
+      const double lr = optimizer.lr();
+      optimizer.step();
+      rate.step();
+      const double value = loss.template item<double>();
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      log.write(step, value, norm, lr, kBatch / took.count());
+      progress.update(step, value, kBatch);
+      if (++step == steps) break;
+    }
+  }
+  progress.finish();
+  std::printf("accuracy on test images: %.1f %%\n", 100 * accuracy(model, test_set, 1000));
+  if (!arguments.save.empty()) flow::nn::save_safetensors(arguments.save, model.state_dict());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return examples::run_main([&] {
+    const examples::Arguments arguments(argc, argv, "Trains MobileNetV2 on CIFAR-10.");
+    flow::manual_seed(arguments.seed);
+    if (arguments.data.empty()) {
+      std::printf("no --data DIR is given: drawing digits\n");
+      train(coloured_digits(4000, 1), coloured_digits(1000, 2), arguments);
+    } else {
+      const std::string& root = arguments.data.front();
+      train(data::Cifar10(root, {.train = true}), data::Cifar10(root, {.train = false}), arguments);
+    }
+  });
+}

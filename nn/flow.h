@@ -62,6 +62,7 @@
 #include "nn/optim/radam.h"
 #include "nn/optim/rmsprop.h"
 #include "nn/optim/sgd.h"
+#include "nn/parallel/distributed.h"
 #include "nn/safetensors.h"
 #include "ops/activation.h"
 #include "ops/attention.h"

@@ -127,6 +127,18 @@ TEST(Flowrun, ProgramsGiveTheSameOnThreadsAndProcesses) {
   EXPECT_EQ(processes.remains, std::vector<std::string>{});
 }
 
+// The losses that OneFlow's documentation prints for this program.
+TEST(Flowrun, DataParallelExampleGivesTheLossesOfItsReference) {
+  for (const std::string ranks : {"-n=2", "--ranks=threads:2"}) {
+    const JobResult job = run_job(flowrun({ranks}, {kPrograms + "/ddp"}));
+
+    EXPECT_EQ(job.exit_code, 0) << job.output;
+    expect_words(job.output,
+                 {"50/500 loss:0.00025336415274068713\n", "50/500 loss:0.004111831542104483\n",
+                  "500/500 loss:4.547473508864641e-12\n", "500/500 loss:6.184563972055912e-11\n"});
+  }
+}
+
 TEST(Flowrun, ASlowRankIsNoFault) {
   const JobResult job = run_job(flowrun({"-n", "2"}, {kPrograms + "/rank_fault", "slow"}),
                                 {.environment = {"FLOW_TIMEOUT_S=2"}});

@@ -1,0 +1,54 @@
+// Gradients of a data-parallel module: averaged over all ranks in buckets while backward runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/tensor.h"
+#include "nn/module.h"
+
+namespace flow::nn::parallel {
+
+// Confined to one thread of its rank. Made and used on every rank of the world in the same order.
+class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
+ public:
+  // In the order of `parameters`; the last ones, which backward reaches first, come in the first
+  // bucket. Throws InvalidArgument for a global tensor.
+  static std::shared_ptr<GradientBuckets> make(const NamedTensors& parameters, double bucket_mb);
+  GradientBuckets();
+  ~GradientBuckets();
+  GradientBuckets(const GradientBuckets&) = delete;
+  GradientBuckets& operator=(const GradientBuckets&) = delete;
+
+  // While it is off, backward leaves gradients as they are.
+  void set_synchronising(bool on) { is_synchronising_ = on; }
+
+  bool is_synchronising() const { return is_synchronising_; }
+
+  // Number of parameters in each, in the order in which they are reduced.
+  std::vector<size_t> bucket_sizes() const;
+
+ private:
+  struct Bucket;
+  struct Place;
+
+  void add_hooks();
+  void note_gradient(size_t parameter);
+  void launch_ready();
+  void launch(Bucket& bucket);
+  void finish();
+
+  std::vector<Tensor> parameters_;
+  std::vector<int64_t> hooks_;
+  std::vector<Place> places_;  // per parameter
+  std::vector<Bucket> buckets_;
+  bool is_synchronising_ = true;
+  // Of the backward under way.
+  bool is_running_ = false;
+  std::vector<bool> has_gradient_;
+  size_t num_launched_ = 0;
+};
+
+}  // namespace flow::nn::parallel

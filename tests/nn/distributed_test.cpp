@@ -1,0 +1,181 @@
+#include "nn/parallel/distributed.h"
+
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "nn/flow.h"
+#include "tests/support/loopback_ranks.h"
+
+namespace flow {
+namespace {
+
+using Floats = std::vector<float>;
+using nn::parallel::DistributedDataParallel;
+
+int64_t me() {
+  return env::rank();
+}
+
+// Every test runs on ranks that are threads, and on ranks that speak the protocol of processes.
+using Run = void (*)(int64_t ranks, const std::function<void()>& body);
+
+class DistributedDataParallelOn : public testing::TestWithParam<Run> {
+ protected:
+  static void run_on_ranks(int64_t ranks, const std::function<void()>& body) {
+    GetParam()(ranks, body);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, DistributedDataParallelOn, testing::Values(run_ranks));
+INSTANTIATE_TEST_SUITE_P(Processes, DistributedDataParallelOn, testing::Values(run_loopback_ranks));
+
+struct Model : nn::Module<Model> {
+  Tensor w{register_parameter("w", zeros({2, 1}))};
+
+  Tensor forward(const Tensor& x) { return matmul(x, w); }
+};
+
+// The losses that OneFlow's documentation prints for this program.
+TEST_P(DistributedDataParallelOn, ReferenceProgramGivesItsLossesDigitForDigit) {
+  run_on_ranks(2, [] {
+    const Tensor train_x[] = {tensor({{1.F, 2.F}, {2.F, 3.F}}), tensor({{4.F, 6.F}, {3.F, 1.F}})};
+    const Tensor train_y[] = {tensor({{8.F}, {13.F}}), tensor({{26.F}, {9.F}})};
+    DistributedDataParallel ddp{Model()};
+    nn::MSELoss loss_fn({.reduction = "sum"});
+    optim::SGD optimizer(ddp.parameters(), {.lr = 0.01});
+    std::vector<double> losses;
+    for (int i = 0; i < 500; ++i) {
+      const Tensor loss = loss_fn(ddp(train_x[me()]), train_y[me()]);
+      losses.push_back(loss.item<double>());
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+    }
+
+    EXPECT_EQ(losses[49], me() == 0 ? 0.00025336415274068713 : 0.004111831542104483);
+    EXPECT_EQ(losses[499], me() == 0 ? 4.547473508864641e-12 : 6.184563972055912e-11);
+    EXPECT_NEAR(ddp.module().w.to_vector<float>()[0], 2, 1e-4);
+    EXPECT_NEAR(ddp.module().w.to_vector<float>()[1], 3, 1e-4);
+  });
+}
+
+// Three layers, of which `extra` is used by odd ranks only and `never` by none.
+struct Branches : nn::Module<Branches> {
+  nn::Linear first{register_module("first", nn::Linear(3, 4))};
+  nn::Linear extra{register_module("extra", nn::Linear(4, 4))};
+  nn::Linear never{register_module("never", nn::Linear(4, 4))};
+  Tensor counter{register_buffer("counter", full({1}, static_cast<double>(env::rank())))};
+
+  Tensor forward(const Tensor& x) {
+    Tensor y = first(x);
+    if (env::rank() % 2 == 1) y = extra(y);
+    return y.sum();
+  }
+};
+
+TEST_P(DistributedDataParallelOn, StartsFromTheValuesOfRankZero) {
+  run_on_ranks(3, [] {
+    manual_seed(static_cast<uint64_t>(100 + me()));
+
+    DistributedDataParallel ddp{Branches()};
+
+    for (const auto& [name, parameter] : ddp.named_parameters()) {
+      const Tensor all = comm::all_gather(parameter.detach().reshape({1, -1}));
+      for (int64_t rank = 1; rank < 3; ++rank)
+        EXPECT_EQ(all[rank].to_vector<float>(), all[0].to_vector<float>()) << name;
+    }
+    EXPECT_EQ(ddp.module().counter.item(), 0);
+    EXPECT_EQ(ddp.named_parameters()[0].first, "module.first.weight");
+  });
+}
+
+// Gradients of a single copy, by hand: the mean over the ranks of their own gradients.
+TEST_P(DistributedDataParallelOn, GradientsAreMeansAndUnusedParametersCountAsZero) {
+  run_on_ranks(3, [] {
+    Branches plain;
+    DistributedDataParallel ddp{plain, {.bucket_mb = 0.00001}};  // a bucket per parameter
+    const Tensor x = full({2, 3}, 1.0 + static_cast<double>(me()));
+    plain(x).backward();  // of the shared parameters, averaged by the hooks
+    const nn::NamedTensors averaged = plain.named_parameters();
+    std::vector<Tensor> means;
+    for (const auto& [name, parameter] : averaged)
+      means.push_back(parameter.grad());
+    plain.zero_grad();
+    {
+      const auto guard = ddp.no_sync();
+      ddp(x).backward();
+    }
+
+    for (size_t i = 0; i < averaged.size(); ++i) {
+      const auto& [name, parameter] = averaged[i];
+      if (name.starts_with("never")) {
+        EXPECT_FALSE(means[i].defined()) << name;
+        continue;
+      }
+      const Tensor own = parameter.grad().defined() ? parameter.grad() : zeros(parameter.shape());
+      EXPECT_EQ(means[i].to_vector<float>(), (comm::all_reduce(own) / 3.0).to_vector<float>())
+          << name;
+    }
+  });
+}
+
+TEST_P(DistributedDataParallelOn, GradientsGatheredWithoutSyncAreAveragedByTheNextBackward) {
+  run_on_ranks(2, [] {
+    DistributedDataParallel ddp{Model()};
+    const Tensor x = tensor({{1.F, 0.F}, {0.F, 1.F}});
+    const auto rank = static_cast<float>(me());
+    {
+      const auto guard = ddp.no_sync();
+      (ddp(x) * (1 + rank)).sum().backward();
+    }
+    EXPECT_EQ(ddp.module().w.grad().to_vector<float>(), (Floats{1 + rank, 1 + rank}));
+
+    (ddp(x) * 10).sum().backward();
+
+    EXPECT_EQ(ddp.module().w.grad().to_vector<float>(), (Floats{11.5F, 11.5F}));
+  });
+}
+
+TEST_P(DistributedDataParallelOn, BuffersFollowRankZeroWhileTraining) {
+  run_on_ranks(2, [] {
+    DistributedDataParallel ddp{Branches()};
+    const auto value = static_cast<double>(5 + me());
+    ddp.module().counter.fill_(value);
+    ddp.eval();
+    ddp(ones({1, 3}));
+    EXPECT_EQ(ddp.module().counter.item(), value);
+
+    ddp.train();
+    ddp(ones({1, 3}));
+
+    EXPECT_EQ(ddp.module().counter.item(), 5);
+  });
+}
+
+TEST(GradientBuckets, AreFilledFromTheLastParameterAndTheFirstIsSmall) {
+  nn::NamedTensors parameters;
+  parameters.emplace_back("half", zeros({10}, {.dtype = float16, .requires_grad = true}));
+  for (const int64_t size : {300'000, 300'000, 100'000, 200'000}) {  // of 4 bytes
+    parameters.emplace_back("p", zeros({size}, {.requires_grad = true}));
+  }
+  parameters.emplace_back("fixed", zeros({10}));
+
+  const auto buckets = nn::parallel::GradientBuckets::make(parameters, 2);
+
+  EXPECT_EQ(buckets->bucket_sizes(), (std::vector<size_t>{1, 2, 1, 1}));
+}
+
+TEST(GradientBuckets, GlobalParametersAreRefused) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const nn::NamedTensors parameters = {
+        {"w", ones({2}, {.placement = both, .sbp = sbp::broadcast, .requires_grad = true})}};
+    EXPECT_THROW(nn::parallel::GradientBuckets::make(parameters, 25), InvalidArgument);
+    EXPECT_THROW(nn::parallel::GradientBuckets::make({}, 0), InvalidArgument);
+  });
+}
+
+}  // namespace
+}  // namespace flow

@@ -1,184 +1,284 @@
-// A character GPT on text: files and folders given with --data, or the sources and docs below the
-// working directory. --save writes all that a run consists of; --init goes on from it, step for
-// step, or starts from a file of weights alone.
-#include <chrono>
+// The main job: a character GPT on real text (4 layers, 128 wide, 4 heads, 128 characters at a
+// time; AdamW, warm-up and cosine, clipped gradients). Trains on this repository's sources and docs
+// (run it from the repository's root) or on the files and folders given with --data; compares
+// itself with counting models, resumes from a checkpoint to show that nothing changes, and writes a
+// sample. Under a launcher with --dp D --tp T, on D × T ranks.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <numeric>
+#include <optional>
 
 #include "flow/flow.h"
 #include "support/arguments.h"
+#include "support/corpus.h"
 #include "support/report.h"
 #include "support/training.h"
 
 namespace {
 
 namespace nn = flow::nn;
-namespace lrs = flow::optim::lr_scheduler;
+namespace sbp = flow::sbp;
+using examples::Corpus;
 using flow::Tensor;
 
-constexpr int64_t kBlock = 128, kBatch = 16, kLayers = 4, kHeads = 4, kWidth = 128;
-constexpr double kLearningRate = 3e-3;
+constexpr int64_t kLength = 128;
+constexpr int64_t kBatch = 16;
+constexpr double kLearningRate = 2e-3;
+constexpr int64_t kWarmUp = 100;
+constexpr int64_t kReplayed = 20;
 
-std::string read_corpus(const std::vector<std::string>& paths) {
-  if (!paths.empty()) return flow::data::read_text_files(paths, {".txt", ".md", ".h", ".cpp"});
-  std::vector<std::string> folders;
-  for (const char* folder : {"core", "ops", "boxing", "autograd", "nn", "docs"}) {
-    if (std::filesystem::is_directory(folder)) folders.emplace_back(folder);
-  }
-  return flow::data::read_text_files(folders, {".md", ".h", ".cpp"});
-}
+// Where tensors lie: nowhere in particular on one rank, else on a grid of data × tensor parallel
+// ranks.
+struct Grid {
+  flow::Placement placement = {};
 
-// Everything that decides how a run goes on, under one prefix each.
-struct Run {
-  flow::models::Gpt model;
-  flow::optim::AdamW optimizer;
-  int64_t warm_up;
-  lrs::LinearLR warm;
-  lrs::CosineAnnealingLR cosine;
-  lrs::SequentialLR rate;
-  flow::data::DataLoader<flow::data::TokenDataset> loader;
-
-  Run(int64_t alphabet, const std::vector<int64_t>& tokens, int64_t steps)
-      : model({.vocab_size = alphabet,
-               .block_size = kBlock,
-               .n_layer = kLayers,
-               .n_head = kHeads,
-               .n_embd = kWidth}),
-        optimizer(model.parameters(), {.lr = kLearningRate, .betas = {0.9, 0.99}}),
-        warm_up(std::max<int64_t>(1, std::min<int64_t>(100, steps / 10))),
-        warm(optimizer, {.start_factor = 0.01, .total_iters = warm_up}),
-        cosine(optimizer, {.T_max = std::max<int64_t>(1, steps - warm_up), .eta_min = 1e-4}),
-        rate(optimizer, {&warm, &cosine}, {.milestones = {warm_up}}),
-        loader(flow::data::TokenDataset(tokens, kBlock, {.stride = 1}),
-               {.batch_size = kBatch, .shuffle = true, .num_workers = 1, .drop_last = true}) {}
-
-  nn::StateDict state() const {
-    nn::StateDict all;
-    const auto add = [&](const std::string& prefix, const nn::StateDict& part) {
-      for (const auto& [name, value] : part)
-        all.emplace(prefix + name, value);
-    };
-    add("model.", model.state_dict());
-    add("optimizer.", optimizer.state_dict());
-    add("rate.", rate.state_dict());
-    add("loader.", loader.state_dict());
-    const flow::Generator::State generator = flow::generator_state();
-    all.emplace("generator",
-                flow::tensor(std::vector<int64_t>{static_cast<int64_t>(generator.seed),
-                                                  static_cast<int64_t>(generator.next_stream)},
-                             {2}));
-    return all;
-  }
-
-  // The number of steps that are done.
-  int64_t load(const nn::StateDict& all) {
-    const auto part = [&](const std::string& prefix) {
-      nn::StateDict found;
-      for (const auto& [name, value] : all) {
-        if (name.starts_with(prefix)) found.emplace(name.substr(prefix.size()), value);
-      }
-      return found;
-    };
-    if (!all.contains("generator")) {
-      model.load_state_dict(all);
-      return 0;
+  Grid(int64_t data, int64_t tensor) {
+    if (data * tensor != flow::env::world_size()) {
+      throw flow::InvalidArgument(flow::str("[train_gpt] --dp ", data, " --tp ", tensor, " needs ",
+                                            data * tensor, " ranks; there are ",
+                                            flow::env::world_size()));
     }
-    model.load_state_dict(part("model."));
-    optimizer.load_state_dict(part("optimizer."));
-    rate.load_state_dict(part("rate."));
-    loader.load_state_dict(part("loader."));
-    const auto generator = all.at("generator").to_vector<int64_t>();
-    flow::set_generator_state({.seed = static_cast<uint64_t>(generator[0]),
-                               .next_stream = static_cast<uint64_t>(generator[1])});
-    return rate.last_epoch();
+    if (data * tensor == 1) return;
+    std::vector<int64_t> ranks(static_cast<size_t>(data * tensor));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    placement = flow::Placement(flow::DeviceType::kCpu, {data, tensor}, ranks);
+  }
+
+  bool is_parallel() const { return placement.defined(); }
+
+  // Samples are cut over the data parallel ranks.
+  flow::TensorOptions rows() const {
+    return is_parallel()
+               ? flow::TensorOptions{.placement = placement, .sbp = {sbp::split(0), sbp::broadcast}}
+               : flow::TensorOptions{};
+  }
+
+  flow::TensorOptions whole() const {
+    return is_parallel()
+               ? flow::TensorOptions{.placement = placement, .sbp = flow::NdSbp::broadcast(2)}
+               : flow::TensorOptions{};
+  }
+
+  // Heads and the feed-forward net's inner width are cut over the tensor parallel ranks.
+  void lay_out(nn::ModuleBase& model) const {
+    if (!is_parallel()) return;
+    const flow::NdSbp rows_cut{sbp::broadcast, sbp::split(0)};
+    const flow::NdSbp columns_cut{sbp::broadcast, sbp::split(1)};
+    model.to_global(placement, {{"*.attn.c_[qkv].*", rows_cut},
+                                {"*.attn.c_proj.weight", columns_cut},
+                                {"*.mlp.c_fc.*", rows_cut},
+                                {"*.mlp.c_proj.weight", columns_cut},
+                                {"*", flow::NdSbp::broadcast(2)}});
   }
 };
+
+bool leads() {
+  return flow::env::rank() == 0;
+}
+
+using Loader = flow::data::DataLoader<flow::data::TokenDataset>;
 
 Tensor loss_of(flow::models::Gpt& model, const Tensor& x, const Tensor& y) {
   return flow::cross_entropy(model(x).flatten(0, 1), y.flatten());
 }
 
-double validation_loss(flow::models::Gpt& model, const std::vector<int64_t>& tokens) {
+// Mean cross entropy over the text in windows, 0.8 % of whose characters have nothing before them.
+double validation_loss(flow::models::Gpt& model, const std::vector<int64_t>& text,
+                       const Grid& grid) {
   const flow::NoGradGuard no_grad;
-  const flow::data::TokenDataset all(tokens, kBlock);
-  constexpr int64_t kSamples = 64;
-  std::vector<int64_t> evenly;
-  for (int64_t i = 0; i < std::min(kSamples, all.size()); ++i)
-    evenly.push_back(i * all.size() / std::min(kSamples, all.size()));
-  const auto [x, y] = all.batch(evenly);
-  return loss_of(model, x, y).item<double>();
+  Loader loader(flow::data::TokenDataset(text, kLength),
+                {.batch_size = kBatch, .placement = grid.placement, .sbp = grid.rows().sbp});
+  double sum = 0;
+  int64_t windows = 0;
+  for (auto [x, y] : loader) {
+    sum += loss_of(model, x, y).item<double>() * static_cast<double>(x.size(0));
+    windows += x.size(0);
+  }
+  return sum / static_cast<double>(windows);
 }
 
-// Mean of -log of the chance of a token of `valid`, by how often it occurs in `train`.
-double unigram_entropy(const std::vector<int64_t>& train, const std::vector<int64_t>& valid,
-                       int64_t alphabet) {
-  std::vector<double> counts(static_cast<size_t>(alphabet), 1);
-  for (const int64_t token : train)
-    counts[static_cast<size_t>(token)] += 1;
-  const double total = static_cast<double>(train.size()) + static_cast<double>(alphabet);
-  double sum = 0;
-  for (const int64_t token : valid)
-    sum -= std::log(counts[static_cast<size_t>(token)] / total);
-  return sum / static_cast<double>(valid.size());
+// Everything that a checkpoint holds.
+class Training {
+ public:
+  Training(const Corpus& corpus, const Grid& grid, int64_t steps)
+      : loader_(flow::data::TokenDataset(corpus.train, kLength, {.stride = 1}),
+                {.batch_size = kBatch,
+                 .shuffle = true,
+                 .drop_last = true,
+                 .placement = grid.placement,
+                 .sbp = grid.rows().sbp}),
+        model_({.vocab_size = corpus.vocabulary.size(),
+                .block_size = kLength,
+                .n_layer = 4,
+                .n_head = 4,
+                .n_embd = 128,
+                .tied = false}) {
+    grid.lay_out(model_);
+    optimizer_.emplace(
+        model_.parameters(),
+        flow::optim::AdamWOptions{.lr = kLearningRate, .betas = {0.9, 0.99}, .weight_decay = 0.1});
+    schedule_.emplace(*optimizer_,
+                      flow::optim::lr_scheduler::LambdaLROptions{
+                          .lr_lambda = {[steps](int64_t step) {
+                            const auto done = static_cast<double>(step);
+                            const double warm = (done + 1) / kWarmUp;
+                            const double turn = M_PI * done / static_cast<double>(steps);
+                            return std::min(1.0, warm) * (0.55 + 0.45 * std::cos(turn));
+                          }}});
+  }
+
+  flow::models::Gpt& model() { return model_; }
+
+  int64_t step() const { return step_; }
+
+  struct Outcome {
+    double loss, grad_norm, lr;
+  };
+
+  // Goes on to step number `last`; calls on_step(outcome) after each.
+  template <class OnStep>
+  void run_until(int64_t last, const OnStep& on_step) {
+    while (step_ < last) {
+      for (auto [x, y] : loader_) {
+        const Outcome outcome = advance(x, y);
+        ++step_;
+        on_step(outcome);
+        if (step_ >= last) break;
+      }
+    }
+  }
+
+  void save(const nn::CheckpointFolder& folder) const {
+    folder.save(step_, nn::joined({{"model", model_.state_dict()},
+                                   {"optimizer", optimizer_->state_dict()},
+                                   {"schedule", schedule_->state_dict()},
+                                   {"loader", loader_.state_dict()}}));
+  }
+
+  void resume(const nn::Checkpoint& checkpoint) {
+    model_.load_state_dict(checkpoint.read_all("model."));
+    optimizer_->load_state_dict(checkpoint.read_all("optimizer."));
+    schedule_->load_state_dict(checkpoint.read_all("schedule."));
+    loader_.load_state_dict(checkpoint.read_all("loader."));
+    flow::set_generator_state(checkpoint.generator());
+    step_ = checkpoint.step();
+  }
+
+ private:
+  Outcome advance(const Tensor& x, const Tensor& y) {
+    const Tensor loss = loss_of(model_, x, y);
+    optimizer_->zero_grad();
+    loss.backward();
+    const Tensor norm = nn::utils::clip_grad_norm_(model_.parameters(), 1.0);
+    const double lr = optimizer_->lr();
+    optimizer_->step();
+    schedule_->step();
+    return {loss.item<double>(), norm.item<double>(), lr};
+  }
+
+  Loader loader_;
+  flow::models::Gpt model_;
+  std::optional<flow::optim::AdamW> optimizer_;
+  std::optional<flow::optim::lr_scheduler::LambdaLR> schedule_;
+  int64_t step_ = 0;
+};
+
+// Runs the last steps again from their checkpoint; the largest difference of their losses.
+double replay(const nn::CheckpointFolder& folder, Training& training,
+              const std::vector<double>& losses) {
+  training.resume(*folder.newest());
+  double largest = 0;
+  training.run_until(static_cast<int64_t>(losses.size()), [&](const Training::Outcome& outcome) {
+    const double loss = losses[static_cast<size_t>(training.step() - 1)];
+    largest = std::max(largest, std::abs(outcome.loss - loss));
+  });
+  return largest;
 }
 
 void train(const examples::Arguments& arguments) {
-  const std::string text = read_corpus(arguments.data);
-  if (text.size() < 20'000) {
-    throw flow::InvalidArgument(flow::str("[train_gpt] the text has ", text.size(),
-                                          " characters; give at least 20000 with --data"));
-  }
-  const flow::data::CharVocabulary vocabulary(text);
-  const std::vector<int64_t> all = vocabulary.encode(text);
-  const auto cut = all.begin() + static_cast<ptrdiff_t>(all.size() * 9 / 10);
-  const std::vector<int64_t> tokens(all.begin(), cut), valid(cut, all.end());
-
+  const Grid grid(arguments.data_parallel, arguments.tensor_parallel);
+  const Corpus corpus = examples::read_corpus(arguments.data);
+  const int64_t steps = arguments.steps > 0 ? arguments.steps : 2000;
   flow::manual_seed(arguments.seed);
-  const int64_t steps = arguments.steps > 0 ? arguments.steps : 500;
-  Run run(vocabulary.size(), tokens, steps);
-  int64_t step = arguments.init.empty() ? 0 : run.load(nn::load_safetensors(arguments.init));
-  std::printf("text: %zu characters to train on, %zu to validate, alphabet of %lld\n",
-              tokens.size(), valid.size(), static_cast<long long>(vocabulary.size()));
-  std::printf("model: %lld parameters, %lld layers, context of %lld characters; from step %lld\n",
-              static_cast<long long>(run.model.num_parameters()), static_cast<long long>(kLayers),
-              static_cast<long long>(kBlock), static_cast<long long>(step));
+  Training training(corpus, grid, steps);
+  flow::models::Gpt& model = training.model();
+  if (!arguments.init.empty()) model.load_state_dict(nn::load_safetensors(arguments.init));
 
-  examples::Progress progress(steps, "characters");
-  examples::StepLog log(arguments.log);
-  while (step < steps) {
-    for (auto [x, y] : run.loader) {
-      const auto start = std::chrono::steady_clock::now();
-      const Tensor loss = loss_of(run.model, x, y);
-      run.optimizer.zero_grad();
-      loss.backward();
-      const Tensor norm = nn::utils::clip_grad_norm_(run.model.parameters(), 1);
-      const double rate = run.optimizer.lr();
-      run.optimizer.step();
-      run.rate.step();
-      const double value = loss.item<double>();
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-      log.write(step, value, norm.item<double>(), rate, kBatch / took.count());
-      progress.update(step, value, kBatch * kBlock);
-      if (++step == steps) break;
-    }
+  const bool keeps = !arguments.checkpoints.empty();
+  const std::string path =
+      keeps ? arguments.checkpoints
+            : (std::filesystem::temp_directory_path() / "train_gpt_checkpoints").string();
+  const nn::CheckpointFolder folder(path, {.keep_last = 2});
+  if (keeps) {
+    if (const auto checkpoint = folder.newest()) training.resume(*checkpoint);
   }
+  const double unigram = examples::unigram_loss(corpus), trigram = examples::trigram_loss(corpus);
+  if (leads()) {
+    std::printf("text: %zu characters to train on, %zu to validate, alphabet of %lld\n",
+                corpus.train.size(), corpus.valid.size(),
+                static_cast<long long>(corpus.vocabulary.size()));
+    std::printf("model: GPT of %lld parameters in 4 layers, 128 wide, 4 heads, %lld characters\n",
+                static_cast<long long>(model.num_parameters()), static_cast<long long>(kLength));
+    std::printf("counting models: unigram %.4f, trigram %.4f nats a character\n", unigram, trigram);
+    if (training.step() > 0) {
+      std::printf("resumed at step %lld from %s\n", static_cast<long long>(training.step()),
+                  path.c_str());
+    }
+    if (grid.is_parallel()) std::printf("%s", model.layout_table().c_str());
+  }
+
+  examples::Progress progress(steps - training.step(), "tokens");
+  examples::StepLog log(arguments.log);
+  std::vector<double> losses(static_cast<size_t>(training.step()));
+  const int64_t first = training.step();
+  const int64_t save_at = std::max(first, steps - kReplayed);
+  if (save_at == first) training.save(folder);
+  training.run_until(steps, [&](const Training::Outcome& outcome) {
+    const int64_t step = training.step();
+    losses.push_back(outcome.loss);
+    const double rate = progress.update(step - 1 - first, outcome.loss, kBatch * kLength);
+    log.write(step - 1, outcome.loss, outcome.grad_norm, outcome.lr, rate / kLength);
+    if (step == save_at || (keeps && step % 500 == 0)) training.save(folder);
+  });
   progress.finish();
-  run.model.eval();
-  std::printf("validation loss %.4f, unigram entropy %.4f (nats a character)\n",
-              validation_loss(run.model, valid), unigram_entropy(tokens, valid, vocabulary.size()));
-  if (!arguments.save.empty()) nn::save_safetensors(arguments.save, run.state());
-  const Tensor start =
-      flow::tensor(std::vector<int64_t>(valid.begin(), valid.begin() + 32), {1, 32});
+
+  const double loss = validation_loss(model, corpus.valid, grid);
+  if (leads()) {
+    std::printf("validation loss %.4f: %.2f of the unigram entropy %.4f, %s the trigram's %.4f\n",
+                loss, loss / unigram, unigram, loss < trigram ? "below" : "not below", trigram);
+  }
+  Training again(corpus, grid, steps);
+  const double difference = replay(folder, again, losses);
+  if (leads()) {
+    std::printf("resumed from the checkpoint of step %lld: the last losses differ by at most %g\n",
+                static_cast<long long>(save_at), difference);
+  }
+  if (keeps) {
+    training.save(folder);
+  } else if (leads()) {
+    std::filesystem::remove_all(path);
+  }
+  if (!arguments.save.empty()) {
+    nn::save_safetensors(arguments.save, model.state_dict());
+    if (leads()) std::printf("weights written to %s\n", arguments.save.c_str());
+  }
+  const std::vector<int64_t> start(corpus.valid.begin(), corpus.valid.begin() + kLength / 4);
   const Tensor sample =
-      flow::models::generate(run.model, start, {.max_new_tokens = 300, .temperature = 0.8});
-  std::printf("--- sample\n%s\n---\n", vocabulary.decode(sample.to_vector<int64_t>()).c_str());
+      flow::models::generate(model, flow::tensor(start, {1, kLength / 4}, grid.whole()),
+                             {.max_new_tokens = 400, .temperature = 0.8});
+  const std::string text = corpus.vocabulary.decode(sample.to_vector<int64_t>());
+  if (leads()) std::printf("--- sample\n%s\n---\n", text.c_str());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   return examples::run_main([&] {
-    train(examples::Arguments(argc, argv, "Trains a character GPT on text and writes a sample."));
+    const examples::Arguments arguments(argc, argv,
+                                        "Trains a character GPT on text and writes a sample.",
+                                        {.checkpoints = true, .parallel = true});
+    train(arguments);
   });
 }

@@ -38,8 +38,9 @@ class Checkpoint {
   Tensor read(const std::string& name, const TensorOptions& layout = {}) const;
   // All tensors whose names begin with `prefix`, without it, as local ones.
   StateDict read_all(const std::string& prefix = "") const;
-  // Fills tensors of any layout with the saved values of prefix + name. Throws InvalidArgument,
-  // before anything is written, where names (of that prefix) or shapes differ; all are listed.
+  // Fills tensors of any layout, of which each rank reads its part alone, with the saved values of
+  // prefix + name. Throws InvalidArgument, before anything is written, where names (of that prefix)
+  // or shapes differ; all are listed.
   void read_into(const StateDict& targets, const std::string& prefix = "") const;
 
  private:
@@ -63,7 +64,10 @@ struct CheckpointOptions {
 //   folder.save(step, nn::joined({{"model", model.state_dict()},
 //                                 {"optimizer", optimizer.state_dict()}}));
 //   …
-//   if (auto checkpoint = folder.newest()) checkpoint->read_into(model.state_dict(), "model.");
+//   if (auto checkpoint = folder.newest()) {
+//     model.load_state_dict(checkpoint->read_all("model."));
+//     optimizer.load_state_dict(checkpoint->read_all("optimizer."));
+//   }
 class CheckpointFolder {
  public:
   // The folder is made at the first save.

@@ -4,6 +4,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/error.h"
+#include "nn/layout.h"
 #include "ops/concat.h"
 #include "ops/slice.h"
 
@@ -64,7 +65,11 @@ StateDict ModuleBase::state_dict() const {
       pieces.push_back(find_part(tensors, part));
       tensors.erase(part);
     }
-    tensors.emplace(name, cat(pieces, 0));
+    Tensor whole = cat(pieces, 0);
+    if (whole.is_global()) {  // pieces that are cut along dim 0 would be left as a partial sum
+      whole = whole.to_global({.sbp = pieces[0].sbp()});
+    }
+    tensors.emplace(name, whole);
   }
   return tensors;
 }
@@ -120,7 +125,10 @@ LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions optio
   }
   for (const auto& [name, tensor] : own) {
     const auto found = given.find(name);
-    if (found != given.end()) tensor.copy_(found->second);
+    if (found == given.end()) continue;
+    tensor.copy_(tensor.is_global()
+                     ? laid_out(found->second, tensor.placement(), tensor.sbp(), Site::here())
+                     : found->second);
   }
   return result;
 }

@@ -6,7 +6,7 @@
 
 namespace examples {
 
-Arguments::Arguments(int argc, char** argv, const std::string& what) {
+Arguments::Arguments(int argc, char** argv, const std::string& what, const Offered& offered) {
   CLI::App app(what);
   app.add_option("--device", device, "where to compute")->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--steps", steps, "training steps")->check(CLI::PositiveNumber);
@@ -15,6 +15,16 @@ Arguments::Arguments(int argc, char** argv, const std::string& what) {
   app.add_option("--log", log, "write a JSON line a step to this file");
   app.add_option("--init", init, "start from the weights in this safetensors file");
   app.add_option("--save", save, "write the weights to this safetensors file");
+  if (offered.checkpoints) {
+    app.add_option("--checkpoints", checkpoints,
+                   "write checkpoints to this folder, and resume from its newest");
+  }
+  if (offered.parallel) {
+    app.add_option("--dp", data_parallel, "ranks that share the samples")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--tp", tensor_parallel, "ranks that share heads and widths")
+        ->check(CLI::PositiveNumber);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

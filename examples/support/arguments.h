@@ -7,6 +7,12 @@
 
 namespace examples {
 
+// Options that only some programs have.
+struct Offered {
+  bool checkpoints = false;
+  bool parallel = false;
+};
+
 struct Arguments {
   std::string device = "cpu";
   int64_t steps = 0;  // 0: the example's default
@@ -15,9 +21,12 @@ struct Arguments {
   std::string log;   // a JSON line a step
   std::string init;  // weights to start from
   std::string save;  // weights to write
+  // Checkpoints are written to this folder, and resumed from.
+  std::string checkpoints;
+  int64_t data_parallel = 1, tensor_parallel = 1;  // ranks
 
   // Reads argv; prints the help or what is wrong and ends the program as programs do.
-  Arguments(int argc, char** argv, const std::string& what);
+  Arguments(int argc, char** argv, const std::string& what, const Offered& offered = {});
 };
 
 }  // namespace examples

@@ -33,14 +33,16 @@ Progress::Progress(int64_t steps, std::string unit)
       start_(Clock::now()),
       last_shown_(start_) {}
 
-void Progress::update(int64_t step, double loss, int64_t count) {
+double Progress::update(int64_t step, double loss, int64_t count) {
   units_ += count;
   smoothed_loss_ = step == 0 ? loss : 0.95 * smoothed_loss_ + 0.05 * loss;
   const bool is_last = step + 1 == steps_;
   const double interval = is_terminal_ ? 0.2 : 5;
-  if (!is_last && seconds_since(last_shown_) < interval && step != 0) return;
-  last_shown_ = Clock::now();
   const double elapsed = std::max(seconds_since(start_), 1e-9);
+  const double rate = static_cast<double>(units_) / elapsed;
+  const bool is_due = is_last || step == 0 || seconds_since(last_shown_) >= interval;
+  if (!is_due || flow::env::rank() != 0) return rate;
+  last_shown_ = Clock::now();
   const double left =
       elapsed / static_cast<double>(step + 1) * static_cast<double>(steps_ - step - 1);
   if (is_terminal_) {
@@ -50,23 +52,25 @@ void Progress::update(int64_t step, double loss, int64_t count) {
                 std::string(static_cast<size_t>(filled), '#').c_str(),
                 std::string(static_cast<size_t>(kWidth - filled), '.').c_str(),
                 static_cast<long long>(step + 1), static_cast<long long>(steps_), smoothed_loss_,
-                static_cast<double>(units_) / elapsed, unit_.c_str(), left);
+                rate, unit_.c_str(), left);
   } else {
     std::printf("step %lld/%lld  loss %.4f  %.0f %s/s  %.0f s left\n",
                 static_cast<long long>(step + 1), static_cast<long long>(steps_), smoothed_loss_,
-                static_cast<double>(units_) / elapsed, unit_.c_str(), left);
+                rate, unit_.c_str(), left);
   }
   std::fflush(stdout);
+  return rate;
 }
 
 void Progress::finish() {
-  if (is_terminal_) std::printf("\n");
+  if (is_terminal_ && flow::env::rank() == 0) std::printf("\n");
 }
 
 StepLog::StepLog(const std::string& path) : path_(path) {
   if (path.empty()) return;
-  file_.open(path);
-  if (!file_) throw flow::IoError("[log] cannot write " + path + "; check folder and permissions");
+  if (flow::env::world_size() > 1) path_ += flow::str(".rank", flow::env::rank());
+  file_.open(path_);
+  if (!file_) throw flow::IoError("[log] cannot write " + path_ + "; check folder and permissions");
 }
 
 void StepLog::write(int64_t step, double loss, double grad_norm, double lr, double samples_per_s) {

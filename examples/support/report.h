@@ -9,12 +9,12 @@
 
 namespace examples {
 
-// `unit`s (samples, characters) per second are printed with the loss and the time left.
+// `unit`s (samples, tokens) per second are printed, by rank 0, with the loss and the time left.
 class Progress {
  public:
   Progress(int64_t steps, std::string unit);
-  // After step number `step` (from 0), which handled `count` units.
-  void update(int64_t step, double loss, int64_t count);
+  // After step number `step` (from 0), which handled `count` units. The units per second so far.
+  double update(int64_t step, double loss, int64_t count);
   void finish();
 
  private:
@@ -29,7 +29,8 @@ class Progress {
 // {"step": 0, "loss": 4.75, "grad_norm": 1.2, "lr": 0.001, "samples_per_s": 812, "rank": 0}
 class StepLog {
  public:
-  // An empty path logs nothing. Throws flow::IoError when the file cannot be written.
+  // An empty path logs nothing; with several ranks ".rankR" is added to it. Throws flow::IoError
+  // when the file cannot be written.
   explicit StepLog(const std::string& path);
   void write(int64_t step, double loss, double grad_norm, double lr, double samples_per_s);
 

@@ -85,7 +85,8 @@ Tensor GptAttention::forward(const Tensor& x, GptCache::Layer* cache) {
       v = cat({cache->v, v}, 2);
       // Query i stands at position seen + i and sees the keys up to there.
       options.is_causal = false;
-      if (x.size(1) > 1) options.attn_mask = cast(tril(ones({x.size(1), k.size(2)}), seen), bool_);
+      if (x.size(1) > 1)
+        options.attn_mask = cast(tril(ones({x.size(1), k.size(2)}, options_like(x)), seen), bool_);
     }
     *cache = {k, v};
   }
@@ -174,8 +175,14 @@ Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options
   model.eval();
   const int64_t block = model.options().block_size;
   std::vector<int64_t> text = tokens.to_vector<int64_t>();
-  const std::vector<double> draws =
-      rand({options.max_new_tokens}, {.dtype = float64}).to_vector<double>();
+  TensorOptions layout;  // that of the tokens, for what every rank knows
+  if (tokens.is_global()) {
+    layout.placement = tokens.placement();
+    layout.sbp = NdSbp::broadcast(layout.placement.num_axes());
+  }
+  TensorOptions doubles = layout;
+  doubles.dtype = float64;
+  const std::vector<double> draws = rand({options.max_new_tokens}, doubles).to_vector<double>();
   const int64_t half = std::max<int64_t>(1, block / 2);
   int64_t fresh = tokens.size(1) <= block ? tokens.size(1) : half;  // the model has not seen these
   GptCache cache;
@@ -185,7 +192,8 @@ Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options
       fresh = half;
     }
     const std::vector<int64_t> next(text.end() - fresh, text.end());
-    Tensor logits = model(tensor(next, {1, fresh}), &cache).select(1, fresh - 1).select(0, 0);
+    Tensor logits =
+        model(tensor(next, {1, fresh}, layout), &cache).select(1, fresh - 1).select(0, 0);
     fresh = 1;
     if (options.temperature == 0) {
       text.push_back(argmax(logits, 0).item<int64_t>());
@@ -201,7 +209,7 @@ Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options
     }
   }
   model.train(was_training);
-  return tensor(text, {1, static_cast<int64_t>(text.size())});
+  return tensor(text, {1, static_cast<int64_t>(text.size())}, layout);
 }
 
 }  // namespace flow::models

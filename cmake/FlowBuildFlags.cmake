@@ -44,3 +44,7 @@ else()
   set(FLOW_ISAS baseline CACHE STRING "Instruction sets kernels are compiled for")
 endif()
 mark_as_advanced(FLOW_ISAS)
+if(NOT FLOW_ISAS STREQUAL "baseline" AND NOT FLOW_ISAS STREQUAL "baseline;avx2;avx512")
+  message(FATAL_ERROR "FLOW_ISAS is baseline or baseline;avx2;avx512 (the kernels of the best set are "
+                      "chosen at run time); received ${FLOW_ISAS}. Others would be compiled as baseline.")
+endif()

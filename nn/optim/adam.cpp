@@ -27,15 +27,16 @@ void Adam::update(const Tensor& parameter, const Tensor& grad, size_t number, Pa
   const Tensor& average = buffer(state, 0, parameter);
   const Tensor& square = buffer(state, 1, parameter);
   if (o.amsgrad) buffer(state, 2, parameter);
-  adam_update(parameter, grad, average, square,
-              {.lr = o.lr,
-               .beta1 = o.betas.first,
-               .beta2 = o.betas.second,
-               .eps = o.eps,
-               .weight_decay = o.weight_decay,
-               .maximize = o.maximize,
-               .step = state.step,
-               .max_exp_avg_sq = state.buffers[2]});
+  const AdamUpdateOptions options{.lr = o.lr,
+                                  .beta1 = o.betas.first,
+                                  .beta2 = o.betas.second,
+                                  .eps = o.eps,
+                                  .weight_decay = o.weight_decay,
+                                  .maximize = o.maximize,
+                                  .step = state.step,
+                                  .max_exp_avg_sq = state.buffers[2]};
+  const auto update_fn = o.decoupled_weight_decay ? adamw_update : adam_update;
+  update_fn(parameter, grad, average, square, options);
 }
 
 }  // namespace flow::optim

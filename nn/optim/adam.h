@@ -12,7 +12,8 @@ struct AdamOptions {
   double weight_decay = 0;
   bool amsgrad = false;
   bool maximize = false;
-  bool shard_state = false;  // see Optimizer
+  bool decoupled_weight_decay = false;  // as AdamW
+  bool shard_state = false;             // see Optimizer
 };
 
 void check_options(const AdamOptions& options);

@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "nn/safetensors.h"
+#include "tools/conform/spec.h"
 
 namespace flow::parity {
 
-using Json = nlohmann::json;
+using conform::Json;
 
 Json read_json(const std::string& file);
 nn::StateDict read_tensors(const std::string& file);

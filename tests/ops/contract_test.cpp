@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/engine.h"
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "eager/runtime.h"
@@ -283,6 +284,79 @@ TEST_P(ContractGradients, HaveGradientsThemselves) {
       op(), [](const GradcheckFunction& fn, const Inputs& inputs, const GradcheckOptions& options) {
         gradgradcheck(fn, inputs, {}, options);
       });
+}
+
+// The gradients of the inputs that require one, undefined where nothing depends on them. The
+// outputs' elements have weights that every float holds.
+std::vector<Tensor> gradients_of(const RawCall& call, const Inputs& inputs) {
+  Inputs sources;
+  std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(sources), requires_grad);
+  std::vector<Tensor> ends;
+  std::vector<Tensor> upstream;
+  for (const Tensor& output : function_of(call)(inputs)) {
+    if (!requires_grad(output)) continue;
+    Values weights;
+    for (int64_t i = 0; i < output.numel(); ++i)
+      weights.push_back(static_cast<double>((i * i + 3) % 17 - 8) / 4);
+    ends.push_back(output);
+    upstream.push_back(
+        make_guarded(local_meta(output.shape(), output.dtype(), DeviceType::kCpu), weights));
+  }
+  if (ends.empty()) return std::vector<Tensor>(sources.size());
+  return grad(ends, sources, {.grad_outputs = upstream, .allow_unused = true});
+}
+
+// Not so where an input is a random gradient of other values.
+bool have_close_inputs(const RawCall& a, const RawCall& b) {
+  for (size_t i = 0; i < a.inputs.size(); ++i) {
+    if (!a.inputs[i].defined()) continue;
+    if (!difference(read_values(a.inputs[i]), read_values(b.inputs[i]),
+                    {.relative = 0.01, .absolute = 0.02})
+             .empty()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Tolerance gradient_tolerance(DType dtype) {
+  switch (dtype_size(dtype)) {
+    case 2:
+      return {.relative = 0.1, .to_largest = 0.05};
+    default:
+      return {.relative = 1e-3, .to_largest = 1e-4};
+  }
+}
+
+// Narrower floats have gradients of their own dtype, close to those in float64.
+TEST_P(ContractGradients, KeepTheDtypeOfTheInput) {
+  if (op().grad == not_differentiable) return;
+  for (const OpSample* sample : small_samples()) {
+    if ((sample->dtypes & only(DType::kFloat64)) == 0) continue;
+    const RawCall wide = capture_first(*sample, DType::kFloat64, 1);
+    const auto expected = gradients_of(wide, differentiable_inputs(wide, sample->constant_inputs));
+    for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kFloat16}) {
+      if ((sample->dtypes & only(dtype)) == 0) continue;
+      const RawCall call = capture_first(*sample, dtype, 1);
+      const Inputs inputs = differentiable_inputs(call, sample->constant_inputs, dtype);
+      const auto actual = gradients_of(call, inputs);
+      const auto takes_part = [](const Tensor& input) { return requires_grad(input); };
+      ASSERT_EQ(actual.size(),
+                static_cast<size_t>(std::count_if(inputs.begin(), inputs.end(), takes_part)));
+      for (const Tensor& gradient : actual) {
+        EXPECT_TRUE(!gradient.defined() || gradient.dtype() == dtype) << describe(*sample);
+      }
+      // 16-bit ops may have float32 operands.
+      if (actual.size() != expected.size() || !have_close_inputs(call, wide)) continue;
+      for (size_t i = 0; i < actual.size(); ++i) {
+        if (!actual[i].defined() || !expected[i].defined()) continue;
+        EXPECT_EQ(
+            difference(read_values(actual[i]), read_values(expected[i]), gradient_tolerance(dtype)),
+            "")
+            << describe(*sample) << " of " << dtype << ", gradient " << i;
+      }
+    }
+  }
 }
 
 // ---------------------------------------------------------------- 5. traces

@@ -4,7 +4,7 @@
 
 namespace flow::contract {
 
-Inputs differentiable_inputs(const RawCall& call, uint32_t constant_inputs) {
+Inputs differentiable_inputs(const RawCall& call, uint32_t constant_inputs, DType dtype) {
   Inputs inputs;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Tensor& input = call.inputs[i];
@@ -15,7 +15,7 @@ Inputs differentiable_inputs(const RawCall& call, uint32_t constant_inputs) {
     inputs.push_back(make_guarded(local_meta(input.shape(), input.dtype(), DeviceType::kCpu),
                                   read_values(input)));
     const bool is_constant = (constant_inputs >> i & 1U) != 0;
-    if (input.dtype() == DType::kFloat64 && !is_constant) inputs[i].requires_grad_();
+    if (input.dtype() == dtype && !is_constant) inputs[i].requires_grad_();
   }
   return inputs;
 }

@@ -8,9 +8,10 @@
 
 namespace flow::contract {
 
-// Copies of the call's inputs, global ones as local; float64 inputs that are not in
+// Copies of the call's inputs, global ones as local; inputs of `dtype` that are not in
 // `constant_inputs` (bit i) require grad.
-Inputs differentiable_inputs(const RawCall& call, uint32_t constant_inputs);
+Inputs differentiable_inputs(const RawCall& call, uint32_t constant_inputs,
+                             DType dtype = DType::kFloat64);
 
 // Dispatches the call on such inputs. Inputs the op writes are copied before; global inputs are
 // made from the local ones; global outputs are made local, floating ones float64.

@@ -98,6 +98,7 @@
 #include "ops/sort.h"
 #include "ops/statistics.h"
 #include "ops/ternary.h"
+#include "ops/trigonometry.h"
 #include "ops/unary.h"
 #include "ops/view.h"
 #include "ops/where.h"

@@ -34,6 +34,7 @@ void register_slice_cpu(KernelTable& table);
 void register_softmax_cpu(KernelTable& table);
 void register_sort_cpu(KernelTable& table);
 void register_statistics_cpu(KernelTable& table);
+void register_trigonometry_cpu(KernelTable& table);
 void register_unary_cpu(KernelTable& table);
 void register_unary_grad_cpu(KernelTable& table);
 void register_update_cpu(KernelTable& table);
@@ -72,6 +73,7 @@ void register_all_cpu(KernelTable& table) {
   register_softmax_cpu(table);
   register_sort_cpu(table);
   register_statistics_cpu(table);
+  register_trigonometry_cpu(table);
   register_unary_cpu(table);
   register_unary_grad_cpu(table);
   register_update_cpu(table);

@@ -37,20 +37,21 @@ Samples slice_samples();
 Samples softmax_samples();
 Samples sort_samples();
 Samples statistics_samples();
+Samples trigonometry_samples();
 Samples unary_samples();
 Samples update_samples();
 Samples view_samples();
 Samples where_samples();
 
 inline constexpr std::array kFamilies = {
-    activation_samples, attention_samples,  batch_norm_samples, binary_samples,
-    cast_samples,       channel_samples,    compare_samples,    concat_samples,
-    conv_samples,       copy_samples,       creation_samples,   cross_entropy_samples,
-    diagonal_samples,   dropout_samples,    embedding_samples,  extrema_samples,
-    gather_samples,     index_samples,      loss_samples,       matmul_samples,
-    norm_samples,       pool_samples,       random_samples,     redistribute_samples,
-    reduce_samples,     scan_samples,       slice_samples,      softmax_samples,
-    sort_samples,       statistics_samples, unary_samples,      update_samples,
-    view_samples,       where_samples};
+    activation_samples, attention_samples,  batch_norm_samples,   binary_samples,
+    cast_samples,       channel_samples,    compare_samples,      concat_samples,
+    conv_samples,       copy_samples,       creation_samples,     cross_entropy_samples,
+    diagonal_samples,   dropout_samples,    embedding_samples,    extrema_samples,
+    gather_samples,     index_samples,      loss_samples,         matmul_samples,
+    norm_samples,       pool_samples,       random_samples,       redistribute_samples,
+    reduce_samples,     scan_samples,       slice_samples,        softmax_samples,
+    sort_samples,       statistics_samples, trigonometry_samples, unary_samples,
+    update_samples,     view_samples,       where_samples};
 
 }  // namespace flow::contract

@@ -1,9 +1,12 @@
 #include "ops/compare.h"
 
 #include "core/dispatch.h"
+#include "ops/binary.h"
 #include "ops/compare_op.h"
 #include "ops/promotion.h"
+#include "ops/reduce.h"
 #include "ops/sbp_rules.h"
+#include "ops/unary.h"
 
 namespace flow {
 
@@ -161,6 +164,20 @@ Tensor logical_or(const TensorArg& a, const TensorArg& b) {
 
 Tensor logical_xor(const TensorArg& a, const TensorArg& b) {
   return dispatch_promoted(ops::kLogicalXor, a, b);
+}
+
+Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options) {
+  const Site site = a.site();
+  const Tensor distance = abs({sub(a, b), site});
+  const Tensor allowed = add({mul({abs(b), site}, options.rtol), site}, options.atol);
+  const Tensor is_near = logical_and({isfinite(distance), site}, le({distance, site}, allowed));
+  const Tensor is_close = logical_or({is_near, site}, eq(a, b));
+  if (!options.equal_nan) return is_close;
+  return logical_or({is_close, site}, logical_and({isnan(a), site}, isnan(b)));
+}
+
+bool allclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options) {
+  return all({isclose(a, b, options), a.site()}).item<bool>(a.site());
 }
 
 }  // namespace flow

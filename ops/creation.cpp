@@ -372,4 +372,25 @@ Tensor full_like(const TensorArg& x, const Scalar& value, const TensorOptions& o
   return full(x->shape(), value, merge_like(x, options), x.site());
 }
 
+Tensor new_empty(const TensorArg& x, const Shape& shape, const TensorOptions& options) {
+  return empty(shape, merge_like(x, options), x.site());
+}
+
+Tensor new_zeros(const TensorArg& x, const Shape& shape, const TensorOptions& options) {
+  return new_full(x, shape, 0, options);
+}
+
+Tensor new_ones(const TensorArg& x, const Shape& shape, const TensorOptions& options) {
+  return new_full(x, shape, 1, options);
+}
+
+Tensor new_full(const TensorArg& x, const Shape& shape, const Scalar& value,
+                const TensorOptions& options) {
+  return full(shape, value, merge_like(x, options), x.site());
+}
+
+Tensor new_tensor(const TensorArg& x, const TensorLiteral& values, const TensorOptions& options) {
+  return tensor(values, merge_like(x, options), x.site());
+}
+
 }  // namespace flow

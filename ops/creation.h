@@ -103,4 +103,13 @@ Tensor zeros_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor ones_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor full_like(const TensorArg& x, const Scalar& value, const TensorOptions& options = {});
 
+// Of the given shape with x's dtype and layout; fields given in `options` take precedence.
+Tensor new_empty(const TensorArg& x, const Shape& shape, const TensorOptions& options = {});
+Tensor new_zeros(const TensorArg& x, const Shape& shape, const TensorOptions& options = {});
+Tensor new_ones(const TensorArg& x, const Shape& shape, const TensorOptions& options = {});
+Tensor new_full(const TensorArg& x, const Shape& shape, const Scalar& value,
+                const TensorOptions& options = {});
+Tensor new_tensor(const TensorArg& x, const TensorLiteral& values,
+                  const TensorOptions& options = {});
+
 }  // namespace flow

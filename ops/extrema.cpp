@@ -148,17 +148,17 @@ void register_extrema(OpTable& table) {
 
 namespace {
 
-ReduceAttrs attrs_for(const TensorArg& x, const Ints& dims, const ReduceOptions& options,
+ReduceAttrs attrs_for(const TensorArg& x, const Ints& dims, const KeepdimOptions& options,
                       const OpDef& op) {
   return {reduction_dims(dims, x->dim(), op.name), options.keepdim};
 }
 
-Tensor find(const OpDef& op, const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+Tensor find(const OpDef& op, const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
   return dispatch(op, {&x.tensor()}, attrs_for(x, dims, options, op), x.site());
 }
 
 ValuesIndices find_with_indices(const OpDef& op, const TensorArg& x, int64_t dim,
-                                const ReduceOptions& options) {
+                                const KeepdimOptions& options) {
   std::array<Tensor, 2> outputs =
       dispatch_multi<2>(op, {&x.tensor()}, attrs_for(x, dim, options, op), x.site());
   return {std::move(outputs[0]), std::move(outputs[1])};
@@ -172,7 +172,7 @@ Tensor amax(const TensorArg& x) {
   return ops::find(ops::kAmax, x, {}, {});
 }
 
-Tensor amax(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+Tensor amax(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
   return ops::find(ops::kAmax, x, dims, options);
 }
 
@@ -180,7 +180,7 @@ Tensor amin(const TensorArg& x) {
   return ops::find(ops::kAmin, x, {}, {});
 }
 
-Tensor amin(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+Tensor amin(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
   return ops::find(ops::kAmin, x, dims, options);
 }
 
@@ -192,11 +192,11 @@ Tensor min(const TensorArg& x) {
   return ops::find(ops::kAmin, x, {}, {});
 }
 
-ValuesIndices max(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
+ValuesIndices max(const TensorArg& x, int64_t dim, const KeepdimOptions& options) {
   return ops::find_with_indices(ops::kMaxDim, x, dim, options);
 }
 
-ValuesIndices min(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
+ValuesIndices min(const TensorArg& x, int64_t dim, const KeepdimOptions& options) {
   return ops::find_with_indices(ops::kMinDim, x, dim, options);
 }
 
@@ -204,7 +204,7 @@ Tensor argmax(const TensorArg& x) {
   return ops::find(ops::kArgmax, x, {}, {});
 }
 
-Tensor argmax(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
+Tensor argmax(const TensorArg& x, int64_t dim, const KeepdimOptions& options) {
   return ops::find(ops::kArgmax, x, dim, options);
 }
 
@@ -212,7 +212,7 @@ Tensor argmin(const TensorArg& x) {
   return ops::find(ops::kArgmin, x, {}, {});
 }
 
-Tensor argmin(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
+Tensor argmin(const TensorArg& x, int64_t dim, const KeepdimOptions& options) {
   return ops::find(ops::kArgmin, x, dim, options);
 }
 

@@ -141,6 +141,10 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOption
                         options, "randint");
 }
 
+Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options, Site site) {
+  return randint(0, high, shape, options, site);
+}
+
 Tensor randperm(int64_t n, const TensorOptions& options, Site site) {
   if (n < 0) throw InvalidArgument(str("[randperm] n must not be negative; got ", n), site);
   const LayoutAttrs layout = resolve_random({n}, DType::kInt64, options, false, "randperm");
@@ -153,6 +157,14 @@ Tensor rand_like(const TensorArg& x, const TensorOptions& options) {
 
 Tensor randn_like(const TensorArg& x, const TensorOptions& options) {
   return randn(x->shape(), like(x, options), x.site());
+}
+
+Tensor randint_like(const TensorArg& x, int64_t low, int64_t high, const TensorOptions& options) {
+  return randint(low, high, x->shape(), like(x, options), x.site());
+}
+
+Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options) {
+  return randint_like(x, 0, high, options);
 }
 
 Tensor bernoulli(const TensorArg& p) {

@@ -17,11 +17,16 @@ Tensor normal(double mean, double std, const Shape& shape, const TensorOptions& 
 // Integers of [low, high), all equally likely (to within 2⁻³²); int64 unless options say otherwise.
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options = {},
                Site site = Site::here());
+Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options = {},
+               Site site = Site::here());
 // A permutation of 0 … n - 1 as int64: the order of n 64-bit draws.
 Tensor randperm(int64_t n, const TensorOptions& options = {}, Site site = Site::here());
 // As rand, randn of x's shape, dtype and layout.
 Tensor rand_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor randn_like(const TensorArg& x, const TensorOptions& options = {});
+Tensor randint_like(const TensorArg& x, int64_t low, int64_t high,
+                    const TensorOptions& options = {});
+Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options = {});
 // 1 with the probability that p's element says, else 0; p's dtype. No gradient.
 Tensor bernoulli(const TensorArg& p);
 

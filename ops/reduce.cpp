@@ -4,6 +4,7 @@
 
 #include "core/dispatch.h"
 #include "ops/binary.h"
+#include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/creation.h"
 #include "ops/reduce_op.h"
@@ -287,7 +288,11 @@ namespace {
 
 Tensor reduce(const OpDef& op, const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
   const ReduceAttrs attrs{reduction_dims(dims, x->dim(), op.name), options.keepdim};
-  return dispatch(op, {&x.tensor()}, attrs, x.site());
+  if (!options.dtype) [[likely]]
+    return dispatch(op, {&x.tensor()}, attrs, x.site());
+  const Tensor wide = cast(x, *options.dtype);
+  const Tensor y = dispatch(op, {&wide}, attrs, x.site());
+  return cast({y, x.site()}, *options.dtype);
 }
 
 }  // namespace
@@ -309,7 +314,10 @@ Tensor mean(const TensorArg& x) {
 Tensor mean(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
   ops::MeanAttrs attrs{ops::reduction_dims(dims, x->dim(), "mean"), options.keepdim};
   attrs.count = ops::reduced_count(x->shape(), attrs.dims);
-  return dispatch(ops::kMean, {&x.tensor()}, attrs, x.site());
+  if (!options.dtype) [[likely]]
+    return dispatch(ops::kMean, {&x.tensor()}, attrs, x.site());
+  const Tensor wide = cast(x, *options.dtype);
+  return dispatch(ops::kMean, {&wide}, attrs, x.site());
 }
 
 Tensor sum_to(const TensorArg& x, const Shape& shape) {
@@ -329,16 +337,16 @@ Tensor any(const TensorArg& x) {
   return ops::reduce(ops::kAny, x, {}, {});
 }
 
-Tensor any(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
-  return ops::reduce(ops::kAny, x, dim, options);
+Tensor any(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
+  return ops::reduce(ops::kAny, x, dims, {.keepdim = options.keepdim});
 }
 
 Tensor all(const TensorArg& x) {
   return ops::reduce(ops::kAll, x, {}, {});
 }
 
-Tensor all(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
-  return ops::reduce(ops::kAll, x, dim, options);
+Tensor all(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
+  return ops::reduce(ops::kAll, x, dims, {.keepdim = options.keepdim});
 }
 
 Tensor Tensor::sum(Site site) const {

@@ -2,11 +2,19 @@
 // empty list means all dims. Reduced dims disappear unless keepdim leaves them with size 1.
 #pragma once
 
+#include <optional>
+
 #include "core/tensor.h"
 
 namespace flow {
 
 struct ReduceOptions {
+  bool keepdim = false;
+  std::optional<DType> dtype = std::nullopt;  // x is cast to it first
+};
+
+// Of reductions whose result is an element of x or a truth value.
+struct KeepdimOptions {
   bool keepdim = false;
 };
 
@@ -29,8 +37,8 @@ Tensor prod(const TensorArg& x, int64_t dim, const ReduceOptions& options = {});
 
 // Whether some / every element is nonzero (NaN is): bool. any of nothing is false, all is true.
 Tensor any(const TensorArg& x);
-Tensor any(const TensorArg& x, int64_t dim, const ReduceOptions& options = {});
+Tensor any(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 Tensor all(const TensorArg& x);
-Tensor all(const TensorArg& x, int64_t dim, const ReduceOptions& options = {});
+Tensor all(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 
 }  // namespace flow

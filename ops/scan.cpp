@@ -2,6 +2,7 @@
 
 #include "core/dispatch.h"
 #include "ops/binary.h"
+#include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/creation.h"
 #include "ops/reduce.h"
@@ -131,6 +132,27 @@ Tensor cumsum(const TensorArg& x, int64_t dim) {
 Tensor cumprod(const TensorArg& x, int64_t dim) {
   const ops::CumprodAttrs attrs{normalize_dim(dim, x->dim(), "cumprod")};
   return dispatch(ops::kCumprod, {&x.tensor()}, attrs, x.site());
+}
+
+namespace {
+
+// scan(x) in the dtype asked for, which narrow integers wrap around to at the end.
+template <class Scan>
+Tensor scan_as(const TensorArg& x, const ScanOptions& options, const Scan& scan) {
+  if (!options.dtype) return scan(x);
+  const Tensor wide = cast(x, *options.dtype);
+  const Tensor y = scan(TensorArg(wide, x.site()));
+  return cast({y, x.site()}, *options.dtype);
+}
+
+}  // namespace
+
+Tensor cumsum(const TensorArg& x, int64_t dim, const ScanOptions& options) {
+  return scan_as(x, options, [dim](const TensorArg& wide) { return cumsum(wide, dim); });
+}
+
+Tensor cumprod(const TensorArg& x, int64_t dim, const ScanOptions& options) {
+  return scan_as(x, options, [dim](const TensorArg& wide) { return cumprod(wide, dim); });
 }
 
 }  // namespace flow

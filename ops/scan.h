@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/tensor.h"
 
@@ -11,5 +12,12 @@ namespace flow {
 // 32-bit floats are accumulated wider.
 Tensor cumsum(const TensorArg& x, int64_t dim);
 Tensor cumprod(const TensorArg& x, int64_t dim);
+
+struct ScanOptions {
+  std::optional<DType> dtype = std::nullopt;  // x is cast to it first
+};
+
+Tensor cumsum(const TensorArg& x, int64_t dim, const ScanOptions& options);
+Tensor cumprod(const TensorArg& x, int64_t dim, const ScanOptions& options);
 
 }  // namespace flow

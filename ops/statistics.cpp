@@ -194,7 +194,7 @@ Tensor logsumexp(const TensorArg& x) {
   return logsumexp(x, Ints());
 }
 
-Tensor logsumexp(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+Tensor logsumexp(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
   const ops::ReduceAttrs attrs{ops::reduction_dims(dims, x->dim(), "logsumexp"), options.keepdim};
   return dispatch(ops::kLogsumexp, {&x.tensor()}, attrs, x.site());
 }

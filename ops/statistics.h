@@ -40,6 +40,6 @@ Tensor norm(const TensorArg& x, const NormOptions& options = {});
 
 // log(sum(exp(x))), computed without overflow; -inf over no elements.
 Tensor logsumexp(const TensorArg& x);
-Tensor logsumexp(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
+Tensor logsumexp(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 
 }  // namespace flow

@@ -315,6 +315,18 @@ Tensor squeeze(const TensorArg& x, int64_t dim) {
   return ops::reshape_to(x, shape);
 }
 
+Tensor squeeze(const TensorArg& x, const std::vector<int64_t>& dims) {
+  std::vector<int64_t> dropped;
+  for (const int64_t dim : dims)
+    dropped.push_back(normalize_dim(dim, x->dim(), "squeeze"));
+  Shape shape;
+  for (int64_t i = 0; i < x->dim(); ++i) {
+    const bool is_named = std::find(dropped.begin(), dropped.end(), i) != dropped.end();
+    if (!is_named || x->shape()[i] != 1) shape.push_back(x->shape()[i]);
+  }
+  return ops::reshape_to(x, shape);
+}
+
 Tensor unsqueeze(const TensorArg& x, int64_t dim) {
   Shape shape = x->shape();
   shape.insert(normalize_dim(dim, x->dim() + 1, "unsqueeze"), 1);

@@ -2,6 +2,9 @@
 // and record a gradient; writing to one writes to the other.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "core/tensor.h"
 
 namespace flow {
@@ -17,9 +20,10 @@ Tensor reshape_as(const TensorArg& x, const TensorArg& other);
 // Joins dims start_dim … end_dim into one; a scalar becomes (1).
 Tensor flatten(const TensorArg& x, int64_t start_dim = 0, int64_t end_dim = -1);
 
-// Drops all dims of size 1, or dim `dim` if its size is 1.
+// Drops all dims of size 1, or dim `dim` (those of `dims`) if its size is 1.
 Tensor squeeze(const TensorArg& x);
 Tensor squeeze(const TensorArg& x, int64_t dim);
+Tensor squeeze(const TensorArg& x, const std::vector<int64_t>& dims);
 // A new dim of size 1 before `dim`, which lies in [-x.dim() - 1, x.dim()].
 Tensor unsqueeze(const TensorArg& x, int64_t dim);
 

@@ -3,6 +3,7 @@
 #include "core/dispatch.h"
 #include "ops/cast.h"
 #include "ops/compare.h"
+#include "ops/creation.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
 #include "ops/unary.h"
@@ -196,6 +197,21 @@ Tensor where(const TensorArg& condition, const Scalar& a, const TensorArg& b) {
   return masked_fill(TensorArg(values, condition.site()), condition, a);
 }
 
+Tensor where(const TensorArg& condition, const Scalar& a, const Scalar& b) {
+  const DType dtype = promote(promote(DType::kBool, a), b);
+  const Tensor values = full_like(condition, b, {.dtype = dtype});
+  return masked_fill({values, condition.site()}, condition, a);
+}
+
+Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const TensorArg& value) {
+  if (value->dim() != 0) {
+    throw InvalidArgument(str("[masked_fill] the value has shape ", value->shape(),
+                              "; give a number or a tensor without dims, or use where"),
+                          x.site());
+  }
+  return where({mask, x.site()}, cast(value, x->dtype()), x);
+}
+
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Scalar& value) {
   check_fill(x, value);
   return dispatch(ops::kMaskedFill, {&x.tensor(), &mask.tensor()}, ops::ScalarAttrs{value},
@@ -216,6 +232,25 @@ Tensor clamp(const TensorArg& x, const ClampOptions& options) {
     return dispatch(ops::kClamp, {&x.tensor()}, attrs, x.site());
   const Tensor operand = cast(x, dtype);
   return dispatch(ops::kClamp, {&operand}, attrs, x.site());
+}
+
+Tensor clamp(const TensorArg& x, const TensorArg& min, const TensorArg& max) {
+  if (!min->defined() && !max->defined()) {
+    throw InvalidArgument("[clamp] neither min nor max was given; give at least one", x.site());
+  }
+  const Site site = x.site();
+  Tensor y = x;
+  if (min->defined()) y = where({logical_or(lt(x, min), isnan(min)), site}, min, {y, site});
+  if (max->defined()) {
+    const TensorArg raised(y, site);
+    const Tensor clamped = where({logical_or(gt(raised, max), isnan(max)), site}, max, raised);
+    return clamped;
+  }
+  return y;
+}
+
+Tensor clip(const TensorArg& x, const ClampOptions& options) {
+  return clamp(x, options);
 }
 
 const Tensor& clamp_(const TensorArg& x, const ClampOptions& options) {

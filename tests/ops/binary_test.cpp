@@ -242,5 +242,18 @@ TEST(Binary, PartialSumsPassThroughLinearOps) {
   });
 }
 
+TEST(Compare, ClosenessAllowsRelativeAndAbsoluteDistance) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  const Tensor a = tensor({1.f, 1.f, inf, inf, nan});
+  const Tensor b = tensor({1.000009f, 1.1f, inf, -inf, nan});
+
+  EXPECT_EQ(isclose(a, b).to_vector<int64_t>(), std::vector<int64_t>({1, 0, 1, 0, 0}));
+  EXPECT_EQ(isclose(a, b, {.atol = 0.2, .equal_nan = true}).to_vector<int64_t>(),
+            std::vector<int64_t>({1, 1, 1, 0, 1}));
+  EXPECT_TRUE(allclose(tensor({1, 2}), tensor({1, 2})));
+  EXPECT_FALSE(allclose(a, b));
+}
+
 }  // namespace
 }  // namespace flow

@@ -179,5 +179,15 @@ TEST(Creation, GuardGivesTheDefaultLayout) {
   });
 }
 
+TEST(Creation, NewTensorsTakeDtypeAndLayoutOfAnother) {
+  const Tensor x = ones({2}, {.dtype = float64});
+
+  EXPECT_EQ(new_zeros(x, {3}).dtype(), float64);
+  EXPECT_EQ(new_ones(x, {2, 1}).to_vector<double>(), std::vector<double>({1, 1}));
+  EXPECT_EQ(new_full(x, {1}, 7, {.dtype = int32}).dtype(), int32);
+  EXPECT_EQ(new_tensor(x, {1, 2}).dtype(), float64);
+  EXPECT_EQ(new_empty(x, {4}).shape(), Shape({4}));
+}
+
 }  // namespace
 }  // namespace flow

@@ -162,5 +162,17 @@ TEST(Random, BadArgumentsAreRefused) {
                InvalidArgument);
 }
 
+TEST(Random, IntegersLikeAnotherTensor) {
+  const Tensor x = zeros({50}, {.dtype = float32});
+  const Tensor y = randint_like(x, 3);
+
+  EXPECT_EQ(y.dtype(), float32);
+  for (const double value : y.to_vector<double>())
+    EXPECT_TRUE(value == 0 || value == 1 || value == 2) << value;
+  EXPECT_EQ(randint_like(x, 5, 6, {.dtype = int64}).to_vector<int64_t>(),
+            std::vector<int64_t>(50, 5));
+  EXPECT_EQ(randint(1, {2}).to_vector<int64_t>(), std::vector<int64_t>({0, 0}));
+}
+
 }  // namespace
 }  // namespace flow

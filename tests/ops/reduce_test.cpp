@@ -211,5 +211,22 @@ TEST(Reduce, ResultsDoNotDependOnTheKernelsThreads) {
   EXPECT_EQ(sums(1), sums(3));
 }
 
+TEST(Reduce, TakesADtype) {
+  const Tensor x = tensor({1, 2, 4});
+
+  EXPECT_EQ(sum(x, {}, {.dtype = float64}).dtype(), float64);
+  EXPECT_EQ(sum(x, 0, {.dtype = int32}).dtype(), int32);
+  EXPECT_EQ(mean(x, 0, {.keepdim = true, .dtype = float64}).to_vector<double>(),
+            std::vector<double>({7.0 / 3}));
+  EXPECT_EQ(prod(x, 0, {.dtype = uint8}).item<int64_t>(), 8);
+}
+
+TEST(Reduce, TruthOverSeveralDims) {
+  const Tensor x = tensor({{{true, false}}, {{false, false}}});
+
+  EXPECT_EQ(any(x, {1, 2}).to_vector<int64_t>(), std::vector<int64_t>({1, 0}));
+  EXPECT_EQ(all(x, {0, 1}, {.keepdim = true}).shape(), Shape({1, 1, 2}));
+}
+
 }  // namespace
 }  // namespace flow

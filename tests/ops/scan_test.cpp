@@ -48,5 +48,15 @@ TEST(Scan, GradientsAreRightAroundZeros) {
   EXPECT_TRUE(gradgradcheck(fn, {x}));
 }
 
+TEST(Scan, TakesADtype) {
+  const Tensor x = tensor({100, 100, 100});
+
+  EXPECT_EQ(cumsum(x, 0, {.dtype = float32}).to_vector<float>(),
+            std::vector<float>({100, 200, 300}));
+  EXPECT_EQ(cumsum(x, 0, {.dtype = uint8}).to_vector<int64_t>(),
+            std::vector<int64_t>({100, 200, 44}));
+  EXPECT_EQ(cumprod(x, 0, {.dtype = float64}).dtype(), float64);
+}
+
 }  // namespace
 }  // namespace flow

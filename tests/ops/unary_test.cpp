@@ -181,5 +181,38 @@ TEST(Unary, RoundTakesDecimals) {
   EXPECT_THROW(round(tensor({15}), {.decimals = -1}), InvalidArgument);
 }
 
+TEST(Where, TwoNumbersGiveTheirCategory) {
+  const Tensor mask = tensor({true, false});
+
+  EXPECT_EQ(where(mask, 1, 2).to_vector<int64_t>(), Ints64({1, 2}));
+  EXPECT_EQ(where(mask, 1, 0.5).to_vector<float>(), Floats({1, 0.5}));
+  EXPECT_EQ(where(mask, true, false).dtype(), bool_);
+}
+
+TEST(Where, MaskedFillTakesATensorWithoutDims) {
+  const Tensor value = tensor(5.f, {.requires_grad = true});
+  const Tensor y = masked_fill(ones({2, 2}), tensor({true, false}), value);
+
+  EXPECT_EQ(y.to_vector<float>(), Floats({5, 1, 5, 1}));
+  sum(y).backward();
+  EXPECT_EQ(value.grad().item<float>(), 2);
+  EXPECT_THROW(masked_fill(ones({2}), tensor({true, false}), ones({2})), InvalidArgument);
+}
+
+TEST(Where, ClampTakesTensors) {
+  const Tensor x = tensor({-2.f, 0.f, 2.f, kNan}, {.requires_grad = true});
+  const Tensor low = tensor({-1.f, 0.f, 3.f, 0.f}, {.requires_grad = true});
+  const Tensor y = clamp(x, low, tensor(1.f));
+
+  EXPECT_EQ(y.narrow(0, 0, 3).to_vector<float>(), Floats({-1, 0, 1}));
+  EXPECT_TRUE(std::isnan(y.narrow(0, 3, 1).item<float>()));
+  EXPECT_TRUE(std::isnan(clamp(ones({1}), tensor({kNan}), Tensor()).item<float>()));
+  sum(y).backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), Floats({0, 1, 0, 1}));
+  EXPECT_EQ(low.grad().to_vector<float>(), Floats({1, 0, 0, 0}));
+  EXPECT_EQ(clip(tensor({-2.f}), {.min = -1}).item<float>(), -1);
+  EXPECT_THROW(clamp(x, Tensor(), Tensor()), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

@@ -134,5 +134,12 @@ TEST(View, GradientsAreRight) {
   EXPECT_TRUE(gradgradcheck(fn, {x}));
 }
 
+TEST(View, SqueezesSeveralDims) {
+  const Tensor x = ones({1, 2, 1, 1});
+
+  EXPECT_EQ(squeeze(x, {0, 1, -1}).shape(), Shape({2, 1}));
+  EXPECT_THROW(squeeze(x, {0, 4}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

@@ -6,10 +6,10 @@ namespace flow::contract {
 
 namespace {
 
-using OverDims = Tensor (*)(const TensorArg& x, const Ints& dims, const ReduceOptions& options);
-using OverDim = Tensor (*)(const TensorArg& x, int64_t dim, const ReduceOptions& options);
+using OverDims = Tensor (*)(const TensorArg& x, const Ints& dims, const KeepdimOptions& options);
+using OverDim = Tensor (*)(const TensorArg& x, int64_t dim, const KeepdimOptions& options);
 using WithIndices = ValuesIndices (*)(const TensorArg& x, int64_t dim,
-                                      const ReduceOptions& options);
+                                      const KeepdimOptions& options);
 
 void add_many(Samples& samples, const char* op,
               const std::function<void(const Tensor& x, int64_t dim)>& call) {
@@ -45,7 +45,7 @@ void add_extremum(Samples& samples, const char* op, OverDims function) {
 }
 
 void add_lines(Samples& samples, const char* op,
-               const std::function<void(const Tensor&, int64_t, const ReduceOptions&)>& call) {
+               const std::function<void(const Tensor&, int64_t, const KeepdimOptions&)>& call) {
   samples.push_back(
       {op, {distinct({5, 2})}, kAllDTypes, [call](const Inputs& x) { call(x[0], 0, {}); }});
   samples.push_back({op,
@@ -65,14 +65,14 @@ Samples extrema_samples() {
   for (const auto& [op, function] :
        std::vector<std::pair<const char*, WithIndices>>{{"max", max}, {"min", min}}) {
     add_lines(samples, op,
-              [function = function](const Tensor& x, int64_t dim, const ReduceOptions& o) {
+              [function = function](const Tensor& x, int64_t dim, const KeepdimOptions& o) {
                 function(x, dim, o);
               });
   }
   for (const auto& [op, function] :
        std::vector<std::pair<const char*, OverDim>>{{"argmax", argmax}, {"argmin", argmin}}) {
     add_lines(samples, op,
-              [function = function](const Tensor& x, int64_t dim, const ReduceOptions& o) {
+              [function = function](const Tensor& x, int64_t dim, const KeepdimOptions& o) {
                 function(x, dim, o);
               });
   }

@@ -149,7 +149,7 @@ void run_batch_norm(const KernelContext& ctx) {
   T* y = ctx.out(0).as<T>();
   double* moments = ctx.out(1).as<double>();
   const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
-  ctx.pool().parallel_for(0, plan.channels, plan.channel_grain(), [&](int64_t begin, int64_t end) {
+  for_channel_ranges(ctx.pool(), plan, [&](int64_t begin, int64_t end) {
     std::vector<C> table(static_cast<size_t>(3 * (end - begin)));
     C* const mean = table.data();
     C* const scale = mean + (end - begin);
@@ -163,14 +163,12 @@ void run_batch_norm(const KernelContext& ctx) {
       scale[c - begin] = static_cast<C>(factor / std::sqrt(own.var + eps));
       shift[c - begin] = bias != nullptr ? bias[c] : C{0};
     });
-    if (plan.inner == 1) {
-      for (int64_t n = 0; n < plan.outer; ++n) {
-        const T* source = x + n * plan.channels + begin;
-        T* target = y + n * plan.channels + begin;
+    if (plan.has_channel_rows()) {
+      for_channel_rows(plan, begin, [&](int64_t row) {
         for_row<C>(end - begin, [&](auto at) {
-          at.put(target, (at.get(source) - at.get(mean)) * at.get(scale) + at.get(shift));
+          at.put(y + row, fma(at.get(x + row) - at.get(mean), at.get(scale), at.get(shift)));
         });
-      }
+      });
       return;
     }
     for (int64_t n = 0; n < plan.outer; ++n) {
@@ -184,14 +182,10 @@ void run_batch_norm(const KernelContext& ctx) {
       }
     }
   });
+  clear_padding(ctx, plan);
 }
 
-// dx = s (dy - a) - k (x - mean), of each channel.
-template <class C>
-struct Coefficients {
-  C s, a, k, mean;
-};
-
+// dx = s (dy - a) - k (x - mean) of each channel.
 template <class T>
 void run_backward(const KernelContext& ctx) {
   using C = Wide<T>;
@@ -203,46 +197,52 @@ void run_backward(const KernelContext& ctx) {
   const C* weight = ctx.has_input(3) ? ctx.in(3).as<C>() : nullptr;
   T* dx = ctx.out(0).as<T>();
   const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
-  ctx.pool().parallel_for(0, plan.channels, plan.channel_grain(), [&](int64_t begin, int64_t end) {
-    std::vector<Coefficients<C>> table(static_cast<size_t>(end - begin));
+  for_channel_ranges(ctx.pool(), plan, [&](int64_t begin, int64_t end) {
+    std::vector<C> table(static_cast<size_t>(4 * (end - begin)));
+    C* const s = table.data();
+    C* const a = s + (end - begin);
+    C* const k = a + (end - begin);
+    C* const mean = k + (end - begin);
     sum_channels(dy, x, plan, begin, end, [&](int64_t c, double products, double total) {
-      const double mean = moments[c];
       const double r = 1 / std::sqrt(moments[plan.channels + c] + eps);
-      const double through_h = (products - mean * total) * r;
-      const double s = (weight != nullptr ? static_cast<double>(weight[c]) : 1.0) * r;
+      const double through_h = (products - moments[c] * total) * r;
+      const double factor = (weight != nullptr ? static_cast<double>(weight[c]) : 1.0) * r;
       ctx.out(1).as<C>()[c] = static_cast<C>(through_h);
       ctx.out(2).as<C>()[c] = static_cast<C>(total);
-      table[static_cast<size_t>(c - begin)] = {
-          static_cast<C>(s), static_cast<C>(total / plan.count()),
-          static_cast<C>(s * r * through_h / plan.count()), static_cast<C>(mean)};
+      s[c - begin] = static_cast<C>(factor);
+      a[c - begin] = static_cast<C>(total / plan.count());
+      k[c - begin] = static_cast<C>(factor * r * through_h / plan.count());
+      mean[c - begin] = static_cast<C>(moments[c]);
     });
+    const auto put = [&](auto at, int64_t row, V own_s, V own_a, V own_k, V own_mean) {
+      at.put(dx + row, own_s * (at.get(dy + row) - own_a) - own_k * (at.get(x + row) - own_mean));
+    };
+    if (plan.has_channel_rows()) {
+      for_channel_rows(plan, begin, [&](int64_t row) {
+        for_row<C>(end - begin,
+                   [&](auto at) { put(at, row, at.get(s), at.get(a), at.get(k), at.get(mean)); });
+      });
+      return;
+    }
     for (int64_t n = 0; n < plan.outer; ++n) {
       for (int64_t c = begin; c < end; ++c) {
-        const Coefficients<C>& own = table[static_cast<size_t>(c - begin)];
-        const int64_t first = (n * plan.channels + c) * plan.inner;
-        if (plan.inner == 1) {
-          dx[first] = static_cast<T>(own.s * (static_cast<C>(dy[first]) - own.a) -
-                                     own.k * (static_cast<C>(x[first]) - own.mean));
-          continue;
-        }
-        const V s = V::fill(own.s);
-        const V a = V::fill(own.a);
-        const V k = V::fill(own.k);
-        const V mean = V::fill(own.mean);
+        const V own_s = V::fill(s[c - begin]);
+        const V own_a = V::fill(a[c - begin]);
+        const V own_k = V::fill(k[c - begin]);
+        const V own_mean = V::fill(mean[c - begin]);
         for_row<C>(plan.inner, [&](auto at) {
-          at.put(dx + first, s * (at.get(dy + first) - a) - k * (at.get(x + first) - mean));
+          put(at, (n * plan.channels + c) * plan.inner, own_s, own_a, own_k, own_mean);
         });
       }
     }
   });
+  clear_padding(ctx, plan);
 }
 
 template <bool kBackward>
 KernelChoice select_fast(const KernelQuery& query) {
-  for (const MetaPtr input : query.inputs) {
-    if (input != nullptr && !input->is_contiguous) return {};
-  }
-  KernelChoice choice{nullptr, plan_channels(query.input(0))};
+  KernelChoice choice = choose_by_channels(query, kBackward ? 2 : 1);
+  if (choice.plan == nullptr) return {};
   dispatch_floating(query.input(0).dtype, [&]<class T>() {
     choice.fn = kBackward ? run_backward<T> : run_batch_norm<T>;
   });
@@ -259,8 +259,8 @@ void register_batch_norm_cpu(KernelTable& table) {
   table.add(kBatchNormBackward, DeviceType::kCpu, {"reference", select_reference<true>});
   table.add(kUpdateRunningStats, DeviceType::kCpu, {"reference", select_update});
 #endif
-  table.add(kBatchNorm, DeviceType::kCpu, {FLOW_ISA_NAME, select_fast<false>});
-  table.add(kBatchNormBackward, DeviceType::kCpu, {FLOW_ISA_NAME, select_fast<true>});
+  table.add(kBatchNorm, DeviceType::kCpu, {FLOW_ISA_NAME, select_fast<false>, true});
+  table.add(kBatchNormBackward, DeviceType::kCpu, {FLOW_ISA_NAME, select_fast<true>, true});
 }
 
 #include "ops/isa_end.h"

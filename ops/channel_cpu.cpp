@@ -91,24 +91,35 @@ void run_affine(const KernelContext& ctx) {
   const C* scale = ctx.in(1).as<C>();
   const C* shift = kShift ? ctx.in(2).as<C>() : nullptr;
   T* y = ctx.out(0).as<T>();
+  // Channels from `first` on, side by side from x[row] on.
+  const auto map_channels = [&](int64_t row, int64_t first, int64_t count) {
+    for_row<C>(count, [&](auto at) {
+      const V product = at.get(x + row) * at.get(scale + first);
+      at.put(y + row, kShift ? product + at.get(shift + first) : product);
+    });
+  };
+  if (plan.is_blocked()) {
+    for_channel_ranges(ctx.pool(), plan, [&](int64_t begin, int64_t end) {
+      for_channel_rows(plan, begin, [&](int64_t row) { map_channels(row, begin, end - begin); });
+    });
+    clear_padding(ctx, plan);
+    return;
+  }
   // Rows of one channel, or of all channels when nothing lies behind them.
   const int64_t length = plan.inner != 1 ? plan.inner : plan.channels;
   const int64_t rows = plan.inner != 1 ? plan.outer * plan.channels : plan.outer;
   const int64_t grain = std::max<int64_t>(1, kChannelGrain / std::max<int64_t>(1, length));
   ctx.pool().parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const T* source = x + row * length;
-      T* target = y + row * length;
-      if (plan.inner != 1) {
-        const V factor = V::fill(scale[row % plan.channels]);
-        const V term = V::fill(kShift ? shift[row % plan.channels] : C{0});
-        for_row<C>(length, [&](auto at) { at.put(target, fma(at.get(source), factor, term)); });
-      } else {
-        for_row<C>(length, [&](auto at) {
-          const V product = at.get(source) * at.get(scale);
-          at.put(target, kShift ? product + at.get(shift) : product);
-        });
+      if (plan.inner == 1) {
+        map_channels(row * length, 0, length);
+        continue;
       }
+      const V factor = V::fill(scale[row % plan.channels]);
+      const V term = V::fill(kShift ? shift[row % plan.channels] : C{0});
+      for_row<C>(length, [&](auto at) {
+        at.put(y + row * length, fma(at.get(x + row * length), factor, term));
+      });
     }
   });
 }
@@ -119,7 +130,7 @@ void run_sums(const KernelContext& ctx) {
   const T* a = ctx.in(0).as<T>();
   const T* b = ctx.inputs[ctx.inputs.size() - 1].as<T>();
   double* sums = ctx.out(0).as<double>();
-  ctx.pool().parallel_for(0, plan.channels, plan.channel_grain(), [&](int64_t begin, int64_t end) {
+  for_channel_ranges(ctx.pool(), plan, [&](int64_t begin, int64_t end) {
     sum_channels(a, b, plan, begin, end, [&](int64_t c, double products, double total) {
       sums[c] = products;
       sums[plan.channels + c] = total;
@@ -133,8 +144,8 @@ bool all_contiguous(const KernelQuery& query) {
 }
 
 KernelChoice select_affine(const KernelQuery& query) {
-  if (!all_contiguous(query)) return {};
-  KernelChoice choice{nullptr, plan_channels(query.input(0))};
+  KernelChoice choice = choose_by_channels(query, 1);
+  if (choice.plan == nullptr) return {};
   dispatch_floating(query.input(0).dtype, [&]<class T>() {
     choice.fn = query.has_input(2) ? run_affine<T, true> : run_affine<T, false>;
   });
@@ -159,7 +170,7 @@ void register_channel_cpu(KernelTable& table) {
   table.add(kChannelSquares, DeviceType::kCpu, {"reference", select_sums_reference});
   table.add(kChannelMoments, DeviceType::kCpu, {"reference", select_plain<run_moments>});
 #endif
-  table.add(kChannelAffine, DeviceType::kCpu, {FLOW_ISA_NAME, select_affine});
+  table.add(kChannelAffine, DeviceType::kCpu, {FLOW_ISA_NAME, select_affine, true});
   table.add(kChannelDot, DeviceType::kCpu, {FLOW_ISA_NAME, select_sums});
   table.add(kChannelSquares, DeviceType::kCpu, {FLOW_ISA_NAME, select_sums});
 }

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "core/kernel.h"
+#include "core/thread_pool.h"
+#include "ops/blocked_layout.h"
 #include "ops/row_loops.h"
 #include "ops/vector.h"
 
@@ -22,25 +24,82 @@ inline constexpr int64_t kChannelGrain = 16384;  // elements a thread takes at l
 template <class T>
 using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
 
-// x as (outer, channels, inner).
+// Contiguous x as (outer, channels, inner), or blocked x as (outer, blocks of channels, inner,
+// lanes).
 struct ChannelPlan {
   int64_t outer = 1;
   int64_t channels = 1;
   int64_t inner = 1;
+  ChannelBlocks blocks;  // lanes = 0: contiguous
 
   double count() const { return static_cast<double>(outer * inner); }
 
-  // Channels a thread takes at least.
-  int64_t channel_grain() const {
-    return std::max<int64_t>(1, kChannelGrain / std::max<int64_t>(1, outer * inner));
-  }
+  bool is_blocked() const { return blocks.lanes != 0; }
+
+  // A row is some channels at one position; else a row is one channel.
+  bool has_channel_rows() const { return is_blocked() || inner == 1; }
 };
 
-inline std::shared_ptr<const ChannelPlan> plan_channels(const TensorMeta& x) {
-  ChannelPlan plan{.outer = x.local_shape[0], .channels = x.local_shape[1]};
+inline std::shared_ptr<ChannelPlan> plan_channels(const TensorMeta& x) {
+  ChannelPlan plan{.outer = x.local_shape[0], .channels = x.local_shape[1], .blocks = {}};
   for (int64_t d = 2; d < x.local_shape.size(); ++d)
     plan.inner *= x.local_shape[d];
-  return std::make_shared<const ChannelPlan>(plan);
+  return std::make_shared<ChannelPlan>(plan);
+}
+
+// Plans an op whose first `count` inputs and first output are of one shape, in one layout, and
+// whose other operands are contiguous; not applicable to others.
+inline KernelChoice choose_by_channels(const KernelQuery& query, size_t count) {
+  const BlockedLayout* layout = query.input(0).blocked;
+  for (size_t i = 0; i < query.inputs.size(); ++i) {
+    const MetaPtr input = query.inputs[i];
+    if (input == nullptr) continue;
+    const bool fits =
+        layout != nullptr && i < count ? input->blocked == layout : input->is_contiguous;
+    if (!fits) return {};
+  }
+  const auto plan = plan_channels(query.input(0));
+  KernelChoice choice{nullptr, plan};
+  if (layout == nullptr) return choice;
+  plan->blocks = channel_blocks(*layout, query.input(0).local_shape);
+  if (!plan->is_blocked() || query.input(0).dtype != DType::kFloat32) return {};
+  choice.outputs.assign(query.outputs.begin(), query.outputs.end());
+  choice.outputs[0] = with_blocked(choice.outputs[0], layout);
+  return choice;
+}
+
+// Calls fn(begin, end) for ranges that cover the channels, in parallel; a range lies within a block
+// where x is blocked.
+template <class Fn>
+inline void for_channel_ranges(ThreadPool& pool, const ChannelPlan& plan, const Fn& fn) {
+  const int64_t width = plan.is_blocked() ? plan.blocks.lanes : 1;
+  const int64_t grain =
+      std::max<int64_t>(1, kChannelGrain / std::max<int64_t>(1, plan.outer * plan.inner * width));
+  pool.parallel_for(0, (plan.channels + width - 1) / width, grain, [&](int64_t begin, int64_t end) {
+    if (width == 1) return fn(begin, end);
+    for (int64_t i = begin; i < end; ++i)
+      fn(i * width, std::min(plan.channels, (i + 1) * width));
+  });
+}
+
+// Calls fn(offset) for the rows that start at channel `begin`.
+template <class Fn>
+inline void for_channel_rows(const ChannelPlan& plan, int64_t begin, const Fn& fn) {
+  if (!plan.is_blocked()) {
+    for (int64_t n = 0; n < plan.outer; ++n)
+      fn(n * plan.channels + begin);
+    return;
+  }
+  const int64_t lanes = plan.blocks.lanes;
+  for (int64_t n = 0; n < plan.outer; ++n) {
+    const int64_t first = (n * plan.blocks.blocks() * lanes + begin) * plan.inner;
+    for (int64_t position = 0; position < plan.inner; ++position)
+      fn(first + position * lanes);
+  }
+}
+
+inline void clear_padding(const KernelContext& ctx, const ChannelPlan& plan) {
+  if (plan.is_blocked()) clear_padding(plan.blocks, ctx.out(0).as<float>());
 }
 
 // Calls fn(channel, i, offsets) for every element i, row-major, with its offset in each of one or
@@ -82,24 +141,25 @@ inline Sums<double, 2> sum_pair(const T* a, const T* b, int64_t n) {
   });
 }
 
-// Calls fn(channel, sum(a b), sum(a)) for channels [begin, end) of contiguous a and b.
+// Calls fn(channel, sum(a b), sum(a)) for channels [begin, end) of a and b, which lie as the plan
+// says.
 template <class T, class Fn>
 inline void sum_channels(const T* a, const T* b, const ChannelPlan& plan, int64_t begin,
                          int64_t end, const Fn& fn) {
-  if (plan.inner == 1) {  // channels lie side by side
+  if (plan.has_channel_rows()) {
     const int64_t count = end - begin;
     std::vector<double> sums(static_cast<size_t>(2 * count));
     double* const products = sums.data();
     double* const totals = products + count;
-    for (int64_t n = 0; n < plan.outer; ++n) {
-      const T* u = a + n * plan.channels + begin;
-      const T* v = b + n * plan.channels + begin;
+    for_channel_rows(plan, begin, [&](int64_t row) {
+      const T* u = a + row;
+      const T* v = b + row;
       for (int64_t c = 0; c < count; ++c) {
         const auto left = static_cast<double>(static_cast<Wide<T>>(u[c]));
         products[c] += left * static_cast<double>(static_cast<Wide<T>>(v[c]));
         totals[c] += left;
       }
-    }
+    });
     for (int64_t c = 0; c < count; ++c)
       fn(begin + c, products[c], totals[c]);
     return;

@@ -5,14 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/engine.h"
 #include "eager/runtime.h"
+#include "ops/batch_norm.h"
 #include "ops/binary.h"
 #include "ops/conv.h"
-#include "ops/copy.h"
 #include "ops/creation.h"
 #include "ops/onednn.h"
 #include "ops/unary.h"
 #include "ops/view.h"
+#include "tests/support/expect_tensor.h"
 
 namespace flow {
 namespace {
@@ -37,7 +39,7 @@ TEST(BlockedLayout, NamesTellTheLanes) {
 }
 
 // The output of a convolution, of 20 channels: blocks of 8 or 16 have padding.
-class BlockedElementwise : public testing::Test {
+class BlockedOps : public testing::Test {
  protected:
   void SetUp() override {
     if (!ops::has_onednn()) GTEST_SKIP() << ops::onednn_description();
@@ -54,7 +56,7 @@ class BlockedElementwise : public testing::Test {
   Tensor x_;
 };
 
-TEST_F(BlockedElementwise, OneInputHandsItsLayoutOn) {
+TEST_F(BlockedOps, OneInputHandsItsLayoutOn) {
   const Tensor strided = convolve(0.5);
   strided.make_strided();
 
@@ -64,7 +66,7 @@ TEST_F(BlockedElementwise, OneInputHandsItsLayoutOn) {
   EXPECT_EQ(y.to_vector<float>(), gelu(relu(strided)).to_vector<float>());
 }
 
-TEST_F(BlockedElementwise, TwoInputsOfOneLayoutDoToo) {
+TEST_F(BlockedOps, TwoInputsOfOneLayoutDoToo) {
   const Tensor other = convolve(2);
   ASSERT_EQ(other.meta().blocked, x_.meta().blocked);
 
@@ -77,7 +79,7 @@ TEST_F(BlockedElementwise, TwoInputsOfOneLayoutDoToo) {
   EXPECT_EQ(sum.to_vector<float>(), add(x_, other).to_vector<float>());
 }
 
-TEST_F(BlockedElementwise, AStridedInputMakesTheResultStrided) {
+TEST_F(BlockedOps, AStridedInputMakesTheResultStrided) {
   const Tensor other = ones({20, 1, 1});
 
   const Tensor sum = add(x_, other);
@@ -86,14 +88,50 @@ TEST_F(BlockedElementwise, AStridedInputMakesTheResultStrided) {
   EXPECT_FLOAT_EQ(sum.to_vector<float>()[7], x_.to_vector<float>()[7] + 1);
 }
 
-TEST_F(BlockedElementwise, PaddingStaysZero) {
+// Floats that are not zero, in the memory of a blocked tensor.
+int64_t count_values(const Tensor& x) {
+  const auto* elements = reinterpret_cast<const float*>(x.impl().data());
+  return std::count_if(elements, elements + x.meta().local_bytes() / sizeof(float),
+                       [](float value) { return value != 0; });
+}
+
+void expect_near(const Tensor& actual, const Tensor& expected) {
+  expect_values(actual, expected.to_vector<double>(), 1e-5);
+}
+
+TEST_F(BlockedOps, BatchNormKeepsItForwardAndBackward) {
+  const Tensor weight = linspace(0.5, 2, 20);
+  const Tensor bias = linspace(1, 3, 20);
+  const auto run = [&](const Tensor& source) {
+    const Tensor x = source.detach().requires_grad_();
+    const Tensor w = weight.detach().requires_grad_();
+    const Tensor y =
+        batch_norm(x, zeros({20}), ones({20}), {.weight = w, .bias = bias, .training = true});
+    std::vector<Tensor> result = grad({y}, {x, w}, {.grad_outputs = {relu(convolve(2))}});
+    result.insert(result.begin(), y);
+    return result;
+  };
+  const std::vector<Tensor> blocked = run(x_);
+  const Tensor evaluated = batch_norm(x_, bias, weight);
+
+  ASSERT_NE(blocked[0].meta().blocked, nullptr);
+  ASSERT_NE(blocked[1].meta().blocked, nullptr);
+  ASSERT_NE(evaluated.meta().blocked, nullptr);
+  EXPECT_EQ(count_values(blocked[0]), x_.numel());
+  EXPECT_EQ(count_values(evaluated), x_.numel());
+  const Tensor strided = x_.clone();
+  strided.make_strided();
+  const std::vector<Tensor> plain = run(strided);
+  for (size_t i = 0; i < plain.size(); ++i)
+    expect_near(blocked[i], plain[i]);
+  expect_near(evaluated, batch_norm(strided, bias, weight));
+}
+
+TEST_F(BlockedOps, PaddingStaysZero) {
   const Tensor y = exp(x_);
 
   ASSERT_NE(y.meta().blocked, nullptr);
-  const auto* elements = reinterpret_cast<const float*>(y.impl().data());
-  const auto count = static_cast<std::ptrdiff_t>(y.meta().local_bytes() / sizeof(float));
-  EXPECT_EQ(std::count(elements, elements + count, 0.0F), count - y.numel());
-  EXPECT_EQ(exp(add(x_, 1.0)).to_vector<float>().size(), static_cast<size_t>(y.numel()));
+  EXPECT_EQ(count_values(y), y.numel());
 }
 
 }  // namespace

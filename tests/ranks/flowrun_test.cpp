@@ -129,7 +129,7 @@ TEST(Flowrun, ProgramsGiveTheSameOnThreadsAndProcesses) {
 
 // The losses that OneFlow's documentation prints for this program.
 TEST(Flowrun, DataParallelExampleGivesTheLossesOfItsReference) {
-  for (const std::string ranks : {"-n=2", "--ranks=threads:2"}) {
+  for (const std::string ranks : {"--ranks=2", "--ranks=threads:2"}) {
     const JobResult job = run_job(flowrun({ranks}, {kPrograms + "/ddp"}));
 
     EXPECT_EQ(job.exit_code, 0) << job.output;

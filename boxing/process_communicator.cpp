@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "boxing/failure.h"
+#include "boxing/flight_recorder.h"
 #include "boxing/process_group.h"
 #include "boxing/process_ranks.h"
 #include "core/context.h"
@@ -32,16 +33,17 @@ std::byte* bytes_at(const void* source) {
 class ProcessCommunicator final : public Communicator {
  public:
   ProcessCommunicator(ProcessWorld& world, const std::vector<int64_t>& ranks, int64_t position,
-                      Channel channel)
+                      Channel channel, FlightRecorder* recorder)
       : Communicator(ranks, position),
         world_(world),
+        recorder_(recorder),
         group_(world, ranks, position, channel),
         sends_(ranks.size()),
         receives_(ranks.size()),
         sources_(ranks.size()) {}
 
   void barrier(const Fingerprint& what) override {
-    group_.meet(mark(what, "barrier", 0, DType::kUInt8), {});
+    meet(mark(what, "barrier", 0, DType::kUInt8), {});
   }
 
   void all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
@@ -77,6 +79,14 @@ class ProcessCommunicator final : public Communicator {
   void wait(Transfer transfer) override { group_.wait(std::move(transfer)); }
 
  private:
+  void meet(const Fingerprint& what, std::span<const std::byte> data,
+            std::span<const int64_t> numbers = {}) {
+    if (recorder_ == nullptr) return group_.meet(what, data, numbers);
+    const uint64_t number = recorder_->begin(what);
+    group_.meet(what, data, numbers);
+    recorder_->met(number);
+  }
+
   // A range of elements of every member.
   using Ranges = std::vector<Range>;
 
@@ -126,6 +136,7 @@ class ProcessCommunicator final : public Communicator {
   }
 
   ProcessWorld& world_;
+  FlightRecorder* recorder_;  // or null
   ProcessGroup group_;
   std::vector<Part> sends_;
   std::vector<Part> receives_;
@@ -193,7 +204,7 @@ void ProcessCommunicator::all_reduce(const void* source, void* target, int64_t c
   const auto* in = static_cast<const std::byte*>(source);
   auto* out = static_cast<std::byte*>(target);
   if (fits_inline(bytes)) {
-    group_.meet(call, view(source, bytes));
+    meet(call, view(source, bytes));
     if (count == 0) return;
     for (int64_t member = 0; member < size(); ++member) {
       sources_[static_cast<size_t>(member)] =
@@ -201,7 +212,7 @@ void ProcessCommunicator::all_reduce(const void* source, void* target, int64_t c
     }
     return reduce_in_order(dtype, op, sources_, out, count);
   }
-  group_.meet(call, {});
+  meet(call, {});
   const int64_t segment = kSegmentBytes / static_cast<int64_t>(dtype_size(dtype));
   for (int64_t begin = 0; begin < count; begin += segment) {
     const Ranges ranges = cut(begin, std::min(segment, count - begin));
@@ -214,7 +225,7 @@ void ProcessCommunicator::all_reduce(const void* source, void* target, int64_t c
 void ProcessCommunicator::reduce(const void* source, void* target, int64_t count, DType dtype,
                                  ReduceOp op, int64_t root, const Fingerprint& what) {
   const Fingerprint call = mark(what, "reduce", count, dtype, op, root);
-  group_.meet(call, {});
+  meet(call, {});
   const auto* in = static_cast<const std::byte*>(source);
   const bool is_root = position() == root;
   const int64_t segment = kSegmentBytes / static_cast<int64_t>(dtype_size(dtype));
@@ -248,7 +259,7 @@ void ProcessCommunicator::reduce_scatter(const void* source, void* target,
                                          std::span<const int64_t> counts, DType dtype, ReduceOp op,
                                          const Fingerprint& what) {
   const Fingerprint call = mark_counts(what, "reduce_scatter", counts, dtype, op);
-  group_.meet(call, {});
+  meet(call, {});
   Ranges whole;
   int64_t begin = 0;
   for (const int64_t count : counts) {
@@ -274,7 +285,7 @@ void ProcessCommunicator::all_gather(const void* source, void* target,
   const Fingerprint call = mark_counts(what, "all_gather", bytes, what.dtype);
   const bool is_inline = fits_inline(*std::max_element(bytes.begin(), bytes.end()));
   const int64_t own = bytes[static_cast<size_t>(position())];
-  group_.meet(call, view(source, is_inline ? own : 0));
+  meet(call, view(source, is_inline ? own : 0));
   clear();
   auto* out = static_cast<std::byte*>(target);
   for (int64_t member = 0; member < size(); ++member) {
@@ -295,7 +306,7 @@ void ProcessCommunicator::all_gather(const void* source, void* target,
 void ProcessCommunicator::gather(const void* source, void* target, std::span<const int64_t> bytes,
                                  int64_t root, const Fingerprint& what) {
   const Fingerprint call = mark_counts(what, "gather", bytes, what.dtype, ReduceOp::kSum, root);
-  group_.meet(call, {});
+  meet(call, {});
   clear();
   const int64_t own = bytes[static_cast<size_t>(position())];
   if (position() != root) {
@@ -315,7 +326,7 @@ void ProcessCommunicator::gather(const void* source, void* target, std::span<con
 void ProcessCommunicator::scatter(const void* source, void* target, std::span<const int64_t> bytes,
                                   int64_t root, const Fingerprint& what) {
   const Fingerprint call = mark_counts(what, "scatter", bytes, what.dtype, ReduceOp::kSum, root);
-  group_.meet(call, {});
+  meet(call, {});
   clear();
   const int64_t own = bytes[static_cast<size_t>(position())];
   if (position() != root) {
@@ -336,7 +347,7 @@ void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t
                                      void* target, std::span<const int64_t> recv_bytes,
                                      const Fingerprint& what) {
   const Fingerprint call = mark(what, "all_to_all", 0, what.dtype);
-  group_.meet(call, {}, send_bytes);
+  meet(call, {}, send_bytes);
   clear();
   std::byte* in = bytes_at(source);
   auto* out = static_cast<std::byte*>(target);
@@ -369,11 +380,11 @@ void ProcessCommunicator::broadcast(void* data, int64_t bytes, int64_t root,
   const bool is_root = position() == root;
   auto* own = static_cast<std::byte*>(data);
   if (fits_inline(bytes)) {
-    group_.meet(call, view(data, is_root ? bytes : 0));
+    meet(call, view(data, is_root ? bytes : 0));
     if (!is_root) copy_bytes(own, group_.data_of(root).data(), bytes);
     return;
   }
-  group_.meet(call, {});
+  meet(call, {});
   const bool is_whole = bytes <= kWholeBytes || size() == 2;
   const Ranges ranges = cut(0, bytes);
   const auto part = [&](int64_t member) {
@@ -398,13 +409,14 @@ std::unique_ptr<Communicator> make_process_communicator(RankContext& context,
   const std::shared_ptr<ProcessWorld>& hung = context.slot_ptr<ProcessWorld>();
   ProcessWorld* world = hung ? hung.get() : process_world();
   if (world == nullptr) return nullptr;
-  return make_process_communicator(*world, ranks, position, channel);
+  return std::make_unique<ProcessCommunicator>(*world, ranks, position, channel,
+                                               &flight_recorder(context));
 }
 
 std::unique_ptr<Communicator> make_process_communicator(ProcessWorld& world,
                                                         const std::vector<int64_t>& ranks,
                                                         int64_t position, Channel channel) {
-  return std::make_unique<ProcessCommunicator>(world, ranks, position, channel);
+  return std::make_unique<ProcessCommunicator>(world, ranks, position, channel, nullptr);
 }
 
 }  // namespace flow::boxing

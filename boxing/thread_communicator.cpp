@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "boxing/failure.h"
+#include "boxing/flight_recorder.h"
 #include "boxing/thread_board.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -58,9 +59,10 @@ std::shared_ptr<Message> take(std::deque<std::shared_ptr<Message>>& messages, in
 class ThreadCommunicator final : public Communicator {
  public:
   ThreadCommunicator(std::shared_ptr<ThreadWorld> world, const std::vector<int64_t>& ranks,
-                     int64_t position, Channel channel)
+                     int64_t position, Channel channel, FlightRecorder& recorder)
       : Communicator(ranks, position),
         world_(std::move(world)),
+        recorder_(recorder),
         board_(world_->board(ranks, channel)),
         opened_(ranks.size()) {}
 
@@ -107,7 +109,9 @@ class ThreadCommunicator final : public Communicator {
   // member's buffers any more.
   void begin(const Shown& shown, int64_t bytes, const Fingerprint& what) {
     current_ = what;
+    const uint64_t number = recorder_.begin(what);
     board_.meet(position(), current_, shown, bytes);
+    recorder_.met(number);
   }
 
   void end() {
@@ -133,6 +137,7 @@ class ThreadCommunicator final : public Communicator {
   void check_sizes(const Message& sent, const Message& expected, int64_t peer);
 
   std::shared_ptr<ThreadWorld> world_;
+  FlightRecorder& recorder_;
   ThreadBoard& board_;
   Fingerprint current_;
   std::vector<const std::byte*> opened_;
@@ -371,7 +376,8 @@ std::unique_ptr<Communicator> make_thread_communicator(RankContext& context,
                                                        int64_t position, Channel channel) {
   const std::shared_ptr<ThreadWorld>& world = context.slot_ptr<ThreadWorld>();
   if (!world) return nullptr;
-  return std::make_unique<ThreadCommunicator>(world, ranks, position, channel);
+  return std::make_unique<ThreadCommunicator>(world, ranks, position, channel,
+                                              flight_recorder(context));
 }
 
 }  // namespace flow::boxing

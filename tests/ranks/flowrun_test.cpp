@@ -65,9 +65,12 @@ std::vector<Fault> faults_of_any_ranks() {
       {"argument", 1, kStart + 2, {R"("rank": 1)", "a planted argument"}},
       {"memory", 73, kStart + 2, {R"("rank": 1)", "bad_alloc"}},
       {"io", 74, kStart + 2, {R"("rank": 1)", "a planted file"}},
-      {"segv", 72, kStart + 2, {R"("signal": 11)"}},
+      {"segv", 72, kStart + 2, {R"("signal": 11)", R"("last_calls": [)", R"("state": "met")"}},
       {"abort", 72, kStart + 2, {R"("signal": 6)"}},
-      {"kill", 72, kStart + 2, {R"("signal": 9)"}},
+      {"kill",
+       72,
+       kStart + 2,
+       {R"("signal": 9)", R"("last_calls": [)", "sum of 1 float32 (all_reduce)"}},
       {"stop", 71, kStart + 5, {R"("cause": "stopped")"}},
       {"missing", 71, kStart + 5, {R"("cause": "timeout")", R"("missing_ranks": [)", kRightCall}},
       {"op",
@@ -196,8 +199,8 @@ TEST(Flowrun, AJobThatTakesTooLongIsEnded) {
   EXPECT_EQ(job.remains, std::vector<std::string>{});
 }
 
-// Starts a job that loops until it is asked to stop, then runs `action` with the launcher's process
-// id in $pid.
+// Starts a job that loops until it is asked to stop, then runs `action` with the launcher's
+// process id in $pid.
 JobResult interrupt(const std::string& options, const std::string& action) {
   return run_job({"sh", "-c",
                   "out=$(mktemp)\n" + kPrograms + "/flowrun --report " + report_file() + " " +

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/flight.h"
 #include "tools/flowrun/session.h"
 
 namespace flowrun {
@@ -92,8 +93,11 @@ std::vector<Finding> find_failures(const std::string& session) {
   return findings;
 }
 
-Verdict make_verdict(int exit_code, Json report, const std::vector<Finding>& findings) {
+Verdict make_verdict(const std::string& session, int exit_code, Json report,
+                     const std::vector<Finding>& findings) {
+  constexpr size_t kCalls = 8;
   report["exit_code"] = exit_code;
+  report["last_calls"] = read_flights(session, kCalls);
   report["ranks"] = Json::array();
   for (const Finding& finding : findings)
     report["ranks"].push_back(finding.report);
@@ -101,6 +105,8 @@ Verdict make_verdict(int exit_code, Json report, const std::vector<Finding>& fin
   if (report.contains("rank")) {
     summary = "rank " + std::to_string(report["rank"].get<long>()) + " (" +
               report["cause"].get<std::string>() + "): " + summary;
+    const std::string call = last_call(report["last_calls"], report["rank"].get<long>());
+    if (!call.empty() && !report.contains("op")) summary += "; its last call: " + call;
   }
   return {exit_code, summary, report.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'};
 }
@@ -110,18 +116,18 @@ Verdict make_verdict(int exit_code, Json report, const std::vector<Finding>& fin
 Verdict judge(const std::string& session, int64_t ranks, const JobEnd& end) {
   const std::vector<Finding> findings = find_failures(session);
   if (end.has_timed_out) {
-    return make_verdict(kStoppedOrTimeout,
+    return make_verdict(session, kStoppedOrTimeout,
                         {{"cause", "timeout"}, {"message", "the job took longer than --timeout"}},
                         findings);
   }
   if (!findings.empty()) {
-    return make_verdict(findings[0].exit_code, findings[0].report, findings);
+    return make_verdict(session, findings[0].exit_code, findings[0].report, findings);
   }
   if (const auto over = read_records(session, "exit"); over.size() < static_cast<size_t>(ranks)) {
     const std::string how = WIFSIGNALED(end.launcher_status)
                                 ? signal_text(WTERMSIG(end.launcher_status))
                                 : "exit code " + std::to_string(WEXITSTATUS(end.launcher_status));
-    return make_verdict(kRankLost,
+    return make_verdict(session, kRankLost,
                         {{"cause", "rank_lost"},
                          {"message", "the launcher ended before " +
                                          std::to_string(static_cast<size_t>(ranks) - over.size()) +

@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "nn/safetensors.h"
-#include "tools/conform/spec.h"
 
 namespace flow::parity {
 
-using conform::Json;
+using Json = nlohmann::json;
 
 Json read_json(const std::string& file);
 nn::StateDict read_tensors(const std::string& file);

@@ -3,10 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "eager/runtime.h"
-#include "ops/creation.h"
-#include "tests/parity/golden.h"
-#include "tools/conform/train_cases.h"
+#include "nn/flow.h"
+#include "tests/parity/optim_cases.h"
 
 namespace flow::parity {
 namespace {
@@ -54,6 +52,47 @@ void fill(nn::ModuleBase& model) {
   model.load_state_dict(state);
 }
 
+template <class Model>
+void train(Model model, const Json& spec) {
+  const std::string id = spec["id"];
+  fill(model);
+  const bool is_gpt = spec["model"]["kind"] == "gpt";
+  const auto shape = spec["x"].get<std::vector<int64_t>>();
+  const int64_t batches = spec["batches"];
+  std::vector<int64_t> all_shape{batches};
+  all_shape.insert(all_shape.end(), shape.begin(), shape.end());
+  const Shape xs(all_shape);
+  int64_t count = batches;
+  for (const int64_t size : shape)
+    count *= size;
+  const double classes = spec["classes"];
+  const Tensor x = is_gpt ? tensor(bucketed(count, 1000, classes), xs, {.dtype = int64})
+                          : tensor(hashed(count, 1000), xs, {.dtype = float64});
+  const int64_t num_targets = is_gpt ? count : batches * shape[0];
+  const Tensor y = tensor(bucketed(num_targets, 1001, classes), {batches, num_targets / batches},
+                          {.dtype = int64});
+  std::map<std::string, Tensor> params;
+  for (const auto& [name, param] : model.named_parameters())
+    params.emplace(name, param);
+  const auto optimizer = make_optimizer(spec, params);
+  nn::CrossEntropyLoss loss_fn;
+  const int64_t steps = spec["steps"];
+  for (int64_t step = 0; step < steps; ++step) {
+    optimizer->zero_grad();
+    const Tensor logits = model(x.select(0, step % batches));
+    const Tensor loss = loss_fn(logits.reshape({-1, logits.size(-1)}), y.select(0, step % batches));
+    loss.backward();
+    const double norm =
+        nn::utils::clip_grad_norm_(model.parameters(), INFINITY).template item<double>();
+    optimizer->step();
+    const double loss_wanted = spec["losses"][static_cast<size_t>(step)];
+    const double norm_wanted = spec["grad_norms"][static_cast<size_t>(step)];
+    EXPECT_LE(std::abs(loss.item<double>() - loss_wanted), kLimit * loss_wanted)
+        << id << ' ' << step;
+    EXPECT_LE(std::abs(norm - norm_wanted), kLimit * norm_wanted) << id << ' ' << step;
+  }
+}
+
 Json spec_of(const std::string& id) {
   for (const Json& spec : read_json("training.json")) {
     if (spec["id"] == id) return spec;
@@ -61,47 +100,41 @@ Json spec_of(const std::string& id) {
   throw std::invalid_argument("no training " + id);
 }
 
-void train(const std::string& id) {
-  const Json spec = spec_of(id);
-  nn::AnyModule model = conform::make_model(spec["model"]);
-  fill(model);
-  const bool is_gpt = spec["model"]["kind"] == "gpt";
-  auto shape = spec["x"].get<std::vector<int64_t>>();
-  const int64_t batches = spec["batches"], batch = shape[0];
-  shape.insert(shape.begin(), batches);
-  const Shape xs(shape);
-  const int64_t count = xs.numel();
-  const double classes = spec["classes"];
-  const Tensor x = is_gpt ? tensor(bucketed(count, 1000, classes), xs, {.dtype = int64})
-                          : tensor(hashed(count, 1000), xs, {.dtype = float64});
-  const int64_t num_targets = is_gpt ? count : batches * batch;
-  const Tensor y = tensor(bucketed(num_targets, 1001, classes), {batches, num_targets / batches},
-                          {.dtype = int64});
-  const Json rule{{"optimizer", spec["optimizer"]}, {"optimizer_args", spec["args"]}};
-  const auto records = conform::run_training(model, rule, x, y, spec["steps"], nullptr);
-  ASSERT_EQ(records.size(), spec["losses"].size());
-  for (size_t step = 0; step < records.size(); ++step) {
-    const double loss = spec["losses"][step], norm = spec["grad_norms"][step];
-    EXPECT_LE(std::abs(records[step].loss - loss), kLimit * loss) << id << ' ' << step;
-    EXPECT_LE(std::abs(records[step].grad_norm - norm), kLimit * norm) << id << ' ' << step;
-  }
+models::Gpt make_gpt(const Json& m) {
+  return models::Gpt({.vocab_size = m["vocab"],
+                      .block_size = m["T"],
+                      .n_layer = m["layers"],
+                      .n_head = m["heads"],
+                      .n_embd = m["d"],
+                      .tied = m["tied"],
+                      .gelu = m["gelu"]});
 }
 
 TEST(TrainingParity, MlpFollowsPyTorchForTwentySteps) {
-  train("mlp");
+  const Json spec = spec_of("mlp");
+  train(models::Mlp(spec["model"]["sizes"], spec["model"]["activations"]), spec);
 }
 
 TEST(TrainingParity, LenetFollowsPyTorchForTwentySteps) {
-  train("lenet");
+  train(models::Lenet({.dropout = 0}), spec_of("lenet"));
 }
 
 TEST(TrainingParity, GptFollowsPyTorchForTwentySteps) {
-  train("gpt");
-  train("gpt_tied");
+  for (const char* id : {"gpt", "gpt_tied"}) {
+    const Json spec = spec_of(id);
+    train(make_gpt(spec["model"]), spec);
+  }
 }
 
 TEST(TrainingParity, MobileNetV2FollowsPyTorchForTwentySteps) {
-  train("mobilenet_v2");
+  const Json spec = spec_of("mobilenet_v2");
+  const Json& m = spec["model"];
+  train(models::MobileNetV2({.num_classes = m["classes"],
+                             .inverted_residual_setting = m["settings"],
+                             .dropout = m["dropout"],
+                             .input_channel = m["stem"],
+                             .last_channel = m["last"]}),
+        spec);
 }
 
 }  // namespace

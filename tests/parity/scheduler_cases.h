@@ -5,9 +5,9 @@
 
 #include "nn/optim/lr_plateau.h"
 #include "nn/optim/lr_scheduler.h"
-#include "tools/conform/spec.h"
+#include "tests/parity/golden.h"
 
-namespace flow::conform {
+namespace flow::parity {
 
 // A schedule and, before it, the ones it is made of.
 struct ScheduleCase {
@@ -22,12 +22,4 @@ struct ScheduleCase {
 
 ScheduleCase make_schedule(const Json& spec, optim::Optimizer& optimizer);
 
-struct Rates {
-  std::vector<double> lr, momentum;
-};
-
-// What is in force during each of 50 steps of SGD; from `resume_at` on with objects made anew from
-// the state of the first.
-Rates run_schedule_case(const Json& spec, size_t resume_at = 50);
-
-}  // namespace flow::conform
+}  // namespace flow::parity

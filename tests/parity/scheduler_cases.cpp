@@ -1,10 +1,12 @@
-#include "tools/conform/scheduler_cases.h"
+#include "tests/parity/scheduler_cases.h"
+
+#include <stdexcept>
 
 #include "nn/optim/lr_combine.h"
 #include "nn/optim/lr_cycle.h"
 #include "nn/optim/lr_decay.h"
 
-namespace flow::conform {
+namespace flow::parity {
 
 namespace {
 namespace lrs = optim::lr_scheduler;
@@ -43,7 +45,7 @@ class Args {
   }
 
   void done() const {
-    if (num_taken_ != args_.size()) throw NotSupported("unknown option: " + args_.dump());
+    if (num_taken_ != args_.size()) throw std::invalid_argument("unknown option: " + args_.dump());
   }
 
  private:
@@ -102,7 +104,7 @@ void add_cycle(Owned& owned, const std::string& name, Args& args, optim::Optimiz
     args.take("T_0", o.T_0).take("T_mult", o.T_mult).take("eta_min", o.eta_min);
     add_one<lrs::CosineAnnealingWarmRestarts>(owned, optimizer, args, o);
   } else {
-    throw NotSupported("no scheduler " + name);
+    throw std::invalid_argument("no scheduler " + name);
   }
 }
 
@@ -188,4 +190,4 @@ ScheduleCase make_schedule(const Json& spec, optim::Optimizer& optimizer) {
   return schedule;
 }
 
-}  // namespace flow::conform
+}  // namespace flow::parity

@@ -1,4 +1,6 @@
-#include "tools/conform/optim_cases.h"
+#include "tests/parity/optim_cases.h"
+
+#include <stdexcept>
 
 #include "nn/optim/adadelta.h"
 #include "nn/optim/adagrad.h"
@@ -11,7 +13,7 @@
 #include "nn/optim/rmsprop.h"
 #include "nn/optim/sgd.h"
 
-namespace flow::conform {
+namespace flow::parity {
 
 namespace {
 using Params = std::map<std::string, Tensor>;
@@ -19,9 +21,7 @@ using Params = std::map<std::string, Tensor>;
 // Sets the option an argument names; an argument no rule has is a mistake in the case.
 template <class Options>
 void set_option(Options& o, const std::string& name, const Json& value) {
-  // Ways to carry the rule out: they change no number.
-  bool is_known =
-      name == "foreach" || name == "fused" || name == "capturable" || name == "differentiable";
+  bool is_known = false;
   const auto take = [&](const char* own, auto& field) {
     if (name != own) return;
     value.get_to(field);
@@ -48,7 +48,7 @@ void set_option(Options& o, const std::string& name, const Json& value) {
     take("decoupled_weight_decay", o.decoupled_weight_decay);
   }
   if constexpr (requires { o.adam_w_mode; }) take("adam_w_mode", o.adam_w_mode);
-  if (!is_known) throw NotSupported("no option " + name);
+  if (!is_known) throw std::invalid_argument("no option " + name);
 }
 
 template <class Optimizer, class Options>
@@ -86,7 +86,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Json& spec, const Params&
   if (name == "Adagrad") return make<optim::Adagrad, optim::AdagradOptions>(spec, params);
   if (name == "Adadelta") return make<optim::Adadelta, optim::AdadeltaOptions>(spec, params);
   if (name == "LAMB") return make<optim::LAMB, optim::LAMBOptions>(spec, params);
-  throw NotSupported("no optimizer " + name);
+  throw std::invalid_argument("no optimizer " + name);
 }
 
-}  // namespace flow::conform
+}  // namespace flow::parity

@@ -6,6 +6,8 @@
 
 #include "autograd/engine.h"
 #include "benchmarks/machine_limits.h"
+#include "boxing/run_ranks.h"
+#include "core/context.h"
 #include "eager/runtime.h"
 #include "ops/binary.h"
 #include "ops/creation.h"
@@ -83,8 +85,21 @@ void chain_forward_backward(benchmark::State& state) {
   });
 }
 
+// Global tensors whose layout stays, on the first of two thread ranks: nothing is moved.
+void add_global(benchmark::State& state, flow::Sbp sbp) {
+  flow::run_ranks(2, [&] {
+    if (flow::env::rank() != 0) return;
+    const flow::TensorOptions options{.placement = flow::Placement("cpu", {0, 1}), .sbp = sbp};
+    const Tensor a = flow::ones({4, 4}, options), b = flow::ones({4, 4}, options);
+    best_block(state, 1, plain_add_seconds() * 1e6,
+               [&] { benchmark::DoNotOptimize(flow::add(a, b)); });
+  });
+}
+
 BENCHMARK(add_nograd)->Name("dispatch/add4x4/nograd");
 BENCHMARK(add_recorded)->Name("dispatch/add4x4/recorded");
+BENCHMARK_CAPTURE(add_global, B, flow::sbp::broadcast)->Name("dispatch/global_add4x4/B");
+BENCHMARK_CAPTURE(add_global, S0, flow::sbp::split(0))->Name("dispatch/global_add4x4/S0");
 BENCHMARK(chain_forward_backward)->Name("dispatch/chain20/fwd+bwd");
 
 }  // namespace

@@ -1,0 +1,107 @@
+// Redistributions of global tensors between two ranks. Started alone, the program starts itself
+// through flowrun as two processes; with --ranks=threads:2 of flowrun it measures threads. All
+// ranks run the same calls; rank 0 prints. The limit of a row is the time in which this machine
+// copies the bytes that the busiest rank writes, by std::memcpy in the same run.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "benchmarks/machine_limits.h"
+#include "boxing/redistribute.h"
+#include "boxing/run_ranks.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/creation.h"
+
+namespace {
+
+namespace sbp = flow::sbp;
+using flow::Tensor;
+
+constexpr int64_t kLarge = int64_t{16} << 20;  // floats: 64 MiB
+
+struct Row {
+  std::string name;
+  flow::Shape shape;
+  flow::Sbp from, to;
+  int calls;
+  // Of the tensor's bytes, what the busiest rank writes.
+  double written;
+};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> kRows = {
+      {"boxing/S0_B/4x4", {4, 4}, sbp::split(0), sbp::broadcast, 2000, 1},
+      {"boxing/P_B/4x4", {4, 4}, sbp::partial_sum, sbp::broadcast, 2000, 1},
+      {"boxing/S0_B/64MiB", {4096, kLarge / 4096}, sbp::split(0), sbp::broadcast, 1, 1},
+      {"boxing/B_S0/64MiB", {4096, kLarge / 4096}, sbp::broadcast, sbp::split(0), 1, 0.5},
+      {"boxing/S0_S1/64MiB", {4096, kLarge / 4096}, sbp::split(0), sbp::split(1), 1, 0.5},
+      {"boxing/P_B/64MiB", {4096, kLarge / 4096}, sbp::partial_sum, sbp::broadcast, 1, 1},
+      {"boxing/P_S0/64MiB", {4096, kLarge / 4096}, sbp::partial_sum, sbp::split(0), 1, 0.5}};
+  return kRows;
+}
+
+// Microseconds a call, best of several blocks: other processes can only make a block slower.
+double measure(const Row& row) {
+  const flow::Placement both("cpu", {0, 1});
+  const Tensor x = flow::ones(row.shape, {.placement = both, .sbp = row.from});
+  constexpr int kBlocks = 15;
+  double best = 1e12;
+  for (int block = 0; block < kBlocks; ++block) {
+    flow::env::barrier();
+    const auto start = std::chrono::steady_clock::now();
+    for (int call = 0; call < row.calls; ++call)
+      benchmark::DoNotOptimize(x.to_global({.sbp = row.to}));
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+    best = std::min(best, took.count() / row.calls);
+  }
+  return best;
+}
+
+std::string own_path() {
+  std::string path(4096, '\0');
+  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
+  path.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
+  return path;
+}
+
+// Becomes two processes of this program.
+void start_ranks(int argc, char** argv) {
+  const std::string self = own_path();
+  const std::string launcher = self.substr(0, self.rfind('/')) + "/flowrun";
+  std::vector<std::string> words = {launcher, "-n", "2", self};
+  words.insert(words.end(), argv + 1, argv + argc);
+  std::vector<char*> pointers;
+  for (std::string& word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execv(launcher.c_str(), pointers.data());
+  throw flow::IoError("[bench_boxing] cannot start " + launcher + "; build the target flowrun");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (flow::env::world_size() == 1) start_ranks(argc, argv);
+  std::vector<double> times;
+  for (const Row& row : rows())
+    times.push_back(measure(row));
+  if (flow::env::rank() != 0) return 0;
+  flow::bench::MachineLimits limits;
+  for (size_t i = 0; i < times.size(); ++i) {
+    const Row& row = rows()[i];
+    const double bytes = static_cast<double>(row.shape.numel()) * sizeof(float) * row.written;
+    // memcpy's rate counts what it reads and what it writes.
+    const double limit_us = 2 * bytes / limits.copy_bytes(static_cast<int64_t>(bytes)) * 1e6;
+    benchmark::RegisterBenchmark(row.name.c_str(), [=, time = times[i]](benchmark::State& state) {
+      for (auto _ : state) {
+      }
+      flow::bench::report_time(state, time, limit_us, "us");
+    })->Iterations(1);
+  }
+  return flow::bench::run_benchmarks(argc, argv);
+}

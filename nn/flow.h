@@ -41,6 +41,7 @@
 #include "nn/layers/norm.h"
 #include "nn/layers/pool.h"
 #include "nn/layers/recurrent.h"
+#include "nn/layers/resample.h"
 #include "nn/loss.h"
 #include "nn/models/gpt.h"
 #include "nn/models/lenet.h"

@@ -1,10 +1,5 @@
 #include "nn/loss.h"
 
-#include "core/error.h"
-#include "ops/binary.h"
-#include "ops/reduce.h"
-#include "ops/where.h"
-
 namespace flow::nn {
 
 Tensor L1Loss::forward(const Tensor& input, const Tensor& target) {
@@ -45,13 +40,7 @@ Tensor CrossEntropyLoss::forward(const Tensor& input, const Tensor& target) {
 
 Tensor MarginRankingLoss::forward(const Tensor& input1, const Tensor& input2,
                                   const Tensor& target) {
-  // clamp, as PyTorch: where the loss is exactly 0 its gradient passes.
-  const Tensor loss = clamp((input2 - input1) * target + options_.margin, {.min = 0.0});
-  if (options_.reduction == "mean") return mean(loss);
-  if (options_.reduction == "sum") return sum(loss);
-  if (options_.reduction == "none") return loss;
-  throw InvalidArgument(str("[MarginRankingLoss] reduction '", options_.reduction,
-                            "' is unknown; use mean, sum or none"));
+  return margin_ranking_loss(input1, input2, target, options_);
 }
 
 }  // namespace flow::nn

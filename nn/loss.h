@@ -104,21 +104,14 @@ class CrossEntropyLoss : public Module<CrossEntropyLoss> {
   CrossEntropyOptions options_;
 };
 
-struct MarginRankingLossOptions {
-  double margin = 0;
-  std::string reduction = "mean";
-};
-
-// max(0, -target (input1 - input2) + margin); target is 1 where input1 should rank higher, else -1.
 class MarginRankingLoss : public Module<MarginRankingLoss> {
  public:
-  explicit MarginRankingLoss(MarginRankingLossOptions options = {})
-      : options_(std::move(options)) {}
+  explicit MarginRankingLoss(MarginOptions options = {}) : options_(std::move(options)) {}
 
   Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target);
 
  private:
-  MarginRankingLossOptions options_;
+  MarginOptions options_;
 };
 
 }  // namespace flow::nn

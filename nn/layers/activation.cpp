@@ -1,7 +1,7 @@
 #include "nn/layers/activation.h"
 
+#include "ops/activation.h"
 #include "ops/softmax.h"
-#include "ops/where.h"
 
 namespace flow::nn {
 
@@ -14,7 +14,7 @@ Tensor ReLU::forward(const Tensor& x) {
 }
 
 Tensor ReLU6::forward(const Tensor& x) {
-  return clamp(relu(x), {.max = 6.0});
+  return relu6(x);
 }
 
 Tensor Tanh::forward(const Tensor& x) {

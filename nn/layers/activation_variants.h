@@ -1,24 +1,21 @@
-// Activations that are met less often, composed of elementwise ops. Gradients at their corners are
-// PyTorch's.
+// Activations that are met less often; formulas not given here stand at the functions of
+// ops/activation.h.
 #pragma once
 
 #include "nn/module.h"
+#include "ops/activation.h"
 
 namespace flow::nn {
-
-struct CELUOptions {
-  double alpha = 1;
-};
 
 // max(x, 0) + min(alpha (exp(x / alpha) - 1), 0) (Barron 2017).
 class CELU : public Module<CELU> {
  public:
-  explicit CELU(CELUOptions options = {}) : options_(std::move(options)) {}
+  explicit CELU(CeluOptions options = {}) : options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
 
  private:
-  CELUOptions options_;
+  CeluOptions options_;
 };
 
 // 1.0507… elu(x) with alpha 1.6732… (Klambauer et al. 2017).
@@ -43,11 +40,6 @@ class Hardsigmoid : public Module<Hardsigmoid> {
 class Hardswish : public Module<Hardswish> {
  public:
   Tensor forward(const Tensor& x);
-};
-
-struct HardtanhOptions {
-  double min_val = -1;
-  double max_val = 1;
 };
 
 // min(max(x, min_val), max_val).

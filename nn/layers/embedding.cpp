@@ -7,13 +7,17 @@
 namespace flow::nn {
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingLayerOptions options)
-    : padding_idx_(options.padding_idx) {
+    : options_(options) {
   weight = register_parameter("weight", init::normal_(empty({num_embeddings, embedding_dim})));
-  if (padding_idx_) init::constant_(weight.select(0, *padding_idx_).detach(), 0);
+  if (options.padding_idx) init::constant_(weight.select(0, *options.padding_idx).detach(), 0);
 }
 
 Tensor Embedding::forward(const Tensor& indices) {
-  return embedding(indices, weight, {.padding_idx = padding_idx_});
+  return embedding(indices, weight,
+                   {.padding_idx = options_.padding_idx,
+                    .max_norm = options_.max_norm,
+                    .norm_type = options_.norm_type,
+                    .scale_grad_by_freq = options_.scale_grad_by_freq});
 }
 
 }  // namespace flow::nn

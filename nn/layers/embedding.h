@@ -9,6 +9,9 @@ namespace flow::nn {
 
 struct EmbeddingLayerOptions {
   std::optional<int64_t> padding_idx = {};  // this row starts at 0 and gets no gradient
+  std::optional<double> max_norm = {};      // rows taken are first shortened to this length
+  double norm_type = 2;
+  bool scale_grad_by_freq = false;
 };
 
 // indices: (…) of int64 or int32 → (…, embedding_dim). weight: (num_embeddings, embedding_dim),
@@ -21,7 +24,7 @@ class Embedding : public Module<Embedding> {
   Tensor weight;
 
  private:
-  std::optional<int64_t> padding_idx_;
+  EmbeddingLayerOptions options_;
 };
 
 }  // namespace flow::nn

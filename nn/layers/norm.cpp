@@ -1,33 +1,17 @@
 #include "nn/layers/norm.h"
 
-#include <cmath>
-
 #include "core/error.h"
 #include "ops/creation.h"
+#include "ops/instance_norm.h"
 #include "ops/norm.h"
 
 namespace flow::nn {
 
 namespace {
-// The spacing of floating numbers at 1: 2 to the power of minus the bits after the point.
-double spacing_of(DType dtype) {
-  switch (dtype_size(dtype)) {
-    case 8:
-      return std::ldexp(1.0, -52);
-    case 4:
-      return std::ldexp(1.0, -23);
-    default:
-      return std::ldexp(1.0, dtype == bfloat16 ? -7 : -10);
-  }
-}
-
-Tensor instance_norm(const char* layer, const Tensor& x, int64_t dims, int64_t num_features,
-                     const NormalizationOptions& options) {
-  if (x.dim() != dims || x.size(1) != num_features) {
-    throw InvalidArgument(str("[", layer, "] the input has ", dims, " dims, the second of size ",
-                              num_features, "; received ", x.meta()));
-  }
-  return group_norm(x, num_features, options);
+void check_input(const char* layer, const Tensor& x, int64_t dims, int64_t num_features) {
+  if (x.dim() == dims && x.size(1) == num_features) return;
+  throw InvalidArgument(str("[", layer, "] the input has ", dims, " dims, the second of size ",
+                            num_features, "; received ", x.meta()));
 }
 }  // namespace
 
@@ -49,8 +33,7 @@ RMSNorm::RMSNorm(const Shape& normalized_shape, RMSNormOptions options)
 }
 
 Tensor RMSNorm::forward(const Tensor& x) {
-  return rms_norm(x, normalized_shape_,
-                  {.weight = weight, .eps = eps_.value_or(spacing_of(x.dtype()))});
+  return rms_norm(x, normalized_shape_, {.weight = weight, .eps = eps_});
 }
 
 GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options)
@@ -67,26 +50,46 @@ Tensor GroupNorm::forward(const Tensor& x) {
   return group_norm(x, num_groups_, {.weight = weight, .bias = bias, .eps = eps_});
 }
 
-InstanceNorm1d::InstanceNorm1d(int64_t num_features, InstanceNormOptions options)
-    : num_features_(num_features), eps_(options.eps) {
+InstanceNorm1d::InstanceNorm1d(int64_t num_features, const InstanceNormOptions& options)
+    : num_features_(num_features), options_(options) {
   weight = register_parameter("weight", options.affine ? ones({num_features}) : Tensor());
   bias = register_parameter("bias", options.affine ? zeros({num_features}) : Tensor());
+  const bool tracks = options.track_running_stats;
+  running_mean = register_buffer("running_mean", tracks ? zeros({num_features}) : Tensor());
+  running_var = register_buffer("running_var", tracks ? ones({num_features}) : Tensor());
+  num_batches_tracked =
+      register_buffer("num_batches_tracked", tracks ? zeros({}, {.dtype = int64}) : Tensor());
 }
 
 Tensor InstanceNorm1d::forward(const Tensor& x) {
-  return instance_norm("InstanceNorm1d", x, 3, num_features_,
-                       {.weight = weight, .bias = bias, .eps = eps_});
+  check_input("InstanceNorm1d", x, 3, num_features_);
+  return instance_norm(x, running_mean, running_var,
+                       {.weight = weight,
+                        .bias = bias,
+                        .use_input_stats = is_training() || !running_mean.defined(),
+                        .momentum = options_.momentum,
+                        .eps = options_.eps});
 }
 
-InstanceNorm2d::InstanceNorm2d(int64_t num_features, InstanceNormOptions options)
-    : num_features_(num_features), eps_(options.eps) {
+InstanceNorm2d::InstanceNorm2d(int64_t num_features, const InstanceNormOptions& options)
+    : num_features_(num_features), options_(options) {
   weight = register_parameter("weight", options.affine ? ones({num_features}) : Tensor());
   bias = register_parameter("bias", options.affine ? zeros({num_features}) : Tensor());
+  const bool tracks = options.track_running_stats;
+  running_mean = register_buffer("running_mean", tracks ? zeros({num_features}) : Tensor());
+  running_var = register_buffer("running_var", tracks ? ones({num_features}) : Tensor());
+  num_batches_tracked =
+      register_buffer("num_batches_tracked", tracks ? zeros({}, {.dtype = int64}) : Tensor());
 }
 
 Tensor InstanceNorm2d::forward(const Tensor& x) {
-  return instance_norm("InstanceNorm2d", x, 4, num_features_,
-                       {.weight = weight, .bias = bias, .eps = eps_});
+  check_input("InstanceNorm2d", x, 4, num_features_);
+  return instance_norm(x, running_mean, running_var,
+                       {.weight = weight,
+                        .bias = bias,
+                        .use_input_stats = is_training() || !running_mean.defined(),
+                        .momentum = options_.momentum,
+                        .eps = options_.eps});
 }
 
 }  // namespace flow::nn

@@ -64,35 +64,40 @@ class GroupNorm : public Module<GroupNorm> {
   double eps_;
 };
 
+// Each channel of each sample by itself (Ulyanov et al. 2016).
 struct InstanceNormOptions {
   double eps = 1e-5;
+  double momentum = 0.1;  // weight of the new value in the running statistics
   bool affine = false;
+  bool track_running_stats = false;  // which take the place of the input's in evaluation
 };
 
-// x: (N, num_features, L), each channel of each sample by itself (Ulyanov et al. 2016).
+// x: (N, num_features, L).
 class InstanceNorm1d : public Module<InstanceNorm1d> {
  public:
-  explicit InstanceNorm1d(int64_t num_features, InstanceNormOptions options = {});
+  explicit InstanceNorm1d(int64_t num_features, const InstanceNormOptions& options = {});
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;
+  Tensor running_mean, running_var, num_batches_tracked;
 
  private:
   int64_t num_features_;
-  double eps_;
+  InstanceNormOptions options_;
 };
 
 // x: (N, num_features, H, W).
 class InstanceNorm2d : public Module<InstanceNorm2d> {
  public:
-  explicit InstanceNorm2d(int64_t num_features, InstanceNormOptions options = {});
+  explicit InstanceNorm2d(int64_t num_features, const InstanceNormOptions& options = {});
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;
+  Tensor running_mean, running_var, num_batches_tracked;
 
  private:
   int64_t num_features_;
-  double eps_;
+  InstanceNormOptions options_;
 };
 
 }  // namespace flow::nn

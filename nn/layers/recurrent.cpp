@@ -125,7 +125,7 @@ LstmResult LSTM::forward(const Tensor& x, const LstmState& first) {
     const Tensor c = sigmoid(parts[1]) * before.c + sigmoid(parts[0]) * tanh(parts[2]);
     return CellState{sigmoid(parts[3]) * tanh(c), c};
   };
-  const Run done = run(x, first_states(x, first.h, first.c, true), is_training(), step);
+  const Run done = run(x, first_states(x, first.hidden, first.cell, true), is_training(), step);
   std::vector<Tensor> h, c;
   for (const CellState& state : done.last) {
     h.push_back(state.h);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "ops/recurrent.h"
 
 namespace flow::nn {
 
@@ -59,10 +60,6 @@ class RecurrentWeights {
   RecurrentOptions options_;
 };
 
-struct LstmState {
-  Tensor h, c;  // (num_layers × directions, N, hidden)
-};
-
 struct LstmResult {
   Tensor output;  // (T, N, directions × hidden)
   Tensor h, c;    // after the last step
@@ -73,6 +70,7 @@ struct LstmResult {
 class LSTM : public Module<LSTM>, public RecurrentWeights {
  public:
   LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions options = {});
+  // first: (num_layers × directions, N, hidden) each; undefined: zeros.
   LstmResult forward(const Tensor& x, const LstmState& first = {});
 };
 

@@ -135,6 +135,7 @@ TEST_F(LayerParity, Normalisation) {
   check("group_norm", nn::GroupNorm(2, 6));
   check("instance_norm1d", nn::InstanceNorm1d(3, {.affine = true}));
   check("instance_norm2d", nn::InstanceNorm2d(3));
+  check("instance_norm2d_tracked", nn::InstanceNorm2d(3, {.track_running_stats = true}));
 }
 
 TEST_F(LayerParity, Pooling) {
@@ -217,11 +218,19 @@ TEST_F(LayerParity, Recurrent) {
   check_call("lstm_deep",
              nn::LSTM(4, 3, {.num_layers = 2, .batch_first = true, .bidirectional = true}),
              [](nn::LSTM& m, const std::vector<Tensor>& in) {
-               return m(in[0], nn::LstmState{in[1], in[2]});
+               return m(in[0], LstmState{in[1], in[2]});
              });
   check("gru", nn::GRU(4, 3, {.bias = false}));
   check_call("gru_deep", nn::GRU(4, 3, {.num_layers = 2, .bidirectional = true}),
              [](nn::GRU& m, const std::vector<Tensor>& in) { return m(in[0], in[1]); });
+}
+
+TEST_F(LayerParity, ResizingAndDistances) {
+  const auto two = [](auto& m, const std::vector<Tensor>& in) { return m(in[0], in[1]); };
+  check("upsample", nn::Upsample({.size = {7, 5}, .mode = "bilinear", .align_corners = true}));
+  check("upsample_nearest", nn::Upsample({.scale_factor = {2}}));
+  check_call("cosine_similarity", nn::CosineSimilarity({.dim = 2}), two);
+  check_call("pairwise_distance", nn::PairwiseDistance({.p = 3}), two);
 }
 
 TEST_F(LayerParity, Losses) {

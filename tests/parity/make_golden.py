@@ -269,6 +269,9 @@ def layer_cases():
         ("group_norm", nn.GroupNorm(2, 6), (3, 6, 4)),
         ("instance_norm1d", nn.InstanceNorm1d(3, affine=True), (2, 3, 7)),
         ("instance_norm2d", nn.InstanceNorm2d(3), (2, 3, 4, 5)),
+        ("instance_norm2d_tracked", nn.InstanceNorm2d(3, track_running_stats=True), (2, 3, 4, 5)),
+        ("upsample", nn.Upsample((7, 5), mode="bilinear", align_corners=True), (2, 3, 4, 6)),
+        ("upsample_nearest", nn.Upsample(scale_factor=2), (2, 3, 4, 3)),
         ("max_pool1d", nn.MaxPool1d(3, stride=2, padding=1, ceil_mode=True), (2, 3, 8)),
         ("avg_pool1d", nn.AvgPool1d(3, padding=1, count_include_pad=False), (2, 3, 8)),
         ("avg_pool2d", nn.AvgPool2d((2, 3), stride=1, divisor_override=5), (2, 3, 5, 6)),
@@ -316,6 +319,9 @@ def layer_cases():
     yield "gru", nn.GRU(4, 3, bias=False), [x], {}
     yield ("gru_deep", nn.GRU(4, 3, num_layers=2, bidirectional=True),
            [x, torch.randn(4, 3, 3)], {})
+    yield ("cosine_similarity", nn.CosineSimilarity(2),
+           [torch.randn(2, 3, 5), torch.randn(2, 1, 5)], {})
+    yield "pairwise_distance", nn.PairwiseDistance(3), [torch.randn(4, 5), torch.randn(4, 5)], {}
     a, b, sign = torch.randn(7), torch.randn(7), torch.tensor([1.0, -1, 1, -1, 1, 1, -1])
     yield "margin_ranking", nn.MarginRankingLoss(0.3), [a, b, sign], {}
 

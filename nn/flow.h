@@ -81,6 +81,7 @@
 #include "ops/einsum.h"
 #include "ops/embedding.h"
 #include "ops/extrema.h"
+#include "ops/fold.h"
 #include "ops/gather.h"
 #include "ops/index.h"
 #include "ops/instance_norm.h"

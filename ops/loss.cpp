@@ -9,6 +9,7 @@
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
+#include "ops/similarity.h"
 #include "ops/unary.h"
 #include "ops/where.h"
 
@@ -347,6 +348,20 @@ Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorA
   const Tensor lead = mul({sub(a, b), a.site()}, target);
   const Tensor lack = options.margin - TensorArg(lead, a.site());
   return reduced(clamp({lack, a.site()}, {.min = 0}), reduction, a.site());
+}
+
+Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
+                           const TensorArg& negative, const TripletOptions& options) {
+  const Site site = anchor.site();
+  const Reduction reduction = ops::parse_reduction(options.reduction, "triplet_margin_loss");
+  const DistanceOptions distance{.p = options.p, .eps = options.eps};
+  const Tensor near = pairwise_distance(anchor, positive, distance);
+  Tensor far = pairwise_distance(anchor, negative, distance);
+  if (options.swap) {
+    far = minimum({far, site}, pairwise_distance({positive, site}, negative, distance));
+  }
+  const Tensor lack = add({sub({near, site}, far), site}, options.margin);
+  return reduced(clamp({lack, site}, {.min = 0}), reduction, site);
 }
 
 }  // namespace flow

@@ -76,4 +76,17 @@ struct MarginOptions {
 Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
                            const MarginOptions& options = {});
 
+struct TripletOptions {
+  double margin = 1;
+  double p = 2;
+  double eps = 1e-6;
+  bool swap = false;  // the negative may lie nearer to the positive than to the anchor
+  std::string reduction = "mean";
+};
+
+// max(0, d(anchor, positive) - d(anchor, negative) + margin) with d as pairwise_distance (Balntas
+// et al. 2016).
+Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
+                           const TensorArg& negative, const TripletOptions& options = {});
+
 }  // namespace flow

@@ -42,4 +42,14 @@ Tensor avg_pool1d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& 
 // [floor(i in / out), ceil((i + 1) in / out)).  adaptive_avg_pool2d(x, 1): the mean of each plane
 Tensor adaptive_avg_pool2d(const TensorArg& x, const Ints& size);
 
+// As the functions over planes, for x (N, C, D, H, W) or (C, D, H, W).
+Tensor max_pool3d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options = {});
+Tensor avg_pool3d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& options = {});
+Tensor adaptive_avg_pool1d(const TensorArg& x, const Ints& size);
+Tensor adaptive_avg_pool3d(const TensorArg& x, const Ints& size);
+// The maximum of the windows that adaptive_avg_pool takes the mean of.
+Tensor adaptive_max_pool1d(const TensorArg& x, const Ints& size);
+Tensor adaptive_max_pool2d(const TensorArg& x, const Ints& size);
+Tensor adaptive_max_pool3d(const TensorArg& x, const Ints& size);
+
 }  // namespace flow

@@ -130,5 +130,19 @@ TEST(Loss, MarginRankingWantsTheRightOrder) {
   EXPECT_THROW(margin_ranking_loss(a, b, target, {.reduction = "batch"}), InvalidArgument);
 }
 
+// Values of PyTorch 2.
+TEST(Loss, TripletWantsThePositiveNearer) {
+  const Tensor anchor = tensor({{1.0, 2.0}, {3.0, 4.0}}, {.dtype = float64});
+  const Tensor positive = tensor({{1.0, 3.0}, {0.0, 4.0}}, {.dtype = float64});
+  const Tensor negative = tensor({{2.0, 2.0}, {3.0, 5.0}}, {.dtype = float64});
+  const auto losses = [&](const TripletOptions& options) {
+    return triplet_margin_loss(anchor, positive, negative, options).to_vector<double>();
+  };
+
+  EXPECT_NEAR(losses({.reduction = "none"})[1], 3.0000019999996663, 1e-14);
+  EXPECT_NEAR(losses({.margin = 2, .p = 1, .swap = true, .reduction = "none"})[1], 4.000002, 1e-14);
+  EXPECT_NEAR(losses({})[0], 2.0000009999998332, 1e-14);
+}
+
 }  // namespace
 }  // namespace flow

@@ -21,6 +21,7 @@
 #include "ops/reduce.h"
 #include "ops/unary.h"
 #include "ops/view.h"
+#include "tests/support/expect_tensor.h"
 
 namespace flow {
 namespace {
@@ -302,6 +303,42 @@ TEST(PoolErrors, SayWhatWasReceived) {
             std::string::npos);
   EXPECT_NE(error_of([&] { adaptive_avg_pool2d(x, 0); }).find("size is out of range"),
             std::string::npos);
+}
+
+// 0, 7, 14, 21, 4, … : all numbers below 24 in a mixed order.
+Tensor volume() {
+  const Tensor counting = arange(24, {.dtype = float64}) * 7;
+  return reshape(remainder(counting, 24), {1, 1, 2, 3, 4});
+}
+
+// Values of PyTorch 2.
+TEST(Pool, VolumesArePooledInAllThreeDims) {
+  const Tensor x = volume();
+
+  expect_values(max_pool3d(x, 2), {23, 21});
+  expect_values(max_pool3d(x, {2, 3, 2}, {.stride = 1, .padding = {1, 1, 0}}),
+                {11, 18, 21, 15, 22, 22, 15, 22, 22, 23, 23, 21, 23, 23,
+                 22, 23, 23, 22, 23, 23, 13, 23, 23, 17, 23, 23, 17});
+  expect_values(avg_pool3d(x, 2, {.padding = 1, .ceil_mode = true}),
+                {0, 2.625, 2.625, 1.5, 8.25, 0.75, 1.5, 2.625, 1.125, 4.5, 5.25, 3.75});
+  expect_values(avg_pool3d(x, 2, {.padding = 1, .count_include_pad = false}),
+                {0, 10.5, 21, 6, 16.5, 3, 12, 10.5, 9, 18, 10.5, 15});
+  expect_values(avg_pool3d(x, 2, {.divisor_override = 3}), {92.0 / 3, 28});
+  EXPECT_EQ(max_pool3d(ones({3, 4, 4, 4}), 2).shape(), Shape({3, 2, 2, 2}));
+  EXPECT_THROW(max_pool3d(ones({4, 4, 4}), 2), InvalidArgument);
+}
+
+TEST(Pool, AdaptivePoolingsOfLinesAndVolumes) {
+  const Tensor x = volume();
+
+  expect_values(adaptive_avg_pool1d(x.reshape({1, 6, 4}).narrow(1, 0, 1), 3), {3.5, 10.5, 17.5});
+  expect_values(adaptive_avg_pool3d(x, {1, 2, 3}), {11.5, 12.5, 10.5, 12.5, 13.5, 11.5});
+  expect_values(adaptive_max_pool2d(x.reshape({1, 2, 3, 4}), {2, 3}),
+                {11, 18, 21, 15, 22, 22, 23, 23, 13, 23, 23, 17});
+  expect_values(adaptive_max_pool3d(x, 1), {23});
+  expect_values(adaptive_max_pool1d(tensor({{1.0, 3.0, 2.0}}), 2), {3, 3});
+  EXPECT_THROW(adaptive_max_pool2d(ones({2, 3}), 1), InvalidArgument);
+  EXPECT_THROW(adaptive_avg_pool1d(ones({3}), 1), InvalidArgument);
 }
 
 }  // namespace

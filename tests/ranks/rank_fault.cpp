@@ -95,6 +95,7 @@ int main(int argc, char** argv) {
       argc > 2 ? std::strtoll(argv[2], nullptr, 10) : flow::env::world_size() - 1;
   meet(1);
   if (fault == "until_asked") {
+    flow::env::stop_requested();  // from here on no rank is ended by the signal
     std::cout << "ready\n" << std::flush;
     while (!flow::env::stop_requested())
       sleep_ms(5);

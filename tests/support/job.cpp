@@ -99,19 +99,13 @@ std::vector<std::string> in_a_box(const std::string& report) {
   return words;
 }
 
-bool can_box(const std::string& report, const std::string& output) {
-  return run(in_a_box(report), {.limit_s = 10}, output).exit_code == 0;
-}
-
-}  // namespace
-
-JobResult run_job(const std::vector<std::string>& command, const JobOptions& options) {
+JobResult run_once(bool is_boxed, const std::vector<std::string>& command,
+                   const JobOptions& options) {
   std::string directory = "/tmp/flow_job_XXXXXX";
   if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
   const std::string report = directory + "/remains";
   const std::string output = directory + "/output";
-  static const bool boxes = can_box(report, output);
-  std::vector<std::string> words = boxes ? in_a_box(report) : std::vector<std::string>{};
+  std::vector<std::string> words = is_boxed ? in_a_box(report) : std::vector<std::string>{};
   words.insert(words.end(), command.begin(), command.end());
   JobResult result = run(words, options, output);
   std::ifstream remains(report);
@@ -121,6 +115,17 @@ JobResult run_job(const std::vector<std::string>& command, const JobOptions& opt
   unlink(output.c_str());
   rmdir(directory.c_str());
   return result;
+}
+
+}  // namespace
+
+bool jobs_are_boxed() {
+  static const bool are_boxed = run_once(true, {}, {.limit_s = 10}).exit_code == 0;
+  return are_boxed;
+}
+
+JobResult run_job(const std::vector<std::string>& command, const JobOptions& options) {
+  return run_once(jobs_are_boxed(), command, options);
 }
 
 std::vector<std::string> mpirun(int ranks, const std::vector<std::string>& command) {

@@ -20,6 +20,9 @@ struct JobResult {
   std::vector<std::string> remains;  // processes and files of /dev/shm it left, where boxed
 };
 
+// Whether jobs get namespaces of their own.
+bool jobs_are_boxed();
+
 JobResult run_job(const std::vector<std::string>& command, const JobOptions& options = {});
 
 // The command line of `mpirun -n ranks`, for any user and number of cores.

@@ -1,0 +1,160 @@
+// Models, loader and update rules of this folder on two thread ranks give the numbers of one.
+#include <cmath>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "boxing/run_ranks.h"
+#include "nn/flow.h"
+
+namespace flow {
+namespace {
+
+const Placement kPair("cpu", {0, 1});
+
+void expect_close(const std::vector<double>& got, const std::vector<double>& want,
+                  const std::string& what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], want[i], 1e-10 * std::max(1.0, std::abs(want[i]))) << what << ' ' << i;
+}
+
+// The data parallel program of the reference: global batches, a model laid out in place, a replaced
+// classifier. An undefined placement: one rank.
+std::vector<double> train_mobilenet(const Placement& placement) {
+  manual_seed(5);
+  models::MobileNetV2 model({.inverted_residual_setting = {{{1, 8, 1, 1}, {6, 8, 2, 2}}},
+                             .input_channel = 8,
+                             .last_channel = 16});
+  model.replace_module("classifier",
+                       nn::Sequential(nn::Dropout(0.2), nn::Linear(model.last_channel(), 4)));
+  model.to(float64);
+  data::DataLoaderOptions options{.batch_size = 5, .shuffle = true};
+  if (placement.defined()) {
+    model.to_global({.placement = placement, .sbp = sbp::broadcast});
+    options.placement = placement;
+    options.sbp = sbp::split(0);
+  }
+  const Tensor images = sin(arange(12.0 * 3 * 16 * 16, {.dtype = float64}));
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < 12; ++i)
+    labels.push_back(i * 7 % 4);
+  data::DataLoader loader(
+      data::TensorDataset(images.reshape({12, 3, 16, 16}), tensor(labels, {12})), options);
+  nn::CrossEntropyLoss loss_fn;
+  optim::SGD optimizer(model.parameters(), {.lr = 0.05, .momentum = 0.9});
+  std::vector<double> losses;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (auto [x, y] : loader) {
+      const Tensor loss = loss_fn(model(x), y);
+      optimizer.zero_grad();
+      loss.backward();
+      losses.push_back(nn::utils::clip_grad_norm_(model.parameters(), 1).item<double>());
+      optimizer.step();
+      losses.push_back(loss.item<double>());
+    }
+  }
+  return losses;
+}
+
+TEST(ModelsOnRanks, DataParallelMobileNetFollowsOneRank) {
+  const std::vector<double> single = train_mobilenet({});
+  ASSERT_EQ(single.size(), 12U);
+  run_ranks(2, [&] { expect_close(train_mobilenet(kPair), single, "losses and norms"); });
+}
+
+std::vector<double> train_gpt(const nn::SbpPatterns& patterns) {
+  manual_seed(5);
+  models::Gpt model(
+      {.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8, .dropout = 0.1});
+  model.to(float64);
+  TensorOptions options{.dtype = int64};
+  if (!patterns.empty()) {
+    model.to_global(kPair, patterns);
+    options.placement = kPair;
+    options.sbp = sbp::broadcast;
+  }
+  const Tensor tokens = randint(0, 11, {3, 7}, options);
+  optim::AdamW optimizer(model.parameters(), {.lr = 0.01});
+  std::vector<double> losses;
+  for (int step = 0; step < 3; ++step) {
+    const Tensor logits = model(narrow(tokens, 1, 0, 6));
+    const Tensor loss = cross_entropy(logits.flatten(0, 1), narrow(tokens, 1, 1, 6).flatten());
+    optimizer.zero_grad();
+    loss.backward();
+    losses.push_back(nn::utils::clip_grad_norm_(model.parameters(), 1).item<double>());
+    optimizer.step();
+    losses.push_back(loss.item<double>());
+  }
+  return losses;
+}
+
+TEST(ModelsOnRanks, TensorParallelGptFollowsOneRank) {
+  const std::vector<double> single = train_gpt({});
+  run_ranks(2, [&] {
+    expect_close(train_gpt({{"*.attn.c_[qkv].weight", sbp::split(0)},
+                            {"*.attn.c_proj.weight", sbp::split(1)},
+                            {"*", sbp::broadcast}}),
+                 single, "attention cut");
+    expect_close(train_gpt({{"*.attn.c_[qkv].*", sbp::split(0)},
+                            {"*.attn.c_proj.weight", sbp::split(1)},
+                            {"*.mlp.c_fc.*", sbp::split(0)},
+                            {"*.mlp.c_proj.weight", sbp::split(1)},
+                            {"wte.weight", sbp::split(0)},
+                            {"*", sbp::broadcast}}),
+                 single, "all cut");
+  });
+}
+
+// Two parameters and two steps of a rule, then of one that goes on from its state.
+template <class Optimizer>
+std::vector<double> update(const NdSbp& layout) {
+  TensorOptions options{.dtype = float64};
+  if (layout.size() > 0) {
+    options.placement = kPair;
+    options.sbp = layout;
+  }
+  const auto values = [&](double shift) {
+    std::vector<double> numbers;
+    for (int i = 0; i < 15; ++i)
+      numbers.push_back(std::sin(shift + i));
+    return tensor(numbers, {5, 3}, options);
+  };
+  const Tensor a = values(0).requires_grad_(), b = values(1).requires_grad_();
+  auto optimizer = std::make_unique<Optimizer>(std::vector<Tensor>{a, b});
+  std::vector<double> seen;
+  for (int step = 0; step < 4; ++step) {
+    a.set_grad(values(2 + step));
+    b.set_grad(values(9 + step));
+    seen.push_back(nn::utils::clip_grad_norm_({a, b}, 2).template item<double>());
+    optimizer->step();
+    for (const Tensor& tensor : {a, b}) {
+      for (const double value : tensor.to_vector<double>())
+        seen.push_back(value);
+    }
+    auto next = std::make_unique<Optimizer>(std::vector<Tensor>{a, b});
+    next->load_state_dict(optimizer->state_dict());
+    optimizer = std::move(next);
+  }
+  return seen;
+}
+
+template <class Optimizer>
+class UpdateRules : public testing::Test {};
+
+using Rules =
+    testing::Types<optim::SGD, optim::Adam, optim::AdamW, optim::Adamax, optim::NAdam, optim::RAdam,
+                   optim::RMSprop, optim::Adagrad, optim::Adadelta, optim::LAMB>;
+TYPED_TEST_SUITE(UpdateRules, Rules);
+
+TYPED_TEST(UpdateRules, SplitParametersFollowWholeOnes) {
+  const std::vector<double> single = update<TypeParam>({});
+  run_ranks(2, [&] {
+    expect_close(update<TypeParam>(sbp::split(0)), single, "S(0)");
+    expect_close(update<TypeParam>(sbp::split(1)), single, "S(1)");
+    expect_close(update<TypeParam>(sbp::broadcast), single, "B");
+  });
+}
+
+}  // namespace
+}  // namespace flow

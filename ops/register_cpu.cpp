@@ -7,6 +7,7 @@
 
 void register_activation_cpu(KernelTable& table);
 void register_attention_cpu(KernelTable& table);
+void register_batch_norm_blocked_cpu(KernelTable& table);
 void register_batch_norm_cpu(KernelTable& table);
 void register_binary_cpu(KernelTable& table);
 void register_cast_cpu(KernelTable& table);
@@ -14,6 +15,7 @@ void register_channel_cpu(KernelTable& table);
 void register_compare_cpu(KernelTable& table);
 void register_concat_cpu(KernelTable& table);
 void register_conv_cpu(KernelTable& table);
+void register_conv_depthwise_cpu(KernelTable& table);
 void register_copy_cpu(KernelTable& table);
 void register_creation_cpu(KernelTable& table);
 void register_cross_entropy_cpu(KernelTable& table);
@@ -47,12 +49,14 @@ void register_all_cpu(KernelTable& table) {
   register_activation_cpu(table);
   register_attention_cpu(table);
   register_batch_norm_cpu(table);
+  register_batch_norm_blocked_cpu(table);  // preferred
   register_binary_cpu(table);
   register_cast_cpu(table);
   register_channel_cpu(table);
   register_compare_cpu(table);
   register_concat_cpu(table);
   register_conv_cpu(table);
+  register_conv_depthwise_cpu(table);
   register_copy_cpu(table);
   register_creation_cpu(table);
   register_cross_entropy_cpu(table);

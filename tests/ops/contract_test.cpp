@@ -170,12 +170,13 @@ Tolerance tolerance_for(const RawCall& call, DType dtype) {
   return call.op->view != nullptr ? kExact : kernel_tolerance(dtype);
 }
 
+// `inputs`: copies of the call's, in whatever layout.
 void expect_kernel_equals_reference(const OpSample& sample, const RawCall& call,
-                                    const KernelDef& kernel, std::set<const KernelDef*>& reached) {
+                                    const Inputs& inputs, const KernelDef& kernel,
+                                    std::set<const KernelDef*>& reached) {
   const std::vector<MetaPtr> metas = local_outputs(call);
   const KernelRun reference{.kernel = &reference_kernel(*call.op), .uses_views = false};
-  const auto actual =
-      run_kernel(call, copies_of(call.inputs), metas, {.kernel = &kernel, .uses_views = false});
+  const auto actual = run_kernel(call, inputs, metas, {.kernel = &kernel, .uses_views = false});
   if (!actual) return;
   reached.insert(&kernel);
   const auto expected = run_kernel(call, copies_of(call.inputs), metas, reference);
@@ -185,7 +186,7 @@ void expect_kernel_equals_reference(const OpSample& sample, const RawCall& call,
     if (!sample.has_values) continue;
     EXPECT_EQ(difference(read_values((*actual)[i]), read_values((*expected)[i]), tolerance), "")
         << describe(sample) << ", output " << i << ", kernel " << kernel.name << ", inputs "
-        << list_metas(call.inputs);
+        << list_metas(inputs);
   }
 }
 
@@ -198,7 +199,11 @@ TEST_P(ContractKernels, EqualTheReference) {
       if (is_any_global(call) || call.op->has_data_dependent_shape) return;
       for (const KernelDef& kernel : kernels) {
         SCOPED_TRACE(str(dtype));
-        expect_kernel_equals_reference(*sample, call, kernel, reached);
+        expect_kernel_equals_reference(*sample, call, copies_of(call.inputs), kernel, reached);
+        if (!kernel.accepts_blocked || call.mutates != 0) continue;
+        const Inputs blocked = blocked_copies_of(call.inputs);
+        if (blocked.empty()) continue;
+        expect_kernel_equals_reference(*sample, call, blocked, kernel, reached);
       }
     }
   }
@@ -438,7 +443,8 @@ TEST_P(ContractStrides, DoNotMatter) {
         if (op().has_data_dependent_shape) continue;
         for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
           std::set<const KernelDef*> reached;
-          expect_kernel_equals_reference(*sample, strided, kernel, reached);
+          expect_kernel_equals_reference(*sample, strided, copies_of(strided.inputs), kernel,
+                                         reached);
         }
       }
     }
@@ -461,7 +467,7 @@ void expect_works_or_refuses(OpSample sample, const std::string& what) {
       if (is_any_global(call) || call.mutates != 0 || call.op->has_data_dependent_shape) continue;
       for (const KernelDef& kernel : kernel_table().kernels(*call.op, DeviceType::kCpu)) {
         std::set<const KernelDef*> reached;
-        expect_kernel_equals_reference(sample, call, kernel, reached);
+        expect_kernel_equals_reference(sample, call, copies_of(call.inputs), kernel, reached);
       }
     }
   } catch (const InvalidArgument&) {

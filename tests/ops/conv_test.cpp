@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "eager/interpreter.h"
 #include "eager/runtime.h"
+#include "ops/batch_norm.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/conv_op.h"
@@ -442,6 +443,52 @@ TEST(Conv, ChainsStayBlockedForwardAndBackward) {
   const auto plain_grads = plain.gradients({first, second});
   expect_close(grads[0], doubles(plain_grads[0]), 1e-4, "gradient of the first layer");
   expect_close(grads[1], doubles(plain_grads[1]), 1e-4, "gradient of the second layer");
+}
+
+// Convolution, batch norm, a depthwise convolution and batch norm, as in MobileNet; 20 channels
+// leave padding in blocks of 8 or 16.
+struct Separable {
+  Tensor normed, y;
+
+  std::vector<Tensor> gradients(const std::vector<Tensor>& of) const {
+    return grad({(y * y * y).sum()}, of);
+  }
+};
+
+void expect_separable_stays_blocked(const ConvOptions& depthwise) {
+  const Tensor x = uniform({3, 4, 9, 7}, float32, 1);
+  const Tensor first = uniform({20, 4, 1, 1}, float32, 2).requires_grad_();
+  const Tensor taps = uniform({20, 1, 3, 3}, float32, 3).requires_grad_();
+  const Tensor weight = uniform({20}, float32, 4).requires_grad_();
+  const Tensor bias = uniform({20}, float32, 5).requires_grad_();
+  const auto run = [&] {
+    const BatchNormOptions options{.weight = weight, .bias = bias, .training = true};
+    const Tensor normed = batch_norm(conv2d(x, first), Tensor(), Tensor(), options);
+    return Separable{normed,
+                     batch_norm(conv2d(normed, taps, depthwise), Tensor(), Tensor(), options)};
+  };
+  const auto is_blocked = [](const Tensor& t) { return t.meta().blocked != nullptr; };
+
+  const Separable chain = run();
+  const bool goes_blocked = is_blocked(chain.normed) && is_blocked(chain.y);
+  const auto grads = chain.gradients({first, taps, weight, bias, chain.normed});
+  const bool comes_back_blocked = is_blocked(grads[4]);
+  const eager::KernelGuard guard("reference");
+  const Separable plain = run();
+  const auto plain_grads = plain.gradients({first, taps, weight, bias});
+
+  EXPECT_TRUE(goes_blocked);
+  EXPECT_TRUE(comes_back_blocked);
+  expect_close(chain.normed, doubles(plain.normed), 1e-5, "normalised");
+  expect_close(chain.y, doubles(plain.y), 1e-5, "y");
+  for (size_t i = 0; i < plain_grads.size(); ++i)
+    expect_close(grads[i], doubles(plain_grads[i]), 1e-4, "gradient " + std::to_string(i));
+}
+
+TEST(Conv, DepthwiseLayersAndBatchNormStayBlocked) {
+  if (!ops::has_onednn()) GTEST_SKIP() << ops::onednn_description();
+  expect_separable_stays_blocked({.padding = 1, .groups = 20});
+  expect_separable_stays_blocked({.stride = 2, .padding = 1, .groups = 20});
 }
 
 // ---- layouts over ranks

@@ -5,6 +5,9 @@
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "eager/runtime.h"
+#include "ops/conv.h"
+#include "ops/creation.h"
+#include "ops/onednn.h"
 
 namespace flow::contract {
 
@@ -36,6 +39,20 @@ Inputs copies_of(const Inputs& inputs) {
                                      : Tensor());
   }
   return copies;
+}
+
+Inputs blocked_copies_of(const Inputs& inputs) {
+  Inputs copies = copies_of(inputs);
+  bool is_any_blocked = false;
+  if (!ops::has_onednn()) return {};
+  for (Tensor& copy : copies) {
+    if (!copy.defined() || copy.dim() != 4 || copy.dtype() != float32 || copy.numel() == 0)
+      continue;
+    // A depthwise convolution by one: oneDNN chooses the layout, the values stay.
+    copy = conv2d(copy, ones({copy.size(1), 1, 1, 1}), {.groups = copy.size(1)});
+    is_any_blocked |= copy.meta().blocked != nullptr;
+  }
+  return is_any_blocked ? copies : Inputs();
 }
 
 bool is_any_global(const RawCall& call) {

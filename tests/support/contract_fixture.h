@@ -22,6 +22,9 @@ struct ContractTest : ::testing::TestWithParam<std::string> {
 };
 
 Inputs copies_of(const Inputs& inputs);
+// As copies_of, float32 inputs of four dims in a blocked layout; empty where there are none or
+// oneDNN is absent.
+Inputs blocked_copies_of(const Inputs& inputs);
 
 // Whether the call takes or makes a global tensor: its kernel is a redistribution.
 bool is_any_global(const RawCall& call);

@@ -66,6 +66,15 @@ PoolDim plan_adaptive(int64_t in, int64_t out) {
 
 }  // namespace
 
+bool PoolDim::tiles() const {
+  int64_t next = 0;
+  for (const PoolTaps& own : taps) {
+    if (own.first != next || (step != 1 && own.count > 1)) return false;
+    next += own.count;
+  }
+  return next == in;
+}
+
 bool parts_agree(const KernelQuery& query) {
   const auto [x, y] = shapes_of(query);
   if (&query.op == &kMaxPoolGather && !(query.input(1).local_shape == x)) return false;

@@ -24,6 +24,9 @@ struct PoolDim {
   int64_t step = 1;
   std::vector<PoolTaps> taps;    // of each output
   std::vector<double> elements;  // that each output divides by; mean pooling only
+
+  // Whether every element is read by exactly one output.
+  bool tiles() const;
 };
 
 struct PoolPlan {

@@ -27,6 +27,7 @@ void register_gather_cpu(KernelTable& table);
 void register_index_cpu(KernelTable& table);
 void register_loss_cpu(KernelTable& table);
 void register_matmul_cpu(KernelTable& table);
+void register_max_pool_blocked_cpu(KernelTable& table);
 void register_norm_cpu(KernelTable& table);
 void register_pool_cpu(KernelTable& table);
 void register_random_cpu(KernelTable& table);
@@ -70,6 +71,7 @@ void register_all_cpu(KernelTable& table) {
   register_matmul_cpu(table);
   register_norm_cpu(table);
   register_pool_cpu(table);
+  register_max_pool_blocked_cpu(table);  // preferred
   register_random_cpu(table);
   register_reduce_cpu(table);
   register_scan_cpu(table);

@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
       for (auto _ : state) {
       }
       flow::bench::report_time(state, time, limit_us, "us");
-    })->Iterations(1);
+    });
   }
   return flow::bench::run_benchmarks(argc, argv);
 }

@@ -39,6 +39,7 @@
 #include "nn/layers/embedding.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
+#include "nn/layers/padding.h"
 #include "nn/layers/pool.h"
 #include "nn/layers/recurrent.h"
 #include "nn/layers/resample.h"

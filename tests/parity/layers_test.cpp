@@ -138,6 +138,16 @@ TEST_F(LayerParity, Normalisation) {
   check("instance_norm2d_tracked", nn::InstanceNorm2d(3, {.track_running_stats = true}));
 }
 
+TEST_F(LayerParity, Padding) {
+  check("reflection_pad1d", nn::ReflectionPad1d({2, 1}));
+  check("replication_pad2d", nn::ReplicationPad2d(1));
+  check("circular_pad2d", nn::CircularPad2d({1, 2, 0, 1}));
+  check("constant_pad3d", nn::ConstantPad3d({1, 0, 0, 2, 1, 1}, 2.5));
+  check("zero_pad2d", nn::ZeroPad2d({1, -1, 2, 0}));
+  EXPECT_THROW(nn::ZeroPad2d({1, 2}), InvalidArgument);
+  EXPECT_THROW(nn::ZeroPad2d(1)(zeros({3})), InvalidArgument);
+}
+
 TEST_F(LayerParity, Pooling) {
   check("max_pool1d", nn::MaxPool1d(3, {.stride = 2, .padding = 1, .ceil_mode = true}));
   check("avg_pool1d", nn::AvgPool1d(3, {.padding = 1, .count_include_pad = false}));

@@ -1,0 +1,28 @@
+#include "nn/layers/padding.h"
+
+#include "core/error.h"
+
+namespace flow::nn {
+
+PaddingBase::PaddingBase(const char* layer, int64_t num_dims, const Ints& padding,
+                         PadOptions options)
+    : layer_(layer), num_dims_(num_dims), padding_(padding), options_(std::move(options)) {
+  if (padding.size() == 1) {
+    padding_ = std::vector<int64_t>(static_cast<size_t>(2 * num_dims), padding[0]);
+  } else if (padding.size() != 2 * num_dims) {
+    throw InvalidArgument(str("[", layer, "] padding is one number or ", 2 * num_dims,
+                              "; received ", padding.size()));
+  }
+}
+
+Tensor PaddingBase::padded(const Tensor& x) const {
+  if (x.dim() != num_dims_ + 1 && x.dim() != num_dims_ + 2) {
+    throw InvalidArgument(str("[", layer_, "] the input has ", num_dims_,
+                              " dims after its channels; "
+                              "received ",
+                              x.meta()));
+  }
+  return pad(x, padding_, options_);
+}
+
+}  // namespace flow::nn

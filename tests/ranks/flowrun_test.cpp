@@ -14,8 +14,16 @@ namespace {
 
 const std::string kPrograms = FLOW_PROGRAMS;
 
-std::string report_file() {
-  return testing::TempDir() + "flowrun_report_" + std::to_string(getpid()) + ".json";
+// Where jobs report; removed at the end.
+const std::string& report_file() {
+  struct File {
+    std::string name = testing::TempDir() + "flowrun_report_" + std::to_string(getpid()) + ".json";
+
+    ~File() { std::remove(name.c_str()); }
+  };
+
+  static const File file;
+  return file.name;
 }
 
 std::vector<std::string> flowrun(std::vector<std::string> options,
@@ -159,6 +167,20 @@ TEST(Flowrun, EveryRankCanHaveFilesOfItsOwn) {
 
   EXPECT_EQ(job.exit_code, 0) << job.output;
   expect_words(job.output, {"rank_0.err <== err", "rank_0.out <== out", "rank_1.out <== out"});
+}
+
+TEST(Flowrun, SharedMemoryMayBeSmall) {
+  if (!jobs_are_boxed()) GTEST_SKIP() << "the system allows no file systems of one's own";
+
+  const JobResult job =
+      run_job({"sh", "-c",
+               "mount -t tmpfs -o size=6m tmpfs /dev/shm && mkdir /dev/shm/tmp && "
+               "TMPDIR=/tmp exec " +
+                   kPrograms + "/flowrun -n 2 " + kPrograms + "/rank_digest"});
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  expect_words(job.output, {"[0] rank 1: "});
+  EXPECT_EQ(job.remains, std::vector<std::string>{});
 }
 
 TEST(Flowrun, RanksGetTheirShareOfTheCores) {

@@ -443,48 +443,51 @@ Tensor conv_of(const char* name, int64_t num_dims, const TensorArg& x, const Ten
   return dispatch(kConv, {&batch, &weight.tensor(), &bias}, attrs, x.site()).squeeze(0, x.site());
 }
 
-Tensor conv_transpose2d_of(const TensorArg& x, const TensorArg& weight, const Tensor& bias,
-                           const ConvTransposeOptions& options) {
-  constexpr const char* kName = "conv_transpose2d";
-  constexpr int64_t kNumDims = 2;
-  check_dims(kName, x, weight, kNumDims);
+Tensor conv_transpose_of(const char* name, int64_t num_dims, const TensorArg& x,
+                         const TensorArg& weight, const Tensor& bias,
+                         const ConvTransposeOptions& options) {
+  check_dims(name, x, weight, num_dims);
   ConvAttrs attrs;
-  attrs.stride = spatial_numbers(options.stride, kNumDims, 1, 1, kName, "stride");
-  attrs.dilation = spatial_numbers(options.dilation, kNumDims, 1, 1, kName, "dilation");
-  attrs.padding = spatial_numbers(options.padding, kNumDims, 0, 0, kName, "padding");
-  attrs.groups = checked_groups(kName, options.groups);
+  attrs.stride = spatial_numbers(options.stride, num_dims, 1, 1, name, "stride");
+  attrs.dilation = spatial_numbers(options.dilation, num_dims, 1, 1, name, "dilation");
+  attrs.padding = spatial_numbers(options.padding, num_dims, 0, 0, name, "padding");
+  attrs.groups = checked_groups(name, options.groups);
   const SpatialInts more =
-      spatial_numbers(options.output_padding, kNumDims, 0, 0, kName, "output_padding");
-  for (size_t i = 0; i < kNumDims; ++i) {
+      spatial_numbers(options.output_padding, num_dims, 0, 0, name, "output_padding");
+  for (size_t i = 0; i < static_cast<size_t>(num_dims); ++i) {
     if (more[i] >= std::max(attrs.stride[i], attrs.dilation[i])) {
-      throw InvalidArgument(str("[", kName, "] output_padding must be smaller than stride or ",
+      throw InvalidArgument(str("[", name, "] output_padding must be smaller than stride or ",
                                 "dilation; received ", more[i], " with stride ", attrs.stride[i],
                                 " and dilation ", attrs.dilation[i]));
     }
     const auto dim = static_cast<int64_t>(i);
     const int64_t reach = attrs.dilation[i] * (weight->shape()[2 + dim] - 1) + 1;
     attrs.size[i] =
-        (x->size(dim - kNumDims) - 1) * attrs.stride[i] - 2 * attrs.padding[i] + reach + more[i];
+        (x->size(dim - num_dims) - 1) * attrs.stride[i] - 2 * attrs.padding[i] + reach + more[i];
     // Rows so many that one more window would fit.
     attrs.padding_end[i] = attrs.padding[i] - std::max<int64_t>(more[i] - attrs.stride[i] + 1, 0);
     if (attrs.size[i] < 1) {
-      throw InvalidArgument(str("[", kName, "] the output would have size ", attrs.size[i],
+      throw InvalidArgument(str("[", name, "] the output would have size ", attrs.size[i],
                                 " in dim ", 2 + i, "; received x ", x->shape(), ", padding ",
                                 attrs.padding[i], "; pad less"));
     }
   }
   const int64_t channels = weight->shape()[1] * attrs.groups;
-  if (x->size(-kNumDims - 1) != weight->size(0) || weight->size(0) % attrs.groups != 0 ||
+  if (x->size(-num_dims - 1) != weight->size(0) || weight->size(0) % attrs.groups != 0 ||
       (bias.defined() && bias.shape() != Shape{channels})) {
-    throw InvalidArgument(str("[", kName, "] takes x (N, C, H, W), weight (C, O / groups, kH, kW) ",
-                              "with C divisible by groups, bias (O); received ", x->meta(), ", ",
-                              weight->meta(), bias.defined() ? str(", ", bias.meta()) : "",
-                              ", groups ", attrs.groups));
+    throw InvalidArgument(
+        str("[", name, "] takes x (N, C, in...), weight (C, O / groups, kernel...) ",
+            "with C divisible by groups, bias (O); received ", x->meta(), ", ", weight->meta(),
+            bias.defined() ? str(", ", bias.meta()) : "", ", groups ", attrs.groups));
   }
-  const bool is_single = x->dim() == kNumDims + 1;
+  const bool is_single = x->dim() == num_dims + 1;
   const Tensor batch = is_single ? x->unsqueeze(0, x.site()) : x.tensor();
   Tensor y = dispatch(kConvBackwardInput, {&batch, &weight.tensor()}, attrs, x.site());
-  if (bias.defined()) y = add({y, x.site()}, {reshape(bias, {bias.numel(), 1, 1}), x.site()});
+  if (bias.defined()) {
+    Shape per_channel = Shape::filled(num_dims + 1, 1);
+    per_channel[0] = bias.numel();
+    y = add({y, x.site()}, {reshape(bias, per_channel), x.site()});
+  }
   return is_single ? y.squeeze(0, x.site()) : y;
 }
 
@@ -518,14 +521,34 @@ Tensor conv3d(const TensorArg& x, const TensorArg& weight, const ConvOptions& op
   return ops::conv_of("conv3d", 3, x, weight, Tensor(), options);
 }
 
+Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
+                        const ConvTransposeOptions& options) {
+  return ops::conv_transpose_of("conv_transpose1d", 1, x, weight, bias, options);
+}
+
+Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight,
+                        const ConvTransposeOptions& options) {
+  return ops::conv_transpose_of("conv_transpose1d", 1, x, weight, Tensor(), options);
+}
+
 Tensor conv_transpose2d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
                         const ConvTransposeOptions& options) {
-  return ops::conv_transpose2d_of(x, weight, bias, options);
+  return ops::conv_transpose_of("conv_transpose2d", 2, x, weight, bias, options);
 }
 
 Tensor conv_transpose2d(const TensorArg& x, const TensorArg& weight,
                         const ConvTransposeOptions& options) {
-  return ops::conv_transpose2d_of(x, weight, Tensor(), options);
+  return ops::conv_transpose_of("conv_transpose2d", 2, x, weight, Tensor(), options);
+}
+
+Tensor conv_transpose3d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
+                        const ConvTransposeOptions& options) {
+  return ops::conv_transpose_of("conv_transpose3d", 3, x, weight, bias, options);
+}
+
+Tensor conv_transpose3d(const TensorArg& x, const TensorArg& weight,
+                        const ConvTransposeOptions& options) {
+  return ops::conv_transpose_of("conv_transpose3d", 3, x, weight, Tensor(), options);
 }
 
 }  // namespace flow

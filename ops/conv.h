@@ -40,14 +40,22 @@ struct ConvTransposeOptions {
   Ints dilation = 1;
 };
 
-// The gradient of conv2d in its input, as an op of its own: x (N, C, H, W), weight
-// (C, O / groups, kH, kW), bias (O) -> (N, O, H', W'),
-// H' = (H - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1.
+// The gradients of conv1d, conv2d and conv3d in their input, as ops of their own: x (N, C, in...),
+// weight (C, O / groups, kernel...), bias (O) -> (N, O, out...),
+// out = (in - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1.
 //
 //   Tensor twice_as_large = conv_transpose2d(x, weight, {.stride = 2});   // 2 x 2 kernel
+Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
+                        const ConvTransposeOptions& options = {});
+Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight,
+                        const ConvTransposeOptions& options = {});
 Tensor conv_transpose2d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
                         const ConvTransposeOptions& options = {});
 Tensor conv_transpose2d(const TensorArg& x, const TensorArg& weight,
+                        const ConvTransposeOptions& options = {});
+Tensor conv_transpose3d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
+                        const ConvTransposeOptions& options = {});
+Tensor conv_transpose3d(const TensorArg& x, const TensorArg& weight,
                         const ConvTransposeOptions& options = {});
 
 }  // namespace flow

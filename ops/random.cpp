@@ -1,9 +1,11 @@
 #include "ops/random.h"
 
 #include "core/dispatch.h"
+#include "ops/binary.h"
 #include "ops/creation.h"
 #include "ops/random_op.h"
 #include "ops/sbp_rules.h"
+#include "ops/view.h"
 
 namespace flow {
 
@@ -129,6 +131,23 @@ Tensor normal(double mean, double std, const Shape& shape, const TensorOptions& 
               Site site) {
   check_std(std, "normal", site);
   return draw(ops::kNormal, mean, std, shape, options, "normal", site);
+}
+
+Tensor normal(const TensorArg& mean, const TensorArg& std) {
+  const Shape shape = broadcast_shapes(mean->shape(), std->shape(), "normal");
+  const TensorArg like = mean->shape() == shape ? mean : std;
+  const Tensor wide = expand(like, shape);
+  const Tensor draws = randn_like({wide, mean.site()});
+  return add({mul({draws, mean.site()}, std), mean.site()}, mean).detach();
+}
+
+Tensor normal(const TensorArg& mean, double std) {
+  check_std(std, "normal", mean.site());
+  return add({mul({randn_like(mean), mean.site()}, std), mean.site()}, mean).detach();
+}
+
+Tensor normal(double mean, const TensorArg& std) {
+  return add({mul({randn_like(std), std.site()}, std), std.site()}, mean).detach();
 }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options,

@@ -14,6 +14,10 @@ Tensor randn(const Shape& shape, const TensorOptions& options = {}, Site site = 
 // N(mean, std²).
 Tensor normal(double mean, double std, const Shape& shape, const TensorOptions& options = {},
               Site site = Site::here());
+// With a mean and a standard deviation for each element; shapes broadcast. No gradient.
+Tensor normal(const TensorArg& mean, const TensorArg& std);
+Tensor normal(const TensorArg& mean, double std = 1);
+Tensor normal(double mean, const TensorArg& std);
 // Integers of [low, high), all equally likely (to within 2⁻³²); int64 unless options say otherwise.
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options = {},
                Site site = Site::here());

@@ -201,4 +201,14 @@ Tensor log_softmax(const TensorArg& x, int64_t dim) {
   return dispatch(ops::kLogSoftmax, {&x.tensor()}, attrs, x.site());
 }
 
+Tensor softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options) {
+  const Tensor wide = cast(x, options.dtype.value_or(x->dtype()));
+  return softmax({wide, x.site()}, dim);
+}
+
+Tensor log_softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options) {
+  const Tensor wide = cast(x, options.dtype.value_or(x->dtype()));
+  return log_softmax({wide, x.site()}, dim);
+}
+
 }  // namespace flow

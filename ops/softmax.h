@@ -1,6 +1,8 @@
 // Softmax and its logarithm along one dim.
 #pragma once
 
+#include <optional>
+
 #include "core/tensor.h"
 
 namespace flow {
@@ -13,5 +15,12 @@ Tensor softmax(const TensorArg& x, int64_t dim);
 
 // y = x - log(sum(exp(x), dim)), without the detour over softmax(x).
 Tensor log_softmax(const TensorArg& x, int64_t dim);
+
+struct SoftmaxOptions {
+  std::optional<DType> dtype = std::nullopt;  // x is cast to it first
+};
+
+Tensor softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options);
+Tensor log_softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options);
 
 }  // namespace flow

@@ -579,5 +579,31 @@ TEST(ConvErrors, SayWhatWasReceived) {
             std::string::npos);
 }
 
+// Values of PyTorch 2.
+TEST(ConvTranspose, LinesAndVolumes) {
+  const auto counting = [](const Shape& shape) {
+    return reshape(arange(1, shape.numel() + 1, {.dtype = float32}), shape);
+  };
+  const Tensor x = counting({1, 2, 3});
+  const Tensor weight = counting({2, 2, 3});
+
+  EXPECT_EQ(conv_transpose1d(x, weight, tensor({1.f, -1.f}),
+                             {.stride = 2, .padding = 1, .output_padding = 1})
+                .to_vector<float>(),
+            std::vector<float>({35, 77, 45, 97, 55, 64, 48, 111, 64, 143, 80, 89}));
+  EXPECT_EQ(
+      conv_transpose1d(x, weight.narrow(1, 0, 1), {.groups = 2, .dilation = 2}).to_vector<float>(),
+      std::vector<float>({1, 2, 5, 4, 9, 6, 9, 28, 35, 74, 40, 84, 45, 54}));
+  const Tensor box = counting({1, 1, 1, 2, 2});
+  EXPECT_EQ(conv_transpose3d(box, counting({1, 1, 2, 2, 2}), tensor({0.5f})).to_vector<float>(),
+            std::vector<float>({1.5, 4.5, 4.5, 6.5, 20.5, 16.5, 9.5, 24.5, 16.5, 5.5, 16.5, 12.5,
+                                22.5, 60.5, 40.5, 21.5, 52.5, 32.5}));
+  EXPECT_EQ(
+      conv_transpose3d(box, counting({1, 1, 2, 2, 2}), {.stride = {1, 2, 1}, .padding = {0, 1, 0}})
+          .to_vector<float>(),
+      std::vector<float>({3, 10, 8, 3, 10, 8, 7, 22, 16, 15, 38, 24}));
+  EXPECT_THROW(conv_transpose1d(box, weight), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

@@ -174,5 +174,18 @@ TEST(Random, IntegersLikeAnotherTensor) {
   EXPECT_EQ(randint(1, {2}).to_vector<int64_t>(), std::vector<int64_t>({0, 0}));
 }
 
+TEST(Random, NormalTakesAMeanAndASpreadForEachElement) {
+  const Tensor mean = tensor({{-1e6f}, {1e6f}});
+  const Tensor y = normal(mean, tensor({0.f, 1.f, 2.f}));
+
+  EXPECT_EQ(y.shape(), Shape({2, 3}));
+  EXPECT_EQ(y.to_vector<float>()[0], -1e6f);
+  EXPECT_EQ(y.to_vector<float>()[3], 1e6f);
+  EXPECT_NEAR(y.to_vector<float>()[5], 1e6f, 20);
+  EXPECT_EQ(normal(mean, 0).to_vector<float>(), mean.to_vector<float>());
+  EXPECT_EQ(normal(3, zeros({2})).to_vector<float>(), std::vector<float>({3, 3}));
+  EXPECT_THROW(normal(mean, -1), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

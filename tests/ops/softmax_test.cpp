@@ -72,5 +72,13 @@ TEST(Softmax, RefusesIntegersAndDimsOutOfRange) {
   expect_refused([] { log_softmax(ones({2}), 1); }, "[log_softmax]");
 }
 
+TEST(Softmax, TakesADtype) {
+  const Tensor x = tensor({0, 0});
+
+  EXPECT_EQ(softmax(x, 0, {.dtype = float64}).to_vector<double>(), std::vector<double>({0.5, 0.5}));
+  EXPECT_EQ(log_softmax(x, 0, {.dtype = float32}).dtype(), float32);
+  EXPECT_THROW(softmax(x, 0, {}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

@@ -1,0 +1,230 @@
+// Collectives and messages of two ranks that are processes, beside Open MPI's own call. The program
+// starts itself through flowrun; rank 0 measures and says what runs next, rank 1 follows.
+//
+// The limit is one memcpy of the row's bytes: what any transport between two ranks of one host has
+// to move at the least.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+#include <unistd.h>
+
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include "benchmarks/machine_limits.h"
+#include "boxing/communicator.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "core/launcher.h"
+#include "eager/runtime.h"
+
+namespace {
+
+using flow::boxing::Communicator;
+using flow::boxing::ReduceOp;
+
+Communicator& world() {
+  return flow::boxing::world_communicator(*flow::thread_state().context);
+}
+
+// Two buffers of a row's bytes.
+struct Buffers {
+  explicit Buffers(int64_t bytes)
+      : num_bytes(bytes),
+        num_floats(bytes / 4),
+        in(static_cast<size_t>(num_floats), 1.0F),
+        out(in) {}
+
+  int64_t num_bytes;
+  int64_t num_floats;
+  std::vector<float> in, out;
+};
+
+struct Row {
+  std::string name;
+  int64_t bytes;
+  std::function<void(Buffers&)> run;
+};
+
+// What a row calls, with the bytes given as the whole of what the ranks hold together, or each for
+// those that do not cut it.
+using Call = void (*)(Buffers&);
+
+void all_reduce(Buffers& b) {
+  world().all_reduce(b.in.data(), b.out.data(), b.num_floats, flow::float32, ReduceOp::kSum,
+                     {.site = flow::Site::here()});
+}
+
+void all_reduce_openmpi(Buffers& b) {
+  MPI_Allreduce(b.in.data(), b.out.data(), static_cast<int>(b.num_floats), MPI_FLOAT, MPI_SUM,
+                MPI_COMM_WORLD);
+}
+
+void all_gather(Buffers& b) {
+  const int64_t half = b.num_bytes / 2;
+  world().all_gather(b.in.data(), b.out.data(), std::vector<int64_t>{half, half},
+                     {.site = flow::Site::here()});
+}
+
+void all_gather_openmpi(Buffers& b) {
+  const int half = static_cast<int>(b.num_floats / 2);
+  MPI_Allgather(b.in.data(), half, MPI_FLOAT, b.out.data(), half, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+void reduce_scatter(Buffers& b) {
+  const int64_t half = b.num_floats / 2;
+  world().reduce_scatter(b.in.data(), b.out.data(), std::vector<int64_t>{half, half}, flow::float32,
+                         ReduceOp::kSum, {.site = flow::Site::here()});
+}
+
+void reduce_scatter_openmpi(Buffers& b) {
+  MPI_Reduce_scatter_block(b.in.data(), b.out.data(), static_cast<int>(b.num_floats / 2), MPI_FLOAT,
+                           MPI_SUM, MPI_COMM_WORLD);
+}
+
+void all_to_all(Buffers& b) {
+  const std::vector<int64_t> halves = {b.num_bytes / 2, b.num_bytes / 2};
+  world().all_to_all(b.in.data(), halves, b.out.data(), halves, {.site = flow::Site::here()});
+}
+
+void all_to_all_openmpi(Buffers& b) {
+  const int half = static_cast<int>(b.num_floats / 2);
+  MPI_Alltoall(b.in.data(), half, MPI_FLOAT, b.out.data(), half, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+void broadcast(Buffers& b) {
+  world().broadcast(b.in.data(), b.num_bytes, 0, {.site = flow::Site::here()});
+}
+
+void broadcast_openmpi(Buffers& b) {
+  MPI_Bcast(b.in.data(), static_cast<int>(b.num_floats), MPI_FLOAT, 0, MPI_COMM_WORLD);
+}
+
+// From rank 0 to rank 1 and an empty message back.
+void send_recv(Buffers& b) {
+  if (world().position() == 0) {
+    world().send(b.in.data(), b.num_bytes, 1, 0, {.site = flow::Site::here()});
+    world().recv(nullptr, 0, 1, 0, {.site = flow::Site::here()});
+  } else {
+    world().recv(b.out.data(), b.num_bytes, 0, 0, {.site = flow::Site::here()});
+    world().send(nullptr, 0, 0, 0, {.site = flow::Site::here()});
+  }
+}
+
+void send_recv_openmpi(Buffers& b) {
+  const int count = static_cast<int>(b.num_floats);
+  if (world().position() == 0) {
+    MPI_Send(b.in.data(), count, MPI_FLOAT, 1, 0, MPI_COMM_WORLD);
+    MPI_Recv(nullptr, 0, MPI_FLOAT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else {
+    MPI_Recv(b.out.data(), count, MPI_FLOAT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(nullptr, 0, MPI_FLOAT, 0, 0, MPI_COMM_WORLD);
+  }
+}
+
+std::vector<Row> make_rows() {
+  struct Pair {
+    const char* name;
+    Call ours, theirs;
+  };
+
+  constexpr Pair kPairs[] = {{"all_reduce", all_reduce, all_reduce_openmpi},
+                             {"all_gather", all_gather, all_gather_openmpi},
+                             {"reduce_scatter", reduce_scatter, reduce_scatter_openmpi},
+                             {"all_to_all", all_to_all, all_to_all_openmpi},
+                             {"broadcast", broadcast, broadcast_openmpi},
+                             {"send_recv", send_recv, send_recv_openmpi}};
+  std::vector<Row> rows;
+  for (const Pair& pair : kPairs) {
+    for (const int64_t bytes : {int64_t{8}, int64_t{1} << 10, int64_t{64} << 10, int64_t{1} << 20,
+                                int64_t{16} << 20, int64_t{64} << 20}) {
+      const std::string name = std::string("comm/") + pair.name + '/' + std::to_string(bytes);
+      rows.push_back({name + "/fingerprint", bytes, pair.ours});
+      rows.push_back({name + "/openmpi", bytes, pair.theirs});
+    }
+  }
+  return rows;
+}
+
+// Calls that take a millisecond or more together.
+int64_t calls_per_block(int64_t bytes) {
+  constexpr int64_t kBytes = 4 << 20;
+  return std::clamp<int64_t>(kBytes / bytes, 1, 500);
+}
+
+constexpr int64_t kEnd = -1;
+
+// Which row runs next: rank 0 says so.
+int64_t agree(int64_t row) {
+  world().broadcast(&row, sizeof(row), 0, {.op = "next row", .site = flow::Site::here()});
+  return row;
+}
+
+void run_block(const Row& row, Buffers& buffers) {
+  for (int64_t call = calls_per_block(row.bytes); call > 0; --call)
+    row.run(buffers);
+}
+
+void measure(benchmark::State& state, const std::vector<Row>& rows, size_t index) {
+  const Row& row = rows[index];
+  Buffers buffers(row.bytes);
+  flow::bench::MachineLimits limits;
+  const double copy_us = 2e6 * static_cast<double>(row.bytes) / limits.copy_bytes(row.bytes);
+  double best = 1e12;
+  for (auto _ : state) {
+    agree(static_cast<int64_t>(index));
+    world().barrier({.site = flow::Site::here()});  // rank 1 has its buffers
+    const auto start = std::chrono::steady_clock::now();
+    run_block(row, buffers);
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+    best = std::min(best, took.count() / static_cast<double>(calls_per_block(row.bytes)));
+  }
+  flow::bench::report_time(state, best, copy_us, "us");
+}
+
+int lead(const std::vector<Row>& rows, int argc, char** argv) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    benchmark::RegisterBenchmark(rows[i].name.c_str(),
+                                 [&rows, i](benchmark::State& state) { measure(state, rows, i); });
+  }
+  const int code = flow::bench::run_benchmarks(argc, argv);
+  agree(kEnd);
+  return code;
+}
+
+void follow(const std::vector<Row>& rows) {
+  for (;;) {
+    const int64_t index = agree(kEnd);
+    if (index == kEnd) return;
+    const Row& row = rows[static_cast<size_t>(index)];
+    Buffers buffers(row.bytes);
+    world().barrier({.site = flow::Site::here()});
+    run_block(row, buffers);
+  }
+}
+
+// Replaces this process by two ranks of it.
+[[noreturn]] void start_ranks(int argc, char** argv) {
+  std::vector<std::string> words = {FLOW_FLOWRUN, "-n", "2", "--output", "plain"};
+  words.insert(words.end(), argv, argv + argc);
+  std::vector<char*> raw;
+  for (std::string& word : words)
+    raw.push_back(word.data());
+  raw.push_back(nullptr);
+  execv(raw[0], raw.data());
+  throw flow::IoError("[bench_comm] cannot start " + words[0] + "; build the target flowrun");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (!flow::find_launcher().is_present) start_ranks(argc, argv);
+  const std::vector<Row> rows = make_rows();
+  if (flow::env::rank() == 0) return lead(rows, argc, argv);
+  follow(rows);
+  return 0;
+}

@@ -81,6 +81,8 @@ class IndexList {
 
   IndexList(const IndexArg& index) : indices_{index} {}  // NOLINT(google-explicit-constructor)
 
+  explicit IndexList(std::vector<IndexArg> indices) : indices_(std::move(indices)) {}
+
   // NOLINTNEXTLINE(google-explicit-constructor)
   IndexList(const std::vector<Tensor>& tensors, Site where = Site::here()) {
     for (const Tensor& tensor : tensors)

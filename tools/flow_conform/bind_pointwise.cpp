@@ -1,0 +1,204 @@
+// Elementwise functions of one, two or three tensors, and their forms in place.
+#include "ops/binary.h"
+#include "ops/cast.h"
+#include "ops/compare.h"
+#include "ops/copy.h"
+#include "ops/ternary.h"
+#include "ops/unary.h"
+#include "ops/where.h"
+#include "tools/flow_conform/case.h"
+
+namespace flow::conform {
+
+namespace {
+
+using OfOne = Tensor (*)(const TensorArg&);
+using OfTwo = Tensor (*)(const TensorArg&, const TensorArg&);
+using OfScalar = Tensor (*)(const TensorArg&, const Scalar&);
+using OfOneWith = Tensor (*)(const Scalar&, const TensorArg&);
+
+constexpr const char* kOther = "other";
+constexpr const char* kLeft = "c";
+
+void add_unary(Bindings& table, const Names& names, OfOne fn) {
+  table.add(names, [fn](Case& c) { return fn(c.in(0)); });
+}
+
+// fn(x, y), fn(x, other) and, where there is `left`, left(c, x).
+void add_binary(Bindings& table, const Names& names, OfTwo tensors, OfScalar scalar,
+                OfOneWith left = nullptr) {
+  table.add(names, [=](Case& c) {
+    if (left != nullptr && c.num_inputs() == 1 && c.attrs.has(kLeft)) {
+      return left(c.attrs.get<Scalar>(kLeft), c.in(0));
+    }
+    if (c.num_inputs() == 1) return scalar(c.in(0), c.attrs.get<Scalar>({kOther, "value"}));
+    return tensors(c.in(0), c.in(1));
+  });
+}
+
+template <class Options>
+Tensor add_or_sub(Case& c, Options options, bool subtracts) {
+  const bool is_plain = !c.attrs.read("alpha", options.alpha);
+  if (c.num_inputs() > 1) {
+    if (is_plain) return subtracts ? sub(c.in(0), c.in(1)) : add(c.in(0), c.in(1));
+    return subtracts ? sub(c.in(0), c.in(1), options) : add(c.in(0), c.in(1), options);
+  }
+  if (c.attrs.has(kLeft) && is_plain) {
+    const auto left = c.attrs.get<Scalar>(kLeft);
+    return subtracts ? left - c.in(0) : left + c.in(0);
+  }
+  const auto other = c.attrs.get<Scalar>({kOther, "value"});
+  return subtracts ? sub(c.in(0), other, options) : add(c.in(0), other, options);
+}
+
+Tensor divide(Case& c) {
+  DivOptions options;
+  const bool is_plain = !c.attrs.read("rounding_mode", options.rounding_mode);
+  if (c.num_inputs() > 1) {
+    return is_plain ? div(c.in(0), c.in(1)) : div(c.in(0), c.in(1), options);
+  }
+  if (c.attrs.has(kLeft) && is_plain) return c.attrs.get<Scalar>(kLeft) / c.in(0);
+  const auto other = c.attrs.get<Scalar>({kOther, "value"});
+  return is_plain ? div(c.in(0), other) : div(c.in(0), other, options);
+}
+
+Tensor power(Case& c) {
+  if (c.num_inputs() > 1) return pow(c.in(0), c.in(1));
+  if (c.attrs.has({"base", kLeft})) return pow(c.attrs.get<Scalar>({"base", kLeft}), c.in(0));
+  return pow(c.in(0), c.attrs.get<Scalar>({"exponent", kOther}));
+}
+
+Tensor choose(Case& c) {
+  if (c.num_inputs() > 2) return where(c.in(0), c.in(1), c.in(2));
+  if (c.attrs.has(kOther)) return where(c.in(0), c.in(1), c.attrs.get<Scalar>(kOther));
+  return where(c.in(0), c.attrs.get<Scalar>({"input", "self", "value"}), c.in(1));
+}
+
+ClampOptions clamp_options(Case& c) {
+  ClampOptions options;
+  c.attrs.read("min", options.min);
+  c.attrs.read("max", options.max);
+  return options;
+}
+
+void bind_binary(Bindings& table) {
+  table.add("add", [](Case& c) { return add_or_sub(c, AddOptions(), false); });
+  table.add({"sub", "rsub"}, [](Case& c) {
+    if (c.op() == "sub") return add_or_sub(c, AddOptions(), true);
+    return c.num_inputs() > 1 ? sub(c.in(1), c.in(0)) : c.attrs.get<Scalar>(kOther) - c.in(0);
+  });
+  add_binary(table, "mul", mul, mul, [](const Scalar& a, const TensorArg& b) { return a * b; });
+  table.add("div", divide);
+  table.add("pow", power);
+  add_binary(table, "floor_divide", floor_divide, floor_divide);
+  add_binary(table, "fmod", fmod, fmod);
+  add_binary(table, "remainder", remainder, remainder);
+  add_binary(table, "maximum", maximum, maximum);
+  add_binary(table, "minimum", minimum, minimum);
+  add_binary(table, "eq", eq, eq);
+  add_binary(table, "ne", ne, ne);
+  add_binary(table, "lt", lt, lt);
+  add_binary(table, "le", le, le);
+  add_binary(table, "gt", gt, gt);
+  add_binary(table, "ge", ge, ge);
+  table.add("logical_and", [](Case& c) { return logical_and(c.in(0), c.in(1)); });
+  table.add("logical_or", [](Case& c) { return logical_or(c.in(0), c.in(1)); });
+  table.add("logical_xor", [](Case& c) { return logical_xor(c.in(0), c.in(1)); });
+}
+
+void bind_ternary(Bindings& table) {
+  const auto addc = [](Case& c) {
+    AddcOptions options;
+    c.attrs.read("value", options.value);
+    return c.op() == "addcmul" ? addcmul(c.in(0), c.in(1), c.in(2), options)
+                               : addcdiv(c.in(0), c.in(1), c.in(2), options);
+  };
+  table.add({"addcmul", "addcdiv"}, addc);
+  table.add("lerp", [](Case& c) {
+    if (c.num_inputs() > 2) return lerp(c.in(0), c.in(1), c.in(2));
+    return lerp(c.in(0), c.in(1), c.attrs.get<Scalar>("weight"));
+  });
+  table.add("where", choose);
+  table.add({"clamp", "clip"}, [](Case& c) { return clamp(c.in(0), clamp_options(c)); });
+  table.add("masked_fill",
+            [](Case& c) { return masked_fill(c.in(0), c.in(1), c.attrs.get<Scalar>("value")); });
+}
+
+// In place on a copy of x, as a leaf cannot be written to.
+void bind_in_place(Bindings& table) {
+  using Method = const Tensor& (Tensor::*)(const TensorArg&) const;
+  using ScalarMethod = const Tensor& (Tensor::*)(const Scalar&, Site) const;
+  const auto add_method = [&](const char* name, Method tensor, ScalarMethod scalar) {
+    table.add(name, [=](Case& c) {
+      const Tensor y = clone(c.in(0));
+      if (c.num_inputs() > 1) return (y.*tensor)(c.in(1));
+      return (y.*scalar)(c.attrs.get<Scalar>({kOther, "value"}), Site::here());
+    });
+  };
+  add_method("add_", &Tensor::add_, &Tensor::add_);
+  add_method("sub_", &Tensor::sub_, &Tensor::sub_);
+  add_method("mul_", &Tensor::mul_, &Tensor::mul_);
+  add_method("div_", &Tensor::div_, &Tensor::div_);
+  table.add("copy_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return y.copy_(c.in(1));
+  });
+  table.add("fill_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return y.fill_(c.attrs.get<Scalar>("value"));
+  });
+  table.add("zero_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return y.zero_();
+  });
+  table.add({"clamp_", "clip_"}, [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return clamp_(y, clamp_options(c));
+  });
+  table.add("relu_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return relu_(y);
+  });
+  table.add("masked_fill_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return masked_fill_(y, c.in(1), c.attrs.get<Scalar>("value"));
+  });
+}
+
+}  // namespace
+
+void bind_pointwise(Bindings& table) {
+  add_unary(table, {"neg", "negative"}, neg);
+  add_unary(table, {"abs", "absolute"}, abs);
+  add_unary(table, "sign", sign);
+  add_unary(table, "square", square);
+  add_unary(table, "floor", floor);
+  add_unary(table, "ceil", ceil);
+  add_unary(table, "exp", exp);
+  add_unary(table, "expm1", expm1);
+  add_unary(table, "log", log);
+  add_unary(table, "log1p", log1p);
+  add_unary(table, "sqrt", sqrt);
+  add_unary(table, "rsqrt", rsqrt);
+  add_unary(table, "reciprocal", reciprocal);
+  add_unary(table, "sin", sin);
+  add_unary(table, "cos", cos);
+  add_unary(table, "tanh", tanh);
+  add_unary(table, "erf", erf);
+  add_unary(table, {"sigmoid", "expit"}, sigmoid);
+  add_unary(table, "isnan", isnan);
+  add_unary(table, "isinf", isinf);
+  add_unary(table, "isfinite", isfinite);
+  add_unary(table, "logical_not", logical_not);
+  table.add("round", [](Case& c) {
+    RoundOptions options;
+    return c.attrs.read("decimals", options.decimals) ? round(c.in(0), options) : round(c.in(0));
+  });
+  table.add({"cast", "to"},
+            [](Case& c) { return cast(c.in(0), c.attrs.dtype().value_or(c.output_dtype())); });
+  bind_binary(table);
+  bind_ternary(table);
+  bind_in_place(table);
+}
+
+}  // namespace flow::conform

@@ -1,0 +1,169 @@
+// Reductions, extrema, order statistics, running sums.
+#include <cmath>
+
+#include "ops/binary.h"
+#include "ops/extrema.h"
+#include "ops/reduce.h"
+#include "ops/scan.h"
+#include "ops/similarity.h"
+#include "ops/sort.h"
+#include "ops/statistics.h"
+#include "tools/flow_conform/case.h"
+
+namespace flow::conform {
+
+namespace {
+
+const Names kDim = {"dim", "axis"};
+
+ReduceOptions reduce_options(Case& c) {
+  ReduceOptions options;
+  c.attrs.read("keepdim", options.keepdim);
+  return options;
+}
+
+// x in the dtype an argument asks for.
+Tensor as_dtype(Case& c) {
+  const auto dtype = c.attrs.dtype();
+  return dtype ? c.in(0).to(*dtype) : c.in(0);
+}
+
+template <class F>
+auto over_dims(F fn) {
+  return [fn](Case& c) {
+    const ReduceOptions options = reduce_options(c);
+    return fn(as_dtype(c), c.attrs.get<Ints>(kDim, Ints()), options);
+  };
+}
+
+template <class Whole, class AlongDim>
+auto over_dim(Whole whole, AlongDim along_dim) {
+  return [=](Case& c) -> Tensor {
+    const Tensor x = as_dtype(c);
+    if (!c.attrs.has(kDim)) {
+      c.attrs.only("keepdim", false);
+      return whole(x);
+    }
+    const auto dims = c.attrs.get<Ints>(kDim);
+    if (dims.size() != 1) throw NotSupported("several dims");
+    return along_dim(x, dims[0], reduce_options(c));
+  };
+}
+
+template <class Whole, class AlongDim, class OfTwo>
+auto extremum(Whole whole, AlongDim along_dim, OfTwo of_two) {
+  return [=](Case& c) -> Outputs {
+    if (c.num_inputs() == 2) return {of_two(c.in(0), c.in(1))};
+    if (!c.attrs.has(kDim)) return {whole(c.in(0))};
+    const auto dim = c.attrs.get<int64_t>(kDim);
+    const ValuesIndices y = along_dim(c.in(0), dim, reduce_options(c));
+    return {y.values, y.indices};
+  };
+}
+
+VarOptions var_options(Case& c) {
+  VarOptions options;
+  c.attrs.read("unbiased", options.unbiased);
+  c.attrs.read("keepdim", options.keepdim);
+  c.attrs.read("correction", options.correction);
+  return options;
+}
+
+double norm_order(Case& c, const Names& names) {
+  if (!c.attrs.has(names)) return 2;
+  const Json& order = c.attrs.json(names);
+  double p = 2;
+  if (order != "fro") convert(order, p);
+  return p;
+}
+
+void bind_order(Bindings& table) {
+  table.add({"sort", "argsort"}, [](Case& c) -> Outputs {
+    SortOptions options;
+    c.attrs.read(kDim, options.dim);
+    c.attrs.read("descending", options.descending);
+    c.attrs.read("stable", options.stable);
+    if (c.op() == "argsort") return {argsort(c.in(0), options)};
+    const ValuesIndices y = sort(c.in(0), options);
+    return {y.values, y.indices};
+  });
+  table.add("topk", [](Case& c) {
+    TopkOptions options;
+    c.attrs.read(kDim, options.dim);
+    c.attrs.read("largest", options.largest);
+    c.attrs.read("sorted", options.sorted);
+    return topk(c.in(0), c.attrs.get<int64_t>("k"), options);
+  });
+  table.add("cumsum", [](Case& c) { return cumsum(as_dtype(c), c.attrs.get<int64_t>(kDim)); });
+  table.add("cumprod", [](Case& c) { return cumprod(as_dtype(c), c.attrs.get<int64_t>(kDim)); });
+}
+
+}  // namespace
+
+void bind_reductions(Bindings& table) {
+  const auto call = [](auto fn) {
+    return over_dims([fn](const Tensor& x, const Ints& dims, const ReduceOptions& options) {
+      return fn(x, dims, options);
+    });
+  };
+  using OverDims = Tensor (*)(const TensorArg&, const Ints&, const ReduceOptions&);
+  table.add("sum", call(OverDims(sum)));
+  table.add("mean", call(OverDims(mean)));
+  table.add("amax", call(OverDims(amax)));
+  table.add("amin", call(OverDims(amin)));
+  table.add("logsumexp", call(OverDims(logsumexp)));
+
+  using Whole = Tensor (*)(const TensorArg&);
+  using AlongDim = Tensor (*)(const TensorArg&, int64_t, const ReduceOptions&);
+  table.add("prod", over_dim(Whole(prod), AlongDim(prod)));
+  table.add("any", over_dim(Whole(any), AlongDim(any)));
+  table.add("all", over_dim(Whole(all), AlongDim(all)));
+  table.add("argmax", over_dim(Whole(argmax), AlongDim(argmax)));
+  table.add("argmin", over_dim(Whole(argmin), AlongDim(argmin)));
+
+  using Pair = ValuesIndices (*)(const TensorArg&, int64_t, const ReduceOptions&);
+  using OfTwo = Tensor (*)(const TensorArg&, const TensorArg&);
+  table.add("max", extremum(Whole(max), Pair(max), OfTwo(maximum)));
+  table.add("min", extremum(Whole(min), Pair(min), OfTwo(minimum)));
+
+  table.add("var",
+            [](Case& c) { return var(c.in(0), c.attrs.get<Ints>(kDim, Ints()), var_options(c)); });
+  table.add("std", [](Case& c) {
+    return flow::std(c.in(0), c.attrs.get<Ints>(kDim, Ints()), var_options(c));
+  });
+  table.add("norm", [](Case& c) {
+    NormOptions options{.p = norm_order(c, {"p", "ord"})};
+    c.attrs.read(kDim, options.dim);
+    c.attrs.read("keepdim", options.keepdim);
+    return norm(as_dtype(c), options);
+  });
+  table.add("vector_norm", [](Case& c) {
+    VectorNormOptions options{.ord = norm_order(c, {"ord", "p"})};
+    c.attrs.read(kDim, options.dim);
+    c.attrs.read("keepdim", options.keepdim);
+    return vector_norm(as_dtype(c), options);
+  });
+  table.add("normalize", [](Case& c) {
+    NormalizeOptions options;
+    c.attrs.read("p", options.p);
+    c.attrs.read(kDim, options.dim);
+    c.attrs.read("eps", options.eps);
+    return normalize(c.in(0), options);
+  });
+  table.add("cosine_similarity", [](Case& c) {
+    CosineOptions options;
+    c.attrs.read(kDim, options.dim);
+    c.attrs.read("eps", options.eps);
+    return cosine_similarity(c.in(0), c.in(1), options);
+  });
+  table.add("pairwise_distance", [](Case& c) {
+    DistanceOptions options;
+    c.attrs.read("p", options.p);
+    c.attrs.read("eps", options.eps);
+    c.attrs.read("keepdim", options.keepdim);
+    return pairwise_distance(c.in(0), c.in(1), options);
+  });
+  bind_order(table);
+}
+
+}  // namespace flow::conform

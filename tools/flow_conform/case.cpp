@@ -1,0 +1,84 @@
+#include "tools/flow_conform/case.h"
+
+#include <algorithm>
+
+namespace flow::conform {
+
+Case::Case(const Json& spec, std::vector<Input> inputs, DType floating)
+    : attrs(spec.value("attrs", Json::object()), floating),
+      op_(spec.at("op")),
+      expr_(spec.value("expr", std::string())),
+      floating_(floating),
+      inputs_(std::move(inputs)) {
+  if (spec.contains("outputs") && !spec["outputs"].empty()) {
+    output_dtype_ = spec["outputs"][0].value("dtype", std::string());
+  }
+}
+
+const Tensor& Case::in(size_t position) {
+  if (position >= inputs_.size()) {
+    throw NotSupported(str("no input ", position, " of ", inputs_.size()));
+  }
+  const Input& input = inputs_[position];
+  read_.insert(input.name);
+  return input.tensor;
+}
+
+Tensor Case::named(const Names& names) {
+  for (const char* name : names) {
+    read_.insert(name);
+    for (const Input& input : inputs_) {
+      if (input.name == name) return input.tensor;
+    }
+  }
+  return {};
+}
+
+bool Case::has(const Names& names) const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+    return std::find(names.begin(), names.end(), input.name) != names.end();
+  });
+}
+
+std::vector<Tensor> Case::all() {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    tensors.push_back(in(i));
+  return tensors;
+}
+
+DType Case::output_dtype() const {
+  if (output_dtype_.empty()) throw BadSpec("the output's dtype is not given");
+  return dtype_named(output_dtype_, floating_);
+}
+
+void Case::check_all_read() const {
+  for (const Input& input : inputs_) {
+    if (!read_.contains(input.name)) throw NotSupported("input " + input.name);
+  }
+  const std::vector<std::string> unread = attrs.unread();
+  if (!unread.empty()) throw NotSupported("argument " + unread.front());
+}
+
+const Bindings::Binding& Bindings::find(const std::string& op) const {
+  const auto found = table_.find(op);
+  if (found == table_.end()) throw NotSupported("op " + op);
+  return found->second;
+}
+
+Bindings all_bindings() {
+  Bindings table;
+  bind_pointwise(table);
+  bind_activations(table);
+  bind_reductions(table);
+  bind_products(table);
+  bind_shapes(table);
+  bind_indexing(table);
+  bind_windows(table);
+  bind_norms(table);
+  bind_losses(table);
+  bind_creation(table);
+  return table;
+}
+
+}  // namespace flow::conform

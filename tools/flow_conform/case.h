@@ -1,0 +1,99 @@
+// One case of an op spec, and the table of functions that carry cases out.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+#include "tools/flow_conform/attrs.h"
+
+namespace flow::conform {
+
+using Outputs = std::vector<Tensor>;
+
+struct Input {
+  std::string name;
+  Tensor tensor;
+};
+
+// What a binding sees. Inputs stand in PyTorch's argument order; one name may come twice.
+class Case {
+ public:
+  Case(const Json& spec, std::vector<Input> inputs, DType floating);
+
+  const std::string& op() const { return op_; }
+
+  // Field `expr` of a slice.
+  const std::string& expr() const { return expr_; }
+
+  DType floating() const { return floating_; }
+
+  size_t num_inputs() const { return inputs_.size(); }
+
+  // The input at a position; NotSupported when there are fewer.
+  const Tensor& in(size_t position);
+  // The optional input of this name; undefined when it is absent.
+  Tensor named(const Names& names);
+  bool has(const Names& names) const;
+  std::vector<Tensor> all();
+  // The dtype of output 0.
+  DType output_dtype() const;
+
+  Attrs attrs;
+
+  // Throws NotSupported when an input or argument was not read.
+  void check_all_read() const;
+
+ private:
+  std::string op_;
+  std::string expr_;
+  std::string output_dtype_;
+  DType floating_;
+  std::vector<Input> inputs_;
+  std::set<std::string> read_;
+};
+
+class Bindings {
+ public:
+  using Binding = std::function<Outputs(Case&)>;
+
+  // fn(Case&) gives a Tensor, ValuesIndices or a list of tensors.
+  template <class F>
+  void add(const Names& names, F fn) {
+    for (const char* name : names)
+      table_[name] = [fn](Case& c) { return outputs(fn(c)); };
+  }
+
+  // Throws NotSupported for an op that is not in the table.
+  const Binding& find(const std::string& op) const;
+
+ private:
+  static Outputs outputs(Tensor y) { return {std::move(y)}; }
+
+  static Outputs outputs(ValuesIndices y) { return {std::move(y.values), std::move(y.indices)}; }
+
+  static Outputs outputs(Outputs y) { return y; }
+
+  std::map<std::string, Binding> table_;
+};
+
+// The families.
+void bind_pointwise(Bindings& table);
+void bind_activations(Bindings& table);
+void bind_reductions(Bindings& table);
+void bind_products(Bindings& table);
+void bind_shapes(Bindings& table);
+void bind_indexing(Bindings& table);
+void bind_windows(Bindings& table);
+void bind_norms(Bindings& table);
+void bind_losses(Bindings& table);
+void bind_creation(Bindings& table);
+
+Bindings all_bindings();
+
+// x[...] as Python writes it: numbers, slices, None, Ellipsis, names of inputs.
+Tensor index_by_expression(Case& c);
+
+}  // namespace flow::conform

@@ -1,0 +1,75 @@
+// flow-conform: runs numbers made elsewhere through the public API. It never compares.
+#include <cstdlib>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+#include "core/context.h"
+#include "core/launcher.h"
+#include "tools/flow_conform/op_command.h"
+
+namespace {
+
+using namespace flow::conform;  // the program's own
+
+struct CommandLine {
+  OpOptions op;
+  std::string dtype = "f32";
+  int num_threads = 0;
+};
+
+void add_op_command(CLI::App& app, CommandLine& line) {
+  CLI::App* op = app.add_subcommand("op", "run the cases of an op spec");
+  op->add_option("cases", line.op.cases, "the spec (JSON)")->required();
+  op->add_option("dir", line.op.folder, "folder of the inputs")->required();
+  op->add_option("out", line.op.out, "results (safetensors)")->required();
+  op->add_option("--only", line.op.only, "run the case of this id only");
+  op->add_option("--layout", line.op.layout,
+                 "on global tensors: random, or an SBP for each input (S0,B,P; axes as S0/B)");
+  op->add_flag("--graph", line.op.in_graph, "through a graph");
+}
+
+// The library reads it when it starts its threads. Thread ranks have theirs already.
+void set_num_threads(int num_threads) {
+  if (num_threads < 1 || std::getenv("FLOW_RANKS") != nullptr) return;
+  setenv("FLOW_NUM_THREADS", std::to_string(num_threads).c_str(), 1);
+}
+
+int run(const CLI::App& app, CommandLine& line) {
+  if (app.got_subcommand("op")) {
+    line.op.run.set_dtype(line.dtype);
+    return run_ops(line.op);
+  }
+  return kBadSpec;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Runs numbers made elsewhere through flow.");
+  app.fallthrough();
+  app.require_subcommand(1);
+  CommandLine line;
+  app.add_option("--device", line.op.run.device, "cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--dtype", line.dtype, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}));
+  app.add_option("--threads", line.num_threads, "compute threads of a rank")
+      ->check(CLI::PositiveNumber);
+  add_op_command(app, line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kBadSpec;
+  }
+  set_num_threads(line.num_threads);
+  try {
+    return run(app, line);
+  } catch (const BadSpec& error) {
+    std::cerr << "flow-conform: " << error.what() << '\n';
+  } catch (const Json::exception& error) {
+    std::cerr << "flow-conform: the spec: " << error.what() << '\n';
+  } catch (const flow::IoError& error) {
+    std::cerr << "flow-conform: " << error.what() << '\n';
+  }
+  return kBadSpec;
+}

@@ -5,6 +5,8 @@
 #include <ostream>
 #include <string_view>
 
+#include "core/default_dtype.h"
+
 namespace flow {
 
 std::ostream& operator<<(std::ostream& out, const Scalar& scalar) {
@@ -34,7 +36,7 @@ DType promote(DType tensor, const Scalar& scalar) {
     case Scalar::Kind::kFloat:
       break;
   }
-  return is_floating(tensor) ? tensor : DType::kFloat32;
+  return is_floating(tensor) ? tensor : default_dtype();
 }
 
 }  // namespace flow

@@ -12,6 +12,7 @@
 #include "boxing/run_ranks.h"
 #include "boxing/stop_request.h"
 #include "core/context.h"
+#include "core/default_dtype.h"
 #include "core/error.h"
 #include "core/generator.h"
 #include "core/print.h"

@@ -135,7 +135,7 @@ Tensor make_full(const Shape& shape, const Scalar& value, DType dtype, const Ten
 }
 
 DType dtype_of_category(const Scalar& value) {
-  return promote(DType::kBool, value);
+  return value.is_floating() ? default_dtype() : promote(DType::kBool, value);
 }
 
 // As `x`, where `options` leaves a field unset.
@@ -173,9 +173,9 @@ TensorLiteral::TensorLiteral(std::initializer_list<TensorLiteral> nested) {
 }
 
 DType TensorLiteral::dtype() const {
-  DType dtype = values_.empty() ? DType::kFloat32 : DType::kBool;
+  DType dtype = values_.empty() ? default_dtype() : DType::kBool;
   for (const Scalar& value : values_)
-    dtype = promote(dtype, value);
+    dtype = value.is_floating() ? default_dtype() : promote(dtype, value);
   return dtype;
 }
 
@@ -274,16 +274,16 @@ Tensor tensor(const TensorLiteral& values, const TensorOptions& options, Site si
 // ---- from nothing
 
 Tensor empty(const Shape& shape, const TensorOptions& options, Site site) {
-  const LayoutAttrs layout = ops::resolve_layout(shape, float32, options, "empty");
+  const LayoutAttrs layout = ops::resolve_layout(shape, default_dtype(), options, "empty");
   return ops::with_grad(dispatch(ops::kEmpty, {}, layout, site), options, "empty");
 }
 
 Tensor zeros(const Shape& shape, const TensorOptions& options, Site site) {
-  return make_full(shape, 0, float32, options, "zeros", site);
+  return make_full(shape, 0, default_dtype(), options, "zeros", site);
 }
 
 Tensor ones(const Shape& shape, const TensorOptions& options, Site site) {
-  return make_full(shape, 1, float32, options, "ones", site);
+  return make_full(shape, 1, default_dtype(), options, "ones", site);
 }
 
 Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& options, Site site) {
@@ -318,7 +318,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
     count = static_cast<int64_t>(std::ceil((to - from) / by));
   }
   const LayoutAttrs layout =
-      ops::resolve_layout({count}, is_integer ? int64 : float32, options, "arange");
+      ops::resolve_layout({count}, is_integer ? int64 : default_dtype(), options, "arange");
   const ops::ArangeAttrs attrs{layout, start, step};
   return ops::with_grad(dispatch(ops::kArange, {}, attrs, site), options, "arange");
 }
@@ -329,7 +329,7 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const Ten
     throw InvalidArgument(str("[linspace] steps is ", steps, "; give a number of at least 0"),
                           site);
   }
-  const LayoutAttrs layout = ops::resolve_layout({steps}, float32, options, "linspace");
+  const LayoutAttrs layout = ops::resolve_layout({steps}, default_dtype(), options, "linspace");
   const ops::LinspaceAttrs attrs{layout, start.to<double>(), end.to<double>()};
   return ops::with_grad(dispatch(ops::kLinspace, {}, attrs, site), options, "linspace");
 }
@@ -339,7 +339,7 @@ Tensor eye(int64_t n, const TensorOptions& options, Site site) {
 }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options, Site site) {
-  const LayoutAttrs layout = ops::resolve_layout({n, m}, float32, options, "eye");
+  const LayoutAttrs layout = ops::resolve_layout({n, m}, default_dtype(), options, "eye");
   return ops::with_grad(dispatch(ops::kEye, {}, layout, site), options, "eye");
 }
 

@@ -1,6 +1,6 @@
 // Tensors from nothing, from numbers and from memory.
 //
-// Options say dtype (float32 unless the data says otherwise), device and layout. With a placement
+// Options say dtype (default_dtype() unless the data says otherwise), device and layout. With a placement
 // the result is global: the value given is the logical one, the same on every rank, and each rank
 // keeps its own part; under a partial_sum the first rank of the axis holds the value and the others
 // zero. An unset sbp means broadcast. With neither placement nor device, a PlacementGuard's layout
@@ -13,12 +13,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/default_dtype.h"
 #include "core/tensor.h"
 
 namespace flow {
 
 // Numbers in nested braces: 1.5, {1, 2}, {{1.f, 2.f}, {3.f, 4.f}}. Their category gives the dtype:
-// bool, int64 or float32.
+// bool, int64 or default_dtype().
 class TensorLiteral {
  public:
   template <class T>

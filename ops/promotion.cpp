@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/default_dtype.h"
 #include "ops/cast.h"
 
 namespace flow::ops {
@@ -14,7 +15,7 @@ int category(DType dtype) {
 }
 
 DType apply(Promotion promotion, DType dtype) {
-  return promotion == Promotion::kToFloating && !is_floating(dtype) ? DType::kFloat32 : dtype;
+  return promotion == Promotion::kToFloating && !is_floating(dtype) ? default_dtype() : dtype;
 }
 
 void check_fits(const OpDef& op, DType result, const Tensor& target, Site site) {

@@ -100,7 +100,7 @@ LayoutAttrs resolve_random(const Shape& shape, DType dtype, const TensorOptions&
 
 Tensor draw(const OpDef& op, double a, double b, const Shape& shape, const TensorOptions& options,
             const char* name, Site site) {
-  const LayoutAttrs layout = resolve_random(shape, DType::kFloat32, options, true, name);
+  const LayoutAttrs layout = resolve_random(shape, default_dtype(), options, true, name);
   return ops::with_grad(dispatch(op, {}, ops::DrawAttrs{layout, a, b}, site), options, name);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <numbers>
 
+#include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
@@ -259,11 +260,11 @@ Tensor run(const OpDef& op, const TensorArg& x) {
   return dispatch(op, {&x.tensor()}, x.site());
 }
 
-// Integers and bools are taken as float32.
+// Integers and bools are taken as default_dtype().
 Tensor run_floating(const OpDef& op, const TensorArg& x) {
   if (is_floating(x->dtype())) [[likely]]
     return run(op, x);
-  return run(op, TensorArg(cast(x, float32), x.site()));
+  return run(op, TensorArg(cast(x, default_dtype()), x.site()));
 }
 
 }  // namespace

@@ -177,8 +177,10 @@ Tensor std(const TensorArg& x) {
 Tensor std(const TensorArg& x, const Ints& dims, const VarOptions& options) {
   const Shape over = ops::reduction_dims(dims, x->dim(), "std");
   const Tensor distances = ops::centred(x, over);
+  const double divisor = ops::divisor(x, over, options);
+  if (divisor == 0) return sqrt(var(x, dims, options));  // NaN, with its gradient
   const Tensor length = ops::norm_over({distances, x.site()}, over, options.keepdim, 2);
-  return div({length, x.site()}, ::std::sqrt(ops::divisor(x, over, options)));
+  return div({length, x.site()}, ::std::sqrt(divisor));
 }
 
 Tensor norm(const TensorArg& x, const NormOptions& options) {

@@ -83,7 +83,7 @@ void infer_like_first(InferContext& ctx) {
   ctx.add_output_like(0);
 }
 
-// dx = dy where min <= x <= max, else 0
+// dx = dy where min < x < max, else 0
 void grad_clamp(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   const Tensor x = ctx.input(0);
@@ -97,7 +97,7 @@ void sbp_clamp_grad(SbpContext& ctx) {
     ctx.add({partial, sbp::broadcast}, {partial});
 }
 
-// Linear in dy, a step function in x: ddy = dz where min <= x <= max, dx = 0
+// Linear in dy, a step function in x: ddy = dz where min < x < max, dx = 0
 void grad_clamp_grad(GradContext& ctx) {
   if (!ctx.dy().defined() || !ctx.needs(0)) return;
   const Tensor x = ctx.input(1);

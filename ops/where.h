@@ -28,7 +28,7 @@ struct ClampOptions {
 };
 
 // min(max(x, options.min), options.max), one of which must be given; NaN stays. The gradient is
-// that of x where min <= x <= max, else 0.
+// that of x where min < x < max, else 0.
 Tensor clamp(const TensorArg& x, const ClampOptions& options);
 // As clamp with bounds for each element; an undefined tensor does not bind, and max wins over min.
 // The result is NaN where a bound is.

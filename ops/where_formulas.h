@@ -54,8 +54,14 @@ struct Clamp {
 struct ClampGrad {
   template <class C>
   static auto make(const void* attrs) {
+    const auto& a = *static_cast<const ClampAttrs*>(attrs);
+    const bool has_min = a.min.has_value();
+    const bool has_max = a.max.has_value();
     const Bounds<C> bounds = bounds_of<C>(attrs);
-    return [bounds](C dy, C x) { return x >= bounds.min && x <= bounds.max ? dy : C{0}; };
+    return [=](C dy, C x) {
+      const bool is_inside = (!has_min || x > bounds.min) && (!has_max || x < bounds.max);
+      return is_inside ? dy : C{0};
+    };
   }
 };
 

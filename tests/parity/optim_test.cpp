@@ -5,10 +5,13 @@
 #include "nn/clip_grad.h"
 #include "ops/concat.h"
 #include "ops/slice.h"
-#include "tests/parity/optim_cases.h"
+#include "tests/parity/golden.h"
+#include "tools/flow_conform/optimizer_spec.h"
 
 namespace flow::parity {
 namespace {
+
+using conform::make_optimizer;
 
 constexpr double kLimit = 1e-12;
 

@@ -5,10 +5,14 @@
 #include "eager/runtime.h"
 #include "nn/optim/sgd.h"
 #include "ops/creation.h"
-#include "tests/parity/scheduler_cases.h"
+#include "tests/parity/golden.h"
+#include "tools/flow_conform/scheduler_spec.h"
 
 namespace flow::parity {
 namespace {
+
+using conform::make_schedule;
+using conform::ScheduleCase;
 
 constexpr double kLimit = 1e-14;
 constexpr size_t kEpochs = 50;

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "nn/flow.h"
-#include "tests/parity/optim_cases.h"
+#include "tests/parity/golden.h"
+#include "tools/flow_conform/optimizer_spec.h"
 
 namespace flow::parity {
 namespace {
+
+using conform::make_optimizer;
 
 constexpr double kLimit = 1e-9;
 

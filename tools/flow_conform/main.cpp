@@ -6,14 +6,16 @@
 
 #include "core/context.h"
 #include "core/launcher.h"
-#include "tools/flow_conform/op_command.h"
+#include "tools/flow_conform/optim_command.h"
 
 namespace {
 
 using namespace flow::conform;  // the program's own
 
 struct CommandLine {
+  RunOptions run;
   OpOptions op;
+  OptimOptions optim;
   std::string dtype = "f32";
   int num_threads = 0;
 };
@@ -29,6 +31,12 @@ void add_op_command(CLI::App& app, CommandLine& line) {
   op->add_flag("--graph", line.op.in_graph, "through a graph");
 }
 
+void add_optim_command(CLI::App& app, CommandLine& line, const char* name, const char* what) {
+  CLI::App* optim = app.add_subcommand(name, what);
+  optim->add_option("spec", line.optim.spec, "the spec (JSON)")->required();
+  optim->add_option("out", line.optim.out, "results")->required();
+}
+
 // The library reads it when it starts its threads. Thread ranks have theirs already.
 void set_num_threads(int num_threads) {
   if (num_threads < 1 || std::getenv("FLOW_RANKS") != nullptr) return;
@@ -36,11 +44,11 @@ void set_num_threads(int num_threads) {
 }
 
 int run(const CLI::App& app, CommandLine& line) {
-  if (app.got_subcommand("op")) {
-    line.op.run.set_dtype(line.dtype);
-    return run_ops(line.op);
-  }
-  return kBadSpec;
+  line.run.set_dtype(line.dtype);
+  line.op.run = line.optim.run = line.run;
+  if (app.got_subcommand("op")) return run_ops(line.op);
+  if (app.got_subcommand("optim")) return run_optimizers(line.optim);
+  return run_schedulers(line.optim);
 }
 
 }  // namespace
@@ -50,12 +58,13 @@ int main(int argc, char** argv) {
   app.fallthrough();
   app.require_subcommand(1);
   CommandLine line;
-  app.add_option("--device", line.op.run.device, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--device", line.run.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--dtype", line.dtype, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}));
   app.add_option("--threads", line.num_threads, "compute threads of a rank")
       ->check(CLI::PositiveNumber);
   add_op_command(app, line);
+  add_optim_command(app, line, "optim", "step optimizers; results are safetensors");
+  add_optim_command(app, line, "scheduler", "learning rates of 50 steps; results are JSON");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,15 +1,15 @@
 #include "tools/flow_conform/op_command.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iostream>
 
 #include "autograd/engine.h"
 #include "core/context.h"
+#include "core/default_dtype.h"
 #include "eager/runtime.h"
 #include "nn/safetensors.h"
 #include "ops/cast.h"
 #include "ops/creation.h"
+#include "tools/flow_conform/case.h"
 #include "tools/flow_conform/layout.h"
 
 namespace flow::conform {
@@ -121,62 +121,31 @@ class OpSuite {
 
   void run(const Json& spec) {
     const std::string id = spec.at("id");
-    const bool expects_error = spec.value("error", false);
     const std::string path = options_.folder + '/' + spec.at("file").get<std::string>();
     if (path != path_) {
       file_ = nn::load_safetensors(path);
       path_ = path;
     }
-    try {
-      nn::StateDict results = OpRun(options_, spec, file_).run(table_);
-      if (expects_error) {
-        say(std::cout, "not raised: " + id);
-      } else {
-        results_.merge(results);
-      }
-    } catch (const NotSupported& error) {
-      not_supported(id, error.what());
-    } catch (const DistributedError&) {
-      throw;  // the ranks have parted
-    } catch (const Unsupported& error) {
-      expects_error ? raised(id, error) : not_supported(id, error.what());
-    } catch (const InternalError& error) {
-      failed(id, error);
-    } catch (const Error& error) {
-      expects_error ? raised(id, error) : failed(id, error);
+    const auto run_case = [&] { return OpRun(options_, spec, file_).run(table_); };
+    if (spec.value("error", false)) {
+      report_.run_raising(id, spec.at("op"), run_case);
+    } else {
+      report_.run(id, [&] { results_.merge(run_case()); });
     }
   }
 
   ExitCode finish() {
     if (env::rank() == 0) nn::save_safetensors(options_.out, results_);
-    return exit_code_;
+    return report_.exit_code();
   }
 
  private:
-  static void say(std::ostream& out, const std::string& line) {
-    if (env::rank() == 0) out << line << '\n';
-  }
-
-  static void raised(const std::string& id, const Error& error) {
-    say(std::cout, str("raised: ", id, ": ", on_one_line(error.what())));
-  }
-
-  void not_supported(const std::string& id, const std::string& reason) {
-    say(std::cerr, str("unsupported: ", id, ": ", on_one_line(reason)));
-    if (exit_code_ == kDone) exit_code_ = kNotSupported;
-  }
-
-  void failed(const std::string& id, const Error& error) {
-    say(std::cerr, str("failed: ", id, ": ", on_one_line(error.what())));
-    exit_code_ = kFailed;
-  }
-
   const OpOptions& options_;
   Bindings table_;
   std::string path_;
   nn::StateDict file_;
   nn::StateDict results_;
-  ExitCode exit_code_ = kDone;
+  Report report_;
 };
 
 }  // namespace
@@ -185,23 +154,9 @@ void RunOptions::set_dtype(const std::string& word) {
   floating = word == "f64" ? float64 : float32;
 }
 
-Json read_json(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw BadSpec("cannot open " + path);
-  try {
-    return Json::parse(file);
-  } catch (const Json::exception& error) {
-    throw BadSpec(str(path, ": ", error.what()));
-  }
-}
-
-std::string on_one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 ExitCode run_ops(const OpOptions& options) {
   const Json spec = read_json(options.cases);
+  set_default_dtype(options.run.floating);
   OpSuite suite(options);
   bool found = options.only.empty();
   for (const Json& one : spec.at("cases")) {

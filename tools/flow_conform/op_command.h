@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/dtype.h"
-#include "tools/flow_conform/case.h"
+#include "tools/flow_conform/report.h"
 
 namespace flow::conform {
 
@@ -27,16 +27,6 @@ struct OpOptions {
   bool in_graph = false;
 };
 
-enum ExitCode : int { kDone = 0, kFailed = 1, kBadSpec = 2, kNotSupported = 3 };
-
-// Lines of the report: what is not supported or failed on standard error, what raised on standard
-// output; rank 0 writes them.
 ExitCode run_ops(const OpOptions& options);
-
-// Throws BadSpec naming the file.
-Json read_json(const std::string& path);
-
-// The words of one line.
-std::string on_one_line(std::string text);
 
 }  // namespace flow::conform

@@ -1,12 +1,10 @@
-#include "tests/parity/scheduler_cases.h"
-
-#include <stdexcept>
+#include "tools/flow_conform/scheduler_spec.h"
 
 #include "nn/optim/lr_combine.h"
 #include "nn/optim/lr_cycle.h"
 #include "nn/optim/lr_decay.h"
 
-namespace flow::parity {
+namespace flow::conform {
 
 namespace {
 namespace lrs = optim::lr_scheduler;
@@ -17,38 +15,39 @@ class Args {
  public:
   explicit Args(const Json& args) : args_(args) {}
 
-  ~Args() = default;
-
   template <class T>
   Args& take(const char* name, T& field) {
-    const auto found = args_.find(name);
-    if (found == args_.end()) return *this;
-    found->get_to(field);
-    ++num_taken_;
+    if (const Json* value = find(name)) value->get_to(field);
     return *this;
   }
 
   Args& take(const char* name, std::optional<int64_t>& field) {
-    int64_t value = 0;
-    if (args_.contains(name)) take(name, value), field = value;
+    if (const Json* value = find(name)) field = value->get<int64_t>();
     return *this;
   }
 
   // A number or a list of numbers.
   Args& take(const char* name, std::vector<double>& field) {
-    const auto found = args_.find(name);
-    if (found == args_.end()) return *this;
-    field = found->is_array() ? found->get<std::vector<double>>()
-                              : std::vector<double>{found->get<double>()};
-    ++num_taken_;
+    const Json* value = find(name);
+    if (value == nullptr) return *this;
+    field = value->is_array() ? value->get<std::vector<double>>()
+                              : std::vector<double>{value->get<double>()};
     return *this;
   }
 
   void done() const {
-    if (num_taken_ != args_.size()) throw std::invalid_argument("unknown option: " + args_.dump());
+    if (num_taken_ != args_.size()) throw NotSupported("an argument of " + args_.dump());
   }
 
  private:
+  // Null for an argument that is absent or None.
+  const Json* find(const char* name) {
+    const auto found = args_.find(name);
+    if (found == args_.end()) return nullptr;
+    ++num_taken_;
+    return found->is_null() ? nullptr : &*found;
+  }
+
   const Json& args_;
   size_t num_taken_ = 0;
 };
@@ -104,13 +103,13 @@ void add_cycle(Owned& owned, const std::string& name, Args& args, optim::Optimiz
     args.take("T_0", o.T_0).take("T_mult", o.T_mult).take("eta_min", o.eta_min);
     add_one<lrs::CosineAnnealingWarmRestarts>(owned, optimizer, args, o);
   } else {
-    throw std::invalid_argument("no scheduler " + name);
+    throw NotSupported("scheduler " + name);
   }
 }
 
 void add(Owned& owned, const Json& spec, optim::Optimizer& optimizer) {
-  const std::string name = spec["scheduler"];
-  const Json& json = spec["args"];
+  const std::string name = spec.at("scheduler");
+  const Json json = spec.value("args", Json::object());
   Args args(json);
   if (name == "LambdaLR") {
     owned.push_back(std::make_unique<lrs::LambdaLR>(optimizer, lambda_options(json)));
@@ -176,12 +175,13 @@ void ScheduleCase::load_state_dict(const nn::StateDict& state) {
 
 ScheduleCase make_schedule(const Json& spec, optim::Optimizer& optimizer) {
   ScheduleCase schedule;
-  if (spec["scheduler"] != "ReduceLROnPlateau") {
+  if (spec.at("scheduler") != "ReduceLROnPlateau") {
     add(schedule.owned, spec, optimizer);
     return schedule;
   }
   lrs::ReduceLROnPlateauOptions o;
-  Args args(spec["args"]);
+  const Json json = spec.value("args", Json::object());
+  Args args(json);
   args.take("mode", o.mode).take("factor", o.factor).take("patience", o.patience);
   args.take("threshold", o.threshold).take("threshold_mode", o.threshold_mode);
   args.take("cooldown", o.cooldown).take("min_lr", o.min_lr).take("eps", o.eps);
@@ -190,4 +190,4 @@ ScheduleCase make_schedule(const Json& spec, optim::Optimizer& optimizer) {
   return schedule;
 }
 
-}  // namespace flow::parity
+}  // namespace flow::conform

@@ -1,6 +1,4 @@
-#include "tests/parity/optim_cases.h"
-
-#include <stdexcept>
+#include "tools/flow_conform/optimizer_spec.h"
 
 #include "nn/optim/adadelta.h"
 #include "nn/optim/adagrad.h"
@@ -13,15 +11,21 @@
 #include "nn/optim/rmsprop.h"
 #include "nn/optim/sgd.h"
 
-namespace flow::parity {
+namespace flow::conform {
 
 namespace {
 using Params = std::map<std::string, Tensor>;
 
-// Sets the option an argument names; an argument no rule has is a mistake in the case.
+// How PyTorch carries a step out; it changes no value.
+bool is_way_of_working(const std::string& name) {
+  return name == "foreach" || name == "fused" || name == "capturable" || name == "differentiable";
+}
+
+// Sets the option an argument names. A null stands for the default.
 template <class Options>
 void set_option(Options& o, const std::string& name, const Json& value) {
-  bool is_known = false;
+  if (value.is_null()) return;
+  bool is_known = is_way_of_working(name) && value == false;
   const auto take = [&](const char* own, auto& field) {
     if (name != own) return;
     value.get_to(field);
@@ -48,34 +52,39 @@ void set_option(Options& o, const std::string& name, const Json& value) {
     take("decoupled_weight_decay", o.decoupled_weight_decay);
   }
   if constexpr (requires { o.adam_w_mode; }) take("adam_w_mode", o.adam_w_mode);
-  if (!is_known) throw std::invalid_argument("no option " + name);
+  if (!is_known) throw NotSupported("argument " + name);
 }
 
 template <class Optimizer, class Options>
 std::unique_ptr<optim::Optimizer> make(const Json& spec, const Params& params) {
   Options options;
-  for (const auto& [name, value] : spec["args"].items())
+  const Json args = spec.value("args", Json::object());
+  for (const auto& [name, value] : args.items())
     set_option(options, name, value);
-  std::vector<optim::ParamGroup<Options>> groups;
-  if (spec.contains("param_groups")) {
-    for (const auto& [param, overrides] : spec["param_groups"].items()) {
-      Options own = options;
-      for (const auto& [name, value] : overrides.items())
-        set_option(own, name, value);
-      groups.push_back({{params.at(param)}, own});
-    }
-  } else {
-    auto& group = groups.emplace_back();
-    group.options = options;
+  if (!spec.contains("param_groups") || spec["param_groups"].is_null()) {
+    optim::ParamGroup<Options> group{{}, options};
     for (const auto& [name, param] : params)
       group.params.push_back(param);
+    return std::make_unique<Optimizer>(std::vector{group});
+  }
+  const Json& overrides = spec["param_groups"];
+  for (const auto& [name, value] : overrides.items()) {
+    if (!params.contains(name)) throw BadSpec("param_groups: there is no parameter " + name);
+  }
+  std::vector<optim::ParamGroup<Options>> groups;
+  for (const auto& [name, param] : params) {
+    Options own = options;
+    const Json given = overrides.value(name, Json::object());
+    for (const auto& [option, value] : given.items())
+      set_option(own, option, value);
+    groups.push_back({{param}, own});
   }
   return std::make_unique<Optimizer>(groups);
 }
 }  // namespace
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const Json& spec, const Params& params) {
-  const std::string name = spec["optimizer"];
+  const std::string name = spec.at("optimizer");
   if (name == "SGD") return make<optim::SGD, optim::SGDOptions>(spec, params);
   if (name == "Adam") return make<optim::Adam, optim::AdamOptions>(spec, params);
   if (name == "AdamW") return make<optim::AdamW, optim::AdamWOptions>(spec, params);
@@ -86,7 +95,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Json& spec, const Params&
   if (name == "Adagrad") return make<optim::Adagrad, optim::AdagradOptions>(spec, params);
   if (name == "Adadelta") return make<optim::Adadelta, optim::AdadeltaOptions>(spec, params);
   if (name == "LAMB") return make<optim::LAMB, optim::LAMBOptions>(spec, params);
-  throw std::invalid_argument("no optimizer " + name);
+  throw NotSupported("optimizer " + name);
 }
 
-}  // namespace flow::parity
+}  // namespace flow::conform

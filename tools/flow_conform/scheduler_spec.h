@@ -1,13 +1,13 @@
-// Schedules by name and arguments, as the cases give them.
+// Learning rate schedules by name and arguments, as specs give them.
 #pragma once
 
 #include <memory>
 
 #include "nn/optim/lr_plateau.h"
 #include "nn/optim/lr_scheduler.h"
-#include "tests/parity/golden.h"
+#include "tools/flow_conform/attrs.h"
 
-namespace flow::parity {
+namespace flow::conform {
 
 // A schedule and, before it, the ones it is made of.
 struct ScheduleCase {
@@ -20,6 +20,7 @@ struct ScheduleCase {
   void load_state_dict(const nn::StateDict& state);
 };
 
+// spec: {"scheduler", "args"}. Throws NotSupported for a schedule or argument the library lacks.
 ScheduleCase make_schedule(const Json& spec, optim::Optimizer& optimizer);
 
-}  // namespace flow::parity
+}  // namespace flow::conform

@@ -1,0 +1,82 @@
+#include "tools/flow_conform/report.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "core/context.h"
+
+namespace flow::conform {
+
+namespace {
+
+std::string on_one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+void say(std::ostream& out, const std::string& line) {
+  if (env::rank() == 0) out << on_one_line(line) << '\n';
+}
+
+}  // namespace
+
+void Report::run(const std::string& id, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const NotSupported& error) {
+    not_supported(id, error.what());
+  } catch (const Unsupported& error) {
+    not_supported(id, error.what());
+  } catch (const DistributedError&) {
+    throw;  // the ranks have parted
+  } catch (const Error& error) {
+    failed(id, error.what());
+  }
+}
+
+void Report::run_raising(const std::string& id, const std::string& op,
+                         const std::function<void()>& body) {
+  try {
+    body();
+    say(std::cout, "not raised: " + id);
+  } catch (const NotSupported& error) {
+    not_supported(id, error.what());
+  } catch (const DistributedError&) {
+    throw;
+  } catch (const InternalError& error) {
+    failed(id, error.what());
+  } catch (const Error& error) {
+    // What several ops share names itself; the op that was called stands before it.
+    const std::string message = error.what();
+    const std::string name = '[' + op + ']';
+    say(std::cout, str("raised: ", id, ": ", message.starts_with(name) ? "" : name + ' ', message));
+  }
+}
+
+void Report::not_supported(const std::string& id, const std::string& reason) {
+  say(std::cerr, str("unsupported: ", id, ": ", reason));
+  if (exit_code_ == kDone) exit_code_ = kNotSupported;
+}
+
+void Report::failed(const std::string& id, const std::string& reason) {
+  say(std::cerr, str("failed: ", id, ": ", reason));
+  exit_code_ = kFailed;
+}
+
+Json read_json(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw BadSpec("cannot open " + path);
+  try {
+    return Json::parse(file);
+  } catch (const Json::exception& error) {
+    throw BadSpec(str(path, ": ", error.what()));
+  }
+}
+
+std::string beside(const std::string& spec, const std::string& file) {
+  return (std::filesystem::path(spec).parent_path() / file).string();
+}
+
+}  // namespace flow::conform

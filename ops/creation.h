@@ -1,10 +1,10 @@
 // Tensors from nothing, from numbers and from memory.
 //
-// Options say dtype (default_dtype() unless the data says otherwise), device and layout. With a placement
-// the result is global: the value given is the logical one, the same on every rank, and each rank
-// keeps its own part; under a partial_sum the first rank of the axis holds the value and the others
-// zero. An unset sbp means broadcast. With neither placement nor device, a PlacementGuard's layout
-// is taken; else the tensor is local.
+// Options say dtype (default_dtype() unless the data says otherwise), device and layout. With a
+// placement the result is global: the value given is the logical one, the same on every rank, and
+// each rank keeps its own part; under a partial_sum the first rank of the axis holds the value and
+// the others zero. An unset sbp means broadcast. With neither placement nor device, a
+// PlacementGuard's layout is taken; else the tensor is local.
 //   zeros({2, 3}, {.dtype = flow::float64, .placement = both, .sbp = flow::sbp::split(0)})
 #pragma once
 

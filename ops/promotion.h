@@ -19,7 +19,10 @@ struct ScalarAttrs {
 // without dims does not raise the dtype.
 DType result_dtype(const Tensor& a, const Tensor& b);
 
-enum class Promotion { kPlain, kToFloating };  // kToFloating: integers and bools give default_dtype()
+enum class Promotion {
+  kPlain,
+  kToFloating
+};  // kToFloating: integers and bools give default_dtype()
 
 namespace internal {
 Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const TensorArg& b, const void* attrs,

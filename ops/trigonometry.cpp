@@ -1,5 +1,6 @@
 #include "ops/trigonometry.h"
 
+#include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
@@ -135,11 +136,11 @@ void register_trigonometry(OpTable& table) {
 
 namespace {
 
-// Integers and bools are taken as float32.
+// Integers and bools are taken as default_dtype().
 Tensor run(const OpDef& op, const TensorArg& x) {
   if (is_floating(x->dtype())) [[likely]]
     return dispatch(op, {&x.tensor()}, x.site());
-  const Tensor floating = cast(x, float32);
+  const Tensor floating = cast(x, default_dtype());
   return dispatch(op, {&floating}, x.site());
 }
 

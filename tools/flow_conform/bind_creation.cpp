@@ -16,9 +16,10 @@ TensorOptions options_of(Case& c, bool defaults_to_floating) {
   return options;
 }
 
-TensorOptions options_like_input(Case& c) {
-  TensorOptions options = options_like(c.in(0));
-  if (const auto dtype = c.attrs.dtype()) options.dtype = dtype;
+// What is not given is as x has it.
+TensorOptions dtype_options(Case& c) {
+  TensorOptions options;
+  options.dtype = c.attrs.dtype();
   return options;
 }
 
@@ -53,15 +54,15 @@ void bind_creation(Bindings& table) {
     const auto n = c.attrs.get<int64_t>("n");
     return eye(n, c.attrs.get<int64_t>("m", n), options_of(c, true));
   });
-  table.add("zeros_like", [](Case& c) { return zeros_like(c.in(0), options_like_input(c)); });
-  table.add("ones_like", [](Case& c) { return ones_like(c.in(0), options_like_input(c)); });
+  table.add("zeros_like", [](Case& c) { return zeros_like(c.in(0), dtype_options(c)); });
+  table.add("ones_like", [](Case& c) { return ones_like(c.in(0), dtype_options(c)); });
   table.add("full_like", [](Case& c) {
-    return full_like(c.in(0), c.attrs.get<Scalar>("fill_value"), options_like_input(c));
+    return full_like(c.in(0), c.attrs.get<Scalar>("fill_value"), dtype_options(c));
   });
-  table.add("new_zeros", [](Case& c) { return zeros(shape_of(c), options_like_input(c)); });
-  table.add("new_ones", [](Case& c) { return ones(shape_of(c), options_like_input(c)); });
+  table.add("new_zeros", [](Case& c) { return new_zeros(c.in(0), shape_of(c), dtype_options(c)); });
+  table.add("new_ones", [](Case& c) { return new_ones(c.in(0), shape_of(c), dtype_options(c)); });
   table.add("new_full", [](Case& c) {
-    return full(shape_of(c), c.attrs.get<Scalar>("fill_value"), options_like_input(c));
+    return new_full(c.in(0), shape_of(c), c.attrs.get<Scalar>("fill_value"), dtype_options(c));
   });
 }
 

@@ -4,6 +4,7 @@
 #include "ops/compare.h"
 #include "ops/copy.h"
 #include "ops/ternary.h"
+#include "ops/trigonometry.h"
 #include "ops/unary.h"
 #include "ops/where.h"
 #include "tools/flow_conform/case.h"
@@ -101,6 +102,14 @@ void bind_binary(Bindings& table) {
   add_binary(table, "le", le, le);
   add_binary(table, "gt", gt, gt);
   add_binary(table, "ge", ge, ge);
+  table.add({"atan2", "arctan2"}, [](Case& c) { return atan2(c.in(0), c.in(1)); });
+  table.add("isclose", [](Case& c) {
+    CloseOptions options;
+    c.attrs.read("rtol", options.rtol);
+    c.attrs.read("atol", options.atol);
+    c.attrs.read("equal_nan", options.equal_nan);
+    return isclose(c.in(0), c.in(1), options);
+  });
   table.add("logical_and", [](Case& c) { return logical_and(c.in(0), c.in(1)); });
   table.add("logical_or", [](Case& c) { return logical_or(c.in(0), c.in(1)); });
   table.add("logical_xor", [](Case& c) { return logical_xor(c.in(0), c.in(1)); });
@@ -119,9 +128,14 @@ void bind_ternary(Bindings& table) {
     return lerp(c.in(0), c.in(1), c.attrs.get<Scalar>("weight"));
   });
   table.add("where", choose);
-  table.add({"clamp", "clip"}, [](Case& c) { return clamp(c.in(0), clamp_options(c)); });
-  table.add("masked_fill",
-            [](Case& c) { return masked_fill(c.in(0), c.in(1), c.attrs.get<Scalar>("value")); });
+  table.add({"clamp", "clip"}, [](Case& c) {
+    if (c.num_inputs() == 1) return clamp(c.in(0), clamp_options(c));
+    return clamp(c.in(0), c.named("min"), c.named("max"));
+  });
+  table.add("masked_fill", [](Case& c) {
+    if (c.num_inputs() > 2) return masked_fill(c.in(0), c.in(1), c.in(2));
+    return masked_fill(c.in(0), c.in(1), c.attrs.get<Scalar>("value"));
+  });
 }
 
 // In place on a copy of x, as a leaf cannot be written to.
@@ -185,6 +199,15 @@ void bind_pointwise(Bindings& table) {
   add_unary(table, "cos", cos);
   add_unary(table, "tanh", tanh);
   add_unary(table, "erf", erf);
+  add_unary(table, "tan", tan);
+  add_unary(table, {"asin", "arcsin"}, asin);
+  add_unary(table, {"acos", "arccos"}, acos);
+  add_unary(table, {"atan", "arctan"}, atan);
+  add_unary(table, "sinh", sinh);
+  add_unary(table, "cosh", cosh);
+  add_unary(table, {"asinh", "arcsinh"}, asinh);
+  add_unary(table, {"acosh", "arccosh"}, acosh);
+  add_unary(table, {"atanh", "arctanh"}, atanh);
   add_unary(table, {"sigmoid", "expit"}, sigmoid);
   add_unary(table, "isnan", isnan);
   add_unary(table, "isinf", isinf);

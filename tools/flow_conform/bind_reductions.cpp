@@ -16,10 +16,8 @@ namespace {
 
 const Names kDim = {"dim", "axis"};
 
-ReduceOptions reduce_options(Case& c) {
-  ReduceOptions options;
-  c.attrs.read("keepdim", options.keepdim);
-  return options;
+KeepdimOptions keepdim_options(Case& c) {
+  return {.keepdim = c.attrs.get<bool>("keepdim", false)};
 }
 
 // x in the dtype an argument asks for.
@@ -28,11 +26,14 @@ Tensor as_dtype(Case& c) {
   return dtype ? c.in(0).to(*dtype) : c.in(0);
 }
 
-template <class F>
-auto over_dims(F fn) {
+// fn(x, dims, options); without dims over all.
+template <class Options>
+auto over_dims(Tensor (*fn)(const TensorArg&, const Ints&, const Options&)) {
   return [fn](Case& c) {
-    const ReduceOptions options = reduce_options(c);
-    return fn(as_dtype(c), c.attrs.get<Ints>(kDim, Ints()), options);
+    Options options;
+    c.attrs.read("keepdim", options.keepdim);
+    if constexpr (requires { options.dtype; }) options.dtype = c.attrs.dtype();
+    return fn(c.in(0), c.attrs.get<Ints>(kDim, Ints()), options);
   };
 }
 
@@ -44,9 +45,7 @@ auto over_dim(Whole whole, AlongDim along_dim) {
       c.attrs.only("keepdim", false);
       return whole(x);
     }
-    const auto dims = c.attrs.get<Ints>(kDim);
-    if (dims.size() != 1) throw NotSupported("several dims");
-    return along_dim(x, dims[0], reduce_options(c));
+    return along_dim(x, c.attrs.get<int64_t>(kDim), {.keepdim = keepdim_options(c).keepdim});
   };
 }
 
@@ -56,7 +55,7 @@ auto extremum(Whole whole, AlongDim along_dim, OfTwo of_two) {
     if (c.num_inputs() == 2) return {of_two(c.in(0), c.in(1))};
     if (!c.attrs.has(kDim)) return {whole(c.in(0))};
     const auto dim = c.attrs.get<int64_t>(kDim);
-    const ValuesIndices y = along_dim(c.in(0), dim, reduce_options(c));
+    const ValuesIndices y = along_dim(c.in(0), dim, keepdim_options(c));
     return {y.values, y.indices};
   };
 }
@@ -101,27 +100,24 @@ void bind_order(Bindings& table) {
 }  // namespace
 
 void bind_reductions(Bindings& table) {
-  const auto call = [](auto fn) {
-    return over_dims([fn](const Tensor& x, const Ints& dims, const ReduceOptions& options) {
-      return fn(x, dims, options);
-    });
-  };
-  using OverDims = Tensor (*)(const TensorArg&, const Ints&, const ReduceOptions&);
-  table.add("sum", call(OverDims(sum)));
-  table.add("mean", call(OverDims(mean)));
-  table.add("amax", call(OverDims(amax)));
-  table.add("amin", call(OverDims(amin)));
-  table.add("logsumexp", call(OverDims(logsumexp)));
+  using Sum = Tensor (*)(const TensorArg&, const Ints&, const ReduceOptions&);
+  table.add("sum", over_dims(Sum(sum)));
+  table.add("mean", over_dims(Sum(mean)));
+  using OverDims = Tensor (*)(const TensorArg&, const Ints&, const KeepdimOptions&);
+  table.add("amax", over_dims(OverDims(amax)));
+  table.add("amin", over_dims(OverDims(amin)));
+  table.add("logsumexp", over_dims(OverDims(logsumexp)));
+  table.add("any", over_dims(OverDims(any)));
+  table.add("all", over_dims(OverDims(all)));
 
   using Whole = Tensor (*)(const TensorArg&);
-  using AlongDim = Tensor (*)(const TensorArg&, int64_t, const ReduceOptions&);
-  table.add("prod", over_dim(Whole(prod), AlongDim(prod)));
-  table.add("any", over_dim(Whole(any), AlongDim(any)));
-  table.add("all", over_dim(Whole(all), AlongDim(all)));
+  using Product = Tensor (*)(const TensorArg&, int64_t, const ReduceOptions&);
+  table.add("prod", over_dim(Whole(prod), Product(prod)));
+  using AlongDim = Tensor (*)(const TensorArg&, int64_t, const KeepdimOptions&);
   table.add("argmax", over_dim(Whole(argmax), AlongDim(argmax)));
   table.add("argmin", over_dim(Whole(argmin), AlongDim(argmin)));
 
-  using Pair = ValuesIndices (*)(const TensorArg&, int64_t, const ReduceOptions&);
+  using Pair = ValuesIndices (*)(const TensorArg&, int64_t, const KeepdimOptions&);
   using OfTwo = Tensor (*)(const TensorArg&, const TensorArg&);
   table.add("max", extremum(Whole(max), Pair(max), OfTwo(maximum)));
   table.add("min", extremum(Whole(min), Pair(min), OfTwo(minimum)));

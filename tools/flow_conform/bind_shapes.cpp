@@ -32,8 +32,7 @@ void bind_views(Bindings& table) {
   table.add("squeeze", [](Case& c) {
     if (!c.attrs.has("dim")) return squeeze(c.in(0));
     const auto dims = c.attrs.get<Ints>("dim");
-    if (dims.size() != 1) throw NotSupported("several dims");
-    return squeeze(c.in(0), dims[0]);
+    return dims.size() == 1 ? squeeze(c.in(0), dims[0]) : squeeze(c.in(0), dims.values());
   });
   table.add("unsqueeze", [](Case& c) { return unsqueeze(c.in(0), c.attrs.get<int64_t>("dim")); });
   table.add("permute", [](Case& c) { return permute(c.in(0), c.attrs.get<Ints>("dims")); });

@@ -226,7 +226,9 @@ void run_cases(uint64_t seed, int64_t count) {
 
 TEST(RedistributeFuzz, AnyLayoutBecomesAnyOther) {
   const char* seed = std::getenv("FLOW_TEST_SEED");
-  run_cases(seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10), 10'000);
+  const char* cases = std::getenv("FLOW_TEST_CASES");
+  run_cases(seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10),
+            cases == nullptr ? 10'000 : std::strtoll(cases, nullptr, 10));
 }
 
 }  // namespace

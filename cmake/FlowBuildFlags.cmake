@@ -13,12 +13,6 @@ target_compile_options(
             $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
             $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=flow:>)
 
-foreach(name MPI GLOG ONEDNN OPENBLAS CUDA)
-  if(FLOW_WITH_${name})
-    target_compile_definitions(flow_build_flags INTERFACE FLOW_WITH_${name}=1)
-  endif()
-endforeach()
-
 if(FLOW_DEVELOPER)
   set(warnings
       -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual

@@ -1,6 +1,6 @@
 # Finds the packages flow is built with. Each optional one has a switch FLOW_<NAME> of AUTO, ON or
 # OFF: AUTO takes the package when it is there, ON insists and names the Debian package to install.
-# FLOW_WITH_<NAME> is the outcome; the same word is a compile definition of the folders' sources and
+# FLOW_WITH_<NAME> is the outcome; the same word is a compile definition of the sources that ask, and
 # never appears in a public header.
 
 find_package(Threads REQUIRED)

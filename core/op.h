@@ -177,7 +177,8 @@ using CostFn = Cost (*)(const SbpContext& ctx);
 // kernel copies.
 using ViewFn = bool (*)(const TensorMeta& input, const Shape& output, const void* attrs,
                         ViewSpec& view);
-// Whether this call is better rewritten; then `decompose` gives the outputs.
+// Gives the outputs by public ops. Asked without outputs (null), before anything runs, it says
+// whether that moves less than the call's best signature, which has to move an input.
 using DecomposeFn = bool (*)(const DecomposeContext& ctx, const SbpContext& sbp, Tensor* outputs);
 
 // Values of OpDef::grad and OpDef::sbp that say a facet is refused on purpose.

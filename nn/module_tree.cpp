@@ -91,8 +91,7 @@ void ModuleBase::put_replacement(std::string_view path, std::shared_ptr<ModuleBa
   const auto [parent, name] = split_last(path);
   const ModuleBase owner = get_submodule(parent);
   auto& children = owner.live_state().children;
-  auto& child = *std::find_if(children.begin(), children.end(),
-                              [&](const auto& entry) { return entry.first == name; });
+  auto& child = children[static_cast<size_t>(find_named(children, name) - children.data())];
   State& old = child.second.live_state();
   for (const auto& [inner, descendant] : module->named_modules()) {
     if (&descendant.live_state() == &old) {

@@ -53,8 +53,10 @@ INSTANTIATE_TEST_SUITE_P(Op, ContractInPlace, ::testing::ValuesIn(op_names()), o
 // ---------------------------------------------------------------- 1. facets
 
 TEST(ContractSamples, EveryOpHasOne) {
-  for (const std::string& name : op_names())
+  for (const std::string& name : op_names()) {
+    if (name.starts_with("test_")) continue;  // ContractSearch ran before, in the same process
     EXPECT_FALSE(samples_of(name).empty()) << name << " needs a sample in tests/support/op_samples";
+  }
 }
 
 TEST(ContractSamples, NameOpsOfTheTable) {

@@ -36,7 +36,8 @@ GemmCall<T> to_call(const GemmTask<T>& task) {
           .b_col = tb ? task.ldb : 1,
           .beta = task.beta,
           .c = task.c,
-          .ldc = task.ldc};
+          .ldc = task.ldc,
+          .bias = task.bias};
 }
 
 template <class T>
@@ -103,18 +104,30 @@ void scale(const GemmTask<T>& task) {
   }
 }
 
+// The product added to rows of the bias, for back ends that know none.
+template <class T>
+GemmTask<T> with_bias_in_c(GemmTask<T> task) {
+  for (int64_t i = 0; i < task.m; ++i)
+    std::copy_n(task.bias, task.n, task.c + i * task.ldc);
+  task.bias = nullptr;
+  task.beta = T{1};
+  return task;
+}
+
 template <class T>
 void check(const GemmTask<T>& task) {
   FLOW_ASSERT(task.m >= 0 && task.n >= 0 && task.k >= 0, "gemm of a negative size");
   FLOW_ASSERT(task.lda >= (task.transpose_a == Transpose::kYes ? task.m : task.k), "gemm lda");
   FLOW_ASSERT(task.ldb >= (task.transpose_b == Transpose::kYes ? task.k : task.n), "gemm ldb");
   FLOW_ASSERT(task.ldc >= task.n, "gemm ldc");
+  FLOW_ASSERT(task.bias == nullptr || (task.alpha == T{1} && task.beta == T{0}), "gemm bias");
 }
 
 template <class T>
 void run(const GemmTask<T>& task) {
   check(task);
   if (task.m == 0 || task.n == 0) return;
+  if (task.bias != nullptr) return run(with_bias_in_c(task));
   if (task.k == 0) return scale(task);
   if (task.m * task.n * task.k <= kTinyVolume) return own_gemm(to_call(task));
   const GemmBackend fastest = fastest_gemm_backend<T>(active_isa(), task.transpose_a,
@@ -140,6 +153,7 @@ void run_cells(const GemmTask<T>& task, const GemmSplit& split, int64_t begin, i
     part.a += first * task.a_stride + row * a_row;
     part.b += first * task.b_stride + column * b_col;
     part.c += first * task.c_stride + row * task.ldc + column;
+    if (task.bias != nullptr) part.bias += column;
     gemm_batched(part);
   }
 }

@@ -41,6 +41,8 @@ struct GemmTask {
   T beta = T{0};
   T* c = nullptr;
   int64_t ldc = 0;
+  // Of n elements, added to each row: C = op(A) * op(B) + bias. Requires: alpha = 1, beta = 0.
+  const T* bias = nullptr;
   int64_t batch = 1;
   int64_t a_stride = 0;
   int64_t b_stride = 0;

@@ -140,13 +140,23 @@ void direct(const GemmCall<T>& call) {
   }
 }
 
+// Products with more columns pack A: it is read that much more often than written.
+constexpr int64_t kMaxInPlaceColumns = 768;
+
 // Bytes by which B is fetched ahead of its use: it streams from the second cache.
 constexpr int64_t kPrefetchBytes = 2048;
 
-// One register tile from packed operands; `rows` and `columns` say how much of it lies inside C.
-template <class T>
-void packed_tile(int64_t depth, const T* a, const T* b, T* c, int64_t ldc, int64_t rows,
-                 int64_t columns, T alpha, T beta) {
+// One register tile from packed B, and from packed A or, if kInPlace, from rows of A that lie
+// `a_row` apart; `rows` and `columns` say how much of it lies inside C.
+template <class T, bool kInPlace>
+void packed_tile(int64_t depth, const T* a, int64_t a_row, const T* b, T* c, int64_t ldc,
+                 int64_t rows, int64_t columns, T alpha, T beta, const T* bias) {
+  // Every third row of A has a pointer, those between are reached from it.
+  constexpr int kGroups = (kTileRows + 2) / 3;
+  const T* group[kGroups];
+#pragma GCC unroll 8
+  for (int g = 0; g < kGroups; ++g)
+    group[g] = a + (kInPlace ? 3 * g * a_row : 0);
   Vec<T> sum[kTileRows][kTileVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kTileRows; ++r) {
@@ -165,13 +175,31 @@ void packed_tile(int64_t depth, const T* a, const T* b, T* c, int64_t ldc, int64
       b_row[v] = Vec<T>::load(b + v * Vec<T>::kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < kTileRows; ++r) {
-      const Vec<T> factor = Vec<T>::fill(a[r]);
+      const Vec<T> factor = Vec<T>::fill(kInPlace ? group[r / 3][r % 3 * a_row] : a[r]);
 #pragma GCC unroll 2
       for (int v = 0; v < kTileVectors; ++v)
         sum[r][v] = fma(factor, b_row[v], sum[r][v]);
     }
-    a += kTileRows;
+    if constexpr (kInPlace) {
+#pragma GCC unroll 8
+      for (int g = 0; g < kGroups; ++g)
+        ++group[g];
+    } else {
+      a += kTileRows;
+    }
     b += kTileColumns<T>;
+  }
+  if (bias != nullptr) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kTileVectors; ++v) {
+      const int64_t left = columns - v * Vec<T>::kLanes;
+      if (left <= 0) break;
+      const Vec<T> own = left >= Vec<T>::kLanes ? Vec<T>::load(bias + v * Vec<T>::kLanes)
+                                                : Vec<T>::load_n(bias + v * Vec<T>::kLanes, left);
+#pragma GCC unroll 16
+      for (int r = 0; r < kTileRows; ++r)
+        sum[r][v] = sum[r][v] + own;
+    }
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kTileRows; ++r) {
@@ -185,10 +213,19 @@ void packed_tile(int64_t depth, const T* a, const T* b, T* c, int64_t ldc, int64
   }
 }
 
+// Rows of A that are contiguous and make up a tile are read where they lie: packing them, a
+// transposition, would take as long as multiplying them by tens of columns.
+template <class T>
+bool reads_in_place(const GemmCall<T>& call, int64_t rows) {
+  return call.a_col == 1 && call.n <= kMaxInPlaceColumns && rows >= kTileRows;
+}
+
 template <class T>
 void pack_a(const GemmCall<T>& call, GemmRange rows, GemmRange depth, T* packed) {
-  pack<kTileRows>(call.a + rows.begin * call.a_row + depth.begin * call.a_col, call.a_row,
-                  call.a_col, rows.size, depth.size, packed);
+  const int64_t in_place = reads_in_place(call, rows.size) ? rows.size / kTileRows * kTileRows : 0;
+  pack<kTileRows>(call.a + (rows.begin + in_place) * call.a_row + depth.begin * call.a_col,
+                  call.a_row, call.a_col, rows.size - in_place, depth.size,
+                  packed + in_place * depth.size);
 }
 
 template <class T>
@@ -204,12 +241,23 @@ template <class T>
 void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
               const T* packed_a, const T* packed_b) {
   const T beta = depth.begin == 0 ? call.beta : T{1};
+  const T* bias = depth.begin == 0 && call.bias != nullptr ? call.bias + columns.begin : nullptr;
   T* c = call.c + rows.begin * call.ldc + columns.begin;
+  const T* a = call.a + rows.begin * call.a_row + depth.begin * call.a_col;
   for (int64_t i = 0; i < rows.size; i += kTileRows) {
+    const bool in_place = reads_in_place(call, rows.size - i);
     for (int64_t j = 0; j < columns.size; j += kTileColumns<T>) {
-      packed_tile(depth.size, packed_a + i * depth.size, packed_b + j * depth.size,
-                  c + i * call.ldc + j, call.ldc, rows.size - i, columns.size - j, call.alpha,
-                  beta);
+      const T* b = packed_b + j * depth.size;
+      T* target = c + i * call.ldc + j;
+      if (in_place) {
+        packed_tile<T, true>(depth.size, a + i * call.a_row, call.a_row, b, target, call.ldc,
+                             rows.size - i, columns.size - j, call.alpha, beta,
+                             bias == nullptr ? nullptr : bias + j);
+      } else {
+        packed_tile<T, false>(depth.size, packed_a + i * depth.size, 0, b, target, call.ldc,
+                              rows.size - i, columns.size - j, call.alpha, beta,
+                              bias == nullptr ? nullptr : bias + j);
+      }
     }
   }
 }

@@ -24,6 +24,8 @@ struct GemmCall {
   T beta;  // 0: C is written without being read
   T* c;
   int64_t ldc;
+  // Added to each row, with beta = 0; may be null. `direct` does not read it.
+  const T* bias = nullptr;
 };
 
 // A part of one dim.

@@ -408,13 +408,13 @@ void run_gemm(const KernelContext& ctx) {
     c_scratch = ctx.scratch(static_cast<size_t>(size) * sizeof(C));
     task.c = reinterpret_cast<C*>(c_scratch->data());
   }
-  if (ctx.has_input(2)) {  // the product is added to rows of the bias
+  std::vector<C> bias_row;
+  if (ctx.has_input(2)) {
     const T* bias = ctx.in(2).as<T>();
-    task.beta = C{1};
+    bias_row.resize(static_cast<size_t>(plan.n));
     for (int64_t j = 0; j < plan.n; ++j)
-      task.c[j] = static_cast<C>(bias[j * plan.bias_stride]);
-    for (int64_t i = 1; i < plan.batch * plan.m; ++i)
-      std::copy_n(task.c, plan.n, task.c + i * plan.n);
+      bias_row[static_cast<size_t>(j)] = static_cast<C>(bias[j * plan.bias_stride]);
+    task.bias = bias_row.data();
   }
   const auto parallel_for = [&](int64_t begin, int64_t end, int64_t grain, const auto& fn) {
     ctx.pool().parallel_for(begin, end, grain, fn);

@@ -325,6 +325,33 @@ TYPED_TEST(Gemm, SharedProductOfABatchEqualsTheOwnKernel) {
   EXPECT_EQ(both.results(), own.results());
 }
 
+// One part of k, so that the bias is added to the whole sum.
+TYPED_TEST(Gemm, BiasIsAddedToEachRow) {
+  const auto halves = [](int64_t begin, int64_t end, int64_t, const auto& fn) {
+    fn((begin + end) / 2, end);
+    fn(begin, (begin + end) / 2);
+  };
+  std::vector<TypeParam> bias;
+  for (int j = 0; j < 275; ++j)
+    bias.push_back(static_cast<TypeParam>(j) / 64);
+  for (const auto& [m, n, k] :
+       {std::tuple<int64_t, int64_t, int64_t>{5, 7, 3}, {203, 275, 200}, {2000, 20, 90}}) {
+    Product<TypeParam> plain(Transpose::kNo, Transpose::kYes, m, n, k, 3);
+    Product<TypeParam> biased = plain.copy();
+    biased.task.bias = bias.data();
+
+    gemm_parallel(halves, plain.task);
+    gemm_parallel(halves, biased.task);
+
+    std::vector<TypeParam> expected = plain.results();
+    for (size_t i = 0; i < expected.size(); ++i)
+      expected[i] += bias[i % static_cast<size_t>(n)];
+    const std::vector<TypeParam> actual = biased.results();
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(actual[i], expected[i], tolerance<TypeParam>(k)) << m << "x" << n << " at " << i;
+  }
+}
+
 TEST(GemmTable, SizesBelongToTheNearestClass) {
   for (int i = 0; i < kGemmSizeClasses; ++i) {
     EXPECT_EQ(gemm_size_class(kGemmClassSizes[i]), i);

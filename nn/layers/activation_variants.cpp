@@ -39,7 +39,7 @@ Tensor Hardshrink::forward(const Tensor& x) {
 }
 
 Tensor Softshrink::forward(const Tensor& x) {
-  return x - clamp(x, {.min = -options_.lambd, .max = options_.lambd});
+  return where(le(abs(x), options_.lambd), 0.0, x - sign(x) * options_.lambd);
 }
 
 Tensor Tanhshrink::forward(const Tensor& x) {

@@ -4,6 +4,7 @@
 #include "ops/creation.h"
 #include "ops/index.h"
 #include "tools/flow_conform/case.h"
+#include "tools/flow_conform/layout.h"
 
 namespace flow::conform {
 
@@ -57,7 +58,7 @@ IndexArg slice_in(const std::string& text) {
   return Slice(bound_in(parts[0]), bound_in(parts[1]), step.value_or(1));
 }
 
-IndexArg list_in(const std::string& text) {
+Tensor list_in(const std::string& text) {
   std::vector<int64_t> numbers;
   const std::string inner = text.substr(1, text.size() - 2);
   if (!inner.empty()) {
@@ -70,11 +71,12 @@ IndexArg list_in(const std::string& text) {
   return tensor(numbers, {static_cast<int64_t>(numbers.size())});
 }
 
-IndexArg item_in(Case& c, const std::string& text) {
+// One index of x.
+IndexArg item_in(Case& c, const Tensor& x, const std::string& text) {
   if (text == "..." || text == "Ellipsis") return Ellipsis;
   if (text == "None" || text == "newaxis" || text == "torch.newaxis") return None;
   if (const auto number = number_in(text)) return *number;
-  if (text.starts_with('[') && text.ends_with(']')) return list_in(text);
+  if (text.starts_with('[') && text.ends_with(']')) return like(x, list_in(text));
   if (text.find(':') != std::string::npos) return slice_in(text);
   const Tensor indices = c.named(text.c_str());
   if (!indices.defined()) throw NotSupported("an index " + text);
@@ -97,7 +99,7 @@ Tensor index_by_expression(Case& c) {
   std::vector<IndexArg> indices;
   if (!inner.empty()) {
     for (const std::string& part : parts_of(inner, ','))
-      indices.push_back(item_in(c, part));
+      indices.push_back(item_in(c, x, part));
   }
   return index(x, IndexList(std::move(indices)));
 }

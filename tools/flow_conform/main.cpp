@@ -6,7 +6,9 @@
 
 #include "core/context.h"
 #include "core/launcher.h"
+#include "tools/flow_conform/box_command.h"
 #include "tools/flow_conform/optim_command.h"
+#include "tools/flow_conform/train_command.h"
 
 namespace {
 
@@ -16,6 +18,8 @@ struct CommandLine {
   RunOptions run;
   OpOptions op;
   OptimOptions optim;
+  BoxOptions box;
+  TrainOptions train;
   std::string dtype = "f32";
   int num_threads = 0;
 };
@@ -37,6 +41,24 @@ void add_optim_command(CLI::App& app, CommandLine& line, const char* name, const
   optim->add_option("out", line.optim.out, "results")->required();
 }
 
+void add_box_command(CLI::App& app, CommandLine& line) {
+  CLI::App* box = app.add_subcommand("box", "redistribute the shards of a table");
+  box->add_option("table", line.box.table, "the spec (JSON)")->required();
+  box->add_option("in", line.box.in, "shards (safetensors)")->required();
+  box->add_option("out", line.box.out, "results (safetensors)")->required();
+}
+
+void add_train_command(CLI::App& app, CommandLine& line) {
+  CLI::App* train = app.add_subcommand("train", "train a model");
+  train->add_option("run", line.train.spec, "the spec (JSON)")->required();
+  train->add_option("out", line.train.folder, "folder of the results")->required();
+  train->add_option("--layout", line.train.layout, "on the ranks present: dpN, tpN, joined by +");
+  train->add_option("--schedule", line.train.schedule, "of a pipeline");
+  train->add_option("--micro-batches", line.train.micro_batches, "of a pipeline");
+  train->add_option("--steps", line.train.steps, "instead of the spec's");
+  train->add_flag("--graph", line.train.in_graph, "through a graph");
+}
+
 // The library reads it when it starts its threads. Thread ranks have theirs already.
 void set_num_threads(int num_threads) {
   if (num_threads < 1 || std::getenv("FLOW_RANKS") != nullptr) return;
@@ -45,9 +67,11 @@ void set_num_threads(int num_threads) {
 
 int run(const CLI::App& app, CommandLine& line) {
   line.run.set_dtype(line.dtype);
-  line.op.run = line.optim.run = line.run;
+  line.op.run = line.optim.run = line.box.run = line.train.run = line.run;
   if (app.got_subcommand("op")) return run_ops(line.op);
   if (app.got_subcommand("optim")) return run_optimizers(line.optim);
+  if (app.got_subcommand("box")) return run_boxing(line.box);
+  if (app.got_subcommand("train")) return run_training(line.train);
   return run_schedulers(line.optim);
 }
 
@@ -63,6 +87,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", line.num_threads, "compute threads of a rank")
       ->check(CLI::PositiveNumber);
   add_op_command(app, line);
+  add_box_command(app, line);
+  add_train_command(app, line);
   add_optim_command(app, line, "optim", "step optimizers; results are safetensors");
   add_optim_command(app, line, "scheduler", "learning rates of 50 steps; results are JSON");
   try {

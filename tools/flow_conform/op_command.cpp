@@ -126,11 +126,14 @@ class OpSuite {
       file_ = nn::load_safetensors(path);
       path_ = path;
     }
-    const auto run_case = [&] { return OpRun(options_, spec, file_).run(table_); };
+    const auto body = [&] { return run_case(options_, table_, spec, file_); };
     if (spec.value("error", false)) {
-      report_.run_raising(id, spec.at("op"), run_case);
+      report_.run_raising(id, spec.at("op"), body);
     } else {
-      report_.run(id, [&] { results_.merge(run_case()); });
+      report_.run(id, [&] {
+        nn::StateDict results = body();
+        results_.merge(results);
+      });
     }
   }
 
@@ -149,6 +152,11 @@ class OpSuite {
 };
 
 }  // namespace
+
+nn::StateDict run_case(const OpOptions& options, const Bindings& table, const Json& spec,
+                       const nn::StateDict& tensors) {
+  return OpRun(options, spec, tensors).run(table);
+}
 
 void RunOptions::set_dtype(const std::string& word) {
   floating = word == "f64" ? float64 : float32;

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "core/dtype.h"
+#include "nn/module.h"
+#include "tools/flow_conform/case.h"
 #include "tools/flow_conform/report.h"
 
 namespace flow::conform {
@@ -28,5 +30,10 @@ struct OpOptions {
 };
 
 ExitCode run_ops(const OpOptions& options);
+
+// One case on tensors in.NAME and gout.NAME: ID/out.NAME and ID/grad.NAME. Throws what the op
+// throws.
+nn::StateDict run_case(const OpOptions& options, const Bindings& table, const Json& spec,
+                       const nn::StateDict& tensors);
 
 }  // namespace flow::conform

@@ -33,6 +33,7 @@ void set_option(Options& o, const std::string& name, const Json& value) {
   };
   take("lr", o.lr);
   take("maximize", o.maximize);
+  take("shard_state", o.shard_state);
   if constexpr (requires { o.weight_decay; }) take("weight_decay", o.weight_decay);
   if constexpr (requires { o.betas; }) take("betas", o.betas);
   if constexpr (requires { o.eps; }) take("eps", o.eps);

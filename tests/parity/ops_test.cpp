@@ -1,0 +1,104 @@
+// The op cases that make_op_golden.py computed, through the bindings of flow-conform.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "core/default_dtype.h"
+#include "eager/runtime.h"
+#include "tests/parity/golden.h"
+#include "tools/flow_conform/op_command.h"
+
+namespace flow::parity {
+namespace {
+
+constexpr double kLimit = 1e-10;
+
+// Of the largest finite element; what is not finite is the same.
+double distance(const Tensor& got, const Tensor& wanted) {
+  const auto a = got.to_vector<double>();
+  const auto b = wanted.to_vector<double>();
+  double largest = 0;
+  double apart = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isfinite(b[i])) {
+      largest = std::max(largest, std::abs(b[i]));
+      apart = std::isfinite(a[i]) ? std::max(apart, std::abs(a[i] - b[i])) : INFINITY;
+    } else if (std::isnan(a[i]) != std::isnan(b[i]) || (!std::isnan(b[i]) && a[i] != b[i])) {
+      return INFINITY;
+    }
+  }
+  return apart == 0 ? 0 : apart / largest;
+}
+
+class OpParity : public testing::Test {
+ protected:
+  void SetUp() override {
+    options_.run.floating = float64;
+    set_default_dtype(float64);
+  }
+
+  void TearDown() override { set_default_dtype(float32); }
+
+  // The tensors of a case by their own names.
+  nn::StateDict tensors_of(const std::string& id) const {
+    nn::StateDict tensors;
+    const std::string prefix = id + '/';
+    for (auto it = golden_.lower_bound(prefix);
+         it != golden_.end() && it->first.starts_with(prefix); ++it) {
+      tensors.emplace(it->first.substr(prefix.size()), it->second);
+    }
+    return tensors;
+  }
+
+  void check(const Json& spec) const {
+    const std::string id = spec["id"];
+    const nn::StateDict tensors = tensors_of(id);
+    const nn::StateDict got = conform::run_case(options_, table_, spec, tensors);
+    size_t num_results = 0;
+    for (const auto& [name, wanted] : tensors) {
+      if (name.starts_with("in.") || name.starts_with("gout.")) continue;
+      ++num_results;
+      ASSERT_TRUE(got.contains(id + '/' + name)) << id << ' ' << name;
+      const Tensor& value = got.at(id + '/' + name);
+      EXPECT_EQ(value.shape(), wanted.shape()) << id << ' ' << name;
+      EXPECT_EQ(value.dtype(), wanted.dtype()) << id << ' ' << name;
+      const double limit = is_floating(wanted.dtype()) ? spec.value("limit", kLimit) : 0;
+      EXPECT_LE(distance(value, wanted), limit) << id << ' ' << name << ' ' << spec["attrs"];
+    }
+    EXPECT_EQ(num_results, got.size()) << id;
+  }
+
+  Json spec_ = read_json("ops.json");
+  nn::StateDict golden_ = read_tensors("ops_golden.safetensors");
+  conform::Bindings table_ = conform::all_bindings();
+  conform::OpOptions options_;
+};
+
+TEST_F(OpParity, ResultsAndGradientsAreThoseOfPyTorch) {
+  ASSERT_GE(spec_["cases"].size(), 900U);
+  for (const Json& spec : spec_["cases"]) {
+    if (!spec.value("error", false)) check(spec);
+  }
+}
+
+TEST_F(OpParity, RaisesWherePyTorchRaises) {
+  for (const Json& spec : spec_["cases"]) {
+    if (!spec.value("error", false)) continue;
+    EXPECT_THROW(conform::run_case(options_, table_, spec, tensors_of(spec["id"])), InvalidArgument)
+        << spec["id"];
+  }
+}
+
+TEST_F(OpParity, WhatTheLibraryLacksIsSaid) {
+  const Json unknown_argument = {
+      {"id", "a"}, {"op", "relu"}, {"attrs", {{"slope", 1}}}, {"inputs", {{{"name", "x"}}}}};
+  const Json unknown_op = {{"id", "b"}, {"op", "no_such_op"}};
+  const nn::StateDict tensors = tensors_of("relu_1");
+
+  EXPECT_THROW(conform::run_case(options_, table_, unknown_argument, tensors),
+               conform::NotSupported);
+  EXPECT_THROW(conform::run_case(options_, table_, unknown_op, tensors), conform::NotSupported);
+}
+
+}  // namespace
+}  // namespace flow::parity

@@ -53,6 +53,14 @@ void bind_losses(Bindings& table) {
     c.attrs.read("margin", options.margin);
     return margin_ranking_loss(c.in(0), c.in(1), c.in(2), options);
   });
+  table.add("triplet_margin_loss", [](Case& c) {
+    auto options = loss_options<TripletOptions>(c);
+    c.attrs.read("margin", options.margin);
+    c.attrs.read("p", options.p);
+    c.attrs.read("eps", options.eps);
+    c.attrs.read("swap", options.swap);
+    return triplet_margin_loss(c.in(0), c.in(1), c.in(2), options);
+  });
   table.add("nll_loss", [](Case& c) {
     auto options = loss_options<NllLossOptions>(c);
     c.attrs.read("ignore_index", options.ignore_index);

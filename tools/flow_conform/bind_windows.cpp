@@ -1,5 +1,6 @@
-// Convolutions, pooling, resizing.
+// Convolutions, pooling, windows as columns, resizing.
 #include "ops/conv.h"
+#include "ops/fold.h"
 #include "ops/interpolate.h"
 #include "ops/pool.h"
 #include "tools/flow_conform/case.h"
@@ -40,6 +41,69 @@ AvgPoolOptions avg_pool_options(Case& c) {
   return options;
 }
 
+using ConvTranspose = Tensor (*)(const TensorArg&, const TensorArg&, const TensorArg&,
+                                 const ConvTransposeOptions&);
+
+void add_conv_transpose(Bindings& table, const char* name, ConvTranspose conv) {
+  table.add(name, [conv](Case& c) {
+    ConvTransposeOptions options;
+    c.attrs.read("stride", options.stride);
+    c.attrs.read("padding", options.padding);
+    c.attrs.read("output_padding", options.output_padding);
+    c.attrs.read("groups", options.groups);
+    c.attrs.read("dilation", options.dilation);
+    return conv(c.in(0), c.in(1), c.named("bias"), options);
+  });
+}
+
+using MaxPool = Tensor (*)(const TensorArg&, const Ints&, const MaxPoolOptions&);
+
+void add_max_pool(Bindings& table, const char* name, MaxPool pool) {
+  table.add(name, [pool](Case& c) {
+    c.attrs.only("return_indices", false);
+    return pool(c.in(0), c.attrs.get<Ints>("kernel_size"), max_pool_options(c));
+  });
+}
+
+using AvgPool = Tensor (*)(const TensorArg&, const Ints&, const AvgPoolOptions&);
+
+void add_avg_pool(Bindings& table, const char* name, AvgPool pool) {
+  table.add(name, [pool](Case& c) {
+    return pool(c.in(0), c.attrs.get<Ints>("kernel_size"), avg_pool_options(c));
+  });
+}
+
+void add_adaptive(Bindings& table, const char* name,
+                  Tensor (*pool)(const TensorArg&, const Ints&)) {
+  table.add(name, [pool](Case& c) {
+    c.attrs.only("return_indices", false);
+    return pool(c.in(0), c.attrs.get<Ints>("output_size"));
+  });
+}
+
+FoldOptions fold_options(Case& c) {
+  FoldOptions options;
+  c.attrs.read("dilation", options.dilation);
+  c.attrs.read("padding", options.padding);
+  c.attrs.read("stride", options.stride);
+  return options;
+}
+
+void bind_folds(Bindings& table) {
+  table.add("unfold", [](Case& c) {
+    return unfold(c.in(0), c.attrs.get<Ints>("kernel_size"), fold_options(c));
+  });
+  table.add("fold", [](Case& c) {
+    const auto size = c.attrs.get<Ints>("output_size");
+    return fold(c.in(0), size, c.attrs.get<Ints>("kernel_size"), fold_options(c));
+  });
+  table.add("pixel_shuffle",
+            [](Case& c) { return pixel_shuffle(c.in(0), c.attrs.get<int64_t>("upscale_factor")); });
+  table.add("pixel_unshuffle", [](Case& c) {
+    return pixel_unshuffle(c.in(0), c.attrs.get<int64_t>("downscale_factor"));
+  });
+}
+
 Tensor resized(Case& c) {
   InterpolateOptions options;
   c.attrs.read("size", options.size);
@@ -57,15 +121,9 @@ void bind_windows(Bindings& table) {
   add_conv(table, "conv1d", conv1d);
   add_conv(table, "conv2d", conv2d);
   add_conv(table, "conv3d", conv3d);
-  table.add("conv_transpose2d", [](Case& c) {
-    ConvTransposeOptions options;
-    c.attrs.read("stride", options.stride);
-    c.attrs.read("padding", options.padding);
-    c.attrs.read("output_padding", options.output_padding);
-    c.attrs.read("groups", options.groups);
-    c.attrs.read("dilation", options.dilation);
-    return conv_transpose2d(c.in(0), c.in(1), c.named("bias"), options);
-  });
+  add_conv_transpose(table, "conv_transpose1d", conv_transpose1d);
+  add_conv_transpose(table, "conv_transpose2d", conv_transpose2d);
+  add_conv_transpose(table, "conv_transpose3d", conv_transpose3d);
   table.add("max_pool2d", [](Case& c) -> Outputs {
     const auto kernel = c.attrs.get<Ints>("kernel_size");
     const MaxPoolOptions options = max_pool_options(c);
@@ -73,18 +131,18 @@ void bind_windows(Bindings& table) {
     const ValuesIndices y = max_pool2d_with_indices(c.in(0), kernel, options);
     return {y.values, y.indices};
   });
-  table.add("max_pool1d", [](Case& c) {
-    c.attrs.only("return_indices", false);
-    return max_pool1d(c.in(0), c.attrs.get<Ints>("kernel_size"), max_pool_options(c));
-  });
-  table.add("avg_pool1d", [](Case& c) {
-    return avg_pool1d(c.in(0), c.attrs.get<Ints>("kernel_size"), avg_pool_options(c));
-  });
-  table.add("avg_pool2d", [](Case& c) {
-    return avg_pool2d(c.in(0), c.attrs.get<Ints>("kernel_size"), avg_pool_options(c));
-  });
-  table.add("adaptive_avg_pool2d",
-            [](Case& c) { return adaptive_avg_pool2d(c.in(0), c.attrs.get<Ints>("output_size")); });
+  add_max_pool(table, "max_pool1d", max_pool1d);
+  add_max_pool(table, "max_pool3d", max_pool3d);
+  add_avg_pool(table, "avg_pool1d", avg_pool1d);
+  add_avg_pool(table, "avg_pool2d", avg_pool2d);
+  add_avg_pool(table, "avg_pool3d", avg_pool3d);
+  add_adaptive(table, "adaptive_avg_pool1d", adaptive_avg_pool1d);
+  add_adaptive(table, "adaptive_avg_pool2d", adaptive_avg_pool2d);
+  add_adaptive(table, "adaptive_avg_pool3d", adaptive_avg_pool3d);
+  add_adaptive(table, "adaptive_max_pool1d", adaptive_max_pool1d);
+  add_adaptive(table, "adaptive_max_pool2d", adaptive_max_pool2d);
+  add_adaptive(table, "adaptive_max_pool3d", adaptive_max_pool3d);
+  bind_folds(table);
   table.add("interpolate", resized);
 }
 

@@ -4,8 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "boxing/run_ranks.h"
 #include "core/context.h"
-#include "core/launcher.h"
+#include "eager/runtime.h"
 #include "tools/flow_conform/box_command.h"
 #include "tools/flow_conform/optim_command.h"
 #include "tools/flow_conform/train_command.h"
@@ -65,7 +66,7 @@ void set_num_threads(int num_threads) {
   setenv("FLOW_NUM_THREADS", std::to_string(num_threads).c_str(), 1);
 }
 
-int run(const CLI::App& app, CommandLine& line) {
+ExitCode run(const CLI::App& app, CommandLine& line) {
   line.run.set_dtype(line.dtype);
   line.op.run = line.optim.run = line.box.run = line.train.run = line.run;
   if (app.got_subcommand("op")) return run_ops(line.op);
@@ -73,6 +74,13 @@ int run(const CLI::App& app, CommandLine& line) {
   if (app.got_subcommand("box")) return run_boxing(line.box);
   if (app.got_subcommand("train")) return run_training(line.train);
   return run_schedulers(line.optim);
+}
+
+// A rank that ends with another code than 0 ends the job: only rank 0 does, with its files written.
+int exit_status(ExitCode code) {
+  if (flow::env::world_size() == 1) return code;
+  flow::env::barrier();
+  return flow::env::rank() == 0 ? code : kDone;
 }
 
 }  // namespace
@@ -98,7 +106,7 @@ int main(int argc, char** argv) {
   }
   set_num_threads(line.num_threads);
   try {
-    return run(app, line);
+    return exit_status(run(app, line));
   } catch (const BadSpec& error) {
     std::cerr << "flow-conform: " << error.what() << '\n';
   } catch (const Json::exception& error) {

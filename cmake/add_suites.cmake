@@ -24,6 +24,8 @@ list(TRANSFORM suites REPLACE "[\n.]" "")
 list(TRANSFORM suites REPLACE "/[0-9]+$" "")
 list(TRANSFORM suites REPLACE "^.*/" "")
 list(REMOVE_DUPLICATES suites)
+# intercept_tls_get_addr: at some addresses the sanitizer takes a thread's dynamic TLS block for one with
+# a header of glibc 2.19 and reads its place from what is no header; the leak check then crashes.
 foreach(suite ${suites})
   set(test ${name}.${suite})
   add_test(${test} "${program}" "--gtest_filter=${suite}.*:${suite}/*:*/${suite}.*:*/${suite}/*"
@@ -34,6 +36,6 @@ foreach(suite ${suites})
       LABELS "${label}"
       TIMEOUT 300
       ENVIRONMENT
-      "GTEST_OUTPUT=json:${results}/${test}.json;FLOW_TIMEOUT_S=2;LSAN_OPTIONS=suppressions=${sources}/tests/support/lsan.supp;UBSAN_OPTIONS=print_stacktrace=1;TSAN_OPTIONS=suppressions=${sources}/tests/support/tsan.supp"
+      "GTEST_OUTPUT=json:${results}/${test}.json;FLOW_TIMEOUT_S=2;ASAN_OPTIONS=intercept_tls_get_addr=0;LSAN_OPTIONS=suppressions=${sources}/tests/support/lsan.supp;UBSAN_OPTIONS=print_stacktrace=1;TSAN_OPTIONS=suppressions=${sources}/tests/support/tsan.supp"
   )
 endforeach()

@@ -14,6 +14,7 @@
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "eager/runtime.h"
+#include "ops/onednn.h"
 #include "tests/support/closeness.h"
 #include "tests/support/contract_fixture.h"
 #include "tests/support/differentiable_call.h"
@@ -194,6 +195,8 @@ void expect_kernel_equals_reference(const OpSample& sample, const RawCall& call,
 
 TEST_P(ContractKernels, EqualTheReference) {
   std::set<const KernelDef*> reached;
+  // Without oneDNN nothing is blocked, and kernels for that alone wait in vain.
+  const bool has_blocked = ops::has_onednn();
   const auto kernels = kernel_table().kernels(op(), DeviceType::kCpu);
   for (const OpSample* sample : samples_of(GetParam())) {
     for (const DType dtype : dtypes_of(*sample)) {
@@ -210,8 +213,10 @@ TEST_P(ContractKernels, EqualTheReference) {
     }
   }
   if (samples_of(GetParam()).empty()) return;
-  for (const KernelDef& kernel : kernels)
-    EXPECT_TRUE(reached.contains(&kernel)) << "no sample reaches kernel " << kernel.name;
+  for (const KernelDef& kernel : kernels) {
+    EXPECT_TRUE(reached.contains(&kernel) || (kernel.accepts_blocked && !has_blocked))
+        << "no sample reaches kernel " << kernel.name;
+  }
 }
 
 TEST_P(ContractKernels, GiveTheSameBitsOnAnyNumberOfThreads) {

@@ -7,13 +7,11 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include "benchmarks/machine_limits.h"
+#include "benchmarks/start_ranks.h"
 #include "boxing/redistribute.h"
 #include "boxing/run_ranks.h"
 #include "core/context.h"
-#include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation.h"
 
@@ -62,31 +60,10 @@ double measure(const Row& row) {
   return best;
 }
 
-std::string own_path() {
-  std::string path(4096, '\0');
-  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
-  path.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
-  return path;
-}
-
-// Becomes two processes of this program.
-void start_ranks(int argc, char** argv) {
-  const std::string self = own_path();
-  const std::string launcher = self.substr(0, self.rfind('/')) + "/flowrun";
-  std::vector<std::string> words = {launcher, "-n", "2", self};
-  words.insert(words.end(), argv + 1, argv + argc);
-  std::vector<char*> pointers;
-  for (std::string& word : words)
-    pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  execv(launcher.c_str(), pointers.data());
-  throw flow::IoError("[bench_boxing] cannot start " + launcher + "; build the target flowrun");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (flow::env::world_size() == 1) start_ranks(argc, argv);
+  if (flow::env::world_size() == 1) flow::bench::start_two_ranks(argc, argv);
   std::vector<double> times;
   for (const Row& row : rows())
     times.push_back(measure(row));

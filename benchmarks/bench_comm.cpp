@@ -10,15 +10,14 @@
 #include <vector>
 
 #include <benchmark/benchmark.h>
-#include <unistd.h>
 
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
 #include "benchmarks/machine_limits.h"
+#include "benchmarks/start_ranks.h"
 #include "boxing/communicator.h"
 #include "core/context.h"
-#include "core/error.h"
 #include "core/launcher.h"
 #include "eager/runtime.h"
 
@@ -207,22 +206,10 @@ void follow(const std::vector<Row>& rows) {
   }
 }
 
-// Replaces this process by two ranks of it.
-[[noreturn]] void start_ranks(int argc, char** argv) {
-  std::vector<std::string> words = {FLOW_FLOWRUN, "-n", "2", "--output", "plain"};
-  words.insert(words.end(), argv, argv + argc);
-  std::vector<char*> raw;
-  for (std::string& word : words)
-    raw.push_back(word.data());
-  raw.push_back(nullptr);
-  execv(raw[0], raw.data());
-  throw flow::IoError("[bench_comm] cannot start " + words[0] + "; build the target flowrun");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (!flow::find_launcher().is_present) start_ranks(argc, argv);
+  if (!flow::find_launcher().is_present) flow::bench::start_two_ranks(argc, argv);
   const std::vector<Row> rows = make_rows();
   if (flow::env::rank() == 0) return lead(rows, argc, argv);
   follow(rows);

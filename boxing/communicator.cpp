@@ -225,6 +225,13 @@ std::span<const std::byte* const> Communicator::open(const void* /*source*/, int
 
 void Communicator::close() {}
 
+void Communicator::check_peer(int64_t peer, const Fingerprint& what) const {
+  if (peer >= 0 && peer < size() && peer != position_) return;
+  throw InvalidArgument(str("[", what.collective, "] peer ", peer,
+                            " is not another member of the group of ", size(), " ranks"),
+                        what.site);
+}
+
 Communicator& communicator_for(RankContext& context, std::span<const int64_t> ranks,
                                Channel channel) {
   auto& cache = context.slot<CommunicatorCache>();

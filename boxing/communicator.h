@@ -135,6 +135,10 @@ class Communicator {
                                                  const Fingerprint& what);
   virtual void close();
 
+ protected:
+  // InvalidArgument unless `peer` is another member.
+  void check_peer(int64_t peer, const Fingerprint& what) const;
+
  private:
   std::vector<int64_t> ranks_;
   int64_t position_;

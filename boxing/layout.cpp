@@ -42,6 +42,16 @@ NdSbp gradient_sbp(const Layout& x, const Layout& gradient) {
   return result;
 }
 
+Box intersection(const Box& a, const Box& b) {
+  Box both = a;
+  for (int64_t dim = 0; dim < a.size.size(); ++dim) {
+    both.begin[dim] = std::max(a.begin[dim], b.begin[dim]);
+    const int64_t end = std::min(a.begin[dim] + a.size[dim], b.begin[dim] + b.size[dim]);
+    both.size[dim] = std::max<int64_t>(0, end - both.begin[dim]);
+  }
+  return both;
+}
+
 void check_layout(const Layout& layout, const Shape& shape, int64_t world_size, const char* op) {
   const auto& ranks = layout.placement.ranks();
   const int64_t last = *std::max_element(ranks.begin(), ranks.end());

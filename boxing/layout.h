@@ -8,6 +8,7 @@
 #include "core/placement.h"
 #include "core/sbp.h"
 #include "core/shape.h"
+#include "core/tensor_meta.h"
 
 namespace flow::boxing {
 
@@ -31,6 +32,9 @@ bool has_replicas(const Layout& layout);
 // tensor lying as `x`: split axes are split alike, partial ones broadcast (the gradient of an
 // addend is that of the sum); a broadcast axis takes the gradient as it comes.
 NdSbp gradient_sbp(const Layout& x, const Layout& gradient);
+
+// What both boxes hold; where it is empty, some dim's size is 0.
+Box intersection(const Box& a, const Box& b);
 
 // Throws InvalidArgument unless the entries fit the placement's axes and the dims of `shape`, and
 // all ranks exist in a world of `world_size`.

@@ -44,22 +44,6 @@ bool is_new_partial(const Step& step, int64_t axis) {
   return !is_aligned(step) || step.from.nd_sbp[axis] != entry;
 }
 
-Range intersect(Range a, int64_t begin, int64_t size) {
-  const int64_t first = std::max(a.begin, begin);
-  const int64_t last = std::min(a.begin + a.size, begin + size);
-  return {first, std::max<int64_t>(0, last - first)};
-}
-
-Box intersect(const Box& a, const Box& b) {
-  Box result = a;
-  for (int64_t dim = 0; dim < a.size.size(); ++dim) {
-    const Range both = intersect({a.begin[dim], a.size[dim]}, b.begin[dim], b.size[dim]);
-    result.begin[dim] = both.begin;
-    result.size[dim] = both.size;
-  }
-  return result;
-}
-
 int64_t position_at(const Placement& placement, const Shape& coordinates) {
   int64_t position = 0;
   for (int64_t axis = 0; axis < coordinates.size(); ++axis)
@@ -156,7 +140,7 @@ std::vector<Region> regions_of(const Shape& shape, const Step& step, int64_t tar
   std::vector<Region> regions;
   const auto add = [&](const Shape& coordinates) {
     const int64_t position = position_at(source, coordinates);
-    Region region{intersect(target, box_of(shape, source, step.from.nd_sbp, position)), {}};
+    Region region{intersection(target, box_of(shape, source, step.from.nd_sbp, position)), {}};
     if (region.box.size.numel() == 0) return;
     for_each_coordinate(
         step, coordinates, [](Sbp entry) { return entry.is_partial(); },

@@ -186,13 +186,7 @@ void Planner::price(Step& step) const {
     const int64_t at = source.position(target.ranks()[static_cast<size_t>(position)]);
     if (at >= 0) {
       const Box had = box_of(shape_, source, step.from.nd_sbp, at);
-      own = 1;
-      for (int64_t dim = 0; dim < shape_.size(); ++dim) {
-        const int64_t first = std::max(had.begin[dim], part.begin[dim]);
-        const int64_t last =
-            std::min(had.begin[dim] + had.size[dim], part.begin[dim] + part.size[dim]);
-        own *= static_cast<double>(std::max<int64_t>(0, last - first));
-      }
+      own = static_cast<double>(intersection(had, part).size.numel());
     }
     const double received = std::max(0.0, held * addends - own) * element_bytes();
     most_received = std::max(most_received, received);

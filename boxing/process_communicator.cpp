@@ -90,13 +90,6 @@ class ProcessCommunicator final : public Communicator {
   // A range of elements of every member.
   using Ranges = std::vector<Range>;
 
-  void check_peer(int64_t peer, const Fingerprint& what) const {
-    if (peer >= 0 && peer < size() && peer != position()) return;
-    throw InvalidArgument(str("[", what.collective, "] peer ", peer,
-                              " is not another member of the group of ", size(), " ranks"),
-                          what.site);
-  }
-
   // target = the reduction of this member's range over all members' sources; range i goes to
   // member i.
   void reduce_ranges(const std::byte* source, std::byte* target, const Ranges& ranges, DType dtype,

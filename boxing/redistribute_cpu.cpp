@@ -86,8 +86,10 @@ void check_replicas(const KernelContext& ctx, const std::byte* source) {
 }
 
 void run_checked_plan(const KernelContext& ctx) {
-  with_packed_input(ctx, [&](const std::byte* source) { check_replicas(ctx, source); });
-  run_bound_plan(ctx);
+  with_packed_input(ctx, [&](const std::byte* source) {
+    check_replicas(ctx, source);
+    run_logged(ctx.plan_as<BoundPlan>(), source, ctx.out(0).data, ctx.site);
+  });
 }
 
 KernelChoice bind(Plan plan) {

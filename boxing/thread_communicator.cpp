@@ -133,7 +133,7 @@ class ThreadCommunicator final : public Communicator {
 
   int64_t rank_of(int64_t member) const { return ranks()[static_cast<size_t>(member)]; }
 
-  void check_peer(int64_t peer, const Fingerprint& what) const;
+  void check_message(int64_t peer, const Fingerprint& what) const;
   void check_sizes(const Message& sent, const Message& expected, int64_t peer);
 
   std::shared_ptr<ThreadWorld> world_;
@@ -287,12 +287,8 @@ void ThreadCommunicator::broadcast(void* data, int64_t bytes, int64_t root,
   end();
 }
 
-void ThreadCommunicator::check_peer(int64_t peer, const Fingerprint& what) const {
-  if (peer < 0 || peer >= size() || peer == position()) {
-    throw InvalidArgument(str("[", what.collective, "] peer ", peer, " is not another member of ",
-                              "the group of ", size(), " ranks"),
-                          what.site);
-  }
+void ThreadCommunicator::check_message(int64_t peer, const Fingerprint& what) const {
+  check_peer(peer, what);
   if (world_->has_failed()) world_->throw_failure(what.site);
 }
 
@@ -309,7 +305,7 @@ Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t pe
   message->tag = tag;
   message->bytes = bytes;
   message->what = mark(what, "send", bytes, what.dtype);
-  check_peer(peer, message->what);
+  check_message(peer, message->what);
   Mailbox& mailbox = board_.mailbox(position(), peer);
   const auto* data = static_cast<const std::byte*>(source);
   {
@@ -341,7 +337,7 @@ Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, in
   message->bytes = bytes;
   message->what = mark(what, "recv", bytes, what.dtype);
   message->target = static_cast<std::byte*>(target);
-  check_peer(peer, message->what);
+  check_message(peer, message->what);
   Mailbox& mailbox = board_.mailbox(peer, position());
   bool is_sender_waiting = false;
   {

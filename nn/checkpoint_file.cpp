@@ -72,16 +72,6 @@ class CheckedFile {
   uint64_t loaded_ = 0;
 };
 
-Box intersection(const Box& a, const Box& b) {
-  Box both = a;
-  for (int64_t dim = 0; dim < a.size.size(); ++dim) {
-    both.begin[dim] = std::max(a.begin[dim], b.begin[dim]);
-    const int64_t end = std::min(a.begin[dim] + a.size[dim], b.begin[dim] + b.size[dim]);
-    both.size[dim] = std::max<int64_t>(0, end - both.begin[dim]);
-  }
-  return both;
-}
-
 // Of `box`'s first element within the row-major box `outer`.
 int64_t offset_in(const Box& outer, const Box& box) {
   const Strides strides = contiguous_strides(outer.size);
@@ -162,7 +152,7 @@ void Checkpoint::read_box(const std::string& name, const Shape& begin, const Sha
   const auto element = static_cast<int64_t>(dtype_size(tensor.dtype));
   std::vector<std::byte> buffer;
   for (const CheckpointSlice& slice : tensor.slices) {
-    const Box both = intersection(slice.box, wanted);
+    const Box both = boxing::intersection(slice.box, wanted);
     if (both.size.numel() == 0) continue;
     CheckedFile file(folder_, manifest_->files[slice.file]);
     const auto bytes = static_cast<size_t>(slice.box.size.numel() * element);

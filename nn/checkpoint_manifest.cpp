@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
+#include "boxing/layout.h"
 #include "core/error.h"
 #include "nn/safetensors_index.h"
 
@@ -158,7 +159,7 @@ class ManifestReader {
     if (covered != numel) fail(str(name, " is not covered once by its slices"));
     for (size_t i = 0; i < tensor.slices.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
-        if (overlaps(tensor.slices[i].box, tensor.slices[j].box)) {
+        if (boxing::intersection(tensor.slices[i].box, tensor.slices[j].box).size.numel() > 0) {
           fail(str(name, " has slices that overlap"));
         }
       }
@@ -166,14 +167,6 @@ class ManifestReader {
   }
 
  private:
-  static bool overlaps(const Box& a, const Box& b) {
-    for (int64_t dim = 0; dim < a.size.size(); ++dim) {
-      if (a.begin[dim] + a.size[dim] <= b.begin[dim] || b.begin[dim] + b.size[dim] <= a.begin[dim])
-        return false;
-    }
-    return a.size.numel() > 0 && b.size.numel() > 0;
-  }
-
   std::string path_;
 };
 

@@ -3,22 +3,13 @@
 #include "autograd/grad_mode.h"
 #include "core/error.h"
 #include "ops/batch_norm.h"
-#include "ops/creation.h"
 
 namespace flow::nn {
 
 BatchNormState::BatchNormState(int64_t num_features, const BatchNormOptions& options)
-    : num_features_(num_features), options_(options) {
-  if (options.affine) {
-    weight = ones({num_features});
-    bias = zeros({num_features});
-  }
-  if (options.track_running_stats) {
-    running_mean = zeros({num_features});
-    running_var = ones({num_features});
-    num_batches_tracked = zeros({}, {.dtype = int64});
-  }
-}
+    : FeatureNormState(num_features, options.affine, options.track_running_stats),
+      num_features_(num_features),
+      options_(options) {}
 
 Tensor BatchNormState::normalize(const char* layer, const Tensor& x, bool has_dims,
                                  bool is_training) const {
@@ -40,39 +31,12 @@ Tensor BatchNormState::normalize(const char* layer, const Tensor& x, bool has_di
                      .eps = options_.eps});
 }
 
-BatchNorm1d::BatchNorm1d(int64_t num_features, const BatchNormOptions& options)
-    : BatchNormState(num_features, options) {
-  register_parameter("weight", weight);
-  register_parameter("bias", bias);
-  register_buffer("running_mean", running_mean);
-  register_buffer("running_var", running_var);
-  register_buffer("num_batches_tracked", num_batches_tracked);
-}
-
 Tensor BatchNorm1d::forward(const Tensor& x) {
   return normalize("BatchNorm1d", x, x.dim() == 2 || x.dim() == 3, is_training());
 }
 
-BatchNorm2d::BatchNorm2d(int64_t num_features, const BatchNormOptions& options)
-    : BatchNormState(num_features, options) {
-  register_parameter("weight", weight);
-  register_parameter("bias", bias);
-  register_buffer("running_mean", running_mean);
-  register_buffer("running_var", running_var);
-  register_buffer("num_batches_tracked", num_batches_tracked);
-}
-
 Tensor BatchNorm2d::forward(const Tensor& x) {
   return normalize("BatchNorm2d", x, x.dim() == 4, is_training());
-}
-
-BatchNorm3d::BatchNorm3d(int64_t num_features, const BatchNormOptions& options)
-    : BatchNormState(num_features, options) {
-  register_parameter("weight", weight);
-  register_parameter("bias", bias);
-  register_buffer("running_mean", running_mean);
-  register_buffer("running_var", running_var);
-  register_buffer("num_batches_tracked", num_batches_tracked);
 }
 
 Tensor BatchNorm3d::forward(const Tensor& x) {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "nn/module.h"
+#include "nn/layers/feature_norm.h"
 
 namespace flow::nn {
 
@@ -15,14 +15,9 @@ struct BatchNormOptions {
   bool track_running_stats = true;
 };
 
-// What the layers share. Buffers running_mean (0), running_var (1) and num_batches_tracked. In
-// training, and always without running statistics, a batch is normalised by its own; of a global
-// tensor by those of the logical batch.
-class BatchNormState {
- public:
-  Tensor weight, bias;
-  Tensor running_mean, running_var, num_batches_tracked;
-
+// What the layers share. In training, and always without running statistics, a batch is normalised
+// by its own; of a global tensor by those of the logical batch.
+class BatchNormState : public FeatureNormState {
  protected:
   BatchNormState(int64_t num_features, const BatchNormOptions& options);
   Tensor normalize(const char* layer, const Tensor& x, bool has_dims, bool is_training) const;
@@ -33,23 +28,29 @@ class BatchNormState {
 };
 
 // x: (N, num_features) or (N, num_features, L).
-class BatchNorm1d : public Module<BatchNorm1d>, public BatchNormState {
+class BatchNorm1d : public FeatureNorm<BatchNorm1d, BatchNormState> {
  public:
-  explicit BatchNorm1d(int64_t num_features, const BatchNormOptions& options = {});
+  explicit BatchNorm1d(int64_t num_features, const BatchNormOptions& options = {})
+      : FeatureNorm(num_features, options) {}
+
   Tensor forward(const Tensor& x);
 };
 
 // x: (N, num_features, H, W).
-class BatchNorm2d : public Module<BatchNorm2d>, public BatchNormState {
+class BatchNorm2d : public FeatureNorm<BatchNorm2d, BatchNormState> {
  public:
-  explicit BatchNorm2d(int64_t num_features, const BatchNormOptions& options = {});
+  explicit BatchNorm2d(int64_t num_features, const BatchNormOptions& options = {})
+      : FeatureNorm(num_features, options) {}
+
   Tensor forward(const Tensor& x);
 };
 
 // x: (N, num_features, D, H, W).
-class BatchNorm3d : public Module<BatchNorm3d>, public BatchNormState {
+class BatchNorm3d : public FeatureNorm<BatchNorm3d, BatchNormState> {
  public:
-  explicit BatchNorm3d(int64_t num_features, const BatchNormOptions& options = {});
+  explicit BatchNorm3d(int64_t num_features, const BatchNormOptions& options = {})
+      : FeatureNorm(num_features, options) {}
+
   Tensor forward(const Tensor& x);
 };
 

@@ -7,14 +7,6 @@
 
 namespace flow::nn {
 
-namespace {
-void check_input(const char* layer, const Tensor& x, int64_t dims, int64_t num_features) {
-  if (x.dim() == dims && x.size(1) == num_features) return;
-  throw InvalidArgument(str("[", layer, "] the input has ", dims, " dims, the second of size ",
-                            num_features, "; received ", x.meta()));
-}
-}  // namespace
-
 LayerNorm::LayerNorm(const Shape& normalized_shape, LayerNormOptions options)
     : normalized_shape_(normalized_shape), eps_(options.eps) {
   const bool affine = options.elementwise_affine;
@@ -50,46 +42,31 @@ Tensor GroupNorm::forward(const Tensor& x) {
   return group_norm(x, num_groups_, {.weight = weight, .bias = bias, .eps = eps_});
 }
 
-InstanceNorm1d::InstanceNorm1d(int64_t num_features, const InstanceNormOptions& options)
-    : num_features_(num_features), options_(options) {
-  weight = register_parameter("weight", options.affine ? ones({num_features}) : Tensor());
-  bias = register_parameter("bias", options.affine ? zeros({num_features}) : Tensor());
-  const bool tracks = options.track_running_stats;
-  running_mean = register_buffer("running_mean", tracks ? zeros({num_features}) : Tensor());
-  running_var = register_buffer("running_var", tracks ? ones({num_features}) : Tensor());
-  num_batches_tracked =
-      register_buffer("num_batches_tracked", tracks ? zeros({}, {.dtype = int64}) : Tensor());
+InstanceNormState::InstanceNormState(int64_t num_features, const InstanceNormOptions& options)
+    : FeatureNormState(num_features, options.affine, options.track_running_stats),
+      num_features_(num_features),
+      options_(options) {}
+
+Tensor InstanceNormState::normalize(const char* layer, const Tensor& x, int64_t dims,
+                                    bool is_training) const {
+  if (x.dim() != dims || x.size(1) != num_features_) {
+    throw InvalidArgument(str("[", layer, "] the input has ", dims, " dims, the second of size ",
+                              num_features_, "; received ", x.meta()));
+  }
+  return instance_norm(x, running_mean, running_var,
+                       {.weight = weight,
+                        .bias = bias,
+                        .use_input_stats = is_training || !running_mean.defined(),
+                        .momentum = options_.momentum,
+                        .eps = options_.eps});
 }
 
 Tensor InstanceNorm1d::forward(const Tensor& x) {
-  check_input("InstanceNorm1d", x, 3, num_features_);
-  return instance_norm(x, running_mean, running_var,
-                       {.weight = weight,
-                        .bias = bias,
-                        .use_input_stats = is_training() || !running_mean.defined(),
-                        .momentum = options_.momentum,
-                        .eps = options_.eps});
-}
-
-InstanceNorm2d::InstanceNorm2d(int64_t num_features, const InstanceNormOptions& options)
-    : num_features_(num_features), options_(options) {
-  weight = register_parameter("weight", options.affine ? ones({num_features}) : Tensor());
-  bias = register_parameter("bias", options.affine ? zeros({num_features}) : Tensor());
-  const bool tracks = options.track_running_stats;
-  running_mean = register_buffer("running_mean", tracks ? zeros({num_features}) : Tensor());
-  running_var = register_buffer("running_var", tracks ? ones({num_features}) : Tensor());
-  num_batches_tracked =
-      register_buffer("num_batches_tracked", tracks ? zeros({}, {.dtype = int64}) : Tensor());
+  return normalize("InstanceNorm1d", x, 3, is_training());
 }
 
 Tensor InstanceNorm2d::forward(const Tensor& x) {
-  check_input("InstanceNorm2d", x, 4, num_features_);
-  return instance_norm(x, running_mean, running_var,
-                       {.weight = weight,
-                        .bias = bias,
-                        .use_input_stats = is_training() || !running_mean.defined(),
-                        .momentum = options_.momentum,
-                        .eps = options_.eps});
+  return normalize("InstanceNorm2d", x, 4, is_training());
 }
 
 }  // namespace flow::nn

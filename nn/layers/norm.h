@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "nn/layers/feature_norm.h"
 #include "nn/module.h"
 
 namespace flow::nn {
@@ -72,32 +73,33 @@ struct InstanceNormOptions {
   bool track_running_stats = false;  // which take the place of the input's in evaluation
 };
 
-// x: (N, num_features, L).
-class InstanceNorm1d : public Module<InstanceNorm1d> {
- public:
-  explicit InstanceNorm1d(int64_t num_features, const InstanceNormOptions& options = {});
-  Tensor forward(const Tensor& x);
-
-  Tensor weight, bias;
-  Tensor running_mean, running_var, num_batches_tracked;
+// What the layers share.
+class InstanceNormState : public FeatureNormState {
+ protected:
+  InstanceNormState(int64_t num_features, const InstanceNormOptions& options);
+  Tensor normalize(const char* layer, const Tensor& x, int64_t dims, bool is_training) const;
 
  private:
   int64_t num_features_;
   InstanceNormOptions options_;
 };
 
-// x: (N, num_features, H, W).
-class InstanceNorm2d : public Module<InstanceNorm2d> {
+// x: (N, num_features, L).
+class InstanceNorm1d : public FeatureNorm<InstanceNorm1d, InstanceNormState> {
  public:
-  explicit InstanceNorm2d(int64_t num_features, const InstanceNormOptions& options = {});
+  explicit InstanceNorm1d(int64_t num_features, const InstanceNormOptions& options = {})
+      : FeatureNorm(num_features, options) {}
+
   Tensor forward(const Tensor& x);
+};
 
-  Tensor weight, bias;
-  Tensor running_mean, running_var, num_batches_tracked;
+// x: (N, num_features, H, W).
+class InstanceNorm2d : public FeatureNorm<InstanceNorm2d, InstanceNormState> {
+ public:
+  explicit InstanceNorm2d(int64_t num_features, const InstanceNormOptions& options = {})
+      : FeatureNorm(num_features, options) {}
 
- private:
-  int64_t num_features_;
-  InstanceNormOptions options_;
+  Tensor forward(const Tensor& x);
 };
 
 }  // namespace flow::nn

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <deque>
+#include <string>
 
 // The C++ bindings that MPI has dropped.
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include "boxing/shared_segment.h"
+#include "core/env.h"
 #include "core/error.h"
+#include "core/log.h"
 
 namespace flow::boxing {
 
@@ -27,6 +31,8 @@ namespace {
   } while (false)
 
 constexpr int kMessageTag = 0;
+// Data longer than this goes in several messages, as MPI counts with int.
+constexpr int64_t kLongestMessage = int64_t{1} << 30;
 
 class MpiBulk final : public Bulk {
  public:
@@ -50,14 +56,14 @@ class MpiBulk final : public Bulk {
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(bool owns_mpi, int64_t longest_message)
+  MpiTransport(bool owns_mpi, int64_t longest_message, bool shares_memory)
       : owns_mpi_(owns_mpi), longest_message_(longest_message) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     FLOW_MPI_CALL(MPI_Comm_dup(MPI_COMM_WORLD, &messages_));
     FLOW_MPI_CALL(MPI_Comm_dup(MPI_COMM_WORLD, &bulks_));
     for (MPI_Comm* made : {&messages_, &bulks_})
       FLOW_MPI_CALL(MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN));
-    find_identity();
+    find_identity(shares_memory);
     void* value = nullptr;
     int is_set = 0;
     FLOW_MPI_CALL(MPI_Comm_get_attr(bulks_, MPI_TAG_UB, &value, &is_set));
@@ -110,6 +116,12 @@ class MpiTransport final : public Transport {
     });
   }
 
+  SharedSegment* segment() const override { return segment_.get(); }
+
+  bool shares_with(int64_t rank) const override {
+    return segment_ != nullptr && hosts_[static_cast<size_t>(rank)] == identity_.node_rank;
+  }
+
   bool is_open() const override {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
@@ -151,7 +163,7 @@ class MpiTransport final : public Transport {
   }
 
   // Hosts are numbered in the order of their first ranks.
-  void find_identity() {
+  void find_identity(bool shares_memory) {
     int rank = 0;
     int size = 1;
     FLOW_MPI_CALL(MPI_Comm_rank(messages_, &rank));
@@ -164,14 +176,39 @@ class MpiTransport final : public Transport {
     FLOW_MPI_CALL(MPI_Comm_size(host, &local_size));
     int first = rank;
     FLOW_MPI_CALL(MPI_Bcast(&first, 1, MPI_INT, 0, host));
+    if (shares_memory && local_size > 1) share_memory(host);
     FLOW_MPI_CALL(MPI_Comm_free(&host));
     std::vector<int> firsts(static_cast<size_t>(size));
     FLOW_MPI_CALL(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, messages_));
-    std::sort(firsts.begin(), firsts.end());
-    firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
-    const auto node = std::find(firsts.begin(), firsts.end(), first) - firsts.begin();
+    std::vector<int> nodes = firsts;
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    for (const int one : firsts)
+      hosts_.push_back(std::find(nodes.begin(), nodes.end(), one) - nodes.begin());
+    const int64_t node = hosts_[static_cast<size_t>(rank)];
     identity_ = {.rank = rank, .world_size = size, .local_rank = local_rank, .node_rank = node};
     ranks_on_host_ = local_size;
+  }
+
+  // One segment for all ranks of the host, or none for any.
+  void share_memory(MPI_Comm host) {
+    int rank = 0;
+    FLOW_MPI_CALL(MPI_Comm_rank(host, &rank));
+    std::string reason = "FLOW_SHARED_MEMORY is 0";
+    const bool is_wanted = env_int("FLOW_SHARED_MEMORY", 1) != 0;
+    SharedSegment::Address address;
+    if (rank == 0 && is_wanted) segment_ = SharedSegment::create(reason);
+    if (segment_) address = segment_->address();
+    FLOW_MPI_CALL(MPI_Bcast(&address, sizeof(address), MPI_BYTE, 0, host));
+    if (rank != 0 && is_wanted) segment_ = SharedSegment::open(address, reason);
+    int has_segment = segment_ != nullptr ? 1 : 0;
+    if (is_wanted && has_segment == 0 && (rank == 0 || address.token != 0)) {
+      log_warning(str("ranks of this host share no memory (", reason,
+                      "); they send messages, which is slower"));
+    }
+    FLOW_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, &has_segment, 1, MPI_INT, MPI_MIN, host));
+    if (has_segment == 0) segment_.reset();
+    if (segment_) segment_->close();
   }
 
   bool owns_mpi_;
@@ -181,6 +218,8 @@ class MpiTransport final : public Transport {
   int32_t max_tag_ = 0;
   RankIdentity identity_;
   int64_t ranks_on_host_ = 1;
+  std::vector<int64_t> hosts_;  // of all ranks
+  std::unique_ptr<SharedSegment> segment_;
   std::deque<Outgoing> outgoing_;  // references to entries stay valid
 };
 
@@ -209,13 +248,14 @@ bool has_mpi() {
 }
 
 std::unique_ptr<Transport> connect_mpi() {
-  return internal::connect_mpi(internal::kLongestMessage);
+  const bool owns_mpi = initialise();
+  return std::make_unique<MpiTransport>(owns_mpi, kLongestMessage, true);
 }
 
 namespace internal {
-std::unique_ptr<Transport> connect_mpi(int64_t longest_message) {
+std::unique_ptr<Transport> connect_mpi_by_messages(int64_t longest_message) {
   const bool owns_mpi = initialise();
-  return std::make_unique<MpiTransport>(owns_mpi, longest_message);
+  return std::make_unique<MpiTransport>(owns_mpi, longest_message, false);
 }
 }  // namespace internal
 

@@ -15,10 +15,8 @@ bool has_mpi();
 std::unique_ptr<Transport> connect_mpi();
 
 namespace internal {
-// Data longer than this goes in several messages, as MPI counts with int.
-inline constexpr int64_t kLongestMessage = int64_t{1} << 30;
-// The same with a limit of the caller's (tests).
-std::unique_ptr<Transport> connect_mpi(int64_t longest_message);
+// The same without shared memory, in messages of at most so many bytes (tests).
+std::unique_ptr<Transport> connect_mpi_by_messages(int64_t longest_message);
 }  // namespace internal
 
 }  // namespace flow::boxing

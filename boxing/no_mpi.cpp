@@ -15,7 +15,7 @@ std::unique_ptr<Transport> connect_mpi() {
 }
 
 namespace internal {
-std::unique_ptr<Transport> connect_mpi(int64_t /*longest_message*/) {
+std::unique_ptr<Transport> connect_mpi_by_messages(int64_t /*longest_message*/) {
   return boxing::connect_mpi();
 }
 }  // namespace internal

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "boxing/failure.h"
 #include "boxing/flight_recorder.h"
@@ -40,6 +41,7 @@ class ProcessCommunicator final : public Communicator {
         group_(world, ranks, position, channel),
         sends_(ranks.size()),
         receives_(ranks.size()),
+        counts_(ranks.size()),
         sources_(ranks.size()) {}
 
   void barrier(const Fingerprint& what) override {
@@ -79,11 +81,10 @@ class ProcessCommunicator final : public Communicator {
   void wait(Transfer transfer) override { group_.wait(std::move(transfer)); }
 
  private:
-  void meet(const Fingerprint& what, std::span<const std::byte> data,
-            std::span<const int64_t> numbers = {}) {
-    if (recorder_ == nullptr) return group_.meet(what, data, numbers);
+  void meet(const Fingerprint& what, std::span<const std::byte> data) {
+    if (recorder_ == nullptr) return group_.meet(what, data);
     const uint64_t number = recorder_->begin(what);
-    group_.meet(what, data, numbers);
+    group_.meet(what, data);
     recorder_->met(number);
   }
 
@@ -133,6 +134,8 @@ class ProcessCommunicator final : public Communicator {
   ProcessGroup group_;
   std::vector<Part> sends_;
   std::vector<Part> receives_;
+  std::vector<int64_t> counts_;   // of a member's all_to_all
+  std::vector<std::byte> shown_;  // of one's own
   std::vector<const std::byte*> sources_;
   std::unique_ptr<std::byte[]> scratch_;
   int64_t scratch_bytes_ = 0;
@@ -340,13 +343,20 @@ void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t
                                      void* target, std::span<const int64_t> recv_bytes,
                                      const Fingerprint& what) {
   const Fingerprint call = mark(what, "all_to_all", 0, what.dtype);
-  meet(call, {}, send_bytes);
-  clear();
   std::byte* in = bytes_at(source);
   auto* out = static_cast<std::byte*>(target);
+  // What all see: how much goes to whom, and if that is little, itself.
+  const int64_t sent = std::accumulate(send_bytes.begin(), send_bytes.end(), int64_t{0});
+  const auto counts = std::as_bytes(send_bytes);
+  shown_.assign(counts.begin(), counts.end());
+  if (fits_inline(sent)) shown_.insert(shown_.end(), in, in + sent);
+  meet(call, shown_);
+  clear();
   for (int64_t member = 0; member < size(); ++member) {
     const auto i = static_cast<size_t>(member);
-    const int64_t coming = member == position() ? send_bytes[i] : group_.number_of(member);
+    const std::byte* theirs = member == position() ? shown_.data() : group_.data_of(member).data();
+    std::memcpy(counts_.data(), theirs, counts.size());
+    const int64_t coming = counts_[static_cast<size_t>(position())];
     if (coming != recv_bytes[i]) {
       world_.fail(all_to_all_failure(ranks()[i], coming, ranks()[static_cast<size_t>(position())],
                                      recv_bytes[i], call));
@@ -355,8 +365,14 @@ void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t
     if (member == position()) {
       copy_bytes(out, in, coming);
     } else {
-      send_to(member) = {in, send_bytes[i]};
-      receive_from(member) = {out, coming};
+      if (!fits_inline(sent)) send_to(member) = {in, send_bytes[i]};
+      const auto before = counts_.begin() + position();
+      if (fits_inline(std::accumulate(counts_.begin(), counts_.end(), int64_t{0}))) {
+        const std::byte* data = theirs + counts.size();
+        copy_bytes(out, data + std::accumulate(counts_.begin(), before, int64_t{0}), coming);
+      } else {
+        receive_from(member) = {out, coming};
+      }
     }
     in += send_bytes[i];
     out += coming;

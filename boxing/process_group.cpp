@@ -63,6 +63,13 @@ ProcessGroup::ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int6
       position_(position),
       id_(group_id(ranks_, channel)),
       peers_(ranks_.size()) {
+  const Transport& transport = world_.transport();
+  const auto shares = [&](int64_t rank) { return transport.shares_with(rank); };
+  if (transport.segment() != nullptr && std::all_of(ranks_.begin(), ranks_.end(), shares)) {
+    const auto number_bytes = static_cast<int64_t>(sizeof(int64_t)) * size();
+    board_ = SharedBoard::make(*transport.segment(), id_, size(), position_,
+                               kInlineBytes + number_bytes);
+  }
   world_.attach(id_, *this);
 }
 
@@ -113,62 +120,82 @@ void ProcessGroup::receive(int64_t from, ControlMessage message) {
 
 // ---------------------------------------------------------------- collectives
 
-bool ProcessGroup::have_all_arrived() {
-  bool all = true;
-  for (int64_t member = 0; member < size(); ++member) {
-    Peer& other = peer(member);
-    if (member == position_ || other.current) continue;
-    if (other.arrivals.empty()) {
-      all = false;
-    } else {
-      other.current = std::move(other.arrivals.front());
-      other.arrivals.pop_front();
-    }
+void ProcessGroup::take_arrivals() {
+  for (Peer& other : peers_) {
+    if (other.current || other.arrivals.empty()) continue;
+    other.current = std::move(other.arrivals.front());
+    other.arrivals.pop_front();
   }
-  return all;
+}
+
+bool ProcessGroup::has_arrived(int64_t member) const {
+  return member == position_ || (board_ ? board_->has_arrived(member)
+                                        : peers_[static_cast<size_t>(member)].current.has_value());
+}
+
+uint64_t ProcessGroup::hash_of(int64_t member) const {
+  if (member == position_) return hash_;
+  return board_ ? board_->hash(member) : peers_[static_cast<size_t>(member)].current->head.hash;
+}
+
+int32_t ProcessGroup::bulk_tag_of(int64_t member) const {
+  return board_ ? board_->tag(member) : peers_[static_cast<size_t>(member)].current->head.bulk_tag;
+}
+
+bool ProcessGroup::have_all_arrived() const {
+  for (int64_t member = 0; member < size(); ++member) {
+    if (!has_arrived(member)) return false;
+  }
+  return true;
 }
 
 int64_t ProcessGroup::find_disagreeing() const {
-  for (size_t member = 0; member < peers_.size(); ++member) {
-    const auto& current = peers_[member].current;
-    if (current && current->head.hash != hash_) return static_cast<int64_t>(member);
+  for (int64_t member = 0; member < size(); ++member) {
+    if (has_arrived(member) && hash_of(member) != hash_) return member;
   }
   return -1;
 }
 
 std::vector<int64_t> ProcessGroup::ranks_not_arrived() const {
   std::vector<int64_t> ranks;
-  for (size_t member = 0; member < peers_.size(); ++member) {
-    if (static_cast<int64_t>(member) != position_ && !peers_[member].current) {
-      ranks.push_back(ranks_[member]);
-    }
+  for (int64_t member = 0; member < size(); ++member) {
+    if (!has_arrived(member)) ranks.push_back(rank_of(member));
   }
   return ranks;
 }
 
-void ProcessGroup::meet(const Fingerprint& what, std::span<const std::byte> data,
-                        std::span<const int64_t> numbers) {
+void ProcessGroup::meet(const Fingerprint& what, std::span<const std::byte> data) {
   world_.check(what.site);
-  {
-    const auto lock = world_.lock();
-    ++step_;
-    hash_ = what.hash();
-    bulk_tag_ = world_.next_bulk_tag();
-    ControlHead head{.kind = ControlHead::Kind::kArrival,
-                     .bulk_tag = bulk_tag_,
-                     .group = id_,
-                     .step = step_,
-                     .hash = hash_};
-    for (int64_t member = 0; member < size(); ++member) {
-      peer(member).current.reset();
-      if (member == position_) continue;
-      if (!numbers.empty()) head.bytes = numbers[static_cast<size_t>(member)];
-      world_.post(rank_of(member), head, data);
-    }
+  ++step_;
+  hash_ = what.hash();
+  bulk_tag_ = world_.next_bulk_tag();
+  const auto is_over = [&] { return have_all_arrived() || find_disagreeing() >= 0; };
+  const auto missing = [&] { return ranks_not_arrived(); };
+  if (board_) {
+    board_->arrive(hash_, bulk_tag_, data);
+    if (!world_.spin(is_over)) world_.wait(is_over, missing, what);
+  } else {
+    post_arrivals(data);
+    const auto take = [&] {
+      take_arrivals();
+      return is_over();
+    };
+    world_.wait(take, missing, what);
   }
-  world_.wait([&] { return have_all_arrived() || find_disagreeing() >= 0; },
-              [&] { return ranks_not_arrived(); }, what);
   if (find_disagreeing() >= 0) throw_mismatch(what);
+}
+
+void ProcessGroup::post_arrivals(std::span<const std::byte> data) {
+  const auto lock = world_.lock();
+  const ControlHead head{.kind = ControlHead::Kind::kArrival,
+                         .bulk_tag = bulk_tag_,
+                         .group = id_,
+                         .step = step_,
+                         .hash = hash_};
+  for (int64_t member = 0; member < size(); ++member) {
+    peer(member).current.reset();
+    if (member != position_) world_.post(rank_of(member), head, data);
+  }
 }
 
 // Both sides have noticed, or will when they arrive; each tells the others what it calls.
@@ -186,7 +213,7 @@ void ProcessGroup::throw_mismatch(const Fingerprint& what) {
     }
   }
   constexpr std::chrono::milliseconds kPatience(1000);
-  world_.wait_for([&] { return !peer(other).description.empty() || world_.has_failed_locked(); },
+  world_.wait_for([&] { return !peer(other).description.empty() || world_.has_failed(); },
                   kPatience);
   world_.check(what.site);
   const std::string other_call =
@@ -197,11 +224,7 @@ void ProcessGroup::throw_mismatch(const Fingerprint& what) {
 }
 
 std::span<const std::byte> ProcessGroup::data_of(int64_t member) const {
-  return peers_[static_cast<size_t>(member)].current->body();
-}
-
-int64_t ProcessGroup::number_of(int64_t member) const {
-  return peers_[static_cast<size_t>(member)].current->head.bytes;
+  return board_ ? board_->data(member) : peers_[static_cast<size_t>(member)].current->body();
 }
 
 void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> receives,
@@ -215,8 +238,8 @@ void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> r
       const int64_t member = (position_ + size() - step) % size();
       const Part part = receives[static_cast<size_t>(member)];
       if (part.bytes == 0) continue;
-      bulks_.push_back(transport.receive(rank_of(member), peer(member).current->head.bulk_tag,
-                                         part.data, part.bytes));
+      bulks_.push_back(
+          transport.receive(rank_of(member), bulk_tag_of(member), part.data, part.bytes));
       members.push_back(member);
     }
     for (int64_t step = 1; step < size(); ++step) {
@@ -242,7 +265,7 @@ void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> r
     }
     return ranks;
   };
-  world_.wait(is_done, missing, what);
+  if (!bulks_.empty()) world_.wait(is_done, missing, what);
 }
 
 // ---------------------------------------------------------------- messages

@@ -11,13 +11,14 @@
 
 #include "boxing/communicator.h"
 #include "boxing/process_world.h"
+#include "boxing/shared_board.h"
 
 namespace flow::boxing {
 
 // Confined to one thread of its rank at a time, but for receive().
 class ProcessGroup final : public ProcessWorld::Receiver {
  public:
-  // Data up to this size travels with a member's arrival.
+  // Data up to this size travels with a member's arrival; a few numbers may come on top.
   static constexpr int64_t kInlineBytes = 1024;
 
   ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position, Channel channel);
@@ -26,14 +27,12 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   ProcessWorld& world() { return world_; }
 
   // The beginning of a collective: waits for all members and compares fingerprints; throws
-  // DistributedError on all members when they differ. Every member gets `data`, and member i
-  // numbers[i] (0 where there are none).
-  void meet(const Fingerprint& what, std::span<const std::byte> data,
-            std::span<const int64_t> numbers = {});
+  // DistributedError on all members when they differ. Every member gets `data`: at most
+  // kInlineBytes and a number for each member.
+  void meet(const Fingerprint& what, std::span<const std::byte> data);
 
-  // What came from a member at the last meet(); `data` of the caller itself is not kept.
+  // What came from another member at the last meet().
   std::span<const std::byte> data_of(int64_t member) const;
-  int64_t number_of(int64_t member) const;
 
   struct Part {
     std::byte* data = nullptr;
@@ -65,7 +64,12 @@ class ProcessGroup final : public ProcessWorld::Receiver {
     std::vector<Expected*> expected;  // receives that no message matched yet
   };
 
-  bool have_all_arrived();
+  void post_arrivals(std::span<const std::byte> data);
+  void take_arrivals();
+  bool has_arrived(int64_t member) const;
+  uint64_t hash_of(int64_t member) const;
+  int32_t bulk_tag_of(int64_t member) const;
+  bool have_all_arrived() const;
   int64_t find_disagreeing() const;
   [[noreturn]] void throw_mismatch(const Fingerprint& what);
   std::vector<int64_t> ranks_not_arrived() const;
@@ -81,6 +85,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   std::vector<int64_t> ranks_;
   int64_t position_;
   uint64_t id_;
+  std::unique_ptr<SharedBoard> board_;  // null: arrivals are messages
   uint64_t step_ = 0;
   uint64_t hash_ = 0;  // of the current step
   int32_t bulk_tag_ = 0;

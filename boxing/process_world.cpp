@@ -5,7 +5,9 @@
 #include <thread>
 
 #include <sched.h>
+#include <unistd.h>
 
+#include "boxing/shared_segment.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -17,10 +19,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
+// For all ranks of the host. A rank bound to one core has that for itself, where there are enough.
 int64_t num_cores() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  const int own = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  return own > 1 ? own : sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 // Gives the core to others for longer and longer: a waiting rank must not starve one that works.
@@ -75,9 +79,9 @@ void ProcessWorld::handle(int64_t from, ControlMessage message) {
     case ControlHead::Kind::kFailure: {
       if (failure_) return;
       const auto text = message.body();
-      failure_ = {.cause = static_cast<FailureCause>(message.head.bytes),
-                  .rank = message.head.tag,
-                  .message = {reinterpret_cast<const char*>(text.data()), text.size()}};
+      set_failure({.cause = static_cast<FailureCause>(message.head.bytes),
+                   .rank = message.head.tag,
+                   .message = {reinterpret_cast<const char*>(text.data()), text.size()}});
       return;
     }
     case ControlHead::Kind::kArrival:
@@ -94,10 +98,14 @@ void ProcessWorld::handle(int64_t from, ControlMessage message) {
   }
 }
 
-// One look at the world: what has come is handled first.
-ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
-                                      const std::function<std::vector<int64_t>()>* missing) {
-  const std::lock_guard lock(mutex_);
+// Ranks that meet in shared memory may take no messages for long: the alarm makes them.
+void ProcessWorld::set_failure(Failure failure) {
+  failure_ = std::move(failure);
+  has_failed_.store(true, std::memory_order_release);
+  if (SharedSegment* segment = transport_->segment()) segment->raise_alarm();
+}
+
+void ProcessWorld::take_messages() {
   int64_t from = 0;
   ControlMessage message;
   while (transport_->take(from, message.data)) {
@@ -106,6 +114,13 @@ ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
     handle(from, std::move(message));
     message = {};
   }
+}
+
+// One look at the world: what has come is handled first.
+ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
+                                      const std::function<std::vector<int64_t>()>* missing) {
+  const std::lock_guard lock(mutex_);
+  take_messages();
   if (is_done()) return Look::kDone;
   if (missing == nullptr) return Look::kNothing;
   if (failure_) return Look::kFailed;
@@ -114,6 +129,14 @@ ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
   const bool has_ended = std::any_of(
       ranks.begin(), ranks.end(), [&](int64_t rank) { return ended_[static_cast<size_t>(rank)]; });
   return has_ended ? Look::kPeerEnded : Look::kNothing;
+}
+
+void ProcessWorld::relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
 }
 
 void ProcessWorld::wait(const std::function<bool()>& is_done,
@@ -169,17 +192,22 @@ void ProcessWorld::fail(const Failure& failure) {
 
 void ProcessWorld::fail_locked(const Failure& failure) {
   if (failure_) return;
-  failure_ = failure;
   const ControlHead head{.kind = ControlHead::Kind::kFailure,
                          .tag = failure.rank,
                          .bytes = static_cast<int64_t>(failure.cause)};
   for (int64_t rank = 0; rank < identity().world_size; ++rank) {
     if (rank != identity().rank) post(rank, head, bytes_of(failure.message));
   }
+  set_failure(failure);
 }
 
 void ProcessWorld::check(Site site) {
+  const SharedSegment* segment = transport_->segment();
+  const bool is_alarmed = segment != nullptr && segment->is_alarmed();
+  if (!has_failed() && !is_alarmed) [[likely]]
+    return;
   const std::lock_guard lock(mutex_);
+  if (!failure_) take_messages();
   if (!failure_) return;
   was_told_ = failure_->rank >= 0 && failure_->rank != identity().rank;
   throw DistributedError(error_text(*failure_), site);
@@ -196,8 +224,8 @@ std::optional<Failure> ProcessWorld::failure() const {
 }
 
 int32_t ProcessWorld::next_bulk_tag() {
-  bulk_tag_ = bulk_tag_ % transport_->max_tag() + 1;
-  return bulk_tag_;
+  const auto limit = static_cast<uint32_t>(transport_->max_tag());
+  return static_cast<int32_t>(num_bulk_tags_.fetch_add(1, std::memory_order_relaxed) % limit) + 1;
 }
 
 void ProcessWorld::post(int64_t rank, const ControlHead& head, std::span<const std::byte> body) {

@@ -2,6 +2,7 @@
 // how to wait.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -66,6 +67,16 @@ class ProcessWorld {
   // Under lock(). `unused`: what the next receiver of the group is to get.
   void detach(uint64_t group, Early unused);
 
+  // A short wait without the lock for what needs no message; whether is_done().
+  template <class IsDone>
+  bool spin(const IsDone& is_done) const {
+    for (int i = 0; i < num_spins_; ++i) {
+      if (is_done()) return true;
+      relax();
+    }
+    return is_done();
+  }
+
   // Returns when is_done() is true, which is evaluated under the lock whenever something may have
   // come. Throws DistributedError when the world has failed, when missing() (world ranks waited
   // for) names one that has ended, or after FLOW_TIMEOUT_S. `what` is the caller's operation, for
@@ -92,8 +103,9 @@ class ProcessWorld {
 
   Transport& transport() { return *transport_; }
 
-  bool has_failed_locked() const { return failure_.has_value(); }
+  bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
 
+  // Without the lock.
   int32_t next_bulk_tag();
   void post(int64_t rank, const ControlHead& head, std::span<const std::byte> body);
   void fail_locked(const Failure& failure);
@@ -101,9 +113,12 @@ class ProcessWorld {
  private:
   enum class Look { kDone, kNothing, kFailed, kPeerEnded };
 
+  static void relax();
+  void take_messages();
   Look look(const std::function<bool()>& is_done,
             const std::function<std::vector<int64_t>()>* missing);
   void handle(int64_t from, ControlMessage message);
+  void set_failure(Failure failure);
 
   std::unique_ptr<Transport> transport_;
   int num_spins_;
@@ -113,9 +128,11 @@ class ProcessWorld {
   std::vector<bool> ended_;
   bool was_told_ = false;
   std::optional<Failure> failure_;
-  int32_t bulk_tag_ = 0;
   std::map<uint64_t, Receiver*> receivers_;
   std::map<uint64_t, Early> early_;  // without a receiver
+
+  std::atomic<bool> has_failed_{false};  // whether there is a failure_
+  std::atomic<uint32_t> num_bulk_tags_{0};
 };
 
 }  // namespace flow::boxing

@@ -11,6 +11,8 @@
 
 namespace flow::boxing {
 
+class SharedSegment;
+
 // Data under way. Its buffer is free again once is_done() has returned true; dropping it before is
 // only right while an error unwinds.
 struct Bulk {
@@ -38,6 +40,11 @@ class Transport {
   virtual std::unique_ptr<Bulk> send(int64_t rank, int32_t tag, const void* source,
                                      int64_t bytes) = 0;
   virtual std::unique_ptr<Bulk> receive(int64_t rank, int32_t tag, void* target, int64_t bytes) = 0;
+
+  // Memory that this process shares with others of its host, which are those that `shares_with`
+  // names; null where there is none.
+  virtual SharedSegment* segment() const = 0;
+  virtual bool shares_with(int64_t rank) const = 0;
 
   // False once the program has ended the connection by itself (MPI_Finalize).
   virtual bool is_open() const = 0;

@@ -18,6 +18,8 @@ constexpr std::array kVariables = {
     EnvVariable{"FLOW_NUM_THREADS", "cores / ranks on the host", "compute threads of one rank"},
     EnvVariable{"FLOW_RANKS", "",
                 "threads:N: run the program's main on N thread ranks; flowrun sets it"},
+    EnvVariable{"FLOW_SHARED_MEMORY", "1",
+                "0: ranks of one host that are processes send messages, and share no memory"},
     EnvVariable{"FLOW_STATUS_DIR", "",
                 "where ranks leave files that say how they ended; flowrun sets it"},
     EnvVariable{"FLOW_TIMEOUT_S", "300",

@@ -73,6 +73,7 @@ class Communicator : public testing::TestWithParam<Run> {
 
 INSTANTIATE_TEST_SUITE_P(Threads, Communicator, testing::Values(run_ranks));
 INSTANTIATE_TEST_SUITE_P(Processes, Communicator, testing::Values(run_loopback_ranks));
+INSTANTIATE_TEST_SUITE_P(SharedMemory, Communicator, testing::Values(run_shared_memory_ranks));
 
 TEST_P(Communicator, AllReduceSumsInRankOrderAtEverySize) {
   for (const int64_t ranks : {1, 2, 3, 5}) {
@@ -263,8 +264,14 @@ TEST_P(Communicator, GroupsAreMadeByTheirMembersInTheirOrder) {
   });
 }
 
-TEST(ProcessCommunicator, MayBeMadeAgainWhileOthersAreAhead) {
-  run_loopback_ranks(2, [] {
+class ProcessCommunicator : public testing::TestWithParam<Run> {};
+
+INSTANTIATE_TEST_SUITE_P(Messages, ProcessCommunicator, testing::Values(run_loopback_ranks));
+INSTANTIATE_TEST_SUITE_P(SharedMemory, ProcessCommunicator,
+                         testing::Values(run_shared_memory_ranks));
+
+TEST_P(ProcessCommunicator, MayBeMadeAgainWhileOthersAreAhead) {
+  GetParam()(2, [] {
     const std::vector<int64_t> pair = {0, 1};
     ProcessWorld& shared = *thread_state().context->slot_ptr<ProcessWorld>();
     for (int64_t round = 0; round < 50; ++round) {

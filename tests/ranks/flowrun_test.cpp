@@ -93,11 +93,13 @@ std::vector<Fault> faults_of_any_ranks() {
 
 class FlowrunFault : public testing::TestWithParam<Fault> {
  protected:
-  static void run_with(const std::vector<std::string>& options) {
+  static void run_with(const std::vector<std::string>& options,
+                       const std::string& shared_memory = "1") {
     const Fault& fault = GetParam();
 
-    const JobResult job = run_job(flowrun(options, {kPrograms + "/rank_fault", fault.name}),
-                                  {.environment = {"FLOW_TIMEOUT_S=2"}});
+    const JobResult job =
+        run_job(flowrun(options, {kPrograms + "/rank_fault", fault.name}),
+                {.environment = {"FLOW_TIMEOUT_S=2", "FLOW_SHARED_MEMORY=" + shared_memory}});
 
     EXPECT_EQ(job.exit_code, fault.exit_code) << job.output;
     EXPECT_LT(job.seconds, fault.limit_s) << job.output;
@@ -108,6 +110,10 @@ class FlowrunFault : public testing::TestWithParam<Fault> {
 
 TEST_P(FlowrunFault, OfAProcessEndsTheJobAndIsReported) {
   run_with({"-n", "2"});
+}
+
+TEST_P(FlowrunFault, OfAProcessThatSendsMessagesEndsTheJobAndIsReported) {
+  run_with({"-n", "2"}, "0");
 }
 
 TEST_P(FlowrunFault, OfAThreadEndsTheJobAndIsReported) {
@@ -181,6 +187,16 @@ TEST(Flowrun, SharedMemoryMayBeSmall) {
   EXPECT_EQ(job.exit_code, 0) << job.output;
   expect_words(job.output, {"[0] rank 1: "});
   EXPECT_EQ(job.remains, std::vector<std::string>{});
+}
+
+TEST(Flowrun, RanksThatGetNoSharedMemorySendMessages) {
+  // Enough for what MPI makes.
+  const JobResult job = run_job(
+      {"sh", "-c",
+       "ulimit -f 100000; exec " + kPrograms + "/flowrun -n 2 " + kPrograms + "/rank_digest"});
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  expect_words(job.output, {"share no memory (files may not be as long", "[0] rank 1: "});
 }
 
 TEST(Flowrun, RanksGetTheirShareOfTheCores) {

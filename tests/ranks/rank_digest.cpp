@@ -150,10 +150,10 @@ void run_training(Digest& digest, flow::Sbp x_sbp, flow::Sbp w1_sbp, flow::Sbp w
   digest.add(w2.to_local());
 }
 
-// Data longer than one message of MPI takes goes in several; a limit of 1000 bytes stands for that
-// of 2 GiB.
+// Messages give what shared memory gives. Data longer than one message of MPI takes goes in
+// several; a limit of 1000 bytes stands for that of 2 GiB.
 void check_short_messages(Communicator& world) {
-  flow::boxing::ProcessWorld short_messages(flow::boxing::internal::connect_mpi(1000));
+  flow::boxing::ProcessWorld short_messages(flow::boxing::internal::connect_mpi_by_messages(1000));
   const auto other =
       flow::boxing::make_process_communicator(short_messages, world.ranks(), world.position());
   Digest usual, cut;

@@ -7,12 +7,14 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "boxing/comm_thread.h"
 #include "boxing/process_world.h"
+#include "boxing/shared_segment.h"
 #include "boxing/transport.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -33,6 +35,7 @@ struct Half {
 
 // What all transports share. Guarded by its mutex.
 struct Hub {
+  std::unique_ptr<boxing::SharedSegment> segment;  // constant
   std::mutex mutex;
   std::vector<std::deque<std::pair<int64_t, std::vector<std::byte>>>> inboxes;
   std::list<Half> sends;
@@ -118,6 +121,10 @@ class LoopbackTransport final : public boxing::Transport {
                                           Half{rank, identity_.rank, tag, data, bytes});
   }
 
+  boxing::SharedSegment* segment() const override { return hub_->segment.get(); }
+
+  bool shares_with(int64_t /*rank*/) const override { return hub_->segment != nullptr; }
+
   bool is_open() const override { return true; }
 
   void close() override {}
@@ -146,10 +153,7 @@ struct LoopbackRank {
   }
 };
 
-}  // namespace
-
-void run_loopback_ranks(int64_t ranks, const std::function<void()>& body) {
-  const auto hub = std::make_shared<Hub>();
+void run_on(const std::shared_ptr<Hub>& hub, int64_t ranks, const std::function<void()>& body) {
   hub->inboxes.resize(static_cast<size_t>(ranks));
   std::vector<LoopbackRank> all(static_cast<size_t>(ranks));
   for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -170,6 +174,20 @@ void run_loopback_ranks(int64_t ranks, const std::function<void()>& body) {
       if (one.error && (accepts_told || !one.world->was_told())) std::rethrow_exception(one.error);
     }
   }
+}
+
+}  // namespace
+
+void run_loopback_ranks(int64_t ranks, const std::function<void()>& body) {
+  run_on(std::make_shared<Hub>(), ranks, body);
+}
+
+void run_shared_memory_ranks(int64_t ranks, const std::function<void()>& body) {
+  const auto hub = std::make_shared<Hub>();
+  std::string reason;
+  hub->segment = boxing::SharedSegment::create(reason);
+  FLOW_ASSERT(hub->segment != nullptr, reason);
+  run_on(hub, ranks, body);
 }
 
 }  // namespace flow

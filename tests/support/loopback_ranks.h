@@ -9,5 +9,7 @@ namespace flow {
 
 // As run_ranks.
 void run_loopback_ranks(int64_t ranks, const std::function<void()>& body);
+// The same with memory that they share as ranks of one host do.
+void run_shared_memory_ranks(int64_t ranks, const std::function<void()>& body);
 
 }  // namespace flow

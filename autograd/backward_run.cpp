@@ -92,7 +92,10 @@ bool any_defined(std::span<const Tensor> tensors) {
 }  // namespace
 
 BackwardRun::BackwardRun(const Options& options)
-    : options_(options), outer_(current_run), thread_(&thread_state()) {
+    : options_(options),
+      outer_(current_run),
+      thread_(&thread_state()),
+      sums_(options.create_graph ? 0 : options.bucket_mb, options.site) {
   current_run = this;
 }
 
@@ -206,6 +209,7 @@ void BackwardRun::run() {
     scope.enter(node->scope());
     execute(*node);
   }
+  finish_sums();
   for (size_t i = 0; i < final_callbacks_.size(); ++i)
     final_callbacks_[i]();
 }
@@ -318,7 +322,7 @@ void BackwardRun::add_to(Tensor& total, Tensor gradient) const {
   }
 }
 
-void BackwardRun::accumulate(LeafNode& node, Tensor gradient) const {
+void BackwardRun::accumulate(LeafNode& node, Tensor gradient) {
   if (node.leaf() == nullptr || !gradient.defined()) return;
   const Tensor leaf(Ref<TensorImpl>(node.leaf()));
   const TensorMeta& meta = leaf.meta();
@@ -329,16 +333,27 @@ void BackwardRun::accumulate(LeafNode& node, Tensor gradient) const {
                               " does not fit the leaf, which is ", meta,
                               " now; do not set_data() between forward and backward"));
   }
+  if (sums_.take(leaf, gradient)) return;
   gradient = to_layout_of(gradient, meta);
+  const bool is_owned = is_exclusive(gradient);
+  add_to_leaf(leaf, std::move(gradient), is_owned);
+}
+
+void BackwardRun::finish_sums() {
+  for (GradientSums::Summed& sum : sums_.finish())
+    add_to_leaf(sum.leaf, std::move(sum.gradient), true);
+}
+
+void BackwardRun::add_to_leaf(const Tensor& leaf, Tensor gradient, bool is_owned) const {
   Tensor& total = make_autograd(leaf.impl()).gradient;
   if (!total.defined()) {
-    total = is_exclusive(gradient) ? std::move(gradient) : gradient.clone();
+    total = is_owned ? std::move(gradient) : gradient.clone();
   } else if (options_.create_graph) {
     total = total.add(gradient);
   } else {
     total.add_(gradient);
   }
-  const auto hooks = node.accumulate_hooks;  // a hook may remove itself
+  const auto hooks = leaf_node(leaf.impl())->accumulate_hooks;  // a hook may remove itself
   for (const auto& hook : hooks)
     hook.function(leaf);
 }

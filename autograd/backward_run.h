@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "autograd/gradient_sums.h"
 #include "autograd/node.h"
 #include "autograd/tensor_autograd.h"
 
@@ -40,6 +41,8 @@ class BackwardRun {
     bool create_graph = false;
     // Gradients go to the captures instead of the leaves.
     bool captures = false;
+    double bucket_mb = GradientBucket::kDefaultMb;
+    Site site = Site::none();
   };
 
   // An output of a node whose gradient is asked for.
@@ -99,7 +102,9 @@ class BackwardRun {
   void run_hooks(const Node& node, TensorList& dy) const;
   void retain_gradients(const Node& node, TensorList& dy) const;
   void capture(const Node& node, TensorList& dy);
-  void accumulate(LeafNode& node, Tensor gradient) const;
+  void accumulate(LeafNode& node, Tensor gradient);
+  void add_to_leaf(const Tensor& leaf, Tensor gradient, bool is_owned) const;
+  void finish_sums();
   void add_to(Tensor& total, Tensor gradient) const;
 
   Options options_;
@@ -110,6 +115,7 @@ class BackwardRun {
   std::vector<Node*> nodes_;  // reached; kept alive by the roots
   std::vector<Node*> ready_;  // heap, the last recorded first
   std::vector<Displaced> displaced_;
+  GradientSums sums_;
   std::vector<std::function<void()>> final_callbacks_;
 };
 

@@ -72,8 +72,15 @@ void add_roots(BackwardRun& run, const std::vector<Tensor>& outputs,
 
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients,
               BackwardOptions options, Site site) {
+  if (!(options.bucket_mb >= 0)) {
+    throw InvalidArgument(
+        str("[backward] bucket_mb must not be negative; received ", options.bucket_mb),
+        user_site(site));
+  }
   BackwardRun run({.keep_graph = options.retain_graph || options.create_graph,
-                   .create_graph = options.create_graph});
+                   .create_graph = options.create_graph,
+                   .bucket_mb = options.bucket_mb,
+                   .site = user_site(site)});
   add_roots(run, outputs, gradients, "backward", site);
   run.run();
 }

@@ -10,12 +10,16 @@ namespace flow {
 struct BackwardOptions {
   bool retain_graph = false;  // keep saved values, so that backward can run again
   bool create_graph = false;  // record backward itself, for higher derivatives; retains the graph
+  // Gradients of global leaves that are to be added up over replicas are sent in pieces of this
+  // size, the first 1, while backward goes on; 0, or with create_graph: one by one, at once.
+  double bucket_mb = 25;
 };
 
 // Adds to the grad() of every leaf that requires grad the gradient of `outputs`, weighted by
 // `gradients` (same shapes and dtypes; an undefined one, or none at all, stands for 1 and needs an
-// output of one element). Leaves get their gradient as soon as all its parts are known, in their
-// own placement and SBP: collective for global tensors. Nodes run in the reverse order of their
+// output of one element). Leaves get their gradient in their own placement and SBP, collectively
+// for global tensors: as soon as all its parts are known, or, where it is added up over replicas,
+// at the end. Nodes run in the reverse order of their
 // recording. Two threads must not run backward through the same tensors at once.
 //   flow::backward({loss_a, loss_b});
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients = {},

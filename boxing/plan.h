@@ -62,6 +62,11 @@ std::string to_string(const Plan& plan);
 Plan plan_redistribution(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
                          const CostTable& cost = kCostTable);
 
+// A single step between layouts on one placement; there has to be one (all reductions P -> B of one
+// kind are).
+Plan plan_in_one_step(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
+                      const CostTable& cost = kCostTable);
+
 // The fastest other route to the same end (the second shortest path: Yen 1971); none when there is
 // no other, or nothing moves.
 std::optional<Plan> runner_up(const Plan& plan, const CostTable& cost = kCostTable);

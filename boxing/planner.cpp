@@ -90,10 +90,10 @@ class Planner {
 
   // The fastest route; an empty optional when there is none that avoids the step `banned`.
   std::optional<Plan> plan(const Layout& from, const Layout& to, const Step* banned = nullptr);
-
- private:
   // A step between two layouts; none where a single step cannot do it.
   std::optional<Step> step_within(const Layout& from, const Layout& to) const;
+
+ private:
   std::optional<Step> step_across(const Layout& from, const Layout& to) const;
   void price(Step& step) const;
   bool is_local(const Step& step) const;
@@ -339,6 +339,13 @@ Plan plan_redistribution(const Shape& shape, DType dtype, const Layout& from, co
   std::optional<Plan> plan = Planner(shape, dtype, cost).plan(from, to);
   FLOW_ASSERT(plan, "no route from ", from, " to ", to);
   return *std::move(plan);
+}
+
+Plan plan_in_one_step(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
+                      const CostTable& cost) {
+  std::optional<Step> step = Planner(shape, dtype, cost).step_within(plain(from), plain(to));
+  FLOW_ASSERT(step, "no single step from ", from, " to ", to);
+  return {.shape = shape, .dtype = dtype, .from = from, .to = to, .steps = {*std::move(step)}};
 }
 
 std::optional<Plan> runner_up(const Plan& plan, const CostTable& cost) {

@@ -1,44 +1,35 @@
 #include "nn/parallel/gradient_buckets.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "autograd/grad_mode.h"
+#include "autograd/gradient_bucket.h"
 #include "autograd/hooks.h"
+#include "boxing/communicator.h"
 #include "core/context.h"
 #include "core/error.h"
-#include "nn/comm.h"
 #include "ops/binary.h"
-#include "ops/creation.h"
 
 namespace flow::nn::parallel {
+
+using autograd::GradientBucket;
 
 // A bucket's memory holds the gradients one after the other, then for each of them how many ranks
 // had one: a parameter that a rank did not use counts as zero there, one that nobody used keeps no
 // gradient.
 struct GradientBuckets::Bucket {
-  DType dtype = DType::kFloat32;
-  int64_t num_elements = 0;
-  std::vector<size_t> parameters;
+  GradientBucket memory;
+  std::vector<size_t> parameters = {};
+  int64_t counts = 0;      // their place
   size_t num_missing = 0;  // of the backward under way
-  Tensor flat;
-  std::optional<comm::Work> work;
 };
 
 struct GradientBuckets::Place {
   size_t bucket = 0;
   int64_t offset = 0;
 };
-
-namespace {
-
-constexpr double kBytesPerMb = 1 << 20;
-// Small, so that the first transfer starts early.
-constexpr double kFirstBucketMb = 1;
-
-}  // namespace
 
 GradientBuckets::GradientBuckets() = default;
 
@@ -58,23 +49,20 @@ std::shared_ptr<GradientBuckets> GradientBuckets::make(const NamedTensors& param
   }
   made->places_.resize(made->parameters_.size());
   made->has_gradient_.resize(made->parameters_.size());
-  double limit = std::min(kFirstBucketMb, bucket_mb) * kBytesPerMb;
+  double limit = GradientBucket::first_bytes(bucket_mb);
+  auto& buckets = made->buckets_;
   for (size_t i = made->parameters_.size(); i-- > 0;) {
     const Tensor& parameter = made->parameters_[i];
-    const auto bytes_with = [&](const Bucket& bucket) {
-      return static_cast<double>(bucket.num_elements + parameter.numel()) *
-             static_cast<double>(parameter.element_size());
-    };
-    auto& buckets = made->buckets_;
-    if (buckets.empty() || buckets.back().dtype != parameter.dtype() ||
-        bytes_with(buckets.back()) > limit) {
-      if (!buckets.empty()) limit = bucket_mb * kBytesPerMb;
-      buckets.emplace_back().dtype = parameter.dtype();
+    if (buckets.empty() || buckets.back().memory.dtype() != parameter.dtype() ||
+        buckets.back().memory.bytes_with(parameter.numel()) > limit) {
+      if (!buckets.empty()) limit = bucket_mb * GradientBucket::kBytesPerMb;
+      buckets.push_back({GradientBucket(parameter.dtype())});
     }
-    made->places_[i] = {buckets.size() - 1, buckets.back().num_elements};
-    buckets.back().num_elements += parameter.numel();
+    made->places_[i] = {buckets.size() - 1, buckets.back().memory.add(parameter.numel())};
     buckets.back().parameters.push_back(i);
   }
+  for (Bucket& bucket : buckets)
+    bucket.counts = bucket.memory.add(static_cast<int64_t>(bucket.parameters.size()));
   made->add_hooks();
   return made;
 }
@@ -125,21 +113,18 @@ void GradientBuckets::launch_ready() {
 
 void GradientBuckets::launch(Bucket& bucket) {
   const NoGradGuard no_grad;
-  const auto num_parameters = static_cast<int64_t>(bucket.parameters.size());
-  bucket.flat = empty({bucket.num_elements + num_parameters}, {.dtype = bucket.dtype});
-  for (int64_t k = 0; k < num_parameters; ++k) {
-    const size_t i = bucket.parameters[static_cast<size_t>(k)];
-    const Tensor part = bucket.flat.narrow(0, places_[i].offset, parameters_[i].numel());
-    const Tensor grad = parameters_[i].grad();
+  const GradientBucket& memory = bucket.memory;
+  bucket.memory.open();
+  for (size_t k = 0; k < bucket.parameters.size(); ++k) {
+    const size_t i = bucket.parameters[k];
     // An older gradient counts as well, where this backward gave none.
-    if (grad.defined()) {
-      part.copy_(grad.reshape({-1}));
-    } else {
-      part.zero_();
-    }
-    bucket.flat.narrow(0, bucket.num_elements + k, 1).fill_(grad.defined() ? 1 : 0);
+    const Tensor grad = parameters_[i].grad();
+    memory.write(places_[i].offset, parameters_[i].numel(), grad);
+    memory.part(bucket.counts + static_cast<int64_t>(k), 1).fill_(grad.defined() ? 1 : 0);
   }
-  bucket.work = comm::all_reduce_async_(bucket.flat);
+  boxing::Communicator& ranks =
+      boxing::world_communicator(*thread_state().context, boxing::Channel::kBackground);
+  bucket.memory.start_sum(ranks, {.op = "gradients", .shape = {memory.num_elements()}});
 }
 
 void GradientBuckets::finish() {
@@ -149,18 +134,19 @@ void GradientBuckets::finish() {
   const NoGradGuard no_grad;
   const auto num_ranks = static_cast<double>(env::world_size());
   for (Bucket& bucket : buckets_) {
-    std::exchange(bucket.work, std::nullopt)->wait();
-    const Tensor flat = std::exchange(bucket.flat, Tensor());
-    const Tensor mean = flat.narrow(0, 0, bucket.num_elements).div_(num_ranks);
+    GradientBucket& memory = bucket.memory;
+    memory.wait();
+    memory.part(0, bucket.counts).div_(num_ranks);
     const auto num_users =
-        flat.narrow(0, bucket.num_elements, flat.numel() - bucket.num_elements).to_vector<double>();
+        memory.part(bucket.counts, static_cast<int64_t>(bucket.parameters.size()))
+            .to_vector<double>();
     for (size_t k = 0; k < bucket.parameters.size(); ++k) {
       const size_t i = bucket.parameters[k];
       if (num_users[k] == 0) continue;
       const Tensor& parameter = parameters_[i];
-      parameter.set_grad(
-          mean.narrow(0, places_[i].offset, parameter.numel()).view(parameter.shape()));
+      parameter.set_grad(memory.part(places_[i].offset, parameter.numel()).view(parameter.shape()));
     }
+    memory.close();
   }
 }
 

@@ -106,6 +106,56 @@ TEST(ModelsOnRanks, TensorParallelGptFollowsOneRank) {
   });
 }
 
+// Losses and gradients of a GPT on 2 (data) x 2 (tensor) ranks.
+std::vector<double> gradients_of_gpt(double bucket_mb) {
+  const Placement grid("cpu", {{0, 1}, {2, 3}});
+  const NdSbp rows_cut{sbp::broadcast, sbp::split(0)};
+  const NdSbp columns_cut{sbp::broadcast, sbp::split(1)};
+  manual_seed(5);
+  models::Gpt model({.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8});
+  model.to_global(grid, {{"*.attn.c_[qkv].*", rows_cut},
+                         {"*.attn.c_proj.weight", columns_cut},
+                         {"*.mlp.c_fc.*", rows_cut},
+                         {"*.mlp.c_proj.weight", columns_cut},
+                         {"*", NdSbp::broadcast(2)}});
+  const Tensor tokens = randint(
+      0, 11, {3, 7}, {.dtype = int64, .placement = grid, .sbp = {sbp::split(0), sbp::broadcast}});
+  std::vector<double> seen;
+  for (int step = 0; step < 2; ++step) {
+    const Tensor logits = model(narrow(tokens, 1, 0, 6));
+    const Tensor loss = cross_entropy(logits.flatten(0, 1), narrow(tokens, 1, 1, 6).flatten());
+    backward({loss}, {}, {.bucket_mb = bucket_mb});
+    seen.push_back(loss.item<double>());
+  }
+  for (const Tensor& parameter : model.parameters()) {
+    EXPECT_EQ(parameter.grad().sbp(), parameter.sbp());
+    for (const double value : parameter.grad().to_vector<double>())
+      seen.push_back(value);
+  }
+  return seen;
+}
+
+int64_t num_reductions() {
+  int64_t runs = 0;
+  for (const BoxingEntry& entry : boxing_report().entries)
+    runs += entry.route.find("all_reduce") != std::string::npos ? entry.runs : 0;
+  return runs;
+}
+
+TEST(ModelsOnRanks, BucketsChangeNoBitAndSaveReductions) {
+  run_ranks(4, [] {
+    reset_boxing_report();
+    const std::vector<double> one_by_one = gradients_of_gpt(0);
+    const int64_t many = num_reductions();
+    reset_boxing_report();
+    EXPECT_EQ(gradients_of_gpt(25), one_by_one);
+    const int64_t few = num_reductions();
+    EXPECT_EQ(gradients_of_gpt(0.001), one_by_one);
+    // A model of 30 parameters, twice: but for a few, all in one bucket.
+    EXPECT_LE(few, many - 50);
+  });
+}
+
 // Two parameters and two steps of a rule, then of one that goes on from its state.
 template <class Optimizer>
 std::vector<double> update(const NdSbp& layout) {

@@ -49,6 +49,7 @@
 #include "nn/models/lenet.h"
 #include "nn/models/mlp.h"
 #include "nn/models/mobilenet.h"
+#include "nn/npy.h"
 #include "nn/optim/adadelta.h"
 #include "nn/optim/adagrad.h"
 #include "nn/optim/adam.h"

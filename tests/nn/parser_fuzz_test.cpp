@@ -103,6 +103,19 @@ TEST_F(ParserFuzz, Safetensors) {
            [](const std::string& path) { nn::load_safetensors(path); });
 }
 
+TEST_F(ParserFuzz, Npy) {
+  nn::save_npy(path_.string(), arange(6).reshape({2, 3}));
+  run_file(nn::read_text(path_.string()), [](const std::string& path) { nn::load_npy(path); });
+}
+
+TEST_F(ParserFuzz, Npz) {
+  for (const bool compressed : {false, true}) {
+    nn::save_npz(path_.string(), {{"a", ones({2, 3})}, {"b", zeros({4}, {.dtype = int64})}},
+                 {.compressed = compressed});
+    run_file(nn::read_text(path_.string()), [](const std::string& path) { nn::load_npz(path); });
+  }
+}
+
 TEST_F(ParserFuzz, CheckpointManifest) {
   const nn::CheckpointTensor tensor{.dtype = float32,
                                     .shape = {4, 3},

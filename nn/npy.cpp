@@ -1,0 +1,83 @@
+#include "nn/npy.h"
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "core/error.h"
+#include "nn/file.h"
+#include "nn/npy_format.h"
+#include "nn/zip.h"
+
+namespace flow::nn {
+
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+// The logical tensor, local and row-major.
+Tensor whole_of(const Tensor& x) {
+  const Tensor local = x.is_global() ? x.full() : x;
+  const Tensor whole = local.detach().contiguous();
+  whole.make_strided();
+  return whole;
+}
+
+std::span<const std::byte> elements_of(const Tensor& whole) {
+  const size_t bytes = whole.meta().local_bytes();
+  if (bytes == 0) return {};
+  return {whole.impl().data(), bytes};
+}
+
+}  // namespace
+
+void save_npy(const std::string& path, const Tensor& x) {
+  const std::string header = npy_header(x.dtype(), x.shape());
+  const Tensor whole = whole_of(x);
+  const std::span<const std::byte> elements = elements_of(whole);
+  OutputFile file(path);
+  file.write(header.data(), header.size());
+  file.write(elements.data(), elements.size());
+  file.commit();
+}
+
+Tensor load_npy(const std::string& path) {
+  InputFile file(path);
+  return read_npy([&](void* target, size_t bytes) { file.read(target, bytes); }, file.size(), path);
+}
+
+void save_npz(const std::string& path, const StateDict& tensors, const NpzOptions& options) {
+  for (const auto& [name, tensor] : tensors)
+    npy_header(tensor.dtype(), tensor.shape());  // refuses before anything is written
+  ZipWriter archive(path);
+  for (const auto& [name, tensor] : tensors) {
+    const std::string header = npy_header(tensor.dtype(), tensor.shape());
+    const Tensor whole = whole_of(tensor);
+    const std::array parts{std::as_bytes(std::span(header)), elements_of(whole)};
+    archive.add(name + std::string(kSuffix), parts, options.compressed);
+  }
+  archive.commit();
+}
+
+StateDict load_npz(const std::string& path) {
+  ZipReader archive(path);
+  StateDict tensors;
+  for (const ZipEntry& entry : archive.entries()) {
+    if (!entry.name.ends_with(kSuffix)) {
+      throw IoError(str("[npz] ", path, " holds ", entry.name,
+                        ", which is no .npy array; keep other files out of the archive"));
+    }
+    archive.open(entry);
+    const Tensor tensor = read_npy([&](void* target, size_t bytes) { archive.read(target, bytes); },
+                                   entry.bytes, str(path, "(", entry.name, ")"));
+    archive.close();
+    const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
+    if (!tensors.emplace(name, tensor).second) {
+      throw IoError(str("[npz] ", path, " has two arrays of the name ", name,
+                        "; write it again with names of their own"));
+    }
+  }
+  return tensors;
+}
+
+}  // namespace flow::nn

@@ -95,7 +95,7 @@ BackwardRun::BackwardRun(const Options& options)
     : options_(options),
       outer_(current_run),
       thread_(&thread_state()),
-      sums_(options.create_graph ? 0 : options.bucket_mb, options.site) {
+      sums_(options.bucket_mb, options.site) {
   current_run = this;
 }
 
@@ -333,7 +333,7 @@ void BackwardRun::accumulate(LeafNode& node, Tensor gradient) {
                               " does not fit the leaf, which is ", meta,
                               " now; do not set_data() between forward and backward"));
   }
-  if (sums_.take(leaf, gradient)) return;
+  if (!options_.create_graph && sums_.take(leaf, gradient)) return;
   gradient = to_layout_of(gradient, meta);
   const bool is_owned = is_exclusive(gradient);
   add_to_leaf(leaf, std::move(gradient), is_owned);

@@ -5,6 +5,7 @@
 
 #include "boxing/communicator.h"
 #include "boxing/plan.h"
+#include "boxing/redistribute.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/tensor_impl.h"
@@ -13,25 +14,21 @@ namespace flow::autograd {
 
 namespace {
 
-// The axes along which a gradient is to be added up to lie as its leaf; none where something else
-// is to be done.
+// The axes along which a gradient has only to be added up to lie as its leaf.
 uint32_t summed_axes(const TensorMeta& gradient, const TensorMeta& leaf) {
-  if (gradient.placement != leaf.placement) return 0;
   uint32_t axes = 0;
   for (int64_t axis = 0; axis < leaf.nd_sbp.size(); ++axis) {
-    const Sbp from = gradient.nd_sbp[axis];
-    const Sbp to = leaf.nd_sbp[axis];
-    if (from == to) continue;
-    if (from != sbp::partial_sum || !to.is_broadcast()) return 0;
-    if (leaf.placement.shape()[axis] > 1) axes |= 1U << axis;
+    if (gradient.nd_sbp[axis] == sbp::partial_sum && leaf.nd_sbp[axis].is_broadcast() &&
+        leaf.placement.shape()[axis] > 1) {
+      axes |= 1U << axis;
+    }
   }
   return axes;
 }
 
-NdSbp entries_along(const Placement& placement, uint32_t axes, Sbp entry) {
-  NdSbp nd_sbp = NdSbp::broadcast(placement.num_axes());
-  for (int64_t axis = 0; axis < placement.num_axes(); ++axis) {
-    if ((axes >> axis & 1U) != 0) nd_sbp = nd_sbp.with(axis, entry);
+NdSbp with_partial(NdSbp nd_sbp, uint32_t axes) {
+  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
+    if ((axes >> axis & 1U) != 0) nd_sbp = nd_sbp.with(axis, sbp::partial_sum);
   }
   return nd_sbp;
 }
@@ -52,13 +49,18 @@ GradientSums::Stream& GradientSums::stream_for(const TensorMeta& gradient, uint3
 }
 
 bool GradientSums::take(const Tensor& leaf, Tensor& gradient) {
-  const TensorMeta& given = gradient.meta();
-  if (bucket_mb_ == 0 || !given.is_global() || !given.is_held || given.numel == 0 ||
-      gradient.impl().trace != nullptr || given.device != DeviceType::kCpu) {
+  const TensorMeta& target = leaf.meta();
+  if (!target.is_global() || gradient.placement() != target.placement ||
+      gradient.impl().trace != nullptr || target.device != DeviceType::kCpu) {
     return false;
   }
-  const uint32_t axes = summed_axes(given, leaf.meta());
+  const uint32_t axes = summed_axes(gradient.meta(), target);
   if (axes == 0) return false;
+  // What else there is to do comes first: sums are then of parts.
+  const NdSbp addends = with_partial(target.nd_sbp, axes);
+  if (gradient.sbp() != addends) gradient = gradient.to_global({.sbp = addends}, site_);
+  const TensorMeta& given = gradient.meta();
+  if (bucket_mb_ == 0 || !given.is_held || given.numel == 0) return false;
   Stream& stream = stream_for(given, axes);
   // The first part of a balanced cut is the largest.
   const int64_t most = box_of(given.shape, given.placement, given.nd_sbp, 0).size.numel();
@@ -90,7 +92,7 @@ void GradientSums::launch(Stream& stream, Where where) {
   // As a tensor of one dim: each group of ranks adds up its own.
   const boxing::Plan plan = boxing::plan_in_one_step(
       {bucket.most_elements}, dtype,
-      {stream.placement, entries_along(stream.placement, stream.axes, sbp::partial_sum)},
+      {stream.placement, with_partial(NdSbp::broadcast(stream.placement.num_axes()), stream.axes)},
       {stream.placement, NdSbp::broadcast(stream.placement.num_axes())});
   RankContext& context = *thread_state().context;
   const std::vector<int64_t> ranks = boxing::group_of(plan.steps[0], context.rank());

@@ -10,14 +10,15 @@
 
 namespace flow::autograd {
 
-// Of one run of backward. Takes the gradients that only have to be added up over ranks, P(sum) ->
-// B, gathers those of one dtype and group of ranks in buckets, and sums each full bucket on the
+// Of one run of backward. Takes the gradients that have to be added up over ranks, P(sum) -> B,
+// gathers those of one dtype and group of ranks in buckets, and sums each full bucket on the
 // communication thread. What a bucket holds and when it is full follow from logical shapes and
 // layouts, so that all ranks start the same sums in the same order. Destroyed early, it waits for
 // the sums under way and drops them.
 class GradientSums {
  public:
-  // `bucket_mb` 0: takes nothing.
+  // `bucket_mb` 0: takes nothing, but brings gradients to where they differ from their leaf in
+  // sums only, as it does with those it takes.
   GradientSums(double bucket_mb, Site site) : bucket_mb_(bucket_mb), site_(site) {}
 
   // Whether it took the gradient, complete on this rank, of `leaf`.

@@ -34,6 +34,8 @@ constexpr int64_t kReplayed = 20;
 struct Grid {
   flow::Placement placement = {};
 
+  Grid() = default;
+
   Grid(int64_t data, int64_t tensor) {
     if (data * tensor != flow::env::world_size()) {
       throw flow::InvalidArgument(flow::str("[train_gpt] --dp ", data, " --tp ", tensor, " needs ",
@@ -137,6 +139,12 @@ class Training {
     double loss, grad_norm, lr;
   };
 
+  double first_loss() {
+    const flow::NoGradGuard no_grad;
+    const auto [x, y] = *loader_.begin();
+    return loss_of(model_, x, y).item<double>();
+  }
+
   // Goes on to step number `last`; calls on_step(outcome) after each.
   template <class OnStep>
   void run_until(int64_t last, const OnStep& on_step) {
@@ -185,6 +193,13 @@ class Training {
   int64_t step_ = 0;
 };
 
+// Before any step, as a program on one rank would compute it: rank 0 draws what a single process
+// does.
+double first_loss_of_one_rank(const Corpus& corpus, uint64_t seed) {
+  flow::manual_seed(seed);
+  return Training(corpus, Grid(), 1).first_loss();
+}
+
 // Runs the last steps again from their checkpoint; the largest difference of their losses.
 double replay(const nn::CheckpointFolder& folder, Training& training,
               const std::vector<double>& losses) {
@@ -201,6 +216,7 @@ void train(const examples::Arguments& arguments) {
   const Grid grid(arguments.data_parallel, arguments.tensor_parallel);
   const Corpus corpus = examples::read_corpus(arguments.data);
   const int64_t steps = arguments.steps > 0 ? arguments.steps : 2000;
+  const double alone = grid.is_parallel() ? first_loss_of_one_rank(corpus, arguments.seed) : 0;
   flow::manual_seed(arguments.seed);
   Training training(corpus, grid, steps);
   flow::models::Gpt& model = training.model();
@@ -235,14 +251,21 @@ void train(const examples::Arguments& arguments) {
   const int64_t first = training.step();
   const int64_t save_at = std::max(first, steps - kReplayed);
   if (save_at == first) training.save(folder);
+  flow::reset_boxing_report();
   training.run_until(steps, [&](const Training::Outcome& outcome) {
     const int64_t step = training.step();
     losses.push_back(outcome.loss);
+    if (step == 1 && grid.is_parallel() && leads()) {
+      std::printf("first loss %.7f; of one rank %.7f\n", outcome.loss, alone);
+    }
     const double rate = progress.update(step - 1 - first, outcome.loss, kBatch * kLength);
     log.write(step - 1, outcome.loss, outcome.grad_norm, outcome.lr, rate / kLength);
     if (step == save_at || (keeps && step % 500 == 0)) training.save(folder);
   });
   progress.finish();
+  if (grid.is_parallel() && leads()) {
+    examples::print_boxing_summary(flow::boxing_report(), steps - first);
+  }
 
   const double loss = validation_loss(model, corpus.valid, grid);
   if (leads()) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <sstream>
 
 #include <unistd.h>
 
@@ -80,6 +81,28 @@ void StepLog::write(int64_t step, double loss, double grad_norm, double lr, doub
         << ", \"samples_per_s\": " << shortest(samples_per_s) << ", \"rank\": " << flow::env::rank()
         << "}" << std::endl;
   if (!file_) throw flow::IoError("[log] cannot write " + path_ + "; is the disk full?");
+}
+
+void print_boxing_summary(const flow::BoxingReport& report, int64_t steps) {
+  double runs = 0, bytes = 0, predicted_us = 0, took_us = 0;
+  for (const flow::BoxingEntry& entry : report.entries) {
+    const auto count = static_cast<double>(entry.runs);
+    runs += count;
+    bytes += count * entry.bytes;
+    predicted_us += count * entry.predicted_us;
+    took_us += entry.total_us;
+  }
+  const double per_step = 1 / static_cast<double>(std::max<int64_t>(steps, 1));
+  std::printf(
+      "boxing, a step on rank %lld: %.1f redistributions, %.2f MiB received, %.1f ms "
+      "(predicted %.1f); the costliest:\n",
+      static_cast<long long>(flow::env::rank()), runs * per_step, bytes * per_step / (1 << 20),
+      took_us * per_step * 1e-3, predicted_us * per_step * 1e-3);
+  constexpr size_t kShown = 3;
+  std::ostringstream text;
+  for (size_t i = 0; i < std::min(kShown, report.entries.size()); ++i)
+    text << report.entries[i];
+  std::printf("%s", text.str().c_str());
 }
 
 }  // namespace examples

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "boxing/report.h"
+
 namespace examples {
 
 // `unit`s (samples, tokens) per second are printed, by rank 0, with the loss and the time left.
@@ -38,5 +40,8 @@ class StepLog {
   std::string path_;
   std::ofstream file_;
 };
+
+// What redistributions cost this rank in `steps` training steps, and the three costliest.
+void print_boxing_summary(const flow::BoxingReport& report, int64_t steps);
 
 }  // namespace examples

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
+#include "boxing/copy_bytes.h"
 #include "boxing/failure.h"
 #include "boxing/flight_recorder.h"
 #include "boxing/process_group.h"
@@ -18,12 +20,11 @@ namespace {
 
 using Part = ProcessGroup::Part;
 
-// Reductions go through the members' memory piece by piece, so that what they need aside stays
-// small.
-constexpr int64_t kSegmentBytes = 8 << 20;
+// Of a piece of a reduction that goes in messages.
+constexpr int64_t kMessageBytes = 8 << 20;
 
-void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
-  if (bytes > 0 && target != source) std::memmove(target, source, static_cast<size_t>(bytes));
+int64_t bytes_of(int64_t count, DType dtype) {
+  return count * static_cast<int64_t>(dtype_size(dtype));
 }
 
 // Sources are only read; one type for both directions keeps exchange() simple.
@@ -91,10 +92,55 @@ class ProcessCommunicator final : public Communicator {
   // A range of elements of every member.
   using Ranges = std::vector<Range>;
 
-  // target = the reduction of this member's range over all members' sources; range i goes to
-  // member i.
-  void reduce_ranges(const std::byte* source, std::byte* target, const Ranges& ranges, DType dtype,
-                     ReduceOp op, const Fingerprint& what);
+  // What is reduced piece by piece, as what it needs aside stays small then.
+  struct Reduction {
+    static constexpr int64_t kAll = -1;  // roots
+    static constexpr int64_t kOwner = -2;
+
+    const std::byte* source;
+    std::byte* target;
+    DType dtype;
+    ReduceOp op;
+    int64_t pieces;
+    // The ranges of a piece: member i reduces range i.
+    std::function<Ranges(int64_t piece)> ranges;
+    int64_t root;       // takes the ranges of all; or all do, or each its own
+    int64_t first = 0;  // the element that target points to
+    bool is_large = false;
+
+    bool takes(int64_t member, int64_t owner) const {
+      return root == kAll || (root == kOwner ? member == owner : member == root);
+    }
+
+    const std::byte* source_of(Range range) const { return source + bytes_of(range.begin, dtype); }
+
+    std::byte* target_of(Range range) const {
+      return target + bytes_of(range.begin - first, dtype);
+    }
+  };
+
+  // Of all of source.
+  Reduction whole(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
+                  int64_t root) const;
+
+  // After the meeting.
+  void reduce_pieces(const Reduction& what, const Fingerprint& call) {
+    if (group_.stage() != nullptr) {
+      reduce_in_memory(what, call);
+    } else {
+      reduce_by_messages(what, call);
+    }
+  }
+
+  void reduce_in_memory(const Reduction& what, const Fingerprint& call);
+  void reduce_by_messages(const Reduction& what, const Fingerprint& call);
+
+  // Elements of a piece.
+  int64_t piece_size(DType dtype) const {
+    const int64_t bytes = group_.stage() != nullptr ? SharedStage::kPieceBytes : kMessageBytes;
+    return bytes / static_cast<int64_t>(dtype_size(dtype));
+  }
+
   // Range i of `data` is known to member i; all get all.
   void gather_ranges(std::byte* data, const Ranges& ranges, DType dtype, const Fingerprint& what);
   // Balanced parts of [begin, begin + count).
@@ -141,10 +187,6 @@ class ProcessCommunicator final : public Communicator {
   int64_t scratch_bytes_ = 0;
 };
 
-int64_t bytes_of(int64_t count, DType dtype) {
-  return count * static_cast<int64_t>(dtype_size(dtype));
-}
-
 ProcessCommunicator::Ranges ProcessCommunicator::cut(int64_t begin, int64_t count) const {
   Ranges ranges;
   for (int64_t member = 0; member < size(); ++member) {
@@ -155,27 +197,92 @@ ProcessCommunicator::Ranges ProcessCommunicator::cut(int64_t begin, int64_t coun
   return ranges;
 }
 
-void ProcessCommunicator::reduce_ranges(const std::byte* source, std::byte* target,
-                                        const Ranges& ranges, DType dtype, ReduceOp op,
-                                        const Fingerprint& what) {
-  const Range own = ranges[static_cast<size_t>(position())];
-  const int64_t bytes = bytes_of(own.size, dtype);
-  std::byte* received = scratch(bytes * (size() - 1));
-  clear();
-  for (int64_t member = 0; member < size(); ++member) {
-    const Range range = ranges[static_cast<size_t>(member)];
-    if (member == position()) {
-      sources_[static_cast<size_t>(member)] = source + bytes_of(own.begin, dtype);
-      continue;
+// Each member puts the ranges that others reduce, reduces its own range of the piece before, which
+// the others have put meanwhile, and takes what it is to get of the one before that.
+void ProcessCommunicator::reduce_in_memory(const Reduction& what, const Fingerprint& call) {
+  SharedStage& stage = *group_.stage();
+  const int64_t me = position();
+  // The ranges of a piece lie one after the other in every member's place.
+  const auto for_each_range = [&](int64_t piece, const auto& fn) {
+    int64_t offset = 0;
+    const Ranges ranges = what.ranges(piece);
+    for (int64_t member = 0; member < size(); ++member) {
+      const Range range = ranges[static_cast<size_t>(member)];
+      const int64_t bytes = bytes_of(range.size, what.dtype);
+      if (bytes > 0) fn(member, range, offset, bytes);
+      offset += bytes;
     }
-    send_to(member) = {bytes_at(source + bytes_of(range.begin, dtype)),
-                       bytes_of(range.size, dtype)};
-    receive_from(member) = {received, bytes};
-    sources_[static_cast<size_t>(member)] = received;
-    received += bytes;
+  };
+  const auto put = [&](int64_t piece) {
+    for_each_range(piece, [&](int64_t member, Range range, int64_t offset, int64_t bytes) {
+      if (member != me) copy_bytes(stage.piece(me, piece) + offset, what.source_of(range), bytes);
+    });
+    stage.set_put(piece);
+  };
+  const auto reduce_own = [&](int64_t piece) {
+    group_.wait_for_members([&](int64_t member) { return stage.has_put(member, piece); }, call);
+    for_each_range(piece, [&](int64_t owner, Range range, int64_t offset, int64_t /*bytes*/) {
+      if (owner != me) return;
+      for (int64_t member = 0; member < size(); ++member) {
+        sources_[static_cast<size_t>(member)] =
+            member == me ? what.source_of(range) : stage.piece(member, piece) + offset;
+      }
+      reduce_in_order(what.dtype, what.op, sources_, stage.piece(me, piece) + offset, range.size);
+    });
+    stage.set_completed(piece);
+  };
+  const auto copy = what.is_large ? stream_bytes : copy_bytes;
+  const auto take = [&](int64_t piece) {
+    group_.wait_for_members(
+        [&](int64_t member) {
+          return !what.takes(me, member) || stage.has_completed(member, piece);
+        },
+        call);
+    for_each_range(piece, [&](int64_t owner, Range range, int64_t offset, int64_t bytes) {
+      if (what.takes(me, owner)) {
+        copy(what.target_of(range), stage.piece(owner, piece) + offset, bytes);
+      }
+    });
+  };
+  for (int64_t step = 0; step < what.pieces + 2; ++step) {
+    if (step < what.pieces) put(step);
+    if (step >= 1 && step <= what.pieces) reduce_own(step - 1);
+    if (step >= 2) take(step - 2);
   }
-  exchange(what);
-  if (own.size > 0) reduce_in_order(dtype, op, sources_, target, own.size);
+  stage.finish(what.pieces);
+}
+
+void ProcessCommunicator::reduce_by_messages(const Reduction& what, const Fingerprint& call) {
+  const int64_t me = position();
+  for (int64_t piece = 0; piece < what.pieces; ++piece) {
+    const Ranges ranges = what.ranges(piece);
+    const Range own = ranges[static_cast<size_t>(me)];
+    const int64_t own_bytes = bytes_of(own.size, what.dtype);
+    std::byte* received = scratch(own_bytes * size());
+    std::byte* result = what.takes(me, me) ? what.target_of(own) : received;
+    received += own_bytes;
+    clear();
+    for (int64_t member = 0; member < size(); ++member) {
+      const Range range = ranges[static_cast<size_t>(member)];
+      const std::byte*& source = sources_[static_cast<size_t>(member)];
+      source = member == me ? what.source_of(own) : received;
+      if (member == me) continue;
+      send_to(member) = {bytes_at(what.source_of(range)), bytes_of(range.size, what.dtype)};
+      receive_from(member) = {received, own_bytes};
+      received += own_bytes;
+    }
+    exchange(call);
+    if (own.size > 0) reduce_in_order(what.dtype, what.op, sources_, result, own.size);
+    for (int64_t member = 0; member < size(); ++member) {
+      const Range range = ranges[static_cast<size_t>(member)];
+      if (member == me) continue;
+      if (what.takes(member, me)) send_to(member) = {result, own_bytes};
+      if (what.takes(me, member)) {
+        receive_from(member) = {what.target_of(range), bytes_of(range.size, what.dtype)};
+      }
+    }
+    exchange(call);
+  }
 }
 
 void ProcessCommunicator::gather_ranges(std::byte* data, const Ranges& ranges, DType dtype,
@@ -209,46 +316,29 @@ void ProcessCommunicator::all_reduce(const void* source, void* target, int64_t c
     return reduce_in_order(dtype, op, sources_, out, count);
   }
   meet(call, {});
-  const int64_t segment = kSegmentBytes / static_cast<int64_t>(dtype_size(dtype));
-  for (int64_t begin = 0; begin < count; begin += segment) {
-    const Ranges ranges = cut(begin, std::min(segment, count - begin));
-    const Range own = ranges[static_cast<size_t>(position())];
-    reduce_ranges(in, out + bytes_of(own.begin, dtype), ranges, dtype, op, call);
-    gather_ranges(out, ranges, dtype, call);
-  }
+  reduce_pieces(whole(source, target, count, dtype, op, Reduction::kAll), call);
 }
 
 void ProcessCommunicator::reduce(const void* source, void* target, int64_t count, DType dtype,
                                  ReduceOp op, int64_t root, const Fingerprint& what) {
   const Fingerprint call = mark(what, "reduce", count, dtype, op, root);
   meet(call, {});
-  const auto* in = static_cast<const std::byte*>(source);
-  const bool is_root = position() == root;
-  const int64_t segment = kSegmentBytes / static_cast<int64_t>(dtype_size(dtype));
-  std::vector<std::byte> reduced;  // this member's part of a segment
-  for (int64_t begin = 0; begin < count; begin += segment) {
-    const Ranges ranges = cut(begin, std::min(segment, count - begin));
-    const Range own = ranges[static_cast<size_t>(position())];
-    std::byte* part = nullptr;
-    if (is_root) {
-      part = static_cast<std::byte*>(target) + bytes_of(own.begin, dtype);
-    } else {
-      reduced.resize(static_cast<size_t>(bytes_of(own.size, dtype)));
-      part = reduced.data();
-    }
-    reduce_ranges(in, part, ranges, dtype, op, call);
-    clear();
-    if (is_root) {
-      for (int64_t member = 0; member < size(); ++member) {
-        const Range range = ranges[static_cast<size_t>(member)];
-        receive_from(member) = {static_cast<std::byte*>(target) + bytes_of(range.begin, dtype),
-                                bytes_of(range.size, dtype)};
-      }
-    } else {
-      send_to(root) = {part, bytes_of(own.size, dtype)};
-    }
-    exchange(call);
-  }
+  reduce_pieces(whole(source, target, count, dtype, op, root), call);
+}
+
+ProcessCommunicator::Reduction ProcessCommunicator::whole(const void* source, void* target,
+                                                          int64_t count, DType dtype, ReduceOp op,
+                                                          int64_t root) const {
+  const int64_t piece = piece_size(dtype);
+  return {
+      .source = static_cast<const std::byte*>(source),
+      .target = static_cast<std::byte*>(target),
+      .dtype = dtype,
+      .op = op,
+      .pieces = (count + piece - 1) / piece,
+      .ranges = [=, this](int64_t k) { return cut(k * piece, std::min(piece, count - k * piece)); },
+      .root = root,
+      .is_large = bytes_of(count, dtype) > kPastCacheBytes};
 }
 
 void ProcessCommunicator::reduce_scatter(const void* source, void* target,
@@ -256,24 +346,34 @@ void ProcessCommunicator::reduce_scatter(const void* source, void* target,
                                          const Fingerprint& what) {
   const Fingerprint call = mark_counts(what, "reduce_scatter", counts, dtype, op);
   meet(call, {});
-  Ranges whole;
+  Ranges all;
   int64_t begin = 0;
   for (const int64_t count : counts) {
-    whole.push_back({begin, count});
+    all.push_back({begin, count});
     begin += count;
   }
+  // A piece holds as much of every range.
   const int64_t longest = *std::max_element(counts.begin(), counts.end());
-  const int64_t segment =
-      std::max<int64_t>(1, kSegmentBytes / size() / static_cast<int64_t>(dtype_size(dtype)));
-  for (int64_t done = 0; done < longest; done += segment) {
-    Ranges ranges = whole;
-    for (Range& range : ranges) {
-      range.begin += std::min(done, range.size);
-      range.size = std::clamp<int64_t>(range.size - done, 0, segment);
+  const int64_t piece = std::max<int64_t>(1, piece_size(dtype) / size());
+  const auto ranges = [&](int64_t k) {
+    Ranges parts = all;
+    for (Range& part : parts) {
+      part.begin += std::min(k * piece, part.size);
+      part.size = std::clamp<int64_t>(part.size - k * piece, 0, piece);
     }
-    reduce_ranges(static_cast<const std::byte*>(source),
-                  static_cast<std::byte*>(target) + bytes_of(done, dtype), ranges, dtype, op, call);
-  }
+    return parts;
+  };
+  const Range own = all[static_cast<size_t>(position())];
+  reduce_pieces({.source = static_cast<const std::byte*>(source),
+                 .target = static_cast<std::byte*>(target),
+                 .dtype = dtype,
+                 .op = op,
+                 .pieces = (longest + piece - 1) / piece,
+                 .ranges = ranges,
+                 .root = Reduction::kOwner,
+                 .first = own.begin,
+                 .is_large = bytes_of(own.size, dtype) > kPastCacheBytes},
+                call);
 }
 
 void ProcessCommunicator::all_gather(const void* source, void* target,

@@ -69,6 +69,7 @@ ProcessGroup::ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int6
     const auto number_bytes = static_cast<int64_t>(sizeof(int64_t)) * size();
     board_ = SharedBoard::make(*transport.segment(), id_, size(), position_,
                                kInlineBytes + number_bytes);
+    stage_ = SharedStage::make(*transport.segment(), ~id_, size(), position_);
   }
   world_.attach(id_, *this);
 }
@@ -120,69 +121,50 @@ void ProcessGroup::receive(int64_t from, ControlMessage message) {
 
 // ---------------------------------------------------------------- collectives
 
-void ProcessGroup::take_arrivals() {
-  for (Peer& other : peers_) {
-    if (other.current || other.arrivals.empty()) continue;
+bool ProcessGroup::has_arrived(int64_t member) {
+  if (board_) return board_->has_arrived(member);
+  Peer& other = peer(member);
+  if (!other.current && !other.arrivals.empty()) {
     other.current = std::move(other.arrivals.front());
     other.arrivals.pop_front();
   }
+  return other.current.has_value();
 }
 
-bool ProcessGroup::has_arrived(int64_t member) const {
-  return member == position_ || (board_ ? board_->has_arrived(member)
-                                        : peers_[static_cast<size_t>(member)].current.has_value());
-}
-
-uint64_t ProcessGroup::hash_of(int64_t member) const {
-  if (member == position_) return hash_;
-  return board_ ? board_->hash(member) : peers_[static_cast<size_t>(member)].current->head.hash;
-}
-
-int32_t ProcessGroup::bulk_tag_of(int64_t member) const {
-  return board_ ? board_->tag(member) : peers_[static_cast<size_t>(member)].current->head.bulk_tag;
-}
-
-bool ProcessGroup::have_all_arrived() const {
+int64_t ProcessGroup::find_disagreeing() {
   for (int64_t member = 0; member < size(); ++member) {
-    if (!has_arrived(member)) return false;
-  }
-  return true;
-}
-
-int64_t ProcessGroup::find_disagreeing() const {
-  for (int64_t member = 0; member < size(); ++member) {
-    if (has_arrived(member) && hash_of(member) != hash_) return member;
+    if (member == position_ || !has_arrived(member)) continue;
+    const uint64_t hash = board_ ? board_->hash(member) : peer(member).current->head.hash;
+    if (hash != hash_) return member;
   }
   return -1;
 }
 
-std::vector<int64_t> ProcessGroup::ranks_not_arrived() const {
-  std::vector<int64_t> ranks;
-  for (int64_t member = 0; member < size(); ++member) {
-    if (!has_arrived(member)) ranks.push_back(rank_of(member));
-  }
-  return ranks;
+int32_t ProcessGroup::bulk_tag_of(int64_t member) {
+  return board_ ? board_->tag(member) : peer(member).current->head.bulk_tag;
 }
 
 void ProcessGroup::meet(const Fingerprint& what, std::span<const std::byte> data) {
   world_.check(what.site);
-  ++step_;
   hash_ = what.hash();
   bulk_tag_ = world_.next_bulk_tag();
-  const auto is_over = [&] { return have_all_arrived() || find_disagreeing() >= 0; };
-  const auto missing = [&] { return ranks_not_arrived(); };
+  ++step_;
   if (board_) {
     board_->arrive(hash_, bulk_tag_, data);
-    if (!world_.spin(is_over)) world_.wait(is_over, missing, what);
   } else {
     post_arrivals(data);
-    const auto take = [&] {
-      take_arrivals();
-      return is_over();
-    };
-    world_.wait(take, missing, what);
   }
-  if (find_disagreeing() >= 0) throw_mismatch(what);
+  int64_t disagreeing = -1;
+  const auto is_over = [&] {
+    bool all = true;
+    for (int64_t member = 0; member < size(); ++member)
+      all &= member == position_ || has_arrived(member);
+    disagreeing = find_disagreeing();
+    return all || disagreeing >= 0;
+  };
+  const auto is_ready = [&](int64_t member) { return has_arrived(member); };
+  wait(is_over, is_ready, what);
+  if (disagreeing >= 0) throw_mismatch(what, disagreeing);
 }
 
 void ProcessGroup::post_arrivals(std::span<const std::byte> data) {
@@ -199,9 +181,8 @@ void ProcessGroup::post_arrivals(std::span<const std::byte> data) {
 }
 
 // Both sides have noticed, or will when they arrive; each tells the others what it calls.
-void ProcessGroup::throw_mismatch(const Fingerprint& what) {
+void ProcessGroup::throw_mismatch(const Fingerprint& what, int64_t other) {
   const std::string call = describe_call(what);
-  const int64_t other = find_disagreeing();
   {
     const auto lock = world_.lock();
     const ControlHead head{

@@ -12,6 +12,7 @@
 #include "boxing/communicator.h"
 #include "boxing/process_world.h"
 #include "boxing/shared_board.h"
+#include "boxing/shared_stage.h"
 
 namespace flow::boxing {
 
@@ -39,6 +40,21 @@ class ProcessGroup final : public ProcessWorld::Receiver {
     int64_t bytes = 0;
   };
 
+  // Where members put data for each other; null where they share no memory.
+  SharedStage* stage() const { return stage_.get(); }
+
+  // Waits for what all other members do in shared memory.
+  template <class IsReady>
+  void wait_for_members(const IsReady& is_ready, const Fingerprint& what) {
+    const auto are_ready = [&] {
+      bool all = true;
+      for (int64_t member = 0; member < size(); ++member)
+        all &= member == position_ || is_ready(member);
+      return all;
+    };
+    wait(are_ready, is_ready, what);
+  }
+
   // After a meet(): gives every other member its part of `sends` and takes the parts of `receives`,
   // indexed by member. The caller's own parts are not looked at.
   void exchange(std::span<const Part> sends, std::span<const Part> receives,
@@ -65,14 +81,25 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   };
 
   void post_arrivals(std::span<const std::byte> data);
-  void take_arrivals();
-  bool has_arrived(int64_t member) const;
-  uint64_t hash_of(int64_t member) const;
-  int32_t bulk_tag_of(int64_t member) const;
-  bool have_all_arrived() const;
-  int64_t find_disagreeing() const;
-  [[noreturn]] void throw_mismatch(const Fingerprint& what);
-  std::vector<int64_t> ranks_not_arrived() const;
+  bool has_arrived(int64_t member);
+  int32_t bulk_tag_of(int64_t member);
+  int64_t find_disagreeing();
+
+  // Until is_done(); members that are not ready are waited for.
+  template <class IsDone, class IsReady>
+  void wait(const IsDone& is_done, const IsReady& is_ready, const Fingerprint& what) {
+    if (board_ && world_.spin(is_done)) return;
+    const auto missing = [&] {
+      std::vector<int64_t> ranks;
+      for (int64_t member = 0; member < size(); ++member) {
+        if (member != position_ && !is_ready(member)) ranks.push_back(rank_of(member));
+      }
+      return ranks;
+    };
+    world_.wait(is_done, missing, what);
+  }
+
+  [[noreturn]] void throw_mismatch(const Fingerprint& what, int64_t other);
   void deliver(int64_t member, const ControlMessage& sent, Expected& expected);
 
   Peer& peer(int64_t member) { return peers_[static_cast<size_t>(member)]; }
@@ -85,7 +112,9 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   std::vector<int64_t> ranks_;
   int64_t position_;
   uint64_t id_;
-  std::unique_ptr<SharedBoard> board_;  // null: arrivals are messages
+  // Null: arrivals are messages.
+  std::unique_ptr<SharedBoard> board_;
+  std::unique_ptr<SharedStage> stage_;
   uint64_t step_ = 0;
   uint64_t hash_ = 0;  // of the current step
   int32_t bulk_tag_ = 0;

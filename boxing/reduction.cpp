@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <ostream>
 
@@ -52,20 +53,27 @@ void reduce_typed(std::span<const std::byte* const> sources, std::byte* target, 
   constexpr int64_t kBlock = 512;  // accumulators stay in the first-level cache
   std::array<A, kBlock> block;
   auto* out = reinterpret_cast<T*>(target);
+  const auto at = [&](size_t source, int64_t begin) {
+    return reinterpret_cast<const T*>(sources[source]) + begin;
+  };
+  if (sources.size() == 1) {
+    std::memmove(target, sources[0], static_cast<size_t>(count) * sizeof(T));
+    return;
+  }
   for (int64_t begin = 0; begin < count; begin += kBlock) {
-    const int64_t size = std::min(kBlock, count - begin);
-    const T* first = reinterpret_cast<const T*>(sources[0]) + begin;
-    for (int64_t i = 0; i < size; ++i)
-      block[static_cast<size_t>(i)] = static_cast<A>(first[i]);
-    for (const std::byte* source : sources.subspan(1)) {
-      const T* next = reinterpret_cast<const T*>(source) + begin;
-      for (int64_t i = 0; i < size; ++i) {
-        A& sum = block[static_cast<size_t>(i)];
-        sum = combine<kOp, A>(sum, static_cast<A>(next[i]));
-      }
+    const auto size = static_cast<size_t>(std::min(kBlock, count - begin));
+    const T* first = at(0, begin);
+    const T* second = at(1, begin);
+    for (size_t i = 0; i < size; ++i)
+      block[i] = combine<kOp, A>(static_cast<A>(first[i]), static_cast<A>(second[i]));
+    for (size_t source = 2; source < sources.size(); ++source) {
+      const T* next = at(source, begin);
+      for (size_t i = 0; i < size; ++i)
+        block[i] = combine<kOp, A>(block[i], static_cast<A>(next[i]));
     }
-    for (int64_t i = 0; i < size; ++i)
-      out[begin + i] = T(block[static_cast<size_t>(i)]);
+    T* result = out + begin;
+    for (size_t i = 0; i < size; ++i)
+      result[i] = T(block[i]);
   }
 }
 

@@ -58,8 +58,9 @@ std::vector<float> sum_of_samples(int64_t ranks, int64_t count) {
   return sum;
 }
 
-// Below the size copied to the board, below and above that computed in two halves, uneven.
-constexpr int64_t kCounts[] = {0, 1, 7, 256, 1000, 4097, 100003};
+// Below the size copied to the board, below and above that computed in two halves, uneven; of many
+// pieces; past the caches.
+constexpr int64_t kCounts[] = {0, 1, 7, 256, 1000, 4097, 100003, 2500001};
 
 // Every test runs on ranks that are threads, and on ranks that speak the protocol of processes.
 using Run = void (*)(int64_t ranks, const std::function<void()>& body);
@@ -162,17 +163,20 @@ TEST_P(Communicator, SixteenBitSumsRoundOnce) {
 
 TEST_P(Communicator, ReduceWritesAtTheRootOnly) {
   run_on_ranks(3, [] {
-    const std::vector<float> source = sample(me(), 5);
-    std::vector<float> target(5, -1);
+    for (const int64_t count : {5, 700001}) {
+      const std::vector<float> source = sample(me(), count);
+      const std::vector<float> untouched(source.size(), -1);
+      std::vector<float> target = untouched;
 
-    world().reduce(source.data(), target.data(), 5, float32, ReduceOp::kSum, 2, here());
+      world().reduce(source.data(), target.data(), count, float32, ReduceOp::kSum, 2, here());
 
-    EXPECT_EQ(target, me() == 2 ? sum_of_samples(3, 5) : std::vector<float>(5, -1));
+      EXPECT_EQ(target, me() == 2 ? sum_of_samples(3, count) : untouched);
+    }
   });
 }
 
 TEST_P(Communicator, ReduceScatterTakesUnevenAndEmptyParts) {
-  for (const int64_t scale : {1, 4000}) {
+  for (const int64_t scale : {1, 4000, 400001}) {
     run_on_ranks(3, [scale] {
       const std::vector<int64_t> counts = {3 * scale, 0, 2 * scale};
       const std::vector<float> source = sample(me(), 5 * scale);

@@ -1,0 +1,19 @@
+// Copies of host memory that communicators make.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace flow::boxing {
+
+// Nothing where both are one place. They may overlap.
+void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes);
+
+// Results of a whole larger than this leave the caches before they are read again.
+inline constexpr int64_t kPastCacheBytes = 8 << 20;
+
+// As copy_bytes without overlap, for a part of such a whole: stores past the caches, which need not
+// read the target's lines first.
+void stream_bytes(std::byte* target, const std::byte* source, int64_t bytes);
+
+}  // namespace flow::boxing

@@ -113,6 +113,16 @@ Unit shared_unit(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
   return unit;
 }
 
+// A block of an operand; `along` is its stride over the range, `deep` over the depth, one of
+// them 1.
+template <class T>
+GemmAhead block_of(const T* source, int64_t along, int64_t deep, GemmRange range, GemmRange depth) {
+  const T* first = source + range.begin * along + depth.begin * deep;
+  constexpr int64_t kBytes = sizeof(T);
+  if (deep == 1) return {first, range.size, depth.size * kBytes, along * kBytes};
+  return {first, depth.size, range.size * kBytes, deep * kBytes};
+}
+
 // Runs everything on the calling thread.
 struct SerialLoops {
   template <class Body>
@@ -150,8 +160,22 @@ void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T
               part(column + i % column_units * unit.columns, unit.columns, columns_end);
           if (packed_unit != i / column_units) kernels.pack_a(call, rows, depth, packed_a);
           packed_unit = i / column_units;
+          // What is packed next: A of the following unit, or, of the following part of k, A of the
+          // first unit; and of its B the share of this unit.
+          const GemmRange next_depth = part(std::min(deep + kDepth, call.k), kDepth, call.k);
+          const bool is_last = (i + 1) / column_units * column_units >= end;
+          const int64_t next_unit = is_last ? begin / column_units : packed_unit + 1;
+          const GemmAhead ahead_a = i % column_units != column_units - 1
+                                        ? GemmAhead{}
+                                        : block_of(call.a, call.a_row, call.a_col,
+                                                   part(next_unit * unit.rows, unit.rows, call.m),
+                                                   is_last ? next_depth : depth);
+          const int64_t share = divide_up(columns_end - column, row_units * column_units);
+          const int64_t shared = std::min(column + i * share, columns_end);
+          const GemmAhead ahead_b = block_of(call.b, call.b_col, call.b_row,
+                                             part(shared, share, columns_end), next_depth);
           kernels.multiply(call, rows, columns, depth, packed_a,
-                           packed_b + (columns.begin - column) * depth.size);
+                           packed_b + (columns.begin - column) * depth.size, ahead_a, ahead_b);
         }
       });
     }

@@ -140,17 +140,70 @@ void direct(const GemmCall<T>& call) {
   }
 }
 
+int64_t divide_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
 // Products with more columns pack A: it is read that much more often than written.
 constexpr int64_t kMaxInPlaceColumns = 768;
 
 // Bytes by which B is fetched ahead of its use: it streams from the second cache.
 constexpr int64_t kPrefetchBytes = 2048;
 
+constexpr int64_t kLineBytes = 64;
+
+// Goes through memory that is used next and fetches some lines of it at each call.
+class Fetcher {
+ public:
+  explicit Fetcher(const GemmAhead& ahead)
+      : row_(static_cast<const char*>(ahead.first)),
+        row_lines_((ahead.row_bytes + kLineBytes - 1) / kLineBytes),
+        stride_(ahead.stride),
+        left_(ahead.rows * row_lines_) {}
+
+  int64_t left() const { return left_; }
+
+  void fetch(int64_t lines) {
+    const int64_t count = smaller(lines, left_);
+    if (count <= 0) return;
+    left_ -= count;
+    int64_t line = line_;
+    for (int64_t i = count; i > 0; --i) {
+      __builtin_prefetch(row_ + line * kLineBytes, 0, 2);
+      if (++line == row_lines_) {
+        line = 0;
+        row_ += stride_;
+      }
+    }
+    line_ = line;
+  }
+
+ private:
+  const char* row_;
+  int64_t row_lines_;
+  int64_t stride_;
+  int64_t left_;
+  int64_t line_ = 0;
+};
+
+// What is fetched while tiles are multiplied, and so many lines of each in a step.
+struct Fetches {
+  Fetcher rows;  // of A below those of the tile
+  Fetcher a;
+  Fetcher b;
+  int64_t row_lines = 0;
+  int64_t a_lines = 0;
+  int64_t b_lines = 0;
+};
+
+// k is gone through in steps so long, at each of which some memory is fetched ahead.
+constexpr int64_t kStep = 16;
+
 // One register tile from packed B, and from packed A or, if kInPlace, from rows of A that lie
 // `a_row` apart; `rows` and `columns` say how much of it lies inside C.
 template <class T, bool kInPlace>
 void packed_tile(int64_t depth, const T* a, int64_t a_row, const T* b, T* c, int64_t ldc,
-                 int64_t rows, int64_t columns, T alpha, T beta, const T* bias) {
+                 int64_t rows, int64_t columns, T alpha, T beta, const T* bias, Fetches& fetches) {
   // Every third row of A has a pointer, those between are reached from it.
   constexpr int kGroups = (kTileRows + 2) / 3;
   const T* group[kGroups];
@@ -164,30 +217,44 @@ void packed_tile(int64_t depth, const T* a, int64_t a_row, const T* b, T* c, int
     for (int v = 0; v < kTileVectors; ++v)
       sum[r][v] = Vec<T>::zero();
   }
-  constexpr int64_t kLine = 64 / sizeof(T);
-  for (int64_t p = 0; p < depth; ++p) {
+  constexpr int64_t kLine = kLineBytes / sizeof(T);
+  const int64_t steps = (depth + kStep - 1) / kStep;
+  const int64_t c_rows = smaller<int64_t>(rows, kTileRows);
+  const int64_t c_rows_of_step = (c_rows + steps - 1) / steps;
+  int64_t c_row = 0;
+  for (int64_t begin = 0; begin < depth; begin += kStep) {
+    for (const int64_t end = smaller(c_row + c_rows_of_step, c_rows); c_row < end; ++c_row) {
 #pragma GCC unroll 2
-    for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
-      __builtin_prefetch(b + i + kPrefetchBytes / sizeof(T));
-    Vec<T> b_row[kTileVectors];
+      for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
+        __builtin_prefetch(c + c_row * ldc + i, 1);
+    }
+    fetches.rows.fetch(fetches.row_lines);
+    fetches.a.fetch(fetches.a_lines);
+    fetches.b.fetch(fetches.b_lines);
+    for (int64_t p = smaller(kStep, depth - begin); p > 0; --p) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kTileVectors; ++v)
-      b_row[v] = Vec<T>::load(b + v * Vec<T>::kLanes);
-#pragma GCC unroll 16
-    for (int r = 0; r < kTileRows; ++r) {
-      const Vec<T> factor = Vec<T>::fill(kInPlace ? group[r / 3][r % 3 * a_row] : a[r]);
+      for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
+        __builtin_prefetch(b + i + kPrefetchBytes / sizeof(T));
+      Vec<T> b_row[kTileVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kTileVectors; ++v)
-        sum[r][v] = fma(factor, b_row[v], sum[r][v]);
-    }
-    if constexpr (kInPlace) {
+        b_row[v] = Vec<T>::load(b + v * Vec<T>::kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < kTileRows; ++r) {
+        const Vec<T> factor = Vec<T>::fill(kInPlace ? group[r / 3][r % 3 * a_row] : a[r]);
+#pragma GCC unroll 2
+        for (int v = 0; v < kTileVectors; ++v)
+          sum[r][v] = fma(factor, b_row[v], sum[r][v]);
+      }
+      if constexpr (kInPlace) {
 #pragma GCC unroll 8
-      for (int g = 0; g < kGroups; ++g)
-        ++group[g];
-    } else {
-      a += kTileRows;
+        for (int g = 0; g < kGroups; ++g)
+          ++group[g];
+      } else {
+        a += kTileRows;
+      }
+      b += kTileColumns<T>;
     }
-    b += kTileColumns<T>;
   }
   if (bias != nullptr) {
 #pragma GCC unroll 2
@@ -239,24 +306,36 @@ void pack_b(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* pack
 // up to a fifth slower at 2048.
 template <class T>
 void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
-              const T* packed_a, const T* packed_b) {
+              const T* packed_a, const T* packed_b, const GemmAhead& ahead_a,
+              const GemmAhead& ahead_b) {
   const T beta = depth.begin == 0 ? call.beta : T{1};
   const T* bias = depth.begin == 0 && call.bias != nullptr ? call.bias + columns.begin : nullptr;
   T* c = call.c + rows.begin * call.ldc + columns.begin;
   const T* a = call.a + rows.begin * call.a_row + depth.begin * call.a_col;
+  const int64_t row_steps = divide_up(columns.size, kTileColumns<T>) * divide_up(depth.size, kStep);
+  const int64_t steps = row_steps * divide_up(rows.size, kTileRows);
+  Fetches fetches{.rows = Fetcher(GemmAhead{}), .a = Fetcher(ahead_a), .b = Fetcher(ahead_b)};
+  fetches.a_lines = divide_up(fetches.a.left(), steps);
+  fetches.b_lines = divide_up(fetches.b.left(), steps);
   for (int64_t i = 0; i < rows.size; i += kTileRows) {
     const bool in_place = reads_in_place(call, rows.size - i);
+    if (in_place) {
+      fetches.rows =
+          Fetcher(GemmAhead{a + (i + kTileRows) * call.a_row, kTileRows,
+                            depth.size * int64_t{sizeof(T)}, call.a_row * int64_t{sizeof(T)}});
+      fetches.row_lines = divide_up(fetches.rows.left(), row_steps);
+    }
     for (int64_t j = 0; j < columns.size; j += kTileColumns<T>) {
       const T* b = packed_b + j * depth.size;
       T* target = c + i * call.ldc + j;
       if (in_place) {
         packed_tile<T, true>(depth.size, a + i * call.a_row, call.a_row, b, target, call.ldc,
                              rows.size - i, columns.size - j, call.alpha, beta,
-                             bias == nullptr ? nullptr : bias + j);
+                             bias == nullptr ? nullptr : bias + j, fetches);
       } else {
         packed_tile<T, false>(depth.size, packed_a + i * depth.size, 0, b, target, call.ldc,
                               rows.size - i, columns.size - j, call.alpha, beta,
-                              bias == nullptr ? nullptr : bias + j);
+                              bias == nullptr ? nullptr : bias + j, fetches);
       }
     }
   }

@@ -34,6 +34,16 @@ struct GemmRange {
   int64_t size = 0;
 };
 
+// Memory that is used next: `rows` stretches of `row_bytes`, `stride` bytes apart. Operands that
+// were not touched lately wait in the third cache or beyond, so they are fetched while tiles are
+// multiplied.
+struct GemmAhead {
+  const void* first = nullptr;
+  int64_t rows = 0;
+  int64_t row_bytes = 0;
+  int64_t stride = 0;
+};
+
 // Packed operands lie in tiles of tile_rows (A) or tile_columns (B) times the depth, the last one
 // filled up with zeros.
 template <class T>
@@ -47,9 +57,10 @@ struct GemmKernels {
   void (*pack_a)(const GemmCall<T>& call, GemmRange rows, GemmRange depth, T* packed);
   void (*pack_b)(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* packed);
   // The block of C from packed A and B of this depth; beta applies where the depth begins at 0,
-  // later parts are added.
+  // later parts are added. Meanwhile `ahead_a` and `ahead_b` are fetched into the second cache.
   void (*multiply)(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
-                   const T* packed_a, const T* packed_b);
+                   const T* packed_a, const T* packed_b, const GemmAhead& ahead_a,
+                   const GemmAhead& ahead_b);
 };
 
 inline constexpr int64_t kDirectPanel = 9216;

@@ -92,6 +92,24 @@ void transpose_rows(const float* source, int64_t along, int64_t depth, float* pa
   pack_rows<kWidth>(source + p, along, 1, kWidth, depth - p, packed + p * kWidth);
 }
 
+// One row of the tiles from `start` to `end`. If kMayOverrun, what follows a tile's part of this
+// row is stored later, and whole vectors are copied where so many of the `count` elements exist.
+template <int kWidth, bool kMayOverrun, class T>
+void copy_tiles(const T* row, int64_t start, int64_t end, int64_t count, int64_t depth, T* packed) {
+  constexpr int64_t kLanes = Vec<T>::kLanes;
+  constexpr int64_t kReadable = (kWidth + kLanes - 1) / kLanes * kLanes;
+  int64_t i = start;
+  if constexpr (kMayOverrun || kReadable == kWidth) {
+    for (const int64_t last = smaller(end - kWidth, count - kReadable); i <= last; i += kWidth) {
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kReadable; v += kLanes)
+        Vec<T>::load(row + i + v).store(packed + i * depth + v);
+    }
+  }
+  for (; i < end; i += kWidth)
+    __builtin_memcpy(packed + i * depth, row + i, kWidth * sizeof(T));
+}
+
 // packed: tiles of kWidth x depth, element (i, p) of a tile at p * kWidth + i, the last one filled
 // up with zeros. Used for both operands: `along` is the stride over i < count, `deep` the stride
 // over p, and one of them is 1.
@@ -105,11 +123,11 @@ void pack(const T* source, int64_t along, int64_t deep, int64_t count, int64_t d
     const int64_t full = count / kWidth * kWidth;
     for (; start < full; start += smaller(kTogether, full - start)) {
       const int64_t end = smaller(start + kTogether, full);
-      for (int64_t p = 0; p < depth; ++p) {
-        for (int64_t i = start; i < end; i += kWidth) {
-          __builtin_memcpy(packed + i * depth + p * kWidth, source + p * deep + i,
-                           kWidth * sizeof(T));
-        }
+      for (int64_t p = 0; p + 1 < depth; ++p)
+        copy_tiles<kWidth, true>(source + p * deep, start, end, count, depth, packed + p * kWidth);
+      if (depth > 0) {
+        copy_tiles<kWidth, false>(source + (depth - 1) * deep, start, end, count, depth,
+                                  packed + (depth - 1) * kWidth);
       }
     }
   } else if constexpr (sizeof(T) == sizeof(float)) {

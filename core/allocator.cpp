@@ -1,9 +1,12 @@
 #include "core/allocator.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include <sys/mman.h>
 
@@ -14,15 +17,119 @@ namespace flow {
 
 namespace {
 constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
 // Blocks from this size on are mapped at huge-page alignment and given back whole.
 constexpr size_t kHugeBytes = size_t{4} << 20;
+// Blocks from this size on share regions of huge pages. The address sanitizer sees overruns of
+// blocks that lie alone.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t kSharedBytes = kHugeBytes;
+#else
+constexpr size_t kSharedBytes = size_t{64} << 10;
+#endif
+constexpr size_t kMaxRegion = size_t{32} << 20;
+
+size_t round_up(size_t bytes, size_t multiple) {
+  return (bytes + multiple - 1) / multiple * multiple;
+}
+
+void* map_huge(size_t bytes) {
+  void* block = std::aligned_alloc(kHugePage, bytes);
+  if (block != nullptr) madvise(block, bytes, MADV_HUGEPAGE);
+  return block;
+}
+
+// Cuts regions of huge pages into blocks, as translating the addresses of small pages takes longer
+// than reading them from the third cache. A region is given back when all its blocks are free.
+class SharedRegions {
+ public:
+  void* allocate(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::byte*>& free = free_[bytes];
+    if (free.empty()) return cut(bytes);
+    std::byte* block = free.back();
+    free.pop_back();
+    region_of(block).used += bytes;
+    return block;
+  }
+
+  void deallocate(void* block, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto at = static_cast<std::byte*>(block);
+    Region& region = region_of(at);
+    region.used -= bytes;
+    if (region.used > 0) {
+      free_[bytes].push_back(at);
+      return;
+    }
+    const std::byte* end = region.first + region.size;
+    for (auto& [size, blocks] : free_)
+      std::erase_if(blocks, [&](const std::byte* b) { return b >= region.first && b < end; });
+    if (next_ >= region.first && next_ <= end) next_ = end_ = nullptr;
+    total_ -= region.size;
+    std::free(region.first);
+    std::erase_if(regions_, [](const Region& r) { return r.used == 0; });
+  }
+
+ private:
+  struct Region {
+    std::byte* first;
+    size_t size;
+    size_t used;  // by blocks handed out
+  };
+
+  Region& region_of(const std::byte* block) {
+    return *std::find_if(regions_.begin(), regions_.end(), [&](const Region& r) {
+      return block >= r.first && block < r.first + r.size;
+    });
+  }
+
+  // The next block of the last region, or the first of a new one, which grow with what is in use.
+  void* cut(size_t bytes) {
+    if (static_cast<size_t>(end_ - next_) < bytes) {
+      const size_t size = round_up(std::max(bytes, std::min(total_ / 4, kMaxRegion)), kHugePage);
+      auto* first = static_cast<std::byte*>(map_huge(size));
+      if (first == nullptr) return nullptr;
+      regions_.push_back({first, size, 0});
+      total_ += size;
+      next_ = first;
+      end_ = first + size;
+    }
+    std::byte* block = next_;
+    next_ += bytes;
+    region_of(block).used += bytes;
+    return block;
+  }
+
+  std::mutex mutex_;
+  std::vector<Region> regions_;
+  std::map<size_t, std::vector<std::byte*>> free_;  // by the size of their blocks
+  std::byte* next_ = nullptr;
+  std::byte* end_ = nullptr;
+  size_t total_ = 0;
+};
+
+SharedRegions& shared_regions() {
+  static SharedRegions& instance = *new SharedRegions;  // immortal, as allocators are
+  return instance;
+}
+
+bool is_shared(size_t bytes) {
+  return bytes >= kSharedBytes && bytes < kHugeBytes;
+}
 
 void* system_allocate(size_t bytes) {
-  const size_t alignment = bytes >= kHugeBytes ? size_t{2} << 20 : kAlignment;
-  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* block = std::aligned_alloc(alignment, rounded);
-  if (block != nullptr && bytes >= kHugeBytes) madvise(block, rounded, MADV_HUGEPAGE);
-  return block;
+  if (is_shared(bytes)) return shared_regions().allocate(bytes);
+  if (bytes >= kHugeBytes) return map_huge(round_up(bytes, kHugePage));
+  return std::aligned_alloc(kAlignment, round_up(bytes, kAlignment));
+}
+
+void system_free(void* block, size_t bytes) {
+  if (is_shared(bytes)) {
+    shared_regions().deallocate(block, bytes);
+  } else {
+    std::free(block);
+  }
 }
 }  // namespace
 
@@ -117,10 +224,10 @@ void Allocator::release_cached() {
   free_.fill(nullptr);
   stats_.bytes_cached = 0;
   unlock();
-  for (void* block : lists) {
-    while (block != nullptr) {
+  for (size_t i = 0; i < lists.size(); ++i) {
+    for (void* block = lists[i]; block != nullptr;) {
       void* next = *static_cast<void**>(block);
-      std::free(block);
+      system_free(block, class_bytes(static_cast<int>(i)));
       block = next;
     }
   }

@@ -80,6 +80,7 @@
 #include "ops/creation.h"
 #include "ops/cross_entropy.h"
 #include "ops/diagonal.h"
+#include "ops/dlpack.h"
 #include "ops/dropout.h"
 #include "ops/einsum.h"
 #include "ops/embedding.h"

@@ -21,6 +21,14 @@ TEST(MpiRanks, GiveTheBitsOfThreadRanks) {
   }
 }
 
+TEST(MpiRanks, AnyLayoutBecomesAnyOther) {
+  const JobResult job = run_job(mpirun(4, {kPrograms + "/rank_redistribute", "500"}));
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  EXPECT_NE(job.output.find("500 cases on 4 ranks"), std::string::npos) << job.output;
+  EXPECT_EQ(job.remains, std::vector<std::string>{});
+}
+
 TEST(MpiRanks, AProgramWithoutALauncherNeverStartsMpi) {
   // With this setting MPI cannot be initialised.
   const JobOptions no_mpi{.environment = {"OMPI_MCA_btl=does_not_exist"}};

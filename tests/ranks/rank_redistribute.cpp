@@ -9,6 +9,7 @@
 #include "boxing/run_plan.h"
 #include "core/context.h"
 #include "core/tensor_meta.h"
+#include "eager/runtime.h"  // makes processes ranks
 #include "tests/support/redistribute_cases.h"
 
 namespace {

@@ -19,6 +19,7 @@
 #include "core/tensor.h"
 #include "core/version.h"
 #include "eager/explain.h"
+#include "eager/profiler.h"
 #include "eager/runtime.h"
 #include "nn/checkpoint_file.h"
 #include "nn/clip_grad.h"

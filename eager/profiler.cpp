@@ -1,0 +1,198 @@
+#include "eager/profiler.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iomanip>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "core/context.h"
+#include "core/error.h"
+
+namespace flow::profiler {
+
+namespace {
+
+std::string text_of(Site site) {
+  if (!site.is_known()) return {};
+  const std::string_view file = site.file();
+  return str(file.substr(file.find_last_of('/') + 1), ':', site.line());
+}
+
+std::string shapes_of(const Call& call) {
+  std::string text;
+  for (const Tensor* input : call.inputs) {
+    text += text.empty() ? "" : ", ";
+    text += input->defined() ? str(input->shape()) : "none";
+  }
+  return text;
+}
+
+const char* name_of(Phase phase) {
+  switch (phase) {
+    case Phase::kForward:
+      return "forward";
+    case Phase::kBackward:
+      return "backward";
+    case Phase::kUpdate:
+      return "update";
+  }
+  return "";
+}
+
+const std::string& key_of(const Event& event, Key key) {
+  switch (key) {
+    case Key::kOp:
+      return event.name;
+    case Key::kSite:
+      return event.site;
+    case Key::kModule:
+      return event.module;
+  }
+  return event.name;
+}
+
+void write_row(std::ostream& out, const std::string& key, const std::string& calls, double self_us,
+               double total_us, double whole_us) {
+  out << std::left << std::setw(36) << key << std::right << std::setw(9) << calls
+      << std::setprecision(3) << std::setw(13) << self_us / 1e3 << std::setprecision(1)
+      << std::setw(8) << (whole_us > 0 ? 100 * self_us / whole_us : 0) << " %"
+      << std::setprecision(3) << std::setw(13) << total_us / 1e3 << '\n';
+}
+
+}  // namespace
+
+Profile::Profile(const ProfileOptions& options)
+    : options_(options), outer_(thread_state().interpreter), start_(Clock::now()) {
+  if (dynamic_cast<Profile*>(outer_) != nullptr) {
+    throw InvalidArgument("[profiler] this thread is being profiled already; stop that first");
+  }
+  thread_state().interpreter = this;
+}
+
+Profile::~Profile() {
+  if (is_active_ && thread_state().interpreter == this) thread_state().interpreter = outer_;
+}
+
+void Profile::stop() {
+  if (!is_active_) return;
+  if (thread_state().interpreter != this) {
+    throw InvalidArgument("[profiler] a trace that began after the profile is still open; end it");
+  }
+  stopped_us_ = elapsed_us();
+  is_active_ = false;
+  thread_state().interpreter = outer_;
+}
+
+double Profile::elapsed_us() const {
+  if (!is_active_) return stopped_us_;
+  return std::chrono::duration<double, std::micro>(Clock::now() - start_).count();
+}
+
+size_t Profile::begin(Event event) {
+  const size_t index = events_.size();
+  event.parent = std::exchange(open_, static_cast<int64_t>(index));
+  events_.push_back(std::move(event));
+  events_.back().start_us = elapsed_us();
+  return index;
+}
+
+void Profile::end(size_t index) {
+  Event& event = events_[index];
+  event.total_us = elapsed_us() - event.start_us;
+  event.self_us += event.total_us;  // of which the events inside were taken off already
+  open_ = event.parent;
+  if (open_ >= 0) events_[static_cast<size_t>(open_)].self_us -= event.total_us;
+}
+
+void Profile::run(const Call& call, const Decision& decision, Tensor* outputs) {
+  const ThreadState& state = thread_state();
+  const size_t index =
+      begin({.name = str(call.op.name, call.mutates != call.op.mutates ? "_" : ""),
+             .phase = state.phase,
+             .site = text_of(user_site(call.site)),
+             .module = state.module_path != nullptr ? *state.module_path : std::string(),
+             .shapes = options_.record_shapes ? shapes_of(call) : std::string()});
+  try {
+    outer_->run(call, decision, outputs);
+  } catch (...) {
+    end(index);
+    throw;
+  }
+  end(index);
+}
+
+std::vector<Average> Profile::key_averages(Key key) const {
+  std::map<std::string, Average> by_key;
+  for (const Event& event : events_) {
+    Average& average = by_key[key_of(event, key)];
+    ++average.calls;
+    average.self_us += event.self_us;
+    average.total_us += event.total_us;
+  }
+  std::vector<Average> averages;
+  for (auto& [name, average] : by_key) {
+    average.key = name;
+    averages.push_back(average);
+  }
+  std::stable_sort(averages.begin(), averages.end(),
+                   [](const Average& a, const Average& b) { return a.self_us > b.self_us; });
+  return averages;
+}
+
+std::string Profile::table(Key key) const {
+  constexpr const char* kTitles[] = {"op", "site", "module"};
+  std::ostringstream out;
+  out << std::fixed << std::left << std::setw(36) << kTitles[static_cast<size_t>(key)]
+      << "    calls      self ms     share     total ms\n";
+  const double whole = elapsed_us();
+  double covered = 0;
+  for (const Average& average : key_averages(key)) {
+    covered += average.self_us;
+    write_row(out, average.key.empty() ? "(none)" : average.key, str(average.calls),
+              average.self_us, average.total_us, whole);
+  }
+  write_row(out, "(between)", "", whole - covered, whole, whole);
+  return out.str();
+}
+
+void Profile::write_chrome_trace(const std::string& path) const {
+  nlohmann::json events = nlohmann::json::array();
+  for (const Event& event : events_) {
+    nlohmann::json args = {{"phase", name_of(event.phase)}};
+    if (!event.site.empty()) args["site"] = event.site;
+    if (!event.module.empty()) args["module"] = event.module;
+    if (!event.shapes.empty()) args["shapes"] = event.shapes;
+    events.push_back({{"ph", "X"},
+                      {"name", event.name},
+                      {"cat", event.is_scope ? "scope" : "op"},
+                      {"ts", event.start_us},
+                      {"dur", event.total_us},
+                      {"pid", env::rank()},
+                      {"tid", 0},
+                      {"args", std::move(args)}});
+  }
+  std::ofstream file(path);
+  file << nlohmann::json{{"traceEvents", std::move(events)}} << '\n';
+  file.close();
+  if (!file) throw IoError(str("[profiler] cannot write ", path));
+}
+
+Scope::Scope(std::string_view name, Site site)
+    : profile_(dynamic_cast<Profile*>(thread_state().interpreter)) {
+  if (profile_ == nullptr) return;
+  index_ = profile_->begin({.name = std::string(name),
+                            .is_scope = true,
+                            .phase = thread_state().phase,
+                            .site = text_of(user_site(site))});
+}
+
+Scope::~Scope() {
+  // Not when the profile was stopped, or died, within the scope.
+  if (profile_ != nullptr && thread_state().interpreter == profile_) profile_->end(index_);
+}
+
+}  // namespace flow::profiler

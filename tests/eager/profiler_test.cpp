@@ -1,0 +1,167 @@
+#include "eager/profiler.h"
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/engine.h"
+#include "boxing/run_ranks.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "graph/tracer.h"
+#include "nn/layers/linear.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
+#include "ops/matmul.h"
+#include "ops/unary.h"
+
+namespace flow {
+namespace {
+
+using profiler::Key;
+using profiler::Profile;
+
+std::vector<std::string> names_of(const Profile& profile) {
+  std::vector<std::string> names;
+  for (const profiler::Event& event : profile.events())
+    names.push_back(event.name);
+  return names;
+}
+
+TEST(Profiler, RecordsWhatIsCarriedOutWhileItLives) {
+  const Tensor x = ones({2, 3});
+  x + x;
+  Profile profile({.record_shapes = true});
+  const Tensor y = x + x;
+  const uint32_t line = __LINE__ - 1;
+  y.add_(x);
+  profile.stop();
+  x + x;
+
+  ASSERT_EQ(names_of(profile), (std::vector<std::string>{"add", "add_"}));
+  const profiler::Event& add = profile.events()[0];
+  EXPECT_EQ(add.site, str("profiler_test.cpp:", line));
+  EXPECT_EQ(add.shapes, "(2, 3), (2, 3)");
+  EXPECT_EQ(add.module, "");
+  EXPECT_GT(add.total_us, 0);
+  EXPECT_LE(add.start_us + add.total_us, profile.events()[1].start_us);
+  EXPECT_LE(profile.events()[1].start_us, profile.elapsed_us());
+}
+
+TEST(Profiler, TimeInsideAScopeIsNotItsOwn) {
+  const Tensor x = ones({64, 64});
+  Profile profile;
+  {
+    const profiler::Scope scope("step");
+    matmul(x, x);
+    const profiler::Scope inner("tail");
+    matmul(x, x);
+  }
+  profile.stop();
+  const profiler::Scope ignored("after");
+
+  ASSERT_EQ(names_of(profile), (std::vector<std::string>{"step", "matmul", "tail", "matmul"}));
+  const auto& events = profile.events();
+  EXPECT_TRUE(events[0].is_scope);
+  EXPECT_EQ(events[1].parent, 0);
+  EXPECT_EQ(events[2].parent, 0);
+  EXPECT_EQ(events[3].parent, 2);
+  EXPECT_NEAR(events[0].self_us, events[0].total_us - events[1].total_us - events[2].total_us,
+              1e-6);
+  double own = 0;
+  for (const auto& event : events)
+    own += event.self_us;
+  EXPECT_NEAR(own, events[0].total_us, 1e-6);
+}
+
+TEST(Profiler, AddsUpByOpLineAndModule) {
+  nn::Linear linear(4, 4);
+  const Tensor x = ones({2, 4});
+  Profile profile;
+  for (int i = 0; i < 3; ++i)
+    linear(x);
+  relu(x);
+  profile.stop();
+
+  const auto by_module = profile.key_averages(Key::kModule);
+  int64_t calls = 0;
+  for (const auto& average : by_module)
+    calls += average.calls;
+  EXPECT_EQ(calls, static_cast<int64_t>(profile.events().size()));
+  for (const auto& average : profile.key_averages(Key::kOp)) {
+    if (average.key == "relu") {
+      EXPECT_EQ(average.calls, 1);
+    }
+    if (average.key == "linear") {
+      EXPECT_EQ(average.calls, 3);
+    }
+  }
+  EXPECT_EQ(profile.key_averages(Key::kSite).size(), 2U);
+  const std::string table = profile.table();
+  EXPECT_NE(table.find("relu"), std::string::npos) << table;
+  EXPECT_NE(table.find("(between)"), std::string::npos) << table;
+}
+
+TEST(Profiler, ShowsRedistributionsInsideTheOpThatNeedsThem) {
+  run_ranks(2, [] {
+    const Placement pair("cpu", {0, 1});
+    const Tensor x = ones({4, 4}, {.placement = pair, .sbp = sbp::split(0)});
+    const Tensor y = ones({4, 4}, {.placement = pair, .sbp = sbp::split(1)});
+    Profile profile;
+    x + y;
+    profile.stop();
+
+    const auto& events = profile.events();
+    ASSERT_GE(events.size(), 2U);
+    EXPECT_EQ(events[0].name, "add");
+    for (size_t i = 1; i < events.size(); ++i) {
+      EXPECT_EQ(events[i].name, "redistribute");
+      EXPECT_EQ(events[i].parent, 0);
+    }
+  });
+}
+
+TEST(Profiler, FailedOpsEndToo) {
+  Profile profile;
+  {
+    const profiler::Scope scope("step");
+    EXPECT_THROW(matmul(ones({2, 3}), ones({2, 3})), InvalidArgument);
+  }
+  const Tensor x = ones({1});
+  profile.stop();
+  EXPECT_EQ(profile.events().back().parent, -1);
+}
+
+TEST(Profiler, WritesATraceThatParses) {
+  const std::string path = ::testing::TempDir() + "profile.json";
+  Profile profile;
+  ones({2}) + ones({2});
+  profile.stop();
+  profile.write_chrome_trace(path);
+
+  std::ifstream file(path);
+  const auto events = nlohmann::json::parse(file)["traceEvents"];
+  ASSERT_EQ(events.size(), profile.events().size());
+  EXPECT_EQ(events.back()["name"], "add");
+  EXPECT_EQ(events.back()["ph"], "X");
+  EXPECT_EQ(events.back()["args"]["phase"], "forward");
+  std::remove(path.c_str());
+  EXPECT_THROW(profile.write_chrome_trace("/no/such/folder/profile.json"), IoError);
+}
+
+TEST(Profiler, RefusesToNestAndToStopInsideATrace) {
+  Profile profile;
+  EXPECT_THROW(Profile{}, InvalidArgument);
+  {
+    const graph::Trace trace;
+    EXPECT_THROW(profile.stop(), InvalidArgument);
+  }
+  profile.stop();
+}
+
+}  // namespace
+}  // namespace flow

@@ -30,6 +30,7 @@ Executor::Executor(const Program& program)
     first_view_.push_back(views_.size());
     views_.resize(views_.size() + step.inputs.size() + step.outputs.size());
   }
+  streams_.resize(static_cast<size_t>(program.num_draws));
   sends_.resize(program.steps.size());
 }
 
@@ -71,6 +72,8 @@ void Executor::bind(std::span<const Tensor> externals) {
 
 void Executor::run(std::span<const Tensor> externals) {
   bind(externals);
+  for (RandomStream& stream : streams_)
+    stream = rank_.generator().next();
   for (size_t i = 0; i < program_.steps.size(); ++i)
     run_step(i);
 }
@@ -81,7 +84,13 @@ void Executor::run_step(size_t index) {
   const std::span<const TensorView> outputs(inputs.data() + inputs.size(), step.outputs.size());
   switch (step.kind) {
     case StepKind::kKernel: {
-      const KernelContext context{inputs, outputs, step.raw_attrs(), step.plan.get(), {}, rank_};
+      RandomStream random;
+      if (step.draw >= 0) {
+        random = streams_[static_cast<size_t>(step.draw)];
+        if (!step.draws_globally) random.rank = static_cast<uint64_t>(rank_.rank());
+      }
+      const KernelContext context{inputs,          outputs, step.raw_attrs(),
+                                  step.plan.get(), random,  rank_};
       step.fn(context);
       return;
     }

@@ -32,6 +32,7 @@ class Executor {
   // The views of step i's inputs, then outputs, start at first_view_[i].
   std::vector<TensorView> views_;
   std::vector<size_t> first_view_;
+  std::vector<RandomStream> streams_;    // of this run, by draw
   std::vector<boxing::Transfer> sends_;  // by step; null but for sends under way
 };
 

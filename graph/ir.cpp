@@ -15,7 +15,7 @@ MetaPtr Value::meta_on(int64_t rank) const {
 
 bool operator==(const Node& a, const Node& b) {
   return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs && a.stage == b.stage &&
-         a.phase == b.phase && a.file == b.file && a.line == b.line &&
+         a.phase == b.phase && a.draw == b.draw && a.file == b.file && a.line == b.line &&
          (a.op->attrs == nullptr || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
 }
 
@@ -87,6 +87,10 @@ void verify(const Graph& graph) {
       is_made[static_cast<size_t>(output)] = true;
     }
     check_inferred(graph, i);
+    const bool draws = node.draw >= 0 && node.draw < graph.num_draws;
+    if (node.op->is_random ? !draws : node.draw != -1) {
+      fail(graph, i, str("makes draw ", node.draw, " of ", graph.num_draws));
+    }
   }
   for (const ValueId output : graph.outputs) {
     FLOW_ASSERT(is_made[static_cast<size_t>(output)], "output %", output, " is never made");

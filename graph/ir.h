@@ -37,6 +37,9 @@ struct Node {
   std::vector<ValueId> outputs;
   int64_t stage = 0;
   Phase phase = Phase::kForward;
+  // Of a random op: which of the step's draws it makes; -1 for others. What is recomputed draws
+  // again what it drew.
+  int64_t draw = -1;
   // The user's line.
   std::string file;
   uint32_t line = 0;
@@ -60,13 +63,15 @@ struct Graph {
   std::vector<ValueId> inputs;
   std::vector<Capture> captures;
   std::vector<ValueId> outputs;
+  int64_t num_draws = 0;  // random streams that a step uses up
 
   const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
 
   friend bool operator==(const Graph&, const Graph&) = default;
 };
 
-// One line a node:  %5 = matmul(%0, %2) {…} : (4, 8) float32 [S(0) on cpu:(0, 1)]  @F0 main.cpp:12
+// One line a node:  %5 = matmul(%0, %2) {…} : (4, 8) float32 [S(0) on cpu:(0, 1)] @F0 main.cpp:12;
+// a random op's place is "@F0 draw 2 main.cpp:12".
 std::string to_string(const Graph& graph);
 // Inverse of to_string; `ops` resolves names. Throws InvalidArgument naming the line.
 Graph parse_graph(std::string_view text, const OpTable& ops);

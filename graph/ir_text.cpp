@@ -144,6 +144,10 @@ Node parse_node(Line& line, Graph& graph, std::vector<ValueId> outputs, const Op
   line.accept(line.rest().substr(0, 1));
   node.stage = line.integer();
   line.expect(" ");
+  if (line.accept("draw ")) {
+    node.draw = line.integer();
+    line.expect(" ");
+  }
   const std::string_view place = line.rest();
   const size_t colon = place.rfind(':');
   if (colon == std::string_view::npos) line.fail("file:line");
@@ -169,14 +173,15 @@ std::string to_string(const Graph& graph) {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       text += str(i == 0 ? "" : ", ", describe(graph.value(node.outputs[i])));
     }
-    text += str(" @", kPhaseLetters[static_cast<size_t>(node.phase)], node.stage, " ", node.file,
-                ":", node.line, "\n");
+    text += str(" @", kPhaseLetters[static_cast<size_t>(node.phase)], node.stage, " ",
+                node.draw < 0 ? "" : str("draw ", node.draw, " "), node.file, ":", node.line, "\n");
   }
   for (const Capture& capture : graph.captures) {
     if (capture.final_value != capture.initial) {
       text += str("write %", capture.initial, " <- %", capture.final_value, "\n");
     }
   }
+  if (graph.num_draws > 0) text += str("draws ", graph.num_draws, "\n");
   text += str("return ", id_list(graph.outputs), "\n");
   return text;
 }
@@ -210,6 +215,8 @@ Graph parse_graph(std::string_view text, const OpTable& ops) {
         found = true;
       }
       if (!found) line.fail("the id of a capture");
+    } else if (line.accept("draws ")) {
+      graph.num_draws = line.integer();
     } else if (line.accept("return")) {
       while (!line.at_end()) {
         if (!line.accept(", ")) line.expect(" ");

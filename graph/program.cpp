@@ -162,6 +162,8 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                             .attrs = node.attrs,
                             .fn = choice.fn,
                             .plan = choice.plan,
+                            .draw = node.draw,
+                            .draws_globally = node.draw >= 0 && output_metas[0]->is_global(),
                             .file = node.file,
                             .line = node.line});
   return outputs;
@@ -175,6 +177,7 @@ Program ProgramBuilder::finish() {
 
 Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
   ProgramBuilder builder(rank, kernels);
+  builder.set_num_draws(graph.num_draws);
   std::vector<BufferId> buffers(graph.values.size(), kNoBuffer);
   const auto meta = [&](ValueId id) { return graph.value(id).meta_on(rank); };
   const auto at = [&](ValueId id) -> BufferId& { return buffers[static_cast<size_t>(id)]; };

@@ -43,6 +43,8 @@ struct Step {
   std::vector<std::byte> attrs = {};
   KernelFn fn = nullptr;
   std::shared_ptr<const void> plan = nullptr;
+  int64_t draw = -1;            // of a random op: which draw of the run
+  bool draws_globally = false;  // the same values on every rank
   // kSend, kRecv, kWait
   int64_t peer = -1;
   int64_t tag = 0;
@@ -60,6 +62,7 @@ struct Program {
   // External i is given at each run: graph inputs, captures, then results.
   std::vector<BufferId> externals;
   int64_t arena_bytes = 0;
+  int64_t num_draws = 0;  // random streams that a run uses up, the same on every rank
 };
 
 std::string to_string(const Program& program);
@@ -72,6 +75,8 @@ void plan_memory(Program& program);
 class ProgramBuilder {
  public:
   ProgramBuilder(int64_t rank, const KernelTable& kernels);
+
+  void set_num_draws(int64_t count) { program_.num_draws = count; }
 
   // A new arena buffer (or an unheld one).
   BufferId add_buffer(MetaPtr meta);

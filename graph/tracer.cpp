@@ -2,32 +2,79 @@
 
 #include <bit>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
+#include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
+#include "ops/diagonal_op.h"
+#include "ops/slice.h"
+#include "ops/slice_op.h"
+#include "ops/view.h"
+#include "ops/view_op.h"
 
 namespace flow::graph {
 
 // What stands for a tensor in the trace: the SSA value of its current version.
 struct Trace::TracedValue final : TraceSlot {
   const Trace* owner = nullptr;
+  MetaPtr meta = nullptr;
   ValueId value = kNoValue;
-  // Of a view: what it shows, and that tensor's version when the view was made.
-  std::shared_ptr<const TracedValue> base;
+  // Of a view: the tensor it shows, that tensor's version when `value` was taken, and how.
+  Tensor shown;
+  std::shared_ptr<TracedValue> base;
   uint32_t base_version = 0;
+  Node view;
 };
 
 namespace {
+
 bool is_traced(const Tensor& tensor) {
   return tensor.defined() && tensor.impl().trace != nullptr;
 }
+
+std::vector<int64_t> inverse_permutation(const Shape& dims) {
+  std::vector<int64_t> inverse(static_cast<size_t>(dims.size()));
+  for (int64_t i = 0; i < dims.size(); ++i)
+    inverse[static_cast<size_t>(dims[i])] = i;
+  return inverse;
+}
+
+// `base` with `part` in the place of what `view` shows of it.
+Tensor put_back(const Tensor& base, const Tensor& part, const Node& view, Site site) {
+  const auto attrs = [&]<class Attrs>(std::type_identity<Attrs>) -> const Attrs& {
+    return *static_cast<const Attrs*>(view.raw_attrs());
+  };
+  if (view.op == &ops::kReshape) return reshape(TensorArg(part, site), base.shape());
+  if (view.op == &ops::kPermute) {
+    const Shape& dims = attrs(std::type_identity<ops::PermuteAttrs>()).dims;
+    return permute(TensorArg(part, site), inverse_permutation(dims));
+  }
+  if (view.op == &ops::kSlice) {
+    return dispatch(ops::kSliceScatter, {&base, &part},
+                    attrs(std::type_identity<ops::SliceAttrs>()), site);
+  }
+  if (view.op == &ops::kSelect) {
+    const auto& place = attrs(std::type_identity<ops::SelectAttrs>());
+    return select_scatter(TensorArg(base, site), part, place.dim, place.index);
+  }
+  if (view.op == &ops::kDiagonal) {
+    return dispatch(ops::kDiagonalScatter, {&base, &part},
+                    attrs(std::type_identity<ops::DiagonalAttrs>()), site);
+  }
+  throw Unsupported(str("[trace] writing through a view made by ", view.op->name,
+                        " cannot be traced; use the form without underscore"),
+                    site);
+}
+
 }  // namespace
 
 Tensor Trace::make_traced(MetaPtr meta, ValueId value) {
   Tensor tensor = Tensor::make(meta, nullptr);
   auto slot = std::make_shared<TracedValue>();
   slot->owner = this;
+  slot->meta = meta;
   slot->value = value;
   tensor.impl().trace = std::move(slot);
   return tensor;
@@ -39,7 +86,8 @@ StageGuard::~StageGuard() {
   thread_state().stage = outer_;
 }
 
-Trace::Trace() : outer_(std::exchange(thread_state().interpreter, this)) {}
+Trace::Trace()
+    : outer_(std::exchange(thread_state().interpreter, this)), draws_from_(generator_state()) {}
 
 Trace::~Trace() {
   if (is_active_) restore();
@@ -48,6 +96,7 @@ Trace::~Trace() {
 void Trace::restore() {
   is_active_ = false;
   thread_state().interpreter = outer_;
+  set_generator_state(draws_from_);
   for (const CapturedTensor& capture : captures_) {
     if (capture.tensor.is_leaf() && is_traced(capture.tensor.grad())) {
       capture.tensor.set_grad(capture.grad);
@@ -77,11 +126,7 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
           "[trace] a value of another or an ended trace is used; a traced tensor lives as long as "
           "its trace: return what you need from the step");
     }
-    if (slot->base != nullptr && slot->base->version != slot->base_version) {
-      throw Unsupported(
-          "[trace] a view is read after the tensor it shows was written in place; take the view "
-          "again after the write");
-    }
+    refresh(*slot);
     return slot;
   }
   // Ranks outside a placement hold no storage: the handle itself tells captures apart.
@@ -98,6 +143,7 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
   }
   auto slot = std::make_shared<TracedValue>();
   slot->owner = this;
+  slot->meta = impl.meta;
   slot->value = add_value(Value::of(*impl.meta));
   graph_.captures.push_back({slot->value, slot->value});
   same_storage.push_back(captures_.size());
@@ -105,10 +151,41 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
   return slot;
 }
 
+void Trace::refresh(TracedValue& slot) {
+  if (slot.base == nullptr) return;
+  refresh(*slot.base);
+  if (slot.base->version == slot.base_version) return;
+  slot.view.inputs[0] = slot.base->value;
+  slot.view.outputs[0] = slot.value = add_value(Value::of(*slot.meta));
+  graph_.nodes.push_back(slot.view);
+  slot.base_version = slot.base->version;
+  ++slot.version;
+}
+
+void Trace::write(TracedValue& slot, ValueId value, Site site) {
+  slot.value = value;
+  ++slot.version;
+  if (slot.base == nullptr) return;
+  const Tensor base = make_traced(slot.base->meta, slot.base->value);
+  Tensor whole = put_back(base, make_traced(slot.meta, value), slot.view, site);
+  if (base.is_global()) whole = boxing::redistribute(whole, base.placement(), base.sbp(), site);
+  write(*slot.base, value_of(whole)->value, site);
+  slot.base_version = slot.base->version;
+}
+
+// As in eager mode, an op makes a view where the strides allow it, else a copy.
+bool Trace::make_view(const Call& call, const std::vector<const Tensor*>& inputs, MetaPtr meta,
+                      ValueId value, Tensor& output) {
+  if (call.op.view == nullptr) return false;
+  ViewSpec view;
+  if (!call.op.view(inputs[0]->meta(), meta->local_shape, call.attrs, view)) return false;
+  output = make_traced(with_strides(meta, view.strides), value);
+  return true;
+}
+
 void Trace::redistribute_inputs(const Call& call, const Decision& decision,
                                 std::vector<const Tensor*>& inputs, std::vector<Tensor>& owned) {
-  ThreadState& state = thread_state();
-  const bool grad_enabled = std::exchange(state.grad_enabled, false);
+  const NoGradGuard not_the_users;
   owned.resize(inputs.size());
   for (size_t i = 0; i < decision.inputs.size(); ++i) {
     const auto& layout = decision.inputs[i];
@@ -116,16 +193,43 @@ void Trace::redistribute_inputs(const Call& call, const Decision& decision,
     owned[i] = boxing::redistribute(*inputs[i], layout.placement, layout.nd_sbp, call.site);
     inputs[i] = &owned[i];
   }
-  state.grad_enabled = grad_enabled;
+}
+
+// Draws count from the start of the step; one that is made again (recompute) has its number.
+int64_t Trace::draw_of(const RandomStream& random, Site site) const {
+  if (random.seed != draws_from_.seed || random.stream < draws_from_.next_stream) {
+    throw InvalidArgument("[trace] the generator was set within the step; set it outside", site);
+  }
+  return static_cast<int64_t>(random.stream - draws_from_.next_stream);
+}
+
+// Autograd follows writes through views by the memory they share, which traced values have not.
+void Trace::refuse_recorded_writes(const Call& call, Site site) {
+  bool is_recorded = false;
+  bool is_through_view = false;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.input(i).defined()) continue;
+    is_recorded |= call.input(i).impl().tracks_grad();
+    if ((call.mutates >> i & 1) == 0) continue;
+    for (auto slot = value_of(call.input(i)); slot->base != nullptr; slot = slot->base) {
+      is_through_view = true;
+      is_recorded |= slot->shown.impl().tracks_grad();
+    }
+  }
+  if (is_recorded && is_through_view) {
+    throw Unsupported(str("[", call.op.name,
+                          "_] writing through a view where gradients are recorded cannot be "
+                          "traced; use the form without underscore, or NoGradGuard"),
+                      site);
+  }
 }
 
 void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   const ThreadState& state = thread_state();
-  if (call.op.is_random || call.op.has_data_dependent_shape) {
-    const char* why =
-        call.op.is_random ? "draws random numbers" : "has a shape that depends on data";
-    throw Unsupported(str("[", call.op.name, "] an op that ", why,
-                          " cannot be traced; call it outside and pass its result in"),
+  if (call.op.has_data_dependent_shape) {
+    throw Unsupported(str("[", call.op.name,
+                          "] an op that has a shape that depends on data cannot be traced; call it "
+                          "outside and pass its result in"),
                       user_site(call.site));
   }
   std::vector<const Tensor*> inputs(call.inputs.begin(), call.inputs.end());
@@ -144,35 +248,30 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   node.stage = state.stage;
   node.phase = state.phase;
   const Site site = user_site(call.site);
+  if (call.op.is_random) node.draw = draw_of(call.random, site);
   node.file = site.file();
   node.line = site.line();
 
-  for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
-    const auto written = value_of(call.input(static_cast<size_t>(std::countr_zero(left))));
-    if (written->base != nullptr) {
-      throw Unsupported(str("[", call.op.name,
-                            "_] writing through a view cannot be traced; use the form without "
-                            "underscore"),
-                        site);
-    }
+  if (call.mutates != 0 && state.grad_enabled) refuse_recorded_writes(call, site);
+  for (size_t i = 0; i < decision.outputs.size(); ++i)
+    node.outputs.push_back(add_value(Value::of(*decision.outputs[i])));
+  graph_.nodes.push_back(node);
+  if (call.mutates != 0) {
+    const NoGradGuard not_the_users;
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      write(*value_of(outputs[i]), node.outputs[i], site);
+    return;
   }
-  for (size_t i = 0; i < decision.outputs.size(); ++i) {
-    const ValueId value = add_value(Value::of(*decision.outputs[i]));
-    node.outputs.push_back(value);
-    if (call.mutates != 0) {
-      const auto written = value_of(outputs[i]);
-      written->value = value;
-      ++written->version;
-      continue;
-    }
-    outputs[i] = make_traced(decision.outputs[i], value);
-    if (call.op.view != nullptr) {
-      const auto view = value_of(outputs[i]);
-      view->base = value_of(*inputs[0]);
-      view->base_version = view->base->version;
-    }
+  if (make_view(call, inputs, decision.outputs[0], node.outputs[0], outputs[0])) {
+    auto& view = static_cast<TracedValue&>(*outputs[0].impl().trace);
+    view.shown = *inputs[0];
+    view.base = value_of(*inputs[0]);
+    view.base_version = view.base->version;
+    view.view = std::move(node);
+    return;
   }
-  graph_.nodes.push_back(std::move(node));
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    outputs[i] = make_traced(decision.outputs[i], node.outputs[i]);
 }
 
 namespace {
@@ -213,6 +312,7 @@ TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
     graph_.captures[i].final_value = captures_[i].value->value;
     step.captures.push_back(captures_[i].tensor);
   }
+  graph_.num_draws = static_cast<int64_t>(generator_state().next_stream - draws_from_.next_stream);
   restore();
   step.graph = std::move(graph_);
   settle_stages(step.graph);

@@ -30,9 +30,11 @@ struct TracedStep {
 };
 
 // Records one step on the calling thread. Outside tensors that are read become captures; those that
-// are written in place too are written back when the plan runs. Refused with Unsupported: random
-// ops, ops whose shape depends on data, writes through a view, reads of a view whose tensor was
-// written since. Reading a traced value (item, to_vector) is an InvalidArgument.
+// are written in place too are written back when the plan runs. Random ops draw at each run what an
+// eager step would draw then; the trace itself uses up nothing. A write makes a new value, through
+// a view a new one of all tensors that share its memory. Refused with Unsupported: ops whose shape
+// depends on data, two views of one outside tensor, writes through a redistributed one, or through
+// any where gradients are recorded. Reading a traced value (item, to_vector) is an InvalidArgument.
 class Trace final : public Interpreter {
  public:
   Trace();
@@ -58,13 +60,23 @@ class Trace final : public Interpreter {
   };
 
   void restore();
+  // The slot of a tensor, a new capture where it comes from outside; up to date.
   std::shared_ptr<TracedValue> value_of(const Tensor& tensor);
+  // Takes a view again whose tensor was written.
+  void refresh(TracedValue& slot);
+  // Gives a slot a new value, and what it is a view of one with that in its place.
+  void write(TracedValue& slot, ValueId value, Site site);
+  bool make_view(const Call& call, const std::vector<const Tensor*>& inputs, MetaPtr meta,
+                 ValueId value, Tensor& output);
   ValueId add_value(const Value& value);
   Tensor make_traced(MetaPtr meta, ValueId value);
+  void refuse_recorded_writes(const Call& call, Site site);
+  int64_t draw_of(const RandomStream& random, Site site) const;
   void redistribute_inputs(const Call& call, const Decision& decision,
                            std::vector<const Tensor*>& inputs, std::vector<Tensor>& owned);
 
   Interpreter* outer_;
+  Generator::State draws_from_;  // the generator when the trace began
   bool is_active_ = true;
   Graph graph_;
   std::vector<CapturedTensor> captures_;

@@ -6,6 +6,7 @@
 
 #include "core/dispatch.h"
 #include "core/error.h"
+#include "ops/creation.h"
 #include "ops/diagonal_op.h"
 #include "ops/view_op.h"
 
@@ -53,6 +54,18 @@ void infer_undiagonal(InferContext& ctx) {
   ctx.check(x.back() == diagonal_length(attrs.size1, attrs.size2, attrs.offset),
             "the last dim does not fit the diagonal");
   ctx.add_output(shape, ctx.input(0).dtype);
+}
+
+void infer_diagonal_scatter(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<DiagonalAttrs>();
+  const Shape& x = ctx.input(0).shape;
+  Shape shape;
+  for (const int64_t dim : other_dims(x.size(), attrs))
+    shape.push_back(x[dim]);
+  shape.push_back(diagonal_length(x[attrs.dim1], x[attrs.dim2], attrs.offset));
+  ctx.check(ctx.input(1).shape == shape, "takes a source of the shape of the diagonal, ", shape);
+  ctx.check(ctx.input(1).dtype == ctx.input(0).dtype, "takes a source of the same dtype; cast it");
+  ctx.add_output_like(0);
 }
 
 // Whether cutting a dim of `size` elements and its `length` elements from `shift` on, each into
@@ -111,12 +124,38 @@ void sbp_undiagonal(SbpContext& ctx) {
   add_all_partials(ctx);
 }
 
+// A whole source gives each rank what falls into its part of the matrix.
+void sbp_diagonal_scatter(SbpContext& ctx) {
+  const auto& attrs = ctx.attrs<DiagonalAttrs>();
+  int64_t next = 0;
+  for (const int64_t dim : other_dims(ctx.input(0).dim(), attrs))
+    ctx.add({sbp::split(dim), sbp::split(next++)}, {sbp::split(dim)});
+  for (const int64_t dim : {attrs.dim1, attrs.dim2})
+    ctx.add({sbp::split(dim), sbp::broadcast}, {sbp::split(dim)});
+  const int64_t length = ctx.input(1).shape.back();
+  for (const int64_t dim : dims_cut_alike(ctx.input(0).shape, length, attrs, ctx.num_ranks()))
+    ctx.add({sbp::split(dim), sbp::split(next)}, {sbp::split(dim)});
+  for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
+    ctx.add({partial, partial}, {partial});
+}
+
 // dx = dy on the diagonal, 0 elsewhere.
 void grad_diagonal(GradContext& ctx) {
   const auto& attrs = ctx.attrs<DiagonalAttrs>();
   const Shape& x = ctx.input_meta(0)->shape;
   const UndiagonalAttrs inverse{attrs.offset, attrs.dim1, attrs.dim2, x[attrs.dim1], x[attrs.dim2]};
   ctx.set(0, dispatch(kUndiagonal, {&ctx.dy()}, inverse, Site::here()));
+}
+
+// dsource = dy's diagonal, dx = dy elsewhere.
+void grad_diagonal_scatter(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<DiagonalAttrs>();
+  const Tensor written = diagonal(ctx.dy(), attrs.offset, attrs.dim1, attrs.dim2);
+  if (ctx.needs(0)) {
+    const Tensor nothing = zeros_like(written);
+    ctx.set(0, dispatch(kDiagonalScatter, {&ctx.dy(), &nothing}, attrs, Site::here()));
+  }
+  if (ctx.needs(1)) ctx.set(1, written);
 }
 
 // dx = dy's diagonal.
@@ -157,9 +196,16 @@ const OpDef kUndiagonal{.name = "undiagonal",
                         .sbp = sbp_undiagonal,
                         .grad = grad_undiagonal};
 
+const OpDef kDiagonalScatter{.name = "diagonal_scatter",
+                             .num_inputs = 2,
+                             .attrs = attrs_def<DiagonalAttrs>(),
+                             .infer = infer_diagonal_scatter,
+                             .sbp = sbp_diagonal_scatter,
+                             .grad = grad_diagonal_scatter};
+
 void register_diagonal(OpTable& table) {
-  table.add(kDiagonal);
-  table.add(kUndiagonal);
+  for (const OpDef* op : {&kDiagonal, &kUndiagonal, &kDiagonalScatter})
+    table.add(*op);
 }
 
 }  // namespace ops
@@ -173,14 +219,26 @@ void check_dims(const char* op, const TensorArg& x, int64_t dim1, int64_t dim2, 
                         x.site());
 }
 
+ops::DiagonalAttrs parse_diagonal(const TensorArg& x, int64_t offset, int64_t dim1, int64_t dim2,
+                                  const char* op) {
+  check_dims(op, x, dim1, dim2, x->dim() >= 2);
+  const ops::DiagonalAttrs attrs{offset, normalize_dim(dim1, x->dim(), op),
+                                 normalize_dim(dim2, x->dim(), op)};
+  check_dims(op, x, dim1, dim2, attrs.dim1 != attrs.dim2);
+  return attrs;
+}
+
 }  // namespace
 
 Tensor diagonal(const TensorArg& x, int64_t offset, int64_t dim1, int64_t dim2) {
-  check_dims("diagonal", x, dim1, dim2, x->dim() >= 2);
-  const ops::DiagonalAttrs attrs{offset, normalize_dim(dim1, x->dim(), "diagonal"),
-                                 normalize_dim(dim2, x->dim(), "diagonal")};
-  check_dims("diagonal", x, dim1, dim2, attrs.dim1 != attrs.dim2);
-  return dispatch(ops::kDiagonal, {&x.tensor()}, attrs, x.site());
+  return dispatch(ops::kDiagonal, {&x.tensor()}, parse_diagonal(x, offset, dim1, dim2, "diagonal"),
+                  x.site());
+}
+
+Tensor diagonal_scatter(const TensorArg& x, const TensorArg& source, int64_t offset, int64_t dim1,
+                        int64_t dim2) {
+  return dispatch(ops::kDiagonalScatter, {&x.tensor(), &source.tensor()},
+                  parse_diagonal(x, offset, dim1, dim2, "diagonal_scatter"), x.site());
 }
 
 Tensor diag_embed(const TensorArg& x, int64_t offset, int64_t dim1, int64_t dim2) {

@@ -18,7 +18,6 @@ template <bool kToMatrix, class Attrs>
 void copy_diagonal(const TensorView& target, const TensorView& source, const Attrs& attrs) {
   const TensorView& matrix = kToMatrix ? target : source;
   const TensorView& line = kToMatrix ? source : target;
-  zero_part(target);
   const auto bytes = static_cast<int64_t>(dtype_size(target.meta->dtype));
   const int64_t last = line.shape().size() - 1;
   Shape size = line.shape();
@@ -48,11 +47,18 @@ void copy_diagonal(const TensorView& target, const TensorView& source, const Att
 }
 
 void diagonal(const KernelContext& ctx) {
+  zero_part(ctx.out(0));
   copy_diagonal<false>(ctx.out(0), ctx.in(0), ctx.attrs_as<DiagonalAttrs>());
 }
 
 void undiagonal(const KernelContext& ctx) {
+  zero_part(ctx.out(0));
   copy_diagonal<true>(ctx.out(0), ctx.in(0), ctx.attrs_as<UndiagonalAttrs>());
+}
+
+void diagonal_scatter(const KernelContext& ctx) {
+  copy_part(ctx.out(0), ctx.in(0));
+  copy_diagonal<true>(ctx.out(0), ctx.in(1), ctx.attrs_as<DiagonalAttrs>());
 }
 
 }  // namespace
@@ -60,6 +66,7 @@ void undiagonal(const KernelContext& ctx) {
 void register_diagonal_cpu(KernelTable& table) {
   table.add(kDiagonal, DeviceType::kCpu, {"reference", always<diagonal>});
   table.add(kUndiagonal, DeviceType::kCpu, {"reference", always<undiagonal>});
+  table.add(kDiagonalScatter, DeviceType::kCpu, {"reference", always<diagonal_scatter>});
 }
 
 #else

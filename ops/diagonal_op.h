@@ -35,6 +35,7 @@ struct UndiagonalAttrs {
   }
 };
 
-extern const OpDef kDiagonal, kUndiagonal;
+// kDiagonalScatter: inputs a tensor and what takes the place of its diagonal (DiagonalAttrs).
+extern const OpDef kDiagonal, kUndiagonal, kDiagonalScatter;
 
 }  // namespace flow::ops

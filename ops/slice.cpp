@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/dispatch.h"
+#include "ops/creation.h"
 #include "ops/slice_op.h"
 #include "ops/view.h"
 #include "ops/view_op.h"
@@ -90,6 +91,29 @@ void sbp_unslice(SbpContext& ctx) {
   add_all_partials(ctx);
 }
 
+void infer_slice_scatter(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<SliceAttrs>();
+  Shape shape = ctx.input(0).shape;
+  shape[attrs.dim] = attrs.length;
+  ctx.check(ctx.input(1).shape == shape, "takes a source of the shape of the slice, ", shape);
+  ctx.check(ctx.input(1).dtype == ctx.input(0).dtype, "takes a source of the same dtype; cast it");
+  ctx.add_output_like(0);
+}
+
+// A whole source gives each rank what falls into its part.
+void sbp_slice_scatter(SbpContext& ctx) {
+  const auto& attrs = ctx.attrs<SliceAttrs>();
+  const int64_t dim = attrs.dim;
+  const int64_t size = ctx.input(0).shape[dim];
+  if (parts_hold(size, attrs.start, attrs.length, attrs.step, ctx.num_ranks())) {
+    ctx.add({sbp::split(dim), sbp::split(dim)}, {sbp::split(dim)});
+  }
+  for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
+    ctx.add({sbp::split(i), i == dim ? sbp::broadcast : sbp::split(i)}, {sbp::split(i)});
+  for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
+    ctx.add({partial, partial}, {partial});
+}
+
 // dx = dy at the places taken, 0 elsewhere.
 void grad_slice(GradContext& ctx) {
   const auto& attrs = ctx.attrs<SliceAttrs>();
@@ -112,6 +136,17 @@ void grad_unslice(GradContext& ctx) {
   const auto& attrs = ctx.attrs<UnsliceAttrs>();
   const int64_t length = ctx.input_meta(0)->shape[attrs.dim];
   ctx.set(0, slice_of(ctx.dy(), {attrs.dim, attrs.start, length, attrs.step}));
+}
+
+// dsource = dy at the places written, dx = dy elsewhere.
+void grad_slice_scatter(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<SliceAttrs>();
+  const Tensor written = slice_of(ctx.dy(), attrs);
+  if (ctx.needs(0)) {
+    const Tensor nothing = zeros_like(written);
+    ctx.set(0, dispatch(kSliceScatter, {&ctx.dy(), &nothing}, attrs, Site::here()));
+  }
+  if (ctx.needs(1)) ctx.set(1, written);
 }
 
 // Whether this rank has every element of `dim`.
@@ -164,8 +199,15 @@ const OpDef kUnslice{.name = "unslice",
                      .sbp = sbp_unslice,
                      .grad = grad_unslice};
 
+const OpDef kSliceScatter{.name = "slice_scatter",
+                          .num_inputs = 2,
+                          .attrs = attrs_def<SliceAttrs>(),
+                          .infer = infer_slice_scatter,
+                          .sbp = sbp_slice_scatter,
+                          .grad = grad_slice_scatter};
+
 void register_slice(OpTable& table) {
-  for (const OpDef* op : {&kSlice, &kSelect, &kUnslice})
+  for (const OpDef* op : {&kSlice, &kSelect, &kUnslice, &kSliceScatter})
     table.add(*op);
 }
 
@@ -207,21 +249,62 @@ std::vector<Tensor> cut_evenly(const TensorArg& x, int64_t dim, int64_t part_siz
 
 }  // namespace ops
 
-Tensor slice(const TensorArg& x, int64_t dim, std::optional<int64_t> start,
-             std::optional<int64_t> end, int64_t step) {
-  const int64_t d = ops::sliced_dim(x, dim, "slice");
+namespace {
+
+// What Python's start:end:step takes of `dim`.
+ops::SliceAttrs parse_slice(const Tensor& x, int64_t dim, std::optional<int64_t> start,
+                            std::optional<int64_t> end, int64_t step, const char* op) {
+  const int64_t d = ops::sliced_dim(x, dim, op);
   if (step <= 0) {
-    throw InvalidArgument(str("[slice] step must be positive; received ", step,
+    throw InvalidArgument(str("[", op, "] step must be positive; received ", step,
                               "; use flip for the other direction"));
   }
-  const int64_t size = x->shape()[d];
+  const int64_t size = x.shape()[d];
   const auto position = [size](int64_t p) {
     return std::clamp(p < 0 ? p + size : p, int64_t{0}, size);
   };
   const int64_t first = position(start.value_or(0));
   const int64_t last = std::max(first, position(end.value_or(size)));
   const int64_t length = (last - first) / step + ((last - first) % step != 0 ? 1 : 0);
-  return ops::slice_of(x, {d, first, length, step});
+  return {d, first, length, step};
+}
+
+// `dim` and `index` as they count from the start.
+ops::SelectAttrs parse_select(const Tensor& x, int64_t dim, int64_t index, const char* op) {
+  const int64_t d = ops::sliced_dim(x, dim, op);
+  const int64_t size = x.shape()[d];
+  if (index < -size || index >= size) {
+    throw InvalidArgument(str("[", op, "] index ", index, " is out of range for dim ", d,
+                              " of size ", size, "; received a tensor of shape ", x.shape()));
+  }
+  return {d, index < 0 ? index + size : index};
+}
+
+}  // namespace
+
+Tensor slice(const TensorArg& x, int64_t dim, std::optional<int64_t> start,
+             std::optional<int64_t> end, int64_t step) {
+  return ops::slice_of(x, parse_slice(x, dim, start, end, step, "slice"));
+}
+
+Tensor slice_scatter(const TensorArg& x, const TensorArg& source, int64_t dim,
+                     std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+  return dispatch(ops::kSliceScatter, {&x.tensor(), &source.tensor()},
+                  parse_slice(x, dim, start, end, step, "slice_scatter"), x.site());
+}
+
+Tensor select_scatter(const TensorArg& x, const TensorArg& source, int64_t dim, int64_t index) {
+  const ops::SelectAttrs place = parse_select(x, dim, index, "select_scatter");
+  Shape shape = x->shape();
+  shape.erase(place.dim);
+  if (source->shape() != shape) {
+    throw InvalidArgument(str("[select_scatter] takes a source of shape ", shape,
+                              ", that of one element of dim ", place.dim, "; received ",
+                              source->meta()));
+  }
+  const Tensor slice = unsqueeze(TensorArg(source.tensor(), x.site()), place.dim);
+  return dispatch(ops::kSliceScatter, {&x.tensor(), &slice},
+                  ops::SliceAttrs{place.dim, place.index, 1, 1}, x.site());
 }
 
 Tensor narrow(const TensorArg& x, int64_t dim, int64_t start, int64_t length) {
@@ -236,14 +319,7 @@ Tensor narrow(const TensorArg& x, int64_t dim, int64_t start, int64_t length) {
 }
 
 Tensor select(const TensorArg& x, int64_t dim, int64_t index) {
-  const int64_t d = ops::sliced_dim(x, dim, "select");
-  const int64_t size = x->shape()[d];
-  if (index < -size || index >= size) {
-    throw InvalidArgument(str("[select] index ", index, " is out of range for dim ", d, " of size ",
-                              size, "; received a tensor of shape ", x->shape()));
-  }
-  return dispatch(ops::kSelect, {&x.tensor()},
-                  ops::SelectAttrs{d, index < 0 ? index + size : index}, x.site());
+  return dispatch(ops::kSelect, {&x.tensor()}, parse_select(x, dim, index, "select"), x.site());
 }
 
 std::vector<Tensor> unbind(const TensorArg& x, int64_t dim) {

@@ -1,4 +1,5 @@
-// Parts of a tensor along one dim. Results are views of x. Negative positions count from the end.
+// Parts of a tensor along one dim. Results are views of x, but for those of
+// the scatters. Negative positions count from the end.
 #pragma once
 
 #include <optional>
@@ -18,6 +19,13 @@ Tensor narrow(const TensorArg& x, int64_t dim, int64_t start, int64_t length);
 
 // Element `index` of `dim`, which disappears.
 Tensor select(const TensorArg& x, int64_t dim, int64_t index);
+
+// A copy of x with `source` in the place of slice(x, dim, start, end, step), whose shape it has, or
+// of select(x, dim, index). Same dtypes.
+Tensor slice_scatter(const TensorArg& x, const TensorArg& source, int64_t dim = 0,
+                     std::optional<int64_t> start = std::nullopt,
+                     std::optional<int64_t> end = std::nullopt, int64_t step = 1);
+Tensor select_scatter(const TensorArg& x, const TensorArg& source, int64_t dim, int64_t index);
 
 // All elements of `dim`, each as select gives it.
 std::vector<Tensor> unbind(const TensorArg& x, int64_t dim = 0);

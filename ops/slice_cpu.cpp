@@ -1,4 +1,5 @@
-// Copies for slices of a dim that is split over ranks: each rank's share, zeros elsewhere.
+// Copies for slices of a dim that is split over ranks: each rank's share, zeros (or, of a scatter,
+// the tensor itself) elsewhere.
 #include "core/kernel.h"
 #include "ops/box_copy.h"
 #include "ops/slice_op.h"
@@ -30,13 +31,12 @@ void copy_shared(const TensorView& target, const TensorView& source, int64_t dim
                  int64_t step) {
   const TensorView& dense = kSpreads ? source : target;
   const TensorView& spread = kSpreads ? target : source;
-  zero_part(target);
   const Range positions = local_range(*spread.meta, dim);
   const Range indices = local_range(*dense.meta, dim);
   const Range shared = indices_inside(indices, start, step, positions);
   const Part in_dense = part_of(dense, dim, shared.begin - indices.begin, 1);
   const Part in_spread = part_of(spread, dim, start + step * shared.begin - positions.begin, step);
-  Shape size = target.shape();
+  Shape size = dense.shape();
   size[dim] = shared.size;
   const Part& to = kSpreads ? in_spread : in_dense;
   const Part& from = kSpreads ? in_dense : in_spread;
@@ -45,12 +45,20 @@ void copy_shared(const TensorView& target, const TensorView& source, int64_t dim
 
 void slice(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<SliceAttrs>();
+  zero_part(ctx.out(0));
   copy_shared<false>(ctx.out(0), ctx.in(0), attrs.dim, attrs.start, attrs.step);
 }
 
 void unslice(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<UnsliceAttrs>();
+  zero_part(ctx.out(0));
   copy_shared<true>(ctx.out(0), ctx.in(0), attrs.dim, attrs.start, attrs.step);
+}
+
+void slice_scatter(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<SliceAttrs>();
+  copy_part(ctx.out(0), ctx.in(0));
+  copy_shared<true>(ctx.out(0), ctx.in(1), attrs.dim, attrs.start, attrs.step);
 }
 
 void select(const KernelContext& ctx) {
@@ -70,6 +78,7 @@ void register_slice_cpu(KernelTable& table) {
   table.add(kSlice, DeviceType::kCpu, {"reference", always<slice>});
   table.add(kSelect, DeviceType::kCpu, {"reference", always<select>});
   table.add(kUnslice, DeviceType::kCpu, {"reference", always<unslice>});
+  table.add(kSliceScatter, DeviceType::kCpu, {"reference", always<slice_scatter>});
 }
 
 #else

@@ -46,7 +46,8 @@ struct UnsliceAttrs {
   }
 };
 
-extern const OpDef kSlice, kSelect, kUnslice;
+// Inputs a tensor and what takes the place of the slice that SliceAttrs name.
+extern const OpDef kSlice, kSelect, kUnslice, kSliceScatter;
 
 // Zeros like x but with `size` elements in `dim`, x at start, start + step, …
 Tensor unslice(const TensorArg& x, int64_t dim, int64_t start, int64_t size, int64_t step);

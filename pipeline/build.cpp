@@ -37,6 +37,7 @@ class Builder {
   }
 
   Program build() {
+    builder_.set_num_draws(graph_.num_draws);
     for (const ValueId id : graph_.inputs)
       whole(id) = builder_.add_external(meta(id));
     for (const Capture& capture : graph_.captures) {

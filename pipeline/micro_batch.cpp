@@ -66,6 +66,11 @@ MicroBatchPlan plan_micro_batches(const Graph& graph, int64_t num_micro_batches)
                     ? std::vector<Sbp>{inputs[0]}
                     : match_signature(graph, node, inputs, num_micro_batches);
     }
+    if (node.draw >= 0 && num_micro_batches > 1) {
+      throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
+                            " draws random numbers, which micro-batches do not yet draw as one "
+                            "batch does; use one micro-batch"));
+    }
     if (!outputs.empty()) {
       plan.node_time.push_back(NodeTime::kEach);
       for (size_t i = 0; i < outputs.size(); ++i)

@@ -7,6 +7,7 @@
 #include "ops/binary.h"
 #include "ops/creation.h"
 #include "ops/matmul.h"
+#include "ops/random.h"
 #include "ops/reduce.h"
 #include "ops/unary.h"
 
@@ -18,7 +19,7 @@ TracedStep small_step() {
   Trace trace;
   const Tensor tx = trace.add_input(x);
   const Tensor unused = relu(tx);
-  return trace.finish({matmul(tx, w).sum({1}) * 2.0});
+  return trace.finish({matmul(tx, w).sum({1}) * 2.0, rand({3})});
 }
 
 TEST(Ir, TextParsesBack) {
@@ -38,7 +39,7 @@ TEST(Ir, BadTextNamesItsLine) {
     }
     return "";
   };
-  EXPECT_NE(complaint(text + "nonsense\n").find("line 7"), std::string::npos)
+  EXPECT_NE(complaint(text + "nonsense\n").find("line 9"), std::string::npos)
       << complaint(text + "nonsense\n");
   EXPECT_NE(complaint("%1 = no_such_op(%0) {} : (2,) float32 cpu @F0 a.cpp:1\n").find("no_such_op"),
             std::string::npos);

@@ -38,8 +38,11 @@ std::vector<MetaPtr> metas_of(const Inputs& inputs);
 // Local metas of the logical outputs.
 std::vector<MetaPtr> local_outputs(const RawCall& call);
 
-// Dispatches the call again on `inputs`.
+// The generator's seed when a random op is called again.
+inline constexpr uint64_t kDrawSeed = 1;
+// Dispatches the call again on `inputs`, the generator seeded or as it is.
 std::vector<Tensor> dispatch_again(const RawCall& call, const Inputs& inputs);
+std::vector<Tensor> dispatch_unseeded(const RawCall& call, const Inputs& inputs);
 
 // How a kernel is run.
 struct KernelRun {

@@ -15,7 +15,7 @@ graph::TracedStep trace(const RawCall& call) {
   Inputs inputs;
   for (const Tensor& input : call.inputs)
     inputs.push_back(input.defined() ? trace.add_input(input) : Tensor());
-  return trace.finish(dispatch_again(call, inputs));
+  return trace.finish(dispatch_unseeded(call, inputs));
 }
 
 }  // namespace
@@ -34,6 +34,7 @@ std::vector<Tensor> run_traced(const RawCall& call) {
     const auto buffer = static_cast<size_t>(program.externals[i]);
     externals.push_back(make_guarded(program.buffers[buffer].meta, kOutputFill));
   }
+  manual_seed(kDrawSeed);
   graph::Executor(program).run(externals);
   return {externals.begin() + static_cast<int64_t>(num_given), externals.end()};
 }

@@ -19,6 +19,15 @@ Samples diagonal_samples() {
        kAllDTypes,
        [](const Inputs& x) { diag_embed(x[0], -3, 2, 0); },
        "below"},
+      {"diagonal_scatter",
+       {in({5, 2, 5}), in({2, 5})},
+       kAllDTypes,
+       [](const Inputs& x) { diagonal_scatter(x[0], x[1], 0, 0, 2); }},
+      {"diagonal_scatter",
+       {in({2, 5}), in({2})},
+       kAllDTypes,
+       [](const Inputs& x) { diagonal_scatter(x[0], x[1], 2); },
+       "above"},
   };
 }
 

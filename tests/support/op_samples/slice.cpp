@@ -33,12 +33,27 @@ Samples slice_samples() {
        kAllDTypes,
        [](const Inputs& x) { ops::unslice(x[0], 0, 3, 5, 1); },
        "dim 0"},
+      {"slice_scatter",
+       {in({7, 2}), in({2, 2})},
+       kAllDTypes,
+       [](const Inputs& x) { slice_scatter(x[0], x[1], 0, 4, 7, 2); }},
+      {"slice_scatter",
+       {in({2, 5}), in({2})},
+       kAllDTypes,
+       [](const Inputs& x) { select_scatter(x[0], x[1], 1, -2); },
+       "select"},
   };
   samples.push_back({"slice",
                      {in({5, 2})},
                      kAllDTypes,
                      [](const Inputs& x) { slice(x[0], 0, 3, 1); },
                      "nothing"});
+  samples.back().is_general = false;
+  samples.push_back({"slice_scatter",
+                     {in({2, 5}), in({2, 5})},
+                     kAllDTypes,
+                     [](const Inputs& x) { slice_scatter(x[0], x[1], 1); },
+                     "whole"});
   samples.back().is_general = false;
   return samples;
 }

@@ -32,6 +32,14 @@ TEST(Loss, MeanGradientDividesByTheNumberOfElements) {
   expect_values(target.grad(), {0, 1, -1.5, 0});
 }
 
+TEST(Loss, L1HasNoGradientWhereAnElementIsNaN) {
+  const Tensor x = tensor({std::nanf(""), 2.f, -1.f, 0.f}).requires_grad_();
+
+  l1_loss(x, zeros({4}), {.reduction = "sum"}).backward();
+
+  expect_values(x.grad(), {0, 1, -1, 0});
+}
+
 TEST(Loss, BroadcastsAndPromotes) {
   const Tensor x = tensor({{1.f}, {2.f}});
   const Tensor target = tensor({0.f, 1.f}, {.dtype = float64});

@@ -59,12 +59,17 @@ endfunction()
 # flow_add_example(<name> [RANKS n] [ARGS ...]): the program <name>.cpp, and a ctest of label example
 # that runs it with ARGS, which should make it end within seconds, on n ranks as threads.
 function(flow_add_example name)
-  cmake_parse_arguments(arg "" "RANKS" "ARGS" ${ARGN})
   flow_add_program(${name} ${name}.cpp)
+  flow_add_example_run(${name} ${name} ${ARGN})
+endfunction()
+
+# flow_add_example_run(<run> <name> [RANKS n] [ARGS ...]): the ctest example.<run> alone.
+function(flow_add_example_run run name)
+  cmake_parse_arguments(arg "" "RANKS" "ARGS" ${ARGN})
   set(launcher)
   if(arg_RANKS)
     set(launcher flowrun --ranks=threads:${arg_RANKS})
   endif()
-  add_test(NAME example.${name} COMMAND ${launcher} $<TARGET_FILE:${name}> ${arg_ARGS})
-  set_tests_properties(example.${name} PROPERTIES LABELS example TIMEOUT 300)
+  add_test(NAME example.${run} COMMAND ${launcher} $<TARGET_FILE:${name}> ${arg_ARGS})
+  set_tests_properties(example.${run} PROPERTIES LABELS example TIMEOUT 300)
 endfunction()

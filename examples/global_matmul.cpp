@@ -22,6 +22,8 @@ void show(const char* name, const Tensor& y) {
 }  // namespace
 
 int main() {
+  flow::print("local", flow::matmul(flow::randn({4, 5}), flow::randn({5, 8})).shape());  // (4, 8)
+
   const flow::Placement both("cpu", {0, 1}), p0("cpu", {0}), p1("cpu", {1});
 
   show("data parallel", flow::matmul(draw({4, 5}, both, sbp::split(0)),

@@ -2,6 +2,8 @@
 // parallel on ranks 2 and 3; trained for a few steps.
 //
 //   flowrun -n 4 build/release/bin/hybrid_model
+#include <utility>
+
 #include <flow/flow.h>
 
 namespace nn = flow::nn;
@@ -26,9 +28,9 @@ struct Hybrid : nn::Module<Hybrid> {
   Stage stage0{register_module("stage0", Stage(5, 8, kFirst, sbp::broadcast))};
   Stage stage1{register_module("stage1", Stage(8, 3, kSecond, sbp::split(1)))};
 
-  Tensor forward(const Tensor& x) {
-    const Tensor h = flow::relu(stage0(x));
-    return stage1(h.to_global({.placement = kSecond, .sbp = sbp::broadcast}));
+  std::pair<Tensor, Tensor> forward(const Tensor& x) {
+    const Tensor h = stage0(x);
+    return {h, stage1(h.to_global({.placement = kSecond, .sbp = sbp::broadcast}))};
   }
 };
 
@@ -39,9 +41,12 @@ int main() {
   Hybrid model;
   const Tensor x = flow::randn({4, 5}, {.placement = kFirst, .sbp = sbp::split(0)});
   const Tensor y = flow::randn({4, 3}, {.placement = kSecond, .sbp = sbp::broadcast});
+  const auto [h, z] = model(x);
+  if (flow::env::rank() == 0) flow::print(h.shape(), z.shape());  // (4, 8) (4, 3)
+
   flow::optim::SGD optimizer(model.parameters(), {.lr = 0.05});
   for (int step = 0; step < 20; ++step) {
-    const Tensor loss = flow::mse_loss(model(x), y);
+    const Tensor loss = flow::mse_loss(model(x).second, y);
     optimizer.zero_grad();
     loss.backward();
     optimizer.step();

@@ -234,6 +234,7 @@ void register_conv_cpu(KernelTable& table) {
     table.add(*op, DeviceType::kCpu, {"reference", select_reference});
     table.add(*op, DeviceType::kCpu, {"gemm", select_conv_gemm});
     table.add(*op, DeviceType::kCpu, {"onednn", select_conv_onednn, true});
+    table.add(*op, DeviceType::kCpu, {"pixel", select_conv_pixel, true});
   }
 }
 

@@ -26,4 +26,7 @@ KernelChoice select_conv_onednn(const KernelQuery& query);
 // Matrix products of gathered windows.
 KernelChoice select_conv_gemm(const KernelQuery& query);
 
+// Matrix products of single pixels, in whatever layout their channels lie side by side.
+KernelChoice select_conv_pixel(const KernelQuery& query);
+
 }  // namespace flow::ops

@@ -40,6 +40,8 @@ Samples conv_samples() {
            {{in({4, 16, 20, 18}), in({32, 16, 3, 3}), in({32})}, {.padding = 1}, "many"},
            {{in({4, 32, 20, 18}), in({32, 1, 3, 3})}, {.padding = 1, .groups = 32}, "many alone"},
            {{in({4, 32, 20, 18}), in({16, 32, 1, 1})}, {}, "many of one tap"},
+           {{in({3, 32, 1, 1}), in({48, 32, 1, 1}), in({48})}, {}, "one pixel"},
+           {{in({3, 32, 1, 1}), in({48, 32, 1, 1})}, {}, "one pixel without bias"},
        }) {
     const auto call = [c](const Inputs& x) { return run(c, x); };
     const auto add = [&](const char* op, const std::function<void(const Inputs& x)>& function) {

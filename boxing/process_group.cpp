@@ -214,20 +214,18 @@ void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> r
   {
     const auto lock = world_.lock();
     bulks_.clear();
-    Transport& transport = world_.transport();
     for (int64_t step = 1; step < size(); ++step) {
       const int64_t member = (position_ + size() - step) % size();
       const Part part = receives[static_cast<size_t>(member)];
       if (part.bytes == 0) continue;
-      bulks_.push_back(
-          transport.receive(rank_of(member), bulk_tag_of(member), part.data, part.bytes));
+      bulks_.push_back(world_.receive(rank_of(member), bulk_tag_of(member), part.data, part.bytes));
       members.push_back(member);
     }
     for (int64_t step = 1; step < size(); ++step) {
       const int64_t member = (position_ + step) % size();
       const Part part = sends[static_cast<size_t>(member)];
       if (part.bytes == 0) continue;
-      bulks_.push_back(transport.send(rank_of(member), bulk_tag_, part.data, part.bytes));
+      bulks_.push_back(world_.send(rank_of(member), bulk_tag_, part.data, part.bytes));
       members.push_back(member);
     }
   }
@@ -267,7 +265,7 @@ Transfer ProcessGroup::isend(const void* source, int64_t bytes, int64_t peer_mem
   auto pending = std::make_unique<PendingSend>();
   pending->peer = peer_member;
   pending->what = what;
-  pending->bulk = world_.transport().send(rank_of(peer_member), head.bulk_tag, source, bytes);
+  pending->bulk = world_.send(rank_of(peer_member), head.bulk_tag, source, bytes);
   return pending;
 }
 
@@ -310,8 +308,7 @@ void ProcessGroup::deliver(int64_t member, const ControlMessage& sent, Expected&
     if (bytes > 0) std::memcpy(expected.target, sent.body().data(), static_cast<size_t>(bytes));
     expected.is_done = true;
   } else {
-    expected.bulk =
-        world_.transport().receive(rank_of(member), sent.head.bulk_tag, expected.target, bytes);
+    expected.bulk = world_.receive(rank_of(member), sent.head.bulk_tag, expected.target, bytes);
   }
 }
 

@@ -53,7 +53,11 @@ ProcessWorld::ProcessWorld(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)),
       num_spins_(transport_->ranks_on_host() <= num_cores() ? 500 : 20),
       timeout_(env_int("FLOW_TIMEOUT_S", 300)),
-      ended_(static_cast<size_t>(transport_->identity().world_size), false) {}
+      ended_(static_cast<size_t>(transport_->identity().world_size), false) {
+  if (SharedSegment* segment = transport_->segment()) {
+    pipes_ = std::make_unique<SharedPipes>(*segment, identity().rank);
+  }
+}
 
 ProcessWorld::~ProcessWorld() = default;
 
@@ -105,7 +109,7 @@ void ProcessWorld::set_failure(Failure failure) {
   if (SharedSegment* segment = transport_->segment()) segment->raise_alarm();
 }
 
-void ProcessWorld::take_messages() {
+bool ProcessWorld::take_messages() {
   int64_t from = 0;
   ControlMessage message;
   while (transport_->take(from, message.data)) {
@@ -114,21 +118,22 @@ void ProcessWorld::take_messages() {
     handle(from, std::move(message));
     message = {};
   }
+  return pipes_ != nullptr && pipes_->advance();
 }
 
 // One look at the world: what has come is handled first.
 ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
                                       const std::function<std::vector<int64_t>()>* missing) {
   const std::lock_guard lock(mutex_);
-  take_messages();
+  const Look seen = take_messages() ? Look::kMoved : Look::kNothing;
   if (is_done()) return Look::kDone;
-  if (missing == nullptr) return Look::kNothing;
+  if (missing == nullptr) return seen;
   if (failure_) return Look::kFailed;
-  if (std::find(ended_.begin(), ended_.end(), true) == ended_.end()) return Look::kNothing;
+  if (std::find(ended_.begin(), ended_.end(), true) == ended_.end()) return seen;
   const std::vector<int64_t> ranks = (*missing)();
   const bool has_ended = std::any_of(
       ranks.begin(), ranks.end(), [&](int64_t rank) { return ended_[static_cast<size_t>(rank)]; });
-  return has_ended ? Look::kPeerEnded : Look::kNothing;
+  return has_ended ? Look::kPeerEnded : seen;
 }
 
 void ProcessWorld::relax() {
@@ -145,7 +150,8 @@ void ProcessWorld::wait(const std::function<bool()>& is_done,
   for (int i = 0; i < num_spins_; ++i) {
     const Look seen = look(is_done, &missing);
     if (seen == Look::kDone) return;
-    if (seen != Look::kNothing) break;
+    if (seen == Look::kFailed || seen == Look::kPeerEnded) break;
+    if (seen == Look::kMoved) i = 0;
   }
   const auto start = Clock::now();
   const auto warn_at =
@@ -160,6 +166,7 @@ void ProcessWorld::wait(const std::function<bool()>& is_done,
     const Look seen = look(is_done, &missing);
     if (seen == Look::kDone) return;
     const auto now = Clock::now();
+    if (seen == Look::kMoved) back_off = BackOff(now);
     const bool has_timed_out = now >= start + timeout_;
     if (seen == Look::kFailed) check(what.site);
     if (seen == Look::kPeerEnded || has_timed_out) {
@@ -221,6 +228,20 @@ bool ProcessWorld::was_told() const {
 std::optional<Failure> ProcessWorld::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
+}
+
+std::unique_ptr<Bulk> ProcessWorld::send(int64_t rank, int32_t tag, const void* source,
+                                         int64_t bytes) {
+  std::unique_ptr<Bulk> bulk;
+  if (transport_->shares_with(rank)) bulk = pipes_->send(rank, tag, source, bytes);
+  return bulk ? std::move(bulk) : transport_->send(rank, tag, source, bytes);
+}
+
+std::unique_ptr<Bulk> ProcessWorld::receive(int64_t rank, int32_t tag, void* target,
+                                            int64_t bytes) {
+  std::unique_ptr<Bulk> bulk;
+  if (transport_->shares_with(rank)) bulk = pipes_->receive(rank, tag, target, bytes);
+  return bulk ? std::move(bulk) : transport_->receive(rank, tag, target, bytes);
 }
 
 int32_t ProcessWorld::next_bulk_tag() {

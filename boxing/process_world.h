@@ -17,6 +17,7 @@
 
 #include "boxing/communicator.h"
 #include "boxing/failure.h"
+#include "boxing/shared_pipes.h"
 #include "boxing/transport.h"
 #include "core/site.h"
 
@@ -101,7 +102,11 @@ class ProcessWorld {
   // For groups: under lock().
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
-  Transport& transport() { return *transport_; }
+  const Transport& transport() const { return *transport_; }
+
+  // As the transport's, or through memory that both ranks share.
+  std::unique_ptr<Bulk> send(int64_t rank, int32_t tag, const void* source, int64_t bytes);
+  std::unique_ptr<Bulk> receive(int64_t rank, int32_t tag, void* target, int64_t bytes);
 
   bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
 
@@ -111,16 +116,18 @@ class ProcessWorld {
   void fail_locked(const Failure& failure);
 
  private:
-  enum class Look { kDone, kNothing, kFailed, kPeerEnded };
+  enum class Look { kDone, kNothing, kMoved, kFailed, kPeerEnded };
 
   static void relax();
-  void take_messages();
+  // Whether data has moved on.
+  bool take_messages();
   Look look(const std::function<bool()>& is_done,
             const std::function<std::vector<int64_t>()>* missing);
   void handle(int64_t from, ControlMessage message);
   void set_failure(Failure failure);
 
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<SharedPipes> pipes_;  // null without shared memory; guarded by mutex_
   int num_spins_;
   std::chrono::seconds timeout_;
   mutable std::mutex mutex_;

@@ -195,7 +195,7 @@ TEST_P(Communicator, ReduceScatterTakesUnevenAndEmptyParts) {
 }
 
 TEST_P(Communicator, GatherAndScatterAreInverse) {
-  for (const int64_t scale : {1, 5000}) {
+  for (const int64_t scale : {1, 5000, 3000001}) {
     run_on_ranks(3, [scale] {
       const std::vector<int64_t> bytes = {2 * scale, 0, scale};
       const std::string mine(static_cast<size_t>(bytes[static_cast<size_t>(me())]),
@@ -239,7 +239,7 @@ TEST_P(Communicator, AllToAllDeliversInGroupOrder) {
 }
 
 TEST_P(Communicator, BroadcastReachesAll) {
-  for (const size_t bytes : {3U, 9000U}) {
+  for (const size_t bytes : {3U, 9000U, 9000001U}) {
     run_on_ranks(4, [bytes] {
       std::string data(bytes, static_cast<char>('a' + me()));
 
@@ -349,6 +349,35 @@ TEST_P(Communicator, ReceivesMayBePostedBeforeAnythingIsSent) {
     world().wait(std::move(pending));
 
     EXPECT_EQ(theirs, sample(peer, 50000));
+  });
+}
+
+TEST_P(Communicator, LargeMessagesOvertakeEachOtherAndCollectives) {
+  run_on_ranks(3, [] {
+    constexpr int64_t kCount = 700001;
+    const auto tagged = [](int64_t from, int64_t tag) { return sample(10 * from + tag, kCount); };
+    std::vector<std::vector<float>> kept;
+    std::vector<boxing::Transfer> sending;
+    for (int64_t peer = 0; peer < 3; ++peer) {
+      for (int64_t tag = 0; tag < 3 && peer != me(); ++tag) {
+        kept.push_back(tagged(me(), tag));
+        sending.push_back(world().isend(kept.back().data(), 4 * kCount, peer, tag, here()));
+      }
+    }
+    std::vector<float> own = sample(me(), kCount);
+    world().all_reduce(own.data(), own.data(), kCount, float32, ReduceOp::kSum, here());
+    for (int64_t tag = 2; tag >= 0; --tag) {
+      for (int64_t peer = 0; peer < 3; ++peer) {
+        if (peer == me()) continue;
+        std::vector<float> theirs(kCount);
+        world().recv(theirs.data(), 4 * kCount, peer, tag, here());
+        EXPECT_EQ(theirs, tagged(peer, tag));
+      }
+    }
+    world().barrier(here());
+    for (boxing::Transfer& one : sending)
+      world().wait(std::move(one));
+    EXPECT_EQ(own, sum_of_samples(3, kCount));
   });
 }
 

@@ -1,8 +1,11 @@
 // Collectives and messages of two ranks that are processes, beside Open MPI's own call. The program
 // starts itself through flowrun; rank 0 measures and says what runs next, rank 1 follows.
 //
-// The limit is one memcpy of the row's bytes: what any transport between two ranks of one host has
-// to move at the least.
+// Rows without a suffix pass a fingerprint whose hash is known, as plans do; those with
+// /fingerprint one that is described anew at each call, as eager ops do. Both are compared.
+//
+// The limit is one memcpy of the row's n bytes: a rank that reads and writes them once, as it has
+// to at the least, moves 2 n bytes; for an all_reduce of two ranks that is the 4 n of both.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -24,6 +27,7 @@
 namespace {
 
 using flow::boxing::Communicator;
+using flow::boxing::Fingerprint;
 using flow::boxing::ReduceOp;
 
 Communicator& world() {
@@ -40,6 +44,8 @@ struct Buffers {
 
   int64_t num_bytes;
   int64_t num_floats;
+  bool knows_hash = false;
+  uint64_t known_hash = 0;
   std::vector<float> in, out;
 };
 
@@ -47,15 +53,23 @@ struct Row {
   std::string name;
   int64_t bytes;
   std::function<void(Buffers&)> run;
+  bool knows_hash = false;
 };
 
 // What a row calls, with the bytes given as the whole of what the ranks hold together, or each for
 // those that do not cut it.
 using Call = void (*)(Buffers&);
 
+// Of the calls that are measured.
+Fingerprint described(const Buffers& b, flow::Site site = flow::Site::here()) {
+  Fingerprint what{.op = "bench", .shape = {b.num_floats}, .dtype = flow::float32, .site = site};
+  if (b.knows_hash) what.known_hash = b.known_hash;
+  return what;
+}
+
 void all_reduce(Buffers& b) {
   world().all_reduce(b.in.data(), b.out.data(), b.num_floats, flow::float32, ReduceOp::kSum,
-                     {.site = flow::Site::here()});
+                     described(b));
 }
 
 void all_reduce_openmpi(Buffers& b) {
@@ -65,8 +79,7 @@ void all_reduce_openmpi(Buffers& b) {
 
 void all_gather(Buffers& b) {
   const int64_t half = b.num_bytes / 2;
-  world().all_gather(b.in.data(), b.out.data(), std::vector<int64_t>{half, half},
-                     {.site = flow::Site::here()});
+  world().all_gather(b.in.data(), b.out.data(), std::vector<int64_t>{half, half}, described(b));
 }
 
 void all_gather_openmpi(Buffers& b) {
@@ -77,7 +90,7 @@ void all_gather_openmpi(Buffers& b) {
 void reduce_scatter(Buffers& b) {
   const int64_t half = b.num_floats / 2;
   world().reduce_scatter(b.in.data(), b.out.data(), std::vector<int64_t>{half, half}, flow::float32,
-                         ReduceOp::kSum, {.site = flow::Site::here()});
+                         ReduceOp::kSum, described(b));
 }
 
 void reduce_scatter_openmpi(Buffers& b) {
@@ -87,7 +100,7 @@ void reduce_scatter_openmpi(Buffers& b) {
 
 void all_to_all(Buffers& b) {
   const std::vector<int64_t> halves = {b.num_bytes / 2, b.num_bytes / 2};
-  world().all_to_all(b.in.data(), halves, b.out.data(), halves, {.site = flow::Site::here()});
+  world().all_to_all(b.in.data(), halves, b.out.data(), halves, described(b));
 }
 
 void all_to_all_openmpi(Buffers& b) {
@@ -96,7 +109,7 @@ void all_to_all_openmpi(Buffers& b) {
 }
 
 void broadcast(Buffers& b) {
-  world().broadcast(b.in.data(), b.num_bytes, 0, {.site = flow::Site::here()});
+  world().broadcast(b.in.data(), b.num_bytes, 0, described(b));
 }
 
 void broadcast_openmpi(Buffers& b) {
@@ -106,11 +119,11 @@ void broadcast_openmpi(Buffers& b) {
 // From rank 0 to rank 1 and an empty message back.
 void send_recv(Buffers& b) {
   if (world().position() == 0) {
-    world().send(b.in.data(), b.num_bytes, 1, 0, {.site = flow::Site::here()});
-    world().recv(nullptr, 0, 1, 0, {.site = flow::Site::here()});
+    world().send(b.in.data(), b.num_bytes, 1, 0, described(b));
+    world().recv(nullptr, 0, 1, 0, described(b));
   } else {
-    world().recv(b.out.data(), b.num_bytes, 0, 0, {.site = flow::Site::here()});
-    world().send(nullptr, 0, 0, 0, {.site = flow::Site::here()});
+    world().recv(b.out.data(), b.num_bytes, 0, 0, described(b));
+    world().send(nullptr, 0, 0, 0, described(b));
   }
 }
 
@@ -142,6 +155,7 @@ std::vector<Row> make_rows() {
     for (const int64_t bytes : {int64_t{8}, int64_t{1} << 10, int64_t{64} << 10, int64_t{1} << 20,
                                 int64_t{16} << 20, int64_t{64} << 20}) {
       const std::string name = std::string("comm/") + pair.name + '/' + std::to_string(bytes);
+      rows.push_back({name, bytes, pair.ours, true});
       rows.push_back({name + "/fingerprint", bytes, pair.ours});
       rows.push_back({name + "/openmpi", bytes, pair.theirs});
     }
@@ -163,6 +177,13 @@ int64_t agree(int64_t row) {
   return row;
 }
 
+Buffers make_buffers(const Row& row) {
+  Buffers buffers(row.bytes);
+  buffers.known_hash = described(buffers).context_hash();
+  buffers.knows_hash = row.knows_hash;
+  return buffers;
+}
+
 void run_block(const Row& row, Buffers& buffers) {
   for (int64_t call = calls_per_block(row.bytes); call > 0; --call)
     row.run(buffers);
@@ -170,7 +191,7 @@ void run_block(const Row& row, Buffers& buffers) {
 
 void measure(benchmark::State& state, const std::vector<Row>& rows, size_t index) {
   const Row& row = rows[index];
-  Buffers buffers(row.bytes);
+  Buffers buffers = make_buffers(row);
   flow::bench::MachineLimits limits;
   const double copy_us = 2e6 * static_cast<double>(row.bytes) / limits.copy_bytes(row.bytes);
   double best = 1e12;
@@ -190,6 +211,7 @@ int lead(const std::vector<Row>& rows, int argc, char** argv) {
     benchmark::RegisterBenchmark(rows[i].name.c_str(),
                                  [&rows, i](benchmark::State& state) { measure(state, rows, i); });
   }
+  benchmark::AddCustomContext("limit", "memcpy of the row's n bytes (2 n moved by each rank)");
   const int code = flow::bench::run_benchmarks(argc, argv);
   agree(kEnd);
   return code;
@@ -200,7 +222,7 @@ void follow(const std::vector<Row>& rows) {
     const int64_t index = agree(kEnd);
     if (index == kEnd) return;
     const Row& row = rows[static_cast<size_t>(index)];
-    Buffers buffers(row.bytes);
+    Buffers buffers = make_buffers(row);
     world().barrier({.site = flow::Site::here()});
     run_block(row, buffers);
   }

@@ -36,11 +36,16 @@ struct Agreed {
   uint64_t hash;
 };
 
+// These change no result: hosts have cores of their own and folders of their launchers.
+bool may_differ(std::string_view variable) {
+  return variable == "FLOW_JOB_SECRET" || variable == "FLOW_NUM_THREADS" ||
+         variable == "FLOW_STATUS_DIR";
+}
+
 std::vector<Agreed> what_must_agree() {
   std::vector<Agreed> all = {{"the build of flow", hash_of(build_configuration())}};
   for (const EnvVariable& variable : env_table()) {
-    // The number of threads changes no result, and hosts may differ in their cores.
-    if (variable.name == "FLOW_NUM_THREADS") continue;
+    if (may_differ(variable.name)) continue;
     all.push_back({variable.name, hash_of(env_string(variable.name, ""))});
   }
   return all;

@@ -15,6 +15,8 @@ constexpr std::array kVariables = {
                 "1: recompute every cached decision and compare; check data that must be equal"},
     EnvVariable{"FLOW_CPU_ISA", "best of the machine",
                 "widest instruction set kernels may use: baseline, avx2, avx512"},
+    EnvVariable{"FLOW_JOB_SECRET", "",
+                "what the hosts of a job know; flowrun reads it and hides it from ranks"},
     EnvVariable{"FLOW_NUM_THREADS", "cores / ranks on the host", "compute threads of one rank"},
     EnvVariable{"FLOW_RANKS", "",
                 "threads:N: run the program's main on N thread ranks; flowrun sets it"},

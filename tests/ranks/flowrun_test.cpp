@@ -220,7 +220,12 @@ TEST(Flowrun, WrongCommandLinesAreRefused) {
                                                   {"-n", "two"},
                                                   {"--ranks=threads:"},
                                                   {"--bogus"},
-                                                  {"--hosts=a,b"},
+                                                  {"--hosts=a;b,c"},
+                                                  {"--hosts=a,b", "-n", "2"},
+                                                  {"--nnodes=2", "-n", "2"},
+                                                  {"--nnodes=2", "--node_rank=2"},
+                                                  {"--nnodes=2", "--master_port=0"},
+                                                  {"--max-restarts=-1"},
                                                   {"--output=loud"}}) {
     const JobResult job = run_job(flowrun(options, {"true"}));
     EXPECT_EQ(job.exit_code, 64) << options[0] << '\n' << job.output;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 
 #include <fcntl.h>
@@ -144,6 +145,7 @@ class Keeper {
 
   int run() {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (options_.session.empty() && !settle()) return kUsage;
     if (options_.binds) {
       bind_to_cores(environment_number("OMPI_COMM_WORLD_LOCAL_RANK", 0),
                     environment_number("OMPI_COMM_WORLD_LOCAL_SIZE", 1));
@@ -171,6 +173,19 @@ class Keeper {
   }
 
  private:
+  // On one node of several: the session, and with it the folder of the program and where MPI keeps
+  // its files, are this node's own.
+  bool settle() {
+    const char* session = std::getenv("FLOW_STATUS_DIR");
+    if (session == nullptr) return false;
+    options_.session = session;
+    setenv("OMPI_MCA_orte_tmpdir_base", session, 1);
+    setenv("OMPI_MCA_btl_vader_backing_directory", session, 1);
+    std::string folder;
+    std::getline(std::ifstream(options_.session + "/directory"), folder);
+    return chdir(folder.c_str()) == 0;
+  }
+
   int open_target(const char* stream, int otherwise) const {
     if (options_.output_dir.empty()) return otherwise;
     std::error_code error;

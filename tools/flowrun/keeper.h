@@ -9,7 +9,7 @@
 namespace flowrun {
 
 struct KeeperOptions {
-  std::string session;
+  std::string session;  // empty: FLOW_STATUS_DIR, which differs between nodes
   bool has_prefix = true;
   bool binds = true;
   std::string output_dir;

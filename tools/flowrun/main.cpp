@@ -1,123 +1,159 @@
 // flowrun: starts a program as several ranks, and says how they ended.
-#include <algorithm>
-#include <cstdlib>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
+#include <vector>
 
-#include <sched.h>
-#include <unistd.h>
+#include <nlohmann/json.hpp>
 
+#include "tools/flowrun/attempts.h"
+#include "tools/flowrun/daemon.h"
 #include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/hosts.h"
 #include "tools/flowrun/job.h"
 #include "tools/flowrun/keeper.h"
+#include "tools/flowrun/launch.h"
+#include "tools/flowrun/node.h"
+#include "tools/flowrun/nodes.h"
 #include "tools/flowrun/options.h"
+#include "tools/flowrun/secret.h"
 #include "tools/flowrun/session.h"
 #include "tools/flowrun/verdict.h"
 
 namespace {
 
+using flowrun::Attempt;
+using flowrun::JobError;
+using flowrun::Nodes;
 using flowrun::Options;
+using Clock = std::chrono::steady_clock;
 
-int64_t num_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// As a shell would find it; empty when there is none.
-std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) {
-    return access(name.c_str(), X_OK) == 0 ? name : std::string();
-  }
-  const char* path = std::getenv("PATH");
-  std::string rest = path == nullptr ? "" : path;
-  for (size_t colon = 0; colon != std::string::npos && !rest.empty();) {
-    colon = rest.find(':');
-    const std::string candidate = rest.substr(0, colon) + '/' + name;
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
-    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
-  }
-  return {};
-}
+struct AttemptEnd {
+  Attempt attempt;
+  bool is_final = false;  // whatever it is, it would be the same or worse the next time
+};
 
-std::vector<std::string> environment_of(const Options& options, const std::string& session) {
-  const int64_t cores = num_cores();
-  const int64_t share = std::max<int64_t>(1, cores / options.ranks);
-  const int64_t threads = options.num_threads > 0 ? options.num_threads : share;
-  std::vector<std::string> environment = {"FLOW_STATUS_DIR=" + session};
-  const auto set_unless_given = [&](const std::string& name, const std::string& value) {
-    if (options.num_threads > 0 || std::getenv(name.c_str()) == nullptr) {
-      environment.push_back(name + '=' + value);
-    }
-  };
-  set_unless_given("FLOW_NUM_THREADS", std::to_string(threads));
-  set_unless_given("OMP_NUM_THREADS", std::to_string(threads));
-  if (options.ranks > cores) set_unless_given("OMP_WAIT_POLICY", "passive");
-  if (options.are_threads) {
-    environment.push_back("FLOW_RANKS=threads:" + std::to_string(options.ranks));
-  }
-  return environment;
-}
-
-// Everything MPI writes goes to the session's folder. Ranks that share cores yield while MPI waits
-// on its own, in its start and end; the rest of the time flow waits itself.
-std::vector<std::string> launcher_command(const Options& options, const std::string& session) {
-  std::vector<std::string> words = {"mpirun",          "-n",        std::to_string(options.ranks),
-                                    "--oversubscribe", "--bind-to", "none"};
-  if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
-  const std::vector<std::pair<std::string, std::string>> parameters = {
-      {"odls_base_sigkill_timeout", "0"}, {"orte_base_help_aggregate", "1"},
-      {"orte_execute_quiet", "1"},        {"btl", "vader,self,tcp"},
-      {"btl_tcp_if_include", "lo"},       {"oob_tcp_if_include", "lo"},
-      {"orte_tmpdir_base", session},      {"btl_vader_backing_directory", session}};
-  for (const auto& [name, value] : parameters)
-    words.insert(words.end(), {"--mca", name, value});
-  return words;
-}
-
-int run(const Options& options) {
-  const std::string program = find_program(options.command[0]);
-  if (program.empty()) {
-    std::cerr << "flowrun: there is no program " << options.command[0] << '\n';
-    return flowrun::kUsage;
-  }
-  if (!options.are_threads && find_program("mpirun").empty()) {
-    std::cerr << "flowrun: ranks as processes need mpirun; install openmpi-bin, or start threads "
-                 "with --ranks=threads:N\n";
-    return flowrun::kUsage;
-  }
+AttemptEnd run_once(const Options& options, long limit_s, Nodes* nodes) {
+  const auto start = Clock::now();
   const flowrun::Session session;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const flowrun::KeeperOptions keeper{
-      .session = session.path(),
+      .session = nodes == nullptr ? session.path() : "",
       .has_prefix = options.has_prefix && !options.are_threads && options.output_dir.empty(),
       .binds = options.binds && !options.are_threads,
       .output_dir = options.output_dir};
+  if (nodes != nullptr) {
+    nodes->begin(session.path());
+    std::ofstream(session.path() + "/directory") << std::filesystem::current_path().string();
+  }
   std::vector<std::string> words;
-  if (!options.are_threads) words = launcher_command(options, session.path());
+  if (!options.are_threads) words = launcher_command(options, session.path(), self, nodes);
   for (const std::string& word : flowrun::keeper_command(self, keeper, options.command))
     words.push_back(word);
   const flowrun::JobEnd end = flowrun::run_job(words, environment_of(options, session.path()),
-                                               session.path(), options.limit_s);
+                                               session.path(), limit_s, nodes);
+  const int64_t processes = options.are_threads ? 1 : options.ranks;
   const flowrun::Verdict verdict =
-      flowrun::judge(session.path(), options.are_threads ? 1 : options.ranks, end);
-  if (verdict.summary.empty()) return 0;
-  std::cerr << "flowrun: " << verdict.summary << "\nflowrun: exit code " << verdict.exit_code;
-  if (std::ofstream(options.report) << verdict.report) std::cerr << "; see " << options.report;
+      flowrun::judge(session.path(), nodes == nullptr ? processes : nodes->num_ranks(), end);
+  const bool is_lost =
+      verdict.exit_code == flowrun::kRankLost || verdict.exit_code == flowrun::kStoppedOrTimeout;
+  return {.attempt = {.verdict = verdict, .seconds = seconds_since(start)},
+          .is_final = !is_lost || end.has_timed_out || end.was_asked ||
+                      (nodes != nullptr && nodes->has_lost_one())};
+}
+
+int run_attempts(const Options& options, Nodes* nodes) {
+  const auto start = Clock::now();
+  std::vector<Attempt> attempts;
+  for (;;) {
+    const auto elapsed = static_cast<long>(seconds_since(start));
+    const long limit_s = options.limit_s == 0 ? 0 : std::max(1L, options.limit_s - elapsed);
+    const AttemptEnd end = run_once(options, limit_s, nodes);
+    attempts.push_back(end.attempt);
+    const auto num_restarts = static_cast<int64_t>(attempts.size()) - 1;
+    if (end.is_final || num_restarts == options.max_restarts) break;
+    std::cerr << "flowrun: " << end.attempt.verdict.summary << "\nflowrun: restart "
+              << num_restarts + 1 << " of " << options.max_restarts << '\n';
+  }
+  const flowrun::Verdict& last = attempts.back().verdict;
+  const bool is_exhausted =
+      options.max_restarts > 0 &&
+      static_cast<int64_t>(attempts.size()) == options.max_restarts + 1 &&
+      (last.exit_code == flowrun::kRankLost || last.exit_code == flowrun::kStoppedOrTimeout);
+  const int exit_code = is_exhausted ? flowrun::kRestartsExhausted : last.exit_code;
+  if (nodes != nullptr) nodes->tell_verdict(exit_code, last.summary);
+  if (last.summary.empty() && attempts.size() == 1) return 0;
+  const auto report =
+      complete_report(attempts, nodes == nullptr ? nlohmann::json() : nodes->describe(), exit_code);
+  const bool is_written = static_cast<bool>(std::ofstream(options.report) << report);
+  if (last.summary.empty()) return 0;
+  std::cerr << "flowrun: " << last.summary << "\nflowrun: exit code " << exit_code;
+  if (is_written) std::cerr << "; see " << options.report;
   std::cerr << '\n';
-  return verdict.exit_code;
+  return exit_code;
+}
+
+int run_nodes(Options options) {
+  const bool starts_nodes = !options.hosts.empty();
+  std::string secret = flowrun::read_secret(options.secret_file);
+  if (options.node_rank > 0) return flowrun::run_node(options, secret);
+  if (starts_nodes) {
+    if (flowrun::find_program(options.rsh_agent).empty()) {
+      throw JobError(flowrun::kUsage, "--hosts needs " + options.rsh_agent +
+                                          "; install it, or start flowrun on each host by hand "
+                                          "with --nnodes and --node-rank");
+    }
+    options.master_address = flowrun::address_for(options.hosts);
+    options.master_port = 0;  // any
+    secret = flowrun::make_secret();
+  }
+  Nodes nodes(options, secret);
+  std::vector<pid_t> starters;
+  if (starts_nodes) starters = start_nodes(options, nodes.port(), secret);
+  int exit_code = 0;
+  try {
+    nodes.join(starters);
+    exit_code = run_attempts(options, &nodes);
+  } catch (...) {
+    flowrun::end_starters(starters);
+    throw;
+  }
+  flowrun::end_starters(starters);
+  return exit_code;
+}
+
+int run(const Options& options) {
+  if (flowrun::find_program(options.command[0]).empty()) {
+    throw JobError(flowrun::kUsage, "there is no program " + options.command[0]);
+  }
+  if (!options.are_threads && flowrun::find_program("mpirun").empty()) {
+    throw JobError(flowrun::kUsage,
+                   "ranks as processes need mpirun; install openmpi-bin, or start threads with "
+                   "--ranks=threads:N");
+  }
+  return options.num_nodes > 1 ? run_nodes(options) : run_attempts(options, nullptr);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (flowrun::is_agent_command(argc, argv)) return flowrun::run_agent(argc, argv);
   if (flowrun::is_keeper_command(argc, argv)) return flowrun::run_keeper(argc, argv);
   int exit_code = 0;
   const auto options = flowrun::parse_options(argc, argv, exit_code);
   if (!options) return exit_code;
   try {
     return run(*options);
+  } catch (const JobError& error) {
+    std::cerr << "flowrun: " << error.what() << '\n';
+    return error.exit_code();
   } catch (const std::exception& error) {
     std::cerr << "flowrun: " << error.what() << '\n';
     return flowrun::kRankLost;

@@ -8,16 +8,33 @@
 
 namespace flowrun {
 
-struct Options {
+// One of --hosts.
+struct Host {
+  std::string name;
   int64_t ranks = 1;
+};
+
+struct Options {
+  int64_t ranks = 1;  // on this node
   bool are_threads = false;
   bool binds = true;
   bool has_prefix = true;   // each line of output names its rank
   std::string output_dir;   // or a file per rank
   int64_t num_threads = 0;  // compute threads of a rank; 0: cores / ranks
   int64_t limit_s = 0;      // of the whole job; 0: none
+  int64_t max_restarts = 0;
   std::string report = "report.json";
   std::vector<std::string> command;
+
+  // Several nodes.
+  int64_t num_nodes = 1;
+  int64_t node_rank = 0;
+  std::string master_address = "127.0.0.1";
+  int master_port = 29500;
+  std::string secret_file;
+  int64_t join_limit_s = 300;
+  std::vector<Host> hosts;  // nodes that flowrun starts itself; the first is this one
+  std::string rsh_agent = "ssh";
 };
 
 // Nothing when the program is to end with `exit_code` (help, or a wrong command line, which is

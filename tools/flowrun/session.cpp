@@ -85,6 +85,16 @@ std::vector<std::pair<long, std::string>> read_records(const std::string& direct
   return records;
 }
 
+bool has_failure(const std::string& directory) {
+  for (const char* kind : {"failed", "node"}) {
+    if (!read_records(directory, kind).empty()) return true;
+  }
+  for (const auto& [rank, content] : read_records(directory, "exit")) {
+    if (content.find("\"good\":false") != std::string::npos) return true;
+  }
+  return false;
+}
+
 void write_record(const std::string& directory, const std::string& kind, long rank,
                   const std::string& content) {
   const fs::path path = fs::path(directory) / (kind + "_" + std::to_string(rank) + ".json");

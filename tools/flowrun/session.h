@@ -25,6 +25,8 @@ class Session {
 // Files KIND_RANK.json of the folder, as (rank, content).
 std::vector<std::pair<long, std::string>> read_records(const std::string& directory,
                                                        const std::string& kind);
+// Whether a rank or a node has failed, as far as their records say.
+bool has_failure(const std::string& directory);
 // Appears in one step.
 void write_record(const std::string& directory, const std::string& kind, long rank,
                   const std::string& content);

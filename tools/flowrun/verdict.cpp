@@ -77,6 +77,13 @@ Finding of_exit(long rank, const Json& exit) {
   return {false, exit.value("time", 0.0), exit_code, report};
 }
 
+Finding of_node(const Json& lost) {
+  Json report = lost;
+  report.erase("time");
+  report.erase("exit_code");
+  return {false, lost.value("time", 0.0), lost.value("exit_code", kRankLost), report};
+}
+
 std::vector<Finding> find_failures(const std::string& session) {
   const auto failed = read_json(session, "failed");
   std::vector<Finding> findings;
@@ -87,6 +94,8 @@ std::vector<Finding> find_failures(const std::string& session) {
       findings.push_back(of_exit(rank, content));
     }
   }
+  for (const auto& [number, content] : read_json(session, "node"))
+    findings.push_back(of_node(content));
   std::sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return std::tuple(a.follows, a.time) < std::tuple(b.follows, b.time);
   });

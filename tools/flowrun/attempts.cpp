@@ -1,0 +1,43 @@
+#include "tools/flowrun/attempts.h"
+
+#include <nlohmann/json.hpp>
+
+namespace flowrun {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// Of an attempt that ended well there is none.
+Json report_of(const Attempt& attempt) {
+  if (attempt.verdict.summary.empty())
+    return {{"cause", "none"}, {"message", "all ranks ended well"}};
+  return Json::parse(attempt.verdict.report);
+}
+
+Json short_report(const Attempt& attempt, size_t number) {
+  const Json report = report_of(attempt);
+  Json entry = {
+      {"attempt", number}, {"exit_code", attempt.verdict.exit_code}, {"seconds", attempt.seconds}};
+  for (const char* key : {"cause", "rank", "node", "signal", "message"}) {
+    if (report.contains(key)) entry[key] = report[key];
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::string complete_report(const std::vector<Attempt>& attempts, const Json& nodes,
+                            int exit_code) {
+  Json report = report_of(attempts.back());
+  report["exit_code"] = exit_code;
+  if (!nodes.empty()) report["nodes"] = nodes;
+  if (attempts.size() > 1) {
+    report["attempts"] = Json::array();
+    for (size_t i = 0; i < attempts.size(); ++i)
+      report["attempts"].push_back(short_report(attempts[i], i));
+  }
+  return report.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace flowrun

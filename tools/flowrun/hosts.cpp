@@ -1,0 +1,111 @@
+#include "tools/flowrun/hosts.h"
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/flowrun/address.h"
+#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/process.h"
+
+namespace flowrun {
+
+namespace {
+
+// As one word of a shell.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word)
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + '\'';
+}
+
+std::string without_user(const std::string& host) {
+  return host.substr(host.find('@') + 1);  // npos + 1 is 0
+}
+
+std::string node_command(const Options& options, size_t number, int port) {
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                                    "--nnodes",
+                                    std::to_string(options.num_nodes),
+                                    "--node-rank",
+                                    std::to_string(number),
+                                    "--nproc-per-node",
+                                    std::to_string(options.hosts[number].ranks),
+                                    "--master-addr",
+                                    options.master_address,
+                                    "--master-port",
+                                    std::to_string(port),
+                                    "--join-timeout",
+                                    std::to_string(options.join_limit_s),
+                                    "--report",
+                                    options.report,
+                                    "--secret-file",
+                                    "-"};
+  if (options.num_threads > 0) {
+    words.insert(words.end(), {"--threads-per-rank", std::to_string(options.num_threads)});
+  }
+  words.insert(words.end(), options.command.begin(), options.command.end());
+  std::string line = "cd " + quoted(std::filesystem::current_path().string()) + " && exec";
+  for (const std::string& word : words)
+    line += ' ' + quoted(word);
+  return line;
+}
+
+}  // namespace
+
+std::string address_for(const std::vector<Host>& hosts) {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  const std::string first = without_user(hosts[0].name);
+  if (first != "localhost" && first != name.data()) {
+    const sockaddr_in address = resolve(first, 0);
+    if (text_of(address_towards(address)) != text_of(address)) {
+      throw JobError(kUsage, "the first of --hosts must be this host; " + first + " is " +
+                                 text_of(address) + ", which is another one");
+    }
+  }
+  return text_of(address_towards(resolve(without_user(hosts[1].name), 0)));
+}
+
+std::vector<pid_t> start_nodes(const Options& options, int port, const std::string& secret) {
+  std::vector<pid_t> starters;
+  for (size_t number = 1; number < options.hosts.size(); ++number) {
+    std::vector<std::string> command = {options.rsh_agent};
+    if (std::filesystem::path(options.rsh_agent).filename() == "ssh") {
+      command.insert(command.end(), {"-x", "-o", "BatchMode=yes"});
+    }
+    command.insert(command.end(),
+                   {options.hosts[number].name, node_command(options, number, port)});
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw JobError(kRankLost, "no file is left to open");
+    const std::string line = secret + '\n';
+    const bool is_written =
+        write(ends[1], line.data(), line.size()) == static_cast<ssize_t>(line.size());
+    close(ends[1]);
+    if (!is_written) throw JobError(kRankLost, "a pipe takes nothing");
+    starters.push_back(start_process(command, {.input = ends[0]}));
+    close(ends[0]);
+  }
+  return starters;
+}
+
+void end_starters(const std::vector<pid_t>& starters) {
+  constexpr int kPatience = 200;
+  for (const pid_t starter : starters) {
+    bool is_over = false;
+    for (int i = 0; i < kPatience && !is_over; ++i) {
+      is_over = waitpid(starter, nullptr, WNOHANG) != 0;
+      if (!is_over) usleep(5000);
+    }
+    if (is_over) continue;
+    kill(-starter, SIGKILL);
+    waitpid(starter, nullptr, 0);
+  }
+}
+
+}  // namespace flowrun

@@ -1,0 +1,104 @@
+#include "tools/flowrun/launch.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "tools/flowrun/daemon.h"
+#include "tools/flowrun/nodes.h"
+
+namespace flowrun {
+
+namespace {
+
+int64_t num_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+// Names of the FLOW_ variables that all ranks must agree on.
+std::vector<std::string> common_variables() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::string name = text.substr(0, text.find('='));
+    if (name.starts_with("FLOW_") && name != "FLOW_NUM_THREADS" && name != "FLOW_STATUS_DIR") {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    return access(name.c_str(), X_OK) == 0 ? name : std::string();
+  }
+  const char* path = std::getenv("PATH");
+  std::string rest = path == nullptr ? "" : path;
+  for (size_t colon = 0; colon != std::string::npos && !rest.empty();) {
+    colon = rest.find(':');
+    const std::string candidate = rest.substr(0, colon) + '/' + name;
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+  }
+  return {};
+}
+
+std::vector<std::string> environment_of(const Options& options, const std::string& session) {
+  const int64_t cores = num_cores();
+  const int64_t share = std::max<int64_t>(1, cores / options.ranks);
+  const int64_t threads = options.num_threads > 0 ? options.num_threads : share;
+  std::vector<std::string> environment = {"FLOW_STATUS_DIR=" + session};
+  const auto set_unless_given = [&](const std::string& name, const std::string& value) {
+    if (options.num_threads > 0 || std::getenv(name.c_str()) == nullptr) {
+      environment.push_back(name + '=' + value);
+    }
+  };
+  set_unless_given("FLOW_NUM_THREADS", std::to_string(threads));
+  set_unless_given("OMP_NUM_THREADS", std::to_string(threads));
+  if (options.ranks > cores) set_unless_given("OMP_WAIT_POLICY", "passive");
+  if (options.are_threads) {
+    environment.push_back("FLOW_RANKS=threads:" + std::to_string(options.ranks));
+  }
+  return environment;
+}
+
+// Everything MPI writes goes to the session's folder. Ranks that share cores yield while MPI waits
+// on its own, in its start and end; the rest of the time flow waits itself.
+std::vector<std::string> launcher_command(const Options& options, const std::string& session,
+                                          const std::string& flowrun, const Nodes* nodes) {
+  const int64_t ranks = nodes == nullptr ? options.ranks : nodes->num_ranks();
+  const std::string networks = nodes == nullptr ? "lo" : nodes->networks();
+  std::vector<std::string> words = {"mpirun",          "-n",        std::to_string(ranks),
+                                    "--oversubscribe", "--bind-to", "none"};
+  if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
+  std::vector<std::pair<std::string, std::string>> parameters = {
+      {"odls_base_sigkill_timeout", "0"}, {"orte_base_help_aggregate", "1"},
+      {"orte_execute_quiet", "1"},        {"btl", "vader,self,tcp"},
+      {"btl_tcp_if_include", networks},   {"oob_tcp_if_include", networks},
+      {"orte_tmpdir_base", session}};
+  if (nodes == nullptr) {
+    parameters.emplace_back("btl_vader_backing_directory", session);
+  } else {
+    // The daemons stay children of the flowrun of their node, and all are started from here. Their
+    // names mean something to flowrun only. The rest is for keepers to find out on their nodes.
+    words.insert(words.end(), {"--host", nodes->hosts(), "--map-by", "slot", "--wdir", "/",
+                               "--leave-session-attached"});
+    for (const std::string& name : common_variables())
+      words.insert(words.end(), {"-x", name});
+    parameters.insert(parameters.end(), {{"plm", "rsh"},
+                                         {"plm_rsh_agent", make_agent(session, flowrun)},
+                                         {"plm_rsh_no_tree_spawn", "1"},
+                                         {"orte_do_not_resolve", "1"}});
+  }
+  for (const auto& [name, value] : parameters)
+    words.insert(words.end(), {"--mca", name, value});
+  return words;
+}
+
+}  // namespace flowrun

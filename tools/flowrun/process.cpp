@@ -1,0 +1,84 @@
+#include "tools/flowrun/process.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/session.h"
+
+namespace flowrun {
+
+namespace {
+
+// Towards this process and its children only.
+bool rename_host(const std::string& name) {
+  return unshare(CLONE_NEWUTS) == 0 && sethostname(name.data(), name.size()) == 0;
+}
+
+[[noreturn]] void run_child(const std::vector<std::string>& command,
+                            const ProcessOptions& options) {
+  setpgid(0, 0);  // signals of the terminal reach flowrun only, which passes them on
+  prctl(PR_SET_PDEATHSIG, options.signal_of_parent);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (options.input >= 0) dup2(options.input, STDIN_FILENO);
+  if (isatty(STDIN_FILENO) != 0) {  // a background group that reads from a terminal is stopped
+    const int null = open("/dev/null", O_RDONLY);
+    dup2(null, STDIN_FILENO);
+  }
+  if (!options.host_name.empty() && !rename_host(options.host_name)) _exit(kUsage);
+  for (const std::string& entry : options.environment) {
+    const size_t equals = entry.find('=');
+    setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
+  }
+  std::vector<char*> words;
+  for (const std::string& word : command)
+    words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  execvp(words[0], words.data());
+  const std::string text =
+      std::string("flowrun: cannot run ") + words[0] + ": " + std::strerror(errno) + '\n';
+  static_cast<void>(write(STDERR_FILENO, text.data(), text.size()) == 0);
+  _exit(kUsage);
+}
+
+}  // namespace
+
+pid_t start_process(const std::vector<std::string>& command, const ProcessOptions& options) {
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("cannot start a process");
+  if (child == 0) run_child(command, options);
+  return child;
+}
+
+int signal_ranks(const std::string& session, int number) {
+  int left = 0;
+  const auto over = read_records(session, "exit");
+  for (const auto& [rank, pid] : read_records(session, "pid")) {
+    const auto is_same = [&, own = rank](const auto& record) { return record.first == own; };
+    const auto process = static_cast<pid_t>(std::strtol(pid.c_str(), nullptr, 10));
+    const bool is_over = std::any_of(over.begin(), over.end(), is_same);
+    if (!is_over && process > 0 && kill(process, number) == 0) ++left;
+  }
+  return left;
+}
+
+bool may_rename_host() {
+  const pid_t child = fork();
+  if (child == 0) _exit(rename_host("flowrun") ? 0 : 1);
+  int status = 1;
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+}  // namespace flowrun

@@ -43,6 +43,7 @@
 #include "nn/layers/norm.h"
 #include "nn/layers/padding.h"
 #include "nn/layers/pool.h"
+#include "nn/layers/rearrange.h"
 #include "nn/layers/recurrent.h"
 #include "nn/layers/resample.h"
 #include "nn/loss.h"

@@ -43,4 +43,13 @@ Tensor MarginRankingLoss::forward(const Tensor& input1, const Tensor& input2,
   return margin_ranking_loss(input1, input2, target, options_);
 }
 
+Tensor TripletMarginLoss::forward(const Tensor& anchor, const Tensor& positive,
+                                  const Tensor& negative) {
+  return triplet_margin_loss(anchor, positive, negative, options_);
+}
+
+Tensor CombinedMarginLoss::forward(const Tensor& input, const Tensor& label) {
+  return combined_margin_loss(input, label, options_);
+}
+
 }  // namespace flow::nn

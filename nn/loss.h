@@ -114,4 +114,25 @@ class MarginRankingLoss : public Module<MarginRankingLoss> {
   MarginOptions options_;
 };
 
+class TripletMarginLoss : public Module<TripletMarginLoss> {
+ public:
+  explicit TripletMarginLoss(TripletOptions options = {}) : options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& anchor, const Tensor& positive, const Tensor& negative);
+
+ private:
+  TripletOptions options_;
+};
+
+// input: cosines (N, C), label: (N) of class indices → cosines with a margin at the label.
+class CombinedMarginLoss : public Module<CombinedMarginLoss> {
+ public:
+  explicit CombinedMarginLoss(const CombinedMarginOptions& options = {}) : options_(options) {}
+
+  Tensor forward(const Tensor& input, const Tensor& label);
+
+ private:
+  CombinedMarginOptions options_;
+};
+
 }  // namespace flow::nn

@@ -5,12 +5,15 @@
 #include "ops/cast.h"
 #include "ops/compare.h"
 #include "ops/creation.h"
+#include "ops/gather.h"
 #include "ops/loss_op.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
 #include "ops/similarity.h"
+#include "ops/trigonometry.h"
 #include "ops/unary.h"
+#include "ops/view.h"
 #include "ops/where.h"
 
 namespace flow {
@@ -362,6 +365,26 @@ Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
   }
   const Tensor lack = add({sub({near, site}, far), site}, options.margin);
   return reduced(clamp({lack, site}, {.min = 0}), reduction, site);
+}
+
+Tensor combined_margin_loss(const TensorArg& input, const TensorArg& label,
+                            const CombinedMarginOptions& options) {
+  const Site site = input.site();
+  if (!is_floating(input->dtype()) || input->dim() != 2 || label->dim() != 1 ||
+      label->size(0) != input->size(0)) {
+    throw InvalidArgument(
+        str("[combined_margin_loss] takes cosines (N, C) and labels (N); received ", input->meta(),
+            " and ", label->meta()),
+        site);
+  }
+  const Tensor index = unsqueeze({label, site}, 1);
+  Tensor cosine = gather(input, 1, {index, site});
+  // Without an angle to turn, acos and its infinite slope at the ends are left out.
+  if (options.m1 != 1 || options.m2 != 0) {
+    const Tensor angle = add({mul({acos({cosine, site}), site}, options.m1), site}, options.m2);
+    cosine = cos({angle, site});
+  }
+  return scatter(input, 1, {index, site}, {sub({cosine, site}, options.m3), site});
 }
 
 }  // namespace flow

@@ -89,4 +89,16 @@ struct TripletOptions {
 Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
                            const TensorArg& negative, const TripletOptions& options = {});
 
+struct CombinedMarginOptions {
+  double m1 = 1;
+  double m2 = 0;
+  double m3 = 0;
+};
+
+// Cosines (N, C) of angles between features and class centres, with cos(m1 angle + m2) - m3 in
+// place of the one at each row's label: what cross_entropy of them, scaled, then has to exceed (Liu
+// et al. 2017: m1; Deng et al. 2019: m2; Wang et al. 2018: m3). label: (N), int32 or int64.
+Tensor combined_margin_loss(const TensorArg& input, const TensorArg& label,
+                            const CombinedMarginOptions& options = {});
+
 }  // namespace flow

@@ -35,17 +35,66 @@ Parameters make_parameters(const char* layer, int64_t spatial_dims, int64_t in_c
   return {weight, has_bias ? init::uniform_(empty({out_channels}), -bound, bound) : Tensor()};
 }
 
-ConvOptions op_options(const Conv2dOptions& options) {
+int64_t entry(const Ints& values, int64_t i) {
+  return values[values.size() == 1 ? 0 : i];
+}
+
+ConvTransposeOptions op_options(const ConvTranspose2dOptions& options) {
   return {.stride = options.stride,
           .padding = options.padding,
-          .dilation = options.dilation,
-          .groups = options.groups};
+          .output_padding = options.output_padding,
+          .groups = options.groups,
+          .dilation = options.dilation};
+}
+
+// Both sides of the spatial dims from the last to the first. "same" gives the odd one to the end.
+std::vector<int64_t> pad_amounts(const char* layer, int64_t spatial_dims, const Ints& kernel_size,
+                                 const Conv2dOptions& options) {
+  const Ints& numbers = options.padding.numbers();
+  const bool is_same = options.padding.mode() == Padding::Mode::kSame;
+  for (const Ints* values : {is_same ? &options.dilation : &numbers, &kernel_size}) {
+    if (values->size() != 1 && values->size() != spatial_dims) {
+      throw InvalidArgument(str("[", layer,
+                                "] kernel_size, padding and dilation are one number or ",
+                                spatial_dims, "; received ", values->size()));
+    }
+  }
+  std::vector<int64_t> amounts;
+  for (int64_t i = spatial_dims; i-- > 0;) {
+    const int64_t total =
+        is_same ? entry(options.dilation, i) * (entry(kernel_size, i) - 1) : 2 * entry(numbers, i);
+    amounts.push_back(total / 2);
+    amounts.push_back(total - total / 2);
+  }
+  return amounts;
 }
 }  // namespace
 
+ConvPadding::ConvPadding(const char* layer, int64_t spatial_dims, const Ints& kernel_size,
+                         const Conv2dOptions& given)
+    : options{.stride = given.stride,
+              .padding = given.padding,
+              .dilation = given.dilation,
+              .groups = given.groups} {
+  const std::string& mode = given.padding_mode;
+  if (mode == "zeros") return;
+  if (mode != "reflect" && mode != "replicate" && mode != "circular") {
+    throw InvalidArgument(str("[", layer, "] padding_mode is '", mode,
+                              "'; give zeros, reflect, replicate or circular"));
+  }
+  options.padding = 0;
+  if (given.padding.mode() == Padding::Mode::kValid) return;
+  amounts = pad_amounts(layer, spatial_dims, kernel_size, given);
+  pad_options.mode = mode;
+}
+
+Tensor ConvPadding::apply(const Tensor& x) const {
+  return amounts.size() == 0 ? x : pad(x, amounts, pad_options);
+}
+
 Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
                const Conv1dOptions& options)
-    : options_(op_options(options)) {
+    : padding_("Conv1d", 1, kernel_size, options) {
   const Parameters made = make_parameters("Conv1d", 1, in_channels, out_channels, kernel_size,
                                           options.groups, options.bias, false);
   weight = register_parameter("weight", made.weight);
@@ -53,12 +102,12 @@ Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_siz
 }
 
 Tensor Conv1d::forward(const Tensor& x) {
-  return conv1d(x, weight, bias, options_);
+  return conv1d(padding_.apply(x), weight, bias, padding_.options);
 }
 
 Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
                const Conv2dOptions& options)
-    : options_(op_options(options)) {
+    : padding_("Conv2d", 2, kernel_size, options) {
   const Parameters made = make_parameters("Conv2d", 2, in_channels, out_channels, kernel_size,
                                           options.groups, options.bias, false);
   weight = register_parameter("weight", made.weight);
@@ -66,12 +115,12 @@ Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_siz
 }
 
 Tensor Conv2d::forward(const Tensor& x) {
-  return conv2d(x, weight, bias, options_);
+  return conv2d(padding_.apply(x), weight, bias, padding_.options);
 }
 
 Conv3d::Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
                const Conv3dOptions& options)
-    : options_(op_options(options)) {
+    : padding_("Conv3d", 3, kernel_size, options) {
   const Parameters made = make_parameters("Conv3d", 3, in_channels, out_channels, kernel_size,
                                           options.groups, options.bias, false);
   weight = register_parameter("weight", made.weight);
@@ -79,16 +128,25 @@ Conv3d::Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_siz
 }
 
 Tensor Conv3d::forward(const Tensor& x) {
-  return conv3d(x, weight, bias, options_);
+  return conv3d(padding_.apply(x), weight, bias, padding_.options);
+}
+
+ConvTranspose1d::ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+                                 const ConvTranspose1dOptions& options)
+    : options_(op_options(options)) {
+  const Parameters made = make_parameters("ConvTranspose1d", 1, in_channels, out_channels,
+                                          kernel_size, options.groups, options.bias, true);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
+}
+
+Tensor ConvTranspose1d::forward(const Tensor& x) {
+  return conv_transpose1d(x, weight, bias, options_);
 }
 
 ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
                                  const ConvTranspose2dOptions& options)
-    : options_{.stride = options.stride,
-               .padding = options.padding,
-               .output_padding = options.output_padding,
-               .groups = options.groups,
-               .dilation = options.dilation} {
+    : options_(op_options(options)) {
   const Parameters made = make_parameters("ConvTranspose2d", 2, in_channels, out_channels,
                                           kernel_size, options.groups, options.bias, true);
   weight = register_parameter("weight", made.weight);
@@ -97,6 +155,19 @@ ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, cons
 
 Tensor ConvTranspose2d::forward(const Tensor& x) {
   return conv_transpose2d(x, weight, bias, options_);
+}
+
+ConvTranspose3d::ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+                                 const ConvTranspose3dOptions& options)
+    : options_(op_options(options)) {
+  const Parameters made = make_parameters("ConvTranspose3d", 3, in_channels, out_channels,
+                                          kernel_size, options.groups, options.bias, true);
+  weight = register_parameter("weight", made.weight);
+  bias = register_parameter("bias", made.bias);
+}
+
+Tensor ConvTranspose3d::forward(const Tensor& x) {
+  return conv_transpose3d(x, weight, bias, options_);
 }
 
 }  // namespace flow::nn

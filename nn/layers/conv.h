@@ -1,7 +1,10 @@
 // Convolution layers. Parameters start as U(-1/√fan_in, 1/√fan_in), as in PyTorch.
 #pragma once
 
+#include <string>
+
 #include "nn/module.h"
+#include "ops/concat.h"
 #include "ops/conv.h"
 
 namespace flow::nn {
@@ -12,10 +15,23 @@ struct Conv2dOptions {
   Ints dilation = 1;
   int64_t groups = 1;
   bool bias = true;
+  std::string padding_mode =
+      "zeros";  // or "reflect", "replicate", "circular", as ops/concat.h pads
 };
 
 using Conv1dOptions = Conv2dOptions;
 using Conv3dOptions = Conv2dOptions;
+
+// What a convolution layer does with its padding: zeros are the op's, other modes pad x before.
+struct ConvPadding {
+  ConvPadding(const char* layer, int64_t spatial_dims, const Ints& kernel_size,
+              const Conv2dOptions& options);
+  Tensor apply(const Tensor& x) const;
+
+  ConvOptions options;
+  Ints amounts = {};  // as pad() takes them; empty: nothing to do
+  PadOptions pad_options;
+};
 
 // x: (N, in_channels, L) → (N, out_channels, L'). weight: (out, in / groups, k).
 class Conv1d : public Module<Conv1d> {
@@ -27,7 +43,7 @@ class Conv1d : public Module<Conv1d> {
   Tensor weight, bias;
 
  private:
-  ConvOptions options_;
+  ConvPadding padding_;
 };
 
 // x: (N, in_channels, H, W) → (N, out_channels, H', W'). weight: (out, in / groups, kH, kW).
@@ -40,7 +56,7 @@ class Conv2d : public Module<Conv2d> {
   Tensor weight, bias;
 
  private:
-  ConvOptions options_;
+  ConvPadding padding_;
 };
 
 // x: (N, in_channels, D, H, W) → (N, out_channels, D', H', W').
@@ -54,7 +70,7 @@ class Conv3d : public Module<Conv3d> {
   Tensor weight, bias;
 
  private:
-  ConvOptions options_;
+  ConvPadding padding_;
 };
 
 struct ConvTranspose2dOptions {
@@ -66,12 +82,42 @@ struct ConvTranspose2dOptions {
   Ints dilation = 1;
 };
 
-// x: (N, in_channels, H, W) → (N, out_channels, H', W'). weight: (in, out / groups, kH, kW); its
-// fan_in is taken as out / groups × kH × kW, as in PyTorch.
+using ConvTranspose1dOptions = ConvTranspose2dOptions;
+using ConvTranspose3dOptions = ConvTranspose2dOptions;
+
+// x: (N, in_channels, L) → (N, out_channels, L'). weight: (in, out / groups, k); its fan_in is
+// taken as out / groups × k, as in PyTorch.
+class ConvTranspose1d : public Module<ConvTranspose1d> {
+ public:
+  ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+                  const ConvTranspose1dOptions& options = {});
+  Tensor forward(const Tensor& x);
+
+  Tensor weight, bias;
+
+ private:
+  ConvTransposeOptions options_;
+};
+
+// x: (N, in_channels, H, W) → (N, out_channels, H', W'). weight: (in, out / groups, kH, kW).
 class ConvTranspose2d : public Module<ConvTranspose2d> {
  public:
   ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
                   const ConvTranspose2dOptions& options = {});
+  Tensor forward(const Tensor& x);
+
+  Tensor weight, bias;
+
+ private:
+  ConvTransposeOptions options_;
+};
+
+// x: (N, in_channels, D, H, W) → (N, out_channels, D', H', W').
+// weight: (in, out / groups, kD, kH, kW).
+class ConvTranspose3d : public Module<ConvTranspose3d> {
+ public:
+  ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+                  const ConvTranspose3dOptions& options = {});
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;

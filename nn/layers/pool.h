@@ -32,6 +32,19 @@ class MaxPool2d : public Module<MaxPool2d> {
   MaxPoolOptions options_;
 };
 
+// x: (N, C, D, H, W) → maxima of windows.
+class MaxPool3d : public Module<MaxPool3d> {
+ public:
+  explicit MaxPool3d(Ints kernel_size, MaxPoolOptions options = {})
+      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  Ints kernel_size_;
+  MaxPoolOptions options_;
+};
+
 // x: (N, C, L) → means of windows.
 class AvgPool1d : public Module<AvgPool1d> {
  public:
@@ -58,6 +71,19 @@ class AvgPool2d : public Module<AvgPool2d> {
   AvgPoolOptions options_;
 };
 
+// x: (N, C, D, H, W) → means of windows.
+class AvgPool3d : public Module<AvgPool3d> {
+ public:
+  explicit AvgPool3d(Ints kernel_size, AvgPoolOptions options = {})
+      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  Ints kernel_size_;
+  AvgPoolOptions options_;
+};
+
 // x: (N, C, L) → (N, C, output_size).
 class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
  public:
@@ -73,6 +99,51 @@ class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
 class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
  public:
   explicit AdaptiveAvgPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  Ints output_size_;
+};
+
+// x: (N, C, D, H, W) → (N, C, output_size).
+class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
+ public:
+  explicit AdaptiveAvgPool3d(Ints output_size) : output_size_(std::move(output_size)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  Ints output_size_;
+};
+
+// x: (N, C, L) → (N, C, output_size), the maxima of the windows that AdaptiveAvgPool takes means
+// of.
+class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
+ public:
+  explicit AdaptiveMaxPool1d(Ints output_size) : output_size_(std::move(output_size)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  Ints output_size_;
+};
+
+// x: (N, C, H, W) → (N, C, output_size).
+class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
+ public:
+  explicit AdaptiveMaxPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  Ints output_size_;
+};
+
+// x: (N, C, D, H, W) → (N, C, output_size).
+class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
+ public:
+  explicit AdaptiveMaxPool3d(Ints output_size) : output_size_(std::move(output_size)) {}
 
   Tensor forward(const Tensor& x);
 

@@ -122,6 +122,32 @@ TEST_F(LayerParity, Convolutions) {
       nn::ConvTranspose2d(4, 6, 3, {.stride = 2, .padding = 1, .output_padding = 1, .groups = 2}));
 }
 
+TEST_F(LayerParity, TransposedConvolutions) {
+  check("conv_transpose1d",
+        nn::ConvTranspose1d(4, 6, 3, {.stride = 3, .padding = 1, .output_padding = 2}));
+  check("conv_transpose3d",
+        nn::ConvTranspose3d(
+            2, 4, {2, 1, 3},
+            {.stride = 2, .padding = {0, 0, 1}, .groups = 2, .bias = false, .dilation = 2}));
+}
+
+TEST_F(LayerParity, PaddingModesOfConvolutions) {
+  check("conv1d_circular", nn::Conv1d(2, 3, 4, {.padding = 3, .padding_mode = "circular"}));
+  check("conv1d_same", nn::Conv1d(2, 3, 4, {.padding = "same", .padding_mode = "replicate"}));
+  check("conv2d_reflect",
+        nn::Conv2d(2, 4, {3, 2},
+                   {.stride = 2, .padding = {2, 1}, .groups = 2, .padding_mode = "reflect"}));
+  check("conv2d_same",
+        nn::Conv2d(2, 3, {2, 3},
+                   {.padding = "same", .dilation = {3, 1}, .padding_mode = "circular"}));
+  check("conv2d_valid", nn::Conv2d(2, 3, 2, {.padding = "valid", .padding_mode = "reflect"}));
+  check("conv3d_replicate",
+        nn::Conv3d(2, 3, 2, {.padding = {1, 0, 2}, .padding_mode = "replicate"}));
+  EXPECT_THROW(nn::Conv2d(1, 1, 3, {.padding = 1, .padding_mode = "mirror"}), InvalidArgument);
+  EXPECT_THROW(nn::Conv2d(1, 1, 3, {.padding = {1, 2, 3}, .padding_mode = "reflect"}),
+               InvalidArgument);
+}
+
 TEST_F(LayerParity, Normalisation) {
   check("batch_norm1d", nn::BatchNorm1d(4));
   check("batch_norm1d_l", nn::BatchNorm1d(4, {.momentum = std::nullopt}));
@@ -154,6 +180,23 @@ TEST_F(LayerParity, Pooling) {
   check("avg_pool2d", nn::AvgPool2d({2, 3}, {.stride = 1, .divisor_override = 5}));
   check("adaptive_avg_pool1d", nn::AdaptiveAvgPool1d(3));
   check("adaptive_avg_pool2d", nn::AdaptiveAvgPool2d({3, 2}));
+  check("max_pool3d",
+        nn::MaxPool3d({2, 3, 1}, {.stride = 2, .padding = {1, 1, 0}, .ceil_mode = true}));
+  check("avg_pool3d", nn::AvgPool3d(2, {.stride = 1, .padding = 1, .count_include_pad = false}));
+  check("adaptive_avg_pool3d", nn::AdaptiveAvgPool3d({2, 3, 1}));
+  check("adaptive_max_pool1d", nn::AdaptiveMaxPool1d(3));
+  check("adaptive_max_pool2d", nn::AdaptiveMaxPool2d({3, 2}));
+  check("adaptive_max_pool3d", nn::AdaptiveMaxPool3d({2, 1, 3}));
+}
+
+TEST_F(LayerParity, Rearranging) {
+  check("fold", nn::Fold({4, 5}, {2, 3}, {.padding = 1, .stride = 2}));
+  check("unfold", nn::Unfold({2, 3}, {.dilation = {1, 2}, .padding = 1, .stride = 2}));
+  check("pixel_shuffle", nn::PixelShuffle(2));
+  check("pixel_unshuffle", nn::PixelUnshuffle(3));
+  check("unflatten", nn::Unflatten(-2, {2, -1}));
+  EXPECT_THROW(nn::Unflatten(0, {2, 2})(zeros({6})), InvalidArgument);
+  EXPECT_THROW(nn::Unflatten(0, {4, -1})(zeros({6})), InvalidArgument);
 }
 
 TEST_F(LayerParity, Activations) {
@@ -248,6 +291,21 @@ TEST_F(LayerParity, Losses) {
              [](nn::MarginRankingLoss& m, const std::vector<Tensor>& in) {
                return m(in[0], in[1], in[2]);
              });
+  const auto three = [](nn::TripletMarginLoss& m, const std::vector<Tensor>& in) {
+    return m(in[0], in[1], in[2]);
+  };
+  check_call("triplet", nn::TripletMarginLoss({.margin = 0.7}), three);
+  check_call("triplet_swap",
+             nn::TripletMarginLoss(
+                 {.margin = 1.5, .p = 3, .eps = 1e-3, .swap = true, .reduction = "none"}),
+             three);
+  const Tensor labels = tensor({2, 0, 5, 2});
+  const auto labelled = [&](nn::CombinedMarginLoss& m, const std::vector<Tensor>& in) {
+    return m(in[0], labels);
+  };
+  check_call("combined_margin", nn::CombinedMarginLoss({.m1 = 0.9, .m2 = 0.4, .m3 = 0.1}),
+             labelled);
+  check_call("combined_margin_plain", nn::CombinedMarginLoss({.m3 = 0.35}), labelled);
 }
 
 }  // namespace

@@ -329,6 +329,60 @@ def layer_cases():
     yield "pairwise_distance", nn.PairwiseDistance(3), [torch.randn(4, 5), torch.randn(4, 5)], {}
     a, b, sign = torch.randn(7), torch.randn(7), torch.tensor([1.0, -1, 1, -1, 1, 1, -1])
     yield "margin_ranking", nn.MarginRankingLoss(0.3), [a, b, sign], {}
+    for name, layer, shape in [
+        ("conv_transpose1d", nn.ConvTranspose1d(4, 6, 3, stride=3, padding=1, output_padding=2),
+         (2, 4, 5)),
+        ("conv_transpose3d",
+         nn.ConvTranspose3d(2, 4, (2, 1, 3), stride=2, padding=(0, 0, 1), groups=2, dilation=2,
+                            bias=False), (2, 2, 3, 2, 4)),
+        ("conv1d_circular", nn.Conv1d(2, 3, 4, padding=3, padding_mode="circular"), (2, 2, 6)),
+        ("conv1d_same", nn.Conv1d(2, 3, 4, padding="same", padding_mode="replicate"), (2, 2, 6)),
+        ("conv2d_reflect",
+         nn.Conv2d(2, 4, (3, 2), stride=2, padding=(2, 1), groups=2, padding_mode="reflect"),
+         (2, 2, 5, 6)),
+        ("conv2d_same", nn.Conv2d(2, 3, (2, 3), padding="same", dilation=(3, 1),
+                                  padding_mode="circular"), (2, 2, 5, 6)),
+        ("conv2d_valid", nn.Conv2d(2, 3, 2, padding="valid", padding_mode="reflect"),
+         (2, 2, 4, 5)),
+        ("conv3d_replicate", nn.Conv3d(2, 3, 2, padding=(1, 0, 2), padding_mode="replicate"),
+         (1, 2, 3, 3, 2)),
+        ("max_pool3d", nn.MaxPool3d((2, 3, 1), stride=2, padding=(1, 1, 0), ceil_mode=True),
+         (2, 2, 5, 4, 3)),
+        ("avg_pool3d", nn.AvgPool3d(2, stride=1, padding=1, count_include_pad=False),
+         (2, 2, 3, 4, 3)),
+        ("adaptive_avg_pool3d", nn.AdaptiveAvgPool3d((2, 3, 1)), (2, 2, 5, 4, 3)),
+        ("adaptive_max_pool1d", nn.AdaptiveMaxPool1d(3), (2, 3, 8)),
+        ("adaptive_max_pool2d", nn.AdaptiveMaxPool2d((3, 2)), (2, 3, 7, 5)),
+        ("adaptive_max_pool3d", nn.AdaptiveMaxPool3d((2, 1, 3)), (2, 2, 3, 4, 5)),
+        ("fold", nn.Fold((4, 5), (2, 3), padding=1, stride=2), (2, 12, 9)),
+        ("unfold", nn.Unfold((2, 3), dilation=(1, 2), padding=1, stride=2), (2, 3, 4, 7)),
+        ("pixel_shuffle", nn.PixelShuffle(2), (2, 8, 2, 3)),
+        ("pixel_unshuffle", nn.PixelUnshuffle(3), (2, 2, 6, 3)),
+        ("unflatten", nn.Unflatten(-2, (2, -1)), (3, 6, 2)),
+    ]:
+        yield name, layer, [torch.randn(shape)], {}
+    triple = [torch.randn(4, 5) for _ in range(3)]
+    yield "triplet", nn.TripletMarginLoss(0.7), triple, {}
+    yield ("triplet_swap", nn.TripletMarginLoss(1.5, p=3, eps=1e-3, swap=True, reduction="none"),
+           triple, {})
+    cosines = torch.rand(4, 6) * 1.8 - 0.9
+    yield "combined_margin", CombinedMargin(0.9, 0.4, 0.1), [cosines], {}
+    yield "combined_margin_plain", CombinedMargin(1.0, 0.0, 0.35), [cosines], {}
+
+
+class CombinedMargin(torch.nn.Module):
+    """Which PyTorch has not: cos(m1 angle + m2) - m3 at the labels."""
+
+    labels = torch.tensor([2, 0, 5, 2])
+
+    def __init__(self, m1, m2, m3):
+        super().__init__()
+        self.margins = m1, m2, m3
+
+    def forward(self, cosines):
+        m1, m2, m3 = self.margins
+        at_label = torch.nn.functional.one_hot(self.labels, cosines.shape[1]).bool()
+        return torch.where(at_label, torch.cos(m1 * torch.acos(cosines) + m2) - m3, cosines)
 
 
 def flat_tensors(value):

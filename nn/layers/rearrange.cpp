@@ -1,0 +1,50 @@
+#include "nn/layers/rearrange.h"
+
+#include "core/error.h"
+#include "ops/view.h"
+
+namespace flow::nn {
+
+Tensor Fold::forward(const Tensor& x) {
+  return fold(x, output_size_, kernel_size_, options_);
+}
+
+Tensor Unfold::forward(const Tensor& x) {
+  return unfold(x, kernel_size_, options_);
+}
+
+Tensor PixelShuffle::forward(const Tensor& x) {
+  return pixel_shuffle(x, upscale_factor_);
+}
+
+Tensor PixelUnshuffle::forward(const Tensor& x) {
+  return pixel_unshuffle(x, downscale_factor_);
+}
+
+Tensor Unflatten::forward(const Tensor& x) {
+  const int64_t dim = normalize_dim(dim_, x.dim(), "Unflatten");
+  // With the sizes of all dims known, -1 among the new ones follows as reshape has it.
+  Shape shape;
+  int64_t product = 1;
+  bool is_open = false;
+  for (int64_t d = 0; d < x.dim(); ++d) {
+    if (d != dim) {
+      shape.push_back(x.size(d));
+      continue;
+    }
+    for (int64_t i = 0; i < unflattened_size_.size(); ++i) {
+      shape.push_back(unflattened_size_[i]);
+      is_open = is_open || unflattened_size_[i] == -1;
+      if (unflattened_size_[i] != -1) product *= unflattened_size_[i];
+    }
+  }
+  if (unflattened_size_.size() == 0 ||
+      (is_open ? product == 0 || x.size(dim) % product != 0 : product != x.size(dim))) {
+    throw InvalidArgument(str("[Unflatten] the sizes have ", product, " elements",
+                              is_open ? " beside -1" : "", ", dim ", dim, " of ", x.meta(), " has ",
+                              x.size(dim), "; give sizes with its product"));
+  }
+  return reshape(x, shape);
+}
+
+}  // namespace flow::nn

@@ -102,10 +102,6 @@ std::optional<int> connect_to(const sockaddr_in& address, std::chrono::milliseco
   return std::nullopt;
 }
 
-std::string peer_of(int socket) {
-  return text_of(address_of(socket, getpeername));
-}
-
 sockaddr_in own_address(int socket) {
   return address_of(socket, getsockname);
 }

@@ -19,7 +19,6 @@ bool is_loopback(const sockaddr_in& address);
 int listen_at(sockaddr_in& address);
 // Nothing where nobody answers within `limit`.
 std::optional<int> connect_to(const sockaddr_in& address, std::chrono::milliseconds limit);
-std::string peer_of(int socket);
 // This side's address of a connection.
 sockaddr_in own_address(int socket);
 // This host's address towards another one.

@@ -232,9 +232,13 @@ class Node {
     const std::string& session = attempt_->session.path();
     const bool is_asked_by_head = link_->state() == Link::State::kOpen && !exit_code_;
     constexpr int kPatience = 100;
+    std::optional<int> status;
     for (int i = 0; is_asked_by_head && attempt_->daemon > 0 && i < kPatience; ++i) {
-      if (waitpid(attempt_->daemon, nullptr, WNOHANG) == attempt_->daemon) attempt_->daemon = -1;
-      usleep(5000);
+      if (i > 0) usleep(5000);
+      int ending = 0;
+      if (waitpid(attempt_->daemon, &ending, WNOHANG) != attempt_->daemon) continue;
+      attempt_->daemon = -1;
+      status = ending;
     }
     for (int i = 0; i < 200 && signal_ranks(session, SIGKILL) > 0; ++i)
       usleep(5000);
@@ -243,6 +247,7 @@ class Node {
       waitpid(attempt_->daemon, nullptr, 0);
     }
     attempt_->files.send(*link_, true);
+    if (status) link_->send(Frame::Kind::kDaemonEnd, std::to_string(*status));
     attempt_.reset();
   }
 

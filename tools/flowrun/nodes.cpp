@@ -115,33 +115,36 @@ void Nodes::join(const std::vector<pid_t>& starters) {
 
 void Nodes::accept_connections() {
   for (;;) {
-    const int file = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    sockaddr_in address{};
+    socklen_t size = sizeof(address);
+    const int file = accept4(listener_, reinterpret_cast<sockaddr*>(&address), &size,
+                             SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (file < 0) return;
     const bool is_stranger = secret_.empty() && !is_peer_of_same_user(file);
     if (is_stranger || visitors_.size() >= kMostVisitors) {
       close(file);
     } else {
-      visitors_.push_back(std::make_unique<Link>(file, Link::Side::kHead, secret_));
+      visitors_.push_back(
+          {std::make_unique<Link>(file, Link::Side::kHead, secret_), text_of(address)});
     }
   }
 }
 
 void Nodes::step_visitors() {
   constexpr int kMostComplaints = 20;
-  for (std::unique_ptr<Link>& visitor : visitors_) {
-    const std::string address = peer_of(visitor->socket());
-    visitor->step();
-    if (const auto frame = visitor->take()) {
-      admit(std::move(visitor), frame->kind == Frame::Kind::kHello ? frame->content : "");
-    } else if (visitor->state() == Link::State::kLost) {
+  for (auto& [link, address] : visitors_) {
+    link->step();
+    if (const auto frame = link->take()) {
+      admit(std::move(link), address, frame->kind == Frame::Kind::kHello ? frame->content : "");
+    } else if (link->state() == Link::State::kLost) {
       if (++num_refused_ <= kMostComplaints) {
-        std::cerr << "flowrun: refused a connection from " << address << ": " << visitor->reason()
+        std::cerr << "flowrun: refused a connection from " << address << ": " << link->reason()
                   << '\n';
       }
-      visitor.reset();
+      link.reset();
     }
   }
-  std::erase(visitors_, nullptr);
+  std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.link == nullptr; });
 }
 
 // Empty: the node may take part.
@@ -174,7 +177,7 @@ std::string Nodes::reason_to_refuse(const Json& hello) const {
   return {};
 }
 
-void Nodes::admit(std::unique_ptr<Link> link, const std::string& text) {
+void Nodes::admit(std::unique_ptr<Link> link, const std::string& address, const std::string& text) {
   const Json hello = Json::parse(text, nullptr, false);
   std::string refusal = "it did not say who it is";
   try {
@@ -182,7 +185,6 @@ void Nodes::admit(std::unique_ptr<Link> link, const std::string& text) {
   } catch (const Json::exception& error) {
     refusal = error.what();
   }
-  const std::string address = peer_of(link->socket());
   if (!refusal.empty()) {
     std::cerr << "flowrun: refused a node at " << address << ": " << refusal << '\n';
     link->send(Frame::Kind::kRefused, refusal);
@@ -252,6 +254,7 @@ void Nodes::begin(const std::string& session) {
   session_ = session;
   launched_.clear();
   is_ending_ = false;
+  is_finishing_ = false;
   for (Node& node : nodes_)
     node.is_finished = false;
 }
@@ -282,8 +285,9 @@ void Nodes::handle(size_t number, const Frame& frame) {
       const int status = static_cast<int>(std::strtol(frame.content.c_str(), nullptr, 10));
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kRankLost;
       write_record(session_, "daemon", static_cast<long>(number), std::to_string(code));
-      // The daemons also end when the job does.
+      // The daemons also end when the job does, with some code when mpirun is lost.
       if (is_ending_ || has_failure(session_) || has_ended_well(number)) return;
+      if (is_finishing_ && WIFEXITED(status)) return;
       return report_lost(number,
                          WIFSIGNALED(status)
                              ? "its daemon was ended by signal " + std::to_string(WTERMSIG(status))
@@ -350,6 +354,7 @@ void Nodes::send_signal(int number) {
 
 void Nodes::finish() {
   constexpr milliseconds kLimit(3000);
+  is_finishing_ = true;
   for (Node& node : nodes_) {
     if (node.link) node.link->send(Frame::Kind::kFinish);
   }

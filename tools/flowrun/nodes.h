@@ -69,9 +69,14 @@ class Nodes {
     bool is_reported = false;  // as lost
   };
 
+  struct Visitor {
+    std::unique_ptr<Link> link;
+    std::string address;
+  };
+
   void accept_connections();
   void step_visitors();
-  void admit(std::unique_ptr<Link> link, const std::string& hello);
+  void admit(std::unique_ptr<Link> link, const std::string& address, const std::string& hello);
   std::string reason_to_refuse(const nlohmann::json& hello) const;
   void welcome_all();
   std::string missing() const;
@@ -85,11 +90,12 @@ class Nodes {
   int listener_ = -1;
   int port_ = 0;
   int num_refused_ = 0;
-  std::vector<std::unique_ptr<Link>> visitors_;  // not known yet
-  std::vector<Node> nodes_;                      // the head is the first
+  std::vector<Visitor> visitors_;  // not known yet
+  std::vector<Node> nodes_;        // the head is the first
   std::string session_;
   std::set<long> launched_;
   bool is_ending_ = false;
+  bool is_finishing_ = false;
 };
 
 }  // namespace flowrun

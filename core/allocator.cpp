@@ -18,14 +18,15 @@ namespace flow {
 namespace {
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
-// Blocks from this size on are mapped at huge-page alignment and given back whole.
-constexpr size_t kHugeBytes = size_t{4} << 20;
+constexpr size_t kSmallPage = 4096;
+// Blocks above this size are mapped at huge-page alignment and given back whole.
+constexpr size_t kLargestShared = (size_t{8} << 20) + kAlignment;
 // Blocks from this size on share regions of huge pages. The address sanitizer sees overruns of
 // blocks that lie alone.
 #if defined(__SANITIZE_ADDRESS__)
-constexpr size_t kSharedBytes = kHugeBytes;
+constexpr size_t kLeastShared = kLargestShared + 1;
 #else
-constexpr size_t kSharedBytes = size_t{64} << 10;
+constexpr size_t kLeastShared = size_t{64} << 10;
 #endif
 constexpr size_t kMaxRegion = size_t{32} << 20;
 
@@ -33,9 +34,11 @@ size_t round_up(size_t bytes, size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
+// What does not fill a huge page lies in small ones.
 void* map_huge(size_t bytes) {
-  void* block = std::aligned_alloc(kHugePage, bytes);
-  if (block != nullptr) madvise(block, bytes, MADV_HUGEPAGE);
+  void* block = nullptr;
+  if (posix_memalign(&block, kHugePage, round_up(bytes, kSmallPage)) != 0) return nullptr;
+  madvise(block, round_up(bytes, kSmallPage), MADV_HUGEPAGE);
   return block;
 }
 
@@ -65,7 +68,6 @@ class SharedRegions {
     const std::byte* end = region.first + region.size;
     for (auto& [size, blocks] : free_)
       std::erase_if(blocks, [&](const std::byte* b) { return b >= region.first && b < end; });
-    if (next_ >= region.first && next_ <= end) next_ = end_ = nullptr;
     total_ -= region.size;
     std::free(region.first);
     std::erase_if(regions_, [](const Region& r) { return r.used == 0; });
@@ -75,7 +77,15 @@ class SharedRegions {
   struct Region {
     std::byte* first;
     size_t size;
-    size_t used;  // by blocks handed out
+    size_t cut = 0;   // into blocks
+    size_t used = 0;  // by blocks handed out
+
+    void* next(size_t bytes) {
+      std::byte* block = first + cut;
+      cut += bytes;
+      used += bytes;
+      return block;
+    }
   };
 
   Region& region_of(const std::byte* block) {
@@ -84,28 +94,22 @@ class SharedRegions {
     });
   }
 
-  // The next block of the last region, or the first of a new one, which grow with what is in use.
+  // A block of the first region with room for it, or of a new one, which grow with what is in use.
   void* cut(size_t bytes) {
-    if (static_cast<size_t>(end_ - next_) < bytes) {
-      const size_t size = round_up(std::max(bytes, std::min(total_ / 4, kMaxRegion)), kHugePage);
-      auto* first = static_cast<std::byte*>(map_huge(size));
-      if (first == nullptr) return nullptr;
-      regions_.push_back({first, size, 0});
-      total_ += size;
-      next_ = first;
-      end_ = first + size;
+    for (Region& region : regions_) {
+      if (region.size - region.cut >= bytes) return region.next(bytes);
     }
-    std::byte* block = next_;
-    next_ += bytes;
-    region_of(block).used += bytes;
-    return block;
+    const size_t size = round_up(std::max(bytes, std::min(total_ / 4, kMaxRegion)), kHugePage);
+    auto* first = static_cast<std::byte*>(map_huge(size));
+    if (first == nullptr) return nullptr;
+    total_ += size;
+    regions_.push_back({first, size});
+    return regions_.back().next(bytes);
   }
 
   std::mutex mutex_;
   std::vector<Region> regions_;
   std::map<size_t, std::vector<std::byte*>> free_;  // by the size of their blocks
-  std::byte* next_ = nullptr;
-  std::byte* end_ = nullptr;
   size_t total_ = 0;
 };
 
@@ -115,12 +119,12 @@ SharedRegions& shared_regions() {
 }
 
 bool is_shared(size_t bytes) {
-  return bytes >= kSharedBytes && bytes < kHugeBytes;
+  return bytes >= kLeastShared && bytes <= kLargestShared;
 }
 
 void* system_allocate(size_t bytes) {
   if (is_shared(bytes)) return shared_regions().allocate(bytes);
-  if (bytes >= kHugeBytes) return map_huge(round_up(bytes, kHugePage));
+  if (bytes > kLargestShared) return map_huge(bytes);
   return std::aligned_alloc(kAlignment, round_up(bytes, kAlignment));
 }
 
@@ -133,10 +137,14 @@ void system_free(void* block, size_t bytes) {
 }
 }  // namespace
 
+// Beyond 1 KiB a class has room for the header of a storage beside a round number of bytes:
+// tensors of powers of two are the most common.
+constexpr size_t kHeaderRoom = 64;
+
 int Allocator::class_of(size_t bytes) {
   if (bytes <= 1024) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);
-  // Four classes per power of two: 1280, 1536, 1792, 2048, 2560, …
-  const size_t last = bytes - 1;
+  // Four classes per power of two, and the header: 1280, 1536, 1792, 2048, 2560, …
+  const size_t last = std::max<size_t>(bytes - kHeaderRoom - 1, 1024);
   const int exponent = static_cast<int>(std::bit_width(last)) - 1;  // >= 10
   const int quarter = static_cast<int>(last >> (exponent - 2)) & 3;
   return 16 + 4 * (exponent - 10) + quarter;
@@ -146,7 +154,7 @@ size_t Allocator::class_bytes(int size_class) {
   if (size_class < 16) return static_cast<size_t>(size_class + 1) * 64;
   const int exponent = (size_class - 16) / 4 + 10;
   const size_t quarter = static_cast<size_t>((size_class - 16) % 4 + 1);
-  return (size_t{1} << exponent) + quarter * (size_t{1} << (exponent - 2));
+  return (size_t{1} << exponent) + quarter * (size_t{1} << (exponent - 2)) + kHeaderRoom;
 }
 
 void Allocator::lock() const noexcept {

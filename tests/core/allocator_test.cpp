@@ -80,6 +80,36 @@ TEST(Allocator, ThreadsShareIt) {
   allocator.release_cached();
 }
 
+TEST(Storage, OfARoundSizeTakesLittleMoreThanThat) {
+  for (const size_t bytes : {size_t{2048}, size_t{1} << 20, size_t{5} << 20, size_t{16} << 20}) {
+    Allocator allocator;
+    {
+      const Ref<Storage> storage = Storage::allocate(allocator, bytes);
+      EXPECT_EQ(allocator.stats().bytes_in_use, static_cast<int64_t>(bytes) + 64);
+    }
+    allocator.release_cached();
+  }
+}
+
+TEST(Allocator, BlocksThatShareHugePagesAreApartAndComeBack) {
+  Allocator allocator;
+  const std::vector<size_t> sizes = {70'000, 1 << 20, 3 << 20, 100'000, 8 << 20, 2 << 20, 1 << 20};
+  for (int round = 0; round < 2; ++round) {
+    std::vector<unsigned char*> blocks;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      blocks.push_back(static_cast<unsigned char*>(allocator.allocate(sizes[i])));
+      std::memset(blocks[i], static_cast<int>(i), sizes[i]);
+    }
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      EXPECT_EQ(blocks[i][0], i);
+      EXPECT_EQ(blocks[i][sizes[i] - 1], i);
+      allocator.deallocate(blocks[i], sizes[i]);
+    }
+    allocator.release_cached();
+    EXPECT_EQ(allocator.stats().bytes_cached, 0);
+  }
+}
+
 TEST(Storage, ReturnsItsBytesWhenTheLastOwnerGoes) {
   Allocator allocator;
   {

@@ -1,7 +1,9 @@
 // The launcher: how jobs start and end, with ranks as processes and as threads, and how every fault
 // of a rank is reported. Each job runs in a box of its own (tests/support/job.h).
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -240,6 +242,53 @@ TEST(Flowrun, AJobThatTakesTooLongIsEnded) {
   EXPECT_EQ(job.exit_code, 71) << job.output;
   EXPECT_LT(job.seconds, 8);
   EXPECT_EQ(job.remains, std::vector<std::string>{});
+}
+
+// The last line of output about each step, by step.
+std::map<std::string, std::string> losses_of(const std::string& output) {
+  std::map<std::string, std::string> losses;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = line.find(": loss ");
+    if (colon != std::string::npos) losses[line.substr(0, colon)] = line.substr(colon);
+  }
+  return losses;
+}
+
+TEST(Flowrun, ARestartedJobTrainsAsIfNothingHadHappened) {
+  std::string folder = testing::TempDir() + "flowrun_restart_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string program = kPrograms + "/rank_train";
+
+  const JobResult whole = run_job(flowrun({"-n", "2"}, {program, folder + "/whole"}));
+  const JobResult restarted =
+      run_job(flowrun({"-n", "2", "--max-restarts", "2"}, {program, folder + "/broken", "7"}));
+  const std::string report = read_report();
+  std::filesystem::remove_all(folder);
+
+  EXPECT_EQ(whole.exit_code, 0) << whole.output;
+  EXPECT_EQ(restarted.exit_code, 0) << restarted.output;
+  EXPECT_EQ(losses_of(whole.output).size(), 12U) << whole.output;
+  EXPECT_EQ(losses_of(restarted.output), losses_of(whole.output));
+  expect_words(restarted.output, {"ended by signal 9", "flowrun: restart 1 of 2"});
+  expect_words(report, {R"("attempts": [)", R"("signal": 9)", R"("cause": "none")"});
+  EXPECT_EQ(restarted.remains, std::vector<std::string>{});
+}
+
+TEST(Flowrun, RestartsEnd) {
+  const JobResult job =
+      run_job(flowrun({"-n", "1", "--max-restarts", "1"}, {"sh", "-c", "kill -KILL $$"}));
+
+  EXPECT_EQ(job.exit_code, 75) << job.output;
+  expect_words(read_report(), {R"("attempt": 1)", R"("exit_code": 75)", R"("signal": 9)"});
+}
+
+TEST(Flowrun, WhatWouldFailAgainIsNotRestarted) {
+  const JobResult job =
+      run_job(flowrun({"-n", "1", "--max-restarts", "5"}, {"sh", "-c", "exit 3"}));
+
+  EXPECT_EQ(job.exit_code, 3) << job.output;
+  EXPECT_EQ(job.output.find("restart"), std::string::npos) << job.output;
 }
 
 // Starts a job that loops until it is asked to stop, then runs `action` with the launcher's

@@ -19,6 +19,17 @@ TEST(SlowHosts, GiveTheBitsOfThreads) {
   EXPECT_EQ(job.remains, std::vector<std::string>{});
 }
 
+TEST(SlowHosts, AJobIsStartedAgainOnTheSameNodes) {
+  FLOW_SKIP_WITHOUT_TWO_HOSTS();
+  const JobResult job = run_on_two_hosts(
+      "start_b $BIN/rank_train $PWD/run 7; start_a --max-restarts 1 $BIN/rank_train $PWD/run 7",
+      {kJobSecret});
+
+  expect_words(job.output, {"a ended with 0:\n", "b ended with 0:\n", "flowrun: restart 1 of 1",
+                            "step 11: loss", R"("attempts": [)"});
+  EXPECT_EQ(job.remains, std::vector<std::string>{});
+}
+
 TEST(SlowHosts, ACutCableEndsBothSides) {
   FLOW_SKIP_WITHOUT_TWO_HOSTS();
   const JobResult job = disturb_two_hosts("ip link set va down");

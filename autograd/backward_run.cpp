@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "autograd/autocast.h"
 #include "autograd/layout.h"
 #include "autograd/recompute_region.h"
 #include "core/error.h"
@@ -17,8 +18,8 @@ bool runs_later(const Node* a, const Node* b) {
   return a->sequence() < b->sequence();
 }
 
-// The thread's state while a run lasts: ops of the rules show their forward's site and scope, and a
-// PlacementGuard around backward() does not reach what they create.
+// The thread's state while a run lasts: ops of the rules show their forward's site and scope, and
+// neither a PlacementGuard nor an AutocastGuard around backward() reaches them.
 class RunScope {
  public:
   explicit RunScope(bool create_graph)
@@ -28,6 +29,7 @@ class RunScope {
         region_(std::exchange(active_region, nullptr)),
         placement_(std::exchange(state_.default_placement, {})),
         sbp_(std::exchange(state_.default_sbp, {})),
+        as_given_(nullptr),
         outer_(NodeScope::current(Site::none())) {}
 
   ~RunScope() {
@@ -55,6 +57,7 @@ class RunScope {
   RecomputeRegion* region_;
   Placement placement_;
   NdSbp sbp_;
+  AutocastScope as_given_;
   NodeScope outer_;
 };
 

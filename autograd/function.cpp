@@ -5,6 +5,7 @@
 
 #include <cxxabi.h>
 
+#include "autograd/autocast.h"
 #include "autograd/function_node.h"
 #include "autograd/layout.h"
 #include "autograd/tensor_autograd.h"
@@ -68,6 +69,7 @@ void FunctionNode::apply(const Tensor* dy, Tensor* dx) {
       gradients[i] = zeros_for(*meta, scope().user_site());
     }
   }
+  const AutocastScope as_in_forward(autocast_);
   std::vector<Tensor> result = backward_(*context_, std::move(gradients));
   check_number_of_gradients(result.size());
   if (result.size() == edges().size()) {

@@ -41,6 +41,7 @@ class FunctionNode final : public Node {
   void check_number_of_gradients(size_t given) const;
 
   std::string name_;
+  const Autocaster* autocast_ = thread_state().autocast;  // of the forward
   FunctionBackward backward_;
   std::unique_ptr<FunctionContext> context_;
   std::vector<bool> is_tensor_;

@@ -64,15 +64,15 @@ Tensor with_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index)
 
 RecomputeRegion::Surroundings RecomputeRegion::Surroundings::current() {
   const ThreadState& state = thread_state();
-  return {generator_state(), state.grad_enabled, state.default_placement,
-          state.default_sbp, state.scope_site,   state.module_path,
-          state.stage};
+  return {generator_state(), state.grad_enabled, state.autocast,    state.default_placement,
+          state.default_sbp, state.scope_site,   state.module_path, state.stage};
 }
 
 void RecomputeRegion::Surroundings::enter() const {
   ThreadState& state = thread_state();
   set_generator_state(generator);
   state.grad_enabled = grad_enabled;
+  state.autocast = autocast;
   state.default_placement = default_placement;
   state.default_sbp = default_sbp;
   state.scope_site = scope_site;

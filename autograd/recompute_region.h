@@ -19,6 +19,7 @@ class RecomputeRegion final : public RefCounted<RecomputeRegion> {
   struct Surroundings {
     Generator::State generator;
     bool grad_enabled;
+    const Autocaster* autocast;
     Placement default_placement;
     NdSbp default_sbp;
     Site scope_site;

@@ -22,6 +22,7 @@ namespace flow {
 class Chooser;
 class Interpreter;
 class Recorder;
+class Autocaster;
 class OpTable;
 class KernelTable;
 
@@ -95,6 +96,7 @@ struct ThreadState {
   Chooser* chooser = nullptr;
   Interpreter* interpreter = nullptr;
   Recorder* recorder = nullptr;
+  const Autocaster* autocast = nullptr;  // AutocastGuard; null: off
   bool grad_enabled = true;
   bool forbids_implicit_boxing = false;  // ForbidImplicitBoxing
   // Default layout of creation ops (PlacementGuard).

@@ -35,6 +35,10 @@ void dispatch(Call& call, Tensor* outputs) {
   if (state.chooser == nullptr) [[unlikely]] {
     throw InternalError("[dispatch] no runtime is installed; include <flow/flow.h>");
   }
+  if (state.autocast != nullptr && call.op.autocast != AutocastRule::kNone) [[unlikely]] {
+    state.autocast->run(call, outputs);
+    return;
+  }
   call.mutates |= call.op.mutates;
   const Decision& decision = state.chooser->choose(call);
   if (decision.decomposes) [[unlikely]] {

@@ -74,6 +74,17 @@ class Recorder {
   virtual void note_view(const Call& call, const Decision& decision, const Tensor& output) = 0;
 };
 
+// Stands before all steps while an AutocastGuard is on.
+class Autocaster {
+ public:
+  virtual ~Autocaster() = default;
+  // Carries out `call`, whose op has a rule, on inputs cast by it.
+  virtual void run(Call& call, Tensor* outputs) const = 0;
+  // What `rule` makes of one input.
+  virtual Tensor cast(const TensorArg& x, AutocastRule rule) const = 0;
+  virtual DType dtype() const = 0;
+};
+
 // Carries out `call`; `outputs` has room for the op's outputs.
 void dispatch(Call& call, Tensor* outputs);
 

@@ -187,6 +187,15 @@ void only_broadcast(SbpContext& ctx);
 
 inline constexpr int kVariadic = -1;
 
+// What an AutocastGuard (autograd/autocast.h) does to the floating inputs of a call. float64 and
+// calls that write in place are left alone.
+enum class AutocastRule : uint8_t {
+  kNone,     // as they are
+  kLower,    // cast to the guard's dtype
+  kFloat32,  // 16-bit ones are cast to float32
+  kWidest,   // cast to the widest among them
+};
+
 struct OpDef {
   const char* name;
   int num_inputs = 1;  // kVariadic: any number
@@ -209,6 +218,7 @@ struct OpDef {
   bool is_random = false;
   // The shape depends on values: refused in traces; global inputs are gathered.
   bool has_data_dependent_shape = false;
+  AutocastRule autocast = AutocastRule::kNone;
 };
 
 // All ops by name. Built once at start, extended by register_op before the op's first use.

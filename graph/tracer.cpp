@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
@@ -87,7 +88,9 @@ StageGuard::~StageGuard() {
 }
 
 Trace::Trace()
-    : outer_(std::exchange(thread_state().interpreter, this)), draws_from_(generator_state()) {}
+    : outer_(std::exchange(thread_state().interpreter, this)), draws_from_(generator_state()) {
+  autograd::drop_cached_casts();
+}
 
 Trace::~Trace() {
   if (is_active_) restore();
@@ -97,6 +100,7 @@ void Trace::restore() {
   is_active_ = false;
   thread_state().interpreter = outer_;
   set_generator_state(draws_from_);
+  autograd::drop_cached_casts();
   for (const CapturedTensor& capture : captures_) {
     if (capture.tensor.is_leaf() && is_traced(capture.tensor.grad())) {
       capture.tensor.set_grad(capture.grad);

@@ -1,6 +1,7 @@
 // Everything a program needs: #include <flow/flow.h>.
 #pragma once
 
+#include "autograd/autocast.h"
 #include "autograd/engine.h"
 #include "autograd/function.h"
 #include "autograd/grad_mode.h"

@@ -185,6 +185,7 @@ const OpDef kPrelu = {
     .grad = grad_prelu,
     .saved_inputs = 3,
     .allows_in_place = true,
+    .autocast = AutocastRule::kLower,
 };
 
 const OpDef kScaledEluGrad = grad_row<&kScaledEluGrad, second_scaled_elu, ScaledEluAttrs>(

@@ -232,7 +232,8 @@ const OpDef kAttention{.name = "attention",
                        .grad = grad_attention,
                        .cost = cost_attention,
                        .saved_inputs = 0b111,
-                       .saved_outputs = 0b11};
+                       .saved_outputs = 0b11,
+                       .autocast = AutocastRule::kLower};
 
 const OpDef kAttentionBackward{.name = "attention_backward",
                                .num_inputs = 6,

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/dispatch.h"
+#include "ops/autocast.h"
 #include "ops/binary_formulas.h"
 #include "ops/binary_op.h"
 #include "ops/compare.h"
@@ -321,7 +322,7 @@ const OpDef kAdd = add_row("add", infer_any, sbp_add, grad_add);
 const OpDef kSub = row("sub", infer_numbers, sbp_sum<true>, grad_sub);
 const OpDef kMul = row("mul", infer_any, sbp_mul, grad_mul, 3);
 const OpDef kDiv = row("div", infer_floating, sbp_first, grad_div, 2, 1);
-const OpDef kPow = row("pow", infer_numbers, elementwise_sbp, grad_pow, 3, 1);
+const OpDef kPow = in_float32(row("pow", infer_numbers, elementwise_sbp, grad_pow, 3, 1));
 const OpDef kFloorDivide = row("floor_divide", infer_numbers, elementwise_sbp, grad_zero);
 const OpDef kTruncDivide = row("trunc_divide", infer_numbers, elementwise_sbp, grad_zero);
 const OpDef kFmod = row("fmod", infer_numbers, elementwise_sbp, grad_rest<kTrunc>, 3);
@@ -340,9 +341,9 @@ const OpDef kDivScalar = scalar_row("div_scalar", infer_scalar, sbp_scale, grad_
 const OpDef kRdivScalar =
     scalar_row("rdiv_scalar", infer_scalar, elementwise_sbp, grad_rdiv_scalar, 1, 1);
 const OpDef kPowScalar =
-    scalar_row("pow_scalar", infer_scalar_numbers, sbp_pow_scalar, grad_pow_scalar, 1);
-const OpDef kRpowScalar =
-    scalar_row("rpow_scalar", infer_scalar_numbers, sbp_rpow_scalar, grad_rpow_scalar, 1, 1);
+    in_float32(scalar_row("pow_scalar", infer_scalar_numbers, sbp_pow_scalar, grad_pow_scalar, 1));
+const OpDef kRpowScalar = in_float32(
+    scalar_row("rpow_scalar", infer_scalar_numbers, sbp_rpow_scalar, grad_rpow_scalar, 1, 1));
 const OpDef kFloorDivideScalar =
     scalar_row("floor_divide_scalar", infer_scalar_numbers, elementwise_sbp, grad_zero);
 const OpDef kTruncDivideScalar =

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/dispatch.h"
+#include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/conv_op.h"
 #include "ops/reduce.h"
@@ -349,7 +350,8 @@ const OpDef kConv{.name = "conv",
                   .sbp = sbp_conv,
                   .grad = grad_conv,
                   .cost = conv_cost,
-                  .saved_inputs = 0b011};
+                  .saved_inputs = 0b011,
+                  .autocast = AutocastRule::kLower};
 
 const OpDef kConvBackwardInput{.name = "conv_backward_input",
                                .num_inputs = 2,
@@ -358,7 +360,8 @@ const OpDef kConvBackwardInput{.name = "conv_backward_input",
                                .sbp = sbp_backward_input,
                                .grad = grad_backward_input,
                                .cost = conv_cost,
-                               .saved_inputs = 0b11};
+                               .saved_inputs = 0b11,
+                               .autocast = AutocastRule::kLower};
 
 const OpDef kConvBackwardWeight{.name = "conv_backward_weight",
                                 .num_inputs = 2,
@@ -486,7 +489,8 @@ Tensor conv_transpose_of(const char* name, int64_t num_dims, const TensorArg& x,
   if (bias.defined()) {
     Shape per_channel = Shape::filled(num_dims + 1, 1);
     per_channel[0] = bias.numel();
-    y = add({y, x.site()}, {reshape(bias, per_channel), x.site()});
+    const Tensor added = autocast({bias, x.site()}, kConvBackwardInput.autocast);
+    y = add({y, x.site()}, {reshape(added, per_channel), x.site()});
   }
   return is_single ? y.squeeze(0, x.site()) : y;
 }

@@ -1,6 +1,7 @@
 #include "ops/cross_entropy.h"
 
 #include "core/dispatch.h"
+#include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/creation.h"
@@ -317,7 +318,8 @@ const OpDef kNllLoss{.name = "nll_loss",
                      .infer = infer_nll,
                      .sbp = sbp_nll,
                      .grad = grad_nll,
-                     .saved_inputs = 0b110};
+                     .saved_inputs = 0b110,
+                     .autocast = AutocastRule::kFloat32};
 
 const OpDef kNllLossBackward{.name = "nll_loss_backward",
                              .num_inputs = 3,
@@ -337,7 +339,8 @@ const OpDef kCrossEntropy{.name = "cross_entropy",
                           .cost = cost,
                           .decompose = decompose_cross_entropy,
                           .saved_inputs = 0b111,
-                          .saved_outputs = 0b10};
+                          .saved_outputs = 0b10,
+                          .autocast = AutocastRule::kFloat32};
 
 const OpDef kCrossEntropyBackward{.name = "cross_entropy_backward",
                                   .num_inputs = 5,
@@ -425,10 +428,10 @@ Tensor distribution_cross_entropy(const TensorArg& input, const Tensor& target,
 
 Tensor nll_loss(const TensorArg& input, const TensorArg& target, const NllLossOptions& options) {
   const Reduction reduction = ops::parse_reduction(options.reduction, "nll_loss");
+  const Tensor x = ops::autocast(input, ops::kNllLoss.autocast);
   const ClassLossAttrs attrs =
-      class_loss_attrs("nll_loss", input, options.weight, options.ignore_index, 0, reduction);
-  const Tensor loss =
-      ops::nll(input.tensor(), target.tensor(), options.weight, attrs, input.site());
+      class_loss_attrs("nll_loss", x, options.weight, options.ignore_index, 0, reduction);
+  const Tensor loss = ops::nll(x, target.tensor(), options.weight, attrs, input.site());
   return finish(loss, target, options.weight, attrs, reduction, input.site());
 }
 
@@ -439,15 +442,14 @@ Tensor cross_entropy(const TensorArg& input, const TensorArg& target,
     throw InvalidArgument(str("[cross_entropy] label_smoothing is ", options.label_smoothing,
                               "; it must be between 0 and 1"));
   }
-  const ClassLossAttrs attrs =
-      class_loss_attrs("cross_entropy", input, options.weight, options.ignore_index,
-                       options.label_smoothing, reduction);
+  const Tensor x = ops::autocast(input, ops::kCrossEntropy.autocast);
+  const ClassLossAttrs attrs = class_loss_attrs(
+      "cross_entropy", x, options.weight, options.ignore_index, options.label_smoothing, reduction);
   if (is_floating(target->dtype())) {
-    return distribution_cross_entropy(input, target, options, reduction);
+    return distribution_cross_entropy({x, input.site()}, target, options, reduction);
   }
-  const Tensor loss =
-      dispatch_multi<2>(ops::kCrossEntropy, {&input.tensor(), &target.tensor(), &options.weight},
-                        attrs, input.site())[0];
+  const Tensor loss = dispatch_multi<2>(ops::kCrossEntropy, {&x, &target.tensor(), &options.weight},
+                                        attrs, input.site())[0];
   return finish(loss, target, options.weight, attrs, reduction, input.site());
 }
 

@@ -1,6 +1,7 @@
 #include "ops/loss.h"
 
 #include "core/dispatch.h"
+#include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/compare.h"
@@ -180,7 +181,8 @@ OpDef loss_def(const char* name, GradFn grad) {
           .infer = infer_loss,
           .sbp = sbp_loss,
           .grad = grad,
-          .saved_inputs = 0b11};
+          .saved_inputs = 0b11,
+          .autocast = AutocastRule::kFloat32};
 }
 
 OpDef backward_def(const char* name, GradFn grad, SbpFn sbp = sbp_backward) {
@@ -263,6 +265,11 @@ Tensor call(const OpDef& op, const TensorArg& input, const TensorArg& target, Re
   return dispatch(op, {&x, &t}, attrs, input.site());
 }
 
+// What autocast makes of an operand of losses that are made of several ops.
+Tensor in_float32(const TensorArg& x) {
+  return ops::autocast(x, AutocastRule::kFloat32);
+}
+
 // Reduces losses of single elements that were weighted one by one.
 Tensor reduced(const Tensor& losses, Reduction reduction, Site site) {
   if (reduction == Reduction::kNone) return losses;
@@ -333,11 +340,11 @@ Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg&
 }
 
 Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOptions& options) {
+  const Tensor log_q = in_float32(input), p = in_float32(target);
   const Tensor losses = options.log_target
-                            ? mul(exp(target), sub(target, input))
+                            ? mul(exp(p), sub(p, log_q))
                             // x log(x) with its limit at 0, whose gradient must not meet log(0).
-                            : sub(mul(target, log(where(gt(target, 0), target, ones_like(target)))),
-                                  mul(target, input));
+                            : sub(mul(p, log(where(gt(p, 0), p, ones_like(p)))), mul(p, log_q));
   if (options.reduction == "batchmean") {
     const int64_t batch = losses.dim() == 0 ? 1 : losses.size(0);
     return div(sum(TensorArg(losses, input.site())), static_cast<double>(batch));
@@ -348,7 +355,8 @@ Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOption
 Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
                            const MarginOptions& options) {
   const Reduction reduction = ops::parse_reduction(options.reduction, "margin_ranking_loss");
-  const Tensor lead = mul({sub(a, b), a.site()}, target);
+  const Tensor difference = sub({in_float32(a), a.site()}, in_float32(b));
+  const Tensor lead = mul({difference, a.site()}, target);
   const Tensor lack = options.margin - TensorArg(lead, a.site());
   return reduced(clamp({lack, a.site()}, {.min = 0}), reduction, a.site());
 }
@@ -358,11 +366,10 @@ Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
   const Site site = anchor.site();
   const Reduction reduction = ops::parse_reduction(options.reduction, "triplet_margin_loss");
   const DistanceOptions distance{.p = options.p, .eps = options.eps};
-  const Tensor near = pairwise_distance(anchor, positive, distance);
-  Tensor far = pairwise_distance(anchor, negative, distance);
-  if (options.swap) {
-    far = minimum({far, site}, pairwise_distance({positive, site}, negative, distance));
-  }
+  const Tensor a = in_float32(anchor), p = in_float32(positive), n = in_float32(negative);
+  const Tensor near = pairwise_distance({a, site}, p, distance);
+  Tensor far = pairwise_distance({a, site}, n, distance);
+  if (options.swap) far = minimum({far, site}, pairwise_distance({p, site}, n, distance));
   const Tensor lack = add({sub({near, site}, far), site}, options.margin);
   return reduced(clamp({lack, site}, {.min = 0}), reduction, site);
 }

@@ -1,6 +1,7 @@
 #include "ops/matmul.h"
 
 #include "core/dispatch.h"
+#include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/matmul_op.h"
 #include "ops/reduce.h"
@@ -210,7 +211,8 @@ const OpDef kMatmul{.name = "matmul",
                     .sbp = sbp_matmul,
                     .grad = grad_matmul,
                     .cost = matmul_cost,
-                    .saved_inputs = 0b11};
+                    .saved_inputs = 0b11,
+                    .autocast = AutocastRule::kLower};
 
 const OpDef kLinear{.name = "linear",
                     .num_inputs = 3,
@@ -218,7 +220,8 @@ const OpDef kLinear{.name = "linear",
                     .sbp = sbp_linear,
                     .grad = grad_linear,
                     .cost = matmul_cost,
-                    .saved_inputs = 0b011};
+                    .saved_inputs = 0b011,
+                    .autocast = AutocastRule::kLower};
 
 const OpDef kContractLeading{.name = "contract_leading",
                              .num_inputs = 2,
@@ -258,7 +261,8 @@ Tensor matmul_of(const char* name, const TensorArg& a, int64_t a_dims, const Ten
 Tensor add_product(const TensorArg& input, const Tensor& product, const AddmmOptions& options) {
   const TensorArg scaled(product, input.site());
   if (options.beta == 0) return options.alpha == 1 ? product : mul(scaled, options.alpha);
-  const Tensor base = options.beta == 1 ? input.tensor() : mul(input, options.beta);
+  const Tensor own = ops::autocast(input, ops::kMatmul.autocast);
+  const Tensor base = options.beta == 1 ? own : mul({own, input.site()}, options.beta);
   return add(TensorArg(base, input.site()), product, {.alpha = options.alpha});
 }
 
@@ -301,7 +305,8 @@ Tensor baddbmm(const TensorArg& input, const TensorArg& batch1, const TensorArg&
 Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias) {
   if (weight->dim() == 1) {
     const Tensor y = matmul(x, weight);
-    return bias->defined() ? add(TensorArg(y, x.site()), bias) : y;
+    if (!bias->defined()) return y;
+    return add(TensorArg(y, x.site()), ops::autocast(bias, ops::kLinear.autocast));
   }
   return dispatch(ops::kLinear, {&x.tensor(), &weight.tensor(), &bias.tensor()}, x.site());
 }

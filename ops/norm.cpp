@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/dispatch.h"
+#include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/norm_op.h"
 #include "ops/reduce.h"
@@ -203,7 +204,8 @@ const OpDef kLayerNorm{.name = "layer_norm",
                        .sbp = sbp_norm<2>,
                        .grad = grad_norm<kLayerNormBackward, 3>,
                        .cost = cost,
-                       .saved_inputs = 0b011};
+                       .saved_inputs = 0b011,
+                       .autocast = AutocastRule::kFloat32};
 
 const OpDef kLayerNormBackward{.name = "layer_norm_backward",
                                .num_inputs = 3,
@@ -222,7 +224,8 @@ const OpDef kRmsNorm{.name = "rms_norm",
                      .sbp = sbp_norm<1>,
                      .grad = grad_norm<kRmsNormBackward, 2>,
                      .cost = cost,
-                     .saved_inputs = 0b11};
+                     .saved_inputs = 0b11,
+                     .autocast = AutocastRule::kFloat32};
 
 const OpDef kRmsNormBackward{.name = "rms_norm_backward",
                              .num_inputs = 3,
@@ -276,9 +279,10 @@ Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
 
 Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape, const RmsNormOptions& options) {
   check_normalized_shape("rms_norm", x, normalized_shape);
-  const double eps = options.eps ? *options.eps : machine_eps(x->dtype());
+  const Tensor rows = ops::autocast(x, ops::kRmsNorm.autocast);
+  const double eps = options.eps ? *options.eps : machine_eps(rows.dtype());
   const ops::NormAttrs attrs{normalized_shape.size(), eps};
-  return dispatch(ops::kRmsNorm, {&x.tensor(), &options.weight}, attrs, x.site());
+  return dispatch(ops::kRmsNorm, {&rows, &options.weight}, attrs, x.site());
 }
 
 Tensor group_norm(const TensorArg& x, int64_t num_groups, const NormalizationOptions& options) {

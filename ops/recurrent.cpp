@@ -1,8 +1,10 @@
 #include "ops/recurrent.h"
 
 #include "core/error.h"
+#include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/matmul.h"
+#include "ops/matmul_op.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
 
@@ -53,7 +55,8 @@ LstmState lstm_cell(const TensorArg& x, const LstmState& state, const TensorArg&
   check_rows("lstm_cell", x, state.hidden, 4, parameters);
   const Tensor sums = from_input(x, parameters) + from_state(state.hidden, parameters);
   const std::vector<Tensor> gates = chunk(sums, 4, -1);
-  const Tensor cell = sigmoid(gates[1]) * state.cell + sigmoid(gates[0]) * tanh(gates[2]);
+  const Tensor old_cell = ops::autocast(state.cell, ops::kLinear.autocast);
+  const Tensor cell = sigmoid(gates[1]) * old_cell + sigmoid(gates[0]) * tanh(gates[2]);
   return {sigmoid(gates[3]) * tanh(cell), cell};
 }
 
@@ -66,7 +69,7 @@ Tensor gru_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& we
   const Tensor reset = sigmoid(in[0] + recurrent[0]);
   const Tensor update = sigmoid(in[1] + recurrent[1]);
   const Tensor fresh = tanh(in[2] + reset * recurrent[2]);
-  return fresh + update * (hidden - fresh);
+  return fresh + update * (ops::autocast(hidden, ops::kLinear.autocast) - fresh);
 }
 
 Tensor rnn_tanh_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,

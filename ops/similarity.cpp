@@ -1,6 +1,7 @@
 #include "ops/similarity.h"
 
 #include "core/error.h"
+#include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/promotion.h"
@@ -22,7 +23,8 @@ Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, const CosineOpt
   const Shape shape = broadcast_shapes(a->shape(), b->shape(), "cosine_similarity");
   const NormalizeOptions unit{.dim = options.dim, .eps = options.eps};
   const auto direction = [&](const TensorArg& x) {
-    const Tensor wide = expand({cast(x, dtype), site}, shape);
+    const Tensor own = ops::autocast({cast(x, dtype), site}, AutocastRule::kFloat32);
+    const Tensor wide = expand({own, site}, shape);
     return normalize({wide, site}, unit);
   };
   const Tensor products = mul({direction(a), site}, direction(b));

@@ -144,7 +144,8 @@ const OpDef kSoftmax{.name = "softmax",
                      .grad = grad_softmax,
                      .cost = cost,
                      .decompose = decompose_softmax,
-                     .saved_outputs = 0b1};
+                     .saved_outputs = 0b1,
+                     .autocast = AutocastRule::kFloat32};
 
 const OpDef kLogSoftmax{.name = "log_softmax",
                         .attrs = attrs_def<SoftmaxAttrs>(),
@@ -153,7 +154,8 @@ const OpDef kLogSoftmax{.name = "log_softmax",
                         .grad = grad_log_softmax,
                         .cost = cost,
                         .decompose = decompose_log_softmax,
-                        .saved_outputs = 0b1};
+                        .saved_outputs = 0b1,
+                        .autocast = AutocastRule::kFloat32};
 
 const OpDef kSoftmaxBackward{.name = "softmax_backward",
                              .num_inputs = 2,
@@ -202,13 +204,15 @@ Tensor log_softmax(const TensorArg& x, int64_t dim) {
 }
 
 Tensor softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options) {
-  const Tensor wide = cast(x, options.dtype.value_or(x->dtype()));
-  return softmax({wide, x.site()}, dim);
+  if (!options.dtype) return softmax(x, dim);
+  const Tensor wide = cast(x, *options.dtype);
+  return cast({softmax({wide, x.site()}, dim), x.site()}, *options.dtype);
 }
 
 Tensor log_softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options) {
-  const Tensor wide = cast(x, options.dtype.value_or(x->dtype()));
-  return log_softmax({wide, x.site()}, dim);
+  if (!options.dtype) return log_softmax(x, dim);
+  const Tensor wide = cast(x, *options.dtype);
+  return cast({log_softmax({wide, x.site()}, dim), x.site()}, *options.dtype);
 }
 
 }  // namespace flow

@@ -121,7 +121,8 @@ const OpDef kNorm{.name = "norm",
                   .grad = grad_norm,
                   .cost = cost,
                   .saved_inputs = 1,
-                  .saved_outputs = 1};
+                  .saved_outputs = 1,
+                  .autocast = AutocastRule::kFloat32};
 const OpDef kLogsumexp{.name = "logsumexp",
                        .attrs = attrs_def<ReduceAttrs>(),
                        .infer = infer_logsumexp,
@@ -129,7 +130,8 @@ const OpDef kLogsumexp{.name = "logsumexp",
                        .grad = grad_logsumexp,
                        .cost = cost,
                        .saved_inputs = 1,
-                       .saved_outputs = 1};
+                       .saved_outputs = 1,
+                       .autocast = AutocastRule::kFloat32};
 
 void register_statistics(OpTable& table) {
   table.add(kNorm);

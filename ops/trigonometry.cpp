@@ -2,6 +2,7 @@
 
 #include "core/default_dtype.h"
 #include "core/dispatch.h"
+#include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/promotion.h"
@@ -105,12 +106,12 @@ constexpr SbpFn kRises = unary_sbp<kIncreasing>;
 }  // namespace
 
 // Functions that are NaN on both sides of their domain keep no order of parts.
-const OpDef kTan = row("tan", elementwise_sbp, grad<dx_tan>);
-const OpDef kAsin = row("asin", elementwise_sbp, grad<dx_asin>);
-const OpDef kAcos = row("acos", elementwise_sbp, grad<dx_acos>);
+const OpDef kTan = in_float32(row("tan", elementwise_sbp, grad<dx_tan>));
+const OpDef kAsin = in_float32(row("asin", elementwise_sbp, grad<dx_asin>));
+const OpDef kAcos = in_float32(row("acos", elementwise_sbp, grad<dx_acos>));
 const OpDef kAtan = row("atan", kRises, grad<dx_atan>);
-const OpDef kSinh = row("sinh", kRises, grad<dx_sinh>);
-const OpDef kCosh = row("cosh", elementwise_sbp, grad<dx_cosh>);
+const OpDef kSinh = in_float32(row("sinh", kRises, grad<dx_sinh>));
+const OpDef kCosh = in_float32(row("cosh", elementwise_sbp, grad<dx_cosh>));
 const OpDef kAsinh = row("asinh", kRises, grad<dx_asinh>);
 const OpDef kAcosh = row("acosh", unary_sbp<kMinToMin>, grad<dx_acosh>);
 const OpDef kAtanh = row("atanh", elementwise_sbp, grad<dx_atanh>);

@@ -6,6 +6,7 @@
 
 #include "core/default_dtype.h"
 #include "core/dispatch.h"
+#include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/sbp_rules.h"
@@ -212,14 +213,16 @@ const OpDef kFloor = row("floor", infer_numbers, kRises, grad_zero);
 const OpDef kCeil = row("ceil", infer_numbers, kRises, grad_zero);
 const OpDef kRound = row("round", infer_numbers, kRises, grad_zero);
 
-const OpDef kExp = row("exp", infer_floating, kRises, grad<dx_exp>, kY);
-const OpDef kExpm1 = row("expm1", infer_floating, kRises, grad<dx_expm1>, kY);
-const OpDef kLog = row("log", infer_floating, unary_sbp<kMinToMin>, grad<dx_log>, kX);
-const OpDef kLog1p = row("log1p", infer_floating, unary_sbp<kMinToMin>, grad<dx_log1p>, kX);
+const OpDef kExp = in_float32(row("exp", infer_floating, kRises, grad<dx_exp>, kY));
+const OpDef kExpm1 = in_float32(row("expm1", infer_floating, kRises, grad<dx_expm1>, kY));
+const OpDef kLog = in_float32(row("log", infer_floating, unary_sbp<kMinToMin>, grad<dx_log>, kX));
+const OpDef kLog1p =
+    in_float32(row("log1p", infer_floating, unary_sbp<kMinToMin>, grad<dx_log1p>, kX));
 const OpDef kSqrt = row("sqrt", infer_floating, unary_sbp<kMinToMin>, grad<dx_sqrt>, kY);
-const OpDef kRsqrt = row("rsqrt", infer_floating, unary_sbp<kMinToMax>, grad<dx_rsqrt>, kY);
+const OpDef kRsqrt =
+    in_float32(row("rsqrt", infer_floating, unary_sbp<kMinToMax>, grad<dx_rsqrt>, kY));
 const OpDef kReciprocal =
-    row("reciprocal", infer_floating, elementwise_sbp, grad<dx_reciprocal>, kY);
+    in_float32(row("reciprocal", infer_floating, elementwise_sbp, grad<dx_reciprocal>, kY));
 const OpDef kSin = row("sin", infer_floating, elementwise_sbp, grad<dx_sin>, kX);
 const OpDef kCos = row("cos", infer_floating, elementwise_sbp, grad<dx_cos>, kX);
 const OpDef kTanh = row("tanh", infer_floating, kRises, grad<of_output<&kTanhGrad>>, kY);
@@ -234,8 +237,8 @@ const OpDef kSilu = row("silu", infer_floating, elementwise_sbp, grad<of_input<&
 const OpDef kLeakyRelu = row_with<LeakyReluAttrs>(
     "leaky_relu", sbp_leaky_relu, grad<of_input_with<&kLeakyReluGrad, LeakyReluAttrs>>);
 const OpDef kElu = row_with<EluAttrs>("elu", sbp_elu, grad<of_input_with<&kEluGrad, EluAttrs>>);
-const OpDef kSoftplus = row_with<SoftplusAttrs>("softplus", sbp_softplus,
-                                                grad<of_input_with<&kSoftplusGrad, SoftplusAttrs>>);
+const OpDef kSoftplus = in_float32(row_with<SoftplusAttrs>(
+    "softplus", sbp_softplus, grad<of_input_with<&kSoftplusGrad, SoftplusAttrs>>));
 
 const OpDef kIsnan = predicate("isnan", sbp_isnan);
 const OpDef kIsinf = predicate("isinf", elementwise_sbp);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -48,6 +49,7 @@ void Optimizer::zero_grad() {
 void Optimizer::step() {
   const NoGradGuard no_grad;
   const UpdatePhase phase;
+  autograd::drop_cached_casts();
   const size_t num_buffers = buffer_names().size(), num_numbers = number_names().size();
   for_each_param([&](const Tensor& parameter, size_t number) {
     const Tensor grad = parameter.grad();

@@ -1,9 +1,11 @@
 #include "graph/tracer.h"
 
+#include <algorithm>
 #include <functional>
 
 #include <gtest/gtest.h>
 
+#include "autograd/autocast.h"
 #include "autograd/engine.h"
 #include "autograd/grad_mode.h"
 #include "autograd/recompute.h"
@@ -11,10 +13,12 @@
 #include "graph/executor.h"
 #include "graph/program.h"
 #include "ops/binary.h"
+#include "ops/cast_op.h"
 #include "ops/creation.h"
 #include "ops/diagonal.h"
 #include "ops/dropout.h"
 #include "ops/index.h"
+#include "ops/matmul.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
 #include "ops/slice.h"
@@ -52,6 +56,34 @@ TEST(Tracer, WritesToOutsideTensorsHappenWhenTheProgramRuns) {
   EXPECT_EQ(run(step, {x})[0].to_vector<float>(), (std::vector<float>{10, 10, 10}));
   EXPECT_EQ(run(step, {x})[0].to_vector<float>(), (std::vector<float>{20, 20, 20}));
   EXPECT_EQ(counter.to_vector<float>(), (std::vector<float>{2, 2, 2}));
+}
+
+// Also inside a guard that has cast the weight before, and goes on after the trace.
+TEST(Tracer, AutocastCastsAWeightOnceAsEagerModeDoes) {
+  const Tensor x = tensor(std::vector<float>{0.1f, 0.2f, 0.3f, 0.4f}, {2, 2});
+  const Tensor w = tensor(std::vector<float>{1.1f, -0.7f, 0.3f, 2.9f}, {2, 2}).requires_grad_();
+  const auto gradient = [&](const Tensor& in) {
+    const AutocastGuard autocast;
+    w.set_grad(Tensor());
+    const Tensor loss = square(linear(relu(linear(in, w)), w)).sum();
+    loss.backward();
+    return w.grad() * 1.0;
+  };
+  const AutocastGuard autocast;
+  const std::vector<float> expected = gradient(x).to_vector<float>();
+  TracedStep step;
+  {
+    Trace trace;
+    step = trace.finish({gradient(trace.add_input(x))});
+  }
+  EXPECT_EQ(std::count_if(step.graph.nodes.begin(), step.graph.nodes.end(),
+                          [&](const Node& node) {
+                            return node.op == &ops::kCast && node.inputs[0] != kNoValue &&
+                                   node.inputs[0] == step.graph.captures[0].initial;
+                          }),
+            1);
+  EXPECT_EQ(run(step, {x})[0].to_vector<float>(), expected);
+  EXPECT_EQ(gradient(x).to_vector<float>(), expected);
 }
 
 TEST(Tracer, ValuesReadBeforeAWriteKeepTheOldVersion) {

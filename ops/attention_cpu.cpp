@@ -199,7 +199,8 @@ KernelChoice select_reference(const KernelQuery& query) {
 
 // ---- through ops/gemm.h
 
-constexpr int64_t kQueryBlock = 64;
+// Small blocks leave out more of the keys that causal queries do not see.
+constexpr int64_t kQueryBlock = 32;
 
 template <class C>
 struct Matrix {
@@ -326,10 +327,9 @@ void run_attention(const KernelContext& ctx) {
 
 // A gradient of one batch matrix: added up in place, or in `buffer` for 16-bit types.
 template <class T>
-Wide<T>* gradient_target(T* output, int64_t size, Wide<T>* buffer) {
+Wide<T>* gradient_target(T* output, Wide<T>* buffer) {
   Wide<T>* target = buffer;
   if constexpr (sizeof(T) != 2) target = output;
-  std::fill_n(target, size, Wide<T>{0});
   return target;
 }
 
@@ -367,12 +367,20 @@ void run_backward(const KernelContext& ctx) {
       T* const q_out = ctx.out(0).as<T>() + b * q_size;
       T* const k_out = ctx.out(1).as<T>() + b * k_size;
       T* const v_out = ctx.out(2).as<T>() + b * v_size;
-      C* const dq = gradient_target(q_out, q_size, q_sum);
-      C* const dk = gradient_target(k_out, k_size, k_sum);
-      C* const dv = gradient_target(v_out, v_size, v_sum);
-      for (int64_t first = 0; first < plan.queries; first += block) {
+      C* const dq = gradient_target(q_out, q_sum);
+      C* const dk = gradient_target(k_out, k_sum);
+      C* const dv = gradient_target(v_out, v_sum);
+      // From the last block, which sees most keys and so writes dk and dv; the others add to them.
+      const int64_t num_blocks = block > 0 ? (plan.queries + block - 1) / block : 0;
+      const int64_t most = visible_keys(plan, attrs.is_causal, plan.queries - 1);
+      const int64_t written = num_blocks > 0 ? most : 0;
+      std::fill(dk + written * plan.width, dk + k_size, C{0});
+      std::fill(dv + written * plan.value_width, dv + v_size, C{0});
+      for (int64_t i_block = num_blocks - 1; i_block >= 0; --i_block) {
+        const int64_t first = i_block * block;
         const int64_t rows = std::min(block, plan.queries - first);
         const int64_t keys = visible_keys(plan, attrs.is_causal, first + rows - 1);
+        const C beta = i_block == num_blocks - 1 ? C{0} : C{1};
         const Matrix<C> own_q{q.data + first * q.stride, q.stride};
         const Matrix<C> own_dy{dy.data + first * dy.stride, dy.stride};
         product<C>(Transpose::kNo, Transpose::kYes, rows, keys, plan.width, scale, own_q, k, 0,
@@ -400,9 +408,9 @@ void run_backward(const KernelContext& ctx) {
         product<C>(Transpose::kNo, Transpose::kNo, rows, plan.width, keys, 1, {slopes, keys}, k, 0,
                    dq + first * plan.width, plan.width);
         product<C>(Transpose::kYes, Transpose::kNo, keys, plan.width, rows, 1, {slopes, keys},
-                   own_q, 1, dk, plan.width);
+                   own_q, beta, dk, plan.width);
         product<C>(Transpose::kYes, Transpose::kNo, keys, plan.value_width, rows, 1,
-                   {weights, keys}, own_dy, 1, dv, plan.value_width);
+                   {weights, keys}, own_dy, beta, dv, plan.value_width);
       }
       if constexpr (sizeof(T) == 2) {
         const auto same = [](V x) { return x; };

@@ -1,8 +1,10 @@
 #include "eager/interpreter.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
+#include "boxing/fail_ranks.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "eager/chooser.h"
@@ -85,6 +87,26 @@ bool make_view(const Call& call, const Tensor& input, const Decision& decision, 
   output =
       Tensor::make(with_strides(meta, view.strides), source.storage, source.offset + view.offset);
   return true;
+}
+
+// Whether ranks see different data, so that one may fail alone.
+bool is_cut(std::span<const TensorView> inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [](const TensorView& input) {
+    return input.meta != nullptr && input.meta->is_global() &&
+           std::any_of(input.meta->nd_sbp.begin(), input.meta->nd_sbp.end(),
+                       [](Sbp entry) { return !entry.is_broadcast(); });
+  });
+}
+
+// The op has failed for all ranks where it fails for one: those without the bad value must not wait
+// for this one.
+void run_kernel(const KernelChoice& kernel, const KernelContext& context) {
+  try {
+    kernel.fn(context);
+  } catch (const Error& error) {
+    if (is_cut(context.inputs)) boxing::fail_ranks(context.rank, error.what());
+    throw;
+  }
 }
 
 }  // namespace
@@ -177,7 +199,7 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
                               call.random,
                               rank,
                               call.site};
-  decision.kernel.fn(context);
+  run_kernel(decision.kernel, context);
   if (call.mutates != 0) bump_versions(call);
 }
 

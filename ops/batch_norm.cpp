@@ -288,6 +288,22 @@ Tensor parameter_of(const Tensor& parameter, DType x) {
   return parameter.defined() ? parameter.to(ops::parameter_dtype(x)) : parameter;
 }
 
+// Both are written by one op, which keeps them as they lie, so they have to lie alike.
+void update_statistics(const Tensor& running_mean, const Tensor& running_var, const Tensor& moments,
+                       const ops::RunningStatsAttrs& attrs, Site site) {
+  const auto update = [&](const Tensor& var) {
+    dispatch_multi<2>(ops::kUpdateRunningStats, {&running_mean, &var, &moments}, attrs, site);
+  };
+  const bool lie_alike = !running_mean.is_global() || !running_var.is_global() ||
+                         running_mean.placement() != running_var.placement() ||
+                         running_mean.sbp() == running_var.sbp();
+  if (lie_alike) return update(running_var);
+  const Tensor var = empty_like(running_mean, {.dtype = running_var.dtype()});
+  var.copy_(running_var);
+  update(var);
+  running_var.copy_(var);
+}
+
 }  // namespace
 
 Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const TensorArg& running_var,
@@ -307,9 +323,8 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
   if (options.training && running_mean->defined()) {
     const Tensor constant = result.moments.detach();
     const auto n = static_cast<double>(count);
-    dispatch_multi<2>(ops::kUpdateRunningStats,
-                      {&running_mean.tensor(), &running_var.tensor(), &constant},
-                      ops::RunningStatsAttrs{options.momentum, n / (n - 1)}, x.site());
+    update_statistics(running_mean, running_var, constant, {options.momentum, n / (n - 1)},
+                      x.site());
   }
   return result.y;
 }

@@ -6,6 +6,7 @@
 
 #include "boxing/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/loopback_ranks.h"
 
 namespace flow {
 namespace {
@@ -154,6 +155,30 @@ TEST(ModelsOnRanks, BucketsChangeNoBitAndSaveReductions) {
     // A model of 30 parameters, twice: but for a few, all in one bucket.
     EXPECT_LE(few, many - 50);
   });
+}
+
+// Rank 1 alone sees a target that is no class.
+void fail_on_one_rank() {
+  const TensorOptions rows{.dtype = int64, .placement = kPair, .sbp = sbp::split(0)};
+  const Tensor targets = tensor(std::vector<int64_t>{0, 1, 2, 9}, {4}, rows);
+  const Tensor logits = ones({4, 3}, {.placement = kPair, .sbp = sbp::split(0)});
+  std::string message;
+  try {
+    message = str("loss ", cross_entropy(logits, targets).item());
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(env::rank(), 1) << error.what();
+    return;
+  } catch (const DistributedError& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(env::rank(), 0) << message;
+  EXPECT_NE(message.find("rank 1 failed"), std::string::npos) << message;
+  EXPECT_NE(message.find("target 9"), std::string::npos) << message;
+}
+
+TEST(ModelsOnRanks, ATargetOutOfRangeOnOneRankIsAnErrorOnAll) {
+  run_ranks(2, fail_on_one_rank);
+  run_loopback_ranks(2, fail_on_one_rank);
 }
 
 // Two parameters and two steps of a rule, then of one that goes on from its state.

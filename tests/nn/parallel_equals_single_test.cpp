@@ -219,6 +219,10 @@ TEST(ParallelEqualsSingle, ConvolutionAndBatchNorm) {
               kPair,
               kB,
               {{"conv1.*", kS0}, {"norm1.num_batches_tracked", kB}, {"norm1.*", kS0}, {"*", kB}}},
+             {"a statistic of two split on 2",
+              kPair,
+              kS0,
+              {{"norm1.running_mean", kS0}, {"norm2.running_var", kS0}, {"*", kB}}},
              {"rows of the image", kPair, sbp::split(2), {{"*", kB}}}});
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "autograd/grad_mode.h"
+#include "core/context.h"
 #include "core/error.h"
+#include "nn/comm.h"
 #include "ops/binary.h"
 #include "ops/creation.h"
 #include "ops/reduce.h"
@@ -11,8 +13,21 @@
 
 namespace flow::optim {
 
-GradScaler::GradScaler(const GradScalerOptions& options)
-    : options_(options), scale_(options.init_scale) {
+namespace {
+
+// Whether this rank's part of a tensor is finite throughout.
+bool is_finite_here(const Tensor& x) {
+  if (!x.is_global()) return all(isfinite(x)).item<bool>();
+  return !x.placement().contains(env::rank()) || is_finite_here(x.to_local());
+}
+
+}  // namespace
+
+GradScaler::GradScaler(const GradScalerOptions& options) : scale_(options.init_scale) {
+  set_options(options);
+}
+
+void GradScaler::set_options(GradScalerOptions options) {
   if (!(options.init_scale > 0) || !(options.growth_factor > 1) ||
       !(options.backoff_factor > 0 && options.backoff_factor < 1) || options.growth_interval < 1) {
     throw InvalidArgument(
@@ -21,27 +36,66 @@ GradScaler::GradScaler(const GradScalerOptions& options)
             options.init_scale, ", ", options.growth_factor, ", ", options.backoff_factor, ", ",
             options.growth_interval));
   }
+  options_ = options;
+}
+
+void GradScaler::set_growth_factor(double factor) {
+  GradScalerOptions options = options_;
+  options.growth_factor = factor;
+  set_options(options);
+}
+
+void GradScaler::set_backoff_factor(double factor) {
+  GradScalerOptions options = options_;
+  options.backoff_factor = factor;
+  set_options(options);
+}
+
+void GradScaler::set_growth_interval(int64_t interval) {
+  GradScalerOptions options = options_;
+  options.growth_interval = interval;
+  set_options(options);
 }
 
 Tensor GradScaler::scale(const Tensor& loss) const {
   return options_.enabled ? loss * scale_ : loss;
 }
 
+std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) const {
+  std::vector<Tensor> scaled;
+  for (const Tensor& loss : losses)
+    scaled.push_back(scale(loss));
+  return scaled;
+}
+
 void GradScaler::unscale_(Optimizer& optimizer) {
   if (!options_.enabled) return;
-  const auto [progress, is_new] = unscaled_.try_emplace(&optimizer);
-  if (!is_new) {
+  if (unscaled_.contains(&optimizer)) {
     throw InvalidArgument(
         "[GradScaler] the gradients of this optimizer are unscaled already; call "
         "unscale_ once between two updates");
   }
   const NoGradGuard no_grad;
-  for (const Tensor& parameter : optimizer.parameters()) {
+  const std::vector<Tensor> parameters = optimizer.parameters();
+  for (const Tensor& parameter : parameters) {
+    if (!parameter.grad().defined() || parameter.grad().dtype() != float16) continue;
+    throw InvalidArgument(
+        str("[GradScaler] a gradient is float16, in which it cannot be unscaled; ", "received ",
+            parameter.meta(), "; keep the parameters in float32 and use AutocastGuard"));
+  }
+  bool is_finite = true, any_global = false;
+  for (const Tensor& parameter : parameters) {
+    any_global |= parameter.is_global();
     const Tensor grad = parameter.grad();
     if (!grad.defined()) continue;
     grad.mul_(1 / scale_);
-    progress->second.is_finite &= all(isfinite(grad)).item<bool>();
+    is_finite = is_finite_here(grad) && is_finite;
   }
+  if (any_global && env::world_size() > 1) {
+    const Tensor bad = full({}, is_finite ? 0.0 : 1.0);
+    is_finite = comm::all_reduce(bad, {.op = comm::Reduction::kMax}).item<double>() == 0;
+  }
+  unscaled_[&optimizer].is_finite = is_finite;
 }
 
 bool GradScaler::step(Optimizer& optimizer) {
@@ -83,19 +137,36 @@ void GradScaler::update(std::optional<double> new_scale) {
 }
 
 nn::StateDict GradScaler::state_dict() const {
-  return {{"scale", full({}, scale_, {.dtype = float64})},
-          {"growth_tracker", full({}, static_cast<double>(num_good_), {.dtype = float64})}};
+  if (!options_.enabled) return {};
+  const auto number = [](double value) { return full({}, value, {.dtype = float64}); };
+  return {{"scale", number(scale_)},
+          {"growth_factor", number(options_.growth_factor)},
+          {"backoff_factor", number(options_.backoff_factor)},
+          {"growth_interval", number(static_cast<double>(options_.growth_interval))},
+          {"_growth_tracker", number(static_cast<double>(num_good_))}};
 }
 
 void GradScaler::load_state_dict(const nn::StateDict& state) {
-  const auto scale = state.find("scale"), tracker = state.find("growth_tracker");
-  if (state.size() != 2 || scale == state.end() || tracker == state.end()) {
-    throw InvalidArgument(
-        "[GradScaler] a state has 'scale' and 'growth_tracker' and nothing else; "
-        "nothing was loaded");
+  if (!options_.enabled) return;
+  std::vector<double> numbers;
+  for (const char* name :
+       {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}) {
+    const auto found = state.find(name);
+    if (found == state.end() || state.size() != 5) {
+      throw InvalidArgument(
+          str("[GradScaler] a state has scale, growth_factor, backoff_factor, growth_interval, "
+              "_growth_tracker and nothing else; received ",
+              state.size(), found == state.end() ? str(" entries without ", name) : " entries",
+              "; nothing was loaded; use the state of an enabled scaler"));
+    }
+    numbers.push_back(found->second.item<double>());
   }
-  scale_ = scale->second.item<double>();
-  num_good_ = tracker->second.item<int64_t>();
+  set_options({.init_scale = numbers[0],
+               .growth_factor = numbers[1],
+               .backoff_factor = numbers[2],
+               .growth_interval = static_cast<int64_t>(numbers[3])});
+  scale_ = numbers[0];
+  num_good_ = static_cast<int64_t>(numbers[4]);
 }
 
 }  // namespace flow::optim

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "nn/optim/optimizer.h"
 
@@ -20,14 +21,19 @@ struct GradScalerOptions {
 //   scaler.unscale_(optimizer);      // only where gradients are looked at or clipped
 //   scaler.step(optimizer);          // leaves it out when a gradient is infinite or NaN
 //   scaler.update();
+//
+// Whether all gradients are finite is agreed by all ranks where the optimizer has global
+// parameters, so that they step together; then every rank calls unscale_ and step. Local parameters
+// are looked at on their rank alone: DistributedDataParallel has made their gradients the same.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});
 
   // loss × scale.
   Tensor scale(const Tensor& loss) const;
+  std::vector<Tensor> scale(const std::vector<Tensor>& losses) const;
   // Divides the gradients of the optimizer's parameters by the scale; once between two updates,
-  // else InvalidArgument.
+  // else InvalidArgument, as for gradients in float16, whose parameters should be float32.
   void unscale_(Optimizer& optimizer);
   // Unscales unless that was done and steps the optimizer if all gradients are finite; says whether
   // it did.
@@ -39,6 +45,21 @@ class GradScaler {
   // 1 when it is not enabled.
   double get_scale() const { return options_.enabled ? scale_ : 1; }
 
+  bool is_enabled() const { return options_.enabled; }
+
+  double get_growth_factor() const { return options_.growth_factor; }
+
+  double get_backoff_factor() const { return options_.backoff_factor; }
+
+  int64_t get_growth_interval() const { return options_.growth_interval; }
+
+  // Throw InvalidArgument as the constructor does.
+  void set_growth_factor(double factor);
+  void set_backoff_factor(double factor);
+  void set_growth_interval(int64_t interval);
+
+  // PyTorch's names: scale, growth_factor, backoff_factor, growth_interval, _growth_tracker;
+  // nothing when it is not enabled, and then nothing is loaded.
   nn::StateDict state_dict() const;
   void load_state_dict(const nn::StateDict& state);
 
@@ -47,6 +68,8 @@ class GradScaler {
     bool is_finite = true;
     bool has_stepped = false;
   };
+
+  void set_options(GradScalerOptions options);
 
   GradScalerOptions options_;
   double scale_;

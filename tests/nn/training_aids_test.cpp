@@ -1,4 +1,5 @@
 // What stands beside an optimizer: scaling, clipping, averages, groups that come later.
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -56,6 +57,66 @@ TEST(GradScaler, UnscalesOnceAndRemembersItsState) {
   EXPECT_THROW(scaler.update(), InvalidArgument);
   other.load_state_dict(scaler.state_dict());
   EXPECT_EQ(other.get_scale(), 2);
+}
+
+TEST(GradScaler, ItsStateHoldsTheFactorsAndIsRefusedWhenIncomplete) {
+  GradScaler scaler({.init_scale = 2, .growth_interval = 7}), other, off({.enabled = false});
+  scaler.set_growth_factor(4);
+  scaler.set_backoff_factor(0.25);
+  EXPECT_THROW(scaler.set_growth_factor(1), InvalidArgument);
+  other.load_state_dict(scaler.state_dict());
+  EXPECT_EQ(other.get_growth_factor(), 4);
+  EXPECT_EQ(other.get_backoff_factor(), 0.25);
+  EXPECT_EQ(other.get_growth_interval(), 7);
+  nn::StateDict state = scaler.state_dict();
+  state.erase("growth_interval");
+  EXPECT_THROW(other.load_state_dict(state), InvalidArgument);
+  EXPECT_FALSE(off.is_enabled());
+  EXPECT_TRUE(off.state_dict().empty());
+  EXPECT_EQ(scaler.scale(std::vector{ones({}), ones({})})[1].item(), 2);
+}
+
+TEST(GradScaler, RefusesGradientsInFloat16) {
+  const Tensor p = ones({2}, {.dtype = float16}).requires_grad_();
+  p.set_grad(ones({2}, {.dtype = float16}));
+  SGD sgd({p}, {.lr = 1});
+  EXPECT_THROW(GradScaler().step(sgd), InvalidArgument);
+}
+
+TEST(GradScaler, EveryOptimizerIsJudgedAloneButOneOverflowLowersTheScale) {
+  const Tensor p = parameter(1), q = parameter(1);
+  SGD first({p}, {.lr = 1}), second({q}, {.lr = 1});
+  GradScaler scaler({.init_scale = 2});
+  set_grad(p, 2);
+  set_grad(q, kInfinity);
+  scaler.unscale_(second);
+  EXPECT_TRUE(scaler.step(first));
+  EXPECT_FALSE(scaler.step(second));
+  scaler.update();
+  EXPECT_EQ(p.item(), 0);
+  EXPECT_EQ(q.item(), 1);
+  EXPECT_EQ(scaler.get_scale(), 1);
+}
+
+TEST(GradScaler, AnOverflowInOneRanksPartStopsAll) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1}), last("cpu", {1});
+    const auto stepped = [&](const Placement& placement, const NdSbp& layout, float value) {
+      const Tensor p = ones({2}, {.placement = placement, .sbp = layout, .requires_grad = true});
+      p.set_grad(tensor({1.f, value}, {.placement = placement, .sbp = layout}));
+      SGD sgd({p}, {.lr = 1});
+      GradScaler scaler({.init_scale = 2});
+      const bool result = scaler.step(sgd);
+      scaler.update();
+      EXPECT_EQ(scaler.get_scale(), result ? 2 : 1);
+      EXPECT_EQ(p.full().to_vector<float>()[0], result ? 0.5f : 1.f);
+      return result;
+    };
+    EXPECT_FALSE(stepped(both, sbp::split(0), INFINITY));  // on rank 1
+    EXPECT_TRUE(stepped(both, sbp::split(0), 1));
+    EXPECT_FALSE(stepped(last, sbp::split(0), NAN));  // rank 0 holds nothing of it
+    EXPECT_FALSE(stepped(both, sbp::broadcast, NAN));
+  });
 }
 
 TEST(MovingAverage, FollowsTheWeightsAndStandsInForThem) {

@@ -80,5 +80,9 @@ int main(int argc, char** argv) {
       flow::bench::report_time(state, time, limit_us, "us");
     });
   }
+  benchmark::AddCustomContext(
+      "limit",
+      "2 b / memcpy's rate, b: bytes the busiest rank writes (S -> B and P -> B: n, the "
+      "tensor's; B -> S, S -> S and P -> S: n / 2)");
   return flow::bench::run_benchmarks(argc, argv);
 }

@@ -131,19 +131,22 @@ TrainModel gpt(const std::string& name, int64_t batch, const models::GptOptions&
 
 }  // namespace
 
+models::GptOptions gpt_char_options() {
+  return {.vocab_size = 256,
+          .block_size = 128,
+          .n_layer = 4,
+          .n_head = 4,
+          .n_embd = 128,
+          .tied = false,
+          .gelu = "none"};
+}
+
 std::vector<TrainModel> train_models() {
   return {mlp(64),
           mlp(512),
           lenet(),
           mobilenet(),
-          gpt("gpt-char", 16,
-              {.vocab_size = 256,
-               .block_size = 128,
-               .n_layer = 4,
-               .n_head = 4,
-               .n_embd = 128,
-               .tied = false,
-               .gelu = "none"}),
+          gpt("gpt-char", kGptCharBatch, gpt_char_options()),
           gpt("gpt-small", 8,
               {.vocab_size = 256,
                .block_size = 256,

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "nn/models/gpt.h"
+
 namespace flow::bench {
 
 // Names: mlp64, mlp512, lenet, mbv2, gpt-char, gpt-small.
@@ -23,5 +25,9 @@ struct TrainModel {
 };
 
 std::vector<TrainModel> train_models();
+
+// The model of gpt-char, trained with AdamW on kGptCharBatch samples.
+models::GptOptions gpt_char_options();
+constexpr int64_t kGptCharBatch = 16;
 
 }  // namespace flow::bench

@@ -1,0 +1,131 @@
+// Training steps of gpt-char on two ranks, beside two processes that train alone. Started alone,
+// the program starts itself through flowrun as two processes. All ranks run the same calls; rank 0
+// prints.
+//
+// The limit of a row is the tokens a second of both ranks when each trains a model of its own with
+// one thread and no communication: the same cores doing nothing else. Blocks of both kinds take
+// turns, so that what else the machine does slows both; rows are the best block of each.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmarks/machine_limits.h"
+#include "benchmarks/start_ranks.h"
+#include "benchmarks/train_models.h"
+#include "flow/flow.h"
+
+namespace {
+
+namespace sbp = flow::sbp;
+using flow::Tensor;
+
+constexpr int kRounds = 5;
+constexpr int kSteps = 3;
+
+struct Layout {
+  std::string name;
+  flow::Placement placement = {};  // undefined: each rank for itself
+  flow::NdSbp data = {};
+  flow::nn::SbpPatterns model = {};
+  int64_t batch = flow::bench::kGptCharBatch;
+};
+
+std::vector<Layout> layouts() {
+  const flow::Placement both("cpu", {0, 1});
+  return {{.name = "alone"},
+          {.name = "dp2",
+           .placement = both,
+           .data = sbp::split(0),
+           .model = {{"*", sbp::broadcast}},
+           .batch = 2 * flow::bench::kGptCharBatch},
+          {.name = "tp2",
+           .placement = both,
+           .data = sbp::broadcast,
+           .model = {{"*.attn.c_[qkv].*", sbp::split(0)},
+                     {"*.attn.c_proj.weight", sbp::split(1)},
+                     {"*.mlp.c_fc.*", sbp::split(0)},
+                     {"*.mlp.c_proj.weight", sbp::split(1)},
+                     {"*", sbp::broadcast}}}};
+}
+
+// Model, optimizer and batch of a layout, and how fast its blocks were.
+class Training {
+ public:
+  explicit Training(const Layout& layout)
+      : layout_(layout), model_(flow::bench::gpt_char_options()) {
+    if (layout.placement.defined()) model_.to_global(layout.placement, layout.model);
+    optimizer_ = std::make_unique<flow::optim::AdamW>(model_.parameters(),
+                                                      flow::optim::AdamWOptions{.lr = 1e-3});
+    const flow::models::GptOptions options = flow::bench::gpt_char_options();
+    const auto draw = [&] {
+      return flow::randint(0, options.vocab_size, {layout.batch, options.block_size},
+                           {.placement = layout.placement, .sbp = layout.data});
+    };
+    tokens_ = draw();
+    targets_ = draw();
+    for (int i = 0; i < 2; ++i)  // the second has the optimizer's state
+      step();
+  }
+
+  void run_block() {
+    flow::env::barrier();
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < kSteps; ++i)
+      step();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    best_s_ = std::min(best_s_, took.count());
+  }
+
+  // Of all ranks together.
+  double tokens_per_s() const {
+    const double rate = kSteps * static_cast<double>(tokens_.numel()) / best_s_;
+    if (layout_.placement.defined()) return rate;
+    return flow::comm::all_reduce(flow::tensor(std::vector<double>{rate}, {1})).item<double>();
+  }
+
+ private:
+  void step() {
+    const Tensor logits = model_(tokens_);
+    flow::cross_entropy(logits.flatten(0, 1), targets_.flatten()).backward();
+    optimizer_->step();
+    optimizer_->zero_grad();
+  }
+
+  Layout layout_;
+  flow::models::Gpt model_;
+  std::unique_ptr<flow::optim::AdamW> optimizer_;
+  Tensor tokens_, targets_;
+  double best_s_ = 1e12;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (flow::env::world_size() == 1) flow::bench::start_two_ranks(argc, argv);
+  std::vector<std::unique_ptr<Training>> trainings;
+  for (const Layout& layout : layouts())
+    trainings.push_back(std::make_unique<Training>(layout));
+  for (int round = 0; round < kRounds; ++round) {
+    for (const auto& training : trainings)
+      training->run_block();
+  }
+  std::vector<double> rates;
+  for (const auto& training : trainings)
+    rates.push_back(training->tokens_per_s());
+  if (flow::env::rank() != 0) return 0;
+  for (size_t i = 1; i < rates.size(); ++i) {
+    const std::string name = "parallel/gpt-char/" + layouts()[i].name;
+    const double rate = rates[i], alone = rates[0];
+    benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
+      for (auto _ : state) {
+      }
+      flow::bench::report_rate(state, rate, alone, "tokens/s");
+      state.counters["vs_two_processes"] = rate / alone;
+    });
+  }
+  benchmark::AddCustomContext("limit", "two processes that train alone, in turns with the row");
+  return flow::bench::run_benchmarks(argc, argv);
+}

@@ -6,6 +6,10 @@
 
 namespace flow::boxing {
 
+namespace {
+constinit thread_local bool is_one = false;
+}
+
 CommThread::CommThread(RankContext& context) : context_(context), thread_([this] { run(); }) {}
 
 CommThread::~CommThread() {
@@ -34,6 +38,7 @@ void CommThread::drain() {
 }
 
 void CommThread::run() {
+  is_one = true;
   const RankScope scope(context_);
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -55,6 +60,10 @@ CommThread& comm_thread(RankContext& context) {
   std::shared_ptr<CommThread>& thread = context.slot_ptr<CommThread>();
   if (!thread) thread = std::make_shared<CommThread>(context);
   return *thread;
+}
+
+bool is_comm_thread() {
+  return is_one;
 }
 
 void drain_comm_thread(RankContext& context) {

@@ -44,6 +44,8 @@ class CommThread {
 
 // Made at first use.
 CommThread& comm_thread(RankContext& context);
+// Whether the caller is one.
+bool is_comm_thread();
 // Before a rank ends: others may wait for what it has still to do.
 void drain_comm_thread(RankContext& context);
 

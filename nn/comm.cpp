@@ -1,18 +1,14 @@
 #include "nn/comm.h"
 
 #include <algorithm>
-#include <exception>
-#include <future>
 #include <numeric>
 #include <utility>
 
 #include "autograd/function.h"
-#include "boxing/comm_thread.h"
-#include "boxing/communicator.h"
-#include "core/context.h"
 #include "core/error.h"
 #include "core/tensor_impl.h"
 #include "core/tensor_meta.h"
+#include "nn/comm_call.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/compare.h"
@@ -20,60 +16,9 @@
 
 namespace flow::comm {
 
+using namespace internal;
+
 namespace {
-
-using boxing::Channel;
-using boxing::Communicator;
-using boxing::Fingerprint;
-
-using Counts = std::vector<int64_t>;
-
-boxing::ReduceOp reduce_op(Reduction op) {
-  return op == Reduction::kSum   ? boxing::ReduceOp::kSum
-         : op == Reduction::kMax ? boxing::ReduceOp::kMax
-                                 : boxing::ReduceOp::kMin;
-}
-
-Communicator& group_of(const Ranks& ranks, Channel channel = Channel::kCaller) {
-  RankContext& context = *thread_state().context;
-  return ranks.empty() ? boxing::world_communicator(context, channel)
-                       : boxing::communicator_for(context, ranks, channel);
-}
-
-int64_t member_of(const Communicator& group, int64_t rank, const char* op) {
-  const auto found = std::find(group.ranks().begin(), group.ranks().end(), rank);
-  if (found == group.ranks().end()) {
-    throw InvalidArgument(str("[", op, "] rank ", rank, " is no member of the group of ",
-                              group.size(), " ranks that it is to serve"));
-  }
-  return found - group.ranks().begin();
-}
-
-// What collectives can take: local values in host memory.
-void check(const Tensor& x, const char* op, Site site) {
-  if (x.is_global()) {
-    throw InvalidArgument(str("[", op, "] takes local tensors; received ", x.meta(),
-                              "; use to_global to change the layout of a global tensor"),
-                          site);
-  }
-  if (!x.impl().storage) {
-    throw Unsupported(str("[", op, "] cannot be part of a graph; received ", x.meta(),
-                          "; use global tensors there"),
-                      site);
-  }
-  if (x.device() != DeviceType::kCpu) {
-    throw Unsupported(str("[", op, "] takes tensors in host memory; received ", x.meta()), site);
-  }
-}
-
-// Rows are dim 0.
-void check_rows(const Tensor& x, const char* op, Site site) {
-  check(x, op, site);
-  if (x.dim() == 0) {
-    throw InvalidArgument(str("[", op, "] cuts or joins dim 0; received a tensor without dims"),
-                          site);
-  }
-}
 
 Shape without_rows(const Shape& shape) {
   return Shape(std::span<const int64_t>(shape.begin(), shape.end()).subspan(1));
@@ -93,25 +38,6 @@ Counts scaled(Counts counts, int64_t factor) {
   for (int64_t& count : counts)
     count *= factor;
   return counts;
-}
-
-int64_t total(const Counts& counts) {
-  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
-}
-
-Counts balanced_rows(int64_t rows, int64_t parts) {
-  Counts counts;
-  for (int64_t part = 0; part < parts; ++part)
-    counts.push_back(balanced_part(rows, parts, part).size);
-  return counts;
-}
-
-std::byte* data(const Tensor& x) {
-  return x.impl().data();
-}
-
-Fingerprint call(const char* op, const Shape& shape, DType dtype, Site site) {
-  return {.op = op, .shape = shape, .dtype = dtype, .site = user_site(site)};
 }
 
 // What each member passes along dim 0; all other dims must agree.
@@ -318,15 +244,7 @@ struct AllToAll : Function<AllToAll> {
                         Site site) {
     check_rows(x, "comm::all_to_all", site);
     Communicator& group = group_of(options.ranks);
-    const Counts sent =
-        options.rows.empty() ? balanced_rows(x.size(0), group.size()) : options.rows;
-    const bool fits = static_cast<int64_t>(sent.size()) == group.size() &&
-                      total(sent) == x.size(0) && *std::min_element(sent.begin(), sent.end()) >= 0;
-    if (!fits) {
-      throw InvalidArgument(str("[comm::all_to_all] rows must give each of ", group.size(),
-                                " members a part of the ", x.size(0), " rows"),
-                            site);
-    }
+    const Counts sent = rows_to_send(x, options, group, site);
     const Fingerprint what = call("comm::all_to_all", without_rows(x.shape()), x.dtype(), site);
     Counts received(sent.size());
     const Counts one(sent.size(), sizeof(int64_t));
@@ -343,47 +261,6 @@ struct AllToAll : Function<AllToAll> {
   static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
     return {all_to_all(dy[0], ctx.get<AllToAllOptions>()), Tensor(), Tensor()};
   }
-};
-
-// ---------------------------------------------------------------- messages
-
-int64_t bytes_of(const Tensor& x) {
-  return x.numel() * static_cast<int64_t>(x.element_size());
-}
-
-void check_target(const Tensor& x, const char* op, Site site) {
-  check(x, op, site);
-  if (!x.is_contiguous() || x.requires_grad()) {
-    throw InvalidArgument(str("[", op, "] writes into a contiguous tensor that requires no grad; ",
-                              "received ", x.meta(), "; pass x.detach(), or a clone"),
-                          site);
-  }
-}
-
-class TransferWork final : public Work::State {
- public:
-  TransferWork(Communicator& group, boxing::Transfer transfer, Tensor x)
-      : group_(group), x_(std::move(x)), transfer_(std::move(transfer)) {}
-
-  void wait() override {
-    group_.wait(std::move(transfer_));
-    x_ = {};
-  }
-
- private:
-  Communicator& group_;
-  Tensor x_;  // outlives the transfer, which may write to it
-  boxing::Transfer transfer_;
-};
-
-class TaskWork final : public Work::State {
- public:
-  explicit TaskWork(std::future<void> task) : task_(std::move(task)) {}
-
-  void wait() override { task_.get(); }
-
- private:
-  std::future<void> task_;
 };
 
 }  // namespace
@@ -422,63 +299,6 @@ Tensor broadcast(const TensorArg& x, int64_t root, const GroupOptions& options) 
 
 Tensor all_to_all(const TensorArg& x, const AllToAllOptions& options) {
   return AllToAll::apply(x, options, x.site());
-}
-
-Work::Work(std::unique_ptr<State> state)
-    : state_(std::move(state)), num_exceptions_(std::uncaught_exceptions()) {}
-
-Work::Work(Work&& other) noexcept = default;
-
-Work& Work::operator=(Work&& other) noexcept = default;
-
-Work::~Work() {
-  if (std::uncaught_exceptions() > num_exceptions_) return;
-  try {
-    wait();
-  } catch (const std::exception&) {
-    // A destructor cannot throw; the next call of this rank does, as the world has failed.
-  }
-}
-
-void Work::wait() {
-  if (const std::unique_ptr<State> state = std::move(state_)) state->wait();
-}
-
-void send(const TensorArg& x, int64_t to, const MessageOptions& options) {
-  isend(x, to, options).wait();
-}
-
-void recv(const TensorArg& x, int64_t from, const MessageOptions& options) {
-  irecv(x, from, options).wait();
-}
-
-Work isend(const TensorArg& x, int64_t to, const MessageOptions& options) {
-  check(x, "comm::send", x.site());
-  Communicator& group = group_of({});
-  Tensor source = x->detach().contiguous();
-  auto transfer = group.isend(data(source), bytes_of(source), to, options.tag,
-                              call("comm::send", x->shape(), x->dtype(), x.site()));
-  return Work(std::make_unique<TransferWork>(group, std::move(transfer), std::move(source)));
-}
-
-Work irecv(const TensorArg& x, int64_t from, const MessageOptions& options) {
-  check_target(x, "comm::recv", x.site());
-  Communicator& group = group_of({});
-  auto transfer = group.irecv(data(x), bytes_of(x), from, options.tag,
-                              call("comm::recv", x->shape(), x->dtype(), x.site()));
-  return Work(std::make_unique<TransferWork>(group, std::move(transfer), x));
-}
-
-Work all_reduce_async_(const TensorArg& x, const ReductionOptions& options) {
-  check_target(x, "comm::all_reduce_async_", x.site());
-  Communicator& group = group_of(options.ranks, Channel::kBackground);
-  const Tensor target = x;
-  const Fingerprint what = call("comm::all_reduce_async_", x->shape(), x->dtype(), x.site());
-  const auto op = reduce_op(options.op);
-  return Work(std::make_unique<TaskWork>(
-      boxing::comm_thread(*thread_state().context).submit([&group, target, what, op] {
-        group.all_reduce(data(target), data(target), target.numel(), target.dtype(), op, what);
-      })));
 }
 
 void barrier(const GroupOptions& options, Site site) {

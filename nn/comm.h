@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/tensor.h"
@@ -92,6 +93,39 @@ void recv(const TensorArg& x, int64_t from, const MessageOptions& options = {});
 // All-reduces x in place while the caller goes on. Calls of all ranks run in the order in which
 // they were made, beside and apart from the blocking ones.
 [[nodiscard]] Work all_reduce_async_(const TensorArg& x, const ReductionOptions& options = {});
+
+// A collective under way whose result is a tensor of its own.
+class TensorWork {
+ public:
+  TensorWork(Work work, std::shared_ptr<const Tensor> result)
+      : work_(std::move(work)), result_(std::move(result)) {}
+
+  // As Work's; what the blocking form returns, without gradient.
+  Tensor wait() {
+    work_.wait();
+    return *result_;
+  }
+
+ private:
+  Work work_;
+  std::shared_ptr<const Tensor> result_;
+};
+
+// The collectives above while the caller goes on, in one order with all_reduce_async_. x is read
+// until wait().
+[[nodiscard]] TensorWork all_reduce_async(const TensorArg& x, const ReductionOptions& options = {});
+[[nodiscard]] TensorWork reduce_async(const TensorArg& x, int64_t root,
+                                      const ReductionOptions& options = {});
+[[nodiscard]] TensorWork reduce_scatter_async(const TensorArg& x,
+                                              const ReductionOptions& options = {});
+[[nodiscard]] TensorWork all_gather_async(const TensorArg& x, const GroupOptions& options = {});
+[[nodiscard]] TensorWork gather_async(const TensorArg& x, int64_t root,
+                                      const GroupOptions& options = {});
+[[nodiscard]] TensorWork scatter_async(const TensorArg& x, int64_t root,
+                                       const GroupOptions& options = {});
+[[nodiscard]] TensorWork broadcast_async(const TensorArg& x, int64_t root,
+                                         const GroupOptions& options = {});
+[[nodiscard]] TensorWork all_to_all_async(const TensorArg& x, const AllToAllOptions& options = {});
 
 // Returns when all ranks of the group have called it.
 void barrier(const GroupOptions& options = {}, Site site = Site::here());

@@ -31,6 +31,7 @@ class Comm : public testing::TestWithParam<Run> {
 
 INSTANTIATE_TEST_SUITE_P(Threads, Comm, testing::Values(run_ranks));
 INSTANTIATE_TEST_SUITE_P(Processes, Comm, testing::Values(run_loopback_ranks));
+INSTANTIATE_TEST_SUITE_P(SharedMemory, Comm, testing::Values(run_shared_memory_ranks));
 
 TEST_P(Comm, OperationsGiveWhatTheirNamesSay) {
   run_on_ranks(3, [] {
@@ -151,6 +152,36 @@ TEST_P(Comm, AsyncReductionsRunBesideBlockingOnes) {
   });
 }
 
+TEST_P(Comm, AsyncFormsGiveWhatTheBlockingOnesGive) {
+  run_on_ranks(3, [] {
+    const auto mine = static_cast<float>(me());
+    const Tensor x = tensor(Floats{mine, 10 * mine, 3, 4, 5, 6, mine, 8}, {4, 2});
+    std::vector<comm::TensorWork> under_way;
+    under_way.push_back(comm::all_reduce_async(x, {.op = comm::Reduction::kMax}));
+    under_way.push_back(comm::reduce_async(x, 1));
+    under_way.push_back(comm::reduce_scatter_async(x));
+    under_way.push_back(comm::all_gather_async(x));
+    under_way.push_back(comm::gather_async(x, 2));
+    under_way.push_back(comm::scatter_async(x, 1));
+    under_way.push_back(comm::broadcast_async(x, 2));
+    under_way.push_back(comm::all_to_all_async(x, {.rows = {1, 1, 2}}));
+    const std::vector<Tensor> expected = {comm::all_reduce(x, {.op = comm::Reduction::kMax}),
+                                          comm::reduce(x, 1),
+                                          comm::reduce_scatter(x),
+                                          comm::all_gather(x),
+                                          comm::gather(x, 2),
+                                          comm::scatter(x, 1),
+                                          comm::broadcast(x, 2),
+                                          comm::all_to_all(x, {.rows = {1, 1, 2}})};
+
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const Tensor result = under_way[i].wait();
+      EXPECT_EQ(result.shape(), expected[i].shape()) << i;
+      EXPECT_EQ(result.to_vector<float>(), expected[i].to_vector<float>()) << i;
+    }
+  });
+}
+
 TEST_P(Comm, AsyncErrorsComeWithWait) {
   const auto body = [] {
     const Tensor x = zeros({4 + me()});
@@ -186,6 +217,10 @@ TEST(CommArguments, ThatCannotWorkAreRefused) {
     EXPECT_THROW(comm::all_to_all(ones({3}), {.rows = {1, 1}}), InvalidArgument);
     EXPECT_THROW(comm::recv(ones({3}).requires_grad_(), 1), InvalidArgument);
     EXPECT_THROW(comm::broadcast(ones({3}), 2), InvalidArgument);
+    EXPECT_THROW(static_cast<void>(comm::broadcast_async(ones({3}), 2)), InvalidArgument);
+    EXPECT_THROW(static_cast<void>(comm::all_gather_async(ones({}))), InvalidArgument);
+    EXPECT_THROW(static_cast<void>(comm::all_to_all_async(ones({3}), {.rows = {1, 1}})),
+                 InvalidArgument);
   });
 }
 

@@ -1,0 +1,180 @@
+// Messages and non-blocking collectives.
+#include <exception>
+#include <future>
+#include <utility>
+
+#include "boxing/comm_thread.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "core/tensor_impl.h"
+#include "core/tensor_meta.h"
+#include "nn/comm_call.h"
+
+namespace flow::comm {
+
+using namespace internal;
+
+namespace {
+
+int64_t bytes_of(const Tensor& x) {
+  return x.numel() * static_cast<int64_t>(x.element_size());
+}
+
+void check_target(const Tensor& x, const char* op, Site site) {
+  check(x, op, site);
+  if (!x.is_contiguous() || x.requires_grad()) {
+    throw InvalidArgument(str("[", op, "] writes into a contiguous tensor that requires no grad; ",
+                              "received ", x.meta(), "; pass x.detach(), or a clone"),
+                          site);
+  }
+}
+
+class TransferWork final : public Work::State {
+ public:
+  TransferWork(Communicator& group, boxing::Transfer transfer, Tensor x)
+      : group_(group), x_(std::move(x)), transfer_(std::move(transfer)) {}
+
+  void wait() override {
+    group_.wait(std::move(transfer_));
+    x_ = {};
+  }
+
+ private:
+  Communicator& group_;
+  Tensor x_;  // outlives the transfer, which may write to it
+  boxing::Transfer transfer_;
+};
+
+class TaskWork final : public Work::State {
+ public:
+  explicit TaskWork(std::future<void> task) : task_(std::move(task)) {}
+
+  void wait() override { task_.get(); }
+
+ private:
+  std::future<void> task_;
+};
+
+// Carries out a collective on the communication thread. `run` takes x there; what can be wrong
+// with x here was checked before.
+template <class Run>
+TensorWork in_background(const TensorArg& x, const Run& run) {
+  const auto result = std::make_shared<Tensor>();
+  const Site site = user_site(x.site());
+  auto task =
+      boxing::comm_thread(*thread_state().context).submit([x = x->detach(), site, run, result] {
+        *result = run({x, site});
+      });
+  return {Work(std::make_unique<TaskWork>(std::move(task))), result};
+}
+
+void check_root(const Ranks& ranks, int64_t root, const char* op) {
+  member_of(group_of(ranks, Channel::kBackground), root, op);
+}
+
+}  // namespace
+
+Work::Work(std::unique_ptr<State> state)
+    : state_(std::move(state)), num_exceptions_(std::uncaught_exceptions()) {}
+
+Work::Work(Work&& other) noexcept = default;
+
+Work& Work::operator=(Work&& other) noexcept = default;
+
+Work::~Work() {
+  if (std::uncaught_exceptions() > num_exceptions_) return;
+  try {
+    wait();
+  } catch (const std::exception&) {
+    // A destructor cannot throw; the next call of this rank does, as the world has failed.
+  }
+}
+
+void Work::wait() {
+  if (const std::unique_ptr<State> state = std::move(state_)) state->wait();
+}
+
+void send(const TensorArg& x, int64_t to, const MessageOptions& options) {
+  isend(x, to, options).wait();
+}
+
+void recv(const TensorArg& x, int64_t from, const MessageOptions& options) {
+  irecv(x, from, options).wait();
+}
+
+Work isend(const TensorArg& x, int64_t to, const MessageOptions& options) {
+  check(x, "comm::send", x.site());
+  Communicator& group = group_of({});
+  Tensor source = x->detach().contiguous();
+  auto transfer = group.isend(data(source), bytes_of(source), to, options.tag,
+                              call("comm::send", x->shape(), x->dtype(), x.site()));
+  return Work(std::make_unique<TransferWork>(group, std::move(transfer), std::move(source)));
+}
+
+Work irecv(const TensorArg& x, int64_t from, const MessageOptions& options) {
+  check_target(x, "comm::recv", x.site());
+  Communicator& group = group_of({});
+  auto transfer = group.irecv(data(x), bytes_of(x), from, options.tag,
+                              call("comm::recv", x->shape(), x->dtype(), x.site()));
+  return Work(std::make_unique<TransferWork>(group, std::move(transfer), x));
+}
+
+Work all_reduce_async_(const TensorArg& x, const ReductionOptions& options) {
+  check_target(x, "comm::all_reduce_async_", x.site());
+  Communicator& group = group_of(options.ranks, Channel::kBackground);
+  const Tensor target = x;
+  const Fingerprint what = call("comm::all_reduce_async_", x->shape(), x->dtype(), x.site());
+  const auto op = reduce_op(options.op);
+  return Work(std::make_unique<TaskWork>(
+      boxing::comm_thread(*thread_state().context).submit([&group, target, what, op] {
+        group.all_reduce(data(target), data(target), target.numel(), target.dtype(), op, what);
+      })));
+}
+
+TensorWork all_reduce_async(const TensorArg& x, const ReductionOptions& options) {
+  check(x, "comm::all_reduce_async", x.site());
+  return in_background(x, [options](const TensorArg& own) { return all_reduce(own, options); });
+}
+
+TensorWork reduce_async(const TensorArg& x, int64_t root, const ReductionOptions& options) {
+  check(x, "comm::reduce_async", x.site());
+  check_root(options.ranks, root, "comm::reduce_async");
+  return in_background(x, [=](const TensorArg& own) { return reduce(own, root, options); });
+}
+
+TensorWork reduce_scatter_async(const TensorArg& x, const ReductionOptions& options) {
+  check_rows(x, "comm::reduce_scatter_async", x.site());
+  return in_background(x, [options](const TensorArg& own) { return reduce_scatter(own, options); });
+}
+
+TensorWork all_gather_async(const TensorArg& x, const GroupOptions& options) {
+  check_rows(x, "comm::all_gather_async", x.site());
+  return in_background(x, [options](const TensorArg& own) { return all_gather(own, options); });
+}
+
+TensorWork gather_async(const TensorArg& x, int64_t root, const GroupOptions& options) {
+  check_rows(x, "comm::gather_async", x.site());
+  check_root(options.ranks, root, "comm::gather_async");
+  return in_background(x, [=](const TensorArg& own) { return gather(own, root, options); });
+}
+
+TensorWork scatter_async(const TensorArg& x, int64_t root, const GroupOptions& options) {
+  check(x, "comm::scatter_async", x.site());
+  check_root(options.ranks, root, "comm::scatter_async");
+  if (env::rank() == root) check_rows(x, "comm::scatter_async", x.site());
+  return in_background(x, [=](const TensorArg& own) { return scatter(own, root, options); });
+}
+
+TensorWork broadcast_async(const TensorArg& x, int64_t root, const GroupOptions& options) {
+  check(x, "comm::broadcast_async", x.site());
+  check_root(options.ranks, root, "comm::broadcast_async");
+  return in_background(x, [=](const TensorArg& own) { return broadcast(own, root, options); });
+}
+
+TensorWork all_to_all_async(const TensorArg& x, const AllToAllOptions& options) {
+  check_rows(x, "comm::all_to_all_async", x.site());
+  rows_to_send(x, options, group_of(options.ranks, Channel::kBackground), x.site());
+  return in_background(x, [options](const TensorArg& own) { return all_to_all(own, options); });
+}
+
+}  // namespace flow::comm

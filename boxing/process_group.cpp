@@ -62,6 +62,7 @@ ProcessGroup::ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int6
       ranks_(std::move(ranks)),
       position_(position),
       id_(group_id(ranks_, channel)),
+      num_spins_(world_.num_spins(channel)),
       peers_(ranks_.size()) {
   const Transport& transport = world_.transport();
   const auto shares = [&](int64_t rank) { return transport.shares_with(rank); };
@@ -244,7 +245,7 @@ void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> r
     }
     return ranks;
   };
-  if (!bulks_.empty()) world_.wait(is_done, missing, what);
+  if (!bulks_.empty()) world_.wait(is_done, missing, what, num_spins_);
 }
 
 // ---------------------------------------------------------------- messages
@@ -316,14 +317,15 @@ void ProcessGroup::wait(Transfer transfer) {
   if (!transfer) return;
   if (auto* sending = dynamic_cast<PendingSend*>(transfer.get())) {
     world_.wait([&] { return sending->bulk->is_done(); },
-                [&] { return std::vector<int64_t>{rank_of(sending->peer)}; }, sending->what);
+                [&] { return std::vector<int64_t>{rank_of(sending->peer)}; }, sending->what,
+                num_spins_);
     return;
   }
   auto& receiving = static_cast<PendingReceive&>(*transfer);
   Expected& expected = receiving.expected;
   world_.wait(
       [&] { return expected.is_done || (expected.bulk != nullptr && expected.bulk->is_done()); },
-      [&] { return std::vector<int64_t>{rank_of(receiving.peer)}; }, expected.what);
+      [&] { return std::vector<int64_t>{rank_of(receiving.peer)}; }, expected.what, num_spins_);
 }
 
 }  // namespace flow::boxing

@@ -88,7 +88,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   // Until is_done(); members that are not ready are waited for.
   template <class IsDone, class IsReady>
   void wait(const IsDone& is_done, const IsReady& is_ready, const Fingerprint& what) {
-    if (board_ && world_.spin(is_done)) return;
+    if (board_ && ProcessWorld::spin(is_done, num_spins_)) return;
     const auto missing = [&] {
       std::vector<int64_t> ranks;
       for (int64_t member = 0; member < size(); ++member) {
@@ -96,7 +96,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
       }
       return ranks;
     };
-    world_.wait(is_done, missing, what);
+    world_.wait(is_done, missing, what, num_spins_);
   }
 
   [[noreturn]] void throw_mismatch(const Fingerprint& what, int64_t other);
@@ -112,6 +112,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   std::vector<int64_t> ranks_;
   int64_t position_;
   uint64_t id_;
+  int num_spins_;
   // Null: arrivals are messages.
   std::unique_ptr<SharedBoard> board_;
   std::unique_ptr<SharedStage> stage_;

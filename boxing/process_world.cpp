@@ -51,7 +51,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 ProcessWorld::ProcessWorld(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)),
-      num_spins_(transport_->ranks_on_host() <= num_cores() ? 500 : 20),
+      shares_cores_(transport_->ranks_on_host() > num_cores()),
       timeout_(env_int("FLOW_TIMEOUT_S", 300)),
       ended_(static_cast<size_t>(transport_->identity().world_size), false) {
   if (SharedSegment* segment = transport_->segment()) {
@@ -136,6 +136,10 @@ ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
   return has_ended ? Look::kPeerEnded : seen;
 }
 
+int ProcessWorld::num_spins(Channel channel) const {
+  return shares_cores_ || channel == Channel::kBackground ? 20 : 500;
+}
+
 void ProcessWorld::relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -146,8 +150,8 @@ void ProcessWorld::relax() {
 
 void ProcessWorld::wait(const std::function<bool()>& is_done,
                         const std::function<std::vector<int64_t>()>& missing,
-                        const Fingerprint& what) {
-  for (int i = 0; i < num_spins_; ++i) {
+                        const Fingerprint& what, int num_spins) {
+  for (int i = 0; i < num_spins; ++i) {
     const Look seen = look(is_done, &missing);
     if (seen == Look::kDone) return;
     if (seen == Look::kFailed || seen == Look::kPeerEnded) break;

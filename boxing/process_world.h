@@ -68,10 +68,14 @@ class ProcessWorld {
   // Under lock(). `unused`: what the next receiver of the group is to get.
   void detach(uint64_t group, Early unused);
 
+  // How often a group looks before it lets others have the core: seldom where ranks share cores,
+  // and in the background, where the rank's own thread is likely to compute.
+  int num_spins(Channel channel) const;
+
   // A short wait without the lock for what needs no message; whether is_done().
   template <class IsDone>
-  bool spin(const IsDone& is_done) const {
-    for (int i = 0; i < num_spins_; ++i) {
+  static bool spin(const IsDone& is_done, int num_spins) {
+    for (int i = 0; i < num_spins; ++i) {
       if (is_done()) return true;
       relax();
     }
@@ -83,7 +87,8 @@ class ProcessWorld {
   // for) names one that has ended, or after FLOW_TIMEOUT_S. `what` is the caller's operation, for
   // the report.
   void wait(const std::function<bool()>& is_done,
-            const std::function<std::vector<int64_t>()>& missing, const Fingerprint& what);
+            const std::function<std::vector<int64_t>()>& missing, const Fingerprint& what,
+            int num_spins);
   // As wait(), but gives up in silence after `limit`; whether is_done().
   bool wait_for(const std::function<bool()>& is_done, std::chrono::milliseconds limit);
 
@@ -128,7 +133,7 @@ class ProcessWorld {
 
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<SharedPipes> pipes_;  // null without shared memory; guarded by mutex_
-  int num_spins_;
+  bool shares_cores_;
   std::chrono::seconds timeout_;
   mutable std::mutex mutex_;
   // Guarded by mutex_, as are the receivers.

@@ -82,6 +82,8 @@ std::vector<Fault> faults_of_any_ranks() {
        kStart + 2,
        {R"("signal": 9)", R"("last_calls": [)", "sum of 1 float32 (all_reduce)"}},
       {"stop", 71, kStart + 5, {R"("cause": "stopped")"}},
+      {"kill_busy", 72, kStart + 2, {R"("signal": 9)", "sum of 3145728 float32"}},
+      {"stop_busy", 71, kStart + 5, {R"("cause": "stopped")", "sum of 3145728 float32"}},
       {"missing", 71, kStart + 5, {R"("cause": "timeout")", R"("missing_ranks": [)", kRightCall}},
       {"op",
        70,

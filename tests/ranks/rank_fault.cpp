@@ -86,6 +86,18 @@ int do_right(const std::string& fault) {
   return 0;
 }
 
+// All sum large data until the faulty rank is hit at whatever it does then.
+void sum_until_hit(const std::string& fault, int64_t faulty) {
+  const bool is_hit = flow::env::rank() == faulty;
+  std::thread hit([=] {
+    sleep_ms(200);
+    if (is_hit) kill(getpid(), fault == "kill_busy" ? SIGKILL : SIGSTOP);
+  });
+  hit.detach();
+  for (;;)
+    meet(int64_t{3} << 20);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -102,6 +114,7 @@ int main(int argc, char** argv) {
     std::cout << "asked to stop\n" << std::flush;
     return 0;
   }
+  if (fault == "kill_busy" || fault == "stop_busy") sum_until_hit(fault, faulty);
   const int code = flow::env::rank() == faulty ? do_wrong(fault) : do_right(fault);
   if (code == 0) std::cout << "done\n" << std::flush;
   return code;

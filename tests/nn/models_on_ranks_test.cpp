@@ -157,6 +157,37 @@ TEST(ModelsOnRanks, BucketsChangeNoBitAndSaveReductions) {
   });
 }
 
+// Up to so many bytes of a member travel with the meeting of a collective.
+constexpr double kInlineBytes = 1024;
+
+TEST(ModelsOnRanks, ATensorParallelStepSendsTheBytesThatTheReportNames) {
+  run_loopback_ranks(2, [] {
+    models::Gpt model(
+        {.vocab_size = 40, .block_size = 16, .n_layer = 2, .n_head = 2, .n_embd = 32});
+    model.to_global(kPair, {{"*.attn.c_[qkv].*", sbp::split(0)},
+                            {"*.attn.c_proj.weight", sbp::split(1)},
+                            {"*.mlp.c_fc.*", sbp::split(0)},
+                            {"*.mlp.c_proj.weight", sbp::split(1)},
+                            {"*", sbp::broadcast}});
+    const TensorOptions whole{.dtype = int64, .placement = kPair, .sbp = sbp::broadcast};
+    const Tensor tokens = randint(0, 40, {4, 16}, whole);
+    const Tensor targets = randint(0, 40, {4, 16}, whole);
+    optim::AdamW optimizer(model.parameters(), {.lr = 0.01});
+    reset_boxing_report();
+    const int64_t before = loopback_bytes_received();
+
+    cross_entropy(model(tokens).flatten(0, 1), targets.flatten()).backward();
+    optimizer.step();
+
+    double named = 0;
+    for (const BoxingEntry& entry : boxing_report().entries) {
+      if (entry.bytes > kInlineBytes) named += entry.bytes * static_cast<double>(entry.runs);
+    }
+    EXPECT_GT(named, 8 * 4 * 16 * 32 * 4);  // activations, twice a block and direction
+    EXPECT_EQ(static_cast<double>(loopback_bytes_received() - before), named);
+  });
+}
+
 // Rank 1 alone sees a target that is no class.
 void fail_on_one_rank() {
   const TensorOptions rows{.dtype = int64, .placement = kPair, .sbp = sbp::split(0)};

@@ -1,6 +1,7 @@
 #include "tests/support/loopback_ranks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -80,10 +81,16 @@ class LoopbackBulk final : public boxing::Bulk {
   std::list<Half>::iterator place_;
 };
 
+// Of one rank.
+struct Traffic {
+  std::atomic<int64_t> bytes_received{0};
+};
+
 class LoopbackTransport final : public boxing::Transport {
  public:
-  LoopbackTransport(std::shared_ptr<Hub> hub, const RankIdentity& identity)
-      : hub_(std::move(hub)), identity_(identity) {}
+  LoopbackTransport(std::shared_ptr<Hub> hub, const RankIdentity& identity,
+                    std::shared_ptr<Traffic> traffic)
+      : hub_(std::move(hub)), identity_(identity), traffic_(std::move(traffic)) {}
 
   const RankIdentity& identity() const override { return identity_; }
 
@@ -117,6 +124,7 @@ class LoopbackTransport final : public boxing::Transport {
   std::unique_ptr<boxing::Bulk> receive(int64_t rank, int32_t tag, void* target,
                                         int64_t bytes) override {
     auto* data = static_cast<std::byte*>(target);
+    traffic_->bytes_received += bytes;
     return std::make_unique<LoopbackBulk>(*hub_, hub_->receives, hub_->sends,
                                           Half{rank, identity_.rank, tag, data, bytes});
   }
@@ -132,6 +140,7 @@ class LoopbackTransport final : public boxing::Transport {
  private:
   std::shared_ptr<Hub> hub_;
   RankIdentity identity_;
+  std::shared_ptr<Traffic> traffic_;
 };
 
 struct LoopbackRank {
@@ -159,10 +168,12 @@ void run_on(const std::shared_ptr<Hub>& hub, int64_t ranks, const std::function<
   for (int64_t rank = 0; rank < ranks; ++rank) {
     const RankIdentity identity{.rank = rank, .world_size = ranks, .local_rank = rank};
     LoopbackRank& one = all[static_cast<size_t>(rank)];
-    one.world =
-        std::make_shared<boxing::ProcessWorld>(std::make_unique<LoopbackTransport>(hub, identity));
+    const auto traffic = std::make_shared<Traffic>();
+    one.world = std::make_shared<boxing::ProcessWorld>(
+        std::make_unique<LoopbackTransport>(hub, identity, traffic));
     one.context = std::make_unique<RankContext>(identity, 1);
     one.context->set_slot(one.world);
+    one.context->set_slot(traffic);
   }
   std::vector<std::thread> threads;
   for (LoopbackRank& one : all)
@@ -188,6 +199,10 @@ void run_shared_memory_ranks(int64_t ranks, const std::function<void()>& body) {
   hub->segment = boxing::SharedSegment::create(reason);
   FLOW_ASSERT(hub->segment != nullptr, reason);
   run_on(hub, ranks, body);
+}
+
+int64_t loopback_bytes_received() {
+  return thread_state().context->slot_ptr<Traffic>()->bytes_received;
 }
 
 }  // namespace flow

@@ -12,4 +12,7 @@ void run_loopback_ranks(int64_t ranks, const std::function<void()>& body);
 // The same with memory that they share as ranks of one host do.
 void run_shared_memory_ranks(int64_t ranks, const std::function<void()>& body);
 
+// What other ranks have sent to the calling one outside of short messages; of run_loopback_ranks.
+int64_t loopback_bytes_received();
+
 }  // namespace flow

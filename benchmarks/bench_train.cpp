@@ -17,11 +17,15 @@
 #include "core/allocator.h"
 #include "core/context.h"
 #include "eager/runtime.h"
+#include "ops/creation.h"
+#include "ops/gemm_backend.h"
 
 namespace {
 
 using flow::bench::MachineLimits;
 using flow::bench::TrainModel;
+using flow::ops::GemmBackend;
+using flow::ops::GemmTask;
 
 constexpr double kGiga = 1e9;
 constexpr size_t kMinSteps = 3;
@@ -132,6 +136,78 @@ double two_processes_rate(const TrainModel& model) {
   return all_worked ? rate : 0;
 }
 
+// ---- the products alone
+
+// Operands of one product that no cache holds entirely, as in a step the others come between.
+class Operands {
+ public:
+  explicit Operands(const flow::bench::StepProduct& product)
+      : task_{.transpose_a = to_transpose(product.transpose_a),
+              .transpose_b = to_transpose(product.transpose_b),
+              .m = product.m,
+              .n = product.n,
+              .k = product.k,
+              .lda = product.transpose_a ? product.m : product.k,
+              .ldb = product.transpose_b ? product.k : product.n,
+              .ldc = product.n},
+        sizes_{product.m * product.k, product.k * product.n, product.m * product.n} {
+    constexpr int64_t kFloats = 4 << 20;
+    sets_ = std::max<int64_t>(2, kFloats / (sizes_[0] + sizes_[1] + sizes_[2]));
+    for (size_t i = 0; i < sizes_.size(); ++i)
+      memory_[i] = flow::ones({sets_ * sizes_[i]});
+  }
+
+  const GemmTask<float>& next() {
+    set_ = (set_ + 1) % sets_;
+    task_.a = memory_[0].data<float>() + set_ * sizes_[0];
+    task_.b = memory_[1].data<float>() + set_ * sizes_[1];
+    task_.c = memory_[2].data<float>() + set_ * sizes_[2];
+    return task_;
+  }
+
+ private:
+  static flow::ops::Transpose to_transpose(bool yes) {
+    return yes ? flow::ops::Transpose::kYes : flow::ops::Transpose::kNo;
+  }
+
+  GemmTask<float> task_;
+  std::array<int64_t, 3> sizes_;
+  std::array<flow::Tensor, 3> memory_;
+  int64_t sets_ = 0;
+  int64_t set_ = 0;
+};
+
+// Useful FLOP/s of a model's products, each by the library or kernel that is fastest at it.
+double products_rate(const TrainModel& model) {
+  constexpr double kSeconds = 0.02;
+  constexpr size_t kMinRuns = 8;
+  double flops = 0;
+  double seconds = 0;
+  for (const flow::bench::StepProduct& product : model.products) {
+    Operands operands(product);
+    double best = 0;
+    for (const GemmBackend backend :
+         {GemmBackend::kOwn, GemmBackend::kOneDnn, GemmBackend::kOpenBlas}) {
+      if (!flow::ops::has_gemm_backend<float>(backend)) continue;
+      std::vector<double> runs;
+      const double begin = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+      while (runs.size() < kMinRuns || clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin < kSeconds) {
+        const double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+        flow::ops::gemm_with(backend, operands.next());
+        runs.push_back(clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start);
+      }
+      const auto quarter = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 4);
+      std::nth_element(runs.begin(), quarter, runs.end());
+      if (best == 0 || *quarter < best) best = *quarter;
+    }
+    const auto count = static_cast<double>(product.count);
+    flops +=
+        2 * count * static_cast<double>(product.m * product.n) * static_cast<double>(product.k);
+    seconds += count * best;
+  }
+  return flops / seconds;
+}
+
 // ---- rows
 
 // What the running row keeps while google-benchmark calls it again for more iterations.
@@ -139,6 +215,7 @@ struct Row {
   std::string name;
   std::unique_ptr<Training> training;
   double two_processes_rate = 0;
+  double products_rate = 0;
 
   // The training of the row `of`, made at its first call in place of the last row's.
   Training& start(const std::string& of, const TrainModel& model, int num_threads) {
@@ -146,6 +223,7 @@ struct Row {
       training = nullptr;
       training = std::make_unique<Training>(model, num_threads);
       two_processes_rate = num_threads == 1 ? 0 : ::two_processes_rate(model);
+      products_rate = num_threads == 1 && !model.products.empty() ? ::products_rate(model) : 0;
       name = of;
     }
     return *training;
@@ -164,6 +242,8 @@ void train(benchmark::State& state, const std::string& name, const TrainModel& m
   const double seconds = training.step_seconds();
   flow::bench::report_rate(state, model.flops / seconds / kGiga, peak / kGiga, "GFLOP/s");
   state.counters["ms"] = 1e3 * seconds;
+  // What `ratio` would be if a step were its products alone, from memory.
+  if (row.products_rate > 0) state.counters["products"] = row.products_rate / peak;
   if (row.two_processes_rate > 0) {
     state.counters["vs_two_processes"] = 1 / seconds / row.two_processes_rate;
   }

@@ -18,6 +18,14 @@ double step_flops(double first, double others) {
   return kFlopsPerMultiplyAdd * (2 * first + 3 * others);
 }
 
+// The products of a linear layer that is there `count` times.
+void add_linear(std::vector<StepProduct>& products, int64_t rows, int64_t in, int64_t out,
+                bool is_first, int64_t count = 1) {
+  products.push_back({false, true, rows, out, in, count});
+  products.push_back({true, false, out, in, rows, count});
+  if (!is_first) products.push_back({false, false, rows, in, out, count});
+}
+
 template <class Model, class Optimizer>
 std::function<void()> make_step(Model model, Optimizer make_optimizer, const Tensor& input,
                                 const Tensor& target) {
@@ -51,10 +59,14 @@ TrainModel mlp(int64_t batch) {
   constexpr int64_t kIn = 784, kHidden = 512, kOut = 10;
   const double flops =
       static_cast<double>(batch) * step_flops(kIn * kHidden, kHidden * kHidden + kHidden * kOut);
-  return {.name = str("mlp", batch), .flops = flops, .make_step = [batch] {
-            return make_step(models::Mlp({kIn, kHidden, kHidden, kOut}), momentum_sgd,
-                             randn({batch, kIn}), labels(kOut, {batch}));
-          }};
+  TrainModel model{.name = str("mlp", batch), .flops = flops, .make_step = [batch] {
+                     return make_step(models::Mlp({kIn, kHidden, kHidden, kOut}), momentum_sgd,
+                                      randn({batch, kIn}), labels(kOut, {batch}));
+                   }};
+  add_linear(model.products, batch, kIn, kHidden, true);
+  add_linear(model.products, batch, kHidden, kHidden, false);
+  add_linear(model.products, batch, kHidden, kOut, false);
+  return model;
 }
 
 // Pairs of an output and an input position along one dim that a kernel joins, padding left out.
@@ -119,14 +131,22 @@ TrainModel gpt(const std::string& name, int64_t batch, const models::GptOptions&
   // Of a block: x of both norms; the inputs of q, k, v and of the projection; q, k and v; the
   // inputs of the feed-forward layers, 1 and 4 wide; that of gelu.
   const double held_floats = weights + tokens * (layers * 16 * width + vocab);
-  return {.name = name,
-          .flops = tokens * step_flops(0, linear_weights + attention),
-          .held_bytes = kFloatBytes * held_floats,
-          .make_step = [batch, options] {
-            const Shape shape{batch, options.block_size};
-            return make_step(models::Gpt(options), adamw, labels(options.vocab_size, shape),
-                             labels(options.vocab_size, shape));
-          }};
+  TrainModel model{.name = name,
+                   .flops = tokens * step_flops(0, linear_weights + attention),
+                   .held_bytes = kFloatBytes * held_floats,
+                   .make_step = [batch, options] {
+                     const Shape shape{batch, options.block_size};
+                     return make_step(models::Gpt(options), adamw,
+                                      labels(options.vocab_size, shape),
+                                      labels(options.vocab_size, shape));
+                   }};
+  const int64_t rows = batch * options.block_size;
+  const int64_t width_in = options.n_embd;
+  add_linear(model.products, rows, width_in, width_in, false, 4 * options.n_layer);
+  add_linear(model.products, rows, width_in, 4 * width_in, false, options.n_layer);
+  add_linear(model.products, rows, 4 * width_in, width_in, false, options.n_layer);
+  add_linear(model.products, rows, width_in, options.vocab_size, false);
+  return model;
 }
 
 }  // namespace

@@ -10,6 +10,14 @@
 
 namespace flow::bench {
 
+// A matrix product of a step, op(A) (m, k) by op(B) (k, n).
+struct StepProduct {
+  bool transpose_a;
+  bool transpose_b;
+  int64_t m, n, k;
+  int64_t count;  // in a step
+};
+
 // Names: mlp64, mlp512, lenet, mbv2, gpt-char, gpt-small.
 struct TrainModel {
   std::string name;
@@ -19,6 +27,8 @@ struct TrainModel {
   // Bytes that any step holds at its end of forward: gradients, and what the backward of linear
   // layers, norms, gelu and attention reads. 0 where it is not reported.
   double held_bytes = 0;
+  // Of its linear layers; empty where they are not most of the work.
+  std::vector<StepProduct> products = {};
   // Makes model, optimizer and one batch; each call of the result is a step: forward, loss,
   // backward, update, gradients dropped.
   std::function<std::function<void()>()> make_step;

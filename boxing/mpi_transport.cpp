@@ -128,6 +128,8 @@ class MpiTransport final : public Transport {
     return is_finalized == 0;
   }
 
+  bool is_own() const override { return owns_mpi_; }
+
   // A program that initialised MPI ends it, too.
   void close() override {
     for (Outgoing& outgoing : outgoing_)

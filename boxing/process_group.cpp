@@ -115,6 +115,7 @@ void ProcessGroup::receive(int64_t from, ControlMessage message) {
     }
     case ControlHead::Kind::kFailure:
     case ControlHead::Kind::kEnd:
+    case ControlHead::Kind::kHeartbeat:
       break;
   }
   FLOW_ASSERT(false, "a message of a kind that is not for groups");

@@ -10,6 +10,8 @@
 #include "boxing/process_communicator.h"
 #include "boxing/process_world.h"
 #include "boxing/rank_status.h"
+#include "boxing/stop_request.h"
+#include "boxing/watchdog.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -51,10 +53,15 @@ std::vector<Agreed> what_must_agree() {
   return all;
 }
 
+// Null while there is nobody to look after.
+std::atomic<Watchdog*> watchdog{nullptr};
+
 void end_process_rank() {
   ProcessWorld& world = *connected.load();
   write_rank_status(world.identity().rank, {.state = "ended"});
-  world.finish();
+  // After a failure what is left of the end may take its time, too.
+  if (!world.finish()) return;
+  const std::unique_ptr<Watchdog> stopped(watchdog.exchange(nullptr));
 }
 
 }  // namespace
@@ -105,6 +112,11 @@ RankIdentity join_process_ranks() {
     write_rank_status(world->identity().rank, {.state = "running"});
     connected.store(world.release());
     std::atexit(end_process_rank);
+    take_over_stop_signals();
+    const ProcessWorld& joined = *connected.load();
+    if (joined.identity().world_size > 1 && joined.transport().is_own()) {
+      watchdog.store(std::make_unique<Watchdog>(*connected.load()).release());
+    }
     check_agreement(*connected.load());
   }
   return connected.load()->identity();

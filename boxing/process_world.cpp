@@ -53,7 +53,9 @@ ProcessWorld::ProcessWorld(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)),
       shares_cores_(transport_->ranks_on_host() > num_cores()),
       timeout_(env_int("FLOW_TIMEOUT_S", 300)),
-      ended_(static_cast<size_t>(transport_->identity().world_size), false) {
+      ended_(static_cast<size_t>(transport_->identity().world_size), false),
+      last_sign_of_life_{(identity().rank + identity().world_size - 1) % identity().world_size,
+                         Clock::now()} {
   if (SharedSegment* segment = transport_->segment()) {
     pipes_ = std::make_unique<SharedPipes>(*segment, identity().rank);
   }
@@ -88,6 +90,9 @@ void ProcessWorld::handle(int64_t from, ControlMessage message) {
                    .message = {reinterpret_cast<const char*>(text.data()), text.size()}});
       return;
     }
+    case ControlHead::Kind::kHeartbeat:
+      last_sign_of_life_ = {from, Clock::now()};
+      return;
     case ControlHead::Kind::kArrival:
     case ControlHead::Kind::kDescription:
     case ControlHead::Kind::kMessage: {
@@ -210,6 +215,25 @@ void ProcessWorld::fail_locked(const Failure& failure) {
     if (rank != identity().rank) post(rank, head, bytes_of(failure.message));
   }
   set_failure(failure);
+}
+
+bool ProcessWorld::attend() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  if (!transport_->is_open()) return true;
+  take_messages();
+  const int64_t own = identity().rank;
+  const int64_t next = (own + 1) % identity().world_size;
+  const bool is_over = ended_[static_cast<size_t>(own)] || ended_[static_cast<size_t>(next)];
+  if (!is_over && !failure_) post(next, {.kind = ControlHead::Kind::kHeartbeat}, {});
+  return true;
+}
+
+std::optional<ProcessWorld::SignOfLife> ProcessWorld::last_sign_of_life() const {
+  const std::lock_guard lock(mutex_);
+  const bool is_over = ended_[static_cast<size_t>(identity().rank)] ||
+                       ended_[static_cast<size_t>(last_sign_of_life_.rank)];
+  return is_over ? std::nullopt : std::optional(last_sign_of_life_);
 }
 
 void ProcessWorld::check(Site site) {

@@ -25,7 +25,7 @@ namespace flow::boxing {
 
 // Head of every control message; a body may follow. Processes of one job run the same build.
 struct ControlHead {
-  enum class Kind : uint32_t { kFailure, kEnd, kArrival, kDescription, kMessage };
+  enum class Kind : uint32_t { kFailure, kEnd, kArrival, kDescription, kMessage, kHeartbeat };
 
   Kind kind = Kind::kEnd;
   int32_t bulk_tag = 0;
@@ -97,6 +97,17 @@ class ProcessWorld {
   void check(Site site);
   // Whether this rank was told of a failure that another rank caused.
   bool was_told() const;
+  // For a thread that waits for nothing: takes in what has come, and tells the next rank that this
+  // one lives. False where another thread is in here.
+  bool attend();
+
+  struct SignOfLife {
+    int64_t rank;  // the one before this, in a ring
+    std::chrono::steady_clock::time_point at;
+  };
+
+  // The connection is the first. Nothing when either rank has ended.
+  std::optional<SignOfLife> last_sign_of_life() const;
   // Nothing unless the world has failed.
   std::optional<Failure> failure() const;
 
@@ -140,6 +151,7 @@ class ProcessWorld {
   std::vector<bool> ended_;
   bool was_told_ = false;
   std::optional<Failure> failure_;
+  SignOfLife last_sign_of_life_;
   std::map<uint64_t, Receiver*> receivers_;
   std::map<uint64_t, Early> early_;  // without a receiver
 

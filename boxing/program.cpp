@@ -16,6 +16,7 @@
 #include "boxing/process_world.h"
 #include "boxing/rank_status.h"
 #include "boxing/run_ranks.h"
+#include "boxing/stop_request.h"
 #include "boxing/thread_world.h"
 #include "core/context.h"
 #include "core/env.h"
@@ -30,8 +31,7 @@ using boxing::Failure;
 using boxing::FailureCause;
 using boxing::RankStatus;
 
-constexpr int kError = 1, kUsage = 64, kMismatch = 70, kTimeout = 71, kRankLost = 72,
-              kOutOfMemory = 73, kInputOutput = 74;
+constexpr int kError = 1, kUsage = 64, kRankLost = 72, kOutOfMemory = 73, kInputOutput = 74;
 
 // What a program gives as its own code is told apart from the codes above.
 int own_code(int code) {
@@ -50,20 +50,6 @@ class ReturnedCode : public std::runtime_error {
   int code_;
 };
 
-RankStatus status_of(const DistributedError& error, const std::optional<Failure>& failure) {
-  RankStatus status{.state = "failed", .exit_code = kRankLost, .message = error.what()};
-  if (!failure) {
-    status.cause = name_of(FailureCause::kRankLost);
-    return status;
-  }
-  const bool is_told = failure->cause == FailureCause::kError;
-  status.cause = is_told ? "told" : name_of(failure->cause);
-  status.failure = *failure;
-  if (failure->cause == FailureCause::kMismatch) status.exit_code = kMismatch;
-  if (failure->cause == FailureCause::kTimeout) status.exit_code = kTimeout;
-  return status;
-}
-
 // Of the exception being handled.
 RankStatus status_of_exception(const std::optional<Failure>& failure) {
   const auto failed = [](int code, const char* message) {
@@ -72,7 +58,11 @@ RankStatus status_of_exception(const std::optional<Failure>& failure) {
   try {
     throw;
   } catch (const DistributedError& error) {
-    return status_of(error, failure);
+    if (failure) return boxing::status_of(*failure, error.what());
+    return {.state = "failed",
+            .exit_code = kRankLost,
+            .cause = name_of(FailureCause::kRankLost),
+            .message = error.what()};
   } catch (const OutOfMemory& error) {
     return failed(kOutOfMemory, error.what());
   } catch (const std::bad_alloc& error) {
@@ -184,7 +174,9 @@ int run_as_threads(const std::string& wanted, ProgramMain program, int argc, cha
                    char** environment) {
   Endings endings;
   try {
-    run_ranks(parse_ranks(wanted), [&] {
+    const int64_t num_ranks = parse_ranks(wanted);
+    boxing::take_over_stop_signals();
+    run_ranks(num_ranks, [&] {
       RankContext& context = *thread_state().context;
       boxing::write_rank_status(context.rank(), {.state = "running"});
       try {

@@ -11,6 +11,19 @@
 
 namespace flow::boxing {
 
+RankStatus status_of(const Failure& failure, const std::string& message) {
+  constexpr int kMismatch = 70, kTimeout = 71, kRankLost = 72;
+  const bool is_told = failure.cause == FailureCause::kError;
+  RankStatus status{.state = "failed",
+                    .exit_code = kRankLost,
+                    .cause = is_told ? "told" : name_of(failure.cause),
+                    .message = message,
+                    .failure = failure};
+  if (failure.cause == FailureCause::kMismatch) status.exit_code = kMismatch;
+  if (failure.cause == FailureCause::kTimeout) status.exit_code = kTimeout;
+  return status;
+}
+
 void write_rank_status(int64_t rank, const RankStatus& status) {
   const std::string directory = env_string("FLOW_STATUS_DIR", "");
   if (directory.empty()) return;

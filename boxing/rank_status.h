@@ -18,6 +18,10 @@ struct RankStatus {
   Failure failure = {};  // where ranks did not fit together
 };
 
+// Of a rank that ends because of `failure`: its exit code is 70 where ranks disagree, 71 after a
+// time-out, else 72.
+RankStatus status_of(const Failure& failure, const std::string& message);
+
 // The file appears in one step. One that cannot be written is no error of the program's:
 // flowrun sees the exit code all the same.
 void write_rank_status(int64_t rank, const RankStatus& status);

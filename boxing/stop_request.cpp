@@ -17,19 +17,31 @@ extern "C" void flow_note_stop_request(int /*signal*/) {
   is_requested.store(true);
 }
 
-bool take_over_signals() {
-  struct sigaction action = {};
-  action.sa_handler = flow_note_stop_request;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGUSR1, &action, nullptr);
-  return true;
+}  // namespace
+}  // namespace flow::env
+
+namespace flow::boxing {
+
+void take_over_stop_signals() {
+  for (const int number : {SIGTERM, SIGUSR1}) {
+    struct sigaction current = {};
+    sigaction(number, nullptr, &current);
+    const bool is_the_programs = (current.sa_flags & SA_SIGINFO) != 0 ||
+                                 (current.sa_handler != SIG_DFL && current.sa_handler != SIG_IGN);
+    if (is_the_programs) continue;
+    struct sigaction action = {};
+    action.sa_handler = env::flow_note_stop_request;
+    action.sa_flags = SA_RESTART;
+    sigaction(number, &action, nullptr);
+  }
 }
 
-}  // namespace
+}  // namespace flow::boxing
+
+namespace flow::env {
 
 bool stop_requested(Site site) {
-  static const bool has_taken_over = take_over_signals();
+  static const bool has_taken_over = (boxing::take_over_stop_signals(), true);
   static_cast<void>(has_taken_over);
   const uint8_t mine = is_requested.load() ? 1 : 0;
   uint8_t any = 0;

@@ -46,6 +46,8 @@ class Transport {
   virtual SharedSegment* segment() const = 0;
   virtual bool shares_with(int64_t rank) const = 0;
 
+  // Whether the connection was made here; a program that made it itself may end it at any time.
+  virtual bool is_own() const = 0;
   // False once the program has ended the connection by itself (MPI_Finalize).
   virtual bool is_open() const = 0;
   // Collective over all ranks, after the last message.

@@ -53,5 +53,26 @@ TEST(MpiRanks, DifferentSettingsAreRefusedAtTheStart) {
       << job.output;
 }
 
+// Both ranks hang outside flow, one after it has caught the error of a rank that never came.
+TEST(MpiRanks, ThatHangAfterAFailureAreEnded) {
+  const JobResult job = run_job(mpirun(2, {kPrograms + "/rank_fault", "caught"}),
+                                {.environment = {"FLOW_TIMEOUT_S=2"}});
+
+  EXPECT_EQ(job.exit_code, 71) << job.output;
+  EXPECT_NE(job.output.find("caught"), std::string::npos) << job.output;
+  EXPECT_NE(job.output.find("is ended, as it went on for 2 s after the ranks had failed"),
+            std::string::npos)
+      << job.output;
+  EXPECT_NE(job.output.find("waits for rank 0 in sum of 1000 float32"), std::string::npos)
+      << job.output;
+  EXPECT_EQ(job.remains, std::vector<std::string>{});
+}
+
+TEST(MpiRanks, ASignalBeforeTheFirstQuestionIsKept) {
+  const JobResult job = run_job(mpirun(2, {kPrograms + "/rank_fault", "asked_early"}));
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+}
+
 }  // namespace
 }  // namespace flow

@@ -66,7 +66,7 @@ int do_wrong(const std::string& fault) {
   if (fault == "count") meet(1001);
   if (fault == "dtype") meet(1000, flow::float64);
   if (fault == "slow") sleep_ms(1600);
-  if (fault == "slow") meet(1000);
+  if (fault == "slow" || fault == "busy") meet(1000);
   if (fault == "missing") wait_for_signal();
   if (fault == "layout") {
     const auto x = flow::ones({4, 4}, {.placement = all_ranks(), .sbp = sbp::split(0)});
@@ -98,6 +98,24 @@ void sum_until_hit(const std::string& fault, int64_t faulty) {
     meet(int64_t{3} << 20);
 }
 
+// Faults in which the others are no better: they work on without a call of flow, or hang.
+void do_without_flow(const std::string& fault, bool is_faulty) {
+  if (fault == "busy" && is_faulty) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(7);
+    while (std::chrono::steady_clock::now() < end)
+      continue;
+  }
+  if (fault == "stop_alone" && is_faulty) raise(SIGSTOP);
+  if (fault == "caught" && is_faulty) {
+    try {
+      meet(1000);
+    } catch (const flow::DistributedError&) {
+      std::cout << "caught\n" << std::flush;
+    }
+  }
+  if (fault == "caught" || fault == "stop_alone") wait_for_signal();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -106,6 +124,10 @@ int main(int argc, char** argv) {
   const int64_t faulty =
       argc > 2 ? std::strtoll(argv[2], nullptr, 10) : flow::env::world_size() - 1;
   meet(1);
+  if (fault == "asked_early") {
+    if (flow::env::rank() == faulty) raise(SIGTERM);  // before any call of stop_requested
+    return flow::env::stop_requested() ? 0 : 5;
+  }
   if (fault == "until_asked") {
     flow::env::stop_requested();  // from here on no rank is ended by the signal
     std::cout << "ready\n" << std::flush;
@@ -115,6 +137,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (fault == "kill_busy" || fault == "stop_busy") sum_until_hit(fault, faulty);
+  do_without_flow(fault, flow::env::rank() == faulty);
   const int code = flow::env::rank() == faulty ? do_wrong(fault) : do_right(fault);
   if (code == 0) std::cout << "done\n" << std::flush;
   return code;

@@ -97,7 +97,11 @@ std::vector<Finding> find_failures(const std::string& session) {
   for (const auto& [number, content] : read_json(session, "node"))
     findings.push_back(of_node(content));
   std::sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    return std::tuple(a.follows, a.time) < std::tuple(b.follows, b.time);
+    // Ranks of a lost node fall silent a little before it counts as lost.
+    const auto key = [](const Finding& finding) {
+      return std::tuple(finding.follows, !finding.report.contains("node"), finding.time);
+    };
+    return key(a) < key(b);
   });
   return findings;
 }

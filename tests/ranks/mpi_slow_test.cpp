@@ -1,0 +1,30 @@
+// Ranks as processes, started with mpirun, that fall silent or are busy for long.
+#include <gtest/gtest.h>
+
+#include "tests/support/job.h"
+
+namespace flow {
+namespace {
+
+const std::string kPrograms = FLOW_PROGRAMS;
+
+// The other one hangs outside flow, so that nobody waits.
+TEST(SlowMpiRanks, AStoppedOneIsFoundByItsHeartbeats) {
+  const JobResult job = run_job(mpirun(2, {kPrograms + "/rank_fault", "stop_alone"}),
+                                {.environment = {"FLOW_TIMEOUT_S=2"}});
+
+  EXPECT_EQ(job.exit_code, 71) << job.output;
+  EXPECT_NE(job.output.find("rank 0 has not heard of rank 1 for 4.5 s"), std::string::npos)
+      << job.output;
+  EXPECT_EQ(job.remains, std::vector<std::string>{});
+}
+
+TEST(SlowMpiRanks, OneThatComputesForLongIsNoFault) {
+  const JobResult job = run_job(mpirun(2, {kPrograms + "/rank_fault", "busy"}),
+                                {.environment = {"FLOW_TIMEOUT_S=30"}});
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+}
+
+}  // namespace
+}  // namespace flow

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/hash.h"
+#include "ops/sbp_rules.h"
 
 namespace flow::eager {
 
@@ -12,7 +13,10 @@ MetaPtr meta_of(const Tensor& input) {
   return input.defined() ? input.meta_ptr() : nullptr;
 }
 
-bool has_global_input(const Call& call) {
+// Whether value attrs count: some input is global, and the op's signatures may depend on them.
+// Those of elementwise_sbp depend on shapes only: a step's number makes no decision of its own.
+bool all_attrs_count(const Call& call) {
+  if (call.op.sbp == ops::elementwise_sbp) return false;
   for (const Tensor* input : call.inputs) {
     if (input->defined() && input->meta_ptr()->is_global()) return true;
   }
@@ -44,7 +48,7 @@ bool DecisionCache::matches(const Entry& entry, const Call& call, bool all_attrs
 }
 
 const CachedDecision* DecisionCache::find(const Call& call) {
-  const bool all_attrs = has_global_input(call);
+  const bool all_attrs = all_attrs_count(call);
   const size_t hash = hash_call(call, all_attrs);
   for (size_t at = hash % kSlots; slots_[at] != nullptr; at = (at + 1) % kSlots) {
     const Entry& entry = *slots_[at];
@@ -64,7 +68,7 @@ const CachedDecision& DecisionCache::insert(const Call& call,
   CacheKey& key = entry->key;
   key.op = &call.op;
   key.mutates = call.mutates;
-  key.all_attrs = has_global_input(call);
+  key.all_attrs = all_attrs_count(call);
   for (const Tensor* input : call.inputs)
     key.inputs.push_back(meta_of(*input));
   if (call.op.attrs != nullptr) {

@@ -25,7 +25,7 @@ struct CachedDecision : Decision {
 struct CacheKey {
   const OpDef* op = nullptr;
   uint32_t mutates = 0;
-  bool all_attrs = false;  // some input is global: value attrs count too
+  bool all_attrs = false;  // value attrs count too: some input is global
   std::vector<MetaPtr> inputs;
   std::vector<std::byte> attrs;
 

@@ -11,6 +11,7 @@ namespace flow {
 namespace ops {
 // One line a family here and in register_ops, alphabetically; kernels are in register_cpu.cpp.
 void register_activation(OpTable& table);
+void register_adaptive_update(OpTable& table);
 void register_attention(OpTable& table);
 void register_batch_norm(OpTable& table);
 void register_binary(OpTable& table);
@@ -54,6 +55,7 @@ constexpr std::array kRegisterAllCpu = FLOW_ISA_VARIANTS(register_all_cpu);
 
 void register_ops(OpTable& table) {
   ops::register_activation(table);
+  ops::register_adaptive_update(table);
   ops::register_attention(table);
   ops::register_batch_norm(table);
   ops::register_binary(table);

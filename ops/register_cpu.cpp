@@ -6,6 +6,7 @@
 // One line a family in both lists, alphabetically.
 
 void register_activation_cpu(KernelTable& table);
+void register_adaptive_update_cpu(KernelTable& table);
 void register_attention_cpu(KernelTable& table);
 void register_batch_norm_blocked_cpu(KernelTable& table);
 void register_batch_norm_cpu(KernelTable& table);
@@ -48,6 +49,7 @@ void register_all_cpu(KernelTable& table);
 
 void register_all_cpu(KernelTable& table) {
   register_activation_cpu(table);
+  register_adaptive_update_cpu(table);
   register_attention_cpu(table);
   register_batch_norm_cpu(table);
   register_batch_norm_blocked_cpu(table);  // preferred

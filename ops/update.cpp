@@ -1,64 +1,18 @@
 #include "ops/update.h"
 
-#include <bit>
-
 #include "core/dispatch.h"
-#include "ops/sbp_rules.h"
 #include "ops/update_op.h"
+#include "ops/update_row.h"
 
 namespace flow {
 
 namespace ops {
 
-namespace {
-
-// The outputs are the mutated inputs; every tensor is like the parameter, but for the numbers that
-// follow the first kTensors.
-template <int kTensors>
-void infer(InferContext& ctx) {
-  const TensorMeta& param = ctx.input(0);
-  ctx.check(is_floating(param.dtype), "the parameter must be floating");
-  for (int i = 1; i < kTensors; ++i) {
-    ctx.check(ctx.input(i).shape == param.shape && ctx.input(i).dtype == param.dtype,
-              "gradient and state must have the parameter's shape and dtype");
-  }
-  for (int i = kTensors; i < ctx.num_inputs(); ++i) {
-    if (!ctx.has_input(i)) continue;
-    const TensorMeta& number = ctx.input(i);
-    ctx.check(number.numel == 1 && number.shape.empty() &&
-                  (number.dtype == DType::kFloat32 || number.dtype == DType::kFloat64),
-              "lr and step must be float32 or float64 tensors without dims");
-  }
-  for (uint32_t left = ctx.op().mutates; left != 0; left &= left - 1) {
-    ctx.add_output_like(std::countr_zero(left));
-  }
-}
-
-// Elementwise in all tensors; lr and step have no dims and are B.
-constexpr OpDef row(const char* name, int tensors, int numbers, uint32_t mutates, InferFn infer_fn,
-                    const AttrsDef* attrs) {
-  return {
-      .name = name,
-      .num_inputs = tensors + numbers,
-      .num_outputs = std::popcount(mutates),
-      .attrs = attrs,
-      .infer = infer_fn,
-      .sbp = elementwise_sbp,
-      .grad = not_differentiable,
-      .mutates = mutates,
-  };
-}
-
-}  // namespace
-
-const OpDef kSgdUpdate =
-    row("sgd_update", kSgdTensors, 1, 0b01, infer<kSgdTensors>, attrs_def<SgdAttrs>());
-const OpDef kSgdMomentumUpdate = row("sgd_momentum_update", kSgdMomentumTensors, 1, 0b101,
-                                     infer<kSgdMomentumTensors>, attrs_def<SgdAttrs>());
-const OpDef kAdamUpdate =
-    row("adam_update", kAdamTensors, 2, 0b1101, infer<kAdamTensors>, attrs_def<AdamAttrs>());
-const OpDef kAmsgradUpdate = row("amsgrad_update", kAmsgradTensors, 2, 0b11101,
-                                 infer<kAmsgradTensors>, attrs_def<AdamAttrs>());
+const OpDef kSgdUpdate = update_row<kSgdTensors, SgdAttrs>("sgd_update", 1, 0b01);
+const OpDef kSgdMomentumUpdate =
+    update_row<kSgdMomentumTensors, SgdAttrs>("sgd_momentum_update", 1, 0b101);
+const OpDef kAdamUpdate = update_row<kAdamTensors, AdamAttrs>("adam_update", 2, 0b1101);
+const OpDef kAmsgradUpdate = update_row<kAmsgradTensors, AdamAttrs>("amsgrad_update", 2, 0b11101);
 
 void register_update(OpTable& table) {
   table.add(kSgdUpdate);

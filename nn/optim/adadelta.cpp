@@ -1,8 +1,7 @@
 #include "nn/optim/adadelta.h"
 
 #include "core/error.h"
-#include "ops/binary.h"
-#include "ops/unary.h"
+#include "ops/update.h"
 
 namespace flow::optim {
 
@@ -18,13 +17,13 @@ void check_options(const AdadeltaOptions& o) {
 void Adadelta::update(const Tensor& parameter, const Tensor& grad, size_t number,
                       ParamState& state) {
   const AdadeltaOptions& o = options_of(number);
-  const Tensor g = directed_grad(grad, parameter, o.maximize, o.weight_decay);
   const Tensor& square_average = buffer(state, 0, parameter);
-  const Tensor& change_average = buffer(state, 1, parameter);
-  square_average.mul_(o.rho).add_(square(g), {.alpha = 1 - o.rho});
-  const Tensor change = sqrt(change_average + o.eps) / sqrt(square_average + o.eps) * g;
-  change_average.mul_(o.rho).add_(square(change), {.alpha = 1 - o.rho});
-  parameter.add_(change, {.alpha = -o.lr});
+  adadelta_update(parameter, grad, square_average, buffer(state, 1, parameter),
+                  {.lr = o.lr,
+                   .rho = o.rho,
+                   .eps = o.eps,
+                   .weight_decay = o.weight_decay,
+                   .maximize = o.maximize});
 }
 
 }  // namespace flow::optim

@@ -1,8 +1,7 @@
 #include "nn/optim/adagrad.h"
 
 #include "core/error.h"
-#include "ops/binary.h"
-#include "ops/unary.h"
+#include "ops/update.h"
 
 namespace flow::optim {
 
@@ -20,11 +19,13 @@ void check_options(const AdagradOptions& o) {
 void Adagrad::update(const Tensor& parameter, const Tensor& grad, size_t number,
                      ParamState& state) {
   const AdagradOptions& o = options_of(number);
-  const Tensor g = directed_grad(grad, parameter, o.maximize, o.weight_decay);
-  const Tensor& sum = buffer(state, 0, parameter, o.initial_accumulator_value);
-  sum.add_(square(g));
-  const double rate = o.lr / (1 + static_cast<double>(state.step - 1) * o.lr_decay);
-  parameter.add_(g / (sqrt(sum) + o.eps), {.alpha = -rate});
+  adagrad_update(parameter, grad, buffer(state, 0, parameter, o.initial_accumulator_value),
+                 {.lr = o.lr,
+                  .lr_decay = o.lr_decay,
+                  .eps = o.eps,
+                  .weight_decay = o.weight_decay,
+                  .maximize = o.maximize,
+                  .step = state.step});
 }
 
 }  // namespace flow::optim

@@ -1,10 +1,7 @@
 #include "nn/optim/adamax.h"
 
-#include <cmath>
-
 #include "nn/optim/adam.h"
-#include "ops/binary.h"
-#include "ops/unary.h"
+#include "ops/update.h"
 
 namespace flow::optim {
 
@@ -14,14 +11,15 @@ void check_options(const AdamaxOptions& o) {
 
 void Adamax::update(const Tensor& parameter, const Tensor& grad, size_t number, ParamState& state) {
   const AdamaxOptions& o = options_of(number);
-  const auto [beta1, beta2] = o.betas;
-  const Tensor g = directed_grad(grad, parameter, o.maximize, o.weight_decay);
   const Tensor& average = buffer(state, 0, parameter);
-  const Tensor& largest = buffer(state, 1, parameter);
-  average.mul_(beta1).add_(g, {.alpha = 1 - beta1});
-  largest.copy_(maximum(largest * beta2, abs(g) + o.eps));
-  const double rate = o.lr / (1 - std::pow(beta1, static_cast<double>(state.step)));
-  parameter.add_(average / largest, {.alpha = -rate});
+  adamax_update(parameter, grad, average, buffer(state, 1, parameter),
+                {.lr = o.lr,
+                 .beta1 = o.betas.first,
+                 .beta2 = o.betas.second,
+                 .eps = o.eps,
+                 .weight_decay = o.weight_decay,
+                 .maximize = o.maximize,
+                 .step = state.step});
 }
 
 }  // namespace flow::optim

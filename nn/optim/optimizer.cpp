@@ -7,9 +7,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "nn/layout.h"
-#include "ops/binary.h"
 #include "ops/creation.h"
-#include "ops/unary.h"
 
 namespace flow::optim {
 
@@ -221,11 +219,6 @@ void Optimizer::refuse_momentum() {
   throw InvalidArgument(
       "[optimizer] this update rule has neither momentum nor betas; leave the momentum alone, for "
       "instance with {.cycle_momentum = false}");
-}
-
-Tensor directed_grad(const Tensor& grad, const Tensor& parameter, bool maximize, double decay) {
-  const Tensor directed = maximize ? neg(grad) : grad;
-  return decay == 0 ? directed : add(directed, parameter, {.alpha = decay});
 }
 
 }  // namespace flow::optim

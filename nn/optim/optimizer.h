@@ -94,9 +94,6 @@ class Optimizer {
   std::vector<std::optional<double>> initial_lrs_;  // by group
 };
 
-// The gradient an update works with: negated to maximize, plus decay × parameter.
-Tensor directed_grad(const Tensor& grad, const Tensor& parameter, bool maximize, double decay);
-
 // Keeps the groups and their options. Beside Options stands `void check_options(const Options&)`,
 // which throws InvalidArgument.
 template <class Options>

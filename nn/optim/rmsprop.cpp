@@ -1,8 +1,7 @@
 #include "nn/optim/rmsprop.h"
 
 #include "core/error.h"
-#include "ops/binary.h"
-#include "ops/unary.h"
+#include "ops/update.h"
 
 namespace flow::optim {
 
@@ -18,23 +17,16 @@ void check_options(const RMSpropOptions& o) {
 void RMSprop::update(const Tensor& parameter, const Tensor& grad, size_t number,
                      ParamState& state) {
   const RMSpropOptions& o = options_of(number);
-  const Tensor g = directed_grad(grad, parameter, o.maximize, o.weight_decay);
   const Tensor& square_average = buffer(state, 0, parameter);
-  square_average.mul_(o.alpha).add_(square(g), {.alpha = 1 - o.alpha});
-  Tensor variance = square_average;
-  if (o.centered) {
-    const Tensor& average = buffer(state, 1, parameter);
-    average.mul_(o.alpha).add_(g, {.alpha = 1 - o.alpha});
-    variance = square_average - square(average);
-  }
-  const Tensor change = g / (sqrt(variance) + o.eps);
-  if (o.momentum > 0) {
-    const Tensor& momentum_buffer = buffer(state, 2, parameter);
-    momentum_buffer.mul_(o.momentum).add_(change);
-    parameter.add_(momentum_buffer, {.alpha = -o.lr});
-  } else {
-    parameter.add_(change, {.alpha = -o.lr});
-  }
+  rmsprop_update(parameter, grad, square_average,
+                 {.lr = o.lr,
+                  .alpha = o.alpha,
+                  .eps = o.eps,
+                  .weight_decay = o.weight_decay,
+                  .momentum = o.momentum,
+                  .maximize = o.maximize,
+                  .grad_avg = o.centered ? buffer(state, 1, parameter) : Tensor(),
+                  .momentum_buffer = o.momentum > 0 ? buffer(state, 2, parameter) : Tensor()});
 }
 
 }  // namespace flow::optim

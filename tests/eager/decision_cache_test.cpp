@@ -14,6 +14,7 @@
 #include "ops/binary.h"
 #include "ops/creation.h"
 #include "ops/reduce.h"
+#include "ops/update.h"
 #include "ops/view.h"
 
 namespace flow {
@@ -134,6 +135,17 @@ TEST_F(DecisionCache, ValueAttrsOfGlobalCallsAre) {
   mul(a, 5);
 
   EXPECT_EQ(misses.count(), 1);
+}
+
+TEST_F(DecisionCache, ValueAttrsOfGlobalElementwiseCallsAreNot) {
+  const TensorOptions layout{.placement = Placement("cpu", {0}), .sbp = sbp::broadcast};
+  const Tensor param = ones({2}, layout), grad = ones({2}, layout);
+  sgd_update(param, grad, Tensor(), {.lr = 0.5});
+  const Misses misses;
+
+  sgd_update(param, grad, Tensor(), {.lr = 0.25});
+
+  EXPECT_EQ(misses.count(), 0);
 }
 
 TEST_F(DecisionCache, WritingInPlaceIsPartOfTheKey) {

@@ -144,6 +144,38 @@ TEST(Update, MismatchedShapesAndNumbersAreRefused) {
                InvalidArgument);
 }
 
+TEST(Update, LambTakesTheRateAsItIsWhereANormIsZero) {
+  const Tensor param = doubles({0, 0}), m = doubles({0, 0}), v = doubles({0, 0});
+  lamb_update(param, doubles({1, -2}), m, v, {.lr = 0.5, .eps = 0});
+  expect_near(param, {-0.5, 0.5});
+
+  const Tensor still = doubles({3, 4}), m2 = doubles({0, 0}), v2 = doubles({0, 0});
+  lamb_update(still, doubles({0, 0}), m2, v2, {.lr = 0.5});
+  expect_near(still, {3, 4});
+}
+
+TEST(Update, LambNormsAreThoseOfTheWholeParameter) {
+  const auto step = [](const TensorOptions& layout) {
+    const Tensor param = tensor({3.f, 4.f, 12.f}, layout), grad = tensor({1.f, -2.f, 3.f}, layout);
+    const Tensor m = zeros_like(param), v = zeros_like(param);
+    lamb_update(param, grad, m, v, {.lr = 0.5, .weight_decay = 0.1});
+    return param.to_vector<float>();
+  };
+  const std::vector<float> whole = step({});
+  run_ranks(2, [&] {
+    const auto split = step({.placement = Placement("cpu", {0, 1}), .sbp = sbp::split(0)});
+    for (size_t i = 0; i < whole.size(); ++i)
+      EXPECT_FLOAT_EQ(split[i], whole[i]);
+  });
+}
+
+TEST(Update, AdamaxKeepsNaN) {
+  const Tensor param = doubles({1, 1}), m = doubles({0, 0}), u = doubles({0, NAN});
+  adamax_update(param, doubles({NAN, 1}), m, u, {});
+  for (const double value : u.to_vector<double>())
+    EXPECT_TRUE(std::isnan(value));
+}
+
 TEST(Update, SplitTensorsAreUpdatedPartByPart) {
   run_ranks(2, [] {
     const TensorOptions split{.placement = Placement("cpu", {0, 1}), .sbp = sbp::split(0)};

@@ -72,12 +72,144 @@ Samples adam_samples(const Shape& shape, const char* label) {
   };
 }
 
+Samples adaptive_samples(const Shape& shape, const char* label) {
+  const SampleInput x = in(shape);
+  const SampleInput square = in(shape, 0.5, 2);
+  const SampleInput lr = number(0.1, 0.2), step = number(3, 4);
+  return {
+      {"adamax_update",
+       {x, x, x, square},
+       kFloats,
+       [](const Inputs& t) {
+         adamax_update(t[0], t[1], t[2], t[3], {.weight_decay = 0.1, .step = 3});
+       },
+       label},
+      {"adamax_update",
+       {x, x, x, square, lr, step},
+       kFloats,
+       [](const Inputs& t) {
+         adamax_update(t[0], t[1], t[2], t[3],
+                       {.maximize = true, .lr_tensor = t[4], .step_tensor = t[5]});
+       },
+       label},
+      {"radam_update",
+       {x, x, x, square},
+       kFloats,
+       [](const Inputs& t) {
+         radam_update(t[0], t[1], t[2], t[3], {.lr = 0.1, .weight_decay = 0.1, .step = 3});
+       },
+       label},
+      {"radam_update",
+       {x, x, x, square, lr, number(9, 10)},
+       kFloats,
+       [](const Inputs& t) {
+         radam_update(t[0], t[1], t[2], t[3],
+                      {.weight_decay = 0.1,
+                       .decoupled_weight_decay = true,
+                       .maximize = true,
+                       .lr_tensor = t[4],
+                       .step_tensor = t[5]});
+       },
+       label},
+      {"nadam_update",
+       {x, x, x, square},
+       kFloats,
+       [](const Inputs& t) {
+         nadam_update(t[0], t[1], t[2], t[3],
+                      {.grad_rate = 0.1, .average_rate = 0.2, .decay = 0.1, .correction2 = 0.5});
+       },
+       label},
+      {"nadam_update",
+       {x, x, x, square},
+       kFloats,
+       [](const Inputs& t) {
+         nadam_update(
+             t[0], t[1], t[2], t[3],
+             {.grad_rate = 0.1, .decay = 0.1, .decoupled_weight_decay = true, .maximize = true});
+       },
+       label},
+      {"rmsprop_update",
+       {x, x, square},
+       kFloats,
+       [](const Inputs& t) { rmsprop_update(t[0], t[1], t[2], {.lr = 0.1, .weight_decay = 0.1}); },
+       label},
+      {"rmsprop_centered_update",
+       {x, x, square, in(shape, -0.1, 0.1), lr},
+       kFloats,
+       [](const Inputs& t) {
+         rmsprop_update(t[0], t[1], t[2], {.grad_avg = t[3], .lr_tensor = t[4]});
+       },
+       label},
+      {"rmsprop_momentum_update",
+       {x, x, square, x},
+       kFloats,
+       [](const Inputs& t) {
+         rmsprop_update(t[0], t[1], t[2],
+                        {.lr = 0.1, .momentum = 0.9, .maximize = true, .momentum_buffer = t[3]});
+       },
+       label},
+      {"rmsprop_centered_momentum_update",
+       {x, x, square, in(shape, -0.1, 0.1), x},
+       kFloats,
+       [](const Inputs& t) {
+         rmsprop_update(t[0], t[1], t[2],
+                        {.lr = 0.1, .momentum = 0.9, .grad_avg = t[3], .momentum_buffer = t[4]});
+       },
+       label},
+      {"adagrad_update",
+       {x, x, square},
+       kFloats,
+       [](const Inputs& t) {
+         adagrad_update(t[0], t[1], t[2], {.lr = 0.1, .lr_decay = 0.1, .step = 3});
+       },
+       label},
+      {"adagrad_update",
+       {x, x, square, lr, step},
+       kFloats,
+       [](const Inputs& t) {
+         adagrad_update(t[0], t[1], t[2],
+                        {.lr_decay = 0.1,
+                         .weight_decay = 0.1,
+                         .maximize = true,
+                         .lr_tensor = t[3],
+                         .step_tensor = t[4]});
+       },
+       label},
+      {"adadelta_update",
+       {x, x, square, square, lr},
+       kFloats,
+       [](const Inputs& t) {
+         adadelta_update(t[0], t[1], t[2], t[3], {.weight_decay = 0.1, .lr_tensor = t[4]});
+       },
+       label},
+      {"lamb_direction",
+       {x, x, x, square, step},
+       kFloats,
+       [](const Inputs& t) {
+         lamb_update(t[0], t[1], t[2], t[3], {.weight_decay = 0.1, .step_tensor = t[4]});
+       },
+       label},
+      {"lamb_update",
+       {x, x, x, square, lr},
+       kFloats,
+       [](const Inputs& t) {
+         lamb_update(t[0], t[1], t[2], t[3],
+                     {.weight_decay = 0.1,
+                      .decoupled_weight_decay = false,
+                      .maximize = true,
+                      .step = 3,
+                      .lr_tensor = t[4]});
+       },
+       label},
+  };
+}
+
 }  // namespace
 
 Samples update_samples() {
   Samples samples;
   for (const Shape& shape : {Shape{5, 2}, Shape{3, 7000}}) {
-    for (const auto& family : {sgd_samples, adam_samples}) {
+    for (const auto& family : {sgd_samples, adam_samples, adaptive_samples}) {
       for (OpSample& sample : family(shape, shape.numel() > 100 ? "many" : "")) {
         sample.only_kernels = shape.numel() > 100;
         samples.push_back(std::move(sample));

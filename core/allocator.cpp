@@ -17,10 +17,13 @@ namespace flow {
 
 namespace {
 constexpr size_t kAlignment = 64;
+// Beyond 1 KiB a class has room for the header of a storage beside a round number of bytes:
+// tensors of powers of two are the most common.
+constexpr size_t kHeaderRoom = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kSmallPage = 4096;
 // Blocks above this size are mapped at huge-page alignment and given back whole.
-constexpr size_t kLargestShared = (size_t{8} << 20) + kAlignment;
+constexpr size_t kLargestShared = (size_t{8} << 20) + kHeaderRoom;
 // Blocks from this size on share regions of huge pages. The address sanitizer sees overruns of
 // blocks that lie alone.
 #if defined(__SANITIZE_ADDRESS__)
@@ -136,10 +139,6 @@ void system_free(void* block, size_t bytes) {
   }
 }
 }  // namespace
-
-// Beyond 1 KiB a class has room for the header of a storage beside a round number of bytes:
-// tensors of powers of two are the most common.
-constexpr size_t kHeaderRoom = 64;
 
 int Allocator::class_of(size_t bytes) {
   if (bytes <= 1024) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);

@@ -133,6 +133,8 @@ class LoopbackTransport final : public boxing::Transport {
 
   bool shares_with(int64_t /*rank*/) const override { return hub_->segment != nullptr; }
 
+  bool is_own() const override { return true; }
+
   bool is_open() const override { return true; }
 
   void close() override {}

@@ -37,6 +37,11 @@ void refresh_view(TensorImpl& view) {
   if (view.grad_fn && slot.base_history == base_history) return;
   const EnableGradGuard enable_grad;
   const Tensor fresh = apply_steps(Tensor(slot.base_owner), slot.steps.get());
+  if (!(fresh.shape() == view.meta->shape) || !(fresh.strides() == view.meta->strides)) {
+    throw InvalidArgument(str(
+        "[view] the tensor that this is a view of changed its shape in place: ", *view.meta,
+        " would be ", fresh.meta(), "; make the view after squeeze_, transpose_ and their like"));
+  }
   const Ref<GradNode>& history = fresh.impl().grad_fn;
   FLOW_ASSERT(static_cast<bool>(history), "a view of a recorded tensor has no history");
   set_history(view, Ref<Node>(static_cast<Node*>(history.get())), fresh.impl().output_index);

@@ -106,6 +106,15 @@ void sbp_extremum(SbpContext& ctx) {
   }
 }
 
+// Rises in each argument.
+void sbp_rises(SbpContext& ctx) {
+  elementwise_sbp(ctx);
+  for (const Sbp side : {kMax, kMin}) {
+    ctx.add({side, kB}, {side});
+    ctx.add({kB, side}, {side});
+  }
+}
+
 // x c and x / c: linear; they keep or turn the order by the sign of c.
 void sbp_scale(SbpContext& ctx) {
   const double scale = ctx.attrs<ScalarAttrs>().value.to<double>();
@@ -233,6 +242,37 @@ void grad_extremum(GradContext& ctx) {
   }
 }
 
+// da = dy / (1 + exp(b - a)), db = dy / (1 + exp(a - b))
+void grad_logaddexp(GradContext& ctx) {
+  const Tensor& dy = ctx.dy();
+  if (!dy.defined()) return;
+  const Tensor distance = sub(ctx.input(0), ctx.input(1));
+  if (ctx.needs(0)) set_unbroadcast(ctx, 0, mul(dy, sigmoid(distance)));
+  if (ctx.needs(1)) set_unbroadcast(ctx, 1, mul(dy, sigmoid(neg(distance))));
+}
+
+// da = dy log b, 0 where a is 0 and b <= 0; db = dy a / b
+void grad_xlogy(GradContext& ctx) {
+  const Tensor& dy = ctx.dy();
+  if (!dy.defined()) return;
+  const Tensor a = ctx.input(0);
+  const Tensor b = ctx.input(1);
+  if (ctx.needs(0)) {
+    const Tensor is_flat = logical_and(eq(a, 0), le(b, 0));
+    set_unbroadcast(ctx, 0, masked_fill(xlogy(dy, b), is_flat, 0));
+  }
+  if (ctx.needs(1)) set_unbroadcast(ctx, 1, mul(dy, div(a, b)));
+}
+
+// da = dy a / y, db = dy b / y
+void grad_hypot(GradContext& ctx) {
+  const Tensor& dy = ctx.dy();
+  if (!dy.defined()) return;
+  const Tensor y = ctx.output();
+  if (ctx.needs(0)) set_unbroadcast(ctx, 0, mul(dy, div(ctx.input(0), y)));
+  if (ctx.needs(1)) set_unbroadcast(ctx, 1, mul(dy, div(ctx.input(1), y)));
+}
+
 double scalar_of(const GradContext& ctx) {
   return ctx.attrs<ScalarAttrs>().value.to<double>();
 }
@@ -312,6 +352,30 @@ constexpr OpDef scalar_row(const char* name, InferFn infer, SbpFn sbp, GradFn gr
 
 }  // namespace
 
+void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op) {
+  if (is_floating(a.dtype()) || is_floating(b.dtype()) || alpha == std::trunc(alpha)) {
+    return;
+  }
+  throw InvalidArgument(str("[", op, "] alpha is ", alpha, " but both tensors are ", a.dtype(),
+                            " and ", b.dtype(),
+                            "; give a whole number or cast to a floating dtype"));
+}
+
+const OpDef& rounded_division(const std::string& rounding_mode, const OpDef& trunc,
+                              const OpDef& floor) {
+  if (rounding_mode == "trunc") return trunc;
+  if (rounding_mode == "floor") return floor;
+  throw InvalidArgument(
+      str("[div] rounding_mode is '", rounding_mode, "'; give trunc or floor, or leave it empty"));
+}
+
+void check_exponent(const Tensor& base, const Scalar& exponent, Site site) {
+  if (is_floating(base.dtype()) || exponent.is_floating() || exponent.to<int64_t>() >= 0) return;
+  throw InvalidArgument(str("[pow] a ", base.dtype(), " tensor to the negative power ", exponent,
+                            " is no integer; cast it to a floating dtype first"),
+                        site);
+}
+
 void throw_division_by_zero() {
   throw InvalidArgument(
       "[div] an integer was divided by zero; mask zero divisors, or cast to a floating dtype");
@@ -329,6 +393,9 @@ const OpDef kFmod = row("fmod", infer_numbers, elementwise_sbp, grad_rest<kTrunc
 const OpDef kRemainder = row("remainder", infer_numbers, elementwise_sbp, grad_rest<kFloor>, 3);
 const OpDef kMaximum = row("maximum", infer_any, sbp_extremum<true>, grad_extremum<true>, 3);
 const OpDef kMinimum = row("minimum", infer_any, sbp_extremum<false>, grad_extremum<false>, 3);
+const OpDef kLogaddexp = row("logaddexp", infer_floating, sbp_rises, grad_logaddexp, 3);
+const OpDef kXlogy = row("xlogy", infer_floating, sbp_first, grad_xlogy, 3);
+const OpDef kHypot = row("hypot", infer_floating, elementwise_sbp, grad_hypot, 3, 1);
 
 const OpDef kAddScalar =
     scalar_row("add_scalar", infer_scalar, arithmetic_sbp<kIncreasing>, grad_add_scalar);
@@ -365,6 +432,9 @@ void register_binary(OpTable& table) {
                           &kRemainder,
                           &kMaximum,
                           &kMinimum,
+                          &kLogaddexp,
+                          &kXlogy,
+                          &kHypot,
                           &kAddScalar,
                           &kSubScalar,
                           &kRsubScalar,
@@ -391,24 +461,6 @@ using ops::Promotion;
 
 namespace {
 
-// PyTorch refuses to round alpha silently.
-void check_alpha(const AddOptions& options, const Tensor& a, const Tensor& b, const char* op) {
-  if (is_floating(a.dtype()) || is_floating(b.dtype()) ||
-      options.alpha == std::trunc(options.alpha)) {
-    return;
-  }
-  throw InvalidArgument(str("[", op, "] alpha is ", options.alpha, " but both tensors are ",
-                            a.dtype(), " and ", b.dtype(),
-                            "; give a whole number or cast to a floating dtype"));
-}
-
-const OpDef& rounded_division(const DivOptions& options, const OpDef& trunc, const OpDef& floor) {
-  if (options.rounding_mode == "trunc") return trunc;
-  if (options.rounding_mode == "floor") return floor;
-  throw InvalidArgument(str("[div] rounding_mode is '", options.rounding_mode,
-                            "'; give trunc or floor, or leave it empty"));
-}
-
 // The number as a tensor without dims that promotes with `a` as a number does.
 Tensor number_like(const TensorArg& a, const Scalar& number) {
   TensorOptions options = options_like(a);
@@ -432,7 +484,7 @@ Tensor add(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor add(const TensorArg& a, const TensorArg& b, const AddOptions& options) {
-  check_alpha(options, a, b, "add");
+  ops::check_alpha(options.alpha, a, b, "add");
   return dispatch_promoted(ops::kAdd, a, b, ops::AddAttrs{options.alpha});
 }
 
@@ -449,7 +501,7 @@ Tensor sub(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor sub(const TensorArg& a, const TensorArg& b, const AddOptions& options) {
-  check_alpha(options, a, b, "sub");
+  ops::check_alpha(options.alpha, a, b, "sub");
   return dispatch_promoted(ops::kAdd, a, b, ops::AddAttrs{-options.alpha});
 }
 
@@ -475,7 +527,8 @@ Tensor div(const TensorArg& a, const TensorArg& b) {
 
 Tensor div(const TensorArg& a, const TensorArg& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return div(a, b);
-  return dispatch_promoted(rounded_division(options, ops::kTruncDivide, ops::kFloorDivide), a, b);
+  return dispatch_promoted(
+      ops::rounded_division(options.rounding_mode, ops::kTruncDivide, ops::kFloorDivide), a, b);
 }
 
 Tensor div(const TensorArg& a, const Scalar& b) {
@@ -484,8 +537,9 @@ Tensor div(const TensorArg& a, const Scalar& b) {
 
 Tensor div(const TensorArg& a, const Scalar& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return div(a, b);
-  return dispatch_scalar(
-      rounded_division(options, ops::kTruncDivideScalar, ops::kFloorDivideScalar), a, b);
+  return dispatch_scalar(ops::rounded_division(options.rounding_mode, ops::kTruncDivideScalar,
+                                               ops::kFloorDivideScalar),
+                         a, b);
 }
 
 Tensor pow(const TensorArg& a, const TensorArg& b) {
@@ -493,11 +547,7 @@ Tensor pow(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor pow(const TensorArg& a, const Scalar& b) {
-  if (!is_floating(a->dtype()) && !b.is_floating() && b.to<int64_t>() < 0) {
-    throw InvalidArgument(str("[pow] a ", a->dtype(), " tensor to the negative power ", b,
-                              " is no integer; cast it to a floating dtype first"),
-                          a.site());
-  }
+  ops::check_exponent(a, b, a.site());
   return dispatch_scalar(ops::kPowScalar, a, b);
 }
 
@@ -527,6 +577,22 @@ Tensor remainder(const TensorArg& a, const TensorArg& b) {
 
 Tensor remainder(const TensorArg& a, const Scalar& b) {
   return dispatch_scalar(ops::kRemainderScalar, a, b);
+}
+
+Tensor logaddexp(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kLogaddexp, a, b);
+}
+
+Tensor xlogy(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kXlogy, a, b, Promotion::kToFloating);
+}
+
+Tensor xlogy(const TensorArg& a, const Scalar& b) {
+  return xlogy(a, number_like(a, b));
+}
+
+Tensor hypot(const TensorArg& a, const TensorArg& b) {
+  return dispatch_promoted(ops::kHypot, a, b);
 }
 
 Tensor maximum(const TensorArg& a, const TensorArg& b) {

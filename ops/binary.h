@@ -75,6 +75,14 @@ Tensor fmod(const TensorArg& a, const Scalar& b);
 Tensor remainder(const TensorArg& a, const TensorArg& b);
 Tensor remainder(const TensorArg& a, const Scalar& b);
 
+// log(exp(a) + exp(b)) without overflow. Floating only.
+Tensor logaddexp(const TensorArg& a, const TensorArg& b);
+// a log(b), 0 where a is 0 unless b is NaN.
+Tensor xlogy(const TensorArg& a, const TensorArg& b);
+Tensor xlogy(const TensorArg& a, const Scalar& b);
+// sqrt(a a + b b) without overflow. Floating only.
+Tensor hypot(const TensorArg& a, const TensorArg& b);
+
 // The larger / smaller; NaN where either is NaN. Where both are equal each gets half the gradient.
 Tensor maximum(const TensorArg& a, const TensorArg& b);
 Tensor maximum(const TensorArg& a, const Scalar& b);

@@ -92,6 +92,14 @@ struct PowBlock {
 };
 
 #if FLOW_ISA == 0
+// The C library's functions, one element at a time.
+template <class F>
+void add_elements(KernelTable& table, const OpDef& op) {
+  add_reference<OfTensors<F>, Types::kFloating, 2>(table, op);
+  add_loops<OfTensors<F>, double, double, double>(table, op);
+  add_loops<OfTensors<F>, float, float, float>(table, op);
+}
+
 template <class F>
 void add_scalar_reference(KernelTable& table, const OpDef& op) {
   add_reference<WithScalar<F>, Types::kNumeric, 1>(table, op);
@@ -130,6 +138,9 @@ void register_references(KernelTable& table) {
 void register_binary_cpu(KernelTable& table) {
 #if FLOW_ISA == 0
   register_references(table);
+  add_elements<Logaddexp>(table, kLogaddexp);
+  add_elements<Xlogy>(table, kXlogy);
+  add_elements<Hypot>(table, kHypot);
 #endif
   add_integers<AddScaled>(table, kAdd);
   add_integers<OfTensors<Sub>>(table, kSub);

@@ -161,4 +161,27 @@ struct Minimum {
   }
 };
 
+struct Logaddexp {
+  template <class T>
+  static T apply(T a, T b) {
+    if (a == b && std::isinf(a)) return a;
+    return Maximum::apply(a, b) + std::log1p(std::exp(-std::abs(a - b)));
+  }
+};
+
+struct Xlogy {
+  template <class T>
+  static T apply(T a, T b) {
+    if (a == T{0} && b == b) return T{0};
+    return a * std::log(b);
+  }
+};
+
+struct Hypot {
+  template <class T>
+  static T apply(T a, T b) {
+    return std::hypot(a, b);
+  }
+};
+
 }  // namespace flow::ops

@@ -2,6 +2,7 @@
 // the left.
 #pragma once
 
+#include <string>
 #include <tuple>
 
 #include "core/op.h"
@@ -20,6 +21,14 @@ extern const OpDef kAddScalar, kSubScalar, kRsubScalar, kMulScalar, kDivScalar, 
 extern const OpDef kPow, kPowScalar, kRpowScalar;
 extern const OpDef kFloorDivide, kTruncDivide, kFmod, kRemainder;
 extern const OpDef kFloorDivideScalar, kTruncDivideScalar, kFmodScalar, kRemainderScalar;
-extern const OpDef kMaximum, kMinimum;
+extern const OpDef kMaximum, kMinimum, kLogaddexp, kXlogy, kHypot;
+
+// Throws InvalidArgument for a fractional alpha of integers, which PyTorch does not round either.
+void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op);
+// The one of them that the rounding mode names; InvalidArgument for another word.
+const OpDef& rounded_division(const std::string& rounding_mode, const OpDef& trunc,
+                              const OpDef& floor);
+// Throws InvalidArgument for a negative power of integers.
+void check_exponent(const Tensor& base, const Scalar& exponent, Site site);
 
 }  // namespace flow::ops

@@ -128,6 +128,7 @@ const Tensor& Tensor::add_(const TensorArg& other) const {
 }
 
 const Tensor& Tensor::add_(const TensorArg& other, const AddOptions& options) const {
+  ops::check_alpha(options.alpha, *this, other, "add_");
   const ops::AddAttrs attrs{options.alpha};
   dispatch_promoted_in_place(ops::kAdd, TensorArg(*this, other.site()), other, &attrs);
   return *this;

@@ -21,4 +21,12 @@ Tensor addcdiv(const TensorArg& x, const TensorArg& a, const TensorArg& b,
 Tensor lerp(const TensorArg& start, const TensorArg& end, const TensorArg& weight);
 Tensor lerp(const TensorArg& start, const TensorArg& end, const Scalar& weight);
 
+// The same written over x, or start, to whose shape the others broadcast.
+const Tensor& addcmul_(const TensorArg& x, const TensorArg& a, const TensorArg& b,
+                       const AddcOptions& options = {});
+const Tensor& addcdiv_(const TensorArg& x, const TensorArg& a, const TensorArg& b,
+                       const AddcOptions& options = {});
+const Tensor& lerp_(const TensorArg& start, const TensorArg& end, const TensorArg& weight);
+const Tensor& lerp_(const TensorArg& start, const TensorArg& end, const Scalar& weight);
+
 }  // namespace flow

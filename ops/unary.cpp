@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <numbers>
 
 #include "core/default_dtype.h"
@@ -9,8 +10,11 @@
 #include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
+#include "ops/compare.h"
+#include "ops/copy.h"
 #include "ops/sbp_rules.h"
 #include "ops/unary_op.h"
+#include "ops/where.h"
 
 namespace flow {
 
@@ -122,6 +126,16 @@ Tensor dx_exp(const Tensor& dy, const GradContext& ctx) {
   return mul(dy, ctx.output());
 }
 
+// dx = dy
+Tensor dx_frac(const Tensor& dy, const GradContext& /*ctx*/) {
+  return dy;
+}
+
+// dx = dy y log 2
+Tensor dx_exp2(const Tensor& dy, const GradContext& ctx) {
+  return mul(mul(dy, ctx.output()), std::numbers::ln2);
+}
+
 // dx = dy (y + 1)
 Tensor dx_expm1(const Tensor& dy, const GradContext& ctx) {
   return mul(dy, add(ctx.output(), 1));
@@ -130,6 +144,16 @@ Tensor dx_expm1(const Tensor& dy, const GradContext& ctx) {
 // dx = dy / x
 Tensor dx_log(const Tensor& dy, const GradContext& ctx) {
   return div(dy, ctx.input(0));
+}
+
+// dx = dy / (x log 2)
+Tensor dx_log2(const Tensor& dy, const GradContext& ctx) {
+  return div(dy, mul(ctx.input(0), std::numbers::ln2));
+}
+
+// dx = dy / (x log 10)
+Tensor dx_log10(const Tensor& dy, const GradContext& ctx) {
+  return div(dy, mul(ctx.input(0), std::numbers::ln10));
 }
 
 // dx = dy / (1 + x)
@@ -165,6 +189,19 @@ Tensor dx_cos(const Tensor& dy, const GradContext& ctx) {
 // dx = dy 2/sqrt(pi) exp(-x^2)
 Tensor dx_erf(const Tensor& dy, const GradContext& ctx) {
   return mul(mul(dy, 2 * std::numbers::inv_sqrtpi), exp(neg(square(ctx.input(0)))));
+}
+
+// dx = -dy 2/sqrt(pi) exp(-x^2)
+Tensor dx_erfc(const Tensor& dy, const GradContext& ctx) {
+  return neg(dx_erf(dy, ctx));
+}
+
+// dx = dy (pi x cos(pi x) - sin(pi x)) / (pi x^2), 0 for 0
+Tensor dx_sinc(const Tensor& dy, const GradContext& ctx) {
+  const Tensor x = ctx.input(0);
+  const Tensor angle = mul(x, std::numbers::pi);
+  const Tensor slope = div(sub(mul(angle, cos(angle)), sin(angle)), mul(x, angle));
+  return masked_fill(mul(dy, slope), eq(x, 0), 0);
 }
 
 // ---- the table
@@ -212,10 +249,17 @@ const OpDef kSquare = row("square", infer_any, elementwise_sbp, grad<dx_square>,
 const OpDef kFloor = row("floor", infer_numbers, kRises, grad_zero);
 const OpDef kCeil = row("ceil", infer_numbers, kRises, grad_zero);
 const OpDef kRound = row("round", infer_numbers, kRises, grad_zero);
+const OpDef kTrunc = row("trunc", infer_numbers, kRises, grad_zero);
+const OpDef kFrac = row("frac", infer_floating, elementwise_sbp, grad<dx_frac>);
 
 const OpDef kExp = in_float32(row("exp", infer_floating, kRises, grad<dx_exp>, kY));
+const OpDef kExp2 = row("exp2", infer_floating, kRises, grad<dx_exp2>, kY);
 const OpDef kExpm1 = in_float32(row("expm1", infer_floating, kRises, grad<dx_expm1>, kY));
 const OpDef kLog = in_float32(row("log", infer_floating, unary_sbp<kMinToMin>, grad<dx_log>, kX));
+const OpDef kLog2 =
+    in_float32(row("log2", infer_floating, unary_sbp<kMinToMin>, grad<dx_log2>, kX));
+const OpDef kLog10 =
+    in_float32(row("log10", infer_floating, unary_sbp<kMinToMin>, grad<dx_log10>, kX));
 const OpDef kLog1p =
     in_float32(row("log1p", infer_floating, unary_sbp<kMinToMin>, grad<dx_log1p>, kX));
 const OpDef kSqrt = row("sqrt", infer_floating, unary_sbp<kMinToMin>, grad<dx_sqrt>, kY);
@@ -227,6 +271,8 @@ const OpDef kSin = row("sin", infer_floating, elementwise_sbp, grad<dx_sin>, kX)
 const OpDef kCos = row("cos", infer_floating, elementwise_sbp, grad<dx_cos>, kX);
 const OpDef kTanh = row("tanh", infer_floating, kRises, grad<of_output<&kTanhGrad>>, kY);
 const OpDef kErf = row("erf", infer_floating, kRises, grad<dx_erf>, kX);
+const OpDef kErfc = row("erfc", infer_floating, unary_sbp<kDecreasing>, grad<dx_erfc>, kX);
+const OpDef kSinc = row("sinc", infer_floating, elementwise_sbp, grad<dx_sinc>, kX);
 const OpDef kSigmoid = row("sigmoid", infer_floating, kRises, grad<of_output<&kSigmoidGrad>>, kY);
 
 const OpDef kRelu = row("relu", infer_numbers, kRises, grad<of_output<&kReluGrad>>, kY);
@@ -250,7 +296,8 @@ void register_unary(OpTable& table) {
        {&kNeg,   &kAbs,      &kSign,    &kSquare, &kFloor,    &kCeil,       &kRound, &kExp,
         &kExpm1, &kLog,      &kLog1p,   &kSqrt,   &kRsqrt,    &kReciprocal, &kSin,   &kCos,
         &kTanh,  &kErf,      &kSigmoid, &kRelu,   &kGelu,     &kGeluTanh,   &kSilu,  &kLeakyRelu,
-        &kElu,   &kSoftplus, &kIsnan,   &kIsinf,  &kIsfinite, &kLogicalNot}) {
+        &kElu,   &kSoftplus, &kIsnan,   &kIsinf,  &kIsfinite, &kLogicalNot, &kTrunc, &kFrac,
+        &kExp2,  &kLog2,     &kLog10,   &kErfc,   &kSinc}) {
     table.add(*op);
   }
 }
@@ -268,6 +315,14 @@ Tensor run_floating(const OpDef& op, const TensorArg& x) {
   if (is_floating(x->dtype())) [[likely]]
     return run(op, x);
   return run(op, TensorArg(cast(x, default_dtype()), x.site()));
+}
+
+// The largest finite number of a floating dtype.
+double largest_of(DType dtype) {
+  if (dtype == DType::kFloat16) return 65504;
+  if (dtype == DType::kBFloat16) return 0x1.fep127;
+  return dtype == DType::kFloat32 ? std::numeric_limits<float>::max()
+                                  : std::numeric_limits<double>::max();
 }
 
 }  // namespace
@@ -300,6 +355,14 @@ Tensor round(const TensorArg& x) {
   return run(ops::kRound, x);
 }
 
+Tensor trunc(const TensorArg& x) {
+  return run(ops::kTrunc, x);
+}
+
+Tensor frac(const TensorArg& x) {
+  return run(ops::kFrac, x);
+}
+
 Tensor round(const TensorArg& x, const RoundOptions& options) {
   if (options.decimals == 0) return round(x);
   if (!is_floating(x->dtype())) {
@@ -322,12 +385,24 @@ Tensor exp(const TensorArg& x) {
   return run_floating(ops::kExp, x);
 }
 
+Tensor exp2(const TensorArg& x) {
+  return run_floating(ops::kExp2, x);
+}
+
 Tensor expm1(const TensorArg& x) {
   return run_floating(ops::kExpm1, x);
 }
 
 Tensor log(const TensorArg& x) {
   return run_floating(ops::kLog, x);
+}
+
+Tensor log2(const TensorArg& x) {
+  return run_floating(ops::kLog2, x);
+}
+
+Tensor log10(const TensorArg& x) {
+  return run_floating(ops::kLog10, x);
 }
 
 Tensor log1p(const TensorArg& x) {
@@ -360,6 +435,14 @@ Tensor tanh(const TensorArg& x) {
 
 Tensor erf(const TensorArg& x) {
   return run_floating(ops::kErf, x);
+}
+
+Tensor erfc(const TensorArg& x) {
+  return run_floating(ops::kErfc, x);
+}
+
+Tensor sinc(const TensorArg& x) {
+  return run_floating(ops::kSinc, x);
 }
 
 Tensor sigmoid(const TensorArg& x) {
@@ -414,6 +497,15 @@ Tensor isinf(const TensorArg& x) {
 
 Tensor isfinite(const TensorArg& x) {
   return run(ops::kIsfinite, x);
+}
+
+Tensor nan_to_num(const TensorArg& x, const NanToNumOptions& options) {
+  if (!is_floating(x->dtype())) return clone(x);
+  const double largest = largest_of(x->dtype());
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor numbers = masked_fill(x, isnan(x), options.nan);
+  const Tensor below = masked_fill(numbers, eq(x, kInfinity), options.posinf.value_or(largest));
+  return masked_fill(below, eq(x, -kInfinity), options.neginf.value_or(-largest));
 }
 
 Tensor logical_not(const TensorArg& x) {

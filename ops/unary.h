@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/tensor.h"
@@ -21,6 +22,10 @@ Tensor square(const TensorArg& x);
 Tensor floor(const TensorArg& x);
 Tensor ceil(const TensorArg& x);
 Tensor round(const TensorArg& x);
+// Towards zero.
+Tensor trunc(const TensorArg& x);
+// x - trunc(x); floating only.
+Tensor frac(const TensorArg& x);
 
 struct RoundOptions {
   int64_t decimals = 0;  // negative: to tens, hundreds, …
@@ -30,9 +35,13 @@ struct RoundOptions {
 Tensor round(const TensorArg& x, const RoundOptions& options);
 
 Tensor exp(const TensorArg& x);
+// 2 to the power x.
+Tensor exp2(const TensorArg& x);
 // exp(x) - 1, exact near 0.
 Tensor expm1(const TensorArg& x);
 Tensor log(const TensorArg& x);
+Tensor log2(const TensorArg& x);
+Tensor log10(const TensorArg& x);
 // log(1 + x), exact near 0.
 Tensor log1p(const TensorArg& x);
 Tensor sqrt(const TensorArg& x);
@@ -44,6 +53,10 @@ Tensor sin(const TensorArg& x);
 Tensor cos(const TensorArg& x);
 Tensor tanh(const TensorArg& x);
 Tensor erf(const TensorArg& x);
+// 1 - erf(x), exact where that is near 0.
+Tensor erfc(const TensorArg& x);
+// sin(pi x) / (pi x), 1 for 0.
+Tensor sinc(const TensorArg& x);
 // 1 / (1 + exp(-x)).
 Tensor sigmoid(const TensorArg& x);
 
@@ -89,6 +102,16 @@ Tensor softplus(const TensorArg& x, const SoftplusOptions& options = {});
 Tensor isnan(const TensorArg& x);
 Tensor isinf(const TensorArg& x);
 Tensor isfinite(const TensorArg& x);
+
+struct NanToNumOptions {
+  double nan = 0;
+  std::optional<double> posinf = {};  // unset: the largest finite number of the dtype
+  std::optional<double> neginf = {};  // unset: the smallest
+};
+
+// NaN and infinities replaced by numbers; their gradient is 0.
+Tensor nan_to_num(const TensorArg& x, const NanToNumOptions& options = {});
+
 // Whether x is zero.
 Tensor logical_not(const TensorArg& x);
 

@@ -62,6 +62,14 @@ void add_predicate(KernelTable& table, const OpDef& op) {
 }
 
 #if FLOW_ISA == 0
+// The C library's function, one element at a time; the reference for 16-bit floats only.
+template <class F>
+void add_elements(KernelTable& table, const OpDef& op) {
+  add_reference<OfTensor<F>, Types::kFloating, 1>(table, op);
+  add_loops<OfTensor<F>, double, double>(table, op);
+  add_loops<OfTensor<F>, float, float>(table, op);
+}
+
 template <class F>
 void add_floating_reference(KernelTable& table, const OpDef& op) {
   add_reference<OfTensor<F>, Types::kFloating, 1>(table, op);
@@ -75,7 +83,9 @@ void register_references(KernelTable& table) {
   add_reference<OfTensor<Floor>, Types::kNumeric, 1>(table, kFloor);
   add_reference<OfTensor<Ceil>, Types::kNumeric, 1>(table, kCeil);
   add_reference<OfTensor<Round>, Types::kNumeric, 1>(table, kRound);
+  add_reference<OfTensor<Trunc>, Types::kNumeric, 1>(table, kTrunc);
   add_reference<OfTensor<Relu>, Types::kNumeric, 1>(table, kRelu);
+  add_floating_reference<Frac>(table, kFrac);
   add_floating_reference<Exp>(table, kExp);
   add_floating_reference<Expm1>(table, kExpm1);
   add_floating_reference<Log>(table, kLog);
@@ -102,6 +112,11 @@ void register_references(KernelTable& table) {
 void register_unary_cpu(KernelTable& table) {
 #if FLOW_ISA == 0
   register_references(table);
+  add_elements<Exp2>(table, kExp2);
+  add_elements<Log2>(table, kLog2);
+  add_elements<Log10>(table, kLog10);
+  add_elements<Erfc>(table, kErfc);
+  add_elements<Sinc>(table, kSinc);
 #endif
   add_predicate<Isnan>(table, kIsnan);
   add_predicate<Isinf>(table, kIsinf);
@@ -114,6 +129,8 @@ void register_unary_cpu(KernelTable& table) {
   add_vectors_of(table, kFloor, [](auto x) { return floor(x); });
   add_vectors_of(table, kCeil, [](auto x) { return ceil(x); });
   add_vectors_of(table, kRound, [](auto x) { return round_even(x); });
+  add_vectors_of(table, kTrunc, [](auto x) { return trunc(x); });
+  add_vectors_of(table, kFrac, [](auto x) { return x - trunc(x); });
   add_vectors_of(table, kExp, [](auto x) { return exp(x); });
   add_vectors_of(table, kExpm1, [](auto x) { return expm1(x); });
   add_vectors_of(table, kLog, [](auto x) { return log(x); });

@@ -76,6 +76,21 @@ struct Round {
   }
 };
 
+struct Trunc {
+  template <class T>
+  static T apply(T x) {
+    if constexpr (std::is_integral_v<T>) return x;
+    return static_cast<T>(std::trunc(x));
+  }
+};
+
+struct Frac {
+  template <class T>
+  static T apply(T x) {
+    return x - std::trunc(x);
+  }
+};
+
 struct Relu {
   template <class T>
   static T apply(T x) {
@@ -90,6 +105,13 @@ struct Exp {
   }
 };
 
+struct Exp2 {
+  template <class T>
+  static T apply(T x) {
+    return std::exp2(x);
+  }
+};
+
 struct Expm1 {
   template <class T>
   static T apply(T x) {
@@ -101,6 +123,20 @@ struct Log {
   template <class T>
   static T apply(T x) {
     return std::log(x);
+  }
+};
+
+struct Log2 {
+  template <class T>
+  static T apply(T x) {
+    return std::log2(x);
+  }
+};
+
+struct Log10 {
+  template <class T>
+  static T apply(T x) {
+    return std::log10(x);
   }
 };
 
@@ -157,6 +193,22 @@ struct Erf {
   template <class T>
   static T apply(T x) {
     return std::erf(x);
+  }
+};
+
+struct Erfc {
+  template <class T>
+  static T apply(T x) {
+    return std::erfc(x);
+  }
+};
+
+struct Sinc {
+  template <class T>
+  static T apply(T x) {
+    if (x == T{0}) return T{1};
+    const T angle = std::numbers::pi_v<T> * x;
+    return std::sin(angle) / angle;
   }
 };
 

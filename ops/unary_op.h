@@ -32,9 +32,9 @@ struct SoftplusAttrs {
   }
 };
 
-extern const OpDef kNeg, kAbs, kSign, kSquare, kFloor, kCeil, kRound;
-extern const OpDef kExp, kExpm1, kLog, kLog1p, kSqrt, kRsqrt, kReciprocal, kSin, kCos, kTanh, kErf,
-    kSigmoid;
+extern const OpDef kNeg, kAbs, kSign, kSquare, kFloor, kCeil, kRound, kTrunc, kFrac;
+extern const OpDef kExp, kExp2, kExpm1, kLog, kLog2, kLog10, kLog1p, kSqrt, kRsqrt, kReciprocal,
+    kSin, kCos, kTanh, kErf, kErfc, kSinc, kSigmoid;
 extern const OpDef kRelu, kGelu, kGeluTanh, kSilu, kLeakyRelu, kElu, kSoftplus;
 extern const OpDef kIsnan, kIsinf, kIsfinite, kLogicalNot;
 

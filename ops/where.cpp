@@ -3,7 +3,9 @@
 #include "core/dispatch.h"
 #include "ops/cast.h"
 #include "ops/compare.h"
+#include "ops/copy.h"
 #include "ops/creation.h"
+#include "ops/old_value.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
 #include "ops/unary.h"
@@ -260,6 +262,10 @@ const Tensor& clamp_(const TensorArg& x, const ClampOptions& options) {
                           x.site());
   }
   const ops::ClampAttrs attrs{options.min, options.max};
+  if (ops::reads_old_value(ops::kClamp, {&x.tensor()})) {
+    const Tensor old = clone(x);
+    return x->copy_({dispatch(ops::kClamp, {&old}, attrs, x.site()), x.site()});
+  }
   dispatch_in_place(ops::kClamp, {&x.tensor()}, &attrs, x.site());
   return x;
 }

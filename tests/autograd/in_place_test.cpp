@@ -9,6 +9,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/gradcheck.h"
 #include "autograd/recorder.h"
+#include "autograd/shape_in_place.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/binary.h"
@@ -310,6 +311,64 @@ TEST(InPlace, GraphOfAMutatedInputIsFreed) {
   alive.reset();
 
   EXPECT_TRUE(graph.expired());
+}
+
+TEST(InPlaceShape, TheHandleTakesTheNewShape) {
+  const Tensor x = arange(6).reshape({2, 1, 3});
+  const Tensor same = x;
+  EXPECT_TRUE(squeeze_(x, 1).is_same(x));
+  EXPECT_EQ(same.shape(), Shape({2, 3}));
+  EXPECT_EQ(t_(x).shape(), Shape({3, 2}));
+  EXPECT_EQ(x.to_vector<int64_t>(), (std::vector<int64_t>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(transpose_(unsqueeze_(x, 0), 0, 2).shape(), Shape({2, 3, 1}));
+  EXPECT_EQ(squeeze_(x).shape(), Shape({2, 3}));
+}
+
+TEST(InPlaceShape, GradientsPassTheChange) {
+  const Tensor x = leaf({1, 2, 3});
+  const Tensor h = x * 2;
+  unsqueeze_(h, 0).mul_(tensor({{1.0}, {10.0}}).sum({0}, {.keepdim = true}));
+  t_(h);
+  (h * tensor({{1.0}, {2.0}, {3.0}})).sum().backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), Floats({22, 44, 66}));
+}
+
+TEST(InPlaceShape, AViewStaysAViewOfItsBase) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const Tensor h = x * 1;
+  const Tensor v = h.narrow(0, 0, 2);
+  unsqueeze_(v, 0);
+  v.mul_(5);
+  EXPECT_EQ(h.to_vector<float>(), Floats({5, 10, 3, 4}));
+  h.sum().backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), Floats({5, 5, 1, 1}));
+}
+
+TEST(InPlaceShape, LeavesAreRefusedWhereGradientsAreRecorded) {
+  const Tensor x = leaf({1, 2});
+  EXPECT_NE(error_of([&] { unsqueeze_(x, 0); }).find("leaf"), std::string::npos);
+  EXPECT_THROW(squeeze_(x.narrow(0, 0, 1), 0), InvalidArgument);
+  EXPECT_EQ(x.shape(), Shape({2}));
+
+  const NoGradGuard no_grad;
+  unsqueeze_(x, 0);
+  EXPECT_EQ(x.shape(), Shape({1, 2}));
+}
+
+TEST(InPlaceShape, RecordedTensorsAreRefusedWhereNothingIsRecorded) {
+  const Tensor h = leaf({1, 2}) * 2;
+  const NoGradGuard no_grad;
+  EXPECT_THROW(unsqueeze_(h, 0), InvalidArgument);
+}
+
+TEST(InPlaceShape, OldViewsOfAChangedBaseAreRefusedInBackward) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const Tensor h = (x * 1).reshape({2, 2}).clone();
+  const Tensor row = h.select(0, 0);
+  unsqueeze_(h, 0);
+  h.mul_(2);
+  EXPECT_NE(error_of([&] { row.sum().backward(); }).find("changed its shape in place"),
+            std::string::npos);
 }
 
 }  // namespace

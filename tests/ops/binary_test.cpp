@@ -255,5 +255,21 @@ TEST(Compare, ClosenessAllowsRelativeAndAbsoluteDistance) {
   EXPECT_FALSE(allclose(a, b));
 }
 
+TEST(Binary, LogarithmsOfSumsAndProductsKnowTheirEnds) {
+  const auto pair = [](double a, double b) {
+    return std::pair(tensor(a, {.dtype = float64}), tensor(b, {.dtype = float64}));
+  };
+  const auto [a, b] = pair(1000, 1000);
+  EXPECT_DOUBLE_EQ(logaddexp(a, b).item(), 1000 + std::log(2));
+  const auto [c, d] = pair(-kInf, -kInf);
+  EXPECT_EQ(logaddexp(c, d).item(), -kInf);
+  EXPECT_EQ(xlogy(tensor({0.0, 2.0}), tensor({0.0, 1.0})).to_vector<float>(),
+            (std::vector<float>{0, 0}));
+  EXPECT_TRUE(std::isnan(xlogy(tensor(0.0), NAN).item()));
+  EXPECT_FLOAT_EQ(xlogy(tensor(3), 2).item<float>(), 3 * std::log(2.F));
+  const auto [e, f] = pair(3e200, 4e200);
+  EXPECT_DOUBLE_EQ(hypot(e, f).item(), 5e200);
+}
+
 }  // namespace
 }  // namespace flow

@@ -214,5 +214,41 @@ TEST(Where, ClampTakesTensors) {
   EXPECT_THROW(clamp(x, Tensor(), Tensor()), InvalidArgument);
 }
 
+TEST(Unary, LogarithmsAndPowersOfOtherBases) {
+  EXPECT_EQ(log2(tensor({8.0, 0.5})).to_vector<float>(), (std::vector<float>{3, -1}));
+  EXPECT_EQ(log10(tensor({1000.0, 0.1}, {.dtype = float64})).to_vector<double>(),
+            (std::vector<double>{3, -1}));
+  EXPECT_EQ(exp2(tensor({3, -1})).to_vector<float>(), (std::vector<float>{8, 0.5}));
+}
+
+TEST(Unary, TruncatingKeepsTheSign) {
+  EXPECT_EQ(trunc(tensor({-1.7, 1.7})).to_vector<float>(), (std::vector<float>{-1, 1}));
+  EXPECT_EQ(trunc(tensor({-3, 4})).to_vector<int64_t>(), (std::vector<int64_t>{-3, 4}));
+  EXPECT_EQ(frac(tensor({-1.75, 1.25})).to_vector<float>(), (std::vector<float>{-0.75, 0.25}));
+}
+
+TEST(Unary, SincAndErfcAreExactAtTheirEnds) {
+  EXPECT_EQ(sinc(tensor({0.0, 0.5}, {.dtype = float64})).to_vector<double>(),
+            (std::vector<double>{1, 0.6366197723675814}));
+  EXPECT_DOUBLE_EQ(erfc(tensor(6.0, {.dtype = float64})).item(), 2.1519736712498913e-17);
+  const Tensor x = tensor({0.0}).requires_grad_();
+  sinc(x).sum().backward();
+  EXPECT_EQ(x.grad().item(), 0);
+}
+
+TEST(Unary, NanToNumReplacesWhatIsNoNumber) {
+  const Tensor x = tensor(std::vector<float>{NAN, kInf, -kInf, 2}, {4}).requires_grad_();
+  constexpr float kMax = std::numeric_limits<float>::max();
+  const Tensor y = nan_to_num(x);
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{0, kMax, -kMax, 2}));
+  y.sum().backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{0, 0, 0, 1}));
+  const Tensor given = nan_to_num(x, {.nan = 1, .posinf = 2, .neginf = 3});
+  EXPECT_EQ(given.to_vector<float>(), (std::vector<float>{1, 2, 3, 2}));
+  EXPECT_EQ(nan_to_num(x.detach().to(float16)).to_vector<float>(),
+            (std::vector<float>{0, 65504, -65504, 2}));
+  EXPECT_EQ(nan_to_num(tensor({1, 2})).to_vector<int64_t>(), (std::vector<int64_t>{1, 2}));
+}
+
 }  // namespace
 }  // namespace flow

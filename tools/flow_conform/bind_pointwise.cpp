@@ -1,8 +1,10 @@
 // Elementwise functions of one, two or three tensors, and their forms in place.
+#include "autograd/shape_in_place.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/compare.h"
 #include "ops/copy.h"
+#include "ops/in_place.h"
 #include "ops/ternary.h"
 #include "ops/trigonometry.h"
 #include "ops/unary.h"
@@ -102,6 +104,9 @@ void bind_binary(Bindings& table) {
   add_binary(table, "le", le, le);
   add_binary(table, "gt", gt, gt);
   add_binary(table, "ge", ge, ge);
+  table.add("logaddexp", [](Case& c) { return logaddexp(c.in(0), c.in(1)); });
+  table.add("hypot", [](Case& c) { return hypot(c.in(0), c.in(1)); });
+  add_binary(table, "xlogy", xlogy, xlogy);
   table.add({"atan2", "arctan2"}, [](Case& c) { return atan2(c.in(0), c.in(1)); });
   table.add("isclose", [](Case& c) {
     CloseOptions options;
@@ -139,6 +144,25 @@ void bind_ternary(Bindings& table) {
 }
 
 // In place on a copy of x, as a leaf cannot be written to.
+void bind_shape_in_place(Bindings& table) {
+  table.add("squeeze_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return c.attrs.has("dim") ? squeeze_(y, c.attrs.get<int64_t>("dim")) : squeeze_(y);
+  });
+  table.add("unsqueeze_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return unsqueeze_(y, c.attrs.get<int64_t>("dim"));
+  });
+  table.add("transpose_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return transpose_(y, c.attrs.get<int64_t>("dim0"), c.attrs.get<int64_t>("dim1"));
+  });
+  table.add("t_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return t_(y);
+  });
+}
+
 void bind_in_place(Bindings& table) {
   using Method = const Tensor& (Tensor::*)(const TensorArg&) const;
   using ScalarMethod = const Tensor& (Tensor::*)(const Scalar&, Site) const;
@@ -149,10 +173,84 @@ void bind_in_place(Bindings& table) {
       return (y.*scalar)(c.attrs.get<Scalar>({kOther, "value"}), Site::here());
     });
   };
-  add_method("add_", &Tensor::add_, &Tensor::add_);
-  add_method("sub_", &Tensor::sub_, &Tensor::sub_);
   add_method("mul_", &Tensor::mul_, &Tensor::mul_);
-  add_method("div_", &Tensor::div_, &Tensor::div_);
+  using Form = const Tensor& (*)(const TensorArg&);
+  for (const auto& [name, form] : std::vector<std::pair<const char*, Form>>{
+           {"neg_", neg_},         {"abs_", abs_},
+           {"sign_", sign_},       {"square_", square_},
+           {"floor_", floor_},     {"ceil_", ceil_},
+           {"round_", round_},     {"trunc_", trunc_},
+           {"frac_", frac_},       {"exp_", exp_},
+           {"exp2_", exp2_},       {"expm1_", expm1_},
+           {"log_", log_},         {"log2_", log2_},
+           {"log10_", log10_},     {"log1p_", log1p_},
+           {"sqrt_", sqrt_},       {"rsqrt_", rsqrt_},
+           {"sin_", sin_},         {"cos_", cos_},
+           {"tan_", tan_},         {"tanh_", tanh_},
+           {"erf_", erf_},         {"erfc_", erfc_},
+           {"sigmoid_", sigmoid_}, {"silu_", silu_},
+           {"relu_", relu_},       {"reciprocal_", reciprocal_}}) {
+    table.add(name, [form = form](Case& c) {
+      const Tensor y = clone(c.in(0));
+      return form(y);
+    });
+  }
+  using Pair = const Tensor& (*)(const TensorArg&, const TensorArg&);
+  using ScalarPair = const Tensor& (*)(const TensorArg&, const Scalar&);
+  const auto add_form = [&](const char* name, Pair tensor, ScalarPair scalar) {
+    table.add(name, [=](Case& c) {
+      const Tensor y = clone(c.in(0));
+      if (c.num_inputs() > 1) return tensor(y, c.in(1));
+      return scalar(y, c.attrs.get<Scalar>({kOther, "exponent"}));
+    });
+  };
+  add_form("pow_", pow_, pow_);
+  add_form("fmod_", fmod_, fmod_);
+  add_form("remainder_", remainder_, remainder_);
+  add_form("floor_divide_", floor_divide_, floor_divide_);
+  table.add({"add_", "sub_"}, [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    if (c.num_inputs() == 1) {
+      const auto other = c.attrs.get<Scalar>({kOther, "value"});
+      return c.op() == "add_" ? y.add_(other) : y.sub_(other);
+    }
+    AddOptions options;
+    c.attrs.read("alpha", options.alpha);
+    return c.op() == "add_" ? y.add_(c.in(1), options) : sub_(y, c.in(1), options);
+  });
+  table.add("div_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    DivOptions options;
+    c.attrs.read("rounding_mode", options.rounding_mode);
+    if (c.num_inputs() > 1) return div_(y, c.in(1), options);
+    return div_(y, c.attrs.get<Scalar>({kOther, "value"}), options);
+  });
+  table.add({"addcmul_", "addcdiv_"}, [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    AddcOptions options;
+    c.attrs.read("value", options.value);
+    return c.op() == "addcmul_" ? addcmul_(y, c.in(1), c.in(2), options)
+                                : addcdiv_(y, c.in(1), c.in(2), options);
+  });
+  table.add("lerp_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    if (c.num_inputs() > 2) return lerp_(y, c.in(1), c.in(2));
+    return lerp_(y, c.in(1), c.attrs.get<Scalar>("weight"));
+  });
+  table.add("clamp_min_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return clamp_min_(y, c.attrs.get<Scalar>("min"));
+  });
+  table.add("clamp_max_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return clamp_max_(y, c.attrs.get<Scalar>("max"));
+  });
+  table.add({"tril_", "triu_"}, [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    int64_t diagonal = 0;
+    c.attrs.read("diagonal", diagonal);
+    return c.op() == "tril_" ? tril_(y, diagonal) : triu_(y, diagonal);
+  });
   table.add("copy_", [](Case& c) {
     const Tensor y = clone(c.in(0));
     return y.copy_(c.in(1));
@@ -169,10 +267,6 @@ void bind_in_place(Bindings& table) {
     const Tensor y = clone(c.in(0));
     return clamp_(y, clamp_options(c));
   });
-  table.add("relu_", [](Case& c) {
-    const Tensor y = clone(c.in(0));
-    return relu_(y);
-  });
   table.add("masked_fill_", [](Case& c) {
     const Tensor y = clone(c.in(0));
     return masked_fill_(y, c.in(1), c.attrs.get<Scalar>("value"));
@@ -188,9 +282,14 @@ void bind_pointwise(Bindings& table) {
   add_unary(table, "square", square);
   add_unary(table, "floor", floor);
   add_unary(table, "ceil", ceil);
+  add_unary(table, {"trunc", "fix"}, trunc);
+  add_unary(table, "frac", frac);
   add_unary(table, "exp", exp);
+  add_unary(table, "exp2", exp2);
   add_unary(table, "expm1", expm1);
   add_unary(table, "log", log);
+  add_unary(table, "log2", log2);
+  add_unary(table, "log10", log10);
   add_unary(table, "log1p", log1p);
   add_unary(table, "sqrt", sqrt);
   add_unary(table, "rsqrt", rsqrt);
@@ -199,6 +298,8 @@ void bind_pointwise(Bindings& table) {
   add_unary(table, "cos", cos);
   add_unary(table, "tanh", tanh);
   add_unary(table, "erf", erf);
+  add_unary(table, "erfc", erfc);
+  add_unary(table, "sinc", sinc);
   add_unary(table, "tan", tan);
   add_unary(table, {"asin", "arcsin"}, asin);
   add_unary(table, {"acos", "arccos"}, acos);
@@ -213,6 +314,13 @@ void bind_pointwise(Bindings& table) {
   add_unary(table, "isinf", isinf);
   add_unary(table, "isfinite", isfinite);
   add_unary(table, "logical_not", logical_not);
+  table.add("nan_to_num", [](Case& c) {
+    NanToNumOptions options;
+    c.attrs.read("nan", options.nan);
+    c.attrs.read("posinf", options.posinf);
+    c.attrs.read("neginf", options.neginf);
+    return nan_to_num(c.in(0), options);
+  });
   table.add("round", [](Case& c) {
     RoundOptions options;
     return c.attrs.read("decimals", options.decimals) ? round(c.in(0), options) : round(c.in(0));
@@ -222,6 +330,7 @@ void bind_pointwise(Bindings& table) {
   bind_binary(table);
   bind_ternary(table);
   bind_in_place(table);
+  bind_shape_in_place(table);
 }
 
 }  // namespace flow::conform

@@ -117,6 +117,15 @@ void add_quotients(Samples& samples) {
   }
 }
 
+void add_logarithms(Samples& samples) {
+  add_pairs(samples, "logaddexp", in({}), in({}), kFloats,
+            [](const Inputs& x) { logaddexp(x[0], x[1]); });
+  add_pairs(samples, "xlogy", in({}), in({}, 0.5, 3), kAllDTypes,
+            [](const Inputs& x) { xlogy(x[0], x[1]); });
+  add_pairs(samples, "hypot", nonzero({}), nonzero({}), kFloats,
+            [](const Inputs& x) { hypot(x[0], x[1]); });
+}
+
 void add_powers(Samples& samples) {
   add_pairs(samples, "pow", in({}, 0.5, 2), in({}), kFloats,
             [](const Inputs& x) { pow(x[0], x[1]); });
@@ -159,6 +168,7 @@ Samples binary_samples() {
   Samples samples;
   add_sums(samples);
   add_quotients(samples);
+  add_logarithms(samples);
   add_powers(samples);
   return samples;
 }

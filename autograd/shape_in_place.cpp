@@ -1,0 +1,84 @@
+#include "autograd/shape_in_place.h"
+
+#include "autograd/grad_mode.h"
+#include "autograd/tensor_autograd.h"
+#include "core/error.h"
+#include "ops/view.h"
+
+namespace flow {
+
+namespace {
+
+// The handle takes over the strides and history of `view`, a view of it. Views of it made before
+// keep their own.
+const Tensor& become(const TensorArg& x, const Tensor& view, const char* name) {
+  const Tensor& self = x;
+  TensorImpl& impl = self.impl();
+  TensorImpl& source = view.impl();
+  if (impl.storage != source.storage) {
+    throw InvalidArgument(str("[", name, "] ", *impl.meta, " cannot be ", *source.meta,
+                              " in the same memory; use the form without underscore"),
+                          x.site());
+  }
+  autograd::TensorAutograd* slot = autograd::find_autograd(impl);
+  const bool is_view = slot != nullptr && slot->base != nullptr;
+  const TensorImpl& owner = is_view ? *slot->base : impl;
+  if (is_grad_enabled() ? owner.requires_grad && !owner.grad_fn
+                        : impl.tracks_grad() && impl.grad_fn) {
+    throw InvalidArgument(
+        str("[", name, "] ",
+            is_grad_enabled()
+                ? "a leaf that requires grad, or a view of one, changes its shape in place"
+                : "a recorded tensor changes its shape where nothing is recorded",
+            ": ", *impl.meta, "; use the form without underscore"),
+        x.site());
+  }
+  impl.meta = source.meta;
+  impl.trace = source.trace;
+  if (source.grad_fn) {
+    const Ref<autograd::Node> node(static_cast<autograd::Node*>(source.grad_fn.get()));
+    autograd::set_history(impl, node, source.output_index);
+  }
+  if (is_view) {
+    if (const autograd::TensorAutograd* next = autograd::find_autograd(source);
+        next != nullptr && next->base != nullptr) {
+      slot->steps = next->steps;
+      slot->base_history = next->base_history;
+    } else {
+      slot->base = nullptr;
+      slot->base_owner = nullptr;
+      slot->steps = nullptr;
+      impl.is_untracked_view = true;
+    }
+  }
+  return x;
+}
+
+}  // namespace
+
+const Tensor& squeeze_(const TensorArg& x) {
+  x->make_strided();
+  return become(x, squeeze(x), "squeeze_");
+}
+
+const Tensor& squeeze_(const TensorArg& x, int64_t dim) {
+  x->make_strided();
+  return become(x, squeeze(x, dim), "squeeze_");
+}
+
+const Tensor& unsqueeze_(const TensorArg& x, int64_t dim) {
+  x->make_strided();
+  return become(x, unsqueeze(x, dim), "unsqueeze_");
+}
+
+const Tensor& transpose_(const TensorArg& x, int64_t dim0, int64_t dim1) {
+  x->make_strided();
+  return become(x, transpose(x, dim0, dim1), "transpose_");
+}
+
+const Tensor& t_(const TensorArg& x) {
+  x->make_strided();
+  return become(x, t(x), "t_");
+}
+
+}  // namespace flow

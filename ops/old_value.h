@@ -1,0 +1,21 @@
+// Gradients of forms in place that read the value written over.
+#pragma once
+
+#include <initializer_list>
+
+#include "core/context.h"
+#include "core/op.h"
+
+namespace flow::ops {
+
+// Whether the gradient of op(inputs…), written over its first input, would read that input's old
+// value. The form then computes from a copy of it, as PyTorch does.
+inline bool reads_old_value(const OpDef& op, std::initializer_list<const Tensor*> inputs) {
+  if ((op.saved_inputs & 1) == 0 || !thread_state().grad_enabled) return false;
+  for (const Tensor* input : inputs) {
+    if (input->requires_grad()) return true;
+  }
+  return false;
+}
+
+}  // namespace flow::ops

@@ -1,0 +1,131 @@
+#include "ops/in_place.h"
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/cast.h"
+#include "ops/creation.h"
+#include "ops/reduce.h"
+#include "ops/ternary.h"
+#include "ops/unary.h"
+#include "ops/where.h"
+
+namespace flow {
+namespace {
+
+using Floats = std::vector<float>;
+
+TEST(InPlaceForms, UnaryFormsEqualTheirFunctions) {
+  struct Case {
+    const char* name;
+    const Tensor& (*form)(const TensorArg& x);
+    Tensor (*function)(const TensorArg& x);
+  };
+
+  const Tensor x = tensor({0.25, 1.5, 2.75});
+  for (const auto& [name, form, function] :
+       std::vector<Case>{{"neg_", neg_, neg},
+                         {"abs_", abs_, abs},
+                         {"sign_", sign_, sign},
+                         {"square_", square_, square},
+                         {"floor_", floor_, floor},
+                         {"ceil_", ceil_, ceil},
+                         {"round_", round_, round},
+                         {"trunc_", trunc_, trunc},
+                         {"frac_", frac_, frac},
+                         {"exp_", exp_, exp},
+                         {"exp2_", exp2_, exp2},
+                         {"expm1_", expm1_, expm1},
+                         {"log_", log_, log},
+                         {"log2_", log2_, log2},
+                         {"log10_", log10_, log10},
+                         {"log1p_", log1p_, log1p},
+                         {"sqrt_", sqrt_, sqrt},
+                         {"rsqrt_", rsqrt_, rsqrt},
+                         {"sin_", sin_, sin},
+                         {"cos_", cos_, cos},
+                         {"tanh_", tanh_, tanh},
+                         {"erf_", erf_, erf},
+                         {"erfc_", erfc_, erfc},
+                         {"sigmoid_", sigmoid_, sigmoid},
+                         {"silu_", silu_, silu},
+                         {"relu_", relu_, relu},
+                         {"reciprocal_", reciprocal_, reciprocal}}) {
+    const Tensor y = x.clone();
+    EXPECT_TRUE(form(y).is_same(y)) << name;
+    EXPECT_EQ(y.to_vector<float>(), function(x).to_vector<float>()) << name;
+  }
+}
+
+TEST(InPlaceForms, FormsReturnTheirHandle) {
+  const Tensor x = tensor({4.0, 9.0});
+  EXPECT_TRUE(abs_(neg_(sqrt_(x))).is_same(x));
+  EXPECT_EQ(x.to_vector<float>(), Floats({2, 3}));
+  EXPECT_EQ(pow_(x, 2).to_vector<float>(), Floats({4, 9}));
+  EXPECT_EQ(clamp_max_(clamp_min_(x, 5), 8).to_vector<float>(), Floats({5, 8}));
+  EXPECT_EQ(pow_(x, tensor({1.0, 0.0})).to_vector<float>(), Floats({5, 1}));
+}
+
+TEST(InPlaceForms, SubtractionTakesAlphaAndDivisionARounding) {
+  const Tensor x = tensor({7.0, -7.0});
+  EXPECT_EQ(sub_(x, tensor({1.0, 2.0}), {.alpha = 2}).to_vector<float>(), Floats({5, -11}));
+  EXPECT_EQ(div_(x, tensor({2.0, 2.0}), {.rounding_mode = "floor"}).to_vector<float>(),
+            Floats({2, -6}));
+  EXPECT_EQ(div_(x, 4).to_vector<float>(), Floats({0.5, -1.5}));
+  const Tensor n = tensor({7, -7});
+  EXPECT_EQ(div_(n, 2, {.rounding_mode = "trunc"}).to_vector<int64_t>(),
+            (std::vector<int64_t>{3, -3}));
+  EXPECT_THROW(div_(n, 2), InvalidArgument);
+  EXPECT_THROW(div_(n, 2, {.rounding_mode = "up"}), InvalidArgument);
+  EXPECT_THROW(sub_(n, n, {.alpha = 0.5}), InvalidArgument);
+  EXPECT_THROW(n.add_(n, {.alpha = 0.5}), InvalidArgument);
+  EXPECT_THROW(pow_(n, -1), InvalidArgument);
+  EXPECT_THROW(exp_(n), InvalidArgument);
+}
+
+TEST(InPlaceForms, RemaindersAndTrianglesAreWritten) {
+  const Tensor x = tensor({-7.0, 7.0});
+  EXPECT_EQ(fmod_(x, 4).to_vector<float>(), Floats({-3, 3}));
+  EXPECT_EQ(remainder_(x, 2).to_vector<float>(), Floats({1, 1}));
+  EXPECT_EQ(floor_divide_(x, tensor({-2.0, 0.5})).to_vector<float>(), Floats({-1, 2}));
+  EXPECT_EQ(tril_(ones({2, 2})).to_vector<float>(), Floats({1, 0, 1, 1}));
+  EXPECT_EQ(triu_(ones({2, 2}), 1).to_vector<float>(), Floats({0, 1, 0, 0}));
+}
+
+TEST(InPlaceForms, TernaryFormsEqualTheirFunctions) {
+  const Tensor x = tensor({1.0, 2.0}), a = tensor({3.0, 4.0}), b = tensor({2.0, 8.0});
+  EXPECT_EQ(addcmul_(x.clone(), a, b).to_vector<float>(), Floats({7, 34}));
+  EXPECT_EQ(addcmul_(x.clone(), a, b, {.value = -1}).to_vector<float>(), Floats({-5, -30}));
+  EXPECT_EQ(addcdiv_(x.clone(), a, b, {.value = 2}).to_vector<float>(), Floats({4, 3}));
+  EXPECT_EQ(lerp_(x.clone(), a, 0.5).to_vector<float>(), Floats({2, 3}));
+  EXPECT_EQ(lerp_(x.clone(), a, tensor({0.0, 1.0})).to_vector<float>(), Floats({1, 4}));
+  EXPECT_THROW(addcdiv_(x, tensor({1, 2}), tensor({1, 2})), InvalidArgument);
+}
+
+TEST(InPlaceForms, GradientsAreThoseOfTheFunctions) {
+  const Tensor x = tensor({0.5, 1.0}).requires_grad_();
+  const Tensor h = x * 2;
+  exp_(addcmul_(h, x, x, {.value = 3}));
+  h.sum().backward();
+  // d/dx exp(2 x + 3 x²) = (2 + 6 x) exp(2 x + 3 x²)
+  EXPECT_FLOAT_EQ(x.grad().to_vector<float>()[0], 5 * std::exp(1.75F));
+  EXPECT_FLOAT_EQ(x.grad().to_vector<float>()[1], 8 * std::exp(5.F));
+}
+
+TEST(InPlaceForms, GradientsMayReadTheValueWrittenOver) {
+  const Tensor x = tensor({0.5, 1.0}).requires_grad_();
+  const Tensor h = x * 2;
+  pow_(clamp_max_(sin_(h), 0.9), 2);
+  h.sum().backward();
+  // d/dx sin(2 x)² = 4 sin(2 x) cos(2 x) where sin(2 x) < 0.9
+  EXPECT_FLOAT_EQ(x.grad().to_vector<float>()[0], 4 * std::sin(1.F) * std::cos(1.F));
+  EXPECT_EQ(x.grad().to_vector<float>()[1], 0);
+}
+
+}  // namespace
+}  // namespace flow

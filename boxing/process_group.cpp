@@ -20,6 +20,13 @@ struct ProcessGroup::Expected {
 };
 
 struct ProcessGroup::PendingSend final : TransferState {
+  // Nobody may read the send's buffer any more.
+  ~PendingSend() override {
+    const auto lock = group->world_.lock();
+    bulk.reset();
+  }
+
+  ProcessGroup* group = nullptr;
   int64_t peer = 0;
   Fingerprint what;
   std::unique_ptr<Bulk> bulk;
@@ -254,19 +261,21 @@ void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> r
 Transfer ProcessGroup::isend(const void* source, int64_t bytes, int64_t peer_member, int64_t tag,
                              const Fingerprint& what) {
   world_.check(what.site);
-  const auto lock = world_.lock();
   ControlHead head{.kind = ControlHead::Kind::kMessage, .group = id_, .tag = tag, .bytes = bytes};
-  const auto* data = static_cast<const std::byte*>(source);
   if (bytes <= Communicator::kBufferedBytes) {
-    world_.post(rank_of(peer_member), head, {data, static_cast<size_t>(bytes)});
+    const auto lock = world_.lock();
+    world_.post(rank_of(peer_member), head,
+                {static_cast<const std::byte*>(source), static_cast<size_t>(bytes)});
     return nullptr;
   }
-  head.bulk_tag = world_.next_bulk_tag();
-  const std::string call = describe_call(what);
-  world_.post(rank_of(peer_member), head, std::as_bytes(std::span(call)));
   auto pending = std::make_unique<PendingSend>();
+  pending->group = this;
   pending->peer = peer_member;
   pending->what = what;
+  head.bulk_tag = world_.next_bulk_tag();
+  const std::string call = describe_call(what);
+  const auto lock = world_.lock();
+  world_.post(rank_of(peer_member), head, std::as_bytes(std::span(call)));
   pending->bulk = world_.send(rank_of(peer_member), head.bulk_tag, source, bytes);
   return pending;
 }

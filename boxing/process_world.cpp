@@ -123,7 +123,8 @@ bool ProcessWorld::take_messages() {
     handle(from, std::move(message));
     message = {};
   }
-  return pipes_ != nullptr && pipes_->advance();
+  // After a failure buffers that data came from or went to may be gone.
+  return pipes_ != nullptr && !failure_ && pipes_->advance();
 }
 
 // One look at the world: what has come is handled first.

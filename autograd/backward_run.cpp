@@ -13,6 +13,7 @@ namespace flow::autograd {
 namespace {
 
 constinit thread_local BackwardRun* current_run = nullptr;
+constinit thread_local uint64_t num_runs = 0;
 
 bool runs_later(const Node* a, const Node* b) {
   return a->sequence() < b->sequence();
@@ -98,6 +99,7 @@ BackwardRun::BackwardRun(const Options& options)
     : options_(options),
       outer_(current_run),
       thread_(&thread_state()),
+      number_(++num_runs),
       sums_(options.bucket_mb, options.site) {
   current_run = this;
 }

@@ -71,6 +71,9 @@ class BackwardRun {
   // The outermost run of this thread; null outside backward.
   static BackwardRun* outermost();
 
+  // Of the runs of this thread, from 1.
+  uint64_t number() const { return number_; }
+
   void add_final_callback(std::function<void()> callback) {
     final_callbacks_.push_back(std::move(callback));
   }
@@ -110,6 +113,7 @@ class BackwardRun {
   Options options_;
   BackwardRun* outer_;
   const ThreadState* thread_;
+  uint64_t number_;
   std::vector<Root> roots_;
   std::vector<Capture> captures_;
   std::vector<Node*> nodes_;  // reached; kept alive by the roots

@@ -35,14 +35,22 @@ int64_t register_node_hook(
   return id;
 }
 
-void call_after_backward(std::function<void()> callback) {
+namespace {
+autograd::BackwardRun& outermost_run(const char* who) {
   autograd::BackwardRun* run = autograd::BackwardRun::outermost();
-  if (run == nullptr) {
-    throw InvalidArgument(
-        "[call_after_backward] no backward is running on this thread; call it from a hook or a "
-        "custom function's backward");
-  }
-  run->add_final_callback(std::move(callback));
+  if (run != nullptr) return *run;
+  throw InvalidArgument(str("[", who,
+                            "] no backward is running on this thread; call it from a hook or a "
+                            "custom function's backward"));
+}
+}  // namespace
+
+uint64_t backward_number() {
+  return outermost_run("backward_number").number();
+}
+
+void call_after_backward(std::function<void()> callback) {
+  outermost_run("call_after_backward").add_final_callback(std::move(callback));
 }
 
 }  // namespace flow

@@ -23,6 +23,11 @@ int64_t register_node_hook(
     const Tensor& tensor,
     std::function<void(std::span<const Tensor> dx, std::span<const Tensor> dy)> hook);
 
+// Of the backward that is running on this thread, or the outermost of nested ones: no two of a
+// thread are equal, so that one can tell whether the last has failed. InvalidArgument outside
+// backward.
+uint64_t backward_number();
+
 // Called once when the backward that is running on this thread, or the outermost of nested ones,
 // has finished without an error. InvalidArgument outside backward.
 void call_after_backward(std::function<void()> callback);

@@ -91,8 +91,8 @@ std::vector<size_t> GradientBuckets::bucket_sizes() const {
 
 void GradientBuckets::note_gradient(size_t parameter) {
   if (!is_synchronising_) return;
-  if (!is_running_) {
-    is_running_ = true;
+  if (backward_ != backward_number()) {  // the last one is over, or has failed
+    backward_ = backward_number();
     num_launched_ = 0;
     std::fill(has_gradient_.begin(), has_gradient_.end(), false);
     for (Bucket& bucket : buckets_)
@@ -128,7 +128,6 @@ void GradientBuckets::launch(Bucket& bucket) {
 }
 
 void GradientBuckets::finish() {
-  is_running_ = false;
   while (num_launched_ < buckets_.size())
     launch(buckets_[num_launched_++]);
   const NoGradGuard no_grad;

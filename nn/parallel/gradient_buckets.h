@@ -45,8 +45,8 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
   std::vector<Place> places_;  // per parameter
   std::vector<Bucket> buckets_;
   bool is_synchronising_ = true;
-  // Of the backward under way.
-  bool is_running_ = false;
+  // Of the backward under way, whose number it is.
+  uint64_t backward_ = 0;
   std::vector<bool> has_gradient_;
   size_t num_launched_ = 0;
 };

@@ -138,6 +138,20 @@ TEST_P(DistributedDataParallelOn, GradientsGatheredWithoutSyncAreAveragedByTheNe
   });
 }
 
+TEST_P(DistributedDataParallelOn, AFailedBackwardDoesNotKeepTheNextFromAveraging) {
+  run_on_ranks(2, [] {
+    DistributedDataParallel ddp{Model()};
+    const Tensor x = ones({1, 2}).requires_grad_();
+    x.register_hook([](const Tensor&) -> Tensor { throw InvalidArgument("[hook] no"); });
+    EXPECT_THROW(ddp(x).sum().backward(), InvalidArgument);
+    ddp.zero_grad();
+
+    ddp(full({1, 2}, 1.0 + static_cast<double>(me()))).sum().backward();
+
+    EXPECT_EQ(ddp.module().w.grad().to_vector<float>(), (Floats{1.5F, 1.5F}));
+  });
+}
+
 TEST_P(DistributedDataParallelOn, BuffersFollowRankZeroWhileTraining) {
   run_on_ranks(2, [] {
     DistributedDataParallel ddp{Branches()};

@@ -196,8 +196,9 @@ struct Fetches {
   int64_t b_lines = 0;
 };
 
-// k is gone through in steps so long, at each of which some memory is fetched ahead.
-constexpr int64_t kStep = 16;
+// k is gone through in steps so long, at each of which some memory is fetched ahead: about 200
+// cycles of a tile.
+constexpr int64_t kStep = FLOW_ISA == 2 ? 16 : 32;
 
 // One register tile from packed B, and from packed A or, if kInPlace, from rows of A that lie
 // `a_row` apart; `rows` and `columns` say how much of it lies inside C.

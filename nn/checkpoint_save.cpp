@@ -164,6 +164,15 @@ std::string random_id() {
   return text;
 }
 
+// With all folders above it, each durable in the one before.
+void make_folders(const fs::path& path) {
+  if (fs::exists(path)) return;
+  const fs::path parent = fs::absolute(path).parent_path();
+  make_folders(parent);
+  fs::create_directory(path);
+  sync_folder(parent.string());
+}
+
 // Removes what saves that did not end have left.
 void remove_leftovers(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
@@ -175,14 +184,18 @@ void remove_old(const std::string& path, const std::vector<int64_t>& steps, int6
                 const CheckpointOptions& options) {
   if (options.keep_last == 0) return;
   const auto num_old = static_cast<int64_t>(steps.size()) - options.keep_last;
+  std::vector<std::string> all_hidden;
   for (int64_t i = 0; i < num_old; ++i) {
     const int64_t step = steps[static_cast<size_t>(i)];
     if (step == newest || (options.keep_every > 0 && step % options.keep_every == 0)) continue;
-    // Out of sight first: a half-removed folder would look damaged.
-    const std::string hidden = str(path, "/", kTemporaryPrefix, "old-", step);
-    fs::rename(str(path, "/", step_name(step)), hidden);
-    fs::remove_all(hidden);
+    all_hidden.push_back(str(path, "/", kTemporaryPrefix, "old-", step));
+    fs::rename(str(path, "/", step_name(step)), all_hidden.back());
   }
+  if (all_hidden.empty()) return;
+  // Out of sight for good first: a half-removed folder would look damaged.
+  sync_folder(path);
+  for (const std::string& hidden : all_hidden)
+    fs::remove_all(hidden);
 }
 
 }  // namespace
@@ -195,7 +208,7 @@ void CheckpointFolder::save(int64_t step, const StateDict& tensors,
   std::string temporary;
   const std::string id = in_agreement([&] {
     if (!leads) return std::string();
-    fs::create_directories(path_);
+    make_folders(path_);
     lock.emplace(path_ + "/.lock");
     remove_leftovers(path_);
     std::string new_id = random_id();

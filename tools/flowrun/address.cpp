@@ -59,6 +59,12 @@ sockaddr_in resolve(const std::string& host, int port) {
   return address;
 }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
 std::string text_of(const sockaddr_in& address) {
   std::array<char, INET_ADDRSTRLEN> text{};
   inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());

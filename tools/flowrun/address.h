@@ -1,4 +1,4 @@
-// Addresses of the nodes of a job (IPv4, as Open MPI uses it here).
+// Names and addresses of the nodes of a job (IPv4, as Open MPI uses it here).
 #pragma once
 
 #include <chrono>
@@ -9,6 +9,8 @@
 
 namespace flowrun {
 
+// Of this host.
+std::string host_name();
 // Of a name or a number; throws JobError where there is none.
 sockaddr_in resolve(const std::string& host, int port);
 // "10.0.0.1".

@@ -59,10 +59,8 @@ std::string node_command(const Options& options, size_t number, int port) {
 }  // namespace
 
 std::string address_for(const std::vector<Host>& hosts) {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
   const std::string first = without_user(hosts[0].name);
-  if (first != "localhost" && first != name.data()) {
+  if (first != "localhost" && first != host_name()) {
     const sockaddr_in address = resolve(first, 0);
     if (text_of(address_towards(address)) != text_of(address)) {
       throw JobError(kUsage, "the first of --hosts must be this host; " + first + " is " +

@@ -1,7 +1,6 @@
 #include "tools/flowrun/nodes.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -28,12 +27,6 @@ using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr size_t kMostVisitors = 64;
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 }  // namespace
 

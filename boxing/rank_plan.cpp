@@ -131,6 +131,47 @@ void add_messages(const Geometry& geometry, int64_t rank, int64_t element_bytes,
   }
 }
 
+// Whether the parts, one after another, are the row-major `whole`.
+bool are_consecutive(const std::vector<Box>& parts, const Box& whole) {
+  int64_t next = 0;
+  for (const Box& part : parts) {
+    if (part.size.numel() == 0) continue;
+    const BoxCopy copy = make_copy(part, whole, part);
+    if (copy.extents.size() != 1 || copy.target_offset != next) return false;
+    next += part.size.numel();
+  }
+  return next == whole.size.numel();
+}
+
+bool are_alike(const std::vector<Box>& boxes) {
+  return std::all_of(boxes.begin(), boxes.end(), [&](const Box& box) {
+    return box.begin == boxes[0].begin && box.size == boxes[0].size;
+  });
+}
+
+// Follows from what all members know, so that they agree.
+void choose_carrier(const Geometry& geometry, RankStep& result) {
+  const Step& step = geometry.step;
+  if (step.kind != StepKind::kAllGather && step.kind != StepKind::kReduceScatter) return;
+  std::vector<Box> sources;
+  std::vector<Box> targets;
+  int64_t last = -1;
+  for (const int64_t rank : result.group) {
+    const int64_t position = step.from.placement.position(rank);
+    if (position <= last || step.to.placement.position(rank) != position) return;
+    last = position;
+    sources.push_back(geometry.source_part(position));
+    targets.push_back(geometry.target_part(position));
+  }
+  const bool gathers = step.kind == StepKind::kAllGather;
+  const std::vector<Box>& parts = gathers ? sources : targets;
+  const std::vector<Box>& wholes = gathers ? targets : sources;
+  if (!are_alike(wholes) || !are_consecutive(parts, wholes[0])) return;
+  result.carrier = gathers ? Carrier::kAllGather : Carrier::kReduceScatter;
+  for (const Box& part : parts)
+    result.part_counts.push_back(part.size.numel());
+}
+
 }  // namespace
 
 RankPlan make_rank_plan(const Plan& plan, int64_t rank) {
@@ -150,7 +191,10 @@ RankPlan make_rank_plan(const Plan& plan, int64_t rank) {
     if (source >= 0) own.source_count = geometry.source_part(source).size.numel();
     if (!own.group.empty()) add_copies(geometry, rank, own);
     if (own.group.size() > 1 && step.kind != StepKind::kAllReduce) {
-      add_messages(geometry, rank, static_cast<int64_t>(dtype_size(plan.dtype)), own);
+      choose_carrier(geometry, own);
+      if (own.carrier == Carrier::kPackedBoxes) {
+        add_messages(geometry, rank, static_cast<int64_t>(dtype_size(plan.dtype)), own);
+      }
     }
     result.steps.push_back(std::move(own));
   }

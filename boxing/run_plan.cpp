@@ -124,8 +124,10 @@ void BoundPlan::run_step(const RankStep& step, Communicator* group, const std::b
     }
   } else if (group->shares_memory() && !is_packed_) {
     exchange_shared(step, *group, source, target, what);
-  } else {
+  } else if (step.carrier == Carrier::kPackedBoxes) {
     exchange_packed(step, *group, source, target, what);
+  } else {
+    exchange_parts(step, *group, source, target, what);
   }
 }
 
@@ -150,6 +152,19 @@ void BoundPlan::exchange_shared(const RankStep& step, Communicator& group, const
     reduce_box(copy, dtype, step.source_op, sources, out);
   }
   group.close();
+}
+
+void BoundPlan::exchange_parts(const RankStep& step, Communicator& group, const std::byte* source,
+                               std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_plan_.plan.dtype;
+  if (step.carrier == Carrier::kReduceScatter) {
+    group.reduce_scatter(source, target, step.part_counts, dtype, step.source_op, what);
+    return;
+  }
+  std::vector<int64_t> bytes = step.part_counts;
+  for (int64_t& count : bytes)
+    count *= static_cast<int64_t>(dtype_size(dtype));
+  group.all_gather(source, target, bytes, what);
 }
 
 void BoundPlan::exchange_packed(const RankStep& step, Communicator& group, const std::byte* source,

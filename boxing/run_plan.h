@@ -26,6 +26,10 @@ struct BoxCopy {
   friend bool operator==(const BoxCopy&, const BoxCopy&) = default;
 };
 
+// What carries a step between members that cannot read each other's memory: boxes are packed,
+// exchanged and unpacked, unless all parts lie one after another as a collective takes them.
+enum class Carrier : uint8_t { kPackedBoxes, kAllGather, kReduceScatter };
+
 // One step as one rank sees it.
 struct RankStep {
   StepKind kind = StepKind::kExchange;
@@ -36,8 +40,10 @@ struct RankStep {
   ReduceOp fill_op = ReduceOp::kSum;
   ReduceOp source_op = ReduceOp::kSum;
   std::vector<BoxCopy> copies;
-  // For members that cannot read each other's memory: what this rank packs for each, and how many
-  // bytes go to and come from each. Copies there count within the packed data.
+  Carrier carrier = Carrier::kPackedBoxes;  // the same on all members
+  std::vector<int64_t> part_counts;         // of a collective: every member's elements
+  // Packed boxes: what this rank packs for each member, and how many bytes go to and come from
+  // each. Copies there count within the packed data.
   std::vector<std::vector<BoxCopy>> packed;
   std::vector<int64_t> send_bytes;
   std::vector<int64_t> recv_bytes;
@@ -79,6 +85,8 @@ class BoundPlan {
                 std::byte* target, const Fingerprint& what) const;
   void exchange_shared(const RankStep& step, Communicator& group, const std::byte* source,
                        std::byte* target, const Fingerprint& what) const;
+  void exchange_parts(const RankStep& step, Communicator& group, const std::byte* source,
+                      std::byte* target, const Fingerprint& what) const;
   void exchange_packed(const RankStep& step, Communicator& group, const std::byte* source,
                        std::byte* target, const Fingerprint& what) const;
 

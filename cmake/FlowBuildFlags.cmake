@@ -5,20 +5,19 @@ target_compile_features(flow_build_flags INTERFACE cxx_std_20)
 target_include_directories(flow_build_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_link_libraries(flow_build_flags INTERFACE Threads::Threads)
 
-# Contraction is off so that a formula rounds the same at every place it is compiled. The prefix map
-# lets an error tell flow's own files from the user's by their prefix.
+# Contraction is off so that a formula rounds the same at every place it is compiled.
 target_compile_options(
   flow_build_flags
   INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O2>
-            $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
-            $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=flow:>)
+            $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
 if(FLOW_DEVELOPER)
   set(warnings
       -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
       -Wimplicit-fallthrough -Wswitch-enum -Werror)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-    list(APPEND warnings -Wthread-safety)
+    # GCC's hints for its vectoriser are unknown there.
+    list(APPEND warnings -Wthread-safety -Wno-unknown-pragmas)
   endif()
   target_compile_options(flow_build_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 endif()

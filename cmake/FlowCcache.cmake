@@ -6,5 +6,5 @@ if(FLOW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_ctime,include_file_mtime
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      CCACHE_IGNOREOPTIONS=-fmacro-prefix-map=* ${FLOW_CCACHE})
+      CCACHE_IGNOREOPTIONS=-fmacro-prefix-map=/* ${FLOW_CCACHE})
 endif()

@@ -49,7 +49,8 @@ function(flow_add_isa_kernels folder)
     ${ARGN} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>;-ffp-contract=fast")
 endfunction()
 
-# flow_add_objects(<target> sources...): an object library that becomes part of flow.
+# flow_add_objects(<target> sources...): an object library that becomes part of flow. The prefix maps
+# let a report tell flow's own lines from the user's (core/site.h): ccache makes paths relative.
 function(flow_add_objects target)
   add_library(${target} OBJECT ${ARGN})
   if(BUILD_SHARED_LIBS)
@@ -58,5 +59,10 @@ function(flow_add_objects target)
   list(LENGTH FLOW_ISAS num_isas)
   target_compile_definitions(${target} PRIVATE FLOW_NUM_ISAS=${num_isas})
   target_link_libraries(${target} PRIVATE flow_build_flags)
+  file(RELATIVE_PATH root ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR})  # ends with a slash
+  foreach(prefix ${PROJECT_SOURCE_DIR}/ ${root})
+    target_compile_options(${target}
+                           PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${prefix}=flow:>)
+  endforeach()
   set_property(GLOBAL APPEND PROPERTY FLOW_OBJECT_TARGETS ${target})
 endfunction()

@@ -23,7 +23,7 @@ void register_kernel(const OpDef& op, DeviceType device, const KernelDef& kernel
 namespace internal {
 bool install_runtime();
 // Pulls the runtime out of a static library and installs it.
-inline const bool runtime_installed = install_runtime();
+inline const bool kRuntimeInstalled = install_runtime();
 }  // namespace internal
 
 }  // namespace flow

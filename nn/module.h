@@ -188,9 +188,9 @@ class ModuleBase {
 
 namespace internal {
 template <class... Args>
-inline constexpr bool begins_with_tensor = false;
+inline constexpr bool kBeginsWithTensor = false;
 template <class First, class... Rest>
-inline constexpr bool begins_with_tensor<First, Rest...> = std::convertible_to<First, TensorArg>;
+inline constexpr bool kBeginsWithTensor<First, Rest...> = std::convertible_to<First, TensorArg>;
 }  // namespace internal
 
 // CRTP base: gives Derived its call operator, which runs Derived::forward.
@@ -220,7 +220,7 @@ class Module : public ModuleBase {
   // Everything else: no argument, a tuple, a list, a number first.
   template <class... Args, class Self = Derived>
 
-  requires(!internal::begins_with_tensor<Args...> &&
+  requires(!internal::kBeginsWithTensor<Args...> &&
            requires(Self & self, Args&&... args) {
              self.forward(std::forward<Args>(args)...);
            }) auto
@@ -243,7 +243,9 @@ class AnyModule : public Module<AnyModule> {
 
   requires(std::derived_from<M, ModuleBase> && !std::same_as<M, AnyModule>)
       AnyModule(M module)  // NOLINT(google-explicit-constructor): any module is one
-      : forward_([module](const Tensor& x) mutable { return module(x); }) {
+      : forward_([module](const Tensor& x) mutable {
+          return module(TensorArg(x, Site::none()));  // the site is that of the call of this module
+        }) {
     share_state(module);  // names and modes are those of the module itself
   }
 

@@ -52,6 +52,23 @@ TEST(Profiler, RecordsWhatIsCarriedOutWhileItLives) {
   EXPECT_LE(profile.events()[1].start_us, profile.elapsed_us());
 }
 
+TEST(Profiler, GradientsKeepTheLineOfTheirForward) {
+  const Tensor x = ones({2, 2}).requires_grad_();
+  Profile profile;
+  const Tensor y = matmul(x, x);
+  const uint32_t line = __LINE__ - 1;
+  backward({y}, {ones({2, 2})});
+  profile.stop();
+
+  int64_t gradients = 0;
+  for (const profiler::Event& event : profile.events()) {
+    if (event.phase != Phase::kBackward) continue;
+    EXPECT_EQ(event.site, str("profiler_test.cpp:", line)) << event.name;
+    ++gradients;
+  }
+  EXPECT_GE(gradients, 2);
+}
+
 TEST(Profiler, TimeInsideAScopeIsNotItsOwn) {
   const Tensor x = ones({64, 64});
   Profile profile;

@@ -34,7 +34,7 @@ foreach(suite ${suites})
     ${test}
     PROPERTIES
       LABELS "${label}"
-      TIMEOUT 300
+      TIMEOUT 1200
       ENVIRONMENT
       "GTEST_OUTPUT=json:${results}/${test}.json;FLOW_TIMEOUT_S=2;ASAN_OPTIONS=intercept_tls_get_addr=0;LSAN_OPTIONS=suppressions=${sources}/tests/support/lsan.supp;UBSAN_OPTIONS=print_stacktrace=1;TSAN_OPTIONS=suppressions=${sources}/tests/support/tsan.supp"
   )

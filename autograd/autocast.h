@@ -51,6 +51,9 @@ class [[nodiscard]] AutocastGuard {
   std::unique_ptr<autograd::CastCache> own_cache_;  // of a guard that starts one
 };
 
+// The short name: flow::autocast mixed_precision(flow::bfloat16);
+using autocast = AutocastGuard;
+
 bool is_autocast_enabled();
 // Of the innermost enabled guard; float32 where autocast is off.
 DType autocast_dtype();

@@ -7,6 +7,7 @@
 #include "graph/tracer.h"
 #include "ops/binary.h"
 #include "ops/creation.h"
+#include "ops/dropout.h"
 #include "ops/loss.h"
 #include "ops/matmul.h"
 #include "ops/reduce.h"
@@ -41,6 +42,15 @@ TEST(MicroBatch, WhatNeedsTheSumRunsAfterAll) {
   const MicroBatchPlan plan = plan_micro_batches(step.graph, 2);
 
   EXPECT_EQ(plan.node_time, (std::vector<NodeTime>{NodeTime::kEach, NodeTime::kAfter}));
+}
+
+TEST(MicroBatch, RandomOpsRunInOneMicroBatchOnly) {
+  graph::Trace trace;
+  const Tensor dropped = dropout(trace.add_input(ones({4, 3})), {.p = 0.5});
+  const graph::TracedStep step = trace.finish({dropped});
+
+  EXPECT_EQ(plan_micro_batches(step.graph, 1).node_time, (std::vector<NodeTime>{NodeTime::kEach}));
+  EXPECT_THROW(plan_micro_batches(step.graph, 2), Unsupported);
 }
 
 TEST(MicroBatch, AnOpThatMixesSamplesIsRefusedWithItsLine) {

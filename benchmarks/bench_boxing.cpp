@@ -33,7 +33,7 @@ struct Row {
 };
 
 const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows = {
+  static const std::vector<Row> all = {
       {"boxing/S0_B/4x4", {4, 4}, sbp::split(0), sbp::broadcast, 2000, 2},
       {"boxing/P_B/4x4", {4, 4}, sbp::partial_sum, sbp::broadcast, 2000, 2.5},
       {"boxing/S0_B/64MiB", {4096, kLarge / 4096}, sbp::split(0), sbp::broadcast, 1, 2},
@@ -41,7 +41,7 @@ const std::vector<Row>& rows() {
       {"boxing/S0_S1/64MiB", {4096, kLarge / 4096}, sbp::split(0), sbp::split(1), 1, 1},
       {"boxing/P_B/64MiB", {4096, kLarge / 4096}, sbp::partial_sum, sbp::broadcast, 1, 2.5},
       {"boxing/P_S0/64MiB", {4096, kLarge / 4096}, sbp::partial_sum, sbp::split(0), 1, 1.5}};
-  return kRows;
+  return all;
 }
 
 // Microseconds a call, best of several blocks: other processes can only make a block slower.

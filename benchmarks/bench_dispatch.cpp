@@ -20,7 +20,7 @@ constexpr int64_t kFloats = 16;
 
 // Seconds of one addition of 16 floats into memory that is allocated and freed.
 double plain_add_seconds() {
-  static const double kSeconds = [] {
+  static const double seconds = [] {
     std::vector<float> a(kFloats, 1), b(kFloats, 2);
     constexpr int kCalls = 20000;
     double best = 1;
@@ -40,7 +40,7 @@ double plain_add_seconds() {
     }
     return best;
   }();
-  return kSeconds;
+  return seconds;
 }
 
 // Runs `body` in blocks and reports the best block's microseconds per op, as other processes can

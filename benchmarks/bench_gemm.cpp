@@ -48,20 +48,21 @@ double seconds_now() {
 class Contest {
  public:
   Contest(const Form& form, int64_t size)
-      : a_(count(size), 0.5F), b_(count(size), 0.25F), c_(count(size)) {
-    task_ = {.transpose_a = form.a,
-             .transpose_b = form.b,
-             .m = size,
-             .n = size,
-             .k = size,
-             .a = a_.data(),
-             .lda = size,
-             .b = b_.data(),
-             .ldb = size,
-             .c = c_.data(),
-             .ldc = size};
-    calls_ = static_cast<int>(kBlockFlops / flops()) + 1;
-  }
+      : a_(count(size), 0.5F),
+        b_(count(size), 0.25F),
+        c_(count(size)),
+        task_({.transpose_a = form.a,
+               .transpose_b = form.b,
+               .m = size,
+               .n = size,
+               .k = size,
+               .a = a_.data(),
+               .lda = size,
+               .b = b_.data(),
+               .ldb = size,
+               .c = c_.data(),
+               .ldc = size}),
+        calls_(static_cast<int>(kBlockFlops / flops()) + 1) {}
 
   double flops() const { return 2.0 * std::pow(static_cast<double>(task_.m), 3); }
 

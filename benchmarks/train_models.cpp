@@ -86,7 +86,8 @@ double conv_work(int64_t size, int64_t kernel, int64_t stride, int64_t channel_p
 TrainModel lenet() {
   constexpr int64_t kBatch = 64, kSize = 28, kKernel = 5, kOut = 10;
   const double first = conv_work(kSize, kKernel, 1, 32);
-  const double others = conv_work(kSize / 2, kKernel, 1, 32 * 64) + 3136 * 512 + 512 * kOut;
+  const double others =
+      conv_work(kSize / 2, kKernel, 1, int64_t{32} * 64) + 3136 * 512 + 512 * kOut;
   return {.name = "lenet", .flops = kBatch * step_flops(first, others), .make_step = [] {
             return make_step(models::Lenet(), momentum_sgd, randn({kBatch, 1, kSize, kSize}),
                              labels(kOut, {kBatch}));

@@ -92,7 +92,7 @@ void run_checked_plan(const KernelContext& ctx) {
   });
 }
 
-KernelChoice bind(Plan plan) {
+KernelChoice bind(const Plan& plan) {
   RankContext& context = *thread_state().context;
   RankPlan own = make_rank_plan(plan, context.rank());
   return {run_bound_plan, std::make_shared<const BoundPlan>(context, std::move(own))};

@@ -25,10 +25,10 @@ ReduceOp reduce_op_of(Sbp entry) {
 namespace {
 
 template <class T>
-inline constexpr bool is_16_bit_float = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+inline constexpr bool kIs16BitFloat = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
 template <class T>
-using Accumulator = std::conditional_t<is_16_bit_float<T>, float, T>;
+using Accumulator = std::conditional_t<kIs16BitFloat<T>, float, T>;
 
 template <ReduceOp kOp, class T>
 T combine(T a, T b) {
@@ -81,7 +81,7 @@ template <class T>
 T neutral(ReduceOp op) {
   if (op == ReduceOp::kSum) return T(Accumulator<T>{});
   const bool is_max = op == ReduceOp::kMax;
-  if constexpr (is_16_bit_float<T>) {
+  if constexpr (kIs16BitFloat<T>) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     return T(is_max ? -kInfinity : kInfinity);
   } else if constexpr (std::is_floating_point_v<T>) {

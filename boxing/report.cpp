@@ -1,6 +1,7 @@
 #include "boxing/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <ostream>
@@ -90,7 +91,7 @@ namespace {
 
 // Tenths are as much as a time in microseconds deserves.
 std::string microseconds(double us) {
-  const auto tenths = static_cast<int64_t>(us * 10 + 0.5);
+  const int64_t tenths = std::llround(us * 10);
   return str(tenths / 10, ".", tenths % 10, " us");
 }
 

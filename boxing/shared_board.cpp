@@ -8,7 +8,8 @@ namespace flow::boxing {
 std::unique_ptr<SharedBoard> SharedBoard::make(SharedSegment& segment, uint64_t name, int64_t size,
                                                int64_t position, int64_t capacity) {
   const auto line = static_cast<int64_t>(sizeof(Place));
-  const int64_t place_bytes = (offsetof(Place, data) + capacity + line - 1) / line * line;
+  const int64_t used = static_cast<int64_t>(offsetof(Place, data)) + capacity;
+  const int64_t place_bytes = (used + line - 1) / line * line;
   std::byte* memory = segment.find(name, 2 * size * place_bytes);
   if (memory == nullptr) return nullptr;
   return std::unique_ptr<SharedBoard>(new SharedBoard(memory, place_bytes, position));

@@ -40,7 +40,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   std::vector<Tensor> norms;
   for (const Tensor& grad : grads)
     norms.push_back(like(norm(grad, {.p = options.norm_type}), dtype));
-  const Tensor total = norms.size() == 1 ? norms[0] : norm(stack(norms), {.p = options.norm_type});
+  Tensor total = norms.size() == 1 ? norms[0] : norm(stack(norms), {.p = options.norm_type});
   if (options.error_if_nonfinite && !std::isfinite(total.item<double>())) {
     throw InvalidArgument(str("[clip_grad_norm_] the norm of the gradients is ",
                               total.item<double>(),

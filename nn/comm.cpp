@@ -16,7 +16,19 @@
 
 namespace flow::comm {
 
-using namespace internal;
+using internal::balanced_rows;
+using internal::call;
+using internal::check;
+using internal::check_rows;
+using internal::Communicator;
+using internal::Counts;
+using internal::data;
+using internal::Fingerprint;
+using internal::group_of;
+using internal::member_of;
+using internal::reduce_op;
+using internal::rows_to_send;
+using internal::total;
 
 namespace {
 

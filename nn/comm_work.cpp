@@ -12,7 +12,17 @@
 
 namespace flow::comm {
 
-using namespace internal;
+using internal::call;
+using internal::Channel;
+using internal::check;
+using internal::check_rows;
+using internal::Communicator;
+using internal::data;
+using internal::Fingerprint;
+using internal::group_of;
+using internal::member_of;
+using internal::reduce_op;
+using internal::rows_to_send;
 
 namespace {
 
@@ -122,7 +132,7 @@ Work irecv(const TensorArg& x, int64_t from, const MessageOptions& options) {
 Work all_reduce_async_(const TensorArg& x, const ReductionOptions& options) {
   check_target(x, "comm::all_reduce_async_", x.site());
   Communicator& group = group_of(options.ranks, Channel::kBackground);
-  const Tensor target = x;
+  const Tensor& target = x;
   const Fingerprint what = call("comm::all_reduce_async_", x->shape(), x->dtype(), x.site());
   const auto op = reduce_op(options.op);
   return Work(std::make_unique<TaskWork>(

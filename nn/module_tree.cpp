@@ -13,7 +13,7 @@ namespace {
 std::string readable(const std::type_info& type) {
   int status = 0;
   char* name = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
-  const std::string text = status == 0 ? name : type.name();
+  std::string text = status == 0 ? name : type.name();
   std::free(name);
   return text;
 }

@@ -18,7 +18,7 @@ constexpr std::string_view kSuffix = ".npy";
 // The logical tensor, local and row-major.
 Tensor whole_of(const Tensor& x) {
   const Tensor local = x.is_global() ? x.full() : x;
-  const Tensor whole = local.detach().contiguous();
+  Tensor whole = local.detach().contiguous();
   whole.make_strided();
   return whole;
 }

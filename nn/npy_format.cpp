@@ -263,7 +263,7 @@ Tensor read_npy(const ReadBytes& read, uint64_t bytes, const std::string& name) 
     std::transform(data, data + meta->local_bytes(), data,
                    [](std::byte value) { return std::byte{value != std::byte{0}}; });
   }
-  const Tensor result = Tensor::make(meta, std::move(storage));
+  Tensor result = Tensor::make(meta, std::move(storage));
   if (!header.is_fortran || stored.size() < 2) return result;
   std::vector<int64_t> reversed;
   for (int64_t dim = stored.size(); dim-- > 0;)

@@ -81,7 +81,7 @@ Tensor transposed(const Tensor& x) {
 Tensor weights_of(const Tensor& q, const Tensor& k, const Tensor& lse,
                   const AttentionAttrs& attrs) {
   const Tensor scores = mul(matmul(q, transposed(k)), attrs.scale);
-  const Tensor weights = exp(sub(scores, lse.unsqueeze(-1)));
+  Tensor weights = exp(sub(scores, lse.unsqueeze(-1)));
   if (!attrs.is_causal) return weights;
   TensorOptions options = options_like(q);
   options.dtype = DType::kInt64;

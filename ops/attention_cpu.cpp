@@ -111,7 +111,7 @@ void attention_plainly(const KernelContext& ctx) {
     auto* lse = ctx.out(1).as<Wide<T>>() + b * plan.queries;
     for (int64_t i = 0; i < plan.queries; ++i) {
       std::vector<double> p(static_cast<size_t>(visible_keys(plan, attrs.is_causal, i)));
-      double largest = -INFINITY;
+      double largest = -HUGE_VAL;
       for (size_t j = 0; j < p.size(); ++j) {
         p[j] =
             attrs.scale * dot_plainly(q.data() + i * plan.width,

@@ -171,7 +171,7 @@ Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& optio
   const Tensor distance = abs({sub(a, b), site});
   const Tensor allowed = add({mul({abs(b), site}, options.rtol), site}, options.atol);
   const Tensor is_near = logical_and({isfinite(distance), site}, le({distance, site}, allowed));
-  const Tensor is_close = logical_or({is_near, site}, eq(a, b));
+  Tensor is_close = logical_or({is_near, site}, eq(a, b));
   if (!options.equal_nan) return is_close;
   return logical_or({is_close, site}, logical_and({isnan(a), site}, isnan(b)));
 }

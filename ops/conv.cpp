@@ -14,8 +14,9 @@ namespace flow {
 namespace ops {
 
 double ConvSizes::volume() const {
+  const int64_t group_channels = in_channels / std::max<int64_t>(groups, 1);
   const double products = static_cast<double>(batch) * static_cast<double>(out_channels) *
-                          static_cast<double>(in_channels / std::max<int64_t>(groups, 1));
+                          static_cast<double>(group_channels);
   return products * static_cast<double>(out_size()) * static_cast<double>(kernel_size());
 }
 

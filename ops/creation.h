@@ -72,8 +72,8 @@ Tensor tensor(const std::vector<T>& values, const Shape& shape, const TensorOpti
 // to_global on the result.
 template <class T>
 Tensor from_blob(T* data, const Shape& shape, const TensorOptions& options = {},
-                 std::function<void(void*)> deleter = {}, Site site = Site::here()) {
-  return internal::wrap_blob(data, dtype_of<T>, shape, options, std::move(deleter), site);
+                 const std::function<void(void*)>& deleter = {}, Site site = Site::here()) {
+  return internal::wrap_blob(data, dtype_of<T>, shape, options, deleter, site);
 }
 
 // Memory as it comes.

@@ -44,6 +44,7 @@ double Progress::update(int64_t step, double loss, int64_t count) {
   const bool is_due = is_last || step == 0 || seconds_since(last_shown_) >= interval;
   if (!is_due || flow::env::rank() != 0) return rate;
   last_shown_ = Clock::now();
+  const long long done = step + 1, total = steps_;
   const double left =
       elapsed / static_cast<double>(step + 1) * static_cast<double>(steps_ - step - 1);
   if (is_terminal_) {
@@ -51,12 +52,10 @@ double Progress::update(int64_t step, double loss, int64_t count) {
     const auto filled = static_cast<int>(kWidth * (step + 1) / steps_);
     std::printf("\r[%s%s] %lld/%lld  loss %.4f  %.0f %s/s  %.0f s left   ",
                 std::string(static_cast<size_t>(filled), '#').c_str(),
-                std::string(static_cast<size_t>(kWidth - filled), '.').c_str(),
-                static_cast<long long>(step + 1), static_cast<long long>(steps_), smoothed_loss_,
-                rate, unit_.c_str(), left);
+                std::string(static_cast<size_t>(kWidth - filled), '.').c_str(), done, total,
+                smoothed_loss_, rate, unit_.c_str(), left);
   } else {
-    std::printf("step %lld/%lld  loss %.4f  %.0f %s/s  %.0f s left\n",
-                static_cast<long long>(step + 1), static_cast<long long>(steps_), smoothed_loss_,
+    std::printf("step %lld/%lld  loss %.4f  %.0f %s/s  %.0f s left\n", done, total, smoothed_loss_,
                 rate, unit_.c_str(), left);
   }
   std::fflush(stdout);

@@ -11,7 +11,7 @@
 namespace flow::data {
 
 namespace {
-constexpr int64_t kImageBytes = 3 * 32 * 32;
+constexpr int64_t kImageBytes = int64_t{3} * 32 * 32;
 constexpr int64_t kRecordBytes = 1 + kImageBytes;  // the label comes first
 
 std::vector<std::string> names_of(bool train) {

@@ -27,7 +27,7 @@ BatchPlan::BatchPlan(const DataLoaderOptions& options, int64_t dataset_size)
   if (options.sampler && options.shuffle) {
     throw InvalidArgument("[DataLoader] a sampler decides the order; leave out shuffle");
   }
-  if (options.placement.defined() != (options.sbp.size() > 0)) {
+  if (options.placement.defined() != !options.sbp.empty()) {
     throw InvalidArgument("[DataLoader] give placement and sbp together, or neither");
   }
 }

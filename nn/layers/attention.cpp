@@ -142,7 +142,8 @@ AttentionResult MultiheadAttention::forward(const Tensor& query, const Tensor& k
     y = scaled_dot_product_attention(
         q, k, v, {.attn_mask = mask, .dropout_p = dropout_p, .is_causal = only_causal});
   } else {
-    const double scale = 1 / std::sqrt(static_cast<double>(embed_dim_ / num_heads_));
+    const int64_t head_dim = embed_dim_ / num_heads_;
+    const double scale = 1 / std::sqrt(static_cast<double>(head_dim));
     Tensor scores = matmul(q * scale, k.transpose(-2, -1));
     const Tensor mask = merged_mask(p.q, num_keys, num_extra, call);
     if (mask.defined()) scores = scores + mask;

@@ -38,7 +38,7 @@ Tensor Unflatten::forward(const Tensor& x) {
       if (unflattened_size_[i] != -1) product *= unflattened_size_[i];
     }
   }
-  if (unflattened_size_.size() == 0 ||
+  if (unflattened_size_.empty() ||
       (is_open ? product == 0 || x.size(dim) % product != 0 : product != x.size(dim))) {
     throw InvalidArgument(str("[Unflatten] the sizes have ", product, " elements",
                               is_open ? " beside -1" : "", ", dim ", dim, " of ", x.meta(), " has ",

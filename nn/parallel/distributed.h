@@ -32,10 +32,11 @@ template <class M>
 class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
  public:
   explicit DistributedDataParallel(M module, DistributedDataParallelOptions options = {})
-      : module_(this->register_module("module", std::move(module))), options_(options) {
+      : module_(this->register_module("module", std::move(module))),
+        options_(options),
+        buckets_(GradientBuckets::make(module_.named_parameters(), options.bucket_mb)) {
     internal::broadcast_values(module_.named_parameters());
     internal::broadcast_values(module_.named_buffers());
-    buckets_ = GradientBuckets::make(module_.named_parameters(), options.bucket_mb);
   }
 
   template <class... Args>

@@ -38,7 +38,7 @@ std::shared_ptr<GradientBuckets> GradientBuckets::make(const NamedTensors& param
   if (!(bucket_mb > 0)) {
     throw InvalidArgument(str("[ddp] bucket_mb must be positive; received ", bucket_mb));
   }
-  const auto made = std::make_shared<GradientBuckets>();
+  auto made = std::make_shared<GradientBuckets>();
   for (const auto& [name, parameter] : parameters) {
     if (parameter.is_global()) {
       throw InvalidArgument(str("[ddp] parameters are local tensors, a copy on each rank; ", name,

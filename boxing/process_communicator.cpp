@@ -141,6 +141,9 @@ class ProcessCommunicator final : public Communicator {
     return bytes / static_cast<int64_t>(dtype_size(dtype));
   }
 
+  // Reduces a range of what all have shown at the meeting, the caller's own at `source`.
+  void reduce_shown(const std::byte* source, Range range, DType dtype, ReduceOp op,
+                    std::byte* target);
   // Range i of `data` is known to member i; all get all.
   void gather_ranges(std::byte* data, const Ranges& ranges, DType dtype, const Fingerprint& what);
   // Balanced parts of [begin, begin + count).
@@ -308,15 +311,21 @@ void ProcessCommunicator::all_reduce(const void* source, void* target, int64_t c
   auto* out = static_cast<std::byte*>(target);
   if (fits_inline(bytes)) {
     meet(call, view(source, bytes));
-    if (count == 0) return;
-    for (int64_t member = 0; member < size(); ++member) {
-      sources_[static_cast<size_t>(member)] =
-          member == position() ? in : group_.data_of(member).data();
-    }
-    return reduce_in_order(dtype, op, sources_, out, count);
+    return reduce_shown(in, {0, count}, dtype, op, out);
   }
   meet(call, {});
   reduce_pieces(whole(source, target, count, dtype, op, Reduction::kAll), call);
+}
+
+void ProcessCommunicator::reduce_shown(const std::byte* source, Range range, DType dtype,
+                                       ReduceOp op, std::byte* target) {
+  if (range.size == 0) return;
+  const int64_t offset = bytes_of(range.begin, dtype);
+  for (int64_t member = 0; member < size(); ++member) {
+    sources_[static_cast<size_t>(member)] =
+        (member == position() ? source : group_.data_of(member).data()) + offset;
+  }
+  reduce_in_order(dtype, op, sources_, target, range.size);
 }
 
 void ProcessCommunicator::reduce(const void* source, void* target, int64_t count, DType dtype,
@@ -345,13 +354,21 @@ void ProcessCommunicator::reduce_scatter(const void* source, void* target,
                                          std::span<const int64_t> counts, DType dtype, ReduceOp op,
                                          const Fingerprint& what) {
   const Fingerprint call = mark_counts(what, "reduce_scatter", counts, dtype, op);
-  meet(call, {});
   Ranges all;
   int64_t begin = 0;
   for (const int64_t count : counts) {
     all.push_back({begin, count});
     begin += count;
   }
+  const Range own = all[static_cast<size_t>(position())];
+  const auto* in = static_cast<const std::byte*>(source);
+  auto* out = static_cast<std::byte*>(target);
+  const int64_t bytes = bytes_of(begin, dtype);
+  if (fits_inline(bytes)) {
+    meet(call, view(source, bytes));
+    return reduce_shown(in, own, dtype, op, out);
+  }
+  meet(call, {});
   // A piece holds as much of every range.
   const int64_t longest = *std::max_element(counts.begin(), counts.end());
   const int64_t piece = std::max<int64_t>(1, piece_size(dtype) / size());
@@ -363,9 +380,8 @@ void ProcessCommunicator::reduce_scatter(const void* source, void* target,
     }
     return parts;
   };
-  const Range own = all[static_cast<size_t>(position())];
-  reduce_pieces({.source = static_cast<const std::byte*>(source),
-                 .target = static_cast<std::byte*>(target),
+  reduce_pieces({.source = in,
+                 .target = out,
                  .dtype = dtype,
                  .op = op,
                  .pieces = (longest + piece - 1) / piece,

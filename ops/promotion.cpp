@@ -4,6 +4,8 @@
 
 #include "core/default_dtype.h"
 #include "ops/cast.h"
+#include "ops/copy.h"
+#include "ops/old_value.h"
 
 namespace flow::ops {
 
@@ -72,6 +74,12 @@ void dispatch_promoted_in_place(const OpDef& op, const TensorArg& a, const Tenso
                                 const void* attrs, Promotion promotion) {
   const DType dtype = apply(promotion, result_dtype(a, b));
   check_fits(op, dtype, a, b.site());
+  if (reads_old_value(op, {&b.tensor()}) && is_floating(a->dtype())) {
+    const Tensor old = clone(a);
+    a->copy_(TensorArg(
+        internal::dispatch_promoted(op, TensorArg(old, b.site()), b, attrs, promotion), b.site()));
+    return;
+  }
   if (a->dtype() == dtype && b->dtype() == dtype) [[likely]] {
     dispatch_in_place(op, {&a.tensor(), &b.tensor()}, attrs, b.site());
   } else if (a->dtype() == dtype) {

@@ -1,6 +1,7 @@
 #include "eager/profiler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iomanip>
 #include <map>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/context.h"
+#include "core/dispatch.h"
 #include "core/error.h"
 
 namespace flow::profiler {
@@ -65,19 +67,46 @@ void write_row(std::ostream& out, const std::string& key, const std::string& cal
 
 }  // namespace
 
-Profile::Profile(const ProfileOptions& options)
-    : options_(options), outer_(thread_state().interpreter), start_(Clock::now()) {
-  if (dynamic_cast<Profile*>(outer_) != nullptr) {
-    throw InvalidArgument("[profiler] this thread is being profiled already; stop that first");
+// The thread's interpreter while it records: carries calls out by the one it found.
+class Recording final : public Interpreter {
+ public:
+  explicit Recording(const ProfileOptions& options)
+      : options_(options), outer_(thread_state().interpreter), start_(Clock::now()) {
+    if (dynamic_cast<Recording*>(outer_) != nullptr) {
+      throw InvalidArgument("[profiler] this thread is being profiled already; stop that first");
+    }
+    thread_state().interpreter = this;
   }
-  thread_state().interpreter = this;
-}
 
-Profile::~Profile() {
-  if (is_active_ && thread_state().interpreter == this) thread_state().interpreter = outer_;
-}
+  ~Recording() override {
+    if (is_active_ && thread_state().interpreter == this) thread_state().interpreter = outer_;
+  }
 
-void Profile::stop() {
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  void stop();
+  double elapsed_us() const;
+  void run(const Call& call, const Decision& decision, Tensor* outputs) override;
+
+  size_t begin(Event event);
+  void end(size_t index);
+
+  const std::vector<Event>& events() const { return events_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  ProfileOptions options_;
+  Interpreter* outer_;
+  bool is_active_ = true;
+  Clock::time_point start_;
+  double stopped_us_ = 0;
+  std::vector<Event> events_;
+  int64_t open_ = -1;  // the innermost event that has not ended
+};
+
+void Recording::stop() {
   if (!is_active_) return;
   if (thread_state().interpreter != this) {
     throw InvalidArgument("[profiler] a trace that began after the profile is still open; end it");
@@ -87,12 +116,12 @@ void Profile::stop() {
   thread_state().interpreter = outer_;
 }
 
-double Profile::elapsed_us() const {
+double Recording::elapsed_us() const {
   if (!is_active_) return stopped_us_;
   return std::chrono::duration<double, std::micro>(Clock::now() - start_).count();
 }
 
-size_t Profile::begin(Event event) {
+size_t Recording::begin(Event event) {
   const size_t index = events_.size();
   event.parent = std::exchange(open_, static_cast<int64_t>(index));
   events_.push_back(std::move(event));
@@ -100,7 +129,7 @@ size_t Profile::begin(Event event) {
   return index;
 }
 
-void Profile::end(size_t index) {
+void Recording::end(size_t index) {
   Event& event = events_[index];
   event.total_us = elapsed_us() - event.start_us;
   event.self_us += event.total_us;  // of which the events inside were taken off already
@@ -108,7 +137,7 @@ void Profile::end(size_t index) {
   if (open_ >= 0) events_[static_cast<size_t>(open_)].self_us -= event.total_us;
 }
 
-void Profile::run(const Call& call, const Decision& decision, Tensor* outputs) {
+void Recording::run(const Call& call, const Decision& decision, Tensor* outputs) {
   const ThreadState& state = thread_state();
   const size_t index =
       begin({.name = str(call.op.name, call.mutates != call.op.mutates ? "_" : ""),
@@ -125,9 +154,26 @@ void Profile::run(const Call& call, const Decision& decision, Tensor* outputs) {
   end(index);
 }
 
+Profile::Profile(const ProfileOptions& options)
+    : recording_(std::make_unique<Recording>(options)) {}
+
+Profile::~Profile() = default;
+
+void Profile::stop() {
+  recording_->stop();
+}
+
+const std::vector<Event>& Profile::events() const {
+  return recording_->events();
+}
+
+double Profile::elapsed_us() const {
+  return recording_->elapsed_us();
+}
+
 std::vector<Average> Profile::key_averages(Key key) const {
   std::map<std::string, Average> by_key;
-  for (const Event& event : events_) {
+  for (const Event& event : events()) {
     Average& average = by_key[key_of(event, key)];
     ++average.calls;
     average.self_us += event.self_us;
@@ -161,7 +207,7 @@ std::string Profile::table(Key key) const {
 
 void Profile::write_chrome_trace(const std::string& path) const {
   nlohmann::json events = nlohmann::json::array();
-  for (const Event& event : events_) {
+  for (const Event& event : this->events()) {
     nlohmann::json args = {{"phase", name_of(event.phase)}};
     if (!event.site.empty()) args["site"] = event.site;
     if (!event.module.empty()) args["module"] = event.module;
@@ -182,17 +228,17 @@ void Profile::write_chrome_trace(const std::string& path) const {
 }
 
 Scope::Scope(std::string_view name, Site site)
-    : profile_(dynamic_cast<Profile*>(thread_state().interpreter)) {
-  if (profile_ == nullptr) return;
-  index_ = profile_->begin({.name = std::string(name),
-                            .is_scope = true,
-                            .phase = thread_state().phase,
-                            .site = text_of(user_site(site))});
+    : recording_(dynamic_cast<Recording*>(thread_state().interpreter)) {
+  if (recording_ == nullptr) return;
+  index_ = recording_->begin({.name = std::string(name),
+                              .is_scope = true,
+                              .phase = thread_state().phase,
+                              .site = text_of(user_site(site))});
 }
 
 Scope::~Scope() {
   // Not when the profile was stopped, or died, within the scope.
-  if (profile_ != nullptr && thread_state().interpreter == profile_) profile_->end(index_);
+  if (recording_ != nullptr && thread_state().interpreter == recording_) recording_->end(index_);
 }
 
 }  // namespace flow::profiler

@@ -2,13 +2,14 @@
 // as they are carried out; off, it costs nothing.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/dispatch.h"
+#include "core/context.h"
+#include "core/site.h"
 
 namespace flow::profiler {
 
@@ -49,10 +50,10 @@ enum class Key : uint8_t { kOp, kSite, kModule };
 //   std::cout << profile.table() << profile.table(flow::profiler::Key::kSite);
 //
 // Profiles do not nest. Ops that are traced are not carried out and not recorded.
-class [[nodiscard]] Profile final : public Interpreter {
+class [[nodiscard]] Profile {
  public:
   explicit Profile(const ProfileOptions& options = {});
-  ~Profile() override;
+  ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
@@ -60,7 +61,7 @@ class [[nodiscard]] Profile final : public Interpreter {
   void stop();
 
   // In the order in which they began.
-  const std::vector<Event>& events() const { return events_; }
+  const std::vector<Event>& events() const;
 
   // From start to stop, or till now.
   double elapsed_us() const;
@@ -74,22 +75,8 @@ class [[nodiscard]] Profile final : public Interpreter {
   // where the file cannot be written.
   void write_chrome_trace(const std::string& path) const;
 
-  void run(const Call& call, const Decision& decision, Tensor* outputs) override;
-
  private:
-  friend class Scope;
-  using Clock = std::chrono::steady_clock;
-
-  size_t begin(Event event);
-  void end(size_t index);
-
-  ProfileOptions options_;
-  Interpreter* outer_;
-  bool is_active_ = true;
-  Clock::time_point start_;
-  double stopped_us_ = 0;
-  std::vector<Event> events_;
-  int64_t open_ = -1;  // the innermost event that has not ended
+  std::unique_ptr<class Recording> recording_;
 };
 
 // A region of the program with a name; nothing while no Profile records this thread.
@@ -101,7 +88,7 @@ class [[nodiscard]] Scope {
   Scope& operator=(const Scope&) = delete;
 
  private:
-  Profile* profile_;
+  class Recording* recording_;
   size_t index_ = 0;
 };
 

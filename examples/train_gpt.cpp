@@ -10,6 +10,8 @@
 #include <numeric>
 #include <optional>
 
+#include <unistd.h>
+
 #include "flow/flow.h"
 #include "support/arguments.h"
 #include "support/corpus.h"
@@ -200,10 +202,20 @@ double first_loss_of_one_rank(const Corpus& corpus, uint64_t seed) {
   return Training(corpus, Grid(), 1).first_loss();
 }
 
+// A folder of this run alone, the same on all ranks.
+std::string own_folder() {
+  Tensor process = flow::tensor({static_cast<int64_t>(getpid())});
+  if (flow::env::world_size() > 1) process = flow::comm::broadcast(process, 0);
+  const std::string name = flow::str("train_gpt_checkpoints.", process.item<int64_t>());
+  return (std::filesystem::temp_directory_path() / name).string();
+}
+
 // Runs the last steps again from their checkpoint; the largest difference of their losses.
 double replay(const nn::CheckpointFolder& folder, Training& training,
               const std::vector<double>& losses) {
-  training.resume(*folder.newest());
+  const auto checkpoint = folder.newest();
+  if (!checkpoint) throw flow::IoError("[train_gpt] the checkpoint just written is gone");
+  training.resume(*checkpoint);
   double largest = 0;
   training.run_until(static_cast<int64_t>(losses.size()), [&](const Training::Outcome& outcome) {
     const double loss = losses[static_cast<size_t>(training.step() - 1)];
@@ -223,9 +235,7 @@ void train(const examples::Arguments& arguments) {
   if (!arguments.init.empty()) model.load_state_dict(nn::load_safetensors(arguments.init));
 
   const bool keeps = !arguments.checkpoints.empty();
-  const std::string path =
-      keeps ? arguments.checkpoints
-            : (std::filesystem::temp_directory_path() / "train_gpt_checkpoints").string();
+  const std::string path = keeps ? arguments.checkpoints : own_folder();
   const nn::CheckpointFolder folder(path, {.keep_last = 2});
   if (keeps) {
     if (const auto checkpoint = folder.newest()) training.resume(*checkpoint);

@@ -1,10 +1,16 @@
-// Copies of host memory that communicators make.
+// Sizes and copies of host memory in communicators.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "core/dtype.h"
+
 namespace flow::boxing {
+
+inline int64_t bytes_of(int64_t count, DType dtype) {
+  return count * static_cast<int64_t>(dtype_size(dtype));
+}
 
 // Nothing where both are one place. They may overlap.
 void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes);

@@ -23,10 +23,6 @@ using Part = ProcessGroup::Part;
 // Of a piece of a reduction that goes in messages.
 constexpr int64_t kMessageBytes = 8 << 20;
 
-int64_t bytes_of(int64_t count, DType dtype) {
-  return count * static_cast<int64_t>(dtype_size(dtype));
-}
-
 // Sources are only read; one type for both directions keeps exchange() simple.
 std::byte* bytes_at(const void* source) {
   return static_cast<std::byte*>(const_cast<void*>(source));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
+#include "boxing/copy_bytes.h"
 #include "boxing/failure.h"
 #include "boxing/flight_recorder.h"
 #include "boxing/thread_board.h"
@@ -142,14 +142,6 @@ class ThreadCommunicator final : public Communicator {
   Fingerprint current_;
   std::vector<const std::byte*> opened_;
 };
-
-void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
-  if (bytes > 0 && target != source) std::memcpy(target, source, static_cast<size_t>(bytes));
-}
-
-int64_t bytes_of(int64_t count, DType dtype) {
-  return count * static_cast<int64_t>(dtype_size(dtype));
-}
 
 // Small ones are computed whole by every member; large ones in two halves, each member first
 // reducing its own chunk and then fetching those of the others.

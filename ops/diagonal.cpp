@@ -32,13 +32,16 @@ Shape other_dims(int64_t ndim, const Attrs& attrs) {
   return dims;
 }
 
-void infer_diagonal(InferContext& ctx) {
-  const auto& attrs = ctx.attrs<DiagonalAttrs>();
-  const Shape& x = ctx.input(0).shape;
+Shape diagonal_shape(const Shape& x, const DiagonalAttrs& attrs) {
   Shape shape;
   for (const int64_t dim : other_dims(x.size(), attrs))
     shape.push_back(x[dim]);
   shape.push_back(diagonal_length(x[attrs.dim1], x[attrs.dim2], attrs.offset));
+  return shape;
+}
+
+void infer_diagonal(InferContext& ctx) {
+  const Shape shape = diagonal_shape(ctx.input(0).shape, ctx.attrs<DiagonalAttrs>());
   ctx.add_output(shape, ctx.input(0).dtype);
 }
 
@@ -57,12 +60,7 @@ void infer_undiagonal(InferContext& ctx) {
 }
 
 void infer_diagonal_scatter(InferContext& ctx) {
-  const auto& attrs = ctx.attrs<DiagonalAttrs>();
-  const Shape& x = ctx.input(0).shape;
-  Shape shape;
-  for (const int64_t dim : other_dims(x.size(), attrs))
-    shape.push_back(x[dim]);
-  shape.push_back(diagonal_length(x[attrs.dim1], x[attrs.dim2], attrs.offset));
+  const Shape shape = diagonal_shape(ctx.input(0).shape, ctx.attrs<DiagonalAttrs>());
   ctx.check(ctx.input(1).shape == shape, "takes a source of the shape of the diagonal, ", shape);
   ctx.check(ctx.input(1).dtype == ctx.input(0).dtype, "takes a source of the same dtype; cast it");
   ctx.add_output_like(0);

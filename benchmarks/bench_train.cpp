@@ -51,7 +51,7 @@ class Training {
         clock_(clock) {
     const flow::RankScope scope(*context_);
     flow::manual_seed(0);
-    step_ = model.make_step();
+    step_ = model.make_step(flow::bench::Copies::kAlone);
     for (int i = 0; i < kWarmUpSteps; ++i)
       step_();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "flow/flow.h"
 
@@ -27,16 +28,18 @@ void add_linear(std::vector<StepProduct>& products, int64_t rows, int64_t in, in
 }
 
 template <class Model, class Optimizer>
-std::function<void()> make_step(Model model, Optimizer make_optimizer, const Tensor& input,
-                                const Tensor& target) {
+std::function<void()> make_step(Copies copies, Model model, Optimizer make_optimizer,
+                                const Tensor& input, const Tensor& target) {
   struct State {
     Model model;
     decltype(make_optimizer(model.parameters())) optimizer;
+    std::optional<nn::parallel::DistributedDataParallel<Model>> ddp = {};
   };
 
   auto state = std::make_shared<State>(State{model, make_optimizer(model.parameters())});
+  if (copies == Copies::kAveraged) state->ddp.emplace(model);
   return [state, input, target] {
-    const Tensor output = state->model(input);
+    const Tensor output = state->ddp ? (*state->ddp)(input) : state->model(input);
     cross_entropy(output.reshape({target.numel(), output.size(-1)}), target.flatten()).backward();
     state->optimizer->step();
     state->optimizer->zero_grad();
@@ -59,9 +62,9 @@ TrainModel mlp(int64_t batch) {
   constexpr int64_t kIn = 784, kHidden = 512, kOut = 10;
   const double flops =
       static_cast<double>(batch) * step_flops(kIn * kHidden, kHidden * kHidden + kHidden * kOut);
-  TrainModel model{.name = str("mlp", batch), .flops = flops, .make_step = [batch] {
-                     return make_step(models::Mlp({kIn, kHidden, kHidden, kOut}), momentum_sgd,
-                                      randn({batch, kIn}), labels(kOut, {batch}));
+  TrainModel model{.name = str("mlp", batch), .flops = flops, .make_step = [batch](Copies copies) {
+                     return make_step(copies, models::Mlp({kIn, kHidden, kHidden, kOut}),
+                                      momentum_sgd, randn({batch, kIn}), labels(kOut, {batch}));
                    }};
   add_linear(model.products, batch, kIn, kHidden, true);
   add_linear(model.products, batch, kHidden, kHidden, false);
@@ -88,10 +91,11 @@ TrainModel lenet() {
   const double first = conv_work(kSize, kKernel, 1, 32);
   const double others =
       conv_work(kSize / 2, kKernel, 1, int64_t{32} * 64) + 3136 * 512 + 512 * kOut;
-  return {.name = "lenet", .flops = kBatch * step_flops(first, others), .make_step = [] {
-            return make_step(models::Lenet(), momentum_sgd, randn({kBatch, 1, kSize, kSize}),
-                             labels(kOut, {kBatch}));
-          }};
+  return {
+      .name = "lenet", .flops = kBatch * step_flops(first, others), .make_step = [](Copies copies) {
+        return make_step(copies, models::Lenet(), momentum_sgd, randn({kBatch, 1, kSize, kSize}),
+                         labels(kOut, {kBatch}));
+      }};
 }
 
 TrainModel mobilenet() {
@@ -114,8 +118,10 @@ TrainModel mobilenet() {
   }
   others += conv_work(size, 1, 1, channels * options.last_channel);
   others += static_cast<double>(options.last_channel * kOut);
-  return {.name = "mbv2", .flops = kBatch * step_flops(first, others), .make_step = [options] {
-            return make_step(models::MobileNetV2(options), momentum_sgd,
+  return {.name = "mbv2",
+          .flops = kBatch * step_flops(first, others),
+          .make_step = [options](Copies copies) {
+            return make_step(copies, models::MobileNetV2(options), momentum_sgd,
                              randn({kBatch, 3, kSize, kSize}), labels(kOut, {kBatch}));
           }};
 }
@@ -135,9 +141,9 @@ TrainModel gpt(const std::string& name, int64_t batch, const models::GptOptions&
   TrainModel model{.name = name,
                    .flops = tokens * step_flops(0, linear_weights + attention),
                    .held_bytes = kFloatBytes * held_floats,
-                   .make_step = [batch, options] {
+                   .make_step = [batch, options](Copies copies) {
                      const Shape shape{batch, options.block_size};
-                     return make_step(models::Gpt(options), adamw,
+                     return make_step(copies, models::Gpt(options), adamw,
                                       labels(options.vocab_size, shape),
                                       labels(options.vocab_size, shape));
                    }};

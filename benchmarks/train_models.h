@@ -18,6 +18,9 @@ struct StepProduct {
   int64_t count;  // in a step
 };
 
+// Of a model that every rank has: by itself, or under DistributedDataParallel.
+enum class Copies { kAlone, kAveraged };
+
 // Names: mlp64, mlp512, lenet, mbv2, gpt-char, gpt-small.
 struct TrainModel {
   std::string name;
@@ -31,7 +34,7 @@ struct TrainModel {
   std::vector<StepProduct> products = {};
   // Makes model, optimizer and one batch; each call of the result is a step: forward, loss,
   // backward, update, gradients dropped.
-  std::function<std::function<void()>()> make_step;
+  std::function<std::function<void()>(Copies)> make_step;
 };
 
 std::vector<TrainModel> train_models();

@@ -1,0 +1,85 @@
+// Training steps of two ranks under DistributedDataParallel, each with a batch of its own, beside
+// two processes that train alone. Started alone, the program starts itself through flowrun as two
+// processes. All ranks run the same calls; rank 0 prints.
+//
+// The limit of a row is the time of a step when each rank trains a model of its own without
+// communication: the same cores doing nothing else. Blocks of both kinds take turns, so that what
+// else the machine does slows both; rows are the best block of each, and a block ends when the
+// slower rank has.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "benchmarks/machine_limits.h"
+#include "benchmarks/start_ranks.h"
+#include "benchmarks/train_models.h"
+#include "flow/flow.h"
+
+namespace {
+
+using flow::bench::Copies;
+using flow::bench::TrainModel;
+
+constexpr int kRounds = 12;
+constexpr int kWarmUpSteps = 3;  // the second has the optimizer's state and a filled cache
+constexpr double kBlockSeconds = 0.25;
+
+double seconds_of(const std::function<void()>& step, int64_t steps) {
+  flow::env::barrier();
+  const auto start = std::chrono::steady_clock::now();
+  for (int64_t i = 0; i < steps; ++i)
+    step();
+  flow::env::barrier();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Row {
+  std::string name;
+  double alone_ms = 1e12;
+  double ddp_ms = 1e12;
+};
+
+Row measure(const TrainModel& model) {
+  Row row{"ddp/" + model.name};
+  const std::array steps = {model.make_step(Copies::kAlone), model.make_step(Copies::kAveraged)};
+  const std::array best = {&row.alone_ms, &row.ddp_ms};
+  for (const auto& step : steps)
+    seconds_of(step, kWarmUpSteps);
+  // As many steps on all ranks.
+  const double wanted = kBlockSeconds / seconds_of(steps[0], 1);
+  const flow::Tensor agreed =
+      flow::comm::broadcast(flow::tensor(std::vector<double>{wanted}, {1}), 0);
+  const int64_t count = std::max<int64_t>(3, std::llround(agreed.item<double>()));
+  for (int round = 0; round < kRounds; ++round) {
+    for (size_t kind = 0; kind < steps.size(); ++kind) {
+      const double took = seconds_of(steps[kind], count);
+      *best[kind] = std::min(*best[kind], 1e3 * took / static_cast<double>(count));
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (flow::env::world_size() == 1) flow::bench::start_two_ranks(argc, argv);
+  std::vector<Row> rows;
+  for (const TrainModel& model : flow::bench::train_models()) {
+    if (model.name == "mlp64" || model.name == "gpt-char") rows.push_back(measure(model));
+  }
+  if (flow::env::rank() != 0) return 0;
+  for (const Row& row : rows) {
+    benchmark::RegisterBenchmark(row.name.c_str(), [row](benchmark::State& state) {
+      for (auto _ : state) {
+      }
+      flow::bench::report_time(state, row.ddp_ms, row.alone_ms, "ms");
+      state.counters["vs_two_processes"] = row.alone_ms / row.ddp_ms;
+    });
+  }
+  benchmark::AddCustomContext("limit", "two processes that train alone, in turns with the row");
+  return flow::bench::run_benchmarks(argc, argv);
+}

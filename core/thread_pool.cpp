@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -11,7 +12,38 @@
 namespace flow {
 
 namespace {
+using Clock = std::chrono::steady_clock;
+
 thread_local bool inside_loop = false;
+
+// How long a thread waits awake. A sleeping one takes some 50 µs to come back, and the loops of a
+// training step are mostly closer together than twice that. From kPolite on the waiting thread
+// hands its core to any other that wants it, so that ranks that share a core lose little.
+constexpr auto kPolite = std::chrono::microseconds(5);
+constexpr auto kPatience = std::chrono::microseconds(200);
+
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Waits until `is_over()`; false when the patience ran out.
+template <class IsOver>
+bool wait_awake(const IsOver& is_over) {
+  constexpr int kLooks = 32;  // between looks at the clock
+  Clock::time_point start;
+  for (bool is_first = true;; is_first = false) {
+    for (int i = 0; i < kLooks; ++i) {
+      if (is_over()) return true;
+      relax();
+    }
+    const Clock::time_point now = Clock::now();
+    if (is_first) start = now;
+    if (now - start > kPatience) return false;
+    if (now - start > kPolite) std::this_thread::yield();
+  }
+}
 
 struct Loop {
   const void* fn;
@@ -19,61 +51,127 @@ struct Loop {
   int64_t begin;
   int64_t end;
   int64_t chunk;
-  int64_t num_chunks;
 };
 
-// A short spin covers the gap between two loops of one step; after it the thread sleeps.
-constexpr int kSpins = 2000;
+// Cores fetch lines in pairs.
+constexpr size_t kSeparate = 128;
+
+// Chunks of one thread; the others help when their own are done.
+struct alignas(kSeparate) Share {
+  std::atomic<int64_t> next{0};
+  int64_t end = 0;
+};
 }  // namespace
 
+// A loop is open while `gate` says so. A worker that comes in time enters, takes chunks and leaves;
+// the caller takes chunks until none is left, closes the loop and waits for those inside. So a
+// worker that sleeps or has no core delays nobody. `loop` and the shares are written while the gate
+// is closed and nobody is inside.
 struct ThreadPool::Workers {
-  std::atomic<uint64_t> epoch{0};  // bumped for each loop and at the end
-  std::atomic<int64_t> next_chunk{0};
-  std::atomic<int> running{0};
-  std::atomic<bool> stop{false};
-  Loop loop{};
+  static constexpr uint32_t kOpen = uint32_t{1} << 31;
+  static constexpr uint32_t kStop = uint32_t{1} << 30;
+
+  alignas(kSeparate) std::atomic<uint32_t> gate{0};    // kOpen, kStop and how many are inside
+  alignas(kSeparate) std::atomic<uint32_t> signal{0};  // bumped for each loop and at the end
+  alignas(kSeparate) Loop loop{};
+  std::vector<Share> shares;
   std::mutex error_mutex;
   std::exception_ptr error;  // guarded by error_mutex
-  std::mutex loop_mutex;     // one loop at a time
+  std::mutex loop_mutex;     // one loop at a time; also guards the start of the threads
   std::vector<std::thread> threads;
 
-  void run_chunks() {
-    for (;;) {
-      const int64_t i = next_chunk.fetch_add(1, std::memory_order_relaxed);
-      if (i >= loop.num_chunks) return;
-      const int64_t b = loop.begin + i * loop.chunk;
-      try {
-        loop.call(loop.fn, b, std::min(loop.end, b + loop.chunk));
-      } catch (...) {
-        const std::lock_guard lock(error_mutex);
-        if (!error) error = std::current_exception();
+  explicit Workers(int num_threads) : shares(static_cast<size_t>(num_threads)) {}
+
+  void run_chunks(size_t own) {
+    for (size_t k = 0; k < shares.size(); ++k) {
+      Share& share = shares[(own + k) % shares.size()];
+      // A look first: a share that is done stays in all caches.
+      while (share.next.load(std::memory_order_relaxed) < share.end) {
+        const int64_t i = share.next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= share.end) break;
+        const int64_t b = loop.begin + i * loop.chunk;
+        try {
+          loop.call(loop.fn, b, std::min(loop.end, b + loop.chunk));
+        } catch (...) {
+          const std::lock_guard lock(error_mutex);
+          if (!error) error = std::current_exception();
+        }
       }
     }
   }
 
-  void work() {
+  // False when the loop was closed before.
+  bool enter() {
+    uint32_t seen = gate.load(std::memory_order_relaxed);
+    while ((seen & kOpen) != 0) {
+      if (gate.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire,
+                                     std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+
+  void leave() {
+    if (gate.fetch_sub(1, std::memory_order_release) == 1) gate.notify_one();
+  }
+
+  void work(size_t own) {
     inside_loop = true;
-    uint64_t seen = 0;
+    uint32_t seen = 0;
     for (;;) {
-      int spins = 0;
-      while (epoch.load(std::memory_order_acquire) == seen) {
-        if (++spins > kSpins) epoch.wait(seen, std::memory_order_acquire);
-      }
-      seen = epoch.load(std::memory_order_acquire);
-      if (stop.load(std::memory_order_relaxed)) return;
-      run_chunks();
-      if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) running.notify_one();
+      const auto is_called = [&] { return signal.load(std::memory_order_acquire) != seen; };
+      if (!wait_awake(is_called)) signal.wait(seen, std::memory_order_acquire);
+      seen = signal.load(std::memory_order_acquire);
+      if ((gate.load(std::memory_order_relaxed) & kStop) != 0) return;
+      if (!enter()) continue;
+      run_chunks(own);
+      leave();
+    }
+  }
+
+  void call_all() {
+    signal.fetch_add(1, std::memory_order_seq_cst);
+    signal.notify_all();
+  }
+
+  void start_threads() {
+    for (size_t i = 1; i < shares.size(); ++i)
+      threads.emplace_back([this, i] { work(i); });
+  }
+
+  // Contiguous chunks for each thread, the same for loops of equal size: what one loop wrote lies
+  // in the cache of the core that reads it in the next.
+  void share_out(int64_t num_chunks) {
+    const auto n = static_cast<int64_t>(shares.size());
+    int64_t begin = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      Share& share = shares[static_cast<size_t>(i)];
+      share.next.store(begin, std::memory_order_relaxed);
+      begin = share.end = (num_chunks * (i + 1) + n - 1) / n;
+    }
+  }
+
+  void run_all(const Loop& next, int64_t num_chunks) {
+    loop = next;
+    share_out(num_chunks);
+    gate.store(kOpen, std::memory_order_release);
+    call_all();
+    run_chunks(0);
+    if (gate.fetch_and(~kOpen, std::memory_order_acquire) == kOpen) return;
+    const auto is_empty = [&] { return gate.load(std::memory_order_acquire) == 0; };
+    while (!wait_awake(is_empty)) {
+      const uint32_t inside = gate.load(std::memory_order_acquire);
+      if (inside != 0) gate.wait(inside, std::memory_order_acquire);
     }
   }
 };
 
-ThreadPool::ThreadPool(int num_threads) : num_threads_(std::max(1, num_threads)) {}
+ThreadPool::ThreadPool(int num_threads)
+    : num_threads_(std::max(1, num_threads)), workers_(std::make_unique<Workers>(num_threads_)) {}
 
 ThreadPool::~ThreadPool() {
-  if (!workers_) return;
-  workers_->stop = true;
-  workers_->epoch.fetch_add(1, std::memory_order_release);
-  workers_->epoch.notify_all();
+  workers_->gate.store(Workers::kStop, std::memory_order_release);
+  workers_->call_all();
   for (std::thread& thread : workers_->threads)
     thread.join();
 }
@@ -83,31 +181,18 @@ void ThreadPool::run(int64_t begin, int64_t end, int64_t grain, const void* fn, 
     call(fn, begin, end);
     return;
   }
-  if (!workers_) {
-    workers_ = std::make_unique<Workers>();
-    for (int i = 1; i < num_threads_; ++i) {
-      workers_->threads.emplace_back([workers = workers_.get()] { workers->work(); });
-    }
-  }
   Workers& w = *workers_;
   const std::lock_guard only_loop(w.loop_mutex);
-  const int64_t size = end - begin;
-  // Four chunks a thread even out unequal speed without much overhead.
-  const int64_t num_chunks = int64_t{4} * num_threads_;
-  const int64_t wanted = std::max<int64_t>(grain, (size + num_chunks - 1) / num_chunks);
-  w.loop = {fn, call, begin, end, wanted, (size + wanted - 1) / wanted};
-  w.next_chunk.store(0, std::memory_order_relaxed);
-  w.running.store(num_threads_ - 1, std::memory_order_relaxed);
-  w.epoch.fetch_add(1, std::memory_order_release);
-  w.epoch.notify_all();
+  if (w.threads.empty()) w.start_threads();
+  // Four chunks a thread even out unequal speed without much overhead. Long ones end where lines
+  // of the caches end.
+  constexpr int64_t kLong = 1024;
+  constexpr int64_t kLine = 64;
+  int64_t chunk = std::max(grain, (end - begin) / (int64_t{4} * num_threads_));
+  if (chunk >= kLong) chunk = (chunk + kLine - 1) / kLine * kLine;
   inside_loop = true;
-  w.run_chunks();
+  w.run_all({fn, call, begin, end, chunk}, (end - begin + chunk - 1) / chunk);
   inside_loop = false;
-  int spins = 0;
-  for (int left = w.running.load(std::memory_order_acquire); left != 0;
-       left = w.running.load(std::memory_order_acquire)) {
-    if (++spins > kSpins) w.running.wait(left, std::memory_order_acquire);
-  }
   if (w.error) std::rethrow_exception(std::exchange(w.error, nullptr));
 }
 

@@ -32,9 +32,12 @@ void infer(InferContext& ctx) {
 }
 
 // Each index takes its own row. A rank that holds some rows gives those, zeros for the others: a
-// partial sum. Columns are independent.
+// partial sum. Columns are independent. Of a sample by parts each rank takes its own rows.
 void sbp(SbpContext& ctx) {
   const int64_t ndim = ctx.input(0).dim();
+  if (ctx.attrs<EmbeddingAttrs>().held_alike(ctx.input(1).shape[0], ctx.input(0).numel,
+                                             ctx.num_ranks()))
+    ctx.add({sbp::split(0), sbp::split(0)}, {sbp::split(0)});
   for (int64_t i = 0; i < ndim; ++i)
     ctx.add({sbp::split(i), sbp::broadcast}, {sbp::split(i)});
   ctx.add({sbp::broadcast, sbp::split(0)}, {sbp::partial_sum});
@@ -46,7 +49,7 @@ void sbp(SbpContext& ctx) {
 // How often each row is taken, at each index: (…, 1).
 Tensor frequencies(const Tensor& indices, const Tensor& dy, int64_t rows) {
   const Tensor once = ones_like(narrow(dy, -1, 0, 1));
-  const EmbeddingBackwardAttrs attrs{rows, -1};
+  const EmbeddingBackwardAttrs attrs{{.num_rows = rows}, -1};
   const Tensor counts = dispatch(kEmbeddingBackward, {&indices, &once}, attrs, Site::none());
   return embedding(indices, counts);
 }
@@ -60,7 +63,8 @@ void grad(GradContext& ctx) {
   const int64_t rows = ctx.input_meta(1)->shape[0];
   Tensor dy = ctx.dy();
   if (forward.scale_grad_by_freq && dy.numel() > 0) dy = div(dy, frequencies(indices, dy, rows));
-  const EmbeddingBackwardAttrs attrs{rows, forward.padding_idx};
+  const EmbeddingBackwardAttrs attrs{{rows, forward.num_sample, forward.num_parts},
+                                     forward.padding_idx};
   ctx.set(1, dispatch(kEmbeddingBackward, {&indices, &dy}, attrs, Site::none()));
 }
 
@@ -75,12 +79,16 @@ void infer_backward(InferContext& ctx) {
 // The dual of embedding.
 void sbp_backward(SbpContext& ctx) {
   const int64_t ndim = ctx.input(0).dim();
+  if (ctx.attrs<EmbeddingBackwardAttrs>().held_alike(ctx.output(0).shape[0], ctx.input(0).numel,
+                                                     ctx.num_ranks()))
+    ctx.add({sbp::split(0), sbp::split(0)}, {sbp::split(0)});
   for (int64_t i = 0; i < ndim; ++i)
     ctx.add({sbp::split(i), sbp::split(i)}, {sbp::partial_sum});
   ctx.add({sbp::broadcast, sbp::broadcast}, {sbp::split(0)});
   ctx.add({sbp::broadcast, sbp::split(ndim)}, {sbp::split(1)});
   ctx.add({sbp::broadcast, sbp::partial_sum}, {sbp::partial_sum});
-  if (ctx.input(0).numel != 1) return;  // rows with one index are added
+  // Rows with one index are added; a sample has each row once.
+  if (ctx.input(0).numel != 1 && ctx.attrs<EmbeddingBackwardAttrs>().num_parts == 0) return;
   for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
     ctx.add({sbp::broadcast, partial}, {partial});
 }
@@ -88,9 +96,11 @@ void sbp_backward(SbpContext& ctx) {
 // Linear in the rows: drows[i] = dy[index[i]], 0 for the padding index.
 void grad_backward(GradContext& ctx) {
   if (!ctx.needs(1)) return;
-  const int64_t padding = ctx.attrs<EmbeddingBackwardAttrs>().padding_idx;
+  const auto& attrs = ctx.attrs<EmbeddingBackwardAttrs>();
+  const int64_t padding = attrs.padding_idx;
   const Tensor indices = ctx.input(0);
-  Tensor rows = embedding(indices, ctx.dy());
+  const EmbeddingAttrs forward{attrs};
+  Tensor rows = dispatch(kEmbedding, {&indices, &ctx.dy()}, forward, Site::none());
   if (padding >= 0) rows = masked_fill(rows, unsqueeze(eq(indices, padding), -1), 0);
   ctx.set(1, rows);
 }

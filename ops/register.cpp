@@ -32,6 +32,7 @@ void register_index(OpTable& table);
 void register_loss(OpTable& table);
 void register_matmul(OpTable& table);
 void register_norm(OpTable& table);
+void register_partial_fc(OpTable& table);
 void register_pool(OpTable& table);
 void register_random(OpTable& table);
 void register_reduce(OpTable& table);
@@ -76,6 +77,7 @@ void register_ops(OpTable& table) {
   ops::register_loss(table);
   ops::register_matmul(table);
   ops::register_norm(table);
+  ops::register_partial_fc(table);
   ops::register_pool(table);
   ops::register_random(table);
   ops::register_reduce(table);

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "boxing/comm_thread.h"
+#include "boxing/comm/comm_thread.h"
 #include "core/context.h"
 #include "core/tensor_impl.h"
 #include "ops/creation.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <future>
 
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "core/tensor.h"
 
 namespace flow::autograd {

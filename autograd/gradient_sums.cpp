@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "boxing/plan.h"
 #include "boxing/redistribute.h"
 #include "boxing/transfer_log.h"

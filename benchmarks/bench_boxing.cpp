@@ -9,8 +9,8 @@
 
 #include "benchmarks/machine_limits.h"
 #include "benchmarks/start_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "boxing/redistribute.h"
-#include "boxing/run_ranks.h"
 #include "core/context.h"
 #include "eager/runtime.h"
 #include "ops/creation.h"

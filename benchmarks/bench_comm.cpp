@@ -19,7 +19,7 @@
 
 #include "benchmarks/machine_limits.h"
 #include "benchmarks/start_ranks.h"
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "core/context.h"
 #include "core/launcher.h"
 #include "eager/runtime.h"

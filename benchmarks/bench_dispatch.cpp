@@ -6,7 +6,7 @@
 
 #include "autograd/engine.h"
 #include "benchmarks/machine_limits.h"
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "eager/runtime.h"
 #include "ops/binary.h"

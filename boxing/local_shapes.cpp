@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "core/context.h"
 #include "core/error.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "boxing/comm/reduction.h"
 #include "boxing/cost.h"
 #include "boxing/layout.h"
-#include "boxing/reduction.h"
 #include "core/dtype.h"
 #include "core/shape.h"
 #include "core/tensor_meta.h"

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "boxing/plan.h"
 #include "boxing/redistribute_op.h"
 #include "boxing/register.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "boxing/plan.h"
 #include "core/storage.h"
 

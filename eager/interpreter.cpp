@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "boxing/fail_ranks.h"
+#include "boxing/ranks/fail_ranks.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "eager/chooser.h"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "autograd/recorder.h"
-#include "boxing/process_ranks.h"
+#include "boxing/ranks/process_ranks.h"
 #include "boxing/register.h"
 #include "core/context.h"
 #include "core/dispatch.h"

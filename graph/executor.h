@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "core/tensor.h"
 #include "graph/program.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "autograd/grad_mode.h"
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "nn/checkpoint_file.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "boxing/comm_thread.h"
+#include "boxing/comm/comm_thread.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/tensor_impl.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "core/tensor.h"
 #include "nn/comm.h"
 

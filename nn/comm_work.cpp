@@ -3,7 +3,7 @@
 #include <future>
 #include <utility>
 
-#include "boxing/comm_thread.h"
+#include "boxing/comm/comm_thread.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/tensor_impl.h"

@@ -29,8 +29,8 @@ HEADER_RULES = [
 ]
 # Heavy headers and the files that may include them.
 HOMES = [
-    (r"#\s*include\s*<mpi\.h>", r"boxing/mpi_[a-z_]+\.(h|cpp)"),
-    (r"#\s*include\s*<nccl\.h>", r"boxing/nccl_[a-z_]+\.(h|cpp)"),
+    (r"#\s*include\s*<mpi\.h>", r"boxing/comm/mpi_[a-z_]+\.(h|cpp)"),
+    (r"#\s*include\s*<nccl\.h>", r"boxing/comm/nccl_[a-z_]+\.(h|cpp)"),
     (r"#\s*include\s*<cuda[a-z_]*\.h>",
      r"core/cuda[a-z_]*\.(h|cpp)|ops/(cublas|cudnn)[a-z_]*\.cpp|graph/cuda_[a-z_]+\.cpp|.*\.cuh?"),
     (r"#\s*include\s*<glog/", r"core/log\.(h|cpp)"),
@@ -51,8 +51,8 @@ EMPTY_NAMES = re.compile(r"(^|/)(utils?|common|misc|impl|helpers?|manager)(\.|/)
 # (file, words the found text contains): the reason why this place may.
 ALLOWED = {
     ("core/log.cpp", "iostream"): "writes to stderr where glog is not built in",
-    ("boxing/watchdog.cpp", "exit"): "ends a rank that goes on after the others have failed",
-    ("boxing/program_main.cpp", "exit"): "takes the place of exit in a program with thread ranks",
+    ("boxing/ranks/watchdog.cpp", "exit"): "ends a rank that goes on after the others have failed",
+    ("boxing/ranks/program_main.cpp", "exit"): "takes the place of exit in a program with thread ranks",
 }
 # Files past FAIL_LINES: the reason.
 LONG_FILES = {}

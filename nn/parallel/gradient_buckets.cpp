@@ -7,7 +7,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/gradient_bucket.h"
 #include "autograd/hooks.h"
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "ops/binary.h"

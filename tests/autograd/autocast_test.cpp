@@ -11,7 +11,7 @@
 #include "autograd/function.h"
 #include "autograd/grad_mode.h"
 #include "autograd/recompute.h"
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "core/error.h"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
+#include "boxing/ranks/run_ranks.h"
 #include "boxing/redistribute.h"
-#include "boxing/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"

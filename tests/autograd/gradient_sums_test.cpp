@@ -8,9 +8,9 @@
 
 #include "autograd/engine.h"
 #include "autograd/hooks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "boxing/redistribute.h"
 #include "boxing/report.h"
-#include "boxing/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"

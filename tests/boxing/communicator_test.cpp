@@ -1,4 +1,4 @@
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 
 #include <array>
 #include <atomic>
@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
-#include "boxing/process_communicator.h"
-#include "boxing/process_world.h"
-#include "boxing/run_ranks.h"
+#include "boxing/comm/process_communicator.h"
+#include "boxing/comm/process_world.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "tests/support/loopback_ranks.h"

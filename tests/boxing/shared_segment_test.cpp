@@ -1,4 +1,4 @@
-#include "boxing/shared_segment.h"
+#include "boxing/comm/shared_segment.h"
 
 #include <cstdint>
 #include <memory>

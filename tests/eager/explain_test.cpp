@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "boxing/ranks/run_ranks.h"
 #include "boxing/report.h"
-#include "boxing/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"

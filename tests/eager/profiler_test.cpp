@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/engine.h"
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "graph/tracer.h"

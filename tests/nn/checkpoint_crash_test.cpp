@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "nn/checkpoint_file.h"
 #include "nn/file.h"
 #include "nn/flow.h"

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "nn/file.h"
 #include "nn/flow.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "nn/file.h"
 #include "nn/flow.h"
 

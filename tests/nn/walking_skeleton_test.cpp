@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "graph/executor.h"
 #include "graph/program.h"
 #include "graph/tracer.h"

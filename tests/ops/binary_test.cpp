@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "boxing/ranks/run_ranks.h"
 #include "boxing/report.h"
-#include "boxing/run_ranks.h"
 #include "core/context.h"
 #include "eager/runtime.h"
 #include "ops/binary.h"

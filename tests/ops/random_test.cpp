@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "core/generator.h"
 #include "eager/interpreter.h"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/grad_mode.h"
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"

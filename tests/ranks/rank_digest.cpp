@@ -14,11 +14,11 @@
 
 #include <flow/flow.h>
 
-#include "boxing/communicator.h"
-#include "boxing/mpi_transport.h"
-#include "boxing/process_communicator.h"
-#include "boxing/process_ranks.h"
-#include "boxing/process_world.h"
+#include "boxing/comm/communicator.h"
+#include "boxing/comm/mpi_transport.h"
+#include "boxing/comm/process_communicator.h"
+#include "boxing/comm/process_world.h"
+#include "boxing/ranks/process_ranks.h"
 #include "core/context.h"
 #include "core/hash.h"
 

@@ -13,7 +13,7 @@
 #include <flow/flow.h>
 #include <unistd.h>
 
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "core/context.h"
 
 namespace {

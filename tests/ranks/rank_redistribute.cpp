@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "boxing/communicator.h"
+#include "boxing/comm/communicator.h"
 #include "boxing/plan.h"
 #include "boxing/run_plan.h"
 #include "core/context.h"

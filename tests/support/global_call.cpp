@@ -6,8 +6,8 @@
 #include <random>
 
 #include "autograd/engine.h"
+#include "boxing/ranks/run_ranks.h"
 #include "boxing/redistribute.h"
-#include "boxing/run_ranks.h"
 #include "core/context.h"
 #include "tests/support/closeness.h"
 #include "tests/support/traced_call.h"

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "boxing/comm_thread.h"
-#include "boxing/process_world.h"
-#include "boxing/shared_segment.h"
-#include "boxing/transport.h"
+#include "boxing/comm/comm_thread.h"
+#include "boxing/comm/process_world.h"
+#include "boxing/comm/shared_segment.h"
+#include "boxing/comm/transport.h"
 #include "core/context.h"
 #include "core/error.h"
 

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "eager/runtime.h"
 #include "tools/flow_conform/box_command.h"

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "boxing/flight_record.h"
+#include "boxing/comm/flight_record.h"
 
 namespace flowrun {
 

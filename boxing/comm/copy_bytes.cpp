@@ -1,0 +1,42 @@
+#include "boxing/comm/copy_bytes.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace flow::boxing {
+
+void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
+  if (bytes > 0 && target != source) std::memmove(target, source, static_cast<size_t>(bytes));
+}
+
+void stream_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
+#if defined(__SSE2__)
+  constexpr int64_t kLine = 64;
+  const auto misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(target) % kLine);
+  const int64_t head = std::min(bytes, misaligned == 0 ? 0 : kLine - misaligned);
+  copy_bytes(target, source, head);
+  int64_t i = head;
+  for (; i + kLine <= bytes; i += kLine) {
+    const auto* from = reinterpret_cast<const __m128i*>(source + i);
+    auto* to = reinterpret_cast<__m128i*>(target + i);
+    const __m128i a = _mm_loadu_si128(from);
+    const __m128i b = _mm_loadu_si128(from + 1);
+    const __m128i c = _mm_loadu_si128(from + 2);
+    const __m128i d = _mm_loadu_si128(from + 3);
+    _mm_stream_si128(to, a);
+    _mm_stream_si128(to + 1, b);
+    _mm_stream_si128(to + 2, c);
+    _mm_stream_si128(to + 3, d);
+  }
+  copy_bytes(target + i, source + i, bytes - i);
+  _mm_sfence();
+#else
+  copy_bytes(target, source, bytes);
+#endif
+}
+
+}  // namespace flow::boxing

@@ -1,0 +1,264 @@
+#include "boxing/comm/mpi_transport.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+
+// The C++ bindings that MPI has dropped.
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include "boxing/comm/shared_segment.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace flow::boxing {
+
+namespace {
+
+[[noreturn]] void throw_mpi_error(const char* call, int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw DistributedError(str("[mpi] ", call, " failed: ", text));
+}
+
+#define FLOW_MPI_CALL(call)                                        \
+  do {                                                             \
+    if (const int code = (call); code != MPI_SUCCESS) [[unlikely]] \
+      throw_mpi_error(#call, code);                                \
+  } while (false)
+
+constexpr int kMessageTag = 0;
+// Data longer than this goes in several messages, as MPI counts with int.
+constexpr int64_t kLongestMessage = int64_t{1} << 30;
+
+class MpiBulk final : public Bulk {
+ public:
+  ~MpiBulk() override {
+    for (MPI_Request& request : requests) {
+      if (request == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&request);  // of an error that unwinds; nothing to do if this fails too
+      MPI_Request_free(&request);
+    }
+  }
+
+  bool is_done() override {
+    int all = 0;
+    FLOW_MPI_CALL(
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE));
+    return all != 0;
+  }
+
+  std::vector<MPI_Request> requests;
+};
+
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport(bool owns_mpi, int64_t longest_message, bool shares_memory)
+      : owns_mpi_(owns_mpi), longest_message_(longest_message) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    FLOW_MPI_CALL(MPI_Comm_dup(MPI_COMM_WORLD, &messages_));
+    FLOW_MPI_CALL(MPI_Comm_dup(MPI_COMM_WORLD, &bulks_));
+    for (MPI_Comm* made : {&messages_, &bulks_})
+      FLOW_MPI_CALL(MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN));
+    find_identity(shares_memory);
+    void* value = nullptr;
+    int is_set = 0;
+    FLOW_MPI_CALL(MPI_Comm_get_attr(bulks_, MPI_TAG_UB, &value, &is_set));
+    constexpr int kLeastByStandard = 32767;
+    max_tag_ = is_set != 0 ? *static_cast<int*>(value) : kLeastByStandard;
+  }
+
+  const RankIdentity& identity() const override { return identity_; }
+
+  int64_t ranks_on_host() const override { return ranks_on_host_; }
+
+  int32_t max_tag() const override { return max_tag_; }
+
+  void post(int64_t rank, std::span<const std::byte> message) override {
+    forget_sent();
+    Outgoing& outgoing = outgoing_.emplace_back();
+    outgoing.bytes.assign(message.begin(), message.end());
+    FLOW_MPI_CALL(MPI_Isend(outgoing.bytes.data(), static_cast<int>(message.size()), MPI_BYTE,
+                            static_cast<int>(rank), kMessageTag, messages_, &outgoing.request));
+  }
+
+  bool take(int64_t& from, std::vector<std::byte>& message) override {
+    int has_come = 0;
+    MPI_Message handle = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    FLOW_MPI_CALL(MPI_Improbe(MPI_ANY_SOURCE, kMessageTag, messages_, &has_come, &handle, &status));
+    if (has_come == 0) return false;
+    int count = 0;
+    FLOW_MPI_CALL(MPI_Get_count(&status, MPI_BYTE, &count));
+    message.resize(static_cast<size_t>(count));
+    from = status.MPI_SOURCE;
+    FLOW_MPI_CALL(MPI_Mrecv(message.data(), count, MPI_BYTE, &handle, MPI_STATUS_IGNORE));
+    return true;
+  }
+
+  std::unique_ptr<Bulk> send(int64_t rank, int32_t tag, const void* source,
+                             int64_t bytes) override {
+    const auto* data = static_cast<const std::byte*>(source);
+    return in_messages(bytes, [&](int64_t begin, int size, MPI_Request* request) {
+      FLOW_MPI_CALL(
+          MPI_Isend(data + begin, size, MPI_BYTE, static_cast<int>(rank), tag, bulks_, request));
+    });
+  }
+
+  std::unique_ptr<Bulk> receive(int64_t rank, int32_t tag, void* target, int64_t bytes) override {
+    auto* data = static_cast<std::byte*>(target);
+    return in_messages(bytes, [&](int64_t begin, int size, MPI_Request* request) {
+      FLOW_MPI_CALL(
+          MPI_Irecv(data + begin, size, MPI_BYTE, static_cast<int>(rank), tag, bulks_, request));
+    });
+  }
+
+  SharedSegment* segment() const override { return segment_.get(); }
+
+  bool shares_with(int64_t rank) const override {
+    return segment_ != nullptr && hosts_[static_cast<size_t>(rank)] == identity_.node_rank;
+  }
+
+  bool is_open() const override {
+    int is_finalized = 0;
+    MPI_Finalized(&is_finalized);
+    return is_finalized == 0;
+  }
+
+  bool is_own() const override { return owns_mpi_; }
+
+  // A program that initialised MPI ends it, too.
+  void close() override {
+    for (Outgoing& outgoing : outgoing_)
+      FLOW_MPI_CALL(MPI_Wait(&outgoing.request, MPI_STATUS_IGNORE));
+    outgoing_.clear();
+    if (owns_mpi_) FLOW_MPI_CALL(MPI_Finalize());
+  }
+
+ private:
+  struct Outgoing {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::vector<std::byte> bytes;
+  };
+
+  template <class Start>
+  std::unique_ptr<Bulk> in_messages(int64_t bytes, const Start& start) {
+    auto bulk = std::make_unique<MpiBulk>();
+    for (int64_t begin = 0; begin < bytes; begin += longest_message_) {
+      bulk->requests.push_back(MPI_REQUEST_NULL);
+      start(begin, static_cast<int>(std::min(longest_message_, bytes - begin)),
+            &bulk->requests.back());
+    }
+    return bulk;
+  }
+
+  void forget_sent() {
+    while (!outgoing_.empty()) {
+      int is_sent = 0;
+      FLOW_MPI_CALL(MPI_Test(&outgoing_.front().request, &is_sent, MPI_STATUS_IGNORE));
+      if (is_sent == 0) return;
+      outgoing_.pop_front();
+    }
+  }
+
+  // Hosts are numbered in the order of their first ranks.
+  void find_identity(bool shares_memory) {
+    int rank = 0;
+    int size = 1;
+    FLOW_MPI_CALL(MPI_Comm_rank(messages_, &rank));
+    FLOW_MPI_CALL(MPI_Comm_size(messages_, &size));
+    MPI_Comm host = MPI_COMM_NULL;
+    FLOW_MPI_CALL(MPI_Comm_split_type(messages_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host));
+    int local_rank = 0;
+    int local_size = 1;
+    FLOW_MPI_CALL(MPI_Comm_rank(host, &local_rank));
+    FLOW_MPI_CALL(MPI_Comm_size(host, &local_size));
+    int first = rank;
+    FLOW_MPI_CALL(MPI_Bcast(&first, 1, MPI_INT, 0, host));
+    if (shares_memory && local_size > 1) share_memory(host);
+    FLOW_MPI_CALL(MPI_Comm_free(&host));
+    std::vector<int> firsts(static_cast<size_t>(size));
+    FLOW_MPI_CALL(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, messages_));
+    std::vector<int> nodes = firsts;
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    for (const int one : firsts)
+      hosts_.push_back(std::find(nodes.begin(), nodes.end(), one) - nodes.begin());
+    const int64_t node = hosts_[static_cast<size_t>(rank)];
+    identity_ = {.rank = rank, .world_size = size, .local_rank = local_rank, .node_rank = node};
+    ranks_on_host_ = local_size;
+  }
+
+  // One segment for all ranks of the host, or none for any.
+  void share_memory(MPI_Comm host) {
+    int rank = 0;
+    FLOW_MPI_CALL(MPI_Comm_rank(host, &rank));
+    std::string reason = "FLOW_SHARED_MEMORY is 0";
+    const bool is_wanted = env_int("FLOW_SHARED_MEMORY", 1) != 0;
+    SharedSegment::Address address;
+    if (rank == 0 && is_wanted) segment_ = SharedSegment::create(reason);
+    if (segment_) address = segment_->address();
+    FLOW_MPI_CALL(MPI_Bcast(&address, sizeof(address), MPI_BYTE, 0, host));
+    if (rank != 0 && is_wanted) segment_ = SharedSegment::open(address, reason);
+    int has_segment = segment_ != nullptr ? 1 : 0;
+    if (is_wanted && has_segment == 0 && (rank == 0 || address.token != 0)) {
+      log_warning(str("ranks of this host share no memory (", reason,
+                      "); they send messages, which is slower"));
+    }
+    FLOW_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, &has_segment, 1, MPI_INT, MPI_MIN, host));
+    if (has_segment == 0) segment_.reset();
+    if (segment_) segment_->close();
+  }
+
+  bool owns_mpi_;
+  int64_t longest_message_;
+  MPI_Comm messages_ = MPI_COMM_NULL;
+  MPI_Comm bulks_ = MPI_COMM_NULL;
+  int32_t max_tag_ = 0;
+  RankIdentity identity_;
+  int64_t ranks_on_host_ = 1;
+  std::vector<int64_t> hosts_;  // of all ranks
+  std::unique_ptr<SharedSegment> segment_;
+  std::deque<Outgoing> outgoing_;  // references to entries stay valid
+};
+
+// Whether it was done here. Threads of a rank take turns, so that calls never overlap.
+bool initialise() {
+  int is_initialized = 0;
+  MPI_Initialized(&is_initialized);
+  int provided = MPI_THREAD_SINGLE;
+  if (is_initialized == 0) {
+    FLOW_MPI_CALL(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
+  } else {
+    FLOW_MPI_CALL(MPI_Query_thread(&provided));
+  }
+  if (provided < MPI_THREAD_SERIALIZED) {
+    throw Unsupported(
+        "[ranks] the program initialised MPI for one thread only; call MPI_Init_thread with "
+        "MPI_THREAD_MULTIPLE, or leave it to flow");
+  }
+  return is_initialized == 0;
+}
+
+}  // namespace
+
+bool has_mpi() {
+  return true;
+}
+
+std::unique_ptr<Transport> connect_mpi() {
+  const bool owns_mpi = initialise();
+  return std::make_unique<MpiTransport>(owns_mpi, kLongestMessage, true);
+}
+
+namespace internal {
+std::unique_ptr<Transport> connect_mpi_by_messages(int64_t longest_message) {
+  const bool owns_mpi = initialise();
+  return std::make_unique<MpiTransport>(owns_mpi, longest_message, false);
+}
+}  // namespace internal
+
+}  // namespace flow::boxing

@@ -1,0 +1,25 @@
+// Ranks as processes: data travels through a Transport, sums are ours.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "boxing/comm/communicator.h"
+
+namespace flow::boxing {
+
+// Null unless the context's rank belongs to a ProcessWorld (hung on the context, or the process').
+std::unique_ptr<Communicator> make_process_communicator(RankContext& context,
+                                                        const std::vector<int64_t>& ranks,
+                                                        int64_t position,
+                                                        Channel channel = Channel::kCaller);
+
+class ProcessWorld;
+
+// For one that has no context yet.
+std::unique_ptr<Communicator> make_process_communicator(ProcessWorld& world,
+                                                        const std::vector<int64_t>& ranks,
+                                                        int64_t position,
+                                                        Channel channel = Channel::kCaller);
+
+}  // namespace flow::boxing

@@ -1,0 +1,341 @@
+#include "boxing/comm/process_group.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "boxing/comm/failure.h"
+#include "core/error.h"
+#include "core/hash.h"
+
+namespace flow::boxing {
+
+// A receive that waits for its message.
+struct ProcessGroup::Expected {
+  int64_t tag = 0;
+  int64_t bytes = 0;
+  std::byte* target = nullptr;
+  Fingerprint what;
+  std::unique_ptr<Bulk> bulk;
+  bool is_done = false;
+};
+
+struct ProcessGroup::PendingSend final : TransferState {
+  // Nobody may read the send's buffer any more.
+  ~PendingSend() override {
+    const auto lock = group->world_.lock();
+    bulk.reset();
+  }
+
+  ProcessGroup* group = nullptr;
+  int64_t peer = 0;
+  Fingerprint what;
+  std::unique_ptr<Bulk> bulk;
+};
+
+struct ProcessGroup::PendingReceive final : TransferState {
+  // Nobody may write to the receive's buffer any more.
+  ~PendingReceive() override {
+    const auto lock = group->world_.lock();
+    std::erase(group->peer(peer).expected, &expected);
+    expected.bulk.reset();
+  }
+
+  ProcessGroup* group = nullptr;
+  int64_t peer = 0;
+  Expected expected;
+};
+
+namespace {
+
+uint64_t group_id(const std::vector<int64_t>& ranks, Channel channel) {
+  Hasher hasher;
+  for (const int64_t rank : ranks)
+    hasher.add(static_cast<uint64_t>(rank));
+  hasher.add(ranks.size());
+  hasher.add(static_cast<uint64_t>(channel));
+  return hasher.value();
+}
+
+std::string text_of(const ControlMessage& message) {
+  const auto body = message.body();
+  return {reinterpret_cast<const char*>(body.data()), body.size()};
+}
+
+}  // namespace
+
+ProcessGroup::ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position,
+                           Channel channel)
+    : world_(world),
+      ranks_(std::move(ranks)),
+      position_(position),
+      id_(group_id(ranks_, channel)),
+      num_spins_(world_.num_spins(channel)),
+      peers_(ranks_.size()) {
+  const Transport& transport = world_.transport();
+  const auto shares = [&](int64_t rank) { return transport.shares_with(rank); };
+  if (transport.segment() != nullptr && std::all_of(ranks_.begin(), ranks_.end(), shares)) {
+    const auto number_bytes = static_cast<int64_t>(sizeof(int64_t)) * size();
+    board_ = SharedBoard::make(*transport.segment(), id_, size(), position_,
+                               kInlineBytes + number_bytes);
+    stage_ = SharedStage::make(*transport.segment(), ~id_, size(), position_);
+  }
+  world_.attach(id_, *this);
+}
+
+// Other members may be ahead already, in a group of the same ranks that this one will make again.
+ProcessGroup::~ProcessGroup() {
+  const auto lock = world_.lock();
+  ProcessWorld::Early unused;
+  for (int64_t member = 0; member < size(); ++member) {
+    for (auto* messages : {&peer(member).arrivals, &peer(member).sent}) {
+      for (ControlMessage& message : *messages)
+        unused.emplace_back(rank_of(member), std::move(message));
+    }
+  }
+  world_.detach(id_, std::move(unused));
+}
+
+void ProcessGroup::receive(int64_t from, ControlMessage message) {
+  const auto found = std::find(ranks_.begin(), ranks_.end(), from);
+  FLOW_ASSERT(found != ranks_.end(), "a message of rank ", from, " for a group it is no member of");
+  const int64_t member = found - ranks_.begin();
+  Peer& sender = peer(member);
+  switch (message.head.kind) {
+    case ControlHead::Kind::kArrival:
+      sender.arrivals.push_back(std::move(message));
+      return;
+    case ControlHead::Kind::kDescription:
+      sender.description = text_of(message);
+      return;
+    case ControlHead::Kind::kMessage: {
+      const auto match =
+          std::find_if(sender.expected.begin(), sender.expected.end(),
+                       [&](const Expected* one) { return one->tag == message.head.tag; });
+      if (match == sender.expected.end()) {
+        sender.sent.push_back(std::move(message));
+        return;
+      }
+      Expected& expected = **match;
+      sender.expected.erase(match);
+      deliver(member, message, expected);
+      return;
+    }
+    case ControlHead::Kind::kFailure:
+    case ControlHead::Kind::kEnd:
+    case ControlHead::Kind::kHeartbeat:
+      break;
+  }
+  FLOW_ASSERT(false, "a message of a kind that is not for groups");
+}
+
+// ---------------------------------------------------------------- collectives
+
+bool ProcessGroup::has_arrived(int64_t member) {
+  if (board_) return board_->has_arrived(member);
+  Peer& other = peer(member);
+  if (!other.current && !other.arrivals.empty()) {
+    other.current = std::move(other.arrivals.front());
+    other.arrivals.pop_front();
+  }
+  return other.current.has_value();
+}
+
+int64_t ProcessGroup::find_disagreeing() {
+  for (int64_t member = 0; member < size(); ++member) {
+    if (member == position_ || !has_arrived(member)) continue;
+    const uint64_t hash = board_ ? board_->hash(member) : peer(member).current->head.hash;
+    if (hash != hash_) return member;
+  }
+  return -1;
+}
+
+int32_t ProcessGroup::bulk_tag_of(int64_t member) {
+  return board_ ? board_->tag(member) : peer(member).current->head.bulk_tag;
+}
+
+void ProcessGroup::meet(const Fingerprint& what, std::span<const std::byte> data) {
+  world_.check(what.site);
+  hash_ = what.hash();
+  bulk_tag_ = world_.next_bulk_tag();
+  ++step_;
+  if (board_) {
+    board_->arrive(hash_, bulk_tag_, data);
+  } else {
+    post_arrivals(data);
+  }
+  int64_t disagreeing = -1;
+  const auto is_over = [&] {
+    bool all = true;
+    for (int64_t member = 0; member < size(); ++member)
+      all &= member == position_ || has_arrived(member);
+    disagreeing = find_disagreeing();
+    return all || disagreeing >= 0;
+  };
+  const auto is_ready = [&](int64_t member) { return has_arrived(member); };
+  wait(is_over, is_ready, what);
+  if (disagreeing >= 0) throw_mismatch(what, disagreeing);
+}
+
+void ProcessGroup::post_arrivals(std::span<const std::byte> data) {
+  const auto lock = world_.lock();
+  const ControlHead head{.kind = ControlHead::Kind::kArrival,
+                         .bulk_tag = bulk_tag_,
+                         .group = id_,
+                         .step = step_,
+                         .hash = hash_};
+  for (int64_t member = 0; member < size(); ++member) {
+    peer(member).current.reset();
+    if (member != position_) world_.post(rank_of(member), head, data);
+  }
+}
+
+// Both sides have noticed, or will when they arrive; each tells the others what it calls.
+void ProcessGroup::throw_mismatch(const Fingerprint& what, int64_t other) {
+  const std::string call = describe_call(what);
+  {
+    const auto lock = world_.lock();
+    const ControlHead head{
+        .kind = ControlHead::Kind::kDescription, .group = id_, .step = step_, .hash = hash_};
+    for (int64_t member = 0; member < size(); ++member) {
+      if (member != position_) {
+        world_.post(rank_of(member), head, std::as_bytes(std::span(call)));
+      }
+    }
+  }
+  constexpr std::chrono::milliseconds kPatience(1000);
+  world_.wait_for([&] { return !peer(other).description.empty() || world_.has_failed(); },
+                  kPatience);
+  world_.check(what.site);
+  const std::string other_call =
+      peer(other).description.empty() ? "\nsomething else" : peer(other).description;
+  world_.fail(mismatch_failure(rank_of(position_), what, rank_of(other), other_call, step_));
+  world_.check(what.site);
+  FLOW_ASSERT(false, "a failed world lets a rank pass");
+}
+
+std::span<const std::byte> ProcessGroup::data_of(int64_t member) const {
+  return board_ ? board_->data(member) : peers_[static_cast<size_t>(member)].current->body();
+}
+
+void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> receives,
+                            const Fingerprint& what) {
+  std::vector<int64_t> members;
+  {
+    const auto lock = world_.lock();
+    bulks_.clear();
+    for (int64_t step = 1; step < size(); ++step) {
+      const int64_t member = (position_ + size() - step) % size();
+      const Part part = receives[static_cast<size_t>(member)];
+      if (part.bytes == 0) continue;
+      bulks_.push_back(world_.receive(rank_of(member), bulk_tag_of(member), part.data, part.bytes));
+      members.push_back(member);
+    }
+    for (int64_t step = 1; step < size(); ++step) {
+      const int64_t member = (position_ + step) % size();
+      const Part part = sends[static_cast<size_t>(member)];
+      if (part.bytes == 0) continue;
+      bulks_.push_back(world_.send(rank_of(member), bulk_tag_, part.data, part.bytes));
+      members.push_back(member);
+    }
+  }
+  const auto is_done = [&] {
+    bool all = true;
+    for (auto& bulk : bulks_) {
+      if (bulk && bulk->is_done()) bulk.reset();
+      all &= bulk == nullptr;
+    }
+    return all;
+  };
+  const auto missing = [&] {
+    std::vector<int64_t> ranks;
+    for (size_t i = 0; i < bulks_.size(); ++i) {
+      if (bulks_[i]) ranks.push_back(rank_of(members[i]));
+    }
+    return ranks;
+  };
+  if (!bulks_.empty()) world_.wait(is_done, missing, what, num_spins_);
+}
+
+// ---------------------------------------------------------------- messages
+
+Transfer ProcessGroup::isend(const void* source, int64_t bytes, int64_t peer_member, int64_t tag,
+                             const Fingerprint& what) {
+  world_.check(what.site);
+  ControlHead head{.kind = ControlHead::Kind::kMessage, .group = id_, .tag = tag, .bytes = bytes};
+  if (bytes <= Communicator::kBufferedBytes) {
+    const auto lock = world_.lock();
+    world_.post(rank_of(peer_member), head,
+                {static_cast<const std::byte*>(source), static_cast<size_t>(bytes)});
+    return nullptr;
+  }
+  auto pending = std::make_unique<PendingSend>();
+  pending->group = this;
+  pending->peer = peer_member;
+  pending->what = what;
+  head.bulk_tag = world_.next_bulk_tag();
+  const std::string call = describe_call(what);
+  const auto lock = world_.lock();
+  world_.post(rank_of(peer_member), head, std::as_bytes(std::span(call)));
+  pending->bulk = world_.send(rank_of(peer_member), head.bulk_tag, source, bytes);
+  return pending;
+}
+
+Transfer ProcessGroup::irecv(void* target, int64_t bytes, int64_t peer_member, int64_t tag,
+                             const Fingerprint& what) {
+  world_.check(what.site);
+  auto pending = std::make_unique<PendingReceive>();
+  pending->group = this;
+  pending->peer = peer_member;
+  Expected& expected = pending->expected;
+  expected.tag = tag;
+  expected.bytes = bytes;
+  expected.target = static_cast<std::byte*>(target);
+  expected.what = what;
+  const auto lock = world_.lock();
+  auto& sent = peer(peer_member).sent;
+  const auto match = std::find_if(sent.begin(), sent.end(), [&](const ControlMessage& message) {
+    return message.head.tag == tag;
+  });
+  if (match == sent.end()) {
+    peer(peer_member).expected.push_back(&expected);
+  } else {
+    deliver(peer_member, *match, expected);
+    sent.erase(match);
+  }
+  return pending;
+}
+
+// A size that does not fit fails the world; whoever waits for the message is told there.
+void ProcessGroup::deliver(int64_t member, const ControlMessage& sent, Expected& expected) {
+  const int64_t bytes = sent.head.bytes;
+  const bool is_inline = sent.head.bulk_tag == 0;
+  if (bytes != expected.bytes) {
+    const std::string call = is_inline ? str("\na send of rank ", rank_of(member)) : text_of(sent);
+    world_.fail_locked(message_failure(rank_of(position_), expected.bytes, expected.what,
+                                       rank_of(member), bytes, call, expected.tag));
+    return;
+  }
+  if (is_inline) {
+    if (bytes > 0) std::memcpy(expected.target, sent.body().data(), static_cast<size_t>(bytes));
+    expected.is_done = true;
+  } else {
+    expected.bulk = world_.receive(rank_of(member), sent.head.bulk_tag, expected.target, bytes);
+  }
+}
+
+void ProcessGroup::wait(Transfer transfer) {
+  if (!transfer) return;
+  if (auto* sending = dynamic_cast<PendingSend*>(transfer.get())) {
+    world_.wait([&] { return sending->bulk->is_done(); },
+                [&] { return std::vector<int64_t>{rank_of(sending->peer)}; }, sending->what,
+                num_spins_);
+    return;
+  }
+  auto& receiving = static_cast<PendingReceive&>(*transfer);
+  Expected& expected = receiving.expected;
+  world_.wait(
+      [&] { return expected.is_done || (expected.bulk != nullptr && expected.bulk->is_done()); },
+      [&] { return std::vector<int64_t>{rank_of(receiving.peer)}; }, expected.what, num_spins_);
+}
+
+}  // namespace flow::boxing

@@ -1,0 +1,126 @@
+// One group of ranks that are processes: arrivals at collectives, and messages between members.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "boxing/comm/communicator.h"
+#include "boxing/comm/process_world.h"
+#include "boxing/comm/shared_board.h"
+#include "boxing/comm/shared_stage.h"
+
+namespace flow::boxing {
+
+// Confined to one thread of its rank at a time, but for receive().
+class ProcessGroup final : public ProcessWorld::Receiver {
+ public:
+  // Data up to this size travels with a member's arrival; a few numbers may come on top.
+  static constexpr int64_t kInlineBytes = 1024;
+
+  ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position, Channel channel);
+  ~ProcessGroup() override;
+
+  ProcessWorld& world() { return world_; }
+
+  // The beginning of a collective: waits for all members and compares fingerprints; throws
+  // DistributedError on all members when they differ. Every member gets `data`: at most
+  // kInlineBytes and a number for each member.
+  void meet(const Fingerprint& what, std::span<const std::byte> data);
+
+  // What came from another member at the last meet().
+  std::span<const std::byte> data_of(int64_t member) const;
+
+  struct Part {
+    std::byte* data = nullptr;
+    int64_t bytes = 0;
+  };
+
+  // Where members put data for each other; null where they share no memory.
+  SharedStage* stage() const { return stage_.get(); }
+
+  // Waits for what all other members do in shared memory.
+  template <class IsReady>
+  void wait_for_members(const IsReady& is_ready, const Fingerprint& what) {
+    const auto are_ready = [&] {
+      bool all = true;
+      for (int64_t member = 0; member < size(); ++member)
+        all &= member == position_ || is_ready(member);
+      return all;
+    };
+    wait(are_ready, is_ready, what);
+  }
+
+  // After a meet(): gives every other member its part of `sends` and takes the parts of `receives`,
+  // indexed by member. The caller's own parts are not looked at.
+  void exchange(std::span<const Part> sends, std::span<const Part> receives,
+                const Fingerprint& what);
+
+  Transfer isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
+                 const Fingerprint& what);
+  Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag, const Fingerprint& what);
+  void wait(Transfer transfer);
+
+  void receive(int64_t from, ControlMessage message) override;
+
+ private:
+  struct Expected;
+  struct PendingSend;
+  struct PendingReceive;
+
+  struct Peer {
+    std::deque<ControlMessage> arrivals;  // of steps to come
+    std::optional<ControlMessage> current;
+    std::string description;          // of its call, sent when fingerprints differ
+    std::deque<ControlMessage> sent;  // messages that no receive matched yet
+    std::vector<Expected*> expected;  // receives that no message matched yet
+  };
+
+  void post_arrivals(std::span<const std::byte> data);
+  bool has_arrived(int64_t member);
+  int32_t bulk_tag_of(int64_t member);
+  int64_t find_disagreeing();
+
+  // Until is_done(); members that are not ready are waited for.
+  template <class IsDone, class IsReady>
+  void wait(const IsDone& is_done, const IsReady& is_ready, const Fingerprint& what) {
+    if (board_ && ProcessWorld::spin(is_done, num_spins_)) return;
+    const auto missing = [&] {
+      std::vector<int64_t> ranks;
+      for (int64_t member = 0; member < size(); ++member) {
+        if (member != position_ && !is_ready(member)) ranks.push_back(rank_of(member));
+      }
+      return ranks;
+    };
+    world_.wait(is_done, missing, what, num_spins_);
+  }
+
+  [[noreturn]] void throw_mismatch(const Fingerprint& what, int64_t other);
+  void deliver(int64_t member, const ControlMessage& sent, Expected& expected);
+
+  Peer& peer(int64_t member) { return peers_[static_cast<size_t>(member)]; }
+
+  int64_t rank_of(int64_t member) const { return ranks_[static_cast<size_t>(member)]; }
+
+  int64_t size() const { return static_cast<int64_t>(ranks_.size()); }
+
+  ProcessWorld& world_;
+  std::vector<int64_t> ranks_;
+  int64_t position_;
+  uint64_t id_;
+  int num_spins_;
+  // Null: arrivals are messages.
+  std::unique_ptr<SharedBoard> board_;
+  std::unique_ptr<SharedStage> stage_;
+  uint64_t step_ = 0;
+  uint64_t hash_ = 0;  // of the current step
+  int32_t bulk_tag_ = 0;
+  std::vector<Peer> peers_;  // guarded by the world's lock
+  std::vector<std::unique_ptr<Bulk>> bulks_;
+};
+
+}  // namespace flow::boxing

@@ -1,0 +1,117 @@
+#include "boxing/comm/reduction.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <ostream>
+
+#include "core/error.h"
+
+namespace flow::boxing {
+
+std::ostream& operator<<(std::ostream& out, ReduceOp op) {
+  constexpr std::array kNames = {"sum", "max", "min"};
+  return out << kNames[static_cast<size_t>(op)];
+}
+
+ReduceOp reduce_op_of(Sbp entry) {
+  FLOW_ASSERT(entry.is_partial(), "sbp ", entry, " is not partial");
+  return entry == sbp::partial_sum   ? ReduceOp::kSum
+         : entry == sbp::partial_max ? ReduceOp::kMax
+                                     : ReduceOp::kMin;
+}
+
+namespace {
+
+template <class T>
+inline constexpr bool kIs16BitFloat = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+
+template <class T>
+using Accumulator = std::conditional_t<kIs16BitFloat<T>, float, T>;
+
+template <ReduceOp kOp, class T>
+T combine(T a, T b) {
+  if constexpr (kOp == ReduceOp::kSum) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return a || b;
+    } else if constexpr (std::is_integral_v<T>) {  // wraps instead of overflowing
+      return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    } else {
+      return a + b;
+    }
+  } else {
+    // A NaN on either side wins: it compares false, and differs from itself.
+    const bool takes_a = (kOp == ReduceOp::kMax ? a > b : a < b) || a != a;
+    return takes_a ? a : b;
+  }
+}
+
+template <ReduceOp kOp, class T>
+void reduce_typed(std::span<const std::byte* const> sources, std::byte* target, int64_t count) {
+  using A = Accumulator<T>;
+  constexpr int64_t kBlock = 512;  // accumulators stay in the first-level cache
+  std::array<A, kBlock> block;
+  auto* out = reinterpret_cast<T*>(target);
+  const auto at = [&](size_t source, int64_t begin) {
+    return reinterpret_cast<const T*>(sources[source]) + begin;
+  };
+  if (sources.size() == 1) {
+    std::memmove(target, sources[0], static_cast<size_t>(count) * sizeof(T));
+    return;
+  }
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const auto size = static_cast<size_t>(std::min(kBlock, count - begin));
+    const T* first = at(0, begin);
+    const T* second = at(1, begin);
+    for (size_t i = 0; i < size; ++i)
+      block[i] = combine<kOp, A>(static_cast<A>(first[i]), static_cast<A>(second[i]));
+    for (size_t source = 2; source < sources.size(); ++source) {
+      const T* next = at(source, begin);
+      for (size_t i = 0; i < size; ++i)
+        block[i] = combine<kOp, A>(block[i], static_cast<A>(next[i]));
+    }
+    T* result = out + begin;
+    for (size_t i = 0; i < size; ++i)
+      result[i] = T(block[i]);
+  }
+}
+
+template <class T>
+T neutral(ReduceOp op) {
+  if (op == ReduceOp::kSum) return T(Accumulator<T>{});
+  const bool is_max = op == ReduceOp::kMax;
+  if constexpr (kIs16BitFloat<T>) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return T(is_max ? -kInfinity : kInfinity);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
+    return is_max ? -kInfinity : kInfinity;
+  } else {
+    return is_max ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  }
+}
+
+}  // namespace
+
+void reduce_in_order(DType dtype, ReduceOp op, std::span<const std::byte* const> sources,
+                     std::byte* target, int64_t count) {
+  FLOW_ASSERT(!sources.empty(), "nothing to reduce");
+  dispatch_all(dtype, [&]<class T>() {
+    switch (op) {
+      case ReduceOp::kSum:
+        return reduce_typed<ReduceOp::kSum, T>(sources, target, count);
+      case ReduceOp::kMax:
+        return reduce_typed<ReduceOp::kMax, T>(sources, target, count);
+      case ReduceOp::kMin:
+        return reduce_typed<ReduceOp::kMin, T>(sources, target, count);
+    }
+  });
+}
+
+void fill_neutral(DType dtype, ReduceOp op, std::byte* target, int64_t count) {
+  dispatch_all(
+      dtype, [&]<class T>() { std::fill_n(reinterpret_cast<T*>(target), count, neutral<T>(op)); });
+}
+
+}  // namespace flow::boxing

@@ -1,0 +1,371 @@
+#include "boxing/comm/thread_communicator.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "boxing/comm/copy_bytes.h"
+#include "boxing/comm/failure.h"
+#include "boxing/comm/flight_recorder.h"
+#include "boxing/comm/thread_board.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "core/tensor_meta.h"
+
+namespace flow::boxing {
+
+// Shared by both sides of a transfer and guarded by the mailbox's mutex, but for `is_done`.
+struct ThreadBoard::Message {
+  int64_t tag = 0;
+  int64_t bytes = 0;
+  Fingerprint what;
+  std::vector<std::byte> buffered;    // a small sent message
+  const std::byte* source = nullptr;  // a large one, or null
+  std::byte* target = nullptr;        // of an expected one
+  std::atomic<bool> is_done{false};
+};
+
+namespace {
+
+using Message = ThreadBoard::Message;
+using Mailbox = ThreadBoard::Mailbox;
+
+// One side of a message that waits for the other.
+struct PendingTransfer final : TransferState {
+  PendingTransfer(Mailbox& where, std::shared_ptr<Message> what, int64_t other_rank)
+      : mailbox(where), message(std::move(what)), peer_rank(other_rank) {}
+
+  // Nobody may touch this side's buffer any more.
+  ~PendingTransfer() override {
+    const std::lock_guard lock(mailbox.mutex);
+    std::erase(mailbox.sent, message);
+    std::erase(mailbox.expected, message);
+  }
+
+  Mailbox& mailbox;
+  std::shared_ptr<Message> message;
+  int64_t peer_rank;
+};
+
+// Removes and returns the first message of a tag; null when there is none.
+std::shared_ptr<Message> take(std::deque<std::shared_ptr<Message>>& messages, int64_t tag) {
+  const auto found = std::find_if(messages.begin(), messages.end(),
+                                  [&](const auto& message) { return message->tag == tag; });
+  if (found == messages.end()) return nullptr;
+  std::shared_ptr<Message> message = *found;
+  messages.erase(found);
+  return message;
+}
+
+class ThreadCommunicator final : public Communicator {
+ public:
+  ThreadCommunicator(std::shared_ptr<ThreadWorld> world, const std::vector<int64_t>& ranks,
+                     int64_t position, Channel channel, FlightRecorder& recorder)
+      : Communicator(ranks, position),
+        world_(std::move(world)),
+        recorder_(recorder),
+        board_(world_->board(ranks, channel)),
+        opened_(ranks.size()) {}
+
+  void barrier(const Fingerprint& what) override {
+    begin({}, 0, mark(what, "barrier", 0, DType::kUInt8));
+  }
+
+  void all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
+                  const Fingerprint& what) override;
+  void reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
+              int64_t root, const Fingerprint& what) override;
+  void reduce_scatter(const void* source, void* target, std::span<const int64_t> counts,
+                      DType dtype, ReduceOp op, const Fingerprint& what) override;
+  void all_gather(const void* source, void* target, std::span<const int64_t> bytes,
+                  const Fingerprint& what) override;
+  void gather(const void* source, void* target, std::span<const int64_t> bytes, int64_t root,
+              const Fingerprint& what) override;
+  void scatter(const void* source, void* target, std::span<const int64_t> bytes, int64_t root,
+               const Fingerprint& what) override;
+  void all_to_all(const void* source, std::span<const int64_t> send_bytes, void* target,
+                  std::span<const int64_t> recv_bytes, const Fingerprint& what) override;
+  void broadcast(void* data, int64_t bytes, int64_t root, const Fingerprint& what) override;
+  Transfer isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
+                 const Fingerprint& what) override;
+  Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
+                 const Fingerprint& what) override;
+  void wait(Transfer transfer) override;
+
+  bool shares_memory() const override { return true; }
+
+  std::span<const std::byte* const> open(const void* source, int64_t bytes,
+                                         const Fingerprint& what) override {
+    begin({.source = static_cast<const std::byte*>(source)}, bytes,
+          mark(what, "exchange", 0, DType::kUInt8));
+    for (int64_t peer = 0; peer < size(); ++peer)
+      opened_[static_cast<size_t>(peer)] = source_of(peer);
+    return opened_;
+  }
+
+  void close() override { end(); }
+
+ private:
+  // Every collective begins with all members showing what they have and ends when nobody reads this
+  // member's buffers any more.
+  void begin(const Shown& shown, int64_t bytes, const Fingerprint& what) {
+    current_ = what;
+    const uint64_t number = recorder_.begin(what);
+    board_.meet(position(), current_, shown, bytes);
+    recorder_.met(number);
+  }
+
+  void end() {
+    if (board_.anybody_must_stay(position())) board_.meet_again(position(), current_);
+  }
+
+  const Shown& shown(int64_t peer) const { return board_.shown(position(), peer); }
+
+  const std::byte* source_of(int64_t peer) const { return shown(peer).source; }
+
+  // Elements [begin, begin + count) of the reduction of all members' sources.
+  void reduce_range(std::byte* target, int64_t begin, int64_t count, DType dtype, ReduceOp op) {
+    if (count == 0) return;
+    const auto offset = begin * static_cast<int64_t>(dtype_size(dtype));
+    for (int64_t peer = 0; peer < size(); ++peer)
+      opened_[static_cast<size_t>(peer)] = source_of(peer) + offset;
+    reduce_in_order(dtype, op, opened_, target, count);
+  }
+
+  int64_t rank_of(int64_t member) const { return ranks()[static_cast<size_t>(member)]; }
+
+  void check_message(int64_t peer, const Fingerprint& what) const;
+  void check_sizes(const Message& sent, const Message& expected, int64_t peer);
+
+  std::shared_ptr<ThreadWorld> world_;
+  FlightRecorder& recorder_;
+  ThreadBoard& board_;
+  Fingerprint current_;
+  std::vector<const std::byte*> opened_;
+};
+
+// Small ones are computed whole by every member; large ones in two halves, each member first
+// reducing its own chunk and then fetching those of the others.
+void ThreadCommunicator::all_reduce(const void* source, void* target, int64_t count, DType dtype,
+                                    ReduceOp op, const Fingerprint& what) {
+  constexpr int64_t kWholeBytes = 64 << 10;  // read by one member
+  const int64_t bytes = bytes_of(count, dtype);
+  auto* out = static_cast<std::byte*>(target);
+  const auto* in = static_cast<const std::byte*>(source);
+  if (bytes <= ThreadBoard::kCopiedBytes) {
+    begin({.source = in}, bytes, mark(what, "all_reduce", count, dtype, op));
+    reduce_range(out, 0, count, dtype, op);
+    return end();
+  }
+  begin({.source = in, .target = out}, bytes, mark(what, "all_reduce", count, dtype, op));
+  bool is_in_place = false;
+  for (int64_t peer = 0; peer < size(); ++peer)
+    is_in_place |= shown(peer).source == shown(peer).target;
+  if (bytes * size() <= kWholeBytes && !is_in_place) {
+    reduce_range(out, 0, count, dtype, op);
+    return end();
+  }
+  // In place this is right as well: only its owner writes a chunk, and no other reads it before.
+  const Range own = balanced_part(count, size(), position());
+  reduce_range(out + bytes_of(own.begin, dtype), own.begin, own.size, dtype, op);
+  board_.meet_again(position(), current_);
+  for (int64_t step = 1; step < size(); ++step) {
+    const int64_t peer = (position() + step) % size();
+    const Range part = balanced_part(count, size(), peer);
+    const int64_t offset = bytes_of(part.begin, dtype);
+    copy_bytes(out + offset, shown(peer).target + offset, bytes_of(part.size, dtype));
+  }
+  end();
+}
+
+void ThreadCommunicator::reduce(const void* source, void* target, int64_t count, DType dtype,
+                                ReduceOp op, int64_t root, const Fingerprint& what) {
+  begin({.source = static_cast<const std::byte*>(source)}, bytes_of(count, dtype),
+        mark(what, "reduce", count, dtype, op, root));
+  if (position() == root) reduce_range(static_cast<std::byte*>(target), 0, count, dtype, op);
+  end();
+}
+
+void ThreadCommunicator::reduce_scatter(const void* source, void* target,
+                                        std::span<const int64_t> counts, DType dtype, ReduceOp op,
+                                        const Fingerprint& what) {
+  int64_t total = 0;
+  int64_t before = 0;
+  for (int64_t peer = 0; peer < size(); ++peer) {
+    if (peer == position()) before = total;
+    total += counts[static_cast<size_t>(peer)];
+  }
+  begin({.source = static_cast<const std::byte*>(source)}, bytes_of(total, dtype),
+        mark_counts(what, "reduce_scatter", counts, dtype, op));
+  reduce_range(static_cast<std::byte*>(target), before, counts[static_cast<size_t>(position())],
+               dtype, op);
+  end();
+}
+
+void ThreadCommunicator::all_gather(const void* source, void* target,
+                                    std::span<const int64_t> bytes, const Fingerprint& what) {
+  const int64_t own = bytes[static_cast<size_t>(position())];
+  begin({.source = static_cast<const std::byte*>(source)}, own,
+        mark_counts(what, "all_gather", bytes, what.dtype));
+  auto* out = static_cast<std::byte*>(target);
+  for (int64_t peer = 0; peer < size(); ++peer) {
+    copy_bytes(out, source_of(peer), bytes[static_cast<size_t>(peer)]);
+    out += bytes[static_cast<size_t>(peer)];
+  }
+  end();
+}
+
+void ThreadCommunicator::gather(const void* source, void* target, std::span<const int64_t> bytes,
+                                int64_t root, const Fingerprint& what) {
+  const int64_t own = bytes[static_cast<size_t>(position())];
+  begin({.source = static_cast<const std::byte*>(source)}, own,
+        mark_counts(what, "gather", bytes, what.dtype, ReduceOp::kSum, root));
+  if (position() == root) {
+    auto* out = static_cast<std::byte*>(target);
+    for (int64_t peer = 0; peer < size(); ++peer) {
+      copy_bytes(out, source_of(peer), bytes[static_cast<size_t>(peer)]);
+      out += bytes[static_cast<size_t>(peer)];
+    }
+  }
+  end();
+}
+
+void ThreadCommunicator::scatter(const void* source, void* target, std::span<const int64_t> bytes,
+                                 int64_t root, const Fingerprint& what) {
+  int64_t total = 0;
+  int64_t before = 0;
+  for (int64_t peer = 0; peer < size(); ++peer) {
+    if (peer == position()) before = total;
+    total += bytes[static_cast<size_t>(peer)];
+  }
+  const bool is_root = position() == root;
+  begin({.source = is_root ? static_cast<const std::byte*>(source) : nullptr}, is_root ? total : 0,
+        mark_counts(what, "scatter", bytes, what.dtype, ReduceOp::kSum, root));
+  const int64_t own = bytes[static_cast<size_t>(position())];
+  if (own > 0) copy_bytes(static_cast<std::byte*>(target), source_of(root) + before, own);
+  end();
+}
+
+void ThreadCommunicator::all_to_all(const void* source, std::span<const int64_t> send_bytes,
+                                    void* target, std::span<const int64_t> recv_bytes,
+                                    const Fingerprint& what) {
+  begin({.source = static_cast<const std::byte*>(source), .counts = send_bytes.data()}, 0,
+        mark(what, "all_to_all", 0, what.dtype));
+  auto* out = static_cast<std::byte*>(target);
+  for (int64_t peer = 0; peer < size(); ++peer) {
+    const Shown& other = shown(peer);
+    const int64_t sent = other.counts[position()];
+    const int64_t expected = recv_bytes[static_cast<size_t>(peer)];
+    if (sent != expected) {
+      world_->fail(
+          all_to_all_failure(rank_of(peer), sent, rank_of(position()), expected, current_));
+      world_->throw_failure(what.site);
+    }
+    int64_t before = 0;
+    for (int64_t i = 0; i < position(); ++i)
+      before += other.counts[i];
+    if (sent > 0) copy_bytes(out, other.source + before, sent);
+    out += expected;
+  }
+  end();
+}
+
+void ThreadCommunicator::broadcast(void* data, int64_t bytes, int64_t root,
+                                   const Fingerprint& what) {
+  auto* own = static_cast<std::byte*>(data);
+  const bool is_root = position() == root;
+  begin({.source = is_root ? own : nullptr}, is_root ? bytes : 0,
+        mark(what, "broadcast", bytes, what.dtype, ReduceOp::kSum, root));
+  if (!is_root) copy_bytes(own, source_of(root), bytes);
+  end();
+}
+
+void ThreadCommunicator::check_message(int64_t peer, const Fingerprint& what) const {
+  check_peer(peer, what);
+  if (world_->has_failed()) world_->throw_failure(what.site);
+}
+
+void ThreadCommunicator::check_sizes(const Message& sent, const Message& expected, int64_t peer) {
+  if (sent.bytes == expected.bytes) return;
+  world_->fail(message_failure(rank_of(position()), sent.bytes, sent.what, rank_of(peer),
+                               expected.bytes, describe_call(expected.what), sent.tag));
+  world_->throw_failure(sent.what.site);
+}
+
+Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
+                                   const Fingerprint& what) {
+  auto message = std::make_shared<Message>();
+  message->tag = tag;
+  message->bytes = bytes;
+  message->what = mark(what, "send", bytes, what.dtype);
+  check_message(peer, message->what);
+  Mailbox& mailbox = board_.mailbox(position(), peer);
+  const auto* data = static_cast<const std::byte*>(source);
+  {
+    const std::lock_guard lock(mailbox.mutex);
+    const std::shared_ptr<Message> expected = take(mailbox.expected, tag);
+    if (!expected) {
+      const bool is_buffered = bytes <= kBufferedBytes;
+      if (is_buffered) {
+        message->buffered.assign(data, data + bytes);
+      } else {
+        message->source = data;
+      }
+      mailbox.sent.push_back(message);
+      if (is_buffered) return nullptr;
+      return std::make_unique<PendingTransfer>(mailbox, std::move(message), rank_of(peer));
+    }
+    check_sizes(*message, *expected, peer);
+    copy_bytes(expected->target, data, bytes);
+    expected->is_done.store(true);
+  }
+  world_->inbox(rank_of(peer)).notify();
+  return nullptr;
+}
+
+Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
+                                   const Fingerprint& what) {
+  auto message = std::make_shared<Message>();
+  message->tag = tag;
+  message->bytes = bytes;
+  message->what = mark(what, "recv", bytes, what.dtype);
+  message->target = static_cast<std::byte*>(target);
+  check_message(peer, message->what);
+  Mailbox& mailbox = board_.mailbox(peer, position());
+  bool is_sender_waiting = false;
+  {
+    const std::lock_guard lock(mailbox.mutex);
+    const std::shared_ptr<Message> sent = take(mailbox.sent, tag);
+    if (!sent) {
+      mailbox.expected.push_back(message);
+      return std::make_unique<PendingTransfer>(mailbox, std::move(message), rank_of(peer));
+    }
+    check_sizes(*sent, *message, peer);
+    is_sender_waiting = sent->source != nullptr;
+    copy_bytes(message->target, is_sender_waiting ? sent->source : sent->buffered.data(), bytes);
+    sent->is_done.store(true);
+  }
+  if (is_sender_waiting) world_->inbox(rank_of(peer)).notify();
+  return nullptr;
+}
+
+void ThreadCommunicator::wait(Transfer transfer) {
+  if (!transfer) return;
+  const auto& pending = static_cast<const PendingTransfer&>(*transfer);
+  const Message& message = *pending.message;
+  world_->inbox(rank_of(position()))
+      .wait([&] { return message.is_done.load(); },
+            [&] { return std::vector<int64_t>{pending.peer_rank}; }, message.what);
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_thread_communicator(RankContext& context,
+                                                       const std::vector<int64_t>& ranks,
+                                                       int64_t position, Channel channel) {
+  const std::shared_ptr<ThreadWorld>& world = context.slot_ptr<ThreadWorld>();
+  if (!world) return nullptr;
+  return std::make_unique<ThreadCommunicator>(world, ranks, position, channel,
+                                              flight_recorder(context));
+}
+
+}  // namespace flow::boxing

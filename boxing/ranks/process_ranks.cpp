@@ -1,0 +1,118 @@
+#include "boxing/ranks/process_ranks.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "boxing/comm/mpi_transport.h"
+#include "boxing/comm/process_communicator.h"
+#include "boxing/comm/process_world.h"
+#include "boxing/ranks/rank_status.h"
+#include "boxing/ranks/stop_request.h"
+#include "boxing/ranks/watchdog.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/launcher.h"
+#include "core/version.h"
+
+namespace flow::boxing {
+
+namespace {
+
+uint64_t hash_of(std::string_view text) {
+  Hasher hasher;
+  for (const char c : text)
+    hasher.add(static_cast<uint64_t>(static_cast<unsigned char>(c)));
+  return hasher.value();
+}
+
+// What ranks must agree on, and its name.
+struct Agreed {
+  std::string_view name;
+  uint64_t hash;
+};
+
+// These change no result: hosts have cores of their own and folders of their launchers.
+bool may_differ(std::string_view variable) {
+  return variable == "FLOW_JOB_SECRET" || variable == "FLOW_NUM_THREADS" ||
+         variable == "FLOW_STATUS_DIR";
+}
+
+std::vector<Agreed> what_must_agree() {
+  std::vector<Agreed> all = {{"the build of flow", hash_of(build_configuration())}};
+  for (const EnvVariable& variable : env_table()) {
+    if (may_differ(variable.name)) continue;
+    all.push_back({variable.name, hash_of(env_string(variable.name, ""))});
+  }
+  return all;
+}
+
+// Null while there is nobody to look after.
+std::atomic<Watchdog*> watchdog{nullptr};
+
+void end_process_rank() {
+  ProcessWorld& world = *process_world();
+  write_rank_status(world.identity().rank, {.state = "ended"});
+  // After a failure what is left of the end may take its time, too.
+  if (!world.finish()) return;
+  const std::unique_ptr<Watchdog> stopped(watchdog.exchange(nullptr));
+}
+
+}  // namespace
+
+void check_agreement(ProcessWorld& world) {
+  const int64_t size = world.identity().world_size;
+  const int64_t rank = world.identity().rank;
+  if (size == 1) return;
+  std::vector<int64_t> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), int64_t{0});
+  const auto communicator = make_process_communicator(world, ranks, rank);
+  const std::vector<Agreed> all = what_must_agree();
+  std::vector<uint64_t> mine;
+  for (const Agreed& one : all)
+    mine.push_back(one.hash);
+  std::vector<uint64_t> theirs(mine.size() * ranks.size());
+  const std::vector<int64_t> bytes(ranks.size(),
+                                   static_cast<int64_t>(mine.size() * sizeof(uint64_t)));
+  communicator->all_gather(mine.data(), theirs.data(), bytes,
+                           {.op = "start", .site = Site::here()});
+  for (size_t i = 0; i < theirs.size(); ++i) {
+    const size_t which = i % mine.size();
+    if (theirs[i] == theirs[which]) continue;
+    world.fail(
+        {.cause = FailureCause::kMismatch,
+         .message = str("[ranks] rank ", i / mine.size(), " and rank 0 differ in ", all[which].name,
+                        "; start all ranks with the same program and the same environment"),
+         .op = "start"});
+    world.check(Site::none());
+  }
+}
+
+RankIdentity join_process_ranks() {
+  if (!env_string("FLOW_RANKS", "").empty()) {
+    throw InvalidArgument(
+        "[ranks] FLOW_RANKS asks for thread ranks, but this call comes from none of them: the "
+        "program has to be linked to the CMake target flow::flow, which wraps its main, and may "
+        "not call flow before main");
+  }
+  const Launcher launcher = find_launcher();
+  if (!launcher.is_present || (launcher.world_size == 1 && !has_mpi())) return {};
+  if (process_world() == nullptr) {
+    auto connected = std::make_unique<ProcessWorld>(connect_mpi());
+    write_rank_status(connected->identity().rank, {.state = "running"});
+    ProcessWorld& world = set_process_world(std::move(connected));
+    std::atexit(end_process_rank);
+    take_over_stop_signals();
+    if (world.identity().world_size > 1 && world.transport().is_own()) {
+      watchdog.store(std::make_unique<Watchdog>(world).release());
+    }
+    check_agreement(world);
+  }
+  return process_world()->identity();
+}
+
+}  // namespace flow::boxing

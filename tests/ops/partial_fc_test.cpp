@@ -10,7 +10,7 @@
 
 #include "autograd/engine.h"
 #include "boxing/redistribute.h"
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/generator.h"

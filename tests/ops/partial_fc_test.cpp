@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
-#include "boxing/redistribute.h"
 #include "boxing/ranks/run_ranks.h"
+#include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/generator.h"

@@ -6,12 +6,12 @@
 #include <memory>
 #include <optional>
 
-#include "core/thread_pool.h"
 #include "ops/blocked_layout.h"
 #include "ops/contiguous.h"
 #include "ops/conv_kernels.h"
 #include "ops/gemm.h"
 #include "ops/onednn.h"
+#include "ops/product_cells.h"
 
 namespace flow::ops {
 namespace {
@@ -24,10 +24,7 @@ struct PixelPlan {
 };
 
 void multiply(const KernelContext& ctx, const GemmTask<float>& task) {
-  const auto parallel_for = [&](int64_t begin, int64_t end, int64_t grain, const auto& fn) {
-    ctx.pool().parallel_for(begin, end, grain, fn);
-  };
-  gemm_parallel(parallel_for, task);
+  multiply_on_threads(ctx.pool(), task);
 }
 
 // y = x weight^T + bias

@@ -10,6 +10,7 @@
 #include "ops/gemm.h"
 #include "ops/local_parts.h"
 #include "ops/matmul_op.h"
+#include "ops/product_cells.h"
 #include "ops/vector.h"
 
 #include "ops/isa_begin.h"
@@ -416,15 +417,12 @@ void run_gemm(const KernelContext& ctx) {
       bias_row[static_cast<size_t>(j)] = static_cast<C>(bias[j * plan.bias_stride]);
     task.bias = bias_row.data();
   }
-  const auto parallel_for = [&](int64_t begin, int64_t end, int64_t grain, const auto& fn) {
-    ctx.pool().parallel_for(begin, end, grain, fn);
-  };
   if (plan.a.offsets.empty()) {
-    gemm_parallel(parallel_for, task);
+    multiply_on_threads(ctx.pool(), task);
   } else {
     constexpr int64_t kGrainVolume = int64_t{1} << 22;
     const int64_t grain = std::max<int64_t>(kGrainVolume / (plan.m * plan.n * plan.k + 1), 1);
-    parallel_for(0, plan.batch, grain, [&](int64_t begin, int64_t end) {
+    ctx.pool().parallel_for(0, plan.batch, grain, [&](int64_t begin, int64_t end) {
       GemmTask<C> one = task;
       one.batch = 1;
       for (int64_t i = begin; i < end; ++i) {

@@ -6,9 +6,13 @@
 
 #include "autograd/engine.h"
 #include "core/error.h"
+#include "core/generator.h"
 #include "eager/runtime.h"
+#include "ops/binary.h"
 #include "ops/creation.h"
 #include "ops/random.h"
+#include "ops/reduce.h"
+#include "ops/unary.h"
 #include "ops/view.h"
 #include "tests/support/expect_tensor.h"
 
@@ -45,6 +49,35 @@ TEST(Matmul, ReadsExpandedAndSlicedOperands) {
 
   expect_values(matmul(row.expand({2, 3}), ones({3, 1})), {6, 6});
   expect_values(matmul(wide.narrow(1, 1, 2), tensor({1.f, 1.f})), {5, 13});
+}
+
+// Sizes around those from which rows or columns are cut for threads, in all storage orders.
+TEST(Matmul, CutForThreadsIsTheWholeProduct) {
+  manual_seed(3);
+
+  struct Sizes {
+    int64_t m, n, k;
+  };
+
+  for (const auto& [m, n, k] : {Sizes{131, 37, 700}, Sizes{67, 517, 131}, Sizes{100, 90, 1500},
+                                Sizes{517, 3, 300}, Sizes{3, 700, 1100}, Sizes{2049, 65, 40}}) {
+    SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+    const Tensor a = randn({m, k});
+    const Tensor b = randn({k, n});
+    const Tensor bias = randn({n});
+    const Tensor wanted = matmul(a.to(float64), b.to(float64));
+    const auto error = [&](const Tensor& product) {
+      return (product.to(float64) - wanted).abs().max().item();
+    };
+    const double tolerance = 3e-5 * std::sqrt(static_cast<double>(k));
+    const Tensor a_by_columns = a.t().contiguous().t();
+    const Tensor b_by_columns = b.t().contiguous().t();
+    for (const Tensor& left : {a, a_by_columns}) {
+      EXPECT_LT(error(matmul(left, b)), tolerance);
+      EXPECT_LT(error(matmul(left, b_by_columns)), tolerance);
+      EXPECT_LT(error(linear(left, b.t(), bias) - bias), tolerance);
+    }
+  }
 }
 
 TEST(Matmul, OfIntegersWraps) {

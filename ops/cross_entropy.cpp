@@ -418,7 +418,7 @@ Tensor distribution_cross_entropy(const TensorArg& input, const Tensor& target,
     shape[classes] = x.size(classes);
     q = mul(q, options.weight.reshape(shape));
   }
-  const Tensor losses = neg(sum(mul(log_softmax(input, classes), q), classes));
+  Tensor losses = neg(sum(mul(log_softmax(input, classes), q), classes));
   if (reduction == Reduction::kNone) return losses;
   const Tensor total = sum(losses);
   return reduction == Reduction::kSum ? total : div(total, static_cast<double>(losses.numel()));

@@ -168,7 +168,7 @@ Tensor import_tensor(Managed* managed, bool is_read_only, Site site) {
     if (managed->deleter != nullptr) managed->deleter(managed);
   };
   if (is_read_only) {
-    const Tensor copy = clone({Tensor::make(meta, Storage::wrap(data, bytes, {})), site});
+    Tensor copy = clone({Tensor::make(meta, Storage::wrap(data, bytes, {})), site});
     release(nullptr);
     return copy;
   }

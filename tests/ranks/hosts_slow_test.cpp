@@ -9,7 +9,7 @@ namespace {
 
 TEST(SlowHosts, GiveTheBitsOfThreads) {
   FLOW_SKIP_WITHOUT_TWO_HOSTS();
-  const JobResult threads = run_job({std::string(FLOW_PROGRAMS) + "/rank_digest", "3"});
+  const JobResult threads = run_job({FLOW_PROGRAMS "/rank_digest", "3"});
 
   const JobResult job = run_on_two_hosts(
       "start_b $BIN/rank_digest; start_a --output plain --nproc_per_node 2 $BIN/rank_digest",

@@ -13,6 +13,11 @@ struct CostTable {
   double reduced_per_us = 6000;  // operand bytes of a reduction
   double copied_per_us = 8000;   // bytes written by a copy within a rank
   double local_step_us = 0.2;    // a step without communication
+  double flops_per_us = 100000;  // arithmetic of a rank
+  // How often a result is brought to B by those that use it: what is cut is mostly used as it is;
+  // what is partial is reduced, and again by some further uses.
+  double cut_use = 0.2;
+  double partial_use = 1.25;
 };
 
 inline constexpr CostTable kCostTable{};

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <mutex>
 #include <set>
-#include <tuple>
 #include <utility>
 
-#include "boxing/plan.h"
+#include "boxing/signature_score.h"
 #include "core/context.h"
 #include "core/log.h"
 
@@ -144,55 +142,6 @@ class Expansion {
 
 // ---------------------------------------------------------------- choice
 
-int64_t part_bytes(const Shape& shape, DType dtype, const Placement& placement,
-                   const NdSbp& nd_sbp) {
-  return box_of(shape, placement, nd_sbp, 0).size.numel() * static_cast<int64_t>(dtype_size(dtype));
-}
-
-// Smaller is better, member by member.
-using Score = std::tuple<double, int64_t, int64_t>;  // time, moved inputs, bytes
-
-class Scorer {
- public:
-  Scorer(std::span<const MetaPtr> inputs, std::span<const OutputSpec> outputs,
-         const Placement& placement)
-      : inputs_(inputs), outputs_(outputs), placement_(placement), known_(inputs.size()) {}
-
-  Score score(const NdSignature& signature) {
-    double time_us = 0;
-    int64_t moved = 0;
-    int64_t bytes = 0;
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (inputs_[i] == nullptr || inputs_[i]->nd_sbp == signature.inputs[i]) continue;
-      const TensorMeta& meta = *inputs_[i];
-      time_us += move_time(i, signature.inputs[i]);
-      ++moved;
-      bytes += part_bytes(meta.shape, meta.dtype, placement_, signature.inputs[i]);
-    }
-    for (size_t i = 0; i < outputs_.size(); ++i)
-      bytes += part_bytes(outputs_[i].shape, outputs_[i].dtype, placement_, signature.outputs[i]);
-    return {time_us, moved, bytes};
-  }
-
- private:
-  // Many signatures ask for the same move.
-  double move_time(size_t input, const NdSbp& wanted) {
-    auto& known = known_[input];
-    const auto found = std::find_if(known.begin(), known.end(),
-                                    [&](const auto& entry) { return entry.first == wanted; });
-    if (found != known.end()) return found->second;
-    const TensorMeta& meta = *inputs_[input];
-    const Plan plan = plan_redistribution(meta.shape, meta.dtype, {placement_, meta.nd_sbp},
-                                          {placement_, wanted});
-    return known.emplace_back(wanted, plan.time_us()).second;
-  }
-
-  std::span<const MetaPtr> inputs_;
-  std::span<const OutputSpec> outputs_;
-  const Placement& placement_;
-  std::vector<std::vector<std::pair<NdSbp, double>>> known_;
-};
-
 // A tensor that is written keeps its layout, and so does the output that stands for it.
 bool keeps_mutated(const NdSignature& signature, std::span<const MetaPtr> inputs,
                    uint32_t mutates) {
@@ -264,13 +213,13 @@ void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void
   }
   const Placement placement = common->placement;
   const std::vector<NdSignature> signatures = nd_signatures(op, inputs, attrs, outputs, placement);
-  Scorer scorer(inputs, outputs, placement);
+  SignatureScorer scorer(op, inputs, attrs, outputs, placement);
   const NdSignature* best = nullptr;
   Score best_score;
   for (const NdSignature& signature : signatures) {
     if (!keeps_mutated(signature, inputs, mutates)) continue;
     const Score score = scorer.score(signature);
-    if (best != nullptr && score >= best_score) continue;
+    if (best != nullptr && !(score < best_score)) continue;
     best = &signature;
     best_score = score;
   }

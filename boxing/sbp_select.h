@@ -18,9 +18,10 @@ namespace flow::boxing {
 // written in place, so that its layout is kept and becomes that of the matching output.
 //
 // Local inputs give local outputs. An output with has_layout keeps it, and the inputs of such a
-// call stay as they are (creation, redistribution). Otherwise the signature with the least
-// predicted redistribution time wins, then the one that moves the fewest inputs, then the least
-// memory, then the earlier in the table ("all B" comes last). An op without an SBP rule gathers,
+// call stay as they are (creation, redistribution). Otherwise the signature with the best score
+// (boxing/signature_score.h) wins: what fits as it is, then what needs no communication, then the
+// least predicted time; ties go to the fewest moved inputs, the least memory, the earlier in the
+// table ("all B" comes last). An op without an SBP rule gathers,
 // with a warning that names it once; one with data-dependent shape gathers too.
 // Throws InvalidArgument naming both when local and global inputs, placements or devices mix, when
 // a placement names a rank that does not exist, or when no signature can write in place.

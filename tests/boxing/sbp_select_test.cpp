@@ -53,6 +53,34 @@ const OpDef kEven{
 const OpDef kNoRule{
     .name = "test_no_rule", .infer = relu_infer, .sbp = only_broadcast, .grad = not_differentiable};
 
+void add_sbp(SbpContext& ctx) {
+  for (int64_t dim = 0; dim < ctx.input(0).dim(); ++dim)
+    ctx.add({sbp::split(dim), sbp::split(dim)}, {sbp::split(dim)});
+  ctx.add({kP, kP}, {kP});
+}
+
+void some_grad(GradContext& /*ctx*/) {}
+
+const OpDef kAdd{
+    .name = "test_add", .num_inputs = 2, .infer = relu_infer, .sbp = add_sbp, .grad = some_grad};
+
+// y = x w^T + b
+void linear_infer(InferContext& ctx) {
+  ctx.add_output({ctx.input(0).shape[0], ctx.input(1).shape[0]}, ctx.input(0).dtype);
+}
+
+void linear_sbp(SbpContext& ctx) {
+  ctx.add({kS0, kB, kB}, {kS0});
+  ctx.add({kB, kS0, kS0}, {kS1});
+  ctx.add({kS1, kS1, kP}, {kP});
+}
+
+const OpDef kLinear{.name = "test_linear",
+                    .num_inputs = 3,
+                    .infer = linear_infer,
+                    .sbp = linear_sbp,
+                    .grad = not_differentiable};
+
 MetaPtr global(const Shape& shape, const Placement& placement, const NdSbp& nd_sbp) {
   return global_meta(shape, float32, placement, nd_sbp, 0);
 }
@@ -111,11 +139,68 @@ TEST(SbpSelect, SmallerInputIsTheOneThatMoves) {
   EXPECT_EQ(small_b.outputs[0]->nd_sbp, kS0);
 }
 
-TEST(SbpSelect, PartialInputsAreScatteredRatherThanSummedEverywhere) {
-  const Decision scattered = decide(kEven, {global({4, 6}, kPair, kP)});
+TEST(SbpSelect, PartialInputsAreScatteredWhereNoGradientComesBack) {
+  const Decision scattered = decide(kEven, {global({512, 512}, kPair, kP)});
 
   EXPECT_EQ(scattered.inputs[0].nd_sbp, kS0);
   EXPECT_EQ(scattered.outputs[0]->nd_sbp, kS0);
+}
+
+TEST(SbpSelect, PartialInputsAreSummedEverywhereWhereAGradientComesBack) {
+  OpDef relu = kEven;
+  relu.grad = some_grad;
+
+  const Decision summed = decide(relu, {global({512, 512}, kPair, kP)});
+
+  EXPECT_EQ(summed.inputs[0].nd_sbp, kB);
+  EXPECT_EQ(summed.outputs[0]->nd_sbp, kB);
+}
+
+TEST(SbpSelect, AnAdditionReducesItsOnePartialOperand) {
+  const MetaPtr whole = global({512, 512}, kPair, kB);
+  const Decision sum = decide(kAdd, {whole, global({512, 512}, kPair, kP)});
+
+  EXPECT_FALSE(sum.inputs[0].placement.defined());
+  EXPECT_EQ(sum.inputs[1].nd_sbp, kB);
+  EXPECT_EQ(sum.outputs[0]->nd_sbp, kB);
+}
+
+TEST(SbpSelect, PartialSumsAreAddedBeforeTheyAreReduced) {
+  const MetaPtr partial = global({512, 512}, kPair, kP);
+  const Decision sum = decide(kAdd, {partial, partial});
+
+  EXPECT_FALSE(sum.redistributes);
+  EXPECT_EQ(sum.outputs[0]->nd_sbp, kP);
+}
+
+TEST(SbpSelect, WhatNeedsNoCommunicationIsTaken) {
+  // Gathering both matrices would be faster than reducing the large product later.
+  const Decision padded = decide(kLinear, {global({512, 8}, kPair, kS1),
+                                           global({512, 8}, kPair, kS1), global({512}, kPair, kB)});
+
+  EXPECT_FALSE(padded.inputs[0].placement.defined());
+  EXPECT_FALSE(padded.inputs[1].placement.defined());
+  EXPECT_EQ(padded.inputs[2].nd_sbp, kP);
+  EXPECT_EQ(padded.outputs[0]->nd_sbp, kP);
+}
+
+TEST(SbpSelect, CutInputsAreNotPaddedToPartialOnes) {
+  // a by rows fits neither its columns nor a whole b; pads would keep all the work on every rank.
+  const Decision moved = decide(kAdd, {global({64, 64}, kPair, kS0), global({64, 64}, kPair, kS1)});
+
+  EXPECT_TRUE(moved.outputs[0]->nd_sbp[0].is_split());
+}
+
+TEST(SbpSelect, WorkStaysDivided) {
+  OpDef product = kMatmul;
+  product.cost = [](const SbpContext& ctx) {
+    return Cost{2.0 * static_cast<double>(ctx.output(0).shape.numel() * ctx.input(1).shape[0])};
+  };
+
+  const Decision rows =
+      decide(product, {global({256, 256}, kPair, kS0), global({256, 256}, kPair, kS0)});
+
+  EXPECT_TRUE(rows.outputs[0]->nd_sbp[0].is_split());
 }
 
 TEST(SbpSelect, AxesChooseOnTheirOwn) {

@@ -1,0 +1,146 @@
+#include "boxing/signature_score.h"
+
+#include <algorithm>
+
+#include "boxing/plan.h"
+
+namespace flow::boxing {
+
+namespace {
+
+int64_t part_bytes(const Shape& shape, DType dtype, const Placement& placement,
+                   const NdSbp& nd_sbp) {
+  return box_of(shape, placement, nd_sbp, 0).size.numel() * static_cast<int64_t>(dtype_size(dtype));
+}
+
+bool has_partial(const NdSbp& nd_sbp) {
+  return std::any_of(nd_sbp.begin(), nd_sbp.end(), [](Sbp entry) { return entry.is_partial(); });
+}
+
+// How the gradient of an input arrives that an op uses in layout `used`, when it lay in `given`:
+// where ranks were given the whole of what is cut, as the terms of a sum.
+NdSbp arriving_gradient(const NdSbp& given, const NdSbp& used) {
+  NdSbp result = used;
+  for (int64_t axis = 0; axis < used.size(); ++axis) {
+    if (used[axis].is_split()) continue;
+    const bool is_sum = used[axis].is_broadcast() && given[axis].is_split();
+    result = result.with(axis, is_sum ? sbp::partial_sum : sbp::broadcast);
+  }
+  return result;
+}
+
+// The layout of the gradient of a tensor: S stays, partial becomes B.
+NdSbp gradient_of(NdSbp nd_sbp) {
+  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
+    if (nd_sbp[axis].is_partial()) nd_sbp = nd_sbp.with(axis, sbp::broadcast);
+  }
+  return nd_sbp;
+}
+
+// Whether every rank takes what it needs out of what it has, and the work stays as it is cut.
+bool is_local(const Plan& plan) {
+  const NdSbp& from = plan.from.nd_sbp;
+  const NdSbp& to = plan.to.nd_sbp;
+  for (int64_t axis = 0; axis < from.size(); ++axis) {
+    if (from[axis] != to[axis] && !from[axis].is_broadcast()) return false;
+  }
+  return std::all_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return step.kind == StepKind::kSlice || step.kind == StepKind::kZeroPad;
+  });
+}
+
+template <class Known, class Compute>
+auto& remembered(Known& known, const NdSbp& nd_sbp, const Compute& compute) {
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const auto& entry) { return entry.first == nd_sbp; });
+  if (found != known.end()) return found->second;
+  return known.emplace_back(nd_sbp, compute()).second;
+}
+
+}  // namespace
+
+SignatureScorer::SignatureScorer(const OpDef& op, std::span<const MetaPtr> inputs,
+                                 const void* attrs, std::span<const OutputSpec> outputs,
+                                 const Placement& placement)
+    : op_(op),
+      inputs_(inputs),
+      outputs_(outputs),
+      placement_(placement),
+      flops_(op.cost == nullptr ? 0 : op.cost(SbpContext(op, inputs, attrs, outputs)).flops),
+      known_moves_(inputs.size()),
+      known_uses_(outputs.size()) {
+  const auto given =
+      std::count_if(inputs.begin(), inputs.end(), [](MetaPtr input) { return input != nullptr; });
+  may_defer_ = given > 1 && std::any_of(inputs.begin(), inputs.end(), [](MetaPtr input) {
+                 return input != nullptr && has_partial(input->nd_sbp);
+               });
+}
+
+Score SignatureScorer::score(const NdSignature& signature) {
+  Score score;
+  bool is_local = true;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i] == nullptr || inputs_[i]->nd_sbp == signature.inputs[i]) continue;
+    const TensorMeta& meta = *inputs_[i];
+    const Move& needed = move(i, signature.inputs[i]);
+    score.time_us += needed.time_us;
+    is_local &= needed.is_local;
+    ++score.moved;
+    score.bytes += part_bytes(meta.shape, meta.dtype, placement_, signature.inputs[i]);
+  }
+  if (!may_defer_ && is_local) {
+    score.reach = score.moved == 0 ? Score::Reach::kFits : Score::Reach::kLocal;
+  }
+  score.time_us += work_time(signature);
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    score.time_us += use_time(i, signature.outputs[i]);
+    score.bytes +=
+        part_bytes(outputs_[i].shape, outputs_[i].dtype, placement_, signature.outputs[i]);
+  }
+  return score;
+}
+
+const SignatureScorer::Move& SignatureScorer::move(size_t input, const NdSbp& wanted) {
+  return remembered(known_moves_[input], wanted, [&] {
+    const TensorMeta& meta = *inputs_[input];
+    const auto plan = [&](const NdSbp& from, const NdSbp& to) {
+      return plan_redistribution(meta.shape, meta.dtype, {placement_, from}, {placement_, to});
+    };
+    const Plan there = plan(meta.nd_sbp, wanted);
+    Move move{.time_us = there.time_us(), .is_local = is_local(there)};
+    if (!is_floating(meta.dtype) || op_.grad == not_differentiable) return move;
+    move.time_us +=
+        plan(arriving_gradient(meta.nd_sbp, wanted), gradient_of(meta.nd_sbp)).time_us();
+    return move;
+  });
+}
+
+double SignatureScorer::use_time(size_t output, const NdSbp& nd_sbp) {
+  return remembered(known_uses_[output], nd_sbp, [&] {
+    const OutputSpec& spec = outputs_[output];
+    double time_us = 0;
+    for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
+      if (nd_sbp[axis].is_broadcast()) continue;
+      const Plan plan = plan_redistribution(spec.shape, spec.dtype, {placement_, nd_sbp},
+                                            {placement_, nd_sbp.with(axis, sbp::broadcast)});
+      time_us += plan.time_us() *
+                 (nd_sbp[axis].is_partial() ? kCostTable.partial_use : kCostTable.cut_use);
+    }
+    return time_us;
+  });
+}
+
+// The arithmetic is divided along the axes that cut an operand or a result.
+double SignatureScorer::work_time(const NdSignature& signature) const {
+  double parts = 1;
+  for (int64_t axis = 0; axis < placement_.num_axes(); ++axis) {
+    const auto is_cut = [&](const NdSbp& nd_sbp) { return nd_sbp[axis].is_split(); };
+    if (std::any_of(signature.inputs.begin(), signature.inputs.end(), is_cut) ||
+        std::any_of(signature.outputs.begin(), signature.outputs.end(), is_cut)) {
+      parts *= static_cast<double>(placement_.shape()[axis]);
+    }
+  }
+  return flops_ / parts / kCostTable.flops_per_us;
+}
+
+}  // namespace flow::boxing

@@ -1,0 +1,70 @@
+// What a signature costs: what it moves, what that makes backward move, the work it leaves to each
+// rank, and what its outputs are likely to cost the ops that use them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "boxing/sbp_select.h"
+#include "core/op.h"
+
+namespace flow::boxing {
+
+// Smaller is better, member by member.
+struct Score {
+  // Calls whose inputs fit move nothing. Next come those that need no communication, as every rank
+  // has what it cuts or pads. With a partial input among several this does not count: passing it on
+  // is a choice like reducing it, which may have to be done for each further use.
+  enum class Reach : uint8_t { kFits, kLocal, kMoves };
+
+  Reach reach = Reach::kMoves;
+  double time_us = 0;
+  int64_t moved = 0;  // inputs
+  int64_t bytes = 0;  // of moved inputs and of outputs, where the parts are largest
+
+  friend bool operator<(const Score& a, const Score& b) {
+    return std::tie(a.reach, a.time_us, a.moved, a.bytes) <
+           std::tie(b.reach, b.time_us, b.moved, b.bytes);
+  }
+};
+
+// Scores the signatures of one call by the time predicted for
+//   moving its inputs, and in backward their gradients the way back;
+//   its arithmetic, divided along the axes that cut it;
+//   what its outputs are expected to cost the ops that use them (CostTable's cut_use, partial_use).
+// Pure. Arguments outlive it.
+class SignatureScorer {
+ public:
+  SignatureScorer(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
+                  std::span<const OutputSpec> outputs, const Placement& placement);
+
+  Score score(const NdSignature& signature);
+
+ private:
+  struct Move {
+    double time_us = 0;
+    bool is_local = true;
+  };
+
+  // Many signatures ask for the same.
+  template <class T>
+  using Known = std::vector<std::pair<NdSbp, T>>;
+
+  const Move& move(size_t input, const NdSbp& wanted);
+  double use_time(size_t output, const NdSbp& nd_sbp);
+  double work_time(const NdSignature& signature) const;
+
+  const OpDef& op_;
+  std::span<const MetaPtr> inputs_;
+  std::span<const OutputSpec> outputs_;
+  const Placement& placement_;
+  double flops_;
+  bool may_defer_;  // a partial input among several: reach does not count
+  std::vector<Known<Move>> known_moves_;
+  std::vector<Known<double>> known_uses_;
+};
+
+}  // namespace flow::boxing

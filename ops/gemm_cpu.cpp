@@ -144,9 +144,6 @@ int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Products with more columns pack A: it is read that much more often than written.
-constexpr int64_t kMaxInPlaceColumns = 768;
-
 // Bytes by which B is fetched ahead of its use: it streams from the second cache.
 constexpr int64_t kPrefetchBytes = 2048;
 
@@ -200,33 +197,60 @@ struct Fetches {
 // cycles of a tile.
 constexpr int64_t kStep = FLOW_ISA == 2 ? 16 : 32;
 
-// One register tile from packed B, and from packed A or, if kInPlace, from rows of A that lie
-// `a_row` apart; `rows` and `columns` say how much of it lies inside C.
-template <class T, bool kInPlace>
-void packed_tile(int64_t depth, const T* a, int64_t a_row, const T* b, T* c, int64_t ldc,
-                 int64_t rows, int64_t columns, T alpha, T beta, const T* bias, Fetches& fetches) {
+// Where a tile reads A: element (r, p) of it at first[r * row + p * column], one of the two strides
+// being 1.
+template <class T>
+struct TileRows {
+  const T* first;
+  int64_t row;
+  int64_t column;
+};
+
+// Where a tile ends up: `rows` and `columns` of it lie inside C, and `bias` may be null.
+template <class T>
+struct TileTarget {
+  T* c;
+  int64_t ldc;
+  int64_t rows;
+  int64_t columns;
+  T alpha;
+  T beta;
+  const T* bias;
+};
+
+// kRows x kVectors registers of C from packed B and, if kStrided, from contiguous rows of A,
+// otherwise from columns, as packing leaves them. Reads kRows rows of A.
+template <class T, int kRows, int kVectors, bool kStrided>
+void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T>& target,
+          Fetches& fetches) {
   // Every third row of A has a pointer, those between are reached from it.
-  constexpr int kGroups = (kTileRows + 2) / 3;
+  constexpr int kGroups = (kRows + 2) / 3;
+  const int64_t a_row = rows.row;
+  const int64_t a_column = rows.column;
+  const T* a = rows.first;
   const T* group[kGroups];
 #pragma GCC unroll 8
   for (int g = 0; g < kGroups; ++g)
-    group[g] = a + (kInPlace ? 3 * g * a_row : 0);
-  Vec<T> sum[kTileRows][kTileVectors];
+    group[g] = a + (kStrided ? 3 * g * a_row : 0);
+  Vec<T> sum[kRows][kVectors];
 #pragma GCC unroll 16
-  for (int r = 0; r < kTileRows; ++r) {
+  for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kTileVectors; ++v)
+    for (int v = 0; v < kVectors; ++v)
       sum[r][v] = Vec<T>::zero();
   }
+  T* const c = target.c;
+  const int64_t ldc = target.ldc;
   constexpr int64_t kLine = kLineBytes / sizeof(T);
-  const int64_t steps = (depth + kStep - 1) / kStep;
-  const int64_t c_rows = smaller<int64_t>(rows, kTileRows);
-  const int64_t c_rows_of_step = (c_rows + steps - 1) / steps;
+  const int64_t steps = divide_up(depth, kStep);
+  // C is fetched in the first half: a line may come from the third cache.
+  const int64_t c_rows = smaller<int64_t>(target.rows, kRows);
+  const int64_t c_rows_of_step = 2 * divide_up(c_rows, steps);
   int64_t c_row = 0;
   for (int64_t begin = 0; begin < depth; begin += kStep) {
     for (const int64_t end = smaller(c_row + c_rows_of_step, c_rows); c_row < end; ++c_row) {
 #pragma GCC unroll 2
-      for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
+      for (int64_t i = 0; i < kVectors * Vec<T>::kLanes; i += kLine)
         __builtin_prefetch(c + c_row * ldc + i, 1);
     }
     fetches.rows.fetch(fetches.row_lines);
@@ -236,56 +260,92 @@ void packed_tile(int64_t depth, const T* a, int64_t a_row, const T* b, T* c, int
 #pragma GCC unroll 2
       for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
         __builtin_prefetch(b + i + kPrefetchBytes / sizeof(T));
-      Vec<T> b_row[kTileVectors];
+      Vec<T> b_row[kVectors];
 #pragma GCC unroll 2
-      for (int v = 0; v < kTileVectors; ++v)
+      for (int v = 0; v < kVectors; ++v)
         b_row[v] = Vec<T>::load(b + v * Vec<T>::kLanes);
 #pragma GCC unroll 16
-      for (int r = 0; r < kTileRows; ++r) {
-        const Vec<T> factor = Vec<T>::fill(kInPlace ? group[r / 3][r % 3 * a_row] : a[r]);
+      for (int r = 0; r < kRows; ++r) {
+        const Vec<T> factor = Vec<T>::fill(kStrided ? group[r / 3][r % 3 * a_row] : a[r]);
 #pragma GCC unroll 2
-        for (int v = 0; v < kTileVectors; ++v)
+        for (int v = 0; v < kVectors; ++v)
           sum[r][v] = fma(factor, b_row[v], sum[r][v]);
       }
-      if constexpr (kInPlace) {
+      if constexpr (kStrided) {
 #pragma GCC unroll 8
         for (int g = 0; g < kGroups; ++g)
           ++group[g];
       } else {
-        a += kTileRows;
+        a += a_column;
       }
       b += kTileColumns<T>;
     }
   }
-  if (bias != nullptr) {
+  // Copies, as a store to C might change what they refer to.
+  const T alpha = target.alpha;
+  const T beta = target.beta;
+  const int64_t columns = target.columns;
+  if (const T* bias = target.bias; bias != nullptr) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kTileVectors; ++v) {
+    for (int v = 0; v < kVectors; ++v) {
       const int64_t left = columns - v * Vec<T>::kLanes;
       if (left <= 0) break;
       const Vec<T> own = left >= Vec<T>::kLanes ? Vec<T>::load(bias + v * Vec<T>::kLanes)
                                                 : Vec<T>::load_n(bias + v * Vec<T>::kLanes, left);
 #pragma GCC unroll 16
-      for (int r = 0; r < kTileRows; ++r)
+      for (int r = 0; r < kRows; ++r)
         sum[r][v] = sum[r][v] + own;
     }
   }
 #pragma GCC unroll 16
-  for (int r = 0; r < kTileRows; ++r) {
-    if (r < rows) {
+  for (int r = 0; r < kRows; ++r) {
+    if (r < c_rows) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kTileVectors; ++v) {
+      for (int v = 0; v < kVectors; ++v)
         store_scaled(c + r * ldc + v * Vec<T>::kLanes, sum[r][v], columns - v * Vec<T>::kLanes,
                      alpha, beta);
-      }
     }
   }
 }
 
-// Rows of A that are contiguous and make up a tile are read where they lie: packing them, a
-// transposition, would take as long as multiplying them by tens of columns.
+// Of the tiles at the lower edge of C; others have kTileRows.
+constexpr int kFewRows = FLOW_ISA == 2 ? 4 : 2;
+constexpr int kSomeRows = FLOW_ISA == 2 ? 8 : 4;
+
+template <class T, int kRows, bool kStrided>
+void tile_of_rows(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T>& target,
+                  Fetches& fetches) {
+  if (target.columns > Vec<T>::kLanes) {
+    tile<T, kRows, 2, kStrided>(depth, rows, b, target, fetches);
+  } else {
+    tile<T, kRows, 1, kStrided>(depth, rows, b, target, fetches);
+  }
+}
+
+// A tile from packed A, or from whole columns of it.
+template <class T>
+void tile_of_columns(int64_t depth, const TileRows<T>& rows, const T* b,
+                     const TileTarget<T>& target, Fetches& fetches) {
+  if (target.rows <= kFewRows) {
+    tile_of_rows<T, kFewRows, false>(depth, rows, b, target, fetches);
+  } else if (kSomeRows < kTileRows && target.rows <= kSomeRows) {
+    tile_of_rows<T, kSomeRows, false>(depth, rows, b, target, fetches);
+  } else {
+    tile_of_rows<T, kTileRows, false>(depth, rows, b, target, fetches);
+  }
+}
+
+// Products with more columns than these pack A, the first where its rows, the second where its
+// columns are contiguous: it is read that much more often than written. Rows that make up a tile
+// are otherwise read where they lie, as packing them would take as long as multiplying them by tens
+// of columns.
+constexpr int64_t kMaxColumnsOfRows = 768;
+constexpr int64_t kMaxColumnsOfColumns = 192;
+
 template <class T>
 bool reads_in_place(const GemmCall<T>& call, int64_t rows) {
-  return call.a_col == 1 && call.n <= kMaxInPlaceColumns && rows >= kTileRows;
+  return rows >= kTileRows &&
+         call.n <= (call.a_col == 1 ? kMaxColumnsOfRows : kMaxColumnsOfColumns);
 }
 
 template <class T>
@@ -300,6 +360,14 @@ template <class T>
 void pack_b(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* packed) {
   pack<kTileColumns<T>>(call.b + depth.begin * call.b_row + columns.begin * call.b_col, call.b_col,
                         call.b_row, columns.size, depth.size, packed);
+}
+
+// The rows of A that a tile reads in place, for a Fetcher.
+template <class T>
+GemmAhead next_rows(const GemmCall<T>& call, const T* first, int64_t depth) {
+  constexpr int64_t kBytes = sizeof(T);
+  if (call.a_col == 1) return {first, kTileRows, depth * kBytes, call.a_row * kBytes};
+  return {first, depth, kTileRows * kBytes, call.a_col * kBytes};
 }
 
 // A tile of A stays in the first cache while the tiles of B pass over it, so C is visited along its
@@ -320,23 +388,26 @@ void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRa
   fetches.b_lines = divide_up(fetches.b.left(), steps);
   for (int64_t i = 0; i < rows.size; i += kTileRows) {
     const bool in_place = reads_in_place(call, rows.size - i);
+    const bool strided = in_place && call.a_col == 1;
+    const TileRows<T> tile_rows = in_place ? TileRows<T>{a + i * call.a_row, call.a_row, call.a_col}
+                                           : TileRows<T>{packed_a + i * depth.size, 1, kTileRows};
     if (in_place) {
-      fetches.rows =
-          Fetcher(GemmAhead{a + (i + kTileRows) * call.a_row, kTileRows,
-                            depth.size * int64_t{sizeof(T)}, call.a_row * int64_t{sizeof(T)}});
+      fetches.rows = Fetcher(next_rows(call, a + (i + kTileRows) * call.a_row, depth.size));
       fetches.row_lines = divide_up(fetches.rows.left(), row_steps);
     }
     for (int64_t j = 0; j < columns.size; j += kTileColumns<T>) {
       const T* b = packed_b + j * depth.size;
-      T* target = c + i * call.ldc + j;
-      if (in_place) {
-        packed_tile<T, true>(depth.size, a + i * call.a_row, call.a_row, b, target, call.ldc,
-                             rows.size - i, columns.size - j, call.alpha, beta,
-                             bias == nullptr ? nullptr : bias + j, fetches);
+      const TileTarget<T> target{c + i * call.ldc + j,
+                                 call.ldc,
+                                 rows.size - i,
+                                 columns.size - j,
+                                 call.alpha,
+                                 beta,
+                                 bias == nullptr ? nullptr : bias + j};
+      if (strided) {
+        tile_of_rows<T, kTileRows, true>(depth.size, tile_rows, b, target, fetches);
       } else {
-        packed_tile<T, false>(depth.size, packed_a + i * depth.size, 0, b, target, call.ldc,
-                              rows.size - i, columns.size - j, call.alpha, beta,
-                              bias == nullptr ? nullptr : bias + j, fetches);
+        tile_of_columns(depth.size, tile_rows, b, target, fetches);
       }
     }
   }

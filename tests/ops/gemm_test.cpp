@@ -196,6 +196,65 @@ TYPED_TEST(Gemm, EveryBackendAgreesWithTheReference) {
   }
 }
 
+// Blocked kernels, at every number of rows and columns that a tile can be left with; the wider
+// products pack A.
+TYPED_TEST(Gemm, OwnKernelAgreesWithTheReferenceAtEveryRemainderOfATile) {
+  for (int64_t left = 1; left <= 33; ++left) {
+    for (const int64_t columns : {96, 192}) {
+      for (const Transpose ta : kBothTransposes) {
+        for (const Transpose tb : kBothTransposes) {
+          Product<TypeParam> product(ta, tb, left, columns + left, 97, 1);
+
+          gemm_with(GemmBackend::kOwn, product.task);
+
+          ASSERT_LE(product.error(), tolerance<TypeParam>(97))
+              << left << "x" << columns + left << " " << static_cast<int>(ta)
+              << static_cast<int>(tb);
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(Gemm, OwnKernelReadsRowsThatLieFarApart) {
+  constexpr int64_t kPadding = 5000;
+  for (const Transpose ta : kBothTransposes) {
+    for (const Transpose tb : kBothTransposes) {
+      Product<TypeParam> product(ta, tb, 45, 110, 130, kPadding);
+
+      gemm_with(GemmBackend::kOwn, product.task);
+
+      EXPECT_LE(product.error(), tolerance<TypeParam>(130))
+          << static_cast<int>(ta) << static_cast<int>(tb);
+    }
+  }
+}
+
+// Not a number in one row of A and one column of B reaches those of C and no others, also where
+// edges of tiles are filled up.
+TYPED_TEST(Gemm, EveryBackendKeepsNanWhereItBelongs) {
+  const TypeParam nan = std::numeric_limits<TypeParam>::quiet_NaN();
+  for (const GemmBackend backend :
+       {GemmBackend::kOwn, GemmBackend::kOneDnn, GemmBackend::kOpenBlas}) {
+    if (!has_gemm_backend<TypeParam>(backend)) continue;
+    constexpr int64_t kM = 31;
+    constexpr int64_t kN = 99;
+    constexpr int64_t kK = 110;
+    Product<TypeParam> product(Transpose::kNo, Transpose::kNo, kM, kN, kK);
+    product.a[30 * kK + 7] = nan;
+    product.b[9 * kN + 98] = nan;
+
+    gemm_with(backend, product.task);
+
+    for (int64_t i = 0; i < kM; ++i) {
+      for (int64_t j = 0; j < kN; ++j) {
+        ASSERT_EQ(std::isnan(product.c[static_cast<size_t>(i * kN + j)]), i == 30 || j == 98)
+            << "back end " << static_cast<int>(backend) << " at " << i << ", " << j;
+      }
+    }
+  }
+}
+
 TYPED_TEST(Gemm, EveryBackendAppliesAlphaAndBeta) {
   for (const GemmBackend backend :
        {GemmBackend::kReference, GemmBackend::kOwn, GemmBackend::kOneDnn, GemmBackend::kOpenBlas}) {

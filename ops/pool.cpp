@@ -70,16 +70,29 @@ Shape pooled_shape(const OpContext& ctx, const Shape& x) {
   return with_spatial(x, size);
 }
 
+// Adaptive windows have elements, if they are there at all.
+Shape adapted_shape(const OpContext& ctx, const Shape& x, const SpatialInts& size) {
+  for (size_t i = 0; i < kNumDims; ++i)
+    ctx.check(spatial_size(x, i) > 0 || size[i] == 0, "H and W must not be empty");
+  return with_spatial(x, size);
+}
+
+Shape max_pooled_shape(const OpContext& ctx, const Shape& x) {
+  const auto& attrs = ctx.attrs<MaxPoolAttrs>();
+  return attrs.is_adaptive() ? adapted_shape(ctx, x, attrs.adaptive)
+                             : pooled_shape<MaxPoolAttrs>(ctx, x);
+}
+
 void infer_max_pool(InferContext& ctx) {
   check_input(ctx);
-  const Shape y = pooled_shape<MaxPoolAttrs>(ctx, ctx.input(0).shape);
+  const Shape y = max_pooled_shape(ctx, ctx.input(0).shape);
   ctx.add_output(y, ctx.input(0).dtype);
   if (&ctx.op() == &kMaxPoolWithIndices) ctx.add_output(y, DType::kInt64);
 }
 
 void infer_max_pool_backward(InferContext& ctx) {
   check_input(ctx);
-  const Shape y = pooled_shape<MaxPoolAttrs>(ctx, ctx.input(0).shape);
+  const Shape y = max_pooled_shape(ctx, ctx.input(0).shape);
   ctx.check(ctx.input(1).shape == y && ctx.input(1).dtype == ctx.input(0).dtype,
             "dy must have the shape ", y, " and dtype of the pooled x");
   ctx.add_output_like(0);
@@ -89,7 +102,7 @@ void infer_max_pool_gather(InferContext& ctx) {
   check_input(ctx);
   ctx.check(ctx.input(1).shape == ctx.input(0).shape && ctx.input(1).dtype == ctx.input(0).dtype,
             "the second tensor must have the shape and dtype of x");
-  ctx.add_output(pooled_shape<MaxPoolAttrs>(ctx, ctx.input(0).shape), ctx.input(0).dtype);
+  ctx.add_output(max_pooled_shape(ctx, ctx.input(0).shape), ctx.input(0).dtype);
 }
 
 void infer_avg_pool(InferContext& ctx) {
@@ -108,8 +121,7 @@ void infer_avg_pool_backward(InferContext& ctx) {
 void infer_adaptive(InferContext& ctx) {
   check_input(ctx);
   const Shape& x = ctx.input(0).shape;
-  ctx.check(spatial_size(x, 0) > 0 && spatial_size(x, 1) > 0, "H and W must not be empty");
-  ctx.add_output(with_spatial(x, ctx.attrs<AdaptivePoolAttrs>().size), ctx.input(0).dtype);
+  ctx.add_output(adapted_shape(ctx, x, ctx.attrs<AdaptivePoolAttrs>().size), ctx.input(0).dtype);
 }
 
 // ---- SBP: planes are independent, and so are windows that do not overlap.
@@ -130,6 +142,28 @@ bool cuts_between_windows(const SbpContext& ctx, const Shape& x, const Shape& y,
       window_dim(ctx.attrs<Attrs>(), i, spatial_size(x, i), spatial_size(y, i)), ctx.num_ranks());
 }
 
+// Whether the windows of each rank's parts are those that the whole has there.
+bool parts_keep_windows(int64_t in, int64_t out, int64_t num_ranks) {
+  if (in == out) return true;
+  for (int64_t r = 0; r < num_ranks; ++r) {
+    const Range from = balanced_part(in, num_ranks, r);
+    const Range to = balanced_part(out, num_ranks, r);
+    for (int64_t o = 0; o < to.size; ++o) {
+      const AdaptiveWindow own = adaptive_window(from.size, to.size, o);
+      const AdaptiveWindow whole = adaptive_window(in, out, to.begin + o);
+      if (own.begin + from.begin != whole.begin || own.end + from.begin != whole.end) return false;
+    }
+  }
+  return num_ranks > 0;
+}
+
+// Whether ranks that cut dim i of x and y evenly have whole windows.
+bool cuts_between_maxima(const SbpContext& ctx, const Shape& x, const Shape& y, size_t i) {
+  return ctx.attrs<MaxPoolAttrs>().is_adaptive()
+             ? parts_keep_windows(spatial_size(x, i), spatial_size(y, i), ctx.num_ranks())
+             : cuts_between_windows<MaxPoolAttrs>(ctx, x, y, i);
+}
+
 // Whether each element of x is in one window at most, so that nothing is summed there.
 template <class Attrs>
 bool is_disjoint(const Attrs& attrs) {
@@ -139,12 +173,22 @@ bool is_disjoint(const Attrs& attrs) {
   return true;
 }
 
+// As is_disjoint, of the windows of maxima.
+bool maxima_are_disjoint(const SbpContext& ctx, const Shape& x, const Shape& y) {
+  const auto& attrs = ctx.attrs<MaxPoolAttrs>();
+  if (!attrs.is_adaptive()) return is_disjoint(attrs);
+  for (size_t i = 0; i < kNumDims; ++i) {
+    if (spatial_size(y, i) > 0 && spatial_size(x, i) % spatial_size(y, i) != 0) return false;
+  }
+  return true;
+}
+
 // The maximum over a window and over ranks commute.
 void sbp_max_pool(SbpContext& ctx) {
   const Shape& x = ctx.input(0).shape;
   const Shape& y = ctx.output(0).shape;
   for_split_dims(
-      x, [&](size_t i) { return cuts_between_windows<MaxPoolAttrs>(ctx, x, y, i); },
+      x, [&](size_t i) { return cuts_between_maxima(ctx, x, y, i); },
       [&](int64_t dim) { ctx.add({sbp::split(dim)}, {sbp::split(dim)}); });
   ctx.add({sbp::partial_max}, {sbp::partial_max});
 }
@@ -163,12 +207,12 @@ void sbp_at_maxima(SbpContext& ctx) {
   const Shape& x = ctx.input(0).shape;
   const Shape& y = &ctx.op() == &kMaxPoolBackward ? ctx.input(1).shape : ctx.output(0).shape;
   for_split_dims(
-      x, [&](size_t i) { return cuts_between_windows<MaxPoolAttrs>(ctx, x, y, i); },
+      x, [&](size_t i) { return cuts_between_maxima(ctx, x, y, i); },
       [&](int64_t dim) {
         ctx.add({sbp::split(dim), sbp::split(dim)}, {sbp::split(dim)});
       });
   ctx.add({sbp::broadcast, sbp::partial_sum}, {sbp::partial_sum});
-  if (&ctx.op() == &kMaxPoolBackward && !is_disjoint(ctx.attrs<MaxPoolAttrs>())) return;
+  if (&ctx.op() == &kMaxPoolBackward && !maxima_are_disjoint(ctx, x, y)) return;
   for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
     ctx.add({sbp::broadcast, partial}, {partial});
 }
@@ -184,21 +228,6 @@ void sbp_avg_pool(SbpContext& ctx) {
       [&](int64_t dim) { ctx.add({sbp::split(dim)}, {sbp::split(dim)}); });
   const bool is_single = is_backward ? is_disjoint(attrs) : attrs.kernel == SpatialInts{1, 1, 1};
   add_partials(ctx, is_single && attrs.divisor >= 0 ? kLinear | kIncreasing : kLinear);
-}
-
-// Whether the windows of each rank's parts are those that the whole has there.
-bool parts_keep_windows(int64_t in, int64_t out, int64_t num_ranks) {
-  if (in == out) return true;
-  for (int64_t r = 0; r < num_ranks; ++r) {
-    const Range from = balanced_part(in, num_ranks, r);
-    const Range to = balanced_part(out, num_ranks, r);
-    for (int64_t o = 0; o < to.size; ++o) {
-      const AdaptiveWindow own = adaptive_window(from.size, to.size, o);
-      const AdaptiveWindow whole = adaptive_window(in, out, to.begin + o);
-      if (own.begin + from.begin != whole.begin || own.end + from.begin != whole.end) return false;
-    }
-  }
-  return num_ranks > 0;
 }
 
 void sbp_adaptive(SbpContext& ctx) {
@@ -220,8 +249,14 @@ void sbp_adaptive(SbpContext& ctx) {
   add_partials(ctx, is_single ? kLinear | kIncreasing : kLinear);
 }
 
+Cost adaptive_cost(const SbpContext& ctx) {
+  return {.flops = static_cast<double>(
+              std::max(ctx.input(0).shape.numel(), ctx.output(0).shape.numel()))};
+}
+
 Cost max_pool_cost(const SbpContext& ctx) {
   const auto& attrs = ctx.attrs<MaxPoolAttrs>();
+  if (attrs.is_adaptive()) return adaptive_cost(ctx);
   return {.flops = static_cast<double>(ctx.output(0).shape.numel()) *
                    static_cast<double>(attrs.kernel[0] * attrs.kernel[1])};
 }
@@ -230,11 +265,6 @@ Cost avg_pool_cost(const SbpContext& ctx) {
   const auto& attrs = ctx.attrs<AvgPoolAttrs>();
   return {.flops = static_cast<double>(ctx.output(0).shape.numel()) *
                    static_cast<double>(attrs.kernel[0] * attrs.kernel[1])};
-}
-
-Cost adaptive_cost(const SbpContext& ctx) {
-  return {.flops = static_cast<double>(
-              std::max(ctx.input(0).shape.numel(), ctx.output(0).shape.numel()))};
 }
 
 // ---- gradients
@@ -378,6 +408,27 @@ MaxPoolAttrs max_pool_attrs(const char* name, int64_t num_dims, const Ints& kern
           .ceil_mode = options.ceil_mode};
 }
 
+// The window of one dim as that of the second of two.
+SpatialInts as_width(const SpatialInts& of_length, int64_t unused) {
+  return {unused, of_length[0], unused};
+}
+
+MaxPoolAttrs max_length_attrs(const char* name, const Ints& kernel, const MaxPoolOptions& options) {
+  MaxPoolAttrs attrs = max_pool_attrs(name, 1, kernel, options);
+  attrs.kernel = as_width(attrs.kernel, 1);
+  attrs.stride = as_width(attrs.stride, 1);
+  attrs.padding = as_width(attrs.padding, 0);
+  attrs.dilation = as_width(attrs.dilation, 1);
+  return attrs;
+}
+
+// Maxima of the rows of a plane of height 1; in it, an index is a position in the row.
+ValuesIndices along_length(const TensorArg& x, const MaxPoolAttrs& attrs) {
+  const Tensor plane = x->unsqueeze(-2, x.site());
+  const auto [values, indices] = dispatch_multi<2>(kMaxPoolWithIndices, {&plane}, attrs, x.site());
+  return {values.squeeze(-2, x.site()), indices.squeeze(-2, x.site())};
+}
+
 AvgPoolAttrs avg_pool_attrs(const char* name, int64_t num_dims, const Ints& kernel,
                             const AvgPoolOptions& options) {
   const Ints& stride = options.stride.empty() ? kernel : options.stride;
@@ -391,11 +442,6 @@ AvgPoolAttrs avg_pool_attrs(const char* name, int64_t num_dims, const Ints& kern
           .ceil_mode = options.ceil_mode,
           .count_include_pad = options.count_include_pad,
           .divisor = options.divisor_override.value_or(0)};
-}
-
-// The window of one dim as that of the second of two.
-SpatialInts as_width(const SpatialInts& of_length, int64_t unused) {
-  return {unused, of_length[0], unused};
 }
 
 void check_length_input(const char* name, const Tensor& x) {
@@ -424,13 +470,16 @@ ValuesIndices max_pool2d_with_indices(const TensorArg& x, const Ints& kernel,
 
 Tensor max_pool1d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options) {
   ops::check_length_input("max_pool1d", x);
-  ops::MaxPoolAttrs attrs = ops::max_pool_attrs("max_pool1d", 1, kernel, options);
-  attrs.kernel = ops::as_width(attrs.kernel, 1);
-  attrs.stride = ops::as_width(attrs.stride, 1);
-  attrs.padding = ops::as_width(attrs.padding, 0);
-  attrs.dilation = ops::as_width(attrs.dilation, 1);
+  const ops::MaxPoolAttrs attrs = ops::max_length_attrs("max_pool1d", kernel, options);
   const Tensor plane = x->unsqueeze(-2, x.site());
   return dispatch(ops::kMaxPool, {&plane}, attrs, x.site()).squeeze(-2, x.site());
+}
+
+ValuesIndices max_pool1d_with_indices(const TensorArg& x, const Ints& kernel,
+                                      const MaxPoolOptions& options) {
+  constexpr const char* kName = "max_pool1d_with_indices";
+  ops::check_length_input(kName, x);
+  return ops::along_length(x, ops::max_length_attrs(kName, kernel, options));
 }
 
 Tensor avg_pool2d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& options) {
@@ -450,6 +499,46 @@ Tensor avg_pool1d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& 
   attrs.padding = ops::as_width(attrs.padding, 0);
   const Tensor plane = x->unsqueeze(-2, x.site());
   return dispatch(ops::kAvgPool, {&plane}, attrs, x.site()).squeeze(-2, x.site());
+}
+
+namespace {
+
+ops::MaxPoolAttrs adaptive_attrs(const char* name, const TensorArg& x, const Ints& size,
+                                 int64_t num_dims) {
+  if (x->dim() != num_dims + 1 && x->dim() != num_dims + 2) {
+    throw InvalidArgument(str("[", name, "] takes ", num_dims,
+                              " spatial dims behind (N, C) or (C); received ", x->meta()),
+                          x.site());
+  }
+  const ops::SpatialInts out = ops::spatial_numbers(size, num_dims, 0, 1, name, "size");
+  ops::MaxPoolAttrs attrs;
+  attrs.adaptive = num_dims == 1 ? ops::as_width(out, 1) : out;
+  return attrs;
+}
+
+}  // namespace
+
+Tensor adaptive_max_pool1d(const TensorArg& x, const Ints& size) {
+  const ops::MaxPoolAttrs attrs = adaptive_attrs("adaptive_max_pool1d", x, size, 1);
+  const Tensor plane = x->unsqueeze(-2, x.site());
+  return dispatch(ops::kMaxPool, {&plane}, attrs, x.site()).squeeze(-2, x.site());
+}
+
+Tensor adaptive_max_pool2d(const TensorArg& x, const Ints& size) {
+  const ops::MaxPoolAttrs attrs = adaptive_attrs("adaptive_max_pool2d", x, size, ops::kNumDims);
+  return dispatch(ops::kMaxPool, {&x.tensor()}, attrs, x.site());
+}
+
+ValuesIndices adaptive_max_pool1d_with_indices(const TensorArg& x, const Ints& size) {
+  return ops::along_length(x, adaptive_attrs("adaptive_max_pool1d_with_indices", x, size, 1));
+}
+
+ValuesIndices adaptive_max_pool2d_with_indices(const TensorArg& x, const Ints& size) {
+  const ops::MaxPoolAttrs attrs =
+      adaptive_attrs("adaptive_max_pool2d_with_indices", x, size, ops::kNumDims);
+  auto [values, indices] =
+      dispatch_multi<2>(ops::kMaxPoolWithIndices, {&x.tensor()}, attrs, x.site());
+  return {std::move(values), std::move(indices)};
 }
 
 Tensor adaptive_avg_pool2d(const TensorArg& x, const Ints& size) {

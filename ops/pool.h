@@ -21,9 +21,30 @@ struct MaxPoolOptions {
 Tensor max_pool2d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options = {});
 // x: (N, C, L) or (C, L).
 Tensor max_pool1d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options = {});
-// Also where each maximum lies (int64): h * W + w. Of equal ones the first, of NaNs the last.
+// Also where each maximum lies (int64): h * W + w, or l. Of equal ones the first, of NaNs the last.
 ValuesIndices max_pool2d_with_indices(const TensorArg& x, const Ints& kernel,
                                       const MaxPoolOptions& options = {});
+ValuesIndices max_pool1d_with_indices(const TensorArg& x, const Ints& kernel,
+                                      const MaxPoolOptions& options = {});
+
+struct MaxUnpoolOptions {
+  Ints stride = {};
+  Ints padding = 0;
+  Ints output_size = {};  // less than a stride from the usual one; leading dims may stand before it
+};
+
+// Zeros with each element of x at its index in the plane, the later one where an index comes twice:
+// undoes max_pool2d_with_indices but for the elements that were no maxima. x and indices (int64):
+// (N, C, H, W) or (C, H, W) -> (..., H', W'), H' = (H - 1) stride - 2 padding + kernel unless
+// output_size says otherwise. An index outside the plane throws InvalidArgument.
+//   max_unpool2d(y.values, y.indices, 2, {.output_size = x.shape()})
+Tensor max_unpool2d(const TensorArg& x, const TensorArg& indices, const Ints& kernel,
+                    const MaxUnpoolOptions& options = {});
+// x: (N, C, L) or (C, L); (N, C, D, H, W) or (C, D, H, W).
+Tensor max_unpool1d(const TensorArg& x, const TensorArg& indices, const Ints& kernel,
+                    const MaxUnpoolOptions& options = {});
+Tensor max_unpool3d(const TensorArg& x, const TensorArg& indices, const Ints& kernel,
+                    const MaxUnpoolOptions& options = {});
 
 struct AvgPoolOptions {
   Ints stride = {};
@@ -51,5 +72,11 @@ Tensor adaptive_avg_pool3d(const TensorArg& x, const Ints& size);
 Tensor adaptive_max_pool1d(const TensorArg& x, const Ints& size);
 Tensor adaptive_max_pool2d(const TensorArg& x, const Ints& size);
 Tensor adaptive_max_pool3d(const TensorArg& x, const Ints& size);
+// With the indices of max_pool_with_indices; in a box d * H * W + h * W + w.
+ValuesIndices max_pool3d_with_indices(const TensorArg& x, const Ints& kernel,
+                                      const MaxPoolOptions& options = {});
+ValuesIndices adaptive_max_pool1d_with_indices(const TensorArg& x, const Ints& size);
+ValuesIndices adaptive_max_pool2d_with_indices(const TensorArg& x, const Ints& size);
+ValuesIndices adaptive_max_pool3d_with_indices(const TensorArg& x, const Ints& size);
 
 }  // namespace flow

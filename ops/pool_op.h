@@ -14,13 +14,18 @@ struct MaxPoolAttrs {
   SpatialInts padding{};
   SpatialInts dilation{1, 1, 1};
   bool ceil_mode = false;
+  // Of y, logical: windows as those of adaptive_avg_pool, in place of all of the above.
+  SpatialInts adaptive{-1, -1, -1};
+
+  bool is_adaptive() const { return adaptive[0] >= 0; }
 
   static constexpr auto fields() {
     return std::tuple(key_field("kernel", &MaxPoolAttrs::kernel),
                       key_field("stride", &MaxPoolAttrs::stride),
                       key_field("padding", &MaxPoolAttrs::padding),
                       key_field("dilation", &MaxPoolAttrs::dilation),
-                      key_field("ceil_mode", &MaxPoolAttrs::ceil_mode));
+                      key_field("ceil_mode", &MaxPoolAttrs::ceil_mode),
+                      key_field("adaptive", &MaxPoolAttrs::adaptive));
   }
 };
 

@@ -1,13 +1,14 @@
 // Poolings made of those over planes: a box is pooled over its planes, then over what is left of
 // them, as a maximum, a mean and their counts are products of those of each dim.
-#include <vector>
+#include <algorithm>
+#include <utility>
 
 #include "core/error.h"
-#include "ops/concat.h"
-#include "ops/extrema.h"
+#include "ops/binary.h"
+#include "ops/gather.h"
 #include "ops/pool.h"
-#include "ops/slice.h"
 #include "ops/view.h"
+#include "ops/where.h"
 #include "ops/window.h"
 
 namespace flow {
@@ -46,62 +47,80 @@ Ints plane_of(const SpatialInts& numbers) {
   return {numbers[1], numbers[2]};
 }
 
-// The largest element of each of `out` windows along `dim`, the first of equal ones.
-Tensor adaptive_max_along(const TensorArg& x, int64_t dim, int64_t out) {
-  const int64_t in = x->shape()[dim];
-  if (in == 0) {
-    throw InvalidArgument(str("[adaptive_max_pool] dim ", dim, " is empty; received ", x->meta()),
-                          x.site());
-  }
-  std::vector<Tensor> parts;
-  for (int64_t i = 0; i < out; ++i) {
-    const int64_t begin = i * in / out;
-    const int64_t end = ((i + 1) * in + out - 1) / out;
-    const Tensor window = narrow(x, dim, begin, end - begin);
-    parts.push_back(max({window, x.site()}, dim, {.keepdim = true}).values);
-  }
-  if (parts.empty()) return narrow(x, dim, 0, 0);
-  return cat({parts, x.site()}, dim);
+// As pool_volume of maxima, with their positions in the box: d * H * W + h * W + w. The first plane
+// of equal maxima gives the first of equal elements, as planes come before rows.
+template <class Plane, class Depth>
+ValuesIndices max_pool_volume(const char* op, const TensorArg& x, const Plane& plane,
+                              const Depth& depth) {
+  const Site site = x.site();
+  Tensor in_plane;  // (volumes, D, M): where the maximum of each plane lies
+  Tensor indices;   // (volumes, D', M)
+  const auto planes = [&](const TensorArg& slices) {
+    ValuesIndices found = plane(slices);
+    in_plane = std::move(found.indices);
+    return std::move(found.values);
+  };
+  const auto lines = [&](const TensorArg& columns) {
+    ValuesIndices found = depth(columns);
+    const Shape& shape = columns->shape();
+    const int64_t width = std::max<int64_t>(shape[2], 1);
+    const Tensor d =
+        div({clamp({found.indices, site}, {.min = 0}), site}, width, {.rounding_mode = "floor"});
+    const Tensor of_planes = reshape({in_plane, site}, shape);
+    const int64_t ndim = x->dim();
+    const int64_t area = x->shape()[ndim - 2] * x->shape()[ndim - 1];
+    indices = add({gather({of_planes, site}, 1, {d, site}), site}, {mul({d, site}, area), site});
+    return std::move(found.values);
+  };
+  Tensor values = pool_volume(op, x, planes, lines);
+  return {values, reshape({indices, site}, values.shape())};
 }
 
-Tensor adaptive_max(const char* op, const TensorArg& x, const Ints& size, int64_t num_dims) {
-  if (x->dim() != num_dims + 1 && x->dim() != num_dims + 2) {
-    throw InvalidArgument(str("[", op, "] takes ", num_dims,
-                              " spatial dims behind (N, C) or (C); received ", x->meta()),
-                          x.site());
-  }
-  const SpatialInts out = ops::spatial_numbers(size, num_dims, 0, 1, op, "size");
-  Tensor y = x;
-  for (int64_t i = num_dims; i-- > 0;) {
-    y = adaptive_max_along({y, x.site()}, x->dim() - num_dims + i, out[static_cast<size_t>(i)]);
-  }
-  return y;
+MaxPoolOptions plane_options(const MaxPoolOptions& options, const Ints& kernel, const char* op) {
+  const Ints& steps = options.stride.empty() ? kernel : options.stride;
+  return {.stride = plane_of(ops::spatial_numbers(steps, 3, 1, 1, op, "stride")),
+          .padding = plane_of(ops::spatial_numbers(options.padding, 3, 0, 0, op, "padding")),
+          .dilation = plane_of(ops::spatial_numbers(options.dilation, 3, 1, 1, op, "dilation")),
+          .ceil_mode = options.ceil_mode};
+}
+
+MaxPoolOptions depth_options(const MaxPoolOptions& options, const Ints& kernel, const char* op) {
+  const Ints& steps = options.stride.empty() ? kernel : options.stride;
+  return {.stride = {ops::spatial_numbers(steps, 3, 1, 1, op, "stride")[0], 1},
+          .padding = {ops::spatial_numbers(options.padding, 3, 0, 0, op, "padding")[0], 0},
+          .dilation = {ops::spatial_numbers(options.dilation, 3, 1, 1, op, "dilation")[0], 1},
+          .ceil_mode = options.ceil_mode};
 }
 
 }  // namespace
 
 Tensor max_pool3d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options) {
   constexpr const char* kName = "max_pool3d";
-  const Ints& steps = options.stride.empty() ? kernel : options.stride;
-  const auto window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
-  const auto stride = ops::spatial_numbers(steps, 3, 1, 1, kName, "stride");
-  const auto padding = ops::spatial_numbers(options.padding, 3, 0, 0, kName, "padding");
-  const auto dilation = ops::spatial_numbers(options.dilation, 3, 1, 1, kName, "dilation");
+  const SpatialInts window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
+  const MaxPoolOptions in_plane = plane_options(options, kernel, kName);
+  const MaxPoolOptions along = depth_options(options, kernel, kName);
   const auto plane = [&](const TensorArg& slices) {
-    return max_pool2d(slices, plane_of(window),
-                      {.stride = plane_of(stride),
-                       .padding = plane_of(padding),
-                       .dilation = plane_of(dilation),
-                       .ceil_mode = options.ceil_mode});
+    return max_pool2d(slices, plane_of(window), in_plane);
   };
   const auto depth = [&](const TensorArg& lines) {
-    return max_pool2d(lines, {window[0], 1},
-                      {.stride = {stride[0], 1},
-                       .padding = {padding[0], 0},
-                       .dilation = {dilation[0], 1},
-                       .ceil_mode = options.ceil_mode});
+    return max_pool2d(lines, {window[0], 1}, along);
   };
   return pool_volume(kName, x, plane, depth);
+}
+
+ValuesIndices max_pool3d_with_indices(const TensorArg& x, const Ints& kernel,
+                                      const MaxPoolOptions& options) {
+  constexpr const char* kName = "max_pool3d_with_indices";
+  const SpatialInts window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
+  const MaxPoolOptions in_plane = plane_options(options, kernel, kName);
+  const MaxPoolOptions along = depth_options(options, kernel, kName);
+  const auto plane = [&](const TensorArg& slices) {
+    return max_pool2d_with_indices(slices, plane_of(window), in_plane);
+  };
+  const auto depth = [&](const TensorArg& lines) {
+    return max_pool2d_with_indices(lines, {window[0], 1}, along);
+  };
+  return max_pool_volume(kName, x, plane, depth);
 }
 
 Tensor avg_pool3d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& options) {
@@ -153,16 +172,28 @@ Tensor adaptive_avg_pool3d(const TensorArg& x, const Ints& size) {
   return pool_volume(kName, x, plane, depth);
 }
 
-Tensor adaptive_max_pool1d(const TensorArg& x, const Ints& size) {
-  return adaptive_max("adaptive_max_pool1d", x, size, 1);
-}
-
-Tensor adaptive_max_pool2d(const TensorArg& x, const Ints& size) {
-  return adaptive_max("adaptive_max_pool2d", x, size, 2);
-}
-
 Tensor adaptive_max_pool3d(const TensorArg& x, const Ints& size) {
-  return adaptive_max("adaptive_max_pool3d", x, size, 3);
+  constexpr const char* kName = "adaptive_max_pool3d";
+  const SpatialInts out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
+  const auto plane = [&](const TensorArg& slices) {
+    return adaptive_max_pool2d(slices, plane_of(out));
+  };
+  const auto depth = [&](const TensorArg& lines) {
+    return adaptive_max_pool2d(lines, {out[0], lines->shape()[2]});
+  };
+  return pool_volume(kName, x, plane, depth);
+}
+
+ValuesIndices adaptive_max_pool3d_with_indices(const TensorArg& x, const Ints& size) {
+  constexpr const char* kName = "adaptive_max_pool3d_with_indices";
+  const SpatialInts out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
+  const auto plane = [&](const TensorArg& slices) {
+    return adaptive_max_pool2d_with_indices(slices, plane_of(out));
+  };
+  const auto depth = [&](const TensorArg& lines) {
+    return adaptive_max_pool2d_with_indices(lines, {out[0], lines->shape()[2]});
+  };
+  return max_pool_volume(kName, x, plane, depth);
 }
 
 }  // namespace flow

@@ -31,6 +31,7 @@ void register_gather(OpTable& table);
 void register_index(OpTable& table);
 void register_loss(OpTable& table);
 void register_matmul(OpTable& table);
+void register_max_unpool(OpTable& table);
 void register_norm(OpTable& table);
 void register_partial_fc(OpTable& table);
 void register_pool(OpTable& table);
@@ -76,6 +77,7 @@ void register_ops(OpTable& table) {
   ops::register_index(table);
   ops::register_loss(table);
   ops::register_matmul(table);
+  ops::register_max_unpool(table);
   ops::register_norm(table);
   ops::register_partial_fc(table);
   ops::register_pool(table);

@@ -29,6 +29,7 @@ void register_index_cpu(KernelTable& table);
 void register_loss_cpu(KernelTable& table);
 void register_matmul_cpu(KernelTable& table);
 void register_max_pool_blocked_cpu(KernelTable& table);
+void register_max_unpool_cpu(KernelTable& table);
 void register_norm_cpu(KernelTable& table);
 void register_partial_fc_cpu(KernelTable& table);
 void register_pool_cpu(KernelTable& table);
@@ -72,6 +73,7 @@ void register_all_cpu(KernelTable& table) {
   register_index_cpu(table);
   register_loss_cpu(table);
   register_matmul_cpu(table);
+  register_max_unpool_cpu(table);
   register_norm_cpu(table);
   register_partial_fc_cpu(table);
   register_pool_cpu(table);

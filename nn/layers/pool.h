@@ -13,6 +13,8 @@ class MaxPool1d : public Module<MaxPool1d> {
       : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
+  // Also where the maxima lie, for MaxUnpool.
+  ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
   Ints kernel_size_;
@@ -26,6 +28,8 @@ class MaxPool2d : public Module<MaxPool2d> {
       : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
+  // Also where the maxima lie, for MaxUnpool.
+  ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
   Ints kernel_size_;
@@ -39,6 +43,8 @@ class MaxPool3d : public Module<MaxPool3d> {
       : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
+  // Also where the maxima lie, for MaxUnpool.
+  ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
   Ints kernel_size_;
@@ -124,6 +130,8 @@ class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
   explicit AdaptiveMaxPool1d(Ints output_size) : output_size_(std::move(output_size)) {}
 
   Tensor forward(const Tensor& x);
+  // Also where the maxima lie, for MaxUnpool.
+  ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
   Ints output_size_;
@@ -135,6 +143,8 @@ class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
   explicit AdaptiveMaxPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
 
   Tensor forward(const Tensor& x);
+  // Also where the maxima lie, for MaxUnpool.
+  ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
   Ints output_size_;
@@ -146,9 +156,53 @@ class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
   explicit AdaptiveMaxPool3d(Ints output_size) : output_size_(std::move(output_size)) {}
 
   Tensor forward(const Tensor& x);
+  // Also where the maxima lie, for MaxUnpool.
+  ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
   Ints output_size_;
+};
+
+// x, indices: (N, C, L) → zeros with each element at its index, of `output_size` where several
+// sizes pool to that of x.
+class MaxUnpool1d : public Module<MaxUnpool1d> {
+ public:
+  explicit MaxUnpool1d(Ints kernel_size, MaxUnpoolOptions options = {})
+      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x, const Tensor& indices, const Ints& output_size = {});
+
+ private:
+  Ints kernel_size_;
+  MaxUnpoolOptions options_;
+};
+
+// x, indices: (N, C, H, W) → zeros with each element at its index, of `output_size` where several
+// sizes pool to that of x.
+class MaxUnpool2d : public Module<MaxUnpool2d> {
+ public:
+  explicit MaxUnpool2d(Ints kernel_size, MaxUnpoolOptions options = {})
+      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x, const Tensor& indices, const Ints& output_size = {});
+
+ private:
+  Ints kernel_size_;
+  MaxUnpoolOptions options_;
+};
+
+// x, indices: (N, C, D, H, W) → zeros with each element at its index, of `output_size` where
+// several sizes pool to that of x.
+class MaxUnpool3d : public Module<MaxUnpool3d> {
+ public:
+  explicit MaxUnpool3d(Ints kernel_size, MaxUnpoolOptions options = {})
+      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+  Tensor forward(const Tensor& x, const Tensor& indices, const Ints& output_size = {});
+
+ private:
+  Ints kernel_size_;
+  MaxUnpoolOptions options_;
 };
 
 }  // namespace flow::nn

@@ -341,5 +341,51 @@ TEST(Pool, AdaptivePoolingsOfLinesAndVolumes) {
   EXPECT_THROW(adaptive_avg_pool1d(ones({3}), 1), InvalidArgument);
 }
 
+// ---- back from maxima
+
+TEST(MaxUnpool, PutsMaximaBackWhereTheyWere) {
+  const Tensor x = plane({1, 5, 2, 0, 3, 4, 8, 1}, 4);
+  const auto [values, indices] = max_pool2d_with_indices(x, 2);
+
+  EXPECT_EQ(doubles(max_unpool2d(values, indices, 2)), (Doubles{0, 5, 0, 0, 0, 0, 8, 0}));
+}
+
+TEST(MaxUnpool, TheLaterOfTwoElementsStays) {
+  const Tensor x = tensor({{1.f, 2.f}});
+  const Tensor indices = tensor(Indices{3, 3}, {1, 2});
+
+  EXPECT_EQ(doubles(max_unpool1d(x, indices, 2)), (Doubles{0, 0, 0, 2}));
+}
+
+TEST(MaxUnpool, SaysWhatDoesNotFit) {
+  const Tensor x = ones({1, 2, 2});
+  const Tensor indices = zeros({1, 2, 2}, {.dtype = int64});
+  const auto says = [&](const std::string& part, const auto& f) {
+    EXPECT_NE(error_of(f).find(part), std::string::npos) << error_of(f);
+  };
+
+  says("[max_unpool2d] index 16 is outside the 16 elements", [&] {
+    max_unpool2d(x, full({1, 2, 2}, 16, {.dtype = int64}), 2);
+  });
+  says("[max_unpool2d] 2 elements cannot be unpooled to 6; give output_size between 3 and 5", [&] {
+    max_unpool2d(x, indices, 2, {.output_size = {4, 6}});
+  });
+  says("[max_unpool2d] output_size has 2 numbers, or 3",
+       [&] { max_unpool2d(x, indices, 2, {.output_size = {4}}); });
+  says("[max_unpool2d] indices are int64", [&] { max_unpool2d(x, x, 2); });
+  says("[max_unpool3d] takes floating tensors with 3 spatial dims",
+       [&] { max_unpool3d(x, indices, 2); });
+}
+
+TEST(MaxPool, IndicesOfABoxCountInIt) {
+  const Tensor x = arange(1.0 * 2 * 3 * 4 * 5).reshape({2, 3, 4, 5});
+  const auto [values, indices] = max_pool3d_with_indices(x, {2, 2, 3}, {.stride = 1});
+
+  const Doubles largest = doubles(values);
+  const Indices at = indices.to_vector<int64_t>();
+  for (size_t i = 0; i < at.size(); ++i)
+    EXPECT_EQ(at[i], static_cast<int64_t>(largest[i]) % 60);
+}
+
 }  // namespace
 }  // namespace flow

@@ -57,11 +57,29 @@ void add_conv_transpose(Bindings& table, const char* name, ConvTranspose conv) {
 }
 
 using MaxPool = Tensor (*)(const TensorArg&, const Ints&, const MaxPoolOptions&);
+using MaxPoolWithIndices = ValuesIndices (*)(const TensorArg&, const Ints&, const MaxPoolOptions&);
 
-void add_max_pool(Bindings& table, const char* name, MaxPool pool) {
-  table.add(name, [pool](Case& c) {
-    c.attrs.only("return_indices", false);
-    return pool(c.in(0), c.attrs.get<Ints>("kernel_size"), max_pool_options(c));
+void add_max_pool(Bindings& table, const char* name, MaxPool pool,
+                  MaxPoolWithIndices pool_with_indices) {
+  table.add(name, [=](Case& c) -> Outputs {
+    const auto kernel = c.attrs.get<Ints>("kernel_size");
+    const MaxPoolOptions options = max_pool_options(c);
+    if (!c.attrs.get<bool>("return_indices", false)) return {pool(c.in(0), kernel, options)};
+    const ValuesIndices y = pool_with_indices(c.in(0), kernel, options);
+    return {y.values, y.indices};
+  });
+}
+
+using MaxUnpool = Tensor (*)(const TensorArg&, const TensorArg&, const Ints&,
+                             const MaxUnpoolOptions&);
+
+void add_max_unpool(Bindings& table, const char* name, MaxUnpool unpool) {
+  table.add(name, [unpool](Case& c) {
+    MaxUnpoolOptions options;
+    c.attrs.read("stride", options.stride);
+    c.attrs.read("padding", options.padding);
+    c.attrs.read("output_size", options.output_size);
+    return unpool(c.in(0), c.in(1), c.attrs.get<Ints>("kernel_size"), options);
   });
 }
 
@@ -73,11 +91,19 @@ void add_avg_pool(Bindings& table, const char* name, AvgPool pool) {
   });
 }
 
-void add_adaptive(Bindings& table, const char* name,
-                  Tensor (*pool)(const TensorArg&, const Ints&)) {
-  table.add(name, [pool](Case& c) {
-    c.attrs.only("return_indices", false);
-    return pool(c.in(0), c.attrs.get<Ints>("output_size"));
+using AdaptivePool = Tensor (*)(const TensorArg&, const Ints&);
+
+void add_adaptive(Bindings& table, const char* name, AdaptivePool pool) {
+  table.add(name, [pool](Case& c) { return pool(c.in(0), c.attrs.get<Ints>("output_size")); });
+}
+
+void add_adaptive_max(Bindings& table, const char* name, AdaptivePool pool,
+                      ValuesIndices (*pool_with_indices)(const TensorArg&, const Ints&)) {
+  table.add(name, [=](Case& c) -> Outputs {
+    const auto size = c.attrs.get<Ints>("output_size");
+    if (!c.attrs.get<bool>("return_indices", false)) return {pool(c.in(0), size)};
+    const ValuesIndices y = pool_with_indices(c.in(0), size);
+    return {y.values, y.indices};
   });
 }
 
@@ -124,24 +150,24 @@ void bind_windows(Bindings& table) {
   add_conv_transpose(table, "conv_transpose1d", conv_transpose1d);
   add_conv_transpose(table, "conv_transpose2d", conv_transpose2d);
   add_conv_transpose(table, "conv_transpose3d", conv_transpose3d);
-  table.add("max_pool2d", [](Case& c) -> Outputs {
-    const auto kernel = c.attrs.get<Ints>("kernel_size");
-    const MaxPoolOptions options = max_pool_options(c);
-    if (!c.attrs.get<bool>("return_indices", false)) return {max_pool2d(c.in(0), kernel, options)};
-    const ValuesIndices y = max_pool2d_with_indices(c.in(0), kernel, options);
-    return {y.values, y.indices};
-  });
-  add_max_pool(table, "max_pool1d", max_pool1d);
-  add_max_pool(table, "max_pool3d", max_pool3d);
+  add_max_pool(table, "max_pool1d", max_pool1d, max_pool1d_with_indices);
+  add_max_pool(table, "max_pool2d", max_pool2d, max_pool2d_with_indices);
+  add_max_pool(table, "max_pool3d", max_pool3d, max_pool3d_with_indices);
+  add_max_unpool(table, "max_unpool1d", max_unpool1d);
+  add_max_unpool(table, "max_unpool2d", max_unpool2d);
+  add_max_unpool(table, "max_unpool3d", max_unpool3d);
   add_avg_pool(table, "avg_pool1d", avg_pool1d);
   add_avg_pool(table, "avg_pool2d", avg_pool2d);
   add_avg_pool(table, "avg_pool3d", avg_pool3d);
   add_adaptive(table, "adaptive_avg_pool1d", adaptive_avg_pool1d);
   add_adaptive(table, "adaptive_avg_pool2d", adaptive_avg_pool2d);
   add_adaptive(table, "adaptive_avg_pool3d", adaptive_avg_pool3d);
-  add_adaptive(table, "adaptive_max_pool1d", adaptive_max_pool1d);
-  add_adaptive(table, "adaptive_max_pool2d", adaptive_max_pool2d);
-  add_adaptive(table, "adaptive_max_pool3d", adaptive_max_pool3d);
+  add_adaptive_max(table, "adaptive_max_pool1d", adaptive_max_pool1d,
+                   adaptive_max_pool1d_with_indices);
+  add_adaptive_max(table, "adaptive_max_pool2d", adaptive_max_pool2d,
+                   adaptive_max_pool2d_with_indices);
+  add_adaptive_max(table, "adaptive_max_pool3d", adaptive_max_pool3d,
+                   adaptive_max_pool3d_with_indices);
   bind_folds(table);
   table.add("interpolate", resized);
 }

@@ -2,6 +2,7 @@
 
 #include "core/dispatch.h"
 #include "ops/pool_op.h"
+#include "ops/sort.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {
@@ -50,6 +51,18 @@ Tensor to_one(const Inputs& x) {
   return adaptive_avg_pool2d(x[0], 1);
 }
 
+Tensor max_adaptive(const Inputs& x) {
+  return adaptive_max_pool2d(x[0], {3, 2});
+}
+
+Tensor max_adaptive_halves(const Inputs& x) {
+  return adaptive_max_pool2d(x[0], {2, 2});
+}
+
+Tensor unpooled(const Inputs& x) {
+  return max_unpool1d(x[0], argsort(x[1]), 2);
+}
+
 void add(Samples& samples, const char* op, const char* backward, const SampleInput& x, Pool pool,
          const char* label) {
   samples.push_back({op, {x}, kFloats, pool, label});
@@ -78,7 +91,12 @@ Samples pool_samples() {
   add(samples, "max_pool", "max_pool_backward", distinct({2, 6, 5}), max_dilated, "dilated");
   add(samples, "avg_pool", "avg_pool_backward", distinct({2, 6, 5}), avg_ceil_padded,
       "ceil, padded");
-  for (const Pool pool : {max_overlapping, max_dilated}) {
+  add(samples, "max_pool", "max_pool_backward", planes, max_adaptive, "adaptive, uneven");
+  add(samples, "max_pool", "max_pool_backward", distinct({2, 4, 6}), max_adaptive_halves,
+      "adaptive, halves");
+  add(samples, "max_pool", "max_pool_backward", distinct({2, 2, 3}), max_adaptive,
+      "adaptive, more than there are");
+  for (const Pool pool : {max_overlapping, max_dilated, max_adaptive}) {
     samples.push_back({"max_pool", {specials({4, 5, 20, 20})}, kFloats, pool, "specials"});
     samples.back().only_kernels = true;
     samples.push_back(
@@ -89,7 +107,27 @@ Samples pool_samples() {
   add(samples, "adaptive_avg_pool", "adaptive_avg_pool_backward", distinct({2, 2, 3}), adaptive,
       "more than there are");
   add(samples, "adaptive_avg_pool", "adaptive_avg_pool_backward", planes, to_one, "to one");
+  for (const Shape& shape : {Shape{5, 2, 4}, Shape{3, 20, 33}}) {
+    samples.push_back({"max_unpool", {in(shape), in(shape)}, kFloats, unpooled, str(shape)});
+    samples.back().only_kernels = shape.numel() > 1000;
+    samples.back().constant_inputs = 0b10;
+    samples.back().is_general = false;  // no index comes twice
+  }
+  samples.push_back({"max_unpool",
+                     {in({5, 2, 4}), positions({5, 2, 4}, 8)},
+                     kFloats,
+                     [](const Inputs& x) { max_unpool1d(x[0], x[1], 2); },
+                     "indices that come twice"});
+  samples.back().constant_inputs = 0b01;  // an element that another overwrote has its gradient too
   for (const Shape& shape : {Shape{2, 3, 5, 4}, Shape{3, 20, 33, 30}}) {
+    samples.push_back({"max_pool_with_indices",
+                       {distinct(shape)},
+                       kFloats,
+                       [](const Inputs& x) {
+                         adaptive_max_pool2d_with_indices(x[0], {3, 2});
+                       },
+                       str("adaptive, ", shape)});
+    samples.back().only_kernels = shape.numel() > 1000;
     samples.push_back({"max_pool_with_indices",
                        {distinct(shape)},
                        kFloats,

@@ -29,6 +29,7 @@ class BoxLoop {
 
   // target[i] = source[i] for every index i of the box. The two must not overlap.
   void copy(std::byte* target, const std::byte* source) const;
+  void copy(ThreadPool& pool, std::byte* target, const std::byte* source) const;  // large ones
 
  private:
   struct Dim {
@@ -37,11 +38,14 @@ class BoxLoop {
     int64_t source;
   };
 
+  // Indices [begin, end) of dim `depth` and all of the dims inside it; begins there.
+  void copy_range(size_t depth, int64_t begin, int64_t end, std::byte* target,
+                  const std::byte* source) const;
   template <class T>
-  void copy_dims(int depth, T* target, const T* source) const;
+  void copy_dims(size_t depth, int64_t size, T* target, const T* source) const;
 
   std::array<Dim, kMaxDims> dims_;  // outermost first; the last is the row
-  int count_ = 0;
+  size_t count_ = 0;
   bool is_empty_;
   size_t element_bytes_;
 };
@@ -49,9 +53,12 @@ class BoxLoop {
 // One box, once.
 void copy_box(const Shape& size, const BoxTarget& target, const BoxSource& source,
               size_t element_bytes);
+void copy_box(ThreadPool& pool, const Shape& size, const BoxTarget& target, const BoxSource& source,
+              size_t element_bytes);
 
 // All of the tensors' local parts; `target` may be given other strides.
 void copy_part(const TensorView& target, const TensorView& source);
+void copy_part(ThreadPool& pool, const TensorView& target, const TensorView& source);
 void zero_part(const TensorView& target);
 
 // The k in `indices` with start + step * k in `positions`. Requires: step > 0.

@@ -23,7 +23,8 @@ void cat(const KernelContext& ctx) {
   const int64_t bytes = element_bytes(y);
   std::byte* target = y.data;
   for (const TensorView& x : ctx.inputs) {
-    copy_box(x.shape(), {target, y.strides()}, {x.data, x.strides()}, static_cast<size_t>(bytes));
+    copy_box(ctx.pool(), x.shape(), {target, y.strides()}, {x.data, x.strides()},
+             static_cast<size_t>(bytes));
     target += x.shape()[dim] * y.strides()[dim] * bytes;
   }
 }
@@ -38,7 +39,7 @@ void flip(const KernelContext& ctx) {
     source.data += std::max<int64_t>(0, x.shape()[dim] - 1) * x.strides()[dim] * bytes;
     source.strides[dim] *= -1;
   }
-  copy_box(y.shape(), {y.data, y.strides()}, source, static_cast<size_t>(bytes));
+  copy_box(ctx.pool(), y.shape(), {y.data, y.strides()}, source, static_cast<size_t>(bytes));
 }
 
 void pad(const KernelContext& ctx) {
@@ -51,7 +52,8 @@ void pad(const KernelContext& ctx) {
   std::byte* target = y.data;
   for (int64_t i = 0; i < attrs.before.size(); ++i)
     target += attrs.before[i] * y.strides()[i] * bytes;
-  copy_box(x.shape(), {target, y.strides()}, {x.data, x.strides()}, static_cast<size_t>(bytes));
+  copy_box(ctx.pool(), x.shape(), {target, y.strides()}, {x.data, x.strides()},
+           static_cast<size_t>(bytes));
 }
 
 // Row by row: columns [0, end) of the lower triangle, [begin, columns) of the upper one.
@@ -76,7 +78,7 @@ void triangle(const KernelContext& ctx) {
     const auto start = [&](const TensorView& tensor) {
       return (row * tensor.strides()[ndim - 2] + first * tensor.strides()[ndim - 1]) * bytes;
     };
-    copy_box(size, {y.data + start(y), y.strides()}, {x.data + start(x), x.strides()},
+    copy_box(ctx.pool(), size, {y.data + start(y), y.strides()}, {x.data + start(x), x.strides()},
              static_cast<size_t>(bytes));
   }
 }

@@ -42,7 +42,7 @@ ContiguousInput<C>::ContiguousInput(const KernelContext& ctx, int input) {
   if (!view.meta->is_contiguous && view.meta->blocked == nullptr) {
     gathered = ctx.scratch(bytes(dtype_size(dtype)));
     const MetaPtr meta = with_strides(view.meta, contiguous_strides(view.shape()));
-    copy_part({gathered->data(), meta}, view);
+    copy_part(ctx.pool(), {gathered->data(), meta}, view);
     dense = gathered->data();
   }
   if (dtype == dtype_of<C>) {

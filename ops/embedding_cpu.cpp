@@ -116,11 +116,12 @@ void embed_backward(const KernelContext& ctx) {
     sums = reinterpret_cast<Sum*>(scratch->data());
   }
   std::memset(sums, 0, static_cast<size_t>(dweight.numel()) * sizeof(Sum));
-  // Whole cache lines of columns, enough of them to be worth a thread.
+  // Stretches of columns that the core fetches ahead, enough of them to be worth a thread.
+  constexpr int64_t kStretch = 64;
   const auto num_rows = static_cast<int64_t>(rows.size());
   const int64_t wanted =
       kGrainBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(1, num_rows);
-  const int64_t grain = (std::max<int64_t>(1, wanted) + 15) / 16 * 16;
+  const int64_t grain = (std::max<int64_t>(1, wanted) + kStretch - 1) / kStretch * kStretch;
   ctx.pool().parallel_for(0, columns, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = 0; i < num_rows; ++i) {
       const int64_t row = rows[static_cast<size_t>(i)];

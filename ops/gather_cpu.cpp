@@ -99,7 +99,7 @@ void ungather(const KernelContext& ctx) {
 
 void scatter(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
-  copy_part(y, ctx.in(0));
+  copy_part(ctx.pool(), y, ctx.in(0));
   dispatch_size(y.meta->dtype, [&]<class T>() {
     T* target = y.as<T>();
     const T* src = ctx.in(2).as<T>();
@@ -112,7 +112,7 @@ void scatter(const KernelContext& ctx) {
 
 void scatter_add(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
-  copy_part(y, ctx.in(0));
+  copy_part(ctx.pool(), y, ctx.in(0));
   dispatch_all(y.meta->dtype, [&]<class T>() {
     const Accumulator<T> sums(ctx, y);
     const T* src = ctx.in(2).as<T>();
@@ -127,7 +127,7 @@ void scatter_add(const KernelContext& ctx) {
 void scatter_value(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   const auto& attrs = ctx.attrs_as<ScatterValueAttrs>();
-  copy_part(y, ctx.in(0));
+  copy_part(ctx.pool(), y, ctx.in(0));
   dispatch_all(y.meta->dtype, [&]<class T>() {
     T* target = y.as<T>();
     const T value = attrs.value.to<T>();
@@ -175,7 +175,7 @@ T combine(ScatterReduction reduction, T a, T b) {
 void scatter_reduce(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   const auto& attrs = ctx.attrs_as<ScatterReduceAttrs>();
-  copy_part(y, ctx.in(0));
+  copy_part(ctx.pool(), y, ctx.in(0));
   dispatch_all(y.meta->dtype, [&]<class T>() {
     T* target = y.as<T>();
     const T* src = ctx.in(2).as<T>();

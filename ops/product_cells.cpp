@@ -17,6 +17,7 @@ constexpr int64_t kMostCells = 64;
 constexpr int64_t kLeastRows = 32;
 constexpr int64_t kLeastColumns = 128;
 constexpr int64_t kLong = 256;
+constexpr int64_t kShortWithBias = 64;
 
 int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -33,13 +34,15 @@ struct Cut {
   int64_t cells;  // 0: not cut here
 };
 
-// Rows, unless there are so few that packing all columns for each cell would show.
+// Rows, unless there are so few that packing all columns for each cell would show. A bias belongs
+// to the kernels that pack together: the libraries would read and write C once more.
 template <class T>
 Cut cut_of(const GemmTask<T>& task) {
   const double volume = static_cast<double>(std::max(task.m, kTile)) *
                         static_cast<double>(std::max(task.n, kTile)) *
                         static_cast<double>(std::max(task.k, kTile));
-  if (task.batch != 1 || volume > static_cast<double>(kLargestProduct)) return {};
+  if (task.batch != 1 || task.bias != nullptr || volume > static_cast<double>(kLargestProduct))
+    return {};
   const int64_t by_rows = cells_along(task.m, kLeastRows);
   const int64_t by_columns = cells_along(task.n, kLeastColumns);
   const bool along_m = (by_rows >= kFewCells && task.n < kFewCells * task.m) || by_columns == 1;

@@ -40,7 +40,7 @@ inline ReduceOffsets reduce_offsets(int64_t index, const ReducePlan::Dim* dims, 
 }
 
 inline constexpr int64_t kReducePiece = 65536;         // elements
-inline constexpr int64_t kReduceColumnPiece = 262144;  // elements
+inline constexpr int64_t kReduceColumnPiece = 65536;  // elements
 inline constexpr int64_t kReduceColumns = 2048;        // columns folded together
 inline constexpr int64_t kReduceRows = 16;             // rows added before they are spilled
 

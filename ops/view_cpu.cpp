@@ -17,15 +17,15 @@ void copy_view(const KernelContext& ctx) {
   ViewSpec view;
   kView(*ctx.in(0).meta, ctx.out(0).shape(), ctx.attrs, view);
   const size_t bytes = dtype_size(ctx.in(0).meta->dtype);
-  copy_box(ctx.out(0).shape(), {ctx.out(0).data, ctx.out(0).strides()},
+  copy_box(ctx.pool(), ctx.out(0).shape(), {ctx.out(0).data, ctx.out(0).strides()},
            {ctx.in(0).data + view.offset * static_cast<int64_t>(bytes), view.strides}, bytes);
 }
 
 // In the order of the input, whose elements lie one after the other in the output.
 void copy_reshaped(const KernelContext& ctx) {
   const Shape& size = ctx.in(0).shape();
-  copy_box(size, {ctx.out(0).data, contiguous_strides(size)}, {ctx.in(0).data, ctx.in(0).strides()},
-           dtype_size(ctx.in(0).meta->dtype));
+  copy_box(ctx.pool(), size, {ctx.out(0).data, contiguous_strides(size)},
+           {ctx.in(0).data, ctx.in(0).strides()}, dtype_size(ctx.in(0).meta->dtype));
 }
 
 }  // namespace

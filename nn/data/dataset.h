@@ -104,7 +104,9 @@ class Subset {
 };
 
 // A dataset with a function applied to every sample; the function must be callable from several
-// threads.
+// threads. It may draw random numbers by any op (rand, bernoulli, …): in a DataLoader they belong
+// to the sample.
+//   Transformed(Mnist(root), [](auto sample) { sample[0] += 0.1 * randn(…); return sample; })
 template <class Dataset, class Transform>
 class Transformed {
  public:

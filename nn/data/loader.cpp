@@ -73,12 +73,12 @@ Tensor BatchPlan::placed(const Tensor& batch) const {
 std::vector<int64_t> BatchPlan::begin_pass() {
   if (!resumes_ || next_batch_ >= num_batches()) {
     next_batch_ = 0;
-    random_ = {};
-    if (options_.shuffle || options_.sampler) {
-      RankContext& context = *thread_state().context;
-      random_ = context.generator().next();
-      if (!options_.placement.defined()) random_.rank = static_cast<uint64_t>(context.rank());
-    }
+    ++epoch_;
+    RankContext& context = *thread_state().context;
+    const bool draws = options_.shuffle || options_.sampler;
+    random_ =
+        draws ? context.generator().next() : RandomStream{.seed = context.generator().state().seed};
+    if (!options_.placement.defined()) random_.rank = static_cast<uint64_t>(context.rank());
   }
   resumes_ = false;
   has_pass_ = true;
@@ -87,23 +87,27 @@ std::vector<int64_t> BatchPlan::begin_pass() {
 }
 
 nn::StateDict BatchPlan::state_dict() const {
-  const std::vector<int64_t> pass{has_pass_ || resumes_ ? 1 : 0, static_cast<int64_t>(random_.seed),
+  const std::vector<int64_t> pass{has_pass_ || resumes_ ? 1 : 0,
+                                  static_cast<int64_t>(random_.seed),
                                   static_cast<int64_t>(random_.stream),
-                                  static_cast<int64_t>(random_.rank), next_batch_};
-  return {{"pass", tensor(pass, {5}, {.dtype = int64})}};
+                                  static_cast<int64_t>(random_.rank),
+                                  next_batch_,
+                                  epoch_};
+  return {{"pass", tensor(pass, {6}, {.dtype = int64})}};
 }
 
 void BatchPlan::load_state_dict(const nn::StateDict& state) {
   const auto found = state.find("pass");
-  if (state.size() != 1 || found == state.end() || !(found->second.shape() == Shape{5})) {
+  if (state.size() != 1 || found == state.end() || !(found->second.shape() == Shape{6})) {
     throw InvalidArgument(
-        "[DataLoader] a state has one name, 'pass', with five numbers; nothing "
+        "[DataLoader] a state has one name, 'pass', with six numbers; nothing "
         "was loaded");
   }
   const auto pass = found->second.to_vector<int64_t>();
   random_ = {static_cast<uint64_t>(pass[1]), static_cast<uint64_t>(pass[2]),
              static_cast<uint64_t>(pass[3])};
   next_batch_ = pass[4];
+  epoch_ = pass[5];
   resumes_ = pass[0] == 1;
 }
 

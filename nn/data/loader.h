@@ -14,6 +14,7 @@
 #include "core/placement.h"
 #include "core/sbp.h"
 #include "core/tensor.h"
+#include "nn/data/sample_random.h"
 #include "nn/data/sampler.h"
 #include "nn/module.h"
 #include "ops/concat.h"
@@ -51,6 +52,9 @@ class BatchPlan {
   // that was loaded.
   std::vector<int64_t> begin_pass();
 
+  // For transforms of the pass.
+  RandomStream transforms() const { return transform_stream(random_, epoch_); }
+
   int64_t next_batch() const { return next_batch_; }
 
   void set_next_batch(int64_t number) { next_batch_ = number; }
@@ -66,6 +70,7 @@ class BatchPlan {
   RandomStream random_;  // of the pass
   bool has_pass_ = false, resumes_ = false;
   int64_t next_batch_ = 0;
+  int64_t epoch_ = -1;  // passes begun before this one
 };
 
 // Threads that make numbered things in order of demand.
@@ -124,7 +129,10 @@ S collate(const std::vector<S>& samples) {
 }  // namespace internal
 
 // Each pass (begin) draws a new order from the rank's generator when shuffling; a local loader's
-// order differs between ranks. Owns its dataset (see dataset.h). One pass at a time.
+// order differs between ranks. Random ops in a dataset's operator[] or transforms draw by the
+// generator's seed at the pass's begin, the pass and the sample: any number of workers and a
+// resumed pass give the same numbers, and the rank's generator stays as it is. Owns its dataset
+// (see dataset.h). One pass at a time.
 //   for (auto [x, y] : DataLoader(Mnist(root), {.batch_size = 64, .shuffle = true})) …
 template <class Dataset>
 class DataLoader {
@@ -167,6 +175,7 @@ class DataLoader {
   Iterator begin() {
     prefetcher_.reset();
     order_ = plan_.begin_pass();
+    transforms_ = plan_.transforms();
     if (plan_.options().num_workers > 0) {
       prefetcher_ = std::make_unique<internal::Prefetcher>(
           plan_.next_batch(), num_batches(), plan_.options(),
@@ -208,11 +217,14 @@ class DataLoader {
 
   Batch samples(const std::vector<int64_t>& indices) const {
     if constexpr (requires { dataset_.batch(indices); }) {
+      const internal::SampleRandomScope scope(transforms_, indices[0]);
       return dataset_.batch(indices);
     } else {
       std::vector<Batch> list;
-      for (const int64_t i : indices)
+      for (const int64_t i : indices) {
+        const internal::SampleRandomScope scope(transforms_, i);
         list.push_back(dataset_[i]);
+      }
       return internal::collate(list);
     }
   }
@@ -220,6 +232,7 @@ class DataLoader {
   Dataset dataset_;
   internal::BatchPlan plan_;
   std::vector<int64_t> order_;
+  RandomStream transforms_;  // of the pass
   std::unique_ptr<internal::Prefetcher> prefetcher_;
 };
 

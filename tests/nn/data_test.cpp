@@ -145,6 +145,88 @@ TEST(DataLoader, GoesOnAfterAnyBatch) {
   }
 }
 
+// Draws several times, and more often for some samples.
+std::array<Tensor, 2> noisy(std::array<Tensor, 2> sample) {
+  Tensor noise = randint(1000, {1}) + bernoulli(full({1}, 0.5)).to(int64) * 1000;
+  if (sample[1].item<int64_t>() % 3 == 0) noise = noise + randint(1000, {1}) * 10000;
+  return {sample[0], noise.select(0, 0)};
+}
+
+TEST(DataLoader, TransformsDrawTheSameWithAnyNumberOfWorkers) {
+  for (const bool shuffle : {false, true}) {
+    const auto run = [&](int64_t num_workers) {
+      manual_seed(3);
+      DataLoader loader(Transformed(numbers(23), noisy),
+                        {.batch_size = 4, .shuffle = shuffle, .num_workers = num_workers});
+      auto batches = batches_of(loader);
+      EXPECT_EQ(generator_state().next_stream, shuffle ? 1U : 0U) << "the program's draws go on";
+      const auto second = batches_of(loader);
+      EXPECT_NE(batches, second) << "every pass draws anew";
+      batches.insert(batches.end(), second.begin(), second.end());
+      return batches;
+    };
+    const auto plain = run(0);
+    EXPECT_EQ(run(1), plain);
+    EXPECT_EQ(run(4), plain);
+  }
+}
+
+TEST(DataLoader, TransformsOfASampleDoNotDependOnTheBatch) {
+  const auto run = [](int64_t batch_size) {
+    manual_seed(3);
+    DataLoader loader(Transformed(numbers(12), noisy), {.batch_size = batch_size});
+    std::vector<int64_t> all;
+    for (const auto& batch : batches_of(loader))
+      all.insert(all.end(), batch.begin(), batch.end());
+    return all;
+  };
+  const auto single = run(1);
+  EXPECT_EQ(run(5), single);
+  EXPECT_NE(single[1], single[2]);
+  manual_seed(4);
+  DataLoader other(Transformed(numbers(12), noisy), {.batch_size = 12});
+  EXPECT_NE(batches_of(other)[0], single) << "another seed";
+}
+
+TEST(DataLoader, TransformsGoOnAfterAnyBatch) {
+  for (const int64_t num_workers : {0, 2}) {
+    const DataLoaderOptions options{.batch_size = 3, .num_workers = num_workers};
+    manual_seed(3);
+    DataLoader whole(Transformed(numbers(10), noisy), options);
+    batches_of(whole);
+    const auto all = batches_of(whole);
+    const auto later = batches_of(whole);
+    for (size_t taken = 1; taken < all.size(); ++taken) {
+      manual_seed(3);
+      DataLoader first(Transformed(numbers(10), noisy), options);
+      batches_of(first);
+      EXPECT_EQ(batches_of(first, taken).size(), taken);
+      const nn::StateDict state = first.state_dict();
+      DataLoader second(Transformed(numbers(10), noisy), options);
+      second.load_state_dict(state);
+      EXPECT_EQ(batches_of(second),
+                std::vector(all.begin() + static_cast<ptrdiff_t>(taken), all.end()));
+      EXPECT_EQ(batches_of(second), later);
+    }
+  }
+}
+
+TEST(DataLoader, TransformsOfGlobalBatchesAreThoseOfOneRank) {
+  manual_seed(3);
+  DataLoader single(Transformed(numbers(9), noisy), {.batch_size = 5, .num_workers = 1});
+  const auto expected = batches_of(single);
+  run_ranks(2, [&] {
+    manual_seed(3);
+    DataLoader loader(
+        Transformed(numbers(9), noisy),
+        {.batch_size = 5, .placement = Placement("cpu", {0, 1}), .sbp = sbp::split(0)});
+    std::vector<std::vector<int64_t>> batches;
+    for (const auto& batch : loader)
+      batches.push_back(batch[1].full().to_vector<int64_t>());
+    EXPECT_EQ(batches, expected);
+  });
+}
+
 TEST(DataLoader, AnErrorOfAWorkerReachesTheLoop) {
   const auto fails = [](const std::array<Tensor, 2>& sample) {
     if (sample[1].item<int64_t>() == 50) throw InvalidArgument("[sample] five");

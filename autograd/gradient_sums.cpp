@@ -51,7 +51,7 @@ GradientSums::Stream& GradientSums::stream_for(const TensorMeta& gradient, uint3
 bool GradientSums::take(const Tensor& leaf, Tensor& gradient) {
   const TensorMeta& target = leaf.meta();
   if (!target.is_global() || gradient.placement() != target.placement ||
-      gradient.impl().trace != nullptr || target.device != DeviceType::kCpu) {
+      target.device != DeviceType::kCpu) {
     return false;
   }
   const uint32_t axes = summed_axes(gradient.meta(), target);
@@ -60,7 +60,9 @@ bool GradientSums::take(const Tensor& leaf, Tensor& gradient) {
   const NdSbp addends = with_partial(target.nd_sbp, axes);
   if (gradient.sbp() != addends) gradient = gradient.to_global({.sbp = addends}, site_);
   const TensorMeta& given = gradient.meta();
-  if (bucket_mb_ == 0 || !given.is_held || given.numel == 0) return false;
+  if (bucket_mb_ == 0 || gradient.impl().trace != nullptr || !given.is_held || given.numel == 0) {
+    return false;
+  }
   Stream& stream = stream_for(given, axes);
   // The first part of a balanced cut is the largest.
   const int64_t most = box_of(given.shape, given.placement, given.nd_sbp, 0).size.numel();

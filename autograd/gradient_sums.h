@@ -17,8 +17,8 @@ namespace flow::autograd {
 // the sums under way and drops them.
 class GradientSums {
  public:
-  // `bucket_mb` 0: takes nothing, but brings gradients to where they differ from their leaf in
-  // sums only, as it does with those it takes.
+  // `bucket_mb` 0, or a trace: takes nothing, but brings gradients to where they differ from their
+  // leaf in sums only, as it does with those it takes.
   GradientSums(double bucket_mb, Site site) : bucket_mb_(bucket_mb), site_(site) {}
 
   // Whether it took the gradient, complete on this rank, of `leaf`.

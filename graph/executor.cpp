@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "boxing/fail_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
 
@@ -19,54 +23,81 @@ boxing::Communicator& pair_with(RankContext& rank, int64_t peer) {
 int64_t bytes_of(const TensorView& view) {
   return static_cast<int64_t>(view.meta->local_bytes());
 }
+
+// Files of call sites, which reports keep longer than a program lives.
+const char* intern_file(const std::string& file) {
+  static std::mutex mutex;
+  static auto& files = *new std::set<std::string>;  // outlives static objects
+  const std::lock_guard lock(mutex);
+  return files.insert(file).first->c_str();
+}
+
+// Whether ranks see different data, so that one may fail alone.
+bool is_cut(std::span<const TensorView> inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [](const TensorView& input) {
+    return input.meta != nullptr && input.meta->is_global() &&
+           std::any_of(input.meta->nd_sbp.begin(), input.meta->nd_sbp.end(),
+                       [](Sbp entry) { return !entry.is_broadcast(); });
+  });
+}
 }  // namespace
 
-Executor::Executor(const Program& program)
-    : program_(program), rank_(*thread_state().context), data_(program.buffers.size(), nullptr) {
+Executor::Executor(const Program& program) : program_(program), rank_(*thread_state().context) {
   FLOW_ASSERT(program.rank == rank_.rank(), "a program of rank ", program.rank, " runs on rank ",
               rank_.rank());
   arena_ = Storage::allocate(rank_.allocator(), static_cast<size_t>(program.arena_bytes));
+  for (const BufferId id : program.externals)
+    externals_.push_back({.meta = program.buffers[static_cast<size_t>(id)].meta});
   for (const Step& step : program.steps) {
     first_view_.push_back(views_.size());
-    views_.resize(views_.size() + step.inputs.size() + step.outputs.size());
+    for (const BufferId id : step.inputs)
+      add_view(id);
+    for (const BufferId id : step.outputs)
+      add_view(id);
+    sites_.push_back(step.line == 0 ? Site::none() : Site::here(intern_file(step.file), step.line));
   }
   streams_.resize(static_cast<size_t>(program.num_draws));
   sends_.resize(program.steps.size());
 }
 
-void Executor::bind(std::span<const Tensor> externals) {
-  FLOW_ASSERT(externals.size() == program_.externals.size(), "the program has ",
-              program_.externals.size(), " externals, ", externals.size(), " are given");
-  for (size_t i = 0; i < program_.buffers.size(); ++i) {
-    const Buffer& buffer = program_.buffers[i];
-    if (!buffer.meta->is_held) continue;
-    if (buffer.external >= 0) {
-      const Tensor& tensor = externals[static_cast<size_t>(buffer.external)];
-      tensor.make_strided();
-      if (tensor.meta_ptr() != buffer.meta) {
-        throw InvalidArgument(str("[graph] a tensor differs from the one compiled for; received ",
-                                  tensor.meta(), ", compiled for ", *buffer.meta,
-                                  "; compile another plan for it"));
-      }
-      data_[i] = tensor.impl().data();
-    } else if (buffer.base != kNoBuffer) {  // bases come first
-      data_[i] = data_[static_cast<size_t>(buffer.base)] +
-                 buffer.offset * static_cast<int64_t>(dtype_size(buffer.meta->dtype));
-    } else if (buffer.arena_offset >= 0) {
-      data_[i] = arena_->data() + buffer.arena_offset;
-    }
+void Executor::add_view(BufferId id) {
+  TensorView& view = views_.emplace_back();
+  if (id == kNoBuffer) return;
+  const Buffer* buffer = &program_.buffers[static_cast<size_t>(id)];
+  view.meta = buffer->meta;
+  int64_t offset = 0;
+  while (buffer->base != kNoBuffer) {
+    offset += buffer->offset * static_cast<int64_t>(dtype_size(buffer->meta->dtype));
+    buffer = &program_.buffers[static_cast<size_t>(buffer->base)];
   }
-  size_t at = 0;
-  const auto view = [&](BufferId id) {
-    views_[at++] = id == kNoBuffer ? TensorView{}
-                                   : TensorView{data_[static_cast<size_t>(id)],
-                                                program_.buffers[static_cast<size_t>(id)].meta};
-  };
-  for (const Step& step : program_.steps) {
-    for (const BufferId id : step.inputs)
-      view(id);
-    for (const BufferId id : step.outputs)
-      view(id);
+  if (!buffer->meta->is_held) return;
+  if (buffer->external >= 0) {
+    externals_[static_cast<size_t>(buffer->external)].uses.push_back({views_.size() - 1, offset});
+  } else if (buffer->arena_offset >= 0) {
+    view.data = arena_->data() + buffer->arena_offset + offset;
+  }
+}
+
+void Executor::bind(std::span<const Tensor> externals) {
+  FLOW_ASSERT(externals.size() == externals_.size(), "the program has ", externals_.size(),
+              " externals, ", externals.size(), " are given");
+  for (size_t i = 0; i < externals_.size(); ++i) {
+    const External& external = externals_[i];
+    if (!external.meta->is_held) continue;
+    externals[i].make_strided();
+    if (externals[i].meta_ptr() == external.meta) continue;
+    throw InvalidArgument(str("[graph] a tensor differs from the one compiled for; received ",
+                              externals[i].meta(), ", compiled for ", *external.meta,
+                              "; compile another plan for it"));
+  }
+  for (size_t i = 0; i < externals_.size(); ++i) {
+    External& external = externals_[i];
+    if (!external.meta->is_held) continue;
+    std::byte* data = externals[i].impl().data();
+    if (data == external.data) continue;
+    external.data = data;
+    for (const Use& use : external.uses)
+      views_[use.view].data = data + use.offset;
   }
 }
 
@@ -74,8 +105,19 @@ void Executor::run(std::span<const Tensor> externals) {
   bind(externals);
   for (RandomStream& stream : streams_)
     stream = rank_.generator().next();
-  for (size_t i = 0; i < program_.steps.size(); ++i)
-    run_step(i);
+  size_t step = 0;
+  try {
+    for (; step < program_.steps.size(); ++step)
+      run_step(step);
+  } catch (const Error& error) {
+    // As in eager mode: those without the bad value must not wait for this rank.
+    const std::span<const TensorView> inputs(views_.data() + first_view_[step],
+                                             program_.steps[step].inputs.size());
+    if (program_.steps[step].kind == StepKind::kKernel && is_cut(inputs)) {
+      boxing::fail_ranks(rank_, error.what());
+    }
+    throw;
+  }
 }
 
 void Executor::run_step(size_t index) {
@@ -89,8 +131,8 @@ void Executor::run_step(size_t index) {
         random = streams_[static_cast<size_t>(step.draw)];
         if (!step.draws_globally) random.rank = static_cast<uint64_t>(rank_.rank());
       }
-      const KernelContext context{inputs,          outputs, step.raw_attrs(),
-                                  step.plan.get(), random,  rank_};
+      const KernelContext context{inputs, outputs, step.raw_attrs(), step.plan.get(),
+                                  random, rank_,   sites_[index]};
       step.fn(context);
       return;
     }

@@ -22,16 +22,30 @@ class Executor {
   void run(std::span<const Tensor> externals);
 
  private:
+  // Where an external's memory is seen: a view of a step and how far into the memory it begins.
+  struct Use {
+    size_t view;
+    int64_t offset;  // bytes
+  };
+
+  struct External {
+    MetaPtr meta = nullptr;
+    const std::byte* data = nullptr;  // of the last run
+    std::vector<Use> uses = {};
+  };
+
+  void add_view(BufferId id);
   void bind(std::span<const Tensor> externals);
   void run_step(size_t index);
 
   const Program& program_;
   RankContext& rank_;
   Ref<Storage> arena_;
-  std::vector<std::byte*> data_;  // by buffer
   // The views of step i's inputs, then outputs, start at first_view_[i].
   std::vector<TensorView> views_;
   std::vector<size_t> first_view_;
+  std::vector<Site> sites_;  // by step
+  std::vector<External> externals_;
   std::vector<RandomStream> streams_;    // of this run, by draw
   std::vector<boxing::Transfer> sends_;  // by step; null but for sends under way
 };

@@ -198,6 +198,14 @@ Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
   for (const ValueId output : graph.outputs)
     last_use[static_cast<size_t>(output)] = graph.nodes.size();
 
+  // What may be a view is read wherever its tensor is.
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    if (node.op->view == nullptr) continue;
+    size_t& of_input = last_use[static_cast<size_t>(node.inputs[0])];
+    of_input = std::max(of_input, last_use[static_cast<size_t>(node.outputs[0])]);
+  }
+
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     std::vector<BufferId> inputs;

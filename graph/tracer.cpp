@@ -87,6 +87,16 @@ StageGuard::~StageGuard() {
   thread_state().stage = outer_;
 }
 
+OutsideTrace::OutsideTrace() : inner_(thread_state().interpreter) {
+  if (const auto* trace = dynamic_cast<const Trace*>(inner_)) {
+    thread_state().interpreter = trace->outer_;
+  }
+}
+
+OutsideTrace::~OutsideTrace() {
+  thread_state().interpreter = inner_;
+}
+
 Trace::Trace()
     : outer_(std::exchange(thread_state().interpreter, this)), draws_from_(generator_state()) {
   autograd::drop_cached_casts();

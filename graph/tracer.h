@@ -23,6 +23,19 @@ class [[nodiscard]] StageGuard {
   int64_t outer_;
 };
 
+// While it lives, calls of this thread are carried out at once though a trace goes on: for state
+// that a step needs and that is made at its first trace. Nothing outside a trace.
+class [[nodiscard]] OutsideTrace {
+ public:
+  OutsideTrace();
+  ~OutsideTrace();
+  OutsideTrace(const OutsideTrace&) = delete;
+  OutsideTrace& operator=(const OutsideTrace&) = delete;
+
+ private:
+  Interpreter* inner_;
+};
+
 // What a trace gives: the graph, and the tensors behind graph.captures in the same order.
 struct TracedStep {
   Graph graph;
@@ -50,6 +63,8 @@ class Trace final : public Interpreter {
   void run(const Call& call, const Decision& decision, Tensor* outputs) override;
 
  private:
+  friend class OutsideTrace;
+
   struct TracedValue;
 
   // An outside tensor, what stands for it in the trace, and its gradient before.

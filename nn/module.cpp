@@ -6,6 +6,7 @@
 #include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "nn/called_modules.h"
 #include "nn/module_state.h"
 #include "ops/cast.h"
 
@@ -138,7 +139,25 @@ void ModuleBase::to(DType dtype) {
   }
 }
 
+namespace {
+constinit thread_local std::vector<ModuleBase>* called_modules = nullptr;
+}
+
+CalledModules::CalledModules() {
+  called_modules = &modules_;
+}
+
+CalledModules::~CalledModules() {
+  called_modules = nullptr;
+}
+
 ModuleBase::CallScope::CallScope(const ModuleBase& module, Site site) {
+  if (called_modules != nullptr) [[unlikely]] {
+    const auto is_it = [&](const ModuleBase& m) { return m.state_ == module.state_; };
+    if (std::none_of(called_modules->begin(), called_modules->end(), is_it)) {
+      called_modules->push_back(module);
+    }
+  }
   ThreadState& state = thread_state();
   outer_site_ = state.scope_site;
   outer_path_ = std::exchange(state.module_path, &module.live_state().path);

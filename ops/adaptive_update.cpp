@@ -16,7 +16,7 @@ namespace ops {
 
 const OpDef kAdamaxUpdate = update_row<kAdamaxTensors, AdamAttrs>("adamax_update", 2, 0b1101);
 const OpDef kRAdamUpdate = update_row<kRAdamTensors, AdamAttrs>("radam_update", 2, 0b1101);
-const OpDef kNAdamUpdate = update_row<kNAdamTensors, NAdamAttrs>("nadam_update", 0, 0b1101);
+const OpDef kNAdamUpdate = update_row<kNAdamTensors, NAdamAttrs>("nadam_update", 4, 0b1101);
 const OpDef kRMSpropUpdate =
     update_row<rmsprop_tensors(false, false), RMSpropAttrs>("rmsprop_update", 1, 0b101);
 const OpDef kRMSpropCenteredUpdate =
@@ -104,7 +104,10 @@ void nadam_update(const TensorArg& param, const TensorArg& grad, const TensorArg
                               .is_decoupled = options.decoupled_weight_decay,
                               .maximize = options.maximize,
                               .correction2 = options.correction2};
-  run(ops::kNAdamUpdate, {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor()},
+  run(ops::kNAdamUpdate,
+      {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(),
+       &options.grad_rate_tensor, &options.average_rate_tensor, &options.decay_tensor,
+       &options.correction2_tensor},
       attrs, param.site());
 }
 

@@ -131,16 +131,17 @@ struct NAdamStep {
     Average<C> first, second;
     C eps, grad_rate, average_rate, correction2;
 
-    explicit Numbers(const KernelContext& ctx) : Numbers(ctx.attrs_as<NAdamAttrs>()) {}
+    explicit Numbers(const KernelContext& ctx) : Numbers(ctx, ctx.attrs_as<NAdamAttrs>()) {}
 
-    explicit Numbers(const NAdamAttrs& attrs)
-        : direction(attrs.maximize, attrs.decay, attrs.is_decoupled, 1),
+    Numbers(const KernelContext& ctx, const NAdamAttrs& attrs)
+        : direction(attrs.maximize, number_or(ctx, kTensors + 2, attrs.decay), attrs.is_decoupled,
+                    1),
           first(attrs.beta1),
           second(attrs.beta2),
           eps(static_cast<C>(attrs.eps)),
-          grad_rate(static_cast<C>(attrs.grad_rate)),
-          average_rate(static_cast<C>(attrs.average_rate)),
-          correction2(static_cast<C>(attrs.correction2)) {}
+          grad_rate(static_cast<C>(number_or(ctx, kTensors, attrs.grad_rate))),
+          average_rate(static_cast<C>(number_or(ctx, kTensors + 1, attrs.average_rate))),
+          correction2(static_cast<C>(number_or(ctx, kTensors + 3, attrs.correction2))) {}
   };
 
   template <class T, class S>

@@ -91,7 +91,7 @@ struct RAdamUpdateOptions {
 void radam_update(const TensorArg& param, const TensorArg& grad, const TensorArg& exp_avg,
                   const TensorArg& exp_avg_sq, const RAdamUpdateOptions& options);
 
-// The rates of a step change with its number, which the caller knows.
+// The rates of a step change with its number, which the caller knows; those given as tensors count.
 struct NAdamUpdateOptions {
   double grad_rate = 1e-3;     // lr (1 - mu) / (1 - mu_product)
   double average_rate = 1e-3;  // lr next_mu / (1 - mu_product next_mu)
@@ -102,6 +102,10 @@ struct NAdamUpdateOptions {
   bool decoupled_weight_decay = false;
   bool maximize = false;
   double correction2 = 1;  // 1 - beta2^step
+  Tensor grad_rate_tensor = {};
+  Tensor average_rate_tensor = {};
+  Tensor decay_tensor = {};
+  Tensor correction2_tensor = {};
 };
 
 // NAdam (Dozat 2016). g = grad + decay param, or decoupled: param *= 1 - decay

@@ -133,7 +133,8 @@ extern const OpDef kAmsgradUpdate;
 extern const OpDef kAdamaxUpdate;
 // (param, grad, exp_avg, exp_avg_sq, [lr], [step]) -> param, exp_avg, exp_avg_sq
 extern const OpDef kRAdamUpdate;
-// (param, grad, exp_avg, exp_avg_sq) -> param, exp_avg, exp_avg_sq
+// (param, grad, exp_avg, exp_avg_sq, [grad_rate], [average_rate], [decay], [correction2])
+// -> param, exp_avg, exp_avg_sq
 extern const OpDef kNAdamUpdate;
 // (param, grad, square_avg, [lr]) -> param, square_avg; the others have grad_avg, momentum_buffer
 // or both behind square_avg, which they write too

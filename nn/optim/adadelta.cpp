@@ -23,7 +23,8 @@ void Adadelta::update(const Tensor& parameter, const Tensor& grad, size_t number
                    .rho = o.rho,
                    .eps = o.eps,
                    .weight_decay = o.weight_decay,
-                   .maximize = o.maximize});
+                   .maximize = o.maximize,
+                   .lr_tensor = state.rate(0)});
 }
 
 }  // namespace flow::optim

@@ -25,7 +25,9 @@ void Adagrad::update(const Tensor& parameter, const Tensor& grad, size_t number,
                   .eps = o.eps,
                   .weight_decay = o.weight_decay,
                   .maximize = o.maximize,
-                  .step = state.step});
+                  .step = state.step,
+                  .lr_tensor = state.rate(0),
+                  .step_tensor = state.rate(1)});
 }
 
 }  // namespace flow::optim

@@ -22,7 +22,9 @@ void AdamW::update(const Tensor& parameter, const Tensor& grad, size_t number, P
                 .weight_decay = o.weight_decay,
                 .maximize = o.maximize,
                 .step = state.step,
-                .max_exp_avg_sq = state.buffers[2]});
+                .max_exp_avg_sq = state.buffers[2],
+                .lr_tensor = state.rate(0),
+                .step_tensor = state.rate(1)});
 }
 
 }  // namespace flow::optim

@@ -20,7 +20,9 @@ void LAMB::update(const Tensor& parameter, const Tensor& grad, size_t number, Pa
                .weight_decay = o.weight_decay,
                .decoupled_weight_decay = o.adam_w_mode,
                .maximize = o.maximize,
-               .step = state.step});
+               .step = state.step,
+               .lr_tensor = state.rate(0),
+               .step_tensor = state.rate(1)});
 }
 
 }  // namespace flow::optim

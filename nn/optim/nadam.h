@@ -30,6 +30,14 @@ class NAdam : public GroupedOptimizer<NAdamOptions> {
   void update(const Tensor& parameter, const Tensor& grad, size_t number,
               ParamState& state) override;
 
+  void advance(size_t number, ParamState& state) const override;
+  // grad_rate, average_rate, decay, correction2 of nadam_update.
+  void write_rates(size_t number, const ParamState& state, std::span<double> rates) const override;
+
+  size_t num_rates() const override { return 4; }
+
+  double momentum_at(size_t number, int64_t step) const;  // μ_t
+
   std::vector<std::string> buffer_names() const override { return {"exp_avg", "exp_avg_sq"}; }
 
   std::vector<std::string> number_names() const override { return {"mu_product"}; }

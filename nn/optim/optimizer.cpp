@@ -6,26 +6,14 @@
 #include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "graph/tracer.h"
 #include "nn/layout.h"
+#include "nn/optim/update_phase.h"
 #include "ops/creation.h"
 
 namespace flow::optim {
 
 namespace {
-// Nodes traced during a step are those of the update.
-class UpdatePhase {
- public:
-  UpdatePhase() : outer_(std::exchange(thread_state().phase, Phase::kUpdate)) {}
-
-  ~UpdatePhase() { thread_state().phase = outer_; }
-
-  UpdatePhase(const UpdatePhase&) = delete;
-  UpdatePhase& operator=(const UpdatePhase&) = delete;
-
- private:
-  Phase outer_;
-};
-
 Tensor scalar(double value) {
   return full({}, value, {.dtype = float64});
 }
@@ -48,25 +36,35 @@ void Optimizer::step() {
   const NoGradGuard no_grad;
   const UpdatePhase phase;
   autograd::drop_cached_casts();
-  const size_t num_buffers = buffer_names().size(), num_numbers = number_names().size();
   for_each_param([&](const Tensor& parameter, size_t number) {
     const Tensor grad = parameter.grad();
     if (!grad.defined()) return;  // its step count does not advance
-    if (states_.size() <= number) states_.resize(number + 1);
-    ParamState& state = states_[number];
-    if (++state.step == 1) {
-      state.buffers.resize(num_buffers);
-      state.numbers.resize(num_numbers, 1);
-    }
-    const NdSbp sbp = state_sbp(parameter, number);
-    if (!parameter.is_global() || sbp == parameter.sbp()) {
-      update(parameter, grad, number, state);
-      return;
-    }
-    const Tensor share = parameter.detach().to_global({.sbp = sbp});
-    update(share, grad.to_global({.sbp = sbp}), number, state);
-    parameter.copy_(share.to_global({.sbp = parameter.sbp()}));
+    ParamState& state = begin_step(number);
+    advance(number, state);
+    apply(parameter, grad, number, state);
   });
+}
+
+Optimizer::ParamState& Optimizer::begin_step(size_t number) {
+  if (states_.size() <= number) states_.resize(number + 1);
+  ParamState& state = states_[number];
+  if (++state.step == 1) {
+    state.buffers.resize(buffer_names().size());
+    state.numbers.resize(number_names().size(), 1);
+  }
+  return state;
+}
+
+void Optimizer::apply(const Tensor& parameter, const Tensor& grad, size_t number,
+                      ParamState& state) {
+  const NdSbp sbp = state_sbp(parameter, number);
+  if (!parameter.is_global() || sbp == parameter.sbp()) {
+    update(parameter, grad, number, state);
+    return;
+  }
+  const Tensor share = parameter.detach().to_global({.sbp = sbp});
+  update(share, grad.to_global({.sbp = sbp}), number, state);
+  parameter.copy_(share.to_global({.sbp = parameter.sbp()}));
 }
 
 // With shard_state, every axis that holds replicas cuts the dim that is longest so far.
@@ -188,7 +186,10 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
 const Tensor& Optimizer::buffer(ParamState& state, size_t i, const Tensor& parameter,
                                 double value) {
   Tensor& buffer = state.buffers[i];
-  if (!buffer.defined()) buffer = full_like(parameter, value);
+  if (!buffer.defined()) {
+    const graph::OutsideTrace at_once;
+    buffer = full_like(parameter, value);
+  }
   return buffer;
 }
 
@@ -212,6 +213,15 @@ void Optimizer::check_new_params(const std::vector<Tensor>& params,
       throw InvalidArgument(str("[optimizer] parameter ", i, " ", params[i].meta(),
                                 " was given twice; a parameter belongs to one group"));
     }
+  }
+}
+
+void Optimizer::check_no_state() const {
+  for (const ParamState& state : states_) {
+    if (state.step == 0) continue;
+    throw InvalidArgument(
+        "[optimizer] state is to be cut over ranks, but steps were made with state that lies "
+        "whole; set shard_state when the optimizer is made");
   }
 }
 

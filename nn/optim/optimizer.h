@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,9 @@ class Optimizer {
   virtual void set_group_momentum(int64_t group, double momentum) = 0;
   virtual int64_t num_groups() const = 0;
 
+  // Sets shard_state in all groups; throws InvalidArgument where there is state that lies whole.
+  virtual void shard_state() = 0;
+
   // State by parameter number (counted over all groups) and name: "3.exp_avg"; step counts,
   // learning rates and momenta are float64 scalars ("3.step", "group.0.lr", "group.0.momentum").
   nn::StateDict state_dict() const;
@@ -65,6 +69,10 @@ class Optimizer {
     int64_t step = 0;
     std::vector<Tensor> buffers;  // as buffer_names(); undefined until the rule makes them
     std::vector<double> numbers;  // as number_names(); they start at 1
+    // While a compiled step is traced: scalars that hold rates() of the step that runs; else empty.
+    std::vector<Tensor> traced_rates;
+
+    Tensor rate(size_t i) const { return traced_rates.empty() ? Tensor() : traced_rates[i]; }
   };
 
   Optimizer() = default;
@@ -78,6 +86,23 @@ class Optimizer {
 
   virtual std::vector<std::string> number_names() const { return {}; }
 
+  // Brings the numbers of a parameter, but for its step, to the step that begins.
+  virtual void advance(size_t /*number*/, ParamState& /*state*/) const {}
+
+  // What changes from step to step in the update of a parameter, for a compiled one: update() takes
+  // these from state.rate(i) where they are defined. The learning rate and the step by default.
+  virtual void write_rates(size_t number, const ParamState& state, std::span<double> rates) const {
+    rates[0] = lr(group_of(number));
+    rates[1] = static_cast<double>(state.step);
+  }
+
+  virtual size_t num_rates() const { return 2; }
+
+  // Whether the first update of a parameter differs from the others in more than its rates.
+  virtual bool has_special_first_step(size_t /*number*/) const { return false; }
+
+  virtual int64_t group_of(size_t number) const = 0;
+
   // Buffer `i`, made of `value` like the parameter at the first use.
   static const Tensor& buffer(ParamState& state, size_t i, const Tensor& parameter,
                               double value = 0);
@@ -86,9 +111,17 @@ class Optimizer {
   static void check_new_params(const std::vector<Tensor>& params,
                                const std::vector<Tensor>& present);
   [[noreturn]] static void refuse_momentum();
+  // Throws InvalidArgument when a step was made.
+  void check_no_state() const;
 
  private:
+  friend class TracedStep;
+
   NdSbp state_sbp(const Tensor& parameter, size_t number) const;
+  // The state of a parameter, its step counted.
+  ParamState& begin_step(size_t number);
+  // Updates a parameter, or this rank's share of it.
+  void apply(const Tensor& parameter, const Tensor& grad, size_t number, ParamState& state);
 
   std::vector<ParamState> states_;                  // by parameter number
   std::vector<std::optional<double>> initial_lrs_;  // by group
@@ -142,6 +175,13 @@ class GroupedOptimizer : public Optimizer {
 
   int64_t num_groups() const override { return static_cast<int64_t>(groups_.size()); }
 
+  void shard_state() override {
+    for (auto& group : groups_) {
+      if (!group.options.shard_state) check_no_state();
+      group.options.shard_state = true;
+    }
+  }
+
   const std::vector<ParamGroup<Options>>& groups() const { return groups_; }
 
  protected:
@@ -154,6 +194,8 @@ class GroupedOptimizer : public Optimizer {
   }
 
   bool shards_state(size_t number) const override { return options_of(number).shard_state; }
+
+  int64_t group_of(size_t number) const override { return static_cast<int64_t>(group_of_[number]); }
 
   const Options& options_of(size_t number) const { return groups_[group_of_[number]].options; }
 

@@ -20,7 +20,9 @@ void RAdam::update(const Tensor& parameter, const Tensor& grad, size_t number, P
                 .weight_decay = o.weight_decay,
                 .decoupled_weight_decay = o.decoupled_weight_decay,
                 .maximize = o.maximize,
-                .step = state.step});
+                .step = state.step,
+                .lr_tensor = state.rate(0),
+                .step_tensor = state.rate(1)});
 }
 
 }  // namespace flow::optim

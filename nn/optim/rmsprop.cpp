@@ -26,7 +26,8 @@ void RMSprop::update(const Tensor& parameter, const Tensor& grad, size_t number,
                   .momentum = o.momentum,
                   .maximize = o.maximize,
                   .grad_avg = o.centered ? buffer(state, 1, parameter) : Tensor(),
-                  .momentum_buffer = o.momentum > 0 ? buffer(state, 2, parameter) : Tensor()});
+                  .momentum_buffer = o.momentum > 0 ? buffer(state, 2, parameter) : Tensor(),
+                  .lr_tensor = state.rate(0)});
 }
 
 }  // namespace flow::optim

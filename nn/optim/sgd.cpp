@@ -18,7 +18,8 @@ void check_options(const SGDOptions& o) {
 
 void SGD::update(const Tensor& parameter, const Tensor& grad, size_t number, ParamState& state) {
   const SGDOptions& o = options_of(number);
-  const bool is_first = !state.buffers[0].defined();
+  // A buffer of zeros is right for a first step without dampening.
+  const bool is_first = o.dampening != 0 && (state.step == 1 || !state.buffers[0].defined());
   const Tensor momentum_buffer = o.momentum == 0 ? Tensor() : buffer(state, 0, parameter);
   sgd_update(parameter, grad, momentum_buffer,
              {.lr = o.lr,
@@ -27,7 +28,8 @@ void SGD::update(const Tensor& parameter, const Tensor& grad, size_t number, Par
               .weight_decay = o.weight_decay,
               .nesterov = o.nesterov,
               .maximize = o.maximize,
-              .is_first = is_first});
+              .is_first = is_first,
+              .lr_tensor = state.rate(0)});
 }
 
 }  // namespace flow::optim

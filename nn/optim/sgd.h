@@ -28,6 +28,10 @@ class SGD : public GroupedOptimizer<SGDOptions> {
               ParamState& state) override;
 
   std::vector<std::string> buffer_names() const override { return {"momentum_buffer"}; }
+
+  bool has_special_first_step(size_t number) const override {
+    return options_of(number).momentum != 0 && options_of(number).dampening != 0;
+  }
 };
 
 }  // namespace flow::optim

@@ -1,0 +1,60 @@
+#include "graph/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/context.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+
+namespace flow::graph {
+
+Plan::Plan(TracedStep step)
+    : graph_(std::move(step.graph)),
+      captures_(std::move(step.captures)),
+      program_(lower(graph_, thread_state().context->rank(), kernel_table())) {
+  for (const ValueId output : graph_.outputs)
+    output_metas_.push_back(graph_.value(output).meta_on(program_.rank));
+  externals_.resize(graph_.inputs.size());
+  externals_.insert(externals_.end(), captures_.begin(), captures_.end());
+  externals_.resize(externals_.size() + output_metas_.size());
+}
+
+bool Plan::fits() const {
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    const BufferId buffer = program_.externals[graph_.inputs.size() + i];
+    if (captures_[i].meta_ptr() != program_.buffers[static_cast<size_t>(buffer)].meta) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) {
+  FLOW_ASSERT(inputs.size() == graph_.inputs.size(), "the step has ", graph_.inputs.size(),
+              " inputs, ", inputs.size(), " are given");
+  RankContext& rank = *thread_state().context;
+  if (!executor_) executor_ = std::make_unique<Executor>(program_);
+  std::copy(inputs.begin(), inputs.end(), externals_.begin());
+  const size_t first_output = inputs.size() + captures_.size();
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < output_metas_.size(); ++i) {
+    const MetaPtr meta = output_metas_[i];
+    outputs.push_back(Tensor::make(
+        meta, Storage::allocate(rank.allocator(), meta->is_held ? meta->local_bytes() : 0)));
+    externals_[first_output + i] = outputs.back();
+  }
+  executor_->run(externals_);
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    const Capture& capture = graph_.captures[i];
+    const TensorImpl& written = captures_[i].impl();
+    if (capture.initial != capture.final_value && written.storage) written.storage->bump_version();
+  }
+  std::fill(externals_.begin() + static_cast<std::ptrdiff_t>(first_output), externals_.end(),
+            Tensor());
+  std::fill(externals_.begin(), externals_.begin() + static_cast<std::ptrdiff_t>(inputs.size()),
+            Tensor());
+  return outputs;
+}
+
+}  // namespace flow::graph

@@ -1,0 +1,274 @@
+#include "nn/graph.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "autograd/autocast.h"
+#include "autograd/grad_mode.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "graph/plan.h"
+#include "nn/called_modules.h"
+#include "nn/clip_grad.h"
+#include "nn/optim/lr_scheduler.h"
+#include "nn/optim/traced_step.h"
+
+namespace flow::nn {
+
+GraphConfig& GraphConfig::enable_amp(DType dtype) {
+  if (dtype != bfloat16) {
+    throw Unsupported(str("[graph] mixed precision in a graph is bfloat16; received ", dtype,
+                          ", which would need its loss scaled; enable_amp(flow::bfloat16)"));
+  }
+  amp_ = dtype;
+  return *this;
+}
+
+GraphConfig& GraphConfig::enable_zero(ZeroOptions options) {
+  if (options.stage < 0 || options.stage > 1) {
+    throw Unsupported(str("[graph] ZeRO stage ", options.stage,
+                          " is not supported in a graph; use stage 1, or 0 for none"));
+  }
+  zero_stage_ = options.stage;
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_micro_batches(int64_t count) {
+  if (count < 1) throw InvalidArgument(str("[graph] ", count, " micro-batches; give at least 1"));
+  if (count > 1) {
+    throw Unsupported(str("[graph] ", count,
+                          " micro-batches are not supported in a graph; use 1, or "
+                          "flow::pipeline on a traced step"));
+  }
+  return *this;
+}
+
+namespace {
+
+// What a compiled graph was made for.
+struct Signature {
+  std::vector<MetaPtr> inputs;
+  std::vector<size_t> sizes;  // of vectors among the arguments
+  bool grad_enabled = true;
+  bool is_autocast = false;
+  DType autocast = DType::kFloat32;
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+
+// Inputs are handed to a plan with plain row-major parts.
+MetaPtr plain_meta(const Tensor& tensor) {
+  const MetaPtr meta = tensor.meta_ptr();
+  if (meta->is_contiguous) return meta;
+  const MetaPtr strided = meta->blocked == nullptr ? meta : with_blocked(meta, nullptr);
+  return with_strides(strided, contiguous_strides(strided->local_shape));
+}
+
+Signature signature_of(const internal::TensorReader& arguments) {
+  Signature signature;
+  signature.sizes = arguments.sizes;
+  signature.grad_enabled = is_grad_enabled();
+  signature.is_autocast = is_autocast_enabled();
+  if (signature.is_autocast) signature.autocast = autocast_dtype();
+  for (const Tensor& tensor : arguments.tensors) {
+    if (!tensor.defined()) {
+      throw InvalidArgument("[graph] an argument is an undefined tensor; leave it out of build()");
+    }
+    signature.inputs.push_back(plain_meta(tensor));
+  }
+  return signature;
+}
+
+// A module that build() called, and its mode then.
+struct CalledModule {
+  ModuleBase module;
+  bool is_training;
+};
+
+// Takes the gradients of parameters away for a trace and puts them back.
+class GradsAside {
+ public:
+  explicit GradsAside(const std::vector<Tensor>& parameters) {
+    for (const Tensor& parameter : parameters) {
+      grads_.emplace_back(parameter, parameter.grad());
+      parameter.set_grad(Tensor());
+    }
+  }
+
+  ~GradsAside() {
+    for (const auto& [parameter, grad] : grads_)
+      parameter.set_grad(grad);
+  }
+
+  GradsAside(const GradsAside&) = delete;
+  GradsAside& operator=(const GradsAside&) = delete;
+
+ private:
+  std::vector<std::pair<Tensor, Tensor>> grads_;
+};
+
+Placement all_ranks(DeviceType device) {
+  std::vector<int64_t> ranks(static_cast<size_t>(env::world_size()));
+  std::iota(ranks.begin(), ranks.end(), int64_t{0});
+  const Shape shape{static_cast<int64_t>(ranks.size())};
+  return {device, shape, ranks};
+}
+
+// Scalars lie whole on every rank, so that reading one waits for nobody.
+Tensor replicated_scalar(const Tensor& output) {
+  if (!output.defined()) {
+    throw InvalidArgument("[graph] build() returned an undefined tensor; return values only");
+  }
+  if (!output.is_global() || output.dim() != 0) return output;
+  const NoGradGuard no_grad;
+  return output.to_global({.placement = all_ranks(output.device()), .sbp = sbp::broadcast});
+}
+
+}  // namespace
+
+struct CompiledGraph::State {
+  Signature signature;
+  std::unique_ptr<graph::Plan> plan;
+  std::vector<CalledModule> modules;
+  std::vector<optim::TracedStep> steps;  // by optimizer of the graph
+
+  bool fits() const {
+    return std::all_of(modules.begin(), modules.end(),
+                       [](const CalledModule& called) {
+                         return called.module.is_training() == called.is_training;
+                       }) &&
+           std::all_of(steps.begin(), steps.end(),
+                       [](const optim::TracedStep& step) { return step.fits(); }) &&
+           plan->fits();
+  }
+
+  // Captured tensors that the step writes belong to modules it calls or to its optimizers.
+  void check_writes() const {
+    std::vector<Tensor> owned;
+    for (const CalledModule& called : modules) {
+      for (auto& [name, tensor] : called.module.named_parameters())
+        owned.push_back(tensor);
+      for (auto& [name, tensor] : called.module.named_buffers())
+        owned.push_back(tensor);
+    }
+    const graph::Graph& step = plan->graph();
+    for (size_t i = 0; i < step.captures.size(); ++i) {
+      const graph::Capture& capture = step.captures[i];
+      const Tensor& tensor = plan->captures()[i];
+      if (capture.initial == capture.final_value) continue;
+      const auto is_it = [&](const Tensor& other) { return other.is_same(tensor); };
+      if (std::any_of(owned.begin(), owned.end(), is_it)) continue;
+      if (std::any_of(steps.begin(), steps.end(),
+                      [&](const optim::TracedStep& s) { return s.owns(tensor); })) {
+        continue;
+      }
+      for (const graph::Node& node : step.nodes) {
+        if (std::find(node.outputs.begin(), node.outputs.end(), capture.final_value) ==
+            node.outputs.end()) {
+          continue;
+        }
+        throw InvalidArgument(str("[graph] ", node.op->name, " at ", node.file, ":", node.line,
+                                  " writes to ", tensor.meta(),
+                                  " from outside the graph, which is no parameter or buffer of a "
+                                  "module that build() calls; return the new value instead"));
+      }
+    }
+  }
+};
+
+CompiledGraph::CompiledGraph() : state_(std::make_unique<State>()) {}
+
+CompiledGraph::~CompiledGraph() = default;
+
+const graph::Plan& CompiledGraph::plan() const {
+  return *state_->plan;
+}
+
+GraphBase::GraphBase() = default;
+
+GraphBase::~GraphBase() = default;
+
+void GraphBase::add_optimizer(optim::Optimizer& optimizer, const GraphOptimizerOptions& options) {
+  if (options.lr_scheduler != nullptr && &options.lr_scheduler->optimizer() != &optimizer) {
+    throw InvalidArgument(
+        "[graph] the schedule given to add_optimizer belongs to another optimizer; give the one "
+        "made for this optimizer");
+  }
+  optimizers_.push_back({&optimizer, options});
+  compiled_.clear();
+}
+
+CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
+                                       const Build& build) {
+  const Signature signature = signature_of(arguments);
+  const auto found = std::find_if(compiled_.begin(), compiled_.end(), [&](const auto& compiled) {
+    return compiled->state_->signature == signature && compiled->state_->fits();
+  });
+  if (found != compiled_.end()) return **found;
+  return *compiled_.emplace_back(compile_for(arguments, build));
+}
+
+std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorReader& arguments,
+                                                      const Build& build) {
+  if (dynamic_cast<graph::Trace*>(thread_state().interpreter) != nullptr) {
+    throw Unsupported("[graph] a graph is called while another is traced; call its build()");
+  }
+  std::unique_ptr<CompiledGraph> compiled(new CompiledGraph());
+  CompiledGraph::State& state = *compiled->state_;
+  state.signature = signature_of(arguments);
+  std::vector<Tensor> parameters;
+  for (const OptimizerEntry& entry : optimizers_) {
+    if (config_.zero_stage_ > 0) entry.optimizer->shard_state();
+    const std::vector<Tensor> own = entry.optimizer->parameters();
+    parameters.insert(parameters.end(), own.begin(), own.end());
+  }
+  const GradsAside grads_aside(parameters);
+  graph::TracedStep traced;
+  {
+    graph::Trace trace;
+    std::vector<Tensor> inputs, outputs;
+    for (const Tensor& argument : arguments.tensors)
+      inputs.push_back(trace.add_input(argument));
+    {
+      CalledModules called;
+      std::optional<AutocastGuard> autocast;
+      if (config_.amp_) autocast.emplace(*config_.amp_);
+      outputs = build(inputs, compiled->result_);
+      for (const ModuleBase& module : called.modules())
+        state.modules.push_back({module, module.is_training()});
+    }
+    for (const OptimizerEntry& entry : optimizers_) {
+      if (entry.options.clip_grad_norm) {
+        utils::clip_grad_norm_(entry.optimizer->parameters(), *entry.options.clip_grad_norm);
+      }
+      state.steps.emplace_back(*entry.optimizer, trace);
+    }
+    for (Tensor& output : outputs)
+      output = replicated_scalar(output);
+    traced = trace.finish(outputs);
+  }
+  state.plan = std::make_unique<graph::Plan>(std::move(traced));
+  state.check_writes();
+  return compiled;
+}
+
+std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Tensor>& arguments) {
+  const NoGradGuard no_grad;
+  CompiledGraph::State& state = *compiled.state_;
+  std::vector<Tensor> inputs;
+  for (const Tensor& argument : arguments) {
+    argument.make_strided();
+    inputs.push_back(argument.contiguous());
+  }
+  for (optim::TracedStep& step : state.steps) {
+    step.begin_run();
+    const std::vector<Tensor> rates = step.inputs();
+    inputs.insert(inputs.end(), rates.begin(), rates.end());
+  }
+  std::vector<Tensor> outputs = state.plan->run(inputs);
+  for (const OptimizerEntry& entry : optimizers_) {
+    if (entry.options.lr_scheduler != nullptr) entry.options.lr_scheduler->step();
+  }
+  return outputs;
+}
+
+}  // namespace flow::nn

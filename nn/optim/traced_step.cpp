@@ -1,0 +1,134 @@
+#include "nn/optim/traced_step.h"
+
+#include <algorithm>
+
+#include "autograd/autocast.h"
+#include "autograd/grad_mode.h"
+#include "core/context.h"
+#include "nn/optim/update_phase.h"
+#include "ops/creation.h"
+#include "ops/slice.h"
+
+namespace flow::optim {
+
+namespace {
+std::vector<std::optional<double>> momenta_of(const Optimizer& optimizer) {
+  std::vector<std::optional<double>> momenta;
+  for (int64_t group = 0; group < optimizer.num_groups(); ++group)
+    momenta.push_back(optimizer.momentum(group));
+  return momenta;
+}
+}  // namespace
+
+TracedStep::TracedStep(Optimizer& optimizer, graph::Trace& trace)
+    : optimizer_(optimizer), momenta_(momenta_of(optimizer)) {
+  const NoGradGuard no_grad;
+  const UpdatePhase phase;
+  autograd::drop_cached_casts();
+  optimizer.for_each_param([&](const Tensor& tensor, size_t number) {
+    requires_grad_.push_back(tensor.requires_grad());
+    if (!tensor.grad().defined()) return;
+    Parameter parameter{.tensor = tensor, .number = number};
+    --optimizer.begin_step(number).step;  // counted when it runs
+    parameter.input = input_for(tensor);
+    Input& input = inputs_[parameter.input];
+    parameter.first_rate = input.num_rates;
+    input.num_rates += optimizer.num_rates();
+    is_special_ |= starts_special(parameter);
+    parameters_.push_back(std::move(parameter));
+  });
+  for (Input& input : inputs_) {
+    const graph::OutsideTrace at_once;
+    TensorOptions options{.dtype = float64, .placement = input.placement};
+    if (input.placement.defined()) {
+      options.sbp =
+          NdSbp(std::vector<Sbp>(static_cast<size_t>(input.placement.num_axes()), sbp::broadcast));
+    }
+    input.values = zeros({static_cast<int64_t>(input.num_rates)}, options);
+    input.traced = trace.add_input(input.values);
+  }
+  for (Parameter& parameter : parameters_)
+    trace_update(parameter);
+  for (Input& input : inputs_)
+    input.traced = Tensor();
+}
+
+void TracedStep::trace_update(Parameter& parameter) {
+  struct Restore {
+    Optimizer::ParamState& state;
+
+    ~Restore() {
+      --state.step;
+      state.traced_rates.clear();
+    }
+  };
+
+  Optimizer::ParamState& state = optimizer_.states_[parameter.number];
+  ++state.step;  // the rules ask whether it is the first
+  const Restore restore{state};
+  const Tensor& all = inputs_[parameter.input].traced;
+  for (size_t i = 0; i < optimizer_.num_rates(); ++i) {
+    state.traced_rates.push_back(select(all, 0, static_cast<int64_t>(parameter.first_rate + i)));
+  }
+  optimizer_.apply(parameter.tensor, parameter.tensor.grad(), parameter.number, state);
+  parameter.buffers = state.buffers;
+}
+
+size_t TracedStep::input_for(const Tensor& parameter) {
+  const Placement placement = parameter.is_global() ? parameter.placement() : Placement();
+  const auto found = std::find_if(inputs_.begin(), inputs_.end(),
+                                  [&](const Input& input) { return input.placement == placement; });
+  if (found != inputs_.end()) return static_cast<size_t>(found - inputs_.begin());
+  inputs_.push_back({.placement = placement});
+  return inputs_.size() - 1;
+}
+
+bool TracedStep::starts_special(const Parameter& parameter) const {
+  return optimizer_.states_[parameter.number].step == 0 &&
+         optimizer_.has_special_first_step(parameter.number);
+}
+
+bool TracedStep::fits() const {
+  bool same = momenta_of(optimizer_) == momenta_;
+  optimizer_.for_each_param([&](const Tensor& tensor, size_t number) {
+    same &= number < requires_grad_.size() && requires_grad_[number] == tensor.requires_grad();
+  });
+  bool is_special = false;
+  for (const Parameter& parameter : parameters_) {
+    if (!same) return false;
+    const std::vector<Tensor>& buffers = optimizer_.states_[parameter.number].buffers;
+    same = std::equal(buffers.begin(), buffers.end(), parameter.buffers.begin(),
+                      parameter.buffers.end(),
+                      [](const Tensor& a, const Tensor& b) { return a.is_same(b); });
+    is_special |= starts_special(parameter);
+  }
+  return same && is_special == is_special_;
+}
+
+void TracedStep::begin_run() {
+  for (const Parameter& parameter : parameters_) {
+    Optimizer::ParamState& state = optimizer_.begin_step(parameter.number);
+    optimizer_.advance(parameter.number, state);
+    const Tensor& values = inputs_[parameter.input].values;
+    if (!values.meta().is_held) continue;
+    optimizer_.write_rates(parameter.number, state,
+                           {values.data<double>() + parameter.first_rate, optimizer_.num_rates()});
+  }
+}
+
+std::vector<Tensor> TracedStep::inputs() const {
+  std::vector<Tensor> values;
+  for (const Input& input : inputs_)
+    values.push_back(input.values);
+  return values;
+}
+
+bool TracedStep::owns(const Tensor& tensor) const {
+  return std::any_of(parameters_.begin(), parameters_.end(), [&](const Parameter& parameter) {
+    return parameter.tensor.is_same(tensor) ||
+           std::any_of(parameter.buffers.begin(), parameter.buffers.end(),
+                       [&](const Tensor& b) { return b.defined() && b.is_same(tensor); });
+  });
+}
+
+}  // namespace flow::optim

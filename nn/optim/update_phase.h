@@ -1,0 +1,24 @@
+// The phase of a step in which optimizers run.
+#pragma once
+
+#include <utility>
+
+#include "core/context.h"
+
+namespace flow::optim {
+
+// Nodes traced while it lives are those of the update.
+class UpdatePhase {
+ public:
+  UpdatePhase() : outer_(std::exchange(thread_state().phase, Phase::kUpdate)) {}
+
+  ~UpdatePhase() { thread_state().phase = outer_; }
+
+  UpdatePhase(const UpdatePhase&) = delete;
+  UpdatePhase& operator=(const UpdatePhase&) = delete;
+
+ private:
+  Phase outer_;
+};
+
+}  // namespace flow::optim

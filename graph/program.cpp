@@ -79,9 +79,21 @@ void ProgramBuilder::wait_for_sends() {
 BufferId ProgramBuilder::strided(BufferId id) {
   const MetaPtr meta = buffer(id).meta;
   if (meta->blocked == nullptr) return id;
+  if (blocked_[id].plain != kNoBuffer) return blocked_[id].plain;
   const BufferId plain = add_buffer(with_blocked(meta, nullptr));
   program_.steps.push_back({.kind = StepKind::kToStrided, .inputs = {id}, .outputs = {plain}});
+  Blocked& known = blocked_[id];
+  known.plain = plain;
+  known.phase = phase_;
+  known.replaces = !known.is_used || (known.made_in != Phase::kForward);
   return plain;
+}
+
+BufferId ProgramBuilder::seen(BufferId id) const {
+  const auto found = blocked_.find(id);
+  if (found == blocked_.end() || found->second.plain == kNoBuffer) return id;
+  const Blocked& known = found->second;
+  return known.replaces || known.phase == phase_ ? known.plain : id;
 }
 
 BufferId ProgramBuilder::contiguous(BufferId id) {
@@ -107,7 +119,10 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                                                const std::vector<BufferId>& inputs,
                                                const std::vector<MetaPtr>& output_metas) {
   const OpDef& op = *node.op;
-  std::vector<BufferId> sources = inputs;
+  phase_ = node.phase;
+  std::vector<BufferId> sources;
+  for (const BufferId id : inputs)
+    sources.push_back(seen(id));
   std::vector<MetaPtr> metas;
   for (const BufferId id : sources)
     metas.push_back(id == kNoBuffer ? nullptr : buffer(id).meta);
@@ -166,6 +181,12 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                             .draws_globally = node.draw >= 0 && output_metas[0]->is_global(),
                             .file = node.file,
                             .line = node.line});
+  for (const BufferId id : inputs) {
+    if (id != kNoBuffer && buffer(id).meta->blocked != nullptr) blocked_[id].is_used = true;
+  }
+  for (const BufferId id : outputs) {
+    if (buffer(id).meta->blocked != nullptr) blocked_[id].made_in = phase_;
+  }
   return outputs;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -103,12 +104,27 @@ class ProgramBuilder {
   Program finish();
 
  private:
+  // What is known of a buffer in a blocked layout. Eagerly the first op that needs it strided
+  // converts the tensor in place, which later ops then see, but for those that saved it before.
+  // Kernels round by layout, so programs follow.
+  struct Blocked {
+    BufferId plain = kNoBuffer;  // its strided form, once there is one
+    bool replaces = false;       // all ops see that one from now on, else those of `phase`
+    Phase phase = Phase::kForward;
+    Phase made_in = Phase::kForward;
+    bool is_used = false;
+  };
+
   BufferId strided(BufferId buffer);
+  // The form of a buffer that an op sees.
+  BufferId seen(BufferId buffer) const;
   void add_in_place(const OpDef& op, const void* attrs, BufferId target, BufferId source);
 
   const KernelTable& kernels_;
   Program program_;
   std::vector<size_t> sends_;  // steps not waited for
+  std::map<BufferId, Blocked> blocked_;
+  Phase phase_ = Phase::kForward;  // of the node being added
 };
 
 // One pass through the graph on `rank`. Externals: graph.inputs, graph.captures, graph.outputs.

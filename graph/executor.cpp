@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "boxing/fail_ranks.h"
+#include "boxing/ranks/fail_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
 

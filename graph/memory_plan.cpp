@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <vector>
 
-#include "graph/program.h"
+#include "graph/lifetimes.h"
 
 namespace flow::graph {
 
 namespace {
 
 constexpr int64_t kAlignment = 64;
-
-struct Lifetime {
-  BufferId buffer;
-  int64_t bytes;
-  size_t first;
-  size_t last;
-};
 
 BufferId root_of(const Program& program, BufferId id) {
   while (program.buffers[static_cast<size_t>(id)].base != kNoBuffer) {
@@ -25,7 +18,9 @@ BufferId root_of(const Program& program, BufferId id) {
   return id;
 }
 
-std::vector<Lifetime> lifetimes(const Program& program) {
+}  // namespace
+
+std::vector<Lifetime> lifetimes_of(const Program& program) {
   constexpr size_t kNever = SIZE_MAX;
   std::vector<Lifetime> all;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
@@ -55,8 +50,6 @@ std::vector<Lifetime> lifetimes(const Program& program) {
   return all;
 }
 
-}  // namespace
-
 void plan_memory(Program& program) {
   struct Placed {
     int64_t begin;
@@ -66,7 +59,7 @@ void plan_memory(Program& program) {
 
   std::vector<Placed> placed;  // alive at the current step, by begin
   program.arena_bytes = 0;
-  for (const Lifetime& life : lifetimes(program)) {
+  for (const Lifetime& life : lifetimes_of(program)) {
     std::erase_if(placed, [&](const Placed& p) { return p.last < life.first; });
     const int64_t bytes =
         (std::max<int64_t>(life.bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;

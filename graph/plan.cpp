@@ -9,8 +9,9 @@
 
 namespace flow::graph {
 
-Plan::Plan(TracedStep step)
+Plan::Plan(TracedStep step, PassSet passes)
     : graph_(std::move(step.graph)),
+      passes_(run_passes(graph_, passes)),
       captures_(std::move(step.captures)),
       program_(lower(graph_, thread_state().context->rank(), kernel_table())) {
   for (const ValueId output : graph_.outputs)

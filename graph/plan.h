@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/executor.h"
+#include "graph/passes/pass.h"
 #include "graph/tracer.h"
 
 namespace flow::graph {
@@ -14,7 +15,7 @@ namespace flow::graph {
 // Immutable but for the memory it runs in. Belongs to the rank it was made on; not thread safe.
 class Plan {
  public:
-  explicit Plan(TracedStep step);
+  explicit Plan(TracedStep step, PassSet passes = PassSet::kAll);
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
@@ -30,11 +31,14 @@ class Plan {
 
   const Program& program() const { return program_; }
 
+  const std::vector<PassResult>& passes() const { return passes_; }
+
   // Tensors from outside, as graph().captures.
   const std::vector<Tensor>& captures() const { return captures_; }
 
  private:
   Graph graph_;
+  std::vector<PassResult> passes_;
   std::vector<Tensor> captures_;
   Program program_;
   std::vector<MetaPtr> output_metas_;

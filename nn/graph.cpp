@@ -33,6 +33,11 @@ GraphConfig& GraphConfig::enable_zero(ZeroOptions options) {
   return *this;
 }
 
+GraphConfig& GraphConfig::set_passes(graph::PassSet passes) {
+  passes_ = passes;
+  return *this;
+}
+
 GraphConfig& GraphConfig::set_micro_batches(int64_t count) {
   if (count < 1) throw InvalidArgument(str("[graph] ", count, " micro-batches; give at least 1"));
   if (count > 1) {
@@ -246,7 +251,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
       output = replicated_scalar(output);
     traced = trace.finish(outputs);
   }
-  state.plan = std::make_unique<graph::Plan>(std::move(traced));
+  state.plan = std::make_unique<graph::Plan>(std::move(traced), config_.passes_);
   state.check_writes();
   return compiled;
 }

@@ -25,6 +25,7 @@
 
 #include "core/dtype.h"
 #include "core/tensor.h"
+#include "graph/pass_set.h"
 #include "nn/graph_values.h"
 
 namespace flow::graph {
@@ -48,6 +49,8 @@ struct GraphOptimizerOptions {
   std::optional<double> clip_grad_norm = {};
 };
 
+inline constexpr graph::PassSet exact = graph::PassSet::kExact;
+
 struct ZeroOptions {
   int64_t stage = 1;  // 1: optimizer state is cut over ranks that hold the same parameter
 };
@@ -58,6 +61,9 @@ class GraphConfig {
   // Forward under autocast to `dtype`.
   GraphConfig& enable_amp(DType dtype = bfloat16);
   GraphConfig& enable_zero(ZeroOptions options = {});
+  // `exact`: only passes that leave results as they are bit for bit; the graph then equals the
+  // eager step.
+  GraphConfig& set_passes(graph::PassSet passes);
   // More than one: Unsupported.
   GraphConfig& set_micro_batches(int64_t count);
 
@@ -66,6 +72,7 @@ class GraphConfig {
 
   std::optional<DType> amp_;
   int64_t zero_stage_ = 0;
+  graph::PassSet passes_ = graph::PassSet::kAll;
 };
 
 // One compiled form of a graph: for inputs of one layout.

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "boxing/run_ranks.h"
+#include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
 
 namespace flow {
@@ -26,6 +26,7 @@ struct Training : nn::Graph<Training<Model>> {
   Training(Model m, optim::Optimizer& optimizer, const nn::GraphOptimizerOptions& options = {})
       : model(m) {
     this->add_optimizer(optimizer, options);
+    this->config().set_passes(nn::exact);
   }
 
   Tensor build(const Tensor& x, const Tensor& y) {

@@ -1,0 +1,67 @@
+#include <algorithm>
+
+#include "graph/ir.h"
+
+namespace flow::graph {
+
+namespace {
+// Gives the values that are left new ids in order of definition.
+void renumber(Graph& graph) {
+  std::vector<ValueId> new_id(graph.values.size(), kNoValue);
+  std::vector<Value> values;
+  const auto define = [&](ValueId& id) {
+    new_id[static_cast<size_t>(id)] = static_cast<ValueId>(values.size());
+    values.push_back(std::move(graph.values[static_cast<size_t>(id)]));
+    id = new_id[static_cast<size_t>(id)];
+  };
+  const auto use = [&](ValueId& id) {
+    if (id != kNoValue) id = new_id[static_cast<size_t>(id)];
+  };
+  for (ValueId& input : graph.inputs)
+    define(input);
+  for (Capture& capture : graph.captures)
+    define(capture.initial);
+  for (Node& node : graph.nodes) {
+    for (ValueId& input : node.inputs)
+      use(input);
+    for (ValueId& output : node.outputs)
+      define(output);
+  }
+  for (Capture& capture : graph.captures)
+    use(capture.final_value);
+  for (ValueId& output : graph.outputs)
+    use(output);
+  graph.values = std::move(values);
+}
+}  // namespace
+
+int64_t eliminate_dead_nodes(Graph& graph) {
+  std::vector<bool> is_used(graph.values.size(), false);
+  for (const ValueId output : graph.outputs)
+    is_used[static_cast<size_t>(output)] = true;
+  for (const Capture& capture : graph.captures) {
+    is_used[static_cast<size_t>(capture.final_value)] = true;
+  }
+  std::vector<bool> is_live(graph.nodes.size(), false);
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    is_live[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
+                             [&](ValueId id) { return is_used[static_cast<size_t>(id)]; });
+    if (!is_live[i]) continue;
+    for (const ValueId input : node.inputs) {
+      if (input != kNoValue) is_used[static_cast<size_t>(input)] = true;
+    }
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!is_live[i]) continue;
+    if (kept != i) graph.nodes[kept] = std::move(graph.nodes[i]);
+    ++kept;
+  }
+  const auto removed = static_cast<int64_t>(graph.nodes.size() - kept);
+  graph.nodes.resize(kept);
+  if (removed > 0) renumber(graph);
+  return removed;
+}
+
+}  // namespace flow::graph

@@ -26,5 +26,16 @@ TEST(SlowMpiRanks, OneThatComputesForLongIsNoFault) {
   EXPECT_EQ(job.exit_code, 0) << job.output;
 }
 
+// Through shared memory, by messages, and between threads.
+TEST(SlowMpiRanks, MoveAndReduceMoreThanTwoGibibytes) {
+  const JobOptions options = {.limit_s = 600};
+  const JobResult processes = run_job(mpirun(2, {kPrograms + "/rank_large"}), options);
+  EXPECT_EQ(processes.exit_code, 0) << processes.output;
+  EXPECT_EQ(processes.remains, std::vector<std::string>{});
+
+  const JobResult threads = run_job({kPrograms + "/rank_large", "2"}, options);
+  EXPECT_EQ(threads.exit_code, 0) << threads.output;
+}
+
 }  // namespace
 }  // namespace flow

@@ -1,6 +1,8 @@
 #include "nn/clip_grad.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "autograd/grad_mode.h"
 #include "core/error.h"
@@ -8,7 +10,9 @@
 #include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/creation.h"
+#include "ops/reduce.h"
 #include "ops/statistics.h"
+#include "ops/unary.h"
 #include "ops/where.h"
 
 namespace flow::nn::utils {
@@ -26,6 +30,48 @@ std::vector<Tensor> grads_of(const std::vector<Tensor>& parameters) {
 Tensor like(const Tensor& x, DType dtype) {
   return x.dtype() == dtype ? x : cast(x, dtype);
 }
+
+bool is_cut(const Tensor& x) {
+  if (!x.is_global()) return false;
+  const NdSbp layout = x.sbp();
+  return std::any_of(layout.begin(), layout.end(), [](Sbp entry) { return entry.is_split(); });
+}
+
+// sum |x|^p, at least in float32; partial where x is cut.
+Tensor power_sum(const Tensor& x, double p) {
+  const Tensor wide = dtype_size(x.dtype()) < dtype_size(float32) ? cast(x, float32) : x;
+  return p == 2 ? sum(mul(wide, wide)) : sum(pow(abs(wide), p));
+}
+
+// The norm of all gradients as one vector. Ranks add up what they hold, and the sums of all
+// gradients in one layout are reduced at once; no gradient is gathered.
+Tensor norm_by_parts(const std::vector<Tensor>& grads, double p, DType dtype) {
+  std::vector<std::pair<NdSbp, std::vector<Tensor>>> sums;
+  for (const Tensor& grad : grads) {
+    Tensor own =
+        like(power_sum(grad, p), dtype_size(dtype) < dtype_size(float32) ? float32 : dtype);
+    const auto alike = std::find_if(sums.begin(), sums.end(),
+                                    [&](const auto& entry) { return entry.first == own.sbp(); });
+    if (alike != sums.end()) {
+      alike->second.push_back(std::move(own));
+    } else {
+      sums.push_back({own.sbp(), {own}});
+    }
+  }
+  Tensor total;
+  for (const auto& [layout, terms] : sums) {
+    const Tensor of_layout = sum(stack(terms));
+    total = total.defined() ? add(total, of_layout) : of_layout;
+  }
+  return like(p == 2 ? sqrt(total) : pow(total, 1 / p), dtype);
+}
+
+Tensor norm_of_norms(const std::vector<Tensor>& grads, double p, DType dtype) {
+  std::vector<Tensor> norms;
+  for (const Tensor& grad : grads)
+    norms.push_back(like(norm(grad, {.p = p}), dtype));
+  return norms.size() == 1 ? norms[0] : norm(stack(norms), {.p = p});
+}
 }  // namespace
 
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
@@ -37,10 +83,12 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   const std::vector<Tensor> grads = grads_of(parameters);
   if (grads.empty()) return zeros({});
   const DType dtype = grads[0].dtype();
-  std::vector<Tensor> norms;
-  for (const Tensor& grad : grads)
-    norms.push_back(like(norm(grad, {.p = options.norm_type}), dtype));
-  Tensor total = norms.size() == 1 ? norms[0] : norm(stack(norms), {.p = options.norm_type});
+  const double p = options.norm_type;
+  // Norms of parts with other powers do not make that of the whole by adding or comparing.
+  const bool adds_powers = std::isfinite(p) && p != 0 && p != 1;
+  const bool any_cut = std::any_of(grads.begin(), grads.end(), is_cut);
+  const Tensor total =
+      adds_powers && any_cut ? norm_by_parts(grads, p, dtype) : norm_of_norms(grads, p, dtype);
   if (options.error_if_nonfinite && !std::isfinite(total.item<double>())) {
     throw InvalidArgument(str("[clip_grad_norm_] the norm of the gradients is ",
                               total.item<double>(),

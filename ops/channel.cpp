@@ -56,10 +56,10 @@ void grad_affine(GradContext& ctx) {
   if (ctx.needs(0)) ctx.set(0, channel_affine(dy, ctx.input(1)));
   const bool needs_shift = ctx.input_meta(2) != nullptr && ctx.needs(2);
   if (!ctx.needs(1) && !needs_shift) return;
-  const Tensor sums = channel_dot(dy, ctx.input(0));
-  const DType dtype = parameter_dtype(ctx.input_meta(0)->dtype);
-  if (ctx.needs(1)) ctx.set(1, sums.select(0, 0).to(dtype));
-  if (needs_shift) ctx.set(2, sums.select(0, 1).to(dtype));
+  // Rounded together: of cut inputs the sums are partial and reduced before.
+  const Tensor sums = channel_dot(dy, ctx.input(0)).to(parameter_dtype(ctx.input_meta(0)->dtype));
+  if (ctx.needs(1)) ctx.set(1, sums.select(0, 0));
+  if (needs_shift) ctx.set(2, sums.select(0, 1));
 }
 
 // ---- sums over a channel
@@ -126,7 +126,7 @@ void grad_moments(GradContext& ctx) {
   const double scale = 1.0 / static_cast<double>(ctx.attrs<MomentsAttrs>().count);
   const Tensor upstream = mul(ctx.dy(), scale);
   const Tensor v = upstream.select(0, 1);
-  const Tensor mean = mul(ctx.input(0).select(0, 1), scale);
+  const Tensor mean = ctx.output().select(0, 0);
   const Tensor ds = sub(upstream.select(0, 0), mul(mul(mean, v), 2));
   ctx.set(0, stack({v, ds}, 0));
 }
@@ -158,7 +158,7 @@ const OpDef kChannelMoments{.name = "channel_moments",
                             .infer = infer_moments,
                             .sbp = sbp_moments,
                             .grad = grad_moments,
-                            .saved_inputs = 0b1};
+                            .saved_outputs = 0b1};
 
 Tensor channel_affine(const TensorArg& x, const Tensor& scale, const Tensor& shift) {
   return dispatch(kChannelAffine, {&x.tensor(), &scale, &shift}, x.site());

@@ -49,6 +49,19 @@ bool is_local(const Plan& plan) {
   });
 }
 
+bool any_split(const std::vector<NdSbp>& layouts, int64_t axis) {
+  return std::any_of(layouts.begin(), layouts.end(),
+                     [&](const NdSbp& nd_sbp) { return nd_sbp[axis].is_split(); });
+}
+
+// Whether a result is cut along an axis on which every rank has all inputs whole.
+bool cuts_what_is_whole(const NdSignature& signature, const Placement& placement) {
+  for (int64_t axis = 0; axis < placement.num_axes(); ++axis) {
+    if (any_split(signature.outputs, axis) && !any_split(signature.inputs, axis)) return true;
+  }
+  return false;
+}
+
 template <class Known, class Compute>
 auto& remembered(Known& known, const NdSbp& nd_sbp, const Compute& compute) {
   const auto found = std::find_if(known.begin(), known.end(),
@@ -89,7 +102,8 @@ Score SignatureScorer::score(const NdSignature& signature) {
     score.bytes += part_bytes(meta.shape, meta.dtype, placement_, signature.inputs[i]);
   }
   if (!may_defer_ && is_local) {
-    score.reach = score.moved == 0 ? Score::Reach::kFits : Score::Reach::kLocal;
+    const bool fits = score.moved == 0 && !cuts_what_is_whole(signature, placement_);
+    score.reach = fits ? Score::Reach::kFits : Score::Reach::kLocal;
   }
   score.time_us += work_time(signature);
   for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -134,9 +148,7 @@ double SignatureScorer::use_time(size_t output, const NdSbp& nd_sbp) {
 double SignatureScorer::work_time(const NdSignature& signature) const {
   double parts = 1;
   for (int64_t axis = 0; axis < placement_.num_axes(); ++axis) {
-    const auto is_cut = [&](const NdSbp& nd_sbp) { return nd_sbp[axis].is_split(); };
-    if (std::any_of(signature.inputs.begin(), signature.inputs.end(), is_cut) ||
-        std::any_of(signature.outputs.begin(), signature.outputs.end(), is_cut)) {
+    if (any_split(signature.inputs, axis) || any_split(signature.outputs, axis)) {
       parts *= static_cast<double>(placement_.shape()[axis]);
     }
   }

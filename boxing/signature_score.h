@@ -16,8 +16,9 @@ namespace flow::boxing {
 // Smaller is better, member by member.
 struct Score {
   // Calls whose inputs fit move nothing. Next come those that need no communication, as every rank
-  // has what it cuts or pads. With a partial input among several this does not count: passing it on
-  // is a choice like reducing it, which may have to be done for each further use.
+  // has what it cuts or pads, be it of a result. With a partial input among several this does not
+  // count: passing it on is a choice like reducing it, which may have to be done for each further
+  // use.
   enum class Reach : uint8_t { kFits, kLocal, kMoves };
 
   Reach reach = Reach::kMoves;

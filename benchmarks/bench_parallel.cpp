@@ -5,6 +5,10 @@
 // The limit of a row is the tokens a second of both ranks when each trains a model of its own with
 // one thread and no communication: the same cores doing nothing else. Blocks of both kinds take
 // turns, so that what else the machine does slows both; rows are the best block of each.
+//
+// `redistributions` and `received_kib` are a step's on rank 0, and `bound` the ratio that would
+// remain if each of them took what it took at best in this run, nothing overlapped and all work
+// were divided: what traffic alone costs.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -35,20 +39,21 @@ struct Layout {
 
 std::vector<Layout> layouts() {
   const flow::Placement both("cpu", {0, 1});
-  return {{.name = "alone"},
-          {.name = "dp2",
-           .placement = both,
-           .data = sbp::split(0),
-           .model = {{"*", sbp::broadcast}},
-           .batch = 2 * flow::bench::kGptCharBatch},
-          {.name = "tp2",
-           .placement = both,
-           .data = sbp::broadcast,
-           .model = {{"*.attn.c_[qkv].*", sbp::split(0)},
-                     {"*.attn.c_proj.weight", sbp::split(1)},
-                     {"*.mlp.c_fc.*", sbp::split(0)},
-                     {"*.mlp.c_proj.weight", sbp::split(1)},
-                     {"*", sbp::broadcast}}}};
+  const flow::nn::SbpPatterns heads_and_widths = {{"*.attn.c_[qkv].*", sbp::split(0)},
+                                                  {"*.attn.c_proj.weight", sbp::split(1)},
+                                                  {"*.mlp.c_fc.*", sbp::split(0)},
+                                                  {"*.mlp.c_proj.weight", sbp::split(1)},
+                                                  {"*", sbp::broadcast}};
+  return {
+      {.name = "alone"},
+      {.name = "dp2",
+       .placement = both,
+       .data = sbp::split(0),
+       .model = {{"*", sbp::broadcast}},
+       .batch = 2 * flow::bench::kGptCharBatch},
+      {.name = "tp2", .placement = both, .data = sbp::broadcast, .model = heads_and_widths},
+      // Weights cut in the same way; of cut samples they are gathered, being the smaller.
+      {.name = "tp2_rows", .placement = both, .data = sbp::split(0), .model = heads_and_widths}};
 }
 
 // Model, optimizer and batch of a layout, and how fast its blocks were.
@@ -71,17 +76,28 @@ class Training {
   }
 
   void run_block() {
+    flow::reset_boxing_report();
     flow::env::barrier();
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < kSteps; ++i)
       step();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     best_s_ = std::min(best_s_, took.count());
+    note_traffic(flow::boxing_report());
   }
+
+  double traffic_s() const { return traffic_s_; }
+
+  double redistributions() const { return redistributions_; }
+
+  double received_kib() const { return received_kib_; }
+
+  // Of a step.
+  double tokens() const { return static_cast<double>(tokens_.numel()); }
 
   // Of all ranks together.
   double tokens_per_s() const {
-    const double rate = kSteps * static_cast<double>(tokens_.numel()) / best_s_;
+    const double rate = kSteps * tokens() / best_s_;
     if (layout_.placement.defined()) return rate;
     return flow::comm::all_reduce(flow::tensor(std::vector<double>{rate}, {1})).item<double>();
   }
@@ -94,11 +110,26 @@ class Training {
     optimizer_->zero_grad();
   }
 
+  void note_traffic(const flow::BoxingReport& report) {
+    double runs = 0, bytes = 0, us = 0;
+    for (const flow::BoxingEntry& entry : report.entries) {
+      const auto count = static_cast<double>(entry.runs) / kSteps;
+      runs += count;
+      bytes += count * entry.bytes;
+      us += count * entry.least_us;
+    }
+    redistributions_ = runs;
+    received_kib_ = bytes / 1024;
+    traffic_s_ = std::min(traffic_s_, us * 1e-6);
+  }
+
   Layout layout_;
   flow::models::Gpt model_;
   std::unique_ptr<flow::optim::AdamW> optimizer_;
   Tensor tokens_, targets_;
   double best_s_ = 1e12;
+  double traffic_s_ = 1e12;  // of a step, at best
+  double redistributions_ = 0, received_kib_ = 0;
 };
 
 }  // namespace
@@ -119,11 +150,19 @@ int main(int argc, char** argv) {
   for (size_t i = 1; i < rates.size(); ++i) {
     const std::string name = "parallel/gpt-char/" + layouts()[i].name;
     const double rate = rates[i], alone = rates[0];
+    const Training& training = *trainings[i];
+    const double divided_s = training.tokens() / alone;
+    const double bound = divided_s / (divided_s + training.traffic_s());
+    const double redistributions = training.redistributions();
+    const double received_kib = training.received_kib();
     benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
       for (auto _ : state) {
       }
       flow::bench::report_rate(state, rate, alone, "tokens/s");
       state.counters["vs_two_processes"] = rate / alone;
+      state.counters["bound"] = bound;
+      state.counters["redistributions"] = redistributions;
+      state.counters["received_kib"] = received_kib;
     });
   }
   benchmark::AddCustomContext("limit", "two processes that train alone, in turns with the row");

@@ -427,7 +427,7 @@ Tensor Tensor::index(const IndexList& indices) const {
 
 Tensor index_put(const TensorArg& x, const IndexList& indices, const TensorArg& values,
                  const IndexPutOptions& options) {
-  const Tensor y = clone(x);
+  Tensor y = clone(x);
   ops::put(y, indices, values, options.accumulate, x.site());
   return y;
 }

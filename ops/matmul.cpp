@@ -304,7 +304,7 @@ Tensor baddbmm(const TensorArg& input, const TensorArg& batch1, const TensorArg&
 
 Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias) {
   if (weight->dim() == 1) {
-    const Tensor y = matmul(x, weight);
+    Tensor y = matmul(x, weight);
     if (!bias->defined()) return y;
     return add(TensorArg(y, x.site()), ops::autocast(bias, ops::kLinear.autocast));
   }

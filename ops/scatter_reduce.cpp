@@ -156,7 +156,7 @@ Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, c
   const Tensor indices = ops::as_indices(index);
   if (reduce == "sum" || reduce == "mean") {
     const Tensor base = options.include_self ? x.tensor() : scatter(x, d, indices, 0);
-    const Tensor total = scatter_add({base, x.site()}, d, indices, src);
+    Tensor total = scatter_add({base, x.site()}, d, indices, src);
     if (reduce == "sum") return total;
     const Tensor count = counts(x, d, indices, src, options.include_self);
     const DivOptions rounding{is_floating(x->dtype()) ? "" : "floor"};

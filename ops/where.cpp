@@ -245,7 +245,7 @@ Tensor clamp(const TensorArg& x, const TensorArg& min, const TensorArg& max) {
   if (min->defined()) y = where({logical_or(lt(x, min), isnan(min)), site}, min, {y, site});
   if (max->defined()) {
     const TensorArg raised(y, site);
-    const Tensor clamped = where({logical_or(gt(raised, max), isnan(max)), site}, max, raised);
+    Tensor clamped = where({logical_or(gt(raised, max), isnan(max)), site}, max, raised);
     return clamped;
   }
   return y;

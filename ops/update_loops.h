@@ -61,6 +61,24 @@ struct Stretch {
   }
 };
 
+// The parameter was read by all threads since the last step, so its lines are fetched for writing.
+template <class Step, class T>
+void run_flat(const KernelContext& ctx, const typename Step::template Numbers<T>& numbers,
+              LoopPlan::Offsets offsets, int64_t n) {
+  constexpr int64_t kBlock = 256;
+  constexpr int64_t kLine = 64 / sizeof(T);
+  constexpr int64_t kAhead = kStoreAheadBytes / sizeof(T);
+  const auto& plan = ctx.plan_as<LoopPlan>();
+  const T* param = ctx.out(0).as<T>() + offsets[1];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    for (int64_t line = i + kAhead; line < std::min(i + kAhead + kBlock, n); line += kLine)
+      prefetch_for_store(param + line);
+    Step::template run<T>(numbers, Stretch<T, true>{ctx, plan, offsets}, std::min(kBlock, n - i));
+    for (int64_t& offset : offsets)
+      offset += kBlock;
+  }
+}
+
 template <class Step, class T>
 void run_update(const KernelContext& ctx) {
   const auto& plan = ctx.plan_as<LoopPlan>();
@@ -70,7 +88,7 @@ void run_update(const KernelContext& ctx) {
                                    [](int64_t step) { return step == 1; });
   parallel_stretches(ctx.pool(), plan, [&](const LoopPlan::Offsets& offsets, int64_t n) {
     if (is_flat) {
-      Step::template run<T>(numbers, Stretch<T, true>{ctx, plan, offsets}, n);
+      run_flat<Step, T>(ctx, numbers, offsets, n);
     } else {
       Step::template run<T>(numbers, Stretch<T, false>{ctx, plan, offsets}, n);
     }

@@ -160,13 +160,15 @@ class Fetcher {
 
   int64_t left() const { return left_; }
 
+  // kCache: 3 the first, 2 the second.
+  template <int kCache>
   void fetch(int64_t lines) {
     const int64_t count = smaller(lines, left_);
     if (count <= 0) return;
     left_ -= count;
     int64_t line = line_;
     for (int64_t i = count; i > 0; --i) {
-      __builtin_prefetch(row_ + line * kLineBytes, 0, 2);
+      __builtin_prefetch(row_ + line * kLineBytes, 0, kCache);
       if (++line == row_lines_) {
         line = 0;
         row_ += stride_;
@@ -253,9 +255,10 @@ void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T
       for (int64_t i = 0; i < kVectors * Vec<T>::kLanes; i += kLine)
         __builtin_prefetch(c + c_row * ldc + i, 1);
     }
-    fetches.rows.fetch(fetches.row_lines);
-    fetches.a.fetch(fetches.a_lines);
-    fetches.b.fetch(fetches.b_lines);
+    fetches.rows.fetch<3>(fetches.row_lines);
+    fetches.a.fetch<2>(fetches.a_lines);
+    fetches.b.fetch<2>(fetches.b_lines);
+#pragma GCC unroll 4
     for (int64_t p = smaller(kStep, depth - begin); p > 0; --p) {
 #pragma GCC unroll 2
       for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
@@ -341,11 +344,14 @@ void tile_of_columns(int64_t depth, const TileRows<T>& rows, const T* b,
 // of columns.
 constexpr int64_t kMaxColumnsOfRows = 768;
 constexpr int64_t kMaxColumnsOfColumns = 192;
+// Columns farther apart spread a tile over more pages than are translated at once.
+constexpr int64_t kMaxDistanceOfColumns = 256;
 
 template <class T>
 bool reads_in_place(const GemmCall<T>& call, int64_t rows) {
-  return rows >= kTileRows &&
-         call.n <= (call.a_col == 1 ? kMaxColumnsOfRows : kMaxColumnsOfColumns);
+  if (rows < kTileRows) return false;
+  if (call.a_col == 1) return call.n <= kMaxColumnsOfRows;
+  return call.n <= kMaxColumnsOfColumns && call.a_col <= kMaxDistanceOfColumns;
 }
 
 template <class T>

@@ -59,6 +59,7 @@ ProcessWorld::ProcessWorld(std::unique_ptr<Transport> transport)
       last_sign_of_life_{(identity().rank + identity().world_size - 1) % identity().world_size,
                          Clock::now()} {
   if (SharedSegment* segment = transport_->segment()) {
+    mail_ = std::make_unique<SharedMail>(*segment, *transport_);
     pipes_ = std::make_unique<SharedPipes>(*segment, identity().rank);
   }
 }
@@ -119,7 +120,8 @@ void ProcessWorld::set_failure(Failure failure) {
 bool ProcessWorld::take_messages() {
   int64_t from = 0;
   ControlMessage message;
-  while (transport_->take(from, message.data)) {
+  if (mail_) mail_->flush();
+  while (take(from, message.data)) {
     FLOW_ASSERT(message.data.size() >= sizeof(ControlHead), "short message from rank ", from);
     std::memcpy(&message.head, message.data.data(), sizeof(ControlHead));
     handle(from, std::move(message));
@@ -127,6 +129,11 @@ bool ProcessWorld::take_messages() {
   }
   // After a failure buffers that data came from or went to may be gone.
   return pipes_ != nullptr && !failure_ && pipes_->advance();
+}
+
+bool ProcessWorld::take(int64_t& from, std::vector<std::byte>& message) {
+  if (mail_ && mail_->take(from, message)) return true;
+  return !(mail_ && mail_->reaches_all()) && transport_->take(from, message);
 }
 
 // One look at the world: what has come is handled first.
@@ -281,6 +288,10 @@ int32_t ProcessWorld::next_bulk_tag() {
 }
 
 void ProcessWorld::post(int64_t rank, const ControlHead& head, std::span<const std::byte> body) {
+  if (mail_ && mail_->reaches(rank)) {
+    mail_->post(rank, std::as_bytes(std::span(&head, 1)), body);
+    return;
+  }
   std::vector<std::byte> message(sizeof(head) + body.size());
   std::memcpy(message.data(), &head, sizeof(head));
   if (!body.empty()) std::memcpy(message.data() + sizeof(head), body.data(), body.size());
@@ -297,7 +308,8 @@ bool ProcessWorld::finish() {
     }
   }
   const auto all_have_ended = [&] {
-    return std::find(ended_.begin(), ended_.end(), false) == ended_.end();
+    const bool all = std::find(ended_.begin(), ended_.end(), false) == ended_.end();
+    return all && (mail_ == nullptr || mail_->flush());
   };
   // A rank may work for hours after the others; one that failed need not come any more.
   bool has_ended = false;

@@ -17,6 +17,7 @@
 
 #include "boxing/comm/communicator.h"
 #include "boxing/comm/failure.h"
+#include "boxing/comm/shared_mail.h"
 #include "boxing/comm/shared_pipes.h"
 #include "boxing/comm/transport.h"
 #include "core/site.h"
@@ -137,13 +138,16 @@ class ProcessWorld {
   static void relax();
   // Whether data has moved on.
   bool take_messages();
+  bool take(int64_t& from, std::vector<std::byte>& message);
   Look look(const std::function<bool()>& is_done,
             const std::function<std::vector<int64_t>()>* missing);
   void handle(int64_t from, ControlMessage message);
   void set_failure(Failure failure);
 
   std::unique_ptr<Transport> transport_;
-  std::unique_ptr<SharedPipes> pipes_;  // null without shared memory; guarded by mutex_
+  // Null without shared memory; guarded by mutex_.
+  std::unique_ptr<SharedMail> mail_;
+  std::unique_ptr<SharedPipes> pipes_;
   bool shares_cores_;
   std::chrono::seconds timeout_;
   mutable std::mutex mutex_;

@@ -1,0 +1,191 @@
+#include "boxing/comm/shared_mail.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "boxing/comm/shared_segment.h"
+#include "core/hash.h"
+
+namespace flow::boxing {
+
+namespace {
+
+constexpr uint64_t kName = 0x6d61696c;  // sets rings apart from what else ranks share
+constexpr uint64_t kRingBytes = 256 << 10;
+// The reader copies one part of a long message while the writer copies the next.
+constexpr uint64_t kPartBytes = 8 << 10;
+
+}  // namespace
+
+// Counts of bytes never go back. Each message is its length and then its bytes.
+struct SharedMail::Ring {
+  alignas(64) std::atomic<uint64_t> written;  // by the sender
+  alignas(64) std::atomic<uint64_t> taken;    // by the receiver
+  alignas(64) std::array<std::byte, kRingBytes> bytes;
+
+  // The bytes from `count` on that lie side by side, at most `wanted`.
+  std::span<std::byte> at(uint64_t count, uint64_t wanted) {
+    const uint64_t begin = count % kRingBytes;
+    return {bytes.data() + begin, std::min(wanted, kRingBytes - begin)};
+  }
+};
+
+class SharedMail::Sender {
+ public:
+  explicit Sender(Ring& ring) : ring_(ring), written_(ring.written.load()) {}
+
+  void post(std::span<const std::byte> head, std::span<const std::byte> body) {
+    const uint64_t length = head.size() + body.size();
+    const auto prefix = std::as_bytes(std::span(&length, 1));
+    if (flush() && room() >= prefix.size() + length) {
+      write(prefix);
+      write(head);
+      write(body);
+      publish();
+      return;
+    }
+    std::vector<std::byte>& later = waiting_.emplace_back();
+    for (const auto part : {prefix, head, body})
+      later.insert(later.end(), part.begin(), part.end());
+    flush();
+  }
+
+  bool flush() {
+    while (!waiting_.empty()) {
+      const auto rest = std::span(std::as_const(waiting_.front())).subspan(num_flushed_);
+      const uint64_t size = std::min<uint64_t>(rest.size(), room());
+      write(rest.first(size));
+      publish();
+      num_flushed_ += size;
+      if (num_flushed_ < waiting_.front().size()) return false;
+      waiting_.pop_front();
+      num_flushed_ = 0;
+    }
+    return true;
+  }
+
+ private:
+  uint64_t room() const {
+    return kRingBytes - (written_ - ring_.taken.load(std::memory_order_acquire));
+  }
+
+  // Requires: room() >= data.size().
+  void write(std::span<const std::byte> data) {
+    while (!data.empty()) {
+      const auto place = ring_.at(written_, std::min<uint64_t>(data.size(), kPartBytes));
+      std::memcpy(place.data(), data.data(), place.size());
+      written_ += place.size();
+      data = data.subspan(place.size());
+      if (!data.empty()) publish();
+    }
+  }
+
+  void publish() { ring_.written.store(written_, std::memory_order_release); }
+
+  Ring& ring_;
+  uint64_t written_;
+  std::deque<std::vector<std::byte>> waiting_;
+  uint64_t num_flushed_ = 0;  // bytes of the first that waits
+};
+
+class SharedMail::Receiver {
+ public:
+  explicit Receiver(Ring& ring) : ring_(ring), taken_(ring.taken.load()) {}
+
+  // Whether a message has come whole; it is in `message` then.
+  bool take(std::vector<std::byte>& message) {
+    uint64_t available = ring_.written.load(std::memory_order_acquire) - taken_;
+    if (available == 0) return false;
+    if (length_ == 0) {
+      if (available < sizeof(length_)) return false;
+      auto* target = reinterpret_cast<std::byte*>(&length_);
+      read(sizeof(length_), [&](std::span<const std::byte> part) {
+        std::memcpy(target, part.data(), part.size());
+        target += part.size();
+      });
+      available -= sizeof(length_);
+      message_.clear();
+      message_.reserve(length_);
+    }
+    read(std::min(available, length_ - message_.size()), [&](std::span<const std::byte> part) {
+      message_.insert(message_.end(), part.begin(), part.end());
+    });
+    ring_.taken.store(taken_, std::memory_order_release);
+    if (message_.size() < length_) return false;
+    length_ = 0;
+    message.swap(message_);
+    return true;
+  }
+
+ private:
+  template <class Fn>
+  void read(uint64_t size, const Fn& fn) {
+    while (size > 0) {
+      const auto part = ring_.at(taken_, size);
+      fn(part);
+      taken_ += part.size();
+      size -= part.size();
+    }
+  }
+
+  Ring& ring_;
+  uint64_t taken_;
+  uint64_t length_ = 0;  // of the message under way; 0: none is
+  std::vector<std::byte> message_;
+};
+
+SharedMail::SharedMail(SharedSegment& segment, const Transport& transport) {
+  const int64_t own = transport.identity().rank;
+  const bool has_rings = transport.ranks_on_host() <= kMostRanks;
+  const auto ring = [&](int64_t from, int64_t to) {
+    Hasher hasher;
+    hasher.add(kName);
+    hasher.add(static_cast<uint64_t>(from));
+    hasher.add(static_cast<uint64_t>(to));
+    return reinterpret_cast<Ring*>(segment.find(hasher.value(), sizeof(Ring)));
+  };
+  for (int64_t rank = 0; rank < transport.identity().world_size; ++rank) {
+    if (rank == own) continue;
+    Ring* out = nullptr;
+    Ring* in = nullptr;
+    if (has_rings && transport.shares_with(rank)) {
+      out = ring(own, rank);
+      in = ring(rank, own);
+    }
+    if (out == nullptr || in == nullptr) {
+      reaches_all_ = false;
+      continue;
+    }
+    senders_[rank] = std::make_unique<Sender>(*out);
+    receivers_[rank] = std::make_unique<Receiver>(*in);
+  }
+}
+
+SharedMail::~SharedMail() = default;
+
+void SharedMail::post(int64_t rank, std::span<const std::byte> head,
+                      std::span<const std::byte> body) {
+  senders_.at(rank)->post(head, body);
+}
+
+bool SharedMail::take(int64_t& from, std::vector<std::byte>& message) {
+  for (const auto& [rank, receiver] : receivers_) {
+    if (!receiver->take(message)) continue;
+    from = rank;
+    return true;
+  }
+  return false;
+}
+
+bool SharedMail::flush() {
+  bool all = true;
+  for (const auto& [rank, sender] : senders_)
+    all &= sender->flush();
+  return all;
+}
+
+}  // namespace flow::boxing

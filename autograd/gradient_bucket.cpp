@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "boxing/comm/comm_thread.h"
+#include "boxing/comm/copy_bytes.h"
 #include "core/context.h"
 #include "core/tensor_impl.h"
 #include "ops/creation.h"
@@ -15,12 +16,14 @@ namespace {
 
 constexpr double kFirstMb = 1;
 
-void sum_in_place(const Tensor& flat, boxing::Communicator& group, const boxing::Fingerprint& what,
-                  const GradientBucket::Done& done) {
+using SourcePart = boxing::Communicator::SourcePart;
+
+void sum_parts(std::span<const SourcePart> parts, const Tensor& flat, boxing::ReduceOp op,
+               boxing::Communicator& group, const boxing::Fingerprint& what,
+               const GradientBucket::Done& done) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  std::byte* const data = flat.impl().data();
-  group.all_reduce(data, data, flat.numel(), flat.dtype(), boxing::ReduceOp::kSum, what);
+  group.all_reduce_parts(parts, flat.impl().data(), flat.dtype(), op, what);
   if (done) done(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
 }
 
@@ -59,6 +62,23 @@ void GradientBucket::write(int64_t place, int64_t count, const Tensor& gradient)
   }
 }
 
+void GradientBucket::lend(int64_t place, int64_t count, const Tensor& gradient) {
+  if (!gradient.defined() || !gradient.meta().is_contiguous || gradient.dtype() != dtype_) {
+    return write(place, count, gradient);
+  }
+  add_own_part(place);
+  parts_.push_back({gradient.impl().data(), count});
+  lent_.push_back(gradient);
+  num_in_parts_ = place + count;
+}
+
+void GradientBucket::add_own_part(int64_t end) {
+  const int64_t begin = std::exchange(num_in_parts_, end);
+  if (begin < end) {
+    parts_.push_back({flat_.impl().data() + boxing::bytes_of(begin, dtype_), end - begin});
+  }
+}
+
 const Ref<Storage>& GradientBucket::storage() const {
   return flat_.impl().storage;
 }
@@ -66,14 +86,19 @@ const Ref<Storage>& GradientBucket::storage() const {
 void GradientBucket::start_sum(boxing::Communicator& group, const boxing::Fingerprint& what,
                                Done done) {
   work_ = boxing::comm_thread(*thread_state().context)
-              .submit([&group, flat = flat_, what, done = std::move(done)] {
-                sum_in_place(flat, group, what, done);
+              .submit([&group, flat = flat_, op = op_, what, done = std::move(done)] {
+                const SourcePart all{flat.impl().data(), flat.numel()};
+                sum_parts({&all, 1}, flat, op, group, what, done);
               });
 }
 
 void GradientBucket::sum(boxing::Communicator& group, const boxing::Fingerprint& what,
                          const Done& done) {
-  sum_in_place(flat_, group, what, done);
+  add_own_part(num_elements_);
+  sum_parts(parts_, flat_, op_, group, what, done);
+  parts_.clear();
+  lent_.clear();
+  num_in_parts_ = 0;
 }
 
 void GradientBucket::wait() {

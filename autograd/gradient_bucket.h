@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <vector>
 
 #include "boxing/comm/communicator.h"
 #include "core/tensor.h"
@@ -21,7 +22,9 @@ class GradientBucket {
   // Of the first bucket: small, so that the first transfer starts early.
   static double first_bytes(double bucket_mb);
 
-  explicit GradientBucket(DType dtype) : dtype_(dtype) {}
+  // What the ranks' gradients become: their sum or their mean.
+  explicit GradientBucket(DType dtype, boxing::ReduceOp op = boxing::ReduceOp::kSum)
+      : dtype_(dtype), op_(op) {}
 
   // Waits for a sum under way, whose outcome nobody asks for any more.
   ~GradientBucket();
@@ -42,6 +45,8 @@ class GradientBucket {
   Tensor part(int64_t place, int64_t count) const;
   // A local gradient; zeros for an undefined one.
   void write(int64_t place, int64_t count, const Tensor& gradient) const;
+  // As write(), for sum() only: where it can, that reads the gradient in its place. Places ascend.
+  void lend(int64_t place, int64_t count, const Tensor& gradient);
   // What parts lie in.
   const Ref<Storage>& storage() const;
 
@@ -59,9 +64,16 @@ class GradientBucket {
   void wait();
 
  private:
+  // What lies in the bucket itself from the last part up to `end`.
+  void add_own_part(int64_t end);
+
   DType dtype_;
+  boxing::ReduceOp op_;
   int64_t num_elements_ = 0;
   Tensor flat_;
+  std::vector<Tensor> lent_;
+  std::vector<boxing::Communicator::SourcePart> parts_;  // what sum() adds up, up to num_in_parts_
+  int64_t num_in_parts_ = 0;
   std::future<void> work_;
 };
 

@@ -89,7 +89,12 @@ void GradientSums::launch(Stream& stream, Where where) {
   bucket.memory.open();
   for (Entry& entry : bucket.entries) {
     const Tensor gradient = std::exchange(entry.gradient, {});
-    bucket.memory.write(entry.place, gradient.meta().local_numel, gradient.to_local());
+    const int64_t count = gradient.meta().local_numel;
+    if (where == Where::kHere) {
+      bucket.memory.lend(entry.place, count, gradient.to_local());
+    } else {
+      bucket.memory.write(entry.place, count, gradient.to_local());
+    }
   }
   // As a tensor of one dim: each group of ranks adds up its own.
   const boxing::Plan plan = boxing::plan_in_one_step(

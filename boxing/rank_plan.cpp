@@ -131,6 +131,14 @@ void add_messages(const Geometry& geometry, int64_t rank, int64_t element_bytes,
   }
 }
 
+// Up to this size a message each is faster than several pieces.
+constexpr int64_t kWholeBytes = 64 << 10;
+
+bool reduces(const Step& step) {
+  const NdSbp& sbp = step.from.nd_sbp;
+  return std::any_of(sbp.begin(), sbp.end(), [](Sbp entry) { return entry.is_partial(); });
+}
+
 // Whether the parts, one after another, are the row-major `whole`.
 bool are_consecutive(const std::vector<Box>& parts, const Box& whole) {
   int64_t next = 0;
@@ -193,7 +201,9 @@ RankPlan make_rank_plan(const Plan& plan, int64_t rank) {
     if (own.group.size() > 1 && step.kind != StepKind::kAllReduce) {
       choose_carrier(geometry, own);
       if (own.carrier == Carrier::kPackedBoxes) {
-        add_messages(geometry, rank, static_cast<int64_t>(dtype_size(plan.dtype)), own);
+        const auto element_bytes = static_cast<int64_t>(dtype_size(plan.dtype));
+        add_messages(geometry, rank, element_bytes, own);
+        own.is_streamed = !reduces(step) && plan.shape.numel() * element_bytes > kWholeBytes;
       }
     }
     result.steps.push_back(std::move(own));

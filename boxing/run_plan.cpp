@@ -1,7 +1,8 @@
 #include "boxing/run_plan.h"
 
-#include <cstring>
+#include <algorithm>
 
+#include "boxing/comm/copy_bytes.h"
 #include "core/context.h"
 #include "core/error.h"
 
@@ -32,6 +33,58 @@ void for_each_run(const Shape& extents, const Strides& source_strides,
   }
 }
 
+// Shorter runs are not worth stores past the caches.
+constexpr int64_t kLongRunBytes = 512;
+
+// To be followed by end_streams().
+auto* copy_for_runs(int64_t run_bytes, int64_t whole_bytes) {
+  return run_bytes >= kLongRunBytes && whole_bytes > kPastCacheBytes ? stream_part : copy_bytes;
+}
+
+// Calls fn(byte in the strided part, byte in the packed box, bytes) for what bytes [begin, end) of
+// a row-major packed box are in a part with these strides.
+template <class Fn>
+void for_each_packed_run(const Shape& extents, const Strides& strides, int64_t element_bytes,
+                         int64_t begin, int64_t end, const Fn& fn) {
+  const int64_t outer = extents.size() - 1;
+  const int64_t run = extents.back() * element_bytes;
+  Shape index = Shape::filled(outer, 0);
+  int64_t offset = 0;
+  int64_t rest = begin / run;
+  for (int64_t dim = outer - 1; dim >= 0; --dim) {
+    index[dim] = rest % extents[dim];
+    rest /= extents[dim];
+    offset += index[dim] * strides[dim];
+  }
+  int64_t in_run = begin % run;
+  for (int64_t at = begin; at < end; in_run = 0) {
+    const int64_t bytes = std::min(run - in_run, end - at);
+    fn(offset * element_bytes + in_run, at, bytes);
+    at += bytes;
+    for (int64_t dim = outer - 1; dim >= 0; --dim) {
+      offset += strides[dim];
+      if (++index[dim] < extents[dim]) break;
+      offset -= index[dim] * strides[dim];
+      index[dim] = 0;
+    }
+  }
+}
+
+// The part of a packed box, which begins at byte `box_begin` of what one member gets from another,
+// that lies in bytes [offset, offset + bytes) of that; fn as above, with the second counted from
+// `offset`.
+template <class Fn>
+void for_each_run_within(const Shape& extents, const Strides& strides, int64_t element_bytes,
+                         int64_t box_begin, int64_t offset, int64_t bytes, const Fn& fn) {
+  const int64_t begin = std::max<int64_t>(offset - box_begin, 0);
+  const int64_t end = std::min(offset + bytes - box_begin, extents.numel() * element_bytes);
+  if (begin >= end) return;
+  for_each_packed_run(extents, strides, element_bytes, begin, end,
+                      [&](int64_t strided, int64_t packed, int64_t size) {
+                        fn(strided, packed + box_begin - offset, size);
+                      });
+}
+
 // Reduces a box of parts that share one shape.
 void reduce_box(const BoxCopy& copy, DType dtype, ReduceOp op,
                 std::span<const std::byte* const> sources, std::byte* target) {
@@ -60,10 +113,12 @@ void copy_box(const Shape& extents, const Strides& source_strides, const std::by
     from.push_back(1);
     to.push_back(1);
   }
-  const auto bytes = static_cast<size_t>(outer.back()) * element_bytes;
+  const int64_t bytes = outer.back() * size;
+  const auto copy = copy_for_runs(bytes, outer.numel() * size);
   for_each_run(outer, from, to, [&](int64_t read, int64_t write) {
-    std::memcpy(target + write * size, source + read * size, bytes);
+    copy(target + write * size, source + read * size, bytes);
   });
+  end_streams();
 }
 
 BoundPlan::BoundPlan(RankContext& context, RankPlan plan)
@@ -80,8 +135,8 @@ void BoundPlan::run(const std::byte* source, std::byte* target, Site site) const
   const Plan& plan = rank_plan_.plan;
   const size_t element_bytes = dtype_size(plan.dtype);
   if (plan.steps.empty()) {
-    const auto bytes = static_cast<size_t>(rank_plan_.count) * element_bytes;
-    if (rank_plan_.copies_all && bytes > 0) std::memcpy(target, source, bytes);
+    const int64_t bytes = bytes_of(rank_plan_.count, plan.dtype);
+    if (rank_plan_.copies_all) copy_for(bytes)(target, source, bytes);
     return;
   }
   Fingerprint what = what_;
@@ -124,6 +179,8 @@ void BoundPlan::run_step(const RankStep& step, Communicator* group, const std::b
     }
   } else if (group->shares_memory() && !is_packed_) {
     exchange_shared(step, *group, source, target, what);
+  } else if (step.carrier == Carrier::kPackedBoxes && step.is_streamed) {
+    exchange_streamed(step, *group, source, target, what);
   } else if (step.carrier == Carrier::kPackedBoxes) {
     exchange_packed(step, *group, source, target, what);
   } else {
@@ -207,6 +264,47 @@ void BoundPlan::exchange_packed(const RankStep& step, Communicator& group, const
       reduce_box(unpack, dtype, step.source_op, sources, to);
     }
   }
+}
+
+// What stays on this rank is copied from part to part.
+void BoundPlan::exchange_streamed(const RankStep& step, Communicator& group,
+                                  const std::byte* source, std::byte* target,
+                                  const Fingerprint& what) const {
+  const auto size = static_cast<int64_t>(dtype_size(rank_plan_.plan.dtype));
+  const auto me = static_cast<size_t>(group.position());
+  for (const BoxCopy& copy : step.copies) {
+    if (copy.members[0] != group.position()) continue;
+    copy_box(copy.extents, copy.source_strides, source + copy.source_offset * size,
+             copy.target_strides, target + copy.target_offset * size, static_cast<size_t>(size));
+  }
+  std::vector<int64_t> send_bytes = step.send_bytes;
+  std::vector<int64_t> recv_bytes = step.recv_bytes;
+  send_bytes[me] = 0;
+  recv_bytes[me] = 0;
+  const auto pack = [&](int64_t member, int64_t offset, int64_t bytes, std::byte* to) {
+    for (const BoxCopy& box : step.packed[static_cast<size_t>(member)]) {
+      const std::byte* from = source + box.source_offset * size;
+      for_each_run_within(box.extents, box.source_strides, size, box.target_offset * size, offset,
+                          bytes, [&](int64_t strided, int64_t packed, int64_t run) {
+                            copy_bytes(to + packed, from + strided, run);
+                          });
+    }
+  };
+  const int64_t target_bytes = step.target_count * size;
+  const auto unpack = [&](int64_t member, int64_t offset, int64_t bytes, const std::byte* from) {
+    for (size_t i = 0; i < step.unpacked.size(); ++i) {
+      const BoxCopy& box = step.unpacked[i];
+      if (box.members[0] != member) continue;
+      std::byte* to = target + box.target_offset * size;
+      const auto copy = copy_for_runs(box.extents.back() * size, target_bytes);
+      for_each_run_within(box.extents, box.target_strides, size, step.offsets[i][0] * size, offset,
+                          bytes, [&](int64_t strided, int64_t packed, int64_t run) {
+                            copy(to + strided, from + packed, run);
+                          });
+    }
+    end_streams();
+  };
+  group.all_to_all_packed(send_bytes, pack, recv_bytes, unpack, what);
 }
 
 void run_plan(const Plan& plan, RankContext& context, const std::byte* source, std::byte* target,

@@ -49,6 +49,7 @@ struct RankStep {
   std::vector<int64_t> recv_bytes;
   std::vector<BoxCopy> unpacked;              // source_offset counts within each member's data
   std::vector<std::vector<int64_t>> offsets;  // of unpacked[i], per entry of its members
+  bool is_streamed = false;  // packed piece by piece on the way; the same on all members
   friend bool operator==(const RankStep&, const RankStep&) = default;
 };
 
@@ -89,6 +90,8 @@ class BoundPlan {
                       std::byte* target, const Fingerprint& what) const;
   void exchange_packed(const RankStep& step, Communicator& group, const std::byte* source,
                        std::byte* target, const Fingerprint& what) const;
+  void exchange_streamed(const RankStep& step, Communicator& group, const std::byte* source,
+                         std::byte* target, const Fingerprint& what) const;
 
   RankContext& context_;
   RankPlan rank_plan_;

@@ -2,11 +2,13 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <ostream>
 #include <string_view>
 
+#include "boxing/comm/copy_bytes.h"
 #include "boxing/comm/process_communicator.h"
 #include "boxing/comm/thread_communicator.h"
 #include "core/context.h"
@@ -217,6 +219,41 @@ std::ostream& operator<<(std::ostream& out, const Fingerprint& what) {
 
 Communicator::Communicator(std::vector<int64_t> ranks, int64_t position)
     : ranks_(std::move(ranks)), position_(position) {}
+
+void Communicator::all_reduce_parts(std::span<const SourcePart> parts, void* target, DType dtype,
+                                    ReduceOp op, const Fingerprint& what) {
+  int64_t count = 0;
+  for (const SourcePart& part : parts) {
+    copy_bytes(static_cast<std::byte*>(target) + bytes_of(count, dtype),
+               static_cast<const std::byte*>(part.data), bytes_of(part.count, dtype));
+    count += part.count;
+  }
+  all_reduce(target, target, count, dtype, op, what);
+}
+
+void Communicator::all_to_all_packed(std::span<const int64_t> send_bytes, const Pack& pack,
+                                     std::span<const int64_t> recv_bytes, const Unpack& unpack,
+                                     const Fingerprint& what) {
+  const auto make = [](std::span<const int64_t> bytes) {
+    const int64_t all = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+    return std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(all));
+  };
+  const auto outgoing = make(send_bytes);
+  const auto incoming = make(recv_bytes);
+  std::byte* out = outgoing.get();
+  for (int64_t member = 0; member < size(); ++member) {
+    const int64_t bytes = send_bytes[static_cast<size_t>(member)];
+    if (bytes > 0) pack(member, 0, bytes, out);
+    out += bytes;
+  }
+  all_to_all(outgoing.get(), send_bytes, incoming.get(), recv_bytes, what);
+  const std::byte* in = incoming.get();
+  for (int64_t member = 0; member < size(); ++member) {
+    const int64_t bytes = recv_bytes[static_cast<size_t>(member)];
+    if (bytes > 0) unpack(member, 0, bytes, in);
+    in += bytes;
+  }
+}
 
 std::span<const std::byte* const> Communicator::open(const void* /*source*/, int64_t /*bytes*/,
                                                      const Fingerprint& /*what*/) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <span>
@@ -87,6 +88,17 @@ class Communicator {
   // target[i] = source of member 0 op … op source of the last. source may be target.
   virtual void all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
                           const Fingerprint& what) = 0;
+
+  // A source of all_reduce that lies in parts.
+  struct SourcePart {
+    const void* data;
+    int64_t count;
+  };
+
+  // As all_reduce of what the parts hold, one after another. A part may be where it belongs in
+  // target; else none may overlap it.
+  virtual void all_reduce_parts(std::span<const SourcePart> parts, void* target, DType dtype,
+                                ReduceOp op, const Fingerprint& what);
   // As all_reduce; only the root's target is written.
   virtual void reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
                       int64_t root, const Fingerprint& what) = 0;
@@ -105,6 +117,17 @@ class Communicator {
   // send_bytes[i] go to member i, recv_bytes[i] come from it; both sides lie in group order.
   virtual void all_to_all(const void* source, std::span<const int64_t> send_bytes, void* target,
                           std::span<const int64_t> recv_bytes, const Fingerprint& what) = 0;
+  // Moves bytes [offset, offset + bytes) of what goes to or comes from a member, which lie packed
+  // in the last argument.
+  using Pack = std::function<void(int64_t member, int64_t offset, int64_t bytes, std::byte*)>;
+  using Unpack =
+      std::function<void(int64_t member, int64_t offset, int64_t bytes, const std::byte*)>;
+
+  // As all_to_all with the other members of data that is packed and unpacked bit by bit, each
+  // member's in ascending order. The caller's own counts are zero.
+  virtual void all_to_all_packed(std::span<const int64_t> send_bytes, const Pack& pack,
+                                 std::span<const int64_t> recv_bytes, const Unpack& unpack,
+                                 const Fingerprint& what);
   virtual void broadcast(void* data, int64_t bytes, int64_t root, const Fingerprint& what) = 0;
 
   // Messages between two members, matched in order by tag; both sides give the same number of

@@ -13,7 +13,7 @@ void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
   if (bytes > 0 && target != source) std::memmove(target, source, static_cast<size_t>(bytes));
 }
 
-void stream_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
+void stream_part(std::byte* target, const std::byte* source, int64_t bytes) {
 #if defined(__SSE2__)
   constexpr int64_t kLine = 64;
   const auto misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(target) % kLine);
@@ -33,10 +33,20 @@ void stream_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
     _mm_stream_si128(to + 3, d);
   }
   copy_bytes(target + i, source + i, bytes - i);
-  _mm_sfence();
 #else
   copy_bytes(target, source, bytes);
 #endif
+}
+
+void end_streams() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+void stream_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
+  stream_part(target, source, bytes);
+  end_streams();
 }
 
 }  // namespace flow::boxing

@@ -21,5 +21,13 @@ inline constexpr int64_t kPastCacheBytes = 8 << 20;
 // As copy_bytes without overlap, for a part of such a whole: stores past the caches, which need not
 // read the target's lines first.
 void stream_bytes(std::byte* target, const std::byte* source, int64_t bytes);
+// The same for one of many short parts: other threads see it after end_streams() only.
+void stream_part(std::byte* target, const std::byte* source, int64_t bytes);
+void end_streams();
+
+// The one that fits a whole of so many bytes, for parts of it that are not short.
+inline auto* copy_for(int64_t whole_bytes) {
+  return whole_bytes > kPastCacheBytes ? stream_bytes : copy_bytes;
+}
 
 }  // namespace flow::boxing

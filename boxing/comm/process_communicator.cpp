@@ -46,6 +46,8 @@ class ProcessCommunicator final : public Communicator {
 
   void all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
                   const Fingerprint& what) override;
+  void all_reduce_parts(std::span<const SourcePart> parts, void* target, DType dtype, ReduceOp op,
+                        const Fingerprint& what) override;
   void reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
               int64_t root, const Fingerprint& what) override;
   void reduce_scatter(const void* source, void* target, std::span<const int64_t> counts,
@@ -58,6 +60,9 @@ class ProcessCommunicator final : public Communicator {
                const Fingerprint& what) override;
   void all_to_all(const void* source, std::span<const int64_t> send_bytes, void* target,
                   std::span<const int64_t> recv_bytes, const Fingerprint& what) override;
+  void all_to_all_packed(std::span<const int64_t> send_bytes, const Pack& pack,
+                         std::span<const int64_t> recv_bytes, const Unpack& unpack,
+                         const Fingerprint& what) override;
   void broadcast(void* data, int64_t bytes, int64_t root, const Fingerprint& what) override;
 
   Transfer isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
@@ -92,7 +97,7 @@ class ProcessCommunicator final : public Communicator {
     static constexpr int64_t kAll = -1;  // roots
     static constexpr int64_t kOwner = -2;
 
-    const std::byte* source;
+    std::span<const SourcePart> parts;
     std::byte* target;
     DType dtype;
     ReduceOp op;
@@ -107,15 +112,33 @@ class ProcessCommunicator final : public Communicator {
       return root == kAll || (root == kOwner ? member == owner : member == root);
     }
 
-    const std::byte* source_of(Range range) const { return source + bytes_of(range.begin, dtype); }
+    // Of a source in one part.
+    const std::byte* source_of(Range range) const {
+      return static_cast<const std::byte*>(parts[0].data) + bytes_of(range.begin, dtype);
+    }
+
+    // Calls fn(its bytes, where it begins within the range, elements) for every part of a range.
+    template <class Fn>
+    void for_each_source(Range range, const Fn& fn) const {
+      int64_t begin = -range.begin;
+      for (const SourcePart& part : parts) {
+        const int64_t from = std::max<int64_t>(begin, 0);
+        const int64_t to = std::min(begin + part.count, range.size);
+        if (from < to) {
+          fn(static_cast<const std::byte*>(part.data) + bytes_of(from - begin, dtype), from,
+             to - from);
+        }
+        begin += part.count;
+      }
+    }
 
     std::byte* target_of(Range range) const {
       return target + bytes_of(range.begin - first, dtype);
     }
   };
 
-  // Of all of source.
-  Reduction whole(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
+  // Of all that the parts hold.
+  Reduction whole(std::span<const SourcePart> parts, void* target, DType dtype, ReduceOp op,
                   int64_t root) const;
 
   // After the meeting.
@@ -128,6 +151,7 @@ class ProcessCommunicator final : public Communicator {
   }
 
   void reduce_in_memory(const Reduction& what, const Fingerprint& call);
+  void reduce_own(const Reduction& what, Range range, int64_t piece, int64_t offset);
   void reduce_by_messages(const Reduction& what, const Fingerprint& call);
 
   // Elements of a piece.
@@ -136,6 +160,9 @@ class ProcessCommunicator final : public Communicator {
     return bytes / static_cast<int64_t>(dtype_size(dtype));
   }
 
+  // Of an all_to_all, what a member has shown: its counts, which counts_ has then, and what follows
+  // them. Fails the world when it sends another number of bytes than is expected.
+  const std::byte* read_counts(int64_t member, int64_t expected, const Fingerprint& call);
   // Reduces a range of what all have shown at the meeting, the caller's own at `source`.
   void reduce_shown(const std::byte* source, Range range, DType dtype, ReduceOp op,
                     std::byte* target);
@@ -195,6 +222,34 @@ ProcessCommunicator::Ranges ProcessCommunicator::cut(int64_t begin, int64_t coun
   return ranges;
 }
 
+// What others have put at `offset` of a piece and what the caller has itself: reduced for those who
+// take it, block by block, so that a sum is written to its second place from the first-level cache.
+void ProcessCommunicator::reduce_own(const Reduction& what, Range range, int64_t piece,
+                                     int64_t offset) {
+  constexpr int64_t kBlockBytes = 16 << 10;
+  SharedStage& stage = *group_.stage();
+  const int64_t me = position();
+  const int64_t block = kBlockBytes / bytes_of(1, what.dtype);
+  const auto copy = what.is_large ? stream_part : copy_bytes;
+  what.for_each_source(range, [&](const std::byte* source, int64_t begin, int64_t count) {
+    for (int64_t done = 0; done < count; done += block) {
+      const int64_t size_here = std::min(block, count - done);
+      const int64_t at = offset + bytes_of(begin + done, what.dtype);
+      for (int64_t member = 0; member < size(); ++member) {
+        sources_[static_cast<size_t>(member)] =
+            member == me ? source + bytes_of(done, what.dtype) : stage.piece(member, piece) + at;
+      }
+      std::byte* sum = stage.piece(me, piece) + at;
+      reduce_in_order(what.dtype, what.op, sources_, sum, size_here);
+      if (what.takes(me, me)) {
+        copy(what.target_of({range.begin + begin + done, size_here}), sum,
+             bytes_of(size_here, what.dtype));
+      }
+    }
+  });
+  end_streams();
+}
+
 // Each member puts the ranges that others reduce, reduces its own range of the piece before, which
 // the others have put meanwhile, and takes what it is to get of the one before that.
 void ProcessCommunicator::reduce_in_memory(const Reduction& what, const Fingerprint& call) {
@@ -212,20 +267,19 @@ void ProcessCommunicator::reduce_in_memory(const Reduction& what, const Fingerpr
     }
   };
   const auto put = [&](int64_t piece) {
-    for_each_range(piece, [&](int64_t member, Range range, int64_t offset, int64_t bytes) {
-      if (member != me) copy_bytes(stage.piece(me, piece) + offset, what.source_of(range), bytes);
+    for_each_range(piece, [&](int64_t owner, Range range, int64_t offset, int64_t /*bytes*/) {
+      if (owner == me) return;
+      std::byte* place = stage.piece(me, piece) + offset;
+      what.for_each_source(range, [&](const std::byte* source, int64_t begin, int64_t count) {
+        copy_bytes(place + bytes_of(begin, what.dtype), source, bytes_of(count, what.dtype));
+      });
     });
     stage.set_put(piece);
   };
-  const auto reduce_own = [&](int64_t piece) {
+  const auto complete = [&](int64_t piece) {
     group_.wait_for_members([&](int64_t member) { return stage.has_put(member, piece); }, call);
     for_each_range(piece, [&](int64_t owner, Range range, int64_t offset, int64_t /*bytes*/) {
-      if (owner != me) return;
-      for (int64_t member = 0; member < size(); ++member) {
-        sources_[static_cast<size_t>(member)] =
-            member == me ? what.source_of(range) : stage.piece(member, piece) + offset;
-      }
-      reduce_in_order(what.dtype, what.op, sources_, stage.piece(me, piece) + offset, range.size);
+      if (owner == me) reduce_own(what, range, piece, offset);
     });
     stage.set_completed(piece);
   };
@@ -237,14 +291,14 @@ void ProcessCommunicator::reduce_in_memory(const Reduction& what, const Fingerpr
         },
         call);
     for_each_range(piece, [&](int64_t owner, Range range, int64_t offset, int64_t bytes) {
-      if (what.takes(me, owner)) {
+      if (owner != me && what.takes(me, owner)) {
         copy(what.target_of(range), stage.piece(owner, piece) + offset, bytes);
       }
     });
   };
   for (int64_t step = 0; step < what.pieces + 2; ++step) {
     if (step < what.pieces) put(step);
-    if (step >= 1 && step <= what.pieces) reduce_own(step - 1);
+    if (step >= 1 && step <= what.pieces) complete(step - 1);
     if (step >= 2) take(step - 2);
   }
   stage.finish(what.pieces);
@@ -309,7 +363,21 @@ void ProcessCommunicator::all_reduce(const void* source, void* target, int64_t c
     return reduce_shown(in, {0, count}, dtype, op, out);
   }
   meet(call, {});
-  reduce_pieces(whole(source, target, count, dtype, op, Reduction::kAll), call);
+  const SourcePart all{source, count};
+  reduce_pieces(whole({&all, 1}, target, dtype, op, Reduction::kAll), call);
+}
+
+void ProcessCommunicator::all_reduce_parts(std::span<const SourcePart> parts, void* target,
+                                           DType dtype, ReduceOp op, const Fingerprint& what) {
+  int64_t count = 0;
+  for (const SourcePart& part : parts)
+    count += part.count;
+  if (group_.stage() == nullptr || fits_inline(bytes_of(count, dtype))) {
+    return Communicator::all_reduce_parts(parts, target, dtype, op, what);
+  }
+  const Fingerprint call = mark(what, "all_reduce", count, dtype, op);
+  meet(call, {});
+  reduce_in_memory(whole(parts, target, dtype, op, Reduction::kAll), call);
 }
 
 void ProcessCommunicator::reduce_shown(const std::byte* source, Range range, DType dtype,
@@ -327,15 +395,19 @@ void ProcessCommunicator::reduce(const void* source, void* target, int64_t count
                                  ReduceOp op, int64_t root, const Fingerprint& what) {
   const Fingerprint call = mark(what, "reduce", count, dtype, op, root);
   meet(call, {});
-  reduce_pieces(whole(source, target, count, dtype, op, root), call);
+  const SourcePart all{source, count};
+  reduce_pieces(whole({&all, 1}, target, dtype, op, root), call);
 }
 
-ProcessCommunicator::Reduction ProcessCommunicator::whole(const void* source, void* target,
-                                                          int64_t count, DType dtype, ReduceOp op,
+ProcessCommunicator::Reduction ProcessCommunicator::whole(std::span<const SourcePart> parts,
+                                                          void* target, DType dtype, ReduceOp op,
                                                           int64_t root) const {
   const int64_t piece = piece_size(dtype);
+  int64_t count = 0;
+  for (const SourcePart& part : parts)
+    count += part.count;
   return {
-      .source = static_cast<const std::byte*>(source),
+      .parts = parts,
       .target = static_cast<std::byte*>(target),
       .dtype = dtype,
       .op = op,
@@ -375,7 +447,8 @@ void ProcessCommunicator::reduce_scatter(const void* source, void* target,
     }
     return parts;
   };
-  reduce_pieces({.source = in,
+  const SourcePart whole_source{source, begin};
+  reduce_pieces({.parts = {&whole_source, 1},
                  .target = out,
                  .dtype = dtype,
                  .op = op,
@@ -398,7 +471,7 @@ void ProcessCommunicator::all_gather(const void* source, void* target,
   for (int64_t member = 0; member < size(); ++member) {
     const int64_t size_there = bytes[static_cast<size_t>(member)];
     if (member == position()) {
-      copy_bytes(out, static_cast<const std::byte*>(source), own);
+      copy_for(own)(out, static_cast<const std::byte*>(source), own);
     } else if (is_inline) {
       copy_bytes(out, group_.data_of(member).data(), size_there);
     } else {
@@ -465,14 +538,8 @@ void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t
   clear();
   for (int64_t member = 0; member < size(); ++member) {
     const auto i = static_cast<size_t>(member);
-    const std::byte* theirs = member == position() ? shown_.data() : group_.data_of(member).data();
-    std::memcpy(counts_.data(), theirs, counts.size());
-    const int64_t coming = counts_[static_cast<size_t>(position())];
-    if (coming != recv_bytes[i]) {
-      world_.fail(all_to_all_failure(ranks()[i], coming, ranks()[static_cast<size_t>(position())],
-                                     recv_bytes[i], call));
-      world_.check(what.site);
-    }
+    const std::byte* theirs = read_counts(member, recv_bytes[i], call);
+    const int64_t coming = recv_bytes[i];
     if (member == position()) {
       copy_bytes(out, in, coming);
     } else {
@@ -489,6 +556,63 @@ void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t
     out += coming;
   }
   exchange(call);
+}
+
+const std::byte* ProcessCommunicator::read_counts(int64_t member, int64_t expected,
+                                                  const Fingerprint& call) {
+  const std::byte* theirs = member == position() ? shown_.data() : group_.data_of(member).data();
+  std::memcpy(counts_.data(), theirs, counts_.size() * sizeof(int64_t));
+  const int64_t coming = counts_[static_cast<size_t>(position())];
+  if (coming != expected) {
+    world_.fail(all_to_all_failure(ranks()[static_cast<size_t>(member)], coming,
+                                   ranks()[static_cast<size_t>(position())], expected, call));
+    world_.check(call.site);
+  }
+  return theirs;
+}
+
+// Each member packs a piece for all others, then unpacks the piece before, which the others have
+// packed meanwhile. A piece has as much room for each of them.
+void ProcessCommunicator::all_to_all_packed(std::span<const int64_t> send_bytes, const Pack& pack,
+                                            std::span<const int64_t> recv_bytes,
+                                            const Unpack& unpack, const Fingerprint& what) {
+  if (group_.stage() == nullptr) {
+    return Communicator::all_to_all_packed(send_bytes, pack, recv_bytes, unpack, what);
+  }
+  const Fingerprint call = mark(what, "all_to_all", 0, what.dtype);
+  const auto counts = std::as_bytes(send_bytes);
+  shown_.assign(counts.begin(), counts.end());
+  meet(call, shown_);
+  int64_t longest = 0;
+  for (int64_t member = 0; member < size(); ++member) {
+    read_counts(member, recv_bytes[static_cast<size_t>(member)], call);
+    longest = std::max(longest, *std::max_element(counts_.begin(), counts_.end()));
+  }
+  SharedStage& stage = *group_.stage();
+  constexpr int64_t kLine = 64;
+  const int64_t room = SharedStage::kPieceBytes / size() / kLine * kLine;
+  const int64_t pieces = (longest + room - 1) / room;
+  const auto for_each_other = [&](std::span<const int64_t> bytes, int64_t piece, const auto& fn) {
+    for (int64_t member = 0; member < size(); ++member) {
+      const int64_t rest = bytes[static_cast<size_t>(member)] - piece * room;
+      if (member != position() && rest > 0) fn(member, piece * room, std::min(room, rest));
+    }
+  };
+  for (int64_t step = 0; step <= pieces; ++step) {
+    if (step < pieces) {
+      std::byte* place = stage.piece(position(), step);
+      for_each_other(send_bytes, step, [&](int64_t member, int64_t offset, int64_t bytes) {
+        pack(member, offset, bytes, place + member * room);
+      });
+      stage.set_put(step);
+    }
+    if (step == 0) continue;
+    group_.wait_for_members([&](int64_t member) { return stage.has_put(member, step - 1); }, call);
+    for_each_other(recv_bytes, step - 1, [&](int64_t member, int64_t offset, int64_t bytes) {
+      unpack(member, offset, bytes, stage.piece(member, step - 1) + position() * room);
+    });
+  }
+  stage.finish(pieces);
 }
 
 // Large data goes in parts to the members, who pass theirs on: the root sends it once, not once a

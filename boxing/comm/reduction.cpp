@@ -11,7 +11,7 @@
 namespace flow::boxing {
 
 std::ostream& operator<<(std::ostream& out, ReduceOp op) {
-  constexpr std::array kNames = {"sum", "max", "min"};
+  constexpr std::array kNames = {"sum", "max", "min", "mean"};
   return out << kNames[static_cast<size_t>(op)];
 }
 
@@ -30,9 +30,12 @@ inline constexpr bool kIs16BitFloat = std::is_same_v<T, Float16> || std::is_same
 template <class T>
 using Accumulator = std::conditional_t<kIs16BitFloat<T>, float, T>;
 
+template <class T>
+inline constexpr bool kHasMean = std::is_floating_point_v<T> || kIs16BitFloat<T>;
+
 template <ReduceOp kOp, class T>
 T combine(T a, T b) {
-  if constexpr (kOp == ReduceOp::kSum) {
+  if constexpr (kOp == ReduceOp::kSum || kOp == ReduceOp::kMean) {
     if constexpr (std::is_same_v<T, bool>) {
       return a || b;
     } else if constexpr (std::is_integral_v<T>) {  // wraps instead of overflowing
@@ -56,30 +59,41 @@ void reduce_typed(std::span<const std::byte* const> sources, std::byte* target, 
   const auto at = [&](size_t source, int64_t begin) {
     return reinterpret_cast<const T*>(sources[source]) + begin;
   };
+  const auto finish = [&](A value) {
+    if constexpr (kOp == ReduceOp::kMean) value /= static_cast<A>(sources.size());
+    return T(value);
+  };
   if (sources.size() == 1) {
     std::memmove(target, sources[0], static_cast<size_t>(count) * sizeof(T));
+    return;
+  }
+  if (sources.size() == 2) {
+    const T* first = at(0, 0);
+    const T* second = at(1, 0);
+#pragma GCC ivdep  // the target may be one of them
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = finish(combine<kOp, A>(static_cast<A>(first[i]), static_cast<A>(second[i])));
     return;
   }
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const auto size = static_cast<size_t>(std::min(kBlock, count - begin));
     const T* first = at(0, begin);
-    const T* second = at(1, begin);
     for (size_t i = 0; i < size; ++i)
-      block[i] = combine<kOp, A>(static_cast<A>(first[i]), static_cast<A>(second[i]));
-    for (size_t source = 2; source < sources.size(); ++source) {
+      block[i] = static_cast<A>(first[i]);
+    for (size_t source = 1; source < sources.size(); ++source) {
       const T* next = at(source, begin);
       for (size_t i = 0; i < size; ++i)
         block[i] = combine<kOp, A>(block[i], static_cast<A>(next[i]));
     }
     T* result = out + begin;
     for (size_t i = 0; i < size; ++i)
-      result[i] = T(block[i]);
+      result[i] = finish(block[i]);
   }
 }
 
 template <class T>
 T neutral(ReduceOp op) {
-  if (op == ReduceOp::kSum) return T(Accumulator<T>{});
+  if (op == ReduceOp::kSum || op == ReduceOp::kMean) return T(Accumulator<T>{});
   const bool is_max = op == ReduceOp::kMax;
   if constexpr (kIs16BitFloat<T>) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -105,6 +119,9 @@ void reduce_in_order(DType dtype, ReduceOp op, std::span<const std::byte* const>
         return reduce_typed<ReduceOp::kMax, T>(sources, target, count);
       case ReduceOp::kMin:
         return reduce_typed<ReduceOp::kMin, T>(sources, target, count);
+      case ReduceOp::kMean:
+        if constexpr (kHasMean<T>) return reduce_typed<ReduceOp::kMean, T>(sources, target, count);
+        FLOW_ASSERT(false, "no mean of ", dtype);
     }
   });
 }

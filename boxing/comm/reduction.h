@@ -10,9 +10,10 @@
 
 namespace flow::boxing {
 
-enum class ReduceOp : uint8_t { kSum, kMax, kMin };
+// kMean: the sum divided by the number of sources; floating-point only.
+enum class ReduceOp : uint8_t { kSum, kMax, kMin, kMean };
 
-// Prints as sum, max, min.
+// Prints as sum, max, min, mean.
 std::ostream& operator<<(std::ostream& out, ReduceOp op);
 
 // Of a partial entry. Requires: entry.is_partial().

@@ -16,9 +16,9 @@ namespace flow::nn::parallel {
 
 using autograd::GradientBucket;
 
-// A bucket's memory holds the gradients one after the other, then for each of them how many ranks
-// had one: a parameter that a rank did not use counts as zero there, one that nobody used keeps no
-// gradient.
+// A bucket's memory holds the gradients one after the other, then for each of them the share of
+// ranks that had one: a parameter that a rank did not use counts as zero there, one that nobody
+// used keeps no gradient.
 struct GradientBuckets::Bucket {
   GradientBucket memory;
   std::vector<size_t> parameters = {};
@@ -56,7 +56,7 @@ std::shared_ptr<GradientBuckets> GradientBuckets::make(const NamedTensors& param
     if (buckets.empty() || buckets.back().memory.dtype() != parameter.dtype() ||
         buckets.back().memory.bytes_with(parameter.numel()) > limit) {
       if (!buckets.empty()) limit = bucket_mb * GradientBucket::kBytesPerMb;
-      buckets.push_back({GradientBucket(parameter.dtype())});
+      buckets.push_back({GradientBucket(parameter.dtype(), boxing::ReduceOp::kMean)});
     }
     made->places_[i] = {buckets.size() - 1, buckets.back().memory.add(parameter.numel())};
     buckets.back().parameters.push_back(i);
@@ -105,43 +105,51 @@ void GradientBuckets::note_gradient(size_t parameter) {
   launch_ready();
 }
 
-// In one order on all ranks, whatever the order in which gradients arrive.
+// In one order on all ranks, whatever the order in which gradients arrive. After the last bucket
+// nothing is left to do meanwhile: finish() sends it.
 void GradientBuckets::launch_ready() {
-  while (num_launched_ < buckets_.size() && buckets_[num_launched_].num_missing == 0)
-    launch(buckets_[num_launched_++]);
+  while (num_launched_ + 1 < buckets_.size() && buckets_[num_launched_].num_missing == 0)
+    launch(buckets_[num_launched_++], Where::kBackground);
 }
 
-void GradientBuckets::launch(Bucket& bucket) {
+void GradientBuckets::launch(Bucket& bucket, Where where) {
   const NoGradGuard no_grad;
-  const GradientBucket& memory = bucket.memory;
-  bucket.memory.open();
+  GradientBucket& memory = bucket.memory;
+  memory.open();
   for (size_t k = 0; k < bucket.parameters.size(); ++k) {
     const size_t i = bucket.parameters[k];
     // An older gradient counts as well, where this backward gave none.
     const Tensor grad = parameters_[i].grad();
-    memory.write(places_[i].offset, parameters_[i].numel(), grad);
+    if (where == Where::kHere) {
+      memory.lend(places_[i].offset, parameters_[i].numel(), grad);
+    } else {
+      memory.write(places_[i].offset, parameters_[i].numel(), grad);
+    }
     memory.part(bucket.counts + static_cast<int64_t>(k), 1).fill_(grad.defined() ? 1 : 0);
   }
-  boxing::Communicator& ranks =
-      boxing::world_communicator(*thread_state().context, boxing::Channel::kBackground);
-  bucket.memory.start_sum(ranks, {.op = "gradients", .shape = {memory.num_elements()}});
+  RankContext& context = *thread_state().context;
+  const boxing::Fingerprint what{.op = "gradients", .shape = {memory.num_elements()}};
+  if (where == Where::kHere) {
+    memory.sum(boxing::world_communicator(context), what);
+  } else {
+    memory.start_sum(boxing::world_communicator(context, boxing::Channel::kBackground), what);
+  }
 }
 
 void GradientBuckets::finish() {
-  while (num_launched_ < buckets_.size())
-    launch(buckets_[num_launched_++]);
+  while (num_launched_ < buckets_.size()) {
+    const bool is_last = num_launched_ + 1 == buckets_.size();
+    launch(buckets_[num_launched_++], is_last ? Where::kHere : Where::kBackground);
+  }
   const NoGradGuard no_grad;
-  const auto num_ranks = static_cast<double>(env::world_size());
   for (Bucket& bucket : buckets_) {
     GradientBucket& memory = bucket.memory;
     memory.wait();
-    memory.part(0, bucket.counts).div_(num_ranks);
-    const auto num_users =
-        memory.part(bucket.counts, static_cast<int64_t>(bucket.parameters.size()))
-            .to_vector<double>();
+    const auto users = memory.part(bucket.counts, static_cast<int64_t>(bucket.parameters.size()))
+                           .to_vector<double>();
     for (size_t k = 0; k < bucket.parameters.size(); ++k) {
       const size_t i = bucket.parameters[k];
-      if (num_users[k] == 0) continue;
+      if (users[k] == 0) continue;
       const Tensor& parameter = parameters_[i];
       parameter.set_grad(memory.part(places_[i].offset, parameter.numel()).view(parameter.shape()));
     }

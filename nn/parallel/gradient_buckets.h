@@ -34,10 +34,12 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
   struct Bucket;
   struct Place;
 
+  enum class Where { kBackground, kHere };
+
   void add_hooks();
   void note_gradient(size_t parameter);
   void launch_ready();
-  void launch(Bucket& bucket);
+  void launch(Bucket& bucket, Where where);
   void finish();
 
   std::vector<Tensor> parameters_;

@@ -1,11 +1,13 @@
-// Square matrix products of float on one thread, as CPU ops compute them, beside each library by
-// itself in the same run.
+// Square matrix products of float on one thread, as CPU ops compute them, beside the own kernels
+// and each library by themselves in the same run: own, onednn and openblas in GFLOP/s,
+// vs_best_library against the faster of the latter two.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <time.h>
@@ -47,6 +49,8 @@ double seconds_now() {
 // host took away earlier.
 class Contest {
  public:
+  static constexpr double kNever = 1e9;
+
   Contest(const Form& form, int64_t size)
       : a_(count(size), 0.5F),
         b_(count(size), 0.25F),
@@ -69,10 +73,13 @@ class Contest {
   double flow_seconds() const { return quartile(flow_); }
 
   double library_seconds() const {
-    double least = kNever;
-    for (const std::vector<double>& times : libraries_)
-      least = std::min(least, quartile(times));
-    return least;
+    return std::min(seconds(GemmBackend::kOneDnn), seconds(GemmBackend::kOpenBlas));
+  }
+
+  // By one back end alone; kNever if it is absent.
+  double seconds(GemmBackend backend) const {
+    const auto at = std::find(kBackends.begin(), kBackends.end(), backend) - kBackends.begin();
+    return quartile(backends_[static_cast<size_t>(at)]);
   }
 
   bool has_library() const { return library_seconds() < kNever; }
@@ -82,15 +89,15 @@ class Contest {
       body(begin, end);
     };
     take_time(flow_, [&] { flow::ops::gemm_parallel(on_this_thread, task_); });
-    for (size_t i = 0; i < kLibraries.size(); ++i) {
-      if (!flow::ops::has_gemm_backend<float>(kLibraries[i])) continue;
-      take_time(libraries_[i], [&] { flow::ops::gemm_with(kLibraries[i], task_); });
+    for (size_t i = 0; i < kBackends.size(); ++i) {
+      if (!flow::ops::has_gemm_backend<float>(kBackends[i])) continue;
+      take_time(backends_[i], [&] { flow::ops::gemm_with(kBackends[i], task_); });
     }
   }
 
  private:
-  static constexpr std::array kLibraries = {GemmBackend::kOneDnn, GemmBackend::kOpenBlas};
-  static constexpr double kNever = 1e9;
+  static constexpr std::array kBackends = {GemmBackend::kOwn, GemmBackend::kOneDnn,
+                                           GemmBackend::kOpenBlas};
   static constexpr double kBlockFlops = 5e6;  // about 50 us, far above the clock's grain
 
   static size_t count(int64_t size) { return static_cast<size_t>(size * size); }
@@ -114,7 +121,7 @@ class Contest {
   GemmTask<float> task_;
   int calls_ = 1;
   std::vector<double> flow_;
-  std::array<std::vector<double>, kLibraries.size()> libraries_;
+  std::array<std::vector<double>, kBackends.size()> backends_;
 };
 
 // vs_best_library of each row.
@@ -138,6 +145,12 @@ void sgemm(benchmark::State& state, const Form& form, int64_t size, MachineLimit
   constexpr double kGiga = 1e9;
   flow::bench::report_rate(state, contest.flops() / contest.flow_seconds() / kGiga, limit / kGiga,
                            "GFLOP/s");
+  for (const auto& [name, backend] : {std::pair{"own", GemmBackend::kOwn},
+                                      {"onednn", GemmBackend::kOneDnn},
+                                      {"openblas", GemmBackend::kOpenBlas}}) {
+    const double seconds = contest.seconds(backend);
+    if (seconds < Contest::kNever) state.counters[name] = contest.flops() / seconds / kGiga;
+  }
   if (!contest.has_library()) return;
   const double ratio = contest.library_seconds() / contest.flow_seconds();
   state.counters["vs_best_library"] = ratio;

@@ -29,6 +29,11 @@ constexpr int64_t kMinUnitColumns = 256;
 // Units in each part of k that threads can share evenly.
 constexpr int64_t kEnoughUnits = 8;
 
+// What is packed next is fetched meanwhile if no more columns are multiplied than these and A has
+// to be gathered from its rows: a long sum of small operands, as gradients of weights are. Wider
+// panels would be pushed out of the second cache.
+constexpr int64_t kMaxColumnsFetchedAhead = 256;
+
 const GemmKernelSet& kernel_set() {
   static const GemmKernelSet& kernels = *active_variant(FLOW_ISA_VARIANTS(kGemmKernels));
   return kernels;
@@ -139,6 +144,7 @@ void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T
   const int64_t panel_columns = round_up(std::min(kColumns, call.n), kernels.tile_columns);
   T* packed_b = packing_spaces().b.get<T>(panel_columns * std::min(kDepth, call.k));
   const int64_t row_units = divide_up(call.m, unit.rows);
+  const bool fetches_ahead = call.a_col != 1 && call.n <= kMaxColumnsFetchedAhead;
   for (int64_t column = 0; column < call.n; column += kColumns) {
     const int64_t columns_end = std::min(column + kColumns, call.n);
     const int64_t column_units = divide_up(columns_end - column, unit.columns);
@@ -165,15 +171,18 @@ void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T
           const GemmRange next_depth = part(std::min(deep + kDepth, call.k), kDepth, call.k);
           const bool is_last = (i + 1) / column_units * column_units >= end;
           const int64_t next_unit = is_last ? begin / column_units : packed_unit + 1;
-          const GemmAhead ahead_a = i % column_units != column_units - 1
+          const bool ends_rows = i % column_units == column_units - 1;
+          const GemmAhead ahead_a = !fetches_ahead || !ends_rows
                                         ? GemmAhead{}
                                         : block_of(call.a, call.a_row, call.a_col,
                                                    part(next_unit * unit.rows, unit.rows, call.m),
                                                    is_last ? next_depth : depth);
           const int64_t share = divide_up(columns_end - column, row_units * column_units);
           const int64_t shared = std::min(column + i * share, columns_end);
-          const GemmAhead ahead_b = block_of(call.b, call.b_col, call.b_row,
-                                             part(shared, share, columns_end), next_depth);
+          const GemmAhead ahead_b = !fetches_ahead
+                                        ? GemmAhead{}
+                                        : block_of(call.b, call.b_col, call.b_row,
+                                                   part(shared, share, columns_end), next_depth);
           kernels.multiply(call, rows, columns, depth, packed_a,
                            packed_b + (columns.begin - column) * depth.size, ahead_a, ahead_b);
         }

@@ -39,10 +39,10 @@ inline ReduceOffsets reduce_offsets(int64_t index, const ReducePlan::Dim* dims, 
   return offsets;
 }
 
-inline constexpr int64_t kReducePiece = 65536;         // elements
+inline constexpr int64_t kReducePiece = 65536;        // elements
 inline constexpr int64_t kReduceColumnPiece = 65536;  // elements
-inline constexpr int64_t kReduceColumns = 2048;        // columns folded together
-inline constexpr int64_t kReduceRows = 16;             // rows added before they are spilled
+inline constexpr int64_t kReduceColumns = 2048;       // columns folded together
+inline constexpr int64_t kReduceRows = 16;            // rows added before they are spilled
 
 template <class Fold>
 inline typename Fold::Wide fold_block(const typename Fold::Element* p, int64_t n) {

@@ -64,34 +64,36 @@ struct Stretch {
 // The parameter was read by all threads since the last step, so its lines are fetched for writing.
 template <class Step, class T>
 void run_flat(const KernelContext& ctx, const typename Step::template Numbers<T>& numbers,
-              LoopPlan::Offsets offsets, int64_t n) {
+              int64_t begin, int64_t n) {
   constexpr int64_t kBlock = 256;
   constexpr int64_t kLine = 64 / sizeof(T);
   constexpr int64_t kAhead = kStoreAheadBytes / sizeof(T);
   const auto& plan = ctx.plan_as<LoopPlan>();
-  const T* param = ctx.out(0).as<T>() + offsets[1];
+  const T* param = ctx.out(0).as<T>() + begin;
   for (int64_t i = 0; i < n; i += kBlock) {
     for (int64_t line = i + kAhead; line < std::min(i + kAhead + kBlock, n); line += kLine)
       prefetch_for_store(param + line);
+    LoopPlan::Offsets offsets;
+    offsets.fill(begin + i);
     Step::template run<T>(numbers, Stretch<T, true>{ctx, plan, offsets}, std::min(kBlock, n - i));
-    for (int64_t& offset : offsets)
-      offset += kBlock;
   }
 }
+
+// Elements worth a thread: roots and divisions make them dearer than those of most loops.
+constexpr int64_t kUpdateGrain = 4096;
 
 template <class Step, class T>
 void run_update(const KernelContext& ctx) {
   const auto& plan = ctx.plan_as<LoopPlan>();
   const typename Step::template Numbers<T> numbers(ctx);
-  const LoopPlan::Offsets& stride = plan.inner_stride();
-  const bool is_flat = std::all_of(stride.begin(), stride.begin() + plan.num_operands,
-                                   [](int64_t step) { return step == 1; });
+  if (plan.is_flat()) {
+    ctx.pool().parallel_for(0, plan.inner, kUpdateGrain, [&](int64_t begin, int64_t end) {
+      run_flat<Step, T>(ctx, numbers, begin, end - begin);
+    });
+    return;
+  }
   parallel_stretches(ctx.pool(), plan, [&](const LoopPlan::Offsets& offsets, int64_t n) {
-    if (is_flat) {
-      run_flat<Step, T>(ctx, numbers, offsets, n);
-    } else {
-      Step::template run<T>(numbers, Stretch<T, false>{ctx, plan, offsets}, n);
-    }
+    Step::template run<T>(numbers, Stretch<T, false>{ctx, plan, offsets}, n);
   });
 }
 

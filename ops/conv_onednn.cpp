@@ -86,13 +86,13 @@ bool set_window(const ConvSizes& sizes, Window& window) {
   return true;
 }
 
-// Parts of at least some 10^7 operations, more where each writes its own weight gradient. The sum
+// Parts of at least some 30 µs, more where each writes its own weight gradient. The sum
 // over parts must not depend on the number of threads, so neither does their number.
 int64_t choose_parts(const ConvRoles& roles, const ConvSizes& sizes) {
   const int64_t group_channels = sizes.in_channels / sizes.groups;
   const auto weight_elements =
       static_cast<double>(sizes.out_channels * group_channels * sizes.kernel_size());
-  const double least = roles.writes_weight ? 3e7 + 100 * weight_elements : 1.5e7;
+  const double least = roles.writes_weight ? 4e6 + 100 * weight_elements : 3e6;
   const int64_t most = roles.writes_weight ? 8 : 16;
   return std::clamp<int64_t>(static_cast<int64_t>(sizes.volume() / least), 1,
                              std::min(most, sizes.batch));

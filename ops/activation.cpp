@@ -6,6 +6,7 @@
 #include "ops/activation_op.h"
 #include "ops/binary.h"
 #include "ops/compare.h"
+#include "ops/named_errors.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
@@ -262,7 +263,7 @@ Tensor hardtanh(const TensorArg& x, const HardtanhOptions& options) {
 }
 
 Tensor relu6(const TensorArg& x) {
-  return hardtanh(x, {.min_val = 0, .max_val = 6});
+  return ops::named("relu6", [&]() -> Tensor { return hardtanh(x, {.min_val = 0, .max_val = 6}); });
 }
 
 Tensor softsign(const TensorArg& x) {
@@ -293,6 +294,10 @@ Tensor prelu(const TensorArg& x, const TensorArg& weight) {
 }
 
 Tensor glu(const TensorArg& x, int64_t dim) {
+  if (!is_floating(x->dtype())) {
+    throw InvalidArgument(str("[glu] needs a floating dtype; received ", x->meta(), "; cast first"),
+                          x.site());
+  }
   const int64_t size = x->shape()[normalize_dim(dim, x->dim(), "glu")];
   if (size % 2 != 0) {
     throw InvalidArgument(str("[glu] dim ", dim, " of a tensor of shape ", x->shape(), " has size ",

@@ -10,6 +10,7 @@
 #include "ops/creation.h"
 #include "ops/dropout.h"
 #include "ops/matmul.h"
+#include "ops/named_errors.h"
 #include "ops/reduce.h"
 #include "ops/softmax.h"
 #include "ops/unary.h"
@@ -292,28 +293,30 @@ Tensor explicit_attention(const TensorArg& query, const Tensor& key, const Tenso
 
 Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key,
                                     const TensorArg& value, const AttentionOptions& options) {
-  constexpr const char* kName = "scaled_dot_product_attention";
-  if (query->dim() < 2 || key->dim() < 2 || value->dim() < 2) {
-    throw InvalidArgument(str("[", kName, "] takes (..., rows, width); received ", query->meta(),
-                              ", ", key->meta(), ", ", value->meta()));
-  }
-  if (options.is_causal && options.attn_mask.defined()) {
-    throw InvalidArgument(
-        str("[", kName, "] is_causal and attn_mask exclude each other; give the ", "mask alone"));
-  }
-  // Products over no elements are 0 at any scale.
-  const auto width = static_cast<double>(std::max<int64_t>(query->size(-1), 1));
-  const double scale = options.scale.value_or(1 / std::sqrt(width));
-  if (options.attn_mask.defined() || options.dropout_p != 0) {
-    return explicit_attention(query, key, value, options, scale);
-  }
-  const Shape batch = broadcast_shapes(broadcast_shapes(batch_of(query), batch_of(key), kName),
-                                       batch_of(value), kName);
-  const Tensor q = with_batch(query, batch);
-  const Tensor k = with_batch(key, batch);
-  const Tensor v = with_batch(value, batch);
-  return dispatch_multi<2>(ops::kAttention, {&q, &k, &v},
-                           ops::AttentionAttrs{options.is_causal, scale}, query.site())[0];
+  return ops::named("scaled_dot_product_attention", [&]() -> Tensor {
+    constexpr const char* kName = "scaled_dot_product_attention";
+    if (query->dim() < 2 || key->dim() < 2 || value->dim() < 2) {
+      throw InvalidArgument(str("[", kName, "] takes (..., rows, width); received ", query->meta(),
+                                ", ", key->meta(), ", ", value->meta()));
+    }
+    if (options.is_causal && options.attn_mask.defined()) {
+      throw InvalidArgument(
+          str("[", kName, "] is_causal and attn_mask exclude each other; give the ", "mask alone"));
+    }
+    // Products over no elements are 0 at any scale.
+    const auto width = static_cast<double>(std::max<int64_t>(query->size(-1), 1));
+    const double scale = options.scale.value_or(1 / std::sqrt(width));
+    if (options.attn_mask.defined() || options.dropout_p != 0) {
+      return explicit_attention(query, key, value, options, scale);
+    }
+    const Shape batch = broadcast_shapes(broadcast_shapes(batch_of(query), batch_of(key), kName),
+                                         batch_of(value), kName);
+    const Tensor q = with_batch(query, batch);
+    const Tensor k = with_batch(key, batch);
+    const Tensor v = with_batch(value, batch);
+    return dispatch_multi<2>(ops::kAttention, {&q, &k, &v},
+                             ops::AttentionAttrs{options.is_causal, scale}, query.site())[0];
+  });
 }
 
 }  // namespace flow

@@ -8,6 +8,7 @@
 #include "ops/binary_op.h"
 #include "ops/compare.h"
 #include "ops/creation.h"
+#include "ops/named_errors.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
@@ -527,8 +528,9 @@ Tensor div(const TensorArg& a, const TensorArg& b) {
 
 Tensor div(const TensorArg& a, const TensorArg& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return div(a, b);
-  return dispatch_promoted(
-      ops::rounded_division(options.rounding_mode, ops::kTruncDivide, ops::kFloorDivide), a, b);
+  const OpDef& op =
+      ops::rounded_division(options.rounding_mode, ops::kTruncDivide, ops::kFloorDivide);
+  return ops::named("div", [&] { return dispatch_promoted(op, a, b); });
 }
 
 Tensor div(const TensorArg& a, const Scalar& b) {
@@ -537,9 +539,9 @@ Tensor div(const TensorArg& a, const Scalar& b) {
 
 Tensor div(const TensorArg& a, const Scalar& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return div(a, b);
-  return dispatch_scalar(ops::rounded_division(options.rounding_mode, ops::kTruncDivideScalar,
-                                               ops::kFloorDivideScalar),
-                         a, b);
+  const OpDef& op = ops::rounded_division(options.rounding_mode, ops::kTruncDivideScalar,
+                                          ops::kFloorDivideScalar);
+  return ops::named("div", [&] { return dispatch_scalar(op, a, b); });
 }
 
 Tensor pow(const TensorArg& a, const TensorArg& b) {

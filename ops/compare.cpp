@@ -3,6 +3,7 @@
 #include "core/dispatch.h"
 #include "ops/binary.h"
 #include "ops/compare_op.h"
+#include "ops/named_errors.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
@@ -167,17 +168,21 @@ Tensor logical_xor(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options) {
-  const Site site = a.site();
-  const Tensor distance = abs({sub(a, b), site});
-  const Tensor allowed = add({mul({abs(b), site}, options.rtol), site}, options.atol);
-  const Tensor is_near = logical_and({isfinite(distance), site}, le({distance, site}, allowed));
-  Tensor is_close = logical_or({is_near, site}, eq(a, b));
-  if (!options.equal_nan) return is_close;
-  return logical_or({is_close, site}, logical_and({isnan(a), site}, isnan(b)));
+  return ops::named("isclose", [&]() -> Tensor {
+    const Site site = a.site();
+    const Tensor distance = abs({sub(a, b), site});
+    const Tensor allowed = add({mul({abs(b), site}, options.rtol), site}, options.atol);
+    const Tensor is_near = logical_and({isfinite(distance), site}, le({distance, site}, allowed));
+    Tensor is_close = logical_or({is_near, site}, eq(a, b));
+    if (!options.equal_nan) return is_close;
+    return logical_or({is_close, site}, logical_and({isnan(a), site}, isnan(b)));
+  });
 }
 
 bool allclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options) {
-  return all({isclose(a, b, options), a.site()}).item<bool>(a.site());
+  return ops::named("allclose", [&]() -> bool {
+    return all({isclose(a, b, options), a.site()}).item<bool>(a.site());
+  });
 }
 
 }  // namespace flow

@@ -7,6 +7,7 @@
 #include "core/dispatch.h"
 #include "ops/cast.h"
 #include "ops/concat_op.h"
+#include "ops/named_errors.h"
 #include "ops/reduce_op.h"
 #include "ops/slice.h"
 #include "ops/view.h"
@@ -258,7 +259,7 @@ Tensor cat(const TensorListArg& tensors, int64_t dim) {
 }
 
 Tensor concat(const TensorListArg& tensors, int64_t dim) {
-  return cat(tensors, dim);
+  return ops::named("concat", [&]() -> Tensor { return cat(tensors, dim); });
 }
 
 Tensor stack(const TensorListArg& tensors, int64_t dim) {
@@ -302,10 +303,12 @@ Tensor repeat(const TensorArg& x, const Ints& repeats) {
 }
 
 Tensor tile(const TensorArg& x, const Ints& repeats) {
-  std::vector<int64_t> counts = repeats.values();
-  while (static_cast<int64_t>(counts.size()) < x->dim())
-    counts.insert(counts.begin(), 1);
-  return repeat(x, std::move(counts));
+  return ops::named("tile", [&]() -> Tensor {
+    std::vector<int64_t> counts = repeats.values();
+    while (static_cast<int64_t>(counts.size()) < x->dim())
+      counts.insert(counts.begin(), 1);
+    return repeat(x, std::move(counts));
+  });
 }
 
 Tensor flip(const TensorArg& x, const Ints& dims) {

@@ -7,6 +7,7 @@
 #include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/conv_op.h"
+#include "ops/named_errors.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
 
@@ -501,59 +502,80 @@ Tensor conv_transpose_of(const char* name, int64_t num_dims, const TensorArg& x,
 
 Tensor conv1d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
               const ConvOptions& options) {
-  return ops::conv_of("conv1d", 1, x, weight, bias, options);
+  return ops::named(
+      "conv1d", [&]() -> Tensor { return ops::conv_of("conv1d", 1, x, weight, bias, options); });
 }
 
 Tensor conv1d(const TensorArg& x, const TensorArg& weight, const ConvOptions& options) {
-  return ops::conv_of("conv1d", 1, x, weight, Tensor(), options);
+  return ops::named("conv1d", [&]() -> Tensor {
+    return ops::conv_of("conv1d", 1, x, weight, Tensor(), options);
+  });
 }
 
 Tensor conv2d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
               const ConvOptions& options) {
-  return ops::conv_of("conv2d", 2, x, weight, bias, options);
+  return ops::named(
+      "conv2d", [&]() -> Tensor { return ops::conv_of("conv2d", 2, x, weight, bias, options); });
 }
 
 Tensor conv2d(const TensorArg& x, const TensorArg& weight, const ConvOptions& options) {
-  return ops::conv_of("conv2d", 2, x, weight, Tensor(), options);
+  return ops::named("conv2d", [&]() -> Tensor {
+    return ops::conv_of("conv2d", 2, x, weight, Tensor(), options);
+  });
 }
 
 Tensor conv3d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
               const ConvOptions& options) {
-  return ops::conv_of("conv3d", 3, x, weight, bias, options);
+  return ops::named(
+      "conv3d", [&]() -> Tensor { return ops::conv_of("conv3d", 3, x, weight, bias, options); });
 }
 
 Tensor conv3d(const TensorArg& x, const TensorArg& weight, const ConvOptions& options) {
-  return ops::conv_of("conv3d", 3, x, weight, Tensor(), options);
+  return ops::named("conv3d", [&]() -> Tensor {
+    return ops::conv_of("conv3d", 3, x, weight, Tensor(), options);
+  });
 }
 
 Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
                         const ConvTransposeOptions& options) {
-  return ops::conv_transpose_of("conv_transpose1d", 1, x, weight, bias, options);
+  return ops::named("conv_transpose1d", [&]() -> Tensor {
+    return ops::conv_transpose_of("conv_transpose1d", 1, x, weight, bias, options);
+  });
 }
 
 Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight,
                         const ConvTransposeOptions& options) {
-  return ops::conv_transpose_of("conv_transpose1d", 1, x, weight, Tensor(), options);
+  return ops::named("conv_transpose1d", [&]() -> Tensor {
+    return ops::conv_transpose_of("conv_transpose1d", 1, x, weight, Tensor(), options);
+  });
 }
 
 Tensor conv_transpose2d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
                         const ConvTransposeOptions& options) {
-  return ops::conv_transpose_of("conv_transpose2d", 2, x, weight, bias, options);
+  return ops::named("conv_transpose2d", [&]() -> Tensor {
+    return ops::conv_transpose_of("conv_transpose2d", 2, x, weight, bias, options);
+  });
 }
 
 Tensor conv_transpose2d(const TensorArg& x, const TensorArg& weight,
                         const ConvTransposeOptions& options) {
-  return ops::conv_transpose_of("conv_transpose2d", 2, x, weight, Tensor(), options);
+  return ops::named("conv_transpose2d", [&]() -> Tensor {
+    return ops::conv_transpose_of("conv_transpose2d", 2, x, weight, Tensor(), options);
+  });
 }
 
 Tensor conv_transpose3d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
                         const ConvTransposeOptions& options) {
-  return ops::conv_transpose_of("conv_transpose3d", 3, x, weight, bias, options);
+  return ops::named("conv_transpose3d", [&]() -> Tensor {
+    return ops::conv_transpose_of("conv_transpose3d", 3, x, weight, bias, options);
+  });
 }
 
 Tensor conv_transpose3d(const TensorArg& x, const TensorArg& weight,
                         const ConvTransposeOptions& options) {
-  return ops::conv_transpose_of("conv_transpose3d", 3, x, weight, Tensor(), options);
+  return ops::named("conv_transpose3d", [&]() -> Tensor {
+    return ops::conv_transpose_of("conv_transpose3d", 3, x, weight, Tensor(), options);
+  });
 }
 
 }  // namespace flow

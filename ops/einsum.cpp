@@ -9,6 +9,7 @@
 #include "ops/binary.h"
 #include "ops/diagonal.h"
 #include "ops/matmul.h"
+#include "ops/named_errors.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
 
@@ -287,17 +288,19 @@ class Equation {
 }  // namespace
 
 Tensor einsum(std::string_view equation, const TensorListArg& operands) {
-  const Equation parsed(equation, operands);
-  const std::vector<Operand>& factors = parsed.operands();
-  Operand product = factors.front();
-  for (size_t i = 1; i < factors.size(); ++i) {
-    Labels needed = parsed.result();
-    for (size_t later = i + 1; later < factors.size(); ++later)
-      needed = joined(needed, factors[later].labels, {});
-    product = contract(product, factors[i], needed);
-  }
-  const Tensor y = arranged(reduced_to(product, parsed.result()), parsed.result());
-  return y.is_same(operands.tensors.front()) ? reshape({y, operands.site}, y.shape()) : y;
+  return ops::named("einsum", [&]() -> Tensor {
+    const Equation parsed(equation, operands);
+    const std::vector<Operand>& factors = parsed.operands();
+    Operand product = factors.front();
+    for (size_t i = 1; i < factors.size(); ++i) {
+      Labels needed = parsed.result();
+      for (size_t later = i + 1; later < factors.size(); ++later)
+        needed = joined(needed, factors[later].labels, {});
+      product = contract(product, factors[i], needed);
+    }
+    const Tensor y = arranged(reduced_to(product, parsed.result()), parsed.result());
+    return y.is_same(operands.tensors.front()) ? reshape({y, operands.site}, y.shape()) : y;
+  });
 }
 
 Tensor tensordot(const TensorArg& a, const TensorArg& b, int64_t dims) {

@@ -5,7 +5,7 @@
 #include "ops/binary.h"
 #include "ops/binary_op.h"
 #include "ops/concat.h"
-#include "ops/copy.h"
+#include "ops/named_errors.h"
 #include "ops/old_value.h"
 #include "ops/promotion.h"
 #include "ops/trigonometry_op.h"
@@ -21,30 +21,36 @@ using ops::dispatch_scalar_in_place;
 namespace {
 
 const Tensor& run_in_place(const OpDef& op, const TensorArg& x) {
-  if (ops::reads_old_value(op, {&x.tensor()})) {
-    const Tensor old = clone(x);
-    return x->copy_({dispatch(op, {&old}, x.site()), x.site()});
-  }
-  dispatch_in_place(op, {&x.tensor()}, nullptr, x.site());
-  return x;
+  return ops::named_in_place(op, [&]() -> const Tensor& {
+    if (ops::reads_old_value(op, {&x.tensor()})) {
+      return ops::write_from_copy(
+          x, [&](const TensorArg& old) { return dispatch(op, {&old.tensor()}, x.site()); });
+    }
+    dispatch_in_place(op, {&x.tensor()}, nullptr, x.site());
+    return x;
+  });
 }
 
 const Tensor& run_in_place(const OpDef& op, const TensorArg& x, const TensorArg& b) {
-  if (is_floating(x->dtype()) && ops::reads_old_value(op, {&x.tensor(), &b.tensor()})) {
-    const Tensor old = clone(x);
-    return x->copy_({ops::dispatch_promoted(op, {old, x.site()}, b), x.site()});
-  }
-  dispatch_promoted_in_place(op, TensorArg(x, b.site()), b, nullptr);
-  return x;
+  return ops::named_in_place(op, [&]() -> const Tensor& {
+    if (is_floating(x->dtype()) && ops::reads_old_value(op, {&x.tensor(), &b.tensor()})) {
+      return ops::write_from_copy(
+          x, [&](const TensorArg& old) { return ops::dispatch_promoted(op, old, b); });
+    }
+    dispatch_promoted_in_place(op, TensorArg(x, b.site()), b, nullptr);
+    return x;
+  });
 }
 
 const Tensor& run_in_place(const OpDef& op, const TensorArg& x, const Scalar& b) {
-  if (is_floating(x->dtype()) && ops::reads_old_value(op, {&x.tensor()})) {
-    const Tensor old = clone(x);
-    return x->copy_({ops::dispatch_scalar(op, {old, x.site()}, b), x.site()});
-  }
-  dispatch_scalar_in_place(op, x, b, x.site());
-  return x;
+  return ops::named_in_place(op, [&]() -> const Tensor& {
+    if (is_floating(x->dtype()) && ops::reads_old_value(op, {&x.tensor()})) {
+      return ops::write_from_copy(
+          x, [&](const TensorArg& old) { return ops::dispatch_scalar(op, old, b); });
+    }
+    dispatch_scalar_in_place(op, x, b, x.site());
+    return x;
+  });
 }
 
 }  // namespace
@@ -182,30 +188,34 @@ const Tensor& floor_divide_(const TensorArg& x, const Scalar& b) {
 }
 
 const Tensor& tril_(const TensorArg& x, int64_t diagonal) {
-  x->copy_({tril(x, diagonal), x.site()});
-  return x;
+  return ops::named("tril_", [&]() -> const Tensor& {
+    return x->copy_({tril(x, diagonal), x.site()});
+  });
 }
 
 const Tensor& triu_(const TensorArg& x, int64_t diagonal) {
-  x->copy_({triu(x, diagonal), x.site()});
-  return x;
+  return ops::named("triu_", [&]() -> const Tensor& {
+    return x->copy_({triu(x, diagonal), x.site()});
+  });
 }
 
 const Tensor& sub_(const TensorArg& x, const TensorArg& b, const AddOptions& options) {
-  return x->add_(b, {.alpha = -options.alpha});
+  return ops::named("sub_",
+                    [&]() -> const Tensor& { return x->add_(b, {.alpha = -options.alpha}); });
 }
 
 const Tensor& div_(const TensorArg& x, const TensorArg& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return x->div_(b);
-  return run_in_place(
-      ops::rounded_division(options.rounding_mode, ops::kTruncDivide, ops::kFloorDivide), x, b);
+  const OpDef& op =
+      ops::rounded_division(options.rounding_mode, ops::kTruncDivide, ops::kFloorDivide);
+  return ops::named("div_", [&]() -> const Tensor& { return run_in_place(op, x, b); });
 }
 
 const Tensor& div_(const TensorArg& x, const Scalar& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return x->div_(b, x.site());
-  return run_in_place(ops::rounded_division(options.rounding_mode, ops::kTruncDivideScalar,
-                                            ops::kFloorDivideScalar),
-                      x, b);
+  const OpDef& op = ops::rounded_division(options.rounding_mode, ops::kTruncDivideScalar,
+                                          ops::kFloorDivideScalar);
+  return ops::named("div_", [&]() -> const Tensor& { return run_in_place(op, x, b); });
 }
 
 const Tensor& pow_(const TensorArg& x, const TensorArg& exponent) {

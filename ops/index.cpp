@@ -9,6 +9,7 @@
 #include "ops/creation.h"
 #include "ops/extrema.h"
 #include "ops/index_op.h"
+#include "ops/named_errors.h"
 #include "ops/reduce.h"
 #include "ops/slice.h"
 #include "ops/view.h"
@@ -427,9 +428,11 @@ Tensor Tensor::index(const IndexList& indices) const {
 
 Tensor index_put(const TensorArg& x, const IndexList& indices, const TensorArg& values,
                  const IndexPutOptions& options) {
-  Tensor y = clone(x);
-  ops::put(y, indices, values, options.accumulate, x.site());
-  return y;
+  return ops::named("index_put", [&]() -> Tensor {
+    Tensor y = clone(x);
+    ops::put(y, indices, values, options.accumulate, x.site());
+    return y;
+  });
 }
 
 const Tensor& index_put_(const Tensor& x, const IndexList& indices, const TensorArg& values,
@@ -451,17 +454,19 @@ const Tensor& index_put_(const Tensor& x, const IndexList& indices, const Scalar
 }
 
 Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index) {
-  const int64_t d = normalize_dim(dim, x->dim(), "index_select");
-  const bool has_positions = index->dtype() == DType::kInt64 || index->dtype() == DType::kInt32;
-  if (x->dim() == 0 || index->dim() > 1 || !has_positions) {
-    throw InvalidArgument(
-        str("[index_select] needs a tensor with dims and a vector of integers; "
-            "received ",
-            x->meta(), " and ", index->meta()));
-  }
-  Tensor indices = cast(index, DType::kInt64);
-  if (indices.dim() == 0) indices = reshape({indices, index.site()}, {1});
-  return ops::pick(x, {d}, {indices});
+  return ops::named("index_select", [&]() -> Tensor {
+    const int64_t d = normalize_dim(dim, x->dim(), "index_select");
+    const bool has_positions = index->dtype() == DType::kInt64 || index->dtype() == DType::kInt32;
+    if (x->dim() == 0 || index->dim() > 1 || !has_positions) {
+      throw InvalidArgument(
+          str("[index_select] needs a tensor with dims and a vector of integers; "
+              "received ",
+              x->meta(), " and ", index->meta()));
+    }
+    Tensor indices = cast(index, DType::kInt64);
+    if (indices.dim() == 0) indices = reshape({indices, index.site()}, {1});
+    return ops::pick(x, {d}, {indices});
+  });
 }
 
 Tensor masked_select(const TensorArg& x, const TensorArg& mask) {

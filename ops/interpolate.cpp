@@ -162,6 +162,11 @@ void check_options(const TensorArg& x, const InterpolateOptions& options, Mode m
                           x.site());
   }
   const bool is_nearest = mode == Mode::kNearest || mode == Mode::kNearestExact;
+  if (!is_nearest && !is_floating(x->dtype())) {
+    throw InvalidArgument(str("[interpolate] mode '", options.mode, "' needs a floating dtype; ",
+                              "received ", x->meta(), "; cast first"),
+                          x.site());
+  }
   if ((is_nearest && options.align_corners) ||
       (options.recompute_scale_factor && !options.size.empty())) {
     throw InvalidArgument(str("[interpolate] align_corners has no meaning for mode '", options.mode,

@@ -8,6 +8,7 @@
 #include "ops/creation.h"
 #include "ops/gather.h"
 #include "ops/loss_op.h"
+#include "ops/named_errors.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
@@ -307,91 +308,103 @@ Tensor huber_loss(const TensorArg& input, const TensorArg& target, const HuberOp
 
 Tensor binary_cross_entropy(const TensorArg& input, const TensorArg& target,
                             const BceOptions& options) {
-  const Reduction reduction = ops::parse_reduction(options.reduction, "binary_cross_entropy");
-  if (input->defined() && target->defined() && input->shape() != target->shape()) {
-    throw InvalidArgument(str("[binary_cross_entropy] input and target must have one shape; ",
-                              "received ", input->meta(), ", ", target->meta()));
-  }
-  if (!options.weight.defined()) return call(ops::kBceLoss, input, target, reduction);
-  const Tensor losses = call(ops::kBceLoss, input, target, Reduction::kNone);
-  return reduced(mul(TensorArg(losses, input.site()), options.weight), reduction, input.site());
+  return ops::named("binary_cross_entropy", [&]() -> Tensor {
+    const Reduction reduction = ops::parse_reduction(options.reduction, "binary_cross_entropy");
+    if (input->defined() && target->defined() && input->shape() != target->shape()) {
+      throw InvalidArgument(str("[binary_cross_entropy] input and target must have one shape; ",
+                                "received ", input->meta(), ", ", target->meta()));
+    }
+    if (!options.weight.defined()) return call(ops::kBceLoss, input, target, reduction);
+    const Tensor losses = call(ops::kBceLoss, input, target, Reduction::kNone);
+    return reduced(mul(TensorArg(losses, input.site()), options.weight), reduction, input.site());
+  });
 }
 
 Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg& target,
                                         const BceWithLogitsOptions& options) {
-  constexpr const char* kName = "binary_cross_entropy_with_logits";
-  const Reduction reduction = ops::parse_reduction(options.reduction, kName);
-  if (input->defined() && target->defined() && input->shape() != target->shape()) {
-    throw InvalidArgument(str("[", kName, "] input and target must have one shape; received ",
-                              input->meta(), ", ", target->meta()));
-  }
-  if (!options.weight.defined() && !options.pos_weight.defined()) {
-    return call(ops::kBceWithLogitsLoss, input, target, reduction);
-  }
-  Tensor losses = call(ops::kBceWithLogitsLoss, input, target, Reduction::kNone);
-  if (options.pos_weight.defined()) {
-    // The target's term is t log(1 + exp(-x)), which is the loss at t = 1 times t.
-    const Tensor positive =
-        call(ops::kBceWithLogitsLoss, input, ones_like(input), Reduction::kNone);
-    losses = add(losses, mul(mul(target, sub(options.pos_weight, 1)), positive));
-  }
-  if (options.weight.defined()) losses = mul(TensorArg(losses, input.site()), options.weight);
-  return reduced(losses, reduction, input.site());
+  return ops::named("binary_cross_entropy_with_logits", [&]() -> Tensor {
+    constexpr const char* kName = "binary_cross_entropy_with_logits";
+    const Reduction reduction = ops::parse_reduction(options.reduction, kName);
+    if (input->defined() && target->defined() && input->shape() != target->shape()) {
+      throw InvalidArgument(str("[", kName, "] input and target must have one shape; received ",
+                                input->meta(), ", ", target->meta()));
+    }
+    if (!options.weight.defined() && !options.pos_weight.defined()) {
+      return call(ops::kBceWithLogitsLoss, input, target, reduction);
+    }
+    Tensor losses = call(ops::kBceWithLogitsLoss, input, target, Reduction::kNone);
+    if (options.pos_weight.defined()) {
+      // The target's term is t log(1 + exp(-x)), which is the loss at t = 1 times t.
+      const Tensor positive =
+          call(ops::kBceWithLogitsLoss, input, ones_like(input), Reduction::kNone);
+      losses = add(losses, mul(mul(target, sub(options.pos_weight, 1)), positive));
+    }
+    if (options.weight.defined()) losses = mul(TensorArg(losses, input.site()), options.weight);
+    return reduced(losses, reduction, input.site());
+  });
 }
 
 Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOptions& options) {
-  const Tensor log_q = in_float32(input), p = in_float32(target);
-  const Tensor losses = options.log_target
-                            ? mul(exp(p), sub(p, log_q))
-                            // x log(x) with its limit at 0, whose gradient must not meet log(0).
-                            : sub(mul(p, log(where(gt(p, 0), p, ones_like(p)))), mul(p, log_q));
-  if (options.reduction == "batchmean") {
-    const int64_t batch = losses.dim() == 0 ? 1 : losses.size(0);
-    return div(sum(TensorArg(losses, input.site())), static_cast<double>(batch));
-  }
-  return reduced(losses, ops::parse_reduction(options.reduction, "kl_div"), input.site());
+  return ops::named("kl_div", [&]() -> Tensor {
+    const Tensor log_q = in_float32(input), p = in_float32(target);
+    const Tensor losses = options.log_target
+                              ? mul(exp(p), sub(p, log_q))
+                              // x log(x) with its limit at 0, whose gradient must not meet log(0).
+                              : sub(mul(p, log(where(gt(p, 0), p, ones_like(p)))), mul(p, log_q));
+    if (options.reduction == "batchmean") {
+      const int64_t batch = losses.dim() == 0 ? 1 : losses.size(0);
+      return div(sum(TensorArg(losses, input.site())), static_cast<double>(batch));
+    }
+    return reduced(losses, ops::parse_reduction(options.reduction, "kl_div"), input.site());
+  });
 }
 
 Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
                            const MarginOptions& options) {
-  const Reduction reduction = ops::parse_reduction(options.reduction, "margin_ranking_loss");
-  const Tensor difference = sub({in_float32(a), a.site()}, in_float32(b));
-  const Tensor lead = mul({difference, a.site()}, target);
-  const Tensor lack = options.margin - TensorArg(lead, a.site());
-  return reduced(clamp({lack, a.site()}, {.min = 0}), reduction, a.site());
+  return ops::named("margin_ranking_loss", [&]() -> Tensor {
+    const Reduction reduction = ops::parse_reduction(options.reduction, "margin_ranking_loss");
+    const Tensor difference = sub({in_float32(a), a.site()}, in_float32(b));
+    const Tensor lead = mul({difference, a.site()}, target);
+    const Tensor lack = options.margin - TensorArg(lead, a.site());
+    return reduced(clamp({lack, a.site()}, {.min = 0}), reduction, a.site());
+  });
 }
 
 Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
                            const TensorArg& negative, const TripletOptions& options) {
-  const Site site = anchor.site();
-  const Reduction reduction = ops::parse_reduction(options.reduction, "triplet_margin_loss");
-  const DistanceOptions distance{.p = options.p, .eps = options.eps};
-  const Tensor a = in_float32(anchor), p = in_float32(positive), n = in_float32(negative);
-  const Tensor near = pairwise_distance({a, site}, p, distance);
-  Tensor far = pairwise_distance({a, site}, n, distance);
-  if (options.swap) far = minimum({far, site}, pairwise_distance({p, site}, n, distance));
-  const Tensor lack = add({sub({near, site}, far), site}, options.margin);
-  return reduced(clamp({lack, site}, {.min = 0}), reduction, site);
+  return ops::named("triplet_margin_loss", [&]() -> Tensor {
+    const Site site = anchor.site();
+    const Reduction reduction = ops::parse_reduction(options.reduction, "triplet_margin_loss");
+    const DistanceOptions distance{.p = options.p, .eps = options.eps};
+    const Tensor a = in_float32(anchor), p = in_float32(positive), n = in_float32(negative);
+    const Tensor near = pairwise_distance({a, site}, p, distance);
+    Tensor far = pairwise_distance({a, site}, n, distance);
+    if (options.swap) far = minimum({far, site}, pairwise_distance({p, site}, n, distance));
+    const Tensor lack = add({sub({near, site}, far), site}, options.margin);
+    return reduced(clamp({lack, site}, {.min = 0}), reduction, site);
+  });
 }
 
 Tensor combined_margin_loss(const TensorArg& input, const TensorArg& label,
                             const CombinedMarginOptions& options) {
-  const Site site = input.site();
-  if (!is_floating(input->dtype()) || input->dim() != 2 || label->dim() != 1 ||
-      label->size(0) != input->size(0)) {
-    throw InvalidArgument(
-        str("[combined_margin_loss] takes cosines (N, C) and labels (N); received ", input->meta(),
-            " and ", label->meta()),
-        site);
-  }
-  const Tensor index = unsqueeze({label, site}, 1);
-  Tensor cosine = gather(input, 1, {index, site});
-  // Without an angle to turn, acos and its infinite slope at the ends are left out.
-  if (options.m1 != 1 || options.m2 != 0) {
-    const Tensor angle = add({mul({acos({cosine, site}), site}, options.m1), site}, options.m2);
-    cosine = cos({angle, site});
-  }
-  return scatter(input, 1, {index, site}, {sub({cosine, site}, options.m3), site});
+  return ops::named("combined_margin_loss", [&]() -> Tensor {
+    const Site site = input.site();
+    if (!is_floating(input->dtype()) || input->dim() != 2 || label->dim() != 1 ||
+        label->size(0) != input->size(0)) {
+      throw InvalidArgument(
+          str("[combined_margin_loss] takes cosines (N, C) and labels (N); received ",
+              input->meta(), " and ", label->meta()),
+          site);
+    }
+    const Tensor index = unsqueeze({label, site}, 1);
+    Tensor cosine = gather(input, 1, {index, site});
+    // Without an angle to turn, acos and its infinite slope at the ends are left out.
+    if (options.m1 != 1 || options.m2 != 0) {
+      const Tensor angle = add({mul({acos({cosine, site}), site}, options.m1), site}, options.m2);
+      cosine = cos({angle, site});
+    }
+    return scatter(input, 1, {index, site}, {sub({cosine, site}, options.m3), site});
+  });
 }
 
 }  // namespace flow

@@ -4,6 +4,7 @@
 #include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/matmul_op.h"
+#include "ops/named_errors.h"
 #include "ops/reduce.h"
 
 namespace flow {
@@ -255,15 +256,17 @@ Tensor matmul_of(const char* name, const TensorArg& a, int64_t a_dims, const Ten
                               " dims; received ", a->meta(), ", ", b->meta(),
                               "; use matmul for other dims"));
   }
-  return matmul(a, b);
+  return ops::named(name, [&] { return matmul(a, b); });
 }
 
-Tensor add_product(const TensorArg& input, const Tensor& product, const AddmmOptions& options) {
+Tensor add_product(const char* op, const TensorArg& input, const Tensor& product,
+                   const AddmmOptions& options) {
   const TensorArg scaled(product, input.site());
   if (options.beta == 0) return options.alpha == 1 ? product : mul(scaled, options.alpha);
   const Tensor own = ops::autocast(input, ops::kMatmul.autocast);
   const Tensor base = options.beta == 1 ? own : mul({own, input.site()}, options.beta);
-  return add(TensorArg(base, input.site()), product, {.alpha = options.alpha});
+  return ops::named(
+      op, [&] { return add(TensorArg(base, input.site()), product, {.alpha = options.alpha}); });
 }
 
 }  // namespace
@@ -294,19 +297,21 @@ Tensor dot(const TensorArg& a, const TensorArg& b) {
 
 Tensor addmm(const TensorArg& input, const TensorArg& mat1, const TensorArg& mat2,
              const AddmmOptions& options) {
-  return add_product(input, matmul_of("addmm", mat1, 2, mat2, 2), options);
+  return add_product("addmm", input, matmul_of("addmm", mat1, 2, mat2, 2), options);
 }
 
 Tensor baddbmm(const TensorArg& input, const TensorArg& batch1, const TensorArg& batch2,
                const AddmmOptions& options) {
-  return add_product(input, matmul_of("baddbmm", batch1, 3, batch2, 3), options);
+  return add_product("baddbmm", input, matmul_of("baddbmm", batch1, 3, batch2, 3), options);
 }
 
 Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias) {
   if (weight->dim() == 1) {
-    Tensor y = matmul(x, weight);
-    if (!bias->defined()) return y;
-    return add(TensorArg(y, x.site()), ops::autocast(bias, ops::kLinear.autocast));
+    return ops::named("linear", [&] {
+      Tensor y = matmul(x, weight);
+      if (!bias->defined()) return y;
+      return add(TensorArg(y, x.site()), ops::autocast(bias, ops::kLinear.autocast));
+    });
   }
   return dispatch(ops::kLinear, {&x.tensor(), &weight.tensor(), &bias.tensor()}, x.site());
 }

@@ -5,6 +5,7 @@
 
 #include "core/context.h"
 #include "core/op.h"
+#include "ops/copy.h"
 
 namespace flow::ops {
 
@@ -16,6 +17,13 @@ inline bool reads_old_value(const OpDef& op, std::initializer_list<const Tensor*
     if (input->requires_grad()) return true;
   }
   return false;
+}
+
+// Writes compute(copy of x) over x, so that gradients read the copy.
+template <class Compute>
+const Tensor& write_from_copy(const TensorArg& x, const Compute& compute) {
+  const Tensor old = clone(x);
+  return x->copy_({compute(TensorArg(old, x.site())), x.site()});
 }
 
 }  // namespace flow::ops

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/dispatch.h"
+#include "ops/named_errors.h"
 #include "ops/pool_op.h"
 #include "ops/sbp_rules.h"
 #include "ops/view.h"
@@ -455,50 +456,64 @@ void check_length_input(const char* name, const Tensor& x) {
 }  // namespace ops
 
 Tensor max_pool2d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options) {
-  const ops::MaxPoolAttrs attrs = ops::max_pool_attrs("max_pool2d", ops::kNumDims, kernel, options);
-  return dispatch(ops::kMaxPool, {&x.tensor()}, attrs, x.site());
+  return ops::named("max_pool2d", [&]() -> Tensor {
+    const ops::MaxPoolAttrs attrs =
+        ops::max_pool_attrs("max_pool2d", ops::kNumDims, kernel, options);
+    return dispatch(ops::kMaxPool, {&x.tensor()}, attrs, x.site());
+  });
 }
 
 ValuesIndices max_pool2d_with_indices(const TensorArg& x, const Ints& kernel,
                                       const MaxPoolOptions& options) {
-  const ops::MaxPoolAttrs attrs =
-      ops::max_pool_attrs("max_pool2d_with_indices", ops::kNumDims, kernel, options);
-  auto [values, indices] =
-      dispatch_multi<2>(ops::kMaxPoolWithIndices, {&x.tensor()}, attrs, x.site());
-  return {std::move(values), std::move(indices)};
+  return ops::named("max_pool2d_with_indices", [&]() -> ValuesIndices {
+    const ops::MaxPoolAttrs attrs =
+        ops::max_pool_attrs("max_pool2d_with_indices", ops::kNumDims, kernel, options);
+    auto [values, indices] =
+        dispatch_multi<2>(ops::kMaxPoolWithIndices, {&x.tensor()}, attrs, x.site());
+    return {std::move(values), std::move(indices)};
+  });
 }
 
 Tensor max_pool1d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options) {
-  ops::check_length_input("max_pool1d", x);
-  const ops::MaxPoolAttrs attrs = ops::max_length_attrs("max_pool1d", kernel, options);
-  const Tensor plane = x->unsqueeze(-2, x.site());
-  return dispatch(ops::kMaxPool, {&plane}, attrs, x.site()).squeeze(-2, x.site());
+  return ops::named("max_pool1d", [&]() -> Tensor {
+    ops::check_length_input("max_pool1d", x);
+    const ops::MaxPoolAttrs attrs = ops::max_length_attrs("max_pool1d", kernel, options);
+    const Tensor plane = x->unsqueeze(-2, x.site());
+    return dispatch(ops::kMaxPool, {&plane}, attrs, x.site()).squeeze(-2, x.site());
+  });
 }
 
 ValuesIndices max_pool1d_with_indices(const TensorArg& x, const Ints& kernel,
                                       const MaxPoolOptions& options) {
-  constexpr const char* kName = "max_pool1d_with_indices";
-  ops::check_length_input(kName, x);
-  return ops::along_length(x, ops::max_length_attrs(kName, kernel, options));
+  return ops::named("max_pool1d_with_indices", [&]() -> ValuesIndices {
+    constexpr const char* kName = "max_pool1d_with_indices";
+    ops::check_length_input(kName, x);
+    return ops::along_length(x, ops::max_length_attrs(kName, kernel, options));
+  });
 }
 
 Tensor avg_pool2d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& options) {
-  const ops::AvgPoolAttrs attrs = ops::avg_pool_attrs("avg_pool2d", ops::kNumDims, kernel, options);
-  return dispatch(ops::kAvgPool, {&x.tensor()}, attrs, x.site());
+  return ops::named("avg_pool2d", [&]() -> Tensor {
+    const ops::AvgPoolAttrs attrs =
+        ops::avg_pool_attrs("avg_pool2d", ops::kNumDims, kernel, options);
+    return dispatch(ops::kAvgPool, {&x.tensor()}, attrs, x.site());
+  });
 }
 
 Tensor avg_pool1d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& options) {
-  ops::check_length_input("avg_pool1d", x);
-  if (options.divisor_override) {
-    throw InvalidArgument(
-        "[avg_pool1d] has no divisor_override; received one; use avg_pool2d of height 1");
-  }
-  ops::AvgPoolAttrs attrs = ops::avg_pool_attrs("avg_pool1d", 1, kernel, options);
-  attrs.kernel = ops::as_width(attrs.kernel, 1);
-  attrs.stride = ops::as_width(attrs.stride, 1);
-  attrs.padding = ops::as_width(attrs.padding, 0);
-  const Tensor plane = x->unsqueeze(-2, x.site());
-  return dispatch(ops::kAvgPool, {&plane}, attrs, x.site()).squeeze(-2, x.site());
+  return ops::named("avg_pool1d", [&]() -> Tensor {
+    ops::check_length_input("avg_pool1d", x);
+    if (options.divisor_override) {
+      throw InvalidArgument(
+          "[avg_pool1d] has no divisor_override; received one; use avg_pool2d of height 1");
+    }
+    ops::AvgPoolAttrs attrs = ops::avg_pool_attrs("avg_pool1d", 1, kernel, options);
+    attrs.kernel = ops::as_width(attrs.kernel, 1);
+    attrs.stride = ops::as_width(attrs.stride, 1);
+    attrs.padding = ops::as_width(attrs.padding, 0);
+    const Tensor plane = x->unsqueeze(-2, x.site());
+    return dispatch(ops::kAvgPool, {&plane}, attrs, x.site()).squeeze(-2, x.site());
+  });
 }
 
 namespace {
@@ -519,32 +534,42 @@ ops::MaxPoolAttrs adaptive_attrs(const char* name, const TensorArg& x, const Int
 }  // namespace
 
 Tensor adaptive_max_pool1d(const TensorArg& x, const Ints& size) {
-  const ops::MaxPoolAttrs attrs = adaptive_attrs("adaptive_max_pool1d", x, size, 1);
-  const Tensor plane = x->unsqueeze(-2, x.site());
-  return dispatch(ops::kMaxPool, {&plane}, attrs, x.site()).squeeze(-2, x.site());
+  return ops::named("adaptive_max_pool1d", [&]() -> Tensor {
+    const ops::MaxPoolAttrs attrs = adaptive_attrs("adaptive_max_pool1d", x, size, 1);
+    const Tensor plane = x->unsqueeze(-2, x.site());
+    return dispatch(ops::kMaxPool, {&plane}, attrs, x.site()).squeeze(-2, x.site());
+  });
 }
 
 Tensor adaptive_max_pool2d(const TensorArg& x, const Ints& size) {
-  const ops::MaxPoolAttrs attrs = adaptive_attrs("adaptive_max_pool2d", x, size, ops::kNumDims);
-  return dispatch(ops::kMaxPool, {&x.tensor()}, attrs, x.site());
+  return ops::named("adaptive_max_pool2d", [&]() -> Tensor {
+    const ops::MaxPoolAttrs attrs = adaptive_attrs("adaptive_max_pool2d", x, size, ops::kNumDims);
+    return dispatch(ops::kMaxPool, {&x.tensor()}, attrs, x.site());
+  });
 }
 
 ValuesIndices adaptive_max_pool1d_with_indices(const TensorArg& x, const Ints& size) {
-  return ops::along_length(x, adaptive_attrs("adaptive_max_pool1d_with_indices", x, size, 1));
+  return ops::named("adaptive_max_pool1d_with_indices", [&]() -> ValuesIndices {
+    return ops::along_length(x, adaptive_attrs("adaptive_max_pool1d_with_indices", x, size, 1));
+  });
 }
 
 ValuesIndices adaptive_max_pool2d_with_indices(const TensorArg& x, const Ints& size) {
-  const ops::MaxPoolAttrs attrs =
-      adaptive_attrs("adaptive_max_pool2d_with_indices", x, size, ops::kNumDims);
-  auto [values, indices] =
-      dispatch_multi<2>(ops::kMaxPoolWithIndices, {&x.tensor()}, attrs, x.site());
-  return {std::move(values), std::move(indices)};
+  return ops::named("adaptive_max_pool2d_with_indices", [&]() -> ValuesIndices {
+    const ops::MaxPoolAttrs attrs =
+        adaptive_attrs("adaptive_max_pool2d_with_indices", x, size, ops::kNumDims);
+    auto [values, indices] =
+        dispatch_multi<2>(ops::kMaxPoolWithIndices, {&x.tensor()}, attrs, x.site());
+    return {std::move(values), std::move(indices)};
+  });
 }
 
 Tensor adaptive_avg_pool2d(const TensorArg& x, const Ints& size) {
-  const ops::AdaptivePoolAttrs attrs{
-      ops::spatial_numbers(size, ops::kNumDims, 1, 0, "adaptive_avg_pool2d", "size")};
-  return dispatch(ops::kAdaptiveAvgPool, {&x.tensor()}, attrs, x.site());
+  return ops::named("adaptive_avg_pool2d", [&]() -> Tensor {
+    const ops::AdaptivePoolAttrs attrs{
+        ops::spatial_numbers(size, ops::kNumDims, 1, 0, "adaptive_avg_pool2d", "size")};
+    return dispatch(ops::kAdaptiveAvgPool, {&x.tensor()}, attrs, x.site());
+  });
 }
 
 }  // namespace flow

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "ops/binary.h"
 #include "ops/gather.h"
+#include "ops/named_errors.h"
 #include "ops/pool.h"
 #include "ops/view.h"
 #include "ops/where.h"
@@ -95,105 +96,119 @@ MaxPoolOptions depth_options(const MaxPoolOptions& options, const Ints& kernel, 
 }  // namespace
 
 Tensor max_pool3d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options) {
-  constexpr const char* kName = "max_pool3d";
-  const SpatialInts window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
-  const MaxPoolOptions in_plane = plane_options(options, kernel, kName);
-  const MaxPoolOptions along = depth_options(options, kernel, kName);
-  const auto plane = [&](const TensorArg& slices) {
-    return max_pool2d(slices, plane_of(window), in_plane);
-  };
-  const auto depth = [&](const TensorArg& lines) {
-    return max_pool2d(lines, {window[0], 1}, along);
-  };
-  return pool_volume(kName, x, plane, depth);
+  return ops::named("max_pool3d", [&]() -> Tensor {
+    constexpr const char* kName = "max_pool3d";
+    const SpatialInts window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
+    const MaxPoolOptions in_plane = plane_options(options, kernel, kName);
+    const MaxPoolOptions along = depth_options(options, kernel, kName);
+    const auto plane = [&](const TensorArg& slices) {
+      return max_pool2d(slices, plane_of(window), in_plane);
+    };
+    const auto depth = [&](const TensorArg& lines) {
+      return max_pool2d(lines, {window[0], 1}, along);
+    };
+    return pool_volume(kName, x, plane, depth);
+  });
 }
 
 ValuesIndices max_pool3d_with_indices(const TensorArg& x, const Ints& kernel,
                                       const MaxPoolOptions& options) {
-  constexpr const char* kName = "max_pool3d_with_indices";
-  const SpatialInts window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
-  const MaxPoolOptions in_plane = plane_options(options, kernel, kName);
-  const MaxPoolOptions along = depth_options(options, kernel, kName);
-  const auto plane = [&](const TensorArg& slices) {
-    return max_pool2d_with_indices(slices, plane_of(window), in_plane);
-  };
-  const auto depth = [&](const TensorArg& lines) {
-    return max_pool2d_with_indices(lines, {window[0], 1}, along);
-  };
-  return max_pool_volume(kName, x, plane, depth);
+  return ops::named("max_pool3d_with_indices", [&]() -> ValuesIndices {
+    constexpr const char* kName = "max_pool3d_with_indices";
+    const SpatialInts window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
+    const MaxPoolOptions in_plane = plane_options(options, kernel, kName);
+    const MaxPoolOptions along = depth_options(options, kernel, kName);
+    const auto plane = [&](const TensorArg& slices) {
+      return max_pool2d_with_indices(slices, plane_of(window), in_plane);
+    };
+    const auto depth = [&](const TensorArg& lines) {
+      return max_pool2d_with_indices(lines, {window[0], 1}, along);
+    };
+    return max_pool_volume(kName, x, plane, depth);
+  });
 }
 
 Tensor avg_pool3d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& options) {
-  constexpr const char* kName = "avg_pool3d";
-  const Ints& steps = options.stride.empty() ? kernel : options.stride;
-  const auto window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
-  const auto stride = ops::spatial_numbers(steps, 3, 1, 1, kName, "stride");
-  const auto padding = ops::spatial_numbers(options.padding, 3, 0, 0, kName, "padding");
-  std::optional<int64_t> sums;
-  if (options.divisor_override) sums = 1;
-  const auto plane = [&](const TensorArg& slices) {
-    return avg_pool2d(slices, plane_of(window),
-                      {.stride = plane_of(stride),
-                       .padding = plane_of(padding),
-                       .ceil_mode = options.ceil_mode,
-                       .count_include_pad = options.count_include_pad,
-                       .divisor_override = sums});
-  };
-  const auto depth = [&](const TensorArg& lines) {
-    return avg_pool2d(lines, {window[0], 1},
-                      {.stride = {stride[0], 1},
-                       .padding = {padding[0], 0},
-                       .ceil_mode = options.ceil_mode,
-                       .count_include_pad = options.count_include_pad,
-                       .divisor_override = options.divisor_override});
-  };
-  return pool_volume(kName, x, plane, depth);
+  return ops::named("avg_pool3d", [&]() -> Tensor {
+    constexpr const char* kName = "avg_pool3d";
+    const Ints& steps = options.stride.empty() ? kernel : options.stride;
+    const auto window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
+    const auto stride = ops::spatial_numbers(steps, 3, 1, 1, kName, "stride");
+    const auto padding = ops::spatial_numbers(options.padding, 3, 0, 0, kName, "padding");
+    std::optional<int64_t> sums;
+    if (options.divisor_override) sums = 1;
+    const auto plane = [&](const TensorArg& slices) {
+      return avg_pool2d(slices, plane_of(window),
+                        {.stride = plane_of(stride),
+                         .padding = plane_of(padding),
+                         .ceil_mode = options.ceil_mode,
+                         .count_include_pad = options.count_include_pad,
+                         .divisor_override = sums});
+    };
+    const auto depth = [&](const TensorArg& lines) {
+      return avg_pool2d(lines, {window[0], 1},
+                        {.stride = {stride[0], 1},
+                         .padding = {padding[0], 0},
+                         .ceil_mode = options.ceil_mode,
+                         .count_include_pad = options.count_include_pad,
+                         .divisor_override = options.divisor_override});
+    };
+    return pool_volume(kName, x, plane, depth);
+  });
 }
 
 Tensor adaptive_avg_pool1d(const TensorArg& x, const Ints& size) {
-  const auto out = ops::spatial_numbers(size, 1, 0, 1, "adaptive_avg_pool1d", "size");
-  if (x->dim() != 2 && x->dim() != 3) {
-    throw InvalidArgument(
-        str("[adaptive_avg_pool1d] takes (N, C, L) or (C, L); received ", x->meta()), x.site());
-  }
-  const Tensor plane = unsqueeze(x, -2);
-  return squeeze({adaptive_avg_pool2d({plane, x.site()}, {1, out[0]}), x.site()}, -2);
+  return ops::named("adaptive_avg_pool1d", [&]() -> Tensor {
+    const auto out = ops::spatial_numbers(size, 1, 0, 1, "adaptive_avg_pool1d", "size");
+    if (x->dim() != 2 && x->dim() != 3) {
+      throw InvalidArgument(
+          str("[adaptive_avg_pool1d] takes (N, C, L) or (C, L); received ", x->meta()), x.site());
+    }
+    const Tensor plane = unsqueeze(x, -2);
+    return squeeze({adaptive_avg_pool2d({plane, x.site()}, {1, out[0]}), x.site()}, -2);
+  });
 }
 
 Tensor adaptive_avg_pool3d(const TensorArg& x, const Ints& size) {
-  constexpr const char* kName = "adaptive_avg_pool3d";
-  const auto out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
-  const auto plane = [&](const TensorArg& slices) {
-    return adaptive_avg_pool2d(slices, plane_of(out));
-  };
-  const auto depth = [&](const TensorArg& lines) {
-    return adaptive_avg_pool2d(lines, {out[0], lines->shape()[2]});
-  };
-  return pool_volume(kName, x, plane, depth);
+  return ops::named("adaptive_avg_pool3d", [&]() -> Tensor {
+    constexpr const char* kName = "adaptive_avg_pool3d";
+    const auto out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
+    const auto plane = [&](const TensorArg& slices) {
+      return adaptive_avg_pool2d(slices, plane_of(out));
+    };
+    const auto depth = [&](const TensorArg& lines) {
+      return adaptive_avg_pool2d(lines, {out[0], lines->shape()[2]});
+    };
+    return pool_volume(kName, x, plane, depth);
+  });
 }
 
 Tensor adaptive_max_pool3d(const TensorArg& x, const Ints& size) {
-  constexpr const char* kName = "adaptive_max_pool3d";
-  const SpatialInts out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
-  const auto plane = [&](const TensorArg& slices) {
-    return adaptive_max_pool2d(slices, plane_of(out));
-  };
-  const auto depth = [&](const TensorArg& lines) {
-    return adaptive_max_pool2d(lines, {out[0], lines->shape()[2]});
-  };
-  return pool_volume(kName, x, plane, depth);
+  return ops::named("adaptive_max_pool3d", [&]() -> Tensor {
+    constexpr const char* kName = "adaptive_max_pool3d";
+    const SpatialInts out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
+    const auto plane = [&](const TensorArg& slices) {
+      return adaptive_max_pool2d(slices, plane_of(out));
+    };
+    const auto depth = [&](const TensorArg& lines) {
+      return adaptive_max_pool2d(lines, {out[0], lines->shape()[2]});
+    };
+    return pool_volume(kName, x, plane, depth);
+  });
 }
 
 ValuesIndices adaptive_max_pool3d_with_indices(const TensorArg& x, const Ints& size) {
-  constexpr const char* kName = "adaptive_max_pool3d_with_indices";
-  const SpatialInts out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
-  const auto plane = [&](const TensorArg& slices) {
-    return adaptive_max_pool2d_with_indices(slices, plane_of(out));
-  };
-  const auto depth = [&](const TensorArg& lines) {
-    return adaptive_max_pool2d_with_indices(lines, {out[0], lines->shape()[2]});
-  };
-  return max_pool_volume(kName, x, plane, depth);
+  return ops::named("adaptive_max_pool3d_with_indices", [&]() -> ValuesIndices {
+    constexpr const char* kName = "adaptive_max_pool3d_with_indices";
+    const SpatialInts out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
+    const auto plane = [&](const TensorArg& slices) {
+      return adaptive_max_pool2d_with_indices(slices, plane_of(out));
+    };
+    const auto depth = [&](const TensorArg& lines) {
+      return adaptive_max_pool2d_with_indices(lines, {out[0], lines->shape()[2]});
+    };
+    return max_pool_volume(kName, x, plane, depth);
+  });
 }
 
 }  // namespace flow

@@ -4,7 +4,6 @@
 
 #include "core/default_dtype.h"
 #include "ops/cast.h"
-#include "ops/copy.h"
 #include "ops/old_value.h"
 
 namespace flow::ops {
@@ -75,9 +74,9 @@ void dispatch_promoted_in_place(const OpDef& op, const TensorArg& a, const Tenso
   const DType dtype = apply(promotion, result_dtype(a, b));
   check_fits(op, dtype, a, b.site());
   if (reads_old_value(op, {&b.tensor()}) && is_floating(a->dtype())) {
-    const Tensor old = clone(a);
-    a->copy_(TensorArg(
-        internal::dispatch_promoted(op, TensorArg(old, b.site()), b, attrs, promotion), b.site()));
+    write_from_copy(TensorArg(a, b.site()), [&](const TensorArg& old) {
+      return internal::dispatch_promoted(op, old, b, attrs, promotion);
+    });
     return;
   }
   if (a->dtype() == dtype && b->dtype() == dtype) [[likely]] {

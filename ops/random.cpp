@@ -3,6 +3,7 @@
 #include "core/dispatch.h"
 #include "ops/binary.h"
 #include "ops/creation.h"
+#include "ops/named_errors.h"
 #include "ops/random_op.h"
 #include "ops/sbp_rules.h"
 #include "ops/view.h"
@@ -134,20 +135,26 @@ Tensor normal(double mean, double std, const Shape& shape, const TensorOptions& 
 }
 
 Tensor normal(const TensorArg& mean, const TensorArg& std) {
-  const Shape shape = broadcast_shapes(mean->shape(), std->shape(), "normal");
-  const TensorArg like = mean->shape() == shape ? mean : std;
-  const Tensor wide = expand(like, shape);
-  const Tensor draws = randn_like({wide, mean.site()});
-  return add({mul({draws, mean.site()}, std), mean.site()}, mean).detach();
+  return ops::named("normal", [&]() -> Tensor {
+    const Shape shape = broadcast_shapes(mean->shape(), std->shape(), "normal");
+    const TensorArg like = mean->shape() == shape ? mean : std;
+    const Tensor wide = expand(like, shape);
+    const Tensor draws = randn_like({wide, mean.site()});
+    return add({mul({draws, mean.site()}, std), mean.site()}, mean).detach();
+  });
 }
 
 Tensor normal(const TensorArg& mean, double std) {
-  check_std(std, "normal", mean.site());
-  return add({mul({randn_like(mean), mean.site()}, std), mean.site()}, mean).detach();
+  return ops::named("normal", [&]() -> Tensor {
+    check_std(std, "normal", mean.site());
+    return add({mul({randn_like(mean), mean.site()}, std), mean.site()}, mean).detach();
+  });
 }
 
 Tensor normal(double mean, const TensorArg& std) {
-  return add({mul({randn_like(std), std.site()}, std), std.site()}, mean).detach();
+  return ops::named("normal", [&]() -> Tensor {
+    return add({mul({randn_like(std), std.site()}, std), std.site()}, mean).detach();
+  });
 }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options,
@@ -171,19 +178,23 @@ Tensor randperm(int64_t n, const TensorOptions& options, Site site) {
 }
 
 Tensor rand_like(const TensorArg& x, const TensorOptions& options) {
-  return rand(x->shape(), like(x, options), x.site());
+  return ops::named("rand_like",
+                    [&]() -> Tensor { return rand(x->shape(), like(x, options), x.site()); });
 }
 
 Tensor randn_like(const TensorArg& x, const TensorOptions& options) {
-  return randn(x->shape(), like(x, options), x.site());
+  return ops::named("randn_like",
+                    [&]() -> Tensor { return randn(x->shape(), like(x, options), x.site()); });
 }
 
 Tensor randint_like(const TensorArg& x, int64_t low, int64_t high, const TensorOptions& options) {
-  return randint(low, high, x->shape(), like(x, options), x.site());
+  return ops::named("randint_like", [&]() -> Tensor {
+    return randint(low, high, x->shape(), like(x, options), x.site());
+  });
 }
 
 Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options) {
-  return randint_like(x, 0, high, options);
+  return ops::named("randint_like", [&]() -> Tensor { return randint_like(x, 0, high, options); });
 }
 
 Tensor bernoulli(const TensorArg& p) {

@@ -5,6 +5,7 @@
 #include "ops/binary.h"
 #include "ops/matmul.h"
 #include "ops/matmul_op.h"
+#include "ops/named_errors.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
 
@@ -51,41 +52,49 @@ Tensor from_state(const Tensor& hidden, const Parameters& parameters) {
 LstmState lstm_cell(const TensorArg& x, const LstmState& state, const TensorArg& weight_ih,
                     const TensorArg& weight_hh, const TensorArg& bias_ih,
                     const TensorArg& bias_hh) {
-  const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
-  check_rows("lstm_cell", x, state.hidden, 4, parameters);
-  const Tensor sums = from_input(x, parameters) + from_state(state.hidden, parameters);
-  const std::vector<Tensor> gates = chunk(sums, 4, -1);
-  const Tensor old_cell = ops::autocast(state.cell, ops::kLinear.autocast);
-  const Tensor cell = sigmoid(gates[1]) * old_cell + sigmoid(gates[0]) * tanh(gates[2]);
-  return {sigmoid(gates[3]) * tanh(cell), cell};
+  return ops::named("lstm_cell", [&]() -> LstmState {
+    const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
+    check_rows("lstm_cell", x, state.hidden, 4, parameters);
+    const Tensor sums = from_input(x, parameters) + from_state(state.hidden, parameters);
+    const std::vector<Tensor> gates = chunk(sums, 4, -1);
+    const Tensor old_cell = ops::autocast(state.cell, ops::kLinear.autocast);
+    const Tensor cell = sigmoid(gates[1]) * old_cell + sigmoid(gates[0]) * tanh(gates[2]);
+    return {sigmoid(gates[3]) * tanh(cell), cell};
+  });
 }
 
 Tensor gru_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,
                 const TensorArg& weight_hh, const TensorArg& bias_ih, const TensorArg& bias_hh) {
-  const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
-  check_rows("gru_cell", x, hidden, 3, parameters);
-  const std::vector<Tensor> in = chunk(from_input(x, parameters), 3, -1);
-  const std::vector<Tensor> recurrent = chunk(from_state(hidden, parameters), 3, -1);
-  const Tensor reset = sigmoid(in[0] + recurrent[0]);
-  const Tensor update = sigmoid(in[1] + recurrent[1]);
-  const Tensor fresh = tanh(in[2] + reset * recurrent[2]);
-  return fresh + update * (ops::autocast(hidden, ops::kLinear.autocast) - fresh);
+  return ops::named("gru_cell", [&]() -> Tensor {
+    const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
+    check_rows("gru_cell", x, hidden, 3, parameters);
+    const std::vector<Tensor> in = chunk(from_input(x, parameters), 3, -1);
+    const std::vector<Tensor> recurrent = chunk(from_state(hidden, parameters), 3, -1);
+    const Tensor reset = sigmoid(in[0] + recurrent[0]);
+    const Tensor update = sigmoid(in[1] + recurrent[1]);
+    const Tensor fresh = tanh(in[2] + reset * recurrent[2]);
+    return fresh + update * (ops::autocast(hidden, ops::kLinear.autocast) - fresh);
+  });
 }
 
 Tensor rnn_tanh_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,
                      const TensorArg& weight_hh, const TensorArg& bias_ih,
                      const TensorArg& bias_hh) {
-  const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
-  check_rows("rnn_tanh_cell", x, hidden, 1, parameters);
-  return tanh(from_input(x, parameters) + from_state(hidden, parameters));
+  return ops::named("rnn_tanh_cell", [&]() -> Tensor {
+    const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
+    check_rows("rnn_tanh_cell", x, hidden, 1, parameters);
+    return tanh(from_input(x, parameters) + from_state(hidden, parameters));
+  });
 }
 
 Tensor rnn_relu_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,
                      const TensorArg& weight_hh, const TensorArg& bias_ih,
                      const TensorArg& bias_hh) {
-  const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
-  check_rows("rnn_relu_cell", x, hidden, 1, parameters);
-  return relu(from_input(x, parameters) + from_state(hidden, parameters));
+  return ops::named("rnn_relu_cell", [&]() -> Tensor {
+    const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
+    check_rows("rnn_relu_cell", x, hidden, 1, parameters);
+    return relu(from_input(x, parameters) + from_state(hidden, parameters));
+  });
 }
 
 }  // namespace flow

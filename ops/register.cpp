@@ -43,6 +43,7 @@ void register_slice(OpTable& table);
 void register_softmax(OpTable& table);
 void register_sort(OpTable& table);
 void register_statistics(OpTable& table);
+void register_ternary(OpTable& table);
 void register_trigonometry(OpTable& table);
 void register_unary(OpTable& table);
 void register_unary_grad(OpTable& table);
@@ -89,6 +90,7 @@ void register_ops(OpTable& table) {
   ops::register_softmax(table);
   ops::register_sort(table);
   ops::register_statistics(table);
+  ops::register_ternary(table);
   ops::register_trigonometry(table);
   ops::register_unary(table);
   ops::register_unary_grad(table);

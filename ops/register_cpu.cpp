@@ -40,6 +40,7 @@ void register_slice_cpu(KernelTable& table);
 void register_softmax_cpu(KernelTable& table);
 void register_sort_cpu(KernelTable& table);
 void register_statistics_cpu(KernelTable& table);
+void register_ternary_cpu(KernelTable& table);
 void register_trigonometry_cpu(KernelTable& table);
 void register_unary_cpu(KernelTable& table);
 void register_unary_grad_cpu(KernelTable& table);
@@ -85,6 +86,7 @@ void register_all_cpu(KernelTable& table) {
   register_softmax_cpu(table);
   register_sort_cpu(table);
   register_statistics_cpu(table);
+  register_ternary_cpu(table);
   register_trigonometry_cpu(table);
   register_unary_cpu(table);
   register_unary_grad_cpu(table);

@@ -6,6 +6,7 @@
 #include "ops/creation.h"
 #include "ops/gather.h"
 #include "ops/gather_op.h"
+#include "ops/named_errors.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
 #include "ops/where.h"
@@ -151,27 +152,29 @@ Tensor counts(const TensorArg& x, int64_t dim, const Tensor& index, const Tensor
 
 Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,
                       const std::string& reduce, const ScatterReduceOptions& options) {
-  using ops::ScatterReduction;
-  const int64_t d = ops::indexed_dim(x, dim, "scatter_reduce");
-  const Tensor indices = ops::as_indices(index);
-  if (reduce == "sum" || reduce == "mean") {
-    const Tensor base = options.include_self ? x.tensor() : scatter(x, d, indices, 0);
-    Tensor total = scatter_add({base, x.site()}, d, indices, src);
-    if (reduce == "sum") return total;
-    const Tensor count = counts(x, d, indices, src, options.include_self);
-    const DivOptions rounding{is_floating(x->dtype()) ? "" : "floor"};
-    return div({total, x.site()}, count, rounding);
-  }
-  if (reduce != "prod" && reduce != "amax" && reduce != "amin") {
-    throw InvalidArgument(
-        str("[scatter_reduce] reduce is '", reduce, "'; give sum, prod, mean, amax or amin"),
-        x.site());
-  }
-  const ScatterReduction kind = reduce == "prod"   ? ScatterReduction::kProduct
-                                : reduce == "amax" ? ScatterReduction::kLargest
-                                                   : ScatterReduction::kSmallest;
-  const ops::ScatterReduceAttrs attrs{d, static_cast<int64_t>(kind), options.include_self};
-  return dispatch(ops::kScatterReduce, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
+  return ops::named("scatter_reduce", [&]() -> Tensor {
+    using ops::ScatterReduction;
+    const int64_t d = ops::indexed_dim(x, dim, "scatter_reduce");
+    const Tensor indices = ops::as_indices(index);
+    if (reduce == "sum" || reduce == "mean") {
+      const Tensor base = options.include_self ? x.tensor() : scatter(x, d, indices, 0);
+      Tensor total = scatter_add({base, x.site()}, d, indices, src);
+      if (reduce == "sum") return total;
+      const Tensor count = counts(x, d, indices, src, options.include_self);
+      const DivOptions rounding{is_floating(x->dtype()) ? "" : "floor"};
+      return div({total, x.site()}, count, rounding);
+    }
+    if (reduce != "prod" && reduce != "amax" && reduce != "amin") {
+      throw InvalidArgument(
+          str("[scatter_reduce] reduce is '", reduce, "'; give sum, prod, mean, amax or amin"),
+          x.site());
+    }
+    const ScatterReduction kind = reduce == "prod"   ? ScatterReduction::kProduct
+                                  : reduce == "amax" ? ScatterReduction::kLargest
+                                                     : ScatterReduction::kSmallest;
+    const ops::ScatterReduceAttrs attrs{d, static_cast<int64_t>(kind), options.include_self};
+    return dispatch(ops::kScatterReduce, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
+  });
 }
 
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,

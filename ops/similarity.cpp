@@ -4,6 +4,7 @@
 #include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
+#include "ops/named_errors.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
 #include "ops/statistics.h"
@@ -13,27 +14,33 @@
 namespace flow {
 
 Tensor normalize(const TensorArg& x, const NormalizeOptions& options) {
-  const Tensor length = norm(x, {.p = options.p, .dim = options.dim, .keepdim = true});
-  return div(x, {clamp({length, x.site()}, {.min = options.eps}), x.site()});
+  return ops::named("normalize", [&]() -> Tensor {
+    const Tensor length = norm(x, {.p = options.p, .dim = options.dim, .keepdim = true});
+    return div(x, {clamp({length, x.site()}, {.min = options.eps}), x.site()});
+  });
 }
 
 Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, const CosineOptions& options) {
-  const Site site = a.site();
-  const DType dtype = ops::result_dtype(a, b);
-  const Shape shape = broadcast_shapes(a->shape(), b->shape(), "cosine_similarity");
-  const NormalizeOptions unit{.dim = options.dim, .eps = options.eps};
-  const auto direction = [&](const TensorArg& x) {
-    const Tensor own = ops::autocast({cast(x, dtype), site}, AutocastRule::kFloat32);
-    const Tensor wide = expand({own, site}, shape);
-    return normalize({wide, site}, unit);
-  };
-  const Tensor products = mul({direction(a), site}, direction(b));
-  return sum({products, site}, options.dim);
+  return ops::named("cosine_similarity", [&]() -> Tensor {
+    const Site site = a.site();
+    const DType dtype = ops::result_dtype(a, b);
+    const Shape shape = broadcast_shapes(a->shape(), b->shape(), "cosine_similarity");
+    const NormalizeOptions unit{.dim = options.dim, .eps = options.eps};
+    const auto direction = [&](const TensorArg& x) {
+      const Tensor own = ops::autocast({cast(x, dtype), site}, AutocastRule::kFloat32);
+      const Tensor wide = expand({own, site}, shape);
+      return normalize({wide, site}, unit);
+    };
+    const Tensor products = mul({direction(a), site}, direction(b));
+    return sum({products, site}, options.dim);
+  });
 }
 
 Tensor pairwise_distance(const TensorArg& a, const TensorArg& b, const DistanceOptions& options) {
-  const Tensor difference = add({sub(a, b), a.site()}, options.eps);
-  return norm({difference, a.site()}, {.p = options.p, .dim = -1, .keepdim = options.keepdim});
+  return ops::named("pairwise_distance", [&]() -> Tensor {
+    const Tensor difference = add({sub(a, b), a.site()}, options.eps);
+    return norm({difference, a.site()}, {.p = options.p, .dim = -1, .keepdim = options.keepdim});
+  });
 }
 
 }  // namespace flow

@@ -4,6 +4,7 @@
 
 #include "core/dispatch.h"
 #include "ops/gather_op.h"
+#include "ops/named_errors.h"
 #include "ops/sort_op.h"
 
 namespace flow {
@@ -76,7 +77,7 @@ ValuesIndices sort(const TensorArg& x, const SortOptions& options) {
 }
 
 Tensor argsort(const TensorArg& x, const SortOptions& options) {
-  return sort(x, options).indices;
+  return ops::named("argsort", [&]() -> Tensor { return sort(x, options).indices; });
 }
 
 ValuesIndices topk(const TensorArg& x, int64_t k, const TopkOptions& options) {

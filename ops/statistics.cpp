@@ -8,6 +8,7 @@
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/compare.h"
+#include "ops/named_errors.h"
 #include "ops/statistics_op.h"
 #include "ops/unary.h"
 #include "ops/where.h"
@@ -160,29 +161,33 @@ double divisor(const TensorArg& x, const Shape& dims, const VarOptions& options)
 }  // namespace ops
 
 Tensor var(const TensorArg& x) {
-  return var(x, Ints());
+  return ops::named("var", [&]() -> Tensor { return var(x, Ints()); });
 }
 
 Tensor var(const TensorArg& x, const Ints& dims, const VarOptions& options) {
-  const Shape over = ops::reduction_dims(dims, x->dim(), "var");
-  const Tensor distances = ops::centred(x, over);
-  const Tensor squares = mul({distances, x.site()}, {distances, x.site()});
-  const Tensor total = sum({squares, x.site()}, dims, {.keepdim = options.keepdim});
-  return div({total, x.site()}, ops::divisor(x, over, options));
+  return ops::named("var", [&]() -> Tensor {
+    const Shape over = ops::reduction_dims(dims, x->dim(), "var");
+    const Tensor distances = ops::centred(x, over);
+    const Tensor squares = mul({distances, x.site()}, {distances, x.site()});
+    const Tensor total = sum({squares, x.site()}, dims, {.keepdim = options.keepdim});
+    return div({total, x.site()}, ops::divisor(x, over, options));
+  });
 }
 
 Tensor std(const TensorArg& x) {
-  return std(x, Ints());
+  return ops::named("std", [&]() -> Tensor { return std(x, Ints()); });
 }
 
 // As a norm, whose gradient is zero where all elements are equal.
 Tensor std(const TensorArg& x, const Ints& dims, const VarOptions& options) {
-  const Shape over = ops::reduction_dims(dims, x->dim(), "std");
-  const Tensor distances = ops::centred(x, over);
-  const double divisor = ops::divisor(x, over, options);
-  if (divisor == 0) return sqrt(var(x, dims, options));  // NaN, with its gradient
-  const Tensor length = ops::norm_over({distances, x.site()}, over, options.keepdim, 2);
-  return div({length, x.site()}, ::std::sqrt(divisor));
+  return ops::named("std", [&]() -> Tensor {
+    const Shape over = ops::reduction_dims(dims, x->dim(), "std");
+    const Tensor distances = ops::centred(x, over);
+    const double divisor = ops::divisor(x, over, options);
+    if (divisor == 0) return sqrt(var(x, dims, options));  // NaN, with its gradient
+    const Tensor length = ops::norm_over({distances, x.site()}, over, options.keepdim, 2);
+    return div({length, x.site()}, ::std::sqrt(divisor));
+  });
 }
 
 Tensor norm(const TensorArg& x, const NormOptions& options) {
@@ -191,7 +196,9 @@ Tensor norm(const TensorArg& x, const NormOptions& options) {
 }
 
 Tensor vector_norm(const TensorArg& x, const VectorNormOptions& options) {
-  return norm(x, {.p = options.ord, .dim = options.dim, .keepdim = options.keepdim});
+  return ops::named("vector_norm", [&]() -> Tensor {
+    return norm(x, {.p = options.ord, .dim = options.dim, .keepdim = options.keepdim});
+  });
 }
 
 Tensor logsumexp(const TensorArg& x) {

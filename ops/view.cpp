@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/dispatch.h"
+#include "ops/named_errors.h"
 #include "ops/reduce.h"
 #include "ops/view_op.h"
 
@@ -272,11 +273,11 @@ Tensor view(const TensorArg& x, const Shape& shape) {
 }
 
 Tensor view_as(const TensorArg& x, const TensorArg& other) {
-  return view(x, other->shape());
+  return ops::named("view_as", [&]() -> Tensor { return view(x, other->shape()); });
 }
 
 Tensor reshape_as(const TensorArg& x, const TensorArg& other) {
-  return reshape(x, other->shape());
+  return ops::named("reshape_as", [&]() -> Tensor { return reshape(x, other->shape()); });
 }
 
 Tensor flatten(const TensorArg& x, int64_t start_dim, int64_t end_dim) {
@@ -410,11 +411,11 @@ Tensor expand(const TensorArg& x, const Shape& shape) {
 }
 
 Tensor broadcast_to(const TensorArg& x, const Shape& shape) {
-  return expand(x, shape);
+  return ops::named("broadcast_to", [&]() -> Tensor { return expand(x, shape); });
 }
 
 Tensor expand_as(const TensorArg& x, const TensorArg& other) {
-  return expand(x, other->shape());
+  return ops::named("expand_as", [&]() -> Tensor { return expand(x, other->shape()); });
 }
 
 Tensor Tensor::reshape(const flow::Shape& shape, Site site) const {

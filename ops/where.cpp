@@ -3,8 +3,8 @@
 #include "core/dispatch.h"
 #include "ops/cast.h"
 #include "ops/compare.h"
-#include "ops/copy.h"
 #include "ops/creation.h"
+#include "ops/named_errors.h"
 #include "ops/old_value.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
@@ -170,11 +170,30 @@ DType clamped_dtype(const TensorArg& x, const ClampOptions& options) {
   return dtype;
 }
 
+void check_bool(const TensorArg& condition) {
+  if (condition->dtype() == DType::kBool) return;
+  throw InvalidArgument(str("[where] the condition must be bool; received ", condition->meta(),
+                            "; compare, or cast it first"),
+                        condition.site());
+}
+
 void check_fill(const TensorArg& x, const Scalar& value) {
   if (promote(x->dtype(), value) == x->dtype() || x->dtype() == DType::kBool) return;
   throw InvalidArgument(str("[masked_fill] value ", value, " does not fit into a tensor of ",
                             x->dtype(), "; cast the tensor first"),
                         x.site());
+}
+
+Tensor clamp_between(const TensorArg& x, const TensorArg& min, const TensorArg& max) {
+  const Site site = x.site();
+  Tensor y = x;
+  if (min->defined()) y = where({logical_or(lt(x, min), isnan(min)), site}, min, {y, site});
+  if (max->defined()) {
+    const TensorArg raised(y, site);
+    Tensor clamped = where({logical_or(gt(raised, max), isnan(max)), site}, max, raised);
+    return clamped;
+  }
+  return y;
 }
 
 }  // namespace
@@ -190,16 +209,22 @@ Tensor where(const TensorArg& condition, const TensorArg& a, const TensorArg& b)
 }
 
 Tensor where(const TensorArg& condition, const TensorArg& a, const Scalar& b) {
+  check_bool(condition);
   const Tensor values = cast(a, promote(a->dtype(), b));
-  return masked_fill(TensorArg(values, condition.site()), logical_not(condition), b);
+  return ops::named("where", [&] {
+    return masked_fill(TensorArg(values, condition.site()), logical_not(condition), b);
+  });
 }
 
 Tensor where(const TensorArg& condition, const Scalar& a, const TensorArg& b) {
+  check_bool(condition);
   const Tensor values = cast(b, promote(b->dtype(), a));
-  return masked_fill(TensorArg(values, condition.site()), condition, a);
+  return ops::named("where",
+                    [&] { return masked_fill(TensorArg(values, condition.site()), condition, a); });
 }
 
 Tensor where(const TensorArg& condition, const Scalar& a, const Scalar& b) {
+  check_bool(condition);
   const DType dtype = promote(promote(DType::kBool, a), b);
   const Tensor values = full_like(condition, b, {.dtype = dtype});
   return masked_fill({values, condition.site()}, condition, a);
@@ -211,7 +236,9 @@ Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const TensorArg& v
                               "; give a number or a tensor without dims, or use where"),
                           x.site());
   }
-  return where({mask, x.site()}, cast(value, x->dtype()), x);
+  return ops::named("masked_fill", [&] {
+    return where({mask, x.site()}, cast(value, x->dtype()), x);
+  });
 }
 
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Scalar& value) {
@@ -221,10 +248,12 @@ Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Scalar& valu
 }
 
 const Tensor& masked_fill_(const TensorArg& x, const TensorArg& mask, const Scalar& value) {
-  check_fill(x, value);
-  const ops::ScalarAttrs attrs{value};
-  dispatch_in_place(ops::kMaskedFill, {&x.tensor(), &mask.tensor()}, &attrs, x.site());
-  return x;
+  return ops::named("masked_fill_", [&]() -> const Tensor& {
+    check_fill(x, value);
+    const ops::ScalarAttrs attrs{value};
+    dispatch_in_place(ops::kMaskedFill, {&x.tensor(), &mask.tensor()}, &attrs, x.site());
+    return x;
+  });
 }
 
 Tensor clamp(const TensorArg& x, const ClampOptions& options) {
@@ -240,31 +269,24 @@ Tensor clamp(const TensorArg& x, const TensorArg& min, const TensorArg& max) {
   if (!min->defined() && !max->defined()) {
     throw InvalidArgument("[clamp] neither min nor max was given; give at least one", x.site());
   }
-  const Site site = x.site();
-  Tensor y = x;
-  if (min->defined()) y = where({logical_or(lt(x, min), isnan(min)), site}, min, {y, site});
-  if (max->defined()) {
-    const TensorArg raised(y, site);
-    Tensor clamped = where({logical_or(gt(raised, max), isnan(max)), site}, max, raised);
-    return clamped;
-  }
-  return y;
+  return ops::named("clamp", [&] { return clamp_between(x, min, max); });
 }
 
 Tensor clip(const TensorArg& x, const ClampOptions& options) {
-  return clamp(x, options);
+  return ops::named("clip", [&]() -> Tensor { return clamp(x, options); });
 }
 
 const Tensor& clamp_(const TensorArg& x, const ClampOptions& options) {
-  if (clamped_dtype(x, options) != x->dtype()) {
+  if (ops::named("clamp_", [&] { return clamped_dtype(x, options); }) != x->dtype()) {
     throw InvalidArgument(str("[clamp_] floating bounds do not fit into a tensor of ", x->dtype(),
                               "; use clamp, or give integers"),
                           x.site());
   }
   const ops::ClampAttrs attrs{options.min, options.max};
   if (ops::reads_old_value(ops::kClamp, {&x.tensor()})) {
-    const Tensor old = clone(x);
-    return x->copy_({dispatch(ops::kClamp, {&old}, attrs, x.site()), x.site()});
+    return ops::write_from_copy(x, [&](const TensorArg& old) {
+      return dispatch(ops::kClamp, {&old.tensor()}, attrs, x.site());
+    });
   }
   dispatch_in_place(ops::kClamp, {&x.tensor()}, &attrs, x.site());
   return x;

@@ -43,5 +43,30 @@ TEST(Ternary, LerpHasAGradientInItsWeight) {
   EXPECT_EQ(weight.grad().to_vector<float>(), Floats({2, 8}));
 }
 
+TEST(Ternary, DtypesArePromotedTogether) {
+  const Tensor x = tensor({1, 2});
+
+  EXPECT_EQ(addcmul(x, tensor({2.5, 3.0}, {.dtype = float64}), tensor(2.F)).dtype(), float64);
+  EXPECT_EQ(addcmul(x, x, tensor(1.5F)).dtype(), float32);
+  EXPECT_EQ(addcmul(tensor({1.F}), tensor({2.F}), tensor(2.0, {.dtype = float64})).dtype(),
+            float32);
+  EXPECT_THROW(addcmul(x, x, x, {.value = 0.5}), InvalidArgument);
+}
+
+TEST(Ternary, FormsInPlaceKeepTheDtypeAndGradients) {
+  const Tensor x = tensor({1.F, 2.F});
+  addcmul_(x, tensor({2.0, 3.0}, {.dtype = float64}), x, {.value = 2});
+  EXPECT_EQ(x.to_vector<float>(), Floats({5, 14}));
+  EXPECT_THROW(addcmul_(tensor({1}), tensor({0.5F}), tensor({2})), InvalidArgument);
+  EXPECT_THROW(addcdiv_(ones({2}), ones({3, 2}), ones({2})), InvalidArgument);
+
+  const Tensor weight = tensor({0.25F, 0.75F}, {.requires_grad = true});
+  const Tensor start = tensor({1.F, 2.F});
+  lerp_(start, tensor({3.F, 10.F}), weight);
+  sum(start).backward();
+  EXPECT_EQ(start.to_vector<float>(), Floats({1.5, 8}));
+  EXPECT_EQ(weight.grad().to_vector<float>(), Floats({2, 8}));
+}
+
 }  // namespace
 }  // namespace flow

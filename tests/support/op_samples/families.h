@@ -38,6 +38,7 @@ Samples slice_samples();
 Samples softmax_samples();
 Samples sort_samples();
 Samples statistics_samples();
+Samples ternary_samples();
 Samples trigonometry_samples();
 Samples unary_samples();
 Samples update_samples();
@@ -52,7 +53,8 @@ inline constexpr std::array kFamilies = {
     gather_samples,       index_samples,      loss_samples,       matmul_samples,
     norm_samples,         partial_fc_samples, pool_samples,       random_samples,
     redistribute_samples, reduce_samples,     scan_samples,       slice_samples,
-    softmax_samples,      sort_samples,       statistics_samples, trigonometry_samples,
-    unary_samples,        update_samples,     view_samples,       where_samples};
+    softmax_samples,      sort_samples,       statistics_samples, ternary_samples,
+    trigonometry_samples, unary_samples,      update_samples,     view_samples,
+    where_samples};
 
 }  // namespace flow::contract

@@ -63,11 +63,12 @@ double measure(const Row& row) {
 }
 
 // What std::memcpy takes for the bytes of a row while the other rank does the same.
-double limit_us(const Row& row, flow::bench::MachineLimits& limits) {
+double limit_us(const Row& row) {
   const double bytes = static_cast<double>(row.shape.numel()) * sizeof(float) * row.moved;
-  flow::env::barrier();
   // memcpy's rate counts what it reads and what it writes.
-  return bytes / limits.copy_bytes(static_cast<int64_t>(bytes / 2)) * 1e6;
+  const double rate = flow::bench::copy_bytes_together(static_cast<int64_t>(bytes / 2),
+                                                       [] { flow::env::barrier(); });
+  return bytes / rate * 1e6;
 }
 
 }  // namespace
@@ -76,10 +77,9 @@ int main(int argc, char** argv) {
   if (flow::env::world_size() == 1) flow::bench::start_two_ranks(argc, argv);
   std::vector<double> times;
   std::vector<double> bounds;
-  flow::bench::MachineLimits limits;
   for (const Row& row : rows()) {
     times.push_back(measure(row));
-    bounds.push_back(limit_us(row, limits));
+    bounds.push_back(limit_us(row));
   }
   if (flow::env::rank() != 0) return 0;
   for (size_t i = 0; i < times.size(); ++i) {

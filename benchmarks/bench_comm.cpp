@@ -187,8 +187,9 @@ int64_t limit_task(int64_t bytes) {
   return kEnd - bytes;
 }
 
-double copy_us(flow::bench::MachineLimits& limits, int64_t bytes) {
-  return 2e6 * static_cast<double>(bytes) / limits.copy_bytes(bytes);
+double copy_us(int64_t bytes) {
+  const auto meet = [] { world().barrier({.site = flow::Site::here()}); };
+  return 2e6 * static_cast<double>(bytes) / flow::bench::copy_bytes_together(bytes, meet);
 }
 
 // What runs next: rank 0 says so.
@@ -215,8 +216,7 @@ double limit_us(int64_t bytes) {
   const auto [entry, is_new] = known.try_emplace(bytes);
   if (is_new) {
     agree(limit_task(bytes));
-    flow::bench::MachineLimits limits;
-    entry->second = copy_us(limits, bytes);
+    entry->second = copy_us(bytes);
   }
   return entry->second;
 }
@@ -254,8 +254,7 @@ void follow(const std::vector<Row>& rows) {
     const int64_t task = agree(kEnd);
     if (task == kEnd) return;
     if (task < kEnd) {
-      flow::bench::MachineLimits limits;
-      copy_us(limits, kEnd - task);
+      copy_us(kEnd - task);
       continue;
     }
     const Row& row = rows[static_cast<size_t>(task)];

@@ -168,6 +168,24 @@ double MachineLimits::copy_bytes(int64_t num_bytes) {
   return best;
 }
 
+double copy_bytes_together(int64_t num_bytes, const std::function<void()>& meet) {
+  constexpr int kRounds = 9;
+  std::vector<char> from(static_cast<size_t>(num_bytes), 'a');
+  std::vector<char> to(from);
+  const int64_t repeats = repeats_for(num_bytes);
+  double best = 1e30;
+  for (int round = 0; round < kRounds; ++round) {
+    meet();
+    const auto start = Clock::now();
+    for (int64_t i = 0; i < repeats; ++i) {
+      std::memcpy(to.data(), from.data(), from.size());
+      benchmark::ClobberMemory();
+    }
+    best = std::min(best, seconds_since(start));
+  }
+  return 2.0 * static_cast<double>(num_bytes * repeats) / best;
+}
+
 void report_rate(benchmark::State& state, double value, double limit, const std::string& unit) {
   report(state, value, limit, value / limit, unit);
 }

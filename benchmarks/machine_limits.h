@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,6 +32,10 @@ class MachineLimits {
   std::map<int64_t, double> copy_bytes_;
   std::vector<float> arrays_;
 };
+
+// std::memcpy of `num_bytes` on this rank while the others copy as well, bytes/s read plus written:
+// cores share what memory delivers. Collective; `meet` returns on all ranks together.
+double copy_bytes_together(int64_t num_bytes, const std::function<void()>& meet);
 
 // Sets the counters value, limit and ratio and the label of a row. A rate is better when higher
 // (ratio = value / limit), a time when lower (ratio = limit / value).

@@ -84,6 +84,7 @@ void ProcessWorld::handle(int64_t from, ControlMessage message) {
   switch (message.head.kind) {
     case ControlHead::Kind::kEnd:
       ended_[static_cast<size_t>(from)] = true;
+      has_any_ended_ = true;
       return;
     case ControlHead::Kind::kFailure: {
       if (failure_) return;
@@ -144,7 +145,7 @@ ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
   if (is_done()) return Look::kDone;
   if (missing == nullptr) return seen;
   if (failure_) return Look::kFailed;
-  if (std::find(ended_.begin(), ended_.end(), true) == ended_.end()) return seen;
+  if (!has_any_ended_) return seen;
   const std::vector<int64_t> ranks = (*missing)();
   const bool has_ended = std::any_of(
       ranks.begin(), ranks.end(), [&](int64_t rank) { return ended_[static_cast<size_t>(rank)]; });

@@ -153,6 +153,7 @@ class ProcessWorld {
   mutable std::mutex mutex_;
   // Guarded by mutex_, as are the receivers.
   std::vector<bool> ended_;
+  bool has_any_ended_ = false;
   bool was_told_ = false;
   std::optional<Failure> failure_;
   SignOfLife last_sign_of_life_;

@@ -36,12 +36,13 @@ struct SharedMail::Ring {
 
 class SharedMail::Sender {
  public:
-  explicit Sender(Ring& ring) : ring_(ring), written_(ring.written.load()) {}
+  explicit Sender(Ring& ring)
+      : ring_(ring), written_(ring.written.load()), taken_(ring.taken.load()) {}
 
   void post(std::span<const std::byte> head, std::span<const std::byte> body) {
     const uint64_t length = head.size() + body.size();
     const auto prefix = std::as_bytes(std::span(&length, 1));
-    if (flush() && room() >= prefix.size() + length) {
+    if (flush() && has_room(prefix.size() + length)) {
       write(prefix);
       write(head);
       write(body);
@@ -57,6 +58,7 @@ class SharedMail::Sender {
   bool flush() {
     while (!waiting_.empty()) {
       const auto rest = std::span(std::as_const(waiting_.front())).subspan(num_flushed_);
+      has_room(rest.size());
       const uint64_t size = std::min<uint64_t>(rest.size(), room());
       write(rest.first(size));
       publish();
@@ -69,8 +71,13 @@ class SharedMail::Sender {
   }
 
  private:
-  uint64_t room() const {
-    return kRingBytes - (written_ - ring_.taken.load(std::memory_order_acquire));
+  // As far as is known.
+  uint64_t room() const { return kRingBytes - (written_ - taken_); }
+
+  // Looks at the receiver's count, whose line is in the other core's cache, when it has to.
+  bool has_room(uint64_t size) {
+    if (room() < size) taken_ = ring_.taken.load(std::memory_order_acquire);
+    return room() >= size;
   }
 
   // Requires: room() >= data.size().
@@ -88,6 +95,7 @@ class SharedMail::Sender {
 
   Ring& ring_;
   uint64_t written_;
+  uint64_t taken_;
   std::deque<std::vector<std::byte>> waiting_;
   uint64_t num_flushed_ = 0;  // bytes of the first that waits
 };

@@ -1,6 +1,7 @@
 // What stands beside an optimizer: scaling, clipping, averages, groups that come later.
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -163,6 +164,31 @@ TEST(ClipGrad, ReturnsTheNormBeforeAndRefusesWhatIsNotFinite) {
   EXPECT_NEAR(p.grad().item(), 1.5, 1e-6);
   EXPECT_EQ(nn::utils::clip_grad_norm_({without}, 1).item(), 0);
   EXPECT_THROW(nn::utils::clip_grad_norm_({p}, -1), InvalidArgument);
+}
+
+TEST(ClipGrad, OfCutGradientsTheNormIsThatOfTheWhole) {
+  const std::vector<double> ones_then_twos = {1, 1, 1, 2, 2, 2};
+  run_ranks(2, [&] {
+    const Placement both("cpu", {0, 1});
+    const auto with_grad = [&](const std::vector<double>& values, DType dtype, Sbp layout) {
+      const TensorOptions options{.placement = both, .sbp = layout};
+      const Tensor p = tensor(values, {static_cast<int64_t>(values.size())}, options).to(dtype);
+      const Tensor leaf = p.detach().requires_grad_();
+      leaf.set_grad(p);
+      return leaf;
+    };
+    for (const double p : {0.5, 1.0, 2.0, 3.0, kInfinity}) {
+      const auto norm_in = [&](Sbp layout) {
+        const std::vector<Tensor> parameters = {with_grad(ones_then_twos, float64, layout),
+                                                with_grad(ones_then_twos, float64, sbp::broadcast)};
+        return nn::utils::clip_grad_norm_(parameters, 1e9, {.norm_type = p}).item();
+      };
+      EXPECT_NEAR(norm_in(sbp::split(0)), norm_in(sbp::broadcast), 1e-12) << p;
+    }
+    // The squares are beyond the range of float16.
+    const Tensor half = with_grad({300, 400}, float16, sbp::split(0));
+    EXPECT_EQ(nn::utils::clip_grad_norm_({half}, 1000).item(), 500);
+  });
 }
 
 TEST(Optimizer, AGroupMayComeLaterAndNoParameterTwice) {

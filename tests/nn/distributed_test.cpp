@@ -30,6 +30,8 @@ class DistributedDataParallelOn : public testing::TestWithParam<Run> {
 
 INSTANTIATE_TEST_SUITE_P(Threads, DistributedDataParallelOn, testing::Values(run_ranks));
 INSTANTIATE_TEST_SUITE_P(Processes, DistributedDataParallelOn, testing::Values(run_loopback_ranks));
+INSTANTIATE_TEST_SUITE_P(SharedMemory, DistributedDataParallelOn,
+                         testing::Values(run_shared_memory_ranks));
 
 struct Model : nn::Module<Model> {
   Tensor w{register_parameter("w", zeros({2, 1}))};
@@ -117,6 +119,28 @@ TEST_P(DistributedDataParallelOn, GradientsAreMeansAndUnusedParametersCountAsZer
       const Tensor own = parameter.grad().defined() ? parameter.grad() : zeros(parameter.shape());
       EXPECT_EQ(means[i].to_vector<float>(), (comm::all_reduce(own) / 3.0).to_vector<float>())
           << name;
+    }
+  });
+}
+
+// Of several pieces of shared memory.
+TEST_P(DistributedDataParallelOn, LargeGradientsAreMeansToo) {
+  run_on_ranks(3, [] {
+    DistributedDataParallel ddp{nn::Linear(400, 501)};
+    const Tensor x = full({2, 400}, 1.0 + static_cast<double>(me()));
+    (ddp(x) * ddp(x)).sum().backward();
+    std::vector<Tensor> means;
+    for (const Tensor& parameter : ddp.parameters())
+      means.push_back(parameter.grad());
+    ddp.zero_grad();
+    {
+      const auto guard = ddp.no_sync();
+      (ddp(x) * ddp(x)).sum().backward();
+    }
+
+    for (size_t i = 0; i < means.size(); ++i) {
+      const Tensor mean = comm::all_reduce(ddp.parameters()[i].grad()) / 3.0;
+      EXPECT_EQ(means[i].to_vector<float>(), mean.to_vector<float>());
     }
   });
 }

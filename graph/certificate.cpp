@@ -238,12 +238,16 @@ void find_peak(const Program& program, RankCertificate& certificate) {
     change[life.last + 1] -= life.bytes;
   }
   int64_t alive = 0;
+  const Step* peak = nullptr;
   for (size_t step = 0; step < program.steps.size(); ++step) {
     alive += change[step];
     if (alive <= certificate.peak_bytes) continue;
     certificate.peak_bytes = alive;
-    certificate.peak_step = step;
+    peak = &program.steps[step];
   }
+  if (peak == nullptr) return;
+  certificate.peak_at = peak->op != nullptr ? peak->op->name : "a copy";
+  if (peak->line != 0) certificate.peak_at += str(" ", peak->file, ":", peak->line);
 }
 
 }  // namespace
@@ -266,17 +270,13 @@ Certificate certify(std::span<const Program> programs) {
   return certificate;
 }
 
-std::string to_string(const Certificate& certificate, std::span<const Program> programs) {
+std::string to_string(const Certificate& certificate) {
   std::string text;
   for (const RankCertificate& rank : certificate.ranks) {
     text += str("rank ", rank.rank, ": ", rank.num_collectives, " collectives, ", rank.num_messages,
                 " messages; ", rank.arena_bytes, " bytes");
-    const Program& program = programs[static_cast<size_t>(rank.rank)];
     if (rank.peak_bytes > 0) {
-      const Step& step = program.steps[rank.peak_step];
-      text += str(", at most ", rank.peak_bytes, " alive at ",
-                  step.op != nullptr ? step.op->name : "a copy");
-      if (step.line != 0) text += str(" ", step.file, ":", step.line);
+      text += str(", at most ", rank.peak_bytes, " alive at ", rank.peak_at);
     }
     text += '\n';
   }

@@ -32,7 +32,7 @@ struct RankCertificate {
   int64_t arena_bytes = 0;  // what the plan takes from the allocator
   // Values alive at once, at most, and the step at which they are.
   int64_t peak_bytes = 0;
-  size_t peak_step = 0;
+  std::string peak_at;  // the op at which they are, and its line
   int64_t num_collectives = 0;
   int64_t num_messages = 0;   // sent
   int64_t longest_queue = 0;  // messages sent to it by one rank and not yet received, at most
@@ -49,6 +49,6 @@ struct Certificate {
 Certificate certify(std::span<const Program> programs);
 
 // "rank 1: 4 collectives, 2 messages; 12288 bytes, at most 9216 alive at matmul train.cpp:12".
-std::string to_string(const Certificate& certificate, std::span<const Program> programs);
+std::string to_string(const Certificate& certificate);
 
 }  // namespace flow::graph

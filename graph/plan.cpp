@@ -6,19 +6,42 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
+#include "graph/lower_all.h"
 
 namespace flow::graph {
 
 Plan::Plan(TracedStep step, PassSet passes)
     : graph_(std::move(step.graph)),
       passes_(run_passes(graph_, passes)),
-      captures_(std::move(step.captures)),
-      program_(lower(graph_, thread_state().context->rank(), kernel_table())) {
+      captures_(std::move(step.captures)) {
+  compile();
   for (const ValueId output : graph_.outputs)
     output_metas_.push_back(graph_.value(output).meta_on(program_.rank));
   externals_.resize(graph_.inputs.size());
   externals_.insert(externals_.end(), captures_.begin(), captures_.end());
   externals_.resize(externals_.size() + output_metas_.size());
+}
+
+// Ranks whose tensors are all local need not know of each other.
+void Plan::compile() {
+  const bool is_global = std::any_of(graph_.values.begin(), graph_.values.end(),
+                                     [](const Value& v) { return v.placement.defined(); });
+  if (is_global) {
+    std::vector<Program> programs = lower_all(graph_, kernel_table());
+    certificate_ = certify(programs);
+    program_ = std::move(programs[static_cast<size_t>(env::rank())]);
+  } else {
+    program_ = lower(graph_, env::rank(), kernel_table());
+    certificate_ = certify({&program_, 1});
+    certificate_.ranks[0].rank = env::rank();
+  }
+}
+
+int64_t Plan::output_bytes() const {
+  int64_t bytes = 0;
+  for (const MetaPtr meta : output_metas_)
+    bytes += static_cast<int64_t>(meta->local_bytes());
+  return bytes;
 }
 
 bool Plan::fits() const {

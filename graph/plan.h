@@ -1,4 +1,4 @@
-// A traced step made ready to run on this rank: passes, program, executor.
+// A traced step made ready to run on this rank: passes, program, certificate, executor.
 #pragma once
 
 #include <memory>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/certificate.h"
 #include "graph/executor.h"
 #include "graph/passes/pass.h"
 #include "graph/tracer.h"
@@ -15,6 +16,7 @@ namespace flow::graph {
 // Immutable but for the memory it runs in. Belongs to the rank it was made on; not thread safe.
 class Plan {
  public:
+  // Throws what certify() throws where the step moves data between ranks.
   explicit Plan(TracedStep step, PassSet passes = PassSet::kAll);
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
@@ -33,13 +35,28 @@ class Plan {
 
   const std::vector<PassResult>& passes() const { return passes_; }
 
+  // Of all ranks; of this one where all tensors are local.
+  const Certificate& certificate() const { return certificate_; }
+
+  // What a run takes from the allocator: the arena, kept from the first run on, and outputs. What
+  // kernels take while they run comes on top.
+  int64_t arena_bytes() const { return program_.arena_bytes; }
+
+  int64_t output_bytes() const;
+
+  // Inputs, captured tensors, nodes, passes, memory, certificate and redistributions, as text.
+  std::string summary() const;
+
   // Tensors from outside, as graph().captures.
   const std::vector<Tensor>& captures() const { return captures_; }
 
  private:
+  void compile();
+
   Graph graph_;
   std::vector<PassResult> passes_;
   std::vector<Tensor> captures_;
+  Certificate certificate_;
   Program program_;
   std::vector<MetaPtr> output_metas_;
   std::vector<Tensor> externals_;       // inputs, captures, outputs; the latter only during a run

@@ -23,6 +23,7 @@
 #include "eager/explain.h"
 #include "eager/profiler.h"
 #include "eager/runtime.h"
+#include "graph/planning_world.h"
 #include "nn/checkpoint_file.h"
 #include "nn/clip_grad.h"
 #include "nn/comm.h"

@@ -188,6 +188,10 @@ const graph::Plan& CompiledGraph::plan() const {
   return *state_->plan;
 }
 
+std::string CompiledGraph::summary() const {
+  return state_->plan->summary();
+}
+
 GraphBase::GraphBase() = default;
 
 GraphBase::~GraphBase() = default;

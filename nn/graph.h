@@ -84,6 +84,10 @@ class CompiledGraph {
 
   const graph::Plan& plan() const;
 
+  // Nodes, passes, memory, what was proved of the programs of all ranks, and the redistributions
+  // with their lines: a text of some lines.
+  std::string summary() const;
+
  private:
   friend class GraphBase;
   template <class Derived>

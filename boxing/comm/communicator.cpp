@@ -145,7 +145,10 @@ std::unique_ptr<Communicator> make_communicator(RankContext& context,
   if (ranks.size() == 1) return std::make_unique<SelfCommunicator>(ranks[0]);
   if (auto made = make_thread_communicator(context, ranks, position, channel)) return made;
   if (auto made = make_process_communicator(context, ranks, position, channel)) return made;
-  throw InternalError(str("[communicator] rank ", context.rank(), " belongs to no world"));
+  throw InvalidArgument(str("[communicator] rank ", context.rank(), " of ", context.world_size(),
+                            " exists for planning only (flow::PlanningWorld); data moves between "
+                            "ranks that run: flowrun -n ",
+                            context.world_size()));
 }
 
 }  // namespace

@@ -1,0 +1,174 @@
+// Certificates: programs that end are certified, and what would go wrong is named.
+#include "graph/certificate.h"
+
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "boxing/redistribute_op.h"
+#include "core/error.h"
+#include "graph/program.h"
+
+namespace flow::graph {
+namespace {
+
+// Programs by hand, of steps on buffers of `kCount` floats.
+constexpr int64_t kCount = 100;
+const Placement kPair("cpu", {0, 1});
+
+struct Hand {
+  Program program;
+
+  explicit Hand(int64_t rank) { program.rank = rank; }
+
+  BufferId buffer(int64_t count = kCount) {
+    program.buffers.push_back({.meta = local_meta({count}, float32, DeviceType::kCpu)});
+    return static_cast<BufferId>(program.buffers.size() - 1);
+  }
+
+  Hand& send(int64_t to, int64_t tag, int64_t count = kCount) {
+    program.steps.push_back({.kind = StepKind::kSend,
+                             .inputs = {buffer(count)},
+                             .outputs = {},
+                             .peer = to,
+                             .tag = tag,
+                             .file = "user.cpp",
+                             .line = static_cast<uint32_t>(tag)});
+    return *this;
+  }
+
+  Hand& recv(int64_t from, int64_t tag, int64_t count = kCount) {
+    program.steps.push_back({.kind = StepKind::kRecv,
+                             .inputs = {},
+                             .outputs = {buffer(count)},
+                             .peer = from,
+                             .tag = tag,
+                             .file = "user.cpp",
+                             .line = static_cast<uint32_t>(tag)});
+    return *this;
+  }
+
+  // For the send that is step `step`.
+  Hand& wait(int64_t step) {
+    program.steps.push_back({.kind = StepKind::kWait,
+                             .inputs = program.steps[static_cast<size_t>(step)].inputs,
+                             .outputs = {},
+                             .peer = step});
+    return *this;
+  }
+
+  // A partial sum of so many elements becomes broadcast.
+  Hand& all_reduce(int64_t count, uint32_t line) {
+    const auto add = [&](const NdSbp& sbp) {
+      program.buffers.push_back({.meta = global_meta({count}, float32, kPair, sbp, program.rank)});
+      return static_cast<BufferId>(program.buffers.size() - 1);
+    };
+    Step step{.inputs = {add(sbp::partial_sum)},
+              .outputs = {add(sbp::broadcast)},
+              .op = &boxing::kRedistribute,
+              .file = "user.cpp",
+              .line = line};
+    const boxing::RedistributeAttrs attrs{.placement = kPair, .nd_sbp = sbp::broadcast};
+    const auto* bytes = reinterpret_cast<const std::byte*>(&attrs);
+    step.attrs.assign(bytes, bytes + sizeof(attrs));
+    program.steps.push_back(std::move(step));
+    return *this;
+  }
+};
+
+std::string refusal(const Hand& a, const Hand& b) {
+  const std::vector<Program> programs = {a.program, b.program};
+  try {
+    certify(programs);
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "certified";
+}
+
+bool has(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Certificate, CountsWhatRanksDoTogether) {
+  const std::vector<Program> programs = {
+      Hand(0).send(1, 1).send(1, 2).all_reduce(8, 3).wait(0).wait(1).program,
+      Hand(1).recv(0, 1).recv(0, 2).all_reduce(8, 3).program};
+  const Certificate certificate = certify(programs);
+  ASSERT_EQ(certificate.ranks.size(), 2U);
+  EXPECT_EQ(certificate.ranks[0].num_messages, 2);
+  EXPECT_EQ(certificate.ranks[0].num_collectives, 1);
+  EXPECT_EQ(certificate.ranks[1].longest_queue, 2);
+}
+
+TEST(Certificate, NamesSwappedSends) {
+  const std::string error = refusal(Hand(0).send(1, 2).send(1, 1), Hand(1).recv(0, 1).recv(0, 2));
+  EXPECT_TRUE(has(error, "another order")) << error;
+  EXPECT_TRUE(has(error, "rank 0 step 0: send to rank 1 of 400 bytes under tag 2 at user.cpp:2"))
+      << error;
+}
+
+TEST(Certificate, NamesAMissingReceive) {
+  const std::string waits = refusal(Hand(0).send(1, 1).wait(0), Hand(1));
+  EXPECT_TRUE(has(waits, "ranks wait for ever: rank 0 step 1: wait for its send to rank 1"))
+      << waits;
+  const std::string lost = refusal(Hand(0).send(1, 1), Hand(1));
+  EXPECT_TRUE(has(lost, "1 messages from rank 0 to rank 1 are never received")) << lost;
+}
+
+TEST(Certificate, NamesAMissingSend) {
+  const std::string error = refusal(Hand(0), Hand(1).recv(0, 7));
+  EXPECT_TRUE(has(error, "rank 1 step 0: receive from rank 0 of 400 bytes under tag 7")) << error;
+}
+
+TEST(Certificate, NamesAnotherSize) {
+  const std::string error = refusal(Hand(0).send(1, 1, 10), Hand(1).recv(0, 1, 11));
+  EXPECT_TRUE(has(error, "of 44 bytes")) << error;
+  EXPECT_TRUE(has(error, "of 40 bytes")) << error;
+}
+
+TEST(Certificate, NamesReorderedCollectives) {
+  const std::string error =
+      refusal(Hand(0).all_reduce(8, 3).all_reduce(9, 4), Hand(1).all_reduce(9, 4).all_reduce(8, 3));
+  EXPECT_TRUE(has(error, "members of a group differ")) << error;
+  EXPECT_TRUE(has(error, "user.cpp:3")) << error;
+  EXPECT_TRUE(has(error, "user.cpp:4")) << error;
+}
+
+TEST(Certificate, NamesACollectiveThatOneRankLeavesOut) {
+  const std::string error = refusal(Hand(0).all_reduce(8, 3), Hand(1));
+  EXPECT_TRUE(has(error, "wait for ever: rank 0 step 0: all_reduce of float32 (8,)")) << error;
+}
+
+TEST(Certificate, NamesRanksThatWaitForEachOther) {
+  const std::string error = refusal(Hand(0).recv(1, 1).send(1, 2), Hand(1).recv(0, 2).send(0, 1));
+  EXPECT_TRUE(has(error, "rank 0 step 0: receive")) << error;
+  EXPECT_TRUE(has(error, "rank 1 step 0: receive")) << error;
+}
+
+TEST(Certificate, CountsSendsAsUnbuffered) {
+  const std::string error =
+      refusal(Hand(0).send(1, 1).wait(0).recv(1, 2), Hand(1).send(0, 2).wait(0).recv(0, 1));
+  EXPECT_TRUE(has(error, "ranks wait for ever")) << error;
+}
+
+TEST(Certificate, NamesTheOpThatSetsThePeak) {
+  Hand hand(0);
+  const BufferId a = hand.buffer(10), b = hand.buffer(20), c = hand.buffer(5);
+  hand.program.steps.push_back({.kind = StepKind::kToStrided, .inputs = {}, .outputs = {a}});
+  hand.program.steps.push_back({.kind = StepKind::kToStrided,
+                                .inputs = {a},
+                                .outputs = {b},
+                                .file = "user.cpp",
+                                .line = 12});
+  hand.program.steps.push_back({.kind = StepKind::kToStrided, .inputs = {b}, .outputs = {c}});
+  plan_memory(hand.program);
+  const Certificate certificate = certify({&hand.program, 1});
+  EXPECT_EQ(certificate.ranks[0].peak_bytes, 120);
+  EXPECT_EQ(certificate.ranks[0].peak_at, "a copy user.cpp:12");
+  EXPECT_EQ(certificate.ranks[0].arena_bytes, hand.program.arena_bytes);
+}
+
+}  // namespace
+}  // namespace flow::graph

@@ -1,0 +1,127 @@
+// Passes on small graphs given as text.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "graph/passes/pass.h"
+#include "graph/tracer.h"
+#include "nn/flow.h"
+
+namespace flow::graph {
+namespace {
+
+// The text after a pass and the removal of dead nodes.
+std::string after(int64_t (*pass)(Graph&), const std::string& text, int64_t want_changes) {
+  Graph graph = parse_graph(text, op_table());
+  verify(graph);
+  EXPECT_EQ(pass(graph), want_changes) << text;
+  verify(graph);
+  eliminate_dead_nodes(graph);
+  return to_string(graph);
+}
+
+TEST(Passes, EqualNodesAreMerged) {
+  EXPECT_EQ(after(merge_common_subexpressions,
+                  "input %0 : (2,) float32 cpu\n"
+                  "%1 = relu(%0) {} : (2,) float32 cpu @F0 a.cpp:1\n"
+                  "%2 = relu(%0) {} : (2,) float32 cpu @F0 a.cpp:2\n"
+                  "%3 = exp(%1) {} : (2,) float32 cpu @F0 a.cpp:3\n"
+                  "%4 = exp(%2) {} : (2,) float32 cpu @F0 a.cpp:4\n"
+                  "return %3, %4\n",
+                  2),
+            "input %0 : (2,) float32 cpu\n"
+            "%1 = relu(%0) {} : (2,) float32 cpu @F0 a.cpp:1\n"
+            "%2 = exp(%1) {} : (2,) float32 cpu @F0 a.cpp:3\n"
+            "return %2, %2\n");
+}
+
+TEST(Passes, NodesOfAnotherPhaseAreKept) {
+  const std::string text =
+      "input %0 : (2,) float32 cpu\n"
+      "%1 = relu(%0) {} : (2,) float32 cpu @F0 a.cpp:1\n"
+      "%2 = relu(%0) {} : (2,) float32 cpu @B0 a.cpp:1\n"
+      "return %1, %2\n";
+  EXPECT_EQ(after(merge_common_subexpressions, text, 0), text);
+}
+
+TEST(Passes, DrawsAreKeptApart) {
+  Graph graph;
+  {
+    Trace trace;
+    const Tensor x = trace.add_input(zeros({2}));
+    graph = trace.finish({rand({2}) + x, rand({2}) + x}).graph;
+  }
+  EXPECT_EQ(merge_common_subexpressions(graph), 0);
+}
+
+TEST(Passes, APermutationAndItsInverseGo) {
+  EXPECT_EQ(after(remove_identities,
+                  "input %0 : (2, 3) float32 cpu\n"
+                  "%1 = permute(%0) {dims=[1, 0]} : (3, 2) float32 cpu @F0 a.cpp:1\n"
+                  "%2 = permute(%1) {dims=[1, 0]} : (2, 3) float32 cpu @F0 a.cpp:2\n"
+                  "%3 = relu(%2) {} : (2, 3) float32 cpu @F0 a.cpp:3\n"
+                  "return %3\n",
+                  1),
+            "input %0 : (2, 3) float32 cpu\n"
+            "%1 = relu(%0) {} : (2, 3) float32 cpu @F0 a.cpp:3\n"
+            "return %1\n");
+}
+
+TEST(Passes, APermutationOfEqualSizesIsKept) {
+  const std::string text =
+      "input %0 : (2, 2) float32 cpu\n"
+      "%1 = permute(%0) {dims=[1, 0]} : (2, 2) float32 cpu @F0 a.cpp:1\n"
+      "return %1\n";
+  EXPECT_EQ(after(remove_identities, text, 0), text);
+}
+
+TEST(Passes, ACastToAWiderDtypeAndBackGoes) {
+  EXPECT_EQ(after(remove_identities,
+                  "input %0 : (2,) bfloat16 cpu\n"
+                  "%1 = cast(%0) {dtype=float32} : (2,) float32 cpu @F0 a.cpp:1\n"
+                  "%2 = cast(%1) {dtype=bfloat16} : (2,) bfloat16 cpu @F0 a.cpp:2\n"
+                  "%3 = relu(%2) {} : (2,) bfloat16 cpu @F0 a.cpp:3\n"
+                  "return %3\n",
+                  1),
+            "input %0 : (2,) bfloat16 cpu\n"
+            "%1 = relu(%0) {} : (2,) bfloat16 cpu @F0 a.cpp:3\n"
+            "return %1\n");
+  const std::string rounds =
+      "input %0 : (2,) float32 cpu\n"
+      "%1 = cast(%0) {dtype=bfloat16} : (2,) bfloat16 cpu @F0 a.cpp:1\n"
+      "%2 = cast(%1) {dtype=float32} : (2,) float32 cpu @F0 a.cpp:2\n"
+      "return %2\n";
+  EXPECT_EQ(after(remove_identities, rounds, 0), rounds);
+}
+
+TEST(Passes, RedistributionsThatFollowEachOtherAreJoined) {
+  const PlanningWorld world(2);
+  const Placement pair("cpu", {0, 1});
+  Graph graph;
+  {
+    Trace trace;
+    const Tensor x = trace.add_input(zeros({4, 4}, {.placement = pair, .sbp = sbp::split(0)}));
+    const Tensor there = x.to_global({.sbp = sbp::broadcast});
+    const Tensor back = there.to_global({.sbp = sbp::split(0)});
+    const Tensor on = x.to_global({.sbp = sbp::broadcast}).to_global({.sbp = sbp::split(1)});
+    graph = trace.finish({relu(back), relu(on)}).graph;
+  }
+  EXPECT_EQ(join_redistributions(graph), 2);
+  eliminate_dead_nodes(graph);
+  verify(graph);
+  EXPECT_EQ(graph.nodes.size(), 3U) << to_string(graph);
+  EXPECT_EQ(graph.nodes[0].op->name, std::string("redistribute"));
+  EXPECT_EQ(graph.nodes[0].inputs[0], graph.inputs[0]);
+  EXPECT_EQ(graph.nodes[1].inputs[0], graph.inputs[0]);
+}
+
+TEST(Passes, ExactOnesAloneRunWhereAsked) {
+  Graph graph = parse_graph("input %0 : (2,) float32 cpu\nreturn %0\n", op_table());
+  const std::vector<PassResult> exact = run_passes(graph, PassSet::kExact);
+  ASSERT_EQ(exact.size(), 2U);
+  EXPECT_EQ(exact[0].name, std::string("merge_common_subexpressions"));
+  EXPECT_EQ(run_passes(graph, PassSet::kAll).size(), passes().size());
+}
+
+}  // namespace
+}  // namespace flow::graph

@@ -1,0 +1,141 @@
+// What is known of a compiled graph before it runs: memory, programs of all ranks, its text.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "core/storage.h"
+#include "graph/lower_all.h"
+#include "graph/plan.h"
+#include "nn/flow.h"
+
+namespace flow {
+namespace {
+
+const Placement kGrid("cpu", {{0, 1}, {2, 3}});
+const Sbp kS0 = sbp::split(0);
+const Sbp kS1 = sbp::split(1);
+const Sbp kB = sbp::broadcast;
+
+struct Train : nn::Graph<Train> {
+  models::Mlp model;
+
+  Train(models::Mlp m, optim::Optimizer& optimizer) : model(m) { add_optimizer(optimizer); }
+
+  Tensor build(const Tensor& x, const Tensor& y) {
+    Tensor loss = cross_entropy(model(x), y);
+    loss.backward();
+    return loss;
+  }
+};
+
+// Compiles a training on 2 x 2 ranks and gives what `look` gives of it.
+template <class Look>
+auto compile_on_grid(const Look& look) {
+  manual_seed(2);
+  const PlacementGuard guard(kGrid, {kB, kB});
+  models::Mlp model({6, 8, 4});
+  model.to_global(kGrid, {{"fc1.*", {kB, kS0}}, {"fc2.weight", {kB, kS1}}, {"*", {kB, kB}}});
+  optim::AdamW optimizer(model.parameters());
+  Train graph(model, optimizer);
+  const NdSbp rows{kS0, kB};
+  return look(graph.compile(randn({8, 6}, {.placement = kGrid, .sbp = rows}),
+                            randint(0, 4, {8}, {.dtype = int64, .placement = kGrid, .sbp = rows})));
+}
+
+TEST(GraphPlan, APlanningWorldCompilesTheProgramsOfAllRanks) {
+  std::vector<std::string> planned;
+  {
+    const PlanningWorld world(4);
+    planned = compile_on_grid([](const nn::CompiledGraph& compiled) {
+      std::vector<std::string> texts;
+      for (const graph::Program& program :
+           graph::lower_all(compiled.plan().graph(), kernel_table())) {
+        texts.push_back(to_string(program));
+      }
+      return texts;
+    });
+  }
+  ASSERT_EQ(planned.size(), 4U);
+  run_ranks(4, [&] {
+    const std::string own = compile_on_grid(
+        [](const nn::CompiledGraph& compiled) { return to_string(compiled.plan().program()); });
+    EXPECT_EQ(own, planned[static_cast<size_t>(env::rank())]);
+  });
+}
+
+TEST(GraphPlan, APlanningWorldMovesNoData) {
+  const PlanningWorld world(2);
+  const Placement pair("cpu", {0, 1});
+  const Tensor x = ones({4}, {.placement = pair, .sbp = kS0});
+  try {
+    x.full();
+    FAIL() << "there is no other rank";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("planning only"), std::string::npos) << error.what();
+  }
+}
+
+TEST(GraphPlan, SummarySaysWhatWasCompiledAndProved) {
+  const PlanningWorld world(4);
+  const std::string text =
+      compile_on_grid([](const nn::CompiledGraph& compiled) { return compiled.summary(); });
+  for (const char* part :
+       {"3 inputs, 12 tensors from outside, 12 of them written", "passes: remove_identities",
+        "certificate: 4 ranks, no rank waits for ever", "rank 3: ", "collectives, 0 messages",
+        "redistributions of rank 0", "graph_plan_test.cpp:", "all_reduce of float32"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+struct Chain : nn::Graph<Chain> {
+  Tensor build(const Tensor& x) { return exp(neg(exp(x))) + relu(x); }
+};
+
+// What the allocator hands out for a block of so many bytes.
+int64_t handed_out(int64_t bytes) {
+  const int64_t before = memory_stats().bytes_in_use;
+  const Ref<Storage> block =
+      Storage::allocate(thread_state().context->allocator(), static_cast<size_t>(bytes));
+  return memory_stats().bytes_in_use - before;
+}
+
+TEST(GraphPlan, MemoryIsKnownBeforeTheFirstRun) {
+  Chain graph;
+  const Tensor x = ones({1000});
+  const graph::Plan& plan = graph.compile(x).plan();
+  EXPECT_EQ(plan.output_bytes(), 4000);
+  const int64_t expected = handed_out(plan.arena_bytes()) + handed_out(plan.output_bytes());
+  reset_peak_memory_stats();
+  const int64_t before = memory_stats().bytes_in_use;
+  graph(x);
+  EXPECT_EQ(memory_stats().peak_bytes_in_use - before, expected);
+}
+
+TEST(GraphPlan, ReplaysTakeMemoryForOutputsOnly) {
+  Chain graph;
+  const Tensor x = ones({1000});
+  graph(x);
+  const AllocatorStats before = memory_stats();
+  for (int i = 0; i < 10; ++i)
+    graph(x);
+  EXPECT_EQ(memory_stats().num_allocations - before.num_allocations, 10);
+}
+
+TEST(GraphPlan, ValuesThatAreNotAliveTogetherShareMemory) {
+  struct Long : nn::Graph<Long> {
+    Tensor build(const Tensor& x) {
+      Tensor y = x;
+      for (int i = 0; i < 20; ++i)
+        y = exp(neg(y));
+      return y;
+    }
+  };
+
+  Long graph;
+  EXPECT_LE(graph.compile(ones({1000})).plan().arena_bytes(), 3 * 4096);
+}
+
+}  // namespace
+}  // namespace flow

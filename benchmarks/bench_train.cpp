@@ -22,6 +22,7 @@
 
 namespace {
 
+using flow::bench::Copies;
 using flow::bench::MachineLimits;
 using flow::bench::TrainModel;
 using flow::ops::GemmBackend;
@@ -42,16 +43,16 @@ double clock_seconds(clockid_t clock) {
 // the clock.
 class Training {
  public:
-  Training(const TrainModel& model, int num_threads)
-      : Training(model, num_threads,
+  Training(const TrainModel& model, Copies copies, int num_threads)
+      : Training(model, copies, num_threads,
                  num_threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC) {}
 
-  Training(const TrainModel& model, int num_threads, clockid_t clock)
+  Training(const TrainModel& model, Copies copies, int num_threads, clockid_t clock)
       : context_(std::make_unique<flow::RankContext>(flow::RankIdentity{}, num_threads)),
         clock_(clock) {
     const flow::RankScope scope(*context_);
     flow::manual_seed(0);
-    step_ = model.make_step(flow::bench::Copies::kAlone);
+    step_ = model.make_step(copies);
     for (int i = 0; i < kWarmUpSteps; ++i)
       step_();
   }
@@ -107,7 +108,7 @@ constexpr double kAloneSeconds = 0.5;
 int run_alone(const std::string& name) {
   for (const TrainModel& model : flow::bench::train_models()) {
     if (model.name != name) continue;
-    Training training(model, 1, CLOCK_MONOTONIC);
+    Training training(model, Copies::kAlone, 1, CLOCK_MONOTONIC);
     const double start = clock_seconds(CLOCK_MONOTONIC);
     while (training.num_steps() < kMinSteps ||
            clock_seconds(CLOCK_MONOTONIC) - start < kAloneSeconds)
@@ -214,36 +215,44 @@ double products_rate(const TrainModel& model) {
 struct Row {
   std::string name;
   std::unique_ptr<Training> training;
+  std::unique_ptr<Training> eager;  // beside a compiled one
   double two_processes_rate = 0;
   double products_rate = 0;
 
   // The training of the row `of`, made at its first call in place of the last row's.
-  Training& start(const std::string& of, const TrainModel& model, int num_threads) {
+  Training& start(const std::string& of, const TrainModel& model, Copies copies, int num_threads) {
     if (name != of) {
-      training = nullptr;
-      training = std::make_unique<Training>(model, num_threads);
-      two_processes_rate = num_threads == 1 ? 0 : ::two_processes_rate(model);
-      products_rate = num_threads == 1 && !model.products.empty() ? ::products_rate(model) : 0;
+      const bool is_eager = copies == Copies::kAlone, is_alone = num_threads == 1;
+      training = eager = nullptr;
+      training = std::make_unique<Training>(model, copies, num_threads);
+      if (!is_eager) eager = std::make_unique<Training>(model, Copies::kAlone, num_threads);
+      two_processes_rate = !is_eager || is_alone ? 0 : ::two_processes_rate(model);
+      products_rate = is_eager && is_alone && !model.products.empty() ? ::products_rate(model) : 0;
       name = of;
     }
     return *training;
   }
 };
 
-void train(benchmark::State& state, const std::string& name, const TrainModel& model,
+void train(benchmark::State& state, const std::string& name, const TrainModel& model, Copies copies,
            int num_threads, Row& row, MachineLimits& limits) {
-  Training& training = row.start(name, model, num_threads);
+  Training& training = row.start(name, model, copies, num_threads);
   double peak = limits.fma_flops();
+  const auto run_step = [&] {
+    training.run_step();
+    if (row.eager) row.eager->run_step();
+  };
   for (auto _ : state)
-    training.run_step();
+    run_step();
   while (training.num_steps() < kMinSteps)
-    training.run_step();
+    run_step();
   peak = num_threads * std::max(peak, limits.fma_flops());
   const double seconds = training.step_seconds();
   flow::bench::report_rate(state, model.flops / seconds / kGiga, peak / kGiga, "GFLOP/s");
   state.counters["ms"] = 1e3 * seconds;
   // What `ratio` would be if a step were its products alone, from memory.
   if (row.products_rate > 0) state.counters["products"] = row.products_rate / peak;
+  if (row.eager) state.counters["vs_eager"] = row.eager->step_seconds() / seconds;
   if (row.two_processes_rate > 0) {
     state.counters["vs_two_processes"] = 1 / seconds / row.two_processes_rate;
   }
@@ -252,7 +261,7 @@ void train(benchmark::State& state, const std::string& name, const TrainModel& m
 // The limit is what any step holds when backward begins.
 void memory(benchmark::State& state, const std::string& name, const TrainModel& model, Row& row) {
   constexpr double kMebi = 1 << 20;
-  Training& training = row.start(name, model, 1);
+  Training& training = row.start(name, model, Copies::kAlone, 1);
   int64_t bytes = 0;
   for (auto _ : state)
     bytes = training.step_bytes();
@@ -269,12 +278,16 @@ int main(int argc, char** argv) {
   Row row;
   const std::vector<TrainModel> models = flow::bench::train_models();
   for (const TrainModel& model : models) {
-    for (const int num_threads : {1, 2}) {
-      const std::string name = "train/" + model.name + (num_threads == 1 ? "" : "/threads:2");
-      benchmark::RegisterBenchmark(
-          name.c_str(), [name, &model, num_threads, &row, &limits](benchmark::State& state) {
-            train(state, name, model, num_threads, row, limits);
-          });
+    for (const Copies copies : {Copies::kAlone, Copies::kCompiled}) {
+      for (const int num_threads : {1, 2}) {
+        const std::string name = "train/" + model.name +
+                                 (copies == Copies::kCompiled ? "/graph" : "") +
+                                 (num_threads == 1 ? "" : "/threads:2");
+        benchmark::RegisterBenchmark(name.c_str(), [name, &model, copies, num_threads, &row,
+                                                    &limits](benchmark::State& state) {
+          train(state, name, model, copies, num_threads, row, limits);
+        });
+      }
     }
   }
   for (const TrainModel& model : models) {

@@ -28,6 +28,24 @@ void add_linear(std::vector<StepProduct>& products, int64_t rows, int64_t in, in
 }
 
 template <class Model, class Optimizer>
+struct CompiledStep : nn::Graph<CompiledStep<Model, Optimizer>> {
+  Model model;
+  Optimizer optimizer;
+
+  CompiledStep(Model m, Optimizer o) : model(std::move(m)), optimizer(std::move(o)) {
+    this->add_optimizer(*optimizer);
+  }
+
+  Tensor build(const Tensor& input, const Tensor& target) {
+    const Tensor output = model(input);
+    Tensor loss =
+        cross_entropy(output.reshape({target.numel(), output.size(-1)}), target.flatten());
+    loss.backward();
+    return loss;
+  }
+};
+
+template <class Model, class Optimizer>
 std::function<void()> make_step(Copies copies, Model model, Optimizer make_optimizer,
                                 const Tensor& input, const Tensor& target) {
   struct State {
@@ -36,6 +54,11 @@ std::function<void()> make_step(Copies copies, Model model, Optimizer make_optim
     std::optional<nn::parallel::DistributedDataParallel<Model>> ddp = {};
   };
 
+  if (copies == Copies::kCompiled) {
+    auto optimizer = make_optimizer(model.parameters());
+    auto graph = std::make_shared<CompiledStep<Model, decltype(optimizer)>>(model, optimizer);
+    return [graph, input, target] { (*graph)(input, target); };
+  }
   auto state = std::make_shared<State>(State{model, make_optimizer(model.parameters())});
   if (copies == Copies::kAveraged) state->ddp.emplace(model);
   return [state, input, target] {

@@ -6,15 +6,16 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "graph/lower_all.h"
 
 namespace flow::graph {
 
-Plan::Plan(TracedStep step, PassSet passes)
+Plan::Plan(TracedStep step, PassSet passes, const Lowering& lowering)
     : graph_(std::move(step.graph)),
       passes_(run_passes(graph_, passes)),
       captures_(std::move(step.captures)) {
-  compile();
+  compile(lowering ? lowering : [](const Graph& graph, int64_t rank) {
+    return lower(graph, rank, kernel_table());
+  });
   for (const ValueId output : graph_.outputs)
     output_metas_.push_back(graph_.value(output).meta_on(program_.rank));
   externals_.resize(graph_.inputs.size());
@@ -23,15 +24,15 @@ Plan::Plan(TracedStep step, PassSet passes)
 }
 
 // Ranks whose tensors are all local need not know of each other.
-void Plan::compile() {
+void Plan::compile(const Lowering& lowering) {
   const bool is_global = std::any_of(graph_.values.begin(), graph_.values.end(),
                                      [](const Value& v) { return v.placement.defined(); });
   if (is_global) {
-    std::vector<Program> programs = lower_all(graph_, kernel_table());
+    std::vector<Program> programs = lower_all(graph_, lowering);
     certificate_ = certify(programs);
     program_ = std::move(programs[static_cast<size_t>(env::rank())]);
   } else {
-    program_ = lower(graph_, env::rank(), kernel_table());
+    program_ = lowering(graph_, env::rank());
     certificate_ = certify({&program_, 1});
     certificate_.ranks[0].rank = env::rank();
   }

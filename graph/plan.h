@@ -8,16 +8,18 @@
 
 #include "graph/certificate.h"
 #include "graph/executor.h"
+#include "graph/lower_all.h"
 #include "graph/passes/pass.h"
 #include "graph/tracer.h"
 
 namespace flow::graph {
 
-// Immutable but for the memory it runs in. Belongs to the rank it was made on; not thread safe.
+// Without a lowering the step runs node by node. Immutable but for the memory it runs in. Belongs
+// to the rank it was made on; not thread safe.
 class Plan {
  public:
   // Throws what certify() throws where the step moves data between ranks.
-  explicit Plan(TracedStep step, PassSet passes = PassSet::kAll);
+  explicit Plan(TracedStep step, PassSet passes = PassSet::kAll, const Lowering& lowering = {});
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
@@ -51,7 +53,7 @@ class Plan {
   const std::vector<Tensor>& captures() const { return captures_; }
 
  private:
-  void compile();
+  void compile(const Lowering& lowering);
 
   Graph graph_;
   std::vector<PassResult> passes_;

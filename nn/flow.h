@@ -34,6 +34,7 @@
 #include "nn/data/sampler.h"
 #include "nn/data/text.h"
 #include "nn/graph.h"
+#include "nn/graph_module.h"
 #include "nn/init.h"
 #include "nn/layers/activation.h"
 #include "nn/layers/activation_variants.h"

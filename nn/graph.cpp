@@ -7,11 +7,13 @@
 #include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "eager/runtime.h"
 #include "graph/plan.h"
 #include "nn/called_modules.h"
 #include "nn/clip_grad.h"
 #include "nn/optim/lr_scheduler.h"
 #include "nn/optim/traced_step.h"
+#include "pipeline/build.h"
 
 namespace flow::nn {
 
@@ -40,11 +42,7 @@ GraphConfig& GraphConfig::set_passes(graph::PassSet passes) {
 
 GraphConfig& GraphConfig::set_micro_batches(int64_t count) {
   if (count < 1) throw InvalidArgument(str("[graph] ", count, " micro-batches; give at least 1"));
-  if (count > 1) {
-    throw Unsupported(str("[graph] ", count,
-                          " micro-batches are not supported in a graph; use 1, or "
-                          "flow::pipeline on a traced step"));
-  }
+  micro_batches_ = count;
   return *this;
 }
 
@@ -81,6 +79,31 @@ Signature signature_of(const internal::TensorReader& arguments) {
     signature.inputs.push_back(plain_meta(tensor));
   }
   return signature;
+}
+
+// One stage takes each part forward and back before the next, as nobody waits for it.
+pipeline::Schedule schedule_for(int64_t num_stages, int64_t count) {
+  if (num_stages > 1) return pipeline::gpipe(num_stages, count);
+  pipeline::Schedule schedule{.num_stages = 1, .num_micro_batches = count, .actions = {{}}};
+  for (int64_t part = 0; part < count; ++part) {
+    schedule.actions[0].push_back({0, pipeline::ActionKind::kForward, part});
+    schedule.actions[0].push_back({0, pipeline::ActionKind::kBackward, part});
+  }
+  return schedule;
+}
+
+// In micro-batches; the last inputs, from `num_arguments` on, are no batches.
+graph::Lowering lowering_for(int64_t micro_batches, size_t num_arguments) {
+  if (micro_batches == 1) return {};
+  return [=](const graph::Graph& graph, int64_t rank) {
+    int64_t num_stages = 1;
+    for (const graph::Node& node : graph.nodes)
+      num_stages = std::max(num_stages, node.stage + 1);
+    const size_t num_whole = graph.inputs.size() - num_arguments;
+    return pipeline::build_program(graph,
+                                   pipeline::plan_micro_batches(graph, micro_batches, num_whole),
+                                   schedule_for(num_stages, micro_batches), rank, kernel_table());
+  };
 }
 
 // A module that build() called, and its mode then.
@@ -136,12 +159,16 @@ struct CompiledGraph::State {
   std::vector<CalledModule> modules;
   std::vector<optim::TracedStep> steps;  // by optimizer of the graph
 
+  // Whether its modules are in the modes they had.
+  bool has_modes() const {
+    return std::all_of(modules.begin(), modules.end(), [](const CalledModule& called) {
+      return called.module.is_training() == called.is_training;
+    });
+  }
+
+  // Whether the tensors it reads and writes are still the model's and the optimizers'.
   bool fits() const {
-    return std::all_of(modules.begin(), modules.end(),
-                       [](const CalledModule& called) {
-                         return called.module.is_training() == called.is_training;
-                       }) &&
-           std::all_of(steps.begin(), steps.end(),
+    return std::all_of(steps.begin(), steps.end(),
                        [](const optim::TracedStep& step) { return step.fits(); }) &&
            plan->fits();
   }
@@ -210,10 +237,17 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
                                        const Build& build) {
   const Signature signature = signature_of(arguments);
   const auto found = std::find_if(compiled_.begin(), compiled_.end(), [&](const auto& compiled) {
-    return compiled->state_->signature == signature && compiled->state_->fits();
+    return compiled->state_->signature == signature && compiled->state_->has_modes();
   });
-  if (found != compiled_.end()) return **found;
-  return *compiled_.emplace_back(compile_for(arguments, build));
+  if (found == compiled_.end()) {
+    return *compiled_.emplace_back(compile_for(arguments, build));
+  }
+  if (!(*found)->state_->fits()) {
+    found->reset();  // its memory goes before the new one's comes
+    compiled_.erase(found);
+    return *compiled_.emplace_back(compile_for(arguments, build));
+  }
+  return **found;
 }
 
 std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorReader& arguments,
@@ -255,7 +289,9 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
       output = replicated_scalar(output);
     traced = trace.finish(outputs);
   }
-  state.plan = std::make_unique<graph::Plan>(std::move(traced), config_.passes_);
+  state.plan =
+      std::make_unique<graph::Plan>(std::move(traced), config_.passes_,
+                                    lowering_for(config_.micro_batches_, arguments.tensors.size()));
   state.check_writes();
   return compiled;
 }

@@ -64,7 +64,10 @@ class GraphConfig {
   // `exact`: only passes that leave results as they are bit for bit; the graph then equals the
   // eager step.
   GraphConfig& set_passes(graph::PassSet passes);
-  // More than one: Unsupported.
+  // The batch is cut into so many parts along dim 0 of every input, which run one after another;
+  // gradients are summed, and results are those of the whole batch. With stages, by GPipe's
+  // schedule. What cannot be cut raises Unsupported when the graph is compiled: ops that mix
+  // samples, random ops, redistributions within a stage.
   GraphConfig& set_micro_batches(int64_t count);
 
  private:
@@ -72,6 +75,7 @@ class GraphConfig {
 
   std::optional<DType> amp_;
   int64_t zero_stage_ = 0;
+  int64_t micro_batches_ = 1;
   graph::PassSet passes_ = graph::PassSet::kAll;
 };
 

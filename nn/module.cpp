@@ -159,8 +159,11 @@ ModuleBase::CallScope::CallScope(const ModuleBase& module, Site site) {
     }
   }
   ThreadState& state = thread_state();
+  const State& own = module.live_state();
   outer_site_ = state.scope_site;
-  outer_path_ = std::exchange(state.module_path, &module.live_state().path);
+  outer_stage_ = state.stage;
+  if (own.stage >= 0) state.stage = own.stage;
+  outer_path_ = std::exchange(state.module_path, &own.path);
   if (site.is_known() && !site.is_inside_library()) state.scope_site = site;
 }
 
@@ -168,6 +171,7 @@ ModuleBase::CallScope::~CallScope() {
   ThreadState& state = thread_state();
   state.scope_site = outer_site_;
   state.module_path = outer_path_;
+  state.stage = outer_stage_;
 }
 
 }  // namespace flow::nn

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/recompute.h"
 #include "boxing/redistribute.h"
 #include "core/tensor.h"
 
@@ -42,6 +43,7 @@ struct LoadResult {
 
 class ModuleBase;
 class AnyModule;
+class GraphModule;
 using NamedModules = std::vector<std::pair<std::string, ModuleBase>>;
 
 // Called before forward with its first argument, and after it with that and the result, where these
@@ -103,6 +105,11 @@ class ModuleBase {
   void zero_grad();
   // Converts floating parameters and buffers in place; the handles stay.
   void to(DType dtype);
+  // How graphs treat the module: model.blocks[1].to<nn::GraphModule>().set_stage(1, placement).
+  template <class View>
+
+  requires std::same_as<View, GraphModule> View to() { return View(*this); }
+
   // Lays every parameter and buffer out on a placement, in place: the handles stay. Of a local
   // module, which every rank holds whole, the values of the placement's first rank count (every
   // rank of the world calls this); a global one is redistributed, gradients along with it. Layouts
@@ -150,6 +157,12 @@ class ModuleBase {
   // What replaced this module as a member of this type, or null.
   ModuleBase* replacement(const std::type_info& type) const;
   bool has_hooks() const;
+  // Whether a graph has things to do around a call of it.
+  bool has_graph_options() const;
+  // In a trace: `x` where the module's stage lies.
+  Tensor enter_stage(const Tensor& x) const;
+  bool recomputes(const Tensor& x) const;
+  [[noreturn]] void refuse_recompute() const;
   Tensor run_pre_hooks(const Tensor& x);
   Tensor run_hooks(const Tensor& x, Tensor y);
 
@@ -164,9 +177,11 @@ class ModuleBase {
    private:
     Site outer_site_ = Site::none();
     const std::string* outer_path_ = nullptr;
+    int64_t outer_stage_ = -1;
   };
 
  private:
+  friend class GraphModule;
   struct State;
   void add_child(std::string_view name, const ModuleBase& module, const std::type_info& type);
   void check_new_name(std::string_view name) const;
@@ -208,15 +223,12 @@ class Module : public ModuleBase {
   auto operator()(const TensorArg& x, Rest&&... rest) {
     const CallScope scope(*this, x.site());
     Derived& self = target();
-    if (!self.has_hooks()) return self.forward(x.tensor(), std::forward<Rest>(rest)...);
-    const Tensor input = self.run_pre_hooks(x.tensor());
-    auto y = self.forward(input, std::forward<Rest>(rest)...);
-    if constexpr (std::same_as<decltype(y), Tensor>) {
-      return self.run_hooks(input, std::move(y));
-    } else {
-      return y;
+    if (self.has_graph_options()) [[unlikely]] {
+      return call_in_graph(self, self.enter_stage(x.tensor()), std::forward<Rest>(rest)...);
     }
+    return call(self, x.tensor(), std::forward<Rest>(rest)...);
   }
+
   // Everything else: no argument, a tuple, a list, a number first.
   template <class... Args, class Self = Derived>
 
@@ -230,6 +242,32 @@ class Module : public ModuleBase {
   }
 
  private:
+  template <class... Rest>
+  static auto call(Derived& self, const Tensor& x, Rest&&... rest) {
+    if (!self.has_hooks()) return self.forward(x, std::forward<Rest>(rest)...);
+    const Tensor input = self.run_pre_hooks(x);
+    auto y = self.forward(input, std::forward<Rest>(rest)...);
+    if constexpr (std::same_as<decltype(y), Tensor>) {
+      return self.run_hooks(input, std::move(y));
+    } else {
+      return y;
+    }
+  }
+
+  template <class... Rest>
+  static auto call_in_graph(Derived& self, const Tensor& x, Rest&&... rest) {
+    if (!self.recomputes(x)) return call(self, x, std::forward<Rest>(rest)...);
+    if constexpr (sizeof...(Rest) == 0) {
+      if constexpr (std::same_as<decltype(call(self, x)), Tensor>) {
+        return recompute(
+            [self](const std::vector<Tensor>& inputs) mutable { return call(self, inputs[0]); },
+            {x});
+      }
+    }
+    self.refuse_recompute();
+    return call(self, x, std::forward<Rest>(rest)...);
+  }
+
   Derived& target() {
     ModuleBase* other = this->replacement(typeid(Derived));
     return static_cast<Derived&>(other != nullptr ? *other : *this);

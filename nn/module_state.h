@@ -32,6 +32,10 @@ struct ModuleBase::State {
   int64_t num_hooks = 0;
   std::vector<Joined> joined;
   bool is_training = true;
+  // In graphs (nn/graph_module.h); -1: of no stage of its own.
+  int64_t stage = -1;
+  Placement stage_placement;
+  bool recomputes = false;
   std::string path;  // dotted, from the outermost module it was registered in
 
   // What took this module's place, and as what type.

@@ -138,6 +138,11 @@ bool ModuleBase::has_hooks() const {
   return !state_->hooks.empty();
 }
 
+bool ModuleBase::has_graph_options() const {
+  const State& state = live_state();
+  return state.recomputes || state.stage_placement.defined();
+}
+
 Tensor ModuleBase::run_pre_hooks(const Tensor& x) {
   Tensor input = x;
   const auto hooks = state_->hooks;  // a hook may remove itself

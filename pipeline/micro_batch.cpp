@@ -33,13 +33,14 @@ std::vector<Sbp> match_signature(const Graph& graph, const Node& node,
 
 }  // namespace
 
-MicroBatchPlan plan_micro_batches(const Graph& graph, int64_t num_micro_batches) {
+MicroBatchPlan plan_micro_batches(const Graph& graph, int64_t num_micro_batches, size_t num_whole) {
   MicroBatchPlan plan;
   plan.num_micro_batches = num_micro_batches;
   plan.value_sbp.assign(graph.values.size(), sbp::broadcast);
   std::vector<bool> is_late(graph.values.size(), false);  // made after all micro-batches
   const auto sbp_of = [&](ValueId id) -> Sbp& { return plan.value_sbp[static_cast<size_t>(id)]; };
-  for (const ValueId input : graph.inputs) {
+  for (size_t i = 0; i + num_whole < graph.inputs.size(); ++i) {
+    const ValueId input = graph.inputs[i];
     if (graph.value(input).shape.empty()) continue;  // a scalar has no samples
     sbp_of(input) = sbp::split(0);
   }

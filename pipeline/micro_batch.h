@@ -21,9 +21,11 @@ struct MicroBatchPlan {
   std::vector<NodeTime> node_time;
 };
 
-// Graph inputs are S(0), captures B. A value that is P along the axis and used by an op without a
-// signature for it is summed first, so that op runs after all micro-batches. Throws Unsupported
-// naming op and user line when an op mixes samples: it needs a split value and has no signature.
-MicroBatchPlan plan_micro_batches(const graph::Graph& graph, int64_t num_micro_batches);
+// Graph inputs are S(0), but for scalars and the last `num_whole`, which are B as captures are. A
+// value that is P along the axis and used by an op without a signature for it is summed first, so
+// that op runs after all micro-batches. Throws Unsupported naming op and user line when an op mixes
+// samples: it needs a split value and has no signature.
+MicroBatchPlan plan_micro_batches(const graph::Graph& graph, int64_t num_micro_batches,
+                                  size_t num_whole = 0);
 
 }  // namespace flow::pipeline

@@ -51,7 +51,9 @@ TEST(GraphPlan, APlanningWorldCompilesTheProgramsOfAllRanks) {
     planned = compile_on_grid([](const nn::CompiledGraph& compiled) {
       std::vector<std::string> texts;
       for (const graph::Program& program :
-           graph::lower_all(compiled.plan().graph(), kernel_table())) {
+           graph::lower_all(compiled.plan().graph(), [](const graph::Graph&g, int64_t rank) {
+             return graph::lower(g, rank, kernel_table());
+           })) {
         texts.push_back(to_string(program));
       }
       return texts;
@@ -88,6 +90,103 @@ TEST(GraphPlan, SummarySaysWhatWasCompiledAndProved) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }
+
+// ---- modules in graphs
+
+struct Stage : nn::Module<Stage> {
+  Tensor w;
+
+  Stage(int64_t in, int64_t out, const Placement& placement, const NdSbp& sbp)
+      : w(register_parameter("w", randn({in, out}, {.placement = placement, .sbp = sbp}))) {}
+
+  Tensor forward(const Tensor& x) { return relu(matmul(x, w)); }
+};
+
+struct TwoStages : nn::Module<TwoStages> {
+  Stage first, second;
+
+  TwoStages(const Placement& p0, const Placement& p1)
+      : first(register_module("first", Stage(5, 8, p0, kB))),
+        second(register_module("second", Stage(8, 3, p1, kS1))) {}
+
+  auto forward(const Tensor& x) {
+    const Tensor out = first(x);
+    return std::pair(out, second(out));
+  }
+};
+
+struct Staged : nn::Graph<Staged> {
+  TwoStages model;
+
+  Staged(const Placement& p0, const Placement& p1) : model(p0, p1) {
+    model.first.to<nn::GraphModule>().set_stage(0, p0);
+    nn::graph_module(model.second).set_stage(1, p1);
+  }
+
+  auto build(const Tensor& x) { return model(x); }
+};
+
+TEST(GraphModules, StagesBringTheirInputToTheirPlacement) {
+  const Placement p01("cpu", {0, 1}), p23("cpu", {2, 3});
+  run_ranks(4, [&] {
+    manual_seed(4);
+    Staged graph(p01, p23);
+    const Tensor x = randn({4, 5}, {.placement = p01, .sbp = kS0});
+    const auto [first, second] = graph(x);
+    EXPECT_EQ(second.placement(), p23);
+    const Tensor want_first = graph.model.first(x);
+    const Tensor moved = want_first.to_global({.placement = p23, .sbp = kB});
+    EXPECT_EQ(first.to_vector<float>(), want_first.to_vector<float>());
+    EXPECT_EQ(second.to_vector<float>(), graph.model.second(moved).to_vector<float>());
+    EXPECT_NE(graph.compile(x).summary().find("in 2 stages"), std::string::npos);
+  });
+}
+
+TEST(GraphModules, CheckpointedModulesKeepValuesAndTakeLessMemory) {
+  const auto run = [](bool checkpoints) {
+    manual_seed(4);
+    models::Gpt model({.vocab_size = 16,
+                       .block_size = 32,
+                       .n_layer = 6,
+                       .n_head = 2,
+                       .n_embd = 32,
+                       .dropout = 0.1});
+    for (auto& [name, module] : model.named_modules()) {
+      const bool is_feed_forward = name.ends_with(".mlp");
+      if (is_feed_forward) nn::graph_module(module).set_activation_checkpointing(checkpoints);
+    }
+
+    struct Lm : nn::Graph<Lm> {
+      models::Gpt model;
+
+      Lm(models::Gpt m, optim::Optimizer& optimizer) : model(m) {
+        add_optimizer(optimizer);
+        config().set_passes(nn::exact);
+      }
+
+      Tensor build(const Tensor& x, const Tensor& y) {
+        Tensor loss = cross_entropy(model(x).reshape({-1, 16}), y.flatten());
+        loss.backward();
+        return loss;
+      }
+    };
+
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+    Lm graph(model, optimizer);
+    std::vector<float> losses;
+    for (int step = 0; step < 3; ++step) {
+      losses.push_back(graph(randint(0, 16, {4, 32}), randint(0, 16, {4, 32})).item<float>());
+    }
+    const Tensor tokens = randint(0, 16, {4, 32});
+    return std::pair(losses, graph.compile(tokens, tokens).plan().arena_bytes());
+  };
+  const auto [plain_losses, plain_bytes] = run(false);
+  const auto [losses, bytes] = run(true);
+  EXPECT_EQ(losses, plain_losses);
+  EXPECT_LT(bytes, plain_bytes);
+}
+
+// ---- memory
 
 struct Chain : nn::Graph<Chain> {
   Tensor build(const Tensor& x) { return exp(neg(exp(x))) + relu(x); }

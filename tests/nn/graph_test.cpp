@@ -213,6 +213,16 @@ TEST(GraphEqualsEager, MobileNetV2) {
 
 // ---- optimizers, schedules, options
 
+template <class Fn>
+std::string error_of(const Fn& fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
 void expect_optimizer_equals_eager(const MakeOptimizer& make_optimizer) {
   const Task<models::Mlp> task{[] {
                                  return models::Mlp({7, 10, 4});
@@ -354,6 +364,53 @@ TEST(Graph, AmpEqualsAutocast) {
   EXPECT_EQ(got.to_vector<float>(), want.to_vector<float>());
 }
 
+TEST(Graph, MicroBatchesGiveWhatTheWholeBatchGives) {
+  struct Regression : nn::Graph<Regression> {
+    models::Mlp model;
+
+    Regression(models::Mlp m, optim::Optimizer& optimizer, int64_t parts) : model(m) {
+      add_optimizer(optimizer);
+      config().set_micro_batches(parts);
+    }
+
+    Tensor build(const Tensor& x, const Tensor& y) {
+      Tensor loss = mse_loss(model(x), y);
+      loss.backward();
+      return loss;
+    }
+  };
+
+  const auto run = [](int64_t parts) {
+    manual_seed(5);
+    models::Mlp model({6, 16, 4});
+    optim::AdamW optimizer(model.parameters(), {.lr = 0.1});
+    Regression graph(model, optimizer, parts);
+    std::vector<float> losses;
+    for (int step = 0; step < 5; ++step)
+      losses.push_back(graph(randn({10, 6}), randn({10, 4})).item<float>());
+    return losses;
+  };
+  const std::vector<float> whole = run(1);
+  for (const int64_t parts : {2, 3, 10}) {
+    const std::vector<float> got = run(parts);
+    for (size_t i = 0; i < whole.size(); ++i)
+      EXPECT_NEAR(got[i], whole[i], 1e-5) << parts << " parts, step " << i;
+  }
+}
+
+TEST(Graph, MicroBatchesNameWhatMixesSamples) {
+  struct Mixes : nn::Graph<Mixes> {
+    Mixes() { config().set_micro_batches(2); }
+
+    Tensor build(const Tensor& x) { return cumsum(x, 0); }
+  };
+
+  Mixes graph;
+  const std::string error = error_of([&] { graph(ones({4})); });
+  EXPECT_NE(error.find("cumsum at "), std::string::npos) << error;
+  EXPECT_NE(error.find("graph_test.cpp:"), std::string::npos) << error;
+}
+
 // ---- what build() takes and returns
 
 struct Pieces {
@@ -451,16 +508,6 @@ TEST(Graph, ScalarsLieOnEveryRank) {
 
 // ---- what is refused
 
-template <class Fn>
-std::string error_of(const Fn& fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Graph, RefusesToReadValues) {
   struct Reads : nn::Graph<Reads> {
     Tensor build(const Tensor& x) { return x * x.item<float>(); }
@@ -496,7 +543,7 @@ TEST(Graph, RefusesWhatItDoesNotCompile) {
   };
 
   Config graph;
-  EXPECT_THROW(graph.config().set_micro_batches(4), Unsupported);
+  EXPECT_THROW(graph.config().set_micro_batches(0), InvalidArgument);
   EXPECT_THROW(graph.config().enable_zero({.stage = 3}), Unsupported);
   EXPECT_THROW(graph.config().enable_amp(float16), Unsupported);
 }

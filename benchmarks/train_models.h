@@ -18,8 +18,8 @@ struct StepProduct {
   int64_t count;  // in a step
 };
 
-// How a model that every rank has is trained: by itself, under DistributedDataParallel, or by itself
-// as a compiled graph.
+// How a model that every rank has is trained: by itself, under DistributedDataParallel, or by
+// itself as a compiled graph.
 enum class Copies { kAlone, kAveraged, kCompiled };
 
 // Names: mlp64, mlp512, lenet, mbv2, gpt-char, gpt-small.

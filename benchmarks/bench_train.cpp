@@ -223,7 +223,8 @@ struct Row {
   Training& start(const std::string& of, const TrainModel& model, Copies copies, int num_threads) {
     if (name != of) {
       const bool is_eager = copies == Copies::kAlone, is_alone = num_threads == 1;
-      training = eager = nullptr;
+      training = nullptr;
+      eager = nullptr;
       training = std::make_unique<Training>(model, copies, num_threads);
       if (!is_eager) eager = std::make_unique<Training>(model, Copies::kAlone, num_threads);
       two_processes_rate = !is_eager || is_alone ? 0 : ::two_processes_rate(model);

@@ -9,92 +9,92 @@ namespace flow::ops {
 const GemmTable kGemmTableAvx512 = {{
     {
         {
-            "wwwwwooooo wwwwwwoooo wwwwwwwooo wwwwwwwddd wwwwwwdddd "
-            "wwwwwodddd oooooodddd oooooooood oooddddddd odddddoddd",
-            "wwwwoooddd wwwwwwwodd wwwwwwwddd wwwwwwwddd wwwwwwdddd "
-            "wwwwwddddd wowwdddddd oooddddddd oodddddddd oodddddddd",
-            "wwwooooddd wwwwwooooo wwwwwwwddd wwwwwwwddd wwwwwwdddd "
-            "wooowddddd oooodddddd oooddddddd oodddddddd oodddddddd",
-            "wwwooooodd wwwwwooooo wwwwwwwddd wwwwwwwddd wwwwwwdddd "
-            "oooowddddd oooodddddd oodddddddd oodddddddd oodddddddd",
-            "wwwooooodd wwwwoooood wwwwwwwddd wwwwwwwddd wwwwwwdddd "
-            "oooowddddd oodddddddd oodddddddd oodddddddd oddddddddd",
-            "oodooooood ooowoooood owoowwwddd wwwwwwwddd woowowdddd "
-            "oooddddddd oodddddddd oodddddddd oddddddddd dddddddddd",
-            "oddooooooo woowoooodd oooowddddd wwwwwwwddd ooddwwdddd "
-            "dddddddddd oodddddddd oddddddddd oddddddddd oddddddddd",
-            "odddoooood woowoooddd oooodddddd wwwdwwwddd dddddwdddd "
-            "dddddddddd oddddddddd oddddddddd dddddddddd dddddddddd",
-            "odddoooodd woododdddd wooddddddd wdddwddddd dddddddddd "
-            "dddddddddd oddddddddd ddddddddwd dddddddddd dddddddddd",
-            "odddoooddd wodddddddd wodddddddd dddddddddd dddddddddd "
-            "dddddddddd dddddddddd ddddddwwdd dddddddddd dddddddddd",
+            "wwwwoooooo wwwwwwoooo wwwwwwwooo wwwwwwwooo wwwwwwoddd "
+            "wwwwwodddd wwoooooodd oooooooodd wooooddodd ooooddoddd",
+            "wwwwoooddd wwwwwwwodd wwwwwwwddd wwwwwwwddd wwwwwwoddd "
+            "wwoooodddd wwoooddddd wwwodddddd owoddddddd oodddddddd",
+            "wwwooooddd wwwwwooood wwwwwwwddd wwwwwwwddd owwwoodddd "
+            "wwoooddddd owoodddddd owoddddddd oodddddddd oodddddddd",
+            "wwwooooodd wwwwoooooo wwwwwwwddd wwwwwwwddd wwwwowoddd "
+            "oooooddddd owoodddddd wwoddddddd woddddddww wodddddwww",
+            "wwwooooodo wwwwoooooo wwwwwwwddd wwwwwwwddd wwwooodddd "
+            "oooodddddd oooddddddd wddddddddd ddwddddddw owwwdddddd",
+            "wwdooooooo wwwooooood wwwoowwwdd wwwwwwwwdd wwooowwwdd "
+            "oooddddwdd oodddddddd oddddddddd dddddddddw dwwwdwwddd",
+            "odddoooood woowooowdw owooowwwdw wwwwwwwwdw ooodwwwwww "
+            "oooddwwwdd oddddddddd dddddddddd ddwwwdwwdd owwwwwwddd",
+            "odddoooood ooodooowdw owooowwwdw wwwdwwwwww owdddwwwww "
+            "oddddwwwwd odddddwwdd dddwdddwdd ddwwdwwwww dwwwwwwwdw",
+            "odddoooodd ooodowwwdd wooddwwwdd wwwdwwwdww odddwwwwww "
+            "dddddwwwwd ddddwwwwdw ddddddwwdd ddddwwwwdw ddddwwwwww",
+            "wdddoooddd woodwwwwdd wooddwwwdd wwwdwwwwdd dddddwwwwd "
+            "dddddwwwwd ddddwwwwwd dddwwwwwdd ddddwwwwwd ddddwdwwwd",
         },
         {
-            "wooooooooo wooooooooo wooooooooo wwwooooooo wwwooooooo "
-            "wwwdoooooo wwwdoooooo wwwdoooood wwddoooodd wddddddddd",
+            "wooooooooo wooooooooo wooooooooo wwwooooooo wwwdoooooo "
+            "wwwdoooooo wwwdoooooo wwwdoooood wwwdoooodd wwwddddddd",
             "wooooooooo wooooooooo wooooooooo wwwwoooooo wwwwoooood "
-            "wwwwoooodd wwwwdddddd wwwwdddddd wwwwdddddd wwwwdddddd",
-            "wooooooooo wooooooooo wooooooooo wwwwoooood wwwwwooood "
-            "wwwwdddddd wwwwdddddd wwwwdddddw wwwwdddddw wwwwwwddww",
-            "wooooooooo wooooooooo wooooooood wwwwwooodd wwwwwwdddd "
-            "wwwddddddd wwdddddddd wddddddddd wddddddddd wddddddddd",
-            "woodoooooo wooooooooo wwwddddddd wwwwwddddd wwwwwwdddd "
-            "wwwdwddddd wddddddddd dddddddddd dddddddddd dddddddddd",
-            "wddooooooo wwdooooood wwwddddddd wwwwwddddd wwwwdddddd "
-            "wwddwddddd dddddddddd dddddddddd dddddddddd dddddddddd",
-            "wddooooooo wwdddddddd wwdddddddd wwwwdddddd wwdddddddd "
-            "dddddddddd dddddddddd dddddddddd dddddddddd dddddddddd",
-            "wdodoooood wwwddddddd wwdddddddd wwwddwdddd dddddwdddd "
-            "dddddddddd dddddddddd dddddddddd dddddddddd dwwddddddd",
-            "wddooooodd wwdddddddd wwdddddddd wdddwwwddd dddddwdddd "
-            "dddddddddd dddddddddd dddddddddd dddddddddd dddddddddd",
-            "wddddddddd wwdddddddd wddddddddd wdddwwdddd ddddwwdddd "
-            "dddddddddd dddddddddd dddddddddd ddddwddddd ddddwwdddd",
+            "wwwwoooodd wwwwdddddd wwwwwddddw wwwwwddddw wwwwwdwwww",
+            "wooooooooo wooooooooo wooooooooo wwwwoooood wwwwoooood "
+            "wwwwdddddd wwwwwwdddd wwwwwwwddw wwwwwwwdww wwwwwwwwww",
+            "wooooooooo wooooooooo wooooooood wwwwwooodd wwwwwwddww "
+            "wwwwwdwddd wwwwdddddw wwdddddddd wwdddddddw wddwwwdwww",
+            "wooooooooo wooooooooo wwwdoooodd wwwwwwdddd wwwwwwwwww "
+            "wwwwwwwddd wwwwwwwwdw wwdddddwdw ddwddddddw wdwdwddwdw",
+            "wdoooooooo wwddoooood wwwddddddd wwwwwwdddd wwwwwwdwdd "
+            "wwwwwwwwww dwwwwwwwwd ddddddwddw dddddddddd dwwwdwwwdd",
+            "wddooooooo wwwddddddd wwwddddddd wwwwwwwwdw wwwwwwdddw "
+            "wddddwwwww ddddddwwww dddwdddwdw ddwwwwwwww dwwddddwdd",
+            "wddooooood wwwddddddd wwwddddddd wwwwwwwwdw wdddwwwwww "
+            "dddddwwwww ddddddwwww dddwdwwwdw ddwwwdwwww dwwwddwwww",
+            "wddooooodd wwwwddwwdd wwwdddwddd wwwwwwwwww wdddwwwwww "
+            "ddddwwwwww ddddwwwwww dddwwwwwdw ddwwwwwwww dwddwwddwd",
+            "wddddddddd wwwwdwwddd wwwwddwddd dwwwwdwwdd ddddwwwwwd "
+            "dddddwwwwd dddddwwwww dddwdwwwww ddddwwwwdd dwddwwwwdd",
         },
         {
             "wwwwwwwooo wwwwwwwddd wwwwwwwooo wwwwwwwddd wwwwwwdddd "
-            "wwwwwddddd oooooodddd owoooddddd oooddddodd odddddoddd",
-            "wwoooooooo wwwwwwwddd wwwwwooood wwwwwwwddd wwwwwwoddd "
-            "wwwwwddddd ooowoddddd wowddddddd owdddddddd oodddddddd",
-            "wooooooooo wwwooooooo wwwwoooddd wwwwwwwddd wwwwwwdddd "
-            "wooooddddd oooodddddd oooddddddd oodddddddd oodddddddd",
-            "wooooooddd wwwooooooo oooooooddd wwwwwwwddd wooooooddd "
-            "wooooddddd oooodddddd oooddddddd oodddddddd oodddddddd",
-            "oooooodddd wwoooooood oooooooddd wwwwwwwddd wooooodddd "
-            "wooooddddd oooodddddd oodddddddd oddddddddd oddddddddd",
-            "oooooodddd wwoooooood oooooooddd wwwwwwdddd ooooowdddd "
-            "oooodddddd oooddddddd oodddddddd dddddddddd dddddddddd",
-            "oooooddddd wooooooodd oooooddddd wwwowddddd oooodddddd "
-            "dddddddddd oodddddddd oddddddddw oddddddddd oddddddddd",
-            "oooooodddd wooooooddo oooodddddd wwwddddddd dodddddddd "
-            "dddddddddd oddddddddw ddddddwdww dddddddddw dddddddddd",
-            "dddddddddd wwooooodoo wooddddddd wddddddddd dddddddddw "
-            "dddddddddd oddddddwww ddddddwwww ddddddwwww dddddddddd",
-            "dddddddddd wdooooddoo wooddddddd dddddddddd dddddddddw "
-            "dddddddddw ddddddwwww dddddwwwww dddddddddd dddddddddd",
+            "wwwwwddddd owowoooddd wwwooooodd wwoooddodd ooooddoddd",
+            "wwoooooooo wwwwwwwddd wwwwwooooo wwwwwwwddd wwwwwwoddd "
+            "wwwwoddddd wwwodddddd wwwodddddd wwodddddwd oodddddddd",
+            "wooooooooo wwwwoooooo wwwwwwwddd wwwwwwwddd wwwwoodddd "
+            "wwoooddddd oooodddddd oowddddddd oodddddddw oodddddddd",
+            "wooooooooo wwwooooooo wwwooooddd wwwwwwwddd wwwooooddd "
+            "wooooddddd oooodddddd owoddddddd owddwwwwdw woddwwwwdw",
+            "oooooodddd wwoooooooo wwwoowwddd wwwwwwwdww wooooodwww "
+            "wooodddddw oooddddddd owdddddddd ddddwdwddw owddwddwdd",
+            "oooooodddd wwooooooow ooooooddwd wwwwwddwww oooooddwww "
+            "ooooddddww ooodddwwww oddwddwddd ddwwwwddwd ddddwwwwww",
+            "oooooodddd woooooooww oooooddwww wwwdddwwww oooodddwww "
+            "oooddddwww oodddddwww dddddwwdww ddwwwwdwww dwwwwwwwww",
+            "oooooooood wwoooooodo oooododdww wwddddwdww ooddddwwww "
+            "ooddddwwww odddwwwwww dddwwwwwww ddwwwwwwww dwwwwwwwww",
+            "dddddddddd wwoooooooo oooodddwww wwdddddwww ddddwdwwww "
+            "dddddwwwww oddddwwwww dddwdwwwww ddwwwwwwww dwwdwwwwww",
+            "dddddddddd wwdoooowww ooododdwww wwdddwdwww ddddddwwww "
+            "wdddddwwww ddddwwwwww dddwwwwwww ddwwwwwwww ddddwwwwww",
         },
         {
             "wooooddddd wooodddddd wooddddddd wwwddddddd wwwddddddd "
-            "wwwddddddd wwwddddddd wwwddddddd wwdddddddd wddddddddd",
-            "wooooooooo wooooooooo wooooooooo wwwwoooooo wwwwoooooo "
-            "wwwwoooood wwwwooooww wwwddodwww wwddddddww wdddddddww",
-            "wooooooooo wooooooooo wooooooooo wooooooooo wwoooooood "
-            "wwoooooodd wwwoooddww wwoooddwww wddoddddww dddddddwww",
-            "wooooooddd wooooooooo wooooooood wwoooooodd wwoooooddd "
-            "wwoooodddd wwwoodddww wwdddddwww wdddddddww wdddddddww",
-            "wooooodddd wooooooooo wooooooodd wwwooooddd wwwooodddd "
-            "wwwooddddd wddddddddw dddddddwww ddddddddww ddddddddww",
-            "wooooodddd wooooooood wooooooddd wwoooodddd wwoooddddd "
-            "wddddddddd dddddddddd dddddddddw dddddddwww ddddddddow",
-            "dooooddddd wooooooodd wooooodddd wwwwdddddd wwwowddddd "
-            "dddddddddd dddddddddd dddddddwww dddddddwwo dddddddooo",
-            "dooooodddd wooooooddo wwododdddd wwdddddddd dddddddddd "
-            "dddddddddd dddddddddd dddddddwww dddddddwww dwwddddooo",
-            "dddddddddd woooooodoo wddddddddd wddddddddd dddddddddd "
-            "dddddddddd ddddddddww ddddddwwww ddwdddwwww dddddddddd",
-            "dddddddddd woooooddoo wddddddddd wddddddddd dddddddddw "
-            "dddddddddw ddddddddww dddddwwwww dddddddddd dddddddddd",
+            "wwwddddddd wwwddddddd wwwddddddd wwwddddddd wwwddddddd",
+            "wooooooooo wooooooooo wooooooooo wwoooooooo wwwwoooooo "
+            "wwwoooooow wwwwwwwwww wwwwwwwwww wdwwwwwwww wdwwwwdwww",
+            "wooooooooo wooooooooo wooooooooo wwoooooooo wwooooooow "
+            "wwooooooww wwwooodwww wwooowwwww wdwowwwwww wddwwwwwww",
+            "wooooooood wooooooooo wooooooood wwoooooodd wwooooodww "
+            "wwooooddww wwwooddwww wddodwwwww wddwwwdwww wddwwwdwww",
+            "wooooodddd wooooooooo wooooooodd wwwooooddd wwwoooddww "
+            "wwwdodddww wwdwdwwwww wdddwwdwww dddwdwwwww wwwddwwwww",
+            "wooooooddd wooooooood wooooooddd wwwoooddww wwwwoddwww "
+            "wwddddddww dddddwwwww dddddwwwww ddwwwdwwww dwwwwwwwww",
+            "dooooooddd wooooooood wooooodddw wwwoowddww wwdddwwwww "
+            "wddddddwww dddddwwwww dddwwwwwww owwwwwwwww dwwwwwwwww",
+            "dooooooodd wooooooooo wooododddw wdwdddddww wdddddwwww "
+            "dddddwwwww dddddwwwww oddwwwwwww odwwwwwwww dwwwwwwwww",
+            "dddddddddd wooooooooo wwddwwdwww wddwwddwww wdddddwwww "
+            "dddddwwwww ddddwwwwww dwdwwwwwww ddwwwwwwww dwwdwwwwww",
+            "dddddddddd woooooooow wddwwdwwww wddddwdwww wddddwwwww "
+            "dddddwwwww ddddwwwwww oddwwwwwww ddwwwwwwww dwddwwwwdw",
         },
     },
     {

@@ -368,12 +368,12 @@ void pack_b(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* pack
                         call.b_row, columns.size, depth.size, packed);
 }
 
-// The rows of A that a tile reads in place, for a Fetcher.
+// The rows of A that a tile reads in place, for a Fetcher. Fourteen floats may lie on two lines.
 template <class T>
 GemmAhead next_rows(const GemmCall<T>& call, const T* first, int64_t depth) {
   constexpr int64_t kBytes = sizeof(T);
   if (call.a_col == 1) return {first, kTileRows, depth * kBytes, call.a_row * kBytes};
-  return {first, depth, kTileRows * kBytes, call.a_col * kBytes};
+  return {first, depth, kTileRows * kBytes + kLineBytes, call.a_col * kBytes};
 }
 
 // A tile of A stays in the first cache while the tiles of B pass over it, so C is visited along its

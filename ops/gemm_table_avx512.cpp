@@ -99,92 +99,92 @@ const GemmTable kGemmTableAvx512 = {{
     },
     {
         {
-            "wwwwwooooo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwwwwooooo "
-            "oooooooooo oooooooooo oooooooooo oooooooooo oooooooooo",
-            "wwwooooooo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwwwwwoooo "
-            "wowwwooooo wowwoooooo owwooooooo oooooooooo oooooooooo",
-            "wwoooooooo wwwwwwwwoo wwwwwwwwoo wwwwwowooo wowwwwooow "
-            "wooowoooww ooowoooooo oowooooooo oooooooooo oooooooooo",
-            "wwoooooooo wwwwwwwooo wwwwwwwwoo wwwwwowoow wowwowooww "
-            "ooowwoowww ooowoooooo oowoowoooo oooooooooo ooowoooooo",
-            "wwoooooooo wwowwwwooo wwwwwwwwow wwwooowoww oowwowowww "
-            "oooowwwwww ooowwwwwww oooowwwwww ooowwwoooo oowwwwoooo",
-            "oooooooooo wooowwwooo wwwwwwwwww wwwooowwww ooooowwwww "
-            "oooowwwwww ooowwwwwww oowwwwwoww oowwwwoooo owwwwooooo",
-            "oooooooooo oooowwwwoo wwwwwwwwww oowoowwwww oooowwwwww "
-            "ooowwwwwww oowwwwwwww oowwwwwwww owwwwwwwow owwwwwoooo",
-            "oooooooooo ooowwwwwoo wwwwwwwwww oooowwwwww ooowwwwwww "
-            "oowwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwooo",
-            "oooooooooo wooowwwwoo wwwwwwwwww oowwwwwwww oowwwwwwww "
-            "owwwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwwoo",
-            "ooooooowoo wooowwwwow wwwwwwwwww oowwwwwwww owwwwwwwww "
-            "owwwwwwwww oooowwwwww ooowwwwwww oowwwwwwww owwwwwwwoo",
+            "wwwwoooooo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwwwwwoooo "
+            "owoooooooo oooooooooo oooooooooo oooooooooo oooooooooo",
+            "wwwooooooo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwowoooooo "
+            "owooooooww ooooooooww owwoooowww owooowoooo ooooowoooo",
+            "wwwooooooo wwwwwwwwoo wwwwwwwwoo wwwooooooo ooowowooow "
+            "ooooooowww oooooowwww owooowwwww oooowwoooo oooowwoooo",
+            "wwoooooooo wwwwwwwwoo wwwwwwwwow wwwowwwoww wwooowowww "
+            "oooooowwww owowowwwww wwwowwwwww woowwwoowo wowwwwwooo",
+            "wwoooooooo wwwwwwwwoo wwwwwwwwww owwoowwwww ooooowwwww "
+            "oooowwwwww ooowwwwwww ooowwwwwww oowwwwwwww wwwwwwoooo",
+            "wwoooooooo ooowwwwwow wwwwwwwwww owwoowwwww ooooowwwww "
+            "oooowwwwww oooowwwwww wowwwwwwww wowwwwwowo owwwwwwwoo",
+            "oooooooooo ooowwwwwww wwwwwwwwww oooowwwwww oooowwwwww "
+            "ooowwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwwoo",
+            "wwoooooooo ooowwwwwww wwwwwwwwww owoowwwwww ooowwwwwww "
+            "oowwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww wwwwwwwwww",
+            "ooooooooow woowwwwwww wwwwwwwwww owowwwwwww oowwwwwwww "
+            "oowwwwwwww oooowwwwww owowwwwwww oowwwwwwww owwwwwwwww",
+            "ooooooowww wwowwwwwww wwwwwwwwww oowwwwwwww owwwwwwwww "
+            "owwwwwwwww owowwwwwww ooowwwwwww oowwwwwwww owwwwwwwww",
         },
         {
-            "woowoooooo wwwooooooo wwwooooooo wwwooooooo wwwooooooo "
-            "wwoooooooo wooooooooo wooooooooo wooooooooo wooooooooo",
-            "wwwooooooo wwwwoooooo wwwwoooooo wwwwoooooo wwwwoooooo "
-            "wwwooooooo wwwwoooooo wwwooooooo wwoooooooo wooooooooo",
-            "wwwooooooo wwwwoooooo wwwwwooooo wwwwoooooo wwwwoooooo "
-            "wwwwwwwoww wwwwoooooo wwwooooowo wwowowoooo wwwooooooo",
-            "wwwooooooo wwwwoooooo wwwwwwwwoo wwwwwowoow wwwwwwwwww "
-            "wwwwwwwwww wwwwwoowww wwwwwooooo wwwwoooooo wwwooooooo",
-            "wwwooooooo wwwwwwwwoo wwwwwwwwow wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwoo wwwwwwoooo",
-            "wwwooooooo wwwwwwwwoo wwwwwwwwww wwwwwwwoww wwwwwwwwww "
-            "wwwwwwwwww owwwwwwwww wwwwwwwwww owwwwwoooo wwwwwwoooo",
-            "wwwooooooo wwwwwwwwoo wwwwwwwwww wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww owwwwwwwww wwwwwwwwww oowwwwwooo wwwwwwoooo",
-            "wwwooooooo wwwwwwwwoo wwwwwwwwww owwwwwwwww owwwwwwwww "
-            "owwwwwwwww owwwwwwwww oowwwwwwww oowwwwwwww owwwwwoooo",
-            "wwwooooooo wwwwwwwwoo wwwwwwwwww owwwwwwwww owwwwwwwww "
-            "owwwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwwoo",
-            "wwwwwwwwoo wwwwwwwwoo wwwwwwwwww wwwwwwwwww owwwwwwwww "
-            "owwwwwwwww ooowwwwwww ooowwwwwww oowwwwwwww owwwwwwwwo",
-        },
-        {
-            "wwwwwwwwoo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwwwwwoooo "
-            "oooooooooo oooooooooo oooooooooo oooooooooo oooooooooo",
-            "wwoooooooo wwwwwoowoo wwwwwwwwoo wwwwowwooo wowwwwoooo "
-            "oowwwoooow oowwoooooo owwooooooo owoooooooo oooooooooo",
-            "wooooooooo owwwoooooo wwwwwwwwoo wowwoowooo woooowooow "
-            "oooowoooww ooowoooooo oowooooooo oooooooooo oooooooooo",
-            "wooooooooo owoooooooo wwwwwwwwoo woooooooow woooooooww "
-            "ooooooowww oooooowwww oooooowooo oooooooooo ooowoooooo",
-            "oooooooooo oooooooooo wwwwwwwwww ooooooowww ooooooowww "
-            "ooooowwwww ooooowwwww oooowwwwww ooowwwwooo oowwwwoooo",
-            "oooooooooo oooooooooo wwwwwwwwww oooooowwww ooooowwwww "
-            "oooowwwwww oooowwwwww ooowwwwwww oowwwwoooo owwwwwoooo",
-            "oooooooooo ooooooowoo wwwwwwwwww ooooowwwww oooowwwwww "
-            "ooowwwwwww oowwwwwwww oowwwwwwww owwwwwwowo owwwwwoooo",
-            "oooooooooo oooooowwoo wwwwwwwwww oooowwwwww ooowwwwwww "
-            "oowwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwooo",
-            "oooooooooo woooowwwoo wwwwwwwwww ooowwwwwww oowwwwwwww "
-            "oowwwwwwww oowowwwwww ooowwwwwww oowwwwwwww owwwwwwwoo",
-            "oooooooooo wooowwwwow wwwwwwwwww oowwwwowww oowwwowwww "
-            "owwwwwwwww oooowwwwww ooowwwwwww oowwwwwwww owwwwwwwww",
-        },
-        {
-            "wooooooooo wooooooooo wwwwoooooo wwwooooooo wwwooooooo "
-            "wwwooooooo wwwooooooo wwoooooooo wooooooooo wooooooooo",
-            "wooooooooo wooooooooo wowooooooo wooooooooo wooooooooo "
+            "wwoooooooo wwoooooooo wwwooooooo wwwooooooo wwoooooooo "
             "wooooooooo wooooooooo wooooooooo wooooooooo wooooooooo",
-            "wooooooooo wooooooooo wooooooooo wooooooooo woooooooow "
-            "woooooooww woooooooow wwoooowoow wwoooooooo wooooooooo",
-            "wooooooooo wooooooooo wwwooooooo woooooooow wwooooooww "
-            "wwooooowww wwwooooowo wwwooowooo wwoooooooo wwwooooooo",
-            "oooooooooo wooooooooo wwwoooooow woooooooww woooooowww "
-            "wwoooowwww wwwoowwwww wwwowwwwww wwwwwwwwoo wwwwwwwooo",
-            "oooooooooo wooooooooo wwwowwwwww wooooowwww wwooowwwww "
-            "wwoowwwwww wwwwwwwwww wwwwwwwwww wwwwwwwooo wwwwwwoooo",
-            "oooooooooo wooooooooo wwwwwwwwww wwwwowwwww wwowwwwwww "
+            "wwwooooooo wwwooooooo wwwwoooooo wwwooooooo wwwooooooo "
+            "wwwoooooow wwwoowwwww wwwwwwwoow wwwwwwoooo wwwwoooooo",
+            "wwwooooooo wwwooooooo wwwwoooooo wwwwoooooo wwwwooooww "
+            "wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwoooo wwwwwooooo",
+            "wwwooooooo wwwwoooooo wwwwwowwow wwwwwowoww wwwwwwwwww "
+            "wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwoooo wwwwwooooo",
+            "wwwooooooo wwwwooowow wwwwwwwwww wwwwwwwwww wwwwwwwwww "
             "wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwooo wwwwwwoooo",
-            "oooooooooo wooooowwow wwwwwwwwww wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww wwwwwwwwww wowwwwwwww wowwwwwwww wwwwwwoooo",
-            "oooooooooo woooowwwow wwwwwwwwww wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww wowwwwwwww woowwwwwww oowwwwwwww owwwwwwwoo",
-            "ooooooooow wooowwwwww wwwwwwwwww wwwwwwwwww wwwwwowwww "
-            "wwwwwwwwww wooowwwwww oowwwwwwww oowwwwwwww owwwwwwwwo",
+            "wwwooooooo wwwwwowwww wwwwwwwwww wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww wwwwwwwwww wwowwwwwww wwwwwwwwwo wwwwwwoooo",
+            "wwwooooooo wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww owwwwwwwww wwowwwwwww oowwwwwwww owwwwwwooo",
+            "wwwooooooo wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww owwwwwwwww ooowwwwwww oowwwwwwww wwwwwwwwww",
+            "wwwoooooww wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww oowowwwwww ooowwwwwww wowwwwwwww owwwwwwwww",
+            "wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww wowowwwwww ooowwwwwww wowwwwwwww owwwwwwwww",
+        },
+        {
+            "wwwwwwwooo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwwwwwoooo "
+            "owoooooooo wooooooooo oooooooooo oooooooooo oooooooooo",
+            "wwoooooooo wwwwwooooo wwwwwwwwoo wwwwoooooo wwwoowoooo "
+            "wwwoooooow wwowooowww owwooowwww wwoooooooo oooooooooo",
+            "wooooooooo wwwwoooooo wwwwwwwwoo wwwwowooow wwwoooooww "
+            "ooooooowww oowwoowwww owwooowwww ooooowoooo oooowooooo",
+            "wooooooooo owwwoooooo wwwwwwwwow ooooooooww ooooooowww "
+            "oooooowwww owwwowwwww wwoowwwwww woowwwoooo oowwwwoooo",
+            "oooooooooo owooooooow wwwwwwwwww ooooooowww oooooowwww "
+            "ooooowwwww oooowwwwww ooowwwwwww oowwwwwwww owwwwwwooo",
+            "oooooooooo ooooooooww wwoowwwwww oooooowwww ooooowwwww "
+            "oooowwwwww ooowwwwwww oowwwwwwww owwwwwwoww owwwwwwwow",
+            "oooooooooo ooooowowww wwowwwwwww oooooowwww oooowwwwww "
+            "ooowwwwwww oowwwwwwww owowwwwwww oowwwwwwww owwwwwwoow",
+            "oooooooooo oooooowwww wwwwwowwww ooooowwwww ooowwowwww "
+            "oowwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwwww",
+            "ooooooooow ooooowwwww wwwwwwwwww ooowowowww oowwwowwww "
+            "owwwwwwwww oooowwwwww owowwwwwww oowwwwwwww owwwwwwwww",
+            "oooooooowo oooowwwwww wwwwwwwwww oowwwoowww owwwwowwww "
+            "owwwowwwww ooowwwwwww ooowwwwwww oowwwwwwww owwwwwwwww",
+        },
+        {
+            "wooooooooo wooooooooo wwwooooooo wwwooooooo wwoooooooo "
+            "wwoooooooo wwoooooooo wooooooooo wooooooooo wooooooooo",
+            "wooooooooo wooooooooo wooooooooo wooooooooo wooooooooo "
+            "woooooooow wooooooooo woooooowww wooooooooo wooooooooo",
+            "wooooooooo wooooooooo wwoooooooo wwooooooow woooooooww "
+            "woooooowww wooooowwww woooooooww woooowoooo wooowwoooo",
+            "wooooooooo wooooooooo wwooooooow wwooooooww wwooooowww "
+            "wwoooowwww wooooowwww wooowwwwww wwowwwoooo wwwwwwoooo",
+            "oooooooooo woooooooow wwooooooww wwwoooowww wwoooowwww "
+            "wwooowwwww wooowwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwoo",
+            "oooooooooo wwooooooww wwooowwwww wwoooowwww wwwoowwwww "
+            "wwoowwwwww wwowwwwwww wwwwwwwwww wwwwwwwwwo wwwwwwoooo",
+            "oooooooooo oooowoooww wwowwwwwww wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww wwwowwwwww woowwwwwww wowwwwwwwo wwwwwwoooo",
+            "oooooooooo oooooowoww wwwwowwwww wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww wwwowwwwww woowwwwwww wowwwwwwww wwwwwwwwww",
+            "ooooooooow oooowwwwww wwwwwwwoww wwwwwoowww wwwwoowwww "
+            "wwwwwwwwww wwwwwwwwww wwowwwwwww wowwwwwwww owwwwwwwww",
+            "ooooooooww oooowwwoww wwwwwwwoww wwwwwwowww wwwwwowwww "
+            "wwwwwwwwww wwwwwwwwww ooowwwwwww wowwwwwwww owwwwwwwww",
         },
     },
 }};

@@ -1,12 +1,14 @@
 #include "ops/recurrent.h"
 
+#include <utility>
+
 #include "core/error.h"
 #include "ops/autocast.h"
 #include "ops/binary.h"
 #include "ops/matmul.h"
 #include "ops/matmul_op.h"
 #include "ops/named_errors.h"
-#include "ops/slice.h"
+#include "ops/recurrent_op.h"
 #include "ops/unary.h"
 
 namespace flow {
@@ -55,11 +57,10 @@ LstmState lstm_cell(const TensorArg& x, const LstmState& state, const TensorArg&
   return ops::named("lstm_cell", [&]() -> LstmState {
     const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
     check_rows("lstm_cell", x, state.hidden, 4, parameters);
-    const Tensor sums = from_input(x, parameters) + from_state(state.hidden, parameters);
-    const std::vector<Tensor> gates = chunk(sums, 4, -1);
     const Tensor old_cell = ops::autocast(state.cell, ops::kLinear.autocast);
-    const Tensor cell = sigmoid(gates[1]) * old_cell + sigmoid(gates[0]) * tanh(gates[2]);
-    return {sigmoid(gates[3]) * tanh(cell), cell};
+    ops::LstmStep step = ops::lstm_gates({from_input(x, parameters), x.site()},
+                                         from_state(state.hidden, parameters), old_cell);
+    return {std::move(step.hidden), std::move(step.cell)};
   });
 }
 
@@ -68,12 +69,8 @@ Tensor gru_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& we
   return ops::named("gru_cell", [&]() -> Tensor {
     const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
     check_rows("gru_cell", x, hidden, 3, parameters);
-    const std::vector<Tensor> in = chunk(from_input(x, parameters), 3, -1);
-    const std::vector<Tensor> recurrent = chunk(from_state(hidden, parameters), 3, -1);
-    const Tensor reset = sigmoid(in[0] + recurrent[0]);
-    const Tensor update = sigmoid(in[1] + recurrent[1]);
-    const Tensor fresh = tanh(in[2] + reset * recurrent[2]);
-    return fresh + update * (ops::autocast(hidden, ops::kLinear.autocast) - fresh);
+    return ops::gru_gates({from_input(x, parameters), x.site()}, from_state(hidden, parameters),
+                          ops::autocast(hidden, ops::kLinear.autocast));
   });
 }
 

@@ -36,6 +36,7 @@ void register_norm(OpTable& table);
 void register_partial_fc(OpTable& table);
 void register_pool(OpTable& table);
 void register_random(OpTable& table);
+void register_recurrent(OpTable& table);
 void register_reduce(OpTable& table);
 void register_scan(OpTable& table);
 void register_scatter_reduce(OpTable& table);
@@ -83,6 +84,7 @@ void register_ops(OpTable& table) {
   ops::register_partial_fc(table);
   ops::register_pool(table);
   ops::register_random(table);
+  ops::register_recurrent(table);
   ops::register_reduce(table);
   ops::register_scan(table);
   ops::register_scatter_reduce(table);

@@ -34,6 +34,7 @@ void register_norm_cpu(KernelTable& table);
 void register_partial_fc_cpu(KernelTable& table);
 void register_pool_cpu(KernelTable& table);
 void register_random_cpu(KernelTable& table);
+void register_recurrent_cpu(KernelTable& table);
 void register_reduce_cpu(KernelTable& table);
 void register_scan_cpu(KernelTable& table);
 void register_slice_cpu(KernelTable& table);
@@ -80,6 +81,7 @@ void register_all_cpu(KernelTable& table) {
   register_pool_cpu(table);
   register_max_pool_blocked_cpu(table);  // preferred
   register_random_cpu(table);
+  register_recurrent_cpu(table);
   register_reduce_cpu(table);
   register_scan_cpu(table);
   register_slice_cpu(table);

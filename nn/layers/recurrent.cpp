@@ -10,6 +10,7 @@
 #include "ops/creation.h"
 #include "ops/dropout.h"
 #include "ops/matmul.h"
+#include "ops/recurrent_op.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
 
@@ -121,9 +122,9 @@ LSTM::LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
 
 LstmResult LSTM::forward(const Tensor& x, const LstmState& first) {
   const auto step = [](const Tensor& gates, const CellState& before, const Direction& weights) {
-    const auto parts = chunk(gates + linear(before.h, weights.weight_hh, weights.bias_hh), 4, 1);
-    const Tensor c = sigmoid(parts[1]) * before.c + sigmoid(parts[0]) * tanh(parts[2]);
-    return CellState{sigmoid(parts[3]) * tanh(c), c};
+    const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
+    ops::LstmStep after = ops::lstm_gates(gates, of_state, before.c);
+    return CellState{std::move(after.hidden), std::move(after.cell)};
   };
   const Run done = run(x, first_states(x, first.hidden, first.cell, true), is_training(), step);
   std::vector<Tensor> h, c;
@@ -142,12 +143,8 @@ GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
 
 GruResult GRU::forward(const Tensor& x, const Tensor& first) {
   const auto step = [](const Tensor& gates, const CellState& before, const Direction& weights) {
-    const auto in = chunk(gates, 3, 1);
-    const auto hidden = chunk(linear(before.h, weights.weight_hh, weights.bias_hh), 3, 1);
-    const Tensor reset = sigmoid(in[0] + hidden[0]);
-    const Tensor keep = sigmoid(in[1] + hidden[1]);
-    const Tensor fresh = tanh(in[2] + reset * hidden[2]);
-    return CellState{fresh + keep * (before.h - fresh), {}};
+    const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
+    return CellState{ops::gru_gates(gates, of_state, before.h), {}};
   };
   const Run done = run(x, first_states(x, first, {}, false), is_training(), step);
   std::vector<Tensor> h;

@@ -31,6 +31,7 @@ Samples norm_samples();
 Samples partial_fc_samples();
 Samples pool_samples();
 Samples random_samples();
+Samples recurrent_samples();
 Samples redistribute_samples();
 Samples reduce_samples();
 Samples scan_samples();
@@ -46,15 +47,15 @@ Samples view_samples();
 Samples where_samples();
 
 inline constexpr std::array kFamilies = {
-    activation_samples,   attention_samples,  batch_norm_samples, binary_samples,
-    cast_samples,         channel_samples,    compare_samples,    concat_samples,
-    conv_samples,         copy_samples,       creation_samples,   cross_entropy_samples,
-    diagonal_samples,     dropout_samples,    embedding_samples,  extrema_samples,
-    gather_samples,       index_samples,      loss_samples,       matmul_samples,
-    norm_samples,         partial_fc_samples, pool_samples,       random_samples,
-    redistribute_samples, reduce_samples,     scan_samples,       slice_samples,
-    softmax_samples,      sort_samples,       statistics_samples, ternary_samples,
-    trigonometry_samples, unary_samples,      update_samples,     view_samples,
-    where_samples};
+    activation_samples, attention_samples,    batch_norm_samples, binary_samples,
+    cast_samples,       channel_samples,      compare_samples,    concat_samples,
+    conv_samples,       copy_samples,         creation_samples,   cross_entropy_samples,
+    diagonal_samples,   dropout_samples,      embedding_samples,  extrema_samples,
+    gather_samples,     index_samples,        loss_samples,       matmul_samples,
+    norm_samples,       partial_fc_samples,   pool_samples,       random_samples,
+    recurrent_samples,  redistribute_samples, reduce_samples,     scan_samples,
+    slice_samples,      softmax_samples,      sort_samples,       statistics_samples,
+    ternary_samples,    trigonometry_samples, unary_samples,      update_samples,
+    view_samples,       where_samples};
 
 }  // namespace flow::contract

@@ -86,16 +86,23 @@ bool set_window(const ConvSizes& sizes, Window& window) {
   return true;
 }
 
-// Parts of at least some 30 µs, more where each writes its own weight gradient. The sum
-// over parts must not depend on the number of threads, so neither does their number.
+// Parts of some 20 µs for a few threads and of 150 µs for more; longer ones where each writes its
+// own weight gradient. The sum over parts must not depend on the number of threads, so neither does
+// their number.
 int64_t choose_parts(const ConvRoles& roles, const ConvSizes& sizes) {
   const int64_t group_channels = sizes.in_channels / sizes.groups;
-  const auto weight_elements =
-      static_cast<double>(sizes.out_channels * group_channels * sizes.kernel_size());
-  const double least = roles.writes_weight ? 4e6 + 100 * weight_elements : 3e6;
-  const int64_t most = roles.writes_weight ? 8 : 16;
-  return std::clamp<int64_t>(static_cast<int64_t>(sizes.volume() / least), 1,
-                             std::min(most, sizes.batch));
+  if (roles.writes_weight) {
+    const auto weight_elements =
+        static_cast<double>(sizes.out_channels * group_channels * sizes.kernel_size());
+    return std::clamp<int64_t>(static_cast<int64_t>(sizes.volume() / (4e6 + 100 * weight_elements)),
+                               1, std::min<int64_t>(8, sizes.batch));
+  }
+  // An element that is moved takes as long as eight multiply-adds: depthwise kernels do no more.
+  const auto moved = static_cast<double>(
+      sizes.batch * (sizes.in_channels * sizes.in_size() + sizes.out_channels * sizes.out_size()));
+  const double work = sizes.volume() + 8 * moved;
+  const double parts = std::max(std::min(work / 1.5e6, 4.0), work / 1.5e7);
+  return std::clamp<int64_t>(static_cast<int64_t>(parts), 1, std::min<int64_t>(16, sizes.batch));
 }
 
 class Planner {

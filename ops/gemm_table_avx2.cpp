@@ -10,91 +10,91 @@ const GemmTable kGemmTableAvx2 = {{
     {
         {
             "wwwwwwwwdd wwwwwwwwdd wwwwwwwwdd wwwwwwdddd wwwwwddddd "
-            "wwwwdddddd wwdddddddd dddddddddd dddddddddd dddddddddd",
+            "wwwwdddddd wwwddddddd dddddddddd dddddddddd dddddddddd",
             "wwwwdddddd wwwwwwwwdd wwwwwwwwdd wwwwwwwddd wwwwwwdddd "
-            "wwwwwddddd wwwwdddddd wwwddddwdo wwddddoddd dddddddddd",
+            "wwwwwddddd wwwwdddddd wwwddddddo wwdddddddo dddddddooo",
             "wwwddddddd wwwwwwdddd wwwwwwwwdd wwwwwwwddd wwwwwddddd "
-            "wwwwdddddd owwddddddd dddddddddw dddddwdodo ddddwdoood",
-            "wwwddddddd wwwwwddddd wwwwwwwwdd wwwwwwdddd wwwwdddddd "
-            "owwddddddd odwddddddd dddddddddw ddddddddod dddddddddo",
-            "wwdddddddd wwwwwddddd wwwwwwdwdd wwwwwddwdw owwwddwwdd "
-            "owwddddddd oddddddddd dddddddddd dddwwddddd dwwddddddd",
-            "wddddddddd wwwwdddddd wwwwwddwww wwwwdddwww owwddddddd "
-            "ddwdddwwdd dddddddddd dddddddddd dddddddddd ddwwdddodo",
-            "wddddddddd wwwddddddw wwwwwddwww dwwdddwwww ddddddwwww "
-            "dddddwwwww ddddddwwww ddddddwwdw dddwwdddoo dwwwwwwooo",
-            "wddddddddd wwwdddddww wwwddddwww dddddddwww ddddddwwww "
-            "dddddwwwww ddddwdwwww ddddddwwww ddddwdddod dddddddood",
-            "wddddddddd dddddddddd wwwdddddww ddwddddwww ddddddwwww "
-            "dddddwwwww dddddwwwww ddddwwwwww dddddddddd dddddddddd",
-            "wddddddddd dddddddddd wwwddwwwwd ddwddddwwd ddddddwwwd "
-            "dddddwwwww ddddwwwwww ddddwwwwww dddddddwdd dddddddwdd",
+            "wwwwdddddd wwwwdddddd wwwddddddd odddddddoo ddddddddoo",
+            "wwwddddddd wwwwwddddd wwwwwwwwdd wwwwwddddd wwwwdddddd "
+            "wwwddddddd dwwddddddd owdddddddd ddddddddoo ddddddddoo",
+            "wwdddddddd wwwwdddddd wwwwwddddd wwwwdddddd wwwddddddd "
+            "wwwddddddd oddddddddd oddddddddd dddddddddd oddddddddd",
+            "wddddddddd wwwwdddddd wwwwdddddd wwwddddddd wddddddddd "
+            "dddddddddd dddddddddd oddddddddd oddddddddd oddddddddd",
+            "wddddddddd wwwddddddd wwwddddddd wwwddddddd dddddddddd "
+            "dddddddddd dddddddddd oddddddddd dddddddddo dddddddooo",
+            "wddddddddd wwdddddddd wwwddddddd dddddddddd dddddddddd "
+            "dddddddddd dddddddddd oddddddddd ddddwddooo dddddddood",
+            "wddddddddd dddddddddd wddddddddd dddddddddd dddddddddd "
+            "dddddddddd dddddddddd dddddddddd dddddddood dddddddddo",
+            "wddddddddd dddddddddd wddddddddd dddddddddd dddddddddd "
+            "dddddddddd dddddddddd ddddwddwoo ddddddddoo dddddddwdd",
         },
         {
             "wwoodddddd wwwddddddd wwwwdddddd wwwwdddddd wwwwdddddd "
-            "wwwddddddd wwwddddddd wwwddddddd wwdddddddd wddddddddd",
-            "wwwddddddd wwwwoddddd wwwwwwwwdd wwwwwwwddd wwwwwwwwdd "
-            "wwwwwwwwww wwwwwwwwww wwwwwwwwdw wwddwwwddd wdddwwdddd",
-            "wwoddddddd wwwwwddddd wwwwwwwwdd wwwwwwwwdd wwwwwwwwdd "
-            "wwwwwwwwww wwwwwwwwww wwdddwwwdw wwdddwdddd wddddddddd",
-            "wwoddddddd wwwwwddddd wwwwwwwwdd wwwwwwwwwd wwwwwwwwdd "
-            "owwwwddwww owwwdwwwww wddddddddd dddddddddd dddddddddd",
-            "wwdddddddd wwwwdddddd wwwwwwwwdd wwwwddwwdw owwwdddwdd "
-            "owwdddwwdw dddddwwwdw dddddwwwdw dddddddwdd dddddddwwd",
-            "wddddddddd wwwddddddd wwwwddwwww wwwwdddwww dwwdddwddw "
-            "ddwdddwddw oddddwdwww dddddwdwww ddwddddddd dwdddddddd",
-            "wddddddddd wwwddddddw wwwwdwwwww wwwwdwwwww wwwdddwwww "
-            "ddwddwwwww odwddwwwww dddddwwwww odwwwwwwoo dddwwwwooo",
-            "wddddddddd wddddddddd wwwdddwwww ddwwddwwww ddwwddwwww "
-            "ddwddwwwww odddwwwwww dddwdwwwww oddddddddd dddddddooo",
-            "wddddddddd ddddddddww dwwwwwwwww ddwwdwwwww dwwwddwwww "
-            "dwwddwwwww odddwwwwww ddddwwwwww ddddwddddo ddddwddood",
-            "wddddddddd dddddddwww dwwdwwdwww ddwddwdwww ddwdddwwww "
-            "ddwddwwwww odddwwwwww ddddwwwwww dddddddwdd ddddwddwdd",
+            "wwwwdddddd wwwddddddd wwwddddddd wwdddddddd wddddddddd",
+            "wwwddddddd wwwwoddddd wwwwwwwwdd wwwwwwwddd wwwwwwdddd "
+            "wwwwwddddd wwwwdddddd wwwddddddd wddddddddd wddddddddd",
+            "wwwddddddd wwwwwddddd wwwwwwwwdd wwwwwwwddd wwwwwwdddd "
+            "wwwwwddddd wwwwdddddd wwdddddddd oddddddddd oddddddddd",
+            "wwoddddddd wwwwdddddd wwwwwwwwdd wwwwwwwddd wwwwwddddd "
+            "wwwwdddddd wwwddddddd oddddddddd oddddddddd dddddddddd",
+            "wwdddddddd wwwwdddddd wwwwwddddd wwwwdddddd wwwwdddddd "
+            "wwwddddddd oddddddddd oddddddddd oddddddddd owdddddddd",
+            "wddddddddd wwwddddddd wwwwdddddd wwwddddddd wwwddddddd "
+            "wddddddddd oddddddddd oddddddddd oddddddddd oddddddddd",
+            "wddddddddd wwwddddddd wwwwddwwdd wwwddddddd ddwddddddd "
+            "dddddddddd oddddddddd oddddddddd oddddddddo owddddddoo",
+            "wddddddddd wddddddddd wwwddddwdd ddwddddddd dddddddddd "
+            "dddddddddd odddwddddd odddddddoo oddddddddd oddddddddd",
+            "wddddddddd dddddddddd wwwddddwdd ddwddddddd dddddddddd "
+            "dddddddddd oddddddddo oddddddddd oddddddddd dddddddddd",
+            "wddddddddd dddddddddd wwwdddwwdd ddwddddddd dddddddddd "
+            "dddddddddd oddddddddo dddddddddd dddddddddd ddddddddod",
         },
         {
             "wwwwwwwwdd wwwwwwwwdd wwwwwwwwdd wwwwwwdddd wwwwwddddd "
-            "wwwwdddddd wwdddddddd wddddddddd dddddddddd dddddddddd",
+            "wwwwdddddd wwwddddddd wddddddddd dddddddddd dddddddddd",
             "wwwwwddddd wwwwwwwddd wwwwwwwwdd wwwwwwwddd wwwwwwdddd "
-            "wwwwwddddd wwwwdddddd wwwddddddd dwdddddddo ddddwdoooo",
-            "wwwddddddd wwwwwwdddd wwwwwwwddd wwwwwwwddd wwwwwddddd "
-            "owwwdddddd odwwdddddw ddwddddddd ddddddddwo dddddddooo",
-            "wddddddddd wwwwwddddd wwwwwwdddd wwwwwddddd owwwdddddd "
-            "owwddddddd ddwddddddw dwwddddddd dddddddddd dddddddodo",
-            "wddddddddd wwwwdddddd wwwwdddddd wwwwdddddd owwddddddd "
-            "owwddddddd oddddddddd ddwddddddd dddwdddddd ddwwdddddd",
-            "dddddddddd wwdwdddddd wwwddddddd wwwddddwdd owwddddddw "
-            "ddwddwdwww ddwddddddw dddwdddwdd ddddwddddd dwwwwdwddd",
-            "dddddddddd wddddddddd wddddddddd ddwddddddd ddwdddwddd "
-            "ddwddddddd ddddwwwwww ddddwowdow dddwwwwwoo dwwwwwoooo",
-            "dddddddddd ddddoddddd wdwddddddd dddddddddd dddddddddd "
-            "dddddddwww ddddwwwwww dddwwwwwoo ddddddwood ddddwddooo",
-            "dddddddddd dddddddddd dddddddddw dddddddddd ddwddddddd "
-            "dddddwwdww dddddwwwww ddddwdwooo ddddwdwood ddddwddwoo",
-            "dddddddddd ddddddddoo ddwdddddww dddddddddd ddwddddddd "
-            "dddddwwwww ddddwwwwww ddddddwodo ddddwwdwoo ddddwwdwod",
+            "wwwwwddddd wwwwdddddd wwwddddddd dwdddddddd dddddddddd",
+            "wwwddddddd wwwwwwdddd wwwwwwwwdd wwwwwwwddd wwwwwwdddd "
+            "wwwwdddddd wwwwdddddd dwwddddddd oddddddddd dddddddddd",
+            "wwdddddddd wwwwwddddd wwwwwwwddd wwwwwwdddd wwwwdwdddd "
+            "dwwwdddddd dwwddddddd owwddddddd dddddddddd dddddddddo",
+            "wddddddddd wwwwdddddd wwwwwwwddd wwwwdddddd wwwddddddd "
+            "wwwddddddd odwddddddd oddddddddd dddddddddd dddddddddd",
+            "dddddddddd wwwddddddd wwwwddwddd wwwddddddd dwwddddddd "
+            "ddwddddddd dddddddddd oddddddddd oddddddddd owdddddddd",
+            "dddddddddd wwwddddddd wwwddddddd wwwddddddd dddddddddd "
+            "dddddddddd ddddddoodd oddddddodo dddddooooo dddddooooo",
+            "dddddddddd wddddddddd wwwddddddd dddddddddd ddddddddoo "
+            "ddddddddoo ddddddoooo oddddooooo dddddddooo dddddddooo",
+            "dddddddddd ddddddddoo wddddddddd dddddddddd dddddddddd "
+            "dddddddddd ddddddoood dddddwdooo dddddddooo ddddddddoo",
+            "dddddddddd ddddddddoo wddddddddd dddddddddd dddddddddd "
+            "dddddodddd dddddooooo dddddddood dddddddodd ddddddddod",
         },
         {
             "wwwddddddd wwwddddddd wwwwdddddd wwwwdddddd wwwwdddddd "
             "wwwwdddddd wwwddddddd wwwddddddd wwdddddddd wddddddddd",
-            "wwwddddddd wwwwwodddd wwwwwwwwwd wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww wwwwwwwwww wwwdwwwwww wwddwwwwww wddwwwwwww",
-            "wwdddddddd wwwwdddddd wwwwwwwwdd wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww wwwwwwwwww wwwdwwwwww wdddwwwwww wdddwwwwww",
-            "wddddddddd wwwwdddddd wwwwwwwddd wwwwwwwddw owwwwwddww "
-            "owwwwwwwww owwwdwwwww oddddwwwww dwddwwdwow ddddwwwwww",
-            "wddddddddd wwwddddddd wwwwdwdddd wwwwddddww owwwdwdwww "
-            "owwwdwwwww dwwddwwwww dddddwwwww dddddwwwww ddddwwwwww",
-            "dddddddddd wddddddddd wwwddwdddd wwwddddwww dwwwdddwww "
-            "dwwdddwwww odwddwwwww ddwwdwwwww dowdwwwwow dwwwwwwwww",
-            "dddddddddd wddddddddd wwdddwdddd dwwwdwwddw dwwwdwdwww "
-            "dwwwdwwoww dwdwwwwwww ddddwwowww ddwwwwwooo dwwwwwoooo",
-            "dddddddddd dddddddddd dddddddddd dwwddodddw wwwdddwwww "
-            "ddwwdwwwww odddwwwoww dddwwwwwoo odddddddod ddddwddood",
-            "dddddddddd dddddddooo dwddddddww dwwddddddd dwwwddwddw "
-            "ddwwdwwwww odddwwwwww ddddddddod odddwddddd dddddddwod",
-            "dddddddddd ddddddddod dwwdddddwd dwwddddddd dwwwdddwwd "
-            "ddwwdwwwww odddwwwwww ddddddwooo dddddddwdd dddddddwdd",
+            "wwwddddddd wwwwoddddd wwwwwwwwdd wwwwwwwddd wwwwwwdddd "
+            "wwwwwddddd wwwwdddddd wwwddddddd wddddddddo wddddddddw",
+            "wwwddddddd wwwwoddddd wwwwwwwddd wwwwwwwddd wwwwwwdddd "
+            "wwwwwddddd wwwwwddddd wwwddddddd oddddddddd oddddddddw",
+            "wddddddddd wwwwdddddd wwwwwwwddd wwwwwwwddd wwwwwddddd "
+            "wwwwdddddd wwwddddddd odwddddddd oddddddddo dwddddddow",
+            "wddddddddd wwwddddddd wwwwwwwddd wwwwdwdddd wwwwdddddd "
+            "wwwddddddd odwddddddd oddddddddd oddddddddw owddddddww",
+            "dddddddddd wwwddddddd wwwwdwwwdd wwwwdddddd dwwddddddd "
+            "odwddddddd odwddddddw odwddddwdo odddddddoo owddddoooo",
+            "dddddddddd wwdddddddd wwwwdwwwdd wwwwdwwddd ddwwddddoo "
+            "ddwwdddood odwwdwoooo odwddwoooo odddwooooo owddwwoooo",
+            "dddddddddd wddddddddd wwwddwwddd ddwdddddoo ddwwddddoo "
+            "ddwddddooo odwdwwoooo odwdwooooo odddddddod dddddddooo",
+            "dddddddddd dddddddddd wwwwdddddd dwwddddddd ddwddddddd "
+            "ddwddddodd odwdwooooo odddddddoo oddddddodo dddddddood",
+            "dddddddddd dddddddddo wwwddddddd ddwddddddd ddwdddoddd "
+            "ddwddooodd odddwwoooo dddddddooo dddddddodd dddddddddd",
         },
     },
     {

@@ -9,182 +9,182 @@ namespace flow::ops {
 const GemmTable kGemmTableAvx512 = {{
     {
         {
-            "wwwwoooooo wwwwwwoooo wwwwwwwooo wwwwwwwooo wwwwwwoddd "
-            "wwwwwodddd wwoooooodd oooooooodd wooooddodd ooooddoddd",
-            "wwwwoooddd wwwwwwwodd wwwwwwwddd wwwwwwwddd wwwwwwoddd "
-            "wwoooodddd wwoooddddd wwwodddddd owoddddddd oodddddddd",
-            "wwwooooddd wwwwwooood wwwwwwwddd wwwwwwwddd owwwoodddd "
-            "wwoooddddd owoodddddd owoddddddd oodddddddd oodddddddd",
-            "wwwooooodd wwwwoooooo wwwwwwwddd wwwwwwwddd wwwwowoddd "
-            "oooooddddd owoodddddd wwoddddddd woddddddww wodddddwww",
-            "wwwooooodo wwwwoooooo wwwwwwwddd wwwwwwwddd wwwooodddd "
-            "oooodddddd oooddddddd wddddddddd ddwddddddw owwwdddddd",
-            "wwdooooooo wwwooooood wwwoowwwdd wwwwwwwwdd wwooowwwdd "
-            "oooddddwdd oodddddddd oddddddddd dddddddddw dwwwdwwddd",
-            "odddoooood woowooowdw owooowwwdw wwwwwwwwdw ooodwwwwww "
-            "oooddwwwdd oddddddddd dddddddddd ddwwwdwwdd owwwwwwddd",
-            "odddoooood ooodooowdw owooowwwdw wwwdwwwwww owdddwwwww "
-            "oddddwwwwd odddddwwdd dddwdddwdd ddwwdwwwww dwwwwwwwdw",
-            "odddoooodd ooodowwwdd wooddwwwdd wwwdwwwdww odddwwwwww "
-            "dddddwwwwd ddddwwwwdw ddddddwwdd ddddwwwwdw ddddwwwwww",
-            "wdddoooddd woodwwwwdd wooddwwwdd wwwdwwwwdd dddddwwwwd "
-            "dddddwwwwd ddddwwwwwd dddwwwwwdd ddddwwwwwd ddddwdwwwd",
+            "wwwwwooooo wwwwwwoooo wwwwwwwooo wwwwwwwddd wwwwwwdddd "
+            "wwwwwodddd oooooodddd oooooooood oooddddddd odddddoddd",
+            "wwwwoooddd wwwwwwwodd wwwwwwwddd wwwwwwwddd wwwwwwdddd "
+            "wwwwwddddd wowwdddddd oooddddddd oodddddddd oodddddddd",
+            "wwwooooddd wwwwwooooo wwwwwwwddd wwwwwwwddd wwwwwwdddd "
+            "wooowddddd oooodddddd oooddddddd oodddddddd oodddddddd",
+            "wwwooooodd wwwwwooooo wwwwwwwddd wwwwwwwddd wwwwwwdddd "
+            "oooowddddd oooodddddd oodddddddd oodddddddd oodddddddd",
+            "wwwooooodd wwwwoooood wwwwwwwddd wwwwwwwddd wwwwwwdddd "
+            "oooowddddd oodddddddd oodddddddd oodddddddd oddddddddd",
+            "oodooooood ooowoooood owoowwwddd wwwwwwwddd woowowdddd "
+            "oooddddddd oodddddddd oodddddddd oddddddddd dddddddddd",
+            "oddooooooo woowoooodd oooowddddd wwwwwwwddd ooddwwdddd "
+            "dddddddddd oodddddddd oddddddddd oddddddddd oddddddddd",
+            "odddoooood woowoooddd oooodddddd wwwdwwwddd dddddwdddd "
+            "dddddddddd oddddddddd oddddddddd dddddddddd dddddddddd",
+            "odddoooodd woododdddd wooddddddd wdddwddddd dddddddddd "
+            "dddddddddd oddddddddd ddddddddwd dddddddddd dddddddddd",
+            "odddoooddd wodddddddd wodddddddd dddddddddd dddddddddd "
+            "dddddddddd dddddddddd ddddddwwdd dddddddddd dddddddddd",
         },
         {
-            "wooooooooo wooooooooo wooooooooo wwwooooooo wwwdoooooo "
-            "wwwdoooooo wwwdoooooo wwwdoooood wwwdoooodd wwwddddddd",
+            "wooooooooo wooooooooo wooooooooo wwwooooooo wwwooooooo "
+            "wwwdoooooo wwwdoooooo wwwdoooood wwddoooodd wddddddddd",
             "wooooooooo wooooooooo wooooooooo wwwwoooooo wwwwoooood "
-            "wwwwoooodd wwwwdddddd wwwwwddddw wwwwwddddw wwwwwdwwww",
-            "wooooooooo wooooooooo wooooooooo wwwwoooood wwwwoooood "
-            "wwwwdddddd wwwwwwdddd wwwwwwwddw wwwwwwwdww wwwwwwwwww",
-            "wooooooooo wooooooooo wooooooood wwwwwooodd wwwwwwddww "
-            "wwwwwdwddd wwwwdddddw wwdddddddd wwdddddddw wddwwwdwww",
-            "wooooooooo wooooooooo wwwdoooodd wwwwwwdddd wwwwwwwwww "
-            "wwwwwwwddd wwwwwwwwdw wwdddddwdw ddwddddddw wdwdwddwdw",
-            "wdoooooooo wwddoooood wwwddddddd wwwwwwdddd wwwwwwdwdd "
-            "wwwwwwwwww dwwwwwwwwd ddddddwddw dddddddddd dwwwdwwwdd",
-            "wddooooooo wwwddddddd wwwddddddd wwwwwwwwdw wwwwwwdddw "
-            "wddddwwwww ddddddwwww dddwdddwdw ddwwwwwwww dwwddddwdd",
-            "wddooooood wwwddddddd wwwddddddd wwwwwwwwdw wdddwwwwww "
-            "dddddwwwww ddddddwwww dddwdwwwdw ddwwwdwwww dwwwddwwww",
-            "wddooooodd wwwwddwwdd wwwdddwddd wwwwwwwwww wdddwwwwww "
-            "ddddwwwwww ddddwwwwww dddwwwwwdw ddwwwwwwww dwddwwddwd",
-            "wddddddddd wwwwdwwddd wwwwddwddd dwwwwdwwdd ddddwwwwwd "
-            "dddddwwwwd dddddwwwww dddwdwwwww ddddwwwwdd dwddwwwwdd",
+            "wwwwoooodd wwwwdddddd wwwwdddddd wwwwdddddd wwwwdddddd",
+            "wooooooooo wooooooooo wooooooooo wwwwoooood wwwwwooood "
+            "wwwwdddddd wwwwdddddd wwwwdddddw wwwwdddddw wwwwwwddww",
+            "wooooooooo wooooooooo wooooooood wwwwwooodd wwwwwwdddd "
+            "wwwddddddd wwdddddddd wddddddddd wddddddddd wddddddddd",
+            "woodoooooo wooooooooo wwwddddddd wwwwwddddd wwwwwwdddd "
+            "wwwdwddddd wddddddddd dddddddddd dddddddddd dddddddddd",
+            "wddooooooo wwdooooood wwwddddddd wwwwwddddd wwwwdddddd "
+            "wwddwddddd dddddddddd dddddddddd dddddddddd dddddddddd",
+            "wddooooooo wwdddddddd wwdddddddd wwwwdddddd wwdddddddd "
+            "dddddddddd dddddddddd dddddddddd dddddddddd dddddddddd",
+            "wdodoooood wwwddddddd wwdddddddd wwwddwdddd dddddwdddd "
+            "dddddddddd dddddddddd dddddddddd dddddddddd dwwddddddd",
+            "wddooooodd wwdddddddd wwdddddddd wdddwwwddd dddddwdddd "
+            "dddddddddd dddddddddd dddddddddd dddddddddd dddddddddd",
+            "wddddddddd wwdddddddd wddddddddd wdddwwdddd ddddwwdddd "
+            "dddddddddd dddddddddd dddddddddd ddddwddddd ddddwwdddd",
         },
         {
             "wwwwwwwooo wwwwwwwddd wwwwwwwooo wwwwwwwddd wwwwwwdddd "
-            "wwwwwddddd owowoooddd wwwooooodd wwoooddodd ooooddoddd",
-            "wwoooooooo wwwwwwwddd wwwwwooooo wwwwwwwddd wwwwwwoddd "
-            "wwwwoddddd wwwodddddd wwwodddddd wwodddddwd oodddddddd",
-            "wooooooooo wwwwoooooo wwwwwwwddd wwwwwwwddd wwwwoodddd "
-            "wwoooddddd oooodddddd oowddddddd oodddddddw oodddddddd",
-            "wooooooooo wwwooooooo wwwooooddd wwwwwwwddd wwwooooddd "
-            "wooooddddd oooodddddd owoddddddd owddwwwwdw woddwwwwdw",
-            "oooooodddd wwoooooooo wwwoowwddd wwwwwwwdww wooooodwww "
-            "wooodddddw oooddddddd owdddddddd ddddwdwddw owddwddwdd",
-            "oooooodddd wwooooooow ooooooddwd wwwwwddwww oooooddwww "
-            "ooooddddww ooodddwwww oddwddwddd ddwwwwddwd ddddwwwwww",
-            "oooooodddd woooooooww oooooddwww wwwdddwwww oooodddwww "
-            "oooddddwww oodddddwww dddddwwdww ddwwwwdwww dwwwwwwwww",
-            "oooooooood wwoooooodo oooododdww wwddddwdww ooddddwwww "
-            "ooddddwwww odddwwwwww dddwwwwwww ddwwwwwwww dwwwwwwwww",
-            "dddddddddd wwoooooooo oooodddwww wwdddddwww ddddwdwwww "
-            "dddddwwwww oddddwwwww dddwdwwwww ddwwwwwwww dwwdwwwwww",
-            "dddddddddd wwdoooowww ooododdwww wwdddwdwww ddddddwwww "
-            "wdddddwwww ddddwwwwww dddwwwwwww ddwwwwwwww ddddwwwwww",
+            "wwwwwddddd oooooodddd owoooddddd oooddddodd odddddoddd",
+            "wwoooooooo wwwwwwwddd wwwwwooood wwwwwwwddd wwwwwwoddd "
+            "wwwwwddddd ooowoddddd wowddddddd owdddddddd oodddddddd",
+            "wooooooooo wwwooooooo wwwwoooddd wwwwwwwddd wwwwwwdddd "
+            "wooooddddd oooodddddd oooddddddd oodddddddd oodddddddd",
+            "wooooooddd wwwooooooo oooooooddd wwwwwwwddd wooooooddd "
+            "wooooddddd oooodddddd oooddddddd oodddddddd oodddddddd",
+            "oooooodddd wwoooooood oooooooddd wwwwwwwddd wooooodddd "
+            "wooooddddd oooodddddd oodddddddd oddddddddd oddddddddd",
+            "oooooodddd wwoooooood oooooooddd wwwwwwdddd ooooowdddd "
+            "oooodddddd oooddddddd oodddddddd dddddddddd dddddddddd",
+            "oooooddddd wooooooodd oooooddddd wwwowddddd oooodddddd "
+            "dddddddddd oodddddddd oddddddddw oddddddddd oddddddddd",
+            "oooooodddd wooooooddo oooodddddd wwwddddddd dodddddddd "
+            "dddddddddd oddddddddw ddddddwdww dddddddddw dddddddddd",
+            "dddddddddd wwooooodoo wooddddddd wddddddddd dddddddddw "
+            "dddddddddd oddddddwww ddddddwwww ddddddwwww dddddddddd",
+            "dddddddddd wdooooddoo wooddddddd dddddddddd dddddddddw "
+            "dddddddddw ddddddwwww dddddwwwww dddddddddd dddddddddd",
         },
         {
             "wooooddddd wooodddddd wooddddddd wwwddddddd wwwddddddd "
-            "wwwddddddd wwwddddddd wwwddddddd wwwddddddd wwwddddddd",
-            "wooooooooo wooooooooo wooooooooo wwoooooooo wwwwoooooo "
-            "wwwoooooow wwwwwwwwww wwwwwwwwww wdwwwwwwww wdwwwwdwww",
-            "wooooooooo wooooooooo wooooooooo wwoooooooo wwooooooow "
-            "wwooooooww wwwooodwww wwooowwwww wdwowwwwww wddwwwwwww",
-            "wooooooood wooooooooo wooooooood wwoooooodd wwooooodww "
-            "wwooooddww wwwooddwww wddodwwwww wddwwwdwww wddwwwdwww",
-            "wooooodddd wooooooooo wooooooodd wwwooooddd wwwoooddww "
-            "wwwdodddww wwdwdwwwww wdddwwdwww dddwdwwwww wwwddwwwww",
-            "wooooooddd wooooooood wooooooddd wwwoooddww wwwwoddwww "
-            "wwddddddww dddddwwwww dddddwwwww ddwwwdwwww dwwwwwwwww",
-            "dooooooddd wooooooood wooooodddw wwwoowddww wwdddwwwww "
-            "wddddddwww dddddwwwww dddwwwwwww owwwwwwwww dwwwwwwwww",
-            "dooooooodd wooooooooo wooododddw wdwdddddww wdddddwwww "
-            "dddddwwwww dddddwwwww oddwwwwwww odwwwwwwww dwwwwwwwww",
-            "dddddddddd wooooooooo wwddwwdwww wddwwddwww wdddddwwww "
-            "dddddwwwww ddddwwwwww dwdwwwwwww ddwwwwwwww dwwdwwwwww",
-            "dddddddddd woooooooow wddwwdwwww wddddwdwww wddddwwwww "
-            "dddddwwwww ddddwwwwww oddwwwwwww ddwwwwwwww dwddwwwwdw",
+            "wwwddddddd wwwddddddd wwwddddddd wwdddddddd wddddddddd",
+            "wooooooooo wooooooooo wooooooooo wwwwoooooo wwwwoooooo "
+            "wwwwoooood wwwwooooww wwwddodwww wwddddddww wdddddddww",
+            "wooooooooo wooooooooo wooooooooo wooooooooo wwoooooood "
+            "wwoooooodd wwwoooddww wwoooddwww wddoddddww dddddddwww",
+            "wooooooddd wooooooooo wooooooood wwoooooodd wwoooooddd "
+            "wwoooodddd wwwoodddww wwdddddwww wdddddddww wdddddddww",
+            "wooooodddd wooooooooo wooooooodd wwwooooddd wwwooodddd "
+            "wwwooddddd wddddddddw dddddddwww ddddddddww ddddddddww",
+            "wooooodddd wooooooood wooooooddd wwoooodddd wwoooddddd "
+            "wddddddddd dddddddddd dddddddddw dddddddwww ddddddddow",
+            "dooooddddd wooooooodd wooooodddd wwwwdddddd wwwowddddd "
+            "dddddddddd dddddddddd dddddddwww dddddddwwo dddddddooo",
+            "dooooodddd wooooooddo wwododdddd wwdddddddd dddddddddd "
+            "dddddddddd dddddddddd dddddddwww dddddddwww dwwddddooo",
+            "dddddddddd woooooodoo wddddddddd wddddddddd dddddddddd "
+            "dddddddddd ddddddddww ddddddwwww ddwdddwwww dddddddddd",
+            "dddddddddd woooooddoo wddddddddd wddddddddd dddddddddw "
+            "dddddddddw ddddddddww dddddwwwww dddddddddd dddddddddd",
         },
     },
     {
         {
-            "wwwwoooooo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwwwwwoooo "
-            "owoooooooo oooooooooo oooooooooo oooooooooo oooooooooo",
-            "wwwooooooo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwowoooooo "
-            "owooooooww ooooooooww owwoooowww owooowoooo ooooowoooo",
-            "wwwooooooo wwwwwwwwoo wwwwwwwwoo wwwooooooo ooowowooow "
-            "ooooooowww oooooowwww owooowwwww oooowwoooo oooowwoooo",
-            "wwoooooooo wwwwwwwwoo wwwwwwwwow wwwowwwoww wwooowowww "
-            "oooooowwww owowowwwww wwwowwwwww woowwwoowo wowwwwwooo",
-            "wwoooooooo wwwwwwwwoo wwwwwwwwww owwoowwwww ooooowwwww "
-            "oooowwwwww ooowwwwwww ooowwwwwww oowwwwwwww wwwwwwoooo",
-            "wwoooooooo ooowwwwwow wwwwwwwwww owwoowwwww ooooowwwww "
-            "oooowwwwww oooowwwwww wowwwwwwww wowwwwwowo owwwwwwwoo",
-            "oooooooooo ooowwwwwww wwwwwwwwww oooowwwwww oooowwwwww "
-            "ooowwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwwoo",
-            "wwoooooooo ooowwwwwww wwwwwwwwww owoowwwwww ooowwwwwww "
-            "oowwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww wwwwwwwwww",
-            "ooooooooow woowwwwwww wwwwwwwwww owowwwwwww oowwwwwwww "
-            "oowwwwwwww oooowwwwww owowwwwwww oowwwwwwww owwwwwwwww",
-            "ooooooowww wwowwwwwww wwwwwwwwww oowwwwwwww owwwwwwwww "
-            "owwwwwwwww owowwwwwww ooowwwwwww oowwwwwwww owwwwwwwww",
+            "wwwwwooooo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwwwwooooo "
+            "oooooooooo oooooooooo oooooooooo oooooooooo oooooooooo",
+            "wwwooooooo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwwwwwoooo "
+            "wowwwooooo wowwoooooo owwooooooo oooooooooo oooooooooo",
+            "wwoooooooo wwwwwwwwoo wwwwwwwwoo wwwwwowooo wowwwwooow "
+            "wooowoooww ooowoooooo oowooooooo oooooooooo oooooooooo",
+            "wwoooooooo wwwwwwwooo wwwwwwwwoo wwwwwowoow wowwowooww "
+            "ooowwoowww ooowoooooo oowoowoooo oooooooooo ooowoooooo",
+            "wwoooooooo wwowwwwooo wwwwwwwwow wwwooowoww oowwowowww "
+            "oooowwwwww ooowwwwwww oooowwwwww ooowwwoooo oowwwwoooo",
+            "oooooooooo wooowwwooo wwwwwwwwww wwwooowwww ooooowwwww "
+            "oooowwwwww ooowwwwwww oowwwwwoww oowwwwoooo owwwwooooo",
+            "oooooooooo oooowwwwoo wwwwwwwwww oowoowwwww oooowwwwww "
+            "ooowwwwwww oowwwwwwww oowwwwwwww owwwwwwwow owwwwwoooo",
+            "oooooooooo ooowwwwwoo wwwwwwwwww oooowwwwww ooowwwwwww "
+            "oowwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwooo",
+            "oooooooooo wooowwwwoo wwwwwwwwww oowwwwwwww oowwwwwwww "
+            "owwwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwwoo",
+            "ooooooowoo wooowwwwow wwwwwwwwww oowwwwwwww owwwwwwwww "
+            "owwwwwwwww oooowwwwww ooowwwwwww oowwwwwwww owwwwwwwoo",
         },
         {
-            "wwoooooooo wwoooooooo wwwooooooo wwwooooooo wwoooooooo "
+            "woowoooooo wwwooooooo wwwooooooo wwwooooooo wwwooooooo "
+            "wwoooooooo wooooooooo wooooooooo wooooooooo wooooooooo",
+            "wwwooooooo wwwwoooooo wwwwoooooo wwwwoooooo wwwwoooooo "
+            "wwwooooooo wwwwoooooo wwwooooooo wwoooooooo wooooooooo",
+            "wwwooooooo wwwwoooooo wwwwwooooo wwwwoooooo wwwwoooooo "
+            "wwwwwwwoww wwwwoooooo wwwooooowo wwowowoooo wwwooooooo",
+            "wwwooooooo wwwwoooooo wwwwwwwwoo wwwwwowoow wwwwwwwwww "
+            "wwwwwwwwww wwwwwoowww wwwwwooooo wwwwoooooo wwwooooooo",
+            "wwwooooooo wwwwwwwwoo wwwwwwwwow wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwoo wwwwwwoooo",
+            "wwwooooooo wwwwwwwwoo wwwwwwwwww wwwwwwwoww wwwwwwwwww "
+            "wwwwwwwwww owwwwwwwww wwwwwwwwww owwwwwoooo wwwwwwoooo",
+            "wwwooooooo wwwwwwwwoo wwwwwwwwww wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww owwwwwwwww wwwwwwwwww oowwwwwooo wwwwwwoooo",
+            "wwwooooooo wwwwwwwwoo wwwwwwwwww owwwwwwwww owwwwwwwww "
+            "owwwwwwwww owwwwwwwww oowwwwwwww oowwwwwwww owwwwwoooo",
+            "wwwooooooo wwwwwwwwoo wwwwwwwwww owwwwwwwww owwwwwwwww "
+            "owwwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwwoo",
+            "wwwwwwwwoo wwwwwwwwoo wwwwwwwwww wwwwwwwwww owwwwwwwww "
+            "owwwwwwwww ooowwwwwww ooowwwwwww oowwwwwwww owwwwwwwwo",
+        },
+        {
+            "wwwwwwwwoo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwwwwwoooo "
+            "oooooooooo oooooooooo oooooooooo oooooooooo oooooooooo",
+            "wwoooooooo wwwwwoowoo wwwwwwwwoo wwwwowwooo wowwwwoooo "
+            "oowwwoooow oowwoooooo owwooooooo owoooooooo oooooooooo",
+            "wooooooooo owwwoooooo wwwwwwwwoo wowwoowooo woooowooow "
+            "oooowoooww ooowoooooo oowooooooo oooooooooo oooooooooo",
+            "wooooooooo owoooooooo wwwwwwwwoo woooooooow woooooooww "
+            "ooooooowww oooooowwww oooooowooo oooooooooo ooowoooooo",
+            "oooooooooo oooooooooo wwwwwwwwww ooooooowww ooooooowww "
+            "ooooowwwww ooooowwwww oooowwwwww ooowwwwooo oowwwwoooo",
+            "oooooooooo oooooooooo wwwwwwwwww oooooowwww ooooowwwww "
+            "oooowwwwww oooowwwwww ooowwwwwww oowwwwoooo owwwwwoooo",
+            "oooooooooo ooooooowoo wwwwwwwwww ooooowwwww oooowwwwww "
+            "ooowwwwwww oowwwwwwww oowwwwwwww owwwwwwowo owwwwwoooo",
+            "oooooooooo oooooowwoo wwwwwwwwww oooowwwwww ooowwwwwww "
+            "oowwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwooo",
+            "oooooooooo woooowwwoo wwwwwwwwww ooowwwwwww oowwwwwwww "
+            "oowwwwwwww oowowwwwww ooowwwwwww oowwwwwwww owwwwwwwoo",
+            "oooooooooo wooowwwwow wwwwwwwwww oowwwwowww oowwwowwww "
+            "owwwwwwwww oooowwwwww ooowwwwwww oowwwwwwww owwwwwwwww",
+        },
+        {
+            "wooooooooo wooooooooo wwwwoooooo wwwooooooo wwwooooooo "
+            "wwwooooooo wwwooooooo wwoooooooo wooooooooo wooooooooo",
+            "wooooooooo wooooooooo wowooooooo wooooooooo wooooooooo "
             "wooooooooo wooooooooo wooooooooo wooooooooo wooooooooo",
-            "wwwooooooo wwwooooooo wwwwoooooo wwwooooooo wwwooooooo "
-            "wwwoooooow wwwoowwwww wwwwwwwoow wwwwwwoooo wwwwoooooo",
-            "wwwooooooo wwwooooooo wwwwoooooo wwwwoooooo wwwwooooww "
-            "wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwoooo wwwwwooooo",
-            "wwwooooooo wwwwoooooo wwwwwowwow wwwwwowoww wwwwwwwwww "
-            "wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwoooo wwwwwooooo",
-            "wwwooooooo wwwwooowow wwwwwwwwww wwwwwwwwww wwwwwwwwww "
+            "wooooooooo wooooooooo wooooooooo wooooooooo woooooooow "
+            "woooooooww woooooooow wwoooowoow wwoooooooo wooooooooo",
+            "wooooooooo wooooooooo wwwooooooo woooooooow wwooooooww "
+            "wwooooowww wwwooooowo wwwooowooo wwoooooooo wwwooooooo",
+            "oooooooooo wooooooooo wwwoooooow woooooooww woooooowww "
+            "wwoooowwww wwwoowwwww wwwowwwwww wwwwwwwwoo wwwwwwwooo",
+            "oooooooooo wooooooooo wwwowwwwww wooooowwww wwooowwwww "
+            "wwoowwwwww wwwwwwwwww wwwwwwwwww wwwwwwwooo wwwwwwoooo",
+            "oooooooooo wooooooooo wwwwwwwwww wwwwowwwww wwowwwwwww "
             "wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwooo wwwwwwoooo",
-            "wwwooooooo wwwwwowwww wwwwwwwwww wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww wwwwwwwwww wwowwwwwww wwwwwwwwwo wwwwwwoooo",
-            "wwwooooooo wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww owwwwwwwww wwowwwwwww oowwwwwwww owwwwwwooo",
-            "wwwooooooo wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww owwwwwwwww ooowwwwwww oowwwwwwww wwwwwwwwww",
-            "wwwoooooww wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww oowowwwwww ooowwwwwww wowwwwwwww owwwwwwwww",
-            "wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww wowowwwwww ooowwwwwww wowwwwwwww owwwwwwwww",
-        },
-        {
-            "wwwwwwwooo wwwwwwwwoo wwwwwwwwoo wwwwwwwooo wwwwwwoooo "
-            "owoooooooo wooooooooo oooooooooo oooooooooo oooooooooo",
-            "wwoooooooo wwwwwooooo wwwwwwwwoo wwwwoooooo wwwoowoooo "
-            "wwwoooooow wwowooowww owwooowwww wwoooooooo oooooooooo",
-            "wooooooooo wwwwoooooo wwwwwwwwoo wwwwowooow wwwoooooww "
-            "ooooooowww oowwoowwww owwooowwww ooooowoooo oooowooooo",
-            "wooooooooo owwwoooooo wwwwwwwwow ooooooooww ooooooowww "
-            "oooooowwww owwwowwwww wwoowwwwww woowwwoooo oowwwwoooo",
-            "oooooooooo owooooooow wwwwwwwwww ooooooowww oooooowwww "
-            "ooooowwwww oooowwwwww ooowwwwwww oowwwwwwww owwwwwwooo",
-            "oooooooooo ooooooooww wwoowwwwww oooooowwww ooooowwwww "
-            "oooowwwwww ooowwwwwww oowwwwwwww owwwwwwoww owwwwwwwow",
-            "oooooooooo ooooowowww wwowwwwwww oooooowwww oooowwwwww "
-            "ooowwwwwww oowwwwwwww owowwwwwww oowwwwwwww owwwwwwoow",
-            "oooooooooo oooooowwww wwwwwowwww ooooowwwww ooowwowwww "
-            "oowwwwwwww oowwwwwwww ooowwwwwww oowwwwwwww owwwwwwwww",
-            "ooooooooow ooooowwwww wwwwwwwwww ooowowowww oowwwowwww "
-            "owwwwwwwww oooowwwwww owowwwwwww oowwwwwwww owwwwwwwww",
-            "oooooooowo oooowwwwww wwwwwwwwww oowwwoowww owwwwowwww "
-            "owwwowwwww ooowwwwwww ooowwwwwww oowwwwwwww owwwwwwwww",
-        },
-        {
-            "wooooooooo wooooooooo wwwooooooo wwwooooooo wwoooooooo "
-            "wwoooooooo wwoooooooo wooooooooo wooooooooo wooooooooo",
-            "wooooooooo wooooooooo wooooooooo wooooooooo wooooooooo "
-            "woooooooow wooooooooo woooooowww wooooooooo wooooooooo",
-            "wooooooooo wooooooooo wwoooooooo wwooooooow woooooooww "
-            "woooooowww wooooowwww woooooooww woooowoooo wooowwoooo",
-            "wooooooooo wooooooooo wwooooooow wwooooooww wwooooowww "
-            "wwoooowwww wooooowwww wooowwwwww wwowwwoooo wwwwwwoooo",
-            "oooooooooo woooooooow wwooooooww wwwoooowww wwoooowwww "
-            "wwooowwwww wooowwwwww wwwwwwwwww wwwwwwwwww wwwwwwwwoo",
-            "oooooooooo wwooooooww wwooowwwww wwoooowwww wwwoowwwww "
-            "wwoowwwwww wwowwwwwww wwwwwwwwww wwwwwwwwwo wwwwwwoooo",
-            "oooooooooo oooowoooww wwowwwwwww wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww wwwowwwwww woowwwwwww wowwwwwwwo wwwwwwoooo",
-            "oooooooooo oooooowoww wwwwowwwww wwwwwwwwww wwwwwwwwww "
-            "wwwwwwwwww wwwowwwwww woowwwwwww wowwwwwwww wwwwwwwwww",
-            "ooooooooow oooowwwwww wwwwwwwoww wwwwwoowww wwwwoowwww "
-            "wwwwwwwwww wwwwwwwwww wwowwwwwww wowwwwwwww owwwwwwwww",
-            "ooooooooww oooowwwoww wwwwwwwoww wwwwwwowww wwwwwowwww "
-            "wwwwwwwwww wwwwwwwwww ooowwwwwww wowwwwwwww owwwwwwwww",
+            "oooooooooo wooooowwow wwwwwwwwww wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww wwwwwwwwww wowwwwwwww wowwwwwwww wwwwwwoooo",
+            "oooooooooo woooowwwow wwwwwwwwww wwwwwwwwww wwwwwwwwww "
+            "wwwwwwwwww wowwwwwwww woowwwwwww oowwwwwwww owwwwwwwoo",
+            "ooooooooow wooowwwwww wwwwwwwwww wwwwwwwwww wwwwwowwww "
+            "wwwwwwwwww wooowwwwww oowwwwwwww oowwwwwwww owwwwwwwwo",
         },
     },
 }};

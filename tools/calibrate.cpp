@@ -1,5 +1,4 @@
-// Measures which library multiplies which shape fastest, with operands in cache and from memory,
-// and writes the table that gemm chooses by:
+// Measures which library multiplies which shape fastest and writes the table that gemm chooses by:
 //
 //   calibrate avx512 ops/gemm_table_avx512.cpp
 //
@@ -10,13 +9,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <fstream>
-#include <limits>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,9 +40,9 @@ struct Candidate {
   GemmBackend backend;
 };
 
-constexpr std::array<Candidate, 3> kCandidates = {Candidate{'w', GemmBackend::kOwn},
-                                                  Candidate{'d', GemmBackend::kOneDnn},
-                                                  Candidate{'o', GemmBackend::kOpenBlas}};
+constexpr std::array<Candidate, 3> kCandidates = {Candidate{'d', GemmBackend::kOneDnn},
+                                                  Candidate{'o', GemmBackend::kOpenBlas},
+                                                  Candidate{'w', GemmBackend::kOwn}};
 
 // A candidate is taken over an earlier one only where it is faster by this factor.
 constexpr double kClearlyFaster = 1.02;
@@ -60,8 +56,39 @@ double seconds() {
 
 using Times = std::array<double, kCandidates.size()>;
 
-// Operands of products of one shape, all at the same place or, one product after the other, at
-// places that were not touched for long.
+// Seconds of one product by each candidate: the lower quartile of interleaved rounds. Others on the
+// machine make a round slower; on a virtual machine the clock is also set back now and then, by
+// time that the host took away earlier.
+template <class T>
+Times measure(const GemmTask<T>& task) {
+  constexpr double kRoundSeconds = 30e-6;
+  constexpr int kMinRounds = 5;
+  constexpr double kMinSeconds = 3e-3;
+  std::array<std::vector<double>, kCandidates.size()> times;
+  std::array<int, kCandidates.size()> repeats;
+  repeats.fill(0);
+  const double start = seconds();
+  for (int round = 0; round < kMinRounds || seconds() - start < kMinSeconds; ++round) {
+    for (size_t i = 0; i < kCandidates.size(); ++i) {
+      if (!flow::ops::has_gemm_backend<T>(kCandidates[i].backend)) continue;
+      const double begin = seconds();
+      for (int j = 0; j <= repeats[i]; ++j)
+        flow::ops::gemm_with(kCandidates[i].backend, task);
+      const double time = (seconds() - begin) / (repeats[i] + 1);
+      times[i].push_back(time);
+      if (round == 0) repeats[i] = static_cast<int>(kRoundSeconds / std::max(time, 1e-9));
+    }
+  }
+  Times quartiles{};
+  for (size_t i = 0; i < kCandidates.size(); ++i) {
+    if (times[i].empty()) continue;
+    const auto quarter = times[i].begin() + static_cast<std::ptrdiff_t>(times[i].size() / 4);
+    std::nth_element(times[i].begin(), quarter, times[i].end());
+    quartiles[i] = *quarter;
+  }
+  return quartiles;
+}
+
 template <class T>
 class Matrices {
  public:
@@ -73,104 +100,34 @@ class Matrices {
             .m = m,
             .n = n,
             .k = k,
-            .a = aligned(a_),
+            .a = a_.data(),
             .lda = ta ? m : k,
-            .b = aligned(b_),
+            .b = b_.data(),
             .ldb = tb ? k : n,
-            .c = aligned(c_),
+            .c = c_.data(),
             .ldc = n};
   }
 
-  // How many of these tasks go through other memory.
-  static int64_t places(const GemmTask<T>& task) {
-    return kElements /
-           std::max({step(task.m * task.k), step(task.k * task.n), step(task.m * task.n)});
-  }
-
-  // The task at a place, counted round.
-  GemmTask<T> at(GemmTask<T> task, int64_t place) const {
-    place %= places(task);
-    task.a += place * step(task.m * task.k);
-    task.b += place * step(task.k * task.n);
-    task.c += place * step(task.m * task.n);
-    return task;
-  }
-
  private:
-  static constexpr int64_t kElements = int64_t{2048} * 2048;
-  static constexpr int64_t kLine = 64 / sizeof(T);
-  static constexpr auto kCount = static_cast<size_t>(kElements + kLine);
-
-  static int64_t step(int64_t elements) { return (elements + kLine - 1) / kLine * kLine; }
-
-  // As flow's allocator does.
-  static T* aligned(std::vector<T>& values) {
-    void* first = values.data();
-    size_t bytes = values.size() * sizeof(T);
-    return static_cast<T*>(std::align(64, kElements * sizeof(T), first, bytes));
-  }
-
+  static constexpr size_t kCount = size_t{2048} * 2048;
   std::vector<T> a_, b_, c_;
 };
 
-// Seconds of one product by each candidate, infinite if it is absent: the lower quartile of
-// interleaved rounds. Others on the machine make a round slower; on a virtual machine the clock is
-// also set back now and then, by time that the host took away earlier.
-template <class T>
-Times measure(const Matrices<T>& matrices, const GemmTask<T>& task, bool moves) {
-  constexpr double kRoundSeconds = 30e-6;
-  constexpr int kMinRounds = 4;
-  constexpr double kMinSeconds = 2e-3;
-  std::array<std::vector<double>, kCandidates.size()> times;
-  std::array<int, kCandidates.size()> repeats;
-  repeats.fill(0);
-  int64_t place = 0;
-  const double start = seconds();
-  for (int round = 0; round < kMinRounds || seconds() - start < kMinSeconds; ++round) {
-    for (size_t i = 0; i < kCandidates.size(); ++i) {
-      if (!flow::ops::has_gemm_backend<T>(kCandidates[i].backend)) continue;
-      const double begin = seconds();
-      for (int j = 0; j <= repeats[i]; ++j) {
-        flow::ops::gemm_with(kCandidates[i].backend, matrices.at(task, place));
-        if (moves) ++place;
-      }
-      const double time = (seconds() - begin) / (repeats[i] + 1);
-      times[i].push_back(time);
-      if (round == 0) repeats[i] = static_cast<int>(kRoundSeconds / std::max(time, 1e-9));
-    }
-  }
-  Times quartiles;
-  quartiles.fill(std::numeric_limits<double>::infinity());
-  for (size_t i = 0; i < kCandidates.size(); ++i) {
-    if (times[i].empty()) continue;
-    const auto quarter = times[i].begin() + static_cast<std::ptrdiff_t>(times[i].size() / 4);
-    std::nth_element(times[i].begin(), quarter, times[i].end());
-    quartiles[i] = *quarter;
-  }
-  return quartiles;
-}
-
 // The class is measured at its size and at four fifths of it, as strides of a power of two are
-// special to caches; and with operands in cache and from memory, as a benchmark and as a training
-// step would find them.
+// special to caches.
 template <class T>
 char fastest(Matrices<T>& matrices, bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
   const auto smaller = [](int64_t size) { return size < 16 ? size : size * 4 / 5 | 1; };
-  Times logs{};
-  int count = 0;
-  for (const GemmTask<T>& task : {matrices.task(ta, tb, m, n, k),
-                                  matrices.task(ta, tb, smaller(m), smaller(n), smaller(k))}) {
-    for (const bool moves : {false, true}) {
-      if (moves && Matrices<T>::places(task) == 1) continue;
-      const Times times = measure(matrices, task, moves);
-      for (size_t i = 0; i < kCandidates.size(); ++i)
-        logs[i] += std::log(times[i]);
-      ++count;
-    }
-  }
-  size_t best = 0;
-  for (size_t i = 1; i < kCandidates.size(); ++i) {
-    if (logs[i] + count * std::log(kClearlyFaster) < logs[best]) best = i;
+  const Times at_size = measure(matrices.task(ta, tb, m, n, k));
+  const Times below = measure(matrices.task(ta, tb, smaller(m), smaller(n), smaller(k)));
+  size_t best = kCandidates.size();
+  double best_time = 0;
+  for (size_t i = 0; i < kCandidates.size(); ++i) {
+    const double time = at_size[i] * below[i];
+    if (!flow::ops::has_gemm_backend<T>(kCandidates[i].backend)) continue;
+    if (best < kCandidates.size() && time * kClearlyFaster * kClearlyFaster > best_time) continue;
+    best = i;
+    best_time = time;
   }
   return kCandidates[best].letter;
 }

@@ -8,6 +8,7 @@ std::span<const Pass> passes() {
   static constexpr std::array kPasses = {
       Pass{"remove_identities", false, remove_identities},
       Pass{"join_redistributions", false, join_redistributions},
+      Pass{"remove_gradient_copies", true, remove_gradient_copies},
       Pass{"merge_common_subexpressions", true, merge_common_subexpressions},
       Pass{"eliminate_dead_nodes", true, eliminate_dead_nodes},
   };

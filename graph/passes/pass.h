@@ -35,6 +35,9 @@ std::vector<PassResult> run_passes(Graph& graph, PassSet set);
 // constants, views, casts, redistributions. Draws of random numbers and writes in place stay.
 int64_t merge_common_subexpressions(Graph& graph);
 
+// Takes away the copies that backward makes of gradients which might be shared.
+int64_t remove_gradient_copies(Graph& graph);
+
 // Takes away pairs that undo each other: a permutation and its inverse, a cast to a wider dtype and
 // back, a reshape of a reshape.
 int64_t remove_identities(Graph& graph);

@@ -115,11 +115,25 @@ TEST(Passes, RedistributionsThatFollowEachOtherAreJoined) {
   EXPECT_EQ(graph.nodes[1].inputs[0], graph.inputs[0]);
 }
 
+TEST(Passes, GradientsAreNotCopied) {
+  EXPECT_EQ(after(remove_gradient_copies,
+                  "input %0 : (2,) float32 cpu\n"
+                  "%1 = clone(%0) {} : (2,) float32 cpu @F0 a.cpp:1\n"
+                  "%2 = relu(%1) {} : (2,) float32 cpu @B0 a.cpp:1\n"
+                  "%3 = clone(%2) {} : (2,) float32 cpu @B0 a.cpp:1\n"
+                  "return %3\n",
+                  1),
+            "input %0 : (2,) float32 cpu\n"
+            "%1 = clone(%0) {} : (2,) float32 cpu @F0 a.cpp:1\n"
+            "%2 = relu(%1) {} : (2,) float32 cpu @B0 a.cpp:1\n"
+            "return %2\n");
+}
+
 TEST(Passes, ExactOnesAloneRunWhereAsked) {
   Graph graph = parse_graph("input %0 : (2,) float32 cpu\nreturn %0\n", op_table());
   const std::vector<PassResult> exact = run_passes(graph, PassSet::kExact);
-  ASSERT_EQ(exact.size(), 2U);
-  EXPECT_EQ(exact[0].name, std::string("merge_common_subexpressions"));
+  ASSERT_EQ(exact.size(), 3U);
+  EXPECT_EQ(exact[1].name, std::string("merge_common_subexpressions"));
   EXPECT_EQ(run_passes(graph, PassSet::kAll).size(), passes().size());
 }
 

@@ -214,16 +214,27 @@ void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void
   const Placement placement = common->placement;
   const std::vector<NdSignature> signatures = nd_signatures(op, inputs, attrs, outputs, placement);
   SignatureScorer scorer(op, inputs, attrs, outputs, placement);
-  const NdSignature* best = nullptr;
-  Score best_score;
+  Reach least = Reach::kMoves;
+  std::vector<const NdSignature*> candidates;
   for (const NdSignature& signature : signatures) {
     if (!keeps_mutated(signature, inputs, mutates)) continue;
-    const Score score = scorer.score(signature);
-    if (best != nullptr && !(score < best_score)) continue;
-    best = &signature;
-    best_score = score;
+    const Reach reach = scorer.reach(signature);
+    if (reach > least) continue;
+    if (reach < least) candidates.clear();
+    least = reach;
+    candidates.push_back(&signature);
   }
-  if (best == nullptr) throw_cannot_write(op, inputs, mutates, signatures);
+  if (candidates.empty()) throw_cannot_write(op, inputs, mutates, signatures);
+  const NdSignature* best = candidates[0];
+  if (candidates.size() > 1) {
+    Score best_score = scorer.score(*best);
+    for (const NdSignature* candidate : candidates) {
+      const Score score = scorer.score(*candidate);
+      if (!(score < best_score)) continue;
+      best = candidate;
+      best_score = score;
+    }
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr || inputs[i]->nd_sbp == best->inputs[i]) continue;
     out.inputs[i] = {placement, best->inputs[i]};

@@ -38,15 +38,16 @@ NdSbp gradient_of(NdSbp nd_sbp) {
 }
 
 // Whether every rank takes what it needs out of what it has, and the work stays as it is cut.
-bool is_local(const Plan& plan) {
-  const NdSbp& from = plan.from.nd_sbp;
-  const NdSbp& to = plan.to.nd_sbp;
+bool is_local(const NdSbp& from, const NdSbp& to) {
   for (int64_t axis = 0; axis < from.size(); ++axis) {
-    if (from[axis] != to[axis] && !from[axis].is_broadcast()) return false;
+    if (from[axis] == to[axis]) continue;
+    if (!from[axis].is_broadcast()) return false;
+    // A cut outside of another of the same dim moves the parts of that one.
+    for (int64_t inner = axis + 1; inner < from.size(); ++inner) {
+      if (to[axis].is_split() && from[inner] == to[axis]) return false;
+    }
   }
-  return std::all_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
-    return step.kind == StepKind::kSlice || step.kind == StepKind::kZeroPad;
-  });
+  return true;
 }
 
 bool any_split(const std::vector<NdSbp>& layouts, int64_t axis) {
@@ -63,7 +64,7 @@ bool cuts_what_is_whole(const NdSignature& signature, const Placement& placement
 }
 
 template <class Known, class Compute>
-auto& remembered(Known& known, const NdSbp& nd_sbp, const Compute& compute) {
+double remembered(Known& known, const NdSbp& nd_sbp, const Compute& compute) {
   const auto found = std::find_if(known.begin(), known.end(),
                                   [&](const auto& entry) { return entry.first == nd_sbp; });
   if (found != known.end()) return found->second;
@@ -89,21 +90,25 @@ SignatureScorer::SignatureScorer(const OpDef& op, std::span<const MetaPtr> input
                });
 }
 
+Reach SignatureScorer::reach(const NdSignature& signature) const {
+  if (may_defer_) return Reach::kMoves;
+  bool fits = !cuts_what_is_whole(signature, placement_);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i] == nullptr || inputs_[i]->nd_sbp == signature.inputs[i]) continue;
+    if (!is_local(inputs_[i]->nd_sbp, signature.inputs[i])) return Reach::kMoves;
+    fits = false;
+  }
+  return fits ? Reach::kFits : Reach::kLocal;
+}
+
 Score SignatureScorer::score(const NdSignature& signature) {
   Score score;
-  bool is_local = true;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i] == nullptr || inputs_[i]->nd_sbp == signature.inputs[i]) continue;
     const TensorMeta& meta = *inputs_[i];
-    const Move& needed = move(i, signature.inputs[i]);
-    score.time_us += needed.time_us;
-    is_local &= needed.is_local;
+    score.time_us += move_time(i, signature.inputs[i]);
     ++score.moved;
     score.bytes += part_bytes(meta.shape, meta.dtype, placement_, signature.inputs[i]);
-  }
-  if (!may_defer_ && is_local) {
-    const bool fits = score.moved == 0 && !cuts_what_is_whole(signature, placement_);
-    score.reach = fits ? Score::Reach::kFits : Score::Reach::kLocal;
   }
   score.time_us += work_time(signature);
   for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -114,18 +119,16 @@ Score SignatureScorer::score(const NdSignature& signature) {
   return score;
 }
 
-const SignatureScorer::Move& SignatureScorer::move(size_t input, const NdSbp& wanted) {
+double SignatureScorer::move_time(size_t input, const NdSbp& wanted) {
   return remembered(known_moves_[input], wanted, [&] {
     const TensorMeta& meta = *inputs_[input];
-    const auto plan = [&](const NdSbp& from, const NdSbp& to) {
-      return plan_redistribution(meta.shape, meta.dtype, {placement_, from}, {placement_, to});
+    const auto time = [&](const NdSbp& from, const NdSbp& to) {
+      return plan_redistribution(meta.shape, meta.dtype, {placement_, from}, {placement_, to})
+          .time_us();
     };
-    const Plan there = plan(meta.nd_sbp, wanted);
-    Move move{.time_us = there.time_us(), .is_local = is_local(there)};
-    if (!is_floating(meta.dtype) || op_.grad == not_differentiable) return move;
-    move.time_us +=
-        plan(arriving_gradient(meta.nd_sbp, wanted), gradient_of(meta.nd_sbp)).time_us();
-    return move;
+    const double there = time(meta.nd_sbp, wanted);
+    if (!is_floating(meta.dtype) || op_.grad == not_differentiable) return there;
+    return there + time(arriving_gradient(meta.nd_sbp, wanted), gradient_of(meta.nd_sbp));
   });
 }
 

@@ -13,22 +13,21 @@
 
 namespace flow::boxing {
 
+// How much of a call's inputs has to move; the least that some signature needs is all that is
+// considered. Calls whose inputs fit move nothing. Next come those that need no communication, as
+// every rank has what it cuts or pads, be it of a result. With a partial input among several this
+// does not count: passing it on is a choice like reducing it, which may have to be done for each
+// further use.
+enum class Reach : uint8_t { kFits, kLocal, kMoves };
+
 // Smaller is better, member by member.
 struct Score {
-  // Calls whose inputs fit move nothing. Next come those that need no communication, as every rank
-  // has what it cuts or pads, be it of a result. With a partial input among several this does not
-  // count: passing it on is a choice like reducing it, which may have to be done for each further
-  // use.
-  enum class Reach : uint8_t { kFits, kLocal, kMoves };
-
-  Reach reach = Reach::kMoves;
   double time_us = 0;
   int64_t moved = 0;  // inputs
   int64_t bytes = 0;  // of moved inputs and of outputs, where the parts are largest
 
   friend bool operator<(const Score& a, const Score& b) {
-    return std::tie(a.reach, a.time_us, a.moved, a.bytes) <
-           std::tie(b.reach, b.time_us, b.moved, b.bytes);
+    return std::tie(a.time_us, a.moved, a.bytes) < std::tie(b.time_us, b.moved, b.bytes);
   }
 };
 
@@ -42,19 +41,15 @@ class SignatureScorer {
   SignatureScorer(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
                   std::span<const OutputSpec> outputs, const Placement& placement);
 
+  // Costs no planning.
+  Reach reach(const NdSignature& signature) const;
   Score score(const NdSignature& signature);
 
  private:
-  struct Move {
-    double time_us = 0;
-    bool is_local = true;
-  };
-
   // Many signatures ask for the same.
-  template <class T>
-  using Known = std::vector<std::pair<NdSbp, T>>;
+  using Known = std::vector<std::pair<NdSbp, double>>;
 
-  const Move& move(size_t input, const NdSbp& wanted);
+  double move_time(size_t input, const NdSbp& wanted);
   double use_time(size_t output, const NdSbp& nd_sbp);
   double work_time(const NdSignature& signature) const;
 
@@ -64,8 +59,8 @@ class SignatureScorer {
   const Placement& placement_;
   double flops_;
   bool may_defer_;  // a partial input among several: reach does not count
-  std::vector<Known<Move>> known_moves_;
-  std::vector<Known<double>> known_uses_;
+  std::vector<Known> known_moves_;
+  std::vector<Known> known_uses_;
 };
 
 }  // namespace flow::boxing

@@ -105,11 +105,21 @@ void GradientBuckets::note_gradient(size_t parameter) {
   launch_ready();
 }
 
-// In one order on all ranks, whatever the order in which gradients arrive. After the last bucket
-// nothing is left to do meanwhile: finish() sends it.
+// After the last bucket nothing is left to do meanwhile, and a small one is not worth waking a
+// thread: finish() sends these. The same on all ranks.
+GradientBuckets::Where GradientBuckets::where_of(size_t bucket) const {
+  constexpr double kLeastBytes = 64 << 10;
+  const bool is_small = buckets_[bucket].memory.bytes_with(0) < kLeastBytes;
+  return is_small || bucket + 1 == buckets_.size() ? Where::kHere : Where::kBackground;
+}
+
+// In one order on all ranks, whatever the order in which gradients arrive.
 void GradientBuckets::launch_ready() {
-  while (num_launched_ + 1 < buckets_.size() && buckets_[num_launched_].num_missing == 0)
-    launch(buckets_[num_launched_++], Where::kBackground);
+  for (; num_launched_ < buckets_.size(); ++num_launched_) {
+    if (where_of(num_launched_) == Where::kHere) continue;
+    if (buckets_[num_launched_].num_missing > 0) return;
+    launch(buckets_[num_launched_], Where::kBackground);
+  }
 }
 
 void GradientBuckets::launch(Bucket& bucket, Where where) {
@@ -137,9 +147,13 @@ void GradientBuckets::launch(Bucket& bucket, Where where) {
 }
 
 void GradientBuckets::finish() {
-  while (num_launched_ < buckets_.size()) {
-    const bool is_last = num_launched_ + 1 == buckets_.size();
-    launch(buckets_[num_launched_++], is_last ? Where::kHere : Where::kBackground);
+  for (; num_launched_ < buckets_.size(); ++num_launched_) {
+    if (where_of(num_launched_) == Where::kBackground) {
+      launch(buckets_[num_launched_], Where::kBackground);
+    }
+  }
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    if (where_of(i) == Where::kHere) launch(buckets_[i], Where::kHere);
   }
   const NoGradGuard no_grad;
   for (Bucket& bucket : buckets_) {

@@ -38,6 +38,7 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
 
   void add_hooks();
   void note_gradient(size_t parameter);
+  Where where_of(size_t bucket) const;
   void launch_ready();
   void launch(Bucket& bucket, Where where);
   void finish();

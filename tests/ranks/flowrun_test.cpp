@@ -129,7 +129,10 @@ INSTANTIATE_TEST_SUITE_P(All, FlowrunFault, testing::ValuesIn(faults_of_any_rank
 TEST(Job, WhatACommandLeavesIsSeen) {
   if (!jobs_are_boxed()) GTEST_SKIP() << "the system allows no namespaces";
 
-  const JobResult job = run_job({"sh", "-c", "touch /dev/shm/left; sleep 100 & "}, {.limit_s = 5});
+  const JobResult job =
+      run_job({"sh", "-c",
+               "touch /dev/shm/left; sleep 100 & until grep -q sleep /proc/$!/comm; do :; done"},
+              {.limit_s = 5});
 
   EXPECT_EQ(job.exit_code, 0);
   ASSERT_EQ(job.remains.size(), 2U);

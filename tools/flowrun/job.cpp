@@ -1,10 +1,12 @@
 #include "tools/flowrun/job.h"
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +37,7 @@ class Job {
       sigaddset(&signals, number);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     const int events = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     launcher_ = start_process(command, {.environment = environment});
     const auto start = Clock::now();
     Clock::time_point failed_at{};
@@ -57,6 +60,7 @@ class Job {
     for (int i = 0; i < 200 && signal_ranks(session_, SIGKILL) > 0; ++i)
       usleep(5000);
     if (nodes_ != nullptr) nodes_->finish();
+    reap_orphans();
     end_.was_asked = was_asked_;
     return end_;
   }
@@ -76,6 +80,19 @@ class Job {
     was_asked_ |= asks_to_end;
     if (nodes_ != nullptr) nodes_->send_signal(number);
     if (signal_ranks(session_, number) == 0 && asks_to_end) end();  // no rank has started
+  }
+
+  // Keepers may outlive the launcher by a moment; they have become children of this process then.
+  // So have processes that a program left behind: those may stay.
+  static void reap_orphans() {
+    for (int i = 0; i < 200; ++i) {
+      pid_t reaped = 0;
+      do {
+        reaped = waitpid(-1, nullptr, WNOHANG);
+      } while (reaped > 0);
+      if (reaped < 0 && errno == ECHILD) return;
+      usleep(5000);
+    }
   }
 
   // The launcher ends its ranks when it is asked to; the ranks of one that does not are killed.

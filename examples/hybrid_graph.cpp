@@ -1,4 +1,4 @@
-// hybrid_model.cpp as a compiled graph: a stage on ranks 0 and 1, one on ranks 2 and 3, trained by
+// hybrid_eager.cpp as a compiled graph: a stage on ranks 0 and 1, one on ranks 2 and 3, trained by
 // a step that is traced once and replayed.
 //
 //   flowrun -n 4 build/release/bin/hybrid_graph

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/error.h"
+
 namespace examples {
 
 Arguments::Arguments(int argc, char** argv, const std::string& what, const Offered& offered) {
@@ -29,6 +31,10 @@ Arguments::Arguments(int argc, char** argv, const std::string& what, const Offer
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error) == 0 ? 0 : 64);  // 64: wrong use, as sysexits says
+  }
+  if (device != "cpu") {
+    throw flow::Unsupported("[" + app.get_description() + "] there are no kernels for --device " +
+                            device + "; leave it out, or give cpu");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <vector>
 
 #include "flow/flow.h"
@@ -18,18 +19,25 @@ inline double gradient_norm(const std::vector<flow::Tensor>& parameters) {
   return std::sqrt(sum);
 }
 
-// Runs `body`, turning errors into one line and an exit status (74: files, as sysexits says).
+// Runs `body`, turning errors into one line and an exit status (73: memory, 74: files). With
+// several ranks they leave main as they are: what flow::flow puts around main tells the others and
+// gives the status that a launcher understands.
 template <class Body>
 int run_main(Body body) {
+  const auto report = [](const std::exception& error, int status) {
+    if (flow::env::world_size() > 1) throw;
+    std::fprintf(stderr, "%s\n", error.what());
+    return status;
+  };
   try {
     body();
     return 0;
+  } catch (const flow::OutOfMemory& error) {
+    return report(error, 73);
   } catch (const flow::IoError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 74;
+    return report(error, 74);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
+    return report(error, 1);
   }
 }
 

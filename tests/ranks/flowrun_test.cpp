@@ -241,6 +241,27 @@ TEST(Flowrun, WrongCommandLinesAreRefused) {
   EXPECT_EQ(run_job(flowrun({}, {"--help"})).exit_code, 0);
 }
 
+// Its ranks see each other in different arrangements.
+TEST(Flowrun, ATrainingExampleEndsWithTheCodeOfItsError) {
+  const JobResult job =
+      run_job(flowrun({"-n", "2"}, {"sh", "-c",
+                                    "exec " + kPrograms +
+                                        "/train_gpt --data " FLOW_SOURCES
+                                        "/core --steps 1 --dp $((1 + OMPI_COMM_WORLD_RANK))"
+                                        " --tp $((2 - OMPI_COMM_WORLD_RANK))"}));
+
+  EXPECT_EQ(job.exit_code, 70) << job.output;
+  expect_words(read_report(), {R"("cause": "mismatch")", R"("other_site")"});
+}
+
+TEST(Flowrun, ExamplesRefuseADeviceThatIsLacking) {
+  const JobResult job =
+      run_job({kPrograms + "/train_gpt", "--device", "cuda", "--data", FLOW_SOURCES "/core"});
+
+  EXPECT_EQ(job.exit_code, 1) << job.output;
+  expect_words(job.output, {"--device cuda; leave it out"});
+}
+
 TEST(Flowrun, AJobThatTakesTooLongIsEnded) {
   const JobResult job = run_job(flowrun({"-n", "2", "--timeout", "1"}, {"sleep", "100"}));
 

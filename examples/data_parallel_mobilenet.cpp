@@ -2,7 +2,7 @@
 // shape without --data. Under a launcher data parallel on all ranks: batches, dropout and the
 // statistics of batch norm are those of one.
 //
-//   flowrun -n 2 build/release/bin/train_mobilenet --data DIR
+//   flowrun -n 2 build/release/bin/data_parallel_mobilenet --data DIR
 #include <chrono>
 #include <cstdio>
 #include <numeric>

@@ -1,7 +1,7 @@
 // A model of two stages on four ranks: the first data parallel on ranks 0 and 1, the second model
 // parallel on ranks 2 and 3; trained for a few steps.
 //
-//   flowrun -n 4 build/release/bin/hybrid_model
+//   flowrun -n 4 build/release/bin/hybrid_eager
 #include <utility>
 
 #include <flow/flow.h>

@@ -53,7 +53,8 @@ void add_train_command(CLI::App& app, CommandLine& line) {
   CLI::App* train = app.add_subcommand("train", "train a model");
   train->add_option("run", line.train.spec, "the spec (JSON)")->required();
   train->add_option("out", line.train.folder, "folder of the results")->required();
-  train->add_option("--layout", line.train.layout, "on the ranks present: dpN, tpN, joined by +");
+  train->add_option("--layout", line.train.layout,
+                    "on the ranks present: dpN, tpN, zero1 joined by +, or ddpN");
   train->add_option("--schedule", line.train.schedule, "of a pipeline");
   train->add_option("--micro-batches", line.train.micro_batches, "of a pipeline");
   train->add_option("--steps", line.train.steps, "instead of the spec's");

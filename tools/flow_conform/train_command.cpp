@@ -3,18 +3,23 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/default_dtype.h"
+#include "core/tensor_meta.h"
 #include "eager/runtime.h"
 #include "nn/clip_grad.h"
+#include "nn/comm.h"
 #include "nn/file.h"
 #include "nn/models/gpt.h"
 #include "nn/models/lenet.h"
 #include "nn/models/mlp.h"
 #include "nn/models/mobilenet.h"
+#include "nn/parallel/distributed.h"
 #include "nn/safetensors.h"
+#include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/cross_entropy.h"
@@ -111,6 +116,7 @@ class Training {
         layout_(options.layout),
         model_(make_model(spec.at("model"), options.run.floating, tensors_of("init"))) {
     layout_.lay_out(model_);
+    if (layout_.has_replicas()) replicas_.emplace(model_);
     data_ = tensors_of("data");
     for (const auto& [name, param] : model_.named_parameters())
       params_.emplace(name, param);
@@ -144,16 +150,26 @@ class Training {
     const Tensor& x = data_.at("x");
     const int64_t batch = number % x.size(0);
     optimizer_->zero_grad();
-    const Tensor logits = model_(layout_.rows(x.select(0, batch)));
+    const Tensor rows = layout_.rows(x.select(0, batch));
+    const Tensor logits = replicas_ ? (*replicas_)(rows) : model_(rows);
     const Tensor targets = layout_.rows(data_.at("y").select(0, batch)).flatten();
     const Tensor loss = cross_entropy(logits.reshape({-1, logits.size(-1)}), targets);
     loss.backward();
     if (number == 0) keep_gradients();
     const Tensor norm = nn::utils::clip_grad_norm_(model_.parameters(), INFINITY);
-    log_ += str("{\"step\": ", number, ", \"loss\": ", shortest(loss.item<double>()),
+    log_ += str("{\"step\": ", number, ", \"loss\": ", shortest(loss_of_all(loss, x.size(1))),
                 ", \"grad_norm\": ", shortest(norm.item<double>()),
                 ", \"lr\": ", shortest(optimizer_->lr()), "}\n");
     optimizer_->step();
+  }
+
+  // Over the rows of all replicas.
+  double loss_of_all(const Tensor& loss, int64_t num_rows) const {
+    if (!replicas_) return loss.item<double>();
+    const NoGradGuard no_grad;
+    const auto own =
+        static_cast<double>(balanced_part(num_rows, env::world_size(), env::rank()).size);
+    return comm::all_reduce(loss * own).item<double>() / static_cast<double>(num_rows);
   }
 
   void keep_gradients() {
@@ -169,6 +185,7 @@ class Training {
   const Json& spec_;
   TrainLayout layout_;
   nn::AnyModule model_;
+  std::optional<nn::parallel::DistributedDataParallel<nn::AnyModule>> replicas_;
   std::map<std::string, Tensor> params_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   nn::StateDict data_;

@@ -12,7 +12,7 @@ struct TrainOptions {
   RunOptions run;
   std::string spec;
   std::string folder;    // of the results
-  std::string layout;    // "dp2+tp2"; empty: one rank
+  std::string layout;    // "dp2+tp2", "ddp2"; empty: one rank
   std::string schedule;  // of a pipeline
   int64_t micro_batches = 0;
   int64_t steps = -1;  // as the spec says

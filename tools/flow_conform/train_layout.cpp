@@ -6,17 +6,19 @@
 
 #include "boxing/redistribute.h"
 #include "core/context.h"
+#include "core/tensor_meta.h"
+#include "ops/slice.h"
 #include "tools/flow_conform/attrs.h"
 
 namespace flow::conform {
 
 namespace {
 
-// N of "dpN".
-int64_t count_in(const std::string& word) {
+// N of "dpN", after the letters of `kind`.
+int64_t count_in(const std::string& word, std::string_view kind) {
   int64_t count = 0;
   const char* end = word.data() + word.size();
-  const auto [stop, status] = std::from_chars(word.data() + 2, end, count);
+  const auto [stop, status] = std::from_chars(word.data() + kind.size(), end, count);
   if (status != std::errc() || stop != end || count < 1) throw NotSupported("layout " + word);
   return count;
 }
@@ -45,9 +47,12 @@ TrainLayout::TrainLayout(const std::string& text) {
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, '+');) {
     if (word.starts_with("dp")) {
-      data_ = count_in(word);
+      data_ = count_in(word, "dp");
+    } else if (word.starts_with("ddp")) {
+      data_ = count_in(word, "ddp");
+      has_replicas_ = true;
     } else if (word.starts_with("tp")) {
-      tensor_ = count_in(word);
+      tensor_ = count_in(word, "tp");
     } else if (word == "zero1") {
       shards_state_ = true;
     } else {
@@ -55,10 +60,14 @@ TrainLayout::TrainLayout(const std::string& text) {
     }
   }
   if (text.empty()) return;
+  if (has_replicas_ && text.find('+') != std::string::npos) {
+    throw NotSupported("layout " + text + ", as ddp trains local tensors");
+  }
   if (data_ * tensor_ != env::world_size()) {
     throw BadSpec(
         str("layout ", text, " takes ", data_ * tensor_, " ranks; there are ", env::world_size()));
   }
+  if (has_replicas_) return;
   Shape shape;
   if (data_ > 1 || tensor_ == 1) shape.push_back(data_);
   if (tensor_ > 1) shape.push_back(tensor_);
@@ -88,6 +97,10 @@ void TrainLayout::lay_out(nn::ModuleBase& model) const {
 }
 
 Tensor TrainLayout::rows(const Tensor& batch) const {
+  if (has_replicas_) {
+    const Range own = balanced_part(batch.size(0), data_, env::rank());
+    return slice(batch, 0, own.begin, own.begin + own.size);
+  }
   if (!is_global()) return batch;
   return batch.to_global({.placement = placement_, .sbp = nd_sbp(sbp::broadcast, sbp::broadcast)})
       .to_global({.sbp = nd_sbp(sbp::split(0), sbp::broadcast)});

@@ -26,6 +26,17 @@ namespace {
                                       : ""));
 }
 
+// A rename would put a file in the place of a device or pipe.
+const std::string& writable(const std::string& path) {
+  std::error_code ignored;  // of what cannot be looked at, creating the file says more
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw IoError(
+        str("[file] cannot write ", path, ": it is no regular file; give the path of a file"));
+  }
+  return path;
+}
+
 std::atomic<internal::FileEventHook> event_hook{nullptr};
 
 void before(const char* event) {
@@ -72,7 +83,7 @@ void InputFile::read_at(uint64_t offset, void* target, size_t bytes) {
 }
 
 OutputFile::OutputFile(const std::string& path)
-    : path_(path),
+    : path_(writable(path)),
       temporary_(str(path, ".tmp.", getpid())),
       descriptor_((before("create"),
                    open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644))) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +87,16 @@ TEST_F(File, OfAFolderOrNothingIsRefused) {
   EXPECT_THROW(InputFile{folder_}, IoError);
   EXPECT_THROW(InputFile{folder_ + "/missing"}, IoError);
   EXPECT_THROW(OutputFile{folder_ + "/missing/f"}, IoError);
+  EXPECT_THROW(OutputFile{folder_}, IoError);
+}
+
+TEST_F(File, DevicesAndPipesAreNotReplaced) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+
+  EXPECT_THROW(save_safetensors(pipe, {{"w", ones({2})}}), IoError);
+
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 }  // namespace

@@ -55,6 +55,11 @@ struct Signature {
   bool grad_enabled = true;
   bool is_autocast = false;
   DType autocast = DType::kFloat32;
+  // The graph's configuration.
+  std::optional<DType> amp = {};
+  int64_t zero_stage = 0;
+  int64_t micro_batches = 1;
+  graph::PassSet passes = graph::PassSet::kAll;
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 
@@ -235,19 +240,22 @@ void GraphBase::add_optimizer(optim::Optimizer& optimizer, const GraphOptimizerO
 
 CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
                                        const Build& build) {
-  const Signature signature = signature_of(arguments);
+  Signature signature = signature_of(arguments);
+  signature.amp = config_.amp_;
+  signature.zero_stage = config_.zero_stage_;
+  signature.micro_batches = config_.micro_batches_;
+  signature.passes = config_.passes_;
   const auto found = std::find_if(compiled_.begin(), compiled_.end(), [&](const auto& compiled) {
     return compiled->state_->signature == signature && compiled->state_->has_modes();
   });
-  if (found == compiled_.end()) {
-    return *compiled_.emplace_back(compile_for(arguments, build));
-  }
-  if (!(*found)->state_->fits()) {
+  if (found != compiled_.end()) {
+    if ((*found)->state_->fits()) return **found;
     found->reset();  // its memory goes before the new one's comes
     compiled_.erase(found);
-    return *compiled_.emplace_back(compile_for(arguments, build));
   }
-  return **found;
+  CompiledGraph& compiled = *compiled_.emplace_back(compile_for(arguments, build));
+  compiled.state_->signature = std::move(signature);
+  return compiled;
 }
 
 std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorReader& arguments,
@@ -257,7 +265,6 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
   }
   std::unique_ptr<CompiledGraph> compiled(new CompiledGraph());
   CompiledGraph::State& state = *compiled->state_;
-  state.signature = signature_of(arguments);
   std::vector<Tensor> parameters;
   for (const OptimizerEntry& entry : optimizers_) {
     if (config_.zero_stage_ > 0) entry.optimizer->shard_state();

@@ -55,7 +55,7 @@ struct ZeroOptions {
   int64_t stage = 1;  // 1: optimizer state is cut over ranks that hold the same parameter
 };
 
-// How a graph is compiled. Set before its first call.
+// How a graph is compiled. After a change the next call compiles anew.
 class GraphConfig {
  public:
   // Forward under autocast to `dtype`.

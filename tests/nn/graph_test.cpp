@@ -535,6 +535,22 @@ TEST(Graph, RefusesToWriteToOtherTensors) {
   EXPECT_EQ(graph.counter.item<float>(), 0.F);
 }
 
+TEST(Graph, AChangedConfigurationCompilesAnew) {
+  struct Config : nn::Graph<Config> {
+    nn::Linear linear{3, 2};
+
+    Tensor build(const Tensor& x) { return linear(x); }
+
+    using nn::GraphBase::config;
+  };
+
+  Config graph;
+  const Tensor x = randn({4, 3});
+  EXPECT_EQ(graph(x).dtype(), float32);
+  graph.config().enable_amp(bfloat16);
+  EXPECT_EQ(graph(x).dtype(), bfloat16);
+}
+
 TEST(Graph, RefusesWhatItDoesNotCompile) {
   struct Config : nn::Graph<Config> {
     Tensor build(const Tensor& x) { return x; }

@@ -69,7 +69,7 @@ void check_layout(const Layout& layout, const Shape& shape, int64_t world_size, 
   for (const Sbp& entry : layout.nd_sbp) {
     if (entry.is_split() && entry.dim() >= shape.size()) {
       throw InvalidArgument(str("[", op, "] sbp ", layout.nd_sbp, " splits dim ", entry.dim(),
-                                " of a tensor of shape ", shape));
+                                " of a tensor of shape ", shape, "; split one of its dims"));
     }
   }
 }

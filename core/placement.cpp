@@ -42,15 +42,16 @@ namespace {
 void check_ranks(const Shape& shape, const std::vector<int64_t>& ranks) {
   if (ranks.empty()) throw InvalidArgument("[placement] no ranks; name at least one, such as {0}");
   if (shape.numel() != static_cast<int64_t>(ranks.size()) || shape.empty()) {
-    throw InvalidArgument(
-        str("[placement] shape ", shape, " does not hold ", ranks.size(), " ranks"));
+    throw InvalidArgument(str("[placement] shape ", shape, " does not hold ", ranks.size(),
+                              " ranks; give sizes whose product is their number"));
   }
   if (shape.size() > NdSbp::kMaxAxes) {
     throw InvalidArgument(str("[placement] at most ", NdSbp::kMaxAxes, " axes; got shape ", shape));
   }
   std::set<int64_t> seen;
   for (const int64_t rank : ranks) {
-    if (rank < 0) throw InvalidArgument(str("[placement] rank ", rank, " is negative"));
+    if (rank < 0)
+      throw InvalidArgument(str("[placement] rank ", rank, " is negative; ranks count from 0"));
     if (!seen.insert(rank).second) {
       throw InvalidArgument(
           str("[placement] rank ", rank, " is named twice; a rank is one device"));

@@ -224,7 +224,9 @@ void Profile::write_chrome_trace(const std::string& path) const {
   std::ofstream file(path);
   file << nlohmann::json{{"traceEvents", std::move(events)}} << '\n';
   file.close();
-  if (!file) throw IoError(str("[profiler] cannot write ", path));
+  if (!file)
+    throw IoError(
+        str("[profiler] cannot write ", path, "; check that its folder exists and has room"));
 }
 
 Scope::Scope(std::string_view name, Site site)

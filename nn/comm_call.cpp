@@ -31,7 +31,8 @@ int64_t member_of(const Communicator& group, int64_t rank, const char* op) {
   const auto found = std::find(group.ranks().begin(), group.ranks().end(), rank);
   if (found == group.ranks().end()) {
     throw InvalidArgument(str("[", op, "] rank ", rank, " is no member of the group of ",
-                              group.size(), " ranks that it is to serve"));
+                              group.size(),
+                              " ranks that it is to serve; give one of its ranks of the world"));
   }
   return found - group.ranks().begin();
 }
@@ -77,9 +78,11 @@ Counts rows_to_send(const Tensor& x, const AllToAllOptions& options, const Commu
   const bool fits = static_cast<int64_t>(rows.size()) == group.size() && total(rows) == x.size(0) &&
                     *std::min_element(rows.begin(), rows.end()) >= 0;
   if (fits) return rows;
-  throw InvalidArgument(str("[comm::all_to_all] rows must give each of ", group.size(),
-                            " members a part of the ", x.size(0), " rows"),
-                        site);
+  throw InvalidArgument(
+      str("[comm::all_to_all] rows must give each of ", group.size(), " members a part of the ",
+          x.size(0), " rows; received ", rows.size(), " counts of ", total(rows), " in all",
+          "; leave rows out for balanced parts"),
+      site);
 }
 
 std::byte* data(const Tensor& x) {

@@ -46,7 +46,7 @@ void check(const LaidOut& item, const Placement& placement, Site site) {
   }
   if (std::any_of(item.sbp.begin(), item.sbp.end(), [](Sbp entry) { return entry.is_partial(); })) {
     throw InvalidArgument(str("[to_global] ", item.name, " cannot lie as ", item.sbp,
-                              ": parameters and buffers are split or broadcast"),
+                              "; parameters and buffers are split or broadcast"),
                           site);
   }
 }

@@ -246,7 +246,9 @@ Tensor wrap_blob(void* data, DType dtype, const Shape& shape, const TensorOption
   }
   const MetaPtr meta = local_meta(shape, dtype, DeviceType::kCpu);
   if (data == nullptr && meta->numel > 0) {
-    throw InvalidArgument(str("[from_blob] data is null for shape ", shape), site);
+    throw InvalidArgument(
+        str("[from_blob] data is null for shape ", shape, "; give the address of its elements"),
+        site);
   }
   Ref<Storage> storage = Storage::wrap(data, meta->local_bytes(), std::move(deleter));
   return ops::with_grad(Tensor::make(meta, std::move(storage)), options, "from_blob");

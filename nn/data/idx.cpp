@@ -27,7 +27,8 @@ class IdxFile {
     }
     file_ = gzopen(path.c_str(), "rb");
     if (file_ == nullptr)
-      throw IoError(str("[idx] cannot open ", path, ": ", std::strerror(errno)));
+      throw IoError(
+          str("[idx] cannot open ", path, ": ", std::strerror(errno), "; check the permissions"));
   }
 
   ~IdxFile() { gzclose(file_); }

@@ -28,7 +28,8 @@ BatchPlan::BatchPlan(const DataLoaderOptions& options, int64_t dataset_size)
     throw InvalidArgument("[DataLoader] a sampler decides the order; leave out shuffle");
   }
   if (options.placement.defined() != !options.sbp.empty()) {
-    throw InvalidArgument("[DataLoader] give placement and sbp together, or neither");
+    throw InvalidArgument(str("[DataLoader] received placement ", options.placement, " and sbp ",
+                              options.sbp, "; give both, or neither"));
   }
 }
 

@@ -81,8 +81,9 @@ WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, int64_
       std::any_of(weights.begin(), weights.end(), [](double weight) { return !(weight >= 0); });
   if (weights.empty() || has_negative || !(sums_.back() > 0) || num_samples <= 0) {
     throw InvalidArgument(
-        "[WeightedRandomSampler] weights must not be negative nor all 0, and "
-        "num_samples positive");
+        str("[WeightedRandomSampler] received ", weights.size(), " weights, of sum ",
+            weights.empty() ? 0.0 : sums_.back(), ", and num_samples ", num_samples,
+            "; give weights that are not negative nor all 0, and a positive number"));
   }
 }
 

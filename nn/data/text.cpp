@@ -55,7 +55,9 @@ std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_toke
     uint64_t token = 0;
     for (size_t i = 0; i < width; ++i)
       token |= uint64_t{bytes[at + i]} << (8 * i);
-    if (token >> 63 != 0) throw IoError(str("[tokens] ", path, " holds a number beyond int64"));
+    if (token >> 63 != 0)
+      throw IoError(str("[tokens] ", path,
+                        " holds a number beyond int64; it is no file of tokens of this width"));
     tokens.push_back(static_cast<int64_t>(token));
   }
   return tokens;
@@ -96,7 +98,8 @@ std::vector<int64_t> CharVocabulary::encode(std::string_view text) const {
     tokens.push_back(numbers_[static_cast<unsigned char>(c)]);
     if (tokens.back() < 0) {
       throw InvalidArgument(str("[CharVocabulary] byte ", int{static_cast<unsigned char>(c)},
-                                " is not among the ", size(), " of the vocabulary"));
+                                " is not among the ", size(),
+                                " of the vocabulary; make it of a text that has it"));
     }
   }
   return tokens;

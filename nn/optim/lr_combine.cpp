@@ -95,7 +95,8 @@ SequentialLR::SequentialLR(Optimizer& optimizer, const std::vector<LRScheduler*>
                               " milestones; give one milestone fewer than schedules"));
   }
   if (!std::is_sorted(options_.milestones.begin(), options_.milestones.end())) {
-    throw InvalidArgument("[SequentialLR] milestones must ascend");
+    throw InvalidArgument(
+        "[SequentialLR] milestones do not ascend; sort them, and the schedules with them");
   }
   for (int64_t group = 0; group < optimizer.num_groups(); ++group)
     optimizer.set_group_lr(group, optimizer.initial_lr(group));

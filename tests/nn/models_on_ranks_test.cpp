@@ -1,5 +1,7 @@
-// Models, loader and update rules of this folder on two thread ranks give the numbers of one.
+// Models, loader and update rules of this folder on two to four thread ranks give the numbers of
+// one.
 #include <cmath>
+#include <functional>
 #include <memory>
 
 #include <gtest/gtest.h>
@@ -12,6 +14,17 @@ namespace flow {
 namespace {
 
 const Placement kPair("cpu", {0, 1});
+const Placement kThree("cpu", {0, 1, 2});
+const Placement kGrid("cpu", {{0, 1}, {2, 3}});
+const Sbp kS0 = sbp::split(0), kS1 = sbp::split(1), kB = sbp::broadcast;
+
+// Where data and model lie; no placement: one rank, local tensors.
+struct Layout {
+  const char* name = "one rank";
+  Placement placement = {};
+  NdSbp data = {};
+  nn::SbpPatterns model = {};
+};
 
 void expect_close(const std::vector<double>& got, const std::vector<double>& want,
                   const std::string& what) {
@@ -21,8 +34,8 @@ void expect_close(const std::vector<double>& got, const std::vector<double>& wan
 }
 
 // The data parallel program of the reference: global batches, a model laid out in place, a replaced
-// classifier. An undefined placement: one rank.
-std::vector<double> train_mobilenet(const Placement& placement) {
+// classifier.
+std::vector<double> train_mobilenet(const Layout& layout) {
   manual_seed(5);
   models::MobileNetV2 model({.inverted_residual_setting = {{{1, 8, 1, 1}, {6, 8, 2, 2}}},
                              .input_channel = 8,
@@ -31,10 +44,10 @@ std::vector<double> train_mobilenet(const Placement& placement) {
                        nn::Sequential(nn::Dropout(0.2), nn::Linear(model.last_channel(), 4)));
   model.to(float64);
   data::DataLoaderOptions options{.batch_size = 5, .shuffle = true};
-  if (placement.defined()) {
-    model.to_global({.placement = placement, .sbp = sbp::broadcast});
-    options.placement = placement;
-    options.sbp = sbp::split(0);
+  if (layout.placement.defined()) {
+    model.to_global(layout.placement, layout.model);
+    options.placement = layout.placement;
+    options.sbp = layout.data;
   }
   const Tensor images = sin(arange(12.0 * 3 * 16 * 16, {.dtype = float64}));
   std::vector<int64_t> labels;
@@ -58,22 +71,41 @@ std::vector<double> train_mobilenet(const Placement& placement) {
   return losses;
 }
 
-TEST(ModelsOnRanks, DataParallelMobileNetFollowsOneRank) {
-  const std::vector<double> single = train_mobilenet({});
-  ASSERT_EQ(single.size(), 12U);
-  run_ranks(2, [&] { expect_close(train_mobilenet(kPair), single, "losses and norms"); });
+void expect_single(const std::function<std::vector<double>(const Layout&)>& train,
+                   const std::vector<Layout>& layouts) {
+  const std::vector<double> single = train({});
+  for (const Layout& layout : layouts) {
+    run_ranks(layout.placement.num_ranks(),
+              [&] { expect_close(train(layout), single, layout.name); });
+  }
 }
 
-std::vector<double> train_gpt(const nn::SbpPatterns& patterns) {
+TEST(ModelsOnRanks, MobileNetFollowsOneRank) {
+  expect_single(train_mobilenet, {{"data parallel on 2", kPair, kS0, {{"*", kB}}},
+                                  {"data parallel on 3", kThree, kS0, {{"*", kB}}},
+                                  {"channels on 2",
+                                   kPair,
+                                   kB,
+                                   {{"*.num_batches_tracked", kB}, {"features.*", kS0}, {"*", kB}}},
+                                  {"samples and channels on 2 x 2",
+                                   kGrid,
+                                   {kS0, kB},
+                                   {{"*.num_batches_tracked", {kB, kB}},
+                                    {"features.*", {kB, kS0}},
+                                    {"classifier.1.weight", {kB, kS1}},
+                                    {"*", {kB, kB}}}}});
+}
+
+std::vector<double> train_gpt(const Layout& layout) {
   manual_seed(5);
   models::Gpt model(
       {.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8, .dropout = 0.1});
   model.to(float64);
   TensorOptions options{.dtype = int64};
-  if (!patterns.empty()) {
-    model.to_global(kPair, patterns);
-    options.placement = kPair;
-    options.sbp = sbp::broadcast;
+  if (layout.placement.defined()) {
+    model.to_global(layout.placement, layout.model);
+    options.placement = layout.placement;
+    options.sbp = layout.data;
   }
   const Tensor tokens = randint(0, 11, {3, 7}, options);
   optim::AdamW optimizer(model.parameters(), {.lr = 0.01});
@@ -90,37 +122,51 @@ std::vector<double> train_gpt(const nn::SbpPatterns& patterns) {
   return losses;
 }
 
-TEST(ModelsOnRanks, TensorParallelGptFollowsOneRank) {
-  const std::vector<double> single = train_gpt({});
-  run_ranks(2, [&] {
-    expect_close(train_gpt({{"*.attn.c_[qkv].weight", sbp::split(0)},
-                            {"*.attn.c_proj.weight", sbp::split(1)},
-                            {"*", sbp::broadcast}}),
-                 single, "attention cut");
-    expect_close(train_gpt({{"*.attn.c_[qkv].*", sbp::split(0)},
-                            {"*.attn.c_proj.weight", sbp::split(1)},
-                            {"*.mlp.c_fc.*", sbp::split(0)},
-                            {"*.mlp.c_proj.weight", sbp::split(1)},
-                            {"wte.weight", sbp::split(0)},
-                            {"*", sbp::broadcast}}),
-                 single, "all cut");
-  });
+TEST(ModelsOnRanks, GptWithDropoutFollowsOneRank) {
+  expect_single(
+      train_gpt,
+      {{"data parallel on 3", kThree, kS0, {{"*", kB}}},
+       {"sequence split on 2", kPair, kS1, {{"*", kB}}},
+       {"attention cut on 2",
+        kPair,
+        kB,
+        {{"*.attn.c_[qkv].weight", kS0}, {"*.attn.c_proj.weight", kS1}, {"*", kB}}},
+       {"all cut on 2",
+        kPair,
+        kB,
+        {{"*.attn.c_[qkv].*", kS0},
+         {"*.attn.c_proj.weight", kS1},
+         {"*.mlp.c_fc.*", kS0},
+         {"*.mlp.c_proj.weight", kS1},
+         {"wte.weight", kS0},
+         {"*", kB}}},
+       {"samples and heads on 2 x 2",
+        kGrid,
+        {kS0, kB},
+        {{"*.attn.c_[qkv].*", {kB, kS0}},
+         {"*.attn.c_proj.weight", {kB, kS1}},
+         {"*.mlp.c_fc.*", {kB, kS0}},
+         {"*.mlp.c_proj.weight", {kB, kS1}},
+         {"*", {kB, kB}}}},
+       {"sequence and heads on 2 x 2",
+        kGrid,
+        {kS1, kB},
+        {{"*.attn.c_[qkv].*", {kB, kS0}}, {"*.attn.c_proj.weight", {kB, kS1}}, {"*", {kB, kB}}}}});
 }
 
 // Losses and gradients of a GPT on 2 (data) x 2 (tensor) ranks.
 std::vector<double> gradients_of_gpt(double bucket_mb) {
-  const Placement grid("cpu", {{0, 1}, {2, 3}});
   const NdSbp rows_cut{sbp::broadcast, sbp::split(0)};
   const NdSbp columns_cut{sbp::broadcast, sbp::split(1)};
   manual_seed(5);
   models::Gpt model({.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8});
-  model.to_global(grid, {{"*.attn.c_[qkv].*", rows_cut},
-                         {"*.attn.c_proj.weight", columns_cut},
-                         {"*.mlp.c_fc.*", rows_cut},
-                         {"*.mlp.c_proj.weight", columns_cut},
-                         {"*", NdSbp::broadcast(2)}});
-  const Tensor tokens = randint(
-      0, 11, {3, 7}, {.dtype = int64, .placement = grid, .sbp = {sbp::split(0), sbp::broadcast}});
+  model.to_global(kGrid, {{"*.attn.c_[qkv].*", rows_cut},
+                          {"*.attn.c_proj.weight", columns_cut},
+                          {"*.mlp.c_fc.*", rows_cut},
+                          {"*.mlp.c_proj.weight", columns_cut},
+                          {"*", NdSbp::broadcast(2)}});
+  const Tensor tokens =
+      randint(0, 11, {3, 7}, {.dtype = int64, .placement = kGrid, .sbp = {kS0, kB}});
   std::vector<double> seen;
   for (int step = 0; step < 2; ++step) {
     const Tensor logits = model(narrow(tokens, 1, 0, 6));

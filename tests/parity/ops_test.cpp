@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "boxing/ranks/run_ranks.h"
 #include "core/default_dtype.h"
 #include "eager/runtime.h"
 #include "tests/parity/golden.h"
@@ -78,6 +79,18 @@ TEST_F(OpParity, ResultsAndGradientsAreThoseOfPyTorch) {
   ASSERT_GE(spec_["cases"].size(), 900U);
   for (const Json& spec : spec_["cases"]) {
     if (!spec.value("error", false)) check(spec);
+  }
+}
+
+TEST_F(OpParity, GlobalTensorsInRandomLayoutsGiveTheSame) {
+  options_.layout = "random";
+  for (const int ranks : {2, 3}) {
+    run_ranks(ranks, [&] {
+      set_default_dtype(float64);
+      for (const Json& spec : spec_["cases"]) {
+        if (!spec.value("error", false)) check(spec);
+      }
+    });
   }
 }
 

@@ -1,6 +1,8 @@
 #include "tools/flow_conform/layout.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <numeric>
 
 #include "boxing/redistribute.h"
@@ -63,6 +65,13 @@ uint64_t hash_of(const std::string& id, uint64_t number) {
   return hash ^ (hash >> 29);
 }
 
+// A sum with zeros loses the sign.
+bool has_negative_zero(const Tensor& value) {
+  const std::vector<double> numbers = value.to_vector<double>();
+  return std::any_of(numbers.begin(), numbers.end(),
+                     [](double number) { return number == 0 && std::signbit(number); });
+}
+
 }  // namespace
 
 NdSbp parse_sbp(const std::string& text) {
@@ -92,8 +101,9 @@ Layouts::Layouts(const std::string& text, const std::string& id, size_t num_inpu
   placement_ = all_ranks(num_axes);
 }
 
-NdSbp Layouts::random_sbp(const Tensor& value, size_t position) const {
-  const bool may_be_partial = is_floating(value.dtype());
+NdSbp Layouts::random_sbp(const Tensor& value, size_t position, bool is_written) const {
+  const bool may_be_partial =
+      is_floating(value.dtype()) && !is_written && !has_negative_zero(value);
   const auto choices = static_cast<uint64_t>(value.dim() + 1 + (may_be_partial ? 1 : 0));
   const auto choice = static_cast<int64_t>(hash_of(id_, position) % choices);
   if (choice < value.dim()) return sbp::split(choice);
@@ -105,9 +115,9 @@ Tensor Layouts::leaf(const Tensor& value) const {
   return value.to_global({.placement = placement_, .sbp = NdSbp::broadcast(placement_.num_axes())});
 }
 
-Tensor Layouts::lay_out(const Tensor& value, size_t position) const {
+Tensor Layouts::lay_out(const Tensor& value, size_t position, bool is_written) const {
   if (!placement_.defined()) return value;
-  const NdSbp nd_sbp = is_random_ ? random_sbp(value, position) : sbps_[position];
+  const NdSbp nd_sbp = is_random_ ? random_sbp(value, position, is_written) : sbps_[position];
   return value.to_global({.sbp = nd_sbp});
 }
 

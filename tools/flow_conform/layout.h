@@ -16,11 +16,12 @@ class Layouts {
 
   // A local tensor, the same on all ranks, as the leaf a case is computed from: broadcast.
   Tensor leaf(const Tensor& value) const;
-  // The input at a position, as the op gets it.
-  Tensor lay_out(const Tensor& value, size_t position) const;
+  // The input at a position, as the op gets it; random layouts of one that it writes are not
+  // partial.
+  Tensor lay_out(const Tensor& value, size_t position, bool is_written) const;
 
  private:
-  NdSbp random_sbp(const Tensor& value, size_t position) const;
+  NdSbp random_sbp(const Tensor& value, size_t position, bool is_written) const;
 
   Placement placement_;  // undefined: local tensors
   std::vector<NdSbp> sbps_;

@@ -62,6 +62,7 @@ class OpRun {
     std::vector<Input> inputs;
     if (!spec_.contains("inputs")) return inputs;
     const Layouts layouts(options_.layout, id_, spec_["inputs"].size());
+    const bool writes = spec_.at("op").get<std::string>().ends_with('_');
     for (const Json& input : spec_["inputs"]) {
       const std::string name = input.at("name");
       if (!leaves_.contains(name)) {
@@ -73,7 +74,7 @@ class OpRun {
       if (input.contains("transpose") && !input["transpose"].is_null()) {
         value = value.transpose(input["transpose"].at(0), input["transpose"].at(1));
       }
-      inputs.push_back({name, layouts.lay_out(value, inputs.size())});
+      inputs.push_back({name, layouts.lay_out(value, inputs.size(), writes && inputs.empty())});
     }
     return inputs;
   }

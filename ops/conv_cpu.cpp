@@ -206,9 +206,10 @@ bool parts_agree(const KernelQuery& query, const ConvRoles& roles, const ConvSiz
   const auto& attrs = query.attrs_as<ConvAttrs>();
   const TensorMeta* bias = nullptr;
   if (roles.has_bias) bias = roles.writes_weight ? &query.output(1) : &query.input(2);
+  // A rank may hold none of the groups.
+  const bool has_groups = sizes.groups > 0 ? weight[0] % sizes.groups == 0 : weight[0] == 0;
   bool agree = x[0] == y[0] && weight[0] == y[1] && weight[1] * sizes.groups == x[1] &&
-               sizes.groups > 0 && weight[0] % sizes.groups == 0 &&
-               (bias == nullptr || bias->local_shape[0] == y[1]);
+               has_groups && (bias == nullptr || bias->local_shape[0] == y[1]);
   const auto missing = static_cast<size_t>(kMaxSpatialDims - sizes.num_dims);
   for (size_t i = 0; i + missing < kMaxSpatialDims; ++i) {
     const WindowDim& dim = sizes.window[i + missing];

@@ -11,6 +11,7 @@
 
 #include "autograd/engine.h"
 #include "autograd/gradcheck.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "eager/interpreter.h"
 #include "eager/runtime.h"
@@ -537,6 +538,27 @@ TEST(ConvSbp, RowsSplitBetweenWindowsOnly) {
 }
 
 // ---- errors
+
+// Two channels on three ranks: the last holds none.
+TEST(ConvSbp, ARankMayHoldNoneOfTheGroups) {
+  for (const DType dtype : {float32, float64}) {
+    run_ranks(3, [&] {
+      const Placement all("cpu", {0, 1, 2});
+      const TensorOptions cut{.placement = all, .sbp = sbp::split(1)};
+      const Tensor x = ones({1, 2, 5}, cut).to(dtype).requires_grad_();
+      const Tensor weight =
+          ones({2, 1, 3}, {.placement = all, .sbp = sbp::split(0)}).to(dtype).requires_grad_();
+
+      const Tensor y = conv1d(x, weight, {.groups = 2});
+      backward({y}, {ones({1, 2, 3}, cut).to(dtype)});
+
+      EXPECT_EQ(y.sbp(), sbp::split(1));
+      EXPECT_EQ(doubles(y), Doubles(6, 3));
+      EXPECT_EQ(doubles(x.grad()), (Doubles{1, 2, 3, 2, 1, 1, 2, 3, 2, 1}));
+      EXPECT_EQ(doubles(weight.grad()), Doubles(6, 3));
+    });
+  }
+}
 
 TEST(ConvErrors, SayWhatWasReceived) {
   const Tensor x = zeros({2, 3, 5, 5});

@@ -153,6 +153,19 @@ TensorOptions merge_like(const Tensor& x, const TensorOptions& options) {
   return merged;
 }
 
+// The same for another shape, which may lack dims that x is split along.
+TensorOptions merge_like(const Tensor& x, const Shape& shape, const TensorOptions& options) {
+  TensorOptions merged = merge_like(x, options);
+  if (!options.sbp.empty()) return merged;
+  for (int64_t axis = 0; axis < merged.sbp.size(); ++axis) {
+    const Sbp entry = merged.sbp[axis];
+    if (entry.is_split() && entry.dim() >= shape.size()) {
+      merged.sbp = merged.sbp.with(axis, sbp::broadcast);
+    }
+  }
+  return merged;
+}
+
 }  // namespace
 
 // ---- from values
@@ -375,7 +388,7 @@ Tensor full_like(const TensorArg& x, const Scalar& value, const TensorOptions& o
 }
 
 Tensor new_empty(const TensorArg& x, const Shape& shape, const TensorOptions& options) {
-  return empty(shape, merge_like(x, options), x.site());
+  return empty(shape, merge_like(x, shape, options), x.site());
 }
 
 Tensor new_zeros(const TensorArg& x, const Shape& shape, const TensorOptions& options) {
@@ -388,11 +401,11 @@ Tensor new_ones(const TensorArg& x, const Shape& shape, const TensorOptions& opt
 
 Tensor new_full(const TensorArg& x, const Shape& shape, const Scalar& value,
                 const TensorOptions& options) {
-  return full(shape, value, merge_like(x, options), x.site());
+  return full(shape, value, merge_like(x, shape, options), x.site());
 }
 
 Tensor new_tensor(const TensorArg& x, const TensorLiteral& values, const TensorOptions& options) {
-  return tensor(values, merge_like(x, options), x.site());
+  return tensor(values, merge_like(x, values.shape(), options), x.site());
 }
 
 }  // namespace flow

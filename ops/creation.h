@@ -104,7 +104,7 @@ Tensor zeros_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor ones_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor full_like(const TensorArg& x, const Scalar& value, const TensorOptions& options = {});
 
-// Of the given shape with x's dtype and layout; fields given in `options` take precedence.
+// Of the given shape with x's dtype and layout, B for splits of dims it lacks; `options` go first.
 Tensor new_empty(const TensorArg& x, const Shape& shape, const TensorOptions& options = {});
 Tensor new_zeros(const TensorArg& x, const Shape& shape, const TensorOptions& options = {});
 Tensor new_ones(const TensorArg& x, const Shape& shape, const TensorOptions& options = {});

@@ -179,6 +179,19 @@ TEST(Creation, GuardGivesTheDefaultLayout) {
   });
 }
 
+// So that programs do not depend on the layout of x.
+TEST(Creation, NewTensorsAreWholeAlongSplitsTheyLack) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const Tensor x = ones({4, 4}, {.placement = both, .sbp = sbp::split(1)});
+
+    EXPECT_EQ(new_zeros(x, {3}).sbp(), sbp::broadcast);
+    EXPECT_EQ(new_tensor(x, {1.f, 2.f}).sbp(), sbp::broadcast);
+    EXPECT_EQ(new_zeros(x, {3, 2}).sbp(), sbp::split(1));
+    EXPECT_THROW(new_zeros(x, {3}, {.sbp = sbp::split(1)}), InvalidArgument);
+  });
+}
+
 TEST(Creation, NewTensorsTakeDtypeAndLayoutOfAnother) {
   const Tensor x = ones({2}, {.dtype = float64});
 

@@ -74,7 +74,9 @@ class OpRun {
       if (input.contains("transpose") && !input["transpose"].is_null()) {
         value = value.transpose(input["transpose"].at(0), input["transpose"].at(1));
       }
-      inputs.push_back({name, layouts.lay_out(value, inputs.size(), writes && inputs.empty())});
+      // running_mean and running_var are written by the norm that takes them.
+      const bool is_written = (writes && inputs.empty()) || name.starts_with("running_");
+      inputs.push_back({name, layouts.lay_out(value, inputs.size(), is_written)});
     }
     return inputs;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "boxing/comm/copy_bytes.h"
 #include "boxing/comm/failure.h"
@@ -251,14 +252,14 @@ void ThreadCommunicator::all_to_all(const void* source, std::span<const int64_t>
   begin({.source = static_cast<const std::byte*>(source), .counts = send_bytes.data()}, 0,
         mark(what, "all_to_all", 0, what.dtype));
   auto* out = static_cast<std::byte*>(target);
+  std::optional<Failure> failure;
   for (int64_t peer = 0; peer < size(); ++peer) {
     const Shown& other = shown(peer);
     const int64_t sent = other.counts[position()];
     const int64_t expected = recv_bytes[static_cast<size_t>(peer)];
     if (sent != expected) {
-      world_->fail(
-          all_to_all_failure(rank_of(peer), sent, rank_of(position()), expected, current_));
-      world_->throw_failure(what.site);
+      failure = all_to_all_failure(rank_of(peer), sent, rank_of(position()), expected, current_);
+      break;
     }
     int64_t before = 0;
     for (int64_t i = 0; i < position(); ++i)
@@ -266,7 +267,10 @@ void ThreadCommunicator::all_to_all(const void* source, std::span<const int64_t>
     if (sent > 0) copy_bytes(out, other.source + before, sent);
     out += expected;
   }
-  end();
+  end();  // after a failure, too: the others may still read what this member shows
+  if (!failure) return;
+  world_->fail(*failure);
+  world_->throw_failure(what.site);
 }
 
 void ThreadCommunicator::broadcast(void* data, int64_t bytes, int64_t root,

@@ -106,6 +106,8 @@ NdSbp Layouts::random_sbp(const Tensor& value, size_t position, bool is_written)
       is_floating(value.dtype()) && !is_written && !has_negative_zero(value);
   const auto choices = static_cast<uint64_t>(value.dim() + 1 + (may_be_partial ? 1 : 0));
   const auto choice = static_cast<int64_t>(hash_of(id_, position) % choices);
+  // A dim of one element may be squeezed away in place.
+  if (is_written && choice < value.dim() && value.size(choice) == 1) return sbp::broadcast;
   if (choice < value.dim()) return sbp::split(choice);
   return choice == value.dim() ? sbp::broadcast : sbp::partial_sum;
 }

@@ -9,6 +9,7 @@
 #include "ops/compare.h"
 #include "ops/creation.h"
 #include "ops/dropout.h"
+#include "ops/extrema.h"
 #include "ops/matmul.h"
 #include "ops/named_errors.h"
 #include "ops/reduce.h"
@@ -272,10 +273,35 @@ Shape batch_of(const Tensor& x) {
   return shape;
 }
 
-// The scores as a tensor, for masks and dropout.
+// `x` with its heads, dim -3, repeated one by one to `heads`.
+Tensor with_heads(const TensorArg& x, int64_t heads) {
+  const int64_t own = x->dim() < 3 ? 0 : x->size(-3);
+  if (own == 0 || heads % own != 0) {
+    throw InvalidArgument(str("[scaled_dot_product_attention] enable_gqa takes (..., heads, rows, ",
+                              "width), the query's heads a multiple of the others'; received ",
+                              heads, " heads and ", x->meta()),
+                          x.site());
+  }
+  if (own == heads) return x;
+  Shape repeated = x->shape();
+  repeated.insert(repeated.size() - 2, heads / own);
+  Shape joined = x->shape();
+  joined[joined.size() - 3] = heads;
+  return x->unsqueeze(-3, x.site()).expand(repeated, x.site()).reshape(joined, x.site());
+}
+
+// Whether a query sees any key, (..., T or 1, 1).
+Tensor sees_a_key(const Tensor& mask) {
+  if (mask.dtype() == DType::kBool) return any(mask, -1, {.keepdim = true});
+  return ne(amax(mask, -1, {.keepdim = true}), -INFINITY);
+}
+
+// The scores as a tensor, for masks and dropout. Queries that see no key are left without a mask,
+// as softmax and its gradient would be NaN for them, and get zeros at the end.
 Tensor explicit_attention(const TensorArg& query, const Tensor& key, const Tensor& value,
                           const AttentionOptions& options, double scale) {
   Tensor scores = matmul(mul(query, scale), key.transpose(-2, -1));
+  Tensor sees;
   if (options.is_causal) {
     TensorOptions layout = options_like(query);
     layout.dtype = DType::kInt64;
@@ -283,10 +309,16 @@ Tensor explicit_attention(const TensorArg& query, const Tensor& key, const Tenso
     const Tensor position = arange(query->size(-2), layout).unsqueeze(-1);
     scores = where(ge(position, arange(key.size(-2), layout)), scores, -INFINITY);
   } else if (options.attn_mask.defined()) {
-    scores = options.attn_mask.dtype() == DType::kBool ? where(options.attn_mask, scores, -INFINITY)
-                                                       : add(scores, options.attn_mask);
+    Tensor mask = options.attn_mask;
+    const bool is_bool = mask.dtype() == DType::kBool;
+    if (key.size(-2) > 0) {
+      sees = sees_a_key(mask);
+      mask = is_bool ? logical_or(mask, logical_not(sees)) : where(sees, mask, 0);
+    }
+    scores = is_bool ? where(mask, scores, -INFINITY) : add(scores, mask);
   }
-  return matmul(dropout(softmax(scores, -1), {.p = options.dropout_p}), value);
+  const Tensor y = matmul(dropout(softmax(scores, -1), {.p = options.dropout_p}), value);
+  return sees.defined() ? where(sees, y, 0) : y;
 }
 
 }  // namespace
@@ -306,7 +338,18 @@ Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key
     // Products over no elements are 0 at any scale.
     const auto width = static_cast<double>(std::max<int64_t>(query->size(-1), 1));
     const double scale = options.scale.value_or(1 / std::sqrt(width));
-    if (options.attn_mask.defined() || options.dropout_p != 0) {
+    if (options.enable_gqa) {
+      if (query->dim() < 3) {
+        throw InvalidArgument(str("[", kName, "] enable_gqa takes (..., heads, rows, width); ",
+                                  "received ", query->meta()));
+      }
+      AttentionOptions rest = options;
+      rest.enable_gqa = false;
+      const Tensor k = with_heads(key, query->size(-3));
+      const Tensor v = with_heads(value, query->size(-3));
+      return scaled_dot_product_attention(query, {k, key.site()}, {v, value.site()}, rest);
+    }
+    if (options.attn_mask.defined() || options.dropout_p != 0 || key->size(-2) == 0) {
       return explicit_attention(query, key, value, options, scale);
     }
     const Shape batch = broadcast_shapes(broadcast_shapes(batch_of(query), batch_of(key), kName),

@@ -407,6 +407,10 @@ Tensor distribution_cross_entropy(const TensorArg& input, const Tensor& target,
     throw InvalidArgument(str("[cross_entropy] a floating target must have the input's shape; ",
                               "received ", x.meta(), ", ", target.meta()));
   }
+  if (options.ignore_index >= 0) {
+    throw InvalidArgument(str("[cross_entropy] ignore_index is ", options.ignore_index,
+                              "; it names classes, and the target is floating; leave it out"));
+  }
   const int64_t classes = x.dim() == 1 ? 0 : 1;
   const auto num_classes = static_cast<double>(x.size(classes));
   Tensor q = target;

@@ -488,6 +488,10 @@ Tensor nonzero(const TensorArg& x) {
 }
 
 Tensor one_hot(const TensorArg& indices, int64_t num_classes) {
+  if (is_floating(indices->dtype())) {
+    throw InvalidArgument(
+        str("[one_hot] indices must be integers; received ", indices->meta(), "; cast first"));
+  }
   if (num_classes < -1 || (num_classes == -1 && indices->numel() == 0)) {
     throw InvalidArgument(str("[one_hot] num_classes must be given and >= 0 here; received ",
                               num_classes, " for ", indices->meta()));

@@ -8,6 +8,7 @@
 #include "ops/binary.h"
 #include "ops/creation.h"
 #include "ops/index.h"
+#include "ops/pool.h"
 #include "ops/view.h"
 
 namespace flow {
@@ -25,8 +26,8 @@ Mode parse_mode(const TensorArg& x, const std::string& name) {
   if (name == "bicubic" && x->dim() == 4) return Mode::kCubic;
   throw InvalidArgument(
       str("[interpolate] mode '", name, "' does not fit a tensor of shape ", x->shape(),
-          "; use nearest, nearest-exact, linear (N, C, L), bilinear or bicubic (N, C, H, W), "
-          "trilinear (N, C, D, H, W)"),
+          "; use nearest, nearest-exact, area, linear (N, C, L), bilinear or bicubic "
+          "(N, C, H, W), trilinear (N, C, D, H, W)"),
       x.site());
 }
 
@@ -145,7 +146,7 @@ auto pick(const List& list, int64_t i) {
   return *(list.begin() + (size == 1 ? 0 : i));
 }
 
-void check_options(const TensorArg& x, const InterpolateOptions& options, Mode mode) {
+void check_options(const TensorArg& x, const InterpolateOptions& options) {
   const int64_t spatial = x->dim() - 2;
   const auto scales = static_cast<int64_t>(options.scale_factor.size());
   const int64_t given = options.size.size() + scales;
@@ -161,13 +162,13 @@ void check_options(const TensorArg& x, const InterpolateOptions& options, Mode m
                               x->meta()),
                           x.site());
   }
-  const bool is_nearest = mode == Mode::kNearest || mode == Mode::kNearestExact;
+  const bool is_nearest = options.mode == "nearest" || options.mode == "nearest-exact";
   if (!is_nearest && !is_floating(x->dtype())) {
     throw InvalidArgument(str("[interpolate] mode '", options.mode, "' needs a floating dtype; ",
                               "received ", x->meta(), "; cast first"),
                           x.site());
   }
-  if ((is_nearest && options.align_corners) ||
+  if (((is_nearest || options.mode == "area") && options.align_corners) ||
       (options.recompute_scale_factor && !options.size.empty())) {
     throw InvalidArgument(str("[interpolate] align_corners has no meaning for mode '", options.mode,
                               "', recompute_scale_factor none for a given size; leave them out"),
@@ -175,23 +176,45 @@ void check_options(const TensorArg& x, const InterpolateOptions& options, Mode m
   }
 }
 
+std::optional<double> scale_of(const InterpolateOptions& options, int64_t dim) {
+  if (options.scale_factor.empty()) return std::nullopt;
+  return pick(options.scale_factor, dim - 2);
+}
+
+int64_t output_size(const TensorArg& x, const InterpolateOptions& options, int64_t dim) {
+  const int64_t in = x->shape()[dim];
+  const std::optional<double> scale = scale_of(options, dim);
+  const int64_t out = scale ? static_cast<int64_t>(std::floor(static_cast<double>(in) * *scale))
+                            : pick(options.size, dim - 2);
+  if (in == 0 || out == 0) {
+    throw InvalidArgument(str("[interpolate] dim ", dim, " of size ", in, " would get size ", out,
+                              "; both must be positive"),
+                          x.site());
+  }
+  return out;
+}
+
+// Means over the part of the input that each output covers.
+Tensor averaged(const TensorArg& x, const InterpolateOptions& options) {
+  std::vector<int64_t> size;
+  for (int64_t dim = 2; dim < x->dim(); ++dim)
+    size.push_back(output_size(x, options, dim));
+  if (x->dim() == 3) return adaptive_avg_pool1d(x, size);
+  return x->dim() == 4 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool3d(x, size);
+}
+
 }  // namespace
 
 Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
-  const Mode mode = parse_mode(x, options.mode);
-  check_options(x, options, mode);
+  const bool averages = options.mode == "area" && x->dim() >= 3 && x->dim() <= 5;
+  const Mode mode = averages ? Mode::kLinear : parse_mode(x, options.mode);
+  check_options(x, options);
+  if (averages) return averaged(x, options);
   Tensor y = x;
   for (int64_t dim = x->dim() - 1; dim >= 2; --dim) {
     const int64_t in = x->shape()[dim];
-    std::optional<double> scale;
-    if (!options.scale_factor.empty()) scale = pick(options.scale_factor, dim - 2);
-    const int64_t out = scale ? static_cast<int64_t>(std::floor(static_cast<double>(in) * *scale))
-                              : pick(options.size, dim - 2);
-    if (in == 0 || out == 0) {
-      throw InvalidArgument(str("[interpolate] dim ", dim, " of size ", in, " would get size ", out,
-                                "; both must be positive"),
-                            x.site());
-    }
+    const std::optional<double> scale = scale_of(options, dim);
+    const int64_t out = output_size(x, options, dim);
     Axis axis{in, out, 0, options.align_corners};
     if (options.align_corners) {
       axis.step = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;

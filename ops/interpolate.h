@@ -12,7 +12,7 @@ struct InterpolateOptions {
   Ints size = {};                         // of the spatial dims; or
   std::vector<double> scale_factor = {};  // for all of them, or for each: size = floor(in scale)
   std::string mode = "nearest";
-  bool align_corners = false;           // not for the nearest modes
+  bool align_corners = false;           // not for the nearest modes and area
   bool recompute_scale_factor = false;  // sample by in / out instead of 1 / scale_factor
 };
 

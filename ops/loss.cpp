@@ -278,14 +278,35 @@ Tensor reduced(const Tensor& losses, Reduction reduction, Site site) {
   return reduction == Reduction::kSum ? total : div(total, static_cast<double>(losses.numel()));
 }
 
+// The losses of an op, each times its weight.
+Tensor weighted_losses(const OpDef& op, const TensorArg& input, const TensorArg& target,
+                       const Tensor& weight, double parameter = 0) {
+  if (weight.shape() != input->shape()) {
+    throw InvalidArgument(str("[", op.name, "] weight must have the input's shape; received ",
+                              input->meta(), " and ", weight.meta()),
+                          input.site());
+  }
+  const Tensor losses = call(op, input, target, Reduction::kNone, parameter);
+  return mul(TensorArg(losses, input.site()), weight);
+}
+
+Tensor difference_loss(const OpDef& op, const TensorArg& input, const TensorArg& target,
+                       const LossOptions& options) {
+  const Reduction reduction = ops::parse_reduction(options.reduction, op.name);
+  if (!options.weight.defined()) return call(op, input, target, reduction);
+  const Tensor losses = weighted_losses(op, input, target, options.weight);
+  if (reduction != Reduction::kMean) return reduced(losses, reduction, input.site());
+  return div(sum(TensorArg(losses, input.site())), sum(options.weight));
+}
+
 }  // namespace
 
 Tensor mse_loss(const TensorArg& input, const TensorArg& target, const LossOptions& options) {
-  return call(ops::kMseLoss, input, target, ops::parse_reduction(options.reduction, "mse_loss"));
+  return difference_loss(ops::kMseLoss, input, target, options);
 }
 
 Tensor l1_loss(const TensorArg& input, const TensorArg& target, const LossOptions& options) {
-  return call(ops::kL1Loss, input, target, ops::parse_reduction(options.reduction, "l1_loss"));
+  return difference_loss(ops::kL1Loss, input, target, options);
 }
 
 Tensor smooth_l1_loss(const TensorArg& input, const TensorArg& target,
@@ -302,8 +323,12 @@ Tensor huber_loss(const TensorArg& input, const TensorArg& target, const HuberOp
   if (!(options.delta > 0)) {
     throw InvalidArgument(str("[huber_loss] delta is ", options.delta, "; it must be positive"));
   }
-  return call(ops::kHuberLoss, input, target, ops::parse_reduction(options.reduction, "huber_loss"),
-              options.delta);
+  const Reduction reduction = ops::parse_reduction(options.reduction, "huber_loss");
+  if (!options.weight.defined()) {
+    return call(ops::kHuberLoss, input, target, reduction, options.delta);
+  }
+  return reduced(weighted_losses(ops::kHuberLoss, input, target, options.weight, options.delta),
+                 reduction, input.site());
 }
 
 Tensor binary_cross_entropy(const TensorArg& input, const TensorArg& target,

@@ -10,6 +10,7 @@ namespace flow {
 
 struct LossOptions {
   std::string reduction = "mean";
+  Tensor weight = {};  // of each element, shape of the input; the mean divides by its sum
 };
 
 // (input - target)^2.  mse_loss(model(x), y).backward()
@@ -31,6 +32,7 @@ Tensor smooth_l1_loss(const TensorArg& input, const TensorArg& target,
 struct HuberOptions {
   std::string reduction = "mean";
   double delta = 1;
+  Tensor weight = {};  // of each element, shape of the input; the mean divides by their number
 };
 
 // With d = |input - target|: d^2 / 2 where d <= delta, else delta (d - delta / 2). delta > 0.

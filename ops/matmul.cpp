@@ -1,5 +1,7 @@
 #include "ops/matmul.h"
 
+#include <cmath>
+
 #include "core/dispatch.h"
 #include "ops/autocast.h"
 #include "ops/binary.h"
@@ -259,12 +261,24 @@ Tensor matmul_of(const char* name, const TensorArg& a, int64_t a_dims, const Ten
   return ops::named(name, [&] { return matmul(a, b); });
 }
 
+// Integers take integers as factors and stay integers.
+Scalar factor(const char* op, const char* name, double value, const Tensor& product) {
+  if (is_floating(product.dtype())) return value;
+  if (value != std::floor(value)) {
+    throw InvalidArgument(str("[", op, "] ", name, " is ", value, " for a product of ",
+                              product.meta(), "; use an integer or cast the operands"));
+  }
+  return static_cast<int64_t>(value);
+}
+
 Tensor add_product(const char* op, const TensorArg& input, const Tensor& product,
                    const AddmmOptions& options) {
   const TensorArg scaled(product, input.site());
-  if (options.beta == 0) return options.alpha == 1 ? product : mul(scaled, options.alpha);
+  const Scalar beta = factor(op, "beta", options.beta, product);
+  const Scalar alpha = factor(op, "alpha", options.alpha, product);
+  if (options.beta == 0) return options.alpha == 1 ? product : mul(scaled, alpha);
   const Tensor own = ops::autocast(input, ops::kMatmul.autocast);
-  const Tensor base = options.beta == 1 ? own : mul({own, input.site()}, options.beta);
+  const Tensor base = options.beta == 1 ? own : mul({own, input.site()}, beta);
   return ops::named(
       op, [&] { return add(TensorArg(base, input.site()), product, {.alpha = options.alpha}); });
 }

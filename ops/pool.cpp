@@ -567,7 +567,9 @@ ValuesIndices adaptive_max_pool2d_with_indices(const TensorArg& x, const Ints& s
 Tensor adaptive_avg_pool2d(const TensorArg& x, const Ints& size) {
   return ops::named("adaptive_avg_pool2d", [&]() -> Tensor {
     const ops::AdaptivePoolAttrs attrs{
-        ops::spatial_numbers(size, ops::kNumDims, 1, 0, "adaptive_avg_pool2d", "size")};
+        ops::spatial_numbers(size, ops::kNumDims, 0, 0, "adaptive_avg_pool2d", "size")};
+    // Means over no windows are what maxima over none are, gradient included.
+    if (attrs.size[0] == 0 || attrs.size[1] == 0) return adaptive_max_pool2d(x, size);
     return dispatch(ops::kAdaptiveAvgPool, {&x.tensor()}, attrs, x.site());
   });
 }

@@ -68,6 +68,38 @@ TEST(Attention, MasksByTruthOrByAddition) {
       {4.5, 4.5});
 }
 
+TEST(Attention, AQueryThatSeesNoKeyGivesZerosAndNoGradient) {
+  const Tensor query = ones({2, 2}).requires_grad_();
+  const Tensor key = ones({2, 2}).requires_grad_();
+  const Tensor value = tensor({{3.f}, {5.f}}).requires_grad_();
+  const Tensor mask = tensor({{true, true}, {false, false}});
+  const Tensor added = tensor({{0.f, 0.f}, {-INFINITY, -INFINITY}});
+  for (const Tensor& attn_mask : {mask, added}) {
+    const Tensor y = scaled_dot_product_attention(query, key, value, {.attn_mask = attn_mask});
+    expect_values(y, {4, 0});
+    for (const Tensor& x : {query, key, value})
+      x.set_grad(Tensor());
+    y.backward(ones({2, 1}));
+    expect_values(query.grad(), {0, 0, 0, 0});
+    expect_values(value.grad(), {0.5, 0.5});
+  }
+  expect_values(scaled_dot_product_attention(ones({2, 2}), ones({0, 2}), ones({0, 1})), {0, 0});
+}
+
+TEST(Attention, SeveralQueryHeadsShareAKeyHead) {
+  const Tensor query = zeros({4, 1, 2});
+  const Tensor key = zeros({2, 2, 2});
+  const Tensor value = tensor({3.f, 5.f, 7.f, 11.f}).reshape({2, 2, 1});
+
+  expect_values(scaled_dot_product_attention(query, key, value, {.enable_gqa = true}),
+                {4, 4, 9, 9});
+  expect_refused(
+      [&] {
+        scaled_dot_product_attention(query.narrow(0, 0, 3), key, value, {.enable_gqa = true});
+      },
+      "the query's heads a multiple of the others'; received 3 heads");
+}
+
 TEST(Attention, BroadcastsLeadingDims) {
   const Tensor query = zeros({4, 1, 2});
   const Tensor value = tensor({{3.f}, {5.f}});

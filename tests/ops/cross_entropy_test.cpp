@@ -102,6 +102,8 @@ TEST_F(CrossEntropy, RefusesTargetsThatAreNoClasses) {
   expect_refused([&] { cross_entropy(x, target, {.weight = ones({2})}); },
                  "one element for each of the 3 classes");
   expect_refused([&] { cross_entropy(x, target, {.label_smoothing = 2}); }, "between 0 and 1");
+  expect_refused([&] { cross_entropy(x, softmax(x, 1), {.ignore_index = 1}); },
+                 "ignore_index is 1; it names classes, and the target is floating");
   expect_refused([&] { cross_entropy(x, target, {.weight = ones({3}).requires_grad_()}); },
                  "class weights have no gradient");
 }

@@ -203,6 +203,7 @@ TEST(Index, OneHotMarksClasses) {
   EXPECT_THROW(one_hot(longs({3}, {1}), 3), InvalidArgument);
   EXPECT_THROW(one_hot(longs({-1}, {1}), 3), InvalidArgument);
   EXPECT_THROW(one_hot(longs({}, {0})), InvalidArgument);
+  EXPECT_THROW(one_hot(ones({2}), 3), InvalidArgument);
 }
 
 }  // namespace

@@ -65,6 +65,15 @@ TEST(Interpolate, PlanesAreInterpolatedInBothDims) {
                6.213980780707466, 9.198538886176218, 12.00024583604601});
 }
 
+TEST(Interpolate, AreaAveragesWhatAnOutputCovers) {
+  expect_near(interpolate(line(), {.size = 2, .mode = "area"}), {1, 1, 2}, {1.5, 5.5});
+  expect_near(interpolate(line(), {.size = 3, .mode = "area"}), {1, 1, 3}, {1.5, 3, 5.5});
+  expect_near(interpolate(plane(), {.scale_factor = {0.5, 1}, .mode = "area"}), {1, 1, 1, 3},
+              {3, 4.5, 7});
+  EXPECT_THROW(interpolate(line(), {.size = 2, .mode = "area", .align_corners = true}),
+               InvalidArgument);
+}
+
 TEST(Interpolate, GradientReturnsTheWeights) {
   const Tensor x = tensor({{{1.f, 2.f}}}, {.requires_grad = true});
 

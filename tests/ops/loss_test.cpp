@@ -138,6 +138,21 @@ TEST(Loss, MarginRankingWantsTheRightOrder) {
   EXPECT_THROW(margin_ranking_loss(a, b, target, {.reduction = "batch"}), InvalidArgument);
 }
 
+// The mean divides by the sum of the weights, but Huber's by their number, as in PyTorch.
+TEST(Loss, WeightsOfElements) {
+  const Tensor x = tensor({1.f, 2.f, 3.f});
+  const Tensor target = tensor({0.f, 0.f, 3.f});
+  const Tensor weight = tensor({1.f, 2.f, 5.f});
+
+  EXPECT_EQ(mse_loss(x, target, {.weight = weight}).item<float>(), 9.f / 8);
+  EXPECT_EQ(l1_loss(x, target, {.weight = weight}).item<float>(), 5.f / 8);
+  EXPECT_EQ(l1_loss(x, target, {.reduction = "sum", .weight = weight}).item<float>(), 5);
+  EXPECT_EQ(huber_loss(x, target, {.weight = weight}).item<float>(), 3.5f / 3);
+  EXPECT_EQ(mse_loss(x, target, {.reduction = "none", .weight = weight}).to_vector<float>(),
+            std::vector<float>({1, 8, 0}));
+  EXPECT_THROW(mse_loss(x, target, {.weight = ones({1})}), InvalidArgument);
+}
+
 // Values of PyTorch 2.
 TEST(Loss, TripletWantsThePositiveNearer) {
   const Tensor anchor = tensor({{1.0, 2.0}, {3.0, 4.0}}, {.dtype = float64});

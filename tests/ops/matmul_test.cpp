@@ -150,6 +150,18 @@ TEST(Linear, SumsParameterGradientsOverLeadingDims) {
   expect_values(bias.grad(), std::vector<double>(5, 6));
 }
 
+TEST(Addmm, IntegersStayIntegers) {
+  const Tensor input = tensor({1, 2});
+  const Tensor a = tensor({{1, 1}});
+  const Tensor b = tensor({{1, 2}, {3, 4}});
+
+  const Tensor y = addmm(input, a, b, {.beta = 2, .alpha = 10});
+  EXPECT_EQ(y.dtype(), int64);
+  expect_values(y, {42, 64});
+  EXPECT_EQ(addmm(input, a, b, {.beta = 0, .alpha = 3}).dtype(), int64);
+  EXPECT_THROW(addmm(input, a, b, {.beta = 0.5}), InvalidArgument);
+}
+
 TEST(Addmm, ScalesBothTerms) {
   const Tensor input = tensor({1.f, 2.f});
   const Tensor a = tensor({{1.f, 1.f}});

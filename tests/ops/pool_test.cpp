@@ -301,7 +301,7 @@ TEST(PoolErrors, SayWhatWasReceived) {
               avg_pool1d(zeros({1, 4}), 2, {.divisor_override = 2});
             }).find("[avg_pool1d]"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { adaptive_avg_pool2d(x, 0); }).find("size is out of range"),
+  EXPECT_NE(error_of([&] { adaptive_avg_pool2d(x, -1); }).find("size is out of range"),
             std::string::npos);
 }
 
@@ -375,6 +375,17 @@ TEST(MaxUnpool, SaysWhatDoesNotFit) {
   says("[max_unpool2d] indices are int64", [&] { max_unpool2d(x, x, 2); });
   says("[max_unpool3d] takes floating tensors with 3 spatial dims",
        [&] { max_unpool3d(x, indices, 2); });
+}
+
+TEST(AdaptiveAvgPool, SizeZeroIsEmptyAndHasNoGradient) {
+  const Tensor x = ones({1, 2, 3, 4}, {.requires_grad = true});
+  const Tensor y = adaptive_avg_pool2d(x, {0, 2});
+
+  EXPECT_EQ(y.shape(), Shape({1, 2, 0, 2}));
+  y.sum().backward();
+  EXPECT_EQ(doubles(x.grad()), Doubles(24, 0));
+  EXPECT_EQ(adaptive_avg_pool1d(ones({2, 5}), 0).shape(), Shape({2, 0}));
+  EXPECT_EQ(adaptive_avg_pool3d(ones({2, 3, 4, 5}), {2, 0, 2}).shape(), Shape({2, 2, 0, 2}));
 }
 
 TEST(MaxPool, IndicesOfABoxCountInIt) {

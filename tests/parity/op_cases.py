@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 from op_case import (INF, NAN, add, cases, f32, generator, ints, kwargs_named, mask, pos, r,
                      special, unit)
+from op_edges import edges
 
 
 def pointwise():
@@ -805,6 +806,8 @@ def all_cases():
         family()
     generator.manual_seed(22)
     indexed_pools()
+    generator.manual_seed(23)
+    edges()
     generator.set_state(state)
     counts = {}
     for case in cases:

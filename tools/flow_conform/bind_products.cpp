@@ -24,7 +24,7 @@ Tensor attention(Case& c) {
   c.attrs.read("dropout_p", options.dropout_p);
   c.attrs.read("is_causal", options.is_causal);
   c.attrs.read("scale", options.scale);
-  c.attrs.only("enable_gqa", false);
+  c.attrs.read("enable_gqa", options.enable_gqa);
   return scaled_dot_product_attention(c.in(0), c.in(1), c.in(2), options);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 #include "autograd/grad_mode.h"
@@ -93,6 +94,51 @@ const Tensor& eye_(const Tensor& tensor) {
   std::vector<double> values(static_cast<size_t>(tensor.numel()));
   for (int64_t i = 0; i < std::min(tensor.size(0), tensor.size(1)); ++i)
     values[static_cast<size_t>(i * tensor.size(1) + i)] = 1;
+  return assign(tensor, values);
+}
+
+const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
+  if (tensor.dim() < 3 || tensor.dim() > 5 || groups < 1 || tensor.size(0) % groups != 0) {
+    throw InvalidArgument(str("[dirac_] the tensor is (out, in / groups, …) with one to three ",
+                              "spatial dims, out divisible by groups; received ", tensor.meta(),
+                              " and ", groups));
+  }
+  std::vector<double> values(static_cast<size_t>(tensor.numel()));
+  if (values.empty()) return tensor;
+  const int64_t outputs = tensor.size(0) / groups, inputs = tensor.size(1);
+  const int64_t elements = kernel_elements(tensor);
+  int64_t middle = 0;
+  for (int64_t i = 2; i < tensor.dim(); ++i)
+    middle = middle * tensor.size(i) + tensor.size(i) / 2;
+  for (int64_t g = 0; g < groups; ++g) {
+    for (int64_t d = 0; d < std::min(outputs, inputs); ++d) {
+      const int64_t kernel = (g * outputs + d) * inputs + d;
+      values[static_cast<size_t>(kernel * elements + middle)] = 1;
+    }
+  }
+  return assign(tensor, values);
+}
+
+const Tensor& sparse_(const Tensor& tensor, double sparsity, double std) {
+  if (tensor.dim() != 2 || !(sparsity >= 0 && sparsity <= 1)) {
+    throw InvalidArgument(str("[sparse_] the tensor has two dims, sparsity is between 0 and 1; ",
+                              "received ", tensor.meta(), " and ", sparsity));
+  }
+  const int64_t rows = tensor.size(0), columns = tensor.size(1);
+  const auto num_zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
+  std::vector<double> values = normal_values(tensor);
+  const std::vector<double> keys = uniform_values(tensor);
+  std::vector<int64_t> order(static_cast<size_t>(rows));
+  for (int64_t c = 0; c < columns; ++c) {
+    const auto at = [&](int64_t row) { return static_cast<size_t>(row * columns + c); };
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](int64_t a, int64_t b) { return keys[at(a)] < keys[at(b)]; });
+    for (int64_t i = 0; i < rows; ++i) {
+      double& value = values[at(order[static_cast<size_t>(i)])];
+      value = i < num_zeros ? 0 : value * std;
+    }
+  }
   return assign(tensor, values);
 }
 

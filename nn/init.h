@@ -18,6 +18,12 @@ const Tensor& zeros_(const Tensor& tensor);
 // The identity; two dims.
 const Tensor& eye_(const Tensor& tensor);
 
+// The convolution that passes its channels on, in each group as far as the group has any: 1 in the
+// middle of kernel (d, d), 0 elsewhere; (out, in / groups, …) with one to three spatial dims.
+const Tensor& dirac_(const Tensor& tensor, int64_t groups = 1);
+// N(0, std²) with the fraction `sparsity` of each column, rounded up, set to 0; two dims.
+const Tensor& sparse_(const Tensor& tensor, double sparsity, double std = 0.01);
+
 // N(mean, std²) restricted to [a, b]; the bounds are values, not multiples of std.
 struct TruncNormalOptions {
   double mean = 0;

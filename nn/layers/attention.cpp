@@ -111,10 +111,22 @@ Tensor MultiheadAttention::heads(const Tensor& x) const {
 
 AttentionResult MultiheadAttention::forward(const Tensor& query, const Tensor& key,
                                             const Tensor& value, const AttentionCallOptions& call) {
+  if (query.dim() == 2 && key.dim() == 2 && value.dim() == 2) {
+    const int64_t n = options_.batch_first ? 0 : 1;
+    AttentionCallOptions batched = call;
+    if (call.key_padding_mask.defined()) {
+      batched.key_padding_mask = call.key_padding_mask.unsqueeze(0);
+    }
+    AttentionResult result =
+        forward(query.unsqueeze(n), key.unsqueeze(n), value.unsqueeze(n), batched);
+    result.output = result.output.squeeze(n);
+    if (result.weights.defined()) result.weights = result.weights.squeeze(0);
+    return result;
+  }
   if (query.dim() != 3 || key.dim() != 3 || value.dim() != 3) {
     throw InvalidArgument(
-        str("[MultiheadAttention] query, key and value have three dims; received ", query.meta(),
-            ", ", key.meta(), ", ", value.meta()));
+        str("[MultiheadAttention] query, key and value have three dims, or two; received ",
+            query.meta(), ", ", key.meta(), ", ", value.meta()));
   }
   Projected p = project(query, key, value);
   if (!options_.batch_first) {

@@ -35,9 +35,9 @@ struct AttentionResult {
 };
 
 // query: (L, N, E), key: (S, N, kdim), value: (S, N, vdim), with batch_first the first two dims
-// swapped → output like query. Parameters: in_proj_weight (3 E, E) and in_proj_bias, or
-// q_proj_weight, k_proj_weight, v_proj_weight where kdim or vdim differ from E; out_proj; bias_k,
-// bias_v (1, 1, E).
+// swapped, or all of them and what belongs to them without N → output like query. Parameters:
+// in_proj_weight (3 E, E) and in_proj_bias, or q_proj_weight, k_proj_weight, v_proj_weight where
+// kdim or vdim differ from E; out_proj; bias_k, bias_v (1, 1, E).
 class MultiheadAttention : public Module<MultiheadAttention> {
  public:
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, MultiheadAttentionOptions options = {});

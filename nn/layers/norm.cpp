@@ -69,4 +69,8 @@ Tensor InstanceNorm2d::forward(const Tensor& x) {
   return normalize("InstanceNorm2d", x, 4, is_training());
 }
 
+Tensor InstanceNorm3d::forward(const Tensor& x) {
+  return normalize("InstanceNorm3d", x, 5, is_training());
+}
+
 }  // namespace flow::nn

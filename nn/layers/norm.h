@@ -102,4 +102,13 @@ class InstanceNorm2d : public FeatureNorm<InstanceNorm2d, InstanceNormState> {
   Tensor forward(const Tensor& x);
 };
 
+// x: (N, num_features, D, H, W).
+class InstanceNorm3d : public FeatureNorm<InstanceNorm3d, InstanceNormState> {
+ public:
+  explicit InstanceNorm3d(int64_t num_features, const InstanceNormOptions& options = {})
+      : FeatureNorm(num_features, options) {}
+
+  Tensor forward(const Tensor& x);
+};
+
 }  // namespace flow::nn

@@ -16,6 +16,13 @@
 
 namespace flow::nn {
 
+namespace {
+// The state of one sequence as that of a batch of one.
+Tensor with_batch(const Tensor& state) {
+  return state.defined() ? state.unsqueeze(1) : state;
+}
+}  // namespace
+
 RecurrentWeights::RecurrentWeights(const char* layer, int64_t hidden_size, RecurrentOptions options)
     : layer_(layer), hidden_size_(hidden_size), options_(options) {
   if (hidden_size <= 0 || options.num_layers <= 0) {
@@ -121,6 +128,12 @@ LSTM::LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
 }
 
 LstmResult LSTM::forward(const Tensor& x, const LstmState& first) {
+  if (x.dim() == 2) {
+    const int64_t n = options_.batch_first ? 0 : 1;
+    const LstmResult y =
+        forward(x.unsqueeze(n), {with_batch(first.hidden), with_batch(first.cell)});
+    return {y.output.squeeze(n), y.h.squeeze(1), y.c.squeeze(1)};
+  }
   const auto step = [](const Tensor& gates, const CellState& before, const Direction& weights) {
     const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
     ops::LstmStep after = ops::lstm_gates(gates, of_state, before.c);
@@ -142,6 +155,11 @@ GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
 }
 
 GruResult GRU::forward(const Tensor& x, const Tensor& first) {
+  if (x.dim() == 2) {
+    const int64_t n = options_.batch_first ? 0 : 1;
+    const GruResult y = forward(x.unsqueeze(n), with_batch(first));
+    return {y.output.squeeze(n), y.h.squeeze(1)};
+  }
   const auto step = [](const Tensor& gates, const CellState& before, const Direction& weights) {
     const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
     return CellState{ops::gru_gates(gates, of_state, before.h), {}};

@@ -61,7 +61,7 @@ class RecurrentWeights {
 };
 
 struct LstmResult {
-  Tensor output;  // (T, N, directions × hidden)
+  Tensor output;  // (T, N, directions × hidden); without N, as its states, when x is (T, input)
   Tensor h, c;    // after the last step
 };
 

@@ -72,6 +72,39 @@ TEST(Init, EyeOnesAndZeros) {
   EXPECT_EQ(zeros_(w).sum().item(), 0);
 }
 
+TEST(Init, DiracPassesChannelsOn) {
+  const Tensor w = empty({4, 2, 3, 2});
+  dirac_(w, 2);
+  const auto values = w.to_vector<float>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    // Kernel (d, d) of each group of two, its middle: row 1 of 3, column 1 of 2.
+    const bool is_one = i == 3 || i == 21 || i == 27 || i == 45;
+    EXPECT_EQ(values[i], is_one ? 1.f : 0.f) << i;
+  }
+  EXPECT_EQ(dirac_(empty({3, 2, 3})).sum().item(), 2);
+  EXPECT_THROW(dirac_(empty({3, 2})), InvalidArgument);
+  EXPECT_THROW(dirac_(empty({3, 2, 3}), 2), InvalidArgument);
+}
+
+TEST(Init, SparseZeroesAFractionOfEachColumn) {
+  manual_seed(3);
+  const Tensor w = empty({10, 400});
+  sparse_(w, 0.25, 2);
+  const auto values = w.to_vector<double>();
+  double square = 0;
+  for (size_t c = 0; c < 400; ++c) {
+    int num_zeros = 0;
+    for (size_t row = 0; row < 10; ++row) {
+      num_zeros += values[row * 400 + c] == 0;
+      square += values[row * 400 + c] * values[row * 400 + c];
+    }
+    EXPECT_EQ(num_zeros, 3);
+  }
+  EXPECT_NEAR(std::sqrt(square / 2800), 2, 0.1);
+  EXPECT_THROW(sparse_(empty({3}), 0.5), InvalidArgument);
+  EXPECT_THROW(sparse_(w, 1.5), InvalidArgument);
+}
+
 TEST(LayerInit, LayersStartAsInPyTorch) {
   manual_seed(3);
   // The quirk of the transposed convolution: fan_in counts dim 1 of its weight, out / groups.

@@ -162,6 +162,7 @@ TEST_F(LayerParity, Normalisation) {
   check("instance_norm1d", nn::InstanceNorm1d(3, {.affine = true}));
   check("instance_norm2d", nn::InstanceNorm2d(3));
   check("instance_norm2d_tracked", nn::InstanceNorm2d(3, {.track_running_stats = true}));
+  check("instance_norm3d", nn::InstanceNorm3d(2, {.affine = true}));
 }
 
 TEST_F(LayerParity, Padding) {
@@ -259,6 +260,22 @@ TEST_F(LayerParity, Attention) {
       [](nn::MultiheadAttention& m, const In& in) {
         return m(in[0], in[1], in[2], nn::AttentionCallOptions{.average_attn_weights = false});
       });
+  const Case single(golden_, "attention_single"), blind(golden_, "attention_blind");
+  check_call("attention_single", nn::MultiheadAttention(8, 2),
+             [&](nn::MultiheadAttention& m, const In& in) {
+               return m(
+                   in[0], in[1], in[2],
+                   nn::AttentionCallOptions{.key_padding_mask = single.at("call.key_padding_mask"),
+                                            .attn_mask = single.at("call.attn_mask")});
+             });
+  // Of one sequence every key is left out.
+  check_call("attention_blind", nn::MultiheadAttention(8, 2),
+             [&](nn::MultiheadAttention& m, const In& in) {
+               return m(
+                   in[0], in[1], in[2],
+                   nn::AttentionCallOptions{.key_padding_mask = blind.at("call.key_padding_mask"),
+                                            .need_weights = false});
+             });
   check("encoder_layer", nn::TransformerEncoderLayer(
                              8, 2, {.dim_feedforward = 12, .dropout = 0, .batch_first = true}));
   check("encoder_layer_pre",
@@ -275,6 +292,9 @@ TEST_F(LayerParity, Recurrent) {
              });
   check("gru", nn::GRU(4, 3, {.bias = false}));
   check_call("gru_deep", nn::GRU(4, 3, {.num_layers = 2, .bidirectional = true}),
+             [](nn::GRU& m, const std::vector<Tensor>& in) { return m(in[0], in[1]); });
+  check("lstm_single", nn::LSTM(4, 3, {.batch_first = true}));
+  check_call("gru_single", nn::GRU(4, 3),
              [](nn::GRU& m, const std::vector<Tensor>& in) { return m(in[0], in[1]); });
 }
 

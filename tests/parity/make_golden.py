@@ -368,6 +368,16 @@ def layer_cases():
     cosines = torch.rand(4, 6) * 1.8 - 0.9
     yield "combined_margin", CombinedMargin(0.9, 0.4, 0.1), [cosines], {}
     yield "combined_margin_plain", CombinedMargin(1.0, 0.0, 0.35), [cosines], {}
+    yield "instance_norm3d", nn.InstanceNorm3d(2, affine=True), [torch.randn(2, 2, 3, 2, 2)], {}
+    yield ("attention_single", nn.MultiheadAttention(8, 2),
+           [torch.randn(4, 8), torch.randn(6, 8), torch.randn(6, 8)],
+           {"attn_mask": mask, "key_padding_mask": padding[1]})
+    blind = padding.clone()
+    blind[0] = True
+    yield ("attention_blind", nn.MultiheadAttention(8, 2), [query, key, key.clone()],
+           {"key_padding_mask": blind, "need_weights": False})
+    yield ("lstm_single", nn.LSTM(4, 3, batch_first=True), [torch.randn(5, 4)], {})
+    yield ("gru_single", nn.GRU(4, 3), [torch.randn(5, 4), torch.randn(1, 3)], {})
 
 
 class CombinedMargin(torch.nn.Module):

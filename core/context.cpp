@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 #include <sched.h>
 
@@ -41,27 +42,35 @@ std::unique_ptr<ThreadState> make_thread_state(RankContext& context) {
 
 }  // namespace
 
+struct RankContext::Slots {
+  std::mutex mutex;
+  std::vector<std::pair<const void*, std::shared_ptr<void>>> values;  // guarded by mutex
+};
+
 RankContext::RankContext(const RankIdentity& identity, int num_threads)
-    : identity_(identity), allocator_(Allocator::acquire()), thread_pool_(num_threads) {}
+    : identity_(identity),
+      allocator_(Allocator::acquire()),
+      thread_pool_(num_threads),
+      slots_(std::make_unique<Slots>()) {}
 
 RankContext::~RankContext() {
   Allocator::recycle(allocator_);
 }
 
 void* RankContext::find_slot(const void* key) {
-  const std::lock_guard lock(slots_mutex_);
-  for (const auto& [slot_key, value] : slots_) {
+  const std::lock_guard lock(slots_->mutex);
+  for (const auto& [slot_key, value] : slots_->values) {
     if (slot_key == key) return value.get();
   }
   return nullptr;
 }
 
 void* RankContext::add_slot(const void* key, std::shared_ptr<void> value) {
-  const std::lock_guard lock(slots_mutex_);
-  for (const auto& [slot_key, existing] : slots_) {
+  const std::lock_guard lock(slots_->mutex);
+  for (const auto& [slot_key, existing] : slots_->values) {
     if (slot_key == key) return existing.get();  // another thread of the rank was first
   }
-  return slots_.emplace_back(key, std::move(value)).second.get();
+  return slots_->values.emplace_back(key, std::move(value)).second.get();
 }
 
 namespace internal {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,8 +81,8 @@ class RankContext {
   Generator generator_;
   Allocator* allocator_;
   ThreadPool thread_pool_;
-  std::mutex slots_mutex_;
-  std::vector<std::pair<const void*, std::shared_ptr<void>>> slots_;  // guarded by slots_mutex_
+  struct Slots;
+  std::unique_ptr<Slots> slots_;
 };
 
 // Which part of a training step is running; traced nodes carry it.

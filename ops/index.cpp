@@ -410,6 +410,17 @@ void put(const Tensor& x, const IndexList& list, const Tensor& values, bool accu
   }
 }
 
+// A value that the shape of an op's result depends on.
+int64_t size_in(const char* op, const Tensor& value, Site site) {
+  if (value.impl().trace != nullptr) {
+    throw Unsupported(str("[", op,
+                          "] the shape of the result depends on data, which cannot be traced; call "
+                          "it outside and pass its result in"),
+                      site);
+  }
+  return value.item<int64_t>(site);
+}
+
 }  // namespace
 
 }  // namespace ops
@@ -483,8 +494,8 @@ Tensor masked_select(const TensorArg& x, const TensorArg& mask) {
 
 Tensor nonzero(const TensorArg& x) {
   const Tensor count = sum({ne(x, 0), x.site()});
-  return dispatch(ops::kNonzero, {&x.tensor()}, ops::NonzeroAttrs{count.item<int64_t>(x.site())},
-                  x.site());
+  return dispatch(ops::kNonzero, {&x.tensor()},
+                  ops::NonzeroAttrs{ops::size_in("nonzero", count, x.site())}, x.site());
 }
 
 Tensor one_hot(const TensorArg& indices, int64_t num_classes) {
@@ -497,10 +508,10 @@ Tensor one_hot(const TensorArg& indices, int64_t num_classes) {
                               num_classes, " for ", indices->meta()));
   }
   const Tensor positions = cast(indices, DType::kInt64);
-  const int64_t classes = num_classes >= 0
-                              ? num_classes
-                              : max({positions, indices.site()}).item<int64_t>(indices.site()) + 1;
-  return dispatch(ops::kOneHot, {&positions}, ops::OneHotAttrs{classes}, indices.site());
+  const Site site = indices.site();
+  const int64_t classes =
+      num_classes >= 0 ? num_classes : ops::size_in("one_hot", max({positions, site}), site) + 1;
+  return dispatch(ops::kOneHot, {&positions}, ops::OneHotAttrs{classes}, site);
 }
 
 }  // namespace flow

@@ -117,10 +117,13 @@ Tensor Layouts::leaf(const Tensor& value) const {
   return value.to_global({.placement = placement_, .sbp = NdSbp::broadcast(placement_.num_axes())});
 }
 
-Tensor Layouts::lay_out(const Tensor& value, size_t position, bool is_written) const {
-  if (!placement_.defined()) return value;
-  const NdSbp nd_sbp = is_random_ ? random_sbp(value, position, is_written) : sbps_[position];
-  return value.to_global({.sbp = nd_sbp});
+NdSbp Layouts::sbp_of(const Tensor& value, size_t position, bool is_written) const {
+  if (!placement_.defined()) return {};
+  return is_random_ ? random_sbp(value, position, is_written) : sbps_[position];
+}
+
+Tensor Layouts::lay_out(const Tensor& value, const NdSbp& nd_sbp) {
+  return value.is_global() ? value.to_global({.sbp = nd_sbp}) : value;
 }
 
 Tensor like(const Tensor& tensor, const Tensor& value) {

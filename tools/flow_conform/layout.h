@@ -16,9 +16,11 @@ class Layouts {
 
   // A local tensor, the same on all ranks, as the leaf a case is computed from: broadcast.
   Tensor leaf(const Tensor& value) const;
-  // The input at a position, as the op gets it; random layouts of one that it writes are not
-  // partial.
-  Tensor lay_out(const Tensor& value, size_t position, bool is_written) const;
+  // Where the input at a position lies when the op gets it, given its value; random layouts of one
+  // that it writes are not partial. Empty for local tensors.
+  NdSbp sbp_of(const Tensor& value, size_t position, bool is_written) const;
+  // Brings a value there.
+  static Tensor lay_out(const Tensor& value, const NdSbp& nd_sbp);
 
  private:
   NdSbp random_sbp(const Tensor& value, size_t position, bool is_written) const;

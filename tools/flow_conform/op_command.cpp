@@ -1,11 +1,14 @@
 #include "tools/flow_conform/op_command.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 
 #include "autograd/engine.h"
 #include "core/context.h"
 #include "core/default_dtype.h"
 #include "eager/runtime.h"
+#include "nn/graph.h"
 #include "nn/safetensors.h"
 #include "ops/cast.h"
 #include "ops/creation.h"
@@ -16,34 +19,49 @@ namespace flow::conform {
 
 namespace {
 
+// A case as a step: from the tensors it starts from, and the gradients given for its results, to
+// results and gradients.
+using Compute =
+    std::function<std::vector<Tensor>(const std::vector<Tensor>&, const std::vector<Tensor>&)>;
+
+struct CaseGraph : nn::Graph<CaseGraph> {
+  Compute compute;
+
+  std::vector<Tensor> build(const std::vector<Tensor>& leaves,
+                            const std::vector<Tensor>& gradients) {
+    return compute(leaves, gradients);
+  }
+};
+
 // A case's tensors of one file, and the gradients that come back.
 class OpRun {
  public:
   OpRun(const OpOptions& options, const Json& spec, const nn::StateDict& file)
-      : options_(options), spec_(spec), file_(file), id_(spec.at("id")) {}
+      : options_(options), spec_(spec), file_(file), id_(spec.at("id")) {
+    if (spec.contains("grads")) grads_ = spec["grads"].get<std::vector<std::string>>();
+  }
 
   // The results by their names in the output file.
   nn::StateDict run(const Bindings& table) {
-    check_supported();
+    if (options_.run.device != "cpu") throw NotSupported("device " + options_.run.device);
     const auto& binding = table.find(spec_.at("op"));
-    Case c(spec_, inputs(), options_.run.floating);
-    Outputs outputs;
-    try {
-      outputs = binding(c);
-      c.check_all_read();
-      backward(outputs);
-    } catch (const Error&) {
-      c.check_all_read();  // a call without all arguments says nothing
-      throw;
-    }
-    return results(outputs);
+    const std::vector<Tensor> leaves = place_inputs();
+    const std::vector<Tensor> gradients = given_gradients();
+    const Compute compute = [&](const auto& from, const auto& given) {
+      return compute_case(binding, from, given);
+    };
+    return named(options_.in_graph ? replayed(compute, leaves, gradients)
+                                   : compute(leaves, gradients));
   }
 
  private:
-  void check_supported() const {
-    if (options_.run.device != "cpu") throw NotSupported("device " + options_.run.device);
-    if (options_.in_graph) throw NotSupported("graphs");
-  }
+  // How an input comes from the leaf of its name.
+  struct Place {
+    std::string name;
+    size_t leaf;
+    std::optional<std::pair<int64_t, int64_t>> transposed;
+    NdSbp sbp;  // of a global tensor
+  };
 
   Tensor stored(const std::string& name) const {
     const auto found = file_.find(name);
@@ -52,61 +70,121 @@ class OpRun {
     return is_floating(value.dtype()) ? cast(value, options_.run.floating) : value;
   }
 
-  bool wants_grad(const std::string& name) const {
-    if (!spec_.contains("grads")) return false;
-    const Json& grads = spec_["grads"];
-    return std::find(grads.begin(), grads.end(), name) != grads.end();
+  // The leaf of a name; there may be a gradient for it only if it is an input.
+  size_t leaf_of(const std::string& name) const {
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    return static_cast<size_t>(found - names_.begin());
   }
 
-  std::vector<Input> inputs() {
-    std::vector<Input> inputs;
-    if (!spec_.contains("inputs")) return inputs;
-    const Layouts layouts(options_.layout, id_, spec_["inputs"].size());
+  // Settles where the inputs lie, and gives the tensors they come from, as stored.
+  std::vector<Tensor> place_inputs() {
+    std::vector<Tensor> leaves;
+    if (!spec_.contains("inputs")) return leaves;
+    layouts_.emplace(options_.layout, id_, spec_["inputs"].size());
     const bool writes = spec_.at("op").get<std::string>().ends_with('_');
     for (const Json& input : spec_["inputs"]) {
-      const std::string name = input.at("name");
-      if (!leaves_.contains(name)) {
-        Tensor leaf = layouts.leaf(stored("in." + name));
-        if (wants_grad(name)) leaf.requires_grad_();
-        leaves_[name] = leaf;
+      Place place{input.at("name"), 0, {}, {}};
+      place.leaf = leaf_of(place.name);
+      if (place.leaf == names_.size()) {
+        names_.push_back(place.name);
+        leaves.push_back(layouts_->leaf(stored("in." + place.name)));
       }
-      Tensor value = leaves_[name];
       if (input.contains("transpose") && !input["transpose"].is_null()) {
-        value = value.transpose(input["transpose"].at(0), input["transpose"].at(1));
+        place.transposed.emplace(input["transpose"].at(0), input["transpose"].at(1));
       }
       // running_mean and running_var are written by the norm that takes them.
-      const bool is_written = (writes && inputs.empty()) || name.starts_with("running_");
-      inputs.push_back({name, layouts.lay_out(value, inputs.size(), is_written)});
+      const bool is_written = (writes && places_.empty()) || place.name.starts_with("running_");
+      place.sbp = layouts_->sbp_of(viewed(place, leaves[place.leaf]), places_.size(), is_written);
+      places_.push_back(place);
     }
-    return inputs;
+    return leaves;
   }
 
-  // Through all outputs that have a gradient given, at once.
-  void backward(const Outputs& outputs) const {
-    if (!spec_.contains("grads") || spec_["grads"].empty()) return;
-    std::vector<Tensor> roots;
+  static Tensor viewed(const Place& place, const Tensor& leaf) {
+    if (!place.transposed) return leaf;
+    return leaf.transpose(place.transposed->first, place.transposed->second);
+  }
+
+  // By result; undefined where none is given.
+  std::vector<Tensor> given_gradients() {
     std::vector<Tensor> gradients;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const std::string name = str("gout.", i);
-      if (!file_.contains(name) || !outputs[i].requires_grad()) continue;
-      roots.push_back(outputs[i]);
-      gradients.push_back(like(outputs[i], stored(name)));
+    if (grads_.empty() || !layouts_) return gradients;
+    for (const auto& [name, value] : file_) {
+      if (!name.starts_with("gout.")) continue;
+      given_for_.push_back(static_cast<size_t>(std::stoul(name.substr(5))));
+      gradients.push_back(layouts_->leaf(stored(name)));
     }
-    if (!roots.empty()) flow::backward(roots, gradients);
+    return gradients;
   }
 
-  nn::StateDict results(const Outputs& outputs) const {
-    nn::StateDict results;
-    for (size_t i = 0; i < outputs.size(); ++i)
-      results[str(id_, "/out.", i)] = outputs[i].detach().full();
-    if (!spec_.contains("grads")) return results;
-    for (const Json& name : spec_["grads"]) {
-      const auto found = leaves_.find(name.get<std::string>());
-      if (found == leaves_.end()) throw BadSpec(str("case ", id_, " has no input ", name.dump()));
-      const Tensor grad = found->second.grad();
-      results[str(id_, "/grad.", found->first)] =
-          grad.defined() ? grad.full() : zeros_like(found->second.detach()).full();
+  // Results, then the gradients of `grads`.
+  std::vector<Tensor> compute_case(const Bindings::Binding& binding,
+                                   const std::vector<Tensor>& leaves,
+                                   const std::vector<Tensor>& gradients) {
+    std::vector<Input> inputs;
+    for (const std::string& name : grads_) {
+      const size_t leaf = leaf_of(name);
+      if (leaf == names_.size()) throw BadSpec(str("case ", id_, " has no input ", name));
+      leaves[leaf].requires_grad_();
     }
+    for (const Place& place : places_)
+      inputs.push_back(
+          {place.name, Layouts::lay_out(viewed(place, leaves[place.leaf]), place.sbp)});
+    Case c(spec_, inputs, options_.run.floating);
+    std::vector<Tensor> values;
+    try {
+      values = binding(c);
+      c.check_all_read();
+      backward(values, gradients);
+    } catch (const Error&) {
+      c.check_all_read();  // a call without all arguments says nothing
+      throw;
+    }
+    for (Tensor& value : values)
+      value = value.detach();
+    for (const std::string& name : grads_) {
+      const Tensor& leaf = leaves[leaf_of(name)];
+      const Tensor grad = leaf.grad();
+      values.push_back(grad.defined() ? grad : zeros_like(leaf.detach()));
+    }
+    return values;
+  }
+
+  // Through all results that have a gradient given, at once.
+  void backward(const Outputs& outputs, const std::vector<Tensor>& gradients) const {
+    std::vector<Tensor> roots;
+    std::vector<Tensor> given;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const size_t output = given_for_[i];
+      if (output >= outputs.size() || !outputs[output].requires_grad()) continue;
+      roots.push_back(outputs[output]);
+      given.push_back(gradients[i]);
+    }
+    if (!roots.empty()) flow::backward(roots, given);
+  }
+
+  // What a graph gives when it is called again.
+  static std::vector<Tensor> replayed(const Compute& compute, const std::vector<Tensor>& leaves,
+                                      const std::vector<Tensor>& gradients) {
+    CaseGraph graph;
+    graph.compute = compute;
+    const auto state = generator_state();
+    try {
+      graph(leaves, gradients);
+      set_generator_state(state);
+      return graph(leaves, gradients);
+    } catch (const Unsupported& error) {
+      throw NotSupported(error.what());
+    }
+  }
+
+  nn::StateDict named(const std::vector<Tensor>& values) const {
+    nn::StateDict results;
+    const size_t num_outputs = values.size() - grads_.size();
+    for (size_t i = 0; i < num_outputs; ++i)
+      results[str(id_, "/out.", i)] = values[i].full();
+    for (size_t i = 0; i < grads_.size(); ++i)
+      results[str(id_, "/grad.", grads_[i])] = values[num_outputs + i].full();
     return results;
   }
 
@@ -114,7 +192,11 @@ class OpRun {
   const Json& spec_;
   const nn::StateDict& file_;
   std::string id_;
-  std::map<std::string, Tensor> leaves_;  // as stored, before views
+  std::vector<std::string> grads_;
+  std::optional<Layouts> layouts_;  // where there are inputs
+  std::vector<std::string> names_;  // of the leaves
+  std::vector<Place> places_;
+  std::vector<size_t> given_for_;  // results with a gradient
 };
 
 // Runs cases one after the other and keeps the last file read.

@@ -94,10 +94,18 @@ class OpRun {
       }
       // running_mean and running_var are written by the norm that takes them.
       const bool is_written = (writes && places_.empty()) || place.name.starts_with("running_");
-      place.sbp = layouts_->sbp_of(viewed(place, leaves[place.leaf]), places_.size(), is_written);
+      place.sbp = sbp_of(place, leaves[place.leaf], is_written);
       places_.push_back(place);
     }
     return leaves;
+  }
+
+  // Where a rank alone raises, for its part of the data, all stop: cases that shall raise get whole
+  // tensors where layouts are free.
+  NdSbp sbp_of(const Place& place, const Tensor& leaf, bool is_written) const {
+    const bool stays_whole = options_.layout == "random" && spec_.value("error", false);
+    return stays_whole ? leaf.sbp()
+                       : layouts_->sbp_of(viewed(place, leaf), places_.size(), is_written);
   }
 
   static Tensor viewed(const Place& place, const Tensor& leaf) {

@@ -35,6 +35,7 @@ void infer_select(InferContext& ctx) {
 void infer_unslice(InferContext& ctx) {
   const auto& attrs = ctx.attrs<UnsliceAttrs>();
   Shape shape = ctx.input(0).shape;
+  ctx.check(attrs.dim < shape.size(), "takes a tensor with a dim ", attrs.dim, "; unsqueeze it");
   shape[attrs.dim] = attrs.size;
   ctx.add_output(shape, ctx.input(0).dtype);
 }

@@ -17,7 +17,6 @@ constexpr int64_t kMostCells = 64;
 constexpr int64_t kLeastRows = 32;
 constexpr int64_t kLeastColumns = 128;
 constexpr int64_t kLong = 256;
-constexpr int64_t kShortWithBias = 64;
 
 int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -77,7 +76,6 @@ void multiply_on_threads(ThreadPool& pool, const GemmTask<T>& task) {
         part.n = std::min(cut.edge, task.n - at);
         part.b += task.transpose_b == Transpose::kYes ? at * task.ldb : at;
         part.c += at;
-        if (task.bias != nullptr) part.bias += at;
       }
       gemm_batched(part);
     }

@@ -80,6 +80,8 @@ template <class E>
     throw_with_context(error, node);
   } catch (const OutOfMemory& error) {
     throw_with_context(error, node);
+  } catch (const BadFile& error) {
+    throw_with_context(error, node);
   } catch (const IoError& error) {
     throw_with_context(error, node);
   } catch (const DistributedError& error) {

@@ -1,5 +1,7 @@
 #include "core/error.h"
 
+#include <sstream>
+
 namespace flow {
 
 namespace {
@@ -12,6 +14,14 @@ Error::Error(const std::string& message, Site site)
     : std::runtime_error(with_site(message, site)), site_(site) {}
 
 namespace internal {
+TextStream::TextStream() : out_(std::make_unique<std::ostringstream>()) {}
+
+TextStream::~TextStream() = default;
+
+std::string TextStream::text() const {
+  return static_cast<const std::ostringstream&>(*out_).str();
+}
+
 void assertion_failed(const char* condition, const char* file, int line,
                       const std::string& message) {
   throw InternalError(str("[", file, ":", line, "] broken invariant: ", condition,

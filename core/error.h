@@ -2,7 +2,8 @@
 // do`.
 #pragma once
 
-#include <sstream>
+#include <memory>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 
@@ -38,10 +39,16 @@ class OutOfMemory : public Error {
   using Error::Error;
 };
 
-// A file that is missing, unreadable, truncated, malformed, or cannot be written.
+// A file that is missing, cannot be read or written, or is damaged (BadFile).
 class IoError : public Error {
  public:
   using Error::Error;
+};
+
+// A file that can be read but whose content is not what its format says.
+class BadFile : public IoError {
+ public:
+  using IoError::IoError;
 };
 
 // A lost rank, a time-out, or ranks that disagree.
@@ -56,12 +63,28 @@ class InternalError : public Error {
   using Error::Error;
 };
 
+namespace internal {
+// A stream into a string; <sstream> alone would cost every reader of this header a twentieth more.
+class TextStream {
+ public:
+  TextStream();
+  ~TextStream();
+
+  std::ostream& out() { return *out_; }
+
+  std::string text() const;
+
+ private:
+  std::unique_ptr<std::ostream> out_;
+};
+}  // namespace internal
+
 // Streams all parts into one string: str("dim ", 3, " of ", shape).
 template <class... Parts>
 std::string str(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+  internal::TextStream stream;
+  (stream.out() << ... << parts);
+  return stream.text();
 }
 
 namespace internal {

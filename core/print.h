@@ -8,9 +8,9 @@
 //           [3.0000, 4.0000]], dtype=float64, requires_grad=True)
 #pragma once
 
-#include <sstream>
-#include <string>
 #include <string_view>
+
+#include "core/error.h"
 
 namespace flow {
 
@@ -22,12 +22,13 @@ void write_to_stdout(std::string_view text);
 // The values, separated by spaces, and a newline, to stdout. Bools print as true and false.
 template <class... Values>
 void print(const Values&... values) {
-  std::ostringstream out;
+  internal::TextStream stream;
+  std::ostream& out = stream.out();
   out << std::boolalpha;
   std::string_view separator;
   ((out << separator << values, separator = " "), ...);
   out << '\n';
-  internal::write_to_stdout(out.str());
+  internal::write_to_stdout(stream.text());
 }
 
 }  // namespace flow

@@ -1,7 +1,6 @@
 // Small lists of sizes: the shape of a tensor, and integer-or-list arguments.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstdint>
@@ -71,12 +70,16 @@ class Shape {
 
   void insert(int64_t at, int64_t dim) {
     push_back(dim);
-    std::rotate(begin() + at, end() - 1, end());
+    for (int64_t i = size_ - 1; i > at; --i)
+      (*this)[i] = (*this)[i - 1];
+    (*this)[at] = dim;
   }
 
   void erase(int64_t at) {
-    std::copy(begin() + at + 1, end(), begin() + at);
-    dims_[static_cast<size_t>(--size_)] = 0;
+    --size_;
+    for (int64_t i = at; i < size_; ++i)
+      (*this)[i] = (*this)[i + 1];
+    (*this)[size_] = 0;
   }
 
   // The number of elements; 1 for a scalar. Requires: fits int64 (checked where metas are made).
@@ -88,13 +91,14 @@ class Shape {
   }
 
   friend constexpr bool operator==(const Shape& a, const Shape& b) {
-    return a.size_ == b.size_ && std::equal(a.begin(), a.end(), b.begin());
+    return a.size_ == b.size_ && a.dims_ == b.dims_;  // what lies beyond size_ is zero
   }
 
  private:
   Shape(const int64_t* dims, size_t count) : size_(static_cast<int64_t>(count)) {
     if (count > kMaxDims) internal::throw_too_many_dims(count);
-    std::copy_n(dims, count, dims_.begin());
+    for (size_t i = 0; i < count; ++i)
+      dims_[i] = dims[i];
   }
 
   std::array<int64_t, kMaxDims> dims_{};

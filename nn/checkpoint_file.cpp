@@ -31,7 +31,7 @@ class CheckedFile {
   CheckedFile(const std::string& folder, const CheckpointPart& part)
       : part_(part), path_(str(folder, "/", part.name)), file_(path_) {
     if (file_.size() != part.bytes) {
-      throw IoError(str("[checkpoint] ", path_, " has ", file_.size(), " bytes, the manifest says ",
+      throw BadFile(str("[checkpoint] ", path_, " has ", file_.size(), " bytes, the manifest says ",
                         part.bytes, "; restore a copy or use an older step"));
     }
   }
@@ -60,7 +60,7 @@ class CheckedFile {
     loaded_ = index;
     file_.read_at(begin, chunk_.data(), chunk_.size());
     if (chunk_checksum(chunk_.data(), chunk_.size()) != part_.checksums[index]) {
-      throw IoError(str("[checkpoint] ", path_, " is damaged between bytes ", begin, " and ",
+      throw BadFile(str("[checkpoint] ", path_, " is damaged between bytes ", begin, " and ",
                         begin + chunk_.size(), "; restore a copy or use an older step"));
     }
   }

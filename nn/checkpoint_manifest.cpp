@@ -51,7 +51,7 @@ class ManifestReader {
   explicit ManifestReader(std::string path) : path_(std::move(path)) {}
 
   [[noreturn]] void fail(const std::string& why) const {
-    throw IoError(str("[checkpoint] ", path_, " is not a valid manifest: ", why,
+    throw BadFile(str("[checkpoint] ", path_, " is not a valid manifest: ", why,
                       "; restore a copy or use an older step"));
   }
 

@@ -69,7 +69,7 @@ void InputFile::read(void* target, size_t bytes) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail("read", path_, errno);
     if (count == 0) {
-      throw IoError(str("[file] ", path_, " ends ", bytes, " bytes too early (it has ", size_,
+      throw BadFile(str("[file] ", path_, " ends ", bytes, " bytes too early (it has ", size_,
                         "); it is truncated: copy or write it again"));
     }
     at += count;
@@ -164,8 +164,8 @@ FileLock::~FileLock() {
 std::string read_text(const std::string& path, uint64_t max_bytes) {
   InputFile file(path);
   if (file.size() > max_bytes) {
-    throw IoError(str("[file] ", path, " has ", file.size(), " bytes, more than the ", max_bytes,
-                      " that it may have"));
+    throw BadFile(str("[file] ", path, " has ", file.size(), " bytes, more than the ", max_bytes,
+                      " that it may have; is it another file?"));
   }
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(text.data(), text.size());

@@ -64,7 +64,7 @@ StateDict load_npz(const std::string& path) {
   StateDict tensors;
   for (const ZipEntry& entry : archive.entries()) {
     if (!entry.name.ends_with(kSuffix)) {
-      throw IoError(str("[npz] ", path, " holds ", entry.name,
+      throw BadFile(str("[npz] ", path, " holds ", entry.name,
                         ", which is no .npy array; keep other files out of the archive"));
     }
     archive.open(entry);
@@ -73,7 +73,7 @@ StateDict load_npz(const std::string& path) {
     archive.close();
     const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
     if (!tensors.emplace(name, tensor).second) {
-      throw IoError(str("[npz] ", path, " has two arrays of the name ", name,
+      throw BadFile(str("[npz] ", path, " has two arrays of the name ", name,
                         "; write it again with names of their own"));
     }
   }

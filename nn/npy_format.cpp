@@ -35,7 +35,7 @@ constexpr std::array kDTypes = {DTypeCode{bool_, "b1"},   DTypeCode{uint8, "u1"}
                                 DTypeCode{float32, "f4"}, DTypeCode{float64, "f8"}};
 
 [[noreturn]] void fail(const std::string& name, const std::string& why) {
-  throw IoError(str("[npy] ", name, " is not a valid npy array: ", why,
+  throw BadFile(str("[npy] ", name, " is not a valid npy array: ", why,
                     "; write it again or restore a copy"));
 }
 

@@ -70,7 +70,7 @@ class Reader {
 
  private:
   [[noreturn]] void fail(const std::string& why) const {
-    throw IoError(str("[safetensors] ", path_, " is not a valid safetensors file: ", why,
+    throw BadFile(str("[safetensors] ", path_, " is not a valid safetensors file: ", why,
                       "; write it again or restore a copy"));
   }
 

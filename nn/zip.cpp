@@ -105,7 +105,7 @@ ZipReader::ZipReader(const std::string& path) : path_(path), file_(path) {
 ZipReader::~ZipReader() = default;
 
 void ZipReader::fail(const std::string& why) const {
-  throw IoError(str("[zip] ", path_, " is not a valid zip archive: ", why,
+  throw BadFile(str("[zip] ", path_, " is not a valid zip archive: ", why,
                     "; write it again or restore a copy"));
 }
 

@@ -1,5 +1,7 @@
 #include "ops/strided_loop.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace flow::ops {

@@ -30,7 +30,8 @@ using boxing::Failure;
 using boxing::FailureCause;
 using boxing::RankStatus;
 
-constexpr int kError = 1, kUsage = 64, kRankLost = 72, kOutOfMemory = 73, kInputOutput = 74;
+constexpr int kError = 1, kUsage = 64, kBadFile = 65, kRankLost = 72, kOutOfMemory = 73,
+              kInputOutput = 74;
 
 // What a program gives as its own code is told apart from the codes above.
 int own_code(int code) {
@@ -66,6 +67,8 @@ RankStatus status_of_exception(const std::optional<Failure>& failure) {
     return failed(kOutOfMemory, error.what());
   } catch (const std::bad_alloc& error) {
     return failed(kOutOfMemory, error.what());
+  } catch (const BadFile& error) {
+    return failed(kBadFile, error.what());
   } catch (const IoError& error) {
     return failed(kInputOutput, error.what());
   } catch (const Error& error) {

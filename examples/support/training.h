@@ -34,6 +34,8 @@ int run_main(Body body) {
     return 0;
   } catch (const flow::OutOfMemory& error) {
     return report(error, 73);
+  } catch (const flow::BadFile& error) {
+    return report(error, 65);
   } catch (const flow::IoError& error) {
     return report(error, 74);
   } catch (const std::exception& error) {

@@ -52,14 +52,14 @@ Cifar10::Cifar10(const std::string& root, DatasetOptions options) {
     nn::InputFile file(path);
     const auto size = static_cast<int64_t>(file.size());
     if (size == 0 || size % kRecordBytes != 0) {
-      throw IoError(str("[Cifar10] ", path, " has ", size, " bytes; expected a multiple of ",
+      throw BadFile(str("[Cifar10] ", path, " has ", size, " bytes; expected a multiple of ",
                         kRecordBytes, ", a label and an image each"));
     }
     std::vector<uint8_t> record(static_cast<size_t>(kRecordBytes));
     for (int64_t i = 0; i < size / kRecordBytes; ++i) {
       file.read(record.data(), record.size());
       if (record[0] > 9) {
-        throw IoError(str("[Cifar10] ", path, " gives image ", i, " the label ", int{record[0]},
+        throw BadFile(str("[Cifar10] ", path, " gives image ", i, " the label ", int{record[0]},
                           "; expected 0 to 9 (CIFAR-100 is another format)"));
       }
       labels.push_back(record[0]);

@@ -37,7 +37,7 @@ class IdxFile {
   IdxFile& operator=(const IdxFile&) = delete;
 
   [[noreturn]] void fail(const std::string& why) const {
-    throw IoError(
+    throw BadFile(
         str("[idx] ", path_, " is not a valid idx file: ", why, "; download or write it again"));
   }
 

@@ -44,7 +44,7 @@ std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_toke
   nn::InputFile file(path);
   const auto width = static_cast<size_t>(bytes_per_token);
   if (file.size() % width != 0) {
-    throw IoError(str("[tokens] ", path, " has ", file.size(), " bytes, no multiple of ", width,
+    throw BadFile(str("[tokens] ", path, " has ", file.size(), " bytes, no multiple of ", width,
                       "; give the bytes of one of its tokens"));
   }
   std::vector<uint8_t> bytes(file.size());
@@ -56,7 +56,7 @@ std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_toke
     for (size_t i = 0; i < width; ++i)
       token |= uint64_t{bytes[at + i]} << (8 * i);
     if (token >> 63 != 0)
-      throw IoError(str("[tokens] ", path,
+      throw BadFile(str("[tokens] ", path,
                         " holds a number beyond int64; it is no file of tokens of this width"));
     tokens.push_back(static_cast<int64_t>(token));
   }

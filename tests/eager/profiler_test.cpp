@@ -1,5 +1,6 @@
 #include "eager/profiler.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <sstream>

@@ -1,5 +1,6 @@
 #include "nn/data/digits.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 

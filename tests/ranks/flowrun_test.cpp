@@ -1,5 +1,6 @@
 // The launcher: how jobs start and end, with ranks as processes and as threads, and how every fault
 // of a rank is reported. Each job runs in a box of its own (tests/support/job.h).
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -18,9 +18,9 @@ Several hosts, started by hand: the same command on each, with --node-rank 0 to 
   FLOW_JOB_SECRET=... flowrun --nnodes 2 --node-rank 0 --nproc-per-node 4 --master-addr 10.0.0.1 program
 Or from one of them, by ssh: flowrun --hosts a:4,b:4 program
 
-Exit codes: 0 all ranks ended well; 1 to 63 the failing rank's own; 64 wrong command line; 70 ranks
-disagree; 71 time-out or stopped rank; 72 a rank is lost; 73 out of memory; 74 input or output; 75 it
-still failed after --max-restarts.
+Exit codes: 0 all ranks ended well; 1 to 63 the failing rank's own; 64 wrong command line; 65 damaged
+input file; 70 ranks disagree; 71 time-out or stopped rank; 72 a rank is lost; 73 out of memory; 74
+input or output; 75 it still failed after --max-restarts.
 SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the ranks; a second SIGINT or SIGTERM ends them.)";
 
 bool parse_count(std::string_view digits, int64_t& count) {

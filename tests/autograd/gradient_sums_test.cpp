@@ -1,5 +1,4 @@
 // Gradients of global leaves, added up over replicas in buckets while backward goes on.
-#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -11,7 +10,6 @@
 #include "boxing/ranks/run_ranks.h"
 #include "boxing/redistribute.h"
 #include "boxing/report.h"
-#include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/binary.h"
@@ -20,7 +18,7 @@
 #include "ops/random.h"
 #include "ops/reduce.h"
 #include "ops/unary.h"
-#include "tests/support/loopback_ranks.h"
+#include "tests/support/ranks_fixture.h"
 
 namespace flow {
 namespace {
@@ -34,14 +32,7 @@ const Sbp kS1 = sbp::split(1);
 const Sbp kB = sbp::broadcast;
 
 // Every test runs on ranks that are threads, and on ranks that speak the protocol of processes.
-using Run = void (*)(int64_t ranks, const std::function<void()>& body);
-
-class GradientSumsOn : public testing::TestWithParam<Run> {
- protected:
-  static void run_on_ranks(int64_t ranks, const std::function<void()>& body) {
-    GetParam()(ranks, body);
-  }
-};
+class GradientSumsOn : public RanksFixture {};
 
 INSTANTIATE_TEST_SUITE_P(Threads, GradientSumsOn, testing::Values(run_ranks));
 INSTANTIATE_TEST_SUITE_P(Processes, GradientSumsOn, testing::Values(run_loopback_ranks));

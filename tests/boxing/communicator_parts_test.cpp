@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -16,26 +15,13 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "core/tensor_meta.h"
-#include "tests/support/loopback_ranks.h"
+#include "tests/support/ranks_fixture.h"
 
 namespace flow {
 namespace {
 
-using boxing::Fingerprint;
 using boxing::ReduceOp;
 using SourcePart = boxing::Communicator::SourcePart;
-
-int64_t me() {
-  return env::rank();
-}
-
-boxing::Communicator& world() {
-  return boxing::world_communicator(*thread_state().context);
-}
-
-Fingerprint here(Site site = Site::here()) {
-  return {.site = site};
-}
 
 // Whole numbers, so that sums are exact.
 std::vector<float> numbers(int64_t rank, int64_t count) {
@@ -45,14 +31,7 @@ std::vector<float> numbers(int64_t rank, int64_t count) {
   return values;
 }
 
-using Run = void (*)(int64_t ranks, const std::function<void()>& body);
-
-class CommunicatorParts : public testing::TestWithParam<Run> {
- protected:
-  static void run_on_ranks(int64_t ranks, const std::function<void()>& body) {
-    GetParam()(ranks, body);
-  }
-};
+class CommunicatorParts : public RanksFixture {};
 
 INSTANTIATE_TEST_SUITE_P(Threads, CommunicatorParts, testing::Values(run_ranks));
 INSTANTIATE_TEST_SUITE_P(Processes, CommunicatorParts, testing::Values(run_loopback_ranks));

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -18,26 +17,13 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
-#include "tests/support/loopback_ranks.h"
+#include "tests/support/ranks_fixture.h"
 
 namespace flow {
 namespace {
 
-using boxing::Fingerprint;
 using boxing::ProcessWorld;
 using boxing::ReduceOp;
-
-int64_t me() {
-  return env::rank();
-}
-
-boxing::Communicator& world() {
-  return boxing::world_communicator(*thread_state().context);
-}
-
-Fingerprint here(Site site = Site::here()) {
-  return {.site = site};
-}
 
 // Distinct values per rank and element.
 std::vector<float> sample(int64_t rank, int64_t count) {
@@ -63,14 +49,7 @@ std::vector<float> sum_of_samples(int64_t ranks, int64_t count) {
 constexpr int64_t kCounts[] = {0, 1, 7, 256, 1000, 4097, 100003, 2500001};
 
 // Every test runs on ranks that are threads, and on ranks that speak the protocol of processes.
-using Run = void (*)(int64_t ranks, const std::function<void()>& body);
-
-class Communicator : public testing::TestWithParam<Run> {
- protected:
-  static void run_on_ranks(int64_t ranks, const std::function<void()>& body) {
-    GetParam()(ranks, body);
-  }
-};
+class Communicator : public RanksFixture {};
 
 INSTANTIATE_TEST_SUITE_P(Threads, Communicator, testing::Values(run_ranks));
 INSTANTIATE_TEST_SUITE_P(Processes, Communicator, testing::Values(run_loopback_ranks));
@@ -268,7 +247,7 @@ TEST_P(Communicator, GroupsAreMadeByTheirMembersInTheirOrder) {
   });
 }
 
-class ProcessCommunicator : public testing::TestWithParam<Run> {};
+class ProcessCommunicator : public testing::TestWithParam<RunRanks> {};
 
 INSTANTIATE_TEST_SUITE_P(Messages, ProcessCommunicator, testing::Values(run_loopback_ranks));
 INSTANTIATE_TEST_SUITE_P(SharedMemory, ProcessCommunicator,

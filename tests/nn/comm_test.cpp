@@ -8,26 +8,15 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
-#include "tests/support/loopback_ranks.h"
+#include "tests/support/ranks_fixture.h"
 
 namespace flow {
 namespace {
 
 using Floats = std::vector<float>;
 
-int64_t me() {
-  return env::rank();
-}
-
 // Every test runs on ranks that are threads, and on ranks that speak the protocol of processes.
-using Run = void (*)(int64_t ranks, const std::function<void()>& body);
-
-class Comm : public testing::TestWithParam<Run> {
- protected:
-  static void run_on_ranks(int64_t ranks, const std::function<void()>& body) {
-    GetParam()(ranks, body);
-  }
-};
+class Comm : public RanksFixture {};
 
 INSTANTIATE_TEST_SUITE_P(Threads, Comm, testing::Values(run_ranks));
 INSTANTIATE_TEST_SUITE_P(Processes, Comm, testing::Values(run_loopback_ranks));

@@ -1,12 +1,11 @@
 #include "nn/parallel/distributed.h"
 
-#include <functional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "nn/flow.h"
-#include "tests/support/loopback_ranks.h"
+#include "tests/support/ranks_fixture.h"
 
 namespace flow {
 namespace {
@@ -14,19 +13,8 @@ namespace {
 using Floats = std::vector<float>;
 using nn::parallel::DistributedDataParallel;
 
-int64_t me() {
-  return env::rank();
-}
-
 // Every test runs on ranks that are threads, and on ranks that speak the protocol of processes.
-using Run = void (*)(int64_t ranks, const std::function<void()>& body);
-
-class DistributedDataParallelOn : public testing::TestWithParam<Run> {
- protected:
-  static void run_on_ranks(int64_t ranks, const std::function<void()>& body) {
-    GetParam()(ranks, body);
-  }
-};
+class DistributedDataParallelOn : public RanksFixture {};
 
 INSTANTIATE_TEST_SUITE_P(Threads, DistributedDataParallelOn, testing::Values(run_ranks));
 INSTANTIATE_TEST_SUITE_P(Processes, DistributedDataParallelOn, testing::Values(run_loopback_ranks));

@@ -2,37 +2,15 @@
 // a step that is traced once and replayed.
 //
 //   flowrun -n 4 build/release/bin/hybrid_graph
-#include <utility>
-
 #include <flow/flow.h>
+
+#include "support/hybrid_model.h"
 
 namespace nn = flow::nn;
 namespace sbp = flow::sbp;
 using flow::Tensor;
 
 namespace {
-
-const flow::Placement kFirst("cpu", {0, 1}), kSecond("cpu", {2, 3});
-
-struct Stage : nn::Module<Stage> {
-  Tensor w;
-
-  Stage(int64_t in, int64_t out, const flow::Placement& placement, flow::Sbp entry)
-      : w(register_parameter("w", flow::randn({in, out}, {.placement = placement, .sbp = entry}))) {
-  }
-
-  Tensor forward(const Tensor& x) { return flow::matmul(x, w); }
-};
-
-struct Hybrid : nn::Module<Hybrid> {
-  Stage stage0{register_module("stage0", Stage(5, 8, kFirst, sbp::broadcast))};
-  Stage stage1{register_module("stage1", Stage(8, 3, kSecond, sbp::split(1)))};
-
-  std::pair<Tensor, Tensor> forward(const Tensor& x) {
-    const Tensor h = stage0(x);
-    return {h, stage1(h.to_global({.placement = kSecond, .sbp = sbp::broadcast}))};
-  }
-};
 
 struct Train : nn::Graph<Train> {
   Hybrid model;

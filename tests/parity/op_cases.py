@@ -6,6 +6,8 @@ import torch.nn.functional as F
 from op_case import (INF, NAN, add, cases, f32, generator, ints, kwargs_named, mask, pos, r,
                      special, unit)
 from op_edges import edges
+from op_in_place import in_place
+from op_indexed_pools import indexed_pools
 
 
 def pointwise():
@@ -683,43 +685,6 @@ def small_functions():
     add("xlogy", r(3), other=2.5)
 
 
-def in_place():
-    def form(op, inputs, **attrs):
-        def call(x, *rest, **given):
-            return getattr(x.clone(), op)(*rest, **given)
-        add(op, inputs, call, **attrs)
-
-    for op in ["neg_", "abs_", "sign_", "square_", "floor_", "ceil_", "round_", "trunc_", "frac_",
-               "exp_", "exp2_", "expm1_", "sin_", "cos_", "tan_", "tanh_", "erf_", "erfc_",
-               "sigmoid_", "relu_"]:
-        form(op, r(2, 3))
-    for op in ["log_", "log2_", "log10_", "log1p_", "sqrt_", "rsqrt_", "reciprocal_"]:
-        form(op, pos(2, 3))
-    form("add_", [r(2, 3), r(3)], alpha=-1.5)
-    form("sub_", [r(2, 3), r(3)], alpha=0.5)
-    form("sub_", [ints(9, 3), ints(9, 3)], alpha=2)
-    form("div_", [r(2, 3, scale=5.0), pos(3)], rounding_mode="floor", grads=False)
-    form("div_", [ints(9, 4, low=-8), ints(4, 4, low=1)], rounding_mode="trunc")
-    form("pow_", pos(2, 3), exponent=2.5)
-    form("pow_", [pos(2, 3), r(3)])
-    form("fmod_", r(2, 3, scale=5.0), other=1.5)
-    form("remainder_", [r(2, 3, scale=5.0), f32([1.5, -1.5, 2.0])])
-    form("floor_divide_", ints(9, 5, low=-8), other=3)
-    form("addcmul_", [r(2, 3), r(3), r(2, 1)], value=-0.5)
-    form("addcdiv_", [r(2, 3), r(3), pos(2, 1)], value=2.0)
-    form("lerp_", [("x", r(2, 3)), ("y", r(3)), ("weight", unit(2, 1))])
-    form("lerp_", [r(2, 3), r(3)], weight=0.8)
-    form("clamp_min_", r(2, 3), min=0.25)
-    form("clamp_max_", r(2, 3), max=0.25)
-    form("tril_", r(3, 4), diagonal=1)
-    form("triu_", r(2, 3, 3), diagonal=-1)
-    form("squeeze_", r(2, 1, 3, 1))
-    form("squeeze_", r(2, 1, 3), dim=-2)
-    form("unsqueeze_", r(2, 3), dim=1)
-    form("transpose_", r(2, 3, 4), dim0=0, dim1=-1)
-    form("t_", r(2, 3))
-
-
 # Names that are PyTorch's under another home.
 RENAMED = {
     "sdpa": F.scaled_dot_product_attention,
@@ -754,45 +719,6 @@ RENAMED = {
     "norm": torch.norm,
     "where": torch.where,
 }
-
-
-def indexed_pools():
-    """Maxima with their places, and back."""
-    add("max_pool1d", r(2, 2, 7), kernel_size=3, stride=2, padding=1, ceil_mode=True,
-        return_indices=True)
-    add("max_pool1d", f32([[1.0, 1.0, NAN, 2.0, NAN, 0.0]]), kernel_size=3, stride=3,
-        return_indices=True, grads=False)
-    add("max_pool3d", r(2, 2, 4, 5, 3), kernel_size=2, stride=[2, 1, 1], return_indices=True)
-    add("max_pool3d", r(2, 4, 5, 6), kernel_size=[3, 2, 2], padding=[1, 1, 0], dilation=[1, 2, 2],
-        stride=2, return_indices=True)
-    add("max_pool3d", ints(3, 1, 1, 4, 4, 4).float(), kernel_size=2, stride=1,
-        return_indices=True)
-    add("adaptive_max_pool1d", r(2, 2, 7), output_size=3, return_indices=True)
-    add("adaptive_max_pool2d", r(2, 2, 7, 5), output_size=[3, 2], return_indices=True)
-    add("adaptive_max_pool2d", r(2, 3, 2), output_size=[5, 3], return_indices=True)
-    add("adaptive_max_pool2d", f32([[[1.0, 1.0, NAN], [1.0, NAN, 0.0]]]), output_size=[2, 2],
-        return_indices=True, grads=False)
-    add("adaptive_max_pool2d", r(2, 7), output_size=2, error=True)
-    add("adaptive_max_pool3d", r(2, 2, 4, 5, 3), output_size=[2, 3, 2], return_indices=True)
-    add("adaptive_max_pool3d", ints(3, 1, 4, 4, 4).float(), output_size=[3, 2, 2],
-        return_indices=True)
-    for dims, even, odd in [(1, [8], [7]), (2, [6, 4], [6, 5]), (3, [4, 6, 4], [4, 5, 4])]:
-        pool = getattr(F, f"max_pool{dims}d")
-        values, indices = pool(r(2, 2, *even), 2, return_indices=True)
-        add(f"max_unpool{dims}d", {"x": values, "indices": indices}, kernel_size=2)
-        values, indices = pool(r(2, *odd), 2, return_indices=True)
-        add(f"max_unpool{dims}d", {"x": values, "indices": indices}, kernel_size=2,
-            output_size=odd)
-    values, indices = F.max_pool2d(r(1, 2, 7, 6), [3, 2], 2, [1, 0], return_indices=True)
-    add("max_unpool2d", {"x": values, "indices": indices}, kernel_size=[3, 2], stride=2,
-        padding=[1, 0], output_size=[1, 2, 8, 6])
-    values, indices = F.max_pool2d(r(1, 1, 3, 3), 2, 1, return_indices=True)
-    add("max_unpool2d", {"x": values, "indices": indices}, kernel_size=2, stride=1)
-    add("max_unpool2d", {"x": r(1, 2, 2), "indices": ints(16, 1, 2, 2)}, kernel_size=2,
-        output_size=[6, 4], error=True)
-    add("max_unpool2d", {"x": r(1, 1, 2), "indices": ints(1, 1, 1, 2) + 8}, kernel_size=2,
-        error=True)
-    add("max_unpool1d", {"x": r(1, 2), "indices": ints(2, 1, 3)}, kernel_size=2, error=True)
 
 
 def all_cases():

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "boxing/layout.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "ops/creation.h"
@@ -9,14 +10,6 @@
 namespace flow::autograd {
 
 namespace {
-
-// S stays, partial becomes B: the layout of gradients of a tensor in layout `nd_sbp`.
-NdSbp dual(NdSbp nd_sbp) {
-  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
-    if (nd_sbp[axis].is_partial()) nd_sbp = nd_sbp.with(axis, sbp::broadcast);
-  }
-  return nd_sbp;
-}
 
 // Elements between the first and the last of a strided part, both included.
 int64_t extent(const TensorMeta& meta) {
@@ -32,14 +25,14 @@ TensorOptions options_for(const TensorMeta& meta) {
   return {.dtype = meta.dtype,
           .device = std::string(device_type_name(meta.device)),
           .placement = meta.placement,
-          .sbp = dual(meta.nd_sbp)};
+          .sbp = boxing::without_partial(meta.nd_sbp)};
 }
 
 }  // namespace
 
 Tensor to_layout_of(const Tensor& gradient, const TensorMeta& target) {
   if (!target.is_global()) return gradient;
-  const NdSbp wanted = dual(target.nd_sbp);
+  const NdSbp wanted = boxing::without_partial(target.nd_sbp);
   const TensorMeta& given = gradient.meta();
   if (given.placement == target.placement && given.nd_sbp == wanted) return gradient;
   return gradient.to_global({.placement = target.placement, .sbp = wanted});

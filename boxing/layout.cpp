@@ -26,6 +26,13 @@ bool has_replicas(const Layout& layout) {
   return false;
 }
 
+NdSbp without_partial(NdSbp nd_sbp, Sbp replacement) {
+  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
+    if (nd_sbp[axis].is_partial()) nd_sbp = nd_sbp.with(axis, replacement);
+  }
+  return nd_sbp;
+}
+
 NdSbp gradient_sbp(const Layout& x, const Layout& gradient) {
   NdSbp result;
   const bool same_axes = x.placement.shape() == gradient.placement.shape();

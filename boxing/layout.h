@@ -28,6 +28,9 @@ bool same_parts(const Layout& from, const Layout& to);
 // True when several ranks hold the same part: a broadcast axis of more than one rank.
 bool has_replicas(const Layout& layout);
 
+// `nd_sbp` with every partial entry replaced. With broadcast: how the gradient of a tensor lies.
+NdSbp without_partial(NdSbp nd_sbp, Sbp replacement = sbp::broadcast);
+
 // The layout, on x's placement, that a gradient lying as `gradient` is brought to when it reaches a
 // tensor lying as `x`: split axes are split alike, partial ones broadcast (the gradient of an
 // addend is that of the sum); a broadcast axis takes the gradient as it comes.

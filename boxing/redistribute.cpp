@@ -79,14 +79,6 @@ bool local_to_global_view(const TensorMeta& input, const Shape& /*output*/, cons
   return true;
 }
 
-// `nd_sbp` with every partial entry replaced.
-NdSbp without_partial(NdSbp nd_sbp, Sbp replacement) {
-  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
-    if (nd_sbp[axis].is_partial()) nd_sbp = nd_sbp.with(axis, replacement);
-  }
-  return nd_sbp;
-}
-
 ToGlobalOptions reduced_layout(const LocalToGlobalAttrs& attrs) {
   return {.placement = attrs.placement, .sbp = without_partial(attrs.nd_sbp, sbp::broadcast)};
 }

@@ -13,10 +13,6 @@ int64_t part_bytes(const Shape& shape, DType dtype, const Placement& placement,
   return box_of(shape, placement, nd_sbp, 0).size.numel() * static_cast<int64_t>(dtype_size(dtype));
 }
 
-bool has_partial(const NdSbp& nd_sbp) {
-  return std::any_of(nd_sbp.begin(), nd_sbp.end(), [](Sbp entry) { return entry.is_partial(); });
-}
-
 // How the gradient of an input arrives that an op uses in layout `used`, when it lay in `given`:
 // where ranks were given the whole of what is cut, as the terms of a sum.
 NdSbp arriving_gradient(const NdSbp& given, const NdSbp& used) {
@@ -27,14 +23,6 @@ NdSbp arriving_gradient(const NdSbp& given, const NdSbp& used) {
     result = result.with(axis, is_sum ? sbp::partial_sum : sbp::broadcast);
   }
   return result;
-}
-
-// The layout of the gradient of a tensor: S stays, partial becomes B.
-NdSbp gradient_of(NdSbp nd_sbp) {
-  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
-    if (nd_sbp[axis].is_partial()) nd_sbp = nd_sbp.with(axis, sbp::broadcast);
-  }
-  return nd_sbp;
 }
 
 // Whether every rank takes what it needs out of what it has, and the work stays as it is cut.
@@ -86,7 +74,7 @@ SignatureScorer::SignatureScorer(const OpDef& op, std::span<const MetaPtr> input
   const auto given =
       std::count_if(inputs.begin(), inputs.end(), [](MetaPtr input) { return input != nullptr; });
   may_defer_ = given > 1 && std::any_of(inputs.begin(), inputs.end(), [](MetaPtr input) {
-                 return input != nullptr && has_partial(input->nd_sbp);
+                 return input != nullptr && input->nd_sbp.has_partial();
                });
 }
 
@@ -128,7 +116,7 @@ double SignatureScorer::move_time(size_t input, const NdSbp& wanted) {
     };
     const double there = time(meta.nd_sbp, wanted);
     if (!is_floating(meta.dtype) || op_.grad == not_differentiable) return there;
-    return there + time(arriving_gradient(meta.nd_sbp, wanted), gradient_of(meta.nd_sbp));
+    return there + time(arriving_gradient(meta.nd_sbp, wanted), without_partial(meta.nd_sbp));
   });
 }
 

@@ -1,19 +1,11 @@
 #include "nn/graph_module.h"
 
+#include "boxing/layout.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "nn/module_state.h"
 
 namespace flow::nn {
-
-namespace {
-NdSbp without_partial(NdSbp nd_sbp) {
-  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
-    if (nd_sbp[axis].is_partial()) nd_sbp = nd_sbp.with(axis, sbp::broadcast);
-  }
-  return nd_sbp;
-}
-}  // namespace
 
 GraphModule& GraphModule::set_stage(int64_t stage, const Placement& placement) {
   if (stage < 0) throw InvalidArgument(str("[set_stage] stages count from 0; received ", stage));
@@ -36,7 +28,7 @@ Tensor ModuleBase::enter_stage(const Tensor& x) const {
   }
   const int64_t axes = state.stage_placement.num_axes();
   return x.to_global({.placement = state.stage_placement,
-                      .sbp = axes == x.placement().num_axes() ? without_partial(x.sbp())
+                      .sbp = axes == x.placement().num_axes() ? boxing::without_partial(x.sbp())
                                                               : NdSbp::broadcast(axes)});
 }
 

@@ -60,16 +60,16 @@ std::string to_string(const Plan& plan);
 // The fastest predicted route: the shortest path over layouts by steps along one axis, reductions
 // along several, and a general exchange. Total: there is a plan for every pair of valid layouts.
 Plan plan_redistribution(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
-                         const CostTable& cost = kCostTable);
+                         const CostTable& cost = cost_table());
 
 // A single step between layouts on one placement; there has to be one (all reductions P -> B of one
 // kind are).
 Plan plan_in_one_step(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
-                      const CostTable& cost = kCostTable);
+                      const CostTable& cost = cost_table());
 
 // The fastest other route to the same end (the second shortest path: Yen 1971); none when there is
 // no other, or nothing moves.
-std::optional<Plan> runner_up(const Plan& plan, const CostTable& cost = kCostTable);
+std::optional<Plan> runner_up(const Plan& plan, const CostTable& cost = cost_table());
 
 // "reduce_scatter + all_gather"; "nothing moves" without steps.
 std::string route_of(const Plan& plan);

@@ -373,8 +373,8 @@ Plan plan_first_replica(const Shape& shape, DType dtype, const Layout& layout) {
   }
   step.bytes = static_cast<double>(largest) * static_cast<double>(dtype_size(dtype));
   const auto members = static_cast<double>(group_size(layout.placement, step.axes));
-  step.time_us = kCostTable.meeting_us + kCostTable.peer_us * (members - 1) +
-                 step.bytes / kCostTable.bytes_per_us;
+  const CostTable& cost = cost_table();
+  step.time_us = cost.meeting_us + cost.peer_us * (members - 1) + step.bytes / cost.bytes_per_us;
   plan.steps.push_back(step);
   return plan;
 }

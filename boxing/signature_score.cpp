@@ -129,7 +129,7 @@ double SignatureScorer::use_time(size_t output, const NdSbp& nd_sbp) {
       const Plan plan = plan_redistribution(spec.shape, spec.dtype, {placement_, nd_sbp},
                                             {placement_, nd_sbp.with(axis, sbp::broadcast)});
       time_us += plan.time_us() *
-                 (nd_sbp[axis].is_partial() ? kCostTable.partial_use : kCostTable.cut_use);
+                 (nd_sbp[axis].is_partial() ? cost_table().partial_use : cost_table().cut_use);
     }
     return time_us;
   });
@@ -143,7 +143,7 @@ double SignatureScorer::work_time(const NdSignature& signature) const {
       parts *= static_cast<double>(placement_.shape()[axis]);
     }
   }
-  return flops_ / parts / kCostTable.flops_per_us;
+  return flops_ / parts / cost_table().flops_per_us;
 }
 
 }  // namespace flow::boxing

@@ -13,6 +13,8 @@ namespace {
 constexpr std::array kVariables = {
     EnvVariable{"FLOW_CHECK", "0",
                 "1: recompute every cached decision and compare; check data that must be equal"},
+    EnvVariable{"FLOW_COST_TABLE", "the committed one",
+                "a file with the cost table by which layouts and redistributions are chosen"},
     EnvVariable{"FLOW_CPU_ISA", "best of the machine",
                 "widest instruction set kernels may use: baseline, avx2, avx512"},
     EnvVariable{"FLOW_JOB_SECRET", "",

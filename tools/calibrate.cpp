@@ -6,6 +6,10 @@
 // measured on a wider machine by
 //
 //   FLOW_CPU_ISA=avx2 OPENBLAS_CORETYPE=Haswell DNNL_MAX_CPU_ISA=AVX2 calibrate avx2 ...
+//
+// The cost table of this machine, which FLOW_COST_TABLE may name, in a second or two:
+//
+//   flowrun -n 2 calibrate costs costs.json
 
 #include <algorithm>
 #include <array>
@@ -18,12 +22,15 @@
 
 #include <time.h>
 
+#include "boxing/cost.h"
+#include "core/context.h"
 #include "core/error.h"
 #include "ops/cpu_features.h"
 #include "ops/gemm_backend.h"
 #include "ops/gemm_table.h"
 #include "ops/onednn.h"
 #include "ops/openblas.h"
+#include "tools/calibrate_costs.h"
 
 namespace {
 
@@ -197,15 +204,31 @@ void calibrate(const std::string& isa, const std::string& path) {
                             "; check the folder and the space left"));
 }
 
+void calibrate_costs(const std::string& path) {
+  const flow::boxing::CostTable costs = flow::measure_costs();
+  if (flow::env::rank() != 0) return;
+  std::ofstream file(path);
+  file << to_string(costs);
+  file.close();
+  if (!file)
+    throw flow::IoError(str("[calibrate] the table cannot be written; received ", path,
+                            "; check the folder and the space left"));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: calibrate avx2|avx512 FILE\n");
+    std::fprintf(stderr, "usage: calibrate avx2|avx512|costs FILE\n");
     return 64;
   }
+  const std::string what = argv[1];
   try {
-    calibrate(argv[1], argv[2]);
+    if (what == "costs") {
+      calibrate_costs(argv[2]);
+    } else {
+      calibrate(what, argv[2]);
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

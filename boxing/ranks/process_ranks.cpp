@@ -10,6 +10,7 @@
 #include "boxing/comm/mpi_transport.h"
 #include "boxing/comm/process_communicator.h"
 #include "boxing/comm/process_world.h"
+#include "boxing/cost.h"
 #include "boxing/ranks/rank_status.h"
 #include "boxing/ranks/stop_request.h"
 #include "boxing/ranks/watchdog.h"
@@ -36,14 +37,16 @@ struct Agreed {
   uint64_t hash;
 };
 
-// These change no result: hosts have cores of their own and folders of their launchers.
+// These change no result: hosts have cores of their own and folders of their launchers, and what
+// the named file says is compared instead.
 bool may_differ(std::string_view variable) {
-  return variable == "FLOW_JOB_SECRET" || variable == "FLOW_NUM_THREADS" ||
-         variable == "FLOW_STATUS_DIR";
+  return variable == "FLOW_COST_TABLE" || variable == "FLOW_JOB_SECRET" ||
+         variable == "FLOW_NUM_THREADS" || variable == "FLOW_STATUS_DIR";
 }
 
 std::vector<Agreed> what_must_agree() {
-  std::vector<Agreed> all = {{"the build of flow", hash_of(build_configuration())}};
+  std::vector<Agreed> all = {{"the build of flow", hash_of(build_configuration())},
+                             {"the cost table (FLOW_COST_TABLE)", hash_of(cost_table())}};
   for (const EnvVariable& variable : env_table()) {
     if (may_differ(variable.name)) continue;
     all.push_back({variable.name, hash_of(env_string(variable.name, ""))});

@@ -1,6 +1,11 @@
 // Ranks as processes, started as a user would: with mpirun.
-#include <gtest/gtest.h>
+#include <filesystem>
+#include <fstream>
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "boxing/cost.h"
 #include "tests/support/job.h"
 
 namespace flow {
@@ -51,6 +56,77 @@ TEST(MpiRanks, DifferentSettingsAreRefusedAtTheStart) {
   EXPECT_NE(job.exit_code, 0);
   EXPECT_NE(job.output.find("rank 1 and rank 0 differ in FLOW_CHECK"), std::string::npos)
       << job.output;
+}
+
+// A folder for the files of a test.
+struct Folder {
+  std::string name = testing::TempDir() + "mpi_test_" + std::to_string(getpid());
+
+  Folder() { std::filesystem::create_directory(name); }
+
+  ~Folder() { std::filesystem::remove_all(name); }
+
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  // FLOW_COST_TABLE=... of a file with `text`.
+  std::string costs(const std::string& file, const std::string& text) const {
+    std::ofstream(name + "/" + file) << text;
+    return "FLOW_COST_TABLE=" + name + "/" + file;
+  }
+};
+
+TEST(MpiRanks, ACostTableDecidesForThreadsAndProcesses) {
+  const Folder folder;
+  boxing::CostTable costs;
+  costs.partial_use = 0;  // partial results look free, so addends stay
+  const std::string other = folder.costs("other.json", boxing::to_string(costs));
+  const std::vector<std::string> program = {kPrograms + "/rank_fault", "none"};
+  std::vector<std::string> threads = {kPrograms + "/flowrun", "--ranks=threads:2"};
+  threads.insert(threads.end(), program.begin(), program.end());
+
+  for (const std::vector<std::string>& command : {threads, mpirun(2, program)}) {
+    const JobResult committed = run_job(command);
+    const JobResult named = run_job(command, {.environment = {other}});
+
+    EXPECT_NE(committed.output.find("result S(0)"), std::string::npos) << committed.output;
+    EXPECT_NE(named.output.find("result P"), std::string::npos) << named.output;
+  }
+}
+
+TEST(MpiRanks, DifferentCostTablesAreRefusedAtTheStart) {
+  const Folder folder;
+  boxing::CostTable costs;
+  const std::string same = folder.costs("same.json", boxing::to_string(costs));
+  costs.peer_us = 0.4;
+  const std::string other = folder.costs("other.json", boxing::to_string(costs));
+  const auto run_with = [&](const std::string& setting) {
+    std::vector<std::string> command = mpirun(1, {"env", setting, kPrograms + "/rank_digest"});
+    for (const std::string word : {":", "-n", "1"})
+      command.push_back(word);
+    command.push_back(kPrograms + "/rank_digest");
+    return run_job(command);
+  };
+
+  const JobResult equal = run_with(same);
+  const JobResult job = run_with(other);
+
+  EXPECT_EQ(equal.exit_code, 0) << equal.output;
+  EXPECT_EQ(job.exit_code, 70) << job.output;
+  EXPECT_NE(job.output.find("rank 1 and rank 0 differ in the cost table (FLOW_COST_TABLE)"),
+            std::string::npos)
+      << job.output;
+}
+
+TEST(MpiRanks, ADamagedCostTableEndsTheJobWithTheCodeOfABadFile) {
+  const Folder folder;
+  const std::string damaged = folder.costs("damaged.json", "{\"meeting_us\": 1.5");
+
+  const JobResult job =
+      run_job(mpirun(2, {kPrograms + "/rank_fault", "none"}), {.environment = {damaged}});
+
+  EXPECT_EQ(job.exit_code, 65) << job.output;
+  EXPECT_NE(job.output.find("damaged.json is no cost table"), std::string::npos) << job.output;
 }
 
 // Both ranks hang outside flow, one after it has caught the error of a rank that never came.

@@ -128,6 +128,13 @@ int main(int argc, char** argv) {
     if (flow::env::rank() == faulty) raise(SIGTERM);  // before any call of stop_requested
     return flow::env::stop_requested() ? 0 : 5;
   }
+  if (fault == "none") {  // prints how an op lays its result out
+    const auto rows = flow::ones({64, 64}, {.placement = all_ranks(), .sbp = sbp::split(0)});
+    const auto addends = flow::ones({64, 64}, {.placement = all_ranks(), .sbp = sbp::split(1)})
+                             .to_global({.sbp = sbp::partial_sum});
+    std::cout << flow::str("result ", (rows + addends).sbp(), "\n") << std::flush;
+    return 0;
+  }
   if (fault == "until_asked") {
     flow::env::stop_requested();  // from here on no rank is ended by the signal
     std::cout << "ready\n" << std::flush;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <tuple>
 #include <utility>
 
 #include <fcntl.h>
@@ -35,6 +36,18 @@ const std::string& writable(const std::string& path) {
         str("[file] cannot write ", path, ": it is no regular file; give the path of a file"));
   }
   return path;
+}
+
+// A name beside `path` that no other writer has: neither another rank of this process nor one that
+// crashed and whose process id came again.
+std::pair<std::string, int> create_beside(const std::string& path) {
+  static std::atomic<uint64_t> num_names{0};
+  for (;;) {
+    std::string name = str(path, ".tmp.", getpid(), '.', num_names.fetch_add(1));
+    const int descriptor = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (descriptor >= 0) return {std::move(name), descriptor};
+    if (errno != EEXIST) fail("create", name, errno);
+  }
 }
 
 std::atomic<internal::FileEventHook> event_hook{nullptr};
@@ -82,12 +95,9 @@ void InputFile::read_at(uint64_t offset, void* target, size_t bytes) {
   read(target, bytes);
 }
 
-OutputFile::OutputFile(const std::string& path)
-    : path_(writable(path)),
-      temporary_(str(path, ".tmp.", getpid())),
-      descriptor_((before("create"),
-                   open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644))) {
-  if (descriptor_ < 0) fail("create", temporary_, errno);
+OutputFile::OutputFile(const std::string& path) : path_(writable(path)) {
+  before("create");
+  std::tie(temporary_, descriptor_) = create_beside(path);
 }
 
 OutputFile::~OutputFile() {

@@ -30,7 +30,7 @@ class InputFile {
 };
 
 // Writes beside `path` and renames at commit(), after syncing file and folder. Without a commit the
-// temporary file is removed.
+// temporary file is removed. Several may write one path at once: the last commit counts.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -44,7 +44,7 @@ class OutputFile {
  private:
   std::string path_;
   std::string temporary_;
-  int descriptor_;
+  int descriptor_ = -1;
 };
 
 // The whole file as text; IoError when it has more than `max_bytes`.

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "nn/safetensors.h"
@@ -79,6 +80,30 @@ TEST_F(File, AppearsAtCommitOnly) {
   OutputFile file(path);
   file.write("abc", 3);
   EXPECT_FALSE(std::filesystem::exists(path));
+  file.commit();
+  EXPECT_EQ(read_text(path), "abc");
+}
+
+TEST_F(File, RanksMayWriteOnePathAtOnce) {
+  const std::string path = folder_ + "/f";
+  run_ranks(3, [&] {
+    OutputFile file(path);
+    file.write("abc", 3);
+    env::barrier();
+    file.commit();
+  });
+  EXPECT_EQ(read_text(path), "abc");
+  const auto files = std::filesystem::directory_iterator(folder_);
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
+TEST_F(File, WhatACrashLeftIsNotInTheWay) {
+  const std::string path = folder_ + "/f";
+  std::ofstream(str(path, ".tmp.", getpid())) << "half";
+  for (int i = 0; i < 100; ++i)  // of an earlier process of this id
+    std::ofstream(str(path, ".tmp.", getpid(), '.', i)) << "half";
+  OutputFile file(path);
+  file.write("abc", 3);
   file.commit();
   EXPECT_EQ(read_text(path), "abc");
 }

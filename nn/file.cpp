@@ -59,7 +59,9 @@ void before(const char* event) {
 }  // namespace
 
 InputFile::InputFile(const std::string& path)
-    : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : path_(path),
+      // A pipe that nobody writes to would be waited for before it could be refused.
+      descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (descriptor_ < 0) fail("open", path, errno);
 
   struct stat info {};

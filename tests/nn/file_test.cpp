@@ -120,6 +120,7 @@ TEST_F(File, DevicesAndPipesAreNotReplaced) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
 
   EXPECT_THROW(save_safetensors(pipe, {{"w", ones({2})}}), IoError);
+  EXPECT_THROW(load_safetensors(pipe), IoError);  // nor waited for
 
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }

@@ -19,6 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char* kMetadata = "__metadata__";
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the reference implementation's limit
 
 struct DTypeName {
@@ -94,7 +95,7 @@ class Reader {
     }
     if (!header.is_object()) fail("the header is no object");
     for (const auto& [name, value] : header.items()) {
-      if (name == "__metadata__") {
+      if (name == kMetadata) {
         read_metadata(value, metadata);
       } else {
         entries_.push_back(parse_entry(name, value));
@@ -103,9 +104,9 @@ class Reader {
   }
 
   void read_metadata(const Json& value, Metadata* metadata) const {
-    if (!value.is_object()) fail("__metadata__ is no object");
+    if (!value.is_object()) fail(str(kMetadata, " is no object"));
     for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) fail(str("__metadata__ ", key, " is no string"));
+      if (!text.is_string()) fail(str(kMetadata, ' ', key, " is no string"));
       if (metadata != nullptr) metadata->emplace(key, text.get<std::string>());
     }
   }
@@ -194,9 +195,25 @@ std::optional<DType> dtype_of_safetensors(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+// JSON text; names that are no UTF-8 are none.
+std::string text_of(const Json& header) {
+  try {
+    return header.dump();
+  } catch (const Json::exception& error) {
+    throw InvalidArgument(str("[safetensors] a name or the metadata is no UTF-8 text (",
+                              error.what(), "); nothing was written; give it another name"));
+  }
+}
+}  // namespace
+
 void save_safetensors(const std::string& path, const StateDict& tensors, const Metadata& metadata) {
+  if (tensors.contains(kMetadata)) {
+    throw InvalidArgument(str("[safetensors] the format keeps the name ", kMetadata,
+                              " for itself; give the tensor another name"));
+  }
   Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  if (!metadata.empty()) header[kMetadata] = metadata;
   std::vector<Tensor> whole;
   uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
@@ -209,7 +226,7 @@ void save_safetensors(const std::string& path, const StateDict& tensors, const M
                     {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;
   }
-  std::string text = header.dump();
+  std::string text = text_of(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data is 8-byte aligned
   std::array<unsigned char, 8> length{};
   for (size_t i = 0; i < 8; ++i)

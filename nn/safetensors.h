@@ -13,7 +13,8 @@ using Metadata = std::map<std::string, std::string>;
 
 // Writes local or global tensors (gathered) of any dtype. The file appears whole or not at all: it
 // is written beside its target, synced and renamed. Throws IoError with path and reason (a full
-// disk, a missing folder) and removes what was written.
+// disk, a missing folder) and removes what was written; InvalidArgument for names that the format
+// does not have: __metadata__ and what is no UTF-8.
 void save_safetensors(const std::string& path, const StateDict& tensors,
                       const Metadata& metadata = {});
 

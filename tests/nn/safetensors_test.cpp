@@ -62,6 +62,13 @@ TEST_F(Safetensors, EveryDtypeComesBack) {
   }
 }
 
+TEST_F(Safetensors, NamesThatTheFormatLacksAreNotWritten) {
+  EXPECT_THROW(save_safetensors(path(), {{"\xff", ones({2})}}), InvalidArgument);
+  EXPECT_THROW(save_safetensors(path(), {{"__metadata__", ones({2})}}), InvalidArgument);
+  EXPECT_THROW(save_safetensors(path(), {{"a", ones({2})}}, {{"key", "\xff"}}), InvalidArgument);
+  EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
 TEST_F(Safetensors, EveryTruncationIsRefused) {
   save_safetensors(path(), {{"a", ones({3, 5})}, {"b", zeros({2})}});
   const std::string whole = read_text(path());

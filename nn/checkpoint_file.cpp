@@ -240,13 +240,20 @@ CheckpointFolder::CheckpointFolder(std::string path, const CheckpointOptions& op
 std::vector<int64_t> CheckpointFolder::steps() const {
   std::vector<int64_t> steps;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path_, error)) {
+  const fs::directory_iterator entries(path_, error);
+  // A run that cannot see its checkpoints must not begin anew.
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw IoError(str("[checkpoint] cannot list the folder ", path_, ": ", error.message(),
+                      "; give a folder that this user may read"));
+  }
+  for (const auto& entry : entries) {
     const std::string name = entry.path().filename().string();
     int64_t step = 0;
     if (!name.starts_with(kStepPrefix)) continue;
     const char* end = name.data() + name.size();
     const auto parsed = std::from_chars(name.data() + kStepPrefix.size(), end, step);
-    if (parsed.ec == std::errc() && parsed.ptr == end && step >= 0) steps.push_back(step);
+    const bool is_number = parsed.ec == std::errc() && parsed.ptr == end && step >= 0;
+    if (is_number && name == step_name(step)) steps.push_back(step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;

@@ -81,7 +81,8 @@ class CheckpointFolder {
   // tensors.
   void save(int64_t step, const StateDict& tensors, const Metadata& metadata = {}) const;
 
-  // Of committed checkpoints, ascending. Not collective, as all below.
+  // Of committed checkpoints, ascending. Not collective, as all below. IoError when the folder is
+  // there and cannot be read.
   std::vector<int64_t> steps() const;
   // Throws IoError when there is none of that step, or it is damaged, or a file is missing or
   // superfluous.

@@ -139,8 +139,11 @@ std::string write_part(const std::string& folder, const std::string& id, const S
     described[name] = {.dtype = tensor.dtype(), .shape = tensor.shape(), .slices = {}};
     if (!box) continue;
     const std::string key = slice_name(name, tensor.shape(), *box);
+    if (!tensor_of.emplace(key, name).second) {
+      throw InvalidArgument(str("[checkpoint] ", name, " and ", tensor_of.at(key),
+                                " would both be stored as ", key, "; rename one of them"));
+    }
     slices.emplace(key, tensor.to_local());
-    tensor_of.emplace(key, name);
     described[name].slices.push_back({.box = *box});
   }
   char file_name[40];

@@ -156,6 +156,31 @@ TEST_F(CheckpointFile, OldOnesAreKeptByPolicy) {
   EXPECT_THROW(CheckpointFolder(path_, {.keep_last = -1}), InvalidArgument);
 }
 
+TEST_F(CheckpointFile, OtherNamesOfFoldersAreNoSteps) {
+  const CheckpointFolder folder(path_, {.keep_last = 1});
+  folder.save(7, {{"x", counting({2})}});
+  fs::copy(step_folder(7), path_ + "/step-5", fs::copy_options::recursive);
+
+  folder.save(8, {{"x", counting({2})}});
+
+  EXPECT_EQ(folder.steps(), std::vector<int64_t>{8});
+  EXPECT_TRUE(fs::exists(path_ + "/step-5"));
+}
+
+TEST_F(CheckpointFile, AFolderThatCannotBeListedIsNotAnEmptyOne) {
+  std::ofstream(path_) << "no folder";
+  EXPECT_THROW(CheckpointFolder(path_).newest(), IoError);
+}
+
+TEST_F(CheckpointFile, TensorsThatWouldShareANameInAFileAreRefused) {
+  run_ranks(2, [&] {
+    const StateDict tensors = {{"w", laid({5, 3}, 1, kPair, kS0)},
+                               {"w[0:3, 0:3]", counting({3, 3})}};
+    EXPECT_THROW(CheckpointFolder(path_).save(1, tensors), IoError);
+    EXPECT_FALSE(CheckpointFolder(path_).newest());
+  });
+}
+
 TEST_F(CheckpointFile, WhatDoesNotFitIsListedAndChangesNothing) {
   const CheckpointFolder folder(path_);
   EXPECT_FALSE(folder.newest());

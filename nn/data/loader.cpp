@@ -83,8 +83,13 @@ std::vector<int64_t> BatchPlan::begin_pass() {
   }
   resumes_ = false;
   has_pass_ = true;
-  return options_.sampler ? options_.sampler->order(random_)
-                          : sample_order(dataset_size_, options_.shuffle, random_);
+  if (!options_.sampler) return sample_order(dataset_size_, options_.shuffle, random_);
+  std::vector<int64_t> order = options_.sampler->order(random_);
+  if (const int64_t size = options_.sampler->size(); static_cast<int64_t>(order.size()) != size) {
+    throw InvalidArgument(str("[DataLoader] the sampler has size ", size, " and gave an order of ",
+                              order.size(), " samples; its order() and size() must agree"));
+  }
+  return order;
 }
 
 nn::StateDict BatchPlan::state_dict() const {
@@ -105,6 +110,11 @@ void BatchPlan::load_state_dict(const nn::StateDict& state) {
         "was loaded");
   }
   const auto pass = found->second.to_vector<int64_t>();
+  if (pass[0] < 0 || pass[0] > 1 || pass[4] < 0 || pass[5] < -1) {
+    throw InvalidArgument(
+        str("[DataLoader] no loader has written this state: it goes on with batch ", pass[4],
+            " of pass ", pass[5], "; nothing was loaded; use the state of the same loader"));
+  }
   random_ = {static_cast<uint64_t>(pass[1]), static_cast<uint64_t>(pass[2]),
              static_cast<uint64_t>(pass[3])};
   next_batch_ = pass[4];
@@ -124,6 +134,15 @@ struct Prefetcher::Shared {
   std::map<int64_t, std::exception_ptr> failures;  // guarded by mutex
   bool stops = false;                              // guarded by mutex
   std::vector<std::jthread> threads;
+
+  // Also where the system refused one of the threads; they are joined after this.
+  ~Shared() {
+    {
+      const std::lock_guard lock(mutex);
+      stops = true;
+    }
+    changed.notify_all();
+  }
 
   void work() {
     // A context of its own with one thread: the rank's thread pool runs one loop at a time.
@@ -167,24 +186,18 @@ Prefetcher::Prefetcher(int64_t first, int64_t last, const DataLoaderOptions& opt
     shared_->threads.emplace_back([shared = shared_.get()] { shared->work(); });
 }
 
-Prefetcher::~Prefetcher() {
-  {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->stops = true;
-  }
-  shared_->changed.notify_all();
-}
+Prefetcher::~Prefetcher() = default;
 
 std::shared_ptr<void> Prefetcher::next() {
   std::unique_lock lock(shared_->mutex);
   const int64_t number = shared_->next_to_give;
   shared_->changed.wait(
       lock, [&] { return shared_->made.contains(number) || shared_->failures.contains(number); });
+  if (const auto failure = shared_->failures.find(number); failure != shared_->failures.end()) {
+    std::rethrow_exception(failure->second);  // at every further call, too
+  }
   ++shared_->next_to_give;
   shared_->changed.notify_all();
-  if (const auto failure = shared_->failures.find(number); failure != shared_->failures.end()) {
-    std::rethrow_exception(failure->second);
-  }
   const auto found = shared_->made.find(number);
   std::shared_ptr<void> thing = std::move(found->second);
   shared_->made.erase(found);

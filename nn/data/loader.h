@@ -83,7 +83,7 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // The things by number, one after another; rethrows what making it threw.
+  // The things by number, one after another. Throws what making it threw, and goes no further.
   std::shared_ptr<void> next();
 
  private:

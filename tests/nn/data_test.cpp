@@ -237,6 +237,46 @@ TEST(DataLoader, AnErrorOfAWorkerReachesTheLoop) {
   EXPECT_THROW(batches_of(loader), InvalidArgument);
 }
 
+TEST(DataLoader, AFailedBatchStaysFailed) {
+  const auto fails = [](const std::array<Tensor, 2>& sample) {
+    if (sample[1].item<int64_t>() == 70) throw InvalidArgument("[sample] the last");
+    return sample;
+  };
+  for (const int64_t num_workers : {0, 2}) {
+    DataLoader loader(Transformed(numbers(8), fails), {.num_workers = num_workers});
+    auto it = loader.begin();
+    for (int i = 0; i < 7; ++i)
+      ++it;
+    EXPECT_THROW(*it, InvalidArgument);
+    EXPECT_THROW(*it, InvalidArgument) << "instead of waiting for a batch that nobody makes";
+    EXPECT_THROW(++it, InvalidArgument);
+    EXPECT_EQ(loader.state_dict().at("pass").to_vector<int64_t>()[4], 7);
+  }
+}
+
+TEST(DataLoader, AStateThatNoLoaderWroteIsRefused) {
+  DataLoader loader(numbers(8), {.batch_size = 2});
+  const auto state = [](int64_t has_pass, int64_t next_batch, int64_t epoch) {
+    const std::vector<int64_t> pass{has_pass, 0, 0, 0, next_batch, epoch};
+    return nn::StateDict{{"pass", tensor(pass, {6}, {.dtype = int64})}};
+  };
+  EXPECT_THROW(loader.load_state_dict(state(1, -3, 0)), InvalidArgument);
+  EXPECT_THROW(loader.load_state_dict(state(1, 1, -2)), InvalidArgument);
+  EXPECT_THROW(loader.load_state_dict(state(2, 1, 0)), InvalidArgument);
+  EXPECT_EQ(batches_of(loader).size(), 4U);
+}
+
+TEST(DataLoader, ASamplerThatContradictsItselfIsRefused) {
+  struct TooShort : Sampler {
+    int64_t size() const override { return 6; }
+
+    std::vector<int64_t> order(const RandomStream& /*random*/) const override { return {0, 1}; }
+  };
+
+  DataLoader loader(numbers(8), {.batch_size = 2, .sampler = std::make_shared<TooShort>()});
+  EXPECT_THROW(batches_of(loader), InvalidArgument);
+}
+
 TEST(DataLoader, ASamplerDecidesTheOrder) {
   const auto sampler = std::make_shared<SubsetRandomSampler>(std::vector<int64_t>{4, 2, 7});
   DataLoader loader(numbers(8), {.batch_size = 2, .sampler = sampler});

@@ -95,6 +95,7 @@ void Optimizer::set_lr(double lr) {
 }
 
 double Optimizer::initial_lr(int64_t group) {
+  check_group(group);
   const auto g = static_cast<size_t>(group);
   if (initial_lrs_.size() <= g) initial_lrs_.resize(g + 1);
   if (!initial_lrs_[g]) initial_lrs_[g] = lr(group);
@@ -223,6 +224,12 @@ void Optimizer::check_no_state() const {
         "[optimizer] state is to be cut over ranks, but steps were made with state that lies "
         "whole; set shard_state when the optimizer is made");
   }
+}
+
+void Optimizer::check_group(int64_t group) const {
+  if (group >= 0 && group < num_groups()) return;
+  throw InvalidArgument(
+      str("[optimizer] there is no group ", group, "; groups are 0 to ", num_groups() - 1));
 }
 
 void Optimizer::refuse_momentum() {

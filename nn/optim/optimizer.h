@@ -39,7 +39,7 @@ class Optimizer {
   // Of all groups, in order.
   std::vector<Tensor> parameters() const;
 
-  // Learning rate of a group.
+  // Learning rate of a group. InvalidArgument, here and below, for a group that is not there.
   virtual double lr(int64_t group = 0) const = 0;
   // Of all groups.
   void set_lr(double lr);
@@ -111,6 +111,8 @@ class Optimizer {
   static void check_new_params(const std::vector<Tensor>& params,
                                const std::vector<Tensor>& present);
   [[noreturn]] static void refuse_momentum();
+  // Throws InvalidArgument unless there is such a group.
+  void check_group(int64_t group) const;
   // Throws InvalidArgument when a step was made.
   void check_no_state() const;
 
@@ -151,19 +153,19 @@ class GroupedOptimizer : public Optimizer {
     groups_.push_back(std::move(group));
   }
 
-  double lr(int64_t group = 0) const override { return groups_.at(index(group)).options.lr; }
+  double lr(int64_t group = 0) const override { return groups_[index(group)].options.lr; }
 
-  void set_group_lr(int64_t group, double lr) override { groups_.at(index(group)).options.lr = lr; }
+  void set_group_lr(int64_t group, double lr) override { groups_[index(group)].options.lr = lr; }
 
   std::optional<double> momentum(int64_t group = 0) const override {
-    const Options& options = groups_.at(index(group)).options;
+    const Options& options = groups_[index(group)].options;
     if constexpr (requires { options.betas; }) return options.betas.first;
     if constexpr (requires { options.momentum; }) return options.momentum;
     return std::nullopt;
   }
 
   void set_group_momentum(int64_t group, double momentum) override {
-    Options& options = groups_.at(index(group)).options;
+    Options& options = groups_[index(group)].options;
     if constexpr (requires { options.betas; }) {
       options.betas.first = momentum;
     } else if constexpr (requires { options.momentum; }) {
@@ -200,7 +202,10 @@ class GroupedOptimizer : public Optimizer {
   const Options& options_of(size_t number) const { return groups_[group_of_[number]].options; }
 
  private:
-  static size_t index(int64_t group) { return static_cast<size_t>(group); }
+  size_t index(int64_t group) const {
+    check_group(group);
+    return static_cast<size_t>(group);
+  }
 
   std::vector<ParamGroup<Options>> groups_;
   std::vector<size_t> group_of_;  // by parameter number

@@ -120,6 +120,19 @@ TEST(Optimizer, GroupsHaveTheirOwnOptions) {
   EXPECT_EQ(optimizer.lr(1), 0.5);
 }
 
+TEST(Optimizer, AGroupThatIsNotThereIsRefused) {
+  Problem a;
+  SGD optimizer({a.p}, {.lr = 1});
+  for (const int64_t group : {-1, 1}) {
+    EXPECT_THROW(optimizer.lr(group), InvalidArgument);
+    EXPECT_THROW(optimizer.set_group_lr(group, 1), InvalidArgument);
+    EXPECT_THROW(optimizer.momentum(group), InvalidArgument);
+    EXPECT_THROW(optimizer.set_group_momentum(group, 1), InvalidArgument);
+    EXPECT_THROW(optimizer.initial_lr(group), InvalidArgument);
+    EXPECT_THROW(optimizer.set_initial_lr(group, 1), InvalidArgument);
+  }
+}
+
 TEST(Optimizer, BadOptionsAreRefused) {
   Problem a;
   EXPECT_THROW(SGD({a.p}, {.lr = -1}), InvalidArgument);

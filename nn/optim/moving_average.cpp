@@ -2,6 +2,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/error.h"
+#include "nn/layout.h"
 #include "ops/binary.h"
 #include "ops/creation.h"
 
@@ -64,16 +65,20 @@ void MovingAverage::load_state_dict(const nn::StateDict& state) {
   for (size_t i = 0; i < tensors_.size() && state.size() > 1; ++i) {
     const auto found = state.find(std::to_string(i));
     if (found == state.end() || !(found->second.shape() == tensors_[i].shape())) break;
-    loaded.push_back(empty_like(tensors_[i]).copy_(found->second));
+    const Tensor& own = tensors_[i];
+    loaded.push_back(empty_like(own).copy_(
+        own.is_global() ? nn::laid_out(found->second, own.placement(), own.sbp(), Site::here())
+                        : found->second));
   }
-  if (count == state.end() || loaded.size() + 1 != state.size() ||
-      (!loaded.empty() && loaded.size() != tensors_.size())) {
+  const auto num_updates = count == state.end() ? -1 : count->second.item<int64_t>();
+  const size_t num_wanted = num_updates == 0 ? 0 : tensors_.size();
+  if (num_updates < 0 || loaded.size() != num_wanted || loaded.size() + 1 != state.size()) {
     throw InvalidArgument(str("[MovingAverage] the state fits ", loaded.size(), " of ",
                               tensors_.size(),
                               " tensors; nothing was loaded; use the state of the same model"));
   }
   averages_ = std::move(loaded);
-  num_updates_ = count->second.item<int64_t>();
+  num_updates_ = num_updates;
 }
 
 }  // namespace flow::optim

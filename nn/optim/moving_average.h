@@ -48,7 +48,8 @@ class MovingAverage {
 
   // "num_updates" and "0", "1", …
   nn::StateDict state_dict() const;
-  // Throws InvalidArgument, before anything is changed, when names or shapes do not fit.
+  // Local averages are laid out as the tensors. Throws InvalidArgument, before anything is changed,
+  // when names or shapes do not fit.
   void load_state_dict(const nn::StateDict& state);
 
  private:

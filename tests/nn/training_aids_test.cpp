@@ -140,6 +140,31 @@ TEST(MovingAverage, FollowsTheWeightsAndStandsInForThem) {
   EXPECT_EQ(resumed.averages()[0].item(), 2.75);
 }
 
+TEST(MovingAverage, AStateOfOneRankLoadsIntoAnyLayout) {
+  MovingAverage whole({tensor({1.0, 2.0, 3.0}, {.dtype = float64})});
+  whole.update();
+  const nn::StateDict state = whole.state_dict();
+  run_ranks(2, [&] {
+    const Tensor p =
+        zeros({3}, {.dtype = float64, .placement = Placement("cpu", {0, 1}), .sbp = sbp::split(0)});
+    MovingAverage average({p});
+    average.load_state_dict(state);
+    EXPECT_EQ(average.averages()[0].sbp(), NdSbp(sbp::split(0)));
+    average.copy_to_tensors();
+    EXPECT_EQ(p.to_vector<double>(), (std::vector<double>{1, 2, 3}));
+  });
+}
+
+TEST(MovingAverage, AStateWithoutTheAveragesItCountsIsRefused) {
+  const Tensor p = parameter(1);
+  MovingAverage average({p});
+  EXPECT_THROW(average.load_state_dict({{"num_updates", full({}, 5.0)}}), InvalidArgument);
+  EXPECT_THROW(average.load_state_dict({{"num_updates", full({}, 0.0)}, {"0", p}}),
+               InvalidArgument);
+  average.load_state_dict(MovingAverage({p}).state_dict());
+  EXPECT_THROW(average.copy_to_tensors(), InvalidArgument) << "there is none yet";
+}
+
 TEST(MovingAverage, WithoutDecayEveryUpdateCountsAlike) {
   const Tensor p = parameter(1);
   MovingAverage average({p}, {.decay = std::nullopt});

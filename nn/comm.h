@@ -59,7 +59,8 @@ Tensor all_to_all(const TensorArg& x, const AllToAllOptions& options = {});
 // ---- messages and non-blocking calls: no gradients
 
 // A call under way. What it writes is there, and what it reads is free again, after wait(), which
-// throws what went wrong. A handle that is dropped waits, unless an exception unwinds.
+// throws what went wrong. A handle that is dropped, or gets another call, waits, unless an
+// exception unwinds.
 class Work {
  public:
   struct State {
@@ -75,6 +76,8 @@ class Work {
   void wait();
 
  private:
+  void drop() noexcept;
+
   std::unique_ptr<State> state_;
   int num_exceptions_;  // under way where it was made
 };

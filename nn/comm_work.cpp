@@ -89,9 +89,19 @@ Work::Work(std::unique_ptr<State> state)
 
 Work::Work(Work&& other) noexcept = default;
 
-Work& Work::operator=(Work&& other) noexcept = default;
+Work& Work::operator=(Work&& other) noexcept {
+  if (this == &other) return *this;
+  drop();
+  state_ = std::move(other.state_);
+  num_exceptions_ = other.num_exceptions_;
+  return *this;
+}
 
 Work::~Work() {
+  drop();
+}
+
+void Work::drop() noexcept {
   if (std::uncaught_exceptions() > num_exceptions_) return;
   try {
     wait();

@@ -125,6 +125,25 @@ TEST_P(Comm, MessagesAreSentWhileBothGoOn) {
   });
 }
 
+TEST_P(Comm, AHandleThatGetsAnotherCallWaitsForTheFirst) {
+  run_on_ranks(2, [] {
+    const Tensor x = full({3}, 1.0), y = full({3}, 2.0);
+    if (me() == 1) {
+      env::barrier();
+      comm::send(x, 0, {.tag = 1});
+      comm::send(y, 0, {.tag = 2});
+      return;
+    }
+    const Tensor first = zeros({3}), second = zeros({3});
+    comm::Work receiving = comm::irecv(first, 1, {.tag = 1});
+    env::barrier();
+    receiving = comm::irecv(second, 1, {.tag = 2});
+    EXPECT_EQ(first.to_vector<float>(), (Floats{1, 1, 1}));
+    receiving.wait();
+    EXPECT_EQ(second.to_vector<float>(), (Floats{2, 2, 2}));
+  });
+}
+
 TEST_P(Comm, AsyncReductionsRunBesideBlockingOnes) {
   run_on_ranks(3, [] {
     std::vector<Tensor> buckets;

@@ -134,7 +134,10 @@ void ModuleBase::to(DType dtype) {
   const NoGradGuard no_grad;
   for (const NamedTensors& tensors : {named_parameters(), named_buffers()}) {
     for (const auto& [name, tensor] : tensors) {
-      if (is_floating(tensor.dtype())) tensor.set_data(cast(tensor, dtype));
+      if (!is_floating(tensor.dtype())) continue;
+      const Tensor grad = tensor.grad();
+      tensor.set_data(cast(tensor, dtype));
+      if (grad.defined()) tensor.set_grad(cast(grad, dtype));
     }
   }
 }

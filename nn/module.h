@@ -103,7 +103,7 @@ class ModuleBase {
   void requires_grad_(bool on = true);
   // Drops the gradients of all parameters.
   void zero_grad();
-  // Converts floating parameters and buffers in place; the handles stay.
+  // Converts floating parameters, their gradients and floating buffers in place; the handles stay.
   void to(DType dtype);
   // How graphs treat the module: model.blocks[1].to<nn::GraphModule>().set_stage(1, placement).
   template <class View>

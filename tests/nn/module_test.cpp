@@ -102,6 +102,18 @@ TEST(Module, ToChangesFloatingTensorsInPlace) {
   EXPECT_THROW(model.to(int64), InvalidArgument);
 }
 
+TEST(Module, ToConvertsGradientsAsWell) {
+  Small model;
+  model(ones({1, 3})).sum().backward();
+  const std::vector<double> before = model.fc1.weight.grad().to_vector<double>();
+
+  model.to(float64);
+
+  EXPECT_EQ(model.fc1.weight.grad().dtype(), float64);
+  EXPECT_EQ(model.fc1.weight.grad().to_vector<double>(), before);
+  optim::SGD(model.parameters(), {.lr = 1}).step();
+}
+
 TEST(Module, AnyNumberOfArgumentsReachForward) {
   struct Mixed : Module<Mixed> {
     Tensor forward(const Tensor& x, int64_t times, const std::vector<Tensor>& more) {

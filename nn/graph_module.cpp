@@ -38,7 +38,7 @@ bool ModuleBase::recomputes(const Tensor& x) const {
 
 void ModuleBase::refuse_recompute() const {
   throw Unsupported(
-      str("[graph] activations of module '", live_state().path,
+      str("[graph] activations of module '", *live_state().path,
           "' cannot be computed again: its forward does not map one tensor to a tensor; set "
           "activation checkpointing on such modules inside it"),
       thread_state().scope_site);

@@ -56,7 +56,7 @@ void ModuleBase::add_child(std::string_view name, const ModuleBase& module,
   live_state().child_types.push_back(&type);
   // Paths grow at the front as modules are registered from the inside out.
   for (auto& [inner, descendant] : module.named_modules()) {
-    descendant.live_state().path = join_path(std::string(name), inner);
+    descendant.live_state().path = interned_path(join_path(std::string(name), inner));
   }
 }
 
@@ -166,7 +166,7 @@ ModuleBase::CallScope::CallScope(const ModuleBase& module, Site site) {
   outer_site_ = state.scope_site;
   outer_stage_ = state.stage;
   if (own.stage >= 0) state.stage = own.stage;
-  outer_path_ = std::exchange(state.module_path, &own.path);
+  outer_path_ = std::exchange(state.module_path, own.path);
   if (site.is_known() && !site.is_inside_library()) state.scope_site = site;
 }
 

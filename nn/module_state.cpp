@@ -1,5 +1,6 @@
 #include "nn/module_state.h"
 
+#include <mutex>
 #include <set>
 
 #include "autograd/grad_mode.h"
@@ -12,6 +13,13 @@ namespace flow::nn {
 
 std::string join_path(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : name.empty() ? prefix : prefix + "." + name;
+}
+
+const std::string* interned_path(const std::string& path) {
+  static std::mutex mutex;
+  static auto& paths = *new std::set<std::string>;  // guarded by mutex; outlives static tensors
+  const std::lock_guard lock(mutex);
+  return &*paths.insert(path).first;
 }
 
 namespace {

@@ -11,6 +11,9 @@
 
 namespace flow::nn {
 
+// The one copy of a path, which stays.
+const std::string* interned_path(const std::string& path);
+
 struct ModuleBase::State {
   struct Hook {
     int64_t number;
@@ -36,7 +39,9 @@ struct ModuleBase::State {
   int64_t stage = -1;
   Placement stage_placement;
   bool recomputes = false;
-  std::string path;  // dotted, from the outermost module it was registered in
+  // Dotted, from the outermost module it was registered in. Interned: what was recorded in a call
+  // of the module refers to it, and may be looked at after the module has gone.
+  const std::string* path = interned_path("");
 
   // What took this module's place, and as what type.
   std::shared_ptr<ModuleBase> replacement;

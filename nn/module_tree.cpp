@@ -100,9 +100,9 @@ void ModuleBase::put_replacement(std::string_view path, std::shared_ptr<ModuleBa
                                 "'; build it from a copy of that one"));
     }
   }
-  const std::string prefix = old.path;
+  const std::string& prefix = *old.path;
   for (auto& [inner, descendant] : module->named_modules())
-    descendant.live_state().path = join_path(prefix, inner);
+    descendant.live_state().path = interned_path(join_path(prefix, inner));
   child.second = *module;
   old.replacement = std::move(module);
   old.replacement_type = &type;

@@ -1,3 +1,5 @@
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "nn/flow.h"
@@ -41,6 +43,27 @@ TEST(ModuleTree, SubModulesAndTensorsAreFoundByPath) {
   EXPECT_NE(message_of([&] { (void)net.get_submodule("features.7"); }).find("'7'"),
             std::string::npos);
   EXPECT_THROW((void)net.get_parameter("seen"), InvalidArgument);
+}
+
+TEST(ModuleTree, ThePathOfAModuleThatIsGoneStaysInItsGradients) {
+  struct Short : Module<Short> {
+    Linear fc{register_module("a_name_that_does_not_fit_into_the_string", Linear(2, 2))};
+
+    Tensor forward(const Tensor& x) { return fc(x); }
+  };
+
+  const Tensor loss = Short()(ones({1, 2})).sum();
+  // Takes the memory that the module has left.
+  const std::vector<std::string> others(100, std::string(40, '?'));
+
+  profiler::Profile profile;
+  loss.backward();
+  profile.stop();
+
+  std::set<std::string> paths;
+  for (const profiler::Event& event : profile.events())
+    paths.insert(event.module);
+  EXPECT_EQ(paths, (std::set<std::string>{"", "a_name_that_does_not_fit_into_the_string"}));
 }
 
 TEST(ModuleTree, AReplacementIsSeenByEveryHandle) {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 
 #include "boxing/ranks/fail_ranks.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "eager/chooser.h"
-#include "ops/copy.h"
 
 namespace flow::eager {
 
@@ -49,6 +49,21 @@ void redistribute_inputs(const Call& call, const Decision& decision, PreparedInp
   }
 }
 
+// A copy of the memory that `input` shows. The strides stay: the kernel is prepared for them, and
+// calls with the same metas that do not overlap share it.
+Tensor copy_of_memory(const Tensor& input) {
+  const TensorImpl& impl = input.impl();
+  const TensorMeta& meta = *impl.meta;
+  if (meta.local_numel == 0) return input;
+  int64_t last = 0;
+  for (int64_t i = 0; i < meta.strides.size(); ++i)
+    last += (meta.local_shape[i] - 1) * meta.strides[i];
+  const size_t bytes = static_cast<size_t>(last + 1) * dtype_size(meta.dtype);
+  Ref<Storage> storage = Storage::allocate(thread_state().context->allocator(), bytes);
+  std::memcpy(storage->data(), impl.data(), bytes);
+  return Tensor::make(impl.meta, std::move(storage));
+}
+
 // An input that overlaps a written one without being the same view would be read half-written.
 void separate_overlaps(const Call& call, PreparedInputs& inputs) {
   for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
@@ -59,7 +74,7 @@ void separate_overlaps(const Call& call, PreparedInputs& inputs) {
       const TensorImpl& read = input.impl();
       const bool same_view = read.meta == written.meta && read.offset == written.offset;
       if (read.storage && read.storage == written.storage && !same_view) {
-        inputs.replace(i, clone(input));
+        inputs.replace(i, copy_of_memory(input));
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "eager/chooser.h"
 #include "eager/runtime.h"
 #include "ops/binary.h"
 #include "ops/copy.h"
@@ -16,6 +17,7 @@ namespace flow {
 
 namespace {
 
+using eager::decision_cache;
 using Floats = std::vector<float>;
 
 TEST(EagerInterpreter, ViewsShareStorage) {
@@ -51,6 +53,32 @@ TEST(EagerInterpreter, WritingBumpsTheVersionOfAllAliases) {
 
   EXPECT_EQ(x.impl().version(), before + 2);
   EXPECT_EQ(row.impl().version(), before + 2);
+}
+
+// Both calls share one decision, whose kernel knows the strides of the transpose.
+TEST(EagerInterpreter, CopiesOfOverlapsKeepTheStridesTheKernelKnows) {
+  const auto matrix = [] { return tensor({{1.F, 2.F}, {3.F, 4.F}}); };
+  const Floats sum = {2, 5, 5, 8};
+  decision_cache().clear();
+  const Tensor a = matrix();
+  a.add_(t(a));
+  const Tensor b = matrix();
+  b.add_(t(matrix()));
+
+  EXPECT_EQ(a.to_vector<float>(), sum);
+  EXPECT_EQ(b.to_vector<float>(), sum);
+
+  decision_cache().clear();
+  const Tensor c = matrix();
+  c.add_(t(matrix()));
+  const Tensor d = matrix();
+  d.add_(t(d));
+  const Tensor e = matrix();
+  e.copy_(expand(select(e, 0, 1), {2, 2}));
+
+  EXPECT_EQ(c.to_vector<float>(), sum);
+  EXPECT_EQ(d.to_vector<float>(), sum);
+  EXPECT_EQ(e.to_vector<float>(), (Floats{3, 4, 3, 4}));
 }
 
 TEST(EagerInterpreter, ReadingBumpsNoVersion) {

@@ -166,6 +166,10 @@ void Allocator::lock() const noexcept {
 
 void* Allocator::allocate(size_t bytes) {
   const int size_class = class_of(bytes);
+  if (size_class >= kNumClasses) {
+    throw OutOfMemory(str("[allocator] asked for ", bytes, " bytes, more than any machine has; ",
+                          "use smaller tensors"));
+  }
   const auto size = static_cast<int64_t>(class_bytes(size_class));
   lock();
   if (stats_.bytes_in_use + size > limit_) {

@@ -110,6 +110,15 @@ TEST(Allocator, BlocksThatShareHugePagesAreApartAndComeBack) {
   }
 }
 
+TEST(Allocator, RefusesSizesBeyondItsClasses) {
+  Allocator allocator;
+
+  for (int exponent = 50; exponent <= 62; ++exponent) {
+    EXPECT_THROW(allocator.allocate(size_t{1} << exponent), OutOfMemory) << exponent;
+  }
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0);
+}
+
 TEST(Storage, ReturnsItsBytesWhenTheLastOwnerGoes) {
   Allocator allocator;
   {

@@ -234,6 +234,8 @@ void BackwardRun::execute(Node& node) {
   TensorList dx(node.edges().size());
   try {
     receive(node, dy);
+    // What lies behind a captured output may serve another backward.
+    if (!leads_on(node)) return;
     if (any_defined(dy.span())) run_rule(node, dy, dx);
   } catch (const Error&) {
     rethrow_with_context(node);
@@ -251,12 +253,15 @@ void BackwardRun::receive(const Node& node, TensorList& dy) {
   if (node.is_captured_) capture(node, dy);
 }
 
+bool BackwardRun::leads_on(const Node& node) {
+  for (size_t i = 0; i < node.edges().size(); ++i) {
+    if (node.needs(i)) return true;
+  }
+  return false;
+}
+
 void BackwardRun::run_rule(Node& node, TensorList& dy, TensorList& dx) {
   const std::span<const Edge> edges = node.edges();
-  bool any_needed = false;
-  for (size_t i = 0; i < edges.size(); ++i)
-    any_needed |= node.needs(i);
-  if (!any_needed) return;
   node.apply(dy.data(), dx.data());
   for (size_t i = 0; i < edges.size(); ++i) {
     if (node.needs(i) && dx[i].defined()) node.check_gradient(i, dx[i]);

@@ -100,6 +100,8 @@ class BackwardRun {
   void check_alive() const;
   void execute(Node& node);
   void receive(const Node& node, TensorList& dy);
+  // Whether the gradient of any input is wanted, so that the node's rule runs.
+  static bool leads_on(const Node& node);
   void run_rule(Node& node, TensorList& dy, TensorList& dx);
   void deliver(Node& node, TensorList& dx);
   void run_hooks(const Node& node, TensorList& dy) const;

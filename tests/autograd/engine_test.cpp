@@ -367,5 +367,19 @@ TEST(Engine, StaleGradientOfAnotherShapeThrowsAfterSetData) {
   EXPECT_THROW(y.backward(), InvalidArgument);
 }
 
+// What lies behind h is not run, so it is there for the second half.
+TEST(Engine, GradByAResultLeavesWhatMadeItAlive) {
+  const Tensor x = tensor({2.f}, {.requires_grad = true});
+  const Tensor h = x * x;
+  const Tensor y = h * h;
+
+  const Tensor dh = grad({y}, {h})[0];
+  backward({h}, {dh});
+
+  EXPECT_EQ(dh.item(), 8);
+  EXPECT_EQ(x.grad().item(), 32);
+  EXPECT_THROW(backward({h}, {dh}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

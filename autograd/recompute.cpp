@@ -118,20 +118,22 @@ void RecomputeRegion::fill(const Node& owner) {
   values_.reserve(num_values_);
   state_ = State::kFilling;
   try {
-    const SecondRun second_run(this, surroundings_);
-    run_(inputs);
+    {
+      const SecondRun second_run(this, surroundings_);
+      run_(inputs);
+    }
+    if (values_.size() != num_values_) {
+      throw InvalidArgument(
+          str("[recompute] the function took another way the second time: it saved ", num_values_,
+              " tensors for backward, then ", values_.size(),
+              "; it must depend on its inputs and random draws only"));
+    }
   } catch (...) {
     state_ = State::kClosed;
     values_.clear();
     throw;
   }
   state_ = State::kFilled;
-  if (values_.size() != num_values_) {
-    throw InvalidArgument(
-        str("[recompute] the function took another way the second time: it saved ", num_values_,
-            " tensors for backward, then ", values_.size(),
-            "; it must depend on its inputs and random draws only"));
-  }
   for (const size_t index : std::exchange(dropped_, {}))
     values_[index].reset();
 }

@@ -204,5 +204,19 @@ TEST(Recompute, WithoutRecordingIsThePlainCall) {
   EXPECT_EQ(y.to_vector<float>(), Floats({6}));
 }
 
+TEST(Recompute, AnotherWayIsAnErrorEachTime) {
+  const Tensor x = leaf(2);
+  int runs = 0;
+  const Tensor y = recompute(
+      [&](const Tensors& in) {
+        const Tensor square = in[0] * in[0];
+        return runs++ == 0 ? exp(exp(square)) * in[0] : square;
+      },
+      {x});
+
+  EXPECT_THROW(backward({y}, {}, {.retain_graph = true}), InvalidArgument);
+  EXPECT_THROW(backward({y}, {}, {.retain_graph = true}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

@@ -185,7 +185,7 @@ void FunctionCall::finish(std::vector<Tensor>& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined()) continue;
     // A handle of its own: forward may have returned an input or a tensor that others hold.
-    outputs[i] = outputs[i].detach();
+    outputs[i] = Tensor(outputs[i].impl().alias());
     node->outputs()[i].meta = outputs[i].meta_ptr();
     if (!is_floating(outputs[i].dtype()) ||
         find_same(without_gradient, results[i]) < without_gradient.size()) {

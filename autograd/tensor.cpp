@@ -103,6 +103,7 @@ void Tensor::remove_hook(int64_t handle) const {
 }
 
 Tensor Tensor::detach() const {
+  make_strided();  // by whichever handle it is read first: later the two would part
   return Tensor(impl().alias());
 }
 

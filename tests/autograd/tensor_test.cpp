@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/binary.h"
+#include "ops/conv.h"
 #include "ops/creation.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
@@ -61,6 +62,15 @@ TEST(TensorAutograd, DetachSharesMemoryWithoutHistory) {
   const Tensor base = zeros({2});
   base.detach().add_(1);
   EXPECT_EQ(base.to_vector<float>(), Floats({1, 1}));
+}
+
+TEST(TensorAutograd, DetachSharesTheMemoryOfBlockedResults) {
+  const Tensor y = conv2d(ones({1, 16, 4, 4}), ones({16, 16, 3, 3}));
+
+  const Tensor z = y.detach();
+  y.zero_();
+
+  EXPECT_EQ(z.sum().item(), 0);
 }
 
 TEST(TensorAutograd, SetDataKeepsHandleAndGradient) {

@@ -107,8 +107,12 @@ class FunctionCall {
   void add_argument(const Tensor& tensor);
   void add_argument(const std::vector<Tensor>& tensors);
 
+  // Anything else; what stands for a tensor (TensorArg) is one.
   template <class T>
-  void add_argument(const T& /*value*/) {
+
+  requires(!std::convertible_to<const T&, const Tensor&>)
+
+      void add_argument(const T& /*value*/) {
     is_tensor_.push_back(false);
   }
 

@@ -243,5 +243,31 @@ TEST(Function, BackwardMayRunBackward) {
   EXPECT_EQ(x.grad().to_vector<float>(), Floats({2 * 9 * 2 * 3}));
 }
 
+struct Product : Function<Product> {
+  static Tensor forward(FunctionContext& ctx, const Tensor& a, const Tensor& b) {
+    ctx.save_for_backward({a, b});
+    return a * b;
+  }
+
+  static std::vector<Tensor> backward(FunctionContext& ctx, const std::vector<Tensor>& dy) {
+    const std::vector<Tensor> saved = ctx.saved();
+    return {dy[0] * saved[1], dy[0] * saved[0]};
+  }
+};
+
+Tensor product(const TensorArg& a, const TensorArg& b) {
+  return Product::apply(a, b);
+}
+
+TEST(Function, ArgumentsOfPublicFunctionsAreTensors) {
+  const Tensor a = tensor({2.f}, {.requires_grad = true});
+  const Tensor b = tensor({3.f}, {.requires_grad = true});
+
+  product(a, b).backward();
+
+  EXPECT_EQ(a.grad().item(), 3);
+  EXPECT_EQ(b.grad().item(), 2);
+}
+
 }  // namespace
 }  // namespace flow

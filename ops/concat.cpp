@@ -7,6 +7,7 @@
 #include "core/dispatch.h"
 #include "ops/cast.h"
 #include "ops/concat_op.h"
+#include "ops/copy.h"
 #include "ops/named_errors.h"
 #include "ops/reduce_op.h"
 #include "ops/slice.h"
@@ -290,6 +291,8 @@ Tensor repeat(const TensorArg& x, const Ints& repeats) {
     if (i < added) y = unsqueeze({y, x.site()}, 0);
   }
   // (n) -> (1, n) -> (count, n) -> (count * n), one dim at a time: shapes have few dims to spare.
+  // The copy is made here, as a reshape need not make one.
+  bool is_copied = false;
   for (int64_t i = 0; i < repeats.size(); ++i) {
     if (repeats[i] == 1) continue;
     Shape shape = y.shape();
@@ -297,9 +300,12 @@ Tensor repeat(const TensorArg& x, const Ints& repeats) {
     Shape wide = shape;
     shape[i] = repeats[i] * size;
     wide.insert(i, repeats[i]);
-    y = reshape({expand({unsqueeze({y, x.site()}, i), x.site()}, wide), x.site()}, shape);
+    const Tensor laid_out =
+        clone({expand({unsqueeze({y, x.site()}, i), x.site()}, wide), x.site()});
+    y = reshape({laid_out, x.site()}, shape);
+    is_copied = true;
   }
-  return y.is_same(x) ? reshape(x, x->shape()) : y;
+  return is_copied ? y : clone({y, x.site()});
 }
 
 Tensor tile(const TensorArg& x, const Ints& repeats) {
@@ -338,7 +344,7 @@ Tensor roll(const TensorArg& x, const Ints& shifts, const Ints& dims) {
     y = ops::join({narrow(now, dim, size - shift, shift), narrow(now, dim, 0, size - shift)}, dim,
                   x.site());
   }
-  return y.is_same(x) ? reshape(x, x->shape()) : y;
+  return y.is_same(x) ? clone(x) : y;
 }
 
 Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
@@ -359,11 +365,13 @@ Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
     attrs.after[dim] = std::max<int64_t>(0, padding[2 * i + 1]);
   }
   if (options.mode == "constant") return dispatch(ops::kPad, {&y}, attrs, x.site());
+  bool is_copied = false;
   for (int64_t dim = x->dim() - 1; dim >= 0; --dim) {
     if (attrs.before[dim] + attrs.after[dim] == 0) continue;
     y = ops::pad_from_inside({y, x.site()}, dim, attrs.before[dim], attrs.after[dim], options.mode);
+    is_copied = true;
   }
-  return y.is_same(x) ? reshape(x, x->shape()) : y;
+  return is_copied ? y : clone({y, x.site()});
 }
 
 Tensor tril(const TensorArg& x, int64_t diagonal) {

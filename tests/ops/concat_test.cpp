@@ -156,5 +156,26 @@ TEST(Concat, GradientsOfPaddingReturnToWhereItCameFrom) {
   EXPECT_EQ(x.grad().to_vector<float>(), std::vector<float>({1, 3, 2}));
 }
 
+// PyTorch's repeat, roll and pad never share memory, whatever little they do.
+TEST(Concat, ResultsHaveMemoryOfTheirOwn) {
+  const Tensor x = tensor({{1.f, 2.f}});
+  const std::vector<Tensor> results = {repeat(x, {2, 1}),
+                                       repeat(x, {1, 1}),
+                                       tile(x, {1}),
+                                       roll(x, 2, 1),
+                                       roll(x, 0),
+                                       pad(x, {0, 0}),
+                                       pad(x, {0, 0}, {.mode = "circular"}),
+                                       pad(x, {-1, 0}, {.mode = "replicate"})};
+
+  for (const Tensor& y : results) {
+    EXPECT_NE(y.impl().storage.get(), x.impl().storage.get());
+    y.add_(1);
+  }
+
+  EXPECT_EQ(results[0].to_vector<float>(), std::vector<float>({2, 3, 2, 3}));
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>({1, 2}));
+}
+
 }  // namespace
 }  // namespace flow

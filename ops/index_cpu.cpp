@@ -121,10 +121,10 @@ void index(const KernelContext& ctx) {
   });
 }
 
-// y, contiguous, as it lies or copied to `scratch`.
+// y, contiguous, as it lies or copied to `scratch`, the latter always where it is `written`.
 const std::byte* contiguous_data(const KernelContext& ctx, const TensorView& y,
-                                 Ref<Storage>& scratch) {
-  if (y.meta->is_contiguous) return y.data;
+                                 Ref<Storage>& scratch, const std::byte* written = nullptr) {
+  if (y.meta->is_contiguous && y.data != written) return y.data;
   scratch = ctx.scratch(static_cast<size_t>(y.numel() * element_bytes(y)));
   copy_box(y.shape(), {scratch->data(), contiguous_strides(y.shape())}, {y.data, y.strides()},
            static_cast<size_t>(element_bytes(y)));
@@ -171,7 +171,7 @@ void index_put(const KernelContext& ctx) {
   const Picks picks = make_picks(ctx, 2, y, attrs.dims, "index_put");
   if (y.data != ctx.in(0).data) copy_part(y, ctx.in(0));
   Ref<Storage> scratch;
-  const std::byte* values = contiguous_data(ctx, ctx.in(1), scratch);
+  const std::byte* values = contiguous_data(ctx, ctx.in(1), scratch, y.data);
   if (attrs.accumulate) {
     dispatch_all(y.meta->dtype,
                  [&]<class T>() { add_picked(ctx, picks, y, reinterpret_cast<const T*>(values)); });

@@ -206,5 +206,16 @@ TEST(Index, OneHotMarksClasses) {
   EXPECT_THROW(one_hot(ones({2}), 3), InvalidArgument);
 }
 
+TEST(Index, ATensorIsPutIntoItself) {
+  const Tensor moved = tensor({0.f, 1.f, 2.f, 3.f});
+  const Tensor added = tensor({0.f, 1.f, 2.f, 3.f});
+
+  index_put_(moved, {longs({1, 2, 3, 0}, {4})}, moved);
+  index_put_(added, {longs({1, 2, 3, 0}, {4})}, added, {.accumulate = true});
+
+  EXPECT_EQ(moved.to_vector<float>(), std::vector<float>({3, 0, 1, 2}));
+  EXPECT_EQ(added.to_vector<float>(), std::vector<float>({3, 1, 3, 5}));
+}
+
 }  // namespace
 }  // namespace flow

@@ -365,7 +365,7 @@ std::vector<Tensor> chunk(const TensorArg& x, int64_t chunks, int64_t dim) {
   const int64_t size = x->shape()[d];
   // An empty dim still gives the parts asked for.
   if (size == 0) return ops::cut(x, d, std::vector<int64_t>(static_cast<size_t>(chunks), 0));
-  return ops::cut_evenly(x, d, (size + chunks - 1) / chunks);
+  return ops::cut_evenly(x, d, size / chunks + (size % chunks != 0 ? 1 : 0));
 }
 
 Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length, Site site) const {

@@ -108,5 +108,9 @@ TEST(Slice, GradientsAreRight) {
   EXPECT_TRUE(gradgradcheck(fn, {x}));
 }
 
+TEST(Slice, ChunkTakesAnyNumberOfChunks) {
+  EXPECT_EQ(chunk(ones({4}), INT64_MAX).size(), 4U);
+}
+
 }  // namespace
 }  // namespace flow

@@ -117,7 +117,8 @@ GptBlock::GptBlock(const GptOptions& options)
       mlp(register_module("mlp", GptFeedForward(options))) {}
 
 Tensor GptBlock::forward(const Tensor& x, GptCache::Layer* cache) {
-  const Tensor y = x + attn(ln_1(x), cache);
+  const Tensor z = ln_1(x);
+  const Tensor y = x + (cache != nullptr ? attn(z, cache) : attn(z));
   return y + mlp(ln_2(y));
 }
 
@@ -147,9 +148,14 @@ Tensor Gpt::forward(const Tensor& tokens, GptCache* cache) {
     cache->layers.resize(static_cast<size_t>(blocks.size()));
     cache->length += tokens.size(1);
   }
+  // Without a cache a block maps a tensor to a tensor, so that graphs may compute it again.
   for (int64_t i = 0; i < blocks.size(); ++i)
-    x = blocks[i](x, cache != nullptr ? &cache->layers[static_cast<size_t>(i)] : nullptr);
-  return linear(ln_f(x), lm_head);
+    x = cache != nullptr ? blocks[i](x, &cache->layers[static_cast<size_t>(i)]) : blocks[i](x);
+  x = ln_f(x);
+  // A tied weight lies where the embedding does, which may be another stage of a pipeline.
+  const bool is_apart =
+      x.is_global() && lm_head.is_global() && x.placement() != lm_head.placement();
+  return linear(x, is_apart ? lm_head.to_global({.placement = x.placement()}) : lm_head);
 }
 
 namespace {

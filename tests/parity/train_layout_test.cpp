@@ -83,7 +83,8 @@ TEST(TrainLayout, EveryOneGivesTheLossesOfOneRank) {
 TEST(TrainLayout, WhatDoesNotGoTogetherIsRefused) {
   run_ranks(2, [] {
     EXPECT_THROW(conform::TrainLayout("ddp2+zero1"), conform::NotSupported);
-    EXPECT_THROW(conform::TrainLayout("pp2"), conform::NotSupported);
+    EXPECT_THROW(conform::TrainLayout("sp2"), conform::NotSupported);
+    EXPECT_THROW(conform::TrainLayout("recompute"), conform::BadSpec);
     EXPECT_THROW(conform::TrainLayout("dp3"), conform::BadSpec);
     EXPECT_THROW(conform::TrainLayout("ddp3"), conform::BadSpec);
   });

@@ -3,17 +3,16 @@
 
 #include <string>
 
-#include "nn/layers/container.h"
 #include "tools/flow_conform/op_command.h"
 
 namespace flow::conform {
 
 struct TrainOptions {
-  RunOptions run;
-  std::string spec;
-  std::string folder;    // of the results
-  std::string layout;    // "dp2+tp2", "ddp2"; empty: one rank
-  std::string schedule;  // of a pipeline
+  RunOptions run = {};
+  std::string spec = {};
+  std::string folder = {};    // of the results
+  std::string layout = {};    // "dp2+tp2", "ddp2"; empty: one rank
+  std::string schedule = {};  // of a pipeline
   int64_t micro_batches = 0;
   int64_t steps = -1;  // as the spec says
   bool in_graph = false;
@@ -21,9 +20,5 @@ struct TrainOptions {
 
 // Every rank of the world calls it; rank 0 writes.
 ExitCode run_training(const TrainOptions& options);
-
-// The model that a spec's "model" describes, with the weights of `init`. Throws NotSupported for
-// another kind, BadSpec where the weights do not fit.
-nn::AnyModule make_model(const Json& spec, DType floating, const nn::StateDict& init);
 
 }  // namespace flow::conform

@@ -7,12 +7,34 @@
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/tensor_meta.h"
+#include "nn/graph_module.h"
 #include "ops/slice.h"
 #include "tools/flow_conform/attrs.h"
 
 namespace flow::conform {
 
 namespace {
+
+// Modules that follow each other, by name.
+using Chain = std::vector<nn::NamedModules>;
+
+// What runs after what in a model: its sub-modules, for lists of blocks their elements. What is
+// not called by itself goes with the one before it.
+Chain chain_of(const nn::ModuleBase& model) {
+  Chain chain;
+  for (const auto& [name, child] : model.children()) {
+    if (child.parameters().empty()) continue;
+    if (name == "h" || name == "features") {
+      for (const auto& [number, block] : child.children())
+        chain.push_back({{name + '.' + number, block}});
+    } else if (name == "wpe" || name == "lm_head") {
+      chain.back().emplace_back(name, child);
+    } else {
+      chain.push_back({{name, child}});
+    }
+  }
+  return chain;
+}
 
 // N of "dpN", after the letters of `kind`.
 int64_t count_in(const std::string& word, std::string_view kind) {
@@ -43,37 +65,53 @@ int64_t split_dim(const std::string& name) {
 
 }  // namespace
 
-TrainLayout::TrainLayout(const std::string& text) {
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, '+');) {
-    if (word.starts_with("dp")) {
-      data_ = count_in(word, "dp");
-    } else if (word.starts_with("ddp")) {
-      data_ = count_in(word, "ddp");
-      has_replicas_ = true;
-    } else if (word.starts_with("tp")) {
-      tensor_ = count_in(word, "tp");
-    } else if (word == "zero1") {
-      shards_state_ = true;
-    } else {
-      throw NotSupported("layout " + word);
-    }
+void TrainLayout::parse(const std::string& word) {
+  if (word.starts_with("ddp")) {
+    data_ = count_in(word, "ddp");
+    has_replicas_ = true;
+  } else if (word.starts_with("dp")) {
+    data_ = count_in(word, "dp");
+  } else if (word.starts_with("tp")) {
+    tensor_ = count_in(word, "tp");
+  } else if (word.starts_with("pp")) {
+    stages_ = count_in(word, "pp");
+  } else if (word.starts_with("zero")) {
+    zero_stage_ = count_in(word, "zero");
+  } else if (word == "recompute") {
+    recomputes_ = true;
+  } else if (word == "amp") {
+    is_mixed_precision_ = true;
+  } else {
+    throw NotSupported("layout " + word);
   }
-  if (text.empty()) return;
+}
+
+void TrainLayout::check_together(const std::string& text) const {
   if (has_replicas_ && text.find('+') != std::string::npos) {
     throw NotSupported("layout " + text + ", as ddp trains local tensors");
   }
-  if (data_ * tensor_ != env::world_size()) {
+  const int64_t num_ranks = stages_ * data_ * tensor_;
+  if (num_ranks != env::world_size()) {
     throw BadSpec(
-        str("layout ", text, " takes ", data_ * tensor_, " ranks; there are ", env::world_size()));
+        str("layout ", text, " takes ", num_ranks, " ranks; there are ", env::world_size()));
   }
-  if (has_replicas_) return;
+}
+
+TrainLayout::TrainLayout(const std::string& text) {
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, '+');)
+    parse(word);
+  if (text.empty()) return;
+  check_together(text);
+  if (has_replicas_ || (env::world_size() == 1 && zero_stage_ == 0)) return;
   Shape shape;
   if (data_ > 1 || tensor_ == 1) shape.push_back(data_);
   if (tensor_ > 1) shape.push_back(tensor_);
   std::vector<int64_t> ranks(static_cast<size_t>(data_ * tensor_));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  placement_ = Placement(DeviceType::kCpu, shape, ranks);
+  for (int64_t stage = 0; stage < stages_; ++stage) {
+    std::iota(ranks.begin(), ranks.end(), stage * data_ * tensor_);
+    placements_.emplace_back(DeviceType::kCpu, shape, ranks);
+  }
 }
 
 NdSbp TrainLayout::nd_sbp(Sbp data, Sbp tensor) const {
@@ -83,26 +121,55 @@ NdSbp TrainLayout::nd_sbp(Sbp data, Sbp tensor) const {
   return nd_sbp;
 }
 
-void TrainLayout::lay_out(nn::ModuleBase& model) const {
-  if (!is_global()) return;
+// `prefix`: of the names of the module's tensors in the model.
+void TrainLayout::place(nn::ModuleBase& module, const std::string& prefix, int64_t stage) const {
   nn::SbpPatterns patterns;
-  for (const auto& [name, value] : model.named_parameters()) {
-    const int64_t dim = split_dim(name);
+  for (const auto& [name, value] : module.named_parameters()) {
+    const int64_t dim = split_dim(prefix + name);
     const Sbp tensor = dim < 0 ? sbp::broadcast : sbp::split(dim);
     patterns.emplace_back(name, nd_sbp(sbp::broadcast, tensor));
   }
-  for (const auto& [name, value] : model.named_buffers())
+  for (const auto& [name, value] : module.named_buffers())
     patterns.emplace_back(name, nd_sbp(sbp::broadcast, sbp::broadcast));
-  model.to_global(placement_, patterns);
+  module.to_global(placements_[static_cast<size_t>(stage)], patterns);
 }
 
-Tensor TrainLayout::rows(const Tensor& batch) const {
+void TrainLayout::place_stages(const nn::ModuleBase& model) const {
+  const Chain chain = chain_of(model);
+  const auto length = static_cast<int64_t>(chain.size());
+  if (length < stages_) throw NotSupported(str(stages_, " stages of ", length, " modules"));
+  for (int64_t stage = 0; stage < stages_; ++stage) {
+    const Range part = balanced_part(length, stages_, stage);
+    for (int64_t i = part.begin; i < part.begin + part.size; ++i) {
+      for (auto [name, module] : chain[static_cast<size_t>(i)]) {
+        place(module, name + '.', stage);
+        nn::graph_module(module).set_stage(stage, placements_[static_cast<size_t>(stage)]);
+      }
+    }
+  }
+}
+
+void TrainLayout::lay_out(nn::ModuleBase& model) const {
+  if (stages_ > 1) {
+    place_stages(model);
+  } else if (is_global()) {
+    place(model, "", 0);
+  }
+  if (!recomputes_) return;
+  for (const nn::NamedModules& modules : chain_of(model)) {
+    for (const auto& [name, module] : modules)
+      nn::graph_module(module).set_activation_checkpointing();
+  }
+}
+
+Tensor TrainLayout::rows(const Tensor& batch, int64_t stage) const {
   if (has_replicas_) {
     const Range own = balanced_part(batch.size(0), data_, env::rank());
     return slice(batch, 0, own.begin, own.begin + own.size);
   }
   if (!is_global()) return batch;
-  return batch.to_global({.placement = placement_, .sbp = nd_sbp(sbp::broadcast, sbp::broadcast)})
+  const Placement& placement = placements_[static_cast<size_t>(stage)];
+  return batch.to_global({.placement = placement, .sbp = nd_sbp(sbp::broadcast, sbp::broadcast)})
       .to_global({.sbp = nd_sbp(sbp::split(0), sbp::broadcast)});
 }
 

@@ -2,39 +2,61 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "nn/module.h"
 
 namespace flow::conform {
 
-// Ranks as data x tensor parallel; an axis of one rank is left out.
+// Ranks as stages of a pipeline x data x tensor parallel; of the latter two, an axis of one rank is
+// left out.
 class TrainLayout {
  public:
-  // "dpN", "tpN", "zero1" joined by "+", or "ddpN". Throws NotSupported for other words, BadSpec
-  // where the product is not the number of ranks.
+  // "dpN", "tpN", "ppN", "zero1", "recompute", "amp" joined by "+", or "ddpN". Throws NotSupported
+  // for other words, BadSpec where the product is not the number of ranks.
   explicit TrainLayout(const std::string& text);
 
-  bool is_global() const { return placement_.defined(); }
+  bool is_global() const { return !placements_.empty(); }
 
   // Each rank trains a model of its own on its rows, and gradients are averaged.
   bool has_replicas() const { return has_replicas_; }
 
-  bool shards_state() const { return shards_state_; }
+  // 0: every rank holds all optimizer state of its parameters.
+  int64_t zero_stage() const { return zero_stage_; }
 
-  // Weights of layers that follow each other are split by rows and by columns in turn.
+  bool recomputes() const { return recomputes_; }
+
+  bool is_mixed_precision() const { return is_mixed_precision_; }
+
+  int64_t num_stages() const { return stages_; }
+
+  // Weights of layers that follow each other are split by rows and by columns in turn; stages and
+  // recomputation are set on the modules. Throws NotSupported for more stages than modules.
   void lay_out(nn::ModuleBase& model) const;
-  // Of all ranks' equal local tensor: its rows go to the data-parallel ranks, local ones to
-  // replicas.
-  Tensor rows(const Tensor& batch) const;
+
+  // Of all ranks' equal local tensor: its rows go to the data-parallel ranks of the first stage,
+  // local ones to replicas.
+  Tensor inputs(const Tensor& batch) const { return rows(batch, 0); }
+
+  // As inputs(), to the last stage.
+  Tensor targets(const Tensor& batch) const { return rows(batch, stages_ - 1); }
 
  private:
+  void parse(const std::string& word);
+  void check_together(const std::string& text) const;
   NdSbp nd_sbp(Sbp data, Sbp tensor) const;
+  void place(nn::ModuleBase& module, const std::string& prefix, int64_t stage) const;
+  void place_stages(const nn::ModuleBase& model) const;
+  Tensor rows(const Tensor& batch, int64_t stage) const;
 
   int64_t data_ = 1;
   int64_t tensor_ = 1;
-  bool shards_state_ = false;
+  int64_t stages_ = 1;
+  int64_t zero_stage_ = 0;
   bool has_replicas_ = false;
-  Placement placement_;
+  bool recomputes_ = false;
+  bool is_mixed_precision_ = false;
+  std::vector<Placement> placements_;  // by stage; empty: local tensors
 };
 
 }  // namespace flow::conform

@@ -1,0 +1,157 @@
+// flow-conform train --graph: the losses of PyTorch from compiled steps, on one rank and on
+// several.
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "core/context.h"
+#include "tests/parity/golden_training.h"
+#include "tools/flow_conform/train_command.h"
+
+namespace flow::parity {
+namespace {
+
+constexpr int64_t kAllSteps = 20;
+
+// A folder with a golden training as flow-conform reads it, for the time of a test.
+class GoldenRun {
+ public:
+  explicit GoldenRun(const std::string& id)
+      : spec_(training_spec(id)), folder_(testing::TempDir() + "graph_training_XXXXXX") {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    nn::save_safetensors(folder_ + "/init.safetensors", make_trained_model(spec_).state_dict());
+    const auto [x, y] = make_training_data(spec_);
+    nn::save_safetensors(folder_ + "/data.safetensors", {{"x", x}, {"y", y}});
+    const Json run = {{"model", spec_["model"]},         {"optimizer", spec_["optimizer"]},
+                      {"optimizer_args", spec_["args"]}, {"init", "init.safetensors"},
+                      {"data", "data.safetensors"},      {"steps", kAllSteps}};
+    std::ofstream(folder_ + "/run.json") << run;
+  }
+
+  ~GoldenRun() { std::filesystem::remove_all(folder_); }
+
+  GoldenRun(const GoldenRun&) = delete;
+  GoldenRun& operator=(const GoldenRun&) = delete;
+
+  std::string out() const { return folder_ + "/out"; }
+
+  conform::ExitCode run(conform::TrainOptions options, int64_t ranks) const {
+    options.run.floating = float64;
+    options.spec = folder_ + "/run.json";
+    options.folder = out();
+    conform::ExitCode code = conform::kDone;
+    run_ranks(ranks, [&] {
+      const conform::ExitCode own = conform::run_training(options);
+      if (env::rank() == 0) code = own;
+    });
+    return code;
+  }
+
+  void expect_golden(const std::string& layout, int64_t ranks, int64_t steps = kAllSteps) const {
+    SCOPED_TRACE(str(spec_["id"], " ", layout));
+    ASSERT_EQ(run({.layout = layout, .steps = steps, .in_graph = true}, ranks), conform::kDone);
+    std::ifstream log(out() + "/log.jsonl");
+    int64_t step = 0;
+    for (std::string line; std::getline(log, line); ++step) {
+      const Json entry = Json::parse(line);
+      const auto at = static_cast<size_t>(step);
+      EXPECT_PRED2(is_golden, entry["loss"], spec_["losses"][at]) << step;
+      EXPECT_PRED2(is_golden, entry["grad_norm"], spec_["grad_norms"][at]) << step;
+    }
+    EXPECT_EQ(step, steps);
+  }
+
+ private:
+  Json spec_;
+  std::string folder_;
+};
+
+TEST(GraphTraining, MlpFollowsPyTorch) {
+  const GoldenRun mlp("mlp");
+  mlp.expect_golden("", 1);
+  mlp.expect_golden("dp2", 2);
+  mlp.expect_golden("tp2", 2);
+  mlp.expect_golden("dp2+tp2", 4);
+  mlp.expect_golden("dp2+zero1", 2);
+  mlp.expect_golden("pp3", 3);
+}
+
+TEST(GraphTraining, LenetFollowsPyTorch) {
+  constexpr int64_t kSomeSteps = 3;
+  const GoldenRun lenet("lenet");
+  lenet.expect_golden("", 1);
+  lenet.expect_golden("dp2", 2, kSomeSteps);
+  lenet.expect_golden("tp2", 2, kSomeSteps);
+  lenet.expect_golden("dp2+tp2", 4, kSomeSteps);
+}
+
+TEST(GraphTraining, GptFollowsPyTorch) {
+  for (const char* id : {"gpt", "gpt_tied"}) {
+    const GoldenRun gpt(id);
+    gpt.expect_golden("", 1);
+    gpt.expect_golden("recompute", 1);
+    gpt.expect_golden("dp2", 2);
+    gpt.expect_golden("tp2", 2);
+    gpt.expect_golden("dp2+tp2", 4);
+    gpt.expect_golden("pp2", 2);
+    gpt.expect_golden("pp2+dp2+zero1+recompute", 4);
+  }
+}
+
+TEST(GraphTraining, MobileNetV2FollowsPyTorch) {
+  const GoldenRun mobilenet("mobilenet_v2");
+  mobilenet.expect_golden("", 1);
+  mobilenet.expect_golden("recompute", 1);
+  mobilenet.expect_golden("dp2", 2);
+  mobilenet.expect_golden("tp2", 2);
+  mobilenet.expect_golden("dp2+tp2", 4);
+}
+
+TEST(GraphTraining, GradientsAndWeightsAreThoseOfEagerSteps) {
+  const GoldenRun gpt("gpt");
+  ASSERT_EQ(gpt.run({.steps = 3}, 1), conform::kDone);
+  const auto gradients = nn::load_safetensors(gpt.out() + "/grad_step0.safetensors");
+  const auto weights = nn::load_safetensors(gpt.out() + "/final.safetensors");
+
+  ASSERT_EQ(gpt.run({.layout = "pp2+tp2", .steps = 3, .in_graph = true}, 4), conform::kDone);
+  for (const auto& [file, wanted] : {std::pair("grad_step0", gradients), {"final", weights}}) {
+    const auto got = nn::load_safetensors(str(gpt.out(), '/', file, ".safetensors"));
+    ASSERT_EQ(got.size(), wanted.size());
+    for (const auto& [name, value] : wanted) {
+      EXPECT_LE(relative_distance(got.at(name).to_vector<double>(), value.to_vector<double>()),
+                1e-9)
+          << file << ' ' << name;
+    }
+  }
+}
+
+TEST(GraphTraining, SummaryStatesThePeakOfEveryRank) {
+  const GoldenRun mlp("mlp");
+  ASSERT_EQ(mlp.run({.layout = "dp2", .steps = 2, .in_graph = true}, 2), conform::kDone);
+  std::ifstream file(mlp.out() + "/summary.json");
+  const Json summary = Json::parse(file);
+
+  ASSERT_EQ(summary["memory"].size(), 2U);
+  EXPECT_EQ(summary["memory"][1]["rank"], 1);
+  for (const Json& rank : summary["memory"]) {
+    EXPECT_GT(rank["stated_peak_bytes"], 10'000);
+    EXPECT_EQ(rank["measured_peak_bytes"], rank["stated_peak_bytes"]);
+  }
+  ASSERT_FALSE(summary["boxing"].empty());
+  EXPECT_GT(summary["boxing"][0]["predicted_us"], 0);
+  EXPECT_TRUE(summary["bubble"].contains("measured"));
+}
+
+TEST(GraphTraining, WhatGraphsLackIsNotSupported) {
+  const GoldenRun mlp("mlp");
+  EXPECT_EQ(mlp.run({.layout = "dp2+zero2", .in_graph = true}, 2), conform::kNotSupported);
+  EXPECT_EQ(mlp.run({.layout = "ddp2", .in_graph = true}, 2), conform::kNotSupported);
+  EXPECT_EQ(mlp.run({.schedule = "no_such_schedule"}, 1), conform::kNotSupported);
+  EXPECT_EQ(mlp.run({.layout = "pp4"}, 4), conform::kNotSupported) << "more stages than layers";
+}
+
+}  // namespace
+}  // namespace flow::parity

@@ -62,6 +62,10 @@ std::string to_string(const Plan& plan);
 Plan plan_redistribution(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
                          const CostTable& cost = cost_table());
 
+// No route on one placement is predicted to take less; much cheaper to find than a plan.
+double least_time_us(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
+                     const CostTable& cost = cost_table());
+
 // A single step between layouts on one placement; there has to be one (all reductions P -> B of one
 // kind are).
 Plan plan_in_one_step(const Shape& shape, DType dtype, const Layout& from, const Layout& to,

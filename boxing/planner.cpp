@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "boxing/cost.h"
@@ -13,6 +14,47 @@ namespace flow::boxing {
 namespace {
 
 constexpr double kUnreachable = std::numeric_limits<double>::infinity();
+
+// Sums in another order differ by less.
+constexpr double kRounding = 1 - 1e-9;
+
+// The parts of all positions of a layout.
+using Boxes = std::vector<Box>;
+
+// As box_of() of each, without finding the coordinates of positions.
+Boxes boxes_of(const Shape& shape, const Layout& layout) {
+  Boxes boxes;
+  boxes.reserve(static_cast<size_t>(layout.placement.num_ranks()));
+  boxes.push_back({.begin = Shape::filled(shape.size(), 0), .size = shape});
+  for (int64_t axis = 0; axis < layout.nd_sbp.size(); ++axis) {
+    const int64_t parts = layout.placement.shape()[axis];
+    if (parts == 1) continue;
+    const Boxes outer = std::exchange(boxes, {});
+    boxes.reserve(static_cast<size_t>(layout.placement.num_ranks()));
+    for (const Box& box : outer) {
+      for (int64_t coordinate = 0; coordinate < parts; ++coordinate) {
+        Box& part = boxes.emplace_back(box);
+        if (!layout.nd_sbp[axis].is_split()) continue;
+        const int64_t dim = layout.nd_sbp[axis].dim();
+        const Range range = balanced_part(box.size[dim], parts, coordinate);
+        part.begin[dim] += range.begin;
+        part.size[dim] = range.size;
+      }
+    }
+  }
+  return boxes;
+}
+
+// Elements in both.
+int64_t num_common(const Box& a, const Box& b) {
+  int64_t count = 1;
+  for (int64_t dim = 0; dim < a.size.size(); ++dim) {
+    const int64_t begin = std::max(a.begin[dim], b.begin[dim]);
+    const int64_t end = std::min(a.begin[dim] + a.size[dim], b.begin[dim] + b.size[dim]);
+    count *= std::max<int64_t>(0, end - begin);
+  }
+  return count;
+}
 
 // Axes along which some rank's data may change.
 uint32_t changed_axes(const Layout& from, const Layout& to) {
@@ -90,12 +132,25 @@ class Planner {
 
   // The fastest route; an empty optional when there is none that avoids the step `banned`.
   std::optional<Plan> plan(const Layout& from, const Layout& to, const Step* banned = nullptr);
+  // No route between layouts on one placement, whose boxes are given, takes less.
+  double least_route_us(const Layout& from, const Boxes& before, const Layout& to,
+                        const Boxes& after) const;
   // A step between two layouts; none where a single step cannot do it.
   std::optional<Step> step_within(const Layout& from, const Layout& to) const;
 
  private:
-  std::optional<Step> step_across(const Layout& from, const Layout& to) const;
-  void price(Step& step) const;
+  // Steps without a price.
+  std::optional<Step> kind_within(const Layout& from, const Layout& to) const;
+  std::optional<Step> kind_across(const Layout& from, const Layout& to) const;
+  // No step of this kind among these ranks is predicted to take less.
+  double least_us(const Step& step) const;
+  double remaining_us(const Layout& from, const Layout& to) const;
+
+  double meeting_us(int64_t members) const {
+    return cost_.meeting_us + cost_.peer_us * static_cast<double>(members - 1);
+  }
+
+  void price(Step& step, const Boxes& from, const Boxes& to) const;
   bool is_local(const Step& step) const;
   std::vector<Layout> layouts(const Placement& placement,
                               const std::vector<std::vector<Sbp>>& choices) const;
@@ -121,6 +176,12 @@ bool Planner::is_local(const Step& step) const {
 }
 
 std::optional<Step> Planner::step_within(const Layout& from, const Layout& to) const {
+  std::optional<Step> step = kind_within(from, to);
+  if (step) price(*step, boxes_of(shape_, from), boxes_of(shape_, to));
+  return step;
+}
+
+std::optional<Step> Planner::kind_within(const Layout& from, const Layout& to) const {
   const uint32_t changed = changed_axes(from, to);
   const uint32_t nested = nested_axes(from, to, changed);
   const uint32_t reduced = changed & partial_axes(from);
@@ -142,11 +203,10 @@ std::optional<Step> Planner::step_within(const Layout& from, const Layout& to) c
       all_copies &= !has(changed, axis) || from.nd_sbp[axis].is_broadcast();
     if (all_copies && is_local(step)) step.kind = StepKind::kSlice;
   }
-  price(step);
   return step;
 }
 
-std::optional<Step> Planner::step_across(const Layout& from, const Layout& to) const {
+std::optional<Step> Planner::kind_across(const Layout& from, const Layout& to) const {
   Step step{.kind = StepKind::kExchange, .from = from, .to = to, .axes = ~0U};
   uint32_t reduced = partial_axes(from);
   if (from.placement.shape() == to.placement.shape()) {
@@ -165,11 +225,32 @@ std::optional<Step> Planner::step_across(const Layout& from, const Layout& to) c
       sorted(from.placement.ranks()) == sorted(to.placement.ranks()) && is_local(step)) {
     step.kind = StepKind::kSlice;
   }
-  price(step);
   return step;
 }
 
-void Planner::price(Step& step) const {
+double Planner::least_us(const Step& step) const {
+  const bool is_copy = step.kind == StepKind::kSlice || step.kind == StepKind::kZeroPad;
+  if (is_copy) return cost_.local_step_us;
+  const bool is_within = step.from.placement == step.to.placement;
+  return is_within ? meeting_us(group_size(step.from.placement, step.axes)) : cost_.meeting_us;
+}
+
+// No route between layouts on one placement takes less: ranks have to meet along every axis whose
+// entry only a communication can change.
+double Planner::remaining_us(const Layout& from, const Layout& to) const {
+  double least = 0;
+  for (int64_t axis = 0; axis < from.nd_sbp.size(); ++axis) {
+    const Sbp has = from.nd_sbp[axis];
+    const Sbp wants = to.nd_sbp[axis];
+    if (has == wants) continue;
+    const bool meets = has.is_partial() || (has.is_split() && !wants.is_partial());
+    least = std::max(least, meets ? meeting_us(from.placement.shape()[axis])
+                                  : std::min(cost_.local_step_us, cost_.meeting_us));
+  }
+  return least;
+}
+
+void Planner::price(Step& step, const Boxes& from, const Boxes& to) const {
   const Placement& source = step.from.placement;
   const Placement& target = step.to.placement;
   const bool is_within = source == target;
@@ -180,14 +261,12 @@ void Planner::price(Step& step) const {
   const uint32_t reduced = partial_axes(step.from) & (is_aligned ? step.axes : ~0U);
   const auto addends = static_cast<double>(group_size(source, reduced));
   for (int64_t position = 0; position < target.num_ranks(); ++position) {
-    const Box part = box_of(shape_, target, step.to.nd_sbp, position);
+    const Box& part = to[static_cast<size_t>(position)];
     const auto held = static_cast<double>(part.size.numel());
-    double own = 0;
-    const int64_t at = source.position(target.ranks()[static_cast<size_t>(position)]);
-    if (at >= 0) {
-      const Box had = box_of(shape_, source, step.from.nd_sbp, at);
-      own = static_cast<double>(intersection(had, part).size.numel());
-    }
+    const int64_t at =
+        is_within ? position : source.position(target.ranks()[static_cast<size_t>(position)]);
+    const double own =
+        at < 0 ? 0 : static_cast<double>(num_common(from[static_cast<size_t>(at)], part));
     const double received = std::max(0.0, held * addends - own) * element_bytes();
     most_received = std::max(most_received, received);
     all_received += received;
@@ -200,7 +279,7 @@ void Planner::price(Step& step) const {
   const int64_t members = is_within
                               ? group_size(source, step.axes)
                               : static_cast<int64_t>(group_of(step, source.ranks()[0]).size());
-  const double meeting = cost_.meeting_us + cost_.peer_us * static_cast<double>(members - 1);
+  const double meeting = meeting_us(members);
   if (step.kind == StepKind::kAllReduce) {
     const auto n = static_cast<double>(members);
     const double whole = (n - 1) * most_held;           // everybody reads all
@@ -218,6 +297,22 @@ void Planner::price(Step& step) const {
   step.time_us =
       meeting + std::max(most_received, sent) / cost_.bytes_per_us +
       (addends > 1 ? addends * most_held / cost_.reduced_per_us : most_held / cost_.copied_per_us);
+}
+
+// What a rank lacks of its part has to come to it. A reduction, of which the last one counts where
+// there is any, brings whole parts; zero-padding makes parts larger by itself, so nothing is known
+// where the goal is partial.
+double Planner::least_route_us(const Layout& from, const Boxes& before, const Layout& to,
+                               const Boxes& after) const {
+  const double meetings = remaining_us(from, to);
+  if (partial_axes(to) != 0) return meetings;
+  const bool has_addends = partial_axes(from) != 0;
+  int64_t lacking = 0;
+  for (size_t i = 0; i < after.size(); ++i) {
+    const int64_t had = has_addends ? 0 : num_common(before[i], after[i]);
+    lacking = std::max(lacking, after[i].size.numel() - had);
+  }
+  return meetings + static_cast<double>(lacking) * element_bytes() / cost_.bytes_per_us;
 }
 
 std::vector<Layout> Planner::layouts(const Placement& placement,
@@ -284,6 +379,18 @@ Layout plain(const Layout& layout) {
   return result;
 }
 
+// Whether one axis changes, or partial ones only. Of plain layouts.
+bool is_single_or_reduces(const NdSbp& from, const NdSbp& to) {
+  int64_t changed = 0;
+  bool reduces = true;
+  for (int64_t axis = 0; axis < from.size(); ++axis) {
+    if (from[axis] == to[axis]) continue;
+    ++changed;
+    reduces &= from[axis].is_partial();
+  }
+  return changed <= 1 || reduces;
+}
+
 std::optional<Plan> Planner::plan(const Layout& from, const Layout& to, const Step* banned) {
   Plan plan{.shape = shape_, .dtype = dtype_, .from = from, .to = to, .steps = {}};
   const Layout start = plain(from);
@@ -292,6 +399,18 @@ std::optional<Plan> Planner::plan(const Layout& from, const Layout& to, const St
 
   const std::vector<Layout> nodes = candidates(start, goal);
   const size_t last = nodes.size() - 1;
+  const bool is_within = start.placement == goal.placement;
+  const double least_step_us = std::min(cost_.local_step_us, cost_.meeting_us);
+  // From here to the goal, at least: by meetings alone, and then by what is lacking, too.
+  std::vector<double> remaining(nodes.size(), 0);
+  std::vector<bool> knows_lacking(nodes.size(), !is_within);
+  for (size_t i = 1; is_within && i < last; ++i)
+    remaining[i] = remaining_us(nodes[i], goal);
+  std::vector<Boxes> boxes(nodes.size());
+  const auto boxes_at = [&](size_t i) -> const Boxes& {
+    if (boxes[i].empty()) boxes[i] = boxes_of(shape_, nodes[i]);
+    return boxes[i];
+  };
   std::vector<double> best(nodes.size(), kUnreachable);
   std::vector<std::optional<Step>> step_to(nodes.size());
   std::vector<size_t> before(nodes.size(), 0);
@@ -304,23 +423,34 @@ std::optional<Plan> Planner::plan(const Layout& from, const Layout& to, const St
         at = i;
     }
     if (at == nodes.size()) return std::nullopt;
-    if (at == last) break;
+    if (at == last || best[at] + least_step_us >= best[last]) break;
     is_settled[at] = true;
-    for (size_t next = 1; next < nodes.size(); ++next) {
+    // The goal first: what takes as long as a known route to it need not be looked at.
+    for (size_t next = last; next > 0; --next) {
       if (is_settled[next]) continue;
+      const double limit = std::min(best[next], best[last]);
+      const auto is_too_long = [&](double step_us) {
+        const double there = best[at] + step_us;
+        return there >= limit || (there + remaining[next]) * kRounding >= best[last];
+      };
+      if (is_too_long(least_step_us)) continue;
       const Layout& a = nodes[at];
       const Layout& b = nodes[next];
       std::optional<Step> step;
-      if (a.placement == b.placement) {
-        const uint32_t changed = changed_axes(a, b);
-        const bool is_single = (changed & (changed - 1)) == 0;
-        const bool reduces = (changed & partial_axes(a)) == changed;
-        if (is_single || reduces || next == last) step = step_within(a, b);
+      if (is_within || a.placement == b.placement) {
+        if (next == last || is_single_or_reduces(a.nd_sbp, b.nd_sbp)) step = kind_within(a, b);
       } else if (a.placement == start.placement) {
-        step = step_across(a, b);
+        step = kind_across(a, b);
       }
       const bool is_banned = banned != nullptr && banned->from == a && banned->to == b;
-      if (!step || is_banned || best[at] + step->time_us >= best[next]) continue;
+      if (!step || is_banned || is_too_long(least_us(*step))) continue;
+      if (!knows_lacking[next]) {
+        remaining[next] = least_route_us(b, boxes_at(next), goal, boxes_at(last));
+        knows_lacking[next] = true;
+        if (is_too_long(least_us(*step))) continue;
+      }
+      price(*step, boxes_at(at), boxes_at(next));
+      if (is_too_long(step->time_us)) continue;
       best[next] = best[at] + step->time_us;
       step_to[next] = std::move(step);
       before[next] = at;
@@ -339,6 +469,15 @@ Plan plan_redistribution(const Shape& shape, DType dtype, const Layout& from, co
   std::optional<Plan> plan = Planner(shape, dtype, cost).plan(from, to);
   FLOW_ASSERT(plan, "no route from ", from, " to ", to);
   return *std::move(plan);
+}
+
+double least_time_us(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
+                     const CostTable& cost) {
+  const Layout start = plain(from);
+  const Layout goal = plain(to);
+  if (start == goal || shape.numel() == 0) return 0;
+  return Planner(shape, dtype, cost)
+      .least_route_us(start, boxes_of(shape, start), goal, boxes_of(shape, goal));
 }
 
 Plan plan_in_one_step(const Shape& shape, DType dtype, const Layout& from, const Layout& to,

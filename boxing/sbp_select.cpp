@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <limits>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -166,6 +169,30 @@ bool keeps_mutated(const NdSignature& signature, std::span<const MetaPtr> inputs
                             "; use the form without underscore, or to_global the tensor first"));
 }
 
+// The candidate of the least score; the earlier in the table where scores are equal. Those that
+// may take least come first: a good one bounds how far others are looked at.
+const NdSignature* best_of(const std::vector<const NdSignature*>& candidates,
+                           SignatureScorer& scorer) {
+  std::vector<std::pair<double, const NdSignature*>> order;  // pointers ascend with the table
+  order.reserve(candidates.size());
+  for (const NdSignature* candidate : candidates)
+    order.emplace_back(scorer.least_us(*candidate), candidate);
+  std::sort(order.begin(), order.end());
+  const NdSignature* best = nullptr;
+  Score best_score{.time_us = std::numeric_limits<double>::infinity()};
+  for (const auto& [least_us, candidate] : order) {
+    if (least_us > best_score.time_us) break;
+    const std::optional<Score> score = scorer.score(*candidate, best_score.time_us);
+    if (!score) continue;
+    const bool is_better =
+        *score < best_score || (!(best_score < *score) && std::less<>()(candidate, best));
+    if (best != nullptr && !is_better) continue;
+    best = candidate;
+    best_score = *score;
+  }
+  return best;
+}
+
 struct WarnedOps {
   std::mutex mutex;
   std::set<const OpDef*> ops;  // guarded by mutex
@@ -225,16 +252,7 @@ void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void
     candidates.push_back(&signature);
   }
   if (candidates.empty()) throw_cannot_write(op, inputs, mutates, signatures);
-  const NdSignature* best = candidates[0];
-  if (candidates.size() > 1) {
-    Score best_score = scorer.score(*best);
-    for (const NdSignature* candidate : candidates) {
-      const Score score = scorer.score(*candidate);
-      if (!(score < best_score)) continue;
-      best = candidate;
-      best_score = score;
-    }
-  }
+  const NdSignature* best = candidates.size() == 1 ? candidates[0] : best_of(candidates, scorer);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr || inputs[i]->nd_sbp == best->inputs[i]) continue;
     out.inputs[i] = {placement, best->inputs[i]};

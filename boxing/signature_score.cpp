@@ -8,6 +8,9 @@ namespace flow::boxing {
 
 namespace {
 
+// Sums in another order differ by less.
+constexpr double kRounding = 1 - 1e-9;
+
 int64_t part_bytes(const Shape& shape, DType dtype, const Placement& placement,
                    const NdSbp& nd_sbp) {
   return box_of(shape, placement, nd_sbp, 0).size.numel() * static_cast<int64_t>(dtype_size(dtype));
@@ -51,12 +54,15 @@ bool cuts_what_is_whole(const NdSignature& signature, const Placement& placement
   return false;
 }
 
-template <class Known, class Compute>
-double remembered(Known& known, const NdSbp& nd_sbp, const Compute& compute) {
-  const auto found = std::find_if(known.begin(), known.end(),
-                                  [&](const auto& entry) { return entry.first == nd_sbp; });
-  if (found != known.end()) return found->second;
-  return known.emplace_back(nd_sbp, compute()).second;
+uint64_t key_of(const NdSbp& from, const NdSbp& to) {
+  uint64_t key = 0;
+  for (const NdSbp* nd_sbp : {&from, &to}) {
+    for (const Sbp entry : *nd_sbp) {
+      const auto kind = static_cast<uint64_t>(entry.kind());
+      key = key << 8 | kind << 4 | static_cast<uint64_t>(entry.dim());
+    }
+  }
+  return key;
 }
 
 }  // namespace
@@ -68,14 +74,16 @@ SignatureScorer::SignatureScorer(const OpDef& op, std::span<const MetaPtr> input
       inputs_(inputs),
       outputs_(outputs),
       placement_(placement),
-      flops_(op.cost == nullptr ? 0 : op.cost(SbpContext(op, inputs, attrs, outputs)).flops),
-      known_moves_(inputs.size()),
-      known_uses_(outputs.size()) {
+      flops_(op.cost == nullptr ? 0 : op.cost(SbpContext(op, inputs, attrs, outputs)).flops) {
   const auto given =
       std::count_if(inputs.begin(), inputs.end(), [](MetaPtr input) { return input != nullptr; });
   may_defer_ = given > 1 && std::any_of(inputs.begin(), inputs.end(), [](MetaPtr input) {
                  return input != nullptr && input->nd_sbp.has_partial();
                });
+  for (const MetaPtr input : inputs)
+    input_routes_.push_back(input == nullptr ? 0 : routes_of(input->shape, input->dtype));
+  for (const OutputSpec& output : outputs)
+    output_routes_.push_back(routes_of(output.shape, output.dtype));
 }
 
 Reach SignatureScorer::reach(const NdSignature& signature) const {
@@ -89,50 +97,84 @@ Reach SignatureScorer::reach(const NdSignature& signature) const {
   return fits ? Reach::kFits : Reach::kLocal;
 }
 
-Score SignatureScorer::score(const NdSignature& signature) {
+double SignatureScorer::least_us(const NdSignature& signature) {
+  double least = work_time(signature);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i] == nullptr || inputs_[i]->nd_sbp == signature.inputs[i]) continue;
+    least += move_time(i, signature.inputs[i], Precision::kLeast);
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    least += use_time(i, signature.outputs[i], Precision::kLeast);
+  return least * kRounding;
+}
+
+std::optional<Score> SignatureScorer::score(const NdSignature& signature, double limit_us) {
   Score score;
+  double left = least_us(signature);
+  const auto is_above = [&] { return (score.time_us + left) * kRounding > limit_us; };
+  if (is_above()) return std::nullopt;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i] == nullptr || inputs_[i]->nd_sbp == signature.inputs[i]) continue;
     const TensorMeta& meta = *inputs_[i];
-    score.time_us += move_time(i, signature.inputs[i]);
+    score.time_us += move_time(i, signature.inputs[i], Precision::kPlanned);
+    left -= move_time(i, signature.inputs[i], Precision::kLeast);
+    if (is_above()) return std::nullopt;
     ++score.moved;
     score.bytes += part_bytes(meta.shape, meta.dtype, placement_, signature.inputs[i]);
   }
-  score.time_us += work_time(signature);
+  const double work_us = work_time(signature);
+  score.time_us += work_us;
+  left -= work_us;
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    score.time_us += use_time(i, signature.outputs[i]);
+    score.time_us += use_time(i, signature.outputs[i], Precision::kPlanned);
+    left -= use_time(i, signature.outputs[i], Precision::kLeast);
+    if (is_above()) return std::nullopt;
     score.bytes +=
         part_bytes(outputs_[i].shape, outputs_[i].dtype, placement_, signature.outputs[i]);
   }
   return score;
 }
 
-double SignatureScorer::move_time(size_t input, const NdSbp& wanted) {
-  return remembered(known_moves_[input], wanted, [&] {
-    const TensorMeta& meta = *inputs_[input];
-    const auto time = [&](const NdSbp& from, const NdSbp& to) {
-      return plan_redistribution(meta.shape, meta.dtype, {placement_, from}, {placement_, to})
-          .time_us();
-    };
-    const double there = time(meta.nd_sbp, wanted);
-    if (!is_floating(meta.dtype) || op_.grad == not_differentiable) return there;
-    return there + time(arriving_gradient(meta.nd_sbp, wanted), without_partial(meta.nd_sbp));
-  });
+size_t SignatureScorer::routes_of(const Shape& shape, DType dtype) {
+  for (size_t i = 0; i < routes_.size(); ++i) {
+    if (routes_[i].shape == shape && routes_[i].dtype == dtype) return i;
+  }
+  routes_.push_back({.shape = shape, .dtype = dtype});
+  return routes_.size() - 1;
 }
 
-double SignatureScorer::use_time(size_t output, const NdSbp& nd_sbp) {
-  return remembered(known_uses_[output], nd_sbp, [&] {
-    const OutputSpec& spec = outputs_[output];
-    double time_us = 0;
-    for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
-      if (nd_sbp[axis].is_broadcast()) continue;
-      const Plan plan = plan_redistribution(spec.shape, spec.dtype, {placement_, nd_sbp},
-                                            {placement_, nd_sbp.with(axis, sbp::broadcast)});
-      time_us += plan.time_us() *
-                 (nd_sbp[axis].is_partial() ? cost_table().partial_use : cost_table().cut_use);
-    }
-    return time_us;
-  });
+double SignatureScorer::route_time(size_t routes, const NdSbp& from, const NdSbp& to,
+                                   Precision precision) {
+  Routes& r = routes_[routes];
+  const bool is_planned = precision == Precision::kPlanned;
+  auto& known = is_planned ? r.planned_us : r.least_us;
+  const auto [entry, is_new] = known.try_emplace(key_of(from, to), 0.0);
+  if (!is_new) return entry->second;
+  const Layout a{placement_, from};
+  const Layout b{placement_, to};
+  return entry->second = is_planned ? plan_redistribution(r.shape, r.dtype, a, b).time_us()
+                                    : least_time_us(r.shape, r.dtype, a, b);
+}
+
+double SignatureScorer::move_time(size_t input, const NdSbp& wanted, Precision precision) {
+  const TensorMeta& meta = *inputs_[input];
+  const size_t routes = input_routes_[input];
+  const double there = route_time(routes, meta.nd_sbp, wanted, precision);
+  if (!is_floating(meta.dtype) || op_.grad == not_differentiable) return there;
+  return there + route_time(routes, arriving_gradient(meta.nd_sbp, wanted),
+                            without_partial(meta.nd_sbp), precision);
+}
+
+double SignatureScorer::use_time(size_t output, const NdSbp& nd_sbp, Precision precision) {
+  const CostTable& cost = cost_table();
+  double time_us = 0;
+  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
+    if (nd_sbp[axis].is_broadcast()) continue;
+    time_us +=
+        route_time(output_routes_[output], nd_sbp, nd_sbp.with(axis, sbp::broadcast), precision) *
+        (nd_sbp[axis].is_partial() ? cost.partial_use : cost.cut_use);
+  }
+  return time_us;
 }
 
 // The arithmetic is divided along the axes that cut an operand or a result.

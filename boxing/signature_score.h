@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <tuple>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "boxing/sbp_select.h"
@@ -43,14 +44,29 @@ class SignatureScorer {
 
   // Costs no planning.
   Reach reach(const NdSignature& signature) const;
-  Score score(const NdSignature& signature);
+  // No score has less time. Costs no planning.
+  double least_us(const NdSignature& signature);
+  // Null as soon as the time is known to be above `limit_us`.
+  std::optional<Score> score(const NdSignature& signature, double limit_us);
 
  private:
-  // Many signatures ask for the same.
-  using Known = std::vector<std::pair<NdSbp, double>>;
+  // Redistributions of tensors of one shape and dtype. Many signatures and tensors ask for the
+  // same.
+  struct Routes {
+    Shape shape;
+    DType dtype;
+    // By both layouts.
+    std::unordered_map<uint64_t, double> planned_us = {};
+    std::unordered_map<uint64_t, double> least_us = {};
+  };
 
-  double move_time(size_t input, const NdSbp& wanted);
-  double use_time(size_t output, const NdSbp& nd_sbp);
+  enum class Precision : uint8_t { kPlanned, kLeast };
+
+  size_t routes_of(const Shape& shape, DType dtype);
+  double route_time(size_t routes, const NdSbp& from, const NdSbp& to, Precision precision);
+  // Of moving an input there and its gradient back.
+  double move_time(size_t input, const NdSbp& wanted, Precision precision);
+  double use_time(size_t output, const NdSbp& nd_sbp, Precision precision);
   double work_time(const NdSignature& signature) const;
 
   const OpDef& op_;
@@ -59,8 +75,9 @@ class SignatureScorer {
   const Placement& placement_;
   double flops_;
   bool may_defer_;  // a partial input among several: reach does not count
-  std::vector<Known> known_moves_;
-  std::vector<Known> known_uses_;
+  std::vector<Routes> routes_;
+  std::vector<size_t> input_routes_;  // indices in routes_
+  std::vector<size_t> output_routes_;
 };
 
 }  // namespace flow::boxing

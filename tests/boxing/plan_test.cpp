@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "boxing/run_plan.h"
+#include "tests/support/redistribute_cases.h"
 
 namespace flow {
 namespace {
@@ -157,6 +158,22 @@ TEST(Planner, RanksOfNeitherPlacementHaveNoPart) {
 
   ASSERT_EQ(outside.steps.size(), 1U);
   EXPECT_TRUE(outside.steps[0].group.empty());
+}
+
+TEST(Planner, NoRouteTakesLessThanItsBound) {
+  RedistributeCaseMaker maker(5, 8);
+  int num_close = 0;
+  for (int i = 0; i < 20000; ++i) {
+    RedistributeCase c = maker.make();
+    c.to.placement = c.from.placement;
+    if (c.to.nd_sbp.size() != c.from.nd_sbp.size()) continue;
+    const double planned_us = plan_redistribution(c.shape, float32, c.from, c.to, c.cost).time_us();
+    const double least_us = boxing::least_time_us(c.shape, float32, c.from, c.to, c.cost);
+
+    ASSERT_LE(least_us, planned_us * (1 + 1e-12)) << c.shape << ' ' << c.from << " to " << c.to;
+    num_close += least_us > planned_us / 2 ? 1 : 0;
+  }
+  EXPECT_GT(num_close, 1000);  // a bound that is always 0 would be of no use
 }
 
 }  // namespace

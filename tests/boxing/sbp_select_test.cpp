@@ -1,10 +1,14 @@
 #include "boxing/sbp_select.h"
 
+#include <algorithm>
+#include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "boxing/signature_score.h"
 #include "core/error.h"
 
 namespace flow {
@@ -266,6 +270,56 @@ TEST(SbpSelect, LocalInputsGiveLocalOutputs) {
   const Decision local = decide(kMatmul, {a, b});
 
   EXPECT_EQ(local.outputs[0], local_meta({4, 8}, float32, DeviceType::kCpu));
+}
+
+TEST(SbpSelect, TheLeastScoreWinsAndThenTheEarlierInTheTable) {
+  const Placement cube("cpu", {{{0, 1}, {2, 3}}, {{4, 5}, {6, 7}}});
+  const std::vector<Sbp> entries = {kS0, kS1, kB, kP};
+  std::mt19937_64 random(3);
+  const auto layout = [&] {
+    NdSbp nd_sbp;
+    for (int axis = 0; axis < 3; ++axis)
+      nd_sbp.push_back(entries[random() % entries.size()]);
+    return nd_sbp;
+  };
+  const auto inputs_of = [&](const OpDef& op, int64_t size) -> std::vector<MetaPtr> {
+    if (&op == &kAdd)
+      return {global({size, 24}, cube, layout()), global({size, 24}, cube, layout())};
+    if (&op == &kMatmul)
+      return {global({size, 24}, cube, layout()), global({24, size}, cube, layout())};
+    return {global({size, 24}, cube, layout()), global({48, 24}, cube, layout()),
+            global({48}, cube, {kB, kP, kB})};
+  };
+  for (int i = 0; i < 60; ++i) {
+    const OpDef& op = i % 3 == 0 ? kAdd : i % 3 == 1 ? kMatmul : kLinear;
+    const std::vector<MetaPtr> inputs = inputs_of(op, i % 2 == 0 ? 8 : 1111);
+    InferContext infer(op, inputs, nullptr);
+    op.infer(infer);
+    const auto signatures = boxing::nd_signatures(op, inputs, nullptr, infer.outputs(), cube);
+    boxing::SignatureScorer scorer(op, inputs, nullptr, infer.outputs(), cube);
+    boxing::Reach least = boxing::Reach::kMoves;
+    for (const NdSignature& signature : signatures)
+      least = std::min(least, scorer.reach(signature));
+    const NdSignature* best = nullptr;
+    boxing::Score best_score;
+    for (const NdSignature& signature : signatures) {
+      if (scorer.reach(signature) != least) continue;
+      const boxing::Score score =
+          scorer.score(signature, std::numeric_limits<double>::infinity()).value();
+      if (best != nullptr && !(score < best_score)) continue;
+      best = &signature;
+      best_score = score;
+    }
+
+    const Decision decision = decide(op, inputs);
+
+    EXPECT_EQ(decision.outputs[0]->nd_sbp, best->outputs[0]) << op.name << ' ' << i;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      const bool moves = decision.inputs[k].placement.defined();
+      EXPECT_EQ(moves ? decision.inputs[k].nd_sbp : inputs[k]->nd_sbp, best->inputs[k])
+          << op.name << ' ' << i;
+    }
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -51,8 +52,9 @@ void expect_words(const std::string& text, const std::vector<std::string>& words
 struct Fault {
   std::string name;
   int exit_code;
-  double limit_s;                   // from the start of the job to its end
-  std::vector<std::string> report;  // words of report.json
+  double limit_s;                       // from the start of the job to its end
+  std::vector<std::string> report;      // words of report.json
+  std::vector<std::string> sites = {};  // words of report.json and of the output
 };
 
 // For googletest's messages.
@@ -62,7 +64,7 @@ void PrintTo(const Fault& fault, std::ostream* out) {
 
 // What starting and ending may take on a busy machine; half a second where it is idle.
 constexpr double kStart = 5;
-const std::string kRightCall = "rank_fault.cpp:85";
+const std::string kRightCall = "rank_fault.cpp:106";
 
 std::vector<Fault> faults_of_any_ranks() {
   return {
@@ -89,10 +91,33 @@ std::vector<Fault> faults_of_any_ranks() {
       {"op",
        70,
        kStart + 1,
-       {R"("cause": "mismatch")", "barrier", kRightCall, "rank_fault.cpp:65"}},
-      {"count", 70, kStart + 1, {R"("cause": "mismatch")", "sum of 1001 float32", "sum of 1000"}},
-      {"dtype", 70, kStart + 1, {R"("cause": "mismatch")", "float64", "float32"}},
-      {"layout", 70, kStart + 1, {R"("cause": "mismatch")", "to S(1)", "to B", R"("seq": 2)"}},
+       {R"("cause": "mismatch")", "barrier"},
+       {kRightCall, "rank_fault.cpp:72"}},
+      {"count",
+       70,
+       kStart + 1,
+       {R"("cause": "mismatch")", "sum of 1001 float32", "sum of 1000"},
+       {kRightCall, "rank_fault.cpp:73"}},
+      {"dtype",
+       70,
+       kStart + 1,
+       {R"("cause": "mismatch")", "float64", "float32"},
+       {kRightCall, "rank_fault.cpp:74"}},
+      {"shape",
+       70,
+       kStart + 1,
+       {R"("cause": "mismatch")", "(2, 8)", "(4, 4)", R"("seq": 2)"},
+       {"rank_fault.cpp:75", "rank_fault.cpp:98"}},
+      {"order",
+       70,
+       kStart + 1,
+       {R"("cause": "mismatch")", "first of 1000", "second of 1000", R"("seq": 2)"},
+       {"rank_fault.cpp:77", "rank_fault.cpp:102"}},
+      {"layout",
+       70,
+       kStart + 1,
+       {R"("cause": "mismatch")", "to S(1)", "to B", R"("seq": 2)"},
+       {"rank_fault.cpp:85", "rank_fault.cpp:94"}},
   };
 }
 
@@ -109,7 +134,10 @@ class FlowrunFault : public testing::TestWithParam<Fault> {
     EXPECT_EQ(job.exit_code, fault.exit_code) << job.output;
     EXPECT_LT(job.seconds, fault.limit_s) << job.output;
     EXPECT_EQ(job.remains, std::vector<std::string>{});
-    expect_words(read_report(), fault.report);
+    const std::string report = read_report();
+    expect_words(report, fault.report);
+    expect_words(report, fault.sites);
+    expect_words(job.output, fault.sites);
   }
 };
 
@@ -165,11 +193,62 @@ TEST(Flowrun, DataParallelExampleGivesTheLossesOfItsReference) {
 }
 
 TEST(Flowrun, ASlowRankIsNoFault) {
-  const JobResult job = run_job(flowrun({"-n", "2"}, {kPrograms + "/rank_fault", "slow"}),
-                                {.environment = {"FLOW_TIMEOUT_S=2"}});
+  const std::vector<std::string> slow = {kPrograms + "/rank_fault", "slow"};
+  const JobOptions soon{.environment = {"FLOW_TIMEOUT_S=2"}};
 
-  EXPECT_EQ(job.exit_code, 0) << job.output;
-  expect_words(job.output, {"[0] done", "[1] done", "waiting for rank 1"});
+  const JobResult processes = run_job(flowrun({"-n", "2"}, slow), soon);
+  const JobResult threads = run_job(flowrun({"--ranks=threads:2"}, slow), soon);
+
+  EXPECT_EQ(processes.exit_code, 0) << processes.output;
+  EXPECT_EQ(threads.exit_code, 0) << threads.output;
+  expect_words(processes.output, {"[0] done", "[1] done", "waiting for rank 1"});
+  expect_words(threads.output, {"done", "waiting for rank 1"});
+}
+
+// The cores that "0-2,5" lists.
+std::set<int> cores_of(const std::string& list) {
+  std::set<int> cores;
+  std::istringstream ranges(list);
+  for (std::string range; std::getline(ranges, range, ',');) {
+    const size_t dash = range.find('-');
+    const int first = std::stoi(range);
+    const int last = dash == std::string::npos ? first : std::stoi(range.substr(dash + 1));
+    for (int core = first; core <= last; ++core)
+      cores.insert(core);
+  }
+  return cores;
+}
+
+TEST(Flowrun, RanksAreBoundToCoresOfTheirOwnUnlessAskedNotTo) {
+  const std::vector<std::string> own_cores = {"sed", "-n", "s/^Cpus_allowed_list:[^0-9]*/cores /p",
+                                              "/proc/self/status"};
+  // What ranks 0 and 1 print, by rank.
+  const auto cores_with = [&](const std::vector<std::string>& options) {
+    const JobResult job = run_job(flowrun(options, own_cores));
+    EXPECT_EQ(job.exit_code, 0) << job.output;
+    std::vector<std::set<int>> cores(2);
+    std::istringstream lines(job.output);
+    for (std::string line; std::getline(lines, line);) {
+      for (size_t rank = 0; rank < 2; ++rank) {
+        const std::string start = "[" + std::to_string(rank) + "] cores ";
+        if (line.starts_with(start)) cores[rank] = cores_of(line.substr(start.size()));
+      }
+    }
+    return cores;
+  };
+
+  const auto free = cores_with({"-n", "2", "--bind", "none"});
+  const auto bound = cores_with({"-n", "2", "--bind", "cores"});
+  const auto crowded = cores_with({"-n", std::to_string(free[0].size() + 1)});
+
+  ASSERT_FALSE(free[0].empty());
+  EXPECT_EQ(free[0], free[1]);
+  EXPECT_EQ(crowded, free);  // more ranks than cores: none gets one of its own
+  if (free[0].size() < 2) GTEST_SKIP() << "needs two cores";
+  EXPECT_EQ(bound[0].size(), free[0].size() / 2);
+  EXPECT_EQ(bound[1].size(), free[0].size() / 2);
+  EXPECT_NE(bound[0], bound[1]);
+  EXPECT_EQ(cores_with({"-n", "2"}), bound);
 }
 
 TEST(Flowrun, EveryRankCanHaveFilesOfItsOwn) {

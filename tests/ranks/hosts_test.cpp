@@ -27,6 +27,17 @@ TEST(Hosts, MayBeOneHostUnderTwoNames) {
   expect_words(job.output, {"a ended with 0:\n", "host-a\n", "host-a-node1\n", "b ended with 0:"});
 }
 
+TEST(Hosts, AreNumberedAsNodes) {
+  FLOW_SKIP_WITHOUT_TWO_HOSTS();
+  const JobResult job = run_on_two_hosts(
+      "start_b --nproc_per_node 2 $BIN/rank_fault who\n"
+      "start_a --nproc_per_node 2 $BIN/rank_fault who",
+      {kJobSecret});
+
+  expect_words(job.output, {"[0] rank 0: 0 on node 0\n", "[1] rank 1: 1 on node 0\n",
+                            "[2] rank 2: 0 on node 1\n", "[3] rank 3: 1 on node 1\n"});
+}
+
 TEST(Hosts, AreStartedByARemoteShell) {
   FLOW_SKIP_WITHOUT_TWO_HOSTS();
   const JobResult job = run_on_two_hosts(

@@ -25,10 +25,11 @@ flow::boxing::Communicator& world() {
 }
 
 // Sums `count` numbers over all ranks.
-void meet(int64_t count, flow::DType dtype = flow::float32, flow::Site site = flow::Site::here()) {
+void meet(int64_t count, flow::DType dtype = flow::float32, const char* op = "sum",
+          flow::Site site = flow::Site::here()) {
   std::vector<std::byte> data(static_cast<size_t>(count) * flow::dtype_size(dtype));
   world().all_reduce(data.data(), data.data(), count, dtype, flow::boxing::ReduceOp::kSum,
-                     {.op = "sum", .site = site});
+                     {.op = op, .site = site});
 }
 
 void sleep_ms(int64_t duration) {
@@ -44,6 +45,12 @@ flow::Placement all_ranks() {
   std::vector<int64_t> ranks(static_cast<size_t>(flow::env::world_size()));
   std::iota(ranks.begin(), ranks.end(), int64_t{0});
   return {"cpu", ranks};
+}
+
+// Brings a tensor that is cut by rows to all ranks.
+void gather_rows(const flow::Shape& shape, flow::Site site = flow::Site::here()) {
+  const auto x = flow::ones(shape, {.placement = all_ranks(), .sbp = sbp::split(0)});
+  x.to_global({.sbp = sbp::broadcast}, site);
 }
 
 // What the faulty rank does in place of the second sum of 1000 numbers.
@@ -65,6 +72,11 @@ int do_wrong(const std::string& fault) {
   if (fault == "op") world().barrier({.op = "wait", .site = flow::Site::here()});
   if (fault == "count") meet(1001);
   if (fault == "dtype") meet(1000, flow::float64);
+  if (fault == "shape") gather_rows({2, 8});  // of as many elements
+  if (fault == "order") {
+    meet(1000, flow::float32, "second");
+    meet(1000, flow::float32, "first");
+  }
   if (fault == "slow") sleep_ms(1600);
   if (fault == "slow" || fault == "busy") meet(1000);
   if (fault == "missing") wait_for_signal();
@@ -80,6 +92,15 @@ int do_right(const std::string& fault) {
   if (fault == "layout") {
     const auto x = flow::ones({4, 4}, {.placement = all_ranks(), .sbp = sbp::split(0)});
     x.to_global({.sbp = sbp::broadcast});
+    return 0;
+  }
+  if (fault == "shape") {
+    gather_rows({4, 4});
+    return 0;
+  }
+  if (fault == "order") {
+    meet(1000, flow::float32, "first");
+    meet(1000, flow::float32, "second");
     return 0;
   }
   meet(1000);
@@ -133,6 +154,12 @@ int main(int argc, char** argv) {
     const auto addends = flow::ones({64, 64}, {.placement = all_ranks(), .sbp = sbp::split(1)})
                              .to_global({.sbp = sbp::partial_sum});
     std::cout << flow::str("result ", (rows + addends).sbp(), "\n") << std::flush;
+    return 0;
+  }
+  if (fault == "who") {
+    std::cout << flow::str("rank ", flow::env::rank(), ": ", flow::env::local_rank(), " on node ",
+                           flow::env::node_rank(), "\n")
+              << std::flush;
     return 0;
   }
   if (fault == "until_asked") {

@@ -69,27 +69,35 @@ struct PartShape {
   std::array<int64_t, kMaxDims> sizes;
   int32_t num_dims;
   DType dtype;
+  bool requires_grad;
 };
 
 }  // namespace
 
-Shape logical_shape(const TensorMeta& local, const Layout& layout, Site site) {
+JoinedParts join_parts(const Tensor& local, const Layout& layout, Site site) {
   RankContext& context = *thread_state().context;
-  check_layout(layout, local.shape, context.world_size(), "to_global");
   PartShape mine{};
-  mine.num_dims = static_cast<int32_t>(local.shape.size());
-  mine.dtype = local.dtype;
-  std::copy(local.shape.begin(), local.shape.end(), mine.sizes.begin());
+  mine.num_dims = static_cast<int32_t>(local.dim());
+  mine.dtype = local.dtype();
+  mine.requires_grad = local.requires_grad();
+  std::copy(local.shape().begin(), local.shape().end(), mine.sizes.begin());
   std::vector<PartShape> all(static_cast<size_t>(context.world_size()));
   const std::vector<int64_t> bytes(all.size(), sizeof(PartShape));
   world_communicator(context).all_gather(&mine, all.data(), bytes,
                                          {.op = "to_global", .to = layout, .site = site});
+  const auto shape_of = [](const PartShape& part) {
+    return Shape(std::span<const int64_t>(part.sizes).first(static_cast<size_t>(part.num_dims)));
+  };
+  // By what all ranks know, so that all throw; what ranks outside the placement pass does not
+  // count.
+  const auto first = static_cast<size_t>(layout.placement.ranks()[0]);
+  check_layout(layout, first < all.size() ? shape_of(all[first]) : local.shape(),
+               context.world_size(), "to_global");
   std::vector<Shape> parts;
-  const DType dtype = all[static_cast<size_t>(layout.placement.ranks()[0])].dtype;
+  const DType dtype = all[first].dtype;
   for (const int64_t rank : layout.placement.ranks()) {
     const PartShape& part = all[static_cast<size_t>(rank)];
-    const auto num_dims = static_cast<size_t>(part.num_dims);
-    parts.emplace_back(std::span<const int64_t>(part.sizes).first(num_dims));
+    parts.push_back(shape_of(part));
     if (part.dtype != dtype) {
       throw InvalidArgument(
           str("[to_global] rank ", rank, " gives ", part.dtype, ", rank ",
@@ -97,7 +105,7 @@ Shape logical_shape(const TensorMeta& local, const Layout& layout, Site site) {
           site);
     }
   }
-  return join_shapes(parts, layout);
+  return {join_shapes(parts, layout), dtype, all[first].requires_grad};
 }
 
 }  // namespace flow::boxing

@@ -5,7 +5,7 @@
 
 #include "boxing/layout.h"
 #include "core/site.h"
-#include "core/tensor_meta.h"
+#include "core/tensor.h"
 
 namespace flow::boxing {
 
@@ -13,9 +13,15 @@ namespace flow::boxing {
 // placement. Throws InvalidArgument listing the parts when there is none.
 Shape join_shapes(std::span<const Shape> parts, const Layout& layout);
 
-// join_shapes of what every rank of the world passes; collective over the world. Ranks outside the
-// placement pass anything. Throws InvalidArgument on all ranks when dtypes differ or no logical
-// shape fits.
-Shape logical_shape(const TensorMeta& local, const Layout& layout, Site site);
+struct JoinedParts {
+  Shape shape;  // logical
+  DType dtype = DType::kFloat32;
+  bool requires_grad = false;  // of the placement's first rank
+};
+
+// join_shapes of what every rank of the world passes, with what else all of them have to know of
+// it; collective over the world. Ranks outside the placement pass anything. Throws InvalidArgument
+// on all ranks when dtypes differ or no logical shape fits.
+JoinedParts join_parts(const Tensor& local, const Layout& layout, Site site);
 
 }  // namespace flow::boxing

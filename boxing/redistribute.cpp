@@ -225,12 +225,20 @@ Tensor Tensor::to_global(const ToGlobalOptions& options, Site site) const {
                           site);
   }
   boxing::LocalToGlobalAttrs attrs{.placement = options.placement, .nd_sbp = options.sbp};
-  attrs.shape = boxing::logical_shape(meta(), {options.placement, options.sbp}, site);
+  const auto joined = boxing::join_parts(*this, {options.placement, options.sbp}, site);
+  attrs.shape = joined.shape;
+  // What a rank outside the placement passes is not looked at, but it learns the same meta, and
+  // takes the same part in backward.
+  Tensor part = *this;
+  const bool is_alike = dtype() == joined.dtype && requires_grad() == joined.requires_grad;
+  if (!is_alike && !options.placement.contains(env::rank())) {
+    part = cast(detach(), joined.dtype).detach().requires_grad_(joined.requires_grad);
+  }
   const bool is_extremum = std::any_of(attrs.nd_sbp.begin(), attrs.nd_sbp.end(), [](Sbp entry) {
     return entry.is_partial() && entry != sbp::partial_sum;
   });
-  return dispatch(is_extremum ? boxing::kCandidatesToGlobal : boxing::kLocalToGlobal, {this}, attrs,
-                  site);
+  return dispatch(is_extremum ? boxing::kCandidatesToGlobal : boxing::kLocalToGlobal, {&part},
+                  attrs, site);
 }
 
 Tensor Tensor::to_local(Site site) const {

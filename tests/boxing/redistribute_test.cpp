@@ -108,6 +108,35 @@ TEST(ToGlobal, BroadcastTakesTheDataOfTheFirstRank) {
   });
 }
 
+TEST(ToGlobal, WhatRanksOutsidePassIsNotLookedAt) {
+  run_ranks(2, [] {
+    const Tensor local = me() == 0 ? ones({2, 3}) : zeros({}, {.dtype = int64});
+    const Tensor alone = local.to_global({.placement = Placement("cpu", {0}), .sbp = kS1});
+    EXPECT_EQ(alone.shape(), (Shape{2, 3}));
+    EXPECT_EQ(alone.dtype(), float32);
+    EXPECT_EQ(alone.full().to_vector<float>(), Floats(6, 1));
+  });
+}
+
+TEST(ToGlobal, RanksOutsideTakePartInBackward) {
+  run_ranks(2, [] {
+    const Tensor local = me() == 0 ? ones({2, 3}, {.requires_grad = true}) : zeros({});
+    const Tensor alone = local.to_global({.placement = Placement("cpu", {0}), .sbp = kS1});
+    const Tensor both = alone.to_global({.placement = kPair, .sbp = kS0});
+    (both * both).sum().backward();
+    if (me() == 0) {
+      EXPECT_EQ(local.grad().to_vector<float>(), Floats(6, 2));
+    }
+  });
+}
+
+TEST(ToGlobal, PartsOfDifferentNumbersOfDimsAreAnErrorOnAllRanks) {
+  run_ranks(2, [] {
+    const Tensor local = me() == 0 ? ones({2, 3}) : zeros({2});
+    EXPECT_THROW(local.to_global({.placement = kPair, .sbp = kS1}), InvalidArgument);
+  });
+}
+
 TEST(ToGlobal, PartialGivesAddendsAndCandidates) {
   run_ranks(3, [] {
     const Tensor local = tensor(Floats{static_cast<float>(me()), 1.0F}, {2});

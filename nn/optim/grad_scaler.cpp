@@ -1,6 +1,7 @@
 #include "nn/optim/grad_scaler.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autograd/grad_mode.h"
 #include "core/context.h"
@@ -123,6 +124,10 @@ void GradScaler::update(std::optional<double> new_scale) {
     throw InvalidArgument(
         "[GradScaler] no optimizer has stepped since the last update; call "
         "step(optimizer) before");
+  }
+  if (new_scale && !(*new_scale > 0 && std::isfinite(*new_scale))) {
+    throw InvalidArgument(
+        str("[GradScaler] a scale must be positive and finite; received ", *new_scale));
   }
   unscaled_.clear();
   if (new_scale) {

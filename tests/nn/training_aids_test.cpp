@@ -77,6 +77,14 @@ TEST(GradScaler, ItsStateHoldsTheFactorsAndIsRefusedWhenIncomplete) {
   EXPECT_EQ(scaler.scale(std::vector{ones({}), ones({})})[1].item(), 2);
 }
 
+TEST(GradScaler, RefusesAScaleThatCannotBeUndone) {
+  GradScaler scaler;
+  EXPECT_THROW(scaler.update(0.0), InvalidArgument);
+  EXPECT_THROW(scaler.update(std::numeric_limits<double>::infinity()), InvalidArgument);
+  scaler.update(8.0);
+  EXPECT_EQ(scaler.get_scale(), 8);
+}
+
 TEST(GradScaler, RefusesGradientsInFloat16) {
   const Tensor p = ones({2}, {.dtype = float16}).requires_grad_();
   p.set_grad(ones({2}, {.dtype = float16}));

@@ -143,6 +143,11 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
     const auto step = find_scalar(state, str(number, ".step"), num_read);
     if (!step) return;
     own.step = static_cast<int64_t>(*step);
+    if (own.step > 0 && always_has_buffer() && !state.contains(str(number, '.', names[0]))) {
+      throw InvalidArgument(str("[optimizer] the state counts ", own.step, " steps of parameter ",
+                                number, " but has no ", names[0],
+                                "; nothing was loaded; use the state of the same optimizer"));
+    }
     own.buffers.resize(names.size());
     for (size_t j = 0; j < names.size(); ++j) {
       const auto found = state.find(str(number, '.', names[j]));

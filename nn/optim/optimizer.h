@@ -98,6 +98,9 @@ class Optimizer {
 
   virtual size_t num_rates() const { return 2; }
 
+  // Whether every parameter that has made a step has the first of buffer_names().
+  virtual bool always_has_buffer() const { return true; }
+
   // Whether the first update of a parameter differs from the others in more than its rates.
   virtual bool has_special_first_step(size_t /*number*/) const { return false; }
 

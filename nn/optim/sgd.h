@@ -29,6 +29,8 @@ class SGD : public GroupedOptimizer<SGDOptions> {
 
   std::vector<std::string> buffer_names() const override { return {"momentum_buffer"}; }
 
+  bool always_has_buffer() const override { return false; }
+
   bool has_special_first_step(size_t number) const override {
     return options_of(number).momentum != 0 && options_of(number).dampening != 0;
   }

@@ -107,6 +107,12 @@ TEST(Optimizer, AStateThatDoesNotFitIsRefused) {
   a.set_grad(1, 1);
   adam.step();
   EXPECT_THROW(sgd.load_state_dict(adam.state_dict()), InvalidArgument);
+  SGD plain({a.p}, {.lr = 1});
+  a.set_grad(1, 1);
+  plain.step();
+  EXPECT_THROW(adam.load_state_dict(plain.state_dict()), InvalidArgument)
+      << "there are no averages";
+  EXPECT_EQ(adam.momentum(), 0.9);
 }
 
 TEST(Optimizer, GroupsHaveTheirOwnOptions) {

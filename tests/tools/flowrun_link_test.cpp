@@ -6,11 +6,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/flowrun/daemon.h"
 #include "tools/flowrun/link.h"
 #include "tools/flowrun/node_files.h"
+#include "tools/flowrun/session.h"
 #include "tools/flowrun/sha256.h"
 
 namespace flowrun {
@@ -235,6 +237,26 @@ TEST(FlowrunFiles, OnlyThoseOfRanksAreTaken) {
   for (const char* name : {"pid_0.json", "node_1.json", "exit_.json", "exit_0", "exit_1/../a.json",
                            "../exit_0.json", "flight_x", "exit_0.json.new", "daemon_1.json"}) {
     EXPECT_FALSE(is_file_of_ranks(name)) << name;
+  }
+}
+
+// Each removes what others have left, and nothing else.
+TEST(FlowrunSession, ManyBeginAtOnce) {
+  constexpr int kProcesses = 4, kSessions = 500;
+  std::array<pid_t, kProcesses> children{};
+  for (pid_t& child : children) {
+    child = fork();
+    if (child != 0) continue;
+    for (int i = 0; i < kSessions; ++i) {
+      const Session session;
+      if (access((session.path() + "/lock").c_str(), F_OK) != 0) _exit(1);
+    }
+    _exit(0);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
   }
 }
 

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "flowrun_";
+constexpr const char* kNewPrefix = ".flowrun_";  // of a folder that is not locked yet
 
 // Memory is fast and emptied at a restart; a container may have little of it.
 fs::path home() {
@@ -58,11 +59,14 @@ void remove_abandoned(const fs::path& where) {
 Session::Session() {
   const fs::path where = home();
   remove_abandoned(where);
-  path_ = (where / (std::string(kPrefix) + "XXXXXX")).string();
-  if (mkdtemp(path_.data()) == nullptr) {
+  // Locked before it has its name, else another flowrun might take it for one that was left.
+  std::string made = (where / (std::string(kNewPrefix) + "XXXXXX")).string();
+  if (mkdtemp(made.data()) == nullptr) {
     throw std::runtime_error("cannot make a folder in " + where.string());
   }
-  lock_ = try_lock(path_, O_RDWR | O_CREAT);
+  lock_ = try_lock(made, O_RDWR | O_CREAT);
+  path_ = (where / fs::path(made).filename().string().substr(1)).string();
+  fs::rename(made, path_);
 }
 
 Session::~Session() {

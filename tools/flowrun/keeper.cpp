@@ -163,10 +163,16 @@ class Keeper {
     const int child_events = signalfd(-1, &ended, SFD_NONBLOCK | SFD_CLOEXEC);
     child_ = fork();
     if (child_ == 0) run_child(out, err);
-    write_record(options_.session, "pid", rank_, std::to_string(child_));
+    if (child_ < 0) {
+      write_all(STDERR_FILENO, std::string("flowrun: the system starts no more processes: ") +
+                                   std::strerror(errno) + '\n');
+      ending_.exit_code = kRankLost;
+    } else {
+      write_record(options_.session, "pid", rank_, std::to_string(child_));
+    }
     out.close_writing_end();
     err.close_writing_end();
-    watch(child_events, out, err);
+    if (child_ > 0) watch(child_events, out, err);
     out.finish();
     err.finish();
     return conclude();
@@ -266,6 +272,7 @@ class Keeper {
     const nlohmann::json record = {{"good", is_good},
                                    {"exit_code", ending_.exit_code},
                                    {"signal", ending_.signal},
+                                   {"was_started", child_ > 0},
                                    {"was_stopped", ending_.was_stopped},
                                    {"left_silently", left_silently},
                                    {"time", std::chrono::duration<double>(now).count()}};

@@ -57,7 +57,10 @@ Finding of_exit(long rank, const Json& exit) {
   const int number = exit.value("signal", 0);
   Json report = {{"rank", rank}};
   int exit_code = kRankLost;
-  if (exit.value("was_stopped", false)) {
+  if (!exit.value("was_started", true)) {
+    report["cause"] = "rank_lost";
+    report["message"] = "the system started no process for it";
+  } else if (exit.value("was_stopped", false)) {
     exit_code = kStoppedOrTimeout;
     report["cause"] = "stopped";
     report["message"] = "it was stopped and did not go on";

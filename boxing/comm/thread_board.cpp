@@ -1,6 +1,8 @@
 #include "boxing/comm/thread_board.h"
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "boxing/comm/failure.h"
 #include "core/error.h"
@@ -19,7 +21,7 @@ ThreadBoard::~ThreadBoard() = default;
 
 void ThreadBoard::meet(int64_t member, const Fingerprint& what, const Shown& shown, int64_t bytes) {
   if (world_.has_failed()) [[unlikely]]
-    world_.throw_failure(what.site);
+    leave(member, what.site);
   Place& place = places_[static_cast<size_t>(member)];
   const size_t side = ++place.step & 1;
   Shown& mine = place.shown[side];
@@ -33,19 +35,33 @@ void ThreadBoard::meet(int64_t member, const Fingerprint& what, const Shown& sho
   }
   place.marks[side] = what;
   place.hashes[side] = what.hash();
-  arrive_and_wait(member, what, place.hashes[side]);
+  arrive(member);
+  compare(member, place.hashes[side]);
+  wait_for_all(member, what);
 }
 
 void ThreadBoard::meet_again(int64_t member, const Fingerprint& what) {
-  arrive_and_wait(member, what, 0);
+  arrive(member);
+  try {
+    wait_for_all(member, what);
+  } catch (const DistributedError&) {
+    stay_while_read(member);
+    throw;
+  }
 }
 
-void ThreadBoard::arrive_and_wait(int64_t member, const Fingerprint& what, uint64_t hash) {
+void ThreadBoard::arrive(int64_t member) {
   Place& place = places_[static_cast<size_t>(member)];
-  const uint64_t arrival = place.arrivals.load(std::memory_order_relaxed) + 1;
-  const uint32_t generation = generation_.load(std::memory_order_relaxed);
-  place.arrivals.store(arrival, std::memory_order_release);
-  if (hash != 0) compare(member, hash);
+  place.generation = generation_.load(std::memory_order_relaxed);
+  place.arrivals.store(place.arrivals.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_release);
+}
+
+void ThreadBoard::wait_for_all(int64_t member, const Fingerprint& what) {
+  const Place& place = places_[static_cast<size_t>(member)];
+  const uint64_t arrival = place.arrivals.load(std::memory_order_relaxed);
+  const uint32_t generation = place.generation;
+  // Never equal once the step is broken.
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(size_)) {
     arrived_.store(0, std::memory_order_relaxed);
     agreed_hash_.store(0, std::memory_order_relaxed);
@@ -61,7 +77,51 @@ void ThreadBoard::arrive_and_wait(int64_t member, const Fingerprint& what, uint6
     }
     return ranks;
   };
-  released_.wait([&] { return generation_.load() != generation; }, missing, what);
+  try {
+    released_.wait([&] { return generation_.load() != generation; }, missing, what);
+  } catch (const DistributedError&) {
+    if (withdraw(generation)) throw;
+    // All had come meanwhile, and the others read what this member shows: it goes on to the end of
+    // the collective, or to the next one, which raises the failure.
+  }
+}
+
+bool ThreadBoard::withdraw(uint32_t generation) {
+  for (;;) {
+    uint32_t arrived = arrived_.load(std::memory_order_acquire);
+    if (generation_.load(std::memory_order_acquire) != generation) return false;
+    if ((arrived & kBroken) != 0) return true;
+    // This member is counted: complete, or started anew, so that its release is under way.
+    if (arrived == 0 || arrived == static_cast<uint32_t>(size_)) {
+      std::this_thread::yield();
+      continue;
+    }
+    if (arrived_.compare_exchange_weak(arrived, arrived | kBroken, std::memory_order_acq_rel)) {
+      // As many may have come to the next step meanwhile; that one is broken then.
+      return generation_.load(std::memory_order_acquire) == generation;
+    }
+  }
+}
+
+// The others finish what they do with it within microseconds and then arrive, or have left; one
+// that was thrown out by an error of the program's own says so at its next collective, or ends.
+void ThreadBoard::stay_while_read(int64_t member) {
+  const uint64_t arrival = places_[static_cast<size_t>(member)].arrivals.load();
+  const auto patience = std::chrono::steady_clock::now() + world_.timeout();
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    const Place& other = places_[static_cast<size_t>(peer)];
+    const auto may_read = [&] {
+      return other.arrivals.load() < arrival && !other.has_left.load() &&
+             !world_.has_ended(ranks_[static_cast<size_t>(peer)]);
+    };
+    while (may_read() && std::chrono::steady_clock::now() < patience)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+void ThreadBoard::leave(int64_t member, Site site) {
+  places_[static_cast<size_t>(member)].has_left.store(true);
+  world_.throw_failure(site);
 }
 
 // The first arrival of a step leaves its hash; whoever brings another one ends the world before

@@ -29,6 +29,8 @@ struct Shown {
 // it cannot be two ahead.
 class ThreadBoard {
  public:
+  // In arrived_ after a member has withdrawn: the step will never be complete.
+  static constexpr uint32_t kBroken = uint32_t{1} << 31;
   // Sources up to this size are copied to the board.
   static constexpr int64_t kCopiedBytes = 1024;
 
@@ -43,7 +45,8 @@ class ThreadBoard {
   // on all members when they differ. `bytes` of shown.source are copied to the board when they fit
   // and nothing else is shown.
   void meet(int64_t member, const Fingerprint& what, const Shown& shown, int64_t bytes);
-  // A further arrival within the same collective.
+  // A further arrival within the same collective. Throws the failure of the world only when no
+  // other member reads any more what this one showed.
   void meet_again(int64_t member, const Fingerprint& what);
 
   // What `peer` showed at the last meet() of the calling member.
@@ -68,14 +71,22 @@ class ThreadBoard {
  private:
   struct alignas(64) Place {
     std::atomic<uint64_t> arrivals{0};  // of this member, meet_again included
+    std::atomic<bool> has_left{false};  // with an error: it reads nothing and does not come again
     uint64_t step = 0;                  // of this member: meet() calls
+    uint32_t generation = 0;            // at its last arrival
     std::array<uint64_t, 2> hashes{};
     std::array<Shown, 2> shown;
     std::array<Fingerprint, 2> marks;
     alignas(64) std::array<std::array<std::byte, kCopiedBytes>, 2> copies;
   };
 
-  void arrive_and_wait(int64_t member, const Fingerprint& what, uint64_t hash);
+  void arrive(int64_t member);
+  // Throws only when this step will never be complete, so that nobody goes on with it.
+  void wait_for_all(int64_t member, const Fingerprint& what);
+  // Keeps a step from becoming complete, after a failure; false when it is.
+  bool withdraw(uint32_t generation);
+  void stay_while_read(int64_t member);
+  [[noreturn]] void leave(int64_t member, Site site);
   void compare(int64_t member, uint64_t hash);
 
   ThreadWorld& world_;
@@ -85,7 +96,7 @@ class ThreadBoard {
   std::unique_ptr<Mailbox[]> mailboxes_;
   // One cache line that all write once a step.
   alignas(64) std::atomic<uint64_t> agreed_hash_{0};
-  std::atomic<uint32_t> arrived_{0};
+  std::atomic<uint32_t> arrived_{0};  // of a step, and kBroken
   alignas(64) std::atomic<uint32_t> generation_{0};
   WaitPoint released_;
 };

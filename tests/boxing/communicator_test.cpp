@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include "boxing/comm/process_communicator.h"
 #include "boxing/comm/process_world.h"
+#include "boxing/comm/thread_world.h"
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -476,6 +478,71 @@ TEST(RunRanks, FirstErrorWinsAndEndsThoseWhoWait) {
   EXPECT_THROW(run_ranks(4, body), InvalidArgument);
 
   EXPECT_EQ(told, 3);
+}
+
+// Rank 2 fails while rank 1 reads the memory of rank 0, which waits for it.
+TEST(RunRanks, MemoryStaysUntilOthersHaveReadItWhenTheWorldFails) {
+  std::atomic<bool> is_reading{false};
+  std::atomic<bool> is_freed{false};
+  int64_t sum = 0;
+  EXPECT_THROW(
+      run_ranks(3,
+                [&] {
+                  if (me() == 2) {
+                    while (!is_reading)
+                      std::this_thread::yield();
+                    throw InvalidArgument("planted");
+                  }
+                  const std::vector<int64_t> both = {0, 1};
+                  auto& pair = boxing::communicator_for(*thread_state().context, both);
+                  constexpr size_t kCount = 1 << 16;
+                  auto memory = std::make_unique<std::vector<int64_t>>(kCount, 1);
+                  try {
+                    const auto parts = pair.open(memory->data(), kCount * sizeof(int64_t), here());
+                    if (me() == 1) {
+                      is_reading = true;
+                      const auto& world = *thread_state().context->slot_ptr<boxing::ThreadWorld>();
+                      while (!world.has_failed())
+                        std::this_thread::yield();
+                      for (int i = 0; i < 20000 && !is_freed; ++i)
+                        std::this_thread::yield();
+                      EXPECT_FALSE(is_freed);
+                      const auto* theirs = reinterpret_cast<const int64_t*>(parts[0]);
+                      sum = std::accumulate(theirs, theirs + kCount, int64_t{0});
+                    }
+                    pair.close();
+                  } catch (const DistributedError&) {
+                    memory.reset();
+                    if (me() == 0) is_freed = true;
+                    throw;
+                  }
+                }),
+      InvalidArgument);
+  EXPECT_EQ(sum, 1 << 16);
+}
+
+// Any of them may be inside a collective when one fails.
+TEST(RunRanks, FailuresAtAnyMomentEndCollectivesOfLargeData) {
+  for (int round = 0; round < 15; ++round) {
+    EXPECT_THROW(run_ranks(4,
+                           [&] {
+                             if (me() == 3) {
+                               for (int i = 0; i < 50 * round; ++i)
+                                 std::this_thread::yield();
+                               throw InvalidArgument("planted");
+                             }
+                             const std::vector<int64_t> others = {0, 1, 2};
+                             auto& group =
+                                 boxing::communicator_for(*thread_state().context, others);
+                             for (;;) {
+                               std::vector<float> data(20000, 1);
+                               group.all_reduce(data.data(), data.data(), 20000, float32,
+                                                ReduceOp::kSum, here());
+                               EXPECT_EQ(data[19999], 3);
+                             }
+                           }),
+                 InvalidArgument);
+  }
 }
 
 TEST(RunRanks, WaitingForARankThatEndedIsAnErrorAtOnce) {

@@ -5,9 +5,12 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "core/error.h"
 
 namespace flow {
 
@@ -135,8 +138,17 @@ struct ThreadPool::Workers {
   }
 
   void start_threads() {
-    for (size_t i = 1; i < shares.size(); ++i)
-      threads.emplace_back([this, i] { work(i); });
+    for (size_t i = 1; i < shares.size(); ++i) {
+      try {
+        threads.emplace_back([this, i] { work(i); });
+      } catch (const std::system_error& refusal) {
+        throw OutOfMemory(str("[threads] the system refused to start compute thread ", i + 1,
+                              " of ", shares.size(), " of this rank; received ",
+                              refusal.code().message(),
+                              "; set FLOW_NUM_THREADS to fewer, or raise the limit of threads "
+                              "(ulimit -u) or of memory"));
+      }
+    }
   }
 
   // Contiguous chunks for each thread, the same for loops of equal size: what one loop wrote lies

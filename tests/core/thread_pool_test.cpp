@@ -6,11 +6,15 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+
+#include "core/error.h"
 
 namespace flow {
 namespace {
@@ -164,6 +168,31 @@ TEST(ThreadPool, ThreadsOfARankTakeTurns) {
   for (std::thread& caller : callers)
     caller.join();
   EXPECT_EQ(sum.load(), 3 * 300 * 10);
+}
+
+TEST(ThreadPool, ThreadsThatTheSystemRefusesAreAnErrorThatSaysWhatToDo) {
+  pthread_attr_t usual;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  pthread_attr_t vast;
+  pthread_attr_init(&vast);
+  ASSERT_EQ(pthread_attr_setstacksize(&vast, size_t{1} << 46), 0);  // no address space for them
+  ThreadPool pool(3);
+  const auto run = [&] { pool.parallel_for(0, 100, 1, [](int64_t, int64_t) {}); };
+
+  ASSERT_EQ(pthread_setattr_default_np(&vast), 0);
+  std::string message = "no error";
+  try {
+    run();
+  } catch (const OutOfMemory& error) {
+    message = error.what();
+  }
+  pthread_setattr_default_np(&usual);
+
+  EXPECT_NE(message.find("refused to start compute thread 2 of 3"), std::string::npos) << message;
+  EXPECT_NE(message.find("FLOW_NUM_THREADS"), std::string::npos) << message;
+  run();
+  pthread_attr_destroy(&vast);
+  pthread_attr_destroy(&usual);
 }
 
 }  // namespace

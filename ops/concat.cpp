@@ -1,6 +1,7 @@
 #include "ops/concat.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "ops/cast.h"
 #include "ops/concat_op.h"
 #include "ops/copy.h"
+#include "ops/integer_range.h"
 #include "ops/named_errors.h"
 #include "ops/reduce_op.h"
 #include "ops/slice.h"
@@ -364,7 +366,13 @@ Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
     attrs.before[dim] = std::max<int64_t>(0, padding[2 * i]);
     attrs.after[dim] = std::max<int64_t>(0, padding[2 * i + 1]);
   }
-  if (options.mode == "constant") return dispatch(ops::kPad, {&y}, attrs, x.site());
+  if (options.mode == "constant") {
+    const bool is_whole = std::trunc(options.value) == options.value;
+    const bool fits = is_whole && std::abs(options.value) < 0x1p63;
+    const Scalar value = fits ? Scalar(static_cast<int64_t>(options.value)) : options.value;
+    ops::check_fill_value(x->dtype(), value, "pad", x.site());
+    return dispatch(ops::kPad, {&y}, attrs, x.site());
+  }
   bool is_copied = false;
   for (int64_t dim = x->dim() - 1; dim >= 0; --dim) {
     if (attrs.before[dim] + attrs.after[dim] == 0) continue;

@@ -3,6 +3,7 @@
 
 #include "core/kernel.h"
 #include "ops/box_copy.h"
+#include "ops/cast_formula.h"
 #include "ops/concat_op.h"
 
 #include "ops/isa_begin.h"
@@ -47,7 +48,7 @@ void pad(const KernelContext& ctx) {
   const TensorView& x = ctx.in(0);
   const TensorView& y = ctx.out(0);
   dispatch_all(y.meta->dtype,
-               [&]<class T>() { std::fill_n(y.as<T>(), y.numel(), Scalar(attrs.value).to<T>()); });
+               [&]<class T>() { std::fill_n(y.as<T>(), y.numel(), convert<T>(attrs.value)); });
   const int64_t bytes = element_bytes(y);
   std::byte* target = y.data;
   for (int64_t i = 0; i < attrs.before.size(); ++i)

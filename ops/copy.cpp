@@ -3,6 +3,7 @@
 #include "core/dispatch.h"
 #include "ops/cast.h"
 #include "ops/copy_op.h"
+#include "ops/integer_range.h"
 #include "ops/reduce.h"
 #include "ops/sbp_rules.h"
 
@@ -124,6 +125,7 @@ const Tensor& Tensor::copy_(const TensorArg& source) const {
 }
 
 const Tensor& Tensor::fill_(const Scalar& value, Site site) const {
+  ops::check_fill_value(dtype(), value, "fill_", site);
   dispatch(ops::kFill, {this}, ops::FillAttrs{value}, site);
   return *this;
 }

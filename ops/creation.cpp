@@ -8,6 +8,7 @@
 #include "core/dispatch.h"
 #include "ops/convert_rows.h"
 #include "ops/creation_op.h"
+#include "ops/integer_range.h"
 
 namespace flow {
 
@@ -131,6 +132,7 @@ using ops::LayoutAttrs;
 Tensor make_full(const Shape& shape, const Scalar& value, DType dtype, const TensorOptions& options,
                  const char* op, Site site) {
   const LayoutAttrs layout = ops::resolve_layout(shape, dtype, options, op);
+  ops::check_fill_value(layout.dtype, value, op, site);
   return ops::with_grad(dispatch(ops::kFull, {}, ops::FullAttrs{layout, value}, site), options, op);
 }
 

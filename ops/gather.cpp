@@ -4,6 +4,7 @@
 #include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/gather_op.h"
+#include "ops/integer_range.h"
 
 namespace flow {
 
@@ -287,6 +288,7 @@ Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Te
 
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value) {
   const ops::ScatterValueAttrs attrs{ops::indexed_dim(x, dim, "scatter"), value};
+  ops::check_fill_value(x->dtype(), value, "scatter", x.site());
   const Tensor indices = ops::as_indices(index);
   return dispatch(ops::kScatterValue, {&x.tensor(), &indices}, attrs, x.site());
 }

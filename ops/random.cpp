@@ -3,6 +3,7 @@
 #include "core/dispatch.h"
 #include "ops/binary.h"
 #include "ops/creation.h"
+#include "ops/integer_range.h"
 #include "ops/named_errors.h"
 #include "ops/random_op.h"
 #include "ops/sbp_rules.h"
@@ -163,6 +164,8 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOption
     throw InvalidArgument(str("[randint] needs low < high; got ", low, " and ", high), site);
   }
   const LayoutAttrs layout = resolve_random(shape, DType::kInt64, options, false, "randint");
+  ops::check_fill_value(layout.dtype, low, "randint", site);
+  ops::check_fill_value(layout.dtype, high - 1, "randint", site);
   return ops::with_grad(dispatch(ops::kRandint, {}, ops::RandintAttrs{layout, low, high}, site),
                         options, "randint");
 }

@@ -8,6 +8,10 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
+#include "ops/concat.h"
+#include "ops/gather.h"
+#include "ops/random.h"
+#include "ops/where.h"
 
 namespace flow {
 namespace {
@@ -200,6 +204,22 @@ TEST(Creation, NewTensorsTakeDtypeAndLayoutOfAnother) {
   EXPECT_EQ(new_full(x, {1}, 7, {.dtype = int32}).dtype(), int32);
   EXPECT_EQ(new_tensor(x, {1, 2}).dtype(), float64);
   EXPECT_EQ(new_empty(x, {4}).shape(), Shape({4}));
+}
+
+TEST(Creation, FillsRefuseWhatTheDtypeCannotHold) {
+  const Tensor x = zeros({2}, {.dtype = int32});
+
+  EXPECT_THROW(full({2}, 300, {.dtype = uint8}), InvalidArgument);
+  EXPECT_THROW(full({2}, 1e10, {.dtype = int32}), InvalidArgument);
+  EXPECT_THROW(full({2}, NAN, {.dtype = int64}), InvalidArgument);
+  EXPECT_THROW(x.fill_(int64_t{1} << 31), InvalidArgument);
+  EXPECT_THROW(masked_fill(x, x.to(bool_), int64_t{1} << 31), InvalidArgument);
+  EXPECT_THROW(scatter(x, 0, zeros({1}, {.dtype = int64}), int64_t{1} << 31), InvalidArgument);
+  EXPECT_THROW(pad(x, {1, 0}, {.value = 1e10}), InvalidArgument);
+  EXPECT_THROW(randint(300, {2}, {.dtype = uint8}), InvalidArgument);
+  EXPECT_EQ(full({1}, -1, {.dtype = uint8}).item<int64_t>(), 255);
+  EXPECT_EQ(full({1}, 2.9, {.dtype = int8}).item<int64_t>(), 2);
+  EXPECT_EQ(randint(255, 256, {1}, {.dtype = uint8}).item<int64_t>(), 255);
 }
 
 }  // namespace

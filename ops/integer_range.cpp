@@ -1,0 +1,58 @@
+#include "ops/integer_range.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "core/error.h"
+
+namespace flow::ops {
+
+namespace {
+
+struct Bounds {
+  int64_t lowest;
+  int64_t highest;
+};
+
+Bounds bounds_of(DType dtype) {
+  return dispatch_all(dtype, []<class T>() -> Bounds {
+    if constexpr (std::is_integral_v<T>) {
+      return {std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()};
+    } else {
+      return {};
+    }
+  });
+}
+
+// Whether the whole part of `number` lies between the bounds.
+bool lies_within(const Bounds& bounds, const Scalar& number) {
+  if (!number.is_floating()) {
+    const auto value = number.to<int64_t>();
+    return value >= bounds.lowest && value <= bounds.highest;
+  }
+  const double value = std::trunc(number.to<double>());  // NaN lies nowhere
+  return value >= static_cast<double>(bounds.lowest) &&
+         (bounds.highest == std::numeric_limits<int64_t>::max()
+              ? value < 0x1p63
+              : value <= static_cast<double>(bounds.highest));
+}
+
+}  // namespace
+
+bool holds_number(DType dtype, const Scalar& number) {
+  return !is_integral(dtype) || lies_within(bounds_of(dtype), number);
+}
+
+void check_fill_value(DType dtype, const Scalar& number, const char* op, Site site) {
+  if (holds_number(dtype, number)) return;
+  const Bounds bounds = bounds_of(dtype);
+  if (dtype == DType::kUInt8 && !number.is_floating() && lies_within({-bounds.highest, 0}, number))
+    return;
+  throw InvalidArgument(
+      str("[", op, "] ", number, " does not fit into ", dtype, "; give a number from ",
+          bounds.lowest, " to ", bounds.highest, ", or take a wider dtype"),
+      site);
+}
+
+}  // namespace flow::ops

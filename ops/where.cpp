@@ -4,6 +4,7 @@
 #include "ops/cast.h"
 #include "ops/compare.h"
 #include "ops/creation.h"
+#include "ops/integer_range.h"
 #include "ops/named_errors.h"
 #include "ops/old_value.h"
 #include "ops/reduce.h"
@@ -159,6 +160,18 @@ void register_where(OpTable& table) {
 
 namespace {
 
+// The result has to be able to hold a bound that always binds.
+void check_bounds(const TensorArg& x, DType dtype, const ClampOptions& options) {
+  const auto check = [&](bool binds, const std::optional<Scalar>& bound) {
+    if (!bound || !binds || ops::holds_number(dtype, *bound)) return;
+    throw InvalidArgument(str("[clamp] no ", dtype, " lies within the bound ", *bound,
+                              "; give another one, or cast the tensor"),
+                          x.site());
+  };
+  check(options.min && options.min->to<int64_t>() > 0, options.min);
+  check(options.max && options.max->to<int64_t>() < 0, options.max);
+}
+
 // The dtype of clamp: bounds of a higher category raise it.
 DType clamped_dtype(const TensorArg& x, const ClampOptions& options) {
   if (!options.min && !options.max) {
@@ -167,6 +180,7 @@ DType clamped_dtype(const TensorArg& x, const ClampOptions& options) {
   DType dtype = x->dtype();
   if (options.min) dtype = promote(dtype, *options.min);
   if (options.max) dtype = promote(dtype, *options.max);
+  if (is_integral(dtype)) check_bounds(x, dtype, options);
   return dtype;
 }
 
@@ -178,7 +192,10 @@ void check_bool(const TensorArg& condition) {
 }
 
 void check_fill(const TensorArg& x, const Scalar& value) {
-  if (promote(x->dtype(), value) == x->dtype() || x->dtype() == DType::kBool) return;
+  if (promote(x->dtype(), value) == x->dtype() || x->dtype() == DType::kBool) {
+    ops::check_fill_value(x->dtype(), value, "masked_fill", x.site());
+    return;
+  }
   throw InvalidArgument(str("[masked_fill] value ", value, " does not fit into a tensor of ",
                             x->dtype(), "; cast the tensor first"),
                         x.site());

@@ -1,7 +1,9 @@
 // The scalar formulas of ops/where.h, as ops/elementwise_loops.h takes them.
 #pragma once
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "ops/where_op.h"
@@ -29,14 +31,22 @@ struct Bounds {
   C max;
 };
 
-// A bound that is not given is one that never binds.
+// A bound that is not given is one that never binds, as is one beyond what C holds.
 template <class C>
 Bounds<C> bounds_of(const void* attrs) {
   using Limits = std::numeric_limits<C>;
   const auto& a = *static_cast<const ClampAttrs*>(attrs);
   const C lowest = Limits::has_infinity ? static_cast<C>(-Limits::infinity()) : Limits::lowest();
   const C highest = Limits::has_infinity ? Limits::infinity() : Limits::max();
-  return {a.min ? a.min->to<C>() : lowest, a.max ? a.max->to<C>() : highest};
+  const auto bound = [&](const std::optional<Scalar>& given, C otherwise) {
+    if (!given) return otherwise;
+    if constexpr (std::is_integral_v<C> && !std::is_same_v<C, bool>) {
+      return static_cast<C>(std::clamp<int64_t>(given->to<int64_t>(), lowest, highest));
+    } else {
+      return given->to<C>();
+    }
+  };
+  return {bound(a.min, lowest), bound(a.max, highest)};
 }
 
 // The upper bound wins where min > max; NaN stays.

@@ -250,5 +250,15 @@ TEST(Unary, NanToNumReplacesWhatIsNoNumber) {
   EXPECT_EQ(nan_to_num(tensor({1, 2})).to_vector<int64_t>(), (std::vector<int64_t>{1, 2}));
 }
 
+// 300 is no uint8, but it bounds them all.
+TEST(Where, BoundsOfClampMayLieOutsideTheDtype) {
+  const Tensor x = tensor({0, 100, 255}, {.dtype = uint8});
+
+  EXPECT_EQ(clamp(x, {.min = -1, .max = 300}).to_vector<int64_t>(), Ints64({0, 100, 255}));
+  EXPECT_EQ(clamp(x, {.min = 7, .max = 300}).to_vector<int64_t>(), Ints64({7, 100, 255}));
+  EXPECT_THROW(clamp(x, {.min = 300}), InvalidArgument);
+  EXPECT_THROW(clamp(x, {.max = -1}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

@@ -47,7 +47,7 @@ Samples where_samples() {
   samples.push_back({"clamp",
                      {kinked({5, 2}, kinks)},
                      kAllDTypes,
-                     [](const Inputs& x) { clamp(x[0], {.min = 1, .max = -1}); },
+                     [](const Inputs& x) { clamp(x[0], {.min = 1, .max = 0}); },
                      "minimum above the maximum"});
   samples.back().is_general = false;  // one value everywhere
   for (const Shape& shape : {Shape{5, 2}, Shape{3, 7000}}) {

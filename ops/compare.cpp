@@ -2,7 +2,9 @@
 
 #include "core/dispatch.h"
 #include "ops/binary.h"
+#include "ops/cast.h"
 #include "ops/compare_op.h"
+#include "ops/integer_range.h"
 #include "ops/named_errors.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
@@ -105,14 +107,24 @@ void register_compare(OpTable& table) {
 }  // namespace ops
 
 using ops::dispatch_promoted;
-using ops::dispatch_scalar;
+
+namespace {
+
+// int64 holds the numbers that x's dtype does not, and x.
+Tensor compare_scalar(const OpDef& op, const TensorArg& x, const Scalar& number) {
+  const bool is_wide = !number.is_floating() && !ops::holds_number(x->dtype(), number);
+  return ops::dispatch_scalar(op, is_wide ? TensorArg(cast(x, DType::kInt64), x.site()) : x,
+                              number);
+}
+
+}  // namespace
 
 Tensor eq(const TensorArg& a, const TensorArg& b) {
   return dispatch_promoted(ops::kEq, a, b);
 }
 
 Tensor eq(const TensorArg& a, const Scalar& b) {
-  return dispatch_scalar(ops::kEqScalar, a, b);
+  return compare_scalar(ops::kEqScalar, a, b);
 }
 
 Tensor ne(const TensorArg& a, const TensorArg& b) {
@@ -120,7 +132,7 @@ Tensor ne(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor ne(const TensorArg& a, const Scalar& b) {
-  return dispatch_scalar(ops::kNeScalar, a, b);
+  return compare_scalar(ops::kNeScalar, a, b);
 }
 
 Tensor lt(const TensorArg& a, const TensorArg& b) {
@@ -128,7 +140,7 @@ Tensor lt(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor lt(const TensorArg& a, const Scalar& b) {
-  return dispatch_scalar(ops::kLtScalar, a, b);
+  return compare_scalar(ops::kLtScalar, a, b);
 }
 
 Tensor le(const TensorArg& a, const TensorArg& b) {
@@ -136,7 +148,7 @@ Tensor le(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor le(const TensorArg& a, const Scalar& b) {
-  return dispatch_scalar(ops::kLeScalar, a, b);
+  return compare_scalar(ops::kLeScalar, a, b);
 }
 
 Tensor gt(const TensorArg& a, const TensorArg& b) {
@@ -144,7 +156,7 @@ Tensor gt(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor gt(const TensorArg& a, const Scalar& b) {
-  return dispatch_scalar(ops::kGtScalar, a, b);
+  return compare_scalar(ops::kGtScalar, a, b);
 }
 
 Tensor ge(const TensorArg& a, const TensorArg& b) {
@@ -152,7 +164,7 @@ Tensor ge(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor ge(const TensorArg& a, const Scalar& b) {
-  return dispatch_scalar(ops::kGeScalar, a, b);
+  return compare_scalar(ops::kGeScalar, a, b);
 }
 
 Tensor logical_and(const TensorArg& a, const TensorArg& b) {

@@ -219,6 +219,17 @@ TEST(Compare, ComparisonsGiveBools) {
   EXPECT_EQ(gt(tensor({1, 2}), 1.5).to_vector<int64_t>(), Ints64({0, 1}));
 }
 
+// Cut to 8 bits, 300 would be 44.
+TEST(Compare, NumbersMayLieOutsideTheDtype) {
+  const Tensor x = tensor({44, 100}, {.dtype = uint8});
+
+  EXPECT_EQ(lt(x, 300).to_vector<bool>(), std::vector<bool>({true, true}));
+  EXPECT_EQ(eq(x, 300).to_vector<bool>(), std::vector<bool>({false, false}));
+  EXPECT_EQ(gt(x, -1).to_vector<bool>(), std::vector<bool>({true, true}));
+  EXPECT_EQ(ge(tensor({7}, {.dtype = int32}), int64_t{1} << 32).to_vector<bool>(),
+            std::vector<bool>({false}));
+}
+
 TEST(Compare, LogicCountsWhatIsNotZero) {
   const Tensor a = tensor({0.f, 0.f, 0.5f, kNan});
   const Tensor b = tensor({0, 3, 0, 3});

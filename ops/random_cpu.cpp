@@ -56,13 +56,17 @@ struct UniformFloat {
   using Element = float;
   static constexpr size_t kElements = kDrawLanes;
   float a, scale;
+  // The bits that an element keeps: rounded to 16 bits, numbers just below 1 would be 1.
+  uint32_t mask = ~uint32_t{0};
 
   UniformFloat(double from, double to)
       : a(static_cast<float>(from)), scale(static_cast<float>(to - from)) {}
 
+  void keep_bits(int count) { mask <<= 32 - count; }
+
   void make(const uint32_t* lanes, float* out) const {
     for (size_t i = 0; i < kElements; ++i)
-      out[i] = a + scale * uniform_float(lanes[i]);
+      out[i] = a + scale * uniform_float(lanes[i] & mask);
   }
 };
 
@@ -189,9 +193,17 @@ void fill_floating(const KernelContext& ctx, double a, double b) {
 template <class T>
 using Uniform = std::conditional_t<std::is_same_v<T, double>, UniformDouble, UniformFloat>;
 
+void fill_uniform(const KernelContext& ctx, double from, double to) {
+  const DType dtype = ctx.out(0).meta->dtype;
+  if (dtype_size(dtype) != 2) return fill_floating<Uniform>(ctx, from, to);
+  UniformFloat draw(from, to);
+  draw.keep_bits(dtype == DType::kFloat16 ? 11 : 8);
+  fill_dtype(ctx, draw);
+}
+
 void uniform(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<DrawAttrs>();
-  fill_floating<Uniform>(ctx, attrs.a, attrs.b);
+  fill_uniform(ctx, attrs.a, attrs.b);
 }
 
 void normal(const KernelContext& ctx) {
@@ -201,7 +213,7 @@ void normal(const KernelContext& ctx) {
 
 void uniform_fill(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<DrawInPlaceAttrs>();
-  fill_floating<Uniform>(ctx, attrs.a, attrs.b);
+  fill_uniform(ctx, attrs.a, attrs.b);
 }
 
 void normal_fill(const KernelContext& ctx) {

@@ -187,5 +187,16 @@ TEST(Random, NormalTakesAMeanAndASpreadForEachElement) {
   EXPECT_THROW(normal(mean, -1), InvalidArgument);
 }
 
+// Rounded from float32, one of 512 numbers would be 1.
+TEST(Random, UniformNumbersOf16BitsStayBelowOne) {
+  for (const DType dtype : {bfloat16, float16}) {
+    const Tensor x = rand({100000}, {.dtype = dtype});
+
+    EXPECT_LT(x.max().item(), 1) << dtype;
+    EXPECT_GE(x.min().item(), 0) << dtype;
+    EXPECT_NEAR(x.to(float32).mean().item(), 0.5, 0.005) << dtype;
+  }
+}
+
 }  // namespace
 }  // namespace flow

@@ -6,10 +6,10 @@
 
 #include "core/error.h"
 #include "ops/binary.h"
+#include "ops/copy.h"
 #include "ops/creation.h"
 #include "ops/index.h"
 #include "ops/pool.h"
-#include "ops/view.h"
 
 namespace flow {
 
@@ -226,7 +226,7 @@ Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
     if (in == out && axis.step == 1) continue;
     y = sampled({y, x.site()}, dim, taps_of(axis, mode));
   }
-  return y.is_same(x) ? reshape(x, x->shape()) : y;
+  return y.is_same(x) ? clone(x) : y;
 }
 
 }  // namespace flow

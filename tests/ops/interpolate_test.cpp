@@ -104,5 +104,11 @@ TEST(Interpolate, WrongOptionsAreRefused) {
   EXPECT_THROW(interpolate(ones({2, 3}), {.size = 2}), InvalidArgument);
 }
 
+TEST(Interpolate, TheSameSizeIsACopy) {
+  const Tensor x = line();
+
+  EXPECT_NE(interpolate(x, {.size = x.size(2)}).impl().storage.get(), x.impl().storage.get());
+}
+
 }  // namespace
 }  // namespace flow

@@ -143,7 +143,8 @@ Tensor fold(const TensorArg& x, const Ints& output_size, const Ints& kernel_size
 
 Tensor pixel_shuffle(const TensorArg& x, int64_t upscale_factor) {
   const int64_t r = upscale_factor;
-  check_pixels("pixel_shuffle", x, r, x->dim() >= 3 && r > 0 && x->size(-3) % (r * r) == 0);
+  check_pixels("pixel_shuffle", x, r,
+               x->dim() >= 3 && r > 0 && r <= INT32_MAX && x->size(-3) % (r * r) == 0);
   const Tensor images = with_one_batch_dim(x);
   const Shape& shape = images.shape();
   const int64_t channels = shape[1] / (r * r);

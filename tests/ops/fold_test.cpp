@@ -66,6 +66,7 @@ TEST(Fold, PixelsAndChannelsTradePlaces) {
   EXPECT_EQ(pixel_unshuffle(ones({1, 4, 6}), 2).shape(), Shape({4, 2, 3}));
   EXPECT_EQ(pixel_shuffle(ones({0, 4, 2, 2}), 2).shape(), Shape({0, 1, 4, 4}));
   EXPECT_THROW(pixel_shuffle(ones({6, 2, 2}), 2), InvalidArgument);
+  EXPECT_THROW(pixel_shuffle(ones({4, 2, 2}), int64_t{1} << 32), InvalidArgument);
   EXPECT_THROW(pixel_unshuffle(ones({1, 3, 2}), 2), InvalidArgument);
   EXPECT_THROW(pixel_shuffle(ones({4, 4}), 2), InvalidArgument);
 }

@@ -49,16 +49,20 @@ void redistribute_inputs(const Call& call, const Decision& decision, PreparedInp
   }
 }
 
+// Elements from the first to the last of this rank's part in memory.
+int64_t extent_of(const TensorMeta& meta) {
+  if (meta.local_numel == 0) return 0;
+  int64_t last = 0;
+  for (int64_t i = 0; i < meta.strides.size(); ++i)
+    last += (meta.local_shape[i] - 1) * meta.strides[i];
+  return last + 1;
+}
+
 // A copy of the memory that `input` shows. The strides stay: the kernel is prepared for them, and
 // calls with the same metas that do not overlap share it.
 Tensor copy_of_memory(const Tensor& input) {
   const TensorImpl& impl = input.impl();
-  const TensorMeta& meta = *impl.meta;
-  if (meta.local_numel == 0) return input;
-  int64_t last = 0;
-  for (int64_t i = 0; i < meta.strides.size(); ++i)
-    last += (meta.local_shape[i] - 1) * meta.strides[i];
-  const size_t bytes = static_cast<size_t>(last + 1) * dtype_size(meta.dtype);
+  const size_t bytes = static_cast<size_t>(extent_of(*impl.meta)) * dtype_size(impl.meta->dtype);
   Ref<Storage> storage = Storage::allocate(thread_state().context->allocator(), bytes);
   std::memcpy(storage->data(), impl.data(), bytes);
   return Tensor::make(impl.meta, std::move(storage));
@@ -72,10 +76,11 @@ void separate_overlaps(const Call& call, PreparedInputs& inputs) {
       const Tensor& input = *inputs.span()[i];
       if (!input.defined() || &input.impl() == &written) continue;
       const TensorImpl& read = input.impl();
+      if (!read.storage || read.storage != written.storage) continue;
       const bool same_view = read.meta == written.meta && read.offset == written.offset;
-      if (read.storage && read.storage == written.storage && !same_view) {
-        inputs.replace(i, copy_of_memory(input));
-      }
+      const bool are_apart = read.offset + extent_of(*read.meta) <= written.offset ||
+                             written.offset + extent_of(*written.meta) <= read.offset;
+      if (!same_view && !are_apart) inputs.replace(i, copy_of_memory(input));
     }
   }
 }

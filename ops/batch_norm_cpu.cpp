@@ -96,15 +96,16 @@ void backward_plainly(const KernelContext& ctx) {
   }
 }
 
-// running = (1 - momentum) running + momentum new
+// new running = (1 - momentum) running + momentum moment
 template <class T>
-void blend(const TensorView& running, const double* moment, int64_t stride, double momentum,
-           double factor) {
+void blend(const TensorView& target, const TensorView& running, const double* moment,
+           int64_t stride, double momentum, double factor) {
   for (int64_t c = 0; c < running.shape()[0]; ++c) {
-    T& value = running.as<T>()[c * running.strides()[0]];
+    const T value = running.as<T>()[c * running.strides()[0]];
     const auto old = static_cast<double>(static_cast<Wide<T>>(value));
     const double fresh = moment[c * stride] * factor;
-    value = static_cast<T>(static_cast<Wide<T>>(old + momentum * (fresh - old)));
+    target.as<T>()[c * target.strides()[0]] =
+        static_cast<T>(static_cast<Wide<T>>(old + momentum * (fresh - old)));
   }
 }
 
@@ -114,7 +115,7 @@ void run_update(const KernelContext& ctx) {
   const double* moments = ctx.in(2).as<double>();
   for (const int i : {0, 1}) {
     dispatch_floating(ctx.in(i).meta->dtype, [&]<class T>() {
-      blend<T>(ctx.in(i), moments + i * strides[0], strides[1], attrs.momentum,
+      blend<T>(ctx.out(i), ctx.in(i), moments + i * strides[0], strides[1], attrs.momentum,
                i == 0 ? 1.0 : attrs.unbias);
     });
   }

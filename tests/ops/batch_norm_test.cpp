@@ -57,6 +57,15 @@ TEST(BatchNorm, KeepsSmallVariancesOfLargeMeans) {
                 {-1.34163542, -0.44721181, 0.44721181, 1.34163542}, 2e-3);
 }
 
+TEST(BatchNorm, RunningStatisticsMayShareAStorage) {
+  const Tensor both = zeros({2, 2});
+  const Tensor x = tensor({{1.f, 2.f}, {3.f, 6.f}});
+
+  batch_norm(x, both.select(1, 0), both.select(1, 1), {.training = true, .momentum = 0.5});
+
+  EXPECT_EQ(both.to_vector<float>(), std::vector<float>({1, 1, 2, 4}));
+}
+
 TEST(BatchNorm, RefusesWhatItCannotNormalise) {
   expect_refused(
       [] {

@@ -82,14 +82,19 @@ class Training {
     return *quarter;
   }
 
-  // The allocator's peak during a step, less what it holds between steps: weights, optimizer state
-  // and the batch.
-  int64_t step_bytes() {
+  // The allocator's peak during a step.
+  int64_t peak_bytes() {
     const flow::RankScope scope(*context_);
     flow::reset_peak_memory_stats();
-    const int64_t held = flow::memory_stats().bytes_in_use;
     step_();
-    return flow::memory_stats().peak_bytes_in_use - held;
+    return flow::memory_stats().peak_bytes_in_use;
+  }
+
+  // What it holds between steps: weights, optimizer state and the batch; of a compiled step, also
+  // the memory that it runs in.
+  int64_t held_bytes() {
+    const flow::RankScope scope(*context_);
+    return flow::memory_stats().bytes_in_use;
   }
 
  private:
@@ -215,7 +220,7 @@ double products_rate(const TrainModel& model) {
 struct Row {
   std::string name;
   std::unique_ptr<Training> training;
-  std::unique_ptr<Training> eager;  // beside a compiled one
+  std::unique_ptr<Training> eager;  // beside one that is not plain
   double two_processes_rate = 0;
   double products_rate = 0;
 
@@ -259,15 +264,30 @@ void train(benchmark::State& state, const std::string& name, const TrainModel& m
   }
 }
 
-// The limit is what any step holds when backward begins.
-void memory(benchmark::State& state, const std::string& name, const TrainModel& model, Row& row) {
+// How a model's memory is measured.
+struct MemoryRow {
+  const char* suffix;
+  Copies copies;
+  bool recomputes;
+};
+
+constexpr std::array kMemoryRows = {
+    MemoryRow{"", Copies::kAlone, false}, MemoryRow{"/graph", Copies::kCompiled, false},
+    MemoryRow{"/recompute", Copies::kRecomputed, true},
+    MemoryRow{"/graph/recompute", Copies::kCompiledRecomputed, true}};
+
+// What a step takes beside weights, optimizer state and the batch. The limit is what any step holds
+// when backward begins.
+void memory(benchmark::State& state, const std::string& name, const TrainModel& model,
+            const MemoryRow& how, Row& row) {
   constexpr double kMebi = 1 << 20;
-  Training& training = row.start(name, model, Copies::kAlone, 1);
+  Training& training = row.start(name, model, how.copies, 1);
+  Training& plain = row.eager ? *row.eager : training;
   int64_t bytes = 0;
   for (auto _ : state)
-    bytes = training.step_bytes();
-  flow::bench::report_time(state, static_cast<double>(bytes) / kMebi, model.held_bytes / kMebi,
-                           "MiB");
+    bytes = training.peak_bytes() - plain.held_bytes();
+  const double limit = how.recomputes ? model.recompute_held_bytes : model.held_bytes;
+  flow::bench::report_time(state, static_cast<double>(bytes) / kMebi, limit / kMebi, "MiB");
 }
 
 }  // namespace
@@ -293,10 +313,13 @@ int main(int argc, char** argv) {
   }
   for (const TrainModel& model : models) {
     if (model.held_bytes == 0) continue;
-    const std::string name = "memory/" + model.name;
-    benchmark::RegisterBenchmark(name.c_str(), [name, &model, &row](benchmark::State& state) {
-      memory(state, name, model, row);
-    });
+    for (const MemoryRow& how : kMemoryRows) {
+      const std::string name = "memory/" + model.name + how.suffix;
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [name, &model, &how, &row](benchmark::State& state) {
+                                     memory(state, name, model, how, row);
+                                   });
+    }
   }
   return flow::bench::run_benchmarks(argc, argv);
 }

@@ -149,6 +149,37 @@ TrainModel mobilenet() {
           }};
 }
 
+// Keeps the inputs of blocks, and computes the rest of each again.
+struct RecomputedGpt : nn::Module<RecomputedGpt> {
+  models::Gpt gpt;
+
+  explicit RecomputedGpt(models::Gpt model) : gpt(register_module("gpt", std::move(model))) {}
+
+  Tensor forward(const Tensor& tokens) {
+    Tensor x = gpt.wte(tokens) + narrow(gpt.wpe.weight, 0, 0, tokens.size(1));
+    for (models::GptBlock& block : gpt.blocks)
+      x = recompute([block](const std::vector<Tensor>& in) mutable { return block(in[0]); }, {x});
+    return linear(gpt.ln_f(x), gpt.lm_head);
+  }
+};
+
+std::function<void()> make_gpt_step(Copies copies, int64_t batch,
+                                    const models::GptOptions& options) {
+  const Shape shape{batch, options.block_size};
+  models::Gpt model(options);
+  const Tensor input = labels(options.vocab_size, shape);
+  const Tensor target = labels(options.vocab_size, shape);
+  if (copies == Copies::kRecomputed) {
+    return make_step(Copies::kAlone, RecomputedGpt(model), adamw, input, target);
+  }
+  if (copies == Copies::kCompiledRecomputed) {
+    for (models::GptBlock& block : model.blocks)
+      nn::graph_module(block).set_activation_checkpointing();
+    copies = Copies::kCompiled;
+  }
+  return make_step(copies, model, adamw, input, target);
+}
+
 TrainModel gpt(const std::string& name, int64_t batch, const models::GptOptions& options) {
   const auto layers = static_cast<double>(options.n_layer);
   const auto width = static_cast<double>(options.n_embd);
@@ -160,15 +191,15 @@ TrainModel gpt(const std::string& name, int64_t batch, const models::GptOptions&
   const double weights = linear_weights + width * (vocab + length);
   // Of a block: x of both norms; the inputs of q, k, v and of the projection; q, k and v; the
   // inputs of the feed-forward layers, 1 and 4 wide; that of gelu.
-  const double held_floats = weights + tokens * (layers * 16 * width + vocab);
+  const auto held_floats = [&](double blocks, double inputs) {
+    return weights + tokens * (blocks * 16 * width + inputs * width + vocab);
+  };
   TrainModel model{.name = name,
                    .flops = tokens * step_flops(0, linear_weights + attention),
-                   .held_bytes = kFloatBytes * held_floats,
+                   .held_bytes = kFloatBytes * held_floats(layers, 0),
+                   .recompute_held_bytes = kFloatBytes * held_floats(1, layers - 1),
                    .make_step = [batch, options](Copies copies) {
-                     const Shape shape{batch, options.block_size};
-                     return make_step(copies, models::Gpt(options), adamw,
-                                      labels(options.vocab_size, shape),
-                                      labels(options.vocab_size, shape));
+                     return make_gpt_step(copies, batch, options);
                    }};
   const int64_t rows = batch * options.block_size;
   const int64_t width_in = options.n_embd;

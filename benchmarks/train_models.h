@@ -19,8 +19,8 @@ struct StepProduct {
 };
 
 // How a model that every rank has is trained: by itself, under DistributedDataParallel, or by
-// itself as a compiled graph.
-enum class Copies { kAlone, kAveraged, kCompiled };
+// itself as a compiled graph; the last two with the activations of GPT's blocks computed again.
+enum class Copies { kAlone, kAveraged, kCompiled, kRecomputed, kCompiledRecomputed };
 
 // Names: mlp64, mlp512, lenet, mbv2, gpt-char, gpt-small.
 struct TrainModel {
@@ -31,6 +31,8 @@ struct TrainModel {
   // Bytes that any step holds at its end of forward: gradients, and what the backward of linear
   // layers, norms, gelu and attention reads. 0 where it is not reported.
   double held_bytes = 0;
+  // The same where blocks keep their inputs only and one is computed again.
+  double recompute_held_bytes = 0;
   // Of its linear layers; empty where they are not most of the work.
   std::vector<StepProduct> products = {};
   // Makes model, optimizer and one batch; each call of the result is a step: forward, loss,

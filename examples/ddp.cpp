@@ -2,11 +2,13 @@
 // data. The program of OneFlow's documentation; the losses are the same digit for digit.
 //
 //   flowrun -n 2 build/release/bin/ddp      or: mpirun -n 2 …
-#include <array>
-#include <charconv>
 #include <string>
 
 #include <flow/flow.h>
+
+#include "support/arguments.h"
+#include "support/report.h"
+#include "support/training.h"
 
 namespace nn = flow::nn;
 using flow::Tensor;
@@ -19,34 +21,36 @@ struct Model : nn::Module<Model> {
   Tensor forward(const Tensor& x) { return flow::matmul(x, w); }
 };
 
-// The shortest decimals that give the number back.
-std::string shortest(double value) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return {text.data(), end};
-}
-
 }  // namespace
 
-int main() {
-  const Tensor train_x[] = {flow::tensor({{1.F, 2.F}, {2.F, 3.F}}),
-                            flow::tensor({{4.F, 6.F}, {3.F, 1.F}})};
-  const Tensor train_y[] = {flow::tensor({{8.F}, {13.F}}), flow::tensor({{26.F}, {9.F}})};
-  constexpr int kIterations = 500;
+int main(int argc, char** argv) {
+  return examples::run_main([&] {
+    const examples::Arguments arguments(argc, argv, "Trains with DistributedDataParallel.",
+                                        {.random = false, .files = false});
+    const Tensor train_x[] = {flow::tensor({{1.F, 2.F}, {2.F, 3.F}}),
+                              flow::tensor({{4.F, 6.F}, {3.F, 1.F}})};
+    const Tensor train_y[] = {flow::tensor({{8.F}, {13.F}}), flow::tensor({{26.F}, {9.F}})};
+    const int64_t iterations = arguments.steps > 0 ? arguments.steps : 500;
 
-  nn::parallel::DistributedDataParallel ddp{Model()};
-  nn::MSELoss mse({.reduction = "sum"});
-  flow::optim::SGD optimizer(ddp.parameters(), {.lr = 0.01});
-  const int64_t rank = flow::env::rank();
-  for (int i = 1; i <= kIterations; ++i) {
-    const Tensor loss = mse(ddp(train_x[rank]), train_y[rank]);
-    if (i % 50 == 0) {
-      const std::string head = std::to_string(i) + "/" + std::to_string(kIterations);
-      flow::print(head + " loss:" + shortest(loss.item<double>()));
+    nn::parallel::DistributedDataParallel ddp{Model()};
+    nn::MSELoss mse({.reduction = "sum"});
+    flow::optim::SGD optimizer(ddp.parameters(), {.lr = 0.01});
+    const int64_t rank = flow::env::rank();
+    examples::StepLog log(arguments.log);
+    for (int64_t i = 1; i <= iterations; ++i) {
+      const Tensor loss = mse(ddp(train_x[rank]), train_y[rank]);
+      if (i % 50 == 0) {
+        const std::string head = std::to_string(i) + "/" + std::to_string(iterations);
+        flow::print(head + " loss:" + examples::shortest(loss.item<double>()));
+      }
+      optimizer.zero_grad();
+      loss.backward();
+      if (log.is_on()) {
+        log.write(i - 1, loss.item<double>(), examples::gradient_norm(ddp.parameters()),
+                  optimizer.lr(), log.rate_of(train_x[rank].size(0)));
+      }
+      optimizer.step();
     }
-    optimizer.zero_grad();
-    loss.backward();
-    optimizer.step();
-  }
-  flow::print("w:", ddp.module().w);
+    flow::print("w:", ddp.module().w);
+  });
 }

@@ -2,9 +2,15 @@
 // a step that is traced once and replayed.
 //
 //   flowrun -n 4 build/release/bin/hybrid_graph
+#include <array>
+#include <cmath>
+
 #include <flow/flow.h>
 
+#include "support/arguments.h"
 #include "support/hybrid_model.h"
+#include "support/report.h"
+#include "support/training.h"
 
 namespace nn = flow::nn;
 namespace sbp = flow::sbp;
@@ -21,25 +27,36 @@ struct Train : nn::Graph<Train> {
     add_optimizer(optimizer);
   }
 
-  Tensor build(const Tensor& x, const Tensor& y) {
+  // The loss, and the sums of squares of both gradients, which lie on different ranks.
+  std::array<Tensor, 3> build(const Tensor& x, const Tensor& y) {
     Tensor loss = flow::mse_loss(model(x).second, y);
     loss.backward();
-    return loss;
+    return {loss, flow::square(model.stage0.w.grad()).sum(),
+            flow::square(model.stage1.w.grad()).sum()};
   }
 };
 
 }  // namespace
 
-int main() {
-  flow::manual_seed(1);
-  Hybrid model;
-  const Tensor x = flow::randn({4, 5}, {.placement = kFirst, .sbp = sbp::split(0)});
-  const Tensor y = flow::randn({4, 3}, {.placement = kSecond, .sbp = sbp::broadcast});
-  flow::optim::SGD optimizer(model.parameters(), {.lr = 0.05});
-  Train graph(model, optimizer);
-  if (flow::env::rank() == 0) flow::print(graph.compile(x, y).summary());
-  for (int step = 0; step < 20; ++step) {
-    const auto loss = graph(x, y).item<float>();  // lies on every rank: waits for nobody
-    if (flow::env::rank() == 0 && step % 5 == 0) flow::print("step", step, "loss", loss);
-  }
+int main(int argc, char** argv) {
+  return examples::run_main([&] {
+    const examples::Arguments arguments(
+        argc, argv, "Trains a model of two stages as a compiled graph.", {.files = false});
+    flow::manual_seed(arguments.seed);
+    Hybrid model;
+    const Tensor x = flow::randn({4, 5}, {.placement = kFirst, .sbp = sbp::split(0)});
+    const Tensor y = flow::randn({4, 3}, {.placement = kSecond, .sbp = sbp::broadcast});
+    flow::optim::SGD optimizer(model.parameters(), {.lr = 0.05});
+    Train graph(model, optimizer);
+    if (flow::env::rank() == 0) flow::print(graph.compile(x, y).summary());
+    const int64_t steps = arguments.steps > 0 ? arguments.steps : 20;
+    examples::StepLog log(arguments.log);
+    for (int64_t step = 0; step < steps; ++step) {
+      const auto [value, first, second] = graph(x, y);
+      const auto loss = value.item<float>();  // lies on every rank: waits for nobody
+      if (flow::env::rank() == 0 && step % 5 == 0) flow::print("step", step, "loss", loss);
+      const double norm = std::sqrt(first.item<double>() + second.item<double>());
+      log.write(step, loss, norm, optimizer.lr(), log.rate_of(x.size(0)));
+    }
+  });
 }

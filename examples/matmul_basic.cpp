@@ -3,7 +3,15 @@
 //   build/release/bin/matmul_basic
 #include <flow/flow.h>
 
-int main() {
-  const flow::Tensor x = flow::randn({4, 5}), w = flow::randn({5, 8});
-  flow::print(flow::matmul(x, w).shape());  // (4, 8)
+#include "support/arguments.h"
+#include "support/training.h"
+
+int main(int argc, char** argv) {
+  return examples::run_main([&] {
+    const examples::Arguments arguments(argc, argv, "Multiplies two matrices.",
+                                        examples::kSeedOnly);
+    flow::manual_seed(arguments.seed);
+    const flow::Tensor x = flow::randn({4, 5}), w = flow::randn({5, 8});
+    flow::print(flow::matmul(x, w).shape());  // (4, 8)
+  });
 }

@@ -11,12 +11,16 @@ namespace examples {
 Arguments::Arguments(int argc, char** argv, const std::string& what, const Offered& offered) {
   CLI::App app(what);
   app.add_option("--device", device, "where to compute")->check(CLI::IsMember({"cpu", "cuda"}));
-  app.add_option("--steps", steps, "training steps")->check(CLI::PositiveNumber);
-  app.add_option("--seed", seed, "seed of all random numbers");
-  app.add_option("--data", data, "files or folders to read");
-  app.add_option("--log", log, "write a JSON line a step to this file");
-  app.add_option("--init", init, "start from the weights in this safetensors file");
-  app.add_option("--save", save, "write the weights to this safetensors file");
+  if (offered.random) app.add_option("--seed", seed, "seed of all random numbers");
+  if (offered.training) {
+    app.add_option("--steps", steps, "training steps")->check(CLI::PositiveNumber);
+    app.add_option("--log", log, "write a JSON line a step to this file");
+  }
+  if (offered.files) {
+    app.add_option("--data", data, "files or folders to read");
+    app.add_option("--init", init, "start from the weights in this safetensors file");
+    app.add_option("--save", save, "write the weights to this safetensors file");
+  }
   if (offered.checkpoints) {
     app.add_option("--checkpoints", checkpoints,
                    "write checkpoints to this folder, and resume from its newest");

@@ -7,11 +7,17 @@
 
 namespace examples {
 
-// Options that only some programs have.
+// Options that only some programs have, beside --device.
 struct Offered {
+  bool random = true;    // --seed
+  bool training = true;  // --steps, --log
+  bool files = true;     // --data, --init, --save
   bool checkpoints = false;
   bool parallel = false;
 };
+
+// Of programs that only compute something.
+inline constexpr Offered kSeedOnly{.training = false, .files = false};
 
 struct Arguments {
   std::string device = "cpu";

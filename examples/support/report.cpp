@@ -19,13 +19,13 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+}  // namespace
 
 std::string shortest(double value) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   return {text.data(), end};
 }
-}  // namespace
 
 Progress::Progress(int64_t steps, std::string unit)
     : steps_(steps),
@@ -66,7 +66,7 @@ void Progress::finish() {
   if (is_terminal_ && flow::env::rank() == 0) std::printf("\n");
 }
 
-StepLog::StepLog(const std::string& path) : path_(path) {
+StepLog::StepLog(const std::string& path) : path_(path), last_(Clock::now()) {
   if (path.empty()) return;
   if (flow::env::world_size() > 1) path_ += flow::str(".rank", flow::env::rank());
   file_.open(path_);
@@ -80,6 +80,12 @@ void StepLog::write(int64_t step, double loss, double grad_norm, double lr, doub
         << ", \"samples_per_s\": " << shortest(samples_per_s) << ", \"rank\": " << flow::env::rank()
         << "}" << std::endl;
   if (!file_) throw flow::IoError("[log] cannot write " + path_ + "; is the disk full?");
+}
+
+double StepLog::rate_of(int64_t count) {
+  const double seconds = std::max(seconds_since(last_), 1e-9);
+  last_ = Clock::now();
+  return static_cast<double>(count) / seconds;
 }
 
 void print_boxing_summary(const flow::BoxingReport& report, int64_t steps) {

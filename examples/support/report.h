@@ -28,6 +28,9 @@ class Progress {
   double smoothed_loss_ = 0;
 };
 
+// The shortest decimals that give the number back.
+std::string shortest(double value);
+
 // {"step": 0, "loss": 4.75, "grad_norm": 1.2, "lr": 0.001, "samples_per_s": 812, "rank": 0}
 class StepLog {
  public:
@@ -36,9 +39,15 @@ class StepLog {
   explicit StepLog(const std::string& path);
   void write(int64_t step, double loss, double grad_norm, double lr, double samples_per_s);
 
+  bool is_on() const { return !path_.empty(); }
+
+  // Of `count` samples since the last call, or since this was made, a second.
+  double rate_of(int64_t count);
+
  private:
   std::string path_;
   std::ofstream file_;
+  std::chrono::steady_clock::time_point last_;
 };
 
 // What redistributions cost this rank in `steps` training steps, and the three costliest.

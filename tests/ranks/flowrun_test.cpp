@@ -64,7 +64,7 @@ void PrintTo(const Fault& fault, std::ostream* out) {
 
 // What starting and ending may take on a busy machine; half a second where it is idle.
 constexpr double kStart = 5;
-const std::string kRightCall = "rank_fault.cpp:106";
+const std::string kRightCall = "rank_fault.cpp:107";
 
 std::vector<Fault> faults_of_any_ranks() {
   return {
@@ -78,6 +78,7 @@ std::vector<Fault> faults_of_any_ranks() {
       {"argument", 1, kStart + 2, {R"("rank": 1)", "a planted argument"}},
       {"memory", 73, kStart + 2, {R"("rank": 1)", "bad_alloc"}},
       {"io", 74, kStart + 2, {R"("rank": 1)", "a planted file"}},
+      {"damaged", 65, kStart + 2, {R"("rank": 1)", "a planted damage"}},
       {"segv", 72, kStart + 2, {R"("signal": 11)", R"("last_calls": [)", R"("state": "met")"}},
       {"abort", 72, kStart + 2, {R"("signal": 6)"}},
       {"kill",
@@ -92,32 +93,32 @@ std::vector<Fault> faults_of_any_ranks() {
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "barrier"},
-       {kRightCall, "rank_fault.cpp:72"}},
+       {kRightCall, "rank_fault.cpp:73"}},
       {"count",
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "sum of 1001 float32", "sum of 1000"},
-       {kRightCall, "rank_fault.cpp:73"}},
+       {kRightCall, "rank_fault.cpp:74"}},
       {"dtype",
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "float64", "float32"},
-       {kRightCall, "rank_fault.cpp:74"}},
+       {kRightCall, "rank_fault.cpp:75"}},
       {"shape",
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "(2, 8)", "(4, 4)", R"("seq": 2)"},
-       {"rank_fault.cpp:75", "rank_fault.cpp:98"}},
+       {"rank_fault.cpp:76", "rank_fault.cpp:99"}},
       {"order",
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "first of 1000", "second of 1000", R"("seq": 2)"},
-       {"rank_fault.cpp:77", "rank_fault.cpp:102"}},
+       {"rank_fault.cpp:78", "rank_fault.cpp:103"}},
       {"layout",
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "to S(1)", "to B", R"("seq": 2)"},
-       {"rank_fault.cpp:85", "rank_fault.cpp:94"}},
+       {"rank_fault.cpp:86", "rank_fault.cpp:95"}},
   };
 }
 
@@ -340,6 +341,55 @@ TEST(Flowrun, ExamplesRefuseADeviceThatIsLacking) {
 
   EXPECT_EQ(job.exit_code, 1) << job.output;
   expect_words(job.output, {"--device cuda; leave it out"});
+}
+
+// A file with these bytes, for the time of a test.
+class ShortFile {
+ public:
+  explicit ShortFile(const std::string& bytes) { std::ofstream(name_) << bytes; }
+
+  ~ShortFile() { std::remove(name_.c_str()); }
+
+  ShortFile(const ShortFile&) = delete;
+  ShortFile& operator=(const ShortFile&) = delete;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_ = testing::TempDir() + "flowrun_file_" + std::to_string(getpid());
+};
+
+TEST(Flowrun, ExamplesEndWith65ForADamagedFileAndWith74ForAMissingOne) {
+  const ShortFile damaged("no weights");
+  const std::vector<std::string> train = {kPrograms + "/train_gpt", "--data", FLOW_SOURCES "/core",
+                                          "--init"};
+  for (const auto& [file, code] : {std::pair(damaged.name(), 65), {"/no/such/file", 74}}) {
+    std::vector<std::string> command = train;
+    command.push_back(file);
+    const JobResult alone = run_job(command);
+    EXPECT_EQ(alone.exit_code, code) << alone.output;
+    expect_words(alone.output, {file});
+
+    command.insert(command.end(), {"--dp", "2"});
+    for (const std::string ranks : {"-n2", "--ranks=threads:2"}) {
+      const JobResult job = run_job(flowrun({ranks}, command));
+      EXPECT_EQ(job.exit_code, code) << ranks << '\n' << job.output;
+      expect_words(read_report(), {R"("cause": "error")", file});
+    }
+  }
+}
+
+TEST(Flowrun, AFullDiskEndsAJobWith74) {
+  const JobResult alone = run_job({kPrograms + "/ddp", "--log", "/dev/full"});
+  EXPECT_EQ(alone.exit_code, 74) << alone.output;
+  if (!jobs_are_boxed()) GTEST_SKIP() << "the system allows no file systems of one's own";
+
+  const JobResult job =
+      run_job({"sh", "-c",
+               "mount -t tmpfs -o size=16k tmpfs /mnt && exec " + kPrograms + "/flowrun --report " +
+                   report_file() + " -n 2 " + kPrograms + "/ddp --log /mnt/log"});
+  EXPECT_EQ(job.exit_code, 74) << job.output;
+  expect_words(read_report(), {R"("cause": "error")", "is the disk full?"});
 }
 
 TEST(Flowrun, AJobThatTakesTooLongIsEnded) {

@@ -65,6 +65,7 @@ int do_wrong(const std::string& fault) {
   if (fault == "argument") throw flow::InvalidArgument("[fault] a planted argument");
   if (fault == "memory") throw std::bad_alloc();
   if (fault == "io") throw flow::IoError("[fault] a planted file");
+  if (fault == "damaged") throw flow::BadFile("[fault] a planted damage");
   if (fault == "abort") std::abort();
   if (fault == "segv") raise(SIGSEGV);
   if (fault == "kill") raise(SIGKILL);

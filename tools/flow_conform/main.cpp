@@ -84,6 +84,13 @@ int exit_status(ExitCode code) {
   return flow::env::rank() == 0 ? code : kDone;
 }
 
+// With several ranks the error leaves main, so that the job ends with the code that stands for it.
+int file_failure(const flow::IoError& error, ExitCode code) {
+  if (flow::env::world_size() > 1) throw;
+  std::cerr << "flow-conform: " << error.what() << '\n';
+  return code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -112,8 +119,10 @@ int main(int argc, char** argv) {
     std::cerr << "flow-conform: " << error.what() << '\n';
   } catch (const Json::exception& error) {
     std::cerr << "flow-conform: the spec: " << error.what() << '\n';
+  } catch (const flow::BadFile& error) {
+    return file_failure(error, kBadFile);
   } catch (const flow::IoError& error) {
-    std::cerr << "flow-conform: " << error.what() << '\n';
+    return file_failure(error, kFileFailure);
   }
   return kBadSpec;
 }

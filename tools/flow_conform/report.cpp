@@ -31,6 +31,8 @@ void Report::run(const std::string& id, const std::function<void()>& body) {
     not_supported(id, error.what());
   } catch (const DistributedError&) {
     throw;  // the ranks have parted
+  } catch (const IoError&) {
+    throw;
   } catch (const Error& error) {
     failed(id, error.what());
   }

@@ -8,13 +8,21 @@
 
 namespace flow::conform {
 
-enum ExitCode : int { kDone = 0, kFailed = 1, kBadSpec = 2, kNotSupported = 3 };
+enum ExitCode : int {
+  kDone = 0,
+  kFailed = 1,
+  kBadSpec = 2,
+  kNotSupported = 3,
+  kBadFile = 65,     // damaged
+  kFileFailure = 74  // missing, or the disk is full
+};
 
 // Rank 0 writes the lines: what is not supported or failed to standard error, what raised to
 // standard output.
 class Report {
  public:
-  // Runs a case, of which nothing is kept when it throws.
+  // Runs a case, of which nothing is kept when it throws. Failures of files and of ranks go on to
+  // the caller.
   void run(const std::string& id, const std::function<void()>& body);
   // Runs a case that must throw an error of the library in the name of `op`.
   void run_raising(const std::string& id, const std::string& op, const std::function<void()>& body);

@@ -132,6 +132,11 @@ void set_threads_mode(bool on) {
 
 int default_num_threads(int64_t ranks_on_host) {
   const int64_t wanted = env_int("FLOW_NUM_THREADS", 0);
+  constexpr int64_t kMost = 4096;
+  if (wanted < 0 || wanted > kMost) {
+    throw InvalidArgument(str("[env] FLOW_NUM_THREADS is ", wanted, "; give a number from 1 to ",
+                              kMost, ", or 0 for all cores"));
+  }
   if (wanted > 0) return static_cast<int>(wanted);
   cpu_set_t cores;
   CPU_ZERO(&cores);

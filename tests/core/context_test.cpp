@@ -81,6 +81,11 @@ TEST(Env, NumbersAreChecked) {
   EXPECT_THROW(env_int("FLOW_NUM_THREADS", 1), InvalidArgument);
   setenv("FLOW_NUM_THREADS", "2", 1);
   EXPECT_EQ(env_int("FLOW_NUM_THREADS", 1), 2);
+  EXPECT_EQ(default_num_threads(1), 2);
+  for (const char* wrong : {"-1", "4294967297"}) {
+    setenv("FLOW_NUM_THREADS", wrong, 1);
+    EXPECT_THROW(default_num_threads(1), InvalidArgument) << wrong;
+  }
   unsetenv("FLOW_NUM_THREADS");
   EXPECT_EQ(env_int("FLOW_NUM_THREADS", 7), 7);
 }

@@ -53,7 +53,7 @@ class LayoutTable {
 };
 
 LayoutTable& layout_table() {
-  static LayoutTable table;
+  static LayoutTable& table = *new LayoutTable;  // metas outlive everything
   return table;
 }
 

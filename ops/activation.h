@@ -31,7 +31,7 @@ struct HardtanhOptions {
   double max_val = 1;
 };
 
-// min(max(x, min_val), max_val). As clamp, but at the bounds themselves the gradient is 0.
+// min(max(x, min_val), max_val), clamp with both bounds.
 Tensor hardtanh(const TensorArg& x, const HardtanhOptions& options = {});
 // hardtanh between 0 and 6.
 Tensor relu6(const TensorArg& x);

@@ -31,8 +31,8 @@ Tensor sub(const TensorArg& a, const Scalar& b);
 Tensor sub(const TensorArg& a, const Scalar& b, const AddOptions& options);
 Tensor mul(const TensorArg& a, const TensorArg& b);
 Tensor mul(const TensorArg& a, const Scalar& b);
-// a / b; integers give float32. With a rounding mode integers stay integers, and dividing one by
-// zero throws InvalidArgument.
+// a / b; integers give default_dtype(). With a rounding mode integers stay integers, and dividing
+// one by zero throws InvalidArgument.
 Tensor div(const TensorArg& a, const TensorArg& b);
 Tensor div(const TensorArg& a, const TensorArg& b, const DivOptions& options);
 Tensor div(const TensorArg& a, const Scalar& b);

@@ -1,5 +1,5 @@
 // Elementwise functions of one tensor. Exponentials, roots, logarithms, trigonometric and sigmoid
-// functions take integers and bools as float32; activations take floats only.
+// functions take integers and bools as default_dtype(); activations take floats only.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace flow {
 Tensor where(const TensorArg& condition, const TensorArg& a, const TensorArg& b);
 Tensor where(const TensorArg& condition, const TensorArg& a, const Scalar& b);
 Tensor where(const TensorArg& condition, const Scalar& a, const TensorArg& b);
-// Numbers of one category: bool, int64 or float32.
+// Numbers of one category: bool, int64 or default_dtype().
 Tensor where(const TensorArg& condition, const Scalar& a, const Scalar& b);
 
 // value where the mask holds, else x; shapes broadcast. The result has x's dtype.

@@ -1,0 +1,431 @@
+#include "nn/job/rank_job.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "autograd/grad_mode.h"
+#include "boxing/redistribute_op.h"
+#include "core/context.h"
+#include "core/dispatch.h"
+#include "core/error.h"
+#include "graph/tracer.h"
+#include "nn/graph.h"
+#include "nn/layout.h"
+#include "nn/optim/lr_decay.h"
+#include "ops/binary.h"
+#include "ops/creation.h"
+#include "ops/reduce.h"
+
+namespace flow::job {
+
+Tensor wrap(const Array& array, int64_t offset, const Shape& shape) {
+  const int64_t bytes = offset * static_cast<int64_t>(dtype_size(array.dtype()));
+  auto* data = const_cast<std::byte*>(array.data()) + bytes;  // NOLINT(*-const-cast): read only
+  return flow::internal::wrap_blob(data, array.dtype(), shape, {}, {}, Site::here());
+}
+
+Array to_array(const Tensor& local) {
+  std::vector<std::byte> bytes(static_cast<size_t>(local.numel()) * dtype_size(local.dtype()));
+  flow::internal::read_values(local, local.dtype(), bytes.data(), "job", Site::here());
+  return Array::copy_of(bytes.data(), local.dtype(), local.shape());
+}
+
+namespace {
+
+// Where a rank's thread finds its job.
+struct CurrentJob {
+  RankJob* job = nullptr;
+};
+
+Placement all_devices() {
+  std::vector<int64_t> ranks(static_cast<size_t>(env::world_size()));
+  std::iota(ranks.begin(), ranks.end(), int64_t{0});
+  return {"cpu", ranks};
+}
+
+Tensor whole(const Tensor& tensor) {
+  return tensor.is_global() ? tensor.full() : tensor;
+}
+
+// A variable's values, given whole.
+void set_value(const Tensor& variable, const Tensor& value) {
+  const NoGradGuard no_grad;
+  variable.copy_(variable.is_global()
+                     ? nn::laid_out(value, variable.placement(), variable.sbp(), Site::here())
+                     : value);
+}
+
+// Of a batch, or of a scalar, which lies whole.
+NdSbp input_sbp(const Shape& shape, const Placement& placement) {
+  const bool is_whole = shape.empty() || placement.num_ranks() == 1;
+  return is_whole ? sbp::broadcast : sbp::split(0);
+}
+
+// A global tensor of which this rank takes its rows from the array.
+Tensor global_of(const Array& array, const Placement& placement) {
+  const NdSbp sbp = input_sbp(array.shape(), placement);
+  const Box box = box_of(array.shape(), placement, sbp, placement.position(env::rank()));
+  int64_t offset = 0;
+  if (!array.shape().empty() && array.numel() > 0)
+    offset = box.begin[0] * (array.numel() / array.shape()[0]);
+  const Tensor part = wrap(array, offset, box.size);
+  const boxing::LocalToGlobalAttrs attrs{
+      .shape = array.shape(), .placement = placement, .nd_sbp = sbp, .sends_first = false};
+  return dispatch(boxing::kLocalToGlobal, {&part}, attrs, Site::here());
+}
+
+// How names of what functions need beside variables begin in files.
+constexpr const char* kFunction = "function-";
+
+std::string prefix_of(const Definition& definition, const char* part) {
+  return str(kFunction, definition.number, "-", part, "-");
+}
+
+void add_prefixed(nn::StateDict& state, const std::string& prefix, const nn::StateDict& part) {
+  for (const auto& [name, tensor] : part)
+    state.emplace(prefix + name, whole(tensor));
+}
+
+// Those whose names begin with `prefix`, without it; they are taken out of `state`.
+nn::StateDict take_prefixed(nn::StateDict& state, const std::string& prefix) {
+  nn::StateDict part;
+  for (auto at = state.begin(); at != state.end();) {
+    if (at->first.starts_with(prefix)) {
+      part.emplace(at->first.substr(prefix.size()), at->second);
+      at = state.erase(at);
+    } else {
+      ++at;
+    }
+  }
+  return part;
+}
+
+}  // namespace
+
+// The graph of a job function on this rank.
+class CompiledJob : public nn::Graph<CompiledJob> {
+ public:
+  CompiledJob(RankJob& job, DefinitionPtr definition)
+      : job_(job), definition_(std::move(definition)) {}
+
+  std::vector<Tensor> build(const std::vector<Tensor>& inputs) {
+    return job_.run_body(*definition_, inputs);
+  }
+
+  void minimize_with(const Minimizer& minimizer, const std::vector<Tensor>& variables) {
+    optimizer_ = minimizer.make(variables);
+    if (minimizer.lr) {
+      schedule_ = std::make_unique<optim::lr_scheduler::LambdaLR>(
+          *optimizer_, optim::lr_scheduler::LambdaLROptions{.lr_lambda = minimizer.lr});
+    }
+    add_optimizer(*optimizer_, {.lr_scheduler = schedule_.get()});
+  }
+
+  const Definition& definition() const { return *definition_; }
+
+  void add_state(nn::StateDict& state) const {
+    if (optimizer_ != nullptr)
+      add_prefixed(state, prefix_of(*definition_, "optimizer"), optimizer_->state_dict());
+    if (schedule_ != nullptr)
+      add_prefixed(state, prefix_of(*definition_, "schedule"), schedule_->state_dict());
+  }
+
+  void load_state(nn::StateDict& state) const {
+    const nn::StateDict optimizer = take_prefixed(state, prefix_of(*definition_, "optimizer"));
+    const nn::StateDict schedule = take_prefixed(state, prefix_of(*definition_, "schedule"));
+    if (optimizer_ != nullptr) optimizer_->load_state_dict(optimizer);
+    if (schedule_ != nullptr) schedule_->load_state_dict(schedule);
+  }
+
+ private:
+  RankJob& job_;
+  DefinitionPtr definition_;
+  std::unique_ptr<optim::Optimizer> optimizer_;  // of a training function
+  std::unique_ptr<optim::lr_scheduler::LambdaLR> schedule_;
+};
+
+RankJob::RankJob() : devices_(all_devices()) {
+  thread_state().context->slot<CurrentJob>().job = this;
+}
+
+RankJob::~RankJob() {
+  thread_state().context->slot<CurrentJob>().job = nullptr;
+}
+
+RankJob& RankJob::in_function(const char* caller, Site site) {
+  RankJob* job = flow::internal::current_thread_state == nullptr
+                     ? nullptr
+                     : thread_state().context->slot<CurrentJob>().job;
+  if (job == nullptr || job->body_ == nullptr) {
+    throw InvalidArgument(str("[job] ", caller,
+                              " outside of a job function; call it in the function given to "
+                              "global_function"),
+                          site);
+  }
+  return *job;
+}
+
+std::vector<Array> RankJob::call(const DefinitionPtr& definition,
+                                 const std::vector<Array>& inputs) {
+  CompiledJob& job = compiled(definition);
+  const bool is_mirrored = definition->view == View::kMirrored;
+  std::vector<Tensor> tensors;
+  for (const Array& input : inputs)
+    tensors.push_back(is_mirrored ? wrap(input, 0, input.shape()) : global_of(input, devices_));
+  const GradModeGuard grad_mode(definition->is_train);
+  std::vector<Array> results;
+  for (const Tensor& output : job(tensors)) {
+    const bool is_here = is_mirrored || output.placement().contains(env::rank());
+    if (is_here) results.push_back(to_array(output.to_local()));
+  }
+  return results;
+}
+
+void RankJob::declare(std::span<const DefinitionPtr> definitions) {
+  for (const DefinitionPtr& definition : definitions)
+    compiled(definition);
+}
+
+void RankJob::forget() {
+  compiled_.clear();
+  variables_.clear();
+}
+
+nn::StateDict RankJob::variables() const {
+  nn::StateDict values;
+  for (const auto& [name, variable] : variables_)
+    values.emplace(name, whole(variable.tensor.detach()));
+  return values;
+}
+
+nn::StateDict RankJob::state(std::span<const DefinitionPtr> definitions) const {
+  nn::StateDict state = variables();
+  for (const DefinitionPtr& definition : definitions)
+    compiled_.at(definition->number)->add_state(state);
+  return state;
+}
+
+void RankJob::check_fit(const nn::StateDict& values) const {
+  for (const auto& [name, value] : values) {
+    const auto found = variables_.find(name);
+    if (found == variables_.end()) {
+      throw InvalidArgument(str("[job] no function has a variable ", name,
+                                "; leave it out, or define the function first"));
+    }
+    const Tensor& variable = found->second.tensor;
+    if (variable.shape() == value.shape() && variable.dtype() == value.dtype()) continue;
+    throw InvalidArgument(str("[job] variable ", name, " is ", variable.shape(), ' ',
+                              variable.dtype(), "; received ", value.shape(), ' ', value.dtype(),
+                              ", load what was saved from the same function"));
+  }
+}
+
+void RankJob::load_variables(const nn::StateDict& values) const {
+  check_fit(values);
+  for (const auto& [name, value] : values)
+    set_value(variables_.find(name)->second.tensor, value);
+}
+
+void RankJob::load_state(std::span<const DefinitionPtr> definitions, const nn::StateDict& state) {
+  nn::StateDict values = state;
+  nn::StateDict of_functions;
+  for (auto at = values.begin(); at != values.end();) {
+    const bool is_variable = variables_.contains(at->first) || !at->first.starts_with(kFunction);
+    if (!is_variable) of_functions.insert(*at);
+    at = is_variable ? std::next(at) : values.erase(at);
+  }
+  for (const auto& [name, variable] : variables_) {
+    if (!values.contains(name)) {
+      throw InvalidArgument(str("[job] the file has no variable ", name, ' ',
+                                variable.tensor.shape(), "; load one saved by the same functions"));
+    }
+  }
+  check_fit(values);
+  if (of_functions.empty()) {
+    compiled_.clear();
+    declare(definitions);
+  } else {
+    for (const DefinitionPtr& definition : definitions)
+      compiled_.at(definition->number)->load_state(of_functions);
+  }
+  load_variables(values);
+}
+
+CompiledJob& RankJob::compiled(const DefinitionPtr& definition) {
+  std::unique_ptr<CompiledJob>& job = compiled_[definition->number];
+  if (job == nullptr) job = compile(definition);
+  return *job;
+}
+
+std::unique_ptr<CompiledJob> RankJob::compile(const DefinitionPtr& definition) {
+  auto job = std::make_unique<CompiledJob>(*this, definition);
+  const GradModeGuard grad_mode(definition->is_train);
+  Body body{.definition = *definition, .placement = devices_, .only_declares = true};
+  {
+    graph::Trace trace;
+    std::vector<Tensor> inputs;
+    for (const internal::InputSpec& input : definition->inputs) {
+      TensorOptions options{.dtype = input.dtype};
+      if (definition->view == View::kConsistent) {
+        options.placement = devices_;
+        options.sbp = input_sbp(input.shape, devices_);
+      }
+      const auto example = [&] {
+        const graph::OutsideTrace outside;
+        return zeros(input.shape, options);
+      };
+      inputs.push_back(trace.add_input(example()));
+    }
+    run(body, inputs);
+  }
+  if (body.minimizer) job->minimize_with(*body.minimizer, body.used);
+  return job;
+}
+
+std::vector<Tensor> RankJob::run_body(const Definition& definition,
+                                      const std::vector<Tensor>& inputs) {
+  Body body{.definition = definition, .placement = devices_, .only_declares = false};
+  std::vector<Tensor> results = run(body, inputs);
+  for (Tensor& result : results)
+    result = as_result(result);
+  return results;
+}
+
+std::vector<Tensor> RankJob::run(Body& body, const std::vector<Tensor>& inputs) {
+  struct Leave {
+    Body*& slot;
+
+    ~Leave() { slot = nullptr; }
+  } leave{body_};
+
+  body_ = &body;
+  std::vector<Tensor> results = body.definition.body(inputs);
+  if (body.definition.is_train && !body.minimizer) {
+    throw InvalidArgument(
+        "[job] a function of type \"train\" that minimizes nothing; call an optimizer's minimize, "
+        "or make it {.type = \"predict\"}");
+  }
+  return results;
+}
+
+// Whole on the first device, or this device's own.
+Tensor RankJob::as_result(const Tensor& output) const {
+  if (!output.defined()) {
+    throw InvalidArgument("[job] the function returned an undefined blob; return values only");
+  }
+  if (!output.is_global()) return output.detach();
+  return output.detach().to_global({.placement = Placement("cpu", {0}), .sbp = sbp::broadcast});
+}
+
+Tensor RankJob::variable(std::string_view name, const Shape& shape, const VariableOptions& options,
+                         Site site) {
+  const bool is_mirrored = body_->definition.view == View::kMirrored;
+  if (is_mirrored && !(options.distribute == sbp::broadcast)) {
+    throw InvalidArgument(
+        str("[job] variable ", name, " is to be distributed as ", options.distribute,
+            " in mirrored view, where every device has a "
+            "model of its own; use the consistent view"),
+        site);
+  }
+  if (options.distribute.is_partial() ||
+      (options.distribute.is_split() && options.distribute.dim() >= shape.size())) {
+    throw InvalidArgument(str("[job] variable ", name, " ", shape, " cannot be distributed as ",
+                              options.distribute, "; split one of its axes, or broadcast it"),
+                          site);
+  }
+  const NdSbp nd_sbp = options.distribute;
+  auto found = variables_.find(name);
+  if (found == variables_.end()) {
+    const graph::OutsideTrace outside;
+    const NoGradGuard no_grad;
+    Tensor tensor = empty(shape, {.dtype = options.dtype,
+                                  .placement = is_mirrored ? devices_ : body_->placement,
+                                  .sbp = nd_sbp});
+    (options.initializer ? options.initializer : xavier_uniform())(tensor);
+    if (is_mirrored) tensor = tensor.to_local().clone();
+    tensor.requires_grad_(options.trainable);
+    found = variables_.emplace(name, Variable{tensor, options.trainable}).first;
+  }
+  const Variable& variable = found->second;
+  const TensorMeta& has = variable.tensor.meta();
+  const bool lies_as_asked = is_mirrored
+                                 ? !variable.tensor.is_global()
+                                 : variable.tensor.is_global() &&
+                                       has.placement == body_->placement && has.nd_sbp == nd_sbp;
+  if (!(has.shape == shape) || has.dtype != options.dtype || !lies_as_asked ||
+      variable.trainable != options.trainable) {
+    throw InvalidArgument(
+        str("[job] variable ", name, " is ", has, "; it was asked for as ", shape, ' ',
+            options.dtype, ' ', nd_sbp, " on ", body_->placement, "; give it another name"),
+        site);
+  }
+  const auto is_it = [&](const Tensor& other) { return other.is_same(variable.tensor); };
+  if (variable.trainable && std::none_of(body_->used.begin(), body_->used.end(), is_it))
+    body_->used.push_back(variable.tensor);
+  return variable.tensor;
+}
+
+Tensor RankJob::in_scope(const TensorArg& x) const {
+  const Tensor& tensor = x.tensor();
+  if (!tensor.is_global() || tensor.placement() == body_->placement) return tensor;
+  return tensor.to_global(
+      {.placement = body_->placement, .sbp = input_sbp(tensor.shape(), body_->placement)},
+      x.site());
+}
+
+Placement RankJob::enter(const Placement& placement, Site site) {
+  if (body_->definition.view == View::kMirrored) {
+    throw InvalidArgument(
+        "[job] placement() in mirrored view, where every device runs the whole function; use the "
+        "consistent view",
+        site);
+  }
+  for (const int64_t rank : placement.ranks()) {
+    if (!devices_.contains(rank)) {
+      throw InvalidArgument(str("[job] placement() names device ", rank, " of ",
+                                devices_.num_ranks(), "; ask device_num for more"),
+                            site);
+    }
+  }
+  return std::exchange(body_->placement, placement);
+}
+
+void RankJob::leave(const Placement& outer) {
+  if (body_ != nullptr) body_->placement = outer;
+}
+
+std::string RankJob::unique_name(const std::string& kind) {
+  return str(kind, ++body_->num_unnamed[kind]);
+}
+
+void RankJob::minimize(const TensorArg& loss, const Minimizer& minimizer) {
+  if (!body_->definition.is_train) {
+    throw InvalidArgument(
+        "[job] minimize() in a function of type \"predict\"; make it {.type = \"train\"}",
+        loss.site());
+  }
+  if (body_->minimizer) {
+    throw InvalidArgument("[job] minimize() twice in one function; minimize one sum of losses",
+                          loss.site());
+  }
+  body_->minimizer = minimizer;
+  if (body_->only_declares) return;
+  mean(loss).backward(loss.site());
+  if (body_->definition.view == View::kMirrored) average_gradients();
+}
+
+// As the mean over all devices' losses has them: these have equally many elements.
+void RankJob::average_gradients() const {
+  const NoGradGuard no_grad;
+  const auto num_devices = static_cast<double>(devices_.num_ranks());
+  for (const Tensor& variable : body_->used) {
+    if (!variable.grad().defined()) continue;
+    const Tensor sum = variable.grad()
+                           .to_global({.placement = devices_, .sbp = sbp::partial_sum})
+                           .to_global({.sbp = sbp::broadcast});
+    variable.set_grad(div(sum.to_local(), num_devices));
+  }
+}
+
+}  // namespace flow::job

@@ -1,0 +1,170 @@
+#include "nn/job/session.h"
+
+#include <chrono>
+#include <utility>
+
+#include <cxxabi.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "core/generator.h"
+#include "nn/job/rank_job.h"
+
+namespace flow::job {
+
+namespace {
+// Ranks run the same commands: what one of them refuses, all refuse within a moment.
+constexpr std::chrono::seconds kToAgree{1};
+}  // namespace
+
+Session& Session::get() {
+  static Session& session = *new Session();
+  return session;
+}
+
+void Session::check_not_running(const char* what) const {
+  if (is_running_) {
+    throw InvalidArgument(str("[job] ", what, " after the first job ran on ", num_devices_,
+                              " devices; call it at the start of the program, or after close()"));
+  }
+}
+
+void Session::set_device_num(std::string_view device, int64_t count) {
+  if (parse_device_type(device) != DeviceType::kCpu) {
+    throw Unsupported(str("[job] device_num of ", device,
+                          ": jobs run on cpu devices in this release; use \"cpu\""));
+  }
+  if (count < 1) throw InvalidArgument(str("[job] ", count, " devices; give at least 1"));
+  if (flow::internal::current_thread_state != nullptr) {
+    throw InvalidArgument(
+        "[job] device_num after this thread has made tensors or called flow as a rank; call it at "
+        "the start of main");
+  }
+  const std::lock_guard lock(mutex_);
+  check_not_running("device_num");
+  num_devices_ = count;
+}
+
+void Session::set_seed(uint64_t seed) {
+  const std::lock_guard lock(mutex_);
+  check_not_running("manual_seed");
+  seed_ = seed;
+}
+
+void Session::add(const std::shared_ptr<internal::Definition>& definition) {
+  const std::lock_guard lock(mutex_);
+  definition->number = static_cast<int64_t>(definitions_.size());
+  definitions_.push_back(definition);
+}
+
+std::vector<std::shared_ptr<const internal::Definition>> Session::definitions() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const internal::Definition>> alive;
+  for (const auto& definition : definitions_) {
+    if (auto shared = definition.lock()) alive.push_back(std::move(shared));
+  }
+  return alive;
+}
+
+int64_t Session::num_devices() const {
+  const std::lock_guard lock(mutex_);
+  return num_devices_;
+}
+
+void Session::start() {
+  is_running_ = true;
+  driver_ = std::thread([this, count = num_devices_] {
+    std::exception_ptr error;
+    try {
+      run_ranks(count, [this] { serve(); });
+    } catch (...) {  // handed to the caller
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    if (error_ == nullptr) error_ = error;
+    changed_.notify_all();
+  });
+}
+
+void Session::serve() {
+  if (seed_) manual_seed(*seed_);  // set before the ranks began
+  RankJob job;
+  for (int64_t done = 0;; ++done) {
+    const std::function<void(RankJob&)>* command = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return num_commands_ > done || is_closing_ || is_broken_; });
+      if (num_commands_ == done || is_broken_) return;
+      command = command_;
+    }
+    std::exception_ptr error;
+    try {
+      (*command)(job);
+    } catch (const abi::__forced_unwind&) {
+      throw;
+    } catch (...) {  // handed to the caller
+      error = std::current_exception();
+    }
+    report(done, error);
+  }
+}
+
+// A rank that alone has failed leaves with its error, which tells the others.
+void Session::report(int64_t command, std::exception_ptr error) {
+  std::unique_lock lock(mutex_);
+  const int64_t when_all_have = (command + 1) * num_devices_;
+  ++num_done_;
+  if (error != nullptr && error_ == nullptr) error_ = error;
+  changed_.notify_all();
+  if (error == nullptr) return;
+  const auto have_all = [&] { return num_done_ >= when_all_have || is_broken_; };
+  if (changed_.wait_for(lock, kToAgree, have_all)) return;
+  is_broken_ = true;
+  changed_.notify_all();
+  std::rethrow_exception(error);
+}
+
+void Session::run(const std::function<void(RankJob&)>& command) {
+  if (flow::internal::current_thread_state != nullptr) {
+    throw InvalidArgument(
+        "[job] a job is run by a thread that has made tensors or called flow as a rank; its caller "
+        "must be no rank: see device_num");
+  }
+  const std::lock_guard caller(caller_);
+  std::unique_lock lock(mutex_);
+  if (!is_running_) start();
+  if (has_ended_) {
+    throw DistributedError(
+        "[job] the devices' ranks ended with an earlier error, and their variables with them; call "
+        "close() and begin anew from a checkpoint");
+  }
+  error_ = nullptr;
+  command_ = &command;
+  ++num_commands_;
+  changed_.notify_all();
+  const int64_t when_all_have = num_commands_ * num_devices_;
+  changed_.wait(lock, [&] { return (num_done_ == when_all_have && !is_broken_) || has_ended_; });
+  if (error_ != nullptr) std::rethrow_exception(error_);
+}
+
+void Session::close() {
+  std::thread driver;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_running_) return;
+    is_closing_ = true;
+    changed_.notify_all();
+    driver = std::move(driver_);
+  }
+  driver.join();
+  const std::lock_guard lock(mutex_);
+  is_running_ = is_closing_ = is_broken_ = has_ended_ = false;
+  num_commands_ = num_done_ = 0;
+  num_devices_ = 1;
+  seed_.reset();
+  error_ = nullptr;
+}
+
+}  // namespace flow::job

@@ -19,6 +19,7 @@ target_link_options(
   "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:LINKER:--wrap=main,--wrap=exit,-u,main>")
 if(BUILD_SHARED_LIBS)
   target_link_libraries(flow INTERFACE flow_main)
+  target_link_libraries(flow_main INTERFACE flow)  # a program may need flow for its wrappers alone
 else()
   target_sources(flow PRIVATE $<TARGET_OBJECTS:flow_main>)
 endif()

@@ -27,10 +27,11 @@ Json short_report(const Attempt& attempt, size_t number) {
 
 }  // namespace
 
-std::string complete_report(const std::vector<Attempt>& attempts, const Json& nodes,
-                            int exit_code) {
+std::string complete_report(const std::vector<Attempt>& attempts, const Json& nodes, int exit_code,
+                            const std::string& obstacle) {
   Json report = report_of(attempts.back());
   report["exit_code"] = exit_code;
+  if (!obstacle.empty()) report["not_restarted"] = obstacle;
   if (!nodes.empty()) report["nodes"] = nodes;
   if (attempts.size() > 1) {
     report["attempts"] = Json::array();

@@ -16,8 +16,8 @@ struct Attempt {
 };
 
 // The report with "attempts" (where there was more than one) and "nodes" (where they are given);
-// `exit_code` is the job's.
+// `exit_code` is the job's; `obstacle` says why it was not started again, if it should have been.
 std::string complete_report(const std::vector<Attempt>& attempts, const nlohmann::json& nodes,
-                            int exit_code);
+                            int exit_code, const std::string& obstacle);
 
 }  // namespace flowrun

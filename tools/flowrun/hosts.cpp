@@ -70,32 +70,28 @@ std::string address_for(const std::vector<Host>& hosts) {
   return text_of(address_towards(resolve(without_user(hosts[1].name), 0)));
 }
 
-std::vector<pid_t> start_nodes(const Options& options, int port, const std::string& secret) {
-  std::vector<pid_t> starters;
-  for (size_t number = 1; number < options.hosts.size(); ++number) {
-    std::vector<std::string> command = {options.rsh_agent};
-    if (std::filesystem::path(options.rsh_agent).filename() == "ssh") {
-      command.insert(command.end(), {"-x", "-o", "BatchMode=yes"});
-    }
-    command.insert(command.end(),
-                   {options.hosts[number].name, node_command(options, number, port)});
-    std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw JobError(kRankLost, "no file is left to open");
-    const std::string line = secret + '\n';
-    const bool is_written =
-        write(ends[1], line.data(), line.size()) == static_cast<ssize_t>(line.size());
-    close(ends[1]);
-    if (!is_written) throw JobError(kRankLost, "a pipe takes nothing");
-    starters.push_back(start_process(command, {.input = ends[0]}));
-    close(ends[0]);
+pid_t start_node(const Options& options, size_t number, int port, const std::string& secret) {
+  std::vector<std::string> command = {options.rsh_agent};
+  if (std::filesystem::path(options.rsh_agent).filename() == "ssh") {
+    command.insert(command.end(), {"-x", "-o", "BatchMode=yes"});
   }
-  return starters;
+  command.insert(command.end(), {options.hosts[number].name, node_command(options, number, port)});
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw JobError(kRankLost, "no file is left to open");
+  const std::string line = secret + '\n';
+  const bool is_written =
+      write(ends[1], line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  close(ends[1]);
+  if (!is_written) throw JobError(kRankLost, "a pipe takes nothing");
+  const pid_t starter = start_process(command, {.input = ends[0]});
+  close(ends[0]);
+  return starter;
 }
 
 void end_starters(const std::vector<pid_t>& starters) {
   constexpr int kPatience = 200;
   for (const pid_t starter : starters) {
-    bool is_over = false;
+    bool is_over = starter <= 0;
     for (int i = 0; i < kPatience && !is_over; ++i) {
       is_over = waitpid(starter, nullptr, WNOHANG) != 0;
       if (!is_over) usleep(5000);

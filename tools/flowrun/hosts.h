@@ -14,10 +14,10 @@ namespace flowrun {
 // this host.
 std::string address_for(const std::vector<Host>& hosts);
 
-// The processes that start the other nodes, in order. The secret goes through their stdin.
-std::vector<pid_t> start_nodes(const Options& options, int port, const std::string& secret);
+// The process that starts another node. The secret goes through its stdin.
+pid_t start_node(const Options& options, size_t number, int port, const std::string& secret);
 
-// Ends them where they have not ended by themselves.
+// Ends those (that are > 0) that do not end by themselves.
 void end_starters(const std::vector<pid_t>& starters);
 
 }  // namespace flowrun

@@ -65,13 +65,13 @@ AttemptEnd run_once(const Options& options, long limit_s, Nodes* nodes) {
   const bool is_lost =
       verdict.exit_code == flowrun::kRankLost || verdict.exit_code == flowrun::kStoppedOrTimeout;
   return {.attempt = {.verdict = verdict, .seconds = seconds_since(start)},
-          .is_final = !is_lost || end.has_timed_out || end.was_asked ||
-                      (nodes != nullptr && nodes->has_lost_one())};
+          .is_final = !is_lost || end.has_timed_out || end.was_asked};
 }
 
-int run_attempts(const Options& options, Nodes* nodes) {
+int run_attempts(const Options& options, Nodes* nodes, const Nodes::StartNode& start_node) {
   const auto start = Clock::now();
   std::vector<Attempt> attempts;
+  std::string obstacle;
   for (;;) {
     const auto elapsed = static_cast<long>(seconds_since(start));
     const long limit_s = options.limit_s == 0 ? 0 : std::max(1L, options.limit_s - elapsed);
@@ -79,19 +79,22 @@ int run_attempts(const Options& options, Nodes* nodes) {
     attempts.push_back(end.attempt);
     const auto num_restarts = static_cast<int64_t>(attempts.size()) - 1;
     if (end.is_final || num_restarts == options.max_restarts) break;
-    std::cerr << "flowrun: " << end.attempt.verdict.summary << "\nflowrun: restart "
-              << num_restarts + 1 << " of " << options.max_restarts << '\n';
+    std::cerr << "flowrun: " << end.attempt.verdict.summary << '\n';
+    if (nodes != nullptr) obstacle = nodes->rejoin(start_node);
+    if (!obstacle.empty()) break;
+    std::cerr << "flowrun: restart " << num_restarts + 1 << " of " << options.max_restarts << '\n';
   }
-  const flowrun::Verdict& last = attempts.back().verdict;
+  flowrun::Verdict& last = attempts.back().verdict;
+  if (!obstacle.empty()) last.summary += "; not started again, as " + obstacle;
   const bool is_exhausted =
       options.max_restarts > 0 &&
-      static_cast<int64_t>(attempts.size()) == options.max_restarts + 1 &&
+      (!obstacle.empty() || static_cast<int64_t>(attempts.size()) == options.max_restarts + 1) &&
       (last.exit_code == flowrun::kRankLost || last.exit_code == flowrun::kStoppedOrTimeout);
   const int exit_code = is_exhausted ? flowrun::kRestartsExhausted : last.exit_code;
   if (nodes != nullptr) nodes->tell_verdict(exit_code, last.summary);
   if (last.summary.empty() && attempts.size() == 1) return 0;
-  const auto report =
-      complete_report(attempts, nodes == nullptr ? nlohmann::json() : nodes->describe(), exit_code);
+  const auto report = complete_report(
+      attempts, nodes == nullptr ? nlohmann::json() : nodes->describe(), exit_code, obstacle);
   const bool is_written = static_cast<bool>(std::ofstream(options.report) << report);
   if (last.summary.empty()) return 0;
   std::cerr << "flowrun: " << last.summary << "\nflowrun: exit code " << exit_code;
@@ -115,12 +118,19 @@ int run_nodes(Options options) {
     secret = flowrun::make_secret();
   }
   Nodes nodes(options, secret);
-  std::vector<pid_t> starters;
-  if (starts_nodes) starters = start_nodes(options, nodes.port(), secret);
+  std::vector<pid_t> starters(options.hosts.size(), -1);  // the first is this node
+  const auto start_node = [&](size_t number) {
+    if (starters[number] > 0) flowrun::end_starters({starters[number]});
+    starters[number] = flowrun::start_node(options, number, nodes.port(), secret);
+    return starters[number];
+  };
+  for (size_t number = 1; number < options.hosts.size(); ++number)
+    start_node(number);
   int exit_code = 0;
   try {
     nodes.join(starters);
-    exit_code = run_attempts(options, &nodes);
+    exit_code =
+        run_attempts(options, &nodes, starts_nodes ? Nodes::StartNode(start_node) : nullptr);
   } catch (...) {
     flowrun::end_starters(starters);
     throw;
@@ -138,7 +148,7 @@ int run(const Options& options) {
                    "ranks as processes need mpirun; install openmpi-bin, or start threads with "
                    "--ranks=threads:N");
   }
-  return options.num_nodes > 1 ? run_nodes(options) : run_attempts(options, nullptr);
+  return options.num_nodes > 1 ? run_nodes(options) : run_attempts(options, nullptr, {});
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ class Node {
   }
 
   int run() {
+    int64_t restarts_left = options_.max_restarts;
     connect();
     say_hello();
     take_over_signals();
@@ -66,7 +67,12 @@ class Node {
       take_frames();
       take_signals();
       if (attempt_) watch();
-      if (!exit_code_ && link_->state() == Link::State::kLost) lose_head();
+      if (exit_code_ || link_->state() != Link::State::kLost) continue;
+      if (restarts_left-- > 0) {
+        join_again();
+      } else {
+        lose_head();
+      }
     }
     end_attempt();
     return *exit_code_;
@@ -83,6 +89,8 @@ class Node {
     const auto start = Clock::now();
     bool has_warned = false;
     for (;;) {
+      if (signals_ >= 0) take_signals();
+      if (exit_code_) return;
       if (const auto file = connect_to(head_, kAnswer)) {
         if (secret_.empty() && !is_peer_of_same_user(*file)) {
           close(*file);
@@ -115,6 +123,15 @@ class Node {
       }
       usleep(static_cast<useconds_t>(std::chrono::microseconds(kPause).count()));
     }
+  }
+
+  // Node 0 goes on with its next attempt when all nodes are back.
+  void join_again() {
+    std::cerr << "flowrun: node 0 (" << text_of(head_) << ") is lost: " << link_->reason()
+              << "; waiting for it\n";
+    end_attempt();
+    connect();
+    if (!exit_code_) say_hello();
   }
 
   void say_hello() {

@@ -1,6 +1,8 @@
 #include "tools/flowrun/nodes.h"
 
 #include <algorithm>
+#include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -28,29 +30,49 @@ using std::chrono::milliseconds;
 
 constexpr size_t kMostVisitors = 64;
 
+// Between attempts signals wait to be taken.
+bool has_been_asked_to_end() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  const timespec now{};
+  return sigtimedwait(&signals, nullptr, &now) > 0;
+}
+
 }  // namespace
 
 Nodes::Nodes(const Options& options, const std::string& secret)
     : options_(options), secret_(secret), nodes_(static_cast<size_t>(options.num_nodes)) {
-  sockaddr_in address = resolve(options.master_address, options.master_port);
-  if (secret_.empty() && !is_loopback(address)) {
+  address_ = resolve(options.master_address, options.master_port);
+  if (secret_.empty() && !is_loopback(address_)) {
     throw JobError(
         kUsage,
-        "nodes at " + text_of(address) +
+        "nodes at " + text_of(address_) +
             " need a secret, as whoever connects there may run programs: give all nodes the same "
             "FLOW_JOB_SECRET, or --secret-file FILE, as of: openssl rand -hex 32");
   }
-  listener_ = listen_at(address);
-  port_ = ntohs(address.sin_port);
-  nodes_[0].address = text_of(address);
+  open_door();
+  port_ = ntohs(address_.sin_port);
+  nodes_[0].address = text_of(address_);
   nodes_[0].host = host_name();
-  nodes_[0].network = network_of(address);
+  nodes_[0].network = network_of(address_);
   nodes_[0].num_ranks = options.ranks;
   nodes_[0].has_joined = true;
 }
 
 Nodes::~Nodes() {
+  close_door();
+}
+
+void Nodes::open_door() {
+  listener_ = listen_at(address_);
+}
+
+void Nodes::close_door() {
   if (listener_ >= 0) close(listener_);
+  listener_ = -1;
+  visitors_.clear();
 }
 
 std::string Nodes::missing() const {
@@ -62,13 +84,60 @@ std::string Nodes::missing() const {
 }
 
 void Nodes::join(const std::vector<pid_t>& starters) {
+  const std::string failure = wait_for_nodes([&] {
+    for (const pid_t starter : starters) {
+      if (starter > 0 && waitpid(starter, nullptr, WNOHANG) == starter)
+        return "a node could not be started; missing: " + missing();
+    }
+    return std::string();
+  });
+  if (!failure.empty()) {
+    tell_verdict(kStoppedOrTimeout, failure);
+    throw JobError(kStoppedOrTimeout, failure);
+  }
+  close_door();
+  welcome_all();
+}
+
+std::string Nodes::rejoin(const StartNode& start) {
+  bool is_one_missing = false;
+  for (size_t number = 1; number < nodes_.size(); ++number) {
+    Node& node = nodes_[number];
+    // One that has only lost its daemon answers and stays.
+    const bool is_here = node.is_finished && node.link->state() == Link::State::kOpen;
+    node.is_reported = false;
+    if (!is_here) node = {};
+    is_one_missing |= !is_here;
+  }
+  if (!is_one_missing) return {};
+  open_door();
+  std::vector<pid_t> starters(nodes_.size(), -1);
+  Clock::time_point next_start{};
+  const std::string failure = wait_for_nodes([&]() -> std::string {
+    if (has_been_asked_to_end()) return "flowrun was asked to end";
+    if (!start || Clock::now() < next_start) return {};
+    for (size_t number = 1; number < nodes_.size(); ++number) {
+      pid_t& starter = starters[number];
+      if (nodes_[number].has_joined || (starter > 0 && waitpid(starter, nullptr, WNOHANG) == 0))
+        continue;
+      starter = start(number);
+      next_start = Clock::now() + std::chrono::seconds(1);
+    }
+    return {};
+  });
+  close_door();
+  if (failure.empty()) welcome_all();
+  return failure;
+}
+
+std::string Nodes::wait_for_nodes(const std::function<std::string()>& check) {
   constexpr milliseconds kQuiet(5000);
   const auto start = Clock::now();
   bool has_warned = false;
   for (;;) {
     const bool are_all_here =
         std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.has_joined; });
-    if (are_all_here) break;
+    if (are_all_here) return {};
     pollfd event{listener_, POLLIN, 0};
     poll(&event, 1, 20);
     accept_connections();
@@ -84,26 +153,14 @@ void Nodes::join(const std::vector<pid_t>& starters) {
       std::cerr << "flowrun: waiting for " << missing() << " at " << nodes_[0].address << ':'
                 << port_ << '\n';
     }
-    std::string failure;
+    if (std::string failure = check(); !failure.empty()) return failure;
     if (now > start + std::chrono::seconds(options_.join_limit_s)) {
-      failure = missing() + " did not come to " + nodes_[0].address + ':' + std::to_string(port_) +
-                " within " + std::to_string(options_.join_limit_s) +
-                " s; start flowrun there with the same --master_addr and --master_port, or raise "
-                "--join-timeout";
+      return missing() + " did not come to " + nodes_[0].address + ':' + std::to_string(port_) +
+             " within " + std::to_string(options_.join_limit_s) +
+             " s; start flowrun there with the same --master_addr and --master_port, or raise "
+             "--join-timeout";
     }
-    for (const pid_t starter : starters) {
-      if (waitpid(starter, nullptr, WNOHANG) == starter) {
-        failure = "a node could not be started; missing: " + missing();
-      }
-    }
-    if (failure.empty()) continue;
-    tell_verdict(kStoppedOrTimeout, failure);
-    throw JobError(kStoppedOrTimeout, failure);
   }
-  close(listener_);
-  listener_ = -1;
-  visitors_.clear();
-  welcome_all();
 }
 
 void Nodes::accept_connections() {
@@ -363,11 +420,6 @@ void Nodes::finish() {
   for (size_t number = 1; number < nodes_.size(); ++number) {
     if (!is_over(nodes_[number])) report_lost(number, "it does not answer");
   }
-}
-
-bool Nodes::has_lost_one() const {
-  return std::any_of(nodes_.begin(), nodes_.end(),
-                     [](const Node& node) { return node.is_reported; });
 }
 
 void Nodes::tell_verdict(int exit_code, const std::string& summary) {

@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include <netinet/in.h>
 #include <nlohmann/json_fwd.hpp>
 #include <sys/types.h>
 
@@ -33,6 +35,11 @@ class Nodes {
   // Until all nodes have come. Throws JobError naming those that are missing after
   // Options::join_limit_s. `starters`: processes whose end means that a node will not come.
   void join(const std::vector<pid_t>& starters);
+  // Starts the flowrun of a node; the process that does.
+  using StartNode = std::function<pid_t(size_t number)>;
+  // After an attempt: waits until the nodes that it lost have come again. `start` is called for
+  // them, once a second; without it they are started by hand. Empty, or why a node is missing.
+  std::string rejoin(const StartNode& start);
 
   // What mpirun is told: "localhost:2,flow-node-1:2", "10.0.0.0/24".
   std::string hosts() const;
@@ -53,7 +60,6 @@ class Nodes {
 
   // All nodes end what is left of the attempt and hand in their files.
   void finish();
-  bool has_lost_one() const;
   void tell_verdict(int exit_code, const std::string& summary);
 
  private:
@@ -74,6 +80,10 @@ class Nodes {
     std::string address;
   };
 
+  void open_door();
+  void close_door();
+  // Until all nodes are there: empty. Else why not: the join limit, or what `check` says.
+  std::string wait_for_nodes(const std::function<std::string()>& check);
   void accept_connections();
   void step_visitors();
   void admit(std::unique_ptr<Link> link, const std::string& address, const std::string& hello);
@@ -87,6 +97,7 @@ class Nodes {
 
   const Options& options_;
   std::string secret_;
+  sockaddr_in address_{};
   int listener_ = -1;
   int port_ = 0;
   int num_refused_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
+#include "boxing/redistribute.h"
 #include "core/error.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
@@ -37,6 +38,14 @@ bool is_cut(const Tensor& x) {
   return std::any_of(layout.begin(), layout.end(), [](Sbp entry) { return entry.is_split(); });
 }
 
+// A norm, or what is made of it, whole on another placement: gradients of pipeline stages lie
+// apart.
+Tensor where_lies(const Tensor& scalar, const Tensor& x) {
+  if (!x.is_global() || scalar.placement() == x.placement()) return scalar;
+  return scalar.to_global(
+      {.placement = x.placement(), .sbp = NdSbp::broadcast(x.placement().num_axes())});
+}
+
 // sum |x|^p, at least in float32; partial where x is cut.
 Tensor power_sum(const Tensor& x, double p) {
   const Tensor wide = dtype_size(x.dtype()) < dtype_size(float32) ? cast(x, float32) : x;
@@ -46,22 +55,23 @@ Tensor power_sum(const Tensor& x, double p) {
 // The norm of all gradients as one vector. Ranks add up what they hold, and the sums of all
 // gradients in one layout are reduced at once; no gradient is gathered.
 Tensor norm_by_parts(const std::vector<Tensor>& grads, double p, DType dtype) {
-  std::vector<std::pair<NdSbp, std::vector<Tensor>>> sums;
+  std::vector<std::vector<Tensor>> sums;
   for (const Tensor& grad : grads) {
     Tensor own =
         like(power_sum(grad, p), dtype_size(dtype) < dtype_size(float32) ? float32 : dtype);
-    const auto alike = std::find_if(sums.begin(), sums.end(),
-                                    [&](const auto& entry) { return entry.first == own.sbp(); });
+    const auto alike = std::find_if(sums.begin(), sums.end(), [&](const auto& terms) {
+      return terms[0].sbp() == own.sbp() && terms[0].placement() == own.placement();
+    });
     if (alike != sums.end()) {
-      alike->second.push_back(std::move(own));
+      alike->push_back(std::move(own));
     } else {
-      sums.push_back({own.sbp(), {own}});
+      sums.push_back({own});
     }
   }
   Tensor total;
-  for (const auto& [layout, terms] : sums) {
+  for (const std::vector<Tensor>& terms : sums) {
     const Tensor of_layout = sum(stack(terms));
-    total = total.defined() ? add(total, of_layout) : of_layout;
+    total = total.defined() ? add(total, where_lies(of_layout, total)) : of_layout;
   }
   return like(p == 2 ? sqrt(total) : pow(total, 1 / p), dtype);
 }
@@ -69,7 +79,7 @@ Tensor norm_by_parts(const std::vector<Tensor>& grads, double p, DType dtype) {
 Tensor norm_of_norms(const std::vector<Tensor>& grads, double p, DType dtype) {
   std::vector<Tensor> norms;
   for (const Tensor& grad : grads)
-    norms.push_back(like(norm(grad, {.p = p}), dtype));
+    norms.push_back(where_lies(like(norm(grad, {.p = p}), dtype), grads[0]));
   return norms.size() == 1 ? norms[0] : norm(stack(norms), {.p = p});
 }
 }  // namespace
@@ -97,7 +107,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   }
   const Tensor factor = clamp(max_norm / (total + 1e-6), {.max = 1.0});
   for (const Tensor& grad : grads)
-    grad.mul_(like(factor, grad.dtype()));
+    grad.mul_(like(where_lies(factor, grad), grad.dtype()));
   return total;
 }
 

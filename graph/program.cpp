@@ -55,25 +55,39 @@ void ProgramBuilder::add_sum(BufferId source, BufferId target) {
   add_in_place(ops::kAdd, &attrs, target, strided(source));
 }
 
-void ProgramBuilder::add_send(BufferId buffer, int64_t peer, int64_t tag) {
+size_t ProgramBuilder::add_send(BufferId buffer, int64_t peer, int64_t tag, const Node& node) {
   sends_.push_back(program_.steps.size());
-  program_.steps.push_back(
-      {.kind = StepKind::kSend, .inputs = {buffer}, .outputs = {}, .peer = peer, .tag = tag});
+  program_.steps.push_back({.kind = StepKind::kSend,
+                            .inputs = {buffer},
+                            .outputs = {},
+                            .peer = peer,
+                            .tag = tag,
+                            .file = node.file,
+                            .line = node.line});
+  return sends_.back();
 }
 
-void ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag) {
-  program_.steps.push_back(
-      {.kind = StepKind::kRecv, .inputs = {}, .outputs = {buffer}, .peer = peer, .tag = tag});
+void ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node) {
+  program_.steps.push_back({.kind = StepKind::kRecv,
+                            .inputs = {},
+                            .outputs = {buffer},
+                            .peer = peer,
+                            .tag = tag,
+                            .file = node.file,
+                            .line = node.line});
+}
+
+void ProgramBuilder::wait_for_send(size_t send) {
+  program_.steps.push_back({.kind = StepKind::kWait,
+                            .inputs = program_.steps[send].inputs,
+                            .outputs = {},
+                            .peer = static_cast<int64_t>(send)});
+  std::erase(sends_, send);
 }
 
 void ProgramBuilder::wait_for_sends() {
-  for (const size_t send : sends_) {
-    program_.steps.push_back({.kind = StepKind::kWait,
-                              .inputs = program_.steps[send].inputs,
-                              .outputs = {},
-                              .peer = static_cast<int64_t>(send)});
-  }
-  sends_.clear();
+  while (!sends_.empty())
+    wait_for_send(sends_.front());
 }
 
 BufferId ProgramBuilder::strided(BufferId id) {
@@ -117,7 +131,14 @@ bool is_held_by_any(const std::vector<MetaPtr>& inputs, const std::vector<MetaPt
 
 std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                                                const std::vector<BufferId>& inputs,
-                                               const std::vector<MetaPtr>& output_metas) {
+                                               const std::vector<MetaPtr>& metas) {
+  return add_node(node, inputs, metas, metas[0]->is_global());
+}
+
+std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
+                                               const std::vector<BufferId>& inputs,
+                                               const std::vector<MetaPtr>& output_metas,
+                                               bool draws_globally) {
   const OpDef& op = *node.op;
   phase_ = node.phase;
   std::vector<BufferId> sources;
@@ -178,7 +199,7 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                             .fn = choice.fn,
                             .plan = choice.plan,
                             .draw = node.draw,
-                            .draws_globally = node.draw >= 0 && output_metas[0]->is_global(),
+                            .draws_globally = node.draw >= 0 && draws_globally,
                             .file = node.file,
                             .line = node.line});
   for (const BufferId id : inputs) {

@@ -86,16 +86,22 @@ class ProgramBuilder {
   // that always writes in place are its input buffers. Returns the output buffers.
   std::vector<BufferId> add_node(const Node& node, const std::vector<BufferId>& inputs,
                                  const std::vector<MetaPtr>& metas);
+  // Of a random node whose metas do not tell whether all ranks draw the same values.
+  std::vector<BufferId> add_node(const Node& node, const std::vector<BufferId>& inputs,
+                                 const std::vector<MetaPtr>& metas, bool draws_globally);
   // A view of `base` at `offset` elements.
   BufferId add_view(BufferId base, MetaPtr meta, int64_t offset);
   // target = source, same shape; target += source.
   void add_copy(BufferId source, BufferId target);
   void add_sum(BufferId source, BufferId target);
-  // Starts a send; wait_for_sends() ends all that are under way.
-  void add_send(BufferId buffer, int64_t peer, int64_t tag);
-  void add_recv(BufferId buffer, int64_t peer, int64_t tag);
+  // Starts a send and returns its step, which is to be waited for; wait_for_sends() ends all that
+  // are under way.
+  size_t add_send(BufferId buffer, int64_t peer, int64_t tag, const Node& node);
+  void add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node);
+  void wait_for_send(size_t send);
   void wait_for_sends();
-  // The buffer as contiguous strided memory, copied if it is not.
+  // The buffer as strided, and as contiguous memory too; converted or copied if it is not.
+  BufferId strided(BufferId buffer);
   BufferId contiguous(BufferId buffer);
 
   const Buffer& buffer(BufferId id) const { return program_.buffers[static_cast<size_t>(id)]; }
@@ -115,7 +121,6 @@ class ProgramBuilder {
     bool is_used = false;
   };
 
-  BufferId strided(BufferId buffer);
   // The form of a buffer that an op sees.
   BufferId seen(BufferId buffer) const;
   void add_in_place(const OpDef& op, const void* attrs, BufferId target, BufferId source);

@@ -14,6 +14,7 @@
 #include "nn/optim/lr_scheduler.h"
 #include "nn/optim/traced_step.h"
 #include "pipeline/build.h"
+#include "pipeline/report.h"
 
 namespace flow::nn {
 
@@ -46,6 +47,11 @@ GraphConfig& GraphConfig::set_micro_batches(int64_t count) {
   return *this;
 }
 
+GraphConfig& GraphConfig::set_schedule(const pipeline::ScheduleRule& schedule) {
+  schedule_ = schedule;
+  return *this;
+}
+
 namespace {
 
 // What a compiled graph was made for.
@@ -59,6 +65,7 @@ struct Signature {
   std::optional<DType> amp = {};
   int64_t zero_stage = 0;
   int64_t micro_batches = 1;
+  pipeline::ScheduleRule schedule = {};
   graph::PassSet passes = graph::PassSet::kAll;
   friend bool operator==(const Signature&, const Signature&) = default;
 };
@@ -86,30 +93,31 @@ Signature signature_of(const internal::TensorReader& arguments) {
   return signature;
 }
 
-// One stage takes each part forward and back before the next, as nobody waits for it.
-pipeline::Schedule schedule_for(int64_t num_stages, int64_t count) {
-  if (num_stages > 1) return pipeline::gpipe(num_stages, count);
-  pipeline::Schedule schedule{.num_stages = 1, .num_micro_batches = count, .actions = {{}}};
-  for (int64_t part = 0; part < count; ++part) {
-    schedule.actions[0].push_back({0, pipeline::ActionKind::kForward, part});
-    schedule.actions[0].push_back({0, pipeline::ActionKind::kBackward, part});
-  }
-  return schedule;
-}
+// How a step is cut into micro-batches; the last inputs, from `num_arguments` on, are no batches.
+struct Cutting {
+  int64_t micro_batches = 1;
+  pipeline::ScheduleRule rule = {};
+  size_t num_arguments = 0;
 
-// In micro-batches; the last inputs, from `num_arguments` on, are no batches.
-graph::Lowering lowering_for(int64_t micro_batches, size_t num_arguments) {
-  if (micro_batches == 1) return {};
-  return [=](const graph::Graph& graph, int64_t rank) {
+  pipeline::MicroBatchPlan plan(const graph::Graph& graph) const {
+    return pipeline::plan_micro_batches(graph, micro_batches, graph.inputs.size() - num_arguments);
+  }
+
+  pipeline::Schedule schedule(const graph::Graph& graph) const {
     int64_t num_stages = 1;
     for (const graph::Node& node : graph.nodes)
       num_stages = std::max(num_stages, node.stage + 1);
-    const size_t num_whole = graph.inputs.size() - num_arguments;
-    return pipeline::build_program(graph,
-                                   pipeline::plan_micro_batches(graph, micro_batches, num_whole),
-                                   schedule_for(num_stages, micro_batches), rank, kernel_table());
-  };
-}
+    return pipeline::make_schedule(rule, num_stages, micro_batches);
+  }
+
+  graph::Lowering lowering() const {
+    if (micro_batches == 1) return {};
+    return [cutting = *this](const graph::Graph& graph, int64_t rank) {
+      return pipeline::build_program(graph, cutting.plan(graph), cutting.schedule(graph), rank,
+                                     kernel_table());
+    };
+  }
+};
 
 // A module that build() called, and its mode then.
 struct CalledModule {
@@ -163,6 +171,7 @@ struct CompiledGraph::State {
   std::unique_ptr<graph::Plan> plan;
   std::vector<CalledModule> modules;
   std::vector<optim::TracedStep> steps;  // by optimizer of the graph
+  Cutting cutting;
 
   // Whether its modules are in the modes they had.
   bool has_modes() const {
@@ -221,7 +230,12 @@ const graph::Plan& CompiledGraph::plan() const {
 }
 
 std::string CompiledGraph::summary() const {
-  return state_->plan->summary();
+  const Cutting& cutting = state_->cutting;
+  if (cutting.micro_batches == 1) return state_->plan->summary();
+  const graph::Graph& step = state_->plan->graph();
+  return state_->plan->summary() + pipeline::describe(step, cutting.plan(step),
+                                                      cutting.schedule(step),
+                                                      to_string(cutting.rule));
 }
 
 GraphBase::GraphBase() = default;
@@ -244,6 +258,7 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
   signature.amp = config_.amp_;
   signature.zero_stage = config_.zero_stage_;
   signature.micro_batches = config_.micro_batches_;
+  signature.schedule = config_.schedule_;
   signature.passes = config_.passes_;
   const auto found = std::find_if(compiled_.begin(), compiled_.end(), [&](const auto& compiled) {
     return compiled->state_->signature == signature && compiled->state_->has_modes();
@@ -296,9 +311,9 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
       output = replicated_scalar(output);
     traced = trace.finish(outputs);
   }
+  state.cutting = {config_.micro_batches_, config_.schedule_, arguments.tensors.size()};
   state.plan =
-      std::make_unique<graph::Plan>(std::move(traced), config_.passes_,
-                                    lowering_for(config_.micro_batches_, arguments.tensors.size()));
+      std::make_unique<graph::Plan>(std::move(traced), config_.passes_, state.cutting.lowering());
   state.check_writes();
   return compiled;
 }

@@ -27,6 +27,7 @@
 #include "core/tensor.h"
 #include "graph/pass_set.h"
 #include "nn/graph_values.h"
+#include "pipeline/schedule.h"
 
 namespace flow::graph {
 class Plan;
@@ -65,10 +66,11 @@ class GraphConfig {
   // eager step.
   GraphConfig& set_passes(graph::PassSet passes);
   // The batch is cut into so many parts along dim 0 of every input, which run one after another;
-  // gradients are summed, and results are those of the whole batch. With stages, by GPipe's
-  // schedule. What cannot be cut raises Unsupported when the graph is compiled: ops that mix
-  // samples, random ops, redistributions within a stage.
+  // gradients are summed, results and random draws are those of the whole batch. What cannot be cut
+  // raises Unsupported when the graph is compiled: an op that mixes samples.
   GraphConfig& set_micro_batches(int64_t count);
+  // The order in which stages take micro-batches; pipeline::one_f_one_b() unless it is set.
+  GraphConfig& set_schedule(const pipeline::ScheduleRule& schedule);
 
  private:
   friend class GraphBase;
@@ -76,6 +78,7 @@ class GraphConfig {
   std::optional<DType> amp_;
   int64_t zero_stage_ = 0;
   int64_t micro_batches_ = 1;
+  pipeline::ScheduleRule schedule_;
   graph::PassSet passes_ = graph::PassSet::kAll;
 };
 

@@ -1,9 +1,19 @@
 #include "pipeline/build.h"
 
 #include <algorithm>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <map>
 
+#include "boxing/layout.h"
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "pipeline/draws.h"
+#include "pipeline/edges.h"
+#include "pipeline/part_buffers.h"
+#include "pipeline/simulate.h"
+#include "pipeline/stages.h"
 
 namespace flow::pipeline {
 
@@ -20,309 +30,359 @@ using graph::ProgramBuilder;
 using graph::Value;
 using graph::ValueId;
 
+constexpr size_t kNever = std::numeric_limits<size_t>::max();
+
 class Builder {
  public:
-  Builder(const Graph& graph, const MicroBatchPlan& plan, const Schedule& schedule, int64_t rank,
-          const KernelTable& kernels)
+  Builder(const Graph& graph, const MicroBatchPlan& plan, const Schedule& schedule,
+          const StagePlan& stages, int64_t rank, const KernelTable& kernels)
       : graph_(graph),
         plan_(plan),
-        schedule_(schedule),
+        stages_(stages),
         rank_(rank),
         builder_(rank, kernels),
-        whole_(graph.values.size(), kNoBuffer),
-        parts_(graph.values.size() * static_cast<size_t>(plan.num_micro_batches), kNoBuffer) {
-    check_one_stage();
-    find_stages();
-    find_sums();
+        buffers_(graph, plan, builder_, rank) {
+    for (const TimedAction& timed : simulate(schedule).actions) {
+      position_[timed.action] = order_.size();
+      order_.push_back(timed.action);
+    }
+    find_uses();
+    find_incoming();
   }
 
   Program build() {
     builder_.set_num_draws(graph_.num_draws);
     for (const ValueId id : graph_.inputs)
-      whole(id) = builder_.add_external(meta(id));
+      buffers_.whole(id) = builder_.add_external(buffers_.whole_meta(id));
     for (const Capture& capture : graph_.captures) {
-      whole(capture.initial) = builder_.add_external(meta(capture.initial));
+      buffers_.whole(capture.initial) = builder_.add_external(buffers_.whole_meta(capture.initial));
     }
+    std::vector<BufferId> results;
     for (const ValueId id : graph_.outputs)
-      results_.push_back(builder_.add_external(meta(id)));
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (plan_.node_time[i] == NodeTime::kBefore) add_once(graph_.nodes[i]);
+      results.push_back(builder_.add_external(buffers_.whole_meta(id)));
+    add_all(NodeTime::kBefore);
+    for (size_t i = 0; i < order_.size(); ++i) {
+      if (takes_part(order_[i].stage, rank_)) add_action(order_[i], i);
     }
-    for (const std::vector<Action>& stage : schedule_.actions) {
-      for (const Action& action : stage)
-        add_action(action);
+    for (size_t edge = 0; edge < stages_.edges.size(); ++edge) {
+      for (int64_t m = 0; m < plan_.num_micro_batches; ++m)
+        receive(edge, m);
     }
     builder_.wait_for_sends();
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (plan_.node_time[i] == NodeTime::kAfter) add_once(graph_.nodes[i]);
-    }
-    write_results();
+    add_all(NodeTime::kAfter);
+    write_results(results);
     return builder_.finish();
   }
 
  private:
-  BufferId& whole(ValueId id) { return whole_[static_cast<size_t>(id)]; }
-
-  BufferId& part(ValueId id, int64_t m) {
-    return parts_[static_cast<size_t>(id * plan_.num_micro_batches + m)];
+  bool takes_part(int64_t stage, int64_t rank) const {
+    const std::set<int64_t>& ranks = stages_.ranks[static_cast<size_t>(stage)];
+    return ranks.empty() || ranks.contains(rank);
   }
 
-  const Sbp& sbp_of(ValueId id) const { return plan_.value_sbp[static_cast<size_t>(id)]; }
+  // ---- what is used when
 
-  MetaPtr meta(ValueId id) const { return graph_.value(id).meta_on(rank_); }
-
-  bool is_held(ValueId id) const { return meta(id)->is_held; }
-
-  // Micro-batch m's part of this rank's shard: the axis in time is the innermost.
-  MetaPtr part_meta(ValueId id, int64_t m) const {
-    const MetaPtr full = meta(id);
-    if (!sbp_of(id).is_split() || !full->is_held) return full;
-    Shape shape = full->local_shape;
-    shape[sbp_of(id).dim()] =
-        balanced_part(shape[sbp_of(id).dim()], plan_.num_micro_batches, m).size;
-    return local_meta(shape, full->dtype, full->device);
+  // Where in the program a node runs, for comparing.
+  size_t time_of(size_t node) const {
+    return static_cast<size_t>(plan_.node_time[node]) * graph_.nodes.size() + node;
   }
 
-  // A view of micro-batch m's rows of a whole buffer.
-  BufferId slice(BufferId base, ValueId id, int64_t m) {
-    const MetaPtr full = builder_.buffer(base).meta;
-    const int64_t dim = sbp_of(id).dim();
-    const Range range = balanced_part(full->local_shape[dim], plan_.num_micro_batches, m);
-    return builder_.add_view(base, with_strides(part_meta(id, m), full->strides),
-                             range.begin * full->strides[dim]);
-  }
-
-  static bool runs_in(const Node& node, const Action& action) {
-    const bool is_forward = node.phase == Phase::kForward;
-    return node.stage == action.stage && is_forward == (action.kind == ActionKind::kForward);
-  }
-
-  // The order of a rank's actions is that of its stage.
-  void check_one_stage() const {
-    int64_t mine = -1;
-    for (const Node& node : graph_.nodes) {
-      if (node.op == &boxing::kRedistribute || !is_held(node.outputs[0])) continue;
-      if (mine >= 0 && node.stage != mine) {
-        throw Unsupported(str("[pipeline] rank ", rank_, " has nodes of stages ", mine, " and ",
-                              node.stage, " (", node.op->name, " at ", node.file, ":", node.line,
-                              "); give each stage ranks of its own"));
-      }
-      mine = node.stage;
-    }
-  }
-
-  // The stage that makes a value (its consumer's for inputs of the step).
-  void find_stages() {
-    producer_.assign(graph_.values.size(), -1);
-    first_use_.assign(graph_.values.size(), -1);
+  void find_uses() {
+    last_use_.assign(graph_.values.size(), 0);
+    is_summed_.assign(graph_.values.size(), false);
+    is_used_in_parts_.assign(graph_.values.size(), false);
+    const auto use_whole = [&](ValueId id, size_t time) {
+      size_t& last = last_use_[static_cast<size_t>(id)];
+      last = std::max(last, time);
+      is_summed_[static_cast<size_t>(id)] = plan_.sbp_of(id).is_partial();
+    };
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const Node& node = graph_.nodes[i];
-      for (const ValueId id : node.outputs)
-        producer_[static_cast<size_t>(id)] = static_cast<int64_t>(i);
-      for (const ValueId id : node.inputs) {
-        if (id != kNoValue && first_use_[static_cast<size_t>(id)] < 0) {
-          first_use_[static_cast<size_t>(id)] = static_cast<int64_t>(i);
+      for (const ValueId id : graph_.nodes[i].inputs) {
+        if (id == kNoValue) continue;
+        if (plan_.node_time[i] == NodeTime::kEach) {
+          is_used_in_parts_[static_cast<size_t>(id)] = true;
+          last_use_[static_cast<size_t>(id)] =
+              std::max(last_use_[static_cast<size_t>(id)], time_of(i));
+        } else {
+          use_whole(id, time_of(i));
         }
       }
     }
-  }
-
-  // Values that are P in time and used whole: summed up while the micro-batches run.
-  void find_sums() {
-    is_summed_.assign(graph_.values.size(), false);
-    const auto mark = [&](ValueId id) {
-      if (id != kNoValue && sbp_of(id).is_partial()) is_summed_[static_cast<size_t>(id)] = true;
-    };
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (plan_.node_time[i] != NodeTime::kAfter) continue;
-      for (const ValueId id : graph_.nodes[i].inputs)
-        mark(id);
-    }
     for (const ValueId id : graph_.outputs)
-      mark(id);
+      use_whole(id, kNever);
     for (const Capture& capture : graph_.captures)
-      mark(capture.final_value);
+      use_whole(capture.final_value, 0);
+    // What may be a view is read wherever its tensor is.
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      const Node& node = graph_.nodes[i];
+      if (node.op->view == nullptr) continue;
+      size_t& of_input = last_use_[static_cast<size_t>(node.inputs[0])];
+      of_input = std::max(of_input, last_use_[static_cast<size_t>(node.outputs[0])]);
+    }
   }
 
-  void add_once(const Node& node) {
-    const bool is_mine = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                     [&](ValueId id) { return is_held(id); });
-    if (!is_mine) return;
-    if (node.op == &boxing::kRedistribute) {
-      throw Unsupported(str("[pipeline] a redistribution outside the micro-batches at ", node.file,
-                            ":", node.line,
-                            " is not supported; keep parameters and their updates "
-                            "in one layout"));
+  // ---- before and after the micro-batches
+
+  void add_all(NodeTime time) {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (plan_.node_time[i] == time) add_once(i);
     }
+  }
+
+  void add_once(size_t index) {
+    const Node& node = graph_.nodes[index];
     std::vector<BufferId> inputs;
-    for (const ValueId id : node.inputs)
-      inputs.push_back(id == kNoValue ? kNoBuffer : whole(id));
+    for (size_t j = 0; j < node.inputs.size(); ++j) {
+      const ValueId id = node.inputs[j];
+      inputs.push_back(buffers_.whole_input(id));
+      // What is written in place must not be read later.
+      const bool is_written = (node.op->mutates >> j & 1) != 0;
+      if (!is_written || last_use_[static_cast<size_t>(id)] == time_of(index)) continue;
+      const BufferId copy = builder_.add_buffer(buffers_.whole_meta(id));
+      if (buffers_.is_held(id)) builder_.add_copy(inputs.back(), copy);
+      inputs.back() = copy;
+    }
     std::vector<MetaPtr> metas;
     for (const ValueId id : node.outputs)
-      metas.push_back(meta(id));
+      metas.push_back(buffers_.whole_meta(id));
     const std::vector<BufferId> outputs = builder_.add_node(node, inputs, metas);
     for (size_t i = 0; i < outputs.size(); ++i)
-      whole(node.outputs[i]) = outputs[i];
+      buffers_.whole(node.outputs[i]) = outputs[i];
   }
 
-  BufferId input_part(ValueId id, int64_t m) {
-    if (id == kNoValue) return kNoBuffer;
-    if (part(id, m) == kNoBuffer && whole(id) != kNoBuffer) {
-      part(id, m) = sbp_of(id).is_split() ? slice(whole(id), id, m) : whole(id);
-    }
-    return part(id, m);
-  }
-
-  void add_action(const Action& action) {
-    const int64_t m = action.micro_batch;
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (plan_.node_time[i] == NodeTime::kEach && is_received_in(i, action)) receive(i, m);
-    }
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const Node& node = graph_.nodes[i];
-      if (plan_.node_time[i] != NodeTime::kEach) continue;
-      if (node.op == &boxing::kRedistribute) {
-        if (is_sent_in(i, action)) send(i, m);
-        continue;
+  void write_results(const std::vector<BufferId>& results) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      const ValueId id = graph_.outputs[i];
+      if (!buffers_.is_held(id)) continue;
+      if (plan_.sbp_of(id).is_split() && buffers_.whole(id) == kNoBuffer) {
+        buffers_.collect(id, results[i]);
+      } else {
+        builder_.add_copy(buffers_.whole_input(id), results[i]);
       }
-      if (runs_in(node, action) && is_held(node.outputs[0])) add_each(node, m);
+    }
+    for (const Capture& capture : graph_.captures) {
+      if (!buffers_.is_held(capture.initial)) continue;
+      const BufferId final_value = buffers_.whole_input(capture.final_value);
+      if (final_value != buffers_.whole(capture.initial)) {
+        builder_.add_copy(final_value, buffers_.whole(capture.initial));
+      }
     }
   }
 
-  void add_each(const Node& node, int64_t m) {
+  // ---- actions
+
+  void add_action(const Action& action, size_t position) {
+    const Slot slot{action.stage, action.kind};
+    for (size_t edge = 0; edge < stages_.edges.size(); ++edge) {
+      if (stages_.edges[edge].to == slot) receive(edge, action.micro_batch);
+    }
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (plan_.node_time[i] != NodeTime::kEach || !(stages_.slots[i] == slot)) continue;
+      if (stages_.edge_of[i] < 0) {
+        add_each(i, action.micro_batch);
+      } else {
+        send(static_cast<size_t>(stages_.edge_of[i]), action.micro_batch);
+      }
+    }
+    end_sends(position);
+  }
+
+  void add_each(size_t index, int64_t m) {
+    const Node& node = graph_.nodes[index];
+    const bool is_here = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                     [&](ValueId id) { return buffers_.is_held(id); }) ||
+                         (node.op == &boxing::kRedistribute && buffers_.is_held(node.inputs[0]));
+    if (!is_here) return;
+    if (node.op->mutates != 0) {
+      throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
+                            " writes in place what differs between micro-batches; use its form "
+                            "without underscore"));
+    }
     std::vector<BufferId> inputs;
-    for (const ValueId id : node.inputs)
-      inputs.push_back(input_part(id, m));
-    std::vector<MetaPtr> metas;
-    for (const ValueId id : node.outputs)
-      metas.push_back(part_meta(id, m));
-    const std::vector<BufferId> outputs = builder_.add_node(node, inputs, metas);
+    for (size_t j = 0; j < node.inputs.size(); ++j)
+      inputs.push_back(input_of(node.inputs[j], plan_.input_sbp[index][j], m));
+    std::vector<BufferId> outputs;
+    if (node.draw >= 0) {
+      outputs = add_draws(builder_, buffers_, node, plan_.input_sbp[index], inputs, m);
+    } else {
+      std::vector<MetaPtr> metas;
+      for (const ValueId id : node.outputs)
+        metas.push_back(buffers_.part_meta(id, m));
+      outputs = builder_.add_node(node, inputs, metas);
+    }
     for (size_t i = 0; i < outputs.size(); ++i) {
       const ValueId id = node.outputs[i];
-      part(id, m) = outputs[i];
-      if (is_summed_[static_cast<size_t>(id)]) add_to_sum(id, outputs[i]);
+      buffers_.part(id, m) = outputs[i];
+      if (is_summed_[static_cast<size_t>(id)] && buffers_.is_held(id)) {
+        buffers_.add_to_sum(id, outputs[i], !is_used_in_parts_[static_cast<size_t>(id)]);
+      }
     }
   }
 
-  void add_to_sum(ValueId id, BufferId addend) {
-    if (whole(id) == kNoBuffer) {
-      whole(id) = builder_.add_buffer(meta(id));
-      builder_.add_copy(addend, whole(id));
-    } else {
-      builder_.add_sum(addend, whole(id));
+  BufferId input_of(ValueId id, const Sbp& sbp, int64_t m) {
+    if (id == kNoValue || buffers_.is_held(id)) return buffers_.part_input(id, sbp, m);
+    if (buffers_.part(id, m) == kNoBuffer) {
+      buffers_.part(id, m) = builder_.add_buffer(buffers_.part_meta(id, m));
     }
+    return buffers_.part(id, m);
   }
 
   // ---- edges between stages
-  bool is_sent_in(size_t edge, const Action& action) const {
-    const ValueId source = graph_.nodes[edge].inputs[0];
-    const int64_t maker = producer_[static_cast<size_t>(source)];
-    const Node& node = graph_.nodes[maker < 0 ? edge : static_cast<size_t>(maker)];
-    return is_held(source) && runs_in(node, action);
+
+  // What the sender's ranks have when partial values are added up.
+  Value sent_value(const Edge& edge, int64_t m) const {
+    Value value = buffers_.part_value(graph_.nodes[edge.node].inputs[0], m);
+    value.nd_sbp = boxing::without_partial(value.nd_sbp);
+    return value;
   }
 
-  bool is_received_in(size_t edge, const Action& action) const {
-    const Node& node = graph_.nodes[edge];
-    if (node.op != &boxing::kRedistribute || !is_held(node.outputs[0])) return false;
-    const int64_t user = first_use_[static_cast<size_t>(node.outputs[0])];
-    return user >= 0 && runs_in(graph_.nodes[static_cast<size_t>(user)], action);
-  }
-
-  // Both ends of an edge hold one whole copy per rank; each target rank gets its copy from the
-  // source rank of the same position, or the last one.
-  void check_edge(const Node& node) const {
-    const Value& from = graph_.value(node.inputs[0]);
-    const Value& to = graph_.value(node.outputs[0]);
-    const auto is_whole = [](const Value& value) {
-      return std::all_of(value.nd_sbp.begin(), value.nd_sbp.end(),
-                         [](const Sbp& s) { return s.is_broadcast(); });
-    };
-    const auto& targets = to.placement.ranks();
-    const bool overlaps = std::any_of(targets.begin(), targets.end(),
-                                      [&](int64_t r) { return from.placement.contains(r); });
-    if (!is_whole(from) || !is_whole(to) || overlaps) {
-      throw Unsupported(str("[pipeline] the redistribution at ", node.file, ":", node.line,
-                            " goes from ", from.nd_sbp, " on ", from.placement, " to ", to.nd_sbp,
-                            " on ", to.placement,
-                            "; edges between stages are B on disjoint ranks"));
-    }
-  }
-
-  int64_t source_of(const Node& node, int64_t target) const {
-    const auto& sources = graph_.value(node.inputs[0]).placement.ranks();
-    const int64_t position = graph_.value(node.outputs[0]).placement.position(target);
-    return sources[static_cast<size_t>(
-        std::min<int64_t>(position, static_cast<int64_t>(sources.size()) - 1))];
+  std::vector<Message> messages_of(size_t edge, int64_t m) const {
+    const Edge& it = stages_.edges[edge];
+    return messages_between(sent_value(it, m),
+                            buffers_.part_value(graph_.nodes[it.node].outputs[0], m));
   }
 
   int64_t tag(size_t edge, int64_t m) const {
     return static_cast<int64_t>(edge) * plan_.num_micro_batches + m;
   }
 
-  void send(size_t edge, int64_t m) {
-    const Node& node = graph_.nodes[edge];
-    check_edge(node);
-    for (const int64_t target : graph_.value(node.outputs[0]).placement.ranks()) {
-      if (source_of(node, target) != rank_) continue;
-      const BufferId buffer = builder_.contiguous(input_part(node.inputs[0], m));
-      builder_.add_send(buffer, target, tag(edge, m));
+  // Messages from one rank are received in the order in which it sends them.
+  void find_incoming() {
+    for (const Action& action : order_) {
+      for (size_t e = 0; e < stages_.edges.size(); ++e) {
+        const Edge& edge = stages_.edges[e];
+        if (!(edge.from == Slot{action.stage, action.kind})) continue;
+        for (const Message& message : messages_of(e, action.micro_batch)) {
+          if (message.to != rank_ || message.from == rank_) continue;
+          incoming_[message.from].push_back({e, action.micro_batch, message.box});
+        }
+      }
     }
+  }
+
+  void send(size_t edge, int64_t m) {
+    const Edge& it = stages_.edges[edge];
+    const Node& node = graph_.nodes[it.node];
+    const ValueId source = node.inputs[0];
+    if (!buffers_.is_held(source)) return;
+    BufferId buffer = buffers_.part_input(source, plan_.sbp_of(source), m);
+    const Value value = sent_value(it, m);
+    if (!(value.nd_sbp == graph_.value(source).nd_sbp)) buffer = add_up(node, buffer, value);
+    for (const Message& message : messages_of(edge, m)) {
+      if (message.from != rank_) continue;
+      const BufferId box = buffers_.box(buffer, message.box);
+      if (message.to == rank_) {
+        place(edge, m, message.box, box);
+        continue;
+      }
+      const size_t step =
+          builder_.add_send(builder_.contiguous(box), message.to, tag(edge, m), node);
+      const bool is_used = it.to.stage >= 0;
+      sends_.push_back({step, is_used ? position_.at({it.to.stage, it.to.kind, m}) : kNever});
+    }
+  }
+
+  BufferId add_up(const Node& node, BufferId buffer, const Value& value) {
+    const boxing::RedistributeAttrs attrs{.placement = value.placement, .nd_sbp = value.nd_sbp};
+    Node sum = node;
+    sum.attrs.resize(sizeof(attrs));
+    std::memcpy(sum.attrs.data(), &attrs, sizeof(attrs));
+    return builder_.add_node(sum, {buffer}, {value.meta_on(rank_)})[0];
+  }
+
+  // Puts a box, of this rank or a received one, in its place in the edge's value.
+  void place(size_t edge, int64_t m, const Box& box, BufferId source) {
+    const ValueId id = graph_.nodes[stages_.edges[edge].node].outputs[0];
+    BufferId& target = buffers_.part(id, m);
+    const MetaPtr meta = buffers_.part_meta(id, m);
+    if (target == kNoBuffer && box.size == meta->local_shape) {
+      target =
+          builder_.add_view(source, with_strides(meta, builder_.buffer(source).meta->strides), 0);
+      return;
+    }
+    if (target == kNoBuffer) target = builder_.add_buffer(meta);
+    builder_.add_copy(source, buffers_.box(target, box));
   }
 
   void receive(size_t edge, int64_t m) {
-    const Node& node = graph_.nodes[edge];
-    check_edge(node);
+    const Node& node = graph_.nodes[stages_.edges[edge].node];
     const ValueId id = node.outputs[0];
-    part(id, m) = builder_.add_buffer(part_meta(id, m));
-    builder_.add_recv(part(id, m), source_of(node, rank_), tag(edge, m));
-    if (is_summed_[static_cast<size_t>(id)]) add_to_sum(id, part(id, m));
+    if (!buffers_.is_held(id)) return;
+    for (const Message& message : messages_of(edge, m)) {
+      if (message.to != rank_ || message.from == rank_) continue;
+      const auto key = std::tuple(edge, m, message.from);
+      while (!received_.contains(key))
+        receive_next(message.from);
+    }
+    if (buffers_.part(id, m) == kNoBuffer) {  // nothing of it is here
+      buffers_.part(id, m) = builder_.add_buffer(buffers_.part_meta(id, m));
+    }
   }
 
-  void write_results() {
-    for (size_t i = 0; i < results_.size(); ++i) {
-      const ValueId id = graph_.outputs[i];
-      if (!is_held(id)) continue;
-      if (!sbp_of(id).is_split()) {
-        builder_.add_copy(whole(id), results_[i]);
-        continue;
-      }
-      for (int64_t m = 0; m < plan_.num_micro_batches; ++m) {
-        builder_.add_copy(input_part(id, m), slice(results_[i], id, m));
-      }
-    }
-    for (const Capture& capture : graph_.captures) {
-      if (is_held(capture.initial) && whole(capture.final_value) != whole(capture.initial)) {
-        builder_.add_copy(whole(capture.final_value), whole(capture.initial));
-      }
-    }
+  void receive_next(int64_t from) {
+    std::deque<Incoming>& queue = incoming_[from];
+    FLOW_ASSERT(!queue.empty(), "rank ", from, " sends less than rank ", rank_, " needs");
+    const Incoming next = queue.front();
+    queue.pop_front();
+    const Node& node = graph_.nodes[stages_.edges[next.edge].node];
+    const Value& value = graph_.value(node.outputs[0]);
+    const BufferId buffer =
+        builder_.add_buffer(local_meta(next.box.size, value.dtype, value.device));
+    builder_.add_recv(buffer, from, tag(next.edge, next.micro_batch), node);
+    place(next.edge, next.micro_batch, next.box, buffer);
+    received_.insert({next.edge, next.micro_batch, from});
   }
+
+  // Ends the sends that have been received by now if all workers are as fast as the simulation has
+  // it. In no order of events is this a wait for something later.
+  void end_sends(size_t position) {
+    std::erase_if(sends_, [&](const Send& send) {
+      if (send.received_at >= position) return false;
+      builder_.wait_for_send(send.step);
+      return true;
+    });
+  }
+
+  struct Incoming {
+    size_t edge;
+    int64_t micro_batch;
+    Box box;
+  };
+
+  struct Send {
+    size_t step;
+    size_t received_at;  // position in the order of actions
+  };
 
   const Graph& graph_;
   const MicroBatchPlan& plan_;
-  const Schedule& schedule_;
+  const StagePlan& stages_;
   int64_t rank_;
   ProgramBuilder builder_;
-  std::vector<BufferId> whole_;  // by value: all micro-batches together
-  std::vector<BufferId> parts_;  // by value and micro-batch
-  std::vector<BufferId> results_;
-  std::vector<int64_t> producer_, first_use_;  // node index by value, -1: none
-  std::vector<bool> is_summed_;
+  PartBuffers buffers_;
+  std::vector<Action> order_;  // of all workers
+  std::map<Action, size_t> position_;
+  std::vector<size_t> last_use_;                             // by value
+  std::vector<bool> is_summed_;                              // by value: P in time and used whole
+  std::vector<bool> is_used_in_parts_;                       // by value
+  std::vector<Send> sends_;                                  // not waited for
+  std::map<int64_t, std::deque<Incoming>> incoming_;         // by sender
+  std::set<std::tuple<size_t, int64_t, int64_t>> received_;  // edge, micro-batch, sender
 };
 
 }  // namespace
 
 Program build_program(const Graph& graph, const MicroBatchPlan& plan, const Schedule& schedule,
                       int64_t rank, const KernelTable& kernels) {
-  int64_t stages = 1;
-  for (const Node& node : graph.nodes)
-    stages = std::max(stages, node.stage + 1);
-  if (schedule.num_stages != stages || schedule.num_micro_batches != plan.num_micro_batches) {
-    throw InvalidArgument(str("[pipeline] the graph has ", stages, " stages and ",
+  validate(schedule);
+  const StagePlan stages = plan_stages(graph, plan, schedule.has_weights());
+  if (schedule.num_stages != stages.num_stages ||
+      schedule.num_micro_batches != plan.num_micro_batches) {
+    throw InvalidArgument(str("[pipeline] the graph has ", stages.num_stages, " stages and ",
                               plan.num_micro_batches, " micro-batches, the schedule ",
                               schedule.num_stages, " and ", schedule.num_micro_batches));
   }
-  validate(schedule);
-  return Builder(graph, plan, schedule, rank, kernels).build();
+  return Builder(graph, plan, schedule, stages, rank, kernels).build();
 }
 
 }  // namespace flow::pipeline

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/ir.h"
+#include "pipeline/batch_cut.h"
 
 namespace flow::pipeline {
 
@@ -14,17 +15,28 @@ enum class NodeTime : uint8_t { kBefore, kEach, kAfter };
 
 struct MicroBatchPlan {
   int64_t num_micro_batches = 1;
-  // By value. S(d): each micro-batch has its balanced part of dim d. P: each has an addend, the sum
-  // over micro-batches is the value. B: the same at all times.
+  BatchCut cut;
+  // By value. S(d): each micro-batch has its part of dim d. P: each has an addend, the sum over
+  // micro-batches is the value. B: the same at all times.
   std::vector<Sbp> value_sbp;
   // By node.
   std::vector<NodeTime> node_time;
+  // By node that runs for each micro-batch: how it takes its inputs. Of a value that is B it may
+  // take parts.
+  std::vector<std::vector<Sbp>> input_sbp;
+
+  const Sbp& sbp_of(graph::ValueId id) const { return value_sbp[static_cast<size_t>(id)]; }
 };
 
-// Graph inputs are S(0), but for scalars and the last `num_whole`, which are B as captures are. A
-// value that is P along the axis and used by an op without a signature for it is summed first, so
-// that op runs after all micro-batches. Throws Unsupported naming op and user line when an op mixes
-// samples: it needs a split value and has no signature.
+// Graph inputs are S(0), but for scalars and the last `num_whole`, which are B as captures are.
+// Cutting is by samples, so a signature that holds for one sample a rank holds for any parts.
+//
+// A value that is P along the axis and used by an op without a signature for it is summed first, so
+// that op runs after all micro-batches. Where a micro-batch needs its result (the number of targets
+// that a mean is divided by), the sum is computed from the whole batch before the first one; it
+// must depend on inputs and what the step does not write. Throws Unsupported, naming op and user
+// line, where it does not, and when an op mixes samples: it needs a split value and has no
+// signature.
 MicroBatchPlan plan_micro_batches(const graph::Graph& graph, int64_t num_micro_batches,
                                   size_t num_whole = 0);
 

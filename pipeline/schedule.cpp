@@ -1,5 +1,6 @@
 #include "pipeline/schedule.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 
@@ -7,16 +8,27 @@
 
 namespace flow::pipeline {
 
+namespace {
+constexpr std::string_view kLetters = "FBW";  // by kind
+}
+
+bool Schedule::has_weights() const {
+  return std::any_of(actions.begin(), actions.end(), [](const std::vector<Action>& worker) {
+    return std::any_of(worker.begin(), worker.end(),
+                       [](const Action& action) { return action.kind == ActionKind::kWeight; });
+  });
+}
+
 std::string to_string(const Action& action) {
-  return str(action.stage, action.kind == ActionKind::kForward ? 'F' : 'B', action.micro_batch);
+  return str(action.stage, kLetters[static_cast<size_t>(action.kind)], action.micro_batch);
 }
 
 std::string to_string(const Schedule& schedule) {
   std::string text;
-  for (const auto& stage : schedule.actions) {
-    for (size_t i = 0; i < stage.size(); ++i) {
+  for (const auto& worker : schedule.actions) {
+    for (size_t i = 0; i < worker.size(); ++i) {
       text += i == 0 ? "" : " ";
-      text += to_string(stage[i]);
+      text += to_string(worker[i]);
     }
     text += '\n';
   }
@@ -29,15 +41,15 @@ Action parse_action(std::string_view word) {
   Action action;
   const char* end = word.data() + word.size();
   auto [kind, first] = std::from_chars(word.data(), end, action.stage);
-  bool ok = first == std::errc() && kind != end && (*kind == 'F' || *kind == 'B');
+  bool ok = first == std::errc() && kind != end && kLetters.find(*kind) != kLetters.npos;
   if (ok) {
-    action.kind = *kind == 'F' ? ActionKind::kForward : ActionKind::kBackward;
+    action.kind = static_cast<ActionKind>(kLetters.find(*kind));
     const auto [rest, second] = std::from_chars(kind + 1, end, action.micro_batch);
     ok = second == std::errc() && rest == end;
   }
   if (!ok) {
     throw InvalidArgument(
-        str("[schedule] cannot read the action '", word, "'; write <stage><F|B><micro-batch>"));
+        str("[schedule] cannot read the action '", word, "'; write <stage><F|B|W><micro-batch>"));
   }
   return action;
 }
@@ -51,16 +63,16 @@ Schedule parse_schedule(std::string_view text) {
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.empty()) continue;
-    std::vector<Action>& stage = schedule.actions.emplace_back();
+    std::vector<Action>& worker = schedule.actions.emplace_back();
     while (!line.empty()) {
       const size_t space = line.find(' ');
-      if (space != 0) stage.push_back(parse_action(line.substr(0, space)));
+      if (space != 0) worker.push_back(parse_action(line.substr(0, space)));
       line.remove_prefix(space == std::string_view::npos ? line.size() : space + 1);
     }
   }
-  schedule.num_stages = static_cast<int64_t>(schedule.actions.size());
-  for (const auto& stage : schedule.actions) {
-    for (const Action& action : stage) {
+  for (const auto& worker : schedule.actions) {
+    for (const Action& action : worker) {
+      schedule.num_stages = std::max(schedule.num_stages, action.stage + 1);
       schedule.num_micro_batches = std::max(schedule.num_micro_batches, action.micro_batch + 1);
     }
   }
@@ -68,79 +80,89 @@ Schedule parse_schedule(std::string_view text) {
   return schedule;
 }
 
-namespace {
-
-bool is_ready(const Schedule& schedule, const std::set<Action>& done, const Action& action) {
-  Action before = action;
-  if (action.kind == ActionKind::kForward) {
-    before.stage -= 1;
-    return action.stage == 0 || done.contains(before);
+std::vector<Action> needs_of(const Schedule& schedule, const Action& action) {
+  const auto [stage, kind, micro_batch] = action;
+  switch (kind) {
+    case ActionKind::kForward:
+      if (stage == 0) return {};
+      return {{stage - 1, kind, micro_batch}};
+    case ActionKind::kBackward:
+      if (stage + 1 == schedule.num_stages) return {{stage, ActionKind::kForward, micro_batch}};
+      return {{stage, ActionKind::kForward, micro_batch}, {stage + 1, kind, micro_batch}};
+    case ActionKind::kWeight:
+      return {{stage, ActionKind::kBackward, micro_batch}};
   }
-  before.kind = ActionKind::kForward;
-  if (!done.contains(before)) return false;
-  before = action;
-  before.stage += 1;
-  return before.stage == schedule.num_stages || done.contains(before);
+  return {};
 }
 
-}  // namespace
+namespace {
 
-void validate(const Schedule& schedule) {
+// Each action once, in range, and those of a stage at one worker. Returns how many there are.
+int64_t check_actions(const Schedule& schedule) {
   std::set<Action> listed;
-  for (size_t s = 0; s < schedule.actions.size(); ++s) {
-    for (const Action& action : schedule.actions[s]) {
-      if (action.stage != static_cast<int64_t>(s) || action.micro_batch < 0 ||
+  std::vector<int64_t> worker_of(static_cast<size_t>(schedule.num_stages), -1);
+  for (size_t w = 0; w < schedule.actions.size(); ++w) {
+    for (const Action& action : schedule.actions[w]) {
+      if (action.stage < 0 || action.stage >= schedule.num_stages || action.micro_batch < 0 ||
           action.micro_batch >= schedule.num_micro_batches) {
-        throw InvalidArgument(str("[schedule] ", to_string(action), " does not belong to stage ", s,
-                                  " of ", schedule.num_micro_batches, " micro-batches"));
+        throw InvalidArgument(str("[schedule] ", to_string(action), " is none of ",
+                                  schedule.num_stages, " stages and ", schedule.num_micro_batches,
+                                  " micro-batches"));
       }
+      int64_t& worker = worker_of[static_cast<size_t>(action.stage)];
+      if (worker >= 0 && worker != static_cast<int64_t>(w)) {
+        throw InvalidArgument(str("[schedule] ", to_string(action), " is listed in line ", w + 1,
+                                  ", other actions of stage ", action.stage, " in line ",
+                                  worker + 1, "; a stage belongs to one line"));
+      }
+      worker = static_cast<int64_t>(w);
       if (!listed.insert(action).second) {
         throw InvalidArgument(str("[schedule] ", to_string(action), " is listed twice"));
       }
     }
   }
-  const int64_t wanted = 2 * schedule.num_stages * schedule.num_micro_batches;
-  if (static_cast<int64_t>(listed.size()) != wanted ||
-      static_cast<int64_t>(schedule.actions.size()) != schedule.num_stages) {
-    throw InvalidArgument(str("[schedule] ", listed.size(), " of ", wanted,
-                              " actions are listed; every stage does F and B of each micro-batch"));
+  return static_cast<int64_t>(listed.size());
+}
+
+}  // namespace
+
+void validate(const Schedule& schedule) {
+  const int64_t listed = check_actions(schedule);
+  const bool has_weights = schedule.has_weights();
+  const int64_t wanted = (has_weights ? 3 : 2) * schedule.num_stages * schedule.num_micro_batches;
+  if (listed != wanted) {
+    throw InvalidArgument(str("[schedule] ", listed, " of ", wanted,
+                              " actions are listed; every stage does ",
+                              has_weights ? "F, B and W" : "F and B", " of each micro-batch"));
   }
   std::set<Action> done;
   std::vector<size_t> next(schedule.actions.size(), 0);
+  const auto is_ready = [&](const Action& action) {
+    const std::vector<Action> needs = needs_of(schedule, action);
+    return std::all_of(needs.begin(), needs.end(),
+                       [&](const Action& a) { return done.contains(a); });
+  };
   bool progressed = true;
   while (progressed) {
     progressed = false;
-    for (size_t s = 0; s < next.size(); ++s) {
-      const auto& stage = schedule.actions[s];
-      while (next[s] < stage.size() && is_ready(schedule, done, stage[next[s]])) {
-        done.insert(stage[next[s]++]);
+    for (size_t w = 0; w < next.size(); ++w) {
+      const auto& worker = schedule.actions[w];
+      while (next[w] < worker.size() && is_ready(worker[next[w]])) {
+        done.insert(worker[next[w]++]);
         progressed = true;
       }
     }
   }
   std::string stuck;
-  for (size_t s = 0; s < next.size(); ++s) {
-    if (next[s] < schedule.actions[s].size()) {
-      stuck += str(stuck.empty() ? "" : ", ", to_string(schedule.actions[s][next[s]]));
+  for (size_t w = 0; w < next.size(); ++w) {
+    if (next[w] < schedule.actions[w].size()) {
+      stuck += str(stuck.empty() ? "" : ", ", to_string(schedule.actions[w][next[w]]));
     }
   }
   if (!stuck.empty()) {
     throw InvalidArgument(str("[schedule] these actions wait for each other for ever: ", stuck,
-                              "; order each stage's actions after what they need"));
+                              "; order each line's actions after what they need"));
   }
-}
-
-Schedule gpipe(int64_t num_stages, int64_t num_micro_batches) {
-  Schedule schedule{
-      .num_stages = num_stages, .num_micro_batches = num_micro_batches, .actions = {}};
-  for (int64_t s = 0; s < num_stages; ++s) {
-    std::vector<Action>& stage = schedule.actions.emplace_back();
-    for (const ActionKind kind : {ActionKind::kForward, ActionKind::kBackward}) {
-      for (int64_t m = 0; m < num_micro_batches; ++m)
-        stage.push_back({s, kind, m});
-    }
-  }
-  return schedule;
 }
 
 }  // namespace flow::pipeline

@@ -1,0 +1,135 @@
+#include "pipeline/part_buffers.h"
+
+#include "core/error.h"
+
+namespace flow::pipeline {
+
+using graph::BufferId;
+using graph::kNoBuffer;
+using graph::Value;
+using graph::ValueId;
+
+PartBuffers::PartBuffers(const graph::Graph& graph, const MicroBatchPlan& plan,
+                         graph::ProgramBuilder& builder, int64_t rank)
+    : graph_(graph),
+      plan_(plan),
+      builder_(builder),
+      rank_(rank),
+      whole_(graph.values.size(), kNoBuffer),
+      parts_(graph.values.size() * static_cast<size_t>(plan.num_micro_batches), kNoBuffer) {}
+
+BufferId& PartBuffers::part(ValueId id, int64_t m) {
+  return parts_[static_cast<size_t>(id * plan_.num_micro_batches + m)];
+}
+
+MetaPtr PartBuffers::whole_meta(ValueId id) const {
+  return graph_.value(id).meta_on(rank_);
+}
+
+Value PartBuffers::part_value(ValueId id, int64_t m) const {
+  const Sbp& sbp = plan_.sbp_of(id);
+  return sbp.is_split() ? part_of(plan_.cut, graph_.value(id), sbp.dim(), m) : graph_.value(id);
+}
+
+MetaPtr PartBuffers::part_meta(ValueId id, int64_t m) const {
+  return part_value(id, m).meta_on(rank_);
+}
+
+BufferId PartBuffers::whole_input(ValueId id) {
+  if (id == graph::kNoValue) return kNoBuffer;
+  if (whole(id) == kNoBuffer) {
+    FLOW_ASSERT(!is_held(id), "value %", id, " is used whole before it is made");
+    whole(id) = builder_.add_buffer(whole_meta(id));
+  }
+  return whole(id);
+}
+
+std::vector<Piece> PartBuffers::pieces(ValueId id, const Sbp& sbp, int64_t m) const {
+  const Value& value = graph_.value(id);
+  const TensorMeta& part = *part_of(plan_.cut, value, sbp.dim(), m).meta_on(rank_);
+  const TensorMeta& whole = *value.meta_on(rank_);
+  std::vector<Piece> found = pieces_of(plan_.cut, whole, part, sbp.dim(), m);
+  if (found.empty() && part.local_shape[sbp.dim()] > 0) {
+    throw Unsupported(str("[micro-batch] a batch of ", whole,
+                          " cannot be cut where it lies, as other inputs are cut into other "
+                          "samples; lay inputs out alike"));
+  }
+  return found;
+}
+
+BufferId PartBuffers::part_input(ValueId id, const Sbp& sbp, int64_t m) {
+  if (id == graph::kNoValue) return kNoBuffer;
+  const bool is_split = plan_.sbp_of(id).is_split();
+  if (!sbp.is_split()) {
+    return plan_.sbp_of(id).is_partial() ? part(id, m) : whole_input(id);
+  }
+  BufferId& known =
+      is_split ? part(id, m) : taken_.try_emplace({id, sbp.dim(), m}, kNoBuffer).first->second;
+  if (known != kNoBuffer) return known;
+  const MetaPtr meta = part_of(plan_.cut, graph_.value(id), sbp.dim(), m).meta_on(rank_);
+  if (!meta->is_held) return known = builder_.add_buffer(meta);
+  FLOW_ASSERT(whole(id) != kNoBuffer, "value %", id, " is used before it is made");
+  const std::vector<Piece> all = pieces(id, sbp, m);
+  if (all.size() <= 1) {
+    return known = rows(whole(id), meta, sbp.dim(), all.empty() ? 0 : all[0].in_whole);
+  }
+  known = builder_.add_buffer(meta);
+  for (const Piece& piece : all) {
+    Shape shape = meta->local_shape;
+    shape[sbp.dim()] = piece.size;
+    const MetaPtr plain = local_meta(shape, meta->dtype, meta->device);
+    builder_.add_copy(rows(whole(id), plain, sbp.dim(), piece.in_whole),
+                      rows(known, plain, sbp.dim(), piece.in_part));
+  }
+  return known;
+}
+
+void PartBuffers::add_to_sum(ValueId id, BufferId addend, bool may_keep) {
+  if (whole(id) != kNoBuffer) {
+    builder_.add_sum(addend, whole(id));
+    return;
+  }
+  const graph::Buffer& buffer = builder_.buffer(addend);
+  const bool is_own = buffer.base == kNoBuffer && buffer.external < 0 &&
+                      buffer.meta->blocked == nullptr && buffer.meta->is_contiguous;
+  if (may_keep && is_own) {
+    whole(id) = addend;
+    return;
+  }
+  whole(id) = builder_.add_buffer(whole_meta(id));
+  builder_.add_copy(addend, whole(id));
+}
+
+void PartBuffers::collect(ValueId id, BufferId target) {
+  const Sbp& sbp = plan_.sbp_of(id);
+  for (int64_t m = 0; m < plan_.num_micro_batches; ++m) {
+    const BufferId source = part_input(id, sbp, m);
+    for (const Piece& piece : pieces(id, sbp, m)) {
+      const MetaPtr meta = builder_.buffer(source).meta;
+      Shape shape = meta->local_shape;
+      shape[sbp.dim()] = piece.size;
+      const MetaPtr plain = local_meta(shape, meta->dtype, meta->device);
+      builder_.add_copy(rows(source, plain, sbp.dim(), piece.in_part),
+                        rows(target, plain, sbp.dim(), piece.in_whole));
+    }
+  }
+}
+
+BufferId PartBuffers::rows(BufferId base, MetaPtr meta, int64_t dim, int64_t begin) {
+  const BufferId plain = builder_.strided(base);
+  const Strides& strides = builder_.buffer(plain).meta->strides;
+  return builder_.add_view(plain, with_strides(meta, strides), begin * strides[dim]);
+}
+
+BufferId PartBuffers::box(BufferId base, const Box& box) {
+  const BufferId plain = builder_.strided(base);
+  const MetaPtr meta = builder_.buffer(plain).meta;
+  if (box.size == meta->local_shape) return plain;
+  int64_t offset = 0;
+  for (int64_t d = 0; d < box.begin.size(); ++d)
+    offset += (box.begin[d] - meta->local_begin[d]) * meta->strides[d];
+  const MetaPtr part = local_meta(box.size, meta->dtype, meta->device);
+  return builder_.add_view(plain, with_strides(part, meta->strides), offset);
+}
+
+}  // namespace flow::pipeline

@@ -1,0 +1,98 @@
+#include "pipeline/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/error.h"
+#include "pipeline/edges.h"
+#include "pipeline/stages.h"
+
+namespace flow::pipeline {
+
+namespace {
+
+using graph::Graph;
+using graph::kNoValue;
+using graph::Node;
+using graph::Value;
+using graph::ValueId;
+
+// A core of the machines that the boxing cost table describes: good for comparing stages.
+constexpr double kFlopsPerUs = 5e4;
+constexpr double kBytesPerUs = 1e4;
+
+double bytes_of(const Value& value) {
+  return static_cast<double>(value.shape.numel()) * static_cast<double>(dtype_size(value.dtype));
+}
+
+// Of the whole batch, shared by the ranks of the placement.
+double predicted_us(const Graph& graph, const Node& node) {
+  if (node.op->view != nullptr) return 0;
+  std::vector<MetaPtr> metas;
+  double bytes = 0;
+  for (const ValueId id : node.inputs) {
+    metas.push_back(id == kNoValue ? nullptr : graph.value(id).meta_on(0));
+    if (id != kNoValue) bytes += bytes_of(graph.value(id));
+  }
+  for (const ValueId id : node.outputs)
+    bytes += bytes_of(graph.value(id));
+  double flops = 0;
+  if (node.op->cost != nullptr) {
+    InferContext infer(*node.op, metas, node.raw_attrs());
+    node.op->infer(infer);
+    flops = node.op->cost(SbpContext(*node.op, metas, node.raw_attrs(), infer.outputs())).flops;
+  }
+  const Placement& placement = graph.value(node.outputs[0]).placement;
+  const int64_t ranks = placement.defined() ? placement.num_ranks() : 1;
+  return std::max(flops / kFlopsPerUs, bytes / kBytesPerUs) / static_cast<double>(ranks);
+}
+
+std::string name_of(const Slot& slot) {
+  if (slot.stage < 0) return "the end";
+  std::string text = to_string(Action{slot.stage, slot.kind, 0});
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::vector<StageCost> stage_costs(const Graph& graph, const MicroBatchPlan& plan) {
+  const StagePlan stages = plan_stages(graph, plan, true);
+  std::vector<StageCost> costs(static_cast<size_t>(stages.num_stages), {0, 0, 0});
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (plan.node_time[i] != NodeTime::kEach || stages.edge_of[i] >= 0) continue;
+    const Slot& slot = stages.slots[i];
+    if (slot.stage < 0) continue;
+    StageCost& cost = costs[static_cast<size_t>(slot.stage)];
+    const std::array parts{&cost.forward, &cost.backward, &cost.weight};
+    *parts[static_cast<size_t>(slot.kind)] +=
+        predicted_us(graph, graph.nodes[i]) / static_cast<double>(plan.num_micro_batches);
+  }
+  return costs;
+}
+
+std::string describe(const Graph& graph, const MicroBatchPlan& plan, const Schedule& schedule,
+                     const std::string& name) {
+  const Timeline timeline = simulate(schedule, stage_costs(graph, plan));
+  std::string text = str("micro-batches: ", plan.num_micro_batches, " of ", plan.cut.num_samples,
+                         " samples, ", schedule.num_stages, " stages, schedule ", name, " on ",
+                         schedule.actions.size(), " workers: predicted bubble ",
+                         std::round(1000 * timeline.bubble()) / 10, " %, micro-batches kept");
+  for (const int64_t kept : timeline.in_flight)
+    text += str(' ', kept);
+  text += '\n';
+  const StagePlan stages = plan_stages(graph, plan, schedule.has_weights());
+  for (const Edge& edge : stages.edges) {
+    const Node& node = graph.nodes[edge.node];
+    const Value &from = graph.value(node.inputs[0]), &to = graph.value(node.outputs[0]);
+    text += str("  edge at ", node.file, ":", node.line, " from ", name_of(edge.from), " to ",
+                name_of(edge.to), ": ", from.shape, ' ', from.dtype, " from ", from.nd_sbp, " on ",
+                from.placement, " to ", to.nd_sbp, " on ", to.placement, ", ",
+                static_cast<int64_t>(bytes_of(from)) / plan.num_micro_batches,
+                " bytes a micro-batch\n");
+  }
+  return text;
+}
+
+}  // namespace flow::pipeline

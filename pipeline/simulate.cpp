@@ -1,0 +1,93 @@
+#include "pipeline/simulate.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace flow::pipeline {
+
+namespace {
+
+double duration_of(const Schedule& schedule, const std::vector<StageCost>& costs,
+                   const Action& action, bool has_weights) {
+  StageCost cost;
+  if (!costs.empty()) cost = costs[static_cast<size_t>(action.stage)];
+  FLOW_ASSERT(action.stage < schedule.num_stages, "stage ", action.stage);
+  switch (action.kind) {
+    case ActionKind::kForward:
+      return cost.forward;
+    case ActionKind::kBackward:
+      return has_weights ? cost.backward : cost.backward + cost.weight;
+    case ActionKind::kWeight:
+      return cost.weight;
+  }
+  return 0;
+}
+
+// The most forwards that have begun of those whose last action has not ended.
+int64_t most_in_flight(const std::vector<TimedAction>& actions, int64_t worker, bool has_weights) {
+  const ActionKind last = has_weights ? ActionKind::kWeight : ActionKind::kBackward;
+  int64_t now = 0, most = 0;
+  for (const TimedAction& timed : actions) {  // a worker's actions do not overlap
+    if (timed.worker != worker) continue;
+    if (timed.action.kind == ActionKind::kForward) most = std::max(most, ++now);
+    if (timed.action.kind == last) --now;
+  }
+  return most;
+}
+
+}  // namespace
+
+double Timeline::bubble() const {
+  if (makespan <= 0) return 0;
+  const double worked = std::accumulate(busy.begin(), busy.end(), 0.0);
+  return 1 - worked / (makespan * static_cast<double>(busy.size()));
+}
+
+Timeline simulate(const Schedule& schedule, const std::vector<StageCost>& costs) {
+  const bool has_weights = schedule.has_weights();
+  const size_t num_workers = schedule.actions.size();
+  Timeline timeline;
+  timeline.busy.assign(num_workers, 0);
+  std::map<Action, double> done;
+  std::vector<size_t> next(num_workers, 0);
+  std::vector<double> free_at(num_workers, 0);
+  bool progressed = true;
+  while (progressed) {
+    progressed = false;
+    for (size_t w = 0; w < num_workers; ++w) {
+      while (next[w] < schedule.actions[w].size()) {
+        const Action& action = schedule.actions[w][next[w]];
+        double begin = free_at[w];
+        bool is_ready = true;
+        for (const Action& need : needs_of(schedule, action)) {
+          const auto found = done.find(need);
+          is_ready = is_ready && found != done.end();
+          if (is_ready) begin = std::max(begin, found->second);
+        }
+        if (!is_ready) break;
+        const double duration = duration_of(schedule, costs, action, has_weights);
+        free_at[w] = begin + duration;
+        done[action] = free_at[w];
+        timeline.busy[w] += duration;
+        timeline.makespan = std::max(timeline.makespan, free_at[w]);
+        timeline.actions.push_back({action, static_cast<int64_t>(w), begin, free_at[w]});
+        ++next[w];
+        progressed = true;
+      }
+    }
+  }
+  std::stable_sort(timeline.actions.begin(), timeline.actions.end(),
+                   [](const TimedAction& a, const TimedAction& b) {
+                     return a.begin != b.begin ? a.begin < b.begin : a.worker < b.worker;
+                   });
+  for (size_t w = 0; w < num_workers; ++w) {
+    timeline.in_flight.push_back(
+        most_in_flight(timeline.actions, static_cast<int64_t>(w), has_weights));
+  }
+  return timeline;
+}
+
+}  // namespace flow::pipeline

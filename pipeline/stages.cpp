@@ -1,0 +1,184 @@
+#include "pipeline/stages.h"
+
+#include <algorithm>
+
+#include "boxing/redistribute_op.h"
+#include "core/error.h"
+
+namespace flow::pipeline {
+
+namespace {
+
+using graph::Graph;
+using graph::kNoValue;
+using graph::Node;
+using graph::Value;
+using graph::ValueId;
+
+// Whether everything of slot `a` is done before slot `b` of the same micro-batch begins, or is `b`.
+bool precedes(const Slot& a, const Slot& b) {
+  if (b.stage < 0 || a == b) return true;
+  const bool a_forward = a.kind == ActionKind::kForward, b_forward = b.kind == ActionKind::kForward;
+  if (a_forward) return !b_forward || a.stage <= b.stage;
+  if (b_forward || a.kind == ActionKind::kWeight) return false;
+  return a.stage >= b.stage;
+}
+
+class StagePlanner {
+ public:
+  StagePlanner(const Graph& graph, const MicroBatchPlan& plan, bool has_weights)
+      : graph_(graph), plan_(plan), has_weights_(has_weights) {
+    const size_t nodes = graph.nodes.size();
+    stages_.slots.resize(nodes);
+    stages_.edge_of.assign(nodes, -1);
+    maker_.assign(graph.values.size(), -1);
+    users_.resize(graph.values.size());
+    is_weight_.assign(nodes, false);
+  }
+
+  StagePlan run() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      stages_.num_stages = std::max(stages_.num_stages, node.stage + 1);
+      for (const ValueId id : node.outputs)
+        maker_[static_cast<size_t>(id)] = static_cast<int64_t>(i);
+      for (const ValueId id : node.inputs) {
+        if (id != kNoValue) users_[static_cast<size_t>(id)].push_back(i);
+      }
+    }
+    if (has_weights_) find_weights();
+    find_ranks();
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (!runs_each(i)) continue;
+      if (is_redistribution(i)) {
+        place_redistribution(i);
+      } else {
+        stages_.slots[i] = own_slot(i);
+        check_order(i, stages_.slots[i]);
+      }
+    }
+    return std::move(stages_);
+  }
+
+ private:
+  bool runs_each(size_t i) const { return plan_.node_time[i] == NodeTime::kEach; }
+
+  bool is_redistribution(size_t i) const { return graph_.nodes[i].op == &boxing::kRedistribute; }
+
+  Slot own_slot(size_t i) const {
+    const Node& node = graph_.nodes[i];
+    if (node.phase == Phase::kForward) return {node.stage, ActionKind::kForward};
+    return {node.stage, is_weight_[i] ? ActionKind::kWeight : ActionKind::kBackward};
+  }
+
+  void find_weights() {
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      const Node& node = graph_.nodes[i];
+      if (!runs_each(i) || node.phase == Phase::kForward || is_redistribution(i)) continue;
+      const bool makes_addends =
+          std::all_of(node.outputs.begin(), node.outputs.end(),
+                      [&](ValueId id) { return plan_.sbp_of(id).is_partial(); });
+      const auto& users = users_[static_cast<size_t>(node.outputs[0])];
+      const bool is_view_for_them =
+          node.op->view != nullptr && !users.empty() &&
+          std::all_of(users.begin(), users.end(), [&](size_t user) {
+            return is_weight_[user] && graph_.nodes[user].stage == node.stage;
+          });
+      is_weight_[i] = makes_addends || is_view_for_them;
+    }
+  }
+
+  void find_ranks() {
+    stages_.ranks.resize(static_cast<size_t>(stages_.num_stages));
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      if (!runs_each(i) || is_redistribution(i)) continue;
+      const Placement& placement = graph_.value(node.outputs[0]).placement;
+      if (!placement.defined()) continue;
+      stages_.ranks[static_cast<size_t>(node.stage)].insert(placement.ranks().begin(),
+                                                            placement.ranks().end());
+    }
+  }
+
+  // Where a value comes into being on the ranks of its placement; false: before all actions.
+  bool home_of(ValueId id, Slot& slot) const {
+    const int64_t maker = maker_[static_cast<size_t>(id)];
+    if (maker < 0 || !runs_each(static_cast<size_t>(maker))) return false;
+    const int64_t edge = stages_.edge_of[static_cast<size_t>(maker)];
+    slot = edge >= 0 ? stages_.edges[static_cast<size_t>(edge)].to
+                     : stages_.slots[static_cast<size_t>(maker)];
+    return true;
+  }
+
+  // The slot of the first node that needs the value, be it through further redistributions.
+  Slot first_use(ValueId id) const {
+    for (const size_t user : users_[static_cast<size_t>(id)]) {
+      if (!runs_each(user)) continue;
+      if (!is_redistribution(user)) return own_slot(user);
+      const Slot slot = first_use(graph_.nodes[user].outputs[0]);
+      if (slot.stage >= 0) return slot;
+    }
+    return {};
+  }
+
+  bool is_within(const Placement& placement, const Slot& slot) const {
+    if (slot.stage < 0) return false;
+    const std::set<int64_t>& ranks = stages_.ranks[static_cast<size_t>(slot.stage)];
+    return std::all_of(placement.ranks().begin(), placement.ranks().end(),
+                       [&](int64_t rank) { return ranks.contains(rank); });
+  }
+
+  void place_redistribution(size_t i) {
+    const Node& node = graph_.nodes[i];
+    const Value &from = graph_.value(node.inputs[0]), &to = graph_.value(node.outputs[0]);
+    Slot home;
+    home_of(node.inputs[0], home);
+    stages_.slots[i] = home;
+    if (is_within(from.placement, home) && is_within(to.placement, home)) return;
+    if (home.stage < 0 || to.nd_sbp.has_partial()) {
+      throw Unsupported(str("[pipeline] the redistribution at ", node.file, ":", node.line,
+                            " goes from ", from.nd_sbp, " on ", from.placement, " to ", to.nd_sbp,
+                            " on ", to.placement,
+                            "; between stages values go directly, and arrive split or broadcast"));
+    }
+    const Slot target = first_use(node.outputs[0]);
+    stages_.edge_of[i] = static_cast<int64_t>(stages_.edges.size());
+    stages_.edges.push_back({i, home, target});
+    if (!precedes(home, target)) refuse(i, home, target);
+  }
+
+  void check_order(size_t i, const Slot& slot) const {
+    for (const ValueId id : graph_.nodes[i].inputs) {
+      Slot home;
+      if (id != kNoValue && home_of(id, home) && !precedes(home, slot)) refuse(i, home, slot);
+    }
+  }
+
+  [[noreturn]] void refuse(size_t i, const Slot& from, const Slot& to) const {
+    const Node& node = graph_.nodes[i];
+    const auto name = [](const Slot& slot) {
+      std::string text = to_string(Action{slot.stage, slot.kind, 0});
+      text.pop_back();
+      return text;
+    };
+    throw Unsupported(str("[pipeline] ", node.op->name, " at ", node.file, ":", node.line,
+                          " in action ", name(to), " needs a value of ", name(from),
+                          ", which comes later; number stages in the order of the data's way"));
+  }
+
+  const Graph& graph_;
+  const MicroBatchPlan& plan_;
+  bool has_weights_;
+  StagePlan stages_;
+  std::vector<int64_t> maker_;              // node by value, -1: none
+  std::vector<std::vector<size_t>> users_;  // nodes by value, in order
+  std::vector<bool> is_weight_;             // by node
+};
+
+}  // namespace
+
+StagePlan plan_stages(const Graph& graph, const MicroBatchPlan& plan, bool has_weights) {
+  return StagePlanner(graph, plan, has_weights).run();
+}
+
+}  // namespace flow::pipeline

@@ -1,0 +1,44 @@
+// Where the nodes of a micro-batch run: in which action of which stage, and what goes from one to
+// another.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "graph/ir.h"
+#include "pipeline/micro_batch.h"
+#include "pipeline/schedule.h"
+
+namespace flow::pipeline {
+
+// One stage's F, B or W, of whatever micro-batch. No stage: after all actions.
+struct Slot {
+  int64_t stage = -1;
+  ActionKind kind = ActionKind::kForward;
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+// A redistribution from one stage's ranks to another's: sent at the end of one slot, received when
+// the other begins.
+struct Edge {
+  size_t node = 0;
+  Slot from;
+  Slot to;
+};
+
+struct StagePlan {
+  int64_t num_stages = 1;
+  std::vector<Slot> slots;       // by node that runs for each micro-batch; of an edge its sender's
+  std::vector<Edge> edges;       // in order of nodes
+  std::vector<int64_t> edge_of;  // by node, -1: none
+  std::vector<std::set<int64_t>> ranks;  // by stage; empty where all is local
+};
+
+// Nodes carry their stage. A backward node is W, where those are scheduled apart, when it makes an
+// addend of a sum over micro-batches, or a view for one. A redistribution among ranks of the stage
+// that makes its input runs there, any other is an edge. Throws Unsupported, naming op and line,
+// for a value that goes against the order of actions, and for one that arrives partial.
+StagePlan plan_stages(const graph::Graph& graph, const MicroBatchPlan& plan, bool has_weights);
+
+}  // namespace flow::pipeline

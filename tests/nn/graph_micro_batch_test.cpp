@@ -1,0 +1,204 @@
+// Micro-batches of any loss: a step cut into parts gives what the whole batch gives.
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "nn/flow.h"
+
+namespace flow {
+namespace {
+
+const Placement kPair("cpu", {0, 1});
+const Placement kGrid("cpu", {{0, 1}, {2, 3}});
+const Sbp kS0 = sbp::split(0);
+const Sbp kS1 = sbp::split(1);
+const Sbp kB = sbp::broadcast;
+
+template <class Model>
+struct Training : nn::Graph<Training<Model>> {
+  Model model;
+  CrossEntropyOptions options;
+
+  Training(Model m, optim::Optimizer& optimizer, int64_t parts, CrossEntropyOptions o)
+      : model(m), options(std::move(o)) {
+    this->add_optimizer(optimizer, {.clip_grad_norm = 1.0});
+    this->config().set_micro_batches(parts);
+  }
+
+  Tensor build(const Tensor& x, const Tensor& y) {
+    const Tensor out = model(x);
+    Tensor loss = cross_entropy(out.reshape({-1, out.size(-1)}), y.flatten(), options);
+    loss.backward();
+    return loss;
+  }
+};
+
+struct Layout {
+  const char* name = "one rank";
+  Placement placement = {};
+  NdSbp data = {};
+  nn::SbpPatterns model = {};
+};
+
+struct Batch {
+  Tensor x, y;
+};
+
+template <class Model>
+struct Task {
+  std::function<Model()> make_model;
+  std::function<Batch(TensorOptions options)> batch;
+  CrossEntropyOptions options = {};
+  DType dtype = float64;
+};
+
+// Losses, and the weights at the end.
+struct Run {
+  std::vector<double> losses;
+  std::vector<std::pair<std::string, std::vector<double>>> weights;
+};
+
+template <class Model>
+Run train(const Task<Model>& task, const Layout& layout, int64_t parts) {
+  manual_seed(11);
+  Model model = task.make_model();
+  model.to(task.dtype);
+  if (layout.placement.defined()) model.to_global(layout.placement, layout.model);
+  optim::SGD optimizer(model.parameters(), {.lr = 0.05, .momentum = 0.9});
+  Training<Model> graph(model, optimizer, parts, task.options);
+  Run run;
+  for (int step = 0; step < 4; ++step) {
+    const Batch batch =
+        task.batch({.dtype = task.dtype, .placement = layout.placement, .sbp = layout.data});
+    run.losses.push_back(graph(batch.x, batch.y).template item<double>());
+  }
+  for (const auto& [name, tensor] : model.state_dict())
+    run.weights.emplace_back(name, tensor.to(float64).template to_vector<double>());
+  return run;
+}
+
+void expect_near(const Run& got, const Run& want, const std::string& what) {
+  for (size_t i = 0; i < want.losses.size(); ++i)
+    EXPECT_NEAR(got.losses[i], want.losses[i], 1e-9) << what << ", step " << i;
+  for (size_t i = 0; i < want.weights.size(); ++i) {
+    double distance = 0, norm = 0;
+    for (size_t j = 0; j < want.weights[i].second.size(); ++j) {
+      const double w = want.weights[i].second[j];
+      distance += std::pow(got.weights[i].second[j] - w, 2);
+      norm += w * w;
+    }
+    EXPECT_LE(std::sqrt(distance), 1e-9 * std::sqrt(norm)) << what << ", " << want.weights[i].first;
+  }
+}
+
+template <class Model>
+void expect_parts_equal_whole(const Task<Model>& task, const std::vector<int64_t>& parts,
+                              const std::vector<Layout>& layouts = {{}}) {
+  for (const Layout& layout : layouts) {
+    const int ranks =
+        layout.placement.defined() ? static_cast<int>(layout.placement.num_ranks()) : 1;
+    run_ranks(ranks, [&] {
+      const Run whole = train(task, layout, 1);
+      EXPECT_NE(whole.losses.front(), whole.losses.back());
+      for (const int64_t count : parts)
+        expect_near(train(task, layout, count), whole, str(layout.name, " in ", count));
+    });
+  }
+}
+
+Batch images(TensorOptions options, const Shape& shape) {
+  const Tensor x = randn(shape, options);
+  options.dtype = int64;
+  return {x, randint(0, 4, {shape[0]}, options)};
+}
+
+const Task<models::Mlp> kMlp{[] {
+                               return models::Mlp({7, 10, 4});
+                             },
+                             [](TensorOptions o) {
+                               return images(o, {10, 7});
+                             }};
+
+const Task<models::Lenet> kLenet{[] { return models::Lenet({.dropout = 0.5}); },
+                                 [](TensorOptions o) {
+                                   return images(o, {8, 1, 28, 28});
+                                 }};
+
+constexpr int64_t kVocabulary = 16, kLength = 8;
+
+Task<models::Gpt> gpt_task(double dropout) {
+  return {[=] {
+            return models::Gpt({.vocab_size = kVocabulary,
+                                .block_size = kLength,
+                                .n_layer = 2,
+                                .n_head = 2,
+                                .n_embd = 16,
+                                .dropout = dropout});
+          },
+          [](TensorOptions o) {
+            o.dtype = int64;
+            return Batch{randint(0, kVocabulary, {8, kLength}, o),
+                         randint(0, kVocabulary, {8, kLength}, o)};
+          }};
+}
+
+TEST(MicroBatches, MlpGivesWhatTheWholeBatchGives) {
+  expect_parts_equal_whole(kMlp, {2, 3, 4, 10});
+}
+
+TEST(MicroBatches, LenetWithDropoutGivesWhatTheWholeBatchGives) {
+  expect_parts_equal_whole(kLenet, {3, 4});
+}
+
+TEST(MicroBatches, GptGivesWhatTheWholeBatchGives) {
+  expect_parts_equal_whole(gpt_task(0), {3, 4});
+}
+
+TEST(MicroBatches, GptWithDropoutDrawsWhatTheWholeBatchDraws) {
+  expect_parts_equal_whole(gpt_task(0.2), {3, 4});
+}
+
+TEST(MicroBatches, CountsOfTargetsAndSumsOfWeightsAreThoseOfTheWholeBatch) {
+  Task<models::Mlp> task = kMlp;
+  task.options = {.ignore_index = 1, .label_smoothing = 0.1};
+  expect_parts_equal_whole(task, {2, 3});
+  task.options.weight = tensor({1.0, 2.0, 0.5, 3.0}, {.dtype = float64});
+  expect_parts_equal_whole(task, {2, 3});
+}
+
+TEST(MicroBatches, HalvesOfRanksGiveWhatTheWholeBatchGives) {
+  expect_parts_equal_whole(kMlp, {2, 3},
+                           {{"dp2", kPair, kS0, {{"*", kB}}},
+                            {"tp2", kPair, kB, {{"fc1.*", kS0}, {"fc2.weight", kS1}, {"*", kB}}},
+                            {"dp2 x tp2",
+                             kGrid,
+                             {kS0, kB},
+                             {{"fc1.*", {kB, kS0}}, {"fc2.weight", {kB, kS1}}, {"*", {kB, kB}}}}});
+}
+
+nn::SbpPatterns gpt_layout(const NdSbp& columns, const NdSbp& rows, const NdSbp& whole) {
+  return {{"*.attn.c_[qkv].weight", columns},
+          {"*.attn.c_proj.weight", rows},
+          {"*.mlp.c_fc.*", columns},
+          {"*.mlp.c_proj.weight", rows},
+          {"*", whole}};
+}
+
+TEST(MicroBatches, GptOnSeveralRanksGivesWhatTheWholeBatchGives) {
+  expect_parts_equal_whole(
+      gpt_task(0.1), {2, 3},
+      {{"dp2", kPair, kS0, {{"*", kB}}},
+       {"tp2", kPair, kB, gpt_layout(kS0, kS1, kB)},
+       {"dp2 x tp2", kGrid, {kS0, kB}, gpt_layout({kB, kS0}, {kB, kS1}, {kB, kB})}});
+}
+
+TEST(MicroBatches, LenetOnSeveralRanksGivesWhatTheWholeBatchGives) {
+  expect_parts_equal_whole(kLenet, {3}, {{"dp2", kPair, kS0, {{"*", kB}}}});
+}
+
+}  // namespace
+}  // namespace flow

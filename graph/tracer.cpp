@@ -2,12 +2,15 @@
 
 #include <bit>
 #include <cstring>
+#include <map>
+#include <set>
 #include <type_traits>
 #include <utility>
 
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
+#include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "ops/diagonal_op.h"
 #include "ops/slice.h"
@@ -290,16 +293,51 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
 
 namespace {
 
+// The placements of what a stage's forward computes.
+class StagePlacements {
+ public:
+  explicit StagePlacements(const Graph& graph) : graph_(graph) {}
+
+  void add(const Node& node) {
+    if (node.phase != Phase::kForward || node.op == &boxing::kRedistribute) return;
+    placements_[node.stage].insert(placement_of(node));
+  }
+
+  // `stage`, or where that does not lie where the node computes, the last stage before it that
+  // does.
+  int64_t fitting(const Node& node, int64_t stage) const {
+    const void* const placement = placement_of(node);
+    for (auto it = placements_.rbegin(); it != placements_.rend(); ++it) {
+      if (it->first <= stage && it->second.contains(placement)) return it->first;
+    }
+    return stage;
+  }
+
+ private:
+  const void* placement_of(const Node& node) const {
+    return graph_.value(node.outputs[0]).placement.id();
+  }
+
+  const Graph& graph_;
+  std::map<int64_t, std::set<const void*>> placements_;
+};
+
 // Nodes traced outside any stage take the largest of their inputs' stages; those without a staged
-// input (a constant, the seed of backward) that of their first user, 0 where there is none.
+// input (a constant, the seed of backward) that of their first user, 0 where there is none. What
+// comes back from a later stage does not take backward nodes there.
 void settle_stages(Graph& graph) {
   std::vector<int64_t> stage_of(graph.values.size(), -1);
+  StagePlacements placements(graph);
   for (Node& node : graph.nodes) {
     int64_t largest = -1;
     for (const ValueId input : node.inputs) {
       if (input != kNoValue) largest = std::max(largest, stage_of[static_cast<size_t>(input)]);
     }
-    if (node.stage < 0) node.stage = largest;
+    if (node.stage < 0) {
+      const bool is_forward = node.phase == Phase::kForward || node.op == &boxing::kRedistribute;
+      node.stage = is_forward || largest < 0 ? largest : placements.fitting(node, largest);
+    }
+    placements.add(node);
     for (const ValueId output : node.outputs)
       stage_of[static_cast<size_t>(output)] = node.stage;
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/grad_mode.h"
+#include "boxing/redistribute.h"
 #include "core/error.h"
 #include "nn/init.h"
 #include "ops/attention.h"

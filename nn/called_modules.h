@@ -10,7 +10,9 @@ namespace flow::nn {
 // While it lives, notes every module that this thread calls. Not nested.
 class CalledModules {
  public:
-  CalledModules();
+  // `recomputes_blocks`: what stages, and elements of lists of modules outside any, save for
+  // backward is computed again.
+  explicit CalledModules(bool recomputes_blocks = false);
   ~CalledModules();
   CalledModules(const CalledModules&) = delete;
   CalledModules& operator=(const CalledModules&) = delete;
@@ -21,5 +23,8 @@ class CalledModules {
  private:
   std::vector<ModuleBase> modules_;
 };
+
+// Whether the thread is in a CalledModules that recomputes blocks.
+bool recomputes_blocks();
 
 }  // namespace flow::nn

@@ -123,3 +123,4 @@
 #include "ops/unary.h"
 #include "ops/view.h"
 #include "ops/where.h"
+#include "pipeline/schedule.h"

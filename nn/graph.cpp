@@ -52,6 +52,11 @@ GraphConfig& GraphConfig::set_schedule(const pipeline::ScheduleRule& schedule) {
   return *this;
 }
 
+GraphConfig& GraphConfig::enable_recompute() {
+  recomputes_ = true;
+  return *this;
+}
+
 namespace {
 
 // What a compiled graph was made for.
@@ -66,6 +71,7 @@ struct Signature {
   int64_t zero_stage = 0;
   int64_t micro_batches = 1;
   pipeline::ScheduleRule schedule = {};
+  bool recomputes = false;
   graph::PassSet passes = graph::PassSet::kAll;
   friend bool operator==(const Signature&, const Signature&) = default;
 };
@@ -259,6 +265,7 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
   signature.zero_stage = config_.zero_stage_;
   signature.micro_batches = config_.micro_batches_;
   signature.schedule = config_.schedule_;
+  signature.recomputes = config_.recomputes_;
   signature.passes = config_.passes_;
   const auto found = std::find_if(compiled_.begin(), compiled_.end(), [&](const auto& compiled) {
     return compiled->state_->signature == signature && compiled->state_->has_modes();
@@ -294,7 +301,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
     for (const Tensor& argument : arguments.tensors)
       inputs.push_back(trace.add_input(argument));
     {
-      CalledModules called;
+      CalledModules called(config_.recomputes_);
       std::optional<AutocastGuard> autocast;
       if (config_.amp_) autocast.emplace(*config_.amp_);
       outputs = build(inputs, compiled->result_);

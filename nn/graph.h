@@ -71,6 +71,10 @@ class GraphConfig {
   GraphConfig& set_micro_batches(int64_t count);
   // The order in which stages take micro-batches; pipeline::one_f_one_b() unless it is set.
   GraphConfig& set_schedule(const pipeline::ScheduleRule& schedule);
+  // What stages save for backward, and outside of them elements of ModuleList and Sequential, is
+  // dropped and computed again (GraphModule::set_activation_checkpointing for single modules).
+  // Modules that give more than one tensor are left as they are.
+  GraphConfig& enable_recompute();
 
  private:
   friend class GraphBase;
@@ -79,6 +83,7 @@ class GraphConfig {
   int64_t zero_stage_ = 0;
   int64_t micro_batches_ = 1;
   pipeline::ScheduleRule schedule_;
+  bool recomputes_ = false;
   graph::PassSet passes_ = graph::PassSet::kAll;
 };
 

@@ -1,8 +1,10 @@
 #include "nn/graph_module.h"
 
+#include "autograd/recompute.h"
 #include "boxing/layout.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "nn/called_modules.h"
 #include "nn/module_state.h"
 
 namespace flow::nn {
@@ -33,15 +35,25 @@ Tensor ModuleBase::enter_stage(const Tensor& x) const {
 }
 
 bool ModuleBase::recomputes(const Tensor& x) const {
-  return live_state().recomputes && x.impl().trace != nullptr;
+  const State& state = live_state();
+  if (x.impl().trace == nullptr) return false;
+  if (state.recomputes) return true;
+  // Blocks inside blocks are computed again with them.
+  if (!recomputes_blocks() || recompute_region() >= 0) return false;
+  // Elements of lists are named by their number.
+  const size_t dot = state.path->rfind('.');
+  const std::string name = dot == std::string::npos ? *state.path : state.path->substr(dot + 1);
+  const bool is_element =
+      !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+  return state.stage >= 0 || is_element;
 }
 
 void ModuleBase::refuse_recompute() const {
-  throw Unsupported(
-      str("[graph] activations of module '", *live_state().path,
-          "' cannot be computed again: its forward does not map one tensor to a tensor; set "
-          "activation checkpointing on such modules inside it"),
-      thread_state().scope_site);
+  if (!live_state().recomputes) return;
+  throw Unsupported(str("[graph] activations of module '", *live_state().path,
+                        "' cannot be computed again: its forward does not give one tensor; set "
+                        "activation checkpointing on such modules inside it"),
+                    thread_state().scope_site);
 }
 
 }  // namespace flow::nn

@@ -17,8 +17,8 @@ class GraphModule {
   // argument that lies elsewhere is brought there, partial values summed.
   GraphModule& set_stage(int64_t stage, const Placement& placement = {});
 
-  // What forward saves for backward is dropped and computed again. For modules that map one tensor
-  // to a tensor; others raise Unsupported when they are called in a graph.
+  // What forward saves for backward is dropped and computed again. For modules that give one
+  // tensor; others raise Unsupported when they are called in a graph.
   GraphModule& set_activation_checkpointing(bool on = true);
 
  private:

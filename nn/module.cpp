@@ -144,14 +144,21 @@ void ModuleBase::to(DType dtype) {
 
 namespace {
 constinit thread_local std::vector<ModuleBase>* called_modules = nullptr;
+constinit thread_local bool is_recomputing_blocks = false;
+}  // namespace
+
+bool recomputes_blocks() {
+  return is_recomputing_blocks;
 }
 
-CalledModules::CalledModules() {
+CalledModules::CalledModules(bool recomputes_blocks) {
   called_modules = &modules_;
+  is_recomputing_blocks = recomputes_blocks;
 }
 
 CalledModules::~CalledModules() {
   called_modules = nullptr;
+  is_recomputing_blocks = false;
 }
 
 ModuleBase::CallScope::CallScope(const ModuleBase& module, Site site) {

@@ -162,7 +162,8 @@ class ModuleBase {
   // In a trace: `x` where the module's stage lies.
   Tensor enter_stage(const Tensor& x) const;
   bool recomputes(const Tensor& x) const;
-  [[noreturn]] void refuse_recompute() const;
+  // Throws where it was asked for on this module.
+  void refuse_recompute() const;
   Tensor run_pre_hooks(const Tensor& x);
   Tensor run_hooks(const Tensor& x, Tensor y);
 
@@ -257,10 +258,13 @@ class Module : public ModuleBase {
   template <class... Rest>
   static auto call_in_graph(Derived& self, const Tensor& x, Rest&&... rest) {
     if (!self.recomputes(x)) return call(self, x, std::forward<Rest>(rest)...);
-    if constexpr (sizeof...(Rest) == 0) {
-      if constexpr (std::same_as<decltype(call(self, x)), Tensor>) {
+    if constexpr ((std::copy_constructible<std::decay_t<Rest>> && ...) &&
+                  requires { self.forward(x, rest...); }) {
+      if constexpr (std::same_as<decltype(call(self, x, rest...)), Tensor>) {
         return recompute(
-            [self](const std::vector<Tensor>& inputs) mutable { return call(self, inputs[0]); },
+            [self, rest...](const std::vector<Tensor>& inputs) mutable {
+              return call(self, inputs[0], rest...);
+            },
             {x});
       }
     }

@@ -5,6 +5,7 @@
 #include <cxxabi.h>
 
 #include "core/error.h"
+#include "nn/called_modules.h"
 #include "nn/module_state.h"
 
 namespace flow::nn {
@@ -140,7 +141,7 @@ bool ModuleBase::has_hooks() const {
 
 bool ModuleBase::has_graph_options() const {
   const State& state = live_state();
-  return state.recomputes || state.stage_placement.defined();
+  return state.recomputes || state.stage_placement.defined() || recomputes_blocks();
 }
 
 Tensor ModuleBase::run_pre_hooks(const Tensor& x) {

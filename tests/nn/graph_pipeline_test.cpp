@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
+#include "graph/plan.h"
 #include "nn/flow.h"
 
 namespace flow {
@@ -37,7 +38,7 @@ struct Training : nn::Graph<Training<Model>> {
       : model(m) {
     this->add_optimizer(optimizer, {.clip_grad_norm = 0.5});
     this->config().set_micro_batches(parts).set_schedule(schedule);
-    (void)recomputes;
+    if (recomputes) this->config().enable_recompute();
   }
 
   Tensor build(const Tensor& x, const Tensor& y) {
@@ -57,7 +58,6 @@ struct How {
 struct Run {
   std::vector<double> losses;
   std::vector<std::pair<std::string, std::vector<double>>> weights;
-  std::string summary;
 };
 
 template <class Model>
@@ -83,7 +83,6 @@ Run train(const Task<Model>& task, const Layout<Model>& layout, const How& how) 
     const Tensor y = randint(0, task.classes, task.labels,
                              {.dtype = int64, .placement = layout.last, .sbp = layout.data});
     run.losses.push_back(graph(x, y).template item<double>());
-    if (step == 0) run.summary = graph.compile(x, y).summary();
   }
   for (const auto& [name, tensor] : model.state_dict())
     run.weights.emplace_back(name, tensor.template to_vector<double>());
@@ -216,6 +215,13 @@ TEST(Pipeline, StagesThatShareRanksEqualOneRank) {
                                   {{3}, {4}});
 }
 
+TEST(Pipeline, RecomputedStagesEqualOneRank) {
+  expect_pipeline_equals_one_rank(layers_task(2), stages_on("pp2", 2, {k0, k1}, kB),
+                                  {{1, pipeline::one_f_one_b(), true},
+                                   {3, pipeline::one_f_one_b(), true},
+                                   {4, pipeline::zb_h1(), true}});
+}
+
 TEST(Pipeline, StagesOnOneRankEqualThePlainStep) {
   Layout<Layers> local;
   local.lay_out = [](Layers& model) {
@@ -224,6 +230,214 @@ TEST(Pipeline, StagesOnOneRankEqualThePlainStep) {
   };
   expect_pipeline_equals_one_rank(layers_task(3), local,
                                   ways({pipeline::gpipe(), pipeline::zb_h1()}));
+}
+
+// ---- models
+
+// Sub-modules by name with their stage.
+template <class Model>
+Layout<Model> named_stages(const std::string& name, int ranks, std::vector<Placement> placements,
+                           std::vector<std::pair<std::string, int64_t>> stages,
+                           const NdSbp& data = kB) {
+  return {name,
+          ranks,
+          [=](Model& model) {
+            model.to_global(k0, kB);  // ranks have drawn weights of their own
+            for (const auto& [path, stage] : stages) {
+              const Placement& placement = placements[static_cast<size_t>(stage)];
+              nn::ModuleBase module = model.get_submodule(path);
+              module.to_global(placement, kB);
+              nn::graph_module(module).set_stage(stage, placement);
+            }
+          },
+          placements.front(),
+          placements.back(),
+          data};
+}
+
+TEST(Pipeline, MlpEqualsOneRank) {
+  const Task<models::Mlp> task{[] {
+                                 return models::Mlp({7, 10, 9, 4});
+                               },
+                               [](const TensorOptions& o) {
+                                 return randn({8, 7}, o);
+                               },
+                               {8},
+                               4};
+  expect_pipeline_equals_one_rank(
+      task, named_stages<models::Mlp>("pp3", 3, {k0, k1, k2}, {{"fc1", 0}, {"fc2", 1}, {"fc3", 2}}),
+      ways({pipeline::gpipe(), pipeline::one_f_one_b(), pipeline::zb_h1()}));
+}
+
+TEST(Pipeline, LenetWithDropoutEqualsOneRank) {
+  const Task<models::Lenet> task{[] { return models::Lenet({.dropout = 0.5}); },
+                                 [](const TensorOptions& o) {
+                                   return randn({8, 1, 28, 28}, o);
+                                 },
+                                 {8},
+                                 4};
+  expect_pipeline_equals_one_rank(
+      task,
+      named_stages<models::Lenet>("pp2", 2, {k0, k1},
+                                  {{"conv1", 0}, {"conv2", 0}, {"hidden", 1}, {"outlayer", 1}}),
+      {{3}, {4, pipeline::zb_h1()}});
+}
+
+constexpr int64_t kVocabulary = 16, kLength = 8;
+
+const Task<models::Gpt> kGpt{[] {
+                               return models::Gpt({.vocab_size = kVocabulary,
+                                                   .block_size = kLength,
+                                                   .n_layer = 2,
+                                                   .n_head = 2,
+                                                   .n_embd = 16,
+                                                   .dropout = 0.1});
+                             },
+                             [](TensorOptions o) {
+                               o.dtype = int64;
+                               return randint(0, kVocabulary, {8, kLength}, o);
+                             },
+                             {8, kLength},
+                             kVocabulary};
+
+// The output layer's weights are the embedding's, which lie on the first stage.
+Layout<models::Gpt> gpt_stages(const std::string& name, int ranks, const Placement& first,
+                               const Placement& last, const NdSbp& data) {
+  Layout<models::Gpt> layout{name, ranks, {}, first, last, data};
+  layout.lay_out = [=](models::Gpt& model) {
+    model.to_global(k0, kB);
+    model.to_global(first, kB);
+    model.blocks[1].to_global(last, kB);
+    model.ln_f.to_global(last, kB);
+    nn::graph_module(model.blocks[0]).set_stage(0, first);
+    nn::graph_module(model.blocks[1]).set_stage(1, last);
+  };
+  return layout;
+}
+
+TEST(Pipeline, GptWithTiedWeightsEqualsOneRank) {
+  expect_pipeline_equals_one_rank(
+      kGpt, gpt_stages("pp2", 2, k0, k1, kB),
+      ways({pipeline::gpipe(), pipeline::one_f_one_b(), pipeline::zb_h1()}));
+  expect_pipeline_equals_one_rank(kGpt, gpt_stages("pp2 x dp2", 4, k01, k23, kS0),
+                                  {{3}, {4, pipeline::zb_h1()}});
+  expect_pipeline_equals_one_rank(kGpt, gpt_stages("pp2", 2, k0, k1, kB),
+                                  {{4, pipeline::one_f_one_b(), true}});
+}
+
+// ---- what is known before a run
+
+struct Known {
+  std::vector<int64_t> peak_bytes;  // by rank
+  std::string summary;
+};
+
+template <class Model>
+Known known_of(const Task<Model>& task, const Layout<Model>& layout, const How& how) {
+  Known known;
+  run_ranks(layout.ranks, [&] {
+    Model model = task.make_model();
+    layout.lay_out(model);
+    optim::SGD optimizer(model.parameters(), {.lr = 0.01});
+    Training<Model> graph(model, optimizer, how.parts, how.schedule, how.recomputes);
+    const nn::CompiledGraph& compiled =
+        graph.compile(task.make_input({.placement = layout.first, .sbp = layout.data}),
+                      randint(0, task.classes, task.labels,
+                              {.dtype = int64, .placement = layout.last, .sbp = layout.data}));
+    if (env::rank() != 0) return;
+    known.summary = compiled.summary();
+    for (const graph::RankCertificate& rank : compiled.plan().certificate().ranks)
+      known.peak_bytes.push_back(rank.peak_bytes);
+  });
+  return known;
+}
+
+// Stages whose activations outweigh their weights: eight layers of 16 on 64 rows a micro-batch.
+struct Deep : nn::Module<Deep> {
+  nn::ModuleList<nn::Sequential> stages;
+
+  Deep() : stages(register_module("stages", make())) {}
+
+  Tensor forward(Tensor x) {
+    for (int64_t i = 0; i < stages.size(); ++i)
+      x = stages[i](x);
+    return x;
+  }
+
+  static nn::ModuleList<nn::Sequential> make() {
+    nn::ModuleList<nn::Sequential> list;
+    for (int i = 0; i < 4; ++i)
+      list.push_back(nn::Sequential(nn::Linear(16, 16), nn::Tanh(), nn::Linear(16, 16), nn::Tanh(),
+                                    nn::Linear(16, 16), nn::Tanh(), nn::Linear(16, 16)));
+    return list;
+  }
+};
+
+const Task<Deep> kDeep{[] { return Deep(); },
+                       [](const TensorOptions& o) {
+                         return randn({512, 16}, o);
+                       },
+                       {512},
+                       16};
+
+const Layout<Deep> kFourStages{"pp4",
+                               4,
+                               [](Deep& model) {
+                                 const std::vector<Placement> on{k0, k1, k2, k3};
+                                 for (int64_t i = 0; i < 4; ++i) {
+                                   const Placement& placement = on[static_cast<size_t>(i)];
+                                   model.stages[i].to_global(placement, kB);
+                                   nn::graph_module(model.stages[i]).set_stage(i, placement);
+                                 }
+                               },
+                               k0,
+                               k3,
+                               kB};
+
+TEST(Pipeline, MemoryFollowsTheSchedule) {
+  const Known gpipe = known_of(kDeep, kFourStages, {8, pipeline::gpipe()});
+  const Known in_turn = known_of(kDeep, kFourStages, {8, pipeline::one_f_one_b()});
+  const Known recomputed = known_of(kDeep, kFourStages, {8, pipeline::gpipe(), true});
+  ASSERT_EQ(in_turn.peak_bytes.size(), 4U);
+  // Eight micro-batches against four, three, two, one.
+  EXPECT_LT(in_turn.peak_bytes[0], 0.65 * static_cast<double>(gpipe.peak_bytes[0]));
+  EXPECT_LT(in_turn.peak_bytes[3], 0.35 * static_cast<double>(gpipe.peak_bytes[3]));
+  EXPECT_LT(recomputed.peak_bytes[0], 0.5 * static_cast<double>(gpipe.peak_bytes[0]));
+}
+
+TEST(Pipeline, SummaryTellsBubbleMemoryAndEdges) {
+  const std::string text = known_of(kDeep, kFourStages, {8, pipeline::one_f_one_b()}).summary;
+  for (const char* part :
+       {"in 4 stages", "certificate: 4 ranks", "micro-batches: 8 of 512 samples, 4 stages",
+        "schedule 1f1b on 4 workers: predicted bubble ", "micro-batches kept 4 3 2 1",
+        "from 0F to 1F: (512, 16) float32 from B on cpu:(0) to B on cpu:(1), 4096 bytes",
+        "from 3B to 2B", "graph_pipeline_test.cpp:"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+// ---- what is refused
+
+TEST(Pipeline, StagesAgainstTheWayOfDataAreRefusedWithTheirLine) {
+  Layout<Layers> backwards;
+  backwards.lay_out = [](Layers& model) {
+    for (int64_t i = 0; i < 3; ++i)
+      nn::graph_module(model.layers[i]).set_stage(2 - i);
+  };
+  try {
+    train(layers_task(3), backwards, {2});
+    FAIL() << "no error";
+  } catch (const Unsupported& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("graph_pipeline_test.cpp:"), std::string::npos) << message;
+    EXPECT_NE(message.find("in action 1F needs a value of 2F"), std::string::npos) << message;
+  }
+}
+
+TEST(Pipeline, ATableOfOtherNumbersIsRefused) {
+  EXPECT_THROW(train(layers_task(2), {}, {3, pipeline::schedule_table("0F0 0B0\n")}),
+               InvalidArgument);
+  EXPECT_THROW(train(layers_task(2), {}, {9}), InvalidArgument);  // of 8 samples
 }
 
 }  // namespace

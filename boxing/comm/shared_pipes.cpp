@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <memory>
+#include <vector>
 
 #include "boxing/comm/copy_bytes.h"
 #include "boxing/comm/shared_segment.h"
@@ -36,7 +38,7 @@ struct SharedPipes::Memory {
 // One end's part of a piece of data.
 struct SharedPipes::Transfer {
   int32_t tag;
-  std::byte* data;
+  std::byte* data;  // null: what comes is dropped
   int64_t bytes;
   int64_t moved = 0;
 
@@ -52,9 +54,13 @@ class SharedPipes::Sender {
 
   void add(Transfer& transfer) { waiting_.push_back(&transfer); }
 
+  // What has begun to go goes on from a copy of the rest: the receiver counts slots.
   void remove(const Transfer& transfer) {
     std::erase(waiting_, &transfer);
-    if (current_ == &transfer) current_ = nullptr;
+    if (current_ != &transfer) return;
+    rest_.assign(transfer.data + transfer.moved, transfer.data + transfer.bytes);
+    dropped_ = {transfer.tag, rest_.data(), transfer.bytes - transfer.moved};
+    current_ = &dropped_;
   }
 
   bool advance() {
@@ -95,6 +101,8 @@ class SharedPipes::Sender {
   uint64_t num_served_ = 0;
   std::deque<Transfer*> waiting_;
   Transfer* current_ = nullptr;
+  Transfer dropped_ = {};  // nobody waits for it any more
+  std::vector<std::byte> rest_;
 };
 
 class SharedPipes::Receiver {
@@ -106,7 +114,18 @@ class SharedPipes::Receiver {
     request();
   }
 
-  void remove(const Transfer& transfer) { std::erase(expected_, &transfer); }
+  // What was asked for comes all the same, and must not be taken for what is expected next.
+  void remove(const Transfer& transfer) {
+    const auto found = std::find(expected_.begin(), expected_.end(), &transfer);
+    if (found == expected_.end()) return;
+    if (static_cast<uint64_t>(found - expected_.begin()) >= num_asked_) {
+      expected_.erase(found);
+      return;
+    }
+    dropped_.push_back(std::make_unique<Transfer>(transfer));
+    dropped_.back()->data = nullptr;
+    *found = dropped_.back().get();
+  }
 
   bool advance() {
     bool has_moved = false;
@@ -114,13 +133,16 @@ class SharedPipes::Receiver {
            num_emptied_ != memory_.filled.value.load(std::memory_order_acquire)) {
       Transfer& current = *expected_.front();
       const int64_t bytes = current.next_bytes();
-      const auto copy = current.bytes > kPastCacheBytes ? stream_bytes : copy_bytes;
-      copy(current.data + current.moved, memory_.slots[num_emptied_ % kSlots].data(), bytes);
+      if (current.data != nullptr) {
+        const auto copy = current.bytes > kPastCacheBytes ? stream_bytes : copy_bytes;
+        copy(current.data + current.moved, memory_.slots[num_emptied_ % kSlots].data(), bytes);
+      }
       memory_.emptied.value.store(++num_emptied_, std::memory_order_release);
       current.moved += bytes;
       has_moved = true;
       if (!current.is_done()) continue;
       expected_.pop_front();
+      std::erase_if(dropped_, [&](const auto& dropped) { return dropped.get() == &current; });
       --num_asked_;
       request();
     }
@@ -142,6 +164,7 @@ class SharedPipes::Receiver {
   uint64_t num_requested_ = 0;
   uint64_t num_asked_ = 0;  // of the expected ones
   std::deque<Transfer*> expected_;
+  std::vector<std::unique_ptr<Transfer>> dropped_;  // of the expected ones
 };
 
 class SharedPipes::PipeBulk final : public Bulk {

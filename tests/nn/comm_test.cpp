@@ -125,6 +125,31 @@ TEST_P(Comm, MessagesAreSentWhileBothGoOn) {
   });
 }
 
+// Each larger than what is buffered, so that it is on its way when the error comes.
+TEST_P(Comm, WhatAnErrorDropsIsNotTakenForAnotherMessage) {
+  run_on_ranks(2, [] {
+    const Tensor x = full({100, 300}, 1.0), y = full({100, 300}, 2.0);
+    if (me() == 1) {
+      comm::Work first = comm::isend(x, 0, {.tag = 1});
+      comm::Work second = comm::isend(y, 0, {.tag = 2});
+      env::barrier();
+      second.wait();
+      first.wait();
+      return;
+    }
+    env::barrier();
+    const Tensor dropped = zeros({100, 300}), received = zeros({100, 300});
+    try {
+      const comm::Work receiving = comm::irecv(dropped, 1, {.tag = 1});
+      throw InvalidArgument("[test] something else");
+    } catch (const InvalidArgument&) {
+    }
+    comm::recv(received, 1, {.tag = 2});
+    EXPECT_EQ(received.min().item(), 2);
+    EXPECT_EQ(received.max().item(), 2);
+  });
+}
+
 TEST_P(Comm, AHandleThatGetsAnotherCallWaitsForTheFirst) {
   run_on_ranks(2, [] {
     const Tensor x = full({3}, 1.0), y = full({3}, 2.0);

@@ -178,7 +178,14 @@ Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options
             tokens.meta()));
   }
   const NoGradGuard no_grad;
-  const bool was_training = model.is_training();
+
+  struct Evaluation {
+    Gpt& model;
+    bool was_training = model.is_training();
+
+    ~Evaluation() { model.train(was_training); }
+  } const evaluation{model};
+
   model.eval();
   const int64_t block = model.options().block_size;
   std::vector<int64_t> text = tokens.to_vector<int64_t>();
@@ -215,7 +222,6 @@ Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options
       text.push_back(best.indices.to_vector<int64_t>()[static_cast<size_t>(i)]);
     }
   }
-  model.train(was_training);
   return tensor(text, {1, static_cast<int64_t>(text.size())}, layout);
 }
 

@@ -72,6 +72,12 @@ TEST(Gpt, GeneratesBeyondItsBlock) {
   EXPECT_THROW(generate(model, zeros({2, 2}, {.dtype = int64})), InvalidArgument);
 }
 
+TEST(Gpt, AnErrorWhileItGeneratesLeavesItsMode) {
+  models::Gpt model({.vocab_size = 5, .block_size = 8, .n_layer = 1, .n_head = 1, .n_embd = 4});
+  EXPECT_THROW(models::generate(model, full({1, 2}, 7.0, {.dtype = int64})), Error);
+  EXPECT_TRUE(model.is_training());
+}
+
 TEST(MobileNetV2, HasTorchvisionsSizeAndNames) {
   MobileNetV2 model = mobilenet_v2();
   EXPECT_EQ(model.num_parameters(), 3504872);

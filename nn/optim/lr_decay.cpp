@@ -97,6 +97,7 @@ ConstantLR::ConstantLR(Optimizer& optimizer, const ConstantLROptions& options)
 double ConstantLR::next_lr(int64_t group) const {
   if (last_epoch() == 0) return group_lr(group) * options_.factor;
   if (last_epoch() != options_.total_iters) return group_lr(group);
+  if (options_.factor == 0) return base_lr(group);  // nothing is left of the rate before
   return group_lr(group) * (1.0 / options_.factor);
 }
 

@@ -23,6 +23,17 @@ TEST(LrScheduler, StepLrHalvesEverySecondEpoch) {
   EXPECT_EQ(schedule.last_lr(), (std::vector<double>{0.125}));
 }
 
+TEST(LrScheduler, ConstantLrMayBeginAtZero) {
+  SGD sgd = make_sgd(0.5);
+  ConstantLR schedule(sgd, {.factor = 0, .total_iters = 2});
+  std::vector<double> rates;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    rates.push_back(sgd.lr());
+    schedule.step();
+  }
+  EXPECT_EQ(rates, (std::vector<double>{0, 0, 0.5, 0.5}));
+}
+
 TEST(LrScheduler, EveryGroupGoesFromItsOwnRate) {
   SGD sgd(
       std::vector<ParamGroup<SGDOptions>>{{{zeros({1})}, {.lr = 1}}, {{zeros({1})}, {.lr = 4}}});

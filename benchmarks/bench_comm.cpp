@@ -4,11 +4,16 @@
 // Rows without a suffix pass a fingerprint whose hash is known, as plans do; those with
 // /fingerprint one that is described anew at each call, as eager ops do. Both are compared.
 //
+// Rows of /rewritten write their source anew before each call, which counts: data that stays as it
+// was stays in the caches of both cores, and a copy that one rank makes out of the other's memory
+// finds it in its own.
+//
 // The limit is one memcpy of the row's n bytes by both ranks at once, as the cores share what
 // memory delivers: a rank that reads and writes them once, as it has to at the least, moves 2 n
 // bytes; for an all_reduce of two ranks that is the 4 n of both.
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
@@ -65,6 +70,7 @@ struct Row {
   int64_t bytes;
   std::function<void(Buffers&)> run;
   bool knows_hash = false;
+  bool rewrites = false;
 };
 
 // What a row calls, with the bytes given as the whole of what the ranks hold together, or each for
@@ -127,6 +133,14 @@ void broadcast_openmpi(Buffers& b) {
   MPI_Bcast(b.in.data(), static_cast<int>(b.num_floats), MPI_FLOAT, 0, MPI_COMM_WORLD);
 }
 
+void barrier(Buffers& b) {
+  world().barrier(described(b));
+}
+
+void barrier_openmpi(Buffers& /*b*/) {
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 // From rank 0 to rank 1 and an empty message back.
 void send_recv(Buffers& b) {
   if (world().position() == 0) {
@@ -169,8 +183,13 @@ std::vector<Row> make_rows() {
       rows.push_back({name, bytes, pair.ours, true});
       rows.push_back({name + "/fingerprint", bytes, pair.ours});
       rows.push_back({name + "/openmpi", bytes, pair.theirs});
+      if (bytes != int64_t{64} << 10 && bytes != int64_t{16} << 20) continue;
+      rows.push_back({name + "/rewritten", bytes, pair.ours, true, true});
+      rows.push_back({name + "/rewritten/openmpi", bytes, pair.theirs, false, true});
     }
   }
+  rows.push_back({"comm/barrier", 8, barrier, true});
+  rows.push_back({"comm/barrier/openmpi", 8, barrier_openmpi});
   return rows;
 }
 
@@ -206,8 +225,11 @@ Buffers make_buffers(const Row& row) {
 }
 
 void run_block(const Row& row, Buffers& buffers) {
-  for (int64_t call = calls_per_block(row.bytes); call > 0; --call)
+  for (int64_t call = calls_per_block(row.bytes); call > 0; --call) {
+    if (row.rewrites)
+      std::memset(buffers.in.data(), static_cast<int>(call), static_cast<size_t>(row.bytes));
     row.run(buffers);
+  }
 }
 
 // Rank 0's side; each size is measured once.

@@ -18,10 +18,18 @@ constexpr uint64_t kName = 0x6d61696c;  // sets rings apart from what else ranks
 constexpr uint64_t kRingBytes = 256 << 10;
 // The reader copies one part of a long message while the writer copies the next.
 constexpr uint64_t kPartBytes = 8 << 10;
+// Messages begin where lines of the caches do: a short one is one line, which one core takes from
+// the other.
+constexpr uint64_t kLine = 64;
+
+uint64_t whole_lines(uint64_t bytes) {
+  return (bytes + kLine - 1) / kLine * kLine;
+}
 
 }  // namespace
 
-// Counts of bytes never go back. Each message is its length and then its bytes.
+// Counts of bytes never go back. Each message is its length and then its bytes, up to the end of a
+// line.
 struct SharedMail::Ring {
   alignas(64) std::atomic<uint64_t> written;  // by the sender
   alignas(64) std::atomic<uint64_t> taken;    // by the receiver
@@ -42,16 +50,20 @@ class SharedMail::Sender {
   void post(std::span<const std::byte> head, std::span<const std::byte> body) {
     const uint64_t length = head.size() + body.size();
     const auto prefix = std::as_bytes(std::span(&length, 1));
-    if (flush() && has_room(prefix.size() + length)) {
+    const uint64_t size = whole_lines(prefix.size() + length);
+    if (flush() && has_room(size)) {
+      const uint64_t begin = written_;
       write(prefix);
       write(head);
       write(body);
+      written_ = begin + size;
       publish();
       return;
     }
     std::vector<std::byte>& later = waiting_.emplace_back();
     for (const auto part : {prefix, head, body})
       later.insert(later.end(), part.begin(), part.end());
+    later.resize(size);
     flush();
   }
 
@@ -106,8 +118,9 @@ class SharedMail::Receiver {
 
   // Whether a message has come whole; it is in `message` then.
   bool take(std::vector<std::byte>& message) {
-    uint64_t available = ring_.written.load(std::memory_order_acquire) - taken_;
-    if (available == 0) return false;
+    const uint64_t written = ring_.written.load(std::memory_order_acquire);
+    if (written <= taken_) return false;  // less where the end of a line is still to come
+    uint64_t available = written - taken_;
     if (length_ == 0) {
       if (available < sizeof(length_)) return false;
       auto* target = reinterpret_cast<std::byte*>(&length_);
@@ -122,8 +135,10 @@ class SharedMail::Receiver {
     read(std::min(available, length_ - message_.size()), [&](std::span<const std::byte> part) {
       message_.insert(message_.end(), part.begin(), part.end());
     });
+    const bool is_whole = message_.size() == length_;
+    if (is_whole) taken_ = whole_lines(taken_);
     ring_.taken.store(taken_, std::memory_order_release);
-    if (message_.size() < length_) return false;
+    if (!is_whole) return false;
     length_ = 0;
     message.swap(message_);
     return true;

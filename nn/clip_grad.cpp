@@ -76,11 +76,28 @@ Tensor norm_by_parts(const std::vector<Tensor>& grads, double p, DType dtype) {
   return like(p == 2 ? sqrt(total) : pow(total, 1 / p), dtype);
 }
 
-Tensor norm_of_norms(const std::vector<Tensor>& grads, double p, DType dtype) {
-  std::vector<Tensor> norms;
-  for (const Tensor& grad : grads)
-    norms.push_back(where_lies(like(norm(grad, {.p = p}), dtype), grads[0]));
+Tensor joined(const std::vector<Tensor>& norms, double p) {
   return norms.size() == 1 ? norms[0] : norm(stack(norms), {.p = p});
+}
+
+// Norms of one placement are joined there, so that only theirs moves.
+Tensor norm_of_norms(const std::vector<Tensor>& grads, double p, DType dtype) {
+  std::vector<std::vector<Tensor>> by_placement;
+  for (const Tensor& grad : grads) {
+    const auto alike = std::find_if(by_placement.begin(), by_placement.end(), [&](const auto& own) {
+      return !grad.is_global() || own[0].placement() == grad.placement();
+    });
+    Tensor own = like(norm(grad, {.p = p}), dtype);
+    if (alike != by_placement.end()) {
+      alike->push_back(std::move(own));
+    } else {
+      by_placement.push_back({std::move(own)});
+    }
+  }
+  std::vector<Tensor> norms;
+  for (const std::vector<Tensor>& own : by_placement)
+    norms.push_back(where_lies(joined(own, p), by_placement[0][0]));
+  return p == 0 && norms.size() > 1 ? sum(stack(norms)) : joined(norms, p);  // 0 counts
 }
 }  // namespace
 

@@ -1,5 +1,5 @@
 // Losses as modules; the formulas stand at the functions in ops/loss.h and
-// ops/cross_entropy.h.
+// ops/cross_entropy.h. Targets that lie on another placement than the input are brought there.
 #pragma once
 
 #include "nn/module.h"

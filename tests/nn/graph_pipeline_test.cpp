@@ -9,6 +9,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "graph/plan.h"
 #include "nn/flow.h"
+#include "tests/support/loopback_ranks.h"
 
 namespace flow {
 namespace {
@@ -29,30 +30,33 @@ struct Layout {
   NdSbp data = {};
 };
 
-template <class Model>
-struct Training : nn::Graph<Training<Model>> {
-  Model model;
-
-  Training(Model m, optim::Optimizer& optimizer, int64_t parts,
-           const pipeline::ScheduleRule& schedule, bool recomputes)
-      : model(m) {
-    this->add_optimizer(optimizer, {.clip_grad_norm = 0.5});
-    this->config().set_micro_batches(parts).set_schedule(schedule);
-    if (recomputes) this->config().enable_recompute();
-  }
-
-  Tensor build(const Tensor& x, const Tensor& y) {
-    const Tensor out = model(x);
-    Tensor loss = cross_entropy(out.reshape({-1, out.size(-1)}), y.flatten());
-    loss.backward();
-    return loss;
-  }
-};
-
 struct How {
   int64_t parts = 1;
   pipeline::ScheduleRule schedule = pipeline::one_f_one_b();
   bool recomputes = false;
+  bool zero = false;
+  bool amp = false;
+};
+
+template <class Model>
+struct Training : nn::Graph<Training<Model>> {
+  Model model;
+  nn::CrossEntropyLoss loss_fn;
+
+  Training(Model m, optim::Optimizer& optimizer, const How& how) : model(m) {
+    this->add_optimizer(optimizer, {.clip_grad_norm = 0.5});
+    this->config().set_micro_batches(how.parts).set_schedule(how.schedule);
+    if (how.recomputes) this->config().enable_recompute();
+    if (how.zero) this->config().enable_zero({.stage = 1});
+    if (how.amp) this->config().enable_amp(bfloat16);
+  }
+
+  Tensor build(const Tensor& x, const Tensor& y) {
+    const Tensor out = model(x);
+    Tensor loss = loss_fn(out.reshape({-1, out.size(-1)}), y.flatten());
+    loss.backward();
+    return loss;
+  }
 };
 
 struct Run {
@@ -69,23 +73,24 @@ struct Task {
 };
 
 template <class Model>
-Run train(const Task<Model>& task, const Layout<Model>& layout, const How& how) {
+Run train(const Task<Model>& task, const Layout<Model>& layout, const How& how,
+          DType dtype = float64) {
   manual_seed(11);
   Model model = task.make_model();
-  model.to(float64);
+  model.to(dtype);
   layout.lay_out(model);
   optim::AdamW optimizer(model.parameters(), {.lr = 0.01});
-  Training<Model> graph(model, optimizer, how.parts, how.schedule, how.recomputes);
+  Training<Model> graph(model, optimizer, how);
   Run run;
   for (int step = 0; step < 3; ++step) {
     const Tensor x =
-        task.make_input({.dtype = float64, .placement = layout.first, .sbp = layout.data});
+        task.make_input({.dtype = dtype, .placement = layout.first, .sbp = layout.data});
     const Tensor y = randint(0, task.classes, task.labels,
                              {.dtype = int64, .placement = layout.last, .sbp = layout.data});
-    run.losses.push_back(graph(x, y).template item<double>());
+    run.losses.push_back(graph(x, y).to(float64).template item<double>());
   }
   for (const auto& [name, tensor] : model.state_dict())
-    run.weights.emplace_back(name, tensor.template to_vector<double>());
+    run.weights.emplace_back(name, tensor.to(float64).template to_vector<double>());
   return run;
 }
 
@@ -303,7 +308,7 @@ const Task<models::Gpt> kGpt{[] {
 // The output layer's weights are the embedding's, which lie on the first stage.
 Layout<models::Gpt> gpt_stages(const std::string& name, int ranks, const Placement& first,
                                const Placement& last, const NdSbp& data) {
-  Layout<models::Gpt> layout{name, ranks, {}, first, last, data};
+  Layout<models::Gpt> layout{name, ranks, {}, first, first, data};  // labels follow the loss
   layout.lay_out = [=](models::Gpt& model) {
     model.to_global(k0, kB);
     model.to_global(first, kB);
@@ -325,6 +330,30 @@ TEST(Pipeline, GptWithTiedWeightsEqualsOneRank) {
                                   {{4, pipeline::one_f_one_b(), true}});
 }
 
+TEST(Pipeline, AllOptionsTogetherEqualOneRank) {
+  const Layout<models::Gpt> stages = gpt_stages("pp2 x dp2", 4, k01, k23, kS0);
+  How how{.parts = 4, .recomputes = true, .zero = true};
+  expect_pipeline_equals_one_rank(kGpt, stages, {how});
+  how.amp = true;
+  const auto alone = train(kGpt, {}, How{.amp = true}, float32);
+  run_ranks(stages.ranks, [&] {
+    const auto got = train(kGpt, stages, how, float32);
+    for (size_t i = 0; i < alone.losses.size(); ++i)
+      EXPECT_NEAR(got.losses[i], alone.losses[i], 2e-3) << "products in bfloat16, step " << i;
+  });
+}
+
+TEST(Pipeline, RanksThatAreProcessesEqualOneRank) {
+  const auto alone = train(kGpt, {}, {});
+  for (const auto run : {run_loopback_ranks, run_shared_memory_ranks}) {
+    run(4, [&] {
+      const Layout<models::Gpt> stages = gpt_stages("pp2 x dp2", 4, k01, k23, kS0);
+      expect_near(train(kGpt, stages, {4}), alone, "1f1b");
+      expect_near(train(kGpt, stages, {3, pipeline::zb_h1()}), alone, "zb-h1");
+    });
+  }
+}
+
 // ---- what is known before a run
 
 struct Known {
@@ -339,7 +368,7 @@ Known known_of(const Task<Model>& task, const Layout<Model>& layout, const How& 
     Model model = task.make_model();
     layout.lay_out(model);
     optim::SGD optimizer(model.parameters(), {.lr = 0.01});
-    Training<Model> graph(model, optimizer, how.parts, how.schedule, how.recomputes);
+    Training<Model> graph(model, optimizer, how);
     const nn::CompiledGraph& compiled =
         graph.compile(task.make_input({.placement = layout.first, .sbp = layout.data}),
                       randint(0, task.classes, task.labels,

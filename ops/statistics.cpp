@@ -150,6 +150,17 @@ Tensor centred(const TensorArg& x, const Shape& dims) {
   return sub(x, {mean(x, ints_of(dims), {.keepdim = true}), x.site()});
 }
 
+// What fn makes of x in float32, rounded to x's 16 bits, which the sums on the way may not fit.
+template <class Fn>
+Tensor rounded_once(const TensorArg& x, const Fn& fn) {
+  const Tensor wide = cast(x, DType::kFloat32);
+  return cast({fn(TensorArg(wide, x.site())), x.site()}, x->dtype());
+}
+
+bool is_narrow(const TensorArg& x) {
+  return is_floating(x->dtype()) && dtype_size(x->dtype()) == 2;
+}
+
 // What the squared distances from the mean are divided by.
 double divisor(const TensorArg& x, const Shape& dims, const VarOptions& options) {
   const auto count = static_cast<double>(reduced_count(x->shape(), dims));
@@ -166,6 +177,9 @@ Tensor var(const TensorArg& x) {
 
 Tensor var(const TensorArg& x, const Ints& dims, const VarOptions& options) {
   return ops::named("var", [&]() -> Tensor {
+    if (ops::is_narrow(x)) {
+      return ops::rounded_once(x, [&](const TensorArg& wide) { return var(wide, dims, options); });
+    }
     const Shape over = ops::reduction_dims(dims, x->dim(), "var");
     const Tensor distances = ops::centred(x, over);
     const Tensor squares = mul({distances, x.site()}, {distances, x.site()});
@@ -181,6 +195,9 @@ Tensor std(const TensorArg& x) {
 // As a norm, whose gradient is zero where all elements are equal.
 Tensor std(const TensorArg& x, const Ints& dims, const VarOptions& options) {
   return ops::named("std", [&]() -> Tensor {
+    if (ops::is_narrow(x)) {
+      return ops::rounded_once(x, [&](const TensorArg& wide) { return std(wide, dims, options); });
+    }
     const Shape over = ops::reduction_dims(dims, x->dim(), "std");
     const Tensor distances = ops::centred(x, over);
     const double divisor = ops::divisor(x, over, options);

@@ -100,5 +100,14 @@ TEST(Statistics, CorrectionReplacesUnbiased) {
   EXPECT_FLOAT_EQ(flow::std(x, 0, {.correction = 2}).item<float>(), 3.7914377f);
 }
 
+// The sum of squares, 131072, is no float16.
+TEST(Statistics, SpreadOfManyFloat16IsFinite) {
+  const Tensor x = tensor({-1.f, 1.f}).to(float16).expand({65536, 2});
+
+  EXPECT_EQ(var(x).item(), 1);
+  EXPECT_EQ(flow::std(x * 300).item(), 300);
+  EXPECT_EQ(var(x).dtype(), float16);
+}
+
 }  // namespace
 }  // namespace flow

@@ -424,8 +424,7 @@ Tensor distribution_cross_entropy(const TensorArg& input, const Tensor& target,
   }
   Tensor losses = neg(sum(mul(log_softmax(input, classes), q), classes));
   if (reduction == Reduction::kNone) return losses;
-  const Tensor total = sum(losses);
-  return reduction == Reduction::kSum ? total : div(total, static_cast<double>(losses.numel()));
+  return reduction == Reduction::kSum ? sum(losses) : mean(losses);
 }
 
 }  // namespace

@@ -274,8 +274,8 @@ Tensor in_float32(const TensorArg& x) {
 // Reduces losses of single elements that were weighted one by one.
 Tensor reduced(const Tensor& losses, Reduction reduction, Site site) {
   if (reduction == Reduction::kNone) return losses;
-  const Tensor total = sum(TensorArg(losses, site));
-  return reduction == Reduction::kSum ? total : div(total, static_cast<double>(losses.numel()));
+  const TensorArg all(losses, site);  // whose sum may not fit 16 bits where the mean does
+  return reduction == Reduction::kSum ? sum(all) : mean(all);
 }
 
 // The losses of an op, each times its weight.

@@ -108,5 +108,11 @@ TEST_F(CrossEntropy, RefusesTargetsThatAreNoClasses) {
                  "class weights have no gradient");
 }
 
+TEST_F(CrossEntropy, MeanOverManyFloat16DistributionsIsFinite) {
+  const Tensor logits = zeros({131072, 2}, {.dtype = float16});
+
+  EXPECT_NEAR(cross_entropy(logits, ones_like(logits) * 0.5).item(), 0.693, 1e-3);
+}
+
 }  // namespace
 }  // namespace flow

@@ -7,6 +7,7 @@
 #include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
+#include "ops/binary.h"
 #include "ops/creation.h"
 #include "tests/support/expect_tensor.h"
 
@@ -165,6 +166,15 @@ TEST(Loss, TripletWantsThePositiveNearer) {
   EXPECT_NEAR(losses({.reduction = "none"})[1], 3.0000019999996663, 1e-14);
   EXPECT_NEAR(losses({.margin = 2, .p = 1, .swap = true, .reduction = "none"})[1], 4.000002, 1e-14);
   EXPECT_NEAR(losses({})[0], 2.0000009999998332, 1e-14);
+}
+
+// Their sum is no float16.
+TEST(Loss, MeansOfManyWeightedFloat16AreFinite) {
+  const Tensor x = zeros({131072}, {.dtype = float16});
+  const Tensor weight = ones_like(x);
+
+  EXPECT_EQ(huber_loss(x, x + 1, {.weight = weight}).item(), 0.5);
+  EXPECT_NEAR(binary_cross_entropy_with_logits(x, x, {.weight = weight}).item(), 0.693, 1e-3);
 }
 
 }  // namespace

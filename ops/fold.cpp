@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "ops/binary.h"
 #include "ops/concat.h"
+#include "ops/copy.h"
 #include "ops/slice.h"
 #include "ops/slice_op.h"
 #include "ops/view.h"
@@ -149,7 +150,7 @@ Tensor pixel_shuffle(const TensorArg& x, int64_t upscale_factor) {
   const Shape& shape = images.shape();
   const int64_t channels = shape[1] / (r * r);
   const Tensor blocks = reshape({images, x.site()}, {shape[0], channels, r, r, shape[2], shape[3]});
-  const Tensor apart = permute({blocks, x.site()}, {0, 1, 4, 2, 5, 3});
+  const Tensor apart = clone({permute({blocks, x.site()}, {0, 1, 4, 2, 5, 3}), x.site()});
   return with_batch_dims_of(
       x, reshape({apart, x.site()}, {shape[0], channels, shape[2] * r, shape[3] * r}));
 }
@@ -163,7 +164,7 @@ Tensor pixel_unshuffle(const TensorArg& x, int64_t downscale_factor) {
   const int64_t height = shape[2] / r;
   const int64_t width = shape[3] / r;
   const Tensor blocks = reshape({images, x.site()}, {shape[0], shape[1], height, r, width, r});
-  const Tensor apart = permute({blocks, x.site()}, {0, 1, 3, 5, 2, 4});
+  const Tensor apart = clone({permute({blocks, x.site()}, {0, 1, 3, 5, 2, 4}), x.site()});
   return with_batch_dims_of(
       x, reshape({apart, x.site()}, {shape[0], shape[1] * r * r, height, width}));
 }

@@ -55,6 +55,17 @@ TEST(Fold, GradientCountsTheWindowsOfAnElement) {
   EXPECT_EQ(x.grad().to_vector<float>(), Floats({1, 2, 1, 2, 4, 2, 1, 2, 1}));
 }
 
+TEST(Fold, TradedPixelsHaveMemoryOfTheirOwn) {
+  const Tensor x = counting({1, 4, 1, 1}, 0);
+
+  const Tensor y = pixel_shuffle(x, 2);
+  pixel_unshuffle(y, 2).zero_();
+  y.add_(1);
+
+  EXPECT_EQ(x.to_vector<float>(), Floats({0, 1, 2, 3}));
+  EXPECT_EQ(y.to_vector<float>(), Floats({1, 2, 3, 4}));
+}
+
 TEST(Fold, PixelsAndChannelsTradePlaces) {
   const Tensor x = counting({1, 4, 1, 2}, 0);
   const Tensor y = pixel_shuffle(x, 2);

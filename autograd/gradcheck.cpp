@@ -48,19 +48,34 @@ std::vector<std::vector<double>> values_of(const std::vector<Tensor>& outputs) {
   return values;
 }
 
+// Puts an element back, also where a function of it throws.
+class Perturbed {
+ public:
+  explicit Perturbed(double& element) : element_(element), original_(element) {}
+
+  ~Perturbed() { element_ = original_; }
+
+  Perturbed(const Perturbed&) = delete;
+  Perturbed& operator=(const Perturbed&) = delete;
+
+  void shift(double by) const { element_ = original_ + by; }
+
+ private:
+  double& element_;
+  double original_;
+};
+
 std::vector<Jacobian> numeric_jacobians(const GradcheckFunction& fn,
                                         const std::vector<Tensor>& inputs, const Tensor& input,
                                         size_t num_outputs, double eps) {
   const NoGradGuard no_grad;
   std::vector<Jacobian> jacobians(num_outputs);
   for (int64_t i = 0; i < input.numel(); ++i) {
-    double& x = element(input, i);
-    const double original = x;
-    x = original + eps;
+    const Perturbed x(element(input, i));
+    x.shift(eps);
     const auto above = values_of(fn(inputs));
-    x = original - eps;
+    x.shift(-eps);
     const auto below = values_of(fn(inputs));
-    x = original;
     for (size_t o = 0; o < num_outputs; ++o) {
       std::vector<double> row(above[o].size());
       for (size_t k = 0; k < row.size(); ++k)

@@ -1,5 +1,6 @@
 #include "autograd/gradcheck.h"
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,18 @@ TEST(Gradcheck, RefusesUnsuitableInputs) {
   EXPECT_THROW(gradcheck(fn, {zeros({2}, {.dtype = float64})}), InvalidArgument);
   EXPECT_THROW(gradcheck(fn, {zeros({1}, {.dtype = float64}).expand({3}).requires_grad_()}),
                InvalidArgument);
+}
+
+TEST(Gradcheck, InputsAreAsBeforeWhereTheFunctionThrows) {
+  const Tensor x = tensor({1.0}, {.dtype = float64, .requires_grad = true});
+  int calls = 0;
+  const auto throws_perturbed = [&](const std::vector<Tensor>& in) {
+    if (calls++ > 0) throw std::runtime_error("perturbed");
+    return in[0] * 2;
+  };
+
+  EXPECT_THROW(gradcheck(throws_perturbed, {x}), std::runtime_error);
+  EXPECT_EQ(x.item(), 1);
 }
 
 }  // namespace

@@ -150,6 +150,7 @@ void Session::run(const std::function<void(RankJob&)>& command) {
 }
 
 void Session::close() {
+  const std::lock_guard caller(caller_);  // no command begins while the ranks leave
   std::thread driver;
   {
     const std::lock_guard lock(mutex_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <mutex>
 #include <set>
 #include <string>
@@ -31,6 +32,23 @@ const char* intern_file(const std::string& file) {
   const std::lock_guard lock(mutex);
   return files.insert(file).first->c_str();
 }
+
+// Adds the seconds that it lives.
+class AddSeconds {
+ public:
+  explicit AddSeconds(double& sum) : sum_(sum) {}
+
+  ~AddSeconds() { sum_ += std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  AddSeconds(const AddSeconds&) = delete;
+  AddSeconds& operator=(const AddSeconds&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  double& sum_;
+  Clock::time_point begin_ = Clock::now();
+};
 
 // Whether ranks see different data, so that one may fail alone.
 bool is_cut(std::span<const TensorView> inputs) {
@@ -103,6 +121,8 @@ void Executor::bind(std::span<const Tensor> externals) {
 
 void Executor::run(std::span<const Tensor> externals) {
   bind(externals);
+  times_ = {};
+  const AddSeconds timed(times_.total);
   for (RandomStream& stream : streams_)
     stream = rank_.generator().next();
   size_t step = 0;
@@ -148,12 +168,14 @@ void Executor::run_step(size_t index) {
       return;
     }
     case StepKind::kRecv: {
+      const AddSeconds timed(times_.waiting);
       boxing::Communicator& pair = pair_with(rank_, step.peer);
       pair.recv(outputs[0].data, bytes_of(outputs[0]), 1 - pair.position(), step.tag,
                 {.op = "pipeline edge"});
       return;
     }
     case StepKind::kWait: {
+      const AddSeconds timed(times_.waiting);
       const auto send = static_cast<size_t>(step.peer);
       boxing::Communicator& pair = pair_with(rank_, program_.steps[send].peer);
       pair.wait(std::move(sends_[send]));

@@ -10,6 +10,12 @@
 
 namespace flow::graph {
 
+// Seconds that a run took, and how many of them it waited for messages from and to other ranks.
+struct RunTimes {
+  double total = 0;
+  double waiting = 0;
+};
+
 // Runs one program on the calling thread's rank. Not thread safe.
 class Executor {
  public:
@@ -20,6 +26,8 @@ class Executor {
   // Ranks outside a tensor's placement give a tensor without data. Throws InvalidArgument when a
   // tensor differs from what was compiled, before anything runs.
   void run(std::span<const Tensor> externals);
+
+  const RunTimes& last_run() const { return times_; }
 
  private:
   // Where an external's memory is seen: a view of a step and how far into the memory it begins.
@@ -48,6 +56,7 @@ class Executor {
   std::vector<External> externals_;
   std::vector<RandomStream> streams_;    // of this run, by draw
   std::vector<boxing::Transfer> sends_;  // by step; null but for sends under way
+  RunTimes times_;
 };
 
 }  // namespace flow::graph

@@ -31,6 +31,9 @@ class Plan {
   // Whether every captured tensor still has the layout it was traced with.
   bool fits() const;
 
+  // Of the last run; one must have been.
+  const RunTimes& last_run() const { return executor_->last_run(); }
+
   const Graph& graph() const { return graph_; }
 
   const Program& program() const { return program_; }

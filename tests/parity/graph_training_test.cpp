@@ -38,6 +38,17 @@ class GoldenRun {
 
   std::string out() const { return folder_ + "/out"; }
 
+  // A file beside the spec.
+  std::string add(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + '/' + name) << text;
+    return folder_ + '/' + name;
+  }
+
+  Json summary() const {
+    std::ifstream file(out() + "/summary.json");
+    return Json::parse(file);
+  }
+
   conform::ExitCode run(conform::TrainOptions options, int64_t ranks) const {
     options.run.floating = float64;
     options.spec = folder_ + "/run.json";
@@ -51,8 +62,13 @@ class GoldenRun {
   }
 
   void expect_golden(const std::string& layout, int64_t ranks, int64_t steps = kAllSteps) const {
-    SCOPED_TRACE(str(spec_["id"], " ", layout));
-    ASSERT_EQ(run({.layout = layout, .steps = steps, .in_graph = true}, ranks), conform::kDone);
+    expect_golden_run({.layout = layout, .steps = steps, .in_graph = true}, ranks);
+  }
+
+  void expect_golden_run(const conform::TrainOptions& options, int64_t ranks) const {
+    SCOPED_TRACE(str(spec_["id"], " ", options.layout, " ", options.schedule));
+    const int64_t steps = options.steps < 0 ? kAllSteps : options.steps;
+    ASSERT_EQ(run(options, ranks), conform::kDone);
     std::ifstream log(out() + "/log.jsonl");
     int64_t step = 0;
     for (std::string line; std::getline(log, line); ++step) {
@@ -110,13 +126,37 @@ TEST(GraphTraining, MobileNetV2FollowsPyTorch) {
   mobilenet.expect_golden("dp2+tp2", 4);
 }
 
+TEST(GraphTraining, PipelinesFollowPyTorchUnderEverySchedule) {
+  const GoldenRun gpt("gpt");
+  for (const char* schedule : {"", "gpipe", "1f1b", "interleaved", "zb-h1", "zb-v"}) {
+    gpt.expect_golden_run({.layout = "pp2", .schedule = schedule, .micro_batches = 2}, 2);
+    const Json bubble = gpt.summary()["bubble"];
+    for (const char* share : {"predicted", "measured"}) {
+      EXPECT_GT(bubble[share], 0) << schedule;
+      EXPECT_LT(bubble[share], 1) << schedule;
+    }
+  }
+  const std::string table = gpt.add("order.txt", "0F0 0F1 0B1 0B0\n1F0 1F1 1B1 1B0\n");
+  gpt.expect_golden_run({.layout = "pp2", .schedule = table}, 2);
+  GoldenRun("gpt_tied")
+      .expect_golden_run({.layout = "pp2", .schedule = "zb-h1", .micro_batches = 2}, 2);
+}
+
+TEST(GraphTraining, MicroBatchesOfUnevenSizesFollowPyTorch) {
+  constexpr int64_t kParts = 3, kSomeSteps = 3;
+  GoldenRun("mlp").expect_golden_run({.layout = "dp2+zero1", .micro_batches = kParts}, 2);
+  GoldenRun("gpt").expect_golden_run({.micro_batches = kParts}, 1);
+  GoldenRun("lenet").expect_golden_run({.micro_batches = kParts, .steps = kSomeSteps}, 1);
+  GoldenRun("mlp").expect_golden_run({.layout = "pp2+tp2", .micro_batches = kParts}, 4);
+}
+
 TEST(GraphTraining, GradientsAndWeightsAreThoseOfEagerSteps) {
   const GoldenRun gpt("gpt");
   ASSERT_EQ(gpt.run({.steps = 3}, 1), conform::kDone);
   const auto gradients = nn::load_safetensors(gpt.out() + "/grad_step0.safetensors");
   const auto weights = nn::load_safetensors(gpt.out() + "/final.safetensors");
 
-  ASSERT_EQ(gpt.run({.layout = "pp2+tp2", .steps = 3, .in_graph = true}, 4), conform::kDone);
+  ASSERT_EQ(gpt.run({.layout = "pp2+tp2", .micro_batches = 2, .steps = 3}, 4), conform::kDone);
   for (const auto& [file, wanted] : {std::pair("grad_step0", gradients), {"final", weights}}) {
     const auto got = nn::load_safetensors(str(gpt.out(), '/', file, ".safetensors"));
     ASSERT_EQ(got.size(), wanted.size());
@@ -131,8 +171,7 @@ TEST(GraphTraining, GradientsAndWeightsAreThoseOfEagerSteps) {
 TEST(GraphTraining, SummaryStatesThePeakOfEveryRank) {
   const GoldenRun mlp("mlp");
   ASSERT_EQ(mlp.run({.layout = "dp2", .steps = 2, .in_graph = true}, 2), conform::kDone);
-  std::ifstream file(mlp.out() + "/summary.json");
-  const Json summary = Json::parse(file);
+  const Json summary = mlp.summary();
 
   ASSERT_EQ(summary["memory"].size(), 2U);
   EXPECT_EQ(summary["memory"][1]["rank"], 1);

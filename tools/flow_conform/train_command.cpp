@@ -46,13 +46,24 @@ nn::StateDict widened(nn::StateDict tensors, DType floating) {
   return tensors;
 }
 
+// A table of actions says how many micro-batches it is for.
+Pipelining pipelining_of(const TrainOptions& options) {
+  Pipelining pipelining{.rule = schedule_named(options.schedule),
+                        .micro_batches = std::max<int64_t>(options.micro_batches, 1)};
+  if (options.micro_batches == 0 && !pipelining.rule.table.empty()) {
+    pipelining.micro_batches = pipeline::parse_schedule(pipelining.rule.table).num_micro_batches;
+  }
+  return pipelining;
+}
+
 class Training {
  public:
   Training(const TrainOptions& options, const Json& spec)
       : options_(options),
         spec_(spec),
         folder_(options.folder),
-        layout_(options.layout),
+        pipelining_(pipelining_of(options)),
+        layout_(options.layout, pipelining_),
         data_(tensors_of("data")),
         other_bytes_(memory_stats().bytes_in_use),
         model_(make_model(spec.at("model"), options.run.floating, tensors_of("init"))) {
@@ -73,7 +84,7 @@ class Training {
       run_step(i);
     save("final.safetensors", model_.state_dict());
     write("log.jsonl", log_);
-    if (graph_ != nullptr) write("summary.json", summary_of(graph_->memory()));
+    if (graph_ != nullptr) write("summary.json", summary_of(graph_->record()));
   }
 
  private:
@@ -92,12 +103,9 @@ class Training {
       return;
     }
     if (layout_.has_replicas()) throw NotSupported("ddp in graphs");
-    if (!options_.schedule.empty() && options_.schedule != "gpipe") {
-      throw NotSupported("schedule " + options_.schedule);
-    }
     auto graph = std::make_unique<GraphStep>(
         model_, *optimizer_, layout_,
-        GraphStepOptions{.micro_batches = options_.micro_batches, .other_bytes = other_bytes_});
+        GraphStepOptions{.pipelining = pipelining_, .other_bytes = other_bytes_});
     graph_ = graph.get();
     step_ = std::move(graph);
   }
@@ -140,6 +148,7 @@ class Training {
   const TrainOptions& options_;
   const Json& spec_;
   std::filesystem::path folder_;
+  Pipelining pipelining_;
   TrainLayout layout_;
   nn::StateDict data_;
   int64_t other_bytes_;  // that the rank holds beside the training

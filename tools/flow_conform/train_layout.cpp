@@ -1,12 +1,14 @@
 #include "tools/flow_conform/train_layout.h"
 
 #include <charconv>
+#include <filesystem>
 #include <numeric>
 #include <sstream>
 
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/tensor_meta.h"
+#include "nn/file.h"
 #include "nn/graph_module.h"
 #include "ops/slice.h"
 #include "tools/flow_conform/attrs.h"
@@ -74,7 +76,7 @@ void TrainLayout::parse(const std::string& word) {
   } else if (word.starts_with("tp")) {
     tensor_ = count_in(word, "tp");
   } else if (word.starts_with("pp")) {
-    stages_ = count_in(word, "pp");
+    workers_ = count_in(word, "pp");
   } else if (word.starts_with("zero")) {
     zero_stage_ = count_in(word, "zero");
   } else if (word == "recompute") {
@@ -90,17 +92,52 @@ void TrainLayout::check_together(const std::string& text) const {
   if (has_replicas_ && text.find('+') != std::string::npos) {
     throw NotSupported("layout " + text + ", as ddp trains local tensors");
   }
-  const int64_t num_ranks = stages_ * data_ * tensor_;
+  const int64_t num_ranks = workers_ * data_ * tensor_;
   if (num_ranks != env::world_size()) {
     throw BadSpec(
         str("layout ", text, " takes ", num_ranks, " ranks; there are ", env::world_size()));
   }
 }
 
-TrainLayout::TrainLayout(const std::string& text) {
+void TrainLayout::assign_stages(const Pipelining& pipelining) {
+  using Kind = pipeline::ScheduleRule::Kind;
+  worker_of_ = {0};
+  if (workers_ == 1) return;
+  const pipeline::ScheduleRule& rule = pipelining.rule;
+  int64_t num_stages = workers_;
+  if (rule.kind == Kind::kInterleaved) num_stages *= rule.chunks;
+  if (rule.kind == Kind::kZbV) num_stages *= 2;
+  if (rule.kind == Kind::kTable) num_stages = pipeline::parse_schedule(rule.table).num_stages;
+  // One batch goes through the stages in any order of theirs.
+  const int64_t parts = pipelining.micro_batches > 1 ? pipelining.micro_batches : workers_;
+  const pipeline::Schedule schedule = pipeline::make_schedule(rule, num_stages, parts);
+  if (static_cast<int64_t>(schedule.actions.size()) != workers_) {
+    throw BadSpec(
+        str("the schedule has ", schedule.actions.size(), " workers, the layout ", workers_));
+  }
+  worker_of_.assign(static_cast<size_t>(num_stages), 0);
+  for (size_t worker = 0; worker < schedule.actions.size(); ++worker) {
+    for (const pipeline::Action& action : schedule.actions[worker])
+      worker_of_[static_cast<size_t>(action.stage)] = static_cast<int64_t>(worker);
+  }
+}
+
+pipeline::ScheduleRule schedule_named(const std::string& text) {
+  if (text.empty()) return {};
+  if (text == "interleaved") return pipeline::interleaved(2);
+  if (std::filesystem::exists(text)) return pipeline::schedule_table(nn::read_text(text));
+  try {
+    return pipeline::parse_schedule_rule(text);
+  } catch (const InvalidArgument& error) {
+    throw NotSupported(error.what());
+  }
+}
+
+TrainLayout::TrainLayout(const std::string& text, const Pipelining& pipelining) {
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, '+');)
     parse(word);
+  assign_stages(pipelining);
   if (text.empty()) return;
   check_together(text);
   if (has_replicas_ || (env::world_size() == 1 && zero_stage_ == 0)) return;
@@ -108,8 +145,8 @@ TrainLayout::TrainLayout(const std::string& text) {
   if (data_ > 1 || tensor_ == 1) shape.push_back(data_);
   if (tensor_ > 1) shape.push_back(tensor_);
   std::vector<int64_t> ranks(static_cast<size_t>(data_ * tensor_));
-  for (int64_t stage = 0; stage < stages_; ++stage) {
-    std::iota(ranks.begin(), ranks.end(), stage * data_ * tensor_);
+  for (const int64_t worker : worker_of_) {
+    std::iota(ranks.begin(), ranks.end(), worker * data_ * tensor_);
     placements_.emplace_back(DeviceType::kCpu, shape, ranks);
   }
 }
@@ -137,9 +174,11 @@ void TrainLayout::place(nn::ModuleBase& module, const std::string& prefix, int64
 void TrainLayout::place_stages(const nn::ModuleBase& model) const {
   const Chain chain = chain_of(model);
   const auto length = static_cast<int64_t>(chain.size());
-  if (length < stages_) throw NotSupported(str(stages_, " stages of ", length, " modules"));
-  for (int64_t stage = 0; stage < stages_; ++stage) {
-    const Range part = balanced_part(length, stages_, stage);
+  if (length < num_stages()) {
+    throw NotSupported(str(num_stages(), " stages of ", length, " modules"));
+  }
+  for (int64_t stage = 0; stage < num_stages(); ++stage) {
+    const Range part = balanced_part(length, num_stages(), stage);
     for (int64_t i = part.begin; i < part.begin + part.size; ++i) {
       for (auto [name, module] : chain[static_cast<size_t>(i)]) {
         place(module, name + '.', stage);
@@ -150,7 +189,7 @@ void TrainLayout::place_stages(const nn::ModuleBase& model) const {
 }
 
 void TrainLayout::lay_out(nn::ModuleBase& model) const {
-  if (stages_ > 1) {
+  if (num_stages() > 1) {
     place_stages(model);
   } else if (is_global()) {
     place(model, "", 0);

@@ -5,16 +5,27 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "pipeline/schedule.h"
 
 namespace flow::conform {
 
-// Ranks as stages of a pipeline x data x tensor parallel; of the latter two, an axis of one rank is
-// left out.
+// How the stages of a pipeline take turns.
+struct Pipelining {
+  pipeline::ScheduleRule rule = {};
+  int64_t micro_batches = 1;
+};
+
+// The rule that a name or a file of actions stands for. Throws NotSupported for another name.
+pipeline::ScheduleRule schedule_named(const std::string& text);
+
+// Ranks as workers of a pipeline x data x tensor parallel; of the latter two, an axis of one rank
+// is left out.
 class TrainLayout {
  public:
   // "dpN", "tpN", "ppN", "zero1", "recompute", "amp" joined by "+", or "ddpN". Throws NotSupported
-  // for other words, BadSpec where the product is not the number of ranks.
-  explicit TrainLayout(const std::string& text);
+  // for other words, BadSpec where the product is not the number of ranks. The schedule says which
+  // stages a worker has.
+  explicit TrainLayout(const std::string& text, const Pipelining& pipelining = {});
 
   bool is_global() const { return !placements_.empty(); }
 
@@ -28,7 +39,7 @@ class TrainLayout {
 
   bool is_mixed_precision() const { return is_mixed_precision_; }
 
-  int64_t num_stages() const { return stages_; }
+  int64_t num_stages() const { return static_cast<int64_t>(worker_of_.size()); }
 
   // Weights of layers that follow each other are split by rows and by columns in turn; stages and
   // recomputation are set on the modules. Throws NotSupported for more stages than modules.
@@ -39,11 +50,12 @@ class TrainLayout {
   Tensor inputs(const Tensor& batch) const { return rows(batch, 0); }
 
   // As inputs(), to the last stage.
-  Tensor targets(const Tensor& batch) const { return rows(batch, stages_ - 1); }
+  Tensor targets(const Tensor& batch) const { return rows(batch, num_stages() - 1); }
 
  private:
   void parse(const std::string& word);
   void check_together(const std::string& text) const;
+  void assign_stages(const Pipelining& pipelining);
   NdSbp nd_sbp(Sbp data, Sbp tensor) const;
   void place(nn::ModuleBase& module, const std::string& prefix, int64_t stage) const;
   void place_stages(const nn::ModuleBase& model) const;
@@ -51,11 +63,12 @@ class TrainLayout {
 
   int64_t data_ = 1;
   int64_t tensor_ = 1;
-  int64_t stages_ = 1;
+  int64_t workers_ = 1;
   int64_t zero_stage_ = 0;
   bool has_replicas_ = false;
   bool recomputes_ = false;
   bool is_mixed_precision_ = false;
+  std::vector<int64_t> worker_of_;     // by stage
   std::vector<Placement> placements_;  // by stage; empty: local tensors
 };
 

@@ -5,7 +5,10 @@
 
 #include "autograd/autocast.h"
 #include "autograd/recompute.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/allocator.h"
+#include "core/context.h"
+#include "graph/plan.h"
 #include "nn/clip_grad.h"
 #include "ops/cross_entropy.h"
 
@@ -16,32 +19,6 @@ namespace {
 // The mean over all targets.
 Tensor mean_loss(const Tensor& logits, const Tensor& targets) {
   return cross_entropy(logits.reshape({-1, logits.size(-1)}), targets.flatten());
-}
-
-// One norm for each placement that parameters lie on.
-std::vector<Tensor> norms_of_gradients(const nn::ModuleBase& model) {
-  std::vector<std::pair<Placement, std::vector<Tensor>>> groups;
-  for (const Tensor& param : model.parameters()) {
-    const Placement placement = param.is_global() ? param.placement() : Placement();
-    const auto group = std::find_if(groups.begin(), groups.end(),
-                                    [&](const auto& known) { return known.first == placement; });
-    if (group == groups.end()) {
-      groups.push_back({placement, {param}});
-    } else {
-      group->second.push_back(param);
-    }
-  }
-  std::vector<Tensor> norms;
-  for (const auto& [placement, params] : groups)
-    norms.push_back(nn::utils::clip_grad_norm_(params, INFINITY));
-  return norms;
-}
-
-double joined(const std::vector<Tensor>& norms) {
-  double sum = 0;
-  for (const Tensor& norm : norms)
-    sum = std::hypot(sum, norm.item<double>());
-  return sum;
 }
 
 // Parameters that have a gradient, by name.
@@ -73,7 +50,7 @@ StepResult EagerStep::run(const Tensor& inputs, const Tensor& targets, bool want
     for (const auto& [name, param] : trained(model_))
       result.gradients[name] = param.grad().detach().clone();
   }
-  result.grad_norm = joined(norms_of_gradients(model_));
+  result.grad_norm = nn::utils::clip_grad_norm_(model_.parameters(), INFINITY).item<double>();
   optimizer_.step();
   return result;
 }
@@ -85,20 +62,21 @@ class GraphStep::TrainGraph : public nn::Graph<TrainGraph> {
     add_optimizer(step.optimizer_);
     config().enable_zero({.stage = step.layout_.zero_stage()});
     if (step.layout_.is_mixed_precision()) config().enable_amp(bfloat16);
-    if (step.options_.micro_batches > 0) config().set_micro_batches(step.options_.micro_batches);
+    config().set_micro_batches(step.options_.pipelining.micro_batches);
+    if (step.layout_.num_stages() > 1) config().set_schedule(step.options_.pipelining.rule);
   }
 
   StepTensors build(const Tensor& inputs, const Tensor& targets) {
-    StepTensors tensors{mean_loss(model_(inputs), targets), {}, {}};
+    StepTensors tensors{.loss = mean_loss(model_(inputs), targets), .norm = {}, .gradients = {}};
     tensors.loss.backward();
+    tensors.norm = nn::utils::clip_grad_norm_(model_.parameters(), INFINITY);  // leaves them as is
     if (wants_gradients_) {
       names_.clear();
       for (const auto& [name, param] : trained(model_)) {
         names_.push_back(name);
-        tensors.gradients.push_back(param.grad().detach().clone());
+        tensors.gradients.push_back(param.grad().detach());
       }
     }
-    tensors.norms = norms_of_gradients(model_);
     return tensors;
   }
 
@@ -130,14 +108,18 @@ StepResult GraphStep::run(const Tensor& inputs, const Tensor& targets, bool want
 StepResult GraphStep::run_watched(TrainGraph& graph, const Tensor& inputs, const Tensor& targets) {
   const nn::CompiledGraph& compiled = graph.compile(inputs, targets);
   if (&compiled != watched_) {
-    memory_ = {.stated_peak_bytes = stated_peak_bytes(compiled, options_.other_bytes)};
+    record_ = {.stated_peak_bytes = stated_peak_bytes(compiled, options_.other_bytes),
+               .predicted_bubble = predicted_bubble(compiled, options_.pipelining)};
     watched_ = &compiled;
   }
   reset_peak_memory_stats();
+  if (layout_.num_stages() > 1) env::barrier();  // a pipeline's time begins on all ranks at once
   const StepTensors tensors = graph(inputs, targets);
-  memory_.measured_peak_bytes = std::max(memory_.measured_peak_bytes,
+  record_.measured_peak_bytes = std::max(record_.measured_peak_bytes,
                                          memory_stats().peak_bytes_in_use - options_.other_bytes);
-  StepResult result{.loss = tensors.loss, .grad_norm = joined(tensors.norms), .gradients = {}};
+  record_.runs.push_back(compiled.plan().last_run());
+  StepResult result{
+      .loss = tensors.loss, .grad_norm = tensors.norm.item<double>(), .gradients = {}};
   for (size_t i = 0; i < tensors.gradients.size(); ++i)
     result.gradients[graph.names()[i]] = tensors.gradients[i];
   return result;

@@ -18,7 +18,7 @@ namespace flow::conform {
 // What build() of a training graph gives.
 struct StepTensors {
   Tensor loss;
-  std::vector<Tensor> norms;      // of the gradients, one for each placement
+  Tensor norm;                    // of all gradients
   std::vector<Tensor> gradients;  // where wanted
 };
 
@@ -51,8 +51,8 @@ class EagerStep final : public TrainStep {
 };
 
 struct GraphStepOptions {
-  int64_t micro_batches = 0;  // 0: as one batch
-  int64_t other_bytes = 0;    // that the rank holds and that have no part in the training
+  Pipelining pipelining = {};
+  int64_t other_bytes = 0;  // that the rank holds and that have no part in the training
 };
 
 class GraphStep final : public TrainStep {
@@ -63,7 +63,7 @@ class GraphStep final : public TrainStep {
   StepResult run(const Tensor& inputs, const Tensor& targets, bool wants_gradients) override;
 
   // Of the last graph that ran.
-  const RankMemory& memory() const { return memory_; }
+  const RunRecord& record() const { return record_; }
 
  private:
   class TrainGraph;
@@ -76,7 +76,7 @@ class GraphStep final : public TrainStep {
   GraphStepOptions options_;
   std::unique_ptr<TrainGraph> graph_;
   const nn::CompiledGraph* watched_ = nullptr;
-  RankMemory memory_;
+  RunRecord record_;
 };
 
 }  // namespace flow::conform

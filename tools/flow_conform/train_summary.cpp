@@ -1,5 +1,7 @@
 #include "tools/flow_conform/train_summary.h"
 
+#include <algorithm>
+
 #include "autograd/grad_mode.h"
 #include "boxing/report.h"
 #include "core/allocator.h"
@@ -9,6 +11,8 @@
 #include "graph/plan.h"
 #include "nn/comm.h"
 #include "ops/creation.h"
+#include "pipeline/report.h"
+#include "pipeline/simulate.h"
 #include "tools/flow_conform/attrs.h"
 
 namespace flow::conform {
@@ -23,11 +27,17 @@ int64_t handed_out(int64_t bytes) {
   return memory_stats().bytes_in_use - before;
 }
 
-Json memory_of_all(const RankMemory& own) {
+// Rows of all ranks, one after another.
+template <class T>
+std::vector<T> of_all_ranks(const std::vector<T>& row, DType dtype) {
+  if (env::world_size() == 1) return row;
   const NoGradGuard no_grad;
-  const Tensor row = tensor(std::vector{own.stated_peak_bytes, own.measured_peak_bytes},
-                            Shape{1, 2}, {.dtype = int64});
-  const auto all = (env::world_size() == 1 ? row : comm::all_gather(row)).to_vector<int64_t>();
+  const auto size = static_cast<int64_t>(row.size());
+  return comm::all_gather(tensor(row, Shape{1, size}, {.dtype = dtype})).template to_vector<T>();
+}
+
+Json memory_of_all(const RunRecord& own) {
+  const auto all = of_all_ranks(std::vector{own.stated_peak_bytes, own.measured_peak_bytes}, int64);
   Json list = Json::array();
   for (size_t rank = 0; rank < all.size() / 2; ++rank) {
     list.push_back({{"rank", rank},
@@ -35,6 +45,28 @@ Json memory_of_all(const RankMemory& own) {
                     {"measured_peak_bytes", all[2 * rank + 1]}});
   }
   return list;
+}
+
+// The share of all ranks' time, until the last one ends, in which they do not compute. The first
+// run takes memory and is left out where there are others.
+double measured_bubble(const std::vector<graph::RunTimes>& runs) {
+  std::vector<double> own;
+  for (size_t i = runs.size() > 1 ? 1 : 0; i < runs.size(); ++i)
+    own.insert(own.end(), {runs[i].total, runs[i].waiting});
+  const std::vector<double> all = of_all_ranks(own, float64);
+  const auto num_ranks = static_cast<size_t>(env::world_size());
+  double busy = 0;
+  double available = 0;
+  for (size_t at = 0; at < own.size(); at += 2) {
+    double longest = 0;
+    for (size_t rank = 0; rank < num_ranks; ++rank) {
+      const double total = all[rank * own.size() + at];
+      longest = std::max(longest, total);
+      busy += total - all[rank * own.size() + at + 1];
+    }
+    available += longest * static_cast<double>(num_ranks);
+  }
+  return available > 0 ? 1 - busy / available : 0;
 }
 
 // The redistributions that this rank carried out.
@@ -73,10 +105,26 @@ int64_t stated_peak_bytes(const nn::CompiledGraph& compiled, int64_t other_bytes
   return bytes;
 }
 
-std::string summary_of(const RankMemory& memory) {
-  const Json summary = {{"memory", memory_of_all(memory)},
-                        {"bubble", {{"predicted", 0}, {"measured", 0}}},
-                        {"boxing", redistributions()}};
+double predicted_bubble(const nn::CompiledGraph& compiled, const Pipelining& pipelining) {
+  constexpr size_t kArguments = 2;  // that are cut: inputs and targets
+  const graph::Graph& step = compiled.plan().graph();
+  int64_t num_stages = 1;
+  for (const graph::Node& node : step.nodes)
+    num_stages = std::max(num_stages, node.stage + 1);
+  if (num_stages == 1 || pipelining.micro_batches == 1) return 0;
+  const auto cut =
+      pipeline::plan_micro_batches(step, pipelining.micro_batches, step.inputs.size() - kArguments);
+  const auto schedule =
+      pipeline::make_schedule(pipelining.rule, num_stages, pipelining.micro_batches);
+  return pipeline::simulate(schedule, pipeline::stage_costs(step, cut)).bubble();
+}
+
+std::string summary_of(const RunRecord& record) {
+  const double measured = record.predicted_bubble > 0 ? measured_bubble(record.runs) : 0;
+  const Json summary = {
+      {"memory", memory_of_all(record)},
+      {"bubble", {{"predicted", record.predicted_bubble}, {"measured", measured}}},
+      {"boxing", redistributions()}};
   return summary.dump(2) + '\n';
 }
 

@@ -13,6 +13,31 @@ void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
   if (bytes > 0 && target != source) std::memmove(target, source, static_cast<size_t>(bytes));
 }
 
+namespace {
+
+void prepare_stores([[maybe_unused]] std::byte* target, [[maybe_unused]] int64_t bytes) {
+#if defined(__x86_64__)
+  // __builtin_prefetch(p, 1) becomes a prefetch for loads.
+  constexpr int64_t kLine = 64;
+  for (int64_t i = 0; i < bytes; i += kLine)
+    asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(target + i)));
+#endif
+}
+
+}  // namespace
+
+void copy_to_shared(std::byte* target, const std::byte* source, int64_t bytes) {
+  constexpr int64_t kBlock = 1024;
+  constexpr int64_t kShort = 256;
+  if (bytes <= kShort) return copy_bytes(target, source, bytes);
+  prepare_stores(target, std::min(bytes, kBlock));
+  for (int64_t done = 0; done < bytes; done += kBlock) {
+    const int64_t next = done + kBlock;
+    if (next < bytes) prepare_stores(target + next, std::min(bytes - next, kBlock));
+    std::memcpy(target + done, source + done, static_cast<size_t>(std::min(bytes - done, kBlock)));
+  }
+}
+
 void stream_part(std::byte* target, const std::byte* source, int64_t bytes) {
 #if defined(__SSE2__)
   constexpr int64_t kLine = 64;

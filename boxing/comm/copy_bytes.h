@@ -15,6 +15,10 @@ inline int64_t bytes_of(int64_t count, DType dtype) {
 // Nothing where both are one place. They may overlap.
 void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes);
 
+// As copy_bytes without overlap, to memory that another core has read: its lines are fetched ahead
+// of the stores, which would wait for one after the other.
+void copy_to_shared(std::byte* target, const std::byte* source, int64_t bytes);
+
 // Results of a whole larger than this leave the caches before they are read again.
 inline constexpr int64_t kPastCacheBytes = 8 << 20;
 

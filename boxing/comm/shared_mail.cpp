@@ -7,6 +7,7 @@
 #include <deque>
 #include <utility>
 
+#include "boxing/comm/copy_bytes.h"
 #include "boxing/comm/shared_segment.h"
 #include "core/hash.h"
 
@@ -96,7 +97,7 @@ class SharedMail::Sender {
   void write(std::span<const std::byte> data) {
     while (!data.empty()) {
       const auto place = ring_.at(written_, std::min<uint64_t>(data.size(), kPartBytes));
-      std::memcpy(place.data(), data.data(), place.size());
+      copy_to_shared(place.data(), data.data(), static_cast<int64_t>(place.size()));
       written_ += place.size();
       data = data.subspan(place.size());
       if (!data.empty()) publish();

@@ -71,8 +71,8 @@ class SharedPipes::Sender {
           return has_moved;
         }
         const int64_t bytes = current_->next_bytes();
-        copy_bytes(memory_.slots[num_filled_ % kSlots].data(), current_->data + current_->moved,
-                   bytes);
+        copy_to_shared(memory_.slots[num_filled_ % kSlots].data(), current_->data + current_->moved,
+                       bytes);
         memory_.filled.value.store(++num_filled_, std::memory_order_release);
         current_->moved += bytes;
         has_moved = true;

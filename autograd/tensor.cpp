@@ -118,6 +118,7 @@ void Tensor::set_data(const Tensor& other) const {
     throw InvalidArgument(str("[set_data] the tensor requires grad, so it needs floating data; ",
                               "received ", *source.meta));
   }
+  other.make_strided();  // as detach()
   self.meta = source.meta;
   self.storage = source.storage;
   self.offset = source.offset;

@@ -71,6 +71,13 @@ TEST(TensorAutograd, DetachSharesTheMemoryOfBlockedResults) {
   y.zero_();
 
   EXPECT_EQ(z.sum().item(), 0);
+
+  const Tensor data = conv2d(ones({1, 16, 4, 4}), ones({16, 16, 3, 3}));
+  const Tensor holder = ones({1});
+  holder.set_data(data);
+  data.zero_();
+
+  EXPECT_EQ(holder.sum().item(), 0);
 }
 
 TEST(TensorAutograd, SetDataKeepsHandleAndGradient) {

@@ -122,8 +122,6 @@ class CompiledJob : public nn::Graph<CompiledJob> {
     add_optimizer(*optimizer_, {.lr_scheduler = schedule_.get()});
   }
 
-  const Definition& definition() const { return *definition_; }
-
   void add_state(nn::StateDict& state) const {
     if (optimizer_ != nullptr)
       add_prefixed(state, prefix_of(*definition_, "optimizer"), optimizer_->state_dict());

@@ -99,7 +99,8 @@ void grad_backward(GradContext& ctx) {
   const auto& attrs = ctx.attrs<EmbeddingBackwardAttrs>();
   const int64_t padding = attrs.padding_idx;
   const Tensor indices = ctx.input(0);
-  const EmbeddingAttrs forward{attrs};
+  const SampledParts& parts = attrs;
+  const EmbeddingAttrs forward{parts};
   Tensor rows = dispatch(kEmbedding, {&indices, &ctx.dy()}, forward, Site::none());
   if (padding >= 0) rows = masked_fill(rows, unsqueeze(eq(indices, padding), -1), 0);
   ctx.set(1, rows);

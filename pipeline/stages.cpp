@@ -33,6 +33,7 @@ class StagePlanner {
     stages_.edge_of.assign(nodes, -1);
     maker_.assign(graph.values.size(), -1);
     users_.resize(graph.values.size());
+    is_backward_.assign(nodes, false);
     is_weight_.assign(nodes, false);
   }
 
@@ -40,6 +41,7 @@ class StagePlanner {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       stages_.num_stages = std::max(stages_.num_stages, node.stage + 1);
+      is_backward_[i] = node.phase != Phase::kForward || uses_backward(node);
       for (const ValueId id : node.outputs)
         maker_[static_cast<size_t>(id)] = static_cast<int64_t>(i);
       for (const ValueId id : node.inputs) {
@@ -65,16 +67,24 @@ class StagePlanner {
 
   bool is_redistribution(size_t i) const { return graph_.nodes[i].op == &boxing::kRedistribute; }
 
+  // What a step computes of gradients belongs to them.
+  bool uses_backward(const Node& node) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+      const int64_t maker = id == kNoValue ? -1 : maker_[static_cast<size_t>(id)];
+      return maker >= 0 && is_backward_[static_cast<size_t>(maker)];
+    });
+  }
+
   Slot own_slot(size_t i) const {
     const Node& node = graph_.nodes[i];
-    if (node.phase == Phase::kForward) return {node.stage, ActionKind::kForward};
+    if (!is_backward_[i]) return {node.stage, ActionKind::kForward};
     return {node.stage, is_weight_[i] ? ActionKind::kWeight : ActionKind::kBackward};
   }
 
   void find_weights() {
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
-      if (!runs_each(i) || node.phase == Phase::kForward || is_redistribution(i)) continue;
+      if (!runs_each(i) || !is_backward_[i] || is_redistribution(i)) continue;
       const bool makes_addends =
           std::all_of(node.outputs.begin(), node.outputs.end(),
                       [&](ValueId id) { return plan_.sbp_of(id).is_partial(); });
@@ -170,9 +180,9 @@ class StagePlanner {
   const MicroBatchPlan& plan_;
   bool has_weights_;
   StagePlan stages_;
-  std::vector<int64_t> maker_;              // node by value, -1: none
-  std::vector<std::vector<size_t>> users_;  // nodes by value, in order
-  std::vector<bool> is_weight_;             // by node
+  std::vector<int64_t> maker_;                 // node by value, -1: none
+  std::vector<std::vector<size_t>> users_;     // nodes by value, in order
+  std::vector<bool> is_backward_, is_weight_;  // by node
 };
 
 }  // namespace

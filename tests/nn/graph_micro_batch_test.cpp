@@ -170,6 +170,30 @@ TEST(MicroBatches, CountsOfTargetsAndSumsOfWeightsAreThoseOfTheWholeBatch) {
   expect_parts_equal_whole(task, {2, 3});
 }
 
+struct GradientStep : nn::Graph<GradientStep> {
+  models::Mlp model;
+
+  GradientStep(models::Mlp m, int64_t parts) : model(m) { config().set_micro_batches(parts); }
+
+  std::vector<Tensor> build(const Tensor& x, const Tensor& y) {
+    cross_entropy(model(x), y).backward();
+    const Tensor grad = model.parameters()[0].grad();
+    return {grad.clone(), (grad * 2.0).sum()};
+  }
+};
+
+TEST(MicroBatches, WhatAStepComputesOfGradientsIsThatOfTheWholeBatch) {
+  manual_seed(1);
+  models::Mlp model({4, 6, 3});
+  model.to(float64);
+  const Tensor x = randn({8, 4}, {.dtype = float64}), y = randint(0, 3, {8});
+  const std::vector<Tensor> whole = GradientStep(model, 1)(x, y);
+  const std::vector<Tensor> parts = GradientStep(model, 3)(x, y);
+
+  for (size_t i = 0; i < whole.size(); ++i)
+    EXPECT_TRUE(allclose(parts[i], whole[i], {.rtol = 1e-12, .atol = 1e-12})) << i;
+}
+
 TEST(MicroBatches, HalvesOfRanksGiveWhatTheWholeBatchGives) {
   expect_parts_equal_whole(kMlp, {2, 3},
                            {{"dp2", kPair, kS0, {{"*", kB}}},

@@ -254,7 +254,9 @@ Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
     for (size_t j = 0; j < node.inputs.size(); ++j) {
       const ValueId input = node.inputs[j];
       inputs.push_back(input == kNoValue ? kNoBuffer : at(input));
-      if ((node.op->mutates >> j & 1) == 0 || last_use[static_cast<size_t>(input)] == i) continue;
+      // Ops that write in place have few inputs.
+      const bool is_written = node.op->mutates != 0 && (node.op->mutates >> j & 1) != 0;
+      if (!is_written || last_use[static_cast<size_t>(input)] == i) continue;
       const MetaPtr plain = meta(input);
       const BufferId copy = builder.add_buffer(plain);
       if (plain->is_held) builder.add_copy(inputs.back(), copy);

@@ -136,7 +136,7 @@ class Builder {
       const ValueId id = node.inputs[j];
       inputs.push_back(buffers_.whole_input(id));
       // What is written in place must not be read later.
-      const bool is_written = (node.op->mutates >> j & 1) != 0;
+      const bool is_written = node.op->mutates != 0 && (node.op->mutates >> j & 1) != 0;
       if (!is_written || last_use_[static_cast<size_t>(id)] == time_of(index)) continue;
       const BufferId copy = builder_.add_buffer(buffers_.whole_meta(id));
       if (buffers_.is_held(id)) builder_.add_copy(inputs.back(), copy);

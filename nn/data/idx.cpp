@@ -48,7 +48,8 @@ class IdxFile {
       if (count <= 0) {
         int code = 0;
         const char* reason = gzerror(file_, &code);
-        fail(str("it ends within the ", what, code < 0 ? str(" (", reason, ")") : ""));
+        fail(code < 0 ? str("it is damaged within the ", what, " (", reason, ")")
+                      : str("it ends within the ", what));
       }
       target += count;
       bytes -= static_cast<size_t>(count);
@@ -68,7 +69,10 @@ class IdxFile {
 
   void check_end() {
     uint8_t extra = 0;
-    if (gzread(file_, &extra, 1) != 0) fail("it holds more than its header says");
+    if (gzread(file_, &extra, 1) > 0) fail("it holds more than its header says");
+    int code = Z_OK;
+    const char* reason = gzerror(file_, &code);
+    if (code != Z_OK) fail(str("it is damaged at its end (", reason, ")"));
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "core/error.h"
 #include "nn/data/loader.h"
@@ -71,6 +72,30 @@ TEST_F(DigitFiles, EveryDefectIsRefused) {
   bad[4] = '\x7f';  // two thousand million images
   refuses(bad, labels);
   EXPECT_THROW(read_idx(path("none"), path("l")), IoError);
+}
+
+TEST_F(DigitFiles, DamagedCompressedFilesAreRefused) {
+  const Digits digits = generate_digits(3, 2);
+  write_idx(digits, path("i"), path("l"));
+  const std::string images = nn::read_text(path("i"));
+  gzFile file = gzopen(path("i.gz").c_str(), "wb");
+  ASSERT_EQ(gzwrite(file, images.data(), static_cast<unsigned>(images.size())),
+            static_cast<int>(images.size()));
+  gzclose(file);
+  EXPECT_EQ(read_idx(path("i.gz"), path("l")).pixels, digits.pixels);
+
+  const std::string packed = nn::read_text(path("i.gz"));
+  std::string wrong_checksum = packed;
+  wrong_checksum[packed.size() - 8] ^= 1;
+  for (const std::string& bad : {wrong_checksum, packed.substr(0, packed.size() - 5)}) {
+    std::ofstream(path("b.gz"), std::ios::binary) << bad;
+    try {
+      read_idx(path("b.gz"), path("l"));
+      ADD_FAILURE() << "no error";
+    } catch (const IoError& error) {
+      EXPECT_NE(std::string(error.what()).find("it is damaged"), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST_F(DigitFiles, T10kAloneIsCutIntoTrainAndTest) {

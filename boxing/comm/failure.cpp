@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/env.h"
 #include "core/error.h"
 
 namespace flow::boxing {
@@ -79,6 +80,16 @@ std::string error_text(const Failure& failure) {
   if (failure.rank < 0) return failure.message;
   return str("[communicator] rank ", failure.rank,
              " failed, so this rank stops as well; its error: ", failure.message);
+}
+
+std::chrono::seconds time_limit() {
+  constexpr int64_t kDefault = 300, kLongest = 366 * 24 * 3600;
+  const int64_t seconds = env_int("FLOW_TIMEOUT_S", kDefault);
+  if (seconds < 1 || seconds > kLongest) {
+    throw InvalidArgument(str("[env] FLOW_TIMEOUT_S must be between 1 and ", kLongest,
+                              " seconds; got ", seconds, "; leave it unset for ", kDefault));
+  }
+  return std::chrono::seconds(seconds);
 }
 
 }  // namespace flow::boxing

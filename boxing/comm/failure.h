@@ -51,4 +51,8 @@ Failure message_failure(int64_t receiver, int64_t expected_bytes, const Fingerpr
 // The text of the error that rank `rank` gets.
 std::string error_text(const Failure& failure);
 
+// FLOW_TIMEOUT_S: how long a rank waits for others. Throws InvalidArgument unless it is between a
+// second and a year.
+std::chrono::seconds time_limit();
+
 }  // namespace flow::boxing

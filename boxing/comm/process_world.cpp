@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "boxing/comm/shared_segment.h"
-#include "core/env.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -54,7 +53,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 ProcessWorld::ProcessWorld(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)),
       shares_cores_(transport_->ranks_on_host() > num_cores()),
-      timeout_(env_int("FLOW_TIMEOUT_S", 300)),
+      timeout_(time_limit()),
       ended_(static_cast<size_t>(transport_->identity().world_size), false),
       last_sign_of_life_{(identity().rank + identity().world_size - 1) % identity().world_size,
                          Clock::now()} {

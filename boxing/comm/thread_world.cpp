@@ -7,7 +7,6 @@
 
 #include "boxing/comm/thread_board.h"
 #include "core/context.h"
-#include "core/env.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -108,7 +107,7 @@ void WaitPoint::sleep(bool (*is_done)(const void*), const void* condition,
 ThreadWorld::ThreadWorld(int64_t num_ranks)
     : num_ranks_(num_ranks),
       num_spins_(num_ranks <= num_cores() ? 2000 : 50),
-      timeout_(env_int("FLOW_TIMEOUT_S", 300)),
+      timeout_(time_limit()),
       ended_(static_cast<size_t>(num_ranks)),
       told_(static_cast<size_t>(num_ranks), false) {
   for (int64_t rank = 0; rank < num_ranks; ++rank)

@@ -10,7 +10,6 @@
 
 #include "boxing/comm/process_world.h"
 #include "boxing/ranks/rank_status.h"
-#include "core/env.h"
 #include "core/error.h"
 
 namespace flow::boxing {
@@ -28,8 +27,7 @@ constexpr milliseconds kLate(1500);
 
 Watchdog::Watchdog(ProcessWorld& world)
     : world_(world),
-      patience_(std::min<milliseconds>(std::chrono::seconds(env_int("FLOW_TIMEOUT_S", 300)),
-                                       std::chrono::seconds(10))),
+      patience_(std::min<milliseconds>(time_limit(), std::chrono::seconds(10))),
       looked_at_(Clock::now()),
       blames_from_(looked_at_) {
   // The program's signals are for its own threads.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -426,8 +427,39 @@ TEST_P(Communicator, MessagesOfDifferentSizesAreRefusedOnBothSides) {
   EXPECT_EQ(told, 2);
 }
 
+// FLOW_TIMEOUT_S of a scope.
+class TimeLimit {
+ public:
+  explicit TimeLimit(const char* seconds) {
+    if (const char* outer = std::getenv(kName)) outer_ = outer;
+    setenv(kName, seconds, 1);
+  }
+
+  ~TimeLimit() {
+    if (outer_) {
+      setenv(kName, outer_->c_str(), 1);
+    } else {
+      unsetenv(kName);
+    }
+  }
+
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+
+ private:
+  static constexpr const char* kName = "FLOW_TIMEOUT_S";
+  std::optional<std::string> outer_;
+};
+
+TEST(RunRanks, ATimeLimitThatIsNoneIsRefused) {
+  for (const char* seconds : {"0", "-1", "99999999999", "soon"}) {
+    const TimeLimit limit(seconds);
+    EXPECT_THROW(run_ranks(2, [] {}), InvalidArgument) << seconds;
+  }
+}
+
 TEST_P(Communicator, RankThatNeverComesIsNamedAfterTheTimeOut) {
-  setenv("FLOW_TIMEOUT_S", "1", 1);
+  const TimeLimit limit("1");
   std::atomic<bool> is_over = false;
   const auto body = [&] {
     if (me() == 1) {

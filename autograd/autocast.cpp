@@ -17,10 +17,18 @@ namespace autograd {
 // up before it is cast back.
 struct CastCache {
   struct Entry {
-    Tensor source;         // keeps the key's address taken
-    Ref<Storage> storage;  // its storage and version when it was cast
+    Tensor source;  // keeps the key's address taken
+    // Where it lay when it was cast, and how often it had been written.
+    MetaPtr meta;
+    Ref<Storage> storage;
+    int64_t offset;
     uint32_t version;
     Tensor result;
+
+    bool is_of(const TensorImpl& impl) const {
+      return result.defined() && meta == impl.meta && storage == impl.storage &&
+             offset == impl.offset && version == impl.version();
+    }
   };
 
   // By tensor, dtype, and whether the cast was recorded.
@@ -35,8 +43,8 @@ Tensor cast_to(const TensorArg& x, DType dtype) {
   const TensorImpl& impl = x->impl();
   if (cast_cache == nullptr || !impl.requires_grad || impl.grad_fn) return cast(x, dtype);
   CastCache::Entry& entry = cast_cache->entries[{&impl, dtype, thread_state().grad_enabled}];
-  if (!entry.result.defined() || entry.storage != impl.storage || entry.version != impl.version()) {
-    entry = {x.tensor(), impl.storage, impl.version(), cast(x, dtype)};
+  if (!entry.is_of(impl)) {
+    entry = {x.tensor(), impl.meta, impl.storage, impl.offset, impl.version(), cast(x, dtype)};
   }
   return entry.result;
 }

@@ -11,6 +11,7 @@
 #include "autograd/function.h"
 #include "autograd/grad_mode.h"
 #include "autograd/recompute.h"
+#include "autograd/shape_in_place.h"
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/dispatch.h"
@@ -267,6 +268,24 @@ TEST(Autocast, EachRankHasItsOwn) {
     if (env::rank() == 1) guard = std::make_unique<AutocastGuard>(float16);
     EXPECT_EQ(matmul(x, x).dtype(), env::rank() == 1 ? float16 : float32);
   });
+}
+
+TEST(Autocast, CastsFollowTheShapeAndTheMemoryOfAWeight) {
+  const Tensor x = ones({1, 2});
+  Tensor w = tensor({{1.f, 2.f}, {3.f, 4.f}}).requires_grad_();
+  const AutocastGuard autocast;
+  EXPECT_EQ(linear(x, w).to(float32).to_vector<float>(), (std::vector<float>{3, 7}));
+  {
+    const NoGradGuard no_grad;
+    transpose_(w, 0, 1);
+  }
+  EXPECT_EQ(linear(x, w).to(float32).to_vector<float>(), (std::vector<float>{4, 6}));
+
+  const Tensor flat = tensor({{1.f, 2.f}, {3.f, 4.f}, {5.f, 6.f}, {7.f, 8.f}});
+  w.set_data(flat.narrow(0, 0, 2));
+  EXPECT_EQ(linear(x, w).to(float32).to_vector<float>(), (std::vector<float>{3, 7}));
+  w.set_data(flat.narrow(0, 2, 2));
+  EXPECT_EQ(linear(x, w).to(float32).to_vector<float>(), (std::vector<float>{11, 15}));
 }
 
 TEST(Autocast, CastsOfGlobalTensorsKeepTheirLayout) {

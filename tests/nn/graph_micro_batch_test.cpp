@@ -224,5 +224,25 @@ TEST(MicroBatches, LenetOnSeveralRanksGivesWhatTheWholeBatchGives) {
   expect_parts_equal_whole(kLenet, {3}, {{"dp2", kPair, kS0, {{"*", kB}}}});
 }
 
+TEST(MicroBatches, NameTheOpAndTheLineThatMixSamples) {
+  struct Norm : nn::Graph<Norm> {
+    nn::BatchNorm1d norm{3};
+
+    Norm() { config().set_micro_batches(2); }
+
+    Tensor build(const Tensor& x) { return norm(x); }
+  };
+
+  Norm graph;
+  try {
+    graph(ones({4, 3}));
+    FAIL() << "no error";
+  } catch (const Unsupported& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("[micro-batch] batch_norm at "), std::string::npos) << message;
+    EXPECT_NE(message.find("graph_micro_batch_test.cpp:"), std::string::npos) << message;
+  }
+}
+
 }  // namespace
 }  // namespace flow

@@ -208,6 +208,11 @@ TEST(Pipeline, DataParallelStagesEqualOneRank) {
       ways({pipeline::gpipe(), pipeline::one_f_one_b(), pipeline::zb_h1()}));
 }
 
+TEST(Pipeline, TensorParallelStagesEqualOneRank) {
+  expect_pipeline_equals_one_rank(layers_task(2), stages_on("pp2 x tp2", 4, {k01, k23}, kB, kS0),
+                                  {{3}, {4, pipeline::zb_h1()}});
+}
+
 TEST(Pipeline, StagesOfOtherWidthsEqualOneRank) {
   expect_pipeline_equals_one_rank(layers_task(2), stages_on("dp2 then one", 3, {k01, k2}, kS0),
                                   {{1}, {3}, {4}});

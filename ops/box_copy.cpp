@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "ops/divide_up.h"
 
 namespace flow::ops {
 
@@ -37,10 +38,6 @@ void copy_dense_rows(int64_t rows, size_t bytes, std::byte* target, int64_t targ
       for (int64_t i = 0; i < rows; ++i)
         std::memcpy(target + i * target_step, source + i * source_step, bytes);
   }
-}
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return a >= 0 ? (a + b - 1) / b : -(-a / b);
 }
 
 }  // namespace
@@ -157,8 +154,8 @@ void zero_part(const TensorView& target) {
 }
 
 Range indices_inside(Range indices, int64_t start, int64_t step, Range positions) {
-  const int64_t first = ceil_div(positions.begin - start, step);
-  const int64_t end = ceil_div(positions.begin + positions.size - start, step);
+  const int64_t first = divide_up(positions.begin - start, step);
+  const int64_t end = divide_up(positions.begin + positions.size - start, step);
   const int64_t begin = std::max(indices.begin, first);
   return {begin, std::max<int64_t>(0, std::min(indices.begin + indices.size, end) - begin)};
 }

@@ -13,6 +13,8 @@
 #include <new>
 #include <type_traits>
 
+#include "ops/divide_up.h"
+
 namespace flow::ops {
 namespace {
 
@@ -50,10 +52,6 @@ const GemmKernels<T>& own_kernels() {
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
-}
-
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
 }
 
 GemmRange part(int64_t begin, int64_t step, int64_t end) {

@@ -1,5 +1,6 @@
 // Compiled once for each instruction set (FLOW_ISA), see ops/gemm_kernels.h.
 
+#include "ops/divide_up.h"
 #include "ops/gemm_kernels.h"
 #include "ops/gemm_pack.h"
 #include "ops/vector.h"
@@ -138,10 +139,6 @@ void direct(const GemmCall<T>& call) {
   for (int64_t j = 0; j < call.n; j += kWidth) {
     direct_columns<T, true>(packed, panel + j * call.k, call.c + j, smaller(kWidth, call.n - j));
   }
-}
-
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
 }
 
 // Bytes by which B is fetched ahead of its use: it streams from the second cache.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/divide_up.h"
+
 namespace flow::ops {
 namespace {
 
@@ -17,10 +19,6 @@ constexpr int64_t kMaxCells = 64;
 constexpr int64_t kManyProducts = 16;
 // Products longer than that both ways are shared.
 constexpr int64_t kSharedEdge = 96;
-
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/divide_up.h"
+
 namespace flow::ops {
 namespace {
 
@@ -17,10 +19,6 @@ constexpr int64_t kMostCells = 64;
 constexpr int64_t kLeastRows = 32;
 constexpr int64_t kLeastColumns = 128;
 constexpr int64_t kLong = 256;
-
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 int64_t cells_along(int64_t size, int64_t least) {
   return std::clamp<int64_t>(std::max(std::min(size / least, kFewCells), size / kLong), 1,

@@ -5,6 +5,7 @@
 #include "ops/concat.h"
 #include "ops/gather_op.h"
 #include "ops/integer_range.h"
+#include "ops/view.h"
 
 namespace flow {
 
@@ -13,15 +14,16 @@ namespace ops {
 namespace {
 
 void check_index(const OpContext& ctx, int i) {
-  ctx.check(ctx.input(i).dtype == DType::kInt64, "indices must be integers");
+  ctx.check(ctx.input(i).dtype == DType::kInt64, "indices must be integers; cast them to int64");
 }
 
 // index must fit `shape` in all dims but the one it indexes.
 void check_fits(const OpContext& ctx, const Shape& index, const Shape& shape, int64_t dim) {
-  ctx.check(index.size() == shape.size(), "index must have as many dims as the tensor");
+  ctx.check(index.size() == shape.size(),
+            "index must have as many dims as the tensor; reshape or expand it");
   for (int64_t i = 0; i < shape.size(); ++i) {
     ctx.check(i == dim || index[i] <= shape[i], "index has size ", index[i], " in dim ", i,
-              ", more than the tensor's ", shape[i]);
+              ", more than the tensor's ", shape[i], "; narrow it");
   }
 }
 
@@ -102,11 +104,11 @@ void check_scatter(const OpContext& ctx, int64_t dim) {
   const TensorMeta& src = ctx.input(2);
   check_index(ctx, 1);
   check_fits(ctx, index.shape, x.shape, dim);
-  ctx.check(src.dtype == x.dtype, "src must have the tensor's dtype");
-  ctx.check(src.dim() == x.dim(), "src must have as many dims as the tensor");
+  ctx.check(src.dtype == x.dtype, "src must have the tensor's dtype; cast it");
+  ctx.check(src.dim() == x.dim(), "src must have as many dims as the tensor; reshape or expand it");
   for (int64_t i = 0; i < x.dim(); ++i) {
     ctx.check(index.shape[i] <= src.shape[i], "index has size ", index.shape[i], " in dim ", i,
-              ", more than src's ", src.shape[i]);
+              ", more than src's ", src.shape[i], "; narrow it");
   }
 }
 
@@ -259,13 +261,8 @@ Tensor ungather(const TensorArg& y, int64_t dim, const TensorArg& index, const S
   return dispatch(kUngather, {&y.tensor(), &index.tensor()}, UngatherAttrs{dim, shape}, y.site());
 }
 
-// A scalar has one dim to PyTorch's gather and scatter; here it must be a vector.
-int64_t indexed_dim(const TensorArg& x, int64_t dim, const char* op) {
-  if (x->dim() == 0) {
-    throw InvalidArgument(
-        str("[", op, "] a scalar has no dim; received ", x->meta(), "; reshape it to (1)"));
-  }
-  return normalize_dim(dim, x->dim(), op);
+Tensor as_vector(const TensorArg& x) {
+  return x->dim() == 0 ? reshape(x, {1}) : x.tensor();
 }
 
 Tensor as_indices(const TensorArg& index) {
@@ -275,26 +272,44 @@ Tensor as_indices(const TensorArg& index) {
 }  // namespace ops
 
 Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index) {
-  const ops::DimAttrs attrs{ops::indexed_dim(x, dim, "gather")};
+  if (x->dim() == 0 || index->dim() == 0) {
+    const Tensor y = gather({ops::as_vector(x), x.site()}, dim, ops::as_vector(index));
+    return reshape({y, x.site()}, index->shape());
+  }
+  const ops::DimAttrs attrs{normalize_dim(dim, x->dim(), "gather")};
   const Tensor indices = ops::as_indices(index);
   return dispatch(ops::kGather, {&x.tensor(), &indices}, attrs, x.site());
 }
 
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src) {
-  const ops::DimAttrs attrs{ops::indexed_dim(x, dim, "scatter")};
+  if (x->dim() == 0 || index->dim() == 0) {
+    const Tensor y =
+        scatter({ops::as_vector(x), x.site()}, dim, ops::as_vector(index), ops::as_vector(src));
+    return reshape({y, x.site()}, x->shape());
+  }
+  const ops::DimAttrs attrs{normalize_dim(dim, x->dim(), "scatter")};
   const Tensor indices = ops::as_indices(index);
   return dispatch(ops::kScatter, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
 }
 
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value) {
-  const ops::ScatterValueAttrs attrs{ops::indexed_dim(x, dim, "scatter"), value};
+  if (x->dim() == 0 || index->dim() == 0) {
+    const Tensor y = scatter({ops::as_vector(x), x.site()}, dim, ops::as_vector(index), value);
+    return reshape({y, x.site()}, x->shape());
+  }
+  const ops::ScatterValueAttrs attrs{normalize_dim(dim, x->dim(), "scatter"), value};
   ops::check_fill_value(x->dtype(), value, "scatter", x.site());
   const Tensor indices = ops::as_indices(index);
   return dispatch(ops::kScatterValue, {&x.tensor(), &indices}, attrs, x.site());
 }
 
 Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src) {
-  const ops::DimAttrs attrs{ops::indexed_dim(x, dim, "scatter_add")};
+  if (x->dim() == 0 || index->dim() == 0) {
+    const Tensor y =
+        scatter_add({ops::as_vector(x), x.site()}, dim, ops::as_vector(index), ops::as_vector(src));
+    return reshape({y, x.site()}, x->shape());
+  }
+  const ops::DimAttrs attrs{normalize_dim(dim, x->dim(), "scatter_add")};
   const Tensor indices = ops::as_indices(index);
   return dispatch(ops::kScatterAdd, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
 }

@@ -7,6 +7,8 @@
 
 namespace flow {
 
+// Scalars are vectors of one element to all of these.
+
 // y[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on; y has the shape of index, which may be
 // smaller than x in the other dims.
 Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index);

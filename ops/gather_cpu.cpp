@@ -41,7 +41,8 @@ void for_each_entry(const TensorView& index, const TensorMeta& x, const TensorVi
     const int64_t entry = entries[entry_place];
     if (entry < 0 || entry >= x.shape[dim]) {
       throw InvalidArgument(str("[", op, "] index ", entry, " at ", at, " is out of range for dim ",
-                                dim, " of size ", x.shape[dim]));
+                                dim, " of size ", x.shape[dim], "; give positions from 0 to ",
+                                x.shape[dim] - 1));
     }
     bool is_held = true;
     for (int64_t i = 0; i < ndim; ++i) {

@@ -63,8 +63,8 @@ void add_split_targets(SbpContext& ctx, int64_t dim, bool has_src);
 bool parts_hold(int64_t outer, int64_t inner, int64_t num_ranks);
 // Zeros of `shape` with x in the corner of index 0.
 Tensor padded_to(const Tensor& x, const Shape& shape);
-// `dim` of x and index for a scatter; throws InvalidArgument for scalars.
-int64_t indexed_dim(const TensorArg& x, int64_t dim, const char* op);
+// To PyTorch's gather and scatter a scalar is a vector of one element.
+Tensor as_vector(const TensorArg& x);
 Tensor as_indices(const TensorArg& index);
 
 }  // namespace flow::ops

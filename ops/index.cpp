@@ -42,7 +42,7 @@ void check_indices(const OpContext& ctx, int first, const Shape& dims) {
   ctx.check(ctx.num_inputs() - first == static_cast<int>(dims.size()),
             "one index tensor is needed for each of dims ", dims);
   for (int i = first; i < ctx.num_inputs(); ++i) {
-    ctx.check(ctx.input(i).dtype == DType::kInt64, "indices must be integers");
+    ctx.check(ctx.input(i).dtype == DType::kInt64, "indices must be integers; cast them to int64");
     ctx.check(ctx.input(i).shape == ctx.input(first).shape, "index tensors differ in shape");
   }
 }
@@ -158,8 +158,9 @@ std::vector<const Tensor*> pointers_to(std::initializer_list<const Tensor*> lead
   return inputs;
 }
 
-Tensor pick(const TensorArg& x, const Shape& dims, const std::vector<Tensor>& indices) {
-  const IndexAttrs attrs{dims};
+Tensor pick(const TensorArg& x, const Shape& dims, const std::vector<Tensor>& indices,
+            bool counts_from_end = true) {
+  const IndexAttrs attrs{dims, counts_from_end};
   return dispatch_raw(kIndex, pointers_to({&x.tensor()}, indices), &attrs, x.site());
 }
 
@@ -297,14 +298,14 @@ int64_t add_index_tensor(const IndexArg& index, int64_t dim, ParsedIndex& parsed
     throw InvalidArgument(
         str("[index] an index tensor holds int64 or int32 positions, or is a "
             "bool mask with dims; received ",
-            tensor.meta()));
+            tensor.meta(), "; cast it"));
   }
   for (int64_t i = 0; i < tensor.dim(); ++i) {
     const Shape& shape = parsed.view.shape();
     if (shape[dim + i] != tensor.shape()[i]) {
       throw InvalidArgument(str("[index] a mask of shape ", tensor.shape(),
-                                " does not match the tensor of shape ", shape, " at dim ",
-                                dim + i));
+                                " does not match the tensor of shape ", shape, " at dim ", dim + i,
+                                "; give a mask of those sizes"));
     }
   }
   const Tensor positions = nonzero({tensor, index.site});
@@ -319,7 +320,8 @@ void check_number(const Tensor& view, int64_t dim, int64_t number) {
   const int64_t size = view.shape()[dim];
   if (number >= -size && number < size) return;
   throw InvalidArgument(str("[index] index ", number, " is out of range for dim ", dim, " of size ",
-                            size, "; received a tensor of shape ", view.shape()));
+                            size, "; received a tensor of shape ", view.shape(), "; count from ",
+                            -size, " to ", size - 1));
 }
 
 bool is_full(const Slice& slice) {
@@ -334,9 +336,9 @@ ParsedIndex parse(const Tensor& x, std::span<const IndexArg> list) {
     ellipses += index.kind == IndexArg::Kind::kEllipsis ? 1 : 0;
   }
   if (named > x.dim() || ellipses > 1) {
-    throw InvalidArgument(str("[index] ",
-                              ellipses > 1 ? "two Ellipsis in one index" : "too many indices", "; ",
-                              named, " dims are named of a tensor of shape ", x.shape()));
+    throw InvalidArgument(
+        str("[index] ", ellipses > 1 ? "two Ellipsis in one index" : "too many indices", "; ",
+            named, " dims are named of a tensor of shape ", x.shape(), "; name fewer"));
   }
   ParsedIndex parsed{x, {}, {}};
   int64_t dim = 0;
@@ -466,17 +468,21 @@ const Tensor& index_put_(const Tensor& x, const IndexList& indices, const Scalar
 
 Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index) {
   return ops::named("index_select", [&]() -> Tensor {
+    if (x->dim() == 0) {  // a vector of one element
+      const Tensor y = index_select({reshape(x, {1}), x.site()}, dim, index);
+      if (y.numel() == 1) return reshape({y, x.site()}, {});
+      throw InvalidArgument(str("[index_select] a scalar has one element to select; received ",
+                                index->meta(), "; give one position or reshape the scalar to (1)"));
+    }
     const int64_t d = normalize_dim(dim, x->dim(), "index_select");
     const bool has_positions = index->dtype() == DType::kInt64 || index->dtype() == DType::kInt32;
-    if (x->dim() == 0 || index->dim() > 1 || !has_positions) {
-      throw InvalidArgument(
-          str("[index_select] needs a tensor with dims and a vector of integers; "
-              "received ",
-              x->meta(), " and ", index->meta()));
+    if (index->dim() > 1 || !has_positions) {
+      throw InvalidArgument(str("[index_select] positions are a vector of integers; received ",
+                                index->meta(), "; reshape or cast it, masked_select takes masks"));
     }
     Tensor indices = cast(index, DType::kInt64);
     if (indices.dim() == 0) indices = reshape({indices, index.site()}, {1});
-    return ops::pick(x, {d}, {indices});
+    return ops::pick(x, {d}, {indices}, false);
   });
 }
 

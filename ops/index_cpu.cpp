@@ -16,22 +16,30 @@ void register_index_cpu(KernelTable& table);
 
 namespace {
 
-// Adds to `offsets` where the entries of `index` point in dim `dim` of x, kElsewhere for those that
-// another rank holds. Negative entries count from the end; others out of range throw.
 constexpr int64_t kElsewhere = INT64_MIN;
 
-void add_offsets(const TensorView& index, const TensorMeta& x, int64_t dim, const char* op,
+// Who asks, for messages, and whether negative entries count from the end.
+struct Caller {
+  const char* op;
+  bool counts_from_end = true;
+};
+
+// Adds to `offsets` where the entries of `index` point in dim `dim` of x, kElsewhere for those that
+// another rank holds. Entries out of range throw.
+void add_offsets(const TensorView& index, const TensorMeta& x, int64_t dim, const Caller& caller,
                  std::vector<int64_t>& offsets) {
   const int64_t size = x.shape[dim];
+  const int64_t lowest = caller.counts_from_end ? -size : 0;
   const auto* entries = index.as<int64_t>();
   const Shape& shape = index.shape();
   Shape at = Shape::filled(shape.size(), 0);
   int64_t place = 0;
   for (int64_t& offset : offsets) {
     const int64_t entry = entries[place];
-    if (entry < -size || entry >= size) {
-      throw InvalidArgument(
-          str("[", op, "] index ", entry, " is out of range for dim ", dim, " of size ", size));
+    if (entry < lowest || entry >= size) {
+      throw InvalidArgument(str("[", caller.op, "] index ", entry, " is out of range for dim ", dim,
+                                " of size ", size, "; give positions from ", lowest, " to ",
+                                size - 1));
     }
     const int64_t position = (entry < 0 ? entry + size : entry) - x.local_begin[dim];
     if (position < 0 || position >= x.local_shape[dim]) {
@@ -58,7 +66,7 @@ struct Picks {
 };
 
 Picks make_picks(const KernelContext& ctx, int first_index, const TensorView& x, const Shape& dims,
-                 const char* op) {
+                 const Caller& caller) {
   Picks picks;
   const TensorMeta& meta = *x.meta;
   int64_t outer_left = picked_position(dims);
@@ -66,7 +74,7 @@ Picks make_picks(const KernelContext& ctx, int first_index, const TensorView& x,
   picks.offsets.assign(static_cast<size_t>(ctx.in(first_index).numel()), 0);
   for (int64_t i = 0; i < meta.local_shape.size(); ++i) {
     if (next < dims.size() && dims[next] == i) {
-      add_offsets(ctx.in(first_index + static_cast<int>(next++)), meta, i, op, picks.offsets);
+      add_offsets(ctx.in(first_index + static_cast<int>(next++)), meta, i, caller, picks.offsets);
       continue;
     }
     const bool is_outer = outer_left-- > 0;
@@ -107,7 +115,8 @@ int64_t element_bytes(const TensorView& tensor) {
 void index(const KernelContext& ctx) {
   const TensorView& x = ctx.in(0);
   const TensorView& y = ctx.out(0);
-  const Picks picks = make_picks(ctx, 1, x, ctx.attrs_as<IndexAttrs>().dims, "index");
+  const auto& attrs = ctx.attrs_as<IndexAttrs>();
+  const Picks picks = make_picks(ctx, 1, x, attrs.dims, {"index", attrs.counts_from_end});
   const auto bytes = element_bytes(y);
   for (const int64_t offset : picks.offsets) {
     if (offset != kElsewhere) continue;
@@ -156,7 +165,7 @@ void add_picked(const KernelContext& ctx, const Picks& picks, const TensorView& 
 void unindex(const KernelContext& ctx) {
   const TensorView& y = ctx.in(0);
   const TensorView& x = ctx.out(0);
-  const Picks picks = make_picks(ctx, 1, x, ctx.attrs_as<UnindexAttrs>().dims, "index");
+  const Picks picks = make_picks(ctx, 1, x, ctx.attrs_as<UnindexAttrs>().dims, {"index"});
   zero_part(x);
   Ref<Storage> scratch;
   const std::byte* values = contiguous_data(ctx, y, scratch);
@@ -168,7 +177,7 @@ void unindex(const KernelContext& ctx) {
 void index_put(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<IndexPutAttrs>();
   const TensorView& y = ctx.out(0);
-  const Picks picks = make_picks(ctx, 2, y, attrs.dims, "index_put");
+  const Picks picks = make_picks(ctx, 2, y, attrs.dims, {"index_put"});
   if (y.data != ctx.in(0).data) copy_part(y, ctx.in(0));
   Ref<Storage> scratch;
   const std::byte* values = contiguous_data(ctx, ctx.in(1), scratch, y.data);

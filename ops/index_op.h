@@ -10,8 +10,12 @@ namespace flow::ops {
 // Inputs: x, then one index tensor for each of `dims` (ascending), all of one shape.
 struct IndexAttrs {
   Shape dims;
+  bool counts_from_end = true;  // negative indices do; else they are out of range
 
-  static constexpr auto fields() { return std::tuple(key_field("dims", &IndexAttrs::dims)); }
+  static constexpr auto fields() {
+    return std::tuple(key_field("dims", &IndexAttrs::dims),
+                      key_field("counts_from_end", &IndexAttrs::counts_from_end));
+  }
 };
 
 // Inputs: x, values, then the index tensors.

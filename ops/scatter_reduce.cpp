@@ -9,6 +9,7 @@
 #include "ops/named_errors.h"
 #include "ops/slice.h"
 #include "ops/unary.h"
+#include "ops/view.h"
 #include "ops/where.h"
 
 namespace flow {
@@ -154,7 +155,12 @@ Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, c
                       const std::string& reduce, const ScatterReduceOptions& options) {
   return ops::named("scatter_reduce", [&]() -> Tensor {
     using ops::ScatterReduction;
-    const int64_t d = ops::indexed_dim(x, dim, "scatter_reduce");
+    if (x->dim() == 0 || index->dim() == 0) {
+      const Tensor y = scatter_reduce({ops::as_vector(x), x.site()}, dim, ops::as_vector(index),
+                                      ops::as_vector(src), reduce, options);
+      return reshape({y, x.site()}, x->shape());
+    }
+    const int64_t d = normalize_dim(dim, x->dim(), "scatter_reduce");
     const Tensor indices = ops::as_indices(index);
     if (reduce == "sum" || reduce == "mean") {
       const Tensor base = options.include_self ? x.tensor() : scatter(x, d, indices, 0);

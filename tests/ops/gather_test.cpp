@@ -76,6 +76,20 @@ TEST(Gather, ScattersIntoACopy) {
   EXPECT_THROW(scatter(x, 1, longs({3}, {1, 1}), src), InvalidArgument);
 }
 
+TEST(Gather, ScalarsAreVectorsOfOneElement) {
+  const Tensor x = full({}, 5);
+  const Tensor zero = longs({0}, {});
+
+  EXPECT_EQ(gather(x, -1, zero).shape(), Shape{});
+  EXPECT_EQ(gather(x, 0, longs({0, 0}, {2})).to_vector<float>(), Floats({5, 5}));
+  EXPECT_EQ(gather(counting({3}), 0, longs({2}, {})).item<float>(), 2);
+  EXPECT_EQ(scatter(x, 0, zero, 7).item<float>(), 7);
+  EXPECT_EQ(scatter_add(x, 0, longs({0, 0}, {2}), ones({2})).item<float>(), 7);
+  EXPECT_EQ(scatter_reduce(x, 0, zero, full({}, 2), "prod").item<float>(), 10);
+  EXPECT_THROW(gather(x, 1, zero), InvalidArgument);
+  EXPECT_THROW(gather(counting({2, 2}), 0, zero), InvalidArgument);
+}
+
 TEST(Gather, GradientsAreRight) {
   const Tensor x = leaf({2, 3});
   const Tensor src = leaf({2, 4});

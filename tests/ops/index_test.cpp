@@ -168,6 +168,16 @@ TEST(Index, SelectsAlongOneDim) {
   EXPECT_EQ(index_select(x, -2, longs({1}, {})).to_vector<float>(), Floats({3, 4, 5}));
   EXPECT_THROW(index_select(x, 0, longs({0, 1}, {2, 1})), InvalidArgument);
   EXPECT_THROW(index_select(x, 0, longs({2}, {1})), InvalidArgument);
+  EXPECT_THROW(index_select(x, 0, longs({-1}, {1})), InvalidArgument);
+}
+
+TEST(Index, OfAScalarSelectsItsElement) {
+  const Tensor x = full({}, 5);
+
+  EXPECT_EQ(index_select(x, 0, longs({0}, {1})).shape(), Shape{});
+  EXPECT_EQ(index_select(x, -1, longs({0}, {})).item<float>(), 5);
+  EXPECT_THROW(index_select(x, 0, longs({0, 0}, {2})), InvalidArgument);
+  EXPECT_THROW(index_select(x, 1, longs({0}, {1})), InvalidArgument);
 }
 
 TEST(Index, GradientsAreRight) {

@@ -41,10 +41,14 @@ SpatialInts spatial_of(const Shape& shape) {
 
 // ---- shapes
 
+void check_dims(const OpContext& ctx) {
+  ctx.check(ctx.input(0).dim() >= kNumDims + 1 && ctx.input(0).dim() <= kNumDims + 2,
+            "takes (N, C, H, W) or (C, H, W); add or join dims");
+}
+
 void check_input(const OpContext& ctx) {
   ctx.check(is_floating(ctx.input(0).dtype), "takes floating dtypes; cast the input");
-  ctx.check(ctx.input(0).dim() >= kNumDims + 1 && ctx.input(0).dim() <= kNumDims + 2,
-            "takes (N, C, H, W) or (C, H, W)");
+  check_dims(ctx);
 }
 
 // In ceil mode the last window may stick out, but starts inside the input or its padding before.
@@ -63,10 +67,12 @@ Shape pooled_shape(const OpContext& ctx, const Shape& x) {
   for (size_t i = 0; i < kNumDims; ++i) {
     const WindowDim dim = window_dim(attrs, i, spatial_size(x, i), 0);
     ctx.check(2 * dim.padding <= dim.reach(), "padding ", dim.padding,
-              " is more than half of the window, which reaches over ", dim.reach(), " elements");
+              " is more than half of the window, which reaches over ", dim.reach(),
+              " elements; pad less");
     size[i] = count_pooled(dim, attrs.ceil_mode);
     ctx.check(size[i] > 0, "the window does not fit: it reaches over ", dim.reach(),
-              " elements, there are ", dim.in, " and padding ", dim.padding, " on both sides");
+              " elements, there are ", dim.in, " and padding ", dim.padding,
+              " on both sides; take a smaller one");
   }
   return with_spatial(x, size);
 }
@@ -85,7 +91,8 @@ Shape max_pooled_shape(const OpContext& ctx, const Shape& x) {
 }
 
 void infer_max_pool(InferContext& ctx) {
-  check_input(ctx);
+  ctx.check(ctx.input(0).dtype != DType::kBool, "is not defined for bool; cast the input");
+  check_dims(ctx);
   const Shape y = max_pooled_shape(ctx, ctx.input(0).shape);
   ctx.add_output(y, ctx.input(0).dtype);
   if (&ctx.op() == &kMaxPoolWithIndices) ctx.add_output(y, DType::kInt64);
@@ -107,7 +114,11 @@ void infer_max_pool_gather(InferContext& ctx) {
 }
 
 void infer_avg_pool(InferContext& ctx) {
-  check_input(ctx);
+  if (ctx.input(0).dtype == DType::kInt64) {  // means are rounded towards zero, as in PyTorch
+    check_dims(ctx);
+  } else {
+    check_input(ctx);
+  }
   ctx.add_output(pooled_shape<AvgPoolAttrs>(ctx, ctx.input(0).shape), ctx.input(0).dtype);
 }
 

@@ -49,12 +49,26 @@ struct Planes {
   int64_t leading;
 };
 
+// Integers are compared as they are.
 template <class T>
-double widened(T x) {
+using Wide = std::conditional_t<std::is_integral_v<T>, T, double>;
+
+template <class T>
+Wide<T> widened(T x) {
   if constexpr (std::is_arithmetic_v<T>) {
     return x;
   } else {
     return static_cast<double>(static_cast<float>(x));
+  }
+}
+
+// What a window without elements gives.
+template <class T>
+T lowest() {
+  if constexpr (std::is_integral_v<T>) {
+    return std::numeric_limits<T>::lowest();
+  } else {
+    return T(-std::numeric_limits<float>::infinity());
   }
 }
 
@@ -93,11 +107,11 @@ void find_maxima(const TensorView& x, const PoolPlan& plan, const Fn& fn) {
   for (int64_t p = 0; p < plan.planes; ++p) {
     const T* plane = x.as<T>() + planes.offset(p);
     for_each_output(plan, [&](int64_t oh, int64_t ow) {
-      double best = 0;
+      Wide<T> best{};
       int64_t best_h = -1;
       int64_t best_w = -1;
       for_each_tap(plan, oh, ow, [&](int64_t h, int64_t w) {
-        const double value = widened(plane[planes.at(h, w)]);
+        const Wide<T> value = widened(plane[planes.at(h, w)]);
         if (best_h >= 0 && !(value > best) && value == value) return;
         best = value;
         best_h = h;
@@ -117,9 +131,8 @@ void max_pool_plainly(const KernelContext& ctx) {
   const Planes to(ctx.out(0));
   find_maxima<T>(ctx.in(0), plan, [&](int64_t p, int64_t oh, int64_t ow, int64_t h, int64_t w) {
     const int64_t target = to.offset(p) + to.at(oh, ow);
-    const double none = has_source ? 0 : -std::numeric_limits<double>::infinity();
-    ctx.out(0).as<T>()[target] =
-        h < 0 ? narrowed<T>(none) : source.as<T>()[from.offset(p) + from.at(h, w)];
+    const T none = has_source ? T{} : lowest<T>();
+    ctx.out(0).as<T>()[target] = h < 0 ? none : source.as<T>()[from.offset(p) + from.at(h, w)];
     if (ctx.outputs.size() > 1) {
       ctx.out(1).as<int64_t>()[target] = h < 0 ? -1 : h * plan.dims[1].in + w;
     }
@@ -151,8 +164,9 @@ void avg_pool_plainly(const KernelContext& ctx) {
     const T* plane = ctx.in(0).as<T>() + from.offset(p);
     for_each_output(plan, [&](int64_t oh, int64_t ow) {
       double sum = 0;
-      for_each_tap(plan, oh, ow,
-                   [&](int64_t h, int64_t w) { sum += widened(plane[from.at(h, w)]); });
+      for_each_tap(plan, oh, ow, [&](int64_t h, int64_t w) {
+        sum += static_cast<double>(widened(plane[from.at(h, w)]));
+      });
       *y++ = narrowed<T>(sum / divisor_of(plan, static_cast<size_t>(oh), static_cast<size_t>(ow)));
     });
   }
@@ -180,15 +194,24 @@ void avg_pool_backward_plainly(const KernelContext& ctx) {
 }
 
 void run_reference(const KernelContext& ctx, const OpDef& op) {
-  dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
+  const DType dtype = ctx.in(0).meta->dtype;
+  if (&op == &kMaxPool || &op == &kMaxPoolWithIndices) {
+    dispatch_all(dtype, [&]<class T>() { max_pool_plainly<T>(ctx); });
+    return;
+  }
+  if (&op == &kAvgPool && dtype == DType::kInt64) {
+    avg_pool_plainly<int64_t>(ctx);
+    return;
+  }
+  dispatch_floating(dtype, [&]<class T>() {
     if (&op == &kMaxPoolBackward) {
       max_pool_backward_plainly<T>(ctx);
+    } else if (&op == &kMaxPoolGather) {
+      max_pool_plainly<T>(ctx);
     } else if (&op == &kAvgPool || &op == &kAdaptiveAvgPool) {
       avg_pool_plainly<T>(ctx);
-    } else if (&op == &kAvgPoolBackward || &op == &kAdaptiveAvgPoolBackward) {
-      avg_pool_backward_plainly<T>(ctx);
     } else {
-      max_pool_plainly<T>(ctx);
+      avg_pool_backward_plainly<T>(ctx);
     }
   });
 }
@@ -422,6 +445,7 @@ template <KernelFn kFloat, KernelFn kDouble>
 KernelChoice select_fast(const KernelQuery& query) {
   PoolPlan plan = plan_pool(query);
   KernelChoice choice;
+  if (!is_floating(query.input(0).dtype)) return {};
   if (plan.in_size() > std::numeric_limits<int32_t>::max()) return {};
   if (!plan_layout(query, plan, choice.outputs)) return {};
   choice.fn = query.input(0).dtype == DType::kFloat64 ? kDouble : kFloat;

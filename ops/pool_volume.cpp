@@ -131,6 +131,11 @@ ValuesIndices max_pool3d_with_indices(const TensorArg& x, const Ints& kernel,
 Tensor avg_pool3d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& options) {
   return ops::named("avg_pool3d", [&]() -> Tensor {
     constexpr const char* kName = "avg_pool3d";
+    if (!is_floating(x->dtype())) {  // integers would be rounded twice
+      throw InvalidArgument(
+          str("[avg_pool3d] takes floating dtypes; received ", x->meta(), "; cast the input"),
+          x.site());
+    }
     const Ints& steps = options.stride.empty() ? kernel : options.stride;
     const auto window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
     const auto stride = ops::spatial_numbers(steps, 3, 1, 1, kName, "stride");

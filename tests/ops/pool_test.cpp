@@ -117,6 +117,19 @@ TEST(MaxPool, FirstOfEqualElementsAndLastOfNans) {
   EXPECT_EQ(at, 2);
 }
 
+TEST(MaxPool, IntegersAreComparedAsTheyAre) {
+  constexpr int64_t kLarge = int64_t{1} << 60;
+  const Tensor x = tensor(std::vector<int64_t>{kLarge, kLarge + 1, -3, -2}, {1, 2, 2});
+
+  const auto [values, indices] = max_pool2d_with_indices(x, 2);
+  EXPECT_EQ(values.to_vector<int64_t>(), (std::vector<int64_t>{kLarge + 1}));
+  EXPECT_EQ(indices.to_vector<int64_t>(), (std::vector<int64_t>{1}));
+  EXPECT_EQ(avg_pool2d(tensor(std::vector<int64_t>{-3, -2, -1, -1}, {1, 2, 2}), 2).item<int64_t>(),
+            -1);
+  EXPECT_THROW(max_pool2d(ones({1, 2, 2}, {.dtype = bool_}), 2), InvalidArgument);
+  EXPECT_THROW(avg_pool2d(ones({1, 2, 2}, {.dtype = int32}), 2), InvalidArgument);
+}
+
 TEST(MaxPool, GradientGoesToTheMaxima) {
   const Tensor x = plane({1, 5, 2, 7, 3, 4, 6, 1, 0}, 3).requires_grad_();
 

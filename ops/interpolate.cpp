@@ -101,7 +101,60 @@ std::vector<Tap> cubic_taps(const Axis& axis) {
   return taps;
 }
 
-std::vector<Tap> taps_of(const Axis& axis, Mode mode) {
+// The weights of the smoothing kernels at distance d: a tent, and Keys's cubic with a = -1/2.
+double smooth_weight(double d, Mode mode) {
+  d = std::abs(d);
+  if (mode == Mode::kLinear) return std::max(0.0, 1 - d);
+  constexpr double kA = -0.5;
+  if (d < 1) return ((kA + 2) * d - (kA + 3)) * d * d + 1;
+  return d < 2 ? (((d - 5) * d + 8) * d - 4) * kA : 0;
+}
+
+// Neighbours that an output takes, from `first` on.
+struct Window {
+  int64_t first;
+  std::vector<double> weights;
+};
+
+// The kernel of a dim that shrinks is as much wider as samples lie apart; weights inside the input
+// are scaled to a sum of 1.
+Window smooth_window(const Axis& axis, int64_t i, Mode mode) {
+  const double stretch = std::max(1.0, axis.step);
+  const double reach = (mode == Mode::kLinear ? 1 : 2) * stretch;
+  const double center = axis.step * (static_cast<double>(i) + 0.5);
+  Window window{std::max<int64_t>(static_cast<int64_t>(center - reach + 0.5), 0), {}};
+  const auto end = std::min(static_cast<int64_t>(center + reach + 0.5), axis.in);
+  double sum = 0;
+  for (int64_t k = window.first; k < end; ++k) {
+    const double distance = (static_cast<double>(k) - center + 0.5) / stretch;
+    sum += window.weights.emplace_back(smooth_weight(distance, mode));
+  }
+  for (double& weight : window.weights)
+    weight /= sum;
+  return window;
+}
+
+// An output with fewer taps than others repeats its last one with weight 0.
+std::vector<Tap> smooth_taps(const Axis& axis, Mode mode) {
+  std::vector<Window> windows;
+  size_t most = 0;
+  for (int64_t i = 0; i < axis.out; ++i) {
+    windows.push_back(smooth_window(axis, i, mode));
+    most = std::max(most, windows.back().weights.size());
+  }
+  std::vector<Tap> taps(most);
+  for (const Window& window : windows) {
+    for (size_t k = 0; k < most; ++k) {
+      const size_t at = std::min(k, window.weights.size() - 1);
+      taps[k].positions.push_back(window.first + static_cast<int64_t>(at));
+      taps[k].weights.push_back(at == k ? window.weights[k] : 0);
+    }
+  }
+  return taps;
+}
+
+std::vector<Tap> taps_of(const Axis& axis, Mode mode, bool antialias) {
+  if (antialias) return smooth_taps(axis, mode);
   switch (mode) {
     case Mode::kNearest:
     case Mode::kNearestExact:
@@ -176,6 +229,13 @@ void check_options(const TensorArg& x, const InterpolateOptions& options) {
   }
 }
 
+void check_antialias(const TensorArg& x, const InterpolateOptions& options) {
+  if (!options.antialias || options.mode == "bilinear" || options.mode == "bicubic") return;
+  throw InvalidArgument(str("[interpolate] antialias is for modes bilinear and bicubic; received '",
+                            options.mode, "'; leave it out"),
+                        x.site());
+}
+
 std::optional<double> scale_of(const InterpolateOptions& options, int64_t dim) {
   if (options.scale_factor.empty()) return std::nullopt;
   return pick(options.scale_factor, dim - 2);
@@ -209,6 +269,7 @@ Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
   const bool averages = options.mode == "area" && x->dim() >= 3 && x->dim() <= 5;
   const Mode mode = averages ? Mode::kLinear : parse_mode(x, options.mode);
   check_options(x, options);
+  check_antialias(x, options);
   if (averages) return averaged(x, options);
   Tensor y = x;
   for (int64_t dim = x->dim() - 1; dim >= 2; --dim) {
@@ -224,7 +285,7 @@ Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
       axis.step = static_cast<double>(in) / static_cast<double>(out);
     }
     if (in == out && axis.step == 1) continue;
-    y = sampled({y, x.site()}, dim, taps_of(axis, mode));
+    y = sampled({y, x.site()}, dim, taps_of(axis, mode, options.antialias));
   }
   return y.is_same(x) ? clone(x) : y;
 }

@@ -14,6 +14,8 @@ struct InterpolateOptions {
   std::string mode = "nearest";
   bool align_corners = false;           // not for the nearest modes and area
   bool recompute_scale_factor = false;  // sample by in / out instead of 1 / scale_factor
+  bool antialias = false;  // bilinear and bicubic: average over what an output of a smaller size
+                           // stands for
 };
 
 // x: (N, C, in...) with one to three spatial dims -> (N, C, out...). Output i of a dim is sampled
@@ -22,7 +24,9 @@ struct InterpolateOptions {
 //   "nearest-exact"  floor((i + 1/2) in / out)
 //   "linear", "bilinear", "trilinear" (by the number of dims)  the two neighbours of s, weighted
 //   "bicubic"        the four nearest in each of two dims (Keys 1981, a = -3/4)
-// Positions outside are those of the border.
+// Positions outside are those of the border. With antialias, weights are those of the kernel (a
+// tent, or Keys's with a = -1/2) widened by the factor a dim shrinks by, and sum to 1 inside the
+// input.
 //   interpolate(x, {.scale_factor = {2}, .mode = "bilinear"})
 Tensor interpolate(const TensorArg& x, const InterpolateOptions& options);
 

@@ -74,6 +74,22 @@ TEST(Interpolate, AreaAveragesWhatAnOutputCovers) {
                InvalidArgument);
 }
 
+TEST(Interpolate, AntialiasAveragesWhatAnOutputStandsFor) {
+  const Tensor x = arange(8, {.dtype = float32}).reshape({1, 1, 1, 8});
+  const InterpolateOptions half{.size = {1, 4}, .mode = "bilinear", .antialias = true};
+
+  // Tents of two elements to each side: 1/8, 3/8, 3/8, 1/8, cut at the borders.
+  const auto y = interpolate(x, half).to_vector<float>();
+  ASSERT_EQ(y.size(), 4U);
+  EXPECT_FLOAT_EQ(y[0], 5.F / 7);
+  EXPECT_FLOAT_EQ(y[1], 2.5F);
+  EXPECT_FLOAT_EQ(y[2], 4.5F);
+  EXPECT_FLOAT_EQ(y[3], 7 - 5.F / 7);
+  const InterpolateOptions same{.size = {1, 8}, .mode = "bicubic", .antialias = true};
+  EXPECT_EQ(interpolate(x, same).to_vector<float>(), x.to_vector<float>());
+  EXPECT_THROW(interpolate(x, {.size = {1, 4}, .antialias = true}), InvalidArgument);
+}
+
 TEST(Interpolate, GradientReturnsTheWeights) {
   const Tensor x = tensor({{{1.f, 2.f}}}, {.requires_grad = true});
 

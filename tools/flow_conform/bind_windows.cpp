@@ -137,7 +137,7 @@ Tensor resized(Case& c) {
   c.attrs.read("mode", options.mode);
   c.attrs.read("align_corners", options.align_corners);
   c.attrs.read("recompute_scale_factor", options.recompute_scale_factor);
-  c.attrs.only("antialias", false);
+  c.attrs.read("antialias", options.antialias);
   return interpolate(c.in(0), options);
 }
 

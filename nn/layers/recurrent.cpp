@@ -30,6 +30,11 @@ RecurrentWeights::RecurrentWeights(const char* layer, int64_t hidden_size, Recur
                               "] hidden_size and num_layers must be positive; received ",
                               hidden_size, " and ", options.num_layers));
   }
+  if (options.proj_size < 0 || options.proj_size >= hidden_size) {
+    throw InvalidArgument(str("[", layer, "] proj_size is ", options.proj_size,
+                              "; give one from 0 (no projection) to below hidden_size ",
+                              hidden_size));
+  }
 }
 
 std::vector<std::pair<std::string, Tensor>> RecurrentWeights::make(int64_t input_size,
@@ -40,17 +45,20 @@ std::vector<std::pair<std::string, Tensor>> RecurrentWeights::make(int64_t input
   std::vector<std::pair<std::string, Tensor>> named;
   for (int64_t i = 0; i < options_.num_layers * num_directions; ++i) {
     const int64_t layer = i / num_directions;
-    const int64_t in = layer == 0 ? input_size : hidden_size_ * num_directions;
+    const int64_t in = layer == 0 ? input_size : state_size() * num_directions;
     const std::string suffix = str("_l", layer, i % num_directions == 1 ? "_reverse" : "");
     const auto add = [&](const char* name, const Shape& shape) {
       return named.emplace_back(name + suffix, init::uniform_(empty(shape), -bound, bound)).second;
     };
     Direction& direction = directions.emplace_back();
     direction.weight_ih = add("weight_ih", {num_gates * hidden_size_, in});
-    direction.weight_hh = add("weight_hh", {num_gates * hidden_size_, hidden_size_});
+    direction.weight_hh = add("weight_hh", {num_gates * hidden_size_, state_size()});
     if (options_.bias) {
       direction.bias_ih = add("bias_ih", {num_gates * hidden_size_});
       direction.bias_hh = add("bias_hh", {num_gates * hidden_size_});
+    }
+    if (options_.proj_size > 0) {
+      direction.weight_hr = add("weight_hr", {options_.proj_size, hidden_size_});
     }
   }
   return named;
@@ -62,29 +70,31 @@ std::vector<RecurrentWeights::CellState> RecurrentWeights::first_states(const Te
                                                                         bool has_cell) const {
   if (x.dim() != 3 || x.size(2) != input_size_) {
     throw InvalidArgument(str("[", layer_, "] the input has three dims, the last of size ",
-                              input_size_, "; received ", x.meta()));
+                              input_size_, "; received ", x.meta(),
+                              "; reshape it, or make the layer of that input_size"));
   }
   const auto num = static_cast<int64_t>(directions.size());
   const int64_t batch = x.size(options_.batch_first ? 0 : 1);
-  const Shape expected{num, batch, hidden_size_};
-  for (const Tensor& given : {h, c}) {
-    if (given.defined() && !(given.shape() == expected)) {
-      throw InvalidArgument(
-          str("[", layer_, "] a first state has shape ", expected, "; received ", given.meta()));
-    }
-  }
+  const auto check = [&](const char* name, const Tensor& given, int64_t size) {
+    const Shape expected{num, batch, size};
+    if (!given.defined() || given.shape() == expected) return;
+    throw InvalidArgument(str("[", layer_, "] the first ", name, " state has shape ", given.shape(),
+                              "; received ", given.meta(), "; give one of shape ", expected));
+  };
+  check("hidden", h, state_size());
+  check("cell", c, hidden_size_);
   TensorOptions like{.dtype = x.dtype()};
   if (x.is_global()) {
     like.placement = x.placement();
     like.sbp = NdSbp::broadcast(x.placement().num_axes());
   }
-  const bool needs_zero = !h.defined() || (has_cell && !c.defined());
-  const Tensor zero = needs_zero ? zeros({batch, hidden_size_}, like) : Tensor();
+  const Tensor no_hidden = h.defined() ? Tensor() : zeros({batch, state_size()}, like);
+  const Tensor no_cell = has_cell && !c.defined() ? zeros({batch, hidden_size_}, like) : Tensor();
   std::vector<CellState> states;
   for (int64_t i = 0; i < num; ++i) {
     CellState& state = states.emplace_back();
-    state.h = h.defined() ? h.select(0, i) : zero;
-    if (has_cell) state.c = c.defined() ? c.select(0, i) : zero;
+    state.h = h.defined() ? h.select(0, i) : no_hidden;
+    if (has_cell) state.c = c.defined() ? c.select(0, i) : no_cell;
   }
   return states;
 }
@@ -137,7 +147,9 @@ LstmResult LSTM::forward(const Tensor& x, const LstmState& first) {
   const auto step = [](const Tensor& gates, const CellState& before, const Direction& weights) {
     const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
     ops::LstmStep after = ops::lstm_gates(gates, of_state, before.c);
-    return CellState{std::move(after.hidden), std::move(after.cell)};
+    Tensor& hidden = after.hidden;
+    if (weights.weight_hr.defined()) hidden = linear(hidden, weights.weight_hr);
+    return CellState{std::move(hidden), std::move(after.cell)};
   };
   const Run done = run(x, first_states(x, first.hidden, first.cell, true), is_training(), step);
   std::vector<Tensor> h, c;
@@ -150,6 +162,10 @@ LstmResult LSTM::forward(const Tensor& x, const LstmState& first) {
 
 GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
     : RecurrentWeights("GRU", hidden_size, options) {
+  if (options.proj_size != 0) {
+    throw InvalidArgument(
+        str("[GRU] proj_size is ", options.proj_size, "; only LSTM projects, leave it out"));
+  }
   for (const auto& [name, tensor] : make(input_size, 3))
     register_parameter(name, tensor);
 }

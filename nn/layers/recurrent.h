@@ -15,15 +15,19 @@ struct RecurrentOptions {
   bool batch_first = false;
   double dropout = 0;  // of the outputs of all layers but the last, in training
   bool bidirectional = false;
+  // LSTM alone: hidden states are weight_hr h of that size, 0 < proj_size < hidden_size (Sak et al.
+  // 2014); 0: as they are.
+  int64_t proj_size = 0;
 };
 
 // What the layers share. Parameters of layer i: weight_ih_l{i} (gates × hidden, input), weight_hh_l
-// (gates × hidden, hidden), bias_ih_l, bias_hh_l; those of the backward direction end in _reverse.
+// (gates × hidden, state), bias_ih_l, bias_hh_l, with proj_size weight_hr_l (proj_size, hidden);
+// those of the backward direction end in _reverse. The states' size is proj_size, else hidden.
 // All start as U(-1/√hidden, 1/√hidden).
 class RecurrentWeights {
  public:
   struct Direction {
-    Tensor weight_ih, weight_hh, bias_ih, bias_hh;
+    Tensor weight_ih, weight_hh, bias_ih, bias_hh, weight_hr;
   };
 
   // By layer, forward before backward.
@@ -54,6 +58,8 @@ class RecurrentWeights {
   std::vector<CellState> first_states(const Tensor& x, const Tensor& h, const Tensor& c,
                                       bool has_cell) const;
 
+  int64_t state_size() const { return options_.proj_size > 0 ? options_.proj_size : hidden_size_; }
+
   const char* layer_;
   int64_t input_size_ = 0;
   int64_t hidden_size_;
@@ -61,7 +67,7 @@ class RecurrentWeights {
 };
 
 struct LstmResult {
-  Tensor output;  // (T, N, directions × hidden); without N, as its states, when x is (T, input)
+  Tensor output;  // (T, N, directions × state); without N, as its states, when x is (T, input)
   Tensor h, c;    // after the last step
 };
 
@@ -70,7 +76,7 @@ struct LstmResult {
 class LSTM : public Module<LSTM>, public RecurrentWeights {
  public:
   LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions options = {});
-  // first: (num_layers × directions, N, hidden) each; undefined: zeros.
+  // first: (num_layers × directions, N, state) and (…, hidden); undefined: zeros.
   LstmResult forward(const Tensor& x, const LstmState& first = {});
 };
 

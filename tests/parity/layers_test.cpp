@@ -290,6 +290,11 @@ TEST_F(LayerParity, Recurrent) {
              [](nn::LSTM& m, const std::vector<Tensor>& in) {
                return m(in[0], LstmState{in[1], in[2]});
              });
+  check_call("lstm_proj",
+             nn::LSTM(4, 5, {.num_layers = 2, .bidirectional = true, .proj_size = 3}),
+             [](nn::LSTM& m, const std::vector<Tensor>& in) {
+               return m(in[0], LstmState{in[1], in[2]});
+             });
   check("gru", nn::GRU(4, 3, {.bias = false}));
   check_call("gru_deep", nn::GRU(4, 3, {.num_layers = 2, .bidirectional = true}),
              [](nn::GRU& m, const std::vector<Tensor>& in) { return m(in[0], in[1]); });

@@ -378,6 +378,8 @@ def layer_cases():
            {"key_padding_mask": blind, "need_weights": False})
     yield ("lstm_single", nn.LSTM(4, 3, batch_first=True), [torch.randn(5, 4)], {})
     yield ("gru_single", nn.GRU(4, 3), [torch.randn(5, 4), torch.randn(1, 3)], {})
+    yield ("lstm_proj", nn.LSTM(4, 5, num_layers=2, bidirectional=True, proj_size=3),
+           [torch.randn(6, 2, 4), torch.randn(4, 2, 3), torch.randn(4, 2, 5)], {})
 
 
 class CombinedMargin(torch.nn.Module):
@@ -414,7 +416,7 @@ def make_layers(folder):
         inputs = [x.clone().requires_grad_() for x in inputs]
         golden.update({f"{name}/in.{i}": x.detach().clone() for i, x in enumerate(inputs)})
         args = list(inputs)
-        if name == "lstm_deep":
+        if name in ("lstm_deep", "lstm_proj"):
             args = [args[0], (args[1], args[2])]
         out = flat_tensors(layer(*args, **call))
         gout = [torch.randn_like(y) for y in out]

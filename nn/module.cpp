@@ -129,7 +129,8 @@ void ModuleBase::zero_grad() {
 
 void ModuleBase::to(DType dtype) {
   if (!is_floating(dtype)) {
-    throw InvalidArgument(str("[to] a module's dtype is a floating one; got ", dtype));
+    throw InvalidArgument(str("[to] a module's dtype is a floating one; received ", dtype,
+                              "; give float16, bfloat16, float32 or float64"));
   }
   const NoGradGuard no_grad;
   for (const NamedTensors& tensors : {named_parameters(), named_buffers()}) {
@@ -138,6 +139,16 @@ void ModuleBase::to(DType dtype) {
       const Tensor grad = tensor.grad();
       tensor.set_data(cast(tensor, dtype));
       if (grad.defined()) tensor.set_grad(cast(grad, dtype));
+    }
+  }
+}
+
+void ModuleBase::to(std::string_view device, Site site) {
+  const NoGradGuard no_grad;
+  for (const NamedTensors& tensors : {named_parameters(), named_buffers()}) {
+    for (const auto& [name, tensor] : tensors) {
+      const Tensor moved = tensor.to(device, site);
+      if (!moved.is_same(tensor)) tensor.set_data(moved);
     }
   }
 }

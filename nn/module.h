@@ -50,6 +50,14 @@ using NamedModules = std::vector<std::pair<std::string, ModuleBase>>;
 // are tensors. A defined tensor that comes back takes the argument's or the result's place.
 using ForwardPreHook = std::function<Tensor(ModuleBase& module, const Tensor& x)>;
 using ForwardHook = std::function<Tensor(ModuleBase& module, const Tensor& x, const Tensor& y)>;
+// Called in backward, once for each call of the module: with the gradient of its result, before
+// those inside are computed; and with that of its first argument when it is known (undefined where
+// that records none), beside that of the result. A defined tensor that comes back takes the place
+// of the result's, or of the argument's. Where no single tensor is the result, its gradient is
+// undefined.
+using FullBackwardPreHook = std::function<Tensor(ModuleBase& module, const Tensor& grad_output)>;
+using FullBackwardHook =
+    std::function<Tensor(ModuleBase& module, const Tensor& grad_input, const Tensor& grad_output)>;
 
 // What every module shares. Plain data members of a module are configuration, constant after
 // construction; tensors and sub-modules are registered. Not thread safe.
@@ -91,6 +99,8 @@ class ModuleBase {
   // Hooks run in order of registration; the number is for remove_hook.
   int64_t register_forward_pre_hook(ForwardPreHook hook);
   int64_t register_forward_hook(ForwardHook hook);
+  int64_t register_full_backward_pre_hook(FullBackwardPreHook hook);
+  int64_t register_full_backward_hook(FullBackwardHook hook);
   void remove_hook(int64_t number);
 
   // Training or evaluation mode of this module and all descendants.
@@ -105,6 +115,8 @@ class ModuleBase {
   void zero_grad();
   // Converts floating parameters, their gradients and floating buffers in place; the handles stay.
   void to(DType dtype);
+  // Moves parameters and buffers to "cpu" or "cuda"; Unsupported where this build cannot.
+  void to(std::string_view device, Site site = Site::here());
   // How graphs treat the module: model.blocks[1].to<nn::GraphModule>().set_stage(1, placement).
   template <class View>
 
@@ -157,6 +169,7 @@ class ModuleBase {
   // What replaced this module as a member of this type, or null.
   ModuleBase* replacement(const std::type_info& type) const;
   bool has_hooks() const;
+  bool has_backward_hooks() const;
   // Whether a graph has things to do around a call of it.
   bool has_graph_options() const;
   // In a trace: `x` where the module's stage lies.
@@ -166,6 +179,9 @@ class ModuleBase {
   void refuse_recompute() const;
   Tensor run_pre_hooks(const Tensor& x);
   Tensor run_hooks(const Tensor& x, Tensor y);
+  // Has the backward hooks called when the gradients of this call's argument and result (undefined:
+  // no tensor) come by; gives what takes the result's place.
+  Tensor watch_backward(const Tensor& x, const Tensor& y);
 
   // Puts the caller's site and this module's path on the thread's scope for one call.
   class [[nodiscard]] CallScope {
@@ -186,6 +202,8 @@ class ModuleBase {
   struct State;
   void add_child(std::string_view name, const ModuleBase& module, const std::type_info& type);
   void check_new_name(std::string_view name) const;
+  Tensor run_backward_pre_hooks(const Tensor& dy);
+  Tensor run_backward_hooks(const Tensor& dx, const Tensor& dy);
   // The state in force: that of the replacement, where there is one.
   State& live_state() const;
   // The tensors of a state by the module's own names, sharing memory.
@@ -251,6 +269,7 @@ class Module : public ModuleBase {
     if constexpr (std::same_as<decltype(y), Tensor>) {
       return self.run_hooks(input, std::move(y));
     } else {
+      self.watch_backward(input, Tensor());
       return y;
     }
   }

@@ -28,7 +28,7 @@ const Tensor& find_part(const StateDict& tensors, const std::string& name) {
   if (found == tensors.end()) {
     throw InvalidArgument(str("[module] '", name,
                               "' is to be joined in files, but no such tensor "
-                              "is registered"));
+                              "is registered; register the parts first"));
   }
   return found->second;
 }

@@ -17,8 +17,10 @@ const std::string* interned_path(const std::string& path);
 struct ModuleBase::State {
   struct Hook {
     int64_t number;
-    ForwardPreHook before;  // one of the two is set
-    ForwardHook after;
+    ForwardPreHook before = {};  // one of the four is set
+    ForwardHook after = {};
+    FullBackwardPreHook before_backward = {};
+    FullBackwardHook after_backward = {};
   };
 
   struct Joined {

@@ -1,12 +1,15 @@
 // Modules by path, in the place of others, and their hooks.
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
+#include <utility>
 
 #include <cxxabi.h>
 
 #include "core/error.h"
 #include "nn/called_modules.h"
 #include "nn/module_state.h"
+#include "ops/view.h"
 
 namespace flow::nn {
 
@@ -121,13 +124,25 @@ ModuleBase* ModuleBase::replacement(const std::type_info& type) const {
 
 int64_t ModuleBase::register_forward_pre_hook(ForwardPreHook hook) {
   State& state = live_state();
-  state.hooks.push_back({state.num_hooks, std::move(hook), {}});
+  state.hooks.push_back({.number = state.num_hooks, .before = std::move(hook)});
   return state.num_hooks++;
 }
 
 int64_t ModuleBase::register_forward_hook(ForwardHook hook) {
   State& state = live_state();
-  state.hooks.push_back({state.num_hooks, {}, std::move(hook)});
+  state.hooks.push_back({.number = state.num_hooks, .after = std::move(hook)});
+  return state.num_hooks++;
+}
+
+int64_t ModuleBase::register_full_backward_pre_hook(FullBackwardPreHook hook) {
+  State& state = live_state();
+  state.hooks.push_back({.number = state.num_hooks, .before_backward = std::move(hook)});
+  return state.num_hooks++;
+}
+
+int64_t ModuleBase::register_full_backward_hook(FullBackwardHook hook) {
+  State& state = live_state();
+  state.hooks.push_back({.number = state.num_hooks, .after_backward = std::move(hook)});
   return state.num_hooks++;
 }
 
@@ -137,6 +152,12 @@ void ModuleBase::remove_hook(int64_t number) {
 
 bool ModuleBase::has_hooks() const {
   return !state_->hooks.empty();
+}
+
+bool ModuleBase::has_backward_hooks() const {
+  return std::any_of(state_->hooks.begin(), state_->hooks.end(), [](const State::Hook& hook) {
+    return hook.before_backward || hook.after_backward;
+  });
 }
 
 bool ModuleBase::has_graph_options() const {
@@ -151,7 +172,9 @@ Tensor ModuleBase::run_pre_hooks(const Tensor& x) {
     if (!hook.before) continue;
     if (Tensor changed = hook.before(*this, input); changed.defined()) input = std::move(changed);
   }
-  return input;
+  // A tensor of this call's own, so that its gradient is that of this call alone.
+  const bool is_watched = has_backward_hooks() && input.requires_grad();
+  return is_watched ? reshape(input, input.shape()) : input;
 }
 
 Tensor ModuleBase::run_hooks(const Tensor& x, Tensor y) {
@@ -160,7 +183,53 @@ Tensor ModuleBase::run_hooks(const Tensor& x, Tensor y) {
     if (!hook.after) continue;
     if (Tensor changed = hook.after(*this, x, y); changed.defined()) y = std::move(changed);
   }
-  return y;
+  return watch_backward(x, y);
+}
+
+Tensor ModuleBase::watch_backward(const Tensor& x, const Tensor& y) {
+  if (!has_backward_hooks()) return y;
+  const bool reaches_x = x.requires_grad() && !x.is_leaf();  // run_pre_hooks made it
+  if (y.defined() && !y.requires_grad()) return y;
+  const auto seen_dy = std::make_shared<Tensor>();
+  if (reaches_x) {
+    x.register_hook([self = *this, seen_dy](const Tensor& dx) mutable {
+      return self.run_backward_hooks(dx, std::exchange(*seen_dy, Tensor()));
+    });
+  }
+  if (!y.defined()) return y;
+  const Tensor result = reshape(y, y.shape());
+  result.register_hook([self = *this, seen_dy, reaches_x](const Tensor& dy) mutable {
+    const Tensor changed = self.run_backward_pre_hooks(dy);
+    if (reaches_x) {
+      *seen_dy = changed;
+    } else {
+      self.run_backward_hooks(Tensor(), changed);
+    }
+    return changed;
+  });
+  return result;
+}
+
+Tensor ModuleBase::run_backward_pre_hooks(const Tensor& dy) {
+  Tensor gradient = dy;
+  const auto hooks = state_->hooks;
+  for (const State::Hook& hook : hooks) {
+    if (!hook.before_backward) continue;
+    Tensor changed = hook.before_backward(*this, gradient);
+    if (changed.defined()) gradient = std::move(changed);
+  }
+  return gradient;
+}
+
+Tensor ModuleBase::run_backward_hooks(const Tensor& dx, const Tensor& dy) {
+  Tensor gradient = dx;
+  const auto hooks = state_->hooks;
+  for (const State::Hook& hook : hooks) {
+    if (!hook.after_backward) continue;
+    Tensor changed = hook.after_backward(*this, gradient, dy);
+    if (changed.defined()) gradient = std::move(changed);
+  }
+  return gradient;
 }
 
 void ModuleBase::join_in_files(std::string_view name, std::vector<std::string> parts) {

@@ -140,6 +140,77 @@ TEST(ModuleTree, HooksSeeAndReplaceInputAndResult) {
   EXPECT_EQ(seen.size(), 3U);
 }
 
+TEST(ModuleTree, BackwardHooksSeeBothGradientsOnceForEachCall) {
+  Negate module;
+  std::vector<float> seen;
+  module.register_full_backward_pre_hook([&](ModuleBase&, const Tensor& dy) {
+    seen.push_back(dy.item<float>());
+    return Tensor();
+  });
+  module.register_full_backward_hook([&](ModuleBase&, const Tensor& dx, const Tensor& dy) {
+    seen.push_back(dx.item<float>());
+    seen.push_back(dy.item<float>());
+    return Tensor();
+  });
+  const Tensor x = full({1}, 3);
+  x.requires_grad_();
+
+  (module(x * 2.0) * 5.0 + module(x)).sum().backward();
+
+  EXPECT_EQ(x.grad().item<float>(), -11);
+  ASSERT_EQ(seen.size(), 6U);
+  const std::vector<float> of_second(seen.begin(), seen.begin() + 3);
+  EXPECT_TRUE(of_second == (std::vector<float>{1, -1, 1}) ||
+              of_second == (std::vector<float>{5, -5, 5}));
+}
+
+TEST(ModuleTree, BackwardHooksReplaceGradients) {
+  Negate module;
+  const int64_t before = module.register_full_backward_pre_hook(
+      [](ModuleBase&, const Tensor& dy) { return dy * 10.0; });
+  const int64_t after = module.register_full_backward_hook(
+      [](ModuleBase&, const Tensor& dx, const Tensor& dy) { return dx + dy * 3.0; });
+  const auto gradient = [&] {
+    const Tensor x = full({1}, 3);
+    x.requires_grad_();
+    module(x).sum().backward();
+    return x.grad().item<float>();
+  };
+
+  EXPECT_EQ(gradient(), 20);  // -10 + 30
+  module.remove_hook(before);
+  EXPECT_EQ(gradient(), 2);  // -1 + 3
+  module.remove_hook(after);
+  EXPECT_EQ(gradient(), -1);
+}
+
+TEST(ModuleTree, BackwardHooksOfAnInputWithoutGradientSeeTheResultsAlone) {
+  Linear layer(2, 1);
+  int calls = 0;
+  layer.register_full_backward_hook([&](ModuleBase&, const Tensor& dx, const Tensor& dy) {
+    ++calls;
+    EXPECT_FALSE(dx.defined());
+    EXPECT_EQ(dy.item<float>(), 4);
+    return Tensor();
+  });
+
+  (layer(ones({1, 2})) * 4.0).sum().backward();
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(layer.weight.grad().to_vector<float>(), (std::vector<float>{4, 4}));
+  const NoGradGuard no_grad;
+  layer(ones({1, 2}));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(ModuleTree, ADeviceThatIsNotThereIsRefused) {
+  Net net;
+  const Tensor weight = net.head.weight;
+  net.to("cpu");
+  EXPECT_TRUE(net.head.weight.is_same(weight));
+  EXPECT_THROW(net.to("cuda"), Unsupported);
+  EXPECT_THROW(net.to("abacus"), InvalidArgument);
+}
+
 TEST(ModuleTree, JoinedPartsAreOneTensorInFiles) {
   struct Split : Module<Split> {
     Linear q{register_module("q", Linear(2, 2))};

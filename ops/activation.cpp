@@ -2,9 +2,11 @@
 
 #include <type_traits>
 
+#include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/activation_op.h"
 #include "ops/binary.h"
+#include "ops/cast.h"
 #include "ops/compare.h"
 #include "ops/named_errors.h"
 #include "ops/promotion.h"
@@ -30,7 +32,7 @@ void infer_floating(InferContext& ctx) {
 
 void infer_grad(InferContext& ctx) {
   ctx.check(ctx.input(0).shape == ctx.input(1).shape && ctx.input(0).dtype == ctx.input(1).dtype,
-            "shapes or dtypes differ");
+            "shapes or dtypes differ; expand or cast one");
   ctx.add_output_like(0);
 }
 
@@ -72,6 +74,16 @@ Tensor slope_times(const Tensor& dy, const Tensor& x, const GradContext& ctx) {
 template <const OpDef* kOp, class Attrs>
 void grad(GradContext& ctx) {
   if (ctx.dy().defined()) ctx.set(0, slope_times<kOp, Attrs>(ctx.dy(), ctx.input(0), ctx));
+}
+
+// As above, but 1 / alpha of a float32 alpha, as PyTorch takes it: its gradients are met to the
+// last digits.
+void grad_celu(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
+  auto attrs = ctx.attrs<ScaledEluAttrs>();
+  attrs.rate = 1.0 / static_cast<double>(static_cast<float>(attrs.alpha));
+  const Tensor x = ctx.input(0);
+  ctx.set(0, dispatch(kScaledEluGrad, {&ctx.dy(), &x}, attrs, Site::here()));
 }
 
 // z = dy f'(x): ddy = dz f'(x), dx = dz dy f''(x); kRule gives dy f''(x), null for zero.
@@ -168,7 +180,11 @@ constexpr SbpFn kRises = unary_sbp<kIncreasing>;
 
 }  // namespace
 
-const OpDef kCelu = row<&kScaledEluGrad, ScaledEluAttrs>("celu", kRises);
+const OpDef kCelu = [] {
+  OpDef celu = row<&kScaledEluGrad, ScaledEluAttrs>("celu", kRises);
+  celu.grad = grad_celu;
+  return celu;
+}();
 const OpDef kSelu = row<&kScaledEluGrad, ScaledEluAttrs>("selu", kRises);
 const OpDef kMish = row<&kMishGrad>("mish", elementwise_sbp);
 const OpDef kHardswish = row<&kHardswishGrad>("hardswish", elementwise_sbp);
@@ -263,10 +279,12 @@ Tensor hardtanh(const TensorArg& x, const HardtanhOptions& options) {
 }
 
 Tensor relu6(const TensorArg& x) {
+  if (!is_floating(x->dtype())) return clamp(x, {.min = 0, .max = 6});
   return ops::named("relu6", [&]() -> Tensor { return hardtanh(x, {.min_val = 0, .max_val = 6}); });
 }
 
 Tensor softsign(const TensorArg& x) {
+  if (!is_floating(x->dtype())) return softsign({cast(x, default_dtype()), x.site()});
   return run(ops::kSoftsign, x);
 }
 

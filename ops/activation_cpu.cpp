@@ -149,7 +149,7 @@ void register_gradients(KernelTable& table) {
   });
   add_binary(table, kHardsigmoidGrad, [](auto dy, auto x) {
     using V = decltype(x);
-    return select(abs(x) < V::fill(3), dy / V::fill(6), V::zero());
+    return select(abs(x) < V::fill(3), dy * V::fill(1.0F / 6.0F), V::zero());
   });
   add_binary(table, kSoftsignGrad, [](auto dy, auto x) {
     const auto size = decltype(x)::fill(1) + abs(x);

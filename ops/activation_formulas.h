@@ -75,10 +75,11 @@ struct Hardsigmoid {
   }
 };
 
+// PyTorch's sixth is of float32 in float64 too; its gradients are met to the last digits.
 struct HardsigmoidGrad {
   template <class T>
   static T apply(T dy, T x) {
-    return x > T{-3} && x < T{3} ? dy / 6 : T{0};
+    return x > T{-3} && x < T{3} ? dy * (1.0F / 6.0F) : T{0};
   }
 };
 

@@ -338,6 +338,11 @@ Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key
     // Products over no elements are 0 at any scale.
     const auto width = static_cast<double>(std::max<int64_t>(query->size(-1), 1));
     const double scale = options.scale.value_or(1 / std::sqrt(width));
+    if (options.attn_mask.defined() && options.attn_mask.dtype() != DType::kBool &&
+        !is_floating(options.attn_mask.dtype())) {
+      throw InvalidArgument(str("[", kName, "] attn_mask is bool (true: takes part) or floating ",
+                                "(added); received ", options.attn_mask.meta(), "; cast it"));
+    }
     if (options.enable_gqa) {
       if (query->dim() < 3) {
         throw InvalidArgument(str("[", kName, "] enable_gqa takes (..., heads, rows, width); ",

@@ -314,13 +314,18 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
   if (!options.training && running_mean->defined()) {
     return normalise(call, running_mean, running_var);
   }
+  if (!options.training) {
+    throw InvalidArgument(
+        str("[batch_norm] evaluation needs running_mean and running_var; received ", x->meta(),
+            " alone; give them, or training = true"));
+  }
   const int64_t count = x->numel() / std::max<int64_t>(x->size(1), 1);
   if (count < 2) {
     throw InvalidArgument(str("[batch_norm] training needs more than one value per channel; ",
                               "received ", x->meta(), "; use a larger batch or eval()"));
   }
   const Normalised result = normalise_by_batch(call, count);
-  if (options.training && running_mean->defined()) {
+  if (running_mean->defined()) {
     const Tensor constant = result.moments.detach();
     const auto n = static_cast<double>(count);
     update_statistics(running_mean, running_var, constant, {options.momentum, n / (n - 1)},

@@ -478,6 +478,15 @@ Scalar times(const Scalar& value, double factor) {
   return value.to<double>() * factor;
 }
 
+// As PyTorch: what a difference of truth values is, is not obvious.
+void check_difference(const TensorArg& a, const TensorArg& b) {
+  if (a->dtype() != DType::kBool && b->dtype() != DType::kBool) [[likely]]
+    return;
+  throw InvalidArgument(str("[sub] is not defined for bool; use logical_not, logical_xor or cast ",
+                            "first; received ", a->meta(), ", ", b->meta()),
+                        a.site());
+}
+
 }  // namespace
 
 Tensor add(const TensorArg& a, const TensorArg& b) {
@@ -498,19 +507,23 @@ Tensor add(const TensorArg& a, const Scalar& b, const AddOptions& options) {
 }
 
 Tensor sub(const TensorArg& a, const TensorArg& b) {
+  check_difference(a, b);
   return dispatch_promoted(ops::kSub, a, b);
 }
 
 Tensor sub(const TensorArg& a, const TensorArg& b, const AddOptions& options) {
+  check_difference(a, b);
   ops::check_alpha(options.alpha, a, b, "sub");
   return dispatch_promoted(ops::kAdd, a, b, ops::AddAttrs{-options.alpha});
 }
 
 Tensor sub(const TensorArg& a, const Scalar& b) {
+  check_difference(a, a);
   return dispatch_scalar(ops::kSubScalar, a, b);
 }
 
 Tensor sub(const TensorArg& a, const Scalar& b, const AddOptions& options) {
+  check_difference(a, a);
   return add(a, times(b, -options.alpha));
 }
 

@@ -182,6 +182,12 @@ Tensor logical_xor(const TensorArg& a, const TensorArg& b) {
 Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options) {
   return ops::named("isclose", [&]() -> Tensor {
     const Site site = a.site();
+    if (a->dtype() != b->dtype()) {
+      throw InvalidArgument(str("[isclose] the tensors must have one dtype; received ", a->meta(),
+                                " and ", b->meta(), "; cast one of them"),
+                            site);
+    }
+    if (a->dtype() == DType::kBool) return eq(a, b);
     const Tensor distance = abs({sub(a, b), site});
     const Tensor allowed = add({mul({abs(b), site}, options.rtol), site}, options.atol);
     const Tensor is_near = logical_and({isfinite(distance), site}, le({distance, site}, allowed));

@@ -28,10 +28,10 @@ void infer_cat(InferContext& ctx) {
   for (int i = 1; i < ctx.num_inputs(); ++i) {
     const TensorMeta& x = ctx.input(i);
     ctx.check(x.dim() == shape.size() && x.dtype == ctx.input(0).dtype,
-              "tensors differ in dims or dtype");
+              "tensors differ in dims or dtype; reshape or cast them");
     for (int64_t d = 0; d < shape.size(); ++d) {
       ctx.check(d == dim || x.shape[d] == shape[d], "sizes differ in dim ", d,
-                "; only those of dim ", dim, " may");
+                "; only those of dim ", dim, " may, narrow or pad the others");
     }
     shape[dim] += x.shape[dim];
   }
@@ -111,7 +111,7 @@ void grad_pad(GradContext& ctx) {
 }
 
 void infer_triangle(InferContext& ctx) {
-  ctx.check(ctx.input(0).dim() >= 2, "matrices have two dims or more");
+  ctx.check(ctx.input(0).dim() >= 2, "matrices have two dims or more; reshape the tensor");
   ctx.add_output_like(0);
 }
 
@@ -207,10 +207,16 @@ void check_padding(const TensorArg& x, const Ints& padding, const PadOptions& op
   if (mode != "constant" && options.value != 0) {
     throw InvalidArgument(str("[pad] mode '", mode, "' takes no value; received ", options.value));
   }
+  const int64_t padded_dims = padding.size() / 2;
+  if (mode != "constant" && x->dim() != padded_dims + 1 && x->dim() != padded_dims + 2) {
+    throw InvalidArgument(
+        str("[pad] mode '", mode, "' pads all dims behind (N, C) or (C); received ", padding.size(),
+            " numbers for shape ", x->shape(), "; give two for each of them, or add dims"));
+  }
   if (padding.size() % 2 != 0 || padding.size() > 2 * x->dim()) {
     throw InvalidArgument(
         str("[pad] padding holds two numbers for each of the last dims; received ", padding.size(),
-            " numbers for shape ", x->shape()));
+            " numbers for shape ", x->shape(), "; give (before, after) of the last dim first"));
   }
 }
 
@@ -327,8 +333,8 @@ Tensor flip(const TensorArg& x, const Ints& dims) {
 Tensor roll(const TensorArg& x, const Ints& shifts, const Ints& dims) {
   if (dims.empty()) {
     if (shifts.size() != 1) {
-      throw InvalidArgument(
-          str("[roll] without dims one shift is needed; received ", Shape(shifts.values())));
+      throw InvalidArgument(str("[roll] without dims there is one shift; received ",
+                                Shape(shifts.values()), "; name a dim for each"));
     }
     return reshape({roll({reshape(x, {-1}), x.site()}, shifts, 0), x.site()}, x->shape());
   }
@@ -360,7 +366,8 @@ Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
     const int64_t left = x->shape()[dim] - cut_front - cut_back;
     if (left < 0) {
       throw InvalidArgument(str("[pad] padding (", padding[2 * i], ", ", padding[2 * i + 1],
-                                ") cuts more than dim ", dim, " has; received shape ", x->shape()));
+                                ") cuts more than dim ", dim, " has; received shape ", x->shape(),
+                                "; cut less"));
     }
     if (left != x->shape()[dim]) y = narrow({y, x.site()}, dim, cut_front, left);
     attrs.before[dim] = std::max<int64_t>(0, padding[2 * i]);

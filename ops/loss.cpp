@@ -375,7 +375,7 @@ Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOption
     const Tensor losses = options.log_target
                               ? mul(exp(p), sub(p, log_q))
                               // x log(x) with its limit at 0, whose gradient must not meet log(0).
-                              : sub(mul(p, log(where(gt(p, 0), p, ones_like(p)))), mul(p, log_q));
+                              : sub(mul(p, log(where(ne(p, 0), p, ones_like(p)))), mul(p, log_q));
     if (options.reduction == "batchmean") {
       const int64_t batch = losses.dim() == 0 ? 1 : losses.size(0);
       return div(sum(TensorArg(losses, input.site())), static_cast<double>(batch));
@@ -388,6 +388,12 @@ Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorA
                            const MarginOptions& options) {
   return ops::named("margin_ranking_loss", [&]() -> Tensor {
     const Reduction reduction = ops::parse_reduction(options.reduction, "margin_ranking_loss");
+    if (a->dim() != b->dim() || a->dim() != target->dim()) {
+      throw InvalidArgument(
+          str("[margin_ranking_loss] the tensors must have as many dims; received ", a->meta(),
+              ", ", b->meta(), ", ", target->meta(), "; reshape them"),
+          a.site());
+    }
     const Tensor difference = sub({in_float32(a), a.site()}, in_float32(b));
     const Tensor lead = mul({difference, a.site()}, target);
     const Tensor lack = options.margin - TensorArg(lead, a.site());

@@ -85,22 +85,23 @@ struct Huber {
 
 [[noreturn, gnu::noinline]] void refuse_probability() {
   throw InvalidArgument(
-      "[binary_cross_entropy] some element of the input is not between 0 and 1; give "
+      "[binary_cross_entropy] some element of the input or the target is not between 0 and 1; give "
       "probabilities, or use binary_cross_entropy_with_logits");
 }
 
-// As PyTorch: logarithms from -100 on, denominators from 1e-12 on.
+// As PyTorch: logarithms from -100 on, denominators from the float32 next to 1e-12 on.
 struct Bce {
   template <class C>
   static C value(C x, C t, C /*p*/) {
     constexpr C kLowest = -100;
-    if (x < C{0} || x > C{1}) refuse_probability();
+    const bool is_fit = x >= C{0} && x <= C{1} && t >= C{0} && t <= C{1};  // no NaN is
+    if (!is_fit) refuse_probability();
     return (t - C{1}) * std::max(std::log1p(-x), kLowest) - t * std::max(std::log(x), kLowest);
   }
 
   template <class C>
   static C slope(C x, C t, C /*p*/) {
-    constexpr C kLeast = C(1e-12);
+    constexpr C kLeast = C(1e-12F);
     const C v = (C{1} - x) * x;
     return (x - t) / (v < kLeast ? kLeast : v);
   }
@@ -108,7 +109,9 @@ struct Bce {
   template <class C>
   static Vec<C> vector_value(Vec<C> x, Vec<C> t, C /*p*/) {
     const Vec<C> lowest = Vec<C>::fill(-100);
-    if (any(x < Vec<C>::zero()) || any(x > Vec<C>::fill(1))) refuse_probability();
+    const Vec<C> none = Vec<C>::zero();
+    const Vec<C> one = Vec<C>::fill(1);
+    if (!all((x >= none) & (x <= one) & (t >= none) & (t <= one))) refuse_probability();
     return (t - Vec<C>::fill(1)) * max(lowest, log1p(-x)) - t * max(lowest, log(x));
   }
 };

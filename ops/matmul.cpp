@@ -135,9 +135,11 @@ void infer_linear(InferContext& ctx) {
             "takes x (..., in) and weight (out, in) with at least one and exactly two dims");
   check_dtypes(ctx);
   ctx.check(x.back() == weight[1], "inner sizes differ: x has ", x.back(),
-            " features and weight (out, in) expects ", weight[1]);
+            " features and weight (out, in) expects ", weight[1],
+            "; change in_features or the input");
   ctx.check(!ctx.has_input(2) || ctx.input(2).shape == Shape{weight[0]},
-            "bias must have one element for each of the ", weight[0], " output features");
+            "bias must have one element for each of the ", weight[0],
+            " output features; give such a vector");
   Shape out = x;
   out[x.size() - 1] = weight[0];
   ctx.add_output(out, ctx.input(0).dtype);
@@ -271,6 +273,13 @@ Scalar factor(const char* op, const char* name, double value, const Tensor& prod
   return static_cast<int64_t>(value);
 }
 
+void check_addend(const char* op, const TensorArg& input, int64_t dims) {
+  if (input->dim() <= dims) return;
+  throw InvalidArgument(str("[", op, "] the addend has more dims than the product's ", dims,
+                            "; received ", input->meta(), "; reshape it"),
+                        input.site());
+}
+
 Tensor add_product(const char* op, const TensorArg& input, const Tensor& product,
                    const AddmmOptions& options) {
   const TensorArg scaled(product, input.site());
@@ -311,11 +320,13 @@ Tensor dot(const TensorArg& a, const TensorArg& b) {
 
 Tensor addmm(const TensorArg& input, const TensorArg& mat1, const TensorArg& mat2,
              const AddmmOptions& options) {
+  check_addend("addmm", input, 2);
   return add_product("addmm", input, matmul_of("addmm", mat1, 2, mat2, 2), options);
 }
 
 Tensor baddbmm(const TensorArg& input, const TensorArg& batch1, const TensorArg& batch2,
                const AddmmOptions& options) {
+  check_addend("baddbmm", input, 3);
   return add_product("baddbmm", input, matmul_of("baddbmm", batch1, 3, batch2, 3), options);
 }
 

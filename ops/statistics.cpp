@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
@@ -224,7 +225,11 @@ Tensor logsumexp(const TensorArg& x) {
 
 Tensor logsumexp(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
   const ops::ReduceAttrs attrs{ops::reduction_dims(dims, x->dim(), "logsumexp"), options.keepdim};
-  return dispatch(ops::kLogsumexp, {&x.tensor()}, attrs, x.site());
+  if (is_floating(x->dtype())) {
+    return dispatch(ops::kLogsumexp, {&x.tensor()}, attrs, x.site());
+  }
+  const Tensor wide = cast(x, default_dtype());
+  return dispatch(ops::kLogsumexp, {&wide}, attrs, x.site());
 }
 
 }  // namespace flow

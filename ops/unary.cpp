@@ -340,6 +340,9 @@ Tensor sign(const TensorArg& x) {
 }
 
 Tensor square(const TensorArg& x) {
+  if (x->dtype() == DType::kBool) {  // a power is a number
+    return square({cast(x, DType::kInt64), x.site()});
+  }
   return run(ops::kSquare, x);
 }
 

@@ -191,14 +191,9 @@ void check_bool(const TensorArg& condition) {
                         condition.site());
 }
 
+// Integers take the part before the point of a value.
 void check_fill(const TensorArg& x, const Scalar& value) {
-  if (promote(x->dtype(), value) == x->dtype() || x->dtype() == DType::kBool) {
-    ops::check_fill_value(x->dtype(), value, "masked_fill", x.site());
-    return;
-  }
-  throw InvalidArgument(str("[masked_fill] value ", value, " does not fit into a tensor of ",
-                            x->dtype(), "; cast the tensor first"),
-                        x.site());
+  ops::check_fill_value(x->dtype(), value, "masked_fill", x.site());
 }
 
 Tensor clamp_between(const TensorArg& x, const TensorArg& min, const TensorArg& max) {

@@ -60,7 +60,7 @@ TEST(Activation, SlopesAreThoseOfTheFormulas) {
   expect_values(slope(mish),
                 {-0.053773209793480325, 0.059216755877395, 0.8864243753577272, 1.0000215591608892});
   expect_values(slope(hardswish), {0, 1.0 / 6, 2.0 / 3, 1});
-  expect_values(slope(hardsigmoid), {0, 1.0 / 6, 1.0 / 6, 0});
+  expect_values(slope(hardsigmoid), {0, 1.F / 6.F, 1.F / 6.F, 0});  // rounded, as in PyTorch
   expect_values(slope(softsign), {0.04, 0.25, 4.0 / 9, 1.0 / 64});
 }
 

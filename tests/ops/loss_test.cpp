@@ -87,7 +87,9 @@ TEST(Loss, OfProbabilitiesStaysFinite) {
 
 TEST(Loss, OfProbabilitiesOutsideTheUnitIntervalIsRefused) {
   expect_refused([] { binary_cross_entropy(full({40}, 1.5), ones({40})); },
-                 "[binary_cross_entropy] some element of the input is not between 0 and 1");
+                 "[binary_cross_entropy] some element of the input or the target is not between");
+  expect_refused([] { binary_cross_entropy(full({40}, 0.5), full({40}, 1.5)); }, "the target");
+  expect_refused([] { binary_cross_entropy(full({3}, NAN), ones({3})); }, "the input");
 }
 
 TEST(Loss, OfLogitsDoesNotOverflow) {

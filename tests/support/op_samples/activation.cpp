@@ -14,6 +14,7 @@ struct Row {
   std::function<Tensor(const TensorArg& x)> function;
   SampleInput input;
   std::string label = {};
+  DTypeSet dtypes = kFloats;
 };
 
 std::vector<Row> rows() {
@@ -27,8 +28,11 @@ std::vector<Row> rows() {
       {"hardswish", hardswish, wide},
       {"hardsigmoid", hardsigmoid, wide},
       {"hardtanh", [](const TensorArg& x) { return hardtanh(x); }, kinked({5, 2}, {-1, 1})},
-      {"hardtanh", relu6, {.shape = {5, 2}, .low = -3, .high = 9, .avoid = {0, 6}}, "relu6"},
-      {"softsign", softsign, kinked({5, 2}, {0})},
+      {"hardtanh",
+       [](const TensorArg& x) { return hardtanh(x, {.min_val = 0, .max_val = 6}); },
+       {.shape = {5, 2}, .low = -3, .high = 9, .avoid = {0, 6}},
+       "zero to six"},
+      {"softsign", softsign, kinked({5, 2}, {0}), {}, kNumbers},
       {"logsigmoid", logsigmoid, in({5, 2}, -4, 4)},
   };
 }
@@ -69,7 +73,7 @@ Samples activation_samples() {
   Samples samples;
   for (const Row& row : rows()) {
     const auto call = [function = row.function](const Inputs& x) { function(x[0]); };
-    samples.push_back({row.op, {row.input}, kFloats, call, row.label});
+    samples.push_back({row.op, {row.input}, row.dtypes, call, row.label});
     samples.push_back({row.op, {many(row.input)}, kFloats, call, "many " + row.label, true});
     samples.push_back({row.op, {specials({4, 25})}, kFloats, call, "specials " + row.label, true});
   }

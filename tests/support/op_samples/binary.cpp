@@ -66,7 +66,7 @@ void add_sums(Samples& samples) {
                        str("alpha ", alpha)});
   }
   add_scalar(samples, "add_scalar", in({5, 2}), kAllDTypes, [](const Inputs& x) { add(x[0], 3); });
-  add_scalar(samples, "sub_scalar", in({5, 2}), kAllDTypes, [](const Inputs& x) { sub(x[0], 3); });
+  add_scalar(samples, "sub_scalar", in({5, 2}), kNumbers, [](const Inputs& x) { sub(x[0], 3); });
   add_scalar(samples, "rsub_scalar", in({5, 2}), kAllDTypes, [](const Inputs& x) { 3 - x[0]; });
   add_scalar(samples, "mul_scalar", in({5, 2}), kAllDTypes, [](const Inputs& x) { mul(x[0], 3); });
   samples.push_back(

@@ -86,6 +86,11 @@ Samples pool_samples() {
   add(samples, "max_pool", "max_pool_backward", planes, max_overlapping, "overlapping");
   add(samples, "max_pool", "max_pool_backward", distinct({5, 3, 3}), max_ceil, "ceil");
   samples.push_back({"max_pool", {in({2, 3, 5, 4})}, kIntegers, max_halves, "integers"});
+  samples.push_back({"max_pool_with_indices",
+                     {in({2, 3, 5, 4})},
+                     kIntegers,
+                     [](const Inputs& x) { max_pool2d_with_indices(x[0], 2); },
+                     "integers"});
   samples.push_back({"avg_pool", {in({2, 3, 5, 4})}, only(DType::kInt64), avg_halves, "integers"});
   add(samples, "avg_pool", "avg_pool_backward", planes, avg_halves, "halves");
   add(samples, "avg_pool", "avg_pool_backward", planes, avg_padded, "padded");

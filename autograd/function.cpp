@@ -38,7 +38,8 @@ std::vector<Tensor> FunctionContext::saved() const {
 bool FunctionContext::needs_input_grad(size_t i) const {
   if (i >= inputs_need_grad_.size()) {
     throw InvalidArgument(str("[needs_input_grad] there is no tensor argument ", i,
-                              "; the function got ", inputs_need_grad_.size()));
+                              "; the function got ", inputs_need_grad_.size(),
+                              ", count them from 0"));
   }
   return node_ != nullptr ? node_->needs(i) : inputs_need_grad_[i];
 }

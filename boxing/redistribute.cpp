@@ -105,7 +105,7 @@ void candidates_to_global_grad(GradContext& ctx) {
   };
   if (has(sbp::partial_sum) || (has(sbp::partial_max) && has(sbp::partial_min))) {
     throw Unsupported(str("[to_global] no gradient through local parts given as ", attrs.nd_sbp,
-                          ", which reduces in several ways"));
+                          ", which reduces in several ways; give the parts as sums alone"));
   }
   const auto local = [&](const Tensor& global) {
     return global.to_global(reduced_layout(attrs)).to_local();
@@ -125,7 +125,7 @@ void candidates_to_global_grad(GradContext& ctx) {
 
 void to_local_infer(InferContext& ctx) {
   const TensorMeta& x = ctx.input(0);
-  ctx.check(x.is_global(), "the tensor is local already");
+  ctx.check(x.is_global(), "the tensor is local already; use it as it is");
   ctx.add_output(
       {.shape = x.local_shape, .dtype = x.dtype, .device = x.device, .has_layout = true});
 }

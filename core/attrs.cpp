@@ -186,7 +186,8 @@ std::string_view find_field(std::string_view text, std::string_view name) {
       return part.substr(equals + 1);
     }
   }
-  throw InvalidArgument(str("[attrs] field '", name, "' is missing in '", text, "'"));
+  throw InvalidArgument(
+      str("[attrs] field '", name, "' is missing in '", text, "'; write it as name=value"));
 }
 
 }  // namespace flow::internal

@@ -46,15 +46,16 @@ void check_ranks(const Shape& shape, const std::vector<int64_t>& ranks) {
                               " ranks; give sizes whose product is their number"));
   }
   if (shape.size() > NdSbp::kMaxAxes) {
-    throw InvalidArgument(str("[placement] at most ", NdSbp::kMaxAxes, " axes; got shape ", shape));
+    throw InvalidArgument(str("[placement] too many axes; received shape ", shape, "; use at most ",
+                              NdSbp::kMaxAxes));
   }
   std::set<int64_t> seen;
   for (const int64_t rank : ranks) {
     if (rank < 0)
-      throw InvalidArgument(str("[placement] rank ", rank, " is negative; ranks count from 0"));
+      throw InvalidArgument(str("[placement] rank ", rank, " is negative; name ranks from 0 on"));
     if (!seen.insert(rank).second) {
       throw InvalidArgument(
-          str("[placement] rank ", rank, " is named twice; a rank is one device"));
+          str("[placement] rank ", rank, " is named twice; a rank is one device, name it once"));
     }
   }
 }

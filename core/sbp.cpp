@@ -12,7 +12,10 @@ namespace flow {
 namespace {
 void check_axes(size_t axes) {
   if (axes > NdSbp::kMaxAxes) {
-    throw InvalidArgument(str("[sbp] at most ", NdSbp::kMaxAxes, " placement axes; got ", axes));
+    throw InvalidArgument(str("[sbp] too many entries; received ", axes,
+                              "; give one for each placement axis, of which "
+                              "there are at most ",
+                              NdSbp::kMaxAxes));
   }
 }
 

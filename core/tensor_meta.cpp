@@ -87,15 +87,16 @@ int64_t checked_numel(const Shape& shape, DType dtype) {
   bool is_empty = false;
   for (const int64_t d : shape) {
     if (d < 0) {
-      throw InvalidArgument(str("[tensor] a size is negative: shape ", shape));
+      throw InvalidArgument(
+          str("[tensor] a size is negative; received shape ", shape, "; give sizes from 0 on"));
     }
     is_empty |= d == 0;
   }
   if (is_empty) return 0;
   for (const int64_t d : shape) {
     if (d > limit / product) {
-      throw InvalidArgument(
-          str("[tensor] shape ", shape, " of ", dtype, " has more bytes than can be addressed"));
+      throw InvalidArgument(str("[tensor] shape ", shape, " of ", dtype,
+                                " has more bytes than can be addressed; give a smaller shape"));
     }
     product *= d;
   }
@@ -156,8 +157,9 @@ MetaPtr global_meta(const Shape& shape, DType dtype, const Placement& placement,
   }
   for (const Sbp& s : nd_sbp) {
     if (s.is_split() && s.dim() >= shape.size()) {
-      throw InvalidArgument(
-          str("[tensor] sbp ", nd_sbp, " splits dim ", s.dim(), " of a tensor of shape ", shape));
+      throw InvalidArgument(str("[tensor] sbp ", nd_sbp, " splits dim ", s.dim(),
+                                " of a tensor of shape ", shape, "; split one of its ",
+                                shape.size(), " dims"));
     }
   }
   checked_numel(shape, dtype);

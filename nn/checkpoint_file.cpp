@@ -233,7 +233,8 @@ CheckpointFolder::CheckpointFolder(std::string path, const CheckpointOptions& op
     : path_(std::move(path)), options_(options) {
   if (options.keep_last < 0 || options.keep_every < 0) {
     throw InvalidArgument(str("[checkpoint] keep_last and keep_every are not negative; received ",
-                              options.keep_last, " and ", options.keep_every));
+                              options.keep_last, " and ", options.keep_every,
+                              "; use 0 to leave one out"));
   }
 }
 

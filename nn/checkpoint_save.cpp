@@ -92,7 +92,7 @@ std::optional<Box> own_box(const Tensor& tensor) {
 
 void check_savable(int64_t step, const StateDict& tensors) {
   if (step < 0) {
-    throw InvalidArgument(str("[checkpoint] a step is not negative; received ", step));
+    throw InvalidArgument(str("[checkpoint] step is ", step, "; count steps from 0"));
   }
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.is_global()) continue;

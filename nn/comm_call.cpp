@@ -56,7 +56,8 @@ void check(const Tensor& x, const char* op, Site site) {
 void check_rows(const Tensor& x, const char* op, Site site) {
   check(x, op, site);
   if (x.dim() == 0) {
-    throw InvalidArgument(str("[", op, "] cuts or joins dim 0; received a tensor without dims"),
+    throw InvalidArgument(str("[", op, "] cuts or joins dim 0; received a tensor without dims; ",
+                              "reshape it to (1)"),
                           site);
   }
 }

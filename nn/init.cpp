@@ -89,7 +89,8 @@ const Tensor& zeros_(const Tensor& tensor) {
 
 const Tensor& eye_(const Tensor& tensor) {
   if (tensor.dim() != 2) {
-    throw InvalidArgument(str("[eye_] the tensor has two dims; received ", tensor.meta()));
+    throw InvalidArgument(
+        str("[eye_] the tensor has two dims; received ", tensor.meta(), "; reshape it"));
   }
   std::vector<double> values(static_cast<size_t>(tensor.numel()));
   for (int64_t i = 0; i < std::min(tensor.size(0), tensor.size(1)); ++i)
@@ -101,7 +102,7 @@ const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
   if (tensor.dim() < 3 || tensor.dim() > 5 || groups < 1 || tensor.size(0) % groups != 0) {
     throw InvalidArgument(str("[dirac_] the tensor is (out, in / groups, …) with one to three ",
                               "spatial dims, out divisible by groups; received ", tensor.meta(),
-                              " and ", groups));
+                              " and ", groups, " groups; give one of that shape"));
   }
   std::vector<double> values(static_cast<size_t>(tensor.numel()));
   if (values.empty()) return tensor;
@@ -122,7 +123,8 @@ const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
 const Tensor& sparse_(const Tensor& tensor, double sparsity, double std) {
   if (tensor.dim() != 2 || !(sparsity >= 0 && sparsity <= 1)) {
     throw InvalidArgument(str("[sparse_] the tensor has two dims, sparsity is between 0 and 1; ",
-                              "received ", tensor.meta(), " and ", sparsity));
+                              "received ", tensor.meta(), " and ", sparsity,
+                              "; reshape it, or give such a share of zeros"));
   }
   const int64_t rows = tensor.size(0), columns = tensor.size(1);
   const auto num_zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
@@ -208,8 +210,8 @@ const Tensor& xavier_normal_(const Tensor& tensor, double gain) {
 
 const Tensor& orthogonal_(const Tensor& tensor, double gain) {
   if (tensor.dim() < 2) {
-    throw InvalidArgument(
-        str("[orthogonal_] the tensor has at least two dims; received ", tensor.meta()));
+    throw InvalidArgument(str("[orthogonal_] the tensor has at least two dims; received ",
+                              tensor.meta(), "; use another rule for vectors"));
   }
   if (tensor.numel() == 0) return tensor;
   const auto rows = static_cast<size_t>(tensor.size(0));

@@ -279,12 +279,12 @@ Tensor hardtanh(const TensorArg& x, const HardtanhOptions& options) {
 }
 
 Tensor relu6(const TensorArg& x) {
-  if (!is_floating(x->dtype())) return clamp(x, {.min = 0, .max = 6});
+  if (is_integral(x->dtype())) return clamp(x, {.min = 0, .max = 6});
   return ops::named("relu6", [&]() -> Tensor { return hardtanh(x, {.min_val = 0, .max_val = 6}); });
 }
 
 Tensor softsign(const TensorArg& x) {
-  if (!is_floating(x->dtype())) return softsign({cast(x, default_dtype()), x.site()});
+  if (is_integral(x->dtype())) return softsign({cast(x, default_dtype()), x.site()});
   return run(ops::kSoftsign, x);
 }
 

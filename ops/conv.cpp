@@ -85,7 +85,8 @@ void check_operands(const OpContext& ctx, const char* first, const char* second)
 void check_channels(const OpContext& ctx, int64_t in_channels, const Shape& weight,
                     int64_t groups) {
   ctx.check(in_channels == weight[1] * groups, "x has ", in_channels, " channels, weight ", weight,
-            " with groups ", groups, " expects ", weight[1] * groups);
+            " with groups ", groups, " expects ", weight[1] * groups,
+            "; change in_channels or groups");
   ctx.check(weight[0] % groups == 0, "the ", weight[0],
             " output channels must be divisible by groups ", groups);
 }

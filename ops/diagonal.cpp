@@ -55,7 +55,7 @@ void infer_undiagonal(InferContext& ctx) {
   shape[attrs.dim1] = attrs.size1;
   shape[attrs.dim2] = attrs.size2;
   ctx.check(x.back() == diagonal_length(attrs.size1, attrs.size2, attrs.offset),
-            "the last dim does not fit the diagonal");
+            "the last dim does not fit the diagonal; give one of its length");
   ctx.add_output(shape, ctx.input(0).dtype);
 }
 

@@ -131,7 +131,7 @@ MetaPtr meta_of(const DLTensor& given, size_t* bytes, Site site) {
   *bytes = whole->local_bytes();
   if (whole->numel == 0) return whole;
   if (given.data == nullptr) {
-    throw InvalidArgument(str("[from_dlpack] the data of ", *whole, " is null"), site);
+    throw InvalidArgument(str("[from_dlpack] the data of ", *whole, " is null; give memory"), site);
   }
   if ((reinterpret_cast<uintptr_t>(given.data) + given.byte_offset) % dtype_size(dtype) != 0) {
     throw Unsupported(

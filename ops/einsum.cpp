@@ -194,19 +194,21 @@ class Equation {
     size_t begin = 0;
     for (size_t i = 0; i < tensors.size(); ++i) {
       const size_t end = std::min(terms.find(',', begin), terms.size());
-      check(begin <= terms.size(), "fewer terms than the ", tensors.size(), " operands given");
+      check(begin <= terms.size(), "fewer terms than the ", tensors.size(),
+            " operands given; write one for each, with commas between them");
       const std::string term = terms.substr(begin, end - begin);
       begin = end + 1;
       const auto num_letters = static_cast<int64_t>(read_term(term, 0).size());
       const bool has_ellipsis = term.find('.') != std::string::npos;
       const int64_t num_others = tensors[i].dim() - num_letters;
       check(num_others == 0 || (num_others > 0 && has_ellipsis), "term '", term,
-            "' does not fit operand ", i, " of shape ", tensors[i].shape());
+            "' does not fit operand ", i, " of shape ", tensors[i].shape(),
+            "; write a letter for each dim, or ... for some");
       num_ellipsis_dims_ = std::max(num_ellipsis_dims_, num_others);
       operands_.push_back({tensors[i], read_term(term, num_others)});
     }
     check(!tensors.empty() && begin == terms.size() + 1, "not one operand for each term; received ",
-          tensors.size());
+          tensors.size(), "; give one for each");
     for (Operand& operand : operands_) {
       for (const int label : operand.labels)
         ++occurrences_[static_cast<size_t>(label)];
@@ -230,7 +232,7 @@ class Equation {
       const int64_t second = again - operand.labels.begin();
       const Shape& shape = operand.tensor.shape();
       check(shape[first] == shape[second], "a letter names dims of sizes ", shape[first], " and ",
-            shape[second], " of one operand");
+            shape[second], " of one operand; use two letters");
       operand.tensor = diagonal({operand.tensor, site_}, 0, first, second);
       operand.labels.erase(again);
       operand.labels.erase(operand.labels.begin() + first);
@@ -243,7 +245,7 @@ class Equation {
       const int64_t size = operand.tensor.shape()[static_cast<int64_t>(i)];
       int64_t& known = sizes_[static_cast<size_t>(operand.labels[i])];
       check(known == 0 || known == 1 + size || known == 2 || size == 1,
-            "a letter names dims of sizes ", known - 1, " and ", size);
+            "a letter names dims of sizes ", known - 1, " and ", size, "; use two letters");
       if (known == 0 || known == 2) known = 1 + size;
     }
   }
@@ -270,9 +272,9 @@ class Equation {
   void check_result() const {
     for (const int label : result_) {
       check(occurrences_[static_cast<size_t>(label)] > 0,
-            "the result has a letter that no operand has");
+            "the result has a letter that no operand has; leave it out");
       check(std::count(result_.begin(), result_.end(), label) == 1,
-            "the result has a letter twice");
+            "the result has a letter twice; name it once and use diag_embed");
     }
   }
 

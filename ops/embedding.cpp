@@ -25,7 +25,8 @@ void infer(InferContext& ctx) {
             "indices must be int64 or int32");
   ctx.check(weight.dim() == 2, "weight must be a matrix (rows, D)");
   ctx.check(ctx.attrs<EmbeddingAttrs>().padding_idx < weight.shape[0], "padding_idx ",
-            ctx.attrs<EmbeddingAttrs>().padding_idx, " is no row of the weight");
+            ctx.attrs<EmbeddingAttrs>().padding_idx,
+            " is no row of the weight; name one of its rows");
   Shape shape = indices.shape;
   shape.push_back(weight.shape[1]);
   ctx.add_output(shape, weight.dtype);
@@ -160,7 +161,7 @@ Tensor embedding(const TensorArg& input, const TensorArg& weight, const Embeddin
       throw InvalidArgument(str("[embedding] padding_idx ", index,
                                 " is no row of the weight; "
                                 "received a weight of shape ",
-                                weight->shape()));
+                                weight->shape(), "; name one of its rows"));
     }
     attrs.padding_idx = index < 0 ? index + rows : index;
   }

@@ -37,7 +37,8 @@ std::vector<int64_t> read_indices(const TensorView& indices, int64_t num_rows) {
   for (const int64_t row : rows) {
     if (row < 0 || row >= num_rows) {
       throw InvalidArgument(str("[embedding] index ", row, " is out of range for ", num_rows,
-                                " rows; received indices of shape ", indices.meta->shape));
+                                " rows; received indices of shape ", indices.meta->shape,
+                                "; give rows from 0 on, or a larger table"));
     }
   }
   return rows;

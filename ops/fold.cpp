@@ -38,9 +38,10 @@ Windows windows_of(const char* op, const TensorArg& x, int64_t height, int64_t w
   };
   const Windows windows{along(0, height), along(1, width)};
   if (windows.positions() == 0) {
-    throw InvalidArgument(str("[", op, "] the kernel does not fit into (", height, ", ", width,
-                              ") with its padding; received ", x->meta()),
-                          x.site());
+    throw InvalidArgument(
+        str("[", op, "] the kernel does not fit into (", height, ", ", width,
+            ") with its padding; received ", x->meta(), "; pad more or take a smaller one"),
+        x.site());
   }
   return windows;
 }

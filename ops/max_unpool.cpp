@@ -14,7 +14,7 @@ void infer(InferContext& ctx) {
   const TensorMeta& indices = ctx.input(1);
   ctx.check(x.dim() > 0 && is_floating(x.dtype), "takes floating dtypes; cast the input");
   ctx.check(indices.dtype == DType::kInt64 && indices.shape == x.shape,
-            "indices are int64 and have the shape of the input");
+            "indices are int64 and have the shape of the input; give those of the pooling");
   Shape y = x.shape;
   y[y.size() - 1] = ctx.attrs<MaxUnpoolAttrs>().size;
   ctx.add_output(y, x.dtype);
@@ -66,9 +66,10 @@ Shape unpooled_size(const char* name, const TensorArg& x, int64_t num_dims, cons
       ops::spatial_numbers(options.padding, num_dims, 0, 0, name, "padding");
   const int64_t given = options.output_size.size();
   if (given != 0 && given != num_dims && given != x->dim()) {
-    throw InvalidArgument(str("[", name, "] output_size has ", num_dims, " numbers, or ", x->dim(),
-                              " with the leading dims; received ", given),
-                          x.site());
+    throw InvalidArgument(
+        str("[", name, "] output_size has ", num_dims, " numbers, or ", x->dim(),
+            " with the leading dims; received ", given, "; give the sizes before pooling"),
+        x.site());
   }
   Shape size;
   for (int64_t i = 0; i < num_dims; ++i) {
@@ -101,9 +102,10 @@ Tensor unpool(const char* name, int64_t num_dims, const TensorArg& x, const Tens
                           site);
   }
   if (indices->dtype() != DType::kInt64 || !(indices->shape() == x->shape())) {
-    throw InvalidArgument(str("[", name, "] indices are int64 and have the shape of the input ",
-                              x->shape(), "; received ", indices->meta()),
-                          site);
+    throw InvalidArgument(
+        str("[", name, "] indices are int64 and have the shape of the input ", x->shape(),
+            "; received ", indices->meta(), "; give those of the pooling"),
+        site);
   }
   const Shape size = unpooled_size(name, x, num_dims, kernel, options);
   const Tensor values = flat_planes(x, num_dims);

@@ -49,9 +49,10 @@ void unpool(const KernelContext& ctx) {
           std::memset(plane, 0, static_cast<size_t>(attrs.size) * sizeof(Bits));
           for (int64_t i = p * count; i < (p + 1) * count; ++i) {
             if (indices[i] < 0 || indices[i] >= attrs.size) {
-              throw InvalidArgument(
-                  str("[max_unpool", attrs.num_dims, "d] index ", indices[i], " is outside the ",
-                      attrs.size, " elements of a plane; received indices ", *ctx.in(1).meta));
+              throw InvalidArgument(str("[max_unpool", attrs.num_dims, "d] index ", indices[i],
+                                        " is outside the ", attrs.size,
+                                        " elements of a plane; received indices ", *ctx.in(1).meta,
+                                        "; give the output_size before pooling"));
             }
             plane[indices[i]] = x[i];
           }

@@ -28,7 +28,7 @@ void check_inputs(const OpContext& ctx, int x, int first, int count) {
   const TensorMeta& meta = ctx.input(x);
   ctx.check(is_floating(meta.dtype), "takes a floating dtype; cast the input");
   ctx.check(attrs.num_dims >= 1 && attrs.num_dims <= meta.dim(), "normalises ", attrs.num_dims,
-            " trailing dims; the input has ", meta.dim());
+            " trailing dims; the input has ", meta.dim(), ", name as many or fewer");
   const Shape wanted = normalized_shape(meta.shape, attrs);
   for (int i = first; i < first + count; ++i) {
     if (!ctx.has_input(i)) continue;

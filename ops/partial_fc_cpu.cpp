@@ -46,7 +46,8 @@ std::vector<int64_t> read_labels(const TensorView& label, int64_t num_classes) {
         label.meta->dtype == DType::kInt64 ? label.as<int64_t>()[at] : label.as<int32_t>()[at];
     if (value < 0 || value >= num_classes) {
       throw InvalidArgument(str("[distributed_partial_fc_sample] label ", value, " is none of the ",
-                                num_classes, " classes; received labels ", *label.meta));
+                                num_classes, " classes; received labels ", *label.meta,
+                                "; count them from 0"));
     }
     labels[static_cast<size_t>(i)] = value;
   }

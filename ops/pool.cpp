@@ -239,7 +239,9 @@ void sbp_avg_pool(SbpContext& ctx) {
       x, [&](size_t i) { return cuts_between_windows<AvgPoolAttrs>(ctx, x, y, i); },
       [&](int64_t dim) { ctx.add({sbp::split(dim)}, {sbp::split(dim)}); });
   const bool is_single = is_backward ? is_disjoint(attrs) : attrs.kernel == SpatialInts{1, 1, 1};
-  add_partials(ctx, is_single && attrs.divisor >= 0 ? kLinear | kIncreasing : kLinear);
+  uint32_t partials = is_single && attrs.divisor >= 0 ? kIncreasing : 0U;
+  if (is_floating(ctx.input(0).dtype)) partials |= kLinear;  // means of integers are rounded
+  add_partials(ctx, partials);
 }
 
 void sbp_adaptive(SbpContext& ctx) {

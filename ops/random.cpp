@@ -16,7 +16,7 @@ namespace ops {
 namespace {
 
 void infer_floating_like(InferContext& ctx) {
-  ctx.check(is_floating(ctx.input(0).dtype), "a floating tensor is needed");
+  ctx.check(is_floating(ctx.input(0).dtype), "a floating tensor is needed; cast it");
   ctx.add_output_like(0);
 }
 

@@ -110,7 +110,8 @@ void infer_sum_to(InferContext& ctx) {
   const auto& attrs = ctx.attrs<SumToAttrs>();
   const TensorMeta& x = ctx.input(0);
   const int64_t added = x.dim() - attrs.shape.size();
-  ctx.check(added >= 0, "shape ", attrs.shape, " does not broadcast to the input");
+  ctx.check(added >= 0, "shape ", attrs.shape,
+            " does not broadcast to the input; give one that does");
   for (int64_t i = added; i < x.dim(); ++i) {
     const int64_t size = attrs.shape[i - added];
     ctx.check(size == x.shape[i] || size == 1, "shape ", attrs.shape,

@@ -220,7 +220,8 @@ namespace {
 
 int64_t sliced_dim(const Tensor& x, int64_t dim, const char* op) {
   if (x.dim() == 0) {
-    throw InvalidArgument(str("[", op, "] a scalar has no dim to cut; received ", x.meta()));
+    throw InvalidArgument(
+        str("[", op, "] a scalar has no dim to cut; received ", x.meta(), "; reshape it to (1)"));
   }
   return normalize_dim(dim, x.dim(), op);
 }
@@ -276,7 +277,8 @@ ops::SelectAttrs parse_select(const Tensor& x, int64_t dim, int64_t index, const
   const int64_t size = x.shape()[d];
   if (index < -size || index >= size) {
     throw InvalidArgument(str("[", op, "] index ", index, " is out of range for dim ", d,
-                              " of size ", size, "; received a tensor of shape ", x.shape()));
+                              " of size ", size, "; received a tensor of shape ", x.shape(),
+                              "; count from ", -size, " to ", size - 1));
   }
   return {d, index < 0 ? index + size : index};
 }

@@ -17,7 +17,7 @@ namespace {
 
 void infer_like_both(InferContext& ctx) {
   ctx.check(ctx.input(0).shape == ctx.input(1).shape && ctx.input(0).dtype == ctx.input(1).dtype,
-            "shapes or dtypes differ");
+            "shapes or dtypes differ; expand or cast one");
   ctx.add_output_like(0);
 }
 

@@ -21,7 +21,7 @@ namespace {
 void infer_reshape(InferContext& ctx) {
   const Shape& shape = ctx.attrs<ShapeAttrs>().shape;
   ctx.check(shape.numel() == ctx.input(0).numel, "shape ", shape, " has ", shape.numel(),
-            " elements, the input ", ctx.input(0).numel);
+            " elements, the input ", ctx.input(0).numel, "; give a shape of as many");
   ctx.add_output(shape, ctx.input(0).dtype);
 }
 
@@ -95,7 +95,8 @@ void infer_expand(InferContext& ctx) {
   const Shape& shape = ctx.attrs<ShapeAttrs>().shape;
   const TensorMeta& x = ctx.input(0);
   const int64_t added = shape.size() - x.dim();
-  ctx.check(added >= 0, "shape ", shape, " has fewer dims than the input");
+  ctx.check(added >= 0, "shape ", shape,
+            " has fewer dims than the input; name all of them, -1 keeps one");
   for (int64_t i = added; i < shape.size(); ++i) {
     const int64_t size = x.shape[i - added];
     ctx.check(size == shape[i] || size == 1, "dim ", i - added, " of size ", size,
@@ -221,7 +222,8 @@ Shape fill_in_shape(const Tensor& x, const Shape& shape, const char* op) {
   if (unknown >= 0) {
     if (known == 0 || x.numel() % known != 0) {
       throw InvalidArgument(str("[", op, "] the -1 of shape ", shape, " has no value that gives ",
-                                x.numel(), " elements; received a tensor of shape ", x.shape()));
+                                x.numel(), " elements; received a tensor of shape ", x.shape(),
+                                "; give sizes that divide them"));
     }
     result[unknown] = x.numel() / known;
   }
@@ -287,7 +289,7 @@ Tensor flatten(const TensorArg& x, int64_t start_dim, int64_t end_dim) {
   if (ndim == 0) return ops::reshape_to(x, {1});
   if (start > end) {
     throw InvalidArgument(str("[flatten] start_dim ", start_dim, " lies behind end_dim ", end_dim,
-                              "; received a tensor of shape ", x->shape()));
+                              "; received a tensor of shape ", x->shape(), "; swap them"));
   }
   if (start == end) return x;
   Shape shape;

@@ -11,7 +11,8 @@ SpatialInts spatial_numbers(const Ints& values, int64_t num_dims, int64_t least,
                             const char* op, const char* name) {
   if (values.size() != 1 && values.size() != num_dims) {
     throw InvalidArgument(str("[", op, "] ", name, " is one number or one for each of the ",
-                              num_dims, " spatial dims; received ", values.size(), " numbers"));
+                              num_dims, " spatial dims; received ", values.size(),
+                              " numbers, give so many"));
   }
   SpatialInts result;
   result.fill(unused);

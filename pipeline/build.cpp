@@ -380,7 +380,8 @@ Program build_program(const Graph& graph, const MicroBatchPlan& plan, const Sche
       schedule.num_micro_batches != plan.num_micro_batches) {
     throw InvalidArgument(str("[pipeline] the graph has ", stages.num_stages, " stages and ",
                               plan.num_micro_batches, " micro-batches, the schedule ",
-                              schedule.num_stages, " and ", schedule.num_micro_batches));
+                              schedule.num_stages, " and ", schedule.num_micro_batches,
+                              "; make the schedule for those of the graph"));
   }
   return Builder(graph, plan, schedule, stages, rank, kernels).build();
 }

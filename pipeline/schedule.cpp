@@ -107,7 +107,7 @@ int64_t check_actions(const Schedule& schedule) {
           action.micro_batch >= schedule.num_micro_batches) {
         throw InvalidArgument(str("[schedule] ", to_string(action), " is none of ",
                                   schedule.num_stages, " stages and ", schedule.num_micro_batches,
-                                  " micro-batches"));
+                                  " micro-batches; count both from 0"));
       }
       int64_t& worker = worker_of[static_cast<size_t>(action.stage)];
       if (worker >= 0 && worker != static_cast<int64_t>(w)) {
@@ -117,7 +117,8 @@ int64_t check_actions(const Schedule& schedule) {
       }
       worker = static_cast<int64_t>(w);
       if (!listed.insert(action).second) {
-        throw InvalidArgument(str("[schedule] ", to_string(action), " is listed twice"));
+        throw InvalidArgument(
+            str("[schedule] ", to_string(action), " is listed twice; list it once"));
       }
     }
   }

@@ -77,7 +77,7 @@ class SelfCommunicator final : public Communicator {
                   std::span<const int64_t> recv_bytes, const Fingerprint& what) override {
     if (send_bytes[0] != recv_bytes[0]) {
       throw InvalidArgument(str("[all_to_all] this rank sends itself ", send_bytes[0],
-                                " bytes but expects ", recv_bytes[0]),
+                                " bytes but expects ", recv_bytes[0], "; give equal counts"),
                             what.site);
     }
     copy(source, target, send_bytes[0]);
@@ -135,7 +135,7 @@ std::unique_ptr<Communicator> make_communicator(RankContext& context,
     if (ranks[i] == context.rank()) position = static_cast<int64_t>(i);
     if (ranks[i] < 0 || ranks[i] >= context.world_size()) {
       throw InvalidArgument(str("[communicator] rank ", ranks[i], " does not exist; there are ",
-                                context.world_size(), " ranks"));
+                                context.world_size(), " ranks, counted from 0"));
     }
   }
   if (position < 0) {
@@ -267,9 +267,10 @@ void Communicator::close() {}
 
 void Communicator::check_peer(int64_t peer, const Fingerprint& what) const {
   if (peer >= 0 && peer < size() && peer != position_) return;
-  throw InvalidArgument(str("[", what.collective, "] peer ", peer,
-                            " is not another member of the group of ", size(), " ranks"),
-                        what.site);
+  throw InvalidArgument(
+      str("[", what.collective, "] peer ", peer, " is not another member of the group of ", size(),
+          " ranks; name one by its position in the group"),
+      what.site);
 }
 
 Communicator& communicator_for(RankContext& context, std::span<const int64_t> ranks,

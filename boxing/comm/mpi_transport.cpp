@@ -21,7 +21,9 @@ namespace {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(code, text, &length);
-  throw DistributedError(str("[mpi] ", call, " failed: ", text));
+  throw DistributedError(
+      str("[mpi] ", call, " failed: ", text,
+          "; see what mpirun and the other ranks say, then start the job again"));
 }
 
 #define FLOW_MPI_CALL(call)                                        \

@@ -12,7 +12,8 @@ namespace flow::data {
 
 void check_sample(const char* dataset, int64_t i, int64_t size) {
   if (i >= 0 && i < size) return;
-  throw InvalidArgument(str("[", dataset, "] sample ", i, " does not exist; there are ", size));
+  throw InvalidArgument(
+      str("[", dataset, "] sample ", i, " does not exist; there are ", size, ", counted from 0"));
 }
 
 Tensor rows(const Tensor& x, const std::vector<int64_t>& indices) {

@@ -37,7 +37,8 @@ class TensorDataset {
     for (const Tensor& tensor : tensors_) {
       if (tensor.dim() == 0 || tensor.size(0) != tensors_[0].size(0)) {
         throw InvalidArgument(str("[TensorDataset] the tensors have one size of dim 0; received ",
-                                  tensors_[0].meta(), " and ", tensor.meta()));
+                                  tensors_[0].meta(), " and ", tensor.meta(),
+                                  "; give each a row for every sample"));
       }
     }
   }

@@ -13,7 +13,7 @@ namespace flow::data {
 namespace {
 void check_width(int64_t bytes) {
   if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) return;
-  throw InvalidArgument(str("[tokens] a token has 1, 2, 4 or 8 bytes; received ", bytes));
+  throw InvalidArgument(str("[tokens] a token cannot have ", bytes, " bytes; use 1, 2, 4 or 8"));
 }
 }  // namespace
 
@@ -70,7 +70,7 @@ void write_tokens(const std::string& path, const std::vector<int64_t>& tokens,
   for (const int64_t token : tokens) {
     if (token < 0 || (bytes_per_token < 8 && token >> (8 * bytes_per_token) != 0)) {
       throw InvalidArgument(str("[tokens] token ", token, " does not fit into ", bytes_per_token,
-                                " bytes; nothing was written"));
+                                " bytes; nothing was written, use more bytes per token"));
     }
     for (int64_t i = 0; i < bytes_per_token; ++i)
       bytes.push_back(static_cast<uint8_t>(token >> (8 * i)));

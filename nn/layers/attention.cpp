@@ -126,7 +126,7 @@ AttentionResult MultiheadAttention::forward(const Tensor& query, const Tensor& k
   if (query.dim() != 3 || key.dim() != 3 || value.dim() != 3) {
     throw InvalidArgument(
         str("[MultiheadAttention] query, key and value have three dims, or two; received ",
-            query.meta(), ", ", key.meta(), ", ", value.meta()));
+            query.meta(), ", ", key.meta(), ", ", value.meta(), "; add or join dims"));
   }
   Projected p = project(query, key, value);
   if (!options_.batch_first) {

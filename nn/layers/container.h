@@ -75,7 +75,9 @@ class ModuleDict : public Module<ModuleDict<M>> {
 
   M& operator[](const std::string& key) {
     const size_t at = find(key);
-    if (at == modules_.size()) throw InvalidArgument(str("[ModuleDict] no module is named ", key));
+    if (at == modules_.size())
+      throw InvalidArgument(
+          str("[ModuleDict] no module is named ", key, "; contains(key) tells, insert adds"));
     return modules_[at].second;
   }
 

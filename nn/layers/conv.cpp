@@ -22,7 +22,7 @@ Parameters make_parameters(const char* layer, int64_t spatial_dims, int64_t in_c
   }
   if (kernel_size.size() != 1 && kernel_size.size() != spatial_dims) {
     throw InvalidArgument(str("[", layer, "] kernel_size is one number or ", spatial_dims,
-                              "; received ", kernel_size.size()));
+                              "; received ", kernel_size.size(), "; give as many"));
   }
   std::vector<int64_t> shape{is_transposed ? in_channels : out_channels,
                              (is_transposed ? out_channels : in_channels) / groups};
@@ -56,7 +56,7 @@ std::vector<int64_t> pad_amounts(const char* layer, int64_t spatial_dims, const 
     if (values->size() != 1 && values->size() != spatial_dims) {
       throw InvalidArgument(str("[", layer,
                                 "] kernel_size, padding and dilation are one number or ",
-                                spatial_dims, "; received ", values->size()));
+                                spatial_dims, "; received ", values->size(), "; give as many"));
     }
   }
   std::vector<int64_t> amounts;

@@ -7,7 +7,7 @@ namespace flow::nn {
 
 Dropout::Dropout(DropoutLayerOptions options) : p_(options.p) {
   if (!(p_ >= 0 && p_ <= 1)) {
-    throw InvalidArgument(str("[Dropout] p is a probability in [0, 1]; got ", p_));
+    throw InvalidArgument(str("[Dropout] p is ", p_, "; give a probability from 0 to 1"));
   }
 }
 

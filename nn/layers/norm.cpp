@@ -51,7 +51,8 @@ Tensor InstanceNormState::normalize(const char* layer, const Tensor& x, int64_t 
                                     bool is_training) const {
   if (x.dim() != dims || x.size(1) != num_features_) {
     throw InvalidArgument(str("[", layer, "] the input has ", dims, " dims, the second of size ",
-                              num_features_, "; received ", x.meta()));
+                              num_features_, "; received ", x.meta(),
+                              "; reshape it or choose the layer by its dims"));
   }
   return instance_norm(x, running_mean, running_var,
                        {.weight = weight,

@@ -11,7 +11,7 @@ PaddingBase::PaddingBase(const char* layer, int64_t num_dims, const Ints& paddin
     padding_ = std::vector<int64_t>(static_cast<size_t>(2 * num_dims), padding[0]);
   } else if (padding.size() != 2 * num_dims) {
     throw InvalidArgument(str("[", layer, "] padding is one number or ", 2 * num_dims,
-                              "; received ", padding.size()));
+                              "; received ", padding.size(), "; give two for each dim"));
   }
 }
 
@@ -20,7 +20,7 @@ Tensor PaddingBase::padded(const Tensor& x) const {
     throw InvalidArgument(str("[", layer_, "] the input has ", num_dims_,
                               " dims after its channels; "
                               "received ",
-                              x.meta()));
+                              x.meta(), "; choose the layer by the number of dims"));
   }
   return pad(x, padding_, options_);
 }

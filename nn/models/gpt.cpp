@@ -140,9 +140,9 @@ Gpt::Gpt(const GptOptions& options)
 Tensor Gpt::forward(const Tensor& tokens, GptCache* cache) {
   const int64_t seen = cache != nullptr ? cache->length : 0;
   if (tokens.dim() != 2 || seen + tokens.size(1) > options_.block_size) {
-    throw InvalidArgument(
-        str("[Gpt] tokens are (B, T) with T at most block_size = ", options_.block_size,
-            " less the ", seen, " positions in the cache; received ", tokens.meta()));
+    throw InvalidArgument(str(
+        "[Gpt] tokens are (B, T) with T at most block_size = ", options_.block_size, " less the ",
+        seen, " positions in the cache; received ", tokens.meta(), "; give fewer"));
   }
   Tensor x = dropout_(wte(tokens) + narrow(wpe.weight, 0, seen, tokens.size(1)));
   if (cache != nullptr) {
@@ -175,7 +175,7 @@ Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options
     throw InvalidArgument(
         str("[generate] tokens are (1, T) with T > 0 and no option is negative; "
             "received ",
-            tokens.meta()));
+            tokens.meta(), "; give one sequence"));
   }
   const NoGradGuard no_grad;
 

@@ -9,7 +9,7 @@ Mlp::Mlp(const std::vector<int64_t>& sizes, std::vector<std::string> activations
     : activations_(std::move(activations)) {
   if (sizes.size() < 2) {
     throw InvalidArgument(str("[Mlp] sizes are those of input, hidden and output layers; received ",
-                              sizes.size(), " numbers"));
+                              sizes.size(), " numbers; give at least two"));
   }
   activations_.resize(sizes.size() - 2, "relu");
   for (const std::string& name : activations_) {

@@ -41,7 +41,7 @@ InvertedResidual::InvertedResidual(int64_t in_channels, int64_t out_channels, in
                                    int64_t expand_ratio)
     : adds_input_(stride == 1 && in_channels == out_channels) {
   if (stride != 1 && stride != 2) {
-    throw InvalidArgument(str("[InvertedResidual] stride is 1 or 2; received ", stride));
+    throw InvalidArgument(str("[InvertedResidual] stride is ", stride, "; give 1 or 2"));
   }
   const int64_t hidden = in_channels * expand_ratio;
   if (expand_ratio != 1) conv_.push_back(conv_norm_relu(in_channels, hidden, 1, 1, 1));

@@ -46,8 +46,9 @@ void CombinedScheduler::load_state_dict(const nn::StateDict& state) {
     while (i < parts.size() && std::to_string(i) != name.substr(0, dot))
       ++i;
     if (i == parts.size()) {
-      throw InvalidArgument(str("[lr_scheduler] '", name, "' belongs to none of the ", parts.size(),
-                                " schedules; nothing was loaded"));
+      throw InvalidArgument(
+          str("[lr_scheduler] '", name, "' belongs to none of the ", parts.size(),
+              " schedules; nothing was loaded, give the state of as many schedules"));
     }
     parts[i].emplace(name.substr(dot + 1), value);
   }

@@ -153,7 +153,8 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options)
             o.total_steps, ", ", o.epochs, " and ", o.steps_per_epoch));
   }
   if (!(o.pct_start >= 0 && o.pct_start <= 1)) {
-    throw InvalidArgument(str("[OneCycleLR] pct_start lies in [0, 1]; got ", o.pct_start));
+    throw InvalidArgument(
+        str("[OneCycleLR] pct_start is ", o.pct_start, "; give a share from 0 to 1"));
   }
   if (o.anneal_strategy != "cos" && o.anneal_strategy != "linear") {
     throw InvalidArgument(str("[OneCycleLR] anneal_strategy '", o.anneal_strategy,

@@ -89,7 +89,7 @@ double MultiStepLR::closed_lr(int64_t group) const {
 ConstantLR::ConstantLR(Optimizer& optimizer, const ConstantLROptions& options)
     : GroupScheduler(optimizer), options_(options) {
   if (!(options.factor >= 0 && options.factor <= 1)) {
-    throw InvalidArgument(str("[ConstantLR] factor lies in [0, 1]; got ", options.factor));
+    throw InvalidArgument(str("[ConstantLR] factor is ", options.factor, "; give one from 0 to 1"));
   }
   begin();
 }
@@ -113,7 +113,7 @@ LinearLR::LinearLR(Optimizer& optimizer, const LinearLROptions& options)
     throw InvalidArgument(
         str("[LinearLR] start_factor lies in (0, 1] and end_factor in [0, 1]; "
             "got ",
-            options.start_factor, " and ", options.end_factor));
+            options.start_factor, " and ", options.end_factor, "; give such factors"));
   }
   check_positive("LinearLR", "total_iters", options.total_iters);
   begin();

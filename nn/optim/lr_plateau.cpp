@@ -20,7 +20,7 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOpti
     throw InvalidArgument(
         str("[ReduceLROnPlateau] mode is min or max, threshold_mode rel or abs; "
             "got ",
-            o.mode, " and ", o.threshold_mode));
+            o.mode, " and ", o.threshold_mode, "; give one of these words for each"));
   }
   options_.min_lr = per_group("ReduceLROnPlateau", "min_lr", o.min_lr, optimizer);
   const double infinity = std::numeric_limits<double>::infinity();

@@ -11,7 +11,8 @@ namespace flow::optim {
 MovingAverage::MovingAverage(std::vector<Tensor> tensors, MovingAverageOptions options)
     : tensors_(std::move(tensors)), options_(options) {
   if (options_.decay && !(*options_.decay >= 0 && *options_.decay <= 1)) {
-    throw InvalidArgument(str("[MovingAverage] decay lies in [0, 1]; got ", *options_.decay));
+    throw InvalidArgument(
+        str("[MovingAverage] decay is ", *options_.decay, "; give one from 0 to 1"));
   }
 }
 

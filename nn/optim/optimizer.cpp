@@ -156,7 +156,7 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
       if (!(found->second.shape() == parameter.shape())) {
         throw InvalidArgument(str("[optimizer] ", found->first, " has shape ",
                                   found->second.shape(), ", its parameter ", parameter.shape(),
-                                  "; nothing was loaded"));
+                                  "; nothing was loaded, give the state of the same model"));
       }
       const Tensor given = found->second.to(parameter.dtype());
       own.buffers[j] = parameter.is_global()
@@ -217,7 +217,7 @@ void Optimizer::check_new_params(const std::vector<Tensor>& params,
     if (std::any_of(params.begin(), here, is_same) ||
         std::any_of(present.begin(), present.end(), is_same)) {
       throw InvalidArgument(str("[optimizer] parameter ", i, " ", params[i].meta(),
-                                " was given twice; a parameter belongs to one group"));
+                                " was given twice; put each into one group"));
     }
   }
 }

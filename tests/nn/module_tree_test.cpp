@@ -152,7 +152,7 @@ TEST(ModuleTree, BackwardHooksSeeBothGradientsOnceForEachCall) {
     seen.push_back(dy.item<float>());
     return Tensor();
   });
-  const Tensor x = full({1}, 3);
+  const Tensor x = full({1}, 3.0);
   x.requires_grad_();
 
   (module(x * 2.0) * 5.0 + module(x)).sum().backward();
@@ -171,7 +171,7 @@ TEST(ModuleTree, BackwardHooksReplaceGradients) {
   const int64_t after = module.register_full_backward_hook(
       [](ModuleBase&, const Tensor& dx, const Tensor& dy) { return dx + dy * 3.0; });
   const auto gradient = [&] {
-    const Tensor x = full({1}, 3);
+    const Tensor x = full({1}, 3.0);
     x.requires_grad_();
     module(x).sum().backward();
     return x.grad().item<float>();

@@ -140,11 +140,12 @@ TEST(Concat, PadTakesElementsFromInside) {
   EXPECT_EQ(padded({-1, 2}, "replicate"), std::vector<float>({2, 3, 4, 4, 4}));
   EXPECT_EQ(padded({0, 0}, "reflect"), std::vector<float>({1, 2, 3, 4}));
   EXPECT_EQ(
-      pad(tensor({{1.f, 2.f}, {3.f, 4.f}}), {1, 1, 1, 0}, {.mode = "reflect"}).to_vector<float>(),
+      pad(tensor({{{1.f, 2.f}, {3.f, 4.f}}}), {1, 1, 1, 0}, {.mode = "reflect"}).to_vector<float>(),
       std::vector<float>({4, 3, 4, 3, 2, 1, 2, 1, 4, 3, 4, 3}));
   EXPECT_THROW(padded({4, 0}, "reflect"), InvalidArgument);
   EXPECT_THROW(padded({0, 5}, "circular"), InvalidArgument);
   EXPECT_THROW(padded({1, 1}, "mirror"), InvalidArgument);
+  EXPECT_THROW(pad(x.flatten(), {1, 1}, {.mode = "reflect"}), InvalidArgument);
   EXPECT_THROW(pad(x, {1, 1}, {.mode = "reflect", .value = 1}), InvalidArgument);
 }
 

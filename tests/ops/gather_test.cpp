@@ -77,7 +77,7 @@ TEST(Gather, ScattersIntoACopy) {
 }
 
 TEST(Gather, ScalarsAreVectorsOfOneElement) {
-  const Tensor x = full({}, 5);
+  const Tensor x = full({}, 5.0);
   const Tensor zero = longs({0}, {});
 
   EXPECT_EQ(gather(x, -1, zero).shape(), Shape{});
@@ -85,7 +85,7 @@ TEST(Gather, ScalarsAreVectorsOfOneElement) {
   EXPECT_EQ(gather(counting({3}), 0, longs({2}, {})).item<float>(), 2);
   EXPECT_EQ(scatter(x, 0, zero, 7).item<float>(), 7);
   EXPECT_EQ(scatter_add(x, 0, longs({0, 0}, {2}), ones({2})).item<float>(), 7);
-  EXPECT_EQ(scatter_reduce(x, 0, zero, full({}, 2), "prod").item<float>(), 10);
+  EXPECT_EQ(scatter_reduce(x, 0, zero, full({}, 2.0), "prod").item<float>(), 10);
   EXPECT_THROW(gather(x, 1, zero), InvalidArgument);
   EXPECT_THROW(gather(counting({2, 2}), 0, zero), InvalidArgument);
 }

@@ -155,7 +155,8 @@ TEST(Where, MaskedFillKeepsTheDtype) {
   const Tensor mask = tensor({{true}, {false}});
 
   EXPECT_EQ(masked_fill(tensor({1, 2}), mask, 9).to_vector<int64_t>(), Ints64({9, 9, 1, 2}));
-  EXPECT_THROW(masked_fill(tensor({1, 2}), mask, 0.5), InvalidArgument);
+  EXPECT_EQ(masked_fill(tensor({1, 2}), mask, -2.5).to_vector<int64_t>(), Ints64({-2, -2, 1, 2}));
+  EXPECT_THROW(masked_fill(tensor({1, 2}), mask, NAN), InvalidArgument);
   EXPECT_THROW(masked_fill_(ones({2}), mask, 0), InvalidArgument);
 }
 

@@ -1,5 +1,6 @@
-// Offsets in the arena from lifetimes: greedy first fit (as in Pisarchyk and Lee 2020, "Efficient
-// memory management for deep neural net inference", in order of first use).
+// Offsets in the arena from lifetimes: greedy first fit, by size or in order of first use,
+// whichever takes less (Pisarchyk and Lee 2020, "Efficient memory management for deep neural net
+// inference").
 #include <algorithm>
 #include <vector>
 
@@ -50,31 +51,63 @@ std::vector<Lifetime> lifetimes_of(const Program& program) {
   return all;
 }
 
-void plan_memory(Program& program) {
+namespace {
+
+struct Placing {
+  int64_t arena_bytes = 0;
+  std::vector<int64_t> offsets = {};  // by lifetime, in their order
+};
+
+// Each as low as those before it allow that are in use at the same time.
+Placing place(const std::vector<Lifetime>& lives, bool is_by_first_use) {
   struct Placed {
     int64_t begin;
     int64_t end;
+    size_t first;
     size_t last;
   };
 
-  std::vector<Placed> placed;  // alive at the current step, by begin
-  program.arena_bytes = 0;
-  for (const Lifetime& life : lifetimes_of(program)) {
-    std::erase_if(placed, [&](const Placed& p) { return p.last < life.first; });
+  Placing placing;
+  std::vector<Placed> placed;  // by begin; those that may still meet others
+  for (const Lifetime& life : lives) {
+    if (is_by_first_use)
+      std::erase_if(placed, [&](const Placed& p) { return p.last < life.first; });
     const int64_t bytes =
         (std::max<int64_t>(life.bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
     int64_t offset = 0;
-    auto at = placed.begin();
-    while (at != placed.end() && at->begin < offset + bytes) {
-      offset = std::max(offset, at->end);
-      ++at;
+    for (const Placed& other : placed) {
+      if (other.last < life.first || life.last < other.first) continue;
+      if (other.begin >= offset + bytes) break;
+      offset = std::max(offset, other.end);
     }
-    at = std::find_if(placed.begin(), placed.end(),
-                      [&](const Placed& p) { return p.begin > offset; });
-    placed.insert(at, {offset, offset + bytes, life.last});
-    program.buffers[static_cast<size_t>(life.buffer)].arena_offset = offset;
-    program.arena_bytes = std::max(program.arena_bytes, offset + bytes);
+    const auto at = std::find_if(placed.begin(), placed.end(),
+                                 [&](const Placed& p) { return p.begin > offset; });
+    placed.insert(at, {offset, offset + bytes, life.first, life.last});
+    placing.offsets.push_back(offset);
+    placing.arena_bytes = std::max(placing.arena_bytes, offset + bytes);
   }
+  return placing;
+}
+
+}  // namespace
+
+void plan_memory(Program& program) {
+  constexpr size_t kMostBySize = 4000;  // it compares all with all
+  std::vector<Lifetime> lives = lifetimes_of(program);
+  Placing best = place(lives, true);
+  if (lives.size() <= kMostBySize) {
+    std::vector<Lifetime> by_size = lives;
+    std::stable_sort(by_size.begin(), by_size.end(),
+                     [](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; });
+    Placing other = place(by_size, false);
+    if (other.arena_bytes < best.arena_bytes) {
+      lives = std::move(by_size);
+      best = std::move(other);
+    }
+  }
+  for (size_t i = 0; i < lives.size(); ++i)
+    program.buffers[static_cast<size_t>(lives[i].buffer)].arena_offset = best.offsets[i];
+  program.arena_bytes = best.arena_bytes;
 }
 
 }  // namespace flow::graph

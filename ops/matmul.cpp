@@ -5,6 +5,7 @@
 #include "core/dispatch.h"
 #include "ops/autocast.h"
 #include "ops/binary.h"
+#include "ops/integer_range.h"
 #include "ops/matmul_op.h"
 #include "ops/named_errors.h"
 #include "ops/reduce.h"
@@ -266,7 +267,7 @@ Tensor matmul_of(const char* name, const TensorArg& a, int64_t a_dims, const Ten
 // Integers take integers as factors and stay integers.
 Scalar factor(const char* op, const char* name, double value, const Tensor& product) {
   if (is_floating(product.dtype())) return value;
-  if (value != std::floor(value)) {
+  if (value != std::floor(value) || !ops::holds_number(int64, value)) {
     throw InvalidArgument(str("[", op, "] ", name, " is ", value, " for a product of ",
                               product.meta(), "; use an integer or cast the operands"));
   }
@@ -282,6 +283,10 @@ void check_addend(const char* op, const TensorArg& input, int64_t dims) {
 
 Tensor add_product(const char* op, const TensorArg& input, const Tensor& product,
                    const AddmmOptions& options) {
+  if (broadcast_shapes(input->shape(), product.shape(), op) != product.shape()) {
+    throw InvalidArgument(str("[", op, "] adds ", input->meta(), " to a product of ",
+                              product.meta(), "; the input broadcasts to the product only"));
+  }
   const TensorArg scaled(product, input.site());
   const Scalar beta = factor(op, "beta", options.beta, product);
   const Scalar alpha = factor(op, "alpha", options.alpha, product);

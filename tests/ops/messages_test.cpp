@@ -49,6 +49,22 @@ std::vector<BadCall> products() {
        [] {
          addmm(wrong(), m23(), ones({3, 2}));
        }},
+      {"addmm",
+       [] {
+         addmm(ones({4, 2, 2}), m23(), ones({3, 2}));
+       }},
+      {"addmm",
+       [] {
+         addmm(ones({4, 1}), ones({1, 3}), ones({3, 2}));
+       }},
+      {"addmm",
+       [] {
+         addmm(ones({7}), m23(), ones({3, 2}), {.beta = 0});
+       }},
+      {"addmm",
+       [] {
+         addmm(integers({2}), integers({2, 3}), integers({3, 2}), {.alpha = 1e30});
+       }},
       {"baddbmm",
        [] {
          baddbmm(wrong(), ones({2, 2, 3}), ones({2, 3, 2}));

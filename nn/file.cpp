@@ -27,6 +27,19 @@ namespace {
                                       : ""));
 }
 
+// The file that a path stands for, which may be a link: a rename would replace the link alone.
+std::string target_of(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;  // of what cannot be looked at, creating the file says more
+  std::filesystem::path target = path;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(target, error); ++i) {
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) break;
+    target = target.parent_path() / next;  // or `next` alone where it is absolute
+  }
+  return target.string();
+}
+
 // A rename would put a file in the place of a device or pipe.
 const std::string& writable(const std::string& path) {
   std::error_code ignored;  // of what cannot be looked at, creating the file says more
@@ -97,9 +110,9 @@ void InputFile::read_at(uint64_t offset, void* target, size_t bytes) {
   read(target, bytes);
 }
 
-OutputFile::OutputFile(const std::string& path) : path_(writable(path)) {
+OutputFile::OutputFile(const std::string& path) : path_(target_of(writable(path))) {
   before("create");
-  std::tie(temporary_, descriptor_) = create_beside(path);
+  std::tie(temporary_, descriptor_) = create_beside(path_);
 }
 
 OutputFile::~OutputFile() {

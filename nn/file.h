@@ -30,7 +30,8 @@ class InputFile {
 };
 
 // Writes beside `path` and renames at commit(), after syncing file and folder. Without a commit the
-// temporary file is removed. Several may write one path at once: the last commit counts.
+// temporary file is removed. Several may write one path at once: the last commit counts. Where
+// `path` is a link, all this happens to the file it leads to.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);

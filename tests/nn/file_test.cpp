@@ -84,6 +84,22 @@ TEST_F(File, AppearsAtCommitOnly) {
   EXPECT_EQ(read_text(path), "abc");
 }
 
+TEST_F(File, LinksAreFollowed) {
+  std::filesystem::create_directory(folder_ + "/disk");
+  std::filesystem::create_symlink("disk/f", folder_ + "/there");  // to nothing yet
+  std::filesystem::create_symlink(folder_ + "/there", folder_ + "/link");
+  for (const char* text : {"abc", "abd"}) {
+    OutputFile file(folder_ + "/link");
+    file.write(text, 3);
+    file.commit();
+    EXPECT_EQ(read_text(folder_ + "/disk/f"), text);
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ + "/link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ + "/there"));
+  const auto files = std::filesystem::directory_iterator(folder_ + "/disk");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
 TEST_F(File, RanksMayWriteOnePathAtOnce) {
   const std::string path = folder_ + "/f";
   run_ranks(3, [&] {

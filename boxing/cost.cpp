@@ -64,7 +64,8 @@ CostTable parse_cost_table(std::string_view text, std::string_view name) {
   if (!table.is_object()) {
     throw_bad(name, table.is_discarded() ? "it is no JSON, or cut short" : "it is no JSON object");
   }
-  for (const auto& [key, value] : table.items()) {
+  for (const auto& entry : table.items()) {
+    const std::string& key = entry.key();
     const bool is_known = std::any_of(kMembers.begin(), kMembers.end(),
                                       [&](const Member& member) { return key == member.name; });
     if (!is_known) throw_bad(name, str("'", key, "' is none of its keys"));

@@ -113,7 +113,7 @@ std::string Nodes::rejoin(const StartNode& start) {
   open_door();
   std::vector<pid_t> starters(nodes_.size(), -1);
   Clock::time_point next_start{};
-  const std::string failure = wait_for_nodes([&]() -> std::string {
+  std::string failure = wait_for_nodes([&]() -> std::string {
     if (has_been_asked_to_end()) return "flowrun was asked to end";
     if (!start || Clock::now() < next_start) return {};
     for (size_t number = 1; number < nodes_.size(); ++number) {

@@ -92,7 +92,7 @@ Placing place(const std::vector<Lifetime>& lives, bool is_by_first_use) {
 }  // namespace
 
 void plan_memory(Program& program) {
-  constexpr size_t kMostBySize = 4000;  // it compares all with all
+  constexpr size_t kMostBySize = 2000;  // it compares all with all, for every rank
   std::vector<Lifetime> lives = lifetimes_of(program);
   Placing best = place(lives, true);
   if (lives.size() <= kMostBySize) {

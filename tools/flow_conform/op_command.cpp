@@ -70,7 +70,7 @@ class OpRun {
     return is_floating(value.dtype()) ? cast(value, options_.run.floating) : value;
   }
 
-  // The leaf of a name; there may be a gradient for it only if it is an input.
+  // The number of the leaf of a name; that of the next one where there is none.
   size_t leaf_of(const std::string& name) const {
     const auto found = std::find(names_.begin(), names_.end(), name);
     return static_cast<size_t>(found - names_.begin());
@@ -113,7 +113,7 @@ class OpRun {
     return leaf.transpose(place.transposed->first, place.transposed->second);
   }
 
-  // By result; undefined where none is given.
+  // Of the results that given_for_ names.
   std::vector<Tensor> given_gradients() {
     std::vector<Tensor> gradients;
     if (grads_.empty() || !layouts_) return gradients;

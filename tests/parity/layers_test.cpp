@@ -290,8 +290,7 @@ TEST_F(LayerParity, Recurrent) {
              [](nn::LSTM& m, const std::vector<Tensor>& in) {
                return m(in[0], LstmState{in[1], in[2]});
              });
-  check_call("lstm_proj",
-             nn::LSTM(4, 5, {.num_layers = 2, .bidirectional = true, .proj_size = 3}),
+  check_call("lstm_proj", nn::LSTM(4, 5, {.num_layers = 2, .bidirectional = true, .proj_size = 3}),
              [](nn::LSTM& m, const std::vector<Tensor>& in) {
                return m(in[0], LstmState{in[1], in[2]});
              });

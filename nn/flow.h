@@ -82,6 +82,7 @@
 #include "nn/parallel/distributed.h"
 #include "nn/safetensors.h"
 #include "ops/activation.h"
+#include "ops/arrange.h"
 #include "ops/attention.h"
 #include "ops/batch_norm.h"
 #include "ops/binary.h"

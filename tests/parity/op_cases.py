@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 from op_case import (INF, NAN, add, cases, f32, generator, ints, kwargs_named, mask, pos, r,
                      special, unit)
+from op_arrange import arrange
 from op_edges import edges
 from op_in_place import in_place
 from op_indexed_pools import indexed_pools
@@ -736,6 +737,8 @@ def all_cases():
     generator.manual_seed(24)
     for family in [scalars, integers, antialias, corners]:
         family()
+    generator.manual_seed(25)
+    arrange()
     generator.set_state(state)
     counts = {}
     for case in cases:

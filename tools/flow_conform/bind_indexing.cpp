@@ -1,4 +1,5 @@
 // Gathering, scattering, embedding and x[...].
+#include "ops/arrange.h"
 #include "ops/embedding.h"
 #include "ops/gather.h"
 #include "ops/index.h"
@@ -71,6 +72,16 @@ void bind_indexing(Bindings& table) {
   table.add({"scatter_add", "scatter_add_"}, [](Case& c) {
     return scatter_add(c.in(0), c.attrs.get<int64_t>("dim"), c.in(1), c.in(2));
   });
+  table.add("take", [](Case& c) { return take(c.in(0), c.in(1)); });
+  table.add("take_along_dim", [](Case& c) {
+    if (!c.attrs.has("dim")) return take_along_dim(c.in(0), c.in(1));
+    return take_along_dim(c.in(0), c.in(1), c.attrs.get<int64_t>("dim"));
+  });
+  table.add({"index_add", "index_add_"}, [](Case& c) {
+    const auto alpha = c.attrs.get<double>("alpha", 1.0);
+    return index_add(c.in(0), c.attrs.get<int64_t>("dim"), c.in(1), c.in(2), alpha);
+  });
+  table.add("argwhere", [](Case& c) { return argwhere(c.in(0)); });
   table.add("masked_select", [](Case& c) { return masked_select(c.in(0), c.in(1)); });
   table.add("nonzero", [](Case& c) {
     c.attrs.only("as_tuple", false);

@@ -1,4 +1,5 @@
 // Matrix products, attention, recurrent cells.
+#include "ops/arrange.h"
 #include "ops/attention.h"
 #include "ops/einsum.h"
 #include "ops/matmul.h"
@@ -51,6 +52,7 @@ void bind_products(Bindings& table) {
   add("bmm", bmm);
   add("mv", mv);
   add("dot", dot);
+  add("outer", outer);
   table.add("addmm", [](Case& c) { return addmm(c.in(0), c.in(1), c.in(2), addmm_options(c)); });
   table.add("baddbmm",
             [](Case& c) { return baddbmm(c.in(0), c.in(1), c.in(2), addmm_options(c)); });

@@ -1,4 +1,5 @@
 // Views, joining, repeating, cutting.
+#include "ops/arrange.h"
 #include "ops/concat.h"
 #include "ops/copy.h"
 #include "ops/diagonal.h"
@@ -90,11 +91,49 @@ void bind_copies(Bindings& table) {
   table.add("triu", [](Case& c) { return triu(c.in(0), c.attrs.get<int64_t>("diagonal", 0)); });
 }
 
+void bind_arranged(Bindings& table) {
+  table.add("atleast_1d", [](Case& c) { return atleast_1d(c.in(0)); });
+  table.add("atleast_2d", [](Case& c) { return atleast_2d(c.in(0)); });
+  table.add("atleast_3d", [](Case& c) { return atleast_3d(c.in(0)); });
+  table.add("hstack", [](Case& c) { return hstack(c.all()); });
+  table.add({"vstack", "row_stack"}, [](Case& c) { return vstack(c.all()); });
+  table.add("dstack", [](Case& c) { return dstack(c.all()); });
+  table.add("column_stack", [](Case& c) { return column_stack(c.all()); });
+  table.add("tensor_split", [](Case& c) {
+    const Names cuts = {"indices_or_sections", "sections", "indices"};
+    const auto dim = c.attrs.get<int64_t>("dim", 0);
+    if (c.attrs.json(cuts).is_array()) {
+      return tensor_split(c.in(0), c.attrs.get<Ints>(cuts).values(), dim);
+    }
+    return tensor_split(c.in(0), c.attrs.get<int64_t>(cuts), dim);
+  });
+  table.add("unflatten", [](Case& c) {
+    const auto dim = c.attrs.get<int64_t>("dim");
+    return unflatten(c.in(0), dim, c.attrs.get<Shape>(kShape));
+  });
+  table.add("fliplr", [](Case& c) { return fliplr(c.in(0)); });
+  table.add("flipud", [](Case& c) { return flipud(c.in(0)); });
+  table.add("rot90", [](Case& c) {
+    return rot90(c.in(0), c.attrs.get<int64_t>("k", 1), c.attrs.get<Ints>("dims", Ints{0, 1}));
+  });
+  table.add("meshgrid", [](Case& c) {
+    MeshgridOptions options;
+    c.attrs.read("indexing", options.indexing);
+    return meshgrid(c.all(), options);
+  });
+  table.add("repeat_interleave", [](Case& c) {
+    const auto repeats = c.attrs.get<int64_t>("repeats");
+    if (!c.attrs.has("dim")) return repeat_interleave(c.in(0), repeats);
+    return repeat_interleave(c.in(0), repeats, c.attrs.get<int64_t>("dim"));
+  });
+}
+
 }  // namespace
 
 void bind_shapes(Bindings& table) {
   bind_views(table);
   bind_copies(table);
+  bind_arranged(table);
   table.add("split", [](Case& c) {
     const Names sizes = {"split_size_or_sections", "split_size", "sections", "split_sizes"};
     const auto dim = c.attrs.get<int64_t>("dim", 0);

@@ -274,13 +274,6 @@ Scalar factor(const char* op, const char* name, double value, const Tensor& prod
   return static_cast<int64_t>(value);
 }
 
-void check_addend(const char* op, const TensorArg& input, int64_t dims) {
-  if (input->dim() <= dims) return;
-  throw InvalidArgument(str("[", op, "] the addend has more dims than the product's ", dims,
-                            "; received ", input->meta(), "; reshape it"),
-                        input.site());
-}
-
 Tensor add_product(const char* op, const TensorArg& input, const Tensor& product,
                    const AddmmOptions& options) {
   if (broadcast_shapes(input->shape(), product.shape(), op) != product.shape()) {
@@ -325,13 +318,11 @@ Tensor dot(const TensorArg& a, const TensorArg& b) {
 
 Tensor addmm(const TensorArg& input, const TensorArg& mat1, const TensorArg& mat2,
              const AddmmOptions& options) {
-  check_addend("addmm", input, 2);
   return add_product("addmm", input, matmul_of("addmm", mat1, 2, mat2, 2), options);
 }
 
 Tensor baddbmm(const TensorArg& input, const TensorArg& batch1, const TensorArg& batch2,
                const AddmmOptions& options) {
-  check_addend("baddbmm", input, 3);
   return add_product("baddbmm", input, matmul_of("baddbmm", batch1, 3, batch2, 3), options);
 }
 

@@ -201,7 +201,7 @@ int run_as_threads(const std::string& wanted, ProgramMain program, int argc, cha
   } catch (const std::exception& error) {
     if (!endings.failed.empty()) return endings.exit_code();
     print(str(error.what(), '\n'));  // no rank has started
-    return kUsage;
+    return dynamic_cast<const OutOfMemory*>(&error) != nullptr ? kOutOfMemory : kUsage;
   } catch (...) {  // reported above
     return endings.exit_code();
   }

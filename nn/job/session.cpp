@@ -14,8 +14,8 @@
 namespace flow::job {
 
 namespace {
-// Ranks run the same commands: what one of them refuses, all refuse within a moment.
-constexpr std::chrono::seconds kToAgree{1};
+// Ranks run the same commands: what one of them refuses, all refuse, and are given this long to.
+constexpr std::chrono::seconds kToAgree{3};
 }  // namespace
 
 Session& Session::get() {

@@ -9,4 +9,12 @@ Tensor Sequential::forward(const Tensor& x) {
   return y;
 }
 
+namespace internal {
+void check_position(int64_t i, int64_t size) {
+  if (i >= 0 && i < size) return;
+  throw InvalidArgument(
+      str("[ModuleList] position ", i, " of ", size, " modules; count from 0, push_back adds one"));
+}
+}  // namespace internal
+
 }  // namespace flow::nn

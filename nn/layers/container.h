@@ -36,6 +36,11 @@ class Sequential : public Module<Sequential> {
   std::vector<AnyModule> modules_;
 };
 
+namespace internal {
+// Of a ModuleList.
+void check_position(int64_t i, int64_t size);
+}  // namespace internal
+
 // A list of modules of one type, named 0, 1, …; it has no forward.
 template <class M>
 class ModuleList : public Module<ModuleList<M>> {
@@ -44,7 +49,11 @@ class ModuleList : public Module<ModuleList<M>> {
     modules_.push_back(this->register_module(std::to_string(modules_.size()), std::move(module)));
   }
 
-  M& operator[](int64_t i) { return modules_.at(static_cast<size_t>(i)); }
+  // Throws InvalidArgument for a position that is not there.
+  M& operator[](int64_t i) {
+    internal::check_position(i, size());
+    return modules_[static_cast<size_t>(i)];
+  }
 
   auto begin() { return modules_.begin(); }
 

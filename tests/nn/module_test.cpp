@@ -156,5 +156,14 @@ TEST(Linear, StartsWithinPyTorchsBound) {
   EXPECT_FALSE(Linear(2, 2, {.bias = false}).bias.defined());
 }
 
+TEST(Module, ListsRefusePositionsThatAreNotThere) {
+  nn::ModuleList<nn::Linear> list;
+  list.push_back(nn::Linear(2, 2));
+
+  EXPECT_THROW(list[1], InvalidArgument);
+  EXPECT_THROW(list[-1], InvalidArgument);
+  EXPECT_EQ(list[0].weight.shape(), Shape({2, 2}));
+}
+
 }  // namespace
 }  // namespace flow::nn

@@ -223,7 +223,7 @@ KernelChoice select_reference(const KernelQuery& query) {
   const ConvRoles roles = conv_roles(query);
   const ConvSizes sizes = conv_sizes(query);
   if (!parts_agree(query, roles, sizes)) return {};
-  return {run_reference, std::make_shared<const ReferencePlan>(roles, sizes)};
+  return {run_reference, std::make_shared<const ReferencePlan>(ReferencePlan{roles, sizes})};
 }
 
 }  // namespace

@@ -56,8 +56,7 @@ struct LogicalRuns {
   int64_t length = 1;  // elements of each
   int64_t outer = 0;   // dims before the run's
 
-  explicit LogicalRuns(const TensorMeta& meta) {
-    outer = meta.local_shape.size();
+  explicit LogicalRuns(const TensorMeta& meta) : outer(meta.local_shape.size()) {
     bool whole = true;
     while (outer > 0 && whole) {
       --outer;

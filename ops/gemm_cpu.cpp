@@ -230,7 +230,7 @@ void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T
   const T* group[kGroups];
 #pragma GCC unroll 8
   for (int g = 0; g < kGroups; ++g)
-    group[g] = a + (kStrided ? 3 * g * a_row : 0);
+    group[g] = a + (kStrided ? int64_t{3} * g * a_row : 0);
   Vec<T> sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {

@@ -170,7 +170,7 @@ void pack(const T* source, int64_t along, int64_t deep, int64_t count, int64_t d
   if (along == 1) {
     // Several tiles at once: rows a power of two apart share few sets of the caches, and a line
     // that was read for one tile would be gone before the next one wants the rest.
-    constexpr int64_t kTogether = 8 * kWidth;
+    constexpr int64_t kTogether = int64_t{8} * kWidth;
     const int64_t full = count / kWidth * kWidth;
     for (; start < full; start += smaller(kTogether, full - start)) {
       const int64_t end = smaller(start + kTogether, full);

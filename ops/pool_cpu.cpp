@@ -242,8 +242,9 @@ struct Maxima {
     const bool is_empty = h.count == 0 || w.count == 0;
     const int64_t width = plan.dims[1].in;
     const int64_t first = is_empty ? -1 : h.first * width + w.first;
-    for (int c = 0; c < kLanes; ++c) {
-      value[c] = is_empty ? -std::numeric_limits<T>::infinity() : x[first * plan.lanes + c];
+    for (size_t c = 0; c < kLanes; ++c) {
+      value[c] = is_empty ? -std::numeric_limits<T>::infinity()
+                          : x[first * plan.lanes + static_cast<int64_t>(c)];
       at[c] = static_cast<Position<T>>(first);
     }
     for (int64_t i = 0; i < h.count; ++i) {
@@ -251,7 +252,7 @@ struct Maxima {
       for (int64_t j = 0; j < w.count; ++j) {
         const int64_t position = row + w.first + j * plan.dims[1].step;
         const T* pixel = x + position * plan.lanes;
-        for (int c = 0; c < kLanes; ++c) {
+        for (size_t c = 0; c < kLanes; ++c) {
           const bool wins = (pixel[c] > value[c]) | (pixel[c] != pixel[c]);
           value[c] = wins ? pixel[c] : value[c];
           at[c] = wins ? static_cast<Position<T>>(position) : at[c];

@@ -88,12 +88,11 @@ PoolPlan plan_pool(const KernelQuery& query) {
     const int64_t at = shapes.x.size() - 2 + static_cast<int64_t>(i);
     const int64_t in = shapes.x[at];
     const int64_t out = shapes.y[at];
-    if (is_max_pool(query.op) && query.attrs_as<MaxPoolAttrs>().is_adaptive()) {
+    const bool is_max = is_max_pool(query.op);
+    if (is_max ? query.attrs_as<MaxPoolAttrs>().is_adaptive() : is_adaptive(query.op)) {
       plan.dims[i] = plan_adaptive(in, out);
-    } else if (is_max_pool(query.op)) {
+    } else if (is_max) {
       plan.dims[i] = plan_max(window_dim(query.attrs_as<MaxPoolAttrs>(), i, in, out));
-    } else if (is_adaptive(query.op)) {
-      plan.dims[i] = plan_adaptive(in, out);
     } else {
       const auto& attrs = query.attrs_as<AvgPoolAttrs>();
       plan.dims[i] = plan_mean(window_dim(attrs, i, in, out), attrs.count_include_pad);

@@ -66,11 +66,9 @@ Vec<T> one_like(Vec<T> /*x*/) {
   return Vec<T>::fill(T{1});
 }
 
-inline double one_like(double /*x*/) {
-  return 1;
-}
+template <class T>
 
-inline float one_like(float /*x*/) {
+requires std::is_floating_point_v<T> T one_like(T /*x*/) {
   return 1;
 }
 
@@ -254,7 +252,8 @@ void gru_backward(const KernelContext& ctx) {
 template <KernelFn kFloat, KernelFn kDouble>
 KernelChoice select_rows(const KernelQuery& query) {
   if (!parts_fit(query)) return {};
-  return {query.input(2).dtype == DType::kFloat64 ? kDouble : kFloat};
+  constexpr std::array kKernels = {kFloat, kDouble};
+  return {kKernels[query.input(2).dtype == DType::kFloat64 ? 1 : 0]};
 }
 
 template <bool kVectors>

@@ -28,16 +28,16 @@ std::shared_ptr<const ReducePlan> make_plan(const KernelQuery& query) {
 #if FLOW_ISA == 0
 
 template <class T>
-constexpr bool is_float16 = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+constexpr bool kIsFloat16 = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 template <class T>
-constexpr bool is_float = std::is_floating_point_v<T> || is_float16<T>;
+constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsFloat16<T>;
 // Sums and products are kept in double and int64.
 template <class T>
-using Wide = std::conditional_t<is_float<T>, double, int64_t>;
+using Wide = std::conditional_t<kIsFloat<T>, double, int64_t>;
 
 template <class T>
 Wide<T> widen(T x) {
-  if constexpr (is_float16<T>) {
+  if constexpr (kIsFloat16<T>) {
     return static_cast<double>(static_cast<float>(x));
   } else {
     return static_cast<Wide<T>>(x);
@@ -46,7 +46,7 @@ Wide<T> widen(T x) {
 
 template <class T>
 T narrow(double x) {
-  if constexpr (is_float16<T>) {
+  if constexpr (kIsFloat16<T>) {
     return T(static_cast<float>(x));
   } else {
     return static_cast<T>(x);
@@ -56,12 +56,12 @@ T narrow(double x) {
 // Results are gathered by join from start() on and finished by end.
 template <class T>
 struct Sum {
-  using Result = std::conditional_t<is_float<T>, T, int64_t>;
+  using Result = std::conditional_t<kIsFloat<T>, T, int64_t>;
 
   static Wide<T> start() { return 0; }
 
   static Wide<T> join(Wide<T> sum, T x) {
-    if constexpr (is_float<T>) {
+    if constexpr (kIsFloat<T>) {
       return sum + widen(x);
     } else {  // wraps around
       return static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(widen(x)));
@@ -69,7 +69,7 @@ struct Sum {
   }
 
   static Result end(Wide<T> sum, const ReducePlan& plan) {
-    if constexpr (is_float<T>) {
+    if constexpr (kIsFloat<T>) {
       return narrow<T>(sum / plan.divisor);
     } else {
       return sum;
@@ -79,12 +79,12 @@ struct Sum {
 
 template <class T>
 struct Product {
-  using Result = std::conditional_t<is_float<T>, T, int64_t>;
+  using Result = std::conditional_t<kIsFloat<T>, T, int64_t>;
 
   static Wide<T> start() { return 1; }
 
   static Wide<T> join(Wide<T> product, T x) {
-    if constexpr (is_float<T>) {
+    if constexpr (kIsFloat<T>) {
       return product * widen(x);
     } else {  // wraps around
       return static_cast<int64_t>(static_cast<uint64_t>(product) * static_cast<uint64_t>(widen(x)));
@@ -92,7 +92,7 @@ struct Product {
   }
 
   static Result end(Wide<T> product, const ReducePlan& /*plan*/) {
-    if constexpr (is_float<T>) {
+    if constexpr (kIsFloat<T>) {
       return narrow<T>(product);
     } else {
       return product;

@@ -18,17 +18,17 @@ void register_scan_cpu(KernelTable& table);
 namespace {
 
 template <class T>
-constexpr bool is_float16 = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+constexpr bool kIsFloat16 = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 template <class T>
-constexpr bool is_float = std::is_floating_point_v<T> || is_float16<T>;
+constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsFloat16<T>;
 template <class T>
-using Wide = std::conditional_t<is_float<T>, double, int64_t>;
+using Wide = std::conditional_t<kIsFloat<T>, double, int64_t>;
 template <class T>
-using Result = std::conditional_t<is_float<T>, T, int64_t>;
+using Result = std::conditional_t<kIsFloat<T>, T, int64_t>;
 
 template <class T>
 Wide<T> widen(T x) {
-  if constexpr (is_float16<T>) {
+  if constexpr (kIsFloat16<T>) {
     return static_cast<double>(static_cast<float>(x));
   } else {
     return static_cast<Wide<T>>(x);
@@ -37,7 +37,7 @@ Wide<T> widen(T x) {
 
 template <class T>
 Result<T> narrow(Wide<T> x) {
-  if constexpr (is_float16<T>) {
+  if constexpr (kIsFloat16<T>) {
     return T(static_cast<float>(x));
   } else {
     return static_cast<Result<T>>(x);
@@ -73,7 +73,7 @@ void cumsum(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<CumsumAttrs>();
   dispatch_all(ctx.in(0).meta->dtype, [&]<class T>() {
     scan<T>(ctx, attrs.dim, attrs.reverse, 0, [](Wide<T> a, Wide<T> b) {
-      if constexpr (is_float<T>) {
+      if constexpr (kIsFloat<T>) {
         return a + b;
       } else {  // wraps around
         return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
@@ -86,7 +86,7 @@ void cumprod(const KernelContext& ctx) {
   const int64_t dim = ctx.attrs_as<CumprodAttrs>().dim;
   dispatch_all(ctx.in(0).meta->dtype, [&]<class T>() {
     scan<T>(ctx, dim, false, 1, [](Wide<T> a, Wide<T> b) {
-      if constexpr (is_float<T>) {
+      if constexpr (kIsFloat<T>) {
         return a * b;
       } else {  // wraps around
         return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));

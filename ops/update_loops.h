@@ -50,13 +50,13 @@ struct Stretch {
   const LoopPlan::Offsets& offsets;
 
   Reader<T> in(int i) const {
-    const auto operand = static_cast<size_t>(i + 1);
+    const size_t operand = static_cast<size_t>(i) + 1;
     return {ctx.in(i).as<T>() + offsets[operand], kIsFlat ? 1 : plan.inner_stride()[operand]};
   }
 
   // Output `o`, which lies as input `i`.
   Writer<T> out(int o, int i) const {
-    const auto operand = static_cast<size_t>(i + 1);
+    const size_t operand = static_cast<size_t>(i) + 1;
     return {ctx.out(o).as<T>() + offsets[operand], kIsFlat ? 1 : plan.inner_stride()[operand]};
   }
 };

@@ -100,19 +100,23 @@ void Session::serve() {
       command = command_;
     }
     std::exception_ptr error;
+    bool is_of_world = false;
     try {
       (*command)(job);
     } catch (const abi::__forced_unwind&) {
       throw;
+    } catch (const DistributedError&) {  // no rank can go on
+      error = std::current_exception();
+      is_of_world = true;
     } catch (...) {  // handed to the caller
       error = std::current_exception();
     }
-    report(done, error);
+    report(done, error, is_of_world);
   }
 }
 
 // A rank that alone has failed leaves with its error, which tells the others.
-void Session::report(int64_t command, std::exception_ptr error) {
+void Session::report(int64_t command, std::exception_ptr error, bool is_of_world) {
   std::unique_lock lock(mutex_);
   const int64_t when_all_have = (command + 1) * num_devices_;
   ++num_done_;
@@ -120,7 +124,7 @@ void Session::report(int64_t command, std::exception_ptr error) {
   changed_.notify_all();
   if (error == nullptr) return;
   const auto have_all = [&] { return num_done_ >= when_all_have || is_broken_; };
-  if (changed_.wait_for(lock, kToAgree, have_all)) return;
+  if (!is_of_world && changed_.wait_for(lock, kToAgree, have_all)) return;
   is_broken_ = true;
   changed_.notify_all();
   std::rethrow_exception(error);

@@ -36,6 +36,6 @@ foreach(suite ${suites})
       LABELS "${label}"
       TIMEOUT 1200
       ENVIRONMENT
-      "GTEST_OUTPUT=json:${results}/${test}.json;FLOW_TIMEOUT_S=2;ASAN_OPTIONS=intercept_tls_get_addr=0;LSAN_OPTIONS=suppressions=${sources}/tests/support/lsan.supp;UBSAN_OPTIONS=print_stacktrace=1;TSAN_OPTIONS=suppressions=${sources}/tests/support/tsan.supp"
+      "GTEST_OUTPUT=json:${results}/${test}.json;FLOW_TIMEOUT_S=2;ASAN_OPTIONS=intercept_tls_get_addr=0:allocator_may_return_null=1;LSAN_OPTIONS=suppressions=${sources}/tests/support/lsan.supp;UBSAN_OPTIONS=print_stacktrace=1;TSAN_OPTIONS=allocator_may_return_null=1:suppressions=${sources}/tests/support/tsan.supp"
   )
 endforeach()

@@ -25,9 +25,13 @@ struct Trace::TracedValue final : TraceSlot {
   const Trace* owner = nullptr;
   MetaPtr meta = nullptr;
   ValueId value = kNoValue;
-  // Of a view: the tensor it shows, that tensor's version when `value` was taken, and how.
-  Tensor shown;
+  // Whether a call that recorded gradients has written here.
+  bool is_recorded = false;
+  // Of a view: what it shows, whether gradients flowed into that when the view was taken, its
+  // version when `value` was taken, and how. No handle: one that changes its shape in place becomes
+  // its own view.
   std::shared_ptr<TracedValue> base;
+  bool shows_recorded = false;
   uint32_t base_version = 0;
   Node view;
 };
@@ -220,8 +224,9 @@ int64_t Trace::draw_of(const RandomStream& random, Site site) const {
   return static_cast<int64_t>(random.stream - draws_from_.next_stream);
 }
 
-// Autograd follows writes through views by the memory they share, which traced values have not.
-void Trace::refuse_recorded_writes(const Call& call, Site site) {
+// Autograd follows writes through views by the memory they share, which traced values have not:
+// such a write is refused where gradients are recorded.
+void Trace::follow_recorded_writes(const Call& call, Site site) {
   bool is_recorded = false;
   bool is_through_view = false;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -230,7 +235,7 @@ void Trace::refuse_recorded_writes(const Call& call, Site site) {
     if ((call.mutates >> i & 1) == 0) continue;
     for (auto slot = value_of(call.input(i)); slot->base != nullptr; slot = slot->base) {
       is_through_view = true;
-      is_recorded |= slot->shown.impl().tracks_grad();
+      is_recorded |= slot->shows_recorded || slot->base->is_recorded;
     }
   }
   if (is_recorded && is_through_view) {
@@ -238,6 +243,10 @@ void Trace::refuse_recorded_writes(const Call& call, Site site) {
                           "_] writing through a view where gradients are recorded cannot be "
                           "traced; use the form without underscore, or NoGradGuard"),
                       site);
+  }
+  if (!is_recorded) return;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if ((call.mutates >> i & 1) != 0) value_of(call.input(i))->is_recorded = true;
   }
 }
 
@@ -269,7 +278,7 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   node.file = site.file();
   node.line = site.line();
 
-  if (call.mutates != 0 && state.grad_enabled) refuse_recorded_writes(call, site);
+  if (call.mutates != 0 && state.grad_enabled) follow_recorded_writes(call, site);
   for (size_t i = 0; i < decision.outputs.size(); ++i)
     node.outputs.push_back(add_value(Value::of(*decision.outputs[i])));
   graph_.nodes.push_back(node);
@@ -281,8 +290,8 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   }
   if (make_view(call, inputs, decision.outputs[0], node.outputs[0], outputs[0])) {
     auto& view = static_cast<TracedValue&>(*outputs[0].impl().trace);
-    view.shown = *inputs[0];
     view.base = value_of(*inputs[0]);
+    view.shows_recorded = inputs[0]->impl().tracks_grad();
     view.base_version = view.base->version;
     view.view = std::move(node);
     return;

@@ -85,7 +85,7 @@ class Trace final : public Interpreter {
                  ValueId value, Tensor& output);
   ValueId add_value(const Value& value);
   Tensor make_traced(MetaPtr meta, ValueId value);
-  void refuse_recorded_writes(const Call& call, Site site);
+  void follow_recorded_writes(const Call& call, Site site);
   int64_t draw_of(const RandomStream& random, Site site) const;
   void redistribute_inputs(const Call& call, const Decision& decision,
                            std::vector<const Tensor*>& inputs, std::vector<Tensor>& owned);

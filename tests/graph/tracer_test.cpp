@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include "autograd/engine.h"
 #include "autograd/grad_mode.h"
 #include "autograd/recompute.h"
+#include "autograd/shape_in_place.h"
 #include "eager/runtime.h"
 #include "graph/executor.h"
 #include "graph/program.h"
@@ -165,6 +167,34 @@ TEST(Tracer, ViewsThatAreCopiesShareNothing) {
     copy.add_(1);
     return std::vector{y + 0.0, copy + 0.0};
   });
+}
+
+TEST(Tracer, WritesThroughViewsAreRefusedWhereGradientsAreRecorded) {
+  Tensor weight = ones({3});
+  weight.requires_grad_();
+  graph::Trace trace;
+  const Tensor x = trace.add_input(ones({2, 3}));
+  const Tensor recorded = x * weight;
+  const Tensor of_recorded = recorded.select(0, 0);
+  const Tensor plain = x * 2.0;
+  const Tensor of_plain = plain.select(0, 0);
+
+  EXPECT_THROW(of_recorded.add_(1), Unsupported);
+  of_plain.add_(1);
+  plain.mul_(weight);  // from here on gradients flow into what of_plain shows
+  EXPECT_THROW(of_plain.add_(1), Unsupported);
+}
+
+TEST(Tracer, AShapeChangedInPlaceEndsWithTheTrace) {
+  std::weak_ptr<TraceSlot> slot;
+  {
+    graph::Trace trace;
+    const Tensor x = trace.add_input(ones({2, 1, 3})) * 2.0;
+    squeeze_(x);
+    EXPECT_EQ(x.shape(), Shape({2, 3}));
+    slot = x.impl().trace;
+  }
+  EXPECT_TRUE(slot.expired());
 }
 
 TEST(Tracer, RandomOpsDrawWhatAnEagerStepDraws) {

@@ -55,7 +55,7 @@ class SecondRun {
 
 // A second handle at the same place in the graph, so that a leaf is no leaf inside the region.
 Tensor with_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index) {
-  const Tensor handle(tensor.impl().alias());
+  Tensor handle(tensor.impl().alias());
   set_history(handle.impl(), node, index);
   return handle;
 }

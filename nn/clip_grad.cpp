@@ -114,7 +114,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   // Norms of parts with other powers do not make that of the whole by adding or comparing.
   const bool adds_powers = std::isfinite(p) && p != 0 && p != 1;
   const bool any_cut = std::any_of(grads.begin(), grads.end(), is_cut);
-  const Tensor total =
+  Tensor total =
       adds_powers && any_cut ? norm_by_parts(grads, p, dtype) : norm_of_norms(grads, p, dtype);
   if (options.error_if_nonfinite && !std::isfinite(total.item<double>())) {
     throw InvalidArgument(str("[clip_grad_norm_] the norm of the gradients is ",

@@ -427,6 +427,11 @@ int64_t size_in(const char* op, const Tensor& value, Site site) {
 
 }  // namespace ops
 
+IndexList::IndexList(const std::vector<Tensor>& tensors, Site where) {
+  for (const Tensor& tensor : tensors)
+    indices_.emplace_back(tensor, where);
+}
+
 Tensor index(const TensorArg& x, const IndexList& indices) {
   return ops::index_by(x, indices.indices(), x.site());
 }

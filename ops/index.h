@@ -84,10 +84,7 @@ class IndexList {
   explicit IndexList(std::vector<IndexArg> indices) : indices_(std::move(indices)) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor)
-  IndexList(const std::vector<Tensor>& tensors, Site where = Site::here()) {
-    for (const Tensor& tensor : tensors)
-      indices_.emplace_back(tensor, where);
-  }
+  IndexList(const std::vector<Tensor>& tensors, Site where = Site::here());
 
   const std::vector<IndexArg>& indices() const { return indices_; }
 

@@ -122,8 +122,8 @@ Window smooth_window(const Axis& axis, int64_t i, Mode mode) {
   const double stretch = std::max(1.0, axis.step);
   const double reach = (mode == Mode::kLinear ? 1 : 2) * stretch;
   const double center = axis.step * (static_cast<double>(i) + 0.5);
-  Window window{std::max<int64_t>(static_cast<int64_t>(center - reach + 0.5), 0), {}};
-  const auto end = std::min(static_cast<int64_t>(center + reach + 0.5), axis.in);
+  Window window{std::max<int64_t>(static_cast<int64_t>(std::floor(center - reach + 0.5)), 0), {}};
+  const auto end = std::min(static_cast<int64_t>(std::floor(center + reach + 0.5)), axis.in);
   double sum = 0;
   for (int64_t k = window.first; k < end; ++k) {
     const double distance = (static_cast<double>(k) - center + 0.5) / stretch;

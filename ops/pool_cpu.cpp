@@ -345,7 +345,7 @@ void run_max_pool_gather(const KernelContext& ctx) {
         Maxima<T, lanes> maxima;
         maxima.find(plan, x.data() + from + lane, plan.dims[0].taps[oh], plan.dims[1].taps[ow]);
         for (int c = 0; c < lanes; ++c) {
-          const int64_t at = maxima.at[c];
+          const int64_t at = maxima.at[static_cast<size_t>(c)];
           y.data()[to + offset + lane + c] =
               at < 0 ? T{0} : source[from + at * plan.lanes + lane + c];
         }
@@ -373,7 +373,7 @@ void run_max_pool_backward(const KernelContext& ctx) {
         Maxima<T, lanes> maxima;
         maxima.find(plan, x.data() + plane + lane, plan.dims[0].taps[oh], plan.dims[1].taps[ow]);
         for (int c = 0; c < lanes; ++c) {
-          const int64_t at = maxima.at[c];
+          const int64_t at = maxima.at[static_cast<size_t>(c)];
           if (at >= 0) target[at * plan.lanes + lane + c] += source[offset + lane + c];
         }
       });
@@ -406,11 +406,11 @@ void run_avg_pool(const KernelContext& ctx) {
         std::array<T, lanes> sum{};
         for_pixels(plan, oh, ow, [&](int64_t pixel) {
           for (int c = 0; c < lanes; ++c)
-            sum[c] += from[pixel + lane + c];
+            sum[static_cast<size_t>(c)] += from[pixel + lane + c];
         });
         const T divisor = static_cast<T>(divisor_of(plan, oh, ow));
         for (int c = 0; c < lanes; ++c)
-          to[offset + lane + c] = sum[c] / divisor;
+          to[offset + lane + c] = sum[static_cast<size_t>(c)] / divisor;
       });
     });
   });

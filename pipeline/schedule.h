@@ -18,6 +18,7 @@ struct Action {
   int64_t stage = 0;
   ActionKind kind = ActionKind::kForward;
   int64_t micro_batch = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the zero that the compiler compares with
   friend auto operator<=>(const Action&, const Action&) = default;
 };
 

@@ -83,7 +83,7 @@ std::string error_text(const Failure& failure) {
 }
 
 std::chrono::seconds time_limit() {
-  constexpr int64_t kDefault = 300, kLongest = 366 * 24 * 3600;
+  constexpr int64_t kDefault = 300, kLongest = int64_t{366} * 24 * 3600;
   const int64_t seconds = env_int("FLOW_TIMEOUT_S", kDefault);
   if (seconds < 1 || seconds > kLongest) {
     throw InvalidArgument(str("[env] FLOW_TIMEOUT_S must be between 1 and ", kLongest,

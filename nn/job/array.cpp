@@ -31,7 +31,7 @@ std::vector<T> Array::to_vector() const {
       if constexpr (std::is_same_v<Stored, Float16> || std::is_same_v<Stored, BFloat16>) {
         values[i] = static_cast<T>(static_cast<float>(stored[i]));
       } else {
-        values[i] = static_cast<T>(stored[i]);
+        values[i] = static_cast<T>(stored[i]);  // NOLINT(bugprone-signed-char-misuse): numbers
       }
     }
   });

@@ -63,6 +63,22 @@ void check_inputs(const Definition& definition, const Arrays& inputs, int64_t nu
 
 }  // namespace
 
+void read_value(const Array& value, Arrays& arrays) {
+  arrays.push_back({value});
+}
+
+void read_value(const std::vector<Array>& value, Arrays& arrays) {
+  arrays.push_back(value);
+}
+
+void write_value(Array& value, Arrays& arrays, size_t& next) {
+  value = std::move(arrays[next++].front());
+}
+
+void write_value(std::vector<Array>& value, Arrays& arrays, size_t& next) {
+  value = std::move(arrays[next++]);
+}
+
 Arrays call(const std::shared_ptr<const Definition>& definition, const Arrays& inputs) {
   Session& session = Session::get();
   const int64_t num_devices = session.num_devices();

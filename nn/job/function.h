@@ -114,13 +114,8 @@ using Arrays = std::vector<std::vector<Array>>;
 
 Arrays call(const std::shared_ptr<const Definition>& definition, const Arrays& inputs);
 
-inline void read_value(const Array& value, Arrays& arrays) {
-  arrays.push_back({value});
-}
-
-inline void read_value(const std::vector<Array>& value, Arrays& arrays) {
-  arrays.push_back(value);
-}
+void read_value(const Array& value, Arrays& arrays);
+void read_value(const std::vector<Array>& value, Arrays& arrays);
 
 // Blob -> Value; pairs and tuples of them element by element.
 template <class Value, class Returned>
@@ -140,13 +135,8 @@ struct ResultOf<Value, std::tuple<T...>> {
   using Type = std::tuple<typename ResultOf<Value, T>::Type...>;
 };
 
-inline void write_value(Array& value, Arrays& arrays, size_t& next) {
-  value = std::move(arrays[next++].front());
-}
-
-inline void write_value(std::vector<Array>& value, Arrays& arrays, size_t& next) {
-  value = std::move(arrays[next++]);
-}
+void write_value(Array& value, Arrays& arrays, size_t& next);
+void write_value(std::vector<Array>& value, Arrays& arrays, size_t& next);
 
 template <class Tuple>
 void write_value(Tuple& value, Arrays& arrays, size_t& next) {

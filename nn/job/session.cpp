@@ -116,7 +116,7 @@ void Session::serve() {
 }
 
 // A rank that alone has failed leaves with its error, which tells the others.
-void Session::report(int64_t command, std::exception_ptr error, bool is_of_world) {
+void Session::report(int64_t command, const std::exception_ptr& error, bool is_of_world) {
   std::unique_lock lock(mutex_);
   const int64_t when_all_have = (command + 1) * num_devices_;
   ++num_done_;

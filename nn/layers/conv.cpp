@@ -89,7 +89,7 @@ ConvPadding::ConvPadding(const char* layer, int64_t spatial_dims, const Ints& ke
 }
 
 Tensor ConvPadding::apply(const Tensor& x) const {
-  return amounts.size() == 0 ? x : pad(x, amounts, pad_options);
+  return amounts.empty() ? x : pad(x, amounts, pad_options);
 }
 
 Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,

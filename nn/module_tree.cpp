@@ -197,9 +197,9 @@ Tensor ModuleBase::watch_backward(const Tensor& x, const Tensor& y) {
     });
   }
   if (!y.defined()) return y;
-  const Tensor result = reshape(y, y.shape());
+  Tensor result = reshape(y, y.shape());
   result.register_hook([self = *this, seen_dy, reaches_x](const Tensor& dy) mutable {
-    const Tensor changed = self.run_backward_pre_hooks(dy);
+    Tensor changed = self.run_backward_pre_hooks(dy);
     if (reaches_x) {
       *seen_dy = changed;
     } else {

@@ -89,7 +89,7 @@ uint64_t seed_of(const Inputs& x) {
 
 std::function<void(const Inputs& x)> backward_of(std::function<Tensor(const Inputs& x)> function,
                                                  uint32_t constant_inputs) {
-  return [function, constant_inputs](const Inputs& x) {
+  return [function = std::move(function), constant_inputs](const Inputs& x) {
     const EnableGradGuard enable;
     Inputs sources;
     for (size_t i = 0; i < x.size(); ++i) {

@@ -79,8 +79,8 @@ void add_up(std::mt19937_64& random, DType dtype, double value, Values& parts) {
     double& other = parts[(owner + 1) % parts.size()];
     parts[owner] = value;
     if (std::isnan(value) && one_in(random, 2)) {
-      parts[owner] = INFINITY;
-      other = -INFINITY;
+      parts[owner] = std::numeric_limits<double>::infinity();
+      other = -parts[owner];
     } else if (std::isinf(value) && one_in(random, 3)) {  // overflow
       parts[owner] = other = std::copysign(limits_of(dtype).largest, value);
     }

@@ -36,7 +36,8 @@ void convert(const Json& value, int64_t& target) {
 
 void convert(const Json& value, double& target) {
   if (value == "inf" || value == "-inf") {
-    target = value == "inf" ? INFINITY : -INFINITY;
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    target = value == "inf" ? kInfinity : -kInfinity;
   } else if (value == "nan") {
     target = std::numeric_limits<double>::quiet_NaN();
   } else {

@@ -13,7 +13,7 @@
 
 namespace {
 
-using namespace flow::conform;  // the program's own
+using namespace flow::conform;  // NOLINT(google-build-using-namespace): the program's own
 
 struct CommandLine {
   RunOptions run;

@@ -28,7 +28,7 @@ Chain chain_of(const nn::ModuleBase& model) {
     if (child.parameters().empty()) continue;
     if (name == "h" || name == "features") {
       for (const auto& [number, block] : child.children())
-        chain.push_back({{name + '.' + number, block}});
+        chain.push_back({{str(name, '.', number), block}});
     } else if (name == "wpe" || name == "lm_head") {
       chain.back().emplace_back(name, child);
     } else {

@@ -72,9 +72,9 @@ nn::StateDict as_in_files(const nn::StateDict& tensors) {
     if (at == std::string::npos) continue;
     const std::string before = name.substr(0, at) + ".attn.";
     const std::string after = name.substr(at + kQuery.size() - 1);
-    const std::string key = before + "c_k" + after;
-    const std::string value = before + "c_v" + after;
-    joined[before + "c_attn" + after] = cat({query, tensors.at(key), tensors.at(value)});
+    const std::string key = str(before, "c_k", after);
+    const std::string value = str(before, "c_v", after);
+    joined[str(before, "c_attn", after)] = cat({query, tensors.at(key), tensors.at(value)});
     for (const std::string& part : {name, key, value})
       joined.erase(part);
   }

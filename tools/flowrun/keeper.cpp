@@ -258,7 +258,7 @@ class Keeper {
     const auto ended = read_records(options_.session, "ended");
     for (const auto& [rank, content] : read_records(options_.session, "running")) {
       const bool is_here = rank == rank_ || world_size_ == 1;  // thread ranks are all here
-      const auto is_same = [&](const auto& other) { return other.first == rank; };
+      const auto is_same = [own = rank](const auto& other) { return other.first == own; };
       if (is_here && std::none_of(ended.begin(), ended.end(), is_same)) return true;
     }
     return false;

@@ -42,7 +42,7 @@ std::string find_program(const std::string& name) {
   std::string rest = path == nullptr ? "" : path;
   for (size_t colon = 0; colon != std::string::npos && !rest.empty();) {
     colon = rest.find(':');
-    const std::string candidate = rest.substr(0, colon) + '/' + name;
+    std::string candidate = rest.substr(0, colon) + '/' + name;
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
     rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
   }

@@ -21,7 +21,7 @@ constexpr const char* kNewPrefix = ".flowrun_";  // of a folder that is not lock
 
 // Memory is fast and emptied at a restart; a container may have little of it.
 fs::path home() {
-  const fs::path memory = "/dev/shm";
+  fs::path memory = "/dev/shm";
   constexpr std::uintmax_t kNeeded = 32 << 20;
   std::error_code error;
   const fs::space_info space = fs::space(memory, error);

@@ -134,7 +134,10 @@ TEST_P(Comm, WhatAnErrorDropsIsNotTakenForAnotherMessage) {
       comm::Work second = comm::isend(y, 0, {.tag = 2});
       env::barrier();
       second.wait();
-      first.wait();
+      try {
+        first.wait();
+      } catch (const DistributedError&) {  // it was dropped before it was asked for
+      }
       return;
     }
     env::barrier();

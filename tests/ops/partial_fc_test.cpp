@@ -111,7 +111,7 @@ TEST(PartialFc, RanksSampleTheirOwnClassesAsOneRankDoes) {
   const Longs labels{0, 10, 10, 21};
   manual_seed(3);
   const Tensor local = arange(46.0).reshape({23, 2});
-  const auto [mapped, sampled, rows] =
+  const auto expected =
       distributed_partial_fc_sample(local, labels_of(labels), 9, {.num_parts = 2});
 
   run_ranks(2, [&] {
@@ -127,9 +127,9 @@ TEST(PartialFc, RanksSampleTheirOwnClassesAsOneRankDoes) {
 
     EXPECT_EQ(own_sampled.sbp(), NdSbp(sbp::split(0)));
     EXPECT_EQ(own_rows.sbp(), NdSbp(sbp::split(0)));
-    EXPECT_EQ(own_mapped.full().to_vector<int64_t>(), mapped.to_vector<int64_t>());
-    EXPECT_EQ(own_sampled.full().to_vector<int64_t>(), sampled.to_vector<int64_t>());
-    EXPECT_EQ(own_rows.full().to_vector<float>(), rows.to_vector<float>());
+    EXPECT_EQ(own_mapped.full().to_vector<int64_t>(), expected.mapped_label.to_vector<int64_t>());
+    EXPECT_EQ(own_sampled.full().to_vector<int64_t>(), expected.sampled_label.to_vector<int64_t>());
+    EXPECT_EQ(own_rows.full().to_vector<float>(), expected.sampled_weight.to_vector<float>());
     sum(own_rows).backward();
     EXPECT_EQ(weight.grad().sbp(), NdSbp(sbp::split(0)));
     EXPECT_EQ(sum(weight.grad()).item<float>(), 18);

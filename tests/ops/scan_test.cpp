@@ -24,9 +24,6 @@ using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 using Ints64 = std::vector<int64_t>;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
-
 TEST(Scan, RunningSumsAndProducts) {
   const Tensor x = tensor({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}});
 

@@ -24,7 +24,6 @@ using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 using Ints64 = std::vector<int64_t>;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 TEST(Statistics, VarianceAndDeviation) {

@@ -142,8 +142,8 @@ Samples unary_samples() {
            {&ops::kGeluTanhGrad, in({5, 2}, -3, 3)},
            {&ops::kSiluGrad, in({5, 2}, -3, 3)},
        }) {
-    samples.push_back({op->name, {in(input.shape), input}, kFloats, [op](const Inputs& x) {
-                         dispatch(*op, {&x[0], &x[1]}, Site::here());
+    samples.push_back({op->name, {in(input.shape), input}, kFloats, [own = op](const Inputs& x) {
+                         dispatch(*own, {&x[0], &x[1]}, Site::here());
                        }});
     if (op == &ops::kReluGrad) samples.back().dtypes = kAllDTypes;
     samples.push_back(samples.back());

@@ -100,7 +100,7 @@ TEST_P(Communicator, MaxAndMinPropagateNan) {
 
     EXPECT_EQ(highest[0], 2);
     EXPECT_EQ(lowest[0], 1);
-    for (const size_t i : {1, 2}) {
+    for (const size_t i : {1U, 2U}) {
       EXPECT_TRUE(std::isnan(highest[i]));
       EXPECT_TRUE(std::isnan(lowest[i]));
     }

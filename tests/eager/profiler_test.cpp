@@ -173,7 +173,7 @@ TEST(Profiler, WritesATraceThatParses) {
 
 TEST(Profiler, RefusesToNestAndToStopInsideATrace) {
   Profile profile;
-  EXPECT_THROW(Profile{}, InvalidArgument);
+  EXPECT_THROW(const Profile nested, InvalidArgument);
   {
     const graph::Trace trace;
     EXPECT_THROW(profile.stop(), InvalidArgument);

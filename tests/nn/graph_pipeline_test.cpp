@@ -15,7 +15,6 @@ namespace flow {
 namespace {
 
 const Sbp kS0 = sbp::split(0);
-const Sbp kS1 = sbp::split(1);
 const Sbp kB = sbp::broadcast;
 const Placement k0("cpu", {0}), k1("cpu", {1}), k2("cpu", {2}), k3("cpu", {3});
 const Placement k01("cpu", {0, 1}), k12("cpu", {1, 2}), k23("cpu", {2, 3});

@@ -263,7 +263,7 @@ TEST(ModelsOnRanks, ATargetOutOfRangeOnOneRankIsAnErrorOnAll) {
 template <class Optimizer>
 std::vector<double> update(const NdSbp& layout) {
   TensorOptions options{.dtype = float64};
-  if (layout.size() > 0) {
+  if (!layout.empty()) {
     options.placement = kPair;
     options.sbp = layout;
   }

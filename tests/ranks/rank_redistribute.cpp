@@ -14,7 +14,7 @@
 
 namespace {
 
-using namespace flow;
+using namespace flow;  // NOLINT(google-build-using-namespace): the program's own
 
 int64_t part_size(const Shape& shape, const boxing::Layout& layout, int64_t position) {
   return position < 0 ? 0 : box_of(shape, layout.placement, layout.nd_sbp, position).size.numel();

@@ -431,10 +431,10 @@ void run_avg_pool_backward(const KernelContext& ctx) {
         const T divisor = static_cast<T>(divisor_of(plan, oh, ow));
         std::array<T, lanes> share;
         for (int c = 0; c < lanes; ++c)
-          share[c] = from[offset + lane + c] / divisor;
+          share[static_cast<size_t>(c)] = from[offset + lane + c] / divisor;
         for_pixels(plan, oh, ow, [&](int64_t pixel) {
           for (int c = 0; c < lanes; ++c)
-            to[pixel + lane + c] += share[c];
+            to[pixel + lane + c] += share[static_cast<size_t>(c)];
         });
       });
     });

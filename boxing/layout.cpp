@@ -1,11 +1,20 @@
 #include "boxing/layout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <ostream>
 
+#include "core/context.h"
 #include "core/error.h"
 
 namespace flow::boxing {
+
+Placement all_ranks(DeviceType device) {
+  std::vector<int64_t> ranks(static_cast<size_t>(thread_state().context->world_size()));
+  std::iota(ranks.begin(), ranks.end(), int64_t{0});
+  const Shape shape{static_cast<int64_t>(ranks.size())};
+  return {device, shape, ranks};
+}
 
 std::ostream& operator<<(std::ostream& out, const Layout& layout) {
   return out << layout.nd_sbp << " on " << layout.placement;

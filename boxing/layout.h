@@ -18,6 +18,9 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
+// A placement of one axis on all ranks of the world.
+Placement all_ranks(DeviceType device);
+
 // "S(0) on cpu:(0, 1)".
 std::ostream& operator<<(std::ostream& out, const Layout& layout);
 

@@ -1,7 +1,7 @@
 // Reading a tensor's logical values on the host: full, item, to_vector (declared in core/tensor.h).
-#include <numeric>
 #include <vector>
 
+#include "boxing/layout.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -27,18 +27,11 @@ class Unrecorded {
   bool outer_;
 };
 
-Placement all_ranks(DeviceType device) {
-  std::vector<int64_t> ranks(static_cast<size_t>(thread_state().context->world_size()));
-  std::iota(ranks.begin(), ranks.end(), int64_t{0});
-  const Shape shape{static_cast<int64_t>(ranks.size())};
-  return {device, shape, ranks};
-}
-
 }  // namespace
 
 Tensor Tensor::full(Site site) const {
   if (!is_global()) return *this;
-  const Placement world = all_ranks(device());
+  const Placement world = boxing::all_ranks(device());
   return to_global({.placement = world, .sbp = sbp::broadcast}, site).to_local(site);
 }
 

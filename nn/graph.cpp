@@ -1,10 +1,10 @@
 #include "nn/graph.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
+#include "boxing/layout.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
@@ -153,13 +153,6 @@ class GradsAside {
   std::vector<std::pair<Tensor, Tensor>> grads_;
 };
 
-Placement all_ranks(DeviceType device) {
-  std::vector<int64_t> ranks(static_cast<size_t>(env::world_size()));
-  std::iota(ranks.begin(), ranks.end(), int64_t{0});
-  const Shape shape{static_cast<int64_t>(ranks.size())};
-  return {device, shape, ranks};
-}
-
 // Scalars lie whole on every rank, so that reading one waits for nobody.
 Tensor replicated_scalar(const Tensor& output) {
   if (!output.defined()) {
@@ -167,7 +160,7 @@ Tensor replicated_scalar(const Tensor& output) {
   }
   if (!output.is_global() || output.dim() != 0) return output;
   const NoGradGuard no_grad;
-  return output.to_global({.placement = all_ranks(output.device()), .sbp = sbp::broadcast});
+  return output.to_global({.placement = boxing::all_ranks(output.device()), .sbp = sbp::broadcast});
 }
 
 }  // namespace

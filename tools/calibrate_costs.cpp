@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include <flow/flow.h>
 
 #include "boxing/comm/communicator.h"
+#include "boxing/layout.h"
 #include "core/context.h"
 
 namespace flow {
@@ -97,9 +97,8 @@ boxing::CostTable measure_on_ranks() {
   });
   costs.reduced_per_us = rate(copied, reduce_us, costs.meeting_us + received / costs.bytes_per_us);
 
-  std::vector<int64_t> ranks(count);
-  std::iota(ranks.begin(), ranks.end(), int64_t{0});
-  const Tensor small = ones({4, 4}, {.placement = Placement("cpu", ranks), .sbp = sbp::broadcast});
+  const Tensor small =
+      ones({4, 4}, {.placement = boxing::all_ranks(DeviceType::kCpu), .sbp = sbp::broadcast});
   costs.local_step_us = least_us(8, 200, [&] { small.to_global({.sbp = sbp::split(0)}); });
 
   constexpr int64_t kSize = 512;

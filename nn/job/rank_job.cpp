@@ -1,10 +1,10 @@
 #include "nn/job/rank_job.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "autograd/grad_mode.h"
+#include "boxing/layout.h"
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "core/dispatch.h"
@@ -38,12 +38,6 @@ struct CurrentJob {
   RankJob* job = nullptr;
 };
 
-Placement all_devices() {
-  std::vector<int64_t> ranks(static_cast<size_t>(env::world_size()));
-  std::iota(ranks.begin(), ranks.end(), int64_t{0});
-  return {"cpu", ranks};
-}
-
 Tensor whole(const Tensor& tensor) {
   return tensor.is_global() ? tensor.full() : tensor;
 }
@@ -51,9 +45,7 @@ Tensor whole(const Tensor& tensor) {
 // A variable's values, given whole.
 void set_value(const Tensor& variable, const Tensor& value) {
   const NoGradGuard no_grad;
-  variable.copy_(variable.is_global()
-                     ? nn::laid_out(value, variable.placement(), variable.sbp(), Site::here())
-                     : value);
+  variable.copy_(nn::laid_out_like(value, variable, Site::here()));
 }
 
 // Of a batch, or of a scalar, which lies whole.
@@ -143,7 +135,7 @@ class CompiledJob : public nn::Graph<CompiledJob> {
   std::unique_ptr<optim::lr_scheduler::LambdaLR> schedule_;
 };
 
-RankJob::RankJob() : devices_(all_devices()) {
+RankJob::RankJob() : devices_(boxing::all_ranks(DeviceType::kCpu)) {
   thread_state().context->slot<CurrentJob>().job = this;
 }
 

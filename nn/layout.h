@@ -10,5 +10,7 @@ namespace flow::nn {
 // A tensor that every rank holds whole, or a global one, in the layout given. Of a local tensor the
 // values of the placement's first rank count. Collective.
 Tensor laid_out(const Tensor& whole, const Placement& placement, const NdSbp& sbp, Site site);
+// The same in the layout of `like`; as it is where that is local.
+Tensor laid_out_like(const Tensor& whole, const Tensor& like, Site site);
 
 }  // namespace flow::nn

@@ -22,6 +22,10 @@ Tensor laid_out(const Tensor& whole, const Placement& placement, const NdSbp& sb
       .to_global(options, site);
 }
 
+Tensor laid_out_like(const Tensor& whole, const Tensor& like, Site site) {
+  return like.is_global() ? laid_out(whole, like.placement(), like.sbp(), site) : whole;
+}
+
 namespace {
 
 struct LaidOut {

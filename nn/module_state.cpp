@@ -134,9 +134,7 @@ LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions optio
   for (const auto& [name, tensor] : own) {
     const auto found = given.find(name);
     if (found == given.end()) continue;
-    tensor.copy_(tensor.is_global()
-                     ? laid_out(found->second, tensor.placement(), tensor.sbp(), Site::here())
-                     : found->second);
+    tensor.copy_(laid_out_like(found->second, tensor, Site::here()));
   }
   return result;
 }

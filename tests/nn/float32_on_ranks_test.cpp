@@ -11,25 +11,13 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/training_layouts.h"
 
 namespace flow {
 namespace {
 
 constexpr int kSteps = 20;
 constexpr int kMoved = 6;  // runs of one rank with moved weights
-
-const Placement kPair("cpu", {0, 1});
-const Placement kThree("cpu", {0, 1, 2});
-const Placement kGrid("cpu", {{0, 1}, {2, 3}});
-const Sbp kS0 = sbp::split(0), kS1 = sbp::split(1), kB = sbp::broadcast;
-
-// Where data and model lie; no placement: one rank, local tensors.
-struct Layout {
-  const char* name = "one rank";
-  Placement placement = {};
-  NdSbp data = {};
-  nn::SbpPatterns model = {};
-};
 
 struct Training {
   std::vector<double> losses;
@@ -47,7 +35,7 @@ struct Task {
 };
 
 template <class Model>
-Training train(const Task<Model>& task, const Layout& layout, int moved = 0) {
+Training train(const Task<Model>& task, const TrainingLayout& layout, int moved = 0) {
   manual_seed(11);
   Model model = task.make_model();
   if (moved > 0) {
@@ -88,7 +76,7 @@ double norm(const std::vector<float>& values) {
 }
 
 template <class Model>
-void expect_like_one_rank(const Task<Model>& task, const std::vector<Layout>& layouts) {
+void expect_like_one_rank(const Task<Model>& task, const std::vector<TrainingLayout>& layouts) {
   const Training single = train(task, {});
   EXPECT_LT(single.losses.back(), single.losses.front());
   std::vector<double> allowed(kSteps);
@@ -106,7 +94,7 @@ void expect_like_one_rank(const Task<Model>& task, const std::vector<Layout>& la
   double of_all = 0;
   for (const auto& [name, grad] : single.first_grads)
     of_all = std::hypot(of_all, norm(grad));
-  for (const Layout& layout : layouts) {
+  for (const TrainingLayout& layout : layouts) {
     run_ranks(layout.placement.num_ranks(), [&] {
       const Training parallel = train(task, layout);
       const std::string where = str(layout.name, ", rank ", env::rank(), ": ");

@@ -8,15 +8,11 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/training_layouts.h"
+#include "tests/support/training_run.h"
 
 namespace flow {
 namespace {
-
-const Placement kPair("cpu", {0, 1});
-const Placement kGrid("cpu", {{0, 1}, {2, 3}});
-const Sbp kS0 = sbp::split(0);
-const Sbp kS1 = sbp::split(1);
-const Sbp kB = sbp::broadcast;
 
 template <class Model>
 struct Training : nn::Graph<Training<Model>> {
@@ -37,13 +33,6 @@ struct Training : nn::Graph<Training<Model>> {
   }
 };
 
-struct Layout {
-  const char* name = "one rank";
-  Placement placement = {};
-  NdSbp data = {};
-  nn::SbpPatterns model = {};
-};
-
 struct Batch {
   Tensor x, y;
 };
@@ -56,53 +45,32 @@ struct Task {
   DType dtype = float64;
 };
 
-// Losses, and the weights at the end.
-struct Run {
-  std::vector<double> losses;
-  std::vector<std::pair<std::string, std::vector<double>>> weights;
-};
-
 template <class Model>
-Run train(const Task<Model>& task, const Layout& layout, int64_t parts) {
+TrainingRun train(const Task<Model>& task, const TrainingLayout& layout, int64_t parts) {
   manual_seed(11);
   Model model = task.make_model();
   model.to(task.dtype);
   if (layout.placement.defined()) model.to_global(layout.placement, layout.model);
   optim::SGD optimizer(model.parameters(), {.lr = 0.05, .momentum = 0.9});
   Training<Model> graph(model, optimizer, parts, task.options);
-  Run run;
+  TrainingRun run;
   for (int step = 0; step < 4; ++step) {
     const Batch batch =
         task.batch({.dtype = task.dtype, .placement = layout.placement, .sbp = layout.data});
     run.losses.push_back(graph(batch.x, batch.y).template item<double>());
   }
-  for (const auto& [name, tensor] : model.state_dict())
-    run.weights.emplace_back(name, tensor.to(float64).template to_vector<double>());
+  run.read_weights(model);
   return run;
-}
-
-void expect_near(const Run& got, const Run& want, const std::string& what) {
-  for (size_t i = 0; i < want.losses.size(); ++i)
-    EXPECT_NEAR(got.losses[i], want.losses[i], 1e-9) << what << ", step " << i;
-  for (size_t i = 0; i < want.weights.size(); ++i) {
-    double distance = 0, norm = 0;
-    for (size_t j = 0; j < want.weights[i].second.size(); ++j) {
-      const double w = want.weights[i].second[j];
-      distance += std::pow(got.weights[i].second[j] - w, 2);
-      norm += w * w;
-    }
-    EXPECT_LE(std::sqrt(distance), 1e-9 * std::sqrt(norm)) << what << ", " << want.weights[i].first;
-  }
 }
 
 template <class Model>
 void expect_parts_equal_whole(const Task<Model>& task, const std::vector<int64_t>& parts,
-                              const std::vector<Layout>& layouts = {{}}) {
-  for (const Layout& layout : layouts) {
+                              const std::vector<TrainingLayout>& layouts = {{}}) {
+  for (const TrainingLayout& layout : layouts) {
     const int ranks =
         layout.placement.defined() ? static_cast<int>(layout.placement.num_ranks()) : 1;
     run_ranks(ranks, [&] {
-      const Run whole = train(task, layout, 1);
+      const TrainingRun whole = train(task, layout, 1);
       EXPECT_NE(whole.losses.front(), whole.losses.back());
       for (const int64_t count : parts)
         expect_near(train(task, layout, count), whole, str(layout.name, " in ", count));
@@ -202,14 +170,6 @@ TEST(MicroBatches, HalvesOfRanksGiveWhatTheWholeBatchGives) {
                              kGrid,
                              {kS0, kB},
                              {{"fc1.*", {kB, kS0}}, {"fc2.weight", {kB, kS1}}, {"*", {kB, kB}}}}});
-}
-
-nn::SbpPatterns gpt_layout(const NdSbp& columns, const NdSbp& rows, const NdSbp& whole) {
-  return {{"*.attn.c_[qkv].weight", columns},
-          {"*.attn.c_proj.weight", rows},
-          {"*.mlp.c_fc.*", columns},
-          {"*.mlp.c_proj.weight", rows},
-          {"*", whole}};
 }
 
 TEST(MicroBatches, GptOnSeveralRanksGivesWhatTheWholeBatchGives) {

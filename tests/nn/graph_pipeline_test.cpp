@@ -10,6 +10,7 @@
 #include "graph/plan.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
+#include "tests/support/training_run.h"
 
 namespace flow {
 namespace {
@@ -58,11 +59,6 @@ struct Training : nn::Graph<Training<Model>> {
   }
 };
 
-struct Run {
-  std::vector<double> losses;
-  std::vector<std::pair<std::string, std::vector<double>>> weights;
-};
-
 template <class Model>
 struct Task {
   std::function<Model()> make_model;
@@ -72,15 +68,15 @@ struct Task {
 };
 
 template <class Model>
-Run train(const Task<Model>& task, const Layout<Model>& layout, const How& how,
-          DType dtype = float64) {
+TrainingRun train(const Task<Model>& task, const Layout<Model>& layout, const How& how,
+                  DType dtype = float64) {
   manual_seed(11);
   Model model = task.make_model();
   model.to(dtype);
   layout.lay_out(model);
   optim::AdamW optimizer(model.parameters(), {.lr = 0.01});
   Training<Model> graph(model, optimizer, how);
-  Run run;
+  TrainingRun run;
   for (int step = 0; step < 3; ++step) {
     const Tensor x =
         task.make_input({.dtype = dtype, .placement = layout.first, .sbp = layout.data});
@@ -88,29 +84,14 @@ Run train(const Task<Model>& task, const Layout<Model>& layout, const How& how,
                              {.dtype = int64, .placement = layout.last, .sbp = layout.data});
     run.losses.push_back(graph(x, y).to(float64).template item<double>());
   }
-  for (const auto& [name, tensor] : model.state_dict())
-    run.weights.emplace_back(name, tensor.to(float64).template to_vector<double>());
+  run.read_weights(model);
   return run;
-}
-
-void expect_near(const Run& got, const Run& want, const std::string& what) {
-  for (size_t i = 0; i < want.losses.size(); ++i)
-    EXPECT_NEAR(got.losses[i], want.losses[i], 1e-9) << what << ", step " << i;
-  for (size_t i = 0; i < want.weights.size(); ++i) {
-    double distance = 0, norm = 0;
-    for (size_t j = 0; j < want.weights[i].second.size(); ++j) {
-      const double w = want.weights[i].second[j];
-      distance += std::pow(got.weights[i].second[j] - w, 2);
-      norm += w * w;
-    }
-    EXPECT_LE(std::sqrt(distance), 1e-9 * std::sqrt(norm)) << what << ", " << want.weights[i].first;
-  }
 }
 
 template <class Model>
 void expect_pipeline_equals_one_rank(const Task<Model>& task, const Layout<Model>& layout,
                                      const std::vector<How>& ways) {
-  const Run alone = train(task, {}, {});
+  const TrainingRun alone = train(task, {}, {});
   EXPECT_NE(alone.losses.front(), alone.losses.back());
   for (const How& how : ways) {
     const std::string what = str(layout.name, ", ", how.parts, " micro-batches, ",

@@ -8,13 +8,10 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/training_layouts.h"
 
 namespace flow {
 namespace {
-
-const Sbp kS0 = sbp::split(0);
-const Sbp kS1 = sbp::split(1);
-const Sbp kB = sbp::broadcast;
 
 constexpr int kSteps = 20;
 
@@ -38,15 +35,6 @@ struct Training : nn::Graph<Training<Model>> {
 };
 
 // Where data and model lie; no placement: local tensors on one rank.
-struct Layout {
-  const char* name = "one rank";
-  Placement placement = {};
-  NdSbp data = {};
-  nn::SbpPatterns model = {};
-
-  int ranks() const { return placement.defined() ? static_cast<int>(placement.num_ranks()) : 1; }
-};
-
 using MakeOptimizer =
     std::function<std::shared_ptr<optim::Optimizer>(const std::vector<Tensor>& parameters)>;
 
@@ -67,8 +55,8 @@ struct Run {
 };
 
 template <class Model>
-Run train(const Task<Model>& task, const Layout& layout, const MakeOptimizer& make_optimizer,
-          bool compiled) {
+Run train(const Task<Model>& task, const TrainingLayout& layout,
+          const MakeOptimizer& make_optimizer, bool compiled) {
   manual_seed(11);
   Model model = task.make_model();
   if (layout.placement.defined()) model.to_global(layout.placement, layout.model);
@@ -104,8 +92,9 @@ std::shared_ptr<optim::Optimizer> adamw(const std::vector<Tensor>& parameters) {
 }
 
 template <class Model>
-void expect_graph_equals_eager(const Task<Model>& task, const std::vector<Layout>& layouts) {
-  for (const Layout& layout : layouts) {
+void expect_graph_equals_eager(const Task<Model>& task,
+                               const std::vector<TrainingLayout>& layouts) {
+  for (const TrainingLayout& layout : layouts) {
     for (const MakeOptimizer& make_optimizer :
          {MakeOptimizer(momentum_sgd), MakeOptimizer(adamw)}) {
       run_ranks(layout.ranks(), [&] {
@@ -120,9 +109,6 @@ void expect_graph_equals_eager(const Task<Model>& task, const std::vector<Layout
     }
   }
 }
-
-const Placement kPair("cpu", {0, 1});
-const Placement kGrid("cpu", {{0, 1}, {2, 3}});
 
 Batch images(const TensorOptions& options, const Shape& shape) {
   TensorOptions labels = options;
@@ -161,14 +147,6 @@ TEST(GraphEqualsEager, LenetWithDropout) {
         kGrid,
         {kS0, kB},
         {{"hidden.*", {kB, kS0}}, {"outlayer.weight", {kB, kS1}}, {"*", {kB, kB}}}}});
-}
-
-nn::SbpPatterns gpt_layout(const NdSbp& columns, const NdSbp& rows, const NdSbp& whole) {
-  return {{"*.attn.c_[qkv].weight", columns},
-          {"*.attn.c_proj.weight", rows},
-          {"*.mlp.c_fc.*", columns},
-          {"*.mlp.c_proj.weight", rows},
-          {"*", whole}};
 }
 
 TEST(GraphEqualsEager, Gpt) {

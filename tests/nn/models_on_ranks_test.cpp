@@ -9,22 +9,10 @@
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
+#include "tests/support/training_layouts.h"
 
 namespace flow {
 namespace {
-
-const Placement kPair("cpu", {0, 1});
-const Placement kThree("cpu", {0, 1, 2});
-const Placement kGrid("cpu", {{0, 1}, {2, 3}});
-const Sbp kS0 = sbp::split(0), kS1 = sbp::split(1), kB = sbp::broadcast;
-
-// Where data and model lie; no placement: one rank, local tensors.
-struct Layout {
-  const char* name = "one rank";
-  Placement placement = {};
-  NdSbp data = {};
-  nn::SbpPatterns model = {};
-};
 
 void expect_close(const std::vector<double>& got, const std::vector<double>& want,
                   const std::string& what) {
@@ -35,7 +23,7 @@ void expect_close(const std::vector<double>& got, const std::vector<double>& wan
 
 // The data parallel program of the reference: global batches, a model laid out in place, a replaced
 // classifier.
-std::vector<double> train_mobilenet(const Layout& layout) {
+std::vector<double> train_mobilenet(const TrainingLayout& layout) {
   manual_seed(5);
   models::MobileNetV2 model({.inverted_residual_setting = {{{1, 8, 1, 1}, {6, 8, 2, 2}}},
                              .input_channel = 8,
@@ -71,10 +59,10 @@ std::vector<double> train_mobilenet(const Layout& layout) {
   return losses;
 }
 
-void expect_single(const std::function<std::vector<double>(const Layout&)>& train,
-                   const std::vector<Layout>& layouts) {
+void expect_single(const std::function<std::vector<double>(const TrainingLayout&)>& train,
+                   const std::vector<TrainingLayout>& layouts) {
   const std::vector<double> single = train({});
-  for (const Layout& layout : layouts) {
+  for (const TrainingLayout& layout : layouts) {
     run_ranks(layout.placement.num_ranks(),
               [&] { expect_close(train(layout), single, layout.name); });
   }
@@ -96,7 +84,7 @@ TEST(ModelsOnRanks, MobileNetFollowsOneRank) {
                                     {"*", {kB, kB}}}}});
 }
 
-std::vector<double> train_gpt(const Layout& layout) {
+std::vector<double> train_gpt(const TrainingLayout& layout) {
   manual_seed(5);
   models::Gpt model(
       {.vocab_size = 11, .block_size = 6, .n_layer = 2, .n_head = 2, .n_embd = 8, .dropout = 0.1});

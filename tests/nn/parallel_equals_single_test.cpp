@@ -11,27 +11,14 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/training_layouts.h"
 
 namespace flow {
 namespace {
 
-const Sbp kS0 = sbp::split(0);
-const Sbp kS1 = sbp::split(1);
-const Sbp kB = sbp::broadcast;
-
 constexpr int kSteps = 4;
 
 using Doubles = std::vector<double>;
-
-// Where data and model lie; no placement: one rank, local tensors.
-struct Layout {
-  const char* name = "one rank";
-  Placement placement = {};
-  NdSbp data = {};
-  nn::SbpPatterns model = {};
-
-  int ranks() const { return placement.defined() ? static_cast<int>(placement.num_ranks()) : 1; }
-};
 
 struct Training {
   Doubles losses;
@@ -59,7 +46,7 @@ double norm_of_grads(const std::vector<Tensor>& parameters) {
 }
 
 template <class Model>
-Training train(const Task<Model>& task, const Layout& layout) {
+Training train(const Task<Model>& task, const TrainingLayout& layout) {
   manual_seed(11);
   Model model = task.make_model();
   model.to(float64);
@@ -102,10 +89,10 @@ void expect_close(const Doubles& got, const Doubles& want, const std::string& wh
 }
 
 template <class Model>
-void expect_equal_trainings(const Task<Model>& task, const std::vector<Layout>& layouts) {
+void expect_equal_trainings(const Task<Model>& task, const std::vector<TrainingLayout>& layouts) {
   const Training single = train(task, {});
   ASSERT_NE(single.losses.front(), single.losses.back());
-  for (const Layout& layout : layouts) {
+  for (const TrainingLayout& layout : layouts) {
     run_ranks(layout.ranks(), [&] {
       const Training parallel = train(task, layout);
       const std::string where = str(layout.name, ", rank ", env::rank(), ": ");
@@ -124,10 +111,6 @@ void expect_equal_trainings(const Task<Model>& task, const std::vector<Layout>& 
     });
   }
 }
-
-const Placement kPair("cpu", {0, 1});
-const Placement kThree("cpu", {0, 1, 2});
-const Placement kGrid("cpu", {{0, 1}, {2, 3}});
 
 TEST(ParallelEqualsSingle, Mlp) {
   const Task<models::Mlp> task{.make_model =

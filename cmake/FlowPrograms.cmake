@@ -26,13 +26,14 @@ endfunction()
 
 # flow_add_test(<name> LABEL unit|mpi|cuda|slow [SOURCES ...] [LIBRARIES ...])
 # One googletest executable; ctest runs it once per test suite, so that suites run side by side and a
-# failure names its suite. With no sources yet there is no test.
+# failure names its suite. The target tests_<label> builds all of a label and nothing else.
 function(flow_add_test name)
   cmake_parse_arguments(arg "" "LABEL" "SOURCES;LIBRARIES" ${ARGN})
-  if(NOT arg_SOURCES)
-    return()
-  endif()
   flow_add_program(${name} ${arg_SOURCES})
+  if(NOT TARGET tests_${arg_LABEL})
+    add_custom_target(tests_${arg_LABEL})
+  endif()
+  add_dependencies(tests_${arg_LABEL} ${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM flow_test_pch)
 

@@ -82,14 +82,15 @@ def step(totals, section, command, environment=None):
     return done.returncode == 0
 
 
-def build_and_test(totals, preset, selection, configure=(), build=None):
+def build_and_test(totals, preset, selection, configure=(), build=None, target="all"):
     section = build or preset
     where = ["-B", f"build/{build}"] if build else []
     if build:
         ready = (step(totals, section, ["cmake", "--preset", preset, *where, *configure])
                  and step(totals, section, ["cmake", "--build", f"build/{build}", "--parallel", JOBS]))
     else:
-        ready = step(totals, section, ["tools/build", preset, *configure])
+        ready = step(totals, section, ["tools/build", preset, *configure],
+                     {"BUILD_TARGETS": target})
     if ready:
         run_ctest(totals, section, ROOT / "build" / section, selection)
 
@@ -98,7 +99,7 @@ def run_everything(totals):
     build_and_test(totals, "release", [])
     unit = ["-L", "^unit$"]
     for preset in ["asan", "tsan"]:
-        build_and_test(totals, preset, unit)
+        build_and_test(totals, preset, unit, target="tests_unit")
     totals.add_result("tidy", step(Totals(), "tidy", ["tools/build", "tidy"]))
     for option in OPTIONS:
         build_and_test(totals, "release", unit, [f"-DFLOW_{option}=OFF"],
@@ -124,7 +125,7 @@ def main():
     if arguments.all:
         run_everything(totals)
     elif arguments.quick:
-        build_and_test(totals, arguments.preset, ["-L", "^unit$"])
+        build_and_test(totals, arguments.preset, ["-L", "^unit$"], target="tests_unit")
     elif arguments.label:
         build_and_test(totals, arguments.preset, ["-L", f"^{arguments.label}$"])
     else:

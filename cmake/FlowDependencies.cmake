@@ -69,7 +69,12 @@ if(FLOW_OPENBLAS)
 endif()
 flow_optional(OPENBLAS FLOW_OPENBLAS_LIBRARY libopenblas-dev)
 
-if(FLOW_CUDA)
+# FLOW_CUDA=EMULATED is for tests: device cuda on the CPU, by tests/support/cuda_emulator. The .cu files
+# are then compiled as C++.
+if(FLOW_CUDA STREQUAL "EMULATED")
+  set(FLOW_CUDA_EMULATED ON)
+  set(CUDAToolkit_FOUND ON)
+elseif(FLOW_CUDA)
   find_package(CUDAToolkit QUIET)
   if(CUDAToolkit_FOUND AND NOT CMAKE_CUDA_COMPILER)
     set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
@@ -83,13 +88,17 @@ if(FLOW_CUDA)
   endif()
 endif()
 flow_optional(CUDA CUDAToolkit_FOUND "the CUDA toolkit (from NVIDIA; tools/setup does not install it)")
-if(FLOW_WITH_CUDA)
+if(FLOW_WITH_CUDA AND NOT FLOW_CUDA_EMULATED)
   if(NOT CMAKE_CUDA_ARCHITECTURES AND EXISTS /dev/nvidia0)
     set(CMAKE_CUDA_ARCHITECTURES native)
   elseif(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
   endif()
   enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  # cuBLASLt is loaded at its first use: linked, it would delay the start of every program.
+  set(FLOW_CUDA_LIBRARIES CUDA::cudart_static)
 endif()
 
 # Read by core/version.cpp: ranks of one job must have been built alike.

@@ -1,6 +1,7 @@
 #include "core/kernel.h"
 
 #include "core/context.h"
+#include "core/device_memory.h"
 
 namespace flow {
 
@@ -9,7 +10,8 @@ ThreadPool& KernelContext::pool() const {
 }
 
 Ref<Storage> KernelContext::scratch(size_t bytes) const {
-  return Storage::allocate(rank.allocator(), bytes);
+  const TensorView& first = outputs.empty() ? inputs[0] : outputs[0];
+  return allocate_storage(rank, first.meta->device, bytes);
 }
 
 void KernelTable::add(const OpDef& op, DeviceType device, const KernelDef& kernel) {

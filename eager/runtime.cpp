@@ -24,6 +24,7 @@ struct Tables {
     register_ops(ops);
     boxing::register_ops(ops);
     register_cpu_kernels(kernels);
+    register_cuda_kernels(kernels);
     boxing::register_cpu_kernels(kernels);
   }
 };

@@ -5,13 +5,14 @@
 #include <type_traits>
 
 #include "core/dtype.h"
+#include "core/host_device.h"
 
 namespace flow::ops {
 
 // To bool is "is not zero". Floating to integer goes through int64, which saturates (NaN gives 0);
 // narrower results wrap around as integers do.
 template <class To, class From>
-To convert(From x) {
+FLOW_HOST_DEVICE To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;
   } else if constexpr (sizeof(From) == 2) {

@@ -10,5 +10,7 @@ void register_ops(OpTable& table);
 // The kernels of every instruction set up to active_isa(), the widest last, so that it is
 // preferred.
 void register_cpu_kernels(KernelTable& table);
+// Those of device cuda; none in builds without CUDA.
+void register_cuda_kernels(KernelTable& table);
 
 }  // namespace flow

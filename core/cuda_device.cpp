@@ -1,0 +1,210 @@
+#include "core/cuda_device.h"
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/cuda.h"
+#include "core/cuda_error.h"
+#include "core/cuda_launch.h"
+#include "core/error.h"
+
+namespace flow::cuda {
+
+namespace {
+
+cudaStream_t make_stream() {
+  cudaStream_t stream = nullptr;
+  FLOW_CUDA_CALL(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return stream;
+}
+
+int make_current_index(int index) {
+  thread_local int current = -1;
+  if (current != index) {
+    FLOW_CUDA_CALL(cudaSetDevice(index));
+    current = index;
+  }
+  return index;
+}
+
+// Devices of ranks that have ended, for the next ones.
+struct Idle {
+  std::mutex mutex;
+  std::vector<RankDevice*> devices;
+};
+
+Idle& idle() {
+  static Idle& instance = *new Idle;  // immortal, as what it lists
+  return instance;
+}
+
+RankDevice* acquire(int index) {
+  {
+    Idle& all = idle();
+    const std::lock_guard lock(all.mutex);
+    for (auto it = all.devices.begin(); it != all.devices.end(); ++it) {
+      if ((*it)->index() != index) continue;
+      RankDevice* device = *it;
+      all.devices.erase(it);
+      return device;
+    }
+  }
+  return new RankDevice(index);
+}
+
+// What a rank's context keeps: its device, chosen or in use.
+class DeviceSlot {
+ public:
+  DeviceSlot() = default;
+  DeviceSlot(const DeviceSlot&) = delete;
+  DeviceSlot& operator=(const DeviceSlot&) = delete;
+
+  // What the rank has queued ends before others see its results.
+  ~DeviceSlot() {
+    if (device_ == nullptr) return;
+    warn_if_failed(cudaStreamSynchronize(device_->compute_stream()), "cudaStreamSynchronize");
+    warn_if_failed(cudaStreamSynchronize(device_->copy_stream()), "cudaStreamSynchronize");
+    warn_if_failed(cudaStreamSynchronize(device_->communication_stream()), "cudaStreamSynchronize");
+    device_->allocator().set_limit(INT64_MAX);
+    device_->allocator().reset_peak();
+    Idle& all = idle();
+    const std::lock_guard lock(all.mutex);
+    all.devices.push_back(device_);
+  }
+
+  RankDevice& device(const RankIdentity& rank) {
+    const std::lock_guard lock(mutex_);
+    if (device_ == nullptr) device_ = acquire(index(rank));
+    return *device_;
+  }
+
+  int index(const RankIdentity& rank) const {
+    if (device_ != nullptr) return device_->index();
+    if (selected_ >= 0) return selected_;
+    const int count = device_count();
+    if (count == 0) {
+      throw Unsupported(
+          "[cuda] no CUDA device can be used on this machine; use device cpu, or check the driver "
+          "and CUDA_VISIBLE_DEVICES");
+    }
+    return static_cast<int>(rank.local_rank % count);
+  }
+
+  void select(int index) {
+    const std::lock_guard lock(mutex_);
+    const int count = device_count();
+    if (index < 0 || index >= count) {
+      throw InvalidArgument(str("[cuda] there is no device ", index, "; this machine has ", count,
+                                count == 0 ? "; use device cpu" : "; give a number below that"));
+    }
+    if (device_ != nullptr && device_->index() != index) {
+      throw InvalidArgument(str("[cuda] this rank already computes on device ", device_->index(),
+                                "; received device ", index,
+                                "; a rank has one device: select it before the first use, or start "
+                                "a rank per device"));
+    }
+    selected_ = index;
+  }
+
+ private:
+  std::mutex mutex_;
+  RankDevice* device_ = nullptr;
+  int selected_ = -1;
+};
+
+DeviceSlot& slot_of(RankContext& rank) {
+  return rank.slot<DeviceSlot>();
+}
+
+RankContext& this_rank() {
+  return *thread_state().context;
+}
+
+}  // namespace
+
+RankDevice::RankDevice(int index)
+    : index_(make_current_index(index)),
+      compute_(make_stream()),
+      copy_(make_stream()),
+      communication_(make_stream()),
+      allocator_(index, compute_) {}
+
+void RankDevice::make_current() const {
+  make_current_index(index_);
+}
+
+void RankDevice::synchronize() const {
+  FLOW_CUDA_CALL(cudaStreamSynchronize(compute_));
+  FLOW_CUDA_CALL(cudaStreamSynchronize(copy_));
+  FLOW_CUDA_CALL(cudaStreamSynchronize(communication_));
+}
+
+RankDevice& rank_device(RankContext& rank) {
+  RankDevice& device = slot_of(rank).device(rank.identity());
+  device.make_current();
+  return device;
+}
+
+void order_streams(cudaStream_t first, cudaStream_t second) {
+  cudaEvent_t reached = nullptr;
+  FLOW_CUDA_CALL(cudaEventCreateWithFlags(&reached, cudaEventDisableTiming));
+  const cudaError_t recorded = cudaEventRecord(reached, first);
+  const cudaError_t waits = cudaStreamWaitEvent(second, reached, 0);
+  warn_if_failed(cudaEventDestroy(reached), "cudaEventDestroy");  // lives until it is reached
+  check(recorded, "cudaEventRecord");
+  check(waits, "cudaStreamWaitEvent");
+}
+
+cudaStream_t stream_of(const KernelContext& ctx) {
+  return rank_device(ctx.rank).compute_stream();
+}
+
+bool is_available() {
+  return device_count() > 0;
+}
+
+int device_count() {
+  static const int count = [] {
+    int found = 0;
+    if (cudaGetDeviceCount(&found) != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());  // no driver: no devices
+      found = 0;
+    }
+    return found;
+  }();
+  return count;
+}
+
+int current_device() {
+  RankContext& rank = this_rank();
+  return slot_of(rank).index(rank.identity());
+}
+
+void set_device(int index) {
+  slot_of(this_rank()).select(index);
+}
+
+std::string device_name(int index) {
+  cudaDeviceProp properties = {};
+  FLOW_CUDA_CALL(cudaGetDeviceProperties(&properties, index));
+  return properties.name;
+}
+
+void synchronize() {
+  rank_device(this_rank()).synchronize();
+}
+
+AllocatorStats memory_stats() {
+  return rank_device(this_rank()).allocator().stats();
+}
+
+void reset_peak_memory_stats() {
+  rank_device(this_rank()).allocator().reset_peak();
+}
+
+void empty_cache() {
+  rank_device(this_rank()).allocator().release_cached();
+}
+
+}  // namespace flow::cuda

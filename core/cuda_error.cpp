@@ -1,0 +1,63 @@
+#include "core/cuda_error.h"
+
+#include "core/context.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace flow::cuda {
+
+namespace {
+
+std::string who() {
+  int device = -1;
+  if (cudaGetDevice(&device) != cudaSuccess) device = -1;
+  const ThreadState* state = internal::current_thread_state;
+  const int64_t rank = state != nullptr ? state->context->rank() : 0;
+  return str("rank ", rank, ", device ", device);
+}
+
+// What a user can do about it; the codes not named here are rare or our own mistakes.
+const char* advice(cudaError_t code) {
+  if (code == cudaErrorNoDevice) return "use device cpu, or check CUDA_VISIBLE_DEVICES";
+  if (code == cudaErrorInsufficientDriver) {
+    return "install a driver as new as the toolkit flow was built with, or use device cpu";
+  }
+  if (code == cudaErrorNoKernelImageForDevice) {
+    return "build with -DCMAKE_CUDA_ARCHITECTURES=native on this machine";
+  }
+  if (code == cudaErrorIllegalAddress || code == cudaErrorAssert ||
+      code == cudaErrorLaunchFailure) {
+    return "an earlier kernel failed and this process cannot use the device any more; run it with "
+           "CUDA_LAUNCH_BLOCKING=1 to be told the call";
+  }
+  return "look the code up in CUDA's manual";
+}
+
+}  // namespace
+
+void check(cudaError_t code, const char* call) {
+  if (code == cudaSuccess) [[likely]]
+    return;
+  static_cast<void>(cudaGetLastError());  // one failure is reported once
+  const std::string text = str("[cuda] ", call, " failed: ", cudaGetErrorName(code), ", ",
+                               cudaGetErrorString(code), " (", who(), "); ");
+  if (code == cudaErrorMemoryAllocation) {
+    throw OutOfMemory(text + "use a smaller batch or free tensors");
+  }
+  if (code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver) {
+    throw Unsupported(text + advice(code));
+  }
+  throw Error(text + advice(code));
+}
+
+void warn_if_failed(cudaError_t code, const char* call) noexcept {
+  if (code == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  try {
+    log_warning(str("[cuda] ", call, " failed: ", cudaGetErrorString(code)));
+  } catch (...) {  // no memory for the text: nothing more can be said
+    return;
+  }
+}
+
+}  // namespace flow::cuda

@@ -1,0 +1,57 @@
+// How .cu files launch kernels: one function, no <<<>>>, so that the same sources compile with a
+// plain C++ compiler against the emulated CUDA of tests/support/cuda_emulator.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include <cuda_runtime.h>
+
+#include "core/cuda_error.h"
+#include "core/kernel.h"
+
+// Shared memory whose size is given to launch(): in a kernel, FLOW_CUDA_DYNAMIC_SHARED(float,
+// rows); declares float* rows, aligned to 16 bytes.
+#if !defined(FLOW_CUDA_DYNAMIC_SHARED)
+#define FLOW_CUDA_DYNAMIC_SHARED(Type, name)                    \
+  extern __shared__ __align__(16) unsigned char name##_bytes[]; \
+  Type* const name = reinterpret_cast<Type*>(name##_bytes)
+#endif
+
+namespace flow::cuda {
+
+// The stream a kernel's work goes to: that of the rank the call runs on.
+cudaStream_t stream_of(const KernelContext& ctx);
+
+// Queues kernel(args...); arguments are converted to the kernel's parameter types. An empty grid is
+// no work. Dynamic shared memory beyond 48 KiB is asked for here.
+template <class... P, class... A>
+void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+            A&&... args) {
+  static_assert(sizeof...(P) == sizeof...(A), "a kernel gets one argument per parameter");
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  constexpr size_t kFreeShared = 48 << 10;
+  if (shared_bytes > kFreeShared) {
+    FLOW_CUDA_CALL(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shared_bytes)));
+  }
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  FLOW_CUDA_CALL(cudaLaunchKernelEx(&config, kernel, static_cast<P>(std::forward<A>(args))...));
+}
+
+inline constexpr unsigned kBlockThreads = 256;
+
+// Blocks for a loop in which each thread takes every (gridDim.x * blockDim.x)-th of n items, at
+// most enough to fill the largest device some times over. 0 for no items.
+inline unsigned blocks_for(int64_t n, unsigned block_threads = kBlockThreads) {
+  constexpr int64_t kMost = 4096;
+  return static_cast<unsigned>(std::min<int64_t>((n + block_threads - 1) / block_threads, kMost));
+}
+
+}  // namespace flow::cuda

@@ -1,0 +1,81 @@
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/context.h"
+#include "core/cuda_device.h"
+#include "core/cuda_error.h"
+#include "core/device_memory.h"
+
+namespace flow {
+
+namespace {
+
+// Pinned host memory is costly to get: blocks are kept, by size.
+class PinnedCache {
+ public:
+  void* allocate(size_t size) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::vector<void*>& blocks = free_[size];
+      if (!blocks.empty()) {
+        void* block = blocks.back();
+        blocks.pop_back();
+        return block;
+      }
+    }
+    void* block = nullptr;
+    FLOW_CUDA_CALL(cudaMallocHost(&block, size));
+    return block;
+  }
+
+  void deallocate(void* block, size_t size) {
+    const std::lock_guard lock(mutex_);
+    free_[size].push_back(block);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<size_t, std::vector<void*>> free_;  // guarded by mutex_
+};
+
+PinnedCache& pinned_cache() {
+  static PinnedCache& instance = *new PinnedCache;  // outlives static tensors
+  return instance;
+}
+
+}  // namespace
+
+Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes) {
+  if (device == DeviceType::kCpu) return Storage::allocate(rank.allocator(), bytes);
+  cuda::RankDevice& owner = cuda::rank_device(rank);
+  void* block = owner.allocator().allocate(bytes);
+  return Storage::wrap(block, bytes, [&owner, bytes](void* freed) {
+    owner.make_current();
+    owner.allocator().deallocate(freed, bytes);
+  });
+}
+
+Ref<Storage> allocate_staging(RankContext& rank, size_t bytes) {
+  cuda::rank_device(rank);  // pinned memory belongs to a context, which this makes
+  const size_t size = cuda::DeviceAllocator::rounded(bytes);
+  void* block = pinned_cache().allocate(size);
+  return Storage::wrap(block, bytes,
+                       [size](void* freed) { pinned_cache().deallocate(freed, size); });
+}
+
+void copy_bytes(RankContext& rank, void* target, DeviceType target_device, const void* source,
+                DeviceType source_device, size_t bytes) {
+  if (bytes == 0) return;
+  const cudaStream_t stream = cuda::rank_device(rank).compute_stream();
+  FLOW_CUDA_CALL(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream));
+  const bool is_on_device = target_device == DeviceType::kCuda && source_device == target_device;
+  if (!is_on_device) FLOW_CUDA_CALL(cudaStreamSynchronize(stream));
+}
+
+void synchronize_device(RankContext& rank, DeviceType device) {
+  if (device == DeviceType::kCuda) cuda::rank_device(rank).synchronize();
+}
+
+}  // namespace flow

@@ -1,0 +1,74 @@
+// What builds without CUDA say in its place.
+#include <cstring>
+
+#include "core/context.h"
+#include "core/cuda.h"
+#include "core/device_memory.h"
+#include "core/error.h"
+
+namespace flow {
+
+namespace {
+[[noreturn]] void fail(const char* what) {
+  throw Unsupported(
+      str("[cuda] ", what, ": this build has no CUDA; configure with -DFLOW_CUDA=ON"));
+}
+}  // namespace
+
+Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes) {
+  if (device != DeviceType::kCpu) fail("device memory was asked for");
+  return Storage::allocate(rank.allocator(), bytes);
+}
+
+Ref<Storage> allocate_staging(RankContext& rank, size_t bytes) {
+  return Storage::allocate(rank.allocator(), bytes);
+}
+
+void copy_bytes(RankContext& /*rank*/, void* target, DeviceType /*target_device*/,
+                const void* source, DeviceType /*source_device*/, size_t bytes) {
+  if (bytes > 0) std::memcpy(target, source, bytes);
+}
+
+void synchronize_device(RankContext& /*rank*/, DeviceType /*device*/) {}
+
+namespace cuda {
+
+bool is_available() {
+  return false;
+}
+
+int device_count() {
+  return 0;
+}
+
+int current_device() {
+  fail("the current device was asked for");
+}
+
+void set_device(int /*index*/) {
+  fail("a device was selected");
+}
+
+std::string device_name(int /*index*/) {
+  fail("a device was named");
+}
+
+void synchronize() {
+  fail("a device was waited for");
+}
+
+AllocatorStats memory_stats() {
+  fail("device memory was asked for");
+}
+
+void reset_peak_memory_stats() {
+  fail("device memory was asked for");
+}
+
+void empty_cache() {
+  fail("device memory was asked for");
+}
+
+}  // namespace cuda
+
+}  // namespace flow

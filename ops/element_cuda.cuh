@@ -1,0 +1,54 @@
+// Elements of tensors in device code: the 16-bit types are stored as 16 bits and computed in float.
+#pragma once
+
+#include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "core/cuda_launch.h"
+#include "core/dtype.h"
+
+namespace flow::ops {
+
+// The type elements of type T are computed in.
+template <class T>
+using DeviceCompute = std::conditional_t<sizeof(T) == 2, float, T>;
+
+template <class T>
+__device__ inline DeviceCompute<T> widen(T x) {
+  if constexpr (std::is_same_v<T, Float16>) {
+    return __half2float(__ushort_as_half(x.bits));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return __bfloat162float(__ushort_as_bfloat16(x.bits));
+  } else {
+    return x;
+  }
+}
+
+// Rounds to nearest even where T is a 16-bit type.
+template <class T>
+__device__ inline T narrow(DeviceCompute<T> x) {
+  if constexpr (std::is_same_v<T, Float16>) {
+    T result;
+    result.bits = __half_as_ushort(__float2half_rn(x));
+    return result;
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    T result;
+    result.bits = __bfloat16_as_ushort(__float2bfloat16_rn(x));
+    return result;
+  } else {
+    return x;
+  }
+}
+
+// This thread's first item of a loop over all items of the grid, and the step to its next one.
+__device__ inline int64_t grid_thread() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ inline int64_t grid_threads() {
+  return static_cast<int64_t>(gridDim.x) * blockDim.x;
+}
+
+}  // namespace flow::ops

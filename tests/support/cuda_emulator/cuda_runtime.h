@@ -1,0 +1,132 @@
+// The part of CUDA's runtime that flow uses, as host code, so that device cuda can be tested
+// without one. A file that includes <cuda_runtime.h> finds this one in builds with
+// FLOW_CUDA=EMULATED.
+//
+// What it checks beyond running kernels: device memory can be touched inside kernels and copies
+// only (elsewhere the access faults); a stream's work runs as late as it may, when it is waited
+// for; all threads of a block must reach a barrier.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "device_code.h"
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorNoKernelImageForDevice = 209,
+  cudaErrorNotReady = 600,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorAssert = 710,
+  cudaErrorLaunchFailure = 719,
+};
+
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost = 0,
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+  cudaMemcpyDefault = 4,
+};
+
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+
+struct EmulatedStream;
+struct EmulatedEvent;
+using cudaStream_t = EmulatedStream*;
+using cudaEvent_t = EmulatedEvent*;
+
+constexpr unsigned cudaStreamNonBlocking = 1;
+constexpr unsigned cudaEventDefault = 0;
+constexpr unsigned cudaEventDisableTiming = 2;
+
+struct cudaDeviceProp {
+  char name[256];
+  size_t totalGlobalMem;
+  int multiProcessorCount;
+  int major;
+  int minor;
+};
+
+struct cudaLaunchAttribute {};
+
+struct cudaLaunchConfig_t {
+  dim3 gridDim;
+  dim3 blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaDeviceSynchronize();
+
+cudaError_t cudaMalloc(void** block, size_t bytes);
+cudaError_t cudaFree(void* block);
+cudaError_t cudaMallocHost(void** block, size_t bytes);
+cudaError_t cudaFreeHost(void* block);
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
+cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream);
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
+
+namespace cuda_emulator {
+
+// The memory of all devices together; an allocation beyond it fails. For tests of running out.
+void set_device_memory(size_t bytes);
+// Queues host code as if it were a kernel: it may touch device memory.
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
+// Runs all threads of all blocks of a kernel, block after block.
+cudaError_t run_grid(dim3 grid, dim3 block, size_t shared_bytes,
+                     const std::function<void()>& thread);
+// What run_grid found wrong since the last call of a function that reports errors.
+void report_failure(cudaError_t error);
+
+}  // namespace cuda_emulator
+
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  const std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
+  const cudaLaunchConfig_t launched = *config;
+  const unsigned threads = launched.blockDim.x * launched.blockDim.y * launched.blockDim.z;
+  constexpr size_t kMostShared = 227 << 10;
+  if (threads == 0 || threads > 1024 || launched.gridDim.y > 65535 || launched.gridDim.z > 65535 ||
+      launched.dynamicSmemBytes > kMostShared) {
+    return cudaErrorInvalidValue;
+  }
+  return cuda_emulator::enqueue(launched.stream, [kernel, values, launched] {
+    cuda_emulator::report_failure(cuda_emulator::run_grid(launched.gridDim, launched.blockDim,
+                                                          launched.dynamicSmemBytes,
+                                                          [&] { std::apply(kernel, values); }));
+  });
+}

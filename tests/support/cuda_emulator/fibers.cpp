@@ -1,0 +1,226 @@
+// A block's threads as fibers on one thread of the system. A fiber runs one thread of the block
+// after another; only a thread that waits at a barrier keeps its fiber, so kernels without barriers
+// run at the speed of a loop.
+#undef _FORTIFY_SOURCE  // its longjmp knows one stack only
+#include <csetjmp>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <ucontext.h>
+
+#include "emulated_device.h"
+
+namespace cuda_emulator {
+
+namespace {
+
+constexpr size_t kStackBytes = 64 << 10;
+constexpr unsigned kLanes = 32;
+
+enum class Wait { kNone, kBlock, kWarp };
+
+struct Fiber {
+  jmp_buf place;
+  ucontext_t first;
+  std::unique_ptr<std::byte[]> stack{new std::byte[kStackBytes]};
+  bool is_entered = false;
+  bool is_idle = true;
+  uint3 thread;
+  unsigned number = 0;  // of the thread in its block
+  Wait wait = Wait::kNone;
+  unsigned mask = 0;
+};
+
+// What the lanes of a warp show each other: two rounds, as a lane may be one round ahead of
+// another.
+struct Warp {
+  uint64_t values[2][kLanes] = {};
+};
+
+class Runner;
+Runner& runner();
+
+class Runner {
+ public:
+  cudaError_t run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread) {
+    thread_ = &thread;
+    total_ = block.x * block.y * block.z;
+    shared_.assign((shared_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t), {});
+    rounds_.assign(total_, 0);
+    gridDim = grid;
+    blockDim = block;
+    for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z) {
+      for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y) {
+        for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) {
+          if (!run_block()) return cudaErrorLaunchFailure;
+        }
+      }
+    }
+    return cudaSuccess;
+  }
+
+  void* shared() { return shared_.data(); }
+
+  Fiber& current() { return *current_; }
+
+  void wait(Wait wait, unsigned mask) {
+    Fiber& fiber = *current_;
+    fiber.wait = wait;
+    fiber.mask = mask;
+    if (_setjmp(fiber.place) == 0) _longjmp(scheduler_, 1);
+    threadIdx = fiber.thread;
+  }
+
+  const uint64_t* exchange(unsigned mask, uint64_t value) {
+    const unsigned number = current_->number;
+    auto& values = warps_[number / kLanes].values[rounds_[number]++ & 1];
+    values[number % kLanes] = value;
+    wait(Wait::kWarp, mask);
+    return values;
+  }
+
+ private:
+  static void enter() { runner().work(); }
+
+  // Of a fiber: runs threads that nobody has begun, then goes idle.
+  void work() {
+    for (;;) {
+      Fiber& fiber = *current_;
+      while (next_ < total_) {
+        fiber.number = next_++;
+        fiber.thread.x = fiber.number % blockDim.x;
+        fiber.thread.y = fiber.number / blockDim.x % blockDim.y;
+        fiber.thread.z = fiber.number / (blockDim.x * blockDim.y);
+        threadIdx = fiber.thread;
+        (*thread_)();
+        ended_[fiber.number] = true;
+        ++num_ended_;
+      }
+      fiber.is_idle = true;
+      if (_setjmp(fiber.place) == 0) _longjmp(scheduler_, 1);
+    }
+  }
+
+  void resume(Fiber& fiber) {
+    current_ = &fiber;
+    if (_setjmp(scheduler_) != 0) return;
+    if (fiber.is_entered) _longjmp(fiber.place, 1);
+    fiber.is_entered = true;
+    setcontext(&fiber.first);
+  }
+
+  Fiber& idle_fiber() {
+    for (const auto& fiber : fibers_) {
+      if (fiber->is_idle) return *fiber;
+    }
+    fibers_.push_back(std::make_unique<Fiber>());
+    Fiber& fiber = *fibers_.back();
+    getcontext(&fiber.first);
+    fiber.first.uc_stack.ss_sp = fiber.stack.get();
+    fiber.first.uc_stack.ss_size = kStackBytes;
+    fiber.first.uc_link = nullptr;
+    makecontext(&fiber.first, &Runner::enter, 0);
+    return fiber;
+  }
+
+  // False when some threads wait for others that never come.
+  bool run_block() {
+    next_ = 0;
+    num_ended_ = 0;
+    ended_.assign(total_, false);
+    warps_.assign((total_ + kLanes - 1) / kLanes, {});
+    while (num_ended_ < total_) {
+      if (next_ < total_) {
+        Fiber& fiber = idle_fiber();
+        fiber.is_idle = false;
+        resume(fiber);
+      } else if (!release()) {
+        fibers_.clear();
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Resumes the threads whose barrier all others have reached. Requires that all have begun.
+  bool release() {
+    std::vector<Fiber*> waiting;
+    unsigned at_block = 0;
+    std::vector<unsigned> lanes(warps_.size(), 0);  // that wait at a barrier of their warp
+    for (const auto& fiber : fibers_) {
+      if (fiber->is_idle) continue;
+      waiting.push_back(fiber.get());
+      if (fiber->wait == Wait::kBlock) {
+        ++at_block;
+      } else {
+        lanes[fiber->number / kLanes] |= 1u << fiber->number % kLanes;
+      }
+    }
+    const bool is_block_ready = at_block == total_ - num_ended_;
+    std::vector<Fiber*> ready;
+    for (Fiber* fiber : waiting) {
+      const unsigned missing =
+          fiber->mask & alive(fiber->number / kLanes) & ~lanes[fiber->number / kLanes];
+      if (fiber->wait == Wait::kBlock ? is_block_ready : missing == 0) ready.push_back(fiber);
+    }
+    for (Fiber* fiber : ready)
+      resume(*fiber);
+    return !ready.empty();
+  }
+
+  // The lanes of a warp that have not ended.
+  unsigned alive(unsigned warp) const {
+    unsigned lanes = 0;
+    for (unsigned i = 0; i < kLanes && warp * kLanes + i < total_; ++i) {
+      if (!ended_[warp * kLanes + i]) lanes |= 1u << i;
+    }
+    return lanes;
+  }
+
+  const std::function<void()>* thread_ = nullptr;
+  unsigned total_ = 0;  // threads of a block
+  unsigned next_ = 0;   // the first that has not begun
+  unsigned num_ended_ = 0;
+  std::vector<bool> ended_;
+  std::vector<Warp> warps_;
+  std::vector<unsigned> rounds_;  // exchanges of each thread
+  std::vector<std::max_align_t> shared_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  Fiber* current_ = nullptr;
+  jmp_buf scheduler_;
+};
+
+Runner& runner() {
+  thread_local Runner instance;
+  return instance;
+}
+
+}  // namespace
+
+void* dynamic_shared() {
+  return runner().shared();
+}
+
+void block_barrier() {
+  runner().wait(Wait::kBlock, 0);
+}
+
+void warp_barrier(unsigned mask) {
+  runner().wait(Wait::kWarp, mask);
+}
+
+unsigned lane() {
+  return runner().current().number % kLanes;
+}
+
+const uint64_t* exchange(unsigned mask, uint64_t value) {
+  return runner().exchange(mask, value);
+}
+
+cudaError_t run_grid(dim3 grid, dim3 block, size_t shared_bytes,
+                     const std::function<void()>& thread) {
+  return runner().run(grid, block, shared_bytes, thread);
+}
+
+}  // namespace cuda_emulator

@@ -1,0 +1,167 @@
+// Streams hold their work back until somebody waits for it, so that a missing wait shows as a wrong
+// result in every run. Only a stream that grows long runs earlier.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "emulated_device.h"
+
+namespace {
+
+constexpr size_t kLongest = 256;
+
+// One recording of an event.
+struct Mark {
+  cudaStream_t stream = nullptr;
+  bool is_reached = false;
+  std::chrono::steady_clock::time_point time;
+};
+
+}  // namespace
+
+struct EmulatedStream {
+  std::deque<std::function<void()>> work;
+};
+
+struct EmulatedEvent {
+  std::shared_ptr<Mark> mark;
+};
+
+namespace {
+
+std::vector<cudaStream_t>& streams() {
+  static std::vector<cudaStream_t> all;
+  return all;
+}
+
+// Runs the stream's work until `is_enough`. Requires device_mutex().
+template <class Predicate>
+void run(cudaStream_t stream, const Predicate& is_enough) {
+  if (stream->work.empty() || is_enough()) return;
+  const cuda_emulator::AccessWindow window;
+  while (!stream->work.empty() && !is_enough()) {
+    const std::function<void()> next = std::move(stream->work.front());
+    stream->work.pop_front();
+    next();
+  }
+}
+
+void run_all(cudaStream_t stream) {
+  run(stream, [] { return false; });
+}
+
+void run_to(const std::shared_ptr<Mark>& mark) {
+  if (mark != nullptr) run(mark->stream, [&] { return mark->is_reached; });
+}
+
+}  // namespace
+
+cudaError_t cuda_emulator::enqueue(cudaStream_t stream, std::function<void()> work) {
+  if (stream == nullptr) return cudaErrorInvalidValue;  // flow queues nothing on the default stream
+  const std::lock_guard lock(device_mutex());
+  stream->work.push_back(std::move(work));
+  if (stream->work.size() > kLongest) run_all(stream);
+  return take_failure();
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  *stream = new EmulatedStream;
+  streams().push_back(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  run_all(stream);
+  std::erase(streams(), stream);
+  delete stream;
+  return cuda_emulator::take_failure();
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  run_all(stream);
+  return cuda_emulator::take_failure();
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  for (cudaStream_t stream : streams())
+    run_all(stream);
+  return cuda_emulator::take_failure();
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
+  return cuda_emulator::enqueue(stream, [mark = event->mark] { run_to(mark); });
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
+  *event = new EmulatedEvent;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  auto mark = std::make_shared<Mark>();
+  mark->stream = stream;
+  event->mark = mark;
+  return cuda_emulator::enqueue(stream, [mark] {
+    mark->time = std::chrono::steady_clock::now();
+    mark->is_reached = true;
+  });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  return event->mark == nullptr || event->mark->is_reached ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  run_to(event->mark);
+  return cuda_emulator::take_failure();
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  if (start->mark == nullptr || end->mark == nullptr) return cudaErrorInvalidValue;
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  if (!start->mark->is_reached || !end->mark->is_reached) return cudaErrorNotReady;
+  const std::chrono::duration<float, std::milli> passed = end->mark->time - start->mark->time;
+  *milliseconds = passed.count();
+  return cudaSuccess;
+}
+
+// Memory that is not pinned is read when the copy is queued and written before the call returns, as
+// the real runtime does by a detour.
+cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind /*kind*/,
+                            cudaStream_t stream) {
+  using cuda_emulator::is_device_memory;
+  using cuda_emulator::is_pinned_memory;
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  if (!is_device_memory(source) && !is_pinned_memory(source)) {
+    const auto* first = static_cast<const std::byte*>(source);
+    auto copy = std::make_shared<std::vector<std::byte>>(first, first + bytes);
+    const cudaError_t queued = cuda_emulator::enqueue(
+        stream, [target, copy, bytes] { std::memcpy(target, copy->data(), bytes); });
+    if (queued != cudaSuccess) return queued;
+  } else {
+    const cudaError_t queued = cuda_emulator::enqueue(
+        stream, [target, source, bytes] { std::memmove(target, source, bytes); });
+    if (queued != cudaSuccess) return queued;
+  }
+  if (!is_device_memory(target) && !is_pinned_memory(target)) return cudaStreamSynchronize(stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
+  return cuda_emulator::enqueue(stream,
+                                [target, value, bytes] { std::memset(target, value, bytes); });
+}

@@ -81,4 +81,29 @@ const Tensor& t_(const TensorArg& x) {
   return become(x, t(x), "t_");
 }
 
+const Tensor& Tensor::squeeze_(Site site) const {
+  flow::squeeze_(TensorArg(*this, site));
+  return *this;
+}
+
+const Tensor& Tensor::squeeze_(int64_t dim, Site site) const {
+  flow::squeeze_(TensorArg(*this, site), dim);
+  return *this;
+}
+
+const Tensor& Tensor::unsqueeze_(int64_t dim, Site site) const {
+  flow::unsqueeze_(TensorArg(*this, site), dim);
+  return *this;
+}
+
+const Tensor& Tensor::transpose_(int64_t dim0, int64_t dim1, Site site) const {
+  flow::transpose_(TensorArg(*this, site), dim0, dim1);
+  return *this;
+}
+
+const Tensor& Tensor::t_(Site site) const {
+  flow::t_(TensorArg(*this, site));
+  return *this;
+}
+
 }  // namespace flow

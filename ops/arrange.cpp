@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "ops/binary.h"
 #include "ops/concat.h"
+#include "ops/creation.h"
 #include "ops/gather.h"
 #include "ops/index.h"
 #include "ops/named_errors.h"
@@ -269,6 +270,29 @@ Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const 
 
 Tensor argwhere(const TensorArg& x) {
   return nonzero(x);
+}
+
+// Windows are picked by their positions, so the result is a copy.
+Tensor Tensor::unfold(int64_t dim, int64_t size, int64_t step, Site site) const {
+  return ops::named("unfold", [&]() -> Tensor {
+    const TensorArg x(*this, site);
+    if (this->dim() == 0) return flow::reshape(x, {1}).unfold(dim, size, step, site);
+    const int64_t d = normalize_dim(dim, this->dim(), "unfold");
+    if (size < 0 || size > this->size(d) || step <= 0) {
+      throw InvalidArgument(
+          str("[unfold] needs 0 <= size <= ", this->size(d), " and step > 0; received size ", size,
+              ", step ", step, " for dim ", d, " of ", meta(), "; make the windows smaller"),
+          site);
+    }
+    TensorOptions layout = options_like(*this);
+    layout.dtype = DType::kInt64;
+    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const int64_t count = (this->size(d) - size) / step + 1;
+    const Tensor starts = flow::mul({arange(count, layout, site).unsqueeze(1, site), site}, step);
+    const Tensor places = flow::add({starts, site}, arange(size, layout, site));
+    const Tensor picked = flow::index_select(x, d, {places.reshape({-1}, site), site});
+    return flow::movedim({flow::unflatten({picked, site}, d, {count, size}), site}, d + 1, -1);
+  });
 }
 
 }  // namespace flow

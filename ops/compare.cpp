@@ -203,4 +203,10 @@ bool allclose(const TensorArg& a, const TensorArg& b, const CloseOptions& option
   });
 }
 
+bool equal(const TensorArg& a, const TensorArg& b) {
+  return ops::named("equal", [&]() -> bool {
+    return a->shape() == b->shape() && all({eq(a, b), a.site()}).item<bool>(a.site());
+  });
+}
+
 }  // namespace flow

@@ -36,4 +36,7 @@ Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& optio
 // Whether isclose holds everywhere; collective for global tensors.
 bool allclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options = {});
 
+// Whether a and b have one shape and the same elements; collective for global tensors.
+bool equal(const TensorArg& a, const TensorArg& b);
+
 }  // namespace flow

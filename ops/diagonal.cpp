@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "ops/creation.h"
 #include "ops/diagonal_op.h"
+#include "ops/reduce.h"
 #include "ops/view_op.h"
 
 namespace flow {
@@ -254,6 +255,15 @@ Tensor diag(const TensorArg& x, int64_t diagonal) {
   throw InvalidArgument(
       str("[diag] takes a vector or a matrix; received ", x->meta(), "; use diagonal(x)"),
       x.site());
+}
+
+Tensor trace(const TensorArg& x) {
+  if (x->dim() != 2) {
+    throw InvalidArgument(
+        str("[trace] takes a matrix; received ", x->meta(), "; use sum(diagonal(x), -1)"),
+        x.site());
+  }
+  return sum({flow::diagonal(x), x.site()});
 }
 
 }  // namespace flow

@@ -22,4 +22,7 @@ Tensor diag_embed(const TensorArg& x, int64_t offset = 0, int64_t dim1 = -2, int
 // The diagonal of a matrix; of a vector, the matrix with that diagonal and zeros elsewhere.
 Tensor diag(const TensorArg& x, int64_t diagonal = 0);
 
+// The sum of the diagonal of a matrix.
+Tensor trace(const TensorArg& x);
+
 }  // namespace flow

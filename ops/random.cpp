@@ -1,5 +1,6 @@
 #include "ops/random.h"
 
+#include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/binary.h"
 #include "ops/creation.h"
@@ -218,6 +219,19 @@ const Tensor& Tensor::normal_(double mean, double std, Site site) const {
   const ops::DrawInPlaceAttrs attrs{mean, std};
   dispatch_in_place(ops::kNormalFill, {this}, &attrs, site);
   return *this;
+}
+
+Tensor Tensor::bernoulli(Site site) const {
+  return flow::bernoulli({*this, site});
+}
+
+const Tensor& Tensor::bernoulli_(double p, Site site) const {
+  if (!(p >= 0 && p <= 1)) {
+    throw InvalidArgument(str("[bernoulli_] needs p in [0, 1]; got ", p), site);
+  }
+  const DType drawn = is_floating(dtype()) ? dtype() : default_dtype();
+  const Tensor chances = full_like({*this, site}, p, {.dtype = drawn});
+  return copy_({flow::bernoulli({chances, site}), site});
 }
 
 }  // namespace flow

@@ -3,10 +3,13 @@
 #include "core/dispatch.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
+#include "ops/compare.h"
 #include "ops/concat.h"
 #include "ops/creation.h"
+#include "ops/named_errors.h"
 #include "ops/reduce.h"
 #include "ops/scan_op.h"
+#include "ops/slice.h"
 #include "ops/view.h"
 #include "ops/where.h"
 
@@ -155,6 +158,30 @@ Tensor cumsum(const TensorArg& x, int64_t dim, const ScanOptions& options) {
 
 Tensor cumprod(const TensorArg& x, int64_t dim, const ScanOptions& options) {
   return scan_as(x, options, [dim](const TensorArg& wide) { return cumprod(wide, dim); });
+}
+
+Tensor diff(const TensorArg& x, const DiffOptions& options) {
+  return ops::named("diff", [&]() -> Tensor {
+    const Site site = x.site();
+    if (x->dim() == 0 || options.n < 0) {
+      throw InvalidArgument(str("[diff] takes x of at least one dim and n >= 0; received ",
+                                x->meta(), ", n = ", options.n, "; give a vector"),
+                            site);
+    }
+    const int64_t d = normalize_dim(options.dim, x->dim(), "diff");
+    std::vector<Tensor> parts;
+    if (options.prepend.defined()) parts.push_back(options.prepend);
+    parts.push_back(x);
+    if (options.append.defined()) parts.push_back(options.append);
+    Tensor y = parts.size() == 1 ? parts[0] : cat({parts, site}, d);
+    for (int64_t i = 0; i < options.n && y.size(d) > 0; ++i) {
+      const Tensor before = narrow({y, site}, d, 0, y.size(d) - 1);
+      const Tensor after = narrow({y, site}, d, 1, y.size(d) - 1);
+      y = y.dtype() == DType::kBool ? logical_xor({after, site}, {before, site})
+                                    : sub({after, site}, {before, site});
+    }
+    return y;
+  });
 }
 
 }  // namespace flow

@@ -1,4 +1,4 @@
-// Running sums and products.
+// Running sums and products, and differences.
 #pragma once
 
 #include <cstdint>
@@ -19,5 +19,15 @@ struct ScanOptions {
 
 Tensor cumsum(const TensorArg& x, int64_t dim, const ScanOptions& options);
 Tensor cumprod(const TensorArg& x, int64_t dim, const ScanOptions& options);
+
+struct DiffOptions {
+  int64_t n = 1;  // how often
+  int64_t dim = -1;
+  Tensor prepend = {};  // joined to x along dim before that
+  Tensor append = {};
+};
+
+// x[i + 1] - x[i] along `dim`; of bools, whether they differ.  diff(x (5)): (4)
+Tensor diff(const TensorArg& x, const DiffOptions& options = {});
 
 }  // namespace flow

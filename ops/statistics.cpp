@@ -232,4 +232,43 @@ Tensor logsumexp(const TensorArg& x, const Ints& dims, const KeepdimOptions& opt
   return dispatch(ops::kLogsumexp, {&wide}, attrs, x.site());
 }
 
+Tensor nansum(const TensorArg& x) {
+  return nansum(x, {});
+}
+
+Tensor nansum(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+  return ops::named("nansum", [&]() -> Tensor {
+    if (!is_floating(x->dtype())) return sum(x, dims, options);
+    return sum({masked_fill(x, isnan(x), 0), x.site()}, dims, options);
+  });
+}
+
+Tensor nanmean(const TensorArg& x) {
+  return nanmean(x, {});
+}
+
+Tensor nanmean(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+  return ops::named("nanmean", [&]() -> Tensor {
+    if (!is_floating(x->dtype())) {
+      throw InvalidArgument(
+          str("[nanmean] takes floating numbers; received ", x->meta(), "; cast them"), x.site());
+    }
+    const Site site = x.site();
+    const Tensor numbers = logical_not({isnan(x), site});
+    const Tensor count = sum({numbers, site}, dims, {.keepdim = options.keepdim});
+    return div({nansum(x, dims, options), site}, count);
+  });
+}
+
+Tensor count_nonzero(const TensorArg& x) {
+  return count_nonzero(x, {});
+}
+
+Tensor count_nonzero(const TensorArg& x, const Ints& dims) {
+  return ops::named("count_nonzero", [&]() -> Tensor {
+    if (x->dtype() == DType::kBool) return sum(x, dims);
+    return sum({ne(x, 0), x.site()}, dims);
+  });
+}
+
 }  // namespace flow

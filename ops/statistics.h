@@ -42,4 +42,14 @@ Tensor norm(const TensorArg& x, const NormOptions& options = {});
 Tensor logsumexp(const TensorArg& x);
 Tensor logsumexp(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 
+// Of the elements that are not NaN: their sum, their mean (NaN where there are none).
+Tensor nansum(const TensorArg& x);
+Tensor nansum(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
+Tensor nanmean(const TensorArg& x);
+Tensor nanmean(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
+
+// The number of elements that are not zero (NaN is not): int64.
+Tensor count_nonzero(const TensorArg& x);
+Tensor count_nonzero(const TensorArg& x, const Ints& dims);
+
 }  // namespace flow

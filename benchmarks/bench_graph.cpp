@@ -1,8 +1,12 @@
 // What compiled graphs cost beside their kernels: a node of a replayed plan, and making a plan. The
 // limit is the eager way of the same run: its time a node, or its time a step.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "benchmarks/machine_limits.h"
 #include "benchmarks/train_models.h"
@@ -63,10 +67,13 @@ void compile_chain(benchmark::State& state, int64_t nodes) {
 }
 
 struct Lm : flow::nn::Graph<Lm> {
-  flow::models::Gpt model{flow::bench::gpt_char_options()};
+  flow::models::Gpt model;
   flow::optim::AdamW optimizer{model.parameters()};
 
-  Lm() { add_optimizer(optimizer); }
+  explicit Lm(const flow::models::Gpt& m = flow::models::Gpt(flow::bench::gpt_char_options()))
+      : model(m) {
+    add_optimizer(optimizer);
+  }
 
   Tensor build(const Tensor& x, const Tensor& y) {
     const Tensor logits = model(x);
@@ -90,6 +97,55 @@ void compile_gpt(benchmark::State& state) {
   flow::bench::report_time(state, 1e3 * best, 1e3 * step, "ms");
 }
 
+// ---- on thread ranks: the longest that one of them takes; the limit is what one rank alone takes
+
+// Compiles on so many ranks, which hold a share of the rows each, and gives the longest time.
+double compile_rows_on(int64_t ranks,
+                       const std::function<double(const flow::Placement&)>& compile) {
+  std::atomic<double> longest = 0;
+  flow::run_ranks(ranks, [&] {
+    std::vector<int64_t> all(static_cast<size_t>(ranks));
+    std::iota(all.begin(), all.end(), int64_t{0});
+    const double took = compile(flow::Placement("cpu", all));
+    flow::env::barrier();
+    double known = longest;
+    while (took > known && !longest.compare_exchange_weak(known, took)) {
+    }
+  });
+  return longest;
+}
+
+double compile_gpt_rows(const flow::Placement& placement) {
+  const flow::models::GptOptions options = flow::bench::gpt_char_options();
+  flow::models::Gpt model(options);
+  model.to_global(placement, flow::sbp::broadcast);
+  Lm graph(model);
+  const flow::Shape shape{flow::bench::kGptCharBatch, options.block_size};
+  const Tensor x =
+      flow::randint(0, options.vocab_size, shape,
+                    {.dtype = flow::int64, .placement = placement, .sbp = flow::sbp::split(0)});
+  flow::env::barrier();
+  return seconds_of([&] { graph.compile(x, x); });
+}
+
+double compile_chain_rows(const flow::Placement& placement, int64_t nodes) {
+  const flow::NoGradGuard no_grad;
+  const Tensor x = flow::ones({16, 4}, {.placement = placement, .sbp = flow::sbp::split(0)});
+  Chain graph(nodes);
+  flow::env::barrier();
+  return seconds_of([&] { graph.compile(x); });
+}
+
+void compile_on_ranks(benchmark::State& state, int64_t ranks,
+                      const std::function<double(const flow::Placement&)>& compile) {
+  double best = 1e9, alone = 1e9;
+  for (auto _ : state) {
+    best = std::min(best, compile_rows_on(ranks, compile));
+    alone = std::min(alone, compile_rows_on(1, compile));
+  }
+  flow::bench::report_time(state, 1e3 * best, 1e3 * alone, "ms");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -99,5 +155,17 @@ int main(int argc, char** argv) {
   benchmark::RegisterBenchmark("compile/gpt-char", compile_gpt);
   benchmark::RegisterBenchmark("compile/nodes20000",
                                [](benchmark::State& state) { compile_chain(state, kCompiled); });
+  for (const int64_t ranks : {2, 4, 8}) {
+    const std::string suffix = flow::str("/threads:", ranks);
+    benchmark::RegisterBenchmark(
+        ("compile/gpt-char" + suffix).c_str(),
+        [ranks](benchmark::State& state) { compile_on_ranks(state, ranks, compile_gpt_rows); });
+    benchmark::RegisterBenchmark(("compile/nodes20000" + suffix).c_str(),
+                                 [ranks](benchmark::State& state) {
+                                   compile_on_ranks(state, ranks, [](const flow::Placement& p) {
+                                     return compile_chain_rows(p, kCompiled);
+                                   });
+                                 });
+  }
   return flow::bench::run_benchmarks(argc, argv);
 }

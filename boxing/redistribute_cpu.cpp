@@ -5,6 +5,7 @@
 
 #include "boxing/comm/communicator.h"
 #include "boxing/plan.h"
+#include "boxing/planned_kernel.h"
 #include "boxing/redistribute_op.h"
 #include "boxing/register.h"
 #include "boxing/run_plan.h"
@@ -92,29 +93,8 @@ void run_checked_plan(const KernelContext& ctx) {
   });
 }
 
-KernelChoice bind(const Plan& plan) {
-  RankContext& context = *thread_state().context;
-  RankPlan own = make_rank_plan(plan, context.rank());
-  return {run_bound_plan, std::make_shared<const BoundPlan>(context, std::move(own))};
-}
-
-KernelChoice select_redistribute(const KernelQuery& query) {
-  const TensorMeta& x = query.input(0);
-  const auto& attrs = query.attrs_as<RedistributeAttrs>();
-  return bind(plan_redistribution(x.shape, x.dtype, {x.placement, x.nd_sbp},
-                                  {attrs.placement, attrs.nd_sbp}));
-}
-
-KernelChoice select_local_to_global(const KernelQuery& query) {
-  const auto& attrs = query.attrs_as<LocalToGlobalAttrs>();
-  const Layout layout{attrs.placement, attrs.nd_sbp};
-  const DType dtype = query.input(0).dtype;
-  if (attrs.sends_first) {
-    KernelChoice choice = bind(plan_first_replica(attrs.shape, dtype, layout));
-    if (env_flag("FLOW_CHECK")) choice.fn = run_checked_plan;
-    return choice;
-  }
-  return bind(plan_redistribution(attrs.shape, dtype, layout, layout));
+KernelChoice select_planned(const KernelQuery& query) {
+  return bind_plan(query, plan_of(query));
 }
 
 // This rank's part as a tensor of its own, where the view does not serve.
@@ -127,6 +107,33 @@ void copy_part(const KernelContext& ctx) {
 
 }  // namespace
 
+bool follows_plan(const OpDef& op) {
+  return &op == &kRedistribute || &op == &kLocalToGlobal || &op == &kCandidatesToGlobal;
+}
+
+Plan plan_of(const KernelQuery& query) {
+  const TensorMeta& x = query.input(0);
+  if (&query.op == &kRedistribute) {
+    const auto& attrs = query.attrs_as<RedistributeAttrs>();
+    return plan_redistribution(x.shape, x.dtype, {x.placement, x.nd_sbp},
+                               {attrs.placement, attrs.nd_sbp});
+  }
+  const auto& attrs = query.attrs_as<LocalToGlobalAttrs>();
+  const Layout layout{attrs.placement, attrs.nd_sbp};
+  return attrs.sends_first ? plan_first_replica(attrs.shape, x.dtype, layout)
+                           : plan_redistribution(attrs.shape, x.dtype, layout, layout);
+}
+
+KernelChoice bind_plan(const KernelQuery& query, const Plan& plan) {
+  RankContext& context = *thread_state().context;
+  RankPlan own = make_rank_plan(plan, context.rank());
+  const bool is_checked = &query.op != &kRedistribute &&
+                          query.attrs_as<LocalToGlobalAttrs>().sends_first &&
+                          env_flag("FLOW_CHECK");
+  return {is_checked ? run_checked_plan : run_bound_plan,
+          std::make_shared<const BoundPlan>(context, std::move(own))};
+}
+
 void register_ops(OpTable& table) {
   table.add(kRedistribute);
   table.add(kLocalToGlobal);
@@ -135,9 +142,9 @@ void register_ops(OpTable& table) {
 }
 
 void register_cpu_kernels(KernelTable& table) {
-  table.add(kRedistribute, DeviceType::kCpu, {"reference", select_redistribute});
-  table.add(kLocalToGlobal, DeviceType::kCpu, {"reference", select_local_to_global});
-  table.add(kCandidatesToGlobal, DeviceType::kCpu, {"reference", select_local_to_global});
+  table.add(kRedistribute, DeviceType::kCpu, {"reference", select_planned});
+  table.add(kLocalToGlobal, DeviceType::kCpu, {"reference", select_planned});
+  table.add(kCandidatesToGlobal, DeviceType::kCpu, {"reference", select_planned});
   table.add(kToLocal, DeviceType::kCpu, {"reference", always<copy_part>});
 }
 

@@ -1,11 +1,13 @@
 #include "graph/certificate.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
+#include <utility>
 
 #include "boxing/plan.h"
-#include "boxing/redistribute_op.h"
+#include "boxing/planned_kernel.h"
 #include "core/error.h"
 #include "graph/lifetimes.h"
 
@@ -17,27 +19,17 @@ const TensorMeta& meta_of(const Program& program, BufferId id) {
   return *program.buffers[static_cast<size_t>(id)].meta;
 }
 
-// The redistribution that a step carries out; no steps where it carries out none.
-boxing::Plan redistribution_of(const Program& program, const Step& step) {
-  if (step.op == &boxing::kRedistribute) {
-    const auto& attrs = *static_cast<const boxing::RedistributeAttrs*>(step.raw_attrs());
-    const TensorMeta& x = meta_of(program, step.inputs[0]);
-    return boxing::plan_redistribution(x.shape, x.dtype, {x.placement, x.nd_sbp},
-                                       {attrs.placement, attrs.nd_sbp});
-  }
-  if (step.op == &boxing::kLocalToGlobal || step.op == &boxing::kCandidatesToGlobal) {
-    const auto& attrs = *static_cast<const boxing::LocalToGlobalAttrs*>(step.raw_attrs());
-    const DType dtype = meta_of(program, step.inputs[0]).dtype;
-    const boxing::Layout layout{attrs.placement, attrs.nd_sbp};
-    return attrs.sends_first ? boxing::plan_first_replica(attrs.shape, dtype, layout)
-                             : boxing::plan_redistribution(attrs.shape, dtype, layout, layout);
-  }
-  return {};
+// The redistribution that a step carries out; null where it carries out none.
+std::shared_ptr<const boxing::Plan> route_of(const Program& program, const Step& step) {
+  if (step.route || step.op == nullptr || !boxing::follows_plan(*step.op)) return step.route;
+  const std::array inputs = {&meta_of(program, step.inputs[0])};
+  return std::make_shared<const boxing::Plan>(
+      boxing::plan_of({*step.op, inputs, {}, step.raw_attrs()}));
 }
 
 }  // namespace
 
-std::vector<Communication> communications_of(const Program& program) {
+std::vector<Communication> communications_of(const Program& program, int64_t rank) {
   std::vector<Communication> all;
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
@@ -51,15 +43,16 @@ std::vector<Communication> communications_of(const Program& program) {
     };
     switch (step.kind) {
       case StepKind::kKernel: {
-        const boxing::Plan plan = redistribution_of(program, step);
-        for (const boxing::Step& part : plan.steps) {
-          const std::vector<int64_t> group = boxing::group_of(part, program.rank);
+        const auto plan = route_of(program, step);
+        if (plan == nullptr) break;
+        for (const boxing::Step& part : plan->steps) {
+          const std::vector<int64_t> group = boxing::group_of(part, rank);
           if (group.size() < 2) continue;
-          boxing::Plan alone{plan.shape, plan.dtype, part.from, part.to, {part}};
+          boxing::Plan alone{plan->shape, plan->dtype, part.from, part.to, {part}};
           all.push_back({.kind = Communication::Kind::kCollective,
                          .step = i,
                          .ranks = group,
-                         .what = str(boxing::route_of(alone), " of ", plan.dtype, ' ', plan.shape,
+                         .what = str(boxing::route_of(alone), " of ", plan->dtype, ' ', plan->shape,
                                      " from ", part.from, " to ", part.to),
                          .bytes = static_cast<int64_t>(part.bytes),
                          .time_us = part.time_us});
@@ -67,14 +60,14 @@ std::vector<Communication> communications_of(const Program& program) {
         break;
       }
       case StepKind::kSend:
-        message(Communication::Kind::kSend, step.inputs[0], program.rank, step.peer);
+        message(Communication::Kind::kSend, step.inputs[0], rank, step.peer);
         break;
       case StepKind::kRecv:
-        message(Communication::Kind::kRecv, step.outputs[0], step.peer, program.rank);
+        message(Communication::Kind::kRecv, step.outputs[0], step.peer, rank);
         break;
       case StepKind::kWait: {
         const Step& send = program.steps[static_cast<size_t>(step.peer)];
-        message(Communication::Kind::kWait, send.inputs[0], program.rank, send.peer);
+        message(Communication::Kind::kWait, send.inputs[0], rank, send.peer);
         all.back().tag = step.peer;  // the step it waits for
         break;
       }
@@ -93,9 +86,9 @@ using Kind = Communication::Kind;
 // choice, one order tells for all.
 class Rehearsal {
  public:
-  explicit Rehearsal(std::span<const Program> programs) : programs_(programs) {
-    for (const Program& program : programs)
-      todo_.push_back(communications_of(program));
+  explicit Rehearsal(const Programs& programs) : programs_(programs) {
+    for (size_t rank = 0; rank < programs.size(); ++rank)
+      todo_.push_back(communications_of(*programs[rank], static_cast<int64_t>(rank)));
     next_.resize(programs.size(), 0);
     longest_queue_.resize(programs.size(), 0);
   }
@@ -134,7 +127,7 @@ class Rehearsal {
 
   std::string describe(size_t rank, const Communication& it) const {
     static constexpr const char* kVerbs[] = {"", "send to", "receive from", "wait for its send to"};
-    const Step& step = programs_[rank].steps[it.step];
+    const Step& step = programs_[rank]->steps[it.step];
     std::string text = str("rank ", rank, " step ", it.step, ": ");
     if (it.kind == Kind::kCollective) {
       text += it.what;
@@ -223,7 +216,7 @@ class Rehearsal {
     }
   }
 
-  std::span<const Program> programs_;
+  const Programs& programs_;
   std::vector<std::vector<Communication>> todo_;
   std::vector<size_t> next_;
   std::vector<int64_t> longest_queue_;
@@ -252,22 +245,37 @@ void find_peak(const Program& program, RankCertificate& certificate) {
 
 }  // namespace
 
-Certificate certify(std::span<const Program> programs) {
+Certificate certify(const Programs& programs) {
   Rehearsal rehearsal(programs);
   rehearsal.run();
   Certificate certificate;
   for (size_t rank = 0; rank < programs.size(); ++rank) {
-    RankCertificate& own = certificate.ranks.emplace_back();
+    RankCertificate own;
+    const auto same = static_cast<size_t>(
+        std::find(programs.begin(), programs.end(), programs[rank]) - programs.begin());
+    if (same < rank) {
+      own = certificate.ranks[same];
+      own.num_collectives = own.num_messages = 0;
+    } else {
+      find_peak(*programs[rank], own);
+    }
     own.rank = static_cast<int64_t>(rank);
-    own.arena_bytes = programs[rank].arena_bytes;
+    own.arena_bytes = programs[rank]->arena_bytes;
     own.longest_queue = rehearsal.longest_queue(rank);
     for (const Communication& it : rehearsal.all_of(rank)) {
       own.num_collectives += it.kind == Kind::kCollective ? 1 : 0;
       own.num_messages += it.kind == Kind::kSend ? 1 : 0;
     }
-    find_peak(programs[rank], own);
+    certificate.ranks.push_back(std::move(own));
   }
   return certificate;
+}
+
+Certificate certify(std::span<const Program> programs) {
+  Programs borrowed;
+  for (const Program& program : programs)
+    borrowed.emplace_back(std::shared_ptr<const void>(), &program);
+  return certify(borrowed);
 }
 
 std::string to_string(const Certificate& certificate) {

@@ -24,8 +24,9 @@ struct Communication {
   int64_t tag = 0;             // of a message
 };
 
-// Those of a program in its order. Derived from op, attrs and layouts alone.
-std::vector<Communication> communications_of(const Program& program);
+// Those of a program in its order, as `rank`, the program's or one alike, takes part in them.
+// Derived from op, attrs and layouts alone.
+std::vector<Communication> communications_of(const Program& program, int64_t rank);
 
 struct RankCertificate {
   int64_t rank = 0;
@@ -46,6 +47,7 @@ struct Certificate {
 // members of a group differ in a collective or in their order; when messages between two ranks are
 // received in another order than they are sent, or with another size, or not at all; or when ranks
 // wait for each other in a circle. Sends count as unbuffered: one ends when it is received.
+Certificate certify(const Programs& programs);
 Certificate certify(std::span<const Program> programs);
 
 // "rank 1: 4 collectives, 2 messages; 12288 bytes, at most 9216 alive at matmul train.cpp:12".

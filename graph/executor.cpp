@@ -8,9 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "boxing/planned_kernel.h"
 #include "boxing/ranks/fail_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "eager/runtime.h"
 
 namespace flow::graph {
 
@@ -61,12 +63,12 @@ bool is_cut(std::span<const TensorView> inputs) {
 }  // namespace
 
 Executor::Executor(const Program& program) : program_(program), rank_(*thread_state().context) {
-  FLOW_ASSERT(program.rank == rank_.rank(), "a program of rank ", program.rank, " runs on rank ",
-              rank_.rank());
+  load_metas();
   arena_ = Storage::allocate(rank_.allocator(), static_cast<size_t>(program.arena_bytes));
   for (const BufferId id : program.externals)
-    externals_.push_back({.meta = program.buffers[static_cast<size_t>(id)].meta});
+    externals_.push_back({.meta = meta_of(id)});
   for (const Step& step : program.steps) {
+    load_kernel(step);
     first_view_.push_back(views_.size());
     for (const BufferId id : step.inputs)
       add_view(id);
@@ -78,11 +80,55 @@ Executor::Executor(const Program& program) : program_(program), rank_(*thread_st
   sends_.resize(program.steps.size());
 }
 
+void Executor::load_metas() {
+  for (const Buffer& buffer : program_.buffers) {
+    metas_.push_back(program_.rank == rank_.rank() ? buffer.meta
+                                                   : part_on(buffer.meta, rank_.rank()));
+    FLOW_ASSERT(metas_.back() != nullptr, "a program of rank ", program_.rank,
+                " does not fit rank ", rank_.rank());
+  }
+}
+
+void Executor::load_kernel(const Step& step) {
+  Kernel& kernel = kernels_.emplace_back();
+  if (step.kind != StepKind::kKernel) return;
+  const auto seen = [&](MetaPtr meta) {
+    return meta != nullptr && step.on_parts ? local_part(meta) : meta;
+  };
+  bool is_same = step.fn != nullptr;
+  std::vector<MetaPtr> inputs, outputs, plain;
+  const auto add = [&](BufferId id, std::vector<MetaPtr>& metas) {
+    metas.push_back(seen(meta_of(id)));
+    is_same = is_same && (id == kNoBuffer ||
+                          metas.back() == seen(program_.buffers[static_cast<size_t>(id)].meta));
+  };
+  for (const BufferId id : step.inputs)
+    add(id, inputs);
+  for (const BufferId id : step.outputs) {
+    add(id, outputs);
+    const MetaPtr meta = outputs.back();
+    plain.push_back(meta->blocked == nullptr ? meta : with_blocked(meta, nullptr));
+  }
+  if (is_same) {
+    kernel = {step.fn, step.plan.get()};
+    return;
+  }
+  const KernelQuery query{*step.op, inputs, plain, step.raw_attrs()};
+  const DeviceType device = plain[0]->device;
+  KernelChoice choice = step.route && device == DeviceType::kCpu
+                            ? boxing::bind_plan(query, *step.route)
+                            : kernel_table().select(query, device);
+  FLOW_ASSERT(choice.outputs.empty() ? outputs == plain : outputs == choice.outputs, step.op->name,
+              " gives another memory layout than its program has");
+  kernel = {choice.fn, choice.plan.get()};
+  made_plans_.push_back(std::move(choice.plan));
+}
+
 void Executor::add_view(BufferId id) {
   TensorView& view = views_.emplace_back();
   if (id == kNoBuffer) return;
   const Buffer* buffer = &program_.buffers[static_cast<size_t>(id)];
-  view.meta = buffer->meta;
+  view.meta = meta_of(id);
   int64_t offset = 0;
   while (buffer->base != kNoBuffer) {
     offset += buffer->offset * static_cast<int64_t>(dtype_size(buffer->meta->dtype));
@@ -151,9 +197,10 @@ void Executor::run_step(size_t index) {
         random = streams_[static_cast<size_t>(step.draw)];
         if (!step.draws_globally) random.rank = static_cast<uint64_t>(rank_.rank());
       }
-      const KernelContext context{inputs, outputs, step.raw_attrs(), step.plan.get(),
+      const Kernel& kernel = kernels_[index];
+      const KernelContext context{inputs, outputs, step.raw_attrs(), kernel.plan,
                                   random, rank_,   sites_[index]};
-      step.fn(context);
+      kernel.fn(context);
       return;
     }
     case StepKind::kToStrided: {

@@ -19,7 +19,8 @@ struct RunTimes {
 // Runs one program on the calling thread's rank. Not thread safe.
 class Executor {
  public:
-  // `program` must outlive the executor; its rank must be the calling thread's.
+  // `program` must outlive the executor; the calling thread's rank must be its or one alike. Makes
+  // the kernels that the program lacks.
   explicit Executor(const Program& program);
 
   // externals[i] backs program.externals[i]: same local layout, written where the program writes.
@@ -42,6 +43,18 @@ class Executor {
     std::vector<Use> uses = {};
   };
 
+  struct Kernel {
+    KernelFn fn = nullptr;
+    const void* plan = nullptr;
+  };
+
+  void load_metas();
+  void load_kernel(const Step& step);
+
+  MetaPtr meta_of(BufferId id) const {
+    return id == kNoBuffer ? nullptr : metas_[static_cast<size_t>(id)];
+  }
+
   void add_view(BufferId id);
   void bind(std::span<const Tensor> externals);
   void run_step(size_t index);
@@ -49,6 +62,9 @@ class Executor {
   const Program& program_;
   RankContext& rank_;
   Ref<Storage> arena_;
+  std::vector<MetaPtr> metas_;                           // of this rank, by buffer
+  std::vector<Kernel> kernels_;                          // by step
+  std::vector<std::shared_ptr<const void>> made_plans_;  // of kernels made here
   // The views of step i's inputs, then outputs, start at first_view_[i].
   std::vector<TensorView> views_;
   std::vector<size_t> first_view_;

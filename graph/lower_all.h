@@ -2,17 +2,26 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "graph/program.h"
 
 namespace flow::graph {
 
-// How a step becomes the program of a rank; graph::lower or what follows a schedule.
-using Lowering = std::function<Program(const Graph& graph, int64_t rank)>;
+// How a step becomes the program of a rank.
+struct Lowering {
+  // What beside the graph the programs depend on.
+  std::string name = {};
+  // Null: graph::lower.
+  std::function<Program(const Graph& graph, int64_t rank)> make = nullptr;
+};
 
-// By rank. Each is what the lowering gives on that rank, so far as the step's tensors are global;
-// only the calling rank's own may run here.
-std::vector<Program> lower_all(const Graph& graph, const Lowering& lowering);
+// Each is what the lowering gives on that rank.
+Programs lower_all(const Graph& graph, const Lowering& lowering);
+
+// The calling rank's alone, for steps whose tensors are all local.
+Programs lower_here(const Graph& graph, const Lowering& lowering);
 
 }  // namespace flow::graph

@@ -6,16 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "graph/certificate.h"
+#include "graph/compiled_step.h"
 #include "graph/executor.h"
-#include "graph/lower_all.h"
-#include "graph/passes/pass.h"
 #include "graph/tracer.h"
 
 namespace flow::graph {
 
-// Without a lowering the step runs node by node. Immutable but for the memory it runs in. Belongs
-// to the rank it was made on; not thread safe.
+// Without a lowering the step runs node by node. Immutable but for the memory it runs in; what is
+// compiled is shared with other thread ranks. Belongs to the rank it was made on; not thread safe.
 class Plan {
  public:
   // Throws what certify() throws where the step moves data between ranks.
@@ -34,18 +32,21 @@ class Plan {
   // Of the last run; one must have been.
   const RunTimes& last_run() const { return executor_->last_run(); }
 
-  const Graph& graph() const { return graph_; }
+  const Graph& graph() const { return step_->graph; }
 
-  const Program& program() const { return program_; }
-
-  const std::vector<PassResult>& passes() const { return passes_; }
+  // This rank's: of it, or of a rank alike.
+  const Program& program() const { return *program_; }
 
   // Of all ranks; of this one where all tensors are local.
-  const Certificate& certificate() const { return certificate_; }
+  const Programs& programs() const { return step_->programs; }
+
+  const std::vector<PassResult>& passes() const { return step_->passes; }
+
+  const Certificate& certificate() const { return step_->certificate; }
 
   // What a run takes from the allocator: the arena, kept from the first run on, and outputs. What
   // kernels take while they run comes on top.
-  int64_t arena_bytes() const { return program_.arena_bytes; }
+  int64_t arena_bytes() const { return program_->arena_bytes; }
 
   int64_t output_bytes() const;
 
@@ -56,13 +57,10 @@ class Plan {
   const std::vector<Tensor>& captures() const { return captures_; }
 
  private:
-  void compile(const Lowering& lowering);
-
-  Graph graph_;
-  std::vector<PassResult> passes_;
   std::vector<Tensor> captures_;
-  Certificate certificate_;
-  Program program_;
+  std::shared_ptr<const CompiledStep> step_;
+  int64_t rank_;
+  const Program* program_;  // of step_
   std::vector<MetaPtr> output_metas_;
   std::vector<Tensor> externals_;       // inputs, captures, outputs; the latter only during a run
   std::unique_ptr<Executor> executor_;  // made at the first run

@@ -30,9 +30,9 @@ struct Transfer {
   int64_t count = 0;
 };
 
-std::vector<Transfer> transfers_of(const Program& program) {
+std::vector<Transfer> transfers_of(const Program& program, int64_t rank) {
   std::vector<Transfer> all;
-  for (const Communication& it : communications_of(program)) {
+  for (const Communication& it : communications_of(program, rank)) {
     if (it.kind != Communication::Kind::kCollective) continue;
     const Step& step = program.steps[it.step];
     const std::string what = str(step.file, ":", step.line, ": ", it.what);
@@ -52,23 +52,23 @@ std::vector<Transfer> transfers_of(const Program& program) {
 
 std::string Plan::summary() const {
   const auto written =
-      std::count_if(graph_.captures.begin(), graph_.captures.end(),
+      std::count_if(graph().captures.begin(), graph().captures.end(),
                     [](const Capture& capture) { return capture.initial != capture.final_value; });
   std::string text =
-      str("step: ", graph_.inputs.size(), " inputs, ", captures_.size(), " tensors from outside, ",
-          written, " of them written; ", count_nodes(graph_), "\n");
+      str("step: ", graph().inputs.size(), " inputs, ", captures_.size(), " tensors from outside, ",
+          written, " of them written; ", count_nodes(graph()), "\n");
   text += "passes:";
-  for (const PassResult& pass : passes_)
+  for (const PassResult& pass : passes())
     text += str(" ", pass.name, " ", pass.changes);
-  text += str("\nprogram of rank ", program_.rank, ": ", program_.steps.size(), " steps, arena of ",
-              program_.arena_bytes, " bytes, outputs of ", output_bytes(), " bytes\n");
-  text += str("certificate: ", certificate_.ranks.size(),
-              certificate_.ranks.size() == 1 ? " rank" : " ranks",
+  text += str("\nprogram of rank ", rank_, ": ", program_->steps.size(), " steps, arena of ",
+              program_->arena_bytes, " bytes, outputs of ", output_bytes(), " bytes\n");
+  text += str("certificate: ", certificate().ranks.size(),
+              certificate().ranks.size() == 1 ? " rank" : " ranks",
               ", no rank waits for ever, groups agree on every collective\n");
-  text += to_string(certificate_);
-  const std::vector<Transfer> transfers = transfers_of(program_);
+  text += to_string(certificate());
+  const std::vector<Transfer> transfers = transfers_of(*program_, rank_);
   if (transfers.empty()) return text;
-  text += str("redistributions of rank ", program_.rank, ", the costliest first:\n");
+  text += str("redistributions of rank ", rank_, ", the costliest first:\n");
   for (size_t i = 0; i < std::min(transfers.size(), kMaxRedistributions); ++i) {
     const Transfer& transfer = transfers[i];
     text += str("  ", transfer.what, ", ", transfer.count, " times, ", transfer.bytes,

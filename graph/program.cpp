@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "boxing/planned_kernel.h"
 #include "core/error.h"
 #include "ops/binary_op.h"
 #include "ops/copy_op.h"
@@ -33,7 +34,7 @@ BufferId ProgramBuilder::add_view(BufferId base, MetaPtr meta, int64_t offset) {
 
 void ProgramBuilder::add_in_place(const OpDef& op, const void* attrs, BufferId target,
                                   BufferId source) {
-  Step step{.inputs = {target, source}, .outputs = {target}, .op = &op};
+  Step step{.inputs = {target, source}, .outputs = {target}, .op = &op, .on_parts = true};
   if (op.attrs != nullptr) {
     step.attrs.resize(op.attrs->size);
     std::memcpy(step.attrs.data(), attrs, op.attrs->size);
@@ -175,17 +176,21 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
   const KernelDef* chosen = nullptr;
   const DeviceType device = wanted[0]->device;
   const KernelQuery query{op, metas, wanted, node.raw_attrs()};
-  KernelChoice choice = kernels_.select(query, device, {}, &chosen);
+  const bool is_planned = boxing::follows_plan(op);
+  KernelChoice choice;
+  if (!is_planned) choice = kernels_.select(query, device, {}, &chosen);
   const bool has_blocked = std::any_of(
       metas.begin(), metas.end(), [](MetaPtr m) { return m != nullptr && m->blocked != nullptr; });
-  if (has_blocked && !chosen->accepts_blocked) {
+  if (has_blocked && (is_planned || !chosen->accepts_blocked)) {
     for (size_t i = 0; i < sources.size(); ++i) {
       if (sources[i] == kNoBuffer) continue;
       sources[i] = strided(sources[i]);
       metas[i] = buffer(sources[i]).meta;
     }
-    choice = kernels_.select(query, device);
+    if (!is_planned) choice = kernels_.select(query, device);
   }
+  std::shared_ptr<const boxing::Plan> route;
+  if (is_planned) route = std::make_shared<const boxing::Plan>(boxing::plan_of(query));
   if (op.mutates == 0) {
     for (const MetaPtr meta : choice.outputs.empty() ? wanted : choice.outputs) {
       outputs.push_back(add_buffer(meta));
@@ -196,6 +201,7 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                             .outputs = outputs,
                             .op = &op,
                             .attrs = node.attrs,
+                            .route = std::move(route),
                             .fn = choice.fn,
                             .plan = choice.plan,
                             .draw = node.draw,
@@ -295,8 +301,12 @@ std::string buffer_name(const Program& program, BufferId id) {
 }  // namespace
 
 std::string to_string(const Program& program) {
+  return to_string(program, program.rank);
+}
+
+std::string to_string(const Program& program, int64_t rank) {
   static constexpr const char* kNames[] = {"kernel", "to_strided", "send", "recv", "wait"};
-  std::string text = str("rank ", program.rank, ", arena ", program.arena_bytes, " bytes\n");
+  std::string text = str("rank ", rank, ", arena ", program.arena_bytes, " bytes\n");
   for (const Step& step : program.steps) {
     text += step.kind == StepKind::kKernel ? step.op->name : kNames[static_cast<size_t>(step.kind)];
     text += '(';

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "boxing/plan.h"
 #include "core/kernel.h"
 #include "graph/ir.h"
 
@@ -42,8 +43,12 @@ struct Step {
   // kKernel
   const OpDef* op = nullptr;
   std::vector<std::byte> attrs = {};
+  // The route of a redistribution; each rank makes its kernel when it loads the program.
+  std::shared_ptr<const boxing::Plan> route = nullptr;
+  // The kernel for the metas of the program's rank; null: chosen when the program is loaded.
   KernelFn fn = nullptr;
   std::shared_ptr<const void> plan = nullptr;
+  bool on_parts = false;        // the kernel sees local parts: copies and sums that programs add
   int64_t draw = -1;            // of a random op: which draw of the run
   bool draws_globally = false;  // the same values on every rank
   // kSend, kRecv, kWait
@@ -56,8 +61,10 @@ struct Step {
   const void* raw_attrs() const { return attrs.empty() ? nullptr : attrs.data(); }
 };
 
+// Of one rank, or of all ranks alike: those whose programs differ only in where their parts lie in
+// the logical tensors.
 struct Program {
-  int64_t rank = 0;
+  int64_t rank = 0;  // of ranks alike, the one whose metas it has
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
   // External i is given at each run: graph inputs, captures, then results.
@@ -66,7 +73,19 @@ struct Program {
   int64_t num_draws = 0;  // random streams that a run uses up, the same on every rank
 };
 
+// By rank; ranks alike share one.
+using Programs = std::vector<std::shared_ptr<const Program>>;
+
+// As `rank`, the program's or one alike, runs it.
+std::string to_string(const Program& program, int64_t rank);
 std::string to_string(const Program& program);
+
+// What a buffer of a program is on `rank`, which is the program's or one alike; null where its part
+// there has another shape.
+MetaPtr part_on(MetaPtr meta, int64_t rank);
+
+// Whether `b` is what `a` is on b's rank.
+bool are_alike(const Program& a, const Program& b);
 
 // Lays out the arena by liveness: buffers whose lifetimes do not overlap may share bytes. Sets
 // arena_offset and arena_bytes. First fit in order of first use; 64-byte alignment.

@@ -118,10 +118,12 @@ struct Cutting {
 
   graph::Lowering lowering() const {
     if (micro_batches == 1) return {};
-    return [cutting = *this](const graph::Graph& graph, int64_t rank) {
-      return pipeline::build_program(graph, cutting.plan(graph), cutting.schedule(graph), rank,
-                                     kernel_table());
-    };
+    return {.name = str(micro_batches, " micro-batches of ", num_arguments, " inputs, ",
+                        pipeline::to_string(rule), " ", rule.table),
+            .make = [cutting = *this](const graph::Graph& graph, int64_t rank) {
+              return pipeline::build_program(graph, cutting.plan(graph), cutting.schedule(graph),
+                                             rank, kernel_table());
+            }};
   }
 };
 

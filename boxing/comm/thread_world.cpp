@@ -150,6 +150,13 @@ Failure ThreadWorld::failure() const {
   return failure_;
 }
 
+void* ThreadWorld::slot(const void* key, std::shared_ptr<void> (*make)()) {
+  const std::lock_guard lock(slots_mutex_);
+  std::shared_ptr<void>& found = slots_[key];
+  if (!found) found = make();
+  return found.get();
+}
+
 void ThreadWorld::end(int64_t rank) {
   ended_[static_cast<size_t>(rank)].store(true);
   wake_everybody();

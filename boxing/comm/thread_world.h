@@ -96,10 +96,18 @@ class ThreadWorld {
 
   std::chrono::seconds timeout() const { return timeout_; }
 
+  // State of a folder to the right that the ranks share, made at first use and found by its type.
+  template <class T>
+  T& slot() {
+    static constexpr char kKey = 0;
+    return *static_cast<T*>(slot(&kKey, [] { return std::shared_ptr<void>(new T); }));
+  }
+
  private:
   friend class WaitPoint;
   void add(WaitPoint* point);
   void wake_everybody();
+  void* slot(const void* key, std::shared_ptr<void> (*make)());
 
   int64_t num_ranks_;
   int num_spins_;
@@ -114,8 +122,10 @@ class ThreadWorld {
   // Taken before mutex_, as making a board adds its wait points.
   std::mutex boards_mutex_;
   std::map<std::pair<Channel, std::vector<int64_t>>, std::unique_ptr<ThreadBoard>>
-      boards_;                                       // guarded by boards_mutex_
-  std::vector<std::unique_ptr<WaitPoint>> inboxes_;  // constant
+      boards_;  // guarded by boards_mutex_
+  std::mutex slots_mutex_;
+  std::map<const void*, std::shared_ptr<void>> slots_;  // guarded by slots_mutex_
+  std::vector<std::unique_ptr<WaitPoint>> inboxes_;     // constant
 };
 
 }  // namespace flow::boxing

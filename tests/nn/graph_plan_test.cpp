@@ -1,4 +1,7 @@
 // What is known of a compiled graph before it runs: memory, programs of all ranks, its text.
+#include <atomic>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -6,7 +9,6 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/storage.h"
-#include "graph/lower_all.h"
 #include "graph/plan.h"
 #include "nn/flow.h"
 
@@ -50,21 +52,65 @@ TEST(GraphPlan, APlanningWorldCompilesTheProgramsOfAllRanks) {
     const PlanningWorld world(4);
     planned = compile_on_grid([](const nn::CompiledGraph& compiled) {
       std::vector<std::string> texts;
-      for (const graph::Program& program :
-           graph::lower_all(compiled.plan().graph(), [](const graph::Graph&g, int64_t rank) {
-             return graph::lower(g, rank, kernel_table());
-           })) {
-        texts.push_back(to_string(program));
-      }
+      const graph::Programs& programs = compiled.plan().programs();
+      for (size_t rank = 0; rank < programs.size(); ++rank)
+        texts.push_back(to_string(*programs[rank], static_cast<int64_t>(rank)));
       return texts;
     });
   }
   ASSERT_EQ(planned.size(), 4U);
   run_ranks(4, [&] {
-    const std::string own = compile_on_grid(
-        [](const nn::CompiledGraph& compiled) { return to_string(compiled.plan().program()); });
+    const std::string own = compile_on_grid([](const nn::CompiledGraph& compiled) {
+      return to_string(compiled.plan().program(), env::rank());
+    });
     EXPECT_EQ(own, planned[static_cast<size_t>(env::rank())]);
   });
+}
+
+// The programs that four thread ranks have of a batch of so many rows.
+std::set<const graph::Program*> programs_of_rows(int64_t rows) {
+  const Placement four("cpu", {0, 1, 2, 3});
+  std::set<const graph::Program*> all;
+  std::mutex mutex;
+  run_ranks(4, [&] {
+    manual_seed(2);
+    models::Mlp model({6, 8, 4});
+    model.to_global(four, kB);
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+    Train graph(model, optimizer);
+    const Tensor x = randn({rows, 6}, {.placement = four, .sbp = kS0});
+    const Tensor y = randint(0, 4, {rows}, {.dtype = int64, .placement = four, .sbp = kS0});
+    graph(x, y);
+    {
+      const std::lock_guard lock(mutex);
+      all.insert(&graph.compile(x, y).plan().program());
+    }
+    env::barrier();  // plans live as long as somebody has them
+  });
+  return all;
+}
+
+TEST(GraphPlan, ThreadRanksShareTheProgramsThatOneOfThemMakes) {
+  EXPECT_EQ(programs_of_rows(8).size(), 1U);
+  EXPECT_EQ(programs_of_rows(10).size(), 2U) << "ranks with three rows and with two";
+}
+
+TEST(GraphPlan, EachRankReportsAnErrorOfTheSharedCompilation) {
+  struct Cut : nn::Graph<Cut> {
+    Cut() { config().set_micro_batches(2); }
+
+    Tensor build(const Tensor& x) { return cumsum(x, 0); }
+  };
+
+  std::atomic<int> refused = 0;
+  run_ranks(3, [&] {
+    Cut graph;
+    const Placement three("cpu", {0, 1, 2});
+    const Tensor x = ones({6, 2}, {.placement = three, .sbp = kB});
+    EXPECT_THROW(graph.compile(x), Unsupported);
+    ++refused;
+  });
+  EXPECT_EQ(refused, 3);
 }
 
 TEST(GraphPlan, APlanningWorldMovesNoData) {

@@ -19,7 +19,7 @@ DROPPED = {"-c", "-MD", "-MMD", "-MP"}
 
 
 def preprocess_command(compiler):
-    """The compiler's command, changed to print comments (NOLINT), macros and code without line marks."""
+    """The compiler's command, changed to print comments, macros and code without line marks."""
     command, skip = [], False
     for argument in compiler:
         if skip or argument in WITH_VALUE:

@@ -53,7 +53,7 @@ class Remembering(unittest.TestCase):
         text = '#include "a.h"\nint g() { return f(); }\n'
         self.look(text)
         self.look(text.replace("g()", "h()"))
-        self.look(text + "// NOLINT\n")
+        self.look(text + "// NOLINT(google-*)\n")
         self.look(text, "-DFLOW=1")
         (self.folder / "a.h").write_text("int f();\n#define F 1\n")
         self.look(text)

@@ -15,7 +15,8 @@ MetaPtr Value::meta_on(int64_t rank) const {
 
 bool operator==(const Node& a, const Node& b) {
   return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs && a.stage == b.stage &&
-         a.phase == b.phase && a.draw == b.draw && a.file == b.file && a.line == b.line &&
+         a.phase == b.phase && a.draw == b.draw && a.is_transient == b.is_transient &&
+         a.guard == b.guard && a.file == b.file && a.line == b.line &&
          (a.op->attrs == nullptr || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
 }
 
@@ -30,6 +31,21 @@ namespace {
 void check_range(const Graph& graph, size_t node, ValueId id) {
   if (id < 0 || static_cast<size_t>(id) >= graph.values.size()) {
     fail(graph, node, str("value %", id, " does not exist"));
+  }
+}
+
+// A guard is known before the nodes that it decides about.
+void check_guard(const Graph& graph, size_t index, const std::vector<bool>& is_made) {
+  const int64_t guard = graph.nodes[index].guard;
+  if (guard < 0) return;
+  if (guard >= static_cast<int64_t>(graph.outputs.size())) {
+    fail(graph, index, str("is guarded by output ", guard, " of ", graph.outputs.size()));
+  }
+  const ValueId value = graph.outputs[static_cast<size_t>(guard)];
+  check_range(graph, index, value);
+  const Value& it = graph.value(value);
+  if (it.dtype != DType::kBool || !it.shape.empty() || !is_made[static_cast<size_t>(value)]) {
+    fail(graph, index, str("its guard %", value, " is no bool scalar made before it"));
   }
 }
 
@@ -91,6 +107,7 @@ void verify(const Graph& graph) {
     if (node.op->is_random ? !draws : node.draw != -1) {
       fail(graph, i, str("makes draw ", node.draw, " of ", graph.num_draws));
     }
+    check_guard(graph, i, is_made);
   }
   for (const ValueId output : graph.outputs) {
     FLOW_ASSERT(is_made[static_cast<size_t>(output)], "output %", output, " is never made");

@@ -40,6 +40,12 @@ struct Node {
   // Of a random op: which of the step's draws it makes; -1 for others. What is recomputed draws
   // again what it drew.
   int64_t draw = -1;
+  // Made for those who read it next and not kept: no pass merges it with an equal node, and with
+  // micro-batches it runs for each of them, also where all would get the same.
+  bool is_transient = false;
+  // The output of the step, a bool scalar, without which the node is left out; -1: it always runs.
+  // What it would have written keeps its value.
+  int64_t guard = -1;
   // The user's line.
   std::string file;
   uint32_t line = 0;
@@ -71,7 +77,8 @@ struct Graph {
 };
 
 // One line a node:  %5 = matmul(%0, %2) {…} : (4, 8) float32 [S(0) on cpu:(0, 1)] @F0 main.cpp:12;
-// a random op's place is "@F0 draw 2 main.cpp:12".
+// a random op's place is "@F0 draw 2 main.cpp:12", others' may be "@F0 transient main.cpp:12" and
+// "@U0 if 1 main.cpp:12".
 std::string to_string(const Graph& graph);
 // Inverse of to_string; `ops` resolves names. Throws InvalidArgument naming the line.
 Graph parse_graph(std::string_view text, const OpTable& ops);

@@ -148,6 +148,11 @@ Node parse_node(Line& line, Graph& graph, std::vector<ValueId> outputs, const Op
     node.draw = line.integer();
     line.expect(" ");
   }
+  if (line.accept("transient ")) node.is_transient = true;
+  if (line.accept("if ")) {
+    node.guard = line.integer();
+    line.expect(" ");
+  }
   const std::string_view place = line.rest();
   const size_t colon = place.rfind(':');
   if (colon == std::string_view::npos) line.fail("file:line");
@@ -174,7 +179,9 @@ std::string to_string(const Graph& graph) {
       text += str(i == 0 ? "" : ", ", describe(graph.value(node.outputs[i])));
     }
     text += str(" @", kPhaseLetters[static_cast<size_t>(node.phase)], node.stage, " ",
-                node.draw < 0 ? "" : str("draw ", node.draw, " "), node.file, ":", node.line, "\n");
+                node.draw < 0 ? "" : str("draw ", node.draw, " "),
+                node.is_transient ? "transient " : "",
+                node.guard < 0 ? "" : str("if ", node.guard, " "), node.file, ":", node.line, "\n");
   }
   for (const Capture& capture : graph.captures) {
     if (capture.final_value != capture.initial) {

@@ -104,6 +104,18 @@ OutsideTrace::~OutsideTrace() {
   thread_state().interpreter = inner_;
 }
 
+TransientGuard::TransientGuard() {
+  if (auto* trace = dynamic_cast<Trace*>(thread_state().interpreter)) {
+    outer_ = std::exchange(trace->is_transient_, true);
+  }
+}
+
+TransientGuard::~TransientGuard() {
+  if (auto* trace = dynamic_cast<Trace*>(thread_state().interpreter)) {
+    trace->is_transient_ = outer_;
+  }
+}
+
 Trace::Trace()
     : outer_(std::exchange(thread_state().interpreter, this)), draws_from_(generator_state()) {
   autograd::drop_cached_casts();
@@ -273,6 +285,8 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   }
   node.stage = state.stage;
   node.phase = state.phase;
+  node.is_transient = is_transient_;
+  node.guard = guard_;
   const Site site = user_site(call.site);
   if (call.op.is_random) node.draw = draw_of(call.random, site);
   node.file = site.file();

@@ -36,6 +36,18 @@ class [[nodiscard]] OutsideTrace {
   Interpreter* inner_;
 };
 
+// Nodes traced while it lives are transient (graph/ir.h). Nothing outside a trace.
+class [[nodiscard]] TransientGuard {
+ public:
+  TransientGuard();
+  ~TransientGuard();
+  TransientGuard(const TransientGuard&) = delete;
+  TransientGuard& operator=(const TransientGuard&) = delete;
+
+ private:
+  bool outer_ = false;
+};
+
 // What a trace gives: the graph, and the tensors behind graph.captures in the same order.
 struct TracedStep {
   Graph graph;
@@ -57,6 +69,10 @@ class Trace final : public Interpreter {
 
   // A traced stand-in with the layout of `example`; its values are given at each run.
   Tensor add_input(const Tensor& example);
+
+  // Nodes from here on run only where this output of the step is true; -1: always.
+  void set_guard(int64_t output) { guard_ = output; }
+
   // Ends the trace with these results. Gradients of captured leaves are put back as they were.
   TracedStep finish(const std::vector<Tensor>& outputs);
 
@@ -64,6 +80,7 @@ class Trace final : public Interpreter {
 
  private:
   friend class OutsideTrace;
+  friend class TransientGuard;
 
   struct TracedValue;
 
@@ -93,6 +110,8 @@ class Trace final : public Interpreter {
   Interpreter* outer_;
   Generator::State draws_from_;  // the generator when the trace began
   bool is_active_ = true;
+  bool is_transient_ = false;
+  int64_t guard_ = -1;
   Graph graph_;
   std::vector<CapturedTensor> captures_;
   // Captures by storage: aliases of one outside tensor are one capture.

@@ -27,7 +27,7 @@ bool same_outputs(const Graph& graph, const Node& a, const Node& b) {
 
 bool computes_the_same(const Graph& graph, const Node& a, const Node& b) {
   return a.op == b.op && a.inputs == b.inputs && a.phase == b.phase && a.stage == b.stage &&
-         a.draw == b.draw &&
+         a.draw == b.draw && a.guard == b.guard &&
          (a.op->attrs == nullptr || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true)) &&
          same_outputs(graph, a, b);
 }
@@ -42,7 +42,7 @@ int64_t merge_common_subexpressions(Graph& graph) {
     Node& node = graph.nodes[i];
     map.apply_to_inputs(node);
     // What is written in place must be a value of its own.
-    if (node.op->mutates != 0) continue;
+    if (node.op->mutates != 0 || node.is_transient) continue;
     const size_t hash = hash_of(node);
     const auto [begin, end] = seen.equal_range(hash);
     bool is_new = true;

@@ -29,6 +29,20 @@ TEST(Ir, TextParsesBack) {
   EXPECT_EQ(to_string(parse_graph(text, op_table())), text);
 }
 
+TEST(Ir, TextTellsTransientAndGuardedNodes) {
+  const std::string text =
+      "input %0 : (2,) float32 cpu\n"
+      "input %1 : () bool cpu\n"
+      "%2 = relu(%0) {} : (2,) float32 cpu @F0 transient a.cpp:1\n"
+      "%3 = exp(%2) {} : (2,) float32 cpu @U0 if 1 a.cpp:2\n"
+      "return %3, %1\n";
+  const Graph graph = parse_graph(text, op_table());
+  verify(graph);
+  EXPECT_TRUE(graph.nodes[0].is_transient);
+  EXPECT_EQ(graph.nodes[1].guard, 1);
+  EXPECT_EQ(to_string(graph), text);
+}
+
 TEST(Ir, BadTextNamesItsLine) {
   const std::string text = to_string(small_step().graph);
   const auto complaint = [](const std::string& bad) -> std::string {

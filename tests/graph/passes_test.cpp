@@ -44,6 +44,15 @@ TEST(Passes, NodesOfAnotherPhaseAreKept) {
   EXPECT_EQ(after(merge_common_subexpressions, text, 0), text);
 }
 
+TEST(Passes, TransientNodesAreKeptApart) {
+  const std::string text =
+      "input %0 : (2,) float32 cpu\n"
+      "%1 = relu(%0) {} : (2,) float32 cpu @F0 transient a.cpp:1\n"
+      "%2 = relu(%0) {} : (2,) float32 cpu @F0 transient a.cpp:1\n"
+      "return %1, %2\n";
+  EXPECT_EQ(after(merge_common_subexpressions, text, 0), text);
+}
+
 TEST(Passes, DrawsAreKeptApart) {
   Graph graph;
   {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "autograd/autocast.h"
+#include "autograd/backward_rules.h"
 #include "autograd/layout.h"
 #include "autograd/recompute_region.h"
 #include "core/error.h"
@@ -345,8 +346,14 @@ void BackwardRun::accumulate(LeafNode& node, Tensor gradient) {
                               " does not fit the leaf, which is ", meta,
                               " now; do not set_data() between forward and backward"));
   }
-  if (!options_.create_graph && sums_.take(leaf, gradient)) return;
-  gradient = to_layout_of(gradient, meta);
+  const BackwardRules* rules = active_backward_rules();
+  Tensor laid_out = rules != nullptr && rules->lay_out ? rules->lay_out(leaf, gradient) : Tensor();
+  if (laid_out.defined()) {
+    gradient = std::move(laid_out);
+  } else {
+    if (!options_.create_graph && sums_.take(leaf, gradient)) return;
+    gradient = to_layout_of(gradient, meta);
+  }
   const bool is_owned = is_exclusive(gradient);
   add_to_leaf(leaf, std::move(gradient), is_owned);
 }

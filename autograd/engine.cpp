@@ -1,5 +1,8 @@
 #include "autograd/engine.h"
 
+#include <functional>
+
+#include "autograd/backward_rules.h"
 #include "autograd/backward_run.h"
 #include "autograd/layout.h"
 #include "core/error.h"
@@ -51,7 +54,8 @@ Edge edge_to(const Tensor& tensor, const char* role, size_t i, const char* name,
 }
 
 void add_roots(BackwardRun& run, const std::vector<Tensor>& outputs,
-               const std::vector<Tensor>& gradients, const char* name, Site site) {
+               const std::vector<Tensor>& gradients, const char* name, Site site,
+               const std::function<Tensor(const Tensor&, const Tensor&)>& scale) {
   if (outputs.empty()) {
     throw InvalidArgument(str("[", name, "] there are no outputs; give at least one"),
                           user_site(site));
@@ -64,7 +68,8 @@ void add_roots(BackwardRun& run, const std::vector<Tensor>& outputs,
   const Tensor none;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Edge edge = edge_to(outputs[i], "output", i, name, site);
-    run.add_root(edge, seed(outputs[i], gradients.empty() ? none : gradients[i], i, name, site));
+    const Tensor begin = seed(outputs[i], gradients.empty() ? none : gradients[i], i, name, site);
+    run.add_root(edge, scale ? scale(outputs[i], begin) : begin);
   }
 }
 
@@ -81,7 +86,9 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
                    .create_graph = options.create_graph,
                    .bucket_mb = options.bucket_mb,
                    .site = user_site(site)});
-  add_roots(run, outputs, gradients, "backward", site);
+  const autograd::BackwardRules* rules = autograd::active_backward_rules();
+  add_roots(run, outputs, gradients, "backward", site,
+            rules == nullptr ? nullptr : rules->scale_seed);
   run.run();
 }
 
@@ -92,7 +99,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                    .captures = true});
   for (size_t i = 0; i < inputs.size(); ++i)
     run.add_capture(edge_to(inputs[i], "input", i, "grad", site));
-  add_roots(run, outputs, options.grad_outputs, "grad", site);
+  add_roots(run, outputs, options.grad_outputs, "grad", site, nullptr);
   run.run();
   std::vector<Tensor> gradients;
   for (const BackwardRun::Capture& capture : run.captures()) {

@@ -43,6 +43,7 @@ class Planner {
   MicroBatchPlan plan() {
     while (!classify_all()) {
     }
+    repeat_transient();
     return std::move(plan_);
   }
 
@@ -140,8 +141,9 @@ class Planner {
   // The outputs' layouts along the axis, or none. `inputs` become those that the node takes.
   std::vector<Sbp> match(const Node& node, std::vector<Sbp>& inputs) const {
     if (node.op == &boxing::kRedistribute) {
-      // Sums are moved once.
-      return inputs[0].is_split() ? inputs : std::vector<Sbp>{};
+      // Sums are moved once, or addend by addend.
+      const bool moves_addends = node.is_transient && inputs[0] == sbp::partial_sum;
+      return inputs[0].is_split() || moves_addends ? inputs : std::vector<Sbp>{};
     }
     return asking(node, [&](SbpContext& ctx) -> std::vector<Sbp> {
       node.op->sbp(ctx);
@@ -154,6 +156,36 @@ class Planner {
       }
       return {};
     });
+  }
+
+  // Transient nodes that only micro-batches read run for each.
+  void repeat_transient() {
+    plan_.is_made_each.assign(graph_.values.size(), false);
+    std::vector<bool> is_read_once(graph_.values.size(), false);
+    const auto read_once = [&](ValueId id) {
+      if (id != kNoValue) is_read_once[static_cast<size_t>(id)] = true;
+    };
+    for (const ValueId id : graph_.outputs)
+      read_once(id);
+    for (const graph::Capture& capture : graph_.captures)
+      read_once(capture.final_value);
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      const Node& node = graph_.nodes[i];
+      NodeTime& time = plan_.node_time[i];
+      const bool repeats = node.is_transient && time == NodeTime::kBefore && !is_hoisted_[i] &&
+                           std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+                             return is_read_once[static_cast<size_t>(id)] || sbp_of(id).is_split();
+                           });
+      if (repeats) {
+        time = NodeTime::kEach;
+        plan_.input_sbp[i].assign(node.inputs.size(), sbp::broadcast);
+        for (const ValueId id : node.outputs)
+          plan_.is_made_each[static_cast<size_t>(id)] = true;
+      } else if (time != NodeTime::kEach) {
+        for (const ValueId id : node.inputs)
+          read_once(id);
+      }
+    }
   }
 
   bool holds_samples(ValueId id, const Sbp& sbp) const {

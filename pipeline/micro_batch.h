@@ -25,11 +25,17 @@ struct MicroBatchPlan {
   // take parts.
   std::vector<std::vector<Sbp>> input_sbp;
 
+  // By value: the same at all times, but made anew for each micro-batch.
+  std::vector<bool> is_made_each;
+
   const Sbp& sbp_of(graph::ValueId id) const { return value_sbp[static_cast<size_t>(id)]; }
 };
 
 // Graph inputs are S(0), but for scalars and the last `num_whole`, which are B as captures are.
 // Cutting is by samples, so a signature that holds for one sample a rank holds for any parts.
+//
+// Transient nodes run for each micro-batch where all who read them do: addends are moved one by
+// one, and what is the same at all times is made again, so that neither is kept.
 //
 // A value that is P along the axis and used by an op without a signature for it is summed first, so
 // that op runs after all micro-batches. Where a micro-batch needs its result (the number of targets

@@ -61,24 +61,25 @@ BufferId PartBuffers::part_input(ValueId id, const Sbp& sbp, int64_t m) {
   if (id == graph::kNoValue) return kNoBuffer;
   const bool is_split = plan_.sbp_of(id).is_split();
   if (!sbp.is_split()) {
-    return plan_.sbp_of(id).is_partial() ? part(id, m) : whole_input(id);
+    return plan_.sbp_of(id).is_partial() || is_made_each(id) ? part(id, m) : whole_input(id);
   }
   BufferId& known =
       is_split ? part(id, m) : taken_.try_emplace({id, sbp.dim(), m}, kNoBuffer).first->second;
   if (known != kNoBuffer) return known;
   const MetaPtr meta = part_of(plan_.cut, graph_.value(id), sbp.dim(), m).meta_on(rank_);
   if (!meta->is_held) return known = builder_.add_buffer(meta);
-  FLOW_ASSERT(whole(id) != kNoBuffer, "value %", id, " is used before it is made");
+  const BufferId source = is_made_each(id) ? part(id, m) : whole(id);
+  FLOW_ASSERT(source != kNoBuffer, "value %", id, " is used before it is made");
   const std::vector<Piece> all = pieces(id, sbp, m);
   if (all.size() <= 1) {
-    return known = rows(whole(id), meta, sbp.dim(), all.empty() ? 0 : all[0].in_whole);
+    return known = rows(source, meta, sbp.dim(), all.empty() ? 0 : all[0].in_whole);
   }
   known = builder_.add_buffer(meta);
   for (const Piece& piece : all) {
     Shape shape = meta->local_shape;
     shape[sbp.dim()] = piece.size;
     const MetaPtr plain = local_meta(shape, meta->dtype, meta->device);
-    builder_.add_copy(rows(whole(id), plain, sbp.dim(), piece.in_whole),
+    builder_.add_copy(rows(source, plain, sbp.dim(), piece.in_whole),
                       rows(known, plain, sbp.dim(), piece.in_part));
   }
   return known;

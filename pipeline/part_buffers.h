@@ -56,6 +56,8 @@ class PartBuffers {
   std::vector<Piece> pieces(graph::ValueId id, const Sbp& sbp, int64_t m) const;
 
  private:
+  bool is_made_each(graph::ValueId id) const { return plan_.is_made_each[static_cast<size_t>(id)]; }
+
   const graph::Graph& graph_;
   const MicroBatchPlan& plan_;
   graph::ProgramBuilder& builder_;

@@ -142,10 +142,12 @@ class StagePlanner {
     const Node& node = graph_.nodes[i];
     const Value &from = graph_.value(node.inputs[0]), &to = graph_.value(node.outputs[0]);
     Slot home;
-    home_of(node.inputs[0], home);
+    // What is there before all actions moves where it is used.
+    const bool has_home = home_of(node.inputs[0], home);
+    if (!has_home) home = first_use(node.outputs[0]);
     stages_.slots[i] = home;
     if (is_within(from.placement, home) && is_within(to.placement, home)) return;
-    if (home.stage < 0 || to.nd_sbp.has_partial()) {
+    if (!has_home || to.nd_sbp.has_partial()) {
       throw Unsupported(str("[pipeline] the redistribution at ", node.file, ":", node.line,
                             " goes from ", from.nd_sbp, " on ", from.placement, " to ", to.nd_sbp,
                             " on ", to.placement,

@@ -71,6 +71,7 @@ class KeyHasher {
     add(node.stage);
     add(static_cast<uint64_t>(node.phase));
     add(node.draw);
+    add(node.guard * 2 + (node.is_transient ? 1 : 0));
     add(uint64_t{node.line});
     if (node.file != file_) {  // most are one file's
       add(node.file);

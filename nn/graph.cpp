@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/autocast.h"
+#include "autograd/backward_rules.h"
 #include "autograd/grad_mode.h"
 #include "boxing/layout.h"
 #include "core/context.h"
@@ -13,6 +14,7 @@
 #include "nn/clip_grad.h"
 #include "nn/optim/lr_scheduler.h"
 #include "nn/optim/traced_step.h"
+#include "nn/zero.h"
 #include "pipeline/build.h"
 #include "pipeline/report.h"
 
@@ -28,11 +30,11 @@ GraphConfig& GraphConfig::enable_amp(DType dtype) {
 }
 
 GraphConfig& GraphConfig::enable_zero(ZeroOptions options) {
-  if (options.stage < 0 || options.stage > 1) {
-    throw Unsupported(str("[graph] ZeRO stage ", options.stage,
-                          " is not supported in a graph; use stage 1, or 0 for none"));
+  if (options.stage < 0 || options.stage > 3) {
+    throw InvalidArgument(
+        str("[graph] ZeRO has stages 1 to 3; received ", options.stage, "; 0 is for none"));
   }
-  zero_stage_ = options.stage;
+  zero_ = options;
   return *this;
 }
 
@@ -68,7 +70,7 @@ struct Signature {
   DType autocast = DType::kFloat32;
   // The graph's configuration.
   std::optional<DType> amp = {};
-  int64_t zero_stage = 0;
+  ZeroOptions zero = {};
   int64_t micro_batches = 1;
   pipeline::ScheduleRule schedule = {};
   bool recomputes = false;
@@ -239,7 +241,7 @@ std::string CompiledGraph::summary() const {
                                                       to_string(cutting.rule));
 }
 
-GraphBase::GraphBase() = default;
+GraphBase::GraphBase() : zero_(std::make_unique<ZeroParameters>()) {}
 
 GraphBase::~GraphBase() = default;
 
@@ -257,7 +259,7 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
                                        const Build& build) {
   Signature signature = signature_of(arguments);
   signature.amp = config_.amp_;
-  signature.zero_stage = config_.zero_stage_;
+  signature.zero = config_.zero_;
   signature.micro_batches = config_.micro_batches_;
   signature.schedule = config_.schedule_;
   signature.recomputes = config_.recomputes_;
@@ -275,6 +277,16 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
   return compiled;
 }
 
+autograd::BackwardRules GraphBase::backward_rules() const {
+  autograd::BackwardRules rules;
+  if (config_.zero_.stage >= 2) {
+    rules.lay_out = [this](const Tensor& leaf, const Tensor& gradient) {
+      return zero_->gradient_in_parts(leaf, gradient, !config_.zero_.once_per_step);
+    };
+  }
+  return rules;
+}
+
 std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorReader& arguments,
                                                       const Build& build) {
   if (dynamic_cast<graph::Trace*>(thread_state().interpreter) != nullptr) {
@@ -284,14 +296,17 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
   CompiledGraph::State& state = *compiled->state_;
   std::vector<Tensor> parameters;
   for (const OptimizerEntry& entry : optimizers_) {
-    if (config_.zero_stage_ > 0) entry.optimizer->shard_state();
+    if (config_.zero_.stage > 0) entry.optimizer->shard_state();
     const std::vector<Tensor> own = entry.optimizer->parameters();
     parameters.insert(parameters.end(), own.begin(), own.end());
   }
+  zero_->lay_out(parameters, config_.zero_.stage);
   const GradsAside grads_aside(parameters);
   graph::TracedStep traced;
   {
+    const ZeroParameters::StandIns stand_ins(*zero_);
     graph::Trace trace;
+    const autograd::BackwardRulesGuard rules(backward_rules());
     std::vector<Tensor> inputs, outputs;
     for (const Tensor& argument : arguments.tensors)
       inputs.push_back(trace.add_input(argument));
@@ -312,6 +327,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
     for (Tensor& output : outputs)
       output = replicated_scalar(output);
     traced = trace.finish(outputs);
+    stand_ins.cut(traced, config_.zero_.once_per_step, config_.micro_batches_ > 1);
   }
   state.cutting = {config_.micro_batches_, config_.schedule_, arguments.tensors.size()};
   state.plan =

@@ -29,6 +29,10 @@
 #include "nn/graph_values.h"
 #include "pipeline/schedule.h"
 
+namespace flow::autograd {
+struct BackwardRules;
+}
+
 namespace flow::graph {
 class Plan;
 }
@@ -52,8 +56,23 @@ struct GraphOptimizerOptions {
 
 inline constexpr graph::PassSet exact = graph::PassSet::kExact;
 
+class ZeroParameters;
+
+// What is cut over ranks that hold the same parameter (Rajbhandari et al. 2020); a stage has what
+// those below it have. Values are those without. Parameters on one rank, and local ones, have
+// nothing to cut.
 struct ZeroOptions {
-  int64_t stage = 1;  // 1: optimizer state is cut over ranks that hold the same parameter
+  // 1: optimizer state.
+  // 2: gradients too: each is added up into parts as soon as it is made.
+  // 3: parameters too: from the first compilation on each rank has its part, in the tensor as well
+  //    (split where it was broadcast), and they are gathered where they are used, in forward and
+  //    again in backward.
+  int64_t stage = 1;
+  // Gathers and sums of stages 2 and 3 are made once a step, not where parameters are used and for
+  // each micro-batch: less is moved, but whole parameters are kept through the step, and with
+  // micro-batches whole gradients.
+  bool once_per_step = false;
+  friend bool operator==(const ZeroOptions&, const ZeroOptions&) = default;
 };
 
 // How a graph is compiled. After a change the next call compiles anew.
@@ -80,7 +99,7 @@ class GraphConfig {
   friend class GraphBase;
 
   std::optional<DType> amp_;
-  int64_t zero_stage_ = 0;
+  ZeroOptions zero_ = {.stage = 0};
   int64_t micro_batches_ = 1;
   pipeline::ScheduleRule schedule_;
   bool recomputes_ = false;
@@ -145,8 +164,11 @@ class GraphBase {
   std::unique_ptr<CompiledGraph> compile_for(const internal::TensorReader& arguments,
                                              const Build& build);
 
+  autograd::BackwardRules backward_rules() const;
+
   GraphConfig config_;
   std::vector<OptimizerEntry> optimizers_;
+  std::unique_ptr<ZeroParameters> zero_;
   std::vector<std::unique_ptr<CompiledGraph>> compiled_;
 };
 

@@ -67,20 +67,11 @@ void Optimizer::apply(const Tensor& parameter, const Tensor& grad, size_t number
   parameter.copy_(share.to_global({.sbp = parameter.sbp()}));
 }
 
-// With shard_state, every axis that holds replicas cuts the dim that is longest so far.
 NdSbp Optimizer::state_sbp(const Tensor& parameter, size_t number) const {
   if (!parameter.is_global()) return {};
-  NdSbp sbp = parameter.sbp();
-  Shape left = box_of(parameter.shape(), parameter.placement(), sbp, 0).size;
-  if (!shards_state(number) || left.empty()) return sbp;
-  for (int64_t axis = 0; axis < sbp.size(); ++axis) {
-    const int64_t ranks = parameter.placement().shape()[axis];
-    if (!sbp[axis].is_broadcast() || ranks == 1) continue;
-    const int64_t dim = std::max_element(left.begin(), left.end()) - left.begin();
-    sbp = sbp.with(axis, sbp::split(dim));
-    left[dim] = balanced_part(left[dim], ranks, 0).size;
-  }
-  return sbp;
+  const NdSbp sbp = parameter.sbp();
+  return shards_state(number) ? nn::without_replicas(parameter.shape(), parameter.placement(), sbp)
+                              : sbp;
 }
 
 std::vector<Tensor> Optimizer::parameters() const {

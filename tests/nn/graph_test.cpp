@@ -538,7 +538,7 @@ TEST(Graph, RefusesWhatItDoesNotCompile) {
 
   Config graph;
   EXPECT_THROW(graph.config().set_micro_batches(0), InvalidArgument);
-  EXPECT_THROW(graph.config().enable_zero({.stage = 3}), Unsupported);
+  EXPECT_THROW(graph.config().enable_zero({.stage = 4}), InvalidArgument);
   EXPECT_THROW(graph.config().enable_amp(float16), Unsupported);
 }
 

@@ -1,0 +1,82 @@
+#include "nn/zero.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "autograd/grad_mode.h"
+#include "boxing/redistribute.h"
+#include "core/context.h"
+#include "graph/cut_captures.h"
+#include "nn/layout.h"
+
+namespace flow::nn {
+
+const ZeroParameters::Entry* ZeroParameters::find(const Tensor& parameter) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.parameter.is_same(parameter);
+  });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+void ZeroParameters::lay_out(const std::vector<Tensor>& parameters, int64_t stage) {
+  const NoGradGuard no_grad;
+  std::vector<Entry> entries;
+  for (const Tensor& parameter : parameters) {
+    if (!parameter.is_global()) continue;
+    const Entry* known = find(parameter);
+    const bool is_cut = known != nullptr && parameter.sbp() == known->parts;
+    const NdSbp whole = is_cut ? known->whole : parameter.sbp();
+    const NdSbp parts = without_replicas(parameter.shape(), parameter.placement(), whole);
+    if (parts == whole) continue;
+    const NdSbp& wanted = stage >= 3 ? parts : whole;
+    if (parameter.sbp() != wanted) {
+      // A clone, as a part may be a view of the whole.
+      parameter.set_data(parameter.detach().to_global({.sbp = wanted}).clone());
+    }
+    entries.push_back({parameter, whole, parts});
+  }
+  entries_ = std::move(entries);
+}
+
+Tensor ZeroParameters::gradient_in_parts(const Tensor& parameter, const Tensor& gradient,
+                                         bool is_transient) const {
+  const Entry* entry = find(parameter);
+  if (entry == nullptr) return {};
+  std::optional<graph::TransientGuard> transient;
+  if (is_transient) transient.emplace();
+  return gradient.to_global({.placement = parameter.placement(), .sbp = entry->parts});
+}
+
+ZeroParameters::StandIns::StandIns(const ZeroParameters& parameters) {
+  RankContext& rank = *thread_state().context;
+  for (const Entry& entry : parameters.entries_) {
+    const Tensor& parameter = entry.parameter;
+    if (parameter.sbp() != entry.parts) continue;
+    const TensorMeta& meta = parameter.meta();
+    const MetaPtr whole =
+        global_meta(meta.shape, meta.dtype, meta.placement, entry.whole, rank.rank());
+    stand_ins_.push_back({parameter, parameter.detach(),
+                          Tensor::make(whole, Storage::allocate(rank.allocator(), 0))});
+    parameter.set_data(stand_ins_.back().whole);
+  }
+}
+
+ZeroParameters::StandIns::~StandIns() {
+  for (const StandIn& it : stand_ins_)
+    it.parameter.set_data(it.data);
+}
+
+void ZeroParameters::StandIns::cut(graph::TracedStep& step, bool once, bool by_phase) const {
+  std::vector<graph::CutCapture> cuts;
+  for (size_t i = 0; i < step.captures.size(); ++i) {
+    for (const StandIn& it : stand_ins_) {
+      if (step.captures[i].impl().storage != it.whole.impl().storage) continue;
+      step.captures[i] = it.parameter;  // not a handle of the stand-in's own
+      cuts.push_back({i, it.data.sbp()});
+    }
+  }
+  graph::cut_captures(step.graph, cuts, {.once = once, .by_phase = by_phase});
+}
+
+}  // namespace flow::nn

@@ -8,6 +8,7 @@
 #include "autograd/layout.h"
 #include "autograd/recompute_region.h"
 #include "core/error.h"
+#include "ops/copy.h"
 
 namespace flow::autograd {
 
@@ -265,7 +266,11 @@ void BackwardRun::run_rule(Node& node, TensorList& dy, TensorList& dx) {
   const std::span<const Edge> edges = node.edges();
   node.apply(dy.data(), dx.data());
   for (size_t i = 0; i < edges.size(); ++i) {
-    if (node.needs(i) && dx[i].defined()) node.check_gradient(i, dx[i]);
+    if (!node.needs(i) || !dx[i].defined()) continue;
+    // A number in host memory that was mixed with tensors on a device (eager/chooser.cpp).
+    const DeviceType device = edges[i].meta->device;
+    if (dx[i].device() != device && dx[i].dim() == 0) dx[i] = to_device(dx[i], device);
+    node.check_gradient(i, dx[i]);
   }
   if (node.hooks() == nullptr) return;
   const auto hooks = node.hooks()->after;  // a hook may remove itself

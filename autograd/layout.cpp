@@ -1,24 +1,14 @@
 #include "autograd/layout.h"
 
-#include <algorithm>
-
 #include "boxing/layout.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
+#include "core/device_memory.h"
 #include "ops/creation.h"
 
 namespace flow::autograd {
 
 namespace {
-
-// Elements between the first and the last of a strided part, both included.
-int64_t extent(const TensorMeta& meta) {
-  if (meta.local_numel == 0) return 0;
-  int64_t last = 0;
-  for (int64_t i = 0; i < meta.strides.size(); ++i)
-    last += (meta.local_shape[i] - 1) * meta.strides[i];
-  return last + 1;
-}
 
 // A PlacementGuard of the caller must not make the gradient of a local tensor global.
 TensorOptions options_for(const TensorMeta& meta) {
@@ -44,8 +34,8 @@ Tensor writable_copy(const Tensor& gradient, MetaPtr target) {
     return source.clone();
   }
   const MetaPtr meta = with_strides(source.meta_ptr(), target->strides);
-  const size_t bytes = static_cast<size_t>(extent(*meta)) * dtype_size(meta->dtype);
-  Tensor copy = Tensor::make(meta, Storage::allocate(thread_state().context->allocator(), bytes));
+  const size_t bytes = static_cast<size_t>(extent_of(*meta)) * dtype_size(meta->dtype);
+  Tensor copy = Tensor::make(meta, allocate_storage(*thread_state().context, meta->device, bytes));
   copy.copy_(source);
   return copy;
 }

@@ -11,6 +11,7 @@
 #include "boxing/run_plan.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
+#include "core/device_memory.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -93,6 +94,12 @@ void run_checked_plan(const KernelContext& ctx) {
   });
 }
 
+// For data on a device: `kernel` gets copies in host memory.
+template <KernelFn kernel>
+void staged(const KernelContext& ctx) {
+  run_on_host(ctx, kernel);
+}
+
 KernelChoice select_planned(const KernelQuery& query) {
   return bind_plan(query, plan_of(query));
 }
@@ -130,7 +137,11 @@ KernelChoice bind_plan(const KernelQuery& query, const Plan& plan) {
   const bool is_checked = &query.op != &kRedistribute &&
                           query.attrs_as<LocalToGlobalAttrs>().sends_first &&
                           env_flag("FLOW_CHECK");
-  return {is_checked ? run_checked_plan : run_bound_plan,
+  const bool is_on_host =
+      query.input(0).device == DeviceType::kCpu && query.output(0).device == DeviceType::kCpu;
+  const KernelFn checked = is_on_host ? run_checked_plan : staged<run_checked_plan>;
+  const KernelFn unchecked = is_on_host ? run_bound_plan : staged<run_bound_plan>;
+  return {is_checked ? checked : unchecked,
           std::make_shared<const BoundPlan>(context, std::move(own))};
 }
 
@@ -142,10 +153,13 @@ void register_ops(OpTable& table) {
 }
 
 void register_cpu_kernels(KernelTable& table) {
-  table.add(kRedistribute, DeviceType::kCpu, {"reference", select_planned});
-  table.add(kLocalToGlobal, DeviceType::kCpu, {"reference", select_planned});
-  table.add(kCandidatesToGlobal, DeviceType::kCpu, {"reference", select_planned});
+  for (const DeviceType device : {DeviceType::kCpu, DeviceType::kCuda}) {
+    table.add(kRedistribute, device, {"reference", select_planned});
+    table.add(kLocalToGlobal, device, {"reference", select_planned});
+    table.add(kCandidatesToGlobal, device, {"reference", select_planned});
+  }
   table.add(kToLocal, DeviceType::kCpu, {"reference", always<copy_part>});
+  table.add(kToLocal, DeviceType::kCuda, {"reference", always<staged<copy_part>>});
 }
 
 }  // namespace flow::boxing

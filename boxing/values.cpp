@@ -1,12 +1,16 @@
-// Reading a tensor's logical values on the host: full, item, to_vector (declared in core/tensor.h).
+// Where a tensor's values are: to(device), and reading them on the host: full, item, to_vector
+// (declared in core/tensor.h).
 #include <vector>
 
 #include "boxing/layout.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
+#include "core/cuda.h"
+#include "core/device_memory.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include "ops/convert_rows.h"
+#include "ops/copy.h"
 
 namespace flow {
 
@@ -35,6 +39,19 @@ Tensor Tensor::full(Site site) const {
   return to_global({.placement = world, .sbp = sbp::broadcast}, site).to_local(site);
 }
 
+Tensor Tensor::to(std::string_view device_name, Site site) const {
+  const DeviceType wanted = use_device(device_name);
+  if (wanted == device()) return *this;
+  if (wanted != DeviceType::kCpu && !cuda::is_built()) {
+    throw Unsupported(str("[to] this build moves nothing to ", wanted, "; the tensor is ", meta(),
+                          "; configure with -DFLOW_CUDA=ON"),
+                      site);
+  }
+  if (!is_global()) return to_device({*this, site}, wanted);
+  const Placement there(wanted, placement().shape(), placement().ranks());
+  return to_global({.placement = there, .sbp = sbp()}, site);
+}
+
 namespace internal {
 void read_values(const Tensor& tensor, DType dtype, void* target, const char* method, Site site) {
   if (std::string_view(method) == "item" && tensor.numel() != 1) {
@@ -45,23 +62,19 @@ void read_values(const Tensor& tensor, DType dtype, void* target, const char* me
   const Unrecorded unrecorded;
   Tensor local = tensor.full(site);
   if (local.numel() == 0) return;
-  const TensorImpl& impl = local.impl();
-  if (!impl.storage) {
+  if (!local.impl().storage) {
     throw InvalidArgument(
         str("[", method, "] the value is not known while a graph is traced; received ",
             tensor.meta(), "; return the tensor from the graph instead"),
         site);
   }
-  if (local.device() != DeviceType::kCpu) {
-    throw Unsupported(str("[", method, "] values are read from host memory only; received a ",
-                          local.device(), " tensor; move it with to(\"cpu\")"),
-                      site);
-  }
+  if (local.device() != DeviceType::kCpu) local = to_device({local, site}, DeviceType::kCpu);
   local.make_strided();
   const MetaPtr dense = local_meta(local.shape(), dtype, DeviceType::kCpu);
   const MetaPtr source = &local.meta();
   const ops::LoopPlan plan = ops::make_loop_plan(*dense, {&source, 1});
-  ops::convert_rows(plan, dtype, static_cast<std::byte*>(target), source->dtype, impl.data());
+  ops::convert_rows(plan, dtype, static_cast<std::byte*>(target), source->dtype,
+                    local.impl().data());
 }
 }  // namespace internal
 

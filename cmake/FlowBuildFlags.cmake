@@ -5,11 +5,7 @@ target_compile_features(flow_build_flags INTERFACE cxx_std_20)
 target_include_directories(flow_build_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_link_libraries(flow_build_flags INTERFACE Threads::Threads)
 
-if(FLOW_CUDA_EMULATED)
-  target_include_directories(flow_build_flags SYSTEM
-                             INTERFACE ${PROJECT_SOURCE_DIR}/tests/support/cuda_emulator)
-elseif(FLOW_WITH_CUDA)
-  target_include_directories(flow_build_flags SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+if(FLOW_WITH_CUDA AND NOT FLOW_CUDA_EMULATED)
   target_compile_options(
     flow_build_flags
     INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-O3;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")

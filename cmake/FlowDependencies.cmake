@@ -73,6 +73,7 @@ flow_optional(OPENBLAS FLOW_OPENBLAS_LIBRARY libopenblas-dev)
 # are then compiled as C++.
 if(FLOW_CUDA STREQUAL "EMULATED")
   set(FLOW_CUDA_EMULATED ON)
+  set(FLOW_CUDA_INCLUDE_DIR ${PROJECT_SOURCE_DIR}/tests/support/cuda_emulator)
   set(CUDAToolkit_FOUND ON)
 elseif(FLOW_CUDA)
   find_package(CUDAToolkit QUIET)
@@ -98,6 +99,8 @@ if(FLOW_WITH_CUDA AND NOT FLOW_CUDA_EMULATED)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   # cuBLASLt is loaded at its first use: linked, it would delay the start of every program.
+  list(GET CUDAToolkit_INCLUDE_DIRS 0 FLOW_CUDA_INCLUDE_DIR)
+  set(FLOW_CUBLAS_DIR ${CUDAToolkit_LIBRARY_DIR})
   set(FLOW_CUDA_LIBRARIES CUDA::cudart_static)
 endif()
 

@@ -24,15 +24,29 @@ function(flow_add_folder folder)
   else()
     set(sources ${arg_SOURCES} ${arg_NO_CUDA_SOURCES})
   endif()
-  if(FLOW_CUDA_EMULATED)
-    list(FILTER arg_CUDA_SOURCES INCLUDE REGEX "\\.cu$")
-    set_source_files_properties(${arg_CUDA_SOURCES} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-x;c++")
+  if(FLOW_WITH_CUDA)
+    flow_set_cuda_properties(${arg_CUDA_SOURCES})
   endif()
   if(sources)
     flow_add_objects(flow_${folder} ${sources})
     target_link_libraries(flow_${folder} PRIVATE ${arg_LIBRARIES})
     set_property(GLOBAL APPEND PROPERTY FLOW_LINK_LIBRARIES ${arg_LIBRARIES})
   endif()
+endfunction()
+
+# flow_set_cuda_properties(sources...): lets C++ files find CUDA's headers, which all others are kept
+# from; where CUDA is emulated, .cu files are C++ too.
+function(flow_set_cuda_properties)
+  foreach(source ${ARGN})
+    if(source MATCHES "\\.cpp$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+                                                       "-isystem;${FLOW_CUDA_INCLUDE_DIR}")
+    elseif(FLOW_CUDA_EMULATED)
+      set_source_files_properties(
+        ${source} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
+                             "-x;c++;-isystem;${FLOW_CUDA_INCLUDE_DIR}")
+    endif()
+  endforeach()
 endfunction()
 
 # flow_add_isa_kernels(<folder> files...): compiles each file once per entry of FLOW_ISAS with

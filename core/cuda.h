@@ -9,6 +9,8 @@
 
 namespace flow::cuda {
 
+// Whether this build has CUDA.
+bool is_built();
 // Whether this build has CUDA and the machine a usable device.
 bool is_available();
 int device_count();

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "core/device.h"
+#include "core/kernel.h"
 #include "core/storage.h"
 
 namespace flow {
@@ -22,6 +24,21 @@ Ref<Storage> allocate_staging(RankContext& rank, size_t bytes);
 // `target` is host memory, holds the bytes.
 void copy_bytes(RankContext& rank, void* target, DeviceType target_device, const void* source,
                 DeviceType source_device, size_t bytes);
+
+// "cpu", "cuda", "gpu", and "cuda:1": the rank's device, selected by that if none was used yet
+// (cuda::set_device). Throws InvalidArgument for other words and for another device than the
+// rank's.
+DeviceType use_device(std::string_view name);
+
+// Elements from the first to the last of this rank's part in memory.
+int64_t extent_of(const TensorMeta& meta);
+
+// The elements of this rank's part with all that lies between them, in host memory.
+Ref<Storage> host_copy(RankContext& rank, const TensorView& view);
+
+// Calls `kernel`, which is for host memory, with copies of the call's operands that lie on a
+// device.
+void run_on_host(const KernelContext& ctx, KernelFn kernel);
 
 // Waits for what the rank has queued on `device`; nothing to do for the host.
 void synchronize_device(RankContext& rank, DeviceType device);

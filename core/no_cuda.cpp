@@ -33,6 +33,10 @@ void synchronize_device(RankContext& /*rank*/, DeviceType /*device*/) {}
 
 namespace cuda {
 
+bool is_built() {
+  return false;
+}
+
 bool is_available() {
   return false;
 }

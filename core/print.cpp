@@ -8,6 +8,8 @@
 #include <ostream>
 #include <vector>
 
+#include "core/context.h"
+#include "core/device_memory.h"
 #include "core/error.h"
 #include "core/tensor.h"
 
@@ -231,7 +233,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   if (!tensor.defined()) return out << "tensor(undefined)";
   tensor.make_strided();
   const TensorMeta& meta = tensor.meta();
-  const bool shows_values = tensor.impl().storage && meta.device == DeviceType::kCpu;
+  const bool shows_values = static_cast<bool>(tensor.impl().storage);
   std::string text = "tensor(";
   const auto indent = static_cast<int64_t>(text.size());
   if (!shows_values) {
@@ -239,8 +241,12 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   } else if (meta.local_numel == 0) {
     text += "[]";
   } else {
-    const Part part{tensor.impl().data(), meta.dtype, meta.local_shape, meta.strides,
-                    meta.local_numel > kThreshold};
+    Ref<Storage> copy;
+    if (meta.device != DeviceType::kCpu) {
+      copy = host_copy(*thread_state().context, {tensor.impl().data(), &meta});
+    }
+    const Part part{copy ? copy->data() : tensor.impl().data(), meta.dtype, meta.local_shape,
+                    meta.strides, meta.local_numel > kThreshold};
     text += nested_text(part, Formatter(part), 0, 0, indent);
   }
   // Suffixes go on the last line as long as they fit.

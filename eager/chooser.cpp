@@ -27,14 +27,22 @@ void check_mutation(const Call& call, size_t input, const OutputSpec& result) {
   }
 }
 
-DeviceType device_of(std::span<const MetaPtr> inputs, const OpContext& ctx, DeviceType fallback) {
+// That of the inputs. Tensors without dims in host memory are numbers, which mix with any device.
+DeviceType device_of(const Call& call, const OpContext& ctx, DeviceType fallback) {
   const TensorMeta* first = nullptr;
-  for (const MetaPtr meta : inputs) {
-    if (meta == nullptr) continue;
-    if (first != nullptr && first->device != meta->device) {
-      ctx.fail("tensors lie on different devices; move them to one with to(device)");
+  bool is_first_number = false;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.input(i).defined()) continue;
+    const TensorMeta& meta = call.input(i).meta();
+    const bool is_written = i < 32 && (call.mutates >> i & 1) != 0;
+    const bool is_number = meta.device == DeviceType::kCpu && meta.dim() == 0 && !is_written;
+    if (first != nullptr && first->device != meta.device && !is_first_number && !is_number) {
+      ctx.fail(str("tensors lie on different devices, ", first->device, " and ", meta.device,
+                   "; move them to one with to(device)"));
     }
-    if (first == nullptr) first = meta;
+    if (first != nullptr && (is_number || !is_first_number)) continue;
+    first = &meta;
+    is_first_number = is_number;
   }
   return first == nullptr ? fallback : first->device;
 }
@@ -73,8 +81,9 @@ void decide(const Call& call, int64_t rank, Decision& decision) {
   }
   decision.inputs.resize(inputs.size());
   for (const OutputSpec& output : outputs) {
-    decision.outputs.push_back(
-        local_meta(output.shape, output.dtype, device_of(inputs, infer, output.device)));
+    const DeviceType device =
+        output.has_layout ? output.device : device_of(call, infer, output.device);
+    decision.outputs.push_back(local_meta(output.shape, output.dtype, device));
   }
 }
 

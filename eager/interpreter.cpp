@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "boxing/ranks/fail_ranks.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
+#include "core/device_memory.h"
 #include "eager/chooser.h"
+#include "ops/copy.h"
 
 namespace flow::eager {
 
@@ -49,22 +50,15 @@ void redistribute_inputs(const Call& call, const Decision& decision, PreparedInp
   }
 }
 
-// Elements from the first to the last of this rank's part in memory.
-int64_t extent_of(const TensorMeta& meta) {
-  if (meta.local_numel == 0) return 0;
-  int64_t last = 0;
-  for (int64_t i = 0; i < meta.strides.size(); ++i)
-    last += (meta.local_shape[i] - 1) * meta.strides[i];
-  return last + 1;
-}
-
 // A copy of the memory that `input` shows. The strides stay: the kernel is prepared for them, and
 // calls with the same metas that do not overlap share it.
 Tensor copy_of_memory(const Tensor& input) {
   const TensorImpl& impl = input.impl();
   const size_t bytes = static_cast<size_t>(extent_of(*impl.meta)) * dtype_size(impl.meta->dtype);
-  Ref<Storage> storage = Storage::allocate(thread_state().context->allocator(), bytes);
-  std::memcpy(storage->data(), impl.data(), bytes);
+  RankContext& rank = *thread_state().context;
+  const DeviceType device = impl.meta->device;
+  Ref<Storage> storage = allocate_storage(rank, device, bytes);
+  copy_bytes(rank, storage->data(), device, impl.data(), device, bytes);
   return Tensor::make(impl.meta, std::move(storage));
 }
 
@@ -82,6 +76,15 @@ void separate_overlaps(const Call& call, PreparedInputs& inputs) {
                              written.offset + extent_of(*written.meta) <= read.offset;
       if (!same_view && !are_apart) inputs.replace(i, copy_of_memory(input));
     }
+  }
+}
+
+// Numbers in host memory (tensors without dims) mix with tensors on a device: they are moved there.
+void move_numbers(const Call& call, DeviceType device, PreparedInputs& inputs) {
+  for (size_t i = 0; call.inputs.size() > 1 && i < call.inputs.size(); ++i) {
+    const Tensor& input = *inputs.span()[i];
+    if (!input.defined() || input.device() == device) continue;
+    inputs.replace(i, to_device(TensorArg(input, call.site), device));
   }
 }
 
@@ -179,6 +182,8 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
     }
     separate_overlaps(call, inputs);
   }
+  if (decision.outputs[0]->device != DeviceType::kCpu) [[unlikely]]
+    move_numbers(call, decision.outputs[0]->device, inputs);
   if (!decision.is_prepared) [[unlikely]]
     prepare(call, inputs.span(), decision);
 
@@ -205,8 +210,8 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
     if (call.mutates == 0) {
       const MetaPtr meta = decision.kernel.outputs[i];
       // Ranks that hold no part get storage without bytes: aliases know each other by it.
-      outputs[i] = Tensor::make(
-          meta, Storage::allocate(rank.allocator(), meta->is_held ? meta->local_bytes() : 0));
+      const size_t bytes = meta->is_held ? meta->local_bytes() : 0;
+      outputs[i] = Tensor::make(meta, allocate_storage(rank, meta->device, bytes));
     }
     output_views[i] = view_of(outputs[i]);
     is_held |= output_views[i].meta->is_held;

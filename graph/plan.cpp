@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/context.h"
+#include "core/device_memory.h"
 #include "core/error.h"
 
 namespace flow::graph {
@@ -45,8 +46,8 @@ std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) {
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < output_metas_.size(); ++i) {
     const MetaPtr meta = output_metas_[i];
-    outputs.push_back(Tensor::make(
-        meta, Storage::allocate(rank.allocator(), meta->is_held ? meta->local_bytes() : 0)));
+    const size_t bytes = meta->is_held ? meta->local_bytes() : 0;
+    outputs.push_back(Tensor::make(meta, allocate_storage(rank, meta->device, bytes)));
     externals_[first_output + i] = outputs.back();
   }
   executor_->run(externals_);

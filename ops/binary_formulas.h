@@ -6,13 +6,14 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/host_device.h"
 #include "ops/elementwise_formulas.h"
 
 namespace flow::ops {
 
 // Integers wrap around, bools saturate, so that addition is "or" and multiplication "and".
 template <class T, class F>
-T wrapping(T a, T b, F f) {
+FLOW_HOST_DEVICE T wrapping(T a, T b, F f) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
     return static_cast<T>(f(static_cast<U>(a), static_cast<U>(b)));
@@ -23,23 +24,30 @@ T wrapping(T a, T b, F f) {
 
 [[noreturn]] void throw_division_by_zero();
 
+// Kernels of devices cannot throw; they ask for no quotient by zero.
+FLOW_HOST_DEVICE inline void refuse_zero() {
+#if !defined(__CUDA_ARCH__)
+  throw_division_by_zero();
+#endif
+}
+
 struct Add {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     return wrapping(a, b, [](auto x, auto y) { return x + y; });
   }
 };
 
 struct Sub {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     return wrapping(a, b, [](auto x, auto y) { return x - y; });
   }
 };
 
 struct Mul {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     return wrapping(a, b, [](auto x, auto y) { return x * y; });
   }
 };
@@ -47,9 +55,9 @@ struct Mul {
 // Integers round towards zero; a zero divisor throws.
 struct Div {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     if constexpr (std::is_integral_v<T>) {
-      if (b == T{0}) throw_division_by_zero();
+      if (b == T{0}) refuse_zero();
       if constexpr (std::is_signed_v<T>) {
         if (b == T{-1}) return Sub::apply(T{0}, a);  // the least integer would trap
       }
@@ -60,7 +68,7 @@ struct Div {
 
 struct TruncDivide {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) return std::trunc(a / b);
     return Div::apply(a, b);
   }
@@ -69,11 +77,11 @@ struct TruncDivide {
 // fmod has the dividend's sign.
 struct Fmod {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
       return std::fmod(a, b);
     } else {
-      if (b == T{0}) throw_division_by_zero();
+      if (b == T{0}) refuse_zero();
       if constexpr (std::is_signed_v<T>) {
         if (b == T{-1}) return T{0};  // the least integer would trap
       }
@@ -85,7 +93,7 @@ struct Fmod {
 // remainder has the divisor's sign: a - b floor(a / b).
 struct Remainder {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     const T rest = Fmod::apply(a, b);
     return rest != T{0} && (rest < T{0}) != (b < T{0}) ? Add::apply(rest, b) : rest;
   }
@@ -94,7 +102,7 @@ struct Remainder {
 // floor(a / b), from the exact remainder as a / b may round up to the next integer.
 struct FloorDivide {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
       if (b == T{0}) return a / b;
       const T rest = std::fmod(a, b);
@@ -114,7 +122,7 @@ struct FloorDivide {
 // Integers: by squaring, wrapping around; a negative exponent gives 0 but for bases 1 and -1.
 struct Pow {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
       return std::pow(a, b);
     } else {
@@ -138,7 +146,7 @@ struct Pow {
 // With one exponent for all elements: the square root is that of sqrt, NaN for -inf.
 struct PowOfTensor {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
       if (b == T(0.5)) return std::sqrt(a);
     }
@@ -149,21 +157,21 @@ struct PowOfTensor {
 // NaN where either is.
 struct Maximum {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     return a > b || a != a ? a : b;
   }
 };
 
 struct Minimum {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     return a < b || a != a ? a : b;
   }
 };
 
 struct Logaddexp {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     if (a == b && std::isinf(a)) return a;
     return Maximum::apply(a, b) + std::log1p(std::exp(-std::abs(a - b)));
   }
@@ -171,7 +179,7 @@ struct Logaddexp {
 
 struct Xlogy {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     if (a == T{0} && b == b) return T{0};
     return a * std::log(b);
   }
@@ -179,7 +187,7 @@ struct Xlogy {
 
 struct Hypot {
   template <class T>
-  static T apply(T a, T b) {
+  FLOW_HOST_DEVICE static T apply(T a, T b) {
     return std::hypot(a, b);
   }
 };

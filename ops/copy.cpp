@@ -22,6 +22,20 @@ void grad_clone(GradContext& ctx) {
   ctx.set(0, ctx.dy());
 }
 
+void infer_to_device(InferContext& ctx) {
+  const TensorMeta& x = ctx.input(0);
+  ctx.check(!x.is_global(), "a global tensor lies where its placement says; use to_global");
+  ctx.add_output({.shape = x.shape,
+                  .dtype = x.dtype,
+                  .device = ctx.attrs<ToDeviceAttrs>().device,
+                  .has_layout = true});
+}
+
+// dx = dy, where x is
+void grad_to_device(GradContext& ctx) {
+  if (ctx.dy().defined()) ctx.set(0, to_device(ctx.dy(), ctx.input_meta(0)->device));
+}
+
 void infer_copy(InferContext& ctx) {
   const Shape& target = ctx.input(0).shape;
   const Shape& source = ctx.input(1).shape;
@@ -69,6 +83,14 @@ const OpDef kClone = {
     .grad = grad_clone,
 };
 
+const OpDef kToDevice = {
+    .name = "to_device",
+    .attrs = attrs_def<ToDeviceAttrs>(),
+    .infer = infer_to_device,
+    .sbp = only_broadcast,
+    .grad = grad_to_device,
+};
+
 const OpDef kCopy = {
     .name = "copy_",
     .num_inputs = 2,
@@ -91,12 +113,17 @@ void register_copy(OpTable& table) {
   table.add(kClone);
   table.add(kCopy);
   table.add(kFill);
+  table.add(kToDevice);
 }
 
 }  // namespace ops
 
 Tensor clone(const TensorArg& x) {
   return dispatch(ops::kClone, {&x.tensor()}, x.site());
+}
+
+Tensor to_device(const TensorArg& x, DeviceType device) {
+  return dispatch(ops::kToDevice, {&x.tensor()}, ops::ToDeviceAttrs{device}, x.site());
 }
 
 Tensor contiguous(const TensorArg& x) {
@@ -111,15 +138,12 @@ Tensor Tensor::contiguous(Site site) const {
   return flow::contiguous(TensorArg(*this, site));
 }
 
-Tensor Tensor::to(std::string_view device_name, Site site) const {
-  const DeviceType wanted = parse_device_type(device_name);
-  if (wanted == device()) return *this;
-  throw Unsupported(str("[to] this build moves nothing to ", wanted, "; the tensor is ", meta(),
-                        "; configure with -DFLOW_CUDA=ON"),
-                    site);
-}
-
 const Tensor& Tensor::copy_(const TensorArg& source) const {
+  if (source->device() != device() && !source->is_global() && !is_global()) {
+    const Tensor moved = to_device(source, device());
+    dispatch(ops::kCopy, {this, &moved}, source.site());
+    return *this;
+  }
   dispatch(ops::kCopy, {this, &source.tensor()}, source.site());
   return *this;
 }

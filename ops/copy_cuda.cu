@@ -1,5 +1,6 @@
-// CUDA kernels of ops/copy.h.
+// CUDA kernels of ops/copy.h and of cast.
 #include "ops/cast_formula.h"
+#include "ops/cast_op.h"
 #include "ops/copy_op.h"
 #include "ops/elementwise_cuda.cuh"
 
@@ -96,6 +97,7 @@ KernelChoice select_fill(const KernelQuery& query) {
 }  // namespace
 
 void register_copy_cuda(KernelTable& table) {
+  table.add(kCast, DeviceType::kCuda, {"cuda", select_copy});
   table.add(kClone, DeviceType::kCuda, {"cuda", select_copy});
   table.add(kCopy, DeviceType::kCuda, {"cuda", select_copy});
   table.add(kFill, DeviceType::kCuda, {"cuda", select_fill});

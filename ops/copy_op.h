@@ -13,6 +13,14 @@ struct FillAttrs {
   static constexpr auto fields() { return std::tuple(value_field("value", &FillAttrs::value)); }
 };
 
+struct ToDeviceAttrs {
+  DeviceType device = DeviceType::kCpu;
+
+  static constexpr auto fields() { return std::tuple(key_field("device", &ToDeviceAttrs::device)); }
+};
+
+// y = x in the memory of a device, row-major.
+extern const OpDef kToDevice;
 // y = x, row-major.
 extern const OpDef kClone;
 // (target, source): target = source, broadcast and converted.

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "core/context.h"
+#include "core/cuda.h"
+#include "core/device_memory.h"
 #include "core/dispatch.h"
 #include "ops/convert_rows.h"
 #include "ops/creation_op.h"
@@ -48,14 +50,14 @@ LayoutAttrs resolve_layout(const Shape& shape, DType dtype, const TensorOptions&
                               " was given without a placement; give one, or a PlacementGuard"));
   }
   if (!options.device.empty()) {
-    const DeviceType device = parse_device_type(options.device);
+    const DeviceType device = use_device(options.device);
     if (attrs.placement.defined() && device != attrs.device) {
       throw InvalidArgument(str("[", op, "] device ", device, " differs from that of placement ",
                                 attrs.placement, "; leave it out"));
     }
     attrs.device = device;
   }
-  if (attrs.device != DeviceType::kCpu) {
+  if (attrs.device != DeviceType::kCpu && !cuda::is_built()) {
     throw Unsupported(str("[", op, "] this build has no ", attrs.device,
                           " kernels; configure with -DFLOW_CUDA=ON, or use device cpu"));
   }
@@ -238,6 +240,12 @@ Tensor tensor_from(const void* values, DType dtype, size_t count, const Shape& s
     fill_local(*meta, storage->data(), dtype, static_cast<const std::byte*>(values));
   } else {
     std::memset(storage->data(), 0, meta->local_bytes());
+  }
+  if (meta->device != DeviceType::kCpu) {
+    const Ref<Storage> host = std::move(storage);
+    storage = allocate_storage(context, meta->device, meta->local_bytes());
+    copy_bytes(context, storage->data(), meta->device, host->data(), DeviceType::kCpu,
+               meta->local_bytes());
   }
   return ops::with_grad(Tensor::make(meta, std::move(storage)), options, "tensor");
 }

@@ -49,12 +49,15 @@ template <int kOperands>
 __device__ inline DeviceOffsets<kOperands> offsets_of(const DeviceLoop<kOperands>& loop,
                                                       int64_t item) {
   DeviceOffsets<kOperands> offsets = {};
-  for (int d = 0; d < loop.num_dims; ++d) {
-    const int64_t index = d + 1 < loop.num_dims ? item % loop.size[d] : item;
+  const int outermost = loop.num_dims - 1;
+  for (int d = 0; d < outermost; ++d) {
+    const int64_t index = item % loop.size[d];
     item /= loop.size[d];
     for (int k = 0; k < kOperands; ++k)
       offsets.at[k] += index * loop.stride[d][k];
   }
+  for (int k = 0; k < kOperands; ++k)
+    offsets.at[k] += item * loop.stride[outermost][k];
   return offsets;
 }
 
@@ -115,14 +118,17 @@ void run_elementwise(const KernelContext& ctx, const F& f, std::index_sequence<k
   const cudaStream_t stream = cuda::stream_of(ctx);
   const int64_t numel = plan.rows * plan.inner;
   const unsigned blocks = cuda::blocks_for(numel);
-  if (plan.is_flat()) {
-    cuda::launch(elementwise_flat<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream, numel, f,
-                 ctx.out(0).as<Y>(), ctx.inputs[kInput].as<X>()...);
-  } else {
-    cuda::launch(elementwise_strided<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream,
-                 device_loop<1 + sizeof...(X)>(plan), f, ctx.out(0).as<Y>(),
-                 device_pointers<X...>(ctx.inputs[kInput].as<X>()...));
+  // Integers take the general loop: they are rare, and every form is code to compile.
+  if constexpr ((is_floating(dtype_of<Y>) || ... || is_floating(dtype_of<X>))) {
+    if (plan.is_flat()) {
+      cuda::launch(elementwise_flat<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream, numel, f,
+                   ctx.out(0).as<Y>(), ctx.inputs[kInput].as<X>()...);
+      return;
+    }
   }
+  cuda::launch(elementwise_strided<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream,
+               device_loop<1 + sizeof...(X)>(plan), f, ctx.out(0).as<Y>(),
+               device_pointers<X...>(ctx.inputs[kInput].as<X>()...));
 }
 
 }  // namespace internal

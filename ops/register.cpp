@@ -52,6 +52,9 @@ void register_update(OpTable& table);
 void register_view(OpTable& table);
 void register_where(OpTable& table);
 
+// The same for all instruction sets and devices.
+void register_to_device(KernelTable& table);
+
 FLOW_DECLARE_PER_ISA(void register_all_cpu(KernelTable& table))
 
 constexpr std::array kRegisterAllCpu = FLOW_ISA_VARIANTS(register_all_cpu);
@@ -102,6 +105,7 @@ void register_ops(OpTable& table) {
 }
 
 void register_cpu_kernels(KernelTable& table) {
+  ops::register_to_device(table);
   const auto active = static_cast<size_t>(ops::active_isa());
   for (size_t isa = 0; isa <= active; ++isa)
     ops::kRegisterAllCpu[isa](table);

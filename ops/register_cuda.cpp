@@ -7,9 +7,11 @@ namespace flow {
 namespace ops {
 // One line a family in both lists, alphabetically.
 void register_batch_norm_cuda(KernelTable& table);
+void register_binary_cuda(KernelTable& table);
 void register_channel_cuda(KernelTable& table);
 void register_concat_cuda(KernelTable& table);
 void register_copy_cuda(KernelTable& table);
+void register_creation_cuda(KernelTable& table);
 void register_cross_entropy_cuda(KernelTable& table);
 void register_diagonal_cuda(KernelTable& table);
 void register_dropout_cuda(KernelTable& table);
@@ -17,22 +19,30 @@ void register_embedding_cuda(KernelTable& table);
 void register_extrema_cuda(KernelTable& table);
 void register_gather_cuda(KernelTable& table);
 void register_index_cuda(KernelTable& table);
+void register_loss_cuda(KernelTable& table);
+void register_matmul_cuda(KernelTable& table);
 void register_max_unpool_cuda(KernelTable& table);
 void register_norm_cuda(KernelTable& table);
 void register_pool_cuda(KernelTable& table);
+void register_random_cuda(KernelTable& table);
+void register_reduce_cuda(KernelTable& table);
 void register_scan_cuda(KernelTable& table);
 void register_slice_cuda(KernelTable& table);
 void register_softmax_cuda(KernelTable& table);
 void register_sort_cuda(KernelTable& table);
 void register_statistics_cuda(KernelTable& table);
+void register_unary_cuda(KernelTable& table);
+void register_update_cuda(KernelTable& table);
 void register_view_cuda(KernelTable& table);
 }  // namespace ops
 
 void register_cuda_kernels(KernelTable& table) {
   ops::register_batch_norm_cuda(table);
+  ops::register_binary_cuda(table);
   ops::register_channel_cuda(table);
   ops::register_concat_cuda(table);
   ops::register_copy_cuda(table);
+  ops::register_creation_cuda(table);
   ops::register_cross_entropy_cuda(table);
   ops::register_diagonal_cuda(table);
   ops::register_dropout_cuda(table);
@@ -40,14 +50,20 @@ void register_cuda_kernels(KernelTable& table) {
   ops::register_extrema_cuda(table);
   ops::register_gather_cuda(table);
   ops::register_index_cuda(table);
+  ops::register_loss_cuda(table);
+  ops::register_matmul_cuda(table);
   ops::register_max_unpool_cuda(table);
   ops::register_norm_cuda(table);
   ops::register_pool_cuda(table);
+  ops::register_random_cuda(table);
+  ops::register_reduce_cuda(table);
   ops::register_scan_cuda(table);
   ops::register_slice_cuda(table);
   ops::register_softmax_cuda(table);
   ops::register_sort_cuda(table);
   ops::register_statistics_cuda(table);
+  ops::register_unary_cuda(table);
+  ops::register_update_cuda(table);
   ops::register_view_cuda(table);
 }
 

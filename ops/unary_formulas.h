@@ -7,13 +7,14 @@
 #include <numbers>
 #include <type_traits>
 
+#include "core/host_device.h"
 #include "ops/unary_op.h"
 
 namespace flow::ops {
 
 struct Neg {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(-static_cast<uint64_t>(x));
     } else {
@@ -24,7 +25,7 @@ struct Neg {
 
 struct Abs {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     if constexpr (std::is_floating_point_v<T>) {
       return std::abs(x);
     } else {
@@ -35,14 +36,14 @@ struct Abs {
 
 struct Sign {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return static_cast<T>((x > T{0}) - (x < T{0}));
   }
 };
 
 struct Square {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(x));
     } else {
@@ -53,7 +54,7 @@ struct Square {
 
 struct Floor {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     if constexpr (std::is_integral_v<T>) return x;
     return static_cast<T>(std::floor(x));
   }
@@ -61,7 +62,7 @@ struct Floor {
 
 struct Ceil {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     if constexpr (std::is_integral_v<T>) return x;
     return static_cast<T>(std::ceil(x));
   }
@@ -70,7 +71,7 @@ struct Ceil {
 // In the default rounding mode, halves go to the even neighbour.
 struct Round {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     if constexpr (std::is_integral_v<T>) return x;
     return static_cast<T>(std::nearbyint(x));
   }
@@ -78,7 +79,7 @@ struct Round {
 
 struct Trunc {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     if constexpr (std::is_integral_v<T>) return x;
     return static_cast<T>(std::trunc(x));
   }
@@ -86,126 +87,126 @@ struct Trunc {
 
 struct Frac {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return x - std::trunc(x);
   }
 };
 
 struct Relu {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return x < T{0} ? T{0} : x;
   }
 };
 
 struct Exp {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::exp(x);
   }
 };
 
 struct Exp2 {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::exp2(x);
   }
 };
 
 struct Expm1 {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::expm1(x);
   }
 };
 
 struct Log {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::log(x);
   }
 };
 
 struct Log2 {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::log2(x);
   }
 };
 
 struct Log10 {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::log10(x);
   }
 };
 
 struct Log1p {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::log1p(x);
   }
 };
 
 struct Sqrt {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::sqrt(x);
   }
 };
 
 struct Rsqrt {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return 1 / std::sqrt(x);
   }
 };
 
 struct Reciprocal {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return 1 / x;
   }
 };
 
 struct Sin {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::sin(x);
   }
 };
 
 struct Cos {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::cos(x);
   }
 };
 
 struct Tanh {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::tanh(x);
   }
 };
 
 struct Erf {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::erf(x);
   }
 };
 
 struct Erfc {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return std::erfc(x);
   }
 };
 
 struct Sinc {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     if (x == T{0}) return T{1};
     const T angle = std::numbers::pi_v<T> * x;
     return std::sin(angle) / angle;
@@ -214,55 +215,55 @@ struct Sinc {
 
 struct Sigmoid {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return 1 / (1 + std::exp(-x));
   }
 };
 
 // The normal distribution function.
 template <class T>
-T normal_cdf(T x) {
+FLOW_HOST_DEVICE T normal_cdf(T x) {
   return std::erfc(x * T(-1 / std::numbers::sqrt2)) / 2;
 }
 
 struct Gelu {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return x * normal_cdf(x);
   }
 };
 
 // sqrt(2 / pi) (x + 0.044715 x^3)
 template <class T>
-T gelu_tanh_argument(T x) {
+FLOW_HOST_DEVICE T gelu_tanh_argument(T x) {
   constexpr T kScale = T(std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
   return kScale * (x + T(0.044715) * x * x * x);
 }
 
 struct GeluTanh {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return x * Sigmoid::apply(2 * gelu_tanh_argument(x));
   }
 };
 
 struct Silu {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return x * Sigmoid::apply(x);
   }
 };
 
 struct Isnan {
   template <class T>
-  static bool apply(T x) {
+  FLOW_HOST_DEVICE static bool apply(T x) {
     return x != x;
   }
 };
 
 struct Isinf {
   template <class T>
-  static bool apply(T x) {
+  FLOW_HOST_DEVICE static bool apply(T x) {
     if constexpr (std::is_floating_point_v<T>) {
       return std::isinf(x);
     } else {
@@ -273,7 +274,7 @@ struct Isinf {
 
 struct Isfinite {
   template <class T>
-  static bool apply(T x) {
+  FLOW_HOST_DEVICE static bool apply(T x) {
     if constexpr (std::is_floating_point_v<T>) {
       return std::isfinite(x);
     } else {
@@ -284,7 +285,7 @@ struct Isfinite {
 
 struct LogicalNot {
   template <class T>
-  static bool apply(T x) {
+  FLOW_HOST_DEVICE static bool apply(T x) {
     return x == T{0};
   }
 };
@@ -322,28 +323,28 @@ struct Softplus {
 
 struct ReluGrad {
   template <class T>
-  static T apply(T dy, T y) {
+  FLOW_HOST_DEVICE static T apply(T dy, T y) {
     return y > T{0} ? dy : T{0};
   }
 };
 
 struct TanhGrad {
   template <class T>
-  static T apply(T dy, T y) {
+  FLOW_HOST_DEVICE static T apply(T dy, T y) {
     return dy * (1 - y * y);
   }
 };
 
 struct SigmoidGrad {
   template <class T>
-  static T apply(T dy, T y) {
+  FLOW_HOST_DEVICE static T apply(T dy, T y) {
     return dy * (y * (1 - y));
   }
 };
 
 struct GeluGrad {
   template <class T>
-  static T apply(T dy, T x) {
+  FLOW_HOST_DEVICE static T apply(T dy, T x) {
     const T density = std::exp(x * x / -2) * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
     return dy * (normal_cdf(x) + x * density);
   }
@@ -352,7 +353,7 @@ struct GeluGrad {
 // s + x s (1 - s) v' with s = sigmoid(v), v = 2 sqrt(2 / pi) (x + 0.044715 x^3)
 struct GeluTanhGrad {
   template <class T>
-  static T apply(T dy, T x) {
+  FLOW_HOST_DEVICE static T apply(T dy, T x) {
     constexpr T kScale = T(2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
     const T s = Sigmoid::apply(2 * gelu_tanh_argument(x));
     const T slope = kScale * (1 + 3 * T(0.044715) * x * x);
@@ -362,7 +363,7 @@ struct GeluTanhGrad {
 
 struct SiluGrad {
   template <class T>
-  static T apply(T dy, T x) {
+  FLOW_HOST_DEVICE static T apply(T dy, T x) {
     const T s = Sigmoid::apply(x);
     return dy * (s * (1 + x * (1 - s)));
   }

@@ -8,6 +8,10 @@ Samples copy_samples() {
   const auto copy = [](const Inputs& x) { x[0].copy_(x[1]); };
   Samples samples = {
       {"clone", {in({5, 2})}, kAllDTypes, [](const Inputs& x) { clone(x[0]); }},
+      {"to_device",
+       {in({5, 2})},
+       kAllDTypes,
+       [](const Inputs& x) { to_device(x[0], DeviceType::kCpu); }},
       {"copy_", {in({5, 2}), in({5, 2})}, kAllDTypes, copy},
       {"copy_", {in({5, 2}), in({2})}, kAllDTypes, copy, "row"},
       {"copy_",

@@ -1,0 +1,33 @@
+// Matrix products on a CUDA device by a library: cuBLASLt, loaded at its first use.
+#pragma once
+
+#include <cstdint>
+
+#include "core/kernel.h"
+
+namespace flow::ops {
+
+// c (m, n) = a (m, k) b (k, n) [+ bias], row-major, for `batch` matrices that lie `a_step`,
+// `b_step` and m n elements apart. A transposed operand is stored as its transpose. `bias` has n
+// elements, one after another; null: none.
+struct DeviceGemm {
+  DType dtype = DType::kFloat32;  // floating; 16-bit operands are summed in float32
+  int64_t m = 0, n = 0, k = 0;
+  int64_t batch = 1;
+  bool a_transposed = false, b_transposed = false;
+  int64_t a_leading = 1, b_leading = 1;  // elements from one stored row to the next
+  int64_t a_step = 0, b_step = 0;
+  bool has_bias = false;
+};
+
+struct DeviceGemmData {
+  const void* a;
+  const void* b;
+  const void* bias;
+  void* c;
+};
+
+// Queues it on the rank's stream. Requires sizes above 0.
+void run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data);
+
+}  // namespace flow::ops

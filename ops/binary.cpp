@@ -7,7 +7,6 @@
 #include "ops/binary_formulas.h"
 #include "ops/binary_op.h"
 #include "ops/compare.h"
-#include "ops/creation.h"
 #include "ops/named_errors.h"
 #include "ops/promotion.h"
 #include "ops/reduce.h"
@@ -458,17 +457,10 @@ void register_binary(OpTable& table) {
 
 using ops::dispatch_promoted;
 using ops::dispatch_scalar;
+using ops::number_like;
 using ops::Promotion;
 
 namespace {
-
-// The number as a tensor without dims that promotes with `a` as a number does.
-Tensor number_like(const TensorArg& a, const Scalar& number) {
-  TensorOptions options = options_like(a);
-  options.dtype = promote(a->dtype(), number);
-  if (a->is_global()) options.sbp = NdSbp::broadcast(a->placement().num_axes());
-  return full({}, number, options, a.site());
-}
 
 Scalar times(const Scalar& value, double factor) {
   if (factor == 1) return value;

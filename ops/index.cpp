@@ -412,7 +412,8 @@ void put(const Tensor& x, const IndexList& list, const Tensor& values, bool accu
   }
 }
 
-// A value that the shape of an op's result depends on.
+}  // namespace
+
 int64_t size_in(const char* op, const Tensor& value, Site site) {
   if (value.impl().trace != nullptr) {
     throw Unsupported(str("[", op,
@@ -422,8 +423,6 @@ int64_t size_in(const char* op, const Tensor& value, Site site) {
   }
   return value.item<int64_t>(site);
 }
-
-}  // namespace
 
 }  // namespace ops
 

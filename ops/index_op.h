@@ -56,6 +56,8 @@ struct OneHotAttrs {
 
 extern const OpDef kIndex, kIndexPut, kUnindex, kNonzero, kOneHot;
 
+// A value that the shape of an op's result depends on; Unsupported where it is traced.
+int64_t size_in(const char* op, const Tensor& value, Site site);
 // Where the picked dims of x[…] stand in the result.
 int64_t picked_position(const Shape& dims);
 // The shape of x[…] for index tensors of shape `picked`.

@@ -227,6 +227,16 @@ Reduction parse_reduction(const std::string& word, const char* op) {
       str("[", op, "] reduction '", word, "' is unknown; use \"mean\", \"sum\" or \"none\""));
 }
 
+Tensor loss_operand(const TensorArg& x) {
+  return autocast(x, AutocastRule::kFloat32);
+}
+
+Tensor reduced(const Tensor& losses, Reduction reduction, Site site) {
+  if (reduction == Reduction::kNone) return losses;
+  const TensorArg all(losses, site);  // whose sum may not fit 16 bits where the mean does
+  return reduction == Reduction::kSum ? sum(all) : mean(all);
+}
+
 void register_loss(OpTable& table);
 
 void register_loss(OpTable& table) {
@@ -242,7 +252,9 @@ void register_loss(OpTable& table) {
 
 namespace {
 
+using ops::loss_operand;
 using ops::LossAttrs;
+using ops::reduced;
 using ops::Reduction;
 
 // The loss with both operands brought to one dtype and shape.
@@ -264,18 +276,6 @@ Tensor call(const OpDef& op, const TensorArg& input, const TensorArg& target, Re
                         .count = reduction == Reduction::kMean ? x.numel() : 1,
                         .parameter = parameter};
   return dispatch(op, {&x, &t}, attrs, input.site());
-}
-
-// What autocast makes of an operand of losses that are made of several ops.
-Tensor in_float32(const TensorArg& x) {
-  return ops::autocast(x, AutocastRule::kFloat32);
-}
-
-// Reduces losses of single elements that were weighted one by one.
-Tensor reduced(const Tensor& losses, Reduction reduction, Site site) {
-  if (reduction == Reduction::kNone) return losses;
-  const TensorArg all(losses, site);  // whose sum may not fit 16 bits where the mean does
-  return reduction == Reduction::kSum ? sum(all) : mean(all);
 }
 
 // The losses of an op, each times its weight.
@@ -371,7 +371,7 @@ Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg&
 
 Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOptions& options) {
   return ops::named("kl_div", [&]() -> Tensor {
-    const Tensor log_q = in_float32(input), p = in_float32(target);
+    const Tensor log_q = loss_operand(input), p = loss_operand(target);
     const Tensor losses = options.log_target
                               ? mul(exp(p), sub(p, log_q))
                               // x log(x) with its limit at 0, whose gradient must not meet log(0).
@@ -394,7 +394,7 @@ Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorA
               ", ", b->meta(), ", ", target->meta(), "; reshape them"),
           a.site());
     }
-    const Tensor difference = sub({in_float32(a), a.site()}, in_float32(b));
+    const Tensor difference = sub({loss_operand(a), a.site()}, loss_operand(b));
     const Tensor lead = mul({difference, a.site()}, target);
     const Tensor lack = options.margin - TensorArg(lead, a.site());
     return reduced(clamp({lack, a.site()}, {.min = 0}), reduction, a.site());
@@ -407,7 +407,7 @@ Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
     const Site site = anchor.site();
     const Reduction reduction = ops::parse_reduction(options.reduction, "triplet_margin_loss");
     const DistanceOptions distance{.p = options.p, .eps = options.eps};
-    const Tensor a = in_float32(anchor), p = in_float32(positive), n = in_float32(negative);
+    const Tensor a = loss_operand(anchor), p = loss_operand(positive), n = loss_operand(negative);
     const Tensor near = pairwise_distance({a, site}, p, distance);
     Tensor far = pairwise_distance({a, site}, n, distance);
     if (options.swap) far = minimum({far, site}, pairwise_distance({p, site}, n, distance));

@@ -33,4 +33,9 @@ enum class Reduction { kNone, kMean, kSum };
 // The meaning of a `reduction` option; throws InvalidArgument naming `op` for another word.
 Reduction parse_reduction(const std::string& word, const char* op);
 
+// As autocast has losses: in float32.
+Tensor loss_operand(const TensorArg& x);
+// Losses of single elements, reduced.
+Tensor reduced(const Tensor& losses, Reduction reduction, Site site);
+
 }  // namespace flow::ops

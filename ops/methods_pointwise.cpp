@@ -2,9 +2,11 @@
 #include "core/tensor.h"
 #include "ops/arrange.h"
 #include "ops/binary.h"
+#include "ops/bitwise.h"
 #include "ops/compare.h"
 #include "ops/matmul.h"
 #include "ops/softmax.h"
+#include "ops/special.h"
 #include "ops/ternary.h"
 #include "ops/trigonometry.h"
 #include "ops/unary.h"
@@ -420,6 +422,62 @@ bool Tensor::allclose(const TensorArg& other, const CloseOptions& options) const
 
 bool Tensor::equal(const TensorArg& other) const {
   return flow::equal(TensorArg(*this, other.site()), other);
+}
+
+Tensor Tensor::erfinv(Site site) const {
+  return flow::erfinv(TensorArg(*this, site));
+}
+
+Tensor Tensor::lgamma(Site site) const {
+  return flow::lgamma(TensorArg(*this, site));
+}
+
+Tensor Tensor::digamma(Site site) const {
+  return flow::digamma(TensorArg(*this, site));
+}
+
+Tensor Tensor::bitwise_and(const TensorArg& other) const {
+  return flow::bitwise_and(TensorArg(*this, other.site()), other);
+}
+
+Tensor Tensor::bitwise_and(const Scalar& other, Site site) const {
+  return flow::bitwise_and(TensorArg(*this, site), other);
+}
+
+Tensor Tensor::bitwise_or(const TensorArg& other) const {
+  return flow::bitwise_or(TensorArg(*this, other.site()), other);
+}
+
+Tensor Tensor::bitwise_or(const Scalar& other, Site site) const {
+  return flow::bitwise_or(TensorArg(*this, site), other);
+}
+
+Tensor Tensor::bitwise_xor(const TensorArg& other) const {
+  return flow::bitwise_xor(TensorArg(*this, other.site()), other);
+}
+
+Tensor Tensor::bitwise_xor(const Scalar& other, Site site) const {
+  return flow::bitwise_xor(TensorArg(*this, site), other);
+}
+
+Tensor Tensor::bitwise_left_shift(const TensorArg& other) const {
+  return flow::bitwise_left_shift(TensorArg(*this, other.site()), other);
+}
+
+Tensor Tensor::bitwise_left_shift(const Scalar& other, Site site) const {
+  return flow::bitwise_left_shift(TensorArg(*this, site), other);
+}
+
+Tensor Tensor::bitwise_right_shift(const TensorArg& other) const {
+  return flow::bitwise_right_shift(TensorArg(*this, other.site()), other);
+}
+
+Tensor Tensor::bitwise_right_shift(const Scalar& other, Site site) const {
+  return flow::bitwise_right_shift(TensorArg(*this, site), other);
+}
+
+Tensor Tensor::bitwise_not(Site site) const {
+  return flow::bitwise_not(TensorArg(*this, site));
 }
 
 }  // namespace flow

@@ -2,6 +2,7 @@
 #include "core/tensor.h"
 #include "ops/diagonal.h"
 #include "ops/extrema.h"
+#include "ops/order_statistics.h"
 #include "ops/reduce.h"
 #include "ops/scan.h"
 #include "ops/sort.h"
@@ -223,6 +224,66 @@ Tensor Tensor::diff(Site site) const {
 
 Tensor Tensor::diff(const DiffOptions& options, Site site) const {
   return flow::diff(TensorArg(*this, site), options);
+}
+
+Tensor Tensor::median(Site site) const {
+  return flow::median(TensorArg(*this, site));
+}
+
+ValuesIndices Tensor::median(int64_t dim, Site site) const {
+  return flow::median(TensorArg(*this, site), dim);
+}
+
+ValuesIndices Tensor::median(int64_t dim, const KeepdimOptions& options, Site site) const {
+  return flow::median(TensorArg(*this, site), dim, options);
+}
+
+Tensor Tensor::nanmedian(Site site) const {
+  return flow::nanmedian(TensorArg(*this, site));
+}
+
+ValuesIndices Tensor::nanmedian(int64_t dim, Site site) const {
+  return flow::nanmedian(TensorArg(*this, site), dim);
+}
+
+ValuesIndices Tensor::nanmedian(int64_t dim, const KeepdimOptions& options, Site site) const {
+  return flow::nanmedian(TensorArg(*this, site), dim, options);
+}
+
+ValuesIndices Tensor::mode(int64_t dim, Site site) const {
+  return flow::mode(TensorArg(*this, site), dim);
+}
+
+ValuesIndices Tensor::mode(int64_t dim, const KeepdimOptions& options, Site site) const {
+  return flow::mode(TensorArg(*this, site), dim, options);
+}
+
+ValuesIndices Tensor::kthvalue(int64_t k, Site site) const {
+  return flow::kthvalue(TensorArg(*this, site), k);
+}
+
+ValuesIndices Tensor::kthvalue(int64_t k, const KthvalueOptions& options, Site site) const {
+  return flow::kthvalue(TensorArg(*this, site), k, options);
+}
+
+Tensor Tensor::quantile(double q, Site site) const {
+  return flow::quantile(TensorArg(*this, site), q);
+}
+
+Tensor Tensor::quantile(double q, const QuantileOptions& options, Site site) const {
+  return flow::quantile(TensorArg(*this, site), q, options);
+}
+
+ValuesIndices Tensor::cummax(int64_t dim, Site site) const {
+  return flow::cummax(TensorArg(*this, site), dim);
+}
+
+ValuesIndices Tensor::cummin(int64_t dim, Site site) const {
+  return flow::cummin(TensorArg(*this, site), dim);
+}
+
+Tensor Tensor::logcumsumexp(int64_t dim, Site site) const {
+  return flow::logcumsumexp(TensorArg(*this, site), dim);
 }
 
 }  // namespace flow

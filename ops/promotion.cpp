@@ -4,6 +4,7 @@
 
 #include "core/default_dtype.h"
 #include "ops/cast.h"
+#include "ops/creation.h"
 #include "ops/old_value.h"
 
 namespace flow::ops {
@@ -40,6 +41,13 @@ DType result_dtype(const Tensor& a, const Tensor& b) {
     return category(minor) > category(major) ? minor : major;
   }
   return promote(left, right);
+}
+
+Tensor number_like(const TensorArg& a, const Scalar& number) {
+  TensorOptions options = options_like(a);
+  options.dtype = promote(a->dtype(), number);
+  if (a->is_global()) options.sbp = NdSbp::broadcast(a->placement().num_axes());
+  return full({}, number, options, a.site());
 }
 
 namespace internal {

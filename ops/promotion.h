@@ -41,6 +41,9 @@ inline Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const Tenso
   return internal::dispatch_promoted(op, a, b, nullptr, promotion);
 }
 
+// The number as a tensor without dims that promotes with `a` as a number does.
+Tensor number_like(const TensorArg& a, const Scalar& number);
+
 // op(x; value) with ScalarAttrs, x cast to promote(x's dtype, value).
 Tensor dispatch_scalar(const OpDef& op, const TensorArg& x, const Scalar& value,
                        Promotion promotion = Promotion::kPlain);

@@ -1,15 +1,20 @@
 #include "ops/scan.h"
 
+#include <array>
+#include <cmath>
+
 #include "core/dispatch.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/compare.h"
 #include "ops/concat.h"
 #include "ops/creation.h"
+#include "ops/gather_op.h"
 #include "ops/named_errors.h"
 #include "ops/reduce.h"
 #include "ops/scan_op.h"
 #include "ops/slice.h"
+#include "ops/unary.h"
 #include "ops/view.h"
 #include "ops/where.h"
 
@@ -100,8 +105,77 @@ void grad_backward(GradContext& ctx) {
   }
 }
 
+void infer_extrema(InferContext& ctx) {
+  ctx.add_output_like(0);
+  ctx.add_output(ctx.input(0).shape, DType::kInt64);
+}
+
+void sbp_extrema(SbpContext& ctx) {
+  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
+    if (i != ctx.attrs<CumprodAttrs>().dim)
+      ctx.add({sbp::split(i)}, {sbp::split(i), sbp::split(i)});
+  }
+}
+
+// dx = the sum of dy over the places whose extremum it is.
+void grad_extrema(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
+  const Shape& shape = ctx.input_meta(0)->shape;
+  ctx.set(0, shape.empty()
+                 ? ctx.dy()
+                 : ungather(ctx.dy(), ctx.attrs<CumprodAttrs>().dim, ctx.output(1), shape));
+}
+
+void infer_logcumsumexp(InferContext& ctx) {
+  ctx.check(is_floating(ctx.input(0).dtype), "needs a floating dtype; cast first");
+  ctx.add_output_like(0);
+}
+
+Tensor logcumsumexp_from(const TensorArg& x, const CumsumAttrs& attrs) {
+  return dispatch(kLogcumsumexp, {&x.tensor()}, attrs, x.site());
+}
+
+// dx[k] = sum over i >= k of dy[i] exp(x[k] - y[i]), by the same scan from the other end, for the
+// positive and the negative dy apart: exp(x[k] + log(sum of exp(log |dy[i]| - y[i]))).
+void grad_logcumsumexp(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
+  const auto& attrs = ctx.attrs<CumsumAttrs>();
+  const Tensor x = ctx.input(0);
+  const Tensor y = ctx.output();
+  const auto share = [&](const Tensor& part, const Tensor& is_part) {
+    const Tensor size = log(where(is_part, part, ones_like(part)));
+    const Tensor terms = where(is_part, sub(size, y), -INFINITY);
+    const Tensor total = logcumsumexp_from(terms, {attrs.dim, !attrs.reverse});
+    return exp(add(total, x));
+  };
+  const Tensor& dy = ctx.dy();
+  ctx.set(0, sub(share(dy, gt(dy, 0)), share(neg(dy), lt(dy, 0))));
+}
+
 }  // namespace
 
+const OpDef kCummax{.name = "cummax",
+                    .num_outputs = 2,
+                    .attrs = attrs_def<CumprodAttrs>(),
+                    .infer = infer_extrema,
+                    .sbp = sbp_extrema,
+                    .grad = grad_extrema,
+                    .saved_outputs = 0b10};
+const OpDef kCummin{.name = "cummin",
+                    .num_outputs = 2,
+                    .attrs = attrs_def<CumprodAttrs>(),
+                    .infer = infer_extrema,
+                    .sbp = sbp_extrema,
+                    .grad = grad_extrema,
+                    .saved_outputs = 0b10};
+const OpDef kLogcumsumexp{.name = "logcumsumexp",
+                          .attrs = attrs_def<CumsumAttrs>(),
+                          .infer = infer_logcumsumexp,
+                          .sbp = sbp_lines<CumsumAttrs>,
+                          .grad = grad_logcumsumexp,
+                          .saved_inputs = 1,
+                          .saved_outputs = 1,
+                          .autocast = AutocastRule::kFloat32};
 const OpDef kCumsum{.name = "cumsum",
                     .attrs = attrs_def<CumsumAttrs>(),
                     .infer = infer_scan,
@@ -124,7 +198,8 @@ const OpDef kCumprodBackward{.name = "cumprod_backward",
                              .saved_inputs = 0b11};
 
 void register_scan(OpTable& table) {
-  for (const OpDef* op : {&kCumsum, &kCumprod, &kCumprodBackward})
+  for (const OpDef* op :
+       {&kCumsum, &kCumprod, &kCumprodBackward, &kCummax, &kCummin, &kLogcumsumexp})
     table.add(*op);
 }
 
@@ -158,6 +233,28 @@ Tensor cumsum(const TensorArg& x, int64_t dim, const ScanOptions& options) {
 
 Tensor cumprod(const TensorArg& x, int64_t dim, const ScanOptions& options) {
   return scan_as(x, options, [dim](const TensorArg& wide) { return cumprod(wide, dim); });
+}
+
+namespace {
+
+ValuesIndices running_extrema(const OpDef& op, const TensorArg& x, int64_t dim) {
+  const ops::CumprodAttrs attrs{normalize_dim(dim, x->dim(), op.name)};
+  std::array<Tensor, 2> outputs = dispatch_multi<2>(op, {&x.tensor()}, attrs, x.site());
+  return {std::move(outputs[0]), std::move(outputs[1])};
+}
+
+}  // namespace
+
+ValuesIndices cummax(const TensorArg& x, int64_t dim) {
+  return running_extrema(ops::kCummax, x, dim);
+}
+
+ValuesIndices cummin(const TensorArg& x, int64_t dim) {
+  return running_extrema(ops::kCummin, x, dim);
+}
+
+Tensor logcumsumexp(const TensorArg& x, int64_t dim) {
+  return ops::logcumsumexp_from(x, {normalize_dim(dim, x->dim(), "logcumsumexp"), false});
 }
 
 Tensor diff(const TensorArg& x, const DiffOptions& options) {

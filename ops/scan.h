@@ -1,4 +1,4 @@
-// Running sums and products, and differences.
+// Running sums, products and extrema, and differences.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,14 @@ struct ScanOptions {
 
 Tensor cumsum(const TensorArg& x, int64_t dim, const ScanOptions& options);
 Tensor cumprod(const TensorArg& x, int64_t dim, const ScanOptions& options);
+
+// The largest (smallest) element up to each place along `dim`, the last of equal ones, and where it
+// stands; NaN from the first NaN on.
+ValuesIndices cummax(const TensorArg& x, int64_t dim);
+ValuesIndices cummin(const TensorArg& x, int64_t dim);
+
+// log(exp(x[0]) + … + exp(x[i])) along `dim`, without overflow. Floating dtypes only.
+Tensor logcumsumexp(const TensorArg& x, int64_t dim);
 
 struct DiffOptions {
   int64_t n = 1;  // how often

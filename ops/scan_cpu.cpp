@@ -1,5 +1,6 @@
-// Running sums and products, a line at a time, in double or int64.
+// Running sums, products and extrema, a line at a time, in double or int64.
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
@@ -130,9 +131,54 @@ void cumprod_backward(const KernelContext& ctx) {
   });
 }
 
+// The last of equal ones; a NaN stays.
+template <class T, bool kIsMaximum>
+void running_extremum_as(const KernelContext& ctx, int64_t dim) {
+  const int64_t size = line_size(ctx.in(0), dim);
+  for_each_line(ctx, dim, [&](int64_t l) {
+    const Line from = line_of(ctx.in(0), dim, l);
+    const Line to = line_of(ctx.out(0), dim, l);
+    int64_t best = 0;
+    for (int64_t i = 0; i < size; ++i) {
+      const auto value = widen(ctx.in(0).as<T>()[from.offset + i * from.stride]);
+      const auto so_far = widen(ctx.in(0).as<T>()[from.offset + best * from.stride]);
+      const bool is_better = kIsMaximum ? value >= so_far : value <= so_far;
+      if (value != value || (so_far == so_far && is_better)) best = i;
+      ctx.out(0).as<T>()[to.offset + i * to.stride] =
+          ctx.in(0).as<T>()[from.offset + best * from.stride];
+      ctx.out(1).as<int64_t>()[to.offset + i * to.stride] = best;
+    }
+  });
+}
+
+template <bool kIsMaximum>
+void running_extremum(const KernelContext& ctx) {
+  dispatch_all(ctx.in(0).meta->dtype, [&]<class T>() {
+    running_extremum_as<T, kIsMaximum>(ctx, ctx.attrs_as<CumprodAttrs>().dim);
+  });
+}
+
+// Of two infinities of one sign their difference is NaN, so equal ones are set apart.
+double logaddexp(double a, double b) {
+  const double high = a > b ? a : b;
+  const double low = a > b ? b : a;
+  if (high != high || low != low) return high + low;
+  return std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
+}
+
+void logcumsumexp(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<CumsumAttrs>();
+  dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
+    scan<T>(ctx, attrs.dim, attrs.reverse, -INFINITY, logaddexp);
+  });
+}
+
 }  // namespace
 
 void register_scan_cpu(KernelTable& table) {
+  table.add(kCummax, DeviceType::kCpu, {"reference", always<running_extremum<true>>});
+  table.add(kCummin, DeviceType::kCpu, {"reference", always<running_extremum<false>>});
+  table.add(kLogcumsumexp, DeviceType::kCpu, {"reference", always<logcumsumexp>});
   table.add(kCumsum, DeviceType::kCpu, {"reference", always<cumsum>});
   table.add(kCumprod, DeviceType::kCpu, {"reference", always<cumprod>});
   table.add(kCumprodBackward, DeviceType::kCpu, {"reference", always<cumprod_backward>});

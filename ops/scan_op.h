@@ -24,7 +24,7 @@ struct CumprodAttrs {
   static constexpr auto fields() { return std::tuple(key_field("dim", &CumprodAttrs::dim)); }
 };
 
-// kCumprodBackward: inputs dy, x.
-extern const OpDef kCumsum, kCumprod, kCumprodBackward;
+// kCumprodBackward: inputs dy, x. kCummax, kCummin give indices too and do not go in reverse.
+extern const OpDef kCumsum, kCumprod, kCumprodBackward, kCummax, kCummin, kLogcumsumexp;
 
 }  // namespace flow::ops

@@ -9,6 +9,7 @@ from op_arrange import arrange
 from op_edges import edges
 from op_in_place import in_place
 from op_indexed_pools import indexed_pools
+from op_ranks import all_ranks
 from op_scalars import antialias, corners, integers, scalars
 
 
@@ -713,6 +714,9 @@ RENAMED = {
     "pairwise_distance": F.pairwise_distance,
     "margin_ranking_loss": F.margin_ranking_loss,
     "kl_div": F.kl_div,
+    "hinge_embedding_loss": F.hinge_embedding_loss,
+    "cosine_embedding_loss": F.cosine_embedding_loss,
+    "poisson_nll_loss": F.poisson_nll_loss,
     "split": torch.split,
     "masked_fill": torch.masked_fill,
     "std": torch.std,
@@ -739,6 +743,8 @@ def all_cases():
         family()
     generator.manual_seed(25)
     arrange()
+    generator.manual_seed(26)
+    all_ranks()
     generator.set_state(state)
     counts = {}
     for case in cases:

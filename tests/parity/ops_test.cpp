@@ -107,9 +107,25 @@ TEST_F(OpParity, GlobalTensorsInRandomLayoutsGiveTheSame) {
 }
 
 // Cases whose results have shapes that depend on data: masks, and classes that are counted.
-const std::set<std::string> kUntraced = {
-    "slice_14",  "slice_15",        "slice_16",  "index_put_3",     "nonzero_1",
-    "nonzero_2", "masked_select_1", "one_hot_2", "masked_select_2", "argwhere_1"};
+const std::set<std::string> kUntraced = {"slice_14",
+                                         "slice_15",
+                                         "slice_16",
+                                         "index_put_3",
+                                         "nonzero_1",
+                                         "nonzero_2",
+                                         "masked_select_1",
+                                         "one_hot_2",
+                                         "masked_select_2",
+                                         "argwhere_1",
+                                         "unique_1",
+                                         "unique_2",
+                                         "unique_3",
+                                         "unique_4",
+                                         "unique_consecutive_1",
+                                         "unique_consecutive_2",
+                                         "bincount_1",
+                                         "bincount_2",
+                                         "bincount_3"};
 
 TEST_F(OpParity, GraphsGiveTheSame) {
   options_.in_graph = true;

@@ -1,6 +1,8 @@
 // Losses.
 #include "ops/cross_entropy.h"
+#include "ops/ctc_loss.h"
 #include "ops/loss.h"
+#include "ops/loss_variants.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {
@@ -18,9 +20,58 @@ Options loss_options(Case& c) {
   return options;
 }
 
+void bind_variants(Bindings& table) {
+  table.add("hinge_embedding_loss", [](Case& c) {
+    auto options = loss_options<HingeOptions>(c);
+    c.attrs.read("margin", options.margin);
+    return hinge_embedding_loss(c.in(0), c.in(1), options);
+  });
+  table.add("cosine_embedding_loss", [](Case& c) {
+    auto options = loss_options<CosineEmbeddingOptions>(c);
+    c.attrs.read("margin", options.margin);
+    return cosine_embedding_loss(c.in(0), c.in(1), c.in(2), options);
+  });
+  table.add("soft_margin_loss", [](Case& c) {
+    return soft_margin_loss(c.in(0), c.in(1), loss_options<SoftMarginOptions>(c));
+  });
+  table.add("multi_margin_loss", [](Case& c) {
+    auto options = loss_options<MultiMarginOptions>(c);
+    c.attrs.read("p", options.p);
+    c.attrs.read("margin", options.margin);
+    return multi_margin_loss(c.in(0), c.in(1), options);
+  });
+  table.add("multilabel_margin_loss", [](Case& c) {
+    return multilabel_margin_loss(c.in(0), c.in(1), loss_options<MultilabelMarginOptions>(c));
+  });
+  table.add("multilabel_soft_margin_loss", [](Case& c) {
+    return multilabel_soft_margin_loss(c.in(0), c.in(1),
+                                       loss_options<MultilabelSoftMarginOptions>(c));
+  });
+  table.add("poisson_nll_loss", [](Case& c) {
+    auto options = loss_options<PoissonNllOptions>(c);
+    c.attrs.read("log_input", options.log_input);
+    c.attrs.read("full", options.full);
+    c.attrs.read("eps", options.eps);
+    return poisson_nll_loss(c.in(0), c.in(1), options);
+  });
+  table.add("gaussian_nll_loss", [](Case& c) {
+    auto options = loss_options<GaussianNllOptions>(c);
+    c.attrs.read("full", options.full);
+    c.attrs.read("eps", options.eps);
+    return gaussian_nll_loss(c.in(0), c.in(1), c.in(2), options);
+  });
+  table.add("ctc_loss", [](Case& c) {
+    auto options = loss_options<CtcOptions>(c);
+    c.attrs.read("blank", options.blank);
+    c.attrs.read("zero_infinity", options.zero_infinity);
+    return ctc_loss(c.in(0), c.in(1), c.in(2), c.in(3), options);
+  });
+}
+
 }  // namespace
 
 void bind_losses(Bindings& table) {
+  bind_variants(table);
   table.add("mse_loss",
             [](Case& c) { return mse_loss(c.in(0), c.in(1), loss_options<LossOptions>(c)); });
   table.add("l1_loss",

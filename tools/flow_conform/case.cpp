@@ -70,6 +70,7 @@ Bindings all_bindings() {
   Bindings table;
   bind_pointwise(table);
   bind_activations(table);
+  bind_ranks(table);
   bind_reductions(table);
   bind_products(table);
   bind_shapes(table);

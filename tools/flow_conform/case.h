@@ -82,6 +82,7 @@ class Bindings {
 // The families.
 void bind_pointwise(Bindings& table);
 void bind_activations(Bindings& table);
+void bind_ranks(Bindings& table);
 void bind_reductions(Bindings& table);
 void bind_products(Bindings& table);
 void bind_shapes(Bindings& table);

@@ -11,6 +11,7 @@ Samples activation_samples();
 Samples attention_samples();
 Samples batch_norm_samples();
 Samples binary_samples();
+Samples bitwise_samples();
 Samples cast_samples();
 Samples channel_samples();
 Samples compare_samples();
@@ -19,6 +20,7 @@ Samples conv_samples();
 Samples copy_samples();
 Samples creation_samples();
 Samples cross_entropy_samples();
+Samples ctc_loss_samples();
 Samples diagonal_samples();
 Samples dropout_samples();
 Samples embedding_samples();
@@ -28,6 +30,7 @@ Samples index_samples();
 Samples loss_samples();
 Samples matmul_samples();
 Samples norm_samples();
+Samples order_statistics_samples();
 Samples partial_fc_samples();
 Samples pool_samples();
 Samples random_samples();
@@ -35,9 +38,11 @@ Samples recurrent_samples();
 Samples redistribute_samples();
 Samples reduce_samples();
 Samples scan_samples();
+Samples search_samples();
 Samples slice_samples();
 Samples softmax_samples();
 Samples sort_samples();
+Samples special_samples();
 Samples statistics_samples();
 Samples ternary_samples();
 Samples trigonometry_samples();
@@ -47,15 +52,16 @@ Samples view_samples();
 Samples where_samples();
 
 inline constexpr std::array kFamilies = {
-    activation_samples, attention_samples,    batch_norm_samples, binary_samples,
-    cast_samples,       channel_samples,      compare_samples,    concat_samples,
-    conv_samples,       copy_samples,         creation_samples,   cross_entropy_samples,
-    diagonal_samples,   dropout_samples,      embedding_samples,  extrema_samples,
-    gather_samples,     index_samples,        loss_samples,       matmul_samples,
-    norm_samples,       partial_fc_samples,   pool_samples,       random_samples,
-    recurrent_samples,  redistribute_samples, reduce_samples,     scan_samples,
-    slice_samples,      softmax_samples,      sort_samples,       statistics_samples,
-    ternary_samples,    trigonometry_samples, unary_samples,      update_samples,
-    view_samples,       where_samples};
+    activation_samples,    attention_samples, batch_norm_samples,   binary_samples,
+    bitwise_samples,       cast_samples,      channel_samples,      compare_samples,
+    concat_samples,        conv_samples,      copy_samples,         creation_samples,
+    cross_entropy_samples, ctc_loss_samples,  diagonal_samples,     dropout_samples,
+    embedding_samples,     extrema_samples,   gather_samples,       index_samples,
+    loss_samples,          matmul_samples,    norm_samples,         order_statistics_samples,
+    partial_fc_samples,    pool_samples,      random_samples,       recurrent_samples,
+    redistribute_samples,  reduce_samples,    scan_samples,         search_samples,
+    slice_samples,         softmax_samples,   sort_samples,         special_samples,
+    statistics_samples,    ternary_samples,   trigonometry_samples, unary_samples,
+    update_samples,        view_samples,      where_samples};
 
 }  // namespace flow::contract

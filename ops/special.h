@@ -1,0 +1,42 @@
+// Gamma functions, the inverse of erf, logits and signs. Integers and bools are taken as
+// default_dtype(); NaN outside of the domain.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/tensor.h"
+
+namespace flow {
+
+// log |Γ(x)|.
+Tensor lgamma(const TensorArg& x);
+// Its derivative; NaN at negative integers.
+Tensor digamma(const TensorArg& x);
+// The n-th derivative of digamma.  polygamma(1, x)
+Tensor polygamma(int64_t n, const TensorArg& x);
+
+// The y with erf(y) = x; infinite at -1 and 1.
+Tensor erfinv(const TensorArg& x);
+
+struct LogitOptions {
+  std::optional<double> eps = {};  // x is clamped to [eps, 1 - eps] first
+};
+
+// log(x / (1 - x)), the inverse of sigmoid.
+Tensor logit(const TensorArg& x, const LogitOptions& options = {});
+
+// |a| with the sign of b, also that of a zero.
+Tensor copysign(const TensorArg& a, const TensorArg& b);
+Tensor copysign(const TensorArg& a, const Scalar& b);
+
+// 0 where x < 0, `values` where it is 0, 1 where it is larger.
+Tensor heaviside(const TensorArg& x, const TensorArg& values);
+
+// log2(2^a + 2^b), without overflow.
+Tensor logaddexp2(const TensorArg& a, const TensorArg& b);
+
+Tensor deg2rad(const TensorArg& x);
+Tensor rad2deg(const TensorArg& x);
+
+}  // namespace flow

@@ -1,0 +1,24 @@
+#include "ops/search.h"
+
+#include "ops/sort.h"
+#include "tests/support/op_samples/families.h"
+
+namespace flow::contract {
+
+Samples search_samples() {
+  const auto one = [](const Inputs& x) { searchsorted(sort(x[0]).values, x[1]); };
+  const auto right = [](const Inputs& x) {
+    searchsorted(sort(x[0]).values, x[1], {.right = true});
+  };
+  Samples samples = {
+      {"searchsorted", {in({5}), in({5, 2})}, kNumbers, one},
+      {"searchsorted", {in({5}), in({5, 2})}, kNumbers, right, "right"},
+      {"searchsorted", {in({5, 2}), in({5, 2})}, kNumbers, one, "rows"},
+      {"searchsorted", {in({40, 300}), in({40, 90})}, kNumbers, right, "many", true},
+  };
+  // The parts of a minimum are sorted here, but need not be.
+  samples[2].is_general = false;
+  return samples;
+}
+
+}  // namespace flow::contract

@@ -20,6 +20,8 @@ constexpr std::array kVariables = {
     EnvVariable{"FLOW_JOB_SECRET", "",
                 "what the hosts of a job know; flowrun reads it and hides it from ranks"},
     EnvVariable{"FLOW_NUM_THREADS", "cores / ranks on the host", "compute threads of one rank"},
+    EnvVariable{"FLOW_PLAN_CACHE", "",
+                "a folder where graphs keep compiled plans and find them again"},
     EnvVariable{"FLOW_RANKS", "",
                 "threads:N: run the program's main on N thread ranks; flowrun sets it"},
     EnvVariable{"FLOW_SHARED_MEMORY", "1",

@@ -1,8 +1,6 @@
 #include "graph/compiled_step.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -10,12 +8,17 @@
 
 #include "boxing/comm/thread_world.h"
 #include "core/context.h"
-#include "core/hash.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "eager/runtime.h"
+#include "graph/kernel_binding.h"
+#include "graph/plan_file.h"
 
 namespace flow::graph {
 
 CompiledStep compile_step(Graph traced, PassSet passes, const Lowering& lowering) {
-  CompiledStep step{.graph = std::move(traced), .passes = {}, .programs = {}, .certificate = {}};
+  CompiledStep step;
+  step.graph = std::move(traced);
   step.passes = run_passes(step.graph, passes);
   const bool is_global = std::any_of(step.graph.values.begin(), step.graph.values.end(),
                                      [](const Value& v) { return v.placement.defined(); });
@@ -28,87 +31,13 @@ CompiledStep compile_step(Graph traced, PassSet passes, const Lowering& lowering
 
 namespace {
 
-// Two hashes with different seeds: what differs in both is not met by chance.
-using Key = std::array<uint64_t, 2>;
-
-class KeyHasher {
- public:
-  void add(uint64_t word) {
-    first_.add(word);
-    second_.add(word);
-  }
-
-  void add(int64_t number) { add(static_cast<uint64_t>(number)); }
-
-  void add(const std::string& text) {
-    add(uint64_t{text.size()});
-    for (const char c : text)
-      add(static_cast<uint64_t>(c));
-  }
-
-  void add(const std::vector<ValueId>& ids) {
-    add(uint64_t{ids.size()});
-    for (const ValueId id : ids)
-      add(int64_t{id});
-  }
-
-  void add(const Value& value) {
-    add(value.shape.size());
-    for (const int64_t size : value.shape)
-      add(size);
-    add(static_cast<uint64_t>(value.dtype) * 8 + static_cast<uint64_t>(value.device));
-    add(std::bit_cast<uint64_t>(value.placement.id()));
-    add(value.nd_sbp.size());
-    for (const Sbp& sbp : value.nd_sbp)
-      add(static_cast<uint64_t>(sbp.kind()) * 16 + static_cast<uint64_t>(sbp.dim()));
-  }
-
-  void add(const Node& node) {
-    add(std::bit_cast<uint64_t>(node.op));
-    if (node.op->attrs != nullptr) add(node.op->attrs->hash(node.raw_attrs(), true));
-    add(node.inputs);
-    add(node.outputs);
-    add(node.stage);
-    add(static_cast<uint64_t>(node.phase));
-    add(node.draw);
-    add(node.guard * 2 + (node.is_transient ? 1 : 0));
-    add(uint64_t{node.line});
-    if (node.file != file_) {  // most are one file's
-      add(node.file);
-      file_ = node.file;
-    }
-  }
-
-  Key key() const { return {first_.value(), second_.value()}; }
-
- private:
-  Hasher first_{1}, second_{2};
-  std::string file_;
-};
-
-Key key_of(const Graph& graph, PassSet passes, const Lowering& lowering) {
-  KeyHasher hasher;
-  for (const Value& value : graph.values)
-    hasher.add(value);
-  for (const Node& node : graph.nodes)
-    hasher.add(node);
-  hasher.add(graph.inputs);
-  for (const Capture& capture : graph.captures)
-    hasher.add(std::vector{capture.initial, capture.final_value});
-  hasher.add(graph.outputs);
-  hasher.add(graph.num_draws);
-  hasher.add(static_cast<uint64_t>(passes));
-  hasher.add(lowering.name);
-  return hasher.key();
-}
-
 // What the thread ranks of a world have compiled. Thread safe.
 class CompiledSteps {
  public:
   using Made = std::shared_ptr<const CompiledStep>;
 
   // One that `make` threw for is made again by the next that asks.
-  Made get(const Key& key, const std::function<CompiledStep()>& make) {
+  Made get(const std::string& key, const std::function<CompiledStep()>& make) {
     std::unique_lock lock(mutex_);
     for (;;) {
       Entry& entry = entries_[key];
@@ -144,20 +73,75 @@ class CompiledSteps {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<Key, Entry> entries_;  // guarded by mutex_
+  std::map<std::string, Entry> entries_;  // guarded by mutex_
 };
+
+// What is kept of the step of this origin; nothing, with a reason or without, where that is of no
+// use.
+std::optional<CompiledStep> read_kept(const PlanStore& store, const PlanOrigin& origin,
+                                      bool for_all_ranks, std::string& why_not) {
+  try {
+    const std::optional<std::string> bytes = store.read(origin.name());
+    if (!bytes) return {};
+    SavedPlan saved = parse_plan(*bytes, origin.name(), op_table());
+    if (!(saved.origin == origin)) {
+      throw BadFile(
+          str("[plan] ", origin.name(), " is another's: ", saved.origin.difference_from(origin)));
+    }
+    load_programs(saved.step, for_all_ranks);
+    return std::move(saved.step);
+  } catch (const IoError& error) {
+    why_not = error.what();
+    log_warning(str("a saved plan is not used: ", why_not));
+    return {};
+  }
+}
+
+void keep(const PlanStore& store, const PlanOrigin& origin, const CompiledStep& step) {
+  try {
+    store.write(origin.name(), to_bytes(step, origin));
+  } catch (const IoError& error) {
+    log_warning(str("a plan is not saved: ", error.what()));
+  }
+}
 
 }  // namespace
 
-std::shared_ptr<const CompiledStep> compile_once(Graph traced, PassSet passes,
-                                                 const Lowering& lowering) {
-  const auto world = thread_state().context->slot_ptr<boxing::ThreadWorld>();
-  if (world == nullptr) {
-    return std::make_shared<const CompiledStep>(compile_step(std::move(traced), passes, lowering));
+void load_programs(CompiledStep& step, bool for_all_ranks) {
+  const Program* own = &step.program_of(env::rank());
+  std::map<const Program*, std::shared_ptr<const Program>> loaded;
+  for (std::shared_ptr<const Program>& program : step.programs) {
+    if (!for_all_ranks && program.get() != own) continue;
+    std::shared_ptr<const Program>& ready = loaded[program.get()];
+    if (ready == nullptr) {
+      auto copy = std::make_shared<Program>(*program);
+      choose_kernels(*copy, kernel_table());
+      ready = std::move(copy);
+    }
+    program = ready;
   }
-  return world->slot<CompiledSteps>().get(key_of(traced, passes, lowering), [&] {
-    return compile_step(std::move(traced), passes, lowering);
-  });
+  if (!step.is_global()) step.certificate.ranks[0].rank = env::rank();
+}
+
+std::shared_ptr<const CompiledStep> compile_once(Graph traced, PassSet passes,
+                                                 const Lowering& lowering, const PlanStore& store) {
+  const auto world = thread_state().context->slot_ptr<boxing::ThreadWorld>();
+  const PlanOrigin origin = origin_of(traced, passes, lowering);
+  const auto make = [&] {
+    std::string why_not;
+    if (store.read) {
+      std::optional<CompiledStep> kept = read_kept(store, origin, world != nullptr, why_not);
+      if (kept) return std::move(*kept);
+    }
+    CompiledStep step = compile_step(std::move(traced), passes, lowering);
+    step.why_not_kept = why_not;
+    step.origin = origin;
+    // Processes of one host write the same.
+    if (store.write && (world != nullptr || env::local_rank() == 0)) keep(store, origin, step);
+    return step;
+  };
+  if (world != nullptr) return world->slot<CompiledSteps>().get(origin.name(), make);
+  return std::make_shared<const CompiledStep>(make());
 }
 
 }  // namespace flow::graph

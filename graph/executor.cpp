@@ -13,6 +13,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
+#include "graph/kernel_binding.h"
 
 namespace flow::graph {
 
@@ -92,34 +93,22 @@ void Executor::load_metas() {
 void Executor::load_kernel(const Step& step) {
   Kernel& kernel = kernels_.emplace_back();
   if (step.kind != StepKind::kKernel) return;
-  const auto seen = [&](MetaPtr meta) {
-    return meta != nullptr && step.on_parts ? local_part(meta) : meta;
+  const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return meta_of(id); });
+  const auto programs_meta = [&](BufferId id) {
+    return program_.buffers[static_cast<size_t>(id)].meta;
   };
-  bool is_same = step.fn != nullptr;
-  std::vector<MetaPtr> inputs, outputs, plain;
-  const auto add = [&](BufferId id, std::vector<MetaPtr>& metas) {
-    metas.push_back(seen(meta_of(id)));
-    is_same = is_same && (id == kNoBuffer ||
-                          metas.back() == seen(program_.buffers[static_cast<size_t>(id)].meta));
-  };
-  for (const BufferId id : step.inputs)
-    add(id, inputs);
-  for (const BufferId id : step.outputs) {
-    add(id, outputs);
-    const MetaPtr meta = outputs.back();
-    plain.push_back(meta->blocked == nullptr ? meta : with_blocked(meta, nullptr));
-  }
-  if (is_same) {
+  if (step.fn != nullptr &&
+      (program_.rank == rank_.rank() || metas == kernel_metas(step, programs_meta))) {
     kernel = {step.fn, step.plan.get()};
     return;
   }
-  const KernelQuery query{*step.op, inputs, plain, step.raw_attrs()};
-  const DeviceType device = plain[0]->device;
+  const KernelQuery query = metas.query(step);
+  const DeviceType device = metas.plain_outputs[0]->device;
   KernelChoice choice = step.route && device == DeviceType::kCpu
                             ? boxing::bind_plan(query, *step.route)
                             : kernel_table().select(query, device);
-  FLOW_ASSERT(choice.outputs.empty() ? outputs == plain : outputs == choice.outputs, step.op->name,
-              " gives another memory layout than its program has");
+  FLOW_ASSERT(metas.outputs == (choice.outputs.empty() ? metas.plain_outputs : choice.outputs),
+              step.op->name, " gives another memory layout than its program has");
   kernel = {choice.fn, choice.plan.get()};
   made_plans_.push_back(std::move(choice.plan));
 }

@@ -9,9 +9,9 @@
 
 namespace flow::graph {
 
-Plan::Plan(TracedStep step, PassSet passes, const Lowering& lowering)
+Plan::Plan(TracedStep step, PassSet passes, const Lowering& lowering, const PlanStore& store)
     : captures_(std::move(step.captures)),
-      step_(compile_once(std::move(step.graph), passes, lowering)),
+      step_(compile_once(std::move(step.graph), passes, lowering, store)),
       rank_(env::rank()),
       program_(&step_->program_of(rank_)) {
   for (const ValueId output : graph().outputs)

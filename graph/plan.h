@@ -17,7 +17,8 @@ namespace flow::graph {
 class Plan {
  public:
   // Throws what certify() throws where the step moves data between ranks.
-  explicit Plan(TracedStep step, PassSet passes = PassSet::kAll, const Lowering& lowering = {});
+  explicit Plan(TracedStep step, PassSet passes = PassSet::kAll, const Lowering& lowering = {},
+                const PlanStore& store = {});
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
@@ -52,6 +53,8 @@ class Plan {
 
   // Inputs, captured tensors, nodes, passes, memory, certificate and redistributions, as text.
   std::string summary() const;
+
+  const CompiledStep& step() const { return *step_; }
 
   // Tensors from outside, as graph().captures.
   const std::vector<Tensor>& captures() const { return captures_; }

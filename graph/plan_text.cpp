@@ -1,7 +1,10 @@
 // A plan for people.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 
+#include "boxing/redistribute_op.h"
 #include "core/error.h"
 #include "graph/plan.h"
 
@@ -48,27 +51,70 @@ std::vector<Transfer> transfers_of(const Program& program, int64_t rank) {
   return all;
 }
 
+int64_t output_bytes_of(const Graph& graph, int64_t rank) {
+  int64_t bytes = 0;
+  for (const ValueId output : graph.outputs)
+    bytes += static_cast<int64_t>(graph.value(output).meta_on(rank)->local_bytes());
+  return bytes;
+}
+
+// The ranks of each stage, where there are several.
+std::string describe_stages(const Graph& graph) {
+  struct Stage {
+    int64_t nodes = 0;
+    std::set<int64_t> ranks = {};
+  };
+
+  std::map<int64_t, Stage> stages;
+  for (const Node& node : graph.nodes) {
+    Stage& stage = stages[node.stage];
+    ++stage.nodes;
+    for (const ValueId output : node.outputs) {
+      const Placement& placement = graph.value(output).placement;
+      if (!placement.defined() || node.op == &boxing::kRedistribute) continue;
+      stage.ranks.insert(placement.ranks().begin(), placement.ranks().end());
+    }
+  }
+  if (stages.size() < 2) return {};
+  std::string text;
+  for (const auto& [number, stage] : stages) {
+    text += str("stage ", number, ": ", stage.nodes, " nodes on ranks");
+    for (const int64_t rank : stage.ranks)
+      text += str(' ', rank);
+    text += '\n';
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string Plan::summary() const {
+std::string summary_of(const CompiledStep& step, int64_t rank) {
+  const Graph& graph = step.graph;
+  const Program& program = step.program_of(rank);
   const auto written =
-      std::count_if(graph().captures.begin(), graph().captures.end(),
+      std::count_if(graph.captures.begin(), graph.captures.end(),
                     [](const Capture& capture) { return capture.initial != capture.final_value; });
   std::string text =
-      str("step: ", graph().inputs.size(), " inputs, ", captures_.size(), " tensors from outside, ",
-          written, " of them written; ", count_nodes(graph()), "\n");
+      str("step: ", graph.inputs.size(), " inputs, ", graph.captures.size(),
+          " tensors from outside, ", written, " of them written; ", count_nodes(graph), "\n");
+  text += describe_stages(graph);
   text += "passes:";
-  for (const PassResult& pass : passes())
+  for (const PassResult& pass : step.passes)
     text += str(" ", pass.name, " ", pass.changes);
-  text += str("\nprogram of rank ", rank_, ": ", program_->steps.size(), " steps, arena of ",
-              program_->arena_bytes, " bytes, outputs of ", output_bytes(), " bytes\n");
-  text += str("certificate: ", certificate().ranks.size(),
-              certificate().ranks.size() == 1 ? " rank" : " ranks",
+  text += str("\nprogram of rank ", rank, ": ", program.steps.size(), " steps, arena of ",
+              program.arena_bytes, " bytes, outputs of ", output_bytes_of(graph, rank), " bytes\n");
+  if (step.is_read) {
+    text += str("read from the plan ", step.origin.name(), "\n");
+  } else if (!step.why_not_kept.empty()) {
+    text += str("compiled, as what was saved is not used: ", step.why_not_kept, "\n");
+  }
+  text += str("certificate: ", step.certificate.ranks.size(),
+              step.certificate.ranks.size() == 1 ? " rank" : " ranks",
               ", no rank waits for ever, groups agree on every collective\n");
-  text += to_string(certificate());
-  const std::vector<Transfer> transfers = transfers_of(*program_, rank_);
+  text += to_string(step.certificate);
+  const std::vector<Transfer> transfers = transfers_of(program, rank);
   if (transfers.empty()) return text;
-  text += str("redistributions of rank ", rank_, ", the costliest first:\n");
+  text += str("redistributions of rank ", rank, ", the costliest first:\n");
   for (size_t i = 0; i < std::min(transfers.size(), kMaxRedistributions); ++i) {
     const Transfer& transfer = transfers[i];
     text += str("  ", transfer.what, ", ", transfer.count, " times, ", transfer.bytes,
@@ -78,6 +124,10 @@ std::string Plan::summary() const {
     text += str("  and ", transfers.size() - kMaxRedistributions, " others\n");
   }
   return text;
+}
+
+std::string Plan::summary() const {
+  return summary_of(*step_, rank_);
 }
 
 }  // namespace flow::graph

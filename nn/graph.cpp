@@ -7,13 +7,17 @@
 #include "autograd/grad_mode.h"
 #include "boxing/layout.h"
 #include "core/context.h"
+#include "core/env.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "graph/plan.h"
+#include "graph/plan_file.h"
 #include "nn/called_modules.h"
 #include "nn/clip_grad.h"
+#include "nn/file.h"
 #include "nn/optim/lr_scheduler.h"
 #include "nn/optim/traced_step.h"
+#include "nn/plan_cache.h"
 #include "nn/zero.h"
 #include "pipeline/build.h"
 #include "pipeline/report.h"
@@ -51,6 +55,11 @@ GraphConfig& GraphConfig::set_micro_batches(int64_t count) {
 
 GraphConfig& GraphConfig::set_schedule(const pipeline::ScheduleRule& schedule) {
   schedule_ = schedule;
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_plan_cache(std::string folder) {
+  plan_cache_ = std::move(folder);
   return *this;
 }
 
@@ -241,6 +250,14 @@ std::string CompiledGraph::summary() const {
                                                       to_string(cutting.rule));
 }
 
+void CompiledGraph::save(const std::string& path) const {
+  const graph::CompiledStep& step = state_->plan->step();
+  const std::string bytes = graph::to_bytes(step, step.origin);
+  OutputFile file(path);
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
 GraphBase::GraphBase() : zero_(std::make_unique<ZeroParameters>()) {}
 
 GraphBase::~GraphBase() = default;
@@ -330,8 +347,9 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
     stand_ins.cut(traced, config_.zero_.once_per_step, config_.micro_batches_ > 1);
   }
   state.cutting = {config_.micro_batches_, config_.schedule_, arguments.tensors.size()};
-  state.plan =
-      std::make_unique<graph::Plan>(std::move(traced), config_.passes_, state.cutting.lowering());
+  state.plan = std::make_unique<graph::Plan>(
+      std::move(traced), config_.passes_, state.cutting.lowering(),
+      plan_cache(config_.plan_cache_.value_or(env_string("FLOW_PLAN_CACHE", ""))));
   state.check_writes();
   return compiled;
 }

@@ -94,6 +94,9 @@ class GraphConfig {
   // dropped and computed again (GraphModule::set_activation_checkpointing for single modules).
   // Modules that give more than one tensor are left as they are.
   GraphConfig& enable_recompute();
+  // A folder where compiled plans are kept, and from where a later run of the same program takes
+  // them instead of compiling; FLOW_PLAN_CACHE unless it is set, and none where that is not.
+  GraphConfig& set_plan_cache(std::string folder);
 
  private:
   friend class GraphBase;
@@ -103,6 +106,7 @@ class GraphConfig {
   int64_t micro_batches_ = 1;
   pipeline::ScheduleRule schedule_;
   bool recomputes_ = false;
+  std::optional<std::string> plan_cache_;
   graph::PassSet passes_ = graph::PassSet::kAll;
 };
 
@@ -118,6 +122,10 @@ class CompiledGraph {
   // Nodes, passes, memory, what was proved of the programs of all ranks, and the redistributions
   // with their lines: a text of some lines.
   std::string summary() const;
+
+  // Writes the plan of all ranks to a file, which flow-plan shows. The file appears whole or not at
+  // all; any rank may do it, and need not wait for others.
+  void save(const std::string& path) const;
 
  private:
   friend class GraphBase;

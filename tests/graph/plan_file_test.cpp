@@ -1,0 +1,145 @@
+// Saved plans: bytes that read back to the same plan, and bytes that are refused.
+#include "graph/plan_file.h"
+
+#include <cstdlib>
+#include <random>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "graph/planning_world.h"
+#include "graph/tracer.h"
+#include "ops/creation.h"
+#include "ops/dropout.h"
+#include "ops/matmul.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
+namespace flow::graph {
+namespace {
+
+// A step with gradients, random numbers, views and, on two ranks, redistributions.
+TracedStep trace_step(const Placement& placement) {
+  const TensorOptions options{.placement = placement,
+                              .sbp = placement.defined() ? NdSbp(sbp::split(0)) : NdSbp()};
+  const Tensor x = ones({4, 6}, options);
+  Tensor w = ones({6, 3}, {.placement = placement,
+                           .sbp = placement.defined() ? NdSbp(sbp::broadcast) : NdSbp()});
+  w.requires_grad_();
+  Trace trace;
+  const Tensor tx = trace.add_input(x);
+  const Tensor loss = dropout(matmul(tx, w), {.p = 0.5}).t().sum();
+  loss.backward();
+  return trace.finish({loss, w.grad()});
+}
+
+struct Made {
+  CompiledStep step;
+  PlanOrigin origin;
+};
+
+Made make(const Placement& placement = {}) {
+  TracedStep traced = trace_step(placement);
+  Made made;
+  made.origin = origin_of(traced.graph, PassSet::kAll, {});
+  made.step = compile_step(std::move(traced.graph), PassSet::kAll, {});
+  return made;
+}
+
+std::string error_of(const std::string& bytes) {
+  try {
+    parse_plan(bytes, "it", op_table());
+  } catch (const BadFile& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+bool has(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+// With the checksum of its content, as one who forges a file would give it.
+std::string sealed(std::string bytes) {
+  const size_t head = internal::kPlanMagic.size() + sizeof(uint64_t);
+  if (bytes.size() < head) return bytes;
+  const uint64_t checksum = internal::plan_checksum(std::string_view(bytes).substr(head));
+  for (size_t i = 0; i < sizeof(checksum); ++i)
+    bytes[internal::kPlanMagic.size() + i] = static_cast<char>(checksum >> (8 * i));
+  return bytes;
+}
+
+TEST(PlanFile, ReadsBackWhatWasWritten) {
+  const PlanningWorld world(2);
+  const Made made = make(Placement("cpu", {0, 1}));
+  const std::string bytes = to_bytes(made.step, made.origin);
+
+  const SavedPlan saved = parse_plan(bytes, "it", op_table());
+
+  EXPECT_EQ(saved.origin, made.origin);
+  EXPECT_EQ(saved.step.graph, made.step.graph);
+  EXPECT_EQ(to_string(saved.step.certificate), to_string(made.step.certificate));
+  ASSERT_EQ(saved.step.programs.size(), 2U);
+  EXPECT_EQ(saved.step.programs[0], saved.step.programs[1]) << "the ranks are alike";
+  EXPECT_EQ(to_string(*saved.step.programs[0]), to_string(*made.step.programs[0]));
+  EXPECT_EQ(to_bytes(saved.step, saved.origin), bytes);
+}
+
+TEST(PlanFile, AnOriginIsTheSameAtEveryTraceAndDiffersWithTheStep) {
+  const Made first = make(), second = make();
+  EXPECT_EQ(first.origin, second.origin);
+  const PlanningWorld world(2);
+  const Made other = make(Placement("cpu", {0, 1}));
+  EXPECT_NE(first.origin.name(), other.origin.name());
+  EXPECT_TRUE(has(other.origin.difference_from(first.origin), "ranks 2 instead of 1"));
+}
+
+TEST(PlanFile, SaysWhyAFileIsRefused) {
+  const Made made = make();
+  const std::string bytes = to_bytes(made.step, made.origin);
+  EXPECT_EQ(error_of(bytes), "accepted");
+  EXPECT_TRUE(has(error_of("a text"), "it is no saved plan"));
+  EXPECT_TRUE(has(error_of(bytes.substr(0, bytes.size() / 2)), "damaged"));
+  std::string other_version = bytes;
+  other_version[internal::kPlanMagic.size() + sizeof(uint64_t)] = 4;  // a 2, as it is written
+  EXPECT_TRUE(has(error_of(sealed(other_version)), "version is 2, not 1"));
+  EXPECT_TRUE(has(error_of(sealed(bytes + '\0')), "something follows its end"));
+}
+
+TEST(PlanFile, EveryCutAndEveryFlippedByteIsFound) {
+  const Made made = make();
+  const std::string bytes = to_bytes(made.step, made.origin);
+  for (size_t size = 0; size < bytes.size(); ++size)
+    ASSERT_NE(error_of(bytes.substr(0, size)), "accepted") << size;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
+    ASSERT_NE(error_of(flipped), "accepted") << at;
+  }
+}
+
+// Whatever a forged file says, reading it ends with a plan or a BadFile.
+TEST(PlanFile, ForgedFilesNeverHarmTheReader) {
+  const PlanningWorld world(2);
+  const Made made = make(Placement("cpu", {0, 1}));
+  const std::string bytes = to_bytes(made.step, made.origin);
+  const char* cases = std::getenv("FLOW_TEST_CASES");
+  const int count = cases == nullptr ? 3000 : std::atoi(cases);
+  std::mt19937_64 random(1);
+  int refused = 0;
+  for (int i = 0; i < count; ++i) {
+    std::string forged = bytes;
+    for (uint64_t changes = 1 + random() % 3; changes > 0; --changes)
+      forged[16 + random() % (forged.size() - 16)] = static_cast<char>(random());
+    if (i % 4 == 0) forged.resize(16 + random() % (forged.size() - 16));
+    refused += error_of(sealed(forged)) == "accepted" ? 0 : 1;
+  }
+  EXPECT_GT(refused, count / 2);
+}
+
+}  // namespace
+}  // namespace flow::graph

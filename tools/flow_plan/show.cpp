@@ -1,0 +1,62 @@
+#include "tools/flow_plan/show.h"
+
+#include <ostream>
+
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "graph/plan_file.h"
+#include "graph/planning_world.h"
+#include "nn/file.h"
+
+namespace flow::tools {
+
+namespace {
+
+int64_t checked_rank(const graph::CompiledStep& step, int64_t rank) {
+  const auto ranks = static_cast<int64_t>(step.programs.size());
+  if (rank < 0 || rank >= ranks) {
+    throw InvalidArgument(str("[flow-plan] the plan has programs of ", ranks,
+                              ranks == 1 ? " rank" : " ranks", "; received ", rank,
+                              "; give one from 0 to ", ranks - 1));
+  }
+  return rank;
+}
+
+void show_origin(const graph::PlanOrigin& origin, std::ostream& out) {
+  for (const auto& [name, value] : origin.facts)
+    out << name << ": " << value << '\n';
+}
+
+// The proof again, from the programs as they are in the file.
+void check(const graph::CompiledStep& step, std::ostream& out) {
+  const std::string proved = to_string(graph::certify(step.programs));
+  if (proved != to_string(step.certificate)) {
+    throw InternalError(
+        str("[flow-plan] the certificate in the file is not what its programs "
+            "give; they give\n",
+            proved));
+  }
+  out << "checked: no rank waits for ever, groups agree on every collective, memory is as stated\n";
+}
+
+}  // namespace
+
+void show_plan(const PlanQuestions& questions, std::ostream& out) {
+  const graph::SavedPlan plan =
+      graph::parse_plan(nn::read_text(questions.path), questions.path, op_table());
+  const graph::CompiledStep& step = plan.step;
+  const PlanningWorld world(static_cast<int64_t>(step.programs.size()));
+  if (questions.origin) show_origin(plan.origin, out);
+  if (questions.ir) out << to_string(step.graph);
+  if (questions.program) {
+    const int64_t rank = checked_rank(step, *questions.program);
+    out << to_string(step.program_of(rank), rank);
+  }
+  if (questions.certificate) out << to_string(step.certificate);
+  if (questions.check) check(step, out);
+  const bool is_asked = questions.origin || questions.ir || questions.program ||
+                        questions.certificate || questions.check;
+  if (!is_asked) out << summary_of(step, checked_rank(step, questions.rank));
+}
+
+}  // namespace flow::tools

@@ -8,7 +8,7 @@ target_link_libraries(flow_build_flags INTERFACE Threads::Threads)
 if(FLOW_WITH_CUDA AND NOT FLOW_CUDA_EMULATED)
   target_compile_options(
     flow_build_flags
-    INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-O3;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")
+    INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-O3;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")
 endif()
 
 # Contraction is off so that a formula rounds the same at every place it is compiled.

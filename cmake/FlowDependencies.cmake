@@ -96,8 +96,6 @@ if(FLOW_WITH_CUDA AND NOT FLOW_CUDA_EMULATED)
     set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
   endif()
   enable_language(CUDA)
-  set(CMAKE_CUDA_STANDARD 20)
-  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   # cuBLASLt is loaded at its first use: linked, it would delay the start of every program.
   list(GET CUDAToolkit_INCLUDE_DIRS 0 FLOW_CUDA_INCLUDE_DIR)
   set(FLOW_CUBLAS_DIR ${CUDAToolkit_LIBRARY_DIR})

@@ -21,14 +21,6 @@ RankContext& rank() {
   return *thread_state().context;
 }
 
-// Elements from the first to the last in memory.
-int64_t extent_of(const TensorMeta& meta) {
-  int64_t last = 0;
-  for (int64_t i = 0; i < meta.strides.size(); ++i)
-    last += (meta.local_shape[i] - 1) * meta.strides[i];
-  return meta.local_numel == 0 ? 0 : last + 1;
-}
-
 // A tensor's elements in device memory, in the tensor's layout.
 struct DeviceCopy {
   Ref<Storage> storage;

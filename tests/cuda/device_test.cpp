@@ -1,0 +1,166 @@
+// Tensors on a device: how they are made, moved, read and mixed.
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/generator.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/cast.h"
+#include "ops/copy.h"
+#include "ops/creation.h"
+#include "ops/random.h"
+#include "ops/reduce.h"
+#include "ops/unary.h"
+#include "tests/cuda/cuda_fixture.h"
+
+namespace flow {
+
+namespace {
+
+using Floats = std::vector<float>;
+
+const TensorOptions kOnDevice{.device = "cuda"};
+
+class CudaTensor : public CudaFixture {};
+
+TEST_F(CudaTensor, IsMadeOnTheDeviceAndReadFromIt) {
+  const Tensor x = tensor({{1.F, 2.F, 3.F}, {4.F, 5.F, 6.F}}, kOnDevice);
+
+  EXPECT_EQ(x.device(), DeviceType::kCuda);
+  EXPECT_EQ(x.to_vector<float>(), (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(x.select(0, 1).select(0, 2).item(), 6);
+  EXPECT_EQ(zeros({2}, {.device = "gpu"}).to_vector<float>(), (Floats{0, 0}));
+  EXPECT_EQ(arange(4, kOnDevice).to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 2, 3}));
+}
+
+TEST_F(CudaTensor, MovesThereAndBack) {
+  const Tensor host = tensor({{1.F, 2.F}, {3.F, 4.F}});
+
+  const Tensor there = host.to("cuda");
+
+  EXPECT_EQ(there.device(), DeviceType::kCuda);
+  EXPECT_TRUE(there.to("cuda").is_same(there));
+  EXPECT_EQ(there.to("cpu").to_vector<float>(), host.to_vector<float>());
+  EXPECT_EQ(host.t().to("cuda").to_vector<float>(), (Floats{1, 3, 2, 4}));
+  EXPECT_EQ(there.t().to("cpu").to_vector<float>(), (Floats{1, 3, 2, 4}));
+}
+
+TEST_F(CudaTensor, AnEarlierCopyDoesNotSeeLaterWritesToItsSource) {
+  const Tensor host = ones({1000});
+
+  const Tensor there = host.to("cuda");
+  host.fill_(7);
+
+  EXPECT_EQ(sum(there).item(), 1000);
+}
+
+TEST_F(CudaTensor, PrintsItsValuesAndDevice) {
+  std::ostringstream out;
+
+  out << tensor({1.F, 2.5F}, kOnDevice);
+
+  EXPECT_EQ(out.str(), "tensor([1.0000, 2.5000], device=cuda)");
+}
+
+TEST_F(CudaTensor, GradientsReturnToTheDeviceTheirTensorIsOn) {
+  const Tensor x = tensor({1.F, 2.F}, {.requires_grad = true});
+
+  sum(mul(x.to("cuda"), tensor({3.F, 4.F}, kOnDevice))).backward();
+
+  EXPECT_EQ(x.grad().device(), DeviceType::kCpu);
+  EXPECT_EQ(x.grad().to_vector<float>(), (Floats{3, 4}));
+}
+
+TEST_F(CudaTensor, NumbersInHostMemoryMixWithIt) {
+  const Tensor x = tensor({1.F, 2.F}, kOnDevice);
+  const Tensor number = tensor(3.F, {.requires_grad = true});
+
+  const Tensor y = mul(x, number);
+  sum(y).backward();
+
+  EXPECT_EQ(y.device(), DeviceType::kCuda);
+  EXPECT_EQ(y.to_vector<float>(), (Floats{3, 6}));
+  EXPECT_EQ(number.grad().device(), DeviceType::kCpu);
+  EXPECT_EQ(number.grad().item(), 3);
+}
+
+TEST_F(CudaTensor, DevicesDoNotMixOtherwise) {
+  const Tensor x = tensor({1.F, 2.F}, kOnDevice);
+  const Tensor host = tensor({1.F, 2.F});
+  std::string message;
+
+  try {
+    add(host, x);
+  } catch (const InvalidArgument& error) {
+    message = error.what();
+  }
+
+  EXPECT_EQ(message,
+            "[add] tensors lie on different devices, cpu and cuda; move them to one with "
+            "to(device); received (2,) float32, (2,) float32");
+  EXPECT_THROW(tensor(1.F).add_(sum(x)), InvalidArgument);
+}
+
+TEST_F(CudaTensor, CopiesAcrossDevices) {
+  const Tensor host = zeros({3});
+  const Tensor there = zeros({3}, kOnDevice);
+
+  there.copy_(tensor({1.F, 2.F, 3.F}));
+  host.copy_(there);
+
+  EXPECT_EQ(host.to_vector<float>(), (Floats{1, 2, 3}));
+}
+
+TEST_F(CudaTensor, WritesThroughViews) {
+  const Tensor x = zeros({2, 3}, kOnDevice);
+
+  x.t().narrow(0, 1, 1).copy_(tensor({{7.F, 8.F}}, kOnDevice));
+  x.select(0, 0).fill_(1);
+
+  EXPECT_EQ(x.to_vector<float>(), (Floats{1, 1, 1, 0, 8, 0}));
+}
+
+TEST_F(CudaTensor, DrawsWhatTheCpuDraws) {
+  manual_seed(5);
+  const Tensor host = rand({1001});
+  const Tensor host_normal = randn({1001});
+  const Tensor host_integers = randint(-3, 1000000007, {1001});
+  const Tensor host_order = randperm(50);
+  manual_seed(5);
+  const Tensor there = rand({1001}, kOnDevice);
+  const Tensor there_normal = randn({1001}, kOnDevice);
+  const Tensor there_integers = randint(-3, 1000000007, {1001}, kOnDevice);
+  const Tensor there_order = randperm(50, kOnDevice);
+
+  EXPECT_EQ(there.to_vector<float>(), host.to_vector<float>());
+  EXPECT_EQ(there_integers.to_vector<int64_t>(), host_integers.to_vector<int64_t>());
+  EXPECT_EQ(there_order.to_vector<int64_t>(), host_order.to_vector<int64_t>());
+  EXPECT_LT(abs(sub(there_normal.to("cpu"), host_normal)).max().item(), 1e-5);
+}
+
+TEST_F(CudaTensor, SixteenBitFloatsRoundAsOnTheCpu) {
+  const Tensor x = rand({500});
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    const Tensor host = cast(x, dtype);
+    const Tensor there = cast(x.to("cuda"), dtype);
+    EXPECT_EQ(cast(there, DType::kFloat32).to_vector<float>(),
+              cast(host, DType::kFloat32).to_vector<float>());
+  }
+}
+
+TEST_F(CudaTensor, DeviceNumbersNameTheRanksDevice) {
+  const std::string own = "cuda:" + std::to_string(cuda::current_device());
+
+  EXPECT_EQ(ones({2}, {.device = own}).device(), DeviceType::kCuda);
+  EXPECT_THROW(ones({2}, {.device = "cuda:99"}), InvalidArgument);
+  EXPECT_THROW(ones({2}, {.device = "cuda:x"}), InvalidArgument);
+  EXPECT_THROW(ones({2}, {.device = "cpu:0"}), InvalidArgument);
+}
+
+}  // namespace
+
+}  // namespace flow

@@ -1,0 +1,134 @@
+// What the emulated CUDA promises tests: it finds mistakes that a real device would.
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/context.h"
+#include "core/cuda_device.h"
+#include "core/cuda_launch.h"
+#include "core/device_memory.h"
+#include "eager/runtime.h"
+#include "ops/creation.h"
+
+namespace flow {
+
+namespace {
+
+RankContext& rank() {
+  return *thread_state().context;
+}
+
+cudaStream_t stream() {
+  return cuda::rank_device(rank()).compute_stream();
+}
+
+// y[b] = sum of the numbers of the threads of block b, by shuffles and shared memory.
+__global__ void add_up(int* y) {
+  __shared__ int sums[32];
+  auto value = static_cast<int>(threadIdx.x);
+  for (int lanes = 16; lanes > 0; lanes /= 2)
+    value += __shfl_xor_sync(0xffffffffu, value, lanes);
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  int sum = 0;
+  for (unsigned warp = 0; warp < blockDim.x / 32; ++warp)
+    sum += sums[warp];
+  y[blockIdx.x] = sum;
+}
+
+// Each thread takes its neighbour's number from dynamic shared memory.
+__global__ void rotate(int* y) {
+  FLOW_CUDA_DYNAMIC_SHARED(int, numbers);
+  numbers[threadIdx.x] = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  y[threadIdx.x] = numbers[(threadIdx.x + 1) % blockDim.x];
+}
+
+__global__ void wait_in_one_branch(int* y) {
+  if (threadIdx.x % 2 == 0) {
+    __syncthreads();
+  } else {
+    __syncwarp();
+    __syncthreads();
+    __syncthreads();
+  }
+  *y = 1;
+}
+
+std::vector<int> read(const Ref<Storage>& device, size_t count) {
+  std::vector<int> values(count);
+  copy_bytes(rank(), values.data(), DeviceType::kCpu, device->data(), DeviceType::kCuda,
+             count * sizeof(int));
+  return values;
+}
+
+TEST(CudaEmulator, ThreadsOfABlockWaitForEachOther) {
+  const Ref<Storage> y = allocate_storage(rank(), DeviceType::kCuda, 3 * sizeof(int));
+
+  cuda::launch(add_up, 3, 128, 0, stream(), reinterpret_cast<int*>(y->data()));
+
+  EXPECT_EQ(read(y, 3), (std::vector<int>{8128, 8128, 8128}));
+}
+
+TEST(CudaEmulator, BlocksHaveDynamicSharedMemory) {
+  const Ref<Storage> y = allocate_storage(rank(), DeviceType::kCuda, 64 * sizeof(int));
+
+  cuda::launch(rotate, 1, 64, 64 * sizeof(int), stream(), reinterpret_cast<int*>(y->data()));
+
+  std::vector<int> expected(64);
+  std::iota(expected.begin(), expected.end(), 1);
+  expected.back() = 0;
+  EXPECT_EQ(read(y, 64), expected);
+}
+
+TEST(CudaEmulator, FindsBarriersThatNotAllThreadsReach) {
+  const Ref<Storage> y = allocate_storage(rank(), DeviceType::kCuda, sizeof(int));
+
+  cuda::launch(wait_in_one_branch, 1, 32, 0, stream(), reinterpret_cast<int*>(y->data()));
+
+  EXPECT_EQ(cudaStreamSynchronize(stream()), cudaErrorLaunchFailure);
+}
+
+TEST(CudaEmulatorDeathTest, HostCodeThatTouchesDeviceMemoryFaults) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const Tensor x = ones({4}, {.device = "cuda"});
+
+  EXPECT_DEATH(
+      {
+        volatile float first = *reinterpret_cast<float*>(x.impl().data());
+        static_cast<void>(first);
+      },
+      "");
+}
+
+// A copy from pinned memory that nobody waits for takes what is there when it runs, at the latest
+// moment.
+TEST(CudaEmulator, WorkRunsWhenItIsWaitedFor) {
+  const Ref<Storage> pinned = allocate_staging(rank(), sizeof(int));
+  const Ref<Storage> y = allocate_storage(rank(), DeviceType::kCuda, sizeof(int));
+  auto* number = reinterpret_cast<int*>(pinned->data());
+
+  *number = 1;
+  FLOW_CUDA_CALL(cudaMemcpyAsync(y->data(), number, sizeof(int), cudaMemcpyHostToDevice, stream()));
+  *number = 2;
+
+  EXPECT_EQ(read(y, 1), std::vector<int>{2});
+}
+
+TEST(CudaEmulator, MemoryRunsOutAtTheLimit) {
+  void* block = nullptr;
+  cuda_emulator::set_device_memory(1 << 20);
+
+  EXPECT_EQ(cudaMalloc(&block, size_t{2} << 20), cudaErrorMemoryAllocation);
+
+  cuda_emulator::set_device_memory(size_t{4} << 30);
+  EXPECT_EQ(cudaMalloc(&block, size_t{2} << 20), cudaSuccess);
+  EXPECT_EQ(cudaFree(block), cudaSuccess);
+  EXPECT_EQ(cudaFree(block), cudaErrorInvalidValue);
+}
+
+}  // namespace
+
+}  // namespace flow

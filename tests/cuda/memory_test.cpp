@@ -1,0 +1,73 @@
+// The allocator of device memory.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "ops/creation.h"
+#include "ops/reduce.h"
+#include "tests/cuda/cuda_fixture.h"
+
+namespace flow {
+
+namespace {
+
+class CudaMemory : public CudaFixture {};
+
+TEST_F(CudaMemory, CountsWhatIsInUseAndReusesWhatIsFreed) {
+  const int64_t before = cuda::memory_stats().bytes_in_use;
+  cuda::reset_peak_memory_stats();
+  {
+    const Tensor x = empty({1 << 20}, {.device = "cuda"});
+    EXPECT_EQ(cuda::memory_stats().bytes_in_use - before, 4 << 20);
+  }
+  const AllocatorStats freed = cuda::memory_stats();
+  EXPECT_EQ(freed.bytes_in_use, before);
+  EXPECT_GE(freed.bytes_cached, 4 << 20);
+  EXPECT_EQ(freed.peak_bytes_in_use - before, 4 << 20);
+
+  const Tensor again = empty({1 << 20}, {.device = "cuda"});
+
+  EXPECT_EQ(cuda::memory_stats().num_cache_hits, freed.num_cache_hits + 1);
+}
+
+TEST_F(CudaMemory, EmptyCacheReturnsLargeBlocks) {
+  { const Tensor x = empty({3 << 20}, {.device = "cuda"}); }
+  const int64_t before = cuda::memory_stats().bytes_cached;
+
+  cuda::empty_cache();
+
+  EXPECT_LE(cuda::memory_stats().bytes_cached, before - (12 << 20));
+}
+
+TEST_F(CudaMemory, RunningOutNamesWhatIsUsedAndWhatToDo) {
+  std::string message;
+  try {
+    empty({int64_t{1} << 44}, {.device = "cuda"});
+  } catch (const OutOfMemory& error) {
+    message = error.what();
+  }
+
+  EXPECT_NE(message.find("has no room for 70368744177664 bytes; this rank uses "),
+            std::string::npos);
+  EXPECT_NE(message.find("use a smaller batch"), std::string::npos);
+  EXPECT_EQ(sum(ones({4}, {.device = "cuda"})).item(), 4);  // goes on
+}
+
+TEST_F(CudaMemory, TensorsOutliveTheRankThatMadeThem) {
+  Tensor kept;
+
+  run_ranks(2, [&] {
+    const Tensor x = full({100}, 2 + env::rank(), {.device = "cuda"});
+    if (env::rank() == 1) kept = x;
+  });
+
+  EXPECT_EQ(sum(kept).item(), 300);
+}
+
+}  // namespace
+
+}  // namespace flow

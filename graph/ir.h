@@ -49,6 +49,7 @@ struct Node {
   // The user's line.
   std::string file;
   uint32_t line = 0;
+  std::string module = {};  // path of the innermost module whose call it is part of
 
   const void* raw_attrs() const { return attrs.empty() ? nullptr : attrs.data(); }
 
@@ -77,8 +78,8 @@ struct Graph {
 };
 
 // One line a node:  %5 = matmul(%0, %2) {…} : (4, 8) float32 [S(0) on cpu:(0, 1)] @F0 main.cpp:12;
-// a random op's place is "@F0 draw 2 main.cpp:12", others' may be "@F0 transient main.cpp:12" and
-// "@U0 if 1 main.cpp:12".
+// a random op's place is "@F0 draw 2 main.cpp:12", others' may be "@F0 transient main.cpp:12",
+// "@U0 if 1 main.cpp:12" and, in a module, "@F0 in fc1 main.cpp:12".
 std::string to_string(const Graph& graph);
 // Inverse of to_string; `ops` resolves names. Throws InvalidArgument naming the line.
 Graph parse_graph(std::string_view text, const OpTable& ops);

@@ -153,6 +153,7 @@ Node parse_node(Line& line, Graph& graph, std::vector<ValueId> outputs, const Op
     node.guard = line.integer();
     line.expect(" ");
   }
+  if (line.accept("in ")) node.module = line.until(" ");
   const std::string_view place = line.rest();
   const size_t colon = place.rfind(':');
   if (colon == std::string_view::npos) line.fail("file:line");
@@ -178,10 +179,11 @@ std::string to_string(const Graph& graph) {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       text += str(i == 0 ? "" : ", ", describe(graph.value(node.outputs[i])));
     }
-    text += str(" @", kPhaseLetters[static_cast<size_t>(node.phase)], node.stage, " ",
-                node.draw < 0 ? "" : str("draw ", node.draw, " "),
-                node.is_transient ? "transient " : "",
-                node.guard < 0 ? "" : str("if ", node.guard, " "), node.file, ":", node.line, "\n");
+    text += str(
+        " @", kPhaseLetters[static_cast<size_t>(node.phase)], node.stage, " ",
+        node.draw < 0 ? "" : str("draw ", node.draw, " "), node.is_transient ? "transient " : "",
+        node.guard < 0 ? "" : str("if ", node.guard, " "),
+        node.module.empty() ? "" : str("in ", node.module, " "), node.file, ":", node.line, "\n");
   }
   for (const Capture& capture : graph.captures) {
     if (capture.final_value != capture.initial) {

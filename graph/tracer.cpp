@@ -291,6 +291,7 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   if (call.op.is_random) node.draw = draw_of(call.random, site);
   node.file = site.file();
   node.line = site.line();
+  if (state.module_path != nullptr) node.module = *state.module_path;
 
   if (call.mutates != 0 && state.grad_enabled) follow_recorded_writes(call, site);
   for (size_t i = 0; i < decision.outputs.size(); ++i)

@@ -19,6 +19,7 @@
 #include "nn/optim/traced_step.h"
 #include "nn/plan_cache.h"
 #include "nn/zero.h"
+#include "pipeline/batch_statistics.h"
 #include "pipeline/build.h"
 #include "pipeline/report.h"
 
@@ -44,6 +45,11 @@ GraphConfig& GraphConfig::enable_zero(ZeroOptions options) {
 
 GraphConfig& GraphConfig::set_passes(graph::PassSet passes) {
   passes_ = passes;
+  return *this;
+}
+
+GraphConfig& GraphConfig::require_exact(bool on) {
+  is_exact_ = on;
   return *this;
 }
 
@@ -83,6 +89,7 @@ struct Signature {
   int64_t micro_batches = 1;
   pipeline::ScheduleRule schedule = {};
   bool recomputes = false;
+  bool is_exact = false;
   graph::PassSet passes = graph::PassSet::kAll;
   friend bool operator==(const Signature&, const Signature&) = default;
 };
@@ -120,15 +127,24 @@ struct Cutting {
     return pipeline::plan_micro_batches(graph, micro_batches, graph.inputs.size() - num_arguments);
   }
 
-  pipeline::Schedule schedule(const graph::Graph& graph) const {
+  static int64_t num_stages(const graph::Graph& graph) {
     int64_t num_stages = 1;
     for (const graph::Node& node : graph.nodes)
       num_stages = std::max(num_stages, node.stage + 1);
-    return pipeline::make_schedule(rule, num_stages, micro_batches);
+    return num_stages;
   }
 
-  graph::Lowering lowering() const {
-    if (micro_batches == 1) return {};
+  pipeline::Schedule schedule(const graph::Graph& graph) const {
+    return pipeline::make_schedule(rule, num_stages(graph), micro_batches);
+  }
+
+  // One micro-batch of one stage is the plain step.
+  bool is_needed(const graph::Graph& graph) const {
+    return micro_batches > 1 || num_stages(graph) > 1;
+  }
+
+  graph::Lowering lowering(const graph::Graph& step) const {
+    if (!is_needed(step)) return {};
     return {.name = str(micro_batches, " micro-batches of ", num_arguments, " inputs, ",
                         pipeline::to_string(rule), " ", rule.table),
             .make = [cutting = *this](const graph::Graph& graph, int64_t rank) {
@@ -243,8 +259,8 @@ const graph::Plan& CompiledGraph::plan() const {
 
 std::string CompiledGraph::summary() const {
   const Cutting& cutting = state_->cutting;
-  if (cutting.micro_batches == 1) return state_->plan->summary();
   const graph::Graph& step = state_->plan->graph();
+  if (!cutting.is_needed(step)) return state_->plan->summary();
   return state_->plan->summary() + pipeline::describe(step, cutting.plan(step),
                                                       cutting.schedule(step),
                                                       to_string(cutting.rule));
@@ -280,6 +296,7 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
   signature.micro_batches = config_.micro_batches_;
   signature.schedule = config_.schedule_;
   signature.recomputes = config_.recomputes_;
+  signature.is_exact = config_.is_exact_;
   signature.passes = config_.passes_;
   const auto found = std::find_if(compiled_.begin(), compiled_.end(), [&](const auto& compiled) {
     return compiled->state_->signature == signature && compiled->state_->has_modes();
@@ -347,8 +364,12 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
     stand_ins.cut(traced, config_.zero_.once_per_step, config_.micro_batches_ > 1);
   }
   state.cutting = {config_.micro_batches_, config_.schedule_, arguments.tensors.size()};
+  const graph::Lowering lowering = state.cutting.lowering(traced.graph);
+  if (config_.is_exact_ && lowering.make) {
+    pipeline::require_exact(traced.graph, state.cutting.plan(traced.graph));
+  }
   state.plan = std::make_unique<graph::Plan>(
-      std::move(traced), config_.passes_, state.cutting.lowering(),
+      std::move(traced), config_.passes_, lowering,
       plan_cache(config_.plan_cache_.value_or(env_string("FLOW_PLAN_CACHE", ""))));
   state.check_writes();
   return compiled;

@@ -84,11 +84,17 @@ class GraphConfig {
   // `exact`: only passes that leave results as they are bit for bit; the graph then equals the
   // eager step.
   GraphConfig& set_passes(graph::PassSet passes);
+  // Results must be those of the whole batch: what would make them others, a batch norm in training
+  // under micro-batches, raises Unsupported with module and line when the graph is compiled.
+  GraphConfig& require_exact(bool on = true);
   // The batch is cut into so many parts along dim 0 of every input, which run one after another;
-  // gradients are summed, results and random draws are those of the whole batch. What cannot be cut
-  // raises Unsupported when the graph is compiled: an op that mixes samples.
+  // gradients are summed, results and random draws are those of the whole batch. Batch norm in
+  // training takes the statistics of each part, over all ranks, and updates running ones once for
+  // each, in order; summary() names such modules. Other ops that mix samples cannot be cut and
+  // raise Unsupported when the graph is compiled.
   GraphConfig& set_micro_batches(int64_t count);
-  // The order in which stages take micro-batches; pipeline::one_f_one_b() unless it is set.
+  // The order in which stages take micro-batches; pipeline::one_f_one_b() unless it is set. With
+  // one micro-batch, too.
   GraphConfig& set_schedule(const pipeline::ScheduleRule& schedule);
   // What stages save for backward, and outside of them elements of ModuleList and Sequential, is
   // dropped and computed again (GraphModule::set_activation_checkpointing for single modules).
@@ -106,6 +112,7 @@ class GraphConfig {
   int64_t micro_batches_ = 1;
   pipeline::ScheduleRule schedule_;
   bool recomputes_ = false;
+  bool is_exact_ = false;
   std::optional<std::string> plan_cache_;
   graph::PassSet passes_ = graph::PassSet::kAll;
 };

@@ -189,6 +189,18 @@ void sbp_update(SbpContext& ctx) {
   ctx.add({sbp::split(0), sbp::split(0), sbp::split(1)}, {sbp::split(0), sbp::split(0)});
 }
 
+void infer_count(InferContext& ctx) {
+  ctx.check(ctx.input(0).dtype == DType::kInt64 && ctx.input(0).shape.empty(),
+            "counts batches in an int64 scalar");
+  ctx.add_output_like(0);
+}
+
+// Increasing.
+void sbp_count(SbpContext& ctx) {
+  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+    ctx.add({partial}, {partial});
+}
+
 }  // namespace
 
 const OpDef kBatchNorm{.name = "batch_norm",
@@ -219,12 +231,19 @@ const OpDef kUpdateRunningStats{.name = "update_running_stats",
                                 .grad = not_differentiable,
                                 .mutates = 0b011};
 
+const OpDef kCountBatch{.name = "count_batch",
+                        .infer = infer_count,
+                        .sbp = sbp_count,
+                        .grad = not_differentiable,
+                        .mutates = 0b1};
+
 void register_batch_norm(OpTable& table);
 
 void register_batch_norm(OpTable& table) {
   table.add(kBatchNorm);
   table.add(kBatchNormBackward);
   table.add(kUpdateRunningStats);
+  table.add(kCountBatch);
 }
 
 }  // namespace ops
@@ -327,11 +346,13 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
   const Normalised result = normalise_by_batch(call, count);
   if (running_mean->defined()) {
     const Tensor constant = result.moments.detach();
-    const auto n = static_cast<double>(count);
-    update_statistics(running_mean, running_var, constant, {options.momentum, n / (n - 1)},
-                      x.site());
+    update_statistics(running_mean, running_var, constant, {options.momentum, count}, x.site());
   }
   return result.y;
+}
+
+void count_batch_(const TensorArg& num_batches) {
+  dispatch(ops::kCountBatch, {&num_batches.tensor()}, num_batches.site());
 }
 
 }  // namespace flow

@@ -23,4 +23,8 @@ struct BatchNormOptions {
 Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const TensorArg& running_var,
                   const BatchNormOptions& options = {});
 
+// Adds one to `num_batches`, once for each batch that a layer normalised; in a graph that cuts
+// batches, for each of their parts.
+void count_batch_(const TensorArg& num_batches);
+
 }  // namespace flow

@@ -113,10 +113,11 @@ void run_update(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<RunningStatsAttrs>();
   const Strides& strides = ctx.in(2).strides();
   const double* moments = ctx.in(2).as<double>();
+  const auto count = static_cast<double>(attrs.count);
   for (const int i : {0, 1}) {
     dispatch_floating(ctx.in(i).meta->dtype, [&]<class T>() {
       blend<T>(ctx.out(i), ctx.in(i), moments + i * strides[0], strides[1], attrs.momentum,
-               i == 0 ? 1.0 : attrs.unbias);
+               i == 0 ? 1.0 : count / (count - 1));
     });
   }
 }
@@ -124,6 +125,14 @@ void run_update(const KernelContext& ctx) {
 KernelChoice select_update(const KernelQuery& query) {
   if (!parts_fit(query)) return {};
   return {run_update, nullptr};
+}
+
+void run_count(const KernelContext& ctx) {
+  *ctx.out(0).as<int64_t>() = *ctx.in(0).as<int64_t>() + 1;
+}
+
+KernelChoice select_count(const KernelQuery& /*query*/) {
+  return {run_count, nullptr};
 }
 
 template <bool kBackward>
@@ -259,6 +268,7 @@ void register_batch_norm_cpu(KernelTable& table) {
   table.add(kBatchNorm, DeviceType::kCpu, {"reference", select_reference<false>});
   table.add(kBatchNormBackward, DeviceType::kCpu, {"reference", select_reference<true>});
   table.add(kUpdateRunningStats, DeviceType::kCpu, {"reference", select_update});
+  table.add(kCountBatch, DeviceType::kCpu, {"reference", select_count});
 #endif
   table.add(kBatchNorm, DeviceType::kCpu, {FLOW_ISA_NAME, select_fast<false>, true});
   table.add(kBatchNormBackward, DeviceType::kCpu, {FLOW_ISA_NAME, select_fast<true>, true});

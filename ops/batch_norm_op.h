@@ -16,11 +16,11 @@ struct BatchNormAttrs {
 
 struct RunningStatsAttrs {
   double momentum = 0.1;
-  double unbias = 1;  // count / (count - 1)
+  int64_t count = 2;  // logical elements of a channel
 
   static constexpr auto fields() {
     return std::tuple(value_field("momentum", &RunningStatsAttrs::momentum),
-                      value_field("unbias", &RunningStatsAttrs::unbias));
+                      value_field("count", &RunningStatsAttrs::count));
   }
 };
 
@@ -30,5 +30,7 @@ extern const OpDef kBatchNorm;          // (x, weight, bias) -> y, moments
 extern const OpDef kBatchNormBackward;  // (dy, x, moments, weight) -> dx, dweight, dbias
 // Writes running_mean and running_var: (mean, var, moments).
 extern const OpDef kUpdateRunningStats;
+// Adds one to a scalar int64, in place: a batch was normalised.
+extern const OpDef kCountBatch;
 
 }  // namespace flow::ops

@@ -2,6 +2,7 @@
 #include "ops/binary.h"
 #include "ops/channel_op.h"
 #include "ops/concat.h"
+#include "ops/creation.h"
 #include "ops/view.h"
 
 namespace flow {
@@ -123,12 +124,34 @@ void sbp_moments(SbpContext& ctx) {
 // mean = s / n, var = q / n - mean^2 with upstream (u, v):  dq = v / n,  ds = (u - 2 mean v) / n
 void grad_moments(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
-  const double scale = 1.0 / static_cast<double>(ctx.attrs<MomentsAttrs>().count);
-  const Tensor upstream = mul(ctx.dy(), scale);
-  const Tensor v = upstream.select(0, 1);
-  const Tensor mean = ctx.output().select(0, 0);
-  const Tensor ds = sub(upstream.select(0, 0), mul(mul(mean, v), 2));
-  ctx.set(0, stack({v, ds}, 0));
+  const Tensor moments = ctx.output();
+  ctx.set(0, dispatch(kChannelMomentsBackward, {&ctx.dy(), &moments}, ctx.attrs<MomentsAttrs>(),
+                      Site::here()));
+}
+
+void infer_moments_backward(InferContext& ctx) {
+  check_sums(ctx, 0);
+  check_sums(ctx, 1);
+  ctx.check(ctx.input(0).shape == ctx.input(1).shape, "operands must have one shape");
+  ctx.add_output_like(0);
+}
+
+// Linear in the gradient.
+void sbp_moments_backward(SbpContext& ctx) {
+  ctx.add({sbp::split(1), sbp::split(1)}, {sbp::split(1)});
+  ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
+}
+
+// The map of (u, v) is its own adjoint; with upstream (a, b):  dmean = -2 v b / n
+void grad_moments_backward(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
+  const Tensor upstream = ctx.input(0), moments = ctx.input(1);
+  const Tensor through = dispatch(kChannelMomentsBackward, {&ctx.dy(), &moments},
+                                  ctx.attrs<MomentsAttrs>(), Site::here());
+  if (ctx.needs(0)) ctx.set(0, through);
+  if (!ctx.needs(1)) return;
+  const Tensor dmean = mul(mul(upstream.select(0, 1), through.select(0, 0)), -2);
+  ctx.set(1, stack({dmean, zeros_like(dmean)}, 0));
 }
 
 }  // namespace
@@ -160,6 +183,14 @@ const OpDef kChannelMoments{.name = "channel_moments",
                             .grad = grad_moments,
                             .saved_outputs = 0b1};
 
+const OpDef kChannelMomentsBackward{.name = "channel_moments_backward",
+                                    .num_inputs = 2,
+                                    .attrs = attrs_def<MomentsAttrs>(),
+                                    .infer = infer_moments_backward,
+                                    .sbp = sbp_moments_backward,
+                                    .grad = grad_moments_backward,
+                                    .saved_inputs = 0b11};
+
 Tensor channel_affine(const TensorArg& x, const Tensor& scale, const Tensor& shift) {
   return dispatch(kChannelAffine, {&x.tensor(), &scale, &shift}, x.site());
 }
@@ -175,6 +206,7 @@ void register_channel(OpTable& table) {
   table.add(kChannelDot);
   table.add(kChannelSquares);
   table.add(kChannelMoments);
+  table.add(kChannelMomentsBackward);
 }
 
 }  // namespace ops

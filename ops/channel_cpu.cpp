@@ -60,6 +60,21 @@ void run_moments(const KernelContext& ctx) {
   }
 }
 
+void run_moments_backward(const KernelContext& ctx) {
+  const Strides& strides = ctx.in(0).strides();
+  const double* upstream = ctx.in(0).as<double>();
+  const double* mean = ctx.in(1).as<double>();
+  const int64_t mean_stride = ctx.in(1).strides()[1];
+  double* sums = ctx.out(0).as<double>();
+  const int64_t channels = ctx.in(0).shape()[1];
+  const auto count = static_cast<double>(ctx.attrs_as<MomentsAttrs>().count);
+  for (int64_t c = 0; c < channels; ++c) {
+    const double u = upstream[c * strides[1]], v = upstream[strides[0] + c * strides[1]];
+    sums[c] = v / count;
+    sums[channels + c] = (u - 2 * mean[c * mean_stride] * v) / count;
+  }
+}
+
 template <KernelFn kFn>
 KernelChoice select_plain(const KernelQuery& query) {
   if (!parts_fit(query)) return {};
@@ -169,6 +184,8 @@ void register_channel_cpu(KernelTable& table) {
   table.add(kChannelDot, DeviceType::kCpu, {"reference", select_sums_reference});
   table.add(kChannelSquares, DeviceType::kCpu, {"reference", select_sums_reference});
   table.add(kChannelMoments, DeviceType::kCpu, {"reference", select_plain<run_moments>});
+  table.add(kChannelMomentsBackward, DeviceType::kCpu,
+            {"reference", select_plain<run_moments_backward>});
 #endif
   table.add(kChannelAffine, DeviceType::kCpu, {FLOW_ISA_NAME, select_affine, true});
   table.add(kChannelDot, DeviceType::kCpu, {FLOW_ISA_NAME, select_sums});

@@ -24,6 +24,8 @@ extern const OpDef kChannelSquares;
 // kChannelSquares' sums -> (2, C): mean, biased variance. The one op that needs whole sums, so that
 // a global batch is reduced once.
 extern const OpDef kChannelMoments;
+// (gradient of the moments, moments) -> (2, C): gradient of the sums.
+extern const OpDef kChannelMomentsBackward;
 
 Tensor channel_affine(const TensorArg& x, const Tensor& scale, const Tensor& shift = Tensor());
 Tensor channel_dot(const TensorArg& a, const Tensor& b);

@@ -9,6 +9,7 @@
 #include "boxing/layout.h"
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "pipeline/batch_statistics.h"
 #include "pipeline/draws.h"
 #include "pipeline/edges.h"
 #include "pipeline/part_buffers.h"
@@ -69,6 +70,10 @@ class Builder {
         receive(edge, m);
     }
     builder_.wait_for_sends();
+    for (int64_t m = 0; m < plan_.num_micro_batches; ++m)
+      add_nodes_of({}, m);
+    for (int64_t m = 0; m < plan_.num_micro_batches; ++m)
+      add_in_turn(m);
     add_all(NodeTime::kAfter);
     write_results(results);
     return builder_.finish();
@@ -99,7 +104,7 @@ class Builder {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       for (const ValueId id : graph_.nodes[i].inputs) {
         if (id == kNoValue) continue;
-        if (plan_.node_time[i] == NodeTime::kEach) {
+        if (plan_.node_time[i] == NodeTime::kEach || plan_.is_own_of(id)) {
           is_used_in_parts_[static_cast<size_t>(id)] = true;
           last_use_[static_cast<size_t>(id)] =
               std::max(last_use_[static_cast<size_t>(id)], time_of(i));
@@ -176,19 +181,29 @@ class Builder {
     for (size_t edge = 0; edge < stages_.edges.size(); ++edge) {
       if (stages_.edges[edge].to == slot) receive(edge, action.micro_batch);
     }
+    add_nodes_of(slot, action.micro_batch);
+    end_sends(position);
+  }
+
+  void add_nodes_of(const Slot& slot, int64_t m) {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (plan_.node_time[i] != NodeTime::kEach || !(stages_.slots[i] == slot)) continue;
       if (stages_.edge_of[i] < 0) {
-        add_each(i, action.micro_batch);
+        add_each(i, m);
       } else {
-        send(static_cast<size_t>(stages_.edge_of[i]), action.micro_batch);
+        send(static_cast<size_t>(stages_.edge_of[i]), m);
       }
     }
-    end_sends(position);
   }
 
   void add_each(size_t index, int64_t m) {
     const Node& node = graph_.nodes[index];
+    const bool has_count = takes_own_sums(node) && plan_.sbp_of(node.inputs[0]).is_partial() &&
+                           plan_.is_own_of(node.outputs[0]);
+    add_each(has_count ? in_micro_batch(node, plan_.cut, m) : node, index, m);
+  }
+
+  void add_each(const Node& node, size_t index, int64_t m) {
     const bool is_here = std::any_of(node.outputs.begin(), node.outputs.end(),
                                      [&](ValueId id) { return buffers_.is_held(id); }) ||
                          (node.op == &boxing::kRedistribute && buffers_.is_held(node.inputs[0]));
@@ -202,7 +217,7 @@ class Builder {
     for (size_t j = 0; j < node.inputs.size(); ++j)
       inputs.push_back(input_of(node.inputs[j], plan_.input_sbp[index][j], m));
     std::vector<BufferId> outputs;
-    if (node.draw >= 0) {
+    if (node.draw >= 0 && plan_.sbp_of(node.outputs[0]).is_split()) {
       outputs = add_draws(builder_, buffers_, node, plan_.input_sbp[index], inputs, m);
     } else {
       std::vector<MetaPtr> metas;
@@ -217,6 +232,52 @@ class Builder {
         buffers_.add_to_sum(id, outputs[i], !is_used_in_parts_[static_cast<size_t>(id)]);
       }
     }
+  }
+
+  // What layers keep of batches: the tensors that one micro-batch has written are read by the next.
+  void add_in_turn(int64_t m) {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (plan_.node_time[i] != NodeTime::kInTurn) continue;
+      const Node& whole = graph_.nodes[i];
+      const bool is_of_part = std::any_of(whole.inputs.begin(), whole.inputs.end(),
+                                          [&](ValueId id) { return plan_.is_own_of(id); });
+      const Node node = is_of_part ? in_micro_batch(whole, plan_.cut, m) : whole;
+      std::vector<BufferId> inputs;
+      std::vector<MetaPtr> metas;
+      std::vector<ValueId> written;
+      for (size_t j = 0; j < node.inputs.size(); ++j) {
+        const ValueId id = node.inputs[j];
+        if ((node.op->mutates >> j & 1) == 0) {
+          inputs.push_back(input_of(id, sbp::broadcast, m));
+          continue;
+        }
+        inputs.push_back(state_of(id, last_use_[static_cast<size_t>(id)] != time_of(i)));
+        written.push_back(id);
+      }
+      for (const ValueId id : node.outputs)
+        metas.push_back(buffers_.whole_meta(id));
+      const std::vector<BufferId> outputs = builder_.add_node(node, inputs, metas);
+      for (size_t j = 0; j < outputs.size(); ++j) {
+        buffers_.whole(node.outputs[j]) = outputs[j];
+        const auto from = state_root_.find(written[j]);
+        const ValueId root = from == state_root_.end() ? written[j] : from->second;
+        state_root_[node.outputs[j]] = root;
+        state_[root] = outputs[j];
+      }
+    }
+  }
+
+  // Where a written tensor stands now; a copy at first where it is still read as it was.
+  BufferId state_of(ValueId id, bool is_read_later) {
+    const auto from = state_root_.find(id);
+    const ValueId root = from == state_root_.end() ? id : from->second;
+    const auto known = state_.find(root);
+    if (known != state_.end()) return known->second;
+    const BufferId buffer = buffers_.whole_input(id);
+    if (!is_read_later) return buffer;
+    const BufferId copy = builder_.add_buffer(buffers_.whole_meta(id));
+    if (buffers_.is_held(id)) builder_.add_copy(buffer, copy);
+    return copy;
   }
 
   BufferId input_of(ValueId id, const Sbp& sbp, int64_t m) {
@@ -236,10 +297,16 @@ class Builder {
     return value;
   }
 
+  // What the receiver's ranks have until a partial value is made of it.
+  Value arrived_value(const Edge& edge, int64_t m) const {
+    Value value = buffers_.part_value(graph_.nodes[edge.node].outputs[0], m);
+    value.nd_sbp = boxing::without_partial(value.nd_sbp);
+    return value;
+  }
+
   std::vector<Message> messages_of(size_t edge, int64_t m) const {
     const Edge& it = stages_.edges[edge];
-    return messages_between(sent_value(it, m),
-                            buffers_.part_value(graph_.nodes[it.node].outputs[0], m));
+    return messages_between(sent_value(it, m), arrived_value(it, m));
   }
 
   int64_t tag(size_t edge, int64_t m) const {
@@ -267,7 +334,7 @@ class Builder {
     if (!buffers_.is_held(source)) return;
     BufferId buffer = buffers_.part_input(source, plan_.sbp_of(source), m);
     const Value value = sent_value(it, m);
-    if (!(value.nd_sbp == graph_.value(source).nd_sbp)) buffer = add_up(node, buffer, value);
+    if (!(value.nd_sbp == graph_.value(source).nd_sbp)) buffer = lay_out(node, buffer, value);
     for (const Message& message : messages_of(edge, m)) {
       if (message.from != rank_) continue;
       const BufferId box = buffers_.box(buffer, message.box);
@@ -282,19 +349,20 @@ class Builder {
     }
   }
 
-  BufferId add_up(const Node& node, BufferId buffer, const Value& value) {
+  // Redistributes a buffer to the layout of `value` among the ranks that have it: adds up partial
+  // values, or makes them.
+  BufferId lay_out(const Node& node, BufferId buffer, const Value& value) {
     const boxing::RedistributeAttrs attrs{.placement = value.placement, .nd_sbp = value.nd_sbp};
-    Node sum = node;
-    sum.attrs.resize(sizeof(attrs));
-    std::memcpy(sum.attrs.data(), &attrs, sizeof(attrs));
-    return builder_.add_node(sum, {buffer}, {value.meta_on(rank_)})[0];
+    Node own = node;
+    own.attrs.resize(sizeof(attrs));
+    std::memcpy(own.attrs.data(), &attrs, sizeof(attrs));
+    return builder_.add_node(own, {buffer}, {value.meta_on(rank_)})[0];
   }
 
   // Puts a box, of this rank or a received one, in its place in the edge's value.
   void place(size_t edge, int64_t m, const Box& box, BufferId source) {
-    const ValueId id = graph_.nodes[stages_.edges[edge].node].outputs[0];
-    BufferId& target = buffers_.part(id, m);
-    const MetaPtr meta = buffers_.part_meta(id, m);
+    BufferId& target = arrived(edge, m);
+    const MetaPtr meta = arrived_value(stages_.edges[edge], m).meta_on(rank_);
     if (target == kNoBuffer && box.size == meta->local_shape) {
       target =
           builder_.add_view(source, with_strides(meta, builder_.buffer(source).meta->strides), 0);
@@ -304,19 +372,28 @@ class Builder {
     builder_.add_copy(source, buffers_.box(target, box));
   }
 
+  BufferId& arrived(size_t edge, int64_t m) {
+    const ValueId id = graph_.nodes[stages_.edges[edge].node].outputs[0];
+    if (!graph_.value(id).nd_sbp.has_partial()) return buffers_.part(id, m);
+    return arrived_.try_emplace({edge, m}, kNoBuffer).first->second;
+  }
+
   void receive(size_t edge, int64_t m) {
     const Node& node = graph_.nodes[stages_.edges[edge].node];
     const ValueId id = node.outputs[0];
-    if (!buffers_.is_held(id)) return;
+    const bool is_partial = graph_.value(id).nd_sbp.has_partial();
+    if (!buffers_.is_held(id) || (is_partial && buffers_.part(id, m) != kNoBuffer)) return;
     for (const Message& message : messages_of(edge, m)) {
       if (message.to != rank_ || message.from == rank_) continue;
       const auto key = std::tuple(edge, m, message.from);
       while (!received_.contains(key))
         receive_next(message.from);
     }
-    if (buffers_.part(id, m) == kNoBuffer) {  // nothing of it is here
-      buffers_.part(id, m) = builder_.add_buffer(buffers_.part_meta(id, m));
+    BufferId& here = arrived(edge, m);
+    if (here == kNoBuffer) {  // nothing of it is here
+      here = builder_.add_buffer(arrived_value(stages_.edges[edge], m).meta_on(rank_));
     }
+    if (is_partial) buffers_.part(id, m) = lay_out(node, here, buffers_.part_value(id, m));
   }
 
   void receive_next(int64_t from) {
@@ -366,8 +443,11 @@ class Builder {
   std::vector<bool> is_summed_;                              // by value: P in time and used whole
   std::vector<bool> is_used_in_parts_;                       // by value
   std::vector<Send> sends_;                                  // not waited for
+  std::map<ValueId, ValueId> state_root_;                    // what was written first, by value
+  std::map<ValueId, BufferId> state_;                        // by root: the buffer it is in
   std::map<int64_t, std::deque<Incoming>> incoming_;         // by sender
   std::set<std::tuple<size_t, int64_t, int64_t>> received_;  // edge, micro-batch, sender
+  std::map<std::pair<size_t, int64_t>, BufferId> arrived_;   // of what becomes partial, by edge
 };
 
 }  // namespace

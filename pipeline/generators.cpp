@@ -236,8 +236,10 @@ Schedule make_schedule(const ScheduleRule& rule, int64_t num_stages, int64_t num
       return make_interleaved(num_stages, num_micro_batches, 1);
     case Kind::kInterleaved:
       check_multiple(num_stages, rule.chunks, "stages");
-      check_multiple(num_micro_batches, num_stages / rule.chunks,
-                     "micro-batches, which take turns on all workers,");
+      if (num_micro_batches > 1) {
+        check_multiple(num_micro_batches, num_stages / rule.chunks,
+                       "micro-batches, which take turns on all workers,");
+      }
       return make_interleaved(num_stages, num_micro_batches, rule.chunks);
     case Kind::kZbH1:
       return make_zb_h1(num_stages, num_micro_batches);

@@ -4,6 +4,8 @@
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "ops/cast_op.h"
+#include "pipeline/batch_statistics.h"
 
 namespace flow::pipeline {
 
@@ -23,7 +25,9 @@ class Planner {
       : graph_(graph),
         maker_(graph.values.size(), -1),
         is_written_(graph.values.size(), false),
-        is_hoisted_(graph.nodes.size(), false) {
+        feeds_statistics_(graph.values.size(), false),
+        is_hoisted_(graph.nodes.size(), false),
+        is_forced_(graph.nodes.size(), false) {
     plan_.num_micro_batches = num_micro_batches;
     for (size_t i = 0; i + num_whole < graph.inputs.size(); ++i) {
       const ValueId input = graph.inputs[i];
@@ -38,12 +42,17 @@ class Planner {
       const bool is_written = capture.initial != capture.final_value;
       is_written_[static_cast<size_t>(capture.initial)] = is_written;
     }
+    find_sums_of_statistics();
   }
 
   MicroBatchPlan plan() {
     while (!classify_all()) {
     }
     repeat_transient();
+    if (plan_.num_micro_batches > 1) {
+      check_results();
+      check_counts();
+    }
     return std::move(plan_);
   }
 
@@ -53,6 +62,7 @@ class Planner {
   // False: more has to be computed before the micro-batches than was known.
   bool classify_all() {
     plan_.value_sbp.assign(graph_.values.size(), sbp::broadcast);
+    plan_.is_own.assign(graph_.values.size(), false);
     plan_.node_time.clear();
     plan_.input_sbp.assign(graph_.nodes.size(), {});
     is_late_.assign(graph_.values.size(), false);
@@ -67,57 +77,114 @@ class Planner {
     return true;
   }
 
+  // What a node's inputs are along the axis.
+  struct Inputs {
+    std::vector<Sbp> sbp;
+    bool has_split = false, has_partial = false, has_own = false, has_late = false;
+    bool has_parts = false;   // what exists in parts only
+    bool is_of_stage = true;  // what is a micro-batch's own comes from the node's stage
+    bool is_joined = false;   // addends from several stages
+  };
+
+  Inputs inputs_of(const Node& node) const {
+    Inputs in;
+    int64_t stage = -1;
+    for (const ValueId id : node.inputs) {
+      in.sbp.push_back(id == kNoValue ? sbp::broadcast : plan_.sbp_of(id));
+      if (id == kNoValue) continue;
+      const int64_t maker = maker_[static_cast<size_t>(id)];
+      const int64_t from = maker < 0 ? node.stage : graph_.nodes[static_cast<size_t>(maker)].stage;
+      in.has_split |= in.sbp.back().is_split();
+      in.has_late |= is_late_[static_cast<size_t>(id)];
+      in.has_parts |= in.sbp.back().is_split() && !is_whole_[static_cast<size_t>(id)];
+      if (plan_.is_own_of(id)) {
+        in.has_own = true;
+        in.is_of_stage &= from == node.stage;
+      }
+      if (!in.sbp.back().is_partial()) continue;
+      in.is_joined |= in.has_partial && from != stage;
+      in.has_partial = true;
+      stage = from;
+    }
+    return in;
+  }
+
   bool classify(size_t index) {
     const Node& node = graph_.nodes[index];
-    std::vector<Sbp> inputs;
-    bool has_split = false, has_partial = false, has_late = false;
-    bool has_parts = false;  // what exists in parts only
-    for (const ValueId id : node.inputs) {
-      inputs.push_back(id == kNoValue ? sbp::broadcast : sbp_of(id));
-      if (id == kNoValue) continue;
-      has_split |= inputs.back().is_split();
-      has_partial |= inputs.back().is_partial();
-      has_late |= is_late_[static_cast<size_t>(id)];
-      has_parts |= inputs.back().is_split() && !is_whole_[static_cast<size_t>(id)];
+    Inputs in = inputs_of(node);
+    if (writes_in_turn(node)) {
+      if (in.has_split || in.has_partial || depends_on_the_end(node)) refuse(node, true);
+      set_once(node, NodeTime::kInTurn);
+      return true;
     }
-    if (!has_split && !has_partial) {
-      set_once(node, has_late ? NodeTime::kAfter : NodeTime::kBefore);
+    if (!in.has_split && !in.has_partial && !in.has_own) {
+      set_once(node, in.has_late ? NodeTime::kAfter : NodeTime::kBefore);
       return true;
     }
     // Inputs that lie elsewhere are brought over at once.
-    const bool moves_input = node.op == &boxing::kRedistribute && has_split && !has_parts;
+    const bool moves_input = node.op == &boxing::kRedistribute && in.has_split && !in.has_parts;
     if (is_hoisted_[index] || moves_input) {
-      set_hoisted(node, inputs);
+      set_hoisted(node, in.sbp);
+      return true;
+    }
+    const bool is_single = plan_.num_micro_batches == 1;
+    const bool is_of_own = in.has_own && !in.has_split && !in.has_partial && !in.has_late;
+    const bool may_wait = is_single && (node.op->mutates != 0 || !in.is_of_stage);
+    if ((is_forced_[index] && !in.has_late) || (is_of_own && !may_wait)) {
+      set_each(index, in.sbp, {});
       return true;
     }
     std::vector<Sbp> outputs;
-    if (!has_late) outputs = match(node, inputs);
+    const bool is_cut = in.has_split || in.has_partial;
+    if (is_cut && !in.has_late && !adds_of_stages(node, in)) outputs = match(node, in);
     if (!outputs.empty()) {
-      plan_.node_time.push_back(NodeTime::kEach);
-      plan_.input_sbp[index] = std::move(inputs);
-      for (size_t i = 0; i < outputs.size(); ++i)
-        sbp_of(node.outputs[i]) = outputs[i];
+      set_each(index, in.sbp, outputs);
       return true;
     }
-    const bool needs_sum = has_late || has_partial;
-    if (needs_sum && has_split && hoist_sums(node)) return false;
-    if (needs_sum && !has_parts) {
+    const bool needs_sum = in.has_late || in.has_partial;
+    if (needs_sum && in.has_split && hoist_sums(node)) return false;
+    if ((needs_sum || is_single) && !in.has_parts && (is_single || !in.has_own)) {
       set_once(node, NodeTime::kAfter);
+      return true;
+    }
+    if (is_single && in.has_late && force_inputs(node)) return false;
+    if (is_single && !in.has_late) {
+      set_each(index, in.sbp, {});
       return true;
     }
     refuse(node, needs_sum);
   }
 
+  // Addends of stages are added up once all are there, so that none waits for another stage's.
+  bool adds_of_stages(const Node& node, const Inputs& in) const {
+    return in.is_joined && !in.has_split && !in.has_own &&
+           !feeds_statistics_[static_cast<size_t>(node.outputs[0])];
+  }
+
+  // Runs in each micro-batch; no outputs: they are its own.
+  void set_each(size_t index, const std::vector<Sbp>& inputs, const std::vector<Sbp>& outputs) {
+    plan_.node_time.push_back(NodeTime::kEach);
+    plan_.input_sbp[index] = inputs;
+    const Node& node = graph_.nodes[index];
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const Sbp& sbp = outputs.empty() ? sbp::broadcast : outputs[i];
+      sbp_of(node.outputs[i]) = sbp;
+      plan_.is_own[static_cast<size_t>(node.outputs[i])] = sbp.is_broadcast();
+    }
+  }
+
   void set_once(const Node& node, NodeTime time) {
     plan_.node_time.push_back(time);
     for (const ValueId id : node.outputs)
-      is_late_[static_cast<size_t>(id)] = time == NodeTime::kAfter;
+      is_late_[static_cast<size_t>(id)] = time == NodeTime::kInTurn || time == NodeTime::kAfter;
   }
 
   // Computed whole, and to be had in parts too where it is split.
-  void set_hoisted(const Node& node, std::vector<Sbp> inputs) {
+  void set_hoisted(const Node& node, const std::vector<Sbp>& inputs) {
     plan_.node_time.push_back(NodeTime::kBefore);
-    const std::vector<Sbp> outputs = match(node, inputs);
+    Inputs in;
+    in.sbp = inputs;
+    const std::vector<Sbp> outputs = match(node, in);
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i].is_split()) continue;
       sbp_of(node.outputs[i]) = outputs[i];
@@ -138,19 +205,29 @@ class Planner {
     return ask(ctx);
   }
 
-  // The outputs' layouts along the axis, or none. `inputs` become those that the node takes.
-  std::vector<Sbp> match(const Node& node, std::vector<Sbp>& inputs) const {
+  // The outputs' layouts along the axis, or none; what is B is a micro-batch's own. The inputs'
+  // become those that the node takes.
+  std::vector<Sbp> match(const Node& node, Inputs& in) const {
+    const bool feeds_statistics =
+        in.has_partial && !in.has_split && feeds_statistics_[static_cast<size_t>(node.outputs[0])];
     if (node.op == &boxing::kRedistribute) {
-      // Sums are moved once, or addend by addend.
-      const bool moves_addends = node.is_transient && inputs[0] == sbp::partial_sum;
-      return inputs[0].is_split() || moves_addends ? inputs : std::vector<Sbp>{};
+      // Sums are moved once, but for those of a micro-batch's statistics, or addend by addend.
+      const bool moves_addends = node.is_transient && in.sbp[0] == sbp::partial_sum;
+      return in.sbp[0].is_split() || moves_addends || feeds_statistics ? in.sbp
+                                                                       : std::vector<Sbp>{};
     }
+    if (node.op == &ops::kCast && feeds_statistics) return in.sbp;
+    if (takes_sums_apart(node)) return {sbp::broadcast};
+    const std::vector<SbpSignature> of_batches = own_batch_signatures(node);
+    const bool makes_own = in.has_own || !of_batches.empty();
     return asking(node, [&](SbpContext& ctx) -> std::vector<Sbp> {
       node.op->sbp(ctx);
+      std::vector<SbpSignature> signatures(ctx.signatures().begin(), ctx.signatures().end());
+      signatures.insert(signatures.end(), of_batches.begin(), of_batches.end());
       for (const bool takes_parts : {false, true}) {
-        for (const SbpSignature& signature : ctx.signatures()) {
-          if (!fits(node, signature, inputs, takes_parts)) continue;
-          inputs = signature.inputs;
+        for (const SbpSignature& signature : signatures) {
+          if (!fits(node, signature, in.sbp, takes_parts, makes_own)) continue;
+          in.sbp = signature.inputs;
           return signature.outputs;
         }
       }
@@ -193,21 +270,99 @@ class Planner {
   }
 
   bool fits(const Node& node, const SbpSignature& signature, const std::vector<Sbp>& inputs,
-            bool takes_parts) const {
+            bool takes_parts, bool makes_own) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const bool is_taken_apart = takes_parts && inputs[i].is_broadcast() &&
-                                  node.inputs[i] != kNoValue && signature.inputs[i].is_split() &&
+                                  node.inputs[i] != kNoValue && !plan_.is_own_of(node.inputs[i]) &&
+                                  signature.inputs[i].is_split() &&
                                   holds_samples(node.inputs[i], signature.inputs[i]);
       if (!(signature.inputs[i] == inputs[i]) && !is_taken_apart) return false;
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const Sbp& output = signature.outputs[i];
-      const bool is_known = output.is_split() || output == sbp::partial_sum;
+      const bool is_known =
+          output.is_split() || output == sbp::partial_sum || (makes_own && output.is_broadcast());
       if (!is_known || !holds_samples(node.outputs[i], output)) return false;
       // Draws are those of the logical elements, which parts of a result know.
       if (node.draw >= 0 && !output.is_split() && plan_.num_micro_batches > 1) return false;
     }
     return true;
+  }
+
+  // ---- statistics of a micro-batch
+
+  // Marks what is between the sums over a micro-batch's samples and the moments that are made of
+  // them, and the same way back.
+  void find_sums_of_statistics() {
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      const Node& node = graph_.nodes[i];
+      if (takes_own_sums(node)) {
+        feeds_statistics_[static_cast<size_t>(node.inputs[0])] = true;
+        continue;
+      }
+      const bool feeds = !makes_channel_sums(node) &&
+                         std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+                           return feeds_statistics_[static_cast<size_t>(id)];
+                         });
+      for (const ValueId id : node.inputs) {
+        if (feeds && id != kNoValue) feeds_statistics_[static_cast<size_t>(id)] = true;
+      }
+    }
+  }
+
+  // Moments of a micro-batch's sums, and what arrives at the sums by them.
+  bool takes_sums_apart(const Node& node) const {
+    if (!takes_own_sums(node) || !plan_.sbp_of(node.inputs[0]).is_partial()) return false;
+    return node.inputs.size() == 1 || plan_.is_own_of(node.inputs[1]);
+  }
+
+  bool depends_on_the_end(const Node& node) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+      const int64_t maker = maker_[static_cast<size_t>(id)];
+      return maker >= 0 && plan_.node_time[static_cast<size_t>(maker)] == NodeTime::kAfter;
+    });
+  }
+
+  // What a micro-batch has of its own is no result of the step.
+  void check_results() const {
+    const auto check = [&](ValueId id) {
+      if (!plan_.is_own_of(id)) return;
+      const Node& node = graph_.nodes[static_cast<size_t>(maker_[static_cast<size_t>(id)])];
+      throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
+                            " gives statistics that each micro-batch has of its own, and the step "
+                            "returns or keeps them; leave them out or use one micro-batch"));
+    };
+    for (const ValueId id : graph_.outputs)
+      check(id);
+    for (const graph::Capture& capture : graph_.captures)
+      check(capture.final_value);
+  }
+
+  void check_counts() const {
+    for (const size_t i : batch_norms_of_parts(graph_, plan_)) {
+      const Node& node = graph_.nodes[i];
+      for (int64_t m = 0; m < plan_.num_micro_batches; ++m) {
+        const int64_t count = channel_elements(graph_, node, plan_.cut, m);
+        if (count > 1) continue;
+        throw InvalidArgument(str("[micro-batch] ", name_of_batch_norm(node),
+                                  " needs more than one value a channel; micro-batch ", m, " of ",
+                                  plan_.num_micro_batches, " has ", count,
+                                  "; use fewer micro-batches or a larger batch"));
+      }
+    }
+  }
+
+  // With one micro-batch nothing is known too late: has what this node waits for made in it.
+  bool force_inputs(const Node& node) {
+    bool has_forced = false;
+    for (const ValueId id : node.inputs) {
+      if (id == kNoValue || !is_late_[static_cast<size_t>(id)]) continue;
+      const auto maker = static_cast<size_t>(maker_[static_cast<size_t>(id)]);
+      if (plan_.node_time[maker] != NodeTime::kAfter || is_forced_[maker]) continue;
+      is_forced_[maker] = has_forced = true;
+      force_inputs(graph_.nodes[maker]);
+    }
+    return has_forced;
   }
 
   // ---- sums that the micro-batches need
@@ -257,7 +412,8 @@ class Planner {
       const int64_t maker = maker_[static_cast<size_t>(id)];
       if (maker < 0 || is_seen[static_cast<size_t>(maker)]) continue;
       const Node& node = graph_.nodes[static_cast<size_t>(maker)];
-      if (node.op->mutates != 0 || !is_cheap(node)) return false;
+      if (node.op->mutates != 0 || takes_own_sums(node) || !is_cheap(node)) return false;
+      if (!own_batch_signatures(node).empty()) return false;
       is_seen[static_cast<size_t>(maker)] = true;
       todo.insert(todo.end(), node.inputs.begin(), node.inputs.end());
     }
@@ -268,6 +424,16 @@ class Planner {
 
   [[noreturn]] void refuse(const Node& node, bool needs_sum) const {
     const std::string op = str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line);
+    const bool reads_written = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+      const int64_t maker = id == kNoValue ? -1 : maker_[static_cast<size_t>(id)];
+      return maker >= 0 && plan_.node_time[static_cast<size_t>(maker)] == NodeTime::kInTurn;
+    });
+    if (reads_written) {
+      throw Unsupported(str(op,
+                            " reads running statistics that a batch norm of the same step has "
+                            "written, which happens after all micro-batches; read them in another "
+                            "step"));
+    }
     if (needs_sum) {
       throw Unsupported(str(op,
                             " needs a sum over all micro-batches while they run, and that depends "
@@ -284,12 +450,14 @@ class Planner {
   }
 
   const Graph& graph_;
-  std::vector<int64_t> maker_;    // node by value, -1: none
-  std::vector<bool> is_written_;  // captures that the step writes
-  std::vector<bool> is_hoisted_;  // nodes that run before though they read the batch
-  std::vector<ValueId> batch_;    // inputs that are cut
-  std::vector<bool> is_late_;     // values made after all micro-batches
-  std::vector<bool> is_whole_;    // split values that exist whole before the micro-batches
+  std::vector<int64_t> maker_;          // node by value, -1: none
+  std::vector<bool> is_written_;        // captures that the step writes
+  std::vector<bool> feeds_statistics_;  // by value
+  std::vector<bool> is_hoisted_;        // nodes that run before though they read the batch
+  std::vector<bool> is_forced_;         // nodes that run in the only micro-batch
+  std::vector<ValueId> batch_;          // inputs that are cut
+  std::vector<bool> is_late_;           // values made after all micro-batches
+  std::vector<bool> is_whole_;          // split values that exist whole before the micro-batches
   MicroBatchPlan plan_;
 };
 

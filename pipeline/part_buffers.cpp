@@ -37,6 +37,8 @@ MetaPtr PartBuffers::part_meta(ValueId id, int64_t m) const {
 
 BufferId PartBuffers::whole_input(ValueId id) {
   if (id == graph::kNoValue) return kNoBuffer;
+  // With one micro-batch its own is the whole.
+  if (plan_.is_own_of(id) && part(id, 0) != kNoBuffer) return part(id, 0);
   if (whole(id) == kNoBuffer) {
     FLOW_ASSERT(!is_held(id), "value %", id, " is used whole before it is made");
     whole(id) = builder_.add_buffer(whole_meta(id));
@@ -61,7 +63,8 @@ BufferId PartBuffers::part_input(ValueId id, const Sbp& sbp, int64_t m) {
   if (id == graph::kNoValue) return kNoBuffer;
   const bool is_split = plan_.sbp_of(id).is_split();
   if (!sbp.is_split()) {
-    return plan_.sbp_of(id).is_partial() || is_made_each(id) ? part(id, m) : whole_input(id);
+    const bool has_parts = plan_.sbp_of(id).is_partial() || plan_.is_own_of(id) || is_made_each(id);
+    return has_parts ? part(id, m) : whole_input(id);
   }
   BufferId& known =
       is_split ? part(id, m) : taken_.try_emplace({id, sbp.dim(), m}, kNoBuffer).first->second;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "pipeline/batch_statistics.h"
 #include "pipeline/edges.h"
 #include "pipeline/stages.h"
 
@@ -82,6 +83,11 @@ std::string describe(const Graph& graph, const MicroBatchPlan& plan, const Sched
   for (const int64_t kept : timeline.in_flight)
     text += str(' ', kept);
   text += '\n';
+  for (const size_t i : batch_norms_of_parts(graph, plan)) {
+    text += str("  ", name_of_batch_norm(graph.nodes[i]),
+                " takes the statistics of each micro-batch, not of the batch, and updates running "
+                "ones once for each\n");
+  }
   const StagePlan stages = plan_stages(graph, plan, schedule.has_weights());
   for (const Edge& edge : stages.edges) {
     const Node& node = graph.nodes[edge.node];

@@ -69,7 +69,7 @@ ScheduleRule gpipe();
 ScheduleRule one_f_one_b();
 // The same where each worker has `chunks` stages, w, w + workers, …: less waiting, more messages
 // (Narayanan et al. 2021, "Efficient Large-Scale Language Model Training"). The number of
-// micro-batches is a multiple of that of workers.
+// micro-batches is 1 or a multiple of that of workers.
 ScheduleRule interleaved(int64_t chunks);
 // Backward is split, and gradients of weights fill the gaps; as much memory as 1F1B (Qi et al.
 // 2023, "Zero Bubble Pipeline Parallelism", ZB-H1).

@@ -81,6 +81,17 @@ class StagePlanner {
     return {node.stage, is_weight_[i] ? ActionKind::kWeight : ActionKind::kBackward};
   }
 
+  // Whether what the node makes is needed by gradients of inputs, as those of statistics are.
+  bool feeds_inputs(const Node& node) const {
+    return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+      const std::vector<size_t>& users = users_[static_cast<size_t>(id)];
+      return std::any_of(users.begin(), users.end(), [&](size_t user) {
+        if (!runs_each(user)) return false;
+        return is_redistribution(user) ? feeds_inputs(graph_.nodes[user]) : !is_weight_[user];
+      });
+    });
+  }
+
   void find_weights() {
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
@@ -94,7 +105,7 @@ class StagePlanner {
           std::all_of(users.begin(), users.end(), [&](size_t user) {
             return is_weight_[user] && graph_.nodes[user].stage == node.stage;
           });
-      is_weight_[i] = makes_addends || is_view_for_them;
+      is_weight_[i] = (makes_addends && !feeds_inputs(node)) || is_view_for_them;
     }
   }
 
@@ -146,12 +157,14 @@ class StagePlanner {
     const bool has_home = home_of(node.inputs[0], home);
     if (!has_home) home = first_use(node.outputs[0]);
     stages_.slots[i] = home;
+    if (home.stage < 0) return;  // all that comes after the actions is done by all ranks
     if (is_within(from.placement, home) && is_within(to.placement, home)) return;
-    if (!has_home || to.nd_sbp.has_partial()) {
+    if (!has_home) {
       throw Unsupported(str("[pipeline] the redistribution at ", node.file, ":", node.line,
-                            " goes from ", from.nd_sbp, " on ", from.placement, " to ", to.nd_sbp,
-                            " on ", to.placement,
-                            "; between stages values go directly, and arrive split or broadcast"));
+                            " is made again for each micro-batch and goes from ", from.nd_sbp,
+                            " on ", from.placement, " to ", to.nd_sbp, " on ", to.placement,
+                            ", which do not belong to one stage; move it once, outside of the "
+                            "graph"));
     }
     const Slot target = first_use(node.outputs[0]);
     stages_.edge_of[i] = static_cast<int64_t>(stages_.edges.size());

@@ -38,7 +38,7 @@ struct StagePlan {
 // Nodes carry their stage. A backward node is W, where those are scheduled apart, when it makes an
 // addend of a sum over micro-batches, or a view for one. A redistribution among ranks of the stage
 // that makes its input runs there, any other is an edge. Throws Unsupported, naming op and line,
-// for a value that goes against the order of actions, and for one that arrives partial.
+// for a value that goes against the order of actions.
 StagePlan plan_stages(const graph::Graph& graph, const MicroBatchPlan& plan, bool has_weights);
 
 }  // namespace flow::pipeline

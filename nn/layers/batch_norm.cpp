@@ -1,6 +1,7 @@
 #include "nn/layers/batch_norm.h"
 
 #include "autograd/grad_mode.h"
+#include "autograd/recompute.h"
 #include "core/error.h"
 #include "ops/batch_norm.h"
 
@@ -18,12 +19,16 @@ Tensor BatchNormState::normalize(const char* layer, const Tensor& x, bool has_di
                               ", …) with the dims of its name; received ", x.meta()));
   }
   double momentum = options_.momentum.value_or(0);
-  if (is_training && num_batches_tracked.defined()) {
+  // A batch counts once, not again when its activations are recomputed.
+  const bool counts = is_training && running_mean.defined() && !is_recomputing();
+  if (counts) {
     const NoGradGuard no_grad;
-    num_batches_tracked.add_(1);
+    count_batch_(num_batches_tracked);
     if (!options_.momentum) momentum = 1 / num_batches_tracked.item<double>();
   }
-  return batch_norm(x, running_mean, running_var,
+  const bool has_statistics = counts || !is_training;
+  const Tensor none;
+  return batch_norm(x, has_statistics ? running_mean : none, has_statistics ? running_var : none,
                     {.weight = weight,
                      .bias = bias,
                      .training = is_training || !running_mean.defined(),

@@ -1,5 +1,6 @@
 #include "nn/layers/norm.h"
 
+#include "autograd/recompute.h"
 #include "core/error.h"
 #include "ops/creation.h"
 #include "ops/instance_norm.h"
@@ -54,7 +55,10 @@ Tensor InstanceNormState::normalize(const char* layer, const Tensor& x, int64_t 
                               num_features_, "; received ", x.meta(),
                               "; reshape it or choose the layer by its dims"));
   }
-  return instance_norm(x, running_mean, running_var,
+  // What activations that are recomputed leave as it is.
+  const bool has_statistics = !is_training || !is_recomputing();
+  const Tensor none;
+  return instance_norm(x, has_statistics ? running_mean : none, has_statistics ? running_var : none,
                        {.weight = weight,
                         .bias = bias,
                         .use_input_stats = is_training || !running_mean.defined(),

@@ -315,6 +315,36 @@ TEST(Pipeline, GptWithTiedWeightsEqualsOneRank) {
                                   {{4, pipeline::one_f_one_b(), true}});
 }
 
+// First and last stage lie on one worker, which has the tied weights.
+TEST(Pipeline, GptWithTiedWeightsOnAVEqualsOneRank) {
+  Task<models::Gpt> task = kGpt;
+  task.make_model = [] {
+    return models::Gpt({.vocab_size = kVocabulary,
+                        .block_size = kLength,
+                        .n_layer = 4,
+                        .n_head = 2,
+                        .n_embd = 16,
+                        .dropout = 0.1});
+  };
+  const auto v_on = [](const std::string& name, int ranks, const Placement& outer,
+                       const Placement& inner, const NdSbp& data) {
+    Layout<models::Gpt> layout{name, ranks, {}, outer, outer, data};
+    layout.lay_out = [=](models::Gpt& model) {
+      model.to_global(k0, kB);
+      model.to_global(outer, kB);
+      for (int64_t i = 0; i < 4; ++i) {
+        const Placement& placement = i == 1 || i == 2 ? inner : outer;
+        model.blocks[i].to_global(placement, kB);
+        nn::graph_module(model.blocks[i]).set_stage(i, placement);
+      }
+    };
+    return layout;
+  };
+  expect_pipeline_equals_one_rank(task, v_on("pp2 v", 2, k0, k1, kB), ways({pipeline::zb_v()}));
+  expect_pipeline_equals_one_rank(task, v_on("pp2 v x dp2", 4, k01, k23, kS0),
+                                  {{3, pipeline::zb_v()}, {4, pipeline::zb_v(), true}});
+}
+
 TEST(Pipeline, AllOptionsTogetherEqualOneRank) {
   const Layout<models::Gpt> stages = gpt_stages("pp2 x dp2", 4, k01, k23, kS0);
   How how{.parts = 4, .recomputes = true, .zero = true};

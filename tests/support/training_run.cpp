@@ -23,7 +23,8 @@ void expect_near(const TrainingRun& got, const TrainingRun& want, const std::str
       distance += std::pow(got.weights[i].second[j] - w, 2);
       norm += w * w;
     }
-    EXPECT_LE(std::sqrt(distance), 1e-9 * std::sqrt(norm)) << what << ", " << want.weights[i].first;
+    EXPECT_LE(std::sqrt(distance), 1e-9 * std::sqrt(norm) + 1e-15)
+        << what << ", " << want.weights[i].first;
   }
 }
 

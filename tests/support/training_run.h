@@ -16,7 +16,7 @@ struct TrainingRun {
   void read_weights(const nn::ModuleBase& model);
 };
 
-// Losses within 1e-9, weights within 1e-9 of their norm.
+// Losses within 1e-9, weights within 1e-9 of their norm, or 1e-15: some are zero but for rounding.
 void expect_near(const TrainingRun& got, const TrainingRun& want, const std::string& what);
 
 }  // namespace flow

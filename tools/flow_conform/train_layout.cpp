@@ -108,9 +108,8 @@ void TrainLayout::assign_stages(const Pipelining& pipelining) {
   if (rule.kind == Kind::kInterleaved) num_stages *= rule.chunks;
   if (rule.kind == Kind::kZbV) num_stages *= 2;
   if (rule.kind == Kind::kTable) num_stages = pipeline::parse_schedule(rule.table).num_stages;
-  // One batch goes through the stages in any order of theirs.
-  const int64_t parts = pipelining.micro_batches > 1 ? pipelining.micro_batches : workers_;
-  const pipeline::Schedule schedule = pipeline::make_schedule(rule, num_stages, parts);
+  const pipeline::Schedule schedule =
+      pipeline::make_schedule(rule, num_stages, pipelining.micro_batches);
   if (static_cast<int64_t>(schedule.actions.size()) != workers_) {
     throw BadSpec(
         str("the schedule has ", schedule.actions.size(), " workers, the layout ", workers_));

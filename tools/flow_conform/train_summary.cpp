@@ -111,7 +111,7 @@ double predicted_bubble(const nn::CompiledGraph& compiled, const Pipelining& pip
   int64_t num_stages = 1;
   for (const graph::Node& node : step.nodes)
     num_stages = std::max(num_stages, node.stage + 1);
-  if (num_stages == 1 || pipelining.micro_batches == 1) return 0;
+  if (num_stages == 1) return 0;
   const auto cut =
       pipeline::plan_micro_batches(step, pipelining.micro_batches, step.inputs.size() - kArguments);
   const auto schedule =

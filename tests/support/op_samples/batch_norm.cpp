@@ -70,8 +70,12 @@ Samples batch_norm_samples() {
        kFloats,
        [](const Inputs& x) {
          dispatch_multi<2>(ops::kUpdateRunningStats, {&x[0], &x[1], &x[2]},
-                           ops::RunningStatsAttrs{0.1, 1.25}, Site::here());
+                           ops::RunningStatsAttrs{0.1, 5}, Site::here());
        }},
+      {"count_batch",
+       {{.low = 0, .high = 9, .dtype = DType::kInt64}},
+       kNoDType,
+       [](const Inputs& x) { count_batch_(x[0]); }},
   };
 }
 

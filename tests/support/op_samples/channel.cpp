@@ -59,6 +59,14 @@ Samples channel_samples() {
        [](const Inputs& x) {
          dispatch(ops::kChannelMoments, {&x[0]}, ops::MomentsAttrs{20}, Site::here());
        }},
+      {"channel_moments_backward",
+       {{.shape = {2, 5}, .dtype = DType::kFloat64},
+        {.shape = {2, 5}, .low = 0.5, .high = 2, .dtype = DType::kFloat64}},
+       kNoDType,
+       [](const Inputs& x) {
+         dispatch(ops::kChannelMomentsBackward, {&x[0], &x[1]}, ops::MomentsAttrs{20},
+                  Site::here());
+       }},
   };
 }
 

@@ -101,6 +101,7 @@ class TraceHasher {
     hasher_.add(node.guard * 2 + (node.is_transient ? 1 : 0));
     hasher_.add(uint64_t{node.line});
     hasher_.add(node.file);
+    hasher_.add(node.module);
   }
 
   // Many nodes have the same attrs.

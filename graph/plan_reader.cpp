@@ -214,6 +214,7 @@ class PlanReader {
       node.guard = in_.integer(-1, kMaxNumber);
       node.file = text();
       node.line = line();
+      node.module = text();
       graph.nodes.push_back(std::move(node));
     }
     graph.inputs = ids(num_values);

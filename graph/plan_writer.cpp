@@ -178,6 +178,7 @@ class PlanWriter {
       body_.integer(node.guard);
       body_.integer(text(node.file));
       body_.integer(node.line);
+      body_.integer(text(node.module));
     }
     graph::write(body_, graph.inputs);
     body_.integer(static_cast<int64_t>(graph.captures.size()));

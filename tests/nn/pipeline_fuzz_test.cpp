@@ -9,7 +9,9 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/tensor_meta.h"
+#include "graph/plan.h"
 #include "nn/flow.h"
+#include "pipeline/micro_batch.h"
 #include "tests/support/training_layouts.h"
 #include "tests/support/training_run.h"
 
@@ -104,12 +106,9 @@ class Case {
 
   int ranks() const { return static_cast<int>(ranks_); }
 
-  bool mixes_samples() const {
-    return std::find(layers_.begin(), layers_.end(), Kind::kBatchNorm) != layers_.end();
-  }
-
-  TrainingRun train_in_turn() const;
-  TrainingRun train() const;
+  // By the samples that micro-batches have.
+  TrainingRun train_in_turn(const pipeline::BatchCut& cut) const;
+  TrainingRun train(pipeline::BatchCut& cut) const;
 
  private:
   friend struct Step;
@@ -197,9 +196,6 @@ class Case {
     return uses_sum_ ? loss * 0.1 : loss / static_cast<double>(batch_);
   }
 
-  // Shards of the data, which all stages have alike.
-  int64_t shards() const { return has_split_data_ ? placements_[0].num_ranks() : 1; }
-
   std::mt19937_64 random_;
   std::vector<Kind> layers_;
   int64_t num_stages_ = 1, parts_ = 1, ranks_ = 1, batch_ = 1;
@@ -224,19 +220,16 @@ void Case::lay_out(Net& net) const {
     layer.tied = net.layers[0].linear.weight;
 }
 
-// The samples of a micro-batch: its part of each shard.
-Tensor samples_of(int64_t batch, int64_t shards, int64_t parts, int64_t m) {
+Tensor rows_in(const std::vector<Range>& ranges) {
   std::vector<int64_t> rows;
-  for (int64_t s = 0; s < shards; ++s) {
-    const Range shard = balanced_part(batch, shards, s);
-    const Range part = balanced_part(shard.size, parts, m);
-    for (int64_t i = 0; i < part.size; ++i)
-      rows.push_back(shard.begin + part.begin + i);
+  for (const Range& range : ranges) {
+    for (int64_t i = 0; i < range.size; ++i)
+      rows.push_back(range.begin + i);
   }
   return tensor(rows, {static_cast<int64_t>(rows.size())}, {.dtype = int64});
 }
 
-TrainingRun Case::train_in_turn() const {
+TrainingRun Case::train_in_turn(const pipeline::BatchCut& cut) const {
   manual_seed(3);
   Net net(layers_);
   optim::SGD optimizer(net.parameters(), {.lr = 0.1, .momentum = momentum_});
@@ -247,7 +240,7 @@ TrainingRun Case::train_in_turn() const {
     optimizer.zero_grad();
     double total = 0;
     for (int64_t m = 0; m < parts_; ++m) {
-      const Tensor rows = samples_of(batch_, shards(), parts_, m);
+      const Tensor rows = rows_in(cut.samples_of(m));
       const Tensor loss = loss_of(net(index_select(x, 0, rows)), index_select(y, 0, rows));
       loss.backward();
       total += loss.item<double>();
@@ -277,7 +270,7 @@ struct Step : nn::Graph<Step> {
   }
 };
 
-TrainingRun Case::train() const {
+TrainingRun Case::train(pipeline::BatchCut& cut) const {
   manual_seed(3);
   Net net(layers_);
   lay_out(net);
@@ -291,6 +284,8 @@ TrainingRun Case::train() const {
     const Tensor y =
         randint(0, kWidth, {batch_}, {.dtype = int64, .placement = placements_.back(), .sbp = kB});
     run.losses.push_back(graph(x, y).item<double>());
+    const graph::Graph& traced = graph.compile(x, y).plan().graph();
+    cut = pipeline::plan_micro_batches(traced, parts_, traced.inputs.size() - 2).cut;
   }
   run.read_weights(net);
   return run;
@@ -305,8 +300,17 @@ TEST(PipelineFuzz, RandomPipelinesTrainAsOneRankDoes) {
     const Case task(first + static_cast<uint64_t>(i));
     const std::string what = str("case ", first + static_cast<uint64_t>(i), ": ", task.name());
     try {
-      const TrainingRun want = task.train_in_turn();
-      run_ranks(task.ranks(), [&] { expect_near(task.train(), want, what); });
+      pipeline::BatchCut cut;
+      std::vector<TrainingRun> runs(static_cast<size_t>(task.ranks()));
+      run_ranks(task.ranks(), [&] {
+        const int64_t rank = env::rank();
+        pipeline::BatchCut own;
+        runs[static_cast<size_t>(rank)] = task.train(own);
+        if (rank == 0) cut = own;
+      });
+      const TrainingRun want = task.train_in_turn(cut);
+      for (const TrainingRun& run : runs)
+        expect_near(run, want, what);
     } catch (const std::exception& error) {
       ADD_FAILURE() << what << " raised " << error.what();
     }

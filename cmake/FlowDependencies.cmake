@@ -100,6 +100,9 @@ if(FLOW_WITH_CUDA AND NOT FLOW_CUDA_EMULATED)
   list(GET CUDAToolkit_INCLUDE_DIRS 0 FLOW_CUDA_INCLUDE_DIR)
   set(FLOW_CUBLAS_DIR ${CUDAToolkit_LIBRARY_DIR})
   set(FLOW_CUDA_LIBRARIES CUDA::cudart_static)
+  # Its headers only: the library is loaded at its first use, too.
+  find_path(FLOW_CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  mark_as_advanced(FLOW_CUDNN_INCLUDE_DIR)
 endif()
 
 # Read by core/version.cpp: ranks of one job must have been built alike.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/host_device.h"
 #include "ops/activation_op.h"
 
 namespace flow::ops {
@@ -32,7 +33,7 @@ struct ScaledEluGrad {
 
 struct Mish {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return x * std::tanh(std::log1p(std::exp(x)));
   }
 };
@@ -40,7 +41,7 @@ struct Mish {
 // tanh(u) + x (1 - tanh(u)^2) sigmoid(x) with u = log(1 + exp(x)); 1 in double from 20 on
 struct MishGrad {
   template <class T>
-  static T apply(T dy, T x) {
+  FLOW_HOST_DEVICE static T apply(T dy, T x) {
     if (x > T{20}) return dy;
     const T t = std::tanh(std::log1p(std::exp(x)));
     return dy * (t + x * (1 - t * t) / (1 + std::exp(-x)));
@@ -48,21 +49,21 @@ struct MishGrad {
 };
 
 template <class T>
-T relu6_of(T x) {
+FLOW_HOST_DEVICE T relu6_of(T x) {
   const T positive = x < T{0} ? T{0} : x;
   return positive > T{6} ? T{6} : positive;
 }
 
 struct Hardswish {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return x * relu6_of(x + 3) / 6;
   }
 };
 
 struct HardswishGrad {
   template <class T>
-  static T apply(T dy, T x) {
+  FLOW_HOST_DEVICE static T apply(T dy, T x) {
     if (x <= T{-3}) return T{0};
     return x >= T{3} ? dy : dy * (x / 3 + T(0.5));
   }
@@ -70,7 +71,7 @@ struct HardswishGrad {
 
 struct Hardsigmoid {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return relu6_of(x + 3) / 6;
   }
 };
@@ -78,7 +79,7 @@ struct Hardsigmoid {
 // PyTorch's sixth is of float32 in float64 too; its gradients are met to the last digits.
 struct HardsigmoidGrad {
   template <class T>
-  static T apply(T dy, T x) {
+  FLOW_HOST_DEVICE static T apply(T dy, T x) {
     return x > T{-3} && x < T{3} ? dy * (1.0F / 6.0F) : T{0};
   }
 };
@@ -106,7 +107,7 @@ struct HardtanhGrad {
 
 struct Softsign {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return x / (1 + std::abs(x));
   }
 };
@@ -114,7 +115,7 @@ struct Softsign {
 // Two divisions do not overflow before dy does.
 struct SoftsignGrad {
   template <class T>
-  static T apply(T dy, T x) {
+  FLOW_HOST_DEVICE static T apply(T dy, T x) {
     const T size = 1 + std::abs(x);
     return dy / size / size;
   }
@@ -122,21 +123,21 @@ struct SoftsignGrad {
 
 struct Logsigmoid {
   template <class T>
-  static T apply(T x) {
+  FLOW_HOST_DEVICE static T apply(T x) {
     return (x > T{0} ? T{0} : x) - std::log1p(std::exp(-std::abs(x)));
   }
 };
 
 struct LogsigmoidGrad {
   template <class T>
-  static T apply(T dy, T x) {
+  FLOW_HOST_DEVICE static T apply(T dy, T x) {
     return dy / (1 + std::exp(x));
   }
 };
 
 struct Prelu {
   template <class T>
-  static T apply(T x, T weight) {
+  FLOW_HOST_DEVICE static T apply(T x, T weight) {
     return x > T{0} ? x : weight * x;
   }
 };

@@ -39,7 +39,13 @@ void pad(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<PadAttrs>();
   const TensorView& x = ctx.in(0);
   const TensorView& y = ctx.out(0);
-  dispatch_all(y.meta->dtype, [&]<class T>() { fill_part(ctx, y, convert<T>(attrs.value)); });
+  dispatch_all(y.meta->dtype, [&]<class T>() {
+    if constexpr (kIsFloat16<T>) {
+      fill_part(ctx, y, T(static_cast<float>(attrs.value)));
+    } else {
+      fill_part(ctx, y, convert<T>(attrs.value));
+    }
+  });
   std::byte* target = y.data;
   for (int64_t i = 0; i < attrs.before.size(); ++i)
     target += attrs.before[i] * y.strides()[i] * element_bytes(y);

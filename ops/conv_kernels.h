@@ -20,6 +20,9 @@ struct ConvRoles {
 
 ConvRoles conv_roles(const KernelQuery& query);
 ConvSizes conv_sizes(const KernelQuery& query);
+// Whether the parts are those of one convolution, which layouts that no signature allows need not
+// give. The shape rule does not say it of some of the groups.
+bool conv_parts_agree(const KernelQuery& query, const ConvRoles& roles, const ConvSizes& sizes);
 
 // Blocked layouts through ops/onednn.h. Not applicable without the library.
 KernelChoice select_conv_onednn(const KernelQuery& query);

@@ -6,10 +6,14 @@ namespace flow {
 
 namespace ops {
 // One line a family in both lists, alphabetically.
+void register_activation_cuda(KernelTable& table);
+void register_attention_cuda(KernelTable& table);
 void register_batch_norm_cuda(KernelTable& table);
 void register_binary_cuda(KernelTable& table);
 void register_channel_cuda(KernelTable& table);
+void register_compare_cuda(KernelTable& table);
 void register_concat_cuda(KernelTable& table);
+void register_conv_cuda(KernelTable& table);
 void register_copy_cuda(KernelTable& table);
 void register_creation_cuda(KernelTable& table);
 void register_cross_entropy_cuda(KernelTable& table);
@@ -31,16 +35,23 @@ void register_slice_cuda(KernelTable& table);
 void register_softmax_cuda(KernelTable& table);
 void register_sort_cuda(KernelTable& table);
 void register_statistics_cuda(KernelTable& table);
+void register_ternary_cuda(KernelTable& table);
+void register_trigonometry_cuda(KernelTable& table);
 void register_unary_cuda(KernelTable& table);
 void register_update_cuda(KernelTable& table);
 void register_view_cuda(KernelTable& table);
+void register_where_cuda(KernelTable& table);
 }  // namespace ops
 
 void register_cuda_kernels(KernelTable& table) {
+  ops::register_activation_cuda(table);
+  ops::register_attention_cuda(table);
   ops::register_batch_norm_cuda(table);
   ops::register_binary_cuda(table);
   ops::register_channel_cuda(table);
+  ops::register_compare_cuda(table);
   ops::register_concat_cuda(table);
+  ops::register_conv_cuda(table);
   ops::register_copy_cuda(table);
   ops::register_creation_cuda(table);
   ops::register_cross_entropy_cuda(table);
@@ -62,9 +73,12 @@ void register_cuda_kernels(KernelTable& table) {
   ops::register_softmax_cuda(table);
   ops::register_sort_cuda(table);
   ops::register_statistics_cuda(table);
+  ops::register_ternary_cuda(table);
+  ops::register_trigonometry_cuda(table);
   ops::register_unary_cuda(table);
   ops::register_update_cuda(table);
   ops::register_view_cuda(table);
+  ops::register_where_cuda(table);
 }
 
 }  // namespace flow

@@ -108,6 +108,15 @@ Inputs transposed_copies(const Inputs& inputs) {
   return copies;
 }
 
+// The emulator runs a thread at a time: it gets the samples that are about values, not about speed.
+bool is_too_large(const RawCall& call) {
+  constexpr int64_t kMostEmulated = 1 << 12;
+  if (cuda::device_name(0) != "emulated device") return false;
+  return std::any_of(call.inputs.begin(), call.inputs.end(), [](const Tensor& input) {
+    return input.defined() && input.numel() > kMostEmulated;
+  });
+}
+
 struct CudaKernels : ContractTest {
   void SetUp() override {
     if (!cuda::is_available()) GTEST_SKIP() << "no CUDA device";
@@ -119,7 +128,7 @@ TEST_P(CudaKernels, GiveWhatTheReferenceGives) {
   for (const OpSample* sample : samples_of(GetParam())) {
     for (const DType dtype : dtypes_of(*sample)) {
       const RawCall call = capture_first(*sample, dtype, 1);
-      if (is_any_global(call) || !sample->has_values) continue;
+      if (is_any_global(call) || !sample->has_values || is_too_large(call)) continue;
       const auto expected =
           run_kernel(call, copies_of(call.inputs), local_outputs(call),
                      {.kernel = &reference_kernel(*call.op), .uses_views = false});

@@ -163,6 +163,7 @@ struct Blend {
 
 void update_running_stats(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<RunningStatsAttrs>();
+  const auto count = static_cast<double>(attrs.count);
   const DenseInput moments(ctx, 2);
   const int64_t channels = ctx.in(2).shape()[1];
   for (const int i : {0, 1}) {
@@ -172,9 +173,20 @@ void update_running_stats(const KernelContext& ctx) {
       for_each_element(ctx, channels,
                        Blend<T>{running.as<T>(), running.strides()[0], target.as<T>(),
                                 target.strides()[0], moments.as<double>() + i * channels,
-                                attrs.momentum, i == 0 ? 1.0 : attrs.unbias});
+                                attrs.momentum, i == 0 ? 1.0 : count / (count - 1)});
     });
   }
+}
+
+struct CountUp {
+  const int64_t* before;
+  int64_t* after;
+
+  __device__ void operator()(int64_t /*i*/) const { *after = *before + 1; }
+};
+
+void count_batch(const KernelContext& ctx) {
+  for_each_element(ctx, 1, CountUp{ctx.in(0).as<int64_t>(), ctx.out(0).as<int64_t>()});
 }
 
 template <KernelFn kFn>
@@ -187,6 +199,7 @@ KernelChoice select(const KernelQuery& query) {
 void register_batch_norm_cuda(KernelTable& table) {
   table.add(kBatchNorm, DeviceType::kCuda, {"cuda", select<batch_norm>});
   table.add(kBatchNormBackward, DeviceType::kCuda, {"cuda", select<batch_norm_backward>});
+  table.add(kCountBatch, DeviceType::kCuda, {"cuda", always<count_batch>});
   table.add(kUpdateRunningStats, DeviceType::kCuda, {"cuda", select<update_running_stats>});
 }
 

@@ -222,6 +222,104 @@ TEST(Pipeline, StagesOnOneRankEqualThePlainStep) {
                                   ways({pipeline::gpipe(), pipeline::zb_h1()}));
 }
 
+// ---- values that arrive partial, that mix samples, that are moved after the last stage
+
+struct TwoLayers : nn::Module<TwoLayers> {
+  nn::Linear first{6, 6, {.bias = false}};
+  nn::Linear second{6, 6, {.bias = false}};
+  std::function<Tensor(const Tensor& hidden)> between;
+
+  TwoLayers() {
+    register_module("first", first);
+    register_module("second", second);
+  }
+
+  Tensor forward(const Tensor& x) { return second(between(first(x))); }
+};
+
+Task<TwoLayers> two_layers(const std::function<Tensor(const Tensor& hidden)>& between) {
+  return {[=] {
+            TwoLayers model;
+            model.between = between;
+            return model;
+          },
+          [](const TensorOptions& o) {
+            return randn({8, 6}, o);
+          },
+          {8},
+          6};
+}
+
+Layout<TwoLayers> two_stages(const std::string& name, int ranks, const Placement& first,
+                             const Placement& last) {
+  return {name,
+          ranks,
+          [=](TwoLayers& model) {
+            model.to_global(k0, kB);
+            model.first.to_global(first, kB);
+            model.second.to_global(last, kB);
+            nn::graph_module(model.first).set_stage(0, first);
+            nn::graph_module(model.second).set_stage(1, last);
+          },
+          first,
+          last,
+          kB};
+}
+
+TEST(Pipeline, ValuesThatArrivePartialEqualOneRank) {
+  const auto task = two_layers([](const Tensor& hidden) {
+    if (!hidden.is_global()) return hidden;
+    return hidden.to_global({.placement = k12, .sbp = sbp::partial_sum});
+  });
+  expect_pipeline_equals_one_rank(task, two_stages("one to P on two", 3, k0, k12),
+                                  {{1}, {3}, {4, pipeline::zb_h1()}});
+  expect_pipeline_equals_one_rank(task, two_stages("two to P on two", 3, k01, k12), {{1}, {3}});
+}
+
+TEST(Pipeline, OneMicroBatchTakesAnyOp) {
+  const auto task = two_layers([](const Tensor& hidden) {
+    const Tensor centred = hidden - mean(hidden, 0);
+    return softmax(centred, 0) + centred / (abs(hidden).sum() + 1.0);
+  });
+  for (const auto& schedule : {pipeline::gpipe(), pipeline::one_f_one_b(), pipeline::zb_h1()}) {
+    expect_pipeline_equals_one_rank(task, two_stages("pp2", 2, k0, k1), {{1, schedule}});
+    expect_pipeline_equals_one_rank(task, two_stages("dp2, dp2", 4, k01, k23), {{1, schedule}});
+  }
+}
+
+struct Moved : nn::Graph<Moved> {
+  TwoLayers model;
+
+  explicit Moved(TwoLayers m) : model(m) { config().set_micro_batches(3); }
+
+  Tensor build(const Tensor& x) {
+    const Tensor out = model(x);
+    if (!out.is_global()) return out;
+    return out.to_global({.placement = k0, .sbp = kB})
+        .to_global({.placement = k23, .sbp = kS0})
+        .to_global({.placement = k1, .sbp = kB});
+  }
+};
+
+TEST(Pipeline, ResultsMayBeMovedAfterTheLastStage) {
+  const auto run = [](bool is_global) {
+    manual_seed(5);
+    TwoLayers model;
+    model.between = [](const Tensor& hidden) { return tanh(hidden); };
+    if (is_global) two_stages("pp2", 4, k0, k1).lay_out(model);
+    const TensorOptions options{.placement = is_global ? k0 : Placement(),
+                                .sbp = is_global ? NdSbp(kB) : NdSbp()};
+    return Moved(model)(randn({7, 6}, options)).to_vector<float>();
+  };
+  const std::vector<float> want = run(false);
+  run_ranks(4, [&] {
+    const std::vector<float> got = run(true);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(got[i], want[i], 1e-6) << i;
+  });
+}
+
 // ---- models
 
 // Sub-modules by name with their stage.

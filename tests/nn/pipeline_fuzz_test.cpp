@@ -88,6 +88,8 @@ class Case {
     uses_sum_ = draw(3) == 0;
     recomputes_ = draw(3) == 0;
     momentum_ = draw(2) == 0 ? 0.0 : 0.9;
+    zero_stage_ = draw(4);
+    once_per_step_ = draw(2) == 0;
     // Enough for two samples of each shard in each part.
     batch_ = 2 * 4 * parts_ + draw(4);
   }
@@ -98,7 +100,8 @@ class Case {
       text += str(' ', static_cast<int>(kind));
     text += str("; ", num_stages_, " stages, ", parts_, " parts of ", batch_, ", ",
                 to_string(schedule_), has_split_data_ ? ", S(0)" : ", B",
-                recomputes_ ? ", recompute" : "", uses_sum_ ? ", sum" : "", "; on");
+                recomputes_ ? ", recompute" : "", uses_sum_ ? ", sum" : "", ", zero ", zero_stage_,
+                once_per_step_ ? " once" : "", "; on");
     for (size_t s = 0; s < placements_.size(); ++s)
       text += str(' ', placements_[s], has_split_weights_[s] ? " rows" : "");
     return text;
@@ -204,6 +207,8 @@ class Case {
   std::vector<bool> has_split_weights_;
   bool has_split_data_ = false, uses_sum_ = false, recomputes_ = false;
   double momentum_ = 0;
+  int64_t zero_stage_ = 0;
+  bool once_per_step_ = false;
 };
 
 void Case::lay_out(Net& net) const {
@@ -261,6 +266,7 @@ struct Step : nn::Graph<Step> {
     add_optimizer(optimizer, {.clip_grad_norm = 0.5});
     config().set_micro_batches(c.parts_).set_schedule(c.schedule_);
     if (c.recomputes_) config().enable_recompute();
+    config().enable_zero({.stage = c.zero_stage_, .once_per_step = c.once_per_step_});
   }
 
   Tensor build(const Tensor& x, const Tensor& y) {

@@ -11,6 +11,7 @@
 #include "boxing/planned_kernel.h"
 #include "boxing/ranks/fail_ranks.h"
 #include "core/context.h"
+#include "core/device_memory.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "graph/kernel_binding.h"
@@ -65,7 +66,17 @@ bool is_cut(std::span<const TensorView> inputs) {
 
 Executor::Executor(const Program& program) : program_(program), rank_(*thread_state().context) {
   load_metas();
-  arena_ = Storage::allocate(rank_.allocator(), static_cast<size_t>(program.arena_bytes));
+  const auto lies_in_arena_on = [&](DeviceType device) {
+    return std::any_of(program.buffers.begin(), program.buffers.end(), [&](const Buffer& buffer) {
+      return buffer.arena_offset >= 0 && buffer.meta->device == device;
+    });
+  };
+  const auto arena_bytes = static_cast<size_t>(program.arena_bytes);
+  if (lies_in_arena_on(DeviceType::kCuda)) {
+    device_arena_ = allocate_storage(rank_, DeviceType::kCuda, arena_bytes);
+  }
+  const bool uses_host = !device_arena_ || lies_in_arena_on(DeviceType::kCpu);
+  arena_ = Storage::allocate(rank_.allocator(), uses_host ? arena_bytes : 0);
   for (const BufferId id : program.externals)
     externals_.push_back({.meta = meta_of(id)});
   for (const Step& step : program.steps) {
@@ -79,6 +90,40 @@ Executor::Executor(const Program& program) : program_(program), rank_(*thread_st
   }
   streams_.resize(static_cast<size_t>(program.num_draws));
   sends_.resize(program.steps.size());
+  sent_.resize(program.steps.size());
+  const bool uses_devices = std::any_of(
+      metas_.begin(), metas_.end(), [](MetaPtr meta) { return meta->device != DeviceType::kCpu; });
+  if (!uses_devices) return;
+  numbers_.resize(program.steps.size());
+  for (size_t step = 0; step < program.steps.size(); ++step)
+    add_moved_numbers(step);
+}
+
+void Executor::add_moved_numbers(size_t step) {
+  const Step& of = program_.steps[step];
+  if (of.kind != StepKind::kKernel || of.inputs.size() < 2) return;
+  const DeviceType device = meta_of(of.outputs[0])->device;
+  if (device == DeviceType::kCpu) return;
+  for (size_t i = 0; i < of.inputs.size(); ++i) {
+    const MetaPtr meta = meta_of(of.inputs[i]);
+    if (meta == nullptr || meta->device == device) continue;
+    const MetaPtr there = local_meta(meta->local_shape, meta->dtype, device);
+    Ref<Storage> memory = allocate_storage(rank_, device, there->local_bytes());
+    std::byte* data = memory->data();
+    numbers_[step].push_back({first_view_[step] + i, {data, there}, std::move(memory)});
+  }
+}
+
+void Executor::run_with_numbers(size_t step, const KernelContext& context) {
+  std::vector<TensorView> inputs(context.inputs.begin(), context.inputs.end());
+  for (const MovedNumber& number : numbers_[step]) {
+    TensorView& input = inputs[number.view - first_view_[step]];
+    copy_bytes(rank_, number.there.data, number.there.meta->device, input.data, input.meta->device,
+               number.there.meta->local_bytes());
+    input = number.there;
+  }
+  kernels_[step].fn({inputs, context.outputs, context.attrs, context.plan, context.random,
+                     context.rank, context.site});
 }
 
 void Executor::load_metas() {
@@ -127,7 +172,8 @@ void Executor::add_view(BufferId id) {
   if (buffer->external >= 0) {
     externals_[static_cast<size_t>(buffer->external)].uses.push_back({views_.size() - 1, offset});
   } else if (buffer->arena_offset >= 0) {
-    view.data = arena_->data() + buffer->arena_offset + offset;
+    const Ref<Storage>& arena = view.meta->device == DeviceType::kCpu ? arena_ : device_arena_;
+    view.data = arena->data() + buffer->arena_offset + offset;
   }
 }
 
@@ -189,6 +235,7 @@ void Executor::run_step(size_t index) {
       const Kernel& kernel = kernels_[index];
       const KernelContext context{inputs, outputs, step.raw_attrs(), kernel.plan,
                                   random, rank_,   sites_[index]};
+      if (!numbers_.empty() && !numbers_[index].empty()) return run_with_numbers(index, context);
       kernel.fn(context);
       return;
     }
@@ -199,15 +246,27 @@ void Executor::run_step(size_t index) {
     }
     case StepKind::kSend: {
       boxing::Communicator& pair = pair_with(rank_, step.peer);
-      sends_[index] = pair.isend(inputs[0].data, bytes_of(inputs[0]), 1 - pair.position(), step.tag,
+      const std::byte* data = inputs[0].data;
+      if (inputs[0].meta->device != DeviceType::kCpu) {
+        sent_[index] = host_copy(rank_, inputs[0]);
+        data = sent_[index]->data();
+      }
+      sends_[index] = pair.isend(data, bytes_of(inputs[0]), 1 - pair.position(), step.tag,
                                  {.op = "pipeline edge"});
       return;
     }
     case StepKind::kRecv: {
       const AddSeconds timed(times_.waiting);
       boxing::Communicator& pair = pair_with(rank_, step.peer);
-      pair.recv(outputs[0].data, bytes_of(outputs[0]), 1 - pair.position(), step.tag,
-                {.op = "pipeline edge"});
+      const DeviceType device = outputs[0].meta->device;
+      const auto bytes = static_cast<size_t>(bytes_of(outputs[0]));
+      const bool is_on_host = device == DeviceType::kCpu;
+      const Ref<Storage> host = is_on_host ? Ref<Storage>() : allocate_staging(rank_, bytes);
+      std::byte* data = is_on_host ? outputs[0].data : host->data();
+      pair.recv(data, bytes_of(outputs[0]), 1 - pair.position(), step.tag, {.op = "pipeline edge"});
+      if (!is_on_host) {
+        copy_bytes(rank_, outputs[0].data, device, data, DeviceType::kCpu, bytes);
+      }
       return;
     }
     case StepKind::kWait: {
@@ -215,6 +274,7 @@ void Executor::run_step(size_t index) {
       const auto send = static_cast<size_t>(step.peer);
       boxing::Communicator& pair = pair_with(rank_, program_.steps[send].peer);
       pair.wait(std::move(sends_[send]));
+      sent_[send] = {};
       return;
     }
   }

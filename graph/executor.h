@@ -43,6 +43,13 @@ class Executor {
     std::vector<Use> uses = {};
   };
 
+  // A tensor without dims in host memory that a step on a device reads: the step is given a copy.
+  struct MovedNumber {
+    size_t view;
+    TensorView there;
+    Ref<Storage> memory;  // of `there`
+  };
+
   struct Kernel {
     KernelFn fn = nullptr;
     const void* plan = nullptr;
@@ -56,14 +63,17 @@ class Executor {
   }
 
   void add_view(BufferId id);
+  void add_moved_numbers(size_t step);
+  void run_with_numbers(size_t step, const KernelContext& context);
   void bind(std::span<const Tensor> externals);
   void run_step(size_t index);
 
   const Program& program_;
   RankContext& rank_;
-  Ref<Storage> arena_;
-  std::vector<MetaPtr> metas_;                           // of this rank, by buffer
-  std::vector<Kernel> kernels_;                          // by step
+  Ref<Storage> arena_;           // of host memory
+  Ref<Storage> device_arena_;    // the same offsets on the device; null: no buffer lies there
+  std::vector<MetaPtr> metas_;   // of this rank, by buffer
+  std::vector<Kernel> kernels_;  // by step
   std::vector<std::shared_ptr<const void>> made_plans_;  // of kernels made here
   // The views of step i's inputs, then outputs, start at first_view_[i].
   std::vector<TensorView> views_;
@@ -72,6 +82,8 @@ class Executor {
   std::vector<External> externals_;
   std::vector<RandomStream> streams_;    // of this run, by draw
   std::vector<boxing::Transfer> sends_;  // by step; null but for sends under way
+  std::vector<Ref<Storage>> sent_;       // by step: what is sent from a device, in host memory
+  std::vector<std::vector<MovedNumber>> numbers_;  // by step; empty: the program uses no device
   RunTimes times_;
 };
 

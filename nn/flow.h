@@ -14,6 +14,7 @@
 #include "boxing/redistribute.h"
 #include "boxing/report.h"
 #include "core/context.h"
+#include "core/cuda.h"
 #include "core/default_dtype.h"
 #include "core/error.h"
 #include "core/generator.h"

@@ -108,6 +108,11 @@ KernelChoice select_numeric(const KernelQuery& query) {
 }
 
 template <class F>
+KernelChoice select_all(const KernelQuery& query) {
+  return by_any(query, []<class T>() -> KernelFn { return run_unary<F, T>; });
+}
+
+template <class F>
 KernelChoice select_predicate(const KernelQuery& query) {
   return by_any(query, []<class T>() -> KernelFn { return run_predicate<F, T>; });
 }
@@ -115,6 +120,10 @@ KernelChoice select_predicate(const KernelQuery& query) {
 template <class F>
 KernelChoice select_grad(const KernelQuery& query) {
   return by_floating(query, []<class T>() -> KernelFn { return run_grad<F, T>; });
+}
+
+KernelChoice select_relu_grad(const KernelQuery& query) {
+  return by_any(query, []<class T>() -> KernelFn { return run_grad<ReluGrad, T>; });
 }
 
 template <template <class> class F>
@@ -134,7 +143,7 @@ void add(KernelTable& table, const OpDef& op, Select select) {
 }
 
 void register_gradients(KernelTable& table) {
-  add(table, kReluGrad, select_grad<ReluGrad>);
+  add(table, kReluGrad, select_relu_grad);
   add(table, kTanhGrad, select_grad<TanhGrad>);
   add(table, kSigmoidGrad, select_grad<SigmoidGrad>);
   add(table, kGeluGrad, select_grad<GeluGrad>);
@@ -149,8 +158,8 @@ void register_gradients(KernelTable& table) {
 
 void register_unary_cuda(KernelTable& table) {
   add(table, kNeg, select_numeric<Neg>);
-  add(table, kAbs, select_numeric<Abs>);
-  add(table, kSign, select_numeric<Sign>);
+  add(table, kAbs, select_all<Abs>);
+  add(table, kSign, select_all<Sign>);
   add(table, kSquare, select_numeric<Square>);
   add(table, kFloor, select_numeric<Floor>);
   add(table, kCeil, select_numeric<Ceil>);

@@ -4,6 +4,7 @@
 #include "core/context.h"
 #include "core/cuda.h"
 #include "core/device_memory.h"
+#include "core/device_time.h"
 #include "core/error.h"
 
 namespace flow {
@@ -30,6 +31,14 @@ void copy_bytes(RankContext& /*rank*/, void* target, DeviceType /*target_device*
 }
 
 void synchronize_device(RankContext& /*rank*/, DeviceType /*device*/) {}
+
+DeviceMark DeviceMark::now(RankContext& /*rank*/) {
+  fail("a device's time was asked for");
+}
+
+double DeviceMark::us_since(const DeviceMark& /*earlier*/) const {
+  return 0;
+}
 
 namespace cuda {
 

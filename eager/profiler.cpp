@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/context.h"
+#include "core/device_time.h"
 #include "core/dispatch.h"
 #include "core/error.h"
 
@@ -57,12 +58,15 @@ const std::string& key_of(const Event& event, Key key) {
   return event.name;
 }
 
+// `device_us` is null where no event was on a device.
 void write_row(std::ostream& out, const std::string& key, const std::string& calls, double self_us,
-               double total_us, double whole_us) {
+               double total_us, double whole_us, const double* device_us) {
   out << std::left << std::setw(36) << key << std::right << std::setw(9) << calls
       << std::setprecision(3) << std::setw(13) << self_us / 1e3 << std::setprecision(1)
       << std::setw(8) << (whole_us > 0 ? 100 * self_us / whole_us : 0) << " %"
-      << std::setprecision(3) << std::setw(13) << total_us / 1e3 << '\n';
+      << std::setprecision(3) << std::setw(13) << total_us / 1e3;
+  if (device_us != nullptr) out << std::setw(14) << *device_us / 1e3;
+  out << '\n';
 }
 
 }  // namespace
@@ -103,6 +107,15 @@ class Recording final : public Interpreter {
   Clock::time_point start_;
   double stopped_us_ = 0;
   std::vector<Event> events_;
+
+  // Of events on a device: what lies before and behind them in its queue.
+  struct OnDevice {
+    size_t event;
+    DeviceMark begin;
+    DeviceMark end;
+  };
+
+  std::vector<OnDevice> on_device_;
   int64_t open_ = -1;  // the innermost event that has not ended
 };
 
@@ -114,6 +127,9 @@ void Recording::stop() {
   stopped_us_ = elapsed_us();
   is_active_ = false;
   thread_state().interpreter = outer_;
+  for (const OnDevice& entry : on_device_)
+    events_[entry.event].device_us = entry.end.us_since(entry.begin);
+  on_device_.clear();
 }
 
 double Recording::elapsed_us() const {
@@ -145,9 +161,14 @@ void Recording::run(const Call& call, const Decision& decision, Tensor* outputs)
              .site = text_of(user_site(call.site)),
              .module = state.module_path != nullptr ? *state.module_path : std::string(),
              .shapes = options_.record_shapes ? shapes_of(call) : std::string()});
+  const bool is_on_device = decision.outputs[0]->device != DeviceType::kCpu;
+  if (is_on_device) on_device_.push_back({index, DeviceMark::now(*state.context), {}});
+  const size_t place = on_device_.size();
   try {
     outer_->run(call, decision, outputs);
+    if (is_on_device) on_device_[place - 1].end = DeviceMark::now(*state.context);
   } catch (...) {
+    if (is_on_device) on_device_.resize(place - 1);
     end(index);
     throw;
   }
@@ -178,6 +199,7 @@ std::vector<Average> Profile::key_averages(Key key) const {
     ++average.calls;
     average.self_us += event.self_us;
     average.total_us += event.total_us;
+    average.device_us += event.device_us;
   }
   std::vector<Average> averages;
   for (auto& [name, average] : by_key) {
@@ -193,15 +215,22 @@ std::string Profile::table(Key key) const {
   constexpr const char* kTitles[] = {"op", "site", "module"};
   std::ostringstream out;
   out << std::fixed << std::left << std::setw(36) << kTitles[static_cast<size_t>(key)]
-      << "    calls      self ms     share     total ms\n";
+      << "    calls      self ms     share     total ms";
   const double whole = elapsed_us();
   double covered = 0;
+  double on_device = 0;
+  for (const Event& event : events())
+    on_device += event.device_us;
+  if (on_device > 0) out << "     device ms";
+  out << '\n';
   for (const Average& average : key_averages(key)) {
     covered += average.self_us;
     write_row(out, average.key.empty() ? "(none)" : average.key, str(average.calls),
-              average.self_us, average.total_us, whole);
+              average.self_us, average.total_us, whole,
+              on_device > 0 ? &average.device_us : nullptr);
   }
-  write_row(out, "(between)", "", whole - covered, whole, whole);
+  write_row(out, "(between)", "", whole - covered, whole, whole,
+            on_device > 0 ? &on_device : nullptr);
   return out.str();
 }
 
@@ -212,6 +241,7 @@ void Profile::write_chrome_trace(const std::string& path) const {
     if (!event.site.empty()) args["site"] = event.site;
     if (!event.module.empty()) args["module"] = event.module;
     if (!event.shapes.empty()) args["shapes"] = event.shapes;
+    if (event.device_us > 0) args["device_us"] = event.device_us;
     events.push_back({{"ph", "X"},
                       {"name", event.name},
                       {"cat", event.is_scope ? "scope" : "op"},

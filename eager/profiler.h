@@ -30,6 +30,9 @@ struct Event {
   double start_us = 0;
   double total_us = 0;
   double self_us = 0;
+  // What the op took on its device, known after stop(); 0 on the CPU and for scopes. Calls do not
+  // wait for a device, so total_us is the time to queue the work.
+  double device_us = 0;
 };
 
 // All events of one key together.
@@ -38,6 +41,7 @@ struct Average {
   int64_t calls = 0;
   double self_us = 0;
   double total_us = 0;
+  double device_us = 0;
 };
 
 enum class Key : uint8_t { kOp, kSite, kModule };

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/generator.h"
+#include "eager/profiler.h"
 #include "eager/runtime.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
@@ -150,6 +151,20 @@ TEST_F(CudaTensor, SixteenBitFloatsRoundAsOnTheCpu) {
     EXPECT_EQ(cast(there, DType::kFloat32).to_vector<float>(),
               cast(host, DType::kFloat32).to_vector<float>());
   }
+}
+
+TEST_F(CudaTensor, ProfilesTellTheTimeOnTheDevice) {
+  const Tensor x = ones({1 << 16}, kOnDevice);
+  profiler::Profile profile;
+
+  exp(x);
+  exp(ones({4}));
+  profile.stop();
+
+  ASSERT_EQ(profile.events().size(), 3U);
+  EXPECT_GT(profile.events()[0].device_us, 0);
+  EXPECT_EQ(profile.events()[2].device_us, 0);
+  EXPECT_NE(profile.table().find("device ms"), std::string::npos);
 }
 
 TEST_F(CudaTensor, DeviceNumbersNameTheRanksDevice) {

@@ -6,11 +6,14 @@
 // own with one thread and no communication, as a compiled step. Blocks of all kinds take turns, so
 // that what else the machine does slows all; rows are the best block of each. `bound` is the ratio
 // that the schedule's predicted bubble leaves, `peak_mib` the most that a rank's plan has alive.
+// With --timelines=FOLDER the second block of each row is measured, and FOLDER gets its timeline
+// (docs/timelines.md), predicted and measured: 1f1b-m8.predicted.json, 1f1b-m8.json.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "benchmarks/machine_limits.h"
@@ -49,9 +52,13 @@ std::vector<Row> rows() {
 struct Step : flow::nn::Graph<Step> {
   flow::models::Gpt model;
 
-  Step(flow::models::Gpt m, flow::optim::AdamW& optimizer, const Row& row) : model(m) {
+  Step(flow::models::Gpt m, flow::optim::AdamW& optimizer, const Row& row,
+       const std::string& timeline)
+      : model(m) {
     add_optimizer(optimizer);
     config().set_micro_batches(row.micro_batches).set_schedule(row.rule);
+    if (!timeline.empty() && row.is_staged)
+      config().set_timeline(timeline + ".json", {.skip = 1 + kSteps, .runs = kSteps});
   }
 
   Tensor build(const Tensor& tokens, const Tensor& targets) {
@@ -65,7 +72,9 @@ struct Step : flow::nn::Graph<Step> {
 // Model, optimizer and batch of a row, and how fast its blocks were.
 class Training {
  public:
-  explicit Training(const Row& row) : row_(row), model_(flow::bench::gpt_char_options()) {
+  // `folder` of timelines; empty: none.
+  Training(const Row& row, const std::string& folder)
+      : row_(row), model_(flow::bench::gpt_char_options()) {
     const flow::Placement first("cpu", {0}), last("cpu", {1});
     if (row.is_staged) cut(first, last);
     optimizer_ = std::make_unique<flow::optim::AdamW>(model_.parameters(),
@@ -79,8 +88,14 @@ class Training {
     };
     tokens_ = draw(first);
     targets_ = draw(last);
-    graph_ = std::make_unique<Step>(model_, *optimizer_, row);
+    const std::string timeline = folder.empty() ? ""
+                                                : folder + '/' + to_string(row.rule) + "-m" +
+                                                      std::to_string(row.micro_batches);
+    graph_ = std::make_unique<Step>(model_, *optimizer_, row, timeline);
     (*graph_)(tokens_, targets_);
+    if (!timeline.empty() && row.is_staged && flow::env::rank() == 0) {
+      graph_->compile(tokens_, targets_).write_predicted_timeline(timeline + ".predicted.json");
+    }
   }
 
   void run_block() {
@@ -127,13 +142,31 @@ class Training {
   double best_s_ = 1e12;
 };
 
+// Takes --timelines=FOLDER out of the arguments; empty where it is not there.
+std::string take_timelines(int& argc, char** argv) {
+  constexpr std::string_view kOption = "--timelines=";
+  std::string folder;
+  int kept = 0;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with(kOption)) {
+      folder = word.substr(kOption.size());
+    } else {
+      argv[kept++] = argv[i];
+    }
+  }
+  argc = kept;
+  return folder;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (flow::env::world_size() == 1) flow::bench::start_two_ranks(argc, argv);
+  const std::string folder = take_timelines(argc, argv);
   std::vector<std::unique_ptr<Training>> trainings;
   for (const Row& row : rows())
-    trainings.push_back(std::make_unique<Training>(row));
+    trainings.push_back(std::make_unique<Training>(row, folder));
   for (int round = 0; round < kRounds; ++round) {
     for (const auto& training : trainings)
       training->run_block();

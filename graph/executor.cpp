@@ -208,6 +208,10 @@ void Executor::run(std::span<const Tensor> externals) {
     stream = rank_.generator().next();
   size_t step = 0;
   try {
+    if (records_steps_) {
+      for (; step < program_.steps.size(); ++step)
+        run_timed(step);
+    }
     for (; step < program_.steps.size(); ++step)
       run_step(step);
   } catch (const Error& error) {
@@ -219,6 +223,20 @@ void Executor::run(std::span<const Tensor> externals) {
     }
     throw;
   }
+}
+
+void Executor::record_steps(bool on) {
+  records_steps_ = on;
+  step_times_.resize(on ? program_.steps.size() : 0);
+}
+
+void Executor::run_timed(size_t index) {
+  const auto now_ns = [] {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  step_times_[index].begin_ns = now_ns();
+  run_step(index);
+  step_times_[index].end_ns = now_ns();
 }
 
 void Executor::run_step(size_t index) {

@@ -16,6 +16,12 @@ struct RunTimes {
   double waiting = 0;
 };
 
+// When a step ran, in nanoseconds of the steady clock.
+struct StepTime {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
 // Runs one program on the calling thread's rank. Not thread safe.
 class Executor {
  public:
@@ -29,6 +35,12 @@ class Executor {
   void run(std::span<const Tensor> externals);
 
   const RunTimes& last_run() const { return times_; }
+
+  // Whether runs note when each step runs: two looks at the clock a step. Off at first.
+  void record_steps(bool on);
+
+  // Of the last run that noted them, by step.
+  std::span<const StepTime> last_steps() const { return step_times_; }
 
  private:
   // Where an external's memory is seen: a view of a step and how far into the memory it begins.
@@ -67,6 +79,7 @@ class Executor {
   void run_with_numbers(size_t step, const KernelContext& context);
   void bind(std::span<const Tensor> externals);
   void run_step(size_t index);
+  void run_timed(size_t index);
 
   const Program& program_;
   RankContext& rank_;
@@ -85,6 +98,8 @@ class Executor {
   std::vector<Ref<Storage>> sent_;       // by step: what is sent from a device, in host memory
   std::vector<std::vector<MovedNumber>> numbers_;  // by step; empty: the program uses no device
   RunTimes times_;
+  bool records_steps_ = false;
+  std::vector<StepTime> step_times_;
 };
 
 }  // namespace flow::graph

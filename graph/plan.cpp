@@ -36,11 +36,19 @@ bool Plan::fits() const {
   return true;
 }
 
+Executor& Plan::executor() {
+  if (!executor_) executor_ = std::make_unique<Executor>(*program_);
+  return *executor_;
+}
+
+void Plan::record_steps(bool on) {
+  executor().record_steps(on);
+}
+
 std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) {
   FLOW_ASSERT(inputs.size() == graph().inputs.size(), "the step has ", graph().inputs.size(),
               " inputs, ", inputs.size(), " are given");
   RankContext& rank = *thread_state().context;
-  if (!executor_) executor_ = std::make_unique<Executor>(*program_);
   std::copy(inputs.begin(), inputs.end(), externals_.begin());
   const size_t first_output = inputs.size() + captures_.size();
   std::vector<Tensor> outputs;
@@ -50,7 +58,7 @@ std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) {
     outputs.push_back(Tensor::make(meta, allocate_storage(rank, meta->device, bytes)));
     externals_[first_output + i] = outputs.back();
   }
-  executor_->run(externals_);
+  executor().run(externals_);
   for (size_t i = 0; i < captures_.size(); ++i) {
     const Capture& capture = graph().captures[i];
     const TensorImpl& written = captures_[i].impl();

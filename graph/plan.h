@@ -33,6 +33,11 @@ class Plan {
   // Of the last run; one must have been.
   const RunTimes& last_run() const { return executor_->last_run(); }
 
+  // As of the executor; on takes effect from the next run.
+  void record_steps(bool on);
+
+  std::span<const StepTime> last_steps() const { return executor_->last_steps(); }
+
   const Graph& graph() const { return step_->graph; }
 
   // This rank's: of it, or of a rank alike.
@@ -60,6 +65,8 @@ class Plan {
   const std::vector<Tensor>& captures() const { return captures_; }
 
  private:
+  Executor& executor();
+
   std::vector<Tensor> captures_;
   std::shared_ptr<const CompiledStep> step_;
   int64_t rank_;

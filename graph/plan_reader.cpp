@@ -255,6 +255,12 @@ class PlanReader {
       program.buffers.push_back(read_buffer());
     for (size_t left = in_.count(); left > 0; --left)
       program.steps.push_back(read_step(num_buffers));
+    const auto num_steps = static_cast<int64_t>(program.steps.size());
+    int64_t first_step = 0;
+    for (size_t left = in_.count(); left > 0; --left) {
+      first_step = in_.integer(first_step, num_steps);
+      program.parts.push_back({static_cast<size_t>(first_step), text()});
+    }
     program.externals = ids(num_buffers);
     program.arena_bytes = in_.integer(0, kMaxNumber);
     program.num_draws = in_.integer(num_draws, num_draws);

@@ -247,6 +247,11 @@ class PlanWriter {
     body_.integer(static_cast<int64_t>(program.steps.size()));
     for (const Step& step : program.steps)
       write_step(step);
+    body_.integer(static_cast<int64_t>(program.parts.size()));
+    for (const ProgramPart& part : program.parts) {
+      body_.integer(static_cast<int64_t>(part.first_step));
+      body_.integer(text(part.name));
+    }
     graph::write(body_, program.externals);
     body_.integer(program.arena_bytes);
     body_.integer(program.num_draws);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "boxing/plan.h"
@@ -61,12 +62,21 @@ struct Step {
   const void* raw_attrs() const { return attrs.empty() ? nullptr : attrs.data(); }
 };
 
+// Steps from first_step on, up to the next part, that belong together: an action of a pipeline
+// ("1F0"), or what comes before or after all of them.
+struct ProgramPart {
+  size_t first_step = 0;
+  std::string name;
+  friend bool operator==(const ProgramPart&, const ProgramPart&) = default;
+};
+
 // Of one rank, or of all ranks alike: those whose programs differ only in where their parts lie in
 // the logical tensors.
 struct Program {
   int64_t rank = 0;  // of ranks alike, the one whose metas it has
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
+  std::vector<ProgramPart> parts = {};  // for timelines; empty: all steps are one
   // External i is given at each run: graph inputs, captures, then results.
   std::vector<BufferId> externals;
   int64_t arena_bytes = 0;
@@ -95,6 +105,11 @@ void plan_memory(Program& program);
 class ProgramBuilder {
  public:
   ProgramBuilder(int64_t rank, const KernelTable& kernels);
+
+  // Steps from here on belong to `name`.
+  void begin_part(std::string name) {
+    program_.parts.push_back({program_.steps.size(), std::move(name)});
+  }
 
   void set_num_draws(int64_t count) { program_.num_draws = count; }
 

@@ -32,7 +32,7 @@ bool are_alike(const Step& a, const Step& b) {
 
 bool are_alike(const Program& a, const Program& b) {
   return a.arena_bytes == b.arena_bytes && a.num_draws == b.num_draws &&
-         a.externals == b.externals && a.buffers.size() == b.buffers.size() &&
+         a.externals == b.externals && a.parts == b.parts && a.buffers.size() == b.buffers.size() &&
          a.steps.size() == b.steps.size() &&
          std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(),
                     [](const Step& x, const Step& y) { return are_alike(x, y); }) &&

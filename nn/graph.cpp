@@ -15,6 +15,7 @@
 #include "nn/called_modules.h"
 #include "nn/clip_grad.h"
 #include "nn/file.h"
+#include "nn/graph_timeline.h"
 #include "nn/optim/lr_scheduler.h"
 #include "nn/optim/traced_step.h"
 #include "nn/plan_cache.h"
@@ -22,6 +23,7 @@
 #include "pipeline/batch_statistics.h"
 #include "pipeline/build.h"
 #include "pipeline/report.h"
+#include "pipeline/timeline_recorder.h"
 
 namespace flow::nn {
 
@@ -71,6 +73,11 @@ GraphConfig& GraphConfig::set_plan_cache(std::string folder) {
 
 GraphConfig& GraphConfig::enable_recompute() {
   recomputes_ = true;
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_timeline(const std::string& path, const TimelineOptions& options) {
+  timeline_ = std::make_shared<GraphTimeline>(path, options);
   return *this;
 }
 
@@ -141,6 +148,12 @@ struct Cutting {
   // One micro-batch of one stage is the plain step.
   bool is_needed(const graph::Graph& graph) const {
     return micro_batches > 1 || num_stages(graph) > 1;
+  }
+
+  // What a timeline of it says beside events.
+  pipeline::TimelineFile timeline_frame(const graph::Graph& graph) const {
+    if (!is_needed(graph)) return {};
+    return pipeline::timeline_frame(graph, plan(graph), schedule(graph), to_string(rule));
   }
 
   graph::Lowering lowering(const graph::Graph& step) const {
@@ -274,6 +287,17 @@ void CompiledGraph::save(const std::string& path) const {
   file.commit();
 }
 
+void CompiledGraph::write_predicted_timeline(const std::string& path) const {
+  const pipeline::TimelineFile frame = state_->cutting.timeline_frame(state_->plan->graph());
+  if (frame.schedule.actions.empty()) {
+    throw InvalidArgument(
+        "[graph] a predicted timeline of a graph of one stage and one micro-batch, which has no "
+        "schedule; set config().set_micro_batches()");
+  }
+  pipeline::write_timeline(path, pipeline::simulated_timeline(frame.schedule, frame.schedule_name,
+                                                              frame.costs, {}, frame.ranks));
+}
+
 GraphBase::GraphBase() : zero_(std::make_unique<ZeroParameters>()) {}
 
 GraphBase::~GraphBase() = default;
@@ -388,7 +412,13 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
     const std::vector<Tensor> rates = step.inputs();
     inputs.insert(inputs.end(), rates.begin(), rates.end());
   }
+  GraphTimeline* timeline = config_.timeline_.get();
+  const bool is_timed = timeline != nullptr && timeline->begin_run(*state.plan);
   std::vector<Tensor> outputs = state.plan->run(inputs);
+  if (is_timed) {
+    timeline->end_run(*state.plan,
+                      [&] { return state.cutting.timeline_frame(state.plan->graph()); });
+  }
   for (const OptimizerEntry& entry : optimizers_) {
     if (entry.options.lr_scheduler != nullptr) entry.options.lr_scheduler->step();
   }

@@ -75,6 +75,15 @@ struct ZeroOptions {
   friend bool operator==(const ZeroOptions&, const ZeroOptions&) = default;
 };
 
+// Which runs of a graph a timeline shows.
+struct TimelineOptions {
+  int64_t skip = 1;      // runs before the first; the very first takes memory
+  int64_t runs = 3;      // one after another
+  bool kernels = false;  // each kernel too
+};
+
+class GraphTimeline;
+
 // How a graph is compiled. After a change the next call compiles anew.
 class GraphConfig {
  public:
@@ -103,6 +112,11 @@ class GraphConfig {
   // A folder where compiled plans are kept, and from where a later run of the same program takes
   // them instead of compiling; FLOW_PLAN_CACHE unless it is set, and none where that is not.
   GraphConfig& set_plan_cache(std::string folder);
+  // Measures coming runs and writes them, all ranks in one, to a file that Perfetto and flow-sim
+  // open (docs/timelines.md). The last of the runs writes it, on rank 0; later ones are not
+  // measured. A change does not compile anew. Unsupported, at the first run, for a graph of local
+  // tensors on several ranks.
+  GraphConfig& set_timeline(const std::string& path, const TimelineOptions& options = {});
 
  private:
   friend class GraphBase;
@@ -114,6 +128,7 @@ class GraphConfig {
   bool recomputes_ = false;
   bool is_exact_ = false;
   std::optional<std::string> plan_cache_;
+  std::shared_ptr<GraphTimeline> timeline_;
   graph::PassSet passes_ = graph::PassSet::kAll;
 };
 
@@ -133,6 +148,10 @@ class CompiledGraph {
   // Writes the plan of all ranks to a file, which flow-plan shows. The file appears whole or not at
   // all; any rank may do it, and need not wait for others.
   void save(const std::string& path) const;
+
+  // Writes what its schedule is predicted to do, as a timeline. Throws IoError; InvalidArgument for
+  // a graph of one stage and one micro-batch, which has none.
+  void write_predicted_timeline(const std::string& path) const;
 
  private:
   friend class GraphBase;

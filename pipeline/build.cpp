@@ -61,10 +61,12 @@ class Builder {
     std::vector<BufferId> results;
     for (const ValueId id : graph_.outputs)
       results.push_back(builder_.add_external(buffers_.whole_meta(id)));
+    builder_.begin_part("before");
     add_all(NodeTime::kBefore);
     for (size_t i = 0; i < order_.size(); ++i) {
       if (takes_part(order_[i].stage, rank_)) add_action(order_[i], i);
     }
+    builder_.begin_part("after");
     for (size_t edge = 0; edge < stages_.edges.size(); ++edge) {
       for (int64_t m = 0; m < plan_.num_micro_batches; ++m)
         receive(edge, m);
@@ -178,6 +180,7 @@ class Builder {
 
   void add_action(const Action& action, size_t position) {
     const Slot slot{action.stage, action.kind};
+    builder_.begin_part(to_string(action));
     for (size_t edge = 0; edge < stages_.edges.size(); ++edge) {
       if (stages_.edges[edge].to == slot) receive(edge, action.micro_batch);
     }

@@ -35,8 +35,6 @@ std::string to_string(const Schedule& schedule) {
   return text;
 }
 
-namespace {
-
 Action parse_action(std::string_view word) {
   Action action;
   const char* end = word.data() + word.size();
@@ -54,8 +52,6 @@ Action parse_action(std::string_view word) {
   return action;
 }
 
-}  // namespace
-
 Schedule parse_schedule(std::string_view text) {
   Schedule schedule;
   while (!text.empty()) {
@@ -70,8 +66,15 @@ Schedule parse_schedule(std::string_view text) {
       line.remove_prefix(space == std::string_view::npos ? line.size() : space + 1);
     }
   }
+  int64_t num_actions = 0;
+  for (const auto& worker : schedule.actions)
+    num_actions += static_cast<int64_t>(worker.size());
   for (const auto& worker : schedule.actions) {
     for (const Action& action : worker) {
+      if (std::max(action.stage, action.micro_batch) >= num_actions) {
+        throw InvalidArgument(str("[schedule] ", to_string(action), " in a table of ", num_actions,
+                                  " actions; list F and B of every stage and micro-batch"));
+      }
       schedule.num_stages = std::max(schedule.num_stages, action.stage + 1);
       schedule.num_micro_batches = std::max(schedule.num_micro_batches, action.micro_batch + 1);
     }

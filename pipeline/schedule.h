@@ -36,6 +36,8 @@ struct Schedule {
 
 std::string to_string(const Action& action);
 std::string to_string(const Schedule& schedule);
+// Inverse of to_string; throws InvalidArgument for another word.
+Action parse_action(std::string_view word);
 // Inverse of to_string; throws InvalidArgument naming the word. The result is validated.
 Schedule parse_schedule(std::string_view text);
 

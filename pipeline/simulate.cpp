@@ -26,12 +26,15 @@ double duration_of(const Schedule& schedule, const std::vector<StageCost>& costs
   return 0;
 }
 
-// The most forwards that have begun of those whose last action has not ended.
-int64_t most_in_flight(const std::vector<TimedAction>& actions, int64_t worker, bool has_weights) {
+// The most forwards that have begun of those whose last action has not ended, of the actions that
+// `counts` is true of.
+template <class Counts>
+int64_t most_in_flight(const std::vector<TimedAction>& actions, bool has_weights,
+                       const Counts& counts) {
   const ActionKind last = has_weights ? ActionKind::kWeight : ActionKind::kBackward;
   int64_t now = 0, most = 0;
   for (const TimedAction& timed : actions) {  // a worker's actions do not overlap
-    if (timed.worker != worker) continue;
+    if (!counts(timed)) continue;
     if (timed.action.kind == ActionKind::kForward) most = std::max(most, ++now);
     if (timed.action.kind == last) --now;
   }
@@ -46,7 +49,25 @@ double Timeline::bubble() const {
   return 1 - worked / (makespan * static_cast<double>(busy.size()));
 }
 
-Timeline simulate(const Schedule& schedule, const std::vector<StageCost>& costs) {
+std::vector<int64_t> workers_of(const Schedule& schedule) {
+  std::vector<int64_t> workers(static_cast<size_t>(schedule.num_stages), 0);
+  for (size_t w = 0; w < schedule.actions.size(); ++w) {
+    for (const Action& action : schedule.actions[w])
+      workers[static_cast<size_t>(action.stage)] = static_cast<int64_t>(w);
+  }
+  return workers;
+}
+
+Timeline simulate(const Schedule& schedule, const std::vector<StageCost>& costs,
+                  const std::vector<TransferCost>& transfers) {
+  const std::vector<int64_t> workers = workers_of(schedule);
+  const auto transfer = [&](const Action& from, const Action& to) {
+    const auto first = static_cast<size_t>(std::min(from.stage, to.stage));
+    if (from.stage == to.stage || transfers.empty() || workers[first] == workers[first + 1]) {
+      return 0.0;
+    }
+    return from.stage < to.stage ? transfers[first].forward : transfers[first].backward;
+  };
   const bool has_weights = schedule.has_weights();
   const size_t num_workers = schedule.actions.size();
   Timeline timeline;
@@ -65,7 +86,7 @@ Timeline simulate(const Schedule& schedule, const std::vector<StageCost>& costs)
         for (const Action& need : needs_of(schedule, action)) {
           const auto found = done.find(need);
           is_ready = is_ready && found != done.end();
-          if (is_ready) begin = std::max(begin, found->second);
+          if (is_ready) begin = std::max(begin, found->second + transfer(need, action));
         }
         if (!is_ready) break;
         const double duration = duration_of(schedule, costs, action, has_weights);
@@ -84,8 +105,14 @@ Timeline simulate(const Schedule& schedule, const std::vector<StageCost>& costs)
                      return a.begin != b.begin ? a.begin < b.begin : a.worker < b.worker;
                    });
   for (size_t w = 0; w < num_workers; ++w) {
-    timeline.in_flight.push_back(
-        most_in_flight(timeline.actions, static_cast<int64_t>(w), has_weights));
+    timeline.in_flight.push_back(most_in_flight(
+        timeline.actions, has_weights,
+        [&](const TimedAction& timed) { return timed.worker == static_cast<int64_t>(w); }));
+  }
+  for (int64_t stage = 0; stage < schedule.num_stages; ++stage) {
+    timeline.kept_by_stage.push_back(
+        most_in_flight(timeline.actions, has_weights,
+                       [&](const TimedAction& timed) { return timed.action.stage == stage; }));
   }
   return timeline;
 }

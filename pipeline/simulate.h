@@ -17,6 +17,13 @@ struct StageCost {
   double weight = 1;
 };
 
+// How long the messages of one micro-batch take from a stage to the next one, and back; of two
+// stages of one worker they take none. Workers go on meanwhile.
+struct TransferCost {
+  double forward = 0;
+  double backward = 0;
+};
+
 struct TimedAction {
   Action action;
   int64_t worker = 0;
@@ -31,13 +38,20 @@ struct Timeline {
   // By worker: the most micro-batches of its stages, counted for each, whose forward has begun and
   // whose last action has not ended.
   std::vector<int64_t> in_flight;
+  // The same by stage.
+  std::vector<int64_t> kept_by_stage;
 
   // The share of all workers' time in which they wait.
   double bubble() const;
 };
 
-// Each worker begins its next action as soon as what that needs is done; messages take no time.
-// `costs` are by stage; none: 1 each. Pure. The schedule must be valid.
-Timeline simulate(const Schedule& schedule, const std::vector<StageCost>& costs = {});
+// Each worker begins its next action as soon as what that needs is done and has arrived. `costs`
+// are by stage, none: 1 each; `transfers` from each stage but the last to the next, none: they take
+// no time. Pure. The schedule must be valid.
+Timeline simulate(const Schedule& schedule, const std::vector<StageCost>& costs = {},
+                  const std::vector<TransferCost>& transfers = {});
+
+// The line of the schedule that each stage is in.
+std::vector<int64_t> workers_of(const Schedule& schedule);
 
 }  // namespace flow::pipeline

@@ -1,0 +1,64 @@
+#include "nn/graph_timeline.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/context.h"
+#include "core/error.h"
+#include "pipeline/timeline_recorder.h"
+
+namespace flow::nn {
+
+namespace {
+
+// Ranks whose tensors are all local may each run what they like.
+void check_ranks(const graph::Plan& plan) {
+  const std::vector<graph::Value>& values = plan.graph().values;
+  const bool is_global = std::any_of(values.begin(), values.end(), [](const graph::Value& value) {
+    return value.placement.defined();
+  });
+  if (is_global || env::world_size() == 1) return;
+  throw Unsupported(str("[graph] a timeline of a graph of local tensors on ", env::world_size(),
+                        " ranks, none of which knows what the others run; use global tensors, or "
+                        "run it on one rank"));
+}
+
+}  // namespace
+
+GraphTimeline::GraphTimeline(std::string path, const TimelineOptions& options)
+    : path_(std::move(path)), options_(options) {
+  if (options.runs >= 1 && options.skip >= 0) return;
+  throw InvalidArgument(str("[graph] a timeline of ", options.runs, " runs after ", options.skip,
+                            "; give at least one run after none"));
+}
+
+bool GraphTimeline::begin_run(graph::Plan& plan) {
+  if (is_written_) return false;
+  if (plan_ != &plan) {
+    check_ranks(plan);
+    plan_ = &plan;
+    num_runs_ = 0;
+    events_.clear();
+  }
+  if (num_runs_ < options_.skip) {
+    ++num_runs_;
+    return false;
+  }
+  plan.record_steps(true);
+  return true;
+}
+
+void GraphTimeline::end_run(graph::Plan& plan,
+                            const std::function<pipeline::TimelineFile()>& frame) {
+  std::vector<pipeline::TimelineEvent> events = pipeline::measured_events(
+      plan.program(), plan.last_steps(), num_runs_ - options_.skip, options_.kernels);
+  events_.insert(events_.end(), std::make_move_iterator(events.begin()),
+                 std::make_move_iterator(events.end()));
+  if (++num_runs_ < options_.skip + options_.runs) return;
+  plan.record_steps(false);
+  is_written_ = true;
+  pipeline::write_measured_timeline(path_, frame(), std::move(events_));
+}
+
+}  // namespace flow::nn

@@ -1,0 +1,33 @@
+// Measures runs of a compiled step on all ranks and writes them as one timeline.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/executor.h"
+#include "graph/program.h"
+#include "pipeline/micro_batch.h"
+#include "pipeline/schedule.h"
+#include "pipeline/timeline_file.h"
+
+namespace flow::pipeline {
+
+// What this rank did in one run, by the steady clock's microseconds. Waits at an action's ends are
+// no part of it.
+std::vector<TimelineEvent> measured_events(const graph::Program& program,
+                                           std::span<const graph::StepTime> steps, int64_t run,
+                                           bool with_kernels);
+
+// `frame`: schedule, ranks and predicted costs; its events are ignored. Every rank of the world
+// calls it, with its own events by its own clock; rank 0 writes the file, with all clocks brought
+// to its own: hosts' clocks are compared by messages, as closely as these are fast. Throws IoError.
+void write_measured_timeline(const std::string& path, const TimelineFile& frame,
+                             std::vector<TimelineEvent> events);
+
+// Schedule, ranks and predicted costs of a step that is cut into micro-batches.
+TimelineFile timeline_frame(const graph::Graph& graph, const MicroBatchPlan& plan,
+                            const Schedule& schedule, const std::string& name);
+
+}  // namespace flow::pipeline

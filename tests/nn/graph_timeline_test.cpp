@@ -1,0 +1,162 @@
+// Timelines that graphs write of their runs.
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "graph/plan.h"
+#include "nn/file.h"
+#include "nn/flow.h"
+#include "pipeline/timeline_file.h"
+
+namespace flow {
+namespace {
+
+using pipeline::TimelineEvent;
+using pipeline::TimelineFile;
+using Kind = TimelineEvent::Kind;
+
+const Placement k0("cpu", {0}), k1("cpu", {1}), k01("cpu", {0, 1});
+
+struct Train : nn::Graph<Train> {
+  models::Mlp model;
+
+  Train(models::Mlp m, optim::Optimizer& optimizer, const pipeline::ScheduleRule& rule) : model(m) {
+    add_optimizer(optimizer);
+    config().set_micro_batches(4).set_schedule(rule);
+  }
+
+  using GraphBase::config;
+
+  Tensor build(const Tensor& x, const Tensor& y) {
+    Tensor loss = cross_entropy(model(x), y);
+    loss.backward();
+    return loss;
+  }
+};
+
+// The losses of `steps` steps of a pipeline of two ranks.
+std::vector<double> train(const pipeline::ScheduleRule& rule, int steps,
+                          const std::function<void(Train& graph)>& prepare) {
+  manual_seed(5);
+  models::Mlp model({6, 8, 3});
+  nn::NamedModules stages = model.children();
+  stages[0].second.to_global(k0, sbp::broadcast);
+  stages[1].second.to_global(k1, sbp::broadcast);
+  nn::graph_module(stages[0].second).set_stage(0, k0);
+  nn::graph_module(stages[1].second).set_stage(1, k1);
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  Train graph(model, optimizer, rule);
+  prepare(graph);
+  const Tensor x = randn({8, 6}, {.placement = k0, .sbp = sbp::broadcast});
+  const Tensor y = randint(0, 3, {8}, {.dtype = int64, .placement = k1, .sbp = sbp::broadcast});
+  std::vector<double> losses;
+  for (int i = 0; i < steps; ++i)
+    losses.push_back(graph(x, y).item<double>());
+  const nn::CompiledGraph& compiled = graph.compile(x, y);
+  if (steps == 0 && env::rank() == 0) {
+    compiled.write_predicted_timeline(testing::TempDir() + "predicted.json");
+  }
+  return losses;
+}
+
+TimelineFile read(const std::string& path) {
+  return pipeline::parse_timeline(nn::read_text(path), path);
+}
+
+TEST(GraphTimeline, AllRanksAreInOneFileByOneClock) {
+  const std::string path = testing::TempDir() + "measured.json";
+  run_ranks(2, [&] {
+    const auto plain = train(pipeline::zb_h1(), 6, [](Train&) {});
+    const auto timed = train(pipeline::zb_h1(), 6, [&](Train& graph) {
+      graph.config().set_timeline(path, {.skip = 1, .runs = 3});
+    });
+    EXPECT_EQ(timed, plain);
+  });
+  const TimelineFile file = read(path);
+  EXPECT_TRUE(file.is_measured);
+  EXPECT_EQ(file.schedule_name, "zb-h1");
+  EXPECT_EQ(file.schedule, pipeline::make_schedule(pipeline::zb_h1(), 2, 4));
+  EXPECT_EQ(file.ranks, (std::vector<std::vector<int64_t>>{{0}, {1}}));
+  ASSERT_EQ(file.costs.size(), 2U);
+  EXPECT_GT(file.costs[0].weight, 0);
+
+  std::map<std::pair<int64_t, pipeline::Action>, TimelineEvent> actions;
+  int64_t messages = 0, phases = 0;
+  for (const TimelineEvent& event : file.events) {
+    if (event.kind == Kind::kAction) actions[{event.run, event.action}] = event;
+    messages += event.kind == Kind::kTransfer ? event.bytes : 0;
+    phases += event.kind == Kind::kPhase ? 1 : 0;
+  }
+  ASSERT_EQ(actions.size(), 3U * 24);
+  // Two rows of the 8 hidden values go there, and their gradients back, for 4 micro-batches.
+  EXPECT_EQ(messages, 3 * 2 * 4 * int64_t{2 * 8 * 4});
+  EXPECT_GE(phases, 3 * 2);
+  using pipeline::ActionKind;
+  for (int64_t run = 0; run < 3; ++run) {
+    for (int64_t m = 0; m < 4; ++m) {
+      const auto start = [&](int64_t stage, ActionKind kind) {
+        return actions.at({run, {stage, kind, m}}).start_us;
+      };
+      EXPECT_LT(start(0, ActionKind::kForward), start(1, ActionKind::kForward));
+      EXPECT_LT(start(1, ActionKind::kForward), start(1, ActionKind::kBackward));
+      EXPECT_LT(start(1, ActionKind::kBackward), start(0, ActionKind::kBackward));
+      EXPECT_LT(start(0, ActionKind::kBackward), start(0, ActionKind::kWeight));
+      EXPECT_GE(actions.at({run, {0, ActionKind::kForward, m}}).predicted_us, 0);
+    }
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(GraphTimeline, KernelsAreThereWhereAsked) {
+  const std::string path = testing::TempDir() + "kernels.json";
+  models::Mlp model({4, 3});
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  Train graph(model, optimizer, pipeline::gpipe());
+  graph.config().set_micro_batches(1).set_timeline(path, {.skip = 0, .runs = 1, .kernels = true});
+  const Tensor x = randn({2, 4}), y = randint(0, 3, {2}, {.dtype = int64});
+  graph(x, y);
+  EXPECT_TRUE(graph.compile(x, y).plan().last_steps().empty()) << "off again";
+  const TimelineFile file = read(path);
+  ASSERT_GT(file.events.size(), 1U);
+  EXPECT_EQ(file.events[0].kind, Kind::kPhase);
+  EXPECT_EQ(file.events[0].name, "step");
+  EXPECT_EQ(file.events[1].kind, Kind::kKernel);
+  EXPECT_EQ(file.events[1].name, "linear");
+  std::filesystem::remove(path);
+}
+
+TEST(GraphTimeline, PredictionsAreOfTheSameFormat) {
+  run_ranks(2, [] { train(pipeline::one_f_one_b(), 0, [](Train&) {}); });
+  const std::string path = testing::TempDir() + "predicted.json";
+  const TimelineFile file = read(path);
+  EXPECT_FALSE(file.is_measured);
+  EXPECT_EQ(file.events.size(), 16U);
+  std::filesystem::remove(path);
+}
+
+TEST(GraphTimeline, WhatCannotBeMeasuredIsRefused) {
+  models::Mlp model({4, 3});
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  Train graph(model, optimizer, pipeline::gpipe());
+  EXPECT_THROW(graph.config().set_timeline("x.json", {.runs = 0}), InvalidArgument);
+  graph.config().set_micro_batches(1);
+  const Tensor x = randn({2, 4}), y = randint(0, 3, {2}, {.dtype = int64});
+  EXPECT_THROW(graph.compile(x, y).write_predicted_timeline("x.json"), InvalidArgument);
+  graph.config().set_timeline("/nowhere/x.json", {.skip = 0, .runs = 1});
+  EXPECT_THROW(graph(x, y), IoError);
+
+  run_ranks(2, [] {
+    models::Mlp own({4, 3});
+    optim::SGD sgd(own.parameters(), {.lr = 0.1});
+    Train local(own, sgd, pipeline::gpipe());
+    local.config().set_micro_batches(1).set_timeline("x.json");
+    EXPECT_THROW(local(randn({2, 4}), randint(0, 3, {2}, {.dtype = int64})), Unsupported);
+  });
+}
+
+}  // namespace
+}  // namespace flow

@@ -207,24 +207,23 @@ std::string text_of(const Json& header) {
 }
 }  // namespace
 
-void save_safetensors(const std::string& path, const StateDict& tensors, const Metadata& metadata) {
-  if (tensors.contains(kMetadata)) {
-    throw InvalidArgument(str("[safetensors] the format keeps the name ", kMetadata,
-                              " for itself; give the tensor another name"));
-  }
+void write_safetensors(const std::string& path, const std::vector<SafetensorsData>& entries,
+                       const Metadata& metadata) {
+  const auto bytes_of = [](const SafetensorsData& entry) {
+    return static_cast<size_t>(entry.shape.numel()) * dtype_size(entry.dtype);
+  };
   Json header = Json::object();
   if (!metadata.empty()) header[kMetadata] = metadata;
-  std::vector<Tensor> whole;
   uint64_t offset = 0;
-  for (const auto& [name, tensor] : tensors) {
-    const Tensor local = tensor.is_global() ? tensor.full() : tensor;
-    whole.push_back(local.detach().contiguous());
-    whole.back().make_strided();
-    const uint64_t bytes = whole.back().meta().local_bytes();
-    header[name] = {{"dtype", safetensors_name(tensor.dtype())},
-                    {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
-                    {"data_offsets", {offset, offset + bytes}}};
-    offset += bytes;
+  for (const SafetensorsData& entry : entries) {
+    if (entry.name == kMetadata) {
+      throw InvalidArgument(str("[safetensors] the format keeps the name ", kMetadata,
+                                " for itself; give the tensor another name"));
+    }
+    header[entry.name] = {{"dtype", safetensors_name(entry.dtype)},
+                          {"shape", std::vector<int64_t>(entry.shape.begin(), entry.shape.end())},
+                          {"data_offsets", {offset, offset + bytes_of(entry)}}};
+    offset += bytes_of(entry);
   }
   std::string text = text_of(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data is 8-byte aligned
@@ -235,9 +234,21 @@ void save_safetensors(const std::string& path, const StateDict& tensors, const M
   OutputFile file(path);
   file.write(length.data(), length.size());
   file.write(text.data(), text.size());
-  for (const Tensor& tensor : whole)
-    file.write(tensor.impl().data(), tensor.meta().local_bytes());
+  for (const SafetensorsData& entry : entries)
+    file.write(entry.data, bytes_of(entry));
   file.commit();
+}
+
+void save_safetensors(const std::string& path, const StateDict& tensors, const Metadata& metadata) {
+  std::vector<Tensor> whole;
+  std::vector<SafetensorsData> entries;
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor local = tensor.is_global() ? tensor.full() : tensor;
+    whole.push_back(local.detach().contiguous());
+    whole.back().make_strided();
+    entries.push_back({name, tensor.dtype(), tensor.shape(), whole.back().impl().data()});
+  }
+  write_safetensors(path, entries, metadata);
 }
 
 std::vector<SafetensorsEntry> read_safetensors_index(const std::string& path, Metadata* metadata) {

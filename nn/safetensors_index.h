@@ -1,6 +1,7 @@
 // What a safetensors file holds and where, without reading the data.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,18 @@ struct SafetensorsEntry {
 // load_safetensors does.
 std::vector<SafetensorsEntry> read_safetensors_index(const std::string& path,
                                                      Metadata* metadata = nullptr);
+
+// What a file is to have.
+struct SafetensorsData {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  Shape shape;
+  const std::byte* data = nullptr;  // in row-major order
+};
+
+// In the order given. Throws as save_safetensors does.
+void write_safetensors(const std::string& path, const std::vector<SafetensorsData>& entries,
+                       const Metadata& metadata);
 
 // "F32" and the like.
 std::string_view safetensors_name(DType dtype);

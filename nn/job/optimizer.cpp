@@ -1,6 +1,7 @@
 #include "nn/job/optimizer.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "core/error.h"
@@ -68,6 +69,17 @@ void Adam::minimize(const TensorArg& loss) const {
     return std::make_unique<optim::Adam>(variables, rule);
   };
   RankJob::in_function("minimize", loss.site()).minimize(loss, {make, options_.lr_scheduler});
+}
+
+Rule::Rule(Make make, LrScheduler lr_scheduler)
+    : make_(std::move(make)), lr_scheduler_(std::move(lr_scheduler)) {
+  if (!make_) {
+    throw InvalidArgument("[Rule] makes no optimizer; give a function that returns one");
+  }
+}
+
+void Rule::minimize(const TensorArg& loss) const {
+  RankJob::in_function("minimize", loss.site()).minimize(loss, {make_, lr_scheduler_});
 }
 
 }  // namespace optimizer

@@ -3,9 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "core/tensor.h"
+
+namespace flow::optim {
+class Optimizer;
+}
 
 namespace flow::job {
 
@@ -38,8 +43,9 @@ class SGD {
   explicit SGD(const SGDOptions& options);
 
   // Ends a training function: every step differentiates the mean over the elements of `loss`, over
-  // all devices, and updates the trainable variables that the function uses. Within a function of
-  // type "train", once; else InvalidArgument.
+  // all devices, and updates the trainable variables that the function uses, after the function: in
+  // the rest of it their grad() is what they are updated with. Within a function of type "train",
+  // once; else InvalidArgument.
   void minimize(const TensorArg& loss) const;
 
  private:
@@ -62,6 +68,25 @@ class Adam {
 
  private:
   AdamOptions options_;
+};
+
+// Any optimizer of flow::optim:
+//
+//   job::optimizer::Rule([](const std::vector<flow::Tensor>& variables) {
+//     return std::make_unique<flow::optim::AdamW>(variables, flow::optim::AdamWOptions{});
+//   }).minimize(loss);
+class Rule {
+ public:
+  using Make = std::function<std::unique_ptr<optim::Optimizer>(const std::vector<Tensor>&)>;
+
+  // `make` is called on every device. A schedule gives the factor of the optimizer's own rate.
+  explicit Rule(Make make, LrScheduler lr_scheduler = {});
+
+  void minimize(const TensorArg& loss) const;  // as SGD's
+
+ private:
+  Make make_;
+  LrScheduler lr_scheduler_;
 };
 
 }  // namespace optimizer

@@ -164,6 +164,7 @@ std::vector<Array> RankJob::call(const DefinitionPtr& definition,
   for (const Array& input : inputs)
     tensors.push_back(is_mirrored ? wrap(input, 0, input.shape()) : global_of(input, devices_));
   const GradModeGuard grad_mode(definition->is_train);
+  set_mode(definition->is_train);
   std::vector<Array> results;
   for (const Tensor& output : job(tensors)) {
     const bool is_here = is_mirrored || output.placement().contains(env::rank());
@@ -180,6 +181,7 @@ void RankJob::declare(std::span<const DefinitionPtr> definitions) {
 void RankJob::forget() {
   compiled_.clear();
   variables_.clear();
+  modules_.clear();
 }
 
 nn::StateDict RankJob::variables() const {
@@ -252,7 +254,18 @@ std::unique_ptr<CompiledJob> RankJob::compile(const DefinitionPtr& definition) {
   auto job = std::make_unique<CompiledJob>(*this, definition);
   const GradModeGuard grad_mode(definition->is_train);
   Body body{.definition = *definition, .placement = devices_, .only_declares = true};
+
+  struct DropGrads {
+    const std::vector<Tensor>& variables;
+
+    ~DropGrads() {
+      for (const Tensor& variable : variables)
+        variable.set_grad(Tensor());
+    }
+  };
+
   {
+    const DropGrads drop_grads{body.used};
     graph::Trace trace;
     std::vector<Tensor> inputs;
     for (const internal::InputSpec& input : definition->inputs) {
@@ -350,10 +363,14 @@ Tensor RankJob::variable(std::string_view name, const Shape& shape, const Variab
             options.dtype, ' ', nd_sbp, " on ", body_->placement, "; give it another name"),
         site);
   }
-  const auto is_it = [&](const Tensor& other) { return other.is_same(variable.tensor); };
-  if (variable.trainable && std::none_of(body_->used.begin(), body_->used.end(), is_it))
-    body_->used.push_back(variable.tensor);
+  note_use(variable.tensor);
   return variable.tensor;
+}
+
+void RankJob::note_use(const Tensor& variable) {
+  const auto is_it = [&](const Tensor& other) { return other.is_same(variable); };
+  if (variable.requires_grad() && std::none_of(body_->used.begin(), body_->used.end(), is_it))
+    body_->used.push_back(variable);
 }
 
 Tensor RankJob::in_scope(const TensorArg& x) const {
@@ -400,7 +417,11 @@ void RankJob::minimize(const TensorArg& loss, const Minimizer& minimizer) {
                           loss.site());
   }
   body_->minimizer = minimizer;
-  if (body_->only_declares) return;
+  if (body_->only_declares) {
+    for (const Tensor& variable : body_->used)
+      variable.set_grad(zeros_like(variable));
+    return;
+  }
   mean(loss).backward(loss.site());
   if (body_->definition.view == View::kMirrored) average_gradients();
 }

@@ -11,6 +11,7 @@
 
 #include "core/placement.h"
 #include "nn/job/function.h"
+#include "nn/job/module.h"
 #include "nn/job/optimizer.h"
 #include "nn/job/variable.h"
 #include "nn/module.h"
@@ -65,6 +66,9 @@ class RankJob {
   std::vector<Tensor> run_body(const Definition& definition, const std::vector<Tensor>& inputs);
   Tensor variable(std::string_view name, const Shape& shape, const VariableOptions& options,
                   Site site);
+  std::shared_ptr<void> module(std::string_view name, const std::type_info& type,
+                               const std::function<internal::MadeModule()>& make,
+                               const ModuleOptions& options, Site site);
   // Moved to the placement of the scope, in consistent view.
   Tensor in_scope(const TensorArg& x) const;
   // Makes this the placement of the scope, and gives the one before.
@@ -80,6 +84,12 @@ class RankJob {
     bool trainable = true;
   };
 
+  struct HeldModule {
+    internal::MadeModule made;
+    const std::type_info* type;
+    Placement placement;
+  };
+
   // The function being traced.
   struct Body {
     const Definition& definition;
@@ -90,6 +100,14 @@ class RankJob {
     std::optional<Minimizer> minimizer = {};
   };
 
+  HeldModule make_module(std::string_view name, const std::type_info& type,
+                         const std::function<internal::MadeModule()>& make,
+                         const ModuleOptions& options, Site site);
+  // Its tensors' names and whether they are trained.
+  void add_variables(std::string_view name, const nn::ModuleBase& module, Site site);
+  void note_use(const Tensor& variable);
+  // Puts modules in the mode of a function's type.
+  void set_mode(bool is_train);
   // Throws InvalidArgument for another name, shape or dtype than a variable's.
   void check_fit(const nn::StateDict& values) const;
   CompiledJob& compiled(const DefinitionPtr& definition);
@@ -102,7 +120,9 @@ class RankJob {
   Placement devices_;
   std::map<std::string, Variable, std::less<>> variables_;
   std::map<int64_t, std::unique_ptr<CompiledJob>> compiled_;  // by number of definition
-  Body* body_ = nullptr;                                      // while one runs
+  std::map<std::string, HeldModule, std::less<>> modules_;
+  std::optional<bool> mode_;  // of all modules: training
+  Body* body_ = nullptr;      // while one runs
 };
 
 }  // namespace flow::job

@@ -10,6 +10,7 @@
 #include "tools/flow_conform/box_command.h"
 #include "tools/flow_conform/optim_command.h"
 #include "tools/flow_conform/train_command.h"
+#include "tools/flow_conform/train_job.h"
 
 namespace {
 
@@ -53,14 +54,17 @@ void add_train_command(CLI::App& app, CommandLine& line) {
   CLI::App* train = app.add_subcommand("train", "train a model");
   train->add_option("run", line.train.spec, "the spec (JSON)")->required();
   train->add_option("out", line.train.folder, "folder of the results")->required();
-  train->add_option(
-      "--layout", line.train.layout,
-      "on the ranks present: dpN, tpN, ppN, zero1, recompute, amp joined by +, or ddpN");
+  train->add_option("--layout", line.train.layout,
+                    "on the ranks present: dpN, tpN, ppN, zero1, recompute, amp joined by +, or "
+                    "ddpN; through job "
+                    "functions, on ranks of its own: jobN, mirroredN");
   train->add_option("--schedule", line.train.schedule,
                     "of a pipeline: gpipe, 1f1b, interleaved, zb-h1, zb-v or a file");
   train->add_option("--micro-batches", line.train.micro_batches, "parts of a batch");
   train->add_option("--steps", line.train.steps, "instead of the spec's");
   train->add_flag("--graph", line.train.in_graph, "through a graph");
+  train->add_option("--timeline", line.train.timeline,
+                    "of a graph: measure three steps and write them for flow-sim and Perfetto");
 }
 
 // The library reads it when it starts its threads. Thread ranks have theirs already.
@@ -79,9 +83,14 @@ ExitCode run(const CLI::App& app, CommandLine& line) {
   return run_schedulers(line.optim);
 }
 
+// Ranks of a job were threads that have ended, and this one is none.
+bool has_own_ranks(const CommandLine& line) {
+  return job_layout(line.train.layout).has_value();
+}
+
 // A rank that ends with another code than 0 ends the job: only rank 0 does, with its files written.
-int exit_status(ExitCode code) {
-  if (flow::env::world_size() == 1) return code;
+int exit_status(const CommandLine& line, ExitCode code) {
+  if (has_own_ranks(line) || flow::env::world_size() == 1) return code;
   flow::env::barrier();
   return flow::env::rank() == 0 ? code : kDone;
 }
@@ -116,7 +125,8 @@ int main(int argc, char** argv) {
   }
   set_num_threads(line.num_threads);
   try {
-    return exit_status(run(app, line));
+    const ExitCode code = run(app, line);
+    return exit_status(line, code);
   } catch (const BadSpec& error) {
     std::cerr << "flow-conform: " << error.what() << '\n';
   } catch (const Json::exception& error) {

@@ -1,7 +1,5 @@
 #include "tools/flow_conform/train_command.h"
 
-#include <charconv>
-#include <cmath>
 #include <filesystem>
 
 #include "autograd/grad_mode.h"
@@ -11,25 +9,19 @@
 #include "core/tensor_meta.h"
 #include "eager/runtime.h"
 #include "nn/comm.h"
-#include "nn/file.h"
 #include "nn/safetensors.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "tools/flow_conform/optimizer_spec.h"
+#include "tools/flow_conform/train_job.h"
 #include "tools/flow_conform/train_layout.h"
+#include "tools/flow_conform/train_log.h"
 #include "tools/flow_conform/train_model.h"
 #include "tools/flow_conform/train_step.h"
 
 namespace flow::conform {
 
 namespace {
-
-std::string shortest(double value) {
-  if (!std::isfinite(value))
-    return std::isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity";
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
 
 // Whole, on every rank.
 nn::StateDict gathered(const nn::StateDict& tensors) {
@@ -79,6 +71,13 @@ class Training {
 
   void run() {
     const int64_t steps = options_.steps >= 0 ? options_.steps : spec_.at("steps").get<int64_t>();
+    constexpr int64_t kToTimeline = 5;  // the first, one to warm up, three that are measured
+    if (!options_.timeline.empty() && (graph_ == nullptr || steps < kToTimeline)) {
+      throw BadSpec(
+          str("--timeline shows steps of a graph after the first two; give --graph or a "
+              "pipeline, and at least ",
+              kToTimeline, " steps"));
+    }
     std::filesystem::create_directories(folder_);
     for (int64_t i = 0; i < steps; ++i)
       run_step(i);
@@ -105,7 +104,8 @@ class Training {
     if (layout_.has_replicas()) throw NotSupported("ddp in graphs");
     auto graph = std::make_unique<GraphStep>(
         model_, *optimizer_, layout_,
-        GraphStepOptions{.pipelining = pipelining_, .other_bytes = other_bytes_});
+        GraphStepOptions{
+            .pipelining = pipelining_, .other_bytes = other_bytes_, .timeline = options_.timeline});
     graph_ = graph.get();
     step_ = std::move(graph);
   }
@@ -118,9 +118,7 @@ class Training {
     const double rate = optimizer_->lr();
     const StepResult result = step_->run(inputs, targets, number == 0);
     if (number == 0) save("grad_step0.safetensors", as_in_files(gathered(result.gradients)));
-    log_ +=
-        str("{\"step\": ", number, ", \"loss\": ", shortest(loss_of_all(result.loss, x.size(1))),
-            ", \"grad_norm\": ", shortest(result.grad_norm), ", \"lr\": ", shortest(rate), "}\n");
+    log_ += log_line(number, loss_of_all(result.loss, x.size(1)), result.grad_norm, rate);
   }
 
   // Over the rows of all replicas.
@@ -139,10 +137,7 @@ class Training {
   }
 
   void write(const char* name, const std::string& text) const {
-    if (env::rank() != 0) return;
-    nn::OutputFile file((folder_ / name).string());
-    file.write(text.data(), text.size());
-    file.commit();
+    if (env::rank() == 0) write_text((folder_ / name).string(), text);
   }
 
   const TrainOptions& options_;
@@ -162,6 +157,7 @@ class Training {
 }  // namespace
 
 ExitCode run_training(const TrainOptions& options) {
+  if (const auto layout = job_layout(options.layout)) return run_job_training(options, *layout);
   set_default_dtype(options.run.floating);
   const Json spec = read_json(options.spec);
   Report report;

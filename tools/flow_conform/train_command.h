@@ -16,6 +16,7 @@ struct TrainOptions {
   int64_t micro_batches = 0;
   int64_t steps = -1;  // as the spec says
   bool in_graph = false;
+  std::string timeline = {};  // a file for one of some steps of a graph
 };
 
 // Every rank of the world calls it; rank 0 writes.

@@ -64,21 +64,35 @@ nn::AnyModule make_model(const Json& spec, DType floating, const nn::StateDict& 
   return model;
 }
 
-nn::StateDict as_in_files(const nn::StateDict& tensors) {
+std::map<std::string, std::vector<std::string>> joined_names(
+    const std::vector<std::string>& names) {
   constexpr std::string_view kQuery = ".attn.c_q.";
-  nn::StateDict joined = tensors;
-  for (const auto& [name, query] : tensors) {
-    const size_t at = name.find(kQuery);
+  std::map<std::string, std::vector<std::string>> joined;
+  for (const std::string& query : names) {
+    const size_t at = query.find(kQuery);
     if (at == std::string::npos) continue;
-    const std::string before = name.substr(0, at) + ".attn.";
-    const std::string after = name.substr(at + kQuery.size() - 1);
-    const std::string key = str(before, "c_k", after);
-    const std::string value = str(before, "c_v", after);
-    joined[str(before, "c_attn", after)] = cat({query, tensors.at(key), tensors.at(value)});
-    for (const std::string& part : {name, key, value})
-      joined.erase(part);
+    const std::string before = query.substr(0, at) + ".attn.";
+    const std::string after = query.substr(at + kQuery.size() - 1);
+    joined[str(before, "c_attn", after)] = {query, str(before, "c_k", after),
+                                            str(before, "c_v", after)};
   }
   return joined;
+}
+
+nn::StateDict as_in_files(const nn::StateDict& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors)
+    names.push_back(name);
+  nn::StateDict result = tensors;
+  for (const auto& [name, parts] : joined_names(names)) {
+    std::vector<Tensor> pieces;
+    for (const std::string& part : parts) {
+      pieces.push_back(tensors.at(part));
+      result.erase(part);
+    }
+    result[name] = cat(pieces);
+  }
+  return result;
 }
 
 }  // namespace flow::conform

@@ -14,12 +14,11 @@
 
 namespace flow::conform {
 
-namespace {
-
-// The mean over all targets.
 Tensor mean_loss(const Tensor& logits, const Tensor& targets) {
   return cross_entropy(logits.reshape({-1, logits.size(-1)}), targets.flatten());
 }
+
+namespace {
 
 // Parameters that have a gradient, by name.
 nn::NamedTensors trained(const nn::ModuleBase& model) {
@@ -63,6 +62,9 @@ class GraphStep::TrainGraph : public nn::Graph<TrainGraph> {
     config().enable_zero({.stage = step.layout_.zero_stage()});
     if (step.layout_.is_mixed_precision()) config().enable_amp(bfloat16);
     config().set_micro_batches(step.options_.pipelining.micro_batches);
+    // The graph of the first step runs once.
+    if (!step.options_.timeline.empty() && !wants_gradients)
+      config().set_timeline(step.options_.timeline);
     if (step.layout_.num_stages() > 1) config().set_schedule(step.options_.pipelining.rule);
   }
 

@@ -15,6 +15,9 @@
 
 namespace flow::conform {
 
+// The mean over all targets.
+Tensor mean_loss(const Tensor& logits, const Tensor& targets);
+
 // What build() of a training graph gives.
 struct StepTensors {
   Tensor loss;
@@ -52,7 +55,8 @@ class EagerStep final : public TrainStep {
 
 struct GraphStepOptions {
   Pipelining pipelining = {};
-  int64_t other_bytes = 0;  // that the rank holds and that have no part in the training
+  int64_t other_bytes = 0;    // that the rank holds and that have no part in the training
+  std::string timeline = {};  // a file; empty: none
 };
 
 class GraphStep final : public TrainStep {

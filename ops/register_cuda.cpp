@@ -7,6 +7,7 @@ namespace flow {
 namespace ops {
 // One line a family in both lists, alphabetically.
 void register_activation_cuda(KernelTable& table);
+void register_adaptive_update_cuda(KernelTable& table);
 void register_attention_cuda(KernelTable& table);
 void register_batch_norm_cuda(KernelTable& table);
 void register_binary_cuda(KernelTable& table);
@@ -29,6 +30,7 @@ void register_max_unpool_cuda(KernelTable& table);
 void register_norm_cuda(KernelTable& table);
 void register_pool_cuda(KernelTable& table);
 void register_random_cuda(KernelTable& table);
+void register_recurrent_cuda(KernelTable& table);
 void register_reduce_cuda(KernelTable& table);
 void register_scan_cuda(KernelTable& table);
 void register_slice_cuda(KernelTable& table);
@@ -45,6 +47,7 @@ void register_where_cuda(KernelTable& table);
 
 void register_cuda_kernels(KernelTable& table) {
   ops::register_activation_cuda(table);
+  ops::register_adaptive_update_cuda(table);
   ops::register_attention_cuda(table);
   ops::register_batch_norm_cuda(table);
   ops::register_binary_cuda(table);
@@ -67,6 +70,7 @@ void register_cuda_kernels(KernelTable& table) {
   ops::register_norm_cuda(table);
   ops::register_pool_cuda(table);
   ops::register_random_cuda(table);
+  ops::register_recurrent_cuda(table);
   ops::register_reduce_cuda(table);
   ops::register_scan_cuda(table);
   ops::register_slice_cuda(table);

@@ -64,14 +64,15 @@ void masked_fill(const KernelContext& ctx) {
 }
 
 KernelChoice select_where(const KernelQuery& query) {
-  return choose_elementwise(
-      query, dispatch_all(query.output(0).dtype, []<class T>() -> KernelFn { return where<T>; }));
+  KernelFn fn = nullptr;
+  dispatch_all(query.output(0).dtype, [&]<class T>() { fn = where<T>; });
+  return choose_elementwise(query, fn);
 }
 
 KernelChoice select_masked_fill(const KernelQuery& query) {
-  return choose_elementwise(query, dispatch_all(query.output(0).dtype, []<class T>() -> KernelFn {
-                              return masked_fill<T>;
-                            }));
+  KernelFn fn = nullptr;
+  dispatch_all(query.output(0).dtype, [&]<class T>() { fn = masked_fill<T>; });
+  return choose_elementwise(query, fn);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 #include "ops/batch_norm.h"
 
 #include "core/dispatch.h"
+#include "core/error.h"
 #include "ops/batch_norm_op.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/channel_op.h"
 #include "ops/concat.h"
 #include "ops/creation.h"
+#include "ops/reduce.h"
 #include "ops/unary.h"
 #include "ops/view.h"
 
@@ -34,10 +36,10 @@ void check_parameter(const OpContext& ctx, int x, int parameter) {
             ctx.input(x).shape[kChannels], " channels");
 }
 
-void check_moments(const OpContext& ctx, int moments, int64_t channels) {
+void check_moments(const OpContext& ctx, int moments, int64_t parts, int64_t channels) {
   const TensorMeta& meta = ctx.input(moments);
-  ctx.check(meta.shape == Shape{2, channels} && meta.dtype == DType::kFloat64,
-            "moments must be (2, ", channels, ") float64");
+  ctx.check(meta.shape == Shape{2 * parts, channels} && meta.dtype == DType::kFloat64,
+            "moments must be (", 2 * parts, ", ", channels, ") float64");
 }
 
 void infer_batch_norm(InferContext& ctx) {
@@ -45,7 +47,15 @@ void infer_batch_norm(InferContext& ctx) {
   check_parameter(ctx, 0, 1);
   check_parameter(ctx, 0, 2);
   ctx.add_output_like(0);
-  ctx.add_output(Shape{2, ctx.input(0).shape[kChannels]}, DType::kFloat64);
+  ctx.add_output(Shape{2 * ctx.attrs<BatchNormAttrs>().parts, ctx.input(0).shape[kChannels]},
+                 DType::kFloat64);
+}
+
+// Whether each rank of the axis has one of the parts.
+bool has_part_a_rank(const SbpContext& ctx, int x) {
+  const auto& attrs = ctx.attrs<BatchNormAttrs>();
+  return attrs.parts > 1 && attrs.parts == ctx.num_ranks() &&
+         attrs.samples == ctx.input(x).shape[0];
 }
 
 // Channels are independent; linear in weight and bias together, increasing in the bias.
@@ -54,6 +64,7 @@ void sbp_batch_norm(SbpContext& ctx) {
   const Sbp weight = ctx.has_input(1) ? split(0) : broadcast;
   const Sbp bias = ctx.has_input(2) ? split(0) : broadcast;
   ctx.add({split(kChannels), weight, bias}, {split(kChannels), split(1)});
+  if (has_part_a_rank(ctx, 0)) ctx.add({split(0), broadcast, broadcast}, {split(0), split(0)});
   if (ctx.has_input(2)) {
     for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
       ctx.add({broadcast, broadcast, partial}, {partial, broadcast});
@@ -61,6 +72,12 @@ void sbp_batch_norm(SbpContext& ctx) {
   if (!ctx.has_input(1)) return;
   ctx.add({broadcast, partial_sum, ctx.has_input(2) ? partial_sum : broadcast},
           {partial_sum, broadcast});
+}
+
+void refuse_parts(const GradContext& ctx) {
+  if (ctx.attrs<BatchNormAttrs>().parts == 1) return;
+  throw Unsupported(
+      "[batch_norm] statistics of single ranks have no second derivatives; use those of the batch");
 }
 
 // With h = (x - mean) r, r = 1 / sqrt(var + eps), s = weight r and m the mean over a channel:
@@ -76,6 +93,7 @@ void grad_batch_norm(GradContext& ctx) {
                                   ctx.attrs<BatchNormAttrs>(), Site::here());
   }
   if (ctx.dy(1).defined() && ctx.needs(0)) {
+    refuse_parts(ctx);
     const double n = static_cast<double>(x.numel()) / static_cast<double>(x.size(kChannels));
     const Tensor upstream = div(ctx.dy(1), n);
     const Tensor slope = mul(upstream.select(0, 1), 2);
@@ -97,7 +115,7 @@ void infer_backward(InferContext& ctx) {
   ctx.check(ctx.input(0).shape == ctx.input(1).shape && ctx.input(0).dtype == ctx.input(1).dtype,
             "the gradient must have the input's shape and dtype");
   const int64_t channels = ctx.input(1).shape[kChannels];
-  check_moments(ctx, 2, channels);
+  check_moments(ctx, 2, ctx.attrs<BatchNormAttrs>().parts, channels);
   check_parameter(ctx, 1, 3);
   ctx.add_output_like(1);
   for (int i = 0; i < 2; ++i)
@@ -109,6 +127,9 @@ void sbp_backward(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   ctx.add({split(kChannels), split(kChannels), split(1), ctx.has_input(3) ? split(0) : broadcast},
           {split(kChannels), split(0), split(0)});
+  if (has_part_a_rank(ctx, 1)) {
+    ctx.add({split(0), split(0), split(0), broadcast}, {split(0), partial_sum, partial_sum});
+  }
   ctx.add({partial_sum, broadcast, broadcast, broadcast}, {partial_sum, partial_sum, partial_sum});
   if (!ctx.has_input(3)) return;
   ctx.add({broadcast, broadcast, broadcast, partial_sum}, {partial_sum, broadcast, broadcast});
@@ -131,6 +152,7 @@ Pair sums(const Tensor& a, const Tensor& b) {
 //   dvar = -r^3 / 2 (weight n (m(u dy) - a b - c d) + sum(t (x - mean))),
 //   dweight = r n (m(u dy) - a b - c d)
 void grad_backward(GradContext& ctx) {
+  refuse_parts(ctx);
   const Tensor dy = ctx.input(0);
   const Tensor x = ctx.input(1);
   const Tensor mean = ctx.input(2).select(0, 0);
@@ -177,7 +199,7 @@ void grad_backward(GradContext& ctx) {
 
 void infer_update(InferContext& ctx) {
   const int64_t channels = ctx.input(0).dim() == 1 ? ctx.input(0).shape[0] : 0;
-  check_moments(ctx, 2, channels);
+  check_moments(ctx, 2, 1, channels);
   for (const int i : {0, 1}) {
     ctx.check(ctx.input(i).shape == Shape{channels} && is_floating(ctx.input(i).dtype),
               "running statistics must be floating and have one element for each channel");
@@ -256,7 +278,25 @@ struct BatchNormCall {
   Tensor weight;
   Tensor bias;
   double eps;
+  int64_t parts;  // that are normalised each by their own statistics
 };
+
+// Ranks that the samples are split over.
+int64_t parts_of(const TensorArg& x, BatchStats stats) {
+  if (stats == BatchStats::kLogical || !x->is_global()) return 1;
+  int64_t parts = 1;
+  for (int64_t axis = 0; axis < x->placement().num_axes(); ++axis) {
+    if (!(x->sbp()[axis] == sbp::split(0))) continue;
+    if (parts > 1) {
+      throw Unsupported(str("[batch_norm] statistics of single ranks take samples that are split "
+                            "along one placement axis; received ",
+                            x->meta(), "; use those of the batch"),
+                        x.site());
+    }
+    parts = x->placement().shape()[axis];
+  }
+  return parts;
+}
 
 void check_statistics(const TensorArg& x, const Tensor& running_mean, const Tensor& running_var) {
   if (x->dim() < 2) {
@@ -292,10 +332,13 @@ struct Normalised {
 // By the statistics of the (logical) batch of `count` elements a channel.
 Normalised normalise_by_batch(const BatchNormCall& call, int64_t count) {
   const TensorArg& x = call.x;
-  if (!x->is_global()) {
+  if (!x->is_global() || call.parts > 1) {
+    const ops::BatchNormAttrs attrs{call.eps, call.parts, call.parts > 1 ? x->size(0) : 0};
     const auto results = dispatch_multi<2>(ops::kBatchNorm, {&x.tensor(), &call.weight, &call.bias},
-                                           ops::BatchNormAttrs{call.eps}, x.site());
-    return {results[0], results[1]};
+                                           attrs, x.site());
+    if (call.parts == 1) return {results[0], results[1]};
+    const Tensor moments = reshape(results[1].detach(), {call.parts, 2, x->size(1)});
+    return {results[0], mean({moments, x.site()}, 0)};
   }
   const Tensor sums = dispatch(ops::kChannelSquares, {&x.tensor()}, x.site());
   const Tensor moments =
@@ -329,7 +372,8 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
                   const BatchNormOptions& options) {
   check_statistics(x, running_mean, running_var);
   const BatchNormCall call{x, parameter_of(options.weight, x->dtype()),
-                           parameter_of(options.bias, x->dtype()), options.eps};
+                           parameter_of(options.bias, x->dtype()), options.eps,
+                           options.training ? parts_of(x, options.stats) : 1};
   if (!options.training && running_mean->defined()) {
     return normalise(call, running_mean, running_var);
   }
@@ -338,10 +382,12 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
         str("[batch_norm] evaluation needs running_mean and running_var; received ", x->meta(),
             " alone; give them, or training = true"));
   }
-  const int64_t count = x->numel() / std::max<int64_t>(x->size(1), 1);
+  const int64_t count = x->numel() / std::max<int64_t>(x->size(1), 1) / call.parts;
   if (count < 2) {
     throw InvalidArgument(str("[batch_norm] training needs more than one value per channel; ",
-                              "received ", x->meta(), "; use a larger batch or eval()"));
+                              "received ", x->meta(),
+                              call.parts > 1 ? " for the statistics of each rank" : "",
+                              "; use a larger batch or eval()"));
   }
   const Normalised result = normalise_by_batch(call, count);
   if (running_mean->defined()) {

@@ -208,6 +208,8 @@ template <bool kBackward>
 KernelChoice select_blocked(const KernelQuery& query) {
   const TensorMeta& x = query.input(kBackward ? 1 : 0);
   if (x.blocked == nullptr || x.dtype != DType::kFloat32) return {};
+  const TensorMeta& moments = kBackward ? query.input(2) : query.output(1);
+  if (moments.local_shape[0] != 2) return {};
   BlockedNormPlan plan;
   plan.blocks = channel_blocks(*x.blocked, x.local_shape);
   if (plan.blocks.lanes == 0 || plan.blocks.lanes % kLanes != 0) return {};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/kernel.h"
+#include "core/tensor_meta.h"
 #include "core/thread_pool.h"
 #include "ops/batch_norm_op.h"
 #include "ops/channel_loops.h"
@@ -36,28 +37,59 @@ double parameter_or(const KernelContext& ctx, int input, int64_t channel, double
   return static_cast<double>(ctx.in(input).as<C>()[channel * ctx.in(input).strides()[0]]);
 }
 
+// The part of the batch that each of the elements in order belongs to, and their number a channel.
+struct Parts {
+  Parts(const TensorView& x, int64_t moments) : count(moments / 2), channels(x.shape()[1]) {
+    int64_t positions = 1;  // of a channel of a sample
+    for (int64_t d = 2; d < x.shape().size(); ++d)
+      positions *= x.shape()[d];
+    sample = channels * positions;
+    for (int64_t p = 0; p < count; ++p) {
+      const Range part = balanced_part(x.shape()[0], count, p);
+      part_of.insert(part_of.end(), static_cast<size_t>(part.size), p);
+      sizes.push_back(static_cast<double>(part.size * positions));
+    }
+  }
+
+  // Of the i-th element, which is of channel c, among the values kept for each part and channel.
+  size_t at(int64_t c, int64_t i) const {
+    return static_cast<size_t>(part_of[static_cast<size_t>(i / sample)] * channels + c);
+  }
+
+  double size(size_t at) const { return sizes[at / static_cast<size_t>(channels)]; }
+
+  // Of the mean; that of the variance is `channels` behind it.
+  int64_t moment(size_t at) const {
+    const auto index = static_cast<int64_t>(at);
+    return index / channels * 2 * channels + index % channels;
+  }
+
+  int64_t count, channels, sample = 0;
+  std::vector<int64_t> part_of;  // by sample
+  std::vector<double> sizes;
+};
+
 template <class T>
 void batch_norm_plainly(const KernelContext& ctx) {
   using C = Wide<T>;
-  const auto channels = static_cast<size_t>(ctx.in(0).shape()[1]);
+  const Parts parts(ctx.in(0), ctx.out(1).shape()[0]);
   const auto x = [&](int64_t at) { return static_cast<double>(C(ctx.in(0).as<T>()[at])); };
-  std::vector<double> total(channels);
-  std::vector<double> squares(channels);
-  for_channel_elements(ctx.inputs.first(1), [&](int64_t c, int64_t /*i*/, const auto& at) {
-    total[static_cast<size_t>(c)] += x(at[0]);
-    squares[static_cast<size_t>(c)] += x(at[0]) * x(at[0]);
+  std::vector<double> total(static_cast<size_t>(parts.count * parts.channels));
+  std::vector<double> squares(total.size());
+  for_channel_elements(ctx.inputs.first(1), [&](int64_t c, int64_t i, const auto& at) {
+    total[parts.at(c, i)] += x(at[0]);
+    squares[parts.at(c, i)] += x(at[0]) * x(at[0]);
   });
   double* moments = ctx.out(1).as<double>();
-  const double count = static_cast<double>(ctx.in(0).numel()) / static_cast<double>(channels);
-  for (size_t c = 0; c < channels; ++c) {
-    const Moments own = moments_of(squares[c], total[c], count);
-    moments[c] = own.mean;
-    moments[channels + c] = own.var;
+  for (size_t k = 0; k < total.size(); ++k) {
+    const Moments own = moments_of(squares[k], total[k], parts.size(k));
+    moments[parts.moment(k)] = own.mean;
+    moments[parts.moment(k) + parts.channels] = own.var;
   }
   const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
   for_channel_elements(ctx.inputs.first(1), [&](int64_t c, int64_t i, const auto& at) {
-    const double h =
-        (x(at[0]) - moments[c]) / std::sqrt(moments[static_cast<int64_t>(channels) + c] + eps);
+    const double* own = moments + parts.moment(parts.at(c, i));
+    const double h = (x(at[0]) - own[0]) / std::sqrt(own[parts.channels] + eps);
     ctx.out(0).as<T>()[i] = static_cast<T>(
         static_cast<C>(h * parameter_or<C>(ctx, 1, c, 1) + parameter_or<C>(ctx, 2, c, 0)));
   });
@@ -66,33 +98,39 @@ void batch_norm_plainly(const KernelContext& ctx) {
 template <class T>
 void backward_plainly(const KernelContext& ctx) {
   using C = Wide<T>;
-  const int64_t channels = ctx.in(1).shape()[1];
-  const double count = static_cast<double>(ctx.in(1).numel()) / static_cast<double>(channels);
+  const Parts parts(ctx.in(1), ctx.in(2).shape()[0]);
   const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
   const Strides& strides = ctx.in(2).strides();
-  const auto mean = [&](int64_t c) { return ctx.in(2).as<double>()[c * strides[1]]; };
-  const auto scale = [&](int64_t c) {
-    return 1 / std::sqrt(ctx.in(2).as<double>()[strides[0] + c * strides[1]] + eps);
+  const auto moment = [&](int64_t c, int64_t i, int64_t row) {
+    const int64_t part = static_cast<int64_t>(parts.at(c, i)) / parts.channels;
+    return ctx.in(2).as<double>()[(2 * part + row) * strides[0] + c * strides[1]];
   };
+  const auto scale = [&](int64_t c, int64_t i) { return 1 / std::sqrt(moment(c, i, 1) + eps); };
   const auto dy = [&](int64_t at) { return static_cast<double>(C(ctx.in(0).as<T>()[at])); };
-  const auto h = [&](int64_t c, int64_t at) {
-    return (static_cast<double>(C(ctx.in(1).as<T>()[at])) - mean(c)) * scale(c);
+  const auto h = [&](int64_t c, int64_t i, int64_t at) {
+    return (static_cast<double>(C(ctx.in(1).as<T>()[at])) - moment(c, i, 0)) * scale(c, i);
   };
-  std::vector<double> total(static_cast<size_t>(channels));
-  std::vector<double> products(static_cast<size_t>(channels));
-  for_channel_elements(ctx.inputs.first(2), [&](int64_t c, int64_t /*i*/, const auto& at) {
-    total[static_cast<size_t>(c)] += dy(at[0]);
-    products[static_cast<size_t>(c)] += dy(at[0]) * h(c, at[1]);
+  std::vector<double> total(static_cast<size_t>(parts.count * parts.channels));
+  std::vector<double> products(total.size());
+  for_channel_elements(ctx.inputs.first(2), [&](int64_t c, int64_t i, const auto& at) {
+    total[parts.at(c, i)] += dy(at[0]);
+    products[parts.at(c, i)] += dy(at[0]) * h(c, i, at[1]);
   });
   for_channel_elements(ctx.inputs.first(2), [&](int64_t c, int64_t i, const auto& at) {
-    const double rest = dy(at[0]) - total[static_cast<size_t>(c)] / count -
-                        h(c, at[1]) * products[static_cast<size_t>(c)] / count;
+    const size_t k = parts.at(c, i);
+    const double rest =
+        dy(at[0]) - total[k] / parts.size(k) - h(c, i, at[1]) * products[k] / parts.size(k);
     ctx.out(0).as<T>()[i] =
-        static_cast<T>(static_cast<C>(parameter_or<C>(ctx, 3, c, 1) * scale(c) * rest));
+        static_cast<T>(static_cast<C>(parameter_or<C>(ctx, 3, c, 1) * scale(c, i) * rest));
   });
-  for (int64_t c = 0; c < channels; ++c) {
-    ctx.out(1).as<C>()[c] = static_cast<C>(products[static_cast<size_t>(c)]);
-    ctx.out(2).as<C>()[c] = static_cast<C>(total[static_cast<size_t>(c)]);
+  for (int64_t c = 0; c < parts.channels; ++c) {
+    double product = 0, plain = 0;
+    for (int64_t p = 0; p < parts.count; ++p) {
+      product += products[static_cast<size_t>(p * parts.channels + c)];
+      plain += total[static_cast<size_t>(p * parts.channels + c)];
+    }
+    ctx.out(1).as<C>()[c] = static_cast<C>(product);
+    ctx.out(2).as<C>()[c] = static_cast<C>(plain);
   }
 }
 
@@ -251,6 +289,8 @@ void run_backward(const KernelContext& ctx) {
 
 template <bool kBackward>
 KernelChoice select_fast(const KernelQuery& query) {
+  const TensorMeta& moments = kBackward ? query.input(2) : query.output(1);
+  if (moments.local_shape[0] != 2) return {};
   KernelChoice choice = choose_by_channels(query, kBackward ? 2 : 1);
   if (choice.plan == nullptr) return {};
   dispatch_floating(query.input(0).dtype, [&]<class T>() {

@@ -194,11 +194,19 @@ KernelChoice select(const KernelQuery& query) {
   return {parts_fit(query) ? kFn : nullptr};
 }
 
+// Of a batch, or of a rank's one part of it.
+template <KernelFn kFn, bool kBackward>
+KernelChoice select_norm(const KernelQuery& query) {
+  const TensorMeta& moments = kBackward ? query.input(2) : query.output(1);
+  return moments.local_shape[0] == 2 ? select<kFn>(query) : KernelChoice{};
+}
+
 }  // namespace
 
 void register_batch_norm_cuda(KernelTable& table) {
-  table.add(kBatchNorm, DeviceType::kCuda, {"cuda", select<batch_norm>});
-  table.add(kBatchNormBackward, DeviceType::kCuda, {"cuda", select<batch_norm_backward>});
+  table.add(kBatchNorm, DeviceType::kCuda, {"cuda", select_norm<batch_norm, false>});
+  table.add(kBatchNormBackward, DeviceType::kCuda,
+            {"cuda", select_norm<batch_norm_backward, true>});
   table.add(kCountBatch, DeviceType::kCuda, {"cuda", always<count_batch>});
   table.add(kUpdateRunningStats, DeviceType::kCuda, {"cuda", select<update_running_stats>});
 }

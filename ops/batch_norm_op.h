@@ -1,5 +1,7 @@
 // Op definitions of batch_norm. Weight and bias are optional, float32 for 16-bit inputs; moments
-// are (2, C) float64: mean and biased variance of each channel.
+// are (2, C) float64: mean and biased variance of each channel. Where the batch is normalised in
+// balanced parts of dim 0, each by its own statistics, they are (2 parts, C), those of a part
+// together.
 #pragma once
 
 #include <tuple>
@@ -10,8 +12,14 @@ namespace flow::ops {
 
 struct BatchNormAttrs {
   double eps = 1e-5;
+  int64_t parts = 1;
+  int64_t samples = 0;  // of all parts
 
-  static constexpr auto fields() { return std::tuple(value_field("eps", &BatchNormAttrs::eps)); }
+  static constexpr auto fields() {
+    return std::tuple(value_field("eps", &BatchNormAttrs::eps),
+                      key_field("parts", &BatchNormAttrs::parts),
+                      key_field("samples", &BatchNormAttrs::samples));
+  }
 };
 
 struct RunningStatsAttrs {

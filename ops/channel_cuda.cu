@@ -38,6 +38,20 @@ struct ChannelMoments {
   }
 };
 
+struct ChannelMomentsBackward {
+  const double* upstream;
+  const double* mean;
+  double* sums;
+  int64_t channels;
+  double count;
+
+  __device__ void operator()(int64_t c) const {
+    const double v = upstream[channels + c];
+    sums[c] = v / count;
+    sums[channels + c] = (upstream[c] - 2 * mean[c] * v) / count;
+  }
+};
+
 void affine(const KernelContext& ctx) {
   const DenseInput x(ctx, 0);
   const DenseInput scale(ctx, 1);
@@ -68,6 +82,16 @@ void moments(const KernelContext& ctx) {
                                   static_cast<double>(ctx.attrs_as<MomentsAttrs>().count)});
 }
 
+void moments_backward(const KernelContext& ctx) {
+  const DenseInput upstream(ctx, 0);
+  const DenseInput moments(ctx, 1);
+  const int64_t channels = ctx.in(0).shape()[1];
+  for_each_element(
+      ctx, channels,
+      ChannelMomentsBackward{upstream.as<double>(), moments.as<double>(), ctx.out(0).as<double>(),
+                             channels, static_cast<double>(ctx.attrs_as<MomentsAttrs>().count)});
+}
+
 template <KernelFn kFn>
 KernelChoice select(const KernelQuery& query) {
   return {parts_fit(query) ? kFn : nullptr};
@@ -80,6 +104,7 @@ void register_channel_cuda(KernelTable& table) {
   table.add(kChannelDot, DeviceType::kCuda, {"cuda", select<sums>});
   table.add(kChannelSquares, DeviceType::kCuda, {"cuda", select<sums>});
   table.add(kChannelMoments, DeviceType::kCuda, {"cuda", select<moments>});
+  table.add(kChannelMomentsBackward, DeviceType::kCuda, {"cuda", select<moments_backward>});
 }
 
 }  // namespace flow::ops

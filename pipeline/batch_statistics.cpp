@@ -41,7 +41,7 @@ Node with_count_of(const Node& node, const BatchCut& cut, int64_t m) {
   Attrs attrs;
   FLOW_ASSERT(node.attrs.size() == sizeof(attrs), node.op->name);
   std::memcpy(&attrs, node.attrs.data(), sizeof(attrs));
-  attrs.count = attrs.count / cut.num_samples * cut.size_of(m);
+  attrs.count = attrs.count * cut.size_of(m) / cut.num_samples;
   Node part = node;
   std::memcpy(part.attrs.data(), &attrs, sizeof(attrs));
   return part;
@@ -77,9 +77,10 @@ int64_t channel_elements(const graph::Graph& graph, const Node& node, const Batc
     count = static_cast<const ops::MomentsAttrs*>(node.raw_attrs())->count;
   } else {
     const Shape& x = graph.value(node.inputs[0]).shape;
-    count = x.numel() / std::max<int64_t>(x[1], 1);
+    count = x.numel() / std::max<int64_t>(x[1], 1) /
+            static_cast<const ops::BatchNormAttrs*>(node.raw_attrs())->parts;
   }
-  return count / cut.num_samples * cut.size_of(m);
+  return count * cut.size_of(m) / cut.num_samples;
 }
 
 std::string name_of_batch_norm(const Node& node) {

@@ -3,7 +3,6 @@
 #include "autograd/grad_mode.h"
 #include "autograd/recompute.h"
 #include "core/error.h"
-#include "ops/batch_norm.h"
 
 namespace flow::nn {
 
@@ -33,7 +32,8 @@ Tensor BatchNormState::normalize(const char* layer, const Tensor& x, bool has_di
                      .bias = bias,
                      .training = is_training || !running_mean.defined(),
                      .momentum = momentum,
-                     .eps = options_.eps});
+                     .eps = options_.eps,
+                     .stats = options_.stats});
 }
 
 Tensor BatchNorm1d::forward(const Tensor& x) {

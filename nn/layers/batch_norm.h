@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "nn/layers/feature_norm.h"
+#include "ops/batch_norm.h"
 
 namespace flow::nn {
 
@@ -13,10 +14,14 @@ struct BatchNormOptions {
   std::optional<double> momentum = 0.1;
   bool affine = true;  // learn weight (starts at 1) and bias (0)
   bool track_running_stats = true;
+  // Of a global tensor: those of the logical batch, or `local`: of each rank's samples.
+  BatchStats stats = BatchStats::kLogical;
 };
 
+inline constexpr BatchStats local = BatchStats::kLocal;
+
 // What the layers share. In training, and always without running statistics, a batch is normalised
-// by its own; of a global tensor by those of the logical batch.
+// by its own; of a global tensor by those of the logical batch, or of each rank's part.
 class BatchNormState : public FeatureNormState {
  protected:
   BatchNormState(int64_t num_features, const BatchNormOptions& options);

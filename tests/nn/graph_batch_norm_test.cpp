@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
+#include "core/dispatch.h"
 #include "core/tensor_meta.h"
 #include "graph/plan.h"
 #include "nn/flow.h"
+#include "ops/batch_norm_op.h"
 #include "tests/support/training_layouts.h"
 #include "tests/support/training_run.h"
 
@@ -75,23 +77,36 @@ Tensor samples_of(int64_t batch, int64_t shards, int64_t parts, int64_t m) {
   return tensor(rows, {static_cast<int64_t>(rows.size())}, {.dtype = int64});
 }
 
+// On one rank, or eagerly on all that share the batch.
 template <class Model>
-TrainingRun train_in_turn(const Task<Model>& task, int64_t shards, int64_t parts) {
+TrainingRun train_in_turn(const Task<Model>& task, int64_t shards, int64_t parts,
+                          const Placement& placement = {}) {
   manual_seed(11);
   Model model = task.make_model();
   model.to(float64);
+  TensorOptions whole{.dtype = float64};
+  if (placement.defined()) {
+    model.to_global(placement, kB);
+    whole = {.dtype = float64, .placement = placement, .sbp = kB};
+  }
+  const auto part_of = [&](const Tensor& batch, int64_t m) {
+    Tensor rows = samples_of(task.inputs[0], shards, parts, m);
+    if (!placement.defined()) return index_select(batch, 0, rows);
+    rows = rows.to_global({.placement = placement, .sbp = kB});
+    return index_select(batch, 0, rows).to_global({.sbp = kS0});
+  };
   optim::SGD optimizer(model.parameters(), {.lr = 0.1, .momentum = 0.9});
   TrainingRun run;
   const int64_t batch = task.inputs[0];
   for (int step = 0; step < kSteps; ++step) {
-    const Tensor x = randn(task.inputs, {.dtype = float64});
-    const Tensor y = randint(0, task.classes, {batch}, {.dtype = int64});
+    TensorOptions labels = whole;
+    labels.dtype = int64;
+    const Tensor x = randn(task.inputs, whole);
+    const Tensor y = randint(0, task.classes, {batch}, labels);
     optimizer.zero_grad();
     double total = 0;
     for (int64_t m = 0; m < parts; ++m) {
-      const Tensor rows = samples_of(batch, shards, parts, m);
-      const Tensor loss = cross_entropy(model(index_select(x, 0, rows)), index_select(y, 0, rows),
-                                        {.reduction = "sum"}) /
+      const Tensor loss = cross_entropy(model(part_of(x, m)), part_of(y, m), {.reduction = "sum"}) /
                           static_cast<double>(batch);
       loss.backward();
       total += loss.item<double>();
@@ -139,9 +154,9 @@ void expect_in_turn(const Task<Model>& task, const Layout<Model>& layout,
 
 struct Block : nn::Module<Block> {
   nn::Linear linear{6, 6};
-  nn::BatchNorm1d norm{6};
+  nn::BatchNorm1d norm;
 
-  Block() {
+  explicit Block(const nn::BatchNormOptions& options) : norm(6, options) {
     register_module("linear", linear);
     register_module("norm", norm);
   }
@@ -152,9 +167,9 @@ struct Block : nn::Module<Block> {
 struct Blocks : nn::Module<Blocks> {
   nn::ModuleList<Block> blocks;
 
-  explicit Blocks(int64_t count) {
+  explicit Blocks(int64_t count, const nn::BatchNormOptions& options = {}) {
     for (int64_t i = 0; i < count; ++i)
-      blocks.push_back(Block());
+      blocks.push_back(Block(options));
     register_module("blocks", blocks);
   }
 
@@ -226,6 +241,100 @@ TEST(BatchNormInParts, StagesTrainAsPartAfterPartUnderEverySchedule) {
 TEST(BatchNormInParts, DataParallelStagesTrainAsPartAfterPart) {
   expect_in_turn(blocks_task(2, 14), stages_on("pp2 x dp2", 4, {k01, k23}, kS0, 2),
                  {{3}, {2, pipeline::zb_h1()}, {3, pipeline::one_f_one_b(), true}});
+}
+
+// ---- statistics of single ranks
+
+TEST(BatchNormInParts, LocalStatisticsAreThoseOfEachRanksSamples) {
+  run_ranks(2, [] {
+    manual_seed(1);
+    const TensorOptions split{.dtype = float64, .placement = k01, .sbp = kS0};
+    nn::BatchNorm1d norm(3, {.stats = nn::local});
+    norm.to(float64);
+    norm.to_global(k01, kB);
+    Tensor x = randn({6, 3}, split);
+    x.requires_grad_();
+    const Tensor weights = randn({6, 3}, split);
+    (norm(x) * weights).sum().backward();
+
+    const Tensor rows = x.detach().full(), by = weights.full();
+    Tensor mean_of_ranks = zeros({3}, {.dtype = float64}), var_of_ranks = mean_of_ranks;
+    Tensor dweight = mean_of_ranks;
+    std::vector<Tensor> dx;
+    for (const int64_t begin : {0, 3}) {
+      nn::BatchNorm1d own(3);
+      own.to(float64);
+      Tensor part = slice(rows, 0, begin, begin + 3).clone();
+      part.requires_grad_();
+      (own(part) * slice(by, 0, begin, begin + 3)).sum().backward();
+      mean_of_ranks = mean_of_ranks + own.running_mean / 2.0;
+      var_of_ranks = var_of_ranks + own.running_var / 2.0;
+      dweight = dweight + own.weight.grad();
+      dx.push_back(part.grad());
+    }
+    const CloseOptions near{.rtol = 1e-12, .atol = 1e-12};
+    EXPECT_TRUE(allclose(norm.running_mean.full(), mean_of_ranks, near));
+    EXPECT_TRUE(allclose(norm.running_var.full(), var_of_ranks, near));
+    EXPECT_TRUE(allclose(norm.weight.grad().full(), dweight, near));
+    EXPECT_TRUE(allclose(x.grad().full(), cat(dx, 0), near));
+  });
+}
+
+// A rank that has all samples finds the same.
+TEST(BatchNormInParts, PartsOnOneRankAreNormalisedEachByTheirOwn) {
+  const TensorOptions wide{.dtype = float64};
+  const Tensor x = randn({5, 3, 2}, wide), dy = randn({5, 3, 2}, wide), none;
+  const Tensor weight = rand({3}, wide);
+  const ops::BatchNormAttrs attrs{1e-5, 2, 5};
+  const auto whole = dispatch_multi<2>(ops::kBatchNorm, {&x, &weight, &none}, attrs, Site::here());
+  const auto back = dispatch_multi<3>(ops::kBatchNormBackward, {&dy, &x, &whole[1], &weight}, attrs,
+                                      Site::here());
+  std::vector<Tensor> y, moments, dx;
+  Tensor dweight = zeros({3}, wide), dbias = dweight;
+  for (const auto& [begin, end] : {std::pair{0, 3}, std::pair{3, 5}}) {
+    const Tensor part = slice(x, 0, begin, end).clone(), part_dy = slice(dy, 0, begin, end).clone();
+    const auto own = dispatch_multi<2>(ops::kBatchNorm, {&part, &weight, &none},
+                                       ops::BatchNormAttrs{1e-5}, Site::here());
+    const auto own_back =
+        dispatch_multi<3>(ops::kBatchNormBackward, {&part_dy, &part, &own[1], &weight},
+                          ops::BatchNormAttrs{1e-5}, Site::here());
+    y.push_back(own[0]);
+    moments.push_back(own[1]);
+    dx.push_back(own_back[0]);
+    dweight = dweight + own_back[1];
+    dbias = dbias + own_back[2];
+  }
+  const CloseOptions near{.rtol = 1e-12, .atol = 1e-12};
+  EXPECT_TRUE(allclose(whole[0], cat(y, 0), near));
+  EXPECT_TRUE(allclose(whole[1], cat(moments, 0), near));
+  EXPECT_TRUE(allclose(back[0], cat(dx, 0), near));
+  EXPECT_TRUE(allclose(back[1], dweight, near));
+  EXPECT_TRUE(allclose(back[2], dbias, near));
+}
+
+TEST(BatchNormInParts, LocalStatisticsTrainAsPartAfterPart) {
+  Task<Blocks> task = blocks_task(2, 12);
+  task.make_model = [] { return Blocks(2, {.stats = nn::local}); };
+  const Layout<Blocks> layout = all_on("dp2, local statistics", k01, kS0, 2);
+  run_ranks(2, [&] {
+    const TrainingRun logical = train_in_turn(blocks_task(2, 12), 2, 2, k01);
+    for (const How& how : std::vector<How>{{1}, {2}, {3}, {2, pipeline::gpipe(), true}}) {
+      const TrainingRun want = train_in_turn(task, 2, how.parts, k01);
+      EXPECT_NE(want.losses, logical.losses);
+      expect_near(train(task, layout, how), want, str("local, ", how.parts, " parts"));
+    }
+  });
+  const TrainingRun two = [&] {
+    TrainingRun run;
+    run_ranks(2, [&] {
+      const TrainingRun own = train_in_turn(task, 2, 2, k01);
+      if (env::rank() == 0) run = own;
+    });
+    return run;
+  }();
+  const Layout<Blocks> stages = stages_on("pp2 x dp2, local", 4, {k01, k23}, kS0, 2);
+  for (const auto& schedule : {pipeline::one_f_one_b(), pipeline::zb_h1()})
+    run_ranks(4, [&] { expect_near(train(task, stages, {2, schedule}), two, "stages"); });
 }
 
 // ---- a norm that is called twice, and one of single images

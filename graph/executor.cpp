@@ -86,6 +86,7 @@ Executor::Executor(const Program& program) : program_(program), rank_(*thread_st
       add_view(id);
     for (const BufferId id : step.outputs)
       add_view(id);
+    if (step.guard != kNoBuffer) add_view(step.guard);
     sites_.push_back(step.line == 0 ? Site::none() : Site::here(intern_file(step.file), step.line));
   }
   streams_.resize(static_cast<size_t>(program.num_draws));
@@ -243,6 +244,10 @@ void Executor::run_step(size_t index) {
   const Step& step = program_.steps[index];
   const std::span<const TensorView> inputs(views_.data() + first_view_[index], step.inputs.size());
   const std::span<const TensorView> outputs(inputs.data() + inputs.size(), step.outputs.size());
+  if (step.guard != kNoBuffer) {
+    const TensorView& guard = views_[first_view_[index] + inputs.size() + outputs.size()];
+    if (*guard.data == std::byte{0}) return;
+  }
   switch (step.kind) {
     case StepKind::kKernel: {
       RandomStream random;

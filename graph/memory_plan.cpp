@@ -39,6 +39,7 @@ std::vector<Lifetime> lifetimes_of(const Program& program) {
       touch(id);
     for (const BufferId id : program.steps[i].outputs)
       touch(id);
+    touch(program.steps[i].guard);
   }
   std::erase_if(all, [&](const Lifetime& life) {
     const Buffer& buffer = program.buffers[static_cast<size_t>(life.buffer)];

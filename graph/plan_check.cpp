@@ -145,6 +145,11 @@ class Check {
       check(id);
     for (const BufferId id : step.outputs)
       check(id);
+    if (step.guard == kNoBuffer) return;
+    check(step.guard);
+    const TensorMeta& guard = *buffer(step.guard).meta;
+    require(guard.is_held && guard.dtype == DType::kBool && guard.shape.empty(), "step ", index,
+            " is guarded by no bool scalar");
   }
 
   // The op's shape rule gives the outputs; a step that adds or copies in place, its first input.

@@ -301,6 +301,7 @@ class PlanReader {
       step.on_parts = in_.flag();
       step.draw = in_.integer(-1, kMaxNumber);
       step.draws_globally = in_.flag();
+      step.guard = static_cast<BufferId>(in_.index(num_buffers, true));
     } else {
       step.peer = in_.integer(-1, kMaxNumber);
       step.tag = in_.integer(0, kMaxNumber);

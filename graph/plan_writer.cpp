@@ -268,6 +268,7 @@ class PlanWriter {
       body_.integer(step.on_parts ? 1 : 0);
       body_.integer(step.draw);
       body_.integer(step.draws_globally ? 1 : 0);
+      body_.integer(step.guard);
     } else {
       body_.integer(step.peer);
       body_.integer(step.tag);

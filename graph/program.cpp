@@ -34,7 +34,11 @@ BufferId ProgramBuilder::add_view(BufferId base, MetaPtr meta, int64_t offset) {
 
 void ProgramBuilder::add_in_place(const OpDef& op, const void* attrs, BufferId target,
                                   BufferId source) {
-  Step step{.inputs = {target, source}, .outputs = {target}, .op = &op, .on_parts = true};
+  Step step{.inputs = {target, source},
+            .outputs = {target},
+            .op = &op,
+            .on_parts = true,
+            .guard = guard_};
   if (op.attrs != nullptr) {
     step.attrs.resize(op.attrs->size);
     std::memcpy(step.attrs.data(), attrs, op.attrs->size);
@@ -204,6 +208,7 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                             .route = std::move(route),
                             .fn = choice.fn,
                             .plan = choice.plan,
+                            .guard = guard_,
                             .draw = node.draw,
                             .draws_globally = node.draw >= 0 && draws_globally,
                             .file = node.file,
@@ -254,8 +259,13 @@ Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
     of_input = std::max(of_input, last_use[static_cast<size_t>(node.outputs[0])]);
   }
 
+  const auto guard_of = [&](const Node& node) {
+    return node.guard < 0 ? kNoBuffer : at(graph.outputs[static_cast<size_t>(node.guard)]);
+  };
+  std::vector<BufferId> guards(graph.values.size(), kNoBuffer);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
+    builder.set_guard(guard_of(node));
     std::vector<BufferId> inputs;
     for (size_t j = 0; j < node.inputs.size(); ++j) {
       const ValueId input = node.inputs[j];
@@ -272,9 +282,12 @@ Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
     for (const ValueId output : node.outputs)
       metas.push_back(meta(output));
     const std::vector<BufferId> outputs = builder.add_node(node, inputs, metas);
-    for (size_t j = 0; j < outputs.size(); ++j)
+    for (size_t j = 0; j < outputs.size(); ++j) {
       at(node.outputs[j]) = outputs[j];
+      guards[static_cast<size_t>(node.outputs[j])] = guard_of(node);
+    }
   }
+  builder.set_guard(kNoBuffer);
   for (const ValueId output : graph.outputs) {
     const BufferId result = builder.add_external(meta(output));
     if (meta(output)->is_held) builder.add_copy(at(output), result);
@@ -282,6 +295,7 @@ Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
   // Results are copied first: they may show a captured tensor's value before it is written.
   for (const Capture& capture : graph.captures) {
     if (at(capture.final_value) != at(capture.initial) && meta(capture.initial)->is_held) {
+      builder.set_guard(guards[static_cast<size_t>(capture.final_value)]);
       builder.add_copy(at(capture.final_value), at(capture.initial));
     }
   }
@@ -319,6 +333,7 @@ std::string to_string(const Program& program, int64_t rank) {
       text += str(i == 0 ? " -> " : ", ", buffer_name(program, step.outputs[i]), " ",
                   output.meta->local_shape);
     }
+    if (step.guard != kNoBuffer) text += str(" if ", buffer_name(program, step.guard));
     if (step.peer >= 0) text += str(" peer ", step.peer, " tag ", step.tag);
     text += '\n';
   }

@@ -50,6 +50,7 @@ struct Step {
   KernelFn fn = nullptr;
   std::shared_ptr<const void> plan = nullptr;
   bool on_parts = false;        // the kernel sees local parts: copies and sums that programs add
+  BufferId guard = kNoBuffer;   // a bool scalar without which the step is left out
   int64_t draw = -1;            // of a random op: which draw of the run
   bool draws_globally = false;  // the same values on every rank
   // kSend, kRecv, kWait
@@ -113,6 +114,9 @@ class ProgramBuilder {
 
   void set_num_draws(int64_t count) { program_.num_draws = count; }
 
+  // Kernels from here on run only where this bool scalar is true; kNoBuffer: always.
+  void set_guard(BufferId guard) { guard_ = guard; }
+
   // A new arena buffer (or an unheld one).
   BufferId add_buffer(MetaPtr meta);
   BufferId add_external(MetaPtr meta);
@@ -164,6 +168,7 @@ class ProgramBuilder {
   std::vector<size_t> sends_;  // steps not waited for
   std::map<BufferId, Blocked> blocked_;
   Phase phase_ = Phase::kForward;  // of the node being added
+  BufferId guard_ = kNoBuffer;
 };
 
 // One pass through the graph on `rank`. Externals: graph.inputs, graph.captures, graph.outputs.

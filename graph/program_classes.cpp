@@ -23,9 +23,9 @@ bool are_alike(const Buffer& a, const Buffer& b, int64_t rank) {
 bool are_alike(const Step& a, const Step& b) {
   const bool has_attrs = a.op != nullptr && a.op->attrs != nullptr;
   return a.kind == b.kind && a.inputs == b.inputs && a.outputs == b.outputs && a.op == b.op &&
-         a.draw == b.draw && a.draws_globally == b.draws_globally && a.on_parts == b.on_parts &&
-         a.peer == b.peer && a.tag == b.tag && a.line == b.line && a.file == b.file &&
-         (!has_attrs || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
+         a.guard == b.guard && a.draw == b.draw && a.draws_globally == b.draws_globally &&
+         a.on_parts == b.on_parts && a.peer == b.peer && a.tag == b.tag && a.line == b.line &&
+         a.file == b.file && (!has_attrs || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
 }
 
 }  // namespace

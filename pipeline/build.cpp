@@ -9,6 +9,7 @@
 #include "boxing/layout.h"
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "graph/passes/value_map.h"
 #include "pipeline/batch_statistics.h"
 #include "pipeline/draws.h"
 #include "pipeline/edges.h"
@@ -42,7 +43,8 @@ class Builder {
         stages_(stages),
         rank_(rank),
         builder_(rank, kernels),
-        buffers_(graph, plan, builder_, rank) {
+        buffers_(graph, plan, builder_, rank),
+        maker_(graph::makers_of(graph)) {
     for (const TimedAction& timed : simulate(schedule).actions) {
       position_[timed.action] = order_.size();
       order_.push_back(timed.action);
@@ -136,8 +138,17 @@ class Builder {
     }
   }
 
+  // Of the node that makes a value, or of nobody.
+  void set_guard(const Node* node) {
+    builder_.set_guard(
+        node == nullptr || node->guard < 0
+            ? kNoBuffer
+            : buffers_.whole_input(graph_.outputs[static_cast<size_t>(node->guard)]));
+  }
+
   void add_once(size_t index) {
     const Node& node = graph_.nodes[index];
+    set_guard(&node);
     std::vector<BufferId> inputs;
     for (size_t j = 0; j < node.inputs.size(); ++j) {
       const ValueId id = node.inputs[j];
@@ -155,6 +166,7 @@ class Builder {
     const std::vector<BufferId> outputs = builder_.add_node(node, inputs, metas);
     for (size_t i = 0; i < outputs.size(); ++i)
       buffers_.whole(node.outputs[i]) = outputs[i];
+    set_guard(nullptr);
   }
 
   void write_results(const std::vector<BufferId>& results) {
@@ -171,9 +183,12 @@ class Builder {
       if (!buffers_.is_held(capture.initial)) continue;
       const BufferId final_value = buffers_.whole_input(capture.final_value);
       if (final_value != buffers_.whole(capture.initial)) {
+        const int64_t maker = maker_[static_cast<size_t>(capture.final_value)];
+        set_guard(maker < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(maker)]);
         builder_.add_copy(final_value, buffers_.whole(capture.initial));
       }
     }
+    set_guard(nullptr);
   }
 
   // ---- actions
@@ -440,7 +455,8 @@ class Builder {
   int64_t rank_;
   ProgramBuilder builder_;
   PartBuffers buffers_;
-  std::vector<Action> order_;  // of all workers
+  std::vector<int64_t> maker_;  // node by value, -1: none
+  std::vector<Action> order_;   // of all workers
   std::map<Action, size_t> position_;
   std::vector<size_t> last_use_;                             // by value
   std::vector<bool> is_summed_;                              // by value: P in time and used whole

@@ -112,6 +112,7 @@ class Planner {
   bool classify(size_t index) {
     const Node& node = graph_.nodes[index];
     Inputs in = inputs_of(node);
+    in.has_late |= node.guard >= 0;  // what decides about it is known at the end
     if (writes_in_turn(node)) {
       if (in.has_split || in.has_partial || depends_on_the_end(node)) refuse(node, true);
       set_once(node, NodeTime::kInTurn);

@@ -6,8 +6,8 @@
 namespace flow::ops {
 
 bool parts_fit(const KernelQuery& query) {
-  const auto is_global = [](MetaPtr meta) { return meta != nullptr && meta->is_global(); };
-  if (std::none_of(query.outputs.begin(), query.outputs.end(), is_global)) return true;
+  const auto is_part = [](MetaPtr meta) { return meta->is_global() && meta->is_held; };
+  if (std::none_of(query.outputs.begin(), query.outputs.end(), is_part)) return true;
   std::vector<MetaPtr> parts;
   for (const MetaPtr input : query.inputs)
     parts.push_back(input == nullptr ? nullptr : local_part(input));

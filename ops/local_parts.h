@@ -7,7 +7,8 @@ namespace flow::ops {
 
 // Whether the op's shape rule, applied to the local parts alone, gives the local shapes of the
 // outputs. Reference kernels take nothing else, so that layouts no signature allows end in
-// Unsupported and not in memory they do not own. True for local tensors.
+// Unsupported and not in memory they do not own. True for local tensors, and on ranks that hold no
+// part and compute nothing.
 bool parts_fit(const KernelQuery& query);
 
 }  // namespace flow::ops

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "flow/flow.h"
@@ -24,17 +25,17 @@ bool leads() {
   return flow::env::rank() == 0;
 }
 
-// All ranks; undefined, for local tensors, where there is one.
-flow::Placement all_ranks() {
-  if (flow::env::world_size() == 1) return {};
+// All ranks; undefined, for local tensors, where there is one that computes on the CPU.
+flow::Placement all_ranks(const std::string& device) {
+  if (flow::env::world_size() == 1 && device == "cpu") return {};
   std::vector<int64_t> ranks(static_cast<size_t>(flow::env::world_size()));
   std::iota(ranks.begin(), ranks.end(), 0);
-  return {flow::DeviceType::kCpu, {flow::env::world_size()}, ranks};
+  return {flow::parse_device_type(device), {flow::env::world_size()}, ranks};
 }
 
 // Global batches are cut by rows: each rank reads its own.
-data::DataLoaderOptions placed(data::DataLoaderOptions options) {
-  options.placement = all_ranks();
+data::DataLoaderOptions placed(const flow::Placement& placement, data::DataLoaderOptions options) {
+  options.placement = placement;
   if (options.placement.defined()) options.sbp = flow::sbp::split(0);
   return options;
 }
@@ -47,11 +48,12 @@ data::TensorDataset<2> coloured_digits(int64_t count, uint64_t seed) {
 }
 
 template <class Dataset>
-double accuracy(flow::models::MobileNetV2& model, const Dataset& set, int64_t at_most) {
+double accuracy(flow::models::MobileNetV2& model, const Dataset& set,
+                const flow::Placement& placement, int64_t at_most) {
   const flow::NoGradGuard no_grad;
   model.eval();
   int64_t right = 0, seen = 0;
-  for (data::DataLoader loader(set, placed({.batch_size = 100})); auto [x, y] : loader) {
+  for (data::DataLoader loader(set, placed(placement, {.batch_size = 100})); auto [x, y] : loader) {
     right += flow::eq(flow::argmax(model((x - 0.5) * 2.0), 1), y).sum().template item<int64_t>();
     seen += y.size(0);
     if (seen >= at_most) break;
@@ -69,7 +71,8 @@ void train(const Dataset& train_set, const Dataset& test_set,
       "classifier",
       flow::nn::Sequential(flow::nn::Dropout(0.2), flow::nn::Linear(model.last_channel(), 10)));
   if (!arguments.init.empty()) model.load_state_dict(flow::nn::load_safetensors(arguments.init));
-  if (const flow::Placement placement = all_ranks(); placement.defined()) {
+  const flow::Placement placement = all_ranks(arguments.device);
+  if (placement.defined()) {
     model.to_global({.placement = placement, .sbp = flow::sbp::broadcast});
   }
   flow::nn::CrossEntropyLoss loss_fn;
@@ -78,7 +81,8 @@ void train(const Dataset& train_set, const Dataset& test_set,
   flow::optim::lr_scheduler::CosineAnnealingLR rate(optimizer, {.T_max = steps});
   data::DataLoader loader(
       train_set,
-      placed({.batch_size = kBatch, .shuffle = true, .num_workers = 1, .drop_last = true}));
+      placed(placement,
+             {.batch_size = kBatch, .shuffle = true, .num_workers = 1, .drop_last = true}));
   if (leads()) {
     std::printf("model: %lld parameters\n", static_cast<long long>(model.num_parameters()));
   }
@@ -103,7 +107,7 @@ void train(const Dataset& train_set, const Dataset& test_set,
     }
   }
   progress.finish();
-  const double share = accuracy(model, test_set, 1000);
+  const double share = accuracy(model, test_set, placement, 1000);
   if (leads()) std::printf("accuracy on test images: %.1f %%\n", 100 * share);
   if (!arguments.save.empty()) flow::nn::save_safetensors(arguments.save, model.state_dict());
 }

@@ -32,13 +32,16 @@ int main(int argc, char** argv) {
     const Tensor train_y[] = {flow::tensor({{8.F}, {13.F}}), flow::tensor({{26.F}, {9.F}})};
     const int64_t iterations = arguments.steps > 0 ? arguments.steps : 500;
 
-    nn::parallel::DistributedDataParallel ddp{Model()};
+    const int64_t rank = flow::env::rank();
+    const Tensor x = train_x[rank].to(arguments.device), y = train_y[rank].to(arguments.device);
+    Model model;
+    model.to(arguments.device);
+    nn::parallel::DistributedDataParallel ddp(model);
     nn::MSELoss mse({.reduction = "sum"});
     flow::optim::SGD optimizer(ddp.parameters(), {.lr = 0.01});
-    const int64_t rank = flow::env::rank();
     examples::StepLog log(arguments.log);
     for (int64_t i = 1; i <= iterations; ++i) {
-      const Tensor loss = mse(ddp(train_x[rank]), train_y[rank]);
+      const Tensor loss = mse(ddp(x), y);
       if (i % 50 == 0) {
         const std::string head = std::to_string(i) + "/" + std::to_string(iterations);
         flow::print(head + " loss:" + examples::shortest(loss.item<double>()));
@@ -47,7 +50,7 @@ int main(int argc, char** argv) {
       loss.backward();
       if (log.is_on()) {
         log.write(i - 1, loss.item<double>(), examples::gradient_norm(ddp.parameters()),
-                  optimizer.lr(), log.rate_of(train_x[rank].size(0)));
+                  optimizer.lr(), log.rate_of(x.size(0)));
       }
       optimizer.step();
     }

@@ -17,9 +17,9 @@ int main(int argc, char** argv) {
     const examples::Arguments arguments(argc, argv, "Trains a model of two stages.",
                                         {.files = false});
     flow::manual_seed(arguments.seed);
-    Hybrid model;
-    const Tensor x = flow::randn({4, 5}, {.placement = kFirst, .sbp = sbp::split(0)});
-    const Tensor y = flow::randn({4, 3}, {.placement = kSecond, .sbp = sbp::broadcast});
+    Hybrid model(arguments.device);
+    const Tensor x = flow::randn({4, 5}, {.placement = model.first, .sbp = sbp::split(0)});
+    const Tensor y = flow::randn({4, 3}, {.placement = model.second, .sbp = sbp::broadcast});
     const auto [h, z] = model(x);
     if (flow::env::rank() == 0) flow::print(h.shape(), z.shape());  // (4, 8) (4, 3)
 

@@ -22,8 +22,8 @@ struct Train : nn::Graph<Train> {
   Hybrid model;
 
   Train(Hybrid m, flow::optim::SGD& optimizer) : model(m) {
-    model.stage0.to<nn::GraphModule>().set_stage(0, kFirst);
-    model.stage1.to<nn::GraphModule>().set_stage(1, kSecond);
+    model.stage0.to<nn::GraphModule>().set_stage(0, model.first);
+    model.stage1.to<nn::GraphModule>().set_stage(1, model.second);
     add_optimizer(optimizer);
   }
 
@@ -43,9 +43,9 @@ int main(int argc, char** argv) {
     const examples::Arguments arguments(
         argc, argv, "Trains a model of two stages as a compiled graph.", {.files = false});
     flow::manual_seed(arguments.seed);
-    Hybrid model;
-    const Tensor x = flow::randn({4, 5}, {.placement = kFirst, .sbp = sbp::split(0)});
-    const Tensor y = flow::randn({4, 3}, {.placement = kSecond, .sbp = sbp::broadcast});
+    Hybrid model(arguments.device);
+    const Tensor x = flow::randn({4, 5}, {.placement = model.first, .sbp = sbp::split(0)});
+    const Tensor y = flow::randn({4, 3}, {.placement = model.second, .sbp = sbp::broadcast});
     flow::optim::SGD optimizer(model.parameters(), {.lr = 0.05});
     Train graph(model, optimizer);
     if (flow::env::rank() == 0) flow::print(graph.compile(x, y).summary());

@@ -11,7 +11,8 @@ int main(int argc, char** argv) {
     const examples::Arguments arguments(argc, argv, "Multiplies two matrices.",
                                         examples::kSeedOnly);
     flow::manual_seed(arguments.seed);
-    const flow::Tensor x = flow::randn({4, 5}), w = flow::randn({5, 8});
+    const flow::Tensor x = flow::randn({4, 5}, {.device = arguments.device});
+    const flow::Tensor w = flow::randn({5, 8}, {.device = arguments.device});
     flow::print(flow::matmul(x, w).shape());  // (4, 8)
   });
 }

@@ -31,23 +31,23 @@ constexpr double kLearningRate = 2e-3;
 constexpr int64_t kWarmUp = 100;
 constexpr int64_t kReplayed = 20;
 
-// Where tensors lie: nowhere in particular on one rank, else on a grid of data × tensor parallel
-// ranks.
+// Where tensors lie: on a grid of data × tensor parallel ranks, or, on one rank that computes on
+// the CPU, nowhere in particular.
 struct Grid {
   flow::Placement placement = {};
 
   Grid() = default;
 
-  Grid(int64_t data, int64_t tensor) {
+  Grid(const std::string& device, int64_t data, int64_t tensor) {
     if (data * tensor != flow::env::world_size()) {
       throw flow::InvalidArgument(flow::str("[train_gpt] --dp ", data, " --tp ", tensor, " needs ",
                                             data * tensor, " ranks; there are ",
                                             flow::env::world_size()));
     }
-    if (data * tensor == 1) return;
+    if (data * tensor == 1 && device == "cpu") return;
     std::vector<int64_t> ranks(static_cast<size_t>(data * tensor));
     std::iota(ranks.begin(), ranks.end(), 0);
-    placement = flow::Placement(flow::DeviceType::kCpu, {data, tensor}, ranks);
+    placement = flow::Placement(flow::parse_device_type(device), {data, tensor}, ranks);
   }
 
   bool is_parallel() const { return placement.defined(); }
@@ -225,7 +225,7 @@ double replay(const nn::CheckpointFolder& folder, Training& training,
 }
 
 void train(const examples::Arguments& arguments) {
-  const Grid grid(arguments.data_parallel, arguments.tensor_parallel);
+  const Grid grid(arguments.device, arguments.data_parallel, arguments.tensor_parallel);
   const Corpus corpus = examples::read_corpus(arguments.data);
   const int64_t steps = arguments.steps > 0 ? arguments.steps : 2000;
   const double alone = grid.is_parallel() ? first_loss_of_one_rank(corpus, arguments.seed) : 0;

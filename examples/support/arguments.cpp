@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/cuda.h"
 #include "core/error.h"
 
 namespace examples {
@@ -36,9 +37,11 @@ Arguments::Arguments(int argc, char** argv, const std::string& what, const Offer
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error) == 0 ? 0 : 64);  // 64: wrong use, as sysexits says
   }
-  if (device != "cpu") {
-    throw flow::Unsupported("[" + app.get_description() + "] there are no kernels for --device " +
-                            device + "; leave it out, or give cpu");
+  if (device == "cuda" && !flow::cuda::is_available()) {
+    throw flow::Unsupported("[" + app.get_description() + "] --device cuda: " +
+                            (flow::cuda::is_built() ? "this machine has no device that can be used"
+                                                    : "this build has no CUDA") +
+                            "; leave it out, or give cpu");
   }
 }
 

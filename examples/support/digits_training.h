@@ -23,13 +23,14 @@ inline std::pair<flow::data::Mnist, flow::data::Mnist> load_digits(const Argumen
 
 // Share of samples whose largest logit is the label's.
 template <class Model>
-double accuracy(Model& model, const flow::data::Mnist& set) {
+double accuracy(Model& model, const flow::data::Mnist& set, const std::string& device) {
   const flow::NoGradGuard no_grad;
   model.eval();
   int64_t right = 0;
   flow::data::DataLoader<flow::data::Mnist> loader(set, {.batch_size = 500});
   for (auto [x, y] : loader) {
-    const flow::Tensor hits = flow::eq(flow::argmax(model(x), 1), y).sum();
+    const flow::Tensor classes = flow::argmax(model(x.to(device)), 1);
+    const flow::Tensor hits = flow::eq(classes, y.to(device)).sum();
     right += hits.item<int64_t>();
   }
   model.train();
@@ -41,6 +42,7 @@ template <class Model>
 void train_on_digits(Model model, const Arguments& arguments, int64_t default_steps, double lr) {
   const auto [train, test] = load_digits(arguments);
   if (!arguments.init.empty()) model.load_state_dict(flow::nn::load_safetensors(arguments.init));
+  model.to(arguments.device);
   constexpr int64_t kBatch = 64;
   const int64_t steps = arguments.steps > 0 ? arguments.steps : default_steps;
   flow::nn::CrossEntropyLoss loss_fn;
@@ -53,7 +55,7 @@ void train_on_digits(Model model, const Arguments& arguments, int64_t default_st
   while (step < steps) {
     for (auto [x, y] : loader) {
       const auto start = std::chrono::steady_clock::now();
-      const flow::Tensor loss = loss_fn(model(x), y);
+      const flow::Tensor loss = loss_fn(model(x.to(arguments.device)), y.to(arguments.device));
       optimizer.zero_grad();
       loss.backward();
       if (!arguments.log.empty()) {
@@ -69,7 +71,7 @@ void train_on_digits(Model model, const Arguments& arguments, int64_t default_st
     }
   }
   progress.finish();
-  std::printf("test accuracy %.2f %%\n", 100 * accuracy(model, test));
+  std::printf("test accuracy %.2f %%\n", 100 * accuracy(model, test, arguments.device));
   if (!arguments.save.empty()) {
     flow::nn::save_safetensors(arguments.save, model.state_dict());
     std::printf("weights written to %s\n", arguments.save.c_str());

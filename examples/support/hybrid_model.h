@@ -2,11 +2,10 @@
 // parallel on ranks 2 and 3.
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include <flow/flow.h>
-
-inline const flow::Placement kFirst("cpu", {0, 1}), kSecond("cpu", {2, 3});
 
 struct Stage : flow::nn::Module<Stage> {
   flow::Tensor w;
@@ -19,11 +18,17 @@ struct Stage : flow::nn::Module<Stage> {
 };
 
 struct Hybrid : flow::nn::Module<Hybrid> {
-  Stage stage0{register_module("stage0", Stage(5, 8, kFirst, flow::sbp::broadcast))};
-  Stage stage1{register_module("stage1", Stage(8, 3, kSecond, flow::sbp::split(1)))};
+  flow::Placement first, second;
+  Stage stage0, stage1;
+
+  explicit Hybrid(const std::string& device)
+      : first(device, {0, 1}),
+        second(device, {2, 3}),
+        stage0(register_module("stage0", Stage(5, 8, first, flow::sbp::broadcast))),
+        stage1(register_module("stage1", Stage(8, 3, second, flow::sbp::split(1)))) {}
 
   std::pair<flow::Tensor, flow::Tensor> forward(const flow::Tensor& x) {
     const flow::Tensor h = stage0(x);
-    return {h, stage1(h.to_global({.placement = kSecond, .sbp = flow::sbp::broadcast}))};
+    return {h, stage1(h.to_global({.placement = second, .sbp = flow::sbp::broadcast}))};
   }
 };

@@ -63,7 +63,8 @@ void GradientBucket::write(int64_t place, int64_t count, const Tensor& gradient)
 }
 
 void GradientBucket::lend(int64_t place, int64_t count, const Tensor& gradient) {
-  if (!gradient.defined() || !gradient.meta().is_contiguous || gradient.dtype() != dtype_) {
+  if (!gradient.defined() || !gradient.meta().is_contiguous || gradient.dtype() != dtype_ ||
+      gradient.device() != DeviceType::kCpu) {
     return write(place, count, gradient);
   }
   add_own_part(place);

@@ -94,7 +94,7 @@ void GradScaler::unscale_(Optimizer& optimizer) {
   }
   if (any_global && env::world_size() > 1) {
     const Tensor bad = full({}, is_finite ? 0.0 : 1.0);
-    is_finite = comm::all_reduce(bad, {.op = comm::Reduction::kMax}).item<double>() == 0;
+    is_finite = comm::all_reduce(bad.to("cpu"), {.op = comm::Reduction::kMax}).item<double>() == 0;
   }
   unscaled_[&optimizer].is_finite = is_finite;
 }

@@ -5,6 +5,7 @@
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
 #include "core/context.h"
+#include "core/device_memory.h"
 #include "nn/optim/update_phase.h"
 #include "ops/creation.h"
 #include "ops/slice.h"
@@ -109,10 +110,16 @@ void TracedStep::begin_run() {
   for (const Parameter& parameter : parameters_) {
     Optimizer::ParamState& state = optimizer_.begin_step(parameter.number);
     optimizer_.advance(parameter.number, state);
-    const Tensor& values = inputs_[parameter.input].values;
-    if (!values.meta().is_held) continue;
+    std::vector<double>& rates = inputs_[parameter.input].rates;
+    rates.resize(inputs_[parameter.input].num_rates);
     optimizer_.write_rates(parameter.number, state,
-                           {values.data<double>() + parameter.first_rate, optimizer_.num_rates()});
+                           {rates.data() + parameter.first_rate, optimizer_.num_rates()});
+  }
+  for (const Input& input : inputs_) {
+    const TensorMeta& meta = input.values.meta();
+    if (!meta.is_held) continue;
+    copy_bytes(*thread_state().context, input.values.impl().data(), meta.device, input.rates.data(),
+               DeviceType::kCpu, meta.local_bytes());
   }
 }
 

@@ -45,6 +45,7 @@ class TracedStep {
     size_t num_rates = 0;
     Tensor values = {};
     Tensor traced = {};
+    std::vector<double> rates = {};  // what the next run writes to `values`
   };
 
   size_t input_for(const Tensor& parameter);

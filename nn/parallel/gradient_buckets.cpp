@@ -11,6 +11,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "ops/binary.h"
+#include "ops/copy.h"
 
 namespace flow::nn::parallel {
 
@@ -30,6 +31,12 @@ struct GradientBuckets::Place {
   size_t bucket = 0;
   int64_t offset = 0;
 };
+
+namespace {
+Tensor to_device_of(const Tensor& parameter, const Tensor& x) {
+  return x.device() == parameter.device() ? x : to_device(x, parameter.device());
+}
+}  // namespace
 
 GradientBuckets::GradientBuckets() = default;
 
@@ -165,7 +172,8 @@ void GradientBuckets::finish() {
       const size_t i = bucket.parameters[k];
       if (users[k] == 0) continue;
       const Tensor& parameter = parameters_[i];
-      parameter.set_grad(memory.part(places_[i].offset, parameter.numel()).view(parameter.shape()));
+      const Tensor mean = memory.part(places_[i].offset, parameter.numel());
+      parameter.set_grad(to_device_of(parameter, mean.view(parameter.shape())));
     }
     memory.close();
   }

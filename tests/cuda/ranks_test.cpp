@@ -7,6 +7,7 @@
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "eager/runtime.h"
+#include "nn/flow.h"
 #include "ops/binary.h"
 #include "ops/creation.h"
 #include "ops/matmul.h"
@@ -65,6 +66,31 @@ TEST_F(CudaRanks, MultiplyInAnyLayout) {
       const Tensor y = matmul(full({3, 5}, 2, on_two(a)), full({5, 4}, 3, on_two(b)));
       EXPECT_EQ(y.full().to_vector<float>(), Floats(12, 30));
     }
+  });
+}
+
+TEST_F(CudaRanks, TrainInDataParallelAsInHostMemory) {
+  run_ranks(2, [] {
+    const auto train = [](const char* device) {
+      manual_seed(2);
+      nn::Linear net(6, 3);
+      net.to(device);
+      nn::parallel::DistributedDataParallel<nn::Linear> ddp(net);
+      optim::SGD sgd(net.parameters(), {.lr = 0.1});
+      std::vector<double> losses;
+      for (int step = 0; step < 3; ++step) {
+        const Tensor loss = mse_loss(ddp(randn({4, 6}).to(device)), zeros({4, 3}).to(device));
+        sgd.zero_grad();
+        loss.backward();
+        sgd.step();
+        losses.push_back(loss.item());
+      }
+      return losses;
+    };
+    const std::vector<double> expected = train("cpu");
+    const std::vector<double> actual = train("cuda");
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(actual[i], expected[i], 1e-5 * expected[i]);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "core/cuda.h"
@@ -17,6 +18,12 @@ cudaStream_t make_stream() {
   cudaStream_t stream = nullptr;
   FLOW_CUDA_CALL(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return stream;
+}
+
+Fault* make_fault() {
+  void* memory = nullptr;
+  FLOW_CUDA_CALL(cudaMallocHost(&memory, sizeof(Fault)));
+  return new (memory) Fault;
 }
 
 int make_current_index(int index) {
@@ -66,6 +73,7 @@ class DeviceSlot {
     warn_if_failed(cudaStreamSynchronize(device_->compute_stream()), "cudaStreamSynchronize");
     warn_if_failed(cudaStreamSynchronize(device_->copy_stream()), "cudaStreamSynchronize");
     warn_if_failed(cudaStreamSynchronize(device_->communication_stream()), "cudaStreamSynchronize");
+    *device_->fault() = Fault();
     device_->allocator().set_limit(INT64_MAX);
     device_->allocator().reset_peak();
     Idle& all = idle();
@@ -128,6 +136,7 @@ RankDevice::RankDevice(int index)
       compute_(make_stream()),
       copy_(make_stream()),
       communication_(make_stream()),
+      fault_(make_fault()),
       allocator_(index, compute_) {}
 
 void RankDevice::make_current() const {
@@ -138,6 +147,18 @@ void RankDevice::synchronize() const {
   FLOW_CUDA_CALL(cudaStreamSynchronize(compute_));
   FLOW_CUDA_CALL(cudaStreamSynchronize(copy_));
   FLOW_CUDA_CALL(cudaStreamSynchronize(communication_));
+  throw_fault();
+}
+
+void RankDevice::throw_fault() const {
+  if (fault_->is_set == 0) [[likely]]
+    return;
+  const Fault found = *fault_;
+  *fault_ = Fault();
+  throw InvalidArgument(str("[", found.op, "] index ", found.value,
+                            " is out of range; give positions from ", found.lowest, " to ",
+                            found.highest,
+                            " (found on the device by an earlier call, which went on without it)"));
 }
 
 RankDevice& rank_device(RankContext& rank) {

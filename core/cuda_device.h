@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <cuda_runtime.h>
 
@@ -9,6 +10,17 @@
 #include "core/cuda_allocator.h"
 
 namespace flow::cuda {
+
+// What a kernel found wrong with a value, such as an index out of range. Device code cannot throw:
+// it notes the first such value and goes on without it; the next call of the rank that waits for
+// the device throws.
+struct Fault {
+  int is_set = 0;
+  int64_t value = 0;
+  int64_t lowest = 0;  // what is right
+  int64_t highest = 0;
+  const char* op = nullptr;
+};
 
 // One per rank and device. All kernels and copies of a rank run on its compute stream, in program
 // order; the others are for work beside it, ordered by events. Never destroyed, as tensors may
@@ -31,14 +43,21 @@ class RankDevice {
 
   // Makes the device the calling thread's current one.
   void make_current() const;
-  // Waits for all streams.
+  // Waits for all streams; throws what kernels found wrong.
   void synchronize() const;
+
+  // Where kernels note it: pinned host memory.
+  Fault* fault() const { return fault_; }
+
+  // Throws InvalidArgument, once, if a kernel that has ended found a value wrong.
+  void throw_fault() const;
 
  private:
   int index_;
   cudaStream_t compute_;
   cudaStream_t copy_;
   cudaStream_t communication_;
+  Fault* fault_;
   DeviceAllocator allocator_;
 };
 

@@ -68,10 +68,13 @@ Ref<Storage> allocate_staging(RankContext& rank, size_t bytes) {
 void copy_bytes(RankContext& rank, void* target, DeviceType target_device, const void* source,
                 DeviceType source_device, size_t bytes) {
   if (bytes == 0) return;
-  const cudaStream_t stream = cuda::rank_device(rank).compute_stream();
+  const cuda::RankDevice& owner = cuda::rank_device(rank);
+  const cudaStream_t stream = owner.compute_stream();
   FLOW_CUDA_CALL(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream));
   const bool is_on_device = target_device == DeviceType::kCuda && source_device == target_device;
-  if (!is_on_device) FLOW_CUDA_CALL(cudaStreamSynchronize(stream));
+  if (is_on_device) return;
+  FLOW_CUDA_CALL(cudaStreamSynchronize(stream));
+  if (target_device == DeviceType::kCpu) owner.throw_fault();
 }
 
 void synchronize_device(RankContext& rank, DeviceType device) {

@@ -1,23 +1,33 @@
-// Values that a kernel finds wrong, such as an index out of range. Device code cannot throw: the
-// kernel goes on as if the value were not there.
+// How kernels report values that are wrong, such as an index out of range.
 #pragma once
 
 #include <cstdint>
 
+#include "core/cuda_device.h"
 #include "core/cuda_launch.h"
 
 namespace flow::ops {
 
+// Of one call; `op` is a literal.
 struct FaultReport {
+  cuda::Fault* fault = nullptr;
+  const char* op = nullptr;
   int64_t lowest = 0;
   int64_t highest = 0;
 
-  __device__ void raise(int64_t /*value*/) const {}
+  // Keeps the first value of all threads and calls.
+  __device__ void raise(int64_t value) const {
+    if (atomicCAS(&fault->is_set, 0, 1) != 0) return;
+    fault->value = value;
+    fault->lowest = lowest;
+    fault->highest = highest;
+    fault->op = op;
+  }
 };
 
-inline FaultReport fault_report(const KernelContext& /*ctx*/, const char* /*op*/, int64_t lowest,
+inline FaultReport fault_report(const KernelContext& ctx, const char* op, int64_t lowest,
                                 int64_t highest) {
-  return {lowest, highest};
+  return {cuda::rank_device(ctx.rank).fault(), op, lowest, highest};
 }
 
 }  // namespace flow::ops

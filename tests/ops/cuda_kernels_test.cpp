@@ -10,7 +10,10 @@
 #include "core/context.h"
 #include "core/cuda.h"
 #include "core/device_memory.h"
+#include "core/error.h"
 #include "eager/runtime.h"
+#include "ops/creation.h"
+#include "ops/embedding.h"
 #include "tests/support/closeness.h"
 #include "tests/support/contract_fixture.h"
 
@@ -152,6 +155,24 @@ TEST_P(CudaKernels, GiveWhatTheReferenceGives) {
       EXPECT_TRUE(is_any_reached) << "no CUDA kernel takes " << describe(*sample) << ", " << dtype;
     }
   }
+}
+
+// As an error of the call that waits for the device, once.
+TEST(CudaFaults, AnIndexOutOfRangeIsReportedWhereTheResultIsRead) {
+  if (!cuda::is_available()) GTEST_SKIP() << "no CUDA device";
+  const Tensor table = ones({4, 2}).to("cuda");
+  const Tensor rows = tensor(std::vector<int64_t>{1, 7}, {2}).to("cuda");
+  const Tensor y = embedding(rows, table);
+
+  try {
+    y.to_vector<float>();
+    FAIL() << "no error";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("[embedding] index 7 is out of range"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{1, 1, 0, 0}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, CudaKernels, ::testing::ValuesIn(op_names()), op_name);

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 #include "benchmarks/machine_limits.h"
 #include "benchmarks/train_models.h"
@@ -34,7 +37,9 @@ Tensor chain(const Tensor& x, int64_t nodes) {
 struct Chain : flow::nn::Graph<Chain> {
   int64_t nodes;
 
-  explicit Chain(int64_t n) : nodes(n) {}
+  explicit Chain(int64_t n, const std::string& plans = "") : nodes(n) {
+    config().set_plan_cache(plans);
+  }
 
   Tensor build(const Tensor& x) { return chain(x, nodes); }
 };
@@ -70,9 +75,11 @@ struct Lm : flow::nn::Graph<Lm> {
   flow::models::Gpt model;
   flow::optim::AdamW optimizer{model.parameters()};
 
-  explicit Lm(const flow::models::Gpt& m = flow::models::Gpt(flow::bench::gpt_char_options()))
+  explicit Lm(const flow::models::Gpt& m = flow::models::Gpt(flow::bench::gpt_char_options()),
+              const std::string& plans = "")
       : model(m) {
     add_optimizer(optimizer);
+    config().set_plan_cache(plans);
   }
 
   Tensor build(const Tensor& x, const Tensor& y) {
@@ -95,6 +102,53 @@ void compile_gpt(benchmark::State& state) {
     step = std::min(step, seconds_of([&] { graph(x, x); }));
   }
   flow::bench::report_time(state, 1e3 * best, 1e3 * step, "ms");
+}
+
+// ---- from saved plans; the limit is what compiling takes
+
+// A folder for plans while it lives.
+class PlanFolder {
+ public:
+  PlanFolder()
+      : path_(std::filesystem::temp_directory_path() / flow::str("flow_plans_", getpid())) {}
+
+  ~PlanFolder() { std::filesystem::remove_all(path_); }
+
+  PlanFolder(const PlanFolder&) = delete;
+  PlanFolder& operator=(const PlanFolder&) = delete;
+
+  std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// `compile(folder)` takes so many seconds.
+void compile_saved(benchmark::State& state,
+                   const std::function<double(const std::string& folder)>& compile) {
+  const PlanFolder folder;
+  compile(folder.path());
+  double best = 1e9, anew = 1e9;
+  for (auto _ : state) {
+    best = std::min(best, compile(folder.path()));
+    anew = std::min(anew, compile(""));
+  }
+  flow::bench::report_time(state, 1e3 * best, 1e3 * anew, "ms");
+}
+
+double compile_saved_chain(const std::string& folder, int64_t nodes) {
+  const flow::NoGradGuard no_grad;
+  const Tensor x = flow::ones({4, 4});
+  Chain graph(nodes, folder);
+  return seconds_of([&] { graph.compile(x); });
+}
+
+double compile_saved_gpt(const std::string& folder) {
+  const flow::models::GptOptions options = flow::bench::gpt_char_options();
+  const Tensor x =
+      flow::randint(0, options.vocab_size, {flow::bench::kGptCharBatch, options.block_size});
+  Lm graph(flow::models::Gpt(options), folder);
+  return seconds_of([&] { graph.compile(x, x); });
 }
 
 // ---- on thread ranks: the longest that one of them takes; the limit is what one rank alone takes
@@ -155,6 +209,13 @@ int main(int argc, char** argv) {
   benchmark::RegisterBenchmark("compile/gpt-char", compile_gpt);
   benchmark::RegisterBenchmark("compile/nodes20000",
                                [](benchmark::State& state) { compile_chain(state, kCompiled); });
+  benchmark::RegisterBenchmark("compile/gpt-char/saved", [](benchmark::State& state) {
+    compile_saved(state, compile_saved_gpt);
+  });
+  benchmark::RegisterBenchmark("compile/nodes20000/saved", [](benchmark::State& state) {
+    compile_saved(state,
+                  [](const std::string& folder) { return compile_saved_chain(folder, kCompiled); });
+  });
   for (const int64_t ranks : {2, 4, 8}) {
     const std::string suffix = flow::str("/threads:", ranks);
     benchmark::RegisterBenchmark(

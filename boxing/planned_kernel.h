@@ -4,6 +4,7 @@
 
 #include "boxing/plan.h"
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 
 namespace flow::boxing {
 
@@ -15,5 +16,9 @@ Plan plan_of(const KernelQuery& query);
 // The kernel by which the calling thread's rank carries out `plan`, which is plan_of(query). May
 // run on this rank only.
 KernelChoice bind_plan(const KernelQuery& query, const Plan& plan);
+
+// What carrying it out takes on `rank` where ranks read each other's memory: the packed input, and
+// what is between its steps.
+KernelScratch scratch_of_plan(const KernelQuery& query, const Plan& plan, int64_t rank);
 
 }  // namespace flow::boxing

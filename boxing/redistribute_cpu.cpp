@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
 #include "boxing/comm/communicator.h"
 #include "boxing/plan.h"
@@ -143,6 +145,27 @@ KernelChoice bind_plan(const KernelQuery& query, const Plan& plan) {
   const KernelFn unchecked = is_on_host ? run_bound_plan : staged<run_bound_plan>;
   return {is_checked ? checked : unchecked,
           std::make_shared<const BoundPlan>(context, std::move(own))};
+}
+
+KernelScratch scratch_of_plan(const KernelQuery& query, const Plan& plan, int64_t rank) {
+  KernelScratch blocks;
+  const TensorMeta& x = query.input(0);
+  if (x.is_held && !x.is_contiguous) blocks.push_back({static_cast<int64_t>(x.local_bytes())});
+  const auto bytes_after = [&](size_t step) {
+    const Layout& layout = plan.steps[step].to;
+    return static_cast<int64_t>(
+        global_meta(plan.shape, plan.dtype, layout.placement, layout.nd_sbp, rank)->local_bytes());
+  };
+  // What a step reads and what it writes.
+  int64_t read = 0, written = 0;
+  for (size_t i = 0; i + 1 < plan.steps.size(); ++i) {
+    const int64_t before = i == 0 ? 0 : bytes_after(i - 1), after = bytes_after(i);
+    if (before + after > read + written) std::tie(read, written) = std::pair(before, after);
+  }
+  for (const int64_t bytes : {read, written}) {
+    if (bytes > 0) blocks.push_back({bytes});
+  }
+  return blocks;
 }
 
 void register_ops(OpTable& table) {

@@ -12,6 +12,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "core/kernel_scratch.h"
 
 namespace flow {
 
@@ -140,7 +141,8 @@ void system_free(void* block, size_t bytes) {
 }
 }  // namespace
 
-int Allocator::class_of(size_t bytes) {
+namespace {
+int size_class_of(size_t bytes) {
   if (bytes <= 1024) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);
   // Four classes per power of two, and the header: 1280, 1536, 1792, 2048, 2560, …
   const size_t last = std::max<size_t>(bytes - kHeaderRoom - 1, 1024);
@@ -149,11 +151,26 @@ int Allocator::class_of(size_t bytes) {
   return 16 + 4 * (exponent - 10) + quarter;
 }
 
-size_t Allocator::class_bytes(int size_class) {
+size_t size_class_bytes(int size_class) {
   if (size_class < 16) return static_cast<size_t>(size_class + 1) * 64;
   const int exponent = (size_class - 16) / 4 + 10;
   const size_t quarter = static_cast<size_t>((size_class - 16) % 4 + 1);
   return (size_t{1} << exponent) + quarter * (size_t{1} << (exponent - 2)) + kHeaderRoom;
+}
+}  // namespace
+
+int Allocator::class_of(size_t bytes) {
+  return size_class_of(bytes);
+}
+
+size_t Allocator::class_bytes(int size_class) {
+  return size_class_bytes(size_class);
+}
+
+int64_t storage_block_bytes(int64_t bytes) {
+  constexpr int64_t kStorageHeader = 64;
+  const int size_class = size_class_of(static_cast<size_t>(bytes + kStorageHeader));
+  return static_cast<int64_t>(size_class_bytes(size_class));
 }
 
 void Allocator::lock() const noexcept {

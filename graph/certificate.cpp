@@ -223,6 +223,12 @@ class Rehearsal {
   std::map<std::vector<int64_t>, Edge> edges_;
 };
 
+std::string place_of(const Step& step) {
+  std::string place = step.op != nullptr ? step.op->name : "a copy";
+  if (step.line != 0) place += str(" ", step.file, ":", step.line);
+  return place;
+}
+
 // Sets the most bytes that are alive at once, and when.
 void find_peak(const Program& program, RankCertificate& certificate) {
   std::vector<int64_t> change(program.steps.size() + 1, 0);
@@ -238,14 +244,29 @@ void find_peak(const Program& program, RankCertificate& certificate) {
     certificate.peak_bytes = alive;
     peak = &program.steps[step];
   }
-  if (peak == nullptr) return;
-  certificate.peak_at = peak->op != nullptr ? peak->op->name : "a copy";
-  if (peak->line != 0) certificate.peak_at += str(" ", peak->file, ":", peak->line);
+  if (peak != nullptr) certificate.peak_at = place_of(*peak);
+}
+
+void find_scratch(const Program& program, int num_threads, RankCertificate& certificate) {
+  certificate.scratch_bytes = 0;
+  certificate.scratch_at.clear();
+  for (const Step& step : program.steps) {
+    const int64_t bytes = scratch_block_bytes(step.scratch, num_threads);
+    if (bytes <= certificate.scratch_bytes) continue;
+    certificate.scratch_bytes = bytes;
+    certificate.scratch_at = place_of(step);
+  }
 }
 
 }  // namespace
 
-Certificate certify(const Programs& programs) {
+void state_scratch(Certificate& certificate, const Programs& programs, int num_threads) {
+  certificate.num_threads = num_threads;
+  for (size_t i = 0; i < programs.size(); ++i)
+    find_scratch(*programs[i], num_threads, certificate.ranks[i]);
+}
+
+Certificate certify(const Programs& programs, int num_threads) {
   Rehearsal rehearsal(programs);
   rehearsal.run();
   Certificate certificate;
@@ -268,6 +289,7 @@ Certificate certify(const Programs& programs) {
     }
     certificate.ranks.push_back(std::move(own));
   }
+  state_scratch(certificate, programs, num_threads);
   return certificate;
 }
 
@@ -285,6 +307,9 @@ std::string to_string(const Certificate& certificate) {
                 " messages; ", rank.arena_bytes, " bytes");
     if (rank.peak_bytes > 0) {
       text += str(", at most ", rank.peak_bytes, " alive at ", rank.peak_at);
+    }
+    if (rank.scratch_bytes > 0) {
+      text += str("; kernels take up to ", rank.scratch_bytes, " beside, ", rank.scratch_at);
     }
     text += '\n';
   }

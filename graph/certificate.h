@@ -30,10 +30,13 @@ std::vector<Communication> communications_of(const Program& program, int64_t ran
 
 struct RankCertificate {
   int64_t rank = 0;
-  int64_t arena_bytes = 0;  // what the plan takes from the allocator
+  int64_t arena_bytes = 0;
   // Values alive at once, at most, and the step at which they are.
   int64_t peak_bytes = 0;
   std::string peak_at;  // the op at which they are, and its line
+  // What kernels take from the allocator beside, at most, and the op that does.
+  int64_t scratch_bytes = 0;
+  std::string scratch_at;
   int64_t num_collectives = 0;
   int64_t num_messages = 0;   // sent
   int64_t longest_queue = 0;  // messages sent to it by one rank and not yet received, at most
@@ -41,16 +44,22 @@ struct RankCertificate {
 
 struct Certificate {
   std::vector<RankCertificate> ranks;
+  int num_threads = 1;  // of a rank, for which scratch is stated
 };
 
 // `programs` are those of ranks 0, 1, …. Throws InternalError, naming ranks, steps and lines, when
 // members of a group differ in a collective or in their order; when messages between two ranks are
 // received in another order than they are sent, or with another size, or not at all; or when ranks
 // wait for each other in a circle. Sends count as unbuffered: one ends when it is received.
-Certificate certify(const Programs& programs);
+// Scratch is stated for ranks of so many compute threads.
+Certificate certify(const Programs& programs, int num_threads = 1);
 Certificate certify(std::span<const Program> programs);
 
-// "rank 1: 4 collectives, 2 messages; 12288 bytes, at most 9216 alive at matmul train.cpp:12".
+// States it anew, for another number of threads.
+void state_scratch(Certificate& certificate, const Programs& programs, int num_threads);
+
+// "rank 1: 4 collectives, 2 messages; 12288 bytes, at most 9216 alive at matmul
+// train.cpp:12; kernels take up to 4160 beside, sum train.cpp:13".
 std::string to_string(const Certificate& certificate);
 
 }  // namespace flow::graph

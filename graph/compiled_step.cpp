@@ -24,7 +24,7 @@ CompiledStep compile_step(Graph traced, PassSet passes, const Lowering& lowering
                                      [](const Value& v) { return v.placement.defined(); });
   // Ranks whose tensors are all local need not know of each other.
   step.programs = is_global ? lower_all(step.graph, lowering) : lower_here(step.graph, lowering);
-  step.certificate = certify(step.programs);
+  step.certificate = certify(step.programs, thread_state().context->thread_pool().num_threads());
   if (!is_global) step.certificate.ranks[0].rank = env::rank();
   return step;
 }
@@ -121,6 +121,19 @@ void load_programs(CompiledStep& step, bool for_all_ranks) {
     program = ready;
   }
   if (!step.is_global()) step.certificate.ranks[0].rank = env::rank();
+  state_scratch(step.certificate, step.programs,
+                thread_state().context->thread_pool().num_threads());
+}
+
+int64_t peak_bytes_of(const CompiledStep& step, int64_t rank) {
+  const RankCertificate& own =
+      step.certificate.ranks[step.is_global() ? static_cast<size_t>(rank) : 0];
+  int64_t bytes = storage_block_bytes(own.arena_bytes) + own.scratch_bytes;
+  for (const ValueId output : step.graph.outputs) {
+    const MetaPtr meta = step.graph.value(output).meta_on(rank);
+    bytes += storage_block_bytes(meta->is_held ? static_cast<int64_t>(meta->local_bytes()) : 0);
+  }
+  return bytes;
 }
 
 std::shared_ptr<const CompiledStep> compile_once(Graph traced, PassSet passes,

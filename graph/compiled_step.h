@@ -34,6 +34,11 @@ struct CompiledStep {
 // Runs the passes, makes the programs and certifies them. Throws what certify() throws.
 CompiledStep compile_step(Graph traced, PassSet passes, const Lowering& lowering);
 
+// The most that a run takes from the allocator of `rank`: the arena, outputs, and what kernels take
+// beside. Buffers inside libraries are not flow's: oneDNN's where a layout is converted back to a
+// strided one, and those in which a library of matrix products packs its operands.
+int64_t peak_bytes_of(const CompiledStep& step, int64_t rank);
+
 // Inputs, captured tensors, nodes, stages, passes, memory, certificate, and the redistributions of
 // `rank` with their lines.
 std::string summary_of(const CompiledStep& step, int64_t rank);

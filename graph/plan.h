@@ -50,8 +50,9 @@ class Plan {
 
   const Certificate& certificate() const { return step_->certificate; }
 
-  // What a run takes from the allocator: the arena, kept from the first run on, and outputs. What
-  // kernels take while they run comes on top.
+  // The most that a run takes from this rank's allocator, of which the arena is kept.
+  int64_t peak_bytes() const { return peak_bytes_of(*step_, rank_); }
+
   int64_t arena_bytes() const { return program_->arena_bytes; }
 
   int64_t output_bytes() const;

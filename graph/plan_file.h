@@ -26,7 +26,7 @@ void check_program(const Program& program, const Graph& graph, std::string_view 
 
 namespace internal {
 inline constexpr std::string_view kPlanMagic = "flowplan";
-inline constexpr int64_t kPlanVersion = 2;
+inline constexpr int64_t kPlanVersion = 3;
 // What stands between the magic word and the content: its checksum.
 uint64_t plan_checksum(std::string_view content);
 }  // namespace internal

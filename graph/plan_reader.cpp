@@ -74,6 +74,7 @@ class PlanReader {
       plan.step.passes.push_back({pass, in_.integer(0, kMaxNumber)});
     }
     read_programs(plan.step);
+    plan.step.certificate.num_threads = static_cast<int>(in_.integer(1, kMaxRanks));
     for (size_t rank = 0; rank < plan.step.programs.size(); ++rank)
       plan.step.certificate.ranks.push_back(read_rank());
     if (!in_.at_end()) in_.fail("something follows its end");
@@ -298,6 +299,10 @@ class PlanReader {
       step.attrs = attrs(*step.op);
       const int64_t route = in_.index(routes_.size(), true);
       if (route >= 0) step.route = routes_[static_cast<size_t>(route)];
+      for (size_t left = in_.count(); left > 0; --left) {
+        const int64_t bytes = in_.integer(0, kMaxNumber);
+        step.scratch.push_back({bytes, in_.integer(1, kMaxNumber)});
+      }
       step.on_parts = in_.flag();
       step.draw = in_.integer(-1, kMaxNumber);
       step.draws_globally = in_.flag();
@@ -317,6 +322,8 @@ class PlanReader {
     rank.arena_bytes = in_.integer(0, kMaxNumber);
     rank.peak_bytes = in_.integer(0, kMaxNumber);
     rank.peak_at = text();
+    rank.scratch_bytes = in_.integer(0, INT64_MAX);
+    rank.scratch_at = text();
     rank.num_collectives = in_.integer(0, kMaxNumber);
     rank.num_messages = in_.integer(0, kMaxNumber);
     rank.longest_queue = in_.integer(0, kMaxNumber);

@@ -102,7 +102,8 @@ std::string summary_of(const CompiledStep& step, int64_t rank) {
   for (const PassResult& pass : step.passes)
     text += str(" ", pass.name, " ", pass.changes);
   text += str("\nprogram of rank ", rank, ": ", program.steps.size(), " steps, arena of ",
-              program.arena_bytes, " bytes, outputs of ", output_bytes_of(graph, rank), " bytes\n");
+              program.arena_bytes, " bytes, outputs of ", output_bytes_of(graph, rank),
+              " bytes; at most ", peak_bytes_of(step, rank), " bytes from the allocator\n");
   if (step.is_read) {
     text += str("read from the plan ", step.origin.name(), "\n");
   } else if (!step.why_not_kept.empty()) {

@@ -56,6 +56,7 @@ class PlanWriter {
       body_.integer(pass.changes);
     }
     write_programs(step.programs);
+    body_.integer(step.certificate.num_threads);
     for (const RankCertificate& rank : step.certificate.ranks)
       write_rank(rank);
 
@@ -265,6 +266,11 @@ class PlanWriter {
       body_.integer(text(step.op->name));
       body_.integer(attrs(*step.op, step.raw_attrs()));
       body_.integer(step.route ? route(*step.route) : -1);
+      body_.integer(static_cast<int64_t>(step.scratch.size()));
+      for (const ScratchBlock& block : step.scratch) {
+        body_.integer(block.bytes);
+        body_.integer(block.parts);
+      }
       body_.integer(step.on_parts ? 1 : 0);
       body_.integer(step.draw);
       body_.integer(step.draws_globally ? 1 : 0);
@@ -282,6 +288,8 @@ class PlanWriter {
     body_.integer(rank.arena_bytes);
     body_.integer(rank.peak_bytes);
     body_.integer(text(rank.peak_at));
+    body_.integer(rank.scratch_bytes);
+    body_.integer(text(rank.scratch_at));
     body_.integer(rank.num_collectives);
     body_.integer(rank.num_messages);
     body_.integer(rank.longest_queue);

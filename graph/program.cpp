@@ -48,6 +48,7 @@ void ProgramBuilder::add_in_place(const OpDef& op, const void* attrs, BufferId t
   const KernelChoice choice = kernels_.select(query, metas[0]->device);
   step.fn = choice.fn;
   step.plan = choice.plan;
+  step.scratch = scratch_of(choice.plan);
   program_.steps.push_back(std::move(step));
 }
 
@@ -194,7 +195,11 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
     if (!is_planned) choice = kernels_.select(query, device);
   }
   std::shared_ptr<const boxing::Plan> route;
-  if (is_planned) route = std::make_shared<const boxing::Plan>(boxing::plan_of(query));
+  KernelScratch scratch = scratch_of(choice.plan);
+  if (is_planned) {
+    route = std::make_shared<const boxing::Plan>(boxing::plan_of(query));
+    scratch = boxing::scratch_of_plan(query, *route, program_.rank);
+  }
   if (op.mutates == 0) {
     for (const MetaPtr meta : choice.outputs.empty() ? wanted : choice.outputs) {
       outputs.push_back(add_buffer(meta));
@@ -208,6 +213,7 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                             .route = std::move(route),
                             .fn = choice.fn,
                             .plan = choice.plan,
+                            .scratch = std::move(scratch),
                             .guard = guard_,
                             .draw = node.draw,
                             .draws_globally = node.draw >= 0 && draws_globally,

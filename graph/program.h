@@ -11,6 +11,7 @@
 
 #include "boxing/plan.h"
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 #include "graph/ir.h"
 
 namespace flow::graph {
@@ -49,6 +50,7 @@ struct Step {
   // The kernel for the metas of the program's rank; null: chosen when the program is loaded.
   KernelFn fn = nullptr;
   std::shared_ptr<const void> plan = nullptr;
+  KernelScratch scratch = {};   // what the kernel takes beside the arena, while it runs
   bool on_parts = false;        // the kernel sees local parts: copies and sums that programs add
   BufferId guard = kNoBuffer;   // a bool scalar without which the step is left out
   int64_t draw = -1;            // of a random op: which draw of the run

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <vector>
 
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/attention_op.h"
 #include "ops/gemm.h"
@@ -254,9 +256,26 @@ Matrix<Wide<T>> matrix(const TensorView& view, int64_t index, Wide<T>* buffer) {
 }
 
 template <class T>
+int64_t copy_size(const TensorMeta& meta) {
+  if (is_readable<T>(meta)) return 0;
+  return meta.local_shape[meta.local_shape.size() - 2] * meta.local_shape.back();
+}
+
+template <class T>
 int64_t copy_size(const TensorView& view) {
-  if (is_readable<T>(*view.meta)) return 0;
-  return view.shape()[view.shape().size() - 2] * view.shape().back();
+  return copy_size<T>(*view.meta);
+}
+
+// Elements that a thread works with; the first inputs are those of the kernel.
+template <class T, bool kBackward>
+int64_t workspace_size(const AttentionPlan& plan, std::span<const MetaPtr> inputs) {
+  const int64_t block = std::min(kQueryBlock, plan.queries);
+  int64_t size = kBackward ? 2 * block * plan.keys + plan.queries * plan.width +
+                                 plan.keys * (plan.width + plan.value_width)
+                           : block * (plan.keys + plan.value_width);
+  for (const MetaPtr meta : inputs.first(kBackward ? 5 : 3))
+    size += copy_size<T>(*meta);
+  return size;
 }
 
 // c = alpha op(a) op(b) + beta c.
@@ -430,7 +449,11 @@ KernelChoice select_fast(const KernelQuery& query) {
                                               query.input(kFirst + 2))};
   dispatch_floating(query.output(0).dtype,
                     [&]<class T>() { choice.fn = kBackward ? run_backward<T> : run_attention<T>; });
-  return choice;
+  const auto& plan = *static_cast<const AttentionPlan*>(choice.plan.get());
+  const int64_t bytes = dispatch_floating(query.output(0).dtype, [&]<class T>() {
+    return workspace_size<T, kBackward>(plan, query.inputs) * static_cast<int64_t>(sizeof(Wide<T>));
+  });
+  return with_scratch(std::move(choice), {{bytes, plan.batch}});
 }
 
 template <bool kBackward>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/batch_norm_op.h"
 #include "ops/blocked_layout.h"
@@ -228,8 +229,14 @@ KernelChoice select_blocked(const KernelQuery& query) {
   }
   std::vector<MetaPtr> outputs(query.outputs.begin(), query.outputs.end());
   outputs[0] = with_blocked(outputs[0], x.blocked);
-  return {kBackward ? run_backward : run_batch_norm,
-          std::make_shared<const BlockedNormPlan>(std::move(plan)), std::move(outputs)};
+  KernelScratch blocks;
+  if (plan.reorder != nullptr) {
+    blocks.push_back({static_cast<int64_t>(plan.reordered_bytes + plan.reorder->scratch_bytes())});
+  }
+  return with_scratch(
+      {kBackward ? run_backward : run_batch_norm,
+       std::make_shared<const BlockedNormPlan>(std::move(plan)), std::move(outputs)},
+      std::move(blocks));
 }
 
 }  // namespace

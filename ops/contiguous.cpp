@@ -76,6 +76,22 @@ void ContiguousOutput<C>::finish(const KernelContext& ctx) const {
   });
 }
 
+KernelScratch contiguous_scratch(const KernelQuery& query, DType computed) {
+  KernelScratch blocks;
+  const auto add = [&](const TensorMeta& meta, DType dtype) {
+    blocks.push_back({meta.local_numel * static_cast<int64_t>(dtype_size(dtype))});
+  };
+  for (const MetaPtr meta : query.inputs) {
+    if (meta == nullptr) continue;
+    if (!meta->is_contiguous && meta->blocked == nullptr) add(*meta, meta->dtype);
+    if (meta->dtype != computed) add(*meta, computed);
+  }
+  for (const MetaPtr meta : query.outputs) {
+    if (meta->dtype != computed && is_floating(meta->dtype)) add(*meta, computed);
+  }
+  return blocks;
+}
+
 template class ContiguousInput<float>;
 template class ContiguousInput<double>;
 template class ContiguousOutput<float>;

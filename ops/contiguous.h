@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 
 namespace flow::ops {
 
@@ -34,5 +35,8 @@ class ContiguousOutput {
   Ref<Storage> buffer_;  // null where the output holds C
   C* data_;
 };
+
+// What ContiguousInput and ContiguousOutput of dtype `computed` take for all tensors of a call.
+KernelScratch contiguous_scratch(const KernelQuery& query, DType computed);
 
 }  // namespace flow::ops

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/contiguous.h"
 #include "ops/conv_kernels.h"
@@ -139,10 +140,14 @@ void for_each_tile(const GemmConvPlan& plan, const Fn& fn) {
     fn(row, std::min(plan.tile_rows, plan.rows - row));
 }
 
+// Elements of the columns that a thread gathers.
+int64_t num_columns(const GemmConvPlan& plan) {
+  return plan.reads_in_place ? 0 : plan.depth * plan.tile_rows * plan.row;
+}
+
 template <class C>
 Ref<Storage> column_scratch(const KernelContext& ctx, const GemmConvPlan& plan) {
-  const int64_t elements = plan.reads_in_place ? 0 : plan.depth * plan.tile_rows * plan.row;
-  return ctx.scratch(static_cast<size_t>(elements) * sizeof(C));
+  return ctx.scratch(static_cast<size_t>(num_columns(plan)) * sizeof(C));
 }
 
 template <class C>
@@ -281,8 +286,13 @@ KernelChoice select_conv_gemm(const KernelQuery& query) {
   const int64_t work = plan.sizes.batch * plan.out_group * plan.depth * plan.rows * plan.row;
   if (work == 0) return {};
   const bool is_double = query.output(0).dtype == DType::kFloat64;
-  return {is_double ? run_of<double>(plan.roles) : run_of<float>(plan.roles),
-          std::make_shared<const GemmConvPlan>(plan)};
+  const DType computed = is_double ? DType::kFloat64 : DType::kFloat32;
+  KernelScratch blocks = contiguous_scratch(query, computed);
+  blocks.push_back({num_columns(plan) * static_cast<int64_t>(dtype_size(computed)),
+                    plan.sizes.groups * (plan.roles.writes_weight ? 1 : plan.sizes.batch)});
+  return with_scratch({is_double ? run_of<double>(plan.roles) : run_of<float>(plan.roles),
+                       std::make_shared<const GemmConvPlan>(plan)},
+                      std::move(blocks));
 }
 
 }  // namespace flow::ops

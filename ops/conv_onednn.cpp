@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/contiguous.h"
 #include "ops/conv_kernels.h"
@@ -372,6 +373,25 @@ void run_backward_weight(const KernelContext& ctx) {
   db.finish(ctx);
 }
 
+KernelScratch scratch_of(const KernelQuery& query, const OneDnnConvPlan& plan) {
+  KernelScratch blocks = contiguous_scratch(query, DType::kFloat32);
+  const auto add = [&](size_t bytes, int64_t parts) {
+    blocks.push_back({static_cast<int64_t>(bytes), parts});
+  };
+  const size_t reorder_bytes =
+      plan.weight.reorder == nullptr ? 0 : plan.weight.reorder->scratch_bytes();
+  if (plan.roles.writes_weight) {
+    const size_t bias_bytes = static_cast<size_t>(plan.sizes.out_channels) * sizeof(float);
+    const size_t stride =
+        aligned(plan.weight_bytes) + (plan.roles.has_bias ? aligned(bias_bytes) : 0);
+    add(static_cast<size_t>(plan.num_parts) * stride + reorder_bytes, 1);
+  } else if (plan.weight.reorder != nullptr) {
+    add(aligned(plan.weight_bytes) + reorder_bytes, 1);
+  }
+  add(std::max(plan.part.scratch_bytes(), plan.last.scratch_bytes()), plan.num_parts);
+  return blocks;
+}
+
 }  // namespace
 
 KernelChoice select_conv_onednn(const KernelQuery& query) {
@@ -385,7 +405,7 @@ KernelChoice select_conv_onednn(const KernelQuery& query) {
   const KernelFn fn = roles.writes_x        ? run_backward_input
                       : roles.writes_weight ? run_backward_weight
                                             : run_forward;
-  return {fn, plan, std::move(outputs)};
+  return with_scratch({fn, plan, std::move(outputs)}, scratch_of(query, *plan));
 }
 
 }  // namespace flow::ops

@@ -161,7 +161,10 @@ KernelChoice select_fold(const KernelQuery& query) {
   auto plan = make_plan(query);
   const KernelFn fn =
       dispatch_floating(dtype, [&]<class T>() { return fold_loop<ExtremumFold<T, kMax>>(*plan); });
-  return {fn, std::move(plan)};
+  if (fn == nullptr) return {};
+  KernelScratch scratch = dispatch_floating(
+      dtype, [&]<class T>() { return fold_scratch<ExtremumFold<T, kMax>>(*plan); });
+  return with_scratch({fn, std::move(plan)}, std::move(scratch));
 }
 
 }  // namespace

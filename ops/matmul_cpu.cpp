@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/gemm.h"
 #include "ops/local_parts.h"
@@ -350,10 +351,25 @@ void run_gemm(const KernelContext& ctx) {
 }
 
 // gemm chooses its instruction set itself; conversions of 16-bit floats use the file's.
+// The copies of operands, and the results before they are rounded to 16 bits.
+KernelScratch scratch_of(const GemmPlan& plan, DType dtype, bool converts) {
+  const int64_t size = plan.batch * plan.m * plan.n;
+  if (size == 0) return {};
+  const auto element =
+      static_cast<int64_t>(dtype == DType::kFloat64 ? sizeof(double) : sizeof(float));
+  KernelScratch blocks;
+  for (const GemmOperand* operand : {&plan.a, &plan.b}) {
+    if (operand->copies || converts) blocks.push_back({operand->copy_shape.numel() * element});
+  }
+  if (converts) blocks.push_back({size * element});
+  return blocks;
+}
+
 template <GemmPlan (*kPlan)(const KernelQuery& query, bool converts)>
 KernelChoice select_gemm(const KernelQuery& query) {
   const auto choice = [&](KernelFn fn, bool converts) -> KernelChoice {
-    return {fn, std::make_shared<const GemmPlan>(kPlan(query, converts))};
+    const auto plan = std::make_shared<const GemmPlan>(kPlan(query, converts));
+    return with_scratch({fn, plan}, scratch_of(*plan, query.output(0).dtype, converts));
   };
   switch (query.output(0).dtype) {
     case DType::kFloat32:

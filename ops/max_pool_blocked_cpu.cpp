@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/pool_op.h"
 #include "ops/pool_plan.h"
@@ -124,8 +125,12 @@ KernelChoice select_blocked(const KernelQuery& query) {
   KernelChoice choice;
   if (!plan_layout(query, plan, choice.outputs) || plan.lanes % V::kLanes != 0) return {};
   choice.fn = kRun;
+  KernelScratch blocks;
+  if (plan.reorder != nullptr) {
+    blocks.push_back({static_cast<int64_t>(plan.reordered_bytes + plan.reorder->scratch_bytes())});
+  }
   choice.plan = std::make_shared<const PoolPlan>(std::move(plan));
-  return choice;
+  return with_scratch(std::move(choice), std::move(blocks));
 }
 
 }  // namespace

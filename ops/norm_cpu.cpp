@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/local_parts.h"
 #include "ops/norm_op.h"
@@ -214,6 +215,15 @@ void run_norm(const KernelContext& ctx) {
 constexpr int64_t kBlockRows = 32;
 constexpr int64_t kMaxBlocks = 16;
 
+int64_t rows_per_block(const NormPlan& plan) {
+  return std::max(kBlockRows, (plan.rows + kMaxBlocks - 1) / kMaxBlocks);
+}
+
+int64_t num_blocks(const NormPlan& plan) {
+  const int64_t rows = rows_per_block(plan);
+  return std::max<int64_t>(1, (plan.rows + rows - 1) / rows);
+}
+
 template <class T, bool kCenters>
 void run_backward(const KernelContext& ctx) {
   using C = Wide<T>;
@@ -225,8 +235,8 @@ void run_backward(const KernelContext& ctx) {
   const T* x = ctx.in(1).as<T>();
   const T* weight = ctx.has_input(2) ? ctx.in(2).as<T>() : nullptr;
   T* dx = ctx.out(0).as<T>();
-  const int64_t block_rows = std::max(kBlockRows, (plan.rows + kMaxBlocks - 1) / kMaxBlocks);
-  const int64_t blocks = std::max<int64_t>(1, (plan.rows + block_rows - 1) / block_rows);
+  const int64_t block_rows = rows_per_block(plan);
+  const int64_t blocks = num_blocks(plan);
   const auto scratch = ctx.scratch(static_cast<size_t>(blocks * 2 * n) * sizeof(C));
   C* sums = reinterpret_cast<C*>(scratch->data());
   std::memset(sums, 0, static_cast<size_t>(blocks * 2 * n) * sizeof(C));
@@ -282,9 +292,13 @@ KernelChoice select_fast(const KernelQuery& query) {
   dispatch_floating(query.output(0).dtype, [&]<class T>() {
     choice.fn = kBackward ? run_backward<T, kCenters> : run_norm<T, kCenters>;
   });
-  choice.plan = std::make_shared<const NormPlan>(
+  const auto plan = std::make_shared<const NormPlan>(
       plan_rows(query.input(kBackward ? 1 : 0), query.attrs_as<NormAttrs>()));
-  return choice;
+  choice.plan = plan;
+  if (!kBackward) return choice;
+  const bool is_double = query.output(0).dtype == DType::kFloat64;
+  const auto element = static_cast<int64_t>(is_double ? sizeof(double) : sizeof(float));
+  return with_scratch(std::move(choice), {{num_blocks(*plan) * 2 * plan->size * element}});
 }
 
 template <bool kCenters, bool kBackward>

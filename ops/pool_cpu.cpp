@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/contiguous.h"
 #include "ops/pool_op.h"
@@ -450,8 +451,13 @@ KernelChoice select_fast(const KernelQuery& query) {
   if (plan.in_size() > std::numeric_limits<int32_t>::max()) return {};
   if (!plan_layout(query, plan, choice.outputs)) return {};
   choice.fn = query.input(0).dtype == DType::kFloat64 ? kDouble : kFloat;
+  KernelScratch blocks = contiguous_scratch(
+      query, query.input(0).dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32);
+  if (plan.reorder != nullptr) {
+    blocks.push_back({static_cast<int64_t>(plan.reordered_bytes + plan.reorder->scratch_bytes())});
+  }
   choice.plan = std::make_shared<const PoolPlan>(std::move(plan));
-  return choice;
+  return with_scratch(std::move(choice), std::move(blocks));
 }
 
 template <KernelFn kFloat, KernelFn kDouble>

@@ -205,7 +205,10 @@ KernelChoice select_sum(const KernelQuery& query) {
   auto plan = make_plan(query);
   const KernelFn fn =
       dispatch_floating(dtype, [&]<class T>() { return fold_loop<SumFold<T>>(*plan); });
-  return {fn, std::move(plan)};
+  if (fn == nullptr) return {};
+  KernelScratch scratch =
+      dispatch_floating(dtype, [&]<class T>() { return fold_scratch<SumFold<T>>(*plan); });
+  return with_scratch({fn, std::move(plan)}, std::move(scratch));
 }
 
 }  // namespace

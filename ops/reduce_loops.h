@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/reduce_op.h"
 #include "ops/vector.h"
@@ -43,6 +44,20 @@ inline constexpr int64_t kReducePiece = 65536;        // elements
 inline constexpr int64_t kReduceColumnPiece = 65536;  // elements
 inline constexpr int64_t kReduceColumns = 2048;       // columns folded together
 inline constexpr int64_t kReduceRows = 16;            // rows added before they are spilled
+
+// Into how many pieces a reduction over `rows` rows of n elements is cut.
+inline int64_t row_pieces(int64_t rows, int64_t n) {
+  const int64_t per_row = (n + kReducePiece - 1) / kReducePiece;
+  const int64_t rows_per_piece = std::max<int64_t>(1, kReducePiece / n);
+  return per_row > 1 ? rows * per_row : (rows + rows_per_piece - 1) / rows_per_piece;
+}
+
+// The same where `rows` rows are added up by column.
+inline int64_t column_pieces(int64_t rows, int64_t columns) {
+  const int64_t per_piece =
+      std::max(kReduceRows, kReduceColumnPiece / std::min(columns, kReduceColumns));
+  return (rows + per_piece - 1) / per_piece;
+}
 
 template <class Fold>
 inline typename Fold::Wide fold_block(const typename Fold::Element* p, int64_t n) {
@@ -89,8 +104,7 @@ void fold_rows(const KernelContext& ctx) {
   const int64_t rows = plan.reduced_numel / n;
   const int64_t per_row = (n + kReducePiece - 1) / kReducePiece;
   const int64_t rows_per_piece = std::max<int64_t>(1, kReducePiece / n);
-  const int64_t pieces =
-      per_row > 1 ? rows * per_row : (rows + rows_per_piece - 1) / rows_per_piece;
+  const int64_t pieces = row_pieces(rows, n);
 
   const auto fold_piece = [&](int64_t kept, int64_t piece) {
     const T* base = x + reduce_offsets(kept, plan.kept.data(), plan.num_kept).in;
@@ -180,7 +194,7 @@ void fold_columns(const KernelContext& ctx) {
   const int64_t rows = plan.reduced_numel;
   const int64_t rows_per_piece =
       std::max(kReduceRows, kReduceColumnPiece / std::min(columns, kReduceColumns));
-  const int64_t pieces = (rows + rows_per_piece - 1) / rows_per_piece;
+  const int64_t pieces = column_pieces(rows, columns);
 
   struct Strip {
     ReduceOffsets at;
@@ -244,6 +258,24 @@ void fold_columns(const KernelContext& ctx) {
     }
     store(strip, sums);
   }
+}
+
+// What the loop takes while it runs.
+template <class Fold>
+KernelScratch fold_scratch(const ReducePlan& plan) {
+  const auto wide = static_cast<int64_t>(sizeof(typename Fold::Wide));
+  if (plan.has_rows) {
+    const int64_t n = plan.reduced[static_cast<size_t>(plan.num_reduced - 1)].size;
+    const int64_t pieces = row_pieces(plan.reduced_numel / n, n);
+    if (pieces > 1) return {{plan.kept_numel * pieces * wide}};
+  } else if (plan.has_columns) {
+    const int64_t columns = plan.kept[static_cast<size_t>(plan.num_kept - 1)].size;
+    const int64_t strips = (columns + kReduceColumns - 1) / kReduceColumns;
+    const int64_t pieces = column_pieces(plan.reduced_numel, columns);
+    constexpr int64_t kPadded = kReduceColumns + VecOf<typename Fold::Element>::kLanes;
+    if (pieces > 1) return {{plan.kept_numel / columns * strips * pieces * kPadded * wide}};
+  }
+  return {};
 }
 
 // The loop that fits the plan; null: neither does.

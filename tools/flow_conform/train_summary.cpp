@@ -19,14 +19,6 @@ namespace flow::conform {
 
 namespace {
 
-// What the allocator counts for a block of so many bytes.
-int64_t handed_out(int64_t bytes) {
-  const int64_t before = memory_stats().bytes_in_use;
-  const auto block =
-      Storage::allocate(thread_state().context->allocator(), static_cast<size_t>(bytes));
-  return memory_stats().bytes_in_use - before;
-}
-
 // Rows of all ranks, one after another.
 template <class T>
 std::vector<T> of_all_ranks(const std::vector<T>& row, DType dtype) {
@@ -96,13 +88,7 @@ Json redistributions() {
 }  // namespace
 
 int64_t stated_peak_bytes(const nn::CompiledGraph& compiled, int64_t other_bytes) {
-  const graph::Plan& plan = compiled.plan();
-  int64_t bytes = memory_stats().bytes_in_use - other_bytes + handed_out(plan.arena_bytes());
-  for (const graph::ValueId output : plan.graph().outputs) {
-    const MetaPtr meta = plan.graph().value(output).meta_on(env::rank());
-    bytes += handed_out(meta->is_held ? static_cast<int64_t>(meta->local_bytes()) : 0);
-  }
-  return bytes;
+  return memory_stats().bytes_in_use - other_bytes + compiled.plan().peak_bytes();
 }
 
 double predicted_bubble(const nn::CompiledGraph& compiled, const Pipelining& pipelining) {

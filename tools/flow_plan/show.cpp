@@ -29,7 +29,7 @@ void show_origin(const graph::PlanOrigin& origin, std::ostream& out) {
 
 // The proof again, from the programs as they are in the file.
 void check(const graph::CompiledStep& step, std::ostream& out) {
-  const std::string proved = to_string(graph::certify(step.programs));
+  const std::string proved = to_string(graph::certify(step.programs, step.certificate.num_threads));
   if (proved != to_string(step.certificate)) {
     throw InternalError(
         str("[flow-plan] the certificate in the file is not what its programs "

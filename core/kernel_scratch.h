@@ -1,0 +1,34 @@
+// What kernels take from the allocator while they run, stated when they are selected, so that the
+// peak of a program is known before it runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/kernel.h"
+
+namespace flow {
+
+// Blocks of so many bytes, one for each part of the work: as many are taken at once as there are
+// threads, or parts where these are fewer.
+struct ScratchBlock {
+  int64_t bytes = 0;
+  int64_t parts = 1;
+  friend bool operator==(const ScratchBlock&, const ScratchBlock&) = default;
+};
+
+// Blocks that are taken at the same time.
+using KernelScratch = std::vector<ScratchBlock>;
+
+// The choice with its statement, which travels with its plan.
+KernelChoice with_scratch(KernelChoice choice, KernelScratch scratch);
+// The statement of a choice with this plan; none where it made none.
+KernelScratch scratch_of(const std::shared_ptr<const void>& plan);
+
+// What the allocator hands out for a storage of so many bytes: header and size class included.
+int64_t storage_block_bytes(int64_t bytes);
+// The same for scratch on a rank of so many compute threads.
+int64_t scratch_block_bytes(const KernelScratch& scratch, int num_threads);
+
+}  // namespace flow

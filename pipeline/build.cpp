@@ -218,7 +218,11 @@ class Builder {
     const Node& node = graph_.nodes[index];
     const bool has_count = takes_own_sums(node) && plan_.sbp_of(node.inputs[0]).is_partial() &&
                            plan_.is_own_of(node.outputs[0]);
-    add_each(has_count ? in_micro_batch(node, plan_.cut, m) : node, index, m);
+    if (has_count) {
+      add_each(in_micro_batch(node, plan_.cut, m), index, m);
+    } else {
+      add_each(node, index, m);
+    }
   }
 
   void add_each(const Node& node, size_t index, int64_t m) {

@@ -1,6 +1,7 @@
 #include "pipeline/micro_batch.h"
 
 #include <algorithm>
+#include <span>
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
@@ -219,17 +220,19 @@ class Planner {
     }
     if (node.op == &ops::kCast && feeds_statistics) return in.sbp;
     if (takes_sums_apart(node)) return {sbp::broadcast};
-    const std::vector<SbpSignature> of_batches = own_batch_signatures(node);
+    const std::vector<SbpSignature> own_batches = own_batch_signatures(node);
+    const std::span<const SbpSignature> of_batches(own_batches);
     const bool makes_own = in.has_own || !of_batches.empty();
     return asking(node, [&](SbpContext& ctx) -> std::vector<Sbp> {
       node.op->sbp(ctx);
-      std::vector<SbpSignature> signatures(ctx.signatures().begin(), ctx.signatures().end());
-      signatures.insert(signatures.end(), of_batches.begin(), of_batches.end());
+      const std::span<const SbpSignature> of_op(ctx.signatures());
       for (const bool takes_parts : {false, true}) {
-        for (const SbpSignature& signature : signatures) {
-          if (!fits(node, signature, in.sbp, takes_parts, makes_own)) continue;
-          in.sbp = signature.inputs;
-          return signature.outputs;
+        for (const std::span<const SbpSignature> signatures : {of_op, of_batches}) {
+          for (const SbpSignature& signature : signatures) {
+            if (!fits(node, signature, in.sbp, takes_parts, makes_own)) continue;
+            in.sbp = signature.inputs;
+            return signature.outputs;
+          }
         }
       }
       return {};

@@ -2,11 +2,10 @@
 
 #include "boxing/layout.h"
 #include "boxing/redistribute.h"
+#include "nn/beside.h"
 
 namespace flow::nn {
 
-namespace {
-// Labels follow the loss: those of a pipeline may be given where its first stage is.
 Tensor beside(const Tensor& input, const Tensor& target) {
   if (!input.is_global() || !target.is_global() || input.placement() == target.placement()) {
     return target;
@@ -17,7 +16,6 @@ Tensor beside(const Tensor& input, const Tensor& target) {
                            .sbp = is_arranged_alike ? boxing::without_partial(target.sbp())
                                                     : NdSbp::broadcast(placement.num_axes())});
 }
-}  // namespace
 
 Tensor L1Loss::forward(const Tensor& input, const Tensor& target) {
   return l1_loss(input, beside(input, target), options_);

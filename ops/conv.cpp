@@ -6,6 +6,7 @@
 #include "core/dispatch.h"
 #include "ops/autocast.h"
 #include "ops/binary.h"
+#include "ops/cast.h"
 #include "ops/conv_op.h"
 #include "ops/named_errors.h"
 #include "ops/reduce.h"
@@ -434,9 +435,24 @@ int64_t checked_groups(const char* name, int64_t groups) {
   return groups;
 }
 
+// Operands that are convolved in float64, which is exact for sums below 2^53.
+bool are_integers(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const DType dtype = x.dtype();
+  return !is_floating(dtype) && dtype != DType::kBool && weight.dtype() == dtype &&
+         (!bias.defined() || bias.dtype() == dtype);
+}
+
 Tensor conv_of(const char* name, int64_t num_dims, const TensorArg& x, const TensorArg& weight,
                const Tensor& bias, const ConvOptions& options) {
   check_dims(name, x, weight, num_dims);
+  if (are_integers(x, weight, bias)) {
+    const Site site = x.site();
+    const auto wide = [&](const Tensor& operand) {
+      return operand.defined() ? cast({operand, site}, DType::kFloat64) : operand;
+    };
+    const Tensor y = conv_of(name, num_dims, {wide(x), site}, wide(weight), wide(bias), options);
+    return cast({cast({y, site}, DType::kInt64), site}, x->dtype());
+  }
   ConvAttrs attrs;
   attrs.stride = spatial_numbers(options.stride, num_dims, 1, 1, name, "stride");
   attrs.dilation = spatial_numbers(options.dilation, num_dims, 1, 1, name, "dilation");

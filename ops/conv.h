@@ -18,8 +18,9 @@ struct ConvOptions {
 // rounded down:
 //   y[n, o, p] = bias[o] + sum over c, k of weight[o, c, k] x[n, c, p stride - padding + k
 //   dilation]
-// x without its batch dim gives y without it. Floating dtypes, all the same; 16-bit floats
-// accumulate in float32. "same" gives ceil(in / stride) outputs for every stride.
+// x without its batch dim gives y without it. All of one dtype but bool; 16-bit floats accumulate
+// in float32, integers in float64, which is exact below 2^53. "same" gives ceil(in / stride)
+// outputs for every stride.
 //
 //   Tensor y = conv2d(x, weight, bias, {.stride = 2, .padding = 1});
 Tensor conv1d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,

@@ -157,13 +157,35 @@ MetaPtr meta_of(const DLTensor& given, size_t* bytes, Site site) {
   return strided_meta(shape, strides, dtype, DeviceType::kCpu);
 }
 
+// C++ knows two values of a bool; other bytes would be read as it pleases the compiler.
+void check_bools(const TensorMeta& meta, const std::byte* data, Site site) {
+  if (meta.dtype != DType::kBool) return;
+  for (int64_t i = 0; i < meta.numel; ++i) {
+    int64_t offset = 0;
+    int64_t rest = i;
+    for (int64_t d = meta.shape.size() - 1; d >= 0; --d) {
+      offset += rest % meta.shape[d] * meta.strides[d];
+      rest /= meta.shape[d];
+    }
+    const int value = std::to_integer<int>(data[offset]);
+    if (value > 1) {
+      throw InvalidArgument(str("[from_dlpack] element ", i, " of a bool tensor is the byte ",
+                                value, "; give 0 or 1, or the tensor as uint8"),
+                            site);
+    }
+  }
+}
+
 template <class Managed>
 Tensor import_tensor(Managed* managed, bool is_read_only, Site site) {
   const DLTensor& given = managed->dl_tensor;
   size_t bytes = 0;
   const MetaPtr meta = meta_of(given, &bytes, site);
   auto* data = static_cast<std::byte*>(given.data);
-  if (data != nullptr) data += given.byte_offset;
+  if (data != nullptr) {
+    data += given.byte_offset;
+    check_bools(*meta, data, site);
+  }
   const auto release = [managed](void* /*data*/) {
     if (managed->deleter != nullptr) managed->deleter(managed);
   };

@@ -31,7 +31,7 @@ Tensor randn_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor randint_like(const TensorArg& x, int64_t low, int64_t high,
                     const TensorOptions& options = {});
 Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options = {});
-// 1 with the probability that p's element says, else 0; p's dtype. No gradient.
+// 1 with the probability that p's element says, from 0 to 1, else 0; p's dtype. No gradient.
 Tensor bernoulli(const TensorArg& p);
 
 }  // namespace flow

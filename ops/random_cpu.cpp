@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/context.h"
+#include "core/error.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/draw_runs.h"
@@ -231,6 +232,10 @@ void randint(const KernelContext& ctx) {
   }
 }
 
+[[noreturn, gnu::noinline]] void refuse_chance(double chance) {
+  throw InvalidArgument(str("[bernoulli] an element is ", chance, "; give probabilities, 0 to 1"));
+}
+
 void bernoulli(const KernelContext& ctx) {
   const TensorView& p = ctx.in(0);
   dispatch_floating(p.meta->dtype, [&]<class T>() {
@@ -238,7 +243,10 @@ void bernoulli(const KernelContext& ctx) {
     const T* chances = p.as<T>();
     fill_output<T>(ctx, Uniform<Wide>(0, 1), [&](int64_t i, auto element) {
       const int64_t at = p.meta->is_contiguous ? i : offset_of(*p.meta, i);
-      return T(element < static_cast<Wide>(chances[at]) ? Wide{1} : Wide{0});
+      const Wide chance = static_cast<Wide>(chances[at]);
+      const bool is_fit = chance >= Wide{0} && chance <= Wide{1};  // no NaN is
+      if (!is_fit) refuse_chance(static_cast<double>(chance));
+      return T(element < chance ? Wide{1} : Wide{0});
     });
   });
 }

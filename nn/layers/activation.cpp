@@ -1,6 +1,8 @@
 #include "nn/layers/activation.h"
 
+#include "core/error.h"
 #include "ops/activation.h"
+#include "ops/shrink.h"
 #include "ops/softmax.h"
 
 namespace flow::nn {
@@ -47,6 +49,17 @@ Tensor Softplus::forward(const Tensor& x) {
 
 Tensor Softmax::forward(const Tensor& x) {
   return softmax(x, dim_);
+}
+
+Tensor Softmin::forward(const Tensor& x) {
+  return softmin(x, dim_);
+}
+
+Tensor Softmax2d::forward(const Tensor& x) {
+  if (x.dim() != 3 && x.dim() != 4) {
+    throw InvalidArgument(str("[Softmax2d] takes (N, C, H, W) or (C, H, W); received ", x.meta()));
+  }
+  return softmax(x, -3);
 }
 
 Tensor LogSoftmax::forward(const Tensor& x) {

@@ -90,6 +90,23 @@ class Softmax : public Module<Softmax> {
   int64_t dim_;
 };
 
+// softmax(-x, dim).
+class Softmin : public Module<Softmin> {
+ public:
+  explicit Softmin(int64_t dim) : dim_(dim) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  int64_t dim_;
+};
+
+// Softmax over the channels of (N, C, H, W) or (C, H, W).
+class Softmax2d : public Module<Softmax2d> {
+ public:
+  Tensor forward(const Tensor& x);
+};
+
 class LogSoftmax : public Module<LogSoftmax> {
  public:
   explicit LogSoftmax(int64_t dim) : dim_(dim) {}

@@ -2,11 +2,9 @@
 
 #include "ops/activation.h"
 #include "ops/binary.h"
-#include "ops/compare.h"
 #include "ops/creation.h"
-#include "ops/random.h"
+#include "ops/shrink.h"
 #include "ops/unary.h"
-#include "ops/where.h"
 
 namespace flow::nn {
 
@@ -35,15 +33,15 @@ Tensor Hardtanh::forward(const Tensor& x) {
 }
 
 Tensor Hardshrink::forward(const Tensor& x) {
-  return where(gt(abs(x), options_.lambd), x, 0.0);
+  return hardshrink(x, {.lambd = options_.lambd});
 }
 
 Tensor Softshrink::forward(const Tensor& x) {
-  return where(le(abs(x), options_.lambd), 0.0, x - sign(x) * options_.lambd);
+  return softshrink(x, {.lambd = options_.lambd});
 }
 
 Tensor Tanhshrink::forward(const Tensor& x) {
-  return x - tanh(x);
+  return tanhshrink(x);
 }
 
 Tensor Softsign::forward(const Tensor& x) {
@@ -67,13 +65,11 @@ Tensor GLU::forward(const Tensor& x) {
 }
 
 Tensor RReLU::forward(const Tensor& x) {
-  const double range = options_.upper - options_.lower;
-  if (!is_training()) return leaky_relu(x, {.negative_slope = options_.lower + range / 2});
-  return where(gt(x, 0), x, x * (rand_like(x) * range + options_.lower));
+  return rrelu(x, {.lower = options_.lower, .upper = options_.upper, .training = is_training()});
 }
 
 Tensor Threshold::forward(const Tensor& x) {
-  return where(gt(x, threshold_), x, value_);
+  return threshold(x, threshold_, value_);
 }
 
 PReLU::PReLU(PReLUOptions options)

@@ -4,6 +4,7 @@
 
 #include "nn/module.h"
 #include "ops/activation.h"
+#include "ops/shrink.h"
 
 namespace flow::nn {
 
@@ -53,9 +54,7 @@ class Hardtanh : public Module<Hardtanh> {
   HardtanhOptions options_;
 };
 
-struct ShrinkOptions {
-  double lambd = 0.5;
-};
+using flow::ShrinkOptions;
 
 // x where |x| > lambd, else 0.
 class Hardshrink : public Module<Hardshrink> {

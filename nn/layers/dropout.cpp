@@ -2,17 +2,53 @@
 
 #include "core/error.h"
 #include "ops/dropout.h"
+#include "ops/shrink.h"
 
 namespace flow::nn {
 
-Dropout::Dropout(DropoutLayerOptions options) : p_(options.p) {
-  if (!(p_ >= 0 && p_ <= 1)) {
-    throw InvalidArgument(str("[Dropout] p is ", p_, "; give a probability from 0 to 1"));
-  }
+namespace {
+
+double checked(const char* layer, double p) {
+  if (p >= 0 && p <= 1) return p;
+  throw InvalidArgument(str("[", layer, "] p is ", p, "; give a probability from 0 to 1"));
 }
+
+}  // namespace
+
+Dropout::Dropout(DropoutLayerOptions options) : p_(checked("Dropout", options.p)) {}
 
 Tensor Dropout::forward(const Tensor& x) {
   return dropout(x, {.p = p_, .training = is_training()});
+}
+
+Dropout1d::Dropout1d(double p) : p_(checked("Dropout1d", p)) {}
+
+Tensor Dropout1d::forward(const Tensor& x) {
+  return dropout1d(x, {.p = p_, .training = is_training()});
+}
+
+Dropout2d::Dropout2d(double p) : p_(checked("Dropout2d", p)) {}
+
+Tensor Dropout2d::forward(const Tensor& x) {
+  return dropout2d(x, {.p = p_, .training = is_training()});
+}
+
+Dropout3d::Dropout3d(double p) : p_(checked("Dropout3d", p)) {}
+
+Tensor Dropout3d::forward(const Tensor& x) {
+  return dropout3d(x, {.p = p_, .training = is_training()});
+}
+
+AlphaDropout::AlphaDropout(double p) : p_(checked("AlphaDropout", p)) {}
+
+Tensor AlphaDropout::forward(const Tensor& x) {
+  return alpha_dropout(x, {.p = p_, .training = is_training()});
+}
+
+FeatureAlphaDropout::FeatureAlphaDropout(double p) : p_(checked("FeatureAlphaDropout", p)) {}
+
+Tensor FeatureAlphaDropout::forward(const Tensor& x) {
+  return feature_alpha_dropout(x, {.p = p_, .training = is_training()});
 }
 
 }  // namespace flow::nn

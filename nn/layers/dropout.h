@@ -23,4 +23,57 @@ class Dropout : public Module<Dropout> {
   double p_;
 };
 
+// Drops whole channels, dim 1, of (N, C, L), (N, C, H, W), (N, C, D, H, W) in training.
+class Dropout1d : public Module<Dropout1d> {
+ public:
+  explicit Dropout1d(double p = 0.5);
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  double p_;
+};
+
+class Dropout2d : public Module<Dropout2d> {
+ public:
+  explicit Dropout2d(double p = 0.5);
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  double p_;
+};
+
+class Dropout3d : public Module<Dropout3d> {
+ public:
+  explicit Dropout3d(double p = 0.5);
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  double p_;
+};
+
+// For networks of SELU: keeps mean 0 and variance 1 in training. FeatureAlphaDropout drops
+// channels.
+class AlphaDropout : public Module<AlphaDropout> {
+ public:
+  explicit AlphaDropout(double p = 0.5);
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  double p_;
+};
+
+class FeatureAlphaDropout : public Module<FeatureAlphaDropout> {
+ public:
+  explicit FeatureAlphaDropout(double p = 0.5);
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  double p_;
+};
+
 }  // namespace flow::nn

@@ -3,6 +3,7 @@
 #include "nn/init.h"
 #include "ops/creation.h"
 #include "ops/embedding.h"
+#include "ops/embedding_bag.h"
 
 namespace flow::nn {
 
@@ -18,6 +19,27 @@ Tensor Embedding::forward(const Tensor& indices) {
                     .max_norm = options_.max_norm,
                     .norm_type = options_.norm_type,
                     .scale_grad_by_freq = options_.scale_grad_by_freq});
+}
+
+EmbeddingBag::EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim,
+                           EmbeddingBagLayerOptions options)
+    : options_(std::move(options)) {
+  weight = register_parameter("weight", init::normal_(empty({num_embeddings, embedding_dim})));
+  if (options_.padding_idx) init::constant_(weight.select(0, *options_.padding_idx).detach(), 0);
+}
+
+Tensor EmbeddingBag::forward(const Tensor& indices) {
+  return forward(indices, Tensor());
+}
+
+Tensor EmbeddingBag::forward(const Tensor& indices, const Tensor& offsets) {
+  return embedding_bag(indices, weight,
+                       {.offsets = offsets,
+                        .max_norm = options_.max_norm,
+                        .norm_type = options_.norm_type,
+                        .mode = options_.mode,
+                        .include_last_offset = options_.include_last_offset,
+                        .padding_idx = options_.padding_idx});
 }
 
 }  // namespace flow::nn

@@ -5,6 +5,7 @@
 #include "nn/init.h"
 #include "ops/creation.h"
 #include "ops/matmul.h"
+#include "ops/vector_algebra.h"
 
 namespace flow::nn {
 
@@ -18,6 +19,19 @@ Linear::Linear(int64_t in_features, int64_t out_features, LinearOptions options)
 
 Tensor Linear::forward(const Tensor& x) {
   return linear(x, weight, bias);
+}
+
+Bilinear::Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
+                   LinearOptions options) {
+  const double bound = in1_features > 0 ? 1 / std::sqrt(static_cast<double>(in1_features)) : 0;
+  const Shape shape = {out_features, in1_features, in2_features};
+  weight = register_parameter("weight", init::uniform_(empty(shape), -bound, bound));
+  bias = register_parameter(
+      "bias", options.bias ? init::uniform_(empty({out_features}), -bound, bound) : Tensor());
+}
+
+Tensor Bilinear::forward(const Tensor& x1, const Tensor& x2) {
+  return bilinear(x1, x2, weight, bias);
 }
 
 }  // namespace flow::nn

@@ -1,4 +1,4 @@
-// Linear: y = x Wᵀ + b.
+// Linear: y = x Wᵀ + b; Bilinear: y = x1 W x2 + b.
 #pragma once
 
 #include "nn/module.h"
@@ -15,6 +15,17 @@ class Linear : public Module<Linear> {
  public:
   Linear(int64_t in_features, int64_t out_features, LinearOptions options = {});
   Tensor forward(const Tensor& x);
+
+  Tensor weight, bias;
+};
+
+// x1: (…, in1_features), x2: (…, in2_features) → (…, out_features). weight: (out, in1, in2), bias:
+// (out); both start as U(-1/√in1, 1/√in1).
+class Bilinear : public Module<Bilinear> {
+ public:
+  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
+           LinearOptions options = {});
+  Tensor forward(const Tensor& x1, const Tensor& x2);
 
   Tensor weight, bias;
 };

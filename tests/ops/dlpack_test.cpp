@@ -103,6 +103,19 @@ TEST(DLPack, GivenMemoryOutlivesItsTensor) {
   EXPECT_EQ(y.to_vector<float>(), Floats({1, 2}));
 }
 
+TEST(DLPack, ABoolOfAnotherByteIsRefused) {
+  Foreign<DLManagedTensorVersioned> foreign;
+  std::vector<uint8_t> bytes{0, 1, 1, 0, 2, 1};
+  foreign.managed.dl_tensor.data = bytes.data();
+  foreign.managed.dl_tensor.dtype = {DLDataTypeCode::kDLBool, 8, 1};
+
+  EXPECT_THROW(from_dlpack(&foreign.managed), InvalidArgument);
+
+  bytes[4] = 1;
+  EXPECT_EQ(from_dlpack(&foreign.managed).to_vector<bool>(),
+            (std::vector<bool>{false, true, true, false, true, true}));
+}
+
 template <class Managed>
 void expect_released_once() {
   Foreign<Managed> foreign;

@@ -11,6 +11,7 @@ from op_in_place import in_place
 from op_indexed_pools import indexed_pools
 from op_ranks import all_ranks
 from op_scalars import antialias, corners, integers, scalars
+from op_vectors import all_vectors
 
 
 def pointwise():
@@ -745,6 +746,8 @@ def all_cases():
     arrange()
     generator.manual_seed(26)
     all_ranks()
+    generator.manual_seed(27)
+    all_vectors()
     generator.set_state(state)
     counts = {}
     for case in cases:

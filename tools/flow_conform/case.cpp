@@ -74,6 +74,7 @@ Bindings all_bindings() {
   bind_reductions(table);
   bind_products(table);
   bind_shapes(table);
+  bind_vectors(table);
   bind_indexing(table);
   bind_windows(table);
   bind_norms(table);

@@ -86,6 +86,7 @@ void bind_ranks(Bindings& table);
 void bind_reductions(Bindings& table);
 void bind_products(Bindings& table);
 void bind_shapes(Bindings& table);
+void bind_vectors(Bindings& table);
 void bind_indexing(Bindings& table);
 void bind_windows(Bindings& table);
 void bind_norms(Bindings& table);

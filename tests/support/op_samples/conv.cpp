@@ -45,7 +45,8 @@ Samples conv_samples() {
        }) {
     const auto call = [c](const Inputs& x) { return run(c, x); };
     const auto add = [&](const char* op, const std::function<void(const Inputs& x)>& function) {
-      samples.push_back({op, c.inputs, kFloats, function, c.label});
+      const DTypeSet dtypes = op == std::string("conv") ? kNumbers : kFloats;
+      samples.push_back({op, c.inputs, dtypes, function, c.label});
       samples.back().only_kernels = c.inputs[0].shape.numel() > 1000;
     };
     add("conv", call);

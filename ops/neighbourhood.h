@@ -1,0 +1,37 @@
+// Functions of neighbouring elements and channels, made of others.
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor.h"
+
+namespace flow {
+
+struct LocalResponseNormOptions {
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double k = 1;
+};
+
+// x / (k + alpha times the mean of the squares of `size` channels around each)^beta, channels along
+// dim 1 and zeros beyond them (Krizhevsky et al. 2012). x: (N, C, …), at least 3 dims.
+Tensor local_response_norm(const TensorArg& x, int64_t size,
+                           const LocalResponseNormOptions& options = {});
+
+struct LpPoolOptions {
+  Ints stride = {};  // empty: the kernel's size
+  bool ceil_mode = false;
+};
+
+// (sum of x^norm_type)^(1 / norm_type) over windows of 1, 2 or 3 dims.
+Tensor lp_pool1d(const TensorArg& x, double norm_type, const Ints& kernel,
+                 const LpPoolOptions& options = {});
+Tensor lp_pool2d(const TensorArg& x, double norm_type, const Ints& kernel,
+                 const LpPoolOptions& options = {});
+Tensor lp_pool3d(const TensorArg& x, double norm_type, const Ints& kernel,
+                 const LpPoolOptions& options = {});
+
+// Channels, dim 1, in `groups` parts that take turns (Zhang et al. 2018).
+Tensor channel_shuffle(const TensorArg& x, int64_t groups);
+
+}  // namespace flow

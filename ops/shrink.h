@@ -1,0 +1,66 @@
+// Activations with a threshold, and those that draw random numbers. Floating dtypes only.
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor.h"
+
+namespace flow {
+
+struct ShrinkOptions {
+  double lambd = 0.5;
+};
+
+// x where |x| > lambd, else 0.
+Tensor hardshrink(const TensorArg& x, const ShrinkOptions& options = {});
+// x moved by lambd towards 0, and 0 where it would cross it.
+Tensor softshrink(const TensorArg& x, const ShrinkOptions& options = {});
+// x - tanh(x).
+Tensor tanhshrink(const TensorArg& x);
+
+// x where it is larger than `threshold`, else `value`.
+Tensor threshold(const TensorArg& x, double threshold, double value);
+
+// softmax(-x, dim).
+Tensor softmin(const TensorArg& x, int64_t dim);
+
+struct RReluOptions {
+  double lower = 1.0 / 8;
+  double upper = 1.0 / 3;
+  bool training = false;
+};
+
+// x where x >= 0, else x times a slope of [lower, upper): a new one for each element in training,
+// else the middle one (Xu et al. 2015).
+Tensor rrelu(const TensorArg& x, const RReluOptions& options = {});
+
+struct GumbelSoftmaxOptions {
+  double tau = 1;
+  bool hard = false;  // one-hot, with the gradient of the soft result
+  int64_t dim = -1;
+};
+
+// A sample of a distribution with these logits, relaxed by the temperature tau (Jang et al. 2017).
+Tensor gumbel_softmax(const TensorArg& logits, const GumbelSoftmaxOptions& options = {});
+
+struct AlphaDropoutOptions {
+  double p = 0.5;
+  bool training = false;
+};
+
+// Dropout that keeps mean 0 and variance 1 of what selu gives: dropped elements become its lowest
+// value (Klambauer et al. 2017). feature_alpha_dropout drops whole channels, dim 1.
+Tensor alpha_dropout(const TensorArg& x, const AlphaDropoutOptions& options = {});
+Tensor feature_alpha_dropout(const TensorArg& x, const AlphaDropoutOptions& options = {});
+
+struct FeatureDropoutOptions {
+  double p = 0.5;
+  bool training = true;
+};
+
+// Dropout of whole channels, dim 1: x is (N, C), (N, C, L), (N, C, H, W) or (N, C, D, H, W).
+Tensor dropout1d(const TensorArg& x, const FeatureDropoutOptions& options = {});
+Tensor dropout2d(const TensorArg& x, const FeatureDropoutOptions& options = {});
+Tensor dropout3d(const TensorArg& x, const FeatureDropoutOptions& options = {});
+
+}  // namespace flow

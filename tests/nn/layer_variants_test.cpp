@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "nn/flow.h"
+
+namespace flow::nn {
+namespace {
+
+TEST(LossModules, GiveWhatTheirFunctionsGive) {
+  const Tensor x = randn({3, 4}), y = randn({3, 4});
+  const Tensor sign = tensor({1.F, -1.F, 1.F});
+  const Tensor classes = tensor({0, 3, 1});
+
+  EXPECT_TRUE(HingeEmbeddingLoss()(x, ones({3, 4})).equal(hinge_embedding_loss(x, ones({3, 4}))));
+  EXPECT_TRUE(SoftMarginLoss()(x, ones({3, 4})).equal(soft_margin_loss(x, ones({3, 4}))));
+  EXPECT_TRUE(MultiMarginLoss({.p = 2})(x, classes).equal(multi_margin_loss(x, classes, {.p = 2})));
+  EXPECT_TRUE(PoissonNLLLoss()(x, y.abs()).equal(poisson_nll_loss(x, y.abs())));
+  EXPECT_TRUE(GaussianNLLLoss()(x, y, y.abs()).equal(gaussian_nll_loss(x, y, y.abs())));
+  EXPECT_TRUE(CosineEmbeddingLoss({.margin = 0.1})(x, y, sign)
+                  .equal(cosine_embedding_loss(x, y, sign, {.margin = 0.1})));
+  EXPECT_TRUE(TripletMarginWithDistanceLoss()(x, y, neg(y))
+                  .equal(triplet_margin_with_distance_loss(x, y, neg(y))));
+}
+
+TEST(LossModules, CtcTakesLengthsAsTensorsOrNumbers) {
+  const Tensor log_probs = log_softmax(randn({6, 2, 4}), -1);
+  const Tensor targets = tensor({{1, 2}, {3, 0}});
+  CTCLoss loss({.reduction = "sum"});
+
+  const Tensor from_numbers =
+      loss(log_probs, targets, std::vector<int64_t>{6, 5}, std::vector<int64_t>{2, 1});
+  const Tensor from_tensors = loss(log_probs, targets, tensor({6, 5}), tensor({2, 1}));
+
+  EXPECT_TRUE(from_numbers.equal(from_tensors));
+  EXPECT_GT(from_numbers.item(), 0);
+}
+
+TEST(BilinearLayer, HasPyTorchsParameters) {
+  Bilinear layer(3, 4, 5);
+
+  EXPECT_EQ(layer.weight.shape(), (Shape{5, 3, 4}));
+  EXPECT_EQ(layer.bias.shape(), (Shape{5}));
+  EXPECT_EQ(layer(randn({2, 3}), randn({2, 4})).shape(), (Shape{2, 5}));
+  EXPECT_FALSE(Bilinear(3, 4, 5, {.bias = false}).bias.defined());
+}
+
+TEST(EmbeddingBagLayer, JoinsRowsOfEachBag) {
+  EmbeddingBag layer(5, 3, {.mode = "sum", .padding_idx = 0});
+
+  EXPECT_EQ(layer(tensor({{1, 2}, {0, 0}})).shape(), (Shape{2, 3}));
+  EXPECT_EQ(layer(tensor({{0, 0}})).abs().sum().item(), 0);
+  EXPECT_EQ(layer(tensor({1, 2, 3}), tensor({0, 1})).shape(), (Shape{2, 3}));
+}
+
+TEST(DropoutLayers, AreTheIdentityInEvaluation) {
+  const Tensor x = randn({2, 3, 4, 4});
+  Dropout2d dropout(0.5);
+  AlphaDropout alpha(0.5);
+  dropout.eval();
+  alpha.eval();
+
+  EXPECT_TRUE(dropout(x).is_same(x));
+  EXPECT_TRUE(alpha(x).is_same(x));
+  EXPECT_THROW(Dropout3d(1.5), InvalidArgument);
+}
+
+TEST(NeighbourhoodLayers, KeepOrShrinkShapes) {
+  const Tensor x = rand({2, 6, 4, 4});
+
+  EXPECT_EQ(LocalResponseNorm(3)(x).shape(), x.shape());
+  EXPECT_EQ(LPPool2d(2, 2)(x).shape(), (Shape{2, 6, 2, 2}));
+  EXPECT_EQ(ChannelShuffle(3)(x).shape(), x.shape());
+  EXPECT_TRUE(Softmax2d()(x).equal(softmax(x, 1)));
+  EXPECT_TRUE(Softmin(1)(x).equal(softmin(x, 1)));
+}
+
+}  // namespace
+}  // namespace flow::nn

@@ -1,0 +1,164 @@
+#include "ops/vector_algebra.h"
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "core/generator.h"
+#include "eager/runtime.h"
+#include "ops/binary.h"
+#include "ops/conv.h"
+#include "ops/creation.h"
+#include "ops/ctc_loss.h"
+#include "ops/embedding_bag.h"
+#include "ops/grid_sample.h"
+#include "ops/loss_variants.h"
+#include "ops/random.h"
+#include "ops/reduce.h"
+#include "ops/shrink.h"
+#include "ops/softmax.h"
+#include "ops/statistics.h"
+#include "ops/unary.h"
+
+namespace flow {
+namespace {
+
+using Floats = std::vector<float>;
+using Longs = std::vector<int64_t>;
+
+TEST(VectorAlgebra, CrossProductOfAxes) {
+  const Tensor x = tensor({1.F, 0.F, 0.F});
+  const Tensor y = tensor({0.F, 1.F, 0.F});
+
+  EXPECT_EQ(cross(x, y).to_vector<float>(), (Floats{0, 0, 1}));
+  EXPECT_EQ(cross(y, x).to_vector<float>(), (Floats{0, 0, -1}));
+}
+
+TEST(VectorAlgebra, CombinationsKeepTheOrder) {
+  const Tensor x = tensor({1, 2, 3});
+
+  EXPECT_EQ(combinations(x).to_vector<int64_t>(), (Longs{1, 2, 1, 3, 2, 3}));
+  EXPECT_EQ(combinations(x, 2, true).shape(), (Shape{6, 2}));
+  EXPECT_EQ(combinations(x, 4).shape(), (Shape{0, 4}));
+}
+
+TEST(VectorAlgebra, CdistAtZeroDistanceHasNoGradient) {
+  const Tensor x = tensor({{1.F, 2.F}}).requires_grad_();
+
+  cdist(x, tensor({{1.F, 2.F}})).sum().backward();
+
+  EXPECT_EQ(x.grad().to_vector<float>(), (Floats{0, 0}));
+}
+
+TEST(CtcLoss, ATargetThatDoesNotFitIsInfinitelyUnlikely) {
+  const Tensor log_probs = log_softmax(zeros({2, 1, 3}), -1);
+  const Tensor targets = tensor({{1, 1}});  // needs a blank between: three times
+
+  EXPECT_TRUE(std::isinf(ctc_loss(log_probs, targets, {2}, {2}).item()));
+  EXPECT_EQ(ctc_loss(log_probs, targets, {2}, {2}, {.zero_infinity = true}).item(), 0);
+}
+
+TEST(CtcLoss, OneAlignmentCostsItsProbabilities) {
+  const Tensor log_probs = log_softmax(zeros({1, 1, 4}, {.dtype = float64}), -1);
+
+  const Tensor loss = ctc_loss(log_probs, tensor({{2}}), {1}, {1});
+
+  EXPECT_NEAR(loss.item(), std::log(4.0), 1e-15);
+}
+
+TEST(CtcLoss, LengthsAndLabelsAreChecked) {
+  const Tensor log_probs = log_softmax(zeros({2, 1, 3}), -1);
+
+  EXPECT_THROW(ctc_loss(log_probs, tensor({{1}}), {3}, {1}), InvalidArgument);
+  EXPECT_THROW(ctc_loss(log_probs, tensor({{1}}), {2}, {2}), InvalidArgument);
+  EXPECT_THROW(ctc_loss(log_probs, tensor({{3}}), {2}, {1}), InvalidArgument);
+  EXPECT_THROW(ctc_loss(log_probs, tensor({{1}}), {2}, {1}, {.blank = 3}), InvalidArgument);
+}
+
+TEST(GridSample, TheIdentityGridGivesTheImage) {
+  const Tensor x = randn({2, 3, 4, 5}, {.dtype = float64});
+  const Tensor theta = tensor({{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}}}).expand({2, 2, 3});
+
+  const Tensor y = grid_sample(x, affine_grid(theta, x.shape()));
+
+  EXPECT_LT(sub(x, y).abs().max().item(), 1e-12);
+}
+
+TEST(EmbeddingBag, EmptyBagsAreZeros) {
+  const Tensor weight = tensor({{1.F, 2.F}, {3.F, 4.F}});
+
+  const Tensor y = embedding_bag(tensor({1, 0}), weight, {.offsets = tensor({0, 0, 2})});
+
+  EXPECT_EQ(y.to_vector<float>(), (Floats{0, 0, 2, 3, 0, 0}));
+}
+
+TEST(Shrink, GumbelSoftmaxIsOneHotWhereHard) {
+  manual_seed(3);
+  const Tensor logits = zeros({50, 4}).requires_grad_();
+
+  const Tensor y = gumbel_softmax(logits, {.hard = true});
+  y.select(1, 0).sum().backward();
+
+  EXPECT_EQ(y.sum(1).to_vector<float>(), Floats(50, 1.F));
+  EXPECT_GT(logits.grad().abs().sum().item(), 0);
+}
+
+TEST(Shrink, AlphaDropoutKeepsMeanAndVariance) {
+  manual_seed(4);
+  const Tensor x = randn({100000});
+
+  const Tensor y = alpha_dropout(x, {.p = 0.3, .training = true});
+
+  EXPECT_NEAR(y.mean().item(), 0, 0.02);
+  EXPECT_NEAR(y.var().item(), 1, 0.03);
+  EXPECT_TRUE(alpha_dropout(x).is_same(x));
+}
+
+TEST(Shrink, FeatureDropoutTakesWholeChannels) {
+  manual_seed(5);
+  const Tensor y = dropout2d(ones({8, 16, 3, 3}), {.p = 0.5});
+
+  for (const float total : y.sum({2, 3}).to_vector<float>())
+    EXPECT_TRUE(total == 0 || total == 18) << total;
+  EXPECT_GT(y.sum().item(), 0);
+}
+
+TEST(Shrink, RreluDrawsSlopesInTraining) {
+  manual_seed(6);
+  const Tensor slopes = neg(rrelu(full({1000}, -1.F), {.training = true}));
+
+  EXPECT_GE(slopes.min().item(), 1.0 / 8);
+  EXPECT_LE(slopes.max().item(), 1.0 / 3);
+  EXPECT_GT(slopes.std().item(), 0.01);
+}
+
+TEST(LossVariants, DistancesOfOnesOwnAreTaken) {
+  const auto distance = [](const Tensor& a, const Tensor& b) { return sub(a, b).abs().sum(1); };
+  const Tensor near = zeros({1, 2});
+
+  const Tensor loss = triplet_margin_with_distance_loss(
+      near, tensor({{1.F, 1.F}}), tensor({{0.F, 0.5F}}), {.distance_function = distance});
+
+  EXPECT_EQ(loss.item(), 2.5);
+}
+
+TEST(Conv, IntegersAreConvolvedExactly) {
+  const Tensor x = ones({1, 1, 3}, {.dtype = int64});
+  const Tensor w = full({1, 1, 2}, 200, {.dtype = int64});
+
+  EXPECT_EQ(conv1d(x, w).to_vector<int64_t>(), (Longs{400, 400}));
+  EXPECT_EQ(conv1d(x.to(uint8), w.to(uint8)).to_vector<int64_t>(), (Longs{144, 144}));
+  EXPECT_THROW(conv1d(x, w.to(float32)), InvalidArgument);
+}
+
+TEST(Random, BernoulliRefusesWhatIsNoProbability) {
+  EXPECT_THROW(bernoulli(tensor({0.5F, 1.5F})), InvalidArgument);
+  EXPECT_THROW(bernoulli(tensor({NAN})), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace flow

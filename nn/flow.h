@@ -128,6 +128,7 @@
 #include "ops/reduce.h"
 #include "ops/scan.h"
 #include "ops/search.h"
+#include "ops/selection.h"
 #include "ops/shrink.h"
 #include "ops/similarity.h"
 #include "ops/slice.h"

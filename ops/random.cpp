@@ -7,7 +7,6 @@
 #include "ops/integer_range.h"
 #include "ops/named_errors.h"
 #include "ops/random_op.h"
-#include "ops/sbp_rules.h"
 #include "ops/view.h"
 
 namespace flow {
@@ -31,12 +30,6 @@ void split_anywhere(SbpContext& ctx) {
   for (int64_t dim = 0; dim < ctx.input(0).shape.size(); ++dim) {
     ctx.add({sbp::split(dim)}, {sbp::split(dim)});
   }
-}
-
-// The number drawn for an element is below a larger p if it is below a smaller one.
-void sbp_bernoulli(SbpContext& ctx) {
-  split_anywhere(ctx);
-  add_partials(ctx, kIncreasing);
 }
 
 template <class Attrs>
@@ -70,7 +63,7 @@ const OpDef kUniformFill = fill("uniform_fill");
 const OpDef kNormalFill = fill("normal_fill");
 const OpDef kBernoulli{.name = "bernoulli",
                        .infer = infer_floating_like,
-                       .sbp = sbp_bernoulli,
+                       .sbp = split_anywhere,  // parts of partial values are no probabilities
                        .grad = not_differentiable,
                        .is_random = true};
 

@@ -29,7 +29,9 @@ int64_t place_of(const T* sequence, int64_t stride, int64_t size, T value) {
     const int64_t middle = begin + (end - begin) / 2;
     const auto element = static_cast<Compared<T>>(sequence[middle * stride]);
     const auto wanted = static_cast<Compared<T>>(value);
-    const bool is_behind = kRight ? element > wanted : element >= wanted;
+    // A NaN is behind every number, and before nothing.
+    const bool is_before = kRight ? element <= wanted : element < wanted;
+    const bool is_behind = wanted == wanted && !is_before;
     if (is_behind) {
       end = middle;
     } else {

@@ -81,7 +81,8 @@ TEST(CtcLoss, LengthsAndLabelsAreChecked) {
 
 TEST(GridSample, TheIdentityGridGivesTheImage) {
   const Tensor x = randn({2, 3, 4, 5}, {.dtype = float64});
-  const Tensor theta = tensor({{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}}}).expand({2, 2, 3});
+  const Tensor theta =
+      tensor({{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}}}, {.dtype = float64}).expand({2, 2, 3});
 
   const Tensor y = grid_sample(x, affine_grid(theta, x.shape()));
 

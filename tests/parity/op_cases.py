@@ -11,6 +11,7 @@ from op_in_place import in_place
 from op_indexed_pools import indexed_pools
 from op_ranks import all_ranks
 from op_scalars import antialias, corners, integers, scalars
+from op_selection import selection
 from op_vectors import all_vectors
 
 
@@ -748,6 +749,8 @@ def all_cases():
     all_ranks()
     generator.manual_seed(27)
     all_vectors()
+    generator.manual_seed(28)
+    selection()
     generator.set_state(state)
     counts = {}
     for case in cases:

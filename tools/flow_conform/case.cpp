@@ -73,6 +73,7 @@ Bindings all_bindings() {
   bind_ranks(table);
   bind_reductions(table);
   bind_products(table);
+  bind_selection(table);
   bind_shapes(table);
   bind_vectors(table);
   bind_indexing(table);

@@ -85,6 +85,7 @@ void bind_activations(Bindings& table);
 void bind_ranks(Bindings& table);
 void bind_reductions(Bindings& table);
 void bind_products(Bindings& table);
+void bind_selection(Bindings& table);
 void bind_shapes(Bindings& table);
 void bind_vectors(Bindings& table);
 void bind_indexing(Bindings& table);

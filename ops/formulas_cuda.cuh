@@ -24,12 +24,23 @@ struct Applied {
   };
 };
 
-enum class Elements { kAll, kNumeric, kFloating };
+enum class Elements { kAll, kNumeric, kInteger, kFloating };
 
+// Integers are those with bools.
 template <Elements kElements, class T>
-inline constexpr bool kIsAmong = kElements == Elements::kAll ||
-                                 (kElements == Elements::kNumeric ? !std::is_same_v<T, bool>
-                                                                  : is_floating(dtype_of<T>));
+constexpr bool is_among() {
+  switch (kElements) {
+    case Elements::kAll:
+      return true;
+    case Elements::kNumeric:
+      return !std::is_same_v<T, bool>;
+    case Elements::kInteger:
+      return !is_floating(dtype_of<T>);
+    case Elements::kFloating:
+      break;
+  }
+  return is_floating(dtype_of<T>);
+}
 
 template <template <class> class F, class Y, class... X>
 void run_formula(const KernelContext& ctx) {
@@ -43,7 +54,7 @@ KernelChoice choose_formula(const KernelQuery& query) {
   KernelFn fn = nullptr;
   dispatch_all(query.input(0).dtype, [&]<class T>() {
     using Y = std::conditional_t<kGivesBools, bool, T>;
-    if constexpr (kIsAmong<kElements, T>) {
+    if constexpr (is_among<kElements, T>()) {
       if constexpr (kInputs == 1) {
         fn = run_formula<F, Y, T>;
       } else if constexpr (kInputs == 2) {

@@ -10,6 +10,7 @@
 #include "boxing/layout.h"
 #include "boxing/run_plan.h"
 #include "core/context.h"
+#include "core/device_memory.h"
 #include "core/error.h"
 #include "nn/checkpoint_folder.h"
 #include "nn/checkpoint_manifest.h"
@@ -185,6 +186,12 @@ Tensor Checkpoint::read(const std::string& name, const TensorOptions& layout) co
     const Shape begin =
         meta->is_global() ? meta->local_begin : Shape::filled(saved.shape.size(), 0);
     read_box(name, begin, meta->local_shape, storage->data());
+  }
+  if (meta->device != DeviceType::kCpu) {
+    RankContext& rank = *thread_state().context;
+    const Ref<Storage> host = std::move(storage);
+    storage = allocate_storage(rank, meta->device, host->bytes());
+    copy_bytes(rank, storage->data(), meta->device, host->data(), DeviceType::kCpu, host->bytes());
   }
   return Tensor::make(meta, std::move(storage));
 }

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 
-// The logical tensor, local and row-major.
+// The logical tensor, local, in host memory and row-major.
 Tensor whole_of(const Tensor& x) {
   const Tensor local = x.is_global() ? x.full() : x;
-  Tensor whole = local.detach().contiguous();
+  Tensor whole = local.detach().to("cpu").contiguous();
   whole.make_strided();
   return whole;
 }

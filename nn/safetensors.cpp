@@ -244,7 +244,7 @@ void save_safetensors(const std::string& path, const StateDict& tensors, const M
   std::vector<SafetensorsData> entries;
   for (const auto& [name, tensor] : tensors) {
     const Tensor local = tensor.is_global() ? tensor.full() : tensor;
-    whole.push_back(local.detach().contiguous());
+    whole.push_back(local.detach().to("cpu").contiguous());
     whole.back().make_strided();
     entries.push_back({name, tensor.dtype(), tensor.shape(), whole.back().impl().data()});
   }

@@ -52,6 +52,11 @@ Managed* export_tensor(const TensorArg& x) {
                               "process only; give to_local() or full()"),
                           x.site());
   }
+  if (meta.device != DeviceType::kCpu) {
+    throw Unsupported(str("[to_dlpack] the tensor, ", meta, ", lies on ", meta.device,
+                          "; only host memory is shared, give to(\"cpu\")"),
+                      x.site());
+  }
   if (x->requires_grad()) {
     throw InvalidArgument(str("[to_dlpack] ", meta,
                               " requires grad, and another library would not "

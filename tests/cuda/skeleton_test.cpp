@@ -56,6 +56,25 @@ TEST_F(CudaSkeleton, TrainsAsOnTheCpu) {
   expect_close(train([](const Tensor& x) { return x.to("cuda"); }), expected);
 }
 
+TEST_F(CudaSkeleton, FilesHoldWhatIsOnTheDevice) {
+  const std::string path = testing::TempDir() + "cuda_files";
+  nn::Linear net(3, 2);
+  net.to("cuda");
+
+  nn::save_safetensors(path + ".safetensors", net.state_dict());
+  nn::save_npy(path + ".npy", net.weight);
+
+  const nn::StateDict read = nn::load_safetensors(path + ".safetensors");
+  EXPECT_EQ(read.at("weight").to_vector<float>(), net.weight.to_vector<float>());
+  EXPECT_EQ(nn::load_npy(path + ".npy").to_vector<float>(), net.weight.to_vector<float>());
+  nn::Linear other(3, 2);
+  other.to("cuda");
+  other.load_state_dict(read);
+  EXPECT_EQ(other.weight.device(), DeviceType::kCuda);
+  EXPECT_EQ(other.weight.to_vector<float>(), net.weight.to_vector<float>());
+  EXPECT_THROW(to_dlpack(net.weight.detach()), Unsupported);
+}
+
 TEST_F(CudaSkeleton, TrainsGloballyAsOnOneRank) {
   const std::vector<double> expected = train([](const Tensor& x) { return x; });
 

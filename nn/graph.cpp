@@ -10,6 +10,7 @@
 #include "core/env.h"
 #include "core/error.h"
 #include "eager/runtime.h"
+#include "graph/passes/value_map.h"
 #include "graph/plan.h"
 #include "graph/plan_file.h"
 #include "nn/called_modules.h"
@@ -17,6 +18,7 @@
 #include "nn/file.h"
 #include "nn/graph_timeline.h"
 #include "nn/optim/lr_scheduler.h"
+#include "nn/optim/traced_scaler.h"
 #include "nn/optim/traced_step.h"
 #include "nn/plan_cache.h"
 #include "nn/zero.h"
@@ -28,11 +30,25 @@
 namespace flow::nn {
 
 GraphConfig& GraphConfig::enable_amp(DType dtype) {
+  if (dtype == float16) return enable_amp(dtype, {});
   if (dtype != bfloat16) {
-    throw Unsupported(str("[graph] mixed precision in a graph is bfloat16; received ", dtype,
-                          ", which would need its loss scaled; enable_amp(flow::bfloat16)"));
+    throw Unsupported(str("[graph] mixed precision is bfloat16 or float16; received ", dtype));
   }
   amp_ = dtype;
+  scaler_ = nullptr;
+  return *this;
+}
+
+GraphConfig& GraphConfig::enable_amp(DType dtype, const optim::GradScalerOptions& scaling) {
+  auto scaler = std::make_shared<optim::GradScaler>(scaling);
+  if (dtype != float16) enable_amp(dtype);
+  amp_ = dtype;
+  scaler_ = std::move(scaler);
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_grad_scaler(optim::GradScaler& scaler) {
+  scaler_ = std::shared_ptr<optim::GradScaler>(std::shared_ptr<void>(), &scaler);
   return *this;
 }
 
@@ -92,6 +108,7 @@ struct Signature {
   DType autocast = DType::kFloat32;
   // The graph's configuration.
   std::optional<DType> amp = {};
+  const optim::GradScaler* scaler = nullptr;
   ZeroOptions zero = {};
   int64_t micro_batches = 1;
   pipeline::ScheduleRule schedule = {};
@@ -207,11 +224,33 @@ Tensor replicated_scalar(const Tensor& output) {
 
 }  // namespace
 
+namespace {
+
+// The position, among the inputs of a node that writes in place, of what `output` was before; the
+// first where the call, not the op, is one in place.
+size_t written_input(const graph::Node& node, graph::ValueId output) {
+  if (node.op->mutates == 0) return 0;
+  size_t input = 0;
+  for (const graph::ValueId id : node.outputs) {
+    while ((node.op->mutates >> input & 1) == 0)
+      ++input;
+    if (id == output) break;
+    ++input;
+  }
+  return input;
+}
+
+}  // namespace
+
 struct CompiledGraph::State {
   Signature signature;
   std::unique_ptr<graph::Plan> plan;
   std::vector<CalledModule> modules;
+  std::optional<optim::TracedScaler> scaler;
   std::vector<optim::TracedStep> steps;  // by optimizer of the graph
+  // By optimizer: which of the plan's first outputs says whether it steps, -1: it always does.
+  std::vector<int64_t> guards;
+  size_t num_guards = 0;
   Cutting cutting;
 
   // Whether its modules are in the modes they had.
@@ -226,6 +265,28 @@ struct CompiledGraph::State {
     return std::all_of(steps.begin(), steps.end(),
                        [](const optim::TracedStep& step) { return step.fits(); }) &&
            plan->fits();
+  }
+
+  // What build() writes before a step that may be left out would be lost with it.
+  void check_guarded_writes() const {
+    const graph::Graph& step = plan->graph();
+    const std::vector<int64_t> makers = graph::makers_of(step);
+    for (const graph::Capture& capture : step.captures) {
+      const graph::Node* writer = nullptr;
+      for (graph::ValueId id = capture.final_value; id != capture.initial;) {
+        const int64_t maker = makers[static_cast<size_t>(id)];
+        const bool was_guarded = writer != nullptr && writer->guard >= 0;
+        writer = maker < 0 ? nullptr : &step.nodes[static_cast<size_t>(maker)];
+        if (writer == nullptr || (writer->guard < 0 && !was_guarded)) break;
+        if (writer->guard < 0) {
+          throw Unsupported(str("[graph] ", writer->op->name, " at ", writer->file, ":",
+                                writer->line, " writes to a tensor that an optimizer writes too, ",
+                                "whose step a GradScaler may leave out; write to it outside the "
+                                "graph"));
+        }
+        id = writer->inputs[written_input(*writer, id)];
+      }
+    }
   }
 
   // Captured tensors that the step writes belong to modules it calls or to its optimizers.
@@ -298,7 +359,7 @@ void CompiledGraph::write_predicted_timeline(const std::string& path) const {
                                                               frame.costs, {}, frame.ranks));
 }
 
-GraphBase::GraphBase() : zero_(std::make_unique<ZeroParameters>()) {}
+GraphBase::GraphBase() = default;
 
 GraphBase::~GraphBase() = default;
 
@@ -316,6 +377,7 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
                                        const Build& build) {
   Signature signature = signature_of(arguments);
   signature.amp = config_.amp_;
+  signature.scaler = config_.scaler_.get();
   signature.zero = config_.zero_;
   signature.micro_batches = config_.micro_batches_;
   signature.schedule = config_.schedule_;
@@ -335,11 +397,17 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
   return compiled;
 }
 
-autograd::BackwardRules GraphBase::backward_rules() const {
+autograd::BackwardRules GraphBase::backward_rules(const ZeroParameters& zero,
+                                                  optim::TracedScaler* scaler) const {
   autograd::BackwardRules rules;
+  if (scaler != nullptr) {
+    rules.scale_seed = [scaler](const Tensor& output, const Tensor& seed) {
+      return scaler->scaled(output, seed);
+    };
+  }
   if (config_.zero_.stage >= 2) {
-    rules.lay_out = [this](const Tensor& leaf, const Tensor& gradient) {
-      return zero_->gradient_in_parts(leaf, gradient, !config_.zero_.once_per_step);
+    rules.lay_out = [this, &zero](const Tensor& leaf, const Tensor& gradient) {
+      return zero.gradient_in_parts(leaf, gradient, !config_.zero_.once_per_step);
     };
   }
   return rules;
@@ -353,18 +421,23 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
   std::unique_ptr<CompiledGraph> compiled(new CompiledGraph());
   CompiledGraph::State& state = *compiled->state_;
   std::vector<Tensor> parameters;
+  ZeroParameters zero;
   for (const OptimizerEntry& entry : optimizers_) {
     if (config_.zero_.stage > 0) entry.optimizer->shard_state();
+    zero.add(*entry.optimizer, config_.zero_.stage);
     const std::vector<Tensor> own = entry.optimizer->parameters();
     parameters.insert(parameters.end(), own.begin(), own.end());
   }
-  zero_->lay_out(parameters, config_.zero_.stage);
   const GradsAside grads_aside(parameters);
   graph::TracedStep traced;
   {
-    const ZeroParameters::StandIns stand_ins(*zero_);
+    const ZeroParameters::StandIns stand_ins(zero);
     graph::Trace trace;
-    const autograd::BackwardRulesGuard rules(backward_rules());
+    const bool is_scaled =
+        config_.scaler_ != nullptr && config_.scaler_->is_enabled() && !optimizers_.empty();
+    if (is_scaled) state.scaler.emplace(*config_.scaler_, trace);
+    const autograd::BackwardRulesGuard rules(
+        backward_rules(zero, is_scaled ? &*state.scaler : nullptr));
     std::vector<Tensor> inputs, outputs;
     for (const Tensor& argument : arguments.tensors)
       inputs.push_back(trace.add_input(argument));
@@ -376,18 +449,27 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
       for (const ModuleBase& module : called.modules())
         state.modules.push_back({module, module.is_training()});
     }
+    std::vector<Tensor> results;  // those that guard steps first
     for (const OptimizerEntry& entry : optimizers_) {
+      const Tensor is_finite = is_scaled ? state.scaler->unscale(*entry.optimizer) : Tensor();
+      state.guards.push_back(is_finite.defined() ? static_cast<int64_t>(results.size()) : -1);
+      if (is_finite.defined()) results.push_back(replicated_scalar(is_finite));
       if (entry.options.clip_grad_norm) {
         utils::clip_grad_norm_(entry.optimizer->parameters(), *entry.options.clip_grad_norm);
       }
-      state.steps.emplace_back(*entry.optimizer, trace);
     }
-    for (Tensor& output : outputs)
-      output = replicated_scalar(output);
-    traced = trace.finish(outputs);
-    stand_ins.cut(traced, config_.zero_.once_per_step, config_.micro_batches_ > 1);
+    state.num_guards = results.size();
+    for (size_t i = 0; i < optimizers_.size(); ++i) {
+      trace.set_guard(state.guards[i]);
+      state.steps.emplace_back(*optimizers_[i].optimizer, trace);
+    }
+    trace.set_guard(-1);
+    for (const Tensor& output : outputs)
+      results.push_back(replicated_scalar(output));
+    traced = trace.finish(results);
+    state.cutting = {config_.micro_batches_, config_.schedule_, arguments.tensors.size()};
+    stand_ins.cut(traced, config_.zero_.once_per_step, state.cutting.is_needed(traced.graph));
   }
-  state.cutting = {config_.micro_batches_, config_.schedule_, arguments.tensors.size()};
   const graph::Lowering lowering = state.cutting.lowering(traced.graph);
   if (config_.is_exact_ && lowering.make) {
     pipeline::require_exact(traced.graph, state.cutting.plan(traced.graph));
@@ -395,6 +477,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
   state.plan = std::make_unique<graph::Plan>(
       std::move(traced), config_.passes_, lowering,
       plan_cache(config_.plan_cache_.value_or(env_string("FLOW_PLAN_CACHE", ""))));
+  state.check_guarded_writes();
   state.check_writes();
   return compiled;
 }
@@ -407,6 +490,11 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
     argument.make_strided();
     inputs.push_back(argument.contiguous());
   }
+  if (state.scaler) {
+    state.scaler->begin_run();
+    const std::vector<Tensor> numbers = state.scaler->inputs();
+    inputs.insert(inputs.end(), numbers.begin(), numbers.end());
+  }
   for (optim::TracedStep& step : state.steps) {
     step.begin_run();
     const std::vector<Tensor> rates = step.inputs();
@@ -418,6 +506,16 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
   if (is_timed) {
     timeline->end_run(*state.plan,
                       [&] { return state.cutting.timeline_frame(state.plan->graph()); });
+  }
+  if (state.scaler) {
+    for (size_t i = 0; i < optimizers_.size(); ++i) {
+      const int64_t guard = state.guards[i];
+      const bool is_finite = guard < 0 || outputs[static_cast<size_t>(guard)].item<bool>();
+      if (!is_finite) state.steps[i].take_back();
+      state.scaler->found(*optimizers_[i].optimizer, is_finite);
+    }
+    state.scaler->end_run();
+    outputs.erase(outputs.begin(), outputs.begin() + static_cast<ptrdiff_t>(state.num_guards));
   }
   for (const OptimizerEntry& entry : optimizers_) {
     if (entry.options.lr_scheduler != nullptr) entry.options.lr_scheduler->step();

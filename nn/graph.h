@@ -27,6 +27,7 @@
 #include "core/tensor.h"
 #include "graph/pass_set.h"
 #include "nn/graph_values.h"
+#include "nn/optim/grad_scaler.h"
 #include "pipeline/schedule.h"
 
 namespace flow::autograd {
@@ -38,7 +39,7 @@ class Plan;
 }
 
 namespace flow::optim {
-class Optimizer;
+class TracedScaler;
 
 namespace lr_scheduler {
 class LRScheduler;
@@ -47,16 +48,17 @@ class LRScheduler;
 
 namespace flow::nn {
 
+class ZeroParameters;
+
 struct GraphOptimizerOptions {
-  // Makes a step after each run of the graph.
+  // Makes a step after each run of the graph, also where a GradScaler left the update out, as a
+  // loop does that steps both.
   optim::lr_scheduler::LRScheduler* lr_scheduler = nullptr;
   // The largest norm of all gradients taken as one vector.
   std::optional<double> clip_grad_norm = {};
 };
 
 inline constexpr graph::PassSet exact = graph::PassSet::kExact;
-
-class ZeroParameters;
 
 // What is cut over ranks that hold the same parameter (Rajbhandari et al. 2020); a stage has what
 // those below it have. Values are those without. Parameters on one rank, and local ones, have
@@ -87,8 +89,20 @@ class GraphTimeline;
 // How a graph is compiled. After a change the next call compiles anew.
 class GraphConfig {
  public:
-  // Forward under autocast to `dtype`.
+  // Forward under autocast to `dtype`, bfloat16 or float16. For float16 the graph has a GradScaler:
+  // backward() begins with its scale, gradients are divided by it before they are clipped, and
+  // where any rank finds one that is not finite, the optimizer's step is left out on all. Between
+  // backward() and the end of build() gradients are scaled.
   GraphConfig& enable_amp(DType dtype = bfloat16);
+  // The same with options of the scaler's, for bfloat16 too.
+  GraphConfig& enable_amp(DType dtype, const optim::GradScalerOptions& scaling);
+  // A scaler of the program's in place of the graph's own, which eager steps and other graphs may
+  // share; it must outlive the graph.
+  GraphConfig& set_grad_scaler(optim::GradScaler& scaler);
+
+  // The scaler, for its scale and state; null for none.
+  optim::GradScaler* grad_scaler() const { return scaler_.get(); }
+
   GraphConfig& enable_zero(ZeroOptions options = {});
   // `exact`: only passes that leave results as they are bit for bit; the graph then equals the
   // eager step.
@@ -122,6 +136,7 @@ class GraphConfig {
   friend class GraphBase;
 
   std::optional<DType> amp_;
+  std::shared_ptr<optim::GradScaler> scaler_;
   ZeroOptions zero_ = {.stage = 0};
   int64_t micro_batches_ = 1;
   pipeline::ScheduleRule schedule_;
@@ -198,11 +213,11 @@ class GraphBase {
   std::unique_ptr<CompiledGraph> compile_for(const internal::TensorReader& arguments,
                                              const Build& build);
 
-  autograd::BackwardRules backward_rules() const;
+  autograd::BackwardRules backward_rules(const ZeroParameters& zero,
+                                         optim::TracedScaler* scaler) const;
 
   GraphConfig config_;
   std::vector<OptimizerEntry> optimizers_;
-  std::unique_ptr<ZeroParameters> zero_;
   std::vector<std::unique_ptr<CompiledGraph>> compiled_;
 };
 

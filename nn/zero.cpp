@@ -19,24 +19,26 @@ const ZeroParameters::Entry* ZeroParameters::find(const Tensor& parameter) const
   return found == entries_.end() ? nullptr : &*found;
 }
 
-void ZeroParameters::lay_out(const std::vector<Tensor>& parameters, int64_t stage) {
+void ZeroParameters::add(optim::Optimizer& optimizer, int64_t stage) {
   const NoGradGuard no_grad;
-  std::vector<Entry> entries;
-  for (const Tensor& parameter : parameters) {
-    if (!parameter.is_global()) continue;
-    const Entry* known = find(parameter);
-    const bool is_cut = known != nullptr && parameter.sbp() == known->parts;
-    const NdSbp whole = is_cut ? known->whole : parameter.sbp();
-    const NdSbp parts = without_replicas(parameter.shape(), parameter.placement(), whole);
-    if (parts == whole) continue;
+  optimizer.for_each_param([&](const Tensor& parameter, size_t number) {
+    if (!parameter.is_global()) return;
+    const auto parts_of = [&](const NdSbp& sbp) {
+      return without_replicas(parameter.shape(), parameter.placement(), sbp);
+    };
+    std::vector<NdSbp>& known = optimizer.whole_sbps_;
+    if (known.size() <= number) known.resize(number + 1);
+    const bool is_cut = !known[number].empty() && parameter.sbp() == parts_of(known[number]);
+    const NdSbp whole = is_cut ? known[number] : parameter.sbp(), parts = parts_of(whole);
+    if (parts == whole) return;
+    known[number] = stage >= 3 ? whole : NdSbp();
     const NdSbp& wanted = stage >= 3 ? parts : whole;
     if (parameter.sbp() != wanted) {
       // A clone, as a part may be a view of the whole.
       parameter.set_data(parameter.detach().to_global({.sbp = wanted}).clone());
     }
-    entries.push_back({parameter, whole, parts});
-  }
-  entries_ = std::move(entries);
+    entries_.push_back({parameter, whole, parts});
+  });
 }
 
 Tensor ZeroParameters::gradient_in_parts(const Tensor& parameter, const Tensor& gradient,

@@ -7,15 +7,16 @@
 
 #include "core/tensor.h"
 #include "graph/tracer.h"
+#include "nn/optim/optimizer.h"
 
 namespace flow::nn {
 
 // The parameters of a graph's optimizers that several ranks hold whole.
 class ZeroParameters {
  public:
-  // Lays parameters out for a stage: from 3 on cut, below as they lay before. Collective where one
-  // moves.
-  void lay_out(const std::vector<Tensor>& parameters, int64_t stage);
+  // Lays an optimizer's parameters out for a stage: from 3 on cut, below as they lay before another
+  // graph cut them. Collective where one moves.
+  void add(optim::Optimizer& optimizer, int64_t stage);
 
   // The gradient of a parameter in the layout of its parts; undefined for other tensors.
   // `is_transient`: for each micro-batch apart.

@@ -69,6 +69,13 @@ std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) const {
   return scaled;
 }
 
+void GradScaler::check_gradient(const Tensor& parameter) {
+  if (!parameter.grad().defined() || parameter.grad().dtype() != float16) return;
+  throw InvalidArgument(str("[GradScaler] a gradient is float16, in which it cannot be unscaled; ",
+                            "received ", parameter.meta(),
+                            "; keep the parameters in float32 and use AutocastGuard"));
+}
+
 void GradScaler::unscale_(Optimizer& optimizer) {
   if (!options_.enabled) return;
   if (unscaled_.contains(&optimizer)) {
@@ -78,12 +85,8 @@ void GradScaler::unscale_(Optimizer& optimizer) {
   }
   const NoGradGuard no_grad;
   const std::vector<Tensor> parameters = optimizer.parameters();
-  for (const Tensor& parameter : parameters) {
-    if (!parameter.grad().defined() || parameter.grad().dtype() != float16) continue;
-    throw InvalidArgument(
-        str("[GradScaler] a gradient is float16, in which it cannot be unscaled; ", "received ",
-            parameter.meta(), "; keep the parameters in float32 and use AutocastGuard"));
-  }
+  for (const Tensor& parameter : parameters)
+    check_gradient(parameter);
   bool is_finite = true, any_global = false;
   for (const Tensor& parameter : parameters) {
     any_global |= parameter.is_global();

@@ -64,12 +64,16 @@ class GradScaler {
   void load_state_dict(const nn::StateDict& state);
 
  private:
+  friend class TracedScaler;
+
   struct Progress {
     bool is_finite = true;
     bool has_stepped = false;
   };
 
   void set_options(GradScalerOptions options);
+  // Throws InvalidArgument where the parameter's gradient is float16.
+  static void check_gradient(const Tensor& parameter);
 
   GradScalerOptions options_;
   double scale_;

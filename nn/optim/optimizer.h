@@ -12,6 +12,10 @@
 #include "core/tensor.h"
 #include "nn/module.h"
 
+namespace flow::nn {
+class ZeroParameters;
+}
+
 namespace flow::optim {
 
 // Parameters that share options.
@@ -121,6 +125,7 @@ class Optimizer {
 
  private:
   friend class TracedStep;
+  friend class nn::ZeroParameters;
 
   NdSbp state_sbp(const Tensor& parameter, size_t number) const;
   // The state of a parameter, its step counted.
@@ -130,6 +135,8 @@ class Optimizer {
 
   std::vector<ParamState> states_;                  // by parameter number
   std::vector<std::optional<double>> initial_lrs_;  // by group
+  // By parameter number: how one lay that a graph has cut since (ZeRO stage 3); else empty.
+  std::vector<NdSbp> whole_sbps_;
 };
 
 // Keeps the groups and their options. Beside Options stands `void check_options(const Options&)`,

@@ -107,8 +107,9 @@ bool TracedStep::fits() const {
 }
 
 void TracedStep::begin_run() {
-  for (const Parameter& parameter : parameters_) {
+  for (Parameter& parameter : parameters_) {
     Optimizer::ParamState& state = optimizer_.begin_step(parameter.number);
+    parameter.numbers_before = state.numbers;
     optimizer_.advance(parameter.number, state);
     std::vector<double>& rates = inputs_[parameter.input].rates;
     rates.resize(inputs_[parameter.input].num_rates);
@@ -120,6 +121,14 @@ void TracedStep::begin_run() {
     if (!meta.is_held) continue;
     copy_bytes(*thread_state().context, input.values.impl().data(), meta.device, input.rates.data(),
                DeviceType::kCpu, meta.local_bytes());
+  }
+}
+
+void TracedStep::take_back() {
+  for (const Parameter& parameter : parameters_) {
+    Optimizer::ParamState& state = optimizer_.states_[parameter.number];
+    --state.step;
+    state.numbers = parameter.numbers_before;
   }
 }
 

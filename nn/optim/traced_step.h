@@ -24,6 +24,9 @@ class TracedStep {
   // Counts a step of every traced parameter and writes the rates.
   void begin_run();
 
+  // Takes back what begin_run() counted: the run has left the step out.
+  void take_back();
+
   // Values of the inputs that the constructor added.
   std::vector<Tensor> inputs() const;
 
@@ -37,6 +40,7 @@ class TracedStep {
     size_t input = 0;  // which of inputs_ holds its rates, from where on
     size_t first_rate = 0;
     std::vector<Tensor> buffers = {};
+    std::vector<double> numbers_before = {};  // of the run
   };
 
   // Rates of the parameters that lie on one placement.

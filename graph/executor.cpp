@@ -204,6 +204,7 @@ void Executor::bind(std::span<const Tensor> externals) {
 void Executor::run(std::span<const Tensor> externals) {
   bind(externals);
   times_ = {};
+  read_guard_ = kNoBuffer;
   const AddSeconds timed(times_.total);
   for (RandomStream& stream : streams_)
     stream = rank_.generator().next();
@@ -240,14 +241,21 @@ void Executor::run_timed(size_t index) {
   step_times_[index].end_ns = now_ns();
 }
 
+bool Executor::is_let(size_t index) {
+  const Step& step = program_.steps[index];
+  if (step.guard != read_guard_) {
+    const TensorView& guard = views_[first_view_[index] + step.inputs.size() + step.outputs.size()];
+    copy_bytes(rank_, &is_open_, DeviceType::kCpu, guard.data, guard.meta->device, 1);
+    read_guard_ = step.guard;
+  }
+  return is_open_ != std::byte{0};
+}
+
 void Executor::run_step(size_t index) {
   const Step& step = program_.steps[index];
   const std::span<const TensorView> inputs(views_.data() + first_view_[index], step.inputs.size());
   const std::span<const TensorView> outputs(inputs.data() + inputs.size(), step.outputs.size());
-  if (step.guard != kNoBuffer) {
-    const TensorView& guard = views_[first_view_[index] + inputs.size() + outputs.size()];
-    if (*guard.data == std::byte{0}) return;
-  }
+  if (step.guard != kNoBuffer && !is_let(index)) return;
   switch (step.kind) {
     case StepKind::kKernel: {
       RandomStream random;

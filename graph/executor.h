@@ -78,6 +78,8 @@ class Executor {
   void add_moved_numbers(size_t step);
   void run_with_numbers(size_t step, const KernelContext& context);
   void bind(std::span<const Tensor> externals);
+  // Whether the guard of a step lets it run.
+  bool is_let(size_t index);
   void run_step(size_t index);
   void run_timed(size_t index);
 
@@ -100,6 +102,8 @@ class Executor {
   RunTimes times_;
   bool records_steps_ = false;
   std::vector<StepTime> step_times_;
+  BufferId read_guard_ = kNoBuffer;  // the guard that this run has read last
+  std::byte is_open_{0};             // what it is
 };
 
 }  // namespace flow::graph

@@ -1,10 +1,13 @@
 #include "nn/optim/traced_scaler.h"
 
 #include <algorithm>
+#include <array>
 
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
+#include "core/context.h"
+#include "core/device_memory.h"
 #include "ops/binary.h"
 #include "ops/cast.h"
 #include "ops/compare.h"
@@ -76,11 +79,12 @@ Tensor TracedScaler::unscale(const Optimizer& optimizer) {
 }
 
 void TracedScaler::begin_run() {
+  const std::array<double, 2> numbers{scaler_.get_scale(), 1 / scaler_.get_scale()};
   for (const Input& input : inputs_) {
-    if (!input.values.meta().is_held) continue;
-    auto* const numbers = input.values.data<double>();
-    numbers[0] = scaler_.get_scale();
-    numbers[1] = 1 / scaler_.get_scale();
+    const TensorMeta& meta = input.values.meta();
+    if (!meta.is_held) continue;
+    copy_bytes(*thread_state().context, input.values.impl().data(), meta.device, numbers.data(),
+               DeviceType::kCpu, sizeof numbers);
   }
 }
 

@@ -37,6 +37,7 @@ void register_scan_cuda(KernelTable& table);
 void register_slice_cuda(KernelTable& table);
 void register_softmax_cuda(KernelTable& table);
 void register_sort_cuda(KernelTable& table);
+void register_special_cuda(KernelTable& table);
 void register_statistics_cuda(KernelTable& table);
 void register_ternary_cuda(KernelTable& table);
 void register_trigonometry_cuda(KernelTable& table);
@@ -78,6 +79,7 @@ void register_cuda_kernels(KernelTable& table) {
   ops::register_slice_cuda(table);
   ops::register_softmax_cuda(table);
   ops::register_sort_cuda(table);
+  ops::register_special_cuda(table);
   ops::register_statistics_cuda(table);
   ops::register_ternary_cuda(table);
   ops::register_trigonometry_cuda(table);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "boxing/planned_kernel.h"
+#include "boxing/ranks/advance.h"
 #include "boxing/ranks/fail_ranks.h"
 #include "core/context.h"
 #include "core/device_memory.h"
@@ -205,6 +206,7 @@ void Executor::run(std::span<const Tensor> externals) {
   bind(externals);
   times_ = {};
   read_guard_ = kNoBuffer;
+  num_sends_ = 0;
   const AddSeconds timed(times_.total);
   for (RandomStream& stream : streams_)
     stream = rank_.generator().next();
@@ -258,6 +260,7 @@ void Executor::run_step(size_t index) {
   if (step.guard != kNoBuffer && !is_let(index)) return;
   switch (step.kind) {
     case StepKind::kKernel: {
+      if (num_sends_ > 0) boxing::advance_messages(rank_);
       RandomStream random;
       if (step.draw >= 0) {
         random = streams_[static_cast<size_t>(step.draw)];
@@ -284,6 +287,7 @@ void Executor::run_step(size_t index) {
       }
       sends_[index] = pair.isend(data, bytes_of(inputs[0]), 1 - pair.position(), step.tag,
                                  {.op = "pipeline edge"});
+      num_sends_ += sends_[index] != nullptr ? 1 : 0;
       return;
     }
     case StepKind::kRecv: {
@@ -304,6 +308,7 @@ void Executor::run_step(size_t index) {
       const AddSeconds timed(times_.waiting);
       const auto send = static_cast<size_t>(step.peer);
       boxing::Communicator& pair = pair_with(rank_, program_.steps[send].peer);
+      num_sends_ -= sends_[send] != nullptr ? 1 : 0;
       pair.wait(std::move(sends_[send]));
       sent_[send] = {};
       return;

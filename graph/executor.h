@@ -99,6 +99,7 @@ class Executor {
   std::vector<boxing::Transfer> sends_;  // by step; null but for sends under way
   std::vector<Ref<Storage>> sent_;       // by step: what is sent from a device, in host memory
   std::vector<std::vector<MovedNumber>> numbers_;  // by step; empty: the program uses no device
+  int64_t num_sends_ = 0;                          // of these
   RunTimes times_;
   bool records_steps_ = false;
   std::vector<StepTime> step_times_;

@@ -239,6 +239,11 @@ bool ProcessWorld::attend() {
   return true;
 }
 
+void ProcessWorld::advance() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock() && transport_->is_open() && !failure_) take_messages();
+}
+
 std::optional<ProcessWorld::SignOfLife> ProcessWorld::last_sign_of_life() const {
   const std::lock_guard lock(mutex_);
   const bool is_over = ended_[static_cast<size_t>(identity().rank)] ||

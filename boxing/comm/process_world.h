@@ -101,6 +101,9 @@ class ProcessWorld {
   // For a thread that waits for nothing: takes in what has come, and tells the next rank that this
   // one lives. False where another thread is in here.
   bool attend();
+  // For a thread that computes: moves what other ranks ask for. Nothing where another thread is in
+  // here, or after a failure.
+  void advance();
 
   struct SignOfLife {
     int64_t rank;  // the one before this, in a ring

@@ -16,10 +16,13 @@ Samples ctc_loss_samples() {
   const auto loss = [](const Inputs& x) {
     return ctc_loss(log_softmax(x[0], -1), x[1], x[2], x[3], {.reduction = "none"});
   };
-  return {
+  Samples samples = {
       {"ctc_loss", inputs, kFloats, loss},
       {"ctc_loss_backward", inputs, kFloats, backward_of(loss)},
   };
+  // The gradient is that of logits behind a log_softmax, as PyTorch's (tests/parity compares it).
+  samples[0].constant_inputs = 1;
+  return samples;
 }
 
 }  // namespace flow::contract

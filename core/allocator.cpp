@@ -21,6 +21,11 @@ constexpr size_t kAlignment = 64;
 // Beyond 1 KiB a class has room for the header of a storage beside a round number of bytes:
 // tensors of powers of two are the most common.
 constexpr size_t kHeaderRoom = 64;
+// Classes 0 to 15 are multiples of 64 bytes, those from kFirstClass on four, those from
+// kFirstFineClass on sixteen per power of two, beginning with 2^10 and 2^kFineExponent.
+constexpr int kFirstClass = 16;
+constexpr int kFineExponent = 23;
+constexpr int kFirstFineClass = kFirstClass + 4 * (kFineExponent - 10);
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kSmallPage = 4096;
 // Blocks above this size are mapped at huge-page alignment and given back whole.
@@ -141,36 +146,26 @@ void system_free(void* block, size_t bytes) {
 }
 }  // namespace
 
-namespace {
-int size_class_of(size_t bytes) {
+int Allocator::class_of(size_t bytes) {
   if (bytes <= 1024) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);
   // Four classes per power of two, and the header: 1280, 1536, 1792, 2048, 2560, …
   const size_t last = std::max<size_t>(bytes - kHeaderRoom - 1, 1024);
   const int exponent = static_cast<int>(std::bit_width(last)) - 1;  // >= 10
-  const int quarter = static_cast<int>(last >> (exponent - 2)) & 3;
-  return 16 + 4 * (exponent - 10) + quarter;
-}
-
-size_t size_class_bytes(int size_class) {
-  if (size_class < 16) return static_cast<size_t>(size_class + 1) * 64;
-  const int exponent = (size_class - 16) / 4 + 10;
-  const size_t quarter = static_cast<size_t>((size_class - 16) % 4 + 1);
-  return (size_t{1} << exponent) + quarter * (size_t{1} << (exponent - 2)) + kHeaderRoom;
-}
-}  // namespace
-
-int Allocator::class_of(size_t bytes) {
-  return size_class_of(bytes);
+  if (exponent < kFineExponent)
+    return kFirstClass + 4 * (exponent - 10) + (static_cast<int>(last >> (exponent - 2)) & 3);
+  return kFirstFineClass + 16 * (exponent - kFineExponent) +
+         (static_cast<int>(last >> (exponent - 4)) & 15);
 }
 
 size_t Allocator::class_bytes(int size_class) {
-  return size_class_bytes(size_class);
-}
-
-int64_t storage_block_bytes(int64_t bytes) {
-  constexpr int64_t kStorageHeader = 64;
-  const int size_class = size_class_of(static_cast<size_t>(bytes + kStorageHeader));
-  return static_cast<int64_t>(size_class_bytes(size_class));
+  if (size_class < kFirstClass) return static_cast<size_t>(size_class + 1) * 64;
+  const bool fine = size_class >= kFirstFineClass;
+  const int first = fine ? kFirstFineClass : kFirstClass;
+  const int bits = fine ? 4 : 2;  // of the size below its highest bit
+  const int exponent = ((size_class - first) >> bits) + (fine ? kFineExponent : 10);
+  const int part = (size_class - first) & ((1 << bits) - 1);
+  return (size_t{1} << exponent) +
+         (static_cast<size_t>(part) + 1) * (size_t{1} << (exponent - bits)) + kHeaderRoom;
 }
 
 void Allocator::lock() const noexcept {

@@ -17,9 +17,10 @@ struct AllocatorStats {
   int64_t num_cache_hits = 0;
 };
 
-// Blocks are 64-byte aligned and come in size classes (multiples of 64 up to 1 KiB, then four per
-// power of two). Freed blocks are kept and reused first-in-last-out. Thread safe: any thread may
-// free a block of any rank.
+// Blocks are 64-byte aligned and come in size classes: multiples of 64 up to 1 KiB, four per power
+// of two up to 8 MiB, then sixteen, as large blocks are few and what rounds them up is felt. Freed
+// blocks are kept and reused first-in-last-out. Thread safe: any thread may free a block of any
+// rank.
 class Allocator {
  public:
   Allocator() = default;
@@ -38,13 +39,18 @@ class Allocator {
   // Refuses allocations that would bring bytes_in_use above `bytes`; for tests and quotas.
   void set_limit(int64_t bytes);
 
+  // What a block of so many bytes counts as, in the statistics too.
+  static int64_t block_bytes(int64_t bytes) {
+    return static_cast<int64_t>(class_bytes(class_of(static_cast<size_t>(bytes))));
+  }
+
   // An allocator for a new rank. It is never destroyed, as tensors may outlive their rank; those
   // of ended ranks are handed out again.
   static Allocator* acquire();
   static void recycle(Allocator* allocator);
 
  private:
-  static constexpr int kNumClasses = 16 + 4 * 40;
+  static constexpr int kNumClasses = 16 + 4 * 13 + 16 * 26;
   static int class_of(size_t bytes);
   static size_t class_bytes(int size_class);
   void lock() const noexcept;

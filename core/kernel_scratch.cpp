@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/context.h"
+#include "core/storage.h"
 
 namespace flow {
 
@@ -35,7 +35,7 @@ KernelScratch scratch_of(const std::shared_ptr<const void>& plan) {
 int64_t scratch_block_bytes(const KernelScratch& scratch, int num_threads) {
   int64_t total = 0;
   for (const ScratchBlock& block : scratch)
-    total += storage_block_bytes(block.bytes) * std::min<int64_t>(block.parts, num_threads);
+    total += Storage::block_bytes(block.bytes) * std::min<int64_t>(block.parts, num_threads);
   return total;
 }
 

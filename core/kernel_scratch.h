@@ -26,9 +26,7 @@ KernelChoice with_scratch(KernelChoice choice, KernelScratch scratch);
 // The statement of a choice with this plan; none where it made none.
 KernelScratch scratch_of(const std::shared_ptr<const void>& plan);
 
-// What the allocator hands out for a storage of so many bytes: header and size class included.
-int64_t storage_block_bytes(int64_t bytes);
-// The same for scratch on a rank of so many compute threads.
+// What the allocator hands out for it on a rank of so many compute threads.
 int64_t scratch_block_bytes(const KernelScratch& scratch, int num_threads);
 
 }  // namespace flow

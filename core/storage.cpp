@@ -18,6 +18,10 @@ Ref<Storage> Storage::allocate(Allocator& allocator, size_t bytes) {
   return Ref<Storage>(storage);
 }
 
+int64_t Storage::block_bytes(int64_t bytes) {
+  return Allocator::block_bytes(static_cast<int64_t>(kHeaderBytes) + bytes);
+}
+
 Ref<Storage> Storage::wrap(void* data, size_t bytes, std::function<void(void*)> deleter) {
   auto* storage = new Storage(static_cast<std::byte*>(data), bytes);
   Ref<Storage> result(storage);

@@ -19,6 +19,9 @@ class Storage final : public RefCounted<Storage> {
   // Memory owned by somebody else; `deleter` (may be empty) runs when the last owner goes.
   static Ref<Storage> wrap(void* data, size_t bytes, std::function<void(void*)> deleter);
 
+  // What allocate() takes from the allocator, as its statistics count.
+  static int64_t block_bytes(int64_t bytes);
+
   std::byte* data() const { return data_; }
 
   size_t bytes() const { return bytes_; }

@@ -128,10 +128,10 @@ void load_programs(CompiledStep& step, bool for_all_ranks) {
 int64_t peak_bytes_of(const CompiledStep& step, int64_t rank) {
   const RankCertificate& own =
       step.certificate.ranks[step.is_global() ? static_cast<size_t>(rank) : 0];
-  int64_t bytes = storage_block_bytes(own.arena_bytes) + own.scratch_bytes;
+  int64_t bytes = Storage::block_bytes(own.arena_bytes) + own.scratch_bytes;
   for (const ValueId output : step.graph.outputs) {
     const MetaPtr meta = step.graph.value(output).meta_on(rank);
-    bytes += storage_block_bytes(meta->is_held ? static_cast<int64_t>(meta->local_bytes()) : 0);
+    bytes += Storage::block_bytes(meta->is_held ? static_cast<int64_t>(meta->local_bytes()) : 0);
   }
   return bytes;
 }

@@ -35,6 +35,18 @@ TEST(Allocator, FreedBlocksComeBack) {
   allocator.release_cached();
 }
 
+TEST(Allocator, RoundsSmallBlocksByAQuarterAtMostAndLargeOnesByASixteenth) {
+  Allocator allocator;
+  for (size_t bytes = 1030; bytes < size_t{3} << 30; bytes += bytes / 7 + 1) {
+    void* block = allocator.allocate(bytes);
+    const auto given = static_cast<size_t>(allocator.stats().bytes_in_use);
+    EXPECT_GE(given, bytes);
+    EXPECT_LE(given, bytes + bytes / (bytes > (size_t{8} << 20) + 64 ? 16 : 4) + 64) << bytes;
+    allocator.deallocate(block, bytes);
+    allocator.release_cached();
+  }
+}
+
 TEST(Allocator, StatisticsFollowUse) {
   Allocator allocator;
   void* a = allocator.allocate(64);

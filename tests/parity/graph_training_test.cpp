@@ -115,6 +115,7 @@ TEST(GraphTraining, GptFollowsPyTorch) {
     gpt.expect_golden("dp2+tp2", 4);
     gpt.expect_golden("pp2", 2);
     gpt.expect_golden("pp2+dp2+zero1+recompute", 4);
+    gpt.expect_golden("pp2+dp2+zero3+recompute", 4);
   }
 }
 
@@ -204,6 +205,8 @@ TEST(GraphTraining, SummaryStatesThePeakOfEveryRank) {
 
 TEST(GraphTraining, WhatGraphsLackIsNotSupported) {
   const GoldenRun mlp("mlp");
+  EXPECT_EQ(mlp.run({.layout = "dp2+zero4", .in_graph = true}, 2), conform::kNotSupported);
+  EXPECT_EQ(mlp.run({.layout = "dp2+zero2"}, 2), conform::kNotSupported) << "eagerly";
   EXPECT_EQ(mlp.run({.layout = "ddp2", .in_graph = true}, 2), conform::kNotSupported);
   EXPECT_EQ(mlp.run({.schedule = "no_such_schedule"}, 1), conform::kNotSupported);
   EXPECT_EQ(mlp.run({.layout = "pp4"}, 4), conform::kNotSupported) << "more stages than layers";

@@ -54,10 +54,11 @@ void add_train_command(CLI::App& app, CommandLine& line) {
   CLI::App* train = app.add_subcommand("train", "train a model");
   train->add_option("run", line.train.spec, "the spec (JSON)")->required();
   train->add_option("out", line.train.folder, "folder of the results")->required();
-  train->add_option("--layout", line.train.layout,
-                    "on the ranks present: dpN, tpN, ppN, zero1, recompute, amp joined by +, or "
-                    "ddpN; through job "
-                    "functions, on ranks of its own: jobN, mirroredN");
+  train->add_option(
+      "--layout", line.train.layout,
+      "on the ranks present: dpN, tpN, ppN, zero1 to zero3, recompute, amp joined by +, or "
+      "ddpN; through job "
+      "functions, on ranks of its own: jobN, mirroredN");
   train->add_option("--schedule", line.train.schedule,
                     "of a pipeline: gpipe, 1f1b, interleaved, zb-h1, zb-v or a file");
   train->add_option("--micro-batches", line.train.micro_batches, "parts of a batch");

@@ -22,7 +22,7 @@ pipeline::ScheduleRule schedule_named(const std::string& text);
 // is left out.
 class TrainLayout {
  public:
-  // "dpN", "tpN", "ppN", "zero1", "recompute", "amp" joined by "+", or "ddpN". Throws NotSupported
+  // "dpN", "tpN", "ppN", "zeroN", "recompute", "amp" joined by "+", or "ddpN". Throws NotSupported
   // for other words, BadSpec where the product is not the number of ranks. The schedule says which
   // stages a worker has.
   explicit TrainLayout(const std::string& text, const Pipelining& pipelining = {});

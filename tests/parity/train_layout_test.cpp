@@ -155,7 +155,7 @@ TEST(TrainJob, ALenetIsThatOfOneRankInBothViews) {
 TEST(TrainJob, AGptIsThatOfOneRankInBothViews) {
   manual_seed(6);
   const models::Gpt model(
-      {.vocab_size = 7, .block_size = 5, .n_layer = 1, .n_head = 2, .n_embd = 8});
+      {.vocab_size = 7, .block_size = 5, .n_layer = 1, .n_head = 2, .n_embd = 8, .tied = false});
   const Spec spec(
       R"({"kind": "gpt", "layers": 1, "d": 8, "heads": 2, "T": 5, "vocab": 7, "tied": false})",
       model.state_dict(), randint(0, 7, {2, 4, 5}), randint(0, 7, {2, 4, 5}));

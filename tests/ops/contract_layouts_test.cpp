@@ -144,7 +144,7 @@ TEST(ContractSearch, RefutesAFalseSignature) {
 
 void expect_equal_on_ranks(const OpSample& sample, size_t num_layouts, uint32_t constant_inputs) {
   const Draw draw = make_draw(sample, widest_dtype(sample), 1);
-  if (is_any_global(draw.call) || draw.call.inputs.empty() || !sample.has_values) return;
+  if (decides_layout(draw.call) || draw.call.inputs.empty() || !sample.has_values) return;
   const auto layouts = choose_layouts(draw, num_layouts, constant_inputs);
   for (const int64_t num_ranks : {2, 3}) {
     const std::string report = run_on_ranks(draw, num_ranks, layouts, constant_inputs);
@@ -168,7 +168,7 @@ TEST_P(ContractGlobal, IsTracedAlike) {
   if (op().is_random || op().has_data_dependent_shape) return;
   for (const OpSample* sample : small_samples()) {
     const Draw draw = make_draw(*sample, widest_dtype(*sample), 1);
-    if (is_any_global(draw.call) || draw.call.inputs.empty() || !sample->has_values) continue;
+    if (decides_layout(draw.call) || draw.call.inputs.empty() || !sample->has_values) continue;
     for (const int64_t num_ranks : {2, 3}) {
       const std::string report =
           trace_on_ranks(draw, num_ranks, choose_layouts(draw, 3, kAllConstant));

@@ -143,7 +143,7 @@ TEST_P(ContractResults, AreRefusedForOtherDtypes) {
 TEST_P(ContractResults, AreWrittenInFull) {
   for (const OpSample* sample : small_samples()) {
     const RawCall call = capture_first(*sample, widest_dtype(*sample), 1);
-    if (is_any_global(call) || !sample->has_values || call.mutates != 0) continue;
+    if (decides_layout(call) || !sample->has_values || call.mutates != 0) continue;
     for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
       KernelRun run{.kernel = &kernel, .fill = kOutputFill, .uses_views = false};
       const auto first = run_kernel(call, call.inputs, local_outputs(call), run);
@@ -201,7 +201,7 @@ TEST_P(ContractKernels, EqualTheReference) {
   for (const OpSample* sample : samples_of(GetParam())) {
     for (const DType dtype : dtypes_of(*sample)) {
       const RawCall call = capture_first(*sample, dtype, 1);
-      if (is_any_global(call) || call.op->has_data_dependent_shape) return;
+      if (decides_layout(call) || call.op->has_data_dependent_shape) return;
       for (const KernelDef& kernel : kernels) {
         SCOPED_TRACE(str(dtype));
         expect_kernel_equals_reference(*sample, call, copies_of(call.inputs), kernel, reached);
@@ -224,7 +224,7 @@ TEST_P(ContractKernels, GiveTheSameBitsOnAnyNumberOfThreads) {
   RankContext three_threads({}, 3);
   for (const OpSample* sample : samples_of(GetParam())) {
     const RawCall call = capture_first(*sample, dtypes_of(*sample).back(), 1);
-    if (!sample->only_kernels || is_any_global(call)) continue;
+    if (!sample->only_kernels || decides_layout(call)) continue;
     for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
       KernelRun run{.kernel = &kernel, .uses_views = false, .rank = &one_thread};
       const auto expected = run_kernel(call, copies_of(call.inputs), local_outputs(call), run);
@@ -430,7 +430,7 @@ TEST_P(ContractStrides, DoNotMatter) {
     for (const DType dtype : {DType::kFloat32, widest_dtype(*sample)}) {
       if (sample->dtypes != kNoDType && (sample->dtypes & only(dtype)) == 0) continue;
       RawCall call = capture_first(*sample, dtype, 1);
-      if (is_any_global(call) || call.mutates != 0) continue;
+      if (decides_layout(call) || call.mutates != 0) continue;
       for (const Layout layout : {Layout::kTransposed, Layout::kEverySecond, Layout::kExpanded}) {
         // Repeated values would be another number of results.
         if (op().has_data_dependent_shape && layout == Layout::kExpanded) continue;
@@ -474,7 +474,7 @@ void expect_works_or_refuses(OpSample sample, const std::string& what) {
       const auto outputs = dispatch_again(call, copies_of(call.inputs));
       for (size_t i = 0; i < specs.size(); ++i)
         EXPECT_EQ(outputs[i].shape(), specs[i].shape);
-      if (is_any_global(call) || call.mutates != 0 || call.op->has_data_dependent_shape) continue;
+      if (decides_layout(call) || call.mutates != 0 || call.op->has_data_dependent_shape) continue;
       for (const KernelDef& kernel : kernel_table().kernels(*call.op, DeviceType::kCpu)) {
         std::set<const KernelDef*> reached;
         expect_kernel_equals_reference(sample, call, copies_of(call.inputs), kernel, reached);

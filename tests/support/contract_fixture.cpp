@@ -55,12 +55,12 @@ Inputs blocked_copies_of(const Inputs& inputs) {
   return is_any_blocked ? copies : Inputs();
 }
 
-bool is_any_global(const RawCall& call) {
+bool decides_layout(const RawCall& call) {
   const auto specs = infer_outputs(call, metas_of(call.inputs));
   return std::any_of(call.inputs.begin(), call.inputs.end(),
                      [](const Tensor& input) { return input.defined() && input.is_global(); }) ||
          std::any_of(specs.begin(), specs.end(),
-                     [](const OutputSpec& spec) { return spec.placement.defined(); });
+                     [](const OutputSpec& spec) { return spec.has_layout; });
 }
 
 }  // namespace flow::contract

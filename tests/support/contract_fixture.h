@@ -26,7 +26,8 @@ Inputs copies_of(const Inputs& inputs);
 // oneDNN is absent.
 Inputs blocked_copies_of(const Inputs& inputs);
 
-// Whether the call takes or makes a global tensor: its kernel is a redistribution.
-bool is_any_global(const RawCall& call);
+// Whether the call takes a global tensor, or says itself where its result lies: it redistributes
+// or moves between devices, and no table of signatures is asked.
+bool decides_layout(const RawCall& call);
 
 }  // namespace flow::contract

@@ -100,6 +100,7 @@ def run_everything(totals):
     unit = ["-L", "^unit$"]
     for preset in ["asan", "tsan"]:
         build_and_test(totals, preset, unit, target="tests_unit")
+    build_and_test(totals, "cuda-emulated", ["-L", "^cuda$"], target="tests_cuda")
     totals.add_result("tidy", step(Totals(), "tidy", ["tools/build", "tidy"]))
     for option in OPTIONS:
         build_and_test(totals, "release", unit, [f"-DFLOW_{option}=OFF"],
@@ -115,8 +116,8 @@ def main():
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument("--quick", action="store_true", help="only tests labelled unit")
     scope.add_argument("--all", action="store_true", help=(
-        "also slow tests and long fuzzing, the asan, tsan and tidy presets, each option OFF, a "
-        "shared library, and the two commands of README on a fresh Debian 12 (needs root)"))
+        "also slow tests and long fuzzing, the asan, tsan, tidy and cuda-emulated presets, each "
+        "option OFF, a shared library, and the two commands of README on a fresh Debian 12 (needs root)"))
     scope.add_argument("--label", metavar="L", help="only tests with this label")
     parser.add_argument("--preset", default="release", help="default: release")
     arguments = parser.parse_args()

@@ -1,0 +1,167 @@
+#include "nn/compiled_graph.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "graph/passes/value_map.h"
+#include "graph/plan_file.h"
+#include "nn/file.h"
+#include "pipeline/report.h"
+
+namespace flow::nn {
+
+namespace {
+
+int64_t num_stages_of(const graph::Graph& graph) {
+  int64_t num_stages = 1;
+  for (const graph::Node& node : graph.nodes)
+    num_stages = std::max(num_stages, node.stage + 1);
+  return num_stages;
+}
+
+// The position, among the inputs of a node that writes in place, of what `output` was before; the
+// first where the call, not the op, is one in place.
+size_t written_input(const graph::Node& node, graph::ValueId output) {
+  if (node.op->mutates == 0) return 0;
+  size_t input = 0;
+  for (const graph::ValueId id : node.outputs) {
+    while ((node.op->mutates >> input & 1) == 0)
+      ++input;
+    if (id == output) break;
+    ++input;
+  }
+  return input;
+}
+
+}  // namespace
+
+bool StepCutting::is_needed(const graph::Graph& graph) const {
+  return micro_batches > 1 || num_stages_of(graph) > 1;
+}
+
+pipeline::MicroBatchPlan StepCutting::plan(const graph::Graph& graph) const {
+  return pipeline::plan_micro_batches(graph, micro_batches, graph.inputs.size() - num_arguments);
+}
+
+pipeline::Schedule StepCutting::schedule(const graph::Graph& graph) const {
+  return pipeline::make_schedule(rule, num_stages_of(graph), micro_batches);
+}
+
+pipeline::TimelineFile StepCutting::timeline_frame(const graph::Graph& graph) const {
+  if (!is_needed(graph)) return {};
+  return pipeline::timeline_frame(graph, plan(graph), schedule(graph), to_string(rule));
+}
+
+graph::Lowering StepCutting::lowering(const graph::Graph& step) const {
+  if (!is_needed(step)) return {};
+  return {.name = str(micro_batches, " micro-batches of ", num_arguments, " inputs, ",
+                      pipeline::to_string(rule), " ", rule.table),
+          .make = [cutting = *this](const graph::Graph& graph, int64_t rank) {
+            return pipeline::build_program(graph, cutting.plan(graph), cutting.schedule(graph),
+                                           rank, kernel_table());
+          }};
+}
+
+bool CompiledGraph::State::has_modes() const {
+  return std::all_of(modules.begin(), modules.end(), [](const CalledModule& called) {
+    return called.module.is_training() == called.is_training;
+  });
+}
+
+bool CompiledGraph::State::fits() const {
+  return std::all_of(steps.begin(), steps.end(),
+                     [](const optim::TracedStep& step) { return step.fits(); }) &&
+         plan->fits();
+}
+
+void CompiledGraph::State::check_guarded_writes() const {
+  const graph::Graph& step = plan->graph();
+  const std::vector<int64_t> makers = graph::makers_of(step);
+  for (const graph::Capture& capture : step.captures) {
+    const graph::Node* writer = nullptr;
+    for (graph::ValueId id = capture.final_value; id != capture.initial;) {
+      const int64_t maker = makers[static_cast<size_t>(id)];
+      const bool was_guarded = writer != nullptr && writer->guard >= 0;
+      writer = maker < 0 ? nullptr : &step.nodes[static_cast<size_t>(maker)];
+      if (writer == nullptr || (writer->guard < 0 && !was_guarded)) break;
+      if (writer->guard < 0) {
+        throw Unsupported(str("[graph] ", writer->op->name, " at ", writer->file, ":", writer->line,
+                              " writes to a tensor that an optimizer writes too, ",
+                              "whose step a GradScaler may leave out; write to it outside the "
+                              "graph"));
+      }
+      id = writer->inputs[written_input(*writer, id)];
+    }
+  }
+}
+
+void CompiledGraph::State::check_writes() const {
+  std::vector<Tensor> owned;
+  for (const CalledModule& called : modules) {
+    for (auto& [name, tensor] : called.module.named_parameters())
+      owned.push_back(tensor);
+    for (auto& [name, tensor] : called.module.named_buffers())
+      owned.push_back(tensor);
+  }
+  const graph::Graph& step = plan->graph();
+  for (size_t i = 0; i < step.captures.size(); ++i) {
+    const graph::Capture& capture = step.captures[i];
+    const Tensor& tensor = plan->captures()[i];
+    if (capture.initial == capture.final_value) continue;
+    const auto is_it = [&](const Tensor& other) { return other.is_same(tensor); };
+    if (std::any_of(owned.begin(), owned.end(), is_it)) continue;
+    if (std::any_of(steps.begin(), steps.end(),
+                    [&](const optim::TracedStep& s) { return s.owns(tensor); })) {
+      continue;
+    }
+    for (const graph::Node& node : step.nodes) {
+      if (std::find(node.outputs.begin(), node.outputs.end(), capture.final_value) ==
+          node.outputs.end()) {
+        continue;
+      }
+      throw InvalidArgument(str("[graph] ", node.op->name, " at ", node.file, ":", node.line,
+                                " writes to ", tensor.meta(),
+                                " from outside the graph, which is no parameter or buffer of a "
+                                "module that build() calls; return the new value instead"));
+    }
+  }
+}
+
+CompiledGraph::CompiledGraph() : state_(std::make_unique<State>()) {}
+
+CompiledGraph::~CompiledGraph() = default;
+
+const graph::Plan& CompiledGraph::plan() const {
+  return *state_->plan;
+}
+
+std::string CompiledGraph::summary() const {
+  const StepCutting& cutting = state_->cutting;
+  const graph::Graph& step = state_->plan->graph();
+  if (!cutting.is_needed(step)) return state_->plan->summary();
+  return state_->plan->summary() + pipeline::describe(step, cutting.plan(step),
+                                                      cutting.schedule(step),
+                                                      to_string(cutting.rule));
+}
+
+void CompiledGraph::save(const std::string& path) const {
+  const graph::CompiledStep& step = state_->plan->step();
+  const std::string bytes = graph::to_bytes(step, step.origin);
+  OutputFile file(path);
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
+void CompiledGraph::write_predicted_timeline(const std::string& path) const {
+  const pipeline::TimelineFile frame = state_->cutting.timeline_frame(state_->plan->graph());
+  if (frame.schedule.actions.empty()) {
+    throw InvalidArgument(
+        "[graph] a predicted timeline of a graph of one stage and one micro-batch, which has no "
+        "schedule; set config().set_micro_batches()");
+  }
+  pipeline::write_timeline(path, pipeline::simulated_timeline(frame.schedule, frame.schedule_name,
+                                                              frame.costs, {}, frame.ranks));
+}
+
+}  // namespace flow::nn

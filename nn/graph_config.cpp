@@ -1,0 +1,78 @@
+#include "nn/graph_config.h"
+
+#include <utility>
+
+#include "core/error.h"
+#include "nn/graph_timeline.h"
+
+namespace flow::nn {
+
+GraphConfig& GraphConfig::enable_amp(DType dtype) {
+  if (dtype == float16) return enable_amp(dtype, {});
+  if (dtype != bfloat16) {
+    throw Unsupported(str("[graph] mixed precision is bfloat16 or float16; received ", dtype));
+  }
+  amp_ = dtype;
+  scaler_ = nullptr;
+  return *this;
+}
+
+GraphConfig& GraphConfig::enable_amp(DType dtype, const optim::GradScalerOptions& scaling) {
+  auto scaler = std::make_shared<optim::GradScaler>(scaling);
+  if (dtype != float16) enable_amp(dtype);
+  amp_ = dtype;
+  scaler_ = std::move(scaler);
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_grad_scaler(optim::GradScaler& scaler) {
+  scaler_ = std::shared_ptr<optim::GradScaler>(std::shared_ptr<void>(), &scaler);
+  return *this;
+}
+
+GraphConfig& GraphConfig::enable_zero(ZeroOptions options) {
+  if (options.stage < 0 || options.stage > 3) {
+    throw InvalidArgument(
+        str("[graph] ZeRO has stages 1 to 3; received ", options.stage, "; 0 is for none"));
+  }
+  zero_ = options;
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_passes(graph::PassSet passes) {
+  passes_ = passes;
+  return *this;
+}
+
+GraphConfig& GraphConfig::require_exact(bool on) {
+  is_exact_ = on;
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_micro_batches(int64_t count) {
+  if (count < 1) throw InvalidArgument(str("[graph] ", count, " micro-batches; give at least 1"));
+  micro_batches_ = count;
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_schedule(const pipeline::ScheduleRule& schedule) {
+  schedule_ = schedule;
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_plan_cache(std::string folder) {
+  plan_cache_ = std::move(folder);
+  return *this;
+}
+
+GraphConfig& GraphConfig::enable_recompute() {
+  recomputes_ = true;
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_timeline(const std::string& path, const TimelineOptions& options) {
+  timeline_ = std::make_shared<GraphTimeline>(path, options);
+  return *this;
+}
+
+}  // namespace flow::nn

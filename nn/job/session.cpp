@@ -111,12 +111,12 @@ void Session::serve() {
     } catch (...) {  // handed to the caller
       error = std::current_exception();
     }
-    report(done, error, is_of_world);
+    report(done, std::move(error), is_of_world);
   }
 }
 
 // A rank that alone has failed leaves with its error, which tells the others.
-void Session::report(int64_t command, const std::exception_ptr& error, bool is_of_world) {
+void Session::report(int64_t command, std::exception_ptr error, bool is_of_world) {
   std::unique_lock lock(mutex_);
   const int64_t when_all_have = (command + 1) * num_devices_;
   ++num_done_;
@@ -124,7 +124,10 @@ void Session::report(int64_t command, const std::exception_ptr& error, bool is_o
   changed_.notify_all();
   if (error == nullptr) return;
   const auto have_all = [&] { return num_done_ >= when_all_have || is_broken_; };
-  if (!is_of_world && changed_.wait_for(lock, kToAgree, have_all)) return;
+  if (!is_of_world && changed_.wait_for(lock, kToAgree, have_all)) {
+    error = nullptr;  // under the lock: the caller may be reading it
+    return;
+  }
   is_broken_ = true;
   changed_.notify_all();
   std::rethrow_exception(error);

@@ -49,7 +49,7 @@ class Session {
   void check_not_running(const char* what) const;
   void start();
   void serve();
-  void report(int64_t command, const std::exception_ptr& error, bool is_of_world);
+  void report(int64_t command, std::exception_ptr error, bool is_of_world);
 
   std::mutex caller_;  // one command at a time; taken before mutex_
   mutable std::mutex mutex_;

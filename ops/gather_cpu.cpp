@@ -9,6 +9,7 @@
 #include "ops/accumulate.h"
 #include "ops/box_copy.h"
 #include "ops/gather_op.h"
+#include "ops/local_parts.h"
 
 #include "ops/isa_begin.h"
 
@@ -192,24 +193,6 @@ void scatter_reduce(const KernelContext& ctx) {
       if (place >= 0) target[place] = combine<T>(attrs.kind(), target[place], src[i]);
     });
   });
-}
-
-// Layouts that no signature allows may give parts that do not belong together: an entry's partner
-// must be where the entry is.
-bool same_part(const TensorMeta& a, const TensorMeta& b) {
-  return a.local_shape == b.local_shape && a.local_begin == b.local_begin;
-}
-
-bool holds_partners(const TensorMeta& index, const TensorMeta& src) {
-  if (index.local_numel == 0) return true;
-  for (int64_t i = 0; i < index.dim(); ++i) {
-    const Range own = local_range(index, i);
-    const Range partners = local_range(src, i);
-    if (own.begin < partners.begin || own.begin + own.size > partners.begin + partners.size) {
-      return false;
-    }
-  }
-  return true;
 }
 
 template <KernelFn kFn>

@@ -3,6 +3,7 @@
 #include "ops/box_copy_cuda.cuh"
 #include "ops/fault_cuda.cuh"
 #include "ops/gather_op.h"
+#include "ops/local_parts.h"
 #include "ops/segments_cuda.cuh"
 
 namespace flow::ops {
@@ -246,24 +247,6 @@ void scatter_reduce(const KernelContext& ctx) {
         return scattered.join<T, Reduce<ScatterReduction::kSmallest>>(ctx, src, y.as<T>());
     }
   });
-}
-
-// Layouts that no signature allows may give parts that do not belong together: an entry's partner
-// must be where the entry is.
-bool same_part(const TensorMeta& a, const TensorMeta& b) {
-  return a.local_shape == b.local_shape && a.local_begin == b.local_begin;
-}
-
-bool holds_partners(const TensorMeta& index, const TensorMeta& src) {
-  if (index.local_numel == 0) return true;
-  for (int64_t i = 0; i < index.dim(); ++i) {
-    const Range own = local_range(index, i);
-    const Range partners = local_range(src, i);
-    if (own.begin < partners.begin || own.begin + own.size > partners.begin + partners.size) {
-      return false;
-    }
-  }
-  return true;
 }
 
 template <KernelFn kFn>

@@ -11,4 +11,9 @@ namespace flow::ops {
 // part and compute nothing.
 bool parts_fit(const KernelQuery& query);
 
+// Whether two parts are the same box of their tensors.
+bool same_part(const TensorMeta& a, const TensorMeta& b);
+// Whether every entry of the part of `index` has its partner, at the same place, in that of `src`.
+bool holds_partners(const TensorMeta& index, const TensorMeta& src);
+
 }  // namespace flow::ops

@@ -1,5 +1,7 @@
 #include "ops/cross_entropy.h"
 
+#include <algorithm>
+
 #include "core/dispatch.h"
 #include "ops/autocast.h"
 #include "ops/binary.h"
@@ -15,6 +17,19 @@
 
 namespace flow {
 namespace ops {
+
+bool parts_agree(const TensorMeta& target, const TensorMeta* x,
+                 std::initializer_list<const TensorMeta*> losses) {
+  if (x != nullptr) {
+    Shape without_classes = x->local_shape;
+    without_classes.erase(class_dim(x->dim() - 1));
+    if (!(without_classes == target.local_shape)) return false;
+  }
+  return std::all_of(losses.begin(), losses.end(), [&](const TensorMeta* loss) {
+    return loss->shape.empty() || loss->local_shape == target.local_shape;
+  });
+}
+
 namespace {
 
 DType loss_dtype(DType input) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <type_traits>
@@ -295,16 +294,6 @@ void cross_entropy_backward_plainly(const KernelContext& ctx) {
       dx[held * dx_place.class_stride] = static_cast<T>(static_cast<Loss<T>>(gradient));
     }
   }
-}
-
-// Whether the parts belong to the same targets (as ops/local_parts.h; the shape rules here speak of
-// all classes). Losses and their gradients may also be scalars.
-bool parts_agree(const TensorMeta& target, const TensorMeta* x,
-                 std::initializer_list<const TensorMeta*> losses) {
-  if (x != nullptr && !(input_places(*x).sizes == target.local_shape)) return false;
-  return std::all_of(losses.begin(), losses.end(), [&](const TensorMeta* loss) {
-    return loss->shape.empty() || loss->local_shape == target.local_shape;
-  });
 }
 
 template <class Run>

@@ -324,19 +324,6 @@ void cross_entropy_backward(const KernelContext& ctx) {
   });
 }
 
-// Whether the parts belong to the same targets; losses and their gradients may also be scalars.
-bool parts_agree(const TensorMeta& target, const TensorMeta* x,
-                 std::initializer_list<const TensorMeta*> losses) {
-  if (x != nullptr) {
-    Shape without_classes = x->local_shape;
-    without_classes.erase(ClassSlices::dim_of(*x));
-    if (!(without_classes == target.local_shape)) return false;
-  }
-  return std::all_of(losses.begin(), losses.end(), [&](const TensorMeta* loss) {
-    return loss->shape.empty() || loss->local_shape == target.local_shape;
-  });
-}
-
 KernelChoice choose(bool applies, KernelFn fn) {
   return {applies ? fn : nullptr};
 }

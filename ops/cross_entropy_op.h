@@ -1,6 +1,7 @@
 // Op definitions of classification losses, for their kernels.
 #pragma once
 
+#include <initializer_list>
 #include <tuple>
 
 #include "core/op.h"
@@ -41,5 +42,10 @@ inline int64_t class_dim(int64_t target_dims) {
 inline int64_t input_dim(int64_t i) {
   return i == 0 ? 0 : i + 1;
 }
+
+// Whether local parts belong to the same targets (as ops/local_parts.h; the shape rules here speak
+// of all classes). Null x: none. Losses and their gradients may also be scalars.
+bool parts_agree(const TensorMeta& target, const TensorMeta* x,
+                 std::initializer_list<const TensorMeta*> losses);
 
 }  // namespace flow::ops

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/dispatch.h"
-#include "ops/cast.h"
+#include "ops/elementwise/cast.h"
 
 namespace flow {
 

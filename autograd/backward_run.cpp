@@ -8,7 +8,7 @@
 #include "autograd/layout.h"
 #include "autograd/recompute_region.h"
 #include "core/error.h"
-#include "ops/copy.h"
+#include "ops/creation/copy.h"
 
 namespace flow::autograd {
 

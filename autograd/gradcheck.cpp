@@ -7,7 +7,7 @@
 #include "autograd/grad_mode.h"
 #include "core/error.h"
 #include "core/generator.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow {
 

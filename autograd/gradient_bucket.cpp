@@ -8,7 +8,7 @@
 #include "boxing/comm/copy_bytes.h"
 #include "core/context.h"
 #include "core/tensor_impl.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::autograd {
 

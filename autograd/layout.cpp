@@ -4,7 +4,7 @@
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/device_memory.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::autograd {
 

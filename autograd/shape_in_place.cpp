@@ -3,7 +3,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/tensor_autograd.h"
 #include "core/error.h"
-#include "ops/view.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 

@@ -1,6 +1,6 @@
 // Other shapes for the same handle and memory: every copy of the handle sees them, other views of
 // the memory keep theirs. The value and its gradient are those of the function without underscore
-// (ops/view.h). Where gradients are recorded, a leaf that requires grad keeps its shape.
+// (ops/shape/view.h). Where gradients are recorded, a leaf that requires grad keeps its shape.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace {
 

@@ -30,7 +30,7 @@
 #include "core/context.h"
 #include "core/launcher.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace {
 

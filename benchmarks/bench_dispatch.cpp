@@ -9,8 +9,8 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 
 namespace {
 

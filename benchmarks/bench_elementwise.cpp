@@ -8,12 +8,12 @@
 #include "benchmarks/machine_limits.h"
 #include "core/context.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/norm.h"
-#include "ops/random.h"
-#include "ops/softmax.h"
-#include "ops/unary.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/norm/norm.h"
+#include "ops/norm/softmax.h"
+#include "ops/random/random.h"
 
 namespace {
 

@@ -13,10 +13,10 @@
 #include <time.h>
 
 #include "benchmarks/machine_limits.h"
-#include "ops/gemm.h"
-#include "ops/gemm_backend.h"
-#include "ops/onednn.h"
-#include "ops/openblas.h"
+#include "ops/linear/gemm.h"
+#include "ops/linear/gemm_backend.h"
+#include "ops/vendor/onednn.h"
+#include "ops/vendor/openblas.h"
 
 namespace {
 

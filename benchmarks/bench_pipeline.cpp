@@ -20,7 +20,7 @@
 #include "benchmarks/start_ranks.h"
 #include "benchmarks/train_models.h"
 #include "flow/flow.h"
-#include "graph/plan.h"
+#include "graph/run/compiled_step.h"
 #include "pipeline/simulate.h"
 
 namespace {

@@ -17,8 +17,8 @@
 #include "core/allocator.h"
 #include "core/context.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/gemm_backend.h"
+#include "ops/creation/creation.h"
+#include "ops/linear/gemm_backend.h"
 
 namespace {
 

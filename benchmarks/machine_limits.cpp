@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "benchmarks/machine_limits_cpu.h"
-#include "ops/cpu_features.h"
+#include "ops/kernel/cpu_features.h"
 
 namespace flow::ops {
 

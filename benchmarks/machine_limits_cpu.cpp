@@ -1,8 +1,7 @@
 #include "benchmarks/machine_limits_cpu.h"
 
-#include "ops/vector.h"
-
-#include "ops/isa_begin.h"
+#include "ops/kernel/isa_begin.h"
+#include "ops/kernel/vector.h"
 
 namespace {
 
@@ -53,4 +52,4 @@ LimitLoops limit_loops() {
                          int64_t n) { map_stream(a, n, triad_element, b, c); }};
 }
 
-#include "ops/isa_end.h"
+#include "ops/kernel/isa_end.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ops/cpu_features.h"
+#include "ops/kernel/cpu_features.h"
 
 namespace flow::ops {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "boxing/cost.h"
-#include "boxing/plan.h"
+#include "boxing/route.h"
 #include "core/error.h"
 
 namespace flow::boxing {

@@ -8,9 +8,9 @@
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "core/dispatch.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/compare.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
 
 namespace flow {
 

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "boxing/comm/communicator.h"
-#include "boxing/plan.h"
-#include "boxing/planned_kernel.h"
 #include "boxing/redistribute_op.h"
 #include "boxing/register.h"
-#include "boxing/run_plan.h"
+#include "boxing/route.h"
+#include "boxing/routed_kernel.h"
+#include "boxing/run_route.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/device_memory.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "boxing/plan.h"
+#include "boxing/route.h"
 
 namespace flow::boxing {
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "boxing/plan.h"
 #include "boxing/report.h"
+#include "boxing/route.h"
 
 namespace flow::boxing {
 

@@ -9,8 +9,8 @@
 #include "core/device_memory.h"
 #include "core/error.h"
 #include "core/tensor.h"
-#include "ops/convert_rows.h"
-#include "ops/copy.h"
+#include "ops/creation/copy.h"
+#include "ops/kernel/convert_rows.h"
 
 namespace flow {
 

@@ -1,4 +1,5 @@
-# A folder of the library is one object library flow_<folder>; FlowLibrary.cmake joins them.
+# A folder of the library is one object library flow_<folder>, a room of it (ops/linear) one of its
+# own, flow_ops_linear; FlowLibrary.cmake joins them.
 
 # flow_add_folder(<folder> [HEADERS ...] [PRIVATE_HEADERS ...] [SOURCES ...] [CUDA_SOURCES ...]
 #                 [NO_CUDA_SOURCES ...] [LIBRARIES ...])
@@ -28,8 +29,9 @@ function(flow_add_folder folder)
     flow_set_cuda_properties(${arg_CUDA_SOURCES})
   endif()
   if(sources)
-    flow_add_objects(flow_${folder} ${sources})
-    target_link_libraries(flow_${folder} PRIVATE ${arg_LIBRARIES})
+    string(REPLACE "/" "_" name ${folder})
+    flow_add_objects(flow_${name} ${sources})
+    target_link_libraries(flow_${name} PRIVATE ${arg_LIBRARIES})
     set_property(GLOBAL APPEND PROPERTY FLOW_LINK_LIBRARIES ${arg_LIBRARIES})
   endif()
 endfunction()
@@ -51,15 +53,17 @@ endfunction()
 
 # flow_add_isa_kernels(<folder> files...): compiles each file once per entry of FLOW_ISAS with
 # FLOW_ISA set to the entry's position. The files choose their own instruction set from it by
-# pragmas (ops/isa_begin.h), so that what they include from elsewhere stays compiled for every CPU.
+# pragmas (ops/kernel/isa_begin.h), so that what they include from elsewhere stays compiled for every
+# CPU.
 function(flow_add_isa_kernels folder)
   if(NOT ARGN)
     return()
   endif()
+  string(REPLACE "/" "_" name ${folder})
   set(level 0)
   foreach(isa ${FLOW_ISAS})
-    flow_add_objects(flow_${folder}_${isa} ${ARGN})
-    target_compile_definitions(flow_${folder}_${isa} PRIVATE FLOW_ISA=${level})
+    flow_add_objects(flow_${name}_${isa} ${ARGN})
+    target_compile_definitions(flow_${name}_${isa} PRIVATE FLOW_ISA=${level})
     math(EXPR level "${level} + 1")
   endforeach()
   # On the sources, as a source's options come after those of flow_build_flags.

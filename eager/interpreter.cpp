@@ -9,7 +9,7 @@
 #include "core/context.h"
 #include "core/device_memory.h"
 #include "eager/chooser.h"
-#include "ops/copy.h"
+#include "ops/creation/copy.h"
 
 namespace flow::eager {
 

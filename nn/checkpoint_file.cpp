@@ -8,14 +8,14 @@
 
 #include "autograd/grad_mode.h"
 #include "boxing/layout.h"
-#include "boxing/run_plan.h"
+#include "boxing/run_route.h"
 #include "core/context.h"
 #include "core/device_memory.h"
 #include "core/error.h"
 #include "nn/checkpoint_folder.h"
 #include "nn/checkpoint_manifest.h"
 #include "nn/file.h"
-#include "ops/copy.h"
+#include "ops/creation/copy.h"
 
 namespace flow::nn {
 

@@ -15,7 +15,7 @@
 #include "nn/checkpoint_manifest.h"
 #include "nn/file.h"
 #include "nn/safetensors_index.h"
-#include "ops/copy.h"
+#include "ops/creation/copy.h"
 
 namespace flow::nn {
 

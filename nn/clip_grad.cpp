@@ -7,14 +7,14 @@
 #include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
 #include "core/error.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/concat.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/statistics.h"
-#include "ops/unary.h"
-#include "ops/where.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/unary.h"
+#include "ops/elementwise/where.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/statistics.h"
+#include "ops/shape/concat.h"
 
 namespace flow::nn::utils {
 

@@ -9,10 +9,10 @@
 #include "core/tensor_impl.h"
 #include "core/tensor_meta.h"
 #include "nn/comm_call.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/compare.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
 
 namespace flow::comm {
 

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "graph/passes/value_map.h"
-#include "graph/plan_file.h"
+#include "graph/plan_file/plan_file.h"
 #include "nn/file.h"
 #include "pipeline/report.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/plan.h"
+#include "graph/run/compiled_step.h"
 #include "nn/graph.h"
 #include "nn/module.h"
 #include "nn/optim/traced_scaler.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/dtype.h"
-#include "graph/pass_set.h"
+#include "graph/passes/pass_set.h"
 #include "nn/optim/grad_scaler.h"
 #include "pipeline/schedule.h"
 

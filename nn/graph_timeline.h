@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan.h"
+#include "graph/run/compiled_step.h"
 #include "nn/graph.h"
 #include "pipeline/timeline_file.h"
 

@@ -8,7 +8,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/error.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::nn::init {
 

@@ -1,10 +1,10 @@
-// Losses as modules; the formulas stand at the functions in ops/loss.h and
-// ops/cross_entropy.h. Targets that lie on another placement than the input are brought there.
+// Losses as modules; the formulas stand at the functions in ops/loss/loss.h and
+// ops/loss/cross_entropy.h. Targets that lie on another placement than the input are brought there.
 #pragma once
 
 #include "nn/module.h"
-#include "ops/cross_entropy.h"
-#include "ops/loss.h"
+#include "ops/loss/cross_entropy.h"
+#include "ops/loss/loss.h"
 
 namespace flow::nn {
 

@@ -1,12 +1,12 @@
-// The losses of ops/loss_variants.h and ops/ctc_loss.h as modules; the formulas stand there.
-// Targets that lie on another placement than the input are brought there.
+// The losses of ops/loss/loss_variants.h and ops/loss/ctc_loss.h as modules; the formulas stand
+// there. Targets that lie on another placement than the input are brought there.
 #pragma once
 
 #include <vector>
 
 #include "nn/module.h"
-#include "ops/ctc_loss.h"
-#include "ops/loss_variants.h"
+#include "ops/loss/ctc_loss.h"
+#include "ops/loss/loss_variants.h"
 
 namespace flow::nn {
 

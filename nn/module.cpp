@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "nn/called_modules.h"
 #include "nn/module_state.h"
-#include "ops/cast.h"
+#include "ops/elementwise/cast.h"
 
 namespace flow::nn {
 

@@ -6,8 +6,8 @@
 #include "autograd/grad_mode.h"
 #include "core/error.h"
 #include "nn/layout.h"
-#include "ops/concat.h"
-#include "ops/slice.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
 
 namespace flow::nn {
 

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "nn/called_modules.h"
 #include "nn/module_state.h"
-#include "ops/view.h"
+#include "ops/shape/view.h"
 
 namespace flow::nn {
 

@@ -10,8 +10,8 @@
 
 #include "core/context.h"
 #include "core/error.h"
-#include "ops/copy.h"
-#include "ops/view.h"
+#include "ops/creation/copy.h"
+#include "ops/shape/view.h"
 
 namespace flow::nn {
 

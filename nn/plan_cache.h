@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "graph/compiled_step.h"
+#include "graph/program/compiled_artifact.h"
 
 namespace flow::nn {
 

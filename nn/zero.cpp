@@ -7,7 +7,7 @@
 #include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
-#include "graph/cut_captures.h"
+#include "graph/passes/shard_captures.h"
 #include "nn/layout.h"
 
 namespace flow::nn {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "graph/tracer.h"
+#include "graph/trace/tracer.h"
 #include "nn/optim/optimizer.h"
 
 namespace flow::nn {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/box_copy.h"
+#include "ops/kernel/box_copy.h"
 
 namespace flow::ops {
 

@@ -3,9 +3,9 @@
 #include <array>
 
 #include "core/default_dtype.h"
-#include "ops/cast.h"
-#include "ops/creation.h"
-#include "ops/old_value.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/old_value.h"
 
 namespace flow::ops {
 

@@ -4,7 +4,7 @@
 
 #include "core/kernel.h"
 #include "core/op.h"
-#include "ops/cpu_features.h"
+#include "ops/kernel/cpu_features.h"
 
 namespace flow {
 

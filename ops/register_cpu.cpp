@@ -1,7 +1,6 @@
 // Compiled per instruction set, as the kernels it lists are.
 #include "core/kernel.h"
-
-#include "ops/isa_begin.h"
+#include "ops/kernel/isa_begin.h"
 
 // One line a family in both lists, alphabetically.
 
@@ -107,4 +106,4 @@ void register_all_cpu(KernelTable& table) {
   register_where_cpu(table);
 }
 
-#include "ops/isa_end.h"
+#include "ops/kernel/isa_end.h"

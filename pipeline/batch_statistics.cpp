@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "ops/batch_norm_op.h"
-#include "ops/channel_op.h"
+#include "ops/norm/batch_norm_op.h"
+#include "ops/norm/channel_op.h"
 
 namespace flow::pipeline {
 

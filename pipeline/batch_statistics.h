@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 #include "pipeline/batch_cut.h"
 #include "pipeline/micro_batch.h"
 

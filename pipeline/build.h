@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/kernel.h"
-#include "graph/program.h"
+#include "graph/program/program.h"
 #include "pipeline/micro_batch.h"
 #include "pipeline/schedule.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/program.h"
+#include "graph/program/program.h"
 #include "pipeline/part_buffers.h"
 
 namespace flow::pipeline {

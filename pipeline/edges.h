@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/tensor_meta.h"
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 
 namespace flow::pipeline {
 

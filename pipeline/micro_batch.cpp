@@ -5,7 +5,7 @@
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
-#include "ops/cast_op.h"
+#include "ops/elementwise/cast_op.h"
 #include "pipeline/batch_statistics.h"
 
 namespace flow::pipeline {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 #include "pipeline/batch_cut.h"
 
 namespace flow::pipeline {

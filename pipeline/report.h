@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 #include "pipeline/micro_batch.h"
 #include "pipeline/schedule.h"
 #include "pipeline/simulate.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 #include "pipeline/micro_batch.h"
 #include "pipeline/schedule.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/executor.h"
-#include "graph/program.h"
+#include "graph/program/program.h"
+#include "graph/run/executor.h"
 #include "pipeline/micro_batch.h"
 #include "pipeline/schedule.h"
 #include "pipeline/timeline_file.h"

@@ -1,6 +1,6 @@
 // Measures which library multiplies which shape fastest and writes the table that gemm chooses by:
 //
-//   calibrate avx512 ops/gemm_table_avx512.cpp
+//   calibrate avx512 ops/linear/gemm_table_avx512.cpp
 //
 // Some minutes on an idle machine. The instruction set must be the one in use; a narrower one is
 // measured on a wider machine by
@@ -25,11 +25,11 @@
 #include "boxing/cost.h"
 #include "core/context.h"
 #include "core/error.h"
-#include "ops/cpu_features.h"
-#include "ops/gemm_backend.h"
-#include "ops/gemm_table.h"
-#include "ops/onednn.h"
-#include "ops/openblas.h"
+#include "ops/kernel/cpu_features.h"
+#include "ops/linear/gemm_backend.h"
+#include "ops/linear/gemm_table.h"
+#include "ops/vendor/onednn.h"
+#include "ops/vendor/openblas.h"
 #include "tools/calibrate_costs.h"
 
 namespace {
@@ -193,7 +193,8 @@ void calibrate(const std::string& isa, const std::string& path) {
   std::ofstream file(path);
   file << "// Written by tools/calibrate on " << cpu_name() << " with\n// "
        << flow::ops::onednn_description() << " and " << flow::ops::openblas_description() << ".\n\n"
-       << "#include \"ops/gemm_table.h\"\n\nnamespace flow::ops {\n\n// clang-format off\nconst "
+       << "#include \"ops/linear/gemm_table.h\"\n\nnamespace flow::ops {\n\n// clang-format "
+          "off\nconst "
           "GemmTable kGemmTable"
        << (isa == "avx2" ? "Avx2" : "Avx512") << " = {{\n    {\n"
        << floats << "    },\n    {\n"

@@ -68,7 +68,7 @@ def check_cycles(includes):
 
 def read_symbols(build, folder):
     """Returns (strong definitions, {undefined symbol: an object that needs it}) of a folder."""
-    objects = sorted((build / folder).glob(f"CMakeFiles/flow_{folder}*.dir/**/*.o"))
+    objects = sorted((build / folder).rglob(f"CMakeFiles/flow_{folder}*.dir/**/*.o"))
     defined, undefined = set(), {}
     if not objects:
         return defined, undefined

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "boxing/ranks/program.h"
+#include "boxing/ranks/main_boundary.h"
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {

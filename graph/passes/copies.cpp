@@ -1,6 +1,6 @@
 #include "graph/passes/pass.h"
 #include "graph/passes/value_map.h"
-#include "ops/copy_op.h"
+#include "ops/creation/copy_op.h"
 
 namespace flow::graph {
 

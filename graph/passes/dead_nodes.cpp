@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 
 namespace flow::graph {
 

@@ -1,7 +1,7 @@
 #include "graph/passes/pass.h"
 #include "graph/passes/value_map.h"
-#include "ops/cast_op.h"
-#include "ops/view_op.h"
+#include "ops/elementwise/cast_op.h"
+#include "ops/shape/view_op.h"
 
 namespace flow::graph {
 

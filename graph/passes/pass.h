@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "graph/ir.h"
-#include "graph/pass_set.h"
+#include "graph/ir/ir.h"
+#include "graph/passes/pass_set.h"
 
 namespace flow::graph {
 

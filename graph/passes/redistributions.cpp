@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "boxing/plan.h"
 #include "boxing/redistribute_op.h"
+#include "boxing/route.h"
 #include "graph/passes/pass.h"
 #include "graph/passes/value_map.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 
 namespace flow::graph {
 

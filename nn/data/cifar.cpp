@@ -4,9 +4,9 @@
 
 #include "nn/data/dataset.h"
 #include "nn/file.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
 
 namespace flow::data {
 

@@ -5,8 +5,8 @@
 
 #include "core/context.h"
 #include "nn/data/sampler.h"
-#include "ops/creation.h"
-#include "ops/index.h"
+#include "ops/creation/creation.h"
+#include "ops/index/index.h"
 
 namespace flow::data {
 

@@ -12,7 +12,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "core/tensor_meta.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::data::internal {
 

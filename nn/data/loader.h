@@ -17,7 +17,7 @@
 #include "nn/data/sample_random.h"
 #include "nn/data/sampler.h"
 #include "nn/module.h"
-#include "ops/concat.h"
+#include "ops/shape/concat.h"
 
 namespace flow::data {
 

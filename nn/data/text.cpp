@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "nn/data/dataset.h"
 #include "nn/file.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::data {
 

@@ -6,13 +6,13 @@
 
 #include "core/error.h"
 #include "nn/job/rank_job.h"
-#include "ops/cast.h"
-#include "ops/concat.h"
-#include "ops/conv.h"
-#include "ops/cross_entropy.h"
-#include "ops/dropout.h"
-#include "ops/matmul.h"
-#include "ops/pool.h"
+#include "ops/conv/conv.h"
+#include "ops/conv/pool.h"
+#include "ops/elementwise/cast.h"
+#include "ops/linear/matmul.h"
+#include "ops/loss/cross_entropy.h"
+#include "ops/random/dropout.h"
+#include "ops/shape/concat.h"
 
 namespace flow::job {
 

@@ -6,7 +6,7 @@
 #include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
-#include "graph/tracer.h"
+#include "graph/trace/tracer.h"
 #include "nn/job/rank_job.h"
 
 namespace flow::job {

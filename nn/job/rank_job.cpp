@@ -9,13 +9,13 @@
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "core/error.h"
-#include "graph/tracer.h"
+#include "graph/trace/tracer.h"
 #include "nn/graph.h"
 #include "nn/layout.h"
 #include "nn/optim/lr_decay.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/reduce/reduce.h"
 
 namespace flow::job {
 

@@ -1,9 +1,9 @@
 #include "nn/layers/activation.h"
 
 #include "core/error.h"
-#include "ops/activation.h"
-#include "ops/shrink.h"
-#include "ops/softmax.h"
+#include "ops/elementwise/activation.h"
+#include "ops/elementwise/shrink.h"
+#include "ops/norm/softmax.h"
 
 namespace flow::nn {
 

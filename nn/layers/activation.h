@@ -1,10 +1,11 @@
-// Activations as modules, for Sequential; the formulas stand at the functions of ops/unary.h.
+// Activations as modules, for Sequential; the formulas stand at the functions of
+// ops/elementwise/unary.h.
 #pragma once
 
 #include <string>
 
 #include "nn/module.h"
-#include "ops/unary.h"
+#include "ops/elementwise/unary.h"
 
 namespace flow::nn {
 

@@ -1,10 +1,10 @@
 #include "nn/layers/activation_variants.h"
 
-#include "ops/activation.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/shrink.h"
-#include "ops/unary.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/activation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/shrink.h"
+#include "ops/elementwise/unary.h"
 
 namespace flow::nn {
 

@@ -1,10 +1,10 @@
 // Activations that are met less often; formulas not given here stand at the functions of
-// ops/activation.h.
+// ops/elementwise/activation.h.
 #pragma once
 
 #include "nn/module.h"
-#include "ops/activation.h"
-#include "ops/shrink.h"
+#include "ops/elementwise/activation.h"
+#include "ops/elementwise/shrink.h"
 
 namespace flow::nn {
 

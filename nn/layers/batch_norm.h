@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "nn/layers/feature_norm.h"
-#include "ops/batch_norm.h"
+#include "ops/norm/batch_norm.h"
 
 namespace flow::nn {
 

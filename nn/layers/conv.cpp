@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "nn/init.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::nn {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "nn/module.h"
-#include "ops/concat.h"
-#include "ops/conv.h"
+#include "ops/conv/conv.h"
+#include "ops/shape/concat.h"
 
 namespace flow::nn {
 
@@ -16,7 +16,7 @@ struct Conv2dOptions {
   int64_t groups = 1;
   bool bias = true;
   std::string padding_mode =
-      "zeros";  // or "reflect", "replicate", "circular", as ops/concat.h pads
+      "zeros";  // or "reflect", "replicate", "circular", as ops/shape/concat.h pads
 };
 
 using Conv1dOptions = Conv2dOptions;

@@ -1,8 +1,8 @@
 #include "nn/layers/dropout.h"
 
 #include "core/error.h"
-#include "ops/dropout.h"
-#include "ops/shrink.h"
+#include "ops/elementwise/shrink.h"
+#include "ops/random/dropout.h"
 
 namespace flow::nn {
 

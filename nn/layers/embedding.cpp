@@ -1,9 +1,9 @@
 #include "nn/layers/embedding.h"
 
 #include "nn/init.h"
-#include "ops/creation.h"
-#include "ops/embedding.h"
-#include "ops/embedding_bag.h"
+#include "ops/creation/creation.h"
+#include "ops/index/embedding.h"
+#include "ops/index/embedding_bag.h"
 
 namespace flow::nn {
 

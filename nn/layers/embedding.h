@@ -37,7 +37,7 @@ struct EmbeddingBagLayerOptions {
 };
 
 // Bags of indices, (B, n) or a vector cut at offsets (B) → (B, embedding_dim); see
-// ops/embedding_bag.h.
+// ops/index/embedding_bag.h.
 class EmbeddingBag : public Module<EmbeddingBag> {
  public:
   EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim,

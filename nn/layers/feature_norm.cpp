@@ -1,6 +1,6 @@
 #include "nn/layers/feature_norm.h"
 
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::nn {
 

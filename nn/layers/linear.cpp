@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "nn/init.h"
-#include "ops/creation.h"
-#include "ops/matmul.h"
-#include "ops/vector_algebra.h"
+#include "ops/creation/creation.h"
+#include "ops/linear/matmul.h"
+#include "ops/linear/vector_algebra.h"
 
 namespace flow::nn {
 

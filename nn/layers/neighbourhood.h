@@ -1,9 +1,9 @@
 // Layers of neighbouring elements and channels; the formulas stand at the functions of
-// ops/neighbourhood.h.
+// ops/conv/neighbourhood.h.
 #pragma once
 
 #include "nn/module.h"
-#include "ops/neighbourhood.h"
+#include "ops/conv/neighbourhood.h"
 
 namespace flow::nn {
 

@@ -2,9 +2,9 @@
 
 #include "autograd/recompute.h"
 #include "core/error.h"
-#include "ops/creation.h"
-#include "ops/instance_norm.h"
-#include "ops/norm.h"
+#include "ops/creation/creation.h"
+#include "ops/norm/instance_norm.h"
+#include "ops/norm/norm.h"
 
 namespace flow::nn {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/concat.h"
+#include "ops/shape/concat.h"
 
 namespace flow::nn {
 

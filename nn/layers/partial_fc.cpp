@@ -1,9 +1,9 @@
 #include "nn/layers/partial_fc.h"
 
 #include "nn/init.h"
-#include "ops/creation.h"
-#include "ops/matmul.h"
-#include "ops/similarity.h"
+#include "ops/creation/creation.h"
+#include "ops/linear/matmul.h"
+#include "ops/linear/similarity.h"
 
 namespace flow::nn {
 

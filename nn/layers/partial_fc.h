@@ -2,7 +2,7 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/partial_fc.h"
+#include "ops/loss/partial_fc.h"
 
 namespace flow::nn {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/pool.h"
+#include "ops/conv/pool.h"
 
 namespace flow::nn {
 

@@ -1,7 +1,7 @@
 #include "nn/layers/rearrange.h"
 
 #include "core/error.h"
-#include "ops/view.h"
+#include "ops/shape/view.h"
 
 namespace flow::nn {
 

@@ -1,8 +1,8 @@
-// Layers that move elements; the formulas stand at the functions of ops/fold.h.
+// Layers that move elements; the formulas stand at the functions of ops/conv/fold.h.
 #pragma once
 
 #include "nn/module.h"
-#include "ops/fold.h"
+#include "ops/conv/fold.h"
 
 namespace flow::nn {
 

@@ -5,14 +5,14 @@
 
 #include "core/error.h"
 #include "nn/init.h"
-#include "ops/binary.h"
-#include "ops/concat.h"
-#include "ops/creation.h"
-#include "ops/dropout.h"
-#include "ops/matmul.h"
-#include "ops/recurrent_op.h"
-#include "ops/slice.h"
-#include "ops/unary.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/linear/matmul.h"
+#include "ops/linear/recurrent_op.h"
+#include "ops/random/dropout.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
 
 namespace flow::nn {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nn/module.h"
-#include "ops/recurrent.h"
+#include "ops/linear/recurrent.h"
 
 namespace flow::nn {
 

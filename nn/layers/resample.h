@@ -1,10 +1,10 @@
-// Resizing and comparing as modules; the formulas stand at the functions of ops/interpolate.h and
-// ops/similarity.h.
+// Resizing and comparing as modules; the formulas stand at the functions of ops/conv/interpolate.h
+// and ops/linear/similarity.h.
 #pragma once
 
 #include "nn/module.h"
-#include "ops/interpolate.h"
-#include "ops/similarity.h"
+#include "ops/conv/interpolate.h"
+#include "ops/linear/similarity.h"
 
 namespace flow::nn {
 

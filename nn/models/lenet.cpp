@@ -1,7 +1,7 @@
 #include "nn/models/lenet.h"
 
-#include "ops/pool.h"
-#include "ops/unary.h"
+#include "ops/conv/pool.h"
+#include "ops/elementwise/unary.h"
 
 namespace flow::models {
 

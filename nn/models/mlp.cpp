@@ -1,7 +1,7 @@
 #include "nn/models/mlp.h"
 
 #include "core/error.h"
-#include "ops/unary.h"
+#include "ops/elementwise/unary.h"
 
 namespace flow::models {
 

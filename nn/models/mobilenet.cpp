@@ -9,8 +9,8 @@
 #include "nn/layers/conv.h"
 #include "nn/layers/dropout.h"
 #include "nn/layers/linear.h"
-#include "ops/binary.h"
-#include "ops/pool.h"
+#include "ops/conv/pool.h"
+#include "ops/elementwise/binary.h"
 
 namespace flow::models {
 

@@ -7,10 +7,10 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "nn/comm.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/unary.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/reduce/reduce.h"
 
 namespace flow::optim {
 

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "nn/optim/lr_scheduler.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::optim::lr_scheduler {
 

@@ -1,7 +1,7 @@
 #include "nn/optim/lr_scheduler.h"
 
 #include "core/error.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::optim::lr_scheduler {
 

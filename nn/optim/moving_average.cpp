@@ -3,8 +3,8 @@
 #include "autograd/grad_mode.h"
 #include "core/error.h"
 #include "nn/layout.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 
 namespace flow::optim {
 

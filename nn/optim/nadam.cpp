@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "nn/optim/adam.h"
-#include "ops/update.h"
+#include "ops/optimizer/update.h"
 
 namespace flow::optim {
 

@@ -6,10 +6,10 @@
 #include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
-#include "graph/tracer.h"
+#include "graph/trace/tracer.h"
 #include "nn/layout.h"
 #include "nn/optim/update_phase.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::optim {
 

@@ -1,7 +1,7 @@
 #include "nn/optim/sgd.h"
 
 #include "core/error.h"
-#include "ops/update.h"
+#include "ops/optimizer/update.h"
 
 namespace flow::optim {
 

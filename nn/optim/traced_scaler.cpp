@@ -8,14 +8,14 @@
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/device_memory.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/compare.h"
-#include "ops/concat.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/slice.h"
-#include "ops/unary.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/unary.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
 
 namespace flow::optim {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "graph/tracer.h"
+#include "graph/trace/tracer.h"
 #include "nn/optim/grad_scaler.h"
 
 namespace flow::optim {

@@ -7,8 +7,8 @@
 #include "core/context.h"
 #include "core/device_memory.h"
 #include "nn/optim/update_phase.h"
-#include "ops/creation.h"
-#include "ops/slice.h"
+#include "ops/creation/creation.h"
+#include "ops/shape/slice.h"
 
 namespace flow::optim {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/tracer.h"
+#include "graph/trace/tracer.h"
 #include "nn/optim/optimizer.h"
 
 namespace flow::optim {

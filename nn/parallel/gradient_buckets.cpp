@@ -10,8 +10,8 @@
 #include "boxing/comm/communicator.h"
 #include "core/context.h"
 #include "core/error.h"
-#include "ops/binary.h"
-#include "ops/copy.h"
+#include "ops/creation/copy.h"
+#include "ops/elementwise/binary.h"
 
 namespace flow::nn::parallel {
 

@@ -10,12 +10,12 @@
 #include "autograd/gradcheck.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/copy.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/unary.h"
-#include "ops/view.h"
+#include "ops/creation/copy.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

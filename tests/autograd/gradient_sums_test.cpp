@@ -12,12 +12,12 @@
 #include "boxing/report.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/creation.h"
-#include "ops/random.h"
-#include "ops/reduce.h"
-#include "ops/unary.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/unary.h"
+#include "ops/random/random.h"
+#include "ops/reduce/reduce.h"
 #include "tests/support/ranks_fixture.h"
 
 namespace flow {

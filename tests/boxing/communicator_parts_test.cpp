@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "boxing/comm/communicator.h"
-#include "boxing/plan.h"
 #include "boxing/ranks/run_ranks.h"
-#include "boxing/run_plan.h"
+#include "boxing/route.h"
+#include "boxing/run_route.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/tensor_meta.h"

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "boxing/plan.h"
+#include "boxing/route.h"
 #include "core/error.h"
 
 namespace flow {

@@ -9,7 +9,7 @@
 #include "core/cuda_launch.h"
 #include "core/device_memory.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow {
 

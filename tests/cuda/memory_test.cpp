@@ -7,8 +7,8 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
+#include "ops/creation/creation.h"
+#include "ops/reduce/reduce.h"
 #include "tests/cuda/cuda_fixture.h"
 
 namespace flow {

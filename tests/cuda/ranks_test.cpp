@@ -8,11 +8,11 @@
 #include "core/context.h"
 #include "eager/runtime.h"
 #include "nn/flow.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/matmul.h"
-#include "ops/random.h"
-#include "ops/reduce.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/linear/matmul.h"
+#include "ops/random/random.h"
+#include "ops/reduce/reduce.h"
 #include "tests/cuda/cuda_fixture.h"
 
 namespace flow {

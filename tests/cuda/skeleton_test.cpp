@@ -8,11 +8,11 @@
 #include "core/context.h"
 #include "eager/runtime.h"
 #include "nn/flow.h"
-#include "ops/creation.h"
-#include "ops/loss.h"
-#include "ops/matmul.h"
-#include "ops/random.h"
-#include "ops/unary.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/unary.h"
+#include "ops/linear/matmul.h"
+#include "ops/loss/loss.h"
+#include "ops/random/random.h"
 #include "tests/cuda/cuda_fixture.h"
 
 namespace flow {

@@ -10,8 +10,8 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/matmul.h"
+#include "ops/creation/creation.h"
+#include "ops/linear/matmul.h"
 
 namespace flow {
 namespace {

@@ -6,12 +6,12 @@
 #include "core/error.h"
 #include "eager/chooser.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/copy.h"
-#include "ops/creation.h"
-#include "ops/slice.h"
-#include "ops/unary.h"
-#include "ops/view.h"
+#include "ops/creation/copy.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 

@@ -13,12 +13,12 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "graph/tracer.h"
+#include "graph/trace/tracer.h"
 #include "nn/layers/linear.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/matmul.h"
-#include "ops/unary.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/linear/matmul.h"
 
 namespace flow {
 namespace {

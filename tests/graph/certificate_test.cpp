@@ -1,5 +1,5 @@
 // Certificates: programs that end are certified, and what would go wrong is named.
-#include "graph/certificate.h"
+#include "graph/program/certificate.h"
 
 #include <functional>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
-#include "graph/program.h"
+#include "graph/program/program.h"
 
 namespace flow::graph {
 namespace {

@@ -1,15 +1,15 @@
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 
 #include <gtest/gtest.h>
 
 #include "eager/runtime.h"
-#include "graph/tracer.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/matmul.h"
-#include "ops/random.h"
-#include "ops/reduce.h"
-#include "ops/unary.h"
+#include "graph/trace/tracer.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/linear/matmul.h"
+#include "ops/random/random.h"
+#include "ops/reduce/reduce.h"
 
 namespace flow::graph {
 namespace {

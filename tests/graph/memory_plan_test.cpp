@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/program.h"
+#include "graph/program/program.h"
 
 namespace flow::graph {
 namespace {

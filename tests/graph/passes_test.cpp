@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/passes/pass.h"
-#include "graph/tracer.h"
+#include "graph/trace/tracer.h"
 #include "nn/flow.h"
 
 namespace flow::graph {

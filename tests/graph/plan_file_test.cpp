@@ -1,5 +1,5 @@
 // Saved plans: bytes that read back to the same plan, and bytes that are refused.
-#include "graph/plan_file.h"
+#include "graph/plan_file/plan_file.h"
 
 #include <cstdlib>
 #include <random>
@@ -11,13 +11,13 @@
 #include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "graph/planning_world.h"
-#include "graph/tracer.h"
-#include "ops/creation.h"
-#include "ops/dropout.h"
-#include "ops/matmul.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
+#include "graph/program/planning_world.h"
+#include "graph/trace/tracer.h"
+#include "ops/creation/creation.h"
+#include "ops/linear/matmul.h"
+#include "ops/random/dropout.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 
 namespace flow::graph {
 namespace {

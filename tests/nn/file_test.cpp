@@ -16,7 +16,7 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "nn/safetensors.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::nn {
 namespace {

@@ -9,9 +9,9 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/dispatch.h"
 #include "core/tensor_meta.h"
-#include "graph/plan.h"
+#include "graph/run/compiled_step.h"
 #include "nn/flow.h"
-#include "ops/batch_norm_op.h"
+#include "ops/norm/batch_norm_op.h"
 #include "tests/support/training_layouts.h"
 #include "tests/support/training_run.h"
 

@@ -9,7 +9,7 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/storage.h"
-#include "graph/plan.h"
+#include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 
 namespace flow {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
-#include "graph/plan.h"
+#include "graph/run/compiled_step.h"
 #include "nn/file.h"
 #include "nn/flow.h"
 #include "pipeline/timeline_file.h"

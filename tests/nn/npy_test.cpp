@@ -14,9 +14,9 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "nn/file.h"
-#include "ops/cast.h"
-#include "ops/creation.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/cast.h"
+#include "ops/shape/view.h"
 
 namespace flow::nn {
 namespace {

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "graph/ir.h"
-#include "graph/tracer.h"
+#include "graph/ir/ir.h"
+#include "graph/trace/tracer.h"
 #include "nn/checkpoint_manifest.h"
 #include "nn/data/digits.h"
 #include "nn/file.h"

@@ -9,7 +9,7 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/tensor_meta.h"
-#include "graph/plan.h"
+#include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 #include "pipeline/micro_batch.h"
 #include "tests/support/training_layouts.h"

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
-#include "graph/plan.h"
-#include "graph/plan_file.h"
+#include "graph/plan_file/plan_file.h"
+#include "graph/run/compiled_step.h"
 #include "nn/file.h"
 #include "nn/flow.h"
 

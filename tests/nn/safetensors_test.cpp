@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "nn/file.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow::nn {
 namespace {

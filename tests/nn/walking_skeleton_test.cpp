@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
-#include "graph/executor.h"
-#include "graph/program.h"
-#include "graph/tracer.h"
+#include "graph/program/program.h"
+#include "graph/run/executor.h"
+#include "graph/trace/tracer.h"
 #include "nn/flow.h"
 #include "pipeline/build.h"
 

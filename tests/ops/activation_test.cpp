@@ -1,4 +1,4 @@
-#include "ops/activation.h"
+#include "ops/elementwise/activation.h"
 
 #include <cmath>
 #include <limits>
@@ -8,9 +8,9 @@
 #include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/arrange.h"
+#include "ops/shape/arrange.h"
 
 #include <vector>
 
@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

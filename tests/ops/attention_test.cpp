@@ -1,4 +1,4 @@
-#include "ops/attention.h"
+#include "ops/linear/attention.h"
 
 #include <cmath>
 
@@ -7,9 +7,9 @@
 #include "autograd/engine.h"
 #include "core/generator.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/random.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/random/random.h"
+#include "ops/shape/view.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

@@ -1,11 +1,11 @@
-#include "ops/batch_norm.h"
+#include "ops/norm/batch_norm.h"
 
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

@@ -1,4 +1,4 @@
-#include "ops/binary.h"
+#include "ops/elementwise/binary.h"
 
 #include <cmath>
 #include <limits>
@@ -10,10 +10,10 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/compare.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/compare.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/blocked_layout.h"
+#include "ops/kernel/blocked_layout.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,13 +7,13 @@
 
 #include "autograd/engine.h"
 #include "eager/runtime.h"
-#include "ops/batch_norm.h"
-#include "ops/binary.h"
-#include "ops/conv.h"
-#include "ops/creation.h"
-#include "ops/onednn.h"
-#include "ops/unary.h"
-#include "ops/view.h"
+#include "ops/conv/conv.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/norm/batch_norm.h"
+#include "ops/shape/view.h"
+#include "ops/vendor/onednn.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

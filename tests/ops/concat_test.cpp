@@ -1,4 +1,4 @@
-#include "ops/concat.h"
+#include "ops/shape/concat.h"
 
 #include <vector>
 
@@ -7,10 +7,10 @@
 #include "autograd/gradcheck.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/index.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/index/index.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

@@ -14,7 +14,7 @@
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "eager/runtime.h"
-#include "ops/onednn.h"
+#include "ops/vendor/onednn.h"
 #include "tests/support/closeness.h"
 #include "tests/support/contract_fixture.h"
 #include "tests/support/differentiable_call.h"

@@ -1,4 +1,4 @@
-#include "ops/conv.h"
+#include "ops/conv/conv.h"
 
 #include <algorithm>
 #include <array>
@@ -15,16 +15,16 @@
 #include "core/error.h"
 #include "eager/interpreter.h"
 #include "eager/runtime.h"
-#include "ops/batch_norm.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/conv_op.h"
-#include "ops/creation.h"
-#include "ops/onednn.h"
-#include "ops/pool.h"
-#include "ops/reduce.h"
-#include "ops/unary.h"
-#include "ops/view.h"
+#include "ops/conv/conv_op.h"
+#include "ops/conv/pool.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/unary.h"
+#include "ops/norm/batch_norm.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
+#include "ops/vendor/onednn.h"
 
 namespace flow {
 namespace {

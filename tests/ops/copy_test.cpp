@@ -1,4 +1,4 @@
-#include "ops/copy.h"
+#include "ops/creation/copy.h"
 
 #include <array>
 #include <cmath>
@@ -7,9 +7,9 @@
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/cast.h"
-#include "ops/creation.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/cast.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/cpu_features.h"
+#include "ops/kernel/cpu_features.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 #include <cmath>
 
@@ -8,10 +8,10 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/concat.h"
-#include "ops/gather.h"
-#include "ops/random.h"
-#include "ops/where.h"
+#include "ops/elementwise/where.h"
+#include "ops/index/gather.h"
+#include "ops/random/random.h"
+#include "ops/shape/concat.h"
 
 namespace flow {
 namespace {

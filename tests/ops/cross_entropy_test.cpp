@@ -1,4 +1,4 @@
-#include "ops/cross_entropy.h"
+#include "ops/loss/cross_entropy.h"
 
 #include <cmath>
 
@@ -7,9 +7,9 @@
 #include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/softmax.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/norm/softmax.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

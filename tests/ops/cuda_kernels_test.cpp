@@ -12,8 +12,8 @@
 #include "core/device_memory.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/embedding.h"
+#include "ops/creation/creation.h"
+#include "ops/index/embedding.h"
 #include "tests/support/closeness.h"
 #include "tests/support/contract_fixture.h"
 

@@ -8,12 +8,12 @@
 #include "boxing/report.h"
 #include "core/context.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/cross_entropy.h"
-#include "ops/random.h"
-#include "ops/reduce.h"
-#include "ops/softmax.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/loss/cross_entropy.h"
+#include "ops/norm/softmax.h"
+#include "ops/random/random.h"
+#include "ops/reduce/reduce.h"
 
 namespace flow {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/dlpack.h"
+#include "ops/creation/dlpack.h"
 
 #include <memory>
 #include <string>
@@ -9,9 +9,9 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/slice.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/shape/slice.h"
 
 namespace flow {
 namespace {

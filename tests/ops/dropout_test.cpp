@@ -1,4 +1,4 @@
-#include "ops/dropout.h"
+#include "ops/random/dropout.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/generator.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

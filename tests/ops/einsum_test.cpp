@@ -1,4 +1,4 @@
-#include "ops/einsum.h"
+#include "ops/linear/einsum.h"
 
 #include <gtest/gtest.h>
 
@@ -6,11 +6,11 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/index.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/index/index.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/fold.h"
+#include "ops/conv/fold.h"
 
 #include <vector>
 
@@ -7,9 +7,9 @@
 #include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/gather.h"
+#include "ops/index/gather.h"
 
 #include <cmath>
 #include <limits>
@@ -11,12 +11,12 @@
 #include "autograd/gradcheck.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/compare.h"
-#include "ops/creation.h"
-#include "ops/gather.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/compare.h"
+#include "ops/index/gather.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

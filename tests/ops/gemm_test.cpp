@@ -1,4 +1,4 @@
-#include "ops/gemm.h"
+#include "ops/linear/gemm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +14,9 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/gemm_backend.h"
-#include "ops/gemm_split.h"
-#include "ops/gemm_table.h"
+#include "ops/linear/gemm_backend.h"
+#include "ops/linear/gemm_split.h"
+#include "ops/linear/gemm_table.h"
 
 namespace flow::ops {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/in_place.h"
+#include "ops/elementwise/in_place.h"
 
 #include <cmath>
 #include <vector>
@@ -7,13 +7,13 @@
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/ternary.h"
-#include "ops/unary.h"
-#include "ops/where.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/ternary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/elementwise/where.h"
+#include "ops/reduce/reduce.h"
 
 namespace flow {
 namespace {

@@ -1,13 +1,13 @@
-#include "ops/instance_norm.h"
+#include "ops/norm/instance_norm.h"
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

@@ -1,4 +1,4 @@
-#include "ops/interpolate.h"
+#include "ops/conv/interpolate.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

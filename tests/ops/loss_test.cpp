@@ -1,4 +1,4 @@
-#include "ops/loss.h"
+#include "ops/loss/loss.h"
 
 #include <cmath>
 
@@ -7,8 +7,8 @@
 #include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

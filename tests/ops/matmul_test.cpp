@@ -1,4 +1,4 @@
-#include "ops/matmul.h"
+#include "ops/linear/matmul.h"
 
 #include <cmath>
 
@@ -8,12 +8,12 @@
 #include "core/error.h"
 #include "core/generator.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/random.h"
-#include "ops/reduce.h"
-#include "ops/unary.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/random/random.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

@@ -1,4 +1,4 @@
-#include "ops/norm.h"
+#include "ops/norm/norm.h"
 
 #include <cmath>
 #include <vector>
@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

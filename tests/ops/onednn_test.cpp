@@ -1,4 +1,4 @@
-#include "ops/onednn.h"
+#include "ops/vendor/onednn.h"
 
 #include <algorithm>
 #include <array>

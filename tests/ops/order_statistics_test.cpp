@@ -1,4 +1,4 @@
-#include "ops/order_statistics.h"
+#include "ops/reduce/order_statistics.h"
 
 #include <cmath>
 #include <vector>
@@ -7,12 +7,12 @@
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/bitwise.h"
-#include "ops/count.h"
-#include "ops/creation.h"
-#include "ops/scan.h"
-#include "ops/search.h"
-#include "ops/special.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/special.h"
+#include "ops/index/count.h"
+#include "ops/index/search.h"
+#include "ops/reduce/scan.h"
 
 namespace flow {
 namespace {

@@ -1,5 +1,5 @@
 // The sample of classes against its definition, on one rank and on several.
-#include "ops/partial_fc.h"
+#include "ops/loss/partial_fc.h"
 
 #include <algorithm>
 #include <set>
@@ -16,10 +16,10 @@
 #include "core/generator.h"
 #include "core/tensor_meta.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/reduce/reduce.h"
 
 namespace flow {
 namespace {
@@ -30,7 +30,7 @@ Tensor labels_of(const Longs& labels) {
   return tensor(labels, {static_cast<int64_t>(labels.size())});
 }
 
-// ops/partial_fc.h, word for word: the classes taken.
+// ops/loss/partial_fc.h, word for word: the classes taken.
 Longs sample_by_definition(const RandomStream& random, int64_t classes, int64_t num_sample,
                            int64_t parts, const Longs& labels) {
   Longs taken;

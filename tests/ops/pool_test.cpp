@@ -1,4 +1,4 @@
-#include "ops/pool.h"
+#include "ops/conv/pool.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,14 +13,14 @@
 #include "core/error.h"
 #include "eager/interpreter.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/conv.h"
-#include "ops/creation.h"
-#include "ops/onednn.h"
-#include "ops/reduce.h"
-#include "ops/unary.h"
-#include "ops/view.h"
+#include "ops/conv/conv.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/unary.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
+#include "ops/vendor/onednn.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

@@ -1,4 +1,4 @@
-#include "ops/random.h"
+#include "ops/random/random.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "core/generator.h"
 #include "eager/interpreter.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 namespace flow {
 namespace {

@@ -1,14 +1,14 @@
-#include "ops/recurrent.h"
+#include "ops/linear/recurrent.h"
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/index.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/index/index.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

@@ -1,4 +1,4 @@
-#include "ops/reduce.h"
+#include "ops/reduce/reduce.h"
 
 #include <cmath>
 #include <limits>
@@ -12,11 +12,11 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/creation.h"
-#include "ops/index.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/index/index.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/selection.h"
+#include "ops/index/selection.h"
 
 #include <cmath>
 #include <vector>
@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "core/generator.h"
 #include "eager/runtime.h"
-#include "ops/count.h"
-#include "ops/creation.h"
-#include "ops/sort.h"
+#include "ops/creation/creation.h"
+#include "ops/index/count.h"
+#include "ops/index/sort.h"
 
 namespace flow {
 namespace {

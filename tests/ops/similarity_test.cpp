@@ -1,13 +1,13 @@
-#include "ops/similarity.h"
+#include "ops/linear/similarity.h"
 
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

@@ -1,4 +1,4 @@
-#include "ops/sort.h"
+#include "ops/index/sort.h"
 
 #include <cmath>
 #include <limits>
@@ -10,12 +10,12 @@
 #include "autograd/gradcheck.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/index.h"
-#include "ops/scan.h"
-#include "ops/statistics.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/index/index.h"
+#include "ops/reduce/scan.h"
+#include "ops/reduce/statistics.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/statistics.h"
+#include "ops/reduce/statistics.h"
 
 #include <cmath>
 #include <limits>
@@ -10,11 +10,11 @@
 #include "autograd/gradcheck.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/scan.h"
-#include "ops/statistics.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/reduce/scan.h"
+#include "ops/reduce/statistics.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

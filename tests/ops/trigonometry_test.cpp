@@ -1,4 +1,4 @@
-#include "ops/trigonometry.h"
+#include "ops/elementwise/trigonometry.h"
 
 #include <cmath>
 #include <numbers>
@@ -9,7 +9,7 @@
 #include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

@@ -1,4 +1,4 @@
-#include "ops/unary.h"
+#include "ops/elementwise/unary.h"
 
 #include <cmath>
 #include <limits>
@@ -9,10 +9,10 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/creation.h"
-#include "ops/reduce.h"
-#include "ops/view.h"
-#include "ops/where.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/where.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/update.h"
+#include "ops/optimizer/update.h"
 
 #include <cmath>
 
@@ -9,9 +9,9 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/view.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace {

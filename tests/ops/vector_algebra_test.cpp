@@ -1,4 +1,4 @@
-#include "ops/vector_algebra.h"
+#include "ops/linear/vector_algebra.h"
 
 #include <cmath>
 #include <vector>
@@ -10,19 +10,19 @@
 #include "core/error.h"
 #include "core/generator.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/conv.h"
-#include "ops/creation.h"
-#include "ops/ctc_loss.h"
-#include "ops/embedding_bag.h"
-#include "ops/grid_sample.h"
-#include "ops/loss_variants.h"
-#include "ops/random.h"
-#include "ops/reduce.h"
-#include "ops/shrink.h"
-#include "ops/softmax.h"
-#include "ops/statistics.h"
-#include "ops/unary.h"
+#include "ops/conv/conv.h"
+#include "ops/conv/grid_sample.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/shrink.h"
+#include "ops/elementwise/unary.h"
+#include "ops/index/embedding_bag.h"
+#include "ops/loss/ctc_loss.h"
+#include "ops/loss/loss_variants.h"
+#include "ops/norm/softmax.h"
+#include "ops/random/random.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/statistics.h"
 
 namespace flow {
 namespace {

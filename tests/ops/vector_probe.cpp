@@ -1,8 +1,7 @@
 #include "tests/ops/vector_probe.h"
 
-#include "ops/vector_math.h"
-
-#include "ops/isa_begin.h"
+#include "ops/kernel/isa_begin.h"
+#include "ops/kernel/vector_math.h"
 
 namespace {
 
@@ -100,4 +99,4 @@ VectorProbe make_vector_probe() {
   };
 }
 
-#include "ops/isa_end.h"
+#include "ops/kernel/isa_end.h"

@@ -1,5 +1,5 @@
-// Array forms of ops/vector.h and ops/vector_math.h for tests: vector_probe.cpp is compiled once
-// for each instruction set, as kernels are.
+// Array forms of ops/kernel/vector.h and ops/kernel/vector_math.h for tests: vector_probe.cpp is
+// compiled once for each instruction set, as kernels are.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/float16.h"
-#include "ops/cpu_features.h"
+#include "ops/kernel/cpu_features.h"
 
 namespace flow::ops {
 

@@ -1,4 +1,4 @@
-#include "ops/view.h"
+#include "ops/shape/view.h"
 
 #include <vector>
 
@@ -8,11 +8,11 @@
 #include "autograd/gradcheck.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/index.h"
-#include "ops/reduce.h"
-#include "ops/slice.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/index/index.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/slice.h"
 
 namespace flow {
 namespace {

@@ -3,8 +3,8 @@
 #include "autograd/grad_mode.h"
 #include "eager/runtime.h"
 #include "nn/clip_grad.h"
-#include "ops/concat.h"
-#include "ops/slice.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
 #include "tests/parity/golden.h"
 #include "tools/flow_conform/optimizer_spec.h"
 

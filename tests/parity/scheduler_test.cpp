@@ -4,7 +4,7 @@
 
 #include "eager/runtime.h"
 #include "nn/optim/sgd.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 #include "tests/parity/golden.h"
 #include "tools/flow_conform/scheduler_spec.h"
 

@@ -4,13 +4,13 @@
 
 #include "autograd/engine.h"
 #include "eager/runtime.h"
-#include "graph/tracer.h"
-#include "ops/binary.h"
-#include "ops/creation.h"
-#include "ops/dropout.h"
-#include "ops/loss.h"
-#include "ops/matmul.h"
-#include "ops/reduce.h"
+#include "graph/trace/tracer.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/linear/matmul.h"
+#include "ops/loss/loss.h"
+#include "ops/random/dropout.h"
+#include "ops/reduce/reduce.h"
 
 namespace flow::pipeline {
 namespace {

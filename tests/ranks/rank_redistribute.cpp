@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "boxing/comm/communicator.h"
-#include "boxing/plan.h"
-#include "boxing/run_plan.h"
+#include "boxing/route.h"
+#include "boxing/run_route.h"
 #include "core/context.h"
 #include "core/tensor_meta.h"
 #include "eager/runtime.h"  // makes processes ranks

@@ -5,9 +5,9 @@
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "eager/runtime.h"
-#include "ops/conv.h"
-#include "ops/creation.h"
-#include "ops/onednn.h"
+#include "ops/conv/conv.h"
+#include "ops/creation/creation.h"
+#include "ops/vendor/onednn.h"
 
 namespace flow::contract {
 

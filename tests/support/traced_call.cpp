@@ -2,9 +2,9 @@
 
 #include "core/context.h"
 #include "eager/runtime.h"
-#include "graph/executor.h"
-#include "graph/program.h"
-#include "graph/tracer.h"
+#include "graph/program/program.h"
+#include "graph/run/executor.h"
+#include "graph/trace/tracer.h"
 
 namespace flow::contract {
 

@@ -1,8 +1,8 @@
 // Activations, softmax, dropout.
-#include "ops/activation.h"
-#include "ops/dropout.h"
-#include "ops/softmax.h"
-#include "ops/unary.h"
+#include "ops/elementwise/activation.h"
+#include "ops/elementwise/unary.h"
+#include "ops/norm/softmax.h"
+#include "ops/random/dropout.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

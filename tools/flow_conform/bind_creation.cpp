@@ -1,5 +1,5 @@
 // Tensors from nothing. Random values and memory as it comes are no business of a comparison.
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

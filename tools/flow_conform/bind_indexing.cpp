@@ -1,8 +1,8 @@
 // Gathering, scattering, embedding and x[...].
-#include "ops/arrange.h"
-#include "ops/embedding.h"
-#include "ops/gather.h"
-#include "ops/index.h"
+#include "ops/index/embedding.h"
+#include "ops/index/gather.h"
+#include "ops/index/index.h"
+#include "ops/shape/arrange.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

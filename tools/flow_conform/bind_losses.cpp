@@ -1,8 +1,8 @@
 // Losses.
-#include "ops/cross_entropy.h"
-#include "ops/ctc_loss.h"
-#include "ops/loss.h"
-#include "ops/loss_variants.h"
+#include "ops/loss/cross_entropy.h"
+#include "ops/loss/ctc_loss.h"
+#include "ops/loss/loss.h"
+#include "ops/loss/loss_variants.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

@@ -1,7 +1,7 @@
 // Normalisation.
-#include "ops/batch_norm.h"
-#include "ops/instance_norm.h"
-#include "ops/norm.h"
+#include "ops/norm/batch_norm.h"
+#include "ops/norm/instance_norm.h"
+#include "ops/norm/norm.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

@@ -1,14 +1,14 @@
 // Elementwise functions of one, two or three tensors, and their forms in place.
 #include "autograd/shape_in_place.h"
-#include "ops/binary.h"
-#include "ops/cast.h"
-#include "ops/compare.h"
-#include "ops/copy.h"
-#include "ops/in_place.h"
-#include "ops/ternary.h"
-#include "ops/trigonometry.h"
-#include "ops/unary.h"
-#include "ops/where.h"
+#include "ops/creation/copy.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/in_place.h"
+#include "ops/elementwise/ternary.h"
+#include "ops/elementwise/trigonometry.h"
+#include "ops/elementwise/unary.h"
+#include "ops/elementwise/where.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

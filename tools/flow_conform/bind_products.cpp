@@ -1,9 +1,9 @@
 // Matrix products, attention, recurrent cells.
-#include "ops/arrange.h"
-#include "ops/attention.h"
-#include "ops/einsum.h"
-#include "ops/matmul.h"
-#include "ops/recurrent.h"
+#include "ops/linear/attention.h"
+#include "ops/linear/einsum.h"
+#include "ops/linear/matmul.h"
+#include "ops/linear/recurrent.h"
+#include "ops/shape/arrange.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

@@ -1,13 +1,13 @@
 // Bits, special functions, ranks of elements, counts and places.
-#include "ops/bitwise.h"
-#include "ops/compare.h"
-#include "ops/count.h"
-#include "ops/diagonal.h"
-#include "ops/order_statistics.h"
-#include "ops/scan.h"
-#include "ops/search.h"
-#include "ops/special.h"
-#include "ops/statistics.h"
+#include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/special.h"
+#include "ops/index/count.h"
+#include "ops/index/search.h"
+#include "ops/reduce/order_statistics.h"
+#include "ops/reduce/scan.h"
+#include "ops/reduce/statistics.h"
+#include "ops/shape/diagonal.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

@@ -1,13 +1,13 @@
 // Reductions, extrema, order statistics, running sums.
 #include <cmath>
 
-#include "ops/binary.h"
-#include "ops/extrema.h"
-#include "ops/reduce.h"
-#include "ops/scan.h"
-#include "ops/similarity.h"
-#include "ops/sort.h"
-#include "ops/statistics.h"
+#include "ops/elementwise/binary.h"
+#include "ops/index/sort.h"
+#include "ops/linear/similarity.h"
+#include "ops/reduce/extrema.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/scan.h"
+#include "ops/reduce/statistics.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

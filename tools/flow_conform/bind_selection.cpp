@@ -1,5 +1,5 @@
 // Elements chosen by value or place, and tensors cut and joined by blocks.
-#include "ops/selection.h"
+#include "ops/index/selection.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

@@ -1,10 +1,10 @@
 // Views, joining, repeating, cutting.
-#include "ops/arrange.h"
-#include "ops/concat.h"
-#include "ops/copy.h"
-#include "ops/diagonal.h"
-#include "ops/slice.h"
-#include "ops/view.h"
+#include "ops/creation/copy.h"
+#include "ops/shape/arrange.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/diagonal.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/view.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

@@ -1,10 +1,10 @@
 // Products and distances of vectors, sampling grids, bags of embeddings, shrinking activations,
 // functions of neighbours.
-#include "ops/embedding_bag.h"
-#include "ops/grid_sample.h"
-#include "ops/neighbourhood.h"
-#include "ops/shrink.h"
-#include "ops/vector_algebra.h"
+#include "ops/conv/grid_sample.h"
+#include "ops/conv/neighbourhood.h"
+#include "ops/elementwise/shrink.h"
+#include "ops/index/embedding_bag.h"
+#include "ops/linear/vector_algebra.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

@@ -1,8 +1,8 @@
 // Convolutions, pooling, windows as columns, resizing.
-#include "ops/conv.h"
-#include "ops/fold.h"
-#include "ops/interpolate.h"
-#include "ops/pool.h"
+#include "ops/conv/conv.h"
+#include "ops/conv/fold.h"
+#include "ops/conv/interpolate.h"
+#include "ops/conv/pool.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

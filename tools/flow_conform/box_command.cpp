@@ -4,8 +4,8 @@
 #include "core/context.h"
 #include "eager/runtime.h"
 #include "nn/safetensors.h"
-#include "ops/cast.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/cast.h"
 #include "tools/flow_conform/layout.h"
 
 namespace flow::conform {

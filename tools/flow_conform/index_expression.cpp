@@ -1,8 +1,8 @@
 // x[1:4, ::2], x[..., None, 0], x[i, j], x[m], x[[0, 2]].
 #include <charconv>
 
-#include "ops/creation.h"
-#include "ops/index.h"
+#include "ops/creation/creation.h"
+#include "ops/index/index.h"
 #include "tools/flow_conform/case.h"
 #include "tools/flow_conform/layout.h"
 

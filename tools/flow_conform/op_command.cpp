@@ -10,8 +10,8 @@
 #include "eager/runtime.h"
 #include "nn/graph.h"
 #include "nn/safetensors.h"
-#include "ops/cast.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/cast.h"
 #include "tools/flow_conform/case.h"
 #include "tools/flow_conform/layout.h"
 

@@ -9,9 +9,9 @@
 #include "nn/clip_grad.h"
 #include "nn/optim/sgd.h"
 #include "nn/safetensors.h"
-#include "ops/cast.h"
-#include "ops/concat.h"
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/cast.h"
+#include "ops/shape/concat.h"
 #include "tools/flow_conform/optimizer_spec.h"
 #include "tools/flow_conform/scheduler_spec.h"
 

@@ -10,7 +10,7 @@
 #include "core/tensor_meta.h"
 #include "nn/file.h"
 #include "nn/graph_module.h"
-#include "ops/slice.h"
+#include "ops/shape/slice.h"
 #include "tools/flow_conform/attrs.h"
 
 namespace flow::conform {

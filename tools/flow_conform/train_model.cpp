@@ -4,7 +4,7 @@
 #include "nn/models/lenet.h"
 #include "nn/models/mlp.h"
 #include "nn/models/mobilenet.h"
-#include "ops/concat.h"
+#include "ops/shape/concat.h"
 
 namespace flow::conform {
 

@@ -8,9 +8,9 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/allocator.h"
 #include "core/context.h"
-#include "graph/plan.h"
+#include "graph/run/compiled_step.h"
 #include "nn/clip_grad.h"
-#include "ops/cross_entropy.h"
+#include "ops/loss/cross_entropy.h"
 
 namespace flow::conform {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/executor.h"
+#include "graph/run/executor.h"
 #include "nn/graph.h"
 #include "tools/flow_conform/train_layout.h"
 

@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "graph/plan_file.h"
-#include "graph/planning_world.h"
+#include "graph/plan_file/plan_file.h"
+#include "graph/program/planning_world.h"
 #include "nn/file.h"
 
 namespace flow::tools {

@@ -1,5 +1,5 @@
-// What ops/cublas.cpp has a library do, as loops.
-#include "ops/cublas.h"
+// What ops/vendor/cublas.cpp has a library do, as loops.
+#include "ops/vendor/cublas.h"
 
 #include <type_traits>
 

@@ -1,7 +1,7 @@
-#include "ops/activation.h"
+#include "ops/elementwise/activation.h"
 
 #include "core/dispatch.h"
-#include "ops/activation_op.h"
+#include "ops/elementwise/activation_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

@@ -1,7 +1,7 @@
-#include "ops/attention.h"
+#include "ops/linear/attention.h"
 
 #include "core/dispatch.h"
-#include "ops/attention_op.h"
+#include "ops/linear/attention_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

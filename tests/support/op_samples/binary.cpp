@@ -1,7 +1,7 @@
-#include "ops/binary.h"
+#include "ops/elementwise/binary.h"
 
 #include "core/dispatch.h"
-#include "ops/binary_op.h"
+#include "ops/elementwise/binary_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

@@ -1,4 +1,4 @@
-#include "ops/bitwise.h"
+#include "ops/elementwise/bitwise.h"
 
 #include "tests/support/op_samples/families.h"
 

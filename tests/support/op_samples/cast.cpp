@@ -1,4 +1,4 @@
-#include "ops/cast.h"
+#include "ops/elementwise/cast.h"
 
 #include "tests/support/op_samples/families.h"
 

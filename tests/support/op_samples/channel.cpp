@@ -1,6 +1,6 @@
 #include "core/dispatch.h"
-#include "ops/batch_norm.h"
-#include "ops/channel_op.h"
+#include "ops/norm/batch_norm.h"
+#include "ops/norm/channel_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

@@ -1,4 +1,4 @@
-#include "ops/compare.h"
+#include "ops/elementwise/compare.h"
 
 #include "tests/support/op_samples/families.h"
 

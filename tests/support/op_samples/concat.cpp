@@ -1,4 +1,4 @@
-#include "ops/concat.h"
+#include "ops/shape/concat.h"
 
 #include "tests/support/op_samples/families.h"
 

@@ -1,4 +1,4 @@
-#include "ops/conv.h"
+#include "ops/conv/conv.h"
 
 #include "tests/support/op_samples/families.h"
 

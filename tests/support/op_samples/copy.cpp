@@ -1,4 +1,4 @@
-#include "ops/copy.h"
+#include "ops/creation/copy.h"
 
 #include "tests/support/op_samples/families.h"
 

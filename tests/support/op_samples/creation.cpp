@@ -1,4 +1,4 @@
-#include "ops/creation.h"
+#include "ops/creation/creation.h"
 
 #include "tests/support/op_samples/families.h"
 

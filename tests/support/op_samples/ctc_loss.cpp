@@ -1,6 +1,6 @@
-#include "ops/ctc_loss.h"
+#include "ops/loss/ctc_loss.h"
 
-#include "ops/softmax.h"
+#include "ops/norm/softmax.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

@@ -1,4 +1,4 @@
-#include "ops/diagonal.h"
+#include "ops/shape/diagonal.h"
 
 #include "tests/support/op_samples/families.h"
 

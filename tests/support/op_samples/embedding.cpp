@@ -1,4 +1,4 @@
-#include "ops/embedding.h"
+#include "ops/index/embedding.h"
 
 #include "tests/support/op_samples/families.h"
 

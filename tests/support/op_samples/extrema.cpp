@@ -1,4 +1,4 @@
-#include "ops/extrema.h"
+#include "ops/reduce/extrema.h"
 
 #include "tests/support/op_samples/families.h"
 

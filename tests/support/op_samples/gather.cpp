@@ -1,4 +1,4 @@
-#include "ops/gather.h"
+#include "ops/index/gather.h"
 
 #include "tests/support/op_samples/families.h"
 

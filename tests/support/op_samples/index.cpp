@@ -1,4 +1,4 @@
-#include "ops/index.h"
+#include "ops/index/index.h"
 
 #include "tests/support/op_samples/families.h"
 

@@ -1,4 +1,4 @@
-#include "ops/loss.h"
+#include "ops/loss/loss.h"
 
 #include "tests/support/op_samples/families.h"
 

@@ -1,6 +1,6 @@
-#include "ops/matmul.h"
+#include "ops/linear/matmul.h"
 
-#include "ops/matmul_op.h"
+#include "ops/linear/matmul_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

@@ -1,4 +1,4 @@
-#include "ops/norm.h"
+#include "ops/norm/norm.h"
 
 #include "tests/support/op_samples/families.h"
 

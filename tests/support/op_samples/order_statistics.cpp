@@ -1,4 +1,4 @@
-#include "ops/order_statistics.h"
+#include "ops/reduce/order_statistics.h"
 
 #include "tests/support/op_samples/families.h"
 

@@ -1,4 +1,4 @@
-#include "ops/partial_fc.h"
+#include "ops/loss/partial_fc.h"
 
 #include "tests/support/op_samples/families.h"
 

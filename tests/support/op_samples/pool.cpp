@@ -1,8 +1,8 @@
-#include "ops/pool.h"
+#include "ops/conv/pool.h"
 
 #include "core/dispatch.h"
-#include "ops/pool_op.h"
-#include "ops/sort.h"
+#include "ops/conv/pool_op.h"
+#include "ops/index/sort.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

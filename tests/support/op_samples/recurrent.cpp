@@ -1,7 +1,7 @@
 #include <array>
 
 #include "core/dispatch.h"
-#include "ops/recurrent_op.h"
+#include "ops/linear/recurrent_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

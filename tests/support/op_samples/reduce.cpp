@@ -1,4 +1,4 @@
-#include "ops/reduce.h"
+#include "ops/reduce/reduce.h"
 
 #include "tests/support/op_samples/families.h"
 

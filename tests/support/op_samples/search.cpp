@@ -1,6 +1,6 @@
-#include "ops/search.h"
+#include "ops/index/search.h"
 
-#include "ops/sort.h"
+#include "ops/index/sort.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

@@ -1,6 +1,6 @@
-#include "ops/slice.h"
+#include "ops/shape/slice.h"
 
-#include "ops/slice_op.h"
+#include "ops/shape/slice_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

@@ -1,4 +1,4 @@
-#include "ops/sort.h"
+#include "ops/index/sort.h"
 
 #include "tests/support/op_samples/families.h"
 

@@ -1,4 +1,4 @@
-#include "ops/special.h"
+#include "ops/elementwise/special.h"
 
 #include "tests/support/op_samples/families.h"
 

@@ -1,4 +1,4 @@
-#include "ops/statistics.h"
+#include "ops/reduce/statistics.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "ops/ternary.h"
+#include "ops/elementwise/ternary.h"
 
 #include "tests/support/op_samples/families.h"
 

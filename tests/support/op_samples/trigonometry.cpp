@@ -1,4 +1,4 @@
-#include "ops/trigonometry.h"
+#include "ops/elementwise/trigonometry.h"
 
 #include "tests/support/op_samples/families.h"
 

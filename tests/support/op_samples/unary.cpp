@@ -1,7 +1,7 @@
-#include "ops/unary.h"
+#include "ops/elementwise/unary.h"
 
 #include "core/dispatch.h"
-#include "ops/unary_op.h"
+#include "ops/elementwise/unary_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

@@ -1,4 +1,4 @@
-#include "ops/update.h"
+#include "ops/optimizer/update.h"
 
 #include "tests/support/op_samples/families.h"
 

@@ -1,4 +1,4 @@
-#include "ops/view.h"
+#include "ops/shape/view.h"
 
 #include "tests/support/op_samples/families.h"
 

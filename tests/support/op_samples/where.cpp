@@ -1,7 +1,7 @@
-#include "ops/where.h"
+#include "ops/elementwise/where.h"
 
 #include "core/dispatch.h"
-#include "ops/where_op.h"
+#include "ops/elementwise/where_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

@@ -1,0 +1,239 @@
+#include "boxing/ranks/main_boundary.h"
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include "boxing/comm/process_world.h"
+#include "boxing/comm/thread_world.h"
+#include "boxing/ranks/rank_status.h"
+#include "boxing/ranks/run_ranks.h"
+#include "boxing/ranks/stop_request.h"
+#include "core/context.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/launcher.h"
+
+namespace flow::internal {
+
+namespace {
+
+using boxing::Failure;
+using boxing::FailureCause;
+using boxing::RankStatus;
+
+constexpr int kError = 1, kUsage = 64, kBadFile = 65, kRankLost = 72, kOutOfMemory = 73,
+              kInputOutput = 74;
+
+// What a program gives as its own code is told apart from the codes above.
+int own_code(int code) {
+  constexpr int kHighest = 63;
+  return std::min(code & 0xFF, kHighest);
+}
+
+// main returned another code than 0 on a thread rank.
+class ReturnedCode : public std::runtime_error {
+ public:
+  explicit ReturnedCode(int code) : std::runtime_error(str("main returned ", code)), code_(code) {}
+
+  int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
+// Of the exception being handled.
+RankStatus status_of_exception(const std::optional<Failure>& failure) {
+  const auto failed = [](int code, const char* message) {
+    return RankStatus{.state = "failed", .exit_code = code, .cause = "error", .message = message};
+  };
+  try {
+    throw;
+  } catch (const DistributedError& error) {
+    if (failure) return boxing::status_of(*failure, error.what());
+    return {.state = "failed",
+            .exit_code = kRankLost,
+            .cause = name_of(FailureCause::kRankLost),
+            .message = error.what()};
+  } catch (const OutOfMemory& error) {
+    return failed(kOutOfMemory, error.what());
+  } catch (const std::bad_alloc& error) {
+    return failed(kOutOfMemory, error.what());
+  } catch (const BadFile& error) {
+    return failed(kBadFile, error.what());
+  } catch (const IoError& error) {
+    return failed(kInputOutput, error.what());
+  } catch (const Error& error) {
+    return failed(kError, error.what());
+  } catch (const ReturnedCode& returned) {
+    return failed(own_code(returned.code()), returned.what());
+  } catch (const std::exception& error) {
+    return failed(kRankLost, error.what());
+  } catch (...) {  // reported like the others
+    return failed(kRankLost, "an exception that is not a std::exception");
+  }
+}
+
+void print(const std::string& line) {
+  // In one piece, so that lines of several ranks do not mix.
+  const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  static_cast<void>(written);  // nobody is left to be told
+}
+
+void report(int64_t rank, const RankStatus& status) {
+  boxing::write_rank_status(rank, status);
+  print(str("rank ", rank, ": ", status.message, '\n'));
+}
+
+std::optional<Failure> failure_of_process() {
+  const boxing::ProcessWorld* world = boxing::process_world();
+  return world == nullptr ? std::nullopt : world->failure();
+}
+
+void tell_others(int64_t rank, const std::string& message) {
+  if (auto* world = boxing::process_world()) world->fail({.rank = rank, .message = message});
+}
+
+// ---------------------------------------------------------------- processes
+
+void leave_as_process(int64_t rank, int code, const std::string& message) {
+  boxing::write_rank_status(
+      rank, {.state = "failed", .exit_code = own_code(code), .cause = "error", .message = message});
+  tell_others(rank, message);
+}
+
+int run_as_process(ProgramMain program, int argc, char** argv, char** environment) {
+  const int64_t rank = find_launcher().rank;
+  try {
+    const int code = program(argc, argv, environment);
+    if (code != 0) leave_as_process(rank, code, str("main returned ", code));
+    return code;
+  } catch (const abi::__forced_unwind&) {
+    throw;
+  } catch (...) {  // reported, and told to the others
+    const RankStatus status = status_of_exception(failure_of_process());
+    report(rank, status);
+    tell_others(rank, status.message);
+    return status.exit_code;
+  }
+}
+
+// ---------------------------------------------------------------- threads
+
+int64_t parse_ranks(const std::string& text) {
+  constexpr std::string_view kPrefix = "threads:";
+  int64_t ranks = 0;
+  const char* end = text.data() + text.size();
+  if (text.starts_with(kPrefix)) {
+    const auto [stop, status] = std::from_chars(text.data() + kPrefix.size(), end, ranks);
+    if (status != std::errc() || stop != end) ranks = 0;
+  }
+  if (ranks < 1) {
+    throw InvalidArgument(
+        str("[ranks] FLOW_RANKS must be threads:N with N of at least 1; got '", text, "'"));
+  }
+  if (find_launcher().is_present) {
+    throw InvalidArgument(
+        "[ranks] a launcher started this process as a rank, and FLOW_RANKS asks for thread ranks; "
+        "a world is processes or threads");
+  }
+  return ranks;
+}
+
+// The ranks' endings in the order in which they came.
+struct Endings {
+  std::mutex mutex;
+  std::vector<std::pair<int64_t, RankStatus>> failed;  // guarded by mutex
+
+  int exit_code() const {
+    for (const auto& [rank, status] : failed) {
+      if (status.cause != "told") return status.exit_code;
+    }
+    return failed.empty() ? 0 : failed.front().second.exit_code;
+  }
+};
+
+void run_main(ProgramMain program, int argc, char** argv, char** environment) {
+  std::vector<std::string> texts(argv, argv + argc);
+  std::vector<char*> words;
+  for (std::string& text : texts)
+    words.push_back(text.data());
+  words.push_back(nullptr);
+  if (const int code = program(argc, words.data(), environment); code != 0) {
+    throw ReturnedCode(code);
+  }
+}
+
+int run_as_threads(const std::string& wanted, ProgramMain program, int argc, char** argv,
+                   char** environment) {
+  Endings endings;
+  try {
+    const int64_t num_ranks = parse_ranks(wanted);
+    boxing::take_over_stop_signals();
+    run_ranks(num_ranks, [&] {
+      RankContext& context = *thread_state().context;
+      boxing::write_rank_status(context.rank(), {.state = "running"});
+      try {
+        run_main(program, argc, argv, environment);
+        boxing::write_rank_status(context.rank(), {.state = "ended"});
+      } catch (const abi::__forced_unwind&) {
+        throw;
+      } catch (...) {  // reported, and handed on to run_ranks
+        const auto& world = context.slot_ptr<boxing::ThreadWorld>();
+        const RankStatus status = status_of_exception(
+            world->has_failed() ? std::optional(world->failure()) : std::nullopt);
+        {
+          const std::lock_guard lock(endings.mutex);
+          endings.failed.emplace_back(context.rank(), status);
+        }
+        report(context.rank(), status);
+        throw;
+      }
+    });
+  } catch (const std::exception& error) {
+    if (!endings.failed.empty()) return endings.exit_code();
+    print(str(error.what(), '\n'));  // no rank has started
+    return dynamic_cast<const OutOfMemory*>(&error) != nullptr ? kOutOfMemory : kUsage;
+  } catch (...) {  // reported above
+    return endings.exit_code();
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_program(ProgramMain program, int argc, char** argv, char** environment) {
+  const std::string ranks = env_string("FLOW_RANKS", "");
+  if (!ranks.empty()) return run_as_threads(ranks, program, argc, argv, environment);
+  if (find_launcher().is_present) return run_as_process(program, argc, argv, environment);
+  return program(argc, argv, environment);
+}
+
+bool leave_program(int code) {
+  const ThreadState* state = current_thread_state;
+  const bool is_thread_rank =
+      state != nullptr && state->context->slot_ptr<boxing::ThreadWorld>() != nullptr;
+  const std::string message = str("the program called exit(", code, ")");
+  if (is_thread_rank) {
+    // With 0 the peers that still run are lost, which flowrun sees by their missing words.
+    boxing::write_rank_status(state->context->rank(), {.state = code == 0 ? "ended" : "failed",
+                                                       .exit_code = own_code(code),
+                                                       .cause = "error",
+                                                       .message = message});
+    return true;
+  }
+  if (code != 0 && find_launcher().is_present) {
+    leave_as_process(find_launcher().rank, code, message);
+  }
+  return false;
+}
+
+}  // namespace flow::internal

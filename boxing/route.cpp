@@ -1,0 +1,218 @@
+#include "boxing/route.h"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "core/error.h"
+
+namespace flow::boxing {
+
+double Plan::bytes() const {
+  double sum = 0;
+  for (const Step& step : steps)
+    sum += step.bytes;
+  return sum;
+}
+
+double Plan::time_us() const {
+  double sum = 0;
+  for (const Step& step : steps)
+    sum += step.time_us;
+  return sum;
+}
+
+namespace {
+
+constexpr std::array kKindNames = {"slice",      "zero_pad",   "all_reduce", "reduce_scatter",
+                                   "all_gather", "all_to_all", "broadcast",  "exchange"};
+
+// True when ranks of both placements correspond by coordinates, so that axes outside step.axes need
+// not be crossed.
+bool is_aligned(const Step& step) {
+  return step.from.placement.shape() == step.to.placement.shape();
+}
+
+bool is_free(const Step& step, int64_t axis) {
+  return !is_aligned(step) || (step.axes >> axis & 1U) != 0;
+}
+
+// Axes along which the values at coordinate 0 become addends beside neutral values.
+bool is_new_partial(const Step& step, int64_t axis) {
+  const Sbp entry = step.to.nd_sbp[axis];
+  if (!entry.is_partial() || step.to.placement.shape()[axis] == 1) return false;
+  return !is_aligned(step) || step.from.nd_sbp[axis] != entry;
+}
+
+int64_t position_at(const Placement& placement, const Shape& coordinates) {
+  int64_t position = 0;
+  for (int64_t axis = 0; axis < coordinates.size(); ++axis)
+    position = position * placement.shape()[axis] + coordinates[axis];
+  return position;
+}
+
+// The coordinates a target takes its data from where it has no choice to make: its own, or the
+// replica that is nearest. Entries of axes to be crossed (splits and addends) are set by the
+// caller.
+Shape base_coordinates(const Step& step, int64_t target_position) {
+  const Placement& source = step.from.placement;
+  const int64_t rank = step.to.placement.ranks()[static_cast<size_t>(target_position)];
+  const int64_t own = source.position(rank);
+  Shape coordinates = Shape::filled(source.num_axes(), 0);
+  int64_t spread = target_position;  // replicas serve targets in turn
+  for (int64_t axis = 0; axis < source.num_axes(); ++axis) {
+    const int64_t size = source.shape()[axis];
+    if (!step.from.nd_sbp[axis].is_broadcast()) {
+      if (is_aligned(step)) coordinates[axis] = step.to.placement.coordinate(target_position, axis);
+    } else if (step.takes_first && is_free(step, axis)) {
+      coordinates[axis] = 0;
+    } else if (own >= 0) {
+      coordinates[axis] = source.coordinate(own, axis);
+    } else if (is_aligned(step)) {
+      coordinates[axis] = step.to.placement.coordinate(target_position, axis);
+    } else {
+      coordinates[axis] = spread % size;
+      spread /= size;
+    }
+  }
+  return coordinates;
+}
+
+// Calls fn for all coordinates that differ from `coordinates` along the free axes where
+// `crosses(entry)`, in ascending order.
+template <class Crosses, class Fn>
+void for_each_coordinate(const Step& step, Shape coordinates, const Crosses& crosses,
+                         const Fn& fn) {
+  std::vector<int64_t> axes;
+  for (int64_t axis = 0; axis < coordinates.size(); ++axis) {
+    if (!is_free(step, axis) || !crosses(step.from.nd_sbp[axis])) continue;
+    axes.push_back(axis);
+    coordinates[axis] = 0;
+  }
+  for (;;) {
+    fn(coordinates);
+    size_t i = axes.size();
+    for (; i > 0; --i) {
+      const int64_t axis = axes[i - 1];
+      if (++coordinates[axis] < step.from.placement.shape()[axis]) break;
+      coordinates[axis] = 0;
+    }
+    if (i == 0) return;
+  }
+}
+
+}  // namespace
+
+std::string route_of(const Plan& plan) {
+  if (plan.steps.empty()) return "nothing moves";
+  std::string route;
+  for (const Step& step : plan.steps) {
+    if (!route.empty()) route += " + ";
+    route += kKindNames[static_cast<size_t>(step.kind)];
+  }
+  return route;
+}
+
+std::string to_string(const Plan& plan) {
+  std::ostringstream out;
+  out << plan.dtype << ' ' << plan.shape << " from " << plan.from << " to " << plan.to << ":\n";
+  if (plan.steps.empty()) out << "  nothing moves\n";
+  for (const Step& step : plan.steps) {
+    out << "  " << kKindNames[static_cast<size_t>(step.kind)] << ' ' << step.from.nd_sbp << " -> "
+        << step.to.nd_sbp;
+    if (step.from.placement == step.to.placement) {
+      out << " along axes";
+      for (int64_t axis = 0; axis < step.from.placement.num_axes(); ++axis) {
+        if ((step.axes >> axis & 1U) != 0) out << ' ' << axis;
+      }
+      out << " of " << step.from.placement;
+    } else {
+      out << " from " << step.from.placement << " to " << step.to.placement;
+    }
+    out << ", " << static_cast<int64_t>(step.bytes) << " bytes, " << step.time_us << " us\n";
+  }
+  return out.str();
+}
+
+std::vector<Region> regions_of(const Shape& shape, const Step& step, int64_t target_position) {
+  const Placement& source = step.from.placement;
+  const Box target = box_of(shape, step.to.placement, step.to.nd_sbp, target_position);
+  std::vector<Region> regions;
+  const auto add = [&](const Shape& coordinates) {
+    const int64_t position = position_at(source, coordinates);
+    Region region{intersection(target, box_of(shape, source, step.from.nd_sbp, position)), {}};
+    if (region.box.size.numel() == 0) return;
+    for_each_coordinate(
+        step, coordinates, [](Sbp entry) { return entry.is_partial(); },
+        [&](const Shape& addend) { region.sources.push_back(position_at(source, addend)); });
+    regions.push_back(std::move(region));
+  };
+  const Shape base = base_coordinates(step, target_position);
+  if (step.kind == StepKind::kZeroPad) {
+    for (int64_t axis = 0; axis < source.num_axes(); ++axis) {
+      const bool is_copy = is_new_partial(step, axis) && step.from.nd_sbp[axis].is_broadcast();
+      if (is_copy && base[axis] != 0) return {};
+    }
+    const Box own = box_of(shape, source, step.from.nd_sbp, target_position);
+    if (own.size.numel() > 0) regions.push_back({own, {target_position}});
+    return regions;
+  }
+  for (int64_t axis = 0; axis < step.to.nd_sbp.size(); ++axis) {
+    const bool is_addend = is_new_partial(step, axis);
+    if (is_addend && step.to.placement.coordinate(target_position, axis) != 0) return {};
+  }
+  for_each_coordinate(
+      step, base, [](Sbp entry) { return entry.is_split(); }, add);
+  return regions;
+}
+
+ReduceOp neutral_op(const Step& step, int64_t target_position) {
+  ReduceOp op = ReduceOp::kSum;
+  for (int64_t axis = 0; axis < step.to.nd_sbp.size(); ++axis) {
+    if (!is_new_partial(step, axis)) continue;
+    // The innermost reduction that this rank adds nothing to comes first.
+    if (step.kind == StepKind::kZeroPad ||
+        step.to.placement.coordinate(target_position, axis) != 0) {
+      op = reduce_op_of(step.to.nd_sbp[axis]);
+    }
+  }
+  return op;
+}
+
+ReduceOp source_op(const Step& step) {
+  for (int64_t axis = 0; axis < step.from.nd_sbp.size(); ++axis) {
+    const Sbp entry = step.from.nd_sbp[axis];
+    if (entry.is_partial() && is_free(step, axis)) return reduce_op_of(entry);
+  }
+  return ReduceOp::kSum;
+}
+
+std::vector<int64_t> group_of(const Step& step, int64_t rank) {
+  const Placement& source = step.from.placement;
+  const Placement& target = step.to.placement;
+  if (step.kind == StepKind::kSlice || step.kind == StepKind::kZeroPad) {
+    return target.contains(rank) ? std::vector<int64_t>{rank} : std::vector<int64_t>();
+  }
+  if (source == target) {
+    const int64_t position = source.position(rank);
+    std::vector<int64_t> group;
+    if (position < 0) return group;
+    for (int64_t other = 0; other < source.num_ranks(); ++other) {
+      bool is_member = true;
+      for (int64_t axis = 0; axis < source.num_axes(); ++axis) {
+        is_member &= (step.axes >> axis & 1U) != 0 ||
+                     source.coordinate(other, axis) == source.coordinate(position, axis);
+      }
+      if (is_member) group.push_back(source.ranks()[static_cast<size_t>(other)]);
+    }
+    return group;
+  }
+  if (!source.contains(rank) && !target.contains(rank)) return {};
+  std::vector<int64_t> group = source.ranks();
+  group.insert(group.end(), target.ranks().begin(), target.ranks().end());
+  std::sort(group.begin(), group.end());
+  group.erase(std::unique(group.begin(), group.end()), group.end());
+  return group;
+}
+
+}  // namespace flow::boxing

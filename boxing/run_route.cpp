@@ -1,0 +1,315 @@
+#include "boxing/run_route.h"
+
+#include <algorithm>
+
+#include "boxing/comm/copy_bytes.h"
+#include "core/context.h"
+#include "core/error.h"
+
+namespace flow::boxing {
+
+namespace {
+
+// Calls fn(source offset, target offset) for every contiguous run of the last extent.
+template <class Fn>
+void for_each_run(const Shape& extents, const Strides& source_strides,
+                  const Strides& target_strides, const Fn& fn) {
+  const int64_t outer = extents.size() - 1;
+  Shape index = Shape::filled(outer, 0);
+  int64_t source = 0;
+  int64_t target = 0;
+  for (;;) {
+    fn(source, target);
+    int64_t dim = outer - 1;
+    for (; dim >= 0; --dim) {
+      source += source_strides[dim];
+      target += target_strides[dim];
+      if (++index[dim] < extents[dim]) break;
+      source -= index[dim] * source_strides[dim];
+      target -= index[dim] * target_strides[dim];
+      index[dim] = 0;
+    }
+    if (dim < 0) return;
+  }
+}
+
+// Shorter runs are not worth stores past the caches.
+constexpr int64_t kLongRunBytes = 512;
+
+// To be followed by end_streams().
+auto* copy_for_runs(int64_t run_bytes, int64_t whole_bytes) {
+  return run_bytes >= kLongRunBytes && whole_bytes > kPastCacheBytes ? stream_part : copy_bytes;
+}
+
+// Calls fn(byte in the strided part, byte in the packed box, bytes) for what bytes [begin, end) of
+// a row-major packed box are in a part with these strides.
+template <class Fn>
+void for_each_packed_run(const Shape& extents, const Strides& strides, int64_t element_bytes,
+                         int64_t begin, int64_t end, const Fn& fn) {
+  const int64_t outer = extents.size() - 1;
+  const int64_t run = extents.back() * element_bytes;
+  Shape index = Shape::filled(outer, 0);
+  int64_t offset = 0;
+  int64_t rest = begin / run;
+  for (int64_t dim = outer - 1; dim >= 0; --dim) {
+    index[dim] = rest % extents[dim];
+    rest /= extents[dim];
+    offset += index[dim] * strides[dim];
+  }
+  int64_t in_run = begin % run;
+  for (int64_t at = begin; at < end; in_run = 0) {
+    const int64_t bytes = std::min(run - in_run, end - at);
+    fn(offset * element_bytes + in_run, at, bytes);
+    at += bytes;
+    for (int64_t dim = outer - 1; dim >= 0; --dim) {
+      offset += strides[dim];
+      if (++index[dim] < extents[dim]) break;
+      offset -= index[dim] * strides[dim];
+      index[dim] = 0;
+    }
+  }
+}
+
+// The part of a packed box, which begins at byte `box_begin` of what one member gets from another,
+// that lies in bytes [offset, offset + bytes) of that; fn as above, with the second counted from
+// `offset`.
+template <class Fn>
+void for_each_run_within(const Shape& extents, const Strides& strides, int64_t element_bytes,
+                         int64_t box_begin, int64_t offset, int64_t bytes, const Fn& fn) {
+  const int64_t begin = std::max<int64_t>(offset - box_begin, 0);
+  const int64_t end = std::min(offset + bytes - box_begin, extents.numel() * element_bytes);
+  if (begin >= end) return;
+  for_each_packed_run(extents, strides, element_bytes, begin, end,
+                      [&](int64_t strided, int64_t packed, int64_t size) {
+                        fn(strided, packed + box_begin - offset, size);
+                      });
+}
+
+// Reduces a box of parts that share one shape.
+void reduce_box(const BoxCopy& copy, DType dtype, ReduceOp op,
+                std::span<const std::byte* const> sources, std::byte* target) {
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  std::vector<const std::byte*> at(sources.size());
+  for_each_run(copy.extents, copy.source_strides, copy.target_strides,
+               [&](int64_t from, int64_t to) {
+                 for (size_t i = 0; i < at.size(); ++i)
+                   at[i] = sources[i] + from * size;
+                 reduce_in_order(dtype, op, at, target + to * size, copy.extents.back());
+               });
+}
+
+}  // namespace
+
+void copy_box(const Shape& extents, const Strides& source_strides, const std::byte* source,
+              const Strides& target_strides, std::byte* target, size_t element_bytes) {
+  const auto size = static_cast<int64_t>(element_bytes);
+  const int64_t inner = extents.size() - 1;
+  const bool is_run = inner >= 0 && source_strides[inner] == 1 && target_strides[inner] == 1;
+  Shape outer = extents;
+  Strides from = source_strides;
+  Strides to = target_strides;
+  if (!is_run) {  // runs of one element
+    outer.push_back(1);
+    from.push_back(1);
+    to.push_back(1);
+  }
+  const int64_t bytes = outer.back() * size;
+  const auto copy = copy_for_runs(bytes, outer.numel() * size);
+  for_each_run(outer, from, to, [&](int64_t read, int64_t write) {
+    copy(target + write * size, source + read * size, bytes);
+  });
+  end_streams();
+}
+
+BoundPlan::BoundPlan(RankContext& context, RankPlan plan)
+    : context_(context), rank_plan_(std::move(plan)), groups_(rank_plan_.steps.size(), nullptr) {
+  what_ = {.op = "redistribute",
+           .shape = rank_plan_.plan.shape,
+           .dtype = rank_plan_.plan.dtype,
+           .from = rank_plan_.plan.from,
+           .to = rank_plan_.plan.to};
+  what_.known_hash = what_.context_hash();
+}
+
+void BoundPlan::run(const std::byte* source, std::byte* target, Site site) const {
+  const Plan& plan = rank_plan_.plan;
+  const size_t element_bytes = dtype_size(plan.dtype);
+  if (plan.steps.empty()) {
+    const int64_t bytes = bytes_of(rank_plan_.count, plan.dtype);
+    if (rank_plan_.copies_all) copy_for(bytes)(target, source, bytes);
+    return;
+  }
+  Fingerprint what = what_;
+  what.site = site;
+  Ref<Storage> between;  // what the step before has written
+  for (size_t i = 0; i < rank_plan_.steps.size(); ++i) {
+    const RankStep& step = rank_plan_.steps[i];
+    Ref<Storage> next;
+    std::byte* out = target;
+    const bool is_last = i + 1 == rank_plan_.steps.size();
+    if (!is_last) {
+      const auto bytes = static_cast<size_t>(step.target_count) * element_bytes;
+      next = Storage::allocate(context_.allocator(), bytes);
+      out = next->data();
+    }
+    if (step.group.size() > 1 && groups_[i] == nullptr) {
+      groups_[i] = &communicator_for(context_, step.group);
+    }
+    if (!step.group.empty()) {
+      run_step(step, groups_[i], i == 0 ? source : between->data(), out, what);
+    }
+    between = std::move(next);
+  }
+}
+
+void BoundPlan::run_step(const RankStep& step, Communicator* group, const std::byte* source,
+                         std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_plan_.plan.dtype;
+  if (step.kind == StepKind::kAllReduce) {
+    group->all_reduce(source, target, step.target_count, dtype, step.source_op, what);
+    return;
+  }
+  if (step.fills) fill_neutral(dtype, step.fill_op, target, step.target_count);
+  if (group == nullptr) {
+    for (const BoxCopy& copy : step.copies) {
+      const size_t size = dtype_size(dtype);
+      copy_box(copy.extents, copy.source_strides,
+               source + copy.source_offset * static_cast<int64_t>(size), copy.target_strides,
+               target + copy.target_offset * static_cast<int64_t>(size), size);
+    }
+  } else if (group->shares_memory() && !is_packed_) {
+    exchange_shared(step, *group, source, target, what);
+  } else if (step.carrier == Carrier::kPackedBoxes && step.is_streamed) {
+    exchange_streamed(step, *group, source, target, what);
+  } else if (step.carrier == Carrier::kPackedBoxes) {
+    exchange_packed(step, *group, source, target, what);
+  } else {
+    exchange_parts(step, *group, source, target, what);
+  }
+}
+
+void BoundPlan::exchange_shared(const RankStep& step, Communicator& group, const std::byte* source,
+                                std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_plan_.plan.dtype;
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  const auto parts = group.open(source, step.source_count * size, what);
+  std::vector<const std::byte*> sources;
+  for (const BoxCopy& copy : step.copies) {
+    std::byte* out = target + copy.target_offset * size;
+    const int64_t offset = copy.source_offset * size;
+    if (copy.members.size() == 1) {
+      copy_box(copy.extents, copy.source_strides,
+               parts[static_cast<size_t>(copy.members[0])] + offset, copy.target_strides, out,
+               dtype_size(dtype));
+      continue;
+    }
+    sources.clear();
+    for (const int64_t member : copy.members)
+      sources.push_back(parts[static_cast<size_t>(member)] + offset);
+    reduce_box(copy, dtype, step.source_op, sources, out);
+  }
+  group.close();
+}
+
+void BoundPlan::exchange_parts(const RankStep& step, Communicator& group, const std::byte* source,
+                               std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_plan_.plan.dtype;
+  if (step.carrier == Carrier::kReduceScatter) {
+    group.reduce_scatter(source, target, step.part_counts, dtype, step.source_op, what);
+    return;
+  }
+  std::vector<int64_t> bytes = step.part_counts;
+  for (int64_t& count : bytes)
+    count *= static_cast<int64_t>(dtype_size(dtype));
+  group.all_gather(source, target, bytes, what);
+}
+
+void BoundPlan::exchange_packed(const RankStep& step, Communicator& group, const std::byte* source,
+                                std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_plan_.plan.dtype;
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  int64_t sent = 0;
+  int64_t received = 0;
+  std::vector<int64_t> starts;  // of each member's data among the received
+  for (size_t member = 0; member < step.group.size(); ++member) {
+    sent += step.send_bytes[member];
+    starts.push_back(received);
+    received += step.recv_bytes[member];
+  }
+  const Ref<Storage> outgoing = Storage::allocate(context_.allocator(), static_cast<size_t>(sent));
+  const Ref<Storage> incoming =
+      Storage::allocate(context_.allocator(), static_cast<size_t>(received));
+  std::byte* out = outgoing->data();
+  for (size_t member = 0; member < step.group.size(); ++member) {
+    for (const BoxCopy& pack : step.packed[member]) {
+      copy_box(pack.extents, pack.source_strides, source + pack.source_offset * size,
+               pack.target_strides, out + pack.target_offset * size, dtype_size(dtype));
+    }
+    out += step.send_bytes[member];
+  }
+  group.all_to_all(outgoing->data(), step.send_bytes, incoming->data(), step.recv_bytes, what);
+  std::vector<const std::byte*> sources;
+  for (size_t i = 0; i < step.unpacked.size(); ++i) {
+    const BoxCopy& unpack = step.unpacked[i];
+    sources.clear();
+    for (size_t k = 0; k < unpack.members.size(); ++k) {
+      sources.push_back(incoming->data() + starts[static_cast<size_t>(unpack.members[k])] +
+                        step.offsets[i][k] * size);
+    }
+    std::byte* to = target + unpack.target_offset * size;
+    if (sources.size() == 1) {
+      copy_box(unpack.extents, unpack.source_strides, sources[0], unpack.target_strides, to,
+               dtype_size(dtype));
+    } else {
+      reduce_box(unpack, dtype, step.source_op, sources, to);
+    }
+  }
+}
+
+// What stays on this rank is copied from part to part.
+void BoundPlan::exchange_streamed(const RankStep& step, Communicator& group,
+                                  const std::byte* source, std::byte* target,
+                                  const Fingerprint& what) const {
+  const auto size = static_cast<int64_t>(dtype_size(rank_plan_.plan.dtype));
+  const auto me = static_cast<size_t>(group.position());
+  for (const BoxCopy& copy : step.copies) {
+    if (copy.members[0] != group.position()) continue;
+    copy_box(copy.extents, copy.source_strides, source + copy.source_offset * size,
+             copy.target_strides, target + copy.target_offset * size, static_cast<size_t>(size));
+  }
+  std::vector<int64_t> send_bytes = step.send_bytes;
+  std::vector<int64_t> recv_bytes = step.recv_bytes;
+  send_bytes[me] = 0;
+  recv_bytes[me] = 0;
+  const auto pack = [&](int64_t member, int64_t offset, int64_t bytes, std::byte* to) {
+    for (const BoxCopy& box : step.packed[static_cast<size_t>(member)]) {
+      const std::byte* from = source + box.source_offset * size;
+      for_each_run_within(box.extents, box.source_strides, size, box.target_offset * size, offset,
+                          bytes, [&](int64_t strided, int64_t packed, int64_t run) {
+                            copy_bytes(to + packed, from + strided, run);
+                          });
+    }
+  };
+  const int64_t target_bytes = step.target_count * size;
+  const auto unpack = [&](int64_t member, int64_t offset, int64_t bytes, const std::byte* from) {
+    for (size_t i = 0; i < step.unpacked.size(); ++i) {
+      const BoxCopy& box = step.unpacked[i];
+      if (box.members[0] != member) continue;
+      std::byte* to = target + box.target_offset * size;
+      const auto copy = copy_for_runs(box.extents.back() * size, target_bytes);
+      for_each_run_within(box.extents, box.target_strides, size, step.offsets[i][0] * size, offset,
+                          bytes, [&](int64_t strided, int64_t packed, int64_t run) {
+                            copy(to + strided, from + packed, run);
+                          });
+    }
+    end_streams();
+  };
+  group.all_to_all_packed(send_bytes, pack, recv_bytes, unpack, what);
+}
+
+void run_plan(const Plan& plan, RankContext& context, const std::byte* source, std::byte* target,
+              Site site) {
+  BoundPlan(context, make_rank_plan(plan, context.rank())).run(source, target, site);
+}
+
+}  // namespace flow::boxing

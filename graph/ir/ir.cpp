@@ -1,0 +1,121 @@
+#include "graph/ir/ir.h"
+
+#include <algorithm>
+
+namespace flow::graph {
+
+Value Value::of(const TensorMeta& meta) {
+  return {meta.shape, meta.dtype, meta.device, meta.placement, meta.nd_sbp};
+}
+
+MetaPtr Value::meta_on(int64_t rank) const {
+  return placement.defined() ? global_meta(shape, dtype, placement, nd_sbp, rank)
+                             : local_meta(shape, dtype, device);
+}
+
+bool operator==(const Node& a, const Node& b) {
+  return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs && a.stage == b.stage &&
+         a.phase == b.phase && a.draw == b.draw && a.is_transient == b.is_transient &&
+         a.guard == b.guard && a.file == b.file && a.line == b.line && a.module == b.module &&
+         (a.op->attrs == nullptr || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
+}
+
+namespace {
+
+[[noreturn]] void fail(const Graph& graph, size_t node, const std::string& why) {
+  const Node& bad = graph.nodes[node];
+  throw InternalError(
+      str("[verify] node ", node, " (", bad.op->name, ", ", bad.file, ":", bad.line, "): ", why));
+}
+
+void check_range(const Graph& graph, size_t node, ValueId id) {
+  if (id < 0 || static_cast<size_t>(id) >= graph.values.size()) {
+    fail(graph, node, str("value %", id, " does not exist"));
+  }
+}
+
+// A guard is known before the nodes that it decides about.
+void check_guard(const Graph& graph, size_t index, const std::vector<bool>& is_made) {
+  const int64_t guard = graph.nodes[index].guard;
+  if (guard < 0) return;
+  if (guard >= static_cast<int64_t>(graph.outputs.size())) {
+    fail(graph, index, str("is guarded by output ", guard, " of ", graph.outputs.size()));
+  }
+  const ValueId value = graph.outputs[static_cast<size_t>(guard)];
+  check_range(graph, index, value);
+  const Value& it = graph.value(value);
+  if (it.dtype != DType::kBool || !it.shape.empty() || !is_made[static_cast<size_t>(value)]) {
+    fail(graph, index, str("its guard %", value, " is no bool scalar made before it"));
+  }
+}
+
+// The op's shape rule gives the values' shapes and dtypes.
+void check_inferred(const Graph& graph, size_t index) {
+  const Node& node = graph.nodes[index];
+  std::vector<MetaPtr> metas;
+  for (const ValueId input : node.inputs) {
+    metas.push_back(input == kNoValue ? nullptr : graph.value(input).meta_on(0));
+  }
+  InferContext infer(*node.op, metas, node.raw_attrs());
+  node.op->infer(infer);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const Value& value = graph.value(node.outputs[i]);
+    const OutputSpec& spec = infer.outputs()[i];
+    if (!(spec.shape == value.shape) || spec.dtype != value.dtype) {
+      fail(graph, index,
+           str("output ", i, " is inferred as ", spec.shape, " ", spec.dtype, " but the value is ",
+               value.shape, " ", value.dtype));
+    }
+  }
+}
+
+}  // namespace
+
+void verify(const Graph& graph) {
+  std::vector<bool> is_made(graph.values.size(), false);
+  for (const ValueId input : graph.inputs)
+    is_made[static_cast<size_t>(input)] = true;
+  for (const Capture& capture : graph.captures) {
+    is_made[static_cast<size_t>(capture.initial)] = true;
+  }
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.op->num_inputs != kVariadic &&
+        static_cast<int>(node.inputs.size()) != node.op->num_inputs) {
+      fail(graph, i,
+           str("has ", node.inputs.size(), " inputs, the op takes ", node.op->num_inputs));
+    }
+    if (static_cast<int>(node.outputs.size()) != node.op->num_outputs) {
+      fail(graph, i, str("has ", node.outputs.size(), " outputs"));
+    }
+    for (const ValueId input : node.inputs) {
+      if (input == kNoValue) continue;
+      check_range(graph, i, input);
+      if (!is_made[static_cast<size_t>(input)]) {
+        fail(graph, i, str("value %", input, " is used before it is made"));
+      }
+    }
+    for (const ValueId output : node.outputs) {
+      check_range(graph, i, output);
+      if (is_made[static_cast<size_t>(output)]) {
+        fail(graph, i, str("value %", output, " is made twice"));
+      }
+      is_made[static_cast<size_t>(output)] = true;
+    }
+    check_inferred(graph, i);
+    const bool draws = node.draw >= 0 && node.draw < graph.num_draws;
+    if (node.op->is_random ? !draws : node.draw != -1) {
+      fail(graph, i, str("makes draw ", node.draw, " of ", graph.num_draws));
+    }
+    check_guard(graph, i, is_made);
+  }
+  for (const ValueId output : graph.outputs) {
+    FLOW_ASSERT(is_made[static_cast<size_t>(output)], "output %", output, " is never made");
+  }
+  for (const Capture& capture : graph.captures) {
+    FLOW_ASSERT(is_made[static_cast<size_t>(capture.final_value)], "written value %",
+                capture.final_value, " is never made");
+  }
+}
+
+}  // namespace flow::graph

@@ -1,0 +1,270 @@
+#include "graph/passes/shard_captures.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "boxing/redistribute_op.h"
+#include "core/error.h"
+#include "graph/passes/value_map.h"
+#include "ops/creation/copy_op.h"
+#include "ops/elementwise/cast_op.h"
+
+namespace flow::graph {
+
+namespace {
+
+class Cutter {
+ public:
+  Cutter(Graph& graph, std::span<const CutCapture> cuts, const CutOptions& options)
+      : graph_(graph), options_(options) {
+    for (const CutCapture& cut : cuts)
+      find_parts(cut);
+    eliminate_dead_nodes(graph_);
+    for (const CutCapture& cut : cuts) {
+      const ValueId id = graph_.captures[cut.capture].initial;
+      Parameter& parameter = parameters_.emplace_back(graph_.value(id), cut.sbp);
+      parameter.bytes =
+          parameter.whole.meta_on(parameter.whole.placement.ranks()[0])->local_bytes();
+      largest_ = std::max(largest_, parameter.bytes);
+    }
+    maker_ = makers_of(graph_);
+    parameter_of_.assign(graph_.values.size(), -1);
+    for (size_t i = 0; i < cuts.size(); ++i) {
+      const ValueId id = graph_.captures[cuts[i].capture].initial;
+      parameter_of_[static_cast<size_t>(id)] = static_cast<int64_t>(i);
+      graph_.values[static_cast<size_t>(id)].nd_sbp = cuts[i].sbp;
+    }
+  }
+
+  void run() {
+    ValueMap parts(graph_);  // what takes the part that a rank has
+    std::vector<Node> old = std::exchange(graph_.nodes, {});
+    old_ = &old;
+    const auto used = [&](ValueId id, const Node& use) {
+      return parameter(id) >= 0 ? gathered(id, use) : parts(id);
+    };
+    for (const Node& node : old) {
+      if (follows(node)) {
+        graph_.nodes.push_back(node);  // unused from now on
+        continue;
+      }
+      if (moves_parameter(node)) {
+        graph_.nodes.push_back(node);
+        const bool is_there = graph_.value(node.outputs[0]) == graph_.value(node.inputs[0]);
+        if (is_there) parts.replace(node.outputs[0], node.inputs[0]);
+        continue;
+      }
+      Node use = node;
+      for (ValueId& input : use.inputs)
+        input = used(input, node);
+      graph_.nodes.push_back(std::move(use));
+    }
+    if (graph_.nodes.empty()) return;
+    const Node last = graph_.nodes.back();
+    for (ValueId& output : graph_.outputs)
+      output = used(output, last);
+    for (Capture& capture : graph_.captures) {
+      capture.final_value = parts(capture.final_value);
+      cut_result(capture);
+    }
+    eliminate_dead_nodes(graph_);
+  }
+
+ private:
+  struct Parameter {
+    Parameter(Value value, NdSbp parts) : whole(std::move(value)), sbp(std::move(parts)) {}
+
+    Value whole;
+    NdSbp sbp;
+    size_t bytes = 0;  // of a rank, gathered
+  };
+
+  // What is gathered of a parameter where nodes of one group use it.
+  struct Gathered {
+    std::map<ValueId, ValueId> copies = {};  // by the value that was traced
+    size_t last_use = 0;                     // position in the group's uses
+  };
+
+  struct Group {
+    std::vector<size_t> uses = {};  // parameters in order of use, runs of one counted once
+    std::map<size_t, Gathered> gathered = {};
+  };
+
+  // What is copied into the tensor as a whole, gathered from parts that lie as wanted, is kept in
+  // parts.
+  void find_parts(const CutCapture& cut) {
+    const std::vector<int64_t> makers = makers_of(graph_);
+    const auto made_by = [&](ValueId id, const OpDef& op) -> const Node* {
+      const int64_t i = makers[static_cast<size_t>(id)];
+      const Node* node = i < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(i)];
+      return node != nullptr && node->op == &op ? node : nullptr;
+    };
+    Capture& capture = graph_.captures[cut.capture];
+    const Node* copy = made_by(capture.final_value, ops::kCopy);
+    const Node* gather =
+        copy == nullptr ? nullptr : made_by(copy->inputs[1], boxing::kRedistribute);
+    if (gather == nullptr) return;
+    Value parts = graph_.value(capture.initial);
+    parts.nd_sbp = cut.sbp;
+    if (graph_.value(gather->inputs[0]) == parts) capture.final_value = gather->inputs[0];
+  }
+
+  int64_t parameter(ValueId id) const {
+    return id == kNoValue || static_cast<size_t>(id) >= parameter_of_.size()
+               ? -1
+               : parameter_of_[static_cast<size_t>(id)];
+  }
+
+  int64_t maker(ValueId id) const { return maker_[static_cast<size_t>(id)]; }
+
+  // Whether the node only shows a parameter in another form, which is then made again at each use.
+  bool follows(const Node& node) {
+    const bool shows = (node.op->view != nullptr || node.op == &ops::kCast) &&
+                       node.op != &boxing::kRedistribute && node.inputs.size() == 1 &&
+                       node.outputs.size() == 1 && node.op->mutates == 0 &&
+                       node.phase != Phase::kUpdate;
+    if (!shows || options_.once || parameter(node.inputs[0]) < 0) return false;
+    parameter_of_[static_cast<size_t>(node.outputs[0])] = parameter(node.inputs[0]);
+    return true;
+  }
+
+  // Whether the node redistributes a parameter, which it can do from the parts.
+  bool moves_parameter(const Node& node) const {
+    return node.op == &boxing::kRedistribute && parameter(node.inputs[0]) >= 0 &&
+           maker(node.inputs[0]) < 0;
+  }
+
+  ValueId add_value(Value value) {
+    graph_.values.push_back(std::move(value));
+    return static_cast<ValueId>(graph_.values.size() - 1);
+  }
+
+  // `node` on `input` at the place of `use`.
+  ValueId add(Node node, ValueId input, Value result, const Node& use) {
+    node.inputs = {input};
+    node.outputs = {add_value(std::move(result))};
+    node.stage = use.stage;
+    node.phase = use.phase;
+    node.guard = use.guard;
+    node.is_transient = !options_.once;
+    const ValueId made = node.outputs[0];
+    graph_.nodes.push_back(std::move(node));
+    return made;
+  }
+
+  ValueId redistributed(ValueId id, const NdSbp& sbp, const Node& use) {
+    Value to = graph_.value(id);
+    const boxing::RedistributeAttrs attrs{.placement = to.placement, .nd_sbp = sbp};
+    Node node;
+    node.op = &boxing::kRedistribute;
+    node.attrs.resize(sizeof(attrs));
+    std::memcpy(node.attrs.data(), &attrs, sizeof(attrs));
+    node.file = use.file;
+    node.line = use.line;
+    to.nd_sbp = sbp;
+    return add(std::move(node), id, std::move(to), use);
+  }
+
+  // The value, of a parameter or what shows it, whole where `use` needs it.
+  ValueId gathered(ValueId id, const Node& use) {
+    const auto of = static_cast<size_t>(parameter(id));
+    const auto key = options_.by_phase && !options_.once
+                         ? std::pair(use.stage, static_cast<int64_t>(use.phase))
+                         : std::pair<int64_t, int64_t>(0, 0);
+    Group& group = groups_[key];
+    Gathered& own = group.gathered[of];
+    if (!options_.once && !is_near(group, of, own.last_use)) own.copies.clear();
+    if (group.uses.empty() || group.uses.back() != of) group.uses.push_back(of);
+    own.last_use = group.uses.size() - 1;
+    return copy_of(id, own, use);
+  }
+
+  // Whether what is used since then takes no more than the largest parameter.
+  bool is_near(const Group& group, size_t parameter, size_t last_use) const {
+    size_t bytes = 0;
+    std::vector<size_t> seen;
+    for (size_t i = last_use + 1; i < group.uses.size(); ++i) {
+      const size_t other = group.uses[i];
+      if (other == parameter || std::find(seen.begin(), seen.end(), other) != seen.end()) continue;
+      seen.push_back(other);
+      bytes += parameters_[other].bytes;
+      if (bytes > largest_) return false;
+    }
+    return true;
+  }
+
+  ValueId copy_of(ValueId id, Gathered& own, const Node& use) {
+    const auto known = own.copies.find(id);
+    if (known != own.copies.end()) return known->second;
+    const Parameter& parameter = parameters_[static_cast<size_t>(this->parameter(id))];
+    // From the tensor to the value that was traced.
+    std::vector<const Node*> steps;
+    ValueId root = id;
+    for (; maker(root) >= 0; root = steps.back()->inputs[0])
+      steps.push_back(&(*old_)[static_cast<size_t>(maker(root))]);
+    std::reverse(steps.begin(), steps.end());
+    ValueId now = root;
+    size_t next = 0;
+    for (; next < steps.size() && narrows(*steps[next]); ++next) {
+      Value part = graph_.value(steps[next]->outputs[0]);
+      part.nd_sbp = parameter.sbp;
+      now = add(*steps[next], now, std::move(part), use);
+    }
+    const ValueId origin = next == 0 ? root : steps[next - 1]->outputs[0];
+    const auto whole = own.copies.find(origin);
+    now =
+        whole != own.copies.end() ? whole->second : redistributed(now, parameter.whole.nd_sbp, use);
+    own.copies[origin] = now;
+    for (; next < steps.size(); ++next) {
+      const ValueId traced = steps[next]->outputs[0];
+      const auto made = own.copies.find(traced);
+      now = made != own.copies.end() ? made->second
+                                     : add(*steps[next], now, graph_.value(traced), use);
+      own.copies[traced] = now;
+    }
+    return now;
+  }
+
+  bool narrows(const Node& node) const {
+    return node.op == &ops::kCast && dtype_size(graph_.value(node.outputs[0]).dtype) <
+                                         dtype_size(graph_.value(node.inputs[0]).dtype);
+  }
+
+  // What a capture is written with lies as it does.
+  void cut_result(Capture& capture) {
+    const NdSbp& wanted = graph_.value(capture.initial).nd_sbp;
+    if (parameter(capture.initial) < 0 || capture.final_value == capture.initial ||
+        graph_.value(capture.final_value).nd_sbp == wanted) {
+      return;
+    }
+    const auto writes = [&](const Node& node) {
+      return std::find(node.outputs.begin(), node.outputs.end(), capture.final_value) !=
+             node.outputs.end();
+    };
+    const auto writer = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), writes);
+    FLOW_ASSERT(writer != graph_.nodes.end(), "value %", capture.final_value, " is never made");
+    capture.final_value = redistributed(capture.final_value, NdSbp(wanted), Node(*writer));
+  }
+
+  Graph& graph_;
+  CutOptions options_;
+  std::vector<Parameter> parameters_;
+  size_t largest_ = 0;                 // bytes of a parameter
+  std::vector<int64_t> maker_;         // node by value, of those traced
+  std::vector<int64_t> parameter_of_;  // by value, of those traced: which it is or shows, or -1
+  const std::vector<Node>* old_ = nullptr;
+  std::map<std::pair<int64_t, int64_t>, Group> groups_;
+};
+
+}  // namespace
+
+void cut_captures(Graph& graph, std::span<const CutCapture> cuts, const CutOptions& options) {
+  if (cuts.empty()) return;
+  Cutter(graph, cuts, options).run();
+  verify(graph);
+}
+
+}  // namespace flow::graph

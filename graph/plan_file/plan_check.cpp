@@ -1,0 +1,200 @@
+// What of a program read from a file has to hold before anything looks at its memory.
+#include <set>
+
+#include "boxing/routed_kernel.h"
+#include "core/error.h"
+#include "graph/plan_file/plan_file.h"
+#include "graph/program/kernel_binding.h"
+
+namespace flow::graph {
+
+namespace {
+
+class Check {
+ public:
+  Check(const Program& program, const Graph& graph, std::string_view name)
+      : program_(program), graph_(graph), name_(name) {}
+
+  void run() {
+    starts_.resize(program_.buffers.size(), 0);
+    for (size_t i = 0; i < program_.buffers.size(); ++i)
+      check_buffer(i);
+    check_externals();
+    for (size_t i = 0; i < program_.steps.size(); ++i)
+      check_step(i);
+  }
+
+ private:
+  template <class... Parts>
+  void require(bool holds, const Parts&... parts) const {
+    if (!holds) throw BadFile(str("[plan] ", name_, ": ", parts..., "; compile anew"));
+  }
+
+  const Buffer& buffer(BufferId id) const { return program_.buffers[static_cast<size_t>(id)]; }
+
+  // Bytes from the first element to behind the last.
+  static int64_t extent(const TensorMeta& meta) {
+    if (meta.blocked != nullptr) return static_cast<int64_t>(meta.blocked->bytes);
+    if (meta.local_numel == 0) return 0;
+    int64_t last = 0;
+    for (int64_t d = 0; d < meta.local_shape.size(); ++d) {
+      int64_t step = 0;
+      if (__builtin_mul_overflow(meta.local_shape[d] - 1, meta.strides[d], &step) ||
+          __builtin_add_overflow(last, step, &last)) {
+        return INT64_MAX;
+      }
+    }
+    const auto size = static_cast<int64_t>(dtype_size(meta.dtype));
+    return last < INT64_MAX / size - 1 ? (last + 1) * size : INT64_MAX;
+  }
+
+  void check_buffer(size_t index) {
+    const Buffer& it = program_.buffers[index];
+    const int64_t bytes = extent(*it.meta);
+    if (it.base != kNoBuffer) {
+      require(it.base < static_cast<BufferId>(index) && it.external < 0 && it.arena_offset < 0 &&
+                  it.meta->blocked == nullptr,
+              "buffer ", index, " shows one that is not before it");
+      BufferId root = it.base;
+      while (buffer(root).base != kNoBuffer)
+        root = buffer(root).base;
+      starts_[index] = starts_[static_cast<size_t>(it.base)] +
+                       it.offset * static_cast<int64_t>(dtype_size(it.meta->dtype));
+      const int64_t room = extent(*buffer(root).meta) - starts_[index];
+      require(!it.meta->is_held || bytes <= room || bytes == 0, "buffer ", index,
+              " reaches beyond what it shows");
+      require(!it.meta->is_held || buffer(root).meta->is_held, "buffer ", index,
+              " shows what is not here");
+      return;
+    }
+    require(it.external < 0 || it.arena_offset < 0, "buffer ", index, " lies in two places");
+    require(it.arena_offset < 0 ||
+                (it.arena_offset % 64 == 0 && bytes <= program_.arena_bytes - it.arena_offset),
+            "buffer ", index, " lies outside the arena");
+  }
+
+  void check_externals() const {
+    std::vector<ValueId> values = graph_.inputs;
+    for (const Capture& capture : graph_.captures)
+      values.push_back(capture.initial);
+    values.insert(values.end(), graph_.outputs.begin(), graph_.outputs.end());
+    require(program_.externals.size() == values.size(), "a program has ", program_.externals.size(),
+            " tensors from outside, the graph ", values.size());
+    size_t count = 0;
+    for (const Buffer& it : program_.buffers)
+      count += it.external >= 0 ? 1 : 0;
+    require(count == values.size(), "a program has other tensors from outside than the graph");
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Buffer& it = buffer(program_.externals[i]);
+      require(it.external == static_cast<int32_t>(i) &&
+                  it.meta == graph_.value(values[i]).meta_on(program_.rank),
+              "tensor ", i, " from outside is not the graph's");
+    }
+  }
+
+  void check_step(size_t index) {
+    const Step& step = program_.steps[index];
+    switch (step.kind) {
+      case StepKind::kKernel:
+        check_kernel(index, step);
+        return;
+      case StepKind::kToStrided: {
+        require_ids(index, step, 1, 1);
+        const TensorMeta& source = *buffer(step.inputs[0]).meta;
+        require(source.blocked != nullptr &&
+                    buffer(step.outputs[0]).meta == with_blocked(&source, nullptr),
+                "step ", index, " converts to another layout");
+        return;
+      }
+      case StepKind::kSend:
+        require_ids(index, step, 1, 0);
+        sends_.insert(static_cast<int64_t>(index));
+        break;
+      case StepKind::kRecv:
+        require_ids(index, step, 0, 1);
+        break;
+      case StepKind::kWait:
+        require_ids(index, step, 1, 0);
+        require(sends_.erase(step.peer) == 1, "step ", index, " waits for no send");
+        return;
+    }
+    const BufferId id = step.inputs.empty() ? step.outputs[0] : step.inputs[0];
+    require(step.peer >= 0 && step.peer != program_.rank && buffer(id).meta->is_contiguous, "step ",
+            index, " is no message");
+  }
+
+  void require_ids(size_t index, const Step& step, size_t inputs, size_t outputs) const {
+    bool are_given = step.inputs.size() == inputs && step.outputs.size() == outputs;
+    for (const BufferId id : step.inputs)
+      are_given = are_given && id != kNoBuffer;
+    require(are_given, "step ", index, " has other buffers than it needs");
+    require_places(index, step);
+  }
+
+  // What a step works on lies somewhere.
+  void require_places(size_t index, const Step& step) const {
+    const auto check = [&](BufferId id) {
+      if (id == kNoBuffer || !buffer(id).meta->is_held) return;
+      BufferId root = id;
+      while (buffer(root).base != kNoBuffer)
+        root = buffer(root).base;
+      require(buffer(root).external >= 0 || buffer(root).arena_offset >= 0, "step ", index,
+              " works on a buffer without memory");
+    };
+    for (const BufferId id : step.inputs)
+      check(id);
+    for (const BufferId id : step.outputs)
+      check(id);
+    if (step.guard == kNoBuffer) return;
+    check(step.guard);
+    const TensorMeta& guard = *buffer(step.guard).meta;
+    require(guard.is_held && guard.dtype == DType::kBool && guard.shape.empty(), "step ", index,
+            " is guarded by no bool scalar");
+  }
+
+  // The op's shape rule gives the outputs; a step that adds or copies in place, its first input.
+  void check_kernel(size_t index, const Step& step) const {
+    const OpDef& op = *step.op;
+    const size_t inputs = step.inputs.size();
+    require((op.num_inputs == kVariadic || inputs == static_cast<size_t>(op.num_inputs)) &&
+                !step.outputs.empty(),
+            "step ", index, ", ", op.name, ", has ", inputs, " inputs");
+    require(op.mutates != 0 || step.on_parts ||
+                step.outputs.size() == static_cast<size_t>(op.num_outputs),
+            "step ", index, ", ", op.name, ", has ", step.outputs.size(), " outputs");
+    require(op.is_random ? step.draw >= 0 && step.draw < program_.num_draws : step.draw == -1,
+            "step ", index, ", ", op.name, ", makes draw ", step.draw);
+    require_places(index, step);
+    const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return buffer(id).meta; });
+    InferContext infer(op, metas.inputs, step.raw_attrs());
+    op.infer(infer);
+    require(step.outputs.size() <= infer.outputs().size(), "step ", index, ", ", op.name, ", has ",
+            step.outputs.size(), " outputs");
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      const OutputSpec& spec = infer.outputs()[i];
+      require(spec.shape == metas.outputs[i]->shape && spec.dtype == metas.outputs[i]->dtype,
+              "step ", index, ", ", op.name, ", gives another shape than its buffer has");
+    }
+    require((step.route != nullptr) == boxing::follows_plan(op), "step ", index, ", ", op.name,
+            step.route ? ", has a route" : ", has no route");
+    if (step.route == nullptr) return;
+    const TensorMeta& result = *metas.outputs[0];
+    require(step.route->shape == result.shape && step.route->dtype == result.dtype &&
+                step.route->to == boxing::Layout{result.placement, result.nd_sbp},
+            "the route of step ", index, " leads elsewhere");
+  }
+
+  const Program& program_;
+  const Graph& graph_;
+  std::string_view name_;
+  std::vector<int64_t> starts_;  // of views: bytes into what they show in the end
+  std::set<int64_t> sends_;      // not waited for
+};
+
+}  // namespace
+
+void check_program(const Program& program, const Graph& graph, std::string_view name) {
+  Check(program, graph, name).run();
+}
+
+}  // namespace flow::graph

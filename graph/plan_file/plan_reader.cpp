@@ -1,0 +1,364 @@
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/error.h"
+#include "graph/plan_file/plan_bytes.h"
+#include "graph/plan_file/plan_file.h"
+
+namespace flow::graph {
+
+namespace {
+
+constexpr int64_t kMaxNumber = int64_t{1} << 48;  // of bytes, elements, tags
+constexpr int64_t kMaxRanks = 1 << 20;
+
+// Blocked layouts by name and size, for programs that are looked at. What runs gets those of its
+// kernels.
+const BlockedLayout* layout_called(const std::string& name, size_t bytes) {
+  static std::mutex mutex;
+  static auto& layouts = *new std::map<std::pair<std::string, size_t>, BlockedLayout>;
+  const std::lock_guard lock(mutex);
+  const auto [found, is_new] = layouts.try_emplace({name, bytes});
+  if (is_new) found->second = {found->first.first.c_str(), bytes, nullptr, nullptr};
+  return &found->second;
+}
+
+Shape read_shape(ByteReader& in, int64_t least = 0) {
+  Shape shape;
+  const int64_t size = in.integer(0, kMaxDims);
+  for (int64_t i = 0; i < size; ++i)
+    shape.push_back(in.integer(least, kMaxNumber));
+  return shape;
+}
+
+NdSbp read_sbp(ByteReader& in) {
+  const int64_t size = in.integer(0, NdSbp::kMaxAxes);
+  std::vector<Sbp> entries;
+  for (int64_t i = 0; i < size; ++i) {
+    const auto kind =
+        static_cast<Sbp::Kind>(in.integer(0, static_cast<int64_t>(Sbp::Kind::kPartialMin)));
+    entries.emplace_back(kind, in.integer(0, kMaxDims - 1));
+  }
+  return entries.empty() ? NdSbp() : NdSbp(entries);
+}
+
+DType read_dtype(ByteReader& in) {
+  return static_cast<DType>(in.integer(0, kNumDTypes - 1));
+}
+
+DeviceType read_device(ByteReader& in) {
+  return static_cast<DeviceType>(in.integer(0, static_cast<int64_t>(DeviceType::kCuda)));
+}
+
+class PlanReader {
+ public:
+  PlanReader(std::string_view content, std::string_view name, const OpTable& ops)
+      : in_(content, name), name_(name), ops_(ops) {}
+
+  SavedPlan read() {
+    const int64_t version = in_.integer();
+    if (version != internal::kPlanVersion) {
+      in_.fail(str("its version is ", version, ", not ", internal::kPlanVersion));
+    }
+    SavedPlan plan;
+    for (size_t left = in_.count(); left > 0; --left) {
+      const std::string_view fact = in_.text();
+      plan.origin.facts.emplace_back(fact, in_.text());
+    }
+    read_tables();
+    read_graph(plan.step.graph);
+    for (size_t left = in_.count(); left > 0; --left) {
+      const char* pass = pass_name(text());
+      plan.step.passes.push_back({pass, in_.integer(0, kMaxNumber)});
+    }
+    read_programs(plan.step);
+    plan.step.certificate.num_threads = static_cast<int>(in_.integer(1, kMaxRanks));
+    for (size_t rank = 0; rank < plan.step.programs.size(); ++rank)
+      plan.step.certificate.ranks.push_back(read_rank());
+    if (!in_.at_end()) in_.fail("something follows its end");
+    plan.step.origin = plan.origin;
+    plan.step.is_read = true;
+    return plan;
+  }
+
+ private:
+  // ---- tables
+
+  const std::string& text() { return texts_[static_cast<size_t>(in_.index(texts_.size()))]; }
+
+  Placement placement() {
+    const int64_t index = in_.index(placements_.size(), true);
+    return index < 0 ? Placement() : placements_[static_cast<size_t>(index)];
+  }
+
+  boxing::Layout layout(const Shape& shape) {
+    boxing::Layout layout{placement(), read_sbp(in_)};
+    if (!layout.placement.defined()) in_.fail("a layout has no placement");
+    boxing::check_layout(layout, shape, kMaxRanks, "plan");
+    return layout;
+  }
+
+  void read_tables() {
+    for (size_t left = in_.count(); left > 0; --left)
+      texts_.emplace_back(in_.text());
+    for (size_t left = in_.count(); left > 0; --left) {
+      const DeviceType device = read_device(in_);
+      const Shape shape = read_shape(in_, 1);
+      int64_t count = 1;
+      for (const int64_t size : shape) {
+        if (size > kMaxRanks || (count *= size) > kMaxRanks) in_.fail("a placement is too large");
+      }
+      std::vector<int64_t> ranks;
+      for (int64_t i = 0; i < count; ++i)
+        ranks.push_back(in_.integer(0, kMaxRanks - 1));
+      placements_.emplace_back(device, shape, ranks);
+    }
+    for (size_t left = in_.count(); left > 0; --left)
+      values_.push_back(read_value());
+    for (size_t left = in_.count(); left > 0; --left)
+      routes_.push_back(read_route());
+  }
+
+  Value read_value() {
+    Value value;
+    value.shape = read_shape(in_);
+    value.dtype = read_dtype(in_);
+    value.device = read_device(in_);
+    value.placement = placement();
+    value.nd_sbp = read_sbp(in_);
+    if (value.placement.defined()) {
+      value.device = value.placement.device_type();
+      boxing::check_layout({value.placement, value.nd_sbp}, value.shape, kMaxRanks, "plan");
+    } else if (!value.nd_sbp.empty()) {
+      in_.fail("a local value has a layout over ranks");
+    }
+    value.meta_on(0);  // refuses shapes that no memory holds
+    return value;
+  }
+
+  std::shared_ptr<const boxing::Plan> read_route() {
+    boxing::Plan plan;
+    plan.shape = read_shape(in_);
+    plan.dtype = read_dtype(in_);
+    plan.from = layout(plan.shape);
+    plan.to = layout(plan.shape);
+    for (size_t left = in_.count(); left > 0; --left) {
+      boxing::Step step{};
+      step.kind = static_cast<boxing::StepKind>(
+          in_.integer(0, static_cast<int64_t>(boxing::StepKind::kExchange)));
+      step.from = layout(plan.shape);
+      step.to = layout(plan.shape);
+      step.axes = static_cast<uint32_t>(in_.integer(0, (1 << NdSbp::kMaxAxes) - 1));
+      step.takes_first = in_.flag();
+      step.bytes = in_.real();
+      step.time_us = in_.real();
+      const boxing::Layout& before = plan.steps.empty() ? plan.from : plan.steps.back().to;
+      if (!(step.from == before))
+        in_.fail("the steps of a redistribution do not follow each other");
+      plan.steps.push_back(step);
+    }
+    if (!plan.steps.empty() && !(plan.steps.back().to == plan.to)) {
+      in_.fail("a redistribution ends elsewhere");
+    }
+    return std::make_shared<const boxing::Plan>(std::move(plan));
+  }
+
+  const Value& value() { return values_[static_cast<size_t>(in_.index(values_.size()))]; }
+
+  // ---- the graph
+
+  const OpDef& op() {
+    const std::string& name = text();
+    const OpDef* found = ops_.find(name);
+    if (found == nullptr) in_.fail(str("this program has no op '", name, "'"));
+    return *found;
+  }
+
+  // Many steps have the same text.
+  std::vector<std::byte> attrs(const OpDef& op) {
+    const int64_t index = in_.index(texts_.size(), true);
+    if ((index < 0) != (op.attrs == nullptr)) in_.fail(str("attributes of ", op.name));
+    if (index < 0) return {};
+    std::vector<std::byte>& known = attrs_[{&op, index}];
+    if (known.empty()) {
+      known.resize(op.attrs->size);
+      op.attrs->parse(texts_[static_cast<size_t>(index)], known.data());
+    }
+    return known;
+  }
+
+  std::vector<int32_t> ids(size_t entries, bool or_none = false) {
+    std::vector<int32_t> list(in_.count());
+    for (int32_t& id : list)
+      id = static_cast<int32_t>(in_.index(entries, or_none));
+    return list;
+  }
+
+  uint32_t line() { return static_cast<uint32_t>(in_.integer(0, UINT32_MAX)); }
+
+  void read_graph(Graph& graph) {
+    const size_t num_values = in_.count();
+    for (size_t i = 0; i < num_values; ++i)
+      graph.values.push_back(value());
+    for (size_t left = in_.count(); left > 0; --left) {
+      Node node;
+      node.op = &op();
+      node.attrs = attrs(*node.op);
+      node.inputs = ids(num_values, true);
+      node.outputs = ids(num_values);
+      node.stage = in_.integer(-1, kMaxRanks);
+      node.phase = static_cast<Phase>(in_.integer(0, static_cast<int64_t>(Phase::kUpdate)));
+      node.draw = in_.integer(-1, kMaxNumber);
+      node.is_transient = in_.flag();
+      node.guard = in_.integer(-1, kMaxNumber);
+      node.file = text();
+      node.line = line();
+      node.module = text();
+      graph.nodes.push_back(std::move(node));
+    }
+    graph.inputs = ids(num_values);
+    for (size_t left = in_.count(); left > 0; --left) {
+      const auto initial = static_cast<ValueId>(in_.index(num_values));
+      graph.captures.push_back({initial, static_cast<ValueId>(in_.index(num_values))});
+    }
+    graph.outputs = ids(num_values);
+    graph.num_draws = in_.integer(0, kMaxNumber);
+  }
+
+  const char* pass_name(const std::string& name) {
+    for (const Pass& pass : passes()) {
+      if (name == pass.name) return pass.name;
+    }
+    in_.fail(str("there is no pass '", name, "'"));
+  }
+
+  // ---- programs
+
+  void read_programs(CompiledStep& step) {
+    std::vector<std::shared_ptr<const Program>> distinct;
+    for (size_t left = in_.count(); left > 0; --left) {
+      auto program = std::make_shared<Program>(read_program(step.graph.num_draws));
+      check_program(*program, step.graph, name_);
+      distinct.push_back(std::move(program));
+    }
+    for (size_t left = in_.count(); left > 0; --left)
+      step.programs.push_back(distinct[static_cast<size_t>(in_.index(distinct.size()))]);
+    if (step.programs.empty()) in_.fail("it has no programs");
+  }
+
+  Program read_program(int64_t num_draws) {
+    Program program;
+    program.rank = in_.integer(0, kMaxRanks - 1);
+    const size_t num_buffers = in_.count();
+    for (size_t i = 0; i < num_buffers; ++i)
+      program.buffers.push_back(read_buffer());
+    for (size_t left = in_.count(); left > 0; --left)
+      program.steps.push_back(read_step(num_buffers));
+    const auto num_steps = static_cast<int64_t>(program.steps.size());
+    int64_t first_step = 0;
+    for (size_t left = in_.count(); left > 0; --left) {
+      first_step = in_.integer(first_step, num_steps);
+      program.parts.push_back({static_cast<size_t>(first_step), text()});
+    }
+    program.externals = ids(num_buffers);
+    program.arena_bytes = in_.integer(0, kMaxNumber);
+    program.num_draws = in_.integer(num_draws, num_draws);
+    return program;
+  }
+
+  Buffer read_buffer() {
+    Buffer buffer;
+    const Value& whole = value();
+    buffer.meta = whole.meta_on(in_.integer(0, kMaxRanks - 1));
+    const int64_t form = in_.integer(0, 2);
+    if (form == 1) {
+      const Strides strides = read_shape(in_);
+      if (strides.size() != buffer.meta->local_shape.size()) in_.fail("strides of another shape");
+      buffer.meta = with_strides(buffer.meta, strides);
+    } else if (form == 2) {
+      const std::string& layout = text();
+      const auto bytes = static_cast<size_t>(in_.integer(0, kMaxNumber));
+      buffer.meta = with_blocked(buffer.meta, layout_called(layout, bytes));
+    }
+    buffer.base = static_cast<BufferId>(in_.integer(-1, INT32_MAX));
+    if (buffer.base != kNoBuffer) buffer.offset = in_.integer(0, kMaxNumber);
+    buffer.external = static_cast<int32_t>(in_.integer(-1, INT32_MAX));
+    buffer.arena_offset = in_.integer(-1, kMaxNumber);
+    return buffer;
+  }
+
+  Step read_step(size_t num_buffers) {
+    Step step;
+    step.kind = static_cast<StepKind>(in_.integer(0, static_cast<int64_t>(StepKind::kWait)));
+    step.inputs = ids(num_buffers, true);
+    step.outputs = ids(num_buffers);
+    if (step.kind == StepKind::kKernel) {
+      step.op = &op();
+      step.attrs = attrs(*step.op);
+      const int64_t route = in_.index(routes_.size(), true);
+      if (route >= 0) step.route = routes_[static_cast<size_t>(route)];
+      for (size_t left = in_.count(); left > 0; --left) {
+        const int64_t bytes = in_.integer(0, kMaxNumber);
+        step.scratch.push_back({bytes, in_.integer(1, kMaxNumber)});
+      }
+      step.on_parts = in_.flag();
+      step.draw = in_.integer(-1, kMaxNumber);
+      step.draws_globally = in_.flag();
+      step.guard = static_cast<BufferId>(in_.index(num_buffers, true));
+    } else {
+      step.peer = in_.integer(-1, kMaxNumber);
+      step.tag = in_.integer(0, kMaxNumber);
+    }
+    step.file = text();
+    step.line = line();
+    return step;
+  }
+
+  RankCertificate read_rank() {
+    RankCertificate rank;
+    rank.rank = in_.integer(0, kMaxRanks - 1);
+    rank.arena_bytes = in_.integer(0, kMaxNumber);
+    rank.peak_bytes = in_.integer(0, kMaxNumber);
+    rank.peak_at = text();
+    rank.scratch_bytes = in_.integer(0, INT64_MAX);
+    rank.scratch_at = text();
+    rank.num_collectives = in_.integer(0, kMaxNumber);
+    rank.num_messages = in_.integer(0, kMaxNumber);
+    rank.longest_queue = in_.integer(0, kMaxNumber);
+    return rank;
+  }
+
+  ByteReader in_;
+  std::string_view name_;
+  const OpTable& ops_;
+  std::vector<std::string> texts_;
+  std::vector<Placement> placements_;
+  std::vector<Value> values_;
+  std::vector<std::shared_ptr<const boxing::Plan>> routes_;
+  std::map<std::pair<const OpDef*, int64_t>, std::vector<std::byte>> attrs_;
+};
+
+}  // namespace
+
+SavedPlan parse_plan(std::string_view bytes, std::string_view name, const OpTable& ops) {
+  ByteReader head(bytes, name);
+  if (!bytes.starts_with(internal::kPlanMagic)) head.fail("it is no saved plan");
+  ByteReader rest(bytes.substr(internal::kPlanMagic.size()), name);
+  const uint64_t checksum = rest.fixed();
+  if (internal::plan_checksum(rest.rest()) != checksum) {
+    rest.fail("it is damaged: its checksum is another");
+  }
+  try {
+    SavedPlan plan = PlanReader(rest.rest(), name, ops).read();
+    verify(plan.step.graph);
+    return plan;
+  } catch (const BadFile&) {
+    throw;
+  } catch (const Error& error) {  // of a shape, a layout, an attribute, or the graph's verifier
+    throw BadFile(str("[plan] ", name, ": ", error.what(), "; compile anew"));
+  }
+}
+
+}  // namespace flow::graph

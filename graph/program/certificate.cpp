@@ -1,0 +1,319 @@
+#include "graph/program/certificate.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "boxing/route.h"
+#include "boxing/routed_kernel.h"
+#include "core/error.h"
+#include "graph/program/lifetimes.h"
+
+namespace flow::graph {
+
+namespace {
+
+const TensorMeta& meta_of(const Program& program, BufferId id) {
+  return *program.buffers[static_cast<size_t>(id)].meta;
+}
+
+// The redistribution that a step carries out; null where it carries out none.
+std::shared_ptr<const boxing::Plan> route_of(const Program& program, const Step& step) {
+  if (step.route || step.op == nullptr || !boxing::follows_plan(*step.op)) return step.route;
+  const std::array inputs = {&meta_of(program, step.inputs[0])};
+  return std::make_shared<const boxing::Plan>(
+      boxing::plan_of({*step.op, inputs, {}, step.raw_attrs()}));
+}
+
+}  // namespace
+
+std::vector<Communication> communications_of(const Program& program, int64_t rank) {
+  std::vector<Communication> all;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    const auto message = [&](Communication::Kind kind, BufferId buffer, int64_t from, int64_t to) {
+      all.push_back({.kind = kind,
+                     .step = i,
+                     .ranks = {from, to},
+                     .what = {},
+                     .bytes = static_cast<int64_t>(meta_of(program, buffer).local_bytes()),
+                     .tag = step.tag});
+    };
+    switch (step.kind) {
+      case StepKind::kKernel: {
+        const auto plan = route_of(program, step);
+        if (plan == nullptr) break;
+        for (const boxing::Step& part : plan->steps) {
+          const std::vector<int64_t> group = boxing::group_of(part, rank);
+          if (group.size() < 2) continue;
+          boxing::Plan alone{plan->shape, plan->dtype, part.from, part.to, {part}};
+          all.push_back({.kind = Communication::Kind::kCollective,
+                         .step = i,
+                         .ranks = group,
+                         .what = str(boxing::route_of(alone), " of ", plan->dtype, ' ', plan->shape,
+                                     " from ", part.from, " to ", part.to),
+                         .bytes = static_cast<int64_t>(part.bytes),
+                         .time_us = part.time_us});
+        }
+        break;
+      }
+      case StepKind::kSend:
+        message(Communication::Kind::kSend, step.inputs[0], rank, step.peer);
+        break;
+      case StepKind::kRecv:
+        message(Communication::Kind::kRecv, step.outputs[0], step.peer, rank);
+        break;
+      case StepKind::kWait: {
+        const Step& send = program.steps[static_cast<size_t>(step.peer)];
+        message(Communication::Kind::kWait, send.inputs[0], rank, send.peer);
+        all.back().tag = step.peer;  // the step it waits for
+        break;
+      }
+      case StepKind::kToStrided:
+        break;
+    }
+  }
+  return all;
+}
+
+namespace {
+
+using Kind = Communication::Kind;
+
+// Carries the communications of all programs out in the order they allow. As nothing in them is a
+// choice, one order tells for all.
+class Rehearsal {
+ public:
+  explicit Rehearsal(const Programs& programs) : programs_(programs) {
+    for (size_t rank = 0; rank < programs.size(); ++rank)
+      todo_.push_back(communications_of(*programs[rank], static_cast<int64_t>(rank)));
+    next_.resize(programs.size(), 0);
+    longest_queue_.resize(programs.size(), 0);
+  }
+
+  void run() {
+    bool goes_on = true;
+    while (goes_on) {
+      goes_on = false;
+      for (size_t rank = 0; rank < programs_.size(); ++rank) {
+        while (!is_done(rank) && advance(rank))
+          goes_on = true;
+      }
+    }
+    check_end();
+  }
+
+  int64_t longest_queue(size_t rank) const { return longest_queue_[rank]; }
+
+  const std::vector<Communication>& all_of(size_t rank) const { return todo_[rank]; }
+
+ private:
+  struct Message {
+    size_t step;
+    int64_t bytes;
+    int64_t tag;
+  };
+
+  struct Edge {
+    std::deque<Message> under_way;
+    std::vector<size_t> received;  // steps of the sender
+  };
+
+  bool is_done(size_t rank) const { return next_[rank] == todo_[rank].size(); }
+
+  const Communication& current(size_t rank) const { return todo_[rank][next_[rank]]; }
+
+  std::string describe(size_t rank, const Communication& it) const {
+    static constexpr const char* kVerbs[] = {"", "send to", "receive from", "wait for its send to"};
+    const Step& step = programs_[rank]->steps[it.step];
+    std::string text = str("rank ", rank, " step ", it.step, ": ");
+    if (it.kind == Kind::kCollective) {
+      text += it.what;
+    } else {
+      text += str(kVerbs[static_cast<size_t>(it.kind)], " rank ",
+                  it.ranks[it.kind == Kind::kRecv ? 0 : 1], " of ", it.bytes, " bytes");
+      if (it.kind != Kind::kWait) text += str(" under tag ", it.tag);
+    }
+    if (step.line != 0) text += str(" at ", step.file, ":", step.line);
+    return text;
+  }
+
+  [[noreturn]] void fail(const std::string& why, size_t a, const Communication& of_a, size_t b,
+                         const Communication& of_b) const {
+    throw InternalError(
+        str("[certificate] ", why, ": ", describe(a, of_a), "; ", describe(b, of_b)));
+  }
+
+  bool advance(size_t rank) {
+    const Communication& it = current(rank);
+    const bool moves = it.kind == Kind::kCollective ? meet(rank, it)
+                       : it.kind == Kind::kSend     ? send(it)
+                       : it.kind == Kind::kRecv     ? receive(rank, it)
+                                                    : has_been_received(it);
+    if (moves && it.kind != Kind::kCollective) ++next_[rank];
+    return moves;
+  }
+
+  bool meet(size_t rank, const Communication& it) {
+    for (const int64_t other : it.ranks) {
+      const auto peer = static_cast<size_t>(other);
+      if (peer >= programs_.size() || is_done(peer)) return false;
+      const Communication& its = current(peer);
+      if (its.kind != Kind::kCollective || its.ranks != it.ranks) return false;
+      if (its.what != it.what) fail("members of a group differ", rank, it, peer, its);
+    }
+    for (const int64_t member : it.ranks)
+      ++next_[static_cast<size_t>(member)];
+    return true;
+  }
+
+  bool send(const Communication& it) {
+    Edge& edge = edges_[it.ranks];
+    edge.under_way.push_back({it.step, it.bytes, it.tag});
+    const auto to = static_cast<size_t>(it.ranks[1]);
+    if (to < longest_queue_.size()) {
+      longest_queue_[to] =
+          std::max(longest_queue_[to], static_cast<int64_t>(edge.under_way.size()));
+    }
+    return true;
+  }
+
+  bool receive(size_t rank, const Communication& it) {
+    Edge& edge = edges_[it.ranks];
+    if (edge.under_way.empty()) return false;
+    const Message message = edge.under_way.front();
+    if (message.tag != it.tag || message.bytes != it.bytes) {
+      const auto from = static_cast<size_t>(it.ranks[0]);
+      const auto sent = std::find_if(todo_[from].begin(), todo_[from].end(), [&](const auto& c) {
+        return c.kind == Kind::kSend && c.step == message.step;
+      });
+      fail("messages arrive in another order or size than they are expected", rank, it, from,
+           *sent);
+    }
+    edge.under_way.pop_front();
+    edge.received.push_back(message.step);
+    return true;
+  }
+
+  bool has_been_received(const Communication& it) {
+    const std::vector<size_t>& received = edges_[it.ranks].received;
+    return std::find(received.begin(), received.end(), static_cast<size_t>(it.tag)) !=
+           received.end();
+  }
+
+  void check_end() const {
+    std::string stuck;
+    for (size_t rank = 0; rank < programs_.size(); ++rank) {
+      if (!is_done(rank)) stuck += str(stuck.empty() ? "" : "; ", describe(rank, current(rank)));
+    }
+    if (!stuck.empty()) throw InternalError(str("[certificate] ranks wait for ever: ", stuck));
+    for (const auto& [ranks, edge] : edges_) {
+      if (edge.under_way.empty()) continue;
+      throw InternalError(str("[certificate] ", edge.under_way.size(), " messages from rank ",
+                              ranks[0], " to rank ", ranks[1], " are never received"));
+    }
+  }
+
+  const Programs& programs_;
+  std::vector<std::vector<Communication>> todo_;
+  std::vector<size_t> next_;
+  std::vector<int64_t> longest_queue_;
+  std::map<std::vector<int64_t>, Edge> edges_;
+};
+
+std::string place_of(const Step& step) {
+  std::string place = step.op != nullptr ? step.op->name : "a copy";
+  if (step.line != 0) place += str(" ", step.file, ":", step.line);
+  return place;
+}
+
+// Sets the most bytes that are alive at once, and when.
+void find_peak(const Program& program, RankCertificate& certificate) {
+  std::vector<int64_t> change(program.steps.size() + 1, 0);
+  for (const Lifetime& life : lifetimes_of(program)) {
+    change[life.first] += life.bytes;
+    change[life.last + 1] -= life.bytes;
+  }
+  int64_t alive = 0;
+  const Step* peak = nullptr;
+  for (size_t step = 0; step < program.steps.size(); ++step) {
+    alive += change[step];
+    if (alive <= certificate.peak_bytes) continue;
+    certificate.peak_bytes = alive;
+    peak = &program.steps[step];
+  }
+  if (peak != nullptr) certificate.peak_at = place_of(*peak);
+}
+
+void find_scratch(const Program& program, int num_threads, RankCertificate& certificate) {
+  certificate.scratch_bytes = 0;
+  certificate.scratch_at.clear();
+  for (const Step& step : program.steps) {
+    const int64_t bytes = scratch_block_bytes(step.scratch, num_threads);
+    if (bytes <= certificate.scratch_bytes) continue;
+    certificate.scratch_bytes = bytes;
+    certificate.scratch_at = place_of(step);
+  }
+}
+
+}  // namespace
+
+void state_scratch(Certificate& certificate, const Programs& programs, int num_threads) {
+  certificate.num_threads = num_threads;
+  for (size_t i = 0; i < programs.size(); ++i)
+    find_scratch(*programs[i], num_threads, certificate.ranks[i]);
+}
+
+Certificate certify(const Programs& programs, int num_threads) {
+  Rehearsal rehearsal(programs);
+  rehearsal.run();
+  Certificate certificate;
+  for (size_t rank = 0; rank < programs.size(); ++rank) {
+    RankCertificate own;
+    const auto same = static_cast<size_t>(
+        std::find(programs.begin(), programs.end(), programs[rank]) - programs.begin());
+    if (same < rank) {
+      own = certificate.ranks[same];
+      own.num_collectives = own.num_messages = 0;
+    } else {
+      find_peak(*programs[rank], own);
+    }
+    own.rank = static_cast<int64_t>(rank);
+    own.arena_bytes = programs[rank]->arena_bytes;
+    own.longest_queue = rehearsal.longest_queue(rank);
+    for (const Communication& it : rehearsal.all_of(rank)) {
+      own.num_collectives += it.kind == Kind::kCollective ? 1 : 0;
+      own.num_messages += it.kind == Kind::kSend ? 1 : 0;
+    }
+    certificate.ranks.push_back(std::move(own));
+  }
+  state_scratch(certificate, programs, num_threads);
+  return certificate;
+}
+
+Certificate certify(std::span<const Program> programs) {
+  Programs borrowed;
+  for (const Program& program : programs)
+    borrowed.emplace_back(std::shared_ptr<const void>(), &program);
+  return certify(borrowed);
+}
+
+std::string to_string(const Certificate& certificate) {
+  std::string text;
+  for (const RankCertificate& rank : certificate.ranks) {
+    text += str("rank ", rank.rank, ": ", rank.num_collectives, " collectives, ", rank.num_messages,
+                " messages; ", rank.arena_bytes, " bytes");
+    if (rank.peak_bytes > 0) {
+      text += str(", at most ", rank.peak_bytes, " alive at ", rank.peak_at);
+    }
+    if (rank.scratch_bytes > 0) {
+      text += str("; kernels take up to ", rank.scratch_bytes, " beside, ", rank.scratch_at);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace flow::graph

@@ -1,0 +1,160 @@
+#include "graph/program/compiled_artifact.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "boxing/comm/thread_world.h"
+#include "core/context.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "eager/runtime.h"
+#include "graph/plan_file/plan_file.h"
+#include "graph/program/kernel_binding.h"
+
+namespace flow::graph {
+
+CompiledStep compile_step(Graph traced, PassSet passes, const Lowering& lowering) {
+  CompiledStep step;
+  step.graph = std::move(traced);
+  step.passes = run_passes(step.graph, passes);
+  const bool is_global = std::any_of(step.graph.values.begin(), step.graph.values.end(),
+                                     [](const Value& v) { return v.placement.defined(); });
+  // Ranks whose tensors are all local need not know of each other.
+  step.programs = is_global ? lower_all(step.graph, lowering) : lower_here(step.graph, lowering);
+  step.certificate = certify(step.programs, thread_state().context->thread_pool().num_threads());
+  if (!is_global) step.certificate.ranks[0].rank = env::rank();
+  return step;
+}
+
+namespace {
+
+// What the thread ranks of a world have compiled. Thread safe.
+class CompiledSteps {
+ public:
+  using Made = std::shared_ptr<const CompiledStep>;
+
+  // One that `make` threw for is made again by the next that asks.
+  Made get(const std::string& key, const std::function<CompiledStep()>& make) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      Entry& entry = entries_[key];
+      if (Made made = entry.made.lock()) return made;
+      if (!entry.is_being_made) break;
+      changed_.wait(lock);
+    }
+    entries_[key].is_being_made = true;
+    lock.unlock();
+    Made made;
+    try {
+      made = std::make_shared<const CompiledStep>(make());
+    } catch (...) {
+      lock.lock();
+      entries_.erase(key);
+      changed_.notify_all();
+      throw;
+    }
+    lock.lock();
+    std::erase_if(entries_, [](const auto& known) {
+      return !known.second.is_being_made && known.second.made.expired();
+    });
+    entries_[key] = {made, false};
+    changed_.notify_all();
+    return made;
+  }
+
+ private:
+  struct Entry {
+    std::weak_ptr<const CompiledStep> made;
+    bool is_being_made = false;
+  };
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Entry> entries_;  // guarded by mutex_
+};
+
+// What is kept of the step of this origin; nothing, with a reason or without, where that is of no
+// use.
+std::optional<CompiledStep> read_kept(const PlanStore& store, const PlanOrigin& origin,
+                                      bool for_all_ranks, std::string& why_not) {
+  try {
+    const std::optional<std::string> bytes = store.read(origin.name());
+    if (!bytes) return {};
+    SavedPlan saved = parse_plan(*bytes, origin.name(), op_table());
+    if (!(saved.origin == origin)) {
+      throw BadFile(
+          str("[plan] ", origin.name(), " is another's: ", saved.origin.difference_from(origin)));
+    }
+    load_programs(saved.step, for_all_ranks);
+    return std::move(saved.step);
+  } catch (const IoError& error) {
+    why_not = error.what();
+    log_warning(str("a saved plan is not used: ", why_not));
+    return {};
+  }
+}
+
+void keep(const PlanStore& store, const PlanOrigin& origin, const CompiledStep& step) {
+  try {
+    store.write(origin.name(), to_bytes(step, origin));
+  } catch (const IoError& error) {
+    log_warning(str("a plan is not saved: ", error.what()));
+  }
+}
+
+}  // namespace
+
+void load_programs(CompiledStep& step, bool for_all_ranks) {
+  const Program* own = &step.program_of(env::rank());
+  std::map<const Program*, std::shared_ptr<const Program>> loaded;
+  for (std::shared_ptr<const Program>& program : step.programs) {
+    if (!for_all_ranks && program.get() != own) continue;
+    std::shared_ptr<const Program>& ready = loaded[program.get()];
+    if (ready == nullptr) {
+      auto copy = std::make_shared<Program>(*program);
+      choose_kernels(*copy, kernel_table());
+      ready = std::move(copy);
+    }
+    program = ready;
+  }
+  if (!step.is_global()) step.certificate.ranks[0].rank = env::rank();
+  state_scratch(step.certificate, step.programs,
+                thread_state().context->thread_pool().num_threads());
+}
+
+int64_t peak_bytes_of(const CompiledStep& step, int64_t rank) {
+  const RankCertificate& own =
+      step.certificate.ranks[step.is_global() ? static_cast<size_t>(rank) : 0];
+  int64_t bytes = Storage::block_bytes(own.arena_bytes) + own.scratch_bytes;
+  for (const ValueId output : step.graph.outputs) {
+    const MetaPtr meta = step.graph.value(output).meta_on(rank);
+    bytes += Storage::block_bytes(meta->is_held ? static_cast<int64_t>(meta->local_bytes()) : 0);
+  }
+  return bytes;
+}
+
+std::shared_ptr<const CompiledStep> compile_once(Graph traced, PassSet passes,
+                                                 const Lowering& lowering, const PlanStore& store) {
+  const auto world = thread_state().context->slot_ptr<boxing::ThreadWorld>();
+  const PlanOrigin origin = origin_of(traced, passes, lowering);
+  const auto make = [&] {
+    std::string why_not;
+    if (store.read) {
+      std::optional<CompiledStep> kept = read_kept(store, origin, world != nullptr, why_not);
+      if (kept) return std::move(*kept);
+    }
+    CompiledStep step = compile_step(std::move(traced), passes, lowering);
+    step.why_not_kept = why_not;
+    step.origin = origin;
+    // Processes of one host write the same.
+    if (store.write && (world != nullptr || env::local_rank() == 0)) keep(store, origin, step);
+    return step;
+  };
+  if (world != nullptr) return world->slot<CompiledSteps>().get(origin.name(), make);
+  return std::make_shared<const CompiledStep>(make());
+}
+
+}  // namespace flow::graph

@@ -1,0 +1,179 @@
+// The executable form of a step on one rank: buffers and steps, as pure data. A program is made
+// once and run many times (graph/run/executor.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "boxing/route.h"
+#include "core/kernel.h"
+#include "core/kernel_scratch.h"
+#include "graph/ir/ir.h"
+
+namespace flow::graph {
+
+using BufferId = int32_t;
+inline constexpr BufferId kNoBuffer = -1;  // an optional input that was not given
+
+// Memory of one value on this rank. Exactly one of: a view of another buffer, an external tensor
+// bound at each run, a slice of the arena, or nothing (this rank holds no part).
+struct Buffer {
+  MetaPtr meta = nullptr;
+  BufferId base = kNoBuffer;
+  int64_t offset = 0;  // of a view, in elements from the base's first
+  int32_t external = -1;
+  int64_t arena_offset = -1;  // bytes
+  friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+
+enum class StepKind : uint8_t {
+  kKernel,     // op on inputs → outputs; a redistribution talks to the other ranks of its plan
+  kToStrided,  // inputs[0] in a blocked layout → outputs[0]
+  kSend,       // starts sending inputs[0], contiguous, to rank `peer` under `tag`
+  kRecv,       // outputs[0], contiguous, from rank `peer` under `tag`
+  kWait        // ends the send started by step `peer`, which read inputs[0]
+};
+
+struct Step {
+  StepKind kind = StepKind::kKernel;
+  std::vector<BufferId> inputs;
+  std::vector<BufferId> outputs;
+  // kKernel
+  const OpDef* op = nullptr;
+  std::vector<std::byte> attrs = {};
+  // The route of a redistribution; each rank makes its kernel when it loads the program.
+  std::shared_ptr<const boxing::Plan> route = nullptr;
+  // The kernel for the metas of the program's rank; null: chosen when the program is loaded.
+  KernelFn fn = nullptr;
+  std::shared_ptr<const void> plan = nullptr;
+  KernelScratch scratch = {};   // what the kernel takes beside the arena, while it runs
+  bool on_parts = false;        // the kernel sees local parts: copies and sums that programs add
+  BufferId guard = kNoBuffer;   // a bool scalar without which the step is left out
+  int64_t draw = -1;            // of a random op: which draw of the run
+  bool draws_globally = false;  // the same values on every rank
+  // kSend, kRecv, kWait
+  int64_t peer = -1;
+  int64_t tag = 0;
+  // The user's line.
+  std::string file = {};
+  uint32_t line = 0;
+
+  const void* raw_attrs() const { return attrs.empty() ? nullptr : attrs.data(); }
+};
+
+// Steps from first_step on, up to the next part, that belong together: an action of a pipeline
+// ("1F0"), or what comes before or after all of them.
+struct ProgramPart {
+  size_t first_step = 0;
+  std::string name;
+  friend bool operator==(const ProgramPart&, const ProgramPart&) = default;
+};
+
+// Of one rank, or of all ranks alike: those whose programs differ only in where their parts lie in
+// the logical tensors.
+struct Program {
+  int64_t rank = 0;  // of ranks alike, the one whose metas it has
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  std::vector<ProgramPart> parts = {};  // for timelines; empty: all steps are one
+  // External i is given at each run: graph inputs, captures, then results.
+  std::vector<BufferId> externals;
+  int64_t arena_bytes = 0;
+  int64_t num_draws = 0;  // random streams that a run uses up, the same on every rank
+};
+
+// By rank; ranks alike share one.
+using Programs = std::vector<std::shared_ptr<const Program>>;
+
+// As `rank`, the program's or one alike, runs it.
+std::string to_string(const Program& program, int64_t rank);
+std::string to_string(const Program& program);
+
+// What a buffer of a program is on `rank`, which is the program's or one alike; null where its part
+// there has another shape.
+MetaPtr part_on(MetaPtr meta, int64_t rank);
+
+// Whether `b` is what `a` is on b's rank.
+bool are_alike(const Program& a, const Program& b);
+
+// Lays out the arena by liveness: buffers whose lifetimes do not overlap may share bytes. Sets
+// arena_offset and arena_bytes. First fit in order of first use; 64-byte alignment.
+void plan_memory(Program& program);
+
+// Makes buffers and steps of one rank; knows how a node becomes a kernel, a view or nothing.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(int64_t rank, const KernelTable& kernels);
+
+  // Steps from here on belong to `name`.
+  void begin_part(std::string name) {
+    program_.parts.push_back({program_.steps.size(), std::move(name)});
+  }
+
+  void set_num_draws(int64_t count) { program_.num_draws = count; }
+
+  // Kernels from here on run only where this bool scalar is true; kNoBuffer: always.
+  void set_guard(BufferId guard) { guard_ = guard; }
+
+  // A new arena buffer (or an unheld one).
+  BufferId add_buffer(MetaPtr meta);
+  BufferId add_external(MetaPtr meta);
+  // Emits `node` reading `inputs`. `metas` are the outputs' metas on this rank. Outputs of an op
+  // that always writes in place are its input buffers. Returns the output buffers.
+  std::vector<BufferId> add_node(const Node& node, const std::vector<BufferId>& inputs,
+                                 const std::vector<MetaPtr>& metas);
+  // Of a random node whose metas do not tell whether all ranks draw the same values.
+  std::vector<BufferId> add_node(const Node& node, const std::vector<BufferId>& inputs,
+                                 const std::vector<MetaPtr>& metas, bool draws_globally);
+  // A view of `base` at `offset` elements.
+  BufferId add_view(BufferId base, MetaPtr meta, int64_t offset);
+  // target = source, same shape; target += source.
+  void add_copy(BufferId source, BufferId target);
+  void add_sum(BufferId source, BufferId target);
+  // Starts a send and returns its step, which is to be waited for; wait_for_sends() ends all that
+  // are under way.
+  size_t add_send(BufferId buffer, int64_t peer, int64_t tag, const Node& node);
+  void add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node);
+  void wait_for_send(size_t send);
+  void wait_for_sends();
+  // The buffer as strided, and as contiguous memory too; converted or copied if it is not.
+  BufferId strided(BufferId buffer);
+  BufferId contiguous(BufferId buffer);
+
+  const Buffer& buffer(BufferId id) const { return program_.buffers[static_cast<size_t>(id)]; }
+
+  // Plans memory and hands the program over.
+  Program finish();
+
+ private:
+  // What is known of a buffer in a blocked layout. Eagerly the first op that needs it strided
+  // converts the tensor in place, which later ops then see, but for those that saved it before.
+  // Kernels round by layout, so programs follow.
+  struct Blocked {
+    BufferId plain = kNoBuffer;  // its strided form, once there is one
+    bool replaces = false;       // all ops see that one from now on, else those of `phase`
+    Phase phase = Phase::kForward;
+    Phase made_in = Phase::kForward;
+    bool is_used = false;
+  };
+
+  // The form of a buffer that an op sees.
+  BufferId seen(BufferId buffer) const;
+  void add_in_place(const OpDef& op, const void* attrs, BufferId target, BufferId source);
+
+  const KernelTable& kernels_;
+  Program program_;
+  std::vector<size_t> sends_;  // steps not waited for
+  std::map<BufferId, Blocked> blocked_;
+  Phase phase_ = Phase::kForward;  // of the node being added
+  BufferId guard_ = kNoBuffer;
+};
+
+// One pass through the graph on `rank`. Externals: graph.inputs, graph.captures, graph.outputs.
+Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels);
+
+}  // namespace flow::graph

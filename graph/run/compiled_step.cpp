@@ -1,0 +1,74 @@
+#include "graph/run/compiled_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/context.h"
+#include "core/device_memory.h"
+#include "core/error.h"
+
+namespace flow::graph {
+
+Plan::Plan(TracedStep step, PassSet passes, const Lowering& lowering, const PlanStore& store)
+    : captures_(std::move(step.captures)),
+      step_(compile_once(std::move(step.graph), passes, lowering, store)),
+      rank_(env::rank()),
+      program_(&step_->program_of(rank_)) {
+  for (const ValueId output : graph().outputs)
+    output_metas_.push_back(graph().value(output).meta_on(rank_));
+  externals_.resize(graph().inputs.size());
+  externals_.insert(externals_.end(), captures_.begin(), captures_.end());
+  externals_.resize(externals_.size() + output_metas_.size());
+}
+
+int64_t Plan::output_bytes() const {
+  int64_t bytes = 0;
+  for (const MetaPtr meta : output_metas_)
+    bytes += static_cast<int64_t>(meta->local_bytes());
+  return bytes;
+}
+
+bool Plan::fits() const {
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    const Value& traced = graph().value(graph().captures[i].initial);
+    if (captures_[i].meta_ptr() != traced.meta_on(rank_)) return false;
+  }
+  return true;
+}
+
+Executor& Plan::executor() {
+  if (!executor_) executor_ = std::make_unique<Executor>(*program_);
+  return *executor_;
+}
+
+void Plan::record_steps(bool on) {
+  executor().record_steps(on);
+}
+
+std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) {
+  FLOW_ASSERT(inputs.size() == graph().inputs.size(), "the step has ", graph().inputs.size(),
+              " inputs, ", inputs.size(), " are given");
+  RankContext& rank = *thread_state().context;
+  std::copy(inputs.begin(), inputs.end(), externals_.begin());
+  const size_t first_output = inputs.size() + captures_.size();
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < output_metas_.size(); ++i) {
+    const MetaPtr meta = output_metas_[i];
+    const size_t bytes = meta->is_held ? meta->local_bytes() : 0;
+    outputs.push_back(Tensor::make(meta, allocate_storage(rank, meta->device, bytes)));
+    externals_[first_output + i] = outputs.back();
+  }
+  executor().run(externals_);
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    const Capture& capture = graph().captures[i];
+    const TensorImpl& written = captures_[i].impl();
+    if (capture.initial != capture.final_value && written.storage) written.storage->bump_version();
+  }
+  std::fill(externals_.begin() + static_cast<std::ptrdiff_t>(first_output), externals_.end(),
+            Tensor());
+  std::fill(externals_.begin(), externals_.begin() + static_cast<std::ptrdiff_t>(inputs.size()),
+            Tensor());
+  return outputs;
+}
+
+}  // namespace flow::graph

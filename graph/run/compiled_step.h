@@ -1,0 +1,80 @@
+// A traced step made ready to run on this rank: passes, program, certificate, executor.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/program/compiled_artifact.h"
+#include "graph/run/executor.h"
+#include "graph/trace/tracer.h"
+
+namespace flow::graph {
+
+// Without a lowering the step runs node by node. Immutable but for the memory it runs in; what is
+// compiled is shared with other thread ranks. Belongs to the rank it was made on; not thread safe.
+class Plan {
+ public:
+  // Throws what certify() throws where the step moves data between ranks.
+  explicit Plan(TracedStep step, PassSet passes = PassSet::kAll, const Lowering& lowering = {},
+                const PlanStore& store = {});
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  // Carries out the step: `inputs` as they were added to the trace; gives its outputs, in memory of
+  // their own. Captured tensors that the step writes have new values afterwards. Throws
+  // InvalidArgument, before anything runs, when a tensor's layout is not that of the trace.
+  std::vector<Tensor> run(std::span<const Tensor> inputs);
+
+  // Whether every captured tensor still has the layout it was traced with.
+  bool fits() const;
+
+  // Of the last run; one must have been.
+  const RunTimes& last_run() const { return executor_->last_run(); }
+
+  // As of the executor; on takes effect from the next run.
+  void record_steps(bool on);
+
+  std::span<const StepTime> last_steps() const { return executor_->last_steps(); }
+
+  const Graph& graph() const { return step_->graph; }
+
+  // This rank's: of it, or of a rank alike.
+  const Program& program() const { return *program_; }
+
+  // Of all ranks; of this one where all tensors are local.
+  const Programs& programs() const { return step_->programs; }
+
+  const std::vector<PassResult>& passes() const { return step_->passes; }
+
+  const Certificate& certificate() const { return step_->certificate; }
+
+  // The most that a run takes from this rank's allocator, of which the arena is kept.
+  int64_t peak_bytes() const { return peak_bytes_of(*step_, rank_); }
+
+  int64_t arena_bytes() const { return program_->arena_bytes; }
+
+  int64_t output_bytes() const;
+
+  // Inputs, captured tensors, nodes, passes, memory, certificate and redistributions, as text.
+  std::string summary() const;
+
+  const CompiledStep& step() const { return *step_; }
+
+  // Tensors from outside, as graph().captures.
+  const std::vector<Tensor>& captures() const { return captures_; }
+
+ private:
+  Executor& executor();
+
+  std::vector<Tensor> captures_;
+  std::shared_ptr<const CompiledStep> step_;
+  int64_t rank_;
+  const Program* program_;  // of step_
+  std::vector<MetaPtr> output_metas_;
+  std::vector<Tensor> externals_;       // inputs, captures, outputs; the latter only during a run
+  std::unique_ptr<Executor> executor_;  // made at the first run
+};
+
+}  // namespace flow::graph

@@ -1,0 +1,110 @@
+// Runs programs. Pointers are resolved and the arena is allocated once; a run makes no decision.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "boxing/comm/communicator.h"
+#include "core/tensor.h"
+#include "graph/program/program.h"
+
+namespace flow::graph {
+
+// Seconds that a run took, and how many of them it waited for messages from and to other ranks.
+struct RunTimes {
+  double total = 0;
+  double waiting = 0;
+};
+
+// When a step ran, in nanoseconds of the steady clock.
+struct StepTime {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
+// Runs one program on the calling thread's rank. Not thread safe.
+class Executor {
+ public:
+  // `program` must outlive the executor; the calling thread's rank must be its or one alike. Makes
+  // the kernels that the program lacks.
+  explicit Executor(const Program& program);
+
+  // externals[i] backs program.externals[i]: same local layout, written where the program writes.
+  // Ranks outside a tensor's placement give a tensor without data. Throws InvalidArgument when a
+  // tensor differs from what was compiled, before anything runs.
+  void run(std::span<const Tensor> externals);
+
+  const RunTimes& last_run() const { return times_; }
+
+  // Whether runs note when each step runs: two looks at the clock a step. Off at first.
+  void record_steps(bool on);
+
+  // Of the last run that noted them, by step.
+  std::span<const StepTime> last_steps() const { return step_times_; }
+
+ private:
+  // Where an external's memory is seen: a view of a step and how far into the memory it begins.
+  struct Use {
+    size_t view;
+    int64_t offset;  // bytes
+  };
+
+  struct External {
+    MetaPtr meta = nullptr;
+    const std::byte* data = nullptr;  // of the last run
+    std::vector<Use> uses = {};
+  };
+
+  // A tensor without dims in host memory that a step on a device reads: the step is given a copy.
+  struct MovedNumber {
+    size_t view;
+    TensorView there;
+    Ref<Storage> memory;  // of `there`
+  };
+
+  struct Kernel {
+    KernelFn fn = nullptr;
+    const void* plan = nullptr;
+  };
+
+  void load_metas();
+  void load_kernel(const Step& step);
+
+  MetaPtr meta_of(BufferId id) const {
+    return id == kNoBuffer ? nullptr : metas_[static_cast<size_t>(id)];
+  }
+
+  void add_view(BufferId id);
+  void add_moved_numbers(size_t step);
+  void run_with_numbers(size_t step, const KernelContext& context);
+  void bind(std::span<const Tensor> externals);
+  // Whether the guard of a step lets it run.
+  bool is_let(size_t index);
+  void run_step(size_t index);
+  void run_timed(size_t index);
+
+  const Program& program_;
+  RankContext& rank_;
+  Ref<Storage> arena_;           // of host memory
+  Ref<Storage> device_arena_;    // the same offsets on the device; null: no buffer lies there
+  std::vector<MetaPtr> metas_;   // of this rank, by buffer
+  std::vector<Kernel> kernels_;  // by step
+  std::vector<std::shared_ptr<const void>> made_plans_;  // of kernels made here
+  // The views of step i's inputs, then outputs, start at first_view_[i].
+  std::vector<TensorView> views_;
+  std::vector<size_t> first_view_;
+  std::vector<Site> sites_;  // by step
+  std::vector<External> externals_;
+  std::vector<RandomStream> streams_;    // of this run, by draw
+  std::vector<boxing::Transfer> sends_;  // by step; null but for sends under way
+  std::vector<Ref<Storage>> sent_;       // by step: what is sent from a device, in host memory
+  std::vector<std::vector<MovedNumber>> numbers_;  // by step; empty: the program uses no device
+  int64_t num_sends_ = 0;                          // of these
+  RunTimes times_;
+  bool records_steps_ = false;
+  std::vector<StepTime> step_times_;
+  BufferId read_guard_ = kNoBuffer;  // the guard that this run has read last
+  std::byte is_open_{0};             // what it is
+};
+
+}  // namespace flow::graph

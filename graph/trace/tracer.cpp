@@ -1,0 +1,400 @@
+#include "graph/trace/tracer.h"
+
+#include <bit>
+#include <cstring>
+#include <map>
+#include <set>
+#include <type_traits>
+#include <utility>
+
+#include "autograd/autocast.h"
+#include "autograd/grad_mode.h"
+#include "boxing/redistribute.h"
+#include "boxing/redistribute_op.h"
+#include "core/context.h"
+#include "ops/shape/diagonal_op.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/slice_op.h"
+#include "ops/shape/view.h"
+#include "ops/shape/view_op.h"
+
+namespace flow::graph {
+
+// What stands for a tensor in the trace: the SSA value of its current version.
+struct Trace::TracedValue final : TraceSlot {
+  const Trace* owner = nullptr;
+  MetaPtr meta = nullptr;
+  ValueId value = kNoValue;
+  // Whether a call that recorded gradients has written here.
+  bool is_recorded = false;
+  // Of a view: what it shows, whether gradients flowed into that when the view was taken, its
+  // version when `value` was taken, and how. No handle: one that changes its shape in place becomes
+  // its own view.
+  std::shared_ptr<TracedValue> base;
+  bool shows_recorded = false;
+  uint32_t base_version = 0;
+  Node view;
+};
+
+namespace {
+
+bool is_traced(const Tensor& tensor) {
+  return tensor.defined() && tensor.impl().trace != nullptr;
+}
+
+std::vector<int64_t> inverse_permutation(const Shape& dims) {
+  std::vector<int64_t> inverse(static_cast<size_t>(dims.size()));
+  for (int64_t i = 0; i < dims.size(); ++i)
+    inverse[static_cast<size_t>(dims[i])] = i;
+  return inverse;
+}
+
+// `base` with `part` in the place of what `view` shows of it.
+Tensor put_back(const Tensor& base, const Tensor& part, const Node& view, Site site) {
+  const auto attrs = [&]<class Attrs>(std::type_identity<Attrs>) -> const Attrs& {
+    return *static_cast<const Attrs*>(view.raw_attrs());
+  };
+  if (view.op == &ops::kReshape) return reshape(TensorArg(part, site), base.shape());
+  if (view.op == &ops::kPermute) {
+    const Shape& dims = attrs(std::type_identity<ops::PermuteAttrs>()).dims;
+    return permute(TensorArg(part, site), inverse_permutation(dims));
+  }
+  if (view.op == &ops::kSlice) {
+    return dispatch(ops::kSliceScatter, {&base, &part},
+                    attrs(std::type_identity<ops::SliceAttrs>()), site);
+  }
+  if (view.op == &ops::kSelect) {
+    const auto& place = attrs(std::type_identity<ops::SelectAttrs>());
+    return select_scatter(TensorArg(base, site), part, place.dim, place.index);
+  }
+  if (view.op == &ops::kDiagonal) {
+    return dispatch(ops::kDiagonalScatter, {&base, &part},
+                    attrs(std::type_identity<ops::DiagonalAttrs>()), site);
+  }
+  throw Unsupported(str("[trace] writing through a view made by ", view.op->name,
+                        " cannot be traced; use the form without underscore"),
+                    site);
+}
+
+}  // namespace
+
+Tensor Trace::make_traced(MetaPtr meta, ValueId value) {
+  Tensor tensor = Tensor::make(meta, nullptr);
+  auto slot = std::make_shared<TracedValue>();
+  slot->owner = this;
+  slot->meta = meta;
+  slot->value = value;
+  tensor.impl().trace = std::move(slot);
+  return tensor;
+}
+
+StageGuard::StageGuard(int64_t stage) : outer_(std::exchange(thread_state().stage, stage)) {}
+
+StageGuard::~StageGuard() {
+  thread_state().stage = outer_;
+}
+
+OutsideTrace::OutsideTrace() : inner_(thread_state().interpreter) {
+  if (const auto* trace = dynamic_cast<const Trace*>(inner_)) {
+    thread_state().interpreter = trace->outer_;
+  }
+}
+
+OutsideTrace::~OutsideTrace() {
+  thread_state().interpreter = inner_;
+}
+
+TransientGuard::TransientGuard() {
+  if (auto* trace = dynamic_cast<Trace*>(thread_state().interpreter)) {
+    outer_ = std::exchange(trace->is_transient_, true);
+  }
+}
+
+TransientGuard::~TransientGuard() {
+  if (auto* trace = dynamic_cast<Trace*>(thread_state().interpreter)) {
+    trace->is_transient_ = outer_;
+  }
+}
+
+Trace::Trace()
+    : outer_(std::exchange(thread_state().interpreter, this)), draws_from_(generator_state()) {
+  autograd::drop_cached_casts();
+}
+
+Trace::~Trace() {
+  if (is_active_) restore();
+}
+
+void Trace::restore() {
+  is_active_ = false;
+  thread_state().interpreter = outer_;
+  set_generator_state(draws_from_);
+  autograd::drop_cached_casts();
+  for (const CapturedTensor& capture : captures_) {
+    if (capture.tensor.is_leaf() && is_traced(capture.tensor.grad())) {
+      capture.tensor.set_grad(capture.grad);
+    }
+  }
+}
+
+ValueId Trace::add_value(const Value& value) {
+  graph_.values.push_back(value);
+  return static_cast<ValueId>(graph_.values.size() - 1);
+}
+
+Tensor Trace::add_input(const Tensor& example) {
+  const MetaPtr meta =
+      with_strides(example.meta_ptr(), contiguous_strides(example.meta().local_shape));
+  const ValueId value = add_value(Value::of(*meta));
+  graph_.inputs.push_back(value);
+  return make_traced(meta, value);
+}
+
+std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
+  const TensorImpl& impl = tensor.impl();
+  if (impl.trace != nullptr) {
+    auto slot = std::dynamic_pointer_cast<TracedValue>(impl.trace);
+    if (!slot || slot->owner != this) {
+      throw InvalidArgument(
+          "[trace] a value of another or an ended trace is used; a traced tensor lives as long as "
+          "its trace: return what you need from the step");
+    }
+    refresh(*slot);
+    return slot;
+  }
+  // Ranks outside a placement hold no storage: the handle itself tells captures apart.
+  std::vector<size_t>& same_storage = captures_of_[impl.storage.get()];
+  for (const size_t i : same_storage) {
+    const TensorImpl& known = captures_[i].tensor.impl();
+    const bool same_part = known.meta == impl.meta && known.offset == impl.offset;
+    if (impl.storage ? same_part : &known == &impl) return captures_[i].value;
+    if (impl.storage) {
+      throw Unsupported(
+          "[trace] two overlapping views of one outside tensor are used; pass one of them as an "
+          "input of the step");
+    }
+  }
+  auto slot = std::make_shared<TracedValue>();
+  slot->owner = this;
+  slot->meta = impl.meta;
+  slot->value = add_value(Value::of(*impl.meta));
+  graph_.captures.push_back({slot->value, slot->value});
+  same_storage.push_back(captures_.size());
+  captures_.push_back({tensor, slot, tensor.requires_grad() ? tensor.grad() : Tensor()});
+  return slot;
+}
+
+void Trace::refresh(TracedValue& slot) {
+  if (slot.base == nullptr) return;
+  refresh(*slot.base);
+  if (slot.base->version == slot.base_version) return;
+  slot.view.inputs[0] = slot.base->value;
+  slot.view.outputs[0] = slot.value = add_value(Value::of(*slot.meta));
+  graph_.nodes.push_back(slot.view);
+  slot.base_version = slot.base->version;
+  ++slot.version;
+}
+
+void Trace::write(TracedValue& slot, ValueId value, Site site) {
+  slot.value = value;
+  ++slot.version;
+  if (slot.base == nullptr) return;
+  const Tensor base = make_traced(slot.base->meta, slot.base->value);
+  Tensor whole = put_back(base, make_traced(slot.meta, value), slot.view, site);
+  if (base.is_global()) whole = boxing::redistribute(whole, base.placement(), base.sbp(), site);
+  write(*slot.base, value_of(whole)->value, site);
+  slot.base_version = slot.base->version;
+}
+
+// As in eager mode, an op makes a view where the strides allow it, else a copy.
+bool Trace::make_view(const Call& call, const std::vector<const Tensor*>& inputs, MetaPtr meta,
+                      ValueId value, Tensor& output) {
+  if (call.op.view == nullptr) return false;
+  ViewSpec view;
+  if (!call.op.view(inputs[0]->meta(), meta->local_shape, call.attrs, view)) return false;
+  output = make_traced(with_strides(meta, view.strides), value);
+  return true;
+}
+
+void Trace::redistribute_inputs(const Call& call, const Decision& decision,
+                                std::vector<const Tensor*>& inputs, std::vector<Tensor>& owned) {
+  const NoGradGuard not_the_users;
+  owned.resize(inputs.size());
+  for (size_t i = 0; i < decision.inputs.size(); ++i) {
+    const auto& layout = decision.inputs[i];
+    if (!layout.placement.defined()) continue;
+    owned[i] = boxing::redistribute(*inputs[i], layout.placement, layout.nd_sbp, call.site);
+    inputs[i] = &owned[i];
+  }
+}
+
+// Draws count from the start of the step; one that is made again (recompute) has its number.
+int64_t Trace::draw_of(const RandomStream& random, Site site) const {
+  if (random.seed != draws_from_.seed || random.stream < draws_from_.next_stream) {
+    throw InvalidArgument("[trace] the generator was set within the step; set it outside", site);
+  }
+  return static_cast<int64_t>(random.stream - draws_from_.next_stream);
+}
+
+// Autograd follows writes through views by the memory they share, which traced values have not:
+// such a write is refused where gradients are recorded.
+void Trace::follow_recorded_writes(const Call& call, Site site) {
+  bool is_recorded = false;
+  bool is_through_view = false;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.input(i).defined()) continue;
+    is_recorded |= call.input(i).impl().tracks_grad();
+    if ((call.mutates >> i & 1) == 0) continue;
+    for (auto slot = value_of(call.input(i)); slot->base != nullptr; slot = slot->base) {
+      is_through_view = true;
+      is_recorded |= slot->shows_recorded || slot->base->is_recorded;
+    }
+  }
+  if (is_recorded && is_through_view) {
+    throw Unsupported(str("[", call.op.name,
+                          "_] writing through a view where gradients are recorded cannot be "
+                          "traced; use the form without underscore, or NoGradGuard"),
+                      site);
+  }
+  if (!is_recorded) return;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if ((call.mutates >> i & 1) != 0) value_of(call.input(i))->is_recorded = true;
+  }
+}
+
+void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
+  const ThreadState& state = thread_state();
+  if (call.op.has_data_dependent_shape) {
+    throw Unsupported(str("[", call.op.name,
+                          "] an op that has a shape that depends on data cannot be traced; call it "
+                          "outside and pass its result in"),
+                      user_site(call.site));
+  }
+  std::vector<const Tensor*> inputs(call.inputs.begin(), call.inputs.end());
+  std::vector<Tensor> owned;
+  if (decision.redistributes) redistribute_inputs(call, decision, inputs, owned);
+
+  Node node;
+  node.op = &call.op;
+  if (call.op.attrs != nullptr) {
+    node.attrs.resize(call.op.attrs->size);
+    std::memcpy(node.attrs.data(), call.attrs, call.op.attrs->size);
+  }
+  for (const Tensor* input : inputs) {
+    node.inputs.push_back(input->defined() ? value_of(*input)->value : kNoValue);
+  }
+  node.stage = state.stage;
+  node.phase = state.phase;
+  node.is_transient = is_transient_;
+  node.guard = guard_;
+  const Site site = user_site(call.site);
+  if (call.op.is_random) node.draw = draw_of(call.random, site);
+  node.file = site.file();
+  node.line = site.line();
+  if (state.module_path != nullptr) node.module = *state.module_path;
+
+  if (call.mutates != 0 && state.grad_enabled) follow_recorded_writes(call, site);
+  for (size_t i = 0; i < decision.outputs.size(); ++i)
+    node.outputs.push_back(add_value(Value::of(*decision.outputs[i])));
+  graph_.nodes.push_back(node);
+  if (call.mutates != 0) {
+    const NoGradGuard not_the_users;
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      write(*value_of(outputs[i]), node.outputs[i], site);
+    return;
+  }
+  if (make_view(call, inputs, decision.outputs[0], node.outputs[0], outputs[0])) {
+    auto& view = static_cast<TracedValue&>(*outputs[0].impl().trace);
+    view.base = value_of(*inputs[0]);
+    view.shows_recorded = inputs[0]->impl().tracks_grad();
+    view.base_version = view.base->version;
+    view.view = std::move(node);
+    return;
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    outputs[i] = make_traced(decision.outputs[i], node.outputs[i]);
+}
+
+namespace {
+
+// The placements of what a stage's forward computes.
+class StagePlacements {
+ public:
+  explicit StagePlacements(const Graph& graph) : graph_(graph) {}
+
+  void add(const Node& node) {
+    if (node.phase != Phase::kForward || node.op == &boxing::kRedistribute) return;
+    placements_[node.stage].insert(placement_of(node));
+  }
+
+  // `stage`, or where that does not lie where the node computes, the last stage before it that
+  // does.
+  int64_t fitting(const Node& node, int64_t stage) const {
+    const void* const placement = placement_of(node);
+    for (auto it = placements_.rbegin(); it != placements_.rend(); ++it) {
+      if (it->first <= stage && it->second.contains(placement)) return it->first;
+    }
+    return stage;
+  }
+
+ private:
+  const void* placement_of(const Node& node) const {
+    return graph_.value(node.outputs[0]).placement.id();
+  }
+
+  const Graph& graph_;
+  std::map<int64_t, std::set<const void*>> placements_;
+};
+
+// Nodes traced outside any stage take the largest of their inputs' stages; those without a staged
+// input (a constant, the seed of backward) that of their first user, 0 where there is none. What
+// comes back from a later stage does not take backward nodes there.
+void settle_stages(Graph& graph) {
+  std::vector<int64_t> stage_of(graph.values.size(), -1);
+  StagePlacements placements(graph);
+  for (Node& node : graph.nodes) {
+    int64_t largest = -1;
+    for (const ValueId input : node.inputs) {
+      if (input != kNoValue) largest = std::max(largest, stage_of[static_cast<size_t>(input)]);
+    }
+    if (node.stage < 0) {
+      const bool is_forward = node.phase == Phase::kForward || node.op == &boxing::kRedistribute;
+      node.stage = is_forward || largest < 0 ? largest : placements.fitting(node, largest);
+    }
+    placements.add(node);
+    for (const ValueId output : node.outputs)
+      stage_of[static_cast<size_t>(output)] = node.stage;
+  }
+  std::vector<int64_t> first_user(graph.values.size(), -1);
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    for (const ValueId output : node->outputs) {
+      if (node->stage < 0) node->stage = first_user[static_cast<size_t>(output)];
+    }
+    node->stage = std::max<int64_t>(node->stage, 0);
+    for (const ValueId input : node->inputs) {
+      if (input != kNoValue) first_user[static_cast<size_t>(input)] = node->stage;
+    }
+  }
+}
+
+}  // namespace
+
+TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
+  FLOW_ASSERT(is_active_, "a trace is finished once");
+  for (const Tensor& output : outputs)
+    graph_.outputs.push_back(value_of(output)->value);
+  TracedStep step;
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    graph_.captures[i].final_value = captures_[i].value->value;
+    step.captures.push_back(captures_[i].tensor);
+  }
+  graph_.num_draws = static_cast<int64_t>(generator_state().next_stream - draws_from_.next_stream);
+  restore();
+  step.graph = std::move(graph_);
+  settle_stages(step.graph);
+  eliminate_dead_nodes(step.graph);
+  verify(step.graph);
+  return step;
+}
+
+}  // namespace flow::graph

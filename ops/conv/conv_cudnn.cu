@@ -1,0 +1,332 @@
+// Convolutions through cuDNN 9, which is loaded at its first use: linked, it would delay the start
+// of every program. Only deterministic algorithms are taken, and float32 is computed in float32.
+#include <array>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <cudnn.h>
+#include <dlfcn.h>
+
+#include "core/cuda_device.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "ops/conv/conv_cudnn.h"
+#include "ops/conv/conv_kernels.h"
+#include "ops/kernel/rows_cuda.cuh"
+
+namespace flow::ops {
+
+namespace {
+
+// The functions used, by name. Null all of them where the library is missing.
+struct Library {
+#define FLOW_CUDNN_FUNCTION(name) decltype(&::cudnn##name) name = nullptr
+  FLOW_CUDNN_FUNCTION(GetErrorString);
+  FLOW_CUDNN_FUNCTION(Create);
+  FLOW_CUDNN_FUNCTION(Destroy);
+  FLOW_CUDNN_FUNCTION(SetStream);
+  FLOW_CUDNN_FUNCTION(CreateTensorDescriptor);
+  FLOW_CUDNN_FUNCTION(DestroyTensorDescriptor);
+  FLOW_CUDNN_FUNCTION(SetTensorNdDescriptor);
+  FLOW_CUDNN_FUNCTION(CreateFilterDescriptor);
+  FLOW_CUDNN_FUNCTION(DestroyFilterDescriptor);
+  FLOW_CUDNN_FUNCTION(SetFilterNdDescriptor);
+  FLOW_CUDNN_FUNCTION(CreateConvolutionDescriptor);
+  FLOW_CUDNN_FUNCTION(DestroyConvolutionDescriptor);
+  FLOW_CUDNN_FUNCTION(SetConvolutionNdDescriptor);
+  FLOW_CUDNN_FUNCTION(SetConvolutionGroupCount);
+  FLOW_CUDNN_FUNCTION(SetConvolutionMathType);
+  FLOW_CUDNN_FUNCTION(GetConvolutionForwardAlgorithm_v7);
+  FLOW_CUDNN_FUNCTION(GetConvolutionBackwardDataAlgorithm_v7);
+  FLOW_CUDNN_FUNCTION(GetConvolutionBackwardFilterAlgorithm_v7);
+  FLOW_CUDNN_FUNCTION(ConvolutionForward);
+  FLOW_CUDNN_FUNCTION(ConvolutionBackwardData);
+  FLOW_CUDNN_FUNCTION(ConvolutionBackwardFilter);
+  FLOW_CUDNN_FUNCTION(AddTensor);
+#undef FLOW_CUDNN_FUNCTION
+  bool is_loaded = false;
+
+  Library() {
+    void* const handle = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      log_warning(str("[conv] cuDNN 9 cannot be loaded (", dlerror(),
+                      "); convolutions on cuda use flow's plain kernels"));
+      return;
+    }
+    bool all = true;
+    const auto find = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+      all = all && function != nullptr;
+    };
+#define FLOW_CUDNN_FIND(name) find(name, "cudnn" #name)
+    FLOW_CUDNN_FIND(GetErrorString);
+    FLOW_CUDNN_FIND(Create);
+    FLOW_CUDNN_FIND(Destroy);
+    FLOW_CUDNN_FIND(SetStream);
+    FLOW_CUDNN_FIND(CreateTensorDescriptor);
+    FLOW_CUDNN_FIND(DestroyTensorDescriptor);
+    FLOW_CUDNN_FIND(SetTensorNdDescriptor);
+    FLOW_CUDNN_FIND(CreateFilterDescriptor);
+    FLOW_CUDNN_FIND(DestroyFilterDescriptor);
+    FLOW_CUDNN_FIND(SetFilterNdDescriptor);
+    FLOW_CUDNN_FIND(CreateConvolutionDescriptor);
+    FLOW_CUDNN_FIND(DestroyConvolutionDescriptor);
+    FLOW_CUDNN_FIND(SetConvolutionNdDescriptor);
+    FLOW_CUDNN_FIND(SetConvolutionGroupCount);
+    FLOW_CUDNN_FIND(SetConvolutionMathType);
+    FLOW_CUDNN_FIND(GetConvolutionForwardAlgorithm_v7);
+    FLOW_CUDNN_FIND(GetConvolutionBackwardDataAlgorithm_v7);
+    FLOW_CUDNN_FIND(GetConvolutionBackwardFilterAlgorithm_v7);
+    FLOW_CUDNN_FIND(ConvolutionForward);
+    FLOW_CUDNN_FIND(ConvolutionBackwardData);
+    FLOW_CUDNN_FIND(ConvolutionBackwardFilter);
+    FLOW_CUDNN_FIND(AddTensor);
+#undef FLOW_CUDNN_FIND
+    is_loaded = all;
+    if (!all) log_warning("[conv] libcudnn.so.9 lacks functions flow uses; it is not used");
+  }
+};
+
+const Library& library() {
+  static const Library& instance = *new Library;  // immortal: handles are closed late
+  return instance;
+}
+
+void check(cudnnStatus_t status, const char* call) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  throw Error(str("[conv] ", call, " failed: ", library().GetErrorString(status),
+                  "; look the code up in cuDNN's manual, or run the convolution on device cpu"));
+}
+
+// One per rank.
+class Handle {
+ public:
+  Handle() { check(library().Create(&handle_), "cudnnCreate"); }
+
+  ~Handle() { static_cast<void>(library().Destroy(handle_)); }
+
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  cudnnHandle_t on(cudaStream_t stream) {
+    check(library().SetStream(handle_, stream), "cudnnSetStream");
+    return handle_;
+  }
+
+ private:
+  cudnnHandle_t handle_ = nullptr;
+};
+
+cudnnDataType_t data_type(DType dtype) {
+  if (dtype == DType::kFloat16) return CUDNN_DATA_HALF;
+  if (dtype == DType::kBFloat16) return CUDNN_DATA_BFLOAT16;
+  return dtype == DType::kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+}
+
+// The descriptors of a call and the algorithm, chosen at the first run. Shared by ranks.
+class Plan {
+ public:
+  Plan(const ConvRoles& call_roles, const ConvSizes& call_sizes, DType call_dtype,
+       KernelChoice otherwise)
+      : roles(call_roles), sizes(call_sizes), dtype(call_dtype), fallback(std::move(otherwise)) {
+    const Library& lib = library();
+    check(lib.CreateTensorDescriptor(&x), "cudnnCreateTensorDescriptor");
+    check(lib.CreateTensorDescriptor(&y), "cudnnCreateTensorDescriptor");
+    check(lib.CreateTensorDescriptor(&bias), "cudnnCreateTensorDescriptor");
+    check(lib.CreateFilterDescriptor(&weight), "cudnnCreateFilterDescriptor");
+    check(lib.CreateConvolutionDescriptor(&conv), "cudnnCreateConvolutionDescriptor");
+    std::vector<int> in, out, kernel, padding, stride, dilation;
+    const size_t first = sizes.num_dims == 3 ? 0 : 1;  // at least two spatial dims
+    for (size_t d = first; d < kMaxSpatialDims; ++d) {
+      const WindowDim& window = sizes.window[d];
+      in.push_back(static_cast<int>(window.in));
+      out.push_back(static_cast<int>(window.out));
+      kernel.push_back(static_cast<int>(window.kernel));
+      padding.push_back(static_cast<int>(window.padding));
+      stride.push_back(static_cast<int>(window.stride));
+      dilation.push_back(static_cast<int>(window.dilation));
+    }
+    const cudnnDataType_t type = data_type(dtype);
+    set_tensor(x, type, sizes.batch, sizes.in_channels, in);
+    set_tensor(y, type, sizes.batch, sizes.out_channels, out);
+    set_tensor(bias, type, 1, sizes.out_channels, std::vector<int>(in.size(), 1));
+    const int64_t groups = sizes.groups;
+    const std::vector<int> filter = joined(sizes.out_channels, sizes.in_channels / groups, kernel);
+    check(lib.SetFilterNdDescriptor(weight, type, CUDNN_TENSOR_NCHW,
+                                    static_cast<int>(filter.size()), filter.data()),
+          "cudnnSetFilterNdDescriptor");
+    const cudnnDataType_t computes =
+        type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+    check(lib.SetConvolutionNdDescriptor(conv, static_cast<int>(padding.size()), padding.data(),
+                                         stride.data(), dilation.data(), CUDNN_CROSS_CORRELATION,
+                                         computes),
+          "cudnnSetConvolutionNdDescriptor");
+    check(lib.SetConvolutionGroupCount(conv, static_cast<int>(groups)),
+          "cudnnSetConvolutionGroupCount");
+    const cudnnMathType_t math =
+        dtype_size(dtype) == 2 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;  // no TF32 unasked
+    check(lib.SetConvolutionMathType(conv, math), "cudnnSetConvolutionMathType");
+  }
+
+  ~Plan() {
+    const Library& lib = library();
+    static_cast<void>(lib.DestroyTensorDescriptor(x));
+    static_cast<void>(lib.DestroyTensorDescriptor(y));
+    static_cast<void>(lib.DestroyTensorDescriptor(bias));
+    static_cast<void>(lib.DestroyFilterDescriptor(weight));
+    static_cast<void>(lib.DestroyConvolutionDescriptor(conv));
+  }
+
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  // cuDNN's first choice among its deterministic algorithms; negative: it has none.
+  int algorithm(cudnnHandle_t handle, size_t& workspace) const {
+    const std::lock_guard lock(mutex_);
+    if (!is_chosen_) {
+      const Library& lib = library();
+      if (roles.writes_x) {
+        choose<cudnnConvolutionBwdDataAlgoPerf_t>([&](int count, int* found, auto* results) {
+          return lib.GetConvolutionBackwardDataAlgorithm_v7(handle, weight, y, conv, x, count,
+                                                            found, results);
+        });
+      } else if (roles.writes_weight) {
+        choose<cudnnConvolutionBwdFilterAlgoPerf_t>([&](int count, int* found, auto* results) {
+          return lib.GetConvolutionBackwardFilterAlgorithm_v7(handle, x, y, conv, weight, count,
+                                                              found, results);
+        });
+      } else {
+        choose<cudnnConvolutionFwdAlgoPerf_t>([&](int count, int* found, auto* results) {
+          return lib.GetConvolutionForwardAlgorithm_v7(handle, x, weight, conv, y, count, found,
+                                                       results);
+        });
+      }
+      is_chosen_ = true;
+    }
+    workspace = workspace_;
+    return algorithm_;
+  }
+
+  const ConvRoles roles;
+  const ConvSizes sizes;
+  const DType dtype;
+  const KernelChoice fallback;
+  cudnnTensorDescriptor_t x = nullptr;
+  cudnnTensorDescriptor_t y = nullptr;
+  cudnnTensorDescriptor_t bias = nullptr;
+  cudnnFilterDescriptor_t weight = nullptr;
+  cudnnConvolutionDescriptor_t conv = nullptr;
+
+ private:
+  static std::vector<int> joined(int64_t first, int64_t second, const std::vector<int>& rest) {
+    std::vector<int> all{static_cast<int>(first), static_cast<int>(second)};
+    all.insert(all.end(), rest.begin(), rest.end());
+    return all;
+  }
+
+  static void set_tensor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int64_t batch,
+                         int64_t channels, const std::vector<int>& spatial) {
+    const std::vector<int> size = joined(batch, channels, spatial);
+    std::vector<int> stride(size.size(), 1);
+    for (size_t i = size.size() - 1; i > 0; --i)
+      stride[i - 1] = stride[i] * size[i];
+    check(library().SetTensorNdDescriptor(tensor, type, static_cast<int>(size.size()), size.data(),
+                                          stride.data()),
+          "cudnnSetTensorNdDescriptor");
+  }
+
+  template <class Perf, class Get>
+  void choose(const Get& get) const {
+    constexpr size_t kMostWorkspace = size_t{1} << 30;
+    std::array<Perf, 16> results{};
+    int found = 0;
+    if (get(static_cast<int>(results.size()), &found, results.data()) != CUDNN_STATUS_SUCCESS) {
+      return;
+    }
+    for (int i = 0; i < found; ++i) {
+      const Perf& result = results[static_cast<size_t>(i)];
+      if (result.status != CUDNN_STATUS_SUCCESS || result.memory > kMostWorkspace ||
+          result.determinism != CUDNN_DETERMINISTIC) {
+        continue;
+      }
+      algorithm_ = static_cast<int>(result.algo);
+      workspace_ = result.memory;
+      return;
+    }
+  }
+
+  mutable std::mutex mutex_;
+  mutable bool is_chosen_ = false;
+  mutable int algorithm_ = -1;
+  mutable size_t workspace_ = 0;
+};
+
+void run(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<Plan>();
+  const Library& lib = library();
+  const cudaStream_t stream = cuda::stream_of(ctx);
+  const cudnnHandle_t handle = ctx.rank.slot<Handle>().on(stream);
+  size_t bytes = 0;
+  const int algorithm = plan.algorithm(handle, bytes);
+  if (algorithm < 0) {
+    plan.fallback.fn({ctx.inputs, ctx.outputs, ctx.attrs, plan.fallback.plan.get(), ctx.random,
+                      ctx.rank, ctx.site});
+    return;
+  }
+  const DenseInput first(ctx, 0);
+  const DenseInput second(ctx, 1);
+  const auto workspace = ctx.scratch(bytes + 1);
+  const double one_f64 = 1, zero_f64 = 0;
+  const float one_f32 = 1, zero_f32 = 0;
+  const bool is_f64 = plan.dtype == DType::kFloat64;
+  const void* one = is_f64 ? static_cast<const void*>(&one_f64) : &one_f32;
+  const void* zero = is_f64 ? static_cast<const void*>(&zero_f64) : &zero_f32;
+  const void* a = first.as<std::byte>();
+  const void* b = second.as<std::byte>();
+  void* result = ctx.out(0).data;
+  if (plan.roles.writes_x) {
+    check(lib.ConvolutionBackwardData(handle, one, plan.weight, b, plan.y, a, plan.conv,
+                                      static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm),
+                                      workspace->data(), bytes, zero, plan.x, result),
+          "cudnnConvolutionBackwardData");
+  } else if (plan.roles.writes_weight) {
+    check(lib.ConvolutionBackwardFilter(handle, one, plan.x, a, plan.y, b, plan.conv,
+                                        static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm),
+                                        workspace->data(), bytes, zero, plan.weight, result),
+          "cudnnConvolutionBackwardFilter");
+    if (plan.roles.has_bias) sum_conv_bias(ctx, plan.sizes);
+  } else {
+    check(lib.ConvolutionForward(handle, one, plan.x, a, plan.weight, b, plan.conv,
+                                 static_cast<cudnnConvolutionFwdAlgo_t>(algorithm),
+                                 workspace->data(), bytes, zero, plan.y, result),
+          "cudnnConvolutionForward");
+    if (plan.roles.has_bias) {
+      const DenseInput bias(ctx, 2);
+      check(lib.AddTensor(handle, one, plan.bias, bias.as<std::byte>(), one, plan.y, result),
+            "cudnnAddTensor");
+    }
+  }
+}
+
+// cuDNN counts windows from the padding at both ends alike, and elements in 32 bits.
+bool fits_cudnn(const ConvSizes& sizes) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  const int64_t x = sizes.batch * sizes.in_channels * sizes.in_size();
+  const int64_t y = sizes.batch * sizes.out_channels * sizes.out_size();
+  if (x == 0 || y == 0 || sizes.groups == 0 || x >= kMost || y >= kMost) return false;
+  return std::all_of(sizes.window.begin(), sizes.window.end(), [](const WindowDim& dim) {
+    return count_windows(dim.in + 2 * dim.padding, dim.reach(), dim.stride) == dim.out;
+  });
+}
+
+}  // namespace
+
+KernelChoice select_conv_cudnn(const KernelQuery& query, const KernelChoice& fallback) {
+  const ConvSizes sizes = conv_sizes(query);
+  if (fallback.fn == nullptr || !fits_cudnn(sizes) || !library().is_loaded) return {};
+  return {run,
+          std::make_shared<const Plan>(conv_roles(query), sizes, query.output(0).dtype, fallback)};
+}
+
+}  // namespace flow::ops

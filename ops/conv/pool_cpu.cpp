@@ -1,0 +1,493 @@
+// Pooling kernels. The fast ones walk (planes, H, W, lanes): contiguous tensors have one lane,
+// blocked ones a register's worth of channels side by side.
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "core/kernel.h"
+#include "core/kernel_scratch.h"
+#include "core/thread_pool.h"
+#include "ops/conv/pool_op.h"
+#include "ops/conv/pool_state.h"
+#include "ops/kernel/contiguous.h"
+#include "ops/kernel/isa_begin.h"
+
+void register_pool_cpu(KernelTable& table);
+
+namespace {
+
+double divisor_of(const PoolPlan& plan, size_t oh, size_t ow) {
+  return plan.divisor != 0 ? plan.divisor : plan.dims[0].elements[oh] * plan.dims[1].elements[ow];
+}
+
+#if FLOW_ISA == 0
+
+// ---- the reference: any strides and dtypes, one element at a time
+
+// Where the planes of a tensor start, and how its rows and columns lie.
+struct Planes {
+  explicit Planes(const TensorView& view)
+      : shape(view.shape()), strides(view.strides()), leading(shape.size() - 2) {}
+
+  int64_t offset(int64_t plane) const {
+    int64_t result = 0;
+    for (int64_t d = leading - 1; d >= 0; --d) {
+      result += plane % shape[d] * strides[d];
+      plane /= shape[d];
+    }
+    return result;
+  }
+
+  int64_t at(int64_t h, int64_t w) const { return h * strides[leading] + w * strides[leading + 1]; }
+
+  Shape shape;
+  Strides strides;
+  int64_t leading;
+};
+
+// Integers are compared as they are.
+template <class T>
+using Wide = std::conditional_t<std::is_integral_v<T>, T, double>;
+
+template <class T>
+Wide<T> widened(T x) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return x;
+  } else {
+    return static_cast<double>(static_cast<float>(x));
+  }
+}
+
+// What a window without elements gives.
+template <class T>
+T lowest() {
+  if constexpr (std::is_integral_v<T>) {
+    return std::numeric_limits<T>::lowest();
+  } else {
+    return T(-std::numeric_limits<float>::infinity());
+  }
+}
+
+template <class T>
+T narrowed(double x) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<T>(x);
+  } else {
+    return T(static_cast<float>(x));
+  }
+}
+
+// Calls fn(h, w) for what output (oh, ow) reads.
+template <class Fn>
+void for_each_tap(const PoolPlan& plan, int64_t oh, int64_t ow, const Fn& fn) {
+  const PoolTaps& h = plan.dims[0].taps[static_cast<size_t>(oh)];
+  const PoolTaps& w = plan.dims[1].taps[static_cast<size_t>(ow)];
+  for (int64_t i = 0; i < h.count; ++i) {
+    for (int64_t j = 0; j < w.count; ++j)
+      fn(h.first + i * plan.dims[0].step, w.first + j * plan.dims[1].step);
+  }
+}
+
+template <class Fn>
+void for_each_output(const PoolPlan& plan, const Fn& fn) {
+  for (int64_t oh = 0; oh < plan.dims[0].out; ++oh) {
+    for (int64_t ow = 0; ow < plan.dims[1].out; ++ow)
+      fn(oh, ow);
+  }
+}
+
+// Calls fn(plane, oh, ow, h, w) with the place of each maximum; h = -1 where there is no element.
+template <class T, class Fn>
+void find_maxima(const TensorView& x, const PoolPlan& plan, const Fn& fn) {
+  const Planes planes(x);
+  for (int64_t p = 0; p < plan.planes; ++p) {
+    const T* plane = x.as<T>() + planes.offset(p);
+    for_each_output(plan, [&](int64_t oh, int64_t ow) {
+      Wide<T> best{};
+      int64_t best_h = -1;
+      int64_t best_w = -1;
+      for_each_tap(plan, oh, ow, [&](int64_t h, int64_t w) {
+        const Wide<T> value = widened(plane[planes.at(h, w)]);
+        if (best_h >= 0 && !(value > best) && value == value) return;
+        best = value;
+        best_h = h;
+        best_w = w;
+      });
+      fn(p, oh, ow, best_h, best_w);
+    });
+  }
+}
+
+template <class T>
+void max_pool_plainly(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<PoolPlan>();
+  const bool has_source = ctx.inputs.size() > 1;  // gather
+  const TensorView& source = ctx.in(has_source ? 1 : 0);
+  const Planes from(source);
+  const Planes to(ctx.out(0));
+  find_maxima<T>(ctx.in(0), plan, [&](int64_t p, int64_t oh, int64_t ow, int64_t h, int64_t w) {
+    const int64_t target = to.offset(p) + to.at(oh, ow);
+    const T none = has_source ? T{} : lowest<T>();
+    ctx.out(0).as<T>()[target] = h < 0 ? none : source.as<T>()[from.offset(p) + from.at(h, w)];
+    if (ctx.outputs.size() > 1) {
+      ctx.out(1).as<int64_t>()[target] = h < 0 ? -1 : h * plan.dims[1].in + w;
+    }
+  });
+}
+
+template <class T>
+void max_pool_backward_plainly(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<PoolPlan>();
+  const Planes from(ctx.in(1));
+  const Planes to(ctx.out(0));
+  std::vector<double> sums(static_cast<size_t>(plan.planes * plan.in_size()));
+  find_maxima<T>(ctx.in(0), plan, [&](int64_t p, int64_t oh, int64_t ow, int64_t h, int64_t w) {
+    if (h < 0) return;
+    const auto at = static_cast<size_t>((p * plan.dims[0].in + h) * plan.dims[1].in + w);
+    sums[at] += widened(ctx.in(1).as<T>()[from.offset(p) + from.at(oh, ow)]);
+  });
+  T* dx = ctx.out(0).as<T>();
+  for (size_t i = 0; i < sums.size(); ++i)
+    dx[i] = narrowed<T>(sums[i]);
+}
+
+template <class T>
+void avg_pool_plainly(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<PoolPlan>();
+  const Planes from(ctx.in(0));
+  T* y = ctx.out(0).as<T>();
+  for (int64_t p = 0; p < plan.planes; ++p) {
+    const T* plane = ctx.in(0).as<T>() + from.offset(p);
+    for_each_output(plan, [&](int64_t oh, int64_t ow) {
+      double sum = 0;
+      for_each_tap(plan, oh, ow, [&](int64_t h, int64_t w) {
+        sum += static_cast<double>(widened(plane[from.at(h, w)]));
+      });
+      *y++ = narrowed<T>(sum / divisor_of(plan, static_cast<size_t>(oh), static_cast<size_t>(ow)));
+    });
+  }
+}
+
+template <class T>
+void avg_pool_backward_plainly(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<PoolPlan>();
+  const Planes from(ctx.in(0));
+  T* dx = ctx.out(0).as<T>();
+  std::vector<double> sums(static_cast<size_t>(plan.in_size()));
+  for (int64_t p = 0; p < plan.planes; ++p) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    const T* plane = ctx.in(0).as<T>() + from.offset(p);
+    for_each_output(plan, [&](int64_t oh, int64_t ow) {
+      const double share = widened(plane[from.at(oh, ow)]) /
+                           divisor_of(plan, static_cast<size_t>(oh), static_cast<size_t>(ow));
+      for_each_tap(plan, oh, ow, [&](int64_t h, int64_t w) {
+        sums[static_cast<size_t>(h * plan.dims[1].in + w)] += share;
+      });
+    });
+    for (const double sum : sums)
+      *dx++ = narrowed<T>(sum);
+  }
+}
+
+void run_reference(const KernelContext& ctx, const OpDef& op) {
+  const DType dtype = ctx.in(0).meta->dtype;
+  if (&op == &kMaxPool || &op == &kMaxPoolWithIndices) {
+    dispatch_all(dtype, [&]<class T>() { max_pool_plainly<T>(ctx); });
+    return;
+  }
+  if (&op == &kAvgPool && dtype == DType::kInt64) {
+    avg_pool_plainly<int64_t>(ctx);
+    return;
+  }
+  dispatch_floating(dtype, [&]<class T>() {
+    if (&op == &kMaxPoolBackward) {
+      max_pool_backward_plainly<T>(ctx);
+    } else if (&op == &kMaxPoolGather) {
+      max_pool_plainly<T>(ctx);
+    } else if (&op == &kAvgPool || &op == &kAdaptiveAvgPool) {
+      avg_pool_plainly<T>(ctx);
+    } else {
+      avg_pool_backward_plainly<T>(ctx);
+    }
+  });
+}
+
+template <const OpDef* kOp>
+KernelChoice select_reference(const KernelQuery& query) {
+  if (!parts_agree(query)) return {};
+  return {[](const KernelContext& ctx) { run_reference(ctx, *kOp); },
+          std::make_shared<const PoolPlan>(plan_pool(query))};
+}
+
+#endif
+
+// ---- fast
+
+// As wide as T, so that both are compared and selected in one register.
+template <class T>
+using Position = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
+// The largest of the elements that an output reads, for kLanes channels, and h * W + w of each; -1
+// where there are none.
+template <class T, int kLanes>
+struct Maxima {
+  std::array<T, kLanes> value;
+  std::array<Position<T>, kLanes> at;
+
+  void find(const PoolPlan& plan, const T* x, const PoolTaps& h, const PoolTaps& w) {
+    const bool is_empty = h.count == 0 || w.count == 0;
+    const int64_t width = plan.dims[1].in;
+    const int64_t first = is_empty ? -1 : h.first * width + w.first;
+    for (size_t c = 0; c < kLanes; ++c) {
+      value[c] = is_empty ? -std::numeric_limits<T>::infinity()
+                          : x[first * plan.lanes + static_cast<int64_t>(c)];
+      at[c] = static_cast<Position<T>>(first);
+    }
+    for (int64_t i = 0; i < h.count; ++i) {
+      const int64_t row = (h.first + i * plan.dims[0].step) * width;
+      for (int64_t j = 0; j < w.count; ++j) {
+        const int64_t position = row + w.first + j * plan.dims[1].step;
+        const T* pixel = x + position * plan.lanes;
+        for (size_t c = 0; c < kLanes; ++c) {
+          const bool wins = (pixel[c] > value[c]) | (pixel[c] != pixel[c]);
+          value[c] = wins ? pixel[c] : value[c];
+          at[c] = wins ? static_cast<Position<T>>(position) : at[c];
+        }
+      }
+    }
+  }
+};
+
+// Calls fn(first lane, std::integral_constant<int, number of lanes>) for all lanes of a plane.
+template <class Fn>
+void for_lanes(int64_t lanes, const Fn& fn) {
+  int64_t c = 0;
+  for (; c + 16 <= lanes; c += 16)
+    fn(c, std::integral_constant<int, 16>());
+  for (; c + 8 <= lanes; c += 8)
+    fn(c, std::integral_constant<int, 8>());
+  for (; c < lanes; ++c)
+    fn(c, std::integral_constant<int, 1>());
+}
+
+// Calls fn(h taps, w taps, offset of the output in its plane).
+template <class Fn>
+void for_windows(const PoolPlan& plan, const Fn& fn) {
+  for (size_t oh = 0; oh < plan.dims[0].taps.size(); ++oh) {
+    for (size_t ow = 0; ow < plan.dims[1].taps.size(); ++ow)
+      fn(oh, ow,
+         (static_cast<int64_t>(oh) * plan.dims[1].out + static_cast<int64_t>(ow)) * plan.lanes);
+  }
+}
+
+template <class Fn>
+void parallel_planes(const KernelContext& ctx, const PoolPlan& plan, const Fn& fn) {
+  constexpr int64_t kGrain = 1 << 15;
+  const int64_t size = (plan.in_size() + plan.out_size()) * plan.lanes;
+  ctx.pool().parallel_for(0, plan.planes, kGrain / std::max<int64_t>(size, 1) + 1,
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t p = begin; p < end; ++p)
+                              fn(p);
+                          });
+}
+
+template <class T>
+void run_max_pool(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<PoolPlan>();
+  const ContiguousInput<T> x(ctx, 0);
+  const ContiguousOutput<T> y(ctx, 0);
+  int64_t* indices = ctx.outputs.size() > 1 ? ctx.out(1).as<int64_t>() : nullptr;
+  parallel_planes(ctx, plan, [&](int64_t p) {
+    const T* from = x.data() + p * plan.in_size() * plan.lanes;
+    const int64_t to = p * plan.out_size() * plan.lanes;
+    for_lanes(plan.lanes, [&](int64_t lane, auto lanes) {
+      for_windows(plan, [&](size_t oh, size_t ow, int64_t offset) {
+        Maxima<T, lanes> maxima;
+        maxima.find(plan, from + lane, plan.dims[0].taps[oh], plan.dims[1].taps[ow]);
+        std::copy_n(maxima.value.data(), lanes(), y.data() + to + offset + lane);
+        if (indices != nullptr)
+          std::copy_n(maxima.at.data(), lanes(), indices + to + offset + lane);
+      });
+    });
+  });
+  y.finish(ctx);
+}
+
+// Input 1 in the layout of the plan.
+template <class T>
+const T* second_input(const KernelContext& ctx, const PoolPlan& plan,
+                      const ContiguousInput<T>& input, Ref<Storage>& memory) {
+  if (plan.reorder == nullptr) return input.data();
+  memory = ctx.scratch(plan.reordered_bytes + plan.reorder->scratch_bytes());
+  plan.reorder->run({.source = input.data(),
+                     .destination = memory->data(),
+                     .scratch = memory->data() + plan.reordered_bytes});
+  return reinterpret_cast<const T*>(memory->data());
+}
+
+template <class T>
+void run_max_pool_gather(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<PoolPlan>();
+  const ContiguousInput<T> x(ctx, 0);
+  const ContiguousInput<T> second(ctx, 1);
+  Ref<Storage> memory;
+  const T* source = second_input(ctx, plan, second, memory);
+  const ContiguousOutput<T> y(ctx, 0);
+  parallel_planes(ctx, plan, [&](int64_t p) {
+    const int64_t from = p * plan.in_size() * plan.lanes;
+    const int64_t to = p * plan.out_size() * plan.lanes;
+    for_lanes(plan.lanes, [&](int64_t lane, auto lanes) {
+      for_windows(plan, [&](size_t oh, size_t ow, int64_t offset) {
+        Maxima<T, lanes> maxima;
+        maxima.find(plan, x.data() + from + lane, plan.dims[0].taps[oh], plan.dims[1].taps[ow]);
+        for (int c = 0; c < lanes; ++c) {
+          const int64_t at = maxima.at[static_cast<size_t>(c)];
+          y.data()[to + offset + lane + c] =
+              at < 0 ? T{0} : source[from + at * plan.lanes + lane + c];
+        }
+      });
+    });
+  });
+  y.finish(ctx);
+}
+
+template <class T>
+void run_max_pool_backward(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<PoolPlan>();
+  const ContiguousInput<T> x(ctx, 0);
+  const ContiguousInput<T> second(ctx, 1);
+  Ref<Storage> memory;
+  const T* dy = second_input(ctx, plan, second, memory);
+  const ContiguousOutput<T> dx(ctx, 0);
+  parallel_planes(ctx, plan, [&](int64_t p) {
+    const int64_t plane = p * plan.in_size() * plan.lanes;
+    T* target = dx.data() + plane;
+    std::fill_n(target, plan.in_size() * plan.lanes, T{0});
+    const T* source = dy + p * plan.out_size() * plan.lanes;
+    for_lanes(plan.lanes, [&](int64_t lane, auto lanes) {
+      for_windows(plan, [&](size_t oh, size_t ow, int64_t offset) {
+        Maxima<T, lanes> maxima;
+        maxima.find(plan, x.data() + plane + lane, plan.dims[0].taps[oh], plan.dims[1].taps[ow]);
+        for (int c = 0; c < lanes; ++c) {
+          const int64_t at = maxima.at[static_cast<size_t>(c)];
+          if (at >= 0) target[at * plan.lanes + lane + c] += source[offset + lane + c];
+        }
+      });
+    });
+  });
+  dx.finish(ctx);
+}
+
+// Calls fn(offset) of every element in a plane that output (oh, ow) reads.
+template <class Fn>
+void for_pixels(const PoolPlan& plan, size_t oh, size_t ow, const Fn& fn) {
+  const PoolTaps& h = plan.dims[0].taps[oh];
+  const PoolTaps& w = plan.dims[1].taps[ow];
+  for (int64_t i = 0; i < h.count; ++i) {
+    for (int64_t j = 0; j < w.count; ++j)
+      fn(((h.first + i) * plan.dims[1].in + w.first + j) * plan.lanes);
+  }
+}
+
+template <class T>
+void run_avg_pool(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<PoolPlan>();
+  const ContiguousInput<T> x(ctx, 0);
+  const ContiguousOutput<T> y(ctx, 0);
+  parallel_planes(ctx, plan, [&](int64_t p) {
+    const T* from = x.data() + p * plan.in_size() * plan.lanes;
+    T* to = y.data() + p * plan.out_size() * plan.lanes;
+    for_lanes(plan.lanes, [&](int64_t lane, auto lanes) {
+      for_windows(plan, [&](size_t oh, size_t ow, int64_t offset) {
+        std::array<T, lanes> sum{};
+        for_pixels(plan, oh, ow, [&](int64_t pixel) {
+          for (int c = 0; c < lanes; ++c)
+            sum[static_cast<size_t>(c)] += from[pixel + lane + c];
+        });
+        const T divisor = static_cast<T>(divisor_of(plan, oh, ow));
+        for (int c = 0; c < lanes; ++c)
+          to[offset + lane + c] = sum[static_cast<size_t>(c)] / divisor;
+      });
+    });
+  });
+  y.finish(ctx);
+}
+
+template <class T>
+void run_avg_pool_backward(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<PoolPlan>();
+  const ContiguousInput<T> dy(ctx, 0);
+  const ContiguousOutput<T> dx(ctx, 0);
+  parallel_planes(ctx, plan, [&](int64_t p) {
+    const T* from = dy.data() + p * plan.out_size() * plan.lanes;
+    T* to = dx.data() + p * plan.in_size() * plan.lanes;
+    std::fill_n(to, plan.in_size() * plan.lanes, T{0});
+    for_lanes(plan.lanes, [&](int64_t lane, auto lanes) {
+      for_windows(plan, [&](size_t oh, size_t ow, int64_t offset) {
+        const T divisor = static_cast<T>(divisor_of(plan, oh, ow));
+        std::array<T, lanes> share;
+        for (int c = 0; c < lanes; ++c)
+          share[static_cast<size_t>(c)] = from[offset + lane + c] / divisor;
+        for_pixels(plan, oh, ow, [&](int64_t pixel) {
+          for (int c = 0; c < lanes; ++c)
+            to[pixel + lane + c] += share[static_cast<size_t>(c)];
+        });
+      });
+    });
+  });
+  dx.finish(ctx);
+}
+
+template <KernelFn kFloat, KernelFn kDouble>
+KernelChoice select_fast(const KernelQuery& query) {
+  PoolPlan plan = plan_pool(query);
+  KernelChoice choice;
+  if (!is_floating(query.input(0).dtype)) return {};
+  if (plan.in_size() > std::numeric_limits<int32_t>::max()) return {};
+  if (!plan_layout(query, plan, choice.outputs)) return {};
+  choice.fn = query.input(0).dtype == DType::kFloat64 ? kDouble : kFloat;
+  KernelScratch blocks = contiguous_scratch(
+      query, query.input(0).dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32);
+  if (plan.reorder != nullptr) {
+    blocks.push_back({static_cast<int64_t>(plan.reordered_bytes + plan.reorder->scratch_bytes())});
+  }
+  choice.plan = std::make_shared<const PoolPlan>(std::move(plan));
+  return with_scratch(std::move(choice), std::move(blocks));
+}
+
+template <KernelFn kFloat, KernelFn kDouble>
+void add_fast(KernelTable& table, const OpDef& op) {
+  table.add(op, DeviceType::kCpu, {FLOW_ISA_NAME, select_fast<kFloat, kDouble>, true});
+}
+
+}  // namespace
+
+void register_pool_cpu(KernelTable& table) {
+#if FLOW_ISA == 0
+  const auto add_reference = [&](const OpDef& op, KernelChoice (*select)(const KernelQuery&)) {
+    table.add(op, DeviceType::kCpu, {"reference", select});
+  };
+  add_reference(kMaxPool, select_reference<&kMaxPool>);
+  add_reference(kMaxPoolWithIndices, select_reference<&kMaxPoolWithIndices>);
+  add_reference(kMaxPoolBackward, select_reference<&kMaxPoolBackward>);
+  add_reference(kMaxPoolGather, select_reference<&kMaxPoolGather>);
+  add_reference(kAvgPool, select_reference<&kAvgPool>);
+  add_reference(kAvgPoolBackward, select_reference<&kAvgPoolBackward>);
+  add_reference(kAdaptiveAvgPool, select_reference<&kAdaptiveAvgPool>);
+  add_reference(kAdaptiveAvgPoolBackward, select_reference<&kAdaptiveAvgPoolBackward>);
+#endif
+  add_fast<run_max_pool<float>, run_max_pool<double>>(table, kMaxPool);
+  add_fast<run_max_pool<float>, run_max_pool<double>>(table, kMaxPoolWithIndices);
+  add_fast<run_max_pool_backward<float>, run_max_pool_backward<double>>(table, kMaxPoolBackward);
+  add_fast<run_max_pool_gather<float>, run_max_pool_gather<double>>(table, kMaxPoolGather);
+  for (const OpDef* op : {&kAvgPool, &kAdaptiveAvgPool})
+    add_fast<run_avg_pool<float>, run_avg_pool<double>>(table, *op);
+  for (const OpDef* op : {&kAvgPoolBackward, &kAdaptiveAvgPoolBackward})
+    add_fast<run_avg_pool_backward<float>, run_avg_pool_backward<double>>(table, *op);
+}
+
+#include "ops/kernel/isa_end.h"

@@ -1,0 +1,161 @@
+#include "ops/creation/copy.h"
+
+#include "core/dispatch.h"
+#include "ops/creation/copy_op.h"
+#include "ops/elementwise/cast.h"
+#include "ops/integer_range.h"
+#include "ops/reduce/reduce.h"
+#include "ops/sbp_rules.h"
+
+namespace flow {
+
+namespace ops {
+
+namespace {
+
+void infer_clone(InferContext& ctx) {
+  ctx.add_output_like(0);
+}
+
+// dx = dy
+void grad_clone(GradContext& ctx) {
+  ctx.set(0, ctx.dy());
+}
+
+void infer_to_device(InferContext& ctx) {
+  const TensorMeta& x = ctx.input(0);
+  ctx.check(!x.is_global(), "a global tensor lies where its placement says; use to_global");
+  ctx.add_output({.shape = x.shape,
+                  .dtype = x.dtype,
+                  .device = ctx.attrs<ToDeviceAttrs>().device,
+                  .has_layout = true});
+}
+
+// dx = dy, where x is
+void grad_to_device(GradContext& ctx) {
+  if (ctx.dy().defined()) ctx.set(0, to_device(ctx.dy(), ctx.input_meta(0)->device));
+}
+
+void infer_copy(InferContext& ctx) {
+  const Shape& target = ctx.input(0).shape;
+  const Shape& source = ctx.input(1).shape;
+  bool fits = source.size() <= target.size();
+  for (int64_t d = 1; fits && d <= source.size(); ++d) {
+    const int64_t size = source[source.size() - d];
+    fits = size == 1 || size == target[target.size() - d];
+  }
+  ctx.check(fits, "the source ", source, " does not broadcast to the target ", target,
+            "; reshape it first");
+  ctx.add_output_like(0);
+}
+
+// The target's old value plays no part, but its layout does.
+void sbp_copy(SbpContext& ctx) {
+  elementwise_sbp(ctx);
+  if (ctx.input(0).dtype != ctx.input(1).dtype) return;
+  for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min}) {
+    ctx.add({partial, partial}, {partial});
+  }
+}
+
+// dtarget = 0, dsource = dy summed over what was broadcast, in the source's dtype
+void grad_copy(GradContext& ctx) {
+  if (!ctx.needs(1) || !ctx.dy().defined()) return;
+  const MetaPtr source = ctx.input_meta(1);
+  ctx.set(1, cast(sum_to(ctx.dy(), source->shape), source->dtype));
+}
+
+// Every element is the value on every rank, which is also the maximum and the minimum over ranks.
+void sbp_fill(SbpContext& ctx) {
+  unary_sbp<kIncreasing>(ctx);
+  if (ctx.attrs<FillAttrs>().value.to<double>() == 0) add_partials(ctx, kLinear);
+}
+
+// dx = 0
+void grad_fill(GradContext& /*ctx*/) {}
+
+}  // namespace
+
+const OpDef kClone = {
+    .name = "clone",
+    .infer = infer_clone,
+    .sbp = unary_sbp<kLinear | kIncreasing>,
+    .grad = grad_clone,
+};
+
+const OpDef kToDevice = {
+    .name = "to_device",
+    .attrs = attrs_def<ToDeviceAttrs>(),
+    .infer = infer_to_device,
+    .sbp = only_broadcast,
+    .grad = grad_to_device,
+};
+
+const OpDef kCopy = {
+    .name = "copy_",
+    .num_inputs = 2,
+    .infer = infer_copy,
+    .sbp = sbp_copy,
+    .grad = grad_copy,
+    .mutates = 1,
+};
+
+const OpDef kFill = {
+    .name = "fill_",
+    .attrs = attrs_def<FillAttrs>(),
+    .infer = infer_clone,
+    .sbp = sbp_fill,
+    .grad = grad_fill,
+    .mutates = 1,
+};
+
+void register_copy(OpTable& table) {
+  table.add(kClone);
+  table.add(kCopy);
+  table.add(kFill);
+  table.add(kToDevice);
+}
+
+}  // namespace ops
+
+Tensor clone(const TensorArg& x) {
+  return dispatch(ops::kClone, {&x.tensor()}, x.site());
+}
+
+Tensor to_device(const TensorArg& x, DeviceType device) {
+  return dispatch(ops::kToDevice, {&x.tensor()}, ops::ToDeviceAttrs{device}, x.site());
+}
+
+Tensor contiguous(const TensorArg& x) {
+  return x->is_contiguous() ? x.tensor() : clone(x);
+}
+
+Tensor Tensor::clone(Site site) const {
+  return flow::clone(TensorArg(*this, site));
+}
+
+Tensor Tensor::contiguous(Site site) const {
+  return flow::contiguous(TensorArg(*this, site));
+}
+
+const Tensor& Tensor::copy_(const TensorArg& source) const {
+  if (source->device() != device() && !source->is_global() && !is_global()) {
+    const Tensor moved = to_device(source, device());
+    dispatch(ops::kCopy, {this, &moved}, source.site());
+    return *this;
+  }
+  dispatch(ops::kCopy, {this, &source.tensor()}, source.site());
+  return *this;
+}
+
+const Tensor& Tensor::fill_(const Scalar& value, Site site) const {
+  ops::check_fill_value(dtype(), value, "fill_", site);
+  dispatch(ops::kFill, {this}, ops::FillAttrs{value}, site);
+  return *this;
+}
+
+const Tensor& Tensor::zero_(Site site) const {
+  return fill_(0, site);
+}
+
+}  // namespace flow

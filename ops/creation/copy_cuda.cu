@@ -1,0 +1,106 @@
+// CUDA kernels of ops/creation/copy.h and of cast.
+#include "ops/creation/copy_op.h"
+#include "ops/elementwise/cast_formula.h"
+#include "ops/elementwise/cast_op.h"
+#include "ops/elementwise/elementwise_cuda.cuh"
+
+namespace flow::ops {
+
+namespace {
+
+// The source is the last input: clone has one, copy_ two.
+const TensorView& source_of(const KernelContext& ctx) {
+  return ctx.inputs.back();
+}
+
+void copy_flat(const KernelContext& ctx) {
+  const size_t bytes = ctx.out(0).meta->local_bytes();
+  if (bytes == 0) return;
+  FLOW_CUDA_CALL(cudaMemcpyAsync(ctx.out(0).data, source_of(ctx).data, bytes,
+                                 cudaMemcpyDeviceToDevice, cuda::stream_of(ctx)));
+}
+
+template <class To, class From>
+__global__ void copy_strided(DeviceLoop<2> loop, To* y, const From* x) {
+  for (int64_t i = grid_thread(); i < loop.numel; i += grid_threads()) {
+    const auto offsets = offsets_of(loop, i);
+    if constexpr (std::is_same_v<To, From>) {
+      y[offsets.at[0]] = x[offsets.at[1]];
+    } else {
+      y[offsets.at[0]] = narrow<To>(convert<DeviceCompute<To>>(widen(x[offsets.at[1]])));
+    }
+  }
+}
+
+template <class To, class From>
+void run_copy(const KernelContext& ctx) {
+  const auto loop = device_loop<2>(ctx.plan_as<LoopPlan>());
+  cuda::launch(copy_strided<To, From>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
+               cuda::stream_of(ctx), loop, ctx.out(0).as<To>(), source_of(ctx).as<From>());
+}
+
+// Elements of one dtype are moved as integers of their size.
+KernelFn same_dtype(size_t bytes) {
+  switch (bytes) {
+    case 1:
+      return run_copy<uint8_t, uint8_t>;
+    case 2:
+      return run_copy<uint16_t, uint16_t>;
+    case 4:
+      return run_copy<uint32_t, uint32_t>;
+    default:
+      return run_copy<uint64_t, uint64_t>;
+  }
+}
+
+KernelChoice select_copy(const KernelQuery& query) {
+  const TensorMeta& output = query.output(0);
+  const TensorMeta& source = *query.inputs.back();
+  if (output.dtype == source.dtype && output.is_contiguous && source.is_contiguous &&
+      output.local_shape == source.local_shape) {
+    return {copy_flat};
+  }
+  KernelFn fn = nullptr;
+  if (output.dtype == source.dtype) {
+    fn = same_dtype(dtype_size(output.dtype));
+  } else {
+    dispatch_all(output.dtype, [&]<class To>() {
+      dispatch_all(source.dtype, [&]<class From>() {
+        if constexpr (!std::is_same_v<To, From>) fn = run_copy<To, From>;
+      });
+    });
+  }
+  return {fn, share_loop_plan(output, query.inputs.last(1))};
+}
+
+template <class T>
+__global__ void fill_strided(DeviceLoop<1> loop, T* y, T value) {
+  for (int64_t i = grid_thread(); i < loop.numel; i += grid_threads())
+    y[offsets_of(loop, i).at[0]] = value;
+}
+
+template <class T>
+void run_fill(const KernelContext& ctx) {
+  const auto loop = device_loop<1>(ctx.plan_as<LoopPlan>());
+  cuda::launch(fill_strided<T>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
+               cuda::stream_of(ctx), loop, ctx.out(0).as<T>(),
+               ctx.attrs_as<FillAttrs>().value.to<T>());
+}
+
+KernelChoice select_fill(const KernelQuery& query) {
+  KernelChoice choice;
+  dispatch_all(query.output(0).dtype, [&]<class T>() { choice.fn = run_fill<T>; });
+  choice.plan = share_loop_plan(query.output(0), {});
+  return choice;
+}
+
+}  // namespace
+
+void register_copy_cuda(KernelTable& table) {
+  table.add(kCast, DeviceType::kCuda, {"cuda", select_copy});
+  table.add(kClone, DeviceType::kCuda, {"cuda", select_copy});
+  table.add(kCopy, DeviceType::kCuda, {"cuda", select_copy});
+  table.add(kFill, DeviceType::kCuda, {"cuda", select_fill});
+}
+
+}  // namespace flow::ops

@@ -1,0 +1,31 @@
+// Definitions of the ops of ops/creation/copy.h and of the methods copy_, fill_, zero_.
+#pragma once
+
+#include <tuple>
+
+#include "core/op.h"
+
+namespace flow::ops {
+
+struct FillAttrs {
+  Scalar value;
+
+  static constexpr auto fields() { return std::tuple(value_field("value", &FillAttrs::value)); }
+};
+
+struct ToDeviceAttrs {
+  DeviceType device = DeviceType::kCpu;
+
+  static constexpr auto fields() { return std::tuple(key_field("device", &ToDeviceAttrs::device)); }
+};
+
+// y = x in the memory of a device, row-major.
+extern const OpDef kToDevice;
+// y = x, row-major.
+extern const OpDef kClone;
+// (target, source): target = source, broadcast and converted.
+extern const OpDef kCopy;
+// (target): target = value.
+extern const OpDef kFill;
+
+}  // namespace flow::ops

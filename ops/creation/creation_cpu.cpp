@@ -1,0 +1,115 @@
+// Kernels of ops/creation/creation.h: bound by memory, one plain form for all CPUs. Outputs are new
+// and therefore contiguous.
+#include <cmath>
+#include <cstring>
+
+#include "core/context.h"
+#include "core/kernel.h"
+#include "ops/creation/creation_op.h"
+#include "ops/elementwise/cast_formula.h"
+#include "ops/kernel/isa_begin.h"
+
+#if FLOW_ISA == 0
+namespace {
+
+void leave(const KernelContext& /*ctx*/) {}
+
+// Zeros on ranks that hold none of a partial sum; true when the caller has nothing left to do.
+bool wrote_zeros(const KernelContext& ctx) {
+  const TensorView& y = ctx.out(0);
+  if (holds_values(*y.meta, ctx.rank.rank())) return false;
+  std::memset(y.data, 0, y.meta->local_bytes());
+  return true;
+}
+
+template <class T>
+void full(const KernelContext& ctx) {
+  if (wrote_zeros(ctx)) return;
+  const T value = ctx.attrs_as<FullAttrs>().value.to<T>();
+  std::fill_n(ctx.out(0).as<T>(), ctx.out(0).numel(), value);
+}
+
+template <class T>
+void arange(const KernelContext& ctx) {
+  if (wrote_zeros(ctx)) return;
+  const auto& attrs = ctx.attrs_as<ArangeAttrs>();
+  const int64_t begin = ctx.out(0).meta->local_begin[0];
+  const int64_t n = ctx.out(0).numel();
+  T* y = ctx.out(0).as<T>();
+  if (attrs.start.is_floating() || attrs.step.is_floating()) {
+    const double start = attrs.start.to<double>();
+    const double step = attrs.step.to<double>();
+    for (int64_t i = 0; i < n; ++i)
+      y[i] = convert<T>(start + static_cast<double>(begin + i) * step);
+  } else {
+    const int64_t start = attrs.start.to<int64_t>();
+    const int64_t step = attrs.step.to<int64_t>();
+    for (int64_t i = 0; i < n; ++i)
+      y[i] = convert<T>(start + (begin + i) * step);
+  }
+}
+
+// Counted from the nearer end, so that both ends are exact.
+template <class T>
+void linspace(const KernelContext& ctx) {
+  if (wrote_zeros(ctx)) return;
+  const auto& attrs = ctx.attrs_as<LinspaceAttrs>();
+  const int64_t steps = ctx.out(0).meta->shape[0];
+  const int64_t begin = ctx.out(0).meta->local_begin[0];
+  const double step = steps > 1 ? (attrs.end - attrs.start) / static_cast<double>(steps - 1) : 0;
+  T* y = ctx.out(0).as<T>();
+  for (int64_t i = begin; i < begin + ctx.out(0).numel(); ++i) {
+    const double value = i < (steps + 1) / 2
+                             ? attrs.start + static_cast<double>(i) * step
+                             : attrs.end - static_cast<double>(steps - 1 - i) * step;
+    y[i - begin] = convert<T>(value);
+  }
+}
+
+template <class T>
+void eye(const KernelContext& ctx) {
+  const TensorMeta& meta = *ctx.out(0).meta;
+  T* y = ctx.out(0).as<T>();
+  std::fill_n(y, meta.local_numel, T{});
+  if (!holds_values(meta, ctx.rank.rank())) return;
+  for (int64_t row = 0; row < meta.local_shape[0]; ++row) {
+    const int64_t column = meta.local_begin[0] + row - meta.local_begin[1];
+    if (column >= 0 && column < meta.local_shape[1]) {
+      y[row * meta.local_shape[1] + column] = convert<T>(1);
+    }
+  }
+}
+
+template <class Pick>
+KernelChoice by_output(const KernelQuery& query, const Pick& pick) {
+  KernelChoice choice;
+  dispatch_all(query.output(0).dtype,
+               [&]<class T>() { choice.fn = pick.template operator()<T>(); });
+  return choice;
+}
+
+}  // namespace
+
+void register_creation_cpu(KernelTable& table) {
+  constexpr DeviceType kCpu = DeviceType::kCpu;
+  table.add(kEmpty, kCpu, {"reference", always<leave>});
+  table.add(kFull, kCpu, {"reference", [](const KernelQuery& query) {
+                            return by_output(query, []<class T>() -> KernelFn { return full<T>; });
+                          }});
+  table.add(kArange, kCpu, {"reference", [](const KernelQuery& query) {
+                              return by_output(query,
+                                               []<class T>() -> KernelFn { return arange<T>; });
+                            }});
+  table.add(kLinspace, kCpu, {"reference", [](const KernelQuery& query) {
+                                return by_output(query,
+                                                 []<class T>() -> KernelFn { return linspace<T>; });
+                              }});
+  table.add(kEye, kCpu, {"reference", [](const KernelQuery& query) {
+                           return by_output(query, []<class T>() -> KernelFn { return eye<T>; });
+                         }});
+}
+#else
+void register_creation_cpu(KernelTable& /*table*/) {}
+#endif
+
+#include "ops/kernel/isa_end.h"

@@ -1,0 +1,30 @@
+// Functions of the bits of integers; of bools they are the logical ones. Shapes broadcast and
+// dtypes are promoted as in ops/elementwise/binary.h.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace flow {
+
+Tensor bitwise_and(const TensorArg& a, const TensorArg& b);
+Tensor bitwise_and(const TensorArg& a, const Scalar& b);
+Tensor bitwise_or(const TensorArg& a, const TensorArg& b);
+Tensor bitwise_or(const TensorArg& a, const Scalar& b);
+Tensor bitwise_xor(const TensorArg& a, const TensorArg& b);
+Tensor bitwise_xor(const TensorArg& a, const Scalar& b);
+Tensor bitwise_not(const TensorArg& x);
+
+// a 2^b and a / 2^b rounded down, of integers only. By as many bits as there are or more, or by
+// less than none: no bit stays, and on the right the sign.
+Tensor bitwise_left_shift(const TensorArg& a, const TensorArg& b);
+Tensor bitwise_left_shift(const TensorArg& a, const Scalar& b);
+Tensor bitwise_right_shift(const TensorArg& a, const TensorArg& b);
+Tensor bitwise_right_shift(const TensorArg& a, const Scalar& b);
+
+// gt(x, 0) & lt(x, 1)
+Tensor operator&(const TensorArg& a, const TensorArg& b);
+Tensor operator|(const TensorArg& a, const TensorArg& b);
+Tensor operator^(const TensorArg& a, const TensorArg& b);
+Tensor operator~(const TensorArg& x);
+
+}  // namespace flow

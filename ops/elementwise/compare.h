@@ -1,0 +1,42 @@
+// Comparisons and logic of two tensors, or of a tensor and a number; the result is bool. Shapes
+// broadcast and dtypes are promoted as in ops/elementwise/binary.h.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace flow {
+
+// lt(x, 0)
+Tensor eq(const TensorArg& a, const TensorArg& b);
+Tensor eq(const TensorArg& a, const Scalar& b);
+Tensor ne(const TensorArg& a, const TensorArg& b);
+Tensor ne(const TensorArg& a, const Scalar& b);
+Tensor lt(const TensorArg& a, const TensorArg& b);
+Tensor lt(const TensorArg& a, const Scalar& b);
+Tensor le(const TensorArg& a, const TensorArg& b);
+Tensor le(const TensorArg& a, const Scalar& b);
+Tensor gt(const TensorArg& a, const TensorArg& b);
+Tensor gt(const TensorArg& a, const Scalar& b);
+Tensor ge(const TensorArg& a, const TensorArg& b);
+Tensor ge(const TensorArg& a, const Scalar& b);
+
+// Of "is not zero".
+Tensor logical_and(const TensorArg& a, const TensorArg& b);
+Tensor logical_or(const TensorArg& a, const TensorArg& b);
+Tensor logical_xor(const TensorArg& a, const TensorArg& b);
+
+struct CloseOptions {
+  double rtol = 1e-5;
+  double atol = 1e-8;
+  bool equal_nan = false;
+};
+
+// |a - b| <= atol + rtol |b|, or both the same infinity, or with equal_nan both NaN.
+Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options = {});
+// Whether isclose holds everywhere; collective for global tensors.
+bool allclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options = {});
+
+// Whether a and b have one shape and the same elements; collective for global tensors.
+bool equal(const TensorArg& a, const TensorArg& b);
+
+}  // namespace flow

@@ -1,0 +1,173 @@
+// Elementwise CUDA kernels: y[i] = f(x...[i]) over operands of any strides, broadcast.
+//
+//   run_elementwise<Y, X...>(ctx, f)   f: a functor that is copied to the device, with
+//                                      __device__ auto operator()(DeviceCompute<X>...) const
+//
+// The plan of the call is a LoopPlan of the output and the inputs: select with
+// choose_elementwise(query, fn).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "ops/kernel/element_cuda.cuh"
+#include "ops/kernel/strided_loop.h"
+
+namespace flow::ops {
+
+// A LoopPlan as kernels take it; dim 0 is the innermost.
+template <int kOperands>
+struct DeviceLoop {
+  int64_t numel = 0;
+  int num_dims = 0;
+  int64_t size[kMaxDims] = {};
+  int64_t stride[kMaxDims][kOperands] = {};  // operand 0 is the output
+};
+
+template <int kOperands>
+DeviceLoop<kOperands> device_loop(const LoopPlan& plan) {
+  DeviceLoop<kOperands> loop;
+  loop.numel = plan.rows * plan.inner;
+  loop.num_dims = plan.num_dims;
+  for (int d = 0; d < plan.num_dims; ++d) {
+    const auto from = static_cast<size_t>(plan.num_dims - 1 - d);
+    loop.size[d] = plan.size[from];
+    for (int k = 0; k < kOperands; ++k)
+      loop.stride[d][k] = plan.stride[from][static_cast<size_t>(k)];
+  }
+  return loop;
+}
+
+// Where item i of a loop lies in each operand, in elements.
+template <int kOperands>
+struct DeviceOffsets {
+  int64_t at[kOperands];
+};
+
+template <int kOperands>
+__device__ inline DeviceOffsets<kOperands> offsets_of(const DeviceLoop<kOperands>& loop,
+                                                      int64_t item) {
+  DeviceOffsets<kOperands> offsets = {};
+  const int outermost = loop.num_dims - 1;
+  for (int d = 0; d < outermost; ++d) {
+    const int64_t index = item % loop.size[d];
+    item /= loop.size[d];
+    for (int k = 0; k < kOperands; ++k)
+      offsets.at[k] += index * loop.stride[d][k];
+  }
+  for (int k = 0; k < kOperands; ++k)
+    offsets.at[k] += item * loop.stride[outermost][k];
+  return offsets;
+}
+
+namespace internal {
+
+template <class F, class Y, class... X>
+__global__ void elementwise_flat(int64_t n, F f, Y* y, const X*... x) {
+  for (int64_t i = grid_thread(); i < n; i += grid_threads())
+    y[i] = narrow<Y>(static_cast<DeviceCompute<Y>>(f(widen(x[i])...)));
+}
+
+template <class... X>
+struct DevicePointers;
+
+template <>
+struct DevicePointers<> {};
+
+template <class First, class... Rest>
+struct DevicePointers<First, Rest...> {
+  const First* first;
+  DevicePointers<Rest...> rest;
+};
+
+// f of the inputs' elements, gathered one by one.
+template <int kInput, class F, class Offsets, class... Values>
+__device__ inline auto apply_at(const F& f, const Offsets& /*offsets*/, DevicePointers<> /*x*/,
+                                Values... values) {
+  return f(values...);
+}
+
+template <int kInput, class F, class Offsets, class First, class... Rest, class... Values>
+__device__ inline auto apply_at(const F& f, const Offsets& offsets,
+                                DevicePointers<First, Rest...> x, Values... values) {
+  return apply_at<kInput + 1>(f, offsets, x.rest, values..., widen(x.first[offsets.at[kInput]]));
+}
+
+template <class F, class Y, class... X>
+__global__ void elementwise_strided(DeviceLoop<1 + sizeof...(X)> loop, F f, Y* y,
+                                    DevicePointers<X...> x) {
+  for (int64_t i = grid_thread(); i < loop.numel; i += grid_threads()) {
+    const auto offsets = offsets_of(loop, i);
+    y[offsets.at[0]] = narrow<Y>(static_cast<DeviceCompute<Y>>(apply_at<1>(f, offsets, x)));
+  }
+}
+
+inline DevicePointers<> device_pointers() {
+  return {};
+}
+
+template <class First, class... Rest>
+DevicePointers<First, Rest...> device_pointers(const First* first, const Rest*... rest) {
+  return {first, device_pointers(rest...)};
+}
+
+template <class Y, class... X, class F, size_t... kInput>
+void run_elementwise(const KernelContext& ctx, const F& f, std::index_sequence<kInput...> /*in*/) {
+  const auto& plan = ctx.plan_as<LoopPlan>();
+  const cudaStream_t stream = cuda::stream_of(ctx);
+  const int64_t numel = plan.rows * plan.inner;
+  const unsigned blocks = cuda::blocks_for(numel);
+  // Integers take the general loop: they are rare, and every form is code to compile.
+  if constexpr ((is_floating(dtype_of<Y>) || ... || is_floating(dtype_of<X>))) {
+    if (plan.is_flat()) {
+      cuda::launch(elementwise_flat<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream, numel, f,
+                   ctx.out(0).as<Y>(), ctx.inputs[kInput].as<X>()...);
+      return;
+    }
+  }
+  cuda::launch(elementwise_strided<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream,
+               device_loop<1 + sizeof...(X)>(plan), f, ctx.out(0).as<Y>(),
+               device_pointers<X...>(ctx.inputs[kInput].as<X>()...));
+}
+
+}  // namespace internal
+
+// Output 0 is of type Y, the first sizeof...(X) inputs are of types X...
+template <class Y, class... X, class F>
+void run_elementwise(const KernelContext& ctx, const F& f) {
+  internal::run_elementwise<Y, X...>(ctx, f, std::index_sequence_for<X...>());
+}
+
+// fn with the LoopPlan it needs; nullptr is not applicable.
+inline KernelChoice choose_elementwise(const KernelQuery& query, KernelFn fn) {
+  if (fn == nullptr) return {};
+  return {fn, share_loop_plan(query.output(0), query.inputs)};
+}
+
+// ---- functors made of the formulas of the CPU kernels, which have a static apply(…)
+
+template <class F>
+struct DeviceFormula {
+  template <class... C>
+  __device__ auto operator()(C... x) const {
+    return F::apply(x...);
+  }
+};
+
+// F(x, s) and F(s, x) with a number of the call.
+template <class F, class C>
+struct DeviceWithScalar {
+  C s;
+
+  __device__ C operator()(C x) const { return F::apply(x, s); }
+};
+
+template <class F, class C>
+struct DeviceOfScalar {
+  C s;
+
+  __device__ C operator()(C x) const { return F::apply(s, x); }
+};
+
+}  // namespace flow::ops

@@ -1,0 +1,29 @@
+// Gradients of forms in place that read the value written over.
+#pragma once
+
+#include <initializer_list>
+
+#include "core/context.h"
+#include "core/op.h"
+#include "ops/creation/copy.h"
+
+namespace flow::ops {
+
+// Whether the gradient of op(inputs…), written over its first input, would read that input's old
+// value. The form then computes from a copy of it, as PyTorch does.
+inline bool reads_old_value(const OpDef& op, std::initializer_list<const Tensor*> inputs) {
+  if ((op.saved_inputs & 1) == 0 || !thread_state().grad_enabled) return false;
+  for (const Tensor* input : inputs) {
+    if (input->requires_grad()) return true;
+  }
+  return false;
+}
+
+// Writes compute(copy of x) over x, so that gradients read the copy.
+template <class Compute>
+const Tensor& write_from_copy(const TensorArg& x, const Compute& compute) {
+  const Tensor old = clone(x);
+  return x->copy_({compute(TensorArg(old, x.site())), x.site()});
+}
+
+}  // namespace flow::ops

@@ -1,0 +1,169 @@
+#include "ops/elementwise/shrink.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/unary.h"
+#include "ops/elementwise/where.h"
+#include "ops/index/gather.h"
+#include "ops/named_errors.h"
+#include "ops/norm/softmax.h"
+#include "ops/random/dropout.h"
+#include "ops/random/random.h"
+#include "ops/reduce/extrema.h"
+
+namespace flow {
+
+namespace {
+
+void check_floating(const char* op, const TensorArg& x) {
+  if (is_floating(x->dtype())) return;
+  throw InvalidArgument(
+      str("[", op, "] takes floating numbers; received ", x->meta(), "; cast them"), x.site());
+}
+
+void check_probability(const char* op, double p, Site site) {
+  if (p >= 0 && p <= 1) return;
+  throw InvalidArgument(str("[", op, "] p is ", p, "; give 0 to 1"), site);
+}
+
+// Ones with x's first two dims, the others 1, in a layout that follows x's.
+Tensor of_channels(const TensorArg& x, const char* op) {
+  if (x->dim() < 2) {
+    throw InvalidArgument(
+        str("[", op, "] drops channels, dim 1; received ", x->meta(), "; unsqueeze it"), x.site());
+  }
+  Shape shape = x->shape();
+  for (int64_t i = 2; i < shape.size(); ++i)
+    shape[i] = 1;
+  TensorOptions layout = options_like(x);
+  layout.requires_grad = false;
+  if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+  return ones(shape, layout, x.site());
+}
+
+// The value of dropped elements, selu's lowest one, and the scale that keeps the variance.
+Tensor drop_alpha(const char* op, const TensorArg& x, const Tensor& ones_of_noise,
+                  const AlphaDropoutOptions& options) {
+  const Site site = x.site();
+  constexpr double kLowest = -1.7580993408473766;
+  const double p = options.p;
+  if (p == 1) return mul(x, 0);
+  const double scale = 1 / std::sqrt((kLowest * kLowest * p + 1) * (1 - p));
+  check_floating(op, x);
+  const Tensor keeps = bernoulli({mul({ones_of_noise, site}, 1 - p), site});
+  const Tensor dropped = mul({1 - TensorArg(keeps, site), site}, kLowest * scale);
+  const Tensor kept = mul({mul(x, {keeps, site}), site}, scale);
+  return sub({add({kept, site}, dropped), site}, kLowest * scale * p);
+}
+
+Tensor drop_features(const char* op, const TensorArg& x, const FeatureDropoutOptions& options) {
+  return ops::named(op, [&]() -> Tensor {
+    check_probability(op, options.p, x.site());
+    if (!options.training || options.p == 0) return x;
+    const Tensor noise = dropout({of_channels(x, op), x.site()}, {.p = options.p});
+    return mul(x, {noise, x.site()});
+  });
+}
+
+}  // namespace
+
+Tensor hardshrink(const TensorArg& x, const ShrinkOptions& options) {
+  return ops::named("hardshrink", [&]() -> Tensor {
+    check_floating("hardshrink", x);
+    const Site site = x.site();
+    return where({gt({abs(x), site}, options.lambd), site}, x, 0.0);
+  });
+}
+
+Tensor softshrink(const TensorArg& x, const ShrinkOptions& options) {
+  return ops::named("softshrink", [&]() -> Tensor {
+    check_floating("softshrink", x);
+    const Site site = x.site();
+    if (!(options.lambd >= 0)) {
+      throw InvalidArgument(str("[softshrink] lambd is ", options.lambd, "; give 0 or more"), site);
+    }
+    const Tensor moved = sub(x, mul({sign(x), site}, options.lambd));
+    return where({le({abs(x), site}, options.lambd), site}, 0.0, {moved, site});
+  });
+}
+
+Tensor tanhshrink(const TensorArg& x) {
+  return ops::named("tanhshrink", [&] { return sub(x, tanh(x)); });
+}
+
+Tensor threshold(const TensorArg& x, double threshold, double value) {
+  return ops::named("threshold", [&] { return where({gt(x, threshold), x.site()}, x, value); });
+}
+
+Tensor softmin(const TensorArg& x, int64_t dim) {
+  return ops::named("softmin", [&] { return softmax({neg(x), x.site()}, dim); });
+}
+
+Tensor rrelu(const TensorArg& x, const RReluOptions& options) {
+  return ops::named("rrelu", [&]() -> Tensor {
+    check_floating("rrelu", x);
+    const Site site = x.site();
+    const double range = options.upper - options.lower;
+    if (!(range >= 0)) {
+      throw InvalidArgument(str("[rrelu] lower ", options.lower, " is above upper ", options.upper),
+                            site);
+    }
+    if (!options.training) return leaky_relu(x, {.negative_slope = options.lower + range / 2});
+    const Tensor drawn = mul({rand_like(x), site}, range);
+    const Tensor slopes = add({drawn, site}, options.lower);
+    return where({gt(x, 0), site}, x, {mul(x, {slopes, site}), site});
+  });
+}
+
+Tensor gumbel_softmax(const TensorArg& logits, const GumbelSoftmaxOptions& options) {
+  return ops::named("gumbel_softmax", [&]() -> Tensor {
+    check_floating("gumbel_softmax", logits);
+    const Site site = logits.site();
+    // -log of an exponential draw; of draws of [0, 1) the 0 is moved to the least normal number.
+    const Tensor draws = clamp({rand_like(logits), site}, {.min = 1.17549435e-38});
+    const Tensor exponential = neg({log({draws, site}), site});
+    const Tensor noise = neg({log({exponential, site}), site});
+    const Tensor noisy = div({add(logits, {noise, site}), site}, options.tau);
+    const Tensor soft = softmax({noisy, site}, options.dim);
+    if (!options.hard) return soft;
+    const Tensor best = argmax({soft, site}, options.dim, {.keepdim = true});
+    const Tensor fixed = soft.detach();
+    const Tensor one_hot = scatter({zeros_like({fixed, site}), site}, options.dim, {best, site}, 1);
+    return add({sub({one_hot, site}, fixed), site}, soft);
+  });
+}
+
+Tensor alpha_dropout(const TensorArg& x, const AlphaDropoutOptions& options) {
+  return ops::named("alpha_dropout", [&]() -> Tensor {
+    check_probability("alpha_dropout", options.p, x.site());
+    if (!options.training || options.p == 0) return x;
+    return drop_alpha("alpha_dropout", x, ones_like(x->detach()), options);
+  });
+}
+
+Tensor feature_alpha_dropout(const TensorArg& x, const AlphaDropoutOptions& options) {
+  return ops::named("feature_alpha_dropout", [&]() -> Tensor {
+    check_probability("feature_alpha_dropout", options.p, x.site());
+    if (!options.training || options.p == 0) return x;
+    return drop_alpha("feature_alpha_dropout", x, of_channels(x, "feature_alpha_dropout"), options);
+  });
+}
+
+Tensor dropout1d(const TensorArg& x, const FeatureDropoutOptions& options) {
+  return drop_features("dropout1d", x, options);
+}
+
+Tensor dropout2d(const TensorArg& x, const FeatureDropoutOptions& options) {
+  return drop_features("dropout2d", x, options);
+}
+
+Tensor dropout3d(const TensorArg& x, const FeatureDropoutOptions& options) {
+  return drop_features("dropout3d", x, options);
+}
+
+}  // namespace flow

@@ -1,0 +1,186 @@
+#include "ops/elementwise/special.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "core/default_dtype.h"
+#include "core/dispatch.h"
+#include "ops/autocast.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/special_op.h"
+#include "ops/elementwise/unary.h"
+#include "ops/elementwise/where.h"
+#include "ops/named_errors.h"
+#include "ops/promotion.h"
+#include "ops/reduce/reduce.h"
+#include "ops/sbp_rules.h"
+
+namespace flow {
+
+namespace ops {
+
+namespace {
+
+void infer_unary(InferContext& ctx) {
+  ctx.check(is_floating(ctx.input(0).dtype), "needs a floating dtype; cast first");
+  ctx.add_output_like(0);
+}
+
+void infer_copysign(InferContext& ctx) {
+  ctx.check(is_floating(ctx.input(0).dtype) && ctx.input(0).dtype == ctx.input(1).dtype,
+            "needs floating operands of one dtype; call the public function, which promotes");
+  ctx.add_output(broadcast_shapes(ctx.input(0).shape, ctx.input(1).shape, "copysign"),
+                 ctx.input(0).dtype);
+}
+
+// Rises in the sign.
+void sbp_copysign(SbpContext& ctx) {
+  elementwise_sbp(ctx);
+  for (const Sbp side : {sbp::partial_max, sbp::partial_min})
+    ctx.add({sbp::broadcast, side}, {side});
+}
+
+// dx = dy digamma(x)
+void grad_lgamma(GradContext& ctx) {
+  if (ctx.dy().defined()) ctx.set(0, mul(ctx.dy(), digamma(ctx.input(0))));
+}
+
+// dx = dy polygamma(n + 1, x)
+void grad_polygamma(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
+  ctx.set(0, mul(ctx.dy(), polygamma(ctx.attrs<PolygammaAttrs>().n + 1, ctx.input(0))));
+}
+
+// dx = dy sqrt(pi) / 2 exp(y^2)
+void grad_erfinv(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
+  const double factor = 1 / (2 * std::numbers::inv_sqrtpi);
+  ctx.set(0, mul(mul(ctx.dy(), factor), exp(square(ctx.output()))));
+}
+
+// da = dy y / a, 0 where a is 0; db = 0
+void grad_copysign(GradContext& ctx) {
+  if (!ctx.dy().defined() || !ctx.needs(0)) return;
+  const Tensor a = ctx.input(0);
+  const Tensor sign = masked_fill(div(ctx.output(), a), eq(a, 0), 0);
+  ctx.set(0, sum_to(mul(ctx.dy(), sign), a.shape()));
+}
+
+}  // namespace
+
+const OpDef kLgamma = in_float32({.name = "lgamma",
+                                  .infer = infer_unary,
+                                  .sbp = elementwise_sbp,
+                                  .grad = grad_lgamma,
+                                  .saved_inputs = 1,
+                                  .allows_in_place = true});
+const OpDef kPolygamma = in_float32({.name = "polygamma",
+                                     .attrs = attrs_def<PolygammaAttrs>(),
+                                     .infer = infer_unary,
+                                     .sbp = elementwise_sbp,
+                                     .grad = grad_polygamma,
+                                     .saved_inputs = 1,
+                                     .allows_in_place = true});
+// It rises, but is NaN on both sides of its domain.
+const OpDef kErfinv = in_float32({.name = "erfinv",
+                                  .infer = infer_unary,
+                                  .sbp = elementwise_sbp,
+                                  .grad = grad_erfinv,
+                                  .saved_outputs = 1,
+                                  .allows_in_place = true});
+const OpDef kCopysign = {.name = "copysign",
+                         .num_inputs = 2,
+                         .infer = infer_copysign,
+                         .sbp = sbp_copysign,
+                         .grad = grad_copysign,
+                         .saved_inputs = 1,
+                         .saved_outputs = 1,
+                         .allows_in_place = true};
+
+void register_special(OpTable& table) {
+  for (const OpDef* op : {&kLgamma, &kPolygamma, &kErfinv, &kCopysign})
+    table.add(*op);
+}
+
+}  // namespace ops
+
+namespace {
+
+// Integers and bools are taken as default_dtype().
+Tensor floating(const TensorArg& x) {
+  return is_floating(x->dtype()) ? x.tensor() : cast(x, default_dtype());
+}
+
+}  // namespace
+
+Tensor lgamma(const TensorArg& x) {
+  const Tensor numbers = floating(x);
+  return dispatch(ops::kLgamma, {&numbers}, x.site());
+}
+
+Tensor digamma(const TensorArg& x) {
+  return ops::named("digamma", [&] { return polygamma(0, x); });
+}
+
+Tensor polygamma(int64_t n, const TensorArg& x) {
+  if (n < 0) {
+    throw InvalidArgument(str("[polygamma] n is ", n, "; give 0 or more"), x.site());
+  }
+  const Tensor numbers = floating(x);
+  return dispatch(ops::kPolygamma, {&numbers}, ops::PolygammaAttrs{n}, x.site());
+}
+
+Tensor erfinv(const TensorArg& x) {
+  const Tensor numbers = floating(x);
+  return dispatch(ops::kErfinv, {&numbers}, x.site());
+}
+
+Tensor logit(const TensorArg& x, const LogitOptions& options) {
+  return ops::named("logit", [&]() -> Tensor {
+    const Site site = x.site();
+    Tensor p = floating(x);
+    if (options.eps) p = clamp({p, site}, {.min = *options.eps, .max = 1 - *options.eps});
+    return log({div({p, site}, {1 - TensorArg(p, site), site}), site});
+  });
+}
+
+Tensor copysign(const TensorArg& a, const TensorArg& b) {
+  return ops::dispatch_promoted(ops::kCopysign, a, b, ops::Promotion::kToFloating);
+}
+
+Tensor copysign(const TensorArg& a, const Scalar& b) {
+  return copysign(a, ops::number_like(a, b));
+}
+
+Tensor heaviside(const TensorArg& x, const TensorArg& values) {
+  return ops::named("heaviside", [&]() -> Tensor {
+    if (x->dtype() != values->dtype()) {
+      throw InvalidArgument(str("[heaviside] x and values must have one dtype; received ",
+                                x->meta(), ", ", values->meta(), "; cast one"),
+                            x.site());
+    }
+    const Site site = x.site();
+    return where({eq(x, 0), site}, values, {cast({gt(x, 0), site}, x->dtype()), site});
+  });
+}
+
+Tensor logaddexp2(const TensorArg& a, const TensorArg& b) {
+  return ops::named("logaddexp2", [&]() -> Tensor {
+    const Site site = a.site();
+    const Tensor scaled = mul(a, std::numbers::ln2);
+    const Tensor other = mul(b, std::numbers::ln2);
+    return mul({logaddexp({scaled, site}, other), site}, std::numbers::log2e);
+  });
+}
+
+Tensor deg2rad(const TensorArg& x) {
+  return ops::named("deg2rad", [&] { return mul(x, std::numbers::pi / 180); });
+}
+
+Tensor rad2deg(const TensorArg& x) {
+  return ops::named("rad2deg", [&] { return mul(x, 180 / std::numbers::pi); });
+}
+
+}  // namespace flow

@@ -1,0 +1,35 @@
+// CUDA kernels of some of ops/elementwise/special.h.
+#include <cmath>
+
+#include "ops/elementwise/formulas_cuda.cuh"
+#include "ops/elementwise/special_op.h"
+
+namespace flow::ops {
+
+void register_special_cuda(KernelTable& table);
+
+namespace {
+
+struct Lgamma {
+  template <class C>
+  static __device__ C apply(C x) {
+    return static_cast<C>(
+        std::lgamma(static_cast<double>(x)));  // near its roots float is not enough
+  }
+};
+
+struct Copysign {
+  template <class C>
+  static __device__ C apply(C size, C sign) {
+    return std::copysign(size, sign);
+  }
+};
+
+}  // namespace
+
+void register_special_cuda(KernelTable& table) {
+  add_formula<Applied<Lgamma>::Of, Elements::kFloating, 1>(table, kLgamma);
+  add_formula<Applied<Copysign>::Of, Elements::kFloating, 2>(table, kCopysign);
+}
+
+}  // namespace flow::ops

@@ -1,0 +1,40 @@
+// Choosing elements by a condition or by bounds.
+#pragma once
+
+#include <optional>
+
+#include "core/tensor.h"
+
+namespace flow {
+
+// a where the condition holds, else b. Shapes broadcast; a and b are promoted as in
+// ops/elementwise/binary.h; the condition is bool.  where(gt(x, 0), x, y)
+Tensor where(const TensorArg& condition, const TensorArg& a, const TensorArg& b);
+Tensor where(const TensorArg& condition, const TensorArg& a, const Scalar& b);
+Tensor where(const TensorArg& condition, const Scalar& a, const TensorArg& b);
+// Numbers of one category: bool, int64 or default_dtype().
+Tensor where(const TensorArg& condition, const Scalar& a, const Scalar& b);
+
+// value where the mask holds, else x; shapes broadcast. The result has x's dtype.
+Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Scalar& value);
+// The value may be a tensor without dims.
+Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const TensorArg& value);
+// The same written over x; the mask broadcasts to x's shape.
+const Tensor& masked_fill_(const TensorArg& x, const TensorArg& mask, const Scalar& value);
+
+struct ClampOptions {
+  std::optional<Scalar> min = {};
+  std::optional<Scalar> max = {};
+};
+
+// min(max(x, options.min), options.max), one of which must be given; NaN stays. The gradient is
+// that of x where min < x < max, else 0.
+Tensor clamp(const TensorArg& x, const ClampOptions& options);
+// As clamp with bounds for each element; an undefined tensor does not bind, and max wins over min.
+// The result is NaN where a bound is.
+Tensor clamp(const TensorArg& x, const TensorArg& min, const TensorArg& max);
+// clamp under its other name.
+Tensor clip(const TensorArg& x, const ClampOptions& options);
+const Tensor& clamp_(const TensorArg& x, const ClampOptions& options);
+
+}  // namespace flow

@@ -1,0 +1,121 @@
+#include "ops/index/embedding_bag.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/unary.h"
+#include "ops/elementwise/where.h"
+#include "ops/index/embedding.h"
+#include "ops/index/gather.h"
+#include "ops/index/search.h"
+#include "ops/named_errors.h"
+#include "ops/reduce/extrema.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/scan.h"
+#include "ops/shape/arrange.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/view.h"
+
+namespace flow {
+
+namespace {
+
+void check(const TensorArg& indices, const EmbeddingBagOptions& options) {
+  const Site site = indices.site();
+  const bool is_vector = indices->dim() == 1;
+  if (options.mode != "sum" && options.mode != "mean" && options.mode != "max") {
+    throw InvalidArgument(
+        str("[embedding_bag] mode is '", options.mode, "'; give sum, mean or max"), site);
+  }
+  if ((!is_vector && indices->dim() != 2) || is_vector != options.offsets.defined() ||
+      (is_vector && options.offsets.dim() != 1)) {
+    throw InvalidArgument(str("[embedding_bag] takes indices (B, n), or a vector of them with a ",
+                              "vector of offsets; received ", indices->meta()),
+                          site);
+  }
+  if (!options.per_sample_weights.defined()) return;
+  if (options.mode != "sum" || options.per_sample_weights.shape() != indices->shape()) {
+    throw InvalidArgument(
+        str("[embedding_bag] per_sample_weights have the shape of the indices and ",
+            "go with mode sum; received ", options.per_sample_weights.meta(), " for ",
+            indices->meta(), ", mode ", options.mode),
+        site);
+  }
+}
+
+// For each index of a vector, the bag it lies in.
+Tensor bags_of(const Tensor& indices, const Tensor& starts, Site site) {
+  TensorOptions layout = options_like(indices);
+  layout.dtype = starts.dtype();
+  if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+  const Tensor places = arange(indices.numel(), layout, site);
+  return sub({searchsorted({starts, site}, {places, site}, {.right = true}), site}, 1);
+}
+
+}  // namespace
+
+Tensor embedding_bag(const TensorArg& indices, const TensorArg& weight,
+                     const EmbeddingBagOptions& options) {
+  return ops::named("embedding_bag", [&]() -> Tensor {
+    const Site site = indices.site();
+    check(indices, options);
+    const bool is_vector = indices->dim() == 1;
+    Tensor starts = options.offsets;
+    if (is_vector && options.include_last_offset) {
+      starts = narrow({starts, site}, 0, 0, starts.numel() - 1);
+    }
+    const int64_t bags = is_vector ? starts.numel() : indices->size(0);
+    const int64_t width = weight->size(-1);
+    Tensor rows = embedding(indices, weight,
+                            {.padding_idx = options.padding_idx,
+                             .max_norm = options.max_norm,
+                             .norm_type = options.norm_type});
+    if (options.per_sample_weights.defined()) {
+      rows = mul({rows, site}, unsqueeze({options.per_sample_weights, site}, -1));
+    }
+    Tensor counts = ones_like(indices);  // 1 for an index that counts
+    if (options.padding_idx) {
+      const int64_t padding =
+          *options.padding_idx < 0 ? *options.padding_idx + weight->size(0) : *options.padding_idx;
+      counts = cast({ne(indices, padding), site}, indices->dtype());
+      rows = mul({rows, site}, unsqueeze({cast({counts, site}, rows.dtype()), site}, -1));
+    }
+    counts = cast({counts, site}, rows.dtype());
+    if (options.mode == "max" && options.padding_idx) {
+      const Tensor is_padding = unsqueeze({eq({counts, site}, 0), site}, -1);
+      rows = masked_fill({rows, site}, {is_padding, site}, -INFINITY);
+    }
+    Tensor y;
+    Tensor sizes;
+    if (is_vector) {
+      const Tensor bag = bags_of(indices, starts, site);
+      const Tensor empty = new_zeros({rows, site}, {bags, width});
+      const Tensor place = expand({unsqueeze({bag, site}, 1), site}, rows.shape());
+      y = options.mode == "max" ? scatter_reduce({empty, site}, 0, {place, site}, {rows, site},
+                                                 "amax", {.include_self = false})
+                                : scatter_add({empty, site}, 0, {place, site}, {rows, site});
+      const Tensor none = new_zeros({counts, site}, {bags});
+      sizes = scatter_add({none, site}, 0, {bag, site}, {counts, site});
+    } else if (options.mode == "max" && indices->size(1) > 0) {
+      y = max({rows, site}, 1).values;
+      sizes = sum({counts, site}, 1);
+    } else {
+      y = sum({rows, site}, 1);
+      sizes = sum({counts, site}, 1);
+    }
+    const Tensor size_of_row = unsqueeze({sizes, site}, 1);
+    if (options.mode == "mean") {
+      return div({y, site}, clamp({size_of_row, site}, {.min = 1}));
+    }
+    if (options.mode == "max") {
+      return masked_fill({y, site}, {eq({size_of_row, site}, 0), site}, 0);
+    }
+    return y;
+  });
+}
+
+}  // namespace flow

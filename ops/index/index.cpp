@@ -1,0 +1,527 @@
+#include "ops/index/index.h"
+
+#include <algorithm>
+
+#include "core/dispatch.h"
+#include "ops/creation/copy.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
+#include "ops/index/index_op.h"
+#include "ops/named_errors.h"
+#include "ops/reduce/extrema.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/view.h"
+
+namespace flow {
+
+namespace ops {
+
+int64_t picked_position(const Shape& dims) {
+  for (int64_t i = 1; i < dims.size(); ++i) {
+    if (dims[i] != dims[i - 1] + 1) return 0;
+  }
+  return dims[0];
+}
+
+Shape indexed_shape(const Shape& x, const Shape& dims, const Shape& picked) {
+  Shape shape;
+  const int64_t position = picked_position(dims);
+  for (int64_t i = 0; i < x.size(); ++i) {
+    if (std::find(dims.begin(), dims.end(), i) == dims.end()) shape.push_back(x[i]);
+  }
+  for (int64_t i = 0; i < picked.size(); ++i)
+    shape.insert(position + i, picked[i]);
+  return shape;
+}
+
+namespace {
+
+void check_indices(const OpContext& ctx, int first, const Shape& dims) {
+  ctx.check(ctx.num_inputs() - first == static_cast<int>(dims.size()),
+            "one index tensor is needed for each of dims ", dims);
+  for (int i = first; i < ctx.num_inputs(); ++i) {
+    ctx.check(ctx.input(i).dtype == DType::kInt64, "indices must be integers; cast them to int64");
+    ctx.check(ctx.input(i).shape == ctx.input(first).shape, "index tensors differ in shape");
+  }
+}
+
+void infer_index(InferContext& ctx) {
+  const Shape& dims = ctx.attrs<IndexAttrs>().dims;
+  check_indices(ctx, 1, dims);
+  ctx.add_output(indexed_shape(ctx.input(0).shape, dims, ctx.input(1).shape), ctx.input(0).dtype);
+}
+
+void infer_index_put(InferContext& ctx) {
+  const Shape& dims = ctx.attrs<IndexPutAttrs>().dims;
+  check_indices(ctx, 2, dims);
+  const Shape expected = indexed_shape(ctx.input(0).shape, dims, ctx.input(2).shape);
+  ctx.check(ctx.input(1).shape == expected && ctx.input(1).dtype == ctx.input(0).dtype,
+            "values must be of shape ", expected, " and the tensor's dtype");
+  ctx.add_output_like(0);
+}
+
+void infer_unindex(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<UnindexAttrs>();
+  check_indices(ctx, 1, attrs.dims);
+  ctx.check(ctx.input(0).shape == indexed_shape(attrs.shape, attrs.dims, ctx.input(1).shape),
+            "the input has not the shape that indexing ", attrs.shape, " gives");
+  ctx.add_output(attrs.shape, ctx.input(0).dtype);
+}
+
+// `leading` for the tensors in front of the index tensors, which all get `index`.
+std::vector<Sbp> inputs_of(const SbpContext& ctx, std::vector<Sbp> leading, Sbp index) {
+  leading.resize(static_cast<size_t>(ctx.num_inputs()), index);
+  return leading;
+}
+
+// Dims of x that are not indexed, and where they stand in x[…].
+struct KeptDim {
+  int64_t in_x;
+  int64_t in_result;
+};
+
+std::vector<KeptDim> kept_dims(int64_t ndim, const Shape& dims, int64_t num_picked) {
+  std::vector<KeptDim> kept;
+  const int64_t position = picked_position(dims);
+  for (int64_t i = 0; i < ndim; ++i) {
+    if (std::find(dims.begin(), dims.end(), i) != dims.end()) continue;
+    const auto rank = static_cast<int64_t>(kept.size());
+    kept.push_back({i, rank < position ? rank : rank + num_picked});
+  }
+  return kept;
+}
+
+// Kept dims stay split. Entries of the index tensors are independent of each other. A rank that
+// holds part of an indexed dim gives what it has, zeros elsewhere: a partial sum.
+void sbp_index(SbpContext& ctx) {
+  const Shape& dims = ctx.attrs<IndexAttrs>().dims;
+  const int64_t num_picked = ctx.input(1).dim();
+  const auto add = [&](Sbp x, Sbp index, Sbp y) { ctx.add(inputs_of(ctx, {x}, index), {y}); };
+  for (const KeptDim& kept : kept_dims(ctx.input(0).dim(), dims, num_picked))
+    add(sbp::split(kept.in_x), sbp::broadcast, sbp::split(kept.in_result));
+  for (int64_t i = 0; i < num_picked; ++i)
+    add(sbp::broadcast, sbp::split(i), sbp::split(picked_position(dims) + i));
+  for (const int64_t dim : dims)
+    add(sbp::split(dim), sbp::broadcast, sbp::partial_sum);
+  for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
+    add(partial, sbp::broadcast, partial);
+}
+
+// A rank that holds part of an indexed dim writes what falls into it. Values that ranks share out
+// may be added to a partial x.
+void sbp_index_put(SbpContext& ctx) {
+  const auto& attrs = ctx.attrs<IndexPutAttrs>();
+  const int64_t num_picked = ctx.input(2).dim();
+  const auto add = [&](Sbp x, Sbp values, Sbp index, Sbp y) {
+    ctx.add(inputs_of(ctx, {x, values}, index), {y});
+  };
+  for (const KeptDim& kept : kept_dims(ctx.input(0).dim(), attrs.dims, num_picked)) {
+    const Sbp split = sbp::split(kept.in_x);
+    add(split, sbp::split(kept.in_result), sbp::broadcast, split);
+  }
+  for (const int64_t dim : attrs.dims)
+    add(sbp::split(dim), sbp::broadcast, sbp::broadcast, sbp::split(dim));
+  add(sbp::partial_sum, sbp::partial_sum, sbp::broadcast, sbp::partial_sum);
+  if (!attrs.accumulate) {
+    add(sbp::partial_max, sbp::partial_max, sbp::broadcast, sbp::partial_max);
+    add(sbp::partial_min, sbp::partial_min, sbp::broadcast, sbp::partial_min);
+    return;
+  }
+  for (int64_t i = 0; i < num_picked; ++i) {
+    add(sbp::partial_sum, sbp::split(picked_position(attrs.dims) + i), sbp::split(i),
+        sbp::partial_sum);
+  }
+}
+
+// The dual of index.
+void sbp_unindex(SbpContext& ctx) {
+  const auto& attrs = ctx.attrs<UnindexAttrs>();
+  const int64_t num_picked = ctx.input(1).dim();
+  const auto add = [&](Sbp y, Sbp index, Sbp x) { ctx.add(inputs_of(ctx, {y}, index), {x}); };
+  for (const KeptDim& kept : kept_dims(attrs.shape.size(), attrs.dims, num_picked))
+    add(sbp::split(kept.in_result), sbp::broadcast, sbp::split(kept.in_x));
+  for (int64_t i = 0; i < num_picked; ++i)
+    add(sbp::split(picked_position(attrs.dims) + i), sbp::split(i), sbp::partial_sum);
+  for (const int64_t dim : attrs.dims)
+    add(sbp::broadcast, sbp::broadcast, sbp::split(dim));
+  add(sbp::partial_sum, sbp::broadcast, sbp::partial_sum);
+}
+
+// The leading tensors and the index tensors, as inputs of a call.
+std::vector<const Tensor*> pointers_to(std::initializer_list<const Tensor*> leading,
+                                       const std::vector<Tensor>& indices) {
+  std::vector<const Tensor*> inputs(leading);
+  for (const Tensor& index : indices)
+    inputs.push_back(&index);
+  return inputs;
+}
+
+Tensor pick(const TensorArg& x, const Shape& dims, const std::vector<Tensor>& indices,
+            bool counts_from_end = true) {
+  const IndexAttrs attrs{dims, counts_from_end};
+  return dispatch_raw(kIndex, pointers_to({&x.tensor()}, indices), &attrs, x.site());
+}
+
+std::vector<Tensor> saved_indices(const GradContext& ctx, int first) {
+  std::vector<Tensor> indices;
+  for (int i = first; i < ctx.num_inputs(); ++i)
+    indices.push_back(ctx.input(i));
+  return indices;
+}
+
+// dx = dy added up at the places it was taken from.
+void grad_index(GradContext& ctx) {
+  const UnindexAttrs attrs{ctx.attrs<IndexAttrs>().dims, ctx.input_meta(0)->shape};
+  const std::vector<Tensor> indices = saved_indices(ctx, 1);
+  ctx.set(0, dispatch_raw(kUnindex, pointers_to({&ctx.dy()}, indices), &attrs, Site::none()));
+}
+
+// Linear in y, which index reads back.
+void grad_unindex(GradContext& ctx) {
+  ctx.set(0, pick(ctx.dy(), ctx.attrs<UnindexAttrs>().dims, saved_indices(ctx, 1)));
+}
+
+// dvalues = dy at the places written; dx = dy, but 0 at places overwritten.
+void grad_index_put(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<IndexPutAttrs>();
+  const std::vector<Tensor> indices = saved_indices(ctx, 2);
+  const Tensor taken = pick(ctx.dy(), attrs.dims, indices);
+  if (ctx.needs(1)) ctx.set(1, taken);
+  if (!ctx.needs(0)) return;
+  const Tensor zeros = zeros_like(taken);
+  ctx.set(0, attrs.accumulate ? ctx.dy()
+                              : dispatch_raw(kIndexPut, pointers_to({&ctx.dy(), &zeros}, indices),
+                                             &attrs, Site::none()));
+}
+
+void infer_nonzero(InferContext& ctx) {
+  ctx.add_output({ctx.attrs<NonzeroAttrs>().count, ctx.input(0).dim()}, DType::kInt64);
+}
+
+void infer_one_hot(InferContext& ctx) {
+  ctx.check(ctx.input(0).dtype == DType::kInt64, "indices must be integers");
+  Shape shape = ctx.input(0).shape;
+  shape.push_back(ctx.attrs<OneHotAttrs>().num_classes);
+  ctx.add_output(shape, DType::kInt64);
+}
+
+// Each index makes its own row; a rank may make its part of the classes.
+void sbp_one_hot(SbpContext& ctx) {
+  const int64_t ndim = ctx.input(0).dim();
+  for (int64_t i = 0; i < ndim; ++i)
+    ctx.add({sbp::split(i)}, {sbp::split(i)});
+  ctx.add({sbp::broadcast}, {sbp::split(ndim)});
+}
+
+// Bits of the index tensors that follow `leading` others.
+constexpr uint32_t index_bits(int leading) {
+  return ((1U << kMaxDims) - 1U) << leading;
+}
+
+}  // namespace
+
+const OpDef kIndex{.name = "index",
+                   .num_inputs = kVariadic,
+                   .attrs = attrs_def<IndexAttrs>(),
+                   .infer = infer_index,
+                   .sbp = sbp_index,
+                   .grad = grad_index,
+                   .saved_inputs = index_bits(1)};
+const OpDef kIndexPut{.name = "index_put",
+                      .num_inputs = kVariadic,
+                      .attrs = attrs_def<IndexPutAttrs>(),
+                      .infer = infer_index_put,
+                      .sbp = sbp_index_put,
+                      .grad = grad_index_put,
+                      .saved_inputs = index_bits(2),
+                      .allows_in_place = true};
+const OpDef kUnindex{.name = "unindex",
+                     .num_inputs = kVariadic,
+                     .attrs = attrs_def<UnindexAttrs>(),
+                     .infer = infer_unindex,
+                     .sbp = sbp_unindex,
+                     .grad = grad_unindex,
+                     .saved_inputs = index_bits(1)};
+const OpDef kNonzero{.name = "nonzero",
+                     .attrs = attrs_def<NonzeroAttrs>(),
+                     .infer = infer_nonzero,
+                     .sbp = only_broadcast,
+                     .grad = not_differentiable,
+                     .has_data_dependent_shape = true};
+const OpDef kOneHot{.name = "one_hot",
+                    .attrs = attrs_def<OneHotAttrs>(),
+                    .infer = infer_one_hot,
+                    .sbp = sbp_one_hot,
+                    .grad = not_differentiable};
+
+void register_index(OpTable& table) {
+  for (const OpDef* op : {&kIndex, &kIndexPut, &kUnindex, &kNonzero, &kOneHot})
+    table.add(*op);
+}
+
+namespace {
+
+// An index taken apart: the view that numbers, slices, None and Ellipsis give, and the index
+// tensors that remain for dims of that view.
+struct ParsedIndex {
+  Tensor view;
+  Shape dims;
+  std::vector<Tensor> indices;
+};
+
+// How many dims of x an index names.
+int64_t dims_named(const IndexArg& index) {
+  switch (index.kind) {
+    case IndexArg::Kind::kNumber:
+    case IndexArg::Kind::kSlice:
+      return 1;
+    case IndexArg::Kind::kNone:
+    case IndexArg::Kind::kEllipsis:
+      return 0;
+    case IndexArg::Kind::kTensor:
+      break;
+  }
+  return index.tensor.dtype() == DType::kBool ? index.tensor.dim() : 1;
+}
+
+// Adds the index tensors that `index` stands for, from dim `dim` of the view on; returns how many.
+int64_t add_index_tensor(const IndexArg& index, int64_t dim, ParsedIndex& parsed) {
+  const Tensor& tensor = index.tensor;
+  if (tensor.dtype() == DType::kInt64 || tensor.dtype() == DType::kInt32) {
+    parsed.dims.push_back(dim);
+    parsed.indices.push_back(cast({tensor, index.site}, DType::kInt64));
+    return 1;
+  }
+  if (tensor.dtype() != DType::kBool || tensor.dim() == 0) {
+    throw InvalidArgument(
+        str("[index] an index tensor holds int64 or int32 positions, or is a "
+            "bool mask with dims; received ",
+            tensor.meta(), "; cast it"));
+  }
+  for (int64_t i = 0; i < tensor.dim(); ++i) {
+    const Shape& shape = parsed.view.shape();
+    if (shape[dim + i] != tensor.shape()[i]) {
+      throw InvalidArgument(str("[index] a mask of shape ", tensor.shape(),
+                                " does not match the tensor of shape ", shape, " at dim ", dim + i,
+                                "; give a mask of those sizes"));
+    }
+  }
+  const Tensor positions = nonzero({tensor, index.site});
+  for (int64_t i = 0; i < tensor.dim(); ++i) {
+    parsed.dims.push_back(dim + i);
+    parsed.indices.push_back(select({positions, index.site}, 1, i));
+  }
+  return tensor.dim();
+}
+
+void check_number(const Tensor& view, int64_t dim, int64_t number) {
+  const int64_t size = view.shape()[dim];
+  if (number >= -size && number < size) return;
+  throw InvalidArgument(str("[index] index ", number, " is out of range for dim ", dim, " of size ",
+                            size, "; received a tensor of shape ", view.shape(), "; count from ",
+                            -size, " to ", size - 1));
+}
+
+bool is_full(const Slice& slice) {
+  return !slice.start && !slice.end && slice.step == 1;
+}
+
+ParsedIndex parse(const Tensor& x, std::span<const IndexArg> list) {
+  int64_t named = 0;
+  int64_t ellipses = 0;
+  for (const IndexArg& index : list) {
+    named += dims_named(index);
+    ellipses += index.kind == IndexArg::Kind::kEllipsis ? 1 : 0;
+  }
+  if (named > x.dim() || ellipses > 1) {
+    throw InvalidArgument(
+        str("[index] ", ellipses > 1 ? "two Ellipsis in one index" : "too many indices", "; ",
+            named, " dims are named of a tensor of shape ", x.shape(), "; name fewer"));
+  }
+  ParsedIndex parsed{x, {}, {}};
+  int64_t dim = 0;
+  for (const IndexArg& index : list) {
+    const TensorArg view(parsed.view, index.site);
+    switch (index.kind) {
+      case IndexArg::Kind::kNumber:
+        check_number(view, dim, index.number);
+        parsed.view = select(view, dim, index.number);
+        break;
+      case IndexArg::Kind::kSlice:
+        if (!is_full(index.slice)) {
+          parsed.view = slice(view, dim, index.slice.start, index.slice.end, index.slice.step);
+        }
+        ++dim;
+        break;
+      case IndexArg::Kind::kNone:
+        parsed.view = unsqueeze(view, dim++);
+        break;
+      case IndexArg::Kind::kEllipsis:
+        dim += x.dim() - named;
+        break;
+      case IndexArg::Kind::kTensor:
+        dim += add_index_tensor(index, dim, parsed);
+        break;
+    }
+  }
+  if (parsed.indices.empty()) return parsed;
+  Shape common;
+  for (const Tensor& tensor : parsed.indices)
+    common = broadcast_shapes(common, tensor.shape(), "index");
+  for (Tensor& tensor : parsed.indices) {
+    if (tensor.shape() != common) tensor = expand({tensor, list.front().site}, common);
+  }
+  return parsed;
+}
+
+Site site_of(std::span<const IndexArg> list, Site fallback) {
+  return list.empty() ? fallback : list.front().site;
+}
+
+Tensor index_by(const Tensor& x, std::span<const IndexArg> list, Site site) {
+  const ParsedIndex parsed = parse(x, list);
+  if (!parsed.indices.empty()) return pick({parsed.view, site}, parsed.dims, parsed.indices);
+  // A view of its own also where nothing was cut.
+  return parsed.view.is_same(x) ? reshape({x, site}, x.shape()) : parsed.view;
+}
+
+// parsed.view[indices] = values, of the shape and dtype that takes.
+void put_picked(const ParsedIndex& parsed, const Tensor& values, bool accumulate, Site site) {
+  const IndexPutAttrs attrs{parsed.dims, accumulate};
+  const auto inputs = pointers_to({&parsed.view, &values}, parsed.indices);
+  Tensor output;
+  Call call{kIndexPut, inputs, &attrs, site};
+  call.mutates = 1;
+  dispatch(call, &output);
+}
+
+void put(const Tensor& x, const IndexList& list, const Tensor& values, bool accumulate, Site site) {
+  const ParsedIndex parsed = parse(x, list.indices());
+  if (!parsed.indices.empty()) {
+    const Shape shape =
+        indexed_shape(parsed.view.shape(), parsed.dims, parsed.indices.front().shape());
+    const Tensor fitting = cast({values, site}, x.dtype());
+    put_picked(parsed, fitting.shape() == shape ? fitting : expand({fitting, site}, shape),
+               accumulate, site);
+  } else if (accumulate) {
+    parsed.view.add_({values, site});
+  } else {
+    parsed.view.copy_({values, site});
+  }
+}
+
+}  // namespace
+
+int64_t size_in(const char* op, const Tensor& value, Site site) {
+  if (value.impl().trace != nullptr) {
+    throw Unsupported(str("[", op,
+                          "] the shape of the result depends on data, which cannot be traced; call "
+                          "it outside and pass its result in"),
+                      site);
+  }
+  return value.item<int64_t>(site);
+}
+
+}  // namespace ops
+
+IndexList::IndexList(const std::vector<Tensor>& tensors, Site where) {
+  for (const Tensor& tensor : tensors)
+    indices_.emplace_back(tensor, where);
+}
+
+Tensor index(const TensorArg& x, const IndexList& indices) {
+  return ops::index_by(x, indices.indices(), x.site());
+}
+
+Tensor Tensor::operator[](const IndexArg& index) const {
+  return ops::index_by(*this, {&index, 1}, index.site);
+}
+
+Tensor Tensor::index(const IndexList& indices) const {
+  return ops::index_by(*this, indices.indices(), ops::site_of(indices.indices(), Site::none()));
+}
+
+Tensor index_put(const TensorArg& x, const IndexList& indices, const TensorArg& values,
+                 const IndexPutOptions& options) {
+  return ops::named("index_put", [&]() -> Tensor {
+    Tensor y = clone(x);
+    ops::put(y, indices, values, options.accumulate, x.site());
+    return y;
+  });
+}
+
+const Tensor& index_put_(const Tensor& x, const IndexList& indices, const TensorArg& values,
+                         const IndexPutOptions& options) {
+  ops::put(x, indices, values, options.accumulate, values.site());
+  return x;
+}
+
+const Tensor& index_put_(const Tensor& x, const IndexList& indices, const Scalar& value,
+                         Site site) {
+  const ops::ParsedIndex parsed = ops::parse(x, indices.indices());
+  if (parsed.indices.empty()) {
+    parsed.view.fill_(value, site);
+  } else {
+    const Tensor taken = ops::pick({parsed.view.detach(), site}, parsed.dims, parsed.indices);
+    ops::put_picked(parsed, full_like({taken, site}, value), false, site);
+  }
+  return x;
+}
+
+Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index) {
+  return ops::named("index_select", [&]() -> Tensor {
+    if (x->dim() == 0) {  // a vector of one element
+      const Tensor y = index_select({reshape(x, {1}), x.site()}, dim, index);
+      if (y.numel() == 1) return reshape({y, x.site()}, {});
+      throw InvalidArgument(str("[index_select] a scalar has one element to select; received ",
+                                index->meta(), "; give one position or reshape the scalar to (1)"));
+    }
+    const int64_t d = normalize_dim(dim, x->dim(), "index_select");
+    const bool has_positions = index->dtype() == DType::kInt64 || index->dtype() == DType::kInt32;
+    if (index->dim() > 1 || !has_positions) {
+      throw InvalidArgument(str("[index_select] positions are a vector of integers; received ",
+                                index->meta(), "; reshape or cast it, masked_select takes masks"));
+    }
+    Tensor indices = cast(index, DType::kInt64);
+    if (indices.dim() == 0) indices = reshape({indices, index.site()}, {1});
+    return ops::pick(x, {d}, {indices}, false);
+  });
+}
+
+Tensor masked_select(const TensorArg& x, const TensorArg& mask) {
+  if (mask->dtype() != DType::kBool) {
+    throw InvalidArgument(str("[masked_select] the mask must be bool; received ", mask->meta()));
+  }
+  const Shape shape = broadcast_shapes(x->shape(), mask->shape(), "masked_select");
+  const Tensor wide = expand(x, shape);
+  if (shape.empty()) {
+    return masked_select({reshape(x, {1}), x.site()}, {reshape(mask, {1}), mask.site()});
+  }
+  return index({wide, x.site()}, IndexArg(expand(mask, shape), x.site()));
+}
+
+Tensor nonzero(const TensorArg& x) {
+  const Tensor count = sum({ne(x, 0), x.site()});
+  return dispatch(ops::kNonzero, {&x.tensor()},
+                  ops::NonzeroAttrs{ops::size_in("nonzero", count, x.site())}, x.site());
+}
+
+Tensor one_hot(const TensorArg& indices, int64_t num_classes) {
+  if (is_floating(indices->dtype())) {
+    throw InvalidArgument(
+        str("[one_hot] indices must be integers; received ", indices->meta(), "; cast first"));
+  }
+  if (num_classes < -1 || (num_classes == -1 && indices->numel() == 0)) {
+    throw InvalidArgument(str("[one_hot] num_classes must be given and >= 0 here; received ",
+                              num_classes, " for ", indices->meta()));
+  }
+  const Tensor positions = cast(indices, DType::kInt64);
+  const Site site = indices.site();
+  const int64_t classes =
+      num_classes >= 0 ? num_classes : ops::size_in("one_hot", max({positions, site}), site) + 1;
+  return dispatch(ops::kOneHot, {&positions}, ops::OneHotAttrs{classes}, site);
+}
+
+}  // namespace flow

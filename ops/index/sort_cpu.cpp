@@ -1,0 +1,102 @@
+// Sorting and picking of the best, a line at a time.
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include "core/float16.h"
+#include "core/kernel.h"
+#include "core/thread_pool.h"
+#include "ops/index/sort_op.h"
+#include "ops/kernel/isa_begin.h"
+#include "ops/kernel/lines.h"
+
+void register_sort_cpu(KernelTable& table);
+
+#if FLOW_ISA == 0
+
+namespace {
+
+template <class T>
+struct Entry {
+  T value;
+  int64_t index;
+};
+
+// A total order: NaN last, the earlier of two equals first.
+template <bool kDescending, class T>
+bool comes_before(const Entry<T>& a, const Entry<T>& b) {
+  const T& x = kDescending ? b.value : a.value;
+  const T& y = kDescending ? a.value : b.value;
+  if constexpr (std::is_floating_point_v<T>) {
+    const bool x_nan = x != x;
+    const bool y_nan = y != y;
+    if (x_nan || y_nan) return x_nan == y_nan ? a.index < b.index : y_nan;
+  }
+  return x == y ? a.index < b.index : x < y;
+}
+
+// Puts the first `wanted` entries of each line in order into the outputs.
+template <class T, bool kDescending>
+void sort_lines(const KernelContext& ctx, int64_t dim, int64_t wanted) {
+  constexpr bool kIsFloat16 = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+  using Compared = std::conditional_t<kIsFloat16, float, T>;
+  const TensorView& x = ctx.in(0);
+  const int64_t size = line_size(x, dim);
+  const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, size));
+  ctx.pool().parallel_for(0, num_lines(x, dim), grain, [&](int64_t begin, int64_t end) {
+    std::vector<Entry<Compared>> entries(static_cast<size_t>(size));
+    for (int64_t l = begin; l < end; ++l) {
+      const Line from = line_of(x, dim, l);
+      for (int64_t i = 0; i < size; ++i) {
+        entries[static_cast<size_t>(i)] = {
+            static_cast<Compared>(x.as<T>()[from.offset + i * from.stride]), i};
+      }
+      const auto before = comes_before<kDescending, Compared>;
+      if (wanted < size) {
+        std::nth_element(entries.begin(), entries.begin() + wanted, entries.end(), before);
+      }
+      std::sort(entries.begin(), entries.begin() + wanted, before);
+      const Line to = line_of(ctx.out(0), dim, l);
+      for (int64_t i = 0; i < wanted; ++i) {
+        const Entry<Compared>& entry = entries[static_cast<size_t>(i)];
+        ctx.out(0).as<T>()[to.offset + i * to.stride] = T(entry.value);
+        ctx.out(1).as<int64_t>()[to.offset + i * to.stride] = entry.index;
+      }
+    }
+  });
+}
+
+void order(const KernelContext& ctx, int64_t dim, int64_t wanted, bool descending) {
+  dispatch_all(ctx.in(0).meta->dtype, [&]<class T>() {
+    if (descending) {
+      sort_lines<T, true>(ctx, dim, wanted);
+    } else {
+      sort_lines<T, false>(ctx, dim, wanted);
+    }
+  });
+}
+
+void sort(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<SortAttrs>();
+  order(ctx, attrs.dim, line_size(ctx.in(0), attrs.dim), attrs.descending);
+}
+
+void topk(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<TopkAttrs>();
+  order(ctx, attrs.dim, line_size(ctx.out(0), attrs.dim), attrs.largest);
+}
+
+}  // namespace
+
+void register_sort_cpu(KernelTable& table) {
+  table.add(kSort, DeviceType::kCpu, {"reference", always<sort>});
+  table.add(kTopk, DeviceType::kCpu, {"reference", always<topk>});
+}
+
+#else
+
+void register_sort_cpu(KernelTable& /*table*/) {}
+
+#endif
+
+#include "ops/kernel/isa_end.h"

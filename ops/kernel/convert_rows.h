@@ -1,0 +1,31 @@
+// Conversion between any two dtypes where speed does not matter: one piece of code for all pairs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "ops/kernel/strided_loop.h"
+
+namespace flow::ops {
+
+// One end of a conversion: where elements lie; the stride is in elements.
+struct ConvertedRow {
+  DType dtype;
+  std::byte* data;
+  int64_t stride;
+};
+
+struct SourceRow {
+  DType dtype;
+  const std::byte* data;
+  int64_t stride;
+};
+
+// n elements, each as convert() of ops/elementwise/cast_formula.h does it.
+void convert_row(const ConvertedRow& y, const SourceRow& x, int64_t n);
+
+// All elements of a plan with one input; `y` and `x` point at the first.
+void convert_rows(const LoopPlan& plan, DType to, std::byte* y, DType from, const std::byte* x);
+
+}  // namespace flow::ops

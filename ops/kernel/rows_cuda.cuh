@@ -1,0 +1,307 @@
+// What CUDA kernels share: how elements are widened, how rows are walked by threads and how a team
+// of threads adds up. Sums are joined in an order that depends on the shape only.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "core/cuda_launch.h"
+#include "core/kernel.h"
+#include "ops/kernel/element_cuda.cuh"
+
+namespace flow::ops {
+
+template <class T>
+inline constexpr bool kIsFloat16 = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+template <class T>
+inline constexpr bool kIsFloat = kIsFloat16<T> || std::is_floating_point_v<T>;
+template <class T>
+using Wide = DeviceCompute<T>;
+
+struct Quotient {
+  int64_t quotient;
+  int64_t rest;
+};
+
+// a / b and a % b for a >= 0, b > 0; in 32 bits where both fit, which is several times as quick.
+__host__ __device__ inline Quotient divide(int64_t a, int64_t b) {
+  if (((a | b) >> 32) == 0) {
+    const auto narrow_a = static_cast<uint32_t>(a);
+    const auto narrow_b = static_cast<uint32_t>(b);
+    return {narrow_a / narrow_b, narrow_a % narrow_b};
+  }
+  return {a / b, a % b};
+}
+
+// The offset of element `i`, row-major, of a strided box. Passed to kernels by value.
+struct Places {
+  int num_dims = 0;
+  int64_t size[kMaxDims] = {};
+  int64_t stride[kMaxDims] = {};
+
+  Places() = default;
+
+  Places(const Shape& shape, const Strides& strides) {
+    // Dims of size 1 are left out and neighbours merged: divisions are what a walk costs.
+    for (int64_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] == 1) continue;
+      if (num_dims > 0 && stride[num_dims - 1] == strides[d] * shape[d]) {
+        size[num_dims - 1] *= shape[d];
+        stride[num_dims - 1] = strides[d];
+        continue;
+      }
+      size[num_dims] = shape[d];
+      stride[num_dims++] = strides[d];
+    }
+  }
+
+  explicit Places(const TensorMeta& meta) : Places(meta.local_shape, meta.strides) {}
+
+  __host__ __device__ int64_t operator()(int64_t i) const {
+    int64_t at = 0;
+    for (int d = num_dims - 1; d > 0; --d) {
+      const auto [quotient, rest] = divide(i, size[d]);
+      at += rest * stride[d];
+      i = quotient;
+    }
+    return num_dims > 0 ? at + i * stride[0] : at;
+  }
+};
+
+inline constexpr int64_t kMaxBlocks = 1 << 16;
+
+template <class F>
+__global__ void element_kernel(F f, int64_t n) {
+  for (int64_t i = grid_thread(); i < n; i += grid_threads())
+    f(i);
+}
+
+// Calls f(i) for i < n, one thread each. F is a struct at namespace scope with its operands as
+// members.
+template <class F>
+void for_each_element(const KernelContext& ctx, int64_t n, const F& f) {
+  cuda::launch(element_kernel<F>, cuda::blocks_for(n), cuda::kBlockThreads, 0, cuda::stream_of(ctx),
+               f, n);
+}
+
+// The threads that work on one row. A Team are the threads of a block along x; Alone is one thread.
+struct Alone {
+  __device__ int64_t first() const { return 0; }
+
+  __device__ int64_t step() const { return 1; }
+
+  __device__ bool leads() const { return true; }
+
+  template <class C, class Join>
+  __device__ C reduce(C value, Join /*join*/) const {
+    return value;
+  }
+
+  template <class C>
+  __device__ C sum(C value) const {
+    return value;
+  }
+};
+
+// The value of the lane whose number differs in `mask`; any trivially copyable type.
+template <class C>
+__device__ C exchange(const C& value, int mask) {
+  if constexpr (std::is_arithmetic_v<C>) {
+    return __shfl_xor_sync(0xffffffffu, value, mask);
+  } else {
+    static_assert(sizeof(C) % sizeof(int) == 0);
+    constexpr int kWords = sizeof(C) / sizeof(int);
+    int words[kWords];
+    C result;
+    memcpy(words, &value, sizeof(C));
+    for (int i = 0; i < kWords; ++i)
+      words[i] = __shfl_xor_sync(0xffffffffu, words[i], mask);
+    memcpy(&result, words, sizeof(C));
+    return result;
+  }
+}
+
+struct Team {
+  __device__ int64_t first() const { return threadIdx.x; }
+
+  __device__ int64_t step() const { return blockDim.x; }
+
+  __device__ bool leads() const { return threadIdx.x == 0; }
+
+  // All threads of the team must come here, and get the same result: neighbours are joined within a
+  // warp, then the warps in order.
+  template <class C, class Join>
+  __device__ C reduce(C value, Join join) const {
+    for (int distance = 16; distance > 0; distance /= 2)
+      value = join(value, exchange(value, distance));
+    if (blockDim.x <= 32) return value;
+    __shared__ C parts[32];
+    __syncthreads();  // those of an earlier call are read
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = parts[0];
+    for (unsigned warp = 1; warp < blockDim.x / 32; ++warp)
+      value = join(value, parts[warp]);
+    return value;
+  }
+
+  template <class C>
+  __device__ C sum(C value) const {
+    return reduce(value, [](C a, C b) { return a + b; });
+  }
+};
+
+// Rows beyond one a block are walked in steps; teams of one warp share a block, whose y counts
+// them.
+template <class F>
+__global__ void team_kernel(F f, int64_t rows) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows;
+       row += step)
+    f(row, Team{});
+}
+
+// Calls f(row, team) for all rows, each of `size` elements, by a team of as many threads as that
+// many elements keep busy.
+template <class F>
+void for_each_row(const KernelContext& ctx, int64_t rows, int64_t size, const F& f) {
+  if (rows == 0) return;
+  unsigned threads = 32;
+  while (threads < 1024 && int64_t{threads} * 4 < size)
+    threads *= 2;
+  const unsigned teams = threads == 32 ? 4 : 1;
+  const int64_t blocks = std::min(kMaxBlocks, (rows + teams - 1) / teams);
+  cuda::launch(team_kernel<F>, dim3(static_cast<unsigned>(blocks)), dim3(threads, teams), 0,
+               cuda::stream_of(ctx), f, rows);
+}
+
+// *to = the sum of n doubles.
+template <class T>
+struct SumAll {
+  const double* from;
+  int64_t n;
+  T* to;
+
+  __device__ void operator()(int64_t /*row*/, Team team) const {
+    double sum = 0;
+    for (int64_t i = team.first(); i < n; i += team.step())
+      sum += from[i];
+    sum = team.sum(sum);
+    if (team.leads()) *to = static_cast<T>(sum);
+  }
+};
+
+template <class T>
+void sum_all(const KernelContext& ctx, const double* from, int64_t n, T* to) {
+  for_each_row(ctx, 1, n, SumAll<T>{from, n, to});
+}
+
+// `count` elements of scratch memory.
+template <class T>
+class ScratchArray {
+ public:
+  ScratchArray() = default;
+
+  ScratchArray(const KernelContext& ctx, int64_t count)
+      : memory_(ctx.scratch(static_cast<size_t>(std::max<int64_t>(count, 1)) * sizeof(T))) {}
+
+  T* data() const { return reinterpret_cast<T*>(memory_->data()); }
+
+ private:
+  Ref<Storage> memory_;
+};
+
+// One thread a row.
+template <class F>
+struct AloneCall {
+  F f;
+
+  __device__ void operator()(int64_t row) const { f(row, Alone{}); }
+};
+
+// Calls f(slice, team) for all slices of `size` elements that lie `inner` apart. Neighbouring
+// threads take neighbouring slices where there are enough of those.
+template <class F>
+void for_each_slice(const KernelContext& ctx, int64_t slices, int64_t size, int64_t inner,
+                    const F& f) {
+  if (inner < 32) return for_each_row(ctx, slices, size, f);
+  for_each_element(ctx, slices, AloneCall<F>{f});
+}
+
+template <class T>
+struct GatherElements {
+  const T* from;
+  T* to;
+  Places places;
+
+  __device__ void operator()(int64_t i) const { to[i] = from[places(i)]; }
+};
+
+// Calls fn with an unsigned type of the size of `dtype`'s elements.
+template <class Fn>
+void dispatch_size(DType dtype, const Fn& fn) {
+  switch (dtype_size(dtype)) {
+    case 1:
+      return fn.template operator()<uint8_t>();
+    case 2:
+      return fn.template operator()<uint16_t>();
+    case 4:
+      return fn.template operator()<uint32_t>();
+    default:
+      return fn.template operator()<uint64_t>();
+  }
+}
+
+// Input `i` as a contiguous array: the tensor's memory, or a copy that lives as long as this. Null
+// for an optional input not given.
+class DenseInput {
+ public:
+  DenseInput(const KernelContext& ctx, int input) {
+    if (!ctx.has_input(input)) return;
+    const TensorView& view = ctx.in(input);
+    data_ = view.data;
+    if (view.meta->is_contiguous || view.numel() == 0) return;
+    copy_ = ctx.scratch(static_cast<size_t>(view.numel()) * dtype_size(view.meta->dtype));
+    data_ = copy_->data();
+    dispatch_size(view.meta->dtype, [&]<class T>() {
+      for_each_element(
+          ctx, view.numel(),
+          GatherElements<T>{view.as<T>(), reinterpret_cast<T*>(copy_->data()), Places(*view.meta)});
+    });
+  }
+
+  template <class T>
+  const T* as() const {
+    return reinterpret_cast<const T*>(data_);
+  }
+
+ private:
+  Ref<Storage> copy_;
+  const std::byte* data_ = nullptr;
+};
+
+// The local shape as (outer, size, inner) around `dim`.
+struct Slices {
+  int64_t outer = 1;
+  int64_t size = 1;
+  int64_t inner = 1;
+
+  Slices(const Shape& shape, int64_t dim) {
+    for (int64_t i = 0; i < shape.size(); ++i)
+      (i < dim ? outer : i == dim ? size : inner) *= shape[i];
+  }
+
+  // Where slice `index` begins; its elements lie `inner` apart.
+  __host__ __device__ int64_t begin(int64_t index) const {
+    if (inner == 1) return index * size;
+    const auto [quotient, rest] = divide(index, inner);
+    return quotient * size * inner + rest;
+  }
+
+  int64_t count() const { return outer * inner; }
+};
+
+}  // namespace flow::ops

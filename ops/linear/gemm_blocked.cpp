@@ -1,0 +1,215 @@
+// Blocked matrix product after Goto and van de Geijn (2008), "Anatomy of high-performance matrix
+// multiplication".
+//
+// An element of C is the sum over parts of k, each the chain of fused multiply-adds of one register
+// tile. Where rows and columns are cut does not enter, so one thread and several give the same
+// bits.
+
+#include "ops/linear/gemm_blocked.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "ops/kernel/divide_up.h"
+
+namespace flow::ops {
+namespace {
+
+// Of one part of k: a tile of A fits the first cache, kColumns columns of B the second or most of
+// it. Longer parts read and write C less often, but push those out.
+constexpr int64_t kDepth = 256;
+constexpr int64_t kColumns = 1024;
+
+// A unit of work packs its rows of A by itself. Fewer rows repeat the way to B, fewer columns the
+// packing of A.
+constexpr int64_t kMaxUnitRows = 192;
+constexpr int64_t kMinUnitRows = 56;
+constexpr int64_t kMinUnitColumns = 256;
+// Units in each part of k that threads can share evenly.
+constexpr int64_t kEnoughUnits = 8;
+
+// What is packed next is fetched meanwhile if no more columns are multiplied than these and A has
+// to be gathered from its rows: a long sum of small operands, as gradients of weights are. Wider
+// panels would be pushed out of the second cache.
+constexpr int64_t kMaxColumnsFetchedAhead = 256;
+
+const GemmKernelSet& kernel_set() {
+  static const GemmKernelSet& kernels = *active_variant(FLOW_ISA_VARIANTS(kGemmKernels));
+  return kernels;
+}
+
+template <class T>
+const GemmKernels<T>& own_kernels() {
+  if constexpr (std::is_same_v<T, float>) {
+    return kernel_set().f32;
+  } else {
+    return kernel_set().f64;
+  }
+}
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+GemmRange part(int64_t begin, int64_t step, int64_t end) {
+  return {begin, std::min(step, end - begin)};
+}
+
+// Packing space of the calling thread: kept, as nearly every product needs it, and grown at need.
+class PackingSpace {
+ public:
+  template <class T>
+  T* get(int64_t count) {
+    constexpr size_t kAlignment = 64;
+    const size_t bytes = static_cast<size_t>(round_up(count, kAlignment)) * sizeof(T);
+    if (bytes > bytes_) {
+      space_.reset(std::aligned_alloc(kAlignment, bytes));
+      bytes_ = space_ == nullptr ? 0 : bytes;
+      if (space_ == nullptr) throw std::bad_alloc();
+    }
+    return static_cast<T*>(space_.get());
+  }
+
+ private:
+  struct Free {
+    void operator()(void* p) const noexcept { std::free(p); }
+  };
+
+  std::unique_ptr<void, Free> space_;
+  size_t bytes_ = 0;
+};
+
+// One for each operand: a thread that packs A may be the one whose B all use.
+struct PackingSpaces {
+  PackingSpace a;
+  PackingSpace b;
+};
+
+PackingSpaces& packing_spaces() {
+  thread_local PackingSpaces spaces;
+  return spaces;
+}
+
+struct Unit {
+  int64_t rows;
+  int64_t columns;
+};
+
+// All columns at once, which one thread likes best.
+Unit largest_unit(int64_t tile_rows) {
+  return {kMaxUnitRows / tile_rows * tile_rows, kColumns};
+}
+
+// Enough units for several threads: first fewer rows, then fewer columns. From the shape alone.
+template <class T>
+Unit shared_unit(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
+  const int64_t rows = std::clamp(call.m / kEnoughUnits, kMinUnitRows, kMaxUnitRows);
+  Unit unit{rows / kernels.tile_rows * kernels.tile_rows, kColumns};
+  const int64_t row_units = divide_up(call.m, unit.rows);
+  while (unit.columns > kMinUnitColumns &&
+         row_units * divide_up(std::min(call.n, kColumns), unit.columns) < kEnoughUnits) {
+    unit.columns /= 2;
+  }
+  return unit;
+}
+
+// A block of an operand; `along` is its stride over the range, `deep` over the depth, one of
+// them 1.
+template <class T>
+GemmAhead block_of(const T* source, int64_t along, int64_t deep, GemmRange range, GemmRange depth) {
+  const T* first = source + range.begin * along + depth.begin * deep;
+  constexpr int64_t kBytes = sizeof(T);
+  if (deep == 1) return {first, range.size, depth.size * kBytes, along * kBytes};
+  return {first, depth.size, range.size * kBytes, deep * kBytes};
+}
+
+// Runs everything on the calling thread.
+struct SerialLoops {
+  template <class Body>
+  void run(int64_t count, const Body& body) const {
+    body(int64_t{0}, count);
+  }
+};
+
+// For each panel of columns and part of k: one loop packs B, the next packs A and multiplies, unit
+// by unit.
+template <class T, class Loops>
+void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T>& call,
+             Unit unit) {
+  const int64_t panel_columns = round_up(std::min(kColumns, call.n), kernels.tile_columns);
+  T* packed_b = packing_spaces().b.get<T>(panel_columns * std::min(kDepth, call.k));
+  const int64_t row_units = divide_up(call.m, unit.rows);
+  const bool fetches_ahead = call.a_col != 1 && call.n <= kMaxColumnsFetchedAhead;
+  for (int64_t column = 0; column < call.n; column += kColumns) {
+    const int64_t columns_end = std::min(column + kColumns, call.n);
+    const int64_t column_units = divide_up(columns_end - column, unit.columns);
+    const int64_t packs = divide_up(columns_end - column, kMinUnitColumns);
+    for (int64_t deep = 0; deep < call.k; deep += kDepth) {
+      const GemmRange depth = part(deep, kDepth, call.k);
+      loops.run(packs, [&](int64_t begin, int64_t end) {
+        const GemmRange columns{column + begin * kMinUnitColumns,
+                                std::min(column + end * kMinUnitColumns, columns_end) -
+                                    (column + begin * kMinUnitColumns)};
+        kernels.pack_b(call, columns, depth, packed_b + (columns.begin - column) * depth.size);
+      });
+      loops.run(row_units * column_units, [&](int64_t begin, int64_t end) {
+        T* packed_a = packing_spaces().a.get<T>(unit.rows * depth.size);
+        int64_t packed_unit = -1;
+        for (int64_t i = begin; i < end; ++i) {
+          const GemmRange rows = part(i / column_units * unit.rows, unit.rows, call.m);
+          const GemmRange columns =
+              part(column + i % column_units * unit.columns, unit.columns, columns_end);
+          if (packed_unit != i / column_units) kernels.pack_a(call, rows, depth, packed_a);
+          packed_unit = i / column_units;
+          // What is packed next: A of the following unit, or, of the following part of k, A of the
+          // first unit; and of its B the share of this unit.
+          const GemmRange next_depth = part(std::min(deep + kDepth, call.k), kDepth, call.k);
+          const bool is_last = (i + 1) / column_units * column_units >= end;
+          const int64_t next_unit = is_last ? begin / column_units : packed_unit + 1;
+          const bool ends_rows = i % column_units == column_units - 1;
+          const GemmAhead ahead_a = !fetches_ahead || !ends_rows
+                                        ? GemmAhead{}
+                                        : block_of(call.a, call.a_row, call.a_col,
+                                                   part(next_unit * unit.rows, unit.rows, call.m),
+                                                   is_last ? next_depth : depth);
+          const int64_t share = divide_up(columns_end - column, row_units * column_units);
+          const int64_t shared = std::min(column + i * share, columns_end);
+          const GemmAhead ahead_b = !fetches_ahead
+                                        ? GemmAhead{}
+                                        : block_of(call.b, call.b_col, call.b_row,
+                                                   part(shared, share, columns_end), next_depth);
+          kernels.multiply(call, rows, columns, depth, packed_a,
+                           packed_b + (columns.begin - column) * depth.size, ahead_a, ahead_b);
+        }
+      });
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void own_gemm(const GemmCall<T>& call) {
+  const GemmKernels<T>& kernels = own_kernels<T>();
+  if (round_up(call.n, kernels.tile_columns) * call.k <= kDirectPanel) {
+    kernels.direct(call);
+  } else {
+    blocked(SerialLoops(), kernels, call, largest_unit(kernels.tile_rows));
+  }
+}
+
+template <class T>
+void own_gemm_shared(const GemmLoops& loops, const GemmCall<T>& call) {
+  const GemmKernels<T>& kernels = own_kernels<T>();
+  blocked(loops, kernels, call, shared_unit(kernels, call));
+}
+
+template void own_gemm(const GemmCall<float>&);
+template void own_gemm(const GemmCall<double>&);
+template void own_gemm_shared(const GemmLoops&, const GemmCall<float>&);
+template void own_gemm_shared(const GemmLoops&, const GemmCall<double>&);
+
+}  // namespace flow::ops

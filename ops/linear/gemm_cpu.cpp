@@ -1,0 +1,432 @@
+// Compiled once for each instruction set (FLOW_ISA), see ops/linear/gemm_kernels.h.
+
+#include "ops/kernel/divide_up.h"
+#include "ops/kernel/isa_begin.h"
+#include "ops/kernel/vector.h"
+#include "ops/linear/gemm_kernels.h"
+#include "ops/linear/gemm_pack.h"
+
+namespace {
+
+// Register tile: rows x vectors of accumulators, one row of B and one element of A within 32
+// (AVX-512) or 16 registers.
+#if FLOW_ISA == 2
+constexpr int kTileRows = 14;
+#elif FLOW_ISA == 1
+constexpr int kTileRows = 6;
+#else
+constexpr int kTileRows = 4;
+#endif
+constexpr int kTileVectors = 2;
+// Of the direct kernel: enough accumulators to hide the latency of the additions, and with more
+// registers few loads of B for each.
+#if FLOW_ISA == 2
+constexpr int kDirectRows = 8;
+#else
+constexpr int kDirectRows = 4;
+#endif
+
+template <class T>
+constexpr int64_t kTileColumns = kTileVectors* Vec<T>::kLanes;
+
+// c[0..count) = alpha * sum + beta * c, where count may be less than a register.
+template <class T>
+void store_scaled(T* c, Vec<T> sum, int64_t count, T alpha, T beta) {
+  if (alpha != T{1}) sum = sum * Vec<T>::fill(alpha);
+  if (count >= Vec<T>::kLanes) {
+    if (beta != T{0}) sum = fma(Vec<T>::load(c), Vec<T>::fill(beta), sum);
+    sum.store(c);
+  } else if (count > 0) {
+    if (beta != T{0}) sum = fma(Vec<T>::load_n(c, count), Vec<T>::fill(beta), sum);
+    sum.store_n(c, count);
+  }
+}
+
+// kRows x kVectors registers of C; `tail` columns are in the last register of a row if kTail.
+// kPackedB: the rows of B can be read past the tail.
+template <class T, int kRows, int kVectors, bool kTail, bool kPackedB>
+void direct_tile(const GemmCall<T>& call, const T* a, const T* b, T* c, int64_t tail) {
+  constexpr int64_t kLanes = Vec<T>::kLanes;
+  Vec<T> sum[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v)
+      sum[r][v] = Vec<T>::zero();
+  }
+  for (int64_t p = 0; p < call.k; ++p) {
+    Vec<T> b_row[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      b_row[v] = kTail && !kPackedB && v == kVectors - 1 ? Vec<T>::load_n(b + v * kLanes, tail)
+                                                         : Vec<T>::load(b + v * kLanes);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const Vec<T> factor = Vec<T>::fill(a[r * call.a_row]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v)
+        sum[r][v] = fma(factor, b_row[v], sum[r][v]);
+    }
+    a += call.a_col;
+    b += call.b_row;
+  }
+  // Copies, as a store to C might change what the call refers to.
+  const T alpha = call.alpha;
+  const T beta = call.beta;
+  const int64_t ldc = call.ldc;
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t count = kTail && v == kVectors - 1 ? tail : kLanes;
+      store_scaled(c + r * ldc + v * kLanes, sum[r][v], count, alpha, beta);
+    }
+  }
+}
+
+// Up to kTileColumns columns of kRows rows.
+template <class T, int kRows, bool kPackedB>
+void direct_rows(const GemmCall<T>& call, const T* a, const T* b, T* c, int64_t columns) {
+  constexpr int64_t kLanes = Vec<T>::kLanes;
+  if (columns == 2 * kLanes) {
+    direct_tile<T, kRows, 2, false, kPackedB>(call, a, b, c, 0);
+  } else if (columns > kLanes) {
+    direct_tile<T, kRows, 2, true, kPackedB>(call, a, b, c, columns - kLanes);
+  } else if (columns == kLanes) {
+    direct_tile<T, kRows, 1, false, kPackedB>(call, a, b, c, 0);
+  } else {
+    direct_tile<T, kRows, 1, true, kPackedB>(call, a, b, c, columns);
+  }
+}
+
+// Does as many groups of kRows as there are and returns the rows left.
+template <int kRows, bool kPackedB, class T>
+int64_t direct_groups(const GemmCall<T>& call, const T*& a, const T* b, T*& c, int64_t rows,
+                      int64_t columns) {
+  for (; rows >= kRows; rows -= kRows) {
+    direct_rows<T, kRows, kPackedB>(call, a, b, c, columns);
+    a += kRows * call.a_row;
+    c += kRows * call.ldc;
+  }
+  return rows;
+}
+
+template <class T, bool kPackedB>
+void direct_columns(const GemmCall<T>& call, const T* b, T* c, int64_t columns) {
+  const T* a = call.a;
+  int64_t rows = direct_groups<kDirectRows, kPackedB>(call, a, b, c, call.m, columns);
+  if constexpr (kDirectRows > 4) rows = direct_groups<4, kPackedB>(call, a, b, c, rows, columns);
+  if (rows == 3) direct_rows<T, 3, kPackedB>(call, a, b, c, columns);
+  if (rows == 2) direct_rows<T, 2, kPackedB>(call, a, b, c, columns);
+  if (rows == 1) direct_rows<T, 1, kPackedB>(call, a, b, c, columns);
+}
+
+template <class T>
+void direct(const GemmCall<T>& call) {
+  constexpr int64_t kWidth = kTileColumns<T>;
+  if (call.b_col == 1) {
+    for (int64_t j = 0; j < call.n; j += kWidth) {
+      direct_columns<T, false>(call, call.b + j, call.c + j, smaller(kWidth, call.n - j));
+    }
+    return;
+  }
+  T panel[kDirectPanel];
+  pack<kWidth>(call.b, call.b_col, call.b_row, call.n, call.k, panel);
+  GemmCall<T> packed = call;
+  packed.b_row = kWidth;
+  for (int64_t j = 0; j < call.n; j += kWidth) {
+    direct_columns<T, true>(packed, panel + j * call.k, call.c + j, smaller(kWidth, call.n - j));
+  }
+}
+
+// Bytes by which B is fetched ahead of its use: it streams from the second cache.
+constexpr int64_t kPrefetchBytes = 2048;
+
+constexpr int64_t kLineBytes = 64;
+
+// Goes through memory that is used next and fetches some lines of it at each call.
+class Fetcher {
+ public:
+  explicit Fetcher(const GemmAhead& ahead)
+      : row_(static_cast<const char*>(ahead.first)),
+        row_lines_((ahead.row_bytes + kLineBytes - 1) / kLineBytes),
+        stride_(ahead.stride),
+        left_(ahead.rows * row_lines_) {}
+
+  int64_t left() const { return left_; }
+
+  // kCache: 3 the first, 2 the second.
+  template <int kCache>
+  void fetch(int64_t lines) {
+    const int64_t count = smaller(lines, left_);
+    if (count <= 0) return;
+    left_ -= count;
+    int64_t line = line_;
+    for (int64_t i = count; i > 0; --i) {
+      __builtin_prefetch(row_ + line * kLineBytes, 0, kCache);
+      if (++line == row_lines_) {
+        line = 0;
+        row_ += stride_;
+      }
+    }
+    line_ = line;
+  }
+
+ private:
+  const char* row_;
+  int64_t row_lines_;
+  int64_t stride_;
+  int64_t left_;
+  int64_t line_ = 0;
+};
+
+// What is fetched while tiles are multiplied, and so many lines of each in a step.
+struct Fetches {
+  Fetcher rows;  // of A below those of the tile
+  Fetcher a;
+  Fetcher b;
+  int64_t row_lines = 0;
+  int64_t a_lines = 0;
+  int64_t b_lines = 0;
+};
+
+// k is gone through in steps so long, at each of which some memory is fetched ahead: about 200
+// cycles of a tile.
+constexpr int64_t kStep = FLOW_ISA == 2 ? 16 : 32;
+
+// Where a tile reads A: element (r, p) of it at first[r * row + p * column], one of the two strides
+// being 1.
+template <class T>
+struct TileRows {
+  const T* first;
+  int64_t row;
+  int64_t column;
+};
+
+// Where a tile ends up: `rows` and `columns` of it lie inside C, and `bias` may be null.
+template <class T>
+struct TileTarget {
+  T* c;
+  int64_t ldc;
+  int64_t rows;
+  int64_t columns;
+  T alpha;
+  T beta;
+  const T* bias;
+};
+
+// kRows x kVectors registers of C from packed B and, if kStrided, from contiguous rows of A,
+// otherwise from columns, as packing leaves them. Reads kRows rows of A.
+template <class T, int kRows, int kVectors, bool kStrided>
+void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T>& target,
+          Fetches& fetches) {
+  // Every third row of A has a pointer, those between are reached from it.
+  constexpr int kGroups = (kRows + 2) / 3;
+  const int64_t a_row = rows.row;
+  const int64_t a_column = rows.column;
+  const T* a = rows.first;
+  const T* group[kGroups];
+#pragma GCC unroll 8
+  for (int g = 0; g < kGroups; ++g)
+    group[g] = a + (kStrided ? int64_t{3} * g * a_row : 0);
+  Vec<T> sum[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v)
+      sum[r][v] = Vec<T>::zero();
+  }
+  T* const c = target.c;
+  const int64_t ldc = target.ldc;
+  constexpr int64_t kLine = kLineBytes / sizeof(T);
+  const int64_t steps = divide_up(depth, kStep);
+  // C is fetched in the first half: a line may come from the third cache.
+  const int64_t c_rows = smaller<int64_t>(target.rows, kRows);
+  const int64_t c_rows_of_step = 2 * divide_up(c_rows, steps);
+  int64_t c_row = 0;
+  for (int64_t begin = 0; begin < depth; begin += kStep) {
+    for (const int64_t end = smaller(c_row + c_rows_of_step, c_rows); c_row < end; ++c_row) {
+#pragma GCC unroll 2
+      for (int64_t i = 0; i < kVectors * Vec<T>::kLanes; i += kLine)
+        __builtin_prefetch(c + c_row * ldc + i, 1);
+    }
+    fetches.rows.fetch<3>(fetches.row_lines);
+    fetches.a.fetch<2>(fetches.a_lines);
+    fetches.b.fetch<2>(fetches.b_lines);
+#pragma GCC unroll 4
+    for (int64_t p = smaller(kStep, depth - begin); p > 0; --p) {
+#pragma GCC unroll 2
+      for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
+        __builtin_prefetch(b + i + kPrefetchBytes / sizeof(T));
+      Vec<T> b_row[kVectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v)
+        b_row[v] = Vec<T>::load(b + v * Vec<T>::kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        const Vec<T> factor = Vec<T>::fill(kStrided ? group[r / 3][r % 3 * a_row] : a[r]);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v)
+          sum[r][v] = fma(factor, b_row[v], sum[r][v]);
+      }
+      if constexpr (kStrided) {
+#pragma GCC unroll 8
+        for (int g = 0; g < kGroups; ++g)
+          ++group[g];
+      } else {
+        a += a_column;
+      }
+      b += kTileColumns<T>;
+    }
+  }
+  // Copies, as a store to C might change what they refer to.
+  const T alpha = target.alpha;
+  const T beta = target.beta;
+  const int64_t columns = target.columns;
+  if (const T* bias = target.bias; bias != nullptr) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t left = columns - v * Vec<T>::kLanes;
+      if (left <= 0) break;
+      const Vec<T> own = left >= Vec<T>::kLanes ? Vec<T>::load(bias + v * Vec<T>::kLanes)
+                                                : Vec<T>::load_n(bias + v * Vec<T>::kLanes, left);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r)
+        sum[r][v] = sum[r][v] + own;
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    if (r < c_rows) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v)
+        store_scaled(c + r * ldc + v * Vec<T>::kLanes, sum[r][v], columns - v * Vec<T>::kLanes,
+                     alpha, beta);
+    }
+  }
+}
+
+// Of the tiles at the lower edge of C; others have kTileRows.
+constexpr int kFewRows = FLOW_ISA == 2 ? 4 : 2;
+constexpr int kSomeRows = FLOW_ISA == 2 ? 8 : 4;
+
+template <class T, int kRows, bool kStrided>
+void tile_of_rows(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T>& target,
+                  Fetches& fetches) {
+  if (target.columns > Vec<T>::kLanes) {
+    tile<T, kRows, 2, kStrided>(depth, rows, b, target, fetches);
+  } else {
+    tile<T, kRows, 1, kStrided>(depth, rows, b, target, fetches);
+  }
+}
+
+// A tile from packed A, or from whole columns of it.
+template <class T>
+void tile_of_columns(int64_t depth, const TileRows<T>& rows, const T* b,
+                     const TileTarget<T>& target, Fetches& fetches) {
+  if (target.rows <= kFewRows) {
+    tile_of_rows<T, kFewRows, false>(depth, rows, b, target, fetches);
+  } else if (kSomeRows < kTileRows && target.rows <= kSomeRows) {
+    tile_of_rows<T, kSomeRows, false>(depth, rows, b, target, fetches);
+  } else {
+    tile_of_rows<T, kTileRows, false>(depth, rows, b, target, fetches);
+  }
+}
+
+// Products with more columns than these pack A, the first where its rows, the second where its
+// columns are contiguous: it is read that much more often than written. Rows that make up a tile
+// are otherwise read where they lie, as packing them would take as long as multiplying them by tens
+// of columns.
+constexpr int64_t kMaxColumnsOfRows = 768;
+constexpr int64_t kMaxColumnsOfColumns = 192;
+// Columns farther apart spread a tile over more pages than are translated at once.
+constexpr int64_t kMaxDistanceOfColumns = 256;
+
+template <class T>
+bool reads_in_place(const GemmCall<T>& call, int64_t rows) {
+  if (rows < kTileRows) return false;
+  if (call.a_col == 1) return call.n <= kMaxColumnsOfRows;
+  return call.n <= kMaxColumnsOfColumns && call.a_col <= kMaxDistanceOfColumns;
+}
+
+template <class T>
+void pack_a(const GemmCall<T>& call, GemmRange rows, GemmRange depth, T* packed) {
+  const int64_t in_place = reads_in_place(call, rows.size) ? rows.size / kTileRows * kTileRows : 0;
+  pack<kTileRows>(call.a + (rows.begin + in_place) * call.a_row + depth.begin * call.a_col,
+                  call.a_row, call.a_col, rows.size - in_place, depth.size,
+                  packed + in_place * depth.size);
+}
+
+template <class T>
+void pack_b(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* packed) {
+  pack<kTileColumns<T>>(call.b + depth.begin * call.b_row + columns.begin * call.b_col, call.b_col,
+                        call.b_row, columns.size, depth.size, packed);
+}
+
+// The rows of A that a tile reads in place, for a Fetcher. Fourteen floats may lie on two lines.
+template <class T>
+GemmAhead next_rows(const GemmCall<T>& call, const T* first, int64_t depth) {
+  constexpr int64_t kBytes = sizeof(T);
+  if (call.a_col == 1) return {first, kTileRows, depth * kBytes, call.a_row * kBytes};
+  return {first, depth, kTileRows * kBytes + kLineBytes, call.a_col * kBytes};
+}
+
+// A tile of A stays in the first cache while the tiles of B pass over it, so C is visited along its
+// rows: that spares the address translation and lets the hardware fetch ahead. The other order is
+// up to a fifth slower at 2048.
+template <class T>
+void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
+              const T* packed_a, const T* packed_b, const GemmAhead& ahead_a,
+              const GemmAhead& ahead_b) {
+  const T beta = depth.begin == 0 ? call.beta : T{1};
+  const T* bias = depth.begin == 0 && call.bias != nullptr ? call.bias + columns.begin : nullptr;
+  T* c = call.c + rows.begin * call.ldc + columns.begin;
+  const T* a = call.a + rows.begin * call.a_row + depth.begin * call.a_col;
+  const int64_t row_steps = divide_up(columns.size, kTileColumns<T>) * divide_up(depth.size, kStep);
+  const int64_t steps = row_steps * divide_up(rows.size, kTileRows);
+  Fetches fetches{.rows = Fetcher(GemmAhead{}), .a = Fetcher(ahead_a), .b = Fetcher(ahead_b)};
+  fetches.a_lines = divide_up(fetches.a.left(), steps);
+  fetches.b_lines = divide_up(fetches.b.left(), steps);
+  for (int64_t i = 0; i < rows.size; i += kTileRows) {
+    const bool in_place = reads_in_place(call, rows.size - i);
+    const bool strided = in_place && call.a_col == 1;
+    const TileRows<T> tile_rows = in_place ? TileRows<T>{a + i * call.a_row, call.a_row, call.a_col}
+                                           : TileRows<T>{packed_a + i * depth.size, 1, kTileRows};
+    if (in_place) {
+      fetches.rows = Fetcher(next_rows(call, a + (i + kTileRows) * call.a_row, depth.size));
+      fetches.row_lines = divide_up(fetches.rows.left(), row_steps);
+    }
+    for (int64_t j = 0; j < columns.size; j += kTileColumns<T>) {
+      const T* b = packed_b + j * depth.size;
+      const TileTarget<T> target{c + i * call.ldc + j,
+                                 call.ldc,
+                                 rows.size - i,
+                                 columns.size - j,
+                                 call.alpha,
+                                 beta,
+                                 bias == nullptr ? nullptr : bias + j};
+      if (strided) {
+        tile_of_rows<T, kTileRows, true>(depth.size, tile_rows, b, target, fetches);
+      } else {
+        tile_of_columns(depth.size, tile_rows, b, target, fetches);
+      }
+    }
+  }
+}
+
+template <class T>
+constexpr GemmKernels<T> kernels() {
+  return {.direct = direct<T>,
+          .tile_rows = kTileRows,
+          .tile_columns = kTileColumns<T>,
+          .pack_a = pack_a<T>,
+          .pack_b = pack_b<T>,
+          .multiply = multiply<T>};
+}
+
+}  // namespace
+
+const GemmKernelSet kGemmKernels = {.f32 = kernels<float>(), .f64 = kernels<double>()};
+
+#include "ops/kernel/isa_end.h"

@@ -1,0 +1,75 @@
+#pragma once
+
+// Own CPU kernels of gemm, one table for each instruction set. They allocate nothing and know no
+// library. ops/linear/gemm_blocked.cpp puts the blocked ones together. Everything is row-major, as
+// in ops/linear/gemm.h.
+
+#include <cstdint>
+
+#include "ops/kernel/cpu_features.h"
+
+namespace flow::ops {
+
+// C = alpha * op(A) * op(B) + beta * C with op(A): (m, k), op(B): (k, n), C: (m, n); all sizes > 0.
+// Element (i, p) of op(A) lies at a[i * a_row + p * a_col], likewise for op(B); one of the two
+// strides is 1.
+template <class T>
+struct GemmCall {
+  int64_t m, n, k;
+  T alpha;
+  const T* a;
+  int64_t a_row, a_col;
+  const T* b;
+  int64_t b_row, b_col;
+  T beta;  // 0: C is written without being read
+  T* c;
+  int64_t ldc;
+  // Added to each row, with beta = 0; may be null. `direct` does not read it.
+  const T* bias = nullptr;
+};
+
+// A part of one dim.
+struct GemmRange {
+  int64_t begin = 0;
+  int64_t size = 0;
+};
+
+// Memory that is used next: `rows` stretches of `row_bytes`, `stride` bytes apart. Operands that
+// were not touched lately wait in the third cache or beyond, so they are fetched while tiles are
+// multiplied.
+struct GemmAhead {
+  const void* first = nullptr;
+  int64_t rows = 0;
+  int64_t row_bytes = 0;
+  int64_t stride = 0;
+};
+
+// Packed operands lie in tiles of tile_rows (A) or tile_columns (B) times the depth, the last one
+// filled up with zeros.
+template <class T>
+struct GemmKernels {
+  // Without packing of A. Requires: n rounded up to tile_columns, times k, is at most kDirectPanel.
+  void (*direct)(const GemmCall<T>& call);
+
+  int64_t tile_rows;
+  int64_t tile_columns;
+  // `packed` has room for the range rounded up to whole tiles, times the depth.
+  void (*pack_a)(const GemmCall<T>& call, GemmRange rows, GemmRange depth, T* packed);
+  void (*pack_b)(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* packed);
+  // The block of C from packed A and B of this depth; beta applies where the depth begins at 0,
+  // later parts are added. Meanwhile `ahead_a` and `ahead_b` are fetched into the second cache.
+  void (*multiply)(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
+                   const T* packed_a, const T* packed_b, const GemmAhead& ahead_a,
+                   const GemmAhead& ahead_b);
+};
+
+inline constexpr int64_t kDirectPanel = 9216;
+
+struct GemmKernelSet {
+  GemmKernels<float> f32;
+  GemmKernels<double> f64;
+};
+
+FLOW_DECLARE_PER_ISA(extern const GemmKernelSet kGemmKernels)
+
+}  // namespace flow::ops

@@ -1,0 +1,231 @@
+// Matrix products on a CUDA device: floating ones by the library of ops/vendor/cublas.h where the
+// operands are stored as matrices, the others by a plain kernel. Outputs are contiguous.
+#include <vector>
+
+#include "ops/kernel/element_cuda.cuh"
+#include "ops/linear/matmul_op.h"
+#include "ops/linear/matmul_product.h"
+#include "ops/local_parts.h"
+#include "ops/vendor/cublas.h"
+
+namespace flow::ops {
+
+namespace {
+
+// c[batch] = sum over k of a[batch, i, k] b[batch, k, j]; batch and k are lists of dims.
+struct PlainProduct {
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+  int num_batch = 0, num_k = 0;
+  int64_t batch_size[kMaxDims] = {}, a_batch[kMaxDims] = {}, b_batch[kMaxDims] = {};
+  int64_t k_size[kMaxDims] = {}, a_k[kMaxDims] = {}, b_k[kMaxDims] = {};
+  int64_t a_row = 0, b_column = 0, bias_stride = 0;
+};
+
+template <class T>
+using Sum = std::conditional_t<std::is_integral_v<T>, int64_t, DeviceCompute<T>>;
+
+template <class T>
+__global__ void multiply(PlainProduct p, const T* a, const T* b, const T* bias, T* c) {
+  for (int64_t item = grid_thread(); item < p.batch * p.m * p.n; item += grid_threads()) {
+    const int64_t j = item % p.n;
+    const int64_t i = item / p.n % p.m;
+    int64_t rest = item / p.n / p.m;
+    const T* row = a + i * p.a_row;
+    const T* column = b + j * p.b_column;
+    for (int d = p.num_batch - 1; d >= 0; --d) {
+      row += rest % p.batch_size[d] * p.a_batch[d];
+      column += rest % p.batch_size[d] * p.b_batch[d];
+      rest /= p.batch_size[d];
+    }
+    Sum<T> sum = bias != nullptr ? static_cast<Sum<T>>(widen(bias[j * p.bias_stride])) : Sum<T>{0};
+    for (int64_t inner = 0; inner < p.k; ++inner) {
+      int64_t left = inner;
+      int64_t a_at = 0;
+      int64_t b_at = 0;
+      for (int d = p.num_k - 1; d >= 0; --d) {
+        const int64_t index = d == 0 ? left : left % p.k_size[d];
+        if (d > 0) left /= p.k_size[d];
+        a_at += index * p.a_k[d];
+        b_at += index * p.b_k[d];
+      }
+      sum += static_cast<Sum<T>>(widen(row[a_at])) * static_cast<Sum<T>>(widen(column[b_at]));
+    }
+    c[item] = narrow<T>(static_cast<DeviceCompute<T>>(sum));
+  }
+}
+
+template <class T>
+void run_plain(const KernelContext& ctx) {
+  const auto& product = ctx.plan_as<PlainProduct>();
+  cuda::launch(multiply<T>, cuda::blocks_for(ctx.out(0).numel()), cuda::kBlockThreads, 0,
+               cuda::stream_of(ctx), product, ctx.in(0).as<T>(), ctx.in(1).as<T>(),
+               ctx.has_input(2) ? ctx.in(2).as<T>() : nullptr, ctx.out(0).as<T>());
+}
+
+KernelChoice choose_plain(const KernelQuery& query, const PlainProduct& product) {
+  KernelFn fn = nullptr;
+  dispatch_all(query.output(0).dtype, [&]<class T>() { fn = run_plain<T>; });
+  return {fn, std::make_shared<const PlainProduct>(product)};
+}
+
+template <MatrixProduct (*kProduct)(const KernelQuery& query)>
+KernelChoice select_plain(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  const MatrixProduct product = kProduct(query);
+  PlainProduct plain;
+  plain.m = product.m;
+  plain.n = product.n;
+  plain.k = product.k;
+  plain.batch = product.batch.numel();
+  plain.num_batch = static_cast<int>(product.batch.size());
+  for (int d = 0; d < plain.num_batch; ++d) {
+    plain.batch_size[d] = product.batch[d];
+    plain.a_batch[d] = product.a.batch[d];
+    plain.b_batch[d] = product.b.batch[d];
+  }
+  plain.num_k = 1;
+  plain.k_size[0] = product.k;
+  plain.a_k[0] = product.a.column;
+  plain.b_k[0] = product.b.row;
+  plain.a_row = product.a.row;
+  plain.b_column = product.b.column;
+  plain.bias_stride = product.bias_stride;
+  return choose_plain(query, plain);
+}
+
+KernelChoice select_plain_contraction(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  const TensorMeta& a = query.input(0);
+  const TensorMeta& b = query.input(1);
+  const int64_t last = a.local_shape.size() - 1;
+  PlainProduct plain;
+  plain.m = a.local_shape[last];
+  plain.n = b.local_shape[last];
+  plain.a_row = a.strides[last];
+  plain.b_column = b.strides[last];
+  plain.k = 1;
+  plain.num_k = static_cast<int>(last);
+  for (int d = 0; d < plain.num_k; ++d) {
+    plain.k *= a.local_shape[d];
+    plain.k_size[d] = a.local_shape[d];
+    plain.a_k[d] = a.strides[d];
+    plain.b_k[d] = b.strides[d];
+  }
+  return choose_plain(query, plain);
+}
+
+// ---- through the library
+
+// How a (rows, columns) matrix is stored; false when neither of its dims is dense.
+bool set_storage(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride,
+                 bool& transposed, int64_t& leading) {
+  if ((column_stride == 1 || columns == 1) && (rows == 1 || row_stride >= columns)) {
+    transposed = false;
+    leading = rows == 1 ? columns : row_stride;
+    return true;
+  }
+  if ((row_stride == 1 || rows == 1) && (columns == 1 || column_stride >= rows)) {
+    transposed = true;
+    leading = columns == 1 ? rows : column_stride;
+    return true;
+  }
+  return false;
+}
+
+// Leading dims and m as one where all matrices share b: one large product for many small ones.
+void fold_batch_into_rows(MatrixProduct& product) {
+  Shape rows = product.batch;
+  Strides strides = product.a.batch;
+  if (rows.empty() || rows.size() == kMaxDims) return;
+  for (const int64_t stride : product.b.batch) {
+    if (stride != 0) return;
+  }
+  rows.push_back(product.m);
+  strides.push_back(product.a.row);
+  int64_t count = 0;
+  int64_t stride = 0;
+  if (!collapse(rows, strides, rows.size(), count, stride)) return;
+  product.m = count;
+  product.a.row = stride;
+  product.batch = Shape();
+  product.a.batch = product.b.batch = Strides();
+}
+
+template <class T>
+__global__ void add_bias(int64_t numel, int64_t columns, const T* bias, T* c) {
+  for (int64_t i = grid_thread(); i < numel; i += grid_threads())
+    c[i] += bias[i % columns];
+}
+
+// The library adds a bias on its way, but not to float64.
+void run_library(const KernelContext& ctx) {
+  const auto& gemm = ctx.plan_as<DeviceGemm>();
+  run_device_gemm(
+      ctx, gemm,
+      {ctx.in(0).data, ctx.in(1).data, gemm.has_bias ? ctx.in(2).data : nullptr, ctx.out(0).data});
+  if (!ctx.has_input(2) || gemm.has_bias) return;
+  const TensorView& y = ctx.out(0);
+  cuda::launch(add_bias<double>, cuda::blocks_for(y.numel()), cuda::kBlockThreads, 0,
+               cuda::stream_of(ctx), y.numel(), gemm.n, ctx.in(2).as<double>(), y.as<double>());
+}
+
+KernelChoice choose_library(const KernelQuery& query, MatrixProduct product) {
+  const DType dtype = query.output(0).dtype;
+  if (!is_floating(dtype) || query.output(0).local_numel == 0 || product.k == 0) return {};
+  DeviceGemm gemm;
+  gemm.has_bias = query.has_input(2) && dtype != DType::kFloat64;
+  if (query.has_input(2) && product.n > 1 && product.bias_stride != 1) return {};
+  fold_batch_into_rows(product);
+  gemm.dtype = dtype;
+  gemm.m = product.m;
+  gemm.n = product.n;
+  gemm.k = product.k;
+  const Shape& batch = product.batch;
+  int64_t count = 1;
+  if (!collapse(batch, product.a.batch, batch.size(), gemm.batch, gemm.a_step) ||
+      !collapse(batch, product.b.batch, batch.size(), count, gemm.b_step) ||
+      !set_storage(gemm.m, gemm.k, product.a.row, product.a.column, gemm.a_transposed,
+                   gemm.a_leading) ||
+      !set_storage(gemm.k, gemm.n, product.b.row, product.b.column, gemm.b_transposed,
+                   gemm.b_leading)) {
+    return {};
+  }
+  return {run_library, std::make_shared<const DeviceGemm>(gemm)};
+}
+
+template <MatrixProduct (*kProduct)(const KernelQuery& query)>
+KernelChoice select_library(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  return choose_library(query, kProduct(query));
+}
+
+KernelChoice select_library_contraction(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  const TensorMeta& a = query.input(0);
+  const TensorMeta& b = query.input(1);
+  const int64_t last = a.local_shape.size() - 1;
+  MatrixProduct product;
+  int64_t count = 1;
+  product.m = a.local_shape[last];
+  product.n = b.local_shape[last];
+  product.a.row = a.strides[last];
+  product.b.column = b.strides[last];
+  if (!collapse(a.local_shape, a.strides, last, product.k, product.a.column) ||
+      !collapse(b.local_shape, b.strides, last, count, product.b.row)) {
+    return {};
+  }
+  return choose_library(query, product);
+}
+
+}  // namespace
+
+void register_matmul_cuda(KernelTable& table) {
+  table.add(kMatmul, DeviceType::kCuda, {"plain", select_plain<matmul_product>});
+  table.add(kLinear, DeviceType::kCuda, {"plain", select_plain<linear_product>});
+  table.add(kContractLeading, DeviceType::kCuda, {"plain", select_plain_contraction});
+  table.add(kMatmul, DeviceType::kCuda, {"cublaslt", select_library<matmul_product>});
+  table.add(kLinear, DeviceType::kCuda, {"cublaslt", select_library<linear_product>});
+  table.add(kContractLeading, DeviceType::kCuda, {"cublaslt", select_library_contraction});
+}
+
+}  // namespace flow::ops

@@ -1,0 +1,46 @@
+#include "ops/linear/similarity.h"
+
+#include "core/error.h"
+#include "ops/autocast.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/where.h"
+#include "ops/named_errors.h"
+#include "ops/promotion.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/statistics.h"
+#include "ops/shape/view.h"
+
+namespace flow {
+
+Tensor normalize(const TensorArg& x, const NormalizeOptions& options) {
+  return ops::named("normalize", [&]() -> Tensor {
+    const Tensor length = norm(x, {.p = options.p, .dim = options.dim, .keepdim = true});
+    return div(x, {clamp({length, x.site()}, {.min = options.eps}), x.site()});
+  });
+}
+
+Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, const CosineOptions& options) {
+  return ops::named("cosine_similarity", [&]() -> Tensor {
+    const Site site = a.site();
+    const DType dtype = ops::result_dtype(a, b);
+    const Shape shape = broadcast_shapes(a->shape(), b->shape(), "cosine_similarity");
+    const NormalizeOptions unit{.dim = options.dim, .eps = options.eps};
+    const auto direction = [&](const TensorArg& x) {
+      const Tensor own = ops::autocast({cast(x, dtype), site}, AutocastRule::kFloat32);
+      const Tensor wide = expand({own, site}, shape);
+      return normalize({wide, site}, unit);
+    };
+    const Tensor products = mul({direction(a), site}, direction(b));
+    return sum({products, site}, options.dim);
+  });
+}
+
+Tensor pairwise_distance(const TensorArg& a, const TensorArg& b, const DistanceOptions& options) {
+  return ops::named("pairwise_distance", [&]() -> Tensor {
+    const Tensor difference = add({sub(a, b), a.site()}, options.eps);
+    return norm({difference, a.site()}, {.p = options.p, .dim = -1, .keepdim = options.keepdim});
+  });
+}
+
+}  // namespace flow

@@ -1,0 +1,250 @@
+#include "ops/loss/loss_variants.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "core/error.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/activation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/unary.h"
+#include "ops/elementwise/where.h"
+#include "ops/index/gather.h"
+#include "ops/index/index.h"
+#include "ops/linear/similarity.h"
+#include "ops/loss/loss_op.h"
+#include "ops/named_errors.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/scan.h"
+#include "ops/shape/view.h"
+
+namespace flow {
+
+namespace {
+
+using ops::loss_operand;
+using ops::parse_reduction;
+using ops::reduced;
+
+// max(0, x)
+Tensor positive_part(const TensorArg& x) {
+  return clamp(x, {.min = 0});
+}
+
+// What is wrong with two operands of a loss.
+[[noreturn]] void throw_operands(const char* op, const char* wanted, const TensorArg& input,
+                                 const TensorArg& target) {
+  throw InvalidArgument(str("[", op, "] takes ", wanted, "; received ", input->meta(), " and ",
+                            target->meta(), "; reshape them"),
+                        input.site());
+}
+
+}  // namespace
+
+Tensor hinge_embedding_loss(const TensorArg& input, const TensorArg& target,
+                            const HingeOptions& options) {
+  return ops::named("hinge_embedding_loss", [&]() -> Tensor {
+    const Site site = input.site();
+    const auto reduction = parse_reduction(options.reduction, "hinge_embedding_loss");
+    const Tensor x = loss_operand(input);
+    const Tensor lack = positive_part({options.margin - TensorArg(x, site), site});
+    const Tensor far = where({ne(target, 1), site}, {lack, site}, 0);
+    const Tensor near = where({ne(target, -1), site}, {x, site}, 0);
+    return reduced(add({far, site}, near), reduction, site);
+  });
+}
+
+Tensor cosine_embedding_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
+                             const CosineEmbeddingOptions& options) {
+  return ops::named("cosine_embedding_loss", [&]() -> Tensor {
+    const Site site = a.site();
+    const auto reduction = parse_reduction(options.reduction, "cosine_embedding_loss");
+    if (a->dim() != b->dim() || a->dim() != target->dim() + 1 || a->dim() > 2) {
+      throw_operands("cosine_embedding_loss", "two (N, D) and a target (N), or (D) and ()", a,
+                     target);
+    }
+    constexpr double kEps = 1e-12;
+    const Tensor x = loss_operand(a);
+    const Tensor y = loss_operand(b);
+    const auto squares = [&](const Tensor& v) {
+      return add({sum({square({v, site}), site}, -1), site}, kEps);
+    };
+    const Tensor product = sum({mul({x, site}, y), site}, -1);
+    const Tensor length = sqrt({mul({squares(x), site}, squares(y)), site});
+    const Tensor cosine = div({product, site}, length);
+    const Tensor near = where({eq(target, 1), site}, {1 - TensorArg(cosine, site), site}, 0);
+    const Tensor excess = positive_part({sub({cosine, site}, options.margin), site});
+    const Tensor far = where({eq(target, -1), site}, {excess, site}, 0);
+    return reduced(add({near, site}, far), reduction, site);
+  });
+}
+
+Tensor soft_margin_loss(const TensorArg& input, const TensorArg& target,
+                        const SoftMarginOptions& options) {
+  return ops::named("soft_margin_loss", [&]() -> Tensor {
+    const Site site = input.site();
+    const auto reduction = parse_reduction(options.reduction, "soft_margin_loss");
+    const Tensor agreement = mul({loss_operand(input), site}, target);
+    return reduced(neg({logsigmoid({agreement, site}), site}), reduction, site);
+  });
+}
+
+Tensor multi_margin_loss(const TensorArg& input, const TensorArg& target,
+                         const MultiMarginOptions& options) {
+  return ops::named("multi_margin_loss", [&]() -> Tensor {
+    const Site site = input.site();
+    const auto reduction = parse_reduction(options.reduction, "multi_margin_loss");
+    if (options.p != 1 && options.p != 2) {
+      throw InvalidArgument(str("[multi_margin_loss] p is ", options.p, "; give 1 or 2"), site);
+    }
+    const bool is_batch = input->dim() == 2;
+    if (is_batch ? target->dim() != 1 || target->size(0) != input->size(0)
+                 : input->dim() != 1 || target->numel() != 1) {
+      throw_operands("multi_margin_loss", "(N, C) and classes (N), or (C) and ()", input, target);
+    }
+    Tensor x = loss_operand(input);
+    if (!is_batch) x = unsqueeze({x, site}, 0);
+    const Tensor classes = reshape(target, {-1});
+    const Tensor place = unsqueeze({classes, site}, 1);
+    const Tensor own = gather({x, site}, 1, {place, site});
+    Tensor lack = positive_part({add({sub({x, site}, own), site}, options.margin), site});
+    if (options.p == 2) lack = square({lack, site});
+    const Tensor others = scatter({lack, site}, 1, {place, site}, 0);
+    Tensor losses = div({sum({others, site}, 1), site}, static_cast<double>(x.size(1)));
+    if (options.weight.defined()) {
+      losses = mul({losses, site}, index_select({options.weight, site}, 0, {classes, site}));
+    }
+    if (!is_batch) losses = squeeze({losses, site}, 0);
+    return reduced(losses, reduction, site);
+  });
+}
+
+Tensor multilabel_margin_loss(const TensorArg& input, const TensorArg& target,
+                              const MultilabelMarginOptions& options) {
+  return ops::named("multilabel_margin_loss", [&]() -> Tensor {
+    const Site site = input.site();
+    const auto reduction = parse_reduction(options.reduction, "multilabel_margin_loss");
+    if (input->dim() < 1 || input->dim() > 2 || input->shape() != target->shape()) {
+      throw_operands("multilabel_margin_loss", "input and classes (N, C) or (C)", input, target);
+    }
+    const bool is_batch = input->dim() == 2;
+    const auto batched = [&](const Tensor& v) { return is_batch ? v : unsqueeze({v, site}, 0); };
+    const Tensor x = batched(loss_operand(input));
+    const Tensor given = batched(target);
+    // What stands behind the first -1 does not count.
+    const Tensor counts = cumprod({cast({ge({given, site}, 0), site}, DType::kInt64), site}, 1);
+    const Tensor is_named = gt({counts, site}, 0);
+    const Tensor place = mul({given, site}, counts);
+    const Tensor votes =
+        scatter_add({zeros_like({counts, site}), site}, 1, {place, site}, {counts, site});
+    const Tensor is_other = eq({votes, site}, 0);
+    const Tensor own = gather({x, site}, 1, {place, site});
+    const Tensor lead = sub({unsqueeze({own, site}, 2), site}, unsqueeze({x, site}, 1));
+    const Tensor lack = positive_part({1 - TensorArg(lead, site), site});
+    const Tensor compared =
+        logical_and({unsqueeze({is_named, site}, 2), site}, {unsqueeze({is_other, site}, 1), site});
+    const Tensor counted = where({compared, site}, {lack, site}, 0);
+    Tensor losses = div({sum({counted, site}, {1, 2}), site}, static_cast<double>(x.size(1)));
+    if (!is_batch) losses = squeeze({losses, site}, 0);
+    return reduced(losses, reduction, site);
+  });
+}
+
+Tensor multilabel_soft_margin_loss(const TensorArg& input, const TensorArg& target,
+                                   const MultilabelSoftMarginOptions& options) {
+  return ops::named("multilabel_soft_margin_loss", [&]() -> Tensor {
+    const Site site = input.site();
+    const auto reduction = parse_reduction(options.reduction, "multilabel_soft_margin_loss");
+    const Tensor x = loss_operand(input);
+    const Tensor of_class = mul({logsigmoid({x, site}), site}, target);
+    const Tensor of_rest =
+        mul({logsigmoid({neg({x, site}), site}), site}, 1 - TensorArg(target, site));
+    Tensor losses = neg({add({of_class, site}, of_rest), site});
+    if (options.weight.defined()) losses = mul({losses, site}, options.weight);
+    return reduced(mean({losses, site}, -1), reduction, site);
+  });
+}
+
+Tensor triplet_margin_with_distance_loss(const TensorArg& anchor, const TensorArg& positive,
+                                         const TensorArg& negative,
+                                         const TripletDistanceOptions& options) {
+  return ops::named("triplet_margin_with_distance_loss", [&]() -> Tensor {
+    const Site site = anchor.site();
+    const auto reduction = parse_reduction(options.reduction, "triplet_margin_with_distance_loss");
+    const auto distance = [&](const Tensor& a, const Tensor& b) {
+      return options.distance_function ? options.distance_function(a, b)
+                                       : pairwise_distance({a, site}, b);
+    };
+    const Tensor near = distance(anchor, positive);
+    Tensor far = distance(anchor, negative);
+    if (options.swap) far = minimum({far, site}, distance(positive, negative));
+    const Tensor lack = add({sub({near, site}, far), site}, options.margin);
+    return reduced(positive_part({lack, site}), reduction, site);
+  });
+}
+
+Tensor poisson_nll_loss(const TensorArg& input, const TensorArg& target,
+                        const PoissonNllOptions& options) {
+  return ops::named("poisson_nll_loss", [&]() -> Tensor {
+    const Site site = input.site();
+    const auto reduction = parse_reduction(options.reduction, "poisson_nll_loss");
+    const Tensor x = loss_operand(input);
+    const Tensor expected = options.log_input ? exp({x, site}) : x;
+    const Tensor rate = options.log_input ? x : log({add({x, site}, options.eps), site});
+    Tensor losses = sub({expected, site}, mul({rate, site}, target));
+    if (options.full) {
+      // t log(t) - t + log(2 π t) / 2 where t > 1; taken of 1 elsewhere, as log(0) has no gradient.
+      const Tensor is_small = le(target, 1);
+      const Tensor t = masked_fill(target, {is_small, site}, 1);
+      const Tensor logs = log({t, site});
+      const Tensor spread = mul({add({logs, site}, std::log(2 * std::numbers::pi)), site}, 0.5);
+      const Tensor stirling = add({sub({mul({t, site}, logs), site}, t), site}, spread);
+      losses = add({losses, site}, masked_fill({stirling, site}, {is_small, site}, 0));
+    }
+    return reduced(losses, reduction, site);
+  });
+}
+
+Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, const TensorArg& var,
+                         const GaussianNllOptions& options) {
+  return ops::named("gaussian_nll_loss", [&]() -> Tensor {
+    const Site site = input.site();
+    const auto reduction = parse_reduction(options.reduction, "gaussian_nll_loss");
+    Tensor variance = loss_operand(var);
+    if (variance.shape() != input->shape()) {
+      Shape without = input->shape();
+      if (!without.empty()) without.erase(without.size() - 1);
+      int64_t differing = 0;  // the sum of the sizes that are not the input's
+      for (int64_t i = 0; variance.dim() == input->dim() && i < input->dim(); ++i) {
+        if (variance.shape()[i] != input->shape()[i]) differing += variance.shape()[i];
+      }
+      if (variance.shape() == without && !input->shape().empty()) {
+        variance = unsqueeze({variance, site}, -1);
+      } else if (differing != 1) {
+        throw_operands("gaussian_nll_loss", "a variance of the input's shape, or with one dim 1",
+                       input, var);
+      }
+    }
+    const Tensor raise =
+        sub({clamp({variance.detach(), site}, {.min = options.eps}), site}, variance.detach());
+    variance = add({variance, site}, raise);
+    const Tensor error = square({sub({loss_operand(input), site}, target), site});
+    Tensor losses =
+        mul({add({log({variance, site}), site}, div({error, site}, variance)), site}, 0.5);
+    if (options.full) losses = add({losses, site}, 0.5 * std::log(2 * std::numbers::pi));
+    return reduced(losses, reduction, site);
+  });
+}
+
+Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, double var,
+                         const GaussianNllOptions& options) {
+  if (!(var >= 0)) {
+    throw InvalidArgument(str("[gaussian_nll_loss] var is ", var, "; give 0 or more"),
+                          input.site());
+  }
+  return gaussian_nll_loss(input, target, {full_like(input, var), input.site()}, options);
+}
+
+}  // namespace flow

@@ -1,0 +1,44 @@
+// Op definitions of batch_norm. Weight and bias are optional, float32 for 16-bit inputs; moments
+// are (2, C) float64: mean and biased variance of each channel. Where the batch is normalised in
+// balanced parts of dim 0, each by its own statistics, they are (2 parts, C), those of a part
+// together.
+#pragma once
+
+#include <tuple>
+
+#include "core/op.h"
+
+namespace flow::ops {
+
+struct BatchNormAttrs {
+  double eps = 1e-5;
+  int64_t parts = 1;
+  int64_t samples = 0;  // of all parts
+
+  static constexpr auto fields() {
+    return std::tuple(value_field("eps", &BatchNormAttrs::eps),
+                      key_field("parts", &BatchNormAttrs::parts),
+                      key_field("samples", &BatchNormAttrs::samples));
+  }
+};
+
+struct RunningStatsAttrs {
+  double momentum = 0.1;
+  int64_t count = 2;  // logical elements of a channel
+
+  static constexpr auto fields() {
+    return std::tuple(value_field("momentum", &RunningStatsAttrs::momentum),
+                      value_field("count", &RunningStatsAttrs::count));
+  }
+};
+
+// Statistics and result in one op, for tensors whose batch is whole. Global ones are normalised
+// through ops/norm/channel_op.h, whose sums may be partial.
+extern const OpDef kBatchNorm;          // (x, weight, bias) -> y, moments
+extern const OpDef kBatchNormBackward;  // (dy, x, moments, weight) -> dx, dweight, dbias
+// Writes running_mean and running_var: (mean, var, moments).
+extern const OpDef kUpdateRunningStats;
+// Adds one to a scalar int64, in place: a batch was normalised.
+extern const OpDef kCountBatch;
+
+}  // namespace flow::ops

@@ -1,0 +1,307 @@
+#include "ops/norm/norm.h"
+
+#include <limits>
+
+#include "core/dispatch.h"
+#include "ops/autocast.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/norm/norm_op.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
+
+namespace flow {
+namespace ops {
+namespace {
+
+// The sizes of the dims that are normalised.
+Shape normalized_shape(const Shape& x, const NormAttrs& attrs) {
+  Shape shape;
+  for (int64_t i = x.size() - attrs.num_dims; i < x.size(); ++i)
+    shape.push_back(x[i]);
+  return shape;
+}
+
+// x is input `x`; parameters, from input `first` on, are optional.
+void check_inputs(const OpContext& ctx, int x, int first, int count) {
+  const auto& attrs = ctx.attrs<NormAttrs>();
+  const TensorMeta& meta = ctx.input(x);
+  ctx.check(is_floating(meta.dtype), "takes a floating dtype; cast the input");
+  ctx.check(attrs.num_dims >= 1 && attrs.num_dims <= meta.dim(), "normalises ", attrs.num_dims,
+            " trailing dims; the input has ", meta.dim(), ", name as many or fewer");
+  const Shape wanted = normalized_shape(meta.shape, attrs);
+  for (int i = first; i < first + count; ++i) {
+    if (!ctx.has_input(i)) continue;
+    ctx.check(ctx.input(i).shape == wanted && ctx.input(i).dtype == meta.dtype,
+              "weight and bias must have the normalised dims' shape ", wanted,
+              " and the input's dtype");
+  }
+}
+
+template <int kParameters>
+void infer_norm(InferContext& ctx) {
+  check_inputs(ctx, 0, 1, kParameters);
+  ctx.add_output_like(0);
+}
+
+// Rows are independent; the result is linear in weight and bias together and increases with the
+// bias.
+template <int kParameters>
+void sbp_norm(SbpContext& ctx) {
+  constexpr size_t kInputs = 1 + kParameters;
+  for (int64_t i = 0; i < ctx.input(0).dim() - ctx.attrs<NormAttrs>().num_dims; ++i) {
+    std::vector<Sbp> inputs(kInputs, sbp::broadcast);
+    inputs[0] = sbp::split(i);
+    ctx.add(std::move(inputs), {sbp::split(i)});
+  }
+  if (kParameters == 2 && ctx.has_input(2)) {
+    for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+      ctx.add({sbp::broadcast, sbp::broadcast, partial}, {partial});
+  }
+  if (!ctx.has_input(1)) return;
+  std::vector<Sbp> inputs{sbp::broadcast};
+  for (int i = 1; i < static_cast<int>(kInputs); ++i)
+    inputs.push_back(ctx.has_input(i) ? sbp::partial_sum : sbp::broadcast);
+  ctx.add(std::move(inputs), {sbp::partial_sum});
+}
+
+template <int kParameters>
+void infer_backward(InferContext& ctx) {
+  check_inputs(ctx, 1, 2, 1);
+  ctx.check(ctx.input(0).shape == ctx.input(1).shape && ctx.input(0).dtype == ctx.input(1).dtype,
+            "the gradient must have the input's shape and dtype");
+  ctx.add_output_like(1);
+  const Shape parameters = normalized_shape(ctx.input(1).shape, ctx.attrs<NormAttrs>());
+  for (int i = 0; i < kParameters; ++i)
+    ctx.add_output(parameters, ctx.input(1).dtype);
+}
+
+// Rows are independent and summed in the parameters' gradients. All is linear in dy; dx is linear
+// in the weight, of which the other gradients do not depend.
+template <int kParameters>
+void sbp_backward(SbpContext& ctx) {
+  using sbp::broadcast, sbp::partial_sum, sbp::split;
+  constexpr size_t kOutputs = 1 + kParameters;
+  for (int64_t i = 0; i < ctx.input(1).dim() - ctx.attrs<NormAttrs>().num_dims; ++i) {
+    std::vector<Sbp> outputs(kOutputs, partial_sum);
+    outputs[0] = split(i);
+    ctx.add({split(i), split(i), broadcast}, std::move(outputs));
+  }
+  ctx.add({partial_sum, broadcast, broadcast}, std::vector<Sbp>(kOutputs, partial_sum));
+  if (!ctx.has_input(2)) return;
+  std::vector<Sbp> outputs(kOutputs, broadcast);
+  outputs[0] = partial_sum;
+  ctx.add({broadcast, broadcast, partial_sum}, std::move(outputs));
+}
+
+template <const OpDef& kBackward, size_t kOutputs>
+std::array<Tensor, kOutputs> backward(const Tensor& dy, const Tensor& x, const Tensor& weight,
+                                      const NormAttrs& attrs) {
+  return dispatch_multi<kOutputs>(kBackward, {&dy, &x, &weight}, attrs, Site::here());
+}
+
+// With h = (x - mean) r, r = 1 / sqrt(var + eps), g = dy weight and m the mean over a row:
+// dx = r (g - m(g) - h m(g h)),  dweight = sum(dy h),  dbias = sum(dy) over rows
+template <const OpDef& kBackward, size_t kOutputs>
+void grad_norm(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
+  const Tensor weight = ctx.input_meta(1) != nullptr ? ctx.input(1) : Tensor();
+  const auto gradients =
+      backward<kBackward, kOutputs>(ctx.dy(), ctx.input(0), weight, ctx.attrs<NormAttrs>());
+  for (size_t i = 0; i < kOutputs; ++i) {
+    const int input = static_cast<int>(i);
+    if (ctx.input_meta(input) != nullptr && ctx.needs(input)) ctx.set(input, gradients[i]);
+  }
+}
+
+// Means over the normalised dims, kept with size 1.
+class RowMean {
+ public:
+  RowMean(const Shape& shape, const NormAttrs& attrs) {
+    std::vector<int64_t> dims;
+    for (int64_t i = shape.size() - attrs.num_dims; i < shape.size(); ++i) {
+      dims.push_back(i);
+      count_ *= static_cast<double>(shape[i]);
+    }
+    dims_ = Ints(std::move(dims));
+  }
+
+  Tensor operator()(const Tensor& x) const { return div(sum(x, dims_, {.keepdim = true}), count_); }
+
+ private:
+  Ints dims_;
+  double count_ = 1;
+};
+
+Tensor add_defined(const Tensor& sum, const Tensor& term) {
+  return sum.defined() ? add(sum, term) : term;
+}
+
+// A(v) = r (v - m(v) - h m(v h)) is the derivative of h by x applied to v, self-adjoint, and
+// dx = A(dy weight). For upstream (u, p, q) of (dx, dweight, dbias):
+//   d(dy)   = weight A(u) + p h + q
+//   dweight = sum of dy A(u) over rows
+//   dx      = A(p dy - r (g m(u h) + u m(g h))) - r^2 h (m(g u) - m(g) m(u) - m(g h) m(u h))
+// where r^2 h is minus the derivative of r by x, times the row's length. Without centring
+// (rms_norm) the terms m(v), m(u), m(g) vanish.
+template <const OpDef& kBackward, size_t kOutputs, bool kCenters>
+void grad_backward(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<NormAttrs>();
+  const Tensor& u = ctx.dy(0);
+  const Tensor& p = ctx.dy(1);
+  const Tensor q = kOutputs == 3 ? ctx.dy(2) : Tensor();
+  const Tensor dy = ctx.input(0);
+  const Tensor x = ctx.input(1);
+  const Tensor weight = ctx.input_meta(2) != nullptr ? ctx.input(2) : Tensor();
+  const RowMean m(x.shape(), attrs);
+  const Tensor centred = kCenters ? sub(x, m(x)) : x;
+  const Tensor r = rsqrt(add(m(square(centred)), attrs.eps));
+  const Tensor h = mul(centred, r);
+  const auto apply = [&](const Tensor& v) {
+    return backward<kBackward, kOutputs>(v, x, Tensor(), attrs)[0];
+  };
+  const Tensor applied = u.defined() ? apply(u) : Tensor();
+  if (ctx.needs(0)) {
+    Tensor result;
+    if (u.defined()) result = weight.defined() ? mul(applied, weight) : applied;
+    if (p.defined()) result = add_defined(result, mul(h, p));
+    if (q.defined()) result = add_defined(result, q.expand(dy.shape()));
+    if (result.defined()) ctx.set(0, result);
+  }
+  if (ctx.needs(1)) {
+    Tensor through_h = p.defined() ? mul(dy, p) : Tensor();
+    Tensor through_r;
+    if (u.defined()) {
+      const Tensor g = weight.defined() ? mul(dy, weight) : dy;
+      const Tensor uh = m(mul(u, h));
+      const Tensor gh = m(mul(g, h));
+      through_h = add_defined(through_h, neg(mul(r, add(mul(g, uh), mul(u, gh)))));
+      Tensor bracket = sub(m(mul(g, u)), mul(gh, uh));
+      if (kCenters) bracket = sub(bracket, mul(m(g), m(u)));
+      through_r = neg(mul(mul(square(r), h), bracket));
+    }
+    if (through_h.defined()) {
+      const Tensor result = apply(through_h);
+      ctx.set(1, through_r.defined() ? add(result, through_r) : result);
+    }
+  }
+  if (ctx.input_meta(2) != nullptr && ctx.needs(2) && u.defined()) {
+    ctx.set(2, sum_to(mul(dy, applied), weight.shape()));
+  }
+}
+
+Cost cost(const SbpContext& ctx) {
+  constexpr double kFlopsPerElement = 8;
+  return {.flops = kFlopsPerElement * static_cast<double>(ctx.input(0).numel)};
+}
+
+}  // namespace
+
+const OpDef kLayerNorm{.name = "layer_norm",
+                       .num_inputs = 3,
+                       .attrs = attrs_def<NormAttrs>(),
+                       .infer = infer_norm<2>,
+                       .sbp = sbp_norm<2>,
+                       .grad = grad_norm<kLayerNormBackward, 3>,
+                       .cost = cost,
+                       .saved_inputs = 0b011,
+                       .autocast = AutocastRule::kFloat32};
+
+const OpDef kLayerNormBackward{.name = "layer_norm_backward",
+                               .num_inputs = 3,
+                               .num_outputs = 3,
+                               .attrs = attrs_def<NormAttrs>(),
+                               .infer = infer_backward<2>,
+                               .sbp = sbp_backward<2>,
+                               .grad = grad_backward<kLayerNormBackward, 3, true>,
+                               .cost = cost,
+                               .saved_inputs = 0b111};
+
+const OpDef kRmsNorm{.name = "rms_norm",
+                     .num_inputs = 2,
+                     .attrs = attrs_def<NormAttrs>(),
+                     .infer = infer_norm<1>,
+                     .sbp = sbp_norm<1>,
+                     .grad = grad_norm<kRmsNormBackward, 2>,
+                     .cost = cost,
+                     .saved_inputs = 0b11,
+                     .autocast = AutocastRule::kFloat32};
+
+const OpDef kRmsNormBackward{.name = "rms_norm_backward",
+                             .num_inputs = 3,
+                             .num_outputs = 2,
+                             .attrs = attrs_def<NormAttrs>(),
+                             .infer = infer_backward<1>,
+                             .sbp = sbp_backward<1>,
+                             .grad = grad_backward<kRmsNormBackward, 2, false>,
+                             .cost = cost,
+                             .saved_inputs = 0b111};
+
+void register_norm(OpTable& table);
+
+void register_norm(OpTable& table) {
+  table.add(kLayerNorm);
+  table.add(kLayerNormBackward);
+  table.add(kRmsNorm);
+  table.add(kRmsNormBackward);
+}
+
+}  // namespace ops
+
+namespace {
+
+void check_normalized_shape(const char* op, const Tensor& x, const Shape& normalized) {
+  const int64_t first = x.dim() - normalized.size();
+  if (!normalized.empty() && first >= 0 &&
+      std::equal(normalized.begin(), normalized.end(), x.shape().begin() + first)) {
+    return;
+  }
+  throw InvalidArgument(str("[", op, "] normalized_shape ", normalized,
+                            " does not end the input's shape; received ", x.meta()));
+}
+
+// The distance from 1 to the next larger number.
+double machine_eps(DType dtype) {
+  if (dtype == DType::kFloat16) return 0x1p-10;
+  if (dtype == DType::kBFloat16) return 0x1p-7;
+  return dtype == DType::kFloat64 ? std::numeric_limits<double>::epsilon()
+                                  : std::numeric_limits<float>::epsilon();
+}
+
+}  // namespace
+
+Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
+                  const NormalizationOptions& options) {
+  check_normalized_shape("layer_norm", x, normalized_shape);
+  const ops::NormAttrs attrs{normalized_shape.size(), options.eps};
+  return dispatch(ops::kLayerNorm, {&x.tensor(), &options.weight, &options.bias}, attrs, x.site());
+}
+
+Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape, const RmsNormOptions& options) {
+  check_normalized_shape("rms_norm", x, normalized_shape);
+  const Tensor rows = ops::autocast(x, ops::kRmsNorm.autocast);
+  const double eps = options.eps ? *options.eps : machine_eps(rows.dtype());
+  const ops::NormAttrs attrs{normalized_shape.size(), eps};
+  return dispatch(ops::kRmsNorm, {&rows, &options.weight}, attrs, x.site());
+}
+
+Tensor group_norm(const TensorArg& x, int64_t num_groups, const NormalizationOptions& options) {
+  const Shape& shape = x->shape();
+  if (shape.size() < 2 || num_groups < 1 || shape[1] % num_groups != 0) {
+    throw InvalidArgument(str("[group_norm] channels (dim 1) must divide into ", num_groups,
+                              " groups; received ", x->meta()));
+  }
+  const Shape grouped{shape[0], num_groups,
+                      shape.numel() / std::max<int64_t>(1, shape[0] * num_groups)};
+  const TensorArg rows_of(x.tensor(), x.site());
+  const Tensor rows = reshape(rows_of, grouped);
+  Tensor y = layer_norm(TensorArg(rows, x.site()), {grouped[2]}, {.eps = options.eps});
+  y = reshape(y, shape);
+  Shape per_channel = Shape::filled(shape.size(), 1);
+  per_channel[1] = shape[1];
+  if (options.weight.defined()) y = mul(y, reshape(options.weight, per_channel));
+  if (options.bias.defined()) y = add(y, reshape(options.bias, per_channel));
+  return y;
+}
+
+}  // namespace flow

@@ -1,0 +1,312 @@
+// Softmax on the CPU. Contiguous tensors are seen as (outer, size, inner); with inner = 1 a slice
+// is a row, else neighbouring slices share vectors. A slice is read three times, from cache after
+// the first, and written twice (16-bit types: once, exp is computed again rather than rounded).
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <type_traits>
+
+#include "core/kernel.h"
+#include "core/thread_pool.h"
+#include "ops/kernel/isa_begin.h"
+#include "ops/kernel/row_loops.h"
+#include "ops/kernel/vector.h"
+#include "ops/kernel/vector_math.h"
+#include "ops/local_parts.h"
+#include "ops/norm/softmax_op.h"
+
+namespace {
+
+struct SoftmaxPlan {
+  int64_t outer = 1;
+  int64_t size = 1;
+  int64_t inner = 1;
+};
+
+SoftmaxPlan make_plan(const KernelQuery& query) {
+  const Shape& shape = query.input(0).local_shape;
+  const int64_t dim = query.attrs_as<SoftmaxAttrs>().dim;
+  SoftmaxPlan plan;
+  for (int64_t i = 0; i < shape.size(); ++i)
+    (i < dim ? plan.outer : i == dim ? plan.size : plan.inner) *= shape[i];
+  return plan;
+}
+
+#if FLOW_ISA == 0
+
+// Calls slice(offsets, strides) for every slice along the dim: where it begins in each input, and
+// how far its elements lie apart.
+template <class Slice>
+void for_slices(const KernelContext& ctx, int64_t dim, const Slice& slice) {
+  const Shape& shape = ctx.in(0).shape();
+  Shape others = shape;
+  if (!shape.empty()) others[dim] = 1;
+  const int64_t count = ctx.in(0).numel() == 0 ? 0 : others.numel();
+  for (int64_t index = 0; index < count; ++index) {
+    std::array<int64_t, 2> offset{};
+    std::array<int64_t, 2> stride{1, 1};
+    for (size_t k = 0; k < ctx.inputs.size(); ++k) {
+      const Strides& strides = ctx.inputs[k].strides();
+      int64_t rest = index;
+      for (int64_t d = shape.size() - 1; d >= 0; --d) {
+        offset[k] += rest % others[d] * strides[d];
+        rest /= others[d];
+      }
+      if (!shape.empty()) stride[k] = strides[dim];
+    }
+    slice(offset, stride);
+  }
+}
+
+// Where the output, which is contiguous, has what the input has at slice `index`.
+int64_t output_offset(const SoftmaxPlan& plan, int64_t index) {
+  return index / plan.inner * plan.size * plan.inner + index % plan.inner;
+}
+
+template <class T>
+double value_of(T x) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<double>(x);
+  } else {
+    return static_cast<double>(static_cast<float>(x));
+  }
+}
+
+template <class T>
+T value_as(double x) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<T>(x);
+  } else {
+    return T(static_cast<float>(x));
+  }
+}
+
+template <class T, bool kLog>
+void softmax_plainly(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<SoftmaxPlan>();
+  int64_t index = 0;
+  for_slices(ctx, ctx.attrs_as<SoftmaxAttrs>().dim, [&](const auto& offset, const auto& stride) {
+    const T* x = ctx.in(0).as<T>() + offset[0];
+    T* y = ctx.out(0).as<T>() + output_offset(plan, index++);
+    double largest = -std::numeric_limits<double>::infinity();
+    for (int64_t i = 0; i < plan.size; ++i)
+      largest = std::max(largest, value_of(x[i * stride[0]]));
+    double total = 0;
+    for (int64_t i = 0; i < plan.size; ++i)
+      total += std::exp(value_of(x[i * stride[0]]) - largest);
+    for (int64_t i = 0; i < plan.size; ++i) {
+      const double shifted = value_of(x[i * stride[0]]) - largest;
+      y[i * plan.inner] = value_as<T>(kLog ? shifted - std::log(total) : std::exp(shifted) / total);
+    }
+  });
+}
+
+template <class T, bool kLog>
+void softmax_backward_plainly(const KernelContext& ctx) {
+  const auto& plan = ctx.plan_as<SoftmaxPlan>();
+  int64_t index = 0;
+  for_slices(ctx, ctx.attrs_as<SoftmaxAttrs>().dim, [&](const auto& offset, const auto& stride) {
+    const T* dy = ctx.in(0).as<T>() + offset[0];
+    const T* y = ctx.in(1).as<T>() + offset[1];
+    T* dx = ctx.out(0).as<T>() + output_offset(plan, index++);
+    double total = 0;
+    for (int64_t i = 0; i < plan.size; ++i)
+      total += value_of(dy[i * stride[0]]) * (kLog ? 1.0 : value_of(y[i * stride[1]]));
+    for (int64_t i = 0; i < plan.size; ++i) {
+      const double u = value_of(dy[i * stride[0]]);
+      const double v = value_of(y[i * stride[1]]);
+      dx[i * plan.inner] = value_as<T>(kLog ? u - std::exp(v) * total : (u - total) * v);
+    }
+  });
+}
+
+template <bool kLog, bool kBackward>
+void run_reference(const KernelContext& ctx) {
+  dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
+    if constexpr (kBackward) {
+      softmax_backward_plainly<T, kLog>(ctx);
+    } else {
+      softmax_plainly<T, kLog>(ctx);
+    }
+  });
+}
+
+template <bool kLog, bool kBackward>
+KernelChoice select_reference(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  return {run_reference<kLog, kBackward>, std::make_shared<const SoftmaxPlan>(make_plan(query))};
+}
+
+#endif
+
+// ---- one slice as a row
+
+template <class T, bool kLog>
+void softmax_row(T* y, const T* x, int64_t n) {
+  using V = VecOf<T>;
+  using C = decltype(max_of(V::zero()));
+  const V largest = V::fill(row_max<C>(n, [&](auto at) { return at.get(x); }));
+  constexpr bool kKeepsExp = !kLog && sizeof(T) == sizeof(C);
+  const C total = row_sum<C>(n, [&](auto at) {
+    const V e = exp(at.get(x) - largest);
+    if constexpr (kKeepsExp) at.put(y, e);
+    return at.keep(e, 0);
+  });
+  if constexpr (kLog) {
+    const V log_total = V::fill(std::log(total));
+    for_row<C>(n, [&](auto at) { at.put(y, (at.get(x) - largest) - log_total); });
+  } else {
+    const V scale = V::fill(C{1} / total);
+    for_row<C>(n, [&](auto at) {
+      if constexpr (kKeepsExp) {
+        at.put(y, at.get(y) * scale);
+      } else {
+        at.put(y, exp(at.get(x) - largest) * scale);
+      }
+    });
+  }
+}
+
+template <class T, bool kLog>
+void softmax_backward_row(T* dx, const T* dy, const T* y, int64_t n) {
+  using V = VecOf<T>;
+  using C = decltype(max_of(V::zero()));
+  const V total = V::fill(row_sum<C>(n, [&](auto at) {
+    if constexpr (kLog) {
+      return at.get(dy);
+    } else {
+      return at.get(dy) * at.get(y);
+    }
+  }));
+  for_row<C>(n, [&](auto at) {
+    const V u = at.get(dy);
+    const V v = at.get(y);
+    at.put(dx, kLog ? fnma(exp(v), total, u) : (u - total) * v);
+  });
+}
+
+// ---- a vector of neighbouring slices, elements `inner` apart
+
+// The sum of f(i) for i < n, in stretches that keep rounding errors small.
+template <class V, class F>
+V sum_along(int64_t n, const F& f) {
+  constexpr int64_t kStretch = 32;
+  V total = V::zero();
+  for (int64_t begin = 0; begin < n; begin += kStretch) {
+    V part = V::zero();
+    for (int64_t i = begin; i < std::min(n, begin + kStretch); ++i)
+      part = part + f(i);
+    total = total + part;
+  }
+  return total;
+}
+
+template <class T, bool kLog>
+void softmax_columns(T* y, const T* x, int64_t size, int64_t inner, auto at) {
+  using V = VecOf<T>;
+  using C = decltype(max_of(V::zero()));
+  V largest = V::fill(-std::numeric_limits<C>::infinity());
+  for (int64_t i = 0; i < size; ++i)
+    largest = max(at.get(x + i * inner), largest);
+  constexpr bool kKeepsExp = !kLog && sizeof(T) == sizeof(C);
+  const V total = sum_along<V>(size, [&](int64_t i) {
+    const V e = exp(at.get(x + i * inner) - largest);
+    if constexpr (kKeepsExp) at.put(y + i * inner, e);
+    return e;
+  });
+  const V factor = kLog ? log(total) : V::fill(1) / total;
+  for (int64_t i = 0; i < size; ++i) {
+    if constexpr (kLog) {
+      at.put(y + i * inner, (at.get(x + i * inner) - largest) - factor);
+    } else if constexpr (kKeepsExp) {
+      at.put(y + i * inner, at.get(y + i * inner) * factor);
+    } else {
+      at.put(y + i * inner, exp(at.get(x + i * inner) - largest) * factor);
+    }
+  }
+}
+
+template <class T, bool kLog>
+void softmax_backward_columns(T* dx, const T* dy, const T* y, int64_t size, int64_t inner,
+                              auto at) {
+  using V = VecOf<T>;
+  const V total = sum_along<V>(size, [&](int64_t i) {
+    const V u = at.get(dy + i * inner);
+    return kLog ? u : u * at.get(y + i * inner);
+  });
+  for (int64_t i = 0; i < size; ++i) {
+    const V u = at.get(dy + i * inner);
+    const V v = at.get(y + i * inner);
+    at.put(dx + i * inner, kLog ? fnma(exp(v), total, u) : (u - total) * v);
+  }
+}
+
+// ---- all slices
+
+constexpr int64_t kGrain = 16384;
+
+template <class T, bool kLog, bool kBackward>
+void run_fast(const KernelContext& ctx) {
+  using C = decltype(max_of(VecOf<T>::zero()));
+  const auto& plan = ctx.plan_as<SoftmaxPlan>();
+  const T* a = ctx.in(0).as<T>();
+  const T* b = kBackward ? ctx.in(1).as<T>() : nullptr;
+  T* out = ctx.out(0).as<T>();
+  const int64_t slab = plan.size * plan.inner;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, slab));
+  ctx.pool().parallel_for(0, plan.outer, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t base = i * slab;
+      if (plan.inner == 1) {
+        if constexpr (kBackward) {
+          softmax_backward_row<T, kLog>(out + base, a + base, b + base, plan.size);
+        } else {
+          softmax_row<T, kLog>(out + base, a + base, plan.size);
+        }
+        continue;
+      }
+      for_row<C>(plan.inner, [&](auto at) {
+        if constexpr (kBackward) {
+          softmax_backward_columns<T, kLog>(out + base, a + base, b + base, plan.size, plan.inner,
+                                            at);
+        } else {
+          softmax_columns<T, kLog>(out + base, a + base, plan.size, plan.inner, at);
+        }
+      });
+    }
+  });
+}
+
+template <bool kLog, bool kBackward>
+KernelChoice select_fast(const KernelQuery& query) {
+  for (const MetaPtr input : query.inputs) {
+    if (!input->is_contiguous) return {};
+  }
+  KernelChoice choice{nullptr, std::make_shared<const SoftmaxPlan>(make_plan(query))};
+  dispatch_floating(query.input(0).dtype,
+                    [&]<class T>() { choice.fn = run_fast<T, kLog, kBackward>; });
+  return choice;
+}
+
+template <bool kLog, bool kBackward>
+void add_kernels(KernelTable& table, const OpDef& op) {
+#if FLOW_ISA == 0
+  table.add(op, DeviceType::kCpu, {"reference", select_reference<kLog, kBackward>});
+#endif
+  table.add(op, DeviceType::kCpu, {FLOW_ISA_NAME, select_fast<kLog, kBackward>});
+}
+
+}  // namespace
+
+void register_softmax_cpu(KernelTable& table);
+
+void register_softmax_cpu(KernelTable& table) {
+  add_kernels<false, false>(table, kSoftmax);
+  add_kernels<true, false>(table, kLogSoftmax);
+  add_kernels<false, true>(table, kSoftmaxBackward);
+  add_kernels<true, true>(table, kLogSoftmaxBackward);
+}
+
+#include "ops/kernel/isa_end.h"

@@ -1,0 +1,101 @@
+// Softmax on CUDA devices: a team of threads a slice, or a thread where slices lie side by side. A
+// slice is read three times, from cache after the first.
+#include "ops/kernel/rows_cuda.cuh"
+#include "ops/local_parts.h"
+#include "ops/norm/softmax_op.h"
+
+namespace flow::ops {
+
+void register_softmax_cuda(KernelTable& table);
+
+namespace {
+
+template <class T, bool kLog>
+struct SoftmaxSlice {
+  const T* x;
+  T* y;
+  Slices slices;
+
+  template <class Threads>
+  __device__ void operator()(int64_t index, Threads threads) const {
+    using C = Wide<T>;
+    const int64_t begin = slices.begin(index);
+    C largest = -std::numeric_limits<C>::infinity();
+    for (int64_t i = threads.first(); i < slices.size; i += threads.step()) {
+      const C value = widen(x[begin + i * slices.inner]);
+      largest = largest < value ? value : largest;
+    }
+    largest = threads.reduce(largest, [](C a, C b) { return a < b ? b : a; });
+    C total = 0;
+    for (int64_t i = threads.first(); i < slices.size; i += threads.step())
+      total += std::exp(widen(x[begin + i * slices.inner]) - largest);
+    total = threads.sum(total);
+    const C factor = kLog ? std::log(total) : C{1} / total;
+    for (int64_t i = threads.first(); i < slices.size; i += threads.step()) {
+      const C shifted = widen(x[begin + i * slices.inner]) - largest;
+      y[begin + i * slices.inner] = narrow<T>(kLog ? shifted - factor : std::exp(shifted) * factor);
+    }
+  }
+};
+
+template <class T, bool kLog>
+struct SoftmaxBackwardSlice {
+  const T* dy;
+  const T* y;
+  T* dx;
+  Slices slices;
+
+  template <class Threads>
+  __device__ void operator()(int64_t index, Threads threads) const {
+    using C = Wide<T>;
+    const int64_t begin = slices.begin(index);
+    C total = 0;
+    for (int64_t i = threads.first(); i < slices.size; i += threads.step()) {
+      const int64_t at = begin + i * slices.inner;
+      total += kLog ? widen(dy[at]) : widen(dy[at]) * widen(y[at]);
+    }
+    total = threads.sum(total);
+    for (int64_t i = threads.first(); i < slices.size; i += threads.step()) {
+      const int64_t at = begin + i * slices.inner;
+      const C u = widen(dy[at]);
+      const C v = widen(y[at]);
+      dx[at] = narrow<T>(kLog ? u - std::exp(v) * total : (u - total) * v);
+    }
+  }
+};
+
+template <bool kLog, bool kBackward>
+void run(const KernelContext& ctx) {
+  const TensorView& x = ctx.in(0);
+  const Slices slices(x.shape(), ctx.attrs_as<SoftmaxAttrs>().dim);
+  const DenseInput first(ctx, 0);
+  const DenseInput second(ctx, 1);
+  if (x.numel() == 0) return;
+  dispatch_floating(x.meta->dtype, [&]<class T>() {
+    T* out = ctx.out(0).as<T>();
+    if constexpr (kBackward) {
+      for_each_slice(ctx, slices.count(), slices.size, slices.inner,
+                     SoftmaxBackwardSlice<T, kLog>{first.as<T>(), second.as<T>(), out, slices});
+    } else {
+      for_each_slice(ctx, slices.count(), slices.size, slices.inner,
+                     SoftmaxSlice<T, kLog>{first.as<T>(), out, slices});
+    }
+  });
+}
+
+template <bool kLog, bool kBackward>
+KernelChoice select(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  return {run<kLog, kBackward>};
+}
+
+}  // namespace
+
+void register_softmax_cuda(KernelTable& table) {
+  table.add(kSoftmax, DeviceType::kCuda, {"cuda", select<false, false>});
+  table.add(kLogSoftmax, DeviceType::kCuda, {"cuda", select<true, false>});
+  table.add(kSoftmaxBackward, DeviceType::kCuda, {"cuda", select<false, true>});
+  table.add(kLogSoftmaxBackward, DeviceType::kCuda, {"cuda", select<true, true>});
+}
+
+}  // namespace flow::ops

@@ -1,0 +1,98 @@
+// What steps of optimizers share on CUDA devices: one pass over a parameter and its state.
+//
+//   struct Step {
+//     static constexpr int kTensors;        // inputs of the parameter's shape; numbers follow
+//     static constexpr uint32_t kMutates;   // bit i: input i is written
+//     explicit Step(const KernelContext& ctx);
+//     template <class C> struct Numbers;    // what numbers<C>() makes on the device, once a thread
+//     template <class C> __device__ Numbers<C> numbers() const;
+//     template <class C> __device__ void run(const Numbers<C>& k, C* v) const;  // v[i]: of input i
+//   };
+#pragma once
+
+#include "ops/elementwise/elementwise_cuda.cuh"
+
+namespace flow::ops {
+
+// A number of the call, or the tensor that was given in its place.
+struct Number {
+  double value = 0;
+  const float* in_float = nullptr;
+  const double* in_double = nullptr;
+
+  __device__ double get() const {
+    return in_float != nullptr ? double{*in_float} : in_double != nullptr ? *in_double : value;
+  }
+};
+
+inline Number number_or(const KernelContext& ctx, int i, double fallback) {
+  Number number{fallback};
+  if (!ctx.has_input(i)) return number;
+  const TensorView& view = ctx.in(i);
+  if (view.meta->dtype == DType::kFloat64) {
+    number.in_double = view.as<double>();
+  } else {
+    number.in_float = view.as<float>();
+  }
+  return number;
+}
+
+// The inputs and outputs of the parameter's shape; outputs lie as the inputs they replace.
+template <class T, int kTensors>
+struct UpdateTensors {
+  const T* in[kTensors];
+  T* out[kTensors];  // null: not written
+};
+
+template <class T, int kTensors>
+UpdateTensors<T, kTensors> update_tensors(const KernelContext& ctx, uint32_t mutates) {
+  UpdateTensors<T, kTensors> tensors = {};
+  int output = 0;
+  for (int i = 0; i < kTensors; ++i) {
+    tensors.in[i] = ctx.in(i).as<T>();
+    if ((mutates >> i & 1) != 0) tensors.out[i] = ctx.out(output++).as<T>();
+  }
+  return tensors;
+}
+
+// Operand 0 of the loop is the output, operand i + 1 is input i.
+template <class Step, class T>
+__global__ void update(DeviceLoop<1 + Step::kTensors> loop, Step step,
+                       UpdateTensors<T, Step::kTensors> tensors) {
+  using C = DeviceCompute<T>;
+  const auto numbers = step.template numbers<C>();
+  for (int64_t i = grid_thread(); i < loop.numel; i += grid_threads()) {
+    const auto offsets = offsets_of(loop, i);
+    C values[Step::kTensors];
+    for (int k = 0; k < Step::kTensors; ++k)
+      values[k] = widen(tensors.in[k][offsets.at[k + 1]]);
+    step.run(numbers, values);
+    for (int k = 0; k < Step::kTensors; ++k) {
+      if (tensors.out[k] != nullptr) tensors.out[k][offsets.at[k + 1]] = narrow<T>(values[k]);
+    }
+  }
+}
+
+template <class Step, class T>
+void run_update(const KernelContext& ctx) {
+  constexpr int kTensors = Step::kTensors;
+  const auto loop = device_loop<1 + kTensors>(ctx.plan_as<LoopPlan>());
+  cuda::launch(update<Step, T>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
+               cuda::stream_of(ctx), loop, Step(ctx),
+               update_tensors<T, kTensors>(ctx, Step::kMutates));
+}
+
+template <class Step>
+KernelChoice select_update(const KernelQuery& query) {
+  KernelChoice choice;
+  dispatch_floating(query.output(0).dtype, [&]<class T>() { choice.fn = run_update<Step, T>; });
+  choice.plan = share_loop_plan(query.output(0), query.inputs.first(Step::kTensors));
+  return choice;
+}
+
+template <class Step>
+void add_update(KernelTable& table, const OpDef& op) {
+  table.add(op, DeviceType::kCuda, {"cuda", select_update<Step>});
+}
+
+}  // namespace flow::ops

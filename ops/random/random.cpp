@@ -1,0 +1,230 @@
+#include "ops/random/random.h"
+
+#include "core/default_dtype.h"
+#include "core/dispatch.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/integer_range.h"
+#include "ops/named_errors.h"
+#include "ops/random/random_op.h"
+#include "ops/shape/view.h"
+
+namespace flow {
+
+namespace ops {
+
+namespace {
+
+void infer_floating_like(InferContext& ctx) {
+  ctx.check(is_floating(ctx.input(0).dtype), "a floating tensor is needed; cast it");
+  ctx.add_output_like(0);
+}
+
+// A drawn value does not depend on what was there.
+void zero_grad(GradContext& g) {
+  if (g.needs(0) && g.dy().defined()) g.set(0, zeros_like(g.dy()));
+}
+
+// Each rank draws its own part of the logical tensor.
+void split_anywhere(SbpContext& ctx) {
+  for (int64_t dim = 0; dim < ctx.input(0).shape.size(); ++dim) {
+    ctx.add({sbp::split(dim)}, {sbp::split(dim)});
+  }
+}
+
+template <class Attrs>
+constexpr OpDef source(const char* name) {
+  return {.name = name,
+          .num_inputs = 0,
+          .attrs = attrs_def<Attrs>(),
+          .infer = infer_layout,
+          .sbp = only_broadcast,
+          .grad = not_differentiable,
+          .is_random = true};
+}
+
+constexpr OpDef fill(const char* name) {
+  return {.name = name,
+          .attrs = attrs_def<DrawInPlaceAttrs>(),
+          .infer = infer_floating_like,
+          .sbp = split_anywhere,
+          .grad = zero_grad,
+          .allows_in_place = true,
+          .is_random = true};
+}
+
+}  // namespace
+
+const OpDef kUniform = source<DrawAttrs>("uniform");
+const OpDef kNormal = source<DrawAttrs>("normal");
+const OpDef kRandint = source<RandintAttrs>("randint");
+const OpDef kRandperm = source<LayoutAttrs>("randperm");
+const OpDef kUniformFill = fill("uniform_fill");
+const OpDef kNormalFill = fill("normal_fill");
+const OpDef kBernoulli{.name = "bernoulli",
+                       .infer = infer_floating_like,
+                       .sbp = split_anywhere,  // parts of partial values are no probabilities
+                       .grad = not_differentiable,
+                       .is_random = true};
+
+void register_random(OpTable& table) {
+  for (const OpDef* op :
+       {&kUniform, &kNormal, &kRandint, &kRandperm, &kUniformFill, &kNormalFill, &kBernoulli}) {
+    table.add(*op);
+  }
+}
+
+}  // namespace ops
+
+namespace {
+
+using ops::LayoutAttrs;
+
+LayoutAttrs resolve_random(const Shape& shape, DType dtype, const TensorOptions& options,
+                           bool wants_floating, const char* op) {
+  const LayoutAttrs layout = ops::resolve_layout(shape, dtype, options, op);
+  if (wants_floating && !is_floating(layout.dtype)) {
+    throw InvalidArgument(str("[", op, "] draws floating numbers; got dtype ", layout.dtype,
+                              "; use randint for integers"));
+  }
+  if (layout.sbp.has_partial()) {
+    throw InvalidArgument(str("[", op, "] a random tensor cannot be made as ", layout.sbp,
+                              "; make it split or broadcast, then use to_global"));
+  }
+  return layout;
+}
+
+Tensor draw(const OpDef& op, double a, double b, const Shape& shape, const TensorOptions& options,
+            const char* name, Site site) {
+  const LayoutAttrs layout = resolve_random(shape, default_dtype(), options, true, name);
+  return ops::with_grad(dispatch(op, {}, ops::DrawAttrs{layout, a, b}, site), options, name);
+}
+
+TensorOptions like(const Tensor& x, const TensorOptions& options) {
+  TensorOptions merged = options_like(x);
+  if (options.dtype) merged.dtype = options.dtype;
+  merged.requires_grad = options.requires_grad;
+  return merged;
+}
+
+void check_std(double std, const char* op, Site site) {
+  if (!(std >= 0)) {
+    throw InvalidArgument(str("[", op, "] std must not be negative; got ", std), site);
+  }
+}
+
+}  // namespace
+
+Tensor rand(const Shape& shape, const TensorOptions& options, Site site) {
+  return draw(ops::kUniform, 0, 1, shape, options, "rand", site);
+}
+
+Tensor randn(const Shape& shape, const TensorOptions& options, Site site) {
+  return draw(ops::kNormal, 0, 1, shape, options, "randn", site);
+}
+
+Tensor normal(double mean, double std, const Shape& shape, const TensorOptions& options,
+              Site site) {
+  check_std(std, "normal", site);
+  return draw(ops::kNormal, mean, std, shape, options, "normal", site);
+}
+
+Tensor normal(const TensorArg& mean, const TensorArg& std) {
+  return ops::named("normal", [&]() -> Tensor {
+    const Shape shape = broadcast_shapes(mean->shape(), std->shape(), "normal");
+    const TensorArg like = mean->shape() == shape ? mean : std;
+    const Tensor wide = expand(like, shape);
+    const Tensor draws = randn_like({wide, mean.site()});
+    return add({mul({draws, mean.site()}, std), mean.site()}, mean).detach();
+  });
+}
+
+Tensor normal(const TensorArg& mean, double std) {
+  return ops::named("normal", [&]() -> Tensor {
+    check_std(std, "normal", mean.site());
+    return add({mul({randn_like(mean), mean.site()}, std), mean.site()}, mean).detach();
+  });
+}
+
+Tensor normal(double mean, const TensorArg& std) {
+  return ops::named("normal", [&]() -> Tensor {
+    return add({mul({randn_like(std), std.site()}, std), std.site()}, mean).detach();
+  });
+}
+
+Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options,
+               Site site) {
+  if (low >= high) {
+    throw InvalidArgument(str("[randint] needs low < high; got ", low, " and ", high), site);
+  }
+  const LayoutAttrs layout = resolve_random(shape, DType::kInt64, options, false, "randint");
+  ops::check_fill_value(layout.dtype, low, "randint", site);
+  ops::check_fill_value(layout.dtype, high - 1, "randint", site);
+  return ops::with_grad(dispatch(ops::kRandint, {}, ops::RandintAttrs{layout, low, high}, site),
+                        options, "randint");
+}
+
+Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options, Site site) {
+  return randint(0, high, shape, options, site);
+}
+
+Tensor randperm(int64_t n, const TensorOptions& options, Site site) {
+  if (n < 0) throw InvalidArgument(str("[randperm] n must not be negative; got ", n), site);
+  const LayoutAttrs layout = resolve_random({n}, DType::kInt64, options, false, "randperm");
+  return dispatch(ops::kRandperm, {}, layout, site);
+}
+
+Tensor rand_like(const TensorArg& x, const TensorOptions& options) {
+  return ops::named("rand_like",
+                    [&]() -> Tensor { return rand(x->shape(), like(x, options), x.site()); });
+}
+
+Tensor randn_like(const TensorArg& x, const TensorOptions& options) {
+  return ops::named("randn_like",
+                    [&]() -> Tensor { return randn(x->shape(), like(x, options), x.site()); });
+}
+
+Tensor randint_like(const TensorArg& x, int64_t low, int64_t high, const TensorOptions& options) {
+  return ops::named("randint_like", [&]() -> Tensor {
+    return randint(low, high, x->shape(), like(x, options), x.site());
+  });
+}
+
+Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options) {
+  return ops::named("randint_like", [&]() -> Tensor { return randint_like(x, 0, high, options); });
+}
+
+Tensor bernoulli(const TensorArg& p) {
+  return dispatch(ops::kBernoulli, {&p.tensor()}, p.site());
+}
+
+const Tensor& Tensor::uniform_(double from, double to, Site site) const {
+  if (!(from <= to)) {
+    throw InvalidArgument(str("[uniform_] needs from <= to; got ", from, " and ", to), site);
+  }
+  const ops::DrawInPlaceAttrs attrs{from, to};
+  dispatch_in_place(ops::kUniformFill, {this}, &attrs, site);
+  return *this;
+}
+
+const Tensor& Tensor::normal_(double mean, double std, Site site) const {
+  check_std(std, "normal_", site);
+  const ops::DrawInPlaceAttrs attrs{mean, std};
+  dispatch_in_place(ops::kNormalFill, {this}, &attrs, site);
+  return *this;
+}
+
+Tensor Tensor::bernoulli(Site site) const {
+  return flow::bernoulli({*this, site});
+}
+
+const Tensor& Tensor::bernoulli_(double p, Site site) const {
+  if (!(p >= 0 && p <= 1)) {
+    throw InvalidArgument(str("[bernoulli_] needs p in [0, 1]; got ", p), site);
+  }
+  const DType drawn = is_floating(dtype()) ? dtype() : default_dtype();
+  const Tensor chances = full_like({*this, site}, p, {.dtype = drawn});
+  return copy_({flow::bernoulli({chances, site}), site});
+}
+
+}  // namespace flow

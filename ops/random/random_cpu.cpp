@@ -1,0 +1,288 @@
+// Kernels of ops/random/random.h.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "core/context.h"
+#include "core/error.h"
+#include "core/kernel.h"
+#include "core/thread_pool.h"
+#include "ops/kernel/isa_begin.h"
+#include "ops/kernel/vector_math.h"
+#include "ops/random/draw_runs.h"
+#include "ops/random/random_op.h"
+
+namespace {
+
+// Elements a thread takes at least.
+constexpr int64_t kGrain = 1 << 15;
+
+// Box and Muller 1958 on the pairs of a block: even elements take the cosine, odd ones the sine.
+void normals_of(const uint32_t* lanes, float mean, float std, float* out) {
+  std::array<float, kDrawLanes / 2> radius, angle;
+  for (size_t i = 0; i < kDrawLanes / 2; ++i) {
+    radius[i] = uniform_float(lanes[2 * i]) + 0x1p-24F;  // in (0, 1]
+    angle[i] = 6.2831853071795864769F * uniform_float(lanes[2 * i + 1]);
+  }
+  std::array<float, kDrawLanes / 2> cosine, sine;
+  for (size_t i = 0; i < kDrawLanes / 2; i += Vec<float>::kLanes) {
+    const Vec<float> r =
+        sqrt(Vec<float>::fill(-2.0F) * log(Vec<float>::load(&radius[i]))) * Vec<float>::fill(std);
+    const Vec<float> a = Vec<float>::load(&angle[i]);
+    (Vec<float>::fill(mean) + r * cos(a)).store(&cosine[i]);
+    (Vec<float>::fill(mean) + r * sin(a)).store(&sine[i]);
+  }
+  for (size_t i = 0; i < kDrawLanes / 2; ++i) {
+    out[2 * i] = cosine[i];
+    out[2 * i + 1] = sine[i];
+  }
+}
+
+// One double of two pairs of lanes: block b gives elements 2 b and 2 b + 1.
+void normals_of(const uint32_t* lanes, double mean, double std, double* out) {
+  for (size_t b = 0; b < kDrawBlocks; ++b) {
+    const double u = uniform_double(lanes[4 * b], lanes[4 * b + 1]) + 0x1p-53;
+    const double v = uniform_double(lanes[4 * b + 2], lanes[4 * b + 3]);
+    const double radius = std * std::sqrt(-2 * std::log(u));
+    out[2 * b] = mean + radius * std::cos(2 * M_PI * v);
+    out[2 * b + 1] = mean + radius * std::sin(2 * M_PI * v);
+  }
+}
+
+// What a draw makes of the lanes of kDrawBlocks blocks; kElements of them.
+struct UniformFloat {
+  using Element = float;
+  static constexpr size_t kElements = kDrawLanes;
+  float a, scale;
+  // The bits that an element keeps: rounded to 16 bits, numbers just below 1 would be 1.
+  uint32_t mask = ~uint32_t{0};
+
+  UniformFloat(double from, double to)
+      : a(static_cast<float>(from)), scale(static_cast<float>(to - from)) {}
+
+  void keep_bits(int count) { mask <<= 32 - count; }
+
+  void make(const uint32_t* lanes, float* out) const {
+    for (size_t i = 0; i < kElements; ++i)
+      out[i] = a + scale * uniform_float(lanes[i] & mask);
+  }
+};
+
+struct UniformDouble {
+  using Element = double;
+  static constexpr size_t kElements = kDrawLanes / 2;
+  double a, scale;
+
+  UniformDouble(double from, double to) : a(from), scale(to - from) {}
+
+  void make(const uint32_t* lanes, double* out) const {
+    for (size_t i = 0; i < kElements; ++i) {
+      out[i] = a + scale * uniform_double(lanes[2 * i], lanes[2 * i + 1]);
+    }
+  }
+};
+
+template <class T>
+struct Normal {
+  using Element = T;
+  static constexpr size_t kElements = sizeof(T) == 4 ? kDrawLanes : kDrawLanes / 2;
+  T mean, std;
+
+  Normal(double a, double b) : mean(static_cast<T>(a)), std(static_cast<T>(b)) {}
+
+  void make(const uint32_t* lanes, T* out) const { normals_of(lanes, mean, std, out); }
+};
+
+// low + ⌊bits · range / 2^w⌋ (Lemire 2019, without the rejection step).
+struct NarrowIntegers {
+  using Element = int64_t;
+  static constexpr size_t kElements = kDrawLanes;
+  int64_t low;
+  uint64_t range;  // at most 2^32
+
+  void make(const uint32_t* lanes, int64_t* out) const {
+    for (size_t i = 0; i < kElements; ++i) {
+      out[i] = low + static_cast<int64_t>(static_cast<uint64_t>(lanes[i]) * range >> 32);
+    }
+  }
+};
+
+struct WideIntegers {
+  using Element = int64_t;
+  static constexpr size_t kElements = kDrawLanes / 2;
+  int64_t low;
+  uint64_t range;
+
+  void make(const uint32_t* lanes, int64_t* out) const {
+    __extension__ using Wide = unsigned __int128;
+    for (size_t i = 0; i < kElements; ++i) {
+      const uint64_t bits = static_cast<uint64_t>(lanes[2 * i + 1]) << 32 | lanes[2 * i];
+      const auto scaled = static_cast<uint64_t>(static_cast<Wide>(bits) * range >> 64);
+      out[i] = static_cast<int64_t>(static_cast<uint64_t>(low) + scaled);
+    }
+  }
+};
+
+template <class T, class S>
+T convert_draw(S value) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
+    return T(static_cast<float>(value));
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+// Calls use(i, element) for the logical indices first … first + count - 1, i counted from 0.
+template <class Draw, class Use>
+void draw_run(const Draw& draw, const RandomStream& random, int64_t first, int64_t count,
+              const Use& use) {
+  constexpr auto kElements = static_cast<int64_t>(Draw::kElements);
+  std::array<uint32_t, kDrawLanes> lanes;
+  std::array<typename Draw::Element, Draw::kElements> made;
+  int64_t done = 0;
+  while (done < count) {
+    const int64_t group = (first + done) / kElements;
+    const int64_t skipped = (first + done) % kElements;
+    philox_group(random, static_cast<uint64_t>(group * kDrawBlocks), lanes.data());
+    draw.make(lanes.data(), made.data());
+    const int64_t taken = std::min(count - done, kElements - skipped);
+    for (int64_t i = 0; i < taken; ++i)
+      use(done + i, made[static_cast<size_t>(skipped + i)]);
+    done += taken;
+  }
+}
+
+// Writes f(local element number, drawn element) over the output's local part.
+template <class T, class Draw, class F>
+void fill_output(const KernelContext& ctx, const Draw& draw, const F& f) {
+  const TensorView& y = ctx.out(0);
+  const TensorMeta& meta = *y.meta;
+  if (meta.local_numel == 0) return;
+  const LogicalRuns runs(meta);
+  T* out = y.as<T>();
+  for (int64_t r = 0; r < runs.count; ++r) {
+    const int64_t first = runs.first(meta, r);
+    ctx.pool().parallel_for(0, runs.length, kGrain, [&](int64_t begin, int64_t end) {
+      const int64_t start = r * runs.length + begin;
+      draw_run(draw, ctx.random, first + begin, end - begin, [&](int64_t i, auto element) {
+        const int64_t at = meta.is_contiguous ? start + i : offset_of(meta, start + i);
+        out[at] = f(start + i, element);
+      });
+    });
+  }
+}
+
+template <class Draw>
+void fill_dtype(const KernelContext& ctx, const Draw& draw) {
+  dispatch_all(ctx.out(0).meta->dtype, [&]<class T>() {
+    fill_output<T>(ctx, draw, [](int64_t, auto element) { return convert_draw<T>(element); });
+  });
+}
+
+template <template <class> class Draw>
+void fill_floating(const KernelContext& ctx, double a, double b) {
+  if (ctx.out(0).meta->dtype == DType::kFloat64) {
+    fill_dtype(ctx, Draw<double>(a, b));
+  } else {
+    fill_dtype(ctx, Draw<float>(a, b));
+  }
+}
+
+template <class T>
+using Uniform = std::conditional_t<std::is_same_v<T, double>, UniformDouble, UniformFloat>;
+
+void fill_uniform(const KernelContext& ctx, double from, double to) {
+  const DType dtype = ctx.out(0).meta->dtype;
+  if (dtype_size(dtype) != 2) return fill_floating<Uniform>(ctx, from, to);
+  UniformFloat draw(from, to);
+  draw.keep_bits(dtype == DType::kFloat16 ? 11 : 8);
+  fill_dtype(ctx, draw);
+}
+
+void uniform(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<DrawAttrs>();
+  fill_uniform(ctx, attrs.a, attrs.b);
+}
+
+void normal(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<DrawAttrs>();
+  fill_floating<Normal>(ctx, attrs.a, attrs.b);
+}
+
+void uniform_fill(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<DrawInPlaceAttrs>();
+  fill_uniform(ctx, attrs.a, attrs.b);
+}
+
+void normal_fill(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<DrawInPlaceAttrs>();
+  fill_floating<Normal>(ctx, attrs.a, attrs.b);
+}
+
+void randint(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<RandintAttrs>();
+  const uint64_t range = static_cast<uint64_t>(attrs.high) - static_cast<uint64_t>(attrs.low);
+  if (range <= uint64_t{1} << 32) {
+    fill_dtype(ctx, NarrowIntegers{attrs.low, range});
+  } else {
+    fill_dtype(ctx, WideIntegers{attrs.low, range});
+  }
+}
+
+[[noreturn, gnu::noinline]] void refuse_chance(double chance) {
+  throw InvalidArgument(str("[bernoulli] an element is ", chance, "; give probabilities, 0 to 1"));
+}
+
+void bernoulli(const KernelContext& ctx) {
+  const TensorView& p = ctx.in(0);
+  dispatch_floating(p.meta->dtype, [&]<class T>() {
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const T* chances = p.as<T>();
+    fill_output<T>(ctx, Uniform<Wide>(0, 1), [&](int64_t i, auto element) {
+      const int64_t at = p.meta->is_contiguous ? i : offset_of(*p.meta, i);
+      const Wide chance = static_cast<Wide>(chances[at]);
+      const bool is_fit = chance >= Wide{0} && chance <= Wide{1};  // no NaN is
+      if (!is_fit) refuse_chance(static_cast<double>(chance));
+      return T(element < chance ? Wide{1} : Wide{0});
+    });
+  });
+}
+
+// All ranks order the same keys and keep their part.
+void randperm(const KernelContext& ctx) {
+  const TensorView& y = ctx.out(0);
+  const int64_t n = y.meta->shape[0];
+  std::vector<int64_t> keys(static_cast<size_t>(n));
+  const WideIntegers all{std::numeric_limits<int64_t>::min(), ~uint64_t{0}};
+  draw_run(all, ctx.random, 0, n,
+           [&](int64_t i, int64_t key) { keys[static_cast<size_t>(i)] = key; });
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)];
+  });
+  const int64_t begin = y.meta->local_begin[0];
+  dispatch_all(y.meta->dtype, [&]<class T>() {
+    for (int64_t i = 0; i < y.numel(); ++i) {
+      y.as<T>()[i] = convert_draw<T>(order[static_cast<size_t>(begin + i)]);
+    }
+  });
+}
+
+}  // namespace
+
+void register_random_cpu(KernelTable& table) {
+  // One kernel a set: the baseline's is the reference, its normals differ by rounding alone.
+  constexpr const char* kName = FLOW_ISA == 0 ? "reference" : FLOW_ISA_NAME;
+  table.add(kUniform, DeviceType::kCpu, {kName, always<uniform>});
+  table.add(kNormal, DeviceType::kCpu, {kName, always<normal>});
+  table.add(kRandint, DeviceType::kCpu, {kName, always<randint>});
+  table.add(kUniformFill, DeviceType::kCpu, {kName, always<uniform_fill>});
+  table.add(kNormalFill, DeviceType::kCpu, {kName, always<normal_fill>});
+  table.add(kBernoulli, DeviceType::kCpu, {kName, always<bernoulli>});
+  if (FLOW_ISA == 0) table.add(kRandperm, DeviceType::kCpu, {kName, always<randperm>});
+}
+
+#include "ops/kernel/isa_end.h"

@@ -1,0 +1,46 @@
+// Definitions of the ops of ops/random/random.h and of the methods uniform_ and normal_.
+#pragma once
+
+#include "ops/creation/creation_op.h"
+
+namespace flow::ops {
+
+// Uniform: [a, b). Normal: mean a, standard deviation b.
+struct DrawAttrs : LayoutAttrs {
+  double a = 0;
+  double b = 1;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(LayoutAttrs::fields(), std::tuple(value_field("a", &DrawAttrs::a),
+                                                            value_field("b", &DrawAttrs::b)));
+  }
+};
+
+struct RandintAttrs : LayoutAttrs {
+  int64_t low = 0;
+  int64_t high = 0;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(LayoutAttrs::fields(),
+                          std::tuple(value_field("low", &RandintAttrs::low),
+                                     value_field("high", &RandintAttrs::high)));
+  }
+};
+
+struct DrawInPlaceAttrs {
+  double a = 0;
+  double b = 1;
+
+  static constexpr auto fields() {
+    return std::tuple(value_field("a", &DrawInPlaceAttrs::a),
+                      value_field("b", &DrawInPlaceAttrs::b));
+  }
+};
+
+extern const OpDef kUniform, kNormal, kRandint, kRandperm;
+// (target) -> target
+extern const OpDef kUniformFill, kNormalFill;
+// (probabilities) -> 0 or 1
+extern const OpDef kBernoulli;
+
+}  // namespace flow::ops

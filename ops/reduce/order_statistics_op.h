@@ -1,0 +1,26 @@
+// Definitions of the ops of ops/reduce/order_statistics.h.
+#pragma once
+
+#include <tuple>
+
+#include "core/op.h"
+
+namespace flow::ops {
+
+struct RankAttrs {
+  int64_t k = 0;  // of kthvalue: from 1
+  int64_t dim = 0;
+  bool keepdim = false;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("k", &RankAttrs::k), key_field("dim", &RankAttrs::dim),
+                      key_field("keepdim", &RankAttrs::keepdim));
+  }
+};
+
+// Along a dim, as values and indices.
+extern const OpDef kKthvalue, kMedian, kNanmedian, kMode;
+// Of all elements.
+extern const OpDef kMedianOfAll, kNanmedianOfAll;
+
+}  // namespace flow::ops

@@ -1,0 +1,379 @@
+#include "ops/reduce/reduce.h"
+
+#include <algorithm>
+
+#include "core/dispatch.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/reduce/reduce_op.h"
+#include "ops/reduce/scan.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/view.h"
+
+namespace flow {
+
+namespace ops {
+
+Shape reduction_dims(const Ints& dims, int64_t ndim, const char* op) {
+  Shape result;
+  if (dims.empty()) {
+    for (int64_t i = 0; i < ndim; ++i)
+      result.push_back(i);
+    return result;
+  }
+  for (const int64_t d : dims) {
+    const int64_t dim = normalize_dim(d, ndim, op);
+    if (ndim == 0) continue;  // a scalar has nothing to name, but accepts 0 and -1
+    if (std::find(result.begin(), result.end(), dim) != result.end()) {
+      throw InvalidArgument(str("[", op, "] dim ", dim, " is given twice; received dims ",
+                                Shape(dims.values()), "; name each dim once"));
+    }
+    result.push_back(dim);
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+DimSet dim_set(const Shape& dims) {
+  DimSet set = 0;
+  for (const int64_t dim : dims)
+    set |= 1U << dim;
+  return set;
+}
+
+Shape reduced_shape(const Shape& shape, const Shape& dims, bool keepdim) {
+  const DimSet reduced = dim_set(dims);
+  Shape result;
+  for (int64_t i = 0; i < shape.size(); ++i) {
+    if ((reduced >> i & 1U) == 0) {
+      result.push_back(shape[i]);
+    } else if (keepdim) {
+      result.push_back(1);
+    }
+  }
+  return result;
+}
+
+int64_t reduced_count(const Shape& shape, const Shape& dims) {
+  int64_t count = 1;
+  for (const int64_t dim : dims)
+    count *= shape[dim];
+  return count;
+}
+
+int64_t reduced_dim(int64_t dim, const Shape& dims, bool keepdim) {
+  if (keepdim) return dim;
+  return dim - std::count_if(dims.begin(), dims.end(), [&](int64_t d) { return d < dim; });
+}
+
+Tensor with_reduced_dims(const Tensor& y, const Shape& shape, const Shape& dims, bool keepdim) {
+  return keepdim || dims.empty() ? y : reshape(y, reduced_shape(shape, dims, true));
+}
+
+namespace {
+
+// The dims that broadcasting `shape` to `wide` repeats or adds.
+DimSet broadcast_dims(const Shape& wide, const Shape& shape) {
+  const int64_t added = wide.size() - shape.size();
+  DimSet set = 0;
+  for (int64_t i = 0; i < wide.size(); ++i) {
+    if (i < added || (shape[i - added] == 1 && wide[i] != 1)) set |= 1U << i;
+  }
+  return set;
+}
+
+bool is_reduced(DimSet set, int64_t dim) {
+  return (set >> dim & 1U) != 0;
+}
+
+DType sum_dtype(DType dtype) {
+  return is_floating(dtype) ? dtype : DType::kInt64;
+}
+
+void infer_sum(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  ctx.add_output(reduced_shape(ctx.input(0).shape, attrs.dims, attrs.keepdim),
+                 sum_dtype(ctx.input(0).dtype));
+}
+
+void infer_mean(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<MeanAttrs>();
+  const TensorMeta& x = ctx.input(0);
+  ctx.check(is_floating(x.dtype), "the mean of ", x.dtype,
+            " has no dtype of its own; cast to a floating dtype first");
+  ctx.add_output(reduced_shape(x.shape, attrs.dims, attrs.keepdim), x.dtype);
+}
+
+void infer_sum_to(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<SumToAttrs>();
+  const TensorMeta& x = ctx.input(0);
+  const int64_t added = x.dim() - attrs.shape.size();
+  ctx.check(added >= 0, "shape ", attrs.shape,
+            " does not broadcast to the input; give one that does");
+  for (int64_t i = added; i < x.dim(); ++i) {
+    const int64_t size = attrs.shape[i - added];
+    ctx.check(size == x.shape[i] || size == 1, "shape ", attrs.shape,
+              " does not broadcast to the input");
+  }
+  ctx.add_output(attrs.shape, sum_dtype(x.dtype));
+}
+
+void infer_truth(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  ctx.add_output(reduced_shape(ctx.input(0).shape, attrs.dims, attrs.keepdim), DType::kBool);
+}
+
+// Where dim `dim` of the input, not reduced, stands in the result.
+int64_t output_dim(const OpContext& ctx, int64_t dim) {
+  if (&ctx.op() == &kSumTo)
+    return dim - (ctx.input(0).dim() - ctx.attrs<SumToAttrs>().shape.size());
+  if (&ctx.op() == &kMean) {
+    const auto& attrs = ctx.attrs<MeanAttrs>();
+    return reduced_dim(dim, attrs.dims, attrs.keepdim);
+  }
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  return reduced_dim(dim, attrs.dims, attrs.keepdim);
+}
+
+// A split kept dim stays split: each result is made from one rank's elements.
+void add_kept_dims(SbpContext& ctx) {
+  const DimSet reduced = reduced_dims_of(ctx.op(), ctx.input(0), ctx.raw_attrs());
+  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
+    if (!is_reduced(reduced, i)) ctx.add({sbp::split(i)}, {sbp::split(output_dim(ctx, i))});
+  }
+}
+
+// A rank that holds part of a reduced dim has its part of the result.
+void add_reduced_dims(SbpContext& ctx, Sbp partial) {
+  const DimSet reduced = reduced_dims_of(ctx.op(), ctx.input(0), ctx.raw_attrs());
+  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
+    if (is_reduced(reduced, i)) ctx.add({sbp::split(i)}, {partial});
+  }
+}
+
+// Sums over ranks and over elements commute, if both are of one dtype: int64 does not wrap around
+// where narrower integers do.
+void sbp_sum(SbpContext& ctx) {
+  add_kept_dims(ctx);
+  add_reduced_dims(ctx, sbp::partial_sum);
+  if (ctx.input(0).dtype == ctx.output(0).dtype) {
+    ctx.add({sbp::partial_sum}, {sbp::partial_sum});
+  }
+}
+
+// any is the maximum of truth values, all the minimum, and so are P(max), P(min) of bytes.
+void sbp_any(SbpContext& ctx) {
+  add_kept_dims(ctx);
+  add_reduced_dims(ctx, sbp::partial_max);
+  const DType dtype = ctx.input(0).dtype;
+  if (dtype == DType::kBool || dtype == DType::kUInt8) {
+    ctx.add({sbp::partial_max}, {sbp::partial_max});
+  }
+}
+
+void sbp_all(SbpContext& ctx) {
+  add_kept_dims(ctx);
+  add_reduced_dims(ctx, sbp::partial_min);
+  const DType dtype = ctx.input(0).dtype;
+  if (dtype == DType::kBool || dtype == DType::kUInt8) {
+    ctx.add({sbp::partial_min}, {sbp::partial_min});
+  }
+}
+
+// y = sum(x):  dx = dy, repeated over the reduced dims.
+void grad_sum(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  const Shape& shape = ctx.input_meta(0)->shape;
+  ctx.set(0, expand(with_reduced_dims(ctx.dy(), shape, attrs.dims, attrs.keepdim), shape));
+}
+
+// y = sum(x) / count:  dx = dy / count.
+void grad_mean(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<MeanAttrs>();
+  const Shape& shape = ctx.input_meta(0)->shape;
+  const Tensor dy = div(ctx.dy(), static_cast<double>(attrs.count));
+  ctx.set(0, expand(with_reduced_dims(dy, shape, attrs.dims, attrs.keepdim), shape));
+}
+
+// x[0] … x[i - 1] at each i along the last dim.
+Tensor products_before(const Tensor& x) {
+  const Tensor first = ones_like(narrow(x, -1, 0, 1));
+  return x.size(-1) == 1 ? first : cat({first, cumprod(narrow(x, -1, 0, x.size(-1) - 1), -1)}, -1);
+}
+
+// y = product of x:  dx[i] = dy times the product of the other elements, from both ends, so that
+// zeros need no division.
+void grad_prod(GradContext& ctx) {
+  const auto& attrs = ctx.attrs<ReduceAttrs>();
+  const Shape& shape = ctx.input_meta(0)->shape;
+  const Tensor dy = with_reduced_dims(ctx.dy(), shape, attrs.dims, attrs.keepdim);
+  if (attrs.dims.empty()) {
+    ctx.set(0, dy);
+    return;
+  }
+  const Tensor x = ctx.input(0);
+  if (x.numel() == 0) {
+    ctx.set(0, expand(dy, shape));
+    return;
+  }
+  // One dim is reduced, or all are.
+  const bool is_full = attrs.dims.size() == shape.size();
+  const Tensor lines = is_full ? reshape(x, {-1}) : movedim(x, attrs.dims[0], -1);
+  const Tensor after = flip(products_before(flip(lines, -1)), -1);
+  const Tensor others = mul(products_before(lines), after);
+  ctx.set(0, mul(is_full ? reshape(others, shape) : movedim(others, -1, attrs.dims[0]), dy));
+}
+
+void grad_sum_to(GradContext& ctx) {
+  ctx.set(0, expand(ctx.dy(), ctx.input_meta(0)->shape));
+}
+
+Cost cost(const SbpContext& ctx) {
+  return {.flops = static_cast<double>(ctx.input(0).numel)};
+}
+
+}  // namespace
+
+DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* attrs) {
+  if (&op == &kMean) return dim_set(static_cast<const MeanAttrs*>(attrs)->dims);
+  if (&op != &kSumTo) return dim_set(static_cast<const ReduceAttrs*>(attrs)->dims);
+  return broadcast_dims(input.shape, static_cast<const SumToAttrs*>(attrs)->shape);
+}
+
+const OpDef kSum{.name = "sum",
+                 .attrs = attrs_def<ReduceAttrs>(),
+                 .infer = infer_sum,
+                 .sbp = sbp_sum,
+                 .grad = grad_sum,
+                 .cost = cost,
+                 .autocast = AutocastRule::kFloat32};
+const OpDef kMean{.name = "mean",
+                  .attrs = attrs_def<MeanAttrs>(),
+                  .infer = infer_mean,
+                  .sbp = sbp_sum,
+                  .grad = grad_mean,
+                  .cost = cost};
+const OpDef kSumTo{.name = "sum_to",
+                   .attrs = attrs_def<SumToAttrs>(),
+                   .infer = infer_sum_to,
+                   .sbp = sbp_sum,
+                   .grad = grad_sum_to,
+                   .cost = cost};
+const OpDef kProd{.name = "prod",
+                  .attrs = attrs_def<ReduceAttrs>(),
+                  .infer = infer_sum,
+                  .sbp = add_kept_dims,
+                  .grad = grad_prod,
+                  .cost = cost,
+                  .saved_inputs = 1,
+                  .autocast = AutocastRule::kFloat32};
+const OpDef kAny{.name = "any",
+                 .attrs = attrs_def<ReduceAttrs>(),
+                 .infer = infer_truth,
+                 .sbp = sbp_any,
+                 .grad = not_differentiable,
+                 .cost = cost};
+const OpDef kAll{.name = "all",
+                 .attrs = attrs_def<ReduceAttrs>(),
+                 .infer = infer_truth,
+                 .sbp = sbp_all,
+                 .grad = not_differentiable,
+                 .cost = cost};
+
+void register_reduce(OpTable& table) {
+  for (const OpDef* op : {&kSum, &kMean, &kSumTo, &kProd, &kAny, &kAll})
+    table.add(*op);
+}
+
+namespace {
+
+Tensor reduce(const OpDef& op, const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+  const ReduceAttrs attrs{reduction_dims(dims, x->dim(), op.name), options.keepdim};
+  if (!options.dtype) [[likely]]
+    return dispatch(op, {&x.tensor()}, attrs, x.site());
+  const Tensor wide = cast(x, *options.dtype);
+  const Tensor y = dispatch(op, {&wide}, attrs, x.site());
+  return cast({y, x.site()}, *options.dtype);
+}
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor sum(const TensorArg& x) {
+  return ops::reduce(ops::kSum, x, {}, {});
+}
+
+Tensor sum(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+  return ops::reduce(ops::kSum, x, dims, options);
+}
+
+Tensor mean(const TensorArg& x) {
+  return mean(x, Ints());
+}
+
+Tensor mean(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+  ops::MeanAttrs attrs{ops::reduction_dims(dims, x->dim(), "mean"), options.keepdim};
+  attrs.count = ops::reduced_count(x->shape(), attrs.dims);
+  if (!options.dtype) [[likely]]
+    return dispatch(ops::kMean, {&x.tensor()}, attrs, x.site());
+  const Tensor wide = cast(x, *options.dtype);
+  return dispatch(ops::kMean, {&wide}, attrs, x.site());
+}
+
+Tensor sum_to(const TensorArg& x, const Shape& shape) {
+  if (x->shape() == shape) return x;
+  return dispatch(ops::kSumTo, {&x.tensor()}, ops::SumToAttrs{shape}, x.site());
+}
+
+Tensor prod(const TensorArg& x) {
+  return ops::reduce(ops::kProd, x, {}, {});
+}
+
+Tensor prod(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
+  return ops::reduce(ops::kProd, x, dim, options);
+}
+
+Tensor any(const TensorArg& x) {
+  return ops::reduce(ops::kAny, x, {}, {});
+}
+
+Tensor any(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
+  return ops::reduce(ops::kAny, x, dims, {.keepdim = options.keepdim});
+}
+
+Tensor all(const TensorArg& x) {
+  return ops::reduce(ops::kAll, x, {}, {});
+}
+
+Tensor all(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
+  return ops::reduce(ops::kAll, x, dims, {.keepdim = options.keepdim});
+}
+
+Tensor Tensor::sum(Site site) const {
+  return flow::sum({*this, site});
+}
+
+Tensor Tensor::sum(const Ints& dims, Site site) const {
+  return flow::sum({*this, site}, dims);
+}
+
+Tensor Tensor::sum(const Ints& dims, const ReduceOptions& options, Site site) const {
+  return flow::sum({*this, site}, dims, options);
+}
+
+Tensor Tensor::mean(Site site) const {
+  return flow::mean({*this, site});
+}
+
+Tensor Tensor::mean(const Ints& dims, Site site) const {
+  return flow::mean({*this, site}, dims);
+}
+
+Tensor Tensor::mean(const Ints& dims, const ReduceOptions& options, Site site) const {
+  return flow::mean({*this, site}, dims, options);
+}
+
+}  // namespace flow

@@ -1,0 +1,270 @@
+// CUDA kernels of ops/reduce/reduce.h. A result's elements are joined in an order that depends on
+// the shape only: by the threads of a block, then, where one result has many elements, piece by
+// piece.
+#include "ops/kernel/element_cuda.cuh"
+#include "ops/reduce/reduce_op.h"
+
+namespace flow::ops {
+
+namespace {
+
+constexpr int64_t kPiece = 8192;  // elements of a result that one block joins
+
+// ---- what is gathered: start(), take(x), join(a, b) and end(wide, divisor)
+
+template <class T>
+inline constexpr bool kIsFloat = is_floating(dtype_of<T>);
+// Of sums and products: float for the 16-bit types too, as everywhere on the device.
+template <class T>
+using Wide = std::conditional_t<kIsFloat<T>, DeviceCompute<T>, int64_t>;
+
+template <class T>
+struct Sum {
+  using Gathered = Wide<T>;
+  using Result = std::conditional_t<kIsFloat<T>, T, int64_t>;
+
+  __device__ static Gathered start() { return 0; }
+
+  __device__ static Gathered take(T x) { return static_cast<Gathered>(widen(x)); }
+
+  __device__ static Gathered join(Gathered a, Gathered b) {
+    if constexpr (kIsFloat<T>) {
+      return a + b;
+    } else {  // wraps around
+      return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    }
+  }
+
+  __device__ static Result end(Gathered sum, double divisor) {
+    if constexpr (kIsFloat<T>) {
+      return narrow<T>(sum / static_cast<Gathered>(divisor));
+    } else {
+      return sum;
+    }
+  }
+};
+
+template <class T>
+struct Product : Sum<T> {
+  using Gathered = Wide<T>;
+
+  __device__ static Gathered start() { return 1; }
+
+  __device__ static Gathered join(Gathered a, Gathered b) {
+    if constexpr (kIsFloat<T>) {
+      return a * b;
+    } else {
+      return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    }
+  }
+};
+
+template <class T>
+struct Any {
+  using Gathered = int;
+  using Result = bool;
+
+  __device__ static int start() { return 0; }
+
+  __device__ static int take(T x) { return widen(x) != DeviceCompute<T>{0} ? 1 : 0; }
+
+  __device__ static int join(int a, int b) { return a | b; }
+
+  __device__ static bool end(int any, double /*divisor*/) { return any != 0; }
+};
+
+template <class T>
+struct All : Any<T> {
+  __device__ static int start() { return 1; }
+
+  __device__ static int join(int a, int b) { return a & b; }
+};
+
+// ---- where elements lie
+
+struct DeviceDims {
+  int count = 0;
+  int64_t size[kMaxDims] = {};
+  int64_t in_stride[kMaxDims] = {};
+  int64_t out_stride[kMaxDims] = {};
+};
+
+struct DeviceReduction {
+  DeviceDims kept, reduced;
+  int64_t kept_numel = 0;
+  int64_t reduced_numel = 0;
+  int64_t pieces = 1;
+  double divisor = 1;
+};
+
+DeviceDims device_dims(const std::array<ReducePlan::Dim, kMaxDims>& dims, int count) {
+  DeviceDims result;
+  result.count = count;
+  for (int d = 0; d < count; ++d) {
+    const ReducePlan::Dim& dim = dims[static_cast<size_t>(d)];
+    result.size[d] = dim.size;
+    result.in_stride[d] = dim.in_stride;
+    result.out_stride[d] = dim.out_stride;
+  }
+  return result;
+}
+
+__device__ int64_t in_offset(const DeviceDims& dims, int64_t index) {
+  int64_t offset = 0;
+  for (int d = dims.count - 1; d > 0; --d) {
+    offset += index % dims.size[d] * dims.in_stride[d];
+    index /= dims.size[d];
+  }
+  return dims.count > 0 ? offset + index * dims.in_stride[0] : 0;
+}
+
+__device__ int64_t out_offset(const DeviceDims& dims, int64_t index) {
+  int64_t offset = 0;
+  for (int d = dims.count - 1; d > 0; --d) {
+    offset += index % dims.size[d] * dims.out_stride[d];
+    index /= dims.size[d];
+  }
+  return dims.count > 0 ? offset + index * dims.out_stride[0] : 0;
+}
+
+// ---- one block for a piece of a result
+
+// Of all threads of the block, to thread 0, as a tree.
+template <class Gather>
+__device__ typename Gather::Gathered join_block(typename Gather::Gathered value) {
+  __shared__ typename Gather::Gathered shared[cuda::kBlockThreads];
+  shared[threadIdx.x] = value;
+  __syncthreads();
+  for (unsigned half = cuda::kBlockThreads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) {
+      shared[threadIdx.x] = Gather::join(shared[threadIdx.x], shared[threadIdx.x + half]);
+    }
+    __syncthreads();
+  }
+  return shared[0];
+}
+
+template <class T, class Gather>
+__global__ void join_pieces(DeviceReduction plan, const T* x, typename Gather::Gathered* partial,
+                            typename Gather::Result* y) {
+  for (int64_t task = blockIdx.x; task < plan.kept_numel * plan.pieces; task += gridDim.x) {
+    const int64_t kept = task / plan.pieces;
+    const int64_t piece = task % plan.pieces;
+    const int64_t begin = piece * kPiece;
+    const int64_t end = plan.pieces == 1 || begin + kPiece > plan.reduced_numel ? plan.reduced_numel
+                                                                                : begin + kPiece;
+    const T* base = x + in_offset(plan.kept, kept);
+    auto value = Gather::start();
+    for (int64_t i = begin + threadIdx.x; i < end; i += cuda::kBlockThreads)
+      value = Gather::join(value, Gather::take(base[in_offset(plan.reduced, i)]));
+    value = join_block<Gather>(value);
+    if (threadIdx.x == 0) {
+      if (plan.pieces > 1) {
+        partial[task] = value;
+      } else {
+        y[out_offset(plan.kept, kept)] = Gather::end(value, plan.divisor);
+      }
+    }
+    __syncthreads();
+  }
+}
+
+// One thread for a result: few elements for each of many, next to each other in memory.
+template <class T, class Gather>
+__global__ void join_columns(DeviceReduction plan, const T* x, typename Gather::Gathered* partial,
+                             typename Gather::Result* y) {
+  for (int64_t task = grid_thread(); task < plan.kept_numel * plan.pieces; task += grid_threads()) {
+    const int64_t kept = task % plan.kept_numel;
+    const int64_t piece = task / plan.kept_numel;
+    const int64_t each = (plan.reduced_numel + plan.pieces - 1) / plan.pieces;
+    const int64_t begin = piece * each;
+    const int64_t end = begin + each > plan.reduced_numel ? plan.reduced_numel : begin + each;
+    const T* base = x + in_offset(plan.kept, kept);
+    auto value = Gather::start();
+    for (int64_t i = begin; i < end; ++i)
+      value = Gather::join(value, Gather::take(base[in_offset(plan.reduced, i)]));
+    if (plan.pieces > 1) {
+      partial[kept * plan.pieces + piece] = value;
+    } else {
+      y[out_offset(plan.kept, kept)] = Gather::end(value, plan.divisor);
+    }
+  }
+}
+
+template <class Gather>
+__global__ void join_partials(DeviceReduction plan, const typename Gather::Gathered* partial,
+                              typename Gather::Result* y) {
+  for (int64_t kept = grid_thread(); kept < plan.kept_numel; kept += grid_threads()) {
+    auto value = Gather::start();
+    for (int64_t piece = 0; piece < plan.pieces; ++piece)
+      value = Gather::join(value, partial[kept * plan.pieces + piece]);
+    y[out_offset(plan.kept, kept)] = Gather::end(value, plan.divisor);
+  }
+}
+
+// Pieces of a column, so that narrow matrices keep the device busy too.
+int64_t column_pieces(const ReducePlan& plan) {
+  constexpr int64_t kThreads = 1 << 16;
+  constexpr int64_t kLeastRows = 32;
+  const int64_t wanted = kThreads / std::max<int64_t>(plan.kept_numel, 1);
+  return std::clamp<int64_t>(plan.reduced_numel / kLeastRows, 1, std::max<int64_t>(wanted, 1));
+}
+
+template <class T, class Gather>
+void reduce(const KernelContext& ctx) {
+  using Gathered = typename Gather::Gathered;
+  const auto& plan = ctx.plan_as<ReducePlan>();
+  if (plan.kept_numel == 0) return;
+  DeviceReduction device;
+  device.kept = device_dims(plan.kept, plan.num_kept);
+  device.reduced = device_dims(plan.reduced, plan.num_reduced);
+  device.kept_numel = plan.kept_numel;
+  device.reduced_numel = plan.reduced_numel;
+  device.divisor = plan.divisor;
+  device.pieces = plan.has_columns
+                      ? column_pieces(plan)
+                      : std::max<int64_t>(1, (plan.reduced_numel + kPiece - 1) / kPiece);
+  const int64_t tasks = plan.kept_numel * device.pieces;
+  const cudaStream_t stream = cuda::stream_of(ctx);
+  Ref<Storage> partial;
+  if (device.pieces > 1) partial = ctx.scratch(static_cast<size_t>(tasks) * sizeof(Gathered));
+  auto* partials = partial ? reinterpret_cast<Gathered*>(partial->data()) : nullptr;
+  const T* x = ctx.in(0).as<T>();
+  auto* y = ctx.out(0).as<typename Gather::Result>();
+  if (plan.has_columns) {
+    cuda::launch(join_columns<T, Gather>, cuda::blocks_for(tasks), cuda::kBlockThreads, 0, stream,
+                 device, x, partials, y);
+  } else {
+    cuda::launch(join_pieces<T, Gather>, cuda::blocks_for(tasks, 1), cuda::kBlockThreads, 0, stream,
+                 device, x, partials, y);
+  }
+  if (device.pieces > 1) {
+    cuda::launch(join_partials<Gather>, cuda::blocks_for(plan.kept_numel), cuda::kBlockThreads, 0,
+                 stream, device, partials, y);
+  }
+}
+
+template <template <class> class Gather>
+KernelChoice select_reduce(const KernelQuery& query) {
+  const TensorMeta& x = query.input(0);
+  const KernelFn fn =
+      dispatch_all(x.dtype, []<class T>() -> KernelFn { return reduce<T, Gather<T>>; });
+  auto plan =
+      std::make_shared<ReducePlan>(plan_reduction(x, reduced_dims_of(query.op, x, query.attrs)));
+  if (&query.op == &kMean) {
+    plan->divisor = static_cast<double>(query.attrs_as<MeanAttrs>().count);
+  }
+  return {fn, std::move(plan)};
+}
+
+}  // namespace
+
+void register_reduce_cuda(KernelTable& table) {
+  for (const OpDef* op : {&kSum, &kMean, &kSumTo})
+    table.add(*op, DeviceType::kCuda, {"cuda", select_reduce<Sum>});
+  table.add(kProd, DeviceType::kCuda, {"cuda", select_reduce<Product>});
+  table.add(kAny, DeviceType::kCuda, {"cuda", select_reduce<Any>});
+  table.add(kAll, DeviceType::kCuda, {"cuda", select_reduce<All>});
+}
+
+}  // namespace flow::ops

@@ -1,0 +1,287 @@
+// The loops of fast reductions, for a Fold of vectors (SumFold of reduce_cpu.cpp, MaxFold of
+// extrema_cpu.cpp). The order of a result's elements is fixed by the shape: pieces of constant size
+// are folded apart, on any thread, and joined in order. Within a piece, blocks of a few thousand
+// elements go through vector accumulators that are joined as a tree.
+//
+//   Element, Wide   what memory holds; what pieces are joined in (double for sums)
+//   start(), wide_start()   the neutral elements; a vector V is VecOf<Element>
+//   keep_first(V v, n)      v with neutral lanes in place of the zeros past n
+//   join(V, V), join(Wide, Wide), across(V) -> Wide
+//   spill(Wide* w, V v)     w[i] = join(w[i], lane i)
+//   end(Wide, divisor) -> Element
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "core/kernel.h"
+#include "core/kernel_scratch.h"
+#include "core/thread_pool.h"
+#include "ops/kernel/isa_begin.h"
+#include "ops/kernel/vector.h"
+#include "ops/reduce/reduce_op.h"
+
+// Offsets of the element at a row-major position among some dims.
+struct ReduceOffsets {
+  int64_t in = 0;
+  int64_t out = 0;
+};
+
+inline ReduceOffsets reduce_offsets(int64_t index, const ReducePlan::Dim* dims, int count) {
+  ReduceOffsets offsets;
+  for (int d = count - 1; d >= 0; --d) {
+    const int64_t i = d == 0 ? index : index % dims[d].size;
+    if (d > 0) index /= dims[d].size;
+    offsets.in += i * dims[d].in_stride;
+    offsets.out += i * dims[d].out_stride;
+  }
+  return offsets;
+}
+
+inline constexpr int64_t kReducePiece = 65536;        // elements
+inline constexpr int64_t kReduceColumnPiece = 65536;  // elements
+inline constexpr int64_t kReduceColumns = 2048;       // columns folded together
+inline constexpr int64_t kReduceRows = 16;            // rows added before they are spilled
+
+// Into how many pieces a reduction over `rows` rows of n elements is cut.
+inline int64_t row_pieces(int64_t rows, int64_t n) {
+  const int64_t per_row = (n + kReducePiece - 1) / kReducePiece;
+  const int64_t rows_per_piece = std::max<int64_t>(1, kReducePiece / n);
+  return per_row > 1 ? rows * per_row : (rows + rows_per_piece - 1) / rows_per_piece;
+}
+
+// The same where `rows` rows are added up by column.
+inline int64_t column_pieces(int64_t rows, int64_t columns) {
+  const int64_t per_piece =
+      std::max(kReduceRows, kReduceColumnPiece / std::min(columns, kReduceColumns));
+  return (rows + per_piece - 1) / per_piece;
+}
+
+template <class Fold>
+inline typename Fold::Wide fold_block(const typename Fold::Element* p, int64_t n) {
+  using V = VecOf<typename Fold::Element>;
+  constexpr int64_t kLanes = V::kLanes;
+  V a0 = Fold::start(), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0;
+  int64_t i = 0;
+  for (; i + 8 * kLanes <= n; i += 8 * kLanes) {
+    a0 = Fold::join(a0, load(p + i));
+    a1 = Fold::join(a1, load(p + i + kLanes));
+    a2 = Fold::join(a2, load(p + i + 2 * kLanes));
+    a3 = Fold::join(a3, load(p + i + 3 * kLanes));
+    a4 = Fold::join(a4, load(p + i + 4 * kLanes));
+    a5 = Fold::join(a5, load(p + i + 5 * kLanes));
+    a6 = Fold::join(a6, load(p + i + 6 * kLanes));
+    a7 = Fold::join(a7, load(p + i + 7 * kLanes));
+  }
+  for (; i + kLanes <= n; i += kLanes)
+    a0 = Fold::join(a0, load(p + i));
+  if (i < n) a1 = Fold::join(a1, Fold::keep_first(load_n(p + i, n - i), n - i));
+  return Fold::across(Fold::join(Fold::join(Fold::join(a0, a1), Fold::join(a2, a3)),
+                                 Fold::join(Fold::join(a4, a5), Fold::join(a6, a7))));
+}
+
+template <class Fold>
+inline typename Fold::Wide fold_run(const typename Fold::Element* p, int64_t n) {
+  constexpr int64_t kBlock = 16 * 8 * VecOf<typename Fold::Element>::kLanes;
+  typename Fold::Wide sum = Fold::wide_start();
+  for (; n > 0; n -= kBlock, p += kBlock)
+    sum = Fold::join(sum, fold_block<Fold>(p, std::min(n, kBlock)));
+  return sum;
+}
+
+// Reductions whose innermost dim is reduced and contiguous.
+template <class Fold>
+void fold_rows(const KernelContext& ctx) {
+  using T = typename Fold::Element;
+  using Wide = typename Fold::Wide;
+  const auto& plan = ctx.plan_as<ReducePlan>();
+  const T* x = ctx.in(0).as<T>();
+  T* y = ctx.out(0).as<T>();
+  const int outer = plan.num_reduced - 1;
+  const int64_t n = plan.reduced[static_cast<size_t>(outer)].size;
+  const int64_t rows = plan.reduced_numel / n;
+  const int64_t per_row = (n + kReducePiece - 1) / kReducePiece;
+  const int64_t rows_per_piece = std::max<int64_t>(1, kReducePiece / n);
+  const int64_t pieces = row_pieces(rows, n);
+
+  const auto fold_piece = [&](int64_t kept, int64_t piece) {
+    const T* base = x + reduce_offsets(kept, plan.kept.data(), plan.num_kept).in;
+    if (per_row > 1) {
+      const T* row = base + reduce_offsets(piece / per_row, plan.reduced.data(), outer).in;
+      const int64_t begin = piece % per_row * kReducePiece;
+      return fold_run<Fold>(row + begin, std::min(kReducePiece, n - begin));
+    }
+    Wide sum = Fold::wide_start();
+    const int64_t end = std::min(rows, (piece + 1) * rows_per_piece);
+    for (int64_t row = piece * rows_per_piece; row < end; ++row) {
+      sum = Fold::join(
+          sum, fold_run<Fold>(base + reduce_offsets(row, plan.reduced.data(), outer).in, n));
+    }
+    return sum;
+  };
+  const auto store = [&](int64_t kept, Wide sum) {
+    y[reduce_offsets(kept, plan.kept.data(), plan.num_kept).out] = Fold::end(sum, plan.divisor);
+  };
+
+  if (pieces == 1) {
+    const int64_t grain = std::max<int64_t>(1, kReducePiece / plan.reduced_numel);
+    ctx.pool().parallel_for(0, plan.kept_numel, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t kept = begin; kept < end; ++kept)
+        store(kept, fold_piece(kept, 0));
+    });
+    return;
+  }
+  const Ref<Storage> scratch =
+      ctx.scratch(static_cast<size_t>(plan.kept_numel * pieces) * sizeof(Wide));
+  auto* partial = reinterpret_cast<Wide*>(scratch->data());
+  ctx.pool().parallel_for(0, plan.kept_numel * pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      partial[i] = fold_piece(i / pieces, i % pieces);
+  });
+  for (int64_t kept = 0; kept < plan.kept_numel; ++kept) {
+    Wide sum = Fold::wide_start();
+    for (int64_t piece = 0; piece < pieces; ++piece)
+      sum = Fold::join(sum, partial[kept * pieces + piece]);
+    store(kept, sum);
+  }
+}
+
+// sums[0, columns) = rows[0, count) folded into it, column by column. sums is padded to vectors.
+template <class Fold>
+inline void fold_row_group(const std::array<const typename Fold::Element*, kReduceRows>& rows,
+                           int64_t count, int64_t columns, typename Fold::Wide* sums) {
+  using V = VecOf<typename Fold::Element>;
+  constexpr int64_t kLanes = V::kLanes;
+  int64_t c = 0;
+  for (; c + 2 * kLanes <= columns; c += 2 * kLanes) {
+    V a = Fold::start();
+    V b = a;
+    for (int64_t r = 0; r < count; ++r) {
+      const auto* row = rows[static_cast<size_t>(r)] + c;
+      a = Fold::join(a, load(row));
+      b = Fold::join(b, load(row + kLanes));
+    }
+    Fold::spill(sums + c, a);
+    Fold::spill(sums + c + kLanes, b);
+  }
+  for (; c < columns; c += kLanes) {
+    V a = Fold::start();
+    for (int64_t r = 0; r < count; ++r) {
+      const auto* row = rows[static_cast<size_t>(r)] + c;
+      a = Fold::join(a, c + kLanes <= columns
+                            ? load(row)
+                            : Fold::keep_first(load_n(row, columns - c), columns - c));
+    }
+    Fold::spill(sums + c, a);
+  }
+}
+
+// Reductions whose innermost dim is kept and contiguous in input and output: whole rows are added
+// up, for a strip of columns at a time.
+template <class Fold>
+void fold_columns(const KernelContext& ctx) {
+  using T = typename Fold::Element;
+  using Wide = typename Fold::Wide;
+  const auto& plan = ctx.plan_as<ReducePlan>();
+  const T* x = ctx.in(0).as<T>();
+  T* y = ctx.out(0).as<T>();
+  const int outer = plan.num_kept - 1;
+  const int64_t columns = plan.kept[static_cast<size_t>(outer)].size;
+  const int64_t strips = (columns + kReduceColumns - 1) / kReduceColumns;
+  const int64_t blocks = plan.kept_numel / columns * strips;
+  const int64_t rows = plan.reduced_numel;
+  const int64_t rows_per_piece =
+      std::max(kReduceRows, kReduceColumnPiece / std::min(columns, kReduceColumns));
+  const int64_t pieces = column_pieces(rows, columns);
+
+  struct Strip {
+    ReduceOffsets at;
+    int64_t columns;
+  };
+
+  const auto strip_of = [&](int64_t block) {
+    Strip strip{reduce_offsets(block / strips, plan.kept.data(), outer), 0};
+    const int64_t begin = block % strips * kReduceColumns;
+    strip.at.in += begin;
+    strip.at.out += begin;
+    strip.columns = std::min(kReduceColumns, columns - begin);
+    return strip;
+  };
+  const auto fold_piece = [&](const Strip& strip, int64_t piece, Wide* sums) {
+    std::fill_n(sums, strip.columns + VecOf<typename Fold::Element>::kLanes, Fold::wide_start());
+    const int64_t end = std::min(rows, (piece + 1) * rows_per_piece);
+    std::array<const T*, kReduceRows> group;
+    for (int64_t row = piece * rows_per_piece; row < end; row += kReduceRows) {
+      const int64_t count = std::min(kReduceRows, end - row);
+      for (int64_t r = 0; r < count; ++r) {
+        group[static_cast<size_t>(r)] =
+            x + strip.at.in + reduce_offsets(row + r, plan.reduced.data(), plan.num_reduced).in;
+      }
+      fold_row_group<Fold>(group, count, strip.columns, sums);
+    }
+  };
+  const auto store = [&](const Strip& strip, const Wide* sums) {
+    for (int64_t c = 0; c < strip.columns; ++c)
+      y[strip.at.out + c] = Fold::end(sums[c], plan.divisor);
+  };
+
+  constexpr int64_t kPadded = kReduceColumns + VecOf<typename Fold::Element>::kLanes;
+  if (pieces == 1) {
+    const int64_t grain =
+        std::max<int64_t>(1, kReducePiece / (rows * std::min(columns, kReduceColumns)));
+    ctx.pool().parallel_for(0, blocks, grain, [&](int64_t begin, int64_t end) {
+      std::array<Wide, kPadded> sums;
+      for (int64_t block = begin; block < end; ++block) {
+        const Strip strip = strip_of(block);
+        fold_piece(strip, 0, sums.data());
+        store(strip, sums.data());
+      }
+    });
+    return;
+  }
+  const Ref<Storage> scratch =
+      ctx.scratch(static_cast<size_t>(blocks * pieces * kPadded) * sizeof(Wide));
+  auto* partial = reinterpret_cast<Wide*>(scratch->data());
+  ctx.pool().parallel_for(0, blocks * pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      fold_piece(strip_of(i / pieces), i % pieces, partial + i * kPadded);
+  });
+  for (int64_t block = 0; block < blocks; ++block) {
+    const Strip strip = strip_of(block);
+    Wide* sums = partial + block * pieces * kPadded;
+    for (int64_t piece = 1; piece < pieces; ++piece) {
+      const Wide* more = sums + piece * kPadded;
+      for (int64_t c = 0; c < strip.columns; ++c)
+        sums[c] = Fold::join(sums[c], more[c]);
+    }
+    store(strip, sums);
+  }
+}
+
+// What the loop takes while it runs.
+template <class Fold>
+KernelScratch fold_scratch(const ReducePlan& plan) {
+  const auto wide = static_cast<int64_t>(sizeof(typename Fold::Wide));
+  if (plan.has_rows) {
+    const int64_t n = plan.reduced[static_cast<size_t>(plan.num_reduced - 1)].size;
+    const int64_t pieces = row_pieces(plan.reduced_numel / n, n);
+    if (pieces > 1) return {{plan.kept_numel * pieces * wide}};
+  } else if (plan.has_columns) {
+    const int64_t columns = plan.kept[static_cast<size_t>(plan.num_kept - 1)].size;
+    const int64_t strips = (columns + kReduceColumns - 1) / kReduceColumns;
+    const int64_t pieces = column_pieces(plan.reduced_numel, columns);
+    constexpr int64_t kPadded = kReduceColumns + VecOf<typename Fold::Element>::kLanes;
+    if (pieces > 1) return {{plan.kept_numel / columns * strips * pieces * kPadded * wide}};
+  }
+  return {};
+}
+
+// The loop that fits the plan; null: neither does.
+template <class Fold>
+KernelFn fold_loop(const ReducePlan& plan) {
+  if (plan.kept_numel == 0 || plan.reduced_numel == 0) return nullptr;
+  return plan.has_rows ? fold_rows<Fold> : plan.has_columns ? fold_columns<Fold> : nullptr;
+}
+
+#include "ops/kernel/isa_end.h"

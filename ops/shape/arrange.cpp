@@ -1,0 +1,298 @@
+#include "ops/shape/arrange.h"
+
+#include "core/error.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/index/gather.h"
+#include "ops/index/index.h"
+#include "ops/named_errors.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/view.h"
+
+namespace flow {
+
+namespace {
+
+template <class Fn>
+std::vector<Tensor> each(const TensorListArg& tensors, const Fn& fn) {
+  std::vector<Tensor> results;
+  for (const Tensor& x : tensors.tensors)
+    results.push_back(fn(TensorArg(x, tensors.site)));
+  return results;
+}
+
+Tensor joined(const char* name, const TensorListArg& tensors, Tensor (*fit)(const TensorArg&),
+              int64_t dim) {
+  return ops::named(name, [&] { return cat({each(tensors, fit), tensors.site}, dim); });
+}
+
+Tensor as_column(const TensorArg& x) {
+  return x->dim() <= 1 ? reshape(x, {x->numel(), 1}) : x.tensor();
+}
+
+}  // namespace
+
+Tensor atleast_1d(const TensorArg& x) {
+  return x->dim() == 0 ? reshape(x, {1}) : x.tensor();
+}
+
+Tensor atleast_2d(const TensorArg& x) {
+  return x->dim() <= 1 ? reshape(x, {1, x->numel()}) : x.tensor();
+}
+
+Tensor atleast_3d(const TensorArg& x) {
+  if (x->dim() <= 1) return reshape(x, {1, x->numel(), 1});
+  return x->dim() == 2 ? unsqueeze(x, -1) : x.tensor();
+}
+
+Tensor hstack(const TensorListArg& tensors) {
+  const bool are_vectors = !tensors.tensors.empty() && tensors.tensors[0].dim() <= 1;
+  return joined("hstack", tensors, atleast_1d, are_vectors ? 0 : 1);
+}
+
+Tensor vstack(const TensorListArg& tensors) {
+  return joined("vstack", tensors, atleast_2d, 0);
+}
+
+Tensor dstack(const TensorListArg& tensors) {
+  return joined("dstack", tensors, atleast_3d, 2);
+}
+
+Tensor column_stack(const TensorListArg& tensors) {
+  return joined("column_stack", tensors, as_column, 1);
+}
+
+std::vector<Tensor> tensor_split(const TensorArg& x, int64_t sections, int64_t dim) {
+  return ops::named("tensor_split", [&] {
+    if (sections <= 0) {
+      throw InvalidArgument(
+          str("[tensor_split] there are ", sections, " sections; give at least 1"), x.site());
+    }
+    const int64_t size = x->size(normalize_dim(dim, x->dim(), "tensor_split"));
+    std::vector<int64_t> sizes(static_cast<size_t>(sections), size / sections);
+    for (int64_t i = 0; i < size % sections; ++i)
+      ++sizes[static_cast<size_t>(i)];
+    return split(x, sizes, dim);
+  });
+}
+
+std::vector<Tensor> tensor_split(const TensorArg& x, const std::vector<int64_t>& indices,
+                                 int64_t dim) {
+  return ops::named("tensor_split", [&] {
+    std::vector<Tensor> parts;
+    int64_t begin = 0;
+    for (const int64_t end : indices) {
+      parts.push_back(slice(x, dim, begin, end));
+      begin = end;
+    }
+    parts.push_back(slice(x, dim, begin));
+    return parts;
+  });
+}
+
+Tensor unflatten(const TensorArg& x, int64_t dim, const Shape& sizes) {
+  return ops::named("unflatten", [&]() -> Tensor {
+    const int64_t d = normalize_dim(dim, x->dim(), "unflatten");
+    int64_t known = 1;
+    int64_t unknown = -1;
+    for (int64_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] == -1 && unknown < 0) {
+        unknown = i;
+      } else {
+        known *= sizes[i];
+      }
+    }
+    const int64_t size = x->shape()[d];
+    const bool fits = unknown < 0 ? known == size : known > 0 && size % known == 0;
+    if (!fits || sizes.empty()) {
+      throw InvalidArgument(str("[unflatten] sizes ", sizes, " do not make up dim ", d,
+                                " of shape ", x->shape(), "; give sizes whose product it is"),
+                            x.site());
+    }
+    Shape shape;
+    for (int64_t i = 0; i < x->dim(); ++i) {
+      if (i != d) {
+        shape.push_back(x->shape()[i]);
+        continue;
+      }
+      for (int64_t k = 0; k < sizes.size(); ++k)
+        shape.push_back(k == unknown ? size / known : sizes[k]);
+    }
+    return view(x, shape);
+  });
+}
+
+Tensor fliplr(const TensorArg& x) {
+  if (x->dim() < 2) {
+    throw InvalidArgument(
+        str("[fliplr] takes two dims or more; received ", x->meta(), "; use flip"), x.site());
+  }
+  return flip(x, 1);
+}
+
+Tensor flipud(const TensorArg& x) {
+  return ops::named("flipud", [&] { return flip(x, 0); });
+}
+
+Tensor rot90(const TensorArg& x, int64_t k, const Ints& dims) {
+  return ops::named("rot90", [&]() -> Tensor {
+    if (dims.size() != 2 || x->dim() < 2 ||
+        normalize_dim(dims[0], x->dim(), "rot90") == normalize_dim(dims[1], x->dim(), "rot90")) {
+      throw InvalidArgument(str("[rot90] turns two dims into each other; received ",
+                                Shape(dims.values()), " for shape ", x->shape(), "; give two dims"),
+                            x.site());
+    }
+    const Site site = x.site();
+    switch ((k % 4 + 4) % 4) {
+      case 1:
+        return transpose({flip(x, dims[1]), site}, dims[0], dims[1]);
+      case 2:
+        return flip(x, dims);
+      case 3:
+        return transpose({flip(x, dims[0]), site}, dims[0], dims[1]);
+      default:
+        return x->clone(site);
+    }
+  });
+}
+
+std::vector<Tensor> meshgrid(const TensorListArg& vectors, const MeshgridOptions& options) {
+  return ops::named("meshgrid", [&] {
+    const bool is_swapped = options.indexing == "xy";
+    if (!is_swapped && options.indexing != "ij") {
+      throw InvalidArgument(str("[meshgrid] indexing is '", options.indexing, "'; give ij or xy"),
+                            vectors.site);
+    }
+    Shape shape;
+    for (const Tensor& v : vectors.tensors) {
+      if (v.dim() > 1) {
+        throw InvalidArgument(str("[meshgrid] takes vectors; received ", v.meta(), "; flatten it"),
+                              vectors.site);
+      }
+      shape.push_back(v.numel());
+    }
+    std::vector<Tensor> grids;
+    for (const Tensor& v : vectors.tensors) {
+      Shape own = Shape::filled(shape.size(), 1);
+      own[static_cast<int64_t>(grids.size())] = v.numel();
+      const TensorArg line(v, vectors.site);
+      grids.push_back(expand({reshape(line, own), vectors.site}, shape));
+    }
+    if (is_swapped && shape.size() > 1) {
+      for (Tensor& grid : grids)
+        grid = transpose({grid, vectors.site}, 0, 1);
+    }
+    return grids;
+  });
+}
+
+Tensor repeat_interleave(const TensorArg& x, int64_t repeats, std::optional<int64_t> dim) {
+  return ops::named("repeat_interleave", [&]() -> Tensor {
+    if (repeats < 0) {
+      throw InvalidArgument(str("[repeat_interleave] repeats is ", repeats, "; give 0 or more"),
+                            x.site());
+    }
+    const Site site = x.site();
+    if (!dim) return repeat_interleave({reshape(x, {-1}), site}, repeats, 0);
+    const int64_t d = normalize_dim(*dim, x->dim(), "repeat_interleave");
+    Shape wide = x->shape();
+    wide.insert(d + 1, repeats);
+    Shape shape = x->shape();
+    shape[d] *= repeats;
+    const Tensor spread = expand({unsqueeze(x, d + 1), site}, wide);
+    return reshape({spread, site}, shape);
+  });
+}
+
+Tensor outer(const TensorArg& a, const TensorArg& b) {
+  return ops::named("outer", [&]() -> Tensor {
+    if (a->dim() != 1 || b->dim() != 1) {
+      throw InvalidArgument(
+          str("[outer] takes two vectors; received ", a->meta(), ", ", b->meta(), "; flatten them"),
+          a.site());
+    }
+    return mul({unsqueeze(a, 1), a.site()}, b);
+  });
+}
+
+Tensor take(const TensorArg& x, const TensorArg& index) {
+  return ops::named("take", [&]() -> Tensor {
+    if (index->dtype() != DType::kInt64) {
+      throw InvalidArgument(
+          str("[take] positions are int64; received ", index->meta(), "; cast them"), x.site());
+    }
+    const Tensor line = reshape(x, {-1});
+    return flow::index({line, x.site()}, IndexArg(index.tensor(), index.site()));
+  });
+}
+
+Tensor take_along_dim(const TensorArg& x, const TensorArg& indices, std::optional<int64_t> dim) {
+  return ops::named("take_along_dim", [&]() -> Tensor {
+    const Site site = x.site();
+    if (!dim) return gather({reshape(x, {-1}), site}, 0, {reshape(indices, {-1}), site});
+    if (indices->dim() != x->dim()) {
+      throw InvalidArgument(str("[take_along_dim] x and indices need as many dims; received ",
+                                x->meta(), ", ", indices->meta(), "; reshape one"),
+                            site);
+    }
+    const int64_t d = normalize_dim(*dim, x->dim(), "take_along_dim");
+    Shape of_x = x->shape();
+    Shape of_indices = indices->shape();
+    of_x[d] = of_indices[d] = 1;
+    Shape shape = broadcast_shapes(of_x, of_indices, "take_along_dim");
+    shape[d] = x->shape()[d];
+    const Tensor wide = expand(x, shape);
+    shape[d] = indices->shape()[d];
+    return gather({wide, site}, d, {expand(indices, shape), site});
+  });
+}
+
+Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
+                 double alpha) {
+  return ops::named("index_add", [&]() -> Tensor {
+    const int64_t d = normalize_dim(dim, x->dim(), "index_add");
+    Shape wanted = x->shape();
+    if (index->dim() == 1) wanted[d] = index->numel();
+    if (index->dim() != 1 || source->shape() != wanted || source->dtype() != x->dtype()) {
+      throw InvalidArgument(
+          str("[index_add] adds a slice of source for each position of a vector; ", "received ",
+              x->meta(), ", ", index->meta(), ", ", source->meta(), "; give source of shape ",
+              wanted, " and the tensor's dtype"),
+          x.site());
+    }
+    std::vector<IndexArg> places(static_cast<size_t>(d), IndexArg(Slice(), x.site()));
+    places.emplace_back(index.tensor(), index.site());
+    const Tensor added = alpha == 1 ? source.tensor() : mul(source, alpha);
+    return index_put(x, IndexList(places), {added, source.site()}, {.accumulate = true});
+  });
+}
+
+Tensor argwhere(const TensorArg& x) {
+  return nonzero(x);
+}
+
+// Windows are picked by their positions, so the result is a copy.
+Tensor Tensor::unfold(int64_t dim, int64_t size, int64_t step, Site site) const {
+  return ops::named("unfold", [&]() -> Tensor {
+    const TensorArg x(*this, site);
+    if (this->dim() == 0) return flow::reshape(x, {1}).unfold(dim, size, step, site);
+    const int64_t d = normalize_dim(dim, this->dim(), "unfold");
+    if (size < 0 || size > this->size(d) || step <= 0) {
+      throw InvalidArgument(
+          str("[unfold] needs 0 <= size <= ", this->size(d), " and step > 0; received size ", size,
+              ", step ", step, " for dim ", d, " of ", meta(), "; make the windows smaller"),
+          site);
+    }
+    TensorOptions layout = options_like(*this);
+    layout.dtype = DType::kInt64;
+    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const int64_t count = (this->size(d) - size) / step + 1;
+    const Tensor starts = flow::mul({arange(count, layout, site).unsqueeze(1, site), site}, step);
+    const Tensor places = flow::add({starts, site}, arange(size, layout, site));
+    const Tensor picked = flow::index_select(x, d, {places.reshape({-1}, site), site});
+    return flow::movedim({flow::unflatten({picked, site}, d, {count, size}), site}, d + 1, -1);
+  });
+}
+
+}  // namespace flow

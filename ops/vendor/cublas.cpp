@@ -1,0 +1,228 @@
+#include "ops/vendor/cublas.h"
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include <cublasLt.h>
+#include <dlfcn.h>
+
+#include "core/context.h"
+#include "core/cuda_launch.h"
+#include "core/error.h"
+
+namespace flow::ops {
+
+namespace {
+
+constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+
+// The functions used, looked up once. The library is large: linked, it would delay the start of
+// programs that never multiply on a device.
+struct Library {
+  decltype(&cublasLtCreate) create;
+  decltype(&cublasLtMatmul) matmul;
+  decltype(&cublasLtMatmulDescCreate) desc_create;
+  decltype(&cublasLtMatmulDescSetAttribute) desc_set;
+  decltype(&cublasLtMatrixLayoutCreate) layout_create;
+  decltype(&cublasLtMatrixLayoutSetAttribute) layout_set;
+  decltype(&cublasLtMatmulPreferenceCreate) preference_create;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set;
+  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic;
+
+  Library() {
+    const std::string versioned = str("libcublasLt.so.", CUBLAS_VER_MAJOR);
+    void* handle = nullptr;
+    for (const std::string& name : {versioned, std::string(FLOW_CUBLAS_DIR) + "/" + versioned,
+                                    std::string("libcublasLt.so")}) {
+      if (handle == nullptr) handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
+    if (handle == nullptr) {
+      throw Unsupported(str("[matmul] ", versioned, " was not found: ", dlerror(),
+                            "; install cuBLAS, or add its folder to LD_LIBRARY_PATH"));
+    }
+    find(handle, "cublasLtCreate", create);
+    find(handle, "cublasLtMatmul", matmul);
+    find(handle, "cublasLtMatmulDescCreate", desc_create);
+    find(handle, "cublasLtMatmulDescSetAttribute", desc_set);
+    find(handle, "cublasLtMatrixLayoutCreate", layout_create);
+    find(handle, "cublasLtMatrixLayoutSetAttribute", layout_set);
+    find(handle, "cublasLtMatmulPreferenceCreate", preference_create);
+    find(handle, "cublasLtMatmulPreferenceSetAttribute", preference_set);
+    find(handle, "cublasLtMatmulPreferenceDestroy", preference_destroy);
+    find(handle, "cublasLtMatmulAlgoGetHeuristic", heuristic);
+  }
+
+  template <class Function>
+  static void find(void* handle, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(handle, name));
+    if (function == nullptr) {
+      throw Unsupported(str("[matmul] cublasLt has no function ", name,
+                            "; install the version flow was built with, ", CUBLAS_VER_MAJOR));
+    }
+  }
+};
+
+const Library& library() {
+  static const Library instance;
+  return instance;
+}
+
+void check(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw Error(str("[matmul] ", call, " failed with status ", static_cast<int>(status),
+                  "; look the code up in cuBLAS' manual (cublasStatus_t)"));
+}
+
+cudaDataType_t data_type(DType dtype) {
+  if (dtype == DType::kFloat16) return CUDA_R_16F;
+  if (dtype == DType::kBFloat16) return CUDA_R_16BF;
+  return dtype == DType::kFloat64 ? CUDA_R_64F : CUDA_R_32F;
+}
+
+// What was prepared for one form of product. cuBLASLt numbers columns first: c' = b' a' is
+// computed, with the operands exchanged.
+struct Prepared {
+  cublasLtMatmulDesc_t desc = nullptr;
+  cublasLtMatrixLayout_t first = nullptr;   // b
+  cublasLtMatrixLayout_t second = nullptr;  // a
+  cublasLtMatrixLayout_t result = nullptr;
+  cublasLtMatmulAlgo_t algorithm = {};
+};
+
+void set_desc(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
+              const auto& value) {
+  check(library().desc_set(desc, attribute, &value, sizeof(value)),
+        "cublasLtMatmulDescSetAttribute");
+}
+
+cublasLtMatrixLayout_t make_layout(cudaDataType_t type, int64_t rows, int64_t columns,
+                                   int64_t leading, int64_t batch, int64_t step) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  check(library().layout_create(&layout, type, static_cast<uint64_t>(rows),
+                                static_cast<uint64_t>(columns), leading),
+        "cublasLtMatrixLayoutCreate");
+  const auto count = static_cast<int32_t>(batch);
+  check(library().layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count)),
+        "cublasLtMatrixLayoutSetAttribute");
+  check(library().layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step,
+                             sizeof(step)),
+        "cublasLtMatrixLayoutSetAttribute");
+  return layout;
+}
+
+Prepared prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const void* bias,
+                 uint32_t alignment) {
+  const cudaDataType_t type = data_type(gemm.dtype);
+  const bool is_double = gemm.dtype == DType::kFloat64;
+  Prepared prepared;
+  check(library().desc_create(&prepared.desc, is_double ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                              is_double ? CUDA_R_64F : CUDA_R_32F),
+        "cublasLtMatmulDescCreate");
+  const cublasOperation_t first = gemm.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasOperation_t second = gemm.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_TRANSA, first);
+  set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_TRANSB, second);
+  if (gemm.has_bias) {
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type);
+  }
+  prepared.first = gemm.b_transposed
+                       ? make_layout(type, gemm.k, gemm.n, gemm.b_leading, gemm.batch, gemm.b_step)
+                       : make_layout(type, gemm.n, gemm.k, gemm.b_leading, gemm.batch, gemm.b_step);
+  prepared.second =
+      gemm.a_transposed
+          ? make_layout(type, gemm.m, gemm.k, gemm.a_leading, gemm.batch, gemm.a_step)
+          : make_layout(type, gemm.k, gemm.m, gemm.a_leading, gemm.batch, gemm.a_step);
+  prepared.result = make_layout(type, gemm.n, gemm.m, gemm.n, gemm.batch, gemm.m * gemm.n);
+
+  cublasLtMatmulPreference_t preference = nullptr;
+  check(library().preference_create(&preference), "cublasLtMatmulPreferenceCreate");
+  check(library().preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                 &kWorkspaceBytes, sizeof(kWorkspaceBytes)),
+        "cublasLtMatmulPreferenceSetAttribute");
+  for (const auto attribute :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    check(library().preference_set(preference, attribute, &alignment, sizeof(alignment)),
+          "cublasLtMatmulPreferenceSetAttribute");
+  }
+  cublasLtMatmulHeuristicResult_t found = {};
+  int count = 0;
+  check(library().heuristic(handle, prepared.desc, prepared.first, prepared.second, prepared.result,
+                            prepared.result, preference, 1, &found, &count),
+        "cublasLtMatmulAlgoGetHeuristic");
+  check(library().preference_destroy(preference), "cublasLtMatmulPreferenceDestroy");
+  if (count == 0) {
+    throw Unsupported(str("[matmul] cuBLASLt has no algorithm for (", gemm.m, ", ", gemm.k,
+                          ") by (", gemm.k, ", ", gemm.n, ") ", gemm.dtype,
+                          "; make the operands contiguous or use another dtype"));
+  }
+  prepared.algorithm = found.algo;
+  return prepared;
+}
+
+// What a rank has prepared; kept for its life.
+class GemmCache {
+ public:
+  GemmCache() { check(library().create(&handle_), "cublasLtCreate"); }
+
+  cublasLtHandle_t handle() const { return handle_; }
+
+  const Prepared& find(const DeviceGemm& gemm, const void* bias, uint32_t alignment) {
+    const Key key(gemm.dtype, gemm.m, gemm.n, gemm.k, gemm.batch, gemm.a_transposed,
+                  gemm.b_transposed, gemm.a_leading, gemm.b_leading, gemm.a_step, gemm.b_step,
+                  gemm.has_bias, alignment);
+    const auto known = prepared_.find(key);
+    if (known != prepared_.end()) return known->second;
+    return prepared_.emplace(key, prepare(handle_, gemm, bias, alignment)).first->second;
+  }
+
+  std::mutex mutex;  // held while what find() gave is used
+
+ private:
+  using Key = std::tuple<DType, int64_t, int64_t, int64_t, int64_t, bool, bool, int64_t, int64_t,
+                         int64_t, int64_t, bool, uint32_t>;
+  cublasLtHandle_t handle_ = nullptr;
+  std::map<Key, Prepared> prepared_;
+};
+
+// Algorithms differ in the alignment they need; views may start at any element.
+uint32_t alignment_of(const DeviceGemm& gemm, const DeviceGemmData& data) {
+  constexpr uintptr_t kBest = 16;
+  uintptr_t bits = 0;
+  for (const void* address : {data.a, data.b, data.bias, static_cast<const void*>(data.c)})
+    bits |= reinterpret_cast<uintptr_t>(address);
+  return static_cast<uint32_t>(bits % kBest == 0 ? kBest : dtype_size(gemm.dtype));
+}
+
+}  // namespace
+
+void run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
+  const cudaStream_t stream = cuda::stream_of(ctx);  // makes the rank's device current
+  auto& cache = ctx.rank.slot<GemmCache>();
+  const std::lock_guard lock(cache.mutex);
+  const Prepared& prepared = cache.find(gemm, data.bias, alignment_of(gemm, data));
+  if (gemm.has_bias) {
+    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.bias);
+  }
+  const Ref<Storage> workspace = ctx.scratch(kWorkspaceBytes);
+  const float one = 1;
+  const float zero = 0;
+  const double double_one = 1;
+  const double double_zero = 0;
+  const bool is_double = gemm.dtype == DType::kFloat64;
+  const void* alpha = is_double ? static_cast<const void*>(&double_one) : &one;
+  const void* beta = is_double ? static_cast<const void*>(&double_zero) : &zero;
+  check(library().matmul(cache.handle(), prepared.desc, alpha, data.b, prepared.first, data.a,
+                         prepared.second, beta, data.c, prepared.result, data.c, prepared.result,
+                         &prepared.algorithm, workspace->data(), kWorkspaceBytes, stream),
+        "cublasLtMatmul");
+}
+
+}  // namespace flow::ops

@@ -97,7 +97,7 @@ void GradientSums::launch(Stream& stream, Where where) {
     }
   }
   // As a tensor of one dim: each group of ranks adds up its own.
-  const boxing::Plan plan = boxing::plan_in_one_step(
+  const boxing::Route plan = boxing::one_step_route(
       {bucket.most_elements}, dtype,
       {stream.placement, with_partial(NdSbp::broadcast(stream.placement.num_axes()), stream.axes)},
       {stream.placement, NdSbp::broadcast(stream.placement.num_axes())});

@@ -1,7 +1,8 @@
 #include "benchmarks/machine_limits_cpu.h"
 
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 

@@ -28,11 +28,11 @@ void add_linear(std::vector<StepProduct>& products, int64_t rows, int64_t in, in
 }
 
 template <class Model, class Optimizer>
-struct CompiledStep : nn::Graph<CompiledStep<Model, Optimizer>> {
+struct CompiledArtifact : nn::Graph<CompiledArtifact<Model, Optimizer>> {
   Model model;
   Optimizer optimizer;
 
-  CompiledStep(Model m, Optimizer o) : model(std::move(m)), optimizer(std::move(o)) {
+  CompiledArtifact(Model m, Optimizer o) : model(std::move(m)), optimizer(std::move(o)) {
     this->add_optimizer(*optimizer);
   }
 
@@ -56,7 +56,7 @@ std::function<void()> make_step(Copies copies, Model model, Optimizer make_optim
 
   if (copies == Copies::kCompiled) {
     auto optimizer = make_optimizer(model.parameters());
-    auto graph = std::make_shared<CompiledStep<Model, decltype(optimizer)>>(model, optimizer);
+    auto graph = std::make_shared<CompiledArtifact<Model, decltype(optimizer)>>(model, optimizer);
     return [graph, input, target] { (*graph)(input, target); };
   }
   auto state = std::make_shared<State>(State{model, make_optimizer(model.parameters())});

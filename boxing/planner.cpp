@@ -114,15 +114,15 @@ int64_t group_size(const Placement& placement, uint32_t axes) {
   return size;
 }
 
-StepKind kind_of(Sbp from, Sbp to) {
+RouteStepKind kind_of(Sbp from, Sbp to) {
   if (from.is_partial()) {
-    return to.is_split()       ? StepKind::kReduceScatter
-           : to.is_broadcast() ? StepKind::kAllReduce
-                               : StepKind::kExchange;
+    return to.is_split()       ? RouteStepKind::kReduceScatter
+           : to.is_broadcast() ? RouteStepKind::kAllReduce
+                               : RouteStepKind::kExchange;
   }
-  if (to.is_partial()) return StepKind::kZeroPad;
-  if (from.is_split()) return to.is_split() ? StepKind::kAllToAll : StepKind::kAllGather;
-  return StepKind::kSlice;
+  if (to.is_partial()) return RouteStepKind::kZeroPad;
+  if (from.is_split()) return to.is_split() ? RouteStepKind::kAllToAll : RouteStepKind::kAllGather;
+  return RouteStepKind::kSlice;
 }
 
 class Planner {
@@ -131,27 +131,28 @@ class Planner {
       : shape_(shape), dtype_(dtype), cost_(cost) {}
 
   // The fastest route; an empty optional when there is none that avoids the step `banned`.
-  std::optional<Plan> plan(const Layout& from, const Layout& to, const Step* banned = nullptr);
+  std::optional<Route> route(const Layout& from, const Layout& to,
+                             const RouteStep* banned = nullptr);
   // No route between layouts on one placement, whose boxes are given, takes less.
   double least_route_us(const Layout& from, const Boxes& before, const Layout& to,
                         const Boxes& after) const;
   // A step between two layouts; none where a single step cannot do it.
-  std::optional<Step> step_within(const Layout& from, const Layout& to) const;
+  std::optional<RouteStep> step_within(const Layout& from, const Layout& to) const;
 
  private:
   // Steps without a price.
-  std::optional<Step> kind_within(const Layout& from, const Layout& to) const;
-  std::optional<Step> kind_across(const Layout& from, const Layout& to) const;
+  std::optional<RouteStep> kind_within(const Layout& from, const Layout& to) const;
+  std::optional<RouteStep> kind_across(const Layout& from, const Layout& to) const;
   // No step of this kind among these ranks is predicted to take less.
-  double least_us(const Step& step) const;
+  double least_us(const RouteStep& step) const;
   double remaining_us(const Layout& from, const Layout& to) const;
 
   double meeting_us(int64_t members) const {
     return cost_.meeting_us + cost_.peer_us * static_cast<double>(members - 1);
   }
 
-  void price(Step& step, const Boxes& from, const Boxes& to) const;
-  bool is_local(const Step& step) const;
+  void price(RouteStep& step, const Boxes& from, const Boxes& to) const;
+  bool is_local(const RouteStep& step) const;
   std::vector<Layout> layouts(const Placement& placement,
                               const std::vector<std::vector<Sbp>>& choices) const;
   std::vector<Layout> candidates(const Layout& from, const Layout& to) const;
@@ -163,7 +164,7 @@ class Planner {
   const CostTable& cost_;
 };
 
-bool Planner::is_local(const Step& step) const {
+bool Planner::is_local(const RouteStep& step) const {
   for (int64_t position = 0; position < step.to.placement.num_ranks(); ++position) {
     const int64_t rank = step.to.placement.ranks()[static_cast<size_t>(position)];
     for (const Region& region : regions_of(shape_, step, position)) {
@@ -175,18 +176,19 @@ bool Planner::is_local(const Step& step) const {
   return true;
 }
 
-std::optional<Step> Planner::step_within(const Layout& from, const Layout& to) const {
-  std::optional<Step> step = kind_within(from, to);
+std::optional<RouteStep> Planner::step_within(const Layout& from, const Layout& to) const {
+  std::optional<RouteStep> step = kind_within(from, to);
   if (step) price(*step, boxes_of(shape_, from), boxes_of(shape_, to));
   return step;
 }
 
-std::optional<Step> Planner::kind_within(const Layout& from, const Layout& to) const {
+std::optional<RouteStep> Planner::kind_within(const Layout& from, const Layout& to) const {
   const uint32_t changed = changed_axes(from, to);
   const uint32_t nested = nested_axes(from, to, changed);
   const uint32_t reduced = changed & partial_axes(from);
   if (!can_reduce(from, reduced)) return std::nullopt;
-  Step step{.kind = StepKind::kExchange, .from = from, .to = to, .axes = changed | nested};
+  RouteStep step{
+      .kind = RouteStepKind::kExchange, .from = from, .to = to, .axes = changed | nested};
   const bool is_single = (changed & (changed - 1)) == 0;
   if (is_single && nested == 0) {
     for (int64_t axis = 0; axis < from.nd_sbp.size(); ++axis) {
@@ -196,18 +198,18 @@ std::optional<Step> Planner::kind_within(const Layout& from, const Layout& to) c
     bool all_broadcast = true;
     for (int64_t axis = 0; axis < from.nd_sbp.size(); ++axis)
       all_broadcast &= !has(changed, axis) || to.nd_sbp[axis].is_broadcast();
-    if (all_broadcast) step.kind = StepKind::kAllReduce;
+    if (all_broadcast) step.kind = RouteStepKind::kAllReduce;
   } else if (reduced == 0 && partial_axes(to) == partial_axes(from)) {
     bool all_copies = true;
     for (int64_t axis = 0; axis < from.nd_sbp.size(); ++axis)
       all_copies &= !has(changed, axis) || from.nd_sbp[axis].is_broadcast();
-    if (all_copies && is_local(step)) step.kind = StepKind::kSlice;
+    if (all_copies && is_local(step)) step.kind = RouteStepKind::kSlice;
   }
   return step;
 }
 
-std::optional<Step> Planner::kind_across(const Layout& from, const Layout& to) const {
-  Step step{.kind = StepKind::kExchange, .from = from, .to = to, .axes = ~0U};
+std::optional<RouteStep> Planner::kind_across(const Layout& from, const Layout& to) const {
+  RouteStep step{.kind = RouteStepKind::kExchange, .from = from, .to = to, .axes = ~0U};
   uint32_t reduced = partial_axes(from);
   if (from.placement.shape() == to.placement.shape()) {
     const uint32_t changed = changed_axes(from, to);
@@ -216,20 +218,20 @@ std::optional<Step> Planner::kind_across(const Layout& from, const Layout& to) c
   }
   if (!can_reduce(from, reduced)) return std::nullopt;
   const bool goes_to_all = partial_axes(to) == 0 && to.nd_sbp == NdSbp::broadcast(to.nd_sbp.size());
-  if (from.placement.num_ranks() == 1 && goes_to_all) step.kind = StepKind::kBroadcast;
+  if (from.placement.num_ranks() == 1 && goes_to_all) step.kind = RouteStepKind::kBroadcast;
   const auto sorted = [](std::vector<int64_t> ranks) {
     std::sort(ranks.begin(), ranks.end());
     return ranks;
   };
   if (partial_axes(to) == 0 && reduced == 0 &&
       sorted(from.placement.ranks()) == sorted(to.placement.ranks()) && is_local(step)) {
-    step.kind = StepKind::kSlice;
+    step.kind = RouteStepKind::kSlice;
   }
   return step;
 }
 
-double Planner::least_us(const Step& step) const {
-  const bool is_copy = step.kind == StepKind::kSlice || step.kind == StepKind::kZeroPad;
+double Planner::least_us(const RouteStep& step) const {
+  const bool is_copy = step.kind == RouteStepKind::kSlice || step.kind == RouteStepKind::kZeroPad;
   if (is_copy) return cost_.local_step_us;
   const bool is_within = step.from.placement == step.to.placement;
   return is_within ? meeting_us(group_size(step.from.placement, step.axes)) : cost_.meeting_us;
@@ -250,7 +252,7 @@ double Planner::remaining_us(const Layout& from, const Layout& to) const {
   return least;
 }
 
-void Planner::price(Step& step, const Boxes& from, const Boxes& to) const {
+void Planner::price(RouteStep& step, const Boxes& from, const Boxes& to) const {
   const Placement& source = step.from.placement;
   const Placement& target = step.to.placement;
   const bool is_within = source == target;
@@ -272,7 +274,7 @@ void Planner::price(Step& step, const Boxes& from, const Boxes& to) const {
     all_received += received;
     most_held = std::max(most_held, held * element_bytes());
   }
-  if (step.kind == StepKind::kSlice || step.kind == StepKind::kZeroPad) {
+  if (step.kind == RouteStepKind::kSlice || step.kind == RouteStepKind::kZeroPad) {
     step.time_us = cost_.local_step_us + most_held / cost_.copied_per_us;
     return;
   }
@@ -280,7 +282,7 @@ void Planner::price(Step& step, const Boxes& from, const Boxes& to) const {
                               ? group_size(source, step.axes)
                               : static_cast<int64_t>(group_of(step, source.ranks()[0]).size());
   const double meeting = meeting_us(members);
-  if (step.kind == StepKind::kAllReduce) {
+  if (step.kind == RouteStepKind::kAllReduce) {
     const auto n = static_cast<double>(members);
     const double whole = (n - 1) * most_held;           // everybody reads all
     const double halves = 2 * (n - 1) / n * most_held;  // reduce a chunk, fetch the others
@@ -391,11 +393,11 @@ bool is_single_or_reduces(const NdSbp& from, const NdSbp& to) {
   return changed <= 1 || reduces;
 }
 
-std::optional<Plan> Planner::plan(const Layout& from, const Layout& to, const Step* banned) {
-  Plan plan{.shape = shape_, .dtype = dtype_, .from = from, .to = to, .steps = {}};
+std::optional<Route> Planner::route(const Layout& from, const Layout& to, const RouteStep* banned) {
+  Route route{.shape = shape_, .dtype = dtype_, .from = from, .to = to, .steps = {}};
   const Layout start = plain(from);
   const Layout goal = plain(to);
-  if (start == goal || shape_.numel() == 0) return plan;
+  if (start == goal || shape_.numel() == 0) return route;
 
   const std::vector<Layout> nodes = candidates(start, goal);
   const size_t last = nodes.size() - 1;
@@ -412,7 +414,7 @@ std::optional<Plan> Planner::plan(const Layout& from, const Layout& to, const St
     return boxes[i];
   };
   std::vector<double> best(nodes.size(), kUnreachable);
-  std::vector<std::optional<Step>> step_to(nodes.size());
+  std::vector<std::optional<RouteStep>> step_to(nodes.size());
   std::vector<size_t> before(nodes.size(), 0);
   std::vector<bool> is_settled(nodes.size(), false);
   best[0] = 0;
@@ -436,7 +438,7 @@ std::optional<Plan> Planner::plan(const Layout& from, const Layout& to, const St
       if (is_too_long(least_step_us)) continue;
       const Layout& a = nodes[at];
       const Layout& b = nodes[next];
-      std::optional<Step> step;
+      std::optional<RouteStep> step;
       if (is_within || a.placement == b.placement) {
         if (next == last || is_single_or_reduces(a.nd_sbp, b.nd_sbp)) step = kind_within(a, b);
       } else if (a.placement == start.placement) {
@@ -457,18 +459,18 @@ std::optional<Plan> Planner::plan(const Layout& from, const Layout& to, const St
     }
   }
   for (size_t at = last; at != 0; at = before[at])
-    plan.steps.push_back(*step_to[at]);
-  std::reverse(plan.steps.begin(), plan.steps.end());
-  return plan;
+    route.steps.push_back(*step_to[at]);
+  std::reverse(route.steps.begin(), route.steps.end());
+  return route;
 }
 
 }  // namespace
 
-Plan plan_redistribution(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
-                         const CostTable& cost) {
-  std::optional<Plan> plan = Planner(shape, dtype, cost).plan(from, to);
-  FLOW_ASSERT(plan, "no route from ", from, " to ", to);
-  return *std::move(plan);
+Route find_route(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
+                 const CostTable& cost) {
+  std::optional<Route> route = Planner(shape, dtype, cost).route(from, to);
+  FLOW_ASSERT(route, "no route from ", from, " to ", to);
+  return *std::move(route);
 }
 
 double least_time_us(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
@@ -480,28 +482,29 @@ double least_time_us(const Shape& shape, DType dtype, const Layout& from, const 
       .least_route_us(start, boxes_of(shape, start), goal, boxes_of(shape, goal));
 }
 
-Plan plan_in_one_step(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
-                      const CostTable& cost) {
-  std::optional<Step> step = Planner(shape, dtype, cost).step_within(plain(from), plain(to));
+Route one_step_route(const Shape& shape, DType dtype, const Layout& from, const Layout& to,
+                     const CostTable& cost) {
+  std::optional<RouteStep> step = Planner(shape, dtype, cost).step_within(plain(from), plain(to));
   FLOW_ASSERT(step, "no single step from ", from, " to ", to);
   return {.shape = shape, .dtype = dtype, .from = from, .to = to, .steps = {*std::move(step)}};
 }
 
-std::optional<Plan> runner_up(const Plan& plan, const CostTable& cost) {
-  std::optional<Plan> best;
-  for (const Step& step : plan.steps) {
+std::optional<Route> runner_up(const Route& route, const CostTable& cost) {
+  std::optional<Route> best;
+  for (const RouteStep& step : route.steps) {
     if (step.takes_first) return std::nullopt;  // the only way
-    std::optional<Plan> other =
-        Planner(plan.shape, plan.dtype, cost).plan(plan.from, plan.to, &step);
+    std::optional<Route> other =
+        Planner(route.shape, route.dtype, cost).route(route.from, route.to, &step);
     if (other && (!best || other->time_us() < best->time_us())) best = std::move(other);
   }
   return best;
 }
 
-Plan plan_first_replica(const Shape& shape, DType dtype, const Layout& layout) {
-  Plan plan{.shape = shape, .dtype = dtype, .from = layout, .to = layout, .steps = {}};
-  if (shape.numel() == 0 || !has_replicas(layout)) return plan;
-  Step step{.kind = StepKind::kBroadcast, .from = layout, .to = layout, .takes_first = true};
+Route first_replica_route(const Shape& shape, DType dtype, const Layout& layout) {
+  Route route{.shape = shape, .dtype = dtype, .from = layout, .to = layout, .steps = {}};
+  if (shape.numel() == 0 || !has_replicas(layout)) return route;
+  RouteStep step{
+      .kind = RouteStepKind::kBroadcast, .from = layout, .to = layout, .takes_first = true};
   int64_t largest = 0;
   for (int64_t axis = 0; axis < layout.nd_sbp.size(); ++axis) {
     if (layout.nd_sbp[axis].is_broadcast()) step.axes |= 1U << axis;
@@ -514,8 +517,8 @@ Plan plan_first_replica(const Shape& shape, DType dtype, const Layout& layout) {
   const auto members = static_cast<double>(group_size(layout.placement, step.axes));
   const CostTable& cost = cost_table();
   step.time_us = cost.meeting_us + cost.peer_us * (members - 1) + step.bytes / cost.bytes_per_us;
-  plan.steps.push_back(step);
-  return plan;
+  route.steps.push_back(step);
+  return route;
 }
 
 }  // namespace flow::boxing

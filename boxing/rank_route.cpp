@@ -52,15 +52,15 @@ BoxCopy make_copy(const Box& source, const Box& target, const Box& box) {
 }
 
 struct Geometry {
-  const Plan& plan;
-  const Step& step;
+  const Route& route;
+  const RouteStep& step;
 
   Box source_part(int64_t position) const {
-    return box_of(plan.shape, step.from.placement, step.from.nd_sbp, position);
+    return box_of(route.shape, step.from.placement, step.from.nd_sbp, position);
   }
 
   Box target_part(int64_t position) const {
-    return box_of(plan.shape, step.to.placement, step.to.nd_sbp, position);
+    return box_of(route.shape, step.to.placement, step.to.nd_sbp, position);
   }
 
   int64_t source_rank(int64_t position) const {
@@ -76,14 +76,14 @@ int64_t member_of(const std::vector<int64_t>& group, int64_t rank) {
 
 // What `rank` reads, box by box.
 void add_copies(const Geometry& geometry, int64_t rank, RankStep& result) {
-  const Step& step = geometry.step;
+  const RouteStep& step = geometry.step;
   const int64_t position = step.to.placement.position(rank);
   if (position < 0) return;
   const Box target = geometry.target_part(position);
   result.target_count = target.size.numel();
-  if (step.kind == StepKind::kAllReduce) return;
+  if (step.kind == RouteStepKind::kAllReduce) return;
   int64_t covered = 0;
-  for (const Region& region : regions_of(geometry.plan.shape, step, position)) {
+  for (const Region& region : regions_of(geometry.route.shape, step, position)) {
     BoxCopy copy = make_copy(geometry.source_part(region.sources[0]), target, region.box);
     for (const int64_t source : region.sources)
       copy.members.push_back(member_of(result.group, geometry.source_rank(source)));
@@ -97,7 +97,7 @@ void add_copies(const Geometry& geometry, int64_t rank, RankStep& result) {
 // For members without shared memory: packed data of one member is the sequence of boxes that the
 // other reads from it, each row-major, in the order of the reader's regions.
 void add_messages(const Geometry& geometry, int64_t rank, int64_t element_bytes, RankStep& result) {
-  const Step& step = geometry.step;
+  const RouteStep& step = geometry.step;
   const size_t members = result.group.size();
   result.packed.resize(members);
   result.send_bytes.assign(members, 0);
@@ -107,7 +107,7 @@ void add_messages(const Geometry& geometry, int64_t rank, int64_t element_bytes,
     const int64_t position = step.to.placement.position(reader);
     if (position < 0) continue;
     const Box target = geometry.target_part(position);
-    for (const Region& region : regions_of(geometry.plan.shape, step, position)) {
+    for (const Region& region : regions_of(geometry.route.shape, step, position)) {
       const int64_t bytes = region.box.size.numel() * element_bytes;
       for (const int64_t source : region.sources) {
         if (geometry.source_rank(source) != rank) continue;
@@ -134,7 +134,7 @@ void add_messages(const Geometry& geometry, int64_t rank, int64_t element_bytes,
 // Up to this size a message each is faster than several pieces.
 constexpr int64_t kWholeBytes = 64 << 10;
 
-bool reduces(const Step& step) {
+bool reduces(const RouteStep& step) {
   const NdSbp& sbp = step.from.nd_sbp;
   return std::any_of(sbp.begin(), sbp.end(), [](Sbp entry) { return entry.is_partial(); });
 }
@@ -159,8 +159,8 @@ bool are_alike(const std::vector<Box>& boxes) {
 
 // Follows from what all members know, so that they agree.
 void choose_carrier(const Geometry& geometry, RankStep& result) {
-  const Step& step = geometry.step;
-  if (step.kind != StepKind::kAllGather && step.kind != StepKind::kReduceScatter) return;
+  const RouteStep& step = geometry.step;
+  if (step.kind != RouteStepKind::kAllGather && step.kind != RouteStepKind::kReduceScatter) return;
   std::vector<Box> sources;
   std::vector<Box> targets;
   int64_t last = -1;
@@ -171,7 +171,7 @@ void choose_carrier(const Geometry& geometry, RankStep& result) {
     sources.push_back(geometry.source_part(position));
     targets.push_back(geometry.target_part(position));
   }
-  const bool gathers = step.kind == StepKind::kAllGather;
+  const bool gathers = step.kind == RouteStepKind::kAllGather;
   const std::vector<Box>& parts = gathers ? sources : targets;
   const std::vector<Box>& wholes = gathers ? targets : sources;
   if (!are_alike(wholes) || !are_consecutive(parts, wholes[0])) return;
@@ -182,15 +182,15 @@ void choose_carrier(const Geometry& geometry, RankStep& result) {
 
 }  // namespace
 
-RankPlan make_rank_plan(const Plan& plan, int64_t rank) {
-  RankPlan result{.plan = plan, .steps = {}};
-  const int64_t at = plan.to.placement.position(rank);
+RankRoute make_rank_route(const Route& route, int64_t rank) {
+  RankRoute result{.route = route, .steps = {}};
+  const int64_t at = route.to.placement.position(rank);
   if (at >= 0) {
-    result.count = box_of(plan.shape, plan.to.placement, plan.to.nd_sbp, at).size.numel();
-    result.copies_all = plan.steps.empty();
+    result.count = box_of(route.shape, route.to.placement, route.to.nd_sbp, at).size.numel();
+    result.copies_all = route.steps.empty();
   }
-  for (const Step& step : plan.steps) {
-    const Geometry geometry{plan, step};
+  for (const RouteStep& step : route.steps) {
+    const Geometry geometry{route, step};
     RankStep own;
     own.kind = step.kind;
     own.group = group_of(step, rank);
@@ -198,12 +198,12 @@ RankPlan make_rank_plan(const Plan& plan, int64_t rank) {
     const int64_t source = step.from.placement.position(rank);
     if (source >= 0) own.source_count = geometry.source_part(source).size.numel();
     if (!own.group.empty()) add_copies(geometry, rank, own);
-    if (own.group.size() > 1 && step.kind != StepKind::kAllReduce) {
+    if (own.group.size() > 1 && step.kind != RouteStepKind::kAllReduce) {
       choose_carrier(geometry, own);
       if (own.carrier == Carrier::kPackedBoxes) {
-        const auto element_bytes = static_cast<int64_t>(dtype_size(plan.dtype));
+        const auto element_bytes = static_cast<int64_t>(dtype_size(route.dtype));
         add_messages(geometry, rank, element_bytes, own);
-        own.is_streamed = !reduces(step) && plan.shape.numel() * element_bytes > kWholeBytes;
+        own.is_streamed = !reduces(step) && route.shape.numel() * element_bytes > kWholeBytes;
       }
     }
     result.steps.push_back(std::move(own));

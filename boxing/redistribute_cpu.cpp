@@ -24,16 +24,16 @@ namespace flow::boxing {
 namespace {
 
 // Runs the plan and enters what it took into the rank's transfer log.
-void run_logged(const BoundPlan& plan, const std::byte* source, std::byte* target, Site site) {
-  if (plan.plan().steps.empty()) {
-    plan.run(source, target, site);
+void run_logged(const BoundRoute& route, const std::byte* source, std::byte* target, Site site) {
+  if (route.route().steps.empty()) {
+    route.run(source, target, site);
     return;
   }
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  plan.run(source, target, site);
+  route.run(source, target, site);
   const std::chrono::duration<double, std::micro> took = Clock::now() - start;
-  thread_state().context->slot<TransferLog>().add(user_site(site), plan.plan(), took.count());
+  thread_state().context->slot<TransferLog>().add(user_site(site), route.route(), took.count());
 }
 
 // Calls fn with the input's part, packed where it is strided.
@@ -51,9 +51,9 @@ void with_packed_input(const KernelContext& ctx, const Fn& fn) {
   fn(packed->data());
 }
 
-void run_bound_plan(const KernelContext& ctx) {
+void run_bound_route(const KernelContext& ctx) {
   with_packed_input(ctx, [&](const std::byte* source) {
-    run_logged(ctx.plan_as<BoundPlan>(), source, ctx.out(0).data, ctx.site);
+    run_logged(ctx.state_as<BoundRoute>(), source, ctx.out(0).data, ctx.site);
   });
 }
 
@@ -69,30 +69,31 @@ uint64_t hash_of(const std::byte* data, size_t bytes) {
 
 // Throws InvalidArgument on every rank when what becomes one broadcast value differs between them.
 void check_replicas(const KernelContext& ctx, const std::byte* source) {
-  const Plan& plan = ctx.plan_as<BoundPlan>().plan();
-  if (plan.steps.empty()) return;
+  const Route& route = ctx.state_as<BoundRoute>().route();
+  if (route.steps.empty()) return;
   RankContext& context = *thread_state().context;
-  const std::vector<int64_t> group = group_of(plan.steps[0], context.rank());
+  const std::vector<int64_t> group = group_of(route.steps[0], context.rank());
   if (group.empty()) return;
   const uint64_t own = hash_of(source, ctx.in(0).meta->local_bytes());
   std::vector<uint64_t> all(group.size());
   const std::vector<int64_t> bytes(group.size(), sizeof(own));
   communicator_for(context, group)
-      .all_gather(&own, all.data(), bytes,
-                  {.op = "to_global", .shape = plan.shape, .dtype = plan.dtype, .site = ctx.site});
+      .all_gather(
+          &own, all.data(), bytes,
+          {.op = "to_global", .shape = route.shape, .dtype = route.dtype, .site = ctx.site});
   for (size_t i = 0; i < group.size(); ++i) {
     if (all[i] == all[0]) continue;
     throw InvalidArgument(str("[to_global] ranks ", group[0], " and ", group[i],
-                              " pass different data for ", plan.to, " of a ", plan.dtype, ' ',
-                              plan.shape, "; without FLOW_CHECK=1 that of rank ", group[0],
+                              " pass different data for ", route.to, " of a ", route.dtype, ' ',
+                              route.shape, "; without FLOW_CHECK=1 that of rank ", group[0],
                               " would be taken"));
   }
 }
 
-void run_checked_plan(const KernelContext& ctx) {
+void run_checked_route(const KernelContext& ctx) {
   with_packed_input(ctx, [&](const std::byte* source) {
     check_replicas(ctx, source);
-    run_logged(ctx.plan_as<BoundPlan>(), source, ctx.out(0).data, ctx.site);
+    run_logged(ctx.state_as<BoundRoute>(), source, ctx.out(0).data, ctx.site);
   });
 }
 
@@ -102,8 +103,8 @@ void staged(const KernelContext& ctx) {
   run_on_host(ctx, kernel);
 }
 
-KernelChoice select_planned(const KernelQuery& query) {
-  return bind_plan(query, plan_of(query));
+KernelChoice select_routed(const KernelQuery& query) {
+  return bind_route(query, route_of_call(query));
 }
 
 // This rank's part as a tensor of its own, where the view does not serve.
@@ -116,49 +117,49 @@ void copy_part(const KernelContext& ctx) {
 
 }  // namespace
 
-bool follows_plan(const OpDef& op) {
+bool follows_route(const OpDef& op) {
   return &op == &kRedistribute || &op == &kLocalToGlobal || &op == &kCandidatesToGlobal;
 }
 
-Plan plan_of(const KernelQuery& query) {
+Route route_of_call(const KernelQuery& query) {
   const TensorMeta& x = query.input(0);
   if (&query.op == &kRedistribute) {
     const auto& attrs = query.attrs_as<RedistributeAttrs>();
-    return plan_redistribution(x.shape, x.dtype, {x.placement, x.nd_sbp},
-                               {attrs.placement, attrs.nd_sbp});
+    return find_route(x.shape, x.dtype, {x.placement, x.nd_sbp}, {attrs.placement, attrs.nd_sbp});
   }
   const auto& attrs = query.attrs_as<LocalToGlobalAttrs>();
   const Layout layout{attrs.placement, attrs.nd_sbp};
-  return attrs.sends_first ? plan_first_replica(attrs.shape, x.dtype, layout)
-                           : plan_redistribution(attrs.shape, x.dtype, layout, layout);
+  return attrs.sends_first ? first_replica_route(attrs.shape, x.dtype, layout)
+                           : find_route(attrs.shape, x.dtype, layout, layout);
 }
 
-KernelChoice bind_plan(const KernelQuery& query, const Plan& plan) {
+KernelChoice bind_route(const KernelQuery& query, const Route& route) {
   RankContext& context = *thread_state().context;
-  RankPlan own = make_rank_plan(plan, context.rank());
+  RankRoute own = make_rank_route(route, context.rank());
   const bool is_checked = &query.op != &kRedistribute &&
                           query.attrs_as<LocalToGlobalAttrs>().sends_first &&
                           env_flag("FLOW_CHECK");
   const bool is_on_host =
       query.input(0).device == DeviceType::kCpu && query.output(0).device == DeviceType::kCpu;
-  const KernelFn checked = is_on_host ? run_checked_plan : staged<run_checked_plan>;
-  const KernelFn unchecked = is_on_host ? run_bound_plan : staged<run_bound_plan>;
+  const KernelFn checked = is_on_host ? run_checked_route : staged<run_checked_route>;
+  const KernelFn unchecked = is_on_host ? run_bound_route : staged<run_bound_route>;
   return {is_checked ? checked : unchecked,
-          std::make_shared<const BoundPlan>(context, std::move(own))};
+          std::make_shared<const BoundRoute>(context, std::move(own))};
 }
 
-KernelScratch scratch_of_plan(const KernelQuery& query, const Plan& plan, int64_t rank) {
+KernelScratch scratch_of_route(const KernelQuery& query, const Route& route, int64_t rank) {
   KernelScratch blocks;
   const TensorMeta& x = query.input(0);
   if (x.is_held && !x.is_contiguous) blocks.push_back({static_cast<int64_t>(x.local_bytes())});
   const auto bytes_after = [&](size_t step) {
-    const Layout& layout = plan.steps[step].to;
+    const Layout& layout = route.steps[step].to;
     return static_cast<int64_t>(
-        global_meta(plan.shape, plan.dtype, layout.placement, layout.nd_sbp, rank)->local_bytes());
+        global_meta(route.shape, route.dtype, layout.placement, layout.nd_sbp, rank)
+            ->local_bytes());
   };
   // What a step reads and what it writes.
   int64_t read = 0, written = 0;
-  for (size_t i = 0; i + 1 < plan.steps.size(); ++i) {
+  for (size_t i = 0; i + 1 < route.steps.size(); ++i) {
     const int64_t before = i == 0 ? 0 : bytes_after(i - 1), after = bytes_after(i);
     if (before + after > read + written) std::tie(read, written) = std::pair(before, after);
   }
@@ -177,9 +178,9 @@ void register_ops(OpTable& table) {
 
 void register_cpu_kernels(KernelTable& table) {
   for (const DeviceType device : {DeviceType::kCpu, DeviceType::kCuda}) {
-    table.add(kRedistribute, device, {"reference", select_planned});
-    table.add(kLocalToGlobal, device, {"reference", select_planned});
-    table.add(kCandidatesToGlobal, device, {"reference", select_planned});
+    table.add(kRedistribute, device, {"reference", select_routed});
+    table.add(kLocalToGlobal, device, {"reference", select_routed});
+    table.add(kCandidatesToGlobal, device, {"reference", select_routed});
   }
   table.add(kToLocal, DeviceType::kCpu, {"reference", always<copy_part>});
   table.add(kToLocal, DeviceType::kCuda, {"reference", always<staged<copy_part>>});

@@ -19,15 +19,15 @@ size_t TransferLog::KeyHash::operator()(const Key& key) const {
   return std::hash<const void*>()(key.file) * 31 + key.line;
 }
 
-void TransferLog::add(Site site, const Plan& plan, double took_us) {
+void TransferLog::add(Site site, const Route& route, double took_us) {
   const std::lock_guard lock(mutex_);
   std::vector<Runs>& here = runs_[{site.file(), site.line()}];
   auto runs = std::find_if(here.begin(), here.end(), [&](const Runs& known) {
-    return known.plan.from == plan.from && known.plan.to == plan.to &&
-           known.plan.dtype == plan.dtype && known.plan.shape == plan.shape;
+    return known.route.from == route.from && known.route.to == route.to &&
+           known.route.dtype == route.dtype && known.route.shape == route.shape;
   });
   if (runs == here.end()) {
-    here.push_back({.plan = plan, .least_us = took_us});
+    here.push_back({.route = route, .least_us = took_us});
     runs = here.end() - 1;
   }
   ++runs->count;
@@ -40,7 +40,7 @@ std::vector<BoxingEntry> TransferLog::entries() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [key, all_runs] : runs_) {
     for (const Runs& runs : all_runs) {
-      BoxingEntry entry = describe(Site::here(key.file, key.line), runs.plan);
+      BoxingEntry entry = describe(Site::here(key.file, key.line), runs.route);
       entry.runs = runs.count;
       entry.least_us = runs.least_us;
       entry.total_us = runs.total_us;
@@ -57,20 +57,20 @@ void TransferLog::clear() {
   runs_.clear();
 }
 
-BoxingEntry describe(Site site, const Plan& plan) {
+BoxingEntry describe(Site site, const Route& route) {
   BoxingEntry entry{.site = site,
-                    .shape = plan.shape,
-                    .dtype = plan.dtype,
-                    .from_placement = plan.from.placement,
-                    .from_sbp = plan.from.nd_sbp,
-                    .to_placement = plan.to.placement,
-                    .to_sbp = plan.to.nd_sbp,
-                    .route = route_of(plan),
-                    .bytes = plan.bytes(),
-                    .predicted_us = plan.time_us(),
+                    .shape = route.shape,
+                    .dtype = route.dtype,
+                    .from_placement = route.from.placement,
+                    .from_sbp = route.from.nd_sbp,
+                    .to_placement = route.to.placement,
+                    .to_sbp = route.to.nd_sbp,
+                    .route = step_names(route),
+                    .bytes = route.bytes(),
+                    .predicted_us = route.time_us(),
                     .runner_up = {}};
-  if (const std::optional<Plan> other = runner_up(plan)) {
-    entry.runner_up = route_of(*other);
+  if (const std::optional<Route> other = runner_up(route)) {
+    entry.runner_up = step_names(*other);
     entry.runner_up_bytes = other->bytes();
     entry.runner_up_us = other->time_us();
   }

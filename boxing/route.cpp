@@ -8,16 +8,16 @@
 
 namespace flow::boxing {
 
-double Plan::bytes() const {
+double Route::bytes() const {
   double sum = 0;
-  for (const Step& step : steps)
+  for (const RouteStep& step : steps)
     sum += step.bytes;
   return sum;
 }
 
-double Plan::time_us() const {
+double Route::time_us() const {
   double sum = 0;
-  for (const Step& step : steps)
+  for (const RouteStep& step : steps)
     sum += step.time_us;
   return sum;
 }
@@ -29,16 +29,16 @@ constexpr std::array kKindNames = {"slice",      "zero_pad",   "all_reduce", "re
 
 // True when ranks of both placements correspond by coordinates, so that axes outside step.axes need
 // not be crossed.
-bool is_aligned(const Step& step) {
+bool is_aligned(const RouteStep& step) {
   return step.from.placement.shape() == step.to.placement.shape();
 }
 
-bool is_free(const Step& step, int64_t axis) {
+bool is_free(const RouteStep& step, int64_t axis) {
   return !is_aligned(step) || (step.axes >> axis & 1U) != 0;
 }
 
 // Axes along which the values at coordinate 0 become addends beside neutral values.
-bool is_new_partial(const Step& step, int64_t axis) {
+bool is_new_partial(const RouteStep& step, int64_t axis) {
   const Sbp entry = step.to.nd_sbp[axis];
   if (!entry.is_partial() || step.to.placement.shape()[axis] == 1) return false;
   return !is_aligned(step) || step.from.nd_sbp[axis] != entry;
@@ -54,7 +54,7 @@ int64_t position_at(const Placement& placement, const Shape& coordinates) {
 // The coordinates a target takes its data from where it has no choice to make: its own, or the
 // replica that is nearest. Entries of axes to be crossed (splits and addends) are set by the
 // caller.
-Shape base_coordinates(const Step& step, int64_t target_position) {
+Shape base_coordinates(const RouteStep& step, int64_t target_position) {
   const Placement& source = step.from.placement;
   const int64_t rank = step.to.placement.ranks()[static_cast<size_t>(target_position)];
   const int64_t own = source.position(rank);
@@ -81,7 +81,7 @@ Shape base_coordinates(const Step& step, int64_t target_position) {
 // Calls fn for all coordinates that differ from `coordinates` along the free axes where
 // `crosses(entry)`, in ascending order.
 template <class Crosses, class Fn>
-void for_each_coordinate(const Step& step, Shape coordinates, const Crosses& crosses,
+void for_each_coordinate(const RouteStep& step, Shape coordinates, const Crosses& crosses,
                          const Fn& fn) {
   std::vector<int64_t> axes;
   for (int64_t axis = 0; axis < coordinates.size(); ++axis) {
@@ -103,21 +103,21 @@ void for_each_coordinate(const Step& step, Shape coordinates, const Crosses& cro
 
 }  // namespace
 
-std::string route_of(const Plan& plan) {
-  if (plan.steps.empty()) return "nothing moves";
-  std::string route;
-  for (const Step& step : plan.steps) {
-    if (!route.empty()) route += " + ";
-    route += kKindNames[static_cast<size_t>(step.kind)];
+std::string step_names(const Route& route) {
+  if (route.steps.empty()) return "nothing moves";
+  std::string names;
+  for (const RouteStep& step : route.steps) {
+    if (!names.empty()) names += " + ";
+    names += kKindNames[static_cast<size_t>(step.kind)];
   }
-  return route;
+  return names;
 }
 
-std::string to_string(const Plan& plan) {
+std::string to_string(const Route& route) {
   std::ostringstream out;
-  out << plan.dtype << ' ' << plan.shape << " from " << plan.from << " to " << plan.to << ":\n";
-  if (plan.steps.empty()) out << "  nothing moves\n";
-  for (const Step& step : plan.steps) {
+  out << route.dtype << ' ' << route.shape << " from " << route.from << " to " << route.to << ":\n";
+  if (route.steps.empty()) out << "  nothing moves\n";
+  for (const RouteStep& step : route.steps) {
     out << "  " << kKindNames[static_cast<size_t>(step.kind)] << ' ' << step.from.nd_sbp << " -> "
         << step.to.nd_sbp;
     if (step.from.placement == step.to.placement) {
@@ -134,7 +134,7 @@ std::string to_string(const Plan& plan) {
   return out.str();
 }
 
-std::vector<Region> regions_of(const Shape& shape, const Step& step, int64_t target_position) {
+std::vector<Region> regions_of(const Shape& shape, const RouteStep& step, int64_t target_position) {
   const Placement& source = step.from.placement;
   const Box target = box_of(shape, step.to.placement, step.to.nd_sbp, target_position);
   std::vector<Region> regions;
@@ -148,7 +148,7 @@ std::vector<Region> regions_of(const Shape& shape, const Step& step, int64_t tar
     regions.push_back(std::move(region));
   };
   const Shape base = base_coordinates(step, target_position);
-  if (step.kind == StepKind::kZeroPad) {
+  if (step.kind == RouteStepKind::kZeroPad) {
     for (int64_t axis = 0; axis < source.num_axes(); ++axis) {
       const bool is_copy = is_new_partial(step, axis) && step.from.nd_sbp[axis].is_broadcast();
       if (is_copy && base[axis] != 0) return {};
@@ -166,12 +166,12 @@ std::vector<Region> regions_of(const Shape& shape, const Step& step, int64_t tar
   return regions;
 }
 
-ReduceOp neutral_op(const Step& step, int64_t target_position) {
+ReduceOp neutral_op(const RouteStep& step, int64_t target_position) {
   ReduceOp op = ReduceOp::kSum;
   for (int64_t axis = 0; axis < step.to.nd_sbp.size(); ++axis) {
     if (!is_new_partial(step, axis)) continue;
     // The innermost reduction that this rank adds nothing to comes first.
-    if (step.kind == StepKind::kZeroPad ||
+    if (step.kind == RouteStepKind::kZeroPad ||
         step.to.placement.coordinate(target_position, axis) != 0) {
       op = reduce_op_of(step.to.nd_sbp[axis]);
     }
@@ -179,7 +179,7 @@ ReduceOp neutral_op(const Step& step, int64_t target_position) {
   return op;
 }
 
-ReduceOp source_op(const Step& step) {
+ReduceOp source_op(const RouteStep& step) {
   for (int64_t axis = 0; axis < step.from.nd_sbp.size(); ++axis) {
     const Sbp entry = step.from.nd_sbp[axis];
     if (entry.is_partial() && is_free(step, axis)) return reduce_op_of(entry);
@@ -187,10 +187,10 @@ ReduceOp source_op(const Step& step) {
   return ReduceOp::kSum;
 }
 
-std::vector<int64_t> group_of(const Step& step, int64_t rank) {
+std::vector<int64_t> group_of(const RouteStep& step, int64_t rank) {
   const Placement& source = step.from.placement;
   const Placement& target = step.to.placement;
-  if (step.kind == StepKind::kSlice || step.kind == StepKind::kZeroPad) {
+  if (step.kind == RouteStepKind::kSlice || step.kind == RouteStepKind::kZeroPad) {
     return target.contains(rank) ? std::vector<int64_t>{rank} : std::vector<int64_t>();
   }
   if (source == target) {

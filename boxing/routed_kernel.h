@@ -8,17 +8,17 @@
 
 namespace flow::boxing {
 
-bool follows_plan(const OpDef& op);
+bool follows_route(const OpDef& op);
 
 // The plan of a call of such an op. Pure.
-Plan plan_of(const KernelQuery& query);
+Route route_of_call(const KernelQuery& query);
 
 // The kernel by which the calling thread's rank carries out `plan`, which is plan_of(query). May
 // run on this rank only.
-KernelChoice bind_plan(const KernelQuery& query, const Plan& plan);
+KernelChoice bind_route(const KernelQuery& query, const Route& route);
 
 // What carrying it out takes on `rank` where ranks read each other's memory: the packed input, and
 // what is between its steps.
-KernelScratch scratch_of_plan(const KernelQuery& query, const Plan& plan, int64_t rank);
+KernelScratch scratch_of_route(const KernelQuery& query, const Route& route, int64_t rank);
 
 }  // namespace flow::boxing

@@ -121,32 +121,32 @@ void copy_box(const Shape& extents, const Strides& source_strides, const std::by
   end_streams();
 }
 
-BoundPlan::BoundPlan(RankContext& context, RankPlan plan)
-    : context_(context), rank_plan_(std::move(plan)), groups_(rank_plan_.steps.size(), nullptr) {
+BoundRoute::BoundRoute(RankContext& context, RankRoute route)
+    : context_(context), rank_route_(std::move(route)), groups_(rank_route_.steps.size(), nullptr) {
   what_ = {.op = "redistribute",
-           .shape = rank_plan_.plan.shape,
-           .dtype = rank_plan_.plan.dtype,
-           .from = rank_plan_.plan.from,
-           .to = rank_plan_.plan.to};
+           .shape = rank_route_.route.shape,
+           .dtype = rank_route_.route.dtype,
+           .from = rank_route_.route.from,
+           .to = rank_route_.route.to};
   what_.known_hash = what_.context_hash();
 }
 
-void BoundPlan::run(const std::byte* source, std::byte* target, Site site) const {
-  const Plan& plan = rank_plan_.plan;
-  const size_t element_bytes = dtype_size(plan.dtype);
-  if (plan.steps.empty()) {
-    const int64_t bytes = bytes_of(rank_plan_.count, plan.dtype);
-    if (rank_plan_.copies_all) copy_for(bytes)(target, source, bytes);
+void BoundRoute::run(const std::byte* source, std::byte* target, Site site) const {
+  const Route& route = rank_route_.route;
+  const size_t element_bytes = dtype_size(route.dtype);
+  if (route.steps.empty()) {
+    const int64_t bytes = bytes_of(rank_route_.count, route.dtype);
+    if (rank_route_.copies_all) copy_for(bytes)(target, source, bytes);
     return;
   }
   Fingerprint what = what_;
   what.site = site;
   Ref<Storage> between;  // what the step before has written
-  for (size_t i = 0; i < rank_plan_.steps.size(); ++i) {
-    const RankStep& step = rank_plan_.steps[i];
+  for (size_t i = 0; i < rank_route_.steps.size(); ++i) {
+    const RankStep& step = rank_route_.steps[i];
     Ref<Storage> next;
     std::byte* out = target;
-    const bool is_last = i + 1 == rank_plan_.steps.size();
+    const bool is_last = i + 1 == rank_route_.steps.size();
     if (!is_last) {
       const auto bytes = static_cast<size_t>(step.target_count) * element_bytes;
       next = Storage::allocate(context_.allocator(), bytes);
@@ -162,10 +162,10 @@ void BoundPlan::run(const std::byte* source, std::byte* target, Site site) const
   }
 }
 
-void BoundPlan::run_step(const RankStep& step, Communicator* group, const std::byte* source,
-                         std::byte* target, const Fingerprint& what) const {
-  const DType dtype = rank_plan_.plan.dtype;
-  if (step.kind == StepKind::kAllReduce) {
+void BoundRoute::run_step(const RankStep& step, Communicator* group, const std::byte* source,
+                          std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_route_.route.dtype;
+  if (step.kind == RouteStepKind::kAllReduce) {
     group->all_reduce(source, target, step.target_count, dtype, step.source_op, what);
     return;
   }
@@ -188,9 +188,9 @@ void BoundPlan::run_step(const RankStep& step, Communicator* group, const std::b
   }
 }
 
-void BoundPlan::exchange_shared(const RankStep& step, Communicator& group, const std::byte* source,
-                                std::byte* target, const Fingerprint& what) const {
-  const DType dtype = rank_plan_.plan.dtype;
+void BoundRoute::exchange_shared(const RankStep& step, Communicator& group, const std::byte* source,
+                                 std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_route_.route.dtype;
   const auto size = static_cast<int64_t>(dtype_size(dtype));
   const auto parts = group.open(source, step.source_count * size, what);
   std::vector<const std::byte*> sources;
@@ -211,9 +211,9 @@ void BoundPlan::exchange_shared(const RankStep& step, Communicator& group, const
   group.close();
 }
 
-void BoundPlan::exchange_parts(const RankStep& step, Communicator& group, const std::byte* source,
-                               std::byte* target, const Fingerprint& what) const {
-  const DType dtype = rank_plan_.plan.dtype;
+void BoundRoute::exchange_parts(const RankStep& step, Communicator& group, const std::byte* source,
+                                std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_route_.route.dtype;
   if (step.carrier == Carrier::kReduceScatter) {
     group.reduce_scatter(source, target, step.part_counts, dtype, step.source_op, what);
     return;
@@ -224,9 +224,9 @@ void BoundPlan::exchange_parts(const RankStep& step, Communicator& group, const 
   group.all_gather(source, target, bytes, what);
 }
 
-void BoundPlan::exchange_packed(const RankStep& step, Communicator& group, const std::byte* source,
-                                std::byte* target, const Fingerprint& what) const {
-  const DType dtype = rank_plan_.plan.dtype;
+void BoundRoute::exchange_packed(const RankStep& step, Communicator& group, const std::byte* source,
+                                 std::byte* target, const Fingerprint& what) const {
+  const DType dtype = rank_route_.route.dtype;
   const auto size = static_cast<int64_t>(dtype_size(dtype));
   int64_t sent = 0;
   int64_t received = 0;
@@ -267,10 +267,10 @@ void BoundPlan::exchange_packed(const RankStep& step, Communicator& group, const
 }
 
 // What stays on this rank is copied from part to part.
-void BoundPlan::exchange_streamed(const RankStep& step, Communicator& group,
-                                  const std::byte* source, std::byte* target,
-                                  const Fingerprint& what) const {
-  const auto size = static_cast<int64_t>(dtype_size(rank_plan_.plan.dtype));
+void BoundRoute::exchange_streamed(const RankStep& step, Communicator& group,
+                                   const std::byte* source, std::byte* target,
+                                   const Fingerprint& what) const {
+  const auto size = static_cast<int64_t>(dtype_size(rank_route_.route.dtype));
   const auto me = static_cast<size_t>(group.position());
   for (const BoxCopy& copy : step.copies) {
     if (copy.members[0] != group.position()) continue;
@@ -307,9 +307,9 @@ void BoundPlan::exchange_streamed(const RankStep& step, Communicator& group,
   group.all_to_all_packed(send_bytes, pack, recv_bytes, unpack, what);
 }
 
-void run_plan(const Plan& plan, RankContext& context, const std::byte* source, std::byte* target,
-              Site site) {
-  BoundPlan(context, make_rank_plan(plan, context.rank())).run(source, target, site);
+void run_route(const Route& route, RankContext& context, const std::byte* source, std::byte* target,
+               Site site) {
+  BoundRoute(context, make_rank_route(route, context.rank())).run(source, target, site);
 }
 
 }  // namespace flow::boxing

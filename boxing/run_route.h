@@ -32,7 +32,7 @@ enum class Carrier : uint8_t { kPackedBoxes, kAllGather, kReduceScatter };
 
 // One step as one rank sees it.
 struct RankStep {
-  StepKind kind = StepKind::kExchange;
+  RouteStepKind kind = RouteStepKind::kExchange;
   std::vector<int64_t> group;  // world ranks; empty: no part in it; one: no communication
   int64_t source_count = 0;    // elements of this rank's part before and after
   int64_t target_count = 0;
@@ -54,29 +54,29 @@ struct RankStep {
 };
 
 // What one rank does for a plan. Immutable, computable on any rank for any other.
-struct RankPlan {
-  Plan plan;
+struct RankRoute {
+  Route route;
   std::vector<RankStep> steps;
   bool copies_all = false;  // no steps: the target part is a copy of the source part
   int64_t count = 0;        // elements of the target part
 
-  friend bool operator==(const RankPlan&, const RankPlan&) = default;
+  friend bool operator==(const RankRoute&, const RankRoute&) = default;
 };
 
-RankPlan make_rank_plan(const Plan& plan, int64_t rank);
+RankRoute make_rank_route(const Route& route, int64_t rank);
 
 // A rank plan with the rank's communicators. Confined to the threads of its rank; one run at a
 // time.
-class BoundPlan {
+class BoundRoute {
  public:
   // Groups are connected when the first run needs them.
-  BoundPlan(RankContext& context, RankPlan plan);
+  BoundRoute(RankContext& context, RankRoute route);
 
   // Source and target parts are row-major; null on ranks that hold none. `source` may not overlap
   // `target`. Collective over the ranks of both placements.
   void run(const std::byte* source, std::byte* target, Site site) const;
 
-  const Plan& plan() const { return rank_plan_.plan; }
+  const Route& route() const { return rank_route_.route; }
 
   // Packs and exchanges messages even where memory could be shared (tests).
   void set_packed(bool packed) { is_packed_ = packed; }
@@ -94,15 +94,15 @@ class BoundPlan {
                          std::byte* target, const Fingerprint& what) const;
 
   RankContext& context_;
-  RankPlan rank_plan_;
+  RankRoute rank_route_;
   Fingerprint what_;
   mutable std::vector<Communicator*> groups_;  // null until first used
   bool is_packed_ = false;
 };
 
 // The whole of it, for callers that keep nothing.
-void run_plan(const Plan& plan, RankContext& context, const std::byte* source, std::byte* target,
-              Site site);
+void run_route(const Route& route, RankContext& context, const std::byte* source, std::byte* target,
+               Site site);
 
 // Copies elements of `element_bytes` each; what extents and strides of a BoxCopy describe.
 void copy_box(const Shape& extents, const Strides& source_strides, const std::byte* source,

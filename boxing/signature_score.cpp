@@ -116,7 +116,7 @@ std::optional<Score> SignatureScorer::score(const NdSignature& signature, double
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i] == nullptr || inputs_[i]->nd_sbp == signature.inputs[i]) continue;
     const TensorMeta& meta = *inputs_[i];
-    score.time_us += move_time(i, signature.inputs[i], Precision::kPlanned);
+    score.time_us += move_time(i, signature.inputs[i], Precision::kRouted);
     left -= move_time(i, signature.inputs[i], Precision::kLeast);
     if (is_above()) return std::nullopt;
     ++score.moved;
@@ -126,7 +126,7 @@ std::optional<Score> SignatureScorer::score(const NdSignature& signature, double
   score.time_us += work_us;
   left -= work_us;
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    score.time_us += use_time(i, signature.outputs[i], Precision::kPlanned);
+    score.time_us += use_time(i, signature.outputs[i], Precision::kRouted);
     left -= use_time(i, signature.outputs[i], Precision::kLeast);
     if (is_above()) return std::nullopt;
     score.bytes +=
@@ -146,14 +146,14 @@ size_t SignatureScorer::routes_of(const Shape& shape, DType dtype) {
 double SignatureScorer::route_time(size_t routes, const NdSbp& from, const NdSbp& to,
                                    Precision precision) {
   Routes& r = routes_[routes];
-  const bool is_planned = precision == Precision::kPlanned;
-  auto& known = is_planned ? r.planned_us : r.least_us;
+  const bool is_routed = precision == Precision::kRouted;
+  auto& known = is_routed ? r.predicted_us : r.least_us;
   const auto [entry, is_new] = known.try_emplace(key_of(from, to), 0.0);
   if (!is_new) return entry->second;
   const Layout a{placement_, from};
   const Layout b{placement_, to};
-  return entry->second = is_planned ? plan_redistribution(r.shape, r.dtype, a, b).time_us()
-                                    : least_time_us(r.shape, r.dtype, a, b);
+  return entry->second = is_routed ? find_route(r.shape, r.dtype, a, b).time_us()
+                                   : least_time_us(r.shape, r.dtype, a, b);
 }
 
 double SignatureScorer::move_time(size_t input, const NdSbp& wanted, Precision precision) {

@@ -56,11 +56,11 @@ class SignatureScorer {
     Shape shape;
     DType dtype;
     // By both layouts.
-    std::unordered_map<uint64_t, double> planned_us = {};
+    std::unordered_map<uint64_t, double> predicted_us = {};
     std::unordered_map<uint64_t, double> least_us = {};
   };
 
-  enum class Precision : uint8_t { kPlanned, kLeast };
+  enum class Precision : uint8_t { kRouted, kLeast };
 
   size_t routes_of(const Shape& shape, DType dtype);
   double route_time(size_t routes, const NdSbp& from, const NdSbp& to, Precision precision);

@@ -14,7 +14,7 @@ namespace flow::boxing {
 // Safe to call from the threads of a rank.
 class TransferLog {
  public:
-  void add(Site site, const Plan& plan, double took_us);
+  void add(Site site, const Route& route, double took_us);
   std::vector<BoxingEntry> entries() const;
   void clear();
 
@@ -30,7 +30,7 @@ class TransferLog {
   };
 
   struct Runs {
-    Plan plan;
+    Route route;
     int64_t count = 0;
     double least_us = 0;
     double total_us = 0;
@@ -42,6 +42,6 @@ class TransferLog {
 };
 
 // The entry of a plan that has not run.
-BoxingEntry describe(Site site, const Plan& plan);
+BoxingEntry describe(Site site, const Route& route);
 
 }  // namespace flow::boxing

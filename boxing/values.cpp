@@ -72,8 +72,8 @@ void read_values(const Tensor& tensor, DType dtype, void* target, const char* me
   local.make_strided();
   const MetaPtr dense = local_meta(local.shape(), dtype, DeviceType::kCpu);
   const MetaPtr source = &local.meta();
-  const ops::LoopPlan plan = ops::make_loop_plan(*dense, {&source, 1});
-  ops::convert_rows(plan, dtype, static_cast<std::byte*>(target), source->dtype,
+  const ops::LoopNest route = ops::make_loop_nest(*dense, {&source, 1});
+  ops::convert_rows(route, dtype, static_cast<std::byte*>(target), source->dtype,
                     local.impl().data());
 }
 }  // namespace internal

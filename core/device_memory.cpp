@@ -97,7 +97,7 @@ void run_on_host(const KernelContext& ctx, KernelFn kernel) {
     inputs.push_back(operands.bring(input, true));
   for (const TensorView& output : ctx.outputs)
     outputs.push_back(operands.bring(output, !output.meta->is_contiguous));
-  kernel({inputs, outputs, ctx.attrs, ctx.plan, ctx.random, ctx.rank, ctx.site});
+  kernel({inputs, outputs, ctx.attrs, ctx.state, ctx.random, ctx.rank, ctx.site});
   for (const TensorView& output : ctx.outputs)
     operands.send_back(output);
 }

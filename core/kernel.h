@@ -61,7 +61,7 @@ struct KernelContext {
   std::span<const TensorView> inputs;
   std::span<const TensorView> outputs;
   const void* attrs;
-  const void* plan;  // what the kernel's select() prepared
+  const void* state;  // the kernel state that select() prepared
   RandomStream random;
   RankContext& rank;
   Site site = Site::none();  // of the call, for reports
@@ -79,9 +79,9 @@ struct KernelContext {
     return *static_cast<const A*>(attrs);
   }
 
-  template <class P>
-  const P& plan_as() const {
-    return *static_cast<const P*>(plan);
+  template <class State>
+  const State& state_as() const {
+    return *static_cast<const State*>(state);
   }
 
   ThreadPool& pool() const;
@@ -91,13 +91,16 @@ struct KernelContext {
 
 using KernelFn = void (*)(const KernelContext& ctx);
 
+// What a kernel prepares once for the metas of a call: loop bounds, library primitives.
+using KernelState = std::shared_ptr<const void>;
+
 // A function and what it prepared for these metas and key attrs (loop bounds, library primitives).
 // fn == nullptr: not applicable, try the next kernel of the list.
 // A kernel that writes a blocked layout names the metas its outputs get instead of the queried
 // ones.
 struct KernelChoice {
   KernelFn fn = nullptr;
-  std::shared_ptr<const void> plan = nullptr;
+  KernelState state = nullptr;
   std::vector<MetaPtr> outputs = {};
 };
 

@@ -9,12 +9,12 @@ namespace flow {
 
 namespace {
 
-// Keeps a plan together with its statement; found again as the deleter of the handle.
-struct StatedPlan {
-  std::shared_ptr<const void> plan;
+// Keeps a kernel state together with its statement; found again as the deleter of the handle.
+struct StateWithScratch {
+  KernelState state;
   KernelScratch scratch;
 
-  void operator()(const void* /*plan*/) const {}
+  void operator()(const void* /*state*/) const {}
 };
 
 }  // namespace
@@ -22,13 +22,13 @@ struct StatedPlan {
 KernelChoice with_scratch(KernelChoice choice, KernelScratch scratch) {
   std::erase_if(scratch, [](const ScratchBlock& block) { return block.parts == 0; });
   if (choice.fn == nullptr || scratch.empty()) return choice;
-  const void* plan = choice.plan.get();
-  choice.plan = std::shared_ptr<const void>(plan, StatedPlan{std::move(choice.plan), scratch});
+  const void* state = choice.state.get();
+  choice.state = KernelState(state, StateWithScratch{std::move(choice.state), scratch});
   return choice;
 }
 
-KernelScratch scratch_of(const std::shared_ptr<const void>& plan) {
-  const auto* stated = std::get_deleter<StatedPlan>(plan);
+KernelScratch scratch_of(const KernelState& state) {
+  const auto* stated = std::get_deleter<StateWithScratch>(state);
   return stated == nullptr ? KernelScratch() : stated->scratch;
 }
 

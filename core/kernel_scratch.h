@@ -21,10 +21,10 @@ struct ScratchBlock {
 // Blocks that are taken at the same time.
 using KernelScratch = std::vector<ScratchBlock>;
 
-// The choice with its statement, which travels with its plan.
+// The choice with its statement, which travels with its state.
 KernelChoice with_scratch(KernelChoice choice, KernelScratch scratch);
-// The statement of a choice with this plan; none where it made none.
-KernelScratch scratch_of(const std::shared_ptr<const void>& plan);
+// The statement of a choice with this state; none where it made none.
+KernelScratch scratch_of(const KernelState& state);
 
 // What the allocator hands out for it on a rank of so many compute threads.
 int64_t scratch_block_bytes(const KernelScratch& scratch, int num_threads);

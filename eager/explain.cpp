@@ -71,8 +71,7 @@ std::string explain(const TensorArg& x, const ToGlobalOptions& to) {
   const boxing::Layout target{to.placement.defined() ? to.placement : meta.placement,
                               to.sbp.empty() ? meta.nd_sbp : to.sbp};
   boxing::check_layout(target, meta.shape, env::world_size(), "explain");
-  return str(boxing::describe(x.site(),
-                              boxing::plan_redistribution(meta.shape, meta.dtype, from, target)));
+  return str(boxing::describe(x.site(), boxing::find_route(meta.shape, meta.dtype, from, target)));
 }
 
 }  // namespace flow

@@ -113,7 +113,7 @@ bool make_view(const Call& call, const Tensor& input, const Decision& decision, 
 }
 
 // Whether ranks see different data, so that one may fail alone.
-bool is_cut(std::span<const TensorView> inputs) {
+bool has_sharded_input(std::span<const TensorView> inputs) {
   return std::any_of(inputs.begin(), inputs.end(), [](const TensorView& input) {
     return input.meta != nullptr && input.meta->is_global() &&
            std::any_of(input.meta->nd_sbp.begin(), input.meta->nd_sbp.end(),
@@ -127,7 +127,7 @@ void run_kernel(const KernelChoice& kernel, const KernelContext& context) {
   try {
     kernel.fn(context);
   } catch (const Error& error) {
-    if (is_cut(context.inputs)) boxing::fail_ranks(context.rank, error.what());
+    if (has_sharded_input(context.inputs)) boxing::fail_ranks(context.rank, error.what());
     throw;
   }
 }
@@ -220,7 +220,7 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
   const KernelContext context{{input_views, num_inputs},
                               {output_views.data(), num_outputs},
                               call.attrs,
-                              decision.kernel.plan.get(),
+                              decision.kernel.state.get(),
                               call.random,
                               rank,
                               call.site};

@@ -36,24 +36,24 @@ size_t written_input(const graph::Node& node, graph::ValueId output) {
 
 }  // namespace
 
-bool StepCutting::is_needed(const graph::Graph& graph) const {
+bool MicroBatching::is_needed(const graph::Graph& graph) const {
   return micro_batches > 1 || num_stages_of(graph) > 1;
 }
 
-pipeline::MicroBatchPlan StepCutting::plan(const graph::Graph& graph) const {
+pipeline::MicroBatchPlan MicroBatching::plan(const graph::Graph& graph) const {
   return pipeline::plan_micro_batches(graph, micro_batches, graph.inputs.size() - num_arguments);
 }
 
-pipeline::Schedule StepCutting::schedule(const graph::Graph& graph) const {
+pipeline::Schedule MicroBatching::schedule(const graph::Graph& graph) const {
   return pipeline::make_schedule(rule, num_stages_of(graph), micro_batches);
 }
 
-pipeline::TimelineFile StepCutting::timeline_frame(const graph::Graph& graph) const {
+pipeline::TimelineFile MicroBatching::timeline_frame(const graph::Graph& graph) const {
   if (!is_needed(graph)) return {};
   return pipeline::timeline_frame(graph, plan(graph), schedule(graph), to_string(rule));
 }
 
-graph::Lowering StepCutting::lowering(const graph::Graph& step) const {
+graph::Lowering MicroBatching::lowering(const graph::Graph& step) const {
   if (!is_needed(step)) return {};
   return {.name = str(micro_batches, " micro-batches of ", num_arguments, " inputs, ",
                       pipeline::to_string(rule), " ", rule.table),
@@ -132,12 +132,12 @@ CompiledGraph::CompiledGraph() : state_(std::make_unique<State>()) {}
 
 CompiledGraph::~CompiledGraph() = default;
 
-const graph::Plan& CompiledGraph::plan() const {
+const graph::CompiledStep& CompiledGraph::plan() const {
   return *state_->plan;
 }
 
 std::string CompiledGraph::summary() const {
-  const StepCutting& cutting = state_->cutting;
+  const MicroBatching& cutting = state_->cutting;
   const graph::Graph& step = state_->plan->graph();
   if (!cutting.is_needed(step)) return state_->plan->summary();
   return state_->plan->summary() + pipeline::describe(step, cutting.plan(step),
@@ -146,8 +146,8 @@ std::string CompiledGraph::summary() const {
 }
 
 void CompiledGraph::save(const std::string& path) const {
-  const graph::CompiledStep& step = state_->plan->step();
-  const std::string bytes = graph::to_bytes(step, step.origin);
+  const graph::CompiledArtifact& step = state_->plan->step();
+  const std::string bytes = graph::to_bytes(step, step.key);
   OutputFile file(path);
   file.write(bytes.data(), bytes.size());
   file.commit();

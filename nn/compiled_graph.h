@@ -36,7 +36,7 @@ struct GraphSignature {
 };
 
 // How a step is cut into micro-batches; the last inputs, from `num_arguments` on, are no batches.
-struct StepCutting {
+struct MicroBatching {
   int64_t micro_batches = 1;
   pipeline::ScheduleRule rule = {};
   size_t num_arguments = 0;
@@ -59,14 +59,14 @@ struct CalledModule {
 
 struct CompiledGraph::State {
   GraphSignature signature;
-  std::unique_ptr<graph::Plan> plan;
+  std::unique_ptr<graph::CompiledStep> plan;
   std::vector<CalledModule> modules;
   std::optional<optim::TracedScaler> scaler;
   std::vector<optim::TracedStep> steps;  // by optimizer of the graph
   // By optimizer: which of the plan's first outputs says whether it steps, -1: it always does.
   std::vector<int64_t> guards;
   size_t num_guards = 0;
-  StepCutting cutting;
+  MicroBatching cutting;
 
   // Whether its modules are in the modes they had.
   bool has_modes() const;

@@ -195,7 +195,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
   if (config_.is_exact_ && lowering.make) {
     pipeline::require_exact(traced.graph, state.cutting.plan(traced.graph));
   }
-  state.plan = std::make_unique<graph::Plan>(
+  state.plan = std::make_unique<graph::CompiledStep>(
       std::move(traced), config_.passes_, lowering,
       plan_cache(config_.plan_cache_.value_or(env_string("FLOW_PLAN_CACHE", ""))));
   state.check_guarded_writes();

@@ -32,7 +32,7 @@ struct BackwardRules;
 }
 
 namespace flow::graph {
-class Plan;
+class CompiledStep;
 }
 
 namespace flow::optim {
@@ -62,7 +62,7 @@ class CompiledGraph {
   CompiledGraph(const CompiledGraph&) = delete;
   CompiledGraph& operator=(const CompiledGraph&) = delete;
 
-  const graph::Plan& plan() const;
+  const graph::CompiledStep& plan() const;
 
   // Nodes, passes, memory, what was proved of the programs of all ranks, and the redistributions
   // with their lines: a text of some lines.

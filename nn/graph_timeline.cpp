@@ -13,7 +13,7 @@ namespace flow::nn {
 namespace {
 
 // Ranks whose tensors are all local may each run what they like.
-void check_ranks(const graph::Plan& plan) {
+void check_ranks(const graph::CompiledStep& plan) {
   const std::vector<graph::Value>& values = plan.graph().values;
   const bool is_global = std::any_of(values.begin(), values.end(), [](const graph::Value& value) {
     return value.placement.defined();
@@ -33,7 +33,7 @@ GraphTimeline::GraphTimeline(std::string path, const TimelineOptions& options)
                             "; give at least one run after none"));
 }
 
-bool GraphTimeline::begin_run(graph::Plan& plan) {
+bool GraphTimeline::begin_run(graph::CompiledStep& plan) {
   if (is_written_) return false;
   if (plan_ != &plan) {
     check_ranks(plan);
@@ -49,7 +49,7 @@ bool GraphTimeline::begin_run(graph::Plan& plan) {
   return true;
 }
 
-void GraphTimeline::end_run(graph::Plan& plan,
+void GraphTimeline::end_run(graph::CompiledStep& plan,
                             const std::function<pipeline::TimelineFile()>& frame) {
   std::vector<pipeline::TimelineEvent> events = pipeline::measured_events(
       plan.program(), plan.last_steps(), num_runs_ - options_.skip, options_.kernels);

@@ -18,14 +18,14 @@ class GraphTimeline {
   GraphTimeline(std::string path, const TimelineOptions& options);
 
   // Before every run; true: it is measured, and end_run() follows. Runs of another plan begin anew.
-  bool begin_run(graph::Plan& plan);
+  bool begin_run(graph::CompiledStep& plan);
   // `frame` is called at the last run, which writes the file.
-  void end_run(graph::Plan& plan, const std::function<pipeline::TimelineFile()>& frame);
+  void end_run(graph::CompiledStep& plan, const std::function<pipeline::TimelineFile()>& frame);
 
  private:
   std::string path_;
   TimelineOptions options_;
-  const graph::Plan* plan_ = nullptr;
+  const graph::CompiledStep* plan_ = nullptr;
   int64_t num_runs_ = 0;
   bool is_written_ = false;
   std::vector<pipeline::TimelineEvent> events_;

@@ -70,7 +70,7 @@ ZeroParameters::StandIns::~StandIns() {
 }
 
 void ZeroParameters::StandIns::cut(graph::TracedStep& step, bool once, bool by_phase) const {
-  std::vector<graph::CutCapture> cuts;
+  std::vector<graph::ShardedCapture> cuts;
   for (size_t i = 0; i < step.captures.size(); ++i) {
     for (const StandIn& it : stand_ins_) {
       if (step.captures[i].impl().storage != it.whole.impl().storage) continue;
@@ -78,7 +78,7 @@ void ZeroParameters::StandIns::cut(graph::TracedStep& step, bool once, bool by_p
       cuts.push_back({i, it.data.sbp()});
     }
   }
-  graph::cut_captures(step.graph, cuts, {.once = once, .by_phase = by_phase});
+  graph::shard_captures(step.graph, cuts, {.once = once, .by_phase = by_phase});
 }
 
 }  // namespace flow::nn

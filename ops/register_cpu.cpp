@@ -1,5 +1,6 @@
 // Compiled per instruction set, as the kernels it lists are.
 #include "core/kernel.h"
+
 #include "ops/kernel/isa_begin.h"
 
 // One line a family in both lists, alphabetically.

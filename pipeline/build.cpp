@@ -108,7 +108,7 @@ class Builder {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       for (const ValueId id : graph_.nodes[i].inputs) {
         if (id == kNoValue) continue;
-        if (plan_.node_time[i] == NodeTime::kEach || plan_.is_own_of(id)) {
+        if (plan_.node_time[i] == NodeTime::kEach || plan_.is_per_micro_batch_of(id)) {
           is_used_in_parts_[static_cast<size_t>(id)] = true;
           last_use_[static_cast<size_t>(id)] =
               std::max(last_use_[static_cast<size_t>(id)], time_of(i));
@@ -217,7 +217,7 @@ class Builder {
   void add_each(size_t index, int64_t m) {
     const Node& node = graph_.nodes[index];
     const bool has_count = takes_own_sums(node) && plan_.sbp_of(node.inputs[0]).is_partial() &&
-                           plan_.is_own_of(node.outputs[0]);
+                           plan_.is_per_micro_batch_of(node.outputs[0]);
     if (has_count) {
       add_each(in_micro_batch(node, plan_.cut, m), index, m);
     } else {
@@ -259,10 +259,11 @@ class Builder {
   // What layers keep of batches: the tensors that one micro-batch has written are read by the next.
   void add_in_turn(int64_t m) {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (plan_.node_time[i] != NodeTime::kInTurn) continue;
+      if (plan_.node_time[i] != NodeTime::kSequential) continue;
       const Node& whole = graph_.nodes[i];
-      const bool is_of_part = std::any_of(whole.inputs.begin(), whole.inputs.end(),
-                                          [&](ValueId id) { return plan_.is_own_of(id); });
+      const bool is_of_part =
+          std::any_of(whole.inputs.begin(), whole.inputs.end(),
+                      [&](ValueId id) { return plan_.is_per_micro_batch_of(id); });
       const Node node = is_of_part ? in_micro_batch(whole, plan_.cut, m) : whole;
       std::vector<BufferId> inputs;
       std::vector<MetaPtr> metas;

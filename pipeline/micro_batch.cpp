@@ -63,7 +63,7 @@ class Planner {
   // False: more has to be computed before the micro-batches than was known.
   bool classify_all() {
     plan_.value_sbp.assign(graph_.values.size(), sbp::broadcast);
-    plan_.is_own.assign(graph_.values.size(), false);
+    plan_.is_per_micro_batch.assign(graph_.values.size(), false);
     plan_.node_time.clear();
     plan_.input_sbp.assign(graph_.nodes.size(), {});
     is_late_.assign(graph_.values.size(), false);
@@ -98,7 +98,7 @@ class Planner {
       in.has_split |= in.sbp.back().is_split();
       in.has_late |= is_late_[static_cast<size_t>(id)];
       in.has_parts |= in.sbp.back().is_split() && !is_whole_[static_cast<size_t>(id)];
-      if (plan_.is_own_of(id)) {
+      if (plan_.is_per_micro_batch_of(id)) {
         in.has_own = true;
         in.is_of_stage &= from == node.stage;
       }
@@ -116,7 +116,7 @@ class Planner {
     in.has_late |= node.guard >= 0;  // what decides about it is known at the end
     if (writes_in_turn(node)) {
       if (in.has_split || in.has_partial || depends_on_the_end(node)) refuse(node, true);
-      set_once(node, NodeTime::kInTurn);
+      set_once(node, NodeTime::kSequential);
       return true;
     }
     if (!in.has_split && !in.has_partial && !in.has_own) {
@@ -171,14 +171,14 @@ class Planner {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const Sbp& sbp = outputs.empty() ? sbp::broadcast : outputs[i];
       sbp_of(node.outputs[i]) = sbp;
-      plan_.is_own[static_cast<size_t>(node.outputs[i])] = sbp.is_broadcast();
+      plan_.is_per_micro_batch[static_cast<size_t>(node.outputs[i])] = sbp.is_broadcast();
     }
   }
 
   void set_once(const Node& node, NodeTime time) {
     plan_.node_time.push_back(time);
     for (const ValueId id : node.outputs)
-      is_late_[static_cast<size_t>(id)] = time == NodeTime::kInTurn || time == NodeTime::kAfter;
+      is_late_[static_cast<size_t>(id)] = time == NodeTime::kSequential || time == NodeTime::kAfter;
   }
 
   // Computed whole, and to be had in parts too where it is split.
@@ -276,10 +276,10 @@ class Planner {
   bool fits(const Node& node, const SbpSignature& signature, const std::vector<Sbp>& inputs,
             bool takes_parts, bool makes_own) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const bool is_taken_apart = takes_parts && inputs[i].is_broadcast() &&
-                                  node.inputs[i] != kNoValue && !plan_.is_own_of(node.inputs[i]) &&
-                                  signature.inputs[i].is_split() &&
-                                  holds_samples(node.inputs[i], signature.inputs[i]);
+      const bool is_taken_apart =
+          takes_parts && inputs[i].is_broadcast() && node.inputs[i] != kNoValue &&
+          !plan_.is_per_micro_batch_of(node.inputs[i]) && signature.inputs[i].is_split() &&
+          holds_samples(node.inputs[i], signature.inputs[i]);
       if (!(signature.inputs[i] == inputs[i]) && !is_taken_apart) return false;
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -317,7 +317,7 @@ class Planner {
   // Moments of a micro-batch's sums, and what arrives at the sums by them.
   bool takes_sums_apart(const Node& node) const {
     if (!takes_own_sums(node) || !plan_.sbp_of(node.inputs[0]).is_partial()) return false;
-    return node.inputs.size() == 1 || plan_.is_own_of(node.inputs[1]);
+    return node.inputs.size() == 1 || plan_.is_per_micro_batch_of(node.inputs[1]);
   }
 
   bool depends_on_the_end(const Node& node) const {
@@ -330,7 +330,7 @@ class Planner {
   // What a micro-batch has of its own is no result of the step.
   void check_results() const {
     const auto check = [&](ValueId id) {
-      if (!plan_.is_own_of(id)) return;
+      if (!plan_.is_per_micro_batch_of(id)) return;
       const Node& node = graph_.nodes[static_cast<size_t>(maker_[static_cast<size_t>(id)])];
       throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
                             " gives statistics that each micro-batch has of its own, and the step "
@@ -430,7 +430,7 @@ class Planner {
     const std::string op = str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line);
     const bool reads_written = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       const int64_t maker = id == kNoValue ? -1 : maker_[static_cast<size_t>(id)];
-      return maker >= 0 && plan_.node_time[static_cast<size_t>(maker)] == NodeTime::kInTurn;
+      return maker >= 0 && plan_.node_time[static_cast<size_t>(maker)] == NodeTime::kSequential;
     });
     if (reads_written) {
       throw Unsupported(str(op,

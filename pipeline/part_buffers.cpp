@@ -38,7 +38,7 @@ MetaPtr PartBuffers::part_meta(ValueId id, int64_t m) const {
 BufferId PartBuffers::whole_input(ValueId id) {
   if (id == graph::kNoValue) return kNoBuffer;
   // With one micro-batch its own is the whole.
-  if (plan_.is_own_of(id) && part(id, 0) != kNoBuffer) return part(id, 0);
+  if (plan_.is_per_micro_batch_of(id) && part(id, 0) != kNoBuffer) return part(id, 0);
   if (whole(id) == kNoBuffer) {
     FLOW_ASSERT(!is_held(id), "value %", id, " is used whole before it is made");
     whole(id) = builder_.add_buffer(whole_meta(id));
@@ -63,7 +63,8 @@ BufferId PartBuffers::part_input(ValueId id, const Sbp& sbp, int64_t m) {
   if (id == graph::kNoValue) return kNoBuffer;
   const bool is_split = plan_.sbp_of(id).is_split();
   if (!sbp.is_split()) {
-    const bool has_parts = plan_.sbp_of(id).is_partial() || plan_.is_own_of(id) || is_made_each(id);
+    const bool has_parts =
+        plan_.sbp_of(id).is_partial() || plan_.is_per_micro_batch_of(id) || is_made_each(id);
     return has_parts ? part(id, m) : whole_input(id);
   }
   BufferId& known =
@@ -94,9 +95,9 @@ void PartBuffers::add_to_sum(ValueId id, BufferId addend, bool may_keep) {
     return;
   }
   const graph::Buffer& buffer = builder_.buffer(addend);
-  const bool is_own = buffer.base == kNoBuffer && buffer.external < 0 &&
-                      buffer.meta->blocked == nullptr && buffer.meta->is_contiguous;
-  if (may_keep && is_own) {
+  const bool is_per_micro_batch = buffer.base == kNoBuffer && buffer.external < 0 &&
+                                  buffer.meta->blocked == nullptr && buffer.meta->is_contiguous;
+  if (may_keep && is_per_micro_batch) {
     whole(id) = addend;
     return;
   }

@@ -19,8 +19,7 @@ bool has_partial(const Value& value) {
 }
 
 double predicted_us(const Value& from, const Value& to) {
-  return boxing::plan_redistribution(from.shape, from.dtype, layout_of(from), layout_of(to))
-      .time_us();
+  return boxing::find_route(from.shape, from.dtype, layout_of(from), layout_of(to)).time_us();
 }
 
 std::vector<int64_t> count_uses(const Graph& graph) {

@@ -16,14 +16,14 @@ namespace flow::graph {
 
 namespace {
 
-class Cutter {
+class CaptureSharder {
  public:
-  Cutter(Graph& graph, std::span<const CutCapture> cuts, const CutOptions& options)
+  CaptureSharder(Graph& graph, std::span<const ShardedCapture> shards, const ShardOptions& options)
       : graph_(graph), options_(options) {
-    for (const CutCapture& cut : cuts)
+    for (const ShardedCapture& cut : shards)
       find_parts(cut);
     eliminate_dead_nodes(graph_);
-    for (const CutCapture& cut : cuts) {
+    for (const ShardedCapture& cut : shards) {
       const ValueId id = graph_.captures[cut.capture].initial;
       Parameter& parameter = parameters_.emplace_back(graph_.value(id), cut.sbp);
       parameter.bytes =
@@ -32,10 +32,10 @@ class Cutter {
     }
     maker_ = makers_of(graph_);
     parameter_of_.assign(graph_.values.size(), -1);
-    for (size_t i = 0; i < cuts.size(); ++i) {
-      const ValueId id = graph_.captures[cuts[i].capture].initial;
+    for (size_t i = 0; i < shards.size(); ++i) {
+      const ValueId id = graph_.captures[shards[i].capture].initial;
       parameter_of_[static_cast<size_t>(id)] = static_cast<int64_t>(i);
-      graph_.values[static_cast<size_t>(id)].nd_sbp = cuts[i].sbp;
+      graph_.values[static_cast<size_t>(id)].nd_sbp = shards[i].sbp;
     }
   }
 
@@ -95,7 +95,7 @@ class Cutter {
 
   // What is copied into the tensor as a whole, gathered from parts that lie as wanted, is kept in
   // parts.
-  void find_parts(const CutCapture& cut) {
+  void find_parts(const ShardedCapture& cut) {
     const std::vector<int64_t> makers = makers_of(graph_);
     const auto made_by = [&](ValueId id, const OpDef& op) -> const Node* {
       const int64_t i = makers[static_cast<size_t>(id)];
@@ -250,7 +250,7 @@ class Cutter {
   }
 
   Graph& graph_;
-  CutOptions options_;
+  ShardOptions options_;
   std::vector<Parameter> parameters_;
   size_t largest_ = 0;                 // bytes of a parameter
   std::vector<int64_t> maker_;         // node by value, of those traced
@@ -261,9 +261,10 @@ class Cutter {
 
 }  // namespace
 
-void cut_captures(Graph& graph, std::span<const CutCapture> cuts, const CutOptions& options) {
-  if (cuts.empty()) return;
-  Cutter(graph, cuts, options).run();
+void shard_captures(Graph& graph, std::span<const ShardedCapture> shards,
+                    const ShardOptions& options) {
+  if (shards.empty()) return;
+  CaptureSharder(graph, shards, options).run();
   verify(graph);
 }
 

@@ -11,12 +11,12 @@
 namespace flow::graph {
 
 // A capture of a step that was traced as if it lay whole, and how it is to lie.
-struct CutCapture {
+struct ShardedCapture {
   size_t capture = 0;
   NdSbp sbp;
 };
 
-struct CutOptions {
+struct ShardOptions {
   // Gathered once, before the first use, and kept until the last.
   bool once = false;
   // Uses in different phases and stages have gathers of their own: the step is cut into
@@ -30,6 +30,7 @@ struct CutOptions {
 // many bytes as the largest of all; so those that are whole at any time, but for the inputs of one
 // op, take at most twice as many. An update that gathers what it has computed in parts keeps the
 // parts.
-void cut_captures(Graph& graph, std::span<const CutCapture> cuts, const CutOptions& options);
+void shard_captures(Graph& graph, std::span<const ShardedCapture> shards,
+                    const ShardOptions& options);
 
 }  // namespace flow::graph

@@ -175,7 +175,7 @@ class Check {
       require(spec.shape == metas.outputs[i]->shape && spec.dtype == metas.outputs[i]->dtype,
               "step ", index, ", ", op.name, ", gives another shape than its buffer has");
     }
-    require((step.route != nullptr) == boxing::follows_plan(op), "step ", index, ", ", op.name,
+    require((step.route != nullptr) == boxing::follows_route(op), "step ", index, ", ", op.name,
             step.route ? ", has a route" : ", has no route");
     if (step.route == nullptr) return;
     const TensorMeta& result = *metas.outputs[0];

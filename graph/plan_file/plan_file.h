@@ -9,12 +9,12 @@
 namespace flow::graph {
 
 struct SavedPlan {
-  PlanOrigin origin;
-  CompiledStep step;  // its programs have no kernels yet (load_programs)
+  PlanKey key;
+  CompiledArtifact step;  // its programs have no kernels yet (load_programs)
 };
 
 // Numbers are independent of the machine's byte order. Equal steps give equal bytes.
-std::string to_bytes(const CompiledStep& step, const PlanOrigin& origin);
+std::string to_bytes(const CompiledArtifact& step, const PlanKey& key);
 
 // Throws BadFile, naming `name`, for bytes that are no plan, another version's or damaged, and for
 // programs that would reach beyond their memory or the graph's tensors.

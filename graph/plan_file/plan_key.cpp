@@ -165,7 +165,7 @@ std::string build_id() {
 
 }  // namespace
 
-std::string PlanOrigin::name() const {
+std::string PlanKey::name() const {
   ContentHasher hasher;
   for (const auto& [name, value] : facts) {
     hasher.add(std::string_view(name));
@@ -174,7 +174,7 @@ std::string PlanOrigin::name() const {
   return hasher.text();
 }
 
-std::string PlanOrigin::difference_from(const PlanOrigin& other) const {
+std::string PlanKey::difference_from(const PlanKey& other) const {
   std::string text;
   for (const auto& [name, value] : facts) {
     const std::string its = other.fact(name);
@@ -183,13 +183,13 @@ std::string PlanOrigin::difference_from(const PlanOrigin& other) const {
   return text.empty() && !(*this == other) ? "it says other things of itself" : text;
 }
 
-std::string PlanOrigin::fact(std::string_view name) const {
+std::string PlanKey::fact(std::string_view name) const {
   const auto found = std::find_if(facts.begin(), facts.end(),
                                   [&](const auto& fact) { return fact.first == name; });
   return found == facts.end() ? "" : found->second;
 }
 
-PlanOrigin origin_of(const Graph& traced, PassSet passes, const Lowering& lowering) {
+PlanKey plan_key_of(const Graph& traced, PassSet passes, const Lowering& lowering) {
   return {{{"step", TraceHasher().hash(traced)},
            {"build", build_id()},
            {"ranks", str(env::world_size())},

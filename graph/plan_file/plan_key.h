@@ -10,7 +10,7 @@
 
 namespace flow::graph {
 
-struct PlanOrigin {
+struct PlanKey {
   // Name and value: the traced step (a hash), the program that runs (its build id), ranks, passes,
   // what programs follow, cost table, instruction set, settings.
   std::vector<std::pair<std::string, std::string>> facts;
@@ -18,14 +18,14 @@ struct PlanOrigin {
   // Of all facts; a file name.
   std::string name() const;
   // What differs, for people; empty where nothing does.
-  std::string difference_from(const PlanOrigin& other) const;
+  std::string difference_from(const PlanKey& other) const;
   // Empty where there is no such fact.
   std::string fact(std::string_view name) const;
 
-  friend bool operator==(const PlanOrigin&, const PlanOrigin&) = default;
+  friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
 
 // The same in every process that traces the same step.
-PlanOrigin origin_of(const Graph& traced, PassSet passes, const Lowering& lowering);
+PlanKey plan_key_of(const Graph& traced, PassSet passes, const Lowering& lowering);
 
 }  // namespace flow::graph

@@ -65,7 +65,7 @@ class PlanReader {
     SavedPlan plan;
     for (size_t left = in_.count(); left > 0; --left) {
       const std::string_view fact = in_.text();
-      plan.origin.facts.emplace_back(fact, in_.text());
+      plan.key.facts.emplace_back(fact, in_.text());
     }
     read_tables();
     read_graph(plan.step.graph);
@@ -78,8 +78,8 @@ class PlanReader {
     for (size_t rank = 0; rank < plan.step.programs.size(); ++rank)
       plan.step.certificate.ranks.push_back(read_rank());
     if (!in_.at_end()) in_.fail("something follows its end");
-    plan.step.origin = plan.origin;
-    plan.step.is_read = true;
+    plan.step.key = plan.key;
+    plan.step.from_cache = true;
     return plan;
   }
 
@@ -138,16 +138,16 @@ class PlanReader {
     return value;
   }
 
-  std::shared_ptr<const boxing::Plan> read_route() {
-    boxing::Plan plan;
+  std::shared_ptr<const boxing::Route> read_route() {
+    boxing::Route plan;
     plan.shape = read_shape(in_);
     plan.dtype = read_dtype(in_);
     plan.from = layout(plan.shape);
     plan.to = layout(plan.shape);
     for (size_t left = in_.count(); left > 0; --left) {
-      boxing::Step step{};
-      step.kind = static_cast<boxing::StepKind>(
-          in_.integer(0, static_cast<int64_t>(boxing::StepKind::kExchange)));
+      boxing::RouteStep step{};
+      step.kind = static_cast<boxing::RouteStepKind>(
+          in_.integer(0, static_cast<int64_t>(boxing::RouteStepKind::kExchange)));
       step.from = layout(plan.shape);
       step.to = layout(plan.shape);
       step.axes = static_cast<uint32_t>(in_.integer(0, (1 << NdSbp::kMaxAxes) - 1));
@@ -162,7 +162,7 @@ class PlanReader {
     if (!plan.steps.empty() && !(plan.steps.back().to == plan.to)) {
       in_.fail("a redistribution ends elsewhere");
     }
-    return std::make_shared<const boxing::Plan>(std::move(plan));
+    return std::make_shared<const boxing::Route>(std::move(plan));
   }
 
   const Value& value() { return values_[static_cast<size_t>(in_.index(values_.size()))]; }
@@ -236,7 +236,7 @@ class PlanReader {
 
   // ---- programs
 
-  void read_programs(CompiledStep& step) {
+  void read_programs(CompiledArtifact& step) {
     std::vector<std::shared_ptr<const Program>> distinct;
     for (size_t left = in_.count(); left > 0; --left) {
       auto program = std::make_shared<Program>(read_program(step.graph.num_draws));
@@ -336,7 +336,7 @@ class PlanReader {
   std::vector<std::string> texts_;
   std::vector<Placement> placements_;
   std::vector<Value> values_;
-  std::vector<std::shared_ptr<const boxing::Plan>> routes_;
+  std::vector<std::shared_ptr<const boxing::Route>> routes_;
   std::map<std::pair<const OpDef*, int64_t>, std::vector<std::byte>> attrs_;
 };
 

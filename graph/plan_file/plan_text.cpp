@@ -88,7 +88,7 @@ std::string describe_stages(const Graph& graph) {
 
 }  // namespace
 
-std::string summary_of(const CompiledStep& step, int64_t rank) {
+std::string summary_of(const CompiledArtifact& step, int64_t rank) {
   const Graph& graph = step.graph;
   const Program& program = step.program_of(rank);
   const auto written =
@@ -104,10 +104,10 @@ std::string summary_of(const CompiledStep& step, int64_t rank) {
   text += str("\nprogram of rank ", rank, ": ", program.steps.size(), " steps, arena of ",
               program.arena_bytes, " bytes, outputs of ", output_bytes_of(graph, rank),
               " bytes; at most ", peak_bytes_of(step, rank), " bytes from the allocator\n");
-  if (step.is_read) {
-    text += str("read from the plan ", step.origin.name(), "\n");
-  } else if (!step.why_not_kept.empty()) {
-    text += str("compiled, as what was saved is not used: ", step.why_not_kept, "\n");
+  if (step.from_cache) {
+    text += str("read from the plan ", step.key.name(), "\n");
+  } else if (!step.cache_miss_reason.empty()) {
+    text += str("compiled, as what was saved is not used: ", step.cache_miss_reason, "\n");
   }
   text += str("certificate: ", step.certificate.ranks.size(),
               step.certificate.ranks.size() == 1 ? " rank" : " ranks",
@@ -127,7 +127,7 @@ std::string summary_of(const CompiledStep& step, int64_t rank) {
   return text;
 }
 
-std::string Plan::summary() const {
+std::string CompiledStep::summary() const {
   return summary_of(*step_, rank_);
 }
 

@@ -48,7 +48,7 @@ void write(ByteWriter& out, const std::vector<int32_t>& ids) {
 
 class PlanWriter {
  public:
-  std::string write(const CompiledStep& step, const PlanOrigin& origin) {
+  std::string write(const CompiledArtifact& step, const PlanKey& key) {
     write_graph(step.graph);
     body_.integer(static_cast<int64_t>(step.passes.size()));
     for (const PassResult& pass : step.passes) {
@@ -62,8 +62,8 @@ class PlanWriter {
 
     ByteWriter content;
     content.integer(internal::kPlanVersion);
-    content.integer(static_cast<int64_t>(origin.facts.size()));
-    for (const auto& [name, value] : origin.facts) {
+    content.integer(static_cast<int64_t>(key.facts.size()));
+    for (const auto& [name, value] : key.facts) {
       content.text(name);
       content.text(value);
     }
@@ -103,7 +103,7 @@ class PlanWriter {
     return entry(values_, out.bytes());
   }
 
-  int64_t route(const boxing::Plan& plan) {
+  int64_t route(const boxing::Route& plan) {
     ByteWriter out;
     const auto layout = [&](const boxing::Layout& it) {
       out.integer(placement(it.placement));
@@ -114,7 +114,7 @@ class PlanWriter {
     layout(plan.from);
     layout(plan.to);
     out.integer(static_cast<int64_t>(plan.steps.size()));
-    for (const boxing::Step& step : plan.steps) {
+    for (const boxing::RouteStep& step : plan.steps) {
       out.integer(static_cast<int64_t>(step.kind));
       layout(step.from);
       layout(step.to);
@@ -306,8 +306,8 @@ class PlanWriter {
 
 }  // namespace
 
-std::string to_bytes(const CompiledStep& step, const PlanOrigin& origin) {
-  return PlanWriter().write(step, origin);
+std::string to_bytes(const CompiledArtifact& step, const PlanKey& key) {
+  return PlanWriter().write(step, key);
 }
 
 }  // namespace flow::graph

@@ -20,11 +20,11 @@ const TensorMeta& meta_of(const Program& program, BufferId id) {
 }
 
 // The redistribution that a step carries out; null where it carries out none.
-std::shared_ptr<const boxing::Plan> route_of(const Program& program, const Step& step) {
-  if (step.route || step.op == nullptr || !boxing::follows_plan(*step.op)) return step.route;
+std::shared_ptr<const boxing::Route> route_of(const Program& program, const Step& step) {
+  if (step.route || step.op == nullptr || !boxing::follows_route(*step.op)) return step.route;
   const std::array inputs = {&meta_of(program, step.inputs[0])};
-  return std::make_shared<const boxing::Plan>(
-      boxing::plan_of({*step.op, inputs, {}, step.raw_attrs()}));
+  return std::make_shared<const boxing::Route>(
+      boxing::route_of_call({*step.op, inputs, {}, step.raw_attrs()}));
 }
 
 }  // namespace
@@ -45,15 +45,15 @@ std::vector<Communication> communications_of(const Program& program, int64_t ran
       case StepKind::kKernel: {
         const auto plan = route_of(program, step);
         if (plan == nullptr) break;
-        for (const boxing::Step& part : plan->steps) {
+        for (const boxing::RouteStep& part : plan->steps) {
           const std::vector<int64_t> group = boxing::group_of(part, rank);
           if (group.size() < 2) continue;
-          boxing::Plan alone{plan->shape, plan->dtype, part.from, part.to, {part}};
+          boxing::Route alone{plan->shape, plan->dtype, part.from, part.to, {part}};
           all.push_back({.kind = Communication::Kind::kCollective,
                          .step = i,
                          .ranks = group,
-                         .what = str(boxing::route_of(alone), " of ", plan->dtype, ' ', plan->shape,
-                                     " from ", part.from, " to ", part.to),
+                         .what = str(boxing::step_names(alone), " of ", plan->dtype, ' ',
+                                     plan->shape, " from ", part.from, " to ", part.to),
                          .bytes = static_cast<int64_t>(part.bytes),
                          .time_us = part.time_us});
         }

@@ -16,8 +16,8 @@
 
 namespace flow::graph {
 
-CompiledStep compile_step(Graph traced, PassSet passes, const Lowering& lowering) {
-  CompiledStep step;
+CompiledArtifact compile_artifact(Graph traced, PassSet passes, const Lowering& lowering) {
+  CompiledArtifact step;
   step.graph = std::move(traced);
   step.passes = run_passes(step.graph, passes);
   const bool is_global = std::any_of(step.graph.values.begin(), step.graph.values.end(),
@@ -32,12 +32,12 @@ CompiledStep compile_step(Graph traced, PassSet passes, const Lowering& lowering
 namespace {
 
 // What the thread ranks of a world have compiled. Thread safe.
-class CompiledSteps {
+class CompiledArtifacts {
  public:
-  using Made = std::shared_ptr<const CompiledStep>;
+  using Made = std::shared_ptr<const CompiledArtifact>;
 
   // One that `make` threw for is made again by the next that asks.
-  Made get(const std::string& key, const std::function<CompiledStep()>& make) {
+  Made get(const std::string& key, const std::function<CompiledArtifact()>& make) {
     std::unique_lock lock(mutex_);
     for (;;) {
       Entry& entry = entries_[key];
@@ -49,7 +49,7 @@ class CompiledSteps {
     lock.unlock();
     Made made;
     try {
-      made = std::make_shared<const CompiledStep>(make());
+      made = std::make_shared<const CompiledArtifact>(make());
     } catch (...) {
       lock.lock();
       entries_.erase(key);
@@ -67,7 +67,7 @@ class CompiledSteps {
 
  private:
   struct Entry {
-    std::weak_ptr<const CompiledStep> made;
+    std::weak_ptr<const CompiledArtifact> made;
     bool is_being_made = false;
   };
 
@@ -78,15 +78,14 @@ class CompiledSteps {
 
 // What is kept of the step of this origin; nothing, with a reason or without, where that is of no
 // use.
-std::optional<CompiledStep> read_kept(const PlanStore& store, const PlanOrigin& origin,
-                                      bool for_all_ranks, std::string& why_not) {
+std::optional<CompiledArtifact> read_kept(const PlanStore& store, const PlanKey& key,
+                                          bool for_all_ranks, std::string& why_not) {
   try {
-    const std::optional<std::string> bytes = store.read(origin.name());
+    const std::optional<std::string> bytes = store.read(key.name());
     if (!bytes) return {};
-    SavedPlan saved = parse_plan(*bytes, origin.name(), op_table());
-    if (!(saved.origin == origin)) {
-      throw BadFile(
-          str("[plan] ", origin.name(), " is another's: ", saved.origin.difference_from(origin)));
+    SavedPlan saved = parse_plan(*bytes, key.name(), op_table());
+    if (!(saved.key == key)) {
+      throw BadFile(str("[plan] ", key.name(), " is another's: ", saved.key.difference_from(key)));
     }
     load_programs(saved.step, for_all_ranks);
     return std::move(saved.step);
@@ -97,9 +96,9 @@ std::optional<CompiledStep> read_kept(const PlanStore& store, const PlanOrigin& 
   }
 }
 
-void keep(const PlanStore& store, const PlanOrigin& origin, const CompiledStep& step) {
+void keep(const PlanStore& store, const PlanKey& key, const CompiledArtifact& step) {
   try {
-    store.write(origin.name(), to_bytes(step, origin));
+    store.write(key.name(), to_bytes(step, key));
   } catch (const IoError& error) {
     log_warning(str("a plan is not saved: ", error.what()));
   }
@@ -107,7 +106,7 @@ void keep(const PlanStore& store, const PlanOrigin& origin, const CompiledStep& 
 
 }  // namespace
 
-void load_programs(CompiledStep& step, bool for_all_ranks) {
+void load_programs(CompiledArtifact& step, bool for_all_ranks) {
   const Program* own = &step.program_of(env::rank());
   std::map<const Program*, std::shared_ptr<const Program>> loaded;
   for (std::shared_ptr<const Program>& program : step.programs) {
@@ -125,7 +124,7 @@ void load_programs(CompiledStep& step, bool for_all_ranks) {
                 thread_state().context->thread_pool().num_threads());
 }
 
-int64_t peak_bytes_of(const CompiledStep& step, int64_t rank) {
+int64_t peak_bytes_of(const CompiledArtifact& step, int64_t rank) {
   const RankCertificate& own =
       step.certificate.ranks[step.is_global() ? static_cast<size_t>(rank) : 0];
   int64_t bytes = Storage::block_bytes(own.arena_bytes) + own.scratch_bytes;
@@ -136,25 +135,26 @@ int64_t peak_bytes_of(const CompiledStep& step, int64_t rank) {
   return bytes;
 }
 
-std::shared_ptr<const CompiledStep> compile_once(Graph traced, PassSet passes,
-                                                 const Lowering& lowering, const PlanStore& store) {
+std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, PassSet passes,
+                                                     const Lowering& lowering,
+                                                     const PlanStore& store) {
   const auto world = thread_state().context->slot_ptr<boxing::ThreadWorld>();
-  const PlanOrigin origin = origin_of(traced, passes, lowering);
+  const PlanKey key = plan_key_of(traced, passes, lowering);
   const auto make = [&] {
     std::string why_not;
     if (store.read) {
-      std::optional<CompiledStep> kept = read_kept(store, origin, world != nullptr, why_not);
+      std::optional<CompiledArtifact> kept = read_kept(store, key, world != nullptr, why_not);
       if (kept) return std::move(*kept);
     }
-    CompiledStep step = compile_step(std::move(traced), passes, lowering);
-    step.why_not_kept = why_not;
-    step.origin = origin;
+    CompiledArtifact step = compile_artifact(std::move(traced), passes, lowering);
+    step.cache_miss_reason = why_not;
+    step.key = key;
     // Processes of one host write the same.
-    if (store.write && (world != nullptr || env::local_rank() == 0)) keep(store, origin, step);
+    if (store.write && (world != nullptr || env::local_rank() == 0)) keep(store, key, step);
     return step;
   };
-  if (world != nullptr) return world->slot<CompiledSteps>().get(origin.name(), make);
-  return std::make_shared<const CompiledStep>(make());
+  if (world != nullptr) return world->slot<CompiledArtifacts>().get(key.name(), make);
+  return std::make_shared<const CompiledArtifact>(make());
 }
 
 }  // namespace flow::graph

@@ -15,14 +15,14 @@
 
 namespace flow::graph {
 
-struct CompiledStep {
+struct CompiledArtifact {
   Graph graph;  // after the passes
   std::vector<PassResult> passes;
   Programs programs;  // by rank; only the calling rank's where all tensors are local
   Certificate certificate;
-  PlanOrigin origin;         // where it is known
-  bool is_read = false;      // from where steps are kept
-  std::string why_not_kept;  // what was kept for it but refused
+  PlanKey key;                    // where it is known
+  bool from_cache = false;        // from where steps are kept
+  std::string cache_miss_reason;  // what was kept for it but refused
 
   bool is_global() const { return programs.size() > 1; }
 
@@ -32,16 +32,16 @@ struct CompiledStep {
 };
 
 // Runs the passes, makes the programs and certifies them. Throws what certify() throws.
-CompiledStep compile_step(Graph traced, PassSet passes, const Lowering& lowering);
+CompiledArtifact compile_artifact(Graph traced, PassSet passes, const Lowering& lowering);
 
 // The most that a run takes from the allocator of `rank`: the arena, outputs, and what kernels take
 // beside. Buffers inside libraries are not flow's: oneDNN's where a layout is converted back to a
 // strided one, and those in which a library of matrix products packs its operands.
-int64_t peak_bytes_of(const CompiledStep& step, int64_t rank);
+int64_t peak_bytes_of(const CompiledArtifact& step, int64_t rank);
 
 // Inputs, captured tensors, nodes, stages, passes, memory, certificate, and the redistributions of
 // `rank` with their lines.
-std::string summary_of(const CompiledStep& step, int64_t rank);
+std::string summary_of(const CompiledArtifact& step, int64_t rank);
 
 // Where compiled steps are kept between runs, by name; empty functions: nowhere. Both may throw
 // IoError, which costs no more than compiling anew.
@@ -52,12 +52,12 @@ struct PlanStore {
 
 // Makes the programs of a step that was read runnable: the calling rank's, or those of all ranks.
 // Throws BadFile where this run's kernels are not those it was compiled with.
-void load_programs(CompiledStep& step, bool for_all_ranks);
+void load_programs(CompiledArtifact& step, bool for_all_ranks);
 
 // The step as it is kept, else compiled. The same step is made once by the first thread rank that
 // asks for it; others wait for it and share it, as long as one of them has it.
-std::shared_ptr<const CompiledStep> compile_once(Graph traced, PassSet passes,
-                                                 const Lowering& lowering,
-                                                 const PlanStore& store = {});
+std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, PassSet passes,
+                                                     const Lowering& lowering,
+                                                     const PlanStore& store = {});
 
 }  // namespace flow::graph

@@ -50,8 +50,8 @@ void choose_kernels(Program& program, const KernelTable& kernels) {
       if (own != nullptr) meta = with_blocked(meta, own);
     }
     step.fn = choice.fn;
-    step.scratch = scratch_of(choice.plan);
-    step.plan = std::move(choice.plan);
+    step.scratch = scratch_of(choice.state);
+    step.state = std::move(choice.state);
   }
 }
 

@@ -67,11 +67,12 @@ Programs lower_all(const Graph& graph, const Lowering& lowering) {
     }
     auto own = std::make_shared<const Program>(make_for(graph, lowering, rank));
     if (is_by_shapes && like < programs.size()) {
-      FLOW_ASSERT(are_alike(*programs[like], *own), "the programs of ranks ", like, " and ", rank,
-                  " differ though their parts have the same shapes");
+      FLOW_ASSERT(same_program_up_to_rank(*programs[like], *own), "the programs of ranks ", like,
+                  " and ", rank, " differ though their parts have the same shapes");
     }
-    const auto known = std::find_if(programs.begin(), programs.end(),
-                                    [&](const auto& other) { return are_alike(*other, *own); });
+    const auto known = std::find_if(programs.begin(), programs.end(), [&](const auto& other) {
+      return same_program_up_to_rank(*other, *own);
+    });
     programs.push_back(known == programs.end() ? std::move(own) : *known);
   }
   return programs;

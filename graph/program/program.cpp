@@ -47,8 +47,8 @@ void ProgramBuilder::add_in_place(const OpDef& op, const void* attrs, BufferId t
   const KernelQuery query{op, metas, {metas.data(), 1}, step.raw_attrs()};
   const KernelChoice choice = kernels_.select(query, metas[0]->device);
   step.fn = choice.fn;
-  step.plan = choice.plan;
-  step.scratch = scratch_of(choice.plan);
+  step.state = choice.state;
+  step.scratch = scratch_of(choice.state);
   program_.steps.push_back(std::move(step));
 }
 
@@ -181,24 +181,24 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
   const KernelDef* chosen = nullptr;
   const DeviceType device = wanted[0]->device;
   const KernelQuery query{op, metas, wanted, node.raw_attrs()};
-  const bool is_planned = boxing::follows_plan(op);
+  const bool is_routed = boxing::follows_route(op);
   KernelChoice choice;
-  if (!is_planned) choice = kernels_.select(query, device, {}, &chosen);
+  if (!is_routed) choice = kernels_.select(query, device, {}, &chosen);
   const bool has_blocked = std::any_of(
       metas.begin(), metas.end(), [](MetaPtr m) { return m != nullptr && m->blocked != nullptr; });
-  if (has_blocked && (is_planned || !chosen->accepts_blocked)) {
+  if (has_blocked && (is_routed || !chosen->accepts_blocked)) {
     for (size_t i = 0; i < sources.size(); ++i) {
       if (sources[i] == kNoBuffer) continue;
       sources[i] = strided(sources[i]);
       metas[i] = buffer(sources[i]).meta;
     }
-    if (!is_planned) choice = kernels_.select(query, device);
+    if (!is_routed) choice = kernels_.select(query, device);
   }
-  std::shared_ptr<const boxing::Plan> route;
-  KernelScratch scratch = scratch_of(choice.plan);
-  if (is_planned) {
-    route = std::make_shared<const boxing::Plan>(boxing::plan_of(query));
-    scratch = boxing::scratch_of_plan(query, *route, program_.rank);
+  std::shared_ptr<const boxing::Route> route;
+  KernelScratch scratch = scratch_of(choice.state);
+  if (is_routed) {
+    route = std::make_shared<const boxing::Route>(boxing::route_of_call(query));
+    scratch = boxing::scratch_of_route(query, *route, program_.rank);
   }
   if (op.mutates == 0) {
     for (const MetaPtr meta : choice.outputs.empty() ? wanted : choice.outputs) {
@@ -212,7 +212,7 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                             .attrs = node.attrs,
                             .route = std::move(route),
                             .fn = choice.fn,
-                            .plan = choice.plan,
+                            .state = choice.state,
                             .scratch = std::move(scratch),
                             .guard = guard_,
                             .draw = node.draw,

@@ -31,7 +31,7 @@ struct Buffer {
 };
 
 enum class StepKind : uint8_t {
-  kKernel,     // op on inputs → outputs; a redistribution talks to the other ranks of its plan
+  kKernel,     // op on inputs → outputs; a redistribution talks to the other ranks of its route
   kToStrided,  // inputs[0] in a blocked layout → outputs[0]
   kSend,       // starts sending inputs[0], contiguous, to rank `peer` under `tag`
   kRecv,       // outputs[0], contiguous, from rank `peer` under `tag`
@@ -46,10 +46,10 @@ struct Step {
   const OpDef* op = nullptr;
   std::vector<std::byte> attrs = {};
   // The route of a redistribution; each rank makes its kernel when it loads the program.
-  std::shared_ptr<const boxing::Plan> route = nullptr;
+  std::shared_ptr<const boxing::Route> route = nullptr;
   // The kernel for the metas of the program's rank; null: chosen when the program is loaded.
   KernelFn fn = nullptr;
-  std::shared_ptr<const void> plan = nullptr;
+  KernelState state = nullptr;
   KernelScratch scratch = {};   // what the kernel takes beside the arena, while it runs
   bool on_parts = false;        // the kernel sees local parts: copies and sums that programs add
   BufferId guard = kNoBuffer;   // a bool scalar without which the step is left out
@@ -95,10 +95,10 @@ std::string to_string(const Program& program);
 
 // What a buffer of a program is on `rank`, which is the program's or one alike; null where its part
 // there has another shape.
-MetaPtr part_on(MetaPtr meta, int64_t rank);
+MetaPtr local_meta_on(MetaPtr meta, int64_t rank);
 
 // Whether `b` is what `a` is on b's rank.
-bool are_alike(const Program& a, const Program& b);
+bool same_program_up_to_rank(const Program& a, const Program& b);
 
 // Lays out the arena by liveness: buffers whose lifetimes do not overlap may share bytes. Sets
 // arena_offset and arena_bytes. First fit in order of first use; 64-byte alignment.

@@ -9,7 +9,8 @@
 
 namespace flow::graph {
 
-Plan::Plan(TracedStep step, PassSet passes, const Lowering& lowering, const PlanStore& store)
+CompiledStep::CompiledStep(TracedStep step, PassSet passes, const Lowering& lowering,
+                           const PlanStore& store)
     : captures_(std::move(step.captures)),
       step_(compile_once(std::move(step.graph), passes, lowering, store)),
       rank_(env::rank()),
@@ -21,14 +22,14 @@ Plan::Plan(TracedStep step, PassSet passes, const Lowering& lowering, const Plan
   externals_.resize(externals_.size() + output_metas_.size());
 }
 
-int64_t Plan::output_bytes() const {
+int64_t CompiledStep::output_bytes() const {
   int64_t bytes = 0;
   for (const MetaPtr meta : output_metas_)
     bytes += static_cast<int64_t>(meta->local_bytes());
   return bytes;
 }
 
-bool Plan::fits() const {
+bool CompiledStep::fits() const {
   for (size_t i = 0; i < captures_.size(); ++i) {
     const Value& traced = graph().value(graph().captures[i].initial);
     if (captures_[i].meta_ptr() != traced.meta_on(rank_)) return false;
@@ -36,16 +37,16 @@ bool Plan::fits() const {
   return true;
 }
 
-Executor& Plan::executor() {
+Executor& CompiledStep::executor() {
   if (!executor_) executor_ = std::make_unique<Executor>(*program_);
   return *executor_;
 }
 
-void Plan::record_steps(bool on) {
+void CompiledStep::record_steps(bool on) {
   executor().record_steps(on);
 }
 
-std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) {
+std::vector<Tensor> CompiledStep::run(std::span<const Tensor> inputs) {
   FLOW_ASSERT(inputs.size() == graph().inputs.size(), "the step has ", graph().inputs.size(),
               " inputs, ", inputs.size(), " are given");
   RankContext& rank = *thread_state().context;

@@ -14,13 +14,13 @@ namespace flow::graph {
 
 // Without a lowering the step runs node by node. Immutable but for the memory it runs in; what is
 // compiled is shared with other thread ranks. Belongs to the rank it was made on; not thread safe.
-class Plan {
+class CompiledStep {
  public:
   // Throws what certify() throws where the step moves data between ranks.
-  explicit Plan(TracedStep step, PassSet passes = PassSet::kAll, const Lowering& lowering = {},
-                const PlanStore& store = {});
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
+  explicit CompiledStep(TracedStep step, PassSet passes = PassSet::kAll,
+                        const Lowering& lowering = {}, const PlanStore& store = {});
+  CompiledStep(const CompiledStep&) = delete;
+  CompiledStep& operator=(const CompiledStep&) = delete;
 
   // Carries out the step: `inputs` as they were added to the trace; gives its outputs, in memory of
   // their own. Captured tensors that the step writes have new values afterwards. Throws
@@ -60,7 +60,7 @@ class Plan {
   // Inputs, captured tensors, nodes, passes, memory, certificate and redistributions, as text.
   std::string summary() const;
 
-  const CompiledStep& step() const { return *step_; }
+  const CompiledArtifact& step() const { return *step_; }
 
   // Tensors from outside, as graph().captures.
   const std::vector<Tensor>& captures() const { return captures_; }
@@ -69,7 +69,7 @@ class Plan {
   Executor& executor();
 
   std::vector<Tensor> captures_;
-  std::shared_ptr<const CompiledStep> step_;
+  std::shared_ptr<const CompiledArtifact> step_;
   int64_t rank_;
   const Program* program_;  // of step_
   std::vector<MetaPtr> output_metas_;

@@ -56,7 +56,7 @@ class AddSeconds {
 };
 
 // Whether ranks see different data, so that one may fail alone.
-bool is_cut(std::span<const TensorView> inputs) {
+bool has_sharded_input(std::span<const TensorView> inputs) {
   return std::any_of(inputs.begin(), inputs.end(), [](const TensorView& input) {
     return input.meta != nullptr && input.meta->is_global() &&
            std::any_of(input.meta->nd_sbp.begin(), input.meta->nd_sbp.end(),
@@ -124,14 +124,14 @@ void Executor::run_with_numbers(size_t step, const KernelContext& context) {
                number.there.meta->local_bytes());
     input = number.there;
   }
-  kernels_[step].fn({inputs, context.outputs, context.attrs, context.plan, context.random,
+  kernels_[step].fn({inputs, context.outputs, context.attrs, context.state, context.random,
                      context.rank, context.site});
 }
 
 void Executor::load_metas() {
   for (const Buffer& buffer : program_.buffers) {
     metas_.push_back(program_.rank == rank_.rank() ? buffer.meta
-                                                   : part_on(buffer.meta, rank_.rank()));
+                                                   : local_meta_on(buffer.meta, rank_.rank()));
     FLOW_ASSERT(metas_.back() != nullptr, "a program of rank ", program_.rank,
                 " does not fit rank ", rank_.rank());
   }
@@ -146,18 +146,18 @@ void Executor::load_kernel(const Step& step) {
   };
   if (step.fn != nullptr &&
       (program_.rank == rank_.rank() || metas == kernel_metas(step, programs_meta))) {
-    kernel = {step.fn, step.plan.get()};
+    kernel = {step.fn, step.state.get()};
     return;
   }
   const KernelQuery query = metas.query(step);
   const DeviceType device = metas.plain_outputs[0]->device;
   KernelChoice choice = step.route && device == DeviceType::kCpu
-                            ? boxing::bind_plan(query, *step.route)
+                            ? boxing::bind_route(query, *step.route)
                             : kernel_table().select(query, device);
   FLOW_ASSERT(metas.outputs == (choice.outputs.empty() ? metas.plain_outputs : choice.outputs),
               step.op->name, " gives another memory layout than its program has");
-  kernel = {choice.fn, choice.plan.get()};
-  made_plans_.push_back(std::move(choice.plan));
+  kernel = {choice.fn, choice.state.get()};
+  made_states_.push_back(std::move(choice.state));
 }
 
 void Executor::add_view(BufferId id) {
@@ -222,7 +222,7 @@ void Executor::run(std::span<const Tensor> externals) {
     // As in eager mode: those without the bad value must not wait for this rank.
     const std::span<const TensorView> inputs(views_.data() + first_view_[step],
                                              program_.steps[step].inputs.size());
-    if (program_.steps[step].kind == StepKind::kKernel && is_cut(inputs)) {
+    if (program_.steps[step].kind == StepKind::kKernel && has_sharded_input(inputs)) {
       boxing::fail_ranks(rank_, error.what());
     }
     throw;
@@ -243,7 +243,7 @@ void Executor::run_timed(size_t index) {
   step_times_[index].end_ns = now_ns();
 }
 
-bool Executor::is_let(size_t index) {
+bool Executor::guard_allows(size_t index) {
   const Step& step = program_.steps[index];
   if (step.guard != read_guard_) {
     const TensorView& guard = views_[first_view_[index] + step.inputs.size() + step.outputs.size()];
@@ -257,7 +257,7 @@ void Executor::run_step(size_t index) {
   const Step& step = program_.steps[index];
   const std::span<const TensorView> inputs(views_.data() + first_view_[index], step.inputs.size());
   const std::span<const TensorView> outputs(inputs.data() + inputs.size(), step.outputs.size());
-  if (step.guard != kNoBuffer && !is_let(index)) return;
+  if (step.guard != kNoBuffer && !guard_allows(index)) return;
   switch (step.kind) {
     case StepKind::kKernel: {
       if (num_sends_ > 0) boxing::advance_messages(rank_);
@@ -267,7 +267,7 @@ void Executor::run_step(size_t index) {
         if (!step.draws_globally) random.rank = static_cast<uint64_t>(rank_.rank());
       }
       const Kernel& kernel = kernels_[index];
-      const KernelContext context{inputs, outputs, step.raw_attrs(), kernel.plan,
+      const KernelContext context{inputs, outputs, step.raw_attrs(), kernel.state,
                                   random, rank_,   sites_[index]};
       if (!numbers_.empty() && !numbers_[index].empty()) return run_with_numbers(index, context);
       kernel.fn(context);

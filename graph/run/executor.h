@@ -64,7 +64,7 @@ class Executor {
 
   struct Kernel {
     KernelFn fn = nullptr;
-    const void* plan = nullptr;
+    const void* state = nullptr;
   };
 
   void load_metas();
@@ -79,7 +79,7 @@ class Executor {
   void run_with_numbers(size_t step, const KernelContext& context);
   void bind(std::span<const Tensor> externals);
   // Whether the guard of a step lets it run.
-  bool is_let(size_t index);
+  bool guard_allows(size_t index);
   void run_step(size_t index);
   void run_timed(size_t index);
 
@@ -89,7 +89,7 @@ class Executor {
   Ref<Storage> device_arena_;    // the same offsets on the device; null: no buffer lies there
   std::vector<MetaPtr> metas_;   // of this rank, by buffer
   std::vector<Kernel> kernels_;  // by step
-  std::vector<std::shared_ptr<const void>> made_plans_;  // of kernels made here
+  std::vector<std::shared_ptr<const void>> made_states_;  // of kernels made here
   // The views of step i's inputs, then outputs, start at first_view_[i].
   std::vector<TensorView> views_;
   std::vector<size_t> first_view_;

@@ -94,13 +94,13 @@ StageGuard::~StageGuard() {
   thread_state().stage = outer_;
 }
 
-OutsideTrace::OutsideTrace() : inner_(thread_state().interpreter) {
+SuspendTracing::SuspendTracing() : inner_(thread_state().interpreter) {
   if (const auto* trace = dynamic_cast<const Trace*>(inner_)) {
     thread_state().interpreter = trace->outer_;
   }
 }
 
-OutsideTrace::~OutsideTrace() {
+SuspendTracing::~SuspendTracing() {
   thread_state().interpreter = inner_;
 }
 

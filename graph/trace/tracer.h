@@ -25,12 +25,12 @@ class [[nodiscard]] StageGuard {
 
 // While it lives, calls of this thread are carried out at once though a trace goes on: for state
 // that a step needs and that is made at its first trace. Nothing outside a trace.
-class [[nodiscard]] OutsideTrace {
+class [[nodiscard]] SuspendTracing {
  public:
-  OutsideTrace();
-  ~OutsideTrace();
-  OutsideTrace(const OutsideTrace&) = delete;
-  OutsideTrace& operator=(const OutsideTrace&) = delete;
+  SuspendTracing();
+  ~SuspendTracing();
+  SuspendTracing(const SuspendTracing&) = delete;
+  SuspendTracing& operator=(const SuspendTracing&) = delete;
 
  private:
   Interpreter* inner_;
@@ -79,7 +79,7 @@ class Trace final : public Interpreter {
   void run(const Call& call, const Decision& decision, Tensor* outputs) override;
 
  private:
-  friend class OutsideTrace;
+  friend class SuspendTracing;
   friend class TransientGuard;
 
   struct TracedValue;

@@ -61,7 +61,7 @@ RankJob::HeldModule RankJob::make_module(std::string_view name, const std::type_
                               "model of its own; use the consistent view"),
                           site);
   }
-  const graph::OutsideTrace outside;
+  const graph::SuspendTracing outside;
   const NoGradGuard no_grad;
   HeldModule held{make(), &type, body_->placement};
   nn::ModuleBase& module = held.made.base;

@@ -275,7 +275,7 @@ std::unique_ptr<CompiledJob> RankJob::compile(const DefinitionPtr& definition) {
         options.sbp = input_sbp(input.shape, devices_);
       }
       const auto example = [&] {
-        const graph::OutsideTrace outside;
+        const graph::SuspendTracing outside;
         return zeros(input.shape, options);
       };
       inputs.push_back(trace.add_input(example()));
@@ -340,7 +340,7 @@ Tensor RankJob::variable(std::string_view name, const Shape& shape, const Variab
   const NdSbp nd_sbp = options.distribute;
   auto found = variables_.find(name);
   if (found == variables_.end()) {
-    const graph::OutsideTrace outside;
+    const graph::SuspendTracing outside;
     const NoGradGuard no_grad;
     Tensor tensor = empty(shape, {.dtype = options.dtype,
                                   .placement = is_mirrored ? devices_ : body_->placement,

@@ -184,7 +184,7 @@ const Tensor& Optimizer::buffer(ParamState& state, size_t i, const Tensor& param
                                 double value) {
   Tensor& buffer = state.buffers[i];
   if (!buffer.defined()) {
-    const graph::OutsideTrace at_once;
+    const graph::SuspendTracing at_once;
     buffer = full_like(parameter, value);
   }
   return buffer;

@@ -29,7 +29,7 @@ Tensor TracedScaler::number_for(const Tensor& x, int64_t which) {
   if (input == inputs_.end()) {
     TensorOptions options{.dtype = float64, .placement = placement};
     if (placement.defined()) options.sbp = NdSbp::broadcast(placement.num_axes());
-    const graph::OutsideTrace at_once;
+    const graph::SuspendTracing at_once;
     const Tensor values = zeros({2}, options);
     input = inputs_.insert(inputs_.end(), {placement, values, trace_->add_input(values)});
   }

@@ -39,7 +39,7 @@ TracedStep::TracedStep(Optimizer& optimizer, graph::Trace& trace)
     parameters_.push_back(std::move(parameter));
   });
   for (Input& input : inputs_) {
-    const graph::OutsideTrace at_once;
+    const graph::SuspendTracing at_once;
     TensorOptions options{.dtype = float64, .placement = input.placement};
     if (input.placement.defined()) {
       options.sbp =

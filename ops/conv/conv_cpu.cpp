@@ -8,6 +8,7 @@
 #include "core/kernel.h"
 #include "ops/conv/conv_kernels.h"
 #include "ops/conv/conv_op.h"
+
 #include "ops/kernel/isa_begin.h"
 
 void register_conv_cpu(KernelTable& table);
@@ -16,7 +17,7 @@ void register_conv_cpu(KernelTable& table);
 
 namespace {
 
-struct ReferencePlan {
+struct ReferenceState {
   ConvRoles roles;
   ConvSizes sizes;
 };
@@ -183,14 +184,14 @@ void backward_weight(const KernelContext& ctx, const ConvSizes& sizes) {
 }
 
 void run_reference(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<ReferencePlan>();
+  const auto& state = ctx.state_as<ReferenceState>();
   dispatch_floating(ctx.out(0).meta->dtype, [&]<class T>() {
-    if (plan.roles.writes_x) {
-      backward_input<T>(ctx, plan.sizes);
-    } else if (plan.roles.writes_weight) {
-      backward_weight<T>(ctx, plan.sizes);
+    if (state.roles.writes_x) {
+      backward_input<T>(ctx, state.sizes);
+    } else if (state.roles.writes_weight) {
+      backward_weight<T>(ctx, state.sizes);
     } else {
-      forward<T>(ctx, plan.sizes);
+      forward<T>(ctx, state.sizes);
     }
   });
 }
@@ -199,7 +200,7 @@ KernelChoice select_reference(const KernelQuery& query) {
   const ConvRoles roles = conv_roles(query);
   const ConvSizes sizes = conv_sizes(query);
   if (!conv_parts_agree(query, roles, sizes)) return {};
-  return {run_reference, std::make_shared<const ReferencePlan>(ReferencePlan{roles, sizes})};
+  return {run_reference, std::make_shared<const ReferenceState>(ReferenceState{roles, sizes})};
 }
 
 }  // namespace

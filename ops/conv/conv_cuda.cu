@@ -12,7 +12,7 @@ void register_conv_cuda(KernelTable& table);
 
 namespace {
 
-struct ConvPlan {
+struct ConvState {
   ConvRoles roles;
   ConvSizes sizes;
 };
@@ -195,22 +195,22 @@ struct ConvBackwardBias {
 };
 
 void run(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<ConvPlan>();
-  const DeviceConv conv(plan.sizes);
+  const auto& state = ctx.state_as<ConvState>();
+  const DeviceConv conv(state.sizes);
   const DenseInput first(ctx, 0);
   const DenseInput second(ctx, 1);
-  const DenseInput bias(ctx, plan.roles.writes_y() && plan.roles.has_bias ? 2 : -1);
+  const DenseInput bias(ctx, state.roles.writes_y() && state.roles.has_bias ? 2 : -1);
   const TensorView& result = ctx.out(0);
   dispatch_floating(result.meta->dtype, [&]<class T>() {
     const T* a = first.as<T>();
     const T* b = second.as<T>();
     T* y = result.as<T>();
-    if (plan.roles.writes_x) {
+    if (state.roles.writes_x) {
       for_each_element(ctx, result.numel(), ConvBackwardInput<T>{conv, a, b, y});
-    } else if (plan.roles.writes_weight) {
+    } else if (state.roles.writes_weight) {
       for_each_row(ctx, result.numel(), conv.batch * conv.out_size,
                    ConvBackwardWeight<T>{conv, a, b, y});
-      if (plan.roles.has_bias) sum_conv_bias(ctx, plan.sizes);
+      if (state.roles.has_bias) sum_conv_bias(ctx, state.sizes);
     } else {
       for_each_element(ctx, result.numel(), ConvForward<T>{conv, a, b, bias.as<T>(), y});
     }
@@ -221,7 +221,7 @@ KernelChoice select(const KernelQuery& query) {
   const ConvRoles roles = conv_roles(query);
   const ConvSizes sizes = conv_sizes(query);
   if (!conv_parts_agree(query, roles, sizes)) return {};
-  return {run, std::make_shared<const ConvPlan>(ConvPlan{roles, sizes})};
+  return {run, std::make_shared<const ConvState>(ConvState{roles, sizes})};
 }
 
 KernelChoice select_cudnn(const KernelQuery& query) {

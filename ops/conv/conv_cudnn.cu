@@ -125,10 +125,10 @@ cudnnDataType_t data_type(DType dtype) {
 }
 
 // The descriptors of a call and the algorithm, chosen at the first run. Shared by ranks.
-class Plan {
+class ConvState {
  public:
-  Plan(const ConvRoles& call_roles, const ConvSizes& call_sizes, DType call_dtype,
-       KernelChoice otherwise)
+  ConvState(const ConvRoles& call_roles, const ConvSizes& call_sizes, DType call_dtype,
+            KernelChoice otherwise)
       : roles(call_roles), sizes(call_sizes), dtype(call_dtype), fallback(std::move(otherwise)) {
     const Library& lib = library();
     check(lib.CreateTensorDescriptor(&x), "cudnnCreateTensorDescriptor");
@@ -169,7 +169,7 @@ class Plan {
     check(lib.SetConvolutionMathType(conv, math), "cudnnSetConvolutionMathType");
   }
 
-  ~Plan() {
+  ~ConvState() {
     const Library& lib = library();
     static_cast<void>(lib.DestroyTensorDescriptor(x));
     static_cast<void>(lib.DestroyTensorDescriptor(y));
@@ -178,8 +178,8 @@ class Plan {
     static_cast<void>(lib.DestroyConvolutionDescriptor(conv));
   }
 
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
+  ConvState(const ConvState&) = delete;
+  ConvState& operator=(const ConvState&) = delete;
 
   // cuDNN's first choice among its deterministic algorithms; negative: it has none.
   int algorithm(cudnnHandle_t handle, size_t& workspace) const {
@@ -263,15 +263,15 @@ class Plan {
 };
 
 void run(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<Plan>();
+  const auto& state = ctx.state_as<ConvState>();
   const Library& lib = library();
   const cudaStream_t stream = cuda::stream_of(ctx);
   const cudnnHandle_t handle = ctx.rank.slot<Handle>().on(stream);
   size_t bytes = 0;
-  const int algorithm = plan.algorithm(handle, bytes);
+  const int algorithm = state.algorithm(handle, bytes);
   if (algorithm < 0) {
-    plan.fallback.fn({ctx.inputs, ctx.outputs, ctx.attrs, plan.fallback.plan.get(), ctx.random,
-                      ctx.rank, ctx.site});
+    state.fallback.fn({ctx.inputs, ctx.outputs, ctx.attrs, state.fallback.state.get(), ctx.random,
+                       ctx.rank, ctx.site});
     return;
   }
   const DenseInput first(ctx, 0);
@@ -279,31 +279,31 @@ void run(const KernelContext& ctx) {
   const auto workspace = ctx.scratch(bytes + 1);
   const double one_f64 = 1, zero_f64 = 0;
   const float one_f32 = 1, zero_f32 = 0;
-  const bool is_f64 = plan.dtype == DType::kFloat64;
+  const bool is_f64 = state.dtype == DType::kFloat64;
   const void* one = is_f64 ? static_cast<const void*>(&one_f64) : &one_f32;
   const void* zero = is_f64 ? static_cast<const void*>(&zero_f64) : &zero_f32;
   const void* a = first.as<std::byte>();
   const void* b = second.as<std::byte>();
   void* result = ctx.out(0).data;
-  if (plan.roles.writes_x) {
-    check(lib.ConvolutionBackwardData(handle, one, plan.weight, b, plan.y, a, plan.conv,
+  if (state.roles.writes_x) {
+    check(lib.ConvolutionBackwardData(handle, one, state.weight, b, state.y, a, state.conv,
                                       static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm),
-                                      workspace->data(), bytes, zero, plan.x, result),
+                                      workspace->data(), bytes, zero, state.x, result),
           "cudnnConvolutionBackwardData");
-  } else if (plan.roles.writes_weight) {
-    check(lib.ConvolutionBackwardFilter(handle, one, plan.x, a, plan.y, b, plan.conv,
+  } else if (state.roles.writes_weight) {
+    check(lib.ConvolutionBackwardFilter(handle, one, state.x, a, state.y, b, state.conv,
                                         static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm),
-                                        workspace->data(), bytes, zero, plan.weight, result),
+                                        workspace->data(), bytes, zero, state.weight, result),
           "cudnnConvolutionBackwardFilter");
-    if (plan.roles.has_bias) sum_conv_bias(ctx, plan.sizes);
+    if (state.roles.has_bias) sum_conv_bias(ctx, state.sizes);
   } else {
-    check(lib.ConvolutionForward(handle, one, plan.x, a, plan.weight, b, plan.conv,
+    check(lib.ConvolutionForward(handle, one, state.x, a, state.weight, b, state.conv,
                                  static_cast<cudnnConvolutionFwdAlgo_t>(algorithm),
-                                 workspace->data(), bytes, zero, plan.y, result),
+                                 workspace->data(), bytes, zero, state.y, result),
           "cudnnConvolutionForward");
-    if (plan.roles.has_bias) {
+    if (state.roles.has_bias) {
       const DenseInput bias(ctx, 2);
-      check(lib.AddTensor(handle, one, plan.bias, bias.as<std::byte>(), one, plan.y, result),
+      check(lib.AddTensor(handle, one, state.bias, bias.as<std::byte>(), one, state.y, result),
             "cudnnAddTensor");
     }
   }
@@ -325,8 +325,8 @@ bool fits_cudnn(const ConvSizes& sizes) {
 KernelChoice select_conv_cudnn(const KernelQuery& query, const KernelChoice& fallback) {
   const ConvSizes sizes = conv_sizes(query);
   if (fallback.fn == nullptr || !fits_cudnn(sizes) || !library().is_loaded) return {};
-  return {run,
-          std::make_shared<const Plan>(conv_roles(query), sizes, query.output(0).dtype, fallback)};
+  return {run, std::make_shared<const ConvState>(conv_roles(query), sizes, query.output(0).dtype,
+                                                 fallback)};
 }
 
 }  // namespace flow::ops

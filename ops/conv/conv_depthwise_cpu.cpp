@@ -12,8 +12,9 @@
 #include "ops/conv/conv_kernels.h"
 #include "ops/conv/conv_op.h"
 #include "ops/kernel/blocked_layout.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_conv_depthwise_cpu(KernelTable& table);
 
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int64_t kTaps = 3;  // in either direction
 
-struct DepthwisePlan {
+struct DepthwiseState {
   WindowDim h, w;
   ChannelBlocks x;
 
@@ -33,25 +34,26 @@ using TapSums = std::array<Vec<float>, kTaps * kTaps>;
 
 // The sums of one image: x and dy at its first pixel, `lanes` floats from pixel to pixel; `zeros`
 // stands for rows outside.
-TapSums sum_image(const DepthwisePlan& plan, const float* x, const float* dy, const float* zeros) {
+TapSums sum_image(const DepthwiseState& state, const float* x, const float* dy,
+                  const float* zeros) {
   using V = Vec<float>;
-  const int64_t lanes = plan.x.lanes;
+  const int64_t lanes = state.x.lanes;
   TapSums sums;
   sums.fill(V::zero());
-  for (int64_t oh = 0; oh < plan.h.out; ++oh) {
+  for (int64_t oh = 0; oh < state.h.out; ++oh) {
     const float* rows[kTaps];
     for (int64_t i = 0; i < kTaps; ++i) {
-      const int64_t ih = oh * plan.h.stride - plan.h.padding + i * plan.h.dilation;
-      rows[i] = ih >= 0 && ih < plan.h.in ? x + ih * plan.w.in * lanes : zeros;
+      const int64_t ih = oh * state.h.stride - state.h.padding + i * state.h.dilation;
+      rows[i] = ih >= 0 && ih < state.h.in ? x + ih * state.w.in * lanes : zeros;
     }
-    for (int64_t ow = 0; ow < plan.w.out; ++ow) {
+    for (int64_t ow = 0; ow < state.w.out; ++ow) {
       const V d = V::load(dy);
       dy += lanes;
-      const int64_t first = ow * plan.w.stride - plan.w.padding;
+      const int64_t first = ow * state.w.stride - state.w.padding;
 #pragma GCC unroll 3
       for (int64_t j = 0; j < kTaps; ++j) {
-        const int64_t iw = first + j * plan.w.dilation;
-        if (iw < 0 || iw >= plan.w.in) continue;
+        const int64_t iw = first + j * state.w.dilation;
+        if (iw < 0 || iw >= state.w.in) continue;
 #pragma GCC unroll 3
         for (int64_t i = 0; i < kTaps; ++i) {
           V& sum = sums[static_cast<size_t>(i * kTaps + j)];
@@ -67,14 +69,14 @@ TapSums sum_image(const DepthwisePlan& plan, const float* x, const float* dy, co
 // over all images, so the order of the sums does not depend on the threads.
 void run_backward_weight(const KernelContext& ctx) {
   using V = Vec<float>;
-  const auto& plan = ctx.plan_as<DepthwisePlan>();
-  const ChannelBlocks& blocks = plan.x;
+  const auto& state = ctx.state_as<DepthwiseState>();
+  const ChannelBlocks& blocks = state.x;
   const float* x = ctx.in(0).as<float>();
   const float* dy = ctx.in(1).as<float>();
   float* dw = ctx.out(0).as<float>();
   const int64_t vectors = blocks.lanes / V::kLanes;
   ctx.pool().parallel_for(0, blocks.blocks() * vectors, 1, [&](int64_t begin, int64_t end) {
-    const std::vector<float> zeros(static_cast<size_t>(plan.w.in * blocks.lanes));
+    const std::vector<float> zeros(static_cast<size_t>(state.w.in * blocks.lanes));
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t lane = unit % vectors * V::kLanes;
       TapSums total;
@@ -82,8 +84,8 @@ void run_backward_weight(const KernelContext& ctx) {
       for (int64_t n = 0; n < blocks.batch; ++n) {
         const int64_t plane = n * blocks.blocks() + unit / vectors;
         const TapSums own =
-            sum_image(plan, x + plane * blocks.positions * blocks.lanes + lane,
-                      dy + plane * plan.y_positions() * blocks.lanes + lane, zeros.data());
+            sum_image(state, x + plane * blocks.positions * blocks.lanes + lane,
+                      dy + plane * state.y_positions() * blocks.lanes + lane, zeros.data());
         for (size_t tap = 0; tap < own.size(); ++tap)
           total[tap] = total[tap] + own[tap];
       }
@@ -113,7 +115,8 @@ KernelChoice select_backward_weight(const KernelQuery& query) {
       channel_blocks(*dy.blocked, dy.local_shape).lanes != blocks.lanes) {
     return {};
   }
-  return {run_backward_weight, std::make_shared<const DepthwisePlan>(DepthwisePlan{h, w, blocks})};
+  return {run_backward_weight,
+          std::make_shared<const DepthwiseState>(DepthwiseState{h, w, blocks})};
 }
 
 }  // namespace

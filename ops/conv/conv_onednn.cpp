@@ -47,7 +47,7 @@ struct Part {
   }
 };
 
-struct OneDnnConvPlan {
+struct OneDnnConvState {
   ConvRoles roles;
   ConvSizes sizes;
   int64_t samples = 0;  // of a part
@@ -109,30 +109,30 @@ int64_t choose_parts(const ConvRoles& roles, const ConvSizes& sizes) {
 class Planner {
  public:
   explicit Planner(const KernelQuery& query) : query_(query) {
-    plan_.roles = conv_roles(query);
-    plan_.sizes = conv_sizes(query);
+    state_.roles = conv_roles(query);
+    state_.sizes = conv_sizes(query);
   }
 
   // Null where oneDNN has no kernel for the call.
-  std::shared_ptr<const OneDnnConvPlan> make() {
-    const ConvSizes& sizes = plan_.sizes;
+  std::shared_ptr<const OneDnnConvState> make() {
+    const ConvSizes& sizes = state_.sizes;
     if (sizes.volume() == 0 || !set_window(sizes, spec_.window)) return nullptr;
-    const bool reads_weight = !plan_.roles.writes_weight;
-    if (reads_weight && query_.input(plan_.roles.weight).blocked != nullptr) return nullptr;
-    spec_.pass = pass_of(plan_.roles);
+    const bool reads_weight = !state_.roles.writes_weight;
+    if (reads_weight && query_.input(state_.roles.weight).blocked != nullptr) return nullptr;
+    spec_.pass = pass_of(state_.roles);
     spec_.in_channels = sizes.in_channels;
     spec_.out_channels = sizes.out_channels;
     spec_.groups = sizes.groups;
-    spec_.has_bias = plan_.roles.has_bias;
+    spec_.has_bias = state_.roles.has_bias;
     try {
-      const int64_t parts = choose_parts(plan_.roles, sizes);
+      const int64_t parts = choose_parts(state_.roles, sizes);
       if (!make_parts((sizes.batch + parts - 1) / parts) && !make_parts(sizes.batch)) {
         return nullptr;
       }
     } catch (const Unsupported&) {  // the next kernel of the list takes the call
       return nullptr;
     }
-    return std::make_shared<const OneDnnConvPlan>(plan_);
+    return std::make_shared<const OneDnnConvState>(state_);
   }
 
  private:
@@ -144,16 +144,16 @@ class Planner {
 
   // False if a layout cannot be cut into parts of so many samples.
   bool make_parts(int64_t samples) {
-    const ConvRoles& roles = plan_.roles;
-    const int64_t batch = plan_.sizes.batch;
-    plan_.samples = samples;
-    plan_.num_parts = (batch + samples - 1) / samples;
+    const ConvRoles& roles = state_.roles;
+    const int64_t batch = state_.sizes.batch;
+    state_.samples = samples;
+    state_.num_parts = (batch + samples - 1) / samples;
     spec_.batch = samples;
     spec_.source = wanted(roles.writes_x);
     spec_.weights = &kAnyLayout;
     spec_.destination = wanted(roles.writes_y());
-    plan_.part.kernel = make_onednn(spec_);
-    const OneDnnKernel& kernel = *plan_.part.kernel;
+    state_.part.kernel = make_onednn(spec_);
+    const OneDnnKernel& kernel = *state_.part.kernel;
     const ConvolutionSpec part_spec = spec_;
     spec_.batch = batch;
     const Shape x_shape = spec_.source_shape();
@@ -165,21 +165,21 @@ class Planner {
     const auto x_layout = whole(roles.writes_x, roles.x, kernel.source(), x_shape);
     const auto y_layout = whole(roles.writes_y(), roles.y, kernel.destination(), y_shape);
     if (!x_layout || !y_layout) return false;
-    plan_.x_layout = *x_layout;
-    plan_.y_layout = *y_layout;
-    plan_.x_sample_bytes = bytes_of(*x_layout, x_shape) / static_cast<size_t>(batch);
-    plan_.y_sample_bytes = bytes_of(*y_layout, y_shape) / static_cast<size_t>(batch);
-    plan_.weight_bytes = bytes_of(kernel.weights(), spec_.weights_shape());
+    state_.x_layout = *x_layout;
+    state_.y_layout = *y_layout;
+    state_.x_sample_bytes = bytes_of(*x_layout, x_shape) / static_cast<size_t>(batch);
+    state_.y_sample_bytes = bytes_of(*y_layout, y_shape) / static_cast<size_t>(batch);
+    state_.weight_bytes = bytes_of(kernel.weights(), spec_.weights_shape());
     set_weight_reorder();
-    if (!set_reorders(plan_.part, part_spec)) return false;
-    plan_.last = plan_.part;
+    if (!set_reorders(state_.part, part_spec)) return false;
+    state_.last = state_.part;
     if (batch % samples == 0) return true;
     return make_last(part_spec, batch % samples);
   }
 
   // The remaining samples, in the layouts of the other parts.
   bool make_last(ConvolutionSpec spec, int64_t samples) {
-    const OneDnnKernel& kernel = *plan_.part.kernel;
+    const OneDnnKernel& kernel = *state_.part.kernel;
     spec.batch = samples;
     const auto source = cut(kernel.source(), spec.source_shape());
     const auto destination = cut(kernel.destination(), spec.destination_shape());
@@ -187,23 +187,23 @@ class Planner {
     spec.source = *source;
     spec.weights = kernel.weights();
     spec.destination = *destination;
-    plan_.last.kernel = make_onednn(spec);
-    return set_reorders(plan_.last, spec);
+    state_.last.kernel = make_onednn(spec);
+    return set_reorders(state_.last, spec);
   }
 
   // The layout of a part made that of the whole tensor, or the reverse.
   std::optional<const BlockedLayout*> cut(const BlockedLayout* layout, const Shape& shape) const {
-    return plan_.num_parts == 1 ? layout : layout_like(layout, shape);
+    return state_.num_parts == 1 ? layout : layout_like(layout, shape);
   }
 
   void set_weight_reorder() {
-    const BlockedLayout* own = plan_.part.kernel->weights();
+    const BlockedLayout* own = state_.part.kernel->weights();
     if (own == nullptr) return;
-    const bool is_written = plan_.roles.writes_weight;
-    plan_.weight = {make_onednn(ReorderSpec{.shape = spec_.weights_shape(),
-                                            .from = is_written ? own : nullptr,
-                                            .to = is_written ? nullptr : own}),
-                    plan_.weight_bytes};
+    const bool is_written = state_.roles.writes_weight;
+    state_.weight = {make_onednn(ReorderSpec{.shape = spec_.weights_shape(),
+                                             .from = is_written ? own : nullptr,
+                                             .to = is_written ? nullptr : own}),
+                     state_.weight_bytes};
   }
 
   // How the operands of a part come from the tensors. What is written lies as the kernel likes it.
@@ -218,15 +218,15 @@ class Planner {
                  bytes_of(own, shape)};
       return true;
     };
-    const ConvRoles& roles = plan_.roles;
+    const ConvRoles& roles = state_.roles;
     return (roles.writes_x ||
-            set(part.x, plan_.x_layout, part.kernel->source(), spec.source_shape())) &&
+            set(part.x, state_.x_layout, part.kernel->source(), spec.source_shape())) &&
            (roles.writes_y() ||
-            set(part.y, plan_.y_layout, part.kernel->destination(), spec.destination_shape()));
+            set(part.y, state_.y_layout, part.kernel->destination(), spec.destination_shape()));
   }
 
   const KernelQuery& query_;
-  OneDnnConvPlan plan_;
+  OneDnnConvState state_;
   ConvolutionSpec spec_;
 };
 
@@ -250,22 +250,22 @@ struct PartsRun {
   size_t bias_stride;
 };
 
-void run_parts(const KernelContext& ctx, const OneDnnConvPlan& plan, const PartsRun& run) {
-  const size_t bytes = std::max(plan.part.scratch_bytes(), plan.last.scratch_bytes());
-  ctx.pool().parallel_for(0, plan.num_parts, 1, [&](int64_t begin, int64_t end) {
+void run_parts(const KernelContext& ctx, const OneDnnConvState& state, const PartsRun& run) {
+  const size_t bytes = std::max(state.part.scratch_bytes(), state.last.scratch_bytes());
+  ctx.pool().parallel_for(0, state.num_parts, 1, [&](int64_t begin, int64_t end) {
     const Ref<Storage> memory = ctx.scratch(bytes);
     for (int64_t i = begin; i < end; ++i) {
       const auto index = static_cast<size_t>(i);
-      const Part& part = i + 1 < plan.num_parts ? plan.part : plan.last;
-      const size_t first = index * static_cast<size_t>(plan.samples);
+      const Part& part = i + 1 < state.num_parts ? state.part : state.last;
+      const size_t first = index * static_cast<size_t>(state.samples);
       std::byte* x_buffer = memory->data();
       std::byte* y_buffer = x_buffer + aligned(part.x.bytes);
       std::byte* scratch = y_buffer + aligned(part.y.bytes);
       part.kernel->run(
-          {.source = read(part.x, run.x, first * plan.x_sample_bytes, x_buffer, scratch),
+          {.source = read(part.x, run.x, first * state.x_sample_bytes, x_buffer, scratch),
            .weights = run.weight + index * run.weight_stride,
            .bias = run.bias == nullptr ? nullptr : run.bias + index * run.bias_stride,
-           .destination = read(part.y, run.y, first * plan.y_sample_bytes, y_buffer, scratch),
+           .destination = read(part.y, run.y, first * state.y_sample_bytes, y_buffer, scratch),
            .scratch = scratch});
     }
   });
@@ -276,28 +276,28 @@ const std::byte* as_bytes(const float* data) {
 }
 
 // The weights in the kernel's layout; `memory` holds them if they had to be reordered.
-const std::byte* reordered_weights(const KernelContext& ctx, const OneDnnConvPlan& plan,
+const std::byte* reordered_weights(const KernelContext& ctx, const OneDnnConvState& state,
                                    const float* weight, Ref<Storage>& memory) {
-  if (plan.weight.reorder == nullptr) return as_bytes(weight);
-  memory = ctx.scratch(aligned(plan.weight_bytes) + plan.weight.reorder->scratch_bytes());
+  if (state.weight.reorder == nullptr) return as_bytes(weight);
+  memory = ctx.scratch(aligned(state.weight_bytes) + state.weight.reorder->scratch_bytes());
   std::byte* target = memory->data();
-  plan.weight.reorder->run(
-      {.source = weight, .destination = target, .scratch = target + aligned(plan.weight_bytes)});
+  state.weight.reorder->run(
+      {.source = weight, .destination = target, .scratch = target + aligned(state.weight_bytes)});
   return target;
 }
 
 void run_forward(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<OneDnnConvPlan>();
+  const auto& state = ctx.state_as<OneDnnConvState>();
   const ContiguousInput<float> x(ctx, 0);
   const ContiguousInput<float> weight(ctx, 1);
   std::optional<ContiguousInput<float>> bias;
-  if (plan.roles.has_bias) bias.emplace(ctx, 2);
+  if (state.roles.has_bias) bias.emplace(ctx, 2);
   const ContiguousOutput<float> y(ctx, 0);
   Ref<Storage> memory;
-  run_parts(ctx, plan,
+  run_parts(ctx, state,
             {.x = as_bytes(x.data()),
              .y = as_bytes(y.data()),
-             .weight = reordered_weights(ctx, plan, weight.data(), memory),
+             .weight = reordered_weights(ctx, state, weight.data(), memory),
              .weight_stride = 0,
              .bias = bias ? as_bytes(bias->data()) : nullptr,
              .bias_stride = 0});
@@ -305,15 +305,15 @@ void run_forward(const KernelContext& ctx) {
 }
 
 void run_backward_input(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<OneDnnConvPlan>();
+  const auto& state = ctx.state_as<OneDnnConvState>();
   const ContiguousInput<float> dy(ctx, 0);
   const ContiguousInput<float> weight(ctx, 1);
   const ContiguousOutput<float> dx(ctx, 0);
   Ref<Storage> memory;
-  run_parts(ctx, plan,
+  run_parts(ctx, state,
             {.x = as_bytes(dx.data()),
              .y = as_bytes(dy.data()),
-             .weight = reordered_weights(ctx, plan, weight.data(), memory),
+             .weight = reordered_weights(ctx, state, weight.data(), memory),
              .weight_stride = 0,
              .bias = nullptr,
              .bias_stride = 0});
@@ -336,59 +336,59 @@ void sum_parts(const KernelContext& ctx, int64_t num_parts, std::byte* parts, si
 }
 
 void run_backward_weight(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<OneDnnConvPlan>();
+  const auto& state = ctx.state_as<OneDnnConvState>();
   const ContiguousInput<float> x(ctx, 0);
   const ContiguousInput<float> dy(ctx, 1);
   const ContiguousOutput<float> dw(ctx, 0);
-  const auto num_parts = static_cast<size_t>(plan.num_parts);
-  const size_t bias_bytes = static_cast<size_t>(plan.sizes.out_channels) * sizeof(float);
-  const size_t weight_stride = aligned(plan.weight_bytes);
-  const size_t bias_stride = plan.roles.has_bias ? aligned(bias_bytes) : 0;
+  const auto num_parts = static_cast<size_t>(state.num_parts);
+  const size_t bias_bytes = static_cast<size_t>(state.sizes.out_channels) * sizeof(float);
+  const size_t weight_stride = aligned(state.weight_bytes);
+  const size_t bias_stride = state.roles.has_bias ? aligned(bias_bytes) : 0;
   const size_t reorder_bytes =
-      plan.weight.reorder == nullptr ? 0 : plan.weight.reorder->scratch_bytes();
+      state.weight.reorder == nullptr ? 0 : state.weight.reorder->scratch_bytes();
   const Ref<Storage> memory =
       ctx.scratch(num_parts * (weight_stride + bias_stride) + reorder_bytes);
   std::byte* weights = memory->data();
   std::byte* biases = weights + num_parts * weight_stride;
-  run_parts(ctx, plan,
+  run_parts(ctx, state,
             {.x = as_bytes(x.data()),
              .y = as_bytes(dy.data()),
              .weight = weights,
              .weight_stride = weight_stride,
-             .bias = plan.roles.has_bias ? biases : nullptr,
+             .bias = state.roles.has_bias ? biases : nullptr,
              .bias_stride = bias_stride});
-  sum_parts(ctx, plan.num_parts, weights, weight_stride,
-            static_cast<int64_t>(plan.weight_bytes / sizeof(float)));
-  if (plan.weight.reorder != nullptr) {
-    plan.weight.reorder->run(
+  sum_parts(ctx, state.num_parts, weights, weight_stride,
+            static_cast<int64_t>(state.weight_bytes / sizeof(float)));
+  if (state.weight.reorder != nullptr) {
+    state.weight.reorder->run(
         {.source = weights, .destination = dw.data(), .scratch = biases + num_parts * bias_stride});
   } else {
-    std::copy_n(weights, plan.weight_bytes, reinterpret_cast<std::byte*>(dw.data()));
+    std::copy_n(weights, state.weight_bytes, reinterpret_cast<std::byte*>(dw.data()));
   }
   dw.finish(ctx);
-  if (!plan.roles.has_bias) return;
-  sum_parts(ctx, plan.num_parts, biases, bias_stride, plan.sizes.out_channels);
+  if (!state.roles.has_bias) return;
+  sum_parts(ctx, state.num_parts, biases, bias_stride, state.sizes.out_channels);
   const ContiguousOutput<float> db(ctx, 1);
   std::copy_n(biases, bias_bytes, reinterpret_cast<std::byte*>(db.data()));
   db.finish(ctx);
 }
 
-KernelScratch scratch_of(const KernelQuery& query, const OneDnnConvPlan& plan) {
+KernelScratch scratch_of(const KernelQuery& query, const OneDnnConvState& state) {
   KernelScratch blocks = contiguous_scratch(query, DType::kFloat32);
   const auto add = [&](size_t bytes, int64_t parts) {
     blocks.push_back({static_cast<int64_t>(bytes), parts});
   };
   const size_t reorder_bytes =
-      plan.weight.reorder == nullptr ? 0 : plan.weight.reorder->scratch_bytes();
-  if (plan.roles.writes_weight) {
-    const size_t bias_bytes = static_cast<size_t>(plan.sizes.out_channels) * sizeof(float);
+      state.weight.reorder == nullptr ? 0 : state.weight.reorder->scratch_bytes();
+  if (state.roles.writes_weight) {
+    const size_t bias_bytes = static_cast<size_t>(state.sizes.out_channels) * sizeof(float);
     const size_t stride =
-        aligned(plan.weight_bytes) + (plan.roles.has_bias ? aligned(bias_bytes) : 0);
-    add(static_cast<size_t>(plan.num_parts) * stride + reorder_bytes, 1);
-  } else if (plan.weight.reorder != nullptr) {
-    add(aligned(plan.weight_bytes) + reorder_bytes, 1);
+        aligned(state.weight_bytes) + (state.roles.has_bias ? aligned(bias_bytes) : 0);
+    add(static_cast<size_t>(state.num_parts) * stride + reorder_bytes, 1);
+  } else if (state.weight.reorder != nullptr) {
+    add(aligned(state.weight_bytes) + reorder_bytes, 1);
   }
-  add(std::max(plan.part.scratch_bytes(), plan.last.scratch_bytes()), plan.num_parts);
+  add(std::max(state.part.scratch_bytes(), state.last.scratch_bytes()), state.num_parts);
   return blocks;
 }
 
@@ -396,16 +396,16 @@ KernelScratch scratch_of(const KernelQuery& query, const OneDnnConvPlan& plan) {
 
 KernelChoice select_conv_onednn(const KernelQuery& query) {
   if (query.output(0).dtype == DType::kFloat64 || !has_onednn()) return {};
-  const auto plan = Planner(query).make();
-  if (plan == nullptr) return {};
-  const ConvRoles& roles = plan->roles;
+  const auto state = Planner(query).make();
+  if (state == nullptr) return {};
+  const ConvRoles& roles = state->roles;
   std::vector<MetaPtr> outputs(query.outputs.begin(), query.outputs.end());
-  if (roles.writes_x) outputs[0] = with_blocked(outputs[0], plan->x_layout);
-  if (roles.writes_y()) outputs[0] = with_blocked(outputs[0], plan->y_layout);
+  if (roles.writes_x) outputs[0] = with_blocked(outputs[0], state->x_layout);
+  if (roles.writes_y()) outputs[0] = with_blocked(outputs[0], state->y_layout);
   const KernelFn fn = roles.writes_x        ? run_backward_input
                       : roles.writes_weight ? run_backward_weight
                                             : run_forward;
-  return with_scratch({fn, plan, std::move(outputs)}, scratch_of(query, *plan));
+  return with_scratch({fn, state, std::move(outputs)}, scratch_of(query, *state));
 }
 
 }  // namespace flow::ops

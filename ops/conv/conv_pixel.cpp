@@ -16,7 +16,7 @@
 namespace flow::ops {
 namespace {
 
-struct PixelPlan {
+struct PixelState {
   int64_t batch;
   int64_t in;   // channels
   int64_t out;  // channels
@@ -29,67 +29,67 @@ void multiply(const KernelContext& ctx, const GemmTask<float>& task) {
 
 // y = x weight^T + bias
 void run_forward(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PixelPlan>();
+  const auto& state = ctx.state_as<PixelState>();
   const ContiguousInput<float> x(ctx, 0);
   const ContiguousInput<float> weight(ctx, 1);
   std::optional<ContiguousInput<float>> bias;
-  if (plan.has_bias) bias.emplace(ctx, 2);
+  if (state.has_bias) bias.emplace(ctx, 2);
   const ContiguousOutput<float> y(ctx, 0);
   multiply(ctx, {.transpose_b = Transpose::kYes,
-                 .m = plan.batch,
-                 .n = plan.out,
-                 .k = plan.in,
+                 .m = state.batch,
+                 .n = state.out,
+                 .k = state.in,
                  .a = x.data(),
-                 .lda = plan.in,
+                 .lda = state.in,
                  .b = weight.data(),
-                 .ldb = plan.in,
+                 .ldb = state.in,
                  .c = y.data(),
-                 .ldc = plan.out,
+                 .ldc = state.out,
                  .bias = bias ? bias->data() : nullptr});
   y.finish(ctx);
 }
 
 // dx = dy weight
 void run_backward_input(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PixelPlan>();
+  const auto& state = ctx.state_as<PixelState>();
   const ContiguousInput<float> dy(ctx, 0);
   const ContiguousInput<float> weight(ctx, 1);
   const ContiguousOutput<float> dx(ctx, 0);
-  multiply(ctx, {.m = plan.batch,
-                 .n = plan.in,
-                 .k = plan.out,
+  multiply(ctx, {.m = state.batch,
+                 .n = state.in,
+                 .k = state.out,
                  .a = dy.data(),
-                 .lda = plan.out,
+                 .lda = state.out,
                  .b = weight.data(),
-                 .ldb = plan.in,
+                 .ldb = state.in,
                  .c = dx.data(),
-                 .ldc = plan.in});
+                 .ldc = state.in});
   dx.finish(ctx);
 }
 
 // dweight = dy^T x,  dbias = dy summed over the batch
 void run_backward_weight(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PixelPlan>();
+  const auto& state = ctx.state_as<PixelState>();
   const ContiguousInput<float> x(ctx, 0);
   const ContiguousInput<float> dy(ctx, 1);
   const ContiguousOutput<float> dweight(ctx, 0);
   multiply(ctx, {.transpose_a = Transpose::kYes,
-                 .m = plan.out,
-                 .n = plan.in,
-                 .k = plan.batch,
+                 .m = state.out,
+                 .n = state.in,
+                 .k = state.batch,
                  .a = dy.data(),
-                 .lda = plan.out,
+                 .lda = state.out,
                  .b = x.data(),
-                 .ldb = plan.in,
+                 .ldb = state.in,
                  .c = dweight.data(),
-                 .ldc = plan.in});
+                 .ldc = state.in});
   dweight.finish(ctx);
-  if (!plan.has_bias) return;
+  if (!state.has_bias) return;
   const ContiguousOutput<float> dbias(ctx, 1);
-  std::copy_n(dy.data(), plan.out, dbias.data());
-  for (int64_t i = 1; i < plan.batch; ++i) {
-    for (int64_t c = 0; c < plan.out; ++c)
-      dbias.data()[c] += dy.data()[i * plan.out + c];
+  std::copy_n(dy.data(), state.out, dbias.data());
+  for (int64_t i = 1; i < state.batch; ++i) {
+    for (int64_t c = 0; c < state.out; ++c)
+      dbias.data()[c] += dy.data()[i * state.out + c];
   }
   dbias.finish(ctx);
 }
@@ -139,8 +139,8 @@ KernelChoice select_conv_pixel(const KernelQuery& query) {
                       : roles.writes_weight ? run_backward_weight
                                             : run_forward;
   return {fn,
-          std::make_shared<const PixelPlan>(
-              PixelPlan{sizes.batch, sizes.in_channels, sizes.out_channels, roles.has_bias}),
+          std::make_shared<const PixelState>(
+              PixelState{sizes.batch, sizes.in_channels, sizes.out_channels, roles.has_bias}),
           std::move(outputs)};
 }
 

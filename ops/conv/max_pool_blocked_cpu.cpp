@@ -12,8 +12,9 @@
 #include "core/thread_pool.h"
 #include "ops/conv/pool_op.h"
 #include "ops/conv/pool_state.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_max_pool_blocked_cpu(KernelTable& table);
 
@@ -23,14 +24,14 @@ using V = Vec<float>;
 
 // Calls fn(first element of the plane and vector in x, the same in y) for all.
 template <class Fn>
-void for_planes(const KernelContext& ctx, const PoolPlan& plan, const Fn& fn) {
+void for_planes(const KernelContext& ctx, const PoolState& state, const Fn& fn) {
   constexpr int64_t kGrain = 1 << 15;
-  const int64_t x_size = plan.in_size() * plan.lanes;
-  const int64_t y_size = plan.out_size() * plan.lanes;
+  const int64_t x_size = state.in_size() * state.lanes;
+  const int64_t y_size = state.out_size() * state.lanes;
   const int64_t grain = kGrain / std::max<int64_t>(x_size + y_size, 1) + 1;
-  ctx.pool().parallel_for(0, plan.planes, grain, [&](int64_t begin, int64_t end) {
+  ctx.pool().parallel_for(0, state.planes, grain, [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
-      for (int64_t lane = 0; lane < plan.lanes; lane += V::kLanes)
+      for (int64_t lane = 0; lane < state.lanes; lane += V::kLanes)
         fn(plane * x_size + lane, plane * y_size + lane);
     }
   });
@@ -38,38 +39,38 @@ void for_planes(const KernelContext& ctx, const PoolPlan& plan, const Fn& fn) {
 
 // Calls fn(offset in the plane, number of the tap) for what output (oh, ow) reads.
 template <class Fn>
-[[gnu::always_inline]] inline void for_taps(const PoolPlan& plan, const PoolTaps& h,
+[[gnu::always_inline]] inline void for_taps(const PoolState& state, const PoolTaps& h,
                                             const PoolTaps& w, const Fn& fn) {
   int64_t tap = 0;
   for (int64_t i = 0; i < h.count; ++i) {
-    int64_t at = ((h.first + i * plan.dims[0].step) * plan.dims[1].in + w.first) * plan.lanes;
+    int64_t at = ((h.first + i * state.dims[0].step) * state.dims[1].in + w.first) * state.lanes;
     for (int64_t j = 0; j < w.count; ++j) {
       fn(at, tap++);
-      at += plan.dims[1].step * plan.lanes;
+      at += state.dims[1].step * state.lanes;
     }
   }
 }
 
 // Calls fn(h taps, w taps, offset of the output in its plane).
 template <class Fn>
-void for_outputs(const PoolPlan& plan, const Fn& fn) {
+void for_outputs(const PoolState& state, const Fn& fn) {
   int64_t offset = 0;
-  for (const PoolTaps& h : plan.dims[0].taps) {
-    for (const PoolTaps& w : plan.dims[1].taps) {
+  for (const PoolTaps& h : state.dims[0].taps) {
+    for (const PoolTaps& w : state.dims[1].taps) {
       fn(h, w, offset);
-      offset += plan.lanes;
+      offset += state.lanes;
     }
   }
 }
 
 void run_max_pool(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const float* x = ctx.in(0).as<float>();
   float* y = ctx.out(0).as<float>();
-  for_planes(ctx, plan, [&](int64_t from, int64_t to) {
-    for_outputs(plan, [&](const PoolTaps& h, const PoolTaps& w, int64_t offset) {
+  for_planes(ctx, state, [&](int64_t from, int64_t to) {
+    for_outputs(state, [&](const PoolTaps& h, const PoolTaps& w, int64_t offset) {
       V largest = V::fill(-std::numeric_limits<float>::infinity());
-      for_taps(plan, h, w, [&](int64_t at, int64_t /*tap*/) {
+      for_taps(state, h, w, [&](int64_t at, int64_t /*tap*/) {
         largest = maximum(V::load(x + from + at), largest);
       });
       largest.store(y + to + offset);
@@ -79,35 +80,35 @@ void run_max_pool(const KernelContext& ctx) {
 
 // The first of equal maxima gets the gradient, the last NaN where there are some.
 void run_backward(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const float* x = ctx.in(0).as<float>();
   const float* dy = ctx.in(1).as<float>();
   float* dx = ctx.out(0).as<float>();
   Ref<Storage> memory;
-  if (plan.reorder != nullptr) {
-    memory = ctx.scratch(plan.reordered_bytes + plan.reorder->scratch_bytes());
-    plan.reorder->run({.source = dy,
-                       .destination = memory->data(),
-                       .scratch = memory->data() + plan.reordered_bytes});
+  if (state.reorder != nullptr) {
+    memory = ctx.scratch(state.reordered_bytes + state.reorder->scratch_bytes());
+    state.reorder->run({.source = dy,
+                        .destination = memory->data(),
+                        .scratch = memory->data() + state.reordered_bytes});
     dy = reinterpret_cast<const float*>(memory->data());
   }
-  const bool tiles = plan.dims[0].tiles() && plan.dims[1].tiles();
-  for_planes(ctx, plan, [&](int64_t to, int64_t from) {
+  const bool tiles = state.dims[0].tiles() && state.dims[1].tiles();
+  for_planes(ctx, state, [&](int64_t to, int64_t from) {
     if (!tiles) {
-      for (int64_t i = 0; i < plan.in_size(); ++i)
-        V::zero().store(dx + to + i * plan.lanes);
+      for (int64_t i = 0; i < state.in_size(); ++i)
+        V::zero().store(dx + to + i * state.lanes);
     }
-    for_outputs(plan, [&](const PoolTaps& h, const PoolTaps& w, int64_t offset) {
+    for_outputs(state, [&](const PoolTaps& h, const PoolTaps& w, int64_t offset) {
       V largest = V::fill(-std::numeric_limits<float>::infinity());
       V winner = V::zero();
-      for_taps(plan, h, w, [&](int64_t at, int64_t tap) {
+      for_taps(state, h, w, [&](int64_t at, int64_t tap) {
         const V value = V::load(x + to + at);
         const auto wins = (value > largest) | is_nan(value);
         largest = select(wins, value, largest);
         winner = select(wins, V::fill(static_cast<float>(tap)), winner);
       });
       const V own = V::load(dy + from + offset);
-      for_taps(plan, h, w, [&](int64_t at, int64_t tap) {
+      for_taps(state, h, w, [&](int64_t at, int64_t tap) {
         float* target = dx + to + at;
         const V share = select(winner == V::fill(static_cast<float>(tap)), own, V::zero());
         (tiles ? share : V::load(target) + share).store(target);
@@ -120,15 +121,16 @@ template <KernelFn kRun>
 KernelChoice select_blocked(const KernelQuery& query) {
   const TensorMeta& x = query.input(0);
   if (x.blocked == nullptr || x.dtype != DType::kFloat32) return {};
-  PoolPlan plan = plan_pool(query);
+  PoolState state = prepare_pool(query);
   KernelChoice choice;
-  if (!plan_layout(query, plan, choice.outputs) || plan.lanes % V::kLanes != 0) return {};
+  if (!prepare_layout(query, state, choice.outputs) || state.lanes % V::kLanes != 0) return {};
   choice.fn = kRun;
   KernelScratch blocks;
-  if (plan.reorder != nullptr) {
-    blocks.push_back({static_cast<int64_t>(plan.reordered_bytes + plan.reorder->scratch_bytes())});
+  if (state.reorder != nullptr) {
+    blocks.push_back(
+        {static_cast<int64_t>(state.reordered_bytes + state.reorder->scratch_bytes())});
   }
-  choice.plan = std::make_shared<const PoolPlan>(std::move(plan));
+  choice.state = std::make_shared<const PoolState>(std::move(state));
   return with_scratch(std::move(choice), std::move(blocks));
 }
 

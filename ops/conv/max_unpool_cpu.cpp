@@ -7,6 +7,7 @@
 #include "core/thread_pool.h"
 #include "ops/conv/max_unpool_op.h"
 #include "ops/kernel/box_copy.h"
+
 #include "ops/kernel/isa_begin.h"
 
 void register_max_unpool_cpu(KernelTable& table);

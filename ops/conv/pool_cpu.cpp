@@ -14,14 +14,16 @@
 #include "ops/conv/pool_op.h"
 #include "ops/conv/pool_state.h"
 #include "ops/kernel/contiguous.h"
+
 #include "ops/kernel/isa_begin.h"
 
 void register_pool_cpu(KernelTable& table);
 
 namespace {
 
-double divisor_of(const PoolPlan& plan, size_t oh, size_t ow) {
-  return plan.divisor != 0 ? plan.divisor : plan.dims[0].elements[oh] * plan.dims[1].elements[ow];
+double divisor_of(const PoolState& state, size_t oh, size_t ow) {
+  return state.divisor != 0 ? state.divisor
+                            : state.dims[0].elements[oh] * state.dims[1].elements[ow];
 }
 
 #if FLOW_ISA == 0
@@ -83,34 +85,34 @@ T narrowed(double x) {
 
 // Calls fn(h, w) for what output (oh, ow) reads.
 template <class Fn>
-void for_each_tap(const PoolPlan& plan, int64_t oh, int64_t ow, const Fn& fn) {
-  const PoolTaps& h = plan.dims[0].taps[static_cast<size_t>(oh)];
-  const PoolTaps& w = plan.dims[1].taps[static_cast<size_t>(ow)];
+void for_each_tap(const PoolState& state, int64_t oh, int64_t ow, const Fn& fn) {
+  const PoolTaps& h = state.dims[0].taps[static_cast<size_t>(oh)];
+  const PoolTaps& w = state.dims[1].taps[static_cast<size_t>(ow)];
   for (int64_t i = 0; i < h.count; ++i) {
     for (int64_t j = 0; j < w.count; ++j)
-      fn(h.first + i * plan.dims[0].step, w.first + j * plan.dims[1].step);
+      fn(h.first + i * state.dims[0].step, w.first + j * state.dims[1].step);
   }
 }
 
 template <class Fn>
-void for_each_output(const PoolPlan& plan, const Fn& fn) {
-  for (int64_t oh = 0; oh < plan.dims[0].out; ++oh) {
-    for (int64_t ow = 0; ow < plan.dims[1].out; ++ow)
+void for_each_output(const PoolState& state, const Fn& fn) {
+  for (int64_t oh = 0; oh < state.dims[0].out; ++oh) {
+    for (int64_t ow = 0; ow < state.dims[1].out; ++ow)
       fn(oh, ow);
   }
 }
 
 // Calls fn(plane, oh, ow, h, w) with the place of each maximum; h = -1 where there is no element.
 template <class T, class Fn>
-void find_maxima(const TensorView& x, const PoolPlan& plan, const Fn& fn) {
+void find_maxima(const TensorView& x, const PoolState& state, const Fn& fn) {
   const Planes planes(x);
-  for (int64_t p = 0; p < plan.planes; ++p) {
+  for (int64_t p = 0; p < state.planes; ++p) {
     const T* plane = x.as<T>() + planes.offset(p);
-    for_each_output(plan, [&](int64_t oh, int64_t ow) {
+    for_each_output(state, [&](int64_t oh, int64_t ow) {
       Wide<T> best{};
       int64_t best_h = -1;
       int64_t best_w = -1;
-      for_each_tap(plan, oh, ow, [&](int64_t h, int64_t w) {
+      for_each_tap(state, oh, ow, [&](int64_t h, int64_t w) {
         const Wide<T> value = widened(plane[planes.at(h, w)]);
         if (best_h >= 0 && !(value > best) && value == value) return;
         best = value;
@@ -124,30 +126,30 @@ void find_maxima(const TensorView& x, const PoolPlan& plan, const Fn& fn) {
 
 template <class T>
 void max_pool_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const bool has_source = ctx.inputs.size() > 1;  // gather
   const TensorView& source = ctx.in(has_source ? 1 : 0);
   const Planes from(source);
   const Planes to(ctx.out(0));
-  find_maxima<T>(ctx.in(0), plan, [&](int64_t p, int64_t oh, int64_t ow, int64_t h, int64_t w) {
+  find_maxima<T>(ctx.in(0), state, [&](int64_t p, int64_t oh, int64_t ow, int64_t h, int64_t w) {
     const int64_t target = to.offset(p) + to.at(oh, ow);
     const T none = has_source ? T{} : lowest<T>();
     ctx.out(0).as<T>()[target] = h < 0 ? none : source.as<T>()[from.offset(p) + from.at(h, w)];
     if (ctx.outputs.size() > 1) {
-      ctx.out(1).as<int64_t>()[target] = h < 0 ? -1 : h * plan.dims[1].in + w;
+      ctx.out(1).as<int64_t>()[target] = h < 0 ? -1 : h * state.dims[1].in + w;
     }
   });
 }
 
 template <class T>
 void max_pool_backward_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const Planes from(ctx.in(1));
   const Planes to(ctx.out(0));
-  std::vector<double> sums(static_cast<size_t>(plan.planes * plan.in_size()));
-  find_maxima<T>(ctx.in(0), plan, [&](int64_t p, int64_t oh, int64_t ow, int64_t h, int64_t w) {
+  std::vector<double> sums(static_cast<size_t>(state.planes * state.in_size()));
+  find_maxima<T>(ctx.in(0), state, [&](int64_t p, int64_t oh, int64_t ow, int64_t h, int64_t w) {
     if (h < 0) return;
-    const auto at = static_cast<size_t>((p * plan.dims[0].in + h) * plan.dims[1].in + w);
+    const auto at = static_cast<size_t>((p * state.dims[0].in + h) * state.dims[1].in + w);
     sums[at] += widened(ctx.in(1).as<T>()[from.offset(p) + from.at(oh, ow)]);
   });
   T* dx = ctx.out(0).as<T>();
@@ -157,35 +159,35 @@ void max_pool_backward_plainly(const KernelContext& ctx) {
 
 template <class T>
 void avg_pool_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const Planes from(ctx.in(0));
   T* y = ctx.out(0).as<T>();
-  for (int64_t p = 0; p < plan.planes; ++p) {
+  for (int64_t p = 0; p < state.planes; ++p) {
     const T* plane = ctx.in(0).as<T>() + from.offset(p);
-    for_each_output(plan, [&](int64_t oh, int64_t ow) {
+    for_each_output(state, [&](int64_t oh, int64_t ow) {
       double sum = 0;
-      for_each_tap(plan, oh, ow, [&](int64_t h, int64_t w) {
+      for_each_tap(state, oh, ow, [&](int64_t h, int64_t w) {
         sum += static_cast<double>(widened(plane[from.at(h, w)]));
       });
-      *y++ = narrowed<T>(sum / divisor_of(plan, static_cast<size_t>(oh), static_cast<size_t>(ow)));
+      *y++ = narrowed<T>(sum / divisor_of(state, static_cast<size_t>(oh), static_cast<size_t>(ow)));
     });
   }
 }
 
 template <class T>
 void avg_pool_backward_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const Planes from(ctx.in(0));
   T* dx = ctx.out(0).as<T>();
-  std::vector<double> sums(static_cast<size_t>(plan.in_size()));
-  for (int64_t p = 0; p < plan.planes; ++p) {
+  std::vector<double> sums(static_cast<size_t>(state.in_size()));
+  for (int64_t p = 0; p < state.planes; ++p) {
     std::fill(sums.begin(), sums.end(), 0.0);
     const T* plane = ctx.in(0).as<T>() + from.offset(p);
-    for_each_output(plan, [&](int64_t oh, int64_t ow) {
+    for_each_output(state, [&](int64_t oh, int64_t ow) {
       const double share = widened(plane[from.at(oh, ow)]) /
-                           divisor_of(plan, static_cast<size_t>(oh), static_cast<size_t>(ow));
-      for_each_tap(plan, oh, ow, [&](int64_t h, int64_t w) {
-        sums[static_cast<size_t>(h * plan.dims[1].in + w)] += share;
+                           divisor_of(state, static_cast<size_t>(oh), static_cast<size_t>(ow));
+      for_each_tap(state, oh, ow, [&](int64_t h, int64_t w) {
+        sums[static_cast<size_t>(h * state.dims[1].in + w)] += share;
       });
     });
     for (const double sum : sums)
@@ -220,7 +222,7 @@ template <const OpDef* kOp>
 KernelChoice select_reference(const KernelQuery& query) {
   if (!parts_agree(query)) return {};
   return {[](const KernelContext& ctx) { run_reference(ctx, *kOp); },
-          std::make_shared<const PoolPlan>(plan_pool(query))};
+          std::make_shared<const PoolState>(prepare_pool(query))};
 }
 
 #endif
@@ -238,20 +240,20 @@ struct Maxima {
   std::array<T, kLanes> value;
   std::array<Position<T>, kLanes> at;
 
-  void find(const PoolPlan& plan, const T* x, const PoolTaps& h, const PoolTaps& w) {
+  void find(const PoolState& state, const T* x, const PoolTaps& h, const PoolTaps& w) {
     const bool is_empty = h.count == 0 || w.count == 0;
-    const int64_t width = plan.dims[1].in;
+    const int64_t width = state.dims[1].in;
     const int64_t first = is_empty ? -1 : h.first * width + w.first;
     for (size_t c = 0; c < kLanes; ++c) {
       value[c] = is_empty ? -std::numeric_limits<T>::infinity()
-                          : x[first * plan.lanes + static_cast<int64_t>(c)];
+                          : x[first * state.lanes + static_cast<int64_t>(c)];
       at[c] = static_cast<Position<T>>(first);
     }
     for (int64_t i = 0; i < h.count; ++i) {
-      const int64_t row = (h.first + i * plan.dims[0].step) * width;
+      const int64_t row = (h.first + i * state.dims[0].step) * width;
       for (int64_t j = 0; j < w.count; ++j) {
-        const int64_t position = row + w.first + j * plan.dims[1].step;
-        const T* pixel = x + position * plan.lanes;
+        const int64_t position = row + w.first + j * state.dims[1].step;
+        const T* pixel = x + position * state.lanes;
         for (size_t c = 0; c < kLanes; ++c) {
           const bool wins = (pixel[c] > value[c]) | (pixel[c] != pixel[c]);
           value[c] = wins ? pixel[c] : value[c];
@@ -276,19 +278,19 @@ void for_lanes(int64_t lanes, const Fn& fn) {
 
 // Calls fn(h taps, w taps, offset of the output in its plane).
 template <class Fn>
-void for_windows(const PoolPlan& plan, const Fn& fn) {
-  for (size_t oh = 0; oh < plan.dims[0].taps.size(); ++oh) {
-    for (size_t ow = 0; ow < plan.dims[1].taps.size(); ++ow)
+void for_windows(const PoolState& state, const Fn& fn) {
+  for (size_t oh = 0; oh < state.dims[0].taps.size(); ++oh) {
+    for (size_t ow = 0; ow < state.dims[1].taps.size(); ++ow)
       fn(oh, ow,
-         (static_cast<int64_t>(oh) * plan.dims[1].out + static_cast<int64_t>(ow)) * plan.lanes);
+         (static_cast<int64_t>(oh) * state.dims[1].out + static_cast<int64_t>(ow)) * state.lanes);
   }
 }
 
 template <class Fn>
-void parallel_planes(const KernelContext& ctx, const PoolPlan& plan, const Fn& fn) {
+void parallel_planes(const KernelContext& ctx, const PoolState& state, const Fn& fn) {
   constexpr int64_t kGrain = 1 << 15;
-  const int64_t size = (plan.in_size() + plan.out_size()) * plan.lanes;
-  ctx.pool().parallel_for(0, plan.planes, kGrain / std::max<int64_t>(size, 1) + 1,
+  const int64_t size = (state.in_size() + state.out_size()) * state.lanes;
+  ctx.pool().parallel_for(0, state.planes, kGrain / std::max<int64_t>(size, 1) + 1,
                           [&](int64_t begin, int64_t end) {
                             for (int64_t p = begin; p < end; ++p)
                               fn(p);
@@ -297,17 +299,17 @@ void parallel_planes(const KernelContext& ctx, const PoolPlan& plan, const Fn& f
 
 template <class T>
 void run_max_pool(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const ContiguousInput<T> x(ctx, 0);
   const ContiguousOutput<T> y(ctx, 0);
   int64_t* indices = ctx.outputs.size() > 1 ? ctx.out(1).as<int64_t>() : nullptr;
-  parallel_planes(ctx, plan, [&](int64_t p) {
-    const T* from = x.data() + p * plan.in_size() * plan.lanes;
-    const int64_t to = p * plan.out_size() * plan.lanes;
-    for_lanes(plan.lanes, [&](int64_t lane, auto lanes) {
-      for_windows(plan, [&](size_t oh, size_t ow, int64_t offset) {
+  parallel_planes(ctx, state, [&](int64_t p) {
+    const T* from = x.data() + p * state.in_size() * state.lanes;
+    const int64_t to = p * state.out_size() * state.lanes;
+    for_lanes(state.lanes, [&](int64_t lane, auto lanes) {
+      for_windows(state, [&](size_t oh, size_t ow, int64_t offset) {
         Maxima<T, lanes> maxima;
-        maxima.find(plan, from + lane, plan.dims[0].taps[oh], plan.dims[1].taps[ow]);
+        maxima.find(state, from + lane, state.dims[0].taps[oh], state.dims[1].taps[ow]);
         std::copy_n(maxima.value.data(), lanes(), y.data() + to + offset + lane);
         if (indices != nullptr)
           std::copy_n(maxima.at.data(), lanes(), indices + to + offset + lane);
@@ -319,35 +321,35 @@ void run_max_pool(const KernelContext& ctx) {
 
 // Input 1 in the layout of the plan.
 template <class T>
-const T* second_input(const KernelContext& ctx, const PoolPlan& plan,
+const T* second_input(const KernelContext& ctx, const PoolState& state,
                       const ContiguousInput<T>& input, Ref<Storage>& memory) {
-  if (plan.reorder == nullptr) return input.data();
-  memory = ctx.scratch(plan.reordered_bytes + plan.reorder->scratch_bytes());
-  plan.reorder->run({.source = input.data(),
-                     .destination = memory->data(),
-                     .scratch = memory->data() + plan.reordered_bytes});
+  if (state.reorder == nullptr) return input.data();
+  memory = ctx.scratch(state.reordered_bytes + state.reorder->scratch_bytes());
+  state.reorder->run({.source = input.data(),
+                      .destination = memory->data(),
+                      .scratch = memory->data() + state.reordered_bytes});
   return reinterpret_cast<const T*>(memory->data());
 }
 
 template <class T>
 void run_max_pool_gather(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const ContiguousInput<T> x(ctx, 0);
   const ContiguousInput<T> second(ctx, 1);
   Ref<Storage> memory;
-  const T* source = second_input(ctx, plan, second, memory);
+  const T* source = second_input(ctx, state, second, memory);
   const ContiguousOutput<T> y(ctx, 0);
-  parallel_planes(ctx, plan, [&](int64_t p) {
-    const int64_t from = p * plan.in_size() * plan.lanes;
-    const int64_t to = p * plan.out_size() * plan.lanes;
-    for_lanes(plan.lanes, [&](int64_t lane, auto lanes) {
-      for_windows(plan, [&](size_t oh, size_t ow, int64_t offset) {
+  parallel_planes(ctx, state, [&](int64_t p) {
+    const int64_t from = p * state.in_size() * state.lanes;
+    const int64_t to = p * state.out_size() * state.lanes;
+    for_lanes(state.lanes, [&](int64_t lane, auto lanes) {
+      for_windows(state, [&](size_t oh, size_t ow, int64_t offset) {
         Maxima<T, lanes> maxima;
-        maxima.find(plan, x.data() + from + lane, plan.dims[0].taps[oh], plan.dims[1].taps[ow]);
+        maxima.find(state, x.data() + from + lane, state.dims[0].taps[oh], state.dims[1].taps[ow]);
         for (int c = 0; c < lanes; ++c) {
           const int64_t at = maxima.at[static_cast<size_t>(c)];
           y.data()[to + offset + lane + c] =
-              at < 0 ? T{0} : source[from + at * plan.lanes + lane + c];
+              at < 0 ? T{0} : source[from + at * state.lanes + lane + c];
         }
       });
     });
@@ -357,24 +359,24 @@ void run_max_pool_gather(const KernelContext& ctx) {
 
 template <class T>
 void run_max_pool_backward(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const ContiguousInput<T> x(ctx, 0);
   const ContiguousInput<T> second(ctx, 1);
   Ref<Storage> memory;
-  const T* dy = second_input(ctx, plan, second, memory);
+  const T* dy = second_input(ctx, state, second, memory);
   const ContiguousOutput<T> dx(ctx, 0);
-  parallel_planes(ctx, plan, [&](int64_t p) {
-    const int64_t plane = p * plan.in_size() * plan.lanes;
+  parallel_planes(ctx, state, [&](int64_t p) {
+    const int64_t plane = p * state.in_size() * state.lanes;
     T* target = dx.data() + plane;
-    std::fill_n(target, plan.in_size() * plan.lanes, T{0});
-    const T* source = dy + p * plan.out_size() * plan.lanes;
-    for_lanes(plan.lanes, [&](int64_t lane, auto lanes) {
-      for_windows(plan, [&](size_t oh, size_t ow, int64_t offset) {
+    std::fill_n(target, state.in_size() * state.lanes, T{0});
+    const T* source = dy + p * state.out_size() * state.lanes;
+    for_lanes(state.lanes, [&](int64_t lane, auto lanes) {
+      for_windows(state, [&](size_t oh, size_t ow, int64_t offset) {
         Maxima<T, lanes> maxima;
-        maxima.find(plan, x.data() + plane + lane, plan.dims[0].taps[oh], plan.dims[1].taps[ow]);
+        maxima.find(state, x.data() + plane + lane, state.dims[0].taps[oh], state.dims[1].taps[ow]);
         for (int c = 0; c < lanes; ++c) {
           const int64_t at = maxima.at[static_cast<size_t>(c)];
-          if (at >= 0) target[at * plan.lanes + lane + c] += source[offset + lane + c];
+          if (at >= 0) target[at * state.lanes + lane + c] += source[offset + lane + c];
         }
       });
     });
@@ -384,31 +386,31 @@ void run_max_pool_backward(const KernelContext& ctx) {
 
 // Calls fn(offset) of every element in a plane that output (oh, ow) reads.
 template <class Fn>
-void for_pixels(const PoolPlan& plan, size_t oh, size_t ow, const Fn& fn) {
-  const PoolTaps& h = plan.dims[0].taps[oh];
-  const PoolTaps& w = plan.dims[1].taps[ow];
+void for_pixels(const PoolState& state, size_t oh, size_t ow, const Fn& fn) {
+  const PoolTaps& h = state.dims[0].taps[oh];
+  const PoolTaps& w = state.dims[1].taps[ow];
   for (int64_t i = 0; i < h.count; ++i) {
     for (int64_t j = 0; j < w.count; ++j)
-      fn(((h.first + i) * plan.dims[1].in + w.first + j) * plan.lanes);
+      fn(((h.first + i) * state.dims[1].in + w.first + j) * state.lanes);
   }
 }
 
 template <class T>
 void run_avg_pool(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const ContiguousInput<T> x(ctx, 0);
   const ContiguousOutput<T> y(ctx, 0);
-  parallel_planes(ctx, plan, [&](int64_t p) {
-    const T* from = x.data() + p * plan.in_size() * plan.lanes;
-    T* to = y.data() + p * plan.out_size() * plan.lanes;
-    for_lanes(plan.lanes, [&](int64_t lane, auto lanes) {
-      for_windows(plan, [&](size_t oh, size_t ow, int64_t offset) {
+  parallel_planes(ctx, state, [&](int64_t p) {
+    const T* from = x.data() + p * state.in_size() * state.lanes;
+    T* to = y.data() + p * state.out_size() * state.lanes;
+    for_lanes(state.lanes, [&](int64_t lane, auto lanes) {
+      for_windows(state, [&](size_t oh, size_t ow, int64_t offset) {
         std::array<T, lanes> sum{};
-        for_pixels(plan, oh, ow, [&](int64_t pixel) {
+        for_pixels(state, oh, ow, [&](int64_t pixel) {
           for (int c = 0; c < lanes; ++c)
             sum[static_cast<size_t>(c)] += from[pixel + lane + c];
         });
-        const T divisor = static_cast<T>(divisor_of(plan, oh, ow));
+        const T divisor = static_cast<T>(divisor_of(state, oh, ow));
         for (int c = 0; c < lanes; ++c)
           to[offset + lane + c] = sum[static_cast<size_t>(c)] / divisor;
       });
@@ -419,20 +421,20 @@ void run_avg_pool(const KernelContext& ctx) {
 
 template <class T>
 void run_avg_pool_backward(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<PoolPlan>();
+  const auto& state = ctx.state_as<PoolState>();
   const ContiguousInput<T> dy(ctx, 0);
   const ContiguousOutput<T> dx(ctx, 0);
-  parallel_planes(ctx, plan, [&](int64_t p) {
-    const T* from = dy.data() + p * plan.out_size() * plan.lanes;
-    T* to = dx.data() + p * plan.in_size() * plan.lanes;
-    std::fill_n(to, plan.in_size() * plan.lanes, T{0});
-    for_lanes(plan.lanes, [&](int64_t lane, auto lanes) {
-      for_windows(plan, [&](size_t oh, size_t ow, int64_t offset) {
-        const T divisor = static_cast<T>(divisor_of(plan, oh, ow));
+  parallel_planes(ctx, state, [&](int64_t p) {
+    const T* from = dy.data() + p * state.out_size() * state.lanes;
+    T* to = dx.data() + p * state.in_size() * state.lanes;
+    std::fill_n(to, state.in_size() * state.lanes, T{0});
+    for_lanes(state.lanes, [&](int64_t lane, auto lanes) {
+      for_windows(state, [&](size_t oh, size_t ow, int64_t offset) {
+        const T divisor = static_cast<T>(divisor_of(state, oh, ow));
         std::array<T, lanes> share;
         for (int c = 0; c < lanes; ++c)
           share[static_cast<size_t>(c)] = from[offset + lane + c] / divisor;
-        for_pixels(plan, oh, ow, [&](int64_t pixel) {
+        for_pixels(state, oh, ow, [&](int64_t pixel) {
           for (int c = 0; c < lanes; ++c)
             to[pixel + lane + c] += share[static_cast<size_t>(c)];
         });
@@ -444,18 +446,19 @@ void run_avg_pool_backward(const KernelContext& ctx) {
 
 template <KernelFn kFloat, KernelFn kDouble>
 KernelChoice select_fast(const KernelQuery& query) {
-  PoolPlan plan = plan_pool(query);
+  PoolState state = prepare_pool(query);
   KernelChoice choice;
   if (!is_floating(query.input(0).dtype)) return {};
-  if (plan.in_size() > std::numeric_limits<int32_t>::max()) return {};
-  if (!plan_layout(query, plan, choice.outputs)) return {};
+  if (state.in_size() > std::numeric_limits<int32_t>::max()) return {};
+  if (!prepare_layout(query, state, choice.outputs)) return {};
   choice.fn = query.input(0).dtype == DType::kFloat64 ? kDouble : kFloat;
   KernelScratch blocks = contiguous_scratch(
       query, query.input(0).dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32);
-  if (plan.reorder != nullptr) {
-    blocks.push_back({static_cast<int64_t>(plan.reordered_bytes + plan.reorder->scratch_bytes())});
+  if (state.reorder != nullptr) {
+    blocks.push_back(
+        {static_cast<int64_t>(state.reordered_bytes + state.reorder->scratch_bytes())});
   }
-  choice.plan = std::make_shared<const PoolPlan>(std::move(plan));
+  choice.state = std::make_shared<const PoolState>(std::move(state));
   return with_scratch(std::move(choice), std::move(blocks));
 }
 

@@ -32,7 +32,7 @@ PoolShapes shapes_of(const KernelQuery& query) {
   return is_backward ? PoolShapes{out, in} : PoolShapes{in, out};
 }
 
-PoolDim plan_max(const WindowDim& window) {
+PoolDim prepare_max(const WindowDim& window) {
   PoolDim dim{
       .in = window.in, .out = window.out, .step = window.dilation, .taps = {}, .elements = {}};
   for (int64_t o = 0; o < window.out; ++o) {
@@ -43,8 +43,8 @@ PoolDim plan_max(const WindowDim& window) {
   return dim;
 }
 
-PoolDim plan_mean(const WindowDim& window, bool count_include_pad) {
-  PoolDim dim = plan_max(window);
+PoolDim prepare_mean(const WindowDim& window, bool count_include_pad) {
+  PoolDim dim = prepare_max(window);
   for (int64_t o = 0; o < window.out; ++o) {
     const int64_t start = o * window.stride - window.padding;
     const int64_t end = std::min(start + window.kernel, window.in + window.padding);
@@ -54,7 +54,7 @@ PoolDim plan_mean(const WindowDim& window, bool count_include_pad) {
   return dim;
 }
 
-PoolDim plan_adaptive(int64_t in, int64_t out) {
+PoolDim prepare_adaptive(int64_t in, int64_t out) {
   PoolDim dim{.in = in, .out = out, .step = 1, .taps = {}, .elements = {}};
   for (int64_t o = 0; o < out; ++o) {
     const auto [begin, end] = adaptive_window(in, out, o);
@@ -81,40 +81,40 @@ bool parts_agree(const KernelQuery& query) {
   return std::equal(x.begin(), x.end() - 2, y.begin(), y.end() - 2);
 }
 
-PoolPlan plan_pool(const KernelQuery& query) {
+PoolState prepare_pool(const KernelQuery& query) {
   const PoolShapes shapes = shapes_of(query);
-  PoolPlan plan;
+  PoolState state;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t at = shapes.x.size() - 2 + static_cast<int64_t>(i);
     const int64_t in = shapes.x[at];
     const int64_t out = shapes.y[at];
     const bool is_max = is_max_pool(query.op);
     if (is_max ? query.attrs_as<MaxPoolAttrs>().is_adaptive() : is_adaptive(query.op)) {
-      plan.dims[i] = plan_adaptive(in, out);
+      state.dims[i] = prepare_adaptive(in, out);
     } else if (is_max) {
-      plan.dims[i] = plan_max(window_dim(query.attrs_as<MaxPoolAttrs>(), i, in, out));
+      state.dims[i] = prepare_max(window_dim(query.attrs_as<MaxPoolAttrs>(), i, in, out));
     } else {
       const auto& attrs = query.attrs_as<AvgPoolAttrs>();
-      plan.dims[i] = plan_mean(window_dim(attrs, i, in, out), attrs.count_include_pad);
-      plan.divisor = static_cast<double>(attrs.divisor);
+      state.dims[i] = prepare_mean(window_dim(attrs, i, in, out), attrs.count_include_pad);
+      state.divisor = static_cast<double>(attrs.divisor);
     }
   }
-  plan.planes = 1;
+  state.planes = 1;
   for (int64_t i = 0; i < shapes.x.size() - 2; ++i)
-    plan.planes *= shapes.x[i];
-  return plan;
+    state.planes *= shapes.x[i];
+  return state;
 }
 
-bool plan_layout(const KernelQuery& query, PoolPlan& plan, std::vector<MetaPtr>& outputs) {
+bool prepare_layout(const KernelQuery& query, PoolState& state, std::vector<MetaPtr>& outputs) {
   outputs.assign(query.outputs.begin(), query.outputs.end());
   const TensorMeta& in = query.input(0);
   const bool has_second = query.inputs.size() > 1;
   if (in.blocked == nullptr) return !has_second || query.input(1).blocked == nullptr;
   if (in.dim() != 4 || outputs.size() > 1) return false;
   const ChannelBlocks blocks = channel_blocks(*in.blocked, in.local_shape);
-  plan.lanes = blocks.lanes;
-  if (plan.lanes == 0) return false;
-  plan.planes = blocks.batch * blocks.blocks();
+  state.lanes = blocks.lanes;
+  if (state.lanes == 0) return false;
+  state.planes = blocks.batch * blocks.blocks();
   const auto layout = layout_like(in.blocked, outputs[0]->local_shape);
   if (!layout) return false;
   outputs[0] = with_blocked(outputs[0], *layout);
@@ -124,9 +124,9 @@ bool plan_layout(const KernelQuery& query, PoolPlan& plan, std::vector<MetaPtr>&
   if (!wanted) return false;
   if (second.blocked == *wanted) return true;
   if (second.blocked == nullptr && !second.is_contiguous) return false;
-  plan.reorder =
+  state.reorder =
       make_onednn(ReorderSpec{.shape = second.local_shape, .from = second.blocked, .to = *wanted});
-  plan.reordered_bytes = (*wanted)->bytes;
+  state.reordered_bytes = (*wanted)->bytes;
   return true;
 }
 

@@ -29,7 +29,7 @@ struct PoolDim {
   bool tiles() const;
 };
 
-struct PoolPlan {
+struct PoolState {
   std::array<PoolDim, 2> dims;
   double divisor = 0;  // instead of the product of the elements, unless 0
 
@@ -49,10 +49,10 @@ struct PoolPlan {
 bool parts_agree(const KernelQuery& query);
 
 // The windows of the local parts.
-PoolPlan plan_pool(const KernelQuery& query);
+PoolState prepare_pool(const KernelQuery& query);
 
 // Adds how to walk blocked or contiguous memory, and the outputs' metas; false where some layout
 // is not known.
-bool plan_layout(const KernelQuery& query, PoolPlan& plan, std::vector<MetaPtr>& outputs);
+bool prepare_layout(const KernelQuery& query, PoolState& state, std::vector<MetaPtr>& outputs);
 
 }  // namespace flow::ops

@@ -5,6 +5,7 @@
 #include "ops/creation/copy_op.h"
 #include "ops/elementwise/elementwise_loops.h"
 #include "ops/kernel/convert_rows.h"
+
 #include "ops/kernel/isa_begin.h"
 
 namespace {
@@ -33,8 +34,8 @@ void copy_flat(const KernelContext& ctx) {
   });
 }
 
-struct CopyPlan {
-  LoopPlan loop;
+struct CopyState {
+  LoopNest loop;
   // The dim along which the source lies densely when the inner loop strides over it (a transpose);
   // -1: none.
   int dense_dim = -1;
@@ -42,10 +43,10 @@ struct CopyPlan {
 
 template <class T>
 void copy_rows(const KernelContext& ctx) {
-  const LoopPlan& plan = ctx.plan_as<CopyPlan>().loop;
-  const int64_t y_stride = plan.inner_stride()[0];
-  const int64_t x_stride = plan.inner_stride()[1];
-  parallel_stretches(ctx.pool(), plan, [&](const LoopPlan::Offsets& offsets, int64_t n) {
+  const LoopNest& state = ctx.state_as<CopyState>().loop;
+  const int64_t y_stride = state.inner_stride()[0];
+  const int64_t x_stride = state.inner_stride()[1];
+  parallel_stretches(ctx.pool(), state, [&](const LoopNest::Offsets& offsets, int64_t n) {
     T* y = ctx.out(0).as<T>() + offsets[0];
     const T* x = source_of(ctx).as<T>() + offsets[1];
     if (y_stride == 1 && x_stride == 1) {
@@ -72,9 +73,9 @@ void copy_tile(T* y, int64_t y_row, const T* x, int64_t x_column, int64_t rows, 
 template <class T>
 void copy_transposed(const KernelContext& ctx) {
   constexpr int64_t kTile = 16;
-  const CopyPlan& plan = ctx.plan_as<CopyPlan>();
-  LoopPlan outer = plan.loop;
-  const auto dense = static_cast<size_t>(plan.dense_dim);
+  const CopyState& state = ctx.state_as<CopyState>();
+  LoopNest outer = state.loop;
+  const auto dense = static_cast<size_t>(state.dense_dim);
   const auto inner = static_cast<size_t>(outer.num_dims - 1);
   const int64_t rows = outer.size[dense];
   const int64_t y_row = outer.stride[dense][0];
@@ -92,7 +93,7 @@ void copy_transposed(const KernelContext& ctx) {
   const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / (kTile * columns));
   ctx.pool().parallel_for(0, outer.rows, grain, [&](int64_t begin, int64_t end) {
     int64_t row = begin;
-    for_rows(outer, begin, end, [&](const LoopPlan::Offsets& offsets) {
+    for_rows(outer, begin, end, [&](const LoopNest::Offsets& offsets) {
       const int64_t band = row++ / inside % bands;
       const int64_t height = std::min(kTile, rows - band * kTile);
       for (int64_t c = 0; c < columns; c += kTile) {
@@ -125,19 +126,19 @@ KernelChoice select_copy(const KernelQuery& query) {
   if (output.is_contiguous && source.is_contiguous && output.local_shape == source.local_shape) {
     return {copy_flat};
   }
-  auto plan = std::make_shared<CopyPlan>();
-  plan->loop = make_loop_plan(output, query.inputs.last(1));
-  const LoopPlan& loop = plan->loop;
+  auto state = std::make_shared<CopyState>();
+  state->loop = make_loop_nest(output, query.inputs.last(1));
+  const LoopNest& loop = state->loop;
   if (loop.inner_stride()[0] == 1 && loop.inner_stride()[1] > 1) {
     for (int d = 0; d + 1 < loop.num_dims; ++d) {
-      if (loop.stride[static_cast<size_t>(d)][1] == 1) plan->dense_dim = d;
+      if (loop.stride[static_cast<size_t>(d)][1] == 1) state->dense_dim = d;
     }
   }
   KernelChoice choice;
   with_size(dtype_size(output.dtype), [&]<class T>() {
-    choice.fn = plan->dense_dim >= 0 ? copy_transposed<T> : copy_rows<T>;
+    choice.fn = state->dense_dim >= 0 ? copy_transposed<T> : copy_rows<T>;
   });
-  choice.plan = std::move(plan);
+  choice.state = std::move(state);
   return choice;
 }
 
@@ -145,10 +146,10 @@ KernelChoice select_copy(const KernelQuery& query) {
 
 template <class T>
 void fill(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<LoopPlan>();
+  const auto& state = ctx.state_as<LoopNest>();
   const T value = ctx.attrs_as<FillAttrs>().value.to<T>();
-  const int64_t stride = plan.inner_stride()[0];
-  parallel_stretches(ctx.pool(), plan, [&](const LoopPlan::Offsets& offsets, int64_t n) {
+  const int64_t stride = state.inner_stride()[0];
+  parallel_stretches(ctx.pool(), state, [&](const LoopNest::Offsets& offsets, int64_t n) {
     T* y = ctx.out(0).as<T>() + offsets[0];
     if (stride == 1) {
       for (int64_t i = 0; i < n; ++i)
@@ -163,7 +164,7 @@ void fill(const KernelContext& ctx) {
 KernelChoice select_fill(const KernelQuery& query) {
   KernelChoice choice;
   dispatch_all(query.output(0).dtype, [&]<class T>() { choice.fn = fill<T>; });
-  choice.plan = share_loop_plan(query.output(0), {});
+  choice.state = share_loop_nest(query.output(0), {});
   return choice;
 }
 
@@ -173,11 +174,11 @@ KernelChoice select_fill(const KernelQuery& query) {
 void copy_reference(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   const TensorView& x = source_of(ctx);
-  convert_rows(ctx.plan_as<LoopPlan>(), y.meta->dtype, y.data, x.meta->dtype, x.data);
+  convert_rows(ctx.state_as<LoopNest>(), y.meta->dtype, y.data, x.meta->dtype, x.data);
 }
 
 KernelChoice select_copy_reference(const KernelQuery& query) {
-  return {copy_reference, share_loop_plan(query.output(0), query.inputs.last(1))};
+  return {copy_reference, share_loop_nest(query.output(0), query.inputs.last(1))};
 }
 #endif
 

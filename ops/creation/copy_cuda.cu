@@ -34,7 +34,7 @@ __global__ void copy_strided(DeviceLoop<2> loop, To* y, const From* x) {
 
 template <class To, class From>
 void run_copy(const KernelContext& ctx) {
-  const auto loop = device_loop<2>(ctx.plan_as<LoopPlan>());
+  const auto loop = device_loop<2>(ctx.state_as<LoopNest>());
   cuda::launch(copy_strided<To, From>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
                cuda::stream_of(ctx), loop, ctx.out(0).as<To>(), source_of(ctx).as<From>());
 }
@@ -70,7 +70,7 @@ KernelChoice select_copy(const KernelQuery& query) {
       });
     });
   }
-  return {fn, share_loop_plan(output, query.inputs.last(1))};
+  return {fn, share_loop_nest(output, query.inputs.last(1))};
 }
 
 template <class T>
@@ -81,7 +81,7 @@ __global__ void fill_strided(DeviceLoop<1> loop, T* y, T value) {
 
 template <class T>
 void run_fill(const KernelContext& ctx) {
-  const auto loop = device_loop<1>(ctx.plan_as<LoopPlan>());
+  const auto loop = device_loop<1>(ctx.state_as<LoopNest>());
   cuda::launch(fill_strided<T>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
                cuda::stream_of(ctx), loop, ctx.out(0).as<T>(),
                ctx.attrs_as<FillAttrs>().value.to<T>());
@@ -90,7 +90,7 @@ void run_fill(const KernelContext& ctx) {
 KernelChoice select_fill(const KernelQuery& query) {
   KernelChoice choice;
   dispatch_all(query.output(0).dtype, [&]<class T>() { choice.fn = run_fill<T>; });
-  choice.plan = share_loop_plan(query.output(0), {});
+  choice.state = share_loop_nest(query.output(0), {});
   return choice;
 }
 

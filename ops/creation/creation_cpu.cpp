@@ -7,6 +7,7 @@
 #include "core/kernel.h"
 #include "ops/creation/creation_op.h"
 #include "ops/elementwise/cast_formula.h"
+
 #include "ops/kernel/isa_begin.h"
 
 #if FLOW_ISA == 0

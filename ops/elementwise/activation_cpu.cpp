@@ -3,8 +3,9 @@
 #include "ops/elementwise/activation_op.h"
 #include "ops/elementwise/elementwise_formulas.h"
 #include "ops/elementwise/elementwise_loops.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector_math.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 

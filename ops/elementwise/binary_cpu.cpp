@@ -2,6 +2,7 @@
 #include "ops/elementwise/binary_formulas.h"
 #include "ops/elementwise/binary_op.h"
 #include "ops/elementwise/elementwise_loops.h"
+
 #include "ops/kernel/isa_begin.h"
 
 namespace {

@@ -3,6 +3,7 @@
 #include "ops/elementwise/cast_op.h"
 #include "ops/elementwise/elementwise_loops.h"
 #include "ops/kernel/convert_rows.h"
+
 #include "ops/kernel/isa_begin.h"
 
 namespace {
@@ -36,11 +37,11 @@ void add_cast(KernelTable& table) {
 void reference(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   const TensorView& x = ctx.in(0);
-  convert_rows(ctx.plan_as<LoopPlan>(), y.meta->dtype, y.data, x.meta->dtype, x.data);
+  convert_rows(ctx.state_as<LoopNest>(), y.meta->dtype, y.data, x.meta->dtype, x.data);
 }
 
 KernelChoice select_reference(const KernelQuery& query) {
-  return {reference, share_loop_plan(query.output(0), query.inputs)};
+  return {reference, share_loop_nest(query.output(0), query.inputs)};
 }
 #endif
 

@@ -4,6 +4,7 @@
 #include "ops/elementwise/compare_op.h"
 #include "ops/elementwise/elementwise_formulas.h"
 #include "ops/elementwise/elementwise_loops.h"
+
 #include "ops/kernel/isa_begin.h"
 
 namespace {

@@ -3,7 +3,7 @@
 //   run_elementwise<Y, X...>(ctx, f)   f: a functor that is copied to the device, with
 //                                      __device__ auto operator()(DeviceCompute<X>...) const
 //
-// The plan of the call is a LoopPlan of the output and the inputs: select with
+// The plan of the call is a LoopNest of the output and the inputs: select with
 // choose_elementwise(query, fn).
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace flow::ops {
 
-// A LoopPlan as kernels take it; dim 0 is the innermost.
+// A LoopNest as kernels take it; dim 0 is the innermost.
 template <int kOperands>
 struct DeviceLoop {
   int64_t numel = 0;
@@ -26,15 +26,15 @@ struct DeviceLoop {
 };
 
 template <int kOperands>
-DeviceLoop<kOperands> device_loop(const LoopPlan& plan) {
+DeviceLoop<kOperands> device_loop(const LoopNest& state) {
   DeviceLoop<kOperands> loop;
-  loop.numel = plan.rows * plan.inner;
-  loop.num_dims = plan.num_dims;
-  for (int d = 0; d < plan.num_dims; ++d) {
-    const auto from = static_cast<size_t>(plan.num_dims - 1 - d);
-    loop.size[d] = plan.size[from];
+  loop.numel = state.rows * state.inner;
+  loop.num_dims = state.num_dims;
+  for (int d = 0; d < state.num_dims; ++d) {
+    const auto from = static_cast<size_t>(state.num_dims - 1 - d);
+    loop.size[d] = state.size[from];
     for (int k = 0; k < kOperands; ++k)
-      loop.stride[d][k] = plan.stride[from][static_cast<size_t>(k)];
+      loop.stride[d][k] = state.stride[from][static_cast<size_t>(k)];
   }
   return loop;
 }
@@ -114,20 +114,20 @@ DevicePointers<First, Rest...> device_pointers(const First* first, const Rest*..
 
 template <class Y, class... X, class F, size_t... kInput>
 void run_elementwise(const KernelContext& ctx, const F& f, std::index_sequence<kInput...> /*in*/) {
-  const auto& plan = ctx.plan_as<LoopPlan>();
+  const auto& state = ctx.state_as<LoopNest>();
   const cudaStream_t stream = cuda::stream_of(ctx);
-  const int64_t numel = plan.rows * plan.inner;
+  const int64_t numel = state.rows * state.inner;
   const unsigned blocks = cuda::blocks_for(numel);
   // Integers take the general loop: they are rare, and every form is code to compile.
   if constexpr ((is_floating(dtype_of<Y>) || ... || is_floating(dtype_of<X>))) {
-    if (plan.is_flat()) {
+    if (state.is_flat()) {
       cuda::launch(elementwise_flat<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream, numel, f,
                    ctx.out(0).as<Y>(), ctx.inputs[kInput].as<X>()...);
       return;
     }
   }
   cuda::launch(elementwise_strided<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream,
-               device_loop<1 + sizeof...(X)>(plan), f, ctx.out(0).as<Y>(),
+               device_loop<1 + sizeof...(X)>(state), f, ctx.out(0).as<Y>(),
                device_pointers<X...>(ctx.inputs[kInput].as<X>()...));
 }
 
@@ -139,10 +139,10 @@ void run_elementwise(const KernelContext& ctx, const F& f) {
   internal::run_elementwise<Y, X...>(ctx, f, std::index_sequence_for<X...>());
 }
 
-// fn with the LoopPlan it needs; nullptr is not applicable.
+// fn with the LoopNest it needs; nullptr is not applicable.
 inline KernelChoice choose_elementwise(const KernelQuery& query, KernelFn fn) {
   if (fn == nullptr) return {};
-  return {fn, share_loop_plan(query.output(0), query.inputs)};
+  return {fn, share_loop_nest(query.output(0), query.inputs)};
 }
 
 // ---- functors made of the formulas of the CPU kernels, which have a static apply(…)

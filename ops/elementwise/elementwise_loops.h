@@ -23,8 +23,9 @@
 #include "core/dtype.h"
 #include "core/kernel.h"
 #include "ops/elementwise/elementwise_run.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
+
+#include "ops/kernel/isa_begin.h"
 
 // The type elements of type T are computed in.
 template <class T>

@@ -8,7 +8,7 @@ namespace flow::ops {
 
 namespace {
 
-constexpr size_t kMaxInputs = LoopPlan::kMaxOperands - 1;
+constexpr size_t kMaxInputs = LoopNest::kMaxOperands - 1;
 // Elements of a buffer: those of all operands stay in L1.
 constexpr int64_t kBuffer = 512;
 constexpr size_t kMaxElementBytes = 8;
@@ -54,16 +54,16 @@ MoveFn scatter_of(size_t bytes) {
 // One stretch of the inner loop, with what is the same for all of them.
 struct Walker {
   const KernelContext& ctx;
-  const ElementwisePlan& plan;
+  const ElementwiseState& state;
   size_t num_inputs;
-  std::array<int64_t, LoopPlan::kMaxOperands> bytes{};  // of an element, 0 is the output
+  std::array<int64_t, LoopNest::kMaxOperands> bytes{};  // of an element, 0 is the output
   bool is_dense = true;
 
   explicit Walker(const KernelContext& context)
       : ctx(context),
-        plan(context.plan_as<ElementwisePlan>()),
-        num_inputs(static_cast<size_t>(plan.loop.num_operands - 1)) {
-    const LoopPlan::Offsets& stride = plan.loop.inner_stride();
+        state(context.state_as<ElementwiseState>()),
+        num_inputs(static_cast<size_t>(state.loop.num_operands - 1)) {
+    const LoopNest::Offsets& stride = state.loop.inner_stride();
     bytes[0] = static_cast<int64_t>(dtype_size(ctx.out(0).meta->dtype));
     is_dense = stride[0] == 1;
     for (size_t i = 0; i < num_inputs; ++i) {
@@ -72,11 +72,11 @@ struct Walker {
     }
   }
 
-  std::byte* output(const LoopPlan::Offsets& offsets) const {
+  std::byte* output(const LoopNest::Offsets& offsets) const {
     return ctx.out(0).data + offsets[0] * bytes[0];
   }
 
-  Inputs inputs(const LoopPlan::Offsets& offsets) const {
+  Inputs inputs(const LoopNest::Offsets& offsets) const {
     Inputs x{};
     for (size_t i = 0; i < num_inputs; ++i)
       x[i] = ctx.in(static_cast<int>(i)).data + offsets[i + 1] * bytes[i + 1];
@@ -84,10 +84,10 @@ struct Walker {
   }
 
   void run_buffered(std::byte* y, int64_t n, const Inputs& x) const {
-    const LoopPlan::Offsets& stride = plan.loop.inner_stride();
+    const LoopNest::Offsets& stride = state.loop.inner_stride();
     // Uninitialised on purpose: rows may be short.
     alignas(64)
-        std::array<std::array<std::byte, kBuffer * kMaxElementBytes>, LoopPlan::kMaxOperands>
+        std::array<std::array<std::byte, kBuffer * kMaxElementBytes>, LoopNest::kMaxOperands>
             buffers;
     for (int64_t i = 0; i < n; i += kBuffer) {
       const int64_t count = std::min(kBuffer, n - i);
@@ -104,16 +104,16 @@ struct Walker {
       }
       std::byte* target = y + i * stride[0] * bytes[0];
       if (stride[0] == 1) {
-        plan.block(ctx.attrs, target, count, sources.data());
+        state.block(ctx.attrs, target, count, sources.data());
       } else {
-        plan.block(ctx.attrs, buffers[0].data(), count, sources.data());
+        state.block(ctx.attrs, buffers[0].data(), count, sources.data());
         scatter_of(static_cast<size_t>(bytes[0]))(buffers[0].data(), stride[0], count, target);
       }
     }
   }
 };
 
-struct BlockedPlan {
+struct BlockedState {
   BlockFn block;
   int64_t elements;  // with the padding
   ChannelBlocks blocks;
@@ -130,29 +130,29 @@ bool maps_zeros_to_zero(const KernelContext& ctx, BlockFn block) {
 }
 
 void run_blocked(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<BlockedPlan>();
+  const auto& state = ctx.state_as<BlockedState>();
   std::byte* y = ctx.out(0).data;
-  ctx.pool().parallel_for(0, plan.elements, kElementwiseGrain, [&](int64_t begin, int64_t end) {
+  ctx.pool().parallel_for(0, state.elements, kElementwiseGrain, [&](int64_t begin, int64_t end) {
     const int64_t offset = begin * static_cast<int64_t>(sizeof(float));
     Inputs x{};
     for (size_t i = 0; i < ctx.inputs.size(); ++i)
       x[i] = ctx.inputs[i].data + offset;
-    plan.block(ctx.attrs, y + offset, end - begin, x.data());
+    state.block(ctx.attrs, y + offset, end - begin, x.data());
   });
   // The kernels of the library count on zeros there.
-  if (plan.has_padding && !maps_zeros_to_zero(ctx, plan.block))
-    clear_padding(plan.blocks, reinterpret_cast<float*>(y));
+  if (state.has_padding && !maps_zeros_to_zero(ctx, state.block))
+    clear_padding(state.blocks, reinterpret_cast<float*>(y));
 }
 
 }  // namespace
 
 void run_strided(const KernelContext& ctx) {
   const Walker walker(ctx);
-  parallel_stretches(ctx.pool(), walker.plan.loop,
-                     [&](const LoopPlan::Offsets& offsets, int64_t n) {
+  parallel_stretches(ctx.pool(), walker.state.loop,
+                     [&](const LoopNest::Offsets& offsets, int64_t n) {
                        const Inputs x = walker.inputs(offsets);
                        if (walker.is_dense) {
-                         walker.plan.block(ctx.attrs, walker.output(offsets), n, x.data());
+                         walker.state.block(ctx.attrs, walker.output(offsets), n, x.data());
                        } else {
                          walker.run_buffered(walker.output(offsets), n, x);
                        }
@@ -161,10 +161,10 @@ void run_strided(const KernelContext& ctx) {
 
 void run_rows(const KernelContext& ctx) {
   const Walker walker(ctx);
-  const LoopPlan& loop = walker.plan.loop;
-  for_rows(loop, 0, loop.rows, [&](const LoopPlan::Offsets& offsets) {
-    walker.plan.row(ctx.attrs, walker.output(offsets), loop.inner, walker.inputs(offsets).data(),
-                    loop.inner_stride().data());
+  const LoopNest& loop = walker.state.loop;
+  for_rows(loop, 0, loop.rows, [&](const LoopNest::Offsets& offsets) {
+    walker.state.row(ctx.attrs, walker.output(offsets), loop.inner, walker.inputs(offsets).data(),
+                     loop.inner_stride().data());
   });
 }
 
@@ -207,19 +207,19 @@ KernelChoice choose_blocked(const KernelQuery& query, BlockFn block) {
   const bool is_known = blocks.lanes != 0;
   if (!is_known && elements != output.local_numel) return {};
   return {run_blocked,
-          std::make_shared<const BlockedPlan>(
-              BlockedPlan{block, elements, blocks, is_known && blocks.has_padding()}),
+          std::make_shared<const BlockedState>(
+              BlockedState{block, elements, blocks, is_known && blocks.has_padding()}),
           {with_blocked(query.outputs[0], layout)}};
 }
 
 KernelChoice choose_strided(const KernelQuery& query, BlockFn block) {
-  return {run_strided, std::make_shared<const ElementwisePlan>(ElementwisePlan{
-                           make_loop_plan(query.output(0), query.inputs), block, nullptr})};
+  return {run_strided, std::make_shared<const ElementwiseState>(ElementwiseState{
+                           make_loop_nest(query.output(0), query.inputs), block, nullptr})};
 }
 
 KernelChoice choose_rows(const KernelQuery& query, RowFn row) {
-  return {run_rows, std::make_shared<const ElementwisePlan>(ElementwisePlan{
-                        make_loop_plan(query.output(0), query.inputs), nullptr, row})};
+  return {run_rows, std::make_shared<const ElementwiseState>(ElementwiseState{
+                        make_loop_nest(query.output(0), query.inputs), nullptr, row})};
 }
 
 bool is_dense(const KernelQuery& query) {

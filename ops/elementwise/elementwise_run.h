@@ -21,8 +21,8 @@ using RowFn = void (*)(const void* attrs, std::byte* y, int64_t n, const std::by
 // store reads the line before it writes it.
 inline constexpr int64_t kStreamBytes = int64_t{8} << 20;
 
-struct ElementwisePlan {
-  LoopPlan loop;
+struct ElementwiseState {
+  LoopNest loop;
   BlockFn block = nullptr;
   RowFn row = nullptr;
 };

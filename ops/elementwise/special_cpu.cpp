@@ -6,6 +6,7 @@
 #include "ops/elementwise/elementwise_formulas.h"
 #include "ops/elementwise/elementwise_loops.h"
 #include "ops/elementwise/special_op.h"
+
 #include "ops/kernel/isa_begin.h"
 
 void register_special_cpu(KernelTable& table);

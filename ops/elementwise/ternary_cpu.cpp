@@ -4,6 +4,7 @@
 #include "ops/elementwise/binary_formulas.h"
 #include "ops/elementwise/elementwise_loops.h"
 #include "ops/elementwise/ternary_op.h"
+
 #include "ops/kernel/isa_begin.h"
 
 void register_ternary_cpu(KernelTable& table);

@@ -4,6 +4,7 @@
 #include "ops/elementwise/elementwise_formulas.h"
 #include "ops/elementwise/elementwise_loops.h"
 #include "ops/elementwise/trigonometry_op.h"
+
 #include "ops/kernel/isa_begin.h"
 
 void register_trigonometry_cpu(KernelTable& table);

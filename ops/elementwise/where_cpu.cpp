@@ -2,6 +2,7 @@
 #include "ops/elementwise/elementwise_loops.h"
 #include "ops/elementwise/where_formulas.h"
 #include "ops/elementwise/where_op.h"
+
 #include "ops/kernel/isa_begin.h"
 
 namespace {

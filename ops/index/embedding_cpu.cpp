@@ -9,8 +9,9 @@
 #include "core/thread_pool.h"
 #include "ops/index/embedding_op.h"
 #include "ops/kernel/box_copy.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_embedding_cpu(KernelTable& table);
 

@@ -9,8 +9,9 @@
 #include "ops/index/gather_op.h"
 #include "ops/kernel/accumulate.h"
 #include "ops/kernel/box_copy.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/local_parts.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_gather_cpu(KernelTable& table);
 

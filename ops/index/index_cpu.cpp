@@ -7,6 +7,7 @@
 #include "ops/index/index_op.h"
 #include "ops/kernel/accumulate.h"
 #include "ops/kernel/box_copy.h"
+
 #include "ops/kernel/isa_begin.h"
 
 void register_index_cpu(KernelTable& table);

@@ -6,8 +6,9 @@
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/index/search_op.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/lines.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_search_cpu(KernelTable& table);
 

@@ -7,8 +7,9 @@
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/index/sort_op.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/lines.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_sort_cpu(KernelTable& table);
 

@@ -58,13 +58,13 @@ void convert_row(const ConvertedRow& y, const SourceRow& x, int64_t n) {
   }
 }
 
-void convert_rows(const LoopPlan& plan, DType to, std::byte* y, DType from, const std::byte* x) {
+void convert_rows(const LoopNest& state, DType to, std::byte* y, DType from, const std::byte* x) {
   const auto y_bytes = static_cast<int64_t>(dtype_size(to));
   const auto x_bytes = static_cast<int64_t>(dtype_size(from));
-  const LoopPlan::Offsets& stride = plan.inner_stride();
-  for_rows(plan, 0, plan.rows, [&](const LoopPlan::Offsets& offsets) {
+  const LoopNest::Offsets& stride = state.inner_stride();
+  for_rows(state, 0, state.rows, [&](const LoopNest::Offsets& offsets) {
     convert_row({to, y + offsets[0] * y_bytes, stride[0]},
-                {from, x + offsets[1] * x_bytes, stride[1]}, plan.inner);
+                {from, x + offsets[1] * x_bytes, stride[1]}, state.inner);
   });
 }
 

@@ -26,6 +26,6 @@ struct SourceRow {
 void convert_row(const ConvertedRow& y, const SourceRow& x, int64_t n);
 
 // All elements of a plan with one input; `y` and `x` point at the first.
-void convert_rows(const LoopPlan& plan, DType to, std::byte* y, DType from, const std::byte* x);
+void convert_rows(const LoopNest& state, DType to, std::byte* y, DType from, const std::byte* x);
 
 }  // namespace flow::ops

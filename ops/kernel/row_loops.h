@@ -12,8 +12,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
+
+#include "ops/kernel/isa_begin.h"
 
 template <class C>
 struct WholeVector {

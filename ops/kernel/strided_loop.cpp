@@ -10,7 +10,7 @@ namespace {
 
 struct Dim {
   int64_t size;
-  LoopPlan::Offsets stride;
+  LoopNest::Offsets stride;
 };
 
 bool follows(const Dim& outer, const Dim& inner) {
@@ -22,15 +22,15 @@ bool follows(const Dim& outer, const Dim& inner) {
 
 }  // namespace
 
-bool LoopPlan::is_flat() const {
+bool LoopNest::is_flat() const {
   if (rows != 1) return false;
   const Offsets& strides = inner_stride();
   return std::all_of(strides.begin(), strides.begin() + num_operands,
                      [](int64_t step) { return step == 1; });
 }
 
-LoopPlan make_loop_plan(const TensorMeta& output, std::span<const MetaPtr> inputs) {
-  FLOW_ASSERT(inputs.size() < LoopPlan::kMaxOperands, "too many operands");
+LoopNest make_loop_nest(const TensorMeta& output, std::span<const MetaPtr> inputs) {
+  FLOW_ASSERT(inputs.size() < LoopNest::kMaxOperands, "too many operands");
   const Shape& shape = output.local_shape;
   std::array<Dim, kMaxDims> dims;
   size_t count = 0;
@@ -56,28 +56,28 @@ LoopPlan make_loop_plan(const TensorMeta& output, std::span<const MetaPtr> input
     dims[merged++] = dims[d];
   }
 
-  LoopPlan plan;
-  plan.num_operands = static_cast<int>(inputs.size()) + 1;
+  LoopNest state;
+  state.num_operands = static_cast<int>(inputs.size()) + 1;
   if (merged == 0) {  // one element or none
     dims[0] = {.size = shape.numel(), .stride = {}};
     dims[0].stride.fill(1);
     merged = 1;
   }
-  plan.num_dims = static_cast<int>(merged);
-  plan.rows = 1;
+  state.num_dims = static_cast<int>(merged);
+  state.rows = 1;
   for (size_t d = 0; d < merged; ++d) {
-    plan.size[d] = dims[d].size;
-    plan.stride[d] = dims[d].stride;
-    if (d + 1 < merged) plan.rows *= dims[d].size;
+    state.size[d] = dims[d].size;
+    state.stride[d] = dims[d].stride;
+    if (d + 1 < merged) state.rows *= dims[d].size;
   }
-  plan.inner = dims[merged - 1].size;
-  if (output.local_numel == 0) plan.rows = 0;
-  return plan;
+  state.inner = dims[merged - 1].size;
+  if (output.local_numel == 0) state.rows = 0;
+  return state;
 }
 
-std::shared_ptr<const LoopPlan> share_loop_plan(const TensorMeta& output,
+std::shared_ptr<const LoopNest> share_loop_nest(const TensorMeta& output,
                                                 std::span<const MetaPtr> inputs) {
-  return std::make_shared<const LoopPlan>(make_loop_plan(output, inputs));
+  return std::make_shared<const LoopNest>(make_loop_nest(output, inputs));
 }
 
 }  // namespace flow::ops

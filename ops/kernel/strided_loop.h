@@ -20,7 +20,7 @@ inline constexpr int64_t kElementwiseGrain = 16384;
 // Operand 0 is the output, the others are inputs broadcast to its shape. Dims that lie behind each
 // other in every operand are merged; they run in the order of the output's memory, outermost
 // first, and the last is the inner loop.
-struct LoopPlan {
+struct LoopNest {
   static constexpr int kMaxOperands = 6;
   using Offsets = std::array<int64_t, kMaxOperands>;  // in elements, one per operand
 
@@ -38,34 +38,34 @@ struct LoopPlan {
 };
 
 // Of the local parts.
-LoopPlan make_loop_plan(const TensorMeta& output, std::span<const MetaPtr> inputs);
-std::shared_ptr<const LoopPlan> share_loop_plan(const TensorMeta& output,
+LoopNest make_loop_nest(const TensorMeta& output, std::span<const MetaPtr> inputs);
+std::shared_ptr<const LoopNest> share_loop_nest(const TensorMeta& output,
                                                 std::span<const MetaPtr> inputs);
 
 // Calls fn(offsets) for rows [begin, end): where each operand's row starts.
 template <class Fn>
-void for_rows(const LoopPlan& plan, int64_t begin, int64_t end, const Fn& fn) {
+void for_rows(const LoopNest& state, int64_t begin, int64_t end, const Fn& fn) {
   if (begin >= end) return;  // sizes may be 0
-  const int outer = plan.num_dims - 1;
+  const int outer = state.num_dims - 1;
   std::array<int64_t, kMaxDims> index{};
-  LoopPlan::Offsets offsets{};
-  const auto operands = static_cast<size_t>(plan.num_operands);
+  LoopNest::Offsets offsets{};
+  const auto operands = static_cast<size_t>(state.num_operands);
   int64_t rest = begin;
   for (int d = outer - 1; d >= 0; --d) {
     const auto dim = static_cast<size_t>(d);
-    index[dim] = rest % plan.size[dim];
-    rest /= plan.size[dim];
+    index[dim] = rest % state.size[dim];
+    rest /= state.size[dim];
     for (size_t k = 0; k < operands; ++k)
-      offsets[k] += index[dim] * plan.stride[dim][k];
+      offsets[k] += index[dim] * state.stride[dim][k];
   }
   for (int64_t row = begin; row < end; ++row) {
     fn(offsets);
     for (int d = outer - 1; d >= 0; --d) {
       const auto dim = static_cast<size_t>(d);
-      const bool wraps = ++index[dim] == plan.size[dim];
-      const int64_t step = wraps ? 1 - plan.size[dim] : 1;
+      const bool wraps = ++index[dim] == state.size[dim];
+      const int64_t step = wraps ? 1 - state.size[dim] : 1;
       for (size_t k = 0; k < operands; ++k)
-        offsets[k] += step * plan.stride[dim][k];
+        offsets[k] += step * state.stride[dim][k];
       if (!wraps) break;
       index[dim] = 0;
     }
@@ -75,19 +75,20 @@ void for_rows(const LoopPlan& plan, int64_t begin, int64_t end, const Fn& fn) {
 // Calls fn(offsets, n) for stretches of n steps of the inner loop that together cover all
 // elements, in parallel.
 template <class Fn>
-void parallel_stretches(ThreadPool& pool, const LoopPlan& plan, const Fn& fn) {
-  if (plan.rows == 1) {
-    pool.parallel_for(0, plan.inner, kElementwiseGrain, [&](int64_t begin, int64_t end) {
-      LoopPlan::Offsets offsets = plan.inner_stride();
+void parallel_stretches(ThreadPool& pool, const LoopNest& state, const Fn& fn) {
+  if (state.rows == 1) {
+    pool.parallel_for(0, state.inner, kElementwiseGrain, [&](int64_t begin, int64_t end) {
+      LoopNest::Offsets offsets = state.inner_stride();
       for (int64_t& offset : offsets)
         offset *= begin;
       fn(offsets, end - begin);
     });
     return;
   }
-  const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / std::max<int64_t>(1, plan.inner));
-  pool.parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) {
-    for_rows(plan, begin, end, [&](const LoopPlan::Offsets& offsets) { fn(offsets, plan.inner); });
+  const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / std::max<int64_t>(1, state.inner));
+  pool.parallel_for(0, state.rows, grain, [&](int64_t begin, int64_t end) {
+    for_rows(state, begin, end,
+             [&](const LoopNest::Offsets& offsets) { fn(offsets, state.inner); });
   });
 }
 

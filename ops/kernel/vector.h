@@ -34,10 +34,11 @@
 #include <limits>
 
 #include "core/float16.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector_avx2.h"
 #include "ops/kernel/vector_avx512.h"
 #include "ops/kernel/vector_baseline.h"
+
+#include "ops/kernel/isa_begin.h"
 
 template <class T>
 inline Mask<T> operator>(Vec<T> a, Vec<T> b) {

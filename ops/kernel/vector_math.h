@@ -17,10 +17,11 @@
 #include <cstdint>
 #include <limits>
 
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
 #include "ops/kernel/vector_math_f64.h"
 #include "ops/kernel/vector_trig.h"
+
+#include "ops/kernel/isa_begin.h"
 
 // v 2^n for integers n with |n| <= 252; a subnormal result is rounded once.
 [[gnu::always_inline]] inline Vec<float> scale_by_power(Vec<float> v, Vec<float> n) {

@@ -4,8 +4,9 @@
 
 #include <cmath>
 
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
+
+#include "ops/kernel/isa_begin.h"
 
 inline double sigmoid(double x) {
   const double e = ::exp(-::fabs(x));

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
+
+#include "ops/kernel/isa_begin.h"
 
 // x = n pi / 2 + r with |r| <= 0.79, n up to 2^16 with fma; the first part of pi / 2 times n, and
 // the difference, are exact. Without fma the parts have 12 bits, for n below 2^12.

@@ -13,7 +13,6 @@
 #include "core/kernel.h"
 #include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/row_loops.h"
 #include "ops/kernel/vector.h"
 #include "ops/kernel/vector_math.h"
@@ -21,13 +20,15 @@
 #include "ops/linear/gemm.h"
 #include "ops/local_parts.h"
 
+#include "ops/kernel/isa_begin.h"
+
 namespace {
 
 template <class T>
 using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
 
 // Sizes of the local parts, and where they begin among the logical queries and keys.
-struct AttentionPlan {
+struct AttentionState {
   int64_t batch = 1;
   int64_t queries = 0;
   int64_t keys = 0;
@@ -37,24 +38,24 @@ struct AttentionPlan {
   int64_t first_key = 0;
 };
 
-std::shared_ptr<const AttentionPlan> plan_attention(const TensorMeta& q, const TensorMeta& k,
-                                                    const TensorMeta& v) {
+std::shared_ptr<const AttentionState> prepare_attention(const TensorMeta& q, const TensorMeta& k,
+                                                        const TensorMeta& v) {
   const int64_t rows = q.dim() - 2;
-  AttentionPlan plan{.queries = q.local_shape[rows],
-                     .keys = k.local_shape[rows],
-                     .width = q.local_shape[rows + 1],
-                     .value_width = v.local_shape[rows + 1],
-                     .first_query = q.local_begin[rows],
-                     .first_key = k.local_begin[rows]};
+  AttentionState state{.queries = q.local_shape[rows],
+                       .keys = k.local_shape[rows],
+                       .width = q.local_shape[rows + 1],
+                       .value_width = v.local_shape[rows + 1],
+                       .first_query = q.local_begin[rows],
+                       .first_key = k.local_begin[rows]};
   for (int64_t i = 0; i < rows; ++i)
-    plan.batch *= q.local_shape[i];
-  return std::make_shared<const AttentionPlan>(plan);
+    state.batch *= q.local_shape[i];
+  return std::make_shared<const AttentionState>(state);
 }
 
 // How many of this part's keys query `row` of this part sees.
-int64_t visible_keys(const AttentionPlan& plan, bool is_causal, int64_t row) {
-  if (!is_causal) return plan.keys;
-  return std::clamp<int64_t>(plan.first_query + row + 1 - plan.first_key, 0, plan.keys);
+int64_t visible_keys(const AttentionState& state, bool is_causal, int64_t row) {
+  if (!is_causal) return state.keys;
+  return std::clamp<int64_t>(state.first_query + row + 1 - state.first_key, 0, state.keys);
 }
 
 // The offset of matrix `index` of the batch.
@@ -102,32 +103,32 @@ double dot_plainly(const double* a, const double* b, int64_t n) {
 
 template <class T>
 void attention_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<AttentionPlan>();
+  const auto& state = ctx.state_as<AttentionState>();
   const auto& attrs = ctx.attrs_as<AttentionAttrs>();
-  for (int64_t b = 0; b < plan.batch; ++b) {
+  for (int64_t b = 0; b < state.batch; ++b) {
     const auto q = matrix_of<T>(ctx.in(0), b);
     const auto k = matrix_of<T>(ctx.in(1), b);
     const auto v = matrix_of<T>(ctx.in(2), b);
-    std::vector<double> y(static_cast<size_t>(plan.queries * plan.value_width));
-    auto* lse = ctx.out(1).as<Wide<T>>() + b * plan.queries;
-    for (int64_t i = 0; i < plan.queries; ++i) {
-      std::vector<double> p(static_cast<size_t>(visible_keys(plan, attrs.is_causal, i)));
+    std::vector<double> y(static_cast<size_t>(state.queries * state.value_width));
+    auto* lse = ctx.out(1).as<Wide<T>>() + b * state.queries;
+    for (int64_t i = 0; i < state.queries; ++i) {
+      std::vector<double> p(static_cast<size_t>(visible_keys(state, attrs.is_causal, i)));
       double largest = -HUGE_VAL;
       for (size_t j = 0; j < p.size(); ++j) {
-        p[j] =
-            attrs.scale * dot_plainly(q.data() + i * plan.width,
-                                      k.data() + static_cast<int64_t>(j) * plan.width, plan.width);
+        p[j] = attrs.scale * dot_plainly(q.data() + i * state.width,
+                                         k.data() + static_cast<int64_t>(j) * state.width,
+                                         state.width);
         largest = std::max(largest, p[j]);
       }
       double total = 0;
       for (double& weight : p)
         total += weight = std::exp(weight - largest);
       lse[i] = static_cast<Wide<T>>(largest + std::log(total));
-      for (int64_t e = 0; e < plan.value_width; ++e) {
+      for (int64_t e = 0; e < state.value_width; ++e) {
         double sum = 0;
         for (size_t j = 0; j < p.size(); ++j)
-          sum += p[j] * v[j * static_cast<size_t>(plan.value_width) + static_cast<size_t>(e)];
-        y[static_cast<size_t>(i * plan.value_width + e)] = sum / total;
+          sum += p[j] * v[j * static_cast<size_t>(state.value_width) + static_cast<size_t>(e)];
+        y[static_cast<size_t>(i * state.value_width + e)] = sum / total;
       }
     }
     store_matrix<T>(ctx.out(0), b, y);
@@ -147,11 +148,11 @@ double row_value(const TensorView& view, int64_t index) {
 
 template <class T>
 void attention_backward_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<AttentionPlan>();
+  const auto& state = ctx.state_as<AttentionState>();
   const auto& attrs = ctx.attrs_as<AttentionAttrs>();
-  const int64_t width = plan.width;
-  const int64_t value_width = plan.value_width;
-  for (int64_t b = 0; b < plan.batch; ++b) {
+  const int64_t width = state.width;
+  const int64_t value_width = state.value_width;
+  for (int64_t b = 0; b < state.batch; ++b) {
     const auto dy = matrix_of<T>(ctx.in(0), b);
     const auto q = matrix_of<T>(ctx.in(1), b);
     const auto k = matrix_of<T>(ctx.in(2), b);
@@ -160,12 +161,12 @@ void attention_backward_plainly(const KernelContext& ctx) {
     std::vector<double> dq(q.size());
     std::vector<double> dk(k.size());
     std::vector<double> dv(v.size());
-    for (int64_t i = 0; i < plan.queries; ++i) {
+    for (int64_t i = 0; i < state.queries; ++i) {
       const double* own_dy = dy.data() + i * value_width;
       const double* own_q = q.data() + i * width;
       const double d = dot_plainly(own_dy, y.data() + i * value_width, value_width);
-      const double lse = row_value<Wide<T>>(ctx.in(5), b * plan.queries + i);
-      for (int64_t j = 0; j < visible_keys(plan, attrs.is_causal, i); ++j) {
+      const double lse = row_value<Wide<T>>(ctx.in(5), b * state.queries + i);
+      for (int64_t j = 0; j < visible_keys(state, attrs.is_causal, i); ++j) {
         const double* own_k = k.data() + j * width;
         const double p = std::exp(attrs.scale * dot_plainly(own_q, own_k, width) - lse);
         const double dp = dot_plainly(own_dy, v.data() + j * value_width, value_width);
@@ -188,8 +189,8 @@ template <bool kBackward>
 KernelChoice select_reference(const KernelQuery& query) {
   if (!parts_fit(query)) return {};
   constexpr int kFirst = kBackward ? 1 : 0;
-  KernelChoice choice{nullptr, plan_attention(query.input(kFirst), query.input(kFirst + 1),
-                                              query.input(kFirst + 2))};
+  KernelChoice choice{nullptr, prepare_attention(query.input(kFirst), query.input(kFirst + 1),
+                                                 query.input(kFirst + 2))};
   dispatch_floating(query.output(0).dtype, [&]<class T>() {
     choice.fn = kBackward ? attention_backward_plainly<T> : attention_plainly<T>;
   });
@@ -267,11 +268,11 @@ int64_t copy_size(const TensorView& view) {
 
 // Elements that a thread works with; the first inputs are those of the kernel.
 template <class T, bool kBackward>
-int64_t workspace_size(const AttentionPlan& plan, std::span<const MetaPtr> inputs) {
-  const int64_t block = std::min(kQueryBlock, plan.queries);
-  int64_t size = kBackward ? 2 * block * plan.keys + plan.queries * plan.width +
-                                 plan.keys * (plan.width + plan.value_width)
-                           : block * (plan.keys + plan.value_width);
+int64_t workspace_size(const AttentionState& state, std::span<const MetaPtr> inputs) {
+  const int64_t block = std::min(kQueryBlock, state.queries);
+  int64_t size = kBackward ? 2 * block * state.keys + state.queries * state.width +
+                                 state.keys * (state.width + state.value_width)
+                           : block * (state.keys + state.value_width);
   for (const MetaPtr meta : inputs.first(kBackward ? 5 : 3))
     size += copy_size<T>(*meta);
   return size;
@@ -289,35 +290,35 @@ template <class T>
 void run_attention(const KernelContext& ctx) {
   using C = Wide<T>;
   using V = Vec<C>;
-  const auto& plan = ctx.plan_as<AttentionPlan>();
+  const auto& state = ctx.state_as<AttentionState>();
   const auto& attrs = ctx.attrs_as<AttentionAttrs>();
-  const int64_t result_size = plan.queries * plan.value_width;
-  const int64_t block = std::min(kQueryBlock, plan.queries);
+  const int64_t result_size = state.queries * state.value_width;
+  const int64_t block = std::min(kQueryBlock, state.queries);
   const int64_t space = copy_size<T>(ctx.in(0)) + copy_size<T>(ctx.in(1)) +
-                        copy_size<T>(ctx.in(2)) + block * (plan.keys + plan.value_width);
-  ctx.pool().parallel_for(0, plan.batch, 1, [&](int64_t begin, int64_t end) {
+                        copy_size<T>(ctx.in(2)) + block * (state.keys + state.value_width);
+  ctx.pool().parallel_for(0, state.batch, 1, [&](int64_t begin, int64_t end) {
     Workspace<C> workspace(ctx, space);
     C* const q_copy = workspace.take(copy_size<T>(ctx.in(0)));
     C* const k_copy = workspace.take(copy_size<T>(ctx.in(1)));
     C* const v_copy = workspace.take(copy_size<T>(ctx.in(2)));
-    C* const scores = workspace.take(block * plan.keys);
-    C* const result = workspace.take(block * plan.value_width);
+    C* const scores = workspace.take(block * state.keys);
+    C* const result = workspace.take(block * state.value_width);
     for (int64_t b = begin; b < end; ++b) {
       const auto q = matrix<T>(ctx.in(0), b, q_copy);
       const auto k = matrix<T>(ctx.in(1), b, k_copy);
       const auto v = matrix<T>(ctx.in(2), b, v_copy);
       T* const y = ctx.out(0).as<T>() + b * result_size;
-      C* const lse = ctx.out(1).as<C>() + b * plan.queries;
-      for (int64_t first = 0; first < plan.queries; first += block) {
-        const int64_t rows = std::min(block, plan.queries - first);
-        const int64_t keys = visible_keys(plan, attrs.is_causal, first + rows - 1);
-        product<C>(Transpose::kNo, Transpose::kYes, rows, keys, plan.width,
+      C* const lse = ctx.out(1).as<C>() + b * state.queries;
+      for (int64_t first = 0; first < state.queries; first += block) {
+        const int64_t rows = std::min(block, state.queries - first);
+        const int64_t keys = visible_keys(state, attrs.is_causal, first + rows - 1);
+        product<C>(Transpose::kNo, Transpose::kYes, rows, keys, state.width,
                    static_cast<C>(attrs.scale), {q.data + first * q.stride, q.stride}, k, 0, scores,
                    keys);
         C scale[kQueryBlock];
         for (int64_t i = 0; i < rows; ++i) {
           C* const row = scores + i * keys;
-          const int64_t seen = visible_keys(plan, attrs.is_causal, first + i);
+          const int64_t seen = visible_keys(state, attrs.is_causal, first + i);
           const C largest = row_max<C>(seen, [&](auto at) { return at.get(row); });
           const V shift = V::fill(largest);
           const C total = row_sum<C>(seen, [&](auto at) {
@@ -329,14 +330,14 @@ void run_attention(const KernelContext& ctx) {
           lse[first + i] = largest + std::log(total);
           scale[i] = C{1} / total;
         }
-        product<C>(Transpose::kNo, Transpose::kNo, rows, plan.value_width, keys, 1, {scores, keys},
-                   v, 0, result, plan.value_width);
+        product<C>(Transpose::kNo, Transpose::kNo, rows, state.value_width, keys, 1, {scores, keys},
+                   v, 0, result, state.value_width);
         for (int64_t i = 0; i < rows; ++i) {
-          const C* const source = result + i * plan.value_width;
+          const C* const source = result + i * state.value_width;
           const V factor = V::fill(scale[i]);
           map(
-              y + (first + i) * plan.value_width, plan.value_width, [&](V x) { return x * factor; },
-              source);
+              y + (first + i) * state.value_width, state.value_width,
+              [&](V x) { return x * factor; }, source);
         }
       }
     }
@@ -355,20 +356,20 @@ template <class T>
 void run_backward(const KernelContext& ctx) {
   using C = Wide<T>;
   using V = Vec<C>;
-  const auto& plan = ctx.plan_as<AttentionPlan>();
+  const auto& state = ctx.state_as<AttentionState>();
   const auto& attrs = ctx.attrs_as<AttentionAttrs>();
-  const int64_t block = std::min(kQueryBlock, plan.queries);
-  const int64_t q_size = plan.queries * plan.width;
-  const int64_t k_size = plan.keys * plan.width;
-  const int64_t v_size = plan.keys * plan.value_width;
-  int64_t space = 2 * block * plan.keys + q_size + k_size + v_size;
+  const int64_t block = std::min(kQueryBlock, state.queries);
+  const int64_t q_size = state.queries * state.width;
+  const int64_t k_size = state.keys * state.width;
+  const int64_t v_size = state.keys * state.value_width;
+  int64_t space = 2 * block * state.keys + q_size + k_size + v_size;
   for (int i = 0; i < 5; ++i)
     space += copy_size<T>(ctx.in(i));
   const auto scale = static_cast<C>(attrs.scale);
-  ctx.pool().parallel_for(0, plan.batch, 1, [&](int64_t begin, int64_t end) {
+  ctx.pool().parallel_for(0, state.batch, 1, [&](int64_t begin, int64_t end) {
     Workspace<C> workspace(ctx, space);
-    C* const weights = workspace.take(block * plan.keys);
-    C* const slopes = workspace.take(block * plan.keys);
+    C* const weights = workspace.take(block * state.keys);
+    C* const slopes = workspace.take(block * state.keys);
     C* const q_sum = workspace.take(q_size);
     C* const k_sum = workspace.take(k_size);
     C* const v_sum = workspace.take(v_size);
@@ -381,7 +382,7 @@ void run_backward(const KernelContext& ctx) {
       const auto k = matrix<T>(ctx.in(2), b, copies[2]);
       const auto v = matrix<T>(ctx.in(3), b, copies[3]);
       const auto y = matrix<T>(ctx.in(4), b, copies[4]);
-      const C* const lse = ctx.in(5).as<C>() + b * plan.queries;
+      const C* const lse = ctx.in(5).as<C>() + b * state.queries;
       T* const q_out = ctx.out(0).as<T>() + b * q_size;
       T* const k_out = ctx.out(1).as<T>() + b * k_size;
       T* const v_out = ctx.out(2).as<T>() + b * v_size;
@@ -389,32 +390,32 @@ void run_backward(const KernelContext& ctx) {
       C* const dk = gradient_target(k_out, k_sum);
       C* const dv = gradient_target(v_out, v_sum);
       // From the last block, which sees most keys and so writes dk and dv; the others add to them.
-      const int64_t num_blocks = block > 0 ? (plan.queries + block - 1) / block : 0;
-      const int64_t most = visible_keys(plan, attrs.is_causal, plan.queries - 1);
+      const int64_t num_blocks = block > 0 ? (state.queries + block - 1) / block : 0;
+      const int64_t most = visible_keys(state, attrs.is_causal, state.queries - 1);
       const int64_t written = num_blocks > 0 ? most : 0;
-      std::fill(dk + written * plan.width, dk + k_size, C{0});
-      std::fill(dv + written * plan.value_width, dv + v_size, C{0});
+      std::fill(dk + written * state.width, dk + k_size, C{0});
+      std::fill(dv + written * state.value_width, dv + v_size, C{0});
       for (int64_t i_block = num_blocks - 1; i_block >= 0; --i_block) {
         const int64_t first = i_block * block;
-        const int64_t rows = std::min(block, plan.queries - first);
-        const int64_t keys = visible_keys(plan, attrs.is_causal, first + rows - 1);
+        const int64_t rows = std::min(block, state.queries - first);
+        const int64_t keys = visible_keys(state, attrs.is_causal, first + rows - 1);
         const C beta = i_block == num_blocks - 1 ? C{0} : C{1};
         const Matrix<C> own_q{q.data + first * q.stride, q.stride};
         const Matrix<C> own_dy{dy.data + first * dy.stride, dy.stride};
-        product<C>(Transpose::kNo, Transpose::kYes, rows, keys, plan.width, scale, own_q, k, 0,
+        product<C>(Transpose::kNo, Transpose::kYes, rows, keys, state.width, scale, own_q, k, 0,
                    weights, keys);
-        product<C>(Transpose::kNo, Transpose::kYes, rows, keys, plan.value_width, 1, own_dy, v, 0,
+        product<C>(Transpose::kNo, Transpose::kYes, rows, keys, state.value_width, 1, own_dy, v, 0,
                    slopes, keys);
         for (int64_t i = 0; i < rows; ++i) {
           const C* const own_y = y.data + (first + i) * y.stride;
           const C* const gradient = own_dy.data + i * own_dy.stride;
           const V d = V::fill(row_sum<C>(
-              plan.value_width, [&](auto at) { return at.get(gradient) * at.get(own_y); }));
+              state.value_width, [&](auto at) { return at.get(gradient) * at.get(own_y); }));
           const V shift = V::fill(lse[first + i]);
           const V factor = V::fill(scale);
           C* const p = weights + i * keys;
           C* const ds = slopes + i * keys;
-          const int64_t seen = visible_keys(plan, attrs.is_causal, first + i);
+          const int64_t seen = visible_keys(state, attrs.is_causal, first + i);
           for_row<C>(seen, [&](auto at) {
             const V weight = exp(at.get(p) - shift);
             at.put(ds, weight * (at.get(ds) - d) * factor);
@@ -423,12 +424,12 @@ void run_backward(const KernelContext& ctx) {
           std::fill(p + seen, p + keys, C{0});
           std::fill(ds + seen, ds + keys, C{0});
         }
-        product<C>(Transpose::kNo, Transpose::kNo, rows, plan.width, keys, 1, {slopes, keys}, k, 0,
-                   dq + first * plan.width, plan.width);
-        product<C>(Transpose::kYes, Transpose::kNo, keys, plan.width, rows, 1, {slopes, keys},
-                   own_q, beta, dk, plan.width);
-        product<C>(Transpose::kYes, Transpose::kNo, keys, plan.value_width, rows, 1,
-                   {weights, keys}, own_dy, beta, dv, plan.value_width);
+        product<C>(Transpose::kNo, Transpose::kNo, rows, state.width, keys, 1, {slopes, keys}, k, 0,
+                   dq + first * state.width, state.width);
+        product<C>(Transpose::kYes, Transpose::kNo, keys, state.width, rows, 1, {slopes, keys},
+                   own_q, beta, dk, state.width);
+        product<C>(Transpose::kYes, Transpose::kNo, keys, state.value_width, rows, 1,
+                   {weights, keys}, own_dy, beta, dv, state.value_width);
       }
       if constexpr (sizeof(T) == 2) {
         const auto same = [](V x) { return x; };
@@ -444,15 +445,16 @@ template <bool kBackward>
 KernelChoice select_fast(const KernelQuery& query) {
   if (kBackward && !query.input(5).is_contiguous) return {};
   constexpr int kFirst = kBackward ? 1 : 0;
-  KernelChoice choice{nullptr, plan_attention(query.input(kFirst), query.input(kFirst + 1),
-                                              query.input(kFirst + 2))};
+  KernelChoice choice{nullptr, prepare_attention(query.input(kFirst), query.input(kFirst + 1),
+                                                 query.input(kFirst + 2))};
   dispatch_floating(query.output(0).dtype,
                     [&]<class T>() { choice.fn = kBackward ? run_backward<T> : run_attention<T>; });
-  const auto& plan = *static_cast<const AttentionPlan*>(choice.plan.get());
+  const auto& state = *static_cast<const AttentionState*>(choice.state.get());
   const int64_t bytes = dispatch_floating(query.output(0).dtype, [&]<class T>() {
-    return workspace_size<T, kBackward>(plan, query.inputs) * static_cast<int64_t>(sizeof(Wide<T>));
+    return workspace_size<T, kBackward>(state, query.inputs) *
+           static_cast<int64_t>(sizeof(Wide<T>));
   });
-  return with_scratch(std::move(choice), {{bytes, plan.batch}});
+  return with_scratch(std::move(choice), {{bytes, state.batch}});
 }
 
 template <bool kBackward>

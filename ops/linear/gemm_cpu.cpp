@@ -1,10 +1,11 @@
 // Compiled once for each instruction set (FLOW_ISA), see ops/linear/gemm_kernels.h.
 
 #include "ops/kernel/divide_up.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
 #include "ops/linear/gemm_kernels.h"
 #include "ops/linear/gemm_pack.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 

@@ -8,13 +8,14 @@
 #include "core/kernel.h"
 #include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
 #include "ops/linear/gemm.h"
 #include "ops/linear/matmul_op.h"
 #include "ops/linear/matmul_product.h"
 #include "ops/linear/product_cells.h"
 #include "ops/local_parts.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 
@@ -75,7 +76,7 @@ void multiply_plainly(const KernelContext& ctx, const Product& product) {
 
 void run_reference(const KernelContext& ctx) {
   dispatch_all(ctx.out(0).meta->dtype,
-               [&]<class T>() { multiply_plainly<T>(ctx, ctx.plan_as<Product>()); });
+               [&]<class T>() { multiply_plainly<T>(ctx, ctx.state_as<Product>()); });
 }
 
 template <Product (*kProduct)(const KernelQuery& query)>
@@ -137,7 +138,7 @@ struct GemmOperand {
   Strides copy_strides;
 };
 
-struct GemmPlan {
+struct GemmState {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
@@ -165,8 +166,8 @@ bool set_storage(GemmOperand& target, int64_t rows, int64_t columns, int64_t row
 }
 
 // Plans to copy the operand, broadcast batch dims once, and gives the strides of the copy.
-void plan_copy(GemmOperand& target, const Shape& batch, int64_t rows, int64_t columns,
-               Operand& operand) {
+void prepare_copy(GemmOperand& target, const Shape& batch, int64_t rows, int64_t columns,
+                  Operand& operand) {
   target.copies = true;
   for (int64_t i = 0; i < batch.size(); ++i) {
     target.copy_shape.push_back(operand.batch[i] == 0 ? 1 : batch[i]);
@@ -211,7 +212,7 @@ void fold_batch_into_rows(Product& product, GemmOperand& a) {
   bool even = collapse(rows, strides, rows.size(), count, stride);
   even = even && (count <= 1 || stride > 0);
   if (!even && !a.copies) {
-    plan_copy(a, product.batch, product.m, product.k, product.a);
+    prepare_copy(a, product.batch, product.m, product.k, product.a);
     if (a.copy_shape.numel() != product.batch.numel() * product.m * product.k) return;
     stride = product.k;
   } else if (!even) {
@@ -223,34 +224,34 @@ void fold_batch_into_rows(Product& product, GemmOperand& a) {
   product.a.batch = product.b.batch = Strides();
 }
 
-GemmPlan plan_gemm(Product product, bool converts) {
-  GemmPlan plan;
+GemmState prepare_gemm(Product product, bool converts) {
+  GemmState state;
   if (converts) {
-    plan_copy(plan.a, product.batch, product.m, product.k, product.a);
-    plan_copy(plan.b, product.batch, product.k, product.n, product.b);
+    prepare_copy(state.a, product.batch, product.m, product.k, product.a);
+    prepare_copy(state.b, product.batch, product.k, product.n, product.b);
   }
-  fold_batch_into_rows(product, plan.a);
-  plan.m = product.m;
-  plan.n = product.n;
-  plan.k = product.k;
-  plan.batch = product.batch.numel();
-  plan.bias_stride = product.bias_stride;
-  if (!set_storage(plan.a, product.m, product.k, product.a.row, product.a.column)) {
-    plan_copy(plan.a, product.batch, product.m, product.k, product.a);
-    set_storage(plan.a, product.m, product.k, product.a.row, product.a.column);
+  fold_batch_into_rows(product, state.a);
+  state.m = product.m;
+  state.n = product.n;
+  state.k = product.k;
+  state.batch = product.batch.numel();
+  state.bias_stride = product.bias_stride;
+  if (!set_storage(state.a, product.m, product.k, product.a.row, product.a.column)) {
+    prepare_copy(state.a, product.batch, product.m, product.k, product.a);
+    set_storage(state.a, product.m, product.k, product.a.row, product.a.column);
   }
-  if (!set_storage(plan.b, product.k, product.n, product.b.row, product.b.column)) {
-    plan_copy(plan.b, product.batch, product.k, product.n, product.b);
-    set_storage(plan.b, product.k, product.n, product.b.row, product.b.column);
+  if (!set_storage(state.b, product.k, product.n, product.b.row, product.b.column)) {
+    prepare_copy(state.b, product.batch, product.k, product.n, product.b);
+    set_storage(state.b, product.k, product.n, product.b.row, product.b.column);
   }
   const int64_t dims = product.batch.size();
   int64_t count = 0;
-  if (!collapse(product.batch, product.a.batch, dims, count, plan.a.batch_stride) ||
-      !collapse(product.batch, product.b.batch, dims, count, plan.b.batch_stride)) {
-    plan.a.offsets = batch_offsets(product.batch, product.a.batch);
-    plan.b.offsets = batch_offsets(product.batch, product.b.batch);
+  if (!collapse(product.batch, product.a.batch, dims, count, state.a.batch_stride) ||
+      !collapse(product.batch, product.b.batch, dims, count, state.b.batch_stride)) {
+    state.a.offsets = batch_offsets(product.batch, product.a.batch);
+    state.b.offsets = batch_offsets(product.batch, product.b.batch);
   }
-  return plan;
+  return state;
 }
 
 // The row-major copy of a strided block, converted to To.
@@ -291,27 +292,27 @@ const C* prepared(const KernelContext& ctx, const GemmOperand& operand, int inpu
 
 template <class T, class C>
 void run_gemm(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<GemmPlan>();
-  const int64_t size = plan.batch * plan.m * plan.n;
+  const auto& state = ctx.state_as<GemmState>();
+  const int64_t size = state.batch * state.m * state.n;
   if (size == 0) return;
   Ref<Storage> a_scratch;
   Ref<Storage> b_scratch;
   Ref<Storage> c_scratch;
   GemmTask<C> task{
-      .transpose_a = plan.a.transposed ? Transpose::kYes : Transpose::kNo,
-      .transpose_b = plan.b.transposed ? Transpose::kYes : Transpose::kNo,
-      .m = plan.m,
-      .n = plan.n,
-      .k = plan.k,
-      .a = prepared<T, C>(ctx, plan.a, 0, a_scratch),
-      .lda = plan.a.leading,
-      .b = prepared<T, C>(ctx, plan.b, 1, b_scratch),
-      .ldb = plan.b.leading,
-      .ldc = plan.n,
-      .batch = plan.batch,
-      .a_stride = plan.a.batch_stride,
-      .b_stride = plan.b.batch_stride,
-      .c_stride = plan.m * plan.n,
+      .transpose_a = state.a.transposed ? Transpose::kYes : Transpose::kNo,
+      .transpose_b = state.b.transposed ? Transpose::kYes : Transpose::kNo,
+      .m = state.m,
+      .n = state.n,
+      .k = state.k,
+      .a = prepared<T, C>(ctx, state.a, 0, a_scratch),
+      .lda = state.a.leading,
+      .b = prepared<T, C>(ctx, state.b, 1, b_scratch),
+      .ldb = state.b.leading,
+      .ldc = state.n,
+      .batch = state.batch,
+      .a_stride = state.a.batch_stride,
+      .b_stride = state.b.batch_stride,
+      .c_stride = state.m * state.n,
   };
   T* out = ctx.out(0).as<T>();
   if constexpr (std::is_same_v<T, C>) {
@@ -323,22 +324,22 @@ void run_gemm(const KernelContext& ctx) {
   std::vector<C> bias_row;
   if (ctx.has_input(2)) {
     const T* bias = ctx.in(2).as<T>();
-    bias_row.resize(static_cast<size_t>(plan.n));
-    for (int64_t j = 0; j < plan.n; ++j)
-      bias_row[static_cast<size_t>(j)] = static_cast<C>(bias[j * plan.bias_stride]);
+    bias_row.resize(static_cast<size_t>(state.n));
+    for (int64_t j = 0; j < state.n; ++j)
+      bias_row[static_cast<size_t>(j)] = static_cast<C>(bias[j * state.bias_stride]);
     task.bias = bias_row.data();
   }
-  if (plan.a.offsets.empty()) {
+  if (state.a.offsets.empty()) {
     multiply_on_threads(ctx.pool(), task);
   } else {
     constexpr int64_t kGrainVolume = int64_t{1} << 22;
-    const int64_t grain = std::max<int64_t>(kGrainVolume / (plan.m * plan.n * plan.k + 1), 1);
-    ctx.pool().parallel_for(0, plan.batch, grain, [&](int64_t begin, int64_t end) {
+    const int64_t grain = std::max<int64_t>(kGrainVolume / (state.m * state.n * state.k + 1), 1);
+    ctx.pool().parallel_for(0, state.batch, grain, [&](int64_t begin, int64_t end) {
       GemmTask<C> one = task;
       one.batch = 1;
       for (int64_t i = begin; i < end; ++i) {
-        one.a = task.a + plan.a.offsets[static_cast<size_t>(i)];
-        one.b = task.b + plan.b.offsets[static_cast<size_t>(i)];
+        one.a = task.a + state.a.offsets[static_cast<size_t>(i)];
+        one.b = task.b + state.b.offsets[static_cast<size_t>(i)];
         one.c = task.c + i * task.c_stride;
         gemm_batched(one);
       }
@@ -351,24 +352,24 @@ void run_gemm(const KernelContext& ctx) {
 
 // gemm chooses its instruction set itself; conversions of 16-bit floats use the file's.
 // The copies of operands, and the results before they are rounded to 16 bits.
-KernelScratch scratch_of(const GemmPlan& plan, DType dtype, bool converts) {
-  const int64_t size = plan.batch * plan.m * plan.n;
+KernelScratch scratch_of(const GemmState& state, DType dtype, bool converts) {
+  const int64_t size = state.batch * state.m * state.n;
   if (size == 0) return {};
   const auto element =
       static_cast<int64_t>(dtype == DType::kFloat64 ? sizeof(double) : sizeof(float));
   KernelScratch blocks;
-  for (const GemmOperand* operand : {&plan.a, &plan.b}) {
+  for (const GemmOperand* operand : {&state.a, &state.b}) {
     if (operand->copies || converts) blocks.push_back({operand->copy_shape.numel() * element});
   }
   if (converts) blocks.push_back({size * element});
   return blocks;
 }
 
-template <GemmPlan (*kPlan)(const KernelQuery& query, bool converts)>
+template <GemmState (*kState)(const KernelQuery& query, bool converts)>
 KernelChoice select_gemm(const KernelQuery& query) {
   const auto choice = [&](KernelFn fn, bool converts) -> KernelChoice {
-    const auto plan = std::make_shared<const GemmPlan>(kPlan(query, converts));
-    return with_scratch({fn, plan}, scratch_of(*plan, query.output(0).dtype, converts));
+    const auto state = std::make_shared<const GemmState>(kState(query, converts));
+    return with_scratch({fn, state}, scratch_of(*state, query.output(0).dtype, converts));
   };
   switch (query.output(0).dtype) {
     case DType::kFloat32:
@@ -390,39 +391,39 @@ KernelChoice select_gemm(const KernelQuery& query) {
 }
 
 // a^T b with all leading dims as k; an operand that is not evenly spaced along them is copied.
-GemmPlan plan_contract(const KernelQuery& query, bool converts) {
-  GemmPlan plan;
-  plan.m = query.input(0).local_shape.back();
-  plan.n = query.input(1).local_shape.back();
+GemmState prepare_contract(const KernelQuery& query, bool converts) {
+  GemmState state;
+  state.m = query.input(0).local_shape.back();
+  state.n = query.input(1).local_shape.back();
   const auto place = [&](GemmOperand& target, const TensorMeta& meta, bool is_left) {
     const int64_t last = meta.local_shape.size() - 1;
     const int64_t width = meta.local_shape[last];
     int64_t stride = 0;
     const auto store = [&](int64_t k_stride, int64_t dense) {
-      return is_left ? set_storage(target, width, plan.k, dense, k_stride)
-                     : set_storage(target, plan.k, width, k_stride, dense);
+      return is_left ? set_storage(target, width, state.k, dense, k_stride)
+                     : set_storage(target, state.k, width, k_stride, dense);
     };
-    if (collapse(meta.local_shape, meta.strides, last, plan.k, stride) && !converts &&
+    if (collapse(meta.local_shape, meta.strides, last, state.k, stride) && !converts &&
         store(stride, meta.strides[last])) {
       return;
     }
-    plan.k = meta.local_shape.numel() / std::max<int64_t>(width, 1);
+    state.k = meta.local_shape.numel() / std::max<int64_t>(width, 1);
     target.copies = true;
     target.copy_shape = meta.local_shape;
     target.copy_strides = meta.strides;
     store(width, 1);
   };
-  place(plan.a, query.input(0), true);
-  place(plan.b, query.input(1), false);
-  return plan;
+  place(state.a, query.input(0), true);
+  place(state.b, query.input(1), false);
+  return state;
 }
 
-GemmPlan plan_matmul(const KernelQuery& query, bool converts) {
-  return plan_gemm(matmul_product(query), converts);
+GemmState prepare_matmul(const KernelQuery& query, bool converts) {
+  return prepare_gemm(matmul_product(query), converts);
 }
 
-GemmPlan plan_linear(const KernelQuery& query, bool converts) {
-  return plan_gemm(linear_product(query), converts);
+GemmState prepare_linear(const KernelQuery& query, bool converts) {
+  return prepare_gemm(linear_product(query), converts);
 }
 
 }  // namespace
@@ -435,9 +436,9 @@ void register_matmul_cpu(KernelTable& table) {
   table.add(kLinear, DeviceType::kCpu, {"reference", select_reference<linear_product>});
   table.add(kContractLeading, DeviceType::kCpu, {"reference", select_contract_reference});
 #endif
-  table.add(kMatmul, DeviceType::kCpu, {FLOW_ISA_NAME, select_gemm<plan_matmul>});
-  table.add(kLinear, DeviceType::kCpu, {FLOW_ISA_NAME, select_gemm<plan_linear>});
-  table.add(kContractLeading, DeviceType::kCpu, {FLOW_ISA_NAME, select_gemm<plan_contract>});
+  table.add(kMatmul, DeviceType::kCpu, {FLOW_ISA_NAME, select_gemm<prepare_matmul>});
+  table.add(kLinear, DeviceType::kCpu, {FLOW_ISA_NAME, select_gemm<prepare_linear>});
+  table.add(kContractLeading, DeviceType::kCpu, {FLOW_ISA_NAME, select_gemm<prepare_contract>});
 }
 
 #include "ops/kernel/isa_end.h"

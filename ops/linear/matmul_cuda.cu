@@ -56,7 +56,7 @@ __global__ void multiply(PlainProduct p, const T* a, const T* b, const T* bias, 
 
 template <class T>
 void run_plain(const KernelContext& ctx) {
-  const auto& product = ctx.plan_as<PlainProduct>();
+  const auto& product = ctx.state_as<PlainProduct>();
   cuda::launch(multiply<T>, cuda::blocks_for(ctx.out(0).numel()), cuda::kBlockThreads, 0,
                cuda::stream_of(ctx), product, ctx.in(0).as<T>(), ctx.in(1).as<T>(),
                ctx.has_input(2) ? ctx.in(2).as<T>() : nullptr, ctx.out(0).as<T>());
@@ -159,7 +159,7 @@ __global__ void add_bias(int64_t numel, int64_t columns, const T* bias, T* c) {
 
 // The library adds a bias on its way, but not to float64.
 void run_library(const KernelContext& ctx) {
-  const auto& gemm = ctx.plan_as<DeviceGemm>();
+  const auto& gemm = ctx.state_as<DeviceGemm>();
   run_device_gemm(
       ctx, gemm,
       {ctx.in(0).data, ctx.in(1).data, gemm.has_bias ? ctx.in(2).data : nullptr, ctx.out(0).data});

@@ -10,10 +10,11 @@
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/kernel/contiguous.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector_math.h"
 #include "ops/linear/recurrent_op.h"
 #include "ops/local_parts.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_recurrent_cpu(KernelTable& table);
 

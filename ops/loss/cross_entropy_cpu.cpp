@@ -13,11 +13,12 @@
 #include "core/error.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/row_loops.h"
 #include "ops/kernel/vector.h"
 #include "ops/kernel/vector_math.h"
 #include "ops/loss/cross_entropy_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 
@@ -339,26 +340,26 @@ KernelChoice select_cross_entropy_backward_reference(const KernelQuery& query) {
 
 // ---- contiguous operands: x is (outer, classes, inner), targets are (outer, inner)
 
-struct DensePlan {
+struct DenseState {
   int64_t outer = 1;
   int64_t classes = 1;
   int64_t inner = 1;
   int64_t first_class = 0;
 };
 
-DensePlan dense_plan(const TensorMeta& x) {
-  DensePlan plan;
+DenseState dense_state(const TensorMeta& x) {
+  DenseState state;
   if (x.local_shape.size() == 1) {
-    plan.classes = x.local_shape[0];
-    plan.first_class = x.local_begin[0];
-    return plan;
+    state.classes = x.local_shape[0];
+    state.first_class = x.local_begin[0];
+    return state;
   }
-  plan.outer = x.local_shape[0];
-  plan.classes = x.local_shape[1];
-  plan.first_class = x.local_begin[1];
+  state.outer = x.local_shape[0];
+  state.classes = x.local_shape[1];
+  state.first_class = x.local_begin[1];
   for (int64_t d = 2; d < x.local_shape.size(); ++d)
-    plan.inner *= x.local_shape[d];
-  return plan;
+    state.inner *= x.local_shape[d];
+  return state;
 }
 
 // logsumexp of a row.
@@ -396,7 +397,7 @@ Loss<T> even_loss(const T* x, int64_t n, int64_t inner, Loss<T> lse, const Weigh
 template <class T>
 void run_cross_entropy(const KernelContext& ctx) {
   using C = Loss<T>;
-  const auto& plan = ctx.plan_as<DensePlan>();
+  const auto& state = ctx.state_as<DenseState>();
   const auto& attrs = ctx.attrs_as<ClassLossAttrs>();
   const Targets targets(ctx.in(1), attrs, "cross_entropy");
   const Weights<T> weights(ctx, 2);
@@ -404,27 +405,27 @@ void run_cross_entropy(const KernelContext& ctx) {
   C* lse = ctx.out(1).as<C>();
   const auto smoothing = static_cast<C>(attrs.label_smoothing);
   const C even = smoothing / static_cast<C>(attrs.num_classes);
-  const int64_t slab = plan.classes * plan.inner;
-  if (plan.inner > 1) {
+  const int64_t slab = state.classes * state.inner;
+  if (state.inner > 1) {
     ctx.pool().parallel_for(
-        0, plan.outer, std::max<int64_t>(1, kPartElements / std::max<int64_t>(1, slab)),
+        0, state.outer, std::max<int64_t>(1, kPartElements / std::max<int64_t>(1, slab)),
         [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
-            for_row<C>(plan.inner, [&](auto at) {
-              at.put(lse + i * plan.inner,
-                     lse_of_columns(x + i * slab, plan.classes, plan.inner, at));
+            for_row<C>(state.inner, [&](auto at) {
+              at.put(lse + i * state.inner,
+                     lse_of_columns(x + i * slab, state.classes, state.inner, at));
             });
           }
         });
   }
-  collect_losses<C>(ctx, plan.outer * plan.inner, plan.classes, [&](int64_t i) {
-    const T* own = x + i / plan.inner * slab + i % plan.inner;
-    if (plan.inner == 1) lse[i] = lse_of_row(own, plan.classes);
+  collect_losses<C>(ctx, state.outer * state.inner, state.classes, [&](int64_t i) {
+    const T* own = x + i / state.inner * slab + i % state.inner;
+    if (state.inner == 1) lse[i] = lse_of_row(own, state.classes);
     const int64_t target = targets(i);
     if (target == Targets::kIgnored) return C{0};
-    C loss = (C{1} - smoothing) * weights(target) * (lse[i] - value_of(own[target * plan.inner]));
+    C loss = (C{1} - smoothing) * weights(target) * (lse[i] - value_of(own[target * state.inner]));
     if (smoothing != 0) {
-      loss += even * even_loss(own, plan.classes, plan.inner, lse[i], weights);
+      loss += even * even_loss(own, state.classes, state.inner, lse[i], weights);
     }
     return loss;
   });
@@ -470,18 +471,18 @@ class Slopes {
 
 // Takes what is not softmax from the gradients of one target, `inner` apart.
 template <class T>
-void subtract_target(T* dx, const DensePlan& plan, int64_t target, const Slope<Loss<T>>& slope,
+void subtract_target(T* dx, const DenseState& state, int64_t target, const Slope<Loss<T>>& slope,
                      const Weights<T>& weights) {
   const auto subtract = [&](int64_t held, Loss<T> amount) {
-    T& element = dx[held * plan.inner];
+    T& element = dx[held * state.inner];
     element = static_cast<T>(value_of(element) - amount);
   };
   if (slope.even != 0) {
-    for (int64_t held = 0; held < plan.classes; ++held)
-      subtract(held, slope.even * weights(plan.first_class + held));
+    for (int64_t held = 0; held < state.classes; ++held)
+      subtract(held, slope.even * weights(state.first_class + held));
   }
-  const int64_t held = target - plan.first_class;
-  if (target != Targets::kIgnored && held >= 0 && held < plan.classes) {
+  const int64_t held = target - state.first_class;
+  if (target != Targets::kIgnored && held >= 0 && held < state.classes) {
     subtract(held, slope.on_target);
   }
 }
@@ -490,43 +491,44 @@ template <class T>
 void run_cross_entropy_backward(const KernelContext& ctx) {
   using C = Loss<T>;
   using V = Vec<C>;
-  const auto& plan = ctx.plan_as<DensePlan>();
+  const auto& state = ctx.state_as<DenseState>();
   const Slopes<T> slopes(ctx);
   const T* x = ctx.in(1).as<T>();
   const C* lse = ctx.in(3).as<C>();
   T* dx = ctx.out(0).as<T>();
-  const int64_t slab = plan.classes * plan.inner;
+  const int64_t slab = state.classes * state.inner;
   const int64_t grain = std::max<int64_t>(1, kPartElements / std::max<int64_t>(1, slab));
-  ctx.pool().parallel_for(0, plan.outer, grain, [&](int64_t begin, int64_t end) {
-    std::vector<Slope<C>> slope(static_cast<size_t>(plan.inner));
-    std::vector<C> scale(static_cast<size_t>(plan.inner));
-    std::vector<int64_t> target(static_cast<size_t>(plan.inner));
+  ctx.pool().parallel_for(0, state.outer, grain, [&](int64_t begin, int64_t end) {
+    std::vector<Slope<C>> slope(static_cast<size_t>(state.inner));
+    std::vector<C> scale(static_cast<size_t>(state.inner));
+    std::vector<int64_t> target(static_cast<size_t>(state.inner));
     for (int64_t n = begin; n < end; ++n) {
-      for (int64_t j = 0; j < plan.inner; ++j) {
+      for (int64_t j = 0; j < state.inner; ++j) {
         const auto at = static_cast<size_t>(j);
-        target[at] = slopes.targets(n * plan.inner + j);
-        slope[at] = slopes(n * plan.inner + j, target[at]);
+        target[at] = slopes.targets(n * state.inner + j);
+        slope[at] = slopes(n * state.inner + j, target[at]);
         scale[at] = slope[at].scale;
       }
       const T* source = x + n * slab;
       T* result = dx + n * slab;
-      if (plan.inner == 1) {
+      if (state.inner == 1) {
         const V shift = V::fill(lse[n]);
         const V factor = V::fill(scale[0]);
-        for_row<C>(plan.classes,
+        for_row<C>(state.classes,
                    [&](auto at) { at.put(result, exp(at.get(source) - shift) * factor); });
       } else {
-        for_row<C>(plan.inner, [&](auto at) {
-          const V shift = at.get(lse + n * plan.inner);
+        for_row<C>(state.inner, [&](auto at) {
+          const V shift = at.get(lse + n * state.inner);
           const V factor = at.get(scale.data());
-          for (int64_t c = 0; c < plan.classes; ++c) {
-            at.put(result + c * plan.inner, exp(at.get(source + c * plan.inner) - shift) * factor);
+          for (int64_t c = 0; c < state.classes; ++c) {
+            at.put(result + c * state.inner,
+                   exp(at.get(source + c * state.inner) - shift) * factor);
           }
         });
       }
-      for (int64_t j = 0; j < plan.inner; ++j) {
+      for (int64_t j = 0; j < state.inner; ++j) {
         const auto at = static_cast<size_t>(j);
-        subtract_target(result + j, plan, target[at], slope[at], slopes.weights);
+        subtract_target(result + j, state, target[at], slope[at], slopes.weights);
       }
     }
   });
@@ -542,7 +544,7 @@ bool all_contiguous(const KernelQuery& query, int count) {
 // float16 and bfloat16 gradients would be rounded twice, so those take the reference.
 KernelChoice select_cross_entropy(const KernelQuery& query) {
   if (!all_contiguous(query, 2)) return {};
-  KernelChoice choice{nullptr, std::make_shared<const DensePlan>(dense_plan(query.input(0)))};
+  KernelChoice choice{nullptr, std::make_shared<const DenseState>(dense_state(query.input(0)))};
   dispatch_floating(query.input(0).dtype, [&]<class T>() { choice.fn = run_cross_entropy<T>; });
   return choice;
 }
@@ -550,7 +552,7 @@ KernelChoice select_cross_entropy(const KernelQuery& query) {
 KernelChoice select_cross_entropy_backward(const KernelQuery& query) {
   const DType dtype = query.output(0).dtype;
   if (!all_contiguous(query, 4)) return {};
-  KernelChoice choice{nullptr, std::make_shared<const DensePlan>(dense_plan(query.input(1)))};
+  KernelChoice choice{nullptr, std::make_shared<const DenseState>(dense_state(query.input(1)))};
   if (dtype == DType::kFloat32) {
     choice.fn = run_cross_entropy_backward<float>;
   } else if (dtype == DType::kFloat64) {

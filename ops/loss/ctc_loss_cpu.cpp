@@ -10,8 +10,9 @@
 #include "core/float16.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/loss/ctc_loss_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_ctc_loss_cpu(KernelTable& table);
 

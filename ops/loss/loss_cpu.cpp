@@ -12,13 +12,14 @@
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/elementwise/elementwise_loops.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/row_loops.h"
 #include "ops/kernel/strided_loop.h"
 #include "ops/kernel/vector.h"
 #include "ops/kernel/vector_math.h"
 #include "ops/local_parts.h"
 #include "ops/loss/loss_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 
@@ -191,17 +192,17 @@ struct VectorSlope {
 
 using ValueFn = double (*)(double x, double t, double parameter);
 
-struct ReductionPlan {
-  LoopPlan loop;
+struct ReductionState {
+  LoopNest loop;
   BlockFn block = nullptr;  // losses as Compute<T>; the fast kernels
   ValueFn value = nullptr;  // the reference
 };
 
-std::shared_ptr<const ReductionPlan> plan_reduction(const KernelQuery& query, BlockFn block,
-                                                    ValueFn value) {
+std::shared_ptr<const ReductionState> prepare_reduction(const KernelQuery& query, BlockFn block,
+                                                        ValueFn value) {
   // The output is a scalar: walk the elements in the order of x's memory.
-  return std::make_shared<const ReductionPlan>(
-      ReductionPlan{make_loop_plan(query.input(0), query.inputs.first(2)), block, value});
+  return std::make_shared<const ReductionState>(
+      ReductionState{make_loop_nest(query.input(0), query.inputs.first(2)), block, value});
 }
 
 template <class T>
@@ -214,15 +215,15 @@ void store_result(const KernelContext& ctx, double total) {
 
 template <class T>
 void reduce_plainly(const KernelContext& ctx) {
-  const LoopPlan& plan = ctx.plan_as<ReductionPlan>().loop;
-  const ValueFn value = ctx.plan_as<ReductionPlan>().value;
-  const LoopPlan::Offsets& stride = plan.inner_stride();
+  const LoopNest& state = ctx.state_as<ReductionState>().loop;
+  const ValueFn value = ctx.state_as<ReductionState>().value;
+  const LoopNest::Offsets& stride = state.inner_stride();
   const auto parameter = ctx.attrs_as<LossAttrs>().parameter;
   double total = 0;
-  for_rows(plan, 0, plan.rows, [&](const LoopPlan::Offsets& offsets) {
+  for_rows(state, 0, state.rows, [&](const LoopNest::Offsets& offsets) {
     const T* x = ctx.in(0).as<T>() + offsets[1];
     const T* t = ctx.in(1).as<T>() + offsets[2];
-    for (int64_t i = 0; i < plan.inner; ++i) {
+    for (int64_t i = 0; i < state.inner; ++i) {
       total += value(static_cast<double>(static_cast<Compute<T>>(x[i * stride[1]])),
                      static_cast<double>(static_cast<Compute<T>>(t[i * stride[2]])), parameter);
     }
@@ -236,7 +237,7 @@ KernelChoice select_loss_reference(const KernelQuery& query) {
   if (!query.attrs_as<LossAttrs>().reduces) {
     return select_reference<ScalarValue<L>, Types::kFloating, false, 2>(query);
   }
-  KernelChoice choice{nullptr, plan_reduction(query, nullptr, L::template value<double>)};
+  KernelChoice choice{nullptr, prepare_reduction(query, nullptr, L::template value<double>)};
   dispatch_floating(query.input(0).dtype, [&]<class T>() { choice.fn = reduce_plainly<T>; });
   return choice;
 }
@@ -261,10 +262,10 @@ const std::byte* as_bytes(const T* x) {
 
 // The sum of the losses of n elements.
 template <class T>
-double sum_stretch(const KernelContext& ctx, const LoopPlan::Offsets& offsets, int64_t n) {
+double sum_stretch(const KernelContext& ctx, const LoopNest::Offsets& offsets, int64_t n) {
   using C = Compute<T>;
-  const auto& plan = ctx.plan_as<ReductionPlan>();
-  const LoopPlan::Offsets& stride = plan.loop.inner_stride();
+  const auto& state = ctx.state_as<ReductionState>();
+  const LoopNest::Offsets& stride = state.loop.inner_stride();
   const T* x = ctx.in(0).as<T>() + offsets[1];
   const T* t = ctx.in(1).as<T>() + offsets[2];
   alignas(64) C losses[kBlock];
@@ -277,7 +278,7 @@ double sum_stretch(const KernelContext& ctx, const LoopPlan::Offsets& offsets, i
         as_bytes(gather(x + i * stride[1], stride[1], count, x_buffer)),
         as_bytes(gather(t + i * stride[2], stride[2], count, t_buffer)),
     };
-    plan.block(ctx.attrs, reinterpret_cast<std::byte*>(losses), count, operands.data());
+    state.block(ctx.attrs, reinterpret_cast<std::byte*>(losses), count, operands.data());
     total += static_cast<double>(row_sum<C>(count, [&](auto at) { return at.get(losses); }));
   }
   return total;
@@ -285,23 +286,23 @@ double sum_stretch(const KernelContext& ctx, const LoopPlan::Offsets& offsets, i
 
 template <class T>
 void reduce_blocks(const KernelContext& ctx) {
-  const LoopPlan& plan = ctx.plan_as<ReductionPlan>().loop;
+  const LoopNest& state = ctx.state_as<ReductionState>().loop;
   double total = 0;
-  if (plan.rows != 1) {
-    for_rows(plan, 0, plan.rows, [&](const LoopPlan::Offsets& offsets) {
-      total += sum_stretch<T>(ctx, offsets, plan.inner);
+  if (state.rows != 1) {
+    for_rows(state, 0, state.rows, [&](const LoopNest::Offsets& offsets) {
+      total += sum_stretch<T>(ctx, offsets, state.inner);
     });
   } else {
-    const int64_t parts = (plan.inner + kElementwiseGrain - 1) / kElementwiseGrain;
+    const int64_t parts = (state.inner + kElementwiseGrain - 1) / kElementwiseGrain;
     std::vector<double> partial(static_cast<size_t>(parts));
     ctx.pool().parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const int64_t first = part * kElementwiseGrain;
-        LoopPlan::Offsets offsets = plan.inner_stride();
+        LoopNest::Offsets offsets = state.inner_stride();
         for (int64_t& offset : offsets)
           offset *= first;
         partial[static_cast<size_t>(part)] =
-            sum_stretch<T>(ctx, offsets, std::min(kElementwiseGrain, plan.inner - first));
+            sum_stretch<T>(ctx, offsets, std::min(kElementwiseGrain, state.inner - first));
       }
     });
     for (const double part : partial)
@@ -316,7 +317,7 @@ KernelChoice select_loss(const KernelQuery& query) {
   dispatch_floating(query.input(0).dtype, [&]<class T>() {
     if (query.attrs_as<LossAttrs>().reduces) {
       const BlockFn block = Kernel<Block, Compute<T>, T, T>::block;
-      choice = {reduce_blocks<T>, plan_reduction(query, block, nullptr)};
+      choice = {reduce_blocks<T>, prepare_reduction(query, block, nullptr)};
     } else {
       choice = select_elementwise<Block, T, T, T>(query);
     }

@@ -178,7 +178,7 @@ __global__ void add_partials(int64_t pieces, const double* partial, double divis
 template <class L, class T>
 void run_reduced(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<LossAttrs>();
-  const auto loop = device_loop<3>(ctx.plan_as<LoopPlan>());
+  const auto loop = device_loop<3>(ctx.state_as<LoopNest>());
   const int64_t pieces = (loop.numel + kPiece - 1) / kPiece;
   const Ref<Storage> partial = ctx.scratch(static_cast<size_t>(pieces) * sizeof(double));
   auto* sums = reinterpret_cast<double*>(partial->data());
@@ -200,7 +200,7 @@ KernelChoice select_loss(const KernelQuery& query) {
   }
   dispatch_floating(dtype, [&]<class T>() { fn = run_reduced<L, T>; });
   // The output has no dims: the elements are walked in the order of x's memory.
-  return {fn, share_loop_plan(query.input(0), query.inputs.first(2))};
+  return {fn, share_loop_nest(query.input(0), query.inputs.first(2))};
 }
 
 template <class L>

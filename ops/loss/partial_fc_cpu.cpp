@@ -7,9 +7,10 @@
 #include "core/error.h"
 #include "core/kernel.h"
 #include "ops/kernel/box_copy.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/loss/partial_fc_op.h"
 #include "ops/random/draw_runs.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_partial_fc_cpu(KernelTable& table);
 

@@ -11,10 +11,11 @@
 #include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/kernel/blocked_layout.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
 #include "ops/norm/batch_norm_op.h"
 #include "ops/vendor/onednn.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_batch_norm_blocked_cpu(KernelTable& table);
 
@@ -23,7 +24,7 @@ namespace {
 using V = Vec<float>;
 constexpr int64_t kLanes = V::kLanes;
 
-struct BlockedNormPlan {
+struct BlockedNormState {
   ChannelBlocks blocks;
   // Brings dy into the layout of x; null where it has it.
   std::shared_ptr<const OneDnnKernel> reorder;
@@ -36,11 +37,11 @@ struct BlockedNormPlan {
 
 // One vector of channels: where it lies in the tensor, and its channels [first, first + used).
 struct Unit {
-  Unit(const BlockedNormPlan& plan, int64_t index)
-      : block(index / plan.vectors()),
-        lane(index % plan.vectors() * kLanes),
-        first(block * plan.blocks.lanes + lane),
-        used(std::clamp<int64_t>(plan.blocks.channels - first, 0, kLanes)) {}
+  Unit(const BlockedNormState& state, int64_t index)
+      : block(index / state.vectors()),
+        lane(index % state.vectors() * kLanes),
+        first(block * state.blocks.lanes + lane),
+        used(std::clamp<int64_t>(state.blocks.channels - first, 0, kLanes)) {}
 
   // Of its first element in image n.
   int64_t offset(const ChannelBlocks& blocks, int64_t n) const {
@@ -54,11 +55,11 @@ struct Unit {
 };
 
 template <class Fn>
-void for_units(const KernelContext& ctx, const BlockedNormPlan& plan, const Fn& fn) {
-  ctx.pool().parallel_for(0, plan.blocks.blocks() * plan.vectors(), 1,
+void for_units(const KernelContext& ctx, const BlockedNormState& state, const Fn& fn) {
+  ctx.pool().parallel_for(0, state.blocks.blocks() * state.vectors(), 1,
                           [&](int64_t begin, int64_t end) {
                             for (int64_t index = begin; index < end; ++index)
-                              fn(Unit(plan, index));
+                              fn(Unit(state, index));
                           });
 }
 
@@ -84,9 +85,9 @@ struct Chain {
   }
 };
 
-ChannelSums sum_unit(const BlockedNormPlan& plan, const Unit& unit, const float* a,
+ChannelSums sum_unit(const BlockedNormState& state, const Unit& unit, const float* a,
                      const float* b) {
-  const ChannelBlocks& blocks = plan.blocks;
+  const ChannelBlocks& blocks = state.blocks;
   Chain even;
   Chain odd;
   for (int64_t n = 0; n < blocks.batch; ++n) {
@@ -112,23 +113,23 @@ ChannelSums sum_unit(const BlockedNormPlan& plan, const Unit& unit, const float*
 
 // y = (x - mean) scale + shift; padding gets 0.
 void run_batch_norm(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<BlockedNormPlan>();
-  const ChannelBlocks& blocks = plan.blocks;
+  const auto& state = ctx.state_as<BlockedNormState>();
+  const ChannelBlocks& blocks = state.blocks;
   const float* x = ctx.in(0).as<float>();
   const float* weight = ctx.has_input(1) ? ctx.in(1).as<float>() : nullptr;
   const float* bias = ctx.has_input(2) ? ctx.in(2).as<float>() : nullptr;
   float* y = ctx.out(0).as<float>();
   double* moments = ctx.out(1).as<double>();
   const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
-  for_units(ctx, plan, [&](const Unit& unit) {
-    const ChannelSums sums = sum_unit(plan, unit, x, x);
+  for_units(ctx, state, [&](const Unit& unit) {
+    const ChannelSums sums = sum_unit(state, unit, x, x);
     float means[kLanes] = {};
     float scales[kLanes] = {};
     float shifts[kLanes] = {};
     for (int64_t i = 0; i < unit.used; ++i) {
       const int64_t c = unit.first + i;
-      const double mean = sums.totals[i] / plan.count();
-      const double var = std::max(0.0, sums.products[i] / plan.count() - mean * mean);
+      const double mean = sums.totals[i] / state.count();
+      const double var = std::max(0.0, sums.products[i] / state.count() - mean * mean);
       moments[c] = mean;
       moments[blocks.channels + c] = var;
       means[i] = static_cast<float>(mean);
@@ -154,15 +155,15 @@ void run_batch_norm(const KernelContext& ctx) {
 
 // dx = s (dy - a) - k (x - mean); padding gets 0.
 void run_backward(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<BlockedNormPlan>();
-  const ChannelBlocks& blocks = plan.blocks;
+  const auto& state = ctx.state_as<BlockedNormState>();
+  const ChannelBlocks& blocks = state.blocks;
   const float* dy = ctx.in(0).as<float>();
   Ref<Storage> memory;
-  if (plan.reorder != nullptr) {
-    memory = ctx.scratch(plan.reordered_bytes + plan.reorder->scratch_bytes());
-    plan.reorder->run({.source = dy,
-                       .destination = memory->data(),
-                       .scratch = memory->data() + plan.reordered_bytes});
+  if (state.reorder != nullptr) {
+    memory = ctx.scratch(state.reordered_bytes + state.reorder->scratch_bytes());
+    state.reorder->run({.source = dy,
+                        .destination = memory->data(),
+                        .scratch = memory->data() + state.reordered_bytes});
     dy = reinterpret_cast<const float*>(memory->data());
   }
   const float* x = ctx.in(1).as<float>();
@@ -170,8 +171,8 @@ void run_backward(const KernelContext& ctx) {
   const float* weight = ctx.has_input(3) ? ctx.in(3).as<float>() : nullptr;
   float* dx = ctx.out(0).as<float>();
   const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
-  for_units(ctx, plan, [&](const Unit& unit) {
-    const ChannelSums sums = sum_unit(plan, unit, dy, x);
+  for_units(ctx, state, [&](const Unit& unit) {
+    const ChannelSums sums = sum_unit(state, unit, dy, x);
     float slopes[kLanes] = {};
     float centers[kLanes] = {};
     float factors[kLanes] = {};
@@ -185,8 +186,8 @@ void run_backward(const KernelContext& ctx) {
       ctx.out(1).as<float>()[c] = static_cast<float>(through_h);
       ctx.out(2).as<float>()[c] = static_cast<float>(sums.totals[i]);
       slopes[i] = static_cast<float>(s);
-      centers[i] = static_cast<float>(sums.totals[i] / plan.count());
-      factors[i] = static_cast<float>(s * r * through_h / plan.count());
+      centers[i] = static_cast<float>(sums.totals[i] / state.count());
+      factors[i] = static_cast<float>(s * r * through_h / state.count());
       means[i] = static_cast<float>(mean);
     }
     const V s = V::load(slopes);
@@ -210,9 +211,9 @@ KernelChoice select_blocked(const KernelQuery& query) {
   if (x.blocked == nullptr || x.dtype != DType::kFloat32) return {};
   const TensorMeta& moments = kBackward ? query.input(2) : query.output(1);
   if (moments.local_shape[0] != 2) return {};
-  BlockedNormPlan plan;
-  plan.blocks = channel_blocks(*x.blocked, x.local_shape);
-  if (plan.blocks.lanes == 0 || plan.blocks.lanes % kLanes != 0) return {};
+  BlockedNormState state;
+  state.blocks = channel_blocks(*x.blocked, x.local_shape);
+  if (state.blocks.lanes == 0 || state.blocks.lanes % kLanes != 0) return {};
   for (int i = 1; i < static_cast<int>(query.inputs.size()); ++i) {
     const bool is_x = kBackward && i == 1;
     if (!is_x && query.has_input(i) && !query.input(i).is_contiguous) return {};
@@ -221,20 +222,21 @@ KernelChoice select_blocked(const KernelQuery& query) {
     const TensorMeta& dy = query.input(0);
     if (dy.blocked != x.blocked) {
       if (dy.blocked == nullptr && !dy.is_contiguous) return {};
-      plan.reorder =
+      state.reorder =
           make_onednn(ReorderSpec{.shape = x.local_shape, .from = dy.blocked, .to = x.blocked});
-      plan.reordered_bytes = x.blocked->bytes;
+      state.reordered_bytes = x.blocked->bytes;
     }
   }
   std::vector<MetaPtr> outputs(query.outputs.begin(), query.outputs.end());
   outputs[0] = with_blocked(outputs[0], x.blocked);
   KernelScratch blocks;
-  if (plan.reorder != nullptr) {
-    blocks.push_back({static_cast<int64_t>(plan.reordered_bytes + plan.reorder->scratch_bytes())});
+  if (state.reorder != nullptr) {
+    blocks.push_back(
+        {static_cast<int64_t>(state.reordered_bytes + state.reorder->scratch_bytes())});
   }
   return with_scratch(
       {kBackward ? run_backward : run_batch_norm,
-       std::make_shared<const BlockedNormPlan>(std::move(plan)), std::move(outputs)},
+       std::make_shared<const BlockedNormState>(std::move(state)), std::move(outputs)},
       std::move(blocks));
 }
 

@@ -9,12 +9,13 @@
 #include "core/kernel.h"
 #include "core/tensor_meta.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/row_loops.h"
 #include "ops/kernel/vector.h"
 #include "ops/local_parts.h"
 #include "ops/norm/batch_norm_op.h"
 #include "ops/norm/channel_loops.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 
@@ -189,47 +190,47 @@ template <class T>
 void run_batch_norm(const KernelContext& ctx) {
   using C = Wide<T>;
   using V = Vec<C>;
-  const auto& plan = ctx.plan_as<ChannelPlan>();
+  const auto& state = ctx.state_as<ChannelState>();
   const T* x = ctx.in(0).as<T>();
   const C* weight = ctx.has_input(1) ? ctx.in(1).as<C>() : nullptr;
   const C* bias = ctx.has_input(2) ? ctx.in(2).as<C>() : nullptr;
   T* y = ctx.out(0).as<T>();
   double* moments = ctx.out(1).as<double>();
   const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
-  for_channel_ranges(ctx.pool(), plan, [&](int64_t begin, int64_t end) {
+  for_channel_ranges(ctx.pool(), state, [&](int64_t begin, int64_t end) {
     std::vector<C> table(static_cast<size_t>(3 * (end - begin)));
     C* const mean = table.data();
     C* const scale = mean + (end - begin);
     C* const shift = scale + (end - begin);
-    sum_channels(x, x, plan, begin, end, [&](int64_t c, double squares, double total) {
-      const Moments own = moments_of(squares, total, plan.count());
+    sum_channels(x, x, state, begin, end, [&](int64_t c, double squares, double total) {
+      const Moments own = moments_of(squares, total, state.count());
       moments[c] = own.mean;
-      moments[plan.channels + c] = own.var;
+      moments[state.channels + c] = own.var;
       mean[c - begin] = static_cast<C>(own.mean);
       const double factor = weight != nullptr ? static_cast<double>(weight[c]) : 1.0;
       scale[c - begin] = static_cast<C>(factor / std::sqrt(own.var + eps));
       shift[c - begin] = bias != nullptr ? bias[c] : C{0};
     });
-    if (plan.has_channel_rows()) {
-      for_channel_rows(plan, begin, [&](int64_t row) {
+    if (state.has_channel_rows()) {
+      for_channel_rows(state, begin, [&](int64_t row) {
         for_row<C>(end - begin, [&](auto at) {
           at.put(y + row, fma(at.get(x + row) - at.get(mean), at.get(scale), at.get(shift)));
         });
       });
       return;
     }
-    for (int64_t n = 0; n < plan.outer; ++n) {
+    for (int64_t n = 0; n < state.outer; ++n) {
       for (int64_t c = begin; c < end; ++c) {
-        const int64_t first = (n * plan.channels + c) * plan.inner;
+        const int64_t first = (n * state.channels + c) * state.inner;
         const V m = V::fill(mean[c - begin]);
         const V s = V::fill(scale[c - begin]);
         const V b = V::fill(shift[c - begin]);
-        for_row<C>(plan.inner,
+        for_row<C>(state.inner,
                    [&](auto at) { at.put(y + first, fma(at.get(x + first) - m, s, b)); });
       }
     }
   });
-  clear_padding(ctx, plan);
+  clear_padding(ctx, state);
 }
 
 // dx = s (dy - a) - k (x - mean) of each channel.
@@ -237,53 +238,53 @@ template <class T>
 void run_backward(const KernelContext& ctx) {
   using C = Wide<T>;
   using V = Vec<C>;
-  const auto& plan = ctx.plan_as<ChannelPlan>();
+  const auto& state = ctx.state_as<ChannelState>();
   const T* dy = ctx.in(0).as<T>();
   const T* x = ctx.in(1).as<T>();
   const double* moments = ctx.in(2).as<double>();
   const C* weight = ctx.has_input(3) ? ctx.in(3).as<C>() : nullptr;
   T* dx = ctx.out(0).as<T>();
   const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
-  for_channel_ranges(ctx.pool(), plan, [&](int64_t begin, int64_t end) {
+  for_channel_ranges(ctx.pool(), state, [&](int64_t begin, int64_t end) {
     std::vector<C> table(static_cast<size_t>(4 * (end - begin)));
     C* const s = table.data();
     C* const a = s + (end - begin);
     C* const k = a + (end - begin);
     C* const mean = k + (end - begin);
-    sum_channels(dy, x, plan, begin, end, [&](int64_t c, double products, double total) {
-      const double r = 1 / std::sqrt(moments[plan.channels + c] + eps);
+    sum_channels(dy, x, state, begin, end, [&](int64_t c, double products, double total) {
+      const double r = 1 / std::sqrt(moments[state.channels + c] + eps);
       const double through_h = (products - moments[c] * total) * r;
       const double factor = (weight != nullptr ? static_cast<double>(weight[c]) : 1.0) * r;
       ctx.out(1).as<C>()[c] = static_cast<C>(through_h);
       ctx.out(2).as<C>()[c] = static_cast<C>(total);
       s[c - begin] = static_cast<C>(factor);
-      a[c - begin] = static_cast<C>(total / plan.count());
-      k[c - begin] = static_cast<C>(factor * r * through_h / plan.count());
+      a[c - begin] = static_cast<C>(total / state.count());
+      k[c - begin] = static_cast<C>(factor * r * through_h / state.count());
       mean[c - begin] = static_cast<C>(moments[c]);
     });
     const auto put = [&](auto at, int64_t row, V own_s, V own_a, V own_k, V own_mean) {
       at.put(dx + row, own_s * (at.get(dy + row) - own_a) - own_k * (at.get(x + row) - own_mean));
     };
-    if (plan.has_channel_rows()) {
-      for_channel_rows(plan, begin, [&](int64_t row) {
+    if (state.has_channel_rows()) {
+      for_channel_rows(state, begin, [&](int64_t row) {
         for_row<C>(end - begin,
                    [&](auto at) { put(at, row, at.get(s), at.get(a), at.get(k), at.get(mean)); });
       });
       return;
     }
-    for (int64_t n = 0; n < plan.outer; ++n) {
+    for (int64_t n = 0; n < state.outer; ++n) {
       for (int64_t c = begin; c < end; ++c) {
         const V own_s = V::fill(s[c - begin]);
         const V own_a = V::fill(a[c - begin]);
         const V own_k = V::fill(k[c - begin]);
         const V own_mean = V::fill(mean[c - begin]);
-        for_row<C>(plan.inner, [&](auto at) {
-          put(at, (n * plan.channels + c) * plan.inner, own_s, own_a, own_k, own_mean);
+        for_row<C>(state.inner, [&](auto at) {
+          put(at, (n * state.channels + c) * state.inner, own_s, own_a, own_k, own_mean);
         });
       }
     }
   });
-  clear_padding(ctx, plan);
+  clear_padding(ctx, state);
 }
 
 template <bool kBackward>
@@ -291,7 +292,7 @@ KernelChoice select_fast(const KernelQuery& query) {
   const TensorMeta& moments = kBackward ? query.input(2) : query.output(1);
   if (moments.local_shape[0] != 2) return {};
   KernelChoice choice = choose_by_channels(query, kBackward ? 2 : 1);
-  if (choice.plan == nullptr) return {};
+  if (choice.state == nullptr) return {};
   dispatch_floating(query.input(0).dtype, [&]<class T>() {
     choice.fn = kBackward ? run_backward<T> : run_batch_norm<T>;
   });

@@ -6,12 +6,13 @@
 
 #include "core/kernel.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/row_loops.h"
 #include "ops/kernel/vector.h"
 #include "ops/local_parts.h"
 #include "ops/norm/channel_loops.h"
 #include "ops/norm/channel_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 
@@ -100,7 +101,7 @@ template <class T, bool kShift>
 void run_affine(const KernelContext& ctx) {
   using C = Wide<T>;
   using V = Vec<C>;
-  const auto& plan = ctx.plan_as<ChannelPlan>();
+  const auto& state = ctx.state_as<ChannelState>();
   const T* x = ctx.in(0).as<T>();
   const C* scale = ctx.in(1).as<C>();
   const C* shift = kShift ? ctx.in(2).as<C>() : nullptr;
@@ -112,25 +113,25 @@ void run_affine(const KernelContext& ctx) {
       at.put(y + row, kShift ? product + at.get(shift + first) : product);
     });
   };
-  if (plan.is_blocked()) {
-    for_channel_ranges(ctx.pool(), plan, [&](int64_t begin, int64_t end) {
-      for_channel_rows(plan, begin, [&](int64_t row) { map_channels(row, begin, end - begin); });
+  if (state.is_blocked()) {
+    for_channel_ranges(ctx.pool(), state, [&](int64_t begin, int64_t end) {
+      for_channel_rows(state, begin, [&](int64_t row) { map_channels(row, begin, end - begin); });
     });
-    clear_padding(ctx, plan);
+    clear_padding(ctx, state);
     return;
   }
   // Rows of one channel, or of all channels when nothing lies behind them.
-  const int64_t length = plan.inner != 1 ? plan.inner : plan.channels;
-  const int64_t rows = plan.inner != 1 ? plan.outer * plan.channels : plan.outer;
+  const int64_t length = state.inner != 1 ? state.inner : state.channels;
+  const int64_t rows = state.inner != 1 ? state.outer * state.channels : state.outer;
   const int64_t grain = std::max<int64_t>(1, kChannelGrain / std::max<int64_t>(1, length));
   ctx.pool().parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      if (plan.inner == 1) {
+      if (state.inner == 1) {
         map_channels(row * length, 0, length);
         continue;
       }
-      const V factor = V::fill(scale[row % plan.channels]);
-      const V term = V::fill(kShift ? shift[row % plan.channels] : C{0});
+      const V factor = V::fill(scale[row % state.channels]);
+      const V term = V::fill(kShift ? shift[row % state.channels] : C{0});
       for_row<C>(length, [&](auto at) {
         at.put(y + row * length, fma(at.get(x + row * length), factor, term));
       });
@@ -140,14 +141,14 @@ void run_affine(const KernelContext& ctx) {
 
 template <class T>
 void run_sums(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<ChannelPlan>();
+  const auto& state = ctx.state_as<ChannelState>();
   const T* a = ctx.in(0).as<T>();
   const T* b = ctx.inputs[ctx.inputs.size() - 1].as<T>();
   double* sums = ctx.out(0).as<double>();
-  for_channel_ranges(ctx.pool(), plan, [&](int64_t begin, int64_t end) {
-    sum_channels(a, b, plan, begin, end, [&](int64_t c, double products, double total) {
+  for_channel_ranges(ctx.pool(), state, [&](int64_t begin, int64_t end) {
+    sum_channels(a, b, state, begin, end, [&](int64_t c, double products, double total) {
       sums[c] = products;
-      sums[plan.channels + c] = total;
+      sums[state.channels + c] = total;
     });
   });
 }
@@ -159,7 +160,7 @@ bool all_contiguous(const KernelQuery& query) {
 
 KernelChoice select_affine(const KernelQuery& query) {
   KernelChoice choice = choose_by_channels(query, 1);
-  if (choice.plan == nullptr) return {};
+  if (choice.state == nullptr) return {};
   dispatch_floating(query.input(0).dtype, [&]<class T>() {
     choice.fn = query.has_input(2) ? run_affine<T, true> : run_affine<T, false>;
   });
@@ -168,7 +169,7 @@ KernelChoice select_affine(const KernelQuery& query) {
 
 KernelChoice select_sums(const KernelQuery& query) {
   if (!all_contiguous(query)) return {};
-  KernelChoice choice{nullptr, plan_channels(query.input(0))};
+  KernelChoice choice{nullptr, prepare_channels(query.input(0))};
   dispatch_floating(query.input(0).dtype, [&]<class T>() { choice.fn = run_sums<T>; });
   return choice;
 }

@@ -14,9 +14,10 @@
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/kernel/blocked_layout.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/row_loops.h"
 #include "ops/kernel/vector.h"
+
+#include "ops/kernel/isa_begin.h"
 
 inline constexpr int64_t kChannelGrain = 16384;  // elements a thread takes at least
 
@@ -25,7 +26,7 @@ using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
 
 // Contiguous x as (outer, channels, inner), or blocked x as (outer, blocks of channels, inner,
 // lanes).
-struct ChannelPlan {
+struct ChannelState {
   int64_t outer = 1;
   int64_t channels = 1;
   int64_t inner = 1;
@@ -39,11 +40,11 @@ struct ChannelPlan {
   bool has_channel_rows() const { return is_blocked() || inner == 1; }
 };
 
-inline std::shared_ptr<ChannelPlan> plan_channels(const TensorMeta& x) {
-  ChannelPlan plan{.outer = x.local_shape[0], .channels = x.local_shape[1], .blocks = {}};
+inline std::shared_ptr<ChannelState> prepare_channels(const TensorMeta& x) {
+  ChannelState state{.outer = x.local_shape[0], .channels = x.local_shape[1], .blocks = {}};
   for (int64_t d = 2; d < x.local_shape.size(); ++d)
-    plan.inner *= x.local_shape[d];
-  return std::make_shared<ChannelPlan>(plan);
+    state.inner *= x.local_shape[d];
+  return std::make_shared<ChannelState>(state);
 }
 
 // Plans an op whose first `count` inputs and first output are of one shape, in one layout, and
@@ -57,11 +58,11 @@ inline KernelChoice choose_by_channels(const KernelQuery& query, size_t count) {
         layout != nullptr && i < count ? input->blocked == layout : input->is_contiguous;
     if (!fits) return {};
   }
-  const auto plan = plan_channels(query.input(0));
-  KernelChoice choice{nullptr, plan};
+  const auto state = prepare_channels(query.input(0));
+  KernelChoice choice{nullptr, state};
   if (layout == nullptr) return choice;
-  plan->blocks = channel_blocks(*layout, query.input(0).local_shape);
-  if (!plan->is_blocked() || query.input(0).dtype != DType::kFloat32) return {};
+  state->blocks = channel_blocks(*layout, query.input(0).local_shape);
+  if (!state->is_blocked() || query.input(0).dtype != DType::kFloat32) return {};
   choice.outputs.assign(query.outputs.begin(), query.outputs.end());
   choice.outputs[0] = with_blocked(choice.outputs[0], layout);
   return choice;
@@ -70,35 +71,36 @@ inline KernelChoice choose_by_channels(const KernelQuery& query, size_t count) {
 // Calls fn(begin, end) for ranges that cover the channels, in parallel; a range lies within a block
 // where x is blocked.
 template <class Fn>
-inline void for_channel_ranges(ThreadPool& pool, const ChannelPlan& plan, const Fn& fn) {
-  const int64_t width = plan.is_blocked() ? plan.blocks.lanes : 1;
+inline void for_channel_ranges(ThreadPool& pool, const ChannelState& state, const Fn& fn) {
+  const int64_t width = state.is_blocked() ? state.blocks.lanes : 1;
   const int64_t grain =
-      std::max<int64_t>(1, kChannelGrain / std::max<int64_t>(1, plan.outer * plan.inner * width));
-  pool.parallel_for(0, (plan.channels + width - 1) / width, grain, [&](int64_t begin, int64_t end) {
-    if (width == 1) return fn(begin, end);
-    for (int64_t i = begin; i < end; ++i)
-      fn(i * width, std::min(plan.channels, (i + 1) * width));
-  });
+      std::max<int64_t>(1, kChannelGrain / std::max<int64_t>(1, state.outer * state.inner * width));
+  pool.parallel_for(0, (state.channels + width - 1) / width, grain,
+                    [&](int64_t begin, int64_t end) {
+                      if (width == 1) return fn(begin, end);
+                      for (int64_t i = begin; i < end; ++i)
+                        fn(i * width, std::min(state.channels, (i + 1) * width));
+                    });
 }
 
 // Calls fn(offset) for the rows that start at channel `begin`.
 template <class Fn>
-inline void for_channel_rows(const ChannelPlan& plan, int64_t begin, const Fn& fn) {
-  if (!plan.is_blocked()) {
-    for (int64_t n = 0; n < plan.outer; ++n)
-      fn(n * plan.channels + begin);
+inline void for_channel_rows(const ChannelState& state, int64_t begin, const Fn& fn) {
+  if (!state.is_blocked()) {
+    for (int64_t n = 0; n < state.outer; ++n)
+      fn(n * state.channels + begin);
     return;
   }
-  const int64_t lanes = plan.blocks.lanes;
-  for (int64_t n = 0; n < plan.outer; ++n) {
-    const int64_t first = (n * plan.blocks.blocks() * lanes + begin) * plan.inner;
-    for (int64_t position = 0; position < plan.inner; ++position)
+  const int64_t lanes = state.blocks.lanes;
+  for (int64_t n = 0; n < state.outer; ++n) {
+    const int64_t first = (n * state.blocks.blocks() * lanes + begin) * state.inner;
+    for (int64_t position = 0; position < state.inner; ++position)
       fn(first + position * lanes);
   }
 }
 
-inline void clear_padding(const KernelContext& ctx, const ChannelPlan& plan) {
-  if (plan.is_blocked()) clear_padding(plan.blocks, ctx.out(0).as<float>());
+inline void clear_padding(const KernelContext& ctx, const ChannelState& state) {
+  if (state.is_blocked()) clear_padding(state.blocks, ctx.out(0).as<float>());
 }
 
 // Calls fn(channel, i, offsets) for every element i, row-major, with its offset in each of one or
@@ -143,14 +145,14 @@ inline Sums<double, 2> sum_pair(const T* a, const T* b, int64_t n) {
 // Calls fn(channel, sum(a b), sum(a)) for channels [begin, end) of a and b, which lie as the plan
 // says.
 template <class T, class Fn>
-inline void sum_channels(const T* a, const T* b, const ChannelPlan& plan, int64_t begin,
+inline void sum_channels(const T* a, const T* b, const ChannelState& state, int64_t begin,
                          int64_t end, const Fn& fn) {
-  if (plan.has_channel_rows()) {
+  if (state.has_channel_rows()) {
     const int64_t count = end - begin;
     std::vector<double> sums(static_cast<size_t>(2 * count));
     double* const products = sums.data();
     double* const totals = products + count;
-    for_channel_rows(plan, begin, [&](int64_t row) {
+    for_channel_rows(state, begin, [&](int64_t row) {
       const T* u = a + row;
       const T* v = b + row;
       for (int64_t c = 0; c < count; ++c) {
@@ -165,9 +167,9 @@ inline void sum_channels(const T* a, const T* b, const ChannelPlan& plan, int64_
   }
   for (int64_t c = begin; c < end; ++c) {
     auto total = Sums<double, 2>::zero();
-    for (int64_t n = 0; n < plan.outer; ++n) {
-      const int64_t at = (n * plan.channels + c) * plan.inner;
-      total = total + sum_pair(a + at, b + at, plan.inner);
+    for (int64_t n = 0; n < state.outer; ++n) {
+      const int64_t at = (n * state.channels + c) * state.inner;
+      total = total + sum_pair(a + at, b + at, state.inner);
     }
     fn(c, sum(total.term[0]), sum(total.term[1]));
   }

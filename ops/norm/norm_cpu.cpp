@@ -12,25 +12,26 @@
 #include "core/kernel.h"
 #include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/row_loops.h"
 #include "ops/kernel/vector.h"
 #include "ops/local_parts.h"
 #include "ops/norm/norm_op.h"
 
+#include "ops/kernel/isa_begin.h"
+
 namespace {
 
-struct NormPlan {
+struct NormState {
   int64_t rows = 1;
   int64_t size = 1;
 };
 
-NormPlan plan_rows(const TensorMeta& x, const NormAttrs& attrs) {
-  NormPlan plan;
+NormState prepare_rows(const TensorMeta& x, const NormAttrs& attrs) {
+  NormState state;
   const Shape& shape = x.local_shape;
   for (int64_t i = 0; i < shape.size(); ++i)
-    (i < shape.size() - attrs.num_dims ? plan.rows : plan.size) *= shape[i];
-  return plan;
+    (i < shape.size() - attrs.num_dims ? state.rows : state.size) *= shape[i];
+  return state;
 }
 
 template <class T>
@@ -90,16 +91,16 @@ RowStatistics statistics_plainly(const double* x, int64_t n, bool centers, doubl
 
 template <class T, bool kCenters>
 void norm_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<NormPlan>();
+  const auto& state = ctx.state_as<NormState>();
   const std::vector<double> x = values_of<T>(ctx.in(0));
-  const std::vector<double> weight = parameter_or<T>(ctx, 1, plan.size, 1);
-  const std::vector<double> bias = parameter_or<T>(ctx, 2, plan.size, 0);
+  const std::vector<double> weight = parameter_or<T>(ctx, 1, state.size, 1);
+  const std::vector<double> bias = parameter_or<T>(ctx, 2, state.size, 0);
   T* y = ctx.out(0).as<T>();
-  for (int64_t row = 0; row < plan.rows; ++row) {
-    const double* source = x.data() + row * plan.size;
+  for (int64_t row = 0; row < state.rows; ++row) {
+    const double* source = x.data() + row * state.size;
     const RowStatistics s =
-        statistics_plainly(source, plan.size, kCenters, ctx.attrs_as<NormAttrs>().eps);
-    for (int64_t i = 0; i < plan.size; ++i) {
+        statistics_plainly(source, state.size, kCenters, ctx.attrs_as<NormAttrs>().eps);
+    for (int64_t i = 0; i < state.size; ++i) {
       const auto at = static_cast<size_t>(i);
       *y++ = value_as<T>((source[i] - s.mean) * s.scale * weight[at] + bias[at]);
     }
@@ -108,19 +109,19 @@ void norm_plainly(const KernelContext& ctx) {
 
 template <class T, bool kCenters>
 void norm_backward_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<NormPlan>();
-  const auto size = static_cast<size_t>(plan.size);
+  const auto& state = ctx.state_as<NormState>();
+  const auto size = static_cast<size_t>(state.size);
   const std::vector<double> dy = values_of<T>(ctx.in(0));
   const std::vector<double> x = values_of<T>(ctx.in(1));
-  const std::vector<double> weight = parameter_or<T>(ctx, 2, plan.size, 1);
+  const std::vector<double> weight = parameter_or<T>(ctx, 2, state.size, 1);
   std::vector<double> dweight(size);
   std::vector<double> dbias(size);
   T* dx = ctx.out(0).as<T>();
-  for (int64_t row = 0; row < plan.rows; ++row) {
-    const double* source = x.data() + row * plan.size;
-    const double* gradient = dy.data() + row * plan.size;
+  for (int64_t row = 0; row < state.rows; ++row) {
+    const double* source = x.data() + row * state.size;
+    const double* gradient = dy.data() + row * state.size;
     const RowStatistics s =
-        statistics_plainly(source, plan.size, kCenters, ctx.attrs_as<NormAttrs>().eps);
+        statistics_plainly(source, state.size, kCenters, ctx.attrs_as<NormAttrs>().eps);
     double mean_g = 0;
     double mean_gh = 0;
     for (size_t i = 0; i < size; ++i) {
@@ -149,8 +150,8 @@ KernelChoice select_reference(const KernelQuery& query) {
   dispatch_floating(query.output(0).dtype, [&]<class T>() {
     choice.fn = kBackward ? norm_backward_plainly<T, kCenters> : norm_plainly<T, kCenters>;
   });
-  choice.plan = std::make_shared<const NormPlan>(
-      plan_rows(query.input(kBackward ? 1 : 0), query.attrs_as<NormAttrs>()));
+  choice.state = std::make_shared<const NormState>(
+      prepare_rows(query.input(kBackward ? 1 : 0), query.attrs_as<NormAttrs>()));
   return choice;
 }
 
@@ -186,15 +187,15 @@ Statistics<Wide<T>> statistics(const T* x, int64_t n, double eps) {
 template <class T, bool kCenters>
 void run_norm(const KernelContext& ctx) {
   using C = Wide<T>;
-  const auto& plan = ctx.plan_as<NormPlan>();
+  const auto& state = ctx.state_as<NormState>();
   const double eps = ctx.attrs_as<NormAttrs>().eps;
-  const int64_t n = plan.size;
+  const int64_t n = state.size;
   const T* x = ctx.in(0).as<T>();
   const T* weight = ctx.has_input(1) ? ctx.in(1).as<T>() : nullptr;
   const T* bias = kCenters && ctx.has_input(2) ? ctx.in(2).as<T>() : nullptr;
   T* y = ctx.out(0).as<T>();
   const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, n));
-  ctx.pool().parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) {
+  ctx.pool().parallel_for(0, state.rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const T* source = x + row * n;
       T* target = y + row * n;
@@ -214,33 +215,33 @@ void run_norm(const KernelContext& ctx) {
 constexpr int64_t kBlockRows = 32;
 constexpr int64_t kMaxBlocks = 16;
 
-int64_t rows_per_block(const NormPlan& plan) {
-  return std::max(kBlockRows, (plan.rows + kMaxBlocks - 1) / kMaxBlocks);
+int64_t rows_per_block(const NormState& state) {
+  return std::max(kBlockRows, (state.rows + kMaxBlocks - 1) / kMaxBlocks);
 }
 
-int64_t num_blocks(const NormPlan& plan) {
-  const int64_t rows = rows_per_block(plan);
-  return std::max<int64_t>(1, (plan.rows + rows - 1) / rows);
+int64_t num_blocks(const NormState& state) {
+  const int64_t rows = rows_per_block(state);
+  return std::max<int64_t>(1, (state.rows + rows - 1) / rows);
 }
 
 template <class T, bool kCenters>
 void run_backward(const KernelContext& ctx) {
   using C = Wide<T>;
   using V = Vec<C>;
-  const auto& plan = ctx.plan_as<NormPlan>();
+  const auto& state = ctx.state_as<NormState>();
   const double eps = ctx.attrs_as<NormAttrs>().eps;
-  const int64_t n = plan.size;
+  const int64_t n = state.size;
   const T* dy = ctx.in(0).as<T>();
   const T* x = ctx.in(1).as<T>();
   const T* weight = ctx.has_input(2) ? ctx.in(2).as<T>() : nullptr;
   T* dx = ctx.out(0).as<T>();
-  const int64_t block_rows = rows_per_block(plan);
-  const int64_t blocks = num_blocks(plan);
+  const int64_t block_rows = rows_per_block(state);
+  const int64_t blocks = num_blocks(state);
   const auto scratch = ctx.scratch(static_cast<size_t>(blocks * 2 * n) * sizeof(C));
   C* sums = reinterpret_cast<C*>(scratch->data());
   std::memset(sums, 0, static_cast<size_t>(blocks * 2 * n) * sizeof(C));
   ctx.pool().parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin * block_rows; row < std::min(plan.rows, end * block_rows); ++row) {
+    for (int64_t row = begin * block_rows; row < std::min(state.rows, end * block_rows); ++row) {
       C* dweight = sums + row / block_rows * 2 * n;
       C* dbias = dweight + n;
       const T* source = x + row * n;
@@ -291,13 +292,13 @@ KernelChoice select_fast(const KernelQuery& query) {
   dispatch_floating(query.output(0).dtype, [&]<class T>() {
     choice.fn = kBackward ? run_backward<T, kCenters> : run_norm<T, kCenters>;
   });
-  const auto plan = std::make_shared<const NormPlan>(
-      plan_rows(query.input(kBackward ? 1 : 0), query.attrs_as<NormAttrs>()));
-  choice.plan = plan;
+  const auto state = std::make_shared<const NormState>(
+      prepare_rows(query.input(kBackward ? 1 : 0), query.attrs_as<NormAttrs>()));
+  choice.state = state;
   if (!kBackward) return choice;
   const bool is_double = query.output(0).dtype == DType::kFloat64;
   const auto element = static_cast<int64_t>(is_double ? sizeof(double) : sizeof(float));
-  return with_scratch(std::move(choice), {{num_blocks(*plan) * 2 * plan->size * element}});
+  return with_scratch(std::move(choice), {{num_blocks(*state) * 2 * state->size * element}});
 }
 
 template <bool kCenters, bool kBackward>

@@ -10,28 +10,29 @@
 
 #include "core/kernel.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/row_loops.h"
 #include "ops/kernel/vector.h"
 #include "ops/kernel/vector_math.h"
 #include "ops/local_parts.h"
 #include "ops/norm/softmax_op.h"
 
+#include "ops/kernel/isa_begin.h"
+
 namespace {
 
-struct SoftmaxPlan {
+struct SoftmaxState {
   int64_t outer = 1;
   int64_t size = 1;
   int64_t inner = 1;
 };
 
-SoftmaxPlan make_plan(const KernelQuery& query) {
+SoftmaxState prepare(const KernelQuery& query) {
   const Shape& shape = query.input(0).local_shape;
   const int64_t dim = query.attrs_as<SoftmaxAttrs>().dim;
-  SoftmaxPlan plan;
+  SoftmaxState state;
   for (int64_t i = 0; i < shape.size(); ++i)
-    (i < dim ? plan.outer : i == dim ? plan.size : plan.inner) *= shape[i];
-  return plan;
+    (i < dim ? state.outer : i == dim ? state.size : state.inner) *= shape[i];
+  return state;
 }
 
 #if FLOW_ISA == 0
@@ -61,8 +62,8 @@ void for_slices(const KernelContext& ctx, int64_t dim, const Slice& slice) {
 }
 
 // Where the output, which is contiguous, has what the input has at slice `index`.
-int64_t output_offset(const SoftmaxPlan& plan, int64_t index) {
-  return index / plan.inner * plan.size * plan.inner + index % plan.inner;
+int64_t output_offset(const SoftmaxState& state, int64_t index) {
+  return index / state.inner * state.size * state.inner + index % state.inner;
 }
 
 template <class T>
@@ -85,39 +86,40 @@ T value_as(double x) {
 
 template <class T, bool kLog>
 void softmax_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<SoftmaxPlan>();
+  const auto& state = ctx.state_as<SoftmaxState>();
   int64_t index = 0;
   for_slices(ctx, ctx.attrs_as<SoftmaxAttrs>().dim, [&](const auto& offset, const auto& stride) {
     const T* x = ctx.in(0).as<T>() + offset[0];
-    T* y = ctx.out(0).as<T>() + output_offset(plan, index++);
+    T* y = ctx.out(0).as<T>() + output_offset(state, index++);
     double largest = -std::numeric_limits<double>::infinity();
-    for (int64_t i = 0; i < plan.size; ++i)
+    for (int64_t i = 0; i < state.size; ++i)
       largest = std::max(largest, value_of(x[i * stride[0]]));
     double total = 0;
-    for (int64_t i = 0; i < plan.size; ++i)
+    for (int64_t i = 0; i < state.size; ++i)
       total += std::exp(value_of(x[i * stride[0]]) - largest);
-    for (int64_t i = 0; i < plan.size; ++i) {
+    for (int64_t i = 0; i < state.size; ++i) {
       const double shifted = value_of(x[i * stride[0]]) - largest;
-      y[i * plan.inner] = value_as<T>(kLog ? shifted - std::log(total) : std::exp(shifted) / total);
+      y[i * state.inner] =
+          value_as<T>(kLog ? shifted - std::log(total) : std::exp(shifted) / total);
     }
   });
 }
 
 template <class T, bool kLog>
 void softmax_backward_plainly(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<SoftmaxPlan>();
+  const auto& state = ctx.state_as<SoftmaxState>();
   int64_t index = 0;
   for_slices(ctx, ctx.attrs_as<SoftmaxAttrs>().dim, [&](const auto& offset, const auto& stride) {
     const T* dy = ctx.in(0).as<T>() + offset[0];
     const T* y = ctx.in(1).as<T>() + offset[1];
-    T* dx = ctx.out(0).as<T>() + output_offset(plan, index++);
+    T* dx = ctx.out(0).as<T>() + output_offset(state, index++);
     double total = 0;
-    for (int64_t i = 0; i < plan.size; ++i)
+    for (int64_t i = 0; i < state.size; ++i)
       total += value_of(dy[i * stride[0]]) * (kLog ? 1.0 : value_of(y[i * stride[1]]));
-    for (int64_t i = 0; i < plan.size; ++i) {
+    for (int64_t i = 0; i < state.size; ++i) {
       const double u = value_of(dy[i * stride[0]]);
       const double v = value_of(y[i * stride[1]]);
-      dx[i * plan.inner] = value_as<T>(kLog ? u - std::exp(v) * total : (u - total) * v);
+      dx[i * state.inner] = value_as<T>(kLog ? u - std::exp(v) * total : (u - total) * v);
     }
   });
 }
@@ -136,7 +138,7 @@ void run_reference(const KernelContext& ctx) {
 template <bool kLog, bool kBackward>
 KernelChoice select_reference(const KernelQuery& query) {
   if (!parts_fit(query)) return {};
-  return {run_reference<kLog, kBackward>, std::make_shared<const SoftmaxPlan>(make_plan(query))};
+  return {run_reference<kLog, kBackward>, std::make_shared<const SoftmaxState>(prepare(query))};
 }
 
 #endif
@@ -250,29 +252,29 @@ constexpr int64_t kGrain = 16384;
 template <class T, bool kLog, bool kBackward>
 void run_fast(const KernelContext& ctx) {
   using C = decltype(max_of(VecOf<T>::zero()));
-  const auto& plan = ctx.plan_as<SoftmaxPlan>();
+  const auto& state = ctx.state_as<SoftmaxState>();
   const T* a = ctx.in(0).as<T>();
   const T* b = kBackward ? ctx.in(1).as<T>() : nullptr;
   T* out = ctx.out(0).as<T>();
-  const int64_t slab = plan.size * plan.inner;
+  const int64_t slab = state.size * state.inner;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, slab));
-  ctx.pool().parallel_for(0, plan.outer, grain, [&](int64_t begin, int64_t end) {
+  ctx.pool().parallel_for(0, state.outer, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t base = i * slab;
-      if (plan.inner == 1) {
+      if (state.inner == 1) {
         if constexpr (kBackward) {
-          softmax_backward_row<T, kLog>(out + base, a + base, b + base, plan.size);
+          softmax_backward_row<T, kLog>(out + base, a + base, b + base, state.size);
         } else {
-          softmax_row<T, kLog>(out + base, a + base, plan.size);
+          softmax_row<T, kLog>(out + base, a + base, state.size);
         }
         continue;
       }
-      for_row<C>(plan.inner, [&](auto at) {
+      for_row<C>(state.inner, [&](auto at) {
         if constexpr (kBackward) {
-          softmax_backward_columns<T, kLog>(out + base, a + base, b + base, plan.size, plan.inner,
+          softmax_backward_columns<T, kLog>(out + base, a + base, b + base, state.size, state.inner,
                                             at);
         } else {
-          softmax_columns<T, kLog>(out + base, a + base, plan.size, plan.inner, at);
+          softmax_columns<T, kLog>(out + base, a + base, state.size, state.inner, at);
         }
       });
     }
@@ -284,7 +286,7 @@ KernelChoice select_fast(const KernelQuery& query) {
   for (const MetaPtr input : query.inputs) {
     if (!input->is_contiguous) return {};
   }
-  KernelChoice choice{nullptr, std::make_shared<const SoftmaxPlan>(make_plan(query))};
+  KernelChoice choice{nullptr, std::make_shared<const SoftmaxState>(prepare(query))};
   dispatch_floating(query.input(0).dtype,
                     [&]<class T>() { choice.fn = run_fast<T, kLog, kBackward>; });
   return choice;

@@ -1,9 +1,10 @@
 // Kernels of ops/optimizer/adaptive_update.cpp: one pass over a parameter and its state.
 #include <cmath>
 
-#include "ops/kernel/isa_begin.h"
 #include "ops/optimizer/update_loops.h"
 #include "ops/optimizer/update_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 

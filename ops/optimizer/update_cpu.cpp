@@ -2,9 +2,10 @@
 // (12 and 8 with momentum), Adam reads 16 and writes 12.
 #include <cmath>
 
-#include "ops/kernel/isa_begin.h"
 #include "ops/optimizer/update_loops.h"
 #include "ops/optimizer/update_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "ops/elementwise/elementwise_loops.h"
+
 #include "ops/kernel/isa_begin.h"
 
 // Input `i` if it was given, else `fallback`.
@@ -45,18 +46,18 @@ struct Writer {
 template <class T, bool kIsFlat>
 struct Stretch {
   const KernelContext& ctx;
-  const LoopPlan& plan;
-  const LoopPlan::Offsets& offsets;
+  const LoopNest& state;
+  const LoopNest::Offsets& offsets;
 
   Reader<T> in(int i) const {
     const size_t operand = static_cast<size_t>(i) + 1;
-    return {ctx.in(i).as<T>() + offsets[operand], kIsFlat ? 1 : plan.inner_stride()[operand]};
+    return {ctx.in(i).as<T>() + offsets[operand], kIsFlat ? 1 : state.inner_stride()[operand]};
   }
 
   // Output `o`, which lies as input `i`.
   Writer<T> out(int o, int i) const {
     const size_t operand = static_cast<size_t>(i) + 1;
-    return {ctx.out(o).as<T>() + offsets[operand], kIsFlat ? 1 : plan.inner_stride()[operand]};
+    return {ctx.out(o).as<T>() + offsets[operand], kIsFlat ? 1 : state.inner_stride()[operand]};
   }
 };
 
@@ -67,14 +68,14 @@ void run_flat(const KernelContext& ctx, const typename Step::template Numbers<T>
   constexpr int64_t kBlock = 256;
   constexpr int64_t kLine = 64 / sizeof(T);
   constexpr int64_t kAhead = kStoreAheadBytes / sizeof(T);
-  const auto& plan = ctx.plan_as<LoopPlan>();
+  const auto& state = ctx.state_as<LoopNest>();
   const T* param = ctx.out(0).as<T>() + begin;
   for (int64_t i = 0; i < n; i += kBlock) {
     for (int64_t line = i + kAhead; line < std::min(i + kAhead + kBlock, n); line += kLine)
       prefetch_for_store(param + line);
-    LoopPlan::Offsets offsets;
+    LoopNest::Offsets offsets;
     offsets.fill(begin + i);
-    Step::template run<T>(numbers, Stretch<T, true>{ctx, plan, offsets}, std::min(kBlock, n - i));
+    Step::template run<T>(numbers, Stretch<T, true>{ctx, state, offsets}, std::min(kBlock, n - i));
   }
 }
 
@@ -83,16 +84,16 @@ constexpr int64_t kUpdateGrain = 4096;
 
 template <class Step, class T>
 void run_update(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<LoopPlan>();
+  const auto& state = ctx.state_as<LoopNest>();
   const typename Step::template Numbers<T> numbers(ctx);
-  if (plan.is_flat()) {
-    ctx.pool().parallel_for(0, plan.inner, kUpdateGrain, [&](int64_t begin, int64_t end) {
+  if (state.is_flat()) {
+    ctx.pool().parallel_for(0, state.inner, kUpdateGrain, [&](int64_t begin, int64_t end) {
       run_flat<Step, T>(ctx, numbers, begin, end - begin);
     });
     return;
   }
-  parallel_stretches(ctx.pool(), plan, [&](const LoopPlan::Offsets& offsets, int64_t n) {
-    Step::template run<T>(numbers, Stretch<T, false>{ctx, plan, offsets}, n);
+  parallel_stretches(ctx.pool(), state, [&](const LoopNest::Offsets& offsets, int64_t n) {
+    Step::template run<T>(numbers, Stretch<T, false>{ctx, state, offsets}, n);
   });
 }
 
@@ -100,7 +101,7 @@ template <class Step>
 KernelChoice select_update(const KernelQuery& query) {
   KernelChoice choice;
   dispatch_floating(query.output(0).dtype, [&]<class T>() { choice.fn = run_update<Step, T>; });
-  choice.plan = share_loop_plan(query.output(0), query.inputs.first(Step::kTensors));
+  choice.state = share_loop_nest(query.output(0), query.inputs.first(Step::kTensors));
   return choice;
 }
 

@@ -76,7 +76,7 @@ __global__ void update(DeviceLoop<1 + Step::kTensors> loop, Step step,
 template <class Step, class T>
 void run_update(const KernelContext& ctx) {
   constexpr int kTensors = Step::kTensors;
-  const auto loop = device_loop<1 + kTensors>(ctx.plan_as<LoopPlan>());
+  const auto loop = device_loop<1 + kTensors>(ctx.state_as<LoopNest>());
   cuda::launch(update<Step, T>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
                cuda::stream_of(ctx), loop, Step(ctx),
                update_tensors<T, kTensors>(ctx, Step::kMutates));
@@ -86,7 +86,7 @@ template <class Step>
 KernelChoice select_update(const KernelQuery& query) {
   KernelChoice choice;
   dispatch_floating(query.output(0).dtype, [&]<class T>() { choice.fn = run_update<Step, T>; });
-  choice.plan = share_loop_plan(query.output(0), query.inputs.first(Step::kTensors));
+  choice.state = share_loop_nest(query.output(0), query.inputs.first(Step::kTensors));
   return choice;
 }
 

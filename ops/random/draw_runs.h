@@ -10,6 +10,7 @@
 
 #include "core/generator.h"
 #include "core/tensor_meta.h"
+
 #include "ops/kernel/isa_begin.h"
 
 // Blocks made together: enough for the widest vectors, small enough for the first cache.

@@ -7,10 +7,11 @@
 
 #include "core/kernel.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/local_parts.h"
 #include "ops/random/draw_runs.h"
 #include "ops/random/dropout_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 

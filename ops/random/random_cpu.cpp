@@ -9,10 +9,11 @@
 #include "core/error.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector_math.h"
 #include "ops/random/draw_runs.h"
 #include "ops/random/random_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 

@@ -5,10 +5,11 @@
 
 #include "core/float16.h"
 #include "core/kernel.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
 #include "ops/reduce/extrema_op.h"
 #include "ops/reduce/reduce_loops.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_extrema_cpu(KernelTable& table);
 
@@ -20,9 +21,9 @@ constexpr bool is_float16 = std::is_same_v<T, Float16> || std::is_same_v<T, BFlo
 template <class T>
 using Compared = std::conditional_t<is_float16<T>, float, T>;
 
-std::shared_ptr<const ReducePlan> make_plan(const KernelQuery& query) {
-  return std::make_shared<ReducePlan>(
-      plan_reduction(query.input(0), reduced_dims_of(query.op, query.input(0), query.attrs)));
+std::shared_ptr<const ReduceState> prepare(const KernelQuery& query) {
+  return std::make_shared<ReduceState>(
+      prepare_reduction(query.input(0), reduced_dims_of(query.op, query.input(0), query.attrs)));
 }
 
 // The value that every other one beats.
@@ -50,14 +51,14 @@ bool beats(C a, C b) {
 template <class T, bool kMax>
 void find_extremum(const KernelContext& ctx) {
   using C = Compared<T>;
-  const auto& plan = ctx.plan_as<ReducePlan>();
+  const auto& state = ctx.state_as<ReduceState>();
   const T* x = ctx.in(0).as<T>();
   T* y = ctx.out(0).as<T>();
-  for (int64_t k = 0; k < plan.kept_numel; ++k) {
-    const ReduceOffsets kept = reduce_offsets(k, plan.kept.data(), plan.num_kept);
+  for (int64_t k = 0; k < state.kept_numel; ++k) {
+    const ReduceOffsets kept = reduce_offsets(k, state.kept.data(), state.num_kept);
     C best = worst<T, kMax>();
-    for (int64_t r = 0; r < plan.reduced_numel; ++r) {
-      const int64_t at = kept.in + reduce_offsets(r, plan.reduced.data(), plan.num_reduced).in;
+    for (int64_t r = 0; r < state.reduced_numel; ++r) {
+      const int64_t at = kept.in + reduce_offsets(r, state.reduced.data(), state.num_reduced).in;
       const C value = static_cast<C>(x[at]);
       if (beats<kMax>(value, best)) best = value;
     }
@@ -73,14 +74,14 @@ void find_position(const KernelContext& ctx) {
   const TensorView& input = ctx.in(0);
   const DimSet reduced = dim_set(ctx.attrs_as<ReduceAttrs>().dims);
   // Unmerged, as positions count in the order of the dims.
-  std::array<ReducePlan::Dim, kMaxDims> kept;
-  std::array<ReducePlan::Dim, kMaxDims> searched;
+  std::array<ReduceState::Dim, kMaxDims> kept;
+  std::array<ReduceState::Dim, kMaxDims> searched;
   int num_kept = 0;
   int num_searched = 0;
   int64_t kept_numel = 1;
   int64_t searched_numel = 1;
   for (int64_t i = 0; i < input.shape().size(); ++i) {
-    const ReducePlan::Dim dim{input.shape()[i], input.strides()[i], 0};
+    const ReduceState::Dim dim{input.shape()[i], input.strides()[i], 0};
     const bool is_searched = (reduced >> i & 1U) != 0;
     (is_searched ? searched_numel : kept_numel) *= dim.size;
     (is_searched ? searched[static_cast<size_t>(num_searched++)]
@@ -108,7 +109,7 @@ template <bool kMax>
 KernelChoice select_extremum(const KernelQuery& query) {
   const KernelFn fn = dispatch_all(query.input(0).dtype,
                                    []<class T>() -> KernelFn { return find_extremum<T, kMax>; });
-  return {fn, make_plan(query)};
+  return {fn, prepare(query)};
 }
 
 template <bool kMax>
@@ -157,13 +158,13 @@ template <bool kMax>
 KernelChoice select_fold(const KernelQuery& query) {
   const DType dtype = query.input(0).dtype;
   if (!is_floating(dtype)) return {};
-  auto plan = make_plan(query);
+  auto state = prepare(query);
   const KernelFn fn =
-      dispatch_floating(dtype, [&]<class T>() { return fold_loop<ExtremumFold<T, kMax>>(*plan); });
+      dispatch_floating(dtype, [&]<class T>() { return fold_loop<ExtremumFold<T, kMax>>(*state); });
   if (fn == nullptr) return {};
   KernelScratch scratch = dispatch_floating(
-      dtype, [&]<class T>() { return fold_scratch<ExtremumFold<T, kMax>>(*plan); });
-  return with_scratch({fn, std::move(plan)}, std::move(scratch));
+      dtype, [&]<class T>() { return fold_scratch<ExtremumFold<T, kMax>>(*state); });
+  return with_scratch({fn, std::move(state)}, std::move(scratch));
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ struct FindPosition {
 
 template <bool kMax>
 void find_extremum(const KernelContext& ctx) {
-  const ReducedPlaces places(ctx.plan_as<ReducePlan>());
+  const ReducedPlaces places(ctx.state_as<ReduceState>());
   dispatch_all(ctx.in(0).meta->dtype, [&]<class T>() {
     for_each_row(ctx, places.kept_numel, places.reduced_numel,
                  FindExtremum<T, kMax>{ctx.in(0).as<T>(), ctx.out(0).as<T>(), places});
@@ -126,7 +126,7 @@ void find_position(const KernelContext& ctx) {
 template <bool kMax>
 KernelChoice select_extremum(const KernelQuery& query) {
   return {find_extremum<kMax>,
-          std::make_shared<const ReducePlan>(plan_reduction(
+          std::make_shared<const ReduceState>(prepare_reduction(
               query.input(0), reduced_dims_of(query.op, query.input(0), query.attrs)))};
 }
 

@@ -5,23 +5,24 @@
 
 #include "core/float16.h"
 #include "core/kernel.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
 #include "ops/reduce/reduce_loops.h"
 #include "ops/reduce/reduce_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_reduce_cpu(KernelTable& table);
 
 namespace {
 
-std::shared_ptr<const ReducePlan> make_plan(const KernelQuery& query) {
+std::shared_ptr<const ReduceState> prepare(const KernelQuery& query) {
   const TensorMeta& x = query.input(0);
-  auto plan =
-      std::make_shared<ReducePlan>(plan_reduction(x, reduced_dims_of(query.op, x, query.attrs)));
+  auto state = std::make_shared<ReduceState>(
+      prepare_reduction(x, reduced_dims_of(query.op, x, query.attrs)));
   if (&query.op == &kMean) {
-    plan->divisor = static_cast<double>(query.attrs_as<MeanAttrs>().count);
+    state->divisor = static_cast<double>(query.attrs_as<MeanAttrs>().count);
   }
-  return plan;
+  return state;
 }
 
 #if FLOW_ISA == 0
@@ -67,9 +68,9 @@ struct Sum {
     }
   }
 
-  static Result end(Wide<T> sum, const ReducePlan& plan) {
+  static Result end(Wide<T> sum, const ReduceState& state) {
     if constexpr (kIsFloat<T>) {
-      return narrow<T>(sum / plan.divisor);
+      return narrow<T>(sum / state.divisor);
     } else {
       return sum;
     }
@@ -90,7 +91,7 @@ struct Product {
     }
   }
 
-  static Result end(Wide<T> product, const ReducePlan& /*plan*/) {
+  static Result end(Wide<T> product, const ReduceState& /*plan*/) {
     if constexpr (kIsFloat<T>) {
       return narrow<T>(product);
     } else {
@@ -107,7 +108,7 @@ struct Any {
 
   static bool join(bool any, T x) { return any || widen(x) != 0; }
 
-  static bool end(bool any, const ReducePlan& /*plan*/) { return any; }
+  static bool end(bool any, const ReduceState& /*plan*/) { return any; }
 };
 
 template <class T>
@@ -118,27 +119,27 @@ struct All {
 
   static bool join(bool all, T x) { return all && widen(x) != 0; }
 
-  static bool end(bool all, const ReducePlan& /*plan*/) { return all; }
+  static bool end(bool all, const ReduceState& /*plan*/) { return all; }
 };
 
 template <class T, class Gather>
 void reduce_reference(const KernelContext& ctx) {
-  const auto& plan = ctx.plan_as<ReducePlan>();
+  const auto& state = ctx.state_as<ReduceState>();
   const T* x = ctx.in(0).as<T>();
   auto* y = ctx.out(0).as<typename Gather::Result>();
-  const int outer = plan.num_reduced - 1;
-  const ReducePlan::Dim row =
-      outer < 0 ? ReducePlan::Dim{1, 1, 0} : plan.reduced[static_cast<size_t>(outer)];
-  const int64_t rows = row.size == 0 ? 0 : plan.reduced_numel / row.size;
-  for (int64_t k = 0; k < plan.kept_numel; ++k) {
-    const ReduceOffsets kept = reduce_offsets(k, plan.kept.data(), plan.num_kept);
+  const int outer = state.num_reduced - 1;
+  const ReduceState::Dim row =
+      outer < 0 ? ReduceState::Dim{1, 1, 0} : state.reduced[static_cast<size_t>(outer)];
+  const int64_t rows = row.size == 0 ? 0 : state.reduced_numel / row.size;
+  for (int64_t k = 0; k < state.kept_numel; ++k) {
+    const ReduceOffsets kept = reduce_offsets(k, state.kept.data(), state.num_kept);
     auto sum = Gather::start();
     for (int64_t r = 0; r < rows; ++r) {
-      const T* p = x + kept.in + reduce_offsets(r, plan.reduced.data(), outer).in;
+      const T* p = x + kept.in + reduce_offsets(r, state.reduced.data(), outer).in;
       for (int64_t i = 0; i < row.size; ++i)
         sum = Gather::join(sum, p[i * row.in_stride]);
     }
-    y[kept.out] = Gather::end(sum, plan);
+    y[kept.out] = Gather::end(sum, state);
   }
 }
 
@@ -146,7 +147,7 @@ template <template <class> class Gather>
 KernelChoice select_reference(const KernelQuery& query) {
   const KernelFn fn = dispatch_all(
       query.input(0).dtype, []<class T>() -> KernelFn { return reduce_reference<T, Gather<T>>; });
-  return {fn, make_plan(query)};
+  return {fn, prepare(query)};
 }
 
 void register_reference(KernelTable& table) {
@@ -201,13 +202,13 @@ struct SumFold {
 KernelChoice select_sum(const KernelQuery& query) {
   const DType dtype = query.input(0).dtype;
   if (!is_floating(dtype)) return {};
-  auto plan = make_plan(query);
+  auto state = prepare(query);
   const KernelFn fn =
-      dispatch_floating(dtype, [&]<class T>() { return fold_loop<SumFold<T>>(*plan); });
+      dispatch_floating(dtype, [&]<class T>() { return fold_loop<SumFold<T>>(*state); });
   if (fn == nullptr) return {};
   KernelScratch scratch =
-      dispatch_floating(dtype, [&]<class T>() { return fold_scratch<SumFold<T>>(*plan); });
-  return with_scratch({fn, std::move(plan)}, std::move(scratch));
+      dispatch_floating(dtype, [&]<class T>() { return fold_scratch<SumFold<T>>(*state); });
+  return with_scratch({fn, std::move(state)}, std::move(scratch));
 }
 
 }  // namespace

@@ -97,11 +97,11 @@ struct DeviceReduction {
   double divisor = 1;
 };
 
-DeviceDims device_dims(const std::array<ReducePlan::Dim, kMaxDims>& dims, int count) {
+DeviceDims device_dims(const std::array<ReduceState::Dim, kMaxDims>& dims, int count) {
   DeviceDims result;
   result.count = count;
   for (int d = 0; d < count; ++d) {
-    const ReducePlan::Dim& dim = dims[static_cast<size_t>(d)];
+    const ReduceState::Dim& dim = dims[static_cast<size_t>(d)];
     result.size[d] = dim.size;
     result.in_stride[d] = dim.in_stride;
     result.out_stride[d] = dim.out_stride;
@@ -145,24 +145,25 @@ __device__ typename Gather::Gathered join_block(typename Gather::Gathered value)
 }
 
 template <class T, class Gather>
-__global__ void join_pieces(DeviceReduction plan, const T* x, typename Gather::Gathered* partial,
+__global__ void join_pieces(DeviceReduction state, const T* x, typename Gather::Gathered* partial,
                             typename Gather::Result* y) {
-  for (int64_t task = blockIdx.x; task < plan.kept_numel * plan.pieces; task += gridDim.x) {
-    const int64_t kept = task / plan.pieces;
-    const int64_t piece = task % plan.pieces;
+  for (int64_t task = blockIdx.x; task < state.kept_numel * state.pieces; task += gridDim.x) {
+    const int64_t kept = task / state.pieces;
+    const int64_t piece = task % state.pieces;
     const int64_t begin = piece * kPiece;
-    const int64_t end = plan.pieces == 1 || begin + kPiece > plan.reduced_numel ? plan.reduced_numel
-                                                                                : begin + kPiece;
-    const T* base = x + in_offset(plan.kept, kept);
+    const int64_t end = state.pieces == 1 || begin + kPiece > state.reduced_numel
+                            ? state.reduced_numel
+                            : begin + kPiece;
+    const T* base = x + in_offset(state.kept, kept);
     auto value = Gather::start();
     for (int64_t i = begin + threadIdx.x; i < end; i += cuda::kBlockThreads)
-      value = Gather::join(value, Gather::take(base[in_offset(plan.reduced, i)]));
+      value = Gather::join(value, Gather::take(base[in_offset(state.reduced, i)]));
     value = join_block<Gather>(value);
     if (threadIdx.x == 0) {
-      if (plan.pieces > 1) {
+      if (state.pieces > 1) {
         partial[task] = value;
       } else {
-        y[out_offset(plan.kept, kept)] = Gather::end(value, plan.divisor);
+        y[out_offset(state.kept, kept)] = Gather::end(value, state.divisor);
       }
     }
     __syncthreads();
@@ -171,67 +172,68 @@ __global__ void join_pieces(DeviceReduction plan, const T* x, typename Gather::G
 
 // One thread for a result: few elements for each of many, next to each other in memory.
 template <class T, class Gather>
-__global__ void join_columns(DeviceReduction plan, const T* x, typename Gather::Gathered* partial,
+__global__ void join_columns(DeviceReduction state, const T* x, typename Gather::Gathered* partial,
                              typename Gather::Result* y) {
-  for (int64_t task = grid_thread(); task < plan.kept_numel * plan.pieces; task += grid_threads()) {
-    const int64_t kept = task % plan.kept_numel;
-    const int64_t piece = task / plan.kept_numel;
-    const int64_t each = (plan.reduced_numel + plan.pieces - 1) / plan.pieces;
+  for (int64_t task = grid_thread(); task < state.kept_numel * state.pieces;
+       task += grid_threads()) {
+    const int64_t kept = task % state.kept_numel;
+    const int64_t piece = task / state.kept_numel;
+    const int64_t each = (state.reduced_numel + state.pieces - 1) / state.pieces;
     const int64_t begin = piece * each;
-    const int64_t end = begin + each > plan.reduced_numel ? plan.reduced_numel : begin + each;
-    const T* base = x + in_offset(plan.kept, kept);
+    const int64_t end = begin + each > state.reduced_numel ? state.reduced_numel : begin + each;
+    const T* base = x + in_offset(state.kept, kept);
     auto value = Gather::start();
     for (int64_t i = begin; i < end; ++i)
-      value = Gather::join(value, Gather::take(base[in_offset(plan.reduced, i)]));
-    if (plan.pieces > 1) {
-      partial[kept * plan.pieces + piece] = value;
+      value = Gather::join(value, Gather::take(base[in_offset(state.reduced, i)]));
+    if (state.pieces > 1) {
+      partial[kept * state.pieces + piece] = value;
     } else {
-      y[out_offset(plan.kept, kept)] = Gather::end(value, plan.divisor);
+      y[out_offset(state.kept, kept)] = Gather::end(value, state.divisor);
     }
   }
 }
 
 template <class Gather>
-__global__ void join_partials(DeviceReduction plan, const typename Gather::Gathered* partial,
+__global__ void join_partials(DeviceReduction state, const typename Gather::Gathered* partial,
                               typename Gather::Result* y) {
-  for (int64_t kept = grid_thread(); kept < plan.kept_numel; kept += grid_threads()) {
+  for (int64_t kept = grid_thread(); kept < state.kept_numel; kept += grid_threads()) {
     auto value = Gather::start();
-    for (int64_t piece = 0; piece < plan.pieces; ++piece)
-      value = Gather::join(value, partial[kept * plan.pieces + piece]);
-    y[out_offset(plan.kept, kept)] = Gather::end(value, plan.divisor);
+    for (int64_t piece = 0; piece < state.pieces; ++piece)
+      value = Gather::join(value, partial[kept * state.pieces + piece]);
+    y[out_offset(state.kept, kept)] = Gather::end(value, state.divisor);
   }
 }
 
 // Pieces of a column, so that narrow matrices keep the device busy too.
-int64_t column_pieces(const ReducePlan& plan) {
+int64_t column_pieces(const ReduceState& state) {
   constexpr int64_t kThreads = 1 << 16;
   constexpr int64_t kLeastRows = 32;
-  const int64_t wanted = kThreads / std::max<int64_t>(plan.kept_numel, 1);
-  return std::clamp<int64_t>(plan.reduced_numel / kLeastRows, 1, std::max<int64_t>(wanted, 1));
+  const int64_t wanted = kThreads / std::max<int64_t>(state.kept_numel, 1);
+  return std::clamp<int64_t>(state.reduced_numel / kLeastRows, 1, std::max<int64_t>(wanted, 1));
 }
 
 template <class T, class Gather>
 void reduce(const KernelContext& ctx) {
   using Gathered = typename Gather::Gathered;
-  const auto& plan = ctx.plan_as<ReducePlan>();
-  if (plan.kept_numel == 0) return;
+  const auto& state = ctx.state_as<ReduceState>();
+  if (state.kept_numel == 0) return;
   DeviceReduction device;
-  device.kept = device_dims(plan.kept, plan.num_kept);
-  device.reduced = device_dims(plan.reduced, plan.num_reduced);
-  device.kept_numel = plan.kept_numel;
-  device.reduced_numel = plan.reduced_numel;
-  device.divisor = plan.divisor;
-  device.pieces = plan.has_columns
-                      ? column_pieces(plan)
-                      : std::max<int64_t>(1, (plan.reduced_numel + kPiece - 1) / kPiece);
-  const int64_t tasks = plan.kept_numel * device.pieces;
+  device.kept = device_dims(state.kept, state.num_kept);
+  device.reduced = device_dims(state.reduced, state.num_reduced);
+  device.kept_numel = state.kept_numel;
+  device.reduced_numel = state.reduced_numel;
+  device.divisor = state.divisor;
+  device.pieces = state.has_columns
+                      ? column_pieces(state)
+                      : std::max<int64_t>(1, (state.reduced_numel + kPiece - 1) / kPiece);
+  const int64_t tasks = state.kept_numel * device.pieces;
   const cudaStream_t stream = cuda::stream_of(ctx);
   Ref<Storage> partial;
   if (device.pieces > 1) partial = ctx.scratch(static_cast<size_t>(tasks) * sizeof(Gathered));
   auto* partials = partial ? reinterpret_cast<Gathered*>(partial->data()) : nullptr;
   const T* x = ctx.in(0).as<T>();
   auto* y = ctx.out(0).as<typename Gather::Result>();
-  if (plan.has_columns) {
+  if (state.has_columns) {
     cuda::launch(join_columns<T, Gather>, cuda::blocks_for(tasks), cuda::kBlockThreads, 0, stream,
                  device, x, partials, y);
   } else {
@@ -239,7 +241,7 @@ void reduce(const KernelContext& ctx) {
                  device, x, partials, y);
   }
   if (device.pieces > 1) {
-    cuda::launch(join_partials<Gather>, cuda::blocks_for(plan.kept_numel), cuda::kBlockThreads, 0,
+    cuda::launch(join_partials<Gather>, cuda::blocks_for(state.kept_numel), cuda::kBlockThreads, 0,
                  stream, device, partials, y);
   }
 }
@@ -249,12 +251,12 @@ KernelChoice select_reduce(const KernelQuery& query) {
   const TensorMeta& x = query.input(0);
   const KernelFn fn =
       dispatch_all(x.dtype, []<class T>() -> KernelFn { return reduce<T, Gather<T>>; });
-  auto plan =
-      std::make_shared<ReducePlan>(plan_reduction(x, reduced_dims_of(query.op, x, query.attrs)));
+  auto state = std::make_shared<ReduceState>(
+      prepare_reduction(x, reduced_dims_of(query.op, x, query.attrs)));
   if (&query.op == &kMean) {
-    plan->divisor = static_cast<double>(query.attrs_as<MeanAttrs>().count);
+    state->divisor = static_cast<double>(query.attrs_as<MeanAttrs>().count);
   }
-  return {fn, std::move(plan)};
+  return {fn, std::move(state)};
 }
 
 }  // namespace

@@ -18,9 +18,10 @@
 #include "core/kernel.h"
 #include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector.h"
 #include "ops/reduce/reduce_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 // Offsets of the element at a row-major position among some dims.
 struct ReduceOffsets {
@@ -28,7 +29,7 @@ struct ReduceOffsets {
   int64_t out = 0;
 };
 
-inline ReduceOffsets reduce_offsets(int64_t index, const ReducePlan::Dim* dims, int count) {
+inline ReduceOffsets reduce_offsets(int64_t index, const ReduceState::Dim* dims, int count) {
   ReduceOffsets offsets;
   for (int d = count - 1; d >= 0; --d) {
     const int64_t i = d == 0 ? index : index % dims[d].size;
@@ -95,20 +96,20 @@ template <class Fold>
 void fold_rows(const KernelContext& ctx) {
   using T = typename Fold::Element;
   using Wide = typename Fold::Wide;
-  const auto& plan = ctx.plan_as<ReducePlan>();
+  const auto& state = ctx.state_as<ReduceState>();
   const T* x = ctx.in(0).as<T>();
   T* y = ctx.out(0).as<T>();
-  const int outer = plan.num_reduced - 1;
-  const int64_t n = plan.reduced[static_cast<size_t>(outer)].size;
-  const int64_t rows = plan.reduced_numel / n;
+  const int outer = state.num_reduced - 1;
+  const int64_t n = state.reduced[static_cast<size_t>(outer)].size;
+  const int64_t rows = state.reduced_numel / n;
   const int64_t per_row = (n + kReducePiece - 1) / kReducePiece;
   const int64_t rows_per_piece = std::max<int64_t>(1, kReducePiece / n);
   const int64_t pieces = row_pieces(rows, n);
 
   const auto fold_piece = [&](int64_t kept, int64_t piece) {
-    const T* base = x + reduce_offsets(kept, plan.kept.data(), plan.num_kept).in;
+    const T* base = x + reduce_offsets(kept, state.kept.data(), state.num_kept).in;
     if (per_row > 1) {
-      const T* row = base + reduce_offsets(piece / per_row, plan.reduced.data(), outer).in;
+      const T* row = base + reduce_offsets(piece / per_row, state.reduced.data(), outer).in;
       const int64_t begin = piece % per_row * kReducePiece;
       return fold_run<Fold>(row + begin, std::min(kReducePiece, n - begin));
     }
@@ -116,30 +117,30 @@ void fold_rows(const KernelContext& ctx) {
     const int64_t end = std::min(rows, (piece + 1) * rows_per_piece);
     for (int64_t row = piece * rows_per_piece; row < end; ++row) {
       sum = Fold::join(
-          sum, fold_run<Fold>(base + reduce_offsets(row, plan.reduced.data(), outer).in, n));
+          sum, fold_run<Fold>(base + reduce_offsets(row, state.reduced.data(), outer).in, n));
     }
     return sum;
   };
   const auto store = [&](int64_t kept, Wide sum) {
-    y[reduce_offsets(kept, plan.kept.data(), plan.num_kept).out] = Fold::end(sum, plan.divisor);
+    y[reduce_offsets(kept, state.kept.data(), state.num_kept).out] = Fold::end(sum, state.divisor);
   };
 
   if (pieces == 1) {
-    const int64_t grain = std::max<int64_t>(1, kReducePiece / plan.reduced_numel);
-    ctx.pool().parallel_for(0, plan.kept_numel, grain, [&](int64_t begin, int64_t end) {
+    const int64_t grain = std::max<int64_t>(1, kReducePiece / state.reduced_numel);
+    ctx.pool().parallel_for(0, state.kept_numel, grain, [&](int64_t begin, int64_t end) {
       for (int64_t kept = begin; kept < end; ++kept)
         store(kept, fold_piece(kept, 0));
     });
     return;
   }
   const Ref<Storage> scratch =
-      ctx.scratch(static_cast<size_t>(plan.kept_numel * pieces) * sizeof(Wide));
+      ctx.scratch(static_cast<size_t>(state.kept_numel * pieces) * sizeof(Wide));
   auto* partial = reinterpret_cast<Wide*>(scratch->data());
-  ctx.pool().parallel_for(0, plan.kept_numel * pieces, 1, [&](int64_t begin, int64_t end) {
+  ctx.pool().parallel_for(0, state.kept_numel * pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       partial[i] = fold_piece(i / pieces, i % pieces);
   });
-  for (int64_t kept = 0; kept < plan.kept_numel; ++kept) {
+  for (int64_t kept = 0; kept < state.kept_numel; ++kept) {
     Wide sum = Fold::wide_start();
     for (int64_t piece = 0; piece < pieces; ++piece)
       sum = Fold::join(sum, partial[kept * pieces + piece]);
@@ -183,14 +184,14 @@ template <class Fold>
 void fold_columns(const KernelContext& ctx) {
   using T = typename Fold::Element;
   using Wide = typename Fold::Wide;
-  const auto& plan = ctx.plan_as<ReducePlan>();
+  const auto& state = ctx.state_as<ReduceState>();
   const T* x = ctx.in(0).as<T>();
   T* y = ctx.out(0).as<T>();
-  const int outer = plan.num_kept - 1;
-  const int64_t columns = plan.kept[static_cast<size_t>(outer)].size;
+  const int outer = state.num_kept - 1;
+  const int64_t columns = state.kept[static_cast<size_t>(outer)].size;
   const int64_t strips = (columns + kReduceColumns - 1) / kReduceColumns;
-  const int64_t blocks = plan.kept_numel / columns * strips;
-  const int64_t rows = plan.reduced_numel;
+  const int64_t blocks = state.kept_numel / columns * strips;
+  const int64_t rows = state.reduced_numel;
   const int64_t rows_per_piece =
       std::max(kReduceRows, kReduceColumnPiece / std::min(columns, kReduceColumns));
   const int64_t pieces = column_pieces(rows, columns);
@@ -201,7 +202,7 @@ void fold_columns(const KernelContext& ctx) {
   };
 
   const auto strip_of = [&](int64_t block) {
-    Strip strip{reduce_offsets(block / strips, plan.kept.data(), outer), 0};
+    Strip strip{reduce_offsets(block / strips, state.kept.data(), outer), 0};
     const int64_t begin = block % strips * kReduceColumns;
     strip.at.in += begin;
     strip.at.out += begin;
@@ -216,14 +217,14 @@ void fold_columns(const KernelContext& ctx) {
       const int64_t count = std::min(kReduceRows, end - row);
       for (int64_t r = 0; r < count; ++r) {
         group[static_cast<size_t>(r)] =
-            x + strip.at.in + reduce_offsets(row + r, plan.reduced.data(), plan.num_reduced).in;
+            x + strip.at.in + reduce_offsets(row + r, state.reduced.data(), state.num_reduced).in;
       }
       fold_row_group<Fold>(group, count, strip.columns, sums);
     }
   };
   const auto store = [&](const Strip& strip, const Wide* sums) {
     for (int64_t c = 0; c < strip.columns; ++c)
-      y[strip.at.out + c] = Fold::end(sums[c], plan.divisor);
+      y[strip.at.out + c] = Fold::end(sums[c], state.divisor);
   };
 
   constexpr int64_t kPadded = kReduceColumns + VecOf<typename Fold::Element>::kLanes;
@@ -261,27 +262,27 @@ void fold_columns(const KernelContext& ctx) {
 
 // What the loop takes while it runs.
 template <class Fold>
-KernelScratch fold_scratch(const ReducePlan& plan) {
+KernelScratch fold_scratch(const ReduceState& state) {
   const auto wide = static_cast<int64_t>(sizeof(typename Fold::Wide));
-  if (plan.has_rows) {
-    const int64_t n = plan.reduced[static_cast<size_t>(plan.num_reduced - 1)].size;
-    const int64_t pieces = row_pieces(plan.reduced_numel / n, n);
-    if (pieces > 1) return {{plan.kept_numel * pieces * wide}};
-  } else if (plan.has_columns) {
-    const int64_t columns = plan.kept[static_cast<size_t>(plan.num_kept - 1)].size;
+  if (state.has_rows) {
+    const int64_t n = state.reduced[static_cast<size_t>(state.num_reduced - 1)].size;
+    const int64_t pieces = row_pieces(state.reduced_numel / n, n);
+    if (pieces > 1) return {{state.kept_numel * pieces * wide}};
+  } else if (state.has_columns) {
+    const int64_t columns = state.kept[static_cast<size_t>(state.num_kept - 1)].size;
     const int64_t strips = (columns + kReduceColumns - 1) / kReduceColumns;
-    const int64_t pieces = column_pieces(plan.reduced_numel, columns);
+    const int64_t pieces = column_pieces(state.reduced_numel, columns);
     constexpr int64_t kPadded = kReduceColumns + VecOf<typename Fold::Element>::kLanes;
-    if (pieces > 1) return {{plan.kept_numel / columns * strips * pieces * kPadded * wide}};
+    if (pieces > 1) return {{state.kept_numel / columns * strips * pieces * kPadded * wide}};
   }
   return {};
 }
 
 // The loop that fits the plan; null: neither does.
 template <class Fold>
-KernelFn fold_loop(const ReducePlan& plan) {
-  if (plan.kept_numel == 0 || plan.reduced_numel == 0) return nullptr;
-  return plan.has_rows ? fold_rows<Fold> : plan.has_columns ? fold_columns<Fold> : nullptr;
+KernelFn fold_loop(const ReduceState& state) {
+  if (state.kept_numel == 0 || state.reduced_numel == 0) return nullptr;
+  return state.has_rows ? fold_rows<Fold> : state.has_columns ? fold_columns<Fold> : nullptr;
 }
 
 #include "ops/kernel/isa_end.h"

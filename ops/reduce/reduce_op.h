@@ -60,7 +60,7 @@ DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* att
 
 // How a kernel walks one local reduction: dims of size 1 are gone, neighbours merged, the largest
 // strides first (dims of stride 0 before them), so that the last dim of one list is the innermost.
-struct ReducePlan {
+struct ReduceState {
   struct Dim {
     int64_t size;
     int64_t in_stride;
@@ -80,6 +80,6 @@ struct ReducePlan {
   double divisor = 1;
 };
 
-ReducePlan plan_reduction(const TensorMeta& input, DimSet reduced);
+ReduceState prepare_reduction(const TensorMeta& input, DimSet reduced);
 
 }  // namespace flow::ops

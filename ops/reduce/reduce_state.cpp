@@ -7,7 +7,7 @@ namespace flow::ops {
 
 namespace {
 
-using Dim = ReducePlan::Dim;
+using Dim = ReduceState::Dim;
 
 // A stride-0 dim repeats what lies inside it, so it belongs outside.
 int64_t sort_key(const Dim& dim) {
@@ -34,35 +34,36 @@ int sort_and_merge(std::span<Dim> dims) {
 
 }  // namespace
 
-ReducePlan plan_reduction(const TensorMeta& input, DimSet reduced) {
-  ReducePlan plan;
+ReduceState prepare_reduction(const TensorMeta& input, DimSet reduced) {
+  ReduceState state;
   const Shape& shape = input.local_shape;
   int64_t out_stride = 1;
   for (int64_t i = shape.size() - 1; i >= 0; --i) {
     const bool is_reduced = (reduced >> i & 1U) != 0;
     const Dim dim{shape[i], input.strides[i], is_reduced ? 0 : out_stride};
-    (is_reduced ? plan.reduced_numel : plan.kept_numel) *= dim.size;
+    (is_reduced ? state.reduced_numel : state.kept_numel) *= dim.size;
     if (!is_reduced) out_stride *= dim.size;
     if (dim.size == 1) continue;
     if (is_reduced) {
-      plan.reduced[static_cast<size_t>(plan.num_reduced++)] = dim;
+      state.reduced[static_cast<size_t>(state.num_reduced++)] = dim;
     } else {
-      plan.kept[static_cast<size_t>(plan.num_kept++)] = dim;
+      state.kept[static_cast<size_t>(state.num_kept++)] = dim;
     }
   }
   // Collected innermost first.
-  std::reverse(plan.kept.begin(), plan.kept.begin() + plan.num_kept);
-  std::reverse(plan.reduced.begin(), plan.reduced.begin() + plan.num_reduced);
-  plan.num_kept = sort_and_merge({plan.kept.data(), static_cast<size_t>(plan.num_kept)});
-  plan.num_reduced = sort_and_merge({plan.reduced.data(), static_cast<size_t>(plan.num_reduced)});
-  if (plan.num_reduced > 0) {
-    plan.has_rows = plan.reduced[static_cast<size_t>(plan.num_reduced - 1)].in_stride == 1;
+  std::reverse(state.kept.begin(), state.kept.begin() + state.num_kept);
+  std::reverse(state.reduced.begin(), state.reduced.begin() + state.num_reduced);
+  state.num_kept = sort_and_merge({state.kept.data(), static_cast<size_t>(state.num_kept)});
+  state.num_reduced =
+      sort_and_merge({state.reduced.data(), static_cast<size_t>(state.num_reduced)});
+  if (state.num_reduced > 0) {
+    state.has_rows = state.reduced[static_cast<size_t>(state.num_reduced - 1)].in_stride == 1;
   }
-  if (plan.num_kept > 0) {
-    const Dim& last = plan.kept[static_cast<size_t>(plan.num_kept - 1)];
-    plan.has_columns = last.in_stride == 1 && last.out_stride == 1;
+  if (state.num_kept > 0) {
+    const Dim& last = state.kept[static_cast<size_t>(state.num_kept - 1)];
+    state.has_columns = last.in_stride == 1 && last.out_stride == 1;
   }
-  return plan;
+  return state;
 }
 
 }  // namespace flow::ops

@@ -17,16 +17,16 @@ struct ReducedPlaces {
   int64_t kept_numel = 1;
   int64_t reduced_numel = 1;
 
-  explicit ReducedPlaces(const ReducePlan& plan)
-      : kept_in(places_of(plan.kept, plan.num_kept, &ReducePlan::Dim::in_stride)),
-        kept_out(places_of(plan.kept, plan.num_kept, &ReducePlan::Dim::out_stride)),
-        reduced(places_of(plan.reduced, plan.num_reduced, &ReducePlan::Dim::in_stride)),
-        kept_numel(plan.kept_numel),
-        reduced_numel(plan.reduced_numel) {}
+  explicit ReducedPlaces(const ReduceState& state)
+      : kept_in(places_of(state.kept, state.num_kept, &ReduceState::Dim::in_stride)),
+        kept_out(places_of(state.kept, state.num_kept, &ReduceState::Dim::out_stride)),
+        reduced(places_of(state.reduced, state.num_reduced, &ReduceState::Dim::in_stride)),
+        kept_numel(state.kept_numel),
+        reduced_numel(state.reduced_numel) {}
 
  private:
-  static Places places_of(const std::array<ReducePlan::Dim, kMaxDims>& dims, int count,
-                          int64_t ReducePlan::Dim::*stride) {
+  static Places places_of(const std::array<ReduceState::Dim, kMaxDims>& dims, int count,
+                          int64_t ReduceState::Dim::*stride) {
     Shape size;
     Strides strides;
     for (int i = 0; i < count; ++i) {
@@ -37,9 +37,9 @@ struct ReducedPlaces {
   }
 };
 
-inline std::shared_ptr<const ReducePlan> share_reduction(const KernelQuery& query,
-                                                         const Shape& dims) {
-  return std::make_shared<const ReducePlan>(plan_reduction(query.input(0), dim_set(dims)));
+inline std::shared_ptr<const ReduceState> share_reduction(const KernelQuery& query,
+                                                          const Shape& dims) {
+  return std::make_shared<const ReduceState>(prepare_reduction(query.input(0), dim_set(dims)));
 }
 
 }  // namespace flow::ops

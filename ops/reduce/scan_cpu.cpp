@@ -7,9 +7,10 @@
 #include "core/float16.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/lines.h"
 #include "ops/reduce/scan_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_scan_cpu(KernelTable& table);
 

@@ -8,9 +8,10 @@
 #include "core/float16.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/reduce/reduce_loops.h"
 #include "ops/reduce/statistics_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_statistics_cpu(KernelTable& table);
 
@@ -39,16 +40,16 @@ T narrow(double x) {
 // y[k] = fn(each), where each(visit) calls visit for every element that makes y[k].
 template <class T, class Fn>
 void reduce_each(const KernelContext& ctx, const Fn& fn) {
-  const auto& plan = ctx.plan_as<ReducePlan>();
+  const auto& state = ctx.state_as<ReduceState>();
   const T* x = ctx.in(0).as<T>();
   T* y = ctx.out(0).as<T>();
-  const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, plan.reduced_numel));
-  ctx.pool().parallel_for(0, plan.kept_numel, grain, [&](int64_t begin, int64_t end) {
+  const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, state.reduced_numel));
+  ctx.pool().parallel_for(0, state.kept_numel, grain, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
-      const ReduceOffsets kept = reduce_offsets(k, plan.kept.data(), plan.num_kept);
+      const ReduceOffsets kept = reduce_offsets(k, state.kept.data(), state.num_kept);
       y[kept.out] = narrow<T>(fn([&](const auto& visit) {
-        for (int64_t r = 0; r < plan.reduced_numel; ++r) {
-          const int64_t at = reduce_offsets(r, plan.reduced.data(), plan.num_reduced).in;
+        for (int64_t r = 0; r < state.reduced_numel; ++r) {
+          const int64_t at = reduce_offsets(r, state.reduced.data(), state.num_reduced).in;
           visit(widen(x[kept.in + at]));
         }
       }));
@@ -110,19 +111,19 @@ void logsumexp(const KernelContext& ctx) {
   });
 }
 
-std::shared_ptr<const ReducePlan> make_plan(const KernelQuery& query, const Shape& dims) {
-  return std::make_shared<ReducePlan>(plan_reduction(query.input(0), dim_set(dims)));
+std::shared_ptr<const ReduceState> prepare(const KernelQuery& query, const Shape& dims) {
+  return std::make_shared<ReduceState>(prepare_reduction(query.input(0), dim_set(dims)));
 }
 
 KernelChoice select_norm(const KernelQuery& query) {
   return {dispatch_floating(query.input(0).dtype, []<class T>() -> KernelFn { return norm<T>; }),
-          make_plan(query, query.attrs_as<VectorNormAttrs>().dims)};
+          prepare(query, query.attrs_as<VectorNormAttrs>().dims)};
 }
 
 KernelChoice select_logsumexp(const KernelQuery& query) {
   return {
       dispatch_floating(query.input(0).dtype, []<class T>() -> KernelFn { return logsumexp<T>; }),
-      make_plan(query, query.attrs_as<ReduceAttrs>().dims)};
+      prepare(query, query.attrs_as<ReduceAttrs>().dims)};
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ struct Logsumexp {
 };
 
 void norm(const KernelContext& ctx) {
-  const ReducedPlaces places(ctx.plan_as<ReducePlan>());
+  const ReducedPlaces places(ctx.state_as<ReduceState>());
   dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
     for_each_row(
         ctx, places.kept_numel, places.reduced_numel,
@@ -86,7 +86,7 @@ void norm(const KernelContext& ctx) {
 }
 
 void logsumexp(const KernelContext& ctx) {
-  const ReducedPlaces places(ctx.plan_as<ReducePlan>());
+  const ReducedPlaces places(ctx.state_as<ReduceState>());
   dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
     for_each_row(ctx, places.kept_numel, places.reduced_numel,
                  Logsumexp<T>{ctx.in(0).as<T>(), ctx.out(0).as<T>(), places});

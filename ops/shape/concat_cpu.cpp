@@ -4,8 +4,9 @@
 #include "core/kernel.h"
 #include "ops/elementwise/cast_formula.h"
 #include "ops/kernel/box_copy.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/shape/concat_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_concat_cpu(KernelTable& table);
 

@@ -3,8 +3,9 @@
 
 #include "core/kernel.h"
 #include "ops/kernel/box_copy.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/shape/diagonal_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_diagonal_cpu(KernelTable& table);
 

@@ -2,9 +2,10 @@
 // the tensor itself) elsewhere.
 #include "core/kernel.h"
 #include "ops/kernel/box_copy.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/shape/slice_op.h"
 #include "ops/shape/slice_parts.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_slice_cpu(KernelTable& table);
 

@@ -1,8 +1,9 @@
 // Copies for views that strides cannot express.
 #include "core/kernel.h"
 #include "ops/kernel/box_copy.h"
-#include "ops/kernel/isa_begin.h"
 #include "ops/shape/view_op.h"
+
+#include "ops/kernel/isa_begin.h"
 
 void register_view_cpu(KernelTable& table);
 

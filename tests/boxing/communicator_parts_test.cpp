@@ -220,9 +220,9 @@ TEST_P(CommunicatorParts, LargeSplitsChangeTheirDim) {
     run_on_ranks(3, [rows = int64_t{rows}, columns = int64_t{columns}] {
       const Placement all("cpu", {0, 1, 2});
       for (const int64_t dim : {0, 1}) {
-        const boxing::Plan plan = boxing::plan_redistribution(
+        const boxing::Route route = boxing::find_route(
             {rows, columns}, float32, {all, sbp::split(dim)}, {all, sbp::split(1 - dim)});
-        boxing::BoundPlan bound(*thread_state().context, boxing::make_rank_plan(plan, me()));
+        boxing::BoundRoute bound(*thread_state().context, boxing::make_rank_route(route, me()));
         const std::vector<float> source = part_of(rows, columns, dim, 3, me());
         const std::vector<float> expected = part_of(rows, columns, 1 - dim, 3, me());
         for (const bool is_packed : {false, true}) {

@@ -68,9 +68,9 @@ TEST(CostTable, AFileThatCannotBeReadIsNamed) {
 TEST(CostTable, DecidesTheRoute) {
   const Placement grid("cpu", {{0, 1}, {2, 3}});
   const auto route = [&](const CostTable& table) {
-    return boxing::route_of(
-        boxing::plan_redistribution({64, 64}, float32, {grid, {sbp::partial_sum, sbp::partial_sum}},
-                                    {grid, {sbp::split(0), sbp::broadcast}}, table));
+    return boxing::step_names(boxing::find_route({64, 64}, float32,
+                                                 {grid, {sbp::partial_sum, sbp::partial_sum}},
+                                                 {grid, {sbp::split(0), sbp::broadcast}}, table));
   };
   CostTable slow_meetings;
   slow_meetings.meeting_us = 1e5;

@@ -16,7 +16,7 @@
 namespace flow {
 namespace {
 
-using boxing::Plan;
+using boxing::Route;
 
 constexpr int64_t kRanks = 6;
 
@@ -28,7 +28,7 @@ void run_cases(uint64_t seed, int64_t count) {
     RankContext& context = *thread_state().context;
     for (int64_t i = 0; i < count; ++i) {
       const RedistributeCase c = maker.make();
-      const Plan plan = boxing::plan_redistribution(c.shape, float32, c.from, c.to, c.cost);
+      const Route route = boxing::find_route(c.shape, float32, c.from, c.to, c.cost);
       const int64_t source = c.from.placement.position(env::rank());
       const int64_t target = c.to.placement.position(env::rank());
       const std::byte* in = nullptr;
@@ -45,7 +45,7 @@ void run_cases(uint64_t seed, int64_t count) {
         out = reinterpret_cast<std::byte*>(part.data());
       }
 
-      boxing::BoundPlan bound(context, boxing::make_rank_plan(plan, env::rank()));
+      boxing::BoundRoute bound(context, boxing::make_rank_route(route, env::rank()));
       bound.set_packed(c.is_packed);
       bound.run(in, out, Site::here());
 
@@ -56,8 +56,8 @@ void run_cases(uint64_t seed, int64_t count) {
         const std::vector<float> expected = read_parts(c.shape, c.from, before, agreed_before);
         const std::vector<float> actual = read_parts(c.shape, c.to, after, agree_after);
         EXPECT_TRUE(agreed_before);
-        EXPECT_EQ(actual, expected) << "seed " << seed << " case " << i << ": " << to_string(plan);
-        EXPECT_TRUE(agree_after) << "seed " << seed << " case " << i << ": " << to_string(plan);
+        EXPECT_EQ(actual, expected) << "seed " << seed << " case " << i << ": " << to_string(route);
+        EXPECT_TRUE(agree_after) << "seed " << seed << " case " << i << ": " << to_string(route);
       }
       env::barrier();
       if (::testing::Test::HasFailure()) return;

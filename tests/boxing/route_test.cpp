@@ -8,11 +8,11 @@
 namespace flow {
 namespace {
 
+using boxing::find_route;
 using boxing::Layout;
-using boxing::Plan;
-using boxing::plan_redistribution;
 using boxing::Region;
-using boxing::StepKind;
+using boxing::Route;
+using boxing::RouteStepKind;
 
 const Placement kPair("cpu", {0, 1});
 const Placement kFour("cpu", {0, 1, 2, 3});
@@ -22,86 +22,84 @@ const Sbp kS1 = sbp::split(1);
 const Sbp kB = sbp::broadcast;
 const Sbp kP = sbp::partial_sum;
 
-std::vector<StepKind> kinds(const Plan& plan) {
-  std::vector<StepKind> result;
-  for (const boxing::Step& step : plan.steps)
+std::vector<RouteStepKind> kinds(const Route& route) {
+  std::vector<RouteStepKind> result;
+  for (const boxing::RouteStep& step : route.steps)
     result.push_back(step.kind);
   return result;
 }
 
-std::vector<StepKind> route(const Shape& shape, const Layout& from, const Layout& to) {
-  return kinds(plan_redistribution(shape, float32, from, to));
+std::vector<RouteStepKind> route(const Shape& shape, const Layout& from, const Layout& to) {
+  return kinds(find_route(shape, float32, from, to));
 }
 
 TEST(Planner, OneStepAlongOneAxisIsNamedAfterItsCollective) {
   const Shape shape{8, 6};
-  using Kinds = std::vector<StepKind>;
-  EXPECT_EQ(route(shape, {kPair, kB}, {kPair, kS0}), Kinds{StepKind::kSlice});
-  EXPECT_EQ(route(shape, {kPair, kB}, {kPair, kP}), Kinds{StepKind::kZeroPad});
-  EXPECT_EQ(route(shape, {kPair, kS1}, {kPair, kP}), Kinds{StepKind::kZeroPad});
-  EXPECT_EQ(route(shape, {kPair, kP}, {kPair, kB}), Kinds{StepKind::kAllReduce});
-  EXPECT_EQ(route(shape, {kPair, kP}, {kPair, kS1}), Kinds{StepKind::kReduceScatter});
-  EXPECT_EQ(route(shape, {kPair, kS0}, {kPair, kB}), Kinds{StepKind::kAllGather});
-  EXPECT_EQ(route(shape, {kPair, kS0}, {kPair, kS1}), Kinds{StepKind::kAllToAll});
+  using Kinds = std::vector<RouteStepKind>;
+  EXPECT_EQ(route(shape, {kPair, kB}, {kPair, kS0}), Kinds{RouteStepKind::kSlice});
+  EXPECT_EQ(route(shape, {kPair, kB}, {kPair, kP}), Kinds{RouteStepKind::kZeroPad});
+  EXPECT_EQ(route(shape, {kPair, kS1}, {kPair, kP}), Kinds{RouteStepKind::kZeroPad});
+  EXPECT_EQ(route(shape, {kPair, kP}, {kPair, kB}), Kinds{RouteStepKind::kAllReduce});
+  EXPECT_EQ(route(shape, {kPair, kP}, {kPair, kS1}), Kinds{RouteStepKind::kReduceScatter});
+  EXPECT_EQ(route(shape, {kPair, kS0}, {kPair, kB}), Kinds{RouteStepKind::kAllGather});
+  EXPECT_EQ(route(shape, {kPair, kS0}, {kPair, kS1}), Kinds{RouteStepKind::kAllToAll});
 }
 
 TEST(Planner, EqualPartsNeedNoStep) {
   const Placement alone("cpu", {2});
-  EXPECT_EQ(route({4, 4}, {kGrid, {kS0, kB}}, {kGrid, {kS0, kB}}), std::vector<StepKind>());
-  EXPECT_EQ(route({4, 4}, {alone, kP}, {alone, kS1}), std::vector<StepKind>());
-  EXPECT_EQ(route({0, 4}, {kPair, kS1}, {kFour, kB}), std::vector<StepKind>());
+  EXPECT_EQ(route({4, 4}, {kGrid, {kS0, kB}}, {kGrid, {kS0, kB}}), std::vector<RouteStepKind>());
+  EXPECT_EQ(route({4, 4}, {alone, kP}, {alone, kS1}), std::vector<RouteStepKind>());
+  EXPECT_EQ(route({0, 4}, {kPair, kS1}, {kFour, kB}), std::vector<RouteStepKind>());
 }
 
 TEST(Planner, SameBoxesUnderAnotherArrangementOfTheRanksStayLocal) {
   EXPECT_EQ(route({8, 6}, {kFour, kS0}, {kGrid, {kS0, kS0}}),
-            std::vector<StepKind>{StepKind::kSlice});
+            std::vector<RouteStepKind>{RouteStepKind::kSlice});
 }
 
 TEST(Planner, StepsAlongOneAxisStayInItsGroups) {
-  const Plan plan = plan_redistribution({8, 6}, float32, {kGrid, {kS0, kS1}}, {kGrid, {kS0, kB}});
+  const Route route = find_route({8, 6}, float32, {kGrid, {kS0, kS1}}, {kGrid, {kS0, kB}});
 
-  ASSERT_EQ(plan.steps.size(), 1U);
-  EXPECT_EQ(boxing::group_of(plan.steps[0], 2), (std::vector<int64_t>{2, 3}));
+  ASSERT_EQ(route.steps.size(), 1U);
+  EXPECT_EQ(boxing::group_of(route.steps[0], 2), (std::vector<int64_t>{2, 3}));
 }
 
 TEST(Planner, SplittingTheSameDimAgainMovesTheInnerParts) {
   // Rank (i, j) holds part j of half i; as (B, S(0)) it holds half j of the whole.
-  const Plan plan = plan_redistribution({8}, float32, {kGrid, {kS0, kS0}}, {kGrid, {kB, kS0}});
+  const Route route = find_route({8}, float32, {kGrid, {kS0, kS0}}, {kGrid, {kB, kS0}});
 
-  ASSERT_EQ(plan.steps.size(), 1U);
-  EXPECT_EQ(plan.steps[0].kind, StepKind::kExchange);
-  EXPECT_EQ(boxing::group_of(plan.steps[0], 0), (std::vector<int64_t>{0, 1, 2, 3}));
+  ASSERT_EQ(route.steps.size(), 1U);
+  EXPECT_EQ(route.steps[0].kind, RouteStepKind::kExchange);
+  EXPECT_EQ(boxing::group_of(route.steps[0], 0), (std::vector<int64_t>{0, 1, 2, 3}));
 }
 
 TEST(Planner, InnerReductionOfAnotherKindComesFirst) {
-  const Plan plan =
-      plan_redistribution({64}, float32, {kGrid, {kP, sbp::partial_max}}, {kGrid, {kB, kB}});
+  const Route route = find_route({64}, float32, {kGrid, {kP, sbp::partial_max}}, {kGrid, {kB, kB}});
 
-  ASSERT_EQ(plan.steps.size(), 2U);
-  EXPECT_EQ(plan.steps[0].to.nd_sbp, (NdSbp{kP, kB}));
+  ASSERT_EQ(route.steps.size(), 2U);
+  EXPECT_EQ(route.steps[0].to.nd_sbp, (NdSbp{kP, kB}));
 }
 
 TEST(Planner, LargeSumOverBothAxesIsReducedWhereItIsSmallest) {
   // Gathering before the reduction would double what is summed.
-  const Plan plan =
-      plan_redistribution({1024, 1024}, float32, {kGrid, {kP, kS0}}, {kGrid, {kB, kB}});
+  const Route route = find_route({1024, 1024}, float32, {kGrid, {kP, kS0}}, {kGrid, {kB, kB}});
 
-  ASSERT_EQ(plan.steps.size(), 2U);
-  EXPECT_NE(plan.steps[0].kind, StepKind::kAllGather);
-  EXPECT_EQ(plan.steps[1].kind, StepKind::kAllGather);
+  ASSERT_EQ(route.steps.size(), 2U);
+  EXPECT_NE(route.steps[0].kind, RouteStepKind::kAllGather);
+  EXPECT_EQ(route.steps[1].kind, RouteStepKind::kAllGather);
 }
 
 TEST(Planner, OneRankReachesAllOthersByBroadcast) {
   EXPECT_EQ(route({4}, {Placement("cpu", {0}), kB}, {Placement("cpu", {1, 2}), kB}),
-            std::vector<StepKind>{StepKind::kBroadcast});
+            std::vector<RouteStepKind>{RouteStepKind::kBroadcast});
 }
 
 TEST(Planner, PlansAreEqualDataWithText) {
-  const Plan plan = plan_redistribution({8, 6}, float32, {kPair, kS0}, {kPair, kB});
+  const Route route = find_route({8, 6}, float32, {kPair, kS0}, {kPair, kB});
 
-  EXPECT_EQ(plan, plan_redistribution({8, 6}, float32, {kPair, kS0}, {kPair, kB}));
-  EXPECT_NE(plan, plan_redistribution({8, 6}, float64, {kPair, kS0}, {kPair, kB}));
-  const std::string text = to_string(plan);
+  EXPECT_EQ(route, find_route({8, 6}, float32, {kPair, kS0}, {kPair, kB}));
+  EXPECT_NE(route, find_route({8, 6}, float64, {kPair, kS0}, {kPair, kB}));
+  const std::string text = to_string(route);
   EXPECT_NE(text.find("float32 (8, 6) from S(0) on cpu:(0, 1) to B on cpu:(0, 1)"),
             std::string::npos)
       << text;
@@ -111,10 +109,10 @@ TEST(Planner, PlansAreEqualDataWithText) {
 }
 
 TEST(Planner, UnevenPartsListTheirBoxes) {
-  const Plan plan = plan_redistribution({3, 2}, float32, {kPair, kS0}, {kPair, kS1});
-  ASSERT_EQ(plan.steps.size(), 1U);
+  const Route route = find_route({3, 2}, float32, {kPair, kS0}, {kPair, kS1});
+  ASSERT_EQ(route.steps.size(), 1U);
 
-  const std::vector<Region> regions = boxing::regions_of(plan.shape, plan.steps[0], 1);
+  const std::vector<Region> regions = boxing::regions_of(route.shape, route.steps[0], 1);
 
   ASSERT_EQ(regions.size(), 2U);
   EXPECT_EQ(regions[0].box, (Box{Shape{0, 1}, Shape{2, 1}}));
@@ -125,36 +123,36 @@ TEST(Planner, UnevenPartsListTheirBoxes) {
 
 TEST(Planner, ReplicasServeTheirOwnTargets) {
   // Ranks 0 and 1 both hold all; 2 and 3 ask one each.
-  const Plan plan = plan_redistribution({4}, float32, {kPair, kB}, {Placement("cpu", {2, 3}), kB});
-  ASSERT_EQ(plan.steps.size(), 1U);
+  const Route route = find_route({4}, float32, {kPair, kB}, {Placement("cpu", {2, 3}), kB});
+  ASSERT_EQ(route.steps.size(), 1U);
 
-  EXPECT_EQ(boxing::regions_of(plan.shape, plan.steps[0], 0)[0].sources, std::vector<int64_t>{0});
-  EXPECT_EQ(boxing::regions_of(plan.shape, plan.steps[0], 1)[0].sources, std::vector<int64_t>{1});
+  EXPECT_EQ(boxing::regions_of(route.shape, route.steps[0], 0)[0].sources, std::vector<int64_t>{0});
+  EXPECT_EQ(boxing::regions_of(route.shape, route.steps[0], 1)[0].sources, std::vector<int64_t>{1});
 }
 
 TEST(Planner, TheRunnerUpIsTheNextRoute) {
-  const Plan plan = plan_redistribution({1000, 1000}, float32, {kPair, kP}, {kPair, kB});
-  EXPECT_EQ(boxing::route_of(plan), "all_reduce");
+  const Route route = find_route({1000, 1000}, float32, {kPair, kP}, {kPair, kB});
+  EXPECT_EQ(boxing::step_names(route), "all_reduce");
 
-  const auto other = boxing::runner_up(plan);
+  const auto other = boxing::runner_up(route);
 
   ASSERT_TRUE(other);
-  EXPECT_EQ(boxing::route_of(*other), "reduce_scatter + all_gather");
-  EXPECT_GE(other->time_us(), plan.time_us());
-  EXPECT_EQ(other->from, plan.from);
-  EXPECT_EQ(other->to, plan.to);
+  EXPECT_EQ(boxing::step_names(*other), "reduce_scatter + all_gather");
+  EXPECT_GE(other->time_us(), route.time_us());
+  EXPECT_EQ(other->from, route.from);
+  EXPECT_EQ(other->to, route.to);
 }
 
 TEST(Planner, WithoutStepsThereIsNoRunnerUp) {
-  const Plan plan = plan_redistribution({4}, float32, {kPair, kB}, {kPair, kB});
-  EXPECT_EQ(boxing::route_of(plan), "nothing moves");
-  EXPECT_FALSE(boxing::runner_up(plan));
+  const Route route = find_route({4}, float32, {kPair, kB}, {kPair, kB});
+  EXPECT_EQ(boxing::step_names(route), "nothing moves");
+  EXPECT_FALSE(boxing::runner_up(route));
 }
 
 TEST(Planner, RanksOfNeitherPlacementHaveNoPart) {
-  const Plan plan = plan_redistribution({4}, float32, {kPair, kS0}, {kPair, kB});
+  const Route route = find_route({4}, float32, {kPair, kS0}, {kPair, kB});
 
-  const boxing::RankPlan outside = boxing::make_rank_plan(plan, 5);
+  const boxing::RankRoute outside = boxing::make_rank_route(route, 5);
 
   ASSERT_EQ(outside.steps.size(), 1U);
   EXPECT_TRUE(outside.steps[0].group.empty());
@@ -167,11 +165,11 @@ TEST(Planner, NoRouteTakesLessThanItsBound) {
     RedistributeCase c = maker.make();
     c.to.placement = c.from.placement;
     if (c.to.nd_sbp.size() != c.from.nd_sbp.size()) continue;
-    const double planned_us = plan_redistribution(c.shape, float32, c.from, c.to, c.cost).time_us();
+    const double predicted_us = find_route(c.shape, float32, c.from, c.to, c.cost).time_us();
     const double least_us = boxing::least_time_us(c.shape, float32, c.from, c.to, c.cost);
 
-    ASSERT_LE(least_us, planned_us * (1 + 1e-12)) << c.shape << ' ' << c.from << " to " << c.to;
-    num_close += least_us > planned_us / 2 ? 1 : 0;
+    ASSERT_LE(least_us, predicted_us * (1 + 1e-12)) << c.shape << ' ' << c.from << " to " << c.to;
+    num_close += least_us > predicted_us / 2 ? 1 : 0;
   }
   EXPECT_GT(num_close, 1000);  // a bound that is always 0 would be of no use
 }

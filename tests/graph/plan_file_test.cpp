@@ -38,15 +38,15 @@ TracedStep trace_step(const Placement& placement) {
 }
 
 struct Made {
-  CompiledStep step;
-  PlanOrigin origin;
+  CompiledArtifact step;
+  PlanKey key;
 };
 
 Made make(const Placement& placement = {}) {
   TracedStep traced = trace_step(placement);
   Made made;
-  made.origin = origin_of(traced.graph, PassSet::kAll, {});
-  made.step = compile_step(std::move(traced.graph), PassSet::kAll, {});
+  made.key = plan_key_of(traced.graph, PassSet::kAll, {});
+  made.step = compile_artifact(std::move(traced.graph), PassSet::kAll, {});
   return made;
 }
 
@@ -76,31 +76,31 @@ std::string sealed(std::string bytes) {
 TEST(PlanFile, ReadsBackWhatWasWritten) {
   const PlanningWorld world(2);
   const Made made = make(Placement("cpu", {0, 1}));
-  const std::string bytes = to_bytes(made.step, made.origin);
+  const std::string bytes = to_bytes(made.step, made.key);
 
   const SavedPlan saved = parse_plan(bytes, "it", op_table());
 
-  EXPECT_EQ(saved.origin, made.origin);
+  EXPECT_EQ(saved.key, made.key);
   EXPECT_EQ(saved.step.graph, made.step.graph);
   EXPECT_EQ(to_string(saved.step.certificate), to_string(made.step.certificate));
   ASSERT_EQ(saved.step.programs.size(), 2U);
   EXPECT_EQ(saved.step.programs[0], saved.step.programs[1]) << "the ranks are alike";
   EXPECT_EQ(to_string(*saved.step.programs[0]), to_string(*made.step.programs[0]));
-  EXPECT_EQ(to_bytes(saved.step, saved.origin), bytes);
+  EXPECT_EQ(to_bytes(saved.step, saved.key), bytes);
 }
 
 TEST(PlanFile, AnOriginIsTheSameAtEveryTraceAndDiffersWithTheStep) {
   const Made first = make(), second = make();
-  EXPECT_EQ(first.origin, second.origin);
+  EXPECT_EQ(first.key, second.key);
   const PlanningWorld world(2);
   const Made other = make(Placement("cpu", {0, 1}));
-  EXPECT_NE(first.origin.name(), other.origin.name());
-  EXPECT_TRUE(has(other.origin.difference_from(first.origin), "ranks 2 instead of 1"));
+  EXPECT_NE(first.key.name(), other.key.name());
+  EXPECT_TRUE(has(other.key.difference_from(first.key), "ranks 2 instead of 1"));
 }
 
 TEST(PlanFile, SaysWhyAFileIsRefused) {
   const Made made = make();
-  const std::string bytes = to_bytes(made.step, made.origin);
+  const std::string bytes = to_bytes(made.step, made.key);
   EXPECT_EQ(error_of(bytes), "accepted");
   EXPECT_TRUE(has(error_of("a text"), "it is no saved plan"));
   EXPECT_TRUE(has(error_of(bytes.substr(0, bytes.size() / 2)), "damaged"));
@@ -112,7 +112,7 @@ TEST(PlanFile, SaysWhyAFileIsRefused) {
 
 TEST(PlanFile, EveryCutAndEveryFlippedByteIsFound) {
   const Made made = make();
-  const std::string bytes = to_bytes(made.step, made.origin);
+  const std::string bytes = to_bytes(made.step, made.key);
   for (size_t size = 0; size < bytes.size(); ++size)
     ASSERT_NE(error_of(bytes.substr(0, size)), "accepted") << size;
   for (size_t at = 0; at < bytes.size(); ++at) {
@@ -126,7 +126,7 @@ TEST(PlanFile, EveryCutAndEveryFlippedByteIsFound) {
 TEST(PlanFile, ForgedFilesNeverHarmTheReader) {
   const PlanningWorld world(2);
   const Made made = make(Placement("cpu", {0, 1}));
-  const std::string bytes = to_bytes(made.step, made.origin);
+  const std::string bytes = to_bytes(made.step, made.key);
   const char* cases = std::getenv("FLOW_TEST_CASES");
   const int count = cases == nullptr ? 3000 : std::atoi(cases);
   std::mt19937_64 random(1);

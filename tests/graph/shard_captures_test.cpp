@@ -10,11 +10,11 @@
 namespace flow::graph {
 namespace {
 
-std::string cut(const std::string& text, const CutOptions& options) {
+std::string cut(const std::string& text, const ShardOptions& options) {
   Graph graph = parse_graph(text, op_table());
   verify(graph);
-  const CutCapture cut{0, sbp::split(0)};
-  cut_captures(graph, {&cut, 1}, options);
+  const ShardedCapture cut{0, sbp::split(0)};
+  shard_captures(graph, {&cut, 1}, options);
   return to_string(graph);
 }
 

@@ -249,7 +249,7 @@ int64_t handed_out(int64_t bytes) {
 TEST(GraphPlan, MemoryIsKnownBeforeTheFirstRun) {
   Chain graph;
   const Tensor x = ones({1000});
-  const graph::Plan& plan = graph.compile(x).plan();
+  const graph::CompiledStep& plan = graph.compile(x).plan();
   EXPECT_EQ(plan.output_bytes(), 4000);
   const int64_t expected = handed_out(plan.arena_bytes()) + handed_out(plan.output_bytes());
   reset_peak_memory_stats();

@@ -429,7 +429,7 @@ std::vector<double> memory_by_stage(const Task<Model>& task, const How& how) {
       Training<Model> graph(model, *optimizer, of_stage);
       const Tensor x = task.make_input({.sbp = kS0});
       const Tensor y = randint(0, task.classes, task.labels, {.dtype = int64, .sbp = kS0});
-      const graph::Plan& plan = graph.compile(x, y).plan();
+      const graph::CompiledStep& plan = graph.compile(x, y).plan();
       int64_t parameters = 0, bytes = plan.certificate().ranks[0].arena_bytes;
       for (const Tensor& parameter : model.parameters())
         parameters += parameter.numel() * static_cast<int64_t>(sizeof(float));

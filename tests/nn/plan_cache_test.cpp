@@ -93,14 +93,14 @@ Outcome train_on_two(const std::string& folder, int64_t micro_batches = 1) {
   return first;
 }
 
-bool is_read(const Outcome& run) {
+bool is_from_cache(const Outcome& run) {
   return run.summary.find("read from the plan") != std::string::npos;
 }
 
 TEST_F(PlanCache, ARunThatReadsItsPlanTrainsAsTheOneThatCompiledIt) {
   const Outcome none = train("", {}), first = train(folder_, {}), second = train(folder_, {});
-  EXPECT_FALSE(is_read(first));
-  EXPECT_TRUE(is_read(second)) << second.summary;
+  EXPECT_FALSE(is_from_cache(first));
+  EXPECT_TRUE(is_from_cache(second)) << second.summary;
   EXPECT_EQ(first.losses, none.losses);
   EXPECT_EQ(second.losses, none.losses);
   EXPECT_EQ(files().size(), 1U);
@@ -111,8 +111,8 @@ TEST_F(PlanCache, ThreadRanksTrainAlikeWithPlansAndWithout) {
     const Outcome none = train_on_two("", micro_batches);
     const Outcome first = train_on_two(folder_, micro_batches);
     const Outcome second = train_on_two(folder_, micro_batches);
-    EXPECT_FALSE(is_read(first));
-    EXPECT_TRUE(is_read(second)) << second.summary;
+    EXPECT_FALSE(is_from_cache(first));
+    EXPECT_TRUE(is_from_cache(second)) << second.summary;
     EXPECT_EQ(first.losses, none.losses);
     EXPECT_EQ(second.losses, none.losses);
   }
@@ -143,7 +143,7 @@ TEST_F(PlanCache, ConvolutionsFindTheirMemoryLayoutsAgain) {
     std::vector<float> all;
     for (int step = 0; step < 3; ++step)
       all.push_back(graph(x, y).item<float>());
-    return std::pair(all, graph.compile(x, y).plan().step().is_read);
+    return std::pair(all, graph.compile(x, y).plan().step().from_cache);
   };
   const auto [none, none_read] = losses("");
   const auto [first, first_read] = losses(folder_);
@@ -173,7 +173,7 @@ TEST_F(PlanCache, ADamagedFileIsRefusedWithAReasonAndReplaced) {
   EXPECT_NE(second.summary.find("what was saved is not used"), std::string::npos) << second.summary;
   EXPECT_NE(second.summary.find("it is damaged"), std::string::npos) << second.summary;
   EXPECT_EQ(second.losses, first.losses);
-  EXPECT_TRUE(is_read(train(folder_, {})));
+  EXPECT_TRUE(is_from_cache(train(folder_, {})));
 }
 
 TEST_F(PlanCache, AForeignFileIsRefusedWithAReason) {
@@ -185,7 +185,7 @@ TEST_F(PlanCache, AForeignFileIsRefusedWithAReason) {
       std::filesystem::copy_file(path, own, std::filesystem::copy_options::overwrite_existing);
   }
   const Outcome run = train(folder_, {});
-  EXPECT_FALSE(is_read(run));
+  EXPECT_FALSE(is_from_cache(run));
   EXPECT_NE(run.summary.find("ranks 2 instead of 1"), std::string::npos) << run.summary;
 }
 
@@ -205,7 +205,7 @@ TEST_F(PlanCache, APlanningWorldCompilesForRunsToCome) {
     graph.compile(randn({8, 6}, {.placement = ranks, .sbp = sbp::split(0)}),
                   randint(0, 4, {8}, {.dtype = int64, .placement = ranks, .sbp = sbp::split(0)}));
   }
-  EXPECT_TRUE(is_read(train_on_two(folder_)));
+  EXPECT_TRUE(is_from_cache(train_on_two(folder_)));
 }
 
 TEST_F(PlanCache, APlanIsSavedWhereOneAsks) {

@@ -86,7 +86,8 @@ std::optional<std::vector<Tensor>> run_cuda(const RawCall& call, const Inputs& i
   const KernelQuery query{*call.op, input_metas, output_metas, call.attrs_data()};
   const KernelChoice choice = kernel.select(query);
   if (choice.fn == nullptr) return {};
-  choice.fn({input_views, output_views, call.attrs_data(), choice.plan.get(), call.random, rank()});
+  choice.fn(
+      {input_views, output_views, call.attrs_data(), choice.state.get(), call.random, rank()});
   for (size_t i = 0; i < outputs.size(); ++i)
     output_copies[i].read_into(outputs[i]);
   return outputs;

@@ -1,7 +1,8 @@
 #include "tests/ops/vector_probe.h"
 
-#include "ops/kernel/isa_begin.h"
 #include "ops/kernel/vector_math.h"
+
+#include "ops/kernel/isa_begin.h"
 
 namespace {
 

@@ -46,7 +46,7 @@ Parts collect(const Shape& shape, const boxing::Layout& layout, const std::vecto
 
 // Whether all of it was right, as far as rank 0 can tell.
 bool run_case(const RedistributeCase& c) {
-  const boxing::Plan plan = boxing::plan_redistribution(c.shape, float32, c.from, c.to, c.cost);
+  const boxing::Route plan = boxing::find_route(c.shape, float32, c.from, c.to, c.cost);
   const int64_t source = c.from.placement.position(env::rank());
   const int64_t target = c.to.placement.position(env::rank());
   std::vector<float> before, after;
@@ -55,8 +55,9 @@ bool run_case(const RedistributeCase& c) {
     after.assign(static_cast<size_t>(part_size(c.shape, c.to, target)), -12345.0F);
   }
 
-  boxing::run_plan(plan, *thread_state().context, reinterpret_cast<const std::byte*>(before.data()),
-                   reinterpret_cast<std::byte*>(after.data()), Site::here());
+  boxing::run_route(plan, *thread_state().context,
+                    reinterpret_cast<const std::byte*>(before.data()),
+                    reinterpret_cast<std::byte*>(after.data()), Site::here());
 
   const Parts all_before = collect(c.shape, c.from, before);
   const Parts all_after = collect(c.shape, c.to, after);

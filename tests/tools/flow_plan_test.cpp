@@ -80,8 +80,8 @@ TEST_F(FlowPlan, AnswersWhatIsAsked) {
       << answer([](auto& q) { q.program = 1; });
   EXPECT_TRUE(has(answer([](auto& q) { q.certificate = true; }), "rank 0: "))
       << answer([](auto& q) { q.certificate = true; });
-  EXPECT_TRUE(has(answer([](auto& q) { q.origin = true; }), "ranks: 2\n"))
-      << answer([](auto& q) { q.origin = true; });
+  EXPECT_TRUE(has(answer([](auto& q) { q.key = true; }), "ranks: 2\n"))
+      << answer([](auto& q) { q.key = true; });
 }
 
 TEST_F(FlowPlan, ChecksTheCertificateAgain) {

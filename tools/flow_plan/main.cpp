@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   flow::tools::PlanQuestions questions;
   app.add_option("plan", questions.path, "the file")->required();
   app.add_option("--rank", questions.rank, "whose redistributions the summary has");
-  app.add_flag("--origin", questions.origin, "what the plan was compiled from and for");
+  app.add_flag("--origin", questions.key, "what the plan was compiled from and for");
   app.add_flag("--ir", questions.ir, "the step as a graph");
   app.add_option("--program", questions.program, "the program of this rank");
   app.add_flag("--certificate", questions.certificate, "what was proved of each rank");

@@ -12,7 +12,7 @@ namespace flow::tools {
 
 namespace {
 
-int64_t checked_rank(const graph::CompiledStep& step, int64_t rank) {
+int64_t checked_rank(const graph::CompiledArtifact& step, int64_t rank) {
   const auto ranks = static_cast<int64_t>(step.programs.size());
   if (rank < 0 || rank >= ranks) {
     throw InvalidArgument(str("[flow-plan] the plan has programs of ", ranks,
@@ -22,13 +22,13 @@ int64_t checked_rank(const graph::CompiledStep& step, int64_t rank) {
   return rank;
 }
 
-void show_origin(const graph::PlanOrigin& origin, std::ostream& out) {
-  for (const auto& [name, value] : origin.facts)
+void show_origin(const graph::PlanKey& key, std::ostream& out) {
+  for (const auto& [name, value] : key.facts)
     out << name << ": " << value << '\n';
 }
 
 // The proof again, from the programs as they are in the file.
-void check(const graph::CompiledStep& step, std::ostream& out) {
+void check(const graph::CompiledArtifact& step, std::ostream& out) {
   const std::string proved = to_string(graph::certify(step.programs, step.certificate.num_threads));
   if (proved != to_string(step.certificate)) {
     throw InternalError(
@@ -44,9 +44,9 @@ void check(const graph::CompiledStep& step, std::ostream& out) {
 void show_plan(const PlanQuestions& questions, std::ostream& out) {
   const graph::SavedPlan plan =
       graph::parse_plan(nn::read_text(questions.path), questions.path, op_table());
-  const graph::CompiledStep& step = plan.step;
+  const graph::CompiledArtifact& step = plan.step;
   const PlanningWorld world(static_cast<int64_t>(step.programs.size()));
-  if (questions.origin) show_origin(plan.origin, out);
+  if (questions.key) show_origin(plan.key, out);
   if (questions.ir) out << to_string(step.graph);
   if (questions.program) {
     const int64_t rank = checked_rank(step, *questions.program);
@@ -54,7 +54,7 @@ void show_plan(const PlanQuestions& questions, std::ostream& out) {
   }
   if (questions.certificate) out << to_string(step.certificate);
   if (questions.check) check(step, out);
-  const bool is_asked = questions.origin || questions.ir || questions.program ||
+  const bool is_asked = questions.key || questions.ir || questions.program ||
                         questions.certificate || questions.check;
   if (!is_asked) out << summary_of(step, checked_rank(step, questions.rank));
 }

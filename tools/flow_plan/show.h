@@ -11,7 +11,7 @@ namespace flow::tools {
 struct PlanQuestions {
   std::string path;
   int64_t rank = 0;  // whose redistributions the summary has
-  bool origin = false;
+  bool key = false;
   bool ir = false;
   bool certificate = false;
   std::optional<int64_t> program;  // of this rank

@@ -10,6 +10,7 @@
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
 #include "graph/passes/value_map.h"
+#include "graph/program/builder.h"
 #include "pipeline/batch_statistics.h"
 #include "pipeline/draws.h"
 #include "pipeline/edges.h"

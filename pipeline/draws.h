@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/program/program.h"
+#include "graph/program/builder.h"
 #include "pipeline/part_buffers.h"
 
 namespace flow::pipeline {

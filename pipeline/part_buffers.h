@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "graph/program/program.h"
+#include "graph/program/builder.h"
 #include "pipeline/micro_batch.h"
 
 namespace flow::pipeline {

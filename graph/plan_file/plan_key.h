@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/passes/pass_set.h"
-#include "graph/program/lower_all.h"
+#include "graph/program/lower.h"
 
 namespace flow::graph {
 

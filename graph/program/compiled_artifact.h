@@ -11,7 +11,7 @@
 #include "graph/passes/pass.h"
 #include "graph/plan_file/plan_key.h"
 #include "graph/program/certificate.h"
-#include "graph/program/lower_all.h"
+#include "graph/program/lower.h"
 
 namespace flow::graph {
 

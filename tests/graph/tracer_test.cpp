@@ -12,6 +12,7 @@
 #include "autograd/recompute.h"
 #include "autograd/shape_in_place.h"
 #include "eager/runtime.h"
+#include "graph/program/lower.h"
 #include "graph/program/program.h"
 #include "graph/run/executor.h"
 #include "ops/creation/creation.h"

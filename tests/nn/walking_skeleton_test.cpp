@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
+#include "graph/program/lower.h"
 #include "graph/program/program.h"
 #include "graph/run/executor.h"
 #include "graph/trace/tracer.h"

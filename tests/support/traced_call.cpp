@@ -2,6 +2,7 @@
 
 #include "core/context.h"
 #include "eager/runtime.h"
+#include "graph/program/lower.h"
 #include "graph/program/program.h"
 #include "graph/run/executor.h"
 #include "graph/trace/tracer.h"

@@ -1,4 +1,4 @@
-// The programs of all ranks, made on one.
+// From a graph to the programs of ranks.
 #pragma once
 
 #include <functional>
@@ -6,9 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "core/kernel.h"
+#include "graph/ir/ir.h"
 #include "graph/program/program.h"
 
 namespace flow::graph {
+
+// One pass through the graph on `rank`. Externals: graph.inputs, graph.captures, graph.outputs.
+Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels);
 
 // How a step becomes the program of a rank.
 struct Lowering {

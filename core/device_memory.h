@@ -1,4 +1,4 @@
-// Memory of any device type, for code that serves all of them.
+// Memory operations that work for every device type.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ namespace flow {
 
 class RankContext;
 
-// Uninitialised bytes on `device`: host memory, or that of the rank's CUDA device. Throws
-// OutOfMemory, and Unsupported for cuda where there is none.
+// Returns uninitialised bytes in host memory or on the rank's CUDA device. Throws OutOfMemory, or
+// Unsupported for cuda if there is no device.
 Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes);
 
-// Host memory that CUDA copies to and from without a detour; plain host memory in builds without
-// CUDA. What uses it must have ended when it is freed.
+// Returns host memory that CUDA copies to and from directly (pinned); plain host memory in builds
+// without CUDA. Requires: work that uses the memory has finished before it is freed.
 Ref<Storage> allocate_staging(RankContext& rank, size_t bytes);
 
 // Copies after what the rank has queued before. Returns when `source` may be changed and, where

@@ -140,7 +140,7 @@ AutocastGuard::AutocastGuard(DType dtype, const AutocastOptions& options, Site s
     : outer_(thread_state().autocast), outer_cache_(cast_cache) {
   if (!autograd::is_half(dtype)) {
     throw InvalidArgument(str("[autocast] ", dtype,
-                              " is no type to compute in with less precision; give bfloat16 or "
+                              " is not a dtype for mixed precision; give bfloat16 or "
                               "float16"),
                           user_site(site));
   }

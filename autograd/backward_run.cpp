@@ -136,9 +136,10 @@ BackwardRun* BackwardRun::outermost() {
 void BackwardRun::claim(Node& node) {
   if (node.run_ != nullptr) {
     if (node.run_->thread_ != thread_) {
-      throw InvalidArgument(str("[backward] another thread is running backward through the same ",
-                                "tensors (", node.describe(),
-                                "); run them one after the other, or on graphs of their own"));
+      throw InvalidArgument(
+          str("[backward] another thread is running backward through the same ", "tensors (",
+              node.describe(),
+              "); run the backward passes one after the other, or on separate graphs"));
     }
     Displaced state{&node, node.run_, node.pending_, node.is_needed_, node.is_captured_, {}};
     for (NodeOutput& output : node.outputs())
@@ -191,7 +192,7 @@ void BackwardRun::check_alive() const {
   for (const Node* node : nodes_) {
     if (node->is_alive() || !node->is_needed_) continue;
     throw InvalidArgument(str("[backward] the saved values of ", node->describe(),
-                              " are gone: an earlier backward freed them; run that one with "
+                              " are gone: an earlier backward freed them; call that backward with "
                               ".retain_graph = true, or compute the forward again"),
                           node->scope().user_site());
   }
@@ -348,8 +349,8 @@ void BackwardRun::accumulate(LeafNode& node, Tensor gradient) {
   if (!(given.shape == meta.shape) || given.dtype != meta.dtype ||
       given.is_global() != meta.is_global()) {
     throw InvalidArgument(str("[backward] the gradient ", given,
-                              " does not fit the leaf, which is ", meta,
-                              " now; do not set_data() between forward and backward"));
+                              " does not match the leaf, which is now ", meta,
+                              "; do not call set_data() between forward and backward"));
   }
   const BackwardRules* rules = active_backward_rules();
   Tensor laid_out = rules != nullptr && rules->lay_out ? rules->lay_out(leaf, gradient) : Tensor();

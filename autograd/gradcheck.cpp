@@ -24,7 +24,7 @@ void check_input(const Tensor& input, size_t i) {
   if (meta.dtype == DType::kFloat64 && !meta.is_global() && !overlaps) return;
   throw InvalidArgument(str("[gradcheck] input ", i, " is ", meta, overlaps ? " and expanded" : "",
                             "; inputs that require grad must be local float64 tensors whose "
-                            "elements have memory of their own"));
+                            "elements do not share memory"));
 }
 
 // The memory of the element at the row-major position `i`.
@@ -120,7 +120,7 @@ std::optional<std::string> compare(const Jacobian& numeric, const Jacobian& rule
       if (std::abs(numeric[i][k] - rule[i][k]) <= limit) continue;
       return str("[gradcheck] the derivative of element ", k, " of output ", output, " by element ",
                  i, " of input ", input, " is ", numeric[i][k], " numerically and ", rule[i][k],
-                 " by the gradient rule; they may differ by ", limit);
+                 " by the gradient rule; they may differ by at most ", limit);
     }
   }
   return std::nullopt;
@@ -139,7 +139,8 @@ bool gradcheck(const GradcheckFunction& fn, const std::vector<Tensor>& inputs,
     positions.push_back(i);
   }
   if (varied.empty()) {
-    throw InvalidArgument("[gradcheck] no input requires grad; call requires_grad_() on some");
+    throw InvalidArgument(
+        "[gradcheck] no input requires grad; call requires_grad_() on at least one");
   }
   const EnableGradGuard enable_grad;
   const std::vector<Tensor> outputs = fn(inputs);

@@ -78,8 +78,8 @@ void Node::check_gradient(size_t i, const Tensor& dx) const {
     return;
   }
   const std::string message =
-      str("[", name(), "] its gradient rule gave ", given, " as the gradient of input ", i,
-          ", which is ", input, "; it must have the input's shape, dtype and placement");
+      str("[", name(), "] the gradient rule returned ", given, " as the gradient of input ", i,
+          ", which is ", input, "; return one with the input's shape, dtype, placement and device");
   if (is_custom()) throw InvalidArgument(message);
   throw InternalError(message);
 }

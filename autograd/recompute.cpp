@@ -106,7 +106,7 @@ void RecomputeRegion::close() {
 void RecomputeRegion::fill(const Node& owner) {
   if (state_ != State::kClosed) {
     throw Unsupported(
-        "[recompute] backward runs through a region from inside it; call backward after "
+        "[recompute] backward was called inside the region through which it runs; call it after "
         "recompute() has returned");
   }
   std::vector<Tensor> inputs;
@@ -123,10 +123,10 @@ void RecomputeRegion::fill(const Node& owner) {
       run_(inputs);
     }
     if (values_.size() != num_values_) {
-      throw InvalidArgument(
-          str("[recompute] the function took another way the second time: it saved ", num_values_,
-              " tensors for backward, then ", values_.size(),
-              "; it must depend on its inputs and random draws only"));
+      throw InvalidArgument(str(
+          "[recompute] the function behaved differently in the second run: the first run saved ",
+          num_values_, " tensors for backward, the second ", values_.size(),
+          "; it must depend on its inputs and random draws only"));
     }
   } catch (...) {
     state_ = State::kClosed;

@@ -61,8 +61,8 @@ void GradRecorder::check_mutation(const Call& call) {
       throw InvalidArgument(
           str("[", call.op.name,
               "_] a view made while nothing was recorded (under NoGradGuard, or by a custom "
-              "function) is written in place where gradients are recorded: ",
-              *written.meta, "; make the view where gradients are recorded, or clone() it"),
+              "function) is written in place while gradients are recorded: ",
+              *written.meta, "; make the view while gradients are recorded, or clone() it"),
           user_site(call.site));
     }
   }

@@ -16,7 +16,7 @@ const Tensor& become(const TensorArg& x, const Tensor& view, const char* name) {
   TensorImpl& impl = self.impl();
   TensorImpl& source = view.impl();
   if (impl.storage != source.storage) {
-    throw InvalidArgument(str("[", name, "] ", *impl.meta, " cannot be ", *source.meta,
+    throw InvalidArgument(str("[", name, "] ", *impl.meta, " cannot become ", *source.meta,
                               " in the same memory; use the form without underscore"),
                           x.site());
   }
@@ -29,7 +29,7 @@ const Tensor& become(const TensorArg& x, const Tensor& view, const char* name) {
         str("[", name, "] ",
             is_grad_enabled()
                 ? "a leaf that requires grad, or a view of one, changes its shape in place"
-                : "a recorded tensor changes its shape where nothing is recorded",
+                : "a recorded tensor changes its shape while nothing is recorded",
             ": ", *impl.meta, "; use the form without underscore"),
         x.site());
   }

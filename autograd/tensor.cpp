@@ -66,7 +66,7 @@ void Tensor::set_grad(const Tensor& grad) const {
   if (!(given.shape == shape()) || given.dtype != dtype() || given.device != device() ||
       given.placement != placement()) {
     throw InvalidArgument(str("[set_grad] the gradient is ", given, ", the tensor is ", meta(),
-                              "; give one of its shape, dtype and placement"));
+                              "; pass one with the tensor's shape, dtype, placement and device"));
   }
   if (is_same(grad)) {
     throw InvalidArgument("[set_grad] a tensor cannot be its own gradient; clone() it");
@@ -112,7 +112,7 @@ void Tensor::set_data(const Tensor& other) const {
   const TensorImpl& source = other.impl();
   if (!is_leaf()) {
     throw InvalidArgument(
-        "[set_data] the tensor is the result of a recorded op; only leaves take other data");
+        "[set_data] the tensor is the result of a recorded op; call set_data() on leaves only");
   }
   if (self.requires_grad && !is_floating(source.meta->dtype)) {
     throw InvalidArgument(str("[set_data] the tensor requires grad, so it needs floating data; ",

@@ -20,8 +20,8 @@ namespace {
   }
   throw InvalidArgument(str("[to_global] local shapes do not form a tensor of ", layout, ": ", why,
                             "; received ", received,
-                            "; give equal shapes, or along split dims those of the balanced split "
-                            "(the first ranks have one more)"));
+                            "; give equal shapes, or along split dims the shapes of the balanced "
+                            "split (the first ranks have one element more)"));
 }
 
 // The sum of the sizes of `dim` over the ranks that cut it: those that differ from the first
@@ -99,10 +99,10 @@ JoinedParts join_parts(const Tensor& local, const Layout& layout, Site site) {
     const PartShape& part = all[static_cast<size_t>(rank)];
     parts.push_back(shape_of(part));
     if (part.dtype != dtype) {
-      throw InvalidArgument(
-          str("[to_global] rank ", rank, " gives ", part.dtype, ", rank ",
-              layout.placement.ranks()[0], " gives ", dtype, "; cast to one dtype first"),
-          site);
+      throw InvalidArgument(str("[to_global] the parts have different dtypes: rank ", rank,
+                                " passes ", part.dtype, ", rank ", layout.placement.ranks()[0],
+                                " passes ", dtype, "; cast all parts to one dtype"),
+                            site);
     }
   }
   return {join_shapes(parts, layout), dtype, all[first].requires_grad};

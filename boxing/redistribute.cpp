@@ -104,8 +104,8 @@ void candidates_to_global_grad(GradContext& ctx) {
     return std::find(attrs.nd_sbp.begin(), attrs.nd_sbp.end(), entry) != attrs.nd_sbp.end();
   };
   if (has(sbp::partial_sum) || (has(sbp::partial_max) && has(sbp::partial_min))) {
-    throw Unsupported(str("[to_global] no gradient through local parts given as ", attrs.nd_sbp,
-                          ", which reduces in several ways; give the parts as sums alone"));
+    throw Unsupported(str("[to_global] gradients cannot pass through local parts given as ",
+                          attrs.nd_sbp, ", which mixes several reductions; use partial_sum only"));
   }
   const auto local = [&](const Tensor& global) {
     return global.to_global(reduced_layout(attrs)).to_local();
@@ -185,7 +185,7 @@ Tensor redistribute(const Tensor& tensor, const Placement& placement, const NdSb
   if (state.forbids_implicit_boxing) [[unlikely]] {
     throw InvalidArgument(str("[redistribute] an op needs its input ", tensor.meta(), " as ",
                               nd_sbp, " on ", placement,
-                              ", but ForbidImplicitBoxing is alive; write to_global yourself"));
+                              ", but ForbidImplicitBoxing forbids it; call to_global explicitly"));
   }
   const bool outer = std::exchange(state.grad_enabled, false);
 

@@ -84,8 +84,9 @@ void check_replicas(const KernelContext& ctx, const std::byte* source) {
     if (all[i] == all[0]) continue;
     throw InvalidArgument(str("[to_global] ranks ", group[0], " and ", group[i],
                               " pass different data for ", plan.to, " of a ", plan.dtype, ' ',
-                              plan.shape, "; without FLOW_CHECK=1 that of rank ", group[0],
-                              " would be taken"));
+                              plan.shape,
+                              "; pass equal data (without FLOW_CHECK=1 the data of rank ", group[0],
+                              " replaces the others')"));
   }
 }
 

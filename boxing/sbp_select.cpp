@@ -30,8 +30,8 @@ const TensorMeta* common_input(const OpDef& op, std::span<const MetaPtr> inputs)
     const TensorMeta& a = *inputs[first];
     const TensorMeta& b = *inputs[i];
     const char* what = a.is_global() != b.is_global() ? "local and global tensors are mixed"
-                       : a.placement != b.placement   ? "inputs lie on different placements"
-                       : a.device != b.device         ? "inputs lie on different devices"
+                       : a.placement != b.placement   ? "inputs have different placements"
+                       : a.device != b.device         ? "inputs are on different devices"
                                                       : nullptr;
     if (what == nullptr) continue;
     throw InvalidArgument(str("[", op.name, "] ", what, "; ", describe_input(inputs, first), ", ",
@@ -164,9 +164,10 @@ bool keeps_mutated(const NdSignature& signature, std::span<const MetaPtr> inputs
   for (size_t i = 0; i < std::min(kShown, signatures.size()); ++i)
     offered += str(i == 0 ? "" : ", ", signatures[i].outputs[0]);
   const auto input = static_cast<size_t>(std::countr_zero(mutates));
-  throw InvalidArgument(str("[", op.name, "_] the result cannot keep the layout of the written ",
-                            describe_input(inputs, input), "; the op gives ", offered,
-                            "; use the form without underscore, or to_global the tensor first"));
+  throw InvalidArgument(
+      str("[", op.name, "_] the result cannot have the layout of the tensor that is written: ",
+          describe_input(inputs, input), "; the op can return ", offered,
+          "; use the form without underscore, or call to_global on the tensor first"));
 }
 
 // The candidate of the least score; the earlier in the table where scores are equal. Those that
@@ -204,10 +205,9 @@ void warn_of_gathering(const OpDef& op, const Placement& placement, int64_t rank
   auto& warned = thread_state().context->slot<WarnedOps>();
   const std::lock_guard lock(warned.mutex);
   if (!warned.ops.insert(&op).second) return;
-  log_warning(
-      str("[", op.name,
-          "] has no SBP rule, so its inputs are gathered on every rank; give its OpDef one, "
-          "or bring the inputs to B where it is cheap"));
+  log_warning(str("[", op.name,
+                  "] has no SBP rule, so its inputs are gathered on every rank; add a rule to its "
+                  "OpDef, or redistribute the inputs to B where that is cheap"));
 }
 
 }  // namespace

@@ -179,16 +179,18 @@ void Allocator::lock() const noexcept {
 void* Allocator::allocate(size_t bytes) {
   const int size_class = class_of(bytes);
   if (size_class >= kNumClasses) {
-    throw OutOfMemory(str("[allocator] asked for ", bytes, " bytes, more than any machine has; ",
-                          "use smaller tensors"));
+    throw OutOfMemory(
+        str("[allocator] the request is larger than the memory of any machine; received ", bytes,
+            " bytes; use smaller tensors"));
   }
   const auto size = static_cast<int64_t>(class_bytes(size_class));
   lock();
   if (stats_.bytes_in_use + size > limit_) {
     const int64_t in_use = stats_.bytes_in_use;
     unlock();
-    throw OutOfMemory(str("[allocator] asked for ", bytes, " bytes with ", in_use,
-                          " bytes in use and a limit of ", limit_, "; free tensors or raise it"));
+    throw OutOfMemory(str("[allocator] the request exceeds the memory limit of ", limit_,
+                          " bytes; received ", bytes, " bytes, with ", in_use,
+                          " bytes in use; free tensors or raise the limit"));
   }
   ++stats_.num_allocations;
   void* block = free_[static_cast<size_t>(size_class)];
@@ -211,8 +213,8 @@ void* Allocator::allocate(size_t bytes) {
     stats_.bytes_in_use -= size;
     const int64_t in_use = stats_.bytes_in_use;
     unlock();
-    throw OutOfMemory(str("[allocator] the system gave no ", bytes, " bytes; ", in_use,
-                          " bytes are in use; use smaller batches or fewer saved tensors"));
+    throw OutOfMemory(str("[allocator] the system has no room for ", bytes, " bytes; ", in_use,
+                          " bytes are in use; use smaller batches or save fewer tensors"));
   }
   return block;
 }

@@ -103,8 +103,9 @@ class DeviceSlot {
     const std::lock_guard lock(mutex_);
     const int count = device_count();
     if (index < 0 || index >= count) {
-      throw InvalidArgument(str("[cuda] there is no device ", index, "; this machine has ", count,
-                                count == 0 ? "; use device cpu" : "; give a number below that"));
+      throw InvalidArgument(
+          str("[cuda] device ", index, " does not exist; this machine has ", count,
+              count == 0 ? " devices; use device cpu" : " devices; use a smaller index"));
     }
     if (device_ != nullptr && device_->index() != index) {
       throw InvalidArgument(str("[cuda] this rank already computes on device ", device_->index(),
@@ -158,7 +159,7 @@ void RankDevice::throw_fault() const {
   throw InvalidArgument(str("[", found.op, "] index ", found.value,
                             " is out of range; give positions from ", found.lowest, " to ",
                             found.highest,
-                            " (found on the device by an earlier call, which went on without it)"));
+                            " (an earlier call found this on the device and skipped the value)"));
 }
 
 RankDevice& rank_device(RankContext& rank) {

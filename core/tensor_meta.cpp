@@ -88,7 +88,7 @@ int64_t checked_numel(const Shape& shape, DType dtype) {
   for (const int64_t d : shape) {
     if (d < 0) {
       throw InvalidArgument(
-          str("[tensor] a size is negative; received shape ", shape, "; give sizes from 0 on"));
+          str("[tensor] a size is negative; received shape ", shape, "; give sizes of at least 0"));
     }
     is_empty |= d == 0;
   }

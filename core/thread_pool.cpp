@@ -142,11 +142,11 @@ struct ThreadPool::Workers {
       try {
         threads.emplace_back([this, i] { work(i); });
       } catch (const std::system_error& refusal) {
-        throw OutOfMemory(str("[threads] the system refused to start compute thread ", i + 1,
-                              " of ", shares.size(), " of this rank; received ",
-                              refusal.code().message(),
-                              "; set FLOW_NUM_THREADS to fewer, or raise the limit of threads "
-                              "(ulimit -u) or of memory"));
+        throw OutOfMemory(
+            str("[threads] the system refused to start compute thread ", i + 1, " of ",
+                shares.size(), " of this rank; received ", refusal.code().message(),
+                "; set FLOW_NUM_THREADS to a smaller number, or raise the limit on threads "
+                "(ulimit -u) or on memory"));
       }
     }
   }

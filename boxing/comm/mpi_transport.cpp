@@ -23,7 +23,7 @@ namespace {
   MPI_Error_string(code, text, &length);
   throw DistributedError(
       str("[mpi] ", call, " failed: ", text,
-          "; see what mpirun and the other ranks say, then start the job again"));
+          "; read the output of mpirun and of the other ranks, then start the job again"));
 }
 
 #define FLOW_MPI_CALL(call)                                        \
@@ -207,8 +207,8 @@ class MpiTransport final : public Transport {
     if (rank != 0 && is_wanted) segment_ = SharedSegment::open(address, reason);
     int has_segment = segment_ != nullptr ? 1 : 0;
     if (is_wanted && has_segment == 0 && (rank == 0 || address.token != 0)) {
-      log_warning(str("ranks of this host share no memory (", reason,
-                      "); they send messages, which is slower"));
+      log_warning(str("ranks of this host cannot share memory (", reason,
+                      "); they send messages instead, which is slower"));
     }
     FLOW_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, &has_segment, 1, MPI_INT, MPI_MIN, host));
     if (has_segment == 0) segment_.reset();

@@ -97,7 +97,8 @@ ProcessGroup::~ProcessGroup() {
 
 void ProcessGroup::receive(int64_t from, ControlMessage message) {
   const auto found = std::find(ranks_.begin(), ranks_.end(), from);
-  FLOW_ASSERT(found != ranks_.end(), "a message of rank ", from, " for a group it is no member of");
+  FLOW_ASSERT(found != ranks_.end(), "rank ", from,
+              " sent a message to a group of which it is not a member");
   const int64_t member = found - ranks_.begin();
   Peer& sender = peer(member);
   switch (message.head.kind) {
@@ -125,7 +126,7 @@ void ProcessGroup::receive(int64_t from, ControlMessage message) {
     case ControlHead::Kind::kHeartbeat:
       break;
   }
-  FLOW_ASSERT(false, "a message of a kind that is not for groups");
+  FLOW_ASSERT(false, "a group received a message of a kind that is not for groups");
 }
 
 // ---------------------------------------------------------------- collectives
@@ -210,7 +211,7 @@ void ProcessGroup::throw_mismatch(const Fingerprint& what, int64_t other) {
       peer(other).description.empty() ? "\nsomething else" : peer(other).description;
   world_.fail(mismatch_failure(rank_of(position_), what, rank_of(other), other_call, step_));
   world_.check(what.site);
-  FLOW_ASSERT(false, "a failed world lets a rank pass");
+  FLOW_ASSERT(false, "a rank continued after its world had failed");
 }
 
 std::span<const std::byte> ProcessGroup::data_of(int64_t member) const {

@@ -40,7 +40,7 @@ std::byte* map(int file, std::string& reason) {
 bool may_grow(std::string& reason) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= kBytes) return true;
-  reason = "files may not be as long (RLIMIT_FSIZE)";
+  reason = "the limit on file sizes (RLIMIT_FSIZE) is too low";
   return false;
 }
 

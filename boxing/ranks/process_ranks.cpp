@@ -98,9 +98,9 @@ void check_agreement(ProcessWorld& world) {
 RankIdentity join_process_ranks() {
   if (!env_string("FLOW_RANKS", "").empty()) {
     throw InvalidArgument(
-        "[ranks] FLOW_RANKS asks for thread ranks, but this call comes from none of them: the "
-        "program has to be linked to the CMake target flow::flow, which wraps its main, and may "
-        "not call flow before main");
+        "[ranks] FLOW_RANKS requests thread ranks, but this call was not made on one of them; link "
+        "the program to the CMake target flow::flow, which wraps its main, and do not call flow "
+        "before main");
   }
   const Launcher launcher = find_launcher();
   if (!launcher.is_present || (launcher.world_size == 1 && !has_mpi())) return {};

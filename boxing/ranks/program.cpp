@@ -78,7 +78,7 @@ RankStatus status_of_exception(const std::optional<Failure>& failure) {
   } catch (const std::exception& error) {
     return failed(kRankLost, error.what());
   } catch (...) {  // reported like the others
-    return failed(kRankLost, "an exception that is not a std::exception");
+    return failed(kRankLost, "the program threw an exception that is not a std::exception");
   }
 }
 
@@ -142,8 +142,9 @@ int64_t parse_ranks(const std::string& text) {
   }
   if (find_launcher().is_present) {
     throw InvalidArgument(
-        "[ranks] a launcher started this process as a rank, and FLOW_RANKS asks for thread ranks; "
-        "a world is processes or threads");
+        "[ranks] a launcher started this process as a rank, but FLOW_RANKS requests thread ranks; "
+        "a world consists either of processes or of threads: unset FLOW_RANKS, or start the "
+        "program without the launcher");
   }
   return ranks;
 }

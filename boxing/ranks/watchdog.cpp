@@ -76,9 +76,9 @@ void Watchdog::blame_silent_rank(Clock::time_point now) {
   if (!sign || now < std::max(sign->at, blames_from_) + kSilence) return;
   const int64_t rank = world_.identity().rank;
   world_.fail({.cause = FailureCause::kTimeout,
-               .message = str("[watchdog] rank ", rank, " has not heard of rank ", sign->rank,
-                              " for ", std::chrono::duration<double>(kSilence).count(),
-                              " s: it is stopped, or its host is cut off"),
+               .message = str("[watchdog] rank ", rank, " received no sign of life from rank ",
+                              sign->rank, " for ", std::chrono::duration<double>(kSilence).count(),
+                              " s; that rank is stopped, or its host is cut off"),
                .op = "heartbeat",
                .missing_ranks = {sign->rank}});
 }
@@ -86,9 +86,11 @@ void Watchdog::blame_silent_rank(Clock::time_point now) {
 void Watchdog::end_process(const Failure& failure) const {
   const int64_t rank = world_.identity().rank;
   RankStatus status = status_of(failure, "");
-  status.message = str("[watchdog] rank ", rank, " is ended, as it went on for ",
-                       std::chrono::duration<double>(patience_).count(),
-                       " s after the ranks had failed; their error: ", error_text(failure));
+  status.message =
+      str("[watchdog] rank ", rank, " did not end within ",
+          std::chrono::duration<double>(patience_).count(),
+          " s after the ranks failed, so the watchdog ends it; the error of the ranks: ",
+          error_text(failure));
   // What the rank itself has said about its end counts.
   if (failure.rank != rank) write_rank_status(rank, status);
   const std::string line = str("rank ", rank, ": ", status.message, '\n');

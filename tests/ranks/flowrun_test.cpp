@@ -284,7 +284,7 @@ TEST(Flowrun, RanksThatGetNoSharedMemorySendMessages) {
        "ulimit -f 100000; exec " + kPrograms + "/flowrun -n 2 " + kPrograms + "/rank_digest"});
 
   EXPECT_EQ(job.exit_code, 0) << job.output;
-  expect_words(job.output, {"share no memory (files may not be as long", "[0] rank 1: "});
+  expect_words(job.output, {"cannot share memory (the limit on file sizes", "[0] rank 1: "});
 }
 
 TEST(Flowrun, RanksGetTheirShareOfTheCores) {

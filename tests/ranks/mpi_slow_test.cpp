@@ -14,7 +14,8 @@ TEST(SlowMpiRanks, AStoppedOneIsFoundByItsHeartbeats) {
                                 {.environment = {"FLOW_TIMEOUT_S=2"}});
 
   EXPECT_EQ(job.exit_code, 71) << job.output;
-  EXPECT_NE(job.output.find("rank 0 has not heard of rank 1 for 4.5 s"), std::string::npos)
+  EXPECT_NE(job.output.find("rank 0 received no sign of life from rank 1 for 4.5 s"),
+            std::string::npos)
       << job.output;
   EXPECT_EQ(job.remains, std::vector<std::string>{});
 }

@@ -36,7 +36,7 @@ Tensor seed(const Tensor& output, const Tensor& gradient, size_t i, const char* 
   return gradient;
 }
 
-// The edge to what made `tensor`.
+// The edge to the node that made `tensor`.
 Edge edge_to(const Tensor& tensor, const char* role, size_t i, const char* name, Site site) {
   if (!tensor.defined()) {
     throw InvalidArgument(str("[", name, "] ", role, " ", i, " is undefined; pass a tensor"),

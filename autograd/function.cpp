@@ -22,7 +22,7 @@ std::string type_name(const std::type_info& type) {
   return text ? text.get() : type.name();
 }
 
-// The position of `tensor` in `tensors`; their number when it is not there.
+// The position of `tensor` in `tensors`; tensors.size() if it is not there.
 size_t find_same(const std::vector<Tensor>& tensors, const Tensor& tensor) {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
                                   [&](const Tensor& other) { return other.is_same(tensor); });
@@ -187,7 +187,7 @@ void FunctionCall::finish(std::vector<Tensor>& outputs) {
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined()) continue;
-    // A handle of its own: forward may have returned an input or a tensor that others hold.
+    // A new handle, because forward may have returned an input or a tensor that others hold.
     outputs[i] = Tensor(outputs[i].impl().alias());
     node->outputs()[i].meta = outputs[i].meta_ptr();
     if (!is_floating(outputs[i].dtype()) ||

@@ -11,10 +11,10 @@ namespace flow::autograd {
 
 namespace {
 
-// The last number given on this thread; numbers of nodes made elsewhere push it up.
+// The last sequence number given on this thread. Nodes made on other threads may raise it.
 constinit thread_local uint64_t last_sequence = 0;
 
-// Nodes that wait for their turn to be destroyed: a chain of any length must not recurse.
+// Nodes waiting to be destroyed. A loop destroys them, because a long chain must not recurse.
 struct Graveyard {
   Node* first = nullptr;
   bool is_active = false;

@@ -13,8 +13,8 @@ namespace autograd {
 
 namespace {
 
-// Stands for whatever made an input of the second run, whose graph is never walked: like the inputs
-// of the first run, those of the second are no leaves.
+// Represents the op that made an input of the second run; the graph of that run is never executed.
+// Like the inputs of the first run, those of the second run are not leaves.
 class InputNode final : public Node {
  public:
   explicit InputNode(const Block& block) : Node(block, NodeScope()) {}
@@ -31,7 +31,7 @@ int64_t next_region_id() {
   return ++last;
 }
 
-// Gives the second run the surroundings of the first, and puts the caller's back.
+// Restores the state of the first run for the second run, and afterwards the caller's state.
 class SecondRun {
  public:
   SecondRun(RecomputeRegion* region, const RecomputeRegion::Surroundings& first)
@@ -53,7 +53,8 @@ class SecondRun {
   RecomputeRegion::Surroundings caller_;
 };
 
-// A second handle at the same place in the graph, so that a leaf is no leaf inside the region.
+// Returns a second handle at the same place in the graph, so that a leaf is not a leaf inside the
+// region.
 Tensor with_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index) {
   Tensor handle(tensor.impl().alias());
   set_history(handle.impl(), node, index);

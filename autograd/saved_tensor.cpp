@@ -9,7 +9,7 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
   if (!tensor.defined()) return;
   const TensorImpl& impl = tensor.impl();
   meta_ = impl.meta;
-  // Leaves live on anyway, and their version must be that of the first run.
+  // A leaf stays alive in any case, and its version must be checked against that of the first run.
   if (active_region != nullptr && (impl.grad_fn || !impl.requires_grad)) [[unlikely]] {
     offset_ = static_cast<int64_t>(active_region->add(tensor));
     if (!active_region->is_filling()) region_ = Ref<RecomputeRegion>(active_region);

@@ -9,8 +9,8 @@ namespace flow {
 
 namespace {
 
-// The handle takes over the strides and history of `view`, a view of it. Views of it made before
-// keep their own.
+// Gives the handle the strides and history of `view`, which is a view of it. Views of the handle
+// that were made earlier keep theirs.
 const Tensor& become(const TensorArg& x, const Tensor& view, const char* name) {
   const Tensor& self = x;
   TensorImpl& impl = self.impl();

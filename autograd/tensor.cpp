@@ -15,7 +15,7 @@ using autograd::Node;
 
 namespace {
 
-// The node through which the gradient of `tensor` passes; none when it tracks no gradient.
+// The node through which the gradient of `tensor` passes. Throws if the tensor tracks no gradient.
 Ref<Node> node_of(const Tensor& tensor, const char* method, uint32_t* output) {
   const autograd::Edge edge = autograd::edge_of(tensor);
   if (!edge.node) {
@@ -38,7 +38,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
     }
     self.requires_grad = true;
     if (self.autograd != nullptr && self.autograd->base != nullptr) {
-      self.autograd->base = nullptr;  // a leaf of its own from now on
+      self.autograd->base = nullptr;  // it becomes a leaf
       self.is_untracked_view = true;
     }
     return *this;
@@ -103,7 +103,7 @@ void Tensor::remove_hook(int64_t handle) const {
 }
 
 Tensor Tensor::detach() const {
-  make_strided();  // by whichever handle it is read first: later the two would part
+  make_strided();  // now, as the two handles would otherwise be converted separately
   return Tensor(impl().alias());
 }
 
@@ -118,7 +118,7 @@ void Tensor::set_data(const Tensor& other) const {
     throw InvalidArgument(str("[set_data] the tensor requires grad, so it needs floating data; ",
                               "received ", *source.meta));
   }
-  other.make_strided();  // as detach()
+  other.make_strided();  // as in detach()
   self.meta = source.meta;
   self.storage = source.storage;
   self.offset = source.offset;

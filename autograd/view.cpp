@@ -75,7 +75,7 @@ ViewWriteNode::ViewWriteNode(const Block& block, const NodeScope& scope, Ref<OpN
   if (write_) {
     const std::span<Edge> write_edges = write_->edges();
     std::copy(write_edges.begin() + 1, write_edges.end(), edges().begin() + 1);
-    // Only tells the write's rule whether the gradient of the old value is wanted.
+    // This edge only tells the write's rule whether the gradient of the old value is wanted.
     write_edges[0].node = edges()[0].node;
     write_edges[0].index = edges()[0].index;
     write_->set_view_write(this);
@@ -84,8 +84,8 @@ ViewWriteNode::ViewWriteNode(const Block& block, const NodeScope& scope, Ref<OpN
 }
 
 // base' = base with the part v replaced by f(v, …):
-//   dbase = dbase' with its part replaced by df/dv(dbase' at the part); the rest as the write's
-//   own.
+//   dbase = dbase' with its part replaced by df/dv(dbase' at the part);
+//   the gradients of the other inputs are those of the write.
 void ViewWriteNode::apply(const Tensor* dy, Tensor* dx) {
   std::vector<Tensor> written(edges().size());
   if (write_) {

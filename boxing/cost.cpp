@@ -20,7 +20,7 @@ namespace {
 struct Member {
   const char* name;
   double CostTable::*value;
-  bool may_be_zero;  // others divide, or make a step that costs nothing look free
+  bool may_be_zero;  // other members are divisors, or would make a step look free
 };
 
 constexpr std::array kMembers = {
@@ -35,7 +35,8 @@ constexpr std::array kMembers = {
     Member{"partial_use", &CostTable::partial_use, true},
 };
 
-// Larger and smaller numbers are no prices; sums of them stay exact enough to be compared.
+// Numbers outside these bounds are not plausible costs. Within them, sums stay exact enough to be
+// compared.
 constexpr double kLargest = 1e12;
 
 [[noreturn]] void throw_bad(std::string_view name, const std::string& what) {

@@ -1,4 +1,5 @@
-// Kernels of the layout ops on host memory: a plan made once per decision, run at every call.
+// Kernels of the layout ops on host memory. The route is found once per decision and carried out at
+// every call.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -23,7 +24,7 @@ namespace flow::boxing {
 
 namespace {
 
-// Runs the plan and enters what it took into the rank's transfer log.
+// Carries out the route and adds its time to the rank's transfer log.
 void run_logged(const BoundPlan& plan, const std::byte* source, std::byte* target, Site site) {
   if (plan.plan().steps.empty()) {
     plan.run(source, target, site);
@@ -36,7 +37,7 @@ void run_logged(const BoundPlan& plan, const std::byte* source, std::byte* targe
   thread_state().context->slot<TransferLog>().add(user_site(site), plan.plan(), took.count());
 }
 
-// Calls fn with the input's part, packed where it is strided.
+// Calls fn with the input's part, which is packed first if it is strided.
 template <class Fn>
 void with_packed_input(const KernelContext& ctx, const Fn& fn) {
   const TensorView& source = ctx.in(0);
@@ -67,7 +68,8 @@ uint64_t hash_of(const std::byte* data, size_t bytes) {
   return hasher.value();
 }
 
-// Throws InvalidArgument on every rank when what becomes one broadcast value differs between them.
+// Throws InvalidArgument on every rank if data that becomes one broadcast value differs between
+// ranks.
 void check_replicas(const KernelContext& ctx, const std::byte* source) {
   const Plan& plan = ctx.plan_as<BoundPlan>().plan();
   if (plan.steps.empty()) return;
@@ -97,7 +99,7 @@ void run_checked_plan(const KernelContext& ctx) {
   });
 }
 
-// For data on a device: `kernel` gets copies in host memory.
+// Runs `kernel` for data on a device: it gets copies in host memory.
 template <KernelFn kernel>
 void staged(const KernelContext& ctx) {
   run_on_host(ctx, kernel);
@@ -107,7 +109,7 @@ KernelChoice select_planned(const KernelQuery& query) {
   return bind_plan(query, plan_of(query));
 }
 
-// This rank's part as a tensor of its own, where the view does not serve.
+// Copies this rank's part to a separate tensor if a view is not possible.
 void copy_part(const KernelContext& ctx) {
   const TensorMeta& meta = *ctx.in(0).meta;
   if (meta.local_numel == 0) return;
@@ -157,7 +159,7 @@ KernelScratch scratch_of_plan(const KernelQuery& query, const Plan& plan, int64_
     return static_cast<int64_t>(
         global_meta(plan.shape, plan.dtype, layout.placement, layout.nd_sbp, rank)->local_bytes());
   };
-  // What a step reads and what it writes.
+  // The bytes that a step reads and writes.
   int64_t read = 0, written = 0;
   for (size_t i = 0; i + 1 < plan.steps.size(); ++i) {
     const int64_t before = i == 0 ? 0 : bytes_after(i - 1), after = bytes_after(i);

@@ -1,4 +1,4 @@
-// Where a tensor's values are: to(device), and reading them on the host: full, item, to_vector
+// Moving tensors between devices, to(device), and reading values on the host: full, item, to_vector
 // (declared in core/tensor.h).
 #include <vector>
 

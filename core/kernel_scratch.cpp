@@ -9,7 +9,8 @@ namespace flow {
 
 namespace {
 
-// Keeps a plan together with its statement; found again as the deleter of the handle.
+// Keeps a kernel state together with its declared scratch memory. scratch_of() finds it as the
+// deleter of the handle.
 struct StatedPlan {
   std::shared_ptr<const void> plan;
   KernelScratch scratch;

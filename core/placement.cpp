@@ -68,7 +68,7 @@ Placement::Placement(DeviceType device_type, const Shape& shape,
                      const std::vector<int64_t>& ranks) {
   check_ranks(shape, ranks);
   using Key = std::tuple<DeviceType, std::vector<int64_t>, std::vector<int64_t>>;
-  // Append-only and never destroyed, so that handles in statics stay valid.
+  // Append-only and never destroyed, so that handles in static variables stay valid.
   static std::mutex& mutex = *new std::mutex;
   static auto& table = *new std::map<Key, std::unique_ptr<const Data>>;
   Key key(device_type, std::vector<int64_t>(shape.begin(), shape.end()), ranks);

@@ -36,7 +36,7 @@ void hash_layout(Hasher& hasher, const Layout& layout) {
     hasher.add(static_cast<uint64_t>(entry.kind()) * 16 + static_cast<uint64_t>(entry.dim()));
 }
 
-// The group of one rank: every collective is a copy.
+// The communicator of a group of one rank: every collective is a copy.
 class SelfCommunicator final : public Communicator {
  public:
   explicit SelfCommunicator(int64_t rank) : Communicator({rank}, 0) {}

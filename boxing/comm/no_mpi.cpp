@@ -1,4 +1,4 @@
-// Takes the place of mpi_transport.cpp in a build without MPI.
+// Replaces mpi_transport.cpp in a build without MPI.
 #include "boxing/comm/mpi_transport.h"
 #include "core/error.h"
 

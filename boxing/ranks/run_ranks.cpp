@@ -28,7 +28,7 @@ struct RankThread {
   const std::function<void()>* body = nullptr;
   pthread_t thread = {};
   std::exception_ptr error;
-  bool was_told = false;  // the error only follows from another rank's
+  bool was_told = false;  // the error is only a consequence of another rank's error
 
   void fail(const char* message) const {
     world->fail({.rank = context->rank(), .message = message});
@@ -43,7 +43,7 @@ void run_body(RankThread& self) {
   } catch (const abi::__forced_unwind&) {
     self.fail("the thread was ended by pthread_exit or pthread_cancel");
     self.world->end(rank);
-    throw;  // such an unwinding must not be stopped
+    throw;  // this kind of unwinding must not be stopped
   } catch (const DistributedError& error) {
     self.error = std::current_exception();
     self.was_told = self.world->was_told(rank);
@@ -55,7 +55,7 @@ void run_body(RankThread& self) {
     self.error = std::current_exception();
     self.fail("the body threw an exception that is not a std::exception");
   }
-  boxing::drain_comm_thread(*self.context);  // whose tasks fail with the world
+  boxing::drain_comm_thread(*self.context);  // whose tasks fail because the world has failed
   self.world->end(rank);
 }
 
@@ -64,7 +64,7 @@ void* thread_main(void* self) {
   return nullptr;
 }
 
-// Of at least kStackBytes, whatever `ulimit -s` says.
+// Thread attributes with a stack of at least kStackBytes, for any value of `ulimit -s`.
 class ThreadAttributes {
  public:
   ThreadAttributes() {

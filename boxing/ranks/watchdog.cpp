@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBeat(500);
 constexpr milliseconds kSilence(4500);
-// A look that comes later than this after the one before says something about this host.
+// If two looks are further apart than this, this host or process was stopped itself.
 constexpr milliseconds kLate(1500);
 
 }  // namespace
@@ -30,7 +30,7 @@ Watchdog::Watchdog(ProcessWorld& world)
       patience_(std::min<milliseconds>(time_limit(), std::chrono::seconds(10))),
       looked_at_(Clock::now()),
       blames_from_(looked_at_) {
-  // The program's signals are for its own threads.
+  // Blocks all signals in the watchdog's thread: they are for the program's own threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -64,7 +64,7 @@ void Watchdog::run() {
 void Watchdog::look(Clock::time_point now) {
   if (now > looked_at_ + kLate) blames_from_ = now;
   looked_at_ = now;
-  if (!world_.attend()) return;  // another thread does the same
+  if (!world_.attend()) return;  // another thread processes the messages
   const std::optional<Failure> failure = world_.failure();
   if (!failure) return blame_silent_rank(now);
   if (failed_at_ == Clock::time_point{}) failed_at_ = now;
@@ -91,7 +91,7 @@ void Watchdog::end_process(const Failure& failure) const {
           std::chrono::duration<double>(patience_).count(),
           " s after the ranks failed, so the watchdog ends it; the error of the ranks: ",
           error_text(failure));
-  // What the rank itself has said about its end counts.
+  // If the rank has already reported its own end, that report stays.
   if (failure.rank != rank) write_rank_status(rank, status);
   const std::string line = str("rank ", rank, ": ", status.message, '\n');
   static_cast<void>(write(STDERR_FILENO, line.data(), line.size()) == 0);

@@ -1,5 +1,5 @@
 // The ops of boxing whose kernels carry out a route. The route is the same on every rank; it is
-// kept apart from the kernel, which belongs to one rank.
+// separate from the kernel, which belongs to one rank.
 #pragma once
 
 #include "boxing/plan.h"

@@ -20,7 +20,7 @@ struct JobResult {
   std::vector<std::string> remains;  // in a box: processes and files of /dev/shm that it left
 };
 
-// Whether jobs get namespaces of their own.
+// True if jobs run in a box: separate process and mount namespaces.
 bool jobs_are_boxed();
 
 JobResult run_job(const std::vector<std::string>& command, const JobOptions& options = {});

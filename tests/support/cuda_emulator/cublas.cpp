@@ -1,4 +1,4 @@
-// What ops/cublas.cpp has a library do, as loops.
+// The functions for which ops/cublas.cpp uses a library, as loops.
 #include "ops/cublas.h"
 
 #include <type_traits>

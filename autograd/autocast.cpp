@@ -13,12 +13,12 @@ namespace flow {
 
 namespace autograd {
 
-// Casts of leaves that require grad. A tensor used twice gets one cast, whose gradient is summed
-// up before it is cast back.
+// Casts of leaves that require grad. A tensor that is used twice is cast once, so its gradient is
+// summed before it is cast back.
 struct CastCache {
   struct Entry {
-    Tensor source;  // keeps the key's address taken
-    // Where it lay when it was cast, and how often it had been written.
+    Tensor source;  // keeps the address in the key in use
+    // The data and the version of the tensor when it was cast.
     MetaPtr meta;
     Ref<Storage> storage;
     int64_t offset;
@@ -31,7 +31,7 @@ struct CastCache {
     }
   };
 
-  // By tensor, dtype, and whether the cast was recorded.
+  // The key: tensor, dtype, and whether the cast was recorded.
   std::map<std::tuple<const TensorImpl*, DType, bool>, Entry> entries;
 };
 
@@ -63,7 +63,7 @@ class DTypeAutocaster final : public Autocaster {
   DType dtype() const override { return dtype_; }
 
  private:
-  // What an input of type `own` becomes; `widest` is that of all inputs.
+  // The dtype to which an input of dtype `own` is cast; `widest` is the widest dtype of all inputs.
   DType target(AutocastRule rule, DType own, DType widest) const {
     if (!is_floating(own) || widest == DType::kFloat64) return own;
     switch (rule) {
@@ -82,7 +82,7 @@ class DTypeAutocaster final : public Autocaster {
   DType dtype_;
 };
 
-// The op itself, and public ops that it decomposes into, take their inputs as they are.
+// The op itself, and the public ops into which it decomposes, run without autocast.
 void DTypeAutocaster::run(Call& call, Tensor* outputs) const {
   const AutocastScope as_given(nullptr);
   if ((call.mutates | call.op.mutates) != 0) {
@@ -140,7 +140,7 @@ AutocastGuard::AutocastGuard(DType dtype, const AutocastOptions& options, Site s
     : outer_(thread_state().autocast), outer_cache_(cast_cache) {
   if (!autograd::is_half(dtype)) {
     throw InvalidArgument(str("[autocast] ", dtype,
-                              " is no type to compute in with less precision; give bfloat16 or "
+                              " is not a dtype for mixed precision; give bfloat16 or "
                               "float16"),
                           user_site(site));
   }

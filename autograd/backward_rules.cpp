@@ -11,7 +11,7 @@ constinit thread_local const BackwardRules* active = nullptr;
 }  // namespace
 
 BackwardRulesGuard::BackwardRulesGuard(BackwardRules rules) : rules_(std::move(rules)) {
-  FLOW_ASSERT(active == nullptr, "rules of a backward pass are set while others are");
+  FLOW_ASSERT(active == nullptr, "backward rules are set while other rules are active");
   active = &rules_;
 }
 

@@ -1,4 +1,4 @@
-// What a compiled step asks of the backward passes that are run while it is traced.
+// What a compiled step changes in the backward passes that run while it is traced.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,15 @@
 namespace flow::autograd {
 
 struct BackwardRules {
-  // Lays out what arrives at a leaf, in place of the leaf's own layout; an undefined result: that.
+  // Lays out a gradient that arrives at a leaf, instead of the leaf's own layout. If the result is
+  // undefined, the leaf's own layout applies.
   std::function<Tensor(const Tensor& leaf, const Tensor& gradient)> lay_out = nullptr;
-  // Scales what backward() begins with at `output`.
+  // Scales the gradient with which backward() starts at `output`.
   std::function<Tensor(const Tensor& output, const Tensor& seed)> scale_seed = nullptr;
 };
 
-// While it lives, backward() of this thread follows the rules; grad() does not. Not nested.
+// While an object of this class exists, backward() of this thread follows the rules; grad() does
+// not. Guards do not nest.
 class [[nodiscard]] BackwardRulesGuard {
  public:
   explicit BackwardRulesGuard(BackwardRules rules);
@@ -26,7 +28,7 @@ class [[nodiscard]] BackwardRulesGuard {
   BackwardRules rules_;
 };
 
-// The thread's; null for none.
+// The rules of this thread; null if there are none.
 const BackwardRules* active_backward_rules();
 
 }  // namespace flow::autograd

@@ -21,8 +21,8 @@ bool runs_later(const Node* a, const Node* b) {
   return a->sequence() < b->sequence();
 }
 
-// The thread's state while a run lasts: ops of the rules show their forward's site and scope, and
-// neither a PlacementGuard nor an AutocastGuard around backward() reaches them.
+// The thread's state during a run: ops of gradient rules report the site and scope of their
+// forward, and a PlacementGuard or AutocastGuard around backward() does not affect them.
 class RunScope {
  public:
   explicit RunScope(bool create_graph)
@@ -68,11 +68,11 @@ template <class E>
 [[noreturn]] void throw_with_context(const E& error, const Node& node) {
   static constexpr std::string_view kContext = "; while computing the gradient of ";
   const std::string message = error.what();
-  if (message.find(kContext) != std::string::npos) throw;  // an inner run has said so
+  if (message.find(kContext) != std::string::npos) throw;  // an inner run added it
   throw E(str(message, kContext, node.name()), node.scope().user_site());
 }
 
-// Rethrows the current exception, one of flow's with the op and its line.
+// Rethrows the current exception; an exception of flow's is extended by the op and its line.
 [[noreturn]] void rethrow_with_context(const Node& node) {
   try {
     throw;
@@ -136,9 +136,10 @@ BackwardRun* BackwardRun::outermost() {
 void BackwardRun::claim(Node& node) {
   if (node.run_ != nullptr) {
     if (node.run_->thread_ != thread_) {
-      throw InvalidArgument(str("[backward] another thread is running backward through the same ",
-                                "tensors (", node.describe(),
-                                "); run them one after the other, or on graphs of their own"));
+      throw InvalidArgument(
+          str("[backward] another thread is running backward through the same ", "tensors (",
+              node.describe(),
+              "); run the backward passes one after the other, or on separate graphs"));
     }
     Displaced state{&node, node.run_, node.pending_, node.is_needed_, node.is_captured_, {}};
     for (NodeOutput& output : node.outputs())
@@ -165,7 +166,7 @@ void BackwardRun::find_nodes() {
   }
 }
 
-// Of the nodes found, those that lead to a capture; uses by others do not count.
+// Marks the reached nodes that lead to a capture; pending_ counts only uses by such nodes.
 void BackwardRun::find_needed() {
   for (const Capture& capture : captures_) {
     if (capture.node->run_ != this) continue;
@@ -186,12 +187,12 @@ void BackwardRun::find_needed() {
   }
 }
 
-// Before any gradient is written.
+// Called before any gradient is written.
 void BackwardRun::check_alive() const {
   for (const Node* node : nodes_) {
     if (node->is_alive() || !node->is_needed_) continue;
     throw InvalidArgument(str("[backward] the saved values of ", node->describe(),
-                              " are gone: an earlier backward freed them; run that one with "
+                              " are gone: an earlier backward freed them; call that backward with "
                               ".retain_graph = true, or compute the forward again"),
                           node->scope().user_site());
   }
@@ -206,7 +207,7 @@ void BackwardRun::run() {
     NodeOutput& output = root.edge.node->outputs()[root.edge.index];
     add_to(output.gradient, std::move(root.gradient));
   }
-  // Leaves among the roots have no sequence, so they come last.
+  // Leaves among the roots have sequence number 0, so they come last.
   for (Node* node : nodes_) {
     if (node->pending_ == 0 && node->is_needed_) ready_.push_back(node);
   }
@@ -236,7 +237,7 @@ void BackwardRun::execute(Node& node) {
   TensorList dx(node.edges().size());
   try {
     receive(node, dy);
-    // What lies behind a captured output may serve another backward.
+    // Another backward may need the nodes behind a captured output.
     if (!leads_on(node)) return;
     if (any_defined(dy.span())) run_rule(node, dy, dx);
   } catch (const Error&) {
@@ -246,7 +247,7 @@ void BackwardRun::execute(Node& node) {
   deliver(node, dx);
 }
 
-// The gradients of a node's outputs are complete.
+// Called when the gradients of a node's outputs are complete.
 void BackwardRun::receive(const Node& node, TensorList& dy) {
   if (node.hooks() != nullptr) {
     run_hooks(node, dy);
@@ -267,7 +268,8 @@ void BackwardRun::run_rule(Node& node, TensorList& dy, TensorList& dx) {
   node.apply(dy.data(), dx.data());
   for (size_t i = 0; i < edges.size(); ++i) {
     if (!node.needs(i) || !dx[i].defined()) continue;
-    // A number in host memory that was mixed with tensors on a device (eager/chooser.cpp).
+    // The input may be a number in host memory that was mixed with tensors on a device
+    // (eager/chooser.cpp).
     const DeviceType device = edges[i].meta->device;
     if (dx[i].device() != device && dx[i].dim() == 0) dx[i] = to_device(dx[i], device);
     node.check_gradient(i, dx[i]);
@@ -348,8 +350,8 @@ void BackwardRun::accumulate(LeafNode& node, Tensor gradient) {
   if (!(given.shape == meta.shape) || given.dtype != meta.dtype ||
       given.is_global() != meta.is_global()) {
     throw InvalidArgument(str("[backward] the gradient ", given,
-                              " does not fit the leaf, which is ", meta,
-                              " now; do not set_data() between forward and backward"));
+                              " does not match the leaf, which is now ", meta,
+                              "; do not call set_data() between forward and backward"));
   }
   const BackwardRules* rules = active_backward_rules();
   Tensor laid_out = rules != nullptr && rules->lay_out ? rules->lay_out(leaf, gradient) : Tensor();

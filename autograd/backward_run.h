@@ -1,4 +1,4 @@
-// One run of backward: finds the nodes to visit, runs them in order, hands gradients on.
+// One run of backward: finds the nodes to visit, runs them in order and passes gradients on.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace flow::autograd {
 
-// A few tensors without touching the heap.
+// A short list of tensors that does not allocate memory for up to kInline of them.
 class TensorList {
  public:
   explicit TensorList(size_t size) : size_(size) {
@@ -32,20 +32,20 @@ class TensorList {
 };
 
 // Runs may nest: a hook or a custom function may call backward, even through nodes of the outer
-// run, whose state is put aside meanwhile. A run that throws leaves no trace in the nodes but the
-// gradients of leaves that were complete.
+// run. The inner run then saves and restores the outer run's state in these nodes. A run that
+// throws resets all nodes; only leaf gradients that were already complete have changed.
 class BackwardRun {
  public:
   struct Options {
     bool keep_graph = false;
     bool create_graph = false;
-    // Gradients go to the captures instead of the leaves.
+    // Gradients are stored in the captures instead of the leaves.
     bool captures = false;
     double bucket_mb = GradientBucket::kDefaultMb;
     Site site = Site::none();
   };
 
-  // An output of a node whose gradient is asked for.
+  // An output of a node whose gradient the caller requested.
   struct Capture {
     Ref<Node> node;
     uint32_t index;
@@ -71,7 +71,7 @@ class BackwardRun {
   // The outermost run of this thread; null outside backward.
   static BackwardRun* outermost();
 
-  // Of the runs of this thread, from 1.
+  // The run's number; the runs of a thread count from 1.
   uint64_t number() const { return number_; }
 
   void add_final_callback(std::function<void()> callback) {
@@ -84,7 +84,7 @@ class BackwardRun {
     Tensor gradient;
   };
 
-  // What an outer run keeps in a node, while this run uses it.
+  // The outer run's state of a node that this run uses.
   struct Displaced {
     Node* node;
     BackwardRun* run;
@@ -100,7 +100,7 @@ class BackwardRun {
   void check_alive() const;
   void execute(Node& node);
   void receive(const Node& node, TensorList& dy);
-  // Whether the gradient of any input is wanted, so that the node's rule runs.
+  // True if the gradient of any input is wanted, so that the node's rule must run.
   static bool leads_on(const Node& node);
   void run_rule(Node& node, TensorList& dy, TensorList& dx);
   void deliver(Node& node, TensorList& dx);
@@ -118,8 +118,8 @@ class BackwardRun {
   uint64_t number_;
   std::vector<Root> roots_;
   std::vector<Capture> captures_;
-  std::vector<Node*> nodes_;  // reached; kept alive by the roots
-  std::vector<Node*> ready_;  // heap, the last recorded first
+  std::vector<Node*> nodes_;  // reached nodes, which the roots keep alive
+  std::vector<Node*> ready_;  // a heap; the last recorded node comes first
   std::vector<Displaced> displaced_;
   GradientSums sums_;
   std::vector<std::function<void()>> final_callbacks_;

@@ -18,7 +18,7 @@ Tensor seed(const Tensor& output, const Tensor& gradient, size_t i, const char* 
   if (!gradient.defined()) {
     if (output.numel() != 1) {
       throw InvalidArgument(str("[", name, "] output ", i, " is ", output.meta(),
-                                ", not a single number; give its gradient, or reduce it with sum() "
+                                ", not a single number; pass its gradient, or reduce it with sum() "
                                 "or mean() first"),
                             user_site(site));
     }
@@ -30,16 +30,16 @@ Tensor seed(const Tensor& output, const Tensor& gradient, size_t i, const char* 
       given.placement != wanted.placement || given.device != wanted.device) {
     throw InvalidArgument(
         str("[", name, "] the gradient of output ", i, " is ", given, ", the output is ", wanted,
-            "; give one of its shape, dtype and ", "placement"),
+            "; pass one with the output's shape, dtype, placement and device"),
         user_site(site));
   }
   return gradient;
 }
 
-// The edge to what made `tensor`.
+// The edge to the node that made `tensor`.
 Edge edge_to(const Tensor& tensor, const char* role, size_t i, const char* name, Site site) {
   if (!tensor.defined()) {
-    throw InvalidArgument(str("[", name, "] ", role, " ", i, " is undefined; give a tensor"),
+    throw InvalidArgument(str("[", name, "] ", role, " ", i, " is undefined; pass a tensor"),
                           user_site(site));
   }
   Edge edge = autograd::edge_of(tensor);
@@ -57,12 +57,12 @@ void add_roots(BackwardRun& run, const std::vector<Tensor>& outputs,
                const std::vector<Tensor>& gradients, const char* name, Site site,
                const std::function<Tensor(const Tensor&, const Tensor&)>& scale) {
   if (outputs.empty()) {
-    throw InvalidArgument(str("[", name, "] there are no outputs; give at least one"),
+    throw InvalidArgument(str("[", name, "] there are no outputs; pass at least one"),
                           user_site(site));
   }
   if (!gradients.empty() && gradients.size() != outputs.size()) {
     throw InvalidArgument(str("[", name, "] ", gradients.size(), " gradients were given for ",
-                              outputs.size(), " outputs; give one each, or none"),
+                              outputs.size(), " outputs; pass one per output, or none"),
                           user_site(site));
   }
   const Tensor none;

@@ -22,7 +22,7 @@ std::string type_name(const std::type_info& type) {
   return text ? text.get() : type.name();
 }
 
-// The position of `tensor` in `tensors`; their number when it is not there.
+// The position of `tensor` in `tensors`; tensors.size() if it is not there.
 size_t find_same(const std::vector<Tensor>& tensors, const Tensor& tensor) {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
                                   [&](const Tensor& other) { return other.is_same(tensor); });
@@ -37,18 +37,19 @@ std::vector<Tensor> FunctionContext::saved() const {
 
 bool FunctionContext::needs_input_grad(size_t i) const {
   if (i >= inputs_need_grad_.size()) {
-    throw InvalidArgument(str("[needs_input_grad] there is no tensor argument ", i,
-                              "; the function got ", inputs_need_grad_.size(),
-                              ", count them from 0"));
+    throw InvalidArgument(str("[needs_input_grad] tensor argument ", i,
+                              " does not exist; the function received ", inputs_need_grad_.size(),
+                              " tensors; count them from 0"));
   }
   return node_ != nullptr ? node_->needs(i) : inputs_need_grad_[i];
 }
 
 void FunctionContext::check_value_type(const std::type_info& wanted) const {
   if (value_type_ != nullptr && *value_type_ == wanted) return;
-  throw InvalidArgument(str(
-      "[FunctionContext] get() asks for a value of type ", type_name(wanted), "; set() was given ",
-      value_type_ == nullptr ? std::string("none") : type_name(*value_type_)));
+  throw InvalidArgument(str("[FunctionContext] get() asks for a value of type ", type_name(wanted),
+                            "; set() was given ",
+                            value_type_ == nullptr ? std::string("none") : type_name(*value_type_),
+                            "; use the same type in both"));
 }
 
 namespace autograd {
@@ -82,7 +83,7 @@ void FunctionNode::apply(const Tensor* dy, Tensor* dx) {
       *dx++ = std::move(result[i]);
     } else if (result[i].defined()) {
       throw InvalidArgument(str("[", name_, "] backward gave a gradient for argument ", i,
-                                ", which is no tensor; return an undefined Tensor() there"));
+                                ", which is not a tensor; return an undefined Tensor() for it"));
     }
   }
 }
@@ -103,8 +104,8 @@ void FunctionNode::free_saved() {
 std::vector<Tensor> FunctionNode::saved() const {
   if (is_released_) {
     throw InvalidArgument(str("[", name_,
-                              "] its saved tensors are gone: an earlier backward freed ",
-                              "them; run that one with .retain_graph = true"));
+                              "] the saved tensors are gone: an earlier backward freed ",
+                              "them; call that backward with .retain_graph = true"));
   }
   const bool is_recording = is_grad_enabled();
   std::vector<Tensor> result;
@@ -155,9 +156,10 @@ void FunctionCall::finish(std::vector<Tensor>& outputs) {
   const std::string name = type_name(type_);
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (!inputs_[i].defined() || inputs_[i].impl().version() == versions_[i]) continue;
-    throw InvalidArgument(str("[", name, "] forward wrote its input ", i,
-                              " in place, which backward cannot follow; clone() it in forward"),
-                          user_site(site_));
+    throw InvalidArgument(
+        str("[", name, "] forward wrote its input ", i,
+            " in place, which backward cannot differentiate; clone() it in forward"),
+        user_site(site_));
   }
   const std::vector<Tensor> results = outputs;
   const std::vector<Tensor> to_save = std::move(context_->to_save_);
@@ -185,7 +187,7 @@ void FunctionCall::finish(std::vector<Tensor>& outputs) {
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined()) continue;
-    // A handle of its own: forward may have returned an input or a tensor that others hold.
+    // A new handle, because forward may have returned an input or a tensor that others hold.
     outputs[i] = Tensor(outputs[i].impl().alias());
     node->outputs()[i].meta = outputs[i].meta_ptr();
     if (!is_floating(outputs[i].dtype()) ||

@@ -1,4 +1,4 @@
-// Custom functions: a forward and a backward of the user's own as one node of the graph.
+// Custom functions: a user-defined forward and backward that form one node of the graph.
 //
 //   struct Cube : flow::Function<Cube> {
 //     static flow::Tensor forward(flow::FunctionContext& ctx, const flow::Tensor& x) {
@@ -13,11 +13,12 @@
 //   };
 //   flow::Tensor y = Cube::apply(x);
 //
-// forward takes the context and the arguments of apply(): tensors, vectors of tensors, and anything
-// else, and returns a tensor or a vector of them; it is not recorded. backward gets one gradient
-// per output and returns one per tensor (an undefined one is zero), or one per argument with
-// undefined ones for those that are no tensors. Under create_graph backward is recorded, so that a
-// function written with differentiable ops has higher derivatives.
+// forward takes the context and the arguments of apply(): tensors, vectors of tensors, and values
+// of any other type. It returns a tensor or a vector of tensors, and its ops are not recorded.
+// backward takes one gradient per output. It returns one gradient per tensor argument (undefined
+// means zero), or one per argument, with undefined ones for arguments that are not tensors. Under
+// create_graph the ops of backward are recorded, so a backward made of differentiable ops has
+// higher derivatives.
 #pragma once
 
 #include <concepts>
@@ -37,44 +38,46 @@ class FunctionNode;
 class FunctionCall;
 }  // namespace autograd
 
-// What forward leaves to backward.
+// The data that forward passes to backward.
 class FunctionContext {
  public:
   FunctionContext() = default;
   FunctionContext(const FunctionContext&) = delete;
   FunctionContext& operator=(const FunctionContext&) = delete;
 
-  // In forward: tensors that backward reads with saved(). Inputs and outputs keep their history;
-  // saving an output in another way would make a cycle that is never freed.
+  // In forward: saves tensors that backward reads with saved(). Inputs and outputs keep their
+  // history. Always save an output this way: storing it elsewhere in the context makes a reference
+  // cycle that is never freed.
   void save_for_backward(const std::vector<Tensor>& tensors) { to_save_ = tensors; }
 
-  // In forward: these outputs get no gradient.
+  // In forward: declares that these outputs get no gradient.
   void mark_non_differentiable(const std::vector<Tensor>& outputs) {
     non_differentiable_ = outputs;
   }
 
-  // In forward: false leaves the gradients of unused outputs undefined; else they are zeros.
+  // In forward: with false, the gradients of unused outputs are undefined in backward; by default
+  // they are zeros.
   void set_materialize_grads(bool materialize) { materializes_ = materialize; }
 
-  // Keeps one value of any type for backward.
+  // Stores one value of any type for backward.
   template <class T>
   void set(T value) {
     value_ = std::make_shared<T>(std::move(value));
     value_type_ = &typeid(T);
   }
 
-  // The value given to set(). Throws InvalidArgument when it is of another type.
+  // The value passed to set(). Throws InvalidArgument if it has another type.
   template <class T>
   T& get() const {
     check_value_type(typeid(T));
     return *static_cast<T*>(value_.get());
   }
 
-  // In backward: what save_for_backward was given. Throws InvalidArgument when one of them was
-  // written in place since, or the graph was freed.
+  // In backward: the tensors passed to save_for_backward. Throws InvalidArgument if one of them was
+  // written in place afterwards, or if the graph was freed.
   std::vector<Tensor> saved() const;
 
-  // Whether the gradient of the i-th tensor among the arguments is wanted.
+  // True if the gradient of the i-th tensor among the arguments is wanted.
   bool needs_input_grad(size_t i) const;
 
  private:
@@ -89,7 +92,7 @@ class FunctionContext {
   bool materializes_ = true;
   std::shared_ptr<void> value_;
   const std::type_info* value_type_ = nullptr;
-  autograd::FunctionNode* node_ = nullptr;  // that owns this context, once recorded
+  autograd::FunctionNode* node_ = nullptr;  // owns this context, once the call is recorded
 };
 
 namespace autograd {
@@ -107,7 +110,7 @@ class FunctionCall {
   void add_argument(const Tensor& tensor);
   void add_argument(const std::vector<Tensor>& tensors);
 
-  // Anything else; what stands for a tensor (TensorArg) is one.
+  // An argument of any other type. A TensorArg counts as a tensor.
   template <class T>
 
   requires(!std::convertible_to<const T&, const Tensor&>)
@@ -118,9 +121,9 @@ class FunctionCall {
 
   FunctionContext& context() { return *context_; }
 
-  // Call it before forward.
+  // Must be called before forward.
   void begin();
-  // Gives the results of forward their history.
+  // Must be called after forward: gives its results their history.
   void finish(std::vector<Tensor>& outputs);
 
  private:
@@ -129,7 +132,7 @@ class FunctionCall {
   Site site_;
   std::unique_ptr<FunctionContext> context_;
   std::vector<Tensor> inputs_;
-  std::vector<bool> is_tensor_;  // per argument, tensors of a vector one by one
+  std::vector<bool> is_tensor_;  // one per argument; the tensors of a vector count separately
   std::vector<uint32_t> versions_;
   bool is_recorded_ = false;
 };
@@ -139,7 +142,7 @@ class FunctionCall {
 template <class Derived>
 class Function {
  public:
-  // A call that begins with a tensor shows the caller's line in errors of backward.
+  // If the first argument is a tensor, errors of backward show the caller's line.
   template <class... Rest>
   static auto apply(const TensorArg& first, Rest&&... rest) {
     return run(first.site(), first.tensor(), std::forward<Rest>(rest)...);

@@ -11,13 +11,13 @@ namespace flow::autograd {
 
 class FunctionNode final : public Node {
  public:
-  // What a saved tensor was to the call.
+  // The role of a saved tensor in the call.
   enum class Role { kInput, kOutput, kIntermediate };
 
   struct Saved {
     SavedTensor tensor;
     Role role;
-    uint32_t index;  // of the input or output
+    uint32_t index;  // index of the input or output
   };
 
   FunctionNode(const Block& block, const NodeScope& scope, std::string name,
@@ -41,7 +41,7 @@ class FunctionNode final : public Node {
   void check_number_of_gradients(size_t given) const;
 
   std::string name_;
-  const Autocaster* autocast_ = thread_state().autocast;  // of the forward
+  const Autocaster* autocast_ = thread_state().autocast;  // autocast of the forward
   FunctionBackward backward_;
   std::unique_ptr<FunctionContext> context_;
   std::vector<bool> is_tensor_;

@@ -13,7 +13,7 @@ inline void set_grad_enabled(bool enabled) {
   thread_state().grad_enabled = enabled;
 }
 
-// Sets the mode for a scope.
+// Sets the grad mode of this thread for a scope.
 class [[nodiscard]] GradModeGuard {
  public:
   explicit GradModeGuard(bool enabled) : outer_(is_grad_enabled()) { set_grad_enabled(enabled); }
@@ -27,7 +27,8 @@ class [[nodiscard]] GradModeGuard {
   bool outer_;
 };
 
-// Nothing is recorded while it lives: `flow::NoGradGuard no_grad;`
+// Nothing is recorded on this thread while an object of this class exists: `flow::NoGradGuard
+// no_grad;`
 class [[nodiscard]] NoGradGuard : public GradModeGuard {
  public:
   NoGradGuard() : GradModeGuard(false) {}

@@ -13,7 +13,7 @@ namespace flow {
 
 namespace {
 
-// jacobian[i][k]: derivative of element k of an output by element i of an input.
+// jacobian[i][k] is the derivative of element k of an output with respect to element i of an input.
 using Jacobian = std::vector<std::vector<double>>;
 
 void check_input(const Tensor& input, size_t i) {
@@ -24,10 +24,10 @@ void check_input(const Tensor& input, size_t i) {
   if (meta.dtype == DType::kFloat64 && !meta.is_global() && !overlaps) return;
   throw InvalidArgument(str("[gradcheck] input ", i, " is ", meta, overlaps ? " and expanded" : "",
                             "; inputs that require grad must be local float64 tensors whose "
-                            "elements have memory of their own"));
+                            "elements do not share memory"));
 }
 
-// The memory of the element at the row-major position `i`.
+// The element at the row-major position `i`.
 double& element(const Tensor& tensor, int64_t i) {
   const TensorMeta& meta = tensor.meta();
   int64_t offset = 0;
@@ -38,7 +38,7 @@ double& element(const Tensor& tensor, int64_t i) {
   return tensor.data<double>()[offset];
 }
 
-// The floating outputs' elements, one after the other.
+// The elements of the floating outputs, one list per output.
 std::vector<std::vector<double>> values_of(const std::vector<Tensor>& outputs) {
   std::vector<std::vector<double>> values;
   for (const Tensor& output : outputs) {
@@ -48,7 +48,7 @@ std::vector<std::vector<double>> values_of(const std::vector<Tensor>& outputs) {
   return values;
 }
 
-// Puts an element back, also where a function of it throws.
+// Restores an element, even if an exception is thrown.
 class Perturbed {
  public:
   explicit Perturbed(double& element) : element_(element), original_(element) {}
@@ -86,7 +86,7 @@ std::vector<Jacobian> numeric_jacobians(const GradcheckFunction& fn,
   return jacobians;
 }
 
-// Of one output by all of `inputs`, from one backward per element of the output.
+// The Jacobians of one output with respect to all `inputs`, from one backward per output element.
 std::vector<Jacobian> rule_jacobians(const Tensor& output, const std::vector<Tensor>& inputs) {
   const auto num_elements = static_cast<size_t>(output.numel());
   std::vector<Jacobian> jacobians;
@@ -111,7 +111,7 @@ std::vector<Jacobian> rule_jacobians(const Tensor& output, const std::vector<Ten
   return jacobians;
 }
 
-// The message of the first entry that differs.
+// The message for the first entry that differs too much.
 std::optional<std::string> compare(const Jacobian& numeric, const Jacobian& rule,
                                    const GradcheckOptions& options, size_t output, size_t input) {
   for (size_t i = 0; i < rule.size(); ++i) {
@@ -120,7 +120,7 @@ std::optional<std::string> compare(const Jacobian& numeric, const Jacobian& rule
       if (std::abs(numeric[i][k] - rule[i][k]) <= limit) continue;
       return str("[gradcheck] the derivative of element ", k, " of output ", output, " by element ",
                  i, " of input ", input, " is ", numeric[i][k], " numerically and ", rule[i][k],
-                 " by the gradient rule; they may differ by ", limit);
+                 " by the gradient rule; they may differ by at most ", limit);
     }
   }
   return std::nullopt;
@@ -139,11 +139,12 @@ bool gradcheck(const GradcheckFunction& fn, const std::vector<Tensor>& inputs,
     positions.push_back(i);
   }
   if (varied.empty()) {
-    throw InvalidArgument("[gradcheck] no input requires grad; call requires_grad_() on some");
+    throw InvalidArgument(
+        "[gradcheck] no input requires grad; call requires_grad_() on at least one");
   }
   const EnableGradGuard enable_grad;
   const std::vector<Tensor> outputs = fn(inputs);
-  std::vector<std::vector<Jacobian>> numeric;  // by input, then output
+  std::vector<std::vector<Jacobian>> numeric;  // indexed by input, then output
   for (const Tensor& input : varied)
     numeric.push_back(numeric_jacobians(fn, inputs, input, outputs.size(), options.eps));
   for (size_t o = 0; o < outputs.size(); ++o) {

@@ -1,4 +1,4 @@
-// Comparing gradient rules with numeric differences.
+// Compares gradient rules with numeric differences.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct GradcheckOptions {
   bool raise_exception = true;  // false: return false instead
 };
 
-// What is checked: a function of a list of tensors that gives a tensor or a list of them.
+// The function to check: it takes a list of tensors and returns a tensor or a list of tensors.
 class GradcheckFunction {
  public:
   template <class Fn>
@@ -39,16 +39,16 @@ class GradcheckFunction {
   std::function<std::vector<Tensor>(const std::vector<Tensor>&)> call_;
 };
 
-// Whether the gradients of all floating outputs with respect to all inputs that require grad agree
-// with central differences: |numeric - rule| <= atol + rtol |numeric|. Those inputs must be local
-// float64 tensors without overlapping elements; they are perturbed in place and put back. `fn` must
-// be deterministic. Throws InvalidArgument naming the first entry that differs.
+// Returns true if the gradients of all floating outputs with respect to all inputs that require
+// grad agree with central differences: |numeric - rule| <= atol + rtol |numeric|. Those inputs must
+// be local float64 tensors without overlapping elements; they are changed in place and restored.
+// `fn` must be deterministic. Throws InvalidArgument that names the first wrong entry.
 //   flow::gradcheck([](const auto& in) { return flow::sigmoid(in[0]); }, {x});
 bool gradcheck(const GradcheckFunction& fn, const std::vector<Tensor>& inputs,
                const GradcheckOptions& options = {});
 
-// The same for the gradients themselves, as functions of the inputs and of the outputs' gradients
-// (`grad_outputs`, or made-up ones).
+// Applies gradcheck to the gradients themselves, as functions of the inputs and of the outputs'
+// gradients (`grad_outputs`, or generated values if that list is empty).
 bool gradgradcheck(const GradcheckFunction& fn, const std::vector<Tensor>& inputs,
                    const std::vector<Tensor>& grad_outputs = {},
                    const GradcheckOptions& options = {});

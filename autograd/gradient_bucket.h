@@ -1,4 +1,5 @@
-// Gradients of several tensors in one piece of memory, summed over a group of ranks in one go.
+// A gradient bucket: the gradients of several tensors in one block of memory, summed over a group
+// of ranks together.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +12,22 @@
 
 namespace flow::autograd {
 
-// Confined to one thread of its rank. Used as: add, open, write, then sum (or start_sum and wait);
-// afterwards part() holds sums. Adding values elementwise in the order of the ranks, it gives what
-// summing the gradients one by one would.
+// Used by one thread of its rank. Call add, open, write, then sum (or start_sum and wait);
+// afterwards part() returns sums. Sums are computed elementwise in the order of the ranks, so the
+// result equals that of summing each gradient separately.
 class GradientBucket {
  public:
   static constexpr double kBytesPerMb = 1 << 20;
   static constexpr double kDefaultMb = 25;
 
-  // Of the first bucket: small, so that the first transfer starts early.
+  // The size of the first bucket. It is small, so that the first transfer starts early.
   static double first_bytes(double bucket_mb);
 
-  // What the ranks' gradients become: their sum or their mean.
+  // `op` says whether the ranks' gradients are summed or averaged.
   explicit GradientBucket(DType dtype, boxing::ReduceOp op = boxing::ReduceOp::kSum)
       : dtype_(dtype), op_(op) {}
 
-  // Waits for a sum under way, whose outcome nobody asks for any more.
+  // Waits for a running sum and discards its result.
   ~GradientBucket();
   GradientBucket(GradientBucket&&) = default;
   GradientBucket& operator=(GradientBucket&&) = default;
@@ -35,36 +36,38 @@ class GradientBucket {
 
   int64_t num_elements() const { return num_elements_; }
 
-  // Bytes with `numel` more elements.
+  // The size of the bucket in bytes if `numel` elements were added.
   double bytes_with(int64_t numel) const;
-  // Room for `numel` elements; their place.
+  // Reserves room for `numel` elements and returns their place.
   int64_t add(int64_t numel);
 
   void open();
-  // `count` elements at `place`, a tensor of one dim.
+  // Returns `count` elements at `place` as a tensor of one dim.
   Tensor part(int64_t place, int64_t count) const;
-  // A local gradient; zeros for an undefined one.
+  // Writes a local gradient; an undefined one writes zeros.
   void write(int64_t place, int64_t count, const Tensor& gradient) const;
-  // As write(), for sum() only: where it can, that reads the gradient in its place. Places ascend.
+  // Like write(), but for sum() only: sum() then reads the gradient where it is, if possible.
+  // Places must be passed in ascending order.
   void lend(int64_t place, int64_t count, const Tensor& gradient);
-  // What parts lie in.
+  // The memory that contains the parts.
   const Ref<Storage>& storage() const;
 
-  // Lets go of the memory; others may hold parts of it.
+  // Releases this object's reference to the memory; others may still hold parts of it.
   void close() { flat_ = {}; }
 
   using Done = std::function<void(double took_us)>;
 
-  // In the background, in the order in which the ranks of `group` (a background one) start; `done`
-  // is called on the communication thread.
+  // Starts the sum in the background and returns. All ranks of `group`, which must be a background
+  // group, must start their sums in the same order. `done` is called on the communication thread.
   void start_sum(boxing::Communicator& group, const boxing::Fingerprint& what, Done done = {});
-  // On the calling thread.
+  // Sums on the calling thread and blocks until the sums are complete.
   void sum(boxing::Communicator& group, const boxing::Fingerprint& what, const Done& done = {});
-  // For start_sum, if it was called; throws what went wrong.
+  // Blocks until the sum that start_sum started is complete; rethrows its exception. Does nothing
+  // if start_sum was not called.
   void wait();
 
  private:
-  // What lies in the bucket itself from the last part up to `end`.
+  // Adds the bucket's own memory from the end of the last part to `end` to parts_.
   void add_own_part(int64_t end);
 
   DType dtype_;
@@ -72,7 +75,8 @@ class GradientBucket {
   int64_t num_elements_ = 0;
   Tensor flat_;
   std::vector<Tensor> lent_;
-  std::vector<boxing::Communicator::SourcePart> parts_;  // what sum() adds up, up to num_in_parts_
+  // The parts that sum() adds up; they cover the places up to num_in_parts_.
+  std::vector<boxing::Communicator::SourcePart> parts_;
   int64_t num_in_parts_ = 0;
   std::future<void> work_;
 };

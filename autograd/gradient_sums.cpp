@@ -14,7 +14,7 @@ namespace flow::autograd {
 
 namespace {
 
-// The axes along which a gradient has only to be added up to lie as its leaf.
+// The axes along which a gradient must only be summed to get its leaf's layout.
 uint32_t summed_axes(const TensorMeta& gradient, const TensorMeta& leaf) {
   uint32_t axes = 0;
   for (int64_t axis = 0; axis < leaf.nd_sbp.size(); ++axis) {
@@ -56,7 +56,7 @@ bool GradientSums::take(const Tensor& leaf, Tensor& gradient) {
   }
   const uint32_t axes = summed_axes(gradient.meta(), target);
   if (axes == 0) return false;
-  // What else there is to do comes first: sums are then of parts.
+  // Other redistributions come first, so that only parts have to be summed.
   const NdSbp addends = with_partial(target.nd_sbp, axes);
   if (gradient.sbp() != addends) gradient = gradient.to_global({.sbp = addends}, site_);
   const TensorMeta& given = gradient.meta();
@@ -64,7 +64,7 @@ bool GradientSums::take(const Tensor& leaf, Tensor& gradient) {
     return false;
   }
   Stream& stream = stream_for(given, axes);
-  // The first part of a balanced cut is the largest.
+  // The first part of a balanced split is the largest.
   const int64_t most = box_of(given.shape, given.placement, given.nd_sbp, 0).size.numel();
   const auto bytes_with = [&](int64_t numel) {
     return static_cast<double>(stream.filling.most_elements + numel) *
@@ -96,7 +96,7 @@ void GradientSums::launch(Stream& stream, Where where) {
       bucket.memory.write(entry.place, count, gradient.to_local());
     }
   }
-  // As a tensor of one dim: each group of ranks adds up its own.
+  // The bucket is a tensor of one dim; each group of ranks sums its own bucket.
   const boxing::Route plan = boxing::one_step_route(
       {bucket.most_elements}, dtype,
       {stream.placement, with_partial(NdSbp::broadcast(stream.placement.num_axes()), stream.axes)},
@@ -120,7 +120,7 @@ void GradientSums::launch(Stream& stream, Where where) {
 }
 
 std::vector<GradientSums::Summed> GradientSums::finish() {
-  // Nothing is left to do meanwhile, so the last ones need no other thread.
+  // There is no more work to overlap with, so the last sums run on this thread.
   for (Stream& stream : streams_) {
     if (!stream.filling.entries.empty()) launch(stream, Where::kHere);
   }

@@ -1,4 +1,4 @@
-// Summing the gradients of global leaves over their replicas while backward goes on.
+// Sums the gradients of global leaves over their replicas while backward continues.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,27 @@
 
 namespace flow::autograd {
 
-// Of one run of backward. Takes the gradients that have to be added up over ranks, P(sum) -> B,
-// gathers those of one dtype and group of ranks in buckets, and sums each full bucket on the
-// communication thread. What a bucket holds and when it is full follow from logical shapes and
-// layouts, so that all ranks start the same sums in the same order. Destroyed early, it waits for
-// the sums under way and drops them.
+// Belongs to one run of backward. Takes the gradients that must be summed over ranks, P(sum) -> B,
+// collects those of one dtype and group of ranks in buckets, and sums each full bucket on the
+// communication thread. Logical shapes and layouts determine the contents of a bucket and when it
+// is full, so all ranks start the same sums in the same order. If the object is destroyed early, it
+// waits for the running sums and discards them.
 class GradientSums {
  public:
-  // `bucket_mb` 0, or a trace: takes nothing, but brings gradients to where they differ from their
-  // leaf in sums only, as it does with those it takes.
+  // With `bucket_mb` 0, or in a trace, take() takes no gradient, but still redistributes it until
+  // it differs from the leaf's layout in sums only.
   GradientSums(double bucket_mb, Site site) : bucket_mb_(bucket_mb), site_(site) {}
 
-  // Whether it took the gradient, complete on this rank, of `leaf`.
+  // Takes the gradient of `leaf`, which must be complete on this rank. Returns false if it did not
+  // take it.
   bool take(const Tensor& leaf, Tensor& gradient);
 
   struct Summed {
     Tensor leaf;
-    Tensor gradient;  // in the leaf's layout; nobody else uses its part of the memory
+    Tensor gradient;  // in the leaf's layout; no other tensor uses its part of the memory
   };
 
-  // Sums what is left and waits for the rest.
+  // Sums the remaining gradients, waits for all sums and returns them.
   std::vector<Summed> finish();
 
  private:
@@ -41,15 +42,15 @@ class GradientSums {
 
   struct Bucket {
     GradientBucket memory;
-    int64_t most_elements = 0;  // of any rank
+    int64_t most_elements = 0;  // on the rank with the most
     std::vector<Entry> entries = {};
   };
 
-  // Gradients of one dtype on one placement that are partial along the same axes.
+  // The gradients of one dtype on one placement that are partial along the same axes.
   struct Stream {
     Placement placement;
     uint32_t axes;
-    double limit;  // of the bucket being filled, in bytes
+    double limit;  // size in bytes at which the current bucket is full
     Bucket filling;
   };
 

@@ -10,7 +10,8 @@ namespace flow::autograd {
 
 namespace {
 
-// A PlacementGuard of the caller must not make the gradient of a local tensor global.
+// The placement is always set, because a PlacementGuard of the caller must not make the gradient of
+// a local tensor global.
 TensorOptions options_for(const TensorMeta& meta) {
   return {.dtype = meta.dtype,
           .device = std::string(device_type_name(meta.device)),

@@ -1,23 +1,24 @@
-// Gradients and the layouts of the tensors they belong to.
+// The layouts of gradients.
 #pragma once
 
 #include "core/tensor.h"
 
 namespace flow::autograd {
 
-// The gradient in the placement and SBP of a tensor like `target`; where the target is partial, in
-// the dual, broadcast. Collective when the layout changes; of a local target: the gradient itself.
+// Returns the gradient in the placement and SBP of a tensor like `target`; partial axes of the
+// target become broadcast, their dual. Collective if the layout changes. If the target is local,
+// the gradient itself is returned.
 Tensor to_layout_of(const Tensor& gradient, const TensorMeta& target);
 
-// A copy of `gradient` in memory of its own, laid out like `target` locally too, so that view ops
-// which made a view of a tensor like `target` make one of it.
+// Returns a copy of `gradient` with its own memory and the local strides of `target`, so that the
+// view ops that made a view of a tensor like `target` also make a view of the copy.
 Tensor writable_copy(const Tensor& gradient, MetaPtr target);
 
-// Whether nobody else can see the memory of `tensor`, the only handle of its own: writing to it or
-// handing it on is safe.
+// True if no other handle refers to the memory of `tensor`, so that writing to it or giving it away
+// is safe.
 bool is_exclusive(const Tensor& tensor);
 
-// Gradients of value 1 and 0 for a tensor like `meta`.
+// Gradients of all ones and of all zeros for a tensor like `meta`.
 Tensor ones_for(const TensorMeta& meta, Site site);
 Tensor zeros_for(const TensorMeta& meta, Site site);
 

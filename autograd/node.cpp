@@ -11,10 +11,10 @@ namespace flow::autograd {
 
 namespace {
 
-// The last number given on this thread; numbers of nodes made elsewhere push it up.
+// The last sequence number given on this thread. Nodes made on other threads may raise it.
 constinit thread_local uint64_t last_sequence = 0;
 
-// Nodes that wait for their turn to be destroyed: a chain of any length must not recurse.
+// Nodes waiting to be destroyed. A loop destroys them, because a long chain must not recurse.
 struct Graveyard {
   Node* first = nullptr;
   bool is_active = false;
@@ -78,8 +78,8 @@ void Node::check_gradient(size_t i, const Tensor& dx) const {
     return;
   }
   const std::string message =
-      str("[", name(), "] its gradient rule gave ", given, " as the gradient of input ", i,
-          ", which is ", input, "; it must have the input's shape, dtype and placement");
+      str("[", name(), "] the gradient rule returned ", given, " as the gradient of input ", i,
+          ", which is ", input, "; return one with the input's shape, dtype, placement and device");
   if (is_custom()) throw InvalidArgument(message);
   throw InternalError(message);
 }

@@ -1,9 +1,10 @@
-// Nodes of the backward graph. A node stands for one recorded call: its edges lead to the nodes
-// that made the call's inputs, and apply() turns gradients of the outputs into those of the inputs.
+// Nodes of the backward graph. A node represents one recorded call: its edges lead to the nodes
+// that made the call's inputs, and apply() computes the gradients of the inputs from those of the
+// outputs.
 //
-// A node, its edges and its saved values are one block of memory. Nodes are confined to one thread
-// at a time; counting references is thread safe. Sequence numbers fall along every edge, so they
-// are a topological order.
+// A node, its edges and its saved values share one block of memory. A node is used by one thread at
+// a time; reference counting is thread safe. Sequence numbers decrease along every edge, so they
+// define a topological order.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +24,16 @@ namespace flow::autograd {
 class Node;
 class BackwardRun;
 
-// Where the gradient of an input goes: output `index` of the node that made it. No node: nobody
-// wants the gradient. `meta` is the input's, null for an optional input that was not given.
+// The destination of the gradient of an input: output `index` of the node that made the input. If
+// there is no node, the gradient is not wanted. `meta` is the input's; it is null for an optional
+// input that was not given.
 struct Edge {
   Ref<Node> node;
   uint32_t index = 0;
   MetaPtr meta = nullptr;
 };
 
-// One output of a node and its gradient as far as it has been summed up by the running backward.
+// One output of a node, with the sum of the gradients that have arrived in the running backward.
 struct NodeOutput {
   MetaPtr meta = nullptr;
   Tensor gradient;
@@ -56,7 +58,7 @@ struct NodeScope {
   }
 };
 
-// Functions that run beside a node's own rule.
+// User functions that run before and after a node's own rule.
 struct NodeHooks {
   struct TensorHook {
     int64_t id;
@@ -69,7 +71,7 @@ struct NodeHooks {
     std::function<void(std::span<const Tensor> dx, std::span<const Tensor> dy)> function;
   };
 
-  // A non-leaf tensor that wants its gradient kept. `slot` unregisters itself when it dies.
+  // A non-leaf tensor that keeps its gradient. `slot` removes this entry when it is destroyed.
   struct Retained {
     uint32_t output;
     struct TensorAutograd* slot;
@@ -80,7 +82,7 @@ struct NodeHooks {
   std::vector<Retained> retained;
 };
 
-// A number for remove_hook, unique in the process.
+// A handle for remove_hook, unique in the process.
 int64_t next_hook_id();
 
 class Node : public GradNode {
@@ -101,25 +103,25 @@ class Node : public GradNode {
   // The name of the op, for messages.
   const char* name() const override = 0;
   // Writes the gradient of every edge i with needs(i) to dx[i]; undefined means zero. `dy` holds
-  // the outputs' gradients, of which at least one is defined.
+  // the gradients of the outputs; at least one is defined.
   virtual void apply(const Tensor* dy, Tensor* dx) = 0;
-  // Drops the saved values.
+  // Frees the saved values.
   virtual void free_saved() = 0;
 
-  // True for the node that stands for a leaf.
+  // True for the node that represents a leaf.
   virtual bool is_leaf() const { return false; }
 
-  // True when the rule is the user's: its mistakes are InvalidArgument.
+  // True if the gradient rule is the user's; its errors are then InvalidArgument.
   virtual bool is_custom() const { return false; }
 
-  // False once free_saved() dropped values that apply() reads.
+  // False once free_saved() has freed values that apply() needs.
   bool is_alive() const { return !is_released_; }
 
   std::span<Edge> edges() const { return {edges_, num_edges_}; }
 
   std::span<NodeOutput> outputs() const { return {outputs_, num_outputs_}; }
 
-  // Whether the running backward wants the gradient of input i.
+  // True if the running backward wants the gradient of input i.
   bool needs(size_t i) const { return edges_[i].node && edges_[i].node->is_needed_; }
 
   uint64_t sequence() const { return sequence_; }
@@ -135,9 +137,10 @@ class Node : public GradNode {
 
   virtual void remove_hook(int64_t id);
 
-  // "mul at model.cpp:12", for messages.
+  // Prints "mul at model.cpp:12", for messages.
   std::string describe() const;
-  // Throws unless `dx`, the gradient of input i, has that input's shape, dtype and device.
+  // Throws unless `dx`, the gradient of input i, has that input's shape, dtype, device and
+  // placement.
   void check_gradient(size_t i, const Tensor& dx) const;
 
   void dispose() noexcept final;
@@ -145,7 +148,8 @@ class Node : public GradNode {
  protected:
   Node(const Block& block, const NodeScope& scope);
 
-  // Numbers the node above all nodes its edges lead to; call it when the edges are set.
+  // Gives the node a higher number than all nodes to which its edges lead. Call it after the edges
+  // are set.
   void number();
 
   bool is_released_ = false;
@@ -153,7 +157,7 @@ class Node : public GradNode {
  private:
   friend class BackwardRun;
 
-  // State of the backward run that has reached this node (autograd/engine.cpp).
+  // The state of the backward run that has reached this node (autograd/backward_run.cpp).
   BackwardRun* run_ = nullptr;
   uint32_t pending_ = 0;  // uses whose gradient has not arrived
   bool is_needed_ = false;
@@ -175,7 +179,7 @@ constexpr size_t aligned(size_t bytes) {
 }
 }  // namespace internal
 
-// Makes a node with room for its edges, outputs and `extra_bytes`.
+// Makes a node with room for its edges, its outputs and `extra_bytes`.
 template <class T, class... Args>
 Ref<T> make_node(size_t num_edges, size_t num_outputs, size_t extra_bytes, Args&&... args) {
   constexpr size_t kEdges = internal::aligned(sizeof(T));

@@ -10,7 +10,7 @@ namespace flow::autograd {
 
 namespace {
 
-// What an op's rule sees while its node runs.
+// The context that an op's gradient rule gets while its node runs.
 class NodeGradContext final : public GradContext {
  public:
   NodeGradContext(const OpNode& node, const Tensor* dy, Tensor* dx)
@@ -66,7 +66,7 @@ bool shares_memory(const TensorImpl& a, const TensorImpl& b) {
   return a.storage ? a.storage == b.storage : a.trace != nullptr && a.trace == b.trace;
 }
 
-// Whether the call wrote over input i, through whichever alias.
+// True if the call has overwritten input i through any alias.
 bool is_overwritten(const Call& call, const Tensor& input) {
   if (!input.defined()) return false;
   for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
@@ -78,7 +78,8 @@ bool is_overwritten(const Call& call, const Tensor& input) {
 
 }  // namespace
 
-// Behind the node: saved tensors, the random stream of a random op, attrs.
+// The memory behind the node holds the saved tensors, the random stream of a random op, and the
+// attrs.
 Ref<OpNode> OpNode::make(const Call& call, const Tensor* outputs, size_t num_outputs) {
   const uint32_t num_saved =
       static_cast<uint32_t>(std::popcount(saved_mask(call.op.saved_inputs, call.inputs.size())) +

@@ -1,4 +1,5 @@
-// The node of a recorded op: its definition, attrs and saved tensors, kept behind the node.
+// The node of a recorded op. Its saved tensors and attrs are stored behind the node in the same
+// block.
 #pragma once
 
 #include <bit>
@@ -13,7 +14,7 @@ class ViewWriteNode;
 
 class OpNode final : public Node {
  public:
-  // Saves what the op's rule reads; sets the edges' metas, not their nodes.
+  // Saves the values that the op's rule needs. Sets the metas of the edges, but not their nodes.
   static Ref<OpNode> make(const Call& call, const Tensor* outputs, size_t num_outputs);
 
   OpNode(const Block& block, const Call& call, const Tensor* outputs);
@@ -32,13 +33,13 @@ class OpNode final : public Node {
   Tensor saved_input(int i) const;
   Tensor saved_output(int i) const;
 
-  // The node is the write inside `view_write`: its output has that node's history.
+  // Marks the node as the write inside `view_write`: its output has that node's history.
   void set_view_write(ViewWriteNode* view_write) { view_write_ = view_write; }
 
   using Node::number;
 
  private:
-  // Which of the call's tensors are saved; bits past the call's tensors are off.
+  // The bits of the call's tensors that are saved; bits beyond the number of tensors are cleared.
   static uint32_t saved_mask(uint32_t mask, size_t count) {
     return count >= 32 ? mask : mask & ((uint32_t{1} << count) - 1);
   }

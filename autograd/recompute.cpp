@@ -13,8 +13,8 @@ namespace autograd {
 
 namespace {
 
-// Stands for whatever made an input of the second run, whose graph is never walked: like the inputs
-// of the first run, those of the second are no leaves.
+// Represents the op that made an input of the second run; the graph of that run is never executed.
+// Like the inputs of the first run, those of the second run are not leaves.
 class InputNode final : public Node {
  public:
   explicit InputNode(const Block& block) : Node(block, NodeScope()) {}
@@ -31,7 +31,7 @@ int64_t next_region_id() {
   return ++last;
 }
 
-// Gives the second run the surroundings of the first, and puts the caller's back.
+// Restores the state of the first run for the second run, and afterwards the caller's state.
 class SecondRun {
  public:
   SecondRun(RecomputeRegion* region, const RecomputeRegion::Surroundings& first)
@@ -53,7 +53,8 @@ class SecondRun {
   RecomputeRegion::Surroundings caller_;
 };
 
-// A second handle at the same place in the graph, so that a leaf is no leaf inside the region.
+// Returns a second handle at the same place in the graph, so that a leaf is not a leaf inside the
+// region.
 Tensor with_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index) {
   Tensor handle(tensor.impl().alias());
   set_history(handle.impl(), node, index);
@@ -106,7 +107,7 @@ void RecomputeRegion::close() {
 void RecomputeRegion::fill(const Node& owner) {
   if (state_ != State::kClosed) {
     throw Unsupported(
-        "[recompute] backward runs through a region from inside it; call backward after "
+        "[recompute] backward was called inside the region through which it runs; call it after "
         "recompute() has returned");
   }
   std::vector<Tensor> inputs;
@@ -123,10 +124,10 @@ void RecomputeRegion::fill(const Node& owner) {
       run_(inputs);
     }
     if (values_.size() != num_values_) {
-      throw InvalidArgument(
-          str("[recompute] the function took another way the second time: it saved ", num_values_,
-              " tensors for backward, then ", values_.size(),
-              "; it must depend on its inputs and random draws only"));
+      throw InvalidArgument(str(
+          "[recompute] the function behaved differently in the second run: the first run saved ",
+          num_values_, " tensors for backward, the second ", values_.size(),
+          "; it must depend on its inputs and random draws only"));
     }
   } catch (...) {
     state_ = State::kClosed;

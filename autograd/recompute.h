@@ -1,6 +1,6 @@
 // Recomputation of activations (Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"):
-// what a region of the forward saves for backward is dropped and computed again when backward needs
-// it.
+// the values that a region of the forward would save for backward are not kept; backward computes
+// them again when it needs them.
 #pragma once
 
 #include <functional>
@@ -16,32 +16,32 @@ namespace autograd {
 
 class RecomputeRegion;
 
-// While it lives, calls of this thread belong to a new region.
+// While an object of this class exists, calls of this thread belong to a new region.
 class RecomputeScope {
  public:
-  // `run` carries the region out again on tensors with the values of `inputs`.
+  // `run` repeats the region on tensors with the values of `inputs`.
   RecomputeScope(const std::vector<Tensor>& inputs,
                  std::function<void(const std::vector<Tensor>&)> run);
   ~RecomputeScope();
   RecomputeScope(const RecomputeScope&) = delete;
   RecomputeScope& operator=(const RecomputeScope&) = delete;
 
-  // What the region is to be called with.
+  // The tensors with which the region must be called.
   const std::vector<Tensor>& inputs() const { return inputs_; }
 
  private:
   std::vector<Tensor> inputs_;
-  Ref<RecomputeRegion> region_;  // null where nothing is recorded
+  Ref<RecomputeRegion> region_;  // null if nothing is recorded
   RecomputeRegion* outer_;
 };
 
 }  // namespace autograd
 
-// fn(inputs), keeping only the inputs for backward, where fn runs a second time. Values, gradients
-// and hooks are those of the plain call: the second run draws the same random numbers and its graph
-// is discarded. fn must compute the same from the same inputs, keep alive what it captures until
-// backward, and leave its inputs as they are; what it must do once only (running statistics) it
-// asks is_recomputing() about. Regions may nest.
+// Returns fn(inputs) and keeps only the inputs for backward, where fn runs a second time. Values,
+// gradients and hooks are the same as for a plain call: the second run draws the same random
+// numbers, and its graph is discarded. fn must compute the same result from the same inputs, keep
+// what it captures alive until backward, and not change its inputs. Code in fn that must run only
+// once, such as running statistics, must check is_recomputing(). Regions may nest.
 //   y = flow::recompute([&](const std::vector<flow::Tensor>& in) { return block(in[0]); }, {x});
 template <class Fn>
 auto recompute(Fn fn, const std::vector<Tensor>& inputs) {
@@ -54,7 +54,7 @@ auto recompute(Fn fn, const std::vector<Tensor>& inputs) {
 // True during the second run.
 bool is_recomputing();
 
-// A number of the region that is running, for the first or the second time; -1 outside.
+// The number of the region that is running, in its first or second run; -1 outside a region.
 int64_t recompute_region();
 
 }  // namespace flow

@@ -1,4 +1,4 @@
-// One region of recompute(): what it would have saved, as far as it has been computed again.
+// One region of recompute(): the values that it would have saved, once they are computed again.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace flow::autograd {
 
-// In the first run saved tensors become numbers of the region; the first of them that backward
-// unpacks starts the second run, which fills in all values. Each is freed when its node has used
-// it.
+// In the first run, saved tensors are replaced by indices in the region. The first one that
+// backward unpacks starts the second run, which computes all values. Each value is freed after its
+// node has used it.
 class RecomputeRegion final : public RefCounted<RecomputeRegion> {
  public:
-  // What the result of the calls depends on beside the inputs.
+  // The state, in addition to the inputs, on which the results of the calls depend.
   struct Surroundings {
     Generator::State generator;
     bool grad_enabled;
@@ -37,13 +37,14 @@ class RecomputeRegion final : public RefCounted<RecomputeRegion> {
 
   bool is_filling() const { return state_ == State::kFilling; }
 
-  // First run: the number of the next saved tensor. Second run: keeps its value.
+  // In the first run, returns the index of the next saved tensor. In the second run, stores its
+  // value.
   size_t add(const Tensor& tensor);
-  // The end of the first run.
+  // Ends the first run.
   void close();
-  // Runs the region again at the first call; `owner` is for messages.
+  // Returns a saved value; the first call runs the region again. `owner` is for messages.
   const SavedTensor& value(size_t index, const Node& owner);
-  // The value is used up.
+  // Frees a value that is no longer needed.
   void drop(size_t index);
 
  private:
@@ -59,10 +60,10 @@ class RecomputeRegion final : public RefCounted<RecomputeRegion> {
   Surroundings surroundings_;
   size_t num_values_ = 0;
   std::vector<SavedTensor> values_;
-  std::vector<size_t> dropped_;  // before the second run
+  std::vector<size_t> dropped_;  // values dropped before the second run
 };
 
-// The region whose run is going on; null outside.
+// The region that is running on this thread; null outside a region.
 inline constinit thread_local RecomputeRegion* active_region = nullptr;
 
 }  // namespace flow::autograd

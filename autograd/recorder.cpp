@@ -30,7 +30,7 @@ bool is_tracked_view(const TensorImpl& impl) {
   return impl.autograd != nullptr && impl.autograd->base != nullptr;
 }
 
-// Without state of its own: everything hangs on the tensors and nodes.
+// Has no state: all data is stored in the tensors and nodes.
 class GradRecorder final : public Recorder {
  public:
   void check_mutation(const Call& call) override;
@@ -61,14 +61,14 @@ void GradRecorder::check_mutation(const Call& call) {
       throw InvalidArgument(
           str("[", call.op.name,
               "_] a view made while nothing was recorded (under NoGradGuard, or by a custom "
-              "function) is written in place where gradients are recorded: ",
-              *written.meta, "; make the view where gradients are recorded, or clone() it"),
+              "function) is written in place while gradients are recorded: ",
+              *written.meta, "; make the view while gradients are recorded, or clone() it"),
           user_site(call.site));
     }
   }
 }
 
-// The written values depend on nothing differentiable any more.
+// After this call the written values depend on no differentiable value.
 void GradRecorder::forget_old_values(const Call& call) {
   for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
     TensorImpl& written = call.input(static_cast<size_t>(std::countr_zero(left))).impl();

@@ -9,7 +9,7 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
   if (!tensor.defined()) return;
   const TensorImpl& impl = tensor.impl();
   meta_ = impl.meta;
-  // Leaves live on anyway, and their version must be that of the first run.
+  // A leaf stays alive in any case, and its version must be checked against that of the first run.
   if (active_region != nullptr && (impl.grad_fn || !impl.requires_grad)) [[unlikely]] {
     offset_ = static_cast<int64_t>(active_region->add(tensor));
     if (!active_region->is_filling()) region_ = Ref<RecomputeRegion>(active_region);
@@ -35,9 +35,9 @@ Tensor SavedTensor::unpack(const Node& owner, const char* kind, int position, No
   if (region_ && !is_overwritten_) {
     const SavedTensor& value = region_->value(static_cast<size_t>(offset_), owner);
     if (value.meta_ != meta_) {
-      throw InvalidArgument(str("[recompute] the function computed ", *value.meta_,
-                                " the second time and ", *meta_,
-                                " the first; it must depend on its inputs and random draws only"));
+      throw InvalidArgument(
+          str("[recompute] the function computed ", *value.meta_, " in the second run and ", *meta_,
+              " in the first; it must depend on its inputs and random draws only"));
     }
     return value.unpack(owner, kind, position, history, index);
   }
@@ -56,8 +56,8 @@ Tensor SavedTensor::unpack(const Node& owner, const char* kind, int position, No
 void SavedTensor::throw_overwritten(const Node& owner, const char* kind, int position,
                                     uint32_t version) const {
   const std::string writes =
-      is_overwritten_ ? "by the op itself" : str(version - version_, " time(s) since");
-  throw InvalidArgument(str("[", owner.name(), "] its gradient needs ", kind, " ", position, ", ",
+      is_overwritten_ ? "by the op itself" : str(version - version_, " time(s) after it was saved");
+  throw InvalidArgument(str("[", owner.name(), "] the gradient needs ", kind, " ", position, ", ",
                             *meta_, ", which was written in place ", writes,
                             "; clone() the tensor before the in-place op, or use the form without "
                             "underscore"));

@@ -1,5 +1,6 @@
-// A tensor kept for backward: an alias of its data that notices writes, without its history, so
-// that a node may save its own outputs. Inside recompute(), a number instead that stands for it.
+// A tensor kept for backward: an alias of its data that detects later writes. It does not keep the
+// tensor's history, so a node may save its own outputs. Inside recompute() it stores an index in
+// the region instead.
 #pragma once
 
 #include "autograd/node.h"
@@ -14,14 +15,15 @@ class SavedTensor {
   SavedTensor(SavedTensor&&) noexcept;
   SavedTensor& operator=(SavedTensor&&) noexcept;
   ~SavedTensor();
-  // An undefined tensor is saved as such.
+  // An undefined tensor is saved as undefined.
   explicit SavedTensor(const Tensor& tensor);
 
-  // Marks a value that the recorded call itself wrote over.
+  // Marks a value that the recorded call itself has overwritten.
   void set_overwritten() { is_overwritten_ = true; }
 
-  // The value as the output `index` of `history` (no node: without history). Throws InvalidArgument
-  // when it was written to since; `owner` and `what` ("input 0") are for the message.
+  // Returns the value as output `index` of `history`, or without history if that is null. Throws
+  // InvalidArgument if the value was written in place afterwards; `owner`, `kind` and `position`
+  // ("input", 0) name it in the message.
   Tensor unpack(const Node& owner, const char* kind, int position, Node* history,
                 uint32_t index) const;
 
@@ -34,10 +36,10 @@ class SavedTensor {
 
   MetaPtr meta_ = nullptr;
   Ref<Storage> storage_;
-  int64_t offset_ = 0;  // or the number in the region
+  int64_t offset_ = 0;  // or the index in the region
   uint32_t version_ = 0;
   bool is_overwritten_ = false;
-  Ref<TensorImpl> traced_;  // instead of the storage where the value exists only in a trace
+  Ref<TensorImpl> traced_;  // instead of the storage, if the value exists only in a trace
   Ref<RecomputeRegion> region_;
 };
 

@@ -9,14 +9,14 @@ namespace flow {
 
 namespace {
 
-// The handle takes over the strides and history of `view`, a view of it. Views of it made before
-// keep their own.
+// Gives the handle the strides and history of `view`, which is a view of it. Views of the handle
+// that were made earlier keep theirs.
 const Tensor& become(const TensorArg& x, const Tensor& view, const char* name) {
   const Tensor& self = x;
   TensorImpl& impl = self.impl();
   TensorImpl& source = view.impl();
   if (impl.storage != source.storage) {
-    throw InvalidArgument(str("[", name, "] ", *impl.meta, " cannot be ", *source.meta,
+    throw InvalidArgument(str("[", name, "] ", *impl.meta, " cannot become ", *source.meta,
                               " in the same memory; use the form without underscore"),
                           x.site());
   }
@@ -29,7 +29,7 @@ const Tensor& become(const TensorArg& x, const Tensor& view, const char* name) {
         str("[", name, "] ",
             is_grad_enabled()
                 ? "a leaf that requires grad, or a view of one, changes its shape in place"
-                : "a recorded tensor changes its shape where nothing is recorded",
+                : "a recorded tensor changes its shape while nothing is recorded",
             ": ", *impl.meta, "; use the form without underscore"),
         x.site());
   }

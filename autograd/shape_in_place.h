@@ -1,6 +1,7 @@
-// Other shapes for the same handle and memory: every copy of the handle sees them, other views of
-// the memory keep theirs. The value and its gradient are those of the function without underscore
-// (ops/shape/view.h). Where gradients are recorded, a leaf that requires grad keeps its shape.
+// Changes the shape of a tensor without changing its memory: all copies of the handle see the new
+// shape; other views of the memory keep theirs. The value and the gradient are those of the
+// function without underscore (ops/shape/view.h). While gradients are recorded, a leaf that
+// requires grad cannot change its shape.
 #pragma once
 
 #include <cstdint>

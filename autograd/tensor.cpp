@@ -15,7 +15,7 @@ using autograd::Node;
 
 namespace {
 
-// The node through which the gradient of `tensor` passes; none when it tracks no gradient.
+// The node through which the gradient of `tensor` passes. Throws if the tensor tracks no gradient.
 Ref<Node> node_of(const Tensor& tensor, const char* method, uint32_t* output) {
   const autograd::Edge edge = autograd::edge_of(tensor);
   if (!edge.node) {
@@ -38,7 +38,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
     }
     self.requires_grad = true;
     if (self.autograd != nullptr && self.autograd->base != nullptr) {
-      self.autograd->base = nullptr;  // a leaf of its own from now on
+      self.autograd->base = nullptr;  // it becomes a leaf
       self.is_untracked_view = true;
     }
     return *this;
@@ -66,7 +66,7 @@ void Tensor::set_grad(const Tensor& grad) const {
   if (!(given.shape == shape()) || given.dtype != dtype() || given.device != device() ||
       given.placement != placement()) {
     throw InvalidArgument(str("[set_grad] the gradient is ", given, ", the tensor is ", meta(),
-                              "; give one of its shape, dtype and placement"));
+                              "; pass one with the tensor's shape, dtype, placement and device"));
   }
   if (is_same(grad)) {
     throw InvalidArgument("[set_grad] a tensor cannot be its own gradient; clone() it");
@@ -103,7 +103,7 @@ void Tensor::remove_hook(int64_t handle) const {
 }
 
 Tensor Tensor::detach() const {
-  make_strided();  // by whichever handle it is read first: later the two would part
+  make_strided();  // now, as the two handles would otherwise be converted separately
   return Tensor(impl().alias());
 }
 
@@ -112,13 +112,13 @@ void Tensor::set_data(const Tensor& other) const {
   const TensorImpl& source = other.impl();
   if (!is_leaf()) {
     throw InvalidArgument(
-        "[set_data] the tensor is the result of a recorded op; only leaves take other data");
+        "[set_data] the tensor is the result of a recorded op; call set_data() on leaves only");
   }
   if (self.requires_grad && !is_floating(source.meta->dtype)) {
     throw InvalidArgument(str("[set_data] the tensor requires grad, so it needs floating data; ",
                               "received ", *source.meta));
   }
-  other.make_strided();  // as detach()
+  other.make_strided();  // as in detach()
   self.meta = source.meta;
   self.storage = source.storage;
   self.offset = source.offset;

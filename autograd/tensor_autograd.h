@@ -1,4 +1,5 @@
-// What autograd keeps beside a tensor: its gradient, hooks, and, for a view, how it was made.
+// The data that autograd stores with a tensor: its gradient, its hooks and, for a view, how it was
+// made.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@
 
 namespace flow::autograd {
 
-// Stands for a leaf in the backward graph: what arrives here is summed up in the leaf's gradient.
-// Lives as long as the leaf or a graph that uses it.
+// Represents a leaf in the backward graph: gradients that arrive here are added to the leaf's
+// gradient. Lives as long as the leaf, or a graph that uses it.
 class LeafNode final : public Node {
  public:
   LeafNode(const Block& block, TensorImpl& leaf) : Node(block, NodeScope()), leaf_(&leaf) {
@@ -22,19 +23,19 @@ class LeafNode final : public Node {
 
   bool is_leaf() const override { return true; }
 
-  // Nothing lies behind a leaf; the engine calls accumulate() instead.
+  // A leaf has no inputs; the engine calls accumulate() instead.
   void apply(const Tensor* /*dy*/, Tensor* /*dx*/) override {}
 
   void free_saved() override {}
 
-  // Null once the last handle is gone: the gradient has no reader then.
+  // Null once the last handle is destroyed: nobody can read the gradient then.
   TensorImpl* leaf() const { return leaf_; }
 
   void forget() { leaf_ = nullptr; }
 
   void remove_hook(int64_t id) override;
 
-  // Run with the leaf after each accumulation.
+  // Called with the leaf after each accumulation.
   struct AccumulateHook {
     int64_t id;
     std::function<void(const Tensor&)> function;
@@ -46,7 +47,7 @@ class LeafNode final : public Node {
   TensorImpl* leaf_;
 };
 
-// One view op between a base and a view of it; the steps before it lie in `previous`.
+// One view op between a base and a view of it; `previous` is the step before it.
 struct ViewStep final : RefCounted<ViewStep> {
   const OpDef* op;
   Ref<ViewStep> previous;
@@ -55,7 +56,7 @@ struct ViewStep final : RefCounted<ViewStep> {
 
   ViewStep(const Call& call, Ref<ViewStep> before);
 
-  // Long chains do not recurse.
+  // Destroys a long chain without recursion.
   static void destroy(ViewStep* step) noexcept;
 };
 
@@ -71,21 +72,22 @@ struct TensorAutograd final : AutogradSlot {
   TensorAutograd& operator=(const TensorAutograd&) = delete;
 
   Tensor gradient;
-  // Made at the first use of a leaf.
+  // Created when the leaf is first used.
   Ref<LeafNode> leaf_node;
-  // The node that keeps this tensor's gradient (retain_grad); null for none.
+  // The node that stores this tensor's gradient (retain_grad); null if there is none.
   Node* retained_node = nullptr;
-  // Where hooks were registered: in-place ops move a tensor to another node, its hooks stay.
+  // The nodes where hooks were registered: an in-place op moves the tensor to another node, but its
+  // hooks stay.
   std::vector<HookPlace> hooks;
 
-  // Of a tracked view: the owner of AutogradSlot::base, the ops that lead from it to here, and the
-  // history of the base when this view's own was made (kept alive by that history).
+  // For a tracked view: the owner of AutogradSlot::base, the ops that lead from the base to this
+  // view, and the history of the base when this view's history was made (which keeps it alive).
   Ref<TensorImpl> base_owner;
   Ref<ViewStep> steps;
   const GradNode* base_history = nullptr;
 };
 
-// Null when the tensor has none.
+// Null if the tensor has no autograd data.
 inline TensorAutograd* find_autograd(const TensorImpl& impl) {
   return static_cast<TensorAutograd*>(impl.autograd.get());
 }
@@ -95,11 +97,11 @@ TensorAutograd& make_autograd(TensorImpl& impl);
 // The node of a leaf that requires grad.
 const Ref<LeafNode>& leaf_node(TensorImpl& leaf);
 
-// Where the gradient of `tensor` goes, after bringing a view's history up to date; no node when the
-// tensor tracks none. The edge's meta is the tensor's.
+// The destination of the gradient of `tensor`, after the history of a view has been updated. The
+// edge has no node if the tensor tracks no gradient. The edge's meta is the tensor's.
 Edge edge_of(const Tensor& tensor);
 
-// Moves the tensor to another place in the graph: it is output `index` of `node` from now on.
+// Makes the tensor output `index` of `node`.
 void set_history(TensorImpl& impl, const Ref<Node>& node, uint32_t index);
 
 // Makes a tensor a leaf without history.

@@ -38,9 +38,10 @@ void refresh_view(TensorImpl& view) {
   const EnableGradGuard enable_grad;
   const Tensor fresh = apply_steps(Tensor(slot.base_owner), slot.steps.get());
   if (!(fresh.shape() == view.meta->shape) || !(fresh.strides() == view.meta->strides)) {
-    throw InvalidArgument(str(
-        "[view] the tensor that this is a view of changed its shape in place: ", *view.meta,
-        " would be ", fresh.meta(), "; make the view after squeeze_, transpose_ and their like"));
+    throw InvalidArgument(
+        str("[view] the base of this view changed its shape in place: the view is ", *view.meta,
+            " and would become ", fresh.meta(),
+            "; make the view after calls such as squeeze_ and transpose_"));
   }
   const Ref<GradNode>& history = fresh.impl().grad_fn;
   FLOW_ASSERT(static_cast<bool>(history), "a view of a recorded tensor has no history");
@@ -74,7 +75,7 @@ ViewWriteNode::ViewWriteNode(const Block& block, const NodeScope& scope, Ref<OpN
   if (write_) {
     const std::span<Edge> write_edges = write_->edges();
     std::copy(write_edges.begin() + 1, write_edges.end(), edges().begin() + 1);
-    // Only tells the write's rule whether the gradient of the old value is wanted.
+    // This edge only tells the write's rule whether the gradient of the old value is wanted.
     write_edges[0].node = edges()[0].node;
     write_edges[0].index = edges()[0].index;
     write_->set_view_write(this);
@@ -83,8 +84,8 @@ ViewWriteNode::ViewWriteNode(const Block& block, const NodeScope& scope, Ref<OpN
 }
 
 // base' = base with the part v replaced by f(v, …):
-//   dbase = dbase' with its part replaced by df/dv(dbase' at the part); the rest as the write's
-//   own.
+//   dbase = dbase' with its part replaced by df/dv(dbase' at the part);
+//   the gradients of the other inputs are those of the write.
 void ViewWriteNode::apply(const Tensor* dy, Tensor* dx) {
   std::vector<Tensor> written(edges().size());
   if (write_) {
@@ -95,7 +96,7 @@ void ViewWriteNode::apply(const Tensor* dy, Tensor* dx) {
   if (!needs(0)) return;
   const Tensor whole = writable_copy(dy[0], base_meta_);
   const Tensor part = apply_steps(whole, steps_.get());
-  FLOW_ASSERT(part.impl().storage == whole.impl().storage, "the steps of a view made a copy");
+  FLOW_ASSERT(part.impl().storage == whole.impl().storage, "the view ops of a view made a copy");
   if (written[0].defined()) {
     write_->check_gradient(0, written[0]);
     part.copy_(written[0]);
@@ -121,9 +122,11 @@ void rebase_history(const Call& call, TensorImpl& view, Ref<OpNode> write) {
   TensorAutograd& slot = *find_autograd(view);
   if (!write && !slot.base->requires_grad) return;
   if (call.mutates != 1) {
-    throw Unsupported(str("[", call.op.name,
-                          "] a view cannot be written together with other tensors while gradients "
-                          "are recorded; write to a tensor of its own or use NoGradGuard"));
+    throw Unsupported(
+        str("[", call.op.name,
+            "] an op that writes several tensors in place cannot write to a view while "
+            "gradients are recorded; write to a tensor that is not a view, or use "
+            "NoGradGuard"));
   }
   const Tensor base(slot.base_owner);
   const size_t num_edges = write ? write->edges().size() : 1;

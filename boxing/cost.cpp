@@ -20,7 +20,7 @@ namespace {
 struct Member {
   const char* name;
   double CostTable::*value;
-  bool may_be_zero;  // others divide, or make a step that costs nothing look free
+  bool may_be_zero;  // other members are divisors, or would make a step look free
 };
 
 constexpr std::array kMembers = {
@@ -35,23 +35,25 @@ constexpr std::array kMembers = {
     Member{"partial_use", &CostTable::partial_use, true},
 };
 
-// Larger and smaller numbers are no prices; sums of them stay exact enough to be compared.
+// Numbers outside these bounds are not plausible costs. Within them, sums stay exact enough to be
+// compared.
 constexpr double kLargest = 1e12;
 
 [[noreturn]] void throw_bad(std::string_view name, const std::string& what) {
-  throw BadFile(str("[FLOW_COST_TABLE] ", name, " is no cost table: ", what,
+  throw BadFile(str("[FLOW_COST_TABLE] ", name, " is not a cost table: ", what,
                     "; write one with calibrate costs FILE, or unset FLOW_COST_TABLE"));
 }
 
 double number_of(const nlohmann::json& table, const Member& member, std::string_view name) {
   const auto found = table.find(member.name);
   if (found == table.end()) throw_bad(name, str("it has no ", member.name));
-  if (!found->is_number()) throw_bad(name, str(member.name, " is ", found->dump(), ", no number"));
+  if (!found->is_number())
+    throw_bad(name, str(member.name, " is ", found->dump(), ", which is not a number"));
   const auto value = found->get<double>();
   const bool is_price = std::isfinite(value) && value <= kLargest &&
                         (member.may_be_zero ? value >= 0 : value >= 1 / kLargest);
   if (!is_price) {
-    throw_bad(name, str(member.name, " is ", found->dump(), ", not within ",
+    throw_bad(name, str(member.name, " is ", found->dump(), ", which is not between ",
                         member.may_be_zero ? 0 : 1 / kLargest, " and ", kLargest));
   }
   return value;
@@ -62,13 +64,14 @@ double number_of(const nlohmann::json& table, const Member& member, std::string_
 CostTable parse_cost_table(std::string_view text, std::string_view name) {
   const auto table = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!table.is_object()) {
-    throw_bad(name, table.is_discarded() ? "it is no JSON, or cut short" : "it is no JSON object");
+    throw_bad(name,
+              table.is_discarded() ? "it is not JSON, or incomplete" : "it is not a JSON object");
   }
   for (const auto& entry : table.items()) {
     const std::string& key = entry.key();
     const bool is_known = std::any_of(kMembers.begin(), kMembers.end(),
                                       [&](const Member& member) { return key == member.name; });
-    if (!is_known) throw_bad(name, str("'", key, "' is none of its keys"));
+    if (!is_known) throw_bad(name, str("'", key, "' is not one of its keys"));
   }
   CostTable result;
   for (const Member& member : kMembers)

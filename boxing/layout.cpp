@@ -50,7 +50,8 @@ NdSbp gradient_sbp(const Layout& x, const Layout& gradient) {
     Sbp entry = own.is_partial() ? sbp::broadcast : own;
     if (own.is_broadcast() && same_axes) {
       const Sbp comes = gradient.nd_sbp[axis];
-      // A partial value stays partial only where it lies already: moving n addends costs n times.
+      // A partial value stays partial only on its own placement: moving n addends costs n times as
+      // much.
       if (!comes.is_partial() || x.placement == gradient.placement) entry = comes;
     }
     result.push_back(entry);

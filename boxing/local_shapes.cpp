@@ -20,12 +20,12 @@ namespace {
   }
   throw InvalidArgument(str("[to_global] local shapes do not form a tensor of ", layout, ": ", why,
                             "; received ", received,
-                            "; give equal shapes, or along split dims those of the balanced split "
-                            "(the first ranks have one more)"));
+                            "; give equal shapes, or along split dims the shapes of the balanced "
+                            "split (the first ranks have one element more)"));
 }
 
-// The sum of the sizes of `dim` over the ranks that cut it: those that differ from the first
-// position along axes that split it.
+// The sum of the sizes of `dim` over the ranks that split it: those that differ from the first
+// position along axes that split `dim`.
 int64_t joined_size(std::span<const Shape> parts, const Layout& layout, int64_t dim) {
   int64_t sum = 0;
   for (size_t position = 0; position < parts.size(); ++position) {
@@ -64,7 +64,7 @@ Shape join_shapes(std::span<const Shape> parts, const Layout& layout) {
 
 namespace {
 
-// One rank's part as it travels.
+// One rank's part in the form in which it is sent.
 struct PartShape {
   std::array<int64_t, kMaxDims> sizes;
   int32_t num_dims;
@@ -88,8 +88,8 @@ JoinedParts join_parts(const Tensor& local, const Layout& layout, Site site) {
   const auto shape_of = [](const PartShape& part) {
     return Shape(std::span<const int64_t>(part.sizes).first(static_cast<size_t>(part.num_dims)));
   };
-  // By what all ranks know, so that all throw; what ranks outside the placement pass does not
-  // count.
+  // Checks only data that all ranks know, so that all ranks throw. The tensors of ranks outside the
+  // placement are ignored.
   const auto first = static_cast<size_t>(layout.placement.ranks()[0]);
   check_layout(layout, first < all.size() ? shape_of(all[first]) : local.shape(),
                context.world_size(), "to_global");
@@ -99,10 +99,10 @@ JoinedParts join_parts(const Tensor& local, const Layout& layout, Site site) {
     const PartShape& part = all[static_cast<size_t>(rank)];
     parts.push_back(shape_of(part));
     if (part.dtype != dtype) {
-      throw InvalidArgument(
-          str("[to_global] rank ", rank, " gives ", part.dtype, ", rank ",
-              layout.placement.ranks()[0], " gives ", dtype, "; cast to one dtype first"),
-          site);
+      throw InvalidArgument(str("[to_global] the parts have different dtypes: rank ", rank,
+                                " passes ", part.dtype, ", rank ", layout.placement.ranks()[0],
+                                " passes ", dtype, "; cast all parts to one dtype"),
+                            site);
     }
   }
   return {join_shapes(parts, layout), dtype, all[first].requires_grad};

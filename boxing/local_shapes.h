@@ -1,4 +1,4 @@
-// From the parts that ranks hold to the logical shape.
+// Computes the logical shape of a tensor from the parts that the ranks hold.
 #pragma once
 
 #include <span>
@@ -9,19 +9,19 @@
 
 namespace flow::boxing {
 
-// The logical shape whose balanced parts in `layout` are `parts`, one per position of the
-// placement. Throws InvalidArgument listing the parts when there is none.
+// Returns the logical shape whose balanced parts in `layout` are `parts`, one per position of the
+// placement. Throws InvalidArgument, with a list of the parts, if there is no such shape.
 Shape join_shapes(std::span<const Shape> parts, const Layout& layout);
 
 struct JoinedParts {
   Shape shape;  // logical
   DType dtype = DType::kFloat32;
-  bool requires_grad = false;  // of the placement's first rank
+  bool requires_grad = false;  // whether the part of the placement's first rank requires grad
 };
 
-// join_shapes of what every rank of the world passes, with what else all of them have to know of
-// it; collective over the world. Ranks outside the placement pass anything. Throws InvalidArgument
-// on all ranks when dtypes differ or no logical shape fits.
+// Calls join_shapes on the parts that the ranks of the placement pass, and tells every rank the
+// result. Collective over the world; the tensors of ranks outside the placement are ignored. Throws
+// InvalidArgument on all ranks if the dtypes differ or no logical shape matches.
 JoinedParts join_parts(const Tensor& local, const Layout& layout, Site site);
 
 }  // namespace flow::boxing

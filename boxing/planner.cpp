@@ -15,13 +15,13 @@ namespace {
 
 constexpr double kUnreachable = std::numeric_limits<double>::infinity();
 
-// Sums in another order differ by less.
+// Sums of the same terms in a different order differ by less than this.
 constexpr double kRounding = 1 - 1e-9;
 
 // The parts of all positions of a layout.
 using Boxes = std::vector<Box>;
 
-// As box_of() of each, without finding the coordinates of positions.
+// Computes box_of() of every position without computing the coordinates of positions.
 Boxes boxes_of(const Shape& shape, const Layout& layout) {
   Boxes boxes;
   boxes.reserve(static_cast<size_t>(layout.placement.num_ranks()));
@@ -45,7 +45,7 @@ Boxes boxes_of(const Shape& shape, const Layout& layout) {
   return boxes;
 }
 
-// Elements in both.
+// The number of elements that are in both boxes.
 int64_t num_common(const Box& a, const Box& b) {
   int64_t count = 1;
   for (int64_t dim = 0; dim < a.size.size(); ++dim) {
@@ -56,7 +56,7 @@ int64_t num_common(const Box& a, const Box& b) {
   return count;
 }
 
-// Axes along which some rank's data may change.
+// The axes along which the data of some rank may change.
 uint32_t changed_axes(const Layout& from, const Layout& to) {
   uint32_t axes = 0;
   for (int64_t axis = 0; axis < from.nd_sbp.size(); ++axis) {
@@ -70,7 +70,8 @@ bool has(uint32_t axes, int64_t axis) {
   return (axes >> axis & 1U) != 0;
 }
 
-// Unchanged axes that cut again what a changed outer axis cuts: their ranks' boxes move as well.
+// Unchanged axes that split the same dim as a changed outer axis: the boxes of their ranks move as
+// well.
 uint32_t nested_axes(const Layout& from, const Layout& to, uint32_t changed) {
   uint32_t axes = 0;
   for (int64_t outer = 0; outer < from.nd_sbp.size(); ++outer) {
@@ -86,8 +87,8 @@ uint32_t nested_axes(const Layout& from, const Layout& to, uint32_t changed) {
   return axes;
 }
 
-// A reduction along some axes is right when the partial axes inside of them are of its kind:
-// then the order of reducing does not matter.
+// A reduction along some axes is valid if all partial axes inside of them have the same kind; the
+// order of the reductions then does not matter.
 bool can_reduce(const Layout& from, uint32_t reduced) {
   for (int64_t outer = 0; outer < from.nd_sbp.size(); ++outer) {
     if (!has(reduced, outer)) continue;
@@ -130,20 +131,20 @@ class Planner {
   Planner(const Shape& shape, DType dtype, const CostTable& cost)
       : shape_(shape), dtype_(dtype), cost_(cost) {}
 
-  // The fastest route; an empty optional when there is none that avoids the step `banned`.
+  // The fastest route; empty if there is none that avoids the step `banned`.
   std::optional<Route> route(const Layout& from, const Layout& to,
                              const RouteStep* banned = nullptr);
-  // No route between layouts on one placement, whose boxes are given, takes less.
+  // A lower bound for all routes between layouts on one placement, whose boxes are passed.
   double least_route_us(const Layout& from, const Boxes& before, const Layout& to,
                         const Boxes& after) const;
-  // A step between two layouts; none where a single step cannot do it.
+  // A step between two layouts; empty if a single step is not possible.
   std::optional<RouteStep> step_within(const Layout& from, const Layout& to) const;
 
  private:
-  // Steps without a price.
+  // Steps whose cost is not computed yet.
   std::optional<RouteStep> kind_within(const Layout& from, const Layout& to) const;
   std::optional<RouteStep> kind_across(const Layout& from, const Layout& to) const;
-  // No step of this kind among these ranks is predicted to take less.
+  // A lower bound for all steps of this kind among these ranks.
   double least_us(const RouteStep& step) const;
   double remaining_us(const Layout& from, const Layout& to) const;
 
@@ -237,8 +238,8 @@ double Planner::least_us(const RouteStep& step) const {
   return is_within ? meeting_us(group_size(step.from.placement, step.axes)) : cost_.meeting_us;
 }
 
-// No route between layouts on one placement takes less: ranks have to meet along every axis whose
-// entry only a communication can change.
+// A lower bound for all routes between layouts on one placement: ranks must meet along every axis
+// whose entry only communication can change.
 double Planner::remaining_us(const Layout& from, const Layout& to) const {
   double least = 0;
   for (int64_t axis = 0; axis < from.nd_sbp.size(); ++axis) {
@@ -284,8 +285,8 @@ void Planner::price(RouteStep& step, const Boxes& from, const Boxes& to) const {
   const double meeting = meeting_us(members);
   if (step.kind == RouteStepKind::kAllReduce) {
     const auto n = static_cast<double>(members);
-    const double whole = (n - 1) * most_held;           // everybody reads all
-    const double halves = 2 * (n - 1) / n * most_held;  // reduce a chunk, fetch the others
+    const double whole = (n - 1) * most_held;           // every member reads all data
+    const double halves = 2 * (n - 1) / n * most_held;  // each reduces a chunk, then fetches others
     const double whole_us =
         meeting + whole / cost_.bytes_per_us + n * most_held / cost_.reduced_per_us;
     const double halves_us =
@@ -301,9 +302,9 @@ void Planner::price(RouteStep& step, const Boxes& from, const Boxes& to) const {
       (addends > 1 ? addends * most_held / cost_.reduced_per_us : most_held / cost_.copied_per_us);
 }
 
-// What a rank lacks of its part has to come to it. A reduction, of which the last one counts where
-// there is any, brings whole parts; zero-padding makes parts larger by itself, so nothing is known
-// where the goal is partial.
+// The elements that a rank lacks must be sent to it. If there are reductions, the last one sends
+// whole parts. Zero-padding enlarges parts without communication, so there is no bound if the goal
+// is partial.
 double Planner::least_route_us(const Layout& from, const Boxes& before, const Layout& to,
                                const Boxes& after) const {
   const double meetings = remaining_us(from, to);
@@ -334,7 +335,7 @@ std::vector<Layout> Planner::layouts(const Placement& placement,
   return result;
 }
 
-// The layouts a route may pass, `from` first and `to` last.
+// The layouts that a route may use, with `from` first and `to` last.
 std::vector<Layout> Planner::candidates(const Layout& from, const Layout& to) const {
   const auto largest = std::max_element(shape_.begin(), shape_.end());
   const auto choices = [&](const Placement& placement, const NdSbp& first, const NdSbp* second,
@@ -370,7 +371,8 @@ std::vector<Layout> Planner::candidates(const Layout& from, const Layout& to) co
   return nodes;
 }
 
-// Entries of axes with one rank mean nothing; one spelling keeps layouts comparable.
+// The entries of axes with one rank mean nothing; writing all of them the same way keeps layouts
+// comparable.
 Layout plain(const Layout& layout) {
   Layout result = layout;
   for (int64_t axis = 0; axis < layout.nd_sbp.size(); ++axis) {
@@ -381,7 +383,7 @@ Layout plain(const Layout& layout) {
   return result;
 }
 
-// Whether one axis changes, or partial ones only. Of plain layouts.
+// True if only one axis changes, or only partial axes do. Requires plain layouts.
 bool is_single_or_reduces(const NdSbp& from, const NdSbp& to) {
   int64_t changed = 0;
   bool reduces = true;
@@ -403,7 +405,8 @@ std::optional<Route> Planner::route(const Layout& from, const Layout& to, const 
   const size_t last = nodes.size() - 1;
   const bool is_within = start.placement == goal.placement;
   const double least_step_us = std::min(cost_.local_step_us, cost_.meeting_us);
-  // From here to the goal, at least: by meetings alone, and then by what is lacking, too.
+  // A lower bound from each node to the goal: first from the number of meetings alone, later also
+  // from the missing elements.
   std::vector<double> remaining(nodes.size(), 0);
   std::vector<bool> knows_lacking(nodes.size(), !is_within);
   for (size_t i = 1; is_within && i < last; ++i)
@@ -427,7 +430,7 @@ std::optional<Route> Planner::route(const Layout& from, const Layout& to, const 
     if (at == nodes.size()) return std::nullopt;
     if (at == last || best[at] + least_step_us >= best[last]) break;
     is_settled[at] = true;
-    // The goal first: what takes as long as a known route to it need not be looked at.
+    // The goal is first: a node that is reached no earlier than the goal need not be examined.
     for (size_t next = last; next > 0; --next) {
       if (is_settled[next]) continue;
       const double limit = std::min(best[next], best[last]);

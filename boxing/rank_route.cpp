@@ -1,4 +1,4 @@
-// From a plan to what one rank does: boxes of the logical tensor become strided copies.
+// Computes a rank route from a route: boxes of the logical tensor become strided copies.
 #include <algorithm>
 
 #include "boxing/run_route.h"
@@ -16,8 +16,8 @@ int64_t offset_in(const Box& part, const Box& box) {
   return offset;
 }
 
-// The copy of `box` from one row-major part to another, with dims that are contiguous on both sides
-// merged and dims of size 1 dropped.
+// The copy of `box` from one row-major part to another. Dims that are contiguous on both sides are
+// merged, and dims of size 1 are dropped.
 BoxCopy make_copy(const Box& source, const Box& target, const Box& box) {
   BoxCopy copy{.source_offset = offset_in(source, box),
                .target_offset = offset_in(target, box),
@@ -74,7 +74,7 @@ int64_t member_of(const std::vector<int64_t>& group, int64_t rank) {
   return found - group.begin();
 }
 
-// What `rank` reads, box by box.
+// Adds the boxes that `rank` reads.
 void add_copies(const Geometry& geometry, int64_t rank, RankStep& result) {
   const RouteStep& step = geometry.step;
   const int64_t position = step.to.placement.position(rank);
@@ -94,8 +94,9 @@ void add_copies(const Geometry& geometry, int64_t rank, RankStep& result) {
   if (result.fills) result.fill_op = neutral_op(step, position);
 }
 
-// For members without shared memory: packed data of one member is the sequence of boxes that the
-// other reads from it, each row-major, in the order of the reader's regions.
+// For members without shared memory. The packed data from one member to another is the sequence of
+// boxes that the receiver reads from the sender, each row-major, in the order of the receiver's
+// regions.
 void add_messages(const Geometry& geometry, int64_t rank, int64_t element_bytes, RankStep& result) {
   const RouteStep& step = geometry.step;
   const size_t members = result.group.size();
@@ -131,7 +132,7 @@ void add_messages(const Geometry& geometry, int64_t rank, int64_t element_bytes,
   }
 }
 
-// Up to this size a message each is faster than several pieces.
+// Up to this size one message per member is faster than several pieces.
 constexpr int64_t kWholeBytes = 64 << 10;
 
 bool reduces(const RouteStep& step) {
@@ -139,7 +140,7 @@ bool reduces(const RouteStep& step) {
   return std::any_of(sbp.begin(), sbp.end(), [](Sbp entry) { return entry.is_partial(); });
 }
 
-// Whether the parts, one after another, are the row-major `whole`.
+// True if the parts, one after another, are the row-major `whole`.
 bool are_consecutive(const std::vector<Box>& parts, const Box& whole) {
   int64_t next = 0;
   for (const Box& part : parts) {
@@ -157,7 +158,7 @@ bool are_alike(const std::vector<Box>& boxes) {
   });
 }
 
-// Follows from what all members know, so that they agree.
+// Depends only on data that all members know, so that they agree.
 void choose_carrier(const Geometry& geometry, RankStep& result) {
   const RouteStep& step = geometry.step;
   if (step.kind != RouteStepKind::kAllGather && step.kind != RouteStepKind::kReduceScatter) return;

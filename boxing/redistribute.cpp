@@ -36,7 +36,7 @@ void redistribute_infer(InferContext& ctx) {
                   .has_layout = true});
 }
 
-// Shares memory where every rank holds the same box before and after.
+// The result shares memory if every rank holds the same box before and after.
 bool redistribute_view(const TensorMeta& input, const Shape& /*output*/, const void* attrs,
                        ViewSpec& view) {
   const auto& a = *static_cast<const RedistributeAttrs*>(attrs);
@@ -46,7 +46,8 @@ bool redistribute_view(const TensorMeta& input, const Shape& /*output*/, const v
   return true;
 }
 
-// y and x are one logical value, so dx = dy in any layout: the dual of x's, or grad_sbp.
+// y and x are the same logical value, so dx = dy. The layout of dx is the dual of x's layout, or
+// grad_sbp.
 void redistribute_grad(GradContext& ctx) {
   const Tensor& dy = ctx.dy();
   if (!ctx.needs(0) || !dy.defined()) return;
@@ -83,9 +84,9 @@ ToGlobalOptions reduced_layout(const LocalToGlobalAttrs& attrs) {
   return {.placement = attrs.placement, .sbp = without_partial(attrs.nd_sbp, sbp::broadcast)};
 }
 
-// Along split axes a part's gradient is its part of dy; along broadcast axes all parts stand for
-// the one value and get all of dy; each addend of a sum gets dy. What ranks
-// outside the placement passed was not looked at: no gradient.
+// Along split axes, a part's gradient is its part of dy. Along broadcast axes, every part
+// represents the one value and gets all of dy. Each addend of a sum gets dy. The tensors of ranks
+// outside the placement were ignored and get no gradient.
 void local_to_global_grad(GradContext& ctx) {
   const Tensor& dy = ctx.dy();
   if (!ctx.needs(0) || !dy.defined()) return;
@@ -94,7 +95,7 @@ void local_to_global_grad(GradContext& ctx) {
   if (attrs.placement.contains(env::rank())) ctx.set(0, whole.to_local());
 }
 
-// y = max over ranks of x: dy goes to the ranks whose x equals y, ties shared equally.
+// y = max over ranks of x: dy goes to the ranks whose x equals y; ties share it equally.
 // dx = dy * [x == y] / (number of ranks with x == y)
 void candidates_to_global_grad(GradContext& ctx) {
   const Tensor& dy = ctx.dy();
@@ -104,8 +105,8 @@ void candidates_to_global_grad(GradContext& ctx) {
     return std::find(attrs.nd_sbp.begin(), attrs.nd_sbp.end(), entry) != attrs.nd_sbp.end();
   };
   if (has(sbp::partial_sum) || (has(sbp::partial_max) && has(sbp::partial_min))) {
-    throw Unsupported(str("[to_global] no gradient through local parts given as ", attrs.nd_sbp,
-                          ", which reduces in several ways; give the parts as sums alone"));
+    throw Unsupported(str("[to_global] gradients cannot pass through local parts given as ",
+                          attrs.nd_sbp, ", which mixes several reductions; use partial_sum only"));
   }
   const auto local = [&](const Tensor& global) {
     return global.to_global(reduced_layout(attrs)).to_local();
@@ -136,7 +137,7 @@ bool to_local_view(const TensorMeta& input, const Shape& /*output*/, const void*
   return true;
 }
 
-// The parts of dx are the ranks' dy in x's layout; a partial x takes it as broadcast.
+// The parts of dx are the ranks' dy in x's layout; for a partial x the layout of dx is broadcast.
 void to_local_grad(GradContext& ctx) {
   const Tensor& dy = ctx.dy();
   if (!ctx.needs(0) || !dy.defined()) return;
@@ -185,7 +186,7 @@ Tensor redistribute(const Tensor& tensor, const Placement& placement, const NdSb
   if (state.forbids_implicit_boxing) [[unlikely]] {
     throw InvalidArgument(str("[redistribute] an op needs its input ", tensor.meta(), " as ",
                               nd_sbp, " on ", placement,
-                              ", but ForbidImplicitBoxing is alive; write to_global yourself"));
+                              ", but ForbidImplicitBoxing forbids it; call to_global explicitly"));
   }
   const bool outer = std::exchange(state.grad_enabled, false);
 
@@ -227,7 +228,7 @@ Tensor Tensor::to_global(const ToGlobalOptions& options, Site site) const {
   boxing::LocalToGlobalAttrs attrs{.placement = options.placement, .nd_sbp = options.sbp};
   const auto joined = boxing::join_parts(*this, {options.placement, options.sbp}, site);
   attrs.shape = joined.shape;
-  // What a rank outside the placement passes is not looked at, but it learns the same meta, and
+  // The tensor of a rank outside the placement is ignored, but this rank learns the same meta and
   // takes the same part in backward.
   Tensor part = *this;
   const bool is_alike = dtype() == joined.dtype && requires_grad() == joined.requires_grad;

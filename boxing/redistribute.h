@@ -1,5 +1,5 @@
-// Changing the layout of tensors: to_global, to_local and full (declared in core/tensor.h), and
-// what the interpreters use for inputs that must lie otherwise.
+// Changes the layout of tensors: to_global, to_local and full (declared in core/tensor.h), and the
+// function with which the interpreters redistribute inputs.
 #pragma once
 
 #include "core/placement.h"
@@ -8,26 +8,27 @@
 
 namespace flow {
 
-// Arguments of Tensor::to_global.
+// The arguments of Tensor::to_global.
 //
-// Of a local tensor, each rank of the placement gives its part: along a split axis the parts are
-// concatenated (their shapes must be those of the balanced split), along a broadcast axis the data
-// of the first rank counts, along a partial axis each part is an addend (or candidate of the
-// maximum, minimum). Every rank of the world calls it, as all learn the logical shape; what ranks
-// outside the placement pass is not looked at. Memory is shared where no data moves.
+// For a local tensor, each rank of the placement contributes its part. Along a split axis the parts
+// are concatenated; their shapes must be those of the balanced split. Along a broadcast axis the
+// first rank's data replaces the others. Along a partial axis each part is an addend, or a
+// candidate for the maximum or minimum. Every rank of the world must call it, because all ranks
+// learn the logical shape; the tensors of ranks outside the placement are ignored. The result
+// shares memory with the input if no data moves.
 //
-// Of a global tensor, any layout becomes any other; carried out by the ranks of both placements.
-// Equal layouts give the tensor itself.
+// For a global tensor, any layout can become any other. The ranks of both placements carry out the
+// change. If the layouts are equal, the tensor itself is returned.
 //
 //   auto x = flow::randn({8, 4}).to_global({.placement = p, .sbp = sbp::split(0)});
 struct ToGlobalOptions {
-  Placement placement = {};  // undefined: as it is (global tensors only)
-  NdSbp sbp = {};            // empty: as it is (global tensors only)
-  NdSbp grad_sbp = {};       // the layout the gradient is brought to; empty: S to S, P to B
+  Placement placement = {};  // undefined: unchanged (global tensors only)
+  NdSbp sbp = {};            // empty: unchanged (global tensors only)
+  NdSbp grad_sbp = {};       // layout to which the gradient is redistributed; empty: S to S, P to B
 };
 
-// While it lives, an op of this thread whose inputs would have to be redistributed raises
-// InvalidArgument instead. to_global stays allowed.
+// While an object of this class exists, an op of this thread throws InvalidArgument if its inputs
+// would have to be redistributed. Explicit to_global calls are allowed.
 class [[nodiscard]] ForbidImplicitBoxing {
  public:
   ForbidImplicitBoxing();
@@ -41,9 +42,9 @@ class [[nodiscard]] ForbidImplicitBoxing {
 
 namespace boxing {
 
-// The same logical tensor in another layout, unrecorded: how an interpreter brings an input to
-// where its op needs it. Collective over the ranks of both placements. Throws InvalidArgument under
-// ForbidImplicitBoxing.
+// Returns the same logical tensor in another layout without recording the change for autograd;
+// interpreters use it for inputs that must be redistributed. Collective over the ranks of both
+// placements. Throws InvalidArgument under ForbidImplicitBoxing.
 Tensor redistribute(const Tensor& tensor, const Placement& placement, const NdSbp& nd_sbp,
                     Site site);
 

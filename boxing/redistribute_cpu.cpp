@@ -1,4 +1,5 @@
-// Kernels of the layout ops on host memory: a plan made once per decision, run at every call.
+// Kernels of the layout ops on host memory. The route is found once per decision and carried out at
+// every call.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -23,7 +24,7 @@ namespace flow::boxing {
 
 namespace {
 
-// Runs the plan and enters what it took into the rank's transfer log.
+// Carries out the route and adds its time to the rank's transfer log.
 void run_logged(const BoundRoute& route, const std::byte* source, std::byte* target, Site site) {
   if (route.route().steps.empty()) {
     route.run(source, target, site);
@@ -36,7 +37,7 @@ void run_logged(const BoundRoute& route, const std::byte* source, std::byte* tar
   thread_state().context->slot<TransferLog>().add(user_site(site), route.route(), took.count());
 }
 
-// Calls fn with the input's part, packed where it is strided.
+// Calls fn with the input's part, which is packed first if it is strided.
 template <class Fn>
 void with_packed_input(const KernelContext& ctx, const Fn& fn) {
   const TensorView& source = ctx.in(0);
@@ -67,7 +68,8 @@ uint64_t hash_of(const std::byte* data, size_t bytes) {
   return hasher.value();
 }
 
-// Throws InvalidArgument on every rank when what becomes one broadcast value differs between them.
+// Throws InvalidArgument on every rank if data that becomes one broadcast value differs between
+// ranks.
 void check_replicas(const KernelContext& ctx, const std::byte* source) {
   const Route& route = ctx.state_as<BoundRoute>().route();
   if (route.steps.empty()) return;
@@ -85,8 +87,9 @@ void check_replicas(const KernelContext& ctx, const std::byte* source) {
     if (all[i] == all[0]) continue;
     throw InvalidArgument(str("[to_global] ranks ", group[0], " and ", group[i],
                               " pass different data for ", route.to, " of a ", route.dtype, ' ',
-                              route.shape, "; without FLOW_CHECK=1 that of rank ", group[0],
-                              " would be taken"));
+                              route.shape,
+                              "; pass equal data (without FLOW_CHECK=1 the data of rank ", group[0],
+                              " replaces the others')"));
   }
 }
 
@@ -97,7 +100,7 @@ void run_checked_route(const KernelContext& ctx) {
   });
 }
 
-// For data on a device: `kernel` gets copies in host memory.
+// Runs `kernel` for data on a device: it gets copies in host memory.
 template <KernelFn kernel>
 void staged(const KernelContext& ctx) {
   run_on_host(ctx, kernel);
@@ -107,7 +110,7 @@ KernelChoice select_routed(const KernelQuery& query) {
   return bind_route(query, route_of_call(query));
 }
 
-// This rank's part as a tensor of its own, where the view does not serve.
+// Copies this rank's part to a separate tensor if a view is not possible.
 void copy_part(const KernelContext& ctx) {
   const TensorMeta& meta = *ctx.in(0).meta;
   if (meta.local_numel == 0) return;
@@ -157,7 +160,7 @@ KernelScratch scratch_of_route(const KernelQuery& query, const Route& route, int
         global_meta(route.shape, route.dtype, layout.placement, layout.nd_sbp, rank)
             ->local_bytes());
   };
-  // What a step reads and what it writes.
+  // The bytes that a step reads and writes.
   int64_t read = 0, written = 0;
   for (size_t i = 0; i + 1 < route.steps.size(); ++i) {
     const int64_t before = i == 0 ? 0 : bytes_after(i - 1), after = bytes_after(i);

@@ -1,4 +1,4 @@
-// The ops that change layouts. Each is one node of autograd and of a trace.
+// The ops that change layouts. Each call is one node of autograd and of a trace.
 #pragma once
 
 #include <tuple>
@@ -24,7 +24,7 @@ struct LocalToGlobalAttrs {
   Shape shape = {};  // logical
   Placement placement = {};
   NdSbp nd_sbp = {};
-  // Whether the first rank's data replaces that of the others along broadcast axes; else the parts
+  // True if the first rank's data must replace the others along broadcast axes; false if the parts
   // are known to be equal.
   bool sends_first = true;
 
@@ -40,9 +40,10 @@ struct LocalToGlobalAttrs {
 extern const OpDef kRedistribute;
 // (local) -> global
 extern const OpDef kLocalToGlobal;
-// The same where the parts are candidates of a maximum or minimum: its gradient needs the values.
+// Like kLocalToGlobal, for parts that are candidates for a maximum or minimum. A separate op,
+// because its gradient needs the values.
 extern const OpDef kCandidatesToGlobal;
-// (global) -> local: this rank's part
+// (global) -> local: returns this rank's part
 extern const OpDef kToLocal;
 
 }  // namespace flow::boxing

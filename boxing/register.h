@@ -1,4 +1,4 @@
-// Puts boxing's ops and kernels into the tables of the runtime.
+// Registers boxing's ops and kernels in the tables of the runtime.
 #pragma once
 
 namespace flow {

@@ -89,7 +89,7 @@ void reset_boxing_report() {
 
 namespace {
 
-// Tenths are as much as a time in microseconds deserves.
+// Times in microseconds are not accurate beyond tenths.
 std::string microseconds(double us) {
   const int64_t tenths = std::llround(us * 10);
   return str(tenths / 10, ".", tenths % 10, " us");

@@ -27,8 +27,8 @@ namespace {
 constexpr std::array kKindNames = {"slice",      "zero_pad",   "all_reduce", "reduce_scatter",
                                    "all_gather", "all_to_all", "broadcast",  "exchange"};
 
-// True when ranks of both placements correspond by coordinates, so that axes outside step.axes need
-// not be crossed.
+// True if ranks of both placements correspond by coordinates, so that data need not move along axes
+// outside step.axes.
 bool is_aligned(const RouteStep& step) {
   return step.from.placement.shape() == step.to.placement.shape();
 }
@@ -37,7 +37,8 @@ bool is_free(const RouteStep& step, int64_t axis) {
   return !is_aligned(step) || (step.axes >> axis & 1U) != 0;
 }
 
-// Axes along which the values at coordinate 0 become addends beside neutral values.
+// True for an axis along which the values at coordinate 0 become addends, and all other addends are
+// neutral values.
 bool is_new_partial(const RouteStep& step, int64_t axis) {
   const Sbp entry = step.to.nd_sbp[axis];
   if (!entry.is_partial() || step.to.placement.shape()[axis] == 1) return false;
@@ -51,9 +52,9 @@ int64_t position_at(const Placement& placement, const Shape& coordinates) {
   return position;
 }
 
-// The coordinates a target takes its data from where it has no choice to make: its own, or the
-// replica that is nearest. Entries of axes to be crossed (splits and addends) are set by the
-// caller.
+// The coordinates from which a target takes its data if it has no choice: its own coordinates, or
+// those of the nearest replica. The caller sets the entries of axes along which data moves (splits
+// and addends).
 Shape base_coordinates(const RouteStep& step, int64_t target_position) {
   const Placement& source = step.from.placement;
   const int64_t rank = step.to.placement.ranks()[static_cast<size_t>(target_position)];
@@ -78,8 +79,8 @@ Shape base_coordinates(const RouteStep& step, int64_t target_position) {
   return coordinates;
 }
 
-// Calls fn for all coordinates that differ from `coordinates` along the free axes where
-// `crosses(entry)`, in ascending order.
+// Calls fn, in ascending order, for all coordinates that differ from `coordinates` along the free
+// axes for which `crosses(entry)` is true.
 template <class Crosses, class Fn>
 void for_each_coordinate(const RouteStep& step, Shape coordinates, const Crosses& crosses,
                          const Fn& fn) {
@@ -170,7 +171,7 @@ ReduceOp neutral_op(const RouteStep& step, int64_t target_position) {
   ReduceOp op = ReduceOp::kSum;
   for (int64_t axis = 0; axis < step.to.nd_sbp.size(); ++axis) {
     if (!is_new_partial(step, axis)) continue;
-    // The innermost reduction that this rank adds nothing to comes first.
+    // The innermost reduction to which this rank contributes nothing is applied first.
     if (step.kind == RouteStepKind::kZeroPad ||
         step.to.placement.coordinate(target_position, axis) != 0) {
       op = reduce_op_of(step.to.nd_sbp[axis]);

@@ -1,5 +1,5 @@
-// The ops of boxing whose kernels follow a plan: the plan, which is the same on every rank, apart
-// from the kernel of the rank that carries it out.
+// The ops of boxing whose kernels carry out a route. The route is the same on every rank; it is
+// separate from the kernel, which belongs to one rank.
 #pragma once
 
 #include "boxing/route.h"
@@ -8,17 +8,18 @@
 
 namespace flow::boxing {
 
+// True if the kernels of `op` carry out a route.
 bool follows_route(const OpDef& op);
 
-// The plan of a call of such an op. Pure.
+// The route of a call of such an op. Pure.
 Route route_of_call(const KernelQuery& query);
 
-// The kernel by which the calling thread's rank carries out `plan`, which is plan_of(query). May
-// run on this rank only.
+// The kernel with which the calling thread's rank carries out `route`. Requires: route ==
+// route_of_call(query). The result may run on this rank only.
 KernelChoice bind_route(const KernelQuery& query, const Route& route);
 
-// What carrying it out takes on `rank` where ranks read each other's memory: the packed input, and
-// what is between its steps.
+// The memory that carrying out the route takes on `rank` when ranks read each other's memory: the
+// packed input, and the intermediate parts between its steps.
 KernelScratch scratch_of_route(const KernelQuery& query, const Route& route, int64_t rank);
 
 }  // namespace flow::boxing

@@ -33,16 +33,16 @@ void for_each_run(const Shape& extents, const Strides& source_strides,
   }
 }
 
-// Shorter runs are not worth stores past the caches.
+// For shorter runs, stores that bypass the caches do not pay off.
 constexpr int64_t kLongRunBytes = 512;
 
-// To be followed by end_streams().
+// The caller must call end_streams() afterwards.
 auto* copy_for_runs(int64_t run_bytes, int64_t whole_bytes) {
   return run_bytes >= kLongRunBytes && whole_bytes > kPastCacheBytes ? stream_part : copy_bytes;
 }
 
-// Calls fn(byte in the strided part, byte in the packed box, bytes) for what bytes [begin, end) of
-// a row-major packed box are in a part with these strides.
+// For bytes [begin, end) of a row-major packed box, calls fn(byte in the strided part, byte in the
+// packed box, bytes) for every contiguous run of a part with these strides.
 template <class Fn>
 void for_each_packed_run(const Shape& extents, const Strides& strides, int64_t element_bytes,
                          int64_t begin, int64_t end, const Fn& fn) {
@@ -70,9 +70,9 @@ void for_each_packed_run(const Shape& extents, const Strides& strides, int64_t e
   }
 }
 
-// The part of a packed box, which begins at byte `box_begin` of what one member gets from another,
-// that lies in bytes [offset, offset + bytes) of that; fn as above, with the second counted from
-// `offset`.
+// Visits a packed box that starts at byte `box_begin` of the data that one member receives from
+// another, restricted to bytes [offset, offset + bytes) of that data. fn is called as above; its
+// second argument is relative to `offset`.
 template <class Fn>
 void for_each_run_within(const Shape& extents, const Strides& strides, int64_t element_bytes,
                          int64_t box_begin, int64_t offset, int64_t bytes, const Fn& fn) {
@@ -85,7 +85,7 @@ void for_each_run_within(const Shape& extents, const Strides& strides, int64_t e
                       });
 }
 
-// Reduces a box of parts that share one shape.
+// Reduces a box of parts that have the same shape.
 void reduce_box(const BoxCopy& copy, DType dtype, ReduceOp op,
                 std::span<const std::byte* const> sources, std::byte* target) {
   const auto size = static_cast<int64_t>(dtype_size(dtype));
@@ -141,7 +141,7 @@ void BoundRoute::run(const std::byte* source, std::byte* target, Site site) cons
   }
   Fingerprint what = what_;
   what.site = site;
-  Ref<Storage> between;  // what the step before has written
+  Ref<Storage> between;  // the part that the previous step has written
   for (size_t i = 0; i < rank_route_.steps.size(); ++i) {
     const RankStep& step = rank_route_.steps[i];
     Ref<Storage> next;
@@ -230,7 +230,7 @@ void BoundRoute::exchange_packed(const RankStep& step, Communicator& group, cons
   const auto size = static_cast<int64_t>(dtype_size(dtype));
   int64_t sent = 0;
   int64_t received = 0;
-  std::vector<int64_t> starts;  // of each member's data among the received
+  std::vector<int64_t> starts;  // the start of each member's data in the received data
   for (size_t member = 0; member < step.group.size(); ++member) {
     sent += step.send_bytes[member];
     starts.push_back(received);
@@ -266,7 +266,7 @@ void BoundRoute::exchange_packed(const RankStep& step, Communicator& group, cons
   }
 }
 
-// What stays on this rank is copied from part to part.
+// Data that stays on this rank is copied directly from part to part.
 void BoundRoute::exchange_streamed(const RankStep& step, Communicator& group,
                                    const std::byte* source, std::byte* target,
                                    const Fingerprint& what) const {

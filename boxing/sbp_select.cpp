@@ -21,7 +21,7 @@ std::string describe_input(std::span<const MetaPtr> inputs, size_t i) {
   return str("input ", i, " is ", *inputs[i], inputs[i]->is_global() ? "" : " (local)");
 }
 
-// The first given input; all others must agree with it on device, locality and placement.
+// The first input that is given; all others must have the same device, locality and placement.
 const TensorMeta* common_input(const OpDef& op, std::span<const MetaPtr> inputs) {
   size_t first = inputs.size();
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -30,8 +30,8 @@ const TensorMeta* common_input(const OpDef& op, std::span<const MetaPtr> inputs)
     const TensorMeta& a = *inputs[first];
     const TensorMeta& b = *inputs[i];
     const char* what = a.is_global() != b.is_global() ? "local and global tensors are mixed"
-                       : a.placement != b.placement   ? "inputs lie on different placements"
-                       : a.device != b.device         ? "inputs lie on different devices"
+                       : a.placement != b.placement   ? "inputs have different placements"
+                       : a.device != b.device         ? "inputs are on different devices"
                                                       : nullptr;
     if (what == nullptr) continue;
     throw InvalidArgument(str("[", op.name, "] ", what, "; ", describe_input(inputs, first), ", ",
@@ -83,7 +83,7 @@ class Expansion {
     }
   }
 
-  // `shape` after the outer axes have split it, at their first or last ranks.
+  // `shape` after the outer axes have split it, on their first or last ranks.
   Shape shape_left(const Shape& shape, const NdSbp& outer, bool at_last) const {
     Shape left = shape;
     for (int64_t axis = 0; axis < outer.size(); ++axis) {
@@ -145,7 +145,7 @@ class Expansion {
 
 // ---------------------------------------------------------------- choice
 
-// A tensor that is written keeps its layout, and so does the output that stands for it.
+// True if every tensor that is written in place keeps its layout, and so does the matching output.
 bool keeps_mutated(const NdSignature& signature, std::span<const MetaPtr> inputs,
                    uint32_t mutates) {
   size_t output = 0;
@@ -164,16 +164,18 @@ bool keeps_mutated(const NdSignature& signature, std::span<const MetaPtr> inputs
   for (size_t i = 0; i < std::min(kShown, signatures.size()); ++i)
     offered += str(i == 0 ? "" : ", ", signatures[i].outputs[0]);
   const auto input = static_cast<size_t>(std::countr_zero(mutates));
-  throw InvalidArgument(str("[", op.name, "_] the result cannot keep the layout of the written ",
-                            describe_input(inputs, input), "; the op gives ", offered,
-                            "; use the form without underscore, or to_global the tensor first"));
+  throw InvalidArgument(
+      str("[", op.name, "_] the result cannot have the layout of the tensor that is written: ",
+          describe_input(inputs, input), "; the op can return ", offered,
+          "; use the form without underscore, or call to_global on the tensor first"));
 }
 
-// The candidate of the least score; the earlier in the table where scores are equal. Those that
-// may take least come first: a good one bounds how far others are looked at.
+// The candidate with the best score; ties go to the earlier one in the table. Candidates are scored
+// in ascending order of their lower bounds, so that an early good score bounds the scoring of the
+// others.
 const NdSignature* best_of(const std::vector<const NdSignature*>& candidates,
                            SignatureScorer& scorer) {
-  std::vector<std::pair<double, const NdSignature*>> order;  // pointers ascend with the table
+  std::vector<std::pair<double, const NdSignature*>> order;  // pointers ascend in table order
   order.reserve(candidates.size());
   for (const NdSignature* candidate : candidates)
     order.emplace_back(scorer.least_us(*candidate), candidate);
@@ -198,16 +200,15 @@ struct WarnedOps {
   std::set<const OpDef*> ops;  // guarded by mutex
 };
 
-// Once per op, by the first rank of the placement.
+// Warns once per op, on the first rank of the placement.
 void warn_of_gathering(const OpDef& op, const Placement& placement, int64_t rank) {
   if (placement.ranks()[0] != rank) return;
   auto& warned = thread_state().context->slot<WarnedOps>();
   const std::lock_guard lock(warned.mutex);
   if (!warned.ops.insert(&op).second) return;
-  log_warning(
-      str("[", op.name,
-          "] has no SBP rule, so its inputs are gathered on every rank; give its OpDef one, "
-          "or bring the inputs to B where it is cheap"));
+  log_warning(str("[", op.name,
+                  "] has no SBP rule, so its inputs are gathered on every rank; add a rule to its "
+                  "OpDef, or redistribute the inputs to B where that is cheap"));
 }
 
 }  // namespace
@@ -227,8 +228,8 @@ void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void
   out.redistributes = false;
   const bool fixes_layout = std::any_of(outputs.begin(), outputs.end(),
                                         [](const OutputSpec& spec) { return spec.has_layout; });
-  // An op that fixes its layout may join what others must not mix: it is how they are brought
-  // together.
+  // An op that fixes its output layout may combine inputs that other ops must not mix: such ops
+  // bring tensors together.
   const TensorMeta* common = fixes_layout ? nullptr : common_input(op, inputs);
   if (common == nullptr || !common->is_global()) {
     for (const OutputSpec& spec : outputs) {

@@ -1,6 +1,6 @@
-// Signature choice: how the inputs of a call must lie before its kernel runs, and how its outputs
-// lie afterwards. Pure: a function of logical metas, attrs and the committed cost table, so every
-// rank decides the same.
+// Signature choice: selects the layouts that the inputs of a call must have before its kernel runs,
+// and the layouts that its outputs then have. Pure: a function of logical metas, attrs and the cost
+// table, so every rank decides the same.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,33 @@
 
 namespace flow::boxing {
 
-// Fills op, inputs, outputs and redistributes of `out` for a call whose shape rule gave `outputs`.
-// `inputs` has null for an optional tensor not given; bit i of `mutates` says that input i is
-// written in place, so that its layout is kept and becomes that of the matching output.
+// Fills op, inputs, outputs and redistributes of `out` for a call whose shape rule returned
+// `outputs`. `inputs` has null for an omitted optional tensor. Bit i of `mutates` means that input
+// i is written in place: it keeps its layout, and the matching output gets the same layout.
 //
-// Local inputs give local outputs. An output with has_layout keeps it, and the inputs of such a
-// call stay as they are (creation, redistribution). Otherwise the signature with the best score
-// (boxing/signature_score.h) wins: what fits as it is, then what needs no communication, then the
-// least predicted time; ties go to the fewest moved inputs, the least memory, the earlier in the
-// table ("all B" comes last). An op without an SBP rule gathers,
-// with a warning that names it once; one with data-dependent shape gathers too.
-// Throws InvalidArgument naming both when local and global inputs, placements or devices mix, when
-// a placement names a rank that does not exist, or when no signature can write in place.
+// Local inputs give local outputs. An output with has_layout keeps its layout, and the inputs of
+// such a call stay unchanged (creation, redistribution). Otherwise the signature with the best
+// score wins (boxing/signature_score.h): first those that match the inputs, then those that need no
+// communication, then those with the shortest predicted time. Ties go to the fewest moved inputs,
+// then the least memory, then the earlier entry of the table; "all B" is the last entry. An op
+// without an SBP rule gathers its inputs, with one warning that names it; so does an op with
+// data-dependent shape. Throws InvalidArgument, naming both operands, if local and global inputs,
+// placements or devices are mixed; if a placement names a rank that does not exist; or if no
+// signature allows writing in place.
 void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
                     std::span<const OutputSpec> outputs, uint32_t mutates, int64_t rank,
                     Decision& out);
 
-// One legal combination of layouts on all placement axes.
+// One valid combination of layouts on all placement axes.
 struct NdSignature {
   std::vector<NdSbp> inputs;
   std::vector<NdSbp> outputs;
   friend bool operator==(const NdSignature&, const NdSignature&) = default;
 };
 
-// The op's 1-D signatures, "all B" added last, expanded over the axes of the placement, outermost
-// first. A rule sees the shapes left after the outer axes have split; where ranks differ in them by
-// one, a signature must be legal for both.
+// The op's 1-D signatures, with "all B" appended, expanded over the axes of the placement,
+// outermost axis first. The rule for an inner axis sees the shapes that remain after the outer axes
+// have split. If these differ by one between ranks, a signature must be valid for both sizes.
 std::vector<NdSignature> nd_signatures(const OpDef& op, std::span<const MetaPtr> inputs,
                                        const void* attrs, std::span<const OutputSpec> outputs,
                                        const Placement& placement);

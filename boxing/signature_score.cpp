@@ -8,7 +8,7 @@ namespace flow::boxing {
 
 namespace {
 
-// Sums in another order differ by less.
+// Sums of the same terms in a different order differ by less than this.
 constexpr double kRounding = 1 - 1e-9;
 
 int64_t part_bytes(const Shape& shape, DType dtype, const Placement& placement,
@@ -16,8 +16,9 @@ int64_t part_bytes(const Shape& shape, DType dtype, const Placement& placement,
   return box_of(shape, placement, nd_sbp, 0).size.numel() * static_cast<int64_t>(dtype_size(dtype));
 }
 
-// How the gradient of an input arrives that an op uses in layout `used`, when it lay in `given`:
-// where ranks were given the whole of what is cut, as the terms of a sum.
+// The layout in which the gradient of an input arrives that had layout `given` and that the op uses
+// in layout `used`. Along an axis on which the input was split and the op uses the whole, the
+// gradient is partial.
 NdSbp arriving_gradient(const NdSbp& given, const NdSbp& used) {
   NdSbp result = used;
   for (int64_t axis = 0; axis < used.size(); ++axis) {
@@ -28,12 +29,12 @@ NdSbp arriving_gradient(const NdSbp& given, const NdSbp& used) {
   return result;
 }
 
-// Whether every rank takes what it needs out of what it has, and the work stays as it is cut.
+// True if only broadcast entries change, so that every rank already holds the data that it needs.
 bool is_local(const NdSbp& from, const NdSbp& to) {
   for (int64_t axis = 0; axis < from.size(); ++axis) {
     if (from[axis] == to[axis]) continue;
     if (!from[axis].is_broadcast()) return false;
-    // A cut outside of another of the same dim moves the parts of that one.
+    // An outer split of a dim moves the parts of an inner split of the same dim.
     for (int64_t inner = axis + 1; inner < from.size(); ++inner) {
       if (to[axis].is_split() && from[inner] == to[axis]) return false;
     }
@@ -46,7 +47,7 @@ bool any_split(const std::vector<NdSbp>& layouts, int64_t axis) {
                      [&](const NdSbp& nd_sbp) { return nd_sbp[axis].is_split(); });
 }
 
-// Whether a result is cut along an axis on which every rank has all inputs whole.
+// True if a result is split along an axis on which every rank holds all inputs whole.
 bool cuts_what_is_whole(const NdSignature& signature, const Placement& placement) {
   for (int64_t axis = 0; axis < placement.num_axes(); ++axis) {
     if (any_split(signature.outputs, axis) && !any_split(signature.inputs, axis)) return true;
@@ -177,7 +178,7 @@ double SignatureScorer::use_time(size_t output, const NdSbp& nd_sbp, Precision p
   return time_us;
 }
 
-// The arithmetic is divided along the axes that cut an operand or a result.
+// The arithmetic is divided along the axes that split an operand or a result.
 double SignatureScorer::work_time(const NdSignature& signature) const {
   double parts = 1;
   for (int64_t axis = 0; axis < placement_.num_axes(); ++axis) {

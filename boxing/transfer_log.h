@@ -1,4 +1,4 @@
-// The record behind boxing_report(): one per rank, filled as plans run.
+// The record behind boxing_report(). Each rank has one, which grows as routes run.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace flow::boxing {
 
-// Safe to call from the threads of a rank.
+// Thread safe.
 class TransferLog {
  public:
   void add(Site site, const Route& route, double took_us);
@@ -37,11 +37,11 @@ class TransferLog {
   };
 
   mutable std::mutex mutex_;
-  // Guarded by mutex_. A call site has few plans.
+  // Guarded by mutex_. A call site has few routes.
   std::unordered_map<Key, std::vector<Runs>, KeyHash> runs_;
 };
 
-// The entry of a plan that has not run.
+// The entry of a route that has not run.
 BoxingEntry describe(Site site, const Route& route);
 
 }  // namespace flow::boxing

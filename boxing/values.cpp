@@ -1,4 +1,4 @@
-// Where a tensor's values are: to(device), and reading them on the host: full, item, to_vector
+// Moving tensors between devices, to(device), and reading values on the host: full, item, to_vector
 // (declared in core/tensor.h).
 #include <vector>
 
@@ -43,7 +43,7 @@ Tensor Tensor::to(std::string_view device_name, Site site) const {
   const DeviceType wanted = use_device(device_name);
   if (wanted == device()) return *this;
   if (wanted != DeviceType::kCpu && !cuda::is_built()) {
-    throw Unsupported(str("[to] this build moves nothing to ", wanted, "; the tensor is ", meta(),
+    throw Unsupported(str("[to] this build cannot move tensors to ", wanted, "; received ", meta(),
                           "; configure with -DFLOW_CUDA=ON"),
                       site);
   }
@@ -55,8 +55,8 @@ Tensor Tensor::to(std::string_view device_name, Site site) const {
 namespace internal {
 void read_values(const Tensor& tensor, DType dtype, void* target, const char* method, Site site) {
   if (std::string_view(method) == "item" && tensor.numel() != 1) {
-    throw InvalidArgument(str("[item] only a tensor of one element has an item; received ",
-                              tensor.meta(), "; use to_vector() or reduce it first"),
+    throw InvalidArgument(str("[item] the tensor must have one element; received ", tensor.meta(),
+                              "; use to_vector() or reduce it first"),
                           site);
   }
   const Unrecorded unrecorded;

@@ -18,20 +18,20 @@ namespace flow {
 
 namespace {
 constexpr size_t kAlignment = 64;
-// Beyond 1 KiB a class has room for the header of a storage beside a round number of bytes:
-// tensors of powers of two are the most common.
+// Above 1 KiB a class has room for a round number of bytes and a storage header, because tensors
+// whose size is a power of two are the most common.
 constexpr size_t kHeaderRoom = 64;
-// Classes 0 to 15 are multiples of 64 bytes, those from kFirstClass on four, those from
-// kFirstFineClass on sixteen per power of two, beginning with 2^10 and 2^kFineExponent.
+// Classes 0 to 15 are multiples of 64 bytes. From kFirstClass on there are four classes per power
+// of two, starting at 2^10; from kFirstFineClass on sixteen, starting at 2^kFineExponent.
 constexpr int kFirstClass = 16;
 constexpr int kFineExponent = 23;
 constexpr int kFirstFineClass = kFirstClass + 4 * (kFineExponent - 10);
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kSmallPage = 4096;
-// Blocks above this size are mapped at huge-page alignment and given back whole.
+// Blocks above this size are mapped with huge-page alignment and returned to the system whole.
 constexpr size_t kLargestShared = (size_t{8} << 20) + kHeaderRoom;
-// Blocks from this size on share regions of huge pages. The address sanitizer sees overruns of
-// blocks that lie alone.
+// Blocks of at least this size share regions of huge pages. With the address sanitizer no blocks
+// share a region, because it detects overruns only of separate blocks.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr size_t kLeastShared = kLargestShared + 1;
 #else
@@ -43,7 +43,7 @@ size_t round_up(size_t bytes, size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
-// What does not fill a huge page lies in small ones.
+// The rest that does not fill a huge page is in small pages.
 void* map_huge(size_t bytes) {
   void* block = nullptr;
   if (posix_memalign(&block, kHugePage, round_up(bytes, kSmallPage)) != 0) return nullptr;
@@ -51,8 +51,9 @@ void* map_huge(size_t bytes) {
   return block;
 }
 
-// Cuts regions of huge pages into blocks, as translating the addresses of small pages takes longer
-// than reading them from the third cache. A region is given back when all its blocks are free.
+// Divides regions of huge pages into blocks: translating the addresses of small pages takes longer
+// than reading them from the third-level cache. A region is returned to the system when all its
+// blocks are free.
 class SharedRegions {
  public:
   void* allocate(size_t bytes) {
@@ -86,8 +87,8 @@ class SharedRegions {
   struct Region {
     std::byte* first;
     size_t size;
-    size_t cut = 0;   // into blocks
-    size_t used = 0;  // by blocks handed out
+    size_t cut = 0;   // divided into blocks
+    size_t used = 0;  // by blocks that are handed out
 
     void* next(size_t bytes) {
       std::byte* block = first + cut;
@@ -103,7 +104,8 @@ class SharedRegions {
     });
   }
 
-  // A block of the first region with room for it, or of a new one, which grow with what is in use.
+  // Returns a block of the first region with room for it, or of a new region. New regions are
+  // larger the more memory is in use.
   void* cut(size_t bytes) {
     for (Region& region : regions_) {
       if (region.size - region.cut >= bytes) return region.next(bytes);
@@ -123,7 +125,7 @@ class SharedRegions {
 };
 
 SharedRegions& shared_regions() {
-  static SharedRegions& instance = *new SharedRegions;  // immortal, as allocators are
+  static SharedRegions& instance = *new SharedRegions;  // never destroyed, as the allocators
   return instance;
 }
 
@@ -148,7 +150,7 @@ void system_free(void* block, size_t bytes) {
 
 int Allocator::class_of(size_t bytes) {
   if (bytes <= 1024) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);
-  // Four classes per power of two, and the header: 1280, 1536, 1792, 2048, 2560, …
+  // Four classes per power of two, each with room for the header: 1280, 1536, 1792, 2048, 2560, …
   const size_t last = std::max<size_t>(bytes - kHeaderRoom - 1, 1024);
   const int exponent = static_cast<int>(std::bit_width(last)) - 1;  // >= 10
   if (exponent < kFineExponent)
@@ -161,7 +163,7 @@ size_t Allocator::class_bytes(int size_class) {
   if (size_class < kFirstClass) return static_cast<size_t>(size_class + 1) * 64;
   const bool fine = size_class >= kFirstFineClass;
   const int first = fine ? kFirstFineClass : kFirstClass;
-  const int bits = fine ? 4 : 2;  // of the size below its highest bit
+  const int bits = fine ? 4 : 2;  // of the size, below its highest bit
   const int exponent = ((size_class - first) >> bits) + (fine ? kFineExponent : 10);
   const int part = (size_class - first) & ((1 << bits) - 1);
   return (size_t{1} << exponent) +
@@ -179,16 +181,18 @@ void Allocator::lock() const noexcept {
 void* Allocator::allocate(size_t bytes) {
   const int size_class = class_of(bytes);
   if (size_class >= kNumClasses) {
-    throw OutOfMemory(str("[allocator] asked for ", bytes, " bytes, more than any machine has; ",
-                          "use smaller tensors"));
+    throw OutOfMemory(
+        str("[allocator] the request is larger than the memory of any machine; received ", bytes,
+            " bytes; use smaller tensors"));
   }
   const auto size = static_cast<int64_t>(class_bytes(size_class));
   lock();
   if (stats_.bytes_in_use + size > limit_) {
     const int64_t in_use = stats_.bytes_in_use;
     unlock();
-    throw OutOfMemory(str("[allocator] asked for ", bytes, " bytes with ", in_use,
-                          " bytes in use and a limit of ", limit_, "; free tensors or raise it"));
+    throw OutOfMemory(str("[allocator] the request exceeds the memory limit of ", limit_,
+                          " bytes; received ", bytes, " bytes, with ", in_use,
+                          " bytes in use; free tensors or raise the limit"));
   }
   ++stats_.num_allocations;
   void* block = free_[static_cast<size_t>(size_class)];
@@ -211,8 +215,8 @@ void* Allocator::allocate(size_t bytes) {
     stats_.bytes_in_use -= size;
     const int64_t in_use = stats_.bytes_in_use;
     unlock();
-    throw OutOfMemory(str("[allocator] the system gave no ", bytes, " bytes; ", in_use,
-                          " bytes are in use; use smaller batches or fewer saved tensors"));
+    throw OutOfMemory(str("[allocator] the system has no room for ", bytes, " bytes; ", in_use,
+                          " bytes are in use; use smaller batches or save fewer tensors"));
   }
   return block;
 }
@@ -269,7 +273,7 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry& instance = *new Registry;  // immortal, as its allocators are
+  static Registry& instance = *new Registry;  // never destroyed, as its allocators
   return instance;
 }
 }  // namespace

@@ -30,7 +30,7 @@ T parse_number(std::string_view text, const char* what) {
   return value;
 }
 
-// Splits "a, (b, c), [d, e]" at the commas outside brackets.
+// Splits "a, (b, c), [d, e]" at the commas outside of brackets.
 std::vector<std::string_view> split_top_level(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -60,7 +60,7 @@ std::vector<int64_t> parse_integers(std::string_view text) {
   return values;
 }
 
-// "((0, 1), (2, 3))": collects the leaves and the size of each level.
+// Parses "((0, 1), (2, 3))": collects the leaves and the size of each level.
 size_t parse_ranks(std::string_view text, size_t depth, std::vector<int64_t>& ranks,
                    std::vector<int64_t>& shape) {
   if (text.size() < 2 || text.front() != '(' || text.back() != ')') {

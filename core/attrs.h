@@ -1,5 +1,5 @@
-// Attrs: the non-tensor arguments of an op, as a small trivially copyable struct that lists its
-// fields once. Hashing, comparing, printing and parsing follow from the list.
+// Attrs are the non-tensor arguments of an op: a small trivially copyable struct that lists its
+// fields once. Hashing, comparing, printing and parsing are derived from that list.
 //
 //   struct SoftmaxAttrs {
 //     int64_t dim = -1;
@@ -26,8 +26,9 @@
 namespace flow {
 
 // One field of an attrs struct. A key field takes part in every decision (shape, SBP, kernel). A
-// value field reaches only the kernel while all inputs are local (a learning rate, the start of a
-// slice), so that changing it does not cost a new decision; with global inputs every field counts.
+// value field, such as a learning rate or the start of a slice, reaches only the kernel as long as
+// all inputs are local, so that a new value does not need a new decision. With global inputs every
+// field takes part in the decision.
 template <class Attrs, class T>
 struct AttrField {
   const char* name;
@@ -52,11 +53,13 @@ struct AttrsDef {
   bool (*equal)(const void* a, const void* b, bool all_fields);
   // "dim=-1, keepdim=true"; empty for no fields.
   std::string (*to_string)(const void* attrs);
-  // Inverse of to_string into `target` of `size` bytes; throws InvalidArgument.
+  // The inverse of to_string: writes an attrs struct of `size` bytes to `target`. Throws
+  // InvalidArgument.
   void (*parse)(std::string_view text, void* target);
 };
 
-// The largest attrs struct; autograd nodes and calls hold attrs inline up to this size.
+// The size of the largest attrs struct; autograd nodes and calls store attrs inline up to this
+// size.
 inline constexpr size_t kMaxAttrsBytes = 256;
 
 namespace internal {
@@ -119,7 +122,7 @@ void hash_field(Hasher& h, T v) {
   h.add(static_cast<uint64_t>(v));
 }
 
-// NaN equals itself, as attrs equality means "the same call".
+// Compares bits, so NaN equals itself: equal attrs mean the same call.
 inline bool equal_field(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }
@@ -129,7 +132,7 @@ bool equal_field(const T& a, const T& b) {
   return a == b;
 }
 
-// Text of one field; lists as [1, 2]. Defined in attrs.cpp.
+// The text of one field; a list prints as [1, 2]. Defined in attrs.cpp.
 std::string field_to_string(bool v);
 std::string field_to_string(int64_t v);
 std::string field_to_string(double v);
@@ -185,7 +188,7 @@ void parse_field(std::string_view text, T& v) {
   v = static_cast<T>(number);
 }
 
-// The text of the field called `name` in "a=1, b=[2, 3]"; throws InvalidArgument when absent.
+// The text of the field `name` in "a=1, b=[2, 3]"; throws InvalidArgument if it is missing.
 std::string_view find_field(std::string_view text, std::string_view name);
 
 template <class Attrs>
@@ -247,7 +250,7 @@ inline constexpr AttrsDef kAttrsDef = {
 
 }  // namespace internal
 
-// Usable in constant expressions, so that op definitions need no start-up code.
+// Usable in constant expressions, so that op definitions need no code at start-up.
 template <class Attrs>
 constexpr const AttrsDef* attrs_def() {
   static_assert(std::is_trivially_copyable_v<Attrs> && std::is_trivially_destructible_v<Attrs>);

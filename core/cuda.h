@@ -1,5 +1,5 @@
-// CUDA devices as programs see them. In builds without CUDA there are none, and what needs one
-// raises Unsupported.
+// CUDA devices as programs see them. A build without CUDA reports no devices, and a call that needs
+// one throws Unsupported.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace flow::cuda {
 
-// Whether this build has CUDA.
+// True if this build supports CUDA.
 bool is_built();
-// Whether this build has CUDA and the machine a usable device.
+// True if this build supports CUDA and the machine has a usable device.
 bool is_available();
 int device_count();
-// The device of this rank: that of its local rank, modulo their number, unless another was
-// selected.
+// The index of this rank's device: the local rank modulo the number of devices, unless set_device()
+// selected another.
 int current_device();
-// Chooses this rank's device before its first use; InvalidArgument afterwards, as a rank computes
-// on one device.
+// Selects this rank's device. Must be called before the rank first uses CUDA; throws
+// InvalidArgument afterwards, because a rank computes on one device only.
 void set_device(int index);
 std::string device_name(int index);
 
-// Waits until the work this rank has queued on its device is done.
+// Blocks until all work that this rank queued on its device has finished.
 void synchronize();
 
-// Of this rank's device memory; see memory_stats() for the host's.
+// Statistics of this rank's device memory; flow::memory_stats() reports host memory.
 AllocatorStats memory_stats();
 void reset_peak_memory_stats();
 // Returns cached memory to the device.

@@ -73,8 +73,9 @@ void* DeviceAllocator::allocate(size_t bytes) {
   std::unique_lock lock(mutex_);
   if (stats_.bytes_in_use > limit_ - signed_size) {
     const int64_t in_use = stats_.bytes_in_use;
-    throw OutOfMemory(str("[cuda] asked for ", bytes, " bytes with ", in_use,
-                          " bytes in use and a limit of ", limit_, "; free tensors or raise it"));
+    throw OutOfMemory(str("[cuda] the request exceeds the memory limit of ", limit_,
+                          " bytes; received ", bytes, " bytes, with ", in_use,
+                          " bytes in use; free tensors or raise the limit"));
   }
   void* block = take(size);
   if (block == nullptr) block = from_device(size);

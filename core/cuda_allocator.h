@@ -1,5 +1,5 @@
-// Caching allocator of device memory: one per rank, stream ordered, with the statistics of the
-// host's.
+// The caching allocator of device memory. Each rank has one; it is stream ordered and keeps the
+// same statistics as the host's allocator.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@
 
 namespace flow::cuda {
 
-// Blocks belong to one stream: a block that is freed may be handed out again at once, as what was
-// queued before on the stream ends before what its new owner queues. Work on another stream has to
-// be named with record_use. Small blocks are cut from slabs. Thread safe.
+// All blocks belong to one stream. A freed block may be handed out again immediately: work that was
+// queued on the stream before finishes before the work that the new owner queues. record_use()
+// announces work on any other stream. Small blocks are cut from slabs. Thread safe.
 class DeviceAllocator {
  public:
   DeviceAllocator(int device, cudaStream_t stream) : device_(device), stream_(stream) {}
@@ -24,23 +24,24 @@ class DeviceAllocator {
   DeviceAllocator(const DeviceAllocator&) = delete;
   DeviceAllocator& operator=(const DeviceAllocator&) = delete;
 
-  // 512-byte aligned. Throws OutOfMemory with the statistics when neither the device nor the
-  // cache has room.
+  // The block is 512-byte aligned. Throws OutOfMemory with the statistics if neither the device nor
+  // the cache has room.
   void* allocate(size_t bytes);
-  // `bytes` as given to allocate.
+  // Requires: `bytes` is the number that was passed to allocate().
   void deallocate(void* block, size_t bytes) noexcept;
-  // `block` is read or written on `stream` by what was queued there up to now: once freed, it is
-  // not handed out again before that has ended.
+  // Announces that work queued on `stream` so far reads or writes `block`. After the block is freed
+  // it is not handed out again before that work has finished.
   void record_use(void* block, cudaStream_t stream);
 
   AllocatorStats stats() const;
   void reset_peak();
-  // Waits for the device, then returns cached blocks to it (slabs stay).
+  // Waits for the device, then returns cached blocks to it. Slabs are kept.
   void release_cached();
-  // Refuses allocations that would bring bytes_in_use above `bytes`.
+  // Makes allocations fail that would raise bytes_in_use above `bytes`.
   void set_limit(int64_t bytes);
 
-  // What `bytes` take: multiples of 512 up to 4 KiB, then four sizes per power of two.
+  // The size of the block that holds `bytes`: a multiple of 512 up to 4 KiB, then one of four sizes
+  // per power of two.
   static size_t rounded(size_t bytes);
 
  private:
@@ -61,8 +62,8 @@ class DeviceAllocator {
   // Guarded by mutex_.
   std::map<size_t, std::vector<void*>> free_;                 // by size
   std::map<void*, std::vector<cudaStream_t>> other_streams_;  // of blocks in use
-  std::vector<Busy> busy_;                                    // freed, in use on other streams
-  std::byte* slab_ = nullptr;                                 // what is left of the newest slab
+  std::vector<Busy> busy_;     // freed but still in use on other streams
+  std::byte* slab_ = nullptr;  // the unused rest of the newest slab
   size_t slab_left_ = 0;
   AllocatorStats stats_;
   int64_t limit_ = INT64_MAX;

@@ -35,14 +35,14 @@ int make_current_index(int index) {
   return index;
 }
 
-// Devices of ranks that have ended, for the next ones.
+// The devices of ended ranks, for reuse by new ranks.
 struct Idle {
   std::mutex mutex;
   std::vector<RankDevice*> devices;
 };
 
 Idle& idle() {
-  static Idle& instance = *new Idle;  // immortal, as what it lists
+  static Idle& instance = *new Idle;  // never destroyed, as the devices in it
   return instance;
 }
 
@@ -60,14 +60,14 @@ RankDevice* acquire(int index) {
   return new RankDevice(index);
 }
 
-// What a rank's context keeps: its device, chosen or in use.
+// A rank's device, selected or in use; stored in the rank's context.
 class DeviceSlot {
  public:
   DeviceSlot() = default;
   DeviceSlot(const DeviceSlot&) = delete;
   DeviceSlot& operator=(const DeviceSlot&) = delete;
 
-  // What the rank has queued ends before others see its results.
+  // Waits for the work that the rank has queued, so that it ends before others see its results.
   ~DeviceSlot() {
     if (device_ == nullptr) return;
     warn_if_failed(cudaStreamSynchronize(device_->compute_stream()), "cudaStreamSynchronize");
@@ -103,8 +103,9 @@ class DeviceSlot {
     const std::lock_guard lock(mutex_);
     const int count = device_count();
     if (index < 0 || index >= count) {
-      throw InvalidArgument(str("[cuda] there is no device ", index, "; this machine has ", count,
-                                count == 0 ? "; use device cpu" : "; give a number below that"));
+      throw InvalidArgument(
+          str("[cuda] device ", index, " does not exist; this machine has ", count,
+              count == 0 ? " devices; use device cpu" : " devices; use a smaller index"));
     }
     if (device_ != nullptr && device_->index() != index) {
       throw InvalidArgument(str("[cuda] this rank already computes on device ", device_->index(),
@@ -158,7 +159,7 @@ void RankDevice::throw_fault() const {
   throw InvalidArgument(str("[", found.op, "] index ", found.value,
                             " is out of range; give positions from ", found.lowest, " to ",
                             found.highest,
-                            " (found on the device by an earlier call, which went on without it)"));
+                            " (an earlier call found this on the device and skipped the value)"));
 }
 
 RankDevice& rank_device(RankContext& rank) {
@@ -172,7 +173,8 @@ void order_streams(cudaStream_t first, cudaStream_t second) {
   FLOW_CUDA_CALL(cudaEventCreateWithFlags(&reached, cudaEventDisableTiming));
   const cudaError_t recorded = cudaEventRecord(reached, first);
   const cudaError_t waits = cudaStreamWaitEvent(second, reached, 0);
-  warn_if_failed(cudaEventDestroy(reached), "cudaEventDestroy");  // lives until it is reached
+  // CUDA frees the event after it is reached.
+  warn_if_failed(cudaEventDestroy(reached), "cudaEventDestroy");
   check(recorded, "cudaEventRecord");
   check(waits, "cudaStreamWaitEvent");
 }

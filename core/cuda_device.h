@@ -1,4 +1,4 @@
-// A rank's part of a CUDA device: its streams, its memory and how bytes get there and back.
+// A rank's CUDA device: its streams, its memory, and copies between host and device.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,19 @@
 
 namespace flow::cuda {
 
-// What a kernel found wrong with a value, such as an index out of range. Device code cannot throw:
-// it notes the first such value and goes on without it; the next call of the rank that waits for
-// the device throws.
+// An invalid value that a kernel found, such as an index out of range. Device code cannot throw: it
+// stores the first such value and skips it. The rank's next call that waits for the device throws.
 struct Fault {
   int is_set = 0;
   int64_t value = 0;
-  int64_t lowest = 0;  // what is right
+  int64_t lowest = 0;  // the lowest valid value
   int64_t highest = 0;
   const char* op = nullptr;
 };
 
-// One per rank and device. All kernels and copies of a rank run on its compute stream, in program
-// order; the others are for work beside it, ordered by events. Never destroyed, as tensors may
-// outlive their rank; those of ended ranks are handed out again.
+// One per rank and device. All kernels and copies of a rank run on its compute stream in program
+// order; the other streams run concurrent work that events order. Objects are never destroyed
+// because tensors may outlive their rank; a new rank reuses those of ended ranks.
 class RankDevice {
  public:
   explicit RankDevice(int index);
@@ -41,15 +40,15 @@ class RankDevice {
 
   DeviceAllocator& allocator() { return allocator_; }
 
-  // Makes the device the calling thread's current one.
+  // Makes this device the calling thread's current CUDA device.
   void make_current() const;
-  // Waits for all streams; throws what kernels found wrong.
+  // Waits for all streams, then throws if a kernel found an invalid value.
   void synchronize() const;
 
-  // Where kernels note it: pinned host memory.
+  // Kernels store a Fault here; it is in pinned host memory.
   Fault* fault() const { return fault_; }
 
-  // Throws InvalidArgument, once, if a kernel that has ended found a value wrong.
+  // Throws InvalidArgument if a finished kernel found an invalid value, and clears it.
   void throw_fault() const;
 
  private:
@@ -61,12 +60,12 @@ class RankDevice {
   DeviceAllocator allocator_;
 };
 
-// The device of a rank, current on the calling thread. The first call chooses it: device
-// local_rank modulo the number of devices, unless select_device came before. Throws Unsupported
-// where there is none.
+// Returns the device of a rank and makes it current on the calling thread. The first call selects
+// it: device local_rank modulo the number of devices, unless select_device was called before.
+// Throws Unsupported if there is no device.
 RankDevice& rank_device(RankContext& rank);
 
-// Later work on `second` waits for what is queued on `first` now.
+// Work queued later on `second` waits for the work that is queued on `first` now.
 void order_streams(cudaStream_t first, cudaStream_t second);
 
 }  // namespace flow::cuda

@@ -16,7 +16,7 @@ std::string who() {
   return str("rank ", rank, ", device ", device);
 }
 
-// What a user can do about it; the codes not named here are rare or our own mistakes.
+// The advice for the user. Codes that are not listed here are rare, or errors of flow itself.
 const char* advice(cudaError_t code) {
   if (code == cudaErrorNoDevice) return "use device cpu, or check CUDA_VISIBLE_DEVICES";
   if (code == cudaErrorInsufficientDriver) {
@@ -38,7 +38,7 @@ const char* advice(cudaError_t code) {
 void check(cudaError_t code, const char* call) {
   if (code == cudaSuccess) [[likely]]
     return;
-  static_cast<void>(cudaGetLastError());  // one failure is reported once
+  static_cast<void>(cudaGetLastError());  // reset, so that a failure is reported only once
   const std::string text = str("[cuda] ", call, " failed: ", cudaGetErrorName(code), ", ",
                                cudaGetErrorString(code), " (", who(), "); ");
   if (code == cudaErrorMemoryAllocation) {
@@ -55,7 +55,7 @@ void warn_if_failed(cudaError_t code, const char* call) noexcept {
   static_cast<void>(cudaGetLastError());
   try {
     log_warning(str("[cuda] ", call, " failed: ", cudaGetErrorString(code)));
-  } catch (...) {  // no memory for the text: nothing more can be said
+  } catch (...) {  // no memory for the text: nothing more can be reported
     return;
   }
 }

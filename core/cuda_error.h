@@ -1,14 +1,15 @@
-// Errors of the CUDA runtime as flow's exceptions.
+// Turns error codes of the CUDA runtime into flow's exceptions.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace flow::cuda {
 
-// Throws for any code but cudaSuccess: OutOfMemory, Unsupported where there is no usable device or
-// driver, else Error, with the call, CUDA's own words, rank and device, and what to do.
+// Throws unless `code` is cudaSuccess: OutOfMemory, Unsupported if there is no usable device or
+// driver, else Error. The message holds the call, CUDA's own message, the rank, the device, and
+// what to do.
 void check(cudaError_t code, const char* call);
-// As check for places that must not throw (destructors): logs.
+// Like check(), but logs instead of throwing; for destructors.
 void warn_if_failed(cudaError_t code, const char* call) noexcept;
 
 }  // namespace flow::cuda

@@ -1,5 +1,5 @@
-// How .cu files launch kernels: one function, no <<<>>>, so that the same sources compile with a
-// plain C++ compiler against the emulated CUDA of tests/support/cuda_emulator.
+// Launches kernels from .cu files with a function instead of <<<>>>, so that a plain C++ compiler
+// can build the same sources against the emulated CUDA of tests/support/cuda_emulator.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 #include "core/cuda_error.h"
 #include "core/kernel.h"
 
-// Shared memory whose size is given to launch(): in a kernel, FLOW_CUDA_DYNAMIC_SHARED(float,
-// rows); declares float* rows, aligned to 16 bytes.
+// Declares shared memory whose size is passed to launch(). In a kernel,
+// FLOW_CUDA_DYNAMIC_SHARED(float, rows); declares float* rows, aligned to 16 bytes.
 #if !defined(FLOW_CUDA_DYNAMIC_SHARED)
 #define FLOW_CUDA_DYNAMIC_SHARED(Type, name)                    \
   extern __shared__ __align__(16) unsigned char name##_bytes[]; \
@@ -21,11 +21,11 @@
 
 namespace flow::cuda {
 
-// The stream a kernel's work goes to: that of the rank the call runs on.
+// The compute stream of the rank that the call runs on.
 cudaStream_t stream_of(const KernelContext& ctx);
 
-// Queues kernel(args...); arguments are converted to the kernel's parameter types. An empty grid is
-// no work. Dynamic shared memory beyond 48 KiB is asked for here.
+// Queues kernel(args...) and converts the arguments to the kernel's parameter types. An empty grid
+// launches nothing. Requests dynamic shared memory above 48 KiB if needed.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
             A&&... args) {
@@ -47,8 +47,8 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cu
 
 inline constexpr unsigned kBlockThreads = 256;
 
-// Blocks for a loop in which each thread takes every (gridDim.x * blockDim.x)-th of n items, at
-// most enough to fill the largest device some times over. 0 for no items.
+// The number of blocks for a loop in which each thread handles every (gridDim.x * blockDim.x)-th of
+// n items. The cap is enough to fill the largest device several times over. Returns 0 if n is 0.
 inline unsigned blocks_for(int64_t n, unsigned block_threads = kBlockThreads) {
   constexpr int64_t kMost = 4096;
   return static_cast<unsigned>(std::min<int64_t>((n + block_threads - 1) / block_threads, kMost));

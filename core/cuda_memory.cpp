@@ -12,7 +12,7 @@ namespace flow {
 
 namespace {
 
-// Pinned host memory is costly to get: blocks are kept, by size.
+// Pinned host memory is expensive to allocate, so freed blocks are kept by size.
 class PinnedCache {
  public:
   void* allocate(size_t size) {
@@ -41,7 +41,7 @@ class PinnedCache {
 };
 
 PinnedCache& pinned_cache() {
-  static PinnedCache& instance = *new PinnedCache;  // outlives static tensors
+  static PinnedCache& instance = *new PinnedCache;  // never destroyed: static tensors may use it
   return instance;
 }
 
@@ -58,7 +58,7 @@ Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes
 }
 
 Ref<Storage> allocate_staging(RankContext& rank, size_t bytes) {
-  cuda::rank_device(rank);  // pinned memory belongs to a context, which this makes
+  cuda::rank_device(rank);  // creates the CUDA context to which pinned memory belongs
   const size_t size = cuda::DeviceAllocator::rounded(bytes);
   void* block = pinned_cache().allocate(size);
   return Storage::wrap(block, bytes,

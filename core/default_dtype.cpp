@@ -9,7 +9,7 @@ namespace flow {
 
 namespace {
 
-// Of one rank; its threads share it.
+// The default dtype of one rank; the rank's threads share it.
 struct DefaultDType {
   std::atomic<DType> dtype{DType::kFloat32};
 };

@@ -1,4 +1,4 @@
-// Where memory lies and kernels run.
+// The type of device that stores memory and runs kernels.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace flow {
 
 enum class DeviceType : uint8_t { kCpu, kCuda };
 
-// "cpu", "cuda" ("gpu" is accepted); throws InvalidArgument for another word.
+// Accepts "cpu", "cuda" and "gpu" (which means "cuda"); throws InvalidArgument for any other text.
 DeviceType parse_device_type(std::string_view name);
 std::string_view device_type_name(DeviceType type);
 std::ostream& operator<<(std::ostream& out, DeviceType type);

@@ -40,7 +40,7 @@ size_t bytes_spanned(const TensorMeta& meta) {
   return static_cast<size_t>(extent_of(meta)) * dtype_size(meta.dtype);
 }
 
-// The operands of a call in host memory.
+// Copies of a call's operands in host memory.
 class HostOperands {
  public:
   explicit HostOperands(RankContext& rank) : rank_(rank) {}
@@ -51,7 +51,7 @@ class HostOperands {
     meta.device = DeviceType::kCpu;
     const MetaPtr host = with_strides(&meta, meta.strides);
     if (view.data == nullptr) return {nullptr, host};
-    for (const Copy& copy : copies_) {  // what is written in place is an input too
+    for (const Copy& copy : copies_) {  // a tensor written in place is an input too
       if (copy.device == view.data) return {copy.host->data(), host};
     }
     const size_t bytes = bytes_spanned(meta);

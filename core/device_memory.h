@@ -1,4 +1,4 @@
-// Memory of any device type, for code that serves all of them.
+// Memory operations that work for every device type.
 #pragma once
 
 #include <cstddef>
@@ -12,35 +12,35 @@ namespace flow {
 
 class RankContext;
 
-// Uninitialised bytes on `device`: host memory, or that of the rank's CUDA device. Throws
-// OutOfMemory, and Unsupported for cuda where there is none.
+// Returns uninitialised bytes in host memory or on the rank's CUDA device. Throws OutOfMemory, or
+// Unsupported for cuda if there is no device.
 Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes);
 
-// Host memory that CUDA copies to and from without a detour; plain host memory in builds without
-// CUDA. What uses it must have ended when it is freed.
+// Returns host memory that CUDA copies to and from directly (pinned); plain host memory in builds
+// without CUDA. Requires: work that uses the memory has finished before it is freed.
 Ref<Storage> allocate_staging(RankContext& rank, size_t bytes);
 
-// Copies after what the rank has queued before. Returns when `source` may be changed and, where
-// `target` is host memory, holds the bytes.
+// Copies after the work that the rank has queued before. Returns when `source` may be changed and,
+// if `target` is host memory, when `target` holds the bytes.
 void copy_bytes(RankContext& rank, void* target, DeviceType target_device, const void* source,
                 DeviceType source_device, size_t bytes);
 
-// "cpu", "cuda", "gpu", and "cuda:1": the rank's device, selected by that if none was used yet
-// (cuda::set_device). Throws InvalidArgument for other words and for another device than the
-// rank's.
+// Accepts "cpu", "cuda", "gpu" and a numbered device such as "cuda:1". A number selects the rank's
+// device if the rank has not used one yet (cuda::set_device). Throws InvalidArgument for any other
+// text, and if the number is not that of the rank's device.
 DeviceType use_device(std::string_view name);
 
-// Elements from the first to the last of this rank's part in memory.
+// The number of elements from the first to the last element of this rank's part in memory.
 int64_t extent_of(const TensorMeta& meta);
 
-// The elements of this rank's part with all that lies between them, in host memory.
+// A copy in host memory of this rank's part, including the memory between its elements.
 Ref<Storage> host_copy(RankContext& rank, const TensorView& view);
 
-// Calls `kernel`, which is for host memory, with copies of the call's operands that lie on a
+// Calls `kernel`, a kernel for host memory, with host copies of the call's operands that are on a
 // device.
 void run_on_host(const KernelContext& ctx, KernelFn kernel);
 
-// Waits for what the rank has queued on `device`; nothing to do for the host.
+// Blocks until the work that the rank has queued on `device` is done; does nothing for the host.
 void synchronize_device(RankContext& rank, DeviceType device);
 
 }  // namespace flow

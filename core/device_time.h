@@ -1,4 +1,4 @@
-// When a device reaches a place in the work a rank has queued on it.
+// Measures when a device reaches a point in the work that a rank has queued on it.
 #pragma once
 
 #include <memory>
@@ -7,14 +7,15 @@ namespace flow {
 
 class RankContext;
 
-// Copies share the mark.
+// A point in the work of a CUDA device. Copies refer to the same point.
 class DeviceMark {
  public:
   DeviceMark() = default;
-  // Behind everything queued on the rank's CUDA device now. Throws Unsupported where there is none.
+  // Marks the point after all work queued on the rank's CUDA device now. Throws Unsupported if
+  // there is no device.
   static DeviceMark now(RankContext& rank);
 
-  // Microseconds on the device; waits until both are reached.
+  // Microseconds on the device between two marks; blocks until the device has reached both.
   double us_since(const DeviceMark& earlier) const;
 
  private:

@@ -57,15 +57,15 @@ constexpr bool is_integral(DType dtype) {
   return dtype <= DType::kInt64 && dtype != DType::kBool;
 }
 
-// "float32", "bool", …: the names of the API.
+// The name in the API: "float32", "bool", ….
 std::string_view dtype_name(DType dtype);
-// Inverse of dtype_name; throws InvalidArgument for another word.
+// The inverse of dtype_name; throws InvalidArgument for any other text.
 DType parse_dtype(std::string_view name);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-// The dtype two tensors of these dtypes are computed in: PyTorch's promotion lattice
-// (bool < uint8/int8 < int32 < int64 < float16/bfloat16 < float32 < float64; uint8 with int8 gives
-// int32 here as there is no int16, float16 with bfloat16 gives float32).
+// The dtype in which an op on tensors of these two dtypes computes. Follows PyTorch's promotion
+// lattice: bool < uint8/int8 < int32 < int64 < float16/bfloat16 < float32 < float64. uint8 with
+// int8 gives int32 because there is no int16; float16 with bfloat16 gives float32.
 DType promote(DType a, DType b);
 
 template <class T>
@@ -154,7 +154,8 @@ namespace internal {
 [[noreturn]] void throw_not_floating(DType dtype);
 }  // namespace internal
 
-// As dispatch_all for float16, bfloat16, float32, float64; throws Unsupported for another dtype.
+// Like dispatch_all, but for float16, bfloat16, float32 and float64 only; throws Unsupported for
+// any other dtype.
 template <class Fn>
 decltype(auto) dispatch_floating(DType dtype, Fn&& fn) {
   switch (dtype) {

@@ -12,24 +12,24 @@ namespace flow {
 namespace {
 constexpr std::array kVariables = {
     EnvVariable{"FLOW_CHECK", "0",
-                "1: recompute every cached decision and compare; check data that must be equal"},
+                "1: recompute and compare every cached decision; check data that must be equal"},
     EnvVariable{"FLOW_COST_TABLE", "the committed one",
-                "a file with the cost table by which layouts and redistributions are chosen"},
+                "file with the cost table that decides layouts and redistributions"},
     EnvVariable{"FLOW_CPU_ISA", "best of the machine",
-                "widest instruction set kernels may use: baseline, avx2, avx512"},
+                "widest instruction set that kernels may use: baseline, avx2, avx512"},
     EnvVariable{"FLOW_JOB_SECRET", "",
-                "what the hosts of a job know; flowrun reads it and hides it from ranks"},
+                "secret shared by the hosts of a job; flowrun reads it and hides it from ranks"},
     EnvVariable{"FLOW_NUM_THREADS", "cores / ranks on the host", "compute threads of one rank"},
     EnvVariable{"FLOW_PLAN_CACHE", "",
-                "a folder where graphs keep compiled plans and find them again"},
+                "folder in which graphs store compiled plans to load them again later"},
     EnvVariable{"FLOW_RANKS", "",
                 "threads:N: run the program's main on N thread ranks; flowrun sets it"},
     EnvVariable{"FLOW_SHARED_MEMORY", "1",
-                "0: ranks of one host that are processes send messages, and share no memory"},
+                "0: process ranks of one host send messages instead of sharing memory"},
     EnvVariable{"FLOW_STATUS_DIR", "",
-                "where ranks leave files that say how they ended; flowrun sets it"},
+                "folder in which ranks write how they ended; flowrun sets it"},
     EnvVariable{"FLOW_TIMEOUT_S", "300",
-                "seconds a rank waits for others before it raises an error"},
+                "seconds that a rank waits for others before it throws an error"},
 };
 }  // namespace
 

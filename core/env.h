@@ -1,4 +1,5 @@
-// The environment variables the library reads: one table, one reader.
+// The environment variables that the library reads. All of them are in one table and have one
+// reader.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@ struct EnvVariable {
   std::string_view meaning;
 };
 
-// Every variable the library reads. Reading another name is an InternalError.
+// Every variable that the library reads. Reading another name throws InternalError.
 std::span<const EnvVariable> env_table();
 
-// The value, or `fallback` when unset or empty. env_int throws InvalidArgument for a value that is
-// no integer.
+// The variable's value, or `fallback` if it is unset or empty. env_int throws InvalidArgument if
+// the value is not an integer.
 std::string env_string(std::string_view name, std::string_view fallback);
 int64_t env_int(std::string_view name, int64_t fallback);
 bool env_flag(std::string_view name);

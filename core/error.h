@@ -11,7 +11,8 @@
 
 namespace flow {
 
-// Base of everything the library throws on purpose. `site()` is the user's line where it is known.
+// The base of all exceptions that the library throws deliberately. site() is the user's line, if
+// known.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, Site site = Site::none());
@@ -22,13 +23,13 @@ class Error : public std::runtime_error {
   Site site_;
 };
 
-// The caller's fault: wrong shape, dtype, dim, index, option or order of calls.
+// The caller made an error: wrong shape, dtype, dim, index, option or order of calls.
 class InvalidArgument : public Error {
  public:
   using Error::Error;
 };
 
-// A legal request that this build, device or release does not carry out.
+// The request is valid, but this build, device or release does not support it.
 class Unsupported : public Error {
  public:
   using Error::Error;
@@ -39,32 +40,33 @@ class OutOfMemory : public Error {
   using Error::Error;
 };
 
-// A file that is missing, cannot be read or written, or is damaged (BadFile).
+// A file is missing, cannot be read or written, or is damaged (BadFile).
 class IoError : public Error {
  public:
   using Error::Error;
 };
 
-// A file that can be read but whose content is not what its format says.
+// A file can be read, but its content does not match its format.
 class BadFile : public IoError {
  public:
   using IoError::IoError;
 };
 
-// A lost rank, a time-out, or ranks that disagree.
+// A rank was lost, a time limit passed, or ranks disagree.
 class DistributedError : public Error {
  public:
   using Error::Error;
 };
 
-// A broken invariant of the library itself.
+// An invariant of the library is broken: a bug in flow.
 class InternalError : public Error {
  public:
   using Error::Error;
 };
 
 namespace internal {
-// A stream into a string; <sstream> alone would cost every reader of this header a twentieth more.
+// A stream that writes to a string. Including <sstream> here instead would lengthen the compilation
+// of every file that includes this header by about 5%.
 class TextStream {
  public:
   TextStream();
@@ -94,7 +96,7 @@ namespace internal {
 
 }  // namespace flow
 
-// Checks an invariant of the library (never user input); throws InternalError in all builds.
+// Checks an invariant of the library, never user input. Throws InternalError, in all builds.
 #define FLOW_ASSERT(condition, ...)                                      \
   do {                                                                   \
     if (!(condition)) [[unlikely]]                                       \

@@ -1,4 +1,4 @@
-// The two 16-bit floating types as storage types: arithmetic happens in float.
+// The two 16-bit floating types. They store values only: arithmetic is done in float.
 #pragma once
 
 #include <bit>
@@ -6,7 +6,7 @@
 
 namespace flow {
 
-// IEEE 754 binary16. Conversion rounds to nearest even; NaN stays NaN.
+// IEEE 754 binary16. Conversion rounds to nearest even and preserves NaN.
 struct Float16 {
   uint16_t bits = 0;
 
@@ -44,7 +44,7 @@ struct Float16 {
   }
 };
 
-// The upper half of a binary32. Conversion rounds to nearest even; NaN stays NaN.
+// The upper half of a binary32. Conversion rounds to nearest even and preserves NaN.
 struct BFloat16 {
   uint16_t bits = 0;
 

@@ -1,6 +1,6 @@
 // Counter-based random numbers: Philox 4x32-10 (Salmon et al. 2011, "Parallel random numbers: as
-// easy as 1, 2, 3"). Any slice of a draw can be computed alone, so values depend on the seed and
-// the logical element only, never on the layout or the number of ranks.
+// easy as 1, 2, 3"). Any slice of a draw can be computed separately, so values depend on the seed
+// and the logical element only, never on the layout or the number of ranks.
 #pragma once
 
 #include <array>
@@ -9,18 +9,18 @@
 
 namespace flow {
 
-// One draw: element i is lane i mod 4 of block i div 4 (32-bit draws) or lanes 2 (i mod 2) and
-// 2 (i mod 2) + 1 of block i div 2 (64-bit draws).
+// Identifies one draw. In a 32-bit draw, element i is lane i mod 4 of block i div 4; in a 64-bit
+// draw, it is lanes 2 (i mod 2) and 2 (i mod 2) + 1 of block i div 2.
 struct RandomStream {
   uint64_t seed = 0;
   uint64_t stream = 0;  // ordinal of the random op in program order
-  uint64_t rank = 0;    // of a local draw; 0 for global ones
+  uint64_t rank = 0;    // the drawing rank of a local draw; 0 for global draws
 
   friend bool operator==(const RandomStream&, const RandomStream&) = default;
 };
 
-// Key: low words of seed and stream. Counter: block, high word of the seed, and the high word of
-// the stream mixed with the rank.
+// The key consists of the low words of seed and stream. The counter consists of the block, the high
+// word of the seed, and the high word of the stream mixed with the rank.
 constexpr std::array<uint32_t, 4> philox(const RandomStream& random, uint64_t block) {
   uint32_t k0 = static_cast<uint32_t>(random.seed);
   uint32_t k1 = static_cast<uint32_t>(random.stream);
@@ -43,7 +43,7 @@ constexpr std::array<uint32_t, 4> philox(const RandomStream& random, uint64_t bl
   return {c0, c1, c2, c3};
 }
 
-// 24 random bits as a float in [0, 1), 53 as a double.
+// Makes a float in [0, 1) from 24 random bits, a double from 53.
 constexpr float uniform_float(uint32_t bits) {
   return static_cast<float>(bits >> 8) * 0x1p-24f;
 }
@@ -52,7 +52,8 @@ constexpr double uniform_double(uint32_t low, uint32_t high) {
   return static_cast<double>(((uint64_t{high} << 32) | low) >> 11) * 0x1p-53;
 }
 
-// The seed and the counter of draws of one rank. next() is called by every rank in program order.
+// A rank's seed and its counter of draws. Every rank must call next() in program order. Thread
+// safe, except that state() and set_state() are not atomic as a whole.
 class Generator {
  public:
   struct State {
@@ -75,7 +76,7 @@ class Generator {
   std::atomic<uint64_t> next_stream_{0};
 };
 
-// Sets the seed of this rank's generator and restarts its counter.
+// Sets the seed of this rank's generator and resets its counter.
 void manual_seed(uint64_t seed);
 Generator::State generator_state();
 void set_generator_state(const Generator::State& state);

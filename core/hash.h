@@ -1,4 +1,4 @@
-// A small mixing hash for cache keys (not for untrusted input).
+// A small mixing hash for cache keys. It is not meant for untrusted input.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,8 @@
 
 namespace flow {
 
-// Multiply-xorshift over 64-bit words (the finaliser of MurmurHash3, Appleby 2011, as the step).
+// Multiply-xorshift over 64-bit words; each step resembles the finaliser of MurmurHash3 (Appleby
+// 2011).
 class Hasher {
  public:
   constexpr explicit Hasher(uint64_t seed = 0x9e3779b97f4a7c15ULL) : state_(seed) {}

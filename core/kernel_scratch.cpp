@@ -9,7 +9,8 @@ namespace flow {
 
 namespace {
 
-// Keeps a kernel state together with its statement; found again as the deleter of the handle.
+// Keeps a kernel state together with its declared scratch memory. scratch_of() finds it as the
+// deleter of the handle.
 struct StateWithScratch {
   KernelState state;
   KernelScratch scratch;

@@ -1,4 +1,4 @@
-// What builds without CUDA say in its place.
+// The functions of core/cuda.h and device memory in builds without CUDA.
 #include <cstring>
 
 #include "core/context.h"

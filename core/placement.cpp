@@ -43,7 +43,7 @@ void check_ranks(const Shape& shape, const std::vector<int64_t>& ranks) {
   if (ranks.empty()) throw InvalidArgument("[placement] no ranks; name at least one, such as {0}");
   if (shape.numel() != static_cast<int64_t>(ranks.size()) || shape.empty()) {
     throw InvalidArgument(str("[placement] shape ", shape, " does not hold ", ranks.size(),
-                              " ranks; give sizes whose product is their number"));
+                              " ranks; give sizes whose product is the number of ranks"));
   }
   if (shape.size() > NdSbp::kMaxAxes) {
     throw InvalidArgument(str("[placement] too many axes; received shape ", shape, "; use at most ",
@@ -52,10 +52,9 @@ void check_ranks(const Shape& shape, const std::vector<int64_t>& ranks) {
   std::set<int64_t> seen;
   for (const int64_t rank : ranks) {
     if (rank < 0)
-      throw InvalidArgument(str("[placement] rank ", rank, " is negative; name ranks from 0 on"));
+      throw InvalidArgument(str("[placement] rank ", rank, " is negative; count ranks from 0"));
     if (!seen.insert(rank).second) {
-      throw InvalidArgument(
-          str("[placement] rank ", rank, " is named twice; a rank is one device, name it once"));
+      throw InvalidArgument(str("[placement] rank ", rank, " occurs twice; list each rank once"));
     }
   }
 }
@@ -69,7 +68,7 @@ Placement::Placement(DeviceType device_type, const Shape& shape,
                      const std::vector<int64_t>& ranks) {
   check_ranks(shape, ranks);
   using Key = std::tuple<DeviceType, std::vector<int64_t>, std::vector<int64_t>>;
-  // Append-only and never destroyed, so that handles in statics stay valid.
+  // Append-only and never destroyed, so that handles in static variables stay valid.
   static std::mutex& mutex = *new std::mutex;
   static auto& table = *new std::map<Key, std::unique_ptr<const Data>>;
   Key key(device_type, std::vector<int64_t>(shape.begin(), shape.end()), ranks);

@@ -13,7 +13,7 @@
 
 namespace flow {
 
-// The ranks of a placement: {0, 1} or {{0, 1}, {2, 3}} to any depth.
+// The ranks of a placement: {0, 1} or {{0, 1}, {2, 3}}, nested to any depth.
 class RankArray {
  public:
   RankArray(int64_t rank) : flat_{rank} {}  // NOLINT(google-explicit-constructor)
@@ -30,21 +30,22 @@ class RankArray {
   Shape shape_;  // no dims: a single rank
 };
 
-// Interned and immutable: copying and comparing are those of a pointer. A default-constructed
-// placement means "local" or "as it is". Building one starts nothing and checks no rank against
-// the world: the first tensor that uses it does. Prints as cpu:(0, 1) or cpu:((0, 1), (2, 3)).
+// Interned and immutable: copying and comparing cost as much as for a pointer. A
+// default-constructed placement means "local" or "unchanged". Building a placement starts nothing
+// and does not check its ranks against the world; the first tensor that uses it does. Prints as
+// cpu:(0, 1) or cpu:((0, 1), (2, 3)).
 class Placement {
  public:
   constexpr Placement() = default;
-  // Throws InvalidArgument for no ranks, a rank twice or below 0, ragged nesting, more than
-  // NdSbp::kMaxAxes axes.
+  // Throws InvalidArgument if there are no ranks, a rank occurs twice or is negative, the nesting
+  // is ragged, or there are more than NdSbp::kMaxAxes axes.
   Placement(std::string_view device_type, const RankArray& ranks);
   Placement(DeviceType device_type, const Shape& shape, const std::vector<int64_t>& ranks);
 
   bool defined() const { return data_ != nullptr; }
 
   DeviceType device_type() const;
-  // Flattened in row-major order of shape().
+  // All ranks, in row-major order of shape().
   const std::vector<int64_t>& ranks() const;
   // The number of ranks along each placement axis.
   const Shape& shape() const;
@@ -55,14 +56,15 @@ class Placement {
 
   bool contains(int64_t rank) const { return position(rank) >= 0; }
 
-  // Index of `rank` in ranks(), -1 when absent.
+  // The index of `rank` in ranks(), or -1 if it is not there.
   int64_t position(int64_t rank) const;
-  // Coordinate of the position-th rank along `axis`.
+  // The coordinate of ranks()[position] along `axis`.
   int64_t coordinate(int64_t position, int64_t axis) const;
-  // The ranks that differ from the position-th one along `axis` only, in axis order.
+  // The ranks whose coordinates differ from those of ranks()[position] along `axis` only, in axis
+  // order.
   std::vector<int64_t> group_along(int64_t position, int64_t axis) const;
 
-  // Unique address of this placement's value; for hashing.
+  // A unique address for this placement's value; for hashing.
   const void* id() const { return data_; }
 
   friend constexpr bool operator==(const Placement&, const Placement&) = default;

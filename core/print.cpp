@@ -26,8 +26,8 @@ void write_to_stdout(std::string_view text) {
 namespace {
 
 constexpr int kPrecision = 4;
-constexpr int64_t kThreshold = 1000;  // elements printed in full
-constexpr int64_t kEdgeItems = 3;     // of each dim of larger tensors
+constexpr int64_t kThreshold = 1000;  // tensors up to this size are printed in full
+constexpr int64_t kEdgeItems = 3;     // printed at both ends of each dim of a larger tensor
 constexpr int64_t kLineWidth = 80;
 
 // A local part in memory.
@@ -71,7 +71,7 @@ std::string float_text(double value, std::chars_format format, int precision) {
   return {text.data(), end};
 }
 
-// The indices of one dim that are shown; -1 stands for the dots.
+// The indices of one dim that are printed; -1 represents the dots.
 std::vector<int64_t> shown_indices(const Part& part, int64_t dim) {
   const int64_t size = part.shape[dim];
   std::vector<int64_t> indices;
@@ -86,7 +86,7 @@ std::vector<int64_t> shown_indices(const Part& part, int64_t dim) {
   return indices;
 }
 
-// Calls visit(offset) for every element that is shown.
+// Calls visit(offset) for every element that is printed.
 template <class Visit>
 void for_each_shown(const Part& part, int64_t dim, int64_t offset, const Visit& visit) {
   if (dim == part.shape.size()) {
@@ -98,7 +98,7 @@ void for_each_shown(const Part& part, int64_t dim, int64_t offset, const Visit& 
   }
 }
 
-// One width and notation for all elements of a tensor.
+// One width and one notation for all elements of a tensor.
 class Formatter {
  public:
   explicit Formatter(const Part& part) : part_(part) {
@@ -120,7 +120,8 @@ class Formatter {
  private:
   void widen(const std::string& text) { width_ = std::max(width_, text.size()); }
 
-  // From the finite numbers that are not zero; the others fit in wherever they can.
+  // Decided from the finite numbers that are not zero; all other numbers are printed in the same
+  // notation.
   void choose_notation() {
     std::vector<double> values;
     double largest = 0;
@@ -151,7 +152,7 @@ class Formatter {
   size_t width_ = 1;
 };
 
-// The innermost dim, wrapped to the line.
+// The text of the innermost dim, with line breaks at the line width.
 std::string vector_text(const Part& part, const Formatter& format, int64_t offset, int64_t indent) {
   const int64_t per_line = std::max<int64_t>(1, (kLineWidth - indent) / (format.width() + 2));
   const int64_t dim = part.shape.size() - 1;
@@ -185,7 +186,7 @@ std::string nested_text(const Part& part, const Formatter& format, int64_t dim, 
   return text + "]";
 }
 
-// "AddBackward0" for the op add, as PyTorch names what made a tensor.
+// "AddBackward0" for the op add: PyTorch's names of the functions that made a tensor.
 std::string grad_fn_name(std::string_view op) {
   std::string name;
   bool is_start = true;
@@ -249,7 +250,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
                     meta.strides, meta.local_numel > kThreshold};
     text += nested_text(part, Formatter(part), 0, 0, indent);
   }
-  // Suffixes go on the last line as long as they fit.
+  // Suffixes stay on the last line if they fit.
   const size_t line_start = text.rfind('\n');
   auto line_length = static_cast<int64_t>(
       line_start == std::string::npos ? text.size() + 2 : text.size() - line_start + 1);

@@ -1,8 +1,8 @@
-// flow::print, and how tensors look as text (operator<<, declared in core/tensor.h).
+// flow::print, and the text form of tensors (operator<<, declared in core/tensor.h).
 //
-// Tensors print as in PyTorch: four digits, aligned columns, scientific notation where the values
-// span more than three decades, the first and last three of each dim beyond 1000 elements. Of a
-// global tensor the layout and this rank's part are shown; nothing is ever communicated.
+// Tensors print as in PyTorch: four digits, aligned columns, scientific notation if the values span
+// more than three decades, and only the first and last three entries of each dim above 1000
+// elements. A global tensor prints its layout and this rank's part. Printing never communicates.
 //
 //   tensor([[1.0000, 2.5000],
 //           [3.0000, 4.0000]], dtype=float64, requires_grad=True)
@@ -15,11 +15,11 @@
 namespace flow {
 
 namespace internal {
-// One write, so that lines of ranks that are threads do not mix.
+// Writes all of `text` with one call, so that lines of thread ranks do not mix.
 void write_to_stdout(std::string_view text);
 }  // namespace internal
 
-// The values, separated by spaces, and a newline, to stdout. Bools print as true and false.
+// Prints the values, separated by spaces, and a newline to stdout. Bools print as true and false.
 template <class... Values>
 void print(const Values&... values) {
   internal::TextStream stream;

@@ -1,5 +1,5 @@
-// Intrusive reference counting for the few objects users copy handles of: tensors, storages,
-// autograd nodes.
+// Intrusive reference counting for the few kinds of objects that users copy handles of: tensors,
+// storages, autograd nodes.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,8 @@
 
 namespace flow {
 
-// Base of a counted object. `Derived` may have a virtual destructor; counting is thread safe.
+// The base of a reference-counted object. `Derived` may have a virtual destructor. Counting is
+// thread safe.
 template <class Derived>
 class RefCounted {
  public:
@@ -19,7 +20,7 @@ class RefCounted {
   void retain() const noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
 
   void release() const noexcept {
-    // A sole owner needs no locked instruction: nobody else can add an owner.
+    // A sole owner needs no locked instruction: no other thread can add an owner.
     if (count_.load(std::memory_order_acquire) == 1 ||
         count_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       Derived::destroy(const_cast<Derived*>(static_cast<const Derived*>(this)));
@@ -37,7 +38,7 @@ class RefCounted {
   mutable std::atomic<uint32_t> count_{0};
 };
 
-// Owning pointer to a RefCounted object; nullptr is a legal value.
+// An owning pointer to a RefCounted object; it may be null.
 template <class T>
 class Ref {
  public:

@@ -1,5 +1,5 @@
-// SBP: how the ranks along one placement axis hold a logical tensor: split along a dim, broadcast,
-// or as partial values that must be reduced. NdSbp has one entry per placement axis.
+// SBP describes how the ranks along one placement axis hold a logical tensor: split along a dim,
+// broadcast, or as partial values that must be reduced. An NdSbp has one entry per placement axis.
 // (Yuan et al. 2021, "OneFlow: Redesign the Distributed Deep Learning Framework from Scratch".)
 #pragma once
 
@@ -38,8 +38,8 @@ class Sbp {
   int8_t dim_;
 };
 
-// One Sbp per placement axis, outermost first; empty means "not given". A small value: comparing
-// is comparing a few bytes.
+// One Sbp per placement axis, outermost first; empty means "not given". A small value type: copying
+// and comparing touch a few bytes.
 class NdSbp {
  public:
   static constexpr int kMaxAxes = 4;
@@ -66,10 +66,10 @@ class NdSbp {
   void push_back(Sbp sbp);
   NdSbp with(int64_t axis, Sbp sbp) const;
   bool has_partial() const;
-  // All axes B.
+  // All axes are B.
   static NdSbp broadcast(int64_t axes);
 
-  // Inverse of printing: "S(0)", "B", "(S(0), B)"; throws InvalidArgument.
+  // The inverse of printing: reads "S(0)", "B", "(S(0), B)"; throws InvalidArgument.
   static NdSbp parse(std::string_view text);
 
   friend constexpr bool operator==(const NdSbp&, const NdSbp&) = default;
@@ -88,13 +88,14 @@ namespace internal {
 [[noreturn]] void throw_bad_split_dim(int64_t dim);
 }  // namespace internal
 
-// Each rank of the axis holds a balanced slice along `dim` (>= 0).
+// Each rank of the axis holds a balanced slice along `dim`. Requires: 0 <= dim <= 7.
 constexpr Sbp split(int64_t dim) {
   if (dim < 0 || dim > 7) internal::throw_bad_split_dim(dim);
   return Sbp(Sbp::Kind::kSplit, dim);
 }
 
-// Each rank holds the whole; partial_*: the logical value is the sum / max / min over the ranks.
+// broadcast: each rank holds the whole tensor. partial_sum, partial_max, partial_min: the logical
+// value is the sum, max or min of the ranks' values.
 inline constexpr Sbp broadcast{Sbp::Kind::kBroadcast}, partial_sum{Sbp::Kind::kPartialSum},
     partial_max{Sbp::Kind::kPartialMax}, partial_min{Sbp::Kind::kPartialMin};
 }  // namespace sbp

@@ -22,7 +22,7 @@ std::ostream& operator<<(std::ostream& out, const Scalar& scalar) {
   const auto end = std::to_chars(text.data(), text.data() + text.size(), scalar.to<double>()).ptr;
   const std::string_view digits(text.data(), static_cast<size_t>(end - text.data()));
   out << digits;
-  // A float must read back as a float.
+  // The text of a float must be read back as a float.
   if (digits.find_first_of(".einf") == std::string_view::npos) out << ".0";
   return out;
 }

@@ -1,4 +1,4 @@
-// One number with the category it was written in: bool, integer or floating.
+// A number together with its category: bool, integer or floating.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace flow {
 
-// A host number as an operand. Its category takes part in type promotion, its width does not.
+// A host number as an operand. Its category takes part in type promotion; its width does not.
 class Scalar {
  public:
   enum class Kind : uint8_t { kBool, kInt, kFloat };
@@ -46,7 +46,7 @@ class Scalar {
     }
   }
 
-  // Same category and value (bits for floats, so NaN equals itself).
+  // True if category and value are the same. Floats compare by bits, so NaN equals itself.
   friend bool operator==(const Scalar& a, const Scalar& b) {
     return a.kind_ == b.kind_ && a.int_ == b.int_;
   }
@@ -64,8 +64,9 @@ class Scalar {
 
 std::ostream& operator<<(std::ostream& out, const Scalar& scalar);
 
-// The dtype of `tensor op scalar`: the tensor's, unless the scalar's category is higher
-// (integer tensor with a float gives float32; bool tensor with an integer gives int64).
+// The dtype of `tensor op scalar`: the tensor's dtype, unless the scalar's category is higher (an
+// integer tensor with a float gives the default floating dtype; a bool tensor with an integer gives
+// int64).
 DType promote(DType tensor, const Scalar& scalar);
 
 }  // namespace flow

@@ -25,7 +25,8 @@ Strides contiguous_strides(const Shape& shape) {
   int64_t step = 1;
   for (int64_t i = shape.size() - 1; i >= 0; --i) {
     strides[i] = step;
-    // An empty tensor's other sizes may be huge: its strides are never used, but may wrap.
+    // The other sizes of an empty tensor may be huge. Its strides are never used, so they may wrap
+    // around.
     step = static_cast<int64_t>(static_cast<uint64_t>(step) *
                                 static_cast<uint64_t>(std::max<int64_t>(shape[i], 1)));
   }

@@ -1,4 +1,4 @@
-// Small lists of sizes: the shape of a tensor, and integer-or-list arguments.
+// Small lists of sizes: the shape of a tensor, and arguments that are an integer or a list.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace flow {
 
-// The most dims a tensor may have.
+// The largest number of dims of a tensor.
 inline constexpr int kMaxDims = 8;
 
 namespace internal {
 [[noreturn]] void throw_too_many_dims(size_t dims);
 }  // namespace internal
 
-// A list of at most kMaxDims sizes, held inline. Prints as (2, 3).
+// A list of at most kMaxDims sizes, stored inline. Prints as (2, 3).
 class Shape {
  public:
   constexpr Shape() = default;
@@ -31,7 +31,7 @@ class Shape {
 
   explicit Shape(std::span<const int64_t> dims) : Shape(dims.data(), dims.size()) {}
 
-  // `count` dims of size `value`.
+  // Returns a shape of `count` dims, each of size `value`.
   static Shape filled(int64_t count, int64_t value) {
     Shape shape;
     for (int64_t i = 0; i < count; ++i)
@@ -82,7 +82,8 @@ class Shape {
     (*this)[size_] = 0;
   }
 
-  // The number of elements; 1 for a scalar. Requires: fits int64 (checked where metas are made).
+  // The number of elements; 1 for a scalar. Requires: the product fits int64 (checked when metas
+  // are made).
   constexpr int64_t numel() const {
     int64_t product = 1;
     for (int64_t i = 0; i < size_; ++i)
@@ -91,7 +92,7 @@ class Shape {
   }
 
   friend constexpr bool operator==(const Shape& a, const Shape& b) {
-    return a.size_ == b.size_ && a.dims_ == b.dims_;  // what lies beyond size_ is zero
+    return a.size_ == b.size_ && a.dims_ == b.dims_;  // entries after size_ are zero
   }
 
  private:
@@ -113,8 +114,7 @@ using Strides = Shape;
 // Row-major strides of a shape.
 Strides contiguous_strides(const Shape& shape);
 
-// One integer or a list: dims of a reduction, kernel sizes, strides, paddings. Holds at most
-// 2 * kMaxDims numbers (the paddings of pad).
+// An integer or a list of integers: the dims of a reduction, kernel sizes, strides, paddings.
 class Ints {
  public:
   Ints() = default;
@@ -143,16 +143,16 @@ class Ints {
   std::vector<int64_t> values_;
 };
 
-// The padding of a convolution: numbers (one for all spatial dims or one each), "valid" (none) or
-// "same" (ceil(in / stride) outputs; the odd one of an uneven total goes to the end). Words are
-// taken in lower or upper case.
+// The padding of a convolution: numbers (one for all spatial dims, or one per dim), "valid" (no
+// padding) or "same" (ceil(in / stride) outputs; if the total padding is odd, the extra element
+// goes to the end). Words may be in lower or upper case.
 class Padding {
  public:
   enum class Mode : uint8_t { kNumbers, kSame, kValid };
 
   Padding() : numbers_(0) {}
 
-  // A template, as int64_t would leave 0 ambiguous with a null const char*.
+  // A template, because int64_t would make 0 ambiguous with a null const char*.
   template <std::integral T>
   Padding(T value) : numbers_(value) {}  // NOLINT(google-explicit-constructor)
 
@@ -166,7 +166,7 @@ class Padding {
   // NOLINTNEXTLINE(google-explicit-constructor)
   Padding(const char* word) : Padding(std::string_view(word)) {}
 
-  // Throws InvalidArgument for another word.
+  // Throws InvalidArgument for any other word.
   Padding(std::string_view word);  // NOLINT(google-explicit-constructor)
 
   Mode mode() const { return mode_; }
@@ -179,11 +179,11 @@ class Padding {
   Ints numbers_;
 };
 
-// Adds `ndim` to a negative dim; throws InvalidArgument naming `op` when it is out of range
-// [-ndim, ndim) (a scalar accepts -1 and 0, as in PyTorch).
+// Adds `ndim` to a negative dim. Throws InvalidArgument, naming `op`, if `dim` is outside [-ndim,
+// ndim); a scalar accepts -1 and 0, as in PyTorch.
 int64_t normalize_dim(int64_t dim, int64_t ndim, const char* op);
 
-// The shape both broadcast to (NumPy's rule); throws InvalidArgument naming `op`.
+// The shape to which both broadcast (NumPy's rule). Throws InvalidArgument naming `op`.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
 
 }  // namespace flow

@@ -1,5 +1,5 @@
-// Call sites: where in the user's program an op was called. Captured by default arguments, as
-// std::source_location is not usable with every compiler the project supports.
+// A call site is the line of the user's program that called an op. Default arguments capture it,
+// because some compilers that the project supports lack a usable std::source_location.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace flow {
 
-// A file and line. No list of numbers makes one, so `x.sum({0, 1})` cannot mean a site.
+// A file and a line. A list of numbers does not convert to a Site, so `x.sum({0, 1})` cannot mean a
+// site.
 class Site {
  public:
   static constexpr Site here(const char* file = __builtin_FILE(),
@@ -23,8 +24,8 @@ class Site {
 
   constexpr bool is_known() const { return line_ != 0; }
 
-  // True for a line of the library (it is compiled with its root mapped to "flow:") or of a
-  // standard header: such a site is replaced by that of the enclosing scope in reports.
+  // True for a line of the library (compiled with its root mapped to "flow:") or of a standard
+  // header. Reports replace such a site with the site of the enclosing scope.
   bool is_inside_library() const {
     const std::string_view name = file_;
     return name.starts_with("flow:") || name.starts_with("/usr/include/c++/") ||

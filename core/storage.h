@@ -1,4 +1,4 @@
-// Counted memory that tensors and their views share.
+// Reference-counted memory that tensors and their views share.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,18 @@
 
 namespace flow {
 
-// Header and bytes lie in one block where the bytes come from an Allocator. The version counts
+// The header and the bytes are one block if the bytes come from an Allocator. The version counts
 // in-place writes through any tensor that shares the storage.
 class Storage final : public RefCounted<Storage> {
  public:
-  // Uninitialised bytes, 64-byte aligned. Throws OutOfMemory.
+  // Returns uninitialised bytes, 64-byte aligned. Throws OutOfMemory.
   static Ref<Storage> allocate(Allocator& allocator, size_t bytes);
-  // Memory owned by somebody else; `deleter` (may be empty) runs when the last owner goes.
+  // Wraps memory that another party owns; `deleter` (may be empty) runs when the last reference is
+  // released.
   static Ref<Storage> wrap(void* data, size_t bytes, std::function<void(void*)> deleter);
 
-  // What allocate() takes from the allocator, as its statistics count.
+  // The size of the block that allocate() takes for `bytes`, as the allocator's statistics count
+  // it.
   static int64_t block_bytes(int64_t bytes);
 
   std::byte* data() const { return data_; }

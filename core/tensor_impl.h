@@ -1,4 +1,4 @@
-// What a Tensor handle refers to. For the library's own folders; users see core/tensor.h.
+// The object that a Tensor handle refers to. For the library only; users include core/tensor.h.
 #pragma once
 
 #include <memory>
@@ -11,57 +11,59 @@ namespace flow {
 
 struct TensorImpl;
 
-// Base of autograd's nodes: what a tensor's history hangs on.
+// The base of autograd's nodes. A tensor refers to the node that computed it.
 class GradNode : public RefCounted<GradNode> {
  public:
   virtual ~GradNode() = default;
 
-  // Called when the last reference goes; a node frees itself.
+  // Called when the last reference is released; the node must free itself.
   virtual void dispose() noexcept = 0;
 
   static void destroy(GradNode* node) noexcept { node->dispose(); }
 
-  // Of the op or function that was recorded.
+  // The name of the recorded op or function.
   virtual const char* name() const = 0;
 };
 
-// Base of what autograd keeps beside a tensor (its gradient, hooks); defined in autograd.
+// The base of the data that autograd stores with a tensor (its gradient, its hooks); defined in
+// autograd.
 struct AutogradSlot {
   virtual ~AutogradSlot() = default;
-  // The tensor that this one is a view of, where gradients flow through the view; else null. Kept
-  // alive by the slot.
+  // The tensor that this one is a view of, if gradients flow through the view; else null. The slot
+  // keeps it alive.
   TensorImpl* base = nullptr;
 };
 
-// Base of what a tracer keeps beside a tensor whose value exists only when the plan runs. Shared by
-// the aliases of a tensor, as storage is; defined in graph.
+// The base of the data that a tracer stores with a tensor whose value exists only when the program
+// runs. All aliases of a tensor share it, as they share the storage. Defined in graph.
 struct TraceSlot {
   virtual ~TraceSlot() = default;
   uint32_t version = 0;
 };
 
-// Invariants: meta is never null. storage is null on ranks that hold no part and for traced
-// values. Shared by copies of a handle; not thread safe beyond counting.
+// Invariants: meta is never null. storage is null on ranks that hold no part, and for traced
+// values. All copies of a handle share one TensorImpl. Not thread safe, except for reference
+// counting.
 struct TensorImpl final : RefCounted<TensorImpl> {
   TensorImpl(MetaPtr m, Ref<Storage> s, int64_t o) : meta(m), storage(std::move(s)), offset(o) {}
 
-  // Start of this rank's part. Requires: storage.
+  // The start of this rank's part. Requires: storage is not null.
   std::byte* data() const {
     return storage->data() + offset * static_cast<int64_t>(dtype_size(meta->dtype));
   }
 
-  // Counts in-place writes through any alias.
+  // The number of in-place writes through any alias.
   uint32_t version() const {
     return storage ? storage->version() : trace != nullptr ? trace->version : 0;
   }
 
-  // Whether gradients flow into this tensor, be it through the tensor it is a view of.
+  // True if gradients flow into this tensor directly or through the tensor that it is a view of.
   bool tracks_grad() const {
     return requires_grad ||
            (autograd != nullptr && autograd->base != nullptr && autograd->base->requires_grad);
   }
 
-  // The same data under a handle of its own, without history: what detach() gives.
+  // Returns a second tensor that shares the data but has no autograd history; detach() uses it.
   Ref<TensorImpl> alias() const {
     auto result = make_ref<TensorImpl>(meta, storage, offset);
     result->trace = trace;
@@ -72,7 +74,8 @@ struct TensorImpl final : RefCounted<TensorImpl> {
   Ref<Storage> storage;
   int64_t offset;  // in elements
   bool requires_grad = false;
-  // A view made while nothing was recorded: gradients cannot flow back through writes to it.
+  // True for a view made while nothing was recorded: gradients cannot flow back through writes to
+  // it.
   bool is_untracked_view = false;
   uint8_t output_index = 0;  // which output of grad_fn this is
   Ref<GradNode> grad_fn;

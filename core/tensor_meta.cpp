@@ -75,7 +75,8 @@ struct MetaEqual {
   }
 };
 
-// Sharded so that thread ranks seldom wait for each other; never destroyed.
+// The table is divided into shards, so that thread ranks rarely wait for each other. Never
+// destroyed.
 struct Shard {
   std::mutex mutex;
   std::unordered_set<std::unique_ptr<const TensorMeta>, MetaHash, MetaEqual> metas;
@@ -88,7 +89,7 @@ int64_t checked_numel(const Shape& shape, DType dtype) {
   for (const int64_t d : shape) {
     if (d < 0) {
       throw InvalidArgument(
-          str("[tensor] a size is negative; received shape ", shape, "; give sizes from 0 on"));
+          str("[tensor] a size is negative; received shape ", shape, "; give sizes of at least 0"));
     }
     is_empty |= d == 0;
   }
@@ -120,7 +121,7 @@ MetaPtr intern(TensorMeta meta) {
     }
     meta.is_contiguous = matches || meta.local_numel == 0;
   }
-  // One representative per meaning, so that equal layouts share decisions.
+  // Equal layouts have one representation, so that they share decisions.
   if (meta.is_contiguous) meta.strides = contiguous_strides(meta.local_shape);
   static auto& shards = *new std::array<Shard, 16>;
   Shard& shard = shards[MetaHash()(meta) % shards.size()];

@@ -1,5 +1,6 @@
-// What is known of a tensor without its data: logical shape, dtype, placement, SBP, and how this
-// rank's part lies in memory. Metas are interned: equality is a pointer compare.
+// Everything that is known about a tensor without its data: logical shape, dtype, placement, SBP,
+// and the memory layout of this rank's part. Metas are interned, so comparing two is comparing
+// pointers.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +22,12 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-// Part `index` of `size` elements cut into `parts` balanced parts: the first size mod parts get
-// one element more; parts may be empty.
+// Part `index` of `size` elements that are divided into `parts` balanced parts: the first size mod
+// parts parts get one more element. Parts may be empty.
 Range balanced_part(int64_t size, int64_t parts, int64_t index);
 
-// The box of the logical index space that one rank holds: offset and size per dim. Nested splits
-// of one dim cut the outer part again.
+// The box of the logical index space that one rank holds: offset and size per dim. If several axes
+// split the same dim, each inner axis splits the part of the axis before it.
 struct Box {
   Shape begin;
   Shape size;
@@ -35,8 +36,8 @@ struct Box {
 
 Box box_of(const Shape& logical, const Placement& placement, const NdSbp& nd_sbp, int64_t position);
 
-// An opaque memory layout of a library (for instance oneDNN's nChw16c). Instances are interned by
-// their owner and never die. `to_strided` writes the plain row-major form of `source`.
+// An opaque memory layout of a library, such as oneDNN's nChw16c. The owner interns its instances
+// and never destroys them. `to_strided` writes `source` in plain row-major order to `target`.
 struct BlockedLayout {
   const char* name;
   size_t bytes;
@@ -50,8 +51,8 @@ struct TensorMeta {
   DeviceType device = DeviceType::kCpu;
   Placement placement;  // not defined: a local tensor
   NdSbp nd_sbp;
-  // This rank's part; equal to `shape` for local tensors. `is_held` is false on ranks outside the
-  // placement, whose local shape is that of no elements.
+  // The shape of this rank's part; equal to `shape` for local tensors. On ranks outside the
+  // placement, `is_held` is false and the local shape has no elements.
   Shape local_shape;
   Shape local_begin;  // the part's offset in the logical index space
   Strides strides;
@@ -71,7 +72,7 @@ struct TensorMeta {
                               : static_cast<size_t>(local_numel) * dtype_size(dtype);
   }
 
-  // Same logical tensor and layout over ranks, whatever the local strides.
+  // True if the logical tensor and its layout over ranks are the same; local strides may differ.
   bool same_logical(const TensorMeta& other) const {
     return shape == other.shape && dtype == other.dtype && device == other.device &&
            placement == other.placement && nd_sbp == other.nd_sbp;
@@ -80,17 +81,18 @@ struct TensorMeta {
 
 using MetaPtr = const TensorMeta*;
 
-// Interns. Sizes must be >= 0 and their product, in bytes, must fit 2^62: else InvalidArgument.
+// These functions return interned metas. Sizes must be >= 0 and the tensor's bytes must be at most
+// 2^62; else they throw InvalidArgument.
 MetaPtr local_meta(const Shape& shape, DType dtype, DeviceType device);
 MetaPtr strided_meta(const Shape& shape, const Strides& strides, DType dtype, DeviceType device);
-// The part of `rank` is contiguous. Checks that nd_sbp has one entry per axis and that split dims
-// exist; throws InvalidArgument.
+// The part of `rank` is contiguous. Throws InvalidArgument unless nd_sbp has one entry per axis and
+// its split dims exist.
 MetaPtr global_meta(const Shape& shape, DType dtype, const Placement& placement,
                     const NdSbp& nd_sbp, int64_t rank);
-// `meta` with other strides of the local part, or with a blocked layout.
+// Returns `meta` with other strides of the local part, or with a blocked layout.
 MetaPtr with_strides(MetaPtr meta, const Strides& strides);
 MetaPtr with_blocked(MetaPtr meta, const BlockedLayout* blocked);
-// The local tensor that this rank's part is (to_local): shape local_shape, same strides.
+// The meta of the local tensor that to_local() returns: shape local_shape, the same strides.
 MetaPtr local_part(MetaPtr meta);
 
 // "(4, 3) float32" or "(4, 3) float32 [S(0) on cpu:(0, 1)]".

@@ -19,9 +19,9 @@ using Clock = std::chrono::steady_clock;
 
 thread_local bool inside_loop = false;
 
-// How long a thread waits awake. A sleeping one takes some 50 µs to come back, and the loops of a
-// training step are mostly closer together than twice that. From kPolite on the waiting thread
-// hands its core to any other that wants it, so that ranks that share a core lose little.
+// How long a thread waits before it sleeps. A sleeping thread takes about 50 µs to wake up, and
+// consecutive loops of a training step are mostly less than 100 µs apart. After kPolite the waiting
+// thread yields its core to any other thread, so that ranks that share a core lose little.
 constexpr auto kPolite = std::chrono::microseconds(5);
 constexpr auto kPatience = std::chrono::microseconds(200);
 
@@ -31,10 +31,10 @@ inline void relax() {
 #endif
 }
 
-// Waits until `is_over()`; false when the patience ran out.
+// Spins until `is_over()`; returns false if the time for spinning has run out.
 template <class IsOver>
 bool wait_awake(const IsOver& is_over) {
-  constexpr int kLooks = 32;  // between looks at the clock
+  constexpr int kLooks = 32;  // between reads of the clock
   Clock::time_point start;
   for (bool is_first = true;; is_first = false) {
     for (int i = 0; i < kLooks; ++i) {
@@ -56,26 +56,26 @@ struct Loop {
   int64_t chunk;
 };
 
-// Cores fetch lines in pairs.
+// Cores fetch cache lines in pairs.
 constexpr size_t kSeparate = 128;
 
-// Chunks of one thread; the others help when their own are done.
+// The chunks of one thread; the other threads help when their own chunks are done.
 struct alignas(kSeparate) Share {
   std::atomic<int64_t> next{0};
   int64_t end = 0;
 };
 }  // namespace
 
-// A loop is open while `gate` says so. A worker that comes in time enters, takes chunks and leaves;
-// the caller takes chunks until none is left, closes the loop and waits for those inside. So a
-// worker that sleeps or has no core delays nobody. `loop` and the shares are written while the gate
-// is closed and nobody is inside.
+// A loop is open while `gate` has kOpen. A worker that arrives in time enters, takes chunks and
+// leaves. The caller takes chunks until none is left, closes the loop and waits for the workers
+// inside. So a worker that sleeps or has no core delays nobody. `loop` and the shares are written
+// only while the gate is closed and no worker is inside.
 struct ThreadPool::Workers {
   static constexpr uint32_t kOpen = uint32_t{1} << 31;
   static constexpr uint32_t kStop = uint32_t{1} << 30;
 
-  alignas(kSeparate) std::atomic<uint32_t> gate{0};    // kOpen, kStop and how many are inside
-  alignas(kSeparate) std::atomic<uint32_t> signal{0};  // bumped for each loop and at the end
+  alignas(kSeparate) std::atomic<uint32_t> gate{0};    // kOpen, kStop, number of workers inside
+  alignas(kSeparate) std::atomic<uint32_t> signal{0};  // incremented for each loop and at the end
   alignas(kSeparate) Loop loop{};
   std::vector<Share> shares;
   std::mutex error_mutex;
@@ -88,7 +88,7 @@ struct ThreadPool::Workers {
   void run_chunks(size_t own) {
     for (size_t k = 0; k < shares.size(); ++k) {
       Share& share = shares[(own + k) % shares.size()];
-      // A look first: a share that is done stays in all caches.
+      // A plain load first: a finished share then stays in all caches.
       while (share.next.load(std::memory_order_relaxed) < share.end) {
         const int64_t i = share.next.fetch_add(1, std::memory_order_relaxed);
         if (i >= share.end) break;
@@ -103,7 +103,7 @@ struct ThreadPool::Workers {
     }
   }
 
-  // False when the loop was closed before.
+  // Returns false if the loop was already closed.
   bool enter() {
     uint32_t seen = gate.load(std::memory_order_relaxed);
     while ((seen & kOpen) != 0) {
@@ -142,17 +142,17 @@ struct ThreadPool::Workers {
       try {
         threads.emplace_back([this, i] { work(i); });
       } catch (const std::system_error& refusal) {
-        throw OutOfMemory(str("[threads] the system refused to start compute thread ", i + 1,
-                              " of ", shares.size(), " of this rank; received ",
-                              refusal.code().message(),
-                              "; set FLOW_NUM_THREADS to fewer, or raise the limit of threads "
-                              "(ulimit -u) or of memory"));
+        throw OutOfMemory(
+            str("[threads] the system refused to start compute thread ", i + 1, " of ",
+                shares.size(), " of this rank; received ", refusal.code().message(),
+                "; set FLOW_NUM_THREADS to a smaller number, or raise the limit on threads "
+                "(ulimit -u) or on memory"));
       }
     }
   }
 
-  // Contiguous chunks for each thread, the same for loops of equal size: what one loop wrote lies
-  // in the cache of the core that reads it in the next.
+  // Gives each thread contiguous chunks, the same for loops of equal size: data written by one loop
+  // is then in the cache of the core that reads it in the next loop.
   void share_out(int64_t num_chunks) {
     const auto n = static_cast<int64_t>(shares.size());
     int64_t begin = 0;
@@ -196,8 +196,8 @@ void ThreadPool::run(int64_t begin, int64_t end, int64_t grain, const void* fn, 
   Workers& w = *workers_;
   const std::lock_guard only_loop(w.loop_mutex);
   if (w.threads.empty()) w.start_threads();
-  // Four chunks a thread even out unequal speed without much overhead. Long ones end where lines
-  // of the caches end.
+  // Four chunks per thread balance unequal speeds with little overhead. The bounds of long chunks
+  // are multiples of a cache line.
   constexpr int64_t kLong = 1024;
   constexpr int64_t kLine = 64;
   int64_t chunk = std::max(grain, (end - begin) / (int64_t{4} * num_threads_));

@@ -1,5 +1,5 @@
-// The compute threads of one rank: one parallel loop at a time, cut into chunks whose bounds do not
-// depend on who runs them.
+// The compute threads of one rank. They run one parallel loop at a time, in chunks whose bounds do
+// not depend on which thread runs them.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace flow {
 
-// Runs loops on `num_threads` threads, the caller among them. The worker threads start at the
-// first loop that needs them and belong to the rank. Loops inside loops run on the calling thread.
+// Runs loops on `num_threads` threads; the calling thread is one of them. The worker threads start
+// at the first loop that needs them and belong to the rank. A loop inside a loop runs on the
+// calling thread.
 class ThreadPool {
  public:
   explicit ThreadPool(int num_threads);
@@ -18,8 +19,9 @@ class ThreadPool {
 
   int num_threads() const { return num_threads_; }
 
-  // Calls fn(b, e) for disjoint chunks that cover [begin, end), each of at least `grain` indices
-  // but the last. The first exception of a chunk is rethrown here after all chunks have ended.
+  // Calls fn(b, e) for disjoint chunks that cover [begin, end); each chunk but the last has at
+  // least `grain` indices. Blocks until all chunks have ended, then rethrows the first exception of
+  // a chunk.
   template <class Fn>
   void parallel_for(int64_t begin, int64_t end, int64_t grain, const Fn& fn) {
     if (num_threads_ == 1 || end - begin <= grain) {

@@ -7,8 +7,8 @@ namespace flow {
 // The library's version, "major.minor.patch".
 std::string_view version();
 
-// What this library was built with, as one line: version, compiler and optional packages. Two ranks
-// of one job must agree on it.
+// The properties of this build in one line: version, compiler and optional packages. All ranks of a
+// job must have the same.
 std::string_view build_configuration();
 
 }  // namespace flow

@@ -49,7 +49,7 @@ void CommThread::run() {
     is_busy_ = true;
     lock.unlock();
     task();
-    task = {};  // with the tensors it holds
+    task = {};  // and release the tensors that it holds
     lock.lock();
     is_busy_ = false;
     changed_.notify_all();

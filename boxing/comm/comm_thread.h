@@ -1,4 +1,5 @@
-// The thread of a rank that carries out collectives while the rank's own thread computes.
+// The communication thread of a rank: it carries out collectives while the rank's own thread
+// computes.
 #pragma once
 
 #include <condition_variable>
@@ -14,19 +15,20 @@ class RankContext;
 
 namespace flow::boxing {
 
-// Runs what it is given in order. Tasks use communicators of Channel::kBackground, so that they
-// never meet calls of the rank's own thread. Thread safe.
+// Runs tasks in the order in which they were submitted. Tasks must use communicators of
+// Channel::kBackground, so that their collectives never mix with those of the rank's own thread.
+// Thread safe.
 class CommThread {
  public:
   explicit CommThread(RankContext& context);
-  // Finishes what it was given.
+  // Runs all submitted tasks, then ends the thread.
   ~CommThread();
   CommThread(const CommThread&) = delete;
   CommThread& operator=(const CommThread&) = delete;
 
-  // What `task` throws, the future rethrows.
+  // Returns immediately. The future rethrows the exception that `task` throws.
   std::future<void> submit(std::function<void()> task);
-  // Returns when all tasks are finished.
+  // Blocks until all tasks have finished.
   void drain();
 
  private:
@@ -42,11 +44,12 @@ class CommThread {
   std::thread thread_;
 };
 
-// Made at first use.
+// The communication thread of a rank; started at first use.
 CommThread& comm_thread(RankContext& context);
-// Whether the caller is one.
+// True if the calling thread is a communication thread.
 bool is_comm_thread();
-// Before a rank ends: others may wait for what it has still to do.
+// Blocks until the rank's communication thread, if there is one, has finished all tasks. Must be
+// called before a rank ends, because other ranks may wait for its part in them.
 void drain_comm_thread(RankContext& context);
 
 }  // namespace flow::boxing

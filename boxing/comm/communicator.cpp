@@ -36,7 +36,7 @@ void hash_layout(Hasher& hasher, const Layout& layout) {
     hasher.add(static_cast<uint64_t>(entry.kind()) * 16 + static_cast<uint64_t>(entry.dim()));
 }
 
-// The group of one rank: every collective is a copy.
+// The communicator of a group of one rank: every collective is a copy.
 class SelfCommunicator final : public Communicator {
  public:
   explicit SelfCommunicator(int64_t rank) : Communicator({rank}, 0) {}
@@ -114,8 +114,9 @@ class SelfCommunicator final : public Communicator {
   }
 
   [[noreturn]] static void throw_no_peer(const char* name, const Fingerprint& what) {
-    throw InvalidArgument(str("[", name, "] the group has one rank; name a peer in a larger group"),
-                          what.site);
+    throw InvalidArgument(
+        str("[", name, "] this group has only one rank; use a group that contains the peer"),
+        what.site);
   }
 
   const std::byte* opened_ = nullptr;
@@ -139,15 +140,16 @@ std::unique_ptr<Communicator> make_communicator(RankContext& context,
     }
   }
   if (position < 0) {
-    throw InvalidArgument(str("[communicator] rank ", context.rank(),
-                              " is no member of the group it asks for; only members may use it"));
+    throw InvalidArgument(
+        str("[communicator] rank ", context.rank(),
+            " is not a member of the group it requested; only members may use a group"));
   }
   if (ranks.size() == 1) return std::make_unique<SelfCommunicator>(ranks[0]);
   if (auto made = make_thread_communicator(context, ranks, position, channel)) return made;
   if (auto made = make_process_communicator(context, ranks, position, channel)) return made;
   throw InvalidArgument(str("[communicator] rank ", context.rank(), " of ", context.world_size(),
-                            " exists for planning only (flow::PlanningWorld); data moves between "
-                            "ranks that run: flowrun -n ",
+                            " exists for planning only (flow::PlanningWorld); data can move only "
+                            "between running ranks: start the program with flowrun -n ",
                             context.world_size()));
 }
 
@@ -269,7 +271,7 @@ void Communicator::check_peer(int64_t peer, const Fingerprint& what) const {
   if (peer >= 0 && peer < size() && peer != position_) return;
   throw InvalidArgument(
       str("[", what.collective, "] peer ", peer, " is not another member of the group of ", size(),
-          " ranks; name one by its position in the group"),
+          " ranks; pass the position of another member"),
       what.site);
 }
 

@@ -1,4 +1,4 @@
-// Communicator: collectives and messages among an ordered group of ranks, whatever carries them.
+// Communicator: collectives and messages among an ordered group of ranks, over any transport.
 #pragma once
 
 #include <cstddef>
@@ -21,53 +21,54 @@ class RankContext;
 namespace flow::boxing {
 
 // What the members of a group must agree on before data moves. The caller of a collective sets what
-// it knows (on whose behalf, which tensor, from and to which layout, where in the user's program);
-// the collective adds its own part. All but the site is compared.
+// it knows: the op, the tensor, the layouts before and after, and the line of the user's program.
+// The collective adds its own part. Everything except the site is compared.
 struct Fingerprint {
   const char* op = "";  // static text; empty: the collective's own name
-  Shape shape = {};     // logical shape of the tensor, if one is meant
+  Shape shape = {};     // logical shape of the tensor, if there is one
   DType dtype = DType::kUInt8;
   Layout from = {};
   Layout to = {};
   Site site = Site::none();
-  uint64_t known_hash = 0;  // context_hash(), where the caller keeps it; else 0
+  uint64_t known_hash = 0;  // context_hash() if the caller has stored it; else 0
   // Set by the collective.
   const char* collective = "";
-  int64_t count = 0;         // elements or bytes, where all must pass the same
-  uint64_t counts_hash = 0;  // of the counts of all members
+  int64_t count = 0;         // elements or bytes, if all members must pass the same number
+  uint64_t counts_hash = 0;  // hash of the counts of all members
   int64_t root = -1;
   ReduceOp reduce = ReduceOp::kSum;
 
-  // Of what the caller sets but the site.
+  // A hash of the fields that the caller sets, except the site.
   uint64_t context_hash() const;
-  // Of everything but the site; equal in every process; never 0.
+  // A hash of everything except the site; equal in every process; never 0.
   uint64_t hash() const;
 };
 
-// `what` with what a collective itself knows.
+// Returns `what` with the fields that the collective sets.
 Fingerprint mark(const Fingerprint& what, const char* collective, int64_t count, DType dtype,
                  ReduceOp op = ReduceOp::kSum, int64_t root = -1);
 Fingerprint mark_counts(const Fingerprint& what, const char* collective,
                         std::span<const int64_t> counts, DType dtype, ReduceOp op = ReduceOp::kSum,
                         int64_t root = -1);
 
-// "redistribute float32 (4, 3) from S(0) on cpu:(0, 1) to B on cpu:(0, 1) at train.cpp:12".
+// Prints as "redistribute float32 (4, 3) from S(0) on cpu:(0, 1) to B on cpu:(0, 1) at
+// train.cpp:12".
 std::ostream& operator<<(std::ostream& out, const Fingerprint& what);
 
-// A message under way (isend, irecv); null: it has completed. Dropping it unfinished is only right
-// while an error unwinds.
+// A message in flight (isend, irecv); null: it has completed. An unfinished one may be destroyed
+// only while an exception unwinds the stack.
 struct TransferState {
   virtual ~TransferState() = default;
 };
 
 using Transfer = std::unique_ptr<TransferState>;
 
-// A group of ranks. Every collective is called by all members in the same order, from one thread of
-// each rank at a time, and returns when the caller's buffers may be used again. Members that
-// disagree all get a DistributedError naming both calls; so does everybody who waits for a rank
-// that failed, ended or did not come within FLOW_TIMEOUT_S. Sums run in group order on every
-// member, so results do not depend on the transport. Counts and bytes may be zero, pointers are
-// then not read.
+// A group of ranks. All members must call every collective, in the same order, from one thread of
+// each rank at a time. A collective blocks until the caller may reuse its buffers. If members
+// disagree, all of them get a DistributedError that names both calls. A member that waits for a
+// rank that failed, ended or did not arrive within FLOW_TIMEOUT_S gets a DistributedError too. Sums
+// are computed in group order on every member, so results do not depend on the transport. Counts
+// and bytes may be zero; the pointers are then ignored.
 class Communicator {
  public:
   Communicator(std::vector<int64_t> ranks, int64_t position);
@@ -80,65 +81,68 @@ class Communicator {
 
   int64_t size() const { return static_cast<int64_t>(ranks_.size()); }
 
-  // The caller's index in ranks(). Peers and roots below are such indices.
+  // The caller's index in ranks(). All peers and roots below are such indices.
   int64_t position() const { return position_; }
 
   virtual void barrier(const Fingerprint& what) = 0;
 
-  // target[i] = source of member 0 op … op source of the last. source may be target.
+  // target[i] = source[i] of member 0 op … op source[i] of the last member. source and target may
+  // be the same buffer.
   virtual void all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
                           const Fingerprint& what) = 0;
 
-  // A source of all_reduce that lies in parts.
+  // One piece of a source of all_reduce that is stored in pieces.
   struct SourcePart {
     const void* data;
     int64_t count;
   };
 
-  // As all_reduce of what the parts hold, one after another. A part may be where it belongs in
-  // target; else none may overlap it.
+  // Like all_reduce of the concatenated pieces. A piece may be stored at its own position in
+  // target; otherwise no piece may overlap target.
   virtual void all_reduce_parts(std::span<const SourcePart> parts, void* target, DType dtype,
                                 ReduceOp op, const Fingerprint& what);
-  // As all_reduce; only the root's target is written.
+  // Like all_reduce, but only the root's target is written.
   virtual void reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
                       int64_t root, const Fingerprint& what) = 0;
-  // The reduced sequence is cut: member i receives counts[i] elements. source holds all of them.
+  // Splits the reduced sequence: member i receives counts[i] elements. source holds all elements.
   virtual void reduce_scatter(const void* source, void* target, std::span<const int64_t> counts,
                               DType dtype, ReduceOp op, const Fingerprint& what) = 0;
-  // Member i gives bytes[i]; all receive all, in group order.
+  // Member i contributes bytes[i]; all members receive all contributions in group order.
   virtual void all_gather(const void* source, void* target, std::span<const int64_t> bytes,
                           const Fingerprint& what) = 0;
-  // As all_gather; only the root's target is written.
+  // Like all_gather, but only the root's target is written.
   virtual void gather(const void* source, void* target, std::span<const int64_t> bytes,
                       int64_t root, const Fingerprint& what) = 0;
-  // The root gives the parts in group order; member i receives bytes[i].
+  // The root passes all parts in group order; member i receives bytes[i].
   virtual void scatter(const void* source, void* target, std::span<const int64_t> bytes,
                        int64_t root, const Fingerprint& what) = 0;
-  // send_bytes[i] go to member i, recv_bytes[i] come from it; both sides lie in group order.
+  // send_bytes[i] go to member i and recv_bytes[i] come from it; source and target are in group
+  // order.
   virtual void all_to_all(const void* source, std::span<const int64_t> send_bytes, void* target,
                           std::span<const int64_t> recv_bytes, const Fingerprint& what) = 0;
-  // Moves bytes [offset, offset + bytes) of what goes to or comes from a member, which lie packed
-  // in the last argument.
+  // Packs or unpacks the bytes [offset, offset + bytes) of the data sent to or received from
+  // `member`; the last argument is the packed piece.
   using Pack = std::function<void(int64_t member, int64_t offset, int64_t bytes, std::byte*)>;
   using Unpack =
       std::function<void(int64_t member, int64_t offset, int64_t bytes, const std::byte*)>;
 
-  // As all_to_all with the other members of data that is packed and unpacked bit by bit, each
-  // member's in ascending order. The caller's own counts are zero.
+  // Like all_to_all with the other members, for data that is packed and unpacked piece by piece;
+  // the pieces of each member come in ascending order. The caller's own counts must be zero.
   virtual void all_to_all_packed(std::span<const int64_t> send_bytes, const Pack& pack,
                                  std::span<const int64_t> recv_bytes, const Unpack& unpack,
                                  const Fingerprint& what);
   virtual void broadcast(void* data, int64_t bytes, int64_t root, const Fingerprint& what) = 0;
 
-  // Messages between two members, matched in order by tag; both sides give the same number of
-  // bytes. `source` stays as it is and `target` untouched until wait().
+  // Messages between two members, matched in order by tag. Both sides must pass the same number of
+  // bytes. Until wait() returns, `source` must not change and `target` must not be read or written.
   virtual Transfer isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
                          const Fingerprint& what) = 0;
   virtual Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
                          const Fingerprint& what) = 0;
   virtual void wait(Transfer transfer) = 0;
 
-  // Blocking forms. Messages up to kBufferedBytes are buffered: two ranks may both send first.
+  // Blocking versions. Messages of up to kBufferedBytes are buffered, so two ranks may both send
+  // first.
   static constexpr int64_t kBufferedBytes = 64 << 10;
 
   void send(const void* source, int64_t bytes, int64_t peer, int64_t tag, const Fingerprint& what) {
@@ -149,17 +153,17 @@ class Communicator {
     wait(irecv(target, bytes, peer, tag, what));
   }
 
-  // Whether members can read each other's memory; then open() and close() may be used.
+  // True if members can read each other's memory; open() and close() may then be used.
   virtual bool shares_memory() const { return false; }
 
-  // Collective: every member shows `bytes` at `source` and gets the pointers of all, in group
-  // order, valid until its close(), which is collective too.
+  // Collective: every member publishes `bytes` bytes at `source` and gets the pointers of all
+  // members in group order. They are valid until the member calls close(), which is collective too.
   virtual std::span<const std::byte* const> open(const void* source, int64_t bytes,
                                                  const Fingerprint& what);
   virtual void close();
 
  protected:
-  // InvalidArgument unless `peer` is another member.
+  // Throws InvalidArgument unless `peer` is another member.
   void check_peer(int64_t peer, const Fingerprint& what) const;
 
  private:
@@ -167,16 +171,17 @@ class Communicator {
   int64_t position_;
 };
 
-// Who calls: collectives of different channels never meet, so that each has an order of its own.
+// Separates callers: collectives of different channels never mix, so each channel has its own
+// order.
 enum class Channel : uint8_t { kCaller, kBackground };
 
-// The communicator of `ranks` (in this order) on this rank, made at first use by its members only
-// and kept by the context. Throws InvalidArgument when this rank is no member or a rank does not
+// The communicator of `ranks` (in this order) on this rank. Its members make it at first use, and
+// the context keeps it. Throws InvalidArgument if this rank is not a member or a rank does not
 // exist.
 Communicator& communicator_for(RankContext& context, std::span<const int64_t> ranks,
                                Channel channel = Channel::kCaller);
 
-// Of all ranks of the world.
+// The communicator of all ranks of the world.
 Communicator& world_communicator(RankContext& context, Channel channel = Channel::kCaller);
 
 }  // namespace flow::boxing

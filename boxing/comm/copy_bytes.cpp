@@ -17,7 +17,7 @@ namespace {
 
 void prepare_stores([[maybe_unused]] std::byte* target, [[maybe_unused]] int64_t bytes) {
 #if defined(__x86_64__)
-  // __builtin_prefetch(p, 1) becomes a prefetch for loads.
+  // Inline assembly, because __builtin_prefetch(p, 1) compiles to a prefetch for loads.
   constexpr int64_t kLine = 64;
   for (int64_t i = 0; i < bytes; i += kLine)
     asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(target + i)));

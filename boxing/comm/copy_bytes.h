@@ -12,24 +12,26 @@ inline int64_t bytes_of(int64_t count, DType dtype) {
   return count * static_cast<int64_t>(dtype_size(dtype));
 }
 
-// Nothing where both are one place. They may overlap.
+// Does nothing if source and target are equal. The buffers may overlap.
 void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes);
 
-// As copy_bytes without overlap, to memory that another core has read: its lines are fetched ahead
-// of the stores, which would wait for one after the other.
+// Like copy_bytes, for buffers that do not overlap and a target that another core has read. The
+// target's cache lines are prefetched before the stores, which would otherwise wait for one line
+// after another.
 void copy_to_shared(std::byte* target, const std::byte* source, int64_t bytes);
 
-// Results of a whole larger than this leave the caches before they are read again.
+// If a whole result is larger than this, it leaves the caches before it is read again.
 inline constexpr int64_t kPastCacheBytes = 8 << 20;
 
-// As copy_bytes without overlap, for a part of such a whole: stores past the caches, which need not
-// read the target's lines first.
+// Like copy_bytes, without overlap, for a part of such a large result. The stores bypass the
+// caches, so they do not read the target's lines first.
 void stream_bytes(std::byte* target, const std::byte* source, int64_t bytes);
-// The same for one of many short parts: other threads see it after end_streams() only.
+// Like stream_bytes, for one of many short parts. Other threads see the data only after
+// end_streams().
 void stream_part(std::byte* target, const std::byte* source, int64_t bytes);
 void end_streams();
 
-// The one that fits a whole of so many bytes, for parts of it that are not short.
+// The copy function that suits a result of `whole_bytes` bytes, for parts that are not short.
 inline auto* copy_for(int64_t whole_bytes) {
   return whole_bytes > kPastCacheBytes ? stream_bytes : copy_bytes;
 }

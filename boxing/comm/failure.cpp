@@ -29,8 +29,8 @@ Failure missing_failure(int64_t rank, const std::vector<int64_t>& missing, const
   return {
       .cause = has_timed_out ? FailureCause::kTimeout : FailureCause::kRankLost,
       .message = str("[communicator] rank ", rank, " waits for ", list_ranks(missing), " in ", what,
-                     has_timed_out ? str("; nothing came for ", timeout.count(), " s")
-                                   : "; a rank that has ended never comes",
+                     has_timed_out ? str("; received nothing for ", timeout.count(), " s")
+                                   : "; a rank that has ended cannot arrive",
                      "; make all ranks of the group run the same ops in the same order",
                      has_timed_out ? ", or raise FLOW_TIMEOUT_S" : ""),
       .op = std::string(what.op).empty() ? what.collective : what.op,
@@ -59,7 +59,8 @@ Failure all_to_all_failure(int64_t sender, int64_t sent_bytes, int64_t receiver,
                            int64_t expected_bytes, const Fingerprint& what) {
   return {.cause = FailureCause::kMismatch,
           .message = str("[all_to_all] rank ", sender, " sends ", sent_bytes, " bytes to rank ",
-                         receiver, ", which expects ", expected_bytes, " in ", what),
+                         receiver, ", which expects ", expected_bytes, " in ", what,
+                         "; pass the same number of bytes on both ranks"),
           .op = "all_to_all",
           .site = site_text(what)};
 }
@@ -68,9 +69,10 @@ Failure message_failure(int64_t receiver, int64_t expected_bytes, const Fingerpr
                         int64_t sender, int64_t sent_bytes, const std::string& sent, int64_t tag) {
   const size_t end = sent.find('\n');
   return {.cause = FailureCause::kMismatch,
-          .message = str("[communicator] ranks ", receiver, " and ", sender,
-                         " disagree on message ", tag, ": ", expected_bytes, " bytes in ", what,
-                         ", but ", sent_bytes, " bytes in ", sent.substr(end + 1)),
+          .message =
+              str("[communicator] ranks ", receiver, " and ", sender, " disagree on message ", tag,
+                  ": ", expected_bytes, " bytes in ", what, ", but ", sent_bytes, " bytes in ",
+                  sent.substr(end + 1), "; pass the same number of bytes on both ranks"),
           .op = std::string(what.op).empty() ? what.collective : what.op,
           .site = site_text(what),
           .other_site = end == std::string::npos ? "" : sent.substr(0, end)};
@@ -79,7 +81,7 @@ Failure message_failure(int64_t receiver, int64_t expected_bytes, const Fingerpr
 std::string error_text(const Failure& failure) {
   if (failure.rank < 0) return failure.message;
   return str("[communicator] rank ", failure.rank,
-             " failed, so this rank stops as well; its error: ", failure.message);
+             " failed, so this rank stops too; the error of that rank: ", failure.message);
 }
 
 std::chrono::seconds time_limit() {

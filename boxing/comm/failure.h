@@ -1,4 +1,4 @@
-// Why the ranks of a job cannot go on, in the same words for every kind of rank.
+// The reasons why the ranks of a job cannot continue, in the same words for every kind of rank.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace flow::boxing {
 
-// kError: a rank's own exception or exit code; the others are told of it.
+// kError: a rank's own exception or exit code, which the other ranks are told.
 enum class FailureCause : uint8_t { kError, kMismatch, kTimeout, kRankLost };
 
 // "error", "mismatch", "timeout", "rank_lost".
@@ -18,9 +18,9 @@ const char* name_of(FailureCause cause);
 
 struct Failure {
   FailureCause cause = FailureCause::kError;
-  int64_t rank = -1;  // whose own error it is; -1: the message stands for all ranks
+  int64_t rank = -1;  // the rank whose own error it is; -1: the message applies to all ranks
   std::string message;
-  // What the report says on top, where it applies.
+  // The fields of the report, if they apply.
   std::string op = {};
   uint64_t step = 0;
   std::string site = {};
@@ -28,31 +28,33 @@ struct Failure {
   std::vector<int64_t> missing_ranks = {};
 };
 
-// "rank 1", "ranks 1, 3".
+// Prints "rank 1" or "ranks 1, 3".
 std::string list_ranks(const std::vector<int64_t>& ranks);
-// "train.cpp:12"; empty where it is not known.
+// Prints "train.cpp:12"; empty if the site is unknown.
 std::string site_text(const Fingerprint& what);
 
-// `rank` waits for `missing`; a `timeout` of 0: they have ended.
+// The failure that `rank` finds when it waits for `missing`. A `timeout` of 0 means that these have
+// ended.
 Failure missing_failure(int64_t rank, const std::vector<int64_t>& missing, const Fingerprint& what,
                         std::chrono::seconds timeout);
 
-// What another rank calls, as it travels: the site, a line break, the printed fingerprint.
+// Another rank's call in the form in which it is sent: the site, a line break, the printed
+// fingerprint.
 std::string describe_call(const Fingerprint& what);
 Failure mismatch_failure(int64_t rank, const Fingerprint& what, int64_t other_rank,
                          const std::string& other_call, uint64_t step);
 
 Failure all_to_all_failure(int64_t sender, int64_t sent_bytes, int64_t receiver,
                            int64_t expected_bytes, const Fingerprint& what);
-// `sent`: how the sender describes its call.
+// `sent` is the sender's description of its call.
 Failure message_failure(int64_t receiver, int64_t expected_bytes, const Fingerprint& what,
                         int64_t sender, int64_t sent_bytes, const std::string& sent, int64_t tag);
 
-// The text of the error that rank `rank` gets.
+// The text of the error that `rank` gets.
 std::string error_text(const Failure& failure);
 
-// FLOW_TIMEOUT_S: how long a rank waits for others. Throws InvalidArgument unless it is between a
-// second and a year.
+// FLOW_TIMEOUT_S: how long a rank waits for others. Throws InvalidArgument unless it is between one
+// second and one year.
 std::chrono::seconds time_limit();
 
 }  // namespace flow::boxing

@@ -52,7 +52,7 @@ uint64_t FlightRecorder::begin(const Fingerprint& what) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::lock_guard lock(mutex_);
   FlightRecord& record = records_[++last_ % kFlightRecords];
-  record.number = 0;  // not to be read before it is whole
+  record.number = 0;  // readers must not use an incomplete record
   record.state = FlightRecord::State::kWaiting;
   record.time_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
   record.count = what.count;

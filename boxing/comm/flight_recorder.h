@@ -1,5 +1,5 @@
-// The last collectives of a rank, kept where a killed rank leaves them too: a mapped file
-// flight_RANK in FLOW_STATUS_DIR.
+// Records the last collectives of a rank in a mapped file, flight_RANK in FLOW_STATUS_DIR, so that
+// the records survive a killed rank.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace flow::boxing {
 // Thread safe.
 class FlightRecorder {
  public:
-  // Records nothing without FLOW_STATUS_DIR, or where the file cannot be made.
+  // Records nothing if FLOW_STATUS_DIR is not set or the file cannot be created.
   explicit FlightRecorder(int64_t rank);
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
-  // The caller begins to wait for its group; the result is for met().
+  // Records that the caller starts to wait for its group; pass the result to met().
   uint64_t begin(const Fingerprint& what);
   void met(uint64_t number);
 
@@ -29,7 +29,7 @@ class FlightRecorder {
   uint64_t last_ = 0;  // guarded by mutex_
 };
 
-// The rank's own, made at first use.
+// The rank's flight recorder; created at first use.
 FlightRecorder& flight_recorder(RankContext& context);
 
 }  // namespace flow::boxing

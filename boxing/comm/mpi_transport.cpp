@@ -4,7 +4,7 @@
 #include <deque>
 #include <string>
 
-// The C++ bindings that MPI has dropped.
+// Excludes the C++ bindings, which MPI has removed.
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
@@ -23,7 +23,7 @@ namespace {
   MPI_Error_string(code, text, &length);
   throw DistributedError(
       str("[mpi] ", call, " failed: ", text,
-          "; see what mpirun and the other ranks say, then start the job again"));
+          "; read the output of mpirun and of the other ranks, then start the job again"));
 }
 
 #define FLOW_MPI_CALL(call)                                        \
@@ -33,7 +33,7 @@ namespace {
   } while (false)
 
 constexpr int kMessageTag = 0;
-// Data longer than this goes in several messages, as MPI counts with int.
+// Longer data is sent in several messages, because MPI counts with int.
 constexpr int64_t kLongestMessage = int64_t{1} << 30;
 
 class MpiBulk final : public Bulk {
@@ -41,7 +41,7 @@ class MpiBulk final : public Bulk {
   ~MpiBulk() override {
     for (MPI_Request& request : requests) {
       if (request == MPI_REQUEST_NULL) continue;
-      MPI_Cancel(&request);  // of an error that unwinds; nothing to do if this fails too
+      MPI_Cancel(&request);  // only while an error unwinds; a failure here is ignored
       MPI_Request_free(&request);
     }
   }
@@ -132,7 +132,7 @@ class MpiTransport final : public Transport {
 
   bool is_own() const override { return owns_mpi_; }
 
-  // A program that initialised MPI ends it, too.
+  // A program that initialised MPI also finalizes it.
   void close() override {
     for (Outgoing& outgoing : outgoing_)
       FLOW_MPI_CALL(MPI_Wait(&outgoing.request, MPI_STATUS_IGNORE));
@@ -194,7 +194,7 @@ class MpiTransport final : public Transport {
     ranks_on_host_ = local_size;
   }
 
-  // One segment for all ranks of the host, or none for any.
+  // Either all ranks of the host share one segment, or none does.
   void share_memory(MPI_Comm host) {
     int rank = 0;
     FLOW_MPI_CALL(MPI_Comm_rank(host, &rank));
@@ -207,8 +207,8 @@ class MpiTransport final : public Transport {
     if (rank != 0 && is_wanted) segment_ = SharedSegment::open(address, reason);
     int has_segment = segment_ != nullptr ? 1 : 0;
     if (is_wanted && has_segment == 0 && (rank == 0 || address.token != 0)) {
-      log_warning(str("ranks of this host share no memory (", reason,
-                      "); they send messages, which is slower"));
+      log_warning(str("ranks of this host cannot share memory (", reason,
+                      "); they send messages instead, which is slower"));
     }
     FLOW_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, &has_segment, 1, MPI_INT, MPI_MIN, host));
     if (has_segment == 0) segment_.reset();
@@ -222,12 +222,13 @@ class MpiTransport final : public Transport {
   int32_t max_tag_ = 0;
   RankIdentity identity_;
   int64_t ranks_on_host_ = 1;
-  std::vector<int64_t> hosts_;  // of all ranks
+  std::vector<int64_t> hosts_;  // the host of each rank
   std::unique_ptr<SharedSegment> segment_;
   std::deque<Outgoing> outgoing_;  // references to entries stay valid
 };
 
-// Whether it was done here. Threads of a rank take turns, so that calls never overlap.
+// Returns true if MPI was initialised here. Threads of a rank take turns, so that their calls never
+// overlap.
 bool initialise() {
   int is_initialized = 0;
   MPI_Initialized(&is_initialized);

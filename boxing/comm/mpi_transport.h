@@ -1,4 +1,4 @@
-// Processes connected by MPI.
+// Connects processes by MPI.
 #pragma once
 
 #include <memory>
@@ -7,15 +7,16 @@
 
 namespace flow::boxing {
 
-// Whether this build has MPI.
+// True if this build supports MPI.
 bool has_mpi();
 
-// Initialises MPI, if the program has not, and connects all of its processes. Collective. Without
-// MPI: Unsupported.
+// Initialises MPI, unless the program has done so, and connects all processes of the job.
+// Collective. Throws Unsupported in a build without MPI.
 std::unique_ptr<Transport> connect_mpi();
 
 namespace internal {
-// The same without shared memory, in messages of at most so many bytes (tests).
+// Like connect_mpi, but without shared memory, and with messages of at most `longest_message`
+// bytes; for tests.
 std::unique_ptr<Transport> connect_mpi_by_messages(int64_t longest_message);
 }  // namespace internal
 

@@ -1,4 +1,4 @@
-// Takes the place of mpi_transport.cpp in a build without MPI.
+// Replaces mpi_transport.cpp in a build without MPI.
 #include "boxing/comm/mpi_transport.h"
 #include "core/error.h"
 
@@ -11,7 +11,7 @@ bool has_mpi() {
 std::unique_ptr<Transport> connect_mpi() {
   throw Unsupported(
       "[ranks] a launcher started this program as one of several ranks, but flow was built without "
-      "MPI; install libopenmpi-dev and build flow with FLOW_MPI=ON, or start it alone");
+      "MPI; install libopenmpi-dev and build flow with FLOW_MPI=ON, or start a single process");
 }
 
 namespace internal {

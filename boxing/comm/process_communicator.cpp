@@ -19,10 +19,10 @@ namespace {
 
 using Part = ProcessGroup::Part;
 
-// Of a piece of a reduction that goes in messages.
+// The size of a piece of a reduction that is sent in messages.
 constexpr int64_t kMessageBytes = 8 << 20;
 
-// Sources are only read; one type for both directions keeps exchange() simple.
+// Sources are only read. Using one type for both directions keeps exchange() simple.
 std::byte* bytes_at(const void* source) {
   return static_cast<std::byte*>(const_cast<void*>(source));
 }
@@ -89,10 +89,10 @@ class ProcessCommunicator final : public Communicator {
     recorder_->met(number);
   }
 
-  // A range of elements of every member.
+  // A range of elements for every member.
   using Ranges = std::vector<Range>;
 
-  // What is reduced piece by piece, as what it needs aside stays small then.
+  // A reduction that runs piece by piece, so that its temporary memory stays small.
   struct Reduction {
     static constexpr int64_t kAll = -1;  // roots
     static constexpr int64_t kOwner = -2;
@@ -104,20 +104,20 @@ class ProcessCommunicator final : public Communicator {
     int64_t pieces;
     // The ranges of a piece: member i reduces range i.
     std::function<Ranges(int64_t piece)> ranges;
-    int64_t root;       // takes the ranges of all; or all do, or each its own
-    int64_t first = 0;  // the element that target points to
+    int64_t root;       // takes all ranges; kAll: every member does; kOwner: each takes its own
+    int64_t first = 0;  // the element to which target points
     bool is_large = false;
 
     bool takes(int64_t member, int64_t owner) const {
       return root == kAll || (root == kOwner ? member == owner : member == root);
     }
 
-    // Of a source in one part.
+    // The data of a range, for a source in one part.
     const std::byte* source_of(Range range) const {
       return static_cast<const std::byte*>(parts[0].data) + bytes_of(range.begin, dtype);
     }
 
-    // Calls fn(its bytes, where it begins within the range, elements) for every part of a range.
+    // Calls fn(data, start within the range, elements) for every part of a range.
     template <class Fn>
     void for_each_source(Range range, const Fn& fn) const {
       int64_t begin = -range.begin;
@@ -137,11 +137,11 @@ class ProcessCommunicator final : public Communicator {
     }
   };
 
-  // Of all that the parts hold.
+  // The reduction of all elements that the parts hold.
   Reduction whole(std::span<const SourcePart> parts, void* target, DType dtype, ReduceOp op,
                   int64_t root) const;
 
-  // After the meeting.
+  // Requires: the members have met.
   void reduce_pieces(const Reduction& what, const Fingerprint& call) {
     if (group_.stage() != nullptr) {
       reduce_in_memory(what, call);
@@ -154,21 +154,22 @@ class ProcessCommunicator final : public Communicator {
   void reduce_own(const Reduction& what, Range range, int64_t piece, int64_t offset);
   void reduce_by_messages(const Reduction& what, const Fingerprint& call);
 
-  // Elements of a piece.
+  // The number of elements of a piece.
   int64_t piece_size(DType dtype) const {
     const int64_t bytes = group_.stage() != nullptr ? SharedStage::kPieceBytes : kMessageBytes;
     return bytes / static_cast<int64_t>(dtype_size(dtype));
   }
 
-  // Of an all_to_all, what a member has shown: its counts, which counts_ has then, and what follows
-  // them. Fails the world when it sends another number of bytes than is expected.
+  // For an all_to_all: reads the counts that a member has published into counts_ and returns the
+  // data behind them. Fails the world if the member sends another number of bytes than expected.
   const std::byte* read_counts(int64_t member, int64_t expected, const Fingerprint& call);
-  // Reduces a range of what all have shown at the meeting, the caller's own at `source`.
+  // Reduces a range of the data that all members published at the meeting; the caller's own data is
+  // at `source`.
   void reduce_shown(const std::byte* source, Range range, DType dtype, ReduceOp op,
                     std::byte* target);
-  // Range i of `data` is known to member i; all get all.
+  // Member i has range i of `data`; afterwards all members have all ranges.
   void gather_ranges(std::byte* data, const Ranges& ranges, DType dtype, const Fingerprint& what);
-  // Balanced parts of [begin, begin + count).
+  // Divides [begin, begin + count) into balanced parts.
   Ranges cut(int64_t begin, int64_t count) const;
 
   void exchange(const Fingerprint& what) {
@@ -193,7 +194,7 @@ class ProcessCommunicator final : public Communicator {
     return scratch_.get();
   }
 
-  // Whether a meeting carries this many bytes of each member.
+  // True if a meeting carries this many bytes per member.
   static bool fits_inline(int64_t bytes) { return bytes <= ProcessGroup::kInlineBytes; }
 
   static std::span<const std::byte> view(const void* data, int64_t bytes) {
@@ -201,12 +202,12 @@ class ProcessCommunicator final : public Communicator {
   }
 
   ProcessWorld& world_;
-  FlightRecorder* recorder_;  // or null
+  FlightRecorder* recorder_;  // may be null
   ProcessGroup group_;
   std::vector<Part> sends_;
   std::vector<Part> receives_;
-  std::vector<int64_t> counts_;   // of a member's all_to_all
-  std::vector<std::byte> shown_;  // of one's own
+  std::vector<int64_t> counts_;   // a member's counts in an all_to_all
+  std::vector<std::byte> shown_;  // the data that this member publishes
   std::vector<const std::byte*> sources_;
   std::unique_ptr<std::byte[]> scratch_;
   int64_t scratch_bytes_ = 0;
@@ -222,8 +223,9 @@ ProcessCommunicator::Ranges ProcessCommunicator::cut(int64_t begin, int64_t coun
   return ranges;
 }
 
-// What others have put at `offset` of a piece and what the caller has itself: reduced for those who
-// take it, block by block, so that a sum is written to its second place from the first-level cache.
+// Reduces the data that others have put at `offset` of a piece together with the caller's own data,
+// for the members that take the result. Works block by block, so that a sum is written to its
+// second destination from the first-level cache.
 void ProcessCommunicator::reduce_own(const Reduction& what, Range range, int64_t piece,
                                      int64_t offset) {
   constexpr int64_t kBlockBytes = 16 << 10;
@@ -250,12 +252,13 @@ void ProcessCommunicator::reduce_own(const Reduction& what, Range range, int64_t
   end_streams();
 }
 
-// Each member puts the ranges that others reduce, reduces its own range of the piece before, which
-// the others have put meanwhile, and takes what it is to get of the one before that.
+// A pipeline over pieces. Each member puts the ranges that others reduce, then reduces its own
+// range of the previous piece, which the others have put in the meantime, and then takes its
+// results of the piece before that.
 void ProcessCommunicator::reduce_in_memory(const Reduction& what, const Fingerprint& call) {
   SharedStage& stage = *group_.stage();
   const int64_t me = position();
-  // The ranges of a piece lie one after the other in every member's place.
+  // The ranges of a piece are stored one after another in every member's memory.
   const auto for_each_range = [&](int64_t piece, const auto& fn) {
     int64_t offset = 0;
     const Ranges ranges = what.ranges(piece);
@@ -436,7 +439,7 @@ void ProcessCommunicator::reduce_scatter(const void* source, void* target,
     return reduce_shown(in, own, dtype, op, out);
   }
   meet(call, {});
-  // A piece holds as much of every range.
+  // A piece contains an equal share of every range.
   const int64_t longest = *std::max_element(counts.begin(), counts.end());
   const int64_t piece = std::max<int64_t>(1, piece_size(dtype) / size());
   const auto ranges = [&](int64_t k) {
@@ -529,7 +532,8 @@ void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t
   const Fingerprint call = mark(what, "all_to_all", 0, what.dtype);
   std::byte* in = bytes_at(source);
   auto* out = static_cast<std::byte*>(target);
-  // What all see: how much goes to whom, and if that is little, itself.
+  // The data that all members see: the number of bytes for each member and, if these are few, the
+  // bytes themselves.
   const int64_t sent = std::accumulate(send_bytes.begin(), send_bytes.end(), int64_t{0});
   const auto counts = std::as_bytes(send_bytes);
   shown_.assign(counts.begin(), counts.end());
@@ -571,8 +575,8 @@ const std::byte* ProcessCommunicator::read_counts(int64_t member, int64_t expect
   return theirs;
 }
 
-// Each member packs a piece for all others, then unpacks the piece before, which the others have
-// packed meanwhile. A piece has as much room for each of them.
+// Each member packs a piece for all others, then unpacks the previous piece, which the others have
+// packed in the meantime. A piece has equal room for each of them.
 void ProcessCommunicator::all_to_all_packed(std::span<const int64_t> send_bytes, const Pack& pack,
                                             std::span<const int64_t> recv_bytes,
                                             const Unpack& unpack, const Fingerprint& what) {
@@ -615,8 +619,8 @@ void ProcessCommunicator::all_to_all_packed(std::span<const int64_t> send_bytes,
   stage.finish(pieces);
 }
 
-// Large data goes in parts to the members, who pass theirs on: the root sends it once, not once a
-// member.
+// Large data is scattered to the members, which pass their parts on: the root sends the data once,
+// not once per member.
 void ProcessCommunicator::broadcast(void* data, int64_t bytes, int64_t root,
                                     const Fingerprint& what) {
   constexpr int64_t kWholeBytes = 64 << 10;

@@ -1,4 +1,5 @@
-// Ranks as processes: data travels through a Transport, sums are ours.
+// Communicators for ranks that are processes: a Transport moves the data, and flow computes the
+// sums.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,8 @@
 
 namespace flow::boxing {
 
-// Null unless the context's rank belongs to a ProcessWorld (hung on the context, or the process').
+// Null unless the context's rank belongs to a ProcessWorld: one attached to the context, or that of
+// the process.
 std::unique_ptr<Communicator> make_process_communicator(RankContext& context,
                                                         const std::vector<int64_t>& ranks,
                                                         int64_t position,
@@ -16,7 +18,7 @@ std::unique_ptr<Communicator> make_process_communicator(RankContext& context,
 
 class ProcessWorld;
 
-// For one that has no context yet.
+// For a rank that has no context yet.
 std::unique_ptr<Communicator> make_process_communicator(ProcessWorld& world,
                                                         const std::vector<int64_t>& ranks,
                                                         int64_t position,

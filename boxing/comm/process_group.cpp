@@ -20,7 +20,7 @@ struct ProcessGroup::Expected {
 };
 
 struct ProcessGroup::PendingSend final : TransferState {
-  // Nobody may read the send's buffer any more.
+  // Ensures that the send's buffer is no longer read.
   ~PendingSend() override {
     const auto lock = group->world_.lock();
     bulk.reset();
@@ -33,7 +33,7 @@ struct ProcessGroup::PendingSend final : TransferState {
 };
 
 struct ProcessGroup::PendingReceive final : TransferState {
-  // Nobody may write to the receive's buffer any more.
+  // Ensures that the receive's buffer is no longer written.
   ~PendingReceive() override {
     const auto lock = group->world_.lock();
     std::erase(group->peer(peer).expected, &expected);
@@ -82,7 +82,8 @@ ProcessGroup::ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int6
   world_.attach(id_, *this);
 }
 
-// Other members may be ahead already, in a group of the same ranks that this one will make again.
+// Other members may already be ahead, in a group of the same ranks that this rank will create
+// later; messages for it are kept.
 ProcessGroup::~ProcessGroup() {
   const auto lock = world_.lock();
   ProcessWorld::Early unused;
@@ -97,7 +98,8 @@ ProcessGroup::~ProcessGroup() {
 
 void ProcessGroup::receive(int64_t from, ControlMessage message) {
   const auto found = std::find(ranks_.begin(), ranks_.end(), from);
-  FLOW_ASSERT(found != ranks_.end(), "a message of rank ", from, " for a group it is no member of");
+  FLOW_ASSERT(found != ranks_.end(), "rank ", from,
+              " sent a message to a group of which it is not a member");
   const int64_t member = found - ranks_.begin();
   Peer& sender = peer(member);
   switch (message.head.kind) {
@@ -125,7 +127,7 @@ void ProcessGroup::receive(int64_t from, ControlMessage message) {
     case ControlHead::Kind::kHeartbeat:
       break;
   }
-  FLOW_ASSERT(false, "a message of a kind that is not for groups");
+  FLOW_ASSERT(false, "a group received a message of a kind that is not for groups");
 }
 
 // ---------------------------------------------------------------- collectives
@@ -189,7 +191,8 @@ void ProcessGroup::post_arrivals(std::span<const std::byte> data) {
   }
 }
 
-// Both sides have noticed, or will when they arrive; each tells the others what it calls.
+// Both sides have found the mismatch, or will find it when they arrive. Each side tells the others
+// which call it makes.
 void ProcessGroup::throw_mismatch(const Fingerprint& what, int64_t other) {
   const std::string call = describe_call(what);
   {
@@ -210,7 +213,7 @@ void ProcessGroup::throw_mismatch(const Fingerprint& what, int64_t other) {
       peer(other).description.empty() ? "\nsomething else" : peer(other).description;
   world_.fail(mismatch_failure(rank_of(position_), what, rank_of(other), other_call, step_));
   world_.check(what.site);
-  FLOW_ASSERT(false, "a failed world lets a rank pass");
+  FLOW_ASSERT(false, "a rank continued after its world had failed");
 }
 
 std::span<const std::byte> ProcessGroup::data_of(int64_t member) const {
@@ -305,7 +308,8 @@ Transfer ProcessGroup::irecv(void* target, int64_t bytes, int64_t peer_member, i
   return pending;
 }
 
-// A size that does not fit fails the world; whoever waits for the message is told there.
+// A message of the wrong size fails the world; the rank that waits for the message then gets the
+// error.
 void ProcessGroup::deliver(int64_t member, const ControlMessage& sent, Expected& expected) {
   const int64_t bytes = sent.head.bytes;
   const bool is_inline = sent.head.bulk_tag == 0;

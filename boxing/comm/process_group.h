@@ -16,10 +16,10 @@
 
 namespace flow::boxing {
 
-// Confined to one thread of its rank at a time, but for receive().
+// Used by one thread of its rank at a time, except receive().
 class ProcessGroup final : public ProcessWorld::Receiver {
  public:
-  // Data up to this size travels with a member's arrival; a few numbers may come on top.
+  // Data up to this size is sent with a member's arrival, and a few numbers in addition.
   static constexpr int64_t kInlineBytes = 1024;
 
   ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position, Channel channel);
@@ -27,12 +27,12 @@ class ProcessGroup final : public ProcessWorld::Receiver {
 
   ProcessWorld& world() { return world_; }
 
-  // The beginning of a collective: waits for all members and compares fingerprints; throws
-  // DistributedError on all members when they differ. Every member gets `data`: at most
-  // kInlineBytes and a number for each member.
+  // Begins a collective: waits for all members and compares fingerprints. Throws DistributedError
+  // on all members if these differ. Every member gets `data`, which may have kInlineBytes plus one
+  // number per member.
   void meet(const Fingerprint& what, std::span<const std::byte> data);
 
-  // What came from another member at the last meet().
+  // The data that another member passed to the last meet().
   std::span<const std::byte> data_of(int64_t member) const;
 
   struct Part {
@@ -40,10 +40,10 @@ class ProcessGroup final : public ProcessWorld::Receiver {
     int64_t bytes = 0;
   };
 
-  // Where members put data for each other; null where they share no memory.
+  // The shared memory in which members exchange data; null if they do not share memory.
   SharedStage* stage() const { return stage_.get(); }
 
-  // Waits for what all other members do in shared memory.
+  // Waits until is_ready(member) is true for all other members; for progress in shared memory.
   template <class IsReady>
   void wait_for_members(const IsReady& is_ready, const Fingerprint& what) {
     const auto are_ready = [&] {
@@ -55,8 +55,8 @@ class ProcessGroup final : public ProcessWorld::Receiver {
     wait(are_ready, is_ready, what);
   }
 
-  // After a meet(): gives every other member its part of `sends` and takes the parts of `receives`,
-  // indexed by member. The caller's own parts are not looked at.
+  // Requires a meet() before it. Sends every other member its part of `sends` and receives the
+  // parts of `receives`, both indexed by member. The caller's own parts are ignored.
   void exchange(std::span<const Part> sends, std::span<const Part> receives,
                 const Fingerprint& what);
 
@@ -73,11 +73,11 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   struct PendingReceive;
 
   struct Peer {
-    std::deque<ControlMessage> arrivals;  // of steps to come
+    std::deque<ControlMessage> arrivals;  // of later steps
     std::optional<ControlMessage> current;
-    std::string description;          // of its call, sent when fingerprints differ
-    std::deque<ControlMessage> sent;  // messages that no receive matched yet
-    std::vector<Expected*> expected;  // receives that no message matched yet
+    std::string description;          // the member's call; sent if fingerprints differ
+    std::deque<ControlMessage> sent;  // messages without a matching receive
+    std::vector<Expected*> expected;  // receives without a matching message
   };
 
   void post_arrivals(std::span<const std::byte> data);
@@ -85,7 +85,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   int32_t bulk_tag_of(int64_t member);
   int64_t find_disagreeing();
 
-  // Until is_done(); members that are not ready are waited for.
+  // Waits until is_done(); members that are not ready are reported as missing.
   template <class IsDone, class IsReady>
   void wait(const IsDone& is_done, const IsReady& is_ready, const Fingerprint& what) {
     if (board_ && ProcessWorld::spin(is_done, num_spins_)) return;
@@ -113,7 +113,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   int64_t position_;
   uint64_t id_;
   int num_spins_;
-  // Null: arrivals are messages.
+  // Null if arrivals are sent as messages.
   std::unique_ptr<SharedBoard> board_;
   std::unique_ptr<SharedStage> stage_;
   uint64_t step_ = 0;

@@ -20,7 +20,8 @@ std::atomic<ProcessWorld*> joined_world{nullptr};
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-// For all ranks of the host. A rank bound to one core has that for itself, where there are enough.
+// The number of cores for all ranks of the host. A rank that is bound to one core has that core for
+// itself, if there are enough cores.
 int64_t num_cores() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -28,7 +29,7 @@ int64_t num_cores() {
   return own > 1 ? own : sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-// Gives the core to others for longer and longer: a waiting rank must not starve one that works.
+// Yields the core for longer and longer: a waiting rank must not take time from a working one.
 class BackOff {
  public:
   explicit BackOff(Clock::time_point start) : yields_until_(start + microseconds(100)) {}
@@ -110,7 +111,8 @@ void ProcessWorld::handle(int64_t from, ControlMessage message) {
   }
 }
 
-// Ranks that meet in shared memory may take no messages for long: the alarm makes them.
+// Ranks that meet in shared memory may not process messages for a long time; the alarm makes them
+// do so.
 void ProcessWorld::set_failure(Failure failure) {
   failure_ = std::move(failure);
   has_failed_.store(true, std::memory_order_release);
@@ -127,7 +129,7 @@ bool ProcessWorld::take_messages() {
     handle(from, std::move(message));
     message = {};
   }
-  // After a failure buffers that data came from or went to may be gone.
+  // After a failure, the buffers of pending data may have been freed.
   return pipes_ != nullptr && !failure_ && pipes_->advance();
 }
 
@@ -136,7 +138,7 @@ bool ProcessWorld::take(int64_t& from, std::vector<std::byte>& message) {
   return !(mail_ && mail_->reaches_all()) && transport_->take(from, message);
 }
 
-// One look at the world: what has come is handled first.
+// Checks the state of the world once, after processing the received messages.
 ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
                                       const std::function<std::vector<int64_t>()>* missing) {
   const std::lock_guard lock(mutex_);
@@ -316,7 +318,8 @@ bool ProcessWorld::finish() {
     const bool all = std::find(ended_.begin(), ended_.end(), false) == ended_.end();
     return all && (mail_ == nullptr || mail_->flush());
   };
-  // A rank may work for hours after the others; one that failed need not come any more.
+  // Other ranks may work for hours after this one has ended. A rank that failed may never announce
+  // its end.
   bool has_ended = false;
   const auto is_over = [&] {
     has_ended = all_have_ended();

@@ -1,5 +1,5 @@
-// What ranks that are processes know of each other: control messages, who has failed or ended, and
-// how to wait.
+// The state that ranks share when they are processes: control messages, failures and ends of ranks,
+// and how a rank waits.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,8 @@
 
 namespace flow::boxing {
 
-// Head of every control message; a body may follow. Processes of one job run the same build.
+// The header of every control message; a body may follow. All processes of a job run the same
+// build.
 struct ControlHead {
   enum class Kind : uint32_t { kFailure, kEnd, kArrival, kDescription, kMessage, kHeartbeat };
 
@@ -33,23 +34,23 @@ struct ControlHead {
   uint64_t group = 0;
   uint64_t step = 0;
   uint64_t hash = 0;
-  int64_t tag = 0;    // of a message; the failed rank
-  int64_t bytes = 0;  // of a message or of what comes by its bulk; the cause of a failure
+  int64_t tag = 0;    // of a message; in a failure, the failed rank
+  int64_t bytes = 0;  // size of a message or of its bulk data; in a failure, the cause
 };
 
-// A control message that has come.
+// A control message that was received.
 struct ControlMessage {
   ControlHead head;
-  std::vector<std::byte> data;  // head included
+  std::vector<std::byte> data;  // header included
 
   std::span<const std::byte> body() const { return std::span(data).subspan(sizeof(ControlHead)); }
 };
 
-// Thread safe. There is one per process, which outlives its communicators. A process only hears
-// the others while one of its threads waits here.
+// Thread safe. There is one per process, which outlives its communicators. A process receives
+// messages only while one of its threads waits in this class.
 class ProcessWorld {
  public:
-  // Handles what comes for one group of ranks. Called under the world's lock.
+  // Handles the messages for one group of ranks. Called with the world's lock held.
   struct Receiver {
     virtual ~Receiver() = default;
     virtual void receive(int64_t from, ControlMessage message) = 0;
@@ -64,16 +65,16 @@ class ProcessWorld {
 
   using Early = std::vector<std::pair<int64_t, ControlMessage>>;
 
-  // The receiver of a group from now on, also of what came before.
+  // Makes `receiver` handle all messages of the group, including those that arrived before.
   void attach(uint64_t group, Receiver& receiver);
-  // Under lock(). `unused`: what the next receiver of the group is to get.
+  // Requires lock(). `unused` holds the messages for the group's next receiver.
   void detach(uint64_t group, Early unused);
 
-  // How often a group looks before it lets others have the core: seldom where ranks share cores,
-  // and in the background, where the rank's own thread is likely to compute.
+  // How often a group checks a condition before it yields the core. The number is small if ranks
+  // share cores, and for the background channel, where the rank's own thread probably computes.
   int num_spins(Channel channel) const;
 
-  // A short wait without the lock for what needs no message; whether is_done().
+  // Waits briefly without the lock for a condition that needs no message. Returns is_done().
   template <class IsDone>
   static bool spin(const IsDone& is_done, int num_spins) {
     for (int i = 0; i < num_spins; ++i) {
@@ -83,54 +84,56 @@ class ProcessWorld {
     return is_done();
   }
 
-  // Returns when is_done() is true, which is evaluated under the lock whenever something may have
-  // come. Throws DistributedError when the world has failed, when missing() (world ranks waited
-  // for) names one that has ended, or after FLOW_TIMEOUT_S. `what` is the caller's operation, for
-  // the report.
+  // Blocks until is_done() is true. is_done() is called with the lock held whenever a message may
+  // have arrived. Throws DistributedError if the world has failed, if missing() (the world ranks
+  // waited for) contains a rank that has ended, or after FLOW_TIMEOUT_S. `what` is the caller's
+  // operation, for the report.
   void wait(const std::function<bool()>& is_done,
             const std::function<std::vector<int64_t>()>& missing, const Fingerprint& what,
             int num_spins);
-  // As wait(), but gives up in silence after `limit`; whether is_done().
+  // Like wait(), but returns after `limit` without an error. Returns is_done().
   bool wait_for(const std::function<bool()>& is_done, std::chrono::milliseconds limit);
 
-  // The first counts. All other ranks are told and throw at their next operation.
+  // Records a failure; the first one counts. All other ranks are told and throw at their next
+  // operation.
   void fail(const Failure& failure);
   void check(Site site);
-  // Whether this rank was told of a failure that another rank caused.
+  // True if this rank was told of a failure that another rank caused.
   bool was_told() const;
-  // For a thread that waits for nothing: takes in what has come, and tells the next rank that this
-  // one lives. False where another thread is in here.
+  // For a thread that does not wait: processes received messages and sends the next rank a sign of
+  // life. Returns false, without doing so, if another thread is active in this class.
   bool attend();
-  // For a thread that computes: moves what other ranks ask for. Nothing where another thread is in
-  // here, or after a failure.
+  // For a thread that computes: sends the data that other ranks have requested. Does nothing if
+  // another thread is active in this class, or after a failure.
   void advance();
 
   struct SignOfLife {
-    int64_t rank;  // the one before this, in a ring
+    int64_t rank;  // the previous rank of the ring
     std::chrono::steady_clock::time_point at;
   };
 
-  // The connection is the first. Nothing when either rank has ended.
+  // The connection counts as the first sign of life. Empty if either rank has ended.
   std::optional<SignOfLife> last_sign_of_life() const;
-  // Nothing unless the world has failed.
+  // Empty unless the world has failed.
   std::optional<Failure> failure() const;
 
-  // Tells the others that this rank takes part in nothing any more, waits for all of them to end
-  // (after a failure for a few seconds only) and closes the transport; false where they did not.
+  // Tells the other ranks that this rank takes part in nothing more, waits until all of them have
+  // ended (after a failure, one second only), and closes the transport. Returns false if some rank
+  // did not end.
   bool finish();
 
-  // For groups: under lock().
+  // For groups, which call the functions that require the lock.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
   const Transport& transport() const { return *transport_; }
 
-  // As the transport's, or through memory that both ranks share.
+  // Like the transport's functions, but use shared memory if both ranks share some.
   std::unique_ptr<Bulk> send(int64_t rank, int32_t tag, const void* source, int64_t bytes);
   std::unique_ptr<Bulk> receive(int64_t rank, int32_t tag, void* target, int64_t bytes);
 
   bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
 
-  // Without the lock.
+  // Call these without holding the lock.
   int32_t next_bulk_tag();
   void post(int64_t rank, const ControlHead& head, std::span<const std::byte> body);
   void fail_locked(const Failure& failure);
@@ -139,7 +142,7 @@ class ProcessWorld {
   enum class Look { kDone, kNothing, kMoved, kFailed, kPeerEnded };
 
   static void relax();
-  // Whether data has moved on.
+  // Returns true if data has moved.
   bool take_messages();
   bool take(int64_t& from, std::vector<std::byte>& message);
   Look look(const std::function<bool()>& is_done,
@@ -154,23 +157,25 @@ class ProcessWorld {
   bool shares_cores_;
   std::chrono::seconds timeout_;
   mutable std::mutex mutex_;
-  // Guarded by mutex_, as are the receivers.
+  // Guarded by mutex_, as the receivers are.
   std::vector<bool> ended_;
   bool has_any_ended_ = false;
   bool was_told_ = false;
   std::optional<Failure> failure_;
   SignOfLife last_sign_of_life_;
   std::map<uint64_t, Receiver*> receivers_;
-  std::map<uint64_t, Early> early_;  // without a receiver
+  std::map<uint64_t, Early> early_;  // messages of groups without a receiver
 
-  std::atomic<bool> has_failed_{false};  // whether there is a failure_
+  std::atomic<bool> has_failed_{false};  // true once failure_ is set
   std::atomic<uint32_t> num_bulk_tags_{0};
 };
 
-// The world that this process has joined (boxing/ranks/process_ranks.h); null before.
+// The world that this process has joined (boxing/ranks/process_ranks.h); null if it has not joined
+// one.
 ProcessWorld* process_world();
 
-// At most once; the world lives until the process ends, as static tensors may use it.
+// May be called once. The world is never destroyed, because static tensors may use it until the
+// process ends.
 ProcessWorld& set_process_world(std::unique_ptr<ProcessWorld> world);
 
 }  // namespace flow::boxing

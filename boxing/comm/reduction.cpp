@@ -38,13 +38,13 @@ T combine(T a, T b) {
   if constexpr (kOp == ReduceOp::kSum || kOp == ReduceOp::kMean) {
     if constexpr (std::is_same_v<T, bool>) {
       return a || b;
-    } else if constexpr (std::is_integral_v<T>) {  // wraps instead of overflowing
+    } else if constexpr (std::is_integral_v<T>) {  // unsigned arithmetic wraps around
       return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
     } else {
       return a + b;
     }
   } else {
-    // A NaN on either side wins: it compares false, and differs from itself.
+    // The result is NaN if either value is NaN: a NaN compares false and differs from itself.
     const bool takes_a = (kOp == ReduceOp::kMax ? a > b : a < b) || a != a;
     return takes_a ? a : b;
   }
@@ -70,7 +70,7 @@ void reduce_typed(std::span<const std::byte* const> sources, std::byte* target, 
   if (sources.size() == 2) {
     const T* first = at(0, 0);
     const T* second = at(1, 0);
-#pragma GCC ivdep  // the target may be one of them
+#pragma GCC ivdep  // the target may be one of the sources
     for (int64_t i = 0; i < count; ++i)
       out[i] = finish(combine<kOp, A>(static_cast<A>(first[i]), static_cast<A>(second[i])));
     return;

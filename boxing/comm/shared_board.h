@@ -1,4 +1,4 @@
-// Where the members of a group that share a segment meet: each shows its arrivals to the others.
+// The shared memory in which the members of a group announce their arrivals at collectives.
 #pragma once
 
 #include <array>
@@ -12,22 +12,25 @@
 
 namespace flow::boxing {
 
-// One member's view, confined to one thread at a time. Every member has two places, used in turn: a
-// member that is a step ahead never overwrites what others read, as it cannot be two ahead.
+// One member's view; used by one thread at a time. Every member has two slots and alternates
+// between them. A member may be one step ahead but never two, so it does not overwrite a slot that
+// others read.
 class SharedBoard {
  public:
-  // Of the group that goes by `name`. An arrival shows up to `capacity` bytes. Null where the
-  // segment has no room.
+  // Makes the board of the group with the id `name`. An arrival carries up to `capacity` bytes.
+  // Null if the segment has no room.
   static std::unique_ptr<SharedBoard> make(SharedSegment& segment, uint64_t name, int64_t size,
                                            int64_t position, int64_t capacity);
 
-  // Arrivals of this member, also those before the board was made again.
+  // The number of arrivals of this member, including those before this object was made.
   uint64_t step() const { return step_; }
 
-  // The next arrival: a number that all compare, one for each member's own use, and data.
+  // Announces the next arrival: a number that all members compare, a number for the member's own
+  // use, and data.
   void arrive(uint64_t hash, int32_t tag, std::span<const std::byte> data);
 
-  // Of the last arrival of this member. The rest may be asked of members that have arrived.
+  // True if `member` has arrived at this member's last step. The functions below may be called for
+  // members that have arrived.
   bool has_arrived(int64_t member) const {
     return place(member).step.load(std::memory_order_acquire) >= step_;
   }
@@ -42,13 +45,13 @@ class SharedBoard {
   }
 
  private:
-  // Small data arrives with the cache line that says so.
+  // Small data is in the same cache line as the step number that announces it.
   struct alignas(64) Place {
     std::atomic<uint64_t> step;
     uint64_t hash;
     int32_t tag;
     int32_t bytes;
-    std::byte data[40];  // and on, up to the capacity
+    std::byte data[40];  // continues up to the capacity
   };
 
   SharedBoard(std::byte* memory, int64_t place_bytes, int64_t position);

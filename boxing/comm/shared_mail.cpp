@@ -15,12 +15,11 @@ namespace flow::boxing {
 
 namespace {
 
-constexpr uint64_t kName = 0x6d61696c;  // sets rings apart from what else ranks share
+constexpr uint64_t kName = 0x6d61696c;  // distinguishes rings from other memory of the segment
 constexpr uint64_t kRingBytes = 256 << 10;
 // The reader copies one part of a long message while the writer copies the next.
 constexpr uint64_t kPartBytes = 8 << 10;
-// Messages begin where lines of the caches do: a short one is one line, which one core takes from
-// the other.
+// Messages start at cache lines, so a short message is one line that moves from core to core.
 constexpr uint64_t kLine = 64;
 
 uint64_t whole_lines(uint64_t bytes) {
@@ -29,14 +28,14 @@ uint64_t whole_lines(uint64_t bytes) {
 
 }  // namespace
 
-// Counts of bytes never go back. Each message is its length and then its bytes, up to the end of a
-// line.
+// The byte counts only grow. Each message consists of its length and its bytes, padded to the end
+// of a cache line.
 struct SharedMail::Ring {
   alignas(64) std::atomic<uint64_t> written;  // by the sender
   alignas(64) std::atomic<uint64_t> taken;    // by the receiver
   alignas(64) std::array<std::byte, kRingBytes> bytes;
 
-  // The bytes from `count` on that lie side by side, at most `wanted`.
+  // The contiguous bytes that start at `count`, at most `wanted` of them.
   std::span<std::byte> at(uint64_t count, uint64_t wanted) {
     const uint64_t begin = count % kRingBytes;
     return {bytes.data() + begin, std::min(wanted, kRingBytes - begin)};
@@ -84,10 +83,11 @@ class SharedMail::Sender {
   }
 
  private:
-  // As far as is known.
+  // The free bytes, as far as this side knows.
   uint64_t room() const { return kRingBytes - (written_ - taken_); }
 
-  // Looks at the receiver's count, whose line is in the other core's cache, when it has to.
+  // Reads the receiver's count only if necessary, because its cache line is in the other core's
+  // cache.
   bool has_room(uint64_t size) {
     if (room() < size) taken_ = ring_.taken.load(std::memory_order_acquire);
     return room() >= size;
@@ -110,17 +110,17 @@ class SharedMail::Sender {
   uint64_t written_;
   uint64_t taken_;
   std::deque<std::vector<std::byte>> waiting_;
-  uint64_t num_flushed_ = 0;  // bytes of the first that waits
+  uint64_t num_flushed_ = 0;  // bytes of the first queued message that are already in the ring
 };
 
 class SharedMail::Receiver {
  public:
   explicit Receiver(Ring& ring) : ring_(ring), taken_(ring.taken.load()) {}
 
-  // Whether a message has come whole; it is in `message` then.
+  // Returns true if a complete message has arrived, which is then in `message`.
   bool take(std::vector<std::byte>& message) {
     const uint64_t written = ring_.written.load(std::memory_order_acquire);
-    if (written <= taken_) return false;  // less where the end of a line is still to come
+    if (written <= taken_) return false;  // less: the padding of the last message has not arrived
     uint64_t available = written - taken_;
     if (length_ == 0) {
       if (available < sizeof(length_)) return false;
@@ -158,7 +158,7 @@ class SharedMail::Receiver {
 
   Ring& ring_;
   uint64_t taken_;
-  uint64_t length_ = 0;  // of the message under way; 0: none is
+  uint64_t length_ = 0;  // of the message being received; 0: none
   std::vector<std::byte> message_;
 };
 

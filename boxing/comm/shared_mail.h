@@ -1,4 +1,4 @@
-// Short messages between ranks of one host, through memory that they share.
+// Short messages between ranks of one host, through shared memory.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace flow::boxing {
 
-// One rank's ends of its rings, one to and one from each other rank of its host. Messages of any
-// length arrive in the order in which they were posted; what a ring has no room for waits here.
-// Called by one thread at a time; nothing here waits.
+// One rank's ends of its message rings: one to and one from each other rank of its host. Messages
+// of any length arrive in the order in which they were posted. A message for which a ring has no
+// room is queued in this object. Used by one thread at a time; no function blocks.
 class SharedMail {
  public:
-  // Rings take memory when they are used; beyond so many ranks on a host there are none.
+  // Rings take memory only when they are used. A host with more ranks than this has no rings.
   static constexpr int64_t kMostRanks = 16;
 
   SharedMail(SharedSegment& segment, const Transport& transport);
@@ -25,18 +25,18 @@ class SharedMail {
   SharedMail(const SharedMail&) = delete;
   SharedMail& operator=(const SharedMail&) = delete;
 
-  // Whether there are rings between this rank and the other; both sides agree.
+  // True if there are rings between this rank and the other; both sides give the same answer.
   bool reaches(int64_t rank) const { return senders_.contains(rank); }
 
-  // All but this rank itself.
+  // True if there are rings to all ranks except this one.
   bool reaches_all() const { return reaches_all_; }
 
-  // A message of two parts, either may be empty. Requires: reaches(rank).
+  // Posts a message of two parts; either may be empty. Requires: reaches(rank).
   void post(int64_t rank, std::span<const std::byte> head, std::span<const std::byte> body);
-  // The next message that has come whole, from any rank; false when there is none.
+  // Takes the next complete message from any rank; returns false if there is none.
   bool take(int64_t& from, std::vector<std::byte>& message);
-  // Puts what waits for room into its ring, as far as there is some; whether nothing waits any
-  // more.
+  // Moves queued messages into their rings as far as there is room. Returns true if no message is
+  // queued any more.
   bool flush();
 
  private:

@@ -15,14 +15,15 @@ namespace flow::boxing {
 
 namespace {
 
-// Few and small enough to stay in the cores' caches, large enough to look at messages seldom.
+// Few and small enough to stay in the cores' caches, but large enough that messages are checked
+// rarely.
 constexpr int64_t kSlotBytes = 32 << 10;
 constexpr uint64_t kSlots = 16;
 constexpr uint64_t kRequests = 64;
 
 }  // namespace
 
-// One pipe. Counts never go back.
+// One pipe. Its counts only grow.
 struct SharedPipes::Memory {
   struct alignas(64) Count {
     std::atomic<uint64_t> value;
@@ -30,21 +31,21 @@ struct SharedPipes::Memory {
 
   Count filled;     // slots, by the sender
   Count emptied;    // slots, by the receiver
-  Count requested;  // data that the receiver is ready for, by tag
+  Count requested;  // transfers that the receiver is ready for, by tag
   std::array<std::atomic<int32_t>, kRequests> tags;
   alignas(64) std::array<std::array<std::byte, kSlotBytes>, kSlots> slots;
 };
 
-// One end's part of a piece of data.
+// One end's state of a transfer.
 struct SharedPipes::Transfer {
   int32_t tag;
-  std::byte* data;  // null: what comes is dropped
+  std::byte* data;  // null: the received data is discarded
   int64_t bytes;
   int64_t moved = 0;
 
   bool is_done() const { return moved == bytes; }
 
-  // Of what goes through the next slot.
+  // The number of bytes that the next slot carries.
   int64_t next_bytes() const { return std::min(kSlotBytes, bytes - moved); }
 };
 
@@ -54,7 +55,7 @@ class SharedPipes::Sender {
 
   void add(Transfer& transfer) { waiting_.push_back(&transfer); }
 
-  // What has begun to go goes on from a copy of the rest: the receiver counts slots.
+  // If a transfer has started, the rest is sent from a copy, because the receiver counts slots.
   void remove(const Transfer& transfer) {
     std::erase(waiting_, &transfer);
     if (current_ != &transfer) return;
@@ -83,7 +84,8 @@ class SharedPipes::Sender {
   }
 
  private:
-  // Whether there is a request for data that waits here; it is the current one then.
+  // Returns true if the receiver has requested data that is waiting here; that transfer then
+  // becomes current_.
   bool take_request() {
     if (num_served_ == memory_.requested.value.load(std::memory_order_acquire)) return false;
     const int32_t tag = memory_.tags[num_served_ % kRequests].load(std::memory_order_relaxed);
@@ -101,7 +103,7 @@ class SharedPipes::Sender {
   uint64_t num_served_ = 0;
   std::deque<Transfer*> waiting_;
   Transfer* current_ = nullptr;
-  Transfer dropped_ = {};  // nobody waits for it any more
+  Transfer dropped_ = {};  // the rest of a transfer that was abandoned
   std::vector<std::byte> rest_;
 };
 
@@ -114,7 +116,7 @@ class SharedPipes::Receiver {
     request();
   }
 
-  // What was asked for comes all the same, and must not be taken for what is expected next.
+  // Requested data still arrives and must not be mistaken for the next expected data.
   void remove(const Transfer& transfer) {
     const auto found = std::find(expected_.begin(), expected_.end(), &transfer);
     if (found == expected_.end()) return;
@@ -150,7 +152,7 @@ class SharedPipes::Receiver {
   }
 
  private:
-  // Asks for what is expected, as far as there is room.
+  // Requests the expected data, as far as there is room for requests.
   void request() {
     for (; num_asked_ < std::min<uint64_t>(expected_.size(), kRequests); ++num_asked_) {
       memory_.tags[num_requested_ % kRequests].store(expected_[num_asked_]->tag,
@@ -162,9 +164,9 @@ class SharedPipes::Receiver {
   Memory& memory_;
   uint64_t num_emptied_ = 0;
   uint64_t num_requested_ = 0;
-  uint64_t num_asked_ = 0;  // of the expected ones
+  uint64_t num_asked_ = 0;  // how many of expected_ are requested
   std::deque<Transfer*> expected_;
-  std::vector<std::unique_ptr<Transfer>> dropped_;  // of the expected ones
+  std::vector<std::unique_ptr<Transfer>> dropped_;  // abandoned transfers in expected_
 };
 
 class SharedPipes::PipeBulk final : public Bulk {
@@ -184,8 +186,8 @@ class SharedPipes::PipeBulk final : public Bulk {
   bool is_done() override { return transfer_.is_done(); }
 
  private:
-  Sender* sender_;      // of data that goes
-  Receiver* receiver_;  // of data that comes
+  Sender* sender_;      // for data to send
+  Receiver* receiver_;  // for data to receive
   Transfer transfer_;
 };
 

@@ -18,10 +18,10 @@ namespace flow::boxing {
 
 namespace {
 
-// Of addresses: a page takes memory when it is first touched.
+// Address space only: a page takes memory when it is first touched.
 constexpr size_t kBytes = size_t{1} << 31;
 constexpr const char* kName = "flow";
-constexpr uint64_t kNoRoom = 1;  // no place begins there
+constexpr uint64_t kNoRoom = 1;  // never the offset of an allocation
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -36,11 +36,11 @@ std::byte* map(int file, std::string& reason) {
   return nullptr;
 }
 
-// Growing a file past this limit ends the process.
+// The system ends a process that grows a file past this limit.
 bool may_grow(std::string& reason) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= kBytes) return true;
-  reason = "files may not be as long (RLIMIT_FSIZE)";
+  reason = "the limit on file sizes (RLIMIT_FSIZE) is too low";
   return false;
 }
 
@@ -51,12 +51,12 @@ uint64_t random_token() {
 
 }  // namespace
 
-// At the beginning of the segment. Places are claimed in two steps, so that no rank ever waits for
-// another: the name of an entry, then where its place lies; whoever comes first decides.
+// At the start of the segment. Memory is claimed in two steps, so that no rank waits for another:
+// the name of an entry, then the offset of its memory. The first rank decides each of them.
 struct SharedSegment::Head {
   struct Entry {
     std::atomic<uint64_t> name;
-    std::atomic<uint64_t> place;  // 0: undecided
+    std::atomic<uint64_t> place;  // offset; 0: undecided
   };
 
   std::atomic<uint64_t> token;
@@ -102,7 +102,7 @@ std::unique_ptr<SharedSegment> SharedSegment::create(std::string& reason) {
 
 std::unique_ptr<SharedSegment> SharedSegment::open(const Address& address, std::string& reason) {
   const std::string name = str("/proc/", address.process, "/fd/", address.file);
-  // Where ranks see processes of their own only, this may be any file.
+  // In another process namespace this path may name any file.
   std::array<char, 64> target{};
   const ssize_t length = readlink(name.c_str(), target.data(), target.size() - 1);
   if (length < 0 || !std::string(target.data()).starts_with(str("/memfd:", kName))) {
@@ -152,7 +152,7 @@ std::byte* SharedSegment::find(uint64_t name, int64_t bytes) {
     if (owner != name) continue;
     uint64_t place = entry.place.load();
     if (place == 0) {
-      const uint64_t mine = allocate(bytes);  // lost where another rank decides at the same time
+      const uint64_t mine = allocate(bytes);  // wasted if another rank decides at the same time
       if (entry.place.compare_exchange_strong(place, mine)) place = mine;
     }
     return place == kNoRoom ? nullptr : memory_ + place;

@@ -1,6 +1,6 @@
 // Memory that the ranks of one host share. It has no name in any file system: each rank opens the
-// first one's through /proc, so nothing can be left behind and the size of /dev/shm does not
-// matter.
+// first rank's segment through /proc. So nothing remains after the job, and the size of /dev/shm
+// does not matter.
 #pragma once
 
 #include <cstddef>
@@ -10,33 +10,34 @@
 
 namespace flow::boxing {
 
-// Thread safe. Ranks map it at different addresses: what lies in it holds no pointers.
+// Thread safe. Ranks map the segment at different addresses, so data in it must not contain
+// pointers.
 class SharedSegment {
  public:
-  // How other processes of the host find it.
+  // The data with which other processes of the host find the segment.
   struct Address {
     int64_t process = 0;
     int64_t file = -1;
-    uint64_t token = 0;  // stands in the segment, so that no other is taken for it
+    uint64_t token = 0;  // also stored in the segment, to tell it from others
   };
 
-  // Null and the reason where the system does not allow it.
+  // Null, with the reason, if the system does not allow it.
   static std::unique_ptr<SharedSegment> create(std::string& reason);
   static std::unique_ptr<SharedSegment> open(const Address& address, std::string& reason);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
 
-  // Of one that was created; until close().
+  // The address of a segment that this process created; valid until close().
   Address address() const;
-  // When all who should have opened it.
+  // Call it when every process that should open the segment has done so.
   void close();
 
-  // The place that goes by `name`, aligned to 64 bytes and zero at first: the same for every rank
-  // that asks for as many bytes. Null where there is no room, for all of them alike.
+  // The memory with the id `name`, aligned to 64 bytes and initially zero. Every rank that requests
+  // the same name and size gets the same memory. If there is no room, all of them get null.
   std::byte* find(uint64_t name, int64_t bytes);
 
-  // Tells the other ranks that a failure is on its way to them.
+  // Tells the other ranks that a message about a failure is on its way to them.
   void raise_alarm();
   bool is_alarmed() const;
 

@@ -10,8 +10,8 @@ std::unique_ptr<SharedStage> SharedStage::make(SharedSegment& segment, uint64_t 
   return std::unique_ptr<SharedStage>(new SharedStage(memory, size, position));
 }
 
-// Every collective passes the same number of pieces on all members, so the own count is
-// everybody's.
+// Every collective uses the same number of pieces on all members, so a member's own count is that
+// of all members.
 SharedStage::SharedStage(std::byte* memory, int64_t size, int64_t position)
     : progress_(reinterpret_cast<Progress*>(memory)),
       pieces_(memory + size * static_cast<int64_t>(sizeof(Progress))),

@@ -1,4 +1,4 @@
-// Where the members of a group that share a segment put data for each other, piece by piece.
+// Shared memory in which the members of a group exchange data piece by piece.
 #pragma once
 
 #include <atomic>
@@ -10,27 +10,28 @@
 
 namespace flow::boxing {
 
-// One member's view, confined to one thread at a time. Pieces are numbered from 0 in each
-// collective, which begins when all members have finished the last one. A member's piece passes two
-// points: it is put, then (where the others' pieces are needed for that) completed.
+// One member's view; used by one thread at a time. Pieces are numbered from 0 in each collective; a
+// collective begins after all members have finished the one before. A member's piece passes two
+// states: it is put and then, if that needs pieces of other members, completed.
 class SharedStage {
  public:
-  // Small enough that the pieces under way stay in the cores' caches.
+  // Small enough that the pieces in use stay in the cores' caches.
   static constexpr int64_t kPieceBytes = 256 << 10;
-  // Of a member: a member that completes piece i - 1 and takes piece i - 2 after it puts piece i
-  // may do so when the others have put piece i - 2, as they have then taken piece i - 5.
+  // Pieces per member. A member that completes piece i - 1 and takes piece i - 2 after it puts
+  // piece i may do so once the others have put piece i - 2, because they have then taken piece i -
+  // 5.
   static constexpr int64_t kPieces = 5;
 
-  // Of the group that goes by `name`. Null where the segment has no room.
+  // Makes the stage of the group with the id `name`. Null if the segment has no room.
   static std::unique_ptr<SharedStage> make(SharedSegment& segment, uint64_t name, int64_t size,
                                            int64_t position);
 
-  // Of kPieceBytes.
+  // The memory of a piece, kPieceBytes long.
   std::byte* piece(int64_t member, int64_t number) const {
     return pieces_ + (member * kPieces + number % kPieces) * kPieceBytes;
   }
 
-  // This member's pieces up to `number` have passed.
+  // Announces that this member's pieces up to `number` have reached the state.
   void set_put(int64_t number) { pass(own().num_put, number); }
 
   void set_completed(int64_t number) { pass(own().num_completed, number); }
@@ -43,11 +44,11 @@ class SharedStage {
     return has_passed(progress_[member].num_completed, number);
   }
 
-  // After a collective of so many pieces.
+  // Call it after a collective of `pieces` pieces.
   void finish(int64_t pieces) { num_before_ += static_cast<uint64_t>(pieces); }
 
  private:
-  // Counts never go back, so that nothing has to be reset between collectives.
+  // Counts only grow, so nothing has to be reset between collectives.
   struct Progress {
     alignas(64) std::atomic<uint64_t> num_put;
     alignas(64) std::atomic<uint64_t> num_completed;

@@ -61,7 +61,7 @@ void ThreadBoard::wait_for_all(int64_t member, const Fingerprint& what) {
   const Place& place = places_[static_cast<size_t>(member)];
   const uint64_t arrival = place.arrivals.load(std::memory_order_relaxed);
   const uint32_t generation = place.generation;
-  // Never equal once the step is broken.
+  // The sum cannot equal size_ once the step is broken.
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(size_)) {
     arrived_.store(0, std::memory_order_relaxed);
     agreed_hash_.store(0, std::memory_order_relaxed);
@@ -81,8 +81,8 @@ void ThreadBoard::wait_for_all(int64_t member, const Fingerprint& what) {
     released_.wait([&] { return generation_.load() != generation; }, missing, what);
   } catch (const DistributedError&) {
     if (withdraw(generation)) throw;
-    // All had come meanwhile, and the others read what this member shows: it goes on to the end of
-    // the collective, or to the next one, which raises the failure.
+    // In the meantime all members arrived, and the others read what this member publishes. It
+    // continues to the end of the collective or to the next one, which throws the failure.
   }
 }
 
@@ -91,20 +91,22 @@ bool ThreadBoard::withdraw(uint32_t generation) {
     uint32_t arrived = arrived_.load(std::memory_order_acquire);
     if (generation_.load(std::memory_order_acquire) != generation) return false;
     if ((arrived & kBroken) != 0) return true;
-    // This member is counted: complete, or started anew, so that its release is under way.
+    // This member is counted. The step is complete, or the count has restarted at 0, so its release
+    // is under way.
     if (arrived == 0 || arrived == static_cast<uint32_t>(size_)) {
       std::this_thread::yield();
       continue;
     }
     if (arrived_.compare_exchange_weak(arrived, arrived | kBroken, std::memory_order_acq_rel)) {
-      // As many may have come to the next step meanwhile; that one is broken then.
+      // An equal number of members may have arrived at the next step in the meantime; that step is
+      // then broken.
       return generation_.load(std::memory_order_acquire) == generation;
     }
   }
 }
 
-// The others finish what they do with it within microseconds and then arrive, or have left; one
-// that was thrown out by an error of the program's own says so at its next collective, or ends.
+// The others finish reading within microseconds and then arrive, or have left. A member whose own
+// program threw an exception announces that at its next collective, or ends.
 void ThreadBoard::stay_while_read(int64_t member) {
   const uint64_t arrival = places_[static_cast<size_t>(member)].arrivals.load();
   const auto patience = std::chrono::steady_clock::now() + world_.timeout();
@@ -124,8 +126,8 @@ void ThreadBoard::leave(int64_t member, Site site) {
   world_.throw_failure(site);
 }
 
-// The first arrival of a step leaves its hash; whoever brings another one ends the world before
-// anybody is released.
+// The first arrival of a step stores its hash. A member that arrives with a different hash fails
+// the world before any member is released.
 void ThreadBoard::compare(int64_t member, uint64_t hash) {
   uint64_t agreed = 0;
   if (agreed_hash_.compare_exchange_strong(agreed, hash, std::memory_order_acq_rel) ||

@@ -14,14 +14,14 @@
 
 namespace flow::boxing {
 
-// Shared by both sides of a transfer and guarded by the mailbox's mutex, but for `is_done`.
+// Shared by both sides of a transfer. Guarded by the mailbox's mutex, except `is_done`.
 struct ThreadBoard::Message {
   int64_t tag = 0;
   int64_t bytes = 0;
   Fingerprint what;
-  std::vector<std::byte> buffered;    // a small sent message
-  const std::byte* source = nullptr;  // a large one, or null
-  std::byte* target = nullptr;        // of an expected one
+  std::vector<std::byte> buffered;    // the data of a small sent message
+  const std::byte* source = nullptr;  // the data of a large sent message, or null
+  std::byte* target = nullptr;        // for a receive
   std::atomic<bool> is_done{false};
 };
 
@@ -30,12 +30,12 @@ namespace {
 using Message = ThreadBoard::Message;
 using Mailbox = ThreadBoard::Mailbox;
 
-// One side of a message that waits for the other.
+// One side of a message, waiting for the other side.
 struct PendingTransfer final : TransferState {
   PendingTransfer(Mailbox& where, std::shared_ptr<Message> what, int64_t other_rank)
       : mailbox(where), message(std::move(what)), peer_rank(other_rank) {}
 
-  // Nobody may touch this side's buffer any more.
+  // Ensures that this side's buffer is no longer used.
   ~PendingTransfer() override {
     const std::lock_guard lock(mailbox.mutex);
     std::erase(mailbox.sent, message);
@@ -47,7 +47,7 @@ struct PendingTransfer final : TransferState {
   int64_t peer_rank;
 };
 
-// Removes and returns the first message of a tag; null when there is none.
+// Removes and returns the first message with the tag; null if there is none.
 std::shared_ptr<Message> take(std::deque<std::shared_ptr<Message>>& messages, int64_t tag) {
   const auto found = std::find_if(messages.begin(), messages.end(),
                                   [&](const auto& message) { return message->tag == tag; });
@@ -106,8 +106,8 @@ class ThreadCommunicator final : public Communicator {
   void close() override { end(); }
 
  private:
-  // Every collective begins with all members showing what they have and ends when nobody reads this
-  // member's buffers any more.
+  // Every collective begins when all members have published their data, and ends when no member
+  // reads this member's buffers any more.
   void begin(const Shown& shown, int64_t bytes, const Fingerprint& what) {
     current_ = what;
     const uint64_t number = recorder_.begin(what);
@@ -123,7 +123,7 @@ class ThreadCommunicator final : public Communicator {
 
   const std::byte* source_of(int64_t peer) const { return shown(peer).source; }
 
-  // Elements [begin, begin + count) of the reduction of all members' sources.
+  // Reduces elements [begin, begin + count) of all members' sources.
   void reduce_range(std::byte* target, int64_t begin, int64_t count, DType dtype, ReduceOp op) {
     if (count == 0) return;
     const auto offset = begin * static_cast<int64_t>(dtype_size(dtype));
@@ -144,8 +144,8 @@ class ThreadCommunicator final : public Communicator {
   std::vector<const std::byte*> opened_;
 };
 
-// Small ones are computed whole by every member; large ones in two halves, each member first
-// reducing its own chunk and then fetching those of the others.
+// For small data, every member computes the whole result. For large data, each member first reduces
+// its own chunk and then fetches the chunks of the others.
 void ThreadCommunicator::all_reduce(const void* source, void* target, int64_t count, DType dtype,
                                     ReduceOp op, const Fingerprint& what) {
   constexpr int64_t kWholeBytes = 64 << 10;  // read by one member
@@ -165,7 +165,8 @@ void ThreadCommunicator::all_reduce(const void* source, void* target, int64_t co
     reduce_range(out, 0, count, dtype, op);
     return end();
   }
-  // In place this is right as well: only its owner writes a chunk, and no other reads it before.
+  // This is also correct in place: only its owner writes a chunk, and no other member reads it
+  // before.
   const Range own = balanced_part(count, size(), position());
   reduce_range(out + bytes_of(own.begin, dtype), own.begin, own.size, dtype, op);
   board_.meet_again(position(), current_);
@@ -267,7 +268,7 @@ void ThreadCommunicator::all_to_all(const void* source, std::span<const int64_t>
     if (sent > 0) copy_bytes(out, other.source + before, sent);
     out += expected;
   }
-  end();  // after a failure, too: the others may still read what this member shows
+  end();  // also after a failure: others may still read this member's data
   if (!failure) return;
   world_->fail(*failure);
   world_->throw_failure(what.site);

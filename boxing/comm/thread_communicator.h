@@ -1,4 +1,5 @@
-// Ranks as threads of one process: members read each other's buffers in place.
+// Communicators for ranks that are threads of one process: members read each other's buffers
+// directly.
 #pragma once
 
 #include <memory>

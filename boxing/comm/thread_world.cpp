@@ -78,7 +78,7 @@ void WaitPoint::sleep(bool (*is_done)(const void*), const void* condition,
         const std::vector<int64_t> waited_for = missing();
         if (std::any_of(waited_for.begin(), waited_for.end(),
                         [&](int64_t rank) { return world_.has_ended(rank); })) {
-          // It may have arrived last of all, between the two looks.
+          // The rank may have arrived just before it ended, between the two checks.
           if (is_done(condition)) outcome = Outcome::kDone;
           break;
         }

@@ -1,4 +1,5 @@
-// What the thread ranks of one world share: who has failed or ended, and where ranks wait.
+// The state that the thread ranks of one world share: which ranks have failed or ended, and where
+// ranks wait.
 #pragma once
 
 #include <atomic>
@@ -21,17 +22,17 @@ namespace flow::boxing {
 class ThreadBoard;
 class ThreadWorld;
 
-// Where threads wait for a condition that others make true: a short spin, a few yields, then
-// sleep, so that waiting ranks leave shared cores to those that work.
+// Lets threads wait for a condition that other threads make true. A waiting thread spins briefly,
+// yields a few times and then sleeps, so that it does not take a core from threads that work.
 class WaitPoint {
  public:
   explicit WaitPoint(ThreadWorld& world);
   WaitPoint(const WaitPoint&) = delete;
   WaitPoint& operator=(const WaitPoint&) = delete;
 
-  // Returns when is_done() is true. Throws DistributedError when the world has failed, or when
-  // `missing()` (world ranks waited for) names one that has ended, or after FLOW_TIMEOUT_S.
-  // is_done reads atomics that are stored with seq_cst order before notify(). `what` is the
+  // Blocks until is_done() is true. Throws DistributedError if the world has failed, if `missing()`
+  // (the world ranks waited for) contains a rank that has ended, or after FLOW_TIMEOUT_S. is_done
+  // may read only atomics that are stored with seq_cst order before notify(). `what` is the
   // caller's operation, for the report.
   template <class IsDone, class Missing>
   void wait(const IsDone& is_done, const Missing& missing, const Fingerprint& what) {
@@ -41,12 +42,12 @@ class WaitPoint {
     if (!spin(call, &is_done)) sleep(call, &is_done, missing, what);
   }
 
-  // After a change that may end a wait.
+  // Call it after a change that may end a wait.
   void notify() {
     if (sleepers_.load() != 0) wake_all();
   }
 
-  // Also when nobody seems to sleep: for changes of the world's state.
+  // Also wakes threads that are not counted as sleeping yet; for changes of the world's state.
   void wake_all();
 
  private:
@@ -60,7 +61,7 @@ class WaitPoint {
   std::condition_variable changed_;
 };
 
-// Thread safe. Outlives the communicators of its ranks.
+// Thread safe. Must outlive the communicators of its ranks.
 class ThreadWorld {
  public:
   explicit ThreadWorld(int64_t num_ranks);
@@ -70,33 +71,34 @@ class ThreadWorld {
 
   int64_t num_ranks() const { return num_ranks_; }
 
-  // What all ranks of `ranks` meet at; made by the first that asks.
+  // The board of the group `ranks`; created by the first caller.
   ThreadBoard& board(const std::vector<int64_t>& ranks, Channel channel);
 
-  // Where `rank` waits for its messages.
+  // The wait point of `rank` for messages.
   WaitPoint& inbox(int64_t rank) { return *inboxes_[static_cast<size_t>(rank)]; }
 
   bool has_failed() const { return failed_.load(std::memory_order_acquire); }
 
-  // The first failure counts; all ranks that wait or arrive get a DistributedError.
+  // Records a failure; the first one counts. All ranks that wait or arrive get a DistributedError.
   void fail(const Failure& failure);
-  // Throws the DistributedError of the failure for an operation at `site`.
+  // Throws the failure as a DistributedError for an operation at `site`.
   [[noreturn]] void throw_failure(Site site);
-  // Whether `rank` was told of a failure that another rank caused.
+  // True if `rank` was told of a failure that another rank caused.
   bool was_told(int64_t rank) const;
   Failure failure() const;
 
-  // `rank` will not arrive anywhere any more.
+  // Announces that `rank` takes part in nothing more.
   void end(int64_t rank);
 
   bool has_ended(int64_t rank) const { return ended_[static_cast<size_t>(rank)].load(); }
 
-  // Spins worth doing before sleeping: few when ranks outnumber cores.
+  // The number of spins before a thread sleeps; small if there are more ranks than cores.
   int num_spins() const { return num_spins_; }
 
   std::chrono::seconds timeout() const { return timeout_; }
 
-  // State of a folder to the right that the ranks share, made at first use and found by its type.
+  // State that the ranks share on behalf of a higher folder; created at first use and identified by
+  // its type.
   template <class T>
   T& slot() {
     static constexpr char kKey = 0;
@@ -119,13 +121,13 @@ class ThreadWorld {
   Failure failure_;
   std::vector<bool> told_;
   std::vector<WaitPoint*> wait_points_;
-  // Taken before mutex_, as making a board adds its wait points.
+  // Locked before mutex_, because making a board adds its wait points.
   std::mutex boards_mutex_;
   std::map<std::pair<Channel, std::vector<int64_t>>, std::unique_ptr<ThreadBoard>>
       boards_;  // guarded by boards_mutex_
   std::mutex slots_mutex_;
   std::map<const void*, std::shared_ptr<void>> slots_;  // guarded by slots_mutex_
-  std::vector<std::unique_ptr<WaitPoint>> inboxes_;     // constant
+  std::vector<std::unique_ptr<WaitPoint>> inboxes_;     // never changes
 };
 
 }  // namespace flow::boxing

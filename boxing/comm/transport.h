@@ -1,4 +1,4 @@
-// Transport: how the processes of one job reach each other.
+// Transport: how the processes of one job communicate.
 #pragma once
 
 #include <cstddef>
@@ -13,44 +13,44 @@ namespace flow::boxing {
 
 class SharedSegment;
 
-// Data under way. Its buffer is free again once is_done() has returned true; dropping it before is
-// only right while an error unwinds.
+// A transfer in flight. Its buffer may be reused once is_done() has returned true. It may be
+// destroyed earlier only while an exception unwinds the stack.
 struct Bulk {
   virtual ~Bulk() = default;
   virtual bool is_done() = 0;
 };
 
-// Called by one thread at a time. Nothing here waits for another rank but close().
+// Used by one thread at a time. Only close() waits for other ranks.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Of this process among those of the job.
+  // The identity of this process in the job.
   virtual const RankIdentity& identity() const = 0;
   virtual int64_t ranks_on_host() const = 0;
 
-  // Short messages. They are copied and arrive in the order in which they were sent.
+  // Short messages. They are copied, and arrive in the order in which they were posted.
   virtual void post(int64_t rank, std::span<const std::byte> message) = 0;
-  // The next message that has come, from any rank; false when there is none.
+  // Takes the next message from any rank; returns false if there is none.
   virtual bool take(int64_t& from, std::vector<std::byte>& message) = 0;
 
-  // Data of any length between known buffers. Sends and receives of one pair and tag match in
-  // order. 0 < tag <= max_tag().
+  // Data of any length between known buffers. Sends and receives of the same pair and tag match in
+  // order. Requires: 0 < tag <= max_tag().
   virtual int32_t max_tag() const = 0;
   virtual std::unique_ptr<Bulk> send(int64_t rank, int32_t tag, const void* source,
                                      int64_t bytes) = 0;
   virtual std::unique_ptr<Bulk> receive(int64_t rank, int32_t tag, void* target, int64_t bytes) = 0;
 
-  // Memory that this process shares with others of its host, which are those that `shares_with`
-  // names; null where there is none.
+  // Memory that this process shares with the processes of its host for which `shares_with` is true;
+  // null if there is none.
   virtual SharedSegment* segment() const = 0;
   virtual bool shares_with(int64_t rank) const = 0;
 
-  // Whether the connection was made here; a program that made it itself may end it at any time.
+  // True if flow made the connection. A program that made it itself may end it at any time.
   virtual bool is_own() const = 0;
-  // False once the program has ended the connection by itself (MPI_Finalize).
+  // False once the program has ended the connection itself (MPI_Finalize).
   virtual bool is_open() const = 0;
-  // Collective over all ranks, after the last message.
+  // Collective over all ranks; call it after the last message.
   virtual void close() = 0;
 };
 

@@ -1,4 +1,4 @@
-// Messages of a rank that computes meanwhile.
+// Lets the messages of a rank progress while it computes.
 #pragma once
 
 namespace flow {
@@ -7,9 +7,9 @@ class RankContext;
 
 namespace flow::boxing {
 
-// Gives other processes of the job what they ask for of messages under way, as far as it can be
-// given now; waits for nothing. Large messages move only while their sender waits in a call of the
-// communicator, or calls this.
+// Sends other processes of the job the data of pending messages that they have requested, as far as
+// possible without waiting. Large messages progress only while their sender waits in a communicator
+// or calls this function.
 void advance_messages(RankContext& context);
 
 }  // namespace flow::boxing

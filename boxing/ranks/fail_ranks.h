@@ -1,4 +1,4 @@
-// Telling the other ranks that this one cannot go on.
+// Tells the other ranks that this one cannot continue.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ class RankContext;
 
 namespace flow::boxing {
 
-// Ranks that wait for this one, or come to, get a DistributedError with `message`: for errors of
-// one rank that need not end its program, such as those of an op on its part of a tensor. The
-// first failure counts. Nothing where there is one rank.
+// Makes ranks that wait for this one, now or later, get a DistributedError with `message`. It is
+// for errors of one rank that need not end its program, such as errors of an op on its part of a
+// tensor. Only the first failure counts. Does nothing if there is only one rank.
 void fail_ranks(RankContext& context, const std::string& message);
 
 }  // namespace flow::boxing

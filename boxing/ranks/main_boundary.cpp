@@ -33,13 +33,13 @@ using boxing::RankStatus;
 constexpr int kError = 1, kUsage = 64, kBadFile = 65, kRankLost = 72, kOutOfMemory = 73,
               kInputOutput = 74;
 
-// What a program gives as its own code is told apart from the codes above.
+// Maps a program's own exit code to a range that does not overlap the codes above.
 int own_code(int code) {
   constexpr int kHighest = 63;
   return std::min(code & 0xFF, kHighest);
 }
 
-// main returned another code than 0 on a thread rank.
+// Thrown if main returned a code other than 0 on a thread rank.
 class ReturnedCode : public std::runtime_error {
  public:
   explicit ReturnedCode(int code) : std::runtime_error(str("main returned ", code)), code_(code) {}
@@ -50,7 +50,7 @@ class ReturnedCode : public std::runtime_error {
   int code_;
 };
 
-// Of the exception being handled.
+// The status for the exception that is being handled.
 RankStatus status_of_exception(const std::optional<Failure>& failure) {
   const auto failed = [](int code, const char* message) {
     return RankStatus{.state = "failed", .exit_code = code, .cause = "error", .message = message};
@@ -78,14 +78,14 @@ RankStatus status_of_exception(const std::optional<Failure>& failure) {
   } catch (const std::exception& error) {
     return failed(kRankLost, error.what());
   } catch (...) {  // reported like the others
-    return failed(kRankLost, "an exception that is not a std::exception");
+    return failed(kRankLost, "the program threw an exception that is not a std::exception");
   }
 }
 
 void print(const std::string& line) {
-  // In one piece, so that lines of several ranks do not mix.
+  // A single write, so that lines of several ranks do not mix.
   const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
-  static_cast<void>(written);  // nobody is left to be told
+  static_cast<void>(written);  // there is nobody left to tell
 }
 
 void report(int64_t rank, const RankStatus& status) {
@@ -118,7 +118,7 @@ int run_as_process(ProgramMain program, int argc, char** argv, char** environmen
     return code;
   } catch (const abi::__forced_unwind&) {
     throw;
-  } catch (...) {  // reported, and told to the others
+  } catch (...) {  // reported, and told to the other ranks
     const RankStatus status = status_of_exception(failure_of_process());
     report(rank, status);
     tell_others(rank, status.message);
@@ -142,13 +142,14 @@ int64_t parse_ranks(const std::string& text) {
   }
   if (find_launcher().is_present) {
     throw InvalidArgument(
-        "[ranks] a launcher started this process as a rank, and FLOW_RANKS asks for thread ranks; "
-        "a world is processes or threads");
+        "[ranks] a launcher started this process as a rank, but FLOW_RANKS requests thread ranks; "
+        "a world consists either of processes or of threads: unset FLOW_RANKS, or start the "
+        "program without the launcher");
   }
   return ranks;
 }
 
-// The ranks' endings in the order in which they came.
+// The failed ranks, in the order in which they ended.
 struct Endings {
   std::mutex mutex;
   std::vector<std::pair<int64_t, RankStatus>> failed;  // guarded by mutex
@@ -186,7 +187,7 @@ int run_as_threads(const std::string& wanted, ProgramMain program, int argc, cha
         boxing::write_rank_status(context.rank(), {.state = "ended"});
       } catch (const abi::__forced_unwind&) {
         throw;
-      } catch (...) {  // reported, and handed on to run_ranks
+      } catch (...) {  // reported, and passed on to run_ranks
         const auto& world = context.slot_ptr<boxing::ThreadWorld>();
         const RankStatus status = status_of_exception(
             world->has_failed() ? std::optional(world->failure()) : std::nullopt);
@@ -223,7 +224,8 @@ bool leave_program(int code) {
       state != nullptr && state->context->slot_ptr<boxing::ThreadWorld>() != nullptr;
   const std::string message = str("the program called exit(", code, ")");
   if (is_thread_rank) {
-    // With 0 the peers that still run are lost, which flowrun sees by their missing words.
+    // With code 0, peers that still run are lost; flowrun notices because they do not report their
+    // end.
     boxing::write_rank_status(state->context->rank(), {.state = code == 0 ? "ended" : "failed",
                                                        .exit_code = own_code(code),
                                                        .cause = "error",

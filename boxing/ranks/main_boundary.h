@@ -1,21 +1,22 @@
 // The boundary between a program and its ranks. Linking to flow::flow wraps main and exit, so that
-// the program's own main runs once on each thread rank (FLOW_RANKS), and a rank that fails says why
-// before it ends.
+// the program's own main runs once on each thread rank (FLOW_RANKS), and a failing rank reports the
+// reason before it ends.
 #pragma once
 
 namespace flow::internal {
 
 using ProgramMain = int (*)(int argc, char** argv, char** environment);
 
-// Runs main as the environment asks: on thread ranks, as the rank of a job, or plainly. An error
-// that leaves main on a rank is printed, told to the other ranks and becomes the exit code:
-// 1 InvalidArgument, Unsupported, InternalError; 70 ranks disagree; 71 time-out; 72 a rank is lost,
-// or an exception that is not flow's; 73 out of memory; 74 input or output.
+// Runs main as the environment requires: on thread ranks, as one rank of a job, or as an ordinary
+// program. If an exception leaves main on a rank, it is printed, the other ranks are told, and the
+// exit code is: 1 for InvalidArgument, Unsupported and InternalError; 65 for a damaged input file;
+// 70 if ranks disagree; 71 after a time-out; 72 if a rank was lost, or for an exception that is not
+// flow's; 73 if memory ran out; 74 for input or output.
 int run_program(ProgramMain program, int argc, char** argv, char** environment);
 
-// What a call of exit comes to before the process ends: the other ranks are told of a code that is
-// not 0. True on a thread rank: its peers still run, so that the process may not destroy what is
-// static, and has to end at once.
+// Called by exit before the process ends. If `code` is not 0, the other ranks are told. Returns
+// true on a thread rank: the process must then end without destroying static objects, because other
+// ranks are still running.
 bool leave_program(int code);
 
 }  // namespace flow::internal

@@ -31,14 +31,14 @@ uint64_t hash_of(std::string_view text) {
   return hasher.value();
 }
 
-// What ranks must agree on, and its name.
+// A value on which ranks must agree, and its name.
 struct Agreed {
   std::string_view name;
   uint64_t hash;
 };
 
-// These change no result: hosts have cores of their own and folders of their launchers, and what
-// the named file says is compared instead.
+// Variables that do not affect results: hosts differ in their cores and in the folders of their
+// launchers. For FLOW_COST_TABLE the content of the file is compared instead.
 bool may_differ(std::string_view variable) {
   return variable == "FLOW_COST_TABLE" || variable == "FLOW_JOB_SECRET" ||
          variable == "FLOW_NUM_THREADS" || variable == "FLOW_STATUS_DIR";
@@ -54,13 +54,13 @@ std::vector<Agreed> what_must_agree() {
   return all;
 }
 
-// Null while there is nobody to look after.
+// Null if there is no other rank to watch.
 std::atomic<Watchdog*> watchdog{nullptr};
 
 void end_process_rank() {
   ProcessWorld& world = *process_world();
   write_rank_status(world.identity().rank, {.state = "ended"});
-  // After a failure what is left of the end may take its time, too.
+  // After a failure the rest of the exit may take long, so the watchdog must keep running.
   if (!world.finish()) return;
   const std::unique_ptr<Watchdog> stopped(watchdog.exchange(nullptr));
 }
@@ -98,9 +98,9 @@ void check_agreement(ProcessWorld& world) {
 RankIdentity join_process_ranks() {
   if (!env_string("FLOW_RANKS", "").empty()) {
     throw InvalidArgument(
-        "[ranks] FLOW_RANKS asks for thread ranks, but this call comes from none of them: the "
-        "program has to be linked to the CMake target flow::flow, which wraps its main, and may "
-        "not call flow before main");
+        "[ranks] FLOW_RANKS requests thread ranks, but this call was not made on one of them; link "
+        "the program to the CMake target flow::flow, which wraps its main, and do not call flow "
+        "before main");
   }
   const Launcher launcher = find_launcher();
   if (!launcher.is_present || (launcher.world_size == 1 && !has_mpi())) return {};

@@ -1,4 +1,4 @@
-// This process as one rank of a job that a launcher started.
+// Makes this process one rank of a job that a launcher started.
 #pragma once
 
 #include "core/context.h"
@@ -7,13 +7,13 @@ namespace flow::boxing {
 
 class ProcessWorld;
 
-// Under a launcher (mpirun, flowrun) connects this process with the others; they must be built
-// alike and agree on the FLOW_ variables. Without one there is nothing to connect: rank 0 of 1, and
-// MPI is never touched. Called by the first flow call of any kind, as all ranks have to take part.
+// Under a launcher (mpirun, flowrun), connects this process with the others and checks that all
+// were built alike and agree on the FLOW_ variables. Collective: all ranks must call it, so the
+// first flow call of any kind does. Without a launcher it returns rank 0 of 1 and does not touch
+// MPI.
 RankIdentity join_process_ranks();
 
-// Throws DistributedError where the members of the world were built or set up differently.
-// Collective.
+// Throws DistributedError if the members of the world differ in build or environment. Collective.
 void check_agreement(ProcessWorld& world);
 
 }  // namespace flow::boxing

@@ -1,4 +1,5 @@
-// What --wrap=main and --wrap=exit lead to. Part of the program also where flow is a shared object.
+// The targets of --wrap=main and --wrap=exit. Linked into the program even if flow is a shared
+// library.
 #include <atomic>
 #include <cstdio>
 
@@ -8,7 +9,7 @@
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
-// The linker gives these their names.
+// The linker defines these names.
 int __real_main(int argc, char** argv, char** environment);
 [[noreturn]] void __real_exit(int code);
 int __wrap_main(int argc, char** argv, char** environment);
@@ -18,7 +19,7 @@ int __wrap_main(int argc, char** argv, char** environment) {
   return flow::internal::run_program(__real_main, argc, argv, environment);
 }
 
-// The first code counts; no static is destroyed under a peer that still runs.
+// The first code counts. No static object is destroyed while another rank still runs.
 void __wrap_exit(int code) {
   static std::atomic_flag is_taken;
   if (!flow::internal::leave_program(code)) __real_exit(code);

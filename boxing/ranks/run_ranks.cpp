@@ -28,7 +28,7 @@ struct RankThread {
   const std::function<void()>* body = nullptr;
   pthread_t thread = {};
   std::exception_ptr error;
-  bool was_told = false;  // the error only follows from another rank's
+  bool was_told = false;  // the error is only a consequence of another rank's error
 
   void fail(const char* message) const {
     world->fail({.rank = context->rank(), .message = message});
@@ -43,7 +43,7 @@ void run_body(RankThread& self) {
   } catch (const abi::__forced_unwind&) {
     self.fail("the thread was ended by pthread_exit or pthread_cancel");
     self.world->end(rank);
-    throw;  // such an unwinding must not be stopped
+    throw;  // this kind of unwinding must not be stopped
   } catch (const DistributedError& error) {
     self.error = std::current_exception();
     self.was_told = self.world->was_told(rank);
@@ -53,9 +53,9 @@ void run_body(RankThread& self) {
     self.fail(error.what());
   } catch (...) {  // stored, and rethrown by run_ranks
     self.error = std::current_exception();
-    self.fail("an exception that is not a std::exception");
+    self.fail("the body threw an exception that is not a std::exception");
   }
-  boxing::drain_comm_thread(*self.context);  // whose tasks fail with the world
+  boxing::drain_comm_thread(*self.context);  // whose tasks fail because the world has failed
   self.world->end(rank);
 }
 
@@ -64,7 +64,7 @@ void* thread_main(void* self) {
   return nullptr;
 }
 
-// Of at least kStackBytes, whatever `ulimit -s` says.
+// Thread attributes with a stack of at least kStackBytes, for any value of `ulimit -s`.
 class ThreadAttributes {
  public:
   ThreadAttributes() {
@@ -91,16 +91,17 @@ void check_may_start(int64_t ranks) {
   }
   const ThreadState* state = internal::current_thread_state;
   if (const int64_t launched = find_launcher().world_size; launched > 1) {
-    throw InvalidArgument(str("[run_ranks] a launcher started this program as ", launched,
-                              " processes, which are its ranks; a world is processes or threads: "
-                              "start the program alone, or leave run_ranks out"));
+    throw InvalidArgument(
+        str("[run_ranks] a launcher started this program as ", launched,
+            " processes, which are its ranks; a world consists either of processes "
+            "or of threads: start a single process, or do not call run_ranks"));
   }
   if (state == nullptr) return;
   if (state->context->slot_ptr<ThreadWorld>() || state->context->world_size() > 1) {
-    throw InvalidArgument(str("[run_ranks] called by rank ", state->context->rank(), " of ",
-                              state->context->world_size(),
-                              "; a world is processes or threads, and worlds do not nest: call it "
-                              "from a program that was started as one process"));
+    throw InvalidArgument(str(
+        "[run_ranks] called by rank ", state->context->rank(), " of ", state->context->world_size(),
+        "; worlds do not nest, and a world consists either of processes or of "
+        "threads: call it from a program that was started as one process"));
   }
 }
 
@@ -128,14 +129,14 @@ void run_ranks(int64_t ranks, const std::function<void()>& body) {
   }
   if (num_started < threads.size()) {
     world->fail({.rank = static_cast<int64_t>(num_started),
-                 .message = "the system refused to start its thread"});
+                 .message = "the system refused to start the thread of this rank"});
   }
   for (size_t i = 0; i < num_started; ++i)
     pthread_join(threads[i].thread, nullptr);
   set_threads_mode(false);
   if (num_started < threads.size()) {
     throw OutOfMemory(str("[run_ranks] the system started ", num_started, " of ", ranks,
-                          " threads; ask for fewer ranks or raise the limit of threads"));
+                          " threads; use fewer ranks or raise the limit on threads (ulimit -u)"));
   }
   for (const bool accepts_told : {false, true}) {
     for (const RankThread& thread : threads) {

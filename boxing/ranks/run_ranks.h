@@ -1,4 +1,4 @@
-// Ranks as threads of this process.
+// Runs ranks as threads of this process.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace flow {
 
-// Runs `body` once on each of `ranks` threads, which are the ranks 0, 1, … of a world of their own
-// with their own random state, allocator and compute threads, and returns when all have ended. When
-// bodies throw, the others are told at their next collective or while they wait for one; the first
-// exception by rank that is not such a consequence is thrown here.
+// Runs `body` once on each of `ranks` threads and blocks until all have ended. The threads are the
+// ranks 0, 1, … of a new world; each has its own random state, allocator and compute threads. If a
+// body throws, the other ranks get a DistributedError at their next collective, or while they wait
+// in one. Then the exception of the lowest rank that is not such a consequence is rethrown here.
 //
 //   flow::run_ranks(2, [] {
 //     auto x = flow::ones({4, 2}, {.placement = {"cpu", {0, 1}}, .sbp = flow::sbp::split(0)});
@@ -19,7 +19,7 @@ namespace flow {
 void run_ranks(int64_t ranks, const std::function<void()>& body);
 
 namespace env {
-// Returns when all ranks of the world have called it.
+// Blocks until all ranks of the world have called it.
 void barrier(Site site = Site::here());
 }  // namespace env
 

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBeat(500);
 constexpr milliseconds kSilence(4500);
-// A look that comes later than this after the one before says something about this host.
+// If two looks are further apart than this, this host or process was stopped itself.
 constexpr milliseconds kLate(1500);
 
 }  // namespace
@@ -30,7 +30,7 @@ Watchdog::Watchdog(ProcessWorld& world)
       patience_(std::min<milliseconds>(time_limit(), std::chrono::seconds(10))),
       looked_at_(Clock::now()),
       blames_from_(looked_at_) {
-  // The program's signals are for its own threads.
+  // Blocks all signals in the watchdog's thread: they are for the program's own threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -64,7 +64,7 @@ void Watchdog::run() {
 void Watchdog::look(Clock::time_point now) {
   if (now > looked_at_ + kLate) blames_from_ = now;
   looked_at_ = now;
-  if (!world_.attend()) return;  // another thread does the same
+  if (!world_.attend()) return;  // another thread processes the messages
   const std::optional<Failure> failure = world_.failure();
   if (!failure) return blame_silent_rank(now);
   if (failed_at_ == Clock::time_point{}) failed_at_ = now;
@@ -76,9 +76,9 @@ void Watchdog::blame_silent_rank(Clock::time_point now) {
   if (!sign || now < std::max(sign->at, blames_from_) + kSilence) return;
   const int64_t rank = world_.identity().rank;
   world_.fail({.cause = FailureCause::kTimeout,
-               .message = str("[watchdog] rank ", rank, " has not heard of rank ", sign->rank,
-                              " for ", std::chrono::duration<double>(kSilence).count(),
-                              " s: it is stopped, or its host is cut off"),
+               .message = str("[watchdog] rank ", rank, " received no sign of life from rank ",
+                              sign->rank, " for ", std::chrono::duration<double>(kSilence).count(),
+                              " s; that rank is stopped, or its host is cut off"),
                .op = "heartbeat",
                .missing_ranks = {sign->rank}});
 }
@@ -86,10 +86,12 @@ void Watchdog::blame_silent_rank(Clock::time_point now) {
 void Watchdog::end_process(const Failure& failure) const {
   const int64_t rank = world_.identity().rank;
   RankStatus status = status_of(failure, "");
-  status.message = str("[watchdog] rank ", rank, " is ended, as it went on for ",
-                       std::chrono::duration<double>(patience_).count(),
-                       " s after the ranks had failed; their error: ", error_text(failure));
-  // What the rank itself has said about its end counts.
+  status.message =
+      str("[watchdog] rank ", rank, " did not end within ",
+          std::chrono::duration<double>(patience_).count(),
+          " s after the ranks failed, so the watchdog ends it; the error of the ranks: ",
+          error_text(failure));
+  // If the rank has already reported its own end, that report stays.
   if (failure.rank != rank) write_rank_status(rank, status);
   const std::string line = str("rank ", rank, ": ", status.message, '\n');
   static_cast<void>(write(STDERR_FILENO, line.data(), line.size()) == 0);

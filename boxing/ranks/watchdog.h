@@ -1,5 +1,5 @@
-// Looks after the rank of a process while its other threads are busy elsewhere: with computing, in
-// foreign code, or stuck. It alone may end the process.
+// Watches over the rank of a process while its other threads compute, run foreign code or are
+// stuck. Only the watchdog may end the process.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,15 @@ namespace flow::boxing {
 
 class ProcessWorld;
 
-// A thread that, twice a second, takes in what other ranks have said and tells the next rank that
-// this one lives. When the rank before it has given no sign of life for 4.5 s (it is stopped, or
-// its host is cut off) the world fails. When the world has failed, whoever found it, this rank's
-// threads get FLOW_TIMEOUT_S, 10 s at most, to end the process; then the watchdog does, after
-// writing its report (boxing/ranks/rank_status.h).
+// A thread that, twice a second, processes messages from other ranks and sends the next rank a sign
+// of life. The world fails if the previous rank has sent none for 4.5 s: that rank is stopped, or
+// its host is cut off. After a failure of the world, whichever rank found it, this rank's threads
+// have FLOW_TIMEOUT_S (at most 10 s) to end the process. Then the watchdog writes its report
+// (boxing/ranks/rank_status.h) and ends it.
 //
-// A rank that computes for long is no fault: its watchdog speaks for it. Neither is a host that
-// stands still as a whole: a watchdog that was late itself blames nobody.
+// A rank that computes for a long time is not an error: its watchdog sends the signs of life. A
+// host that stands still as a whole is not an error either: a watchdog that was late itself does
+// not blame another rank.
 class Watchdog {
  public:
   // The world must outlive it.
@@ -39,7 +40,7 @@ class Watchdog {
 
   ProcessWorld& world_;
   std::chrono::milliseconds patience_;
-  // Of the thread alone.
+  // Used by the watchdog's thread only.
   Clock::time_point looked_at_;
   Clock::time_point blames_from_;
   Clock::time_point failed_at_{};

@@ -40,17 +40,21 @@ TEST(CostTable, ReadsWhatItWrites) {
 }
 
 TEST(CostTable, RefusesWhatIsNone) {
-  EXPECT_EQ(complaint("\n}", ""),
-            "[FLOW_COST_TABLE] costs.json is no cost table: it is no JSON, or cut short; write one "
-            "with calibrate costs FILE, or unset FLOW_COST_TABLE");
-  EXPECT_NE(complaint("meeting_us", "meetings_us").find("'meetings_us' is none of its keys"),
+  EXPECT_EQ(
+      complaint("\n}", ""),
+      "[FLOW_COST_TABLE] costs.json is not a cost table: it is not JSON, or incomplete; write "
+      "one with calibrate costs FILE, or unset FLOW_COST_TABLE");
+  EXPECT_NE(complaint("meeting_us", "meetings_us").find("'meetings_us' is not one of its keys"),
             std::string::npos);
   EXPECT_NE(complaint("\"meeting_us\": 1.5,", "").find("it has no meeting_us"), std::string::npos);
-  EXPECT_NE(complaint("1.5", "\"1.5\"").find("meeting_us is \"1.5\", no number"),
+  EXPECT_NE(complaint("1.5", "\"1.5\"").find("meeting_us is \"1.5\", which is not a number"),
             std::string::npos);
-  EXPECT_NE(complaint("4000.0", "0").find("bytes_per_us is 0, not within"), std::string::npos);
-  EXPECT_NE(complaint("0.3", "-0.3").find("peer_us is -0.3, not within"), std::string::npos);
-  EXPECT_NE(complaint("0.3", "1e300").find("peer_us is 1e+300, not within"), std::string::npos);
+  EXPECT_NE(complaint("4000.0", "0").find("bytes_per_us is 0, which is not between"),
+            std::string::npos);
+  EXPECT_NE(complaint("0.3", "-0.3").find("peer_us is -0.3, which is not between"),
+            std::string::npos);
+  EXPECT_NE(complaint("0.3", "1e300").find("peer_us is 1e+300, which is not between"),
+            std::string::npos);
   EXPECT_THROW(parse_cost_table("[1, 2]", ""), BadFile);
   EXPECT_THROW(parse_cost_table("", ""), BadFile);
 }

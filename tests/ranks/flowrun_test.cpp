@@ -1,5 +1,5 @@
-// The launcher: how jobs start and end, with ranks as processes and as threads, and how every fault
-// of a rank is reported. Each job runs in a box of its own (tests/support/job.h).
+// Tests of the launcher: how jobs start and end, with process ranks and thread ranks, and how each
+// fault of a rank is reported. Each job runs in a separate box (tests/support/job.h).
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace {
 
 const std::string kPrograms = FLOW_PROGRAMS;
 
-// Where jobs report; removed at the end.
+// The file for the jobs' reports; removed at the end.
 const std::string& report_file() {
   struct File {
     std::string name = testing::TempDir() + "flowrun_report_" + std::to_string(getpid()) + ".json";
@@ -52,17 +52,17 @@ void expect_words(const std::string& text, const std::vector<std::string>& words
 struct Fault {
   std::string name;
   int exit_code;
-  double limit_s;                       // from the start of the job to its end
-  std::vector<std::string> report;      // words of report.json
-  std::vector<std::string> sites = {};  // words of report.json and of the output
+  double limit_s;                       // seconds from the start of the job to its end
+  std::vector<std::string> report;      // texts that must occur in report.json
+  std::vector<std::string> sites = {};  // texts that must occur in report.json and in the output
 };
 
-// For googletest's messages.
+// Prints a fault in googletest's messages.
 void PrintTo(const Fault& fault, std::ostream* out) {
   *out << fault.name;
 }
 
-// What starting and ending may take on a busy machine; half a second where it is idle.
+// The seconds that starting and ending may take on a busy machine; an idle one needs half a second.
 constexpr double kStart = 5;
 const std::string kRightCall = "rank_fault.cpp:107";
 
@@ -181,7 +181,7 @@ TEST(Flowrun, ProgramsGiveTheSameOnThreadsAndProcesses) {
   EXPECT_EQ(processes.remains, std::vector<std::string>{});
 }
 
-// The losses that OneFlow's documentation prints for this program.
+// The losses are those that OneFlow's documentation prints for this program.
 TEST(Flowrun, DataParallelExampleGivesTheLossesOfItsReference) {
   for (const std::string ranks : {"--ranks=2", "--ranks=threads:2"}) {
     const JobResult job = run_job(flowrun({ranks}, {kPrograms + "/ddp"}));
@@ -206,7 +206,7 @@ TEST(Flowrun, ASlowRankIsNoFault) {
   expect_words(threads.output, {"done", "waiting for rank 1"});
 }
 
-// The cores that "0-2,5" lists.
+// The cores in a list such as "0-2,5".
 std::set<int> cores_of(const std::string& list) {
   std::set<int> cores;
   std::istringstream ranges(list);
@@ -223,7 +223,7 @@ std::set<int> cores_of(const std::string& list) {
 TEST(Flowrun, RanksAreBoundToCoresOfTheirOwnUnlessAskedNotTo) {
   const std::vector<std::string> own_cores = {"sed", "-n", "s/^Cpus_allowed_list:[^0-9]*/cores /p",
                                               "/proc/self/status"};
-  // What ranks 0 and 1 print, by rank.
+  // What ranks 0 and 1 print, indexed by rank.
   const auto cores_with = [&](const std::vector<std::string>& options) {
     const JobResult job = run_job(flowrun(options, own_cores));
     EXPECT_EQ(job.exit_code, 0) << job.output;
@@ -244,7 +244,7 @@ TEST(Flowrun, RanksAreBoundToCoresOfTheirOwnUnlessAskedNotTo) {
 
   ASSERT_FALSE(free[0].empty());
   EXPECT_EQ(free[0], free[1]);
-  EXPECT_EQ(crowded, free);  // more ranks than cores: none gets one of its own
+  EXPECT_EQ(crowded, free);  // if there are more ranks than cores, no rank gets a core for itself
   if (free[0].size() < 2) GTEST_SKIP() << "needs two cores";
   EXPECT_EQ(bound[0].size(), free[0].size() / 2);
   EXPECT_EQ(bound[1].size(), free[0].size() / 2);
@@ -278,13 +278,13 @@ TEST(Flowrun, SharedMemoryMayBeSmall) {
 }
 
 TEST(Flowrun, RanksThatGetNoSharedMemorySendMessages) {
-  // Enough for what MPI makes.
+  // The limit is enough for the files that MPI creates.
   const JobResult job = run_job(
       {"sh", "-c",
        "ulimit -f 100000; exec " + kPrograms + "/flowrun -n 2 " + kPrograms + "/rank_digest"});
 
   EXPECT_EQ(job.exit_code, 0) << job.output;
-  expect_words(job.output, {"share no memory (files may not be as long", "[0] rank 1: "});
+  expect_words(job.output, {"cannot share memory (the limit on file sizes", "[0] rank 1: "});
 }
 
 TEST(Flowrun, RanksGetTheirShareOfTheCores) {
@@ -322,7 +322,7 @@ TEST(Flowrun, WrongCommandLinesAreRefused) {
   EXPECT_EQ(run_job(flowrun({}, {"--help"})).exit_code, 0);
 }
 
-// Its ranks see each other in different arrangements.
+// The ranks receive different arguments for the arrangement of ranks.
 TEST(Flowrun, ATrainingExampleEndsWithTheCodeOfItsError) {
   const JobResult job =
       run_job(flowrun({"-n", "2"}, {"sh", "-c",
@@ -343,7 +343,7 @@ TEST(Flowrun, ExamplesRefuseADeviceThatIsLacking) {
   expect_words(job.output, {"--device cuda: ", "; leave it out, or give cpu"});
 }
 
-// A file with these bytes, for the time of a test.
+// A file with the given bytes that exists for the duration of a test.
 class ShortFile {
  public:
   explicit ShortFile(const std::string& bytes) { std::ofstream(name_) << bytes; }
@@ -400,7 +400,7 @@ TEST(Flowrun, AJobThatTakesTooLongIsEnded) {
   EXPECT_EQ(job.remains, std::vector<std::string>{});
 }
 
-// The last line of output about each step, by step.
+// The last line of output about each step, indexed by step.
 std::map<std::string, std::string> losses_of(const std::string& output) {
   std::map<std::string, std::string> losses;
   std::istringstream lines(output);
@@ -447,8 +447,8 @@ TEST(Flowrun, WhatWouldFailAgainIsNotRestarted) {
   EXPECT_EQ(job.output.find("restart"), std::string::npos) << job.output;
 }
 
-// Starts a job that loops until it is asked to stop, then runs `action` with the launcher's
-// process id in $pid.
+// Starts a job that loops until it is asked to stop, then runs `action` with the launcher's process
+// id in $pid.
 JobResult interrupt(const std::string& options, const std::string& action) {
   return run_job({"sh", "-c",
                   "out=$(mktemp)\n" + kPrograms + "/flowrun --report " + report_file() + " " +

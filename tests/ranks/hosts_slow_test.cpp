@@ -1,5 +1,5 @@
-// Jobs on two hosts that take long: all collectives, and hosts that fall silent, which only the
-// heartbeats between nodes can find.
+// Tests of jobs on two hosts that take long: all collectives, and hosts that stop responding, which
+// only the heartbeats between nodes can detect.
 #include <gtest/gtest.h>
 
 #include "tests/ranks/two_hosts.h"
@@ -50,7 +50,7 @@ TEST(SlowHosts, AStoppedNodeIsLost) {
   EXPECT_EQ(job.remains, std::vector<std::string>{});
 }
 
-// A job that waits to be asked to stop, started again once the host it has lost is back.
+// Part of a script: after a job was restarted because a lost host is back, asks it to stop.
 const std::string kRestarted =
     "until_in a.out 'restart 1 of 1'; until_times a.out ready 8\n"
     "kill -TERM $of_a; wait $of_a\n";

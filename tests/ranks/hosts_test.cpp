@@ -1,4 +1,5 @@
-// Jobs on two hosts: how they start and end, and what is refused (tests/ranks/two_hosts.h).
+// Tests of jobs on two hosts: how they start and end, and what is refused
+// (tests/ranks/two_hosts.h).
 #include <gtest/gtest.h>
 
 #include "tests/ranks/two_hosts.h"
@@ -6,7 +7,7 @@
 namespace flow {
 namespace {
 
-// The losses that OneFlow's documentation prints for this program.
+// The losses are those that OneFlow's documentation prints for this program.
 TEST(Hosts, TrainTogether) {
   FLOW_SKIP_WITHOUT_TWO_HOSTS();
   const JobResult job = run_on_two_hosts("start_b $BIN/ddp; start_a $BIN/ddp", {kJobSecret});
@@ -77,7 +78,7 @@ TEST(Hosts, NeedTheSameSecretAndCommand) {
                 "node 1 did not come to 10.77.5.1:29500 within 2 s"});
 }
 
-// Whatever else connects to the port, the job runs.
+// The job runs even if other programs connect to its port.
 TEST(Hosts, AreNotDisturbedByGarbage) {
   FLOW_SKIP_WITHOUT_TWO_HOSTS();
   const JobResult job = run_on_two_hosts(

@@ -1,4 +1,4 @@
-// Ranks as processes, started with mpirun, that fall silent or are busy for long.
+// Tests of process ranks, started with mpirun, that stop responding or are busy for a long time.
 #include <gtest/gtest.h>
 
 #include "tests/support/job.h"
@@ -8,13 +8,14 @@ namespace {
 
 const std::string kPrograms = FLOW_PROGRAMS;
 
-// The other one hangs outside flow, so that nobody waits.
+// The other rank hangs outside of flow, so that no rank waits in a call.
 TEST(SlowMpiRanks, AStoppedOneIsFoundByItsHeartbeats) {
   const JobResult job = run_job(mpirun(2, {kPrograms + "/rank_fault", "stop_alone"}),
                                 {.environment = {"FLOW_TIMEOUT_S=2"}});
 
   EXPECT_EQ(job.exit_code, 71) << job.output;
-  EXPECT_NE(job.output.find("rank 0 has not heard of rank 1 for 4.5 s"), std::string::npos)
+  EXPECT_NE(job.output.find("rank 0 received no sign of life from rank 1 for 4.5 s"),
+            std::string::npos)
       << job.output;
   EXPECT_EQ(job.remains, std::vector<std::string>{});
 }

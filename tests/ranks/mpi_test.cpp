@@ -1,4 +1,4 @@
-// Ranks as processes, started as a user would: with mpirun.
+// Tests of process ranks, started with mpirun as a user would start them.
 #include <filesystem>
 #include <fstream>
 
@@ -69,7 +69,7 @@ struct Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
-  // FLOW_COST_TABLE=... of a file with `text`.
+  // Writes `text` to a file and returns FLOW_COST_TABLE=... with its name.
   std::string costs(const std::string& file, const std::string& text) const {
     std::ofstream(name + "/" + file) << text;
     return "FLOW_COST_TABLE=" + name + "/" + file;
@@ -129,15 +129,15 @@ TEST(MpiRanks, ADamagedCostTableEndsTheJobWithTheCodeOfABadFile) {
   EXPECT_NE(job.output.find("damaged.json is no cost table"), std::string::npos) << job.output;
 }
 
-// Both ranks hang outside flow, one after it has caught the error of a rank that never came.
+// Both ranks hang outside of flow, one of them after it has caught the error of a rank that never
+// arrived.
 TEST(MpiRanks, ThatHangAfterAFailureAreEnded) {
   const JobResult job = run_job(mpirun(2, {kPrograms + "/rank_fault", "caught"}),
                                 {.environment = {"FLOW_TIMEOUT_S=2"}});
 
   EXPECT_EQ(job.exit_code, 71) << job.output;
   EXPECT_NE(job.output.find("caught"), std::string::npos) << job.output;
-  EXPECT_NE(job.output.find("is ended, as it went on for 2 s after the ranks had failed"),
-            std::string::npos)
+  EXPECT_NE(job.output.find("did not end within 2 s after the ranks failed"), std::string::npos)
       << job.output;
   EXPECT_NE(job.output.find("waits for rank 0 in sum of 1000 float32"), std::string::npos)
       << job.output;

@@ -1,5 +1,5 @@
-// Runs collectives, redistributions and training steps on all ranks of its job and prints a digest
-// of everything each rank has seen, so that jobs of different kinds can be compared bit for bit.
+// Runs collectives, redistributions and training steps on all ranks of its job. Prints a digest of
+// all data that each rank has seen, so that jobs of different kinds can be compared bit for bit.
 //
 //   rank_digest            as the rank of a job, or as rank 0 of 1
 //   rank_digest THREADS    on thread ranks
@@ -57,7 +57,8 @@ std::vector<float> numbers(int64_t count, uint64_t seed) {
   return values;
 }
 
-// Reductions of every dtype at sizes that take every route, and the moves of bytes.
+// Runs reductions of every dtype, at sizes that cover every algorithm, and collectives that move
+// bytes.
 void run_collectives(Communicator& group, Digest& digest) {
   const Fingerprint what{.site = flow::Site::here()};
   const int64_t ranks = group.size();
@@ -150,8 +151,8 @@ void run_training(Digest& digest, flow::Sbp x_sbp, flow::Sbp w1_sbp, flow::Sbp w
   digest.add(w2.to_local());
 }
 
-// Messages give what shared memory gives. Data longer than one message of MPI takes goes in
-// several; a limit of 1000 bytes stands for that of 2 GiB.
+// Messages must give the same results as shared memory. Data that is longer than one MPI message is
+// sent in several; here a limit of 1000 bytes replaces that of 2 GiB.
 void check_short_messages(Communicator& world) {
   flow::boxing::ProcessWorld short_messages(flow::boxing::internal::connect_mpi_by_messages(1000));
   const auto other =
@@ -169,7 +170,7 @@ void run() {
   run_collectives(world, digest);
   if (flow::boxing::process_world() != nullptr && world.size() > 1) check_short_messages(world);
   const int64_t half = flow::env::world_size() / 2;
-  std::vector<int64_t> mine;  // the ranks of this half, last first
+  std::vector<int64_t> mine;  // the ranks of this half, in descending order
   const bool is_low = flow::env::rank() < half;
   for (int64_t rank = flow::env::world_size() - 1; rank >= 0; --rank) {
     if ((rank < half) == is_low) mine.push_back(rank);

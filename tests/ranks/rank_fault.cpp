@@ -1,5 +1,5 @@
-// A job in which one rank does something wrong: rank_fault FAULT [RANK]. All ranks first sum a
-// number together, then rank RANK (the last, if not given) does what FAULT says.
+// A job in which one rank makes an error: rank_fault FAULT [RANK]. All ranks first sum a number
+// together; then rank RANK (the last one if it is not given) makes the error that FAULT names.
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -47,13 +47,13 @@ flow::Placement all_ranks() {
   return {"cpu", ranks};
 }
 
-// Brings a tensor that is cut by rows to all ranks.
+// Redistributes a tensor that is split by rows to all ranks.
 void gather_rows(const flow::Shape& shape, flow::Site site = flow::Site::here()) {
   const auto x = flow::ones(shape, {.placement = all_ranks(), .sbp = sbp::split(0)});
   x.to_global({.sbp = sbp::broadcast}, site);
 }
 
-// What the faulty rank does in place of the second sum of 1000 numbers.
+// What the faulty rank does instead of the second sum of 1000 numbers.
 int do_wrong(const std::string& fault) {
   if (fault == "return3") return 3;
   if (fault == "return0") return 0;
@@ -73,7 +73,7 @@ int do_wrong(const std::string& fault) {
   if (fault == "op") world().barrier({.op = "wait", .site = flow::Site::here()});
   if (fault == "count") meet(1001);
   if (fault == "dtype") meet(1000, flow::float64);
-  if (fault == "shape") gather_rows({2, 8});  // of as many elements
+  if (fault == "shape") gather_rows({2, 8});  // with the same number of elements
   if (fault == "order") {
     meet(1000, flow::float32, "second");
     meet(1000, flow::float32, "first");
@@ -88,7 +88,7 @@ int do_wrong(const std::string& fault) {
   return 0;
 }
 
-// What the others do then.
+// What the other ranks do then.
 int do_right(const std::string& fault) {
   if (fault == "layout") {
     const auto x = flow::ones({4, 4}, {.placement = all_ranks(), .sbp = sbp::split(0)});
@@ -108,7 +108,7 @@ int do_right(const std::string& fault) {
   return 0;
 }
 
-// All sum large data until the faulty rank is hit at whatever it does then.
+// All ranks sum large data until the faulty rank is hit during any of its actions.
 void sum_until_hit(const std::string& fault, int64_t faulty) {
   const bool is_hit = flow::env::rank() == faulty;
   std::thread hit([=] {
@@ -120,7 +120,7 @@ void sum_until_hit(const std::string& fault, int64_t faulty) {
     meet(int64_t{3} << 20);
 }
 
-// Faults in which the others are no better: they work on without a call of flow, or hang.
+// Faults in which the other ranks also do not call flow: they compute without a call, or hang.
 void do_without_flow(const std::string& fault, bool is_faulty) {
   if (fault == "busy" && is_faulty) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(7);
@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
     if (flow::env::rank() == faulty) raise(SIGTERM);  // before any call of stop_requested
     return flow::env::stop_requested() ? 0 : 5;
   }
-  if (fault == "none") {  // prints how an op lays its result out
+  if (fault == "none") {  // prints the layout that an op gives its result
     const auto rows = flow::ones({64, 64}, {.placement = all_ranks(), .sbp = sbp::split(0)});
     const auto addends = flow::ones({64, 64}, {.placement = all_ranks(), .sbp = sbp::split(1)})
                              .to_global({.sbp = sbp::partial_sum});
@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (fault == "until_asked") {
-    flow::env::stop_requested();  // from here on no rank is ended by the signal
+    flow::env::stop_requested();  // after this call the signal ends no rank
     std::cout << "ready\n" << std::flush;
     while (!flow::env::stop_requested())
       sleep_ms(5);

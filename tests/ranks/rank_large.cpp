@@ -1,4 +1,4 @@
-// Moves and reduces 2^31 + 9 bytes between the two ranks of its job and checks every one of them.
+// Moves and reduces 2^31 + 9 bytes between the two ranks of its job and checks every byte.
 //
 //   rank_large             as a rank of a job: through shared memory, then by messages
 //   rank_large THREADS     on thread ranks
@@ -26,7 +26,7 @@ using flow::boxing::ReduceOp;
 
 constexpr int64_t kCount = (int64_t{1} << 31) + 9;
 
-// Differs between ranks and, at any power of two, between places that far apart.
+// Differs between ranks and between any two indices whose distance is a power of two.
 uint8_t byte_of(int64_t rank, int64_t i) {
   const auto mixed = static_cast<uint64_t>(i + 7 * rank) * 0x9E3779B97F4A7C15U;
   return static_cast<uint8_t>(mixed >> 56U);
@@ -64,7 +64,7 @@ void run_calls(Communicator& pair) {
   if (own == 0) pair.recv(data.data(), kCount, 1, 3, here);
   check(data, "send", [](int64_t i) { return byte_of(5, i); });
 
-  // Rank 0 has all but 9 bytes of what both gather.
+  // Rank 0 contributes all bytes of the gathered data except 9.
   const std::array<int64_t, 2> parts = {kCount - 9, 9};
   std::vector<uint8_t> part(static_cast<size_t>(parts[static_cast<size_t>(own)]));
   for (size_t i = 0; i < part.size(); ++i)

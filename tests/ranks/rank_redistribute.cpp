@@ -1,6 +1,6 @@
-// rank_redistribute CASES [SEED]: as a rank of a job, carries out random redistributions; rank 0
-// puts together what all hold before and after and prints what differs, then
-// "CASES cases on N ranks".
+// rank_redistribute CASES [SEED]: carries out random redistributions as a rank of a job. Rank 0
+// collects the parts of all ranks before and after, prints each difference, and then prints "CASES
+// cases on N ranks".
 #include <cstdio>
 #include <cstdlib>
 
@@ -20,7 +20,7 @@ int64_t part_size(const Shape& shape, const boxing::Layout& layout, int64_t posi
   return position < 0 ? 0 : box_of(shape, layout.placement, layout.nd_sbp, position).size.numel();
 }
 
-// The parts of all ranks, by their positions; on rank 0.
+// On rank 0, returns the parts of all ranks, indexed by position.
 Parts collect(const Shape& shape, const boxing::Layout& layout, const std::vector<float>& mine) {
   std::vector<int64_t> bytes;
   int64_t total = 0;
@@ -44,7 +44,7 @@ Parts collect(const Shape& shape, const boxing::Layout& layout, const std::vecto
   return parts;
 }
 
-// Whether all of it was right, as far as rank 0 can tell.
+// True if the result is correct, as far as rank 0 can check it.
 bool run_case(const RedistributeCase& c) {
   const boxing::Route plan = boxing::find_route(c.shape, float32, c.from, c.to, c.cost);
   const int64_t source = c.from.placement.position(env::rank());

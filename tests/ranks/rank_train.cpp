@@ -1,6 +1,6 @@
-// Trains a small model with dropout on all ranks, saving a checkpoint every third step, and prints
-// each loss: rank_train FOLDER [STEP]. The first time that it comes to STEP, the last rank is
-// killed. Started again, it goes on from the newest checkpoint.
+// Trains a small model with dropout on all ranks, saves a checkpoint every third step, and prints
+// each loss: rank_train FOLDER [STEP]. When the last rank first reaches STEP, it is killed. A
+// restarted job continues from the newest checkpoint.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 namespace nn = flow::nn;
 namespace sbp = flow::sbp;
 
-// Whether this is the first time; the mark stays.
+// True the first time; the mark then stays for later runs.
 bool is_first_time(const std::string& mark) {
   if (std::filesystem::exists(mark)) return false;
   std::ofstream(mark) << "killed";

@@ -1,4 +1,4 @@
-// How far results of two kernels may differ, per dtype.
+// How far the results of two kernels may differ, per dtype.
 #pragma once
 
 #include <string>
@@ -8,22 +8,23 @@
 
 namespace flow::contract {
 
-// |a - b| <= relative * max(|a|, |b|) + to_largest * the largest finite |element| of the expected
-// result + absolute: sums in another order err in proportion to what was added.
+// The condition is |a - b| <= relative * max(|a|, |b|) + to_largest * (largest finite |element| of
+// the expected result) + absolute. Sums in a different order have errors proportional to the size
+// of their addends.
 struct Tolerance {
   double relative = 0;
   double to_largest = 0;
   double absolute = 0;
 };
 
-// Between two kernels for one dtype: the table of the contract.
+// The tolerance between two kernels for one dtype: the table of the contract.
 Tolerance kernel_tolerance(DType dtype);
-// Between a sharded and an unsharded computation on inputs of a dtype; addends that cancel cost
-// some digits (simulated_ranks.cpp chooses their size).
+// The tolerance between a sharded and an unsharded computation on inputs of a dtype. Addends that
+// cancel cost some digits (simulated_ranks.cpp chooses their size).
 Tolerance sharding_tolerance(DType dtype);
 inline constexpr Tolerance kExact{};
 
-// Empty when close; else where and by how much they differ. NaN equals NaN.
+// Empty if the values are close; else where and by how much they differ. NaN equals NaN.
 std::string difference(const Values& actual, const Values& expected, Tolerance tolerance);
 
 }  // namespace flow::contract

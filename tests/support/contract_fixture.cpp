@@ -48,7 +48,7 @@ Inputs blocked_copies_of(const Inputs& inputs) {
   for (Tensor& copy : copies) {
     if (!copy.defined() || copy.dim() != 4 || copy.dtype() != float32 || copy.numel() == 0)
       continue;
-    // A depthwise convolution by one: oneDNN chooses the layout, the values stay.
+    // A depthwise convolution by one keeps the values and lets oneDNN choose the layout.
     copy = conv2d(copy, ones({copy.size(1), 1, 1, 1}), {.groups = copy.size(1)});
     is_any_blocked |= copy.meta().blocked != nullptr;
   }

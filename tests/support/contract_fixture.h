@@ -1,4 +1,4 @@
-// What the contract's tests share: one test a check and op of the table.
+// The parts that all contract tests share. Each check runs as one test per op of the table.
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@
 
 namespace flow::contract {
 
-// The names of the table's ops, in its order.
+// The names of the table's ops, in the table's order.
 std::vector<std::string> op_names();
 std::string op_name(const ::testing::TestParamInfo<std::string>& info);
 
 struct ContractTest : ::testing::TestWithParam<std::string> {
   const OpDef& op() const;
-  // Samples small enough for checks that compute many times.
+  // Samples that are small enough for checks that compute many times.
   std::vector<const OpSample*> small_samples() const;
 };
 
 Inputs copies_of(const Inputs& inputs);
-// As copies_of, float32 inputs of four dims in a blocked layout; empty where there are none or
-// oneDNN is absent.
+// Like copies_of, with all four-dim float32 inputs in a blocked layout. Empty if there are no such
+// inputs or oneDNN is not available.
 Inputs blocked_copies_of(const Inputs& inputs);
 
-// Whether the call takes a global tensor, or says itself where its result lies: it redistributes
-// or moves between devices, and no table of signatures is asked.
+// True if the call takes a global tensor or determines the layout of its result itself: it
+// redistributes or moves between devices, and uses no table of signatures.
 bool decides_layout(const RawCall& call);
 
 }  // namespace flow::contract

@@ -1,4 +1,4 @@
-// A call in the form gradcheck takes: a function of local tensors.
+// Converts a call to the form that gradcheck takes: a function of local tensors.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace flow::contract {
 
-// Copies of the call's inputs, global ones as local; inputs of `dtype` that are not in
+// Copies of the call's inputs; global ones become local. Inputs of `dtype` that are not in
 // `constant_inputs` (bit i) require grad.
 Inputs differentiable_inputs(const RawCall& call, uint32_t constant_inputs,
                              DType dtype = DType::kFloat64);
 
-// Dispatches the call on such inputs. Inputs the op writes are copied before; global inputs are
-// made from the local ones; global outputs are made local, floating ones float64.
+// Dispatches the call on such inputs. Inputs that the op writes are copied first. Global inputs are
+// made from the local ones. Global outputs become local, and floating ones float64.
 GradcheckFunction function_of(const RawCall& call);
 
 }  // namespace flow::contract

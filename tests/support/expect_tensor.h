@@ -1,4 +1,4 @@
-// Expectations on tensors, read as doubles.
+// Expectations on tensors, whose elements are read as doubles.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,17 @@
 
 namespace flow {
 
-// All elements in row-major order, each within `tolerance` of the expected; NaN equals NaN.
+// Expects all elements, in row-major order, to be within `tolerance` of the expected ones; NaN
+// equals NaN.
 void expect_values(const Tensor& actual, const std::vector<double>& expected,
                    double tolerance = 1e-6);
 
-// As expect_values, for rows of `columns` elements: no element of a row is off by more than
-// `tolerance` times the row's largest magnitude.
+// Like expect_values, for rows of `columns` elements: the error of each element may be at most
+// `tolerance` times the largest magnitude in its row.
 void expect_rows(const Tensor& actual, const std::vector<double>& expected, int64_t columns,
                  double tolerance);
 
-// `call` throws InvalidArgument with `text` in its message.
+// Expects that `call` throws InvalidArgument with `text` in its message.
 void expect_refused(const std::function<void()>& call, const std::string& text);
 
 }  // namespace flow

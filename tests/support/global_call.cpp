@@ -17,7 +17,8 @@ namespace flow::contract {
 
 namespace {
 
-// Undefined tensors, numbers and all dims, also those of size 1.
+// All possible layouts: for undefined tensors, for numbers, and for all dims, including those of
+// size 1.
 std::vector<Sbp> possible_layouts(const Draw& draw, size_t input, bool may_be_partial) {
   const Tensor& tensor = draw.call.inputs[input];
   std::vector<Sbp> layouts = {sbp::broadcast};
@@ -44,7 +45,7 @@ bool is_differentiable(const Draw& draw, size_t input, uint32_t constant_inputs)
          (constant_inputs >> input & 1U) == 0;
 }
 
-// Random weights of the elements of an output, in its placement.
+// Random weights for the elements of an output, in its placement.
 Tensor upstream_of(const Tensor& output, const Placement& placement, uint64_t seed) {
   std::mt19937_64 random(seed);
   Values values;
@@ -57,8 +58,8 @@ Tensor upstream_of(const Tensor& output, const Placement& placement, uint64_t se
   return make_guarded(meta, values);
 }
 
-// The outputs, and the gradients of the inputs that have one, undefined where nothing depends on
-// them.
+// The outputs, and the gradients of the inputs that have one; a gradient is undefined if no output
+// depends on the input.
 std::vector<Tensor> outputs_and_gradients(const Draw& draw, Inputs inputs,
                                           uint32_t constant_inputs) {
   std::vector<Tensor> sources;
@@ -91,7 +92,7 @@ std::vector<Tensor> wholes(const std::vector<Tensor>& tensors) {
   return result;
 }
 
-// What differs between this rank's parts when the call is traced and when it is not. Collective.
+// The differences between this rank's parts when the call is traced and when it is not. Collective.
 std::string trace_once(ShardedCall& sharded, const std::vector<Sbp>& layouts) {
   const int64_t rank = thread_state().context->rank();
   RawCall call = sharded.draw().call;
@@ -113,8 +114,8 @@ std::string trace_once(ShardedCall& sharded, const std::vector<Sbp>& layouts) {
   return {};
 }
 
-// What differs; empty when nothing does. Collective. Partial sums are rounded, so the expected
-// result is that of what the inputs are together.
+// The differences; empty if there are none. Collective. Partial sums are rounded, so the expected
+// result is computed from the sum of the parts of the inputs.
 std::string run_once(ShardedCall& sharded, const std::vector<Sbp>& layouts,
                      uint32_t constant_inputs) {
   const Draw& draw = sharded.draw();
@@ -123,7 +124,7 @@ std::string run_once(ShardedCall& sharded, const std::vector<Sbp>& layouts,
     const Inputs logical = wholes(inputs);
     const auto actual = wholes(outputs_and_gradients(draw, inputs, constant_inputs));
     const auto expected = outputs_and_gradients(draw, logical, constant_inputs);
-    // Local draws of the other ranks are their own.
+    // The local draws of other ranks differ from those of rank 0.
     if (draw.call.op->is_random && thread_state().context->rank() != 0) return {};
     for (size_t i = 0; i < expected.size(); ++i) {
       if (expected[i].defined() != actual[i].defined()) return str("result ", i, " is undefined");
@@ -140,7 +141,7 @@ std::string run_once(ShardedCall& sharded, const std::vector<Sbp>& layouts,
   return {};
 }
 
-// One line for each choice of layouts at which some rank finds a problem.
+// One line for each choice of layouts at which some rank finds a difference.
 std::string report_of_ranks(
     const Draw& draw, int64_t num_ranks, const std::vector<std::vector<Sbp>>& layouts,
     const std::function<std::string(ShardedCall&, const std::vector<Sbp>&)>& check) {

@@ -16,7 +16,7 @@ namespace flow {
 
 namespace {
 
-// $0 is the file that takes what remains. Process 1 is this shell.
+// $0 is the file that receives the list of what remains. Process 1 is this shell.
 constexpr const char* kBox = R"(
 mount -t proc proc /proc && mount -t tmpfs -o size=2g tmpfs /dev/shm || exit 125
 mkdir /dev/shm/tmp && export TMPDIR=/dev/shm/tmp
@@ -53,7 +53,7 @@ using Clock = std::chrono::steady_clock;
   _exit(127);
 }
 
-// Its exit code, 128 + signal, or -1 after the limit.
+// Returns the exit code, 128 + signal, or -1 after the limit.
 int wait_for(pid_t child, Clock::time_point until) {
   for (;;) {
     int status = 0;
@@ -65,7 +65,8 @@ int wait_for(pid_t child, Clock::time_point until) {
   }
 }
 
-// A launcher ends its ranks when it is asked to; a box takes all with it when it is killed.
+// A launcher ends its ranks when it is asked to end; a box ends all its processes when it is
+// killed.
 void end_session(pid_t leader) {
   kill(-leader, SIGTERM);
   if (wait_for(leader, Clock::now() + std::chrono::seconds(3)) >= 0) return;

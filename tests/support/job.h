@@ -1,6 +1,6 @@
-// Runs a command that starts processes of its own, so that nothing outlives the test: in a process
-// and mount namespace with a /dev/shm of its own where the system allows it (root), else in a
-// session of its own, and never longer than a limit.
+// Runs a command that starts processes, and ensures that nothing outlives the test. If the system
+// allows it (root), the command runs in new process and mount namespaces with a separate /dev/shm,
+// else in a new session. It never runs longer than a limit.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@ struct JobOptions {
 };
 
 struct JobResult {
-  int exit_code = -1;  // -1: it had to be ended after limit_s
+  int exit_code = -1;  // -1: it was ended after limit_s
   double seconds = 0;
-  std::string output;                // of both streams
-  std::vector<std::string> remains;  // processes and files of /dev/shm it left, where boxed
+  std::string output;                // stdout and stderr
+  std::vector<std::string> remains;  // in a box: processes and files of /dev/shm that it left
 };
 
-// Whether jobs get namespaces of their own.
+// True if jobs run in a box: separate process and mount namespaces.
 bool jobs_are_boxed();
 
 JobResult run_job(const std::vector<std::string>& command, const JobOptions& options = {});
 
-// The command line of `mpirun -n ranks`, for any user and number of cores.
+// The command line of `mpirun -n ranks` that works for any user and number of cores.
 std::vector<std::string> mpirun(int ranks, const std::vector<std::string>& command);
 
 }  // namespace flow

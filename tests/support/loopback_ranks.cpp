@@ -24,7 +24,7 @@ namespace flow {
 
 namespace {
 
-// One half of a piece of data under way.
+// One side of a transfer in flight.
 struct Half {
   int64_t from;
   int64_t to;
@@ -34,9 +34,9 @@ struct Half {
   bool is_done = false;
 };
 
-// What all transports share. Guarded by its mutex.
+// The state that all transports share. Guarded by its mutex.
 struct Hub {
-  std::unique_ptr<boxing::SharedSegment> segment;  // constant
+  std::unique_ptr<boxing::SharedSegment> segment;  // never changes
   std::mutex mutex;
   std::vector<std::deque<std::pair<int64_t, std::vector<std::byte>>>> inboxes;
   std::list<Half> sends;
@@ -81,7 +81,7 @@ class LoopbackBulk final : public boxing::Bulk {
   std::list<Half>::iterator place_;
 };
 
-// Of one rank.
+// The traffic of one rank.
 struct Traffic {
   std::atomic<int64_t> bytes_received{0};
 };
@@ -159,7 +159,7 @@ struct LoopbackRank {
       world->fail({.rank = context->rank(), .message = failure.what()});
     }
     boxing::drain_comm_thread(*context);
-    context.reset();  // its communicators use the world
+    context.reset();  // before the world, which its communicators use
     world->finish();
   }
 };

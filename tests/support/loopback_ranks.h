@@ -1,5 +1,5 @@
-// Ranks that speak the protocol of processes, as threads of one process: what MPI carries between
-// processes goes through memory here, so that sanitizers see it and many ranks cost little.
+// Ranks that use the protocol of processes but are threads of one process. Memory replaces MPI
+// here, so that sanitizers see all traffic and many ranks cost little.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 
 namespace flow {
 
-// As run_ranks.
+// Like run_ranks.
 void run_loopback_ranks(int64_t ranks, const std::function<void()>& body);
-// The same with memory that they share as ranks of one host do.
+// Like run_loopback_ranks, with shared memory, as ranks of one host have it.
 void run_shared_memory_ranks(int64_t ranks, const std::function<void()>& body);
 
-// What other ranks have sent to the calling one outside of short messages; of run_loopback_ranks.
+// The bytes that other ranks have sent to the calling rank, except in short messages. For
+// run_loopback_ranks.
 int64_t loopback_bytes_received();
 
 }  // namespace flow

@@ -75,7 +75,7 @@ Values integer_values(std::mt19937_64& random, const SampleInput& input, DType d
   return values;
 }
 
-// Another one for other values.
+// Different values give a different seed.
 uint64_t seed_of(const Inputs& x) {
   uint64_t seed = 0;
   for (const Tensor& input : x) {

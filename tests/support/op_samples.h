@@ -1,4 +1,4 @@
-// Sample calls of every op of the table: what the contract test runs.
+// Sample calls of every op of the table, which the contract test runs.
 #pragma once
 
 #include <cstdint>
@@ -28,28 +28,28 @@ inline constexpr DTypeSet kNumbers = kFloats | kIntegers;
 inline constexpr DTypeSet kAllDTypes = kNumbers | only(DType::kBool);
 inline constexpr DTypeSet kNoDType = 0;
 
-// How one input is filled. Floats are uniform in [low, high]; integers in [-9, 9], in [1, 9] when
-// low > 0 and in [0, 9] for uint8 or when low == 0; bools are either, true when low > 0. Sizes of 5
-// and 2 give uneven and, on three ranks, empty shards.
+// How one input is filled. Floats are uniform in [low, high]. Integers are in [-9, 9], in [1, 9] if
+// low > 0, and in [0, 9] for uint8 or if low == 0. Bools are random, or true if low > 0. Sizes of 5
+// and 2 give uneven shards and, on three ranks, empty ones.
 struct SampleInput {
   Shape shape = {};
   double low = -2;
   double high = 2;
   std::optional<DType> dtype = std::nullopt;  // unset: the dtype under test
-  std::vector<double> avoid = {};             // no element lies within `gap` of these
+  std::vector<double> avoid = {};             // no element is within `gap` of these
   double gap = 0.05;
-  bool distinct = false;      // no ties: floats lie 0.06 apart, in random order
+  bool distinct = false;      // no ties: floats are 0.06 apart, in random order
   bool has_specials = false;  // a NaN and an infinity of each sign among floats
   double extremes = 0;        // share of floats that are 1000 or -1000
   double zeros = 0;           // share of elements that are 0 (false)
 };
 
-// The dtype under test.
+// An input of the dtype under test.
 inline SampleInput in(const Shape& shape, double low = -2, double high = 2) {
   return {.shape = shape, .low = low, .high = high};
 }
 
-// Stays away from points without a derivative.
+// An input without values near `kinks`, where the function has no derivative.
 inline SampleInput kinked(const Shape& shape, std::vector<double> kinks) {
   return {.shape = shape, .avoid = std::move(kinks)};
 }
@@ -66,12 +66,12 @@ inline SampleInput specials(const Shape& shape) {
   return {.shape = shape, .has_specials = true};
 }
 
-// Positions 0 … size - 1.
+// Indices in 0 … size - 1.
 inline SampleInput positions(const Shape& shape, int64_t size, DType dtype = DType::kInt64) {
   return {.shape = shape, .low = 0, .high = static_cast<double>(size - 1), .dtype = dtype};
 }
 
-// Positions none of which comes twice.
+// Indices of which no two are equal.
 inline SampleInput distinct_positions(const Shape& shape, int64_t size) {
   SampleInput input = positions(shape, size);
   input.distinct = true;
@@ -88,47 +88,49 @@ inline SampleInput sparse(const Shape& shape, double zeros) {
 
 using Inputs = std::vector<Tensor>;
 
-// One way to call public functions so that `op` is dispatched. The call works for the dtypes given
-// and throws for all others; kNoDType: no input varies.
+// One way to call public functions so that `op` is dispatched. The call works for the listed dtypes
+// and throws for all others. kNoDType: no input's dtype varies.
 struct OpSample {
   std::string op;
   std::vector<SampleInput> inputs;
   DTypeSet dtypes = kFloats;
   std::function<void(const Inputs& x)> call;
-  std::string label = {};  // tells samples of one op apart in reports
-  // Only run to compare kernels: inputs are big enough for several threads and whole vectors, or
-  // hold special values.
+  std::string label = {};  // distinguishes samples of one op in reports
+  // Only used to compare kernels: the inputs are large enough for several threads and full vectors,
+  // or hold special values.
   bool only_kernels = false;
   // Bit i: input i is floating, but no gradient is defined for it.
   uint32_t constant_inputs = 0;
-  // False: what holds of these values need not hold of all, so signatures are not searched.
+  // False: a signature that holds for these values need not hold for all, so signatures are not
+  // searched.
   bool is_general = true;
-  // False: the result is memory as it comes, there is nothing to compare.
+  // False: the result is uninitialised memory, so there is nothing to compare.
   bool has_values = true;
 };
 
 using Samples = std::vector<OpSample>;
 
-// A call that dispatches what the gradient of `function` needs, for random gradients of its
-// outputs, in its floating inputs but those in `constant_inputs` (bit i).
+// A call that dispatches the ops that the gradient of `function` needs: with random gradients of
+// its outputs, with respect to its floating inputs except those in `constant_inputs` (bit i).
 std::function<void(const Inputs& x)> backward_of(std::function<Tensor(const Inputs& x)> function,
                                                  uint32_t constant_inputs = 0);
 
-// The samples of all families. Their order is that of the files in op_samples/.
+// The samples of all families, in the order of the files in op_samples/.
 const Samples& all_samples();
 
-// Those of one op, by name.
+// The samples of one op.
 std::vector<const OpSample*> samples_of(const std::string& op);
 
-// "softmax: dim 1", for messages.
+// Prints "softmax: dim 1", for messages.
 std::string describe(const OpSample& sample);
 
-// Fresh inputs; the same seed gives the same values.
+// Makes new inputs; the same seed gives the same values.
 Inputs make_inputs(const OpSample& sample, DType dtype, uint64_t seed);
 
-// The dtypes to run it with; one of no meaning when all inputs' dtypes are fixed.
+// The dtypes with which the sample runs; a single, unused one if the dtypes of all inputs are
+// fixed.
 std::vector<DType> dtypes_of(const OpSample& sample);
-// float64 if it is among them, else int64, else the first.
+// float64 if it is one of them, else int64, else the first one.
 DType widest_dtype(const OpSample& sample);
 
 }  // namespace flow::contract

@@ -1,1 +1,1 @@
-// The carrier of the precompiled googletest header; it holds no code of its own.
+// The source file of the precompiled googletest header; it contains no code.

@@ -1,4 +1,4 @@
-// For tests of what several ranks do together, on every kind of ranks.
+// A fixture for tests that run on several ranks, with every kind of ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace flow {
 
-// run_ranks, run_loopback_ranks or run_shared_memory_ranks.
+// One of run_ranks, run_loopback_ranks and run_shared_memory_ranks.
 using RunRanks = void (*)(int64_t ranks, const std::function<void()>& body);
 
 class RanksFixture : public testing::TestWithParam<RunRanks> {

@@ -14,14 +14,14 @@ namespace flow::contract {
 
 namespace {
 
-// Global tensors stay as they are: their parts of one rank are whole.
+// Global tensors are not changed: on one rank, their part is the whole tensor.
 Tensor copy_of(const Tensor& tensor) {
   if (!tensor.defined()) return {};
   return make_guarded(with_strides(tensor.meta_ptr(), contiguous_strides(tensor.shape())),
                       read_values(tensor));
 }
 
-// Notes the calls of one op before they are carried out.
+// Records the calls of one op before they are carried out.
 class Capture final : public Interpreter {
  public:
   explicit Capture(std::string_view op)
@@ -59,7 +59,7 @@ TensorView view_of(const Tensor& tensor) {
   return {tensor.impl().data(), tensor.meta_ptr()};
 }
 
-// As the interpreter does; no value where the op must copy.
+// Makes a view as the interpreter does; empty if the op must copy.
 std::optional<Tensor> make_view(const RawCall& call, const Tensor& input, MetaPtr output) {
   ViewSpec view;
   if (!call.op->view(input.meta(), output->local_shape, call.attrs_data(), view)) return {};

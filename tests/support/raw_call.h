@@ -1,5 +1,5 @@
-// One dispatched call, kept so that it can be run again: by another kernel, on other memory, on a
-// simulated rank.
+// One dispatched call, stored so that it can run again: with another kernel, on other memory, or on
+// a simulated rank.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace flow::contract {
 
 struct RawCall {
   const OpDef* op = nullptr;
-  Inputs inputs = {};  // values as they were before the call; undefined: optional, not given
+  Inputs inputs = {};  // values before the call; undefined: optional input, not given
   std::vector<std::byte> attrs = {};
   uint32_t mutates = 0;
   RandomStream random = {};
@@ -26,13 +26,13 @@ struct RawCall {
   const void* attrs_data() const { return op->attrs == nullptr ? nullptr : attrs.data(); }
 };
 
-// The calls of sample.op that the sample's function dispatches, given these inputs. Throws what the
-// function throws.
+// Returns the calls of sample.op that the sample's function dispatches for these inputs. Throws
+// what the function throws.
 std::vector<RawCall> capture(const OpSample& sample, const Inputs& inputs);
-// The first of them for fresh inputs. Throws InternalError when there is none.
+// The first such call for new inputs. Throws InternalError if there is none.
 RawCall capture_first(const OpSample& sample, DType dtype, uint64_t seed);
 
-// The shape rule's answer for these metas.
+// The result of the shape rule for these metas.
 std::vector<OutputSpec> infer_outputs(const RawCall& call, std::span<const MetaPtr> inputs);
 std::vector<MetaPtr> metas_of(const Inputs& inputs);
 // Local metas of the logical outputs.
@@ -40,27 +40,27 @@ std::vector<MetaPtr> local_outputs(const RawCall& call);
 
 // The generator's seed when a random op is called again.
 inline constexpr uint64_t kDrawSeed = 1;
-// Dispatches the call again on `inputs`, the generator seeded or as it is.
+// Dispatch the call again on `inputs`. dispatch_again seeds the generator first.
 std::vector<Tensor> dispatch_again(const RawCall& call, const Inputs& inputs);
 std::vector<Tensor> dispatch_unseeded(const RawCall& call, const Inputs& inputs);
 
 // How a kernel is run.
 struct KernelRun {
-  const KernelDef* kernel = nullptr;  // null: the best that applies
-  Fill fill = kOutputFill;            // of outputs before the kernel writes them
-  bool uses_views = true;             // whether view ops may answer without a kernel
-  bool checks_guards = true;          // InternalError when memory outside the outputs was written
-  RankContext* rank = nullptr;        // null: this thread's
+  const KernelDef* kernel = nullptr;  // null: the best one that applies
+  Fill fill = kOutputFill;            // of outputs, before the kernel writes them
+  bool uses_views = true;             // whether view ops may be carried out without a kernel
+  bool checks_guards = true;    // throw InternalError if memory outside the outputs was written
+  RankContext* rank = nullptr;  // null: that of this thread
 };
 
-// Runs a kernel on `inputs`, whose metas may be parts of global tensors; outputs get the metas
-// given. Mutated inputs are written and returned. No value: the kernel does not apply. Throws what
-// the kernel throws.
+// Runs a kernel on `inputs`, whose metas may be parts of global tensors, and gives the outputs the
+// metas `outputs`. Inputs that the op writes are written and returned. Empty if the kernel does not
+// apply. Throws what the kernel throws.
 std::optional<std::vector<Tensor>> run_kernel(const RawCall& call, const Inputs& inputs,
                                               std::span<const MetaPtr> outputs,
                                               const KernelRun& run = {});
 
-// The plain kernel every op has. Throws InternalError naming an op that has none.
+// The reference kernel that every op has. Throws InternalError, naming the op, if there is none.
 const KernelDef& reference_kernel(const OpDef& op);
 
 }  // namespace flow::contract

@@ -9,8 +9,8 @@ namespace flow {
 
 namespace {
 
-// Reads one logical element out of the parts: descends the placement axes, following the balanced
-// split, reducing partial entries, and demanding that replicas agree.
+// Reads one logical element from the parts: goes through the placement axes, follows the balanced
+// split, reduces partial entries, and checks that replicas agree.
 class LayoutReader {
  public:
   LayoutReader(const Shape& shape, const boxing::Layout& layout, const Parts& parts)
@@ -21,7 +21,7 @@ class LayoutReader {
   bool replicas_agree() const { return replicas_agree_; }
 
  private:
-  // `index` is relative to the part of `size` that the coordinates so far select.
+  // `index` is relative to the part of `size` that the coordinates selected so far.
   float value(int64_t axis, int64_t position, const Shape& index, const Shape& size) {
     const Placement& placement = layout_.placement;
     if (axis == placement.num_axes()) {

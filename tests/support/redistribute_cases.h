@@ -15,12 +15,12 @@ struct RedistributeCase {
   Shape shape;
   boxing::Layout from;
   boxing::Layout to;
-  boxing::CostTable cost;  // other prices give other routes
+  boxing::CostTable cost;  // random costs, so that routes vary
   bool is_packed = false;
 };
 
-// The same cases on every rank of a world of `num_ranks`: empty and uneven shapes, placements of
-// any ranks on up to three axes.
+// Makes the same cases on every rank of a world of `num_ranks`: empty and uneven shapes, and
+// placements of any ranks on up to three axes.
 class RedistributeCaseMaker {
  public:
   RedistributeCaseMaker(uint64_t seed, int64_t num_ranks) : random_(seed), num_ranks_(num_ranks) {}
@@ -36,13 +36,13 @@ class RedistributeCaseMaker {
   int64_t num_ranks_;
 };
 
-using Parts = std::vector<std::vector<float>>;  // per position of a placement
+using Parts = std::vector<std::vector<float>>;  // indexed by the position in a placement
 
-// The part at `position` before: whole numbers, so that sums are exact in any order; equal on
-// replicas, different on addends.
+// The part at `position` before the redistribution. It holds whole numbers, so that sums are exact
+// in any order. Replicas are equal; addends differ.
 std::vector<float> make_part(const RedistributeCase& c, int64_t position);
 
-// The logical elements that `parts` make up.
+// The logical elements that `parts` represent.
 std::vector<float> read_parts(const Shape& shape, const boxing::Layout& layout, const Parts& parts,
                               bool& replicas_agree);
 

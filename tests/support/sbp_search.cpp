@@ -15,13 +15,13 @@ namespace flow::contract {
 namespace {
 
 constexpr size_t kNumDraws = 40;
-// Those of a true signature that every kernel computes; the others are left to the one chosen.
+// The draws of a true signature that run with every kernel; all other draws use the chosen kernel.
 constexpr size_t kNumDrawsForAllKernels = 3;
-// Parts that the shape rule refuses are not tried beyond this many combinations.
+// Above this many combinations, parts that the shape rule refuses are not tried.
 constexpr size_t kMaxOddRuns = 20000;
 constexpr std::array<int64_t, 2> kNumsOfRanks = {2, 3};
 
-// Random values for one sample, drawn when first asked for.
+// Random values for one sample, drawn when they are first needed.
 class Draws {
  public:
   Draws(const OpSample& sample, DType dtype) : sample_(sample), dtype_(dtype) {}
@@ -39,7 +39,7 @@ class Draws {
   std::vector<std::unique_ptr<Draw>> draws_;
 };
 
-// The same on a number of ranks.
+// The draws on a number of ranks.
 class ShardedDraws {
  public:
   ShardedDraws(Draws& draws, int64_t num_ranks) : draws_(draws), num_ranks_(num_ranks) {}
@@ -58,7 +58,7 @@ class ShardedDraws {
   std::vector<std::unique_ptr<ShardedCall>> calls_;
 };
 
-// Empty when the signature holds.
+// Empty if the signature holds.
 std::string check_signature(ShardedCall& call, const SbpSignature& signature,
                             const KernelRun& run) {
   const Draw& draw = call.draw();
@@ -75,7 +75,7 @@ std::string check_signature(ShardedCall& call, const SbpSignature& signature,
   return {};
 }
 
-// The kernels a declared signature is run with: each that applies to the whole call.
+// The kernels with which a declared signature is tested: each one that applies to the whole call.
 std::vector<const KernelDef*> kernels_of(const RawCall& call) {
   std::vector<const KernelDef*> kernels = {nullptr};
   for (const KernelDef& kernel : kernel_table().kernels(*call.op, DeviceType::kCpu))
@@ -89,7 +89,7 @@ bool chooses_own_layout(const RawCall& call) {
                      [](const OutputSpec& spec) { return spec.has_layout; });
 }
 
-// A creation op makes its part of whatever layout is asked for.
+// A creation op makes its part of any requested layout.
 std::vector<SbpSignature> creation_signatures(const Draw& draw) {
   std::vector<SbpSignature> signatures;
   for (int64_t dim = 0; dim < draw.expected[0].dim(); ++dim)
@@ -97,7 +97,7 @@ std::vector<SbpSignature> creation_signatures(const Draw& draw) {
   return signatures;
 }
 
-// A dim of size 1 is left out: nothing of it is split, the first rank holds everything.
+// A dim of size 1 is left out: splitting it leaves everything on the first rank.
 std::vector<Sbp> splits_of(const Tensor& tensor) {
   std::vector<Sbp> layouts = {sbp::broadcast};
   if (!tensor.defined()) return layouts;
@@ -107,8 +107,8 @@ std::vector<Sbp> splits_of(const Tensor& tensor) {
   return layouts;
 }
 
-// Whether the search leaves a signature out: for such a dim, or a partial layout of a tensor that
-// is written.
+// True if the search omits a signature: it splits a dim of size 1, or has a partial layout of a
+// tensor that is written.
 bool is_left_out(const Draw& draw, const SbpSignature& signature) {
   const auto is_one = [](const Tensor& tensor, Sbp sbp) {
     return tensor.defined() && sbp.is_split() && tensor.shape()[sbp.dim()] == 1;
@@ -126,7 +126,7 @@ bool is_left_out(const Draw& draw, const SbpSignature& signature) {
 constexpr std::array kUnsplit = {sbp::broadcast, sbp::partial_sum, sbp::partial_max,
                                  sbp::partial_min};
 
-// The layouts of an input that leave it whole in shape.
+// The layouts of an input in which every rank has the whole shape.
 std::vector<Sbp> unsplit_layouts(const Draw& draw, size_t input) {
   const Tensor& tensor = draw.call.inputs[input];
   if (!tensor.defined() || draw.is_mutated(input)) return {sbp::broadcast};
@@ -135,7 +135,7 @@ std::vector<Sbp> unsplit_layouts(const Draw& draw, size_t input) {
   return layouts;
 }
 
-// Calls fn with every choice of one element per list.
+// Calls fn for every choice of one element per list.
 template <class Fn>
 void for_each_choice(const std::vector<std::vector<Sbp>>& lists, Fn&& fn) {
   std::vector<size_t> at(lists.size(), 0);
@@ -157,7 +157,7 @@ void for_each_choice(const std::vector<std::vector<Sbp>>& lists, Fn&& fn) {
   }
 }
 
-// P(sum) of bools is "any", as their P(max) is.
+// P(sum) of bools means "any", and so does P(max).
 SbpSignature canonical(SbpSignature signature, const Draw& draw) {
   const auto rename = [](Sbp& sbp, const Tensor& tensor) {
     if (tensor.defined() && tensor.dtype() == DType::kBool && sbp == sbp::partial_sum) {
@@ -175,8 +175,8 @@ bool is_extremum(Sbp sbp) {
   return sbp == sbp::partial_max || sbp == sbp::partial_min;
 }
 
-// B is a special case of P(max) and P(min): as input of `stronger` it may stand for those, as its
-// output it serves for those.
+// B is a special case of P(max) and P(min): an input of `stronger` that is B may replace them, and
+// an output that is B satisfies them.
 bool implies(const SbpSignature& stronger, const SbpSignature& weaker) {
   for (size_t i = 0; i < weaker.inputs.size(); ++i) {
     if (stronger.inputs[i] == weaker.inputs[i]) continue;
@@ -193,8 +193,8 @@ bool contains(const std::vector<SbpSignature>& list, const SbpSignature& signatu
   return std::find(list.begin(), list.end(), signature) != list.end();
 }
 
-// The layouts of each output whose parts are those that the shape rule gives for parts of the
-// inputs; none where the rule refuses them.
+// For each output, the layouts whose parts equal those that the shape rule computes from parts of
+// the inputs; empty if the rule refuses these.
 std::vector<std::vector<Sbp>> outputs_that_fit(ShardedCall& call, const std::vector<Sbp>& inputs) {
   const Draw& draw = call.draw();
   std::vector<std::vector<Sbp>> layouts;
@@ -230,8 +230,8 @@ std::vector<Sbp> unsplit(std::vector<Sbp> layouts) {
   return layouts;
 }
 
-// Whether a signature has parts that the shape rule does not give: the op's kernels know where in
-// the logical tensors their parts lie.
+// True if a signature has parts that the shape rule does not compute: the op's kernels then know
+// the offsets of their parts in the logical tensors.
 bool is_odd(ShardedCall& call, const SbpSignature& signature) {
   const auto layouts = outputs_that_fit(call, unsplit(signature.inputs));
   for (size_t i = 0; i < layouts.size(); ++i) {
@@ -246,11 +246,11 @@ bool is_odd(ShardedCall& call, const SbpSignature& signature) {
 // A search for the signatures of one call that hold on every draw.
 class Search {
  public:
-  // `known`: canonical signatures that need no proof.
+  // `known` holds canonical signatures that need no proof.
   Search(ShardedDraws& draws, const std::vector<SbpSignature>& known)
       : draws_(draws), known_(known) {}
 
-  // `tries_odd_parts`: also parts that the shape rule refuses.
+  // With `tries_odd_parts`, parts that the shape rule refuses are also tried.
   std::vector<SbpSignature> run(bool tries_odd_parts) {
     ShardedCall& call = draws_.at(0);
     const Draw& draw = call.draw();
@@ -276,7 +276,7 @@ class Search {
   }
 
  private:
-  // The layout of a written tensor stays.
+  // True if a tensor that is written keeps its layout.
   bool keeps_written(const SbpSignature& signature) const {
     const Draw& draw = draws_.at(0).draw();
     size_t next = 0;
@@ -299,7 +299,7 @@ class Search {
     });
   }
 
-  // For one choice of input layouts and of output parts (B standing for all unsplit ones).
+  // Tests one choice of input layouts and of output parts, where B represents all unsplit parts.
   void collect_true(const SbpSignature& parts) {
     const KernelRun run{.kernel = &reference_kernel(*draws_.at(0).draw().call.op),
                         .checks_guards = false};

@@ -1,4 +1,4 @@
-// Whether an op's SBP rule is true, and whether it is complete: by computing on simulated ranks.
+// Tests on simulated ranks whether an op's SBP rule is correct and whether it is complete.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace flow::contract {
 
-// "S(0), B -> P".
+// Prints "S(0), B -> P".
 std::string to_string(const SbpSignature& signature);
 
-// The op's 1-D signatures for this call, "all B" included.
+// The op's 1-D signatures for this call, including "all B".
 std::vector<SbpSignature> signatures_of(const RawCall& call, int64_t num_ranks);
 
-// On 2 and on 3 ranks: one line for each signature that does not hold, for kernels of any name;
-// empty when all do.
+// Tests on 2 and on 3 ranks. Returns one line for each signature that does not hold for some
+// kernel; empty if all hold.
 std::string find_false_signatures(const OpSample& sample, DType dtype);
 
-// Whether a signature of the op's table has parts that its shape rule does not give, as that of an
-// op with a logical size in its attrs: then its kernels know where their parts lie, and refuse
-// those that do not belong together.
+// True if a signature of the op's table has parts that its shape rule does not compute, such as
+// that of an op with a logical size in its attrs. Its kernels then know the offsets of their parts
+// and refuse parts that do not match.
 bool has_odd_signature(const OpSample& sample, DType dtype);
 
 struct NamedSignature {
@@ -33,16 +33,17 @@ struct NamedSignature {
 
 struct SearchResult {
   std::vector<NamedSignature> missing;
-  std::vector<NamedSignature> overlooked;  // in the table, but the search does not come by them
+  std::vector<NamedSignature> overlooked;  // in the table, but not found by the search
 };
 
-// Missing are the signatures that hold on 2 or on 3 ranks for several random draws and are not in
-// the table. Tried are the layouts whose parts the shape rule takes; `tries_odd_parts`: all others
-// too. Not asked for:
-// - what another signature implies, as a broadcast value is also a P(max) and a P(min) one;
-// - P(sum) of bools, which is their P(max);
-// - splits of a dim of size 1, which leave everything to the first rank;
-// - partial layouts of tensors the op writes in place: parameters and states may not be partial.
+// A signature is missing if it holds on 2 or on 3 ranks for several random draws and is not in the
+// table. The search tries the layouts whose parts the shape rule accepts and, with
+// `tries_odd_parts`, all others too. It omits:
+// - signatures that another one implies, as a broadcast value is also a P(max) and a P(min) value;
+// - P(sum) of bools, which is the same as their P(max);
+// - splits of a dim of size 1, which leave everything on the first rank;
+// - partial layouts of tensors that the op writes in place: parameters and states may not be
+//   partial.
 SearchResult search_signatures(const OpSample& sample, DType dtype, bool tries_odd_parts);
 
 }  // namespace flow::contract

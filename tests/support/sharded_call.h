@@ -1,4 +1,4 @@
-// A call computed on simulated ranks, on parts of its inputs.
+// A call that is computed on simulated ranks, with parts of its inputs.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace flow::contract {
 
-// A call with its result on one rank.
+// A call and its result on one rank.
 struct Draw {
   RawCall call;
   std::vector<Tensor> expected;
@@ -23,10 +23,10 @@ struct Draw {
 
 Draw make_draw(const OpSample& sample, DType dtype, uint64_t seed);
 
-// How far ranks may be off together: that of the coarsest input.
+// How far the ranks' results may be off: the tolerance of the least precise input.
 Tolerance tolerance_of(const RawCall& call);
 
-// One call on a number of ranks. Parts of inputs are cut once for each layout.
+// One call on a number of ranks. The parts of an input are made once for each layout.
 class ShardedCall {
  public:
   ShardedCall(const Draw& draw, int64_t num_ranks);
@@ -35,11 +35,11 @@ class ShardedCall {
 
   int64_t num_ranks() const { return placement_.num_ranks(); }
 
-  // What the ranks compute: [output][rank]. Throws what the kernel throws, and Unsupported when it
-  // does not apply.
+  // The results of the ranks: [output][rank]. Throws what the kernel throws, and Unsupported if the
+  // kernel does not apply.
   std::vector<std::vector<Tensor>> run(const SbpSignature& signature, const KernelRun& run);
 
-  // A rank's parts as its parts of global tensors; copies of those the op writes.
+  // A rank's inputs as parts of global tensors; inputs that the op writes are copied.
   Inputs own_inputs(const std::vector<Sbp>& layouts, int64_t rank);
 
   // The metas of a rank's part.
@@ -47,10 +47,10 @@ class ShardedCall {
   MetaPtr output_meta(size_t i, Sbp sbp, int64_t rank);
 
  private:
-  // What is known of one tensor in one layout: [rank].
+  // One tensor in one layout: [rank].
   struct Parts {
     std::vector<MetaPtr> metas;
-    std::vector<Tensor> tensors;  // inputs only, when first asked for
+    std::vector<Tensor> tensors;  // inputs only; made when first needed
   };
 
   const Parts& parts(std::vector<Parts>& layouts, const Tensor& tensor, Sbp sbp);

@@ -20,7 +20,7 @@ bool one_in(std::mt19937_64& random, uint64_t count) {
   return random() % count == 0;
 }
 
-// How large the addends of a small value are.
+// The size of the addends of a small value.
 double addend_size(std::mt19937_64& random, DType dtype) {
   switch (dtype) {
     case DType::kBool:
@@ -43,7 +43,7 @@ double addend_size(std::mt19937_64& random, DType dtype) {
   return std::pow(10, uniform(random, 0, 6));
 }
 
-// The ends of what a dtype holds. Of int64, doubles do not hold the very last.
+// The limits of a dtype. For int64 they are the largest values that doubles represent.
 struct Limits {
   double lowest;
   double largest;
@@ -64,10 +64,10 @@ Limits limits_of(DType dtype) {
   });
 }
 
-// Addends of one element.
+// Makes the addends of one element.
 void add_up(std::mt19937_64& random, DType dtype, double value, Values& parts) {
   const size_t owner = random() % parts.size();
-  if (dtype == DType::kBool) {  // "any"
+  if (dtype == DType::kBool) {  // a sum of bools means "any"
     for (double& part : parts)
       part = value != 0 && one_in(random, 2) ? 1 : 0;
     parts[owner] = value;
@@ -86,7 +86,8 @@ void add_up(std::mt19937_64& random, DType dtype, double value, Values& parts) {
     }
     return;
   }
-  // Sums of integers may wrap around; int64 could only do so with values that doubles do not hold.
+  // Sums of integers may wrap around. For int64 that would need values that doubles do not
+  // represent.
   const bool wraps = !is_floating(dtype) && dtype != DType::kInt64 && one_in(random, 2);
   const Limits limits = limits_of(dtype);
   double rest = value;
@@ -102,13 +103,13 @@ void add_up(std::mt19937_64& random, DType dtype, double value, Values& parts) {
   parts[owner] = to_dtype(rest, dtype);
 }
 
-// What a rank without elements gives: the lowest value for a maximum, the highest for a minimum.
+// The value of a rank without elements: the lowest value for a maximum, the highest for a minimum.
 double worst_candidate(DType dtype, double sign) {
   if (is_floating(dtype)) return -sign * INFINITY;
   return sign > 0 ? limits_of(dtype).lowest : limits_of(dtype).largest;
 }
 
-// Candidates of one element; sign +1: of a maximum, -1: of a minimum.
+// Makes the candidates of one element; sign is +1 for a maximum and -1 for a minimum.
 void compete(std::mt19937_64& random, DType dtype, double value, double sign, Values& parts) {
   const size_t owner = random() % parts.size();
   const double worst = worst_candidate(dtype, sign);
@@ -133,7 +134,7 @@ void compete(std::mt19937_64& random, DType dtype, double value, double sign, Va
   }
 }
 
-// Row-major positions of a box inside a tensor of `shape`.
+// Visits the row-major positions of a box inside a tensor of `shape`.
 template <class Fn>
 void for_each_in_box(const Shape& shape, const Shape& begin, const Shape& size, Fn&& fn) {
   const Strides strides = contiguous_strides(shape);

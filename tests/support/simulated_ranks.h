@@ -1,4 +1,4 @@
-// Ranks simulated in one process: the parts they hold of a logical tensor, and back.
+// Ranks simulated in one process: divides logical tensors into the ranks' parts and compares parts.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace flow::contract {
 
-// Ranks 0 … num_ranks - 1 on one axis.
+// A placement with ranks 0 … num_ranks - 1 on one axis.
 Placement ranks(int64_t num_ranks);
 
-// The part of each rank, as its part of a global tensor of `logical`'s shape. Split: the balanced
-// slices. Broadcast: copies. P(sum): random addends, much larger than their sum where the dtype
-// allows, so that what is not exactly linear shows. P(max), P(min): one rank has the value, others
-// random candidates.
+// Returns the part of each rank, as its part of a global tensor of `logical`'s shape. Split: the
+// balanced slices. Broadcast: copies. P(sum): random addends that are much larger than their sum if
+// the dtype allows it, so that a computation that is not exactly linear is detected. P(max),
+// P(min): one rank has the value, the others have random candidates.
 std::vector<Tensor> cut(const Tensor& logical, Sbp sbp, const Placement& placement,
                         std::mt19937_64& random);
 
-// Empty when `parts` make up `expected` as `sbp` says; else what differs. Sums of integers wrap,
-// those of bools are "any".
+// Empty if `parts` represent `expected` in the layout `sbp`; else the differences. Sums of integers
+// wrap around; sums of bools mean "any".
 std::string compare_parts(std::span<const Tensor> parts, Sbp sbp, const Tensor& expected,
                           Tolerance tolerance);
 

@@ -1,4 +1,4 @@
-// A call traced, lowered and executed instead of run at once.
+// Runs a call that is traced, lowered and executed instead of run directly.
 #pragma once
 
 #include <vector>

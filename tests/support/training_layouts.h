@@ -1,4 +1,4 @@
-// Where data and model of a training lie: what tests of trainings on several ranks share.
+// The layouts of data and model for tests that train on several ranks.
 #pragma once
 
 #include "nn/flow.h"
@@ -12,7 +12,7 @@ inline constexpr Sbp kB = sbp::broadcast;
 inline const Sbp kS0 = sbp::split(0);
 inline const Sbp kS1 = sbp::split(1);
 
-// Without a placement: one rank, local tensors.
+// Without a placement: one rank and local tensors.
 struct TrainingLayout {
   const char* name = "one rank";
   Placement placement = {};
@@ -22,7 +22,7 @@ struct TrainingLayout {
   int64_t ranks() const { return placement.defined() ? placement.num_ranks() : 1; }
 };
 
-// Of a GPT whose attention and feed-forward layers are cut by columns, then rows.
+// The layout of a GPT whose attention and feed-forward layers are split by columns, then rows.
 inline nn::SbpPatterns gpt_layout(const NdSbp& columns, const NdSbp& rows, const NdSbp& whole) {
   return {{"*.attn.c_[qkv].weight", columns},
           {"*.attn.c_proj.weight", rows},

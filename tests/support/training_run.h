@@ -1,4 +1,4 @@
-// What a training gave: its losses, and the weights at the end.
+// The result of a training: its losses, and the weights at the end.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ struct TrainingRun {
   void read_weights(const nn::ModuleBase& model);
 };
 
-// Losses within 1e-9, weights within 1e-9 of their norm, or 1e-15: some are zero but for rounding.
+// Expects losses within 1e-9, and weights within 1e-9 of their norm or 1e-15, because some are zero
+// except for rounding.
 void expect_near(const TrainingRun& got, const TrainingRun& want, const std::string& what);
 
 }  // namespace flow

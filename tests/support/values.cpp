@@ -9,14 +9,14 @@ namespace flow::contract {
 
 namespace {
 
-// Further than any index a kernel can compute from the samples' sizes.
+// Larger than any wrong index that a kernel can compute from the samples' sizes.
 constexpr size_t kGuardBytes = 8192;
 
 std::byte fill_byte(const Fill& fill, DType dtype) {
   return is_floating(dtype) ? fill.floats : dtype == DType::kBool ? fill.bools : fill.integers;
 }
 
-// Elements from the first to the last one that strides reach.
+// The number of elements from the first to the last one that the strides reach.
 int64_t extent_of(const TensorMeta& meta) {
   if (meta.local_numel == 0) return 0;
   int64_t extent = 1;

@@ -1,4 +1,4 @@
-// What ops/vendor/cublas.cpp has a library do, as loops.
+// The functions for which ops/vendor/cublas.cpp uses a library, as loops.
 #include "ops/vendor/cublas.h"
 
 #include <type_traits>

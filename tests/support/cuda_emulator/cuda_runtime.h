@@ -1,10 +1,9 @@
 // The part of CUDA's runtime that flow uses, as host code, so that device cuda can be tested
-// without one. A file that includes <cuda_runtime.h> finds this one in builds with
-// FLOW_CUDA=EMULATED.
+// without a GPU. In builds with FLOW_CUDA=EMULATED, #include <cuda_runtime.h> finds this file.
 //
-// What it checks beyond running kernels: device memory can be touched inside kernels and copies
-// only (elsewhere the access faults); a stream's work runs as late as it may, when it is waited
-// for; all threads of a block must reach a barrier.
+// In addition to running kernels it checks that device memory is used only in kernels and copies
+// (any other access faults), and that all threads of a block reach each barrier. The work of a
+// stream runs as late as possible: when the program waits for it.
 #pragma once
 
 #include <cstddef>
@@ -101,14 +100,15 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 
 namespace cuda_emulator {
 
-// The memory of all devices together; an allocation beyond it fails. For tests of running out.
+// Sets the memory of all devices together; allocations beyond it fail. For tests of running out of
+// memory.
 void set_device_memory(size_t bytes);
-// Queues host code as if it were a kernel: it may touch device memory.
+// Queues host code as if it were a kernel: it may use device memory.
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
-// Runs all threads of all blocks of a kernel, block after block.
+// Runs all threads of all blocks of a kernel, one block after another.
 cudaError_t run_grid(dim3 grid, dim3 block, size_t shared_bytes,
                      const std::function<void()>& thread);
-// What run_grid found wrong since the last call of a function that reports errors.
+// Records an error that run_grid found; the next function that reports errors returns it.
 void report_failure(cudaError_t error);
 
 }  // namespace cuda_emulator

@@ -1,4 +1,4 @@
-// Devices and their memory: one range of addresses, which nobody may touch outside an AccessWindow.
+// Devices and their memory: one range of addresses that may be used only in an AccessWindow.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +13,7 @@ namespace cuda_emulator {
 
 namespace {
 
-constexpr size_t kReserved = size_t{64} << 30;  // addresses, not memory
+constexpr size_t kReserved = size_t{64} << 30;  // addresses only, not memory
 constexpr size_t kAlignment = 512;
 constexpr size_t kPage = 4096;
 constexpr int kDevices = 2;
@@ -24,7 +24,7 @@ size_t round_up(size_t bytes, size_t unit) {
 
 struct Memory {
   std::byte* base = nullptr;
-  size_t high = 0;  // end of the highest block ever given
+  size_t high = 0;  // end of the highest block allocated so far
   size_t in_use = 0;
   size_t limit = size_t{4} << 30;
   std::map<size_t, size_t> blocks;  // offset to size
@@ -45,7 +45,7 @@ struct Memory {
 };
 
 Memory& memory() {
-  static Memory& instance = *new Memory;  // outlives static tensors
+  static Memory& instance = *new Memory;  // never destroyed: static tensors may use it
   return instance;
 }
 
@@ -158,7 +158,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 
-// First fit between the blocks there are.
+// First fit between the allocated blocks.
 cudaError_t cudaMalloc(void** block, size_t bytes) {
   using cuda_emulator::kAlignment;
   const std::lock_guard lock(memory().mutex);

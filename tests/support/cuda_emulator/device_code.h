@@ -1,5 +1,5 @@
-// What device code may use: the qualifiers, the built-in variables, barriers, shuffles, votes,
-// atomics and the few mathematical functions that are CUDA's own.
+// The features that device code may use: qualifiers, built-in variables, barriers, shuffles, votes,
+// atomics, and the few mathematical functions that only CUDA has.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-// A block runs from start to end on one thread of the system.
+// All threads of a block run on one system thread, from start to end.
 #define __shared__ static thread_local
 #define __align__(bytes) alignas(bytes)
 #define FLOW_CUDA_DYNAMIC_SHARED(Type, name) \
@@ -47,12 +47,12 @@ inline constexpr int warpSize = 32;
 namespace cuda_emulator {
 
 void* dynamic_shared();
-// Waits for all unfinished threads of the block, or for the lanes of the warp named by `mask`.
+// Waits for all unfinished threads of the block, or for the lanes of the warp in `mask`.
 void block_barrier();
 void warp_barrier(unsigned mask);
 unsigned lane();
-// Puts `value` where the lanes of the warp can see it, waits for those of `mask`; returns the
-// values of all lanes, valid until the lane's next exchange.
+// Publishes `value` to the lanes of the warp and waits for those in `mask`. Returns the values of
+// all lanes, valid until the lane's next exchange.
 const uint64_t* exchange(unsigned mask, uint64_t value);
 
 template <class T>
@@ -70,7 +70,8 @@ T from_bits(uint64_t bits) {
   return value;
 }
 
-// The lane at `index` of this lane's group of `width`, or this lane where that is outside of it.
+// The lane at `index` of this lane's group of `width` lanes; this lane if `index` is outside of the
+// group.
 inline unsigned lane_in_group(int index, int width) {
   const unsigned own = lane();
   const auto size = static_cast<unsigned>(width);
@@ -140,7 +141,7 @@ inline int __all_sync(unsigned mask, int predicate) {
   return __ballot_sync(mask, predicate == 0 ? 1 : 0) == 0 ? 1 : 0;
 }
 
-// One thread of the system runs a kernel, and kernels of several streams one after another.
+// One system thread runs a kernel, and kernels of several streams run one after another.
 template <class T>
 T atomicAdd(T* address, std::type_identity_t<T> value) {
   const T old = *address;

@@ -1,4 +1,4 @@
-// What the emulator's files share.
+// Declarations that the emulator's files share.
 #pragma once
 
 #include <mutex>
@@ -7,11 +7,12 @@
 
 namespace cuda_emulator {
 
-// Guards all state of the emulator; whoever runs a stream's work holds it. Recursive, as work may
-// wait for other streams.
+// Guards all state of the emulator; the thread that runs a stream's work holds it. Recursive,
+// because work may wait for other streams.
 std::recursive_mutex& device_mutex();
 
-// While one lives, device memory can be read and written. Requires device_mutex().
+// While an object of this class exists, device memory can be read and written. Requires
+// device_mutex().
 class AccessWindow {
  public:
   AccessWindow();
@@ -23,7 +24,7 @@ class AccessWindow {
 bool is_device_memory(const void* address);
 bool is_pinned_memory(const void* address);
 
-// Returns and forgets what went wrong in kernels since the last call; cudaSuccess: nothing.
+// Returns and clears the error that kernels have made since the last call; cudaSuccess: none.
 cudaError_t take_failure();
 
 }  // namespace cuda_emulator

@@ -1,7 +1,7 @@
-// A block's threads as fibers on one thread of the system. A fiber runs one thread of the block
-// after another; only a thread that waits at a barrier keeps its fiber, so kernels without barriers
-// run at the speed of a loop.
-#undef _FORTIFY_SOURCE  // its longjmp knows one stack only
+// Runs a block's threads as fibers on one system thread. A fiber runs one thread of the block after
+// another. Only a thread that waits at a barrier keeps its fiber, so kernels without barriers run
+// at the speed of a loop.
+#undef _FORTIFY_SOURCE  // its longjmp supports one stack only
 #include <csetjmp>
 #include <cstddef>
 #include <memory>
@@ -32,8 +32,8 @@ struct Fiber {
   unsigned mask = 0;
 };
 
-// What the lanes of a warp show each other: two rounds, as a lane may be one round ahead of
-// another.
+// The values that the lanes of a warp exchange: two rounds, because a lane may be one round ahead
+// of another.
 struct Warp {
   uint64_t values[2][kLanes] = {};
 };
@@ -83,7 +83,7 @@ class Runner {
  private:
   static void enter() { runner().work(); }
 
-  // Of a fiber: runs threads that nobody has begun, then goes idle.
+  // The loop of a fiber: runs threads that have not begun, then becomes idle.
   void work() {
     for (;;) {
       Fiber& fiber = *current_;
@@ -124,7 +124,7 @@ class Runner {
     return fiber;
   }
 
-  // False when some threads wait for others that never come.
+  // Returns false if some threads wait for others that never reach the barrier.
   bool run_block() {
     next_ = 0;
     num_ended_ = 0;
@@ -143,11 +143,11 @@ class Runner {
     return true;
   }
 
-  // Resumes the threads whose barrier all others have reached. Requires that all have begun.
+  // Resumes the threads whose barrier all others have reached. Requires: all threads have begun.
   bool release() {
     std::vector<Fiber*> waiting;
     unsigned at_block = 0;
-    std::vector<unsigned> lanes(warps_.size(), 0);  // that wait at a barrier of their warp
+    std::vector<unsigned> lanes(warps_.size(), 0);  // waiting at a barrier of their warp
     for (const auto& fiber : fibers_) {
       if (fiber->is_idle) continue;
       waiting.push_back(fiber.get());
@@ -180,7 +180,7 @@ class Runner {
 
   const std::function<void()>* thread_ = nullptr;
   unsigned total_ = 0;  // threads of a block
-  unsigned next_ = 0;   // the first that has not begun
+  unsigned next_ = 0;   // the first one that has not begun
   unsigned num_ended_ = 0;
   std::vector<bool> ended_;
   std::vector<Warp> warps_;

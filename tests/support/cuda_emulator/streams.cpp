@@ -1,5 +1,5 @@
-// Streams hold their work back until somebody waits for it, so that a missing wait shows as a wrong
-// result in every run. Only a stream that grows long runs earlier.
+// Streams delay their work until the program waits for it, so that a missing wait gives a wrong
+// result in every run. Only a stream with much queued work runs earlier.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -37,7 +37,7 @@ std::vector<cudaStream_t>& streams() {
   return all;
 }
 
-// Runs the stream's work until `is_enough`. Requires device_mutex().
+// Runs the stream's work until `is_enough` returns true. Requires device_mutex().
 template <class Predicate>
 void run(cudaStream_t stream, const Predicate& is_enough) {
   if (stream->work.empty() || is_enough()) return;
@@ -140,7 +140,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 }
 
 // Memory that is not pinned is read when the copy is queued and written before the call returns, as
-// the real runtime does by a detour.
+// the real runtime does through a staging buffer.
 cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind /*kind*/,
                             cudaStream_t stream) {
   using cuda_emulator::is_device_memory;

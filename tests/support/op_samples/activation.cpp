@@ -8,7 +8,7 @@ namespace flow::contract {
 
 namespace {
 
-// An activation, its gradient and values at which both are smooth.
+// An activation, its gradient, and values at which both are smooth.
 struct Row {
   std::string op;
   std::function<Tensor(const TensorArg& x)> function;
@@ -58,7 +58,7 @@ void add_prelu(Samples& samples) {
   samples.push_back({"prelu", {smooth, in({1})}, kFloats, call, "one slope"});
   samples.push_back({"prelu", {smooth, in({5})}, kFloats, call, "channels"});
   samples.push_back({"prelu", {kinked({5}, {0}), in({})}, kFloats, call, "vector"});
-  // Where x is zero an infinite slope gives NaN, so a slope has no partial values.
+  // If x is zero, an infinite slope gives NaN, so a slope may not be partial.
   for (OpSample& sample : samples)
     sample.is_general = sample.is_general && sample.op != "prelu";
   samples.push_back({"prelu", {sparse({2, 5, 2}, 0.4), in({5})}, kFloats, call, "zeros"});

@@ -20,7 +20,7 @@ void backward(const Inputs& x) {
                     ops::AttentionAttrs{kCausal, 0.5}, Site::here());
 }
 
-// 16-bit operands have sums of float32, which a sample of one dtype does not give.
+// The sums of 16-bit operands are float32, which a sample of a single dtype cannot provide.
 constexpr DTypeSet kWideFloats = only(DType::kFloat32) | only(DType::kFloat64);
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 using Call = std::function<void(const Inputs& x)>;
 
-// One op of two tensors: the shapes broadcasting knows, and many elements.
+// Adds samples of an op of two tensors: the shapes that broadcast, and many elements.
 void add_pairs(Samples& samples, const char* op, const SampleInput& a, const SampleInput& b,
                DTypeSet dtypes, const Call& call) {
   struct Shapes {
@@ -44,7 +44,7 @@ void add_pairs(Samples& samples, const char* op, const SampleInput& a, const Sam
   samples.back().only_kernels = true;
 }
 
-// One op of a tensor and a number.
+// Adds samples of an op of a tensor and a number.
 void add_scalar(Samples& samples, const char* op, const SampleInput& x, DTypeSet dtypes,
                 const Call& call, const char* label = "") {
   samples.push_back({op, {x}, dtypes, call, label});
@@ -139,7 +139,8 @@ void add_powers(Samples& samples) {
         samples, "pow_scalar", in({5, 2}), kAllDTypes,
         [exponent](const Inputs& x) { pow(x[0], exponent); }, str("to the ", exponent).c_str());
   }
-  // Negative numbers have no such power but -inf has, so it takes the specials to see what holds.
+  // Negative numbers have no such power, but -inf does, so special values are needed to find what
+  // holds.
   for (const double exponent : {0.5, -2.5, 1.7}) {
     const auto call = [exponent](const Inputs& x) { pow(x[0], exponent); };
     const std::string label = str("to the ", exponent);

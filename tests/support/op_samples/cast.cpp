@@ -6,7 +6,7 @@ namespace flow::contract {
 
 namespace {
 
-// Values that the narrower dtypes cannot hold, among them zeros and numbers of both signs.
+// Values that the narrower dtypes cannot represent, including zeros and numbers of both signs.
 SampleInput values_of(DType dtype, DType target, const Shape& shape) {
   SampleInput input{.shape = shape, .low = -4, .high = 4, .dtype = dtype, .zeros = 0.2};
   if (is_integral(dtype) && target == DType::kBool) {
@@ -24,8 +24,8 @@ SampleInput values_of(DType dtype, DType target, const Shape& shape) {
 
 }  // namespace
 
-// Every pair of dtypes. Between the two 16-bit floats, neither of which holds the other's values,
-// only kernels are compared; int64 to float64 loses digits that values of tests do not have.
+// Covers every pair of dtypes. Neither 16-bit float represents the other's values, so only kernels
+// are compared between the two. int64 to float64 loses digits that the test values do not have.
 Samples cast_samples() {
   Samples samples;
   for (int from = 0; from < kNumDTypes; ++from) {

@@ -9,7 +9,7 @@ namespace {
 using Pair = Tensor (*)(const TensorArg& a, const TensorArg& b);
 using WithNumber = Tensor (*)(const TensorArg& a, const Scalar& b);
 
-// Half of all elements are zero, so that some are equal.
+// Half of all elements are zero, so that some pairs are equal.
 void add_pairs(Samples& samples, const char* op, Pair function) {
   const auto call = [function](const Inputs& x) { function(x[0], x[1]); };
   samples.push_back({op, {sparse({5, 2}, 0.5), sparse({5, 2}, 0.5)}, kAllDTypes, call});

@@ -62,7 +62,7 @@ Samples concat_samples() {
       {"triu", {in({5, 4})}, kAllDTypes, [](const Inputs& x) { triu(x[0]); }},
       {"triu", {in({2, 5, 4})}, kAllDTypes, [](const Inputs& x) { triu(x[0], 1); }, "above"},
   };
-  // Anything holds of what has no elements, or only zeros.
+  // Every signature holds for tensors without elements, or with zeros only.
   for (OpSample& sample : Samples{
            {"cat",
             {in({0, 2}), in({5, 2})},

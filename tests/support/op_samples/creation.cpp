@@ -12,7 +12,7 @@ void add(Samples& samples, const char* op, DType dtype, std::function<void()> ca
 
 }  // namespace
 
-// Nothing varies but the dtype asked for.
+// Only the requested dtype varies.
 Samples creation_samples() {
   Samples samples;
   for (int i = 0; i < kNumDTypes; ++i) {

@@ -59,7 +59,7 @@ Samples cross_entropy_samples() {
       samples.push_back({op, c.inputs, kFloats, call, c.label});
       samples.back().only_kernels = c.inputs[0].shape.numel() > 100;
       samples.back().constant_inputs = 0b11100;  // class weights, saved logsumexp
-      // A mean needs weights of one sign, of which more is true.
+      // A mean needs weights of one sign; for these, more signatures hold than for all weights.
       samples.back().is_general = c.inputs.size() < 3 || c.reduction != "mean";
     };
     add("cross_entropy", entropy);

@@ -6,7 +6,7 @@
 namespace flow::contract {
 
 Samples ctc_loss_samples() {
-  // Six times, five samples of up to two labels out of three classes besides the blank.
+  // Six time steps and five samples of up to two labels, with three classes besides the blank.
   const std::vector<SampleInput> inputs = {
       in({6, 5, 4}),
       {.shape = {5, 2}, .low = 1, .high = 3, .dtype = DType::kInt64},
@@ -20,7 +20,8 @@ Samples ctc_loss_samples() {
       {"ctc_loss", inputs, kFloats, loss},
       {"ctc_loss_backward", inputs, kFloats, backward_of(loss)},
   };
-  // The gradient is that of logits behind a log_softmax, as PyTorch's (tests/parity compares it).
+  // The gradient is that of logits to which a log_softmax was applied, as in PyTorch (tests/parity
+  // compares it).
   samples[0].constant_inputs = 1;
   return samples;
 }

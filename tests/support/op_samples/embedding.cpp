@@ -20,7 +20,7 @@ Samples embedding_samples() {
        "one index"},
       {"embedding_backward", tokens, kFloats, backward_of(padded), "padding"},
   };
-  samples[1].constant_inputs = 0b10;  // the padding row gets no gradient, whatever it does
+  samples[1].constant_inputs = 0b10;  // the padding row never gets a gradient
   const std::vector<SampleInput> many = {positions({40, 10}, 70), in({70, 60})};
   samples.push_back({"embedding", many, kAllDTypes, plain, "many"});
   samples.back().only_kernels = true;

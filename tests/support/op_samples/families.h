@@ -1,4 +1,4 @@
-// The families of samples, one file each, alphabetically.
+// The families of samples, one file each, in alphabetical order.
 #pragma once
 
 #include <array>

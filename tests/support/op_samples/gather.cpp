@@ -17,7 +17,7 @@ void add_scatter_reduce(Samples& samples) {
                          },
                          reduce + label});
     };
-    // Factors that are not zero, values without ties.
+    // Products need factors that are not zero, other reductions values without ties.
     const auto values = [&](const Shape& shape) {
       return reduce == "prod" ? kinked(shape, {0}) : distinct(shape);
     };

@@ -14,12 +14,12 @@ Tensor blocks(const Inputs& x) {
   return index(x[0], {Slice(), x[1]});
 }
 
-// Dims 0 and 2: the picked dim moves to the front.
+// Indexes dims 0 and 2; the indexed dim moves to the front.
 Tensor apart(const Inputs& x) {
   return index(x[0], {x[1], Slice(), x[2]});
 }
 
-// Values (…) written at x[2] of x[0], without and with adding.
+// Adds samples that write values of shape `values` at x[2] of x[0], with and without accumulation.
 void add_put(Samples& samples, const Shape& x, const Shape& values,
              const std::vector<SampleInput>& at, const char* label,
              const std::function<void(const Inputs&, const IndexPutOptions&)>& call) {

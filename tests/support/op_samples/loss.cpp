@@ -8,7 +8,7 @@ namespace {
 
 using Loss = std::function<Tensor(const Inputs& x, const std::string& reduction)>;
 
-// Samples of every reduction, small and large.
+// Adds samples of every reduction, small and large.
 void add(Samples& samples, const std::string& op, const SampleInput& x, const SampleInput& t,
          const Loss& loss) {
   for (const std::string reduction : {"none", "mean", "sum"}) {

@@ -118,14 +118,14 @@ Samples pool_samples() {
     samples.push_back({"max_unpool", {in(shape), in(shape)}, kFloats, unpooled, str(shape)});
     samples.back().only_kernels = shape.numel() > 1000;
     samples.back().constant_inputs = 0b10;
-    samples.back().is_general = false;  // no index comes twice
+    samples.back().is_general = false;  // no index occurs twice
   }
   samples.push_back({"max_unpool",
                      {in({5, 2, 4}), positions({5, 2, 4}, 8)},
                      kFloats,
                      [](const Inputs& x) { max_unpool1d(x[0], x[1], 2); },
                      "indices that come twice"});
-  samples.back().constant_inputs = 0b01;  // an element that another overwrote has its gradient too
+  samples.back().constant_inputs = 0b01;  // an overwritten element still has its gradient
   for (const Shape& shape : {Shape{2, 3, 5, 4}, Shape{3, 20, 33, 30}}) {
     samples.push_back({"max_pool_with_indices",
                        {distinct(shape)},

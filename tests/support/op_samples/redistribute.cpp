@@ -1,4 +1,4 @@
-// Layout ops on one rank; what they do between ranks is tested with ranks, in tests/boxing.
+// Layout ops on one rank. Tests in tests/boxing cover several ranks.
 #include "boxing/redistribute.h"
 
 #include "tests/support/op_samples/families.h"

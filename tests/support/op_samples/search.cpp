@@ -16,7 +16,7 @@ Samples search_samples() {
       {"searchsorted", {in({5, 2}), in({5, 2})}, kNumbers, one, "rows"},
       {"searchsorted", {in({40, 300}), in({40, 90})}, kNumbers, right, "many", true},
   };
-  // The parts of a minimum are sorted here, but need not be.
+  // In this sample the parts of a minimum are sorted; in general they are not.
   samples[2].is_general = false;
   return samples;
 }

@@ -27,7 +27,7 @@ Samples special_samples() {
   }
   samples.push_back(
       {"polygamma", {positive}, kAllDTypes, [](const Inputs& x) { polygamma(3, x[0]); }, "third"});
-  // What rises or falls for positive numbers need not do so for all.
+  // A function that is monotonic for positive numbers need not be monotonic for all numbers.
   for (OpSample& sample : samples)
     sample.is_general = sample.inputs[0].low < 0;
   const SampleInput inside = in({5, 2}, -0.9, 0.9);

@@ -35,7 +35,7 @@ Samples statistics_samples() {
                        kFloats,
                        [p](const Inputs& t) { norm(t[0], {.p = p, .dim = 0, .keepdim = true}); },
                        str("p = ", p, " along 0")});
-    if (p == 0) samples.back().is_general = false;  // all elements count
+    if (p == 0) samples.back().is_general = false;  // every element contributes
     samples.push_back({"norm",
                        {in({130, 170})},
                        kFloats,

@@ -8,7 +8,7 @@ namespace {
 
 using Call = std::function<void(const Inputs& x)>;
 
-// One op of some tensors: the shapes broadcasting knows, and many elements.
+// Adds samples of an op of several tensors: the shapes that broadcast, and many elements.
 void add_calls(Samples& samples, const char* op, const std::vector<SampleInput>& operands,
                DTypeSet dtypes, const Call& call, const std::string& label) {
   const std::vector<std::pair<std::vector<Shape>, const char*>> cases{

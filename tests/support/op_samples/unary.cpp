@@ -10,7 +10,7 @@ namespace {
 
 using Function = Tensor (*)(const TensorArg& x);
 
-// One row of the unary table, with values at which it is smooth.
+// One row of the unary table, with values at which the function is smooth.
 struct Row {
   std::string op;
   Function function;
@@ -76,7 +76,7 @@ OpSample only_kernels(const Row& row, SampleInput input, const char* label) {
           .only_kernels = true};
 }
 
-// A fused gradient (dy, x or y), x away from the points where it is not smooth.
+// A fused gradient (dy, x or y), with x away from points where the function is not smooth.
 struct GradRow {
   const OpDef* op;
   SampleInput input;
@@ -128,7 +128,7 @@ Samples unary_samples() {
                      kFloats,
                      [](const Inputs& x) { softplus(x[0], {.beta = 2, .threshold = 1}); },
                      "threshold"});
-  samples.back().is_general = false;  // falls a little at the threshold, which few values show
+  samples.back().is_general = false;  // decreases slightly at the threshold, which few values show
   samples.push_back({"logical_not",
                      {mask({5, 2})},
                      kNoDType,

@@ -49,7 +49,7 @@ Samples where_samples() {
                      kAllDTypes,
                      [](const Inputs& x) { clamp(x[0], {.min = 1, .max = 0}); },
                      "minimum above the maximum"});
-  samples.back().is_general = false;  // one value everywhere
+  samples.back().is_general = false;  // all elements are equal
   for (const Shape& shape : {Shape{5, 2}, Shape{3, 7000}}) {
     samples.push_back({"clamp",
                        {specials(shape)},

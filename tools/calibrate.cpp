@@ -1,13 +1,15 @@
-// Measures which library multiplies which shape fastest and writes the table that gemm chooses by:
+// Measures which library is fastest for each shape of a matrix product, and writes the table from
+// which flow chooses the library:
 //
 //   calibrate avx512 ops/linear/gemm_table_avx512.cpp
 //
-// Some minutes on an idle machine. The instruction set must be the one in use; a narrower one is
-// measured on a wider machine by
+// This takes some minutes on an idle machine. The instruction set must be the one in use. To
+// measure a narrower set than that of the machine, run
 //
 //   FLOW_CPU_ISA=avx2 OPENBLAS_CORETYPE=Haswell DNNL_MAX_CPU_ISA=AVX2 calibrate avx2 ...
 //
-// The cost table of this machine, which FLOW_COST_TABLE may name, in a second or two:
+// With `costs` it measures the cost table of this machine, which FLOW_COST_TABLE may name, in a
+// second or two:
 //
 //   flowrun -n 2 calibrate costs costs.json
 
@@ -41,7 +43,7 @@ using flow::ops::kGemmClassSizes;
 using flow::ops::kGemmSizeClasses;
 using flow::ops::Transpose;
 
-// In the order of preference among equals.
+// Candidates, in the order of preference among those that are equally fast.
 struct Candidate {
   char letter;
   GemmBackend backend;
@@ -51,10 +53,10 @@ constexpr std::array<Candidate, 3> kCandidates = {Candidate{'d', GemmBackend::kO
                                                   Candidate{'o', GemmBackend::kOpenBlas},
                                                   Candidate{'w', GemmBackend::kOwn}};
 
-// A candidate is taken over an earlier one only where it is faster by this factor.
+// A candidate replaces an earlier one only if it is faster by this factor.
 constexpr double kClearlyFaster = 1.02;
 
-// Of this thread on a CPU: what others on the machine take away by the clock is not counted.
+// The CPU time of this thread, which does not include the time that other processes take.
 double seconds() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -63,9 +65,9 @@ double seconds() {
 
 using Times = std::array<double, kCandidates.size()>;
 
-// Seconds of one product by each candidate: the lower quartile of interleaved rounds. Others on the
-// machine make a round slower; on a virtual machine the clock is also set back now and then, by
-// time that the host took away earlier.
+// Seconds of one product by each candidate: the lower quartile of interleaved rounds. The minimum
+// would be wrong, because a virtual machine's clock is sometimes set back by time that the host
+// took earlier. Other processes only make rounds slower.
 template <class T>
 Times measure(const GemmTask<T>& task) {
   constexpr double kRoundSeconds = 30e-6;
@@ -120,8 +122,8 @@ class Matrices {
   std::vector<T> a_, b_, c_;
 };
 
-// The class is measured at its size and at four fifths of it, as strides of a power of two are
-// special to caches.
+// The class is measured at its size and at four fifths of it, because strides that are a power of
+// two behave differently in caches.
 template <class T>
 char fastest(Matrices<T>& matrices, bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
   const auto smaller = [](int64_t size) { return size < 16 ? size : size * 4 / 5 | 1; };
@@ -175,12 +177,12 @@ std::string cpu_name() {
 
 void calibrate(const std::string& isa, const std::string& path) {
   if (isa != "avx2" && isa != "avx512") {
-    throw flow::InvalidArgument(str("[calibrate] there are tables for avx2 and avx512; received ",
+    throw flow::InvalidArgument(str("[calibrate] the table must be for avx2 or avx512; received ",
                                     isa, "; name one of them"));
   }
   if (to_string(flow::ops::active_isa()) != isa) {
-    throw flow::InvalidArgument(str("[calibrate] kernels for ", to_string(flow::ops::active_isa()),
-                                    " are in use, not for ", isa,
+    throw flow::InvalidArgument(str("[calibrate] the kernels in use are those for ",
+                                    to_string(flow::ops::active_isa()), ", not for ", isa,
                                     "; set FLOW_CPU_ISA or use another machine"));
   }
   if (!flow::ops::has_onednn() || !flow::ops::has_openblas()) {
@@ -201,7 +203,7 @@ void calibrate(const std::string& isa, const std::string& path) {
        << doubles << "    },\n}};\n// clang-format on\n\n}  // namespace flow::ops\n";
   file.close();
   if (!file)
-    throw flow::IoError(str("[calibrate] the table cannot be written; received ", path,
+    throw flow::IoError(str("[calibrate] cannot write the table to ", path,
                             "; check the folder and the space left"));
 }
 
@@ -212,7 +214,7 @@ void calibrate_costs(const std::string& path) {
   file << to_string(costs);
   file.close();
   if (!file)
-    throw flow::IoError(str("[calibrate] the table cannot be written; received ", path,
+    throw flow::IoError(str("[calibrate] cannot write the table to ", path,
                             "; check the folder and the space left"));
 }
 

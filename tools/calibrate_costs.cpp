@@ -21,10 +21,10 @@ namespace {
 
 using boxing::Communicator;
 
-constexpr int64_t kPartBytes = int64_t{4} << 20;  // of a rank: beyond its own caches
+constexpr int64_t kPartBytes = int64_t{4} << 20;  // of one rank; larger than its caches
 
-// Microseconds of one call, which all ranks make alike: the least of some rounds, as whatever else
-// runs only adds to it.
+// Microseconds of one call, which all ranks make: the minimum over the rounds, because other work
+// only adds to the time.
 template <class Fn>
 double least_us(int rounds, int calls, const Fn& call) {
   double least = std::numeric_limits<double>::infinity();
@@ -45,8 +45,8 @@ double meeting_us(Communicator& group) {
   });
 }
 
-// `amount` a microsecond, where the model has some `other_us` besides: measured times of small jobs
-// may be below it.
+// The rate `amount` per microsecond, after subtracting `other_us`, which the model counts
+// separately. The measured time of a small job may be less than `other_us`.
 double rate(double amount, double time_us, double other_us) {
   return amount / std::max(time_us - other_us, time_us / 4);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compiles every ```cpp block of README.md and docs/ against the build tree's headers.
+"""Compiles every ```cpp block of README.md and docs/ against the headers of a build tree.
 
-Errors point at the line of the page. A partial piece of code is marked ```cpp fragment and skipped.
+Errors name the page and its line. Blocks marked ```cpp fragment are skipped.
 """
 
 import argparse

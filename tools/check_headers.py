@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fails when a header of the library does not compile alone.
+"""Fails if a header of the library does not compile by itself.
 
-A header whose own source file includes it first is proved by the build, so here only the order is
-checked; every other header is compiled by itself with the flags of the build tree. A header meant to
-be included in the middle of others says so in a line beginning "// Not self-contained:".
+If the source file of a header includes the header first, the build proves that it is self-contained,
+so this script checks only the order. It compiles every other header with the flags of the build tree.
+A header that is not meant to compile by itself has a line that begins with "// Not self-contained:".
 """
 
 import argparse
@@ -42,7 +42,7 @@ def check_own_header_first(root, commands):
             first = INCLUDE.search(source.read_text())
             if not first or first.group(1) != name:
                 problems.append(f"{source.relative_to(root)}: include \"{name}\" first, so that "
-                                "it is known to be self-contained")
+                                "the build proves that it is self-contained")
             elif str(source.resolve()) in commands:
                 proved.add(name)
     return problems, proved
@@ -64,7 +64,7 @@ def main():
     commands = compile_commands(arguments.build)
     problems, proved = check_own_header_first(root, commands)
     any_command = next(words for source, words in commands.items() if source.startswith(f"{root}/core/"))
-    # Kernel headers see the instruction set that every machine has.
+    # Compile kernel headers for the instruction set that every machine has.
     command = [word for word in any_command if word != "-c" and not word.endswith("ccache")]
     command = [*command, "-DFLOW_ISA=0"]
     headers = []

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fails when a folder of the library reaches a folder that comes later in ORDER.
+"""Fails if a folder of the library uses a folder that comes later in ORDER.
 
-Includes are read from the sources: each is spelled from the repository root and points to the
-folder itself or to the left, and no headers include each other in a circle. Symbols are read from a
-build tree (--objects build/release): no folder's objects need a symbol that only objects of a folder
-to the right define, which a declaration without a body could otherwise hide.
+Includes are read from the sources. Each must be written from the repository root and name a file of
+the same folder or of an earlier one, and headers must not include each other in a cycle. Symbols are
+read from a build tree (--objects build/release): no object may need a symbol that only later folders
+define. This finds functions that are declared in a folder but defined in a later one.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import sys
 
 ORDER = ["core", "ops", "boxing", "autograd", "eager", "graph", "pipeline", "nn"]
 RANK = {name: i for i, name in enumerate(ORDER)}
-# Declared in core/tensor.h and defined in the folder that owns what they do: the one exception.
+# The one exception: methods that core/tensor.h declares and the folder of their subject defines.
 DECLARED_IN_CORE = ("flow::Tensor::", "flow::internal::read_values(")
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]*)"')
 

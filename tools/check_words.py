@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails on words, includes, names and sizes that the house style rules out. Prints file:line."""
+"""Fails on words, includes, names and sizes that the house style forbids. Prints file:line."""
 
 import argparse
 import pathlib
@@ -12,9 +12,9 @@ from check_layers import ORDER
 WARN_LINES, FAIL_LINES = 500, 800
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 
-# In the library's sources, comments and strings aside: what, and what to do instead.
+# Forbidden in the library's code, but not in comments and strings: a pattern and the alternative.
 LIBRARY_RULES = [
-    (r"#\s*include\s*<iostream>", "the library does not write to streams of its own; core/log.h"),
+    (r"#\s*include\s*<iostream>", "the library does not write to streams; use core/log.h"),
     (r"#\s*include\s*<(format|source_location|expected)>", "not in every supported compiler"),
     (r"\bstd::(views|ranges::views)\b", "clang 14 cannot compile range views"),
     (r"(?<![\w.>:])((std)?::)?f?printf\s*\(", "use core/log.h, or an ostream given by the caller"),
@@ -27,7 +27,7 @@ HEADER_RULES = [
     (r"^\s*using\s+namespace\b", "not in a header"),
     (r"\bFLOW_WITH_[A-Z]+\b", "what the library was built with may not change a header"),
 ]
-# Heavy headers and the files that may include them.
+# Expensive headers, and the files that may include them.
 HOMES = [
     (r"#\s*include\s*<mpi\.h>", r"boxing/comm/mpi_[a-z_]+\.(h|cpp)"),
     (r"#\s*include\s*<nccl\.h>", r"boxing/comm/nccl_[a-z_]+\.(h|cpp)"),
@@ -40,7 +40,7 @@ HOMES = [
     (r"#\s*include\s*<nlohmann/json\.hpp>", r"[a-z_/]+\.cpp"),
     (r"#\s*include\s*<CLI/", r"(tools|examples|benchmarks)/[a-z_/]+\.cpp"),
 ]
-# Everywhere, comments included.
+# Forbidden everywhere, also in comments.
 TEXT_RULES = [
     (r"\b(TODO|FIXME|XXX)\b", "finish it, or raise Unsupported with the reason"),
     (r"NOLINT(NEXTLINE|BEGIN|END)?(?![A-Z(])", "name the check: NOLINT(check-name)"),
@@ -48,13 +48,13 @@ TEXT_RULES = [
 ]
 EMPTY_NAMES = re.compile(r"(^|/)(utils?|common|misc|impl|helpers?|manager)(\.|/)")
 
-# (file, words the found text contains): the reason why this place may.
+# (file, part of the text that was found): the reason why it is allowed there.
 ALLOWED = {
     ("core/log.cpp", "iostream"): "writes to stderr where glog is not built in",
-    ("boxing/ranks/watchdog.cpp", "exit"): "ends a rank that goes on after the others have failed",
-    ("boxing/ranks/program_main.cpp", "exit"): "takes the place of exit in a program with thread ranks",
+    ("boxing/ranks/watchdog.cpp", "exit"): "ends a rank that continues after the others have failed",
+    ("boxing/ranks/program_main.cpp", "exit"): "replaces exit in a program with thread ranks",
 }
-# Files past FAIL_LINES: the reason.
+# Files with more than FAIL_LINES lines, and the reason.
 LONG_FILES = {}
 
 
@@ -102,7 +102,7 @@ def check_source(name, text):
 
 
 def check_listed(root, names):
-    """Each source of the library stands in its folder's CMakeLists.txt."""
+    """Reports sources of the library that the CMakeLists.txt of their folder does not list."""
     for name in names:
         path = pathlib.PurePath(name)
         if path.parts[0] not in ORDER or path.suffix not in SOURCE_SUFFIXES:
@@ -113,7 +113,7 @@ def check_listed(root, names):
 
 
 def check_environment(root, names):
-    """Each variable that a source names stands in the library's table and in the docs."""
+    """Reports variables in the sources that the library's table or the docs do not contain."""
     table = root / "core/env.cpp"
     declared = table.read_text() if table.exists() else ""
     documented = "".join(path.read_text() for path in (root / "docs").rglob("*.md"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds presets, runs their ctests and adds up the test cases. Called through tools/test."""
+"""Builds presets, runs their tests with ctest, and counts the test cases. tools/test calls it."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ JOBS = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count())
 
 
 class Totals:
-    """Counts of test cases, and the names of those that failed."""
+    """The number of test cases that passed, and the names of those that failed or were skipped."""
 
     def __init__(self):
         self.passed = 0
@@ -34,7 +34,7 @@ class Totals:
 
 
 def add_googletest(totals, section, test, ctest_failed, report):
-    """Adds the cases of one googletest report; a crash leaves no report or a clean one."""
+    """Adds the cases of one googletest report. After a crash the report is missing or has no failure."""
     failed_before = len(totals.failed)
     if report.exists():
         for suite in json.loads(report.read_text())["testsuites"]:
@@ -73,7 +73,7 @@ def run_ctest(totals, section, build, selection):
 
 
 def step(totals, section, command, environment=None):
-    """Runs one command that counts as a test of its own only when it fails."""
+    """Runs one command, and counts it as a failed test if it fails."""
     print(f"== {section}: {' '.join(str(word) for word in command)}", flush=True)
     done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False,
                           env={**os.environ, **(environment or {})})
@@ -112,14 +112,14 @@ def run_everything(totals):
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/test", description=(
-        "Sets up, builds and runs every test but those labelled slow."))
+        "Installs packages, builds, and runs every test that is not labelled slow."))
     scope = parser.add_mutually_exclusive_group()
-    scope.add_argument("--quick", action="store_true", help="only tests labelled unit")
+    scope.add_argument("--quick", action="store_true", help="run only tests labelled unit")
     scope.add_argument("--all", action="store_true", help=(
-        "also slow tests and long fuzzing, the asan, tsan, tidy and cuda-emulated presets, each "
-        "option OFF, a shared library, and the two commands of README on a fresh Debian 12 (needs root)"))
-    scope.add_argument("--label", metavar="L", help="only tests with this label")
-    parser.add_argument("--preset", default="release", help="default: release")
+        "also run slow tests and long fuzzing, the asan, tsan, tidy and cuda-emulated presets, a build with "
+        "each option OFF, a shared library, and the README's two commands on a fresh Debian 12 (needs root)"))
+    scope.add_argument("--label", metavar="L", help="run only tests with this label")
+    parser.add_argument("--preset", default="release", help="the preset to build and test (default: release)")
     arguments = parser.parse_args()
 
     totals = Totals()

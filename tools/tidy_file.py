@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy on one file, unless it passed with the same text, options and checks before.
+"""Runs clang-tidy on one file, unless the same text passed before with the same options and checks.
 
-CMake calls it in the preset tidy: tidy_file.py CLANG-TIDY OPTIONS... SOURCE -- COMPILER ARGUMENTS...
-What passed is remembered under ${XDG_CACHE_HOME:-~/.cache}/flow-tidy, for all checkouts: looking at
-every file takes hours on two cores, preprocessing them minutes.
+CMake calls this script in the preset tidy:
+tidy_file.py CLANG-TIDY OPTIONS... SOURCE -- COMPILER ARGUMENTS...
+It records files that passed under ${XDG_CACHE_HOME:-~/.cache}/flow-tidy, for all checkouts, because
+clang-tidy takes hours for all files on two cores, and the preprocessor minutes.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ DROPPED = {"-c", "-MD", "-MMD", "-MP"}
 
 
 def preprocess_command(compiler):
-    """The compiler's command, changed to print comments, macros and code without line marks."""
+    """Returns the compiler's command, changed to print comments, macros and code without line marks."""
     command, skip = [], False
     for argument in compiler:
         if skip or argument in WITH_VALUE:
@@ -30,7 +31,7 @@ def preprocess_command(compiler):
 
 
 def fingerprint(tidy, source, compiler):
-    """A hash of all that decides what clang-tidy says, or None when the file does not compile."""
+    """Returns a hash of all input of clang-tidy, or None if the file does not compile."""
     text = subprocess.run(preprocess_command(compiler), stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, check=False)
     if text.returncode != 0:

@@ -73,9 +73,9 @@ TEST(Hosts, NeedTheSameSecretAndCommand) {
 
   expect_words(job.output,
                {"it does not accept the secret of this node", "it does not know the secret",
-                "is open to other users", "the secret has 5 characters",
+                "can be accessed by other users", "the secret has 5 characters",
                 "node 0 was started with another program", "a ended with 71:\n",
-                "node 1 did not come to 10.77.5.1:29500 within 2 s"});
+                "node 1 did not connect to 10.77.5.1:29500 within 2 s"});
 }
 
 // The job runs even if other programs connect to its port.

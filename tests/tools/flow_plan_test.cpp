@@ -85,7 +85,7 @@ TEST_F(FlowPlan, AnswersWhatIsAsked) {
 }
 
 TEST_F(FlowPlan, ChecksTheCertificateAgain) {
-  EXPECT_TRUE(has(answer([](auto& q) { q.check = true; }), "checked: no rank waits for ever"));
+  EXPECT_TRUE(has(answer([](auto& q) { q.check = true; }), "checked: no rank waits forever"));
 }
 
 TEST_F(FlowPlan, RefusesRanksAndFilesThatAreNone) {

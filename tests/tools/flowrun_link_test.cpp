@@ -176,7 +176,7 @@ TEST_F(FlowrunLink, LongFramesAndOtherLanguagesAreNotRead) {
   connect("the secret", "the secret");
   say(0, "GET / HTTP/1.1\r\n\r\n");
   head_->step();
-  EXPECT_EQ(head_->reason(), "it does not speak the language of flowrun");
+  EXPECT_EQ(head_->reason(), "it does not use flowrun's protocol");
 }
 
 // Open MPI 4.1.4 calls its remote shell with such words.

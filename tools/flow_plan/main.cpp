@@ -1,4 +1,4 @@
-// flow-plan: shows what a saved plan holds.
+// flow-plan prints the content of a saved plan.
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -19,15 +19,15 @@ int fail(const flow::Error& error, ExitCode code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Shows a plan that a graph saved: its summary, unless something else is asked for.");
+  CLI::App app("Prints a plan that a graph saved. Without options it prints the summary.");
   flow::tools::PlanQuestions questions;
-  app.add_option("plan", questions.path, "the file")->required();
-  app.add_option("--rank", questions.rank, "whose redistributions the summary has");
-  app.add_flag("--origin", questions.key, "what the plan was compiled from and for");
-  app.add_flag("--ir", questions.ir, "the step as a graph");
-  app.add_option("--program", questions.program, "the program of this rank");
-  app.add_flag("--certificate", questions.certificate, "what was proved of each rank");
-  app.add_flag("--check", questions.check, "prove it again");
+  app.add_option("plan", questions.path, "the plan file")->required();
+  app.add_option("--rank", questions.rank, "the rank whose redistributions the summary lists");
+  app.add_flag("--origin", questions.key, "print what the plan was compiled from and for");
+  app.add_flag("--ir", questions.ir, "print the step as a graph");
+  app.add_option("--program", questions.program, "print the program of this rank");
+  app.add_flag("--certificate", questions.certificate, "print what was proved for each rank");
+  app.add_flag("--check", questions.check, "prove the certificate again");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -27,16 +27,16 @@ void show_origin(const graph::PlanKey& key, std::ostream& out) {
     out << name << ": " << value << '\n';
 }
 
-// The proof again, from the programs as they are in the file.
+// Proves the certificate again from the programs in the file.
 void check(const graph::CompiledArtifact& step, std::ostream& out) {
   const std::string proved = to_string(graph::certify(step.programs, step.certificate.num_threads));
   if (proved != to_string(step.certificate)) {
     throw InternalError(
-        str("[flow-plan] the certificate in the file is not what its programs "
-            "give; they give\n",
+        str("[flow-plan] the certificate in the file does not match its programs; "
+            "they prove\n",
             proved));
   }
-  out << "checked: no rank waits for ever, groups agree on every collective, memory is as stated\n";
+  out << "checked: no rank waits forever, groups agree on every collective, memory is as stated\n";
 }
 
 }  // namespace

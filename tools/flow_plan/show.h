@@ -1,4 +1,4 @@
-// What flow-plan prints of a saved plan.
+// The output of flow-plan for a saved plan.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ namespace flow::tools {
 
 struct PlanQuestions {
   std::string path;
-  int64_t rank = 0;  // whose redistributions the summary has
+  int64_t rank = 0;  // the rank whose redistributions the summary lists
   bool key = false;
   bool ir = false;
   bool certificate = false;
-  std::optional<int64_t> program;  // of this rank
+  std::optional<int64_t> program;  // the rank whose program is printed
   bool check = false;
 };
 
-// Reads the plan and answers; without a question asked, its summary. Throws IoError or BadFile for
-// the file, InvalidArgument for a rank that the plan does not have, and InternalError where the
-// certificate does not hold.
+// Reads the plan and answers the questions; without a question, returns the summary. Throws IoError
+// or BadFile if the file cannot be read, InvalidArgument if the plan does not have the rank, and
+// InternalError if the certificate is wrong.
 void show_plan(const PlanQuestions& questions, std::ostream& out);
 
 }  // namespace flow::tools

@@ -1,4 +1,4 @@
-// The commands of flow-sim. They give the text to print, and throw flow's errors.
+// The commands of flow-sim. They return the text to print, and throw flow's errors.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,33 @@
 
 namespace flow::sim {
 
-// Times in microseconds. A list has a number for each stage (of transfers: each but the last), or
-// one for all.
+// Times are in microseconds. A list has one number for all stages, or a number for each stage (for
+// transfers: for each stage except the last).
 struct RunOptions {
-  int64_t stages = 0;         // 0: as `costs` or the lists have
-  int64_t micro_batches = 0;  // 0: as `costs` has
-  // Names, files with a table, or "all"; none: that of `costs`, else "all".
+  int64_t stages = 0;         // 0: take the number from `costs` or from the lists
+  int64_t micro_batches = 0;  // 0: take the number from `costs`
+  // Names, files with a table, or "all". If empty: the schedule of `costs`, or else "all".
   std::vector<std::string> schedules = {};
   std::vector<double> forward = {};
   std::vector<double> backward = {};
   std::vector<double> weight = {};
-  std::vector<double> transfer = {};          // of activations to the next stage
-  std::vector<double> transfer_back = {};     // of gradients; as `transfer` unless it is given
-  std::vector<double> activation_bytes = {};  // that a micro-batch keeps in a stage
-  std::string costs = {};                     // a timeline to take the stages' times from
-  bool uses_predicted = false;                // of `costs`, those it was predicted with
-  std::string out = {};                       // of the only schedule
+  std::vector<double> transfer = {};          // time of activations to the next stage
+  std::vector<double> transfer_back = {};     // time of gradients; if empty: `transfer`
+  std::vector<double> activation_bytes = {};  // bytes that a micro-batch keeps in a stage
+  std::string costs = {};                     // a timeline with the stages' times
+  bool uses_predicted = false;                // take the predicted times of `costs`
+  std::string out = {};  // file for the timeline, if there is only one schedule
 };
 
-// Simulates each schedule: a table, one row each, and the timeline of one.
+// Simulates each schedule. Returns a table with a row for each, and writes the timeline of one.
 std::string run(const RunOptions& options);
 
-// Two timelines of the same schedule beside each other: spans and bubbles, how each rank's time is
-// shared, what actions take, and the `num_waits` waits that differ most.
+// Compares two timelines of the same schedule: spans and bubbles, how each rank's time is divided,
+// the times of actions, and the `num_waits` waits that differ most.
 std::string compare(const std::string& predicted, const std::string& measured,
                     int64_t num_waits = 8);
 
-// What one timeline amounts to.
+// Summarises one timeline.
 std::string show(const std::string& path);
 
 pipeline::TimelineFile load_timeline(const std::string& path);

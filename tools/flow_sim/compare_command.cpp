@@ -11,7 +11,7 @@ namespace flow::sim {
 
 namespace {
 
-constexpr double kLeastDifference = 5e-4;  // of the span, that is listed
+constexpr double kLeastDifference = 5e-4;  // the smallest share of the span that is listed
 
 using pipeline::Action;
 using pipeline::TimelineFile;
@@ -30,7 +30,7 @@ std::string stages_on(const TimelineFile& file, int64_t rank) {
   return text;
 }
 
-// Numbers of one or two timelines beside each other.
+// A text table with the numbers of one or two timelines.
 class Table {
  public:
   Table() { out_ << std::fixed; }
@@ -77,8 +77,8 @@ void add_actions(Table& table, const TimelineSums& a, const TimelineSums& b, boo
 void add_messages(Table& table, const TimelineSums& sums) {
   if (sums.num_messages == 0) return;
   table
-      .word(str("\nmessages measured: ", sums.num_messages, " of together ", sums.message_bytes,
-                " bytes, from send to receipt "))
+      .word(str("\nmessages measured: ", sums.num_messages, " with ", sums.message_bytes,
+                " bytes in total; from send to receipt "))
       .number(sums.message_us, 0, 1)
       .word(" us on average\n");
 }
@@ -88,12 +88,12 @@ void add_messages(Table& table, const TimelineSums& sums) {
 std::string compare(const std::string& predicted, const std::string& measured, int64_t num_waits) {
   const TimelineFile first = load_timeline(predicted), second = load_timeline(measured);
   if (!(first.schedule == second.schedule)) {
-    throw InvalidArgument(str("[flow-sim] ", predicted, " (", first.schedule_name, ", ",
-                              first.schedule.num_stages, " stages, ",
-                              first.schedule.num_micro_batches, " micro-batches) and ", measured,
-                              " (", second.schedule_name, ", ", second.schedule.num_stages, ", ",
-                              second.schedule.num_micro_batches,
-                              ") are of different schedules; compare two of the same"));
+    throw InvalidArgument(
+        str("[flow-sim] ", predicted, " (", first.schedule_name, ", ", first.schedule.num_stages,
+            " stages, ", first.schedule.num_micro_batches, " micro-batches) and ", measured, " (",
+            second.schedule_name, ", ", second.schedule.num_stages, ", ",
+            second.schedule.num_micro_batches,
+            ") have different schedules; compare two timelines of the same schedule"));
   }
   const TimelineSums a = sum_up(first), b = sum_up(second);
   Table table;
@@ -104,7 +104,7 @@ std::string compare(const std::string& predicted, const std::string& measured, i
   table.word(
       "\nrank stages        bubble            at start        between actions        at end\n");
   for (const auto& [rank, right] : b.ranks) {
-    // A simulation may have one rank where several hold a stage: the first rank of the same stage.
+    // If a stage has several ranks, a simulation may have only one; then this is its first rank.
     const std::string stages = stages_on(second, rank);
     RankShares left;
     for (const auto& [other, shares] : a.ranks) {
@@ -118,7 +118,7 @@ std::string compare(const std::string& predicted, const std::string& measured, i
   }
   add_actions(table, a, b, first.schedule.has_weights());
 
-  // Waits as shares of the span, as times may be in other units.
+  // Waits are shares of the span, because the times of the two may have different units.
   std::vector<std::pair<double, Action>> differences;
   for (const auto& [action, wait] : b.wait_before_us)
     differences.emplace_back(wait / b.span_us - a.wait_before_us.at(action) / a.span_us, action);

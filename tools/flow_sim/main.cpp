@@ -1,4 +1,4 @@
-// flow-sim: what pipeline schedules will do, and beside it what they did.
+// flow-sim simulates pipeline schedules, and compares simulations with measurements.
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 namespace {
 
-// As flowrun's.
+// The same exit codes as flowrun's.
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 64, kBadFile = 65, kFileFailure = 74 };
 
 struct CommandLine {
@@ -21,26 +21,30 @@ struct CommandLine {
 
 void add_run_command(CLI::App& app, CommandLine& line) {
   CLI::App* run = app.add_subcommand("run", "simulate schedules; times are in microseconds");
-  run->add_option("--stages", line.run.stages, "of the pipeline")->check(CLI::PositiveNumber);
-  run->add_option("--micro-batches", line.run.micro_batches, "of a step")
+  run->add_option("--stages", line.run.stages, "number of stages of the pipeline")
+      ->check(CLI::PositiveNumber);
+  run->add_option("--micro-batches", line.run.micro_batches, "number of micro-batches of a step")
       ->check(CLI::PositiveNumber);
   run->add_option(
       "--schedule", line.run.schedules,
-      "gpipe, 1f1b, interleaved:N, zb-h1, zb-v, a file with a line of actions a worker, "
+      "gpipe, 1f1b, interleaved:N, zb-h1, zb-v, a file with a line of actions for each worker, "
       "or all; may be repeated");
   const auto add_list = [&](const char* name, std::vector<double>& list, const char* what) {
     run->add_option(name, list, what)->delimiter(',');
   };
-  add_list("--forward", line.run.forward, "time of F, by stage or one for all: 10,12");
+  add_list("--forward", line.run.forward, "time of F, for each stage or one for all: 10,12");
   add_list("--backward", line.run.backward, "time of B, the gradients of inputs");
   add_list("--weight", line.run.weight, "time of W, the gradients of weights");
-  add_list("--transfer", line.run.transfer, "time from a stage to the next");
-  add_list("--transfer-back", line.run.transfer_back, "time back; else as --transfer");
-  add_list("--activation-bytes", line.run.activation_bytes, "that a micro-batch keeps in a stage");
-  run->add_option("--costs", line.run.costs, "a timeline to take times from that are not given");
+  add_list("--transfer", line.run.transfer, "time of a message from a stage to the next");
+  add_list("--transfer-back", line.run.transfer_back,
+           "time of a message back (default: --transfer)");
+  add_list("--activation-bytes", line.run.activation_bytes,
+           "bytes that a micro-batch keeps in a stage");
+  run->add_option("--costs", line.run.costs, "a timeline with the times that are not given");
   run->add_flag("--predicted", line.run.uses_predicted,
-                "of --costs, take what the graph was predicted to cost");
-  run->add_option("--out", line.run.out, "write the timeline of the one schedule");
+                "take the predicted times of --costs, not the measured ones");
+  run->add_option("--out", line.run.out,
+                  "write the timeline to this file; needs exactly one schedule");
 }
 
 std::string text_of(const CLI::App& app, const CommandLine& line) {
@@ -56,11 +60,12 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   CommandLine line;
   add_run_command(app, line);
-  CLI::App* compare = app.add_subcommand("compare", "a predicted timeline beside a measured one");
+  CLI::App* compare =
+      app.add_subcommand("compare", "compare a predicted timeline with a measured one");
   compare->add_option("predicted", line.predicted, "timeline")->required();
   compare->add_option("measured", line.measured, "timeline of the same schedule")->required();
-  compare->add_option("--waits", line.num_waits, "how many differing waits to list");
-  CLI::App* show = app.add_subcommand("show", "what a timeline amounts to");
+  compare->add_option("--waits", line.num_waits, "number of waits to list");
+  CLI::App* show = app.add_subcommand("show", "summarise a timeline");
   show->add_option("file", line.file, "timeline")->required();
   try {
     app.parse(argc, argv);

@@ -23,7 +23,7 @@ using pipeline::TransferCost;
 
 constexpr int64_t kMaxActions = 1 << 20;
 
-// The number of a list that belongs to a stage.
+// The number in a list that applies to a stage.
 double at(const std::vector<double>& list, size_t stage, double fallback) {
   if (list.empty()) return fallback;
   return list.size() == 1 ? list[0] : list[stage];
@@ -36,25 +36,26 @@ void check_list(const std::vector<double>& list, const char* name, int64_t count
   }
   for (const double number : list) {
     if (number >= 0 && number < 1e15) continue;
-    throw InvalidArgument(str("[flow-sim] --", name, " has ", number, "; give numbers from 0 on"));
+    throw InvalidArgument(
+        str("[flow-sim] --", name, " has ", number, "; give numbers that are at least 0"));
   }
 }
 
-// What is to be simulated, with all that the options leave out.
+// What is simulated: the options with their defaults filled in.
 struct Job {
   int64_t stages = 0;
   int64_t micro_batches = 0;
   std::vector<StageCost> costs = {};
   std::vector<TransferCost> transfers = {};
-  std::vector<double> activation_bytes = {};  // none: not asked for
+  std::vector<double> activation_bytes = {};  // empty: not requested
   std::vector<std::pair<std::string, Schedule>> schedules = {};
 };
 
-// A schedule that may not go with the numbers.
+// Adds a schedule, unless it does not support the number of stages or micro-batches.
 void add_if_possible(Job& job, const ScheduleRule& rule) {
   try {
     job.schedules.emplace_back(to_string(rule), make_schedule(rule, job.stages, job.micro_batches));
-  } catch (const InvalidArgument&) {  // the rule is for other numbers
+  } catch (const InvalidArgument&) {  // the schedule needs other numbers
   }
 }
 
@@ -95,7 +96,8 @@ Job make_job(const RunOptions& options) {
     const auto count = static_cast<int64_t>(known.size());
     if (options.stages > 0 && options.stages != count) {
       throw InvalidArgument(str("[flow-sim] ", options.costs, " has costs of ", count,
-                                " stages, not of ", options.stages, "; leave --stages out"));
+                                " stages, but --stages is ", options.stages,
+                                "; leave --stages out"));
     }
     job.stages = count;
     if (job.micro_batches == 0) job.micro_batches = file.schedule.num_micro_batches;
@@ -137,7 +139,7 @@ Job make_job(const RunOptions& options) {
   return job;
 }
 
-// The most that the activations of one worker's stages take at once.
+// The peak memory of the activations in the stages of one worker.
 double peak_bytes(const Schedule& schedule, const Timeline& timeline,
                   const std::vector<double>& bytes) {
   const ActionKind last = schedule.has_weights() ? ActionKind::kWeight : ActionKind::kBackward;
@@ -160,8 +162,9 @@ pipeline::TimelineFile load_timeline(const std::string& path) {
 std::string run(const RunOptions& options) {
   const Job job = make_job(options);
   if (!options.out.empty() && job.schedules.size() != 1) {
-    throw InvalidArgument(str("[flow-sim] --out with ", job.schedules.size(),
-                              " schedules; a timeline is of one, name it with --schedule"));
+    throw InvalidArgument(
+        str("[flow-sim] --out with ", job.schedules.size(),
+            " schedules; a timeline holds one schedule, so name it with --schedule"));
   }
   std::ostringstream out;
   out << job.stages << " stages, " << job.micro_batches << " micro-batches\n"

@@ -78,7 +78,8 @@ std::vector<int64_t> most_kept(const TimelineFile& file, const Actions& actions)
 TimelineSums sum_up(const TimelineFile& file) {
   const auto runs = actions_by_run(file);
   if (runs.empty()) {
-    throw InvalidArgument("[flow-sim] the timeline has no actions; give one of a pipeline");
+    throw InvalidArgument(
+        "[flow-sim] the timeline has no actions; give the timeline of a pipeline");
   }
   const auto num_stages = static_cast<size_t>(file.schedule.num_stages);
   TimelineSums sums;
@@ -97,7 +98,8 @@ TimelineSums sum_up(const TimelineFile& file) {
       }
     }
     if (!(end > begin)) {
-      throw InvalidArgument("[flow-sim] the timeline's actions take no time; give another");
+      throw InvalidArgument(
+          "[flow-sim] all actions of the timeline take no time; give another timeline");
     }
     sums.span_us += end - begin;
     for (const auto& [rank, actions] : ranks) {

@@ -33,7 +33,7 @@ sockaddr_in address_of(int socket, int (*ask)(int, sockaddr*, socklen_t*)) {
   return address;
 }
 
-// As /proc/net/tcp spells it.
+// The format of addresses in /proc/net/tcp.
 std::string table_text(const sockaddr_in& address) {
   std::array<char, 16> text;
   std::snprintf(text.data(), text.size(), "%08X:%04X", address.sin_addr.s_addr,
@@ -50,7 +50,8 @@ sockaddr_in resolve(const std::string& host, int port) {
   addrinfo* found = nullptr;
   const int status = getaddrinfo(host.c_str(), nullptr, &wanted, &found);
   if (status != 0 || found == nullptr) {
-    throw JobError(kUsage, "there is no IPv4 address of '" + host + "': " + gai_strerror(status));
+    throw JobError(kUsage,
+                   "cannot find an IPv4 address of '" + host + "': " + gai_strerror(status));
   }
   sockaddr_in address{};
   std::memcpy(&address, found->ai_addr, sizeof(address));
@@ -83,10 +84,11 @@ int listen_at(sockaddr_in& address) {
   if (bind(file, generic(address), sizeof(address)) != 0 || listen(file, kQueue) != 0) {
     const std::string why = std::strerror(errno);
     close(file);
-    throw JobError(kUsage,
-                   "cannot listen at " + text_of(address) + ':' +
-                       std::to_string(ntohs(address.sin_port)) + ": " + why +
-                       "; --master_addr must be an address of this host, --master_port free");
+    throw JobError(
+        kUsage,
+        "cannot listen at " + text_of(address) + ':' + std::to_string(ntohs(address.sin_port)) +
+            ": " + why +
+            "; --master-addr must be an address of this host, and --master-port must be free");
   }
   address = own_address(file);
   return file;
@@ -115,11 +117,11 @@ sockaddr_in own_address(int socket) {
 sockaddr_in address_towards(const sockaddr_in& other) {
   const int file = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in target = other;
-  target.sin_port = htons(9);  // any: nothing is sent
+  target.sin_port = htons(9);  // any port, because nothing is sent
   const bool has_route = connect(file, generic(target), sizeof(target)) == 0;
   sockaddr_in own = own_address(file);
   close(file);
-  if (!has_route) throw JobError(kUsage, "there is no way to " + text_of(other));
+  if (!has_route) throw JobError(kUsage, "this host has no route to " + text_of(other));
   own.sin_port = 0;
   return own;
 }
@@ -149,7 +151,7 @@ bool is_peer_of_same_user(int socket) {
   const std::string remote = table_text(own_address(socket));
   std::ifstream table("/proc/net/tcp");
   for (std::string line; std::getline(table, line);) {
-    // sl local remote state queues timer retransmissions user ...
+    // Columns: sl local remote state queues timer retransmissions user ...
     std::istringstream words(line);
     std::string word, its_local, its_remote;
     long user = -1;

@@ -8,10 +8,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of an attempt that ended well there is none.
+// An attempt that succeeded has no report of its own.
 Json report_of(const Attempt& attempt) {
   if (attempt.verdict.summary.empty())
-    return {{"cause", "none"}, {"message", "all ranks ended well"}};
+    return {{"cause", "none"}, {"message", "all ranks ended without an error"}};
   return Json::parse(attempt.verdict.report);
 }
 

@@ -1,4 +1,4 @@
-// What report.json says beside how a job's last attempt ended.
+// The parts of report.json that describe the whole job and not only its last attempt.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct Attempt {
   double seconds = 0;
 };
 
-// The report with "attempts" (where there was more than one) and "nodes" (where they are given);
-// `exit_code` is the job's; `obstacle` says why it was not started again, if it should have been.
+// The report with "attempts" (if there was more than one) and "nodes" (if there are any).
+// `exit_code` is that of the job. `obstacle` says why the job could not be restarted, or is empty.
 std::string complete_report(const std::vector<Attempt>& attempts, const nlohmann::json& nodes,
                             int exit_code, const std::string& obstacle);
 

@@ -69,7 +69,7 @@ std::vector<Word> cut_words(std::string_view line) {
     }
   }
   finish();
-  if (quote != '\0') throw std::runtime_error("a quote of mpirun's command does not end");
+  if (quote != '\0') throw std::runtime_error("mpirun's command for a node has an unmatched quote");
   return words;
 }
 
@@ -84,7 +84,7 @@ std::vector<std::string> parse_daemon_command(const std::vector<std::string>& sh
   for (const std::string& word : shell_words)
     line += word + ' ';
   std::vector<Word> words = cut_words(line);
-  // With some login shells mpirun sets up an environment first, or wraps all in parentheses.
+  // For some login shells mpirun first sets variables, or puts the command in parentheses.
   const auto is = [](char op) {
     return [op](const Word& word) { return word.is_operator && word.text[0] == op; };
   };
@@ -95,12 +95,12 @@ std::vector<std::string> parse_daemon_command(const std::vector<std::string>& sh
   std::vector<std::string> result;
   for (const Word& word : words) {
     if (word.is_operator) {
-      throw std::runtime_error("mpirun's command for a node is more than a call: " + line);
+      throw std::runtime_error("mpirun's command for a node must be a single call; got: " + line);
     }
     result.push_back(word.text);
   }
   if (result.empty() || base_name(result[0]) != kDaemon) {
-    throw std::runtime_error("mpirun wants to run something else than orted on a node: " + line);
+    throw std::runtime_error("mpirun's command for a node must run orted; got: " + line);
   }
   result[0] = kDaemon;
   return result;
@@ -115,7 +115,7 @@ std::vector<std::string> check_daemon_words(const std::vector<std::string>& word
   };
   if (words.empty() || words[0] != kDaemon) refuse("it does not run orted");
   if (words.size() > kMost) refuse("it is too long");
-  if (words.size() % 3 != 1) refuse("it has other arguments than parameters of Open MPI");
+  if (words.size() % 3 != 1) refuse("it has arguments that are not Open MPI parameters");
   std::vector<std::string> checked = {words[0]};
   for (size_t i = 1; i < words.size(); i += 3) {
     const std::string& name = words[i + 1];
@@ -123,10 +123,10 @@ std::vector<std::string> check_daemon_words(const std::vector<std::string>& word
     const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
       return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
     });
-    if (!is_name) refuse("'" + name + "' is no parameter of Open MPI");
-    // Where components are looked for, and files that say so.
+    if (!is_name) refuse("'" + name + "' is not an Open MPI parameter");
+    // These parameters name folders of components, or files that name such folders.
     if (name.starts_with("mca_")) refuse("parameter " + name);
-    // The first is this node's own affair, the second that of the node with mpirun.
+    // This node chooses the first parameter itself, and only the node with mpirun uses the second.
     if (name == kFolder || name == "plm_rsh_agent") continue;
     checked.insert(checked.end(), {"--mca", name, words[i + 2]});
   }

@@ -1,4 +1,4 @@
-// What flowrun's exit code says, beside 1 to 63, which are the failing rank's own.
+// The exit codes of flowrun. Codes 1 to 63 are those of the failing rank.
 #pragma once
 
 #include <stdexcept>
@@ -12,7 +12,7 @@ inline constexpr int kStoppedOrTimeout = 71;
 inline constexpr int kRankLost = 72;
 inline constexpr int kRestartsExhausted = 75;
 
-// Why a job cannot run at all.
+// The reason why a job cannot run at all.
 class JobError : public std::runtime_error {
  public:
   JobError(int exit_code, const std::string& what)

@@ -1,4 +1,4 @@
-// The last collectives of each rank, from the files their flight recorders leave.
+// The last collectives of each rank, read from the files of the flight recorders.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace flowrun {
 
-// [{"rank": 0, "calls": [{"number", "call", "site", "state", "time"}, …]}, …], oldest first, at
-// most `limit` a rank.
+// [{"rank": 0, "calls": [{"number", "call", "site", "state", "time"}, …]}, …], oldest first, with
+// at most `limit` calls for each rank.
 nlohmann::json read_flights(const std::string& session, size_t limit);
 
-// "all_reduce of float32 (4,) at train.cpp:12, waiting for others"; empty where nothing is known.
+// "all_reduce of float32 (4,) at train.cpp:12, waiting for others"; empty if the rank made no call.
 std::string last_call(const nlohmann::json& flights, long rank);
 
 }  // namespace flowrun

@@ -16,7 +16,7 @@ namespace flowrun {
 
 namespace {
 
-// As one word of a shell.
+// Quotes a word for a shell.
 std::string quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word)
@@ -63,8 +63,8 @@ std::string address_for(const std::vector<Host>& hosts) {
   if (first != "localhost" && first != host_name()) {
     const sockaddr_in address = resolve(first, 0);
     if (text_of(address_towards(address)) != text_of(address)) {
-      throw JobError(kUsage, "the first of --hosts must be this host; " + first + " is " +
-                                 text_of(address) + ", which is another one");
+      throw JobError(kUsage, "the first of --hosts must be this host; " + first +
+                                 " is another host, " + text_of(address));
     }
   }
   return text_of(address_towards(resolve(without_user(hosts[1].name), 0)));
@@ -77,12 +77,14 @@ pid_t start_node(const Options& options, size_t number, int port, const std::str
   }
   command.insert(command.end(), {options.hosts[number].name, node_command(options, number, port)});
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw JobError(kRankLost, "no file is left to open");
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    throw JobError(kRankLost, "cannot start a node: the process has too many open files");
   const std::string line = secret + '\n';
   const bool is_written =
       write(ends[1], line.data(), line.size()) == static_cast<ssize_t>(line.size());
   close(ends[1]);
-  if (!is_written) throw JobError(kRankLost, "a pipe takes nothing");
+  if (!is_written)
+    throw JobError(kRankLost, "cannot start a node: the secret could not be written to a pipe");
   const pid_t starter = start_process(command, {.input = ends[0]});
   close(ends[0]);
   return starter;

@@ -1,4 +1,4 @@
-// Nodes that flowrun starts by itself (--hosts): a flowrun on each other host, by way of ssh.
+// The nodes of --hosts: flowrun starts a flowrun on each other host through ssh.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace flowrun {
 
-// This host's address that the others can reach. Throws JobError where the first of --hosts is not
-// this host.
+// The address at which the other hosts can reach this host. Throws JobError if the first of --hosts
+// is not this host.
 std::string address_for(const std::vector<Host>& hosts);
 
-// The process that starts another node. The secret goes through its stdin.
+// Returns the process that starts node `number`. The process receives the secret through stdin.
 pid_t start_node(const Options& options, size_t number, int port, const std::string& secret);
 
-// Ends those (that are > 0) that do not end by themselves.
+// Waits for the processes, and kills those that do not end by themselves. Ignores entries <= 0.
 void end_starters(const std::vector<pid_t>& starters);
 
 }  // namespace flowrun

@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// What a launcher gets to end by itself after the first failure.
+// The time that the launcher has to end by itself after the first failure.
 constexpr milliseconds kAfterFailure(1500);
 
 class Job {
@@ -56,7 +56,7 @@ class Job {
         end();
       }
     }
-    // Ranks die with their keepers, and those with the launcher; this makes sure that all have.
+    // Ranks die with their keepers, and keepers with the launcher. This loop makes sure of it.
     for (int i = 0; i < 200 && signal_ranks(session_, SIGKILL) > 0; ++i)
       usleep(5000);
     if (nodes_ != nullptr) nodes_->finish();
@@ -82,8 +82,8 @@ class Job {
     if (signal_ranks(session_, number) == 0 && asks_to_end) end();  // no rank has started
   }
 
-  // Keepers may outlive the launcher by a moment; they have become children of this process then.
-  // So have processes that a program left behind: those may stay.
+  // Keepers may outlive the launcher for a moment, and then become children of this process. So do
+  // processes that a program left behind; those may stay.
   static void reap_orphans() {
     for (int i = 0; i < 200; ++i) {
       pid_t reaped = 0;
@@ -95,7 +95,7 @@ class Job {
     }
   }
 
-  // The launcher ends its ranks when it is asked to; the ranks of one that does not are killed.
+  // Asks the launcher to end its ranks. If it does not, kills the ranks and the launcher.
   void end() {
     if (launcher_ < 0) return;
     if (nodes_ != nullptr) nodes_->expect_end();

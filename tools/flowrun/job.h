@@ -1,4 +1,4 @@
-// Runs the command of a job and ends it when it has to be ended.
+// Runs the command of a job, and ends it after a failure, a time-out or a signal.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@ namespace flowrun {
 class Nodes;
 
 struct JobEnd {
-  bool has_timed_out = false;  // the limit of the whole job
-  bool was_asked = false;      // by SIGINT or SIGTERM
-  int launcher_status = 0;     // of wait(); no reliable sign of how the ranks ended
+  bool has_timed_out = false;  // the job exceeded its limit
+  bool was_asked = false;      // SIGINT or SIGTERM asked it to end
+  int launcher_status = 0;     // from wait(); does not show reliably how the ranks ended
 };
 
-// Passes signals on to the ranks, whose process ids stand in the session. Once a rank has failed
-// the command has a short time to end by itself; then it is ended, and all ranks with it. `nodes`:
-// null where all ranks are on this host.
+// Forwards signals to the ranks, whose process ids are in the session's folder. After a rank has
+// failed, the command has a short time to end by itself; then this function ends it and all ranks.
+// `nodes` is null if all ranks are on this host.
 JobEnd run_job(const std::vector<std::string>& command, const std::vector<std::string>& environment,
                const std::string& session, long limit_s, Nodes* nodes);
 

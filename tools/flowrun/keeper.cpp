@@ -31,11 +31,12 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kKeeperWord = "--keep-rank";
-constexpr int kOptionWords = 6;  // flowrun, the word above, four options
+constexpr int kOptionWords = 6;  // flowrun, kKeeperWord, four options
 
-// A rank that was stopped counts as lost when it has not gone on by then.
+// A stopped rank counts as lost if it does not continue within this time.
 constexpr milliseconds kStoppedLimit(1500);
-// How long the keeper of a failed rank lets other ranks report before the launcher ends them.
+// The time that the keeper of a failed rank gives the other ranks to report, before the launcher
+// ends them.
 constexpr milliseconds kGrace(500);
 
 long environment_number(const char* name, long fallback) {
@@ -47,12 +48,12 @@ void write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = write(file, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // the reader is gone
+    if (count <= 0) return;  // the reader has closed the file
     text.remove_prefix(static_cast<size_t>(count));
   }
 }
 
-// One stream of the rank, passed on line by line so that those of several ranks do not mix.
+// One output stream of the rank, forwarded line by line so that lines of several ranks do not mix.
 class Stream {
  public:
   Stream(int target, std::string prefix) : target_(target), prefix_(std::move(prefix)) {
@@ -69,7 +70,7 @@ class Stream {
 
   void close_writing_end() { close(writing_end_); }
 
-  // Passes on what has come.
+  // Forwards the output that has arrived.
   void pump() {
     std::array<char, 16384> buffer;
     for (;;) {
@@ -110,7 +111,8 @@ class Stream {
   std::string line_;
 };
 
-// This rank's share of the cores that the keeper may use, where every rank gets at least one.
+// Binds this rank to its share of the cores that the keeper may use, if every rank gets at least
+// one.
 void bind_to_cores(long local_rank, long ranks_on_host) {
   cpu_set_t all;
   CPU_ZERO(&all);
@@ -125,7 +127,7 @@ void bind_to_cores(long local_rank, long ranks_on_host) {
     if (index / cores == local_rank) CPU_SET(core, &mine);
     ++index;
   }
-  sched_setaffinity(0, sizeof(mine), &mine);  // slower, not wrong, where it is refused
+  sched_setaffinity(0, sizeof(mine), &mine);  // if this fails, the rank is slower but correct
 }
 
 struct Ending {
@@ -153,7 +155,7 @@ class Keeper {
     const std::string prefix = options_.has_prefix ? '[' + std::to_string(rank_) + "] " : "";
     Stream out(open_target("out", STDOUT_FILENO), prefix);
     Stream err(open_target("err", STDERR_FILENO), prefix);
-    // The launcher passes these on to its children, the keeper among them.
+    // The launcher forwards these signals to its children, and so to the keeper.
     for (const int number : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE})
       signal(number, SIG_IGN);
     sigset_t ended;
@@ -164,7 +166,7 @@ class Keeper {
     child_ = fork();
     if (child_ == 0) run_child(out, err);
     if (child_ < 0) {
-      write_all(STDERR_FILENO, std::string("flowrun: the system starts no more processes: ") +
+      write_all(STDERR_FILENO, std::string("flowrun: cannot start a process for the rank: ") +
                                    std::strerror(errno) + '\n');
       ending_.exit_code = kRankLost;
     } else {
@@ -179,8 +181,8 @@ class Keeper {
   }
 
  private:
-  // On one node of several: the session, and with it the folder of the program and where MPI keeps
-  // its files, are this node's own.
+  // On one of several nodes: takes the session from the environment, because each node has its own
+  // folder for the program and for the files of MPI.
   bool settle() {
     const char* session = std::getenv("FLOW_STATUS_DIR");
     if (session == nullptr) return false;
@@ -218,9 +220,9 @@ class Keeper {
     _exit(kUsage);
   }
 
-  // Until the rank has ended and its output is passed on.
+  // Returns when the rank has ended and its output has been forwarded.
   void watch(int child_events, Stream& out, Stream& err) {
-    constexpr milliseconds kDrain(200);  // what a process of the rank's own may keep open
+    constexpr milliseconds kDrain(200);  // how long a child of the rank may keep the streams open
     Clock::time_point stopped_at{};
     Clock::time_point over_at{};
     while (!ending_.is_over ||
@@ -253,11 +255,12 @@ class Keeper {
     }
   }
 
-  // Whether a rank of this process has joined the job and not taken leave of it.
+  // True if a rank of this process has joined the job and ended without reporting it.
   bool has_left_silently() const {
     const auto ended = read_records(options_.session, "ended");
     for (const auto& [rank, content] : read_records(options_.session, "running")) {
-      const bool is_here = rank == rank_ || world_size_ == 1;  // thread ranks are all here
+      const bool is_here =
+          rank == rank_ || world_size_ == 1;  // all thread ranks are in this process
       const auto is_same = [own = rank](const auto& other) { return other.first == own; };
       if (is_here && std::none_of(ended.begin(), ended.end(), is_same)) return true;
     }
@@ -265,7 +268,7 @@ class Keeper {
   }
 
   int conclude() const {
-    // Leaving without a word after joining is no success, whatever the code.
+    // A rank that joined the job and ended without reporting it has failed, whatever its exit code.
     const bool left_silently = ending_.exit_code == 0 && ending_.signal == 0 && has_left_silently();
     const bool is_good = ending_.exit_code == 0 && ending_.signal == 0 && !left_silently;
     const auto now = std::chrono::system_clock::now().time_since_epoch();

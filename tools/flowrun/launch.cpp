@@ -19,7 +19,7 @@ int64_t num_cores() {
   return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
-// Names of the FLOW_ variables that all ranks must agree on.
+// The names of the FLOW_ variables that must be the same on all ranks.
 std::vector<std::string> common_variables() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -68,8 +68,8 @@ std::vector<std::string> environment_of(const Options& options, const std::strin
   return environment;
 }
 
-// Everything MPI writes goes to the session's folder. Ranks that share cores yield while MPI waits
-// on its own, in its start and end; the rest of the time flow waits itself.
+// MPI writes all its files to the session's folder. MPI itself waits only when it starts and ends;
+// at all other times flow waits.
 std::vector<std::string> launcher_command(const Options& options, const std::string& session,
                                           const std::string& flowrun, const Nodes* nodes) {
   const int64_t ranks = nodes == nullptr ? options.ranks : nodes->num_ranks();
@@ -85,8 +85,8 @@ std::vector<std::string> launcher_command(const Options& options, const std::str
   if (nodes == nullptr) {
     parameters.emplace_back("btl_vader_backing_directory", session);
   } else {
-    // The daemons stay children of the flowrun of their node, and all are started from here. Their
-    // names mean something to flowrun only. The rest is for keepers to find out on their nodes.
+    // This flowrun starts all daemons, and each stays a child of the flowrun of its node. The host
+    // names are meaningful only to flowrun. The keepers find out the rest on their nodes.
     words.insert(words.end(), {"--host", nodes->hosts(), "--map-by", "slot", "--wdir", "/",
                                "--leave-session-attached"});
     for (const std::string& name : common_variables())

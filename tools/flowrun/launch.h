@@ -1,4 +1,4 @@
-// What the processes of a job are started with.
+// The commands and environments with which the processes of a job are started.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@ namespace flowrun {
 
 class Nodes;
 
-// As a shell would find it; empty when there is none.
+// The path of a program, found as a shell would find it. Empty if there is none.
 std::string find_program(const std::string& name);
 
-// Of this node's ranks, on top of flowrun's own: "NAME=value".
+// Variables for this node's ranks, in addition to flowrun's own environment: "NAME=value".
 std::vector<std::string> environment_of(const Options& options, const std::string& session);
 
-// The words of mpirun before the program. `nodes`: null where all ranks are on this host.
+// The words of mpirun's command line before the program. `nodes` is null if all ranks are on this
+// host.
 std::vector<std::string> launcher_command(const Options& options, const std::string& session,
                                           const std::string& flowrun, const Nodes* nodes);
 

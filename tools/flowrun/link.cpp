@@ -31,7 +31,7 @@ std::string text_of(const Sha256Digest& digest) {
 std::string number_used_once() {
   std::string number(kNumberBytes, '\0');
   if (getrandom(number.data(), number.size(), 0) != static_cast<ssize_t>(number.size())) {
-    throw std::runtime_error("the system gives no random numbers");
+    throw std::runtime_error("the system returned no random numbers");
   }
   return number;
 }
@@ -80,7 +80,7 @@ Sha256Digest Link::sign(Side side, uint64_t number, std::string_view head_and_co
 
 void Link::send(Frame::Kind kind, std::string_view content) {
   if (state_ != State::kOpen) return;
-  if (content.size() > kLongestContent) content = {};  // no file of a job is as long
+  if (content.size() > kLongestContent) content = {};  // no file of a job is this long
   std::string frame = bytes_of(static_cast<uint32_t>(content.size()));
   frame += static_cast<char>(kind);
   frame += content;
@@ -105,10 +105,10 @@ void Link::step() {
   if (state_ == State::kOpen && now > said_at_ + kHeartbeat) send(Frame::Kind::kHeartbeat);
   write_some();
   if (state_ == State::kGreeting && now > heard_at_ + kGreetingLimit) {
-    return lose("it does not speak the language of flowrun");
+    return lose("it does not use flowrun's protocol");
   }
   if (state_ == State::kOpen && now > heard_at_ + kSilence) {
-    lose("it was not heard of for " + std::to_string(kSilence.count() / 1000) + " s");
+    lose("it sent nothing for " + std::to_string(kSilence.count() / 1000) + " s");
   }
 }
 
@@ -138,14 +138,14 @@ void Link::write_some() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (count < 0) {
-      // What the other side said last is worth more than that it does not listen any more.
+      // The last words of the other side explain more than the failure to write.
       const std::string failure = std::string("the connection failed: ") + std::strerror(errno);
       read_all();
       return lose(failure);
     }
     outgoing_.erase(0, static_cast<size_t>(count));
   }
-  if (outgoing_.size() > kLongestQueue) lose("it does not read what it is sent");
+  if (outgoing_.size() > kLongestQueue) lose("it does not read the data that was sent to it");
 }
 
 void Link::flush(std::chrono::milliseconds limit) {
@@ -167,7 +167,7 @@ void Link::take_greeting() {
     return side_ == Side::kHead ? own_number_ + other_number_ : other_number_ + own_number_;
   };
   if (!incoming_.starts_with(kWord.substr(0, incoming_.size())) && other_number_.empty()) {
-    return lose("it does not speak the language of flowrun");
+    return lose("it does not use flowrun's protocol");
   }
   if (side_ == Side::kHead) {
     if (incoming_.size() < kWord.size() + kNumberBytes + kDigestBytes) return;

@@ -1,5 +1,5 @@
-// The connection between two nodes of a job. Both sides prove that they know the secret of the job
-// before anything else is read; every frame after that is signed.
+// The connection between two nodes of a job. Both sides first prove that they know the secret of
+// the job. Every later frame is signed.
 #pragma once
 
 #include <chrono>
@@ -16,15 +16,15 @@ namespace flowrun {
 struct Frame {
   enum class Kind : uint8_t {
     kHeartbeat,
-    kHello,      // node to head: who it is, what it was started with
-    kRefused,    // head to node: why it cannot take part
-    kWelcome,    // head to node
+    kHello,      // node to head: its number, host and command line
+    kRefused,    // head to node: the reason why the node cannot take part
+    kWelcome,    // head to node: the host name that the node must use, or nothing
     kLaunch,     // head to node: the words of a daemon's command line
     kFile,       // node to head: name, zero byte, content
     kDaemonEnd,  // node to head: wait status of the daemon
-    kSignal,     // head to node: for its ranks
+    kSignal,     // head to node: a signal for its ranks
     kFinish,     // head to node: the launcher has ended
-    kFinished,   // node to head: everything has ended, all files were sent
+    kFinished,   // node to head: its ranks have ended, and all files were sent
     kVerdict,    // head to node: how the job ended
   };
 
@@ -32,15 +32,16 @@ struct Frame {
   std::string content;
 };
 
-// What one side says at the start: each side challenges the other with a number that is used
-// once, so that nothing recorded can be played back.
+// One end of a connection. At the start each side challenges the other with a random number that is
+// used only once, so that a recorded connection cannot be replayed:
 //
 //   head: word, number a
 //   node: word, number b, HMAC(secret, "node" a b)
 //   head: HMAC(secret, "head" a b)
 //
-// Frames are: length of the content, kind, content, HMAC(HMAC(secret, "frames" a b), side, count of
-// frames so far, length, kind, content). Nothing is encrypted. Confined to one thread.
+// A frame consists of the length of the content, the kind, the content, and HMAC(HMAC(secret,
+// "frames" a b), side, number of earlier frames, length, kind, content). Nothing is encrypted.
+// Confined to one thread.
 class Link {
  public:
   enum class Side : char { kHead = 'h', kNode = 'n' };
@@ -48,31 +49,31 @@ class Link {
 
   static constexpr std::chrono::milliseconds kGreetingLimit{5000};
   static constexpr std::chrono::milliseconds kHeartbeat{500};
-  // A host that is busy delays a heartbeat by less.
+  // A busy host delays a heartbeat by less than this.
   static constexpr std::chrono::milliseconds kSilence{5000};
   static constexpr size_t kLongestContent = size_t{1} << 20;
 
-  // Owns the connected socket.
+  // Takes ownership of the connected socket.
   Link(int socket, Side side, std::string secret);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // Takes in what has come, hands on what waits, keeps up heartbeats. Never waits.
+  // Receives what has arrived, sends what is queued, and sends heartbeats. Never blocks.
   void step();
 
   State state() const { return state_; }
 
-  // Why it was lost, as "it ...".
+  // Why the link was lost. The text begins with "it" or "the connection".
   const std::string& reason() const { return reason_; }
 
   int socket() const { return socket_; }
 
-  // Nothing happens on a lost link.
+  // Does nothing if the link is lost.
   void send(Frame::Kind kind, std::string_view content = {});
-  // What has come, heartbeats aside; also after the loss.
+  // The next frame that has arrived, except heartbeats. Also works after the link was lost.
   std::optional<Frame> take();
-  // Hands on what waits, for at most `limit`.
+  // Sends what is queued, for at most `limit`.
   void flush(std::chrono::milliseconds limit);
 
  private:
@@ -92,7 +93,7 @@ class Link {
   std::string reason_;
   std::string own_number_;
   std::string other_number_;
-  std::string key_;  // of frames
+  std::string key_;  // signs frames
   std::string incoming_;
   std::string outgoing_;
   uint64_t num_sent_ = 0;

@@ -1,4 +1,4 @@
-// flowrun: starts a program as several ranks, and says how they ended.
+// flowrun runs a program on several ranks and reports how they ended.
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -37,7 +37,7 @@ double seconds_since(Clock::time_point start) {
 
 struct AttemptEnd {
   Attempt attempt;
-  bool is_final = false;  // whatever it is, it would be the same or worse the next time
+  bool is_final = false;  // a restart would not help
 };
 
 AttemptEnd run_once(const Options& options, long limit_s, Nodes* nodes) {
@@ -85,7 +85,7 @@ int run_attempts(const Options& options, Nodes* nodes, const Nodes::StartNode& s
     std::cerr << "flowrun: restart " << num_restarts + 1 << " of " << options.max_restarts << '\n';
   }
   flowrun::Verdict& last = attempts.back().verdict;
-  if (!obstacle.empty()) last.summary += "; not started again, as " + obstacle;
+  if (!obstacle.empty()) last.summary += "; the job was not restarted because " + obstacle;
   const bool is_exhausted =
       options.max_restarts > 0 &&
       (!obstacle.empty() || static_cast<int64_t>(attempts.size()) == options.max_restarts + 1) &&
@@ -114,11 +114,11 @@ int run_nodes(Options options) {
                                           "with --nnodes and --node-rank");
     }
     options.master_address = flowrun::address_for(options.hosts);
-    options.master_port = 0;  // any
+    options.master_port = 0;  // any free port
     secret = flowrun::make_secret();
   }
   Nodes nodes(options, secret);
-  std::vector<pid_t> starters(options.hosts.size(), -1);  // the first is this node
+  std::vector<pid_t> starters(options.hosts.size(), -1);  // the first entry is this node
   const auto start_node = [&](size_t number) {
     if (starters[number] > 0) flowrun::end_starters({starters[number]});
     starters[number] = flowrun::start_node(options, number, nodes.port(), secret);
@@ -141,11 +141,11 @@ int run_nodes(Options options) {
 
 int run(const Options& options) {
   if (flowrun::find_program(options.command[0]).empty()) {
-    throw JobError(flowrun::kUsage, "there is no program " + options.command[0]);
+    throw JobError(flowrun::kUsage, "cannot find the program " + options.command[0]);
   }
   if (!options.are_threads && flowrun::find_program("mpirun").empty()) {
     throw JobError(flowrun::kUsage,
-                   "ranks as processes need mpirun; install openmpi-bin, or start threads with "
+                   "process ranks need mpirun; install openmpi-bin, or use thread ranks: "
                    "--ranks=threads:N");
   }
   return options.num_nodes > 1 ? run_nodes(options) : run_attempts(options, nullptr, {});

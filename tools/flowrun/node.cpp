@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
-// What runs here for one attempt at the job.
+// The state of one attempt at the job on this node.
 struct Attempt {
   Session session;
   FileSender files{session.path()};
@@ -47,10 +47,11 @@ class Node {
         secret_(std::move(secret)),
         head_(resolve(options.master_address, options.master_port)) {
     if (secret_.empty() && !is_loopback(head_)) {
-      throw JobError(kUsage, "the node at " + text_of(head_) +
-                                 " is on another host: give all nodes the same FLOW_JOB_SECRET, or "
-                                 "--secret-file FILE, as "
-                                 "of: openssl rand -hex 32");
+      throw JobError(kUsage,
+                     "the node at " + text_of(head_) +
+                         " is on another host, which needs a secret: give all nodes the same "
+                         "FLOW_JOB_SECRET or --secret-file FILE; make one with: openssl rand "
+                         "-hex 32");
     }
   }
 
@@ -83,7 +84,7 @@ class Node {
     return text_of(head_) + ':' + std::to_string(options_.master_port);
   }
 
-  // The head may start later.
+  // Retries, because the head may start later than this node.
   void connect() {
     constexpr milliseconds kPause(200), kQuiet(5000), kAnswer(2000);
     const auto start = Clock::now();
@@ -96,7 +97,7 @@ class Node {
           close(*file);
           throw JobError(
               kUsage,
-              "another user listens at " + head_text() +
+              "a process of another user listens at " + head_text() +
                   "; choose another --master_port, or give all nodes the same FLOW_JOB_SECRET");
         }
         link_ = std::make_unique<Link>(*file, Link::Side::kNode, secret_);
@@ -105,7 +106,7 @@ class Node {
           usleep(1000);
         }
         if (link_->state() == Link::State::kOpen) return;
-        // A head that has just ended closes the connection; anything else stays as it is.
+        // A head that is ending closes the connection. Any other reason would not go away.
         if (link_->reason() != "it closed the connection") {
           throw JobError(kUsage,
                          "the node at " + head_text() + " cannot be joined: " + link_->reason());
@@ -113,9 +114,9 @@ class Node {
       }
       const auto now = Clock::now();
       if (now > start + std::chrono::seconds(options_.join_limit_s)) {
-        throw JobError(kStoppedOrTimeout, "node 0 was not found at " + head_text() + " within " +
+        throw JobError(kStoppedOrTimeout, "node 0 did not answer at " + head_text() + " within " +
                                               std::to_string(options_.join_limit_s) +
-                                              " s; start flowrun with --node_rank 0 there");
+                                              " s; start flowrun with --node-rank 0 there");
       }
       if (!has_warned && now > start + kQuiet) {
         has_warned = true;
@@ -125,7 +126,7 @@ class Node {
     }
   }
 
-  // Node 0 goes on with its next attempt when all nodes are back.
+  // Connects again. Node 0 starts its next attempt when all nodes are back.
   void join_again() {
     std::cerr << "flowrun: node 0 (" << text_of(head_) << ") is lost: " << link_->reason()
               << "; waiting for it\n";
@@ -237,7 +238,7 @@ class Node {
     }
   }
 
-  // Nothing of it runs afterwards. A daemon whose mpirun has ended ends by itself.
+  // Ends all processes of the attempt. A daemon whose mpirun has ended ends by itself.
   void end_attempt() {
     if (!attempt_) return;
     const std::string& session = attempt_->session.path();
@@ -273,7 +274,7 @@ class Node {
     }
   }
 
-  // report.json, told apart where nodes share a folder.
+  // The name of this node's report, which differs between nodes that share a folder.
   std::string report_file() const {
     std::filesystem::path path = options_.report;
     const std::string extension = path.extension().string();

@@ -1,5 +1,5 @@
-// A node of a job other than the head: it waits for orders, runs Open MPI's daemon, and hands in
-// what its ranks write down.
+// A node of a job other than the head. It waits for commands of the head, runs Open MPI's daemon,
+// and sends the files of its ranks to the head.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace flowrun {
 
-// Takes part in one job; the exit code is the job's.
+// Takes part in one job, and returns the exit code of the job.
 int run_node(const Options& options, const std::string& secret);
 
 }  // namespace flowrun

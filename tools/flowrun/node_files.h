@@ -1,4 +1,4 @@
-// The files that ranks and keepers leave in a session, on their way to the head node.
+// Sends the files that ranks and keepers write in a session to the head node.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@ namespace flowrun {
 
 class Link;
 
-// Whether a node may hand in a file of this name: "exit_3.json", "failed_3.json", "flight_3", ...
+// True if a node may send a file of this name: "exit_3.json", "failed_3.json", "flight_3", ...
 bool is_file_of_ranks(const std::string& name);
 
 // Sends files that are new or have changed.
@@ -17,7 +17,7 @@ class FileSender {
  public:
   explicit FileSender(std::string session) : session_(std::move(session)) {}
 
-  // `with_flights`: also the records of the last collectives, which change all the time.
+  // `with_flights`: also sends the flight records, which change all the time.
   void send(Link& link, bool with_flights);
 
  private:

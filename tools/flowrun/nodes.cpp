@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 
 constexpr size_t kMostVisitors = 64;
 
-// Between attempts signals wait to be taken.
+// Between attempts, signals stay pending until they are read here.
 bool has_been_asked_to_end() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -49,8 +49,8 @@ Nodes::Nodes(const Options& options, const std::string& secret)
     throw JobError(
         kUsage,
         "nodes at " + text_of(address_) +
-            " need a secret, as whoever connects there may run programs: give all nodes the same "
-            "FLOW_JOB_SECRET, or --secret-file FILE, as of: openssl rand -hex 32");
+            " need a secret, because anyone who can connect there can run programs: give all nodes "
+            "the same FLOW_JOB_SECRET or --secret-file FILE; make one with: openssl rand -hex 32");
   }
   open_door();
   port_ = ntohs(address_.sin_port);
@@ -103,7 +103,7 @@ std::string Nodes::rejoin(const StartNode& start) {
   bool is_one_missing = false;
   for (size_t number = 1; number < nodes_.size(); ++number) {
     Node& node = nodes_[number];
-    // One that has only lost its daemon answers and stays.
+    // A node that has lost only its daemon still answers, and stays joined.
     const bool is_here = node.is_finished && node.link->state() == Link::State::kOpen;
     node.is_reported = false;
     if (!is_here) node = {};
@@ -145,7 +145,7 @@ std::string Nodes::wait_for_nodes(const std::function<std::string()>& check) {
     for (Node& node : nodes_) {
       if (!node.link) continue;
       node.link->step();
-      if (node.link->state() == Link::State::kLost) node = {};  // it may come again
+      if (node.link->state() == Link::State::kLost) node = {};  // it may join again
     }
     const auto now = Clock::now();
     if (!has_warned && now > start + kQuiet) {
@@ -155,9 +155,9 @@ std::string Nodes::wait_for_nodes(const std::function<std::string()>& check) {
     }
     if (std::string failure = check(); !failure.empty()) return failure;
     if (now > start + std::chrono::seconds(options_.join_limit_s)) {
-      return missing() + " did not come to " + nodes_[0].address + ':' + std::to_string(port_) +
+      return missing() + " did not connect to " + nodes_[0].address + ':' + std::to_string(port_) +
              " within " + std::to_string(options_.join_limit_s) +
-             " s; start flowrun there with the same --master_addr and --master_port, or raise "
+             " s; start flowrun there with the same --master-addr and --master-port, or increase "
              "--join-timeout";
     }
   }
@@ -197,31 +197,32 @@ void Nodes::step_visitors() {
   std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.link == nullptr; });
 }
 
-// Empty: the node may take part.
+// Returns an empty string if the node may take part.
 std::string Nodes::reason_to_refuse(const Json& hello) const {
   const auto number = hello.value("node", int64_t{0});
   const auto num_nodes = static_cast<int64_t>(nodes_.size());
   if (hello.value("nodes", int64_t{0}) != num_nodes) {
     return "node 0 was started with --nnodes " + std::to_string(num_nodes);
   }
-  if (number < 1 || number >= num_nodes) return "its --node_rank is not below --nnodes";
+  if (number < 1 || number >= num_nodes)
+    return "its --node-rank must be at least 1 and less than --nnodes";
   if (nodes_[static_cast<size_t>(number)].has_joined) {
-    return "there is a node " + std::to_string(number) + " already, at " +
+    return "node " + std::to_string(number) + " has already joined, from " +
            nodes_[static_cast<size_t>(number)].address;
   }
-  if (hello.value("ranks", int64_t{0}) < 1) return "it has no ranks";
+  if (hello.value("ranks", int64_t{0}) < 1) return "it must have at least one rank";
   if (hello.value("command", Json()) != Json(options_.command)) {
     return "node 0 was started with another program or other arguments";
   }
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   if (hello.value("flowrun", "") != self) {
-    return "flowrun is " + self + " on node 0; install it at the same place on all nodes";
+    return "flowrun is " + self + " on node 0; install it at the same path on all nodes";
   }
   for (const Node& node : nodes_) {
     if (node.has_joined && node.host == hello.value("host", "") &&
         !hello.value("may_rename", false)) {
       return "the node at " + node.address + " has the same host name, " + node.host +
-             "; give each host a name of its own";
+             "; give each host a different name";
     }
   }
   return {};
@@ -229,7 +230,7 @@ std::string Nodes::reason_to_refuse(const Json& hello) const {
 
 void Nodes::admit(std::unique_ptr<Link> link, const std::string& address, const std::string& text) {
   const Json hello = Json::parse(text, nullptr, false);
-  std::string refusal = "it did not say who it is";
+  std::string refusal = "its first message does not identify it as a node";
   try {
     if (hello.is_object()) refusal = reason_to_refuse(hello);
   } catch (const Json::exception& error) {
@@ -335,7 +336,7 @@ void Nodes::handle(size_t number, const Frame& frame) {
       const int status = static_cast<int>(std::strtol(frame.content.c_str(), nullptr, 10));
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kRankLost;
       write_record(session_, "daemon", static_cast<long>(number), std::to_string(code));
-      // The daemons also end when the job does, with some code when mpirun is lost.
+      // A daemon also ends with the job, and with any exit code if mpirun is lost.
       if (is_ending_ || has_failure(session_) || has_ended_well(number)) return;
       if (is_finishing_ && WIFEXITED(status)) return;
       return report_lost(number,
@@ -364,11 +365,11 @@ void Nodes::take_file(const std::string& content) const {
   const std::filesystem::path path = std::filesystem::path(session_) / content.substr(0, end);
   const std::string scratch = path.string() + ".new";
   std::ofstream(scratch, std::ios::binary) << content.substr(end + 1);
-  std::error_code error;  // the report lacks it then
+  std::error_code error;  // if this fails, the report lacks the file
   std::filesystem::rename(scratch, path, error);
 }
 
-// Whether each rank of the node has ended in the sight of its keeper.
+// True if the keepers have recorded the end of every rank of the node.
 bool Nodes::has_ended_well(size_t number) const {
   int64_t first = 0;
   for (size_t i = 0; i < number; ++i)
@@ -392,7 +393,7 @@ void Nodes::report_lost(size_t number, const std::string& reason) {
                     {"exit_code", kRankLost},
                     {"time", std::chrono::duration<double>(now).count()}}
                    .dump());
-  // Who waits for the daemon need not wait any longer.
+  // Nothing must wait for this daemon any longer.
   write_record(session_, "daemon", static_cast<long>(number), std::to_string(kRankLost));
 }
 

@@ -1,5 +1,5 @@
-// The other nodes of a job, as the head node (number 0, the one with mpirun) sees them. Each is a
-// flowrun that waits for orders; what its ranks write down comes here.
+// The other nodes of a job, seen from the head node (number 0, which runs mpirun). Each node is a
+// flowrun that waits for commands and sends the files of its ranks to the head.
 #pragma once
 
 #include <chrono>
@@ -22,43 +22,44 @@ namespace flowrun {
 // Confined to one thread.
 class Nodes {
  public:
-  // Listens at the job's address. Throws JobError, also where there is no secret and the
-  // address is not within this host.
+  // Listens at the job's address. Throws JobError if that fails, or if there is no secret and the
+  // address is not a loopback address.
   Nodes(const Options& options, const std::string& secret);
   ~Nodes();
   Nodes(const Nodes&) = delete;
   Nodes& operator=(const Nodes&) = delete;
 
-  // Where the others are to connect.
+  // The port to which the other nodes connect.
   int port() const { return port_; }
 
-  // Until all nodes have come. Throws JobError naming those that are missing after
-  // Options::join_limit_s. `starters`: processes whose end means that a node will not come.
+  // Waits until all nodes have joined. Throws a JobError that names the missing nodes after
+  // Options::join_limit_s. If one of the processes `starters` ends, a node could not be started.
   void join(const std::vector<pid_t>& starters);
-  // Starts the flowrun of a node; the process that does.
+  // Starts the flowrun of a node, and returns the process that does so.
   using StartNode = std::function<pid_t(size_t number)>;
-  // After an attempt: waits until the nodes that it lost have come again. `start` is called for
-  // them, once a second; without it they are started by hand. Empty, or why a node is missing.
+  // After an attempt: waits until the nodes that it lost have joined again. Calls `start` for them
+  // once a second; if `start` is empty, the user starts them by hand. Returns the reason why a node
+  // is missing, or an empty string.
   std::string rejoin(const StartNode& start);
 
-  // What mpirun is told: "localhost:2,flow-node-1:2", "10.0.0.0/24".
+  // Arguments for mpirun, such as "localhost:2,flow-node-1:2" and "10.0.0.0/24".
   std::string hosts() const;
   std::string networks() const;
   int64_t num_ranks() const;
   // [{"node": 0, "host": "a", "ranks": [0, 1]}, …]
   nlohmann::json describe() const;
 
-  // The next attempt at the job begins.
+  // Begins the next attempt at the job.
   void begin(const std::string& session);
-  // Takes in what has come, passes on orders to start daemons, notes lost nodes.
+  // Receives what has arrived, forwards commands to start daemons, and records lost nodes.
   void step();
-  // The ranks of all nodes are to get this signal.
+  // Sends a signal to the ranks of all nodes.
   void send_signal(int number);
 
-  // From now on nodes end because flowrun wants them to.
+  // From now on the end of a node is not a failure, because flowrun is ending the job.
   void expect_end() { is_ending_ = true; }
 
-  // All nodes end what is left of the attempt and hand in their files.
+  // Makes all nodes end the rest of the attempt and send their files.
   void finish();
   void tell_verdict(int exit_code, const std::string& summary);
 
@@ -67,12 +68,12 @@ class Nodes {
     std::unique_ptr<Link> link;
     std::string address;
     std::string host;
-    std::string new_host;  // where another node has the same name
+    std::string new_host;  // set if another node has the same name
     std::string network;
     int64_t num_ranks = 0;
     bool has_joined = false;
     bool is_finished = false;
-    bool is_reported = false;  // as lost
+    bool is_reported = false;  // as a lost node
   };
 
   struct Visitor {
@@ -82,7 +83,8 @@ class Nodes {
 
   void open_door();
   void close_door();
-  // Until all nodes are there: empty. Else why not: the join limit, or what `check` says.
+  // Waits until all nodes have joined, and returns an empty string. Returns the reason if the join
+  // limit passed or `check` returned one.
   std::string wait_for_nodes(const std::function<std::string()>& check);
   void accept_connections();
   void step_visitors();
@@ -101,8 +103,8 @@ class Nodes {
   int listener_ = -1;
   int port_ = 0;
   int num_refused_ = 0;
-  std::vector<Visitor> visitors_;  // not known yet
-  std::vector<Node> nodes_;        // the head is the first
+  std::vector<Visitor> visitors_;  // connections that have not identified themselves yet
+  std::vector<Node> nodes_;        // the first entry is the head
   std::string session_;
   std::set<long> launched_;
   bool is_ending_ = false;

@@ -14,14 +14,14 @@ namespace flowrun {
 namespace {
 
 constexpr const char* kFooter = R"(
-Several hosts, started by hand: the same command on each, with --node-rank 0 to N-1; node 0 runs mpirun.
+To use several hosts, run the same command on each host, with --node-rank 0 to N-1. Node 0 runs mpirun:
   FLOW_JOB_SECRET=... flowrun --nnodes 2 --node-rank 0 --nproc-per-node 4 --master-addr 10.0.0.1 program
-Or from one of them, by ssh: flowrun --hosts a:4,b:4 program
+Or start all nodes by ssh from one of the hosts: flowrun --hosts a:4,b:4 program
 
-Exit codes: 0 all ranks ended well; 1 to 63 the failing rank's own; 64 wrong command line; 65 damaged
-input file; 70 ranks disagree; 71 time-out or stopped rank; 72 a rank is lost; 73 out of memory; 74
-input or output; 75 it still failed after --max-restarts.
-SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the ranks; a second SIGINT or SIGTERM ends them.)";
+Exit codes: 0 all ranks succeeded; 1 to 63 the failing rank's own code; 64 wrong command line; 65 damaged
+input file; 70 the ranks made calls that do not match; 71 time-out or stopped rank; 72 lost rank; 73 out
+of memory; 74 input or output error; 75 the job still failed after --max-restarts.
+flowrun forwards SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 to the ranks; a second SIGINT or SIGTERM ends them.)";
 
 bool parse_count(std::string_view digits, int64_t& count) {
   const char* end = digits.data() + digits.size();
@@ -37,8 +37,8 @@ bool parse_ranks(const std::string& text, Options& options) {
                      options.ranks);
 }
 
-// "a:2,user@b:2". A name is handed to the remote shell as a word, which it must not take for an
-// option.
+// Parses "a:2,user@b:2". A name becomes a word on the command line of the remote shell, so it must
+// not look like an option.
 bool parse_hosts(const std::string& text, std::vector<Host>& hosts) {
   for (size_t at = 0; at <= text.size();) {
     const size_t comma = std::min(text.find(',', at), text.size());
@@ -65,7 +65,7 @@ int complain(const std::string& what) {
   return kUsage;
 }
 
-// What of the command line was given.
+// The options that were given on the command line.
 struct Given {
   std::string ranks;
   std::string hosts;
@@ -73,14 +73,16 @@ struct Given {
   bool has_node_options = false;
 };
 
-// What is wrong with it; empty where nothing is.
+// Completes `options`. Returns what is wrong with the command line, or an empty string.
 std::string settle(const Given& given, Options& options) {
   if (!given.ranks.empty() && !parse_ranks(given.ranks, options)) {
     return "-n must be N or threads:N with N of at least 1; got '" + given.ranks + "'";
   }
   if (!given.hosts.empty()) {
     if (given.has_node_options || !given.ranks.empty() || given.ranks_of_node > 0) {
-      return "--hosts says where all ranks are; leave out -n, --nnodes and what goes with it";
+      return "--hosts already places all ranks; remove -n, --nnodes, --nproc-per-node and the "
+             "other "
+             "options of single nodes";
     }
     if (!parse_hosts(given.hosts, options.hosts)) {
       return "--hosts must be HOST:RANKS,HOST:RANKS; got '" + given.hosts + "'";
@@ -89,15 +91,16 @@ std::string settle(const Given& given, Options& options) {
     options.ranks = options.hosts[0].ranks;
   }
   if (given.ranks_of_node > 0) {
-    if (!given.ranks.empty()) return "-n and --nproc-per-node say the same; leave one out";
+    if (!given.ranks.empty())
+      return "-n and --nproc-per-node both set the number of ranks; remove one of them";
     options.ranks = given.ranks_of_node;
   } else if (options.num_nodes > 1 && !given.ranks.empty()) {
-    return "with --nnodes, --nproc-per-node N says how many ranks this node has, not -n";
+    return "with --nnodes, use --nproc-per-node N instead of -n to set the ranks of this node";
   }
-  if (options.node_rank >= options.num_nodes) return "--node-rank must be below --nnodes";
-  if (options.command.empty()) return "no program is given; see flowrun --help";
+  if (options.node_rank >= options.num_nodes) return "--node-rank must be less than --nnodes";
+  if (options.command.empty()) return "the command line names no program; see flowrun --help";
   if (options.command[0].starts_with("-")) {
-    return "there is no option " + options.command[0] + "; see flowrun --help";
+    return "unknown option " + options.command[0] + "; see flowrun --help";
   }
   return {};
 }
@@ -105,7 +108,7 @@ std::string settle(const Given& given, Options& options) {
 }  // namespace
 
 std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
-  CLI::App app("Starts a program as several ranks.", "flowrun");
+  CLI::App app("Runs a program on several ranks.", "flowrun");
   app.footer(kFooter);
   app.prefix_command();
   Options options;
@@ -113,36 +116,45 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   std::string output = "prefix";
   std::string bind = "cores";
   app.add_option("-n,--ranks", given.ranks, "N: N processes; threads:N: N threads of one process");
-  app.add_option("--output", output, "prefix: each line names its rank; plain: as it comes")
+  app.add_option("--output", output,
+                 "prefix: begin each line with its rank; plain: leave the output unchanged")
       ->check(CLI::IsMember({"prefix", "plain"}));
-  app.add_option("--output-dir", options.output_dir, "a file per rank and stream in this folder");
-  app.add_option("--threads-per-rank", options.num_threads, "compute threads (cores / ranks)")
+  app.add_option("--output-dir", options.output_dir,
+                 "write a file for each rank and stream to this folder");
+  app.add_option("--threads-per-rank", options.num_threads,
+                 "compute threads of each rank (cores / ranks)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--bind", bind, "cores: ranks get cores of their own while there are enough; none")
+  app.add_option("--bind", bind,
+                 "cores: bind each rank to separate cores if there are enough; none: do not bind")
       ->check(CLI::IsMember({"cores", "none"}));
-  app.add_option("--timeout", options.limit_s, "seconds after which the job is ended")
+  app.add_option("--timeout", options.limit_s, "end the job after this many seconds")
       ->check(CLI::PositiveNumber);
   app.add_option("--max-restarts", options.max_restarts,
-                 "start again so often after a lost or stopped rank or a time-out")
+                 "how often to restart the job after a lost or stopped rank or a time-out")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--report", options.report, "where a failure is reported")->capture_default_str();
+  app.add_option("--report", options.report, "the file for the report of a failure")
+      ->capture_default_str();
   const std::vector<CLI::Option*> of_nodes = {
-      app.add_option("--nnodes", options.num_nodes, "hosts of the job (1)")
+      app.add_option("--nnodes", options.num_nodes, "number of hosts of the job (1)")
           ->check(CLI::PositiveNumber),
-      app.add_option("--node-rank,--node_rank", options.node_rank, "which of them this is (0)")
+      app.add_option("--node-rank,--node_rank", options.node_rank, "number of this host (0)")
           ->check(CLI::NonNegativeNumber),
       app.add_option("--master-addr,--master_addr", options.master_address,
-                     "an address of node 0, which listens there (127.0.0.1)"),
-      app.add_option("--master-port,--master_port", options.master_port, "(29500)")
+                     "the address at which node 0 listens (127.0.0.1)"),
+      app.add_option("--master-port,--master_port", options.master_port,
+                     "the port at which node 0 listens (29500)")
           ->check(CLI::Range(1, 65535))};
-  app.add_option("--nproc-per-node,--nproc_per_node", given.ranks_of_node, "ranks on this host (1)")
+  app.add_option("--nproc-per-node,--nproc_per_node", given.ranks_of_node,
+                 "number of ranks on this host (1)")
       ->check(CLI::PositiveNumber);
   app.add_option("--secret-file", options.secret_file,
-                 "what all nodes know and nobody else; -: stdin (FLOW_JOB_SECRET)");
+                 "a file with the secret that only the nodes share; -: stdin (FLOW_JOB_SECRET)");
   app.add_option("--join-timeout", options.join_limit_s, "seconds to wait for all nodes (300)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--hosts", given.hosts, "HOST:RANKS,...: start all nodes; the first is this host");
-  app.add_option("--rsh-agent", options.rsh_agent, "starts nodes of --hosts (ssh)");
+  app.add_option("--hosts", given.hosts,
+                 "HOST:RANKS,...: start all nodes; the first must be this host");
+  app.add_option("--rsh-agent", options.rsh_agent,
+                 "the command that starts the nodes of --hosts (ssh)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -8,7 +8,7 @@
 
 namespace flowrun {
 
-// One of --hosts.
+// One entry of --hosts.
 struct Host {
   std::string name;
   int64_t ranks = 1;
@@ -18,15 +18,15 @@ struct Options {
   int64_t ranks = 1;  // on this node
   bool are_threads = false;
   bool binds = true;
-  bool has_prefix = true;   // each line of output names its rank
-  std::string output_dir;   // or a file per rank
-  int64_t num_threads = 0;  // compute threads of a rank; 0: cores / ranks
-  int64_t limit_s = 0;      // of the whole job; 0: none
+  bool has_prefix = true;   // each line of output begins with its rank
+  std::string output_dir;   // if set, each rank writes files here
+  int64_t num_threads = 0;  // compute threads per rank; 0: cores / ranks
+  int64_t limit_s = 0;      // for the whole job; 0: no limit
   int64_t max_restarts = 0;
   std::string report = "report.json";
   std::vector<std::string> command;
 
-  // Several nodes.
+  // For several nodes.
   int64_t num_nodes = 1;
   int64_t node_rank = 0;
   std::string master_address = "127.0.0.1";
@@ -37,8 +37,8 @@ struct Options {
   std::string rsh_agent = "ssh";
 };
 
-// Nothing when the program is to end with `exit_code` (help, or a wrong command line, which is
-// explained on stderr).
+// Returns nullopt if flowrun must exit with `exit_code`: after --help, or after a wrong command
+// line, which is explained on stderr.
 std::optional<Options> parse_options(int argc, char** argv, int& exit_code);
 
 }  // namespace flowrun

@@ -20,20 +20,21 @@ namespace flowrun {
 
 namespace {
 
-// Towards this process and its children only.
+// Changes the host name for this process and its children only.
 bool rename_host(const std::string& name) {
   return unshare(CLONE_NEWUTS) == 0 && sethostname(name.data(), name.size()) == 0;
 }
 
 [[noreturn]] void run_child(const std::vector<std::string>& command,
                             const ProcessOptions& options) {
-  setpgid(0, 0);  // signals of the terminal reach flowrun only, which passes them on
+  setpgid(0, 0);  // signals of the terminal reach only flowrun, which forwards them
   prctl(PR_SET_PDEATHSIG, options.signal_of_parent);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   if (options.input >= 0) dup2(options.input, STDIN_FILENO);
-  if (isatty(STDIN_FILENO) != 0) {  // a background group that reads from a terminal is stopped
+  if (isatty(STDIN_FILENO) !=
+      0) {  // a background group that reads from a terminal would be stopped
     const int null = open("/dev/null", O_RDONLY);
     dup2(null, STDIN_FILENO);
   }

@@ -10,21 +10,21 @@
 namespace flowrun {
 
 struct ProcessOptions {
-  std::vector<std::string> environment = {};  // "NAME=value", on top of this process' own
-  int signal_of_parent = SIGTERM;             // what it gets when flowrun dies
-  std::string host_name = {};                 // what it sees as that of the host; empty: its name
-  int input = -1;                             // its stdin; -1: this process'
+  std::vector<std::string> environment = {};  // "NAME=value", in addition to this process's
+  int signal_of_parent = SIGTERM;             // the signal it receives when flowrun dies
+  std::string host_name = {};                 // the host name that it sees; empty: the real one
+  int input = -1;                             // its stdin; -1: that of this process
 };
 
-// Runs `command`, found as a shell would find it, in a process group of its own. Throws
+// Starts `command`, found as a shell would find it, in a new process group. Throws
 // std::runtime_error.
 pid_t start_process(const std::vector<std::string>& command, const ProcessOptions& options);
 
-// Sends a signal to the ranks of this host whose process ids stand in the session and that have not
-// ended; how many there are.
+// Sends a signal to the ranks of this host that have not ended; their process ids are in the
+// session's folder. Returns the number of these ranks.
 int signal_ranks(const std::string& session, int number);
 
-// Whether the system lets this process give names to hosts.
+// True if the system allows this process to change the host name that its children see.
 bool may_rename_host();
 
 }  // namespace flowrun

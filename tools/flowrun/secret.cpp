@@ -34,11 +34,11 @@ std::string read_private_file(const std::string& name) {
   const ssize_t count = read(file, text.data(), text.size());
   close(file);
   if (!S_ISREG(status.st_mode) || count < 0) {
-    throw JobError(kUsage, "--secret-file " + name + " is no file");
+    throw JobError(kUsage, "--secret-file " + name + " is not a regular file that can be read");
   }
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    throw JobError(
-        kUsage, "--secret-file " + name + " is open to other users; close it: chmod 600 " + name);
+    throw JobError(kUsage, "--secret-file " + name +
+                               " can be accessed by other users; run: chmod 600 " + name);
   }
   text.resize(static_cast<size_t>(count));
   return text;
@@ -61,8 +61,8 @@ std::string read_secret(const std::string& file) {
   const bool is_given = !file.empty() || !secret.empty();
   if (is_given && secret.size() < kShortest) {
     throw JobError(kUsage, "the secret has " + std::to_string(secret.size()) +
-                               " characters; it needs " + std::to_string(kShortest) +
-                               ", as of: openssl rand -hex 32");
+                               " characters; it needs at least " + std::to_string(kShortest) +
+                               "; make one with: openssl rand -hex 32");
   }
   return secret;
 }
@@ -70,7 +70,7 @@ std::string read_secret(const std::string& file) {
 std::string make_secret() {
   std::array<unsigned char, 32> bytes{};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw JobError(kUsage, "the system gives no random numbers");
+    throw JobError(kUsage, "the system returned no random numbers");
   }
   constexpr const char* kDigits = "0123456789abcdef";
   std::string text;

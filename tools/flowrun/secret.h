@@ -1,13 +1,13 @@
-// What the nodes of a job know and nobody else does.
+// The secret that only the nodes of a job know.
 #pragma once
 
 #include <string>
 
 namespace flowrun {
 
-// From `file` ("-": the first line of stdin), else from FLOW_JOB_SECRET, which no process that
-// flowrun starts gets to see. Empty where there is none. Throws JobError where the file
-// can be read by others, or what it says is short.
+// Reads the secret from `file` ("-": the first line of stdin), or else from FLOW_JOB_SECRET, and
+// hides the variable from the processes that flowrun starts. Returns an empty string if there is no
+// secret. Throws JobError if other users can access the file, or if the secret is too short.
 std::string read_secret(const std::string& file);
 // 256 random bits.
 std::string make_secret();

@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "flowrun_";
-constexpr const char* kNewPrefix = ".flowrun_";  // of a folder that is not locked yet
+constexpr const char* kNewPrefix = ".flowrun_";  // for a folder that is not locked yet
 
-// Memory is fast and emptied at a restart; a container may have little of it.
+// Prefers memory, which is fast and is emptied at a reboot. A container may have little of it.
 fs::path home() {
   fs::path memory = "/dev/shm";
   constexpr std::uintmax_t kNeeded = 32 << 20;
@@ -35,7 +35,7 @@ std::string lock_file(const fs::path& directory) {
   return (directory / "lock").string();
 }
 
-// Takes the lock of a folder; -1 where its owner lives.
+// Takes the lock of a folder. Returns -1 if its owner is still running.
 int try_lock(const fs::path& directory, int flags) {
   const int file = open(lock_file(directory).c_str(), flags | O_CLOEXEC, 0600);
   if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
@@ -48,7 +48,7 @@ void remove_abandoned(const fs::path& where) {
   for (const auto& entry : fs::directory_iterator(where, error)) {
     if (!entry.path().filename().string().starts_with(kPrefix)) continue;
     const int lock = try_lock(entry.path(), O_RDWR);
-    if (lock < 0) continue;  // in use, or another user's
+    if (lock < 0) continue;  // in use, or owned by another user
     fs::remove_all(entry.path(), error);
     close(lock);
   }
@@ -59,10 +59,10 @@ void remove_abandoned(const fs::path& where) {
 Session::Session() {
   const fs::path where = home();
   remove_abandoned(where);
-  // Locked before it has its name, else another flowrun might take it for one that was left.
+  // Locks the folder before it gets its name; otherwise another flowrun might remove it.
   std::string made = (where / (std::string(kNewPrefix) + "XXXXXX")).string();
   if (mkdtemp(made.data()) == nullptr) {
-    throw std::runtime_error("cannot make a folder in " + where.string());
+    throw std::runtime_error("cannot create a folder in " + where.string());
   }
   lock_ = try_lock(made, O_RDWR | O_CREAT);
   path_ = (where / fs::path(made).filename().string().substr(1)).string();
@@ -70,7 +70,7 @@ Session::Session() {
 }
 
 Session::~Session() {
-  std::error_code error;  // nobody is left to be told
+  std::error_code error;  // there is nobody to report an error to
   fs::remove_all(path_, error);
   if (lock_ >= 0) close(lock_);
 }
@@ -104,7 +104,7 @@ void write_record(const std::string& directory, const std::string& kind, long ra
   const fs::path path = fs::path(directory) / (kind + "_" + std::to_string(rank) + ".json");
   const fs::path scratch = path.string() + ".new";
   std::ofstream(scratch) << content;
-  std::error_code error;  // the exit code still tells
+  std::error_code error;  // if this fails, the exit code still tells
   fs::rename(scratch, path, error);
 }
 

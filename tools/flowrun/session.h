@@ -1,4 +1,4 @@
-// The folder of one job: what ranks and their keepers write for flowrun, and what MPI needs.
+// The folder of one job. Ranks and keepers write records for flowrun there, and MPI its files.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace flowrun {
 
-// Removed with all it holds when the job is over. What a flowrun that was killed has left is
-// removed by the next one.
+// Owns the folder and removes it when the job is over. If a flowrun was killed, the next flowrun
+// removes its folder.
 class Session {
  public:
   Session();
@@ -22,12 +22,12 @@ class Session {
   int lock_ = -1;
 };
 
-// Files KIND_RANK.json of the folder, as (rank, content).
+// The files KIND_RANK.json of the folder, as (rank, content).
 std::vector<std::pair<long, std::string>> read_records(const std::string& directory,
                                                        const std::string& kind);
-// Whether a rank or a node has failed, as far as their records say.
+// True if a record says that a rank or a node has failed.
 bool has_failure(const std::string& directory);
-// Appears in one step.
+// Writes the file KIND_RANK.json atomically.
 void write_record(const std::string& directory, const std::string& kind, long rank,
                   const std::string& content);
 

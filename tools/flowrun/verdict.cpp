@@ -28,17 +28,21 @@ std::map<long, Json> read_json(const std::string& session, const std::string& ki
   return all;
 }
 
-// One rank's failure as the report has it.
+// The failure of one rank or node.
 struct Finding {
-  bool follows;  // from another rank's
+  bool follows;  // it was caused by the failure of another rank
   double time;
   int exit_code;
   Json report;
 };
 
+std::string rank_text(long rank) {
+  return "rank " + std::to_string(rank);
+}
+
 std::string signal_text(int number) {
-  return std::string("it was ended by signal ") + std::to_string(number) + " (" +
-         strsignal(number) + ')';
+  return std::string("was ended by signal ") + std::to_string(number) + " (" + strsignal(number) +
+         ')';
 }
 
 Finding of_own_words(long rank, const Json& failed) {
@@ -55,27 +59,28 @@ Finding of_own_words(long rank, const Json& failed) {
 Finding of_exit(long rank, const Json& exit) {
   const int code = exit.value("exit_code", 0);
   const int number = exit.value("signal", 0);
+  const std::string who = rank_text(rank);
   Json report = {{"rank", rank}};
   int exit_code = kRankLost;
   if (!exit.value("was_started", true)) {
     report["cause"] = "rank_lost";
-    report["message"] = "the system started no process for it";
+    report["message"] = "the system could not start a process for " + who;
   } else if (exit.value("was_stopped", false)) {
     exit_code = kStoppedOrTimeout;
     report["cause"] = "stopped";
-    report["message"] = "it was stopped and did not go on";
+    report["message"] = who + " was stopped and did not continue";
   } else if (number != 0) {
     report["cause"] = "rank_lost";
     report["signal"] = number;
-    report["message"] = signal_text(number);
+    report["message"] = who + ' ' + signal_text(number);
   } else if (exit.value("left_silently", false)) {
     report["cause"] = "rank_lost";
     report["message"] =
-        "it ended with exit code 0, but without a word to the others, who may wait for it";
+        who + " exited with code 0 before the job was over; other ranks may still wait for it";
   } else {
     exit_code = std::min(code, kHighestOwnCode);
     report["cause"] = "error";
-    report["message"] = "it ended with exit code " + std::to_string(code);
+    report["message"] = who + " ended with exit code " + std::to_string(code);
   }
   return {false, exit.value("time", 0.0), exit_code, report};
 }
@@ -100,7 +105,7 @@ std::vector<Finding> find_failures(const std::string& session) {
   for (const auto& [number, content] : read_json(session, "node"))
     findings.push_back(of_node(content));
   std::sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    // Ranks of a lost node fall silent a little before it counts as lost.
+    // The ranks of a lost node fail a little before the node counts as lost.
     const auto key = [](const Finding& finding) {
       return std::tuple(finding.follows, !finding.report.contains("node"), finding.time);
     };
@@ -119,8 +124,10 @@ Verdict make_verdict(const std::string& session, int exit_code, Json report,
     report["ranks"].push_back(finding.report);
   std::string summary = report["message"];
   if (report.contains("rank")) {
-    summary = "rank " + std::to_string(report["rank"].get<long>()) + " (" +
-              report["cause"].get<std::string>() + "): " + summary;
+    const std::string who = rank_text(report["rank"].get<long>());
+    if (!summary.starts_with(who + ' ')) {
+      summary = who + " (" + report["cause"].get<std::string>() + "): " + summary;
+    }
     const std::string call = last_call(report["last_calls"], report["rank"].get<long>());
     if (!call.empty() && !report.contains("op")) summary += "; its last call: " + call;
   }
@@ -140,14 +147,15 @@ Verdict judge(const std::string& session, int64_t ranks, const JobEnd& end) {
     return make_verdict(session, findings[0].exit_code, findings[0].report, findings);
   }
   if (const auto over = read_records(session, "exit"); over.size() < static_cast<size_t>(ranks)) {
-    const std::string how = WIFSIGNALED(end.launcher_status)
-                                ? signal_text(WTERMSIG(end.launcher_status))
-                                : "exit code " + std::to_string(WEXITSTATUS(end.launcher_status));
+    const std::string how =
+        WIFSIGNALED(end.launcher_status)
+            ? signal_text(WTERMSIG(end.launcher_status))
+            : "exited with code " + std::to_string(WEXITSTATUS(end.launcher_status));
     return make_verdict(session, kRankLost,
                         {{"cause", "rank_lost"},
-                         {"message", "the launcher ended before " +
+                         {"message", "the launcher " + how + " while " +
                                          std::to_string(static_cast<size_t>(ranks) - over.size()) +
-                                         " of the ranks: " + how}},
+                                         " ranks were still running"}},
                         findings);
   }
   return {};

@@ -1,4 +1,4 @@
-// How a job ended: from what its ranks and their keepers have written down.
+// How a job ended, according to the records of its ranks and their keepers.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace flowrun {
 
 struct Verdict {
   int exit_code = 0;
-  std::string summary;  // one line; empty when all went well
-  std::string report;   // JSON; likewise
+  std::string summary;  // one line; empty if the job succeeded
+  std::string report;   // JSON; empty if the job succeeded
 };
 
 Verdict judge(const std::string& session, int64_t ranks, const JobEnd& end);

@@ -47,7 +47,7 @@ struct ControlMessage {
 };
 
 // Thread safe. There is one per process, which outlives its communicators. A process receives
-// messages only while one of its threads waits in this class.
+// messages only while one of its threads executes a function of this class.
 class ProcessWorld {
  public:
   // Handles the messages for one group of ranks. Called with the world's lock held.
@@ -91,7 +91,8 @@ class ProcessWorld {
   void wait(const std::function<bool()>& is_done,
             const std::function<std::vector<int64_t>()>& missing, const Fingerprint& what,
             int num_spins);
-  // Like wait(), but returns after `limit` without an error. Returns is_done().
+  // Like wait(), but does not throw when the world has failed, and returns after `limit` at the
+  // latest. Returns is_done().
   bool wait_for(const std::function<bool()>& is_done, std::chrono::milliseconds limit);
 
   // Records a failure; the first one counts. All other ranks are told and throw at their next

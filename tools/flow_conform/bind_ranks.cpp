@@ -1,4 +1,4 @@
-// Bits, special functions, ranks of elements, counts and places.
+// Bitwise ops, special functions, order statistics, counts and positions.
 #include "ops/bitwise.h"
 #include "ops/compare.h"
 #include "ops/count.h"

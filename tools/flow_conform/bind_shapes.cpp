@@ -1,4 +1,4 @@
-// Views, joining, repeating, cutting.
+// Views, and ops that join, repeat and split.
 #include "ops/arrange.h"
 #include "ops/concat.h"
 #include "ops/copy.h"
@@ -11,7 +11,7 @@ namespace flow::conform {
 
 namespace {
 
-// The names of a shape in PyTorch's functions and methods.
+// The names that PyTorch's functions and methods use for a shape argument.
 const Names kShape = {"shape", "size", "sizes"};
 
 void bind_views(Bindings& table) {

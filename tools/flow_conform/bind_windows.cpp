@@ -1,4 +1,4 @@
-// Convolutions, pooling, windows as columns, resizing.
+// Convolutions, pooling, unfold and fold, resizing.
 #include "ops/conv.h"
 #include "ops/fold.h"
 #include "ops/interpolate.h"

@@ -8,7 +8,7 @@ namespace flow::conform {
 namespace {
 
 [[noreturn]] void refuse(const Json& value, const char* wanted) {
-  throw NotSupported(str("an argument is ", value.dump(), "; ", wanted, " is taken"));
+  throw NotSupported(str("an argument must be ", wanted, "; got ", value.dump()));
 }
 
 std::vector<int64_t> integers(const Json& value) {
@@ -47,7 +47,7 @@ void convert(const Json& value, double& target) {
 }
 
 void convert(const Json& value, std::string& target) {
-  if (!value.is_string()) refuse(value, "a word");
+  if (!value.is_string()) refuse(value, "a string");
   target = value.get<std::string>();
 }
 
@@ -100,7 +100,7 @@ DType dtype_named(std::string name, DType floating) {
 
 Attrs::Attrs(Json values, DType floating) : values_(std::move(values)), floating_(floating) {
   if (values_.is_null()) values_ = Json::object();
-  if (!values_.is_object()) throw BadSpec("attrs are not an object");
+  if (!values_.is_object()) throw BadSpec("attrs must be an object");
 }
 
 const Json* Attrs::find(const Names& names) const {
@@ -126,12 +126,12 @@ std::optional<DType> Attrs::dtype(const Names& names) {
 void Attrs::only(const Names& names, const Json& value) {
   const Json* given = take(names);
   if (given == nullptr || *given == value) return;
-  throw NotSupported(str("argument ", *names.begin(), " other than ", value.dump()));
+  throw NotSupported(str("argument ", *names.begin(), " with another value than ", value.dump()));
 }
 
 const Json& Attrs::json(const Names& names) {
   const Json* value = take(names);
-  if (value == nullptr) throw NotSupported(str("no argument ", *names.begin()));
+  if (value == nullptr) throw NotSupported(str("a call without argument ", *names.begin()));
   return *value;
 }
 

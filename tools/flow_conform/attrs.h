@@ -1,5 +1,5 @@
-// The arguments of a case, read by PyTorch's names. What no binding reads is reported as not
-// supported, so that nothing is passed over.
+// The arguments of a case, read by PyTorch's names. An argument that no binding reads is reported
+// as not supported, so that no argument is ignored.
 #pragma once
 
 #include <initializer_list>
@@ -20,19 +20,19 @@ namespace flow::conform {
 
 using Json = nlohmann::json;
 
-// The library has no such op, argument or value.
+// flow does not have the op, argument or value.
 class NotSupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The files do not follow the format.
+// A file has the wrong format.
 class BadSpec : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// One argument, or the several names one argument has in different functions.
+// The names that one argument has in different functions.
 class Names {
  public:
   Names(const char* name) : names_{name} {}  // NOLINT(google-explicit-constructor)
@@ -47,7 +47,7 @@ class Names {
   std::vector<const char*> names_;
 };
 
-// Throw NotSupported for a value of another kind. Infinities are words.
+// Convert a JSON value. Throw NotSupported if it has another type. Infinities are strings.
 void convert(const Json& value, bool& target);
 void convert(const Json& value, int64_t& target);
 void convert(const Json& value, double& target);
@@ -65,13 +65,13 @@ void convert(const Json& value, std::optional<T>& target) {
 
 class Attrs {
  public:
-  // `floating`: what stands for float32.
+  // `floating`: the dtype that replaces float32.
   Attrs(Json values, DType floating);
 
   // A JSON null counts as absent.
   bool has(const Names& names) const { return find(names) != nullptr; }
 
-  // Sets `field` when the argument is there.
+  // Sets `field` if the argument is present.
   template <class T>
   bool read(const Names& names, T& field) {
     const Json* value = take(names);
@@ -82,7 +82,7 @@ class Attrs {
   template <class T>
   T get(const Names& names) {
     T value{};
-    if (!read(names, value)) throw NotSupported(str("no argument ", *names.begin()));
+    if (!read(names, value)) throw NotSupported(str("a call without argument ", *names.begin()));
     return value;
   }
 
@@ -92,9 +92,9 @@ class Attrs {
     return fallback;
   }
 
-  // The dtype an argument names.
+  // The dtype that an argument names.
   std::optional<DType> dtype(const Names& names = "dtype");
-  // An argument the library lacks: it may stand there with this value only.
+  // An argument that flow does not have. It may be present only with this value.
   void only(const Names& names, const Json& value);
   const Json& json(const Names& names);
 
@@ -109,7 +109,7 @@ class Attrs {
   std::set<std::string> read_;
 };
 
-// "float32" or "torch.float32".
+// Parses "float32" or "torch.float32".
 DType dtype_named(std::string name, DType floating);
 
 }  // namespace flow::conform

@@ -9,7 +9,7 @@ namespace flow::conform {
 
 namespace {
 
-// F.relu(x, inplace=False): the form in place is another op.
+// F.relu(x, inplace=False): the in-place form is a separate op.
 void add_activation(Bindings& table, const Names& names, Tensor (*fn)(const TensorArg&)) {
   table.add(names, [fn](Case& c) {
     c.attrs.only("inplace", false);

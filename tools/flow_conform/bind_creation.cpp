@@ -1,4 +1,4 @@
-// Tensors from nothing. Random values and memory as it comes are no business of a comparison.
+// Creation of tensors. Random values and uninitialised memory cannot be compared.
 #include "ops/creation/creation.h"
 #include "tools/flow_conform/case.h"
 
@@ -6,7 +6,7 @@ namespace flow::conform {
 
 namespace {
 
-// Arguments on memory that may stand there with the values they have anyway.
+// Arguments about memory, which are accepted with their default values.
 TensorOptions options_of(Case& c, bool defaults_to_floating) {
   TensorOptions options;
   options.dtype = c.attrs.dtype();
@@ -16,7 +16,7 @@ TensorOptions options_of(Case& c, bool defaults_to_floating) {
   return options;
 }
 
-// What is not given is as x has it.
+// Options that are not given are those of x.
 TensorOptions dtype_options(Case& c) {
   TensorOptions options;
   options.dtype = c.attrs.dtype();

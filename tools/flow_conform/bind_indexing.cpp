@@ -9,7 +9,7 @@ namespace flow::conform {
 
 namespace {
 
-// Inputs between x and the last one, in order.
+// The inputs between x and the last one, in order.
 std::vector<Tensor> indices_of(Case& c, size_t last) {
   std::vector<Tensor> indices;
   for (size_t i = 1; i < last; ++i)

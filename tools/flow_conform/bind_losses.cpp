@@ -9,7 +9,7 @@ namespace flow::conform {
 
 namespace {
 
-// What all losses share; the arguments of older PyTorch may stand there as None.
+// The arguments that all losses share. Those of older PyTorch versions are accepted as None.
 template <class Options>
 Options loss_options(Case& c) {
   Options options;

@@ -14,7 +14,7 @@ NormalizationOptions normalization_options(Case& c) {
   return options;
 }
 
-// Functions write their running statistics; the case's stay as they are.
+// Functions write their running statistics, so they get copies of the case's tensors.
 Tensor copy_of(const Tensor& statistic) {
   return statistic.defined() ? statistic.detach().clone() : statistic;
 }

@@ -1,4 +1,4 @@
-// Elementwise functions of one, two or three tensors, and their forms in place.
+// Elementwise functions of one, two or three tensors, and their in-place forms.
 #include "autograd/shape_in_place.h"
 #include "ops/creation/copy.h"
 #include "ops/elementwise/binary.h"
@@ -27,7 +27,7 @@ void add_unary(Bindings& table, const Names& names, OfOne fn) {
   table.add(names, [fn](Case& c) { return fn(c.in(0)); });
 }
 
-// fn(x, y), fn(x, other) and, where there is `left`, left(c, x).
+// Binds fn(x, y), fn(x, other) and, if `left` is given, left(c, x).
 void add_binary(Bindings& table, const Names& names, OfTwo tensors, OfScalar scalar,
                 OfOneWith left = nullptr) {
   table.add(names, [=](Case& c) {
@@ -143,7 +143,7 @@ void bind_ternary(Bindings& table) {
   });
 }
 
-// In place on a copy of x, as a leaf cannot be written to.
+// Runs in place on a copy of x, because a leaf cannot be written.
 void bind_shape_in_place(Bindings& table) {
   table.add("squeeze_", [](Case& c) {
     const Tensor y = clone(c.in(0));

@@ -33,7 +33,7 @@ Tensor tensor_product(Case& c) {
   if (!c.attrs.has("dims")) return tensordot(c.in(0), c.in(1));
   const Json& dims = c.attrs.json("dims");
   if (!dims.is_array()) return tensordot(c.in(0), c.in(1), c.attrs.get<int64_t>("dims"));
-  if (dims.size() != 2) throw BadSpec("dims of tensordot are two lists");
+  if (dims.size() != 2) throw BadSpec("dims of tensordot must be two lists");
   Ints dims_a;
   Ints dims_b;
   convert(dims[0], dims_a);

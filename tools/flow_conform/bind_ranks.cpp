@@ -1,4 +1,4 @@
-// Bits, special functions, ranks of elements, counts and places.
+// Bitwise ops, special functions, order statistics, counts and positions.
 #include "ops/elementwise/bitwise.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/special.h"

@@ -20,13 +20,13 @@ KeepdimOptions keepdim_options(Case& c) {
   return {.keepdim = c.attrs.get<bool>("keepdim", false)};
 }
 
-// x in the dtype an argument asks for.
+// x in the dtype that the arguments request.
 Tensor as_dtype(Case& c) {
   const auto dtype = c.attrs.dtype();
   return dtype ? c.in(0).to(*dtype) : c.in(0);
 }
 
-// fn(x, dims, options); without dims over all.
+// Binds fn(x, dims, options); without dims it reduces all dims.
 template <class Options>
 auto over_dims(Tensor (*fn)(const TensorArg&, const Ints&, const Options&)) {
   return [fn](Case& c) {

@@ -1,4 +1,4 @@
-// Elements chosen by value or place, and tensors cut and joined by blocks.
+// Selection of elements by value or position, and tensors split and joined by blocks.
 #include "ops/index/selection.h"
 #include "tools/flow_conform/case.h"
 

@@ -1,4 +1,4 @@
-// Views, joining, repeating, cutting.
+// Views, and ops that join, repeat and split.
 #include "ops/creation/copy.h"
 #include "ops/shape/arrange.h"
 #include "ops/shape/concat.h"
@@ -11,7 +11,7 @@ namespace flow::conform {
 
 namespace {
 
-// The names of a shape in PyTorch's functions and methods.
+// The names that PyTorch's functions and methods use for a shape argument.
 const Names kShape = {"shape", "size", "sizes"};
 
 void bind_views(Bindings& table) {

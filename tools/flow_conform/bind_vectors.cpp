@@ -1,5 +1,5 @@
 // Products and distances of vectors, sampling grids, bags of embeddings, shrinking activations,
-// functions of neighbours.
+// and functions of neighbouring elements.
 #include "ops/conv/grid_sample.h"
 #include "ops/conv/neighbourhood.h"
 #include "ops/elementwise/shrink.h"

@@ -1,4 +1,4 @@
-// Convolutions, pooling, windows as columns, resizing.
+// Convolutions, pooling, unfold and fold, resizing.
 #include "ops/conv/conv.h"
 #include "ops/conv/fold.h"
 #include "ops/conv/interpolate.h"

@@ -12,7 +12,7 @@ namespace flow::conform {
 
 namespace {
 
-// Nested lists of ranks: their shape, and the ranks in row-major order.
+// Reads nested lists of ranks: their shape, and the ranks in row-major order.
 void flatten_ranks(const Json& nested, size_t depth, Shape& shape, std::vector<int64_t>& ranks) {
   if (!nested.is_array()) return ranks.push_back(nested.get<int64_t>());
   if (static_cast<size_t>(shape.size()) == depth) {
@@ -37,7 +37,7 @@ NdSbp sbp_of(const Json& entries) {
   return nd_sbp;
 }
 
-// The part of one rank, on all of them.
+// The part of one rank, copied to all ranks.
 Tensor part_of(const Tensor& part, int64_t rank) {
   const Placement alone(DeviceType::kCpu, Shape{1}, {rank});
   return part.to_global({.placement = alone, .sbp = sbp::broadcast}).full();
@@ -51,11 +51,11 @@ nn::StateDict redistribute(const Json& row, const nn::StateDict& parts, const Ru
   const int64_t rank = env::rank();
   const auto stored = [&](int64_t of) {
     const auto found = parts.find(str(id, ".src.rank", of));
-    if (found == parts.end()) throw BadSpec(str("there is no ", id, ".src.rank", of));
+    if (found == parts.end()) throw BadSpec(str("the tensor ", id, ".src.rank", of, " is missing"));
     const Tensor& part = found->second;
     return is_floating(part.dtype()) && run.floating == float64 ? cast(part, float64) : part;
   };
-  // What ranks outside the source pass is not looked at.
+  // The values that ranks outside the source pass are ignored.
   const Tensor own = stored(source.contains(rank) ? rank : source.ranks()[0]);
   const Tensor before = own.to_global({.placement = source, .sbp = sbp_of(row.at("src"))});
   const Tensor after = before.to_global({.placement = target, .sbp = sbp_of(row.at("dst"))});

@@ -1,4 +1,4 @@
-// flow-conform box: redistributes shards given in a file.
+// flow-conform box redistributes shards that are given in a file.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct BoxOptions {
   std::string out;
 };
 
-// Every rank of the world calls it; rank 0 writes.
+// Every rank of the world must call this; rank 0 writes the results.
 ExitCode run_boxing(const BoxOptions& options);
 
 }  // namespace flow::conform

@@ -17,7 +17,7 @@ Case::Case(const Json& spec, std::vector<Input> inputs, DType floating)
 
 const Tensor& Case::in(size_t position) {
   if (position >= inputs_.size()) {
-    throw NotSupported(str("no input ", position, " of ", inputs_.size()));
+    throw NotSupported(str("a call with only ", inputs_.size(), " inputs"));
   }
   const Input& input = inputs_[position];
   read_.insert(input.name);
@@ -48,7 +48,7 @@ std::vector<Tensor> Case::all() {
 }
 
 DType Case::output_dtype() const {
-  if (output_dtype_.empty()) throw BadSpec("the output's dtype is not given");
+  if (output_dtype_.empty()) throw BadSpec("the case does not give the dtype of its output");
   return dtype_named(output_dtype_, floating_);
 }
 

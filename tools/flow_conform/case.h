@@ -1,4 +1,4 @@
-// One case of an op spec, and the table of functions that carry cases out.
+// One case of an op spec, and the table of functions that run cases.
 #pragma once
 
 #include <functional>
@@ -18,23 +18,24 @@ struct Input {
   Tensor tensor;
 };
 
-// What a binding sees. Inputs stand in PyTorch's argument order; one name may come twice.
+// The view of a case that a binding has. Inputs are in PyTorch's argument order, and a name may
+// occur twice.
 class Case {
  public:
   Case(const Json& spec, std::vector<Input> inputs, DType floating);
 
   const std::string& op() const { return op_; }
 
-  // Field `expr` of a slice.
+  // The field `expr` of a slice.
   const std::string& expr() const { return expr_; }
 
   DType floating() const { return floating_; }
 
   size_t num_inputs() const { return inputs_.size(); }
 
-  // The input at a position; NotSupported when there are fewer.
+  // The input at a position. Throws NotSupported if there are fewer inputs.
   const Tensor& in(size_t position);
-  // The optional input of this name; undefined when it is absent.
+  // The optional input of this name, or an undefined tensor.
   Tensor named(const Names& names);
   bool has(const Names& names) const;
   std::vector<Tensor> all();
@@ -43,7 +44,7 @@ class Case {
 
   Attrs attrs;
 
-  // Throws NotSupported when an input or argument was not read.
+  // Throws NotSupported if an input or argument was not read.
   void check_all_read() const;
 
  private:
@@ -59,7 +60,7 @@ class Bindings {
  public:
   using Binding = std::function<Outputs(Case&)>;
 
-  // fn(Case&) gives a Tensor, ValuesIndices or a list of tensors.
+  // fn(Case&) returns a Tensor, ValuesIndices or a list of tensors.
   template <class F>
   void add(const Names& names, F fn) {
     for (const char* name : names)
@@ -79,7 +80,7 @@ class Bindings {
   std::map<std::string, Binding> table_;
 };
 
-// The families.
+// Each adds the ops of one family.
 void bind_pointwise(Bindings& table);
 void bind_activations(Bindings& table);
 void bind_ranks(Bindings& table);

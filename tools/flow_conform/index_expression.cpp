@@ -1,4 +1,4 @@
-// x[1:4, ::2], x[..., None, 0], x[i, j], x[m], x[[0, 2]].
+// Parses expressions such as x[1:4, ::2], x[..., None, 0], x[i, j], x[m] and x[[0, 2]].
 #include <charconv>
 
 #include "ops/creation/creation.h"
@@ -18,7 +18,7 @@ std::string without_spaces(const std::string& text) {
   return out;
 }
 
-// Parts between commas (or another separator) outside brackets.
+// The parts between commas (or another separator) that are not inside brackets.
 std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
   int depth = 0;
@@ -45,16 +45,17 @@ std::optional<int64_t> number_in(const std::string& text) {
 Slice::Bound bound_in(const std::string& text) {
   if (text.empty() || text == "None") return None;
   const auto number = number_in(text);
-  if (!number) throw NotSupported("a bound " + text);
+  if (!number) throw NotSupported("the slice bound " + text);
   return *number;
 }
 
 IndexArg slice_in(const std::string& text) {
   std::vector<std::string> parts = parts_of(text, ':');
-  if (parts.size() > 3) throw BadSpec("a slice " + text);
+  if (parts.size() > 3) throw BadSpec("the slice " + text + " has too many parts");
   parts.resize(3);
   const auto step = number_in(parts[2]);
-  if (!step && !parts[2].empty() && parts[2] != "None") throw NotSupported("a step " + parts[2]);
+  if (!step && !parts[2].empty() && parts[2] != "None")
+    throw NotSupported("the slice step " + parts[2]);
   return Slice(bound_in(parts[0]), bound_in(parts[1]), step.value_or(1));
 }
 
@@ -64,7 +65,7 @@ Tensor list_in(const std::string& text) {
   if (!inner.empty()) {
     for (const std::string& part : parts_of(inner, ',')) {
       const auto number = number_in(part);
-      if (!number) throw NotSupported("an index " + text);
+      if (!number) throw NotSupported("the index " + text);
       numbers.push_back(*number);
     }
   }
@@ -79,7 +80,7 @@ IndexArg item_in(Case& c, const Tensor& x, const std::string& text) {
   if (text.starts_with('[') && text.ends_with(']')) return like(x, list_in(text));
   if (text.find(':') != std::string::npos) return slice_in(text);
   const Tensor indices = c.named(text.c_str());
-  if (!indices.defined()) throw NotSupported("an index " + text);
+  if (!indices.defined()) throw NotSupported("the index " + text);
   return indices;
 }
 
@@ -89,10 +90,10 @@ Tensor index_by_expression(Case& c) {
   const std::string text = without_spaces(c.expr());
   const size_t open = text.find('[');
   if (open == std::string::npos || !text.ends_with(']')) {
-    throw NotSupported("an expression " + c.expr());
+    throw NotSupported("the expression " + c.expr());
   }
   const Tensor x = c.named(text.substr(0, open).c_str());
-  if (!x.defined()) throw BadSpec("no input " + text.substr(0, open));
+  if (!x.defined()) throw BadSpec("the case has no input " + text.substr(0, open));
   std::string inner = text.substr(open + 1, text.size() - open - 2);
   if (inner.starts_with('(') && inner.ends_with(')')) inner = inner.substr(1, inner.size() - 2);
   if (inner.ends_with(',')) inner.pop_back();

@@ -33,12 +33,12 @@ Sbp parse_one(const std::string& text) {
   int64_t dim = 0;
   const auto [stop, status] = std::from_chars(text.data() + 1, text.data() + text.size(), dim);
   if (!text.starts_with('S') || status != std::errc() || stop != text.data() + text.size()) {
-    throw BadSpec("an SBP is S0, S1, …, B, P, Pmax or Pmin; got " + text);
+    throw BadSpec("an SBP must be S0, S1, …, B, P, Pmax or Pmin; got " + text);
   }
   return sbp::split(dim);
 }
 
-// All ranks in a line, or for n axes as 2 x 2 x … x rest.
+// All ranks in a row for one axis, or as 2 x 2 x … x rest for n axes.
 Placement all_ranks(int64_t num_axes) {
   std::vector<int64_t> ranks(static_cast<size_t>(env::world_size()));
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -55,7 +55,7 @@ Placement all_ranks(int64_t num_axes) {
   return Placement(DeviceType::kCpu, shape, ranks);
 }
 
-// FNV-1a of the id, mixed with a number: the same on every rank and machine.
+// FNV-1a of the id, mixed with a number. It is the same on every rank and machine.
 uint64_t hash_of(const std::string& id, uint64_t number) {
   uint64_t hash = 0xCBF29CE484222325ULL ^ number;
   for (const char c : id) {
@@ -65,7 +65,7 @@ uint64_t hash_of(const std::string& id, uint64_t number) {
   return hash ^ (hash >> 29);
 }
 
-// A sum with zeros loses the sign.
+// A sum with zeros loses the sign of a zero.
 bool has_negative_zero(const Tensor& value) {
   const std::vector<double> numbers = value.to_vector<double>();
   return std::any_of(numbers.begin(), numbers.end(),
@@ -91,12 +91,13 @@ Layouts::Layouts(const std::string& text, const std::string& id, size_t num_inpu
   for (const std::string& input : split_at(text, ','))
     sbps_.push_back(parse_sbp(input));
   if (sbps_.size() != num_inputs) {
-    throw BadSpec(
-        str("--layout has ", sbps_.size(), " entries, case ", id, " ", num_inputs, " inputs"));
+    throw BadSpec(str("--layout has ", sbps_.size(), " entries, but case ", id, " has ", num_inputs,
+                      " inputs"));
   }
   const int64_t num_axes = sbps_[0].size();
   for (const NdSbp& nd_sbp : sbps_) {
-    if (nd_sbp.size() != num_axes) throw BadSpec("--layout: entries differ in their axes");
+    if (nd_sbp.size() != num_axes)
+      throw BadSpec("the entries of --layout must have the same number of axes");
   }
   placement_ = all_ranks(num_axes);
 }
@@ -106,7 +107,7 @@ NdSbp Layouts::random_sbp(const Tensor& value, size_t position, bool is_written)
       is_floating(value.dtype()) && !is_written && !has_negative_zero(value);
   const auto choices = static_cast<uint64_t>(value.dim() + 1 + (may_be_partial ? 1 : 0));
   const auto choice = static_cast<int64_t>(hash_of(id_, position) % choices);
-  // A dim of one element may be squeezed away in place.
+  // A dim of one element may be removed in place.
   if (is_written && choice < value.dim() && value.size(choice) == 1) return sbp::broadcast;
   if (choice < value.dim()) return sbp::split(choice);
   return choice == value.dim() ? sbp::broadcast : sbp::partial_sum;

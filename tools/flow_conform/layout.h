@@ -1,4 +1,4 @@
-// Where the inputs of a case lie when it runs on global tensors.
+// The layouts of a case's inputs when it runs on global tensors.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@ namespace flow::conform {
 
 class Layouts {
  public:
-  // text: "" (local tensors), "random" (follows from the id), or an entry for each input:
-  // "S0,B,P", for several placement axes "S0/B,B/B".
+  // `text` is "" (local tensors), "random" (derived from the id), or an entry for each input:
+  // "S0,B,P", or "S0/B,B/B" for several placement axes.
   Layouts(const std::string& text, const std::string& id, size_t num_inputs);
 
-  // A local tensor, the same on all ranks, as the leaf a case is computed from: broadcast.
+  // Makes the leaf from which a case is computed, in layout B. `value` is local and the same on all
+  // ranks.
   Tensor leaf(const Tensor& value) const;
-  // Where the input at a position lies when the op gets it, given its value; random layouts of one
-  // that it writes are not partial. Empty for local tensors.
+  // The layout of the input at a position, given its value. The random layout of an input that the
+  // op writes is never partial. Empty for local tensors.
   NdSbp sbp_of(const Tensor& value, size_t position, bool is_written) const;
-  // Brings a value there.
+  // Converts a value to this layout.
   static Tensor lay_out(const Tensor& value, const NdSbp& nd_sbp);
 
  private:
@@ -31,10 +32,10 @@ class Layouts {
   bool is_random_ = false;
 };
 
-// A local value, the same on all ranks, laid out like `tensor`.
+// Converts a local value, the same on all ranks, to the layout of `tensor`.
 Tensor like(const Tensor& tensor, const Tensor& value);
 
-// "S0", "B", "P", "Pmax", "Pmin"; axes joined by "/".
+// Parses "S0", "B", "P", "Pmax" or "Pmin"; "/" separates axes.
 NdSbp parse_sbp(const std::string& text);
 
 }  // namespace flow::conform

@@ -1,4 +1,5 @@
-// flow-conform: runs numbers made elsewhere through the public API. It never compares.
+// flow-conform runs specs from files through the public API and writes the results. It never
+// compares.
 #include <cstdlib>
 #include <iostream>
 
@@ -29,12 +30,12 @@ struct CommandLine {
 void add_op_command(CLI::App& app, CommandLine& line) {
   CLI::App* op = app.add_subcommand("op", "run the cases of an op spec");
   op->add_option("cases", line.op.cases, "the spec (JSON)")->required();
-  op->add_option("dir", line.op.folder, "folder of the inputs")->required();
-  op->add_option("out", line.op.out, "results (safetensors)")->required();
-  op->add_option("--only", line.op.only, "run the case of this id only");
+  op->add_option("dir", line.op.folder, "the folder of the inputs")->required();
+  op->add_option("out", line.op.out, "the results (safetensors)")->required();
+  op->add_option("--only", line.op.only, "run only the case of this id");
   op->add_option("--layout", line.op.layout,
-                 "on global tensors: random, or an SBP for each input (S0,B,P; axes as S0/B)");
-  op->add_flag("--graph", line.op.in_graph, "through a graph");
+                 "run on global tensors: random, or an SBP for each input (S0,B,P; axes as S0/B)");
+  op->add_flag("--graph", line.op.in_graph, "run as a compiled graph");
 }
 
 void add_optim_command(CLI::App& app, CommandLine& line, const char* name, const char* what) {
@@ -56,19 +57,19 @@ void add_train_command(CLI::App& app, CommandLine& line) {
   train->add_option("out", line.train.folder, "folder of the results")->required();
   train->add_option(
       "--layout", line.train.layout,
-      "on the ranks present: dpN, tpN, ppN, zero1 to zero3, recompute, amp joined by +, or "
-      "ddpN; through job "
-      "functions, on ranks of its own: jobN, mirroredN");
+      "on the ranks of the job: dpN, tpN, ppN, zero1 to zero3, recompute, amp joined by +, or "
+      "ddpN; or, without a launcher, through job functions: jobN, mirroredN");
   train->add_option("--schedule", line.train.schedule,
-                    "of a pipeline: gpipe, 1f1b, interleaved, zb-h1, zb-v or a file");
-  train->add_option("--micro-batches", line.train.micro_batches, "parts of a batch");
-  train->add_option("--steps", line.train.steps, "instead of the spec's");
-  train->add_flag("--graph", line.train.in_graph, "through a graph");
-  train->add_option("--timeline", line.train.timeline,
-                    "of a graph: measure three steps and write them for flow-sim and Perfetto");
+                    "the schedule of a pipeline: gpipe, 1f1b, interleaved, zb-h1, zb-v or a file");
+  train->add_option("--micro-batches", line.train.micro_batches, "the number of micro-batches");
+  train->add_option("--steps", line.train.steps, "the number of steps (default: that of the spec)");
+  train->add_flag("--graph", line.train.in_graph, "run as a compiled graph");
+  train->add_option(
+      "--timeline", line.train.timeline,
+      "measure three steps of a graph and write a timeline for flow-sim and Perfetto");
 }
 
-// The library reads it when it starts its threads. Thread ranks have theirs already.
+// flow reads the variable when it starts its threads. Thread ranks have already started theirs.
 void set_num_threads(int num_threads) {
   if (num_threads < 1 || std::getenv("FLOW_RANKS") != nullptr) return;
   setenv("FLOW_NUM_THREADS", std::to_string(num_threads).c_str(), 1);
@@ -84,19 +85,19 @@ ExitCode run(const CLI::App& app, CommandLine& line) {
   return run_schedulers(line.optim);
 }
 
-// Ranks of a job were threads that have ended, and this one is none.
+// The ranks of a job function were threads that have ended, and this thread is not a rank.
 bool has_own_ranks(const CommandLine& line) {
   return job_layout(line.train.layout).has_value();
 }
 
-// A rank that ends with another code than 0 ends the job: only rank 0 does, with its files written.
+// A nonzero exit code of a rank ends the job, so only rank 0 returns one, after it wrote its files.
 int exit_status(const CommandLine& line, ExitCode code) {
   if (has_own_ranks(line) || flow::env::world_size() == 1) return code;
   flow::env::barrier();
   return flow::env::rank() == 0 ? code : kDone;
 }
 
-// With several ranks the error leaves main, so that the job ends with the code that stands for it.
+// With several ranks the error leaves main, so that the job ends with the exit code of the error.
 int file_failure(const flow::IoError& error, ExitCode code) {
   if (flow::env::world_size() > 1) throw;
   std::cerr << "flow-conform: " << error.what() << '\n';
@@ -106,19 +107,20 @@ int file_failure(const flow::IoError& error, ExitCode code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs numbers made elsewhere through flow.");
+  CLI::App app(
+      "Runs ops, optimizers and trainings from files through flow, and writes the results.");
   app.fallthrough();
   app.require_subcommand(1);
   CommandLine line;
   app.add_option("--device", line.run.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--dtype", line.dtype, "f32 or f64")->check(CLI::IsMember({"f32", "f64"}));
-  app.add_option("--threads", line.num_threads, "compute threads of a rank")
+  app.add_option("--threads", line.num_threads, "compute threads of each rank")
       ->check(CLI::PositiveNumber);
   add_op_command(app, line);
   add_box_command(app, line);
   add_train_command(app, line);
-  add_optim_command(app, line, "optim", "step optimizers; results are safetensors");
-  add_optim_command(app, line, "scheduler", "learning rates of 50 steps; results are JSON");
+  add_optim_command(app, line, "optim", "run optimizer steps; results are safetensors");
+  add_optim_command(app, line, "scheduler", "compute learning rates of 50 steps; results are JSON");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -131,7 +133,7 @@ int main(int argc, char** argv) {
   } catch (const BadSpec& error) {
     std::cerr << "flow-conform: " << error.what() << '\n';
   } catch (const Json::exception& error) {
-    std::cerr << "flow-conform: the spec: " << error.what() << '\n';
+    std::cerr << "flow-conform: the spec is wrong: " << error.what() << '\n';
   } catch (const flow::BadFile& error) {
     return file_failure(error, kBadFile);
   } catch (const flow::IoError& error) {

@@ -19,7 +19,7 @@ namespace flow::conform {
 
 namespace {
 
-// A case as a step: from the tensors it starts from, and the gradients given for its results, to
+// A case as a step: maps its leaf tensors, and the gradients that are given for its results, to
 // results and gradients.
 using Compute =
     std::function<std::vector<Tensor>(const std::vector<Tensor>&, const std::vector<Tensor>&)>;
@@ -33,7 +33,7 @@ struct CaseGraph : nn::Graph<CaseGraph> {
   }
 };
 
-// A case's tensors of one file, and the gradients that come back.
+// One case with the tensors of its file.
 class OpRun {
  public:
   OpRun(const OpOptions& options, const Json& spec, const nn::StateDict& file)
@@ -55,28 +55,30 @@ class OpRun {
   }
 
  private:
-  // How an input comes from the leaf of its name.
+  // How an input is made from the leaf of its name.
   struct Place {
     std::string name;
     size_t leaf;
     std::optional<std::pair<int64_t, int64_t>> transposed;
-    NdSbp sbp;  // of a global tensor
+    NdSbp sbp;  // if the tensor is global
   };
 
   Tensor stored(const std::string& name) const {
     const auto found = file_.find(name);
-    if (found == file_.end()) throw BadSpec(str("case ", id_, " lacks tensor ", name));
+    if (found == file_.end())
+      throw BadSpec(
+          str("case ", id_, " needs the tensor ", name, ", which its file does not have"));
     const Tensor& value = found->second;
     return is_floating(value.dtype()) ? cast(value, options_.run.floating) : value;
   }
 
-  // The number of the leaf of a name; that of the next one where there is none.
+  // The number of the leaf of this name, or the number of the next leaf if there is none.
   size_t leaf_of(const std::string& name) const {
     const auto found = std::find(names_.begin(), names_.end(), name);
     return static_cast<size_t>(found - names_.begin());
   }
 
-  // Settles where the inputs lie, and gives the tensors they come from, as stored.
+  // Chooses the layouts of the inputs. Returns the leaves, as they are stored.
   std::vector<Tensor> place_inputs() {
     std::vector<Tensor> leaves;
     if (!spec_.contains("inputs")) return leaves;
@@ -92,7 +94,7 @@ class OpRun {
       if (input.contains("transpose") && !input["transpose"].is_null()) {
         place.transposed.emplace(input["transpose"].at(0), input["transpose"].at(1));
       }
-      // running_mean and running_var are written by the norm that takes them.
+      // A norm writes its inputs running_mean and running_var.
       const bool is_written = (writes && places_.empty()) || place.name.starts_with("running_");
       place.sbp = sbp_of(place, leaves[place.leaf], is_written);
       places_.push_back(place);
@@ -100,8 +102,8 @@ class OpRun {
     return leaves;
   }
 
-  // Where a rank alone raises, for its part of the data, all stop: cases that shall raise get whole
-  // tensors where layouts are free.
+  // If one rank alone raises for its part of the data, the job ends. So cases that must raise get
+  // whole tensors if layouts are random.
   NdSbp sbp_of(const Place& place, const Tensor& leaf, bool is_written) const {
     const bool stays_whole = options_.layout == "random" && spec_.value("error", false);
     return stays_whole ? leaf.sbp()
@@ -113,7 +115,7 @@ class OpRun {
     return leaf.transpose(place.transposed->first, place.transposed->second);
   }
 
-  // Of the results that given_for_ names.
+  // The given gradients of the results in given_for_.
   std::vector<Tensor> given_gradients() {
     std::vector<Tensor> gradients;
     if (grads_.empty() || !layouts_) return gradients;
@@ -125,7 +127,7 @@ class OpRun {
     return gradients;
   }
 
-  // Results, then the gradients of `grads`.
+  // Returns the results, then the gradients of `grads`.
   std::vector<Tensor> compute_case(const Bindings::Binding& binding,
                                    const std::vector<Tensor>& leaves,
                                    const std::vector<Tensor>& gradients) {
@@ -145,7 +147,7 @@ class OpRun {
       c.check_all_read();
       backward(values, gradients);
     } catch (const Error&) {
-      c.check_all_read();  // a call without all arguments says nothing
+      c.check_all_read();  // a call that ignores arguments proves nothing
       throw;
     }
     for (Tensor& value : values)
@@ -158,7 +160,7 @@ class OpRun {
     return values;
   }
 
-  // Through all results that have a gradient given, at once.
+  // Runs backward once through all results whose gradient is given.
   void backward(const Outputs& outputs, const std::vector<Tensor>& gradients) const {
     std::vector<Tensor> roots;
     std::vector<Tensor> given;
@@ -171,7 +173,7 @@ class OpRun {
     if (!roots.empty()) flow::backward(roots, given);
   }
 
-  // What a graph gives when it is called again.
+  // The results of a graph when it is called a second time.
   static std::vector<Tensor> replayed(const Compute& compute, const std::vector<Tensor>& leaves,
                                       const std::vector<Tensor>& gradients) {
     CaseGraph graph;
@@ -201,13 +203,13 @@ class OpRun {
   const nn::StateDict& file_;
   std::string id_;
   std::vector<std::string> grads_;
-  std::optional<Layouts> layouts_;  // where there are inputs
-  std::vector<std::string> names_;  // of the leaves
+  std::optional<Layouts> layouts_;  // set if there are inputs
+  std::vector<std::string> names_;  // names of the leaves
   std::vector<Place> places_;
-  std::vector<size_t> given_for_;  // results with a gradient
+  std::vector<size_t> given_for_;  // numbers of the results whose gradient is given
 };
 
-// Runs cases one after the other and keeps the last file read.
+// Runs cases one after the other, and caches the last file.
 class OpSuite {
  public:
   explicit OpSuite(const OpOptions& options) : options_(options), table_(all_bindings()) {}
@@ -265,7 +267,8 @@ ExitCode run_ops(const OpOptions& options) {
     found = true;
     suite.run(one);
   }
-  if (!found) throw BadSpec("there is no case " + options.only);
+  if (!found)
+    throw BadSpec("--only names the case " + options.only + ", which the spec does not have");
   return suite.finish();
 }
 

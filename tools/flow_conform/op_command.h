@@ -1,4 +1,4 @@
-// flow-conform op: runs the cases of a spec and writes what came out.
+// flow-conform op runs the cases of a spec and writes their results.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace flow::conform {
 
-// What every command takes.
+// The options of every command.
 struct RunOptions {
   std::string device = "cpu";
-  DType floating = float32;  // of inputs, and the default
+  DType floating = float32;  // the dtype of floating-point inputs, and the default dtype
 
-  // Reads "f32" or "f64".
+  // Parses "f32" or "f64".
   void set_dtype(const std::string& word);
 };
 
@@ -24,15 +24,15 @@ struct OpOptions {
   std::string cases;
   std::string folder;
   std::string out;
-  std::string only;    // an id; empty: all
+  std::string only;    // the id of a case; empty: all cases
   std::string layout;  // empty: local tensors
   bool in_graph = false;
 };
 
 ExitCode run_ops(const OpOptions& options);
 
-// One case on tensors in.NAME and gout.NAME: ID/out.NAME and ID/grad.NAME. Throws what the op
-// throws.
+// Runs one case on the tensors in.NAME and gout.NAME. Returns ID/out.NUMBER and ID/grad.NAME.
+// Throws the errors of the op.
 nn::StateDict run_case(const OpOptions& options, const Bindings& table, const Json& spec,
                        const nn::StateDict& tensors);
 

@@ -26,7 +26,7 @@ void check_device(const RunOptions& run) {
   if (run.device != "cpu") throw NotSupported("device " + run.device);
 }
 
-// The norm before clipping; undefined when values are clipped.
+// Returns the norm before clipping, or an undefined tensor if values are clipped.
 Tensor clip(const Json& spec, const std::vector<Tensor>& params) {
   const std::string kind = spec.at("kind");
   if (kind == "value") {
@@ -52,7 +52,7 @@ nn::StateDict trajectories(const Json& spec, int64_t steps, const nn::StateDict&
   for (int64_t step = 0; step < steps; ++step) {
     for (const auto& [name, param] : params) {
       const auto grads = inputs.find("grads." + name);
-      if (grads == inputs.end()) throw BadSpec("there is no grads." + name);
+      if (grads == inputs.end()) throw BadSpec("the tensor grads." + name + " is missing");
       param.set_grad(grads->second.select(0, step).clone());
     }
     if (spec.contains("clip")) {

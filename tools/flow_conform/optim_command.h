@@ -1,4 +1,4 @@
-// flow-conform optim and scheduler: trajectories of parameters, learning rates.
+// flow-conform optim and scheduler compute trajectories of parameters and learning rates.
 #pragma once
 
 #include <string>

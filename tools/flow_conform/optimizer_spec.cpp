@@ -16,12 +16,12 @@ namespace flow::conform {
 namespace {
 using Params = std::map<std::string, Tensor>;
 
-// How PyTorch carries a step out; it changes no value.
+// Arguments that change how PyTorch computes a step, but not its values.
 bool is_way_of_working(const std::string& name) {
   return name == "foreach" || name == "fused" || name == "capturable" || name == "differentiable";
 }
 
-// Sets the option an argument names. A null stands for the default.
+// Sets the option that an argument names. A null means the default.
 template <class Options>
 void set_option(Options& o, const std::string& name, const Json& value) {
   if (value.is_null()) return;
@@ -70,7 +70,8 @@ std::unique_ptr<optim::Optimizer> make(const Json& spec, const Params& params) {
   }
   const Json& overrides = spec["param_groups"];
   for (const auto& [name, value] : overrides.items()) {
-    if (!params.contains(name)) throw BadSpec("param_groups: there is no parameter " + name);
+    if (!params.contains(name))
+      throw BadSpec("param_groups names the parameter " + name + ", which does not exist");
   }
   std::vector<optim::ParamGroup<Options>> groups;
   for (const auto& [name, param] : params) {

@@ -1,4 +1,4 @@
-// Optimizers by name and arguments, as specs give them.
+// Makes optimizers from the names and arguments in specs.
 #pragma once
 
 #include <map>
@@ -9,9 +9,9 @@
 
 namespace flow::conform {
 
-// spec: {"optimizer", "args", "param_groups"?}. `params` by name; with "param_groups" each is a
-// group of its own, in the order of names, with the overrides that stand there for it. Throws
-// NotSupported for an optimizer or argument the library lacks.
+// `spec` is {"optimizer", "args", "param_groups"?}. With "param_groups" each of `params` is a
+// separate group, in the order of names, with the overrides that "param_groups" has for it. Throws
+// NotSupported for an optimizer or argument that flow does not have.
 std::unique_ptr<optim::Optimizer> make_optimizer(const Json& spec,
                                                  const std::map<std::string, Tensor>& params);
 

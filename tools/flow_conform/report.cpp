@@ -30,7 +30,7 @@ void Report::run(const std::string& id, const std::function<void()>& body) {
   } catch (const Unsupported& error) {
     not_supported(id, error.what());
   } catch (const DistributedError&) {
-    throw;  // the ranks have parted
+    throw;  // the ranks no longer make the same calls
   } catch (const IoError&) {
     throw;
   } catch (const Error& error) {
@@ -50,7 +50,8 @@ void Report::run_raising(const std::string& id, const std::string& op,
   } catch (const InternalError& error) {
     failed(id, error.what());
   } catch (const Error& error) {
-    // What several ops share names itself; the op that was called stands before it.
+    // A message from code that several ops share names that code, so the called op is put before
+    // it.
     const std::string message = error.what();
     const std::string name = '[' + op + ']';
     say(std::cout, str("raised: ", id, ": ", message.starts_with(name) ? "" : name + ' ', message));

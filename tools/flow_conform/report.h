@@ -1,4 +1,4 @@
-// What becomes of the cases of a spec: lines of text and the exit status.
+// The outcome of the cases of a spec: lines of text and the exit status.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,17 @@ enum ExitCode : int {
   kFailed = 1,
   kBadSpec = 2,
   kNotSupported = 3,
-  kBadFile = 65,     // damaged
-  kFileFailure = 74  // missing, or the disk is full
+  kBadFile = 65,     // a file is damaged
+  kFileFailure = 74  // a file is missing, or the disk is full
 };
 
-// Rank 0 writes the lines: what is not supported or failed to standard error, what raised to
-// standard output.
+// Rank 0 writes the lines: unsupported and failed cases to standard error, and cases that must
+// raise to standard output.
 class Report {
  public:
-  // Runs a case, of which nothing is kept when it throws. Failures of files and of ranks go on to
-  // the caller.
+  // Runs a case, and reports the case if it throws. Rethrows errors of files and of ranks.
   void run(const std::string& id, const std::function<void()>& body);
-  // Runs a case that must throw an error of the library in the name of `op`.
+  // Runs a case in which `op` must throw an error of flow.
   void run_raising(const std::string& id, const std::string& op, const std::function<void()>& body);
 
   ExitCode exit_code() const { return exit_code_; }
@@ -36,10 +35,10 @@ class Report {
   ExitCode exit_code_ = kDone;
 };
 
-// Throws BadSpec naming the file.
+// Throws a BadSpec that names the file.
 Json read_json(const std::string& path);
 
-// `file` as seen from the folder that `spec` lies in.
+// The path of `file` relative to the folder of `spec`.
 std::string beside(const std::string& spec, const std::string& file);
 
 }  // namespace flow::conform

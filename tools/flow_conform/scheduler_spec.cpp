@@ -10,7 +10,7 @@ namespace {
 namespace lrs = optim::lr_scheduler;
 using Owned = std::vector<std::unique_ptr<lrs::LRScheduler>>;
 
-// Reads arguments by name and sees that none is left.
+// Reads arguments by name, and checks that all of them were read.
 class Args {
  public:
   explicit Args(const Json& args) : args_(args) {}
@@ -26,7 +26,7 @@ class Args {
     return *this;
   }
 
-  // A number or a list of numbers.
+  // Reads a number or a list of numbers.
   Args& take(const char* name, std::vector<double>& field) {
     const Json* value = find(name);
     if (value == nullptr) return *this;
@@ -36,11 +36,11 @@ class Args {
   }
 
   void done() const {
-    if (num_taken_ != args_.size()) throw NotSupported("an argument of " + args_.dump());
+    if (num_taken_ != args_.size()) throw NotSupported("one of the arguments " + args_.dump());
   }
 
  private:
-  // Null for an argument that is absent or None.
+  // Returns null if the argument is absent or None.
   const Json* find(const char* name) {
     const auto found = args_.find(name);
     if (found == args_.end()) return nullptr;

@@ -1,4 +1,4 @@
-// Learning rate schedules by name and arguments, as specs give them.
+// Makes learning rate schedules from the names and arguments in specs.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,19 @@
 
 namespace flow::conform {
 
-// A schedule and, before it, the ones it is made of.
+// A schedule, preceded by the schedules from which it is made.
 struct ScheduleCase {
   std::vector<std::unique_ptr<optim::lr_scheduler::LRScheduler>> owned;
   std::unique_ptr<optim::lr_scheduler::ReduceLROnPlateau> plateau;
 
-  // metric is for the plateau.
+  // `metric` is used by ReduceLROnPlateau only.
   void step(double metric);
   nn::StateDict state_dict() const;
   void load_state_dict(const nn::StateDict& state);
 };
 
-// spec: {"scheduler", "args"}. Throws NotSupported for a schedule or argument the library lacks.
+// `spec` is {"scheduler", "args"}. Throws NotSupported for a schedule or argument that flow does
+// not have.
 ScheduleCase make_schedule(const Json& spec, optim::Optimizer& optimizer);
 
 }  // namespace flow::conform

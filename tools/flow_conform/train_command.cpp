@@ -23,7 +23,7 @@ namespace flow::conform {
 
 namespace {
 
-// Whole, on every rank.
+// Whole tensors, on every rank.
 nn::StateDict gathered(const nn::StateDict& tensors) {
   nn::StateDict whole;
   for (const auto& [name, value] : tensors)
@@ -38,7 +38,7 @@ nn::StateDict widened(nn::StateDict tensors, DType floating) {
   return tensors;
 }
 
-// A table of actions says how many micro-batches it is for.
+// A table of actions determines the number of micro-batches.
 Pipelining pipelining_of(const TrainOptions& options) {
   Pipelining pipelining{.rule = schedule_named(options.schedule),
                         .micro_batches = std::max<int64_t>(options.micro_batches, 1)};
@@ -71,10 +71,10 @@ class Training {
 
   void run() {
     const int64_t steps = options_.steps >= 0 ? options_.steps : spec_.at("steps").get<int64_t>();
-    constexpr int64_t kToTimeline = 5;  // the first, one to warm up, three that are measured
+    constexpr int64_t kToTimeline = 5;  // the first step, one warm-up step, three measured steps
     if (!options_.timeline.empty() && (graph_ == nullptr || steps < kToTimeline)) {
       throw BadSpec(
-          str("--timeline shows steps of a graph after the first two; give --graph or a "
+          str("--timeline measures three steps of a graph after the first two; give --graph or a "
               "pipeline, and at least ",
               kToTimeline, " steps"));
     }
@@ -122,7 +122,7 @@ class Training {
     log_ += log_line(number, loss_of_all(result.loss, x.size(1)), result.grad_norm, rate);
   }
 
-  // Over the rows of all replicas.
+  // The mean over the rows of all replicas.
   double loss_of_all(const Tensor& loss, int64_t num_rows) const {
     if (!layout_.has_replicas()) return loss.item<double>();
     const NoGradGuard no_grad;
@@ -131,7 +131,7 @@ class Training {
     return comm::all_reduce(loss * own).item<double>() / static_cast<double>(num_rows);
   }
 
-  // Whole tensors; every rank calls it.
+  // Returns whole tensors; every rank must call it.
   void save(const char* name, const nn::StateDict& tensors) const {
     const nn::StateDict whole = gathered(tensors);
     if (env::rank() == 0) nn::save_safetensors((folder_ / name).string(), whole);
@@ -147,11 +147,11 @@ class Training {
   Pipelining pipelining_;
   TrainLayout layout_;
   nn::StateDict data_;
-  int64_t other_bytes_;  // that the rank holds beside the training
+  int64_t other_bytes_;  // held by the rank, but not part of the training
   nn::AnyModule model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<TrainStep> step_;
-  GraphStep* graph_ = nullptr;  // where the step is one
+  GraphStep* graph_ = nullptr;  // set if the step is a graph
   std::string log_;
 };
 

@@ -1,4 +1,4 @@
-// flow-conform train: trains a model from weights and data given in files.
+// flow-conform train trains a model from weights and data in files.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@ namespace flow::conform {
 struct TrainOptions {
   RunOptions run = {};
   std::string spec = {};
-  std::string folder = {};    // of the results
+  std::string folder = {};    // for the results
   std::string layout = {};    // "dp2+tp2", "ddp2"; empty: one rank
-  std::string schedule = {};  // of a pipeline
+  std::string schedule = {};  // of the pipeline
   int64_t micro_batches = 0;
-  int64_t steps = -1;  // as the spec says
+  int64_t steps = -1;  // -1: the number in the spec
   bool in_graph = false;
-  std::string timeline = {};  // a file for one of some steps of a graph
+  std::string timeline = {};  // if set, the file for the timeline of some steps of a graph
 };
 
-// Every rank of the world calls it; rank 0 writes.
+// Every rank of the world must call this; rank 0 writes the results.
 ExitCode run_training(const TrainOptions& options);
 
 }  // namespace flow::conform

@@ -33,7 +33,7 @@ namespace {
 
 using Arrays = std::map<std::string, Array>;
 
-// Elements [begin, begin + numel) of an array, as one of another shape.
+// Elements [begin, begin + numel) of an array, in another shape.
 Array part_of(const Array& array, int64_t begin, const Shape& shape) {
   const int64_t offset = begin * static_cast<int64_t>(dtype_size(array.dtype()));
   return Array::copy_of(array.data() + offset, array.dtype(), shape);
@@ -49,7 +49,7 @@ Array widened(const Array& array, DType floating) {
   return {array.to_vector<float>(), array.shape()};
 }
 
-// What files have as one tensor: the parts joined along dim 0.
+// A tensor that files store as one: its parts, joined along dim 0.
 Array joined(const std::vector<Array>& parts) {
   Shape shape = parts.front().shape();
   shape[0] = 0;
@@ -62,7 +62,7 @@ Array joined(const std::vector<Array>& parts) {
   return Array::copy_of(bytes.data(), parts.front().dtype(), shape);
 }
 
-// Each device's rows in mirrored view.
+// The rows of each device in mirrored view.
 std::vector<Array> cut(const Array& batch, int64_t num_devices) {
   Shape shape = batch.shape();
   shape[0] /= num_devices;
@@ -75,10 +75,10 @@ std::vector<Array> cut(const Array& batch, int64_t num_devices) {
 struct JobStep {
   double loss = 0;
   double grad_norm = 0;
-  Array gradients;  // of all parameters, one after another
+  Array gradients;  // those of all parameters, concatenated
 };
 
-// What device 0 tells of the training while it is traced.
+// What device 0 reports about the training while it is traced.
 struct Traced {
   std::vector<std::pair<std::string, Shape>> gradients;
   double rate = 0;
@@ -92,8 +92,9 @@ class JobTraining {
       data_.emplace(name, widened(array, options.run.floating));
     const Shape& rows = data_.at("y").shape();
     if (layout.is_mirrored && rows[1] % layout.num_devices != 0) {
-      throw NotSupported(str("batches of ", rows[1], " rows on ", layout.num_devices,
-                             " devices in mirrored view, where each has as many"));
+      throw NotSupported(
+          str("batches of ", rows[1], " rows on ", layout.num_devices,
+              " devices in mirrored view, which needs an equal number of rows for each device"));
     }
     job::config::device_num("cpu", layout.num_devices);
     make_step();
@@ -132,7 +133,8 @@ class JobTraining {
     job::optimizer::Rule([this](const std::vector<Tensor>& variables) {
       return optimizer_of(variables);
     }).minimize(loss);
-    const Tensor norm = nn::utils::clip_grad_norm_(model.parameters(), INFINITY);  // as they are
+    const Tensor norm = nn::utils::clip_grad_norm_(
+        model.parameters(), INFINITY);  // infinity: computes the norm without clipping
     std::vector<Tensor> gradients;
     std::vector<std::pair<std::string, Shape>> names;
     for (const auto& [name, parameter] : model.named_parameters()) {
@@ -206,7 +208,7 @@ class JobTraining {
     save_arrays((folder_ / name).string(), as_in_files(arrays));
   }
 
-  // As the function of the same name for tensors.
+  // The same as the function of this name for tensors.
   static Arrays as_in_files(const Arrays& arrays) {
     Arrays result = arrays;
     for (const auto& [name, parts] : joined_names(names_of(arrays))) {
@@ -252,7 +254,8 @@ std::optional<JobLayout> job_layout(const std::string& text) {
 
 ExitCode run_job_training(const TrainOptions& options, const JobLayout& layout) {
   if (flow::internal::current_thread_state != nullptr) {
-    throw BadSpec("layout " + options.layout + " starts ranks of its own; leave the launcher out");
+    throw BadSpec("layout " + options.layout +
+                  " starts its own ranks; run flow-conform without a launcher");
   }
   const Json spec = read_json(options.spec);
   Report report;

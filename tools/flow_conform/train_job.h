@@ -14,11 +14,12 @@ struct JobLayout {
   bool is_mirrored = false;
 };
 
-// Of "jobN" and "mirroredN"; none for other words, these joined to others among them.
+// Parses "jobN" and "mirroredN". Returns nullopt for other words, and for these words joined to
+// others.
 std::optional<JobLayout> job_layout(const std::string& text);
 
-// The calling thread is no rank, and the process has no other ranks: the training's own are threads
-// that end with it.
+// The calling thread must not be a rank, and the process must have no other ranks. The training
+// starts its own thread ranks, which end with it.
 ExitCode run_job_training(const TrainOptions& options, const JobLayout& layout);
 
 }  // namespace flow::conform

@@ -17,11 +17,11 @@ namespace flow::conform {
 
 namespace {
 
-// Modules that follow each other, by name.
+// Consecutive modules with their names.
 using Chain = std::vector<nn::NamedModules>;
 
-// What runs after what in a model: its sub-modules, for lists of blocks their elements. What is
-// not called by itself goes with the one before it.
+// The modules of a model in the order in which they run: its sub-modules, or the elements of a list
+// of blocks. A module that is not called by itself belongs to the one before it.
 Chain chain_of(const nn::ModuleBase& model) {
   Chain chain;
   for (const auto& [name, child] : model.children()) {
@@ -38,7 +38,7 @@ Chain chain_of(const nn::ModuleBase& model) {
   return chain;
 }
 
-// N of "dpN", after the letters of `kind`.
+// The number N in "dpN", which follows the letters of `kind`.
 int64_t count_in(const std::string& word, std::string_view kind) {
   int64_t count = 0;
   const char* end = word.data() + word.size();
@@ -51,8 +51,8 @@ bool has_part(const std::string& name, const std::string& part) {
   return name.find(part) != std::string::npos;
 }
 
-// The dim a parameter is split along over tensor-parallel ranks; -1: whole everywhere. Columns
-// follow rows, so that what lies between them stays split.
+// The dim along which a parameter is split over tensor-parallel ranks, or -1 if it stays whole.
+// Columns follow rows, so that the values between them stay split.
 int64_t split_dim(const std::string& name) {
   const bool is_weight = name.ends_with(".weight");
   for (const char* rows :
@@ -90,12 +90,12 @@ void TrainLayout::parse(const std::string& word) {
 
 void TrainLayout::check_together(const std::string& text) const {
   if (has_replicas_ && text.find('+') != std::string::npos) {
-    throw NotSupported("layout " + text + ", as ddp trains local tensors");
+    throw NotSupported("layout " + text + ", because ddp trains local tensors");
   }
   const int64_t num_ranks = workers_ * data_ * tensor_;
   if (num_ranks != env::world_size()) {
     throw BadSpec(
-        str("layout ", text, " takes ", num_ranks, " ranks; there are ", env::world_size()));
+        str("layout ", text, " needs ", num_ranks, " ranks, but the job has ", env::world_size()));
   }
 }
 
@@ -111,8 +111,8 @@ void TrainLayout::assign_stages(const Pipelining& pipelining) {
   const pipeline::Schedule schedule =
       pipeline::make_schedule(rule, num_stages, pipelining.micro_batches);
   if (static_cast<int64_t>(schedule.actions.size()) != workers_) {
-    throw BadSpec(
-        str("the schedule has ", schedule.actions.size(), " workers, the layout ", workers_));
+    throw BadSpec(str("the schedule has ", schedule.actions.size(), " workers, but the layout has ",
+                      workers_));
   }
   worker_of_.assign(static_cast<size_t>(num_stages), 0);
   for (size_t worker = 0; worker < schedule.actions.size(); ++worker) {
@@ -157,7 +157,7 @@ NdSbp TrainLayout::nd_sbp(Sbp data, Sbp tensor) const {
   return nd_sbp;
 }
 
-// `prefix`: of the names of the module's tensors in the model.
+// `prefix`: the beginning of the names of the module's tensors in the model.
 void TrainLayout::place(nn::ModuleBase& module, const std::string& prefix, int64_t stage) const {
   nn::SbpPatterns patterns;
   for (const auto& [name, value] : module.named_parameters()) {
@@ -174,7 +174,7 @@ void TrainLayout::place_stages(const nn::ModuleBase& model) const {
   const Chain chain = chain_of(model);
   const auto length = static_cast<int64_t>(chain.size());
   if (length < num_stages()) {
-    throw NotSupported(str(num_stages(), " stages of ", length, " modules"));
+    throw NotSupported(str(num_stages(), " stages for ", length, " modules"));
   }
   for (int64_t stage = 0; stage < num_stages(); ++stage) {
     const Range part = balanced_part(length, num_stages(), stage);

@@ -1,4 +1,4 @@
-// How a training lies on the ranks.
+// How a training is distributed over the ranks.
 #pragma once
 
 #include <string>
@@ -9,30 +9,30 @@
 
 namespace flow::conform {
 
-// How the stages of a pipeline take turns.
+// The schedule and the micro-batches of a pipeline.
 struct Pipelining {
   pipeline::ScheduleRule rule = {};
   int64_t micro_batches = 1;
 };
 
-// The rule that a name or a file of actions stands for. Throws NotSupported for another name.
+// The schedule of this name, or in this file of actions. Throws NotSupported for an unknown name.
 pipeline::ScheduleRule schedule_named(const std::string& text);
 
-// Ranks as workers of a pipeline x data x tensor parallel; of the latter two, an axis of one rank
-// is left out.
+// Arranges the ranks as pipeline workers x data parallel x tensor parallel. A data or tensor
+// parallel axis of one rank is omitted.
 class TrainLayout {
  public:
-  // "dpN", "tpN", "ppN", "zeroN", "recompute", "amp" joined by "+", or "ddpN". Throws NotSupported
-  // for other words, BadSpec where the product is not the number of ranks. The schedule says which
-  // stages a worker has.
+  // Parses "dpN", "tpN", "ppN", "zeroN", "recompute" and "amp", joined by "+", or "ddpN". Throws
+  // NotSupported for other words, and BadSpec if the product is not the number of ranks. The
+  // schedule determines which stages a worker has.
   explicit TrainLayout(const std::string& text, const Pipelining& pipelining = {});
 
   bool is_global() const { return !placements_.empty(); }
 
-  // Each rank trains a model of its own on its rows, and gradients are averaged.
+  // True if each rank trains its own model on its rows, and gradients are averaged.
   bool has_replicas() const { return has_replicas_; }
 
-  // 0: every rank holds all optimizer state of its parameters.
+  // The stage of ZeRO. 0: every rank holds all optimizer state of its parameters.
   int64_t zero_stage() const { return zero_stage_; }
 
   bool recomputes() const { return recomputes_; }
@@ -41,15 +41,15 @@ class TrainLayout {
 
   int64_t num_stages() const { return static_cast<int64_t>(worker_of_.size()); }
 
-  // Weights of layers that follow each other are split by rows and by columns in turn; stages and
-  // recomputation are set on the modules. Throws NotSupported for more stages than modules.
+  // Splits the weights of consecutive layers by rows and by columns in turn, and sets stages and
+  // recomputation on the modules. Throws NotSupported if there are more stages than modules.
   void lay_out(nn::ModuleBase& model) const;
 
-  // Of all ranks' equal local tensor: its rows go to the data-parallel ranks of the first stage,
-  // local ones to replicas.
+  // Splits the rows of a local tensor that is the same on all ranks: over the data-parallel ranks
+  // of the first stage, or as local tensors over replicas.
   Tensor inputs(const Tensor& batch) const { return rows(batch, 0); }
 
-  // As inputs(), to the last stage.
+  // The same as inputs(), for the last stage.
   Tensor targets(const Tensor& batch) const { return rows(batch, num_stages() - 1); }
 
  private:
@@ -69,7 +69,7 @@ class TrainLayout {
   bool recomputes_ = false;
   bool is_mixed_precision_ = false;
   std::vector<int64_t> worker_of_;     // by stage
-  std::vector<Placement> placements_;  // by stage; empty: local tensors
+  std::vector<Placement> placements_;  // by stage; empty if tensors are local
 };
 
 }  // namespace flow::conform

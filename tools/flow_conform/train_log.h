@@ -1,4 +1,4 @@
-// Files of text that a training writes.
+// The text files that a training writes.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace flow::conform {
 
-// A line of log.jsonl; the shortest decimals that read back as the numbers.
+// A line of log.jsonl. Numbers have the shortest decimal form that reads back as the same number.
 std::string log_line(int64_t step, double loss, double grad_norm, double lr);
 
 void write_text(const std::string& path, const std::string& text);

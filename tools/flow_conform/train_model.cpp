@@ -21,7 +21,7 @@ void load(nn::ModuleBase& model, const nn::StateDict& init) {
   if (!wrong.empty()) throw BadSpec("init does not fit the model:" + wrong);
 }
 
-// `multiple`: what the channels of MobileNetV2 are rounded to.
+// `multiple`: the channels of MobileNetV2 are rounded to a multiple of this.
 nn::AnyModule empty_model(const Json& spec, int64_t multiple) {
   const std::string kind = spec.at("kind");
   if (kind == "mlp") {
@@ -56,7 +56,7 @@ nn::AnyModule make_model(const Json& spec, DType floating, const nn::StateDict& 
   model.to(floating);
   try {
     load(model, init);
-  } catch (const InvalidArgument&) {  // the channels may be meant as they are
+  } catch (const InvalidArgument&) {  // the channels may be given without rounding
     model = empty_model(spec, 1);
     model.to(floating);
     load(model, init);

@@ -1,4 +1,4 @@
-// The models of training specs, and their tensors as files name them.
+// The models of training specs, and the names of their tensors in files.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 
 namespace flow::conform {
 
-// The model that a spec's "model" describes, with the weights of `init`. Throws NotSupported for
-// another kind, BadSpec where the weights do not fit.
+// Makes the model that a spec's "model" describes, with the weights of `init`. Throws NotSupported
+// for an unknown kind, and BadSpec if the weights do not fit.
 nn::AnyModule make_model(const Json& spec, DType floating, const nn::StateDict& init);
 
-// Which of the model's own names files have as one, joined along dim 0: GPT's three projections.
+// The tensors of the model that files store as one, joined along dim 0: GPT's three projections.
 std::map<std::string, std::vector<std::string>> joined_names(const std::vector<std::string>& names);
-// Tensors by the model's own names as files have them.
+// Renames and joins tensors from the model's names to those of files.
 nn::StateDict as_in_files(const nn::StateDict& tensors);
 
 }  // namespace flow::conform

@@ -20,7 +20,7 @@ Tensor mean_loss(const Tensor& logits, const Tensor& targets) {
 
 namespace {
 
-// Parameters that have a gradient, by name.
+// The parameters that have a gradient, by name.
 nn::NamedTensors trained(const nn::ModuleBase& model) {
   nn::NamedTensors params = model.named_parameters();
   std::erase_if(params, [](const auto& param) { return !param.second.grad().defined(); });
@@ -71,7 +71,8 @@ class GraphStep::TrainGraph : public nn::Graph<TrainGraph> {
   StepTensors build(const Tensor& inputs, const Tensor& targets) {
     StepTensors tensors{.loss = mean_loss(model_(inputs), targets), .norm = {}, .gradients = {}};
     tensors.loss.backward();
-    tensors.norm = nn::utils::clip_grad_norm_(model_.parameters(), INFINITY);  // leaves them as is
+    tensors.norm = nn::utils::clip_grad_norm_(
+        model_.parameters(), INFINITY);  // infinity: computes the norm without clipping
     if (wants_gradients_) {
       names_.clear();
       for (const auto& [name, param] : trained(model_)) {
@@ -98,7 +99,7 @@ GraphStep::GraphStep(nn::AnyModule model, optim::Optimizer& optimizer, const Tra
 GraphStep::~GraphStep() = default;
 
 StepResult GraphStep::run(const Tensor& inputs, const Tensor& targets, bool wants_gradients) {
-  // Gradients as results take memory: other steps do without.
+  // Gradients that are results take memory, so other steps do not return them.
   if (wants_gradients) {
     TrainGraph once(*this, true);
     return run_watched(once, inputs, targets);
@@ -115,7 +116,8 @@ StepResult GraphStep::run_watched(TrainGraph& graph, const Tensor& inputs, const
     watched_ = &compiled;
   }
   reset_peak_memory_stats();
-  if (layout_.num_stages() > 1) env::barrier();  // a pipeline's time begins on all ranks at once
+  if (layout_.num_stages() > 1)
+    env::barrier();  // the time of a pipeline starts on all ranks together
   const StepTensors tensors = graph(inputs, targets);
   record_.measured_peak_bytes = std::max(record_.measured_peak_bytes,
                                          memory_stats().peak_bytes_in_use - options_.other_bytes);

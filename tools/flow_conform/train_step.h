@@ -1,4 +1,4 @@
-// One step of a training, as calls or as a compiled graph.
+// One training step, in eager mode or as a compiled graph.
 #pragma once
 
 #include <memory>
@@ -15,27 +15,28 @@
 
 namespace flow::conform {
 
-// The mean over all targets.
+// The mean loss over all targets.
 Tensor mean_loss(const Tensor& logits, const Tensor& targets);
 
-// What build() of a training graph gives.
+// What build() of a training graph returns.
 struct StepTensors {
   Tensor loss;
-  Tensor norm;                    // of all gradients
-  std::vector<Tensor> gradients;  // where wanted
+  Tensor norm;                    // the norm of all gradients
+  std::vector<Tensor> gradients;  // if requested
 };
 
 struct StepResult {
   Tensor loss;
   double grad_norm = 0;
-  nn::StateDict gradients = {};  // where wanted
+  nn::StateDict gradients = {};  // if requested
 };
 
-// Trains a model that is laid out. `inputs` and `targets` are as the layout gives them.
+// Trains a model whose layout is set. `inputs` and `targets` have the layouts of TrainLayout.
 class TrainStep {
  public:
   virtual ~TrainStep() = default;
-  // Forward, backward and update. `wants_gradients`: as they were before the update.
+  // Runs forward, backward and update. `wants_gradients`: also returns the gradients before the
+  // update.
   virtual StepResult run(const Tensor& inputs, const Tensor& targets, bool wants_gradients) = 0;
 };
 
@@ -55,8 +56,8 @@ class EagerStep final : public TrainStep {
 
 struct GraphStepOptions {
   Pipelining pipelining = {};
-  int64_t other_bytes = 0;    // that the rank holds and that have no part in the training
-  std::string timeline = {};  // a file; empty: none
+  int64_t other_bytes = 0;    // held by the rank, but not part of the training
+  std::string timeline = {};  // a file; empty: no timeline
 };
 
 class GraphStep final : public TrainStep {
@@ -66,7 +67,7 @@ class GraphStep final : public TrainStep {
   ~GraphStep() override;
   StepResult run(const Tensor& inputs, const Tensor& targets, bool wants_gradients) override;
 
-  // Of the last graph that ran.
+  // Statistics of the last graph that ran.
   const RunRecord& record() const { return record_; }
 
  private:

@@ -19,7 +19,7 @@ namespace flow::conform {
 
 namespace {
 
-// Rows of all ranks, one after another.
+// The rows of all ranks, concatenated.
 template <class T>
 std::vector<T> of_all_ranks(const std::vector<T>& row, DType dtype) {
   if (env::world_size() == 1) return row;
@@ -39,8 +39,8 @@ Json memory_of_all(const RunRecord& own) {
   return list;
 }
 
-// The share of all ranks' time, until the last one ends, in which they do not compute. The first
-// run takes memory and is left out where there are others.
+// The share of time, until the last rank ends, in which the ranks do not compute. The first run
+// allocates memory and is ignored if there are others.
 double measured_bubble(const std::vector<graph::RunTimes>& runs) {
   std::vector<double> own;
   for (size_t i = runs.size() > 1 ? 1 : 0; i < runs.size(); ++i)
@@ -92,7 +92,7 @@ int64_t stated_peak_bytes(const nn::CompiledGraph& compiled, int64_t other_bytes
 }
 
 double predicted_bubble(const nn::CompiledGraph& compiled, const Pipelining& pipelining) {
-  constexpr size_t kArguments = 2;  // that are cut: inputs and targets
+  constexpr size_t kArguments = 2;  // the arguments that are split: inputs and targets
   const graph::Graph& step = compiled.plan().graph();
   int64_t num_stages = 1;
   for (const graph::Node& node : step.nodes)

@@ -1,8 +1,8 @@
-// Redistributions of global tensors between two ranks. Started alone, the program starts itself
-// through flowrun as two processes; with --ranks=threads:2 of flowrun it measures threads. All
+// Redistributions of global tensors between two ranks. A program that is started alone starts
+// itself as two processes through flowrun; under flowrun --ranks=threads:2 it measures threads. All
 // ranks run the same calls; rank 0 prints. The limit of a row is the time in which std::memcpy
-// moves the bytes that the busiest rank has to read and write, while all ranks copy at once in the
-// same run: the cores share what memory delivers.
+// moves the bytes that the busiest rank has to read and write. All ranks copy at the same time in
+// the same run, because the cores share the memory bandwidth.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -28,8 +28,8 @@ struct Row {
   flow::Shape shape;
   flow::Sbp from, to;
   int calls;
-  // Times the tensor's bytes: what the busiest rank reads and writes at the least. Of two addends
-  // it sums one half, reading both, and for B copies the other.
+  // The bytes that the busiest rank reads and writes at least, as a multiple of the tensor's bytes.
+  // Of two addends it sums one half, which reads both; for B it also copies the other half.
   double moved;
 };
 
@@ -45,7 +45,8 @@ const std::vector<Row>& rows() {
   return all;
 }
 
-// Microseconds a call, best of several blocks: other processes can only make a block slower.
+// Microseconds per call, in the best of several blocks, because other processes only make a block
+// slower.
 double measure(const Row& row) {
   const flow::Placement both("cpu", {0, 1});
   const Tensor x = flow::ones(row.shape, {.placement = both, .sbp = row.from});
@@ -62,10 +63,10 @@ double measure(const Row& row) {
   return best;
 }
 
-// What std::memcpy takes for the bytes of a row while the other rank does the same.
+// The time that std::memcpy takes for the bytes of a row while the other rank copies as well.
 double limit_us(const Row& row) {
   const double bytes = static_cast<double>(row.shape.numel()) * sizeof(float) * row.moved;
-  // memcpy's rate counts what it reads and what it writes.
+  // The rate of memcpy counts the bytes that it reads and the bytes that it writes.
   const double rate = flow::bench::copy_bytes_together(static_cast<int64_t>(bytes / 2),
                                                        [] { flow::env::barrier(); });
   return bytes / rate * 1e6;

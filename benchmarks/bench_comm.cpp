@@ -1,16 +1,16 @@
-// Collectives and messages of two ranks that are processes, beside Open MPI's own call. The program
-// starts itself through flowrun; rank 0 measures and says what runs next, rank 1 follows.
+// Collectives and messages of two process ranks, compared with Open MPI's own calls. The program
+// starts itself through flowrun. Rank 0 measures and tells rank 1 what runs next.
 //
-// Rows without a suffix pass a fingerprint whose hash is known, as plans do; those with
-// /fingerprint one that is described anew at each call, as eager ops do. Both are compared.
+// Rows without a suffix pass a fingerprint whose hash is known, as compiled steps do. Rows with
+// /fingerprint make the fingerprint at each call, as eager ops do. The ranks compare both.
 //
-// Rows of /rewritten write their source anew before each call, which counts: data that stays as it
-// was stays in the caches of both cores, and a copy that one rank makes out of the other's memory
-// finds it in its own.
+// Rows with /rewritten write their source before each call, and the time includes this. Data that
+// does not change stays in the caches of both cores, so a copy from the other rank's memory would
+// find it in the own cache.
 //
-// The limit is one memcpy of the row's n bytes by both ranks at once, as the cores share what
-// memory delivers: a rank that reads and writes them once, as it has to at the least, moves 2 n
-// bytes; for an all_reduce of two ranks that is the 4 n of both.
+// The limit is one memcpy of the row's n bytes by both ranks at the same time, because the cores
+// share the memory bandwidth. A rank reads and writes n bytes at least once, so it moves 2 n bytes,
+// and both ranks of an all_reduce move 4 n bytes.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -42,7 +42,7 @@ Communicator& world() {
   return flow::boxing::world_communicator(*flow::thread_state().context);
 }
 
-// Floats in memory as tensors have it.
+// Floats in memory that is allocated like that of tensors.
 class Floats {
  public:
   explicit Floats(int64_t count) : tensor_(flow::ones({count})) {}
@@ -73,11 +73,11 @@ struct Row {
   bool rewrites = false;
 };
 
-// What a row calls, with the bytes given as the whole of what the ranks hold together, or each for
-// those that do not cut it.
+// The call of a row. The bytes of the row are those of the whole tensor if the call splits it, or
+// else those of each rank.
 using Call = void (*)(Buffers&);
 
-// Of the calls that are measured.
+// The fingerprint of the calls that are measured.
 Fingerprint described(const Buffers& b, flow::Site site = flow::Site::here()) {
   Fingerprint what{.op = "bench", .shape = {b.num_floats}, .dtype = flow::float32, .site = site};
   if (b.knows_hash) what.known_hash = b.known_hash;
@@ -141,7 +141,7 @@ void barrier_openmpi(Buffers& /*b*/) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// From rank 0 to rank 1 and an empty message back.
+// A message from rank 0 to rank 1, and an empty message back.
 void send_recv(Buffers& b) {
   if (world().position() == 0) {
     world().send(b.in.data(), b.num_bytes, 1, 0, described(b));
@@ -193,7 +193,7 @@ std::vector<Row> make_rows() {
   return rows;
 }
 
-// Calls that take a millisecond or more together.
+// The number of calls that take at least a millisecond together.
 int64_t calls_per_block(int64_t bytes) {
   constexpr int64_t kBytes = 4 << 20;
   return std::clamp<int64_t>(kBytes / bytes, 1, 500);
@@ -201,7 +201,7 @@ int64_t calls_per_block(int64_t bytes) {
 
 constexpr int64_t kEnd = -1;
 
-// Instead of the row that runs next: both ranks find the limit of rows of so many bytes.
+// A task in which both ranks measure the limit of rows with this many bytes.
 int64_t limit_task(int64_t bytes) {
   return kEnd - bytes;
 }
@@ -211,7 +211,7 @@ double copy_us(int64_t bytes) {
   return 2e6 * static_cast<double>(bytes) / flow::bench::copy_bytes_together(bytes, meet);
 }
 
-// What runs next: rank 0 says so.
+// Returns rank 0's task on both ranks.
 int64_t agree(int64_t task) {
   world().broadcast(&task, sizeof(task), 0, {.op = "next row", .site = flow::Site::here()});
   return task;
@@ -232,7 +232,7 @@ void run_block(const Row& row, Buffers& buffers) {
   }
 }
 
-// Rank 0's side; each size is measured once.
+// Runs on rank 0; measures each size once.
 double limit_us(int64_t bytes) {
   static std::map<int64_t, double> known;
   const auto [entry, is_new] = known.try_emplace(bytes);
@@ -250,7 +250,7 @@ void measure(benchmark::State& state, const std::vector<Row>& rows, size_t index
   double best = 1e12;
   for (auto _ : state) {
     agree(static_cast<int64_t>(index));
-    world().barrier({.site = flow::Site::here()});  // rank 1 has its buffers
+    world().barrier({.site = flow::Site::here()});  // rank 1 has made its buffers
     const auto start = std::chrono::steady_clock::now();
     run_block(row, buffers);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;

@@ -1,5 +1,6 @@
 // Device cuda: copies, products and elementwise functions, the cost of a call, and the training of
-// a small network. A row's time is that of the device's work, waited for once a batch of calls.
+// a small network. The time of a row is that of the device's work; the program waits for the device
+// once for each batch of calls.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -17,7 +18,7 @@ using flow::Tensor;
 
 const flow::TensorOptions kOnDevice{.device = "cuda"};
 
-// Seconds a call, the best of some batches.
+// Seconds per call, in the best of some batches.
 template <class Call>
 double seconds_of(const Call& call) {
   constexpr int kBatches = 5;

@@ -1,11 +1,11 @@
-// Training steps of two ranks under DistributedDataParallel, each with a batch of its own, beside
-// two processes that train alone. Started alone, the program starts itself through flowrun as two
-// processes. All ranks run the same calls; rank 0 prints.
+// Training steps of two ranks under DistributedDataParallel, each with its own batch, compared with
+// two processes that train separately. A program that is started alone starts itself as two
+// processes through flowrun. All ranks run the same calls; rank 0 prints.
 //
-// The limit of a row is the time of a step when each rank trains a model of its own without
-// communication: the same cores doing nothing else. Blocks of both kinds take turns, so that what
-// else the machine does slows both; rows are the best block of each, and a block ends when the
-// slower rank has.
+// The limit of a row is the time of a step when each rank trains its own model without
+// communication, so that the same cores do nothing else. Blocks of both kinds take turns, so that
+// other work on the machine slows both. A row is the best block of each kind; a block ends when the
+// slower rank has finished it.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -25,8 +25,9 @@ using flow::bench::Copies;
 using flow::bench::TrainModel;
 
 constexpr int kRounds = 30;
-constexpr int kWarmUpSteps = 3;         // the second has the optimizer's state and a filled cache
-constexpr double kBlockSeconds = 0.06;  // short ones find a moment without others
+constexpr int kWarmUpSteps =
+    3;  // in the second step the optimizer has its state and the caches are filled
+constexpr double kBlockSeconds = 0.06;  // a short block can run while no other process does
 
 double seconds_of(const std::function<void()>& step, int64_t steps) {
   flow::env::barrier();
@@ -49,7 +50,7 @@ Row measure(const TrainModel& model) {
   const std::array best = {&row.alone_ms, &row.ddp_ms};
   for (const auto& step : steps)
     seconds_of(step, kWarmUpSteps);
-  // As many steps on all ranks.
+  // The same number of steps on all ranks.
   const double wanted = kBlockSeconds / seconds_of(steps[0], 1);
   const flow::Tensor agreed =
       flow::comm::broadcast(flow::tensor(std::vector<double>{wanted}, {1}), 0);
@@ -80,6 +81,7 @@ int main(int argc, char** argv) {
       state.counters["vs_two_processes"] = row.alone_ms / row.ddp_ms;
     });
   }
-  benchmark::AddCustomContext("limit", "two processes that train alone, in turns with the row");
+  benchmark::AddCustomContext("limit",
+                              "two processes that train separately, in turns with the row");
   return flow::bench::run_benchmarks(argc, argv);
 }

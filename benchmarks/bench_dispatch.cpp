@@ -1,5 +1,5 @@
-// What a call costs beside its kernel: 4 × 4 float tensors, one thread. The limit of a row is the
-// same arithmetic on freshly allocated memory, without a library.
+// The cost of a call in addition to its kernel, for 4 × 4 float tensors on one thread. The limit of
+// a row is the same arithmetic on newly allocated memory, without a library.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -43,8 +43,8 @@ double plain_add_seconds() {
   return seconds;
 }
 
-// Runs `body` in blocks and reports the best block's microseconds per op, as other processes can
-// only make a block slower.
+// Runs `body` in blocks and reports the microseconds per op of the best block, because other
+// processes only make a block slower.
 template <class Body>
 void best_block(benchmark::State& state, int64_t ops_per_call, double limit_us, Body body) {
   constexpr int kCallsPerBlock = 500;
@@ -71,7 +71,8 @@ void add_recorded(benchmark::State& state) {
              [&] { benchmark::DoNotOptimize(flow::add(a, b)); });
 }
 
-// Additions and multiplications in turn; per op of the chain, forward and backward together.
+// Additions and multiplications in turn. The time is per op of the chain, forward and backward
+// together.
 void chain_forward_backward(benchmark::State& state) {
   constexpr int64_t kOps = 20;
   const Tensor x = flow::ones({4, 4}, {.requires_grad = true}), w = flow::full({4, 4}, 0.9);
@@ -85,7 +86,7 @@ void chain_forward_backward(benchmark::State& state) {
   });
 }
 
-// Global tensors whose layout stays, on the first of two thread ranks: nothing is moved.
+// Global tensors whose layout does not change, on the first of two thread ranks. No data moves.
 void add_global(benchmark::State& state, flow::Sbp sbp) {
   flow::run_ranks(2, [&] {
     if (flow::env::rank() != 0) return;

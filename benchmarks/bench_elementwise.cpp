@@ -1,5 +1,6 @@
-// Functions over dense float32 tensors on one thread, allocation of the result included. Sums of
-// two tensors beyond the caches are compared with the triad, functions of data in L2 with memcpy.
+// Functions of dense float32 tensors on one thread, including the allocation of the result. The sum
+// of two tensors that are larger than the caches is compared with the triad, and functions of data
+// in the L2 cache with memcpy.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -29,8 +30,9 @@ MachineLimits& limits() {
   return instance;
 }
 
-// Reports the bytes per second of the best block of calls, as other processes can only make a block
-// slower. The limit is measured between the blocks, so that both meet the same disturbances.
+// Reports the bytes per second of the best block of calls, because other processes only make a
+// block slower. The limit is measured between the blocks, so that both suffer the same
+// disturbances.
 template <class Body, class Limit>
 void report_best(benchmark::State& state, int64_t bytes, Limit limit, Body body) {
   const int64_t calls = std::max<int64_t>(1, (int64_t{4} << 20) / bytes);

@@ -1,6 +1,6 @@
-// Square matrix products of float on one thread, as CPU ops compute them, beside the own kernels
-// and each library by themselves in the same run: own, onednn and openblas in GFLOP/s,
-// vs_best_library against the faster of the latter two.
+// Square matrix products of float on one thread, as CPU ops compute them. The same run also
+// measures flow's own kernels and each library separately: own, onednn and openblas in GFLOP/s.
+// vs_best_library compares the op with the faster of the two libraries.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,7 +37,7 @@ constexpr std::array<Form, 3> kForms = {Form{"NN", Transpose::kNo, Transpose::kN
                                         Form{"NT", Transpose::kNo, Transpose::kYes},
                                         Form{"TN", Transpose::kYes, Transpose::kNo}};
 
-// Of this thread on a CPU: what others on the machine take away by the clock is not counted.
+// The CPU time of this thread, which does not include the time that other processes take.
 double seconds_now() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -45,8 +45,8 @@ double seconds_now() {
 }
 
 // Seconds of one product by flow and by the fastest library: the lower quartile of interleaved
-// rounds. Not the least: on a virtual machine the clock is set back now and then, by time that the
-// host took away earlier.
+// rounds. The minimum would be wrong, because a virtual machine's clock is sometimes set back by
+// time that the host took earlier.
 class Contest {
  public:
   static constexpr double kNever = 1e9;
@@ -76,7 +76,7 @@ class Contest {
     return std::min(seconds(GemmBackend::kOneDnn), seconds(GemmBackend::kOpenBlas));
   }
 
-  // By one back end alone; kNever if it is absent.
+  // Seconds of one product by one back end, or kNever if it is absent.
   double seconds(GemmBackend backend) const {
     const auto at = std::find(kBackends.begin(), kBackends.end(), backend) - kBackends.begin();
     return quartile(backends_[static_cast<size_t>(at)]);
@@ -98,7 +98,7 @@ class Contest {
  private:
   static constexpr std::array kBackends = {GemmBackend::kOwn, GemmBackend::kOneDnn,
                                            GemmBackend::kOpenBlas};
-  static constexpr double kBlockFlops = 5e6;  // about 50 us, far above the clock's grain
+  static constexpr double kBlockFlops = 5e6;  // about 50 us, far above the resolution of the clock
 
   static size_t count(int64_t size) { return static_cast<size_t>(size * size); }
 
@@ -124,7 +124,7 @@ class Contest {
   std::array<std::vector<double>, kBackends.size()> backends_;
 };
 
-// vs_best_library of each row.
+// The vs_best_library of each row.
 using Summary = std::map<std::string, double>;
 
 void sgemm(benchmark::State& state, const Form& form, int64_t size, MachineLimits& limits,
@@ -157,7 +157,7 @@ void sgemm(benchmark::State& state, const Form& form, int64_t size, MachineLimit
   summary[form.name + std::to_string(size)] = ratio;
 }
 
-// The geometric mean of vs_best_library over the rows above, and the least of them.
+// The geometric mean and the minimum of vs_best_library over the rows above.
 void summarise(benchmark::State& state, const Summary& summary) {
   double log_sum = 0;
   double least = 0;

@@ -1,5 +1,5 @@
-// What compiled graphs cost beside their kernels: a node of a replayed plan, and making a plan. The
-// limit is the eager way of the same run: its time a node, or its time a step.
+// The cost of compiled graphs in addition to their kernels: a node of a replayed step, and the
+// compilation. The limit is the time of eager mode in the same run, for a node or for a step.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -26,7 +26,7 @@ double seconds_of(const std::function<void()>& body) {
   return took.count();
 }
 
-// So many additions of 4 x 4 floats, each of the last result.
+// A chain of this many additions of 4 x 4 floats.
 Tensor chain(const Tensor& x, int64_t nodes) {
   Tensor y = x;
   for (int64_t i = 0; i < nodes; ++i)
@@ -44,7 +44,7 @@ struct Chain : flow::nn::Graph<Chain> {
   Tensor build(const Tensor& x) { return chain(x, nodes); }
 };
 
-// The best time of many, as other processes can only make one slower.
+// The best of many times, because other processes only make a run slower.
 void replay(benchmark::State& state, int64_t nodes) {
   const flow::NoGradGuard no_grad;
   const Tensor x = flow::ones({4, 4});
@@ -104,9 +104,9 @@ void compile_gpt(benchmark::State& state) {
   flow::bench::report_time(state, 1e3 * best, 1e3 * step, "ms");
 }
 
-// ---- from saved plans; the limit is what compiling takes
+// ---- from saved plans; the limit is the time of the compilation
 
-// A folder for plans while it lives.
+// A folder for plans; the destructor removes it.
 class PlanFolder {
  public:
   PlanFolder()
@@ -123,17 +123,17 @@ class PlanFolder {
   std::filesystem::path path_;
 };
 
-// `compile(folder)` takes so many seconds.
+// Measures `compile(folder)`, which returns its seconds, with saved plans and without.
 void compile_saved(benchmark::State& state,
                    const std::function<double(const std::string& folder)>& compile) {
   const PlanFolder folder;
   compile(folder.path());
-  double best = 1e9, anew = 1e9;
+  double best = 1e9, without_plan = 1e9;
   for (auto _ : state) {
     best = std::min(best, compile(folder.path()));
-    anew = std::min(anew, compile(""));
+    without_plan = std::min(without_plan, compile(""));
   }
-  flow::bench::report_time(state, 1e3 * best, 1e3 * anew, "ms");
+  flow::bench::report_time(state, 1e3 * best, 1e3 * without_plan, "ms");
 }
 
 double compile_saved_chain(const std::string& folder, int64_t nodes) {
@@ -151,9 +151,9 @@ double compile_saved_gpt(const std::string& folder) {
   return seconds_of([&] { graph.compile(x, x); });
 }
 
-// ---- on thread ranks: the longest that one of them takes; the limit is what one rank alone takes
+// ---- on thread ranks: the time of the slowest rank; the limit is the time of one rank alone
 
-// Compiles on so many ranks, which hold a share of the rows each, and gives the longest time.
+// Compiles on this many ranks, each with a share of the rows. Returns the time of the slowest rank.
 double compile_rows_on(int64_t ranks,
                        const std::function<double(const flow::Placement&)>& compile) {
   std::atomic<double> longest = 0;

@@ -1,4 +1,4 @@
-// What including <flow/flow.h> costs a compilation, beside the standard headers users include
+// The compile time of <flow/flow.h>, compared with that of the standard headers that users include
 // anyway.
 #include <chrono>
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Seconds of the best of five compilations of a file with these includes; negative when it fails.
+// Seconds of the best of five compilations of a file with these includes; negative if one fails.
 double compile_seconds(const fs::path& folder, const std::string& includes) {
   const fs::path source = folder / "unit.cpp";
   std::ofstream(source) << includes << "int main() {}\n";
@@ -20,7 +20,7 @@ double compile_seconds(const fs::path& folder, const std::string& includes) {
                               " -I" FLOW_GENERATED_INCLUDE_DIR " -o " +
                               (folder / "unit.o").string() + " " + source.string();
   double best = -1;
-  for (int i = 0; i < 6; ++i) {  // the first warms the file cache
+  for (int i = 0; i < 6; ++i) {  // the first one fills the file cache
     const auto start = std::chrono::steady_clock::now();
     if (std::system(command.c_str()) != 0) return -1;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

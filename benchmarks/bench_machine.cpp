@@ -1,4 +1,4 @@
-// The limits of this machine by themselves, as the other programs use them.
+// The limits of this machine, which the other programs use, as separate rows.
 #include <string>
 
 #include "benchmarks/machine_limits.h"

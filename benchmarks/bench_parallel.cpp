@@ -1,14 +1,14 @@
-// Training steps of gpt-char on two ranks, beside two processes that train alone. Started alone,
-// the program starts itself through flowrun as two processes. All ranks run the same calls; rank 0
-// prints.
+// Training steps of gpt-char on two ranks, compared with two processes that train separately. A
+// program that is started alone starts itself as two processes through flowrun. All ranks run the
+// same calls; rank 0 prints.
 //
-// The limit of a row is the tokens a second of both ranks when each trains a model of its own with
-// one thread and no communication: the same cores doing nothing else. Blocks of both kinds take
-// turns, so that what else the machine does slows both; rows are the best block of each.
+// The limit of a row is the tokens per second of both ranks when each trains its own model with one
+// thread and no communication, so that the same cores do nothing else. Blocks of both kinds take
+// turns, so that other work on the machine slows both. A row is the best block of each kind.
 //
-// `redistributions` and `received_kib` are a step's on rank 0, and `bound` the ratio that would
-// remain if each of them took what it took at best in this run, nothing overlapped and all work
-// were divided: what traffic alone costs.
+// `redistributions` and `received_kib` are those of a step on rank 0. `bound` is the ratio that
+// traffic alone would leave: each redistribution takes its best time in this run, nothing overlaps,
+// and all work is divided.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -31,7 +31,7 @@ constexpr int kSteps = 3;
 
 struct Layout {
   std::string name;
-  flow::Placement placement = {};  // undefined: each rank for itself
+  flow::Placement placement = {};  // undefined: each rank trains separately
   flow::NdSbp data = {};
   flow::nn::SbpPatterns model = {};
   int64_t batch = flow::bench::kGptCharBatch;
@@ -52,11 +52,12 @@ std::vector<Layout> layouts() {
        .model = {{"*", sbp::broadcast}},
        .batch = 2 * flow::bench::kGptCharBatch},
       {.name = "tp2", .placement = both, .data = sbp::broadcast, .model = heads_and_widths},
-      // Weights cut in the same way; of cut samples they are gathered, being the smaller.
+      // Weights split in the same way. With split samples they are gathered, because they are
+      // smaller.
       {.name = "tp2_rows", .placement = both, .data = sbp::split(0), .model = heads_and_widths}};
 }
 
-// Model, optimizer and batch of a layout, and how fast its blocks were.
+// Model, optimizer and batch of a layout, and the times of its blocks.
 class Training {
  public:
   explicit Training(const Layout& layout)
@@ -71,7 +72,7 @@ class Training {
     };
     tokens_ = draw();
     targets_ = draw();
-    for (int i = 0; i < 2; ++i)  // the second has the optimizer's state
+    for (int i = 0; i < 2; ++i)  // in the second step the optimizer has its state
       step();
   }
 
@@ -165,6 +166,7 @@ int main(int argc, char** argv) {
       state.counters["received_kib"] = received_kib;
     });
   }
-  benchmark::AddCustomContext("limit", "two processes that train alone, in turns with the row");
+  benchmark::AddCustomContext("limit",
+                              "two processes that train separately, in turns with the row");
   return flow::bench::run_benchmarks(argc, argv);
 }

@@ -1,13 +1,14 @@
-// Training steps of gpt-char as a pipeline of two stages on two ranks, beside two processes that
-// train alone. Started alone, the program starts itself through flowrun as two processes. All ranks
-// run the same calls; rank 0 prints.
+// Training steps of gpt-char as a pipeline of two stages on two ranks, compared with two processes
+// that train separately. A program that is started alone starts itself as two processes through
+// flowrun. All ranks run the same calls; rank 0 prints.
 //
-// The limit of a row is the samples' tokens a second of both ranks when each trains a model of its
-// own with one thread and no communication, as a compiled step. Blocks of all kinds take turns, so
-// that what else the machine does slows all; rows are the best block of each. `bound` is the ratio
-// that the schedule's predicted bubble leaves, `peak_mib` the most that a rank's plan has alive.
-// With --timelines=FOLDER the second block of each row is measured, and FOLDER gets its timeline
-// (docs/timelines.md), predicted and measured: 1f1b-m8.predicted.json, 1f1b-m8.json.
+// The limit of a row is the tokens per second of both ranks when each trains its own model with one
+// thread and no communication, as a compiled step. Blocks of all kinds take turns, so that other
+// work on the machine slows all. A row is the best block of each kind. `bound` is the ratio that
+// the predicted bubble of the schedule leaves, and `peak_mib` is the peak memory of a rank's
+// program. With
+// --timelines=FOLDER the program measures the second block of each row and writes the predicted and
+// the measured timeline (docs/timelines.md) to FOLDER: 1f1b-m8.predicted.json, 1f1b-m8.json.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -36,7 +37,7 @@ struct Row {
   std::string name;
   int64_t micro_batches = 1;
   pipeline::ScheduleRule rule = {};
-  bool is_staged = true;  // else each rank for itself
+  bool is_staged = true;  // false: each rank trains separately
 };
 
 std::vector<Row> rows() {
@@ -69,10 +70,10 @@ struct Step : flow::nn::Graph<Step> {
   }
 };
 
-// Model, optimizer and batch of a row, and how fast its blocks were.
+// Model, optimizer and batch of a row, and the times of its blocks.
 class Training {
  public:
-  // `folder` of timelines; empty: none.
+  // `folder` is for timelines; empty: write none.
   Training(const Row& row, const std::string& folder)
       : row_(row), model_(flow::bench::gpt_char_options()) {
     const flow::Placement first("cpu", {0}), last("cpu", {1});
@@ -123,7 +124,7 @@ class Training {
   }
 
  private:
-  // The first half of the blocks is the first stage.
+  // The first half of GPT's blocks is the first stage.
   void cut(const flow::Placement& first, const flow::Placement& last) {
     model_.to_global(first, sbp::broadcast);
     model_.ln_f.to_global(last, sbp::broadcast);
@@ -142,7 +143,7 @@ class Training {
   double best_s_ = 1e12;
 };
 
-// Takes --timelines=FOLDER out of the arguments; empty where it is not there.
+// Removes --timelines=FOLDER from the arguments. Returns an empty string if it is not there.
 std::string take_timelines(int& argc, char** argv) {
   constexpr std::string_view kOption = "--timelines=";
   std::string folder;
@@ -189,6 +190,7 @@ int main(int argc, char** argv) {
       state.counters["peak_mib"] = peak_mib;
     });
   }
-  benchmark::AddCustomContext("limit", "two processes that train alone, in turns with the row");
+  benchmark::AddCustomContext("limit",
+                              "two processes that train separately, in turns with the row");
   return flow::bench::run_benchmarks(argc, argv);
 }

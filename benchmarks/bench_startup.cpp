@@ -1,5 +1,5 @@
-// Time from starting a program to its first tensor, and the memory it then has resident. The limit
-// is the same program without a tensor.
+// The time from the start of a program to its first tensor, and its resident memory at that point.
+// The limit is the same program without a tensor.
 #include <algorithm>
 #include <chrono>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Training steps of six models in float32, as useful FLOP/s beside the peak of fused multiply-adds,
-// and the memory that a step takes beside weights and optimizer state.
+// Training steps of six models in float32: the useful FLOP/s compared with the peak of fused
+// multiply-adds, and the memory that a step takes in addition to weights and optimizer state.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -30,7 +30,8 @@ using flow::ops::GemmTask;
 
 constexpr double kGiga = 1e9;
 constexpr size_t kMinSteps = 3;
-constexpr int kWarmUpSteps = 2;  // the second has the optimizer's state and a filled cache
+constexpr int kWarmUpSteps =
+    2;  // in the second step the optimizer has its state and the caches are filled
 
 double clock_seconds(clockid_t clock) {
   timespec time;
@@ -38,9 +39,9 @@ double clock_seconds(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A model on a rank of its own with so many threads, and the seconds of its steps. One thread is
-// timed by what it spends on a processor, so that others on the machine are not counted; more by
-// the clock.
+// A model on its own rank with this many threads, and the seconds of its steps. For one thread the
+// time is processor time, which does not include other processes; for more threads it is wall-clock
+// time.
 class Training {
  public:
   Training(const TrainModel& model, Copies copies, int num_threads)
@@ -74,15 +75,15 @@ class Training {
 
   size_t num_steps() const { return seconds_.size(); }
 
-  // The lower quartile: a disturbed step is slower, and a virtual machine's clock is set back now
-  // and then.
+  // The lower quartile, because a disturbed step is slower, and a virtual machine's clock is
+  // sometimes set back.
   double step_seconds() {
     const auto quarter = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() / 4);
     std::nth_element(seconds_.begin(), quarter, seconds_.end());
     return *quarter;
   }
 
-  // The allocator's peak during a step.
+  // The peak of the allocator during a step.
   int64_t peak_bytes() {
     const flow::RankScope scope(*context_);
     flow::reset_peak_memory_stats();
@@ -109,7 +110,7 @@ class Training {
 constexpr std::string_view kChildFlag = "--alone=";
 constexpr double kAloneSeconds = 0.5;
 
-// What a child process does: prints the seconds a step takes it by the clock.
+// The main of a child process: prints the wall-clock seconds of a step.
 int run_alone(const std::string& name) {
   for (const TrainModel& model : flow::bench::train_models()) {
     if (model.name != name) continue;
@@ -124,7 +125,7 @@ int run_alone(const std::string& name) {
   return 64;
 }
 
-// Steps a second of two one-thread processes that run beside each other; 0 when they failed.
+// Steps per second of two one-thread processes that run at the same time; 0 if they failed.
 double two_processes_rate(const TrainModel& model) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string command = "'" + self + "' " + std::string(kChildFlag) + model.name;
@@ -142,9 +143,10 @@ double two_processes_rate(const TrainModel& model) {
   return all_worked ? rate : 0;
 }
 
-// ---- the products alone
+// ---- the matrix products alone
 
-// Operands of one product that no cache holds entirely, as in a step the others come between.
+// Operands of one product that are larger than any cache, because in a step other products run in
+// between.
 class Operands {
  public:
   explicit Operands(const flow::bench::StepProduct& product)
@@ -183,7 +185,7 @@ class Operands {
   int64_t set_ = 0;
 };
 
-// Useful FLOP/s of a model's products, each by the library or kernel that is fastest at it.
+// Useful FLOP/s of a model's products, each computed by the fastest library or kernel.
 double products_rate(const TrainModel& model) {
   constexpr double kSeconds = 0.02;
   constexpr size_t kMinRuns = 8;
@@ -216,15 +218,16 @@ double products_rate(const TrainModel& model) {
 
 // ---- rows
 
-// What the running row keeps while google-benchmark calls it again for more iterations.
+// The state of the running row, kept while google-benchmark calls the row again for more
+// iterations.
 struct Row {
   std::string name;
   std::unique_ptr<Training> training;
-  std::unique_ptr<Training> eager;  // beside one that is not plain
+  std::unique_ptr<Training> eager;  // for comparison with a training that is not plain
   double two_processes_rate = 0;
   double products_rate = 0;
 
-  // The training of the row `of`, made at its first call in place of the last row's.
+  // The training of the row `of`. Its first call replaces the training of the previous row.
   Training& start(const std::string& of, const TrainModel& model, Copies copies, int num_threads) {
     if (name != of) {
       const bool is_eager = copies == Copies::kAlone, is_alone = num_threads == 1;
@@ -256,7 +259,7 @@ void train(benchmark::State& state, const std::string& name, const TrainModel& m
   const double seconds = training.step_seconds();
   flow::bench::report_rate(state, model.flops / seconds / kGiga, peak / kGiga, "GFLOP/s");
   state.counters["ms"] = 1e3 * seconds;
-  // What `ratio` would be if a step were its products alone, from memory.
+  // The `ratio` of a step that consists of its products only, with operands from memory.
   if (row.products_rate > 0) state.counters["products"] = row.products_rate / peak;
   if (row.eager) state.counters["vs_eager"] = row.eager->step_seconds() / seconds;
   if (row.two_processes_rate > 0) {
@@ -276,8 +279,8 @@ constexpr std::array kMemoryRows = {
     MemoryRow{"/recompute", Copies::kRecomputed, true},
     MemoryRow{"/graph/recompute", Copies::kCompiledRecomputed, true}};
 
-// What a step takes beside weights, optimizer state and the batch. The limit is what any step holds
-// when backward begins.
+// The memory of a step in addition to weights, optimizer state and the batch. The limit is the
+// memory that any step holds when backward begins.
 void memory(benchmark::State& state, const std::string& name, const TrainModel& model,
             const MemoryRow& how, Row& row) {
   constexpr double kMebi = 1 << 20;

@@ -45,7 +45,7 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// The shortest of the runs of f that fit into `budget` seconds, three at least.
+// The shortest of the runs of f that fit into `budget` seconds, but of at least three runs.
 template <class F>
 double best_seconds(double budget, F f) {
   const auto begin = Clock::now();
@@ -58,7 +58,7 @@ double best_seconds(double budget, F f) {
   return best;
 }
 
-// Repeats small work so that the clock's resolution does not matter.
+// Repeats short work, so that the resolution of the clock does not matter.
 int64_t repeats_for(int64_t num_bytes) {
   return std::max<int64_t>(1, (int64_t{4} << 20) / std::max<int64_t>(1, num_bytes));
 }
@@ -68,7 +68,7 @@ struct CpuTimes {
   double total = 0;
 };
 
-// All processors together, in clock ticks since the start of the system (proc(5)).
+// The times of all processors together, in clock ticks since the system was started (proc(5)).
 CpuTimes read_cpu_times() {
   std::ifstream file("/proc/stat");
   std::string word;
@@ -111,8 +111,8 @@ void report(benchmark::State& state, double value, double limit, double ratio,
 }
 }  // namespace
 
-// The lower quartile of runs in processor time, as the rows beside it are measured: the shortest
-// run is one in which a virtual machine's clock was set back, up to an eighth below the others.
+// The lower quartile of runs in processor time, which is also how the rows are measured. In the
+// shortest run a virtual machine's clock may have been set back, up to an eighth below the others.
 double MachineLimits::fma_flops() {
   constexpr int64_t kRounds = 5000;
   const ops::LimitLoops& loops = ops::widest_limit_loops();

@@ -1,5 +1,5 @@
-// What one thread of this machine can do at best, measured in the run that is compared with it, and
-// the counters by which every benchmark row says how close it came.
+// The highest rates of one thread of this machine, measured in the run that is compared with them,
+// and the counters with which every benchmark row reports how close it came.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace flow::bench {
 
-// Each call measures for some milliseconds and returns the best of all calls for the same argument
-// so far, as a disturbed sample can only be too low. Confined to one thread.
+// Each call measures for some milliseconds and returns the best of all calls with the same argument
+// so far, because a disturbed sample can only be too low. Confined to one thread.
 class MachineLimits {
  public:
   // Fused multiply-adds of the widest instruction set (2 operations each), in FLOP/s.
   double fma_flops();
 
-  // a[i] = b[i] + 3 c[i] over arrays of `num_floats`, bytes/s counting the three arrays once; the
-  // better of plain and non-temporal stores.
+  // a[i] = b[i] + 3 c[i] over arrays of `num_floats`, in bytes/s that count each of the three
+  // arrays once. The better of plain and non-temporal stores.
   double triad_bytes(int64_t num_floats);
 
-  // std::memcpy of `num_bytes`, bytes/s read plus written.
+  // std::memcpy of `num_bytes`, in bytes/s read plus written.
   double copy_bytes(int64_t num_bytes);
 
  private:
@@ -33,8 +33,9 @@ class MachineLimits {
   std::vector<float> arrays_;
 };
 
-// std::memcpy of `num_bytes` on this rank while the others copy as well, bytes/s read plus written:
-// cores share what memory delivers. Collective; `meet` returns on all ranks together.
+// std::memcpy of `num_bytes` on this rank while the others copy as well, because the cores share
+// the memory bandwidth; in bytes/s read plus written. Collective: `meet` must return on all ranks
+// together.
 double copy_bytes_together(int64_t num_bytes, const std::function<void()>& meet);
 
 // Sets the counters value, limit and ratio and the label of a row. A rate is better when higher
@@ -45,7 +46,8 @@ void report_time(benchmark::State& state, double value, double limit, const std:
 // Adds CPU, instruction set, threads and the load by other processes to the context of the report.
 void add_machine_context(int num_threads);
 
-// The whole of a benchmark's main: context, flags of google-benchmark, the registered rows.
+// The main function of a benchmark: sets the context, parses google-benchmark's flags, and runs the
+// registered rows.
 int run_benchmarks(int argc, char** argv, int num_threads = 1);
 
 }  // namespace flow::bench

@@ -6,8 +6,8 @@
 
 namespace {
 
-// Two units times a latency of four or five cycles need ten; more leaves room for what the
-// surrounding loop takes. Registers: 32 with avx512, 16 below.
+// Two units with a latency of four or five cycles need ten accumulators; more of them hide the cost
+// of the surrounding loop. There are 32 registers with avx512 and 16 without.
 #if FLOW_ISA == 2
 constexpr int kAccumulators = 24;
 #else

@@ -8,9 +8,10 @@
 namespace flow::ops {
 
 struct LimitLoops {
-  // One call of `multiply_add` is this many floating-point operations a round.
+  // One call of `multiply_add` does this many floating-point operations per round.
   double flops_per_round;
-  // Independent multiply-adds in registers; the result keeps them from being optimised away.
+  // Independent multiply-adds in registers. Returns a result, so that the compiler cannot remove
+  // them.
   float (*multiply_add)(int64_t rounds);
   // a[i] = b[i] + 3 c[i].
   void (*triad)(float* a, const float* b, const float* c, int64_t n);

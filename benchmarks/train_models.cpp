@@ -13,13 +13,13 @@ namespace {
 constexpr double kFlopsPerMultiplyAdd = 2;
 constexpr double kFloatBytes = 4;
 
-// Multiply-adds of a step: `first` is the layer that reads the model's input, whose gradient is
+// The multiply-adds of a step. `first` is the layer that reads the model's input, whose gradient is
 // not needed.
 double step_flops(double first, double others) {
   return kFlopsPerMultiplyAdd * (2 * first + 3 * others);
 }
 
-// The products of a linear layer that is there `count` times.
+// The products of a linear layer that the model has `count` times.
 void add_linear(std::vector<StepProduct>& products, int64_t rows, int64_t in, int64_t out,
                 bool is_first, int64_t count = 1) {
   products.push_back({false, true, rows, out, in, count});
@@ -95,7 +95,7 @@ TrainModel mlp(int64_t batch) {
   return model;
 }
 
-// Pairs of an output and an input position along one dim that a kernel joins, padding left out.
+// The pairs of output and input positions along one dim that a kernel connects, without padding.
 int64_t count_taps(int64_t size, int64_t kernel, int64_t stride, int64_t padding) {
   int64_t taps = 0;
   for (int64_t start = -padding; start + kernel <= size + padding; start += stride)
@@ -103,7 +103,7 @@ int64_t count_taps(int64_t size, int64_t kernel, int64_t stride, int64_t padding
   return taps;
 }
 
-// Multiply-adds of one image; `channel_pairs`: input and output channels that meet.
+// The multiply-adds of one image. `channel_pairs`: the pairs of input and output channels.
 double conv_work(int64_t size, int64_t kernel, int64_t stride, int64_t channel_pairs) {
   const int64_t taps = count_taps(size, kernel, stride, (kernel - 1) / 2);
   return static_cast<double>(taps * taps * channel_pairs);
@@ -149,7 +149,7 @@ TrainModel mobilenet() {
           }};
 }
 
-// Keeps the inputs of blocks, and computes the rest of each again.
+// Keeps only the inputs of blocks, and computes the rest of each block again.
 struct RecomputedGpt : nn::Module<RecomputedGpt> {
   models::Gpt gpt;
 
@@ -187,7 +187,7 @@ TrainModel gpt(const std::string& name, int64_t batch, const models::GptOptions&
   const auto length = static_cast<double>(options.block_size);
   const double tokens = static_cast<double>(batch) * length;
   const double linear_weights = layers * 12 * width * width + width * vocab;
-  const double attention = layers * length * width;  // scores and values, half of them
+  const double attention = layers * length * width;  // scores and values, the causal half of each
   const double weights = linear_weights + width * (vocab + length);
   // Of a block: x of both norms; the inputs of q, k, v and of the projection; q, k and v; the
   // inputs of the feed-forward layers, 1 and 4 wide; that of gelu.

@@ -1,4 +1,4 @@
-// The models whose training is measured, and the work that one of their steps cannot do without.
+// The models whose training is measured, and the minimum work of one of their steps.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,30 @@ struct StepProduct {
   bool transpose_a;
   bool transpose_b;
   int64_t m, n, k;
-  int64_t count;  // in a step
+  int64_t count;  // the number of such products in a step
 };
 
-// How a model that every rank has is trained: by itself, under DistributedDataParallel, or by
-// itself as a compiled graph; the last two with the activations of GPT's blocks computed again.
+// How each rank trains its copy of a model: separately, under DistributedDataParallel, or
+// separately as a compiled graph. The last two values compute the activations of GPT's blocks
+// again.
 enum class Copies { kAlone, kAveraged, kCompiled, kRecomputed, kCompiledRecomputed };
 
 // Names: mlp64, mlp512, lenet, mbv2, gpt-char, gpt-small.
 struct TrainModel {
   std::string name;
-  // 2 per multiply-add of matrix products, convolutions (padding not counted) and attention (the
-  // causal half), forward and twice as much backward, less the gradient of the model's input.
+  // 2 operations per multiply-add of matrix products, convolutions (without padding) and attention
+  // (the causal half), in forward and twice as many in backward, without the gradient of the
+  // model's input.
   double flops = 0;
-  // Bytes that any step holds at its end of forward: gradients, and what the backward of linear
-  // layers, norms, gelu and attention reads. 0 where it is not reported.
+  // The bytes that any step holds at the end of forward: gradients, and the values that the
+  // backward of linear layers, norms, gelu and attention reads. 0 if it is not reported.
   double held_bytes = 0;
-  // The same where blocks keep their inputs only and one is computed again.
+  // The same if blocks keep only their inputs and one block at a time is computed again.
   double recompute_held_bytes = 0;
-  // Of its linear layers; empty where they are not most of the work.
+  // The products of its linear layers. Empty if they are not most of the work.
   std::vector<StepProduct> products = {};
-  // Makes model, optimizer and one batch; each call of the result is a step: forward, loss,
-  // backward, update, gradients dropped.
+  // Makes the model, the optimizer and one batch. Each call of the result runs a step: forward,
+  // loss, backward, update, and removal of the gradients.
   std::function<std::function<void()>(Copies)> make_step;
 };
 

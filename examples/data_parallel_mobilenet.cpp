@@ -1,6 +1,6 @@
-// MobileNetV2 on CIFAR-10 (the binary version, below --data), or on coloured digits of the same
-// shape without --data. Under a launcher data parallel on all ranks: batches, dropout and the
-// statistics of batch norm are those of one.
+// Trains MobileNetV2 on CIFAR-10 (the binary version, in the folder --data), or on coloured digits
+// of the same shape without --data. Under a launcher it is data parallel on all ranks. Batches,
+// dropout and the statistics of batch norm are those of one rank.
 //
 //   flowrun -n 2 build/release/bin/data_parallel_mobilenet --data DIR
 #include <chrono>
@@ -25,7 +25,7 @@ bool leads() {
   return flow::env::rank() == 0;
 }
 
-// All ranks; undefined, for local tensors, where there is one that computes on the CPU.
+// All ranks. Undefined, so that tensors are local, if there is only one rank and it uses the CPU.
 flow::Placement all_ranks(const std::string& device) {
   if (flow::env::world_size() == 1 && device == "cpu") return {};
   std::vector<int64_t> ranks(static_cast<size_t>(flow::env::world_size()));
@@ -33,14 +33,15 @@ flow::Placement all_ranks(const std::string& device) {
   return {flow::parse_device_type(device), {flow::env::world_size()}, ranks};
 }
 
-// Global batches are cut by rows: each rank reads its own.
+// Global batches are split by rows, and each rank reads its own rows.
 data::DataLoaderOptions placed(const flow::Placement& placement, data::DataLoaderOptions options) {
   options.placement = placement;
   if (options.placement.defined()) options.sbp = flow::sbp::split(0);
   return options;
 }
 
-// Drawn digits in the shape of CIFAR-10: (count, 3, 32, 32), each channel of another strength.
+// Generated digits in the shape of CIFAR-10: (count, 3, 32, 32), with different strengths of the
+// channels.
 data::TensorDataset<2> coloured_digits(int64_t count, uint64_t seed) {
   const data::Mnist digits(data::generate_digits(count, seed));
   const Tensor grey = flow::pad(digits.images(), {2, 2, 2, 2});
@@ -119,7 +120,7 @@ int main(int argc, char** argv) {
     const examples::Arguments arguments(argc, argv, "Trains MobileNetV2 on CIFAR-10.");
     flow::manual_seed(arguments.seed);
     if (arguments.data.empty()) {
-      if (leads()) std::printf("no --data DIR is given: drawing digits\n");
+      if (leads()) std::printf("--data DIR is not given: using generated digits\n");
       train(coloured_digits(4000, 1), coloured_digits(1000, 2), arguments);
     } else {
       const std::string& root = arguments.data.front();

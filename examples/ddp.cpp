@@ -1,5 +1,6 @@
 // Data parallel training with DistributedDataParallel: two ranks, each with its own half of the
-// data. The program of OneFlow's documentation; the losses are the same digit for digit.
+// data. This is the program of OneFlow's documentation, and its losses are the same digit for
+// digit.
 //
 //   flowrun -n 2 build/release/bin/ddp      or: mpirun -n 2 …
 #include <string>

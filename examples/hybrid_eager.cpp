@@ -1,5 +1,5 @@
-// A model of two stages, one data and one model parallel (support/hybrid_model.h), trained for a
-// few steps.
+// Trains a model of two stages, one data parallel and one model parallel (support/hybrid_model.h),
+// for a few steps.
 //
 //   flowrun -n 4 build/release/bin/hybrid_eager
 #include <flow/flow.h>
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
       loss.backward();
       const double norm = log.is_on() ? examples::gradient_norm(model.parameters()) : 0;
       optimizer.step();
-      const auto value = loss.item<float>();  // collective: every rank learns it
+      const auto value = loss.item<float>();  // collective: every rank receives the value
       if (flow::env::rank() == 0 && step % 5 == 0) flow::print("step", step, "loss", value);
       log.write(step, value, norm, optimizer.lr(), log.rate_of(x.size(0)));
     }

@@ -1,5 +1,5 @@
-// hybrid_eager.cpp as a compiled graph: a stage on ranks 0 and 1, one on ranks 2 and 3, trained by
-// a step that is traced once and replayed.
+// hybrid_eager.cpp as a compiled graph: one stage is on ranks 0 and 1, the other on ranks 2 and 3.
+// The training step is traced once and replayed.
 //
 //   flowrun -n 4 build/release/bin/hybrid_graph
 #include <array>
@@ -27,7 +27,7 @@ struct Train : nn::Graph<Train> {
     add_optimizer(optimizer);
   }
 
-  // The loss, and the sums of squares of both gradients, which lie on different ranks.
+  // The loss, and the sums of squares of both gradients, which are on different ranks.
   std::array<Tensor, 3> build(const Tensor& x, const Tensor& y) {
     Tensor loss = flow::mse_loss(model(x).second, y);
     loss.backward();
@@ -53,7 +53,8 @@ int main(int argc, char** argv) {
     examples::StepLog log(arguments.log);
     for (int64_t step = 0; step < steps; ++step) {
       const auto [value, first, second] = graph(x, y);
-      const auto loss = value.item<float>();  // lies on every rank: waits for nobody
+      const auto loss =
+          value.item<float>();  // every rank has the value, so this waits for no other rank
       if (flow::env::rank() == 0 && step % 5 == 0) flow::print("step", step, "loss", loss);
       const double norm = std::sqrt(first.item<double>() + second.item<double>());
       log.write(step, loss, norm, optimizer.lr(), log.rate_of(x.size(0)));

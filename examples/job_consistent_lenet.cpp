@@ -1,4 +1,4 @@
-// A job function in consistent view: one LeNet on whole batches, which two devices share.
+// A job function in consistent view: one LeNet trains on whole batches, which two devices share.
 #include "support/job_digits.h"
 #include "support/job_lenet.h"
 

@@ -1,4 +1,5 @@
-// Mixed parallelism: the convolutions of LeNet run on both devices, its dense layers on one each.
+// Mixed parallelism: LeNet's convolutions run on both devices, and each of its dense layers on one
+// device.
 #include "support/job_digits.h"
 #include "support/job_lenet.h"
 

@@ -1,4 +1,5 @@
-// One matrix product, data parallel: the rows of x are cut over two ranks, each has all of w.
+// One matrix product, data parallel: the rows of x are split over two ranks, and each rank has all
+// of w.
 //
 //   flowrun -n 2 build/release/bin/matmul_data      or: mpirun -n 2 …
 #include <flow/flow.h>

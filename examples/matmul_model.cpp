@@ -1,4 +1,4 @@
-// One matrix product, model parallel: w is cut over two ranks, by its columns or by its rows.
+// One matrix product, model parallel: w is split over two ranks, by its columns or by its rows.
 //
 //   flowrun -n 2 build/release/bin/matmul_model      or: mpirun -n 2 …
 #include <flow/flow.h>
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     const Tensor y = flow::matmul(x, columns);
     flow::print(y.shape(), y.sbp(), y.to_local().shape());  // (4, 8) S(1) (4, 4)
 
-    // The sum over dim 5 is cut: each rank has an addend of the result.
+    // The sum over the dim of size 5 is split, so each rank has an addend of the result.
     const Tensor parts = flow::randn({4, 5}, {.placement = both, .sbp = sbp::split(1)});
     const Tensor rows = flow::randn({5, 8}, {.placement = both, .sbp = sbp::split(0)});
     const Tensor partial = flow::matmul(parts, rows);

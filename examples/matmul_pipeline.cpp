@@ -1,4 +1,4 @@
-// Two matrix products as stages, each on a rank of its own; the value between them moves.
+// Two matrix products as stages on different ranks; the value between them moves.
 //
 //   flowrun -n 2 build/release/bin/matmul_pipeline      or: mpirun -n 2 …
 #include <flow/flow.h>

@@ -1,8 +1,8 @@
-// The main job: a character GPT on real text (4 layers, 128 wide, 4 heads, 128 characters at a
-// time; AdamW, warm-up and cosine, clipped gradients). Trains on this repository's sources and docs
-// (run it from the repository's root) or on the files and folders given with --data; compares
-// itself with counting models, resumes from a checkpoint to show that nothing changes, and writes a
-// sample. Under a launcher with --dp D --tp T, on D × T ranks.
+// The main job: trains a character GPT on real text (4 layers, width 128, 4 heads, 128 characters
+// at a time; AdamW, warm-up and cosine, clipped gradients). The text is this repository's sources
+// and docs (run the program from the repository's root) or the files and folders given with --data.
+// The program compares the model with counting models, resumes from a checkpoint to show that
+// nothing changes, and prints a sample. Under a launcher with --dp D --tp T it runs on D × T ranks.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -31,8 +31,8 @@ constexpr double kLearningRate = 2e-3;
 constexpr int64_t kWarmUp = 100;
 constexpr int64_t kReplayed = 20;
 
-// Where tensors lie: on a grid of data × tensor parallel ranks, or, on one rank that computes on
-// the CPU, nowhere in particular.
+// The layouts of tensors on a grid of data × tensor parallel ranks. With only one rank on the CPU,
+// tensors are local.
 struct Grid {
   flow::Placement placement = {};
 
@@ -41,7 +41,7 @@ struct Grid {
   Grid(const std::string& device, int64_t data, int64_t tensor) {
     if (data * tensor != flow::env::world_size()) {
       throw flow::InvalidArgument(flow::str("[train_gpt] --dp ", data, " --tp ", tensor, " needs ",
-                                            data * tensor, " ranks; there are ",
+                                            data * tensor, " ranks; the job has ",
                                             flow::env::world_size()));
     }
     if (data * tensor == 1 && device == "cpu") return;
@@ -52,7 +52,7 @@ struct Grid {
 
   bool is_parallel() const { return placement.defined(); }
 
-  // Samples are cut over the data parallel ranks.
+  // Samples are split over the data parallel ranks.
   flow::TensorOptions rows() const {
     return is_parallel()
                ? flow::TensorOptions{.placement = placement, .sbp = {sbp::split(0), sbp::broadcast}}
@@ -65,7 +65,7 @@ struct Grid {
                : flow::TensorOptions{};
   }
 
-  // Heads and the feed-forward net's inner width are cut over the tensor parallel ranks.
+  // Heads and the inner width of the feed-forward net are split over the tensor parallel ranks.
   void lay_out(nn::ModuleBase& model) const {
     if (!is_parallel()) return;
     const flow::NdSbp rows_cut{sbp::broadcast, sbp::split(0)};
@@ -88,7 +88,8 @@ Tensor loss_of(flow::models::Gpt& model, const Tensor& x, const Tensor& y) {
   return flow::cross_entropy(model(x).flatten(0, 1), y.flatten());
 }
 
-// Mean cross entropy over the text in windows, 0.8 % of whose characters have nothing before them.
+// Mean cross entropy over the text in windows. 0.8 % of the characters start a window, without
+// context.
 double validation_loss(flow::models::Gpt& model, const std::vector<int64_t>& text,
                        const Grid& grid) {
   const flow::NoGradGuard no_grad;
@@ -147,7 +148,7 @@ class Training {
     return loss_of(model_, x, y).item<double>();
   }
 
-  // Goes on to step number `last`; calls on_step(outcome) after each.
+  // Trains until step number `last`. Calls on_step(outcome) after each step.
   template <class OnStep>
   void run_until(int64_t last, const OnStep& on_step) {
     while (step_ < last) {
@@ -195,14 +196,14 @@ class Training {
   int64_t step_ = 0;
 };
 
-// Before any step, as a program on one rank would compute it: rank 0 draws what a single process
-// does.
+// The loss before the first step, as a program on one rank computes it: rank 0 draws the same
+// random numbers as a single process.
 double first_loss_of_one_rank(const Corpus& corpus, uint64_t seed) {
   flow::manual_seed(seed);
   return Training(corpus, Grid(), 1).first_loss();
 }
 
-// A folder of this run alone, the same on all ranks.
+// A folder for this run only, the same on all ranks.
 std::string own_folder() {
   Tensor process = flow::tensor({static_cast<int64_t>(getpid())});
   if (flow::env::world_size() > 1) process = flow::comm::broadcast(process, 0);
@@ -210,11 +211,12 @@ std::string own_folder() {
   return (std::filesystem::temp_directory_path() / name).string();
 }
 
-// Runs the last steps again from their checkpoint; the largest difference of their losses.
+// Runs the last steps again from their checkpoint. Returns the largest difference of their losses.
 double replay(const nn::CheckpointFolder& folder, Training& training,
               const std::vector<double>& losses) {
   const auto checkpoint = folder.newest();
-  if (!checkpoint) throw flow::IoError("[train_gpt] the checkpoint just written is gone");
+  if (!checkpoint)
+    throw flow::IoError("[train_gpt] the checkpoint that was just written is missing");
   training.resume(*checkpoint);
   double largest = 0;
   training.run_until(static_cast<int64_t>(losses.size()), [&](const Training::Outcome& outcome) {
@@ -245,9 +247,10 @@ void train(const examples::Arguments& arguments) {
     std::printf("text: %zu characters to train on, %zu to validate, alphabet of %lld\n",
                 corpus.train.size(), corpus.valid.size(),
                 static_cast<long long>(corpus.vocabulary.size()));
-    std::printf("model: GPT of %lld parameters in 4 layers, 128 wide, 4 heads, %lld characters\n",
+    std::printf("model: GPT with %lld parameters, 4 layers, width 128, 4 heads, %lld characters\n",
                 static_cast<long long>(model.num_parameters()), static_cast<long long>(kLength));
-    std::printf("counting models: unigram %.4f, trigram %.4f nats a character\n", unigram, trigram);
+    std::printf("counting models: unigram %.4f, trigram %.4f nats per character\n", unigram,
+                trigram);
     if (training.step() > 0) {
       std::printf("resumed at step %lld from %s\n", static_cast<long long>(training.step()),
                   path.c_str());
@@ -266,7 +269,7 @@ void train(const examples::Arguments& arguments) {
     const int64_t step = training.step();
     losses.push_back(outcome.loss);
     if (step == 1 && grid.is_parallel() && leads()) {
-      std::printf("first loss %.7f; of one rank %.7f\n", outcome.loss, alone);
+      std::printf("first loss %.7f; on one rank %.7f\n", outcome.loss, alone);
     }
     const double rate = progress.update(step - 1 - first, outcome.loss, kBatch * kLength);
     log.write(step - 1, outcome.loss, outcome.grad_norm, outcome.lr, rate / kLength);

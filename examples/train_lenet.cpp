@@ -1,4 +1,4 @@
-// LeNet on MNIST, or on generated digits without --data.
+// Trains LeNet on MNIST, or on generated digits without --data.
 #include "nn/models/lenet.h"
 #include "support/digits_training.h"
 

@@ -1,4 +1,4 @@
-// A multi-layer perceptron on MNIST, or on generated digits without --data.
+// Trains a multi-layer perceptron on MNIST, or on generated digits without --data.
 #include "nn/models/mlp.h"
 #include "support/digits_training.h"
 

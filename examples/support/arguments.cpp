@@ -15,7 +15,7 @@ Arguments::Arguments(int argc, char** argv, const std::string& what, const Offer
   if (offered.random) app.add_option("--seed", seed, "seed of all random numbers");
   if (offered.training) {
     app.add_option("--steps", steps, "training steps")->check(CLI::PositiveNumber);
-    app.add_option("--log", log, "write a JSON line a step to this file");
+    app.add_option("--log", log, "write a JSON line for each step to this file");
   }
   if (offered.files) {
     app.add_option("--data", data, "files or folders to read");

@@ -1,4 +1,4 @@
-// Command-line options the examples share.
+// The command-line options that the examples share.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace examples {
 
-// Options that only some programs have, beside --device.
+// The options that only some programs have. All programs have --device.
 struct Offered {
   bool random = true;    // --seed
   bool training = true;  // --steps, --log
@@ -16,7 +16,7 @@ struct Offered {
   bool parallel = false;
 };
 
-// Of programs that only compute something.
+// For programs that do not train.
 inline constexpr Offered kSeedOnly{.training = false, .files = false};
 
 struct Arguments {
@@ -24,14 +24,14 @@ struct Arguments {
   int64_t steps = 0;  // 0: the example's default
   uint64_t seed = 1;
   std::vector<std::string> data;
-  std::string log;   // a JSON line a step
-  std::string init;  // weights to start from
-  std::string save;  // weights to write
-  // Checkpoints are written to this folder, and resumed from.
+  std::string log;   // file for a JSON line per step
+  std::string init;  // file with the initial weights
+  std::string save;  // file for the final weights
+  // The folder in which checkpoints are written, and from which training resumes.
   std::string checkpoints;
   int64_t data_parallel = 1, tensor_parallel = 1;  // ranks
 
-  // Reads argv; prints the help or what is wrong and ends the program as programs do.
+  // Parses argv. After --help or a wrong command line, prints a message and exits.
   Arguments(int argc, char** argv, const std::string& what, const Offered& offered = {});
 };
 

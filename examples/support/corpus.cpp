@@ -11,14 +11,15 @@ namespace examples {
 
 namespace {
 
-// Of the repository in the working directory.
+// The folders of the repository, which must be the working directory.
 std::vector<std::string> own_folders() {
   std::vector<std::string> folders = {"core",  "ops",      "boxing", "autograd", "eager",
                                       "graph", "pipeline", "nn",     "docs"};
   for (const std::string& folder : folders) {
     if (std::filesystem::is_directory(folder)) continue;
-    throw flow::IoError(flow::str("[data] there is no folder ", folder,
-                                  " here; run from the repository's root or give --data FILE"));
+    throw flow::IoError(
+        flow::str("[data] cannot find the folder ", folder,
+                  " in the working directory; run from the repository's root or give --data FILE"));
   }
   return folders;
 }
@@ -48,8 +49,8 @@ Corpus read_corpus(const std::vector<std::string>& paths) {
   const std::string text = flow::data::read_text_files(
       paths.empty() ? own_folders() : paths, {".h", ".cpp", ".md", ".txt", ".py", ".cu", ".cmake"});
   if (text.size() < 20'000) {
-    throw flow::InvalidArgument(
-        flow::str("[data] the text has ", text.size(), " characters; give at least 20000"));
+    throw flow::InvalidArgument(flow::str("[data] the text has ", text.size(),
+                                          " characters; training needs at least 20000"));
   }
   Corpus corpus{.vocabulary = flow::data::CharVocabulary(text), .train = {}, .valid = {}};
   corpus.valid = corpus.vocabulary.encode(text);

@@ -1,4 +1,4 @@
-// Text to learn from, as small integers, and what simple models of it reach.
+// Text for training as small integers, and the loss of simple models of it.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,21 @@
 
 namespace examples {
 
-// A text in numbers; the last tenth is kept for validation.
+// A text as numbers. The last tenth is kept for validation.
 struct Corpus {
   flow::data::CharVocabulary vocabulary;
   std::vector<int64_t> train, valid;
 };
 
-// The files and folders (source and text files in name order) of `paths`; of none, this
-// repository's sources and docs, which must lie in the working directory. Throws flow::IoError,
-// or flow::InvalidArgument where there are fewer than 20,000 characters.
+// Reads the files and folders of `paths` (source and text files in the order of their names). If
+// `paths` is empty, reads this repository's sources and docs, which must be in the working
+// directory. Throws flow::IoError, or flow::InvalidArgument if there are fewer than 20,000
+// characters.
 Corpus read_corpus(const std::vector<std::string>& paths);
 
-// Cross entropy of the validation text, in nats a character, under counts of the training text:
-// of characters (with one added to each), and of characters after the two before them, interpolated
-// with shorter contexts (Witten and Bell 1991).
+// The cross entropy of the validation text, in nats per character, under two models that count the
+// training text: counts of characters (with one added to each), and counts of characters after the
+// previous two, interpolated with shorter contexts (Witten and Bell 1991).
 double unigram_loss(const Corpus& corpus);
 double trigram_loss(const Corpus& corpus);
 

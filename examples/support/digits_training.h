@@ -1,4 +1,4 @@
-// Training a classifier of digits: what train_mlp and train_lenet share.
+// Training of a classifier of digits, shared by train_mlp and train_lenet.
 #pragma once
 
 #include <cstdio>
@@ -10,18 +10,18 @@
 
 namespace examples {
 
-// MNIST under --data, or generated digits.
+// MNIST from --data, or generated digits.
 inline std::pair<flow::data::Mnist, flow::data::Mnist> load_digits(const Arguments& arguments) {
   if (!arguments.data.empty()) {
     const std::string& root = arguments.data.front();
     return {flow::data::Mnist(root, {.train = true}), flow::data::Mnist(root, {.train = false})};
   }
-  std::printf("no --data DIR is given: drawing digits\n");
+  std::printf("--data DIR is not given: using generated digits\n");
   return {flow::data::Mnist(flow::data::generate_digits(8000, 1)),
           flow::data::Mnist(flow::data::generate_digits(2000, 2))};
 }
 
-// Share of samples whose largest logit is the label's.
+// The share of samples whose largest logit is that of the label.
 template <class Model>
 double accuracy(Model& model, const flow::data::Mnist& set, const std::string& device) {
   const flow::NoGradGuard no_grad;
@@ -63,7 +63,7 @@ void train_on_digits(Model model, const Arguments& arguments, int64_t default_st
         log.write(step, loss.template item<double>(), gradient_norm(model.parameters()),
                   optimizer.lr(), kBatch / took.count());
       }
-      // The last tenth with a tenth of the learning rate.
+      // The last tenth of the steps has a tenth of the learning rate.
       if (step == steps * 9 / 10) optimizer.set_lr(lr / 10);
       optimizer.step();
       progress.update(step, loss.template item<double>(), kBatch);

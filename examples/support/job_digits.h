@@ -1,4 +1,4 @@
-// What the job examples share: digits as arrays, and the loop over their batches.
+// Shared by the job examples: digits as arrays, and the loop over their batches.
 #pragma once
 
 #include <chrono>
@@ -43,8 +43,8 @@ inline double mean_of(const std::vector<float>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// Runs `step(batch)`, which gives the loss of every sample, over the batches again and again;
-// prints the mean loss every 20 steps. Exit status as run_main's.
+// Runs `step(batch)`, which returns the loss of every sample, repeatedly over the batches. Prints
+// the mean loss every 20 steps. Returns the exit status of run_main.
 template <class Step>
 int run_job(const Arguments& arguments, int64_t default_steps, double lr, const Step& step) {
   try {

@@ -1,4 +1,4 @@
-// The convolutions of LeNet in a job function: what job_consistent_lenet and job_mixed_lenet share.
+// LeNet's convolutions in a job function, shared by job_consistent_lenet and job_mixed_lenet.
 #pragma once
 
 #include "flow/flow.h"

@@ -99,8 +99,8 @@ void print_boxing_summary(const flow::BoxingReport& report, int64_t steps) {
   }
   const double per_step = 1 / static_cast<double>(std::max<int64_t>(steps, 1));
   std::printf(
-      "boxing, a step on rank %lld: %.1f redistributions, %.2f MiB received, %.1f ms "
-      "(predicted %.1f); the costliest:\n",
+      "boxing, per step on rank %lld: %.1f redistributions, %.2f MiB received, %.1f ms "
+      "(predicted %.1f); the most expensive:\n",
       static_cast<long long>(flow::env::rank()), runs * per_step, bytes * per_step / (1 << 20),
       took_us * per_step * 1e-3, predicted_us * per_step * 1e-3);
   constexpr size_t kShown = 3;

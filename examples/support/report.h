@@ -1,5 +1,5 @@
-// What a training program shows while it runs: a progress bar on a terminal, plain lines elsewhere,
-// and a JSON log.
+// The output of a training program while it runs: a progress bar on a terminal, plain lines
+// elsewhere, and a JSON log.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,12 @@
 
 namespace examples {
 
-// `unit`s (samples, tokens) per second are printed, by rank 0, with the loss and the time left.
+// Rank 0 prints `unit`s (samples, tokens) per second, with the loss and the remaining time.
 class Progress {
  public:
   Progress(int64_t steps, std::string unit);
-  // After step number `step` (from 0), which handled `count` units. The units per second so far.
+  // Call this after step number `step` (from 0), which processed `count` units. Returns the units
+  // per second so far.
   double update(int64_t step, double loss, int64_t count);
   void finish();
 
@@ -28,20 +29,20 @@ class Progress {
   double smoothed_loss_ = 0;
 };
 
-// The shortest decimals that give the number back.
+// The shortest decimal form that reads back as the same number.
 std::string shortest(double value);
 
 // {"step": 0, "loss": 4.75, "grad_norm": 1.2, "lr": 0.001, "samples_per_s": 812, "rank": 0}
 class StepLog {
  public:
-  // An empty path logs nothing; with several ranks ".rankR" is added to it. Throws flow::IoError
-  // when the file cannot be written.
+  // An empty path logs nothing. With several ranks ".rankR" is appended to the path. Throws
+  // flow::IoError if the file cannot be written.
   explicit StepLog(const std::string& path);
   void write(int64_t step, double loss, double grad_norm, double lr, double samples_per_s);
 
   bool is_on() const { return !path_.empty(); }
 
-  // Of `count` samples since the last call, or since this was made, a second.
+  // Samples per second, for `count` samples since the last call or since the construction.
   double rate_of(int64_t count);
 
  private:
@@ -50,7 +51,8 @@ class StepLog {
   std::chrono::steady_clock::time_point last_;
 };
 
-// What redistributions cost this rank in `steps` training steps, and the three costliest.
+// The cost of redistributions on this rank in `steps` training steps, and the three most expensive
+// ones.
 void print_boxing_summary(const flow::BoxingReport& report, int64_t steps);
 
 }  // namespace examples

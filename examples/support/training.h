@@ -1,4 +1,4 @@
-// What the training examples share.
+// Functions that the training examples share.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace examples {
 
-// L2 norm over all gradients.
+// The L2 norm of all gradients.
 inline double gradient_norm(const std::vector<flow::Tensor>& parameters) {
   double sum = 0;
   for (const flow::Tensor& parameter : parameters) {
@@ -19,8 +19,8 @@ inline double gradient_norm(const std::vector<flow::Tensor>& parameters) {
   return std::sqrt(sum);
 }
 
-// Writes the message to stderr and gives the exit status: 65 damaged file, 73 memory, 74 files, 1
-// all else.
+// Writes the message to stderr and returns the exit status: 65 for a damaged file, 73 for lack of
+// memory, 74 for other file errors, 1 for all other errors.
 inline int report_error(const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   if (dynamic_cast<const flow::OutOfMemory*>(&error) != nullptr) return 73;
@@ -29,9 +29,9 @@ inline int report_error(const std::exception& error) {
   return 1;
 }
 
-// Runs `body`, turning errors into one line and an exit status. With several ranks they leave main
-// as they are: what flow::flow puts around main tells the others and gives the status that a
-// launcher understands.
+// Runs `body`, and turns errors into one line and an exit status. With several ranks errors leave
+// main unchanged: the wrapper that flow::flow puts around main tells the other ranks and sets the
+// exit status for the launcher.
 template <class Body>
 int run_main(Body body) {
   try {

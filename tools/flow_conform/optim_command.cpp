@@ -89,7 +89,7 @@ std::vector<double> rates(const Json& spec) {
 ExitCode run_optimizers(const OptimOptions& options) {
   set_default_dtype(options.run.floating);
   const Json spec = read_json(options.spec);
-  nn::StateDict inputs = nn::load_safetensors(beside(options.spec, spec.at("inputs")));
+  nn::StateDict inputs = nn::load_safetensors(path_next_to(options.spec, spec.at("inputs")));
   for (auto& [name, value] : inputs) {
     if (is_floating(value.dtype())) value = cast(value, options.run.floating);
   }

@@ -78,7 +78,7 @@ Json read_json(const std::string& path) {
   }
 }
 
-std::string beside(const std::string& spec, const std::string& file) {
+std::string path_next_to(const std::string& spec, const std::string& file) {
   return (std::filesystem::path(spec).parent_path() / file).string();
 }
 

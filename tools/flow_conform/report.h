@@ -38,7 +38,7 @@ class Report {
 // Throws a BadSpec that names the file.
 Json read_json(const std::string& path);
 
-// The path of `file` relative to the folder of `spec`.
-std::string beside(const std::string& spec, const std::string& file);
+// The path of `file`, which is given relative to the folder of `spec`.
+std::string path_next_to(const std::string& spec, const std::string& file);
 
 }  // namespace flow::conform

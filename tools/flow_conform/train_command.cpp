@@ -88,7 +88,7 @@ class Training {
 
  private:
   nn::StateDict tensors_of(const char* key) const {
-    return widened(nn::load_safetensors(beside(options_.spec, spec_.at(key))),
+    return widened(nn::load_safetensors(path_next_to(options_.spec, spec_.at(key))),
                    options_.run.floating);
   }
 

@@ -88,7 +88,7 @@ class JobTraining {
  public:
   JobTraining(const TrainOptions& options, const JobLayout& layout, const Json& spec)
       : options_(options), layout_(layout), spec_(spec), folder_(options.folder) {
-    for (auto& [name, array] : load_arrays(beside(options.spec, spec.at("data"))))
+    for (auto& [name, array] : load_arrays(path_next_to(options.spec, spec.at("data"))))
       data_.emplace(name, widened(array, options.run.floating));
     const Shape& rows = data_.at("y").shape();
     if (layout.is_mirrored && rows[1] % layout.num_devices != 0) {
@@ -147,7 +147,7 @@ class JobTraining {
   }
 
   nn::AnyModule model_of_init() const {
-    nn::StateDict init = nn::load_safetensors(beside(options_.spec, spec_.at("init")));
+    nn::StateDict init = nn::load_safetensors(path_next_to(options_.spec, spec_.at("init")));
     for (auto& [name, value] : init) {
       if (is_floating(value.dtype())) value = cast(value, options_.run.floating);
     }

@@ -11,7 +11,7 @@ namespace flow::nn {
 // values of the placement's first rank count. Collective.
 Tensor laid_out(const Tensor& whole, const Placement& placement, const NdSbp& sbp, Site site);
 // The same in the layout of `like`; as it is where that is local.
-Tensor laid_out_like(const Tensor& whole, const Tensor& like, Site site);
+Tensor with_layout_of(const Tensor& whole, const Tensor& like, Site site);
 // A layout in which nothing lies twice: every axis that holds replicas cuts the dim that is longest
 // so far.
 NdSbp without_replicas(const Shape& shape, const Placement& placement, NdSbp sbp);

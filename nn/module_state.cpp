@@ -134,7 +134,7 @@ LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions optio
   for (const auto& [name, tensor] : own) {
     const auto found = given.find(name);
     if (found == given.end()) continue;
-    tensor.copy_(laid_out_like(found->second, tensor, Site::here()));
+    tensor.copy_(with_layout_of(found->second, tensor, Site::here()));
   }
   return result;
 }

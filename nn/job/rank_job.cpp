@@ -45,7 +45,7 @@ Tensor whole(const Tensor& tensor) {
 // A variable's values, given whole.
 void set_value(const Tensor& variable, const Tensor& value) {
   const NoGradGuard no_grad;
-  variable.copy_(nn::laid_out_like(value, variable, Site::here()));
+  variable.copy_(nn::with_layout_of(value, variable, Site::here()));
 }
 
 // Of a batch, or of a scalar, which lies whole.

@@ -21,6 +21,10 @@ Tensor PixelUnshuffle::forward(const Tensor& x) {
   return pixel_unshuffle(x, downscale_factor_);
 }
 
+Tensor Flatten::forward(const Tensor& x) {
+  return x.flatten(options_.start_dim, options_.end_dim);
+}
+
 Tensor Unflatten::forward(const Tensor& x) {
   const int64_t dim = normalize_dim(dim_, x.dim(), "Unflatten");
   // With the sizes of all dims known, -1 among the new ones follows as reshape has it.

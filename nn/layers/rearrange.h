@@ -56,6 +56,22 @@ class PixelUnshuffle : public Module<PixelUnshuffle> {
   int64_t downscale_factor_;
 };
 
+struct FlattenOptions {
+  int64_t start_dim = 1;
+  int64_t end_dim = -1;
+};
+
+// Joins the dims start_dim to end_dim of x, both included, into one. Either may be negative.
+class Flatten : public Module<Flatten> {
+ public:
+  explicit Flatten(FlattenOptions options = {}) : options_(options) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  FlattenOptions options_;
+};
+
 // Dim `dim` of x as several dims of the given sizes, one of which may be -1: the inverse of
 // Flatten.
 class Unflatten : public Module<Unflatten> {

@@ -4,11 +4,11 @@
 
 #include "core/error.h"
 #include "nn/init.h"
-#include "nn/layers/activation.h"
 #include "nn/layers/batch_norm.h"
 #include "nn/layers/conv.h"
 #include "nn/layers/dropout.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/rectifier.h"
 #include "ops/binary.h"
 #include "ops/pool.h"
 

@@ -67,7 +67,7 @@ void MovingAverage::load_state_dict(const nn::StateDict& state) {
     const auto found = state.find(std::to_string(i));
     if (found == state.end() || !(found->second.shape() == tensors_[i].shape())) break;
     const Tensor& own = tensors_[i];
-    loaded.push_back(empty_like(own).copy_(nn::laid_out_like(found->second, own, Site::here())));
+    loaded.push_back(empty_like(own).copy_(nn::with_layout_of(found->second, own, Site::here())));
   }
   const auto num_updates = count == state.end() ? -1 : count->second.item<int64_t>();
   const size_t num_wanted = num_updates == 0 ? 0 : tensors_.size();

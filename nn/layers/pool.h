@@ -1,4 +1,5 @@
-// Pooling layers; the stride defaults to the kernel size.
+// Pooling layers. The stride defaults to the kernel size. Each layer calls the function of its name
+// in ops/pool.h.
 #pragma once
 
 #include "nn/module.h"
@@ -6,14 +7,14 @@
 
 namespace flow::nn {
 
-// x: (N, C, L) → maxima of windows.
+// The maximum of each window. x: (N, C, L) → (N, C, L').
 class MaxPool1d : public Module<MaxPool1d> {
  public:
   explicit MaxPool1d(Ints kernel_size, MaxPoolOptions options = {})
       : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
@@ -21,14 +22,14 @@ class MaxPool1d : public Module<MaxPool1d> {
   MaxPoolOptions options_;
 };
 
-// x: (N, C, H, W) → maxima of windows.
+// The maximum of each window. x: (N, C, H, W) → (N, C, H', W').
 class MaxPool2d : public Module<MaxPool2d> {
  public:
   explicit MaxPool2d(Ints kernel_size, MaxPoolOptions options = {})
       : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
@@ -36,14 +37,14 @@ class MaxPool2d : public Module<MaxPool2d> {
   MaxPoolOptions options_;
 };
 
-// x: (N, C, D, H, W) → maxima of windows.
+// The maximum of each window. x: (N, C, D, H, W) → (N, C, D', H', W').
 class MaxPool3d : public Module<MaxPool3d> {
  public:
   explicit MaxPool3d(Ints kernel_size, MaxPoolOptions options = {})
       : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
@@ -51,7 +52,7 @@ class MaxPool3d : public Module<MaxPool3d> {
   MaxPoolOptions options_;
 };
 
-// x: (N, C, L) → means of windows.
+// The mean of each window. x: (N, C, L) → (N, C, L').
 class AvgPool1d : public Module<AvgPool1d> {
  public:
   explicit AvgPool1d(Ints kernel_size, AvgPoolOptions options = {})
@@ -64,7 +65,7 @@ class AvgPool1d : public Module<AvgPool1d> {
   AvgPoolOptions options_;
 };
 
-// x: (N, C, H, W) → means of windows.
+// The mean of each window. x: (N, C, H, W) → (N, C, H', W').
 class AvgPool2d : public Module<AvgPool2d> {
  public:
   explicit AvgPool2d(Ints kernel_size, AvgPoolOptions options = {})
@@ -77,7 +78,7 @@ class AvgPool2d : public Module<AvgPool2d> {
   AvgPoolOptions options_;
 };
 
-// x: (N, C, D, H, W) → means of windows.
+// The mean of each window. x: (N, C, D, H, W) → (N, C, D', H', W').
 class AvgPool3d : public Module<AvgPool3d> {
  public:
   explicit AvgPool3d(Ints kernel_size, AvgPoolOptions options = {})
@@ -123,14 +124,14 @@ class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
   Ints output_size_;
 };
 
-// x: (N, C, L) → (N, C, output_size), the maxima of the windows that AdaptiveAvgPool takes means
-// of.
+// The maxima of the windows whose means AdaptiveAvgPool1d computes. x: (N, C, L) → (N, C,
+// output_size).
 class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
  public:
   explicit AdaptiveMaxPool1d(Ints output_size) : output_size_(std::move(output_size)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
@@ -143,7 +144,7 @@ class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
   explicit AdaptiveMaxPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
@@ -156,15 +157,15 @@ class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
   explicit AdaptiveMaxPool3d(Ints output_size) : output_size_(std::move(output_size)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
   Ints output_size_;
 };
 
-// x, indices: (N, C, L) → zeros with each element at its index, of `output_size` where several
-// sizes pool to that of x.
+// Puts each element of x at its index in a tensor of zeros. x, indices: (N, C, L). Give output_size
+// where several sizes pool to that of x.
 class MaxUnpool1d : public Module<MaxUnpool1d> {
  public:
   explicit MaxUnpool1d(Ints kernel_size, MaxUnpoolOptions options = {})
@@ -177,8 +178,8 @@ class MaxUnpool1d : public Module<MaxUnpool1d> {
   MaxUnpoolOptions options_;
 };
 
-// x, indices: (N, C, H, W) → zeros with each element at its index, of `output_size` where several
-// sizes pool to that of x.
+// Puts each element of x at its index in a tensor of zeros. x, indices: (N, C, H, W). Give
+// output_size where several sizes pool to that of x.
 class MaxUnpool2d : public Module<MaxUnpool2d> {
  public:
   explicit MaxUnpool2d(Ints kernel_size, MaxUnpoolOptions options = {})
@@ -191,8 +192,8 @@ class MaxUnpool2d : public Module<MaxUnpool2d> {
   MaxUnpoolOptions options_;
 };
 
-// x, indices: (N, C, D, H, W) → zeros with each element at its index, of `output_size` where
-// several sizes pool to that of x.
+// Puts each element of x at its index in a tensor of zeros. x, indices: (N, C, D, H, W). Give
+// output_size where several sizes pool to that of x.
 class MaxUnpool3d : public Module<MaxUnpool3d> {
  public:
   explicit MaxUnpool3d(Ints kernel_size, MaxUnpoolOptions options = {})

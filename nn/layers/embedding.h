@@ -10,7 +10,7 @@ namespace flow::nn {
 
 struct EmbeddingLayerOptions {
   std::optional<int64_t> padding_idx = {};  // this row is initialised to 0 and gets no gradient
-  // rows that are looked up are first scaled down in place to this norm
+  // Rows that are looked up are first scaled down in place to this norm.
   std::optional<double> max_norm = {};
   double norm_type = 2;
   bool scale_grad_by_freq = false;
@@ -34,7 +34,7 @@ struct EmbeddingBagLayerOptions {
   double norm_type = 2;
   std::string mode = "mean";         // or "sum", "max"
   bool include_last_offset = false;  // the last offset is the total number of indices
-  // this row is initialised to 0 and left out of every bag
+  // This row is initialised to 0 and left out of every bag.
   std::optional<int64_t> padding_idx = {};
 };
 

@@ -74,7 +74,7 @@ struct InstanceNormOptions {
   double eps = 1e-5;
   double momentum = 0.1;  // weight of the new batch in the running statistics
   bool affine = false;
-  // if true, evaluation uses running statistics instead of the input's
+  // If true, evaluation uses running statistics instead of the input's.
   bool track_running_stats = false;
 };
 

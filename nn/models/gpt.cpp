@@ -201,7 +201,7 @@ Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options
   doubles.dtype = float64;
   const std::vector<double> draws = rand({options.max_new_tokens}, doubles).to_vector<double>();
   const int64_t half = std::max<int64_t>(1, block / 2);
-  // number of tokens that the model has not seen yet
+  // Number of tokens that the model has not seen yet.
   int64_t fresh = tokens.size(1) <= block ? tokens.size(1) : half;
   GptCache cache;
   for (const double draw : draws) {

@@ -24,8 +24,8 @@ RandomStream transform_stream(const RandomStream& pass, int64_t epoch) {
 
 SampleRandomScope::SampleRandomScope(const RandomStream& transforms, int64_t sample)
     : generator_(thread_state().context->generator()), outer_(generator_.state()) {
-  // Local draws add the rank to the high word of the stream. Starting with the rank there cancels
-  // it.
+  // Local draws combine the rank with the high word of the stream by XOR. Starting the stream with
+  // the rank there cancels it, so every rank draws the same numbers.
   const auto rank = static_cast<uint64_t>(thread_state().context->rank());
   generator_.set_state({.seed = bits_at(transforms, sample), .next_stream = rank << 32});
 }

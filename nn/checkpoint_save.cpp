@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// ---------------------------------------------------------------- ranks agree on a phase
+// ---------------------------------------------------------------- ranks agree on each phase
 
 // Exchanges texts between all ranks; the result is by rank. Collective over the world.
 std::vector<std::string> exchange(const std::string& own) {

@@ -1,4 +1,4 @@
-// Everything a program needs: #include <flow/flow.h>.
+// The whole public interface of the library: #include <flow/flow.h>.
 #pragma once
 
 #include "autograd/autocast.h"

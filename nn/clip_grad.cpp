@@ -32,7 +32,7 @@ Tensor like(const Tensor& x, DType dtype) {
   return x.dtype() == dtype ? x : cast(x, dtype);
 }
 
-bool is_cut(const Tensor& x) {
+bool is_sharded(const Tensor& x) {
   if (!x.is_global()) return false;
   const NdSbp layout = x.sbp();
   return std::any_of(layout.begin(), layout.end(), [](Sbp entry) { return entry.is_split(); });
@@ -40,7 +40,7 @@ bool is_cut(const Tensor& x) {
 
 // Moves a scalar to the placement of x, replicated: the gradients of different pipeline stages are
 // on different placements.
-Tensor where_lies(const Tensor& scalar, const Tensor& x) {
+Tensor on_placement_of(const Tensor& scalar, const Tensor& x) {
   if (!x.is_global() || scalar.placement() == x.placement()) return scalar;
   return scalar.to_global(
       {.placement = x.placement(), .sbp = NdSbp::broadcast(x.placement().num_axes())});
@@ -71,7 +71,7 @@ Tensor norm_by_parts(const std::vector<Tensor>& grads, double p, DType dtype) {
   Tensor total;
   for (const std::vector<Tensor>& terms : sums) {
     const Tensor of_layout = sum(stack(terms));
-    total = total.defined() ? add(total, where_lies(of_layout, total)) : of_layout;
+    total = total.defined() ? add(total, on_placement_of(of_layout, total)) : of_layout;
   }
   return like(p == 2 ? sqrt(total) : pow(total, 1 / p), dtype);
 }
@@ -96,7 +96,7 @@ Tensor norm_of_norms(const std::vector<Tensor>& grads, double p, DType dtype) {
   }
   std::vector<Tensor> norms;
   for (const std::vector<Tensor>& own : by_placement)
-    norms.push_back(where_lies(joined(own, p), by_placement[0][0]));
+    norms.push_back(on_placement_of(joined(own, p), by_placement[0][0]));
   // P = 0 counts elements.
   return p == 0 && norms.size() > 1 ? sum(stack(norms)) : joined(norms, p);
 }
@@ -116,9 +116,9 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   // For these powers the norm of the whole follows from the sums over the parts; for the others it
   // does not.
   const bool adds_powers = std::isfinite(p) && p != 0 && p != 1;
-  const bool any_cut = std::any_of(grads.begin(), grads.end(), is_cut);
+  const bool any_sharded = std::any_of(grads.begin(), grads.end(), is_sharded);
   Tensor total =
-      adds_powers && any_cut ? norm_by_parts(grads, p, dtype) : norm_of_norms(grads, p, dtype);
+      adds_powers && any_sharded ? norm_by_parts(grads, p, dtype) : norm_of_norms(grads, p, dtype);
   if (options.error_if_nonfinite && !std::isfinite(total.item<double>())) {
     throw InvalidArgument(
         str("[clip_grad_norm_] the norm of the gradients is not finite; received ",
@@ -127,7 +127,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   }
   const Tensor factor = clamp(max_norm / (total + 1e-6), {.max = 1.0});
   for (const Tensor& grad : grads)
-    grad.mul_(like(where_lies(factor, grad), grad.dtype()));
+    grad.mul_(like(on_placement_of(factor, grad), grad.dtype()));
   return total;
 }
 

@@ -55,7 +55,7 @@ const std::string& writable(const std::string& path) {
 
 // Creates a temporary file in the folder of `path` under a name that no other writer has: neither
 // another rank of this process, nor a crashed process that had the same process id.
-std::pair<std::string, int> create_beside(const std::string& path) {
+std::pair<std::string, int> create_temporary(const std::string& path) {
   static std::atomic<uint64_t> num_names{0};
   for (;;) {
     std::string name = str(path, ".tmp.", getpid(), '.', num_names.fetch_add(1));
@@ -115,7 +115,7 @@ void InputFile::read_at(uint64_t offset, void* target, size_t bytes) {
 
 OutputFile::OutputFile(const std::string& path) : path_(target_of(writable(path))) {
   before("create");
-  std::tie(temporary_, descriptor_) = create_beside(path_);
+  std::tie(temporary_, descriptor_) = create_temporary(path_);
 }
 
 OutputFile::~OutputFile() {

@@ -356,11 +356,11 @@ Tensor RankJob::variable(std::string_view name, const Shape& shape, const Variab
   }
   const Variable& variable = found->second;
   const TensorMeta& has = variable.tensor.meta();
-  const bool lies_as_asked = is_mirrored
-                                 ? !variable.tensor.is_global()
-                                 : variable.tensor.is_global() &&
-                                       has.placement == body_->placement && has.nd_sbp == nd_sbp;
-  if (!(has.shape == shape) || has.dtype != options.dtype || !lies_as_asked ||
+  const bool has_requested_layout = is_mirrored ? !variable.tensor.is_global()
+                                                : variable.tensor.is_global() &&
+                                                      has.placement == body_->placement &&
+                                                      has.nd_sbp == nd_sbp;
+  if (!(has.shape == shape) || has.dtype != options.dtype || !has_requested_layout ||
       variable.trainable != options.trainable) {
     throw InvalidArgument(
         str("[job] variable ", name, " already exists as ", has, "; received a request for ", shape,

@@ -91,7 +91,8 @@ class AvgPool3d : public Module<AvgPool3d> {
   AvgPoolOptions options_;
 };
 
-// x: (N, C, L) → (N, C, output_size).
+// The means of output_size windows of nearly equal size that cover x. x: (N, C, L) → (N, C,
+// output_size).
 class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
  public:
   explicit AdaptiveAvgPool1d(int64_t output_size) : output_size_(output_size) {}
@@ -102,7 +103,8 @@ class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
   int64_t output_size_;
 };
 
-// x: (N, C, H, W) → (N, C, output_size).
+// The means of windows of nearly equal size that cover x. x: (N, C, H, W) →
+// (N, C, output_size), where output_size has one or 2 numbers.
 class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
  public:
   explicit AdaptiveAvgPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
@@ -113,7 +115,8 @@ class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
   Ints output_size_;
 };
 
-// x: (N, C, D, H, W) → (N, C, output_size).
+// The means of windows of nearly equal size that cover x. x: (N, C, D, H, W) →
+// (N, C, output_size), where output_size has one or 3 numbers.
 class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
  public:
   explicit AdaptiveAvgPool3d(Ints output_size) : output_size_(std::move(output_size)) {}
@@ -124,7 +127,7 @@ class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
   Ints output_size_;
 };
 
-// The maxima of the windows whose means AdaptiveAvgPool1d computes. x: (N, C, L) → (N, C,
+// The maxima of output_size windows of nearly equal size that cover x. x: (N, C, L) → (N, C,
 // output_size).
 class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
  public:
@@ -138,7 +141,8 @@ class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
   Ints output_size_;
 };
 
-// x: (N, C, H, W) → (N, C, output_size).
+// The maxima of windows of nearly equal size that cover x. x: (N, C, H, W) →
+// (N, C, output_size), where output_size has one or 2 numbers.
 class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
  public:
   explicit AdaptiveMaxPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
@@ -151,7 +155,8 @@ class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
   Ints output_size_;
 };
 
-// x: (N, C, D, H, W) → (N, C, output_size).
+// The maxima of windows of nearly equal size that cover x. x: (N, C, D, H, W) →
+// (N, C, output_size), where output_size has one or 3 numbers.
 class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
  public:
   explicit AdaptiveMaxPool3d(Ints output_size) : output_size_(std::move(output_size)) {}

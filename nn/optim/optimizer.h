@@ -27,6 +27,9 @@ struct ParamGroup {
 
 // The interface of every optimizer. Not thread safe.
 //
+// In the formulas of the update rules p is the parameter, g its gradient (negated with `maximize`)
+// and t the number of the step, counted from 1. Options that a rule refuses are InvalidArgument.
+//
 // If a group's options set `shard_state`, the optimizer state of its global parameters is split
 // over the ranks that hold the same part of a parameter: each rank updates its share, and the
 // shares are gathered (ZeRO stage 1, Rajbhandari et al. 2020). The updated values are those of an

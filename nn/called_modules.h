@@ -1,4 +1,4 @@
-// Which modules a piece of code calls.
+// Records which modules a piece of code calls.
 #pragma once
 
 #include <vector>
@@ -7,24 +7,24 @@
 
 namespace flow::nn {
 
-// While it lives, notes every module that this thread calls. Not nested.
+// While an instance lives, records every module that this thread calls. Instances cannot be nested.
 class CalledModules {
  public:
-  // `recomputes_blocks`: what stages, and elements of lists of modules outside any, save for
-  // backward is computed again.
+  // `recomputes_blocks`: recompute in backward, instead of saving, the activations of stages and of
+  // those elements of module lists that are outside any stage.
   explicit CalledModules(bool recomputes_blocks = false);
   ~CalledModules();
   CalledModules(const CalledModules&) = delete;
   CalledModules& operator=(const CalledModules&) = delete;
 
-  // In order of their first call; each state once.
+  // In the order of the first calls. Handles of one module appear once.
   const std::vector<ModuleBase>& modules() const { return modules_; }
 
  private:
   std::vector<ModuleBase> modules_;
 };
 
-// Whether the thread is in a CalledModules that recomputes blocks.
+// True if this thread is in a CalledModules that recomputes blocks.
 bool recomputes_blocks();
 
 }  // namespace flow::nn

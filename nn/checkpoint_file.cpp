@@ -26,14 +26,15 @@ namespace {
 constexpr uint64_t kMaxManifestBytes = uint64_t{1} << 30;
 constexpr std::string_view kStepPrefix = "step-";
 
-// Any range of a file, compared with its checksums chunk by chunk.
+// Reads any range of a file and verifies it chunk by chunk against the checksums.
 class CheckedFile {
  public:
   CheckedFile(const std::string& folder, const CheckpointPart& part)
       : part_(part), path_(str(folder, "/", part.name)), file_(path_) {
     if (file_.size() != part.bytes) {
-      throw BadFile(str("[checkpoint] ", path_, " has ", file_.size(), " bytes, the manifest says ",
-                        part.bytes, "; restore a copy or use an older step"));
+      throw BadFile(str("[checkpoint] ", path_, " has ", file_.size(),
+                        " bytes, but the manifest says ", part.bytes,
+                        "; restore a copy or use an older step"));
     }
   }
 
@@ -73,7 +74,7 @@ class CheckedFile {
   uint64_t loaded_ = 0;
 };
 
-// Of `box`'s first element within the row-major box `outer`.
+// The offset of the first element of `box` within the row-major box `outer`.
 int64_t offset_in(const Box& outer, const Box& box) {
   const Strides strides = contiguous_strides(outer.size);
   int64_t offset = 0;
@@ -136,7 +137,7 @@ const CheckpointTensor& find(const Manifest& manifest, const std::string& name) 
   const auto found = manifest.tensors.find(name);
   if (found == manifest.tensors.end()) {
     throw InvalidArgument(str("[checkpoint] step ", manifest.step, " has no tensor ", name,
-                              "; names() lists what it has"));
+                              "; use one of the names that names() lists"));
   }
   return found->second;
 }
@@ -211,8 +212,8 @@ void Checkpoint::read_into(const StateDict& targets, const std::string& prefix) 
     if (found == manifest_->tensors.end()) {
       problems += str("\n  missing: ", prefix, name);
     } else if (!(found->second.shape == target.shape())) {
-      problems += str("\n  shape of ", prefix, name, ": saved ", found->second.shape,
-                      ", the target has ", target.shape());
+      problems += str("\n  shape of ", prefix, name, ": saved ", found->second.shape, ", target ",
+                      target.shape());
     }
   }
   for (const auto& [name, tensor] : manifest_->tensors) {
@@ -220,7 +221,8 @@ void Checkpoint::read_into(const StateDict& targets, const std::string& prefix) 
       problems += str("\n  unexpected: ", name);
   }
   if (!problems.empty()) {
-    throw InvalidArgument(str("[checkpoint] step ", step(), " does not fit:", problems,
+    throw InvalidArgument(str("[checkpoint] step ", step(),
+                              " does not match the targets:", problems,
                               "\nnothing was read; use the checkpoint of the same model"));
   }
   const NoGradGuard no_grad;
@@ -239,9 +241,9 @@ void Checkpoint::read_into(const StateDict& targets, const std::string& prefix) 
 CheckpointFolder::CheckpointFolder(std::string path, const CheckpointOptions& options)
     : path_(std::move(path)), options_(options) {
   if (options.keep_last < 0 || options.keep_every < 0) {
-    throw InvalidArgument(str("[checkpoint] keep_last and keep_every are not negative; received ",
-                              options.keep_last, " and ", options.keep_every,
-                              "; use 0 to leave one out"));
+    throw InvalidArgument(
+        str("[checkpoint] keep_last and keep_every must not be negative; received ",
+            options.keep_last, " and ", options.keep_every, "; use 0 to disable one"));
   }
 }
 
@@ -249,7 +251,7 @@ std::vector<int64_t> CheckpointFolder::steps() const {
   std::vector<int64_t> steps;
   std::error_code error;
   const fs::directory_iterator entries(path_, error);
-  // A run that cannot see its checkpoints must not begin anew.
+  // A run that cannot read its checkpoints must not start from the beginning.
   if (error && error != std::errc::no_such_file_or_directory) {
     throw IoError(str("[checkpoint] cannot list the folder ", path_, ": ", error.message(),
                       "; give a folder that this user may read"));
@@ -273,8 +275,8 @@ Checkpoint CheckpointFolder::open(int64_t step) const {
   auto manifest =
       std::make_shared<const Manifest>(parse_manifest(read_text(path, kMaxManifestBytes), path));
   if (manifest->step != step) {
-    throw IoError(str("[checkpoint] ", path, " is that of step ", manifest->step,
-                      "; put each checkpoint back where it was"));
+    throw IoError(str("[checkpoint] ", path, " belongs to step ", manifest->step,
+                      "; restore the original names of the folders"));
   }
   std::set<std::string> expected{kManifestName};
   for (const CheckpointPart& part : manifest->files)

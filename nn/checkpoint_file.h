@@ -1,6 +1,6 @@
-// Checkpoints of any number of ranks: a folder of safetensors files, one per rank, and a manifest
-// that says which slice of which logical tensor lies where. What is saved under one layout loads
-// under any other.
+// Checkpoints written by any number of ranks. A checkpoint is a folder with one safetensors file
+// per rank, and a manifest that says where each slice of each logical tensor is stored. A
+// checkpoint that was saved under one layout can be loaded under any other.
 #pragma once
 
 #include <cstdint>
@@ -18,29 +18,30 @@ namespace flow::nn {
 struct Manifest;
 
 // A committed checkpoint, opened for reading. Reading is not collective: each rank reads the slices
-// it needs. Every byte read is compared with its checksum.
+// that it needs. Every byte that is read is verified against its checksum.
 class Checkpoint {
  public:
   int64_t step() const;
   const Metadata& metadata() const;
-  // How many ranks wrote it.
+  // The number of ranks that wrote it.
   int64_t world_size() const;
-  // Of all logical tensors.
+  // The names of all logical tensors.
   std::vector<std::string> names() const;
   bool contains(const std::string& name) const;
   Shape shape(const std::string& name) const;
-  // The random state of rank 0 at the save.
+  // The generator state of rank 0 at the time of the save.
   Generator::State generator() const;
 
-  // The whole tensor as a local one, or, with a placement, a global one of which this rank reads
-  // its part. The dtype is the saved one. Throws IoError where a file is missing, short or damaged,
-  // InvalidArgument where there is no such tensor.
+  // Reads a tensor in its saved dtype: the whole tensor as a local one, or, if `layout` has a
+  // placement, a global tensor of which this rank reads its part. Throws IoError if a file is
+  // missing, too short or damaged; InvalidArgument if there is no such tensor.
   Tensor read(const std::string& name, const TensorOptions& layout = {}) const;
-  // All tensors whose names begin with `prefix`, without it, as local ones.
+  // Reads all tensors whose names begin with `prefix`, as local tensors. The names in the result
+  // lack the prefix.
   StateDict read_all(const std::string& prefix = "") const;
-  // Fills tensors of any layout, of which each rank reads its part alone, with the saved values of
-  // prefix + name. Throws InvalidArgument, before anything is written, where names (of that prefix)
-  // or shapes differ; all are listed.
+  // Fills each target, of any layout, with the saved tensor named prefix + name; each rank reads
+  // only its part. Throws InvalidArgument, before anything is written, if names with that prefix or
+  // shapes differ; the message lists all differences.
   void read_into(const StateDict& targets, const std::string& prefix = "") const;
 
  private:
@@ -54,11 +55,11 @@ class Checkpoint {
 };
 
 struct CheckpointOptions {
-  int64_t keep_last = 3;   // newest ones kept; 0: all
+  int64_t keep_last = 3;   // number of newest checkpoints to keep; 0: keep all
   int64_t keep_every = 0;  // steps divisible by it are kept as well; 0: none
 };
 
-// The checkpoints of one run: sub-folders step-000000100, ….
+// The checkpoints of one run, in the sub-folders step-000000100, ….
 //
 //   nn::CheckpointFolder folder("run1");
 //   folder.save(step, nn::joined({{"model", model.state_dict()},
@@ -70,24 +71,24 @@ struct CheckpointOptions {
 //   }
 class CheckpointFolder {
  public:
-  // The folder is made at the first save.
+  // The first save creates the folder. Throws InvalidArgument for negative options.
   explicit CheckpointFolder(std::string path, const CheckpointOptions& options = {});
 
-  // Collective over the world. Each rank writes the slices that no rank before it holds; of local
-  // tensors rank 0's count. All is written to a temporary folder, synced, and committed by one
-  // rename: after a crash at any point there is the old state or the new. An existing checkpoint
-  // of the same step is replaced. Throws IoError on every rank when one of them fails (nothing is
-  // left behind), or when another job is saving into the folder; InvalidArgument for partial
-  // tensors.
+  // Saves `tensors`. Collective over the world. Each rank writes the slices that no rank before it
+  // holds; local tensors are written by rank 0. Everything is written to a temporary folder,
+  // synced, and committed by one rename, so after a crash at any point either the old state or the
+  // new one exists. An existing checkpoint of the same step is replaced. Throws IoError on every
+  // rank if one of them fails (nothing is left behind) or if another job is saving into the folder;
+  // InvalidArgument for a negative step and for partial tensors.
   void save(int64_t step, const StateDict& tensors, const Metadata& metadata = {}) const;
 
-  // Of committed checkpoints, ascending. Not collective, as all below. IoError when the folder is
-  // there and cannot be read.
+  // The steps of the committed checkpoints in ascending order. Like the functions below, it is not
+  // collective. Throws IoError if the folder exists and cannot be read.
   std::vector<int64_t> steps() const;
-  // Throws IoError when there is none of that step, or it is damaged, or a file is missing or
-  // superfluous.
+  // Opens the checkpoint of a step. Throws IoError if there is none, if it is damaged, or if files
+  // are missing or do not belong to it.
   Checkpoint open(int64_t step) const;
-  // The one of the greatest step; none where nothing has been committed.
+  // Opens the checkpoint with the greatest step; empty if nothing has been committed.
   std::optional<Checkpoint> newest() const;
 
  private:
@@ -95,7 +96,7 @@ class CheckpointFolder {
   CheckpointOptions options_;
 };
 
-// One dict of several: names become "part.name".
+// Joins several state dicts into one; names become "part.name".
 StateDict joined(const std::vector<std::pair<std::string, StateDict>>& parts);
 
 }  // namespace flow::nn

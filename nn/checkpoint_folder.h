@@ -1,4 +1,4 @@
-// Names inside a folder of checkpoints.
+// Names in a folder of checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace flow::nn {
 
-// What is not committed begins with this.
+// Names of folders that are not committed begin with this.
 inline constexpr const char* kTemporaryPrefix = ".saving-";
 
-// "step-000000100".
+// The name of the folder of a step, for example "step-000000100".
 std::string step_name(int64_t step);
 
 }  // namespace flow::nn

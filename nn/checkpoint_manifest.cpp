@@ -45,7 +45,7 @@ Json json_of(const std::map<std::string, CheckpointTensor>& tensors) {
   return result;
 }
 
-// Reads members of untrusted JSON.
+// Reads the members of untrusted JSON.
 class ManifestReader {
  public:
   explicit ManifestReader(std::string path) : path_(std::move(path)) {}
@@ -56,7 +56,7 @@ class ManifestReader {
   }
 
   const Json& member(const Json& object, const char* name, Json::value_t type) const {
-    if (!object.is_object() || !object.contains(name)) fail(str("no ", name));
+    if (!object.is_object() || !object.contains(name)) fail(str(name, " is missing"));
     const Json& value = object[name];
     const bool is_number =
         type == Json::value_t::number_unsigned && value.is_number_integer() && value >= 0;
@@ -84,7 +84,7 @@ class ManifestReader {
     if (list.size() > kMaxDims) fail(str(name, " has more than ", kMaxDims, " numbers"));
     for (const Json& size : list) {
       if (!size.is_number_integer() || size < 0 || size > (int64_t{1} << 62)) {
-        fail(str(name, " holds what is no size"));
+        fail(str(name, " contains a value that is not a size"));
       }
       result.push_back(size.get<int64_t>());
     }
@@ -99,14 +99,15 @@ class ManifestReader {
         std::all_of(part.name.begin(), part.name.end(), [](char c) {
           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
         });
-    if (!is_plain || part.name == kManifestName) fail("a file has a name that was never written");
+    if (!is_plain || part.name == kManifestName) fail("a file has a name that no save has written");
     for (const Json& checksum : member(json, "crc32", Json::value_t::array)) {
-      if (!checksum.is_number_unsigned() || checksum > UINT32_MAX) fail("a checksum is none");
+      if (!checksum.is_number_unsigned() || checksum > UINT32_MAX)
+        fail("a checksum is not a 32-bit number");
       part.checksums.push_back(checksum.get<uint32_t>());
     }
     if (part.bytes > uint64_t{1} << 62 ||
         part.checksums.size() != (part.bytes + kChunkBytes - 1) / kChunkBytes) {
-      fail(str(part.name, " has not one checksum per chunk"));
+      fail(str(part.name, " does not have one checksum per chunk"));
     }
     return part;
   }
@@ -123,13 +124,15 @@ class ManifestReader {
                             .offset = number(value, "offset")};
       const bool has_dims = slice.box.begin.size() == tensor.shape.size() &&
                             slice.box.size.size() == tensor.shape.size();
-      if (!has_dims || slice.file >= num_files) fail(str(name, " has a slice of no place"));
+      if (!has_dims || slice.file >= num_files)
+        fail(str(name, " has a slice with an invalid file or number of dims"));
       tensor.slices.push_back(std::move(slice));
     }
     return tensor;
   }
 
-  // The slices lie inside the tensor and their files, share no element and leave none out.
+  // Checks that the slices are inside the tensor and inside their files, do not overlap, and cover
+  // all elements.
   void check_cover(const std::string& name, const CheckpointTensor& tensor,
                    const std::vector<CheckpointPart>& files) const {
     uint64_t numel = 1;
@@ -156,7 +159,7 @@ class ManifestReader {
       }
       covered += elements;
     }
-    if (covered != numel) fail(str(name, " is not covered once by its slices"));
+    if (covered != numel) fail(str("the slices of ", name, " do not cover it exactly once"));
     for (size_t i = 0; i < tensor.slices.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
         if (boxing::intersection(tensor.slices[i].box, tensor.slices[j].box).size.numel() > 0) {
@@ -199,7 +202,7 @@ std::string to_text(const Manifest& manifest) {
 
 Manifest parse_manifest(const std::string& text, const std::string& path) {
   const ManifestReader reader(path);
-  // Depth 6 is that of the numbers of a slice.
+  // The numbers of a slice are at depth 6.
   const auto check_depth = [&](int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
     if (depth > 7) reader.fail("it is nested too deeply");
     return true;
@@ -214,10 +217,11 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
   const std::string body_text = body.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (crc32(0, reinterpret_cast<const unsigned char*>(body_text.data()),
             static_cast<unsigned>(body_text.size())) != reader.number(json, "crc32")) {
-    reader.fail("its checksum differs: it has been damaged");
+    reader.fail("its checksum differs; the file is damaged");
   }
   if (reader.number(body, "format") != kFormat) {
-    reader.fail(str("it has format ", reader.number(body, "format"), ", this is ", kFormat));
+    reader.fail(str("it has format ", reader.number(body, "format"),
+                    ", but this version reads format ", kFormat));
   }
   Manifest manifest{.step = reader.count(body, "step"),
                     .id = reader.text(body, "id"),
@@ -228,7 +232,7 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
                     .files = {},
                     .tensors = {}};
   for (const auto& [key, value] : reader.member(body, "metadata", Json::value_t::object).items()) {
-    if (!value.is_string()) reader.fail("metadata holds what is no text");
+    if (!value.is_string()) reader.fail("metadata contains a value that is not text");
     manifest.metadata.emplace(key, value.get<std::string>());
   }
   for (const Json& file : reader.member(body, "files", Json::value_t::array))

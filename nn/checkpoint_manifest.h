@@ -1,4 +1,5 @@
-// The manifest of a checkpoint: which tensors it has, and which bytes of which file each slice is.
+// The manifest of a checkpoint: which tensors it has, and which bytes of which file hold each
+// slice.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ inline constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
 struct CheckpointSlice {
   Box box;
   uint64_t file = 0;    // index into Manifest::files
-  uint64_t offset = 0;  // bytes from the file's start
+  uint64_t offset = 0;  // in bytes, from the start of the file
 };
 
 struct CheckpointTensor {
@@ -32,12 +33,12 @@ struct CheckpointTensor {
 struct CheckpointPart {
   std::string name;  // in the checkpoint's folder
   uint64_t bytes = 0;
-  std::vector<uint32_t> checksums;  // CRC-32 of every kChunkBytes
+  std::vector<uint32_t> checksums;  // CRC-32 of each chunk of kChunkBytes
 };
 
 struct Manifest {
   int64_t step = 0;
-  std::string id;  // of this save; the files carry it as well
+  std::string id;  // random id of this save; the files contain it as well
   int64_t world_size = 1;
   Metadata metadata;
   Generator::State generator;
@@ -45,19 +46,21 @@ struct Manifest {
   std::map<std::string, CheckpointTensor> tensors;
 };
 
-// JSON with a checksum of its own.
+// Formats a manifest as JSON with a checksum.
 std::string to_text(const Manifest& manifest);
-// Not trusted: every number is checked, slices fill their tensors without overlap, names of files
-// have no folder part. Throws IoError naming `path`.
+// Parses a manifest. The text is not trusted: every number is checked, the slices of a tensor must
+// cover it without overlap, and file names must not contain a folder. Throws IoError, naming
+// `path`.
 Manifest parse_manifest(const std::string& text, const std::string& path);
 
-// A part of a manifest, as one rank hands it to another: its file and that file's slices.
+// Formats the part of a manifest that one rank sends to another: the rank's file and the slices in
+// it.
 std::string part_to_text(const CheckpointPart& file,
                          const std::map<std::string, CheckpointTensor>& tensors);
-// Adds it to `manifest`.
+// Adds such a part to `manifest`.
 void add_part(Manifest& manifest, const std::string& text);
 
-// CRC-32 (as in gzip) of up to kChunkBytes bytes.
+// The CRC-32 (as in gzip) of at most kChunkBytes bytes.
 uint32_t chunk_checksum(const void* data, size_t bytes);
 
 }  // namespace flow::nn

@@ -1,4 +1,4 @@
-// Saving a checkpoint: what each rank writes, and how all of it appears at once.
+// Saving a checkpoint: what each rank writes, and how all files become visible at once.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -23,9 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// ---------------------------------------------------------------- ranks agree on a phase
+// ---------------------------------------------------------------- ranks agree on each phase
 
-// What every rank has to say, by rank. Collective over the world.
+// Exchanges texts between all ranks; the result is by rank. Collective over the world.
 std::vector<std::string> exchange(const std::string& own) {
   RankContext& context = *thread_state().context;
   if (context.world_size() == 1) return {own};
@@ -49,8 +49,8 @@ std::vector<std::string> exchange(const std::string& own) {
   return texts;
 }
 
-// Runs `phase`, which gives a text, on this rank and returns the texts of all. Where it threw on
-// any rank, all throw IoError with the first rank's reason.
+// Runs `phase`, which returns a text, on this rank and returns the texts of all ranks. If it throws
+// on any rank, all ranks throw IoError with the reason of the first such rank.
 template <class Phase>
 std::vector<std::string> in_agreement(const Phase& phase) {
   std::string own;
@@ -71,7 +71,8 @@ std::vector<std::string> in_agreement(const Phase& phase) {
 
 // ---------------------------------------------------------------- what this rank writes
 
-// The box of `tensor` that this rank writes: its own where no position before holds the same.
+// The box of `tensor` that this rank writes: the box it holds, unless a rank at an earlier position
+// holds the same.
 std::optional<Box> own_box(const Tensor& tensor) {
   const TensorMeta& meta = tensor.meta();
   const int64_t rank = env::rank();
@@ -92,20 +93,22 @@ std::optional<Box> own_box(const Tensor& tensor) {
 
 void check_savable(int64_t step, const StateDict& tensors) {
   if (step < 0) {
-    throw InvalidArgument(str("[checkpoint] step is ", step, "; count steps from 0"));
+    throw InvalidArgument(
+        str("[checkpoint] step must not be negative; received ", step, "; count steps from 0"));
   }
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.is_global()) continue;
     const NdSbp& nd_sbp = tensor.sbp();
     if (std::any_of(nd_sbp.begin(), nd_sbp.end(), [](Sbp entry) { return entry.is_partial(); })) {
-      throw InvalidArgument(str("[checkpoint] ", name, " lies as ", nd_sbp,
-                                ", which has no value on any rank; bring it to split or broadcast "
-                                "first"));
+      throw InvalidArgument(str("[checkpoint] partial tensors cannot be saved; received ", name,
+                                " with layout ", nd_sbp,
+                                "; redistribute it to split or broadcast first"));
     }
   }
 }
 
-// "fc.weight[0:2, 0:5]", or the name alone for the whole.
+// The name of a slice, for example "fc.weight[0:2, 0:5]". A slice that is the whole tensor has the
+// tensor's name.
 std::string slice_name(const std::string& name, const Shape& shape, const Box& box) {
   if (box.size == shape) return name;
   std::string text = name + "[";
@@ -127,7 +130,7 @@ std::vector<uint32_t> checksums_of(const std::string& path, uint64_t bytes) {
   return checksums;
 }
 
-// Writes this rank's slices and gives its part of the manifest.
+// Writes this rank's slices and returns the rank's part of the manifest.
 std::string write_part(const std::string& folder, const std::string& id, const StateDict& tensors) {
   const NoGradGuard no_grad;
   StateDict slices;
@@ -135,7 +138,7 @@ std::string write_part(const std::string& folder, const std::string& id, const S
   std::map<std::string, std::string> tensor_of;  // by the slice's name
   for (const auto& [name, tensor] : tensors) {
     const std::optional<Box> box = own_box(tensor);
-    // Every rank describes every tensor, so that empty ones are known too.
+    // Every rank describes every tensor, so that tensors without elements are known too.
     described[name] = {.dtype = tensor.dtype(), .shape = tensor.shape(), .slices = {}};
     if (!box) continue;
     const std::string key = slice_name(name, tensor.shape(), *box);
@@ -167,7 +170,7 @@ std::string random_id() {
   return text;
 }
 
-// With all folders above it, each durable in the one before.
+// Creates a folder and the folders above it, and makes each one durable.
 void make_folders(const fs::path& path) {
   if (fs::exists(path)) return;
   const fs::path parent = fs::absolute(path).parent_path();
@@ -176,7 +179,7 @@ void make_folders(const fs::path& path) {
   sync_folder(parent.string());
 }
 
-// Removes what saves that did not end have left.
+// Removes what interrupted saves have left behind.
 void remove_leftovers(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     if (entry.path().filename().string().starts_with(kTemporaryPrefix)) fs::remove_all(entry);
@@ -195,7 +198,7 @@ void remove_old(const std::string& path, const std::vector<int64_t>& steps, int6
     fs::rename(str(path, "/", step_name(step)), all_hidden.back());
   }
   if (all_hidden.empty()) return;
-  // Out of sight for good first: a half-removed folder would look damaged.
+  // The renames are made durable first: a half-removed folder would look like a damaged checkpoint.
   sync_folder(path);
   for (const std::string& hidden : all_hidden)
     fs::remove_all(hidden);
@@ -242,7 +245,7 @@ void CheckpointFolder::save(int64_t step, const StateDict& tensors,
       return std::string();
     });
   } catch (...) {
-    std::error_code ignored;  // the first error counts
+    std::error_code ignored;  // the first error is reported
     if (leads) fs::remove_all(temporary, ignored);
     throw;
   }

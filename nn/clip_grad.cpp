@@ -32,28 +32,28 @@ Tensor like(const Tensor& x, DType dtype) {
   return x.dtype() == dtype ? x : cast(x, dtype);
 }
 
-bool is_cut(const Tensor& x) {
+bool is_sharded(const Tensor& x) {
   if (!x.is_global()) return false;
   const NdSbp layout = x.sbp();
   return std::any_of(layout.begin(), layout.end(), [](Sbp entry) { return entry.is_split(); });
 }
 
-// A norm, or what is made of it, whole on another placement: gradients of pipeline stages lie
-// apart.
-Tensor where_lies(const Tensor& scalar, const Tensor& x) {
+// Moves a scalar to the placement of x, replicated: the gradients of different pipeline stages are
+// on different placements.
+Tensor on_placement_of(const Tensor& scalar, const Tensor& x) {
   if (!x.is_global() || scalar.placement() == x.placement()) return scalar;
   return scalar.to_global(
       {.placement = x.placement(), .sbp = NdSbp::broadcast(x.placement().num_axes())});
 }
 
-// sum |x|^p, at least in float32; partial where x is cut.
+// Σ|x|^p, computed at least in float32. It is a partial sum if x is split.
 Tensor power_sum(const Tensor& x, double p) {
   const Tensor wide = dtype_size(x.dtype()) < dtype_size(float32) ? cast(x, float32) : x;
   return p == 2 ? sum(mul(wide, wide)) : sum(pow(abs(wide), p));
 }
 
-// The norm of all gradients as one vector. Ranks add up what they hold, and the sums of all
-// gradients in one layout are reduced at once; no gradient is gathered.
+// The norm of all gradients as one vector. Each rank sums the powers of what it holds; the sums of
+// all gradients with the same layout are reduced together. No gradient is gathered.
 Tensor norm_by_parts(const std::vector<Tensor>& grads, double p, DType dtype) {
   std::vector<std::vector<Tensor>> sums;
   for (const Tensor& grad : grads) {
@@ -71,7 +71,7 @@ Tensor norm_by_parts(const std::vector<Tensor>& grads, double p, DType dtype) {
   Tensor total;
   for (const std::vector<Tensor>& terms : sums) {
     const Tensor of_layout = sum(stack(terms));
-    total = total.defined() ? add(total, where_lies(of_layout, total)) : of_layout;
+    total = total.defined() ? add(total, on_placement_of(of_layout, total)) : of_layout;
   }
   return like(p == 2 ? sqrt(total) : pow(total, 1 / p), dtype);
 }
@@ -80,7 +80,7 @@ Tensor joined(const std::vector<Tensor>& norms, double p) {
   return norms.size() == 1 ? norms[0] : norm(stack(norms), {.p = p});
 }
 
-// Norms of one placement are joined there, so that only theirs moves.
+// Norms on one placement are joined there first, so only one scalar per placement moves.
 Tensor norm_of_norms(const std::vector<Tensor>& grads, double p, DType dtype) {
   std::vector<std::vector<Tensor>> by_placement;
   for (const Tensor& grad : grads) {
@@ -96,42 +96,45 @@ Tensor norm_of_norms(const std::vector<Tensor>& grads, double p, DType dtype) {
   }
   std::vector<Tensor> norms;
   for (const std::vector<Tensor>& own : by_placement)
-    norms.push_back(where_lies(joined(own, p), by_placement[0][0]));
-  return p == 0 && norms.size() > 1 ? sum(stack(norms)) : joined(norms, p);  // 0 counts
+    norms.push_back(on_placement_of(joined(own, p), by_placement[0][0]));
+  // P = 0 counts elements.
+  return p == 0 && norms.size() > 1 ? sum(stack(norms)) : joined(norms, p);
 }
 }  // namespace
 
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
                        const ClipGradNormOptions& options) {
   if (max_norm < 0 || std::isnan(max_norm)) {
-    throw InvalidArgument(str("[clip_grad_norm_] max_norm must not be negative; got ", max_norm));
+    throw InvalidArgument(
+        str("[clip_grad_norm_] max_norm must not be negative; received ", max_norm));
   }
   const NoGradGuard no_grad;
   const std::vector<Tensor> grads = grads_of(parameters);
   if (grads.empty()) return zeros({});
   const DType dtype = grads[0].dtype();
   const double p = options.norm_type;
-  // Norms of parts with other powers do not make that of the whole by adding or comparing.
+  // For these powers the norm of the whole follows from the sums over the parts; for the others it
+  // does not.
   const bool adds_powers = std::isfinite(p) && p != 0 && p != 1;
-  const bool any_cut = std::any_of(grads.begin(), grads.end(), is_cut);
+  const bool any_sharded = std::any_of(grads.begin(), grads.end(), is_sharded);
   Tensor total =
-      adds_powers && any_cut ? norm_by_parts(grads, p, dtype) : norm_of_norms(grads, p, dtype);
+      adds_powers && any_sharded ? norm_by_parts(grads, p, dtype) : norm_of_norms(grads, p, dtype);
   if (options.error_if_nonfinite && !std::isfinite(total.item<double>())) {
-    throw InvalidArgument(str("[clip_grad_norm_] the norm of the gradients is ",
-                              total.item<double>(),
-                              "; nothing was clipped; look for the overflow, or leave out "
-                              "error_if_nonfinite"));
+    throw InvalidArgument(
+        str("[clip_grad_norm_] the norm of the gradients is not finite; received ",
+            total.item<double>(),
+            "; nothing was clipped; find the overflow, or leave out error_if_nonfinite"));
   }
   const Tensor factor = clamp(max_norm / (total + 1e-6), {.max = 1.0});
   for (const Tensor& grad : grads)
-    grad.mul_(like(where_lies(factor, grad), grad.dtype()));
+    grad.mul_(like(on_placement_of(factor, grad), grad.dtype()));
   return total;
 }
 
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
   if (clip_value < 0 || std::isnan(clip_value)) {
     throw InvalidArgument(
-        str("[clip_grad_value_] clip_value must not be negative; got ", clip_value));
+        str("[clip_grad_value_] clip_value must not be negative; received ", clip_value));
   }
   const NoGradGuard no_grad;
   for (const Tensor& grad : grads_of(parameters))

@@ -1,4 +1,4 @@
-// Clipping of gradients, in place, between backward and the optimizer's step.
+// Clips gradients in place, between backward and the optimizer's step.
 #pragma once
 
 #include <vector>
@@ -8,17 +8,20 @@
 namespace flow::nn::utils {
 
 struct ClipGradNormOptions {
-  double norm_type = 2;             // infinity: the largest magnitude
-  bool error_if_nonfinite = false;  // throw when the norm is infinite or NaN; nothing is clipped
+  double norm_type = 2;             // the power p of the norm; infinity: the largest magnitude
+  bool error_if_nonfinite = false;  // throw if the norm is infinite or NaN; nothing is clipped then
 };
 
-// Scales all gradients by min(1, max_norm / (total + 1e-6)), where total is the norm of all of them
-// taken as one vector, and returns total (as it was before), in the dtype of the first gradient;
-// a float32 0 when there is none. Of global tensors the norm is that of the logical gradients.
+// Scales all gradients by min(1, max_norm / (total + 1e-6)), where total is the norm of all
+// gradients as one vector (Pascanu et al. 2013). Returns total, as it was before scaling, in the
+// dtype of the first gradient; a float32 0 if there is no gradient. For global tensors it is the
+// norm of the logical gradients, and the call is collective. Throws InvalidArgument for a negative
+// max_norm, and as error_if_nonfinite says.
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
                        const ClipGradNormOptions& options = {});
 
-// Limits every element of the gradients to [-clip_value, clip_value].
+// Clamps every element of the gradients to [-clip_value, clip_value]. Throws InvalidArgument for a
+// negative clip_value.
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value);
 
 }  // namespace flow::nn::utils

@@ -52,7 +52,7 @@ Counts scaled(Counts counts, int64_t factor) {
   return counts;
 }
 
-// What each member passes along dim 0; all other dims must agree.
+// The number of rows that each member passes. All other dims must be equal.
 Counts exchange_rows(Communicator& group, const Tensor& x, const char* op, Site site) {
   const int64_t mine = x.size(0);
   Counts rows(static_cast<size_t>(group.size()));
@@ -77,7 +77,8 @@ struct AllReduce : Function<AllReduce> {
     return y;
   }
 
-  // The loss is the sum over all ranks: dx = sum of dy. For y = max x: dx = that * [x == y] / ties.
+  // The loss is the sum over all ranks, so dx = Σ dy over the ranks. For y = max x: dx = (Σ dy) [x
+  // == y] / ties.
   static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
     const auto& options = ctx.get<ReductionOptions>();
     const ReductionOptions sum{.ranks = options.ranks};
@@ -91,7 +92,9 @@ struct AllReduce : Function<AllReduce> {
 
 void check_sum(const ReductionOptions& options, const char* op) {
   if (options.op != Reduction::kSum) {
-    throw Unsupported(str("[", op, "] only sums have a gradient; use all_reduce"));
+    throw Unsupported(str("[", op,
+                          "] only sums have a gradient; use all_reduce, which also differentiates "
+                          "maxima and minima"));
   }
 }
 
@@ -140,7 +143,7 @@ struct Broadcast : Function<Broadcast> {
   }
 };
 
-// Members' parts of the reduced rows.
+// How many of the reduced rows each member gets.
 struct RowsCall {
   Counts rows;
   Ranks ranks;
@@ -186,9 +189,9 @@ struct AllGather : Function<AllGather> {
   }
 };
 
-// The root's rows, cut as given on the root; others learn their part.
+// Splits the root's rows as the root says; the other members learn the size of their part.
 struct Scatter : Function<Scatter> {
-  // `rows` is looked at on the root only; empty: balanced.
+  // `rows` is used on the root only. Empty: balanced.
   static Tensor forward(FunctionContext& ctx, const Tensor& x, const RootCall& options,
                         const Counts& rows, Site site) {
     check(x, "comm::scatter", site);
@@ -197,7 +200,7 @@ struct Scatter : Function<Scatter> {
     const bool is_root = group.position() == root;
     if (is_root) check_rows(x, "comm::scatter", site);
     const Fingerprint what = call("comm::scatter", {}, x.dtype(), site);
-    // The root's shape with dims first, then the rows of each member.
+    // The root's number of dims and shape, followed by the number of rows for each member.
     Counts plan(static_cast<size_t>(1 + kMaxDims + group.size()));
     if (is_root) {
       const Counts parts = rows.empty() ? balanced_rows(x.size(0), group.size()) : rows;
@@ -223,7 +226,7 @@ struct Scatter : Function<Scatter> {
   static std::vector<Tensor> backward(FunctionContext& ctx, std::vector<Tensor> dy) {
     const auto& options = ctx.get<RootCall>();
     Tensor dx = gather(dy[0], options.root, {options.ranks});
-    // What others than the root passed was not looked at.
+    // The values passed by other members than the root were ignored, so their gradient is 0.
     if (env::rank() != options.root) dx = zeros(options.shape, {.dtype = dy[0].dtype()});
     return {dx, Tensor(), Tensor(), Tensor()};
   }

@@ -1,10 +1,12 @@
-// Collectives on local tensors, one tensor a rank; differentiable as functions of the tensors of
-// all ranks: backward runs the opposite collective, so every rank of the group has to run it.
+// Collectives on local tensors, one tensor per rank. They are differentiable as functions of the
+// tensors of all ranks: backward runs the opposite collective, so every rank of the group has to
+// run backward.
 //
-// A group is a list of ranks of the world in an order of the caller's, the same on all of them;
-// empty: all ranks. Roots and peers are ranks of the world. Members that differ in op, shape (but
-// for rows that may differ, see below), dtype or root all get a DistributedError. Not for global
-// tensors, which to_global moves, nor inside a graph.
+// A group is a list of ranks of the world. The list must be the same, in the same order, on all its
+// members; an empty list means all ranks. Roots and peers are ranks of the world. If members differ
+// in op, dtype, root or shape (except for the number of rows where that may differ, see below), all
+// of them throw DistributedError. Global tensors are InvalidArgument; use to_global to move them.
+// Calls in a traced graph, and tensors outside host memory, are Unsupported.
 //
 //   flow::Tensor mean = flow::comm::all_reduce(x) / flow::env::world_size();
 #pragma once
@@ -31,36 +33,39 @@ struct GroupOptions {
   Ranks ranks = {};
 };
 
-// y = x of the first member op … op x of the last, in this order, on every member. Gradients of
-// maxima and minima go to the elements equal to the result, ties shared equally.
+// Every member gets the reduction of x over all members, computed in the order of the list. The
+// gradient of a maximum or minimum goes to the elements equal to the result; ties share it equally.
 Tensor all_reduce(const TensorArg& x, const ReductionOptions& options = {});
-// As all_reduce at the root; zeros elsewhere. Differentiable for sums.
+// The root gets the result of all_reduce, the other members zeros. Differentiable for sums only.
 Tensor reduce(const TensorArg& x, int64_t root, const ReductionOptions& options = {});
-// The reduced rows (dim 0) are cut into balanced parts, one a member. Differentiable for sums.
+// Reduces x and splits the rows (dim 0) of the result into balanced parts, one for each member.
+// Differentiable for sums only.
 Tensor reduce_scatter(const TensorArg& x, const ReductionOptions& options = {});
-// The x of all members along dim 0, of which they may have different sizes.
+// Concatenates the x of all members along dim 0, whose size may differ between members.
 Tensor all_gather(const TensorArg& x, const GroupOptions& options = {});
-// As all_gather at the root; no rows elsewhere.
+// The root gets the result of all_gather, the other members a tensor with 0 rows.
 Tensor gather(const TensorArg& x, int64_t root, const GroupOptions& options = {});
-// The root's x, cut along dim 0 into balanced parts, one a member. The shape of the others' x is
-// not looked at.
+// Splits the root's x along dim 0 into balanced parts, one for each member. The shape of x on the
+// other members is ignored.
 Tensor scatter(const TensorArg& x, int64_t root, const GroupOptions& options = {});
-// The root's x on every member.
+// Every member gets the root's x.
 Tensor broadcast(const TensorArg& x, int64_t root, const GroupOptions& options = {});
 
 struct AllToAllOptions {
-  std::vector<int64_t> rows = {};  // of x for each member, in their order; empty: balanced parts
+  // Number of rows of x for each member, in their order; empty: balanced parts.
+  std::vector<int64_t> rows = {};
   Ranks ranks = {};
 };
 
-// Rows of x go to the members in order; the result is what they sent here, in their order.
+// Sends rows of x to the members in order. The result concatenates the rows received from the
+// members, in order. Throws InvalidArgument if `rows` does not add up to the rows of x.
 Tensor all_to_all(const TensorArg& x, const AllToAllOptions& options = {});
 
-// ---- messages and non-blocking calls: no gradients
+// ---- messages and non-blocking calls, which have no gradients
 
-// A call under way. What it writes is there, and what it reads is free again, after wait(), which
-// throws what went wrong. A handle that is dropped, or gets another call, waits, unless an
-// exception unwinds.
+// A running call. After wait() what it writes is available and what it reads may be reused; wait()
+// throws if the call failed. Destroying a handle, or assigning another call to it, waits for the
+// call, except during the unwinding of an exception.
 class Work {
  public:
   struct State {
@@ -79,31 +84,33 @@ class Work {
   void drop() noexcept;
 
   std::unique_ptr<State> state_;
-  int num_exceptions_;  // under way where it was made
+  int num_exceptions_;  // std::uncaught_exceptions() at construction
 };
 
 struct MessageOptions {
   int64_t tag = 0;
 };
 
-// Messages of one pair match in order by tag; both sides give the same number of bytes.
+// Sends x to rank `to` of the world. Messages between two ranks match in order and by tag. Both
+// sides must give the same number of bytes.
 void send(const TensorArg& x, int64_t to, const MessageOptions& options = {});
-// Writes into x.
+// Receives into x, which must be contiguous and must not require a gradient.
 void recv(const TensorArg& x, int64_t from, const MessageOptions& options = {});
 [[nodiscard]] Work isend(const TensorArg& x, int64_t to, const MessageOptions& options = {});
 [[nodiscard]] Work irecv(const TensorArg& x, int64_t from, const MessageOptions& options = {});
 
-// All-reduces x in place while the caller goes on. Calls of all ranks run in the order in which
-// they were made, beside and apart from the blocking ones.
+// All-reduces x in place while the caller continues; x must be contiguous and must not require a
+// gradient. Non-blocking calls run in the order in which they were made, on a communicator separate
+// from that of the blocking calls.
 [[nodiscard]] Work all_reduce_async_(const TensorArg& x, const ReductionOptions& options = {});
 
-// A collective under way whose result is a tensor of its own.
+// A running collective that returns a new tensor.
 class TensorWork {
  public:
   TensorWork(Work work, std::shared_ptr<const Tensor> result)
       : work_(std::move(work)), result_(std::move(result)) {}
 
-  // As Work's; what the blocking form returns, without gradient.
+  // Waits as Work::wait() and returns the result of the blocking form, without gradient.
   Tensor wait() {
     work_.wait();
     return *result_;
@@ -114,8 +121,8 @@ class TensorWork {
   std::shared_ptr<const Tensor> result_;
 };
 
-// The collectives above while the caller goes on, in one order with all_reduce_async_. x is read
-// until wait().
+// The non-blocking forms of the collectives above. They run in one order with all_reduce_async_. x
+// is read until wait().
 [[nodiscard]] TensorWork all_reduce_async(const TensorArg& x, const ReductionOptions& options = {});
 [[nodiscard]] TensorWork reduce_async(const TensorArg& x, int64_t root,
                                       const ReductionOptions& options = {});
@@ -130,7 +137,7 @@ class TensorWork {
                                          const GroupOptions& options = {});
 [[nodiscard]] TensorWork all_to_all_async(const TensorArg& x, const AllToAllOptions& options = {});
 
-// Returns when all ranks of the group have called it.
+// Returns after all ranks of the group have called it.
 void barrier(const GroupOptions& options = {}, Site site = Site::here());
 
 }  // namespace flow::comm

@@ -30,16 +30,15 @@ Communicator& group_of(const Ranks& ranks, Channel channel) {
 int64_t member_of(const Communicator& group, int64_t rank, const char* op) {
   const auto found = std::find(group.ranks().begin(), group.ranks().end(), rank);
   if (found == group.ranks().end()) {
-    throw InvalidArgument(str("[", op, "] rank ", rank, " is no member of the group of ",
-                              group.size(),
-                              " ranks that it is to serve; give one of its ranks of the world"));
+    throw InvalidArgument(str("[", op, "] rank ", rank, " is not a member of the group of ",
+                              group.size(), " ranks; give a world rank that is in the group"));
   }
   return found - group.ranks().begin();
 }
 
 void check(const Tensor& x, const char* op, Site site) {
   if (x.is_global()) {
-    throw InvalidArgument(str("[", op, "] takes local tensors; received ", x.meta(),
+    throw InvalidArgument(str("[", op, "] x must be a local tensor; received ", x.meta(),
                               "; use to_global to change the layout of a global tensor"),
                           site);
   }
@@ -49,16 +48,19 @@ void check(const Tensor& x, const char* op, Site site) {
                       site);
   }
   if (x.device() != DeviceType::kCpu) {
-    throw Unsupported(str("[", op, "] takes tensors in host memory; received ", x.meta()), site);
+    throw Unsupported(str("[", op, "] x must be in host memory; received ", x.meta(),
+                          "; move it with x.to(\"cpu\")"),
+                      site);
   }
 }
 
 void check_rows(const Tensor& x, const char* op, Site site) {
   check(x, op, site);
   if (x.dim() == 0) {
-    throw InvalidArgument(str("[", op, "] cuts or joins dim 0; received a tensor without dims; ",
-                              "reshape it to (1)"),
-                          site);
+    throw InvalidArgument(
+        str("[", op, "] x must have a dim 0 to split or concatenate; received a scalar; ",
+            "reshape it to (1)"),
+        site);
   }
 }
 
@@ -80,9 +82,9 @@ Counts rows_to_send(const Tensor& x, const AllToAllOptions& options, const Commu
                     *std::min_element(rows.begin(), rows.end()) >= 0;
   if (fits) return rows;
   throw InvalidArgument(
-      str("[comm::all_to_all] rows must give each of ", group.size(), " members a part of the ",
-          x.size(0), " rows; received ", rows.size(), " counts of ", total(rows), " in all",
-          "; leave rows out for balanced parts"),
+      str("[comm::all_to_all] rows must divide the rows of x among ", group.size(),
+          " members; x has ", x.size(0), " rows; received ", rows.size(), " counts with sum ",
+          total(rows), "; leave rows out for balanced parts"),
       site);
 }
 

@@ -1,4 +1,4 @@
-// What all collectives on local tensors begin with.
+// Checks and look-ups shared by all collectives on local tensors.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,22 @@ using Counts = std::vector<int64_t>;
 
 boxing::ReduceOp reduce_op(Reduction op);
 
-// All ranks where `ranks` is empty. The channel is that of the calling thread.
+// The communicator of a group; an empty list means all ranks. The channel defaults to that of the
+// calling thread.
 Communicator& group_of(const Ranks& ranks);
 Communicator& group_of(const Ranks& ranks, Channel channel);
+// The position of `rank` in the group; InvalidArgument if it is not a member.
 int64_t member_of(const Communicator& group, int64_t rank, const char* op);
 
-// Throw unless x is what collectives take: local values in host memory, with rows (dim 0) where
-// they are cut or joined.
+// Throw InvalidArgument for a global tensor and Unsupported in a traced graph or outside host
+// memory. check_rows also throws InvalidArgument for a tensor without dims.
 void check(const Tensor& x, const char* op, Site site);
 void check_rows(const Tensor& x, const char* op, Site site);
 
 int64_t total(const Counts& counts);
 Counts balanced_rows(int64_t rows, int64_t parts);
-// Of an all_to_all; InvalidArgument where they are not x's.
+// The rows that all_to_all sends to each member. Throws InvalidArgument if they do not add up to
+// the rows of x.
 Counts rows_to_send(const Tensor& x, const AllToAllOptions& options, const Communicator& group,
                     Site site);
 

@@ -33,8 +33,8 @@ int64_t bytes_of(const Tensor& x) {
 void check_target(const Tensor& x, const char* op, Site site) {
   check(x, op, site);
   if (!x.is_contiguous() || x.requires_grad()) {
-    throw InvalidArgument(str("[", op, "] writes into a contiguous tensor that requires no grad; ",
-                              "received ", x.meta(), "; pass x.detach(), or a clone"),
+    throw InvalidArgument(str("[", op, "] x must be contiguous and must not require a gradient; ",
+                              "received ", x.meta(), "; pass x.detach() or a clone"),
                           site);
   }
 }
@@ -51,7 +51,7 @@ class TransferWork final : public Work::State {
 
  private:
   Communicator& group_;
-  Tensor x_;  // outlives the transfer, which may write to it
+  Tensor x_;  // kept alive, because the transfer may write to it
   boxing::Transfer transfer_;
 };
 
@@ -65,8 +65,8 @@ class TaskWork final : public Work::State {
   std::future<void> task_;
 };
 
-// Carries out a collective on the communication thread. `run` takes x there; what can be wrong
-// with x here was checked before.
+// Runs a collective on the communication thread, which calls `run` with x. Errors in x that this
+// rank can find have been reported before.
 template <class Run>
 TensorWork in_background(const TensorArg& x, const Run& run) {
   const auto result = std::make_shared<Tensor>();
@@ -106,7 +106,7 @@ void Work::drop() noexcept {
   try {
     wait();
   } catch (const std::exception&) {
-    // A destructor cannot throw; the next call of this rank does, as the world has failed.
+    // A destructor cannot throw. The next call of this rank throws, because the world has failed.
   }
 }
 

@@ -20,8 +20,8 @@ int64_t num_stages_of(const graph::Graph& graph) {
   return num_stages;
 }
 
-// The position, among the inputs of a node that writes in place, of what `output` was before; the
-// first where the call, not the op, is one in place.
+// For an output of a node that writes in place, returns the position of the input that it
+// overwrites. Returns the first position if only the call, and not the op, is in place.
 size_t written_input(const graph::Node& node, graph::ValueId output) {
   if (node.op->mutates == 0) return 0;
   size_t input = 0;
@@ -86,10 +86,10 @@ void CompiledGraph::State::check_guarded_writes() const {
       writer = maker < 0 ? nullptr : &step.nodes[static_cast<size_t>(maker)];
       if (writer == nullptr || (writer->guard < 0 && !was_guarded)) break;
       if (writer->guard < 0) {
-        throw Unsupported(str("[graph] ", writer->op->name, " at ", writer->file, ":", writer->line,
-                              " writes to a tensor that an optimizer writes too, ",
-                              "whose step a GradScaler may leave out; write to it outside the "
-                              "graph"));
+        throw Unsupported(
+            str("[graph] ", writer->op->name, " at ", writer->file, ":", writer->line,
+                " writes to a tensor that an optimizer also writes, ",
+                "and a GradScaler may skip the optimizer's step; write to it outside the graph"));
       }
       id = writer->inputs[written_input(*writer, id)];
     }
@@ -122,7 +122,7 @@ void CompiledGraph::State::check_writes() const {
       }
       throw InvalidArgument(str("[graph] ", node.op->name, " at ", node.file, ":", node.line,
                                 " writes to ", tensor.meta(),
-                                " from outside the graph, which is no parameter or buffer of a "
+                                " from outside the graph, which is not a parameter or buffer of a "
                                 "module that build() calls; return the new value instead"));
     }
   }
@@ -157,8 +157,8 @@ void CompiledGraph::write_predicted_timeline(const std::string& path) const {
   const pipeline::TimelineFile frame = state_->cutting.timeline_frame(state_->plan->graph());
   if (frame.schedule.actions.empty()) {
     throw InvalidArgument(
-        "[graph] a predicted timeline of a graph of one stage and one micro-batch, which has no "
-        "schedule; set config().set_micro_batches()");
+        "[graph] a graph of one stage and one micro-batch has no schedule, so its timeline cannot "
+        "be predicted; set config().set_micro_batches() to more than 1");
   }
   pipeline::write_timeline(path, pipeline::simulated_timeline(frame.schedule, frame.schedule_name,
                                                               frame.costs, {}, frame.ranks));

@@ -1,4 +1,4 @@
-// What a graph keeps of one of its compiled forms.
+// The state of one compiled form of a graph.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace flow::nn {
 
-// What a compiled graph was made for.
+// The conditions under which a compiled form may be used again.
 struct GraphSignature {
   std::vector<MetaPtr> inputs;
-  std::vector<size_t> sizes;  // of vectors among the arguments
+  std::vector<size_t> sizes;  // lengths of the vectors among the arguments
   bool grad_enabled = true;
   bool is_autocast = false;
   DType autocast = DType::kFloat32;
-  // The graph's configuration.
+  // The configuration of the graph.
   std::optional<DType> amp = {};
   const optim::GradScaler* scaler = nullptr;
   ZeroOptions zero = {};
@@ -35,23 +35,25 @@ struct GraphSignature {
   friend bool operator==(const GraphSignature&, const GraphSignature&) = default;
 };
 
-// How a step is cut into micro-batches; the last inputs, from `num_arguments` on, are no batches.
+// How a step is split into micro-batches. Inputs from number `num_arguments` on are not batches and
+// are not split.
 struct MicroBatching {
   int64_t micro_batches = 1;
   pipeline::ScheduleRule rule = {};
   size_t num_arguments = 0;
 
-  // One micro-batch of one stage is the plain step; the rest is for others.
+  // False for one micro-batch in one stage: the plain step runs then, and the functions below are
+  // not needed.
   bool is_needed(const graph::Graph& graph) const;
 
   pipeline::MicroBatchPlan plan(const graph::Graph& graph) const;
   pipeline::Schedule schedule(const graph::Graph& graph) const;
-  // What a timeline of it says beside events.
+  // The parts of a timeline that are not events.
   pipeline::TimelineFile timeline_frame(const graph::Graph& graph) const;
   graph::Lowering lowering(const graph::Graph& step) const;
 };
 
-// A module that build() called, and its mode then.
+// A module that build() called, and the mode that it was in.
 struct CalledModule {
   ModuleBase module;
   bool is_training;
@@ -63,20 +65,20 @@ struct CompiledGraph::State {
   std::vector<CalledModule> modules;
   std::optional<optim::TracedScaler> scaler;
   std::vector<optim::TracedStep> steps;  // by optimizer of the graph
-  // By optimizer: which of the plan's first outputs says whether it steps, -1: it always does.
+  // By optimizer: the number of the plan's output that says whether it steps; -1: it always steps.
   std::vector<int64_t> guards;
   size_t num_guards = 0;
   MicroBatching cutting;
 
-  // Whether its modules are in the modes they had.
+  // True if the modules are in the modes that they had during the trace.
   bool has_modes() const;
-  // Whether the tensors it reads and writes are still the model's and the optimizers'.
+  // True if the tensors that it reads and writes are still those of the model and the optimizers.
   bool fits() const;
-  // Throws Unsupported: what build() writes before a step that may be left out would be lost with
-  // it.
+  // Throws Unsupported if build() writes to a tensor that a skippable optimizer step writes as
+  // well: skipping the step would lose the write.
   void check_guarded_writes() const;
-  // Throws InvalidArgument unless captured tensors that the step writes belong to modules it calls
-  // or to its optimizers.
+  // Throws InvalidArgument unless every captured tensor that the step writes belongs to a module
+  // that it calls or to one of its optimizers.
   void check_writes() const;
 };
 

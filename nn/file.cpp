@@ -27,33 +27,35 @@ namespace {
                                       : ""));
 }
 
-// The file that a path stands for, which may be a link: a rename would replace the link alone.
+// Resolves symbolic links: a rename would replace the link and not its target.
 std::string target_of(const std::string& path) {
   constexpr int kMostLinks = 40;
-  std::error_code error;  // of what cannot be looked at, creating the file says more
+  // An inaccessible path fails when the file is created, with a better reason.
+  std::error_code error;
   std::filesystem::path target = path;
   for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(target, error); ++i) {
     const std::filesystem::path next = std::filesystem::read_symlink(target, error);
     if (error) break;
-    target = target.parent_path() / next;  // or `next` alone where it is absolute
+    target = target.parent_path() / next;  // `next` itself if it is absolute
   }
   return target.string();
 }
 
-// A rename would put a file in the place of a device or pipe.
+// Throws IoError for a device or a pipe, which a rename would replace by a file.
 const std::string& writable(const std::string& path) {
-  std::error_code ignored;  // of what cannot be looked at, creating the file says more
+  // An inaccessible path fails when the file is created, with a better reason.
+  std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     throw IoError(
-        str("[file] cannot write ", path, ": it is no regular file; give the path of a file"));
+        str("[file] cannot write ", path, ": it is not a regular file; give the path of a file"));
   }
   return path;
 }
 
-// A name beside `path` that no other writer has: neither another rank of this process nor one that
-// crashed and whose process id came again.
-std::pair<std::string, int> create_beside(const std::string& path) {
+// Creates a temporary file in the folder of `path` under a name that no other writer has: neither
+// another rank of this process, nor a crashed process that had the same process id.
+std::pair<std::string, int> create_temporary(const std::string& path) {
   static std::atomic<uint64_t> num_names{0};
   for (;;) {
     std::string name = str(path, ".tmp.", getpid(), '.', num_names.fetch_add(1));
@@ -73,7 +75,8 @@ void before(const char* event) {
 
 InputFile::InputFile(const std::string& path)
     : path_(path),
-      // A pipe that nobody writes to would be waited for before it could be refused.
+      // Without O_NONBLOCK, opening a pipe would wait for a writer before the pipe could be
+      // refused.
       descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (descriptor_ < 0) fail("open", path, errno);
 
@@ -81,7 +84,7 @@ InputFile::InputFile(const std::string& path)
 
   if (fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(descriptor_);
-    throw IoError(str("[file] ", path, " is no regular file; give the path of a file"));
+    throw IoError(str("[file] ", path, " is not a regular file; give the path of a file"));
   }
   size_ = static_cast<uint64_t>(info.st_size);
 }
@@ -97,8 +100,8 @@ void InputFile::read(void* target, size_t bytes) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail("read", path_, errno);
     if (count == 0) {
-      throw BadFile(str("[file] ", path_, " ends ", bytes, " bytes too early (it has ", size_,
-                        "); it is truncated: copy or write it again"));
+      throw BadFile(str("[file] ", path_, " is truncated: ", bytes, " bytes are missing (it has ",
+                        size_, "); copy or write it again"));
     }
     at += count;
     bytes -= static_cast<size_t>(count);
@@ -112,7 +115,7 @@ void InputFile::read_at(uint64_t offset, void* target, size_t bytes) {
 
 OutputFile::OutputFile(const std::string& path) : path_(target_of(writable(path))) {
   before("create");
-  std::tie(temporary_, descriptor_) = create_beside(path_);
+  std::tie(temporary_, descriptor_) = create_temporary(path_);
 }
 
 OutputFile::~OutputFile() {
@@ -150,7 +153,7 @@ void sync_folder(const std::string& path) {
   const int status = fsync(descriptor);
   const int error = errno;
   close(descriptor);
-  // Some file systems cannot sync folders; a rename is then as durable as they make it.
+  // Some file systems cannot sync folders. A rename is then as durable as the file system makes it.
   if (status != 0 && error != EINVAL) fail("sync the folder", path, error);
 }
 
@@ -168,7 +171,7 @@ void commit_folder(const std::string& temporary, const std::string& target) {
   const std::string parent = std::filesystem::path(target).parent_path().string();
   sync_folder(parent.empty() ? "." : parent);
   before("remove");
-  std::error_code ignored;  // what is left is removed by the next save
+  std::error_code ignored;  // the next save removes what is left
   if (!is_new) std::filesystem::remove_all(temporary, ignored);
 }
 
@@ -179,7 +182,7 @@ FileLock::FileLock(const std::string& path)
   const int error = errno;
   close(descriptor_);
   if (error != EWOULDBLOCK) fail("lock", path, error);
-  throw IoError(str("[file] ", path, " is held by another job; give each job a folder of its own"));
+  throw IoError(str("[file] ", path, " is locked by another job; give each job its own folder"));
 }
 
 FileLock::~FileLock() {
@@ -189,8 +192,8 @@ FileLock::~FileLock() {
 std::string read_text(const std::string& path, uint64_t max_bytes) {
   InputFile file(path);
   if (file.size() > max_bytes) {
-    throw BadFile(str("[file] ", path, " has ", file.size(), " bytes, more than the ", max_bytes,
-                      " that it may have; is it another file?"));
+    throw BadFile(str("[file] ", path, " has ", file.size(), " bytes, but at most ", max_bytes,
+                      " are allowed; check that it is the right file"));
   }
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(text.data(), text.size());

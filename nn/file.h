@@ -1,5 +1,5 @@
-// Files as the library reads and writes them: every failure is an IoError with path and reason, and
-// a written file appears whole or not at all.
+// Reading and writing files. Every failure is an IoError with the path and the reason. A file that
+// is written appears complete or not at all.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace flow::nn {
 
-// A file opened for reading from its start.
+// A regular file, opened for reading from its start.
 class InputFile {
  public:
   explicit InputFile(const std::string& path);
@@ -18,9 +18,9 @@ class InputFile {
 
   uint64_t size() const { return size_; }
 
-  // Exactly `bytes`; IoError when the file ends before.
+  // Reads exactly `bytes`. Throws IoError if the file ends before.
   void read(void* target, size_t bytes);
-  // The same from any place, from which the next read() goes on.
+  // The same, starting at `offset`; the next read() continues after it.
   void read_at(uint64_t offset, void* target, size_t bytes);
 
  private:
@@ -29,9 +29,10 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
-// Writes beside `path` and renames at commit(), after syncing file and folder. Without a commit the
-// temporary file is removed. Several may write one path at once: the last commit counts. Where
-// `path` is a link, all this happens to the file it leads to.
+// Writes to a temporary file in the same folder and renames it to `path` at commit(), after syncing
+// file and folder. Without a commit the temporary file is removed. Several writers of one path do
+// not disturb each other: the last commit wins. If `path` is a symbolic link, its target is
+// written.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -48,18 +49,19 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
-// The whole file as text; IoError when it has more than `max_bytes`.
+// Returns the whole file as text. Throws IoError if it has more than `max_bytes`.
 std::string read_text(const std::string& path, uint64_t max_bytes = uint64_t{1} << 34);
 
-// Makes the names in a folder durable.
+// Makes the entries of a folder durable.
 void sync_folder(const std::string& path);
-// Renames a folder to `target`, durably and at once; what was there is exchanged and then removed.
+// Renames a folder to `target`, atomically and durably. A folder that `target` named before is
+// exchanged with it and then removed.
 void commit_folder(const std::string& temporary, const std::string& target);
 
-// A file that one process at a time holds; waits for nobody.
+// A lock file that one process can hold at a time. It does not wait for the lock.
 class FileLock {
  public:
-  // Throws IoError when another has it.
+  // Throws IoError if another process holds the lock.
   explicit FileLock(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;
@@ -70,8 +72,8 @@ class FileLock {
 };
 
 namespace internal {
-// Called, when set, before every step that changes the disk, so that a test can end the process
-// there.
+// If a hook is set, it is called before every step that changes the disk, so that a test can end
+// the process at that point.
 using FileEventHook = void (*)(const char* event);
 void set_file_event_hook(FileEventHook hook);
 }  // namespace internal

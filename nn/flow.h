@@ -1,4 +1,4 @@
-// Everything a program needs: #include <flow/flow.h>.
+// The whole public interface of the library: #include <flow/flow.h>.
 #pragma once
 
 #include "autograd/autocast.h"
@@ -26,6 +26,7 @@
 #include "eager/runtime.h"
 #include "graph/program/planning_world.h"
 #include "nn/checkpoint_file.h"
+#include "nn/classification_loss.h"
 #include "nn/clip_grad.h"
 #include "nn/comm.h"
 #include "nn/data/cifar.h"
@@ -45,7 +46,6 @@
 #include "nn/job/optimizer.h"
 #include "nn/job/variable.h"
 #include "nn/layers/activation.h"
-#include "nn/layers/activation_variants.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/batch_norm.h"
 #include "nn/layers/container.h"
@@ -59,10 +59,10 @@
 #include "nn/layers/partial_fc.h"
 #include "nn/layers/pool.h"
 #include "nn/layers/rearrange.h"
+#include "nn/layers/rectifier.h"
 #include "nn/layers/recurrent.h"
 #include "nn/layers/resample.h"
-#include "nn/loss.h"
-#include "nn/loss_variants.h"
+#include "nn/layers/softmax.h"
 #include "nn/models/gpt.h"
 #include "nn/models/lenet.h"
 #include "nn/models/mlp.h"
@@ -85,6 +85,8 @@
 #include "nn/optim/rmsprop.h"
 #include "nn/optim/sgd.h"
 #include "nn/parallel/distributed.h"
+#include "nn/ranking_loss.h"
+#include "nn/regression_loss.h"
 #include "nn/safetensors.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/fold.h"

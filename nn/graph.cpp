@@ -23,7 +23,7 @@ namespace flow::nn {
 
 namespace {
 
-// Inputs are handed to a plan with plain row-major parts.
+// The meta with which an input is passed to a plan: local parts are plain and row-major.
 MetaPtr plain_meta(const Tensor& tensor) {
   const MetaPtr meta = tensor.meta_ptr();
   if (meta->is_contiguous) return meta;
@@ -39,14 +39,16 @@ GraphSignature signature_of(const internal::TensorReader& arguments) {
   if (signature.is_autocast) signature.autocast = autocast_dtype();
   for (const Tensor& tensor : arguments.tensors) {
     if (!tensor.defined()) {
-      throw InvalidArgument("[graph] an argument is an undefined tensor; leave it out of build()");
+      throw InvalidArgument(
+          "[graph] an argument is an undefined tensor; pass a tensor with values or remove the "
+          "parameter from build()");
     }
     signature.inputs.push_back(plain_meta(tensor));
   }
   return signature;
 }
 
-// Takes the gradients of parameters away for a trace and puts them back.
+// Removes the gradients of parameters during a trace and restores them afterwards.
 class GradsAside {
  public:
   explicit GradsAside(const std::vector<Tensor>& parameters) {
@@ -68,10 +70,11 @@ class GradsAside {
   std::vector<std::pair<Tensor, Tensor>> grads_;
 };
 
-// Scalars lie whole on every rank, so that reading one waits for nobody.
+// Scalars are replicated on every rank, so reading one does not wait for other ranks.
 Tensor replicated_scalar(const Tensor& output) {
   if (!output.defined()) {
-    throw InvalidArgument("[graph] build() returned an undefined tensor; return values only");
+    throw InvalidArgument(
+        "[graph] build() returned an undefined tensor; return only tensors that have values");
   }
   if (!output.is_global() || output.dim() != 0) return output;
   const NoGradGuard no_grad;
@@ -87,8 +90,8 @@ GraphBase::~GraphBase() = default;
 void GraphBase::add_optimizer(optim::Optimizer& optimizer, const GraphOptimizerOptions& options) {
   if (options.lr_scheduler != nullptr && &options.lr_scheduler->optimizer() != &optimizer) {
     throw InvalidArgument(
-        "[graph] the schedule given to add_optimizer belongs to another optimizer; give the one "
-        "made for this optimizer");
+        "[graph] the lr_scheduler given to add_optimizer belongs to another optimizer; give the "
+        "one made for this optimizer");
   }
   optimizers_.push_back({&optimizer, options});
   compiled_.clear();
@@ -110,7 +113,7 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
   });
   if (found != compiled_.end()) {
     if ((*found)->state_->fits()) return **found;
-    found->reset();  // its memory goes before the new one's comes
+    found->reset();  // free its memory before allocating that of the new one
     compiled_.erase(found);
   }
   CompiledGraph& compiled = *compiled_.emplace_back(compile_for(arguments, build));
@@ -137,7 +140,8 @@ autograd::BackwardRules GraphBase::backward_rules(const ZeroParameters& zero,
 std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorReader& arguments,
                                                       const Build& build) {
   if (dynamic_cast<graph::Trace*>(thread_state().interpreter) != nullptr) {
-    throw Unsupported("[graph] a graph is called while another is traced; call its build()");
+    throw Unsupported(
+        "[graph] a graph was called while another graph is being traced; call its build() instead");
   }
   std::unique_ptr<CompiledGraph> compiled(new CompiledGraph());
   CompiledGraph::State& state = *compiled->state_;
@@ -170,7 +174,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
       for (const ModuleBase& module : called.modules())
         state.modules.push_back({module, module.is_training()});
     }
-    std::vector<Tensor> results;  // those that guard steps first
+    std::vector<Tensor> results;  // the outputs that guard optimizer steps come first
     for (const OptimizerEntry& entry : optimizers_) {
       const Tensor is_finite = is_scaled ? state.scaler->unscale(*entry.optimizer) : Tensor();
       state.guards.push_back(is_finite.defined() ? static_cast<int64_t>(results.size()) : -1);

@@ -1,5 +1,5 @@
-// Graph: a step (forward, and for training backward and update) that is traced once per layout of
-// its inputs, compiled, and replayed.
+// Graph: a training or inference step that is traced, compiled and replayed. A training step
+// contains forward, backward and the update. There is one trace for each layout of the inputs.
 //
 //   struct Train : flow::nn::Graph<Train> {
 //     Mlp model;
@@ -48,14 +48,14 @@ namespace flow::nn {
 class ZeroParameters;
 
 struct GraphOptimizerOptions {
-  // Makes a step after each run of the graph, also where a GradScaler left the update out, as a
-  // loop does that steps both.
+  // A schedule that steps after each run of the graph, even if a GradScaler skipped the update, as
+  // in an eager loop that calls both step functions.
   optim::lr_scheduler::LRScheduler* lr_scheduler = nullptr;
-  // The largest norm of all gradients taken as one vector.
+  // Clips the gradients to this norm, taken of all gradients as one vector. Unset: no clipping.
   std::optional<double> clip_grad_norm = {};
 };
 
-// One compiled form of a graph: for inputs of one layout.
+// One compiled form of a graph, for inputs of one layout.
 class CompiledGraph {
  public:
   ~CompiledGraph();
@@ -64,16 +64,16 @@ class CompiledGraph {
 
   const graph::CompiledStep& plan() const;
 
-  // Nodes, passes, memory, what was proved of the programs of all ranks, and the redistributions
-  // with their lines: a text of some lines.
+  // A text of several lines: nodes, passes, memory, what was proved about the programs of all
+  // ranks, and the redistributions with their source lines.
   std::string summary() const;
 
-  // Writes the plan of all ranks to a file, which flow-plan shows. The file appears whole or not at
-  // all; any rank may do it, and need not wait for others.
+  // Writes the plan of all ranks to a file that flow-plan can show. The file appears complete or
+  // not at all. Any rank may call it; it does not wait for other ranks. Throws IoError.
   void save(const std::string& path) const;
 
-  // Writes what its schedule is predicted to do, as a timeline. Throws IoError; InvalidArgument for
-  // a graph of one stage and one micro-batch, which has none.
+  // Writes the predicted execution of the schedule as a timeline. Throws IoError; InvalidArgument
+  // for a graph of one stage and one micro-batch, which has no schedule.
   void write_predicted_timeline(const std::string& path) const;
 
  private:
@@ -85,11 +85,11 @@ class CompiledGraph {
   CompiledGraph();
 
   std::unique_ptr<State> state_;
-  std::shared_ptr<const void> result_;  // what build() returned, as a form to fill
+  std::shared_ptr<const void> result_;  // the result of build(), with undefined tensors to fill in
 };
 
-// What every graph shares. Belongs to one rank; not thread safe. Optimizers and schedules must
-// outlive it.
+// The part of a graph that does not depend on its type. Belongs to one rank; not thread safe.
+// Optimizers and schedules must outlive it.
 class GraphBase {
  public:
   GraphBase(const GraphBase&) = delete;
@@ -99,13 +99,14 @@ class GraphBase {
   GraphBase();
   ~GraphBase();
 
-  // Every run ends with a step of it, on the gradients that build() makes. Gradients outside the
-  // graph are neither read nor written.
+  // Every run ends with a step of this optimizer, using the gradients that build() computes. The
+  // graph neither reads nor writes gradients outside of it. Throws InvalidArgument if the schedule
+  // belongs to another optimizer.
   void add_optimizer(optim::Optimizer& optimizer, const GraphOptimizerOptions& options = {});
 
   GraphConfig& config() { return config_; }
 
-  // Runs build() on traced inputs and gives the traced outputs.
+  // Runs build() on traced inputs and returns the traced outputs.
   using Build = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs,
                                                   std::shared_ptr<const void>& result)>;
 
@@ -129,12 +130,13 @@ class GraphBase {
   std::vector<std::unique_ptr<CompiledGraph>> compiled_;
 };
 
-// CRTP base: gives Derived its call operator, which replays Derived::build.
+// CRTP base that gives Derived its call operator, which replays Derived::build.
 //
-// build() is called once for each layout of its inputs, mode of its modules and set of parameters
-// that record gradients; what it does beside calling ops happens then only. Reading values in it is
-// an error, as is writing to a tensor that is neither a parameter or buffer of a module that it
-// calls nor an optimizer's. Scalars that it returns lie whole on every rank.
+// build() runs once for each layout of its inputs, mode of its modules and set of parameters that
+// record gradients; any side effect of build() other than ops happens only then. Reading values in
+// build() is an error. So is writing to a tensor, unless it is a parameter or buffer of a module
+// that build() calls or belongs to an optimizer. Scalars that build() returns are replicated on
+// every rank, so reading them does not wait for other ranks.
 template <class Derived>
 class Graph : public GraphBase {
  public:
@@ -147,14 +149,14 @@ class Graph : public GraphBase {
                                   run(compiled, arguments.tensors));
   }
 
-  // Traces and compiles for arguments like these, and runs nothing.
+  // Traces and compiles for arguments with the layouts of these. Runs nothing.
   template <class... Args>
   const CompiledGraph& compile(const Args&... args) {
     return compiled_for(read(args...), build_with(args...));
   }
 
  private:
-  // Self delays the look at build() until Derived is complete.
+  // Self delays the inspection of build() until Derived is complete.
   template <class Self, class... Args>
   using ResultOf =
       std::decay_t<decltype(std::declval<Self&>().build(std::declval<const Args&>()...))>;

@@ -10,7 +10,8 @@ namespace flow::nn {
 GraphConfig& GraphConfig::enable_amp(DType dtype) {
   if (dtype == float16) return enable_amp(dtype, {});
   if (dtype != bfloat16) {
-    throw Unsupported(str("[graph] mixed precision is bfloat16 or float16; received ", dtype));
+    throw Unsupported(
+        str("[graph] mixed precision supports bfloat16 and float16; received ", dtype));
   }
   amp_ = dtype;
   scaler_ = nullptr;
@@ -33,7 +34,7 @@ GraphConfig& GraphConfig::set_grad_scaler(optim::GradScaler& scaler) {
 GraphConfig& GraphConfig::enable_zero(ZeroOptions options) {
   if (options.stage < 0 || options.stage > 3) {
     throw InvalidArgument(
-        str("[graph] ZeRO has stages 1 to 3; received ", options.stage, "; 0 is for none"));
+        str("[graph] the ZeRO stage must be 1, 2 or 3, or 0 for none; received ", options.stage));
   }
   zero_ = options;
   return *this;
@@ -50,7 +51,9 @@ GraphConfig& GraphConfig::require_exact(bool on) {
 }
 
 GraphConfig& GraphConfig::set_micro_batches(int64_t count) {
-  if (count < 1) throw InvalidArgument(str("[graph] ", count, " micro-batches; give at least 1"));
+  if (count < 1)
+    throw InvalidArgument(
+        str("[graph] the number of micro-batches must be at least 1; received ", count));
   micro_batches_ = count;
   return *this;
 }

@@ -1,4 +1,4 @@
-// How a graph is compiled: what nn::Graph::config() sets.
+// How a graph is compiled: the options behind nn::Graph::config().
 #pragma once
 
 #include <cstdint>
@@ -15,75 +15,83 @@ namespace flow::nn {
 
 inline constexpr graph::PassSet exact = graph::PassSet::kExact;
 
-// What is cut over ranks that hold the same parameter (Rajbhandari et al. 2020); a stage has what
-// those below it have. Values are those without. Parameters on one rank, and local ones, have
-// nothing to cut.
+// What ZeRO shards over the ranks that hold the same parameter (Rajbhandari et al. 2020). Each
+// stage includes the stages below it. Results are the same as without ZeRO. Local parameters, and
+// parameters on one rank, are not sharded.
 struct ZeroOptions {
   // 1: optimizer state.
-  // 2: gradients too: each is added up into parts as soon as it is made.
-  // 3: parameters too: from the first compilation on each rank has its part, in the tensor as well
-  //    (split where it was broadcast), and they are gathered where they are used, in forward and
-  //    again in backward.
+  // 2: also gradients: each one is reduced to shards as soon as it is computed.
+  // 3: also parameters: from the first compilation on, each rank holds its shard, in the tensor as
+  //    well (split where it was broadcast). Parameters are gathered where they are used, in forward
+  //    and again in backward.
   int64_t stage = 1;
-  // Gathers and sums of stages 2 and 3 are made once a step, not where parameters are used and for
-  // each micro-batch: less is moved, but whole parameters are kept through the step, and with
-  // micro-batches whole gradients.
+  // If true, the gathers and reductions of stages 2 and 3 happen once per step, and not at each use
+  // of a parameter and for each micro-batch. Less data moves, but whole parameters, and with
+  // micro-batches whole gradients, are kept during the step.
   bool once_per_step = false;
   friend bool operator==(const ZeroOptions&, const ZeroOptions&) = default;
 };
 
-// Which runs of a graph a timeline shows.
+// Which runs of a graph are recorded in a timeline.
 struct TimelineOptions {
-  int64_t skip = 1;      // runs before the first; the very first takes memory
-  int64_t runs = 3;      // one after another
-  bool kernels = false;  // each kernel too
+  int64_t skip = 1;      // runs that are not recorded at first; the very first one allocates memory
+  int64_t runs = 3;      // number of consecutive runs to record
+  bool kernels = false;  // also record each kernel
 };
 
 class GraphTimeline;
 
-// How a graph is compiled. After a change the next call compiles anew.
+// How a graph is compiled. After a change, the next call compiles again.
 class GraphConfig {
  public:
-  // Forward under autocast to `dtype`, bfloat16 or float16. For float16 the graph has a GradScaler:
-  // backward() begins with its scale, gradients are divided by it before they are clipped, and
-  // where any rank finds one that is not finite, the optimizer's step is left out on all. Between
-  // backward() and the end of build() gradients are scaled.
+  // Runs forward under autocast to `dtype`, bfloat16 or float16; another dtype is Unsupported. For
+  // float16 the graph has a GradScaler: backward() starts from the scaled loss, gradients are
+  // divided by the scale before they are clipped, and if any rank finds a gradient that is not
+  // finite, all ranks skip the optimizer's step. Between backward() and the end of build()
+  // gradients are scaled.
   GraphConfig& enable_amp(DType dtype = bfloat16);
-  // The same with options of the scaler's, for bfloat16 too.
+  // The same with options for the scaler, which is then used for bfloat16 as well.
   GraphConfig& enable_amp(DType dtype, const optim::GradScalerOptions& scaling);
-  // A scaler of the program's in place of the graph's own, which eager steps and other graphs may
-  // share; it must outlive the graph.
+  // Uses the program's scaler instead of the graph's. Eager steps and other graphs may share it. It
+  // must outlive the graph.
   GraphConfig& set_grad_scaler(optim::GradScaler& scaler);
 
-  // The scaler, for its scale and state; null for none.
+  // The scaler, for access to its scale and state; null if there is none.
   optim::GradScaler* grad_scaler() const { return scaler_.get(); }
 
+  // Shards optimizer state, and from stages 2 and 3 gradients and parameters. Stage 0 turns it off;
+  // a stage outside 0 to 3 is InvalidArgument.
   GraphConfig& enable_zero(ZeroOptions options = {});
-  // `exact`: only passes that leave results as they are bit for bit; the graph then equals the
-  // eager step.
+  // With `exact`, only passes that leave results bit for bit unchanged run; the graph then equals
+  // the eager step.
   GraphConfig& set_passes(graph::PassSet passes);
-  // Results must be those of the whole batch: what would make them others, a batch norm in training
-  // under micro-batches, raises Unsupported with module and line when the graph is compiled.
+  // Requires that results are those of the whole batch. Modules that would change them (a batch
+  // norm in training under micro-batches) raise Unsupported with module and line when the graph is
+  // compiled.
   GraphConfig& require_exact(bool on = true);
-  // The batch is cut into so many parts along dim 0 of every input, which run one after another;
-  // gradients are summed, results and random draws are those of the whole batch. Batch norm in
-  // training takes the statistics of each part, over all ranks, and updates running ones once for
-  // each, in order; summary() names such modules. Other ops that mix samples cannot be cut and
-  // raise Unsupported when the graph is compiled.
+  // Splits the batch into this many parts along dim 0 of every input; the parts run one after
+  // another. Gradients are summed; results and random draws are those of the whole batch. Batch
+  // norm in training uses the statistics of each part, over all ranks, and updates its running
+  // statistics once for each part, in order; summary() names such modules. Other ops that mix
+  // samples cannot be split and raise Unsupported when the graph is compiled. A count below 1 is
+  // InvalidArgument.
   GraphConfig& set_micro_batches(int64_t count);
-  // The order in which stages take micro-batches; pipeline::one_f_one_b() unless it is set. With
-  // one micro-batch, too.
+  // The order in which stages process micro-batches; the default is pipeline::one_f_one_b(). It
+  // applies to one micro-batch as well.
   GraphConfig& set_schedule(const pipeline::ScheduleRule& schedule);
-  // What stages save for backward, and outside of them elements of ModuleList and Sequential, is
-  // dropped and computed again (GraphModule::set_activation_checkpointing for single modules).
-  // Modules that give more than one tensor are left as they are.
+  // Recomputes activations in backward instead of saving them: those of stages, and outside of
+  // stages those of the elements of ModuleList and Sequential.
+  // GraphModule::set_activation_checkpointing does this for single modules. Modules that return
+  // more than one tensor keep their activations.
   GraphConfig& enable_recompute();
-  // A folder where compiled plans are kept, and from where a later run of the same program takes
-  // them instead of compiling; FLOW_PLAN_CACHE unless it is set, and none where that is not.
+  // The folder of the plan cache: a later run of the same program loads compiled plans from there
+  // instead of compiling. The default is the environment variable FLOW_PLAN_CACHE; without it there
+  // is no cache.
   GraphConfig& set_plan_cache(std::string folder);
-  // Measures coming runs and writes them, all ranks in one, to a file that Perfetto and flow-sim
-  // open (docs/timelines.md). The last of the runs writes it, on rank 0; later ones are not
-  // measured. A change does not compile anew. Unsupported, at the first run, for a graph of local
+  // Records the next runs on all ranks and writes them to one file, which Perfetto and flow-sim can
+  // open (docs/timelines.md). Rank 0 writes the file at the end of the last recorded run; later
+  // runs are not recorded. This change does not cause a compilation. Throws InvalidArgument for
+  // less than one run or a negative skip. The first run throws Unsupported for a graph of local
   // tensors on several ranks.
   GraphConfig& set_timeline(const std::string& path, const TimelineOptions& options = {});
 

@@ -10,7 +10,8 @@
 namespace flow::nn {
 
 GraphModule& GraphModule::set_stage(int64_t stage, const Placement& placement) {
-  if (stage < 0) throw InvalidArgument(str("[set_stage] stages count from 0; received ", stage));
+  if (stage < 0)
+    throw InvalidArgument(str("[set_stage] the stage must not be negative; received ", stage));
   ModuleBase::State& state = module_.live_state();
   state.stage = stage;
   state.stage_placement = placement;
@@ -38,9 +39,9 @@ bool ModuleBase::recomputes(const Tensor& x) const {
   const State& state = live_state();
   if (x.impl().trace == nullptr) return false;
   if (state.recomputes) return true;
-  // Blocks inside blocks are computed again with them.
+  // Blocks inside a block are recomputed together with it.
   if (!recomputes_blocks() || recompute_region() >= 0) return false;
-  // Elements of lists are named by their number.
+  // The names of list elements are numbers.
   const size_t dot = state.path->rfind('.');
   const std::string name = dot == std::string::npos ? *state.path : state.path->substr(dot + 1);
   const bool is_element =
@@ -50,9 +51,9 @@ bool ModuleBase::recomputes(const Tensor& x) const {
 
 void ModuleBase::refuse_recompute() const {
   if (!live_state().recomputes) return;
-  throw Unsupported(str("[graph] activations of module '", *live_state().path,
-                        "' cannot be computed again: its forward does not give one tensor; set "
-                        "activation checkpointing on such modules inside it"),
+  throw Unsupported(str("[graph] the activations of module '", *live_state().path,
+                        "' cannot be recomputed: its forward does not return one tensor; set "
+                        "activation checkpointing on modules inside it that do"),
                     thread_state().scope_site);
 }
 

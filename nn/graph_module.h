@@ -1,4 +1,4 @@
-// How graphs treat a module that they call.
+// Options of a module that apply when a graph calls it.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,25 @@
 
 namespace flow::nn {
 
-// A view of a module, from module.to<GraphModule>(). Eager calls do not heed it.
+// A view of a module, from module.to<GraphModule>(). Eager calls ignore the options.
 class GraphModule {
  public:
   explicit GraphModule(const ModuleBase& module) : module_(module) {}
 
-  // Calls of the module are of this pipeline stage. Where a placement is given, a global first
-  // argument that lies elsewhere is brought there, partial values summed.
+  // Assigns calls of the module to a pipeline stage. If a placement is given, a global first
+  // argument on another placement is moved there, and partial values are reduced. A negative stage
+  // is InvalidArgument.
   GraphModule& set_stage(int64_t stage, const Placement& placement = {});
 
-  // What forward saves for backward is dropped and computed again. For modules that give one
-  // tensor; others raise Unsupported when they are called in a graph.
+  // Recomputes the module's activations in backward instead of saving them. The module must return
+  // one tensor; otherwise calling it in a graph raises Unsupported.
   GraphModule& set_activation_checkpointing(bool on = true);
 
  private:
   ModuleBase module_;
 };
 
-// The same for generic code.
+// The same view as a function, for generic code.
 inline GraphModule graph_module(const ModuleBase& module) {
   return GraphModule(module);
 }

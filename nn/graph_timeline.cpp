@@ -12,15 +12,16 @@ namespace flow::nn {
 
 namespace {
 
-// Ranks whose tensors are all local may each run what they like.
+// Throws Unsupported for local tensors on several ranks: each rank may run something else then.
 void check_ranks(const graph::CompiledStep& plan) {
   const std::vector<graph::Value>& values = plan.graph().values;
   const bool is_global = std::any_of(values.begin(), values.end(), [](const graph::Value& value) {
     return value.placement.defined();
   });
   if (is_global || env::world_size() == 1) return;
-  throw Unsupported(str("[graph] a timeline of a graph of local tensors on ", env::world_size(),
-                        " ranks, none of which knows what the others run; use global tensors, or "
+  throw Unsupported(str("[graph] a timeline cannot be recorded for a graph of local tensors on ",
+                        env::world_size(),
+                        " ranks, because each rank may run something else; use global tensors, or "
                         "run it on one rank"));
 }
 
@@ -29,8 +30,8 @@ void check_ranks(const graph::CompiledStep& plan) {
 GraphTimeline::GraphTimeline(std::string path, const TimelineOptions& options)
     : path_(std::move(path)), options_(options) {
   if (options.runs >= 1 && options.skip >= 0) return;
-  throw InvalidArgument(str("[graph] a timeline of ", options.runs, " runs after ", options.skip,
-                            "; give at least one run after none"));
+  throw InvalidArgument(str("[graph] a timeline needs runs >= 1 and skip >= 0; received ",
+                            options.runs, " and ", options.skip));
 }
 
 bool GraphTimeline::begin_run(graph::CompiledStep& plan) {

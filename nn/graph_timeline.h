@@ -1,4 +1,4 @@
-// Which runs of a graph are measured; for nn/graph.cpp.
+// Decides which runs of a graph are recorded; for nn/graph.cpp.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,16 @@
 
 namespace flow::nn {
 
-// Of one rank; not thread safe.
+// Belongs to one rank; not thread safe.
 class GraphTimeline {
  public:
-  // Throws InvalidArgument for fewer than one run, or fewer than none before.
+  // Throws InvalidArgument unless runs >= 1 and skip >= 0.
   GraphTimeline(std::string path, const TimelineOptions& options);
 
-  // Before every run; true: it is measured, and end_run() follows. Runs of another plan begin anew.
+  // Must be called before every run. Returns true if the run is recorded; then end_run() must
+  // follow. A run of another plan restarts the recording.
   bool begin_run(graph::CompiledStep& plan);
-  // `frame` is called at the last run, which writes the file.
+  // Collects the events of the run. After the last run it calls `frame` and writes the file.
   void end_run(graph::CompiledStep& plan, const std::function<pipeline::TimelineFile()>& frame);
 
  private:

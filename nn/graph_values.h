@@ -1,5 +1,5 @@
-// What the build function of a graph takes and returns: tensors, and pairs, tuples, arrays, vectors
-// and aggregates of them, nested.
+// The values that build() of a graph takes and returns: tensors, and nested pairs, tuples, arrays,
+// vectors and aggregates of tensors.
 #pragma once
 
 #include <array>
@@ -23,10 +23,10 @@ concept TupleLike = requires {
   std::tuple_size<T>::value;
 };
 
-// Stands for a value of any type in the braces of an aggregate.
+// A placeholder that converts to any type, used in the braces of an aggregate.
 struct AnyField {
   template <class T>
-  operator T() const;  // NOLINT(google-explicit-constructor): it is to convert
+  operator T() const;  // NOLINT(google-explicit-constructor): conversion is its purpose
 };
 
 template <class T, size_t... I>
@@ -47,7 +47,7 @@ consteval size_t num_fields() {
   }
 }
 
-// Calls `fn` with every field of an aggregate.
+// Calls `fn` with all fields of an aggregate, in order.
 template <class T, class Fn>
 void for_each_field(T& value, const Fn& fn) {
   constexpr size_t kCount = num_fields<std::remove_const_t<T>>();
@@ -79,8 +79,8 @@ void for_each_field(T& value, const Fn& fn) {
   }
 }
 
-// Calls `visitor.tensor(Tensor&)` for every tensor in order, and `visitor.size(n)` before the
-// elements of a vector, whose number may differ between calls.
+// Calls `visitor.tensor(Tensor&)` for every tensor, in order, and `visitor.size(n)` before the
+// elements of a vector, because the number of elements may differ between calls.
 template <class T, class Visitor>
 void visit_tensors(T& value, Visitor& visitor) {
   using Value = std::remove_const_t<T>;
@@ -100,7 +100,7 @@ void visit_tensors(T& value, Visitor& visitor) {
   }
 }
 
-// The tensors of a value, and how many elements its vectors have.
+// Collects the tensors of a value and the lengths of its vectors.
 struct TensorReader {
   std::vector<Tensor> tensors = {};
   std::vector<size_t> sizes = {};
@@ -110,7 +110,7 @@ struct TensorReader {
   void size(size_t count) { sizes.push_back(count); }
 };
 
-// Puts the given tensors in the places of a value's, in order.
+// Replaces the tensors of a value by the given ones, in order.
 class TensorWriter {
  public:
   explicit TensorWriter(const std::vector<Tensor>& tensors) : tensors_(tensors) {}

@@ -13,13 +13,13 @@
 namespace flow::nn::init {
 
 namespace {
-// Writes logical values, given on every rank.
+// Writes logical values, which every rank has.
 const Tensor& assign(const Tensor& target, const std::vector<double>& values) {
   const NoGradGuard no_grad;
   return target.copy_(tensor(values, target.shape(), options_like(target)));
 }
 
-// Random logical values of the tensor's shape, at least in float32.
+// Random logical values of the shape of `tensor`, drawn in float64.
 std::vector<double> uniform_values(const Tensor& tensor) {
   const NoGradGuard no_grad;
   return empty_like(tensor, {.dtype = float64}).uniform_(0, 1).to_vector<double>();
@@ -34,7 +34,8 @@ double normal_probability(double x) {
   return std::erfc(-x / std::numbers::sqrt2) / 2;
 }
 
-// The inverse of normal_probability, by bisection: initial values are drawn once.
+// The inverse of normal_probability, by bisection. Initial values are drawn once, so speed does not
+// matter.
 double normal_quantile(double p) {
   double low = -40, high = 40;
   for (int i = 0; i < 64; ++i) {
@@ -46,8 +47,8 @@ double normal_quantile(double p) {
 
 int64_t kernel_elements(const Tensor& weight) {
   if (weight.dim() < 2) {
-    throw InvalidArgument(
-        str("[init] fan-in needs at least two dims (out, in, …); received ", weight.meta()));
+    throw InvalidArgument(str(
+        "[init] fan-in and fan-out need at least two dims (out, in, …); received ", weight.meta()));
   }
   int64_t elements = 1;
   for (int64_t i = 2; i < weight.dim(); ++i)
@@ -90,7 +91,7 @@ const Tensor& zeros_(const Tensor& tensor) {
 const Tensor& eye_(const Tensor& tensor) {
   if (tensor.dim() != 2) {
     throw InvalidArgument(
-        str("[eye_] the tensor has two dims; received ", tensor.meta(), "; reshape it"));
+        str("[eye_] the tensor must have two dims; received ", tensor.meta(), "; reshape it"));
   }
   std::vector<double> values(static_cast<size_t>(tensor.numel()));
   for (int64_t i = 0; i < std::min(tensor.size(0), tensor.size(1)); ++i)
@@ -100,9 +101,10 @@ const Tensor& eye_(const Tensor& tensor) {
 
 const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
   if (tensor.dim() < 3 || tensor.dim() > 5 || groups < 1 || tensor.size(0) % groups != 0) {
-    throw InvalidArgument(str("[dirac_] the tensor is (out, in / groups, …) with one to three ",
-                              "spatial dims, out divisible by groups; received ", tensor.meta(),
-                              " and ", groups, " groups; give one of that shape"));
+    throw InvalidArgument(
+        str("[dirac_] the tensor must be (out, in / groups, …) with one to three ",
+            "spatial dims, and out must be divisible by groups; received ", tensor.meta(), " and ",
+            groups, " groups; give a tensor of such a shape"));
   }
   std::vector<double> values(static_cast<size_t>(tensor.numel()));
   if (values.empty()) return tensor;
@@ -122,9 +124,9 @@ const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
 
 const Tensor& sparse_(const Tensor& tensor, double sparsity, double std) {
   if (tensor.dim() != 2 || !(sparsity >= 0 && sparsity <= 1)) {
-    throw InvalidArgument(str("[sparse_] the tensor has two dims, sparsity is between 0 and 1; ",
-                              "received ", tensor.meta(), " and ", sparsity,
-                              "; reshape it, or give such a share of zeros"));
+    throw InvalidArgument(
+        str("[sparse_] the tensor must have two dims, and sparsity must be from 0 to 1; received ",
+            tensor.meta(), " and ", sparsity, "; reshape the tensor or change sparsity"));
   }
   const int64_t rows = tensor.size(0), columns = tensor.size(1);
   const auto num_zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
@@ -149,7 +151,8 @@ const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& opti
     throw InvalidArgument(str("[trunc_normal_] std must be positive and a below b; received ",
                               options.std, ", ", options.a, ", ", options.b));
   }
-  // A uniform probability between those of the bounds, taken back through the distribution.
+  // Inverse transform sampling: a uniform probability between those of the bounds, mapped through
+  // the quantile function.
   const double low = normal_probability((options.a - options.mean) / options.std);
   const double high = normal_probability((options.b - options.mean) / options.std);
   std::vector<double> values = uniform_values(tensor);
@@ -169,17 +172,16 @@ double calculate_gain(std::string_view nonlinearity, double param) {
   if (nonlinearity == "relu") return std::sqrt(2.0);
   if (nonlinearity == "leaky_relu") return std::sqrt(2.0 / (1 + param * param));
   if (nonlinearity == "selu") return 0.75;
-  throw InvalidArgument(str("[calculate_gain] nonlinearity '", nonlinearity,
-                            "' is unknown; use linear, conv2d, sigmoid, tanh, relu, leaky_relu or "
-                            "selu"));
+  throw InvalidArgument(str("[calculate_gain] unknown nonlinearity; received '", nonlinearity,
+                            "'; use linear, conv2d, sigmoid, tanh, relu, leaky_relu or selu"));
 }
 
 namespace {
-// Standard deviation of a weight after He et al.
+// The standard deviation of a weight (He et al. 2015).
 double kaiming_std(const Tensor& tensor, const KaimingOptions& options) {
   if (options.mode != "fan_in" && options.mode != "fan_out") {
     throw InvalidArgument(
-        str("[kaiming] mode '", options.mode, "' is unknown; use fan_in or fan_out"));
+        str("[kaiming] unknown mode; received '", options.mode, "'; use fan_in or fan_out"));
   }
   const int64_t fan = options.mode == "fan_in" ? fan_in(tensor) : fan_out(tensor);
   return calculate_gain(options.nonlinearity, options.a) / std::sqrt(static_cast<double>(fan));
@@ -210,15 +212,15 @@ const Tensor& xavier_normal_(const Tensor& tensor, double gain) {
 
 const Tensor& orthogonal_(const Tensor& tensor, double gain) {
   if (tensor.dim() < 2) {
-    throw InvalidArgument(str("[orthogonal_] the tensor has at least two dims; received ",
-                              tensor.meta(), "; use another rule for vectors"));
+    throw InvalidArgument(str("[orthogonal_] the tensor must have at least two dims; received ",
+                              tensor.meta(), "; use another initialization for vectors"));
   }
   if (tensor.numel() == 0) return tensor;
   const auto rows = static_cast<size_t>(tensor.size(0));
   const size_t columns = static_cast<size_t>(tensor.numel()) / rows;
   std::vector<double> values = normal_values(tensor);
-  // Vectors are rows, or columns where there are fewer of them: vector v has element e at
-  // v × to_vector + e × to_element.
+  // The vectors are the rows, or the columns if there are fewer columns. Element e of vector v is
+  // at v × to_vector + e × to_element.
   const bool by_rows = rows <= columns;
   const size_t count = by_rows ? rows : columns, length = by_rows ? columns : rows;
   const size_t to_vector = by_rows ? columns : 1, to_element = by_rows ? 1 : columns;
@@ -226,7 +228,8 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain) {
     return values[v * to_vector + e * to_element];
   };
   for (size_t v = 0; v < count; ++v) {
-    for (int pass = 0; pass < 2; ++pass) {  // Gram and Schmidt, twice for orthogonality to the bit
+    // Gram-Schmidt, twice, which makes the vectors orthogonal to rounding.
+    for (int pass = 0; pass < 2; ++pass) {
       for (size_t w = 0; w < v; ++w) {
         double product = 0;
         for (size_t e = 0; e < length; ++e)

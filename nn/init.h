@@ -1,5 +1,6 @@
-// Initial values of parameters, in place and without recording. Formulas and defaults are
-// PyTorch's. A global tensor gets one logical value, the same for every layout.
+// Initial values of parameters, in place and not recorded by autograd. Formulas and defaults are
+// PyTorch's. The logical values of a global tensor do not depend on its layout. All functions
+// return the tensor.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +11,25 @@
 
 namespace flow::nn::init {
 
+// U(a, b).
 const Tensor& uniform_(const Tensor& tensor, double a = 0, double b = 1);
+// N(mean, std²).
 const Tensor& normal_(const Tensor& tensor, double mean = 0, double std = 1);
 const Tensor& constant_(const Tensor& tensor, double value);
 const Tensor& ones_(const Tensor& tensor);
 const Tensor& zeros_(const Tensor& tensor);
-// The identity; two dims.
+// The identity matrix. Requires two dims, else InvalidArgument.
 const Tensor& eye_(const Tensor& tensor);
 
-// The convolution that passes its channels on, in each group as far as the group has any: 1 in the
-// middle of kernel (d, d), 0 elsewhere; (out, in / groups, …) with one to three spatial dims.
+// The kernel of a convolution that returns its input channels, in each group as many as the group
+// has: 1 in the middle of kernel (d, d) of a group, 0 elsewhere. tensor: (out, in / groups, …) with
+// one to three spatial dims and `out` divisible by groups, else InvalidArgument.
 const Tensor& dirac_(const Tensor& tensor, int64_t groups = 1);
-// N(0, std²) with the fraction `sparsity` of each column, rounded up, set to 0; two dims.
+// N(0, std²), with the fraction `sparsity` of each column, rounded up, set to 0 (Martens 2010).
+// Requires two dims and a sparsity in [0, 1], else InvalidArgument.
 const Tensor& sparse_(const Tensor& tensor, double sparsity, double std = 0.01);
 
-// N(mean, std²) restricted to [a, b]; the bounds are values, not multiples of std.
+// Options of trunc_normal_. a and b are values, not multiples of std.
 struct TruncNormalOptions {
   double mean = 0;
   double std = 1;
@@ -32,31 +37,35 @@ struct TruncNormalOptions {
   double b = 2;
 };
 
+// N(mean, std²), truncated to [a, b]. Requires std > 0 and a < b, else InvalidArgument.
 const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& options = {});
 
-// 1 for linear, conv and sigmoid, 5/3 for tanh, √2 for relu, √(2 / (1 + param²)) for leaky_relu
-// (param is the negative slope), 3/4 for selu; InvalidArgument for another name.
+// The recommended gain for a nonlinearity: 1 for linear, conv and sigmoid, 5/3 for tanh, √2 for
+// relu, √(2 / (1 + param²)) for leaky_relu (param is the negative slope), 3/4 for selu. Another
+// name is InvalidArgument.
 double calculate_gain(std::string_view nonlinearity, double param = 0.01);
 
 struct KaimingOptions {
-  double a = 0;                 // the slope of leaky_relu
+  double a = 0;                 // the negative slope of leaky_relu
   std::string mode = "fan_in";  // or "fan_out"
   std::string nonlinearity = "leaky_relu";
 };
 
-// U(-bound, bound) with bound = gain √(3 / fan), or N(0, gain² / fan) (He et al. 2015).
+// U(-bound, bound) with bound = gain √(3 / fan), or N(0, gain² / fan) (He et al. 2015). Requires at
+// least two dims, else InvalidArgument.
 const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& options = {});
 const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& options = {});
-// U(-bound, bound) with bound = gain √(6 / (fan_in + fan_out)), or the normal distribution with
-// variance gain² 2 / (fan_in + fan_out) (Glorot and Bengio 2010).
+// U(-bound, bound) with bound = gain √(6 / (fan_in + fan_out)), or N(0, 2 gain² / (fan_in +
+// fan_out)) (Glorot and Bengio 2010). Requires at least two dims, else InvalidArgument.
 const Tensor& xavier_uniform_(const Tensor& tensor, double gain = 1);
 const Tensor& xavier_normal_(const Tensor& tensor, double gain = 1);
-// Rows, or where there are more of them columns, that are orthogonal and of length gain; trailing
-// dims count as one (Saxe et al. 2014).
+// Orthogonal rows of norm `gain`, or orthogonal columns if there are more rows than columns;
+// trailing dims are flattened (Saxe et al. 2014). Requires at least two dims, else InvalidArgument.
 const Tensor& orthogonal_(const Tensor& tensor, double gain = 1);
 
-// The number of inputs of one output element: size(1) × elements of the trailing dims; of outputs
-// of one input: size(0) in its place. Requires at least two dims, else InvalidArgument.
+// fan_in: the number of inputs of one output element, size(1) × the elements of the trailing dims.
+// fan_out: the number of outputs of one input element, size(0) × the same. Requires at least two
+// dims, else InvalidArgument.
 int64_t fan_in(const Tensor& weight);
 int64_t fan_out(const Tensor& weight);
 

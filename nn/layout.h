@@ -1,4 +1,4 @@
-// Laying state out over ranks.
+// Layouts of parameters, buffers and optimizer state over ranks.
 #pragma once
 
 #include "core/placement.h"
@@ -7,13 +7,13 @@
 
 namespace flow::nn {
 
-// A tensor that every rank holds whole, or a global one, in the layout given. Of a local tensor the
-// values of the placement's first rank count. Collective.
+// Converts a tensor, global or held whole by every rank, to the given layout. For a local tensor
+// the values of the placement's first rank are used. Collective.
 Tensor laid_out(const Tensor& whole, const Placement& placement, const NdSbp& sbp, Site site);
-// The same in the layout of `like`; as it is where that is local.
-Tensor laid_out_like(const Tensor& whole, const Tensor& like, Site site);
-// A layout in which nothing lies twice: every axis that holds replicas cuts the dim that is longest
-// so far.
+// Converts to the layout of `like`; returns `whole` itself if `like` is local.
+Tensor with_layout_of(const Tensor& whole, const Tensor& like, Site site);
+// A layout without replicas: every axis that holds replicas splits the dim whose local size is
+// largest so far.
 NdSbp without_replicas(const Shape& shape, const Placement& placement, NdSbp sbp);
 
 }  // namespace flow::nn

@@ -23,14 +23,15 @@ ModuleBase::State& ModuleBase::live_state() const {
 
 void ModuleBase::check_new_name(std::string_view name) const {
   if (name.empty() || name.find('.') != std::string_view::npos) {
-    throw InvalidArgument(str("[module] '", name, "' cannot be a name; use a word without dots"));
+    throw InvalidArgument(
+        str("[module] '", name, "' cannot be used as a name; use a word without dots"));
   }
   const auto is_taken = [&](const auto& list) {
     return std::any_of(list.begin(), list.end(), [&](const auto& e) { return e.first == name; });
   };
   if (is_taken(live_state().parameters) || is_taken(live_state().buffers) ||
       is_taken(live_state().children)) {
-    throw InvalidArgument(str("[module] '", name, "' is registered already; choose another name"));
+    throw InvalidArgument(str("[module] '", name, "' is already registered; choose another name"));
   }
 }
 
@@ -54,7 +55,7 @@ void ModuleBase::add_child(std::string_view name, const ModuleBase& module,
   check_new_name(name);
   live_state().children.emplace_back(name, module);
   live_state().child_types.push_back(&type);
-  // Paths grow at the front as modules are registered from the inside out.
+  // Modules are registered from the inside out, so paths grow at the front.
   for (auto& [inner, descendant] : module.named_modules()) {
     descendant.live_state().path = interned_path(join_path(std::string(name), inner));
   }
@@ -129,7 +130,7 @@ void ModuleBase::zero_grad() {
 
 void ModuleBase::to(DType dtype) {
   if (!is_floating(dtype)) {
-    throw InvalidArgument(str("[to] a module's dtype is a floating one; received ", dtype,
+    throw InvalidArgument(str("[to] the dtype of a module must be floating; received ", dtype,
                               "; give float16, bfloat16, float32 or float64"));
   }
   const NoGradGuard no_grad;

@@ -1,5 +1,5 @@
-// Module: a named tree of parameters, buffers and sub-modules with a forward function. A module is
-// a handle: copies share parameters and state.
+// Module: a named tree of parameters, buffers and sub-modules with a forward function. Copies of a
+// module are handles that share its parameters and state.
 //
 //   struct Mlp : flow::nn::Module<Mlp> {
 //     flow::nn::Linear fc1{register_module("fc1", flow::nn::Linear(784, 512))};
@@ -27,18 +27,18 @@ namespace flow::nn {
 
 using StateDict = std::map<std::string, Tensor>;
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-// Glob patterns of dotted names (`*` and `?` match dots too, `[qkv]` one character) with the layout
-// of the tensors they match.
+// Glob patterns for dotted names, each with the layout of the tensors that it matches. `*` and `?`
+// match dots as well; `[qkv]` matches one character.
 using SbpPatterns = std::vector<std::pair<std::string, NdSbp>>;
 
 struct LoadOptions {
-  bool strict = true;  // every name must be there on both sides
+  bool strict = true;  // require that module and state have the same names
 };
 
-// What load_state_dict passed over; both are empty when it was strict.
+// The names that load_state_dict skipped. Both lists are empty after a strict load.
 struct LoadResult {
-  std::vector<std::string> missing_keys;     // of the module, not in the state
-  std::vector<std::string> unexpected_keys;  // of the state, not in the module
+  std::vector<std::string> missing_keys;     // in the module, but not in the state
+  std::vector<std::string> unexpected_keys;  // in the state, but not in the module
 };
 
 class ModuleBase;
@@ -46,27 +46,31 @@ class AnyModule;
 class GraphModule;
 using NamedModules = std::vector<std::pair<std::string, ModuleBase>>;
 
-// Called before forward with its first argument, and after it with that and the result, where these
-// are tensors. A defined tensor that comes back takes the argument's or the result's place.
+// A pre-hook is called before forward with the first argument; a hook is called after forward with
+// the first argument and the result. They run only where these are tensors. A defined tensor that a
+// hook returns replaces the argument or the result.
 using ForwardPreHook = std::function<Tensor(ModuleBase& module, const Tensor& x)>;
 using ForwardHook = std::function<Tensor(ModuleBase& module, const Tensor& x, const Tensor& y)>;
-// Called in backward, once for each call of the module: with the gradient of its result, before
-// those inside are computed; and with that of its first argument when it is known (undefined where
-// that records none), beside that of the result. A defined tensor that comes back takes the place
-// of the result's, or of the argument's. Where no single tensor is the result, its gradient is
-// undefined.
+// Backward hooks are called during backward, once for each call of the module. A pre-hook gets the
+// gradient of the module's result, before the gradients inside the module are computed. A hook gets
+// the gradient of the first argument, once it is known, and the gradient of the result. The
+// gradient of the argument is undefined if the argument records no gradient; the gradient of the
+// result is undefined if the result is not a single tensor. A defined tensor that a hook returns
+// replaces the gradient of the result (pre-hook) or of the argument (hook).
 using FullBackwardPreHook = std::function<Tensor(ModuleBase& module, const Tensor& grad_output)>;
 using FullBackwardHook =
     std::function<Tensor(ModuleBase& module, const Tensor& grad_input, const Tensor& grad_output)>;
 
-// What every module shares. Plain data members of a module are configuration, constant after
-// construction; tensors and sub-modules are registered. Not thread safe.
+// The part of a module that does not depend on its type. Plain data members of a module are
+// configuration and constant after construction; tensors and sub-modules are registered. Not thread
+// safe.
 class ModuleBase {
  public:
   ModuleBase();
 
-  // Of this module and its descendants, with dotted names in order of registration. A tensor that
-  // is registered under several names appears once, under the first.
+  // The parameters and buffers of this module and its descendants, with dotted names, in order of
+  // registration. A tensor that is registered under several names appears once, under the first
+  // name.
   std::vector<Tensor> parameters() const;
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
@@ -74,68 +78,71 @@ class ModuleBase {
   NamedModules named_modules() const;
   // Direct sub-modules.
   const NamedModules& children() const;
-  // By dotted path ("" is this module); InvalidArgument names the part that is not there.
+  // Look-ups by dotted path; "" is this module. They throw InvalidArgument, naming the part of the
+  // path that does not exist.
   ModuleBase get_submodule(std::string_view path) const;
   Tensor get_parameter(std::string_view path) const;
   Tensor get_buffer(std::string_view path) const;
 
-  // Puts `module` in the place of the sub-module at a dotted path, for every handle: calls through
-  // handles of the old one reach the new one, but their public tensors stay the old ones. The
-  // replacement has the type of the member it was registered as, or that is an AnyModule and the
-  // replacement maps a tensor to a tensor; else InvalidArgument names both.
+  // Replaces the sub-module at a dotted path, for every handle: calls through handles of the old
+  // module reach the new one, but the public tensors of old handles remain the old ones. The
+  // replacement must have the type of the member that was registered; if that is an AnyModule, the
+  // replacement must map a tensor to a tensor. Otherwise throws InvalidArgument, naming both types.
   template <class M>
 
   requires std::derived_from<M, ModuleBase>
 
   void replace_module(std::string_view path, M module);
 
-  // Parameters and buffers by name, sharing memory with the module; parts that are joined in files
-  // are copies.
+  // Parameters and persistent buffers by name. The tensors share memory with the module, except for
+  // tensors that are joined in files, which are copies.
   StateDict state_dict() const;
   // Copies values into the parameters and buffers. Throws InvalidArgument, before anything is
-  // written, when a shape differs or (strict) a name is missing or unexpected; all are listed.
+  // written, if a shape differs or (strict) a name is missing or unexpected; the message lists all
+  // differences.
   LoadResult load_state_dict(const StateDict& state, LoadOptions options = {});
 
-  // Hooks run in order of registration; the number is for remove_hook.
+  // Hooks run in order of registration. The returned number identifies the hook for remove_hook.
   int64_t register_forward_pre_hook(ForwardPreHook hook);
   int64_t register_forward_hook(ForwardHook hook);
   int64_t register_full_backward_pre_hook(FullBackwardPreHook hook);
   int64_t register_full_backward_hook(FullBackwardHook hook);
   void remove_hook(int64_t number);
 
-  // Training or evaluation mode of this module and all descendants.
+  // Sets training or evaluation mode of this module and all descendants.
   void train(bool on = true);
 
   void eval() { train(false); }
 
   bool is_training() const;
-  // Whether the parameters record gradients.
+  // Sets whether the parameters record gradients.
   void requires_grad_(bool on = true);
-  // Drops the gradients of all parameters.
+  // Sets the gradients of all parameters to undefined.
   void zero_grad();
-  // Converts floating parameters, their gradients and floating buffers in place; the handles stay.
+  // Converts floating parameters, their gradients and floating buffers in place; handles remain
+  // valid. A dtype that is not floating is InvalidArgument.
   void to(DType dtype);
-  // Moves parameters and buffers to "cpu" or "cuda"; Unsupported where this build cannot.
+  // Moves parameters and buffers to "cpu" or "cuda". Unsupported if this build has no such device.
   void to(std::string_view device, Site site = Site::here());
-  // How graphs treat the module: model.blocks[1].to<nn::GraphModule>().set_stage(1, placement).
+  // Options for graphs: model.blocks[1].to<nn::GraphModule>().set_stage(1, placement).
   template <class View>
 
   requires std::same_as<View, GraphModule> View to() { return View(*this); }
 
-  // Lays every parameter and buffer out on a placement, in place: the handles stay. Of a local
-  // module, which every rank holds whole, the values of the placement's first rank count (every
-  // rank of the world calls this); a global one is redistributed, gradients along with it. Layouts
-  // are split or broadcast. Nothing has changed when InvalidArgument is thrown.
+  // Changes the layout of every parameter and buffer in place; handles remain valid. Every rank of
+  // the world must call it. A local module, of which every rank has a copy, takes the values of the
+  // placement's first rank; a global module is redistributed, together with its gradients. Layouts
+  // must be split or broadcast. Throws InvalidArgument before anything is changed.
   void to_global(const ToGlobalOptions& options, Site site = Site::here());
   void to_global(const Placement& placement, const NdSbp& sbp, Site site = Site::here());
-  // The first pattern that matches a name decides. Throws InvalidArgument for a pattern that
-  // matches no name and for a name that no pattern matches.
+  // The layout of a tensor is that of the first pattern that matches its name. Throws
+  // InvalidArgument for a pattern that matches no name and for a name that no pattern matches.
   //   model.to_global(p, {{"fc?.weight", sbp::split(0)}, {"*", sbp::broadcast}});
   void to_global(const Placement& placement, const SbpPatterns& patterns, Site site = Site::here());
-  // A line for each parameter and buffer: name, dtype, shape, layout, bytes on this rank; then the
-  // sums.
+  // A table with a line for each parameter and buffer (name, dtype, shape, layout, bytes on this
+  // rank) and the totals.
   std::string layout_table() const;
-  // Number of parameter elements.
+  // The total number of parameter elements.
   int64_t num_parameters() const;
 
   template <class F>
@@ -147,10 +154,11 @@ class ModuleBase {
   }
 
  protected:
-  // Names hold no dot and are unique among the module's tensors and sub-modules. Parameters record
-  // gradients. An undefined tensor (a bias left out) is not registered.
+  // Registers a tensor or sub-module. A name must not contain dots and must be unique among the
+  // module's tensors and sub-modules, else InvalidArgument. Parameters record gradients. An
+  // undefined tensor (for example a bias that is left out) is not registered.
   Tensor register_parameter(std::string_view name, const Tensor& value);
-  // One that is not persistent is no part of state_dict().
+  // A buffer that is not persistent is not part of state_dict().
   Tensor register_buffer(std::string_view name, const Tensor& value, bool persistent = true);
   template <class M>
 
@@ -159,31 +167,32 @@ class ModuleBase {
     return module;
   }
 
-  // state_dict() and files show `parts`, names of this module's tensors relative to it, as one
-  // tensor `name`, joined along dim 0.
+  // Makes state_dict() and files store `parts`, names of tensors relative to this module, as one
+  // tensor `name`, concatenated along dim 0.
   void join_in_files(std::string_view name, std::vector<std::string> parts);
 
-  // Makes this another handle of `other`'s parameters, sub-modules and mode.
+  // Makes this a handle of `other`: they share parameters, sub-modules and mode.
   void share_state(const ModuleBase& other) { state_ = other.state_; }
 
-  // What replaced this module as a member of this type, or null.
+  // The replacement of this module as a member of this type, or null.
   ModuleBase* replacement(const std::type_info& type) const;
   bool has_hooks() const;
   bool has_backward_hooks() const;
-  // Whether a graph has things to do around a call of it.
+  // True if a graph has to do something before or after a call of this module.
   bool has_graph_options() const;
-  // In a trace: `x` where the module's stage lies.
+  // In a trace, returns `x` on the placement of the module's stage.
   Tensor enter_stage(const Tensor& x) const;
   bool recomputes(const Tensor& x) const;
-  // Throws where it was asked for on this module.
+  // Throws Unsupported if recomputation was requested for this module itself.
   void refuse_recompute() const;
   Tensor run_pre_hooks(const Tensor& x);
   Tensor run_hooks(const Tensor& x, Tensor y);
-  // Has the backward hooks called when the gradients of this call's argument and result (undefined:
-  // no tensor) come by; gives what takes the result's place.
+  // Arranges that the backward hooks are called with the gradients of this call's argument and
+  // result (undefined: not a tensor). Returns the tensor that replaces the result.
   Tensor watch_backward(const Tensor& x, const Tensor& y);
 
-  // Puts the caller's site and this module's path on the thread's scope for one call.
+  // Sets the thread's scope to the caller's site and this module's path, for the duration of one
+  // call.
   class [[nodiscard]] CallScope {
    public:
     CallScope(const ModuleBase& module, Site site);
@@ -204,14 +213,15 @@ class ModuleBase {
   void check_new_name(std::string_view name) const;
   Tensor run_backward_pre_hooks(const Tensor& dy);
   Tensor run_backward_hooks(const Tensor& dx, const Tensor& dy);
-  // The state in force: that of the replacement, where there is one.
+  // The state in use: that of the replacement if there is one.
   State& live_state() const;
-  // The tensors of a state by the module's own names, sharing memory.
+  // The tensors of state_dict() under the names in the module, sharing memory.
   StateDict persistent_tensors() const;
-  // Names in files and those of the parts they are made of.
+  // Names in files, each with the names of the parts that it joins.
   std::vector<std::pair<std::string, std::vector<std::string>>> joined_names() const;
   NamedTensors collect(bool wants_parameters) const;
-  // Whether the sub-module was registered as an AnyModule; throws unless it was as that or `type`.
+  // True if the sub-module was registered as an AnyModule. Throws InvalidArgument if it was
+  // registered neither as AnyModule nor as `type`.
   bool check_replacement(std::string_view path, const std::type_info& type,
                          bool maps_tensors) const;
   void put_replacement(std::string_view path, std::shared_ptr<ModuleBase> module,
@@ -227,12 +237,12 @@ template <class First, class... Rest>
 inline constexpr bool kBeginsWithTensor<First, Rest...> = std::convertible_to<First, TensorArg>;
 }  // namespace internal
 
-// CRTP base: gives Derived its call operator, which runs Derived::forward.
+// CRTP base that gives Derived its call operator, which runs Derived::forward.
 template <class Derived>
 class Module : public ModuleBase {
  public:
-  // A call that begins with a tensor; its place goes on the module scope. Self delays the test
-  // until Derived is complete.
+  // A call whose first argument is a tensor; the site of that argument becomes the module scope.
+  // Self delays the check until Derived is complete.
   template <class... Rest, class Self = Derived>
 
   requires requires(Self& self, const Tensor& x, Rest&&... rest) {
@@ -248,7 +258,7 @@ class Module : public ModuleBase {
     return call(self, x.tensor(), std::forward<Rest>(rest)...);
   }
 
-  // Everything else: no argument, a tuple, a list, a number first.
+  // All other calls: without arguments, or with a tuple, a list or a number first.
   template <class... Args, class Self = Derived>
 
   requires(!internal::kBeginsWithTensor<Args...> &&
@@ -297,17 +307,17 @@ class Module : public ModuleBase {
   }
 };
 
-// Any module that maps a tensor to a tensor, behind one type.
+// A type-erased module: holds any module that maps a tensor to a tensor.
 class AnyModule : public Module<AnyModule> {
  public:
   template <class M>
 
   requires(std::derived_from<M, ModuleBase> && !std::same_as<M, AnyModule>)
-      AnyModule(M module)  // NOLINT(google-explicit-constructor): any module is one
+      AnyModule(M module)  // NOLINT(google-explicit-constructor): any module converts
       : forward_([module](const Tensor& x) mutable {
-          return module(TensorArg(x, Site::none()));  // the site is that of the call of this module
+          return module(TensorArg(x, Site::none()));  // the call of this module has set the site
         }) {
-    share_state(module);  // names and modes are those of the module itself
+    share_state(module);  // names and mode are those of the wrapped module
   }
 
   Tensor forward(const Tensor& x) { return forward_(x); }

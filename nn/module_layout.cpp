@@ -14,30 +14,6 @@
 
 namespace flow::nn {
 
-Tensor laid_out(const Tensor& whole, const Placement& placement, const NdSbp& sbp, Site site) {
-  const ToGlobalOptions options{.placement = placement, .sbp = sbp};
-  if (whole.is_global()) return whole.to_global(options, site);
-  return whole
-      .to_global({.placement = placement, .sbp = NdSbp::broadcast(placement.num_axes())}, site)
-      .to_global(options, site);
-}
-
-Tensor laid_out_like(const Tensor& whole, const Tensor& like, Site site) {
-  return like.is_global() ? laid_out(whole, like.placement(), like.sbp(), site) : whole;
-}
-
-NdSbp without_replicas(const Shape& shape, const Placement& placement, NdSbp sbp) {
-  Shape left = box_of(shape, placement, sbp, 0).size;
-  for (int64_t axis = 0; axis < sbp.size() && !left.empty(); ++axis) {
-    const int64_t ranks = placement.shape()[axis];
-    if (!sbp[axis].is_broadcast() || ranks == 1) continue;
-    const int64_t dim = std::max_element(left.begin(), left.end()) - left.begin();
-    sbp = sbp.with(axis, sbp::split(dim));
-    left[dim] = balanced_part(left[dim], ranks, 0).size;
-  }
-  return sbp;
-}
-
 namespace {
 
 struct LaidOut {
@@ -61,8 +37,8 @@ void check(const LaidOut& item, const Placement& placement, Site site) {
     throw InvalidArgument(str(error.what(), "; this is the layout of ", item.name), site);
   }
   if (std::any_of(item.sbp.begin(), item.sbp.end(), [](Sbp entry) { return entry.is_partial(); })) {
-    throw InvalidArgument(str("[to_global] ", item.name, " cannot lie as ", item.sbp,
-                              "; parameters and buffers are split or broadcast"),
+    throw InvalidArgument(str("[to_global] ", item.name, " cannot have the layout ", item.sbp,
+                              "; use split or broadcast for parameters and buffers"),
                           site);
   }
 }
@@ -82,25 +58,26 @@ void lay_out(const std::vector<LaidOut>& items, const Placement& placement, Site
 
 void ModuleBase::to_global(const ToGlobalOptions& options, Site site) {
   if (!options.grad_sbp.empty()) {
-    throw InvalidArgument(str("[to_global] a parameter's gradient lies as the parameter; received "
-                              "grad_sbp ",
-                              options.grad_sbp, "; leave it out"),
-                          site);
+    throw InvalidArgument(
+        str("[to_global] a gradient always has the layout of its parameter; received grad_sbp ",
+            options.grad_sbp, "; leave it out"),
+        site);
   }
   std::vector<LaidOut> items;
   Placement placement = options.placement;
   for (const auto& [name, tensor] : all_tensors(*this)) {
     if (!tensor.is_global() && (!options.placement.defined() || options.sbp.empty())) {
       throw InvalidArgument(str("[to_global] ", name,
-                                " is local, so a placement and an sbp are needed; call "
+                                " is local, so a placement and an sbp are required; call "
                                 "to_global({.placement, .sbp})"),
                             site);
     }
     if (!placement.defined()) placement = tensor.placement();
     if (!options.placement.defined() && tensor.placement() != placement) {
-      throw InvalidArgument(str("[to_global] ", name, " lies on ", tensor.placement(),
-                                ", other parameters on ", placement, "; give a placement"),
-                            site);
+      throw InvalidArgument(
+          str("[to_global] the tensors of the module are on different placements: ", name,
+              " is on ", tensor.placement(), ", others are on ", placement, "; give a placement"),
+          site);
     }
     items.push_back({name, tensor, options.sbp.empty() ? tensor.sbp() : options.sbp});
   }
@@ -123,7 +100,7 @@ void ModuleBase::to_global(const Placement& placement, const SbpPatterns& patter
     }
     if (layout == nullptr) {
       throw InvalidArgument(str("[to_global] no pattern matches ", name,
-                                "; end the list with {\"*\", sbp::broadcast}"),
+                                "; add {\"*\", sbp::broadcast} at the end of the list"),
                             site);
     }
     items.push_back({name, tensor, *layout});

@@ -17,7 +17,8 @@ std::string join_path(const std::string& prefix, const std::string& name) {
 
 const std::string* interned_path(const std::string& path) {
   static std::mutex mutex;
-  static auto& paths = *new std::set<std::string>;  // guarded by mutex; outlives static tensors
+  // Guarded by mutex; never destroyed, so that static tensors may refer to it.
+  static auto& paths = *new std::set<std::string>;
   const std::lock_guard lock(mutex);
   return &*paths.insert(path).first;
 }
@@ -27,14 +28,14 @@ const Tensor& find_part(const StateDict& tensors, const std::string& name) {
   const auto found = tensors.find(name);
   if (found == tensors.end()) {
     throw InvalidArgument(str("[module] '", name,
-                              "' is to be joined in files, but no such tensor "
-                              "is registered; register the parts first"));
+                              "' cannot be joined in files: no tensor of this name is registered; "
+                              "register the parts first"));
   }
   return found->second;
 }
 }  // namespace
 
-// The module's own tensors by name, sharing memory.
+// The module's persistent tensors by name, sharing memory.
 StateDict ModuleBase::persistent_tensors() const {
   StateDict tensors;
   for (const auto& [name, tensor] : named_parameters())
@@ -50,7 +51,7 @@ StateDict ModuleBase::persistent_tensors() const {
   return tensors;
 }
 
-// Names in files and the names of the parts they are made of.
+// Names in files, and the names of the parts that they join.
 std::vector<std::pair<std::string, std::vector<std::string>>> ModuleBase::joined_names() const {
   std::vector<std::pair<std::string, std::vector<std::string>>> all;
   for (const auto& [prefix, module] : named_modules()) {
@@ -74,7 +75,7 @@ StateDict ModuleBase::state_dict() const {
       tensors.erase(part);
     }
     Tensor whole = cat(pieces, 0);
-    if (whole.is_global()) {  // pieces that are cut along dim 0 would be left as a partial sum
+    if (whole.is_global()) {  // cat of pieces that are split along dim 0 would leave a partial sum
       whole = whole.to_global({.sbp = pieces[0].sbp()});
     }
     tensors.emplace(name, whole);
@@ -101,8 +102,8 @@ LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions optio
       expected[0] += sizes.back();
     }
     if (!(whole.shape() == expected)) {
-      problems +=
-          str("\n  shape of ", name, ": the module has ", expected, ", the state ", whole.shape());
+      problems += str("\n  shape of ", name, ": the module has ", expected, ", the state has ",
+                      whole.shape());
       for (const std::string& part : parts)
         own.erase(part);
       continue;
@@ -117,8 +118,8 @@ LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions optio
       result.missing_keys.push_back(name);
       if (options.strict) problems += str("\n  missing: ", name, ' ', tensor.shape());
     } else if (!(found->second.shape() == tensor.shape())) {
-      problems += str("\n  shape of ", name, ": the module has ", tensor.shape(), ", the state ",
-                      found->second.shape());
+      problems += str("\n  shape of ", name, ": the module has ", tensor.shape(),
+                      ", the state has ", found->second.shape());
     }
   }
   for (const auto& [name, tensor] : given) {
@@ -134,7 +135,7 @@ LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions optio
   for (const auto& [name, tensor] : own) {
     const auto found = given.find(name);
     if (found == given.end()) continue;
-    tensor.copy_(laid_out_like(found->second, tensor, Site::here()));
+    tensor.copy_(with_layout_of(found->second, tensor, Site::here()));
   }
   return result;
 }

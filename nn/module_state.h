@@ -1,4 +1,4 @@
-// What the handles of one module share; for the sources of nn/module.h only.
+// The state that the handles of one module share; for the sources of nn/module.h only.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace flow::nn {
 
-// The one copy of a path, which stays.
+// The interned copy of a path, which is never destroyed.
 const std::string* interned_path(const std::string& path);
 
 struct ModuleBase::State {
   struct Hook {
     int64_t number;
-    ForwardPreHook before = {};  // one of the four is set
+    ForwardPreHook before = {};  // exactly one of the four is set
     ForwardHook after = {};
     FullBackwardPreHook before_backward = {};
     FullBackwardHook after_backward = {};
@@ -32,25 +32,25 @@ struct ModuleBase::State {
   NamedTensors buffers;
   std::set<std::string> transient;  // buffers that are not persistent
   NamedModules children;
-  std::vector<const std::type_info*> child_types;  // as registered
+  std::vector<const std::type_info*> child_types;  // the types as which they were registered
   std::vector<Hook> hooks;
   int64_t num_hooks = 0;
   std::vector<Joined> joined;
   bool is_training = true;
-  // In graphs (nn/graph_module.h); -1: of no stage of its own.
+  // The pipeline stage in graphs (nn/graph_module.h); -1: none is set.
   int64_t stage = -1;
   Placement stage_placement;
   bool recomputes = false;
-  // Dotted, from the outermost module it was registered in. Interned: what was recorded in a call
-  // of the module refers to it, and may be looked at after the module has gone.
+  // The dotted path from the outermost module that contains this one. It is interned, because
+  // records of a call refer to it and may be read after the module is destroyed.
   const std::string* path = interned_path("");
 
-  // What took this module's place, and as what type.
+  // The module that replaced this one, and the type of the member.
   std::shared_ptr<ModuleBase> replacement;
   const std::type_info* replacement_type = nullptr;
 };
 
-// "a", "b" → "a.b"; the empty name is the module itself.
+// Joins "a" and "b" to "a.b". An empty name stands for the module itself.
 std::string join_path(const std::string& prefix, const std::string& name);
 
 }  // namespace flow::nn

@@ -1,4 +1,4 @@
-// Modules by path, in the place of others, and their hooks.
+// Look-up of modules by path, replacement of modules, and hooks.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -22,7 +22,7 @@ std::string readable(const std::type_info& type) {
   return text;
 }
 
-// "a.b.c" → "a.b", "c".
+// Splits "a.b.c" into "a.b" and "c".
 std::pair<std::string_view, std::string_view> split_last(std::string_view path) {
   const size_t dot = path.rfind('.');
   if (dot == std::string_view::npos) return {"", path};
@@ -38,9 +38,9 @@ const Entry* find_named(const std::vector<Entry>& entries, std::string_view name
 
 [[noreturn]] void throw_missing(std::string_view kind, std::string_view path,
                                 std::string_view name) {
-  throw InvalidArgument(str("[module] there is no ", kind, " '", path, "': '", name,
-                            "' is not registered; named_modules() and named_parameters() list "
-                            "what is"));
+  throw InvalidArgument(
+      str("[module] there is no ", kind, " '", path, "': '", name,
+          "' is not registered; use a name that named_modules() or named_parameters() lists"));
 }
 }  // namespace
 
@@ -84,10 +84,11 @@ bool ModuleBase::check_replacement(std::string_view path, const std::type_info& 
   const std::type_info& member = *state.child_types[i];
   const bool is_any = member == typeid(AnyModule);
   if (member == type || (is_any && maps_tensors)) return is_any;
-  throw InvalidArgument(str("[replace_module] '", path, "' is a ", readable(member),
-                            " and cannot become a ", readable(type),
-                            "; give the member's type, or register it as an AnyModule, which takes "
-                            "every module that maps a tensor to a tensor"));
+  throw InvalidArgument(
+      str("[replace_module] '", path, "' is a ", readable(member), " and cannot become a ",
+          readable(type),
+          "; give a module of the member's type, or register the member as an AnyModule, which "
+          "accepts every module that maps a tensor to a tensor"));
 }
 
 void ModuleBase::put_replacement(std::string_view path, std::shared_ptr<ModuleBase> module,
@@ -100,8 +101,8 @@ void ModuleBase::put_replacement(std::string_view path, std::shared_ptr<ModuleBa
   for (const auto& [inner, descendant] : module->named_modules()) {
     if (&descendant.live_state() == &old) {
       throw InvalidArgument(str("[replace_module] the replacement of '", path,
-                                "' holds the module it replaces, as '", inner,
-                                "'; build it from a copy of that one"));
+                                "' contains the module that it replaces, as '", inner,
+                                "'; build it from a copy of that module"));
     }
   }
   const std::string& prefix = *old.path;
@@ -172,7 +173,7 @@ Tensor ModuleBase::run_pre_hooks(const Tensor& x) {
     if (!hook.before) continue;
     if (Tensor changed = hook.before(*this, input); changed.defined()) input = std::move(changed);
   }
-  // A tensor of this call's own, so that its gradient is that of this call alone.
+  // A separate tensor for this call, so that its gradient comes from this call alone.
   const bool is_watched = has_backward_hooks() && input.requires_grad();
   return is_watched ? reshape(input, input.shape()) : input;
 }
@@ -188,7 +189,7 @@ Tensor ModuleBase::run_hooks(const Tensor& x, Tensor y) {
 
 Tensor ModuleBase::watch_backward(const Tensor& x, const Tensor& y) {
   if (!has_backward_hooks()) return y;
-  const bool reaches_x = x.requires_grad() && !x.is_leaf();  // run_pre_hooks made it
+  const bool reaches_x = x.requires_grad() && !x.is_leaf();  // true if run_pre_hooks made it
   if (y.defined() && !y.requires_grad()) return y;
   const auto seen_dy = std::make_shared<Tensor>();
   if (reaches_x) {

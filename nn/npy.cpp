@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 
-// The logical tensor, local, in host memory and row-major.
+// The logical tensor as a local one in host memory, row-major.
 Tensor whole_of(const Tensor& x) {
   const Tensor local = x.is_global() ? x.full() : x;
   Tensor whole = local.detach().to("cpu").contiguous();
@@ -48,7 +48,7 @@ Tensor load_npy(const std::string& path) {
 
 void save_npz(const std::string& path, const StateDict& tensors, const NpzOptions& options) {
   for (const auto& [name, tensor] : tensors)
-    npy_header(tensor.dtype(), tensor.shape());  // refuses before anything is written
+    npy_header(tensor.dtype(), tensor.shape());  // throws before anything is written
   ZipWriter archive(path);
   for (const auto& [name, tensor] : tensors) {
     const std::string header = npy_header(tensor.dtype(), tensor.shape());
@@ -64,8 +64,8 @@ StateDict load_npz(const std::string& path) {
   StateDict tensors;
   for (const ZipEntry& entry : archive.entries()) {
     if (!entry.name.ends_with(kSuffix)) {
-      throw BadFile(str("[npz] ", path, " holds ", entry.name,
-                        ", which is no .npy array; keep other files out of the archive"));
+      throw BadFile(str("[npz] ", path, " contains ", entry.name,
+                        ", which is not an .npy array; remove it from the archive"));
     }
     archive.open(entry);
     const Tensor tensor = read_npy([&](void* target, size_t bytes) { archive.read(target, bytes); },
@@ -73,8 +73,8 @@ StateDict load_npz(const std::string& path) {
     archive.close();
     const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
     if (!tensors.emplace(name, tensor).second) {
-      throw BadFile(str("[npz] ", path, " has two arrays of the name ", name,
-                        "; write it again with names of their own"));
+      throw BadFile(str("[npz] ", path, " has two arrays named ", name,
+                        "; write it again with distinct names"));
     }
   }
   return tensors;

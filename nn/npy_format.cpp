@@ -21,12 +21,13 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;
-// What format 1.0 can say. Longer headers belong to structured arrays, which are refused anyway.
+// The longest header of format 1.0. Longer headers occur only for structured arrays, which are
+// refused anyway.
 constexpr uint32_t kMaxHeaderBytes = 65535;
 
 struct DTypeCode {
   DType dtype;
-  std::string_view code;  // kind and bytes
+  std::string_view code;  // kind and number of bytes
 };
 
 constexpr std::array kDTypes = {DTypeCode{bool_, "b1"},   DTypeCode{uint8, "u1"},
@@ -46,8 +47,8 @@ struct Header {
   std::vector<uint64_t> shape;
 };
 
-// The dict literal: strings, True and False, and a tuple of whole numbers; nothing else occurs in
-// the header of a plain array.
+// Parses the dict literal: strings, True and False, and a tuple of integers. The header of a plain
+// array contains nothing else.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -118,7 +119,7 @@ class HeaderParser {
 
   void parse_descr() {
     skip_spaces();
-    if (at_ < text_.size() && text_[at_] == '[') refuse_dtype("a structured one");
+    if (at_ < text_.size() && text_[at_] == '[') refuse_dtype("structured");
     const std::string_view descr = parse_string("type string");
     const auto* found = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeCode& entry) {
       return descr.size() == 3 && descr.substr(1) == entry.code;
@@ -133,7 +134,7 @@ class HeaderParser {
   }
 
   [[noreturn]] void refuse_dtype(const std::string& what) const {
-    throw Unsupported(str("[npy] ", name_, " has elements of type ", what,
+    throw Unsupported(str("[npy] ", name_, " has unsupported elements; received type ", what,
                           "; save it as bool, uint8, int8, int32, int64, float16, float32 or "
                           "float64 (numpy: x.astype(...))"));
   }
@@ -153,7 +154,7 @@ class HeaderParser {
     while (!accept(')')) {
       header_.shape.push_back(parse_size());
       if (accept(',')) continue;
-      if (header_.shape.size() == 1) fail(name_, "its shape is no tuple");
+      if (header_.shape.size() == 1) fail(name_, "its shape is not a tuple");
       expect(')');
       break;
     }
@@ -167,8 +168,8 @@ class HeaderParser {
       if (value >= uint64_t{1} << 59) fail(name_, "a size in its shape is too large");
       value = value * 10 + static_cast<uint64_t>(text_[at_] - '0');
     }
-    if (at_ == begin) fail(name_, "its shape has a size that is no whole number");
-    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote long numbers so
+    if (at_ == begin) fail(name_, "its shape has a size that is not an integer");
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote long integers like this
     return value;
   }
 
@@ -197,8 +198,8 @@ std::string npy_header(DType dtype, const Shape& shape) {
   const auto* found = std::find_if(kDTypes.begin(), kDTypes.end(),
                                    [&](const DTypeCode& entry) { return entry.dtype == dtype; });
   if (found == kDTypes.end()) {
-    throw Unsupported(
-        str("[npy] NumPy has no ", dtype, "; save x.to(flow::float32), or use save_safetensors"));
+    throw Unsupported(str("[npy] NumPy has no type for dtype ", dtype,
+                          "; save x.to(flow::float32) or use save_safetensors"));
   }
   std::string text = str("{'descr': '", dtype_size(dtype) == 1 ? '|' : '<', found->code,
                          "', 'fortran_order': False, 'shape': (");
@@ -224,8 +225,8 @@ Tensor read_npy(const ReadBytes& read, uint64_t bytes, const std::string& name) 
   }
   const int major = start[6];
   if (major < 1 || major > 3 || start[7] != 0) {
-    throw Unsupported(str("[npy] ", name, " has the format ", major, ".", int{start[7]},
-                          "; 1.0, 2.0 and 3.0 are read"));
+    throw Unsupported(str("[npy] ", name, " has an unsupported format; received version ", major,
+                          ".", int{start[7]}, "; write version 1.0, 2.0 or 3.0"));
   }
   const size_t length_bytes = major == 1 ? 2 : 4;
   if (bytes < 8 + length_bytes) fail(name, "it ends within its header");
@@ -242,8 +243,8 @@ Tensor read_npy(const ReadBytes& read, uint64_t bytes, const std::string& name) 
   read(text.data(), text.size());
   const Header header = HeaderParser(text, name).parse();
   if (header.shape.size() > static_cast<size_t>(kMaxDims)) {
-    throw Unsupported(str("[npy] ", name, " has ", header.shape.size(), " dims; at most ", kMaxDims,
-                          " are read: reshape it first"));
+    throw Unsupported(str("[npy] ", name, " has ", header.shape.size(), " dims, but at most ",
+                          kMaxDims, " are supported; reshape it before saving"));
   }
   if (const uint64_t wanted = element_bytes(header, name); wanted != left - length) {
     fail(name,

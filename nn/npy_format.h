@@ -1,4 +1,5 @@
-// The bytes of one .npy array: magic, version, a header that is a Python dict literal, elements.
+// The format of one .npy array: magic string, version, a header that is a Python dict literal, and
+// the elements.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +10,15 @@
 
 namespace flow::nn {
 
-// What stands before the elements: format 1.0, 64-byte aligned. Throws Unsupported for bfloat16.
+// The bytes before the elements, in format 1.0 and padded to a multiple of 64. Throws Unsupported
+// for bfloat16.
 std::string npy_header(DType dtype, const Shape& shape);
 
-// Fills exactly so many bytes or throws.
+// Fills `target` with exactly this many bytes, or throws.
 using ReadBytes = std::function<void(void* target, size_t bytes)>;
 
-// One array that takes up exactly `bytes`; `name` stands in errors. Nothing is allocated before the
-// header agrees with `bytes`.
+// Reads one array of exactly `bytes` bytes. Errors mention `name`. Memory is allocated only after
+// the header is found to agree with `bytes`. Throws BadFile and Unsupported as load_npy.
 Tensor read_npy(const ReadBytes& read, uint64_t bytes, const std::string& name);
 
 }  // namespace flow::nn

@@ -13,7 +13,7 @@ graph::PlanStore plan_cache(const std::string& folder) {
   const auto path_of = [folder](const std::string& name) { return folder + "/" + name + ".plan"; };
   return {.read = [path_of](const std::string& name) -> std::optional<std::string> {
             const std::string path = path_of(name);
-            std::error_code ignored;  // what cannot be looked at is not there
+            std::error_code ignored;  // an inaccessible file counts as missing
             if (!std::filesystem::exists(path, ignored)) return {};
             return read_text(path);
           },
@@ -22,8 +22,8 @@ graph::PlanStore plan_cache(const std::string& folder) {
                 std::error_code failure;
                 std::filesystem::create_directories(folder, failure);
                 if (failure) {
-                  throw IoError(str("[plan_cache] the folder ", folder, " cannot be made: ",
-                                    failure.message(), "; give a folder that can be written"));
+                  throw IoError(str("[plan_cache] the folder ", folder, " cannot be created: ",
+                                    failure.message(), "; give a writable folder"));
                 }
                 OutputFile file(path_of(name));
                 file.write(bytes.data(), bytes.size());

@@ -1,4 +1,4 @@
-// A folder of saved plans, which runs of the same program share.
+// The plan cache: a folder of saved plans that runs of the same program share.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace flow::nn {
 
-// The plan of a step is the file "<hash of all it depends on>.plan"; none are removed. Processes
-// may read and write one folder at once. An empty name: plans are not kept.
+// The store in this folder. The plan of a step is the file "<hash of everything it depends
+// on>.plan". Files are never removed. Several processes may read and write one folder at the same
+// time. An empty name means that plans are not kept.
 graph::PlanStore plan_cache(const std::string& folder);
 
 }  // namespace flow::nn

@@ -38,17 +38,17 @@ class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path), file_(path) {}
 
-  // The entries, with the file at the first one's data.
+  // Reads the entries and leaves the file positioned at the data of the first one.
   const std::vector<Entry>& read_index(Metadata* metadata) {
     std::array<unsigned char, 8> length_bytes{};
     if (file_.size() < 8)
-      fail(str("it has ", file_.size(), " bytes, fewer than the header length"));
+      fail(str("it has ", file_.size(), " bytes, less than the 8 bytes of the header length"));
     file_.read(length_bytes.data(), 8);
     uint64_t length = 0;
     for (size_t i = 8; i-- > 0;)
       length = length << 8 | length_bytes[i];
     if (length > kMaxHeaderBytes || length > file_.size() - 8) {
-      fail(str("the header length ", length, " is more than the file holds"));
+      fail(str("the header length ", length, " is greater than the size of the file"));
     }
     std::string text(static_cast<size_t>(length), '\0');
     file_.read(text.data(), text.size());
@@ -77,7 +77,7 @@ class Reader {
 
   void parse(const std::string& text, Metadata* metadata) {
     std::set<std::string> keys;
-    // Depth 1 holds the tensor names; the values go down to the lists of numbers at depth 3.
+    // Depth 1 has the tensor names. The lists of numbers in their values are at depth 3.
     const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
       if (depth > 3) fail("the header is nested too deeply");
       if (event == Json::parse_event_t::key && depth == 1 &&
@@ -93,7 +93,7 @@ class Reader {
     } catch (const Json::exception& error) {
       fail(error.what());
     }
-    if (!header.is_object()) fail("the header is no object");
+    if (!header.is_object()) fail("the header is not a JSON object");
     for (const auto& [name, value] : header.items()) {
       if (name == kMetadata) {
         read_metadata(value, metadata);
@@ -104,18 +104,16 @@ class Reader {
   }
 
   void read_metadata(const Json& value, Metadata* metadata) const {
-    if (!value.is_object()) fail(str(kMetadata, " is no object"));
+    if (!value.is_object()) fail(str(kMetadata, " is not a JSON object"));
     for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) fail(str(kMetadata, ' ', key, " is no string"));
+      if (!text.is_string()) fail(str(kMetadata, ' ', key, " is not a string"));
       if (metadata != nullptr) metadata->emplace(key, text.get<std::string>());
     }
   }
 
   uint64_t unsigned_number(const Json& value, const std::string& name) const {
     if (!value.is_number_unsigned())
-      fail(str("tensor ", name,
-               " has a size or offset that is no "
-               "non-negative integer"));
+      fail(str("tensor ", name, " has a size or offset that is not a non-negative integer"));
     return value.get<uint64_t>();
   }
 
@@ -124,18 +122,19 @@ class Reader {
         !value.contains("shape") || !value.contains("data_offsets") ||
         !value["dtype"].is_string() || !value["shape"].is_array() ||
         !value["data_offsets"].is_array() || value["data_offsets"].size() != 2) {
-      fail(str("tensor ", name, " does not have dtype, shape and data_offsets"));
+      fail(str("tensor ", name, " does not have exactly dtype, shape and data_offsets"));
     }
     Entry entry;
     entry.name = name;
     const auto dtype_text = value["dtype"].get<std::string>();
     const std::optional<DType> dtype = dtype_of_safetensors(dtype_text);
-    if (!dtype) fail(str("tensor ", name, " has the unknown dtype ", dtype_text));
+    if (!dtype) fail(str("tensor ", name, " has an unknown dtype ", dtype_text));
     entry.dtype = *dtype;
     entry.begin = unsigned_number(value["data_offsets"][0], name);
     entry.end = unsigned_number(value["data_offsets"][1], name);
     if (value["shape"].size() > kMaxDims) {
-      fail(str("tensor ", name, " has ", value["shape"].size(), " dims, more than ", kMaxDims));
+      fail(str("tensor ", name, " has ", value["shape"].size(), " dims, but at most ", kMaxDims,
+               " are supported"));
     }
     uint64_t bytes = dtype_size(entry.dtype);
     for (const Json& size_value : value["shape"]) {
@@ -146,20 +145,21 @@ class Reader {
       entry.shape.push_back(static_cast<int64_t>(size));
     }
     if (entry.end < entry.begin || entry.end - entry.begin != bytes || entry.end > data_bytes_) {
-      fail(str("tensor ", name, " needs ", bytes, " bytes but lies at [", entry.begin, ", ",
-               entry.end, ") of ", data_bytes_));
+      fail(str("tensor ", name, " needs ", bytes, " bytes, but its data_offsets are [", entry.begin,
+               ", ", entry.end, ") in ", data_bytes_, " bytes of data"));
     }
     return entry;
   }
 
-  // The tensors fill the data without overlap or hole.
+  // Checks that the tensors fill the data without overlaps and gaps.
   void check_layout() {
     std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
     });
     uint64_t next = 0;
     for (const Entry& entry : entries_) {
-      if (entry.begin != next) fail(str("tensor ", entry.name, " overlaps or leaves a hole"));
+      if (entry.begin != next)
+        fail(str("tensor ", entry.name, " overlaps another one or leaves a gap"));
       next = entry.end;
     }
     if (next != data_bytes_) fail(str("the data ends at ", next, " of ", data_bytes_, " bytes"));
@@ -196,13 +196,13 @@ std::optional<DType> dtype_of_safetensors(std::string_view name) {
 }
 
 namespace {
-// JSON text; names that are no UTF-8 are none.
+// The header as JSON text. Throws InvalidArgument for names that are not UTF-8.
 std::string text_of(const Json& header) {
   try {
     return header.dump();
   } catch (const Json::exception& error) {
-    throw InvalidArgument(str("[safetensors] a name or the metadata is no UTF-8 text (",
-                              error.what(), "); nothing was written; give it another name"));
+    throw InvalidArgument(str("[safetensors] a name or the metadata is not UTF-8 text (",
+                              error.what(), "); nothing was written; use UTF-8 text"));
   }
 }
 }  // namespace
@@ -217,8 +217,8 @@ void write_safetensors(const std::string& path, const std::vector<SafetensorsDat
   uint64_t offset = 0;
   for (const SafetensorsData& entry : entries) {
     if (entry.name == kMetadata) {
-      throw InvalidArgument(str("[safetensors] the format keeps the name ", kMetadata,
-                                " for itself; give the tensor another name"));
+      throw InvalidArgument(str("[safetensors] the format reserves the name ", kMetadata,
+                                "; give the tensor another name"));
     }
     header[entry.name] = {{"dtype", safetensors_name(entry.dtype)},
                           {"shape", std::vector<int64_t>(entry.shape.begin(), entry.shape.end())},

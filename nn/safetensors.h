@@ -1,5 +1,5 @@
-// The safetensors file format, interchangeable with the Python package: an 8-byte header length, a
-// JSON header, the tensors' bytes.
+// The safetensors file format, compatible with the Python package: an 8-byte header length, a JSON
+// header, and the bytes of the tensors.
 #pragma once
 
 #include <map>
@@ -11,15 +11,17 @@ namespace flow::nn {
 
 using Metadata = std::map<std::string, std::string>;
 
-// Writes local or global tensors (gathered) of any dtype. The file appears whole or not at all: it
-// is written beside its target, synced and renamed. Throws IoError with path and reason (a full
-// disk, a missing folder) and removes what was written; InvalidArgument for names that the format
-// does not have: __metadata__ and what is no UTF-8.
+// Writes tensors of any dtype, local or global (gathered; the call is then collective). The file
+// appears complete or not at all: it is written to a temporary file in the same folder, synced and
+// renamed. Throws IoError with path and reason (a full disk, a missing folder) and removes what was
+// written; InvalidArgument for names that the format does not allow: __metadata__ and text that is
+// not UTF-8.
 void save_safetensors(const std::string& path, const StateDict& tensors,
                       const Metadata& metadata = {});
 
-// Reads all tensors as local CPU tensors. The file is not trusted: sizes, offsets, dtypes and the
-// header are checked before memory is allocated. Throws IoError naming path and what is wrong.
+// Reads all tensors as local CPU tensors, and the metadata if `metadata` is not null. The file is
+// not trusted: the header, sizes, offsets and dtypes are checked before memory is allocated. Throws
+// IoError, naming the path and the defect.
 StateDict load_safetensors(const std::string& path, Metadata* metadata = nullptr);
 
 }  // namespace flow::nn

@@ -1,4 +1,5 @@
-// What a safetensors file holds and where, without reading the data.
+// The index of a safetensors file: which tensors it has and where they are stored, without reading
+// their data.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +23,12 @@ struct SafetensorsEntry {
   uint64_t end = 0;
 };
 
-// In order of their place in the file; they fill it from the header to its end. Throws IoError as
-// load_safetensors does.
+// The entries in the order of their data, which fill the file from the header to its end. Throws
+// IoError as load_safetensors.
 std::vector<SafetensorsEntry> read_safetensors_index(const std::string& path,
                                                      Metadata* metadata = nullptr);
 
-// What a file is to have.
+// One tensor to write.
 struct SafetensorsData {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -35,11 +36,11 @@ struct SafetensorsData {
   const std::byte* data = nullptr;  // in row-major order
 };
 
-// In the order given. Throws as save_safetensors does.
+// Writes tensors in the given order. Throws as save_safetensors.
 void write_safetensors(const std::string& path, const std::vector<SafetensorsData>& entries,
                        const Metadata& metadata);
 
-// "F32" and the like.
+// The name of a dtype in the format, for example "F32".
 std::string_view safetensors_name(DType dtype);
 std::optional<DType> dtype_of_safetensors(std::string_view name);
 

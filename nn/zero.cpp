@@ -34,7 +34,7 @@ void ZeroParameters::add(optim::Optimizer& optimizer, int64_t stage) {
     known[number] = stage >= 3 ? whole : NdSbp();
     const NdSbp& wanted = stage >= 3 ? parts : whole;
     if (parameter.sbp() != wanted) {
-      // A clone, as a part may be a view of the whole.
+      // A clone is needed, because a shard may be a view of the whole.
       parameter.set_data(parameter.detach().to_global({.sbp = wanted}).clone());
     }
     entries_.push_back({parameter, whole, parts});
@@ -74,7 +74,7 @@ void ZeroParameters::StandIns::cut(graph::TracedStep& step, bool once, bool by_p
   for (size_t i = 0; i < step.captures.size(); ++i) {
     for (const StandIn& it : stand_ins_) {
       if (step.captures[i].impl().storage != it.whole.impl().storage) continue;
-      step.captures[i] = it.parameter;  // not a handle of the stand-in's own
+      step.captures[i] = it.parameter;  // do not keep a handle of the stand-in
       cuts.push_back({i, it.data.sbp()});
     }
   }

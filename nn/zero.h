@@ -1,5 +1,5 @@
 // ZeRO in a graph (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward Training Trillion
-// Parameter Models"): where parameters and their gradients lie.
+// Parameter Models"): the layout of parameters and their gradients.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace flow::nn {
 // The parameters of a graph's optimizers that several ranks hold whole.
 class ZeroParameters {
  public:
-  // Lays an optimizer's parameters out for a stage: from 3 on cut, below as they lay before another
-  // graph cut them. Collective where one moves.
+  // Changes an optimizer's parameters to the layout of a stage: shards from stage 3 on; below it,
+  // the layout that they had before another graph sharded them. Collective if a parameter moves.
   void add(optim::Optimizer& optimizer, int64_t stage);
 
-  // The gradient of a parameter in the layout of its parts; undefined for other tensors.
-  // `is_transient`: for each micro-batch apart.
+  // Returns the gradient of a parameter in the layout of its shards, and an undefined tensor if the
+  // parameter is not sharded. `is_transient`: do this for each micro-batch separately.
   Tensor gradient_in_parts(const Tensor& parameter, const Tensor& gradient,
                            bool is_transient) const;
 
-  // While it lives, parameters that are cut look as if they lay whole; they have no values.
+  // While an instance lives, sharded parameters appear to be whole, but have no values.
   class [[nodiscard]] StandIns {
    public:
     explicit StandIns(const ZeroParameters& parameters);
@@ -31,15 +31,15 @@ class ZeroParameters {
     StandIns(const StandIns&) = delete;
     StandIns& operator=(const StandIns&) = delete;
 
-    // Makes the step, traced meanwhile, take the parameters in parts and gather them where it uses
-    // them. `once`: before the first use, and kept.
+    // Makes the step that was traced meanwhile capture the shards and gather them where the
+    // parameters are used. `once`: gather before the first use and keep the result.
     void cut(graph::TracedStep& step, bool once, bool by_phase) const;
 
    private:
     struct StandIn {
       Tensor parameter;
-      Tensor data;   // the part
-      Tensor whole;  // in its place
+      Tensor data;   // the shard
+      Tensor whole;  // the stand-in for the whole parameter
     };
 
     std::vector<StandIn> stand_ins_;

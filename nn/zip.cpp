@@ -1,4 +1,4 @@
-// The format: PKWARE, APPNOTE.TXT (.ZIP File Format Specification) 6.3.
+// Implements the .ZIP File Format Specification (PKWARE, APPNOTE.TXT) 6.3.
 #include "nn/zip.h"
 
 #include <algorithm>
@@ -18,12 +18,12 @@ constexpr uint32_t kMemberMagic = 0x04034b50, kEntryMagic = 0x02014b50, kEndMagi
 constexpr uint32_t kEnd64Magic = 0x06064b50, kLocator64Magic = 0x07064b50;
 constexpr size_t kMemberBytes = 30, kEntryBytes = 46, kEndBytes = 22;
 constexpr size_t kEnd64Bytes = 56, kLocator64Bytes = 20;
-constexpr uint32_t kSee64 = 0xffffffff;  // the number stands in the 64-bit record
-constexpr uint16_t kExtra64 = 1;         // the extra field that holds it
+constexpr uint32_t kSee64 = 0xffffffff;  // the number is in the 64-bit record
+constexpr uint16_t kExtra64 = 1;         // the extra field that contains it
 constexpr uint16_t kStored = 0, kDeflated = 8;
 constexpr uint16_t kVersion64 = 45;   // readers need version 4.5 of the format
 constexpr uint16_t kFirstDay = 0x21;  // 1 January 1980
-constexpr uint64_t kMaxRatio = 1032;  // of deflate: 258 bytes for two bits
+constexpr uint64_t kMaxRatio = 1032;  // of deflate: 2 bits can stand for 258 bytes
 constexpr uint64_t kMaxDirectoryBytes = 100'000'000;
 constexpr size_t kBufferBytes = 1 << 16;
 
@@ -40,16 +40,16 @@ void append(std::string& text, uint64_t value, size_t bytes) {
 }
 
 uint32_t checksum_of(uint32_t start, const void* data, size_t bytes) {
-  if (bytes == 0) return start;  // zlib takes a null pointer for a request to begin anew
+  if (bytes == 0) return start;  // for a null pointer zlib would restart the checksum
   return static_cast<uint32_t>(crc32_z(start, static_cast<const Bytef*>(data), bytes));
 }
 
-// Raw deflate of `parts`.
+// Compresses `parts` to a raw deflate stream.
 std::string deflated(std::span<const std::span<const std::byte>> parts) {
   z_stream stream{};
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) !=
       Z_OK) {
-    throw OutOfMemory("[zip] there is no memory for compression; save without it");
+    throw OutOfMemory("[zip] out of memory for compression; save without compression");
   }
   const std::unique_ptr<z_stream, int (*)(z_streamp)> guard(&stream, deflateEnd);
   std::string packed;
@@ -58,14 +58,14 @@ std::string deflated(std::span<const std::span<const std::byte>> parts) {
     do {
       stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
       stream.avail_out = static_cast<uInt>(buffer.size());
-      deflate(&stream, flush);  // fails for misuse only
+      deflate(&stream, flush);  // fails only if it is misused
       packed.append(buffer.data(), buffer.size() - stream.avail_out);
     } while (stream.avail_out == 0);
   };
   for (std::span<const std::byte> part : parts) {
     while (!part.empty()) {
       const auto step = part.first(std::min<size_t>(part.size(), size_t{1} << 30));
-      // zlib's input pointer is not const, but it does not write.
+      // zlib's input pointer is not const, but zlib does not write to it.
       stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(step.data()));
       stream.avail_in = static_cast<uInt>(step.size());
       run(Z_NO_FLUSH);
@@ -81,7 +81,7 @@ std::string deflated(std::span<const std::span<const std::byte>> parts) {
 struct ZipReader::Inflater {
   Inflater() {
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
-      throw OutOfMemory("[zip] there is no memory for decompression; free some");
+      throw OutOfMemory("[zip] out of memory for decompression; free memory");
     }
   }
 
@@ -110,7 +110,7 @@ void ZipReader::fail(const std::string& why) const {
 }
 
 void ZipReader::read_directory() {
-  // The end record is the last thing but for a comment of at most 65535 bytes.
+  // The end record is last, apart from a comment of at most 65535 bytes.
   const auto tail_bytes =
       static_cast<size_t>(std::min<uint64_t>(file_.size(), kEndBytes + 65535 + kLocator64Bytes));
   std::vector<unsigned char> tail(tail_bytes);
@@ -129,7 +129,8 @@ void ZipReader::read_directory() {
   uint64_t list_end = file_.size() - tail_bytes + end;
   if (end >= kLocator64Bytes && number(record - kLocator64Bytes, 4) == kLocator64Magic) {
     const uint64_t at = number(record - kLocator64Bytes + 8, 8);
-    if (at > file_.size() || file_.size() - at < kEnd64Bytes) fail("its end record lies outside");
+    if (at > file_.size() || file_.size() - at < kEnd64Bytes)
+      fail("the offset of its 64-bit end record is outside the file");
     std::array<unsigned char, kEnd64Bytes> end64{};
     file_.read_at(at, end64.data(), end64.size());
     if (number(end64.data(), 4) != kEnd64Magic) fail("its 64-bit end record is missing");
@@ -148,7 +149,7 @@ void ZipReader::read_directory() {
   size_t at = 0;
   for (uint64_t i = 0; i < count; ++i) {
     if (list.size() - at < kEntryBytes || number(&list[at], 4) != kEntryMagic) {
-      fail(str("member ", i, " of its list is no entry"));
+      fail(str("member ", i, " of its list is not a valid entry"));
     }
     const size_t name_bytes = number(&list[at + 28], 2), extra_bytes = number(&list[at + 30], 2);
     const size_t total = kEntryBytes + name_bytes + extra_bytes + number(&list[at + 32], 2);
@@ -158,7 +159,7 @@ void ZipReader::read_directory() {
     entries_.push_back(parse_entry(&list[at], rest.first(name_bytes), rest.subspan(name_bytes)));
     at += total;
   }
-  if (at != list.size()) fail("its list holds more than its members");
+  if (at != list.size()) fail("its list is longer than its members");
 }
 
 ZipEntry ZipReader::parse_entry(const unsigned char* record, std::span<const unsigned char> name,
@@ -166,11 +167,13 @@ ZipEntry ZipReader::parse_entry(const unsigned char* record, std::span<const uns
   ZipEntry entry;
   entry.name.assign(name.begin(), name.end());
   if ((number(record + 8, 2) & 1) != 0) {
-    throw Unsupported(str("[zip] ", path_, ": ", entry.name, " is encrypted; save it without"));
+    throw Unsupported(
+        str("[zip] ", path_, ": ", entry.name, " is encrypted; save it without encryption"));
   }
   const uint64_t method = number(record + 10, 2);
   if (method != kStored && method != kDeflated) {
-    throw Unsupported(str("[zip] ", path_, ": ", entry.name, " is packed by method ", method,
+    throw Unsupported(str("[zip] ", path_, ": ", entry.name,
+                          " is compressed with the unsupported method ", method,
                           "; store or deflate it"));
   }
   entry.is_deflated = method == kDeflated;
@@ -202,11 +205,12 @@ ZipEntry ZipReader::parse_entry(const unsigned char* record, std::span<const uns
   return entry;
 }
 
-// From the member's own header, whose name and extra field may have other lengths than the list's.
+// Finds the data behind the member's header, whose name and extra field may differ in length from
+// those in the list.
 void ZipReader::find_data(ZipEntry& entry) {
   std::array<unsigned char, kMemberBytes> header{};
   if (entry.offset > directory_ || directory_ - entry.offset < kMemberBytes) {
-    fail(str(entry.name, " lies outside"));
+    fail(str("the header of ", entry.name, " is outside the file"));
   }
   file_.read_at(entry.offset, header.data(), header.size());
   if (number(header.data(), 4) != kMemberMagic) fail(str(entry.name, " has no header"));
@@ -229,7 +233,7 @@ void ZipReader::check_overlap() const {
   std::sort(order.begin(), order.end(),
             [](const ZipEntry* a, const ZipEntry* b) { return a->offset < b->offset; });
   for (size_t i = 1; i < order.size(); ++i) {
-    // Even empty members have a header of their own between them.
+    // Even an empty member is preceded by its header.
     if (order[i]->offset < order[i - 1]->offset + order[i - 1]->packed_bytes + kMemberBytes) {
       fail(str(order[i]->name, " overlaps ", order[i - 1]->name));
     }
@@ -246,7 +250,7 @@ void ZipReader::open(const ZipEntry& entry) {
 }
 
 void ZipReader::read(void* target, size_t bytes) {
-  if (bytes > left_) fail(str(open_->name, " ends ", bytes - left_, " bytes too early"));
+  if (bytes > left_) fail(str(open_->name, " is ", bytes - left_, " bytes too short"));
   left_ -= bytes;
   if (inflater_ == nullptr) {
     file_.read(target, bytes);
@@ -280,7 +284,7 @@ void ZipReader::read(void* target, size_t bytes) {
 }
 
 void ZipReader::close() {
-  if (left_ != 0) fail(str(open_->name, " holds ", left_, " bytes more than its array"));
+  if (left_ != 0) fail(str(open_->name, " has ", left_, " bytes more than its array"));
   if (checksum_ != open_->checksum) fail(str("the checksum of ", open_->name, " is wrong"));
   inflater_.reset();
   open_ = nullptr;
@@ -294,7 +298,8 @@ void ZipWriter::write(const std::string& bytes) {
 void ZipWriter::add(const std::string& name, std::span<const std::span<const std::byte>> parts,
                     bool compressed) {
   if (name.size() > 65535) {
-    throw InvalidArgument(str("[zip] a name has ", name.size(), " bytes; at most 65535 fit"));
+    throw InvalidArgument(
+        str("[zip] a name is too long; received ", name.size(), " bytes; use at most 65535"));
   }
   ZipEntry entry{.name = name, .is_deflated = compressed, .offset = offset_};
   for (const auto& part : parts) {

@@ -1,5 +1,5 @@
-// Zip archives of files that are read from front to back: stored or deflated members, with 64-bit
-// sizes. Names are only names; nothing is unpacked to disk.
+// Zip archives that are read from front to back. Members are stored or deflated; sizes may have 64
+// bits. Names are only names: nothing is unpacked to disk.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,14 @@ struct ZipEntry {
   std::string name;
   bool is_deflated = false;
   uint32_t checksum = 0;      // CRC-32 of the unpacked bytes
-  uint64_t packed_bytes = 0;  // in the archive
+  uint64_t packed_bytes = 0;  // number of bytes in the archive
   uint64_t bytes = 0;         // unpacked
-  uint64_t offset = 0;        // of the packed bytes, from the start of the archive
+  uint64_t offset = 0;        // position of the packed bytes, from the start of the archive
 };
 
-// The archive is not trusted: members lie inside it, do not overlap, and claim no more bytes than
-// deflate can make of theirs. IoError names path and reason.
+// Reads an archive, which is not trusted: members must be inside the archive, must not overlap, and
+// must not claim more bytes than deflate can produce from theirs. Throws IoError, naming the path
+// and the reason; Unsupported for encrypted members and other methods of compression.
 class ZipReader {
  public:
   explicit ZipReader(const std::string& path);
@@ -33,10 +34,10 @@ class ZipReader {
 
   const std::vector<ZipEntry>& entries() const { return entries_; }
 
-  // Goes to the start of a member; read() then takes its unpacked bytes.
+  // Opens a member; read() then returns its unpacked bytes from the start.
   void open(const ZipEntry& entry);
   void read(void* target, size_t bytes);
-  // Throws unless the member was read to its end and its checksum is right.
+  // Throws IoError unless the member was read to its end and its checksum is right.
   void close();
 
  private:
@@ -52,21 +53,22 @@ class ZipReader {
   std::string path_;
   InputFile file_;
   std::vector<ZipEntry> entries_;
-  uint64_t directory_ = 0;  // where the list of members starts
+  uint64_t directory_ = 0;  // start of the list of members
   const ZipEntry* open_ = nullptr;
-  uint64_t left_ = 0;  // of the open member, unpacked
+  uint64_t left_ = 0;  // unpacked bytes of the open member that have not been read
   uint64_t packed_left_ = 0;
   uint32_t checksum_ = 0;
   std::unique_ptr<Inflater> inflater_;
 };
 
-// Written beside its target and renamed at commit(), as OutputFile. Times are fixed, so that equal
-// members give equal archives; sizes are written with 64 bits throughout, one way for all.
+// Writes an archive to a temporary file, which commit() renames (see OutputFile). Times are fixed,
+// so equal members give equal archives. All sizes are written with 64 bits.
 class ZipWriter {
  public:
   explicit ZipWriter(const std::string& path) : file_(path) {}
 
-  // A member of the bytes of `parts`, one after the other.
+  // Adds a member that consists of `parts`, one after another. Throws InvalidArgument for a name of
+  // more than 65535 bytes.
   void add(const std::string& name, std::span<const std::span<const std::byte>> parts,
            bool compressed);
   void commit();
@@ -76,7 +78,7 @@ class ZipWriter {
 
   OutputFile file_;
   uint64_t offset_ = 0;
-  std::vector<ZipEntry> entries_;  // with the offset of the member's header
+  std::vector<ZipEntry> entries_;  // offset is that of the member's header
 };
 
 }  // namespace flow::nn

@@ -33,7 +33,7 @@ std::filesystem::path folder_of(const std::string& root, const std::vector<std::
   std::string expected = names[0];
   for (size_t i = 1; i < names.size(); ++i)
     expected += ", " + names[i];
-  throw IoError(str("[Cifar10] there is no CIFAR-10 under ", root, "; expected ", expected,
+  throw IoError(str("[Cifar10] CIFAR-10 was not found under ", root, "; expected ", expected,
                     " there or in its folder cifar-10-batches-bin (the binary version)"));
 }
 
@@ -52,15 +52,17 @@ Cifar10::Cifar10(const std::string& root, DatasetOptions options) {
     nn::InputFile file(path);
     const auto size = static_cast<int64_t>(file.size());
     if (size == 0 || size % kRecordBytes != 0) {
-      throw BadFile(str("[Cifar10] ", path, " has ", size, " bytes; expected a multiple of ",
-                        kRecordBytes, ", a label and an image each"));
+      throw BadFile(str("[Cifar10] ", path, " has ", size,
+                        " bytes, which is not a number of whole records; expected a multiple of ",
+                        kRecordBytes, " bytes (a label and an image each); download it again"));
     }
     std::vector<uint8_t> record(static_cast<size_t>(kRecordBytes));
     for (int64_t i = 0; i < size / kRecordBytes; ++i) {
       file.read(record.data(), record.size());
       if (record[0] > 9) {
-        throw BadFile(str("[Cifar10] ", path, " gives image ", i, " the label ", int{record[0]},
-                          "; expected 0 to 9 (CIFAR-100 is another format)"));
+        throw BadFile(str("[Cifar10] ", path, " has an invalid label: image ", i, " has label ",
+                          int{record[0]},
+                          "; expected 0 to 9 (files of CIFAR-100 have another format)"));
       }
       labels.push_back(record[0]);
       pixels.insert(pixels.end(), record.begin() + 1, record.end());

@@ -1,4 +1,4 @@
-// CIFAR-10 as a dataset (Krizhevsky 2009).
+// The CIFAR-10 dataset (Krizhevsky 2009).
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace flow::data {
 
-// Samples are an image (3, 32, 32), float32 in [0, 1], and its label, an int64 scalar. A handle:
-// copies share the data, one byte a pixel.
+// A sample is an image (3, 32, 32), float32 in [0, 1], and its label, an int64 scalar. Copies share
+// the data, which takes one byte per colour value.
 class Cifar10 {
  public:
   using Sample = std::pair<Tensor, Tensor>;
 
-  // Reads data_batch_1.bin … data_batch_5.bin or test_batch.bin, under `root` or its folder
-  // cifar-10-batches-bin. Sizes and labels are checked. Throws IoError naming the files expected.
-  // Nothing is downloaded.
+  // Reads data_batch_1.bin … data_batch_5.bin, or test_batch.bin if train is false, from `root` or
+  // its sub-folder cifar-10-batches-bin. Sizes and labels are checked. Throws IoError, naming the
+  // expected files. Nothing is downloaded.
   explicit Cifar10(const std::string& root, DatasetOptions options = {});
 
   int64_t size() const { return labels_.size(0); }

@@ -12,8 +12,8 @@ namespace flow::data {
 
 void check_sample(const char* dataset, int64_t i, int64_t size) {
   if (i >= 0 && i < size) return;
-  throw InvalidArgument(
-      str("[", dataset, "] sample ", i, " does not exist; there are ", size, ", counted from 0"));
+  throw InvalidArgument(str("[", dataset, "] index ", i, " is out of range; the size is ", size,
+                            "; use an index from 0 to size - 1"));
 }
 
 Tensor rows(const Tensor& x, const std::vector<int64_t>& indices) {
@@ -41,8 +41,9 @@ std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& length
     sizes.push_back(static_cast<int64_t>(length));
   }
   if (!is_valid || sum != static_cast<double>(size)) {
-    throw InvalidArgument(str("[random_split] lengths are sizes that add up to ", size,
-                              ", or fractions that add up to 1; their sum is ", sum));
+    throw InvalidArgument(str("[random_split] lengths must be sizes that add up to ", size,
+                              ", or fractions that add up to 1; received lengths whose sum is ",
+                              sum));
   }
   return sizes;
 }

@@ -1,8 +1,8 @@
-// Datasets made of tensors and of other datasets.
+// Datasets of tensors, and datasets made from other datasets.
 //
-// A dataset has `Sample` (a tensor, or a pair, tuple or array of tensors), size() and
-// operator[](i); it may have batch(indices), which gives many samples at once, stacked along a new
-// first dim. Several threads may read one. Copies share the data.
+// A dataset has a type `Sample` (a tensor, or a pair, tuple or array of tensors), size() and
+// operator[](i). It may have batch(indices), which returns several samples at once, stacked along a
+// new first dim. Several threads may read a dataset at the same time. Copies share the data.
 #pragma once
 
 #include <array>
@@ -18,13 +18,15 @@ namespace flow::data {
 
 // Throws InvalidArgument unless 0 <= i < size.
 void check_sample(const char* dataset, int64_t i, int64_t size);
-// Slices of x along dim 0.
+// The slices of x along dim 0 with these indices.
 Tensor rows(const Tensor& x, const std::vector<int64_t>& indices);
-// Sizes that add up to `size`: the lengths themselves, or where they are fractions that add up to
-// 1, as many rounded down with the rest given one by one from the first.
+// Part sizes whose sum is `size`. `lengths` are these sizes, or fractions whose sum is 1; then
+// sizes are rounded down, and the samples that remain are given one by one to the parts from the
+// first. Throws InvalidArgument for other lengths.
 std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& lengths);
 
-// Row i of each of some tensors of one size(0).
+// Sample i is row i of each of the tensors, whose sizes of dim 0 must be equal; otherwise
+// InvalidArgument.
 //   for (auto [x, y] : DataLoader(TensorDataset(xs, ys), {.batch_size = 32})) …
 template <size_t N>
 class TensorDataset {
@@ -36,9 +38,9 @@ class TensorDataset {
   requires(sizeof...(T) == N) explicit TensorDataset(const T&... tensors) : tensors_{tensors...} {
     for (const Tensor& tensor : tensors_) {
       if (tensor.dim() == 0 || tensor.size(0) != tensors_[0].size(0)) {
-        throw InvalidArgument(str("[TensorDataset] the tensors have one size of dim 0; received ",
-                                  tensors_[0].meta(), " and ", tensor.meta(),
-                                  "; give each a row for every sample"));
+        throw InvalidArgument(str(
+            "[TensorDataset] the tensors must have the same size of dim 0; received ",
+            tensors_[0].meta(), " and ", tensor.meta(), "; give each tensor one row per sample"));
       }
     }
   }
@@ -67,7 +69,7 @@ class TensorDataset {
 template <class... T>
 TensorDataset(const T&...) -> TensorDataset<sizeof...(T)>;
 
-// Some samples of a dataset.
+// The samples of a dataset with the given indices.
 template <class Dataset>
 class Subset {
  public:
@@ -104,9 +106,9 @@ class Subset {
   std::vector<int64_t> indices_;
 };
 
-// A dataset with a function applied to every sample; the function must be callable from several
-// threads. It may draw random numbers by any op (rand, bernoulli, …): in a DataLoader they belong
-// to the sample.
+// A dataset whose samples are passed through a function. Several threads may call the function at
+// the same time. It may draw random numbers by any op (rand, bernoulli, …); in a DataLoader the
+// numbers depend on the sample and not on the thread.
 //   Transformed(Mnist(root), [](auto sample) { sample[0] += 0.1 * randn(…); return sample; })
 template <class Dataset, class Transform>
 class Transformed {
@@ -126,11 +128,12 @@ class Transformed {
 };
 
 namespace internal {
-// A permutation from the rank's generator, the same on all ranks.
+// A permutation drawn from the rank's generator; it is the same on all ranks.
 std::vector<int64_t> shared_permutation(int64_t size);
 }  // namespace internal
 
-// Disjoint random parts, by sizes or by fractions: random_split(dataset, {0.9, 0.1}).
+// Splits a dataset into disjoint random parts, given by sizes or fractions: random_split(dataset,
+// {0.9, 0.1}). Throws InvalidArgument as split_sizes.
 template <class Dataset>
 std::vector<Subset<Dataset>> random_split(const Dataset& dataset,
                                           const std::vector<double>& lengths) {

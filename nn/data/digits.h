@@ -1,4 +1,4 @@
-// Pictures of digits: what MNIST files hold and what the generator draws.
+// Images of digits: the contents of MNIST files, and the output of the generator.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace flow::data {
 
-// `count` grey images of height × width bytes, row-major, and a label each.
+// `count` grey images of height × width bytes, row-major, and a label for each.
 struct Digits {
   int64_t count = 0;
   int64_t height = 28;
@@ -16,14 +16,15 @@ struct Digits {
   std::vector<uint8_t> labels;  // 0 … 9
 };
 
-// Draws digits as strokes under random rotation, shear, scale, thickness and blur with noise and
-// distracting strokes: the same for the same arguments. Harder for a linear model than MNIST's.
+// Draws digits as strokes with random rotation, shear, scale, thickness, blur, noise and
+// distracting strokes. The same arguments give the same images. They are harder for a linear model
+// than those of MNIST.
 Digits generate_digits(int64_t count, uint64_t seed);
 
 // Reads a pair of idx files, plain or gzip (LeCun and Cortes 1998). Sizes are checked against the
-// header before memory is taken. Throws IoError naming file and defect.
+// header before memory is allocated. Throws IoError, naming the file and the defect.
 Digits read_idx(const std::string& images_path, const std::string& labels_path);
-// Writes them plain; each file appears whole or not at all.
+// Writes plain idx files. Each file appears complete or not at all. Throws IoError.
 void write_idx(const Digits& digits, const std::string& images_path,
                const std::string& labels_path);
 

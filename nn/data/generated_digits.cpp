@@ -10,12 +10,13 @@ namespace flow::data {
 namespace {
 
 struct Point {
-  double x, y;  // in [0, 1]², y down
+  double x, y;  // in [0, 1]²; y points down
 };
 
 using Stroke = std::vector<Point>;
 
-// An arc of an ellipse as a polyline; angles in turns, 0 to the right, growing downwards.
+// An arc of an ellipse as a polyline. Angles are in turns: 0 points right, and positive angles turn
+// clockwise (y points down).
 Stroke arc(Point centre, double rx, double ry, double from, double to) {
   Stroke stroke;
   constexpr int kSteps = 16;
@@ -79,7 +80,7 @@ double distance_to_segment(Point p, Point a, Point b) {
   return std::hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
 }
 
-// Ink at p from strokes of half-width `radius` with a soft edge.
+// Ink at p: 1 within the half-width `radius` of a stroke, 0 outside, with a soft edge between.
 double ink(Point p, const std::vector<Stroke>& strokes, double radius, double softness) {
   double nearest = 1e9;
   for (const Stroke& stroke : strokes) {
@@ -105,7 +106,7 @@ void draw(int digit, Draws& draws, int64_t side, uint8_t* pixels) {
       point = {turned + 0.5 + shift_x, y + 0.5 + shift_y};
     }
   }
-  // A short stroke that belongs to no digit.
+  // A short distracting stroke that belongs to no digit.
   const Point start{draws.uniform(0, 1), draws.uniform(0, 1)};
   strokes.push_back({start, {start.x + draws.uniform(-.2, .2), start.y + draws.uniform(-.2, .2)}});
   const double radius = draws.uniform(0.028, 0.07), softness = draws.uniform(0.03, 0.08);

@@ -1,4 +1,4 @@
-// The idx file format of MNIST: a big-endian header (magic, sizes) and bytes.
+// The idx file format of MNIST: a big-endian header (magic number, sizes) followed by bytes.
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -18,12 +18,12 @@ constexpr uint32_t kLabelsMagic = 0x0801;  // unsigned bytes, one dim
 constexpr int64_t kMaxImages = 10'000'000;
 constexpr int64_t kMaxSide = 1024;
 
-// zlib reads plain files as they are.
+// A file to read, gzip or plain: zlib returns the bytes of plain files unchanged.
 class IdxFile {
  public:
   explicit IdxFile(const std::string& path) : path_(path) {
     if (!std::filesystem::is_regular_file(path)) {
-      throw IoError(str("[idx] there is no file ", path, "; give the folder that holds it"));
+      throw IoError(str("[idx] file not found: ", path, "; check the path"));
     }
     file_ = gzopen(path.c_str(), "rb");
     if (file_ == nullptr)
@@ -69,7 +69,7 @@ class IdxFile {
 
   void check_end() {
     uint8_t extra = 0;
-    if (gzread(file_, &extra, 1) > 0) fail("it holds more than its header says");
+    if (gzread(file_, &extra, 1) > 0) fail("it has more bytes than its header says");
     int code = Z_OK;
     const char* reason = gzerror(file_, &code);
     if (code != Z_OK) fail(str("it is damaged at its end (", reason, ")"));
@@ -111,7 +111,8 @@ Digits read_idx(const std::string& images_path, const std::string& labels_path) 
   if (const int64_t count = labels.read_u32("header"); count != digits.count) {
     labels.fail(str("it has ", count, " labels for ", digits.count, " images"));
   }
-  // Grown as the bytes come, so that a header cannot claim memory the file does not fill.
+  // The buffer grows with the bytes that are read, so a header cannot claim memory that the file
+  // does not fill.
   const auto image_bytes = static_cast<size_t>(digits.height * digits.width);
   for (int64_t i = 0; i < digits.count; ++i) {
     digits.pixels.resize(digits.pixels.size() + image_bytes);
@@ -122,7 +123,7 @@ Digits read_idx(const std::string& images_path, const std::string& labels_path) 
   labels.read(digits.labels.data(), digits.labels.size(), "labels");
   labels.check_end();
   for (const uint8_t label : digits.labels) {
-    if (label > 9) labels.fail(str("a label is ", int{label}, ", digits are 0 to 9"));
+    if (label > 9) labels.fail(str("a label is ", int{label}, ", but digits are 0 to 9"));
   }
   return digits;
 }

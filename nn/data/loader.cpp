@@ -21,11 +21,13 @@ BatchPlan::BatchPlan(const DataLoaderOptions& options, int64_t dataset_size)
   if (options.batch_size <= 0 || options.num_workers < 0 || options.prefetch_factor <= 0) {
     throw InvalidArgument(
         str("[DataLoader] batch_size and prefetch_factor must be positive and "
-            "num_workers not negative; got ",
+            "num_workers must not be negative; received ",
             options.batch_size, ", ", options.prefetch_factor, " and ", options.num_workers));
   }
   if (options.sampler && options.shuffle) {
-    throw InvalidArgument("[DataLoader] a sampler decides the order; leave out shuffle");
+    throw InvalidArgument(
+        "[DataLoader] sampler and shuffle exclude each other: the sampler decides the order; leave "
+        "out shuffle");
   }
   if (options.placement.defined() != !options.sbp.empty()) {
     throw InvalidArgument(str("[DataLoader] received placement ", options.placement, " and sbp ",
@@ -52,7 +54,7 @@ std::vector<int64_t> BatchPlan::own_samples(const std::vector<int64_t>& order,
   if (options_.placement.defined() && reads_own_rows()) {
     const int64_t position = options_.placement.position(env::rank());
     if (position < 0) {
-      own.size = 0;  // what ranks outside the placement give is not looked at
+      own.size = 0;  // to_global ignores the values of ranks outside the placement
     } else {
       const Box box = box_of(Shape{size}, options_.placement, options_.sbp, position);
       own = {box.begin[0], box.size[0]};
@@ -86,8 +88,9 @@ std::vector<int64_t> BatchPlan::begin_pass() {
   if (!options_.sampler) return sample_order(dataset_size_, options_.shuffle, random_);
   std::vector<int64_t> order = options_.sampler->order(random_);
   if (const int64_t size = options_.sampler->size(); static_cast<int64_t>(order.size()) != size) {
-    throw InvalidArgument(str("[DataLoader] the sampler has size ", size, " and gave an order of ",
-                              order.size(), " samples; its order() and size() must agree"));
+    throw InvalidArgument(str("[DataLoader] the sampler contradicts itself: size() is ", size,
+                              ", but order() returned ", order.size(),
+                              " samples; make them agree"));
   }
   return order;
 }
@@ -106,14 +109,14 @@ void BatchPlan::load_state_dict(const nn::StateDict& state) {
   const auto found = state.find("pass");
   if (state.size() != 1 || found == state.end() || !(found->second.shape() == Shape{6})) {
     throw InvalidArgument(
-        "[DataLoader] a state has one name, 'pass', with six numbers; nothing "
-        "was loaded");
+        "[DataLoader] the state must have one name, 'pass', with six numbers; nothing "
+        "was loaded; use a state that a DataLoader has written");
   }
   const auto pass = found->second.to_vector<int64_t>();
   if (pass[0] < 0 || pass[0] > 1 || pass[4] < 0 || pass[5] < -1) {
-    throw InvalidArgument(
-        str("[DataLoader] no loader has written this state: it goes on with batch ", pass[4],
-            " of pass ", pass[5], "; nothing was loaded; use the state of the same loader"));
+    throw InvalidArgument(str("[DataLoader] the state is invalid: it resumes at batch ", pass[4],
+                              " of pass ", pass[5],
+                              "; nothing was loaded; use the state of the same loader"));
   }
   random_ = {static_cast<uint64_t>(pass[1]), static_cast<uint64_t>(pass[2]),
              static_cast<uint64_t>(pass[3])};
@@ -135,7 +138,7 @@ struct Prefetcher::Shared {
   bool stops = false;                              // guarded by mutex
   std::vector<std::jthread> threads;
 
-  // Also where the system refused one of the threads; they are joined after this.
+  // Runs also if the system could not start one of the threads. The threads are joined after this.
   ~Shared() {
     {
       const std::lock_guard lock(mutex);
@@ -145,7 +148,8 @@ struct Prefetcher::Shared {
   }
 
   void work() {
-    // A context of its own with one thread: the rank's thread pool runs one loop at a time.
+    // Each worker has a separate context with one thread, because the rank's thread pool runs one
+    // loop at a time.
     RankContext context(identity, 1);
     const RankScope scope(context);
     const NoGradGuard no_grad;
@@ -194,7 +198,7 @@ std::shared_ptr<void> Prefetcher::next() {
   shared_->changed.wait(
       lock, [&] { return shared_->made.contains(number) || shared_->failures.contains(number); });
   if (const auto failure = shared_->failures.find(number); failure != shared_->failures.end()) {
-    std::rethrow_exception(failure->second);  // at every further call, too
+    std::rethrow_exception(failure->second);  // later calls rethrow it as well
   }
   ++shared_->next_to_give;
   shared_->changed.notify_all();

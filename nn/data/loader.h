@@ -1,4 +1,4 @@
-// DataLoader: batches of a dataset.
+// DataLoader: iterates over the batches of a dataset.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,20 @@ namespace flow::data {
 struct DataLoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = false;
-  std::shared_ptr<Sampler> sampler = {};  // in place of shuffle
-  int64_t num_workers = 0;                // threads that make batches ahead; 0: none
+  std::shared_ptr<Sampler> sampler = {};  // decides the order; replaces shuffle
+  // Threads that make batches ahead of time; 0: the calling thread makes them.
+  int64_t num_workers = 0;
   bool drop_last = false;
-  int64_t prefetch_factor = 2;  // batches that each worker is ahead at most
-  // Given: batches are global tensors. Size and order are those of the logical batch, and each rank
-  // reads its own rows only where sbp splits dim 0 or nothing.
+  int64_t prefetch_factor = 2;  // the number of batches that each worker may be ahead
+  // If set, batches are global tensors with this layout. batch_size and the order are those of the
+  // logical batch. A rank reads only its own rows if sbp splits dim 0 only, else all of them.
   Placement placement = {};
   NdSbp sbp = {};
 };
 
 namespace internal {
 
-// What of the loader does not depend on the dataset.
+// The part of the loader that does not depend on the dataset's type.
 class BatchPlan {
  public:
   BatchPlan(const DataLoaderOptions& options, int64_t dataset_size);
@@ -44,15 +45,15 @@ class BatchPlan {
   const DataLoaderOptions& options() const { return options_; }
 
   int64_t num_batches() const;
-  // The samples of a batch that this rank reads, of `order`.
+  // The samples of batch `number` of `order` that this rank reads.
   std::vector<int64_t> own_samples(const std::vector<int64_t>& order, int64_t number) const;
-  // A local batch as the options want it.
+  // Converts a local batch to the layout in the options.
   Tensor placed(const Tensor& batch) const;
-  // The stream and the order of the next pass, which begins at next_batch(): a new one, or the one
-  // that was loaded.
+  // Starts a pass, a new one or the one that was loaded, and returns its order. The pass begins at
+  // next_batch().
   std::vector<int64_t> begin_pass();
 
-  // For transforms of the pass.
+  // The random stream of transforms in this pass.
   RandomStream transforms() const { return transform_stream(random_, epoch_); }
 
   int64_t next_batch() const { return next_batch_; }
@@ -70,10 +71,10 @@ class BatchPlan {
   RandomStream random_;  // of the pass
   bool has_pass_ = false, resumes_ = false;
   int64_t next_batch_ = 0;
-  int64_t epoch_ = -1;  // passes begun before this one
+  int64_t epoch_ = -1;  // number of passes that began before this one
 };
 
-// Threads that make numbered things in order of demand.
+// Threads that make numbered items ahead of time and hand them out in order.
 class Prefetcher {
  public:
   using Make = std::function<std::shared_ptr<void>(int64_t number)>;
@@ -83,7 +84,8 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // The things by number, one after another. Throws what making it threw, and goes no further.
+  // Waits for the next item and returns it. If making it threw, rethrows that exception, in later
+  // calls as well.
   std::shared_ptr<void> next();
 
  private:
@@ -96,7 +98,7 @@ concept TupleLike = requires {
   std::tuple_size<T>::value;
 };
 
-// f of each tensor of a batch.
+// Applies f to each tensor of a batch.
 template <class F>
 Tensor map_tensors(const Tensor& batch, const F& f) {
   return f(batch);
@@ -107,7 +109,7 @@ B map_tensors(const B& batch, const F& f) {
   return std::apply([&](const auto&... tensors) { return B{f(tensors)...}; }, batch);
 }
 
-// Samples stacked along a new first dim.
+// Stacks samples along a new first dim.
 inline Tensor collate(const std::vector<Tensor>& samples) {
   return stack(samples, 0);
 }
@@ -128,18 +130,19 @@ S collate(const std::vector<S>& samples) {
 
 }  // namespace internal
 
-// Each pass (begin) draws a new order from the rank's generator when shuffling; a local loader's
-// order differs between ranks. Random ops in a dataset's operator[] or transforms draw by the
-// generator's seed at the pass's begin, the pass and the sample: any number of workers and a
-// resumed pass give the same numbers, and the rank's generator stays as it is. Owns its dataset
-// (see dataset.h). One pass at a time.
+// Each pass, started by begin(), draws a new order from the rank's generator if shuffle is set;
+// with local batches the order differs between ranks. Random ops in the dataset's operator[] and in
+// transforms use numbers that depend only on the generator's seed at the start of the pass, on the
+// pass and on the sample. So they are the same with any number of workers and in a resumed pass,
+// and the rank's generator does not advance. The loader owns its dataset (see dataset.h). Only one
+// pass can run at a time.
 //   for (auto [x, y] : DataLoader(Mnist(root), {.batch_size = 64, .shuffle = true})) …
 template <class Dataset>
 class DataLoader {
  public:
   using Batch = typename Dataset::Sample;
 
-  // Throws InvalidArgument for options that do not fit.
+  // Throws InvalidArgument if the options are out of range or contradict each other.
   explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {})
       : dataset_(std::move(dataset)), plan_(options, dataset_.size()) {}
 
@@ -190,9 +193,10 @@ class DataLoader {
 
   const Dataset& dataset() const { return dataset_; }
 
-  // Which batches of the pass have been taken. A loader of the same dataset and options that loads
-  // it begins its next pass with the batch after them. The generator's state, from which later
-  // passes draw, is the program's to keep (generator_state()).
+  // The position in the current pass. A loader of the same dataset and options that loads it starts
+  // its next pass at the batch after those already taken. The state of the generator, from which
+  // later passes draw, is not included; save generator_state() as well. load_state_dict throws
+  // InvalidArgument, before anything is changed, for a state that no loader wrote.
   nn::StateDict state_dict() const { return plan_.state_dict(); }
 
   void load_state_dict(const nn::StateDict& state) { plan_.load_state_dict(state); }
@@ -209,7 +213,8 @@ class DataLoader {
   Batch local_batch(int64_t number) const {
     std::vector<int64_t> indices = plan_.own_samples(order_, number);
     const bool is_empty = indices.empty();
-    if (is_empty) indices.push_back(order_[0]);  // for its shape
+    // One sample, which gives the shape of the empty batch.
+    if (is_empty) indices.push_back(order_[0]);
     Batch batch = samples(indices);
     if (!is_empty) return batch;
     return internal::map_tensors(batch, [](const Tensor& x) { return x.narrow(0, 0, 0); });

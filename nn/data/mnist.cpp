@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kTrainOfT10k = 8000;
 
-// The plain or compressed file of this name, or an empty path.
+// The path of the plain or compressed file of this name, or an empty path.
 std::string find(const std::string& root, const std::string& name) {
   for (const char* ending : {"", ".gz"}) {
     std::string path = (std::filesystem::path(root) / (name + ending)).string();
@@ -45,15 +45,16 @@ Mnist::Mnist(const std::string& root, DatasetOptions options) {
     return;
   }
   if (!test.are_there()) {
-    throw IoError(str("[Mnist] there is no MNIST under ", root,
+    throw IoError(str("[Mnist] MNIST was not found under ", root,
                       "; expected train-images-idx3-ubyte and train-labels-idx1-ubyte, or "
                       "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or .gz"));
   }
   const Digits digits = read_idx(test.images, test.labels);
   const int64_t cut = std::min(kTrainOfT10k, digits.count * 4 / 5);
   if (options.train) {
-    log_warning(str("[Mnist] only the t10k files are under ", root, ": its first ", cut,
-                    " images train, the other ", digits.count - cut, " test"));
+    log_warning(str("[Mnist] only the t10k files were found under ", root, "; their first ", cut,
+                    " images are the training set, the other ", digits.count - cut,
+                    " the test set"));
   }
   take(digits, options.train ? 0 : cut, options.train ? cut : digits.count - cut);
 }

@@ -1,4 +1,4 @@
-// MNIST as a dataset.
+// The MNIST dataset (LeCun and Cortes 1998).
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,18 @@ struct DatasetOptions {
   bool train = true;
 };
 
-// Samples are an image (1, H, W), float32 in [0, 1], and its label, an int64 scalar. A handle:
-// copies share the data.
+// A sample is an image (1, H, W), float32 in [0, 1], and its label, an int64 scalar. Copies share
+// the data.
 class Mnist {
  public:
   using Sample = std::pair<Tensor, Tensor>;
 
-  // Reads train-images-idx3-ubyte, train-labels-idx1-ubyte or the t10k pair under `root`, plain or
-  // with .gz. Where only the t10k pair is there, its first 8,000 images train, its last 2,000 test,
-  // and a warning says so. Throws IoError naming the files expected. Nothing is downloaded.
+  // Reads train-images-idx3-ubyte and train-labels-idx1-ubyte, or the t10k pair if train is false,
+  // from `root`, plain or with .gz. If only the t10k pair exists, its first 8,000 images are the
+  // training set and its last 2,000 the test set, and a warning says so. Throws IoError, naming the
+  // expected files. Nothing is downloaded.
   explicit Mnist(const std::string& root, DatasetOptions options = {});
-  // The same samples from pictures in memory.
+  // The same samples, from images in memory.
   explicit Mnist(const Digits& digits);
 
   int64_t size() const { return labels_.size(0); }
@@ -33,7 +34,7 @@ class Mnist {
   Sample operator[](int64_t i) const;
   Sample batch(const std::vector<int64_t>& indices) const;
 
-  // All images (N, 1, H, W) and labels (N).
+  // All images, (N, 1, H, W), and all labels, (N).
   const Tensor& images() const { return images_; }
 
   const Tensor& labels() const { return labels_; }

@@ -6,7 +6,7 @@ namespace flow::data::internal {
 
 namespace {
 
-// No program draws so often.
+// A stream number that no program reaches by drawing.
 constexpr uint64_t kTransforms = uint64_t{1} << 62;
 
 uint64_t bits_at(const RandomStream& random, int64_t i) {
@@ -24,7 +24,8 @@ RandomStream transform_stream(const RandomStream& pass, int64_t epoch) {
 
 SampleRandomScope::SampleRandomScope(const RandomStream& transforms, int64_t sample)
     : generator_(thread_state().context->generator()), outer_(generator_.state()) {
-  // Local draws mix the rank into the high word of the stream, where it stands already.
+  // Local draws combine the rank with the high word of the stream by XOR. Starting the stream with
+  // the rank there cancels it, so every rank draws the same numbers.
   const auto rank = static_cast<uint64_t>(thread_state().context->rank());
   generator_.set_state({.seed = bits_at(transforms, sample), .next_stream = rank << 32});
 }

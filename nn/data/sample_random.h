@@ -1,5 +1,5 @@
-// Random numbers of transforms: those of a sample do not depend on the thread that makes it, nor on
-// when it does.
+// Random numbers of transforms. The numbers of a sample do not depend on which thread makes the
+// sample, nor on when.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace flow::data::internal {
 
-// The stream from which the samples of one pass have their seeds. `pass` orders the samples, so it
-// is kept apart.
+// The stream that gives each sample of a pass its seed. It is separate from `pass`, which orders
+// the samples.
 RandomStream transform_stream(const RandomStream& pass, int64_t epoch);
 
-// While it lives, random ops of this thread draw from streams of the sample's own seed, on every
-// rank alike. The thread's generator is as it was afterwards.
+// While an instance lives, random ops of this thread draw from streams with the sample's seed,
+// which is the same on every rank. Afterwards the thread's generator is in its previous state.
 class SampleRandomScope {
  public:
   SampleRandomScope(const RandomStream& transforms, int64_t sample);

@@ -20,7 +20,7 @@ int64_t below(uint64_t bits, int64_t bound) {
   return static_cast<int64_t>(static_cast<Wide>(bits) * static_cast<Wide>(bound) >> 64);
 }
 
-// A stream of its own for the n-th permutation of a pass.
+// A separate stream for the n-th permutation of a pass.
 RandomStream derived(RandomStream random, int64_t n) {
   random.seed ^= static_cast<uint64_t>(n) << 48;
   return random;
@@ -81,9 +81,10 @@ WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, int64_
       std::any_of(weights.begin(), weights.end(), [](double weight) { return !(weight >= 0); });
   if (weights.empty() || has_negative || !(sums_.back() > 0) || num_samples <= 0) {
     throw InvalidArgument(
-        str("[WeightedRandomSampler] received ", weights.size(), " weights, of sum ",
-            weights.empty() ? 0.0 : sums_.back(), ", and num_samples ", num_samples,
-            "; give weights that are not negative nor all 0, and a positive number"));
+        str("[WeightedRandomSampler] weights or num_samples are invalid; received ", weights.size(),
+            " weights with sum ", weights.empty() ? 0.0 : sums_.back(), ", and num_samples ",
+            num_samples,
+            "; give weights that are not negative and not all 0, and a positive num_samples"));
   }
 }
 
@@ -107,8 +108,8 @@ DistributedSampler::DistributedSampler(int64_t dataset_size,
       rank_(options.rank.value_or(env::rank())) {
   if (dataset_size <= 0 || num_replicas_ <= 0 || rank_ < 0 || rank_ >= num_replicas_) {
     throw InvalidArgument(
-        str("[DistributedSampler] rank must lie in [0, num_replicas) and the "
-            "dataset hold samples; received rank ",
+        str("[DistributedSampler] rank must be in [0, num_replicas) and the "
+            "dataset must not be empty; received rank ",
             rank_, " of ", num_replicas_, ", ", dataset_size, " samples"));
   }
 }

@@ -1,4 +1,4 @@
-// Samplers: which samples of a dataset come in a pass, and in what order.
+// Samplers decide which samples of a dataset occur in a pass, and in what order.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace flow::data {
 
-// The order of one pass over `size` samples: 0, 1, … or a permutation drawn from `random`
-// (Fisher and Yates 1938, as Durstenfeld 1964).
+// The order of one pass over `size` samples: 0, 1, …, or with `shuffle` a permutation drawn from
+// `random` (Fisher and Yates 1938, in the form of Durstenfeld 1964).
 std::vector<int64_t> sample_order(int64_t size, bool shuffle, const RandomStream& random);
 
+// The interface of samplers.
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  // Samples in a pass.
+  // The number of samples in a pass.
   virtual int64_t size() const = 0;
-  // The same for the same stream.
+  // The samples of a pass. The same stream gives the same order.
   virtual std::vector<int64_t> order(const RandomStream& random) const = 0;
 };
 
@@ -37,11 +38,11 @@ class SequentialSampler : public Sampler {
 
 struct RandomSamplerOptions {
   bool replacement = false;
-  std::optional<int64_t> num_samples = {};  // of a pass; unset: the size of the dataset
+  std::optional<int64_t> num_samples = {};  // in a pass; unset: the size of the dataset
 };
 
-// Draws from 0 … size - 1; without replacement, more samples than there are begin a new
-// permutation.
+// Draws from 0 … dataset_size - 1. Without replacement, a pass with more samples than the dataset
+// has continues with a new permutation. A size or num_samples below 1 is InvalidArgument.
 class RandomSampler : public Sampler {
  public:
   explicit RandomSampler(int64_t dataset_size, const RandomSamplerOptions& options = {});
@@ -55,7 +56,7 @@ class RandomSampler : public Sampler {
   RandomSamplerOptions options_;
 };
 
-// The given samples, shuffled.
+// The samples with the given indices, shuffled.
 class SubsetRandomSampler : public Sampler {
  public:
   explicit SubsetRandomSampler(std::vector<int64_t> indices) : indices_(std::move(indices)) {}
@@ -68,10 +69,10 @@ class SubsetRandomSampler : public Sampler {
   std::vector<int64_t> indices_;
 };
 
-// Draws with the given weights, with replacement.
+// Draws with replacement, with probabilities proportional to the weights.
 class WeightedRandomSampler : public Sampler {
  public:
-  // InvalidArgument unless weights are not negative and not all 0.
+  // Throws InvalidArgument unless the weights are >= 0 and not all 0, and num_samples is positive.
   WeightedRandomSampler(std::vector<double> weights, int64_t num_samples);
 
   int64_t size() const override { return num_samples_; }
@@ -79,7 +80,7 @@ class WeightedRandomSampler : public Sampler {
   std::vector<int64_t> order(const RandomStream& random) const override;
 
  private:
-  std::vector<double> sums_;  // of the weights up to each
+  std::vector<double> sums_;  // cumulative sums of the weights
   int64_t num_samples_;
 };
 
@@ -88,11 +89,13 @@ struct DistributedSamplerOptions {
   std::optional<int64_t> rank = {};          // unset: this rank
   bool shuffle = true;
   uint64_t seed = 0;
-  bool drop_last = false;  // leave out the rest instead of repeating the first samples
+  // Drop the last samples; if false, the first ones are repeated to fill up.
+  bool drop_last = false;
 };
 
-// Every num_replicas-th sample of an order that all ranks share and that changes with the epoch;
-// all ranks get equally many.
+// Every num_replicas-th sample, starting at `rank`, of an order that all ranks share and that
+// changes with the epoch. All ranks get the same number of samples. A rank outside [0,
+// num_replicas) and an empty dataset are InvalidArgument.
 class DistributedSampler : public Sampler {
  public:
   explicit DistributedSampler(int64_t dataset_size, const DistributedSamplerOptions& options = {});
@@ -100,7 +103,7 @@ class DistributedSampler : public Sampler {
   int64_t size() const override;
   std::vector<int64_t> order(const RandomStream& random) const override;
 
-  // Before each pass; without it all passes have one order.
+  // Call it before each pass; otherwise all passes have the same order.
   void set_epoch(uint64_t epoch) { epoch_ = epoch; }
 
  private:

@@ -13,7 +13,7 @@ namespace flow::data {
 namespace {
 void check_width(int64_t bytes) {
   if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) return;
-  throw InvalidArgument(str("[tokens] a token cannot have ", bytes, " bytes; use 1, 2, 4 or 8"));
+  throw InvalidArgument(str("[tokens] bytes_per_token must be 1, 2, 4 or 8; received ", bytes));
 }
 }  // namespace
 
@@ -44,8 +44,9 @@ std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_toke
   nn::InputFile file(path);
   const auto width = static_cast<size_t>(bytes_per_token);
   if (file.size() % width != 0) {
-    throw BadFile(str("[tokens] ", path, " has ", file.size(), " bytes, no multiple of ", width,
-                      "; give the bytes of one of its tokens"));
+    throw BadFile(str("[tokens] ", path, " has ", file.size(),
+                      " bytes, which is not a multiple of bytes_per_token = ", width,
+                      "; give the width of the tokens in this file"));
   }
   std::vector<uint8_t> bytes(file.size());
   file.read(bytes.data(), bytes.size());
@@ -56,8 +57,8 @@ std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_toke
     for (size_t i = 0; i < width; ++i)
       token |= uint64_t{bytes[at + i]} << (8 * i);
     if (token >> 63 != 0)
-      throw BadFile(str("[tokens] ", path,
-                        " holds a number beyond int64; it is no file of tokens of this width"));
+      throw BadFile(
+          str("[tokens] ", path, " contains a number that exceeds int64; check bytes_per_token"));
     tokens.push_back(static_cast<int64_t>(token));
   }
   return tokens;
@@ -70,7 +71,7 @@ void write_tokens(const std::string& path, const std::vector<int64_t>& tokens,
   for (const int64_t token : tokens) {
     if (token < 0 || (bytes_per_token < 8 && token >> (8 * bytes_per_token) != 0)) {
       throw InvalidArgument(str("[tokens] token ", token, " does not fit into ", bytes_per_token,
-                                " bytes; nothing was written, use more bytes per token"));
+                                " bytes; nothing was written; use more bytes per token"));
     }
     for (int64_t i = 0; i < bytes_per_token; ++i)
       bytes.push_back(static_cast<uint8_t>(token >> (8 * i)));
@@ -97,9 +98,9 @@ std::vector<int64_t> CharVocabulary::encode(std::string_view text) const {
   for (const char c : text) {
     tokens.push_back(numbers_[static_cast<unsigned char>(c)]);
     if (tokens.back() < 0) {
-      throw InvalidArgument(str("[CharVocabulary] byte ", int{static_cast<unsigned char>(c)},
-                                " is not among the ", size(),
-                                " of the vocabulary; make it of a text that has it"));
+      throw InvalidArgument(str(
+          "[CharVocabulary] byte ", int{static_cast<unsigned char>(c)}, " is not one of the ",
+          size(), " bytes of the vocabulary; build the vocabulary from a text that contains it"));
     }
   }
   return tokens;
@@ -120,8 +121,8 @@ TokenDataset::TokenDataset(const std::vector<int64_t>& tokens, int64_t length,
   const auto count = static_cast<int64_t>(tokens.size());
   if (length <= 0 || stride_ <= 0 || count <= length) {
     throw InvalidArgument(
-        str("[TokenDataset] length and stride must be positive and the tokens "
-            "more than the length; received ",
+        str("[TokenDataset] length and stride must be positive, and there must be "
+            "more tokens than the length; received ",
             length, ", ", stride_, " and ", count, " tokens"));
   }
   tokens_ = std::make_shared<const std::vector<int64_t>>(tokens);

@@ -1,4 +1,4 @@
-// Text and tokens: files, an alphabet of characters, sequences to train on.
+// Text and tokens: reading files, a vocabulary of characters, sequences for training.
 #pragma once
 
 #include <array>
@@ -13,19 +13,22 @@
 
 namespace flow::data {
 
-// The text of files, one after another; of a folder those below it whose names end in one of
-// `endings`, in name order. Throws IoError naming what is not there.
+// The contents of files, one after another. For a folder these are the files below it whose
+// extension is one of `endings`, ordered by path. Throws IoError, naming a file that does not
+// exist.
 std::string read_text_files(const std::vector<std::string>& paths,
                             const std::vector<std::string>& endings = {".txt", ".md"});
 
-// Tokens as raw little-endian numbers of 1, 2, 4 or 8 bytes. Throws IoError for a size that is no
-// multiple, and for a number beyond int64.
+// Reads tokens stored as unsigned little-endian numbers of 1, 2, 4 or 8 bytes. Throws IoError if
+// the file size is not a multiple of bytes_per_token, or a number exceeds int64; InvalidArgument
+// for another bytes_per_token.
 std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_token = 2);
-// InvalidArgument for a token that does not fit.
+// Writes such a file, which appears complete or not at all. Throws InvalidArgument, before anything
+// is written, for a token that does not fit.
 void write_tokens(const std::string& path, const std::vector<int64_t>& tokens,
                   int64_t bytes_per_token = 2);
 
-// The bytes that occur in a text, numbered in byte order.
+// The bytes that occur in a text, numbered in ascending order.
 class CharVocabulary {
  public:
   explicit CharVocabulary(std::string_view text);
@@ -34,20 +37,23 @@ class CharVocabulary {
 
   const std::string& characters() const { return characters_; }
 
-  // InvalidArgument for a byte that is not in the vocabulary.
+  // Throws InvalidArgument for a byte that is not in the vocabulary.
   std::vector<int64_t> encode(std::string_view text) const;
+  // Throws InvalidArgument for a token that is not in the vocabulary.
   std::string decode(const std::vector<int64_t>& tokens) const;
 
  private:
   std::string characters_;
-  std::array<int64_t, 256> numbers_;  // -1: not in it
+  std::array<int64_t, 256> numbers_;  // -1: not in the vocabulary
 };
 
 struct TokenDatasetOptions {
-  int64_t stride = 0;  // from one sample's first token to the next one's; 0: the length
+  int64_t stride = 0;  // distance between the first tokens of consecutive samples; 0: the length
 };
 
-// Sample i: the `length` tokens (length) from i × stride on, and the same one further, int64.
+// Sample i is a pair of int64 tensors (length): the tokens from position i × stride, and the tokens
+// one position later, which a language model has to predict. Throws InvalidArgument unless length
+// and stride are positive and there are more than `length` tokens.
 class TokenDataset {
  public:
   using Sample = std::pair<Tensor, Tensor>;

@@ -10,8 +10,9 @@ namespace flow {
 Array::Array(DType dtype, const Shape& shape, size_t count)
     : dtype_(dtype), shape_(shape), bytes_(new std::byte[count * dtype_size(dtype)]) {
   if (static_cast<size_t>(shape.numel()) != count) {
-    throw InvalidArgument(str("[Array] ", count, " values for shape ", shape, "; give ",
-                              shape.numel(), " values, or another shape"));
+    throw InvalidArgument(str("[Array] the number of values does not fit the shape; received ",
+                              count, " values for shape ", shape, "; give ", shape.numel(),
+                              " values or another shape"));
   }
 }
 

@@ -1,5 +1,5 @@
-// Array: values on the host with a shape and a dtype, which belong to no rank. Job functions take
-// and return them.
+// Array: values in host memory with a shape and a dtype. Arrays belong to no rank; job functions
+// take and return them.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace flow {
 
-// A handle: copies share the values, which never change.
+// Copies share the values, which never change.
 class Array {
  public:
-  // No values; shape (0), float32.
+  // An empty array: shape (0), float32.
   Array() : Array(DType::kFloat32, Shape{0}, 0) {}
 
-  // `values` in row-major order. Throws InvalidArgument when their number is not that of `shape`.
+  // `values` are in row-major order. Throws InvalidArgument if their number is not that of `shape`.
   template <class T>
   Array(const std::vector<T>& values, const Shape& shape)
       : Array(dtype_of<T>, shape, values.size()) {
@@ -37,8 +37,8 @@ class Array {
 
   DType dtype() const { return dtype_; }
 
-  // In row-major order, converted to T as C++ does. T: bool, uint8_t, int8_t, int32_t, int64_t,
-  // float, double.
+  // The values in row-major order, converted to T by C++ conversion. T: bool, uint8_t, int8_t,
+  // int32_t, int64_t, float, double.
   template <class T>
   std::vector<T> to_vector() const;
 

@@ -1,4 +1,4 @@
-// Arrays in safetensors files, for callers of jobs, which are no ranks.
+// Reads and writes Arrays as safetensors files, for the callers of jobs, which are not ranks.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace flow {
 
-// As nn::load_safetensors and nn::save_safetensors.
+// The same as nn::load_safetensors and nn::save_safetensors, for Arrays.
 std::map<std::string, Array> load_arrays(const std::string& path);
 void save_arrays(const std::string& path, const std::map<std::string, Array>& arrays);
 

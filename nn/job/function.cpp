@@ -26,15 +26,15 @@ namespace internal {
 std::shared_ptr<const Definition> define(const FunctionOptions& options, View placeholders,
                                          Definition definition) {
   if (options.type != "train" && options.type != "predict") {
-    throw InvalidArgument(
-        str("[job] global_function of type \"", options.type, "\"; use \"train\" or \"predict\""));
+    throw InvalidArgument(str("[job] unknown type of global_function; received \"", options.type,
+                              "\"; use \"train\" or \"predict\""));
   }
   if (options.default_logical_view != placeholders) {
     throw InvalidArgument(placeholders == View::kMirrored
-                              ? "[job] ListPlaceholder in consistent view; use Placeholder, or "
-                                "{.default_logical_view = mirrored_view()}"
-                              : "[job] Placeholder in mirrored view; use ListPlaceholder, or "
-                                "{.default_logical_view = consistent_view()}");
+                              ? "[job] ListPlaceholder cannot be used in consistent view; use "
+                                "Placeholder, or {.default_logical_view = mirrored_view()}"
+                              : "[job] Placeholder cannot be used in mirrored view; use "
+                                "ListPlaceholder, or {.default_logical_view = consistent_view()}");
   }
   definition.is_train = options.type == "train";
   definition.view = placeholders;
@@ -50,13 +50,15 @@ void check_inputs(const Definition& definition, const Arrays& inputs, int64_t nu
     const InputSpec& spec = definition.inputs[i];
     if (definition.view == View::kMirrored &&
         static_cast<int64_t>(inputs[i].size()) != num_devices) {
-      throw InvalidArgument(str("[job] argument ", i, " has ", inputs[i].size(), " arrays for ",
-                                num_devices, " devices; give one for each"));
+      throw InvalidArgument(str("[job] argument ", i, " has the wrong number of arrays; received ",
+                                inputs[i].size(), " for ", num_devices,
+                                " devices; give one array for each device"));
     }
     for (const Array& array : inputs[i]) {
       if (array.shape() == spec.shape && array.dtype() == spec.dtype) continue;
-      throw InvalidArgument(str("[job] argument ", i, " is ", array.shape(), ' ', array.dtype(),
-                                "; its placeholder says ", spec.shape, ' ', spec.dtype));
+      throw InvalidArgument(str("[job] argument ", i, " does not match its placeholder; received ",
+                                array.shape(), ' ', array.dtype(), "; give ", spec.shape, ' ',
+                                spec.dtype));
     }
   }
 }

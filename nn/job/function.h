@@ -1,5 +1,5 @@
-// Job functions: written once for logical blobs, compiled to the plan of a graph, and run by ranks
-// that are threads of this process. The caller is no rank and sees only Arrays.
+// Job functions are written for logical blobs, compiled to the plan of a graph, and run by ranks
+// that are threads of this process. The caller is not a rank and sees only Arrays.
 //
 //   namespace job = flow::job;
 //   job::config::device_num("cpu", 2);
@@ -12,11 +12,11 @@
 //         return loss;
 //       });
 //   job::CheckPoint().init();
-//   flow::Array loss = train(images, labels);  // of each sample
+//   flow::Array loss = train(images, labels);  // one loss per sample
 //
 // Consistent view: a function takes and returns whole arrays; batches (dim 0) are split over the
-// devices. Mirrored view: every device runs the function on an array of its own with a model of its
-// own; gradients are averaged.
+// devices. Mirrored view: every device runs the function on its own array with its own copy of the
+// model, and gradients are averaged over the devices.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@
 
 namespace flow::job {
 
-// What a job function computes with.
+// The values that a job function computes with.
 using Blob = Tensor;
 
 enum class View : uint8_t { kConsistent, kMirrored };
@@ -49,19 +49,20 @@ constexpr View mirrored_view() {
 }
 
 namespace config {
-// How many devices of this machine run the jobs; one CPU device without it. Comes before the first
-// job runs and before this thread makes tensors, else InvalidArgument. Devices are "cpu".
+// Sets how many devices of this machine run the jobs; the default is one CPU device. Must be called
+// before the first job runs and before this thread makes tensors, else InvalidArgument. A device
+// other than "cpu" is Unsupported.
 void device_num(std::string_view device, int64_t count);
-// Seeds initial values and dropout; before the first job runs.
+// Seeds initial values and dropout. Must be called before the first job runs, else InvalidArgument.
 void manual_seed(uint64_t seed);
 }  // namespace config
 
-// Ends the devices' ranks. Variables and what config:: set are lost, functions stay; this thread
-// may make tensors.
+// Ends the ranks of the devices. Variables and the settings made by config:: are lost; functions
+// remain. Afterwards this thread may make tensors.
 void close();
 
 struct FunctionOptions {
-  std::string type = "predict";  // or "train": it calls an optimizer's minimize
+  std::string type = "predict";  // or "train": the function calls an optimizer's minimize
   View default_logical_view = consistent_view();
 };
 
@@ -105,11 +106,11 @@ struct Definition {
   std::function<std::vector<Blob>(const std::vector<Blob>&)> body = {};
 };
 
-// Throws InvalidArgument for an unknown type, or placeholders of the other view.
+// Throws InvalidArgument for an unknown type, or if the placeholders are not those of the view.
 std::shared_ptr<const Definition> define(const FunctionOptions& options, View placeholders,
                                          Definition definition);
 
-// By argument or result, then by device; one in consistent view.
+// By argument or result, then by device. In consistent view there is one array for all devices.
 using Arrays = std::vector<std::vector<Array>>;
 
 Arrays call(const std::shared_ptr<const Definition>& definition, const Arrays& inputs);
@@ -117,7 +118,7 @@ Arrays call(const std::shared_ptr<const Definition>& definition, const Arrays& i
 void read_value(const Array& value, Arrays& arrays);
 void read_value(const std::vector<Array>& value, Arrays& arrays);
 
-// Blob -> Value; pairs and tuples of them element by element.
+// Maps Blob to Value, and pairs and tuples element by element.
 template <class Value, class Returned>
 struct ResultOf {
   static_assert(std::is_same_v<Returned, Tensor>,
@@ -145,16 +146,18 @@ void write_value(Tuple& value, Arrays& arrays, size_t& next) {
 
 }  // namespace internal
 
-// Takes one Value for each placeholder. Calls from several threads run one after another.
+// A callable that takes one Value for each placeholder. Calls from several threads run one after
+// another.
 template <class Result, class... In>
 class JobFunction {
  public:
   explicit JobFunction(std::shared_ptr<const internal::Definition> definition)
       : definition_(std::move(definition)) {}
 
-  // The first call traces, compiles and runs; later calls only run. Throws InvalidArgument, before
-  // anything runs, when an array's shape or dtype or their number is not what was announced; and
-  // what the body throws.
+  // The first call traces, compiles and runs the function; later calls only run it. Throws
+  // InvalidArgument, before anything runs, if an array does not have the shape and dtype of its
+  // placeholder or if there is not one array per device in mirrored view. Rethrows what the body
+  // throws.
   Result operator()(const typename In::Value&... inputs) {
     internal::Arrays arrays;
     (internal::read_value(inputs, arrays), ...);
@@ -195,9 +198,10 @@ auto make_function(const FunctionOptions& options, const Tuple& arguments,
 
 }  // namespace internal
 
-// global_function(options, placeholders..., body): `body` takes a Blob for each placeholder, and
-// returns a Blob or a pair or tuple of Blobs. It is called on every device at once, at each trace:
-// what it captures must bear that. Random ops and everything else that is no op is as in nn::Graph.
+// global_function(options, placeholders..., body): `body` takes a Blob for each placeholder and
+// returns a Blob, or a pair or tuple of Blobs. Every trace calls it on all devices at the same
+// time, so what it captures must be thread safe. Random ops, and everything that is not an op,
+// behave as in nn::Graph.
 template <class... Args>
 auto global_function(const FunctionOptions& options, Args... args) {
   static_assert(sizeof...(Args) >= 2, "give at least one placeholder, and the function last");

@@ -18,7 +18,7 @@ namespace flow::job {
 
 namespace {
 
-// "0:1" or "0:0-3": ranks of machine 0. Empty for anything else.
+// Parses "0:1" or "0:0-3" into ranks of machine 0. Returns an empty list for anything else.
 std::vector<int64_t> parse_devices(std::string_view text) {
   const auto number = [&](int64_t& value) {
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -45,24 +45,25 @@ std::vector<int64_t> parse_devices(std::string_view text) {
 Placement parse_placement(std::string_view device, std::string_view devices, Site site) {
   const std::vector<int64_t> ranks = parse_devices(devices);
   if (ranks.empty()) {
-    throw InvalidArgument(str("[job] placement of devices \"", devices,
-                              "\"; give \"0:1\" for device 1 of machine 0, \"0:0-3\" for several"),
-                          site);
+    throw InvalidArgument(
+        str("[job] the devices of placement() cannot be parsed; received \"", devices,
+            "\"; give \"0:1\" for device 1 of machine 0, or \"0:0-3\" for devices 0 to 3"),
+        site);
   }
   return {device, ranks};
 }
 
-// A bias goes with the outputs of its kernel.
+// A bias is split with the outputs of its kernel.
 Distribute bias_distribute(const Distribute& kernel) {
   return kernel == sbp::split(0) ? kernel : Distribute(sbp::broadcast);
 }
 
 struct Parameters {
   Tensor weight;
-  Tensor bias;  // undefined without
+  Tensor bias;  // undefined without a bias
 };
 
-// `Options`: what dense and conv2d have in common.
+// `Options` is DenseOptions or Conv2dOptions.
 template <class Options>
 Parameters parameters_of(RankJob& job, const char* kind, const Shape& shape, const Tensor& x,
                          const Options& options, Site site) {
@@ -87,7 +88,8 @@ Parameters parameters_of(RankJob& job, const char* kind, const Shape& shape, con
 void check_dims(const char* layer, const TensorArg& x, int64_t dims, const char* form) {
   if (x->dim() == dims) return;
   throw InvalidArgument(
-      str("[", layer, "] takes ", form, "; received ", x->shape(), ", reshape it"), x.site());
+      str("[", layer, "] the input must be ", form, "; received ", x->shape(), "; reshape it"),
+      x.site());
 }
 
 Tensor activated(const Activation& activation, const Tensor& y) {
@@ -112,9 +114,10 @@ namespace layers {
 Blob dense(const TensorArg& x, int64_t units, const DenseOptions& options) {
   RankJob& job = RankJob::in_function("dense", x.site());
   if (x->dim() < 1 || units < 1) {
-    throw InvalidArgument(str("[dense] takes (..., features) and at least one unit; received ",
-                              x->shape(), " and ", units, " units"),
-                          x.site());
+    throw InvalidArgument(
+        str("[dense] the input must be (..., features) and units at least 1; received ", x->shape(),
+            " and ", units, " units"),
+        x.site());
   }
   const Tensor input = job.in_scope(x);
   const auto [weight, bias] =
@@ -128,9 +131,8 @@ Blob conv2d(const TensorArg& x, int64_t filters, const Ints& kernel, const Conv2
   const std::vector<int64_t>& sizes = kernel.values();
   if (filters < 1 || sizes.empty() || sizes.size() > 2) {
     throw InvalidArgument(
-        str("[conv2d] takes at least one filter and a kernel of one or two sizes; "
-            "received ",
-            filters, " filters and ", sizes.size(), " sizes"),
+        str("[conv2d] filters must be at least 1, and kernel one or two sizes; received ", filters,
+            " filters and ", sizes.size(), " sizes"),
         x.site());
   }
   const Tensor input = job.in_scope(x);
@@ -155,7 +157,7 @@ Blob max_pool2d(const TensorArg& x, const PoolOptions& options) {
   }
   const std::vector<int64_t>& sizes = options.ksize.values();
   const std::vector<int64_t>& strides = options.strides.values();
-  std::vector<int64_t> padding;  // of the last dim first
+  std::vector<int64_t> padding;  // last dim first
   for (const int64_t dim : {3, 2}) {
     const int64_t size = dim == 2 ? sizes.front() : sizes.back();
     const int64_t stride = dim == 2 ? strides.front() : strides.back();

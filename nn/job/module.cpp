@@ -19,7 +19,7 @@ std::shared_ptr<void> internal::module_named(std::string_view name, const std::t
 
 namespace {
 
-// Each device has its own part of what all of them hold whole.
+// Turns global tensors that all devices hold whole into local tensors of each device.
 void make_local(const nn::ModuleBase& module) {
   for (const nn::NamedTensors& tensors : {module.named_parameters(), module.named_buffers()}) {
     for (const auto& [name, tensor] : tensors)
@@ -39,11 +39,10 @@ std::shared_ptr<void> RankJob::module(std::string_view name, const std::type_inf
   }
   const HeldModule& held = found->second;
   if (*held.type != type || !(held.placement == body_->placement)) {
-    throw InvalidArgument(
-        str("[job] module ", name, " lies on ", held.placement, "; it was asked for on ",
-            body_->placement, *held.type == type ? "" : ", as a module of another type",
-            "; give it another name"),
-        site);
+    throw InvalidArgument(str("[job] module ", name, " already exists on ", held.placement,
+                              "; received a request for it on ", body_->placement,
+                              *held.type == type ? "" : " as another type", "; use another name"),
+                          site);
   }
   set_mode(body_->definition.is_train);
   for (const Tensor& parameter : held.made.base.parameters())
@@ -57,8 +56,8 @@ RankJob::HeldModule RankJob::make_module(std::string_view name, const std::type_
   const bool is_mirrored = body_->definition.view == View::kMirrored;
   if (is_mirrored && !options.distribute.empty()) {
     throw InvalidArgument(str("[job] module ", name,
-                              " is to be distributed in mirrored view, where every device has a "
-                              "model of its own; use the consistent view"),
+                              " cannot be distributed in mirrored view, where every device has its "
+                              "own model; leave out distribute or use the consistent view"),
                           site);
   }
   const graph::SuspendTracing outside;
@@ -86,9 +85,9 @@ void RankJob::add_variables(std::string_view name, const nn::ModuleBase& module,
   const std::string prefix = name.empty() ? "" : str(name, '.');
   for (const auto& [inner, tensor] : tensors) {
     if (!variables_.contains(prefix + inner)) continue;
-    throw InvalidArgument(
-        str("[job] a variable ", prefix, inner, " is there already; give the module another name"),
-        site);
+    throw InvalidArgument(str("[job] a variable named ", prefix, inner,
+                              " already exists; give the module another name"),
+                          site);
   }
   for (const auto& [inner, tensor] : tensors)
     variables_.emplace(prefix + inner, Variable{tensor, tensor.requires_grad()});

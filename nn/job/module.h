@@ -1,4 +1,4 @@
-// Modules in job functions.
+// Modules of flow::nn in job functions.
 #pragma once
 
 #include <concepts>
@@ -15,30 +15,32 @@
 namespace flow::job {
 
 struct ModuleOptions {
-  // How parameters and buffers lie on the devices of the scope's placement, by their names in the
-  // module, as in Module::to_global; none: whole on each. In consistent view.
+  // The layouts of parameters and buffers on the devices of the scope's placement, by their names
+  // in the module, as in Module::to_global. Empty: each device holds all of them whole. Consistent
+  // view only.
   nn::SbpPatterns distribute = {};
 };
 
 namespace internal {
 
 struct MadeModule {
-  std::shared_ptr<void> module;  // of the type that was asked for
+  std::shared_ptr<void> module;  // has the requested type
   nn::ModuleBase base;
 };
 
-// Throws InvalidArgument when the module has another type or placement, or a variable of it a name
-// that is taken.
+// Throws InvalidArgument if the existing module has another type or placement, or if one of the
+// names of its variables is taken.
 std::shared_ptr<void> module_named(std::string_view name, const std::type_info& type,
                                    const std::function<MadeModule()>& make,
                                    const ModuleOptions& options, Site site);
 
 }  // namespace internal
 
-// The module `name`, which `make` makes on every device at the first function that asks; functions
-// share it. Its parameters and persistent buffers are variables NAME.fc1.weight and so on (without
-// a name: fc1.weight), with the values that device 0's has. It is in training mode in functions of
-// type "train", else in evaluation mode. Within a job function only.
+// Returns the module `name`. The first function that asks for it makes it with `make` on every
+// device; functions share it. Its parameters and persistent buffers become variables named
+// NAME.fc1.weight and so on (fc1.weight if the name is empty), with the values from device 0. The
+// module is in training mode in functions of type "train", else in evaluation mode. Must be called
+// within a job function, else InvalidArgument.
 //
 //   auto train = job::global_function({.type = "train"}, …, [](job::Blob x, job::Blob y) {
 //     auto model = job::get_module("lenet", [] { return flow::models::Lenet(); });

@@ -16,11 +16,10 @@ PiecewiseConstant::PiecewiseConstant(std::vector<int64_t> boundaries, std::vecto
   const bool ascend = std::adjacent_find(boundaries_.begin(), boundaries_.end(),
                                          std::greater_equal<>()) == boundaries_.end();
   if (!ascend || values_.size() != boundaries_.size() + 1) {
-    throw InvalidArgument(
-        str("[PiecewiseConstant] takes ascending boundaries and one value more; "
-            "received ",
-            boundaries_.size(), ascend ? "" : " not ascending", " boundaries and ", values_.size(),
-            " values"));
+    throw InvalidArgument(str(
+        "[PiecewiseConstant] boundaries must ascend, and there must be one more value; received ",
+        boundaries_.size(), ascend ? "" : " non-ascending", " boundaries and ", values_.size(),
+        " values"));
   }
 }
 
@@ -33,14 +32,14 @@ namespace optimizer {
 
 namespace {
 
-// The schedule gives the rate itself, as a factor of this one.
+// The rate of the optimizer; the schedule multiplies it.
 constexpr double kBaseRate = 1;
 
 void check_schedule(const LrScheduler& lr, const char* optimizer) {
   if (!lr) {
-    throw InvalidArgument(str("[", optimizer,
-                              "] has no learning rate; give {.lr_scheduler = "
-                              "PiecewiseConstant({}, {0.1})}"));
+    throw InvalidArgument(
+        str("[", optimizer,
+            "] no learning rate was given; give {.lr_scheduler = PiecewiseConstant({}, {0.1})}"));
   }
 }
 
@@ -74,7 +73,9 @@ void Adam::minimize(const TensorArg& loss) const {
 Rule::Rule(Make make, LrScheduler lr_scheduler)
     : make_(std::move(make)), lr_scheduler_(std::move(lr_scheduler)) {
   if (!make_) {
-    throw InvalidArgument("[Rule] makes no optimizer; give a function that returns one");
+    throw InvalidArgument(
+        "[Rule] the function that makes the optimizer is empty; give one that returns an "
+        "optimizer");
   }
 }
 

@@ -14,13 +14,14 @@ class Optimizer;
 
 namespace flow::job {
 
-// The learning rate of each step, from 0 on.
+// A schedule: maps the step, counted from 0, to the learning rate.
 using LrScheduler = std::function<double(int64_t step)>;
 
-// values[i] from step boundaries[i - 1] to the one before boundaries[i].
+// A piecewise constant schedule: the rate is values[i] from step boundaries[i - 1] until
+// boundaries[i] - 1.
 class PiecewiseConstant {
  public:
-  // Throws InvalidArgument unless boundaries ascend and there is one value more.
+  // Throws InvalidArgument unless boundaries ascend and there is one more value than boundaries.
   PiecewiseConstant(std::vector<int64_t> boundaries, std::vector<double> values);
 
   double operator()(int64_t step) const;
@@ -37,15 +38,15 @@ struct SGDOptions {
   double momentum = 0;
 };
 
-// The rule of optim::SGD.
+// The update rule of optim::SGD.
 class SGD {
  public:
   explicit SGD(const SGDOptions& options);
 
-  // Ends a training function: every step differentiates the mean over the elements of `loss`, over
-  // all devices, and updates the trainable variables that the function uses, after the function: in
-  // the rest of it their grad() is what they are updated with. Within a function of type "train",
-  // once; else InvalidArgument.
+  // Declares the loss of a training function. Every step differentiates the mean of `loss` over its
+  // elements and all devices, and then updates the trainable variables that the function uses. In
+  // the rest of the function grad() of these variables is the gradient used for the update. Must be
+  // called once, within a function of type "train", else InvalidArgument.
   void minimize(const TensorArg& loss) const;
 
  private:
@@ -59,12 +60,12 @@ struct AdamOptions {
   double epsilon = 1e-8;
 };
 
-// The rule of optim::Adam.
+// The update rule of optim::Adam.
 class Adam {
  public:
   explicit Adam(const AdamOptions& options);
 
-  void minimize(const TensorArg& loss) const;  // as SGD's
+  void minimize(const TensorArg& loss) const;  // see SGD::minimize
 
  private:
   AdamOptions options_;
@@ -79,10 +80,11 @@ class Rule {
  public:
   using Make = std::function<std::unique_ptr<optim::Optimizer>(const std::vector<Tensor>&)>;
 
-  // `make` is called on every device. A schedule gives the factor of the optimizer's own rate.
+  // `make` is called on every device. The schedule, if set, multiplies the learning rate of the
+  // optimizer.
   explicit Rule(Make make, LrScheduler lr_scheduler = {});
 
-  void minimize(const TensorArg& loss) const;  // as SGD's
+  void minimize(const TensorArg& loss) const;  // see SGD::minimize
 
  private:
   Make make_;

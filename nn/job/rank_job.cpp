@@ -33,7 +33,7 @@ Array to_array(const Tensor& local) {
 
 namespace {
 
-// Where a rank's thread finds its job.
+// The slot of the rank's context through which its threads find the job.
 struct CurrentJob {
   RankJob* job = nullptr;
 };
@@ -42,19 +42,19 @@ Tensor whole(const Tensor& tensor) {
   return tensor.is_global() ? tensor.full() : tensor;
 }
 
-// A variable's values, given whole.
+// Copies a whole value to a variable of any layout.
 void set_value(const Tensor& variable, const Tensor& value) {
   const NoGradGuard no_grad;
-  variable.copy_(nn::laid_out_like(value, variable, Site::here()));
+  variable.copy_(nn::with_layout_of(value, variable, Site::here()));
 }
 
-// Of a batch, or of a scalar, which lies whole.
+// The layout of an input: batches are split along dim 0; scalars are replicated.
 NdSbp input_sbp(const Shape& shape, const Placement& placement) {
   const bool is_whole = shape.empty() || placement.num_ranks() == 1;
   return is_whole ? sbp::broadcast : sbp::split(0);
 }
 
-// A global tensor of which this rank takes its rows from the array.
+// A global tensor whose local part is this rank's rows of the array.
 Tensor global_of(const Array& array, const Placement& placement) {
   const NdSbp sbp = input_sbp(array.shape(), placement);
   const Box box = box_of(array.shape(), placement, sbp, placement.position(env::rank()));
@@ -67,7 +67,7 @@ Tensor global_of(const Array& array, const Placement& placement) {
   return dispatch(boxing::kLocalToGlobal, {&part}, attrs, Site::here());
 }
 
-// How names of what functions need beside variables begin in files.
+// Prefix, in files, of state that is not a variable but belongs to a function.
 constexpr const char* kFunction = "function-";
 
 std::string prefix_of(const Definition& definition, const char* part) {
@@ -79,7 +79,8 @@ void add_prefixed(nn::StateDict& state, const std::string& prefix, const nn::Sta
     state.emplace(prefix + name, whole(tensor));
 }
 
-// Those whose names begin with `prefix`, without it; they are taken out of `state`.
+// Moves the entries whose names begin with `prefix` out of `state`; the result has names without
+// it.
 nn::StateDict take_prefixed(nn::StateDict& state, const std::string& prefix) {
   nn::StateDict part;
   for (auto at = state.begin(); at != state.end();) {
@@ -149,8 +150,8 @@ RankJob& RankJob::in_function(const char* caller, Site site) {
                      : thread_state().context->slot<CurrentJob>().job;
   if (job == nullptr || job->body_ == nullptr) {
     throw InvalidArgument(str("[job] ", caller,
-                              " outside of a job function; call it in the function given to "
-                              "global_function"),
+                              " was called outside of a job function; call it in the function "
+                              "given to global_function"),
                           site);
   }
   return *job;
@@ -202,14 +203,15 @@ void RankJob::check_fit(const nn::StateDict& values) const {
   for (const auto& [name, value] : values) {
     const auto found = variables_.find(name);
     if (found == variables_.end()) {
-      throw InvalidArgument(str("[job] no function has a variable ", name,
+      throw InvalidArgument(str("[job] no function uses a variable named ", name,
                                 "; leave it out, or define the function first"));
     }
     const Tensor& variable = found->second.tensor;
     if (variable.shape() == value.shape() && variable.dtype() == value.dtype()) continue;
-    throw InvalidArgument(str("[job] variable ", name, " is ", variable.shape(), ' ',
-                              variable.dtype(), "; received ", value.shape(), ' ', value.dtype(),
-                              ", load what was saved from the same function"));
+    throw InvalidArgument(str("[job] the value does not fit variable ", name, ", which is ",
+                              variable.shape(), ' ', variable.dtype(), "; received ", value.shape(),
+                              ' ', value.dtype(),
+                              "; load values that were saved from the same functions"));
   }
 }
 
@@ -230,7 +232,8 @@ void RankJob::load_state(std::span<const DefinitionPtr> definitions, const nn::S
   for (const auto& [name, variable] : variables_) {
     if (!values.contains(name)) {
       throw InvalidArgument(str("[job] the file has no variable ", name, ' ',
-                                variable.tensor.shape(), "; load one saved by the same functions"));
+                                variable.tensor.shape(),
+                                "; load a file that was saved from the same functions"));
     }
   }
   check_fit(values);
@@ -306,16 +309,18 @@ std::vector<Tensor> RankJob::run(Body& body, const std::vector<Tensor>& inputs) 
   std::vector<Tensor> results = body.definition.body(inputs);
   if (body.definition.is_train && !body.minimizer) {
     throw InvalidArgument(
-        "[job] a function of type \"train\" that minimizes nothing; call an optimizer's minimize, "
-        "or make it {.type = \"predict\"}");
+        "[job] a function of type \"train\" did not minimize anything; call an optimizer's "
+        "minimize, or make it {.type = \"predict\"}");
   }
   return results;
 }
 
-// Whole on the first device, or this device's own.
+// In consistent view, the whole result on the first device; in mirrored view, the result of this
+// device.
 Tensor RankJob::as_result(const Tensor& output) const {
   if (!output.defined()) {
-    throw InvalidArgument("[job] the function returned an undefined blob; return values only");
+    throw InvalidArgument(
+        "[job] the function returned an undefined blob; return only blobs that have values");
   }
   if (!output.is_global()) return output.detach();
   return output.detach().to_global({.placement = Placement("cpu", {0}), .sbp = sbp::broadcast});
@@ -326,9 +331,8 @@ Tensor RankJob::variable(std::string_view name, const Shape& shape, const Variab
   const bool is_mirrored = body_->definition.view == View::kMirrored;
   if (is_mirrored && !(options.distribute == sbp::broadcast)) {
     throw InvalidArgument(
-        str("[job] variable ", name, " is to be distributed as ", options.distribute,
-            " in mirrored view, where every device has a "
-            "model of its own; use the consistent view"),
+        str("[job] variable ", name, " cannot be distributed as ", options.distribute,
+            " in mirrored view, where every device has its own model; use the consistent view"),
         site);
   }
   if (options.distribute.is_partial() ||
@@ -352,15 +356,15 @@ Tensor RankJob::variable(std::string_view name, const Shape& shape, const Variab
   }
   const Variable& variable = found->second;
   const TensorMeta& has = variable.tensor.meta();
-  const bool lies_as_asked = is_mirrored
-                                 ? !variable.tensor.is_global()
-                                 : variable.tensor.is_global() &&
-                                       has.placement == body_->placement && has.nd_sbp == nd_sbp;
-  if (!(has.shape == shape) || has.dtype != options.dtype || !lies_as_asked ||
+  const bool has_requested_layout = is_mirrored ? !variable.tensor.is_global()
+                                                : variable.tensor.is_global() &&
+                                                      has.placement == body_->placement &&
+                                                      has.nd_sbp == nd_sbp;
+  if (!(has.shape == shape) || has.dtype != options.dtype || !has_requested_layout ||
       variable.trainable != options.trainable) {
     throw InvalidArgument(
-        str("[job] variable ", name, " is ", has, "; it was asked for as ", shape, ' ',
-            options.dtype, ' ', nd_sbp, " on ", body_->placement, "; give it another name"),
+        str("[job] variable ", name, " already exists as ", has, "; received a request for ", shape,
+            ' ', options.dtype, ' ', nd_sbp, " on ", body_->placement, "; use another name"),
         site);
   }
   note_use(variable.tensor);
@@ -384,15 +388,16 @@ Tensor RankJob::in_scope(const TensorArg& x) const {
 Placement RankJob::enter(const Placement& placement, Site site) {
   if (body_->definition.view == View::kMirrored) {
     throw InvalidArgument(
-        "[job] placement() in mirrored view, where every device runs the whole function; use the "
-        "consistent view",
+        "[job] placement() cannot be used in mirrored view, where every device runs the whole "
+        "function; use the consistent view",
         site);
   }
   for (const int64_t rank : placement.ranks()) {
     if (!devices_.contains(rank)) {
-      throw InvalidArgument(str("[job] placement() names device ", rank, " of ",
-                                devices_.num_ranks(), "; ask device_num for more"),
-                            site);
+      throw InvalidArgument(
+          str("[job] placement() names a device that does not exist; received device ", rank,
+              " of ", devices_.num_ranks(), "; set more devices with device_num"),
+          site);
     }
   }
   return std::exchange(body_->placement, placement);
@@ -409,12 +414,14 @@ std::string RankJob::unique_name(const std::string& kind) {
 void RankJob::minimize(const TensorArg& loss, const Minimizer& minimizer) {
   if (!body_->definition.is_train) {
     throw InvalidArgument(
-        "[job] minimize() in a function of type \"predict\"; make it {.type = \"train\"}",
+        "[job] minimize() was called in a function of type \"predict\"; make it {.type = "
+        "\"train\"}",
         loss.site());
   }
   if (body_->minimizer) {
-    throw InvalidArgument("[job] minimize() twice in one function; minimize one sum of losses",
-                          loss.site());
+    throw InvalidArgument(
+        "[job] minimize() was called twice in one function; add the losses and minimize their sum",
+        loss.site());
   }
   body_->minimizer = minimizer;
   if (body_->only_declares) {
@@ -426,7 +433,8 @@ void RankJob::minimize(const TensorArg& loss, const Minimizer& minimizer) {
   if (body_->definition.view == View::kMirrored) average_gradients();
 }
 
-// As the mean over all devices' losses has them: these have equally many elements.
+// Averages gradients over the devices. This is the gradient of the mean over all devices' losses,
+// because each device has the same number of elements.
 void RankJob::average_gradients() const {
   const NoGradGuard no_grad;
   const auto num_devices = static_cast<double>(devices_.num_ranks());

@@ -1,4 +1,4 @@
-// What one rank keeps of the jobs: variables, compiled functions, and the function being traced.
+// The state of the jobs on one rank: variables, compiled functions, and the function being traced.
 #pragma once
 
 #include <functional>
@@ -25,14 +25,13 @@ namespace flow::job {
 using Definition = internal::Definition;
 using DefinitionPtr = std::shared_ptr<const Definition>;
 
-// How a training function updates its variables.
+// The update rule of a training function.
 struct Minimizer {
   std::function<std::unique_ptr<optim::Optimizer>(const std::vector<Tensor>& variables)> make = {};
   LrScheduler lr = {};
 };
 
-// A local tensor that shares the values of the array from `offset` (in elements) on, to be read
-// only.
+// A local read-only tensor that shares the array's values, starting at element `offset`.
 Tensor wrap(const Array& array, int64_t offset, const Shape& shape);
 Array to_array(const Tensor& local);
 
@@ -45,36 +44,38 @@ class RankJob {
   RankJob(const RankJob&) = delete;
   RankJob& operator=(const RankJob&) = delete;
 
-  // The job whose function this thread is running. Throws InvalidArgument outside of one.
+  // The job whose function this thread is running. Throws InvalidArgument, naming `caller`, outside
+  // of a job function.
   static RankJob& in_function(const char* caller, Site site);
 
-  // ---- commands, the same on all ranks
-  // `inputs`: this rank's. Results are this rank's, in consistent view rank 0's and none elsewhere.
+  // ---- commands, which all ranks run `inputs` are the inputs of this rank. Returns the results of
+  // this rank; in consistent view rank 0 returns all results and the other ranks none.
   std::vector<Array> call(const DefinitionPtr& definition, const std::vector<Array>& inputs);
   // Makes the variables of functions that have not run yet.
   void declare(std::span<const DefinitionPtr> definitions);
   void forget();
-  // Variables by name, and what `definitions` need to go on with training; whole, on every rank.
+  // The whole variables by name, and the state that `definitions` need to continue training. Every
+  // rank returns all of it.
   nn::StateDict state(std::span<const DefinitionPtr> definitions) const;
   nn::StateDict variables() const;
-  // Throws InvalidArgument, before anything is changed, when names or shapes do not fit.
+  // Throws InvalidArgument, before anything is changed, if names or shapes do not match.
   void load_state(std::span<const DefinitionPtr> definitions, const nn::StateDict& state);
   void load_variables(const nn::StateDict& values) const;
 
-  // ---- for the functions
-  // Runs the body on traced inputs; gives its results as they leave the step.
+  // ---- called from within functions Runs the body on traced inputs and returns its results in the
+  // layout in which they leave the step.
   std::vector<Tensor> run_body(const Definition& definition, const std::vector<Tensor>& inputs);
   Tensor variable(std::string_view name, const Shape& shape, const VariableOptions& options,
                   Site site);
   std::shared_ptr<void> module(std::string_view name, const std::type_info& type,
                                const std::function<internal::MadeModule()>& make,
                                const ModuleOptions& options, Site site);
-  // Moved to the placement of the scope, in consistent view.
+  // Returns x on the placement of the scope, in consistent view.
   Tensor in_scope(const TensorArg& x) const;
-  // Makes this the placement of the scope, and gives the one before.
+  // Sets the placement of the scope and returns the previous one.
   Placement enter(const Placement& placement, Site site);
   void leave(const Placement& outer);
-  // "dense1", "dense2" in the order of a body's calls.
+  // Returns "dense1", "dense2", … in the order of the body's calls.
   std::string unique_name(const std::string& kind);
   void minimize(const TensorArg& loss, const Minimizer& minimizer);
 
@@ -94,24 +95,24 @@ class RankJob {
   struct Body {
     const Definition& definition;
     Placement placement;  // of the scope
-    bool only_declares;   // nothing is differentiated
+    bool only_declares;   // true: only variables are made, nothing is differentiated
     std::map<std::string, int64_t> num_unnamed = {};
-    std::vector<Tensor> used = {};  // trainable variables
+    std::vector<Tensor> used = {};  // trainable variables that the body uses
     std::optional<Minimizer> minimizer = {};
   };
 
   HeldModule make_module(std::string_view name, const std::type_info& type,
                          const std::function<internal::MadeModule()>& make,
                          const ModuleOptions& options, Site site);
-  // Its tensors' names and whether they are trained.
+  // Registers the tensors of the module as variables.
   void add_variables(std::string_view name, const nn::ModuleBase& module, Site site);
   void note_use(const Tensor& variable);
-  // Puts modules in the mode of a function's type.
+  // Sets training or evaluation mode of all modules.
   void set_mode(bool is_train);
-  // Throws InvalidArgument for another name, shape or dtype than a variable's.
+  // Throws InvalidArgument for a name that no variable has, or a value of another shape or dtype.
   void check_fit(const nn::StateDict& values) const;
   CompiledJob& compiled(const DefinitionPtr& definition);
-  // Makes variables and finds out what the function minimizes, by a trace that is dropped.
+  // Makes the variables and finds what the function minimizes, by a trace that is then discarded.
   std::unique_ptr<CompiledJob> compile(const DefinitionPtr& definition);
   std::vector<Tensor> run(Body& body, const std::vector<Tensor>& inputs);
   void average_gradients() const;
@@ -121,8 +122,8 @@ class RankJob {
   std::map<std::string, Variable, std::less<>> variables_;
   std::map<int64_t, std::unique_ptr<CompiledJob>> compiled_;  // by number of definition
   std::map<std::string, HeldModule, std::less<>> modules_;
-  std::optional<bool> mode_;  // of all modules: training
-  Body* body_ = nullptr;      // while one runs
+  std::optional<bool> mode_;  // training mode of all modules; unset: unknown
+  Body* body_ = nullptr;      // set while a body runs
 };
 
 }  // namespace flow::job

@@ -14,7 +14,8 @@
 namespace flow::job {
 
 namespace {
-// Ranks run the same commands: what one of them refuses, all refuse, and are given this long to.
+// All ranks run the same command, so a command that one rank refuses is refused by all. They have
+// this long to do so.
 constexpr std::chrono::seconds kToAgree{3};
 }  // namespace
 
@@ -25,21 +26,23 @@ Session& Session::get() {
 
 void Session::check_not_running(const char* what) const {
   if (is_running_) {
-    throw InvalidArgument(str("[job] ", what, " after the first job ran on ", num_devices_,
+    throw InvalidArgument(str("[job] ", what, " was called after the first job ran on ",
+                              num_devices_,
                               " devices; call it at the start of the program, or after close()"));
   }
 }
 
 void Session::set_device_num(std::string_view device, int64_t count) {
   if (parse_device_type(device) != DeviceType::kCpu) {
-    throw Unsupported(str("[job] device_num of ", device,
-                          ": jobs run on cpu devices in this release; use \"cpu\""));
+    throw Unsupported(str("[job] device_num does not support ", device,
+                          "; jobs run on cpu devices in this release; use \"cpu\""));
   }
-  if (count < 1) throw InvalidArgument(str("[job] ", count, " devices; give at least 1"));
+  if (count < 1)
+    throw InvalidArgument(str("[job] the number of devices must be at least 1; received ", count));
   if (flow::internal::current_thread_state != nullptr) {
     throw InvalidArgument(
-        "[job] device_num after this thread has made tensors or called flow as a rank; call it at "
-        "the start of main");
+        "[job] device_num was called after this thread made tensors or called flow as a rank; call "
+        "it at the start of main");
   }
   const std::lock_guard lock(mutex_);
   check_not_running("device_num");
@@ -78,7 +81,7 @@ void Session::start() {
     std::exception_ptr error;
     try {
       run_ranks(count, [this] { serve(); });
-    } catch (...) {  // handed to the caller
+    } catch (...) {  // passed on to the caller
       error = std::current_exception();
     }
     const std::lock_guard lock(mutex_);
@@ -89,7 +92,7 @@ void Session::start() {
 }
 
 void Session::serve() {
-  if (seed_) manual_seed(*seed_);  // set before the ranks began
+  if (seed_) manual_seed(*seed_);  // not guarded: set before the ranks started
   RankJob job;
   for (int64_t done = 0;; ++done) {
     const std::function<void(RankJob&)>* command = nullptr;
@@ -105,17 +108,17 @@ void Session::serve() {
       (*command)(job);
     } catch (const abi::__forced_unwind&) {
       throw;
-    } catch (const DistributedError&) {  // no rank can go on
+    } catch (const DistributedError&) {  // no rank can continue
       error = std::current_exception();
       is_of_world = true;
-    } catch (...) {  // handed to the caller
+    } catch (...) {  // passed on to the caller
       error = std::current_exception();
     }
     report(done, std::move(error), is_of_world);
   }
 }
 
-// A rank that alone has failed leaves with its error, which tells the others.
+// If only this rank has failed, it ends with its error, which tells the other ranks.
 void Session::report(int64_t command, std::exception_ptr error, bool is_of_world) {
   std::unique_lock lock(mutex_);
   const int64_t when_all_have = (command + 1) * num_devices_;
@@ -136,16 +139,16 @@ void Session::report(int64_t command, std::exception_ptr error, bool is_of_world
 void Session::run(const std::function<void(RankJob&)>& command) {
   if (flow::internal::current_thread_state != nullptr) {
     throw InvalidArgument(
-        "[job] a job is run by a thread that has made tensors or called flow as a rank; its caller "
-        "must be no rank: see device_num");
+        "[job] the thread that runs a job has made tensors or called flow as a rank; run jobs from "
+        "a thread that is not a rank, and call close() before it makes tensors");
   }
   const std::lock_guard caller(caller_);
   std::unique_lock lock(mutex_);
   if (!is_running_) start();
   if (has_ended_) {
     throw DistributedError(
-        "[job] the devices' ranks ended with an earlier error, and their variables with them; call "
-        "close() and begin anew from a checkpoint");
+        "[job] the ranks of the devices have ended with an earlier error, and the variables are "
+        "lost; call close() and start again from a checkpoint");
   }
   error_ = nullptr;
   command_ = &command;
@@ -157,7 +160,7 @@ void Session::run(const std::function<void(RankJob&)>& command) {
 }
 
 void Session::close() {
-  const std::lock_guard caller(caller_);  // no command begins while the ranks leave
+  const std::lock_guard caller(caller_);  // no command may start while the ranks end
   std::thread driver;
   {
     const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// The ranks that run jobs: threads that wait for commands of a caller that is no rank.
+// The ranks that run jobs: threads that wait for the commands of a caller that is not a rank.
 #pragma once
 
 #include <condition_variable>
@@ -18,29 +18,30 @@ namespace flow::job {
 
 class RankJob;
 
-// One a process, never destroyed: at the end of the process its ranks wait for a command that does
-// not come. Thread safe.
+// There is one session per process. It is never destroyed: when the process ends, its ranks are
+// still waiting for a command. Thread safe.
 class Session {
  public:
   static Session& get();
 
-  // Both throw InvalidArgument once ranks run.
+  // Both throw InvalidArgument once the ranks are running.
   void set_device_num(std::string_view device, int64_t count);
   void set_seed(uint64_t seed);
 
-  // Numbers a function.
+  // Registers a function and gives it a number.
   void add(const std::shared_ptr<internal::Definition>& definition);
-  // Of the functions that exist, in order.
+  // The functions that still exist, in order of definition.
   std::vector<std::shared_ptr<const internal::Definition>> definitions() const;
 
   int64_t num_devices() const;
 
-  // Runs `command` on every rank, which it starts at the first; returns when all have ended it.
-  // Throws the first exception of a rank. When only some ranks throw, the others are told and the
-  // session is over: every later command throws.
+  // Runs `command` on every rank and returns when all ranks have finished it. The first call starts
+  // the ranks. Rethrows the first exception of a rank. If only some ranks throw, the others are
+  // told and the session is over: every later command throws DistributedError. Throws
+  // InvalidArgument if the calling thread is a rank.
   void run(const std::function<void(RankJob&)>& command);
 
-  // Ends the ranks.
+  // Ends the ranks and resets the session.
   void close();
 
  private:
@@ -58,15 +59,15 @@ class Session {
   int64_t num_devices_ = 1;
   std::optional<uint64_t> seed_;
   std::vector<std::weak_ptr<const internal::Definition>> definitions_;
-  std::thread driver_;  // of the ranks' world
+  std::thread driver_;  // runs the ranks' world
   bool is_running_ = false;
   bool is_closing_ = false;
-  bool is_broken_ = false;  // a rank has left with an error
-  bool has_ended_ = false;  // all ranks have left
+  bool is_broken_ = false;  // a rank has ended with an error
+  bool has_ended_ = false;  // all ranks have ended
   int64_t num_commands_ = 0;
   const std::function<void(RankJob&)>* command_ = nullptr;
-  int64_t num_done_ = 0;      // ranks that have ended the command
-  std::exception_ptr error_;  // the first of the command's, or what ended the world
+  int64_t num_done_ = 0;      // how many times a rank has finished a command
+  std::exception_ptr error_;  // the first error of the command, or the error that ended the world
 };
 
 }  // namespace flow::job

@@ -87,7 +87,7 @@ void CheckPoint::init() {
 void CheckPoint::save(std::string_view path) {
   Session& session = Session::get();
   const auto definitions = session.definitions();
-  std::exception_ptr error;  // the first rank's: the others have nothing to do with the file
+  std::exception_ptr error;  // error of rank 0; the other ranks do not access the file
   session.run([&](RankJob& job) {
     job.declare(definitions);
     const nn::StateDict state = job.state(definitions);

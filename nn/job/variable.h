@@ -1,4 +1,5 @@
-// The variables of job functions: made by name at the first function that asks, shared by all.
+// The variables of job functions. The first function that asks for a name makes the variable; all
+// functions share it.
 #pragma once
 
 #include <functional>
@@ -12,18 +13,19 @@
 
 namespace flow::job {
 
-// Gives a new variable its values, in place. Logical values do not depend on the devices.
+// Fills a new variable with its initial values, in place. Logical values do not depend on the
+// devices.
 using Initializer = std::function<void(const Tensor& variable)>;
 
-// N(0, stddev²) without what lies beyond two standard deviations.
+// N(0, stddev²), truncated at two standard deviations.
 Initializer truncated_normal(double stddev);
 Initializer random_normal(double stddev, double mean = 0);
 Initializer random_uniform(double low, double high);
 Initializer constant(double value);
-// Glorot and Bengio 2010: uniform within √(6 / (fan_in + fan_out)).
+// Uniform within ±√(6 / (fan_in + fan_out)) (Glorot and Bengio 2010).
 Initializer xavier_uniform();
 
-// How a variable lies on the devices of its placement, in consistent view.
+// The layout of a variable on the devices of its placement, in consistent view.
 using Distribute = Sbp;
 
 namespace distribute {
@@ -33,32 +35,34 @@ Distribute broadcast();
 
 struct VariableOptions {
   DType dtype = float32;
-  Initializer initializer = {};  // xavier_uniform
+  Initializer initializer = {};  // unset: xavier_uniform
   bool trainable = true;
   Distribute distribute = distribute::broadcast();
 };
 
-// The variable `name`, made if there is none. Within a job function only. Throws InvalidArgument
-// when it has another shape, dtype or layout.
+// Returns the variable `name` and makes it if it does not exist. Must be called within a job
+// function. Throws InvalidArgument outside of one, and if the variable has another shape, dtype,
+// layout or trainability.
 Tensor get_variable(std::string_view name, const Shape& shape, const VariableOptions& options = {},
                     Site site = Site::here());
 
-// All variables, whole.
+// The whole values of all variables.
 std::map<std::string, Array> variables();
-// Sets those named. Throws InvalidArgument, before any is changed, for a name that no function uses
-// or another shape or dtype.
+// Sets the variables with these names. Throws InvalidArgument, before any is changed, for a name
+// that no function uses and for another shape or dtype.
 void load_variables(const std::map<std::string, Array>& values);
 
-// The variables of the functions defined so far, and their optimizers' state.
+// Saves and restores the variables of the functions defined so far, and the state of their
+// optimizers.
 class CheckPoint {
  public:
-  // Makes all variables anew, with their initial values; optimizers begin anew.
+  // Gives all variables new initial values and resets the optimizers.
   void init();
   // Writes a safetensors file. Throws IoError.
   void save(std::string_view path);
-  // Goes on where save() was; of a file that has variables only, optimizers begin anew. Throws
-  // IoError or BadFile; InvalidArgument, before variables are changed, when the file does not have
-  // what the functions use, or more.
+  // Restores the state that save() wrote. If the file has only variables, the optimizers are reset.
+  // Throws IoError or BadFile; InvalidArgument, before variables are changed, if the file lacks
+  // something that the functions use or has more.
   void load(std::string_view path);
 };
 

@@ -1,41 +1,47 @@
-// Activations as modules, for Sequential; the formulas stand at the functions of
-// ops/elementwise/unary.h.
+// Smooth and gated activations as modules, for use in Sequential. Each one calls the function of
+// its name in ops/elementwise/unary.h or ops/elementwise/activation.h. The input and the result
+// have the same shape unless a comment says otherwise. Rectifiers are in nn/layers/rectifier.h,
+// softmax and its relatives in nn/layers/softmax.h.
 #pragma once
 
-#include <string>
-
 #include "nn/module.h"
+#include "ops/elementwise/activation.h"
 #include "ops/elementwise/unary.h"
 
 namespace flow::nn {
 
-// x.
+// Returns x itself.
 class Identity : public Module<Identity> {
  public:
   Tensor forward(const Tensor& x);
 };
 
-class ReLU : public Module<ReLU> {
- public:
-  Tensor forward(const Tensor& x);
-};
-
-// min(max(x, 0), 6).
-class ReLU6 : public Module<ReLU6> {
- public:
-  Tensor forward(const Tensor& x);
-};
-
+// tanh(x).
 class Tanh : public Module<Tanh> {
  public:
   Tensor forward(const Tensor& x);
 };
 
+// 1 / (1 + exp(-x)).
 class Sigmoid : public Module<Sigmoid> {
  public:
   Tensor forward(const Tensor& x);
 };
 
+// log(sigmoid(x)), computed without overflow.
+class LogSigmoid : public Module<LogSigmoid> {
+ public:
+  Tensor forward(const Tensor& x);
+};
+
+// min(max(x + 3, 0), 6) / 6.
+class Hardsigmoid : public Module<Hardsigmoid> {
+ public:
+  Tensor forward(const Tensor& x);
+};
+
+// x times the distribution function of the standard normal distribution at x, exact or in the tanh
+// approximation (Hendrycks and Gimpel 2016).
 class GELU : public Module<GELU> {
  public:
   explicit GELU(GeluOptions options = {}) : options_(std::move(options)) {}
@@ -46,31 +52,31 @@ class GELU : public Module<GELU> {
   GeluOptions options_;
 };
 
+// x sigmoid(1.702 x), a cheap approximation of GELU (Hendrycks and Gimpel 2016).
+class QuickGELU : public Module<QuickGELU> {
+ public:
+  Tensor forward(const Tensor& x);
+};
+
+// x sigmoid(x).
 class SiLU : public Module<SiLU> {
  public:
   Tensor forward(const Tensor& x);
 };
 
-class LeakyReLU : public Module<LeakyReLU> {
+// x tanh(softplus(x)) (Misra 2020).
+class Mish : public Module<Mish> {
  public:
-  explicit LeakyReLU(LeakyReluOptions options = {}) : options_(std::move(options)) {}
-
   Tensor forward(const Tensor& x);
-
- private:
-  LeakyReluOptions options_;
 };
 
-class ELU : public Module<ELU> {
+// x hardsigmoid(x) (Howard et al. 2019).
+class Hardswish : public Module<Hardswish> {
  public:
-  explicit ELU(EluOptions options = {}) : options_(std::move(options)) {}
-
   Tensor forward(const Tensor& x);
-
- private:
-  EluOptions options_;
 };
 
+// log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold.
 class Softplus : public Module<Softplus> {
  public:
   explicit Softplus(SoftplusOptions options = {}) : options_(std::move(options)) {}
@@ -81,56 +87,31 @@ class Softplus : public Module<Softplus> {
   SoftplusOptions options_;
 };
 
-class Softmax : public Module<Softmax> {
+// x / (1 + |x|).
+class Softsign : public Module<Softsign> {
  public:
-  explicit Softmax(int64_t dim) : dim_(dim) {}
+  Tensor forward(const Tensor& x);
+};
+
+// x - tanh(x).
+class Tanhshrink : public Module<Tanhshrink> {
+ public:
+  Tensor forward(const Tensor& x);
+};
+
+struct GLUOptions {
+  int64_t dim = -1;  // its size is even and is halved
+};
+
+// The first half of x along dim times the sigmoid of the second half (Dauphin et al. 2017).
+class GLU : public Module<GLU> {
+ public:
+  explicit GLU(GLUOptions options = {}) : options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
 
  private:
-  int64_t dim_;
-};
-
-// softmax(-x, dim).
-class Softmin : public Module<Softmin> {
- public:
-  explicit Softmin(int64_t dim) : dim_(dim) {}
-
-  Tensor forward(const Tensor& x);
-
- private:
-  int64_t dim_;
-};
-
-// Softmax over the channels of (N, C, H, W) or (C, H, W).
-class Softmax2d : public Module<Softmax2d> {
- public:
-  Tensor forward(const Tensor& x);
-};
-
-class LogSoftmax : public Module<LogSoftmax> {
- public:
-  explicit LogSoftmax(int64_t dim) : dim_(dim) {}
-
-  Tensor forward(const Tensor& x);
-
- private:
-  int64_t dim_;
-};
-
-struct FlattenOptions {
-  int64_t start_dim = 1;
-  int64_t end_dim = -1;
-};
-
-class Flatten : public Module<Flatten> {
- public:
-  explicit Flatten(FlattenOptions options = {}) : options_(std::move(options)) {}
-
-  Tensor forward(const Tensor& x);
-
- private:
-  FlattenOptions options_;
+  GLUOptions options_;
 };
 
 }  // namespace flow::nn

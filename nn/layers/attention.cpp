@@ -24,13 +24,13 @@ namespace flow::nn {
 namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A mask as numbers to add to scores of q's dtype.
+// Converts a mask to a tensor of q's dtype that is added to the scores.
 Tensor additive(const Tensor& mask, const Tensor& q) {
   if (mask.dtype() != bool_) return mask.dtype() == q.dtype() ? mask : cast(mask, q.dtype());
   return masked_fill(zeros_like(mask, {.dtype = q.dtype()}), mask, -kInfinity);
 }
 
-// (L, S), true above the diagonal.
+// A causal mask (L, S): true, which excludes the key, above the diagonal.
 Tensor future(int64_t num_queries, int64_t num_keys) {
   return cast(triu(ones({num_queries, num_keys}), 1), bool_);
 }
@@ -44,9 +44,8 @@ MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
       out_proj_(embed_dim, embed_dim, {.bias = options.bias}) {
   if (num_heads <= 0 || embed_dim % num_heads != 0) {
     throw InvalidArgument(
-        str("[MultiheadAttention] embed_dim must be divisible by num_heads; "
-            "received ",
-            embed_dim, " and ", num_heads));
+        str("[MultiheadAttention] embed_dim must be divisible by num_heads; received ", embed_dim,
+            " and ", num_heads));
   }
   const int64_t kdim = options.kdim.value_or(embed_dim), vdim = options.vdim.value_or(embed_dim);
   if (kdim == embed_dim && vdim == embed_dim) {
@@ -125,8 +124,9 @@ AttentionResult MultiheadAttention::forward(const Tensor& query, const Tensor& k
   }
   if (query.dim() != 3 || key.dim() != 3 || value.dim() != 3) {
     throw InvalidArgument(
-        str("[MultiheadAttention] query, key and value have three dims, or two; received ",
-            query.meta(), ", ", key.meta(), ", ", value.meta(), "; add or join dims"));
+        str("[MultiheadAttention] query, key and value must all have three dims (a batch of "
+            "sequences) or two (one sequence); received ",
+            query.meta(), ", ", key.meta(), ", ", value.meta(), "; reshape them"));
   }
   Projected p = project(query, key, value);
   if (!options_.batch_first) {

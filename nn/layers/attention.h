@@ -1,4 +1,5 @@
-// Multi-head attention and the encoder layer made of it (Vaswani et al. 2017).
+// Multi-head attention and a Transformer encoder layer (Vaswani et al. 2017). N is the batch size,
+// L and S are the lengths of the query and key sequences, E is embed_dim.
 #pragma once
 
 #include <optional>
@@ -11,33 +12,38 @@
 namespace flow::nn {
 
 struct MultiheadAttentionOptions {
-  double dropout = 0;  // of the attention weights, in training
+  double dropout = 0;  // probability of dropping an attention weight in training
   bool bias = true;
-  bool add_bias_kv = false;    // one more learned key and value
-  bool add_zero_attn = false;  // one more key and value of zeros
+  bool add_bias_kv = false;    // append a learned key and value to every sequence
+  bool add_zero_attn = false;  // append a key and value of zeros to every sequence
   std::optional<int64_t> kdim = {};
   std::optional<int64_t> vdim = {};
   bool batch_first = false;
 };
 
-// Masks are PyTorch's: bool, true is left out; or floating, added to the scores.
+// Masks follow PyTorch: true in a bool mask excludes a key; a floating mask is added to the scores.
 struct AttentionCallOptions {
   Tensor key_padding_mask = {};  // (N, S)
-  bool need_weights = true;      // without, the weights are never stored as a whole
+  bool need_weights = true;      // if false, the (L, S) weights are not materialised
   Tensor attn_mask = {};         // (L, S) or (N × num_heads, L, S)
   bool average_attn_weights = true;
-  bool is_causal = false;  // query i sees keys 0 … i
+  bool is_causal = false;  // query i sees keys 0 … i only
 };
 
 struct AttentionResult {
   Tensor output;
-  Tensor weights;  // (N, L, S), or (N, num_heads, L, S) when not averaged; undefined if not needed
+  // (N, L, S), or (N, num_heads, L, S) without averaging; undefined without need_weights
+  Tensor weights;
 };
 
-// query: (L, N, E), key: (S, N, kdim), value: (S, N, vdim), with batch_first the first two dims
-// swapped, or all of them and what belongs to them without N → output like query. Parameters:
-// in_proj_weight (3 E, E) and in_proj_bias, or q_proj_weight, k_proj_weight, v_proj_weight where
-// kdim or vdim differ from E; out_proj; bias_k, bias_v (1, 1, E).
+// query: (L, N, E), key: (S, N, kdim), value: (S, N, vdim); output: (L, N, E). With batch_first the
+// first two dims of each are swapped. A single sequence may be given without the dim N; all three
+// inputs, the padding mask and the result then lack it. Another number of dims is InvalidArgument,
+// and so is an embed_dim that num_heads does not divide.
+//
+// Parameters: in_proj_weight (3 E, E), or q_proj_weight (E, E), k_proj_weight (E, kdim) and
+// v_proj_weight (E, vdim) where kdim or vdim differ from E; in_proj_bias (3 E); out_proj; with
+// add_bias_kv, bias_k and bias_v (1, 1, E).
 class MultiheadAttention : public Module<MultiheadAttention> {
  public:
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, MultiheadAttentionOptions options = {});
@@ -53,7 +59,8 @@ class MultiheadAttention : public Module<MultiheadAttention> {
   };
 
   Projected project(const Tensor& query, const Tensor& key, const Tensor& value) const;
-  // The masks as one that is added to scores (N, num_heads, L, S + extra); undefined without masks.
+  // Combines the masks into one that is added to the scores (N, num_heads, L, S + num_extra).
+  // Returns an undefined tensor if there is no mask.
   Tensor merged_mask(const Tensor& q, int64_t num_keys, int64_t num_extra,
                      const AttentionCallOptions& call) const;
   Tensor heads(const Tensor& x) const;
@@ -79,9 +86,10 @@ struct EncoderCallOptions {
   bool is_causal = false;
 };
 
-// Attention and a feed-forward net, each with dropout, a residual and a LayerNorm (after the
-// residual, or with norm_first before the branch). Sub-modules: self_attn, linear1, linear2, norm1,
-// norm2.
+// Self-attention followed by a feed-forward network. Each branch has dropout, a residual connection
+// and a LayerNorm, which is applied after the residual, or before the branch with norm_first. src:
+// (L, N, d_model), or (N, L, d_model) with batch_first; the result has the same shape. Sub-modules:
+// self_attn, linear1, linear2, norm1, norm2.
 class TransformerEncoderLayer : public Module<TransformerEncoderLayer> {
  public:
   TransformerEncoderLayer(int64_t d_model, int64_t nhead,

@@ -14,11 +14,14 @@ BatchNormState::BatchNormState(int64_t num_features, const BatchNormOptions& opt
 Tensor BatchNormState::normalize(const char* layer, const Tensor& x, bool has_dims,
                                  bool is_training) const {
   if (!has_dims || x.size(1) != num_features_) {
-    throw InvalidArgument(str("[", layer, "] the input is (N, ", num_features_,
-                              ", …) with the dims of its name; received ", x.meta()));
+    throw InvalidArgument(str("[", layer, "] the input must be (N, ", num_features_,
+                              ", …) with the number of dims in the layer's name; received ",
+                              x.meta(),
+                              "; reshape it, or make the layer with num_features = its dim 1"));
   }
   double momentum = options_.momentum.value_or(0);
-  // A batch counts once, not again when its activations are recomputed.
+  // A batch updates the running statistics once; recomputing its activations must not count it
+  // again.
   const bool counts = is_training && running_mean.defined() && !is_recomputing();
   if (counts) {
     const NoGradGuard no_grad;

@@ -1,4 +1,5 @@
-// Batch normalisation layers (Ioffe and Szegedy 2015).
+// Batch normalisation layers (Ioffe and Szegedy 2015): y = (x - mean) / √(var + eps) × weight +
+// bias for each feature (dim 1), with the biased variance.
 #pragma once
 
 #include <optional>
@@ -10,18 +11,21 @@ namespace flow::nn {
 
 struct BatchNormOptions {
   double eps = 1e-5;
-  // Weight of the new value in the running statistics; unset: every batch counts alike.
+  // Weight of the new batch in the running statistics. Unset: the statistics are the plain average
+  // over all batches.
   std::optional<double> momentum = 0.1;
-  bool affine = true;  // learn weight (starts at 1) and bias (0)
+  bool affine = true;  // learn weight (initially 1) and bias (initially 0)
   bool track_running_stats = true;
-  // Of a global tensor: those of the logical batch, or `local`: of each rank's samples.
+  // Which samples of a global tensor give the statistics: those of the logical batch, or with
+  // `local` those that each rank holds.
   BatchStats stats = BatchStats::kLogical;
 };
 
 inline constexpr BatchStats local = BatchStats::kLocal;
 
-// What the layers share. In training, and always without running statistics, a batch is normalised
-// by its own; of a global tensor by those of the logical batch, or of each rank's part.
+// The parameters and statistics that the layers share. In training, and always without running
+// statistics, a batch is normalised by its own statistics; otherwise by the running ones. A batch
+// updates the running statistics once; recomputing its activations does not update them again.
 class BatchNormState : public FeatureNormState {
  protected:
   BatchNormState(int64_t num_features, const BatchNormOptions& options);

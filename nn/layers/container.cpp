@@ -12,8 +12,8 @@ Tensor Sequential::forward(const Tensor& x) {
 namespace internal {
 void check_position(int64_t i, int64_t size) {
   if (i >= 0 && i < size) return;
-  throw InvalidArgument(
-      str("[ModuleList] position ", i, " of ", size, " modules; count from 0, push_back adds one"));
+  throw InvalidArgument(str("[ModuleList] index ", i, " is out of range: the list has ", size,
+                            " modules; use an index from 0 to size() - 1"));
 }
 }  // namespace internal
 

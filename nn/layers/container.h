@@ -1,4 +1,4 @@
-// Modules made of modules.
+// Containers of modules.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace flow::nn {
 
-// Calls its modules one after another; they are named 0, 1, ….
+// Calls its modules one after another, each on the result of the one before. They are named 0, 1,
+// ….
 class Sequential : public Module<Sequential> {
  public:
   Sequential() = default;
@@ -37,11 +38,11 @@ class Sequential : public Module<Sequential> {
 };
 
 namespace internal {
-// Of a ModuleList.
+// Throws InvalidArgument unless 0 <= i < size, for ModuleList.
 void check_position(int64_t i, int64_t size);
 }  // namespace internal
 
-// A list of modules of one type, named 0, 1, …; it has no forward.
+// A list of modules of one type, named 0, 1, …. It has no forward.
 template <class M>
 class ModuleList : public Module<ModuleList<M>> {
  public:
@@ -49,7 +50,7 @@ class ModuleList : public Module<ModuleList<M>> {
     modules_.push_back(this->register_module(std::to_string(modules_.size()), std::move(module)));
   }
 
-  // Throws InvalidArgument for a position that is not there.
+  // Throws InvalidArgument unless 0 <= i < size().
   M& operator[](int64_t i) {
     internal::check_position(i, size());
     return modules_[static_cast<size_t>(i)];
@@ -65,7 +66,7 @@ class ModuleList : public Module<ModuleList<M>> {
   std::vector<M> modules_;
 };
 
-// Modules of one type by key, in order of insertion; it has no forward.
+// A map from keys to modules of one type, in order of insertion. It has no forward.
 template <class M>
 class ModuleDict : public Module<ModuleDict<M>> {
  public:
@@ -85,8 +86,8 @@ class ModuleDict : public Module<ModuleDict<M>> {
   M& operator[](const std::string& key) {
     const size_t at = find(key);
     if (at == modules_.size())
-      throw InvalidArgument(
-          str("[ModuleDict] no module is named ", key, "; contains(key) tells, insert adds"));
+      throw InvalidArgument(str("[ModuleDict] no module is named ", key,
+                                "; add it with insert, or ask contains(key) first"));
     return modules_[at].second;
   }
 

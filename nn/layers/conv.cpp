@@ -21,8 +21,9 @@ Parameters make_parameters(const char* layer, int64_t spatial_dims, int64_t in_c
                               in_channels, " in, ", out_channels, " out, groups ", groups));
   }
   if (kernel_size.size() != 1 && kernel_size.size() != spatial_dims) {
-    throw InvalidArgument(str("[", layer, "] kernel_size is one number or ", spatial_dims,
-                              "; received ", kernel_size.size(), "; give as many"));
+    throw InvalidArgument(str("[", layer, "] kernel_size must be one number or ", spatial_dims,
+                              " numbers; received ", kernel_size.size(),
+                              "; give one, or one for each spatial dim"));
   }
   std::vector<int64_t> shape{is_transposed ? in_channels : out_channels,
                              (is_transposed ? out_channels : in_channels) / groups};
@@ -47,16 +48,17 @@ ConvTransposeOptions op_options(const ConvTranspose2dOptions& options) {
           .dilation = options.dilation};
 }
 
-// Both sides of the spatial dims from the last to the first. "same" gives the odd one to the end.
+// Padding before and after each spatial dim, last dim first. If "same" needs an odd total, the
+// extra element is at the end.
 std::vector<int64_t> pad_amounts(const char* layer, int64_t spatial_dims, const Ints& kernel_size,
                                  const Conv2dOptions& options) {
   const Ints& numbers = options.padding.numbers();
   const bool is_same = options.padding.mode() == Padding::Mode::kSame;
   for (const Ints* values : {is_same ? &options.dilation : &numbers, &kernel_size}) {
     if (values->size() != 1 && values->size() != spatial_dims) {
-      throw InvalidArgument(str("[", layer,
-                                "] kernel_size, padding and dilation are one number or ",
-                                spatial_dims, "; received ", values->size(), "; give as many"));
+      throw InvalidArgument(str(
+          "[", layer, "] kernel_size, padding and dilation must be one number or ", spatial_dims,
+          " numbers; received ", values->size(), "; give one, or one for each spatial dim"));
     }
   }
   std::vector<int64_t> amounts;
@@ -79,7 +81,7 @@ ConvPadding::ConvPadding(const char* layer, int64_t spatial_dims, const Ints& ke
   const std::string& mode = given.padding_mode;
   if (mode == "zeros") return;
   if (mode != "reflect" && mode != "replicate" && mode != "circular") {
-    throw InvalidArgument(str("[", layer, "] padding_mode is '", mode,
+    throw InvalidArgument(str("[", layer, "] unknown padding_mode; received '", mode,
                               "'; give zeros, reflect, replicate or circular"));
   }
   options.padding = 0;

@@ -1,4 +1,6 @@
-// Convolution layers. Parameters start as U(-1/√fan_in, 1/√fan_in), as in PyTorch.
+// Convolution and transposed convolution layers. Weights and biases are initialised as
+// U(-1/√fan_in, 1/√fan_in), as in PyTorch. Channel counts that `groups` does not divide are
+// InvalidArgument.
 #pragma once
 
 #include <string>
@@ -11,25 +13,26 @@ namespace flow::nn {
 
 struct Conv2dOptions {
   Ints stride = 1;
-  Padding padding = 0;  // numbers per side, or "same", "valid"
+  Padding padding = 0;  // amount per side, or "same" or "valid"
   Ints dilation = 1;
   int64_t groups = 1;
   bool bias = true;
-  std::string padding_mode =
-      "zeros";  // or "reflect", "replicate", "circular", as ops/shape/concat.h pads
+  // "zeros", "reflect", "replicate" or "circular"; see pad() in ops/shape/concat.h.
+  std::string padding_mode = "zeros";
 };
 
 using Conv1dOptions = Conv2dOptions;
 using Conv3dOptions = Conv2dOptions;
 
-// What a convolution layer does with its padding: zeros are the op's, other modes pad x before.
+// The padding of a convolution layer. The convolution itself pads with zeros; in the other modes x
+// is padded before the convolution.
 struct ConvPadding {
   ConvPadding(const char* layer, int64_t spatial_dims, const Ints& kernel_size,
               const Conv2dOptions& options);
   Tensor apply(const Tensor& x) const;
 
   ConvOptions options;
-  Ints amounts = {};  // as pad() takes them; empty: nothing to do
+  Ints amounts = {};  // for pad(); empty if nothing is padded before the convolution
   PadOptions pad_options;
 };
 
@@ -85,8 +88,8 @@ struct ConvTranspose2dOptions {
 using ConvTranspose1dOptions = ConvTranspose2dOptions;
 using ConvTranspose3dOptions = ConvTranspose2dOptions;
 
-// x: (N, in_channels, L) → (N, out_channels, L'). weight: (in, out / groups, k); its fan_in is
-// taken as out / groups × k, as in PyTorch.
+// x: (N, in_channels, L) → (N, out_channels, L'). weight: (in, out / groups, k). As in PyTorch,
+// fan_in is computed as out / groups × k.
 class ConvTranspose1d : public Module<ConvTranspose1d> {
  public:
   ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,

@@ -10,7 +10,7 @@ namespace {
 
 double checked(const char* layer, double p) {
   if (p >= 0 && p <= 1) return p;
-  throw InvalidArgument(str("[", layer, "] p is ", p, "; give a probability from 0 to 1"));
+  throw InvalidArgument(str("[", layer, "] p must be a probability from 0 to 1; received ", p));
 }
 
 }  // namespace

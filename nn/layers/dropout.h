@@ -1,4 +1,5 @@
-// Dropout (Srivastava et al. 2014).
+// Dropout layers (Srivastava et al. 2014). In training they drop elements or channels at random; in
+// evaluation they return x. A p outside [0, 1] is InvalidArgument.
 #pragma once
 
 #include "nn/module.h"
@@ -6,13 +7,13 @@
 namespace flow::nn {
 
 struct DropoutLayerOptions {
-  double p = 0.5;  // probability of an element becoming 0
+  double p = 0.5;  // probability that an element is set to 0
 };
 
-// Scales what is kept by 1 / (1 - p) in training; the identity in evaluation.
+// Drops single elements and scales the others by 1 / (1 - p). x: any shape.
 class Dropout : public Module<Dropout> {
  public:
-  // p in [0, 1], else InvalidArgument.
+  // Throws InvalidArgument unless p is in [0, 1].
   explicit Dropout(DropoutLayerOptions options = {});
 
   explicit Dropout(double p) : Dropout(DropoutLayerOptions{.p = p}) {}
@@ -23,7 +24,7 @@ class Dropout : public Module<Dropout> {
   double p_;
 };
 
-// Drops whole channels, dim 1, of (N, C, L), (N, C, H, W), (N, C, D, H, W) in training.
+// Drops whole channels (dim 1) of (N, C) or (N, C, L) and scales the others by 1 / (1 - p).
 class Dropout1d : public Module<Dropout1d> {
  public:
   explicit Dropout1d(double p = 0.5);
@@ -34,6 +35,7 @@ class Dropout1d : public Module<Dropout1d> {
   double p_;
 };
 
+// Drops whole channels (dim 1) of (N, C, H, W) and scales the others by 1 / (1 - p).
 class Dropout2d : public Module<Dropout2d> {
  public:
   explicit Dropout2d(double p = 0.5);
@@ -44,6 +46,7 @@ class Dropout2d : public Module<Dropout2d> {
   double p_;
 };
 
+// Drops whole channels (dim 1) of (N, C, D, H, W) and scales the others by 1 / (1 - p).
 class Dropout3d : public Module<Dropout3d> {
  public:
   explicit Dropout3d(double p = 0.5);
@@ -54,8 +57,8 @@ class Dropout3d : public Module<Dropout3d> {
   double p_;
 };
 
-// For networks of SELU: keeps mean 0 and variance 1 in training. FeatureAlphaDropout drops
-// channels.
+// Dropout for networks of SELU layers: keeps mean 0 and variance 1 of the activations (Klambauer et
+// al. 2017).
 class AlphaDropout : public Module<AlphaDropout> {
  public:
   explicit AlphaDropout(double p = 0.5);
@@ -66,6 +69,7 @@ class AlphaDropout : public Module<AlphaDropout> {
   double p_;
 };
 
+// AlphaDropout of whole channels (dim 1).
 class FeatureAlphaDropout : public Module<FeatureAlphaDropout> {
  public:
   explicit FeatureAlphaDropout(double p = 0.5);

@@ -1,4 +1,4 @@
-// Embedding: rows of a table by index.
+// Embedding layers: look up rows of a table by index.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,15 @@
 namespace flow::nn {
 
 struct EmbeddingLayerOptions {
-  std::optional<int64_t> padding_idx = {};  // this row starts at 0 and gets no gradient
-  std::optional<double> max_norm = {};      // rows taken are first shortened to this length
+  std::optional<int64_t> padding_idx = {};  // this row is initialised to 0 and gets no gradient
+  // Rows that are looked up are first scaled down in place to this norm.
+  std::optional<double> max_norm = {};
   double norm_type = 2;
   bool scale_grad_by_freq = false;
 };
 
-// indices: (…) of int64 or int32 → (…, embedding_dim). weight: (num_embeddings, embedding_dim),
-// starts as N(0, 1).
+// indices: (…), int64 or int32 → (…, embedding_dim). weight: (num_embeddings, embedding_dim),
+// initialised as N(0, 1).
 class Embedding : public Module<Embedding> {
  public:
   Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingLayerOptions options = {});
@@ -31,12 +32,14 @@ class Embedding : public Module<Embedding> {
 struct EmbeddingBagLayerOptions {
   std::optional<double> max_norm = {};
   double norm_type = 2;
-  std::string mode = "mean";                // "sum", "max"
-  bool include_last_offset = false;         // the last offset is the number of indices
-  std::optional<int64_t> padding_idx = {};  // this row starts at 0 and does not count
+  std::string mode = "mean";         // or "sum", "max"
+  bool include_last_offset = false;  // the last offset is the total number of indices
+  // This row is initialised to 0 and left out of every bag.
+  std::optional<int64_t> padding_idx = {};
 };
 
-// Bags of indices, (B, n) or a vector cut at offsets (B) → (B, embedding_dim); see
+// Reduces the rows of each bag of indices to one row. indices: (B, n), a bag per row; or one vector
+// of indices, where bag i begins at offsets[i] (offsets: (B)). Result: (B, embedding_dim). See
 // ops/index/embedding_bag.h.
 class EmbeddingBag : public Module<EmbeddingBag> {
  public:

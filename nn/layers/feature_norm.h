@@ -1,4 +1,4 @@
-// What layers share that normalise features and may keep running statistics of them.
+// The state of layers that normalise features and may keep running statistics.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace flow::nn {
 
-// Undefined where the options leave them out. weight and running_var start at 1, the others at 0.
+// A tensor that the options leave out is undefined. weight and running_var are initialised to 1,
+// the others to 0. num_batches_tracked is an int64 scalar, the others have shape (num_features).
 class FeatureNormState {
  public:
   Tensor weight, bias;
@@ -17,8 +18,8 @@ class FeatureNormState {
   FeatureNormState(int64_t num_features, bool affine, bool track_running_stats);
 };
 
-// Registers the tensors of `State`, a FeatureNormState made of (num_features, options), under their
-// names.
+// Registers the tensors of `State`, which derives from FeatureNormState and is constructed from
+// (num_features, options), under their names.
 template <class Derived, class State>
 class FeatureNorm : public Module<Derived>, public State {
  protected:

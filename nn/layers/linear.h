@@ -1,4 +1,4 @@
-// Linear: y = x Wᵀ + b; Bilinear: y = x1 W x2 + b.
+// Linear layers: y = x Wᵀ + b, and bilinear ones: y = x1 W x2 + b.
 #pragma once
 
 #include "nn/module.h"
@@ -9,7 +9,7 @@ struct LinearOptions {
   bool bias = true;
 };
 
-// x: (…, in_features) → (…, out_features). weight: (out, in), bias: (out); both start as
+// x: (…, in_features) → (…, out_features). weight: (out, in), bias: (out). Both are initialised as
 // U(-1/√in, 1/√in), as in PyTorch.
 class Linear : public Module<Linear> {
  public:
@@ -20,7 +20,7 @@ class Linear : public Module<Linear> {
 };
 
 // x1: (…, in1_features), x2: (…, in2_features) → (…, out_features). weight: (out, in1, in2), bias:
-// (out); both start as U(-1/√in1, 1/√in1).
+// (out). Both are initialised as U(-1/√in1, 1/√in1), as in PyTorch.
 class Bilinear : public Module<Bilinear> {
  public:
   Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,

@@ -1,5 +1,5 @@
-// Layers of neighbouring elements and channels; the formulas stand at the functions of
-// ops/conv/neighbourhood.h.
+// Layers that combine neighbouring elements or channels. Each one calls the function of its name in
+// ops/conv/neighbourhood.h, where the formulas are.
 #pragma once
 
 #include "nn/module.h"
@@ -7,7 +7,8 @@
 
 namespace flow::nn {
 
-// x: (N, C, …) → the same shape.
+// Normalises each element by the mean square of `size` neighbouring channels (Krizhevsky et al.
+// 2012). x: (N, C, …) → the same shape.
 class LocalResponseNorm : public Module<LocalResponseNorm> {
  public:
   explicit LocalResponseNorm(int64_t size, LocalResponseNormOptions options = {})
@@ -20,7 +21,7 @@ class LocalResponseNorm : public Module<LocalResponseNorm> {
   LocalResponseNormOptions options_;
 };
 
-// Power averages of windows of 1, 2 or 3 dims.
+// Power-average pooling: (Σ x^norm_type)^(1 / norm_type) over each window. x: (N, C, L).
 class LPPool1d : public Module<LPPool1d> {
  public:
   LPPool1d(double norm_type, Ints kernel_size, LpPoolOptions options = {})
@@ -34,6 +35,7 @@ class LPPool1d : public Module<LPPool1d> {
   LpPoolOptions options_;
 };
 
+// As LPPool1d over two dims. x: (N, C, H, W).
 class LPPool2d : public Module<LPPool2d> {
  public:
   LPPool2d(double norm_type, Ints kernel_size, LpPoolOptions options = {})
@@ -47,6 +49,7 @@ class LPPool2d : public Module<LPPool2d> {
   LpPoolOptions options_;
 };
 
+// As LPPool1d over three dims. x: (N, C, D, H, W).
 class LPPool3d : public Module<LPPool3d> {
  public:
   LPPool3d(double norm_type, Ints kernel_size, LpPoolOptions options = {})
@@ -60,7 +63,8 @@ class LPPool3d : public Module<LPPool3d> {
   LpPoolOptions options_;
 };
 
-// x: (N, C, …), channels in `groups` parts that take turns.
+// Divides the channels into `groups` groups and interleaves them (Zhang et al. 2018). x: (N, C, …)
+// → the same shape.
 class ChannelShuffle : public Module<ChannelShuffle> {
  public:
   explicit ChannelShuffle(int64_t groups) : groups_(groups) {}

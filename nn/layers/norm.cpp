@@ -51,11 +51,11 @@ InstanceNormState::InstanceNormState(int64_t num_features, const InstanceNormOpt
 Tensor InstanceNormState::normalize(const char* layer, const Tensor& x, int64_t dims,
                                     bool is_training) const {
   if (x.dim() != dims || x.size(1) != num_features_) {
-    throw InvalidArgument(str("[", layer, "] the input has ", dims, " dims, the second of size ",
-                              num_features_, "; received ", x.meta(),
-                              "; reshape it or choose the layer by its dims"));
+    throw InvalidArgument(str("[", layer, "] the input must have ", dims,
+                              " dims, the second of size ", num_features_, "; received ", x.meta(),
+                              "; reshape it, or use the layer for its number of dims"));
   }
-  // What activations that are recomputed leave as it is.
+  // Recomputing activations must not update the running statistics again.
   const bool has_statistics = !is_training || !is_recomputing();
   const Tensor none;
   return instance_norm(x, has_statistics ? running_mean : none, has_statistics ? running_var : none,

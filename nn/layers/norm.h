@@ -1,4 +1,4 @@
-// Normalisation layers. Weights start at 1, biases at 0.
+// Layer, RMS, group and instance normalisation. Weights are initialised to 1, biases to 0.
 #pragma once
 
 #include <optional>
@@ -15,6 +15,7 @@ struct LayerNormOptions {
 };
 
 // Normalises over the trailing dims `normalized_shape` with the biased variance (Ba et al. 2016).
+// weight, bias: normalized_shape.
 class LayerNorm : public Module<LayerNorm> {
  public:
   explicit LayerNorm(const Shape& normalized_shape, LayerNormOptions options = {});
@@ -29,11 +30,12 @@ class LayerNorm : public Module<LayerNorm> {
 };
 
 struct RMSNormOptions {
-  std::optional<double> eps = {};  // unset: the spacing of the input's dtype at 1
+  std::optional<double> eps = {};  // unset: the machine epsilon of the input's dtype
   bool elementwise_affine = true;
 };
 
-// x / √(mean(x²) + eps) × weight over the trailing dims (Zhang and Sennrich 2019).
+// x / √(mean(x²) + eps) × weight over the trailing dims `normalized_shape` (Zhang and Sennrich
+// 2019).
 class RMSNorm : public Module<RMSNorm> {
  public:
   explicit RMSNorm(const Shape& normalized_shape, RMSNormOptions options = {});
@@ -51,8 +53,9 @@ struct GroupNormOptions {
   bool affine = true;
 };
 
-// x: (N, num_channels, …), normalised over each of num_groups groups of channels of each sample (Wu
-// and He 2018). weight, bias: (num_channels).
+// Normalises each sample over each of num_groups groups of channels (Wu and He 2018). x: (N,
+// num_channels, …) → the same shape. weight, bias: (num_channels). A num_channels that num_groups
+// does not divide is InvalidArgument.
 class GroupNorm : public Module<GroupNorm> {
  public:
   GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options = {});
@@ -65,15 +68,17 @@ class GroupNorm : public Module<GroupNorm> {
   double eps_;
 };
 
-// Each channel of each sample by itself (Ulyanov et al. 2016).
+// Options of InstanceNorm1d, 2d and 3d, which normalise each channel of each sample by itself
+// (Ulyanov et al. 2016).
 struct InstanceNormOptions {
   double eps = 1e-5;
-  double momentum = 0.1;  // weight of the new value in the running statistics
+  double momentum = 0.1;  // weight of the new batch in the running statistics
   bool affine = false;
-  bool track_running_stats = false;  // which take the place of the input's in evaluation
+  // If true, evaluation uses running statistics instead of the input's.
+  bool track_running_stats = false;
 };
 
-// What the layers share.
+// The parameters and statistics that the layers share.
 class InstanceNormState : public FeatureNormState {
  protected:
   InstanceNormState(int64_t num_features, const InstanceNormOptions& options);

@@ -10,17 +10,17 @@ PaddingBase::PaddingBase(const char* layer, int64_t num_dims, const Ints& paddin
   if (padding.size() == 1) {
     padding_ = std::vector<int64_t>(static_cast<size_t>(2 * num_dims), padding[0]);
   } else if (padding.size() != 2 * num_dims) {
-    throw InvalidArgument(str("[", layer, "] padding is one number or ", 2 * num_dims,
-                              "; received ", padding.size(), "; give two for each dim"));
+    throw InvalidArgument(str("[", layer, "] padding must be one number or ", 2 * num_dims,
+                              " numbers; received ", padding.size(),
+                              "; give two for each padded dim"));
   }
 }
 
 Tensor PaddingBase::padded(const Tensor& x) const {
   if (x.dim() != num_dims_ + 1 && x.dim() != num_dims_ + 2) {
-    throw InvalidArgument(str("[", layer_, "] the input has ", num_dims_,
-                              " dims after its channels; "
-                              "received ",
-                              x.meta(), "; choose the layer by the number of dims"));
+    throw InvalidArgument(str("[", layer_, "] the input must have ", num_dims_,
+                              " dims after the channel dim; received ", x.meta(),
+                              "; use the layer for its number of dims"));
   }
   return pad(x, padding_, options_);
 }

@@ -1,5 +1,7 @@
-// Padding layers: numbers before and after the last dim, then before and after the one before it,
-// …; one number stands for all of them.
+// Padding layers. `padding` lists the amounts before and after the last dim, then before and after
+// the dim before it, and so on; one number stands for all of them. x: (N, C, …) or (C, …) with as
+// many spatial dims as the layer's name says; another number of dims is InvalidArgument. The modes
+// are those of pad() in ops/shape/concat.h.
 #pragma once
 
 #include "nn/module.h"
@@ -7,7 +9,7 @@
 
 namespace flow::nn {
 
-// What the layers share: `num_dims` spatial dims of x (N, C, …) or (C, …).
+// The padding that the layers share, of `num_dims` spatial dims of x, (N, C, …) or (C, …).
 class PaddingBase {
  protected:
   PaddingBase(const char* layer, int64_t num_dims, const Ints& padding, PadOptions options);

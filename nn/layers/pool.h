@@ -1,4 +1,5 @@
-// Pooling layers; the stride defaults to the kernel size.
+// Pooling layers. The stride defaults to the kernel size. Each layer calls the function of its name
+// in ops/conv/pool.h.
 #pragma once
 
 #include "nn/module.h"
@@ -6,14 +7,14 @@
 
 namespace flow::nn {
 
-// x: (N, C, L) → maxima of windows.
+// The maximum of each window. x: (N, C, L) → (N, C, L').
 class MaxPool1d : public Module<MaxPool1d> {
  public:
   explicit MaxPool1d(Ints kernel_size, MaxPoolOptions options = {})
       : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
@@ -21,14 +22,14 @@ class MaxPool1d : public Module<MaxPool1d> {
   MaxPoolOptions options_;
 };
 
-// x: (N, C, H, W) → maxima of windows.
+// The maximum of each window. x: (N, C, H, W) → (N, C, H', W').
 class MaxPool2d : public Module<MaxPool2d> {
  public:
   explicit MaxPool2d(Ints kernel_size, MaxPoolOptions options = {})
       : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
@@ -36,14 +37,14 @@ class MaxPool2d : public Module<MaxPool2d> {
   MaxPoolOptions options_;
 };
 
-// x: (N, C, D, H, W) → maxima of windows.
+// The maximum of each window. x: (N, C, D, H, W) → (N, C, D', H', W').
 class MaxPool3d : public Module<MaxPool3d> {
  public:
   explicit MaxPool3d(Ints kernel_size, MaxPoolOptions options = {})
       : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
@@ -51,7 +52,7 @@ class MaxPool3d : public Module<MaxPool3d> {
   MaxPoolOptions options_;
 };
 
-// x: (N, C, L) → means of windows.
+// The mean of each window. x: (N, C, L) → (N, C, L').
 class AvgPool1d : public Module<AvgPool1d> {
  public:
   explicit AvgPool1d(Ints kernel_size, AvgPoolOptions options = {})
@@ -64,7 +65,7 @@ class AvgPool1d : public Module<AvgPool1d> {
   AvgPoolOptions options_;
 };
 
-// x: (N, C, H, W) → means of windows.
+// The mean of each window. x: (N, C, H, W) → (N, C, H', W').
 class AvgPool2d : public Module<AvgPool2d> {
  public:
   explicit AvgPool2d(Ints kernel_size, AvgPoolOptions options = {})
@@ -77,7 +78,7 @@ class AvgPool2d : public Module<AvgPool2d> {
   AvgPoolOptions options_;
 };
 
-// x: (N, C, D, H, W) → means of windows.
+// The mean of each window. x: (N, C, D, H, W) → (N, C, D', H', W').
 class AvgPool3d : public Module<AvgPool3d> {
  public:
   explicit AvgPool3d(Ints kernel_size, AvgPoolOptions options = {})
@@ -90,7 +91,8 @@ class AvgPool3d : public Module<AvgPool3d> {
   AvgPoolOptions options_;
 };
 
-// x: (N, C, L) → (N, C, output_size).
+// The means of output_size windows of nearly equal size that cover x. x: (N, C, L) → (N, C,
+// output_size).
 class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
  public:
   explicit AdaptiveAvgPool1d(int64_t output_size) : output_size_(output_size) {}
@@ -101,7 +103,8 @@ class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
   int64_t output_size_;
 };
 
-// x: (N, C, H, W) → (N, C, output_size).
+// The means of windows of nearly equal size that cover x. x: (N, C, H, W) →
+// (N, C, output_size), where output_size has one or 2 numbers.
 class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
  public:
   explicit AdaptiveAvgPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
@@ -112,7 +115,8 @@ class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
   Ints output_size_;
 };
 
-// x: (N, C, D, H, W) → (N, C, output_size).
+// The means of windows of nearly equal size that cover x. x: (N, C, D, H, W) →
+// (N, C, output_size), where output_size has one or 3 numbers.
 class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
  public:
   explicit AdaptiveAvgPool3d(Ints output_size) : output_size_(std::move(output_size)) {}
@@ -123,48 +127,50 @@ class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
   Ints output_size_;
 };
 
-// x: (N, C, L) → (N, C, output_size), the maxima of the windows that AdaptiveAvgPool takes means
-// of.
+// The maxima of output_size windows of nearly equal size that cover x. x: (N, C, L) → (N, C,
+// output_size).
 class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
  public:
   explicit AdaptiveMaxPool1d(Ints output_size) : output_size_(std::move(output_size)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
   Ints output_size_;
 };
 
-// x: (N, C, H, W) → (N, C, output_size).
+// The maxima of windows of nearly equal size that cover x. x: (N, C, H, W) →
+// (N, C, output_size), where output_size has one or 2 numbers.
 class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
  public:
   explicit AdaptiveMaxPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
   Ints output_size_;
 };
 
-// x: (N, C, D, H, W) → (N, C, output_size).
+// The maxima of windows of nearly equal size that cover x. x: (N, C, D, H, W) →
+// (N, C, output_size), where output_size has one or 3 numbers.
 class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
  public:
   explicit AdaptiveMaxPool3d(Ints output_size) : output_size_(std::move(output_size)) {}
 
   Tensor forward(const Tensor& x);
-  // Also where the maxima lie, for MaxUnpool.
+  // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
 
  private:
   Ints output_size_;
 };
 
-// x, indices: (N, C, L) → zeros with each element at its index, of `output_size` where several
-// sizes pool to that of x.
+// Puts each element of x at its index in a tensor of zeros. x, indices: (N, C, L). Give output_size
+// where several sizes pool to that of x.
 class MaxUnpool1d : public Module<MaxUnpool1d> {
  public:
   explicit MaxUnpool1d(Ints kernel_size, MaxUnpoolOptions options = {})
@@ -177,8 +183,8 @@ class MaxUnpool1d : public Module<MaxUnpool1d> {
   MaxUnpoolOptions options_;
 };
 
-// x, indices: (N, C, H, W) → zeros with each element at its index, of `output_size` where several
-// sizes pool to that of x.
+// Puts each element of x at its index in a tensor of zeros. x, indices: (N, C, H, W). Give
+// output_size where several sizes pool to that of x.
 class MaxUnpool2d : public Module<MaxUnpool2d> {
  public:
   explicit MaxUnpool2d(Ints kernel_size, MaxUnpoolOptions options = {})
@@ -191,8 +197,8 @@ class MaxUnpool2d : public Module<MaxUnpool2d> {
   MaxUnpoolOptions options_;
 };
 
-// x, indices: (N, C, D, H, W) → zeros with each element at its index, of `output_size` where
-// several sizes pool to that of x.
+// Puts each element of x at its index in a tensor of zeros. x, indices: (N, C, D, H, W). Give
+// output_size where several sizes pool to that of x.
 class MaxUnpool3d : public Module<MaxUnpool3d> {
  public:
   explicit MaxUnpool3d(Ints kernel_size, MaxUnpoolOptions options = {})

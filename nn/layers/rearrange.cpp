@@ -21,9 +21,13 @@ Tensor PixelUnshuffle::forward(const Tensor& x) {
   return pixel_unshuffle(x, downscale_factor_);
 }
 
+Tensor Flatten::forward(const Tensor& x) {
+  return x.flatten(options_.start_dim, options_.end_dim);
+}
+
 Tensor Unflatten::forward(const Tensor& x) {
   const int64_t dim = normalize_dim(dim_, x.dim(), "Unflatten");
-  // With the sizes of all dims known, -1 among the new ones follows as reshape has it.
+  // All other sizes are known here, so reshape can infer a -1 among the new ones.
   Shape shape;
   int64_t product = 1;
   bool is_open = false;
@@ -40,9 +44,10 @@ Tensor Unflatten::forward(const Tensor& x) {
   }
   if (unflattened_size_.empty() ||
       (is_open ? product == 0 || x.size(dim) % product != 0 : product != x.size(dim))) {
-    throw InvalidArgument(str("[Unflatten] the sizes have ", product, " elements",
-                              is_open ? " beside -1" : "", ", dim ", dim, " of ", x.meta(), " has ",
-                              x.size(dim), "; give sizes with its product"));
+    throw InvalidArgument(str("[Unflatten] the sizes do not fit the dim: they have ", product,
+                              " elements", is_open ? " apart from -1" : "", ", dim ", dim, " of ",
+                              x.meta(), " has ", x.size(dim),
+                              "; give sizes whose product is that number"));
   }
   return reshape(x, shape);
 }

@@ -1,4 +1,4 @@
-// Layers that move elements; the formulas stand at the functions of ops/conv/fold.h.
+// Layers that rearrange elements. The formulas are at the functions of ops/conv/fold.h.
 #pragma once
 
 #include "nn/module.h"
@@ -6,7 +6,8 @@
 
 namespace flow::nn {
 
-// x: (N, C kh kw, L) → (N, C, output_size), elements of the same place added up.
+// The adjoint of Unfold: adds up the elements of all windows at each position. x: (N, C kh kw, L) →
+// (N, C, output_size).
 class Fold : public Module<Fold> {
  public:
   Fold(Ints output_size, Ints kernel_size, FoldOptions options = {})
@@ -21,7 +22,8 @@ class Fold : public Module<Fold> {
   FoldOptions options_;
 };
 
-// x: (N, C, H, W) → (N, C kh kw, L).
+// Makes a column of the elements of each window. x: (N, C, H, W) → (N, C kh kw, L) with L windows
+// of size (kh, kw).
 class Unfold : public Module<Unfold> {
  public:
   explicit Unfold(Ints kernel_size, FoldOptions options = {})
@@ -34,7 +36,8 @@ class Unfold : public Module<Unfold> {
   FoldOptions options_;
 };
 
-// x: (…, C r², H, W) → (…, C, H r, W r).
+// Moves blocks of r² channels to r × r pixels (Shi et al. 2016), r = upscale_factor. x: (…, C r²,
+// H, W) → (…, C, H r, W r).
 class PixelShuffle : public Module<PixelShuffle> {
  public:
   explicit PixelShuffle(int64_t upscale_factor) : upscale_factor_(upscale_factor) {}
@@ -45,7 +48,7 @@ class PixelShuffle : public Module<PixelShuffle> {
   int64_t upscale_factor_;
 };
 
-// x: (…, C, H r, W r) → (…, C r², H, W).
+// The inverse of PixelShuffle, r = downscale_factor. x: (…, C, H r, W r) → (…, C r², H, W).
 class PixelUnshuffle : public Module<PixelUnshuffle> {
  public:
   explicit PixelUnshuffle(int64_t downscale_factor) : downscale_factor_(downscale_factor) {}
@@ -56,8 +59,25 @@ class PixelUnshuffle : public Module<PixelUnshuffle> {
   int64_t downscale_factor_;
 };
 
-// Dim `dim` of x as several dims of the given sizes, one of which may be -1: the inverse of
-// Flatten.
+struct FlattenOptions {
+  int64_t start_dim = 1;
+  int64_t end_dim = -1;
+};
+
+// Joins the dims start_dim to end_dim of x, both included, into one. Negative dims count from the
+// end.
+class Flatten : public Module<Flatten> {
+ public:
+  explicit Flatten(FlattenOptions options = {}) : options_(options) {}
+
+  Tensor forward(const Tensor& x);
+
+ private:
+  FlattenOptions options_;
+};
+
+// The inverse of Flatten: replaces dim `dim` of x by dims of the given sizes, one of which may be
+// -1 (inferred). Throws InvalidArgument if the sizes do not have the elements of the dim.
 class Unflatten : public Module<Unflatten> {
  public:
   Unflatten(int64_t dim, Ints unflattened_size)

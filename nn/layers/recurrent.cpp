@@ -17,7 +17,7 @@
 namespace flow::nn {
 
 namespace {
-// The state of one sequence as that of a batch of one.
+// Adds a batch dim of size 1 to the state of a single sequence.
 Tensor with_batch(const Tensor& state) {
   return state.defined() ? state.unsqueeze(1) : state;
 }
@@ -31,9 +31,9 @@ RecurrentWeights::RecurrentWeights(const char* layer, int64_t hidden_size, Recur
                               hidden_size, " and ", options.num_layers));
   }
   if (options.proj_size < 0 || options.proj_size >= hidden_size) {
-    throw InvalidArgument(str("[", layer, "] proj_size is ", options.proj_size,
-                              "; give one from 0 (no projection) to below hidden_size ",
-                              hidden_size));
+    throw InvalidArgument(
+        str("[", layer, "] proj_size is out of range: received ", options.proj_size,
+            "; give 0 (no projection) or a size below hidden_size = ", hidden_size));
   }
 }
 
@@ -69,17 +69,18 @@ std::vector<RecurrentWeights::CellState> RecurrentWeights::first_states(const Te
                                                                         const Tensor& c,
                                                                         bool has_cell) const {
   if (x.dim() != 3 || x.size(2) != input_size_) {
-    throw InvalidArgument(str("[", layer_, "] the input has three dims, the last of size ",
+    throw InvalidArgument(str("[", layer_, "] the input must have three dims, the last of size ",
                               input_size_, "; received ", x.meta(),
-                              "; reshape it, or make the layer of that input_size"));
+                              "; reshape it, or make the layer with its input_size"));
   }
   const auto num = static_cast<int64_t>(directions.size());
   const int64_t batch = x.size(options_.batch_first ? 0 : 1);
   const auto check = [&](const char* name, const Tensor& given, int64_t size) {
     const Shape expected{num, batch, size};
     if (!given.defined() || given.shape() == expected) return;
-    throw InvalidArgument(str("[", layer_, "] the first ", name, " state has shape ", given.shape(),
-                              "; received ", given.meta(), "; give one of shape ", expected));
+    throw InvalidArgument(str("[", layer_, "] the initial ", name,
+                              " state has the wrong shape; received ", given.meta(),
+                              "; give one of shape ", expected));
   };
   check("hidden", h, state_size());
   check("cell", c, hidden_size_);
@@ -163,8 +164,8 @@ LstmResult LSTM::forward(const Tensor& x, const LstmState& first) {
 GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
     : RecurrentWeights("GRU", hidden_size, options) {
   if (options.proj_size != 0) {
-    throw InvalidArgument(
-        str("[GRU] proj_size is ", options.proj_size, "; only LSTM projects, leave it out"));
+    throw InvalidArgument(str("[GRU] proj_size is supported by LSTM only; received ",
+                              options.proj_size, "; leave it out"));
   }
   for (const auto& [name, tensor] : make(input_size, 3))
     register_parameter(name, tensor);

@@ -1,4 +1,4 @@
-// Resizing and comparing as modules; the formulas stand at the functions of ops/conv/interpolate.h
+// Resizing and comparing as modules. The formulas are at the functions of ops/conv/interpolate.h
 // and ops/linear/similarity.h.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace flow::nn {
 
-// x: (N, C, in…) → (N, C, out…).
+// Resizes the spatial dims by interpolation. x: (N, C, in…) → (N, C, out…).
 class Upsample : public Module<Upsample> {
  public:
   explicit Upsample(InterpolateOptions options) : options_(std::move(options)) {}
@@ -19,6 +19,7 @@ class Upsample : public Module<Upsample> {
   InterpolateOptions options_;
 };
 
+// The cosine of the angle between a and b along options.dim; a and b broadcast to one shape.
 class CosineSimilarity : public Module<CosineSimilarity> {
  public:
   explicit CosineSimilarity(const CosineOptions& options = {}) : options_(options) {}
@@ -29,6 +30,7 @@ class CosineSimilarity : public Module<CosineSimilarity> {
   CosineOptions options_;
 };
 
+// The p-norm of a - b + eps over the last dim. a, b: (…, D) → (…).
 class PairwiseDistance : public Module<PairwiseDistance> {
  public:
   explicit PairwiseDistance(const DistanceOptions& options = {}) : options_(options) {}

@@ -84,7 +84,7 @@ Tensor GptAttention::forward(const Tensor& x, GptCache::Layer* cache) {
       const int64_t seen = cache->k.size(2);
       k = cat({cache->k, k}, 2);
       v = cat({cache->v, v}, 2);
-      // Query i stands at position seen + i and sees the keys up to there.
+      // Query i is at position seen + i and may attend to keys up to that position.
       options.is_causal = false;
       if (x.size(1) > 1)
         options.attn_mask = cast(tril(ones({x.size(1), k.size(2)}, options_like(x)), seen), bool_);
@@ -103,7 +103,7 @@ GptFeedForward::GptFeedForward(const GptOptions& options)
       gelu_(options.gelu),
       dropout_(register_module("dropout", nn::Dropout(options.dropout))) {
   if (gelu_ != "tanh" && gelu_ != "none") {
-    throw InvalidArgument(str("[Gpt] gelu '", gelu_, "' is unknown; use tanh or none"));
+    throw InvalidArgument(str("[Gpt] unknown gelu; received '", gelu_, "'; use tanh or none"));
   }
 }
 
@@ -140,27 +140,29 @@ Gpt::Gpt(const GptOptions& options)
 Tensor Gpt::forward(const Tensor& tokens, GptCache* cache) {
   const int64_t seen = cache != nullptr ? cache->length : 0;
   if (tokens.dim() != 2 || seen + tokens.size(1) > options_.block_size) {
-    throw InvalidArgument(str(
-        "[Gpt] tokens are (B, T) with T at most block_size = ", options_.block_size, " less the ",
-        seen, " positions in the cache; received ", tokens.meta(), "; give fewer"));
+    throw InvalidArgument(
+        str("[Gpt] tokens must be (B, T) with T at most block_size = ", options_.block_size,
+            " minus the ", seen, " positions in the cache; received ", tokens.meta(),
+            "; give fewer tokens or a larger block_size"));
   }
   Tensor x = dropout_(wte(tokens) + narrow(wpe.weight, 0, seen, tokens.size(1)));
   if (cache != nullptr) {
     cache->layers.resize(static_cast<size_t>(blocks.size()));
     cache->length += tokens.size(1);
   }
-  // Without a cache a block maps a tensor to a tensor, so that graphs may compute it again.
+  // Without a cache a block maps one tensor to one tensor, so a graph can recompute it.
   for (int64_t i = 0; i < blocks.size(); ++i)
     x = cache != nullptr ? blocks[i](x, &cache->layers[static_cast<size_t>(i)]) : blocks[i](x);
   x = ln_f(x);
-  // A tied weight lies where the embedding does, which may be another stage of a pipeline.
+  // A tied weight is stored with the embedding, which may be in another stage of a pipeline.
   const bool is_apart =
       x.is_global() && lm_head.is_global() && x.placement() != lm_head.placement();
   return linear(x, is_apart ? lm_head.to_global({.placement = x.placement()}) : lm_head);
 }
 
 namespace {
-// The place in `chances`, which add up to one, that `draw` in [0, 1) falls on.
+// Inverse transform sampling: the index in `chances`, which sum to 1, that `draw` in [0, 1)
+// selects.
 int64_t place_of(double draw, const std::vector<double>& chances) {
   size_t i = 0;
   while (i + 1 < chances.size() && (draw -= chances[i]) >= 0)
@@ -173,9 +175,10 @@ Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options
   if (tokens.dim() != 2 || tokens.size(0) != 1 || tokens.size(1) == 0 || options.temperature < 0 ||
       options.top_k < 0 || options.max_new_tokens < 0) {
     throw InvalidArgument(
-        str("[generate] tokens are (1, T) with T > 0 and no option is negative; "
+        str("[generate] tokens must be (1, T) with T > 0, and no option may be negative; "
             "received ",
-            tokens.meta(), "; give one sequence"));
+            tokens.meta(), ", temperature ", options.temperature, ", top_k ", options.top_k,
+            ", max_new_tokens ", options.max_new_tokens, "; give one sequence and options >= 0"));
   }
   const NoGradGuard no_grad;
 
@@ -189,7 +192,7 @@ Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options
   model.eval();
   const int64_t block = model.options().block_size;
   std::vector<int64_t> text = tokens.to_vector<int64_t>();
-  TensorOptions layout;  // that of the tokens, for what every rank knows
+  TensorOptions layout;  // tokens and random draws are the same on every rank
   if (tokens.is_global()) {
     layout.placement = tokens.placement();
     layout.sbp = NdSbp::broadcast(layout.placement.num_axes());
@@ -198,7 +201,8 @@ Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options
   doubles.dtype = float64;
   const std::vector<double> draws = rand({options.max_new_tokens}, doubles).to_vector<double>();
   const int64_t half = std::max<int64_t>(1, block / 2);
-  int64_t fresh = tokens.size(1) <= block ? tokens.size(1) : half;  // the model has not seen these
+  // Number of tokens that the model has not seen yet.
+  int64_t fresh = tokens.size(1) <= block ? tokens.size(1) : half;
   GptCache cache;
   for (const double draw : draws) {
     if (cache.length + fresh > block) {

@@ -1,5 +1,5 @@
-// GPT-2's network: a decoder-only transformer with LayerNorm before each branch (Radford et al.
-// 2019).
+// GPT-2: a decoder-only Transformer with a LayerNorm before each branch (Radford et al. 2019). B is
+// the batch size, T the length of the sequences.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@ namespace flow::models {
 
 struct GptOptions {
   int64_t vocab_size = 50257;
-  int64_t block_size = 1024;  // the longest sequence
+  int64_t block_size = 1024;  // the longest sequence, in tokens
   int64_t n_layer = 12;
   int64_t n_head = 12;
   int64_t n_embd = 768;
   double dropout = 0;
-  bool bias = true;           // of linear layers and norms
-  bool tied = true;           // the output layer is the token embedding
-  std::string gelu = "tanh";  // or "none": the error function
+  bool bias = true;           // whether linear layers and norms have a bias
+  bool tied = true;           // the output layer uses the weight of the token embedding
+  std::string gelu = "tanh";  // tanh approximation, or "none": exact, with the error function
 };
 
-// Keys and values of the positions a model has seen, by layer: (B, n_head, length, n_embd /
-// n_head).
+// The keys and values of the positions that a model has seen, by layer: (B, n_head, length, n_embd
+// / n_head).
 struct GptCache {
   struct Layer {
     Tensor k, v;
@@ -36,12 +36,14 @@ struct GptCache {
   int64_t length = 0;
 };
 
-// Causal self-attention. Holds c_q, c_k, c_v so that heads split by rows; in files they are one,
-// c_attn, rows q, k, v.
+// Causal self-attention. The projections c_q, c_k and c_v are separate so that their rows can be
+// split by head; in files they are one tensor, c_attn, with the rows of q, k and v in this order.
+// An n_embd that n_head does not divide is InvalidArgument.
 class GptAttention : public nn::Module<GptAttention> {
  public:
   explicit GptAttention(const GptOptions& options);
-  // x: (B, T, n_embd) → the same shape. With a cache, x follows the positions in it and joins them.
+  // x: (B, T, n_embd) → the same shape. With a cache, the positions in x follow those in the cache
+  // and are appended to it.
   Tensor forward(const Tensor& x, GptCache::Layer* cache = nullptr);
 
   nn::Linear c_q, c_k, c_v, c_proj;
@@ -54,7 +56,7 @@ class GptAttention : public nn::Module<GptAttention> {
   nn::Dropout dropout_;
 };
 
-// c_proj(gelu(c_fc(x))), four times as wide inside.
+// The feed-forward branch: c_proj(gelu(c_fc(x))) with 4 n_embd hidden features.
 class GptFeedForward : public nn::Module<GptFeedForward> {
  public:
   explicit GptFeedForward(const GptOptions& options);
@@ -67,7 +69,7 @@ class GptFeedForward : public nn::Module<GptFeedForward> {
   nn::Dropout dropout_;
 };
 
-// x += attn(ln_1(x)); x += mlp(ln_2(x)).
+// One layer: x += attn(ln_1(x)); x += mlp(ln_2(x)).
 class GptBlock : public nn::Module<GptBlock> {
  public:
   explicit GptBlock(const GptOptions& options);
@@ -79,13 +81,15 @@ class GptBlock : public nn::Module<GptBlock> {
   GptFeedForward mlp;
 };
 
-// tokens: (B, T) of int64, T <= block_size → logits (B, T, vocab_size). Names: wte, wpe, h.0.ln_1,
-// h.0.attn.c_attn, h.0.attn.c_proj, h.0.mlp.c_fc, h.0.mlp.c_proj, …, ln_f, and lm_head.weight
-// unless tied. Weights start as N(0, 0.02²), those of c_proj divided by √(2 n_layer), biases at 0.
+// The model. tokens: (B, T), int64, T <= block_size → logits: (B, T, vocab_size). Parameters are
+// named wte, wpe, h.0.ln_1, h.0.attn.c_attn, h.0.attn.c_proj, h.0.mlp.c_fc, h.0.mlp.c_proj, …,
+// ln_f, and lm_head.weight unless `tied`. Weights are initialised as N(0, 0.02²), those of c_proj
+// divided by √(2 n_layer); biases are initialised to 0.
 class Gpt : public nn::Module<Gpt> {
  public:
   explicit Gpt(const GptOptions& options = {});
-  // With a cache, tokens follow those in it; all of them together are at most block_size.
+  // With a cache, tokens follow those already in the cache, and T plus their number is at most
+  // block_size. Throws InvalidArgument for another shape or a longer sequence.
   Tensor forward(const Tensor& tokens, GptCache* cache = nullptr);
 
   const GptOptions& options() const { return options_; }
@@ -102,12 +106,14 @@ class Gpt : public nn::Module<Gpt> {
 
 struct GenerateOptions {
   int64_t max_new_tokens = 100;
-  double temperature = 1;  // of the softmax; 0: always the likeliest token
-  int64_t top_k = 0;       // draw among the k likeliest only; 0: among all
+  double temperature = 1;  // divides the logits; 0: always take the most likely token
+  int64_t top_k = 0;       // sample from the k most likely tokens only; 0: from all
 };
 
-// Continues tokens (1, T) by drawing from the model, with a cache: (1, T + max_new_tokens). A
-// sequence longer than block_size goes on from its last half block.
+// Continues one sequence: samples max_new_tokens tokens from the model, with a cache. tokens: (1,
+// T), T > 0 → (1, T + max_new_tokens). When the sequence reaches block_size, the model starts again
+// from the last block_size / 2 tokens. Runs in evaluation mode without gradients and restores the
+// mode. Throws InvalidArgument for another shape or a negative option.
 Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options = {});
 
 }  // namespace flow::models

@@ -1,4 +1,4 @@
-// LeNet for 28 × 28 digits (after LeCun et al. 1998, with the widths of OneFlow's tutorial).
+// LeNet for 28 × 28 digits, after LeCun et al. (1998), with the layer widths of OneFlow's tutorial.
 #pragma once
 
 #include "nn/layers/conv.h"
@@ -12,8 +12,9 @@ struct LenetOptions {
   int64_t num_classes = 10;
 };
 
-// x: (N, 1, 28, 28) → (N, num_classes). conv1 1→32 and conv2 32→64, 5 × 5, "same", each with relu
-// and 2 × 2 max pooling; hidden 3136→512 with relu and dropout; outlayer 512→num_classes.
+// x: (N, 1, 28, 28) → logits (N, num_classes). Layers: conv1 (1→32) and conv2 (32→64), 5 × 5 with
+// "same" padding, each followed by relu and 2 × 2 max pooling; hidden (3136→512), followed by relu
+// and dropout; outlayer (512→num_classes).
 class Lenet : public nn::Module<Lenet> {
  public:
   explicit Lenet(LenetOptions options = {});

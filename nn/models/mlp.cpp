@@ -8,13 +8,15 @@ namespace flow::models {
 Mlp::Mlp(const std::vector<int64_t>& sizes, std::vector<std::string> activations)
     : activations_(std::move(activations)) {
   if (sizes.size() < 2) {
-    throw InvalidArgument(str("[Mlp] sizes are those of input, hidden and output layers; received ",
-                              sizes.size(), " numbers; give at least two"));
+    throw InvalidArgument(
+        str("[Mlp] too few sizes: one is needed for the input and one for each layer; received ",
+            sizes.size(), "; give at least two"));
   }
   activations_.resize(sizes.size() - 2, "relu");
   for (const std::string& name : activations_) {
     if (name != "relu" && name != "tanh") {
-      throw InvalidArgument(str("[Mlp] activation '", name, "' is unknown; use relu or tanh"));
+      throw InvalidArgument(
+          str("[Mlp] unknown activation; received '", name, "'; use relu or tanh"));
     }
   }
   for (size_t i = 0; i + 1 < sizes.size(); ++i) {

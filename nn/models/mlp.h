@@ -1,4 +1,4 @@
-// Multi-layer perceptron.
+// A multi-layer perceptron.
 #pragma once
 
 #include <string>
@@ -9,8 +9,10 @@
 
 namespace flow::models {
 
-// x: (N, …) is flattened to (N, sizes.front()) → (N, sizes.back()). Layers fc1, fc2, … with
-// `activations[i]` ("relu" or "tanh") after layer i but the last; relu where none is given.
+// sizes: the features of the input, hidden and output layers, at least two numbers. x: (N, …) is
+// flattened to (N, sizes.front()) → (N, sizes.back()). The layers are named fc1, fc2, …;
+// activations[i], "relu" (the default) or "tanh", follows every layer but the last. Too few sizes
+// or another activation is InvalidArgument.
 class Mlp : public nn::Module<Mlp> {
  public:
   explicit Mlp(const std::vector<int64_t>& sizes, std::vector<std::string> activations = {});

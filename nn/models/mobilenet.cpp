@@ -4,11 +4,11 @@
 
 #include "core/error.h"
 #include "nn/init.h"
-#include "nn/layers/activation.h"
 #include "nn/layers/batch_norm.h"
 #include "nn/layers/conv.h"
 #include "nn/layers/dropout.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/rectifier.h"
 #include "ops/conv/pool.h"
 #include "ops/elementwise/binary.h"
 
@@ -28,7 +28,7 @@ nn::Sequential conv_norm_relu(int64_t in, int64_t out, int64_t kernel, int64_t s
                         nn::ReLU6());
 }
 
-// The nearest multiple of `divisor`, not below it and not below 0.9 of the value.
+// The multiple of `divisor` nearest to `value`, at least `divisor` and at least 0.9 value.
 int64_t make_divisible(double value, int64_t divisor) {
   const auto rounded = static_cast<int64_t>(value + static_cast<double>(divisor) / 2);
   int64_t result = std::max(divisor, rounded / divisor * divisor);
@@ -41,7 +41,7 @@ InvertedResidual::InvertedResidual(int64_t in_channels, int64_t out_channels, in
                                    int64_t expand_ratio)
     : adds_input_(stride == 1 && in_channels == out_channels) {
   if (stride != 1 && stride != 2) {
-    throw InvalidArgument(str("[InvertedResidual] stride is ", stride, "; give 1 or 2"));
+    throw InvalidArgument(str("[InvertedResidual] stride must be 1 or 2; received ", stride));
   }
   const int64_t hidden = in_channels * expand_ratio;
   if (expand_ratio != 1) conv_.push_back(conv_norm_relu(in_channels, hidden, 1, 1, 1));

@@ -9,7 +9,7 @@ void check_options(const AdadeltaOptions& o) {
   if (o.lr < 0 || !(o.rho >= 0 && o.rho <= 1) || o.eps < 0 || o.weight_decay < 0) {
     throw InvalidArgument(
         str("[Adadelta] lr, eps and weight_decay must not be negative and rho "
-            "lies in [0, 1]; got ",
+            "must be in [0, 1]; received ",
             o.lr, ", ", o.eps, ", ", o.weight_decay, ", ", o.rho));
   }
 }

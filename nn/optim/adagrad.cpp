@@ -10,7 +10,7 @@ void check_options(const AdagradOptions& o) {
       o.eps < 0) {
     throw InvalidArgument(
         str("[Adagrad] lr, lr_decay, weight_decay, initial_accumulator_value and "
-            "eps must not be negative; got ",
+            "eps must not be negative; received ",
             o.lr, ", ", o.lr_decay, ", ", o.weight_decay, ", ", o.initial_accumulator_value, ", ",
             o.eps));
   }

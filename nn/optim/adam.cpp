@@ -12,8 +12,8 @@ void check_adam_options(const char* rule, double lr, std::pair<double, double> b
     return;
   }
   throw InvalidArgument(str("[", rule,
-                            "] lr, eps and weight_decay must not be negative and betas lie in "
-                            "[0, 1); got ",
+                            "] lr, eps and weight_decay must not be negative and betas must be in "
+                            "[0, 1); received ",
                             lr, ", ", eps, ", ", weight_decay, ", (", betas.first, ", ",
                             betas.second, ")"));
 }

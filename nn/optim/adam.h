@@ -12,14 +12,14 @@ struct AdamOptions {
   double weight_decay = 0;
   bool amsgrad = false;
   bool maximize = false;
-  bool decoupled_weight_decay = false;  // as AdamW
+  bool decoupled_weight_decay = false;  // decay the weights as AdamW does
   bool shard_state = false;             // see Optimizer
 };
 
 void check_options(const AdamOptions& options);
 
-// g += weight_decay p; m, v are the moving averages of g and g² with bias correction;
-// p -= lr m̂ / (√v̂ + eps). amsgrad: the running maximum of v.
+// g += weight_decay p; m and v are the moving averages of g and g², m̂ and v̂ the bias-corrected
+// ones; p -= lr m̂ / (√v̂ + eps). With amsgrad the running maximum of v takes the place of v.
 class Adam : public GroupedOptimizer<AdamOptions> {
  public:
   using GroupedOptimizer::GroupedOptimizer;
@@ -33,8 +33,8 @@ class Adam : public GroupedOptimizer<AdamOptions> {
   }
 };
 
-// Throws InvalidArgument, in the name of `rule`, unless lr, eps and weight_decay are not negative
-// and betas lie in [0, 1).
+// Throws InvalidArgument, naming `rule`, unless lr, eps and weight_decay are >= 0 and both betas
+// are in [0, 1).
 void check_adam_options(const char* rule, double lr, std::pair<double, double> betas, double eps,
                         double weight_decay);
 

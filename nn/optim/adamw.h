@@ -17,8 +17,9 @@ struct AdamWOptions {
 
 void check_options(const AdamWOptions& options);
 
-// p *= 1 - lr weight_decay; m, v are the moving averages of g and g² with bias correction;
-// p -= lr m̂ / (√v̂ + eps). amsgrad: the running maximum of v (Reddi et al. 2018).
+// p *= 1 - lr weight_decay; m and v are the moving averages of g and g², m̂ and v̂ the
+// bias-corrected ones; p -= lr m̂ / (√v̂ + eps). With amsgrad the running maximum of v takes the
+// place of v (Reddi et al. 2018).
 class AdamW : public GroupedOptimizer<AdamWOptions> {
  public:
   using GroupedOptimizer::GroupedOptimizer;

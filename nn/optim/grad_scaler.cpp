@@ -16,7 +16,7 @@ namespace flow::optim {
 
 namespace {
 
-// Whether this rank's part of a tensor is finite throughout.
+// True if all elements of this rank's part of the tensor are finite.
 bool is_finite_here(const Tensor& x) {
   if (!x.is_global()) return all(isfinite(x)).item<bool>();
   return !x.placement().contains(env::rank()) || is_finite_here(x.to_local());
@@ -33,7 +33,7 @@ void GradScaler::set_options(GradScalerOptions options) {
       !(options.backoff_factor > 0 && options.backoff_factor < 1) || options.growth_interval < 1) {
     throw InvalidArgument(
         str("[GradScaler] init_scale must be positive, growth_factor above 1, "
-            "backoff_factor in (0, 1) and growth_interval at least 1; got ",
+            "backoff_factor in (0, 1) and growth_interval at least 1; received ",
             options.init_scale, ", ", options.growth_factor, ", ", options.backoff_factor, ", ",
             options.growth_interval));
   }
@@ -71,8 +71,8 @@ std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) const {
 
 void GradScaler::check_gradient(const Tensor& parameter) {
   if (!parameter.grad().defined() || parameter.grad().dtype() != float16) return;
-  throw InvalidArgument(str("[GradScaler] a gradient is float16, in which it cannot be unscaled; ",
-                            "received ", parameter.meta(),
+  throw InvalidArgument(str("[GradScaler] a float16 gradient cannot be unscaled; received ",
+                            parameter.meta(),
                             "; keep the parameters in float32 and use AutocastGuard"));
 }
 
@@ -80,7 +80,7 @@ void GradScaler::unscale_(Optimizer& optimizer) {
   if (!options_.enabled) return;
   if (unscaled_.contains(&optimizer)) {
     throw InvalidArgument(
-        "[GradScaler] the gradients of this optimizer are unscaled already; call "
+        "[GradScaler] the gradients of this optimizer are already unscaled; call "
         "unscale_ once between two updates");
   }
   const NoGradGuard no_grad;
@@ -111,7 +111,7 @@ bool GradScaler::step(Optimizer& optimizer) {
   Progress& progress = unscaled_.at(&optimizer);
   if (progress.has_stepped) {
     throw InvalidArgument(
-        "[GradScaler] this optimizer has stepped already; call update() before "
+        "[GradScaler] this optimizer has already stepped; call update() before "
         "its next step");
   }
   progress.has_stepped = true;
@@ -126,11 +126,11 @@ void GradScaler::update(std::optional<double> new_scale) {
   if (unscaled_.empty() && !new_scale) {
     throw InvalidArgument(
         "[GradScaler] no optimizer has stepped since the last update; call "
-        "step(optimizer) before");
+        "step(optimizer) first");
   }
   if (new_scale && !(*new_scale > 0 && std::isfinite(*new_scale))) {
     throw InvalidArgument(
-        str("[GradScaler] a scale must be positive and finite; received ", *new_scale));
+        str("[GradScaler] the scale must be positive and finite; received ", *new_scale));
   }
   unscaled_.clear();
   if (new_scale) {
@@ -161,11 +161,11 @@ void GradScaler::load_state_dict(const nn::StateDict& state) {
        {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}) {
     const auto found = state.find(name);
     if (found == state.end() || state.size() != 5) {
-      throw InvalidArgument(
-          str("[GradScaler] a state has scale, growth_factor, backoff_factor, growth_interval, "
-              "_growth_tracker and nothing else; received ",
-              state.size(), found == state.end() ? str(" entries without ", name) : " entries",
-              "; nothing was loaded; use the state of an enabled scaler"));
+      throw InvalidArgument(str(
+          "[GradScaler] a state must have scale, growth_factor, backoff_factor, growth_interval, "
+          "_growth_tracker and nothing else; received ",
+          state.size(), found == state.end() ? str(" entries without ", name) : " entries",
+          "; nothing was loaded; use the state of an enabled scaler"));
     }
     numbers.push_back(found->second.item<double>());
   }

@@ -1,4 +1,4 @@
-// Scaling of the loss, so that small gradients do not vanish in float16 (Micikevicius et al. 2018).
+// Loss scaling: keeps small gradients from becoming 0 in float16 (Micikevicius et al. 2018).
 #pragma once
 
 #include <map>
@@ -17,32 +17,39 @@ struct GradScalerOptions {
   bool enabled = true;
 };
 
+// Scales the loss before backward and divides the gradients by the scale before the optimizer's
+// step:
+//
 //   scaler.scale(loss).backward();
-//   scaler.unscale_(optimizer);      // only where gradients are looked at or clipped
-//   scaler.step(optimizer);          // leaves it out when a gradient is infinite or NaN
+//   scaler.unscale_(optimizer);      // needed only to inspect or clip the gradients
+//   scaler.step(optimizer);          // skipped when a gradient is infinite or NaN
 //   scaler.update();
 //
-// Whether all gradients are finite is agreed by all ranks where the optimizer has global
-// parameters, so that they step together; then every rank calls unscale_ and step. Local parameters
-// are looked at on their rank alone: DistributedDataParallel has made their gradients the same.
+// If the optimizer has global parameters, all ranks agree on whether all gradients are finite, so
+// that they all step or all skip; unscale_ and step are then collective. Gradients of local
+// parameters are checked on their own rank only: DistributedDataParallel has made them equal on all
+// ranks.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});
 
-  // loss × scale.
+  // Returns the loss times the scale.
   Tensor scale(const Tensor& loss) const;
   std::vector<Tensor> scale(const std::vector<Tensor>& losses) const;
-  // Divides the gradients of the optimizer's parameters by the scale; once between two updates,
-  // else InvalidArgument, as for gradients in float16, whose parameters should be float32.
+  // Divides the gradients of the optimizer's parameters by the scale. Throws InvalidArgument if
+  // that was done since the last update, and for float16 gradients; keep the parameters in float32.
   void unscale_(Optimizer& optimizer);
-  // Unscales unless that was done and steps the optimizer if all gradients are finite; says whether
-  // it did.
+  // Unscales the gradients if that was not done, and steps the optimizer if all gradients are
+  // finite. Returns whether the optimizer stepped. Throws InvalidArgument for a second step between
+  // two updates.
   bool step(Optimizer& optimizer);
-  // Grows the scale after growth_interval updates in a row without an overflow, shrinks it after
-  // one; or sets it.
+  // Sets the scale for the next step: new_scale if it is given; times backoff_factor after an
+  // overflow; times growth_factor after growth_interval updates in a row without one. Throws
+  // InvalidArgument if no optimizer was unscaled since the last update, or if new_scale is not
+  // positive and finite.
   void update(std::optional<double> new_scale = {});
 
-  // 1 when it is not enabled.
+  // The current scale; 1 if the scaler is disabled.
   double get_scale() const { return options_.enabled ? scale_ : 1; }
 
   bool is_enabled() const { return options_.enabled; }
@@ -53,13 +60,13 @@ class GradScaler {
 
   int64_t get_growth_interval() const { return options_.growth_interval; }
 
-  // Throw InvalidArgument as the constructor does.
+  // The setters throw InvalidArgument for values that the constructor refuses.
   void set_growth_factor(double factor);
   void set_backoff_factor(double factor);
   void set_growth_interval(int64_t interval);
 
-  // PyTorch's names: scale, growth_factor, backoff_factor, growth_interval, _growth_tracker;
-  // nothing when it is not enabled, and then nothing is loaded.
+  // The state under PyTorch's names: scale, growth_factor, backoff_factor, growth_interval,
+  // _growth_tracker. A disabled scaler has no state and ignores one that is loaded.
   nn::StateDict state_dict() const;
   void load_state_dict(const nn::StateDict& state);
 
@@ -72,7 +79,7 @@ class GradScaler {
   };
 
   void set_options(GradScalerOptions options);
-  // Throws InvalidArgument where the parameter's gradient is float16.
+  // Throws InvalidArgument if the parameter's gradient is float16.
   static void check_gradient(const Tensor& parameter);
 
   GradScalerOptions options_;

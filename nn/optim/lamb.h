@@ -10,15 +10,16 @@ struct LAMBOptions {
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-8;
   double weight_decay = 0;
-  bool adam_w_mode = true;  // decay joins the update; else the gradient
+  bool adam_w_mode = true;  // adds the weight decay to the update instead of the gradient
   bool maximize = false;
   bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const LAMBOptions& options);
 
-// m̂, v̂ as in Adam; u = m̂ / (√v̂ + eps) + weight_decay p; p -= lr (‖p‖ / ‖u‖) u for each parameter as
-// a whole; where a norm is 0, the factor is 1. Without adam_w_mode: g += weight_decay p instead.
+// m̂ and v̂ as in Adam; u = m̂ / (√v̂ + eps) + weight_decay p; p -= lr (‖p‖ / ‖u‖) u, with the
+// norms over the whole parameter. If a norm is 0, the factor ‖p‖ / ‖u‖ is 1. Without adam_w_mode, g
+// += weight_decay p replaces the term of u.
 class LAMB : public GroupedOptimizer<LAMBOptions> {
  public:
   using GroupedOptimizer::GroupedOptimizer;

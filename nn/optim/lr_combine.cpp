@@ -12,8 +12,8 @@ CombinedScheduler::CombinedScheduler(const char* name, Optimizer& optimizer,
   for (const LRScheduler* scheduler : schedulers_) {
     if (&scheduler->optimizer() != &optimizer) {
       throw InvalidArgument(str("[", name,
-                                "] the schedules belong to different optimizers; make "
-                                "all of them for one"));
+                                "] the schedules belong to different optimizers; make all "
+                                "of them for the same optimizer"));
     }
   }
   last_epoch_ = 0;
@@ -47,8 +47,8 @@ void CombinedScheduler::load_state_dict(const nn::StateDict& state) {
       ++i;
     if (i == parts.size()) {
       throw InvalidArgument(
-          str("[lr_scheduler] '", name, "' belongs to none of the ", parts.size(),
-              " schedules; nothing was loaded, give the state of as many schedules"));
+          str("[lr_scheduler] '", name, "' in the state belongs to none of the ", parts.size(),
+              " schedules; nothing was loaded; use the state of the same combination"));
     }
     parts[i].emplace(name.substr(dot + 1), value);
   }
@@ -58,7 +58,7 @@ void CombinedScheduler::load_state_dict(const nn::StateDict& state) {
       schedulers_[i]->load_state_dict(parts[i]);
     LRScheduler::load_state_dict(own);
   } catch (...) {
-    load_state_dict(before);  // its own state always fits
+    load_state_dict(before);  // cannot fail: this is the scheduler's current state
     throw;
   }
 }
@@ -66,7 +66,7 @@ void CombinedScheduler::load_state_dict(const nn::StateDict& state) {
 namespace {
 Optimizer& optimizer_of(const std::vector<LRScheduler*>& schedulers) {
   if (schedulers.empty()) {
-    throw InvalidArgument("[ChainedScheduler] there is no schedule to chain; give at least one");
+    throw InvalidArgument("[ChainedScheduler] the list of schedules is empty; give at least one");
   }
   return schedulers[0]->optimizer();
 }
@@ -91,13 +91,14 @@ SequentialLR::SequentialLR(Optimizer& optimizer, const std::vector<LRScheduler*>
                            SequentialLROptions options)
     : CombinedScheduler("SequentialLR", optimizer, schedulers), options_(std::move(options)) {
   if (schedulers.empty() || options_.milestones.size() + 1 != schedulers.size()) {
-    throw InvalidArgument(str("[SequentialLR] there are ", schedulers.size(), " schedules and ",
-                              options_.milestones.size(),
-                              " milestones; give one milestone fewer than schedules"));
+    throw InvalidArgument(str("[SequentialLR] the number of milestones does not fit; received ",
+                              schedulers.size(), " schedules and ", options_.milestones.size(),
+                              " milestones; give one milestone less than schedules"));
   }
   if (!std::is_sorted(options_.milestones.begin(), options_.milestones.end())) {
     throw InvalidArgument(
-        "[SequentialLR] milestones do not ascend; sort them, and the schedules with them");
+        "[SequentialLR] milestones must be in ascending order; sort them together with the "
+        "schedules");
   }
   for (int64_t group = 0; group < optimizer.num_groups(); ++group)
     optimizer.set_group_lr(group, optimizer.initial_lr(group));

@@ -1,10 +1,12 @@
-// Schedules made of schedules. The parts must outlive the whole and belong to one optimizer.
+// Schedules made of other schedules. All parts must belong to one optimizer and outlive the
+// combination.
 #pragma once
 
 #include "nn/optim/lr_scheduler.h"
 
 namespace flow::optim::lr_scheduler {
 
+// The base of combined schedules. Its state contains the states of the parts.
 class CombinedScheduler : public LRScheduler {
  public:
   nn::StateDict state_dict() const override;
@@ -21,7 +23,7 @@ class CombinedScheduler : public LRScheduler {
 
   static void restart_part(LRScheduler& part) { part.restart(); }
 
-  // PyTorch takes the first step of a combination inside another as any other step.
+  // As in PyTorch, a combination inside another combination begins with an ordinary step.
   void begin() final { step(); }
 
   void rewind() final;
@@ -30,7 +32,8 @@ class CombinedScheduler : public LRScheduler {
   std::vector<LRScheduler*> schedulers_;
 };
 
-// All parts step together: their factors multiply.
+// Steps all parts together, so that their factors multiply. Throws InvalidArgument without parts,
+// or if they belong to different optimizers.
 class ChainedScheduler : public CombinedScheduler {
  public:
   explicit ChainedScheduler(const std::vector<LRScheduler*>& schedulers);
@@ -41,10 +44,11 @@ class ChainedScheduler : public CombinedScheduler {
 };
 
 struct SequentialLROptions {
-  std::vector<int64_t> milestones = {};  // ascending; one fewer than schedules
+  std::vector<int64_t> milestones = {};  // epochs in ascending order; one fewer than schedules
 };
 
-// One part after another; part i + 1 begins, at its epoch 0, in epoch milestones[i].
+// Runs one part after another: part i + 1 begins at its epoch 0 in epoch milestones[i]. Throws
+// InvalidArgument for another number of milestones or milestones that do not ascend.
 class SequentialLR : public CombinedScheduler {
  public:
   SequentialLR(Optimizer& optimizer, const std::vector<LRScheduler*>& schedulers,
@@ -53,7 +57,7 @@ class SequentialLR : public CombinedScheduler {
 
  private:
   void restart() override;
-  // The part of last_epoch().
+  // The index of the part that last_epoch() belongs to.
   size_t current() const;
 
   SequentialLROptions options_;

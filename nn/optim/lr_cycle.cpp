@@ -18,7 +18,7 @@ size_t index(int64_t group) {
   return static_cast<size_t>(group);
 }
 
-// Sets the rates a cycle begins with, before they become the optimizer's initial ones.
+// Sets the rates that a cycle begins with, before the scheduler reads them as initial rates.
 Optimizer& with_base_lr(Optimizer& optimizer, const CyclicLROptions& options) {
   const auto rates = per_group("CyclicLR", "base_lr", options.base_lr, optimizer);
   for (int64_t group = 0; group < optimizer.num_groups(); ++group)
@@ -26,7 +26,7 @@ Optimizer& with_base_lr(Optimizer& optimizer, const CyclicLROptions& options) {
   return optimizer;
 }
 
-// Sets the momentum a cycle begins with.
+// Sets the momentum that a cycle begins with.
 void set_momenta(Optimizer& optimizer, const std::vector<double>& momenta) {
   for (int64_t group = 0; group < optimizer.num_groups(); ++group)
     optimizer.set_group_momentum(group, momenta[index(group)]);
@@ -36,7 +36,8 @@ void set_momenta(Optimizer& optimizer, const std::vector<double>& momenta) {
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingLROptions& options)
     : GroupScheduler(optimizer), options_(options) {
   if (options.T_max <= 0) {
-    throw InvalidArgument(str("[CosineAnnealingLR] T_max must be positive; got ", options.T_max));
+    throw InvalidArgument(
+        str("[CosineAnnealingLR] T_max must be positive; received ", options.T_max));
   }
   begin();
 }
@@ -44,7 +45,8 @@ CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealing
 double CosineAnnealingLR::next_lr(int64_t group) const {
   if (is_initial()) return group_lr(group);
   const double length = to_double(options_.T_max), low = options_.eta_min;
-  if ((last_epoch() - 1 - options_.T_max) % (2 * options_.T_max) == 0) {  // the rate before was low
+  // The previous rate was eta_min.
+  if ((last_epoch() - 1 - options_.T_max) % (2 * options_.T_max) == 0) {
     return group_lr(group) + (base_lr(group) - low) * (1 - std::cos(kPi / length)) / 2;
   }
   return (1 + std::cos(kPi * to_double(last_epoch()) / length)) /
@@ -64,7 +66,7 @@ CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(
   if (options.T_0 <= 0 || options.T_mult < 1) {
     throw InvalidArgument(
         str("[CosineAnnealingWarmRestarts] T_0 must be positive and T_mult at "
-            "least 1; got ",
+            "least 1; received ",
             options.T_0, " and ", options.T_mult));
   }
   begin();
@@ -92,8 +94,9 @@ CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options)
   o.base_lr = per_group("CyclicLR", "base_lr", o.base_lr, optimizer);
   o.max_lr = per_group("CyclicLR", "max_lr", o.max_lr, optimizer);
   if (o.step_size_up <= 0 || o.step_size_down.value_or(1) <= 0) {
-    throw InvalidArgument(str("[CyclicLR] step_size_up and step_size_down must be positive; got ",
-                              o.step_size_up, " and ", o.step_size_down.value_or(o.step_size_up)));
+    throw InvalidArgument(
+        str("[CyclicLR] step_size_up and step_size_down must be positive; received ",
+            o.step_size_up, " and ", o.step_size_down.value_or(o.step_size_up)));
   }
   if (!o.scale_fn) {
     if (o.mode == "triangular") {
@@ -103,21 +106,21 @@ CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options)
     } else if (o.mode == "exp_range") {
       o.scale_fn = [gamma = o.gamma](double epoch) { return std::pow(gamma, epoch); };
     } else {
-      throw InvalidArgument(str("[CyclicLR] mode '", o.mode,
-                                "' is unknown; use triangular, triangular2 or exp_range"));
+      throw InvalidArgument(str("[CyclicLR] unknown mode; received '", o.mode,
+                                "'; use triangular, triangular2 or exp_range"));
     }
     o.scale_mode = o.mode == "exp_range" ? "iterations" : "cycle";
   }
   if (o.scale_mode != "cycle" && o.scale_mode != "iterations") {
-    throw InvalidArgument(
-        str("[CyclicLR] scale_mode '", o.scale_mode, "' is unknown; use cycle or iterations"));
+    throw InvalidArgument(str("[CyclicLR] unknown scale_mode; received '", o.scale_mode,
+                              "'; use cycle or iterations"));
   }
   if (o.cycle_momentum) {
     o.base_momentum = per_group("CyclicLR", "base_momentum", o.base_momentum, optimizer);
     o.max_momentum = per_group("CyclicLR", "max_momentum", o.max_momentum, optimizer);
     set_momenta(optimizer, o.max_momentum);
   }
-  begin();  // epoch 0 goes by the optimizer's initial rates, which an earlier schedule may have set
+  begin();  // epoch 0 uses the optimizer's initial rates, which an earlier schedule may have set
   base_lrs_ = o.base_lr;
 }
 
@@ -148,17 +151,17 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options)
   if (o.total_steps == 0) o.total_steps = o.epochs * o.steps_per_epoch;
   if (o.total_steps <= 0) {
     throw InvalidArgument(
-        str("[OneCycleLR] give a positive total_steps, or epochs and "
-            "steps_per_epoch; got ",
+        str("[OneCycleLR] the number of steps must be positive: set total_steps, or epochs and "
+            "steps_per_epoch; received ",
             o.total_steps, ", ", o.epochs, " and ", o.steps_per_epoch));
   }
   if (!(o.pct_start >= 0 && o.pct_start <= 1)) {
     throw InvalidArgument(
-        str("[OneCycleLR] pct_start is ", o.pct_start, "; give a share from 0 to 1"));
+        str("[OneCycleLR] pct_start must be a share from 0 to 1; received ", o.pct_start));
   }
   if (o.anneal_strategy != "cos" && o.anneal_strategy != "linear") {
-    throw InvalidArgument(str("[OneCycleLR] anneal_strategy '", o.anneal_strategy,
-                              "' is unknown; use cos or linear"));
+    throw InvalidArgument(str("[OneCycleLR] unknown anneal_strategy; received '", o.anneal_strategy,
+                              "'; use cos or linear"));
   }
   o.max_lr = per_group("OneCycleLR", "max_lr", o.max_lr, optimizer);
   for (int64_t group = 0; group < optimizer.num_groups(); ++group) {
@@ -185,8 +188,9 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options)
 std::pair<OneCycleLR::Stretch, double> OneCycleLR::place() const {
   const double step = to_double(last_epoch());
   if (last_epoch() > options_.total_steps) {
-    throw InvalidArgument(str("[OneCycleLR] step ", last_epoch(), " lies beyond total_steps ",
-                              options_.total_steps, "; plan more steps or stop before"));
+    throw InvalidArgument(str("[OneCycleLR] step ", last_epoch(),
+                              " is beyond total_steps = ", options_.total_steps,
+                              "; increase total_steps or stop calling step()"));
   }
   double start = 0;
   size_t i = 0;

@@ -1,4 +1,4 @@
-// Schedules that rise and fall.
+// Schedules whose learning rate rises and falls.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@ struct CosineAnnealingLROptions {
   double eta_min = 0;
 };
 
-// eta_min + (initial lr - eta_min) (1 + cos(π epoch / T_max)) / 2 (Loshchilov and Hutter 2017); it
-// rises again after T_max.
+// lr = eta_min + (initial lr - eta_min) (1 + cos(π epoch / T_max)) / 2 (Loshchilov and Hutter
+// 2017). The rate rises again after epoch T_max. T_max < 1 is InvalidArgument.
 class CosineAnnealingLR : public GroupScheduler {
  public:
   CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingLROptions& options);
@@ -31,7 +31,8 @@ struct CosineAnnealingWarmRestartsOptions {
   double eta_min = 0;
 };
 
-// The cosine starts anew after T_0 epochs, each time T_mult times as long.
+// The cosine of CosineAnnealingLR, restarted after T_0 epochs; each period is T_mult times as long
+// as the one before. T_0 < 1 or T_mult < 1 is InvalidArgument.
 class CosineAnnealingWarmRestarts : public GroupScheduler {
  public:
   CosineAnnealingWarmRestarts(Optimizer& optimizer,
@@ -44,26 +45,29 @@ class CosineAnnealingWarmRestarts : public GroupScheduler {
   std::vector<Number> numbers() override { return {{"T_cur", &current_}, {"T_i", &length_}}; }
 
   CosineAnnealingWarmRestartsOptions options_;
-  double current_ = -1, length_;  // epochs since the restart, and to the next
+  double current_ = -1, length_;  // epochs since the last restart; length of the current period
 };
 
-// A list holds one value for all groups or one for each.
+// A list has one value for all groups or one value for each.
 struct CyclicLROptions {
   std::vector<double> base_lr = {};
   std::vector<double> max_lr = {};
   int64_t step_size_up = 2000;
-  std::optional<int64_t> step_size_down = {};  // unset: as step_size_up
-  std::string mode = "triangular";             // "triangular2", "exp_range"
+  std::optional<int64_t> step_size_down = {};  // unset: equal to step_size_up
+  std::string mode = "triangular";             // or "triangular2", "exp_range"
   double gamma = 1;
-  std::function<double(double)> scale_fn = {};  // in place of mode
-  std::string scale_mode = "cycle";             // scale_fn's argument; or "iterations"
+  std::function<double(double)> scale_fn = {};  // replaces mode
+  // Argument of scale_fn: the cycle, or with "iterations" the epoch.
+  std::string scale_mode = "cycle";
   bool cycle_momentum = true;
   std::vector<double> base_momentum = {0.8};
   std::vector<double> max_momentum = {0.9};
 };
 
-// Between base_lr and max_lr in straight lines (Smith 2017), the height scaled by 1, by 2^(1-cycle)
-// or by gamma^epoch; momentum, or the first beta, runs against it.
+// The rate rises and falls linearly between base_lr and max_lr (Smith 2017). The amplitude is
+// scaled by 1 ("triangular"), 2^(1 - cycle) ("triangular2") or gamma^epoch ("exp_range"). With
+// cycle_momentum the momentum, or the first beta, falls while the rate rises. Throws
+// InvalidArgument for unknown modes, step sizes below 1 and lists of another length.
 class CyclicLR : public GroupScheduler {
  public:
   CyclicLR(Optimizer& optimizer, CyclicLROptions options);
@@ -71,7 +75,7 @@ class CyclicLR : public GroupScheduler {
  private:
   double next_lr(int64_t group) const override;
   std::optional<double> next_momentum(int64_t group) const override;
-  // How much of the way from base to maximum is gone, scaled.
+  // The scaled position between base_lr (0) and max_lr (1).
   double height() const;
 
   CyclicLROptions options_;
@@ -92,8 +96,11 @@ struct OneCycleLROptions {
   bool three_phase = false;
 };
 
-// From max_lr / div_factor up to max_lr and down to the first / final_div_factor (Smith and Topin
-// 2019); three_phase: down as far as up, then the rest. Going beyond total_steps is an error.
+// The 1cycle policy (Smith and Topin 2019): the rate rises from max_lr / div_factor to max_lr
+// within pct_start of the steps, then falls to max_lr / div_factor / final_div_factor. With
+// three_phase it first falls to max_lr / div_factor in as many steps as it rose. With
+// cycle_momentum the momentum, or the first beta, moves in the opposite direction. Throws
+// InvalidArgument for refused options, and in step() beyond total_steps.
 class OneCycleLR : public GroupScheduler {
  public:
   OneCycleLR(Optimizer& optimizer, OneCycleLROptions options);
@@ -109,7 +116,7 @@ class OneCycleLR : public GroupScheduler {
     Level from, to;
   };
 
-  // The stretch of last_epoch() and how much of it is done.
+  // The phase that last_epoch() belongs to, and the share of the phase that is done.
   std::pair<Stretch, double> place() const;
   double anneal(double from, double to, double done) const;
 

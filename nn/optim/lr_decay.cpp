@@ -15,18 +15,20 @@ std::vector<LrLambda> lambdas_of(const char* scheduler, const LambdaLROptions& o
   std::vector<LrLambda> lambdas = options.lr_lambdas;
   if (lambdas.empty()) lambdas.assign(num_groups, options.lr_lambda);
   if (lambdas.size() != num_groups) {
-    throw InvalidArgument(str("[", scheduler, "] there are ", lambdas.size(), " lr_lambdas for ",
-                              num_groups, " groups; give lr_lambda, or one for each"));
+    throw InvalidArgument(str("[", scheduler, "] the number of lr_lambdas does not fit; received ",
+                              lambdas.size(), " for ", num_groups,
+                              " parameter groups; give lr_lambda, or one lambda for each group"));
   }
   for (const LrLambda& lambda : lambdas) {
-    if (!lambda) throw InvalidArgument(str("[", scheduler, "] lr_lambda is not set; give one"));
+    if (!lambda)
+      throw InvalidArgument(str("[", scheduler, "] lr_lambda is empty; give a function"));
   }
   return lambdas;
 }
 
 void check_positive(const char* scheduler, const char* name, int64_t value) {
   if (value > 0) return;
-  throw InvalidArgument(str("[", scheduler, "] ", name, " must be positive; got ", value));
+  throw InvalidArgument(str("[", scheduler, "] ", name, " must be positive; received ", value));
 }
 
 double to_double(int64_t value) {
@@ -89,7 +91,8 @@ double MultiStepLR::closed_lr(int64_t group) const {
 ConstantLR::ConstantLR(Optimizer& optimizer, const ConstantLROptions& options)
     : GroupScheduler(optimizer), options_(options) {
   if (!(options.factor >= 0 && options.factor <= 1)) {
-    throw InvalidArgument(str("[ConstantLR] factor is ", options.factor, "; give one from 0 to 1"));
+    throw InvalidArgument(
+        str("[ConstantLR] factor must be from 0 to 1; received ", options.factor));
   }
   begin();
 }
@@ -97,7 +100,8 @@ ConstantLR::ConstantLR(Optimizer& optimizer, const ConstantLROptions& options)
 double ConstantLR::next_lr(int64_t group) const {
   if (last_epoch() == 0) return group_lr(group) * options_.factor;
   if (last_epoch() != options_.total_iters) return group_lr(group);
-  if (options_.factor == 0) return base_lr(group);  // nothing is left of the rate before
+  // The previous rate is 0 and cannot be scaled back.
+  if (options_.factor == 0) return base_lr(group);
   return group_lr(group) * (1.0 / options_.factor);
 }
 
@@ -111,9 +115,9 @@ LinearLR::LinearLR(Optimizer& optimizer, const LinearLROptions& options)
   if (!(options.start_factor > 0 && options.start_factor <= 1) ||
       !(options.end_factor >= 0 && options.end_factor <= 1)) {
     throw InvalidArgument(
-        str("[LinearLR] start_factor lies in (0, 1] and end_factor in [0, 1]; "
-            "got ",
-            options.start_factor, " and ", options.end_factor, "; give such factors"));
+        str("[LinearLR] start_factor must be in (0, 1] and end_factor in [0, 1]; "
+            "received ",
+            options.start_factor, " and ", options.end_factor));
   }
   check_positive("LinearLR", "total_iters", options.total_iters);
   begin();

@@ -1,4 +1,4 @@
-// Schedules that decay the rate, or warm it up, once.
+// Schedules that decay the learning rate or warm it up. Refused options are InvalidArgument.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ namespace flow::optim::lr_scheduler {
 
 using LrLambda = std::function<double(int64_t)>;
 
-// One function of the epoch for all groups; or `lr_lambdas`, one for each.
+// lr_lambda, a function of the epoch for all groups, or lr_lambdas, one for each group.
 struct LambdaLROptions {
   LrLambda lr_lambda = {};
   std::vector<LrLambda> lr_lambdas = {};
@@ -26,7 +26,7 @@ class LambdaLR : public GroupScheduler {
   std::vector<LrLambda> lambdas_;
 };
 
-// lr = lr × lr_lambda(epoch), from epoch 1 on.
+// Multiplies the rate by lr_lambda(epoch) in every epoch from 1.
 class MultiplicativeLR : public GroupScheduler {
  public:
   MultiplicativeLR(Optimizer& optimizer, const LambdaLROptions& options);
@@ -42,7 +42,7 @@ struct StepLROptions {
   double gamma = 0.1;
 };
 
-// × gamma every step_size epochs.
+// Multiplies the rate by gamma every step_size epochs.
 class StepLR : public GroupScheduler {
  public:
   StepLR(Optimizer& optimizer, const StepLROptions& options);
@@ -55,11 +55,12 @@ class StepLR : public GroupScheduler {
 };
 
 struct MultiStepLROptions {
-  std::vector<int64_t> milestones = {};  // in any order; twice the same counts twice
+  // In any order; a milestone that is listed twice counts twice.
+  std::vector<int64_t> milestones = {};
   double gamma = 0.1;
 };
 
-// × gamma at each milestone.
+// Multiplies the rate by gamma at each milestone.
 class MultiStepLR : public GroupScheduler {
  public:
   MultiStepLR(Optimizer& optimizer, MultiStepLROptions options);
@@ -76,7 +77,7 @@ struct ConstantLROptions {
   int64_t total_iters = 5;
 };
 
-// × factor until epoch total_iters.
+// Multiplies the initial rate by factor until epoch total_iters.
 class ConstantLR : public GroupScheduler {
  public:
   explicit ConstantLR(Optimizer& optimizer, const ConstantLROptions& options = {});
@@ -94,7 +95,8 @@ struct LinearLROptions {
   int64_t total_iters = 5;
 };
 
-// × a factor that goes from start_factor to end_factor in total_iters epochs.
+// Multiplies the initial rate by a factor that changes linearly from start_factor to end_factor in
+// total_iters epochs and then stays.
 class LinearLR : public GroupScheduler {
  public:
   explicit LinearLR(Optimizer& optimizer, const LinearLROptions& options = {});
@@ -110,7 +112,7 @@ struct ExponentialLROptions {
   double gamma = 0.1;
 };
 
-// × gamma every epoch.
+// Multiplies the rate by gamma every epoch.
 class ExponentialLR : public GroupScheduler {
  public:
   ExponentialLR(Optimizer& optimizer, const ExponentialLROptions& options);
@@ -127,7 +129,7 @@ struct PolynomialLROptions {
   double power = 1;
 };
 
-// × (1 - epoch / total_iters)^power, then 0.
+// lr = initial lr × (1 - epoch / total_iters)^power until epoch total_iters, then 0.
 class PolynomialLR : public GroupScheduler {
  public:
   explicit PolynomialLR(Optimizer& optimizer, const PolynomialLROptions& options = {});
@@ -141,11 +143,11 @@ class PolynomialLR : public GroupScheduler {
 
 struct CosineDecayLROptions {
   int64_t decay_steps = 1;
-  double alpha = 0;  // the factor at the end
+  double alpha = 0;  // the factor after decay_steps epochs
 };
 
-// OneFlow's: × (1 - alpha) (1 + cos(π min(epoch, decay_steps) / decay_steps)) / 2 + alpha. Unlike
-// CosineAnnealingLR it stays at its end.
+// As in OneFlow: lr = initial lr × ((1 - alpha) (1 + cos(π min(epoch, decay_steps) / decay_steps))
+// / 2 + alpha). Unlike CosineAnnealingLR the rate stays at its final value.
 class CosineDecayLR : public GroupScheduler {
  public:
   CosineDecayLR(Optimizer& optimizer, const CosineDecayLROptions& options);

@@ -13,14 +13,14 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOpti
     : optimizer_(&optimizer), options_(std::move(options)) {
   const ReduceLROnPlateauOptions& o = options_;
   if (!(o.factor < 1)) {
-    throw InvalidArgument(str("[ReduceLROnPlateau] factor must be below 1; got ", o.factor));
+    throw InvalidArgument(str("[ReduceLROnPlateau] factor must be below 1; received ", o.factor));
   }
   if ((o.mode != "min" && o.mode != "max") ||
       (o.threshold_mode != "rel" && o.threshold_mode != "abs")) {
     throw InvalidArgument(
-        str("[ReduceLROnPlateau] mode is min or max, threshold_mode rel or abs; "
-            "got ",
-            o.mode, " and ", o.threshold_mode, "; give one of these words for each"));
+        str("[ReduceLROnPlateau] mode must be min or max, and threshold_mode rel or abs; "
+            "received ",
+            o.mode, " and ", o.threshold_mode));
   }
   options_.min_lr = per_group("ReduceLROnPlateau", "min_lr", o.min_lr, optimizer);
   const double infinity = std::numeric_limits<double>::infinity();
@@ -72,8 +72,11 @@ nn::StateDict ReduceLROnPlateau::state_dict() const {
 void ReduceLROnPlateau::load_state_dict(const nn::StateDict& state) {
   for (const char* name : {"best", "num_bad_epochs", "cooldown_counter"}) {
     if (state.size() != 3 || !state.contains(name)) {
-      throw InvalidArgument(str("[ReduceLROnPlateau] the state has ", state.size(),
-                                " names and needs ", name, "; nothing was loaded"));
+      throw InvalidArgument(
+          str("[ReduceLROnPlateau] a state must have best, num_bad_epochs and cooldown_counter and "
+              "nothing else; received ",
+              state.size(), " names", state.contains(name) ? "" : str(" without ", name),
+              "; nothing was loaded; use the state of a ReduceLROnPlateau"));
     }
   }
   best_ = state.at("best").item<double>();

@@ -1,4 +1,4 @@
-// A schedule that looks at a measure of progress.
+// A schedule that reacts to a metric, for example the validation loss.
 #pragma once
 
 #include <string>
@@ -9,17 +9,19 @@
 namespace flow::optim::lr_scheduler {
 
 struct ReduceLROnPlateauOptions {
-  std::string mode = "min";  // the measure is better when smaller; or "max"
+  std::string mode = "min";  // "min": a smaller metric is better; "max": a larger one
   double factor = 0.1;
-  int64_t patience = 10;  // bad epochs that are let pass
+  int64_t patience = 10;  // epochs without improvement before the rate is reduced
   double threshold = 1e-4;
-  std::string threshold_mode = "rel";  // better than best (1 ∓ threshold); "abs": best ∓ threshold
-  int64_t cooldown = 0;                // epochs after a reduction in which none counts as bad
-  std::vector<double> min_lr = {0};  // one for all groups or one for each
-  double eps = 1e-8;                 // smaller changes are left out
+  // "rel": better than best (1 ∓ threshold); "abs": than best ∓ threshold
+  std::string threshold_mode = "rel";
+  int64_t cooldown = 0;              // epochs after a reduction that are not counted
+  std::vector<double> min_lr = {0};  // one value for all groups or one for each
+  double eps = 1e-8;                 // smaller changes of the rate are not made
 };
 
-// × factor when the measure has not become better for more than `patience` steps.
+// Multiplies the rates by `factor` when the metric has not improved for more than `patience` steps.
+// Refused options are InvalidArgument.
 class ReduceLROnPlateau {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});

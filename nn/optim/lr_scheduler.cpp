@@ -20,7 +20,7 @@ std::vector<double> LRScheduler::last_lr() const {
 
 nn::StateDict LRScheduler::state_dict() const {
   nn::StateDict state{{"last_epoch", scalar(static_cast<double>(last_epoch_))}};
-  // numbers() gives pointers to write through as well; here they are only read.
+  // numbers() returns pointers that may be written through; this function only reads.
   for (const Number& number : const_cast<LRScheduler*>(this)->numbers())
     state.emplace(number.name, scalar(*number.value));
   return state;
@@ -32,8 +32,8 @@ void LRScheduler::load_state_dict(const nn::StateDict& state) {
   for (const Number& number : own)
     num_found += state.contains(number.name);
   if (num_found != own.size() + 1 || num_found != state.size()) {
-    throw InvalidArgument(str("[lr_scheduler] the state has ", state.size(), " names, ", num_found,
-                              " of the ", own.size() + 1,
+    throw InvalidArgument(str("[lr_scheduler] the state does not fit the schedule: it has ",
+                              state.size(), " names and ", num_found, " of the ", own.size() + 1,
                               " expected; nothing was loaded; use the state of the same schedule"));
   }
   last_epoch_ = state.at("last_epoch").item<int64_t>();
@@ -50,8 +50,8 @@ void GroupScheduler::apply(bool closed) {
   const int64_t num_groups = optimizer().num_groups();
   if (num_groups != static_cast<int64_t>(base_lrs_.size())) {
     throw InvalidArgument(str("[lr_scheduler] the schedule was made for ", base_lrs_.size(),
-                              " parameter groups, the optimizer has ", num_groups,
-                              "; make the schedule after the last group was added"));
+                              " parameter groups, but the optimizer has ", num_groups,
+                              "; make the schedule after adding the last group"));
   }
   for (int64_t group = 0; group < num_groups; ++group) {
     optimizer().set_group_lr(group, closed ? closed_lr(group) : next_lr(group));
@@ -82,9 +82,9 @@ std::vector<double> per_group(const char* scheduler, const char* name,
   const auto num_groups = static_cast<size_t>(optimizer.num_groups());
   if (values.size() == 1) return std::vector<double>(num_groups, values[0]);
   if (values.size() == num_groups) return values;
-  throw InvalidArgument(str("[", scheduler, "] ", name, " has ", values.size(),
-                            " values for the optimizer's ", num_groups,
-                            " groups; give one, or one for each"));
+  throw InvalidArgument(str("[", scheduler, "] ", name, " has the wrong length; received ",
+                            values.size(), " values for the optimizer's ", num_groups,
+                            " parameter groups; give one value, or one for each group"));
 }
 
 }  // namespace flow::optim::lr_scheduler

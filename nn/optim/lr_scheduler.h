@@ -1,6 +1,7 @@
-// Learning rate schedules. Names, arguments and formulas are PyTorch's, the recursive forms
-// included: a schedule multiplies the rate the optimizer has, so that schedules chain and a rate
-// set by hand is carried on. Call optimizer.step(), then scheduler.step().
+// The base of learning rate schedules. Names, arguments and formulas are PyTorch's, and so are the
+// recursive forms: a schedule multiplies the current rate of the optimizer, so schedules can be
+// chained and a rate set by hand stays in effect. Call optimizer.step() first, then
+// scheduler.step().
 #pragma once
 
 #include <cstdint>
@@ -12,34 +13,34 @@
 
 namespace flow::optim::lr_scheduler {
 
-// What every schedule offers; the optimizer must outlive it.
+// The interface of schedules that step by epoch. The optimizer must outlive the schedule.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
-  // Goes to the next epoch and sets the rates of all groups.
+  // Advances to the next epoch and sets the rates of all groups.
   virtual void step() = 0;
 
-  // The epoch the rates in force belong to; 0 after construction.
+  // The epoch that the current rates belong to; 0 after construction.
   int64_t last_epoch() const { return last_epoch_; }
 
-  // The rates in force, by group.
+  // The current rates, by group.
   std::vector<double> last_lr() const;
 
   Optimizer& optimizer() const { return *optimizer_; }
 
-  // float64 scalars by name, "last_epoch" among them; those of inner schedules begin with their
-  // number and a dot. Options and functions are not part of it.
+  // The state as float64 scalars, "last_epoch" among them. Names of inner schedules are prefixed
+  // with their number and a dot. Options and functions are not part of the state.
   virtual nn::StateDict state_dict() const;
-  // Throws InvalidArgument, before anything is changed, when a name is missing or unexpected.
+  // Throws InvalidArgument, before anything is changed, if a name is missing or unexpected.
   virtual void load_state_dict(const nn::StateDict& state);
 
  protected:
   explicit LRScheduler(Optimizer& optimizer) : optimizer_(&optimizer) {}
 
-  // Numbers beside last_epoch that a state holds.
+  // A number of the state other than last_epoch.
   struct Number {
     std::string name;
     double* value;
@@ -47,12 +48,12 @@ class LRScheduler {
 
   virtual std::vector<Number> numbers() { return {}; }
 
-  // Begins at epoch 0, as at construction.
+  // Sets epoch 0, as at construction.
   virtual void begin() = 0;
-  // Begins at epoch 0 in the middle of a sequence, from the closed form where there is one.
+  // Sets epoch 0 within a sequence of schedules, using the closed form if there is one.
   virtual void restart() = 0;
 
-  // Takes back the epoch that construction counted.
+  // Undoes the step that construction made.
   virtual void rewind() { --last_epoch_; }
 
   int64_t last_epoch_ = -1;
@@ -63,8 +64,8 @@ class LRScheduler {
   Optimizer* optimizer_;
 };
 
-// A schedule given by the rate of one group in one epoch. Subclasses end their constructor with
-// begin().
+// A schedule defined by the rate of one group in one epoch. Subclasses call begin() at the end of
+// their constructor.
 class GroupScheduler : public LRScheduler {
  public:
   void step() final;
@@ -72,16 +73,17 @@ class GroupScheduler : public LRScheduler {
  protected:
   explicit GroupScheduler(Optimizer& optimizer);
 
-  // The rate of a group in epoch last_epoch(), from its rate in the epoch before.
+  // The rate of a group in epoch last_epoch(), computed from its rate in the previous epoch.
   virtual double next_lr(int64_t group) const = 0;
 
-  // The same from the initial rate alone.
+  // The same rate, computed from the initial rate alone.
   virtual double closed_lr(int64_t group) const { return next_lr(group); }
 
-  // Momentum (or the first beta) of a group in epoch last_epoch(), where the schedule sets it.
+  // The momentum, or the first beta, of a group in epoch last_epoch(); empty if the schedule does
+  // not set it.
   virtual std::optional<double> next_momentum(int64_t /*group*/) const { return std::nullopt; }
 
-  // Counts the epoch on.
+  // Advances last_epoch() by one.
   virtual void advance() { ++last_epoch_; }
 
   void begin() final;
@@ -91,10 +93,10 @@ class GroupScheduler : public LRScheduler {
 
   double base_lr(int64_t group) const { return base_lrs_.at(static_cast<size_t>(group)); }
 
-  // Construction asks for the first rates: recursive forms leave them as they are.
+  // True while construction sets the rates of epoch 0, where recursive forms keep the current rate.
   bool is_initial() const { return is_initial_; }
 
-  std::vector<double> base_lrs_;  // by group; the rates when the first schedule was attached
+  std::vector<double> base_lrs_;  // by group: the rates when the first schedule was attached
 
  private:
   void apply(bool closed);
@@ -102,7 +104,8 @@ class GroupScheduler : public LRScheduler {
   bool is_initial_ = false;
 };
 
-// One value for all groups or one for each; throws InvalidArgument for another number of values.
+// Expands `values` to one value per group. Throws InvalidArgument unless there is one value, or one
+// for each group.
 std::vector<double> per_group(const char* scheduler, const char* name,
                               const std::vector<double>& values, const Optimizer& optimizer);
 

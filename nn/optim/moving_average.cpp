@@ -12,7 +12,7 @@ MovingAverage::MovingAverage(std::vector<Tensor> tensors, MovingAverageOptions o
     : tensors_(std::move(tensors)), options_(options) {
   if (options_.decay && !(*options_.decay >= 0 && *options_.decay <= 1)) {
     throw InvalidArgument(
-        str("[MovingAverage] decay is ", *options_.decay, "; give one from 0 to 1"));
+        str("[MovingAverage] decay must be from 0 to 1; received ", *options_.decay));
   }
 }
 
@@ -32,7 +32,7 @@ void MovingAverage::update() {
 
 void MovingAverage::copy_to_tensors() const {
   if (num_updates_ == 0) {
-    throw InvalidArgument("[MovingAverage] there is no average yet; call update() first");
+    throw InvalidArgument("[MovingAverage] no average has been computed yet; call update() first");
   }
   const NoGradGuard no_grad;
   for (size_t i = 0; i < tensors_.size(); ++i)
@@ -67,14 +67,15 @@ void MovingAverage::load_state_dict(const nn::StateDict& state) {
     const auto found = state.find(std::to_string(i));
     if (found == state.end() || !(found->second.shape() == tensors_[i].shape())) break;
     const Tensor& own = tensors_[i];
-    loaded.push_back(empty_like(own).copy_(nn::laid_out_like(found->second, own, Site::here())));
+    loaded.push_back(empty_like(own).copy_(nn::with_layout_of(found->second, own, Site::here())));
   }
   const auto num_updates = count == state.end() ? -1 : count->second.item<int64_t>();
   const size_t num_wanted = num_updates == 0 ? 0 : tensors_.size();
   if (num_updates < 0 || loaded.size() != num_wanted || loaded.size() + 1 != state.size()) {
-    throw InvalidArgument(str("[MovingAverage] the state fits ", loaded.size(), " of ",
-                              tensors_.size(),
-                              " tensors; nothing was loaded; use the state of the same model"));
+    throw InvalidArgument(
+        str("[MovingAverage] the state does not fit the tensors: it has matching averages for ",
+            loaded.size(), " of ", tensors_.size(),
+            " tensors; nothing was loaded; use the state of the same model"));
   }
   averages_ = std::move(loaded);
   num_updates_ = num_updates;

@@ -1,4 +1,4 @@
-// Averages of weights over the course of a training.
+// Moving averages of weights during training.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,15 @@
 namespace flow::optim {
 
 struct MovingAverageOptions {
-  // Of the exponential average; unset: every update counts alike (Izmailov et al. 2018).
+  // The decay of an exponential average. Unset: the plain average over all updates (Izmailov et al.
+  // 2018). A value outside [0, 1] is InvalidArgument.
   std::optional<double> decay = 0.999;
 };
 
-// Keeps an average of tensors: the first update copies them, each later one does
-//   average = decay average + (1 - decay) tensor, or average += (tensor - average) / count.
+// Keeps an average of each tensor. The first update copies the tensors; each later one computes
+// average = decay average + (1 - decay) tensor, or without decay average += (tensor - average) /
+// count.
+//
 //   MovingAverage ema(model.parameters(), {.decay = 0.99});
 //   … optimizer.step(); ema.update(); …
 //   { const auto scope = ema.apply(); evaluate(model); }   // the model holds the averages here
@@ -28,10 +31,11 @@ class MovingAverage {
 
   const std::vector<Tensor>& averages() const { return averages_; }
 
-  // Writes the averages over the tensors. InvalidArgument before the first update.
+  // Overwrites the tensors with the averages. Throws InvalidArgument before the first update.
   void copy_to_tensors() const;
 
-  // The tensors hold the averages while it lives, then their own values again.
+  // While an instance lives, the tensors hold the averages; afterwards they hold their own values
+  // again.
   class [[nodiscard]] Scope {
    public:
     explicit Scope(const MovingAverage& average);
@@ -46,10 +50,10 @@ class MovingAverage {
 
   Scope apply() const { return Scope(*this); }
 
-  // "num_updates" and "0", "1", …
+  // The state: "num_updates" and the averages "0", "1", ….
   nn::StateDict state_dict() const;
-  // Local averages are laid out as the tensors. Throws InvalidArgument, before anything is changed,
-  // when names or shapes do not fit.
+  // Loads a state; local averages get the layout of their tensors. Throws InvalidArgument, before
+  // anything is changed, if names or shapes do not match.
   void load_state_dict(const nn::StateDict& state);
 
  private:

@@ -13,7 +13,7 @@ void check_options(const NAdamOptions& o) {
   check_adam_options("NAdam", o.lr, o.betas, o.eps, o.weight_decay);
   if (o.momentum_decay < 0) {
     throw InvalidArgument(
-        str("[NAdam] momentum_decay must not be negative; got ", o.momentum_decay));
+        str("[NAdam] momentum_decay must not be negative; received ", o.momentum_decay));
   }
 }
 

@@ -18,10 +18,11 @@ struct NAdamOptions {
 
 void check_options(const NAdamOptions& options);
 
-// μ_t = beta1 (1 - 0.96^(t momentum_decay) / 2) and Π_t = μ_1 … μ_t; m, v as in Adam, without their
-// correction; d = √(v / (1 - beta2^t)) + eps;
+// μ_t = beta1 (1 - 0.96^(t momentum_decay) / 2) and Π_t = μ_1 … μ_t; m and v as in Adam, without
+// bias correction; d = √(v / (1 - beta2^t)) + eps;
 // p -= lr ((1 - μ_t) / (1 - Π_t) g + μ_t+1 / (1 - Π_t μ_t+1) m) / d.
-// decoupled_weight_decay: p *= 1 - lr weight_decay before, instead of g += weight_decay p.
+// With decoupled_weight_decay, p *= 1 - lr weight_decay comes first; without it, g += weight_decay
+// p.
 class NAdam : public GroupedOptimizer<NAdamOptions> {
  public:
   using GroupedOptimizer::GroupedOptimizer;
@@ -31,7 +32,7 @@ class NAdam : public GroupedOptimizer<NAdamOptions> {
               ParamState& state) override;
 
   void advance(size_t number, ParamState& state) const override;
-  // grad_rate, average_rate, decay, correction2 of nadam_update.
+  // Writes grad_rate, average_rate, decay and correction2 of nadam_update.
   void write_rates(size_t number, const ParamState& state, std::span<double> rates) const override;
 
   size_t num_rates() const override { return 4; }

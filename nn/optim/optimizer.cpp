@@ -18,7 +18,7 @@ Tensor scalar(double value) {
   return full({}, value, {.dtype = float64});
 }
 
-// Reads the scalar `name` when it is there and counts it.
+// Reads the scalar `name` if it is in the state, and counts it.
 std::optional<double> find_scalar(const nn::StateDict& state, const std::string& name,
                                   size_t& num_read) {
   const auto found = state.find(name);
@@ -38,7 +38,7 @@ void Optimizer::step() {
   autograd::drop_cached_casts();
   for_each_param([&](const Tensor& parameter, size_t number) {
     const Tensor grad = parameter.grad();
-    if (!grad.defined()) return;  // its step count does not advance
+    if (!grad.defined()) return;  // without a gradient the step count stays
     ParamState& state = begin_step(number);
     advance(number, state);
     apply(parameter, grad, number, state);
@@ -135,8 +135,8 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
     if (!step) return;
     own.step = static_cast<int64_t>(*step);
     if (own.step > 0 && always_has_buffer() && !state.contains(str(number, '.', names[0]))) {
-      throw InvalidArgument(str("[optimizer] the state counts ", own.step, " steps of parameter ",
-                                number, " but has no ", names[0],
+      throw InvalidArgument(str("[optimizer] the state is incomplete: it counts ", own.step,
+                                " steps of parameter ", number, " but has no ", names[0],
                                 "; nothing was loaded; use the state of the same optimizer"));
     }
     own.buffers.resize(names.size());
@@ -146,8 +146,9 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
       ++num_read;
       if (!(found->second.shape() == parameter.shape())) {
         throw InvalidArgument(str("[optimizer] ", found->first, " has shape ",
-                                  found->second.shape(), ", its parameter ", parameter.shape(),
-                                  "; nothing was loaded, give the state of the same model"));
+                                  found->second.shape(), ", but its parameter has shape ",
+                                  parameter.shape(),
+                                  "; nothing was loaded; use the state of the same model"));
       }
       const Tensor given = found->second.to(parameter.dtype());
       own.buffers[j] = parameter.is_global()
@@ -167,9 +168,10 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
     if (momenta.back() && !momentum(g)) refuse_momentum();
   }
   if (num_read != state.size()) {
-    throw InvalidArgument(str("[optimizer] ", state.size() - num_read, " of ", state.size(),
-                              " names do not belong to this optimizer's parameters; nothing was "
-                              "loaded; use the state of the same optimizer and model"));
+    throw InvalidArgument(
+        str("[optimizer] ", state.size() - num_read, " of ", state.size(),
+            " names in the state do not belong to this optimizer's parameters; nothing was "
+            "loaded; use the state of the same optimizer and model"));
   }
   states_ = std::move(loaded);
   initial_lrs_ = std::move(initial_lrs);
@@ -199,16 +201,16 @@ void Optimizer::check_new_params(const std::vector<Tensor>& params,
                                 "module.parameters() or tensors that have a value"));
     }
     if (!params[i].is_leaf()) {
-      throw InvalidArgument(str("[optimizer] parameter ", i, " ", params[i].meta(),
-                                " is the result of an operation; pass leaves, for instance x."
-                                "detach()"));
+      throw InvalidArgument(str(
+          "[optimizer] parameter ", i, " ", params[i].meta(),
+          " is not a leaf but the result of an operation; pass leaves, for example x.detach()"));
     }
     const auto is_same = [&](const Tensor& other) { return other.is_same(params[i]); };
     const auto here = params.begin() + static_cast<ptrdiff_t>(i);
     if (std::any_of(params.begin(), here, is_same) ||
         std::any_of(present.begin(), present.end(), is_same)) {
       throw InvalidArgument(str("[optimizer] parameter ", i, " ", params[i].meta(),
-                                " was given twice; put each into one group"));
+                                " was given twice; put each parameter into one group"));
     }
   }
 }
@@ -217,21 +219,21 @@ void Optimizer::check_no_state() const {
   for (const ParamState& state : states_) {
     if (state.step == 0) continue;
     throw InvalidArgument(
-        "[optimizer] state is to be cut over ranks, but steps were made with state that lies "
-        "whole; set shard_state when the optimizer is made");
+        "[optimizer] shard_state() came too late: steps have already been made with unsharded "
+        "state; set shard_state in the options when you make the optimizer");
   }
 }
 
 void Optimizer::check_group(int64_t group) const {
   if (group >= 0 && group < num_groups()) return;
-  throw InvalidArgument(
-      str("[optimizer] there is no group ", group, "; groups are 0 to ", num_groups() - 1));
+  throw InvalidArgument(str("[optimizer] there is no parameter group ", group,
+                            "; the groups are 0 to ", num_groups() - 1));
 }
 
 void Optimizer::refuse_momentum() {
   throw InvalidArgument(
-      "[optimizer] this update rule has neither momentum nor betas; leave the momentum alone, for "
-      "instance with {.cycle_momentum = false}");
+      "[optimizer] this update rule has neither momentum nor betas; do not set the momentum, for "
+      "example make the scheduler with {.cycle_momentum = false}");
 }
 
 }  // namespace flow::optim

@@ -1,4 +1,4 @@
-// Optimizers: update rules over groups of parameters.
+// The base of all optimizers: groups of parameters, learning rates, state and its sharding.
 #pragma once
 
 #include <cstdint>
@@ -18,71 +18,80 @@ class ZeroParameters;
 
 namespace flow::optim {
 
-// Parameters that share options.
+// Parameters that share one set of options.
 template <class Options>
 struct ParamGroup {
   std::vector<Tensor> params = {};
   Options options = {};
 };
 
-// What every optimizer offers. Not thread safe.
+// The interface of every optimizer. Not thread safe.
 //
-// With `shard_state` in a group's options, the state of its global parameters is cut over ranks
-// that hold the same part of the parameter: each updates its share and the shares are gathered
-// (ZeRO stage 1, Rajbhandari et al. 2020). Values are those of the whole update.
+// In the formulas of the update rules p is the parameter, g its gradient (negated with `maximize`)
+// and t the number of the step, counted from 1. Options that a rule refuses are InvalidArgument.
+//
+// If a group's options set `shard_state`, the optimizer state of its global parameters is split
+// over the ranks that hold the same part of a parameter: each rank updates its share, and the
+// shares are gathered (ZeRO stage 1, Rajbhandari et al. 2020). The updated values are those of an
+// unsharded update. step() is then collective.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Drops all gradients.
+  // Sets all gradients to undefined.
   void zero_grad();
-  // Updates every parameter that has a gradient, in place and unrecorded.
+  // Updates in place every parameter that has a gradient. The update is not recorded by autograd.
   void step();
-  // Of all groups, in order.
+  // The parameters of all groups, in order.
   std::vector<Tensor> parameters() const;
 
-  // Learning rate of a group. InvalidArgument, here and below, for a group that is not there.
+  // The learning rate of a group. This and the functions below throw InvalidArgument if there is no
+  // such group.
   virtual double lr(int64_t group = 0) const = 0;
-  // Of all groups.
+  // Sets the learning rate of all groups.
   void set_lr(double lr);
   virtual void set_group_lr(int64_t group, double lr) = 0;
-  // The rate a group had when the first scheduler was attached to it.
+  // The learning rate that a group had when the first scheduler was attached to it.
   double initial_lr(int64_t group = 0);
   void set_initial_lr(int64_t group, double lr);
-  // The momentum of a group, or the first of its betas; none where the rule has neither.
+  // The momentum of a group, or the first of its betas; empty if the update rule has neither.
   virtual std::optional<double> momentum(int64_t group = 0) const = 0;
-  // InvalidArgument where the rule has none.
+  // Throws InvalidArgument if the update rule has neither momentum nor betas.
   virtual void set_group_momentum(int64_t group, double momentum) = 0;
   virtual int64_t num_groups() const = 0;
 
-  // Sets shard_state in all groups; throws InvalidArgument where there is state that lies whole.
+  // Sets shard_state in all groups. Throws InvalidArgument if a step has already made unsharded
+  // state.
   virtual void shard_state() = 0;
 
-  // State by parameter number (counted over all groups) and name: "3.exp_avg"; step counts,
-  // learning rates and momenta are float64 scalars ("3.step", "group.0.lr", "group.0.momentum").
+  // The optimizer's state. Tensors are named by the number of their parameter, counted over all
+  // groups, for example "3.exp_avg". Step counts, learning rates and momenta are float64 scalars:
+  // "3.step", "group.0.lr", "group.0.momentum".
   nn::StateDict state_dict() const;
-  // Restores it, in the layouts that step() gives it; throws InvalidArgument, before anything is
-  // changed, when names or shapes do not fit.
+  // Restores such a state, in the layouts that step() uses. Throws InvalidArgument, before anything
+  // is changed, if names or shapes do not match.
   void load_state_dict(const nn::StateDict& state);
 
  protected:
-  // What an update rule keeps for one parameter.
+  // The state of one parameter.
   struct ParamState {
     int64_t step = 0;
-    std::vector<Tensor> buffers;  // as buffer_names(); undefined until the rule makes them
-    std::vector<double> numbers;  // as number_names(); they start at 1
-    // While a compiled step is traced: scalars that hold rates() of the step that runs; else empty.
+    // One per entry of buffer_names(); undefined until the update rule makes them.
+    std::vector<Tensor> buffers;
+    std::vector<double> numbers;  // one per entry of number_names(); initially 1
+    // Defined only while a compiled step is traced: scalars that hold the rates (see write_rates)
+    // of the step that will run.
     std::vector<Tensor> traced_rates;
 
     Tensor rate(size_t i) const { return traced_rates.empty() ? Tensor() : traced_rates[i]; }
   };
 
   Optimizer() = default;
-  // Calls fn(parameter, its number) in order.
+  // Calls fn(parameter, number of the parameter) in order.
   virtual void for_each_param(const std::function<void(const Tensor&, size_t)>& fn) const = 0;
-  // One step of one parameter; `state.step` counts from 1.
+  // Updates one parameter. `state.step` is 1 at its first update.
   virtual void update(const Tensor& parameter, const Tensor& grad, size_t number,
                       ParamState& state) = 0;
   virtual std::vector<std::string> buffer_names() const = 0;
@@ -90,11 +99,11 @@ class Optimizer {
 
   virtual std::vector<std::string> number_names() const { return {}; }
 
-  // Brings the numbers of a parameter, but for its step, to the step that begins.
+  // Updates the parameter's `numbers` for the step that begins; the step is already counted.
   virtual void advance(size_t /*number*/, ParamState& /*state*/) const {}
 
-  // What changes from step to step in the update of a parameter, for a compiled one: update() takes
-  // these from state.rate(i) where they are defined. The learning rate and the step by default.
+  // Writes the values that change from step to step, by default the learning rate and the step. A
+  // compiled step gets them as inputs: update() uses state.rate(i) where it is defined.
   virtual void write_rates(size_t number, const ParamState& state, std::span<double> rates) const {
     rates[0] = lr(group_of(number));
     rates[1] = static_cast<double>(state.step);
@@ -102,25 +111,25 @@ class Optimizer {
 
   virtual size_t num_rates() const { return 2; }
 
-  // Whether every parameter that has made a step has the first of buffer_names().
+  // True if every parameter that was updated has the first of buffer_names().
   virtual bool always_has_buffer() const { return true; }
 
-  // Whether the first update of a parameter differs from the others in more than its rates.
+  // True if the first update of a parameter differs from later ones in more than its rates.
   virtual bool has_special_first_step(size_t /*number*/) const { return false; }
 
   virtual int64_t group_of(size_t number) const = 0;
 
-  // Buffer `i`, made of `value` like the parameter at the first use.
+  // Buffer `i`. The first use makes it, like the parameter and filled with `value`.
   static const Tensor& buffer(ParamState& state, size_t i, const Tensor& parameter,
                               double value = 0);
-  // Throws InvalidArgument when a new parameter is undefined, no leaf or among `present` or the
-  // other new ones.
+  // Throws InvalidArgument if a new parameter is undefined, is not a leaf, or occurs among
+  // `present` or twice among the new ones.
   static void check_new_params(const std::vector<Tensor>& params,
                                const std::vector<Tensor>& present);
   [[noreturn]] static void refuse_momentum();
-  // Throws InvalidArgument unless there is such a group.
+  // Throws InvalidArgument if there is no such group.
   void check_group(int64_t group) const;
-  // Throws InvalidArgument when a step was made.
+  // Throws InvalidArgument if a step was made.
   void check_no_state() const;
 
  private:
@@ -128,19 +137,20 @@ class Optimizer {
   friend class nn::ZeroParameters;
 
   NdSbp state_sbp(const Tensor& parameter, size_t number) const;
-  // The state of a parameter, its step counted.
+  // Returns the state of a parameter after counting a step.
   ParamState& begin_step(size_t number);
-  // Updates a parameter, or this rank's share of it.
+  // Updates a parameter, or this rank's share of the parameter if its state is sharded.
   void apply(const Tensor& parameter, const Tensor& grad, size_t number, ParamState& state);
 
   std::vector<ParamState> states_;                  // by parameter number
   std::vector<std::optional<double>> initial_lrs_;  // by group
-  // By parameter number: how one lay that a graph has cut since (ZeRO stage 3); else empty.
+  // By parameter number: the layout a parameter had before a graph split it (ZeRO stage 3); empty
+  // for the others.
   std::vector<NdSbp> whole_sbps_;
 };
 
-// Keeps the groups and their options. Beside Options stands `void check_options(const Options&)`,
-// which throws InvalidArgument.
+// An optimizer whose groups have options of type Options. For Options there is a function `void
+// check_options(const Options&)`, which throws InvalidArgument for values that the rule refuses.
 template <class Options>
 class GroupedOptimizer : public Optimizer {
  public:
@@ -152,7 +162,8 @@ class GroupedOptimizer : public Optimizer {
       add_param_group(group);
   }
 
-  // Numbers of the parameters there are stay, so that state goes on.
+  // Parameters that are already in the optimizer keep their numbers and their state. Throws
+  // InvalidArgument for refused options and as check_new_params.
   void add_param_group(ParamGroup<Options> group) {
     check_options(group.options);
     std::vector<Tensor> present;

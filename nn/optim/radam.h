@@ -17,10 +17,10 @@ struct RAdamOptions {
 
 void check_options(const RAdamOptions& options);
 
-// m, v as in Adam; ρ∞ = 2 / (1 - beta2) - 1; ρ = ρ∞ - 2 t beta2^t / (1 - beta2^t). Where ρ > 5:
-// p -= lr m̂ r √(1 - beta2^t) / (√v + eps), r² = (ρ - 4)(ρ - 2) ρ∞ / ((ρ∞ - 4)(ρ∞ - 2) ρ);
-// before, p -= lr m̂.
-// decoupled_weight_decay: p *= 1 - lr weight_decay before, instead of g += weight_decay p.
+// m and v as in Adam; ρ∞ = 2 / (1 - beta2) - 1; ρ = ρ∞ - 2 t beta2^t / (1 - beta2^t). While ρ <= 5,
+// p -= lr m̂; later p -= lr m̂ r √(1 - beta2^t) / (√v + eps) with r² = (ρ - 4)(ρ - 2) ρ∞ / ((ρ∞ -
+// 4)(ρ∞ - 2) ρ). With decoupled_weight_decay, p *= 1 - lr weight_decay comes first; without it, g
+// += weight_decay p.
 class RAdam : public GroupedOptimizer<RAdamOptions> {
  public:
   using GroupedOptimizer::GroupedOptimizer;

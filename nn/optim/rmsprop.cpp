@@ -9,7 +9,7 @@ void check_options(const RMSpropOptions& o) {
   if (o.lr < 0 || o.alpha < 0 || o.eps < 0 || o.weight_decay < 0 || o.momentum < 0) {
     throw InvalidArgument(
         str("[RMSprop] lr, alpha, eps, weight_decay and momentum must not be "
-            "negative; got ",
+            "negative; received ",
             o.lr, ", ", o.alpha, ", ", o.eps, ", ", o.weight_decay, ", ", o.momentum));
   }
 }

@@ -18,9 +18,9 @@ struct RMSpropOptions {
 
 void check_options(const RMSpropOptions& options);
 
-// g += weight_decay p; v = alpha v + (1 - alpha) g²; centered: v - a² takes its place below, where
-// a is the moving average of g (Graves 2013); d = √v + eps; p -= lr g / d, or with momentum b =
-// momentum b + g / d; p -= lr b.
+// g += weight_decay p; v = alpha v + (1 - alpha) g²; d = √v + eps. With `centered`, v - a² takes
+// the place of v in d, where a is the moving average of g (Graves 2013). p -= lr g / d; with
+// momentum, b = momentum b + g / d and p -= lr b.
 class RMSprop : public GroupedOptimizer<RMSpropOptions> {
  public:
   using GroupedOptimizer::GroupedOptimizer;

@@ -1,4 +1,4 @@
-// Stochastic gradient descent.
+// Stochastic gradient descent with momentum.
 #pragma once
 
 #include "nn/optim/optimizer.h"
@@ -10,15 +10,16 @@ struct SGDOptions {
   double momentum = 0;
   double dampening = 0;
   double weight_decay = 0;
-  bool nesterov = false;  // needs momentum > 0 and dampening 0
+  bool nesterov = false;  // requires momentum > 0 and dampening = 0
   bool maximize = false;
   bool shard_state = false;  // see Optimizer
 };
 
 void check_options(const SGDOptions& options);
 
-// g += weight_decay p; buf = momentum buf + (1 - dampening) g (the first step: buf = g);
-// p -= lr (g + momentum buf) with nesterov, else lr buf: PyTorch's form, not Sutskever's.
+// g += weight_decay p; buf = momentum buf + (1 - dampening) g, and buf = g in the first step; p -=
+// lr (g + momentum buf) with nesterov, else p -= lr buf. This is PyTorch's form; in Sutskever's the
+// rate is inside buf.
 class SGD : public GroupedOptimizer<SGDOptions> {
  public:
   using GroupedOptimizer::GroupedOptimizer;

@@ -1,4 +1,4 @@
-// A GradScaler's part in a compiled step: the scale is given anew to every run.
+// GradScaler in a compiled step: the scale is an input of each run.
 #pragma once
 
 #include <cstddef>
@@ -9,31 +9,33 @@
 
 namespace flow::optim {
 
-// The scaler must outlive it.
+// The scaler must outlive this object.
 class TracedScaler {
  public:
-  // Numbers become inputs of `trace` as they are needed, one tensor a placement, in the order of
-  // inputs().
+  // The scale and its inverse become inputs of `trace` when they are first needed, one tensor per
+  // placement, in the order of inputs().
   TracedScaler(GradScaler& scaler, graph::Trace& trace);
 
-  // What backward begins with at `output`, times the scale.
+  // The seed of backward at `output`, multiplied by the scale.
   Tensor scaled(const Tensor& output, const Tensor& seed);
-  // Divides the traced gradients of the optimizer's parameters by the scale. Gives a bool scalar:
-  // whether all are finite; undefined where there is none. Throws what GradScaler::unscale_ throws.
+  // Divides the traced gradients of the optimizer's parameters by the scale. Returns a bool scalar
+  // that is true if all gradients are finite, or an undefined tensor if there is no gradient.
+  // Throws what GradScaler::unscale_ throws.
   Tensor unscale(const Optimizer& optimizer);
 
-  // Writes the scale that a run has.
+  // Writes the current scale to the inputs, before a run.
   void begin_run();
-  // Values of the inputs that were added.
+  // The values of the inputs that were added.
   std::vector<Tensor> inputs() const;
-  // What a run has found of an optimizer's gradients, which it has or has not stepped on.
+  // Reports whether all gradients of an optimizer were finite in the run. If they were, the run has
+  // stepped the optimizer.
   void found(const Optimizer& optimizer, bool is_finite);
 
-  // Ends a run: grows or shrinks the scale.
+  // Updates the scale after a run.
   void end_run();
 
  private:
-  // Scale and its inverse for tensors of one placement.
+  // The scale and its inverse, for tensors on one placement.
   struct Input {
     Placement placement;
     Tensor values;

@@ -65,7 +65,7 @@ void TracedStep::trace_update(Parameter& parameter) {
   };
 
   Optimizer::ParamState& state = optimizer_.states_[parameter.number];
-  ++state.step;  // the rules ask whether it is the first
+  ++state.step;  // update rules test for the first step
   const Restore restore{state};
   const Tensor& all = inputs_[parameter.input].traced;
   for (size_t i = 0; i < optimizer_.num_rates(); ++i) {

@@ -1,4 +1,4 @@
-// An optimizer's step within a compiled one: traced once, its rates given anew to every run.
+// An optimizer's step in a compiled step. It is traced once; the rates are inputs of each run.
 #pragma once
 
 #include <optional>
@@ -9,47 +9,47 @@
 
 namespace flow::optim {
 
-// The optimizer must outlive it. State is the optimizer's own, so that compiled and eager steps may
-// follow each other.
+// The optimizer must outlive this object. The state is that of the optimizer, so compiled and eager
+// steps may alternate.
 class TracedStep {
  public:
-  // Traces the update of every parameter that has a gradient now. The rates become inputs of
-  // `trace`, one tensor a placement, in the order of inputs().
+  // Traces the update of every parameter that has a gradient. The rates become inputs of `trace`,
+  // one tensor per placement, in the order of inputs().
   TracedStep(Optimizer& optimizer, graph::Trace& trace);
 
-  // Whether what was traced is still the optimizer's step: the same parameters, state tensors and
-  // constants.
+  // True if the traced step is still the optimizer's step: parameters, state tensors and constants
+  // are the same.
   bool fits() const;
 
   // Counts a step of every traced parameter and writes the rates.
   void begin_run();
 
-  // Takes back what begin_run() counted: the run has left the step out.
+  // Undoes the counting of begin_run(), because the run skipped the step.
   void take_back();
 
-  // Values of the inputs that the constructor added.
+  // The values of the inputs that the constructor added.
   std::vector<Tensor> inputs() const;
 
-  // Whether it is a tensor that the step may write: a parameter or state.
+  // True if the step may write this tensor: it is a parameter or belongs to the state.
   bool owns(const Tensor& tensor) const;
 
  private:
   struct Parameter {
     Tensor tensor;
     size_t number = 0;
-    size_t input = 0;  // which of inputs_ holds its rates, from where on
-    size_t first_rate = 0;
+    size_t input = 0;       // index of the entry of inputs_ that holds the rates
+    size_t first_rate = 0;  // index of the first rate in that entry
     std::vector<Tensor> buffers = {};
-    std::vector<double> numbers_before = {};  // of the run
+    std::vector<double> numbers_before = {};  // before the last begin_run()
   };
 
-  // Rates of the parameters that lie on one placement.
+  // The rates of the parameters on one placement.
   struct Input {
     Placement placement;
     size_t num_rates = 0;
     Tensor values = {};
     Tensor traced = {};
-    std::vector<double> rates = {};  // what the next run writes to `values`
+    std::vector<double> rates = {};  // values that the next begin_run() copies to `values`
   };
 
   size_t input_for(const Tensor& parameter);

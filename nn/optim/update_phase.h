@@ -1,4 +1,4 @@
-// The phase of a step in which optimizers run.
+// Marks the part of a training step in which optimizers run.
 #pragma once
 
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace flow::optim {
 
-// Nodes traced while it lives are those of the update.
+// Nodes that are traced while an instance lives belong to the update phase.
 class UpdatePhase {
  public:
   UpdatePhase() : outer_(std::exchange(thread_state().phase, Phase::kUpdate)) {}

@@ -1,4 +1,4 @@
-// DistributedDataParallel: each rank trains its own copy of a module on its own data.
+// DistributedDataParallel: each rank trains a copy of a module on its own part of the data.
 #pragma once
 
 #include <memory>
@@ -12,19 +12,21 @@
 namespace flow::nn::parallel {
 
 struct DistributedDataParallelOptions {
-  double bucket_mb = 25;          // gradients are averaged in pieces of this size; the first is 1
-  bool broadcast_buffers = true;  // rank 0's buffers count at each call while training
+  // Size of the buckets in which gradients are averaged; the first bucket is 1 MB.
+  double bucket_mb = 25;
+  bool broadcast_buffers = true;  // broadcast rank 0's buffers before each training call
 };
 
 namespace internal {
-// All ranks get rank 0's values.
+// Overwrites the tensors on all ranks with the values of rank 0.
 void broadcast_values(const NamedTensors& tensors);
 }  // namespace internal
 
-// Wraps a module of local tensors; made and called on every rank of the world in the same order.
-// Rank 0's parameters and buffers count at the start. backward averages the gradients over all
-// ranks, in buckets that are sent while it goes on; a parameter that a rank did not use counts as
-// zero there. Each rank has to run a backward that reaches at least one parameter.
+// Wraps a module of local tensors (Li et al. 2020, "PyTorch Distributed"). All ranks of the world
+// construct and call it in the same order. At construction all ranks take the parameters and
+// buffers of rank 0. backward averages the gradients over all ranks; the buckets are sent while
+// backward is still running. A parameter that a rank did not use counts as a gradient of 0 there.
+// On every rank backward must reach at least one parameter.
 //
 //   flow::nn::parallel::DistributedDataParallel ddp(model);
 //   loss_fn(ddp(x[flow::env::rank()]), y[flow::env::rank()]).backward();
@@ -49,7 +51,8 @@ class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
 
   M& module() { return module_; }
 
-  // While it lives, backward leaves gradients on their rank, to be averaged by a later one:
+  // While the guard lives, backward does not average gradients; a later backward averages the
+  // accumulated ones:
   //   { const auto guard = ddp.no_sync(); loss_fn(ddp(x0), y0).backward(); }
   //   loss_fn(ddp(x1), y1).backward();
   class [[nodiscard]] NoSyncGuard {

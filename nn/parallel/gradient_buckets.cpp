@@ -17,14 +17,14 @@ namespace flow::nn::parallel {
 
 using autograd::GradientBucket;
 
-// A bucket's memory holds the gradients one after the other, then for each of them the share of
-// ranks that had one: a parameter that a rank did not use counts as zero there, one that nobody
-// used keeps no gradient.
+// A bucket's memory holds the gradients one after another, followed by the share of ranks that had
+// a gradient, for each of them. A parameter that a rank did not use counts as zero there; a
+// parameter that no rank used keeps no gradient.
 struct GradientBuckets::Bucket {
   GradientBucket memory;
   std::vector<size_t> parameters = {};
-  int64_t counts = 0;      // their place
-  size_t num_missing = 0;  // of the backward under way
+  int64_t counts = 0;      // offset of the shares
+  size_t num_missing = 0;  // gradients that the running backward has not produced yet
 };
 
 struct GradientBuckets::Place {
@@ -48,9 +48,9 @@ std::shared_ptr<GradientBuckets> GradientBuckets::make(const NamedTensors& param
   auto made = std::make_shared<GradientBuckets>();
   for (const auto& [name, parameter] : parameters) {
     if (parameter.is_global()) {
-      throw InvalidArgument(str("[ddp] parameters are local tensors, a copy on each rank; ", name,
-                                " is ", parameter.meta(),
-                                "; global tensors train in parallel without this wrapper"));
+      throw InvalidArgument(
+          str("[ddp] parameters must be local tensors, a copy on each rank; received ", name, " ",
+              parameter.meta(), "; train global tensors without this wrapper"));
     }
     if (parameter.requires_grad()) made->parameters_.push_back(parameter);
   }
@@ -79,7 +79,7 @@ GradientBuckets::~GradientBuckets() {
     parameters_[i].remove_hook(hooks_[i]);
 }
 
-// The parameters keep their hooks, so these may not keep the buckets.
+// The parameters own their hooks, so the hooks must not own the buckets.
 void GradientBuckets::add_hooks() {
   const std::weak_ptr<GradientBuckets> weak = weak_from_this();
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -98,7 +98,8 @@ std::vector<size_t> GradientBuckets::bucket_sizes() const {
 
 void GradientBuckets::note_gradient(size_t parameter) {
   if (!is_synchronising_) return;
-  if (backward_ != backward_number()) {  // the last one is over, or has failed
+  // A new backward has begun; the previous one has ended or failed.
+  if (backward_ != backward_number()) {
     backward_ = backward_number();
     num_launched_ = 0;
     std::fill(has_gradient_.begin(), has_gradient_.end(), false);
@@ -112,15 +113,15 @@ void GradientBuckets::note_gradient(size_t parameter) {
   launch_ready();
 }
 
-// After the last bucket nothing is left to do meanwhile, and a small one is not worth waking a
-// thread: finish() sends these. The same on all ranks.
+// Nothing can overlap with the last bucket, and a small bucket does not justify waking a thread:
+// finish() sends these. The choice is the same on all ranks.
 GradientBuckets::Where GradientBuckets::where_of(size_t bucket) const {
   constexpr double kLeastBytes = 64 << 10;
   const bool is_small = buckets_[bucket].memory.bytes_with(0) < kLeastBytes;
   return is_small || bucket + 1 == buckets_.size() ? Where::kHere : Where::kBackground;
 }
 
-// In one order on all ranks, whatever the order in which gradients arrive.
+// Buckets start in the same order on all ranks, whatever the order in which gradients arrive.
 void GradientBuckets::launch_ready() {
   for (; num_launched_ < buckets_.size(); ++num_launched_) {
     if (where_of(num_launched_) == Where::kHere) continue;
@@ -135,7 +136,7 @@ void GradientBuckets::launch(Bucket& bucket, Where where) {
   memory.open();
   for (size_t k = 0; k < bucket.parameters.size(); ++k) {
     const size_t i = bucket.parameters[k];
-    // An older gradient counts as well, where this backward gave none.
+    // If this backward computed no gradient, one from an earlier backward counts.
     const Tensor grad = parameters_[i].grad();
     if (where == Where::kHere) {
       memory.lend(places_[i].offset, parameters_[i].numel(), grad);

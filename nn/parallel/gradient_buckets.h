@@ -1,4 +1,4 @@
-// Gradients of a data-parallel module: averaged over all ranks in buckets while backward runs.
+// Averages the gradients of a data-parallel module over all ranks, in buckets, while backward runs.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,25 @@
 
 namespace flow::nn::parallel {
 
-// Confined to one thread of its rank. Made and used on every rank of the world in the same order.
+// Confined to one thread of its rank. All ranks of the world construct and use it in the same
+// order.
 class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
  public:
-  // In the order of `parameters`; the last ones, which backward reaches first, come in the first
-  // bucket. Throws InvalidArgument for a global tensor.
+  // Groups the parameters that require gradients into buckets of about bucket_mb. The last
+  // parameters, whose gradients backward computes first, are in the first bucket. Throws
+  // InvalidArgument for a global tensor and unless bucket_mb is positive.
   static std::shared_ptr<GradientBuckets> make(const NamedTensors& parameters, double bucket_mb);
   GradientBuckets();
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // While it is off, backward leaves gradients as they are.
+  // While it is off, backward leaves gradients unaveraged.
   void set_synchronising(bool on) { is_synchronising_ = on; }
 
   bool is_synchronising() const { return is_synchronising_; }
 
-  // Number of parameters in each, in the order in which they are reduced.
+  // The number of parameters in each bucket, in the order in which buckets are reduced.
   std::vector<size_t> bucket_sizes() const;
 
  private:
@@ -45,10 +47,10 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
 
   std::vector<Tensor> parameters_;
   std::vector<int64_t> hooks_;
-  std::vector<Place> places_;  // per parameter
+  std::vector<Place> places_;  // by parameter
   std::vector<Bucket> buckets_;
   bool is_synchronising_ = true;
-  // Of the backward under way, whose number it is.
+  // The number of the running backward, and its progress.
   uint64_t backward_ = 0;
   std::vector<bool> has_gradient_;
   size_t num_launched_ = 0;

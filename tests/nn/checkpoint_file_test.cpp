@@ -346,7 +346,7 @@ TEST_F(CheckpointFile, ASecondJobIsRefused) {
     const std::string message = message_of([&] {
       CheckpointFolder(path_).save(2, {{"x", counting({1})}});
     });
-    EXPECT_NE(message.find("is held by another job"), std::string::npos) << message;
+    EXPECT_NE(message.find("is locked by another job"), std::string::npos) << message;
   });
   EXPECT_EQ(CheckpointFolder(path_).steps(), std::vector<int64_t>{1});
 }

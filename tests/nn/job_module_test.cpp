@@ -273,7 +273,7 @@ TEST_F(JobModule, WhatCannotBeIsRefused) {
           return job::get_module("net", normed)(b);
         });
       },
-      "as a module of another type");
+      "as another type");
   expect_error(
       [&] {
         calling([](job::Blob b) {

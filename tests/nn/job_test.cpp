@@ -308,11 +308,11 @@ TEST_F(Job, FunctionsThatCannotBeAreRefused) {
   EXPECT_ERROR(job::global_function({.type = "test"}, whole, relu_of), InvalidArgument,
                "type \"test\"");
   EXPECT_ERROR(job::global_function({.default_logical_view = mirrored}, whole, relu_of),
-               InvalidArgument, "Placeholder in mirrored view");
+               InvalidArgument, "Placeholder cannot be used in mirrored view");
   EXPECT_ERROR(job::global_function({}, list, relu_of), InvalidArgument, "ListPlaceholder");
   EXPECT_ERROR(job::layers::dense(Tensor(), 2), InvalidArgument, "outside of a job function");
   EXPECT_ERROR(job::global_function({.type = "train"}, whole, relu_of)(x), InvalidArgument,
-               "minimizes nothing");
+               "did not minimize anything");
   const auto minimizes = [](job::Blob b) {
     const auto y = job::layers::dense(b, 1);
     job::optimizer::SGD({.lr_scheduler = job::PiecewiseConstant({}, {1})}).minimize(y);
@@ -371,7 +371,9 @@ TEST_F(Job, ARankCannotCallOne) {
                                       [](job::Blob x) { return flow::relu(x); });
   const Array x(std::vector<float>{1}, {1});
 
-  run_ranks(1, [&] { EXPECT_ERROR(predict(x), InvalidArgument, "its caller must be no rank"); });
+  run_ranks(1, [&] {
+    EXPECT_ERROR(predict(x), InvalidArgument, "has made tensors or called flow as a rank");
+  });
 
   EXPECT_EQ(predict(x).to_vector<float>(), std::vector<float>{1});
 }

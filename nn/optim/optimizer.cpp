@@ -201,9 +201,9 @@ void Optimizer::check_new_params(const std::vector<Tensor>& params,
                                 "module.parameters() or tensors that have a value"));
     }
     if (!params[i].is_leaf()) {
-      throw InvalidArgument(
-          str("[optimizer] parameter ", i, " ", params[i].meta(),
-              " is not a leaf but the result of an operation; pass leaves, for example x.detach()"));
+      throw InvalidArgument(str(
+          "[optimizer] parameter ", i, " ", params[i].meta(),
+          " is not a leaf but the result of an operation; pass leaves, for example x.detach()"));
     }
     const auto is_same = [&](const Tensor& other) { return other.is_same(params[i]); };
     const auto here = params.begin() + static_cast<ptrdiff_t>(i);

@@ -208,9 +208,8 @@ void RankJob::check_fit(const nn::StateDict& values) const {
     }
     const Tensor& variable = found->second.tensor;
     if (variable.shape() == value.shape() && variable.dtype() == value.dtype()) continue;
-    throw InvalidArgument(str("[job] the value does not fit variable ", name, ", which is ",
-                              variable.shape(), ' ', variable.dtype(), "; received ", value.shape(),
-                              ' ', value.dtype(),
+    throw InvalidArgument(str("[job] variable ", name, " is ", variable.shape(), ' ',
+                              variable.dtype(), "; received ", value.shape(), ' ', value.dtype(),
                               "; load values that were saved from the same functions"));
   }
 }

@@ -27,7 +27,7 @@ struct AttentionCallOptions {
   bool need_weights = true;      // if false, the (L, S) weights are not materialised
   Tensor attn_mask = {};         // (L, S) or (N × num_heads, L, S)
   bool average_attn_weights = true;
-  bool is_causal = false;  // query i sees keys 0 … i only
+  bool is_causal = false;  // query i sees keys 0 … i only; ignored if attn_mask is given
 };
 
 struct AttentionResult {

@@ -10,7 +10,7 @@ namespace flow::nn {
 
 struct EmbeddingLayerOptions {
   std::optional<int64_t> padding_idx = {};  // this row is initialised to 0 and gets no gradient
-  // Rows that are looked up are first scaled down in place to this norm.
+  // Rows that are looked up and whose norm is greater are first scaled down to this norm, in place.
   std::optional<double> max_norm = {};
   double norm_type = 2;
   bool scale_grad_by_freq = false;

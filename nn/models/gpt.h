@@ -111,7 +111,7 @@ struct GenerateOptions {
 };
 
 // Continues one sequence: samples max_new_tokens tokens from the model, with a cache. tokens: (1,
-// T), T > 0 → (1, T + max_new_tokens). When the sequence reaches block_size, the model starts again
+// T), T > 0 → (1, T + max_new_tokens). When the sequence exceeds block_size, the model starts again
 // from the last block_size / 2 tokens. Runs in evaluation mode without gradients and restores the
 // mode. Throws InvalidArgument for another shape or a negative option.
 Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options = {});

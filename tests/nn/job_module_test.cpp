@@ -282,7 +282,7 @@ TEST_F(JobModule, WhatCannotBeIsRefused) {
           return job::get_module("net", mlp)(b);
         });
       },
-      "a variable net.fc1.bias is there already");
+      "a variable named net.fc1.bias already exists");
   job::close();
   auto lists = job::global_function(
       {.default_logical_view = job::mirrored_view()}, job::ListPlaceholder({kBatch, 6}, float64),

@@ -279,7 +279,7 @@ TEST_F(Job, VariablesAreReadAndSetByName) {
   const Array y = predict(Array(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}));
   EXPECT_EQ(y.to_vector<float>(), std::vector<float>({11, 22, 14, 25}));
   EXPECT_ERROR(job::load_variables({{"other", Array(std::vector<float>{1}, {1})}}), InvalidArgument,
-               "no function has a variable other");
+               "no function uses a variable named other");
   EXPECT_ERROR(job::load_variables({{"layer-bias", Array(std::vector<double>{1, 2}, {2})}}),
                InvalidArgument, "layer-bias is (2,) float32; received (2,) float64");
 }
@@ -292,9 +292,11 @@ TEST_F(Job, ArgumentsAreCheckedBeforeAnythingRuns) {
                                     [](job::Blob x) { return flow::relu(x); });
   const Array one(std::vector<float>{1}, {1});
 
-  EXPECT_ERROR(predict(wave({2, 3}, 0)), InvalidArgument,
-               "argument 0 is (2, 3) float64; its placeholder says (2, 3) float32");
-  EXPECT_ERROR(lists({one, one}), InvalidArgument, "has 2 arrays for 1 devices");
+  EXPECT_ERROR(
+      predict(wave({2, 3}, 0)), InvalidArgument,
+      "argument 0 does not match its placeholder; received (2, 3) float64; give (2, 3) float32");
+  EXPECT_ERROR(lists({one, one}), InvalidArgument,
+               "has the wrong number of arrays; received 2 for 1 devices");
   EXPECT_ERROR(Array(std::vector<float>{1, 2}, {3}), InvalidArgument, "2 values for shape (3,)");
 }
 
@@ -306,7 +308,7 @@ TEST_F(Job, FunctionsThatCannotBeAreRefused) {
   const auto mirrored = job::mirrored_view();
 
   EXPECT_ERROR(job::global_function({.type = "test"}, whole, relu_of), InvalidArgument,
-               "type \"test\"");
+               "unknown type of global_function; received \"test\"");
   EXPECT_ERROR(job::global_function({.default_logical_view = mirrored}, whole, relu_of),
                InvalidArgument, "Placeholder cannot be used in mirrored view");
   EXPECT_ERROR(job::global_function({}, list, relu_of), InvalidArgument, "ListPlaceholder");
@@ -329,7 +331,7 @@ TEST_F(Job, FunctionsThatCannotBeAreRefused) {
     return job::dropout(b);
   };
   EXPECT_ERROR(job::global_function({}, whole, elsewhere)(x), InvalidArgument,
-               "names device 5 of 1");
+               "received device 5 of 1");
   EXPECT_ERROR(job::optimizer::SGD({}), InvalidArgument, "no learning rate");
   EXPECT_ERROR(job::PiecewiseConstant({5, 5}, {1, 2, 3}), InvalidArgument, "ascending");
   EXPECT_ERROR(job::config::device_num("cpu", 2), InvalidArgument, "after the first job ran");

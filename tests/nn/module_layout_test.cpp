@@ -121,13 +121,14 @@ TEST(ModuleToGlobal, BadLayoutsChangeNothing) {
         [&] {
           model.to_global(kPair, {{"first.*", kS0}});
         },
-        "[to_global] no pattern matches second.weight; end the list with");
+        "[to_global] no pattern matches second.weight; add {\"*\", sbp::broadcast}");
     refused(
         [&] {
           model.to_global(kPair, {{"*.weight", kS0}, {"*", kS1}});
         },
         "this is the layout of first.bias");
-    refused([&] { model.to_global(kPair, sbp::partial_sum); }, "first.weight cannot lie as P");
+    refused([&] { model.to_global(kPair, sbp::partial_sum); },
+            "first.weight cannot have the layout P");
     refused([&] { model.to_global({.sbp = kB}); }, "first.weight is local");
     refused([&] { model.to_global(kThree, kB); }, "names rank 2, but there are 2 ranks");
   });

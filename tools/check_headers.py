@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Fails when a header of the library does not compile alone.
 
-A header whose own source file includes it first is proved by the build, so here only the order is
-checked; every other header is compiled by itself with the flags of the build tree. A header meant to
-be included in the middle of others says so in a line beginning "// Not self-contained:".
+A header whose own source file includes it first is proved by a build without precompiled headers, so
+there only the order is checked; every other header is compiled by itself with the flags of the build
+tree, without precompiled headers. A header meant to be included in the middle of others says so in a
+line beginning "// Not self-contained:".
 """
 
 import argparse
@@ -22,12 +23,18 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]*)[">]', re.M)
 
 
 def compile_commands(build):
-    """Maps each source of the library to its command, as a list of words."""
+    """Maps each source of the library to its command, as a list of words, without its output."""
     commands = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
         commands.setdefault(entry["file"], words[: words.index("-o")])
     return commands
+
+
+def without_precompiled(command):
+    """The command without "-include HEADER", which is how CMake passes a precompiled header."""
+    return [word for before, word in zip(["", *command], command)
+            if "-include" not in (before, word) and word not in ("-Winvalid-pch", "-x", "c++-header")]
 
 
 def check_own_header_first(root, commands):
@@ -43,7 +50,7 @@ def check_own_header_first(root, commands):
             if not first or first.group(1) != name:
                 problems.append(f"{source.relative_to(root)}: include \"{name}\" first, so that "
                                 "it is known to be self-contained")
-            elif str(source.resolve()) in commands:
+            elif "-include" not in commands.get(str(source.resolve()), ["-include"]):
                 proved.add(name)
     return problems, proved
 
@@ -65,7 +72,8 @@ def main():
     problems, proved = check_own_header_first(root, commands)
     any_command = next(words for source, words in commands.items() if source.startswith(f"{root}/core/"))
     # Kernel headers see the instruction set that every machine has.
-    command = [word for word in any_command if word != "-c" and not word.endswith("ccache")]
+    command = [word for word in without_precompiled(any_command)
+               if word != "-c" and not word.endswith("ccache")]
     command = [*command, "-DFLOW_ISA=0"]
     headers = []
     for folder in ORDER:

@@ -82,10 +82,10 @@ class Layers(Tree):
 
 
 class Headers(Tree):
-    def check_headers(self):
+    def check_headers(self, options=""):
         source = self.root / "core/a.cpp"
         entry = {"file": str(source.resolve()), "directory": str(self.root),
-                 "command": f"c++ -std=c++20 -I{self.root} -o a.o -c {source}"}
+                 "command": f"c++ -std=c++20 -I{self.root} {options} -o a.o -c {source}"}
         self.write("build/compile_commands.json", json.dumps([entry]))
         return self.check("check_headers.py", "--build", self.root / "build")
 
@@ -96,6 +96,12 @@ class Headers(Tree):
     def test_header_that_lacks_an_include_is_named(self):
         self.write("ops/a.h", "#pragma once\nstd::string name();\n")
         self.assertIn("ops/a.h is not self-contained", self.check_headers())
+
+    def test_precompiled_headers_hide_nothing(self):
+        self.write("build/pch.h", "#include <string>\n")
+        self.write("core/a.h", "#pragma once\nstd::string name();\n")
+        self.assertIn("core/a.h is not self-contained",
+                      self.check_headers(f"-Winvalid-pch -include {self.root}/build/pch.h"))
 
     def test_fragment_is_left_out(self):
         self.write("ops/a.h", "// Not self-contained: stands inside a namespace.\nstd::string n();\n")

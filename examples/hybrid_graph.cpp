@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
     examples::StepLog log(arguments.log);
     for (int64_t step = 0; step < steps; ++step) {
       const auto [value, first, second] = graph(x, y);
-      const auto loss = value.item<float>();  // lies on every rank: waits for nobody
+      const auto loss = value.item<float>();  // every rank holds it: no rank waits
       if (flow::env::rank() == 0 && step % 5 == 0) flow::print("step", step, "loss", loss);
       const double norm = std::sqrt(first.item<double>() + second.item<double>());
       log.write(step, loss, norm, optimizer.lr(), log.rate_of(x.size(0)));

@@ -7,7 +7,7 @@
 
 namespace examples {
 
-// Options that only some programs have, beside --device.
+// Options that only some programs have, in addition to --device.
 struct Offered {
   bool random = true;    // --seed
   bool training = true;  // --steps, --log

@@ -21,8 +21,7 @@ namespace flow::ops {
 namespace {
 const LimitLoops& widest_limit_loops() {
   static const LimitLoops loops = [] {
-    const std::array variants = FLOW_ISA_VARIANTS(limit_loops);
-    return variants[std::min(static_cast<size_t>(detected_isa()), variants.size() - 1)]();
+    return widest_variant(FLOW_ISA_VARIANTS(limit_loops), detected_isa())();
   }();
   return loops;
 }

@@ -40,14 +40,68 @@ if(FLOW_SANITIZE)
   target_link_options(flow_build_flags INTERFACE -fsanitize=${FLOW_SANITIZE})
 endif()
 
-# Instruction sets the kernel files are compiled for, lowest first: the position is FLOW_ISA.
+# flow_kernel_flags: linked after flow_build_flags by files that hold kernels.
+add_library(flow_kernel_flags INTERFACE)
+target_compile_options(
+  flow_kernel_flags INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O3>
+                              $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=fast>)
+
+# Instruction sets the kernel files are compiled for: all, of which the best is chosen at run time;
+# native, that of this machine, for programs that run nowhere else; or baseline, which every CPU of the
+# platform has and which is always there, as it holds the reference kernels.
+set(FLOW_CPU_ISAS all CACHE STRING "Instruction sets of the CPU kernels: all, native or baseline")
+set_property(CACHE FLOW_CPU_ISAS PROPERTY STRINGS all native baseline)
+if(NOT FLOW_CPU_ISAS MATCHES "^(all|native|baseline)$")
+  message(FATAL_ERROR "FLOW_CPU_ISAS is all, native or baseline; received ${FLOW_CPU_ISAS}")
+endif()
+
+# flow_find_native_isa(<variable>): baseline, avx2 or avx512, as detected_isa() of ops/cpu_features.h
+# will find it.
+function(flow_find_native_isa variable)
+  execute_process(
+    COMMAND ${CMAKE_CXX_COMPILER} -march=native -dM -E -x c++ /dev/null
+    OUTPUT_VARIABLE macros
+    RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "FLOW_CPU_ISAS=native needs a compiler that knows -march=native; "
+                        "give all or baseline")
+  endif()
+  set(widest baseline)
+  set(avx2_macros AVX2 FMA F16C)
+  set(avx512_macros ${avx2_macros} AVX512F AVX512BW AVX512DQ AVX512VL AVX512CD)
+  foreach(isa avx2 avx512)
+    set(is_there ON)
+    foreach(macro ${${isa}_macros})
+      if(NOT macros MATCHES "__${macro}__ ")
+        set(is_there OFF)
+      endif()
+    endforeach()
+    if(is_there)
+      set(widest ${isa})
+    endif()
+  endforeach()
+  set(${variable} ${widest} PARENT_SCOPE)
+endfunction()
+
+# flow_isas: their names, lowest first. FLOW_ISA of a kernel file is the position in flow_isa_names;
+# flow_compiled_isas has a bit for each compiled one, flow_required_isa is what the CPU must have.
+set(flow_isa_names baseline avx2 avx512)
+set(flow_isas baseline)
+set(flow_required_isa 0)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(FLOW_ISAS baseline avx2 avx512 CACHE STRING "Instruction sets kernels are compiled for")
-else()
-  set(FLOW_ISAS baseline CACHE STRING "Instruction sets kernels are compiled for")
+  if(FLOW_CPU_ISAS STREQUAL "all")
+    set(flow_isas ${flow_isa_names})
+  elseif(FLOW_CPU_ISAS STREQUAL "native")
+    flow_find_native_isa(native)
+    list(APPEND flow_isas ${native})
+    list(REMOVE_DUPLICATES flow_isas)
+    list(FIND flow_isa_names ${native} flow_required_isa)
+  endif()
 endif()
-mark_as_advanced(FLOW_ISAS)
-if(NOT FLOW_ISAS STREQUAL "baseline" AND NOT FLOW_ISAS STREQUAL "baseline;avx2;avx512")
-  message(FATAL_ERROR "FLOW_ISAS is baseline or baseline;avx2;avx512 (the kernels of the best set are "
-                      "chosen at run time); received ${FLOW_ISAS}. Others would be compiled as baseline.")
-endif()
+set(flow_compiled_isas 0)
+foreach(isa ${flow_isas})
+  list(FIND flow_isa_names ${isa} level)
+  math(EXPR flow_compiled_isas "${flow_compiled_isas} | (1 << ${level})")
+endforeach()
+string(REPLACE ";" " " flow_isas_text "${flow_isas}")
+message(STATUS "flow: instruction sets ${flow_isas_text}")

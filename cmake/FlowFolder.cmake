@@ -51,40 +51,59 @@ function(flow_set_cuda_properties)
   endforeach()
 endfunction()
 
-# flow_add_isa_kernels(<folder> files...): compiles each file once per entry of FLOW_ISAS with
-# FLOW_ISA set to the entry's position. The files choose their own instruction set from it by
-# pragmas (ops/kernel/isa_begin.h), so that what they include from elsewhere stays compiled for every
-# CPU.
+# flow_add_isa_kernels(<folder> files...): compiles each file once per instruction set of
+# FLOW_CPU_ISAS with FLOW_ISA set to its position in flow_isa_names. The files choose their own
+# instruction set from it by pragmas (ops/kernel/isa_begin.h), so that what they include from elsewhere
+# stays compiled for every CPU.
 function(flow_add_isa_kernels folder)
   if(NOT ARGN)
     return()
   endif()
   string(REPLACE "/" "_" name ${folder})
-  set(level 0)
-  foreach(isa ${FLOW_ISAS})
-    flow_add_objects(flow_${name}_${isa} ${ARGN})
-    target_compile_definitions(flow_${name}_${isa} PRIVATE FLOW_ISA=${level})
-    math(EXPR level "${level} + 1")
+  foreach(isa ${flow_isas})
+    flow_add_part(flow_${name}_${isa} ${ARGN})
+    flow_make_isa_objects(flow_${name}_${isa} ${isa})
   endforeach()
-  # On the sources, as a source's options come after those of flow_build_flags.
-  set_source_files_properties(
-    ${ARGN} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>;-ffp-contract=fast")
 endfunction()
 
-# flow_add_objects(<target> sources...): an object library that becomes part of flow. The prefix maps
-# let a report tell flow's own lines from the user's (core/site.h): ccache makes paths relative.
+# flow_make_isa_objects(<target> <isa>): compiles the target's sources as kernels of one instruction set.
+function(flow_make_isa_objects target isa)
+  list(FIND flow_isa_names ${isa} level)
+  target_compile_definitions(${target} PRIVATE FLOW_ISA=${level})
+  target_link_libraries(${target} PRIVATE flow_kernel_flags)
+  flow_use_pch(${target} flow_kernel_pch)
+endfunction()
+
+# flow_tell_isas(sources...): lets the sources know which instruction sets are compiled (FLOW_ISA_VARIANTS
+# of ops/cpu_features.h). Those that do not ask compile alike for any choice.
+function(flow_tell_isas)
+  set_property(
+    SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS FLOW_COMPILED_ISAS=${flow_compiled_isas}
+                                   FLOW_REQUIRED_ISA=${flow_required_isa})
+endfunction()
+
+# flow_add_objects(<target> sources...): an object library that becomes part of flow.
 function(flow_add_objects target)
+  flow_add_part(${target} ${ARGN})
+  flow_use_pch(${target} flow_pch)
+endfunction()
+
+function(flow_add_part target)
   add_library(${target} OBJECT ${ARGN})
   if(BUILD_SHARED_LIBS)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
-  list(LENGTH FLOW_ISAS num_isas)
-  target_compile_definitions(${target} PRIVATE FLOW_NUM_ISAS=${num_isas})
   target_link_libraries(${target} PRIVATE flow_build_flags)
+  flow_map_prefixes(${target})
+  set_property(GLOBAL APPEND PROPERTY FLOW_OBJECT_TARGETS ${target})
+endfunction()
+
+# flow_map_prefixes(<target>): lets a report tell flow's own lines from the user's (core/site.h). There
+# are two prefixes, as ccache makes paths relative.
+function(flow_map_prefixes target)
   file(RELATIVE_PATH root ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR})  # ends with a slash
   foreach(prefix ${PROJECT_SOURCE_DIR}/ ${root})
     target_compile_options(${target}
                            PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${prefix}=flow:>)
   endforeach()
-  set_property(GLOBAL APPEND PROPERTY FLOW_OBJECT_TARGETS ${target})
 endfunction()

@@ -117,8 +117,9 @@ void register_ops(OpTable& table) {
 void register_cpu_kernels(KernelTable& table) {
   ops::register_to_device(table);
   const auto active = static_cast<size_t>(ops::active_isa());
-  for (size_t isa = 0; isa <= active; ++isa)
-    ops::kRegisterAllCpu[isa](table);
+  for (size_t isa = 0; isa <= active; ++isa) {
+    if (ops::kRegisterAllCpu[isa] != nullptr) ops::kRegisterAllCpu[isa](table);
+  }
 }
 
 }  // namespace flow

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Fails if a header of the library does not compile by itself.
 
-If the source file of a header includes the header first, the build proves that it is self-contained,
-so this script checks only the order. It compiles every other header with the flags of the build tree.
-A header that is not meant to compile by itself has a line that begins with "// Not self-contained:".
+If the source file of a header includes the header first, a build without precompiled headers proves
+that it is self-contained, so this script checks only the order there. It compiles every other header
+with the flags of the build tree, without precompiled headers. A header that is not meant to compile by
+itself has a line that begins with "// Not self-contained:".
 """
 
 import argparse
@@ -22,12 +23,18 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]*)[">]', re.M)
 
 
 def compile_commands(build):
-    """Maps each source of the library to its command, as a list of words."""
+    """Maps each source of the library to its command, as a list of words, without its output."""
     commands = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
         commands.setdefault(entry["file"], words[: words.index("-o")])
     return commands
+
+
+def without_precompiled(command):
+    """The command without "-include HEADER", which is how CMake passes a precompiled header."""
+    return [word for before, word in zip(["", *command], command)
+            if "-include" not in (before, word) and word not in ("-Winvalid-pch", "-x", "c++-header")]
 
 
 def check_own_header_first(root, commands):
@@ -42,8 +49,8 @@ def check_own_header_first(root, commands):
             first = INCLUDE.search(source.read_text())
             if not first or first.group(1) != name:
                 problems.append(f"{source.relative_to(root)}: include \"{name}\" first, so that "
-                                "the build proves that it is self-contained")
-            elif str(source.resolve()) in commands:
+                                "it is known to be self-contained")
+            elif "-include" not in commands.get(str(source.resolve()), ["-include"]):
                 proved.add(name)
     return problems, proved
 
@@ -64,8 +71,9 @@ def main():
     commands = compile_commands(arguments.build)
     problems, proved = check_own_header_first(root, commands)
     any_command = next(words for source, words in commands.items() if source.startswith(f"{root}/core/"))
-    # Compile kernel headers for the instruction set that every machine has.
-    command = [word for word in any_command if word != "-c" and not word.endswith("ccache")]
+    # Kernel headers see the instruction set that every machine has.
+    command = [word for word in without_precompiled(any_command)
+               if word != "-c" and not word.endswith("ccache")]
     command = [*command, "-DFLOW_ISA=0"]
     headers = []
     for folder in ORDER:

@@ -10,6 +10,7 @@ import sys
 from check_layers import ORDER
 
 WARN_LINES, FAIL_LINES = 500, 800
+MAX_MODULES = 40
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 
 # Forbidden in the library's code, but not in comments and strings: a pattern and the alternative.
@@ -22,6 +23,9 @@ LIBRARY_RULES = [
      "the library never ends the process: throw an Error"),
     (r"\bstd::endl\b", "it flushes; write '\\n'"),
     (r"\bassert\s*\(", "use FLOW_ASSERT, which throws"),
+    (r"\bdynamic_cast\s*<[^>;]*>\s*\([^;()]*\bthread_state\s*\(\s*\)\s*\.\s*interpreter\b"
+     r"|\bdynamic_cast\s*<[^>;]*\b\w*Interpreter\b[^>;]*>",
+     "ThreadState says what runs; do not guess it from the interpreter's type"),
 ]
 HEADER_RULES = [
     (r"^\s*using\s+namespace\b", "not in a header"),
@@ -46,6 +50,18 @@ TEXT_RULES = [
     (r"NOLINT(NEXTLINE|BEGIN|END)?(?![A-Z(])", "name the check: NOLINT(check-name)"),
     (r"(?<![\w.$}])/(root|home)/", "a path of one machine"),
 ]
+# Words that a native reader stumbles over: in comments, strings and pages, and what to write.
+DIALECT_RULES = [
+    (r"\banew\b", "again"),
+    (r"\blies\b", "is stored, is located"),
+    (r"\bbeside\b", "next to, besides, in addition to"),
+    (r"\b(is|are) let\b", "is allowed to"),
+    (r"\bone's\s+own\b", "name the owner"),
+    (r"\blets go\b", "releases"),
+    (r"\bhas it that\b", "says that"),
+]
+# Where these words are gone: files and folders that DIALECT_RULES hold for. Add each that is rewritten.
+PLAIN_ENGLISH = ["README.md", "cmake/", "examples/", "tools/check_commits.py"]
 EMPTY_NAMES = re.compile(r"(^|/)(utils?|common|misc|impl|helpers?|manager)(\.|/)")
 
 # (file, part of the text that was found): the reason why it is allowed there.
@@ -101,6 +117,46 @@ def check_source(name, text):
         yield f"{name}: {num_lines} lines: split it (limit {FAIL_LINES})"
 
 
+def prose(name, text):
+    """The text with all but comments and string literals blanked; line numbers stay."""
+    if pathlib.PurePath(name).suffix not in SOURCE_SUFFIXES:
+        return text
+    token = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+    kept, end = [], 0
+    for match in re.finditer(token, text, re.S):
+        kept += [re.sub(r"[^\n]", " ", text[end:match.start()]), match.group(0)]
+        end = match.end()
+    return "".join(kept)
+
+
+def check_dialect(name, text):
+    if any(name == place or place.endswith("/") and name.startswith(place) for place in PLAIN_ENGLISH):
+        words = prose(name, text)
+        for pattern, instead in DIALECT_RULES:
+            for match in re.finditer(pattern, words, re.I):
+                line = words[:match.start()].count("\n") + 1
+                yield f"{name}:{line}: {match.group(0)}: write plain English: {instead}"
+
+
+def module_of(path):
+    """The stem that the files of one module share: x.h, x.cpp, x_cpu.cpp, x_op.h, no_x.cpp."""
+    stem = path.name.split(".")[0].removeprefix("no_")
+    while path.parts[0] == "ops" and re.search(r"._(op|cpu|cuda)$", stem):
+        stem = stem.rpartition("_")[0]
+    return stem
+
+
+def check_modules(names):
+    """No folder of the library holds more modules than a reader can look over."""
+    modules = {}
+    for path in map(pathlib.PurePosixPath, names):
+        if path.parts[0] in ORDER and path.suffix in SOURCE_SUFFIXES:
+            modules.setdefault(path.parent, set()).add(module_of(path))
+    for folder, stems in sorted(modules.items()):
+        if len(stems) > MAX_MODULES:
+            yield f"{folder}: {len(stems)} modules: split the folder (limit {MAX_MODULES})"
+
+
 def check_listed(root, names):
     """Reports sources of the library that the CMakeLists.txt of their folder does not list."""
     for name in names:
@@ -144,12 +200,14 @@ def main():
             continue
         if name not in ("tools/check_words.py", "tests/tools/checks_test.py"):
             problems += find(name, text, TEXT_RULES)
+        problems += check_dialect(name, text)
         if pathlib.PurePath(name).suffix in SOURCE_SUFFIXES:
             problems += check_source(name, text)
             if WARN_LINES < text.count("\n") <= FAIL_LINES:
                 print(f"note: {name} has {text.count(chr(10))} lines; above {FAIL_LINES} it must be split")
         elif name.endswith("/CMakeLists.txt") and text.count("\n") > 60:
             print(f"note: {name} has {text.count(chr(10))} lines; 60 are plenty")
+    problems += check_modules(names)
     problems += check_listed(root, names)
     problems += check_environment(root, names)
     print("\n".join(problems), end="\n" if problems else "")

@@ -10,11 +10,11 @@ namespace flow::ops {
 
 namespace {
 constexpr std::array<std::string_view, 3> kNames = {"baseline", "avx2", "avx512"};
-#if FLOW_NUM_ISAS >= 3
-constexpr CpuIsa kWidestCompiled = CpuIsa::kAvx512;
-#else
-constexpr CpuIsa kWidestCompiled = CpuIsa::kBaseline;
-#endif
+constexpr CpuIsa kRequired{FLOW_REQUIRED_ISA};
+
+bool is_compiled(CpuIsa isa) {
+  return (FLOW_COMPILED_ISAS >> static_cast<int>(isa)) & 1;
+}
 }  // namespace
 
 std::string_view to_string(CpuIsa isa) {
@@ -34,14 +34,24 @@ CpuIsa detected_isa() {
 }
 
 CpuIsa choose_isa(CpuIsa detected, std::string_view limit) {
-  CpuIsa chosen = std::min(detected, kWidestCompiled);
-  if (limit.empty()) return chosen;
-  const auto* name = std::find(kNames.begin(), kNames.end(), limit);
-  if (name == kNames.end()) {
-    throw InvalidArgument(str("[cpu_features] FLOW_CPU_ISA names an unknown instruction set; got '",
-                              limit, "'; give baseline, avx2 or avx512"));
+  if (detected < kRequired) {
+    throw Unsupported(str("[cpu_features] flow was built with FLOW_CPU_ISAS=native on a CPU with ",
+                          to_string(kRequired), "; this CPU has only ", to_string(detected),
+                          "; build flow with -DFLOW_CPU_ISAS=all, or on this machine"));
   }
-  return std::min(chosen, static_cast<CpuIsa>(name - kNames.begin()));
+  CpuIsa chosen = detected;
+  if (!limit.empty()) {
+    const auto* name = std::find(kNames.begin(), kNames.end(), limit);
+    if (name == kNames.end()) {
+      throw InvalidArgument(
+          str("[cpu_features] FLOW_CPU_ISA names an unknown instruction set; got '", limit,
+              "'; give baseline, avx2 or avx512"));
+    }
+    chosen = std::min(chosen, static_cast<CpuIsa>(name - kNames.begin()));
+  }
+  while (!is_compiled(chosen))
+    chosen = static_cast<CpuIsa>(static_cast<int>(chosen) - 1);
+  return chosen;
 }
 
 CpuIsa active_isa() {

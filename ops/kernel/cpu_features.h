@@ -16,17 +16,27 @@ std::string_view to_string(CpuIsa isa);
 // The widest instruction set that both this CPU and its operating system support.
 CpuIsa detected_isa();
 
-// The narrowest of `detected`, the widest compiled in, and `limit`, a name as to_string gives it or
-// "" for none. Throws InvalidArgument for another name.
+// The widest instruction set compiled in (FLOW_CPU_ISAS of CMake) that is not wider than `detected`
+// and `limit`, a name as to_string gives it or "" for none. Throws InvalidArgument for another name
+// and Unsupported when this build requires more than `detected`.
 CpuIsa choose_isa(CpuIsa detected, std::string_view limit);
 
 // choose_isa for this machine and the variable FLOW_CPU_ISA, decided at the first call.
 CpuIsa active_isa();
 
+// Of a table made by FLOW_ISA_VARIANTS, the last entry that is there and not wider than `isa`.
+template <class T, size_t kNumIsas>
+const T& widest_variant(const std::array<T, kNumIsas>& variants, CpuIsa isa) {
+  auto i = static_cast<size_t>(isa);
+  while (i > 0 && variants[i] == nullptr)
+    --i;
+  return variants[i];
+}
+
 // The entry for active_isa() of a table made by FLOW_ISA_VARIANTS.
 template <class T, size_t kNumIsas>
 const T& active_variant(const std::array<T, kNumIsas>& variants) {
-  return variants[static_cast<size_t>(active_isa())];
+  return widest_variant(variants, active_isa());
 }
 
 }  // namespace flow::ops
@@ -34,7 +44,6 @@ const T& active_variant(const std::array<T, kNumIsas>& variants) {
 // For what a kernel file defines in its region, with external linkage:
 //   FLOW_DECLARE_PER_ISA(void register_unary_cpu(KernelTable& table))    in namespace flow::ops
 //   active_variant(FLOW_ISA_VARIANTS(register_unary_cpu))(table);
-#if FLOW_NUM_ISAS >= 3
 #define FLOW_DECLARE_PER_ISA(...) \
   namespace isa_baseline {        \
   __VA_ARGS__;                    \
@@ -45,17 +54,22 @@ const T& active_variant(const std::array<T, kNumIsas>& variants) {
   namespace isa_avx512 {          \
   __VA_ARGS__;                    \
   }
-#define FLOW_ISA_VARIANTS(name)                             \
-  ::std::array {                                            \
-    &isa_baseline::name, &isa_avx2::name, &isa_avx512::name \
+
+// An entry per CpuIsa, null for those that are not compiled in. Known where CMake defines
+// FLOW_COMPILED_ISAS, which has a bit for each that is: flow_tell_isas(), flow_add_isa_objects().
+#if defined(FLOW_COMPILED_ISAS)
+#define FLOW_ISA_VARIANTS(name)                                             \
+  ::std::array {                                                            \
+    &isa_baseline::name, FLOW_AVX2_VARIANT(name), FLOW_AVX512_VARIANT(name) \
   }
+#if FLOW_COMPILED_ISAS & 2
+#define FLOW_AVX2_VARIANT(name) &isa_avx2::name
 #else
-#define FLOW_DECLARE_PER_ISA(...) \
-  namespace isa_baseline {        \
-  __VA_ARGS__;                    \
-  }
-#define FLOW_ISA_VARIANTS(name) \
-  ::std::array {                \
-    &isa_baseline::name         \
-  }
+#define FLOW_AVX2_VARIANT(name) static_cast<decltype(&isa_baseline::name)>(nullptr)
+#endif
+#if FLOW_COMPILED_ISAS & 4
+#define FLOW_AVX512_VARIANT(name) &isa_avx512::name
+#else
+#define FLOW_AVX512_VARIANT(name) static_cast<decltype(&isa_baseline::name)>(nullptr)
+#endif
 #endif

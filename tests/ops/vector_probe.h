@@ -50,7 +50,7 @@ inline std::vector<VectorProbe> probes_of_this_machine() {
   const std::array variants = FLOW_ISA_VARIANTS(make_vector_probe);
   std::vector<VectorProbe> probes;
   for (size_t i = 0; i <= static_cast<size_t>(detected_isa()) && i < variants.size(); ++i) {
-    probes.push_back(variants[i]());
+    if (variants[i] != nullptr) probes.push_back(variants[i]());
   }
   return probes;
 }

@@ -82,10 +82,10 @@ class Layers(Tree):
 
 
 class Headers(Tree):
-    def check_headers(self):
+    def check_headers(self, options=""):
         source = self.root / "core/a.cpp"
         entry = {"file": str(source.resolve()), "directory": str(self.root),
-                 "command": f"c++ -std=c++20 -I{self.root} -o a.o -c {source}"}
+                 "command": f"c++ -std=c++20 -I{self.root} {options} -o a.o -c {source}"}
         self.write("build/compile_commands.json", json.dumps([entry]))
         return self.check("check_headers.py", "--build", self.root / "build")
 
@@ -96,6 +96,12 @@ class Headers(Tree):
     def test_header_that_lacks_an_include_is_named(self):
         self.write("ops/a.h", "#pragma once\nstd::string name();\n")
         self.assertIn("ops/a.h is not self-contained", self.check_headers())
+
+    def test_precompiled_headers_hide_nothing(self):
+        self.write("build/pch.h", "#include <string>\n")
+        self.write("core/a.h", "#pragma once\nstd::string name();\n")
+        self.assertIn("core/a.h is not self-contained",
+                      self.check_headers(f"-Winvalid-pch -include {self.root}/build/pch.h"))
 
     def test_fragment_is_left_out(self):
         self.write("ops/a.h", "// Not self-contained: stands inside a namespace.\nstd::string n();\n")
@@ -141,12 +147,97 @@ class Words(Tree):
     def test_source_not_listed_is_named(self):
         self.expect_finding("core/c.cpp", "\n", "core/c.cpp: not listed in core/CMakeLists.txt")
 
+    def test_cast_of_the_interpreter_is_named(self):
+        self.expect_finding("nn/b.cpp", "auto* t = dynamic_cast<Trace*>(thread_state().interpreter);\n",
+                            "nn/b.cpp:1: dynamic_cast<Trace*>(thread_state().interpreter")
+        self.expect_finding("nn/b.cpp", "\nauto* t = dynamic_cast<const EagerInterpreter*>(i);\n",
+                            "nn/b.cpp:2: dynamic_cast<const EagerInterpreter*>")
+
+    def test_other_casts_pass(self):
+        self.write("nn/b.cpp", "auto* n = dynamic_cast<Node*>(x.get());\n")
+        self.assertIsNone(self.check("check_words.py"))
+
+    def test_dialect_is_named_in_places_that_are_plain(self):
+        self.expect_finding("README.md", "# A\nIt " + "lies here.\n", "README.md:2: lies: write plain")
+        self.write("README.md", "# A\n")
+        self.expect_finding("examples/a.cpp", "int a;  // made " + "anew\n", "examples/a.cpp:1: anew: ")
+        self.expect_finding("examples/a.cpp", 'auto s = "x is ' + 'let y";\n', "is let: write plain")
+
+    def test_dialect_in_names_and_other_places_passes(self):
+        self.write("examples/a.cpp", "int " + "beside = 0;  // belies\n")
+        self.write("core/a.cpp", "// " + "lies here\n")
+        self.assertIsNone(self.check("check_words.py"))
+
+    def test_folder_with_too_many_modules_is_named(self):
+        names = [f"m{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(41)]
+        for name in names[1:]:
+            self.write(f"ops/room/{name}.h", "#pragma once\n")
+        self.write("ops/CMakeLists.txt", " ".join(
+            [f"room/{name}.h" for name in names] + [f"room/{names[1]}{end}" for end in
+                                                    (".cpp", "_cpu.cpp", "_cuda.cu", "_op.h")]))
+        for end in (".cpp", "_cpu.cpp", "_cuda.cu", "_op.h"):
+            self.write(f"ops/room/{names[1]}{end}", "\n" if end != "_op.h" else "#pragma once\n")
+        self.assertIsNone(self.check("check_words.py"))
+        self.expect_finding(f"ops/room/{names[0]}.h", "#pragma once\n", "ops/room: 41 modules")
+
     def test_environment_variable_needs_table_and_docs(self):
         self.expect_finding("core/b.cpp", 'auto v = "FLOW_X";\n', "FLOW_X is not in the table")
         self.write("core/CMakeLists.txt", "a.h a.cpp b.cpp b.h env.cpp")
         self.expect_finding("core/env.cpp", 'auto t = "FLOW_X";\n', "FLOW_X is not explained")
         self.write("docs/a.md", "FLOW_X: a number.\n")
         self.assertIsNone(self.check("check_words.py"))
+
+
+class Commits(Tree):
+    def commit(self, subject):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *identity, "-C", self.root, "commit", "-qm", subject, "--allow-empty"],
+                       check=True)
+
+    def check_subject(self, subject):
+        subprocess.run(["git", "-C", self.root, "add", "."], check=True)
+        self.commit("core: begin")
+        self.commit(subject)
+        return self.check("check_commits.py", "--base", "HEAD~1")
+
+    def test_area_and_imperative_pass(self):
+        self.assertIsNone(self.check_subject("core/a: return one"))
+
+    def test_two_areas_pass(self):
+        self.assertIsNone(self.check_subject("core, nn/b: return one"))
+
+    def test_long_subject_is_named(self):
+        self.assertIn("73 characters, 72 are allowed", self.check_subject("core: " + "a" * 67))
+
+    def test_period_is_named(self):
+        self.assertIn("ends with a period", self.check_subject("core: return one."))
+
+    def test_missing_and_unknown_areas_are_named(self):
+        self.assertIn("begins with no area", self.check_subject("Return one"))
+        self.assertIn("kernels is no folder", self.check_subject("kernels: return one"))
+
+    def test_clone_without_the_base_passes(self):
+        self.commit("Return one")
+        self.assertIsNone(self.check("check_commits.py"))
+
+
+class BuildTimes(unittest.TestCase):
+    def test_last_compilation_of_each_file_counts(self):
+        build = (TOOLS / "build").read_text()
+        function = build[build.index("print_times() {"):]
+        function = function[:function.index("\n}\n") + 3]
+        with tempfile.NamedTemporaryFile("w", suffix="_ninja_log") as log:
+            log.write("# ninja log v5\n"
+                      "0\t1500\t1\tcore/CMakeFiles/flow_core.dir/a.cpp.o\tx\n"
+                      "1500\t2000\t1\tlibflow.a\tx\n"
+                      "0\t2000\t1\tops/CMakeFiles/flow_ops_avx2.dir/b_cpu.cpp.o\tx\n"
+                      "100\t350\t1\tcore/CMakeFiles/flow_core.dir/a.cpp.o\tx\n")
+            log.flush()
+            done = subprocess.run(["bash", "-c", f"{function}\nprint_times {log.name}"], text=True,
+                                  capture_output=True, check=True)
+        self.assertEqual([line.strip() for line in done.stdout.splitlines()],
+                         ["2.000 s  ops/b_cpu.cpp (flow_ops_avx2)", "0.250 s  core/a.cpp (flow_core)",
+                          "2.250 s  2 files"])
 
 
 class DocExamples(Tree):

@@ -1,1 +1,0 @@
-// The source file of the precompiled googletest header; it contains no code.

@@ -158,14 +158,15 @@ def check_modules(names):
 
 
 def check_listed(root, names):
-    """Reports sources of the library that the CMakeLists.txt of their folder does not list."""
+    """Reports sources of the library that the nearest CMakeLists.txt above them does not list."""
     for name in names:
         path = pathlib.PurePath(name)
         if path.parts[0] not in ORDER or path.suffix not in SOURCE_SUFFIXES:
             continue
-        lists = (root / path.parts[0] / "CMakeLists.txt").read_text()
-        if not re.search(rf"(?<![\w/]){re.escape('/'.join(path.parts[1:]))}(?!\w)", lists):
-            yield f"{name}: not listed in {path.parts[0]}/CMakeLists.txt"
+        folder = next(above for above in path.parents if (root / above / "CMakeLists.txt").is_file())
+        lists = (root / folder / "CMakeLists.txt").read_text()
+        if not re.search(rf"(?<![\w/]){re.escape(path.relative_to(folder).as_posix())}(?!\w)", lists):
+            yield f"{name}: not listed in {folder}/CMakeLists.txt"
 
 
 def check_environment(root, names):

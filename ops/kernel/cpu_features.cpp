@@ -33,12 +33,14 @@ CpuIsa detected_isa() {
   return CpuIsa::kBaseline;
 }
 
+void require_isa(CpuIsa required, CpuIsa detected) {
+  if (detected >= required) return;
+  throw Unsupported(str("[cpu_features] flow was built with FLOW_CPU_ISAS=native on a CPU with ",
+                        to_string(required), "; this CPU has only ", to_string(detected),
+                        "; build flow with -DFLOW_CPU_ISAS=all, or on this machine"));
+}
+
 CpuIsa choose_isa(CpuIsa detected, std::string_view limit) {
-  if (detected < kRequired) {
-    throw Unsupported(str("[cpu_features] flow was built with FLOW_CPU_ISAS=native on a CPU with ",
-                          to_string(kRequired), "; this CPU has only ", to_string(detected),
-                          "; build flow with -DFLOW_CPU_ISAS=all, or on this machine"));
-  }
   CpuIsa chosen = detected;
   if (!limit.empty()) {
     const auto* name = std::find(kNames.begin(), kNames.end(), limit);
@@ -55,7 +57,11 @@ CpuIsa choose_isa(CpuIsa detected, std::string_view limit) {
 }
 
 CpuIsa active_isa() {
-  static const CpuIsa chosen = choose_isa(detected_isa(), env_string("FLOW_CPU_ISA", ""));
+  static const CpuIsa chosen = [] {
+    const CpuIsa detected = detected_isa();
+    require_isa(kRequired, detected);
+    return choose_isa(detected, env_string("FLOW_CPU_ISA", ""));
+  }();
   return chosen;
 }
 

@@ -16,12 +16,16 @@ std::string_view to_string(CpuIsa isa);
 // The widest instruction set that both this CPU and its operating system support.
 CpuIsa detected_isa();
 
+// Throws Unsupported if a build that requires `required` runs on a CPU with `detected`.
+void require_isa(CpuIsa required, CpuIsa detected);
+
 // The widest instruction set compiled in (FLOW_CPU_ISAS of CMake) that is not wider than `detected`
-// and `limit`, a name as to_string gives it or "" for none. Throws InvalidArgument for another name
-// and Unsupported when this build requires more than `detected`.
+// and `limit`, a name as to_string gives it or "" for none. Throws InvalidArgument for another
+// name.
 CpuIsa choose_isa(CpuIsa detected, std::string_view limit);
 
-// choose_isa for this machine and the variable FLOW_CPU_ISA, decided at the first call.
+// choose_isa for this machine and the variable FLOW_CPU_ISA, decided at the first call. Throws
+// Unsupported if the CPU lacks an instruction set that this build requires.
 CpuIsa active_isa();
 
 // Of a table made by FLOW_ISA_VARIANTS, the last entry that is there and not wider than `isa`.

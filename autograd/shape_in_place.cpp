@@ -1,8 +1,8 @@
 #include "autograd/shape_in_place.h"
 
-#include "autograd/grad_mode.h"
 #include "autograd/tensor_autograd.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "ops/shape/view.h"
 
 namespace flow {

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "autograd/grad_mode.h"
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"

@@ -5,6 +5,7 @@
 #include "nn/module.h"
 #include "ops/loss/cross_entropy.h"
 #include "ops/loss/loss.h"
+#include "ops/loss/margin_loss.h"
 
 namespace flow::nn {
 

@@ -1,4 +1,4 @@
-// The losses of ops/loss/loss_variants.h and ops/loss/ctc_loss.h as modules; the formulas stand
+// The losses of ops/loss/{margin_loss,likelihood_loss,ctc_loss}.h as modules; the formulas stand
 // there. Targets that lie on another placement than the input are brought there.
 #pragma once
 
@@ -6,7 +6,8 @@
 
 #include "nn/module.h"
 #include "ops/loss/ctc_loss.h"
-#include "ops/loss/loss_variants.h"
+#include "ops/loss/likelihood_loss.h"
+#include "ops/loss/margin_loss.h"
 
 namespace flow::nn {
 

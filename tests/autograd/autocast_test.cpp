@@ -33,6 +33,7 @@
 #include "ops/linear/recurrent.h"
 #include "ops/loss/cross_entropy.h"
 #include "ops/loss/loss.h"
+#include "ops/loss/margin_loss.h"
 #include "ops/norm/batch_norm.h"
 #include "ops/norm/norm.h"
 #include "ops/norm/softmax.h"

@@ -5,6 +5,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
 #include "ops/index/index.h"
+#include "ops/index/scatter_reduce.h"
 #include "ops/shape/arrange.h"
 #include "ops/shape/diagonal.h"
 #include "ops/shape/slice.h"

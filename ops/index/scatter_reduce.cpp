@@ -1,4 +1,5 @@
-// scatter with a reduction: products and extrema are an op, sums and means are made of others.
+#include "ops/index/scatter_reduce.h"
+
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
@@ -12,6 +13,7 @@
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
 
+// Products and extrema are an op; sums and means are composed of other ops.
 namespace flow {
 
 namespace ops {

@@ -11,6 +11,7 @@
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/optimizer/adaptive_update.h"
 #include "ops/shape/view.h"
 
 namespace flow {

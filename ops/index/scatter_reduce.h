@@ -7,10 +7,6 @@
 
 namespace flow {
 
-struct ScatterReduceOptions {
-  bool include_self = true;  // x's element is one of the values
-};
-
 // As scatter (ops/index/gather.h), where an element that is written becomes the "sum", "prod",
 // "mean" (integers: rounded down), "amax" or "amin" of the values written to it. Extrema share
 // their gradient evenly.

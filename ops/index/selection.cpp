@@ -240,4 +240,54 @@ Tensor block_diag(const TensorListArg& tensors) {
   });
 }
 
+Tensor PointwiseMethods::fmax(const TensorArg& other) const {
+  return flow::fmax(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::fmin(const TensorArg& other) const {
+  return flow::fmin(TensorArg(self(), other.site()), other);
+}
+
+Tensor IndexMethods::multinomial(int64_t num_samples, const MultinomialOptions& options,
+                                 Site site) const {
+  return flow::multinomial(TensorArg(self(), site), num_samples, options);
+}
+
+Tensor IndexMethods::index_fill(int64_t dim, const TensorArg& index, const Scalar& value) const {
+  return flow::index_fill(TensorArg(self(), index.site()), dim, index, value);
+}
+
+Tensor IndexMethods::index_copy(int64_t dim, const TensorArg& index,
+                                const TensorArg& source) const {
+  return flow::index_copy(TensorArg(self(), index.site()), dim, index, source);
+}
+
+Tensor IndexMethods::masked_scatter(const TensorArg& mask, const TensorArg& source) const {
+  return flow::masked_scatter(TensorArg(self(), mask.site()), mask, source);
+}
+
+std::vector<Tensor> ShapeMethods::hsplit(int64_t sections, Site site) const {
+  return flow::hsplit(TensorArg(self(), site), sections);
+}
+
+std::vector<Tensor> ShapeMethods::hsplit(const std::vector<int64_t>& indices, Site site) const {
+  return flow::hsplit(TensorArg(self(), site), indices);
+}
+
+std::vector<Tensor> ShapeMethods::vsplit(int64_t sections, Site site) const {
+  return flow::vsplit(TensorArg(self(), site), sections);
+}
+
+std::vector<Tensor> ShapeMethods::vsplit(const std::vector<int64_t>& indices, Site site) const {
+  return flow::vsplit(TensorArg(self(), site), indices);
+}
+
+std::vector<Tensor> ShapeMethods::dsplit(int64_t sections, Site site) const {
+  return flow::dsplit(TensorArg(self(), site), sections);
+}
+
+std::vector<Tensor> ShapeMethods::dsplit(const std::vector<int64_t>& indices, Site site) const {
+  return flow::dsplit(TensorArg(self(), site), indices);
+}
+
 }  // namespace flow

@@ -30,10 +30,6 @@ Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg
 Tensor fmax(const TensorArg& a, const TensorArg& b);
 Tensor fmin(const TensorArg& a, const TensorArg& b);
 
-struct MultinomialOptions {
-  bool replacement = false;
-};
-
 // `num_samples` positions drawn for each row of weights p (N, C) or (C), in proportion to them:
 // int64 (N, num_samples) or (num_samples). Without replacement there must be as many positive
 // weights.

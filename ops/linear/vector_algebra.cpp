@@ -307,4 +307,28 @@ Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const TensorArg& weigh
   });
 }
 
+Tensor ReduceMethods::cross(const TensorArg& other, const CrossOptions& options) const {
+  return flow::cross(TensorArg(self(), other.site()), other, options);
+}
+
+Tensor ReduceMethods::kron(const TensorArg& other) const {
+  return flow::kron(TensorArg(self(), other.site()), other);
+}
+
+Tensor ReduceMethods::cov(Site site) const {
+  return flow::cov(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::cov(const CovOptions& options, Site site) const {
+  return flow::cov(TensorArg(self(), site), options);
+}
+
+Tensor ReduceMethods::corrcoef(Site site) const {
+  return flow::corrcoef(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::renorm(double p, int64_t dim, double maxnorm, Site site) const {
+  return flow::renorm(TensorArg(self(), site), p, dim, maxnorm);
+}
+
 }  // namespace flow

@@ -9,10 +9,6 @@
 
 namespace flow {
 
-struct CrossOptions {
-  std::optional<int64_t> dim = {};  // of size 3; unset: the first such dim
-};
-
 // The cross product along a dim of size 3; shapes broadcast.
 Tensor cross(const TensorArg& a, const TensorArg& b, const CrossOptions& options = {});
 

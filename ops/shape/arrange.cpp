@@ -273,26 +273,85 @@ Tensor argwhere(const TensorArg& x) {
 }
 
 // Windows are picked by their positions, so the result is a copy.
-Tensor Tensor::unfold(int64_t dim, int64_t size, int64_t step, Site site) const {
+Tensor ShapeMethods::unfold(int64_t dim, int64_t size, int64_t step, Site site) const {
   return ops::named("unfold", [&]() -> Tensor {
-    const TensorArg x(*this, site);
-    if (this->dim() == 0) return flow::reshape(x, {1}).unfold(dim, size, step, site);
-    const int64_t d = normalize_dim(dim, this->dim(), "unfold");
-    if (size < 0 || size > this->size(d) || step <= 0) {
+    const TensorArg x(self(), site);
+    if (self().dim() == 0) return flow::reshape(x, {1}).unfold(dim, size, step, site);
+    const int64_t d = normalize_dim(dim, self().dim(), "unfold");
+    if (size < 0 || size > self().size(d) || step <= 0) {
       throw InvalidArgument(
-          str("[unfold] needs 0 <= size <= ", this->size(d), " and step > 0; received size ", size,
-              ", step ", step, " for dim ", d, " of ", meta(), "; make the windows smaller"),
+          str("[unfold] needs 0 <= size <= ", self().size(d), " and step > 0; received size ", size,
+              ", step ", step, " for dim ", d, " of ", self().meta(), "; make the windows smaller"),
           site);
     }
-    TensorOptions layout = options_like(*this);
+    TensorOptions layout = options_like(self());
     layout.dtype = DType::kInt64;
     if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
-    const int64_t count = (this->size(d) - size) / step + 1;
+    const int64_t count = (self().size(d) - size) / step + 1;
     const Tensor starts = flow::mul({arange(count, layout, site).unsqueeze(1, site), site}, step);
     const Tensor places = flow::add({starts, site}, arange(size, layout, site));
     const Tensor picked = flow::index_select(x, d, {places.reshape({-1}, site), site});
     return flow::movedim({flow::unflatten({picked, site}, d, {count, size}), site}, d + 1, -1);
   });
+}
+
+const Tensor& InPlaceMethods::index_add_(int64_t dim, const TensorArg& index,
+                                         const TensorArg& source, double alpha) const {
+  return ops::named("index_add_", [&]() -> const Tensor& {
+    return copy_({flow::index_add(TensorArg(self(), index.site()), dim, index, source, alpha),
+                  index.site()});
+  });
+}
+
+Tensor ReduceMethods::outer(const TensorArg& other) const {
+  return flow::outer(TensorArg(self(), other.site()), other);
+}
+
+Tensor IndexMethods::argwhere(Site site) const {
+  return flow::argwhere(TensorArg(self(), site));
+}
+
+Tensor IndexMethods::take(const TensorArg& index) const {
+  return flow::take(TensorArg(self(), index.site()), index);
+}
+
+Tensor IndexMethods::take_along_dim(const TensorArg& indices, std::optional<int64_t> dim) const {
+  return flow::take_along_dim(TensorArg(self(), indices.site()), indices, dim);
+}
+
+Tensor IndexMethods::index_add(int64_t dim, const TensorArg& index, const TensorArg& source,
+                               double alpha) const {
+  return flow::index_add(TensorArg(self(), index.site()), dim, index, source, alpha);
+}
+
+Tensor ShapeMethods::unflatten(int64_t dim, const Shape& sizes, Site site) const {
+  return flow::unflatten(TensorArg(self(), site), dim, sizes);
+}
+
+std::vector<Tensor> ShapeMethods::tensor_split(int64_t sections, int64_t dim, Site site) const {
+  return flow::tensor_split(TensorArg(self(), site), sections, dim);
+}
+
+std::vector<Tensor> ShapeMethods::tensor_split(const std::vector<int64_t>& indices, int64_t dim,
+                                               Site site) const {
+  return flow::tensor_split(TensorArg(self(), site), indices, dim);
+}
+
+Tensor ShapeMethods::repeat_interleave(int64_t repeats, std::optional<int64_t> dim,
+                                       Site site) const {
+  return flow::repeat_interleave(TensorArg(self(), site), repeats, dim);
+}
+
+Tensor ShapeMethods::fliplr(Site site) const {
+  return flow::fliplr(TensorArg(self(), site));
+}
+
+Tensor ShapeMethods::flipud(Site site) const {
+  return flow::flipud(TensorArg(self(), site));
+}
+
+Tensor ShapeMethods::rot90(int64_t k, const Ints& dims, Site site) const {
+  return flow::rot90(TensorArg(self(), site), k, dims);
 }
 
 }  // namespace flow

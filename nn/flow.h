@@ -135,6 +135,7 @@
 #include "ops/norm/norm.h"
 #include "ops/norm/softmax.h"
 #include "ops/random/dropout.h"
+#include "ops/random/multinomial.h"
 #include "ops/random/random.h"
 #include "ops/reduce/extrema.h"
 #include "ops/reduce/order_statistics.h"

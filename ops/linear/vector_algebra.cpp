@@ -77,6 +77,17 @@ Tensor cross(const TensorArg& a, const TensorArg& b, const CrossOptions& options
   });
 }
 
+Tensor outer(const TensorArg& a, const TensorArg& b) {
+  return ops::named("outer", [&]() -> Tensor {
+    if (a->dim() != 1 || b->dim() != 1) {
+      throw InvalidArgument(
+          str("[outer] takes two vectors; received ", a->meta(), ", ", b->meta(), "; flatten them"),
+          a.site());
+    }
+    return mul({unsqueeze(a, 1), a.site()}, b);
+  });
+}
+
 Tensor kron(const TensorArg& a, const TensorArg& b) {
   return ops::named("kron", [&]() -> Tensor {
     const Site site = a.site();
@@ -329,6 +340,10 @@ Tensor ReduceMethods::corrcoef(Site site) const {
 
 Tensor ReduceMethods::renorm(double p, int64_t dim, double maxnorm, Site site) const {
   return flow::renorm(TensorArg(self(), site), p, dim, maxnorm);
+}
+
+Tensor ReduceMethods::outer(const TensorArg& other) const {
+  return flow::outer(TensorArg(self(), other.site()), other);
 }
 
 }  // namespace flow

@@ -25,6 +25,7 @@
 #include "ops/linear/matmul.h"
 #include "ops/linear/vector_algebra.h"
 #include "ops/norm/softmax.h"
+#include "ops/random/multinomial.h"
 #include "ops/random/random.h"
 #include "ops/reduce/order_statistics.h"
 #include "ops/reduce/reduce.h"

@@ -1,5 +1,6 @@
 // Elements chosen by value or place, and tensors cut and joined by blocks.
 #include "ops/index/selection.h"
+#include "ops/shape/arrange.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

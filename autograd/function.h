@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/grad_mode.h"
+#include "core/grad_mode.h"
 #include "core/tensor.h"
 
 namespace flow {

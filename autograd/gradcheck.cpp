@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "autograd/engine.h"
-#include "autograd/grad_mode.h"
 #include "core/error.h"
 #include "core/generator.h"
+#include "core/grad_mode.h"
 #include "ops/creation/creation.h"
 
 namespace flow {

@@ -2,10 +2,10 @@
 
 #include <atomic>
 
-#include "autograd/grad_mode.h"
 #include "autograd/recompute_region.h"
 #include "autograd/tensor_autograd.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 
 namespace flow {
 

@@ -2,11 +2,11 @@
 
 #include <bit>
 
-#include "autograd/grad_mode.h"
 #include "autograd/op_node.h"
 #include "autograd/tensor_autograd.h"
 #include "autograd/view.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 
 namespace flow::autograd {
 

@@ -1,8 +1,8 @@
 #include "autograd/shape_in_place.h"
 
-#include "autograd/grad_mode.h"
 #include "autograd/tensor_autograd.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -81,29 +81,29 @@ const Tensor& t_(const TensorArg& x) {
   return become(x, t(x), "t_");
 }
 
-const Tensor& Tensor::squeeze_(Site site) const {
-  flow::squeeze_(TensorArg(*this, site));
-  return *this;
+const Tensor& InPlaceMethods::squeeze_(Site site) const {
+  flow::squeeze_(TensorArg(self(), site));
+  return self();
 }
 
-const Tensor& Tensor::squeeze_(int64_t dim, Site site) const {
-  flow::squeeze_(TensorArg(*this, site), dim);
-  return *this;
+const Tensor& InPlaceMethods::squeeze_(int64_t dim, Site site) const {
+  flow::squeeze_(TensorArg(self(), site), dim);
+  return self();
 }
 
-const Tensor& Tensor::unsqueeze_(int64_t dim, Site site) const {
-  flow::unsqueeze_(TensorArg(*this, site), dim);
-  return *this;
+const Tensor& InPlaceMethods::unsqueeze_(int64_t dim, Site site) const {
+  flow::unsqueeze_(TensorArg(self(), site), dim);
+  return self();
 }
 
-const Tensor& Tensor::transpose_(int64_t dim0, int64_t dim1, Site site) const {
-  flow::transpose_(TensorArg(*this, site), dim0, dim1);
-  return *this;
+const Tensor& InPlaceMethods::transpose_(int64_t dim0, int64_t dim1, Site site) const {
+  flow::transpose_(TensorArg(self(), site), dim0, dim1);
+  return self();
 }
 
-const Tensor& Tensor::t_(Site site) const {
-  flow::t_(TensorArg(*this, site));
-  return *this;
+const Tensor& InPlaceMethods::t_(Site site) const {
+  flow::t_(TensorArg(self(), site));
+  return self();
 }
 
 }  // namespace flow

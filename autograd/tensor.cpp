@@ -28,73 +28,73 @@ Ref<Node> node_of(const Tensor& tensor, const char* method, uint32_t* output) {
 
 }  // namespace
 
-const Tensor& Tensor::requires_grad_(bool requires_grad) const {
-  TensorImpl& self = impl();
-  if (requires_grad == self.tracks_grad()) return *this;
+const Tensor& AutogradMethods::requires_grad_(bool requires_grad) const {
+  TensorImpl& impl = self().impl();
+  if (requires_grad == impl.tracks_grad()) return self();
   if (requires_grad) {
-    if (!is_floating(dtype())) {
+    if (!is_floating(self().dtype())) {
       throw InvalidArgument(str("[requires_grad_] only floating tensors have gradients; received ",
-                                meta(), "; cast it first"));
+                                self().meta(), "; cast it first"));
     }
-    self.requires_grad = true;
-    if (self.autograd != nullptr && self.autograd->base != nullptr) {
-      self.autograd->base = nullptr;  // it becomes a leaf
-      self.is_untracked_view = true;
+    impl.requires_grad = true;
+    if (impl.autograd != nullptr && impl.autograd->base != nullptr) {
+      impl.autograd->base = nullptr;  // it becomes a leaf
+      impl.is_untracked_view = true;
     }
-    return *this;
+    return self();
   }
-  if (!is_leaf()) {
+  if (!self().is_leaf()) {
     throw InvalidArgument(
         "[requires_grad_] the tensor is the result of a recorded op; only leaves can stop "
         "requiring grad: use detach()");
   }
-  self.requires_grad = false;
-  return *this;
+  impl.requires_grad = false;
+  return self();
 }
 
-Tensor Tensor::grad() const {
-  const autograd::TensorAutograd* slot = find_autograd(impl());
+Tensor AutogradMethods::grad() const {
+  const autograd::TensorAutograd* slot = find_autograd(self().impl());
   return slot == nullptr ? Tensor() : slot->gradient;
 }
 
-void Tensor::set_grad(const Tensor& grad) const {
+void AutogradMethods::set_grad(const Tensor& grad) const {
   if (!grad.defined()) {
-    if (autograd::TensorAutograd* slot = find_autograd(impl())) slot->gradient = {};
+    if (autograd::TensorAutograd* slot = find_autograd(self().impl())) slot->gradient = {};
     return;
   }
   const TensorMeta& given = grad.meta();
-  if (!(given.shape == shape()) || given.dtype != dtype() || given.device != device() ||
-      given.placement != placement()) {
-    throw InvalidArgument(str("[set_grad] the gradient is ", given, ", the tensor is ", meta(),
-                              "; pass one with the tensor's shape, dtype, placement and device"));
+  if (!(given.shape == self().shape()) || given.dtype != self().dtype() ||
+      given.device != self().device() || given.placement != self().placement()) {
+    throw InvalidArgument(str("[set_grad] the gradient is ", given, ", the tensor is ",
+                              self().meta(), "; pass one with the tensor's shape, dtype, placement and device"));
   }
-  if (is_same(grad)) {
+  if (self().is_same(grad)) {
     throw InvalidArgument("[set_grad] a tensor cannot be its own gradient; clone() it");
   }
-  make_autograd(impl()).gradient = grad;
+  make_autograd(self().impl()).gradient = grad;
 }
 
-void Tensor::retain_grad() const {
+void AutogradMethods::retain_grad() const {
   uint32_t output = 0;
-  const Ref<Node> node = node_of(*this, "retain_grad", &output);
+  const Ref<Node> node = node_of(self(), "retain_grad", &output);
   if (node->is_leaf()) return;
-  autograd::TensorAutograd& slot = make_autograd(impl());
+  autograd::TensorAutograd& slot = make_autograd(self().impl());
   if (slot.retained_node != nullptr) return;
   node->make_hooks().retained.push_back({output, &slot});
   slot.retained_node = node.get();
 }
 
-int64_t Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
+int64_t AutogradMethods::register_hook(std::function<Tensor(const Tensor&)> hook) const {
   uint32_t output = 0;
-  const Ref<Node> node = node_of(*this, "register_hook", &output);
+  const Ref<Node> node = node_of(self(), "register_hook", &output);
   const int64_t id = autograd::next_hook_id();
   node->make_hooks().before.push_back({id, output, std::move(hook)});
-  make_autograd(impl()).hooks.push_back({id, node});
+  make_autograd(self().impl()).hooks.push_back({id, node});
   return id;
 }
 
-void Tensor::remove_hook(int64_t handle) const {
-  autograd::TensorAutograd* slot = find_autograd(impl());
+void AutogradMethods::remove_hook(int64_t handle) const {
+  autograd::TensorAutograd* slot = find_autograd(self().impl());
   if (slot == nullptr) return;
   for (const auto& place : slot->hooks) {
     if (place.id == handle) place.node->remove_hook(handle);
@@ -102,41 +102,41 @@ void Tensor::remove_hook(int64_t handle) const {
   std::erase_if(slot->hooks, [&](const auto& place) { return place.id == handle; });
 }
 
-Tensor Tensor::detach() const {
-  make_strided();  // now, as the two handles would otherwise be converted separately
-  return Tensor(impl().alias());
+Tensor AutogradMethods::detach() const {
+  self().make_strided();  // now, as the two handles would otherwise be converted separately
+  return Tensor(self().impl().alias());
 }
 
-void Tensor::set_data(const Tensor& other) const {
-  TensorImpl& self = impl();
+void AutogradMethods::set_data(const Tensor& other) const {
+  TensorImpl& impl = self().impl();
   const TensorImpl& source = other.impl();
-  if (!is_leaf()) {
+  if (!self().is_leaf()) {
     throw InvalidArgument(
         "[set_data] the tensor is the result of a recorded op; call set_data() on leaves only");
   }
-  if (self.requires_grad && !is_floating(source.meta->dtype)) {
+  if (impl.requires_grad && !is_floating(source.meta->dtype)) {
     throw InvalidArgument(str("[set_data] the tensor requires grad, so it needs floating data; ",
                               "received ", *source.meta));
   }
   other.make_strided();  // as in detach()
-  self.meta = source.meta;
-  self.storage = source.storage;
-  self.offset = source.offset;
-  self.trace = source.trace;
-  self.is_untracked_view = false;
-  if (autograd::TensorAutograd* slot = find_autograd(self)) {
+  impl.meta = source.meta;
+  impl.storage = source.storage;
+  impl.offset = source.offset;
+  impl.trace = source.trace;
+  impl.is_untracked_view = false;
+  if (autograd::TensorAutograd* slot = find_autograd(impl)) {
     slot->base = nullptr;
     slot->base_owner = nullptr;
     slot->steps = nullptr;
   }
 }
 
-void Tensor::backward(Site site) const {
-  flow::backward({*this}, {}, {}, site);
+void AutogradMethods::backward(Site site) const {
+  flow::backward({self()}, {}, {}, site);
 }
 
-void Tensor::backward(const TensorArg& gradient) const {
-  flow::backward({*this}, {gradient.tensor()}, {}, gradient.site());
+void AutogradMethods::backward(const TensorArg& gradient) const {
+  flow::backward({self()}, {gradient.tensor()}, {}, gradient.site());
 }
 
 }  // namespace flow

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "autograd/grad_mode.h"
 #include "autograd/layout.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 
 namespace flow::autograd {
 

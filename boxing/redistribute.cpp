@@ -8,6 +8,7 @@
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "core/dispatch.h"
+#include "core/grad_mode.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -182,21 +183,12 @@ const OpDef kToLocal{.name = "to_local",
 
 Tensor redistribute(const Tensor& tensor, const Placement& placement, const NdSbp& nd_sbp,
                     Site site) {
-  ThreadState& state = thread_state();
-  if (state.forbids_implicit_boxing) [[unlikely]] {
+  if (thread_state().forbids_implicit_boxing) [[unlikely]] {
     throw InvalidArgument(str("[redistribute] an op needs its input ", tensor.meta(), " as ",
                               nd_sbp, " on ", placement,
                               ", but ForbidImplicitBoxing forbids it; call to_global explicitly"));
   }
-  const bool outer = std::exchange(state.grad_enabled, false);
-
-  struct Restore {
-    ThreadState& state;
-    bool outer;
-
-    ~Restore() { state.grad_enabled = outer; }
-  } restore{state, outer};
-
+  const NoGradGuard no_grad;
   return dispatch(kRedistribute, {&tensor},
                   RedistributeAttrs{.placement = placement, .nd_sbp = nd_sbp}, site);
 }

@@ -4,34 +4,15 @@
 
 #include "boxing/layout.h"
 #include "boxing/redistribute.h"
-#include "core/context.h"
 #include "core/cuda.h"
 #include "core/device_memory.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "core/tensor.h"
 #include "ops/creation/copy.h"
 #include "ops/kernel/convert_rows.h"
 
 namespace flow {
-
-namespace {
-
-// Turns recording off for a scope.
-class Unrecorded {
- public:
-  Unrecorded() : state_(thread_state()), outer_(std::exchange(state_.grad_enabled, false)) {}
-
-  ~Unrecorded() { state_.grad_enabled = outer_; }
-
-  Unrecorded(const Unrecorded&) = delete;
-  Unrecorded& operator=(const Unrecorded&) = delete;
-
- private:
-  ThreadState& state_;
-  bool outer_;
-};
-
-}  // namespace
 
 Tensor Tensor::full(Site site) const {
   if (!is_global()) return *this;
@@ -59,7 +40,7 @@ void read_values(const Tensor& tensor, DType dtype, void* target, const char* me
                               "; use to_vector() or reduce it first"),
                           site);
   }
-  const Unrecorded unrecorded;
+  const NoGradGuard no_grad;
   Tensor local = tensor.full(site);
   if (local.numel() == 0) return;
   if (!local.impl().storage) {

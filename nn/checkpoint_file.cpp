@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <set>
 
-#include "autograd/grad_mode.h"
 #include "boxing/layout.h"
 #include "boxing/run_route.h"
 #include "core/context.h"
 #include "core/device_memory.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "nn/checkpoint_folder.h"
 #include "nn/checkpoint_manifest.h"
 #include "nn/file.h"

@@ -6,10 +6,10 @@
 #include <random>
 #include <set>
 
-#include "autograd/grad_mode.h"
 #include "boxing/comm/communicator.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "nn/checkpoint_file.h"
 #include "nn/checkpoint_folder.h"
 #include "nn/checkpoint_manifest.h"

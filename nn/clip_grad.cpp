@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"

@@ -4,11 +4,11 @@
 
 #include "autograd/autocast.h"
 #include "autograd/backward_rules.h"
-#include "autograd/grad_mode.h"
 #include "boxing/layout.h"
 #include "core/context.h"
 #include "core/env.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "nn/called_modules.h"
 #include "nn/clip_grad.h"

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "autograd/grad_mode.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "ops/creation/creation.h"
 
 namespace flow::nn::init {

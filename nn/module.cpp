@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "nn/called_modules.h"
 #include "nn/module_state.h"
 #include "ops/elementwise/cast.h"

@@ -5,10 +5,10 @@
 
 #include <fnmatch.h>
 
-#include "autograd/grad_mode.h"
 #include "boxing/layout.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "nn/layout.h"
 #include "nn/module.h"
 

@@ -3,8 +3,8 @@
 #include <mutex>
 #include <set>
 
-#include "autograd/grad_mode.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "nn/layout.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/slice.h"

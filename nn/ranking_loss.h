@@ -4,7 +4,7 @@
 
 #include "nn/module.h"
 #include "ops/loss/loss.h"
-#include "ops/loss/loss_variants.h"
+#include "ops/loss/margin_loss.h"
 
 namespace flow::nn {
 

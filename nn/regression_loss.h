@@ -1,12 +1,12 @@
 // Losses for real-valued targets, as modules. Each one calls the function of ops/loss/loss.h or
-// ops/loss/loss_variants.h whose formula it names, with the options given to the constructor.
+// ops/loss/likelihood_loss.h whose formula it names, with the options given to the constructor.
 // `input` is floating; the shapes of `input` and `target` broadcast to one shape. A target on
 // another placement than the input is moved to the input's placement first.
 #pragma once
 
 #include "nn/module.h"
 #include "ops/loss/loss.h"
-#include "ops/loss/loss_variants.h"
+#include "ops/loss/likelihood_loss.h"
 
 namespace flow::nn {
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
+#include "core/grad_mode.h"
 #include "graph/passes/shard_captures.h"
 #include "nn/layout.h"
 

@@ -16,8 +16,11 @@ import sys
 
 ORDER = ["core", "ops", "boxing", "autograd", "eager", "graph", "pipeline", "nn"]
 RANK = {name: i for i, name in enumerate(ORDER)}
-# The one exception: methods that core/tensor.h declares and the folder of their subject defines.
-DECLARED_IN_CORE = ("flow::Tensor::", "flow::internal::read_values(")
+# Methods of Tensor and of its bases in core/methods, which are defined in the folder that owns what
+# they do: the one exception.
+DECLARED_IN_CORE = ("flow::Tensor::", "flow::internal::read_values(") + tuple(
+    f"flow::{subject}Methods::"
+    for subject in ("Autograd", "InPlace", "Index", "Pointwise", "Reduce", "Shape"))
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]*)"')
 
 

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "autograd/autocast.h"
-#include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
+#include "core/grad_mode.h"
 #include "ops/shape/diagonal_op.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/slice_op.h"

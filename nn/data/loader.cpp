@@ -7,10 +7,10 @@
 #include <mutex>
 #include <thread>
 
-#include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "core/tensor_meta.h"
 #include "ops/creation/creation.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "graph/trace/tracer.h"
 #include "nn/job/rank_job.h"
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "autograd/grad_mode.h"
 #include "boxing/layout.h"
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "graph/trace/tracer.h"
 #include "nn/graph.h"
 #include "nn/layout.h"

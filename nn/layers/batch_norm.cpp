@@ -1,8 +1,8 @@
 #include "nn/layers/batch_norm.h"
 
-#include "autograd/grad_mode.h"
 #include "autograd/recompute.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 
 namespace flow::nn {
 

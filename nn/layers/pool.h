@@ -3,6 +3,7 @@
 #pragma once
 
 #include "nn/module.h"
+#include "ops/conv/max_unpool.h"
 #include "ops/conv/pool.h"
 
 namespace flow::nn {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "nn/init.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"

@@ -1,7 +1,7 @@
 #include "nn/optim/adagrad.h"
 
 #include "core/error.h"
-#include "ops/optimizer/update.h"
+#include "ops/optimizer/adaptive_update.h"
 
 namespace flow::optim {
 

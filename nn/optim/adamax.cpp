@@ -1,7 +1,7 @@
 #include "nn/optim/adamax.h"
 
 #include "nn/optim/adam.h"
-#include "ops/optimizer/update.h"
+#include "ops/optimizer/adaptive_update.h"
 
 namespace flow::optim {
 

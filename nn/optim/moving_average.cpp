@@ -1,7 +1,7 @@
 #include "nn/optim/moving_average.h"
 
-#include "autograd/grad_mode.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "nn/layout.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "nn/optim/adam.h"
-#include "ops/optimizer/update.h"
+#include "ops/optimizer/adaptive_update.h"
 
 namespace flow::optim {
 

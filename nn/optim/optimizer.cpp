@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "autograd/autocast.h"
-#include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "graph/trace/tracer.h"
 #include "nn/layout.h"
 #include "nn/optim/update_phase.h"

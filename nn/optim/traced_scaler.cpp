@@ -4,10 +4,10 @@
 #include <array>
 
 #include "autograd/autocast.h"
-#include "autograd/grad_mode.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/device_memory.h"
+#include "core/grad_mode.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "autograd/autocast.h"
-#include "autograd/grad_mode.h"
 #include "core/context.h"
 #include "core/device_memory.h"
+#include "core/grad_mode.h"
 #include "nn/optim/update_phase.h"
 #include "ops/creation/creation.h"
 #include "ops/shape/slice.h"

@@ -1,6 +1,6 @@
 #include "nn/parallel/distributed.h"
 
-#include "autograd/grad_mode.h"
+#include "core/grad_mode.h"
 
 namespace flow::nn::parallel::internal {
 

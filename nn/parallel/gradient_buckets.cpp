@@ -4,12 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "autograd/grad_mode.h"
 #include "autograd/gradient_bucket.h"
 #include "autograd/hooks.h"
 #include "boxing/comm/communicator.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "ops/creation/copy.h"
 #include "ops/elementwise/binary.h"
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "ops/conv/pool.h"
+#include "ops/conv/pool_volume.h"
 #include "ops/creation/copy.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"

@@ -1,6 +1,7 @@
+#include "ops/conv/max_unpool.h"
+
 #include "core/dispatch.h"
 #include "ops/conv/max_unpool_op.h"
-#include "ops/conv/pool.h"
 #include "ops/conv/window.h"
 #include "ops/index/gather.h"
 #include "ops/shape/view.h"

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "ops/conv/pool.h"
+#include "ops/conv/pool_volume.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
 #include "ops/named_errors.h"

@@ -546,6 +546,18 @@ ops::MaxPoolAttrs adaptive_attrs(const char* name, const TensorArg& x, const Int
 
 }  // namespace
 
+Tensor adaptive_avg_pool1d(const TensorArg& x, const Ints& size) {
+  return ops::named("adaptive_avg_pool1d", [&]() -> Tensor {
+    const auto out = ops::spatial_numbers(size, 1, 0, 1, "adaptive_avg_pool1d", "size");
+    if (x->dim() != 2 && x->dim() != 3) {
+      throw InvalidArgument(
+          str("[adaptive_avg_pool1d] takes (N, C, L) or (C, L); received ", x->meta()), x.site());
+    }
+    const Tensor plane = unsqueeze(x, -2);
+    return squeeze({adaptive_avg_pool2d({plane, x.site()}, {1, out[0]}), x.site()}, -2);
+  });
+}
+
 Tensor adaptive_max_pool1d(const TensorArg& x, const Ints& size) {
   return ops::named("adaptive_max_pool1d", [&]() -> Tensor {
     const ops::MaxPoolAttrs attrs = adaptive_attrs("adaptive_max_pool1d", x, size, 1);

@@ -1,10 +1,9 @@
-// Poolings made of those over planes: a box is pooled over its planes, then over what is left of
-// them, as a maximum, a mean and their counts are products of those of each dim.
+#include "ops/conv/pool_volume.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "core/error.h"
-#include "ops/conv/pool.h"
 #include "ops/conv/window.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/where.h"
@@ -12,6 +11,8 @@
 #include "ops/named_errors.h"
 #include "ops/shape/view.h"
 
+// A volume is pooled over its planes and then over the depth that is left, because a maximum, a
+// mean and their counts over a box are products of those over each dim.
 namespace flow {
 
 namespace {
@@ -159,18 +160,6 @@ Tensor avg_pool3d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& 
                          .divisor_override = options.divisor_override});
     };
     return pool_volume(kName, x, plane, depth);
-  });
-}
-
-Tensor adaptive_avg_pool1d(const TensorArg& x, const Ints& size) {
-  return ops::named("adaptive_avg_pool1d", [&]() -> Tensor {
-    const auto out = ops::spatial_numbers(size, 1, 0, 1, "adaptive_avg_pool1d", "size");
-    if (x->dim() != 2 && x->dim() != 3) {
-      throw InvalidArgument(
-          str("[adaptive_avg_pool1d] takes (N, C, L) or (C, L); received ", x->meta()), x.site());
-    }
-    const Tensor plane = unsqueeze(x, -2);
-    return squeeze({adaptive_avg_pool2d({plane, x.site()}, {1, out[0]}), x.site()}, -2);
   });
 }
 

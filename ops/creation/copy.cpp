@@ -138,23 +138,23 @@ Tensor Tensor::contiguous(Site site) const {
   return flow::contiguous(TensorArg(*this, site));
 }
 
-const Tensor& Tensor::copy_(const TensorArg& source) const {
-  if (source->device() != device() && !source->is_global() && !is_global()) {
-    const Tensor moved = to_device(source, device());
-    dispatch(ops::kCopy, {this, &moved}, source.site());
-    return *this;
+const Tensor& InPlaceMethods::copy_(const TensorArg& source) const {
+  if (source->device() != self().device() && !source->is_global() && !self().is_global()) {
+    const Tensor moved = to_device(source, self().device());
+    dispatch(ops::kCopy, {&self(), &moved}, source.site());
+    return self();
   }
-  dispatch(ops::kCopy, {this, &source.tensor()}, source.site());
-  return *this;
+  dispatch(ops::kCopy, {&self(), &source.tensor()}, source.site());
+  return self();
 }
 
-const Tensor& Tensor::fill_(const Scalar& value, Site site) const {
-  ops::check_fill_value(dtype(), value, "fill_", site);
-  dispatch(ops::kFill, {this}, ops::FillAttrs{value}, site);
-  return *this;
+const Tensor& InPlaceMethods::fill_(const Scalar& value, Site site) const {
+  ops::check_fill_value(self().dtype(), value, "fill_", site);
+  dispatch(ops::kFill, {&self()}, ops::FillAttrs{value}, site);
+  return self();
 }
 
-const Tensor& Tensor::zero_(Site site) const {
+const Tensor& InPlaceMethods::zero_(Site site) const {
   return fill_(0, site);
 }
 

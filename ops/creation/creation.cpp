@@ -418,4 +418,21 @@ Tensor new_tensor(const TensorArg& x, const TensorLiteral& values, const TensorO
   return tensor(values, merge_like(x, values.shape(), options), x.site());
 }
 
+Tensor ShapeMethods::new_empty(const Shape& shape, const TensorOptions& options, Site site) const {
+  return flow::new_empty(TensorArg(self(), site), shape, options);
+}
+
+Tensor ShapeMethods::new_zeros(const Shape& shape, const TensorOptions& options, Site site) const {
+  return flow::new_zeros(TensorArg(self(), site), shape, options);
+}
+
+Tensor ShapeMethods::new_ones(const Shape& shape, const TensorOptions& options, Site site) const {
+  return flow::new_ones(TensorArg(self(), site), shape, options);
+}
+
+Tensor ShapeMethods::new_full(const Shape& shape, const Scalar& value, const TensorOptions& options,
+                              Site site) const {
+  return flow::new_full(TensorArg(self(), site), shape, value, options);
+}
+
 }  // namespace flow

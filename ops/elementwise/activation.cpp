@@ -327,4 +327,8 @@ Tensor glu(const TensorArg& x, int64_t dim) {
   return mul(TensorArg(value, x.site()), sigmoid(TensorArg(gate, x.site())));
 }
 
+Tensor PointwiseMethods::prelu(const TensorArg& weight) const {
+  return flow::prelu(TensorArg(self(), weight.site()), weight);
+}
+
 }  // namespace flow

@@ -139,4 +139,48 @@ Tensor operator~(const TensorArg& x) {
   return bitwise_not(x);
 }
 
+Tensor PointwiseMethods::bitwise_and(const TensorArg& other) const {
+  return flow::bitwise_and(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::bitwise_and(const Scalar& other, Site site) const {
+  return flow::bitwise_and(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::bitwise_or(const TensorArg& other) const {
+  return flow::bitwise_or(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::bitwise_or(const Scalar& other, Site site) const {
+  return flow::bitwise_or(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::bitwise_xor(const TensorArg& other) const {
+  return flow::bitwise_xor(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::bitwise_xor(const Scalar& other, Site site) const {
+  return flow::bitwise_xor(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::bitwise_left_shift(const TensorArg& other) const {
+  return flow::bitwise_left_shift(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::bitwise_left_shift(const Scalar& other, Site site) const {
+  return flow::bitwise_left_shift(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::bitwise_right_shift(const TensorArg& other) const {
+  return flow::bitwise_right_shift(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::bitwise_right_shift(const Scalar& other, Site site) const {
+  return flow::bitwise_right_shift(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::bitwise_not(Site site) const {
+  return flow::bitwise_not(TensorArg(self(), site));
+}
+
 }  // namespace flow

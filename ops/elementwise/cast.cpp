@@ -67,4 +67,8 @@ Tensor Tensor::to(DType dtype, Site site) const {
   return cast(TensorArg(*this, site), dtype);
 }
 
+Tensor ShapeMethods::type_as(const TensorArg& other) const {
+  return self().to(other->dtype(), other.site());
+}
+
 }  // namespace flow

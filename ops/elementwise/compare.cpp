@@ -209,4 +209,76 @@ bool equal(const TensorArg& a, const TensorArg& b) {
   });
 }
 
+Tensor PointwiseMethods::eq(const TensorArg& other) const {
+  return flow::eq(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::eq(const Scalar& other, Site site) const {
+  return flow::eq(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::ne(const TensorArg& other) const {
+  return flow::ne(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::ne(const Scalar& other, Site site) const {
+  return flow::ne(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::lt(const TensorArg& other) const {
+  return flow::lt(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::lt(const Scalar& other, Site site) const {
+  return flow::lt(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::le(const TensorArg& other) const {
+  return flow::le(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::le(const Scalar& other, Site site) const {
+  return flow::le(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::gt(const TensorArg& other) const {
+  return flow::gt(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::gt(const Scalar& other, Site site) const {
+  return flow::gt(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::ge(const TensorArg& other) const {
+  return flow::ge(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::ge(const Scalar& other, Site site) const {
+  return flow::ge(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::logical_and(const TensorArg& other) const {
+  return flow::logical_and(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::logical_or(const TensorArg& other) const {
+  return flow::logical_or(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::logical_xor(const TensorArg& other) const {
+  return flow::logical_xor(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::isclose(const TensorArg& other, const CloseOptions& options) const {
+  return flow::isclose(TensorArg(self(), other.site()), other, options);
+}
+
+bool PointwiseMethods::allclose(const TensorArg& other, const CloseOptions& options) const {
+  return flow::allclose(TensorArg(self(), other.site()), other, options);
+}
+
+bool PointwiseMethods::equal(const TensorArg& other) const {
+  return flow::equal(TensorArg(self(), other.site()), other);
+}
+
 }  // namespace flow

@@ -25,12 +25,6 @@ Tensor logical_and(const TensorArg& a, const TensorArg& b);
 Tensor logical_or(const TensorArg& a, const TensorArg& b);
 Tensor logical_xor(const TensorArg& a, const TensorArg& b);
 
-struct CloseOptions {
-  double rtol = 1e-5;
-  double atol = 1e-8;
-  bool equal_nan = false;
-};
-
 // |a - b| <= atol + rtol |b|, or both the same infinity, or with equal_nan both NaN.
 Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options = {});
 // Whether isclose holds everywhere; collective for global tensors.

@@ -235,4 +235,210 @@ const Tensor& clamp_max_(const TensorArg& x, const Scalar& max) {
   return clamp_(x, {.max = max});
 }
 
+const Tensor& InPlaceMethods::neg_(Site site) const {
+  flow::neg_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::abs_(Site site) const {
+  flow::abs_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::sign_(Site site) const {
+  flow::sign_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::square_(Site site) const {
+  flow::square_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::floor_(Site site) const {
+  flow::floor_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::ceil_(Site site) const {
+  flow::ceil_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::round_(Site site) const {
+  flow::round_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::trunc_(Site site) const {
+  flow::trunc_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::frac_(Site site) const {
+  flow::frac_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::exp_(Site site) const {
+  flow::exp_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::exp2_(Site site) const {
+  flow::exp2_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::expm1_(Site site) const {
+  flow::expm1_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::log_(Site site) const {
+  flow::log_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::log2_(Site site) const {
+  flow::log2_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::log10_(Site site) const {
+  flow::log10_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::log1p_(Site site) const {
+  flow::log1p_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::sqrt_(Site site) const {
+  flow::sqrt_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::rsqrt_(Site site) const {
+  flow::rsqrt_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::reciprocal_(Site site) const {
+  flow::reciprocal_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::sin_(Site site) const {
+  flow::sin_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::cos_(Site site) const {
+  flow::cos_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::tan_(Site site) const {
+  flow::tan_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::tanh_(Site site) const {
+  flow::tanh_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::erf_(Site site) const {
+  flow::erf_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::erfc_(Site site) const {
+  flow::erfc_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::sigmoid_(Site site) const {
+  flow::sigmoid_(TensorArg(self(), site));
+  return self();
+}
+
+const Tensor& InPlaceMethods::clamp_min_(const Scalar& min, Site site) const {
+  flow::clamp_min_(TensorArg(self(), site), min);
+  return self();
+}
+
+const Tensor& InPlaceMethods::clamp_max_(const Scalar& max, Site site) const {
+  flow::clamp_max_(TensorArg(self(), site), max);
+  return self();
+}
+
+const Tensor& InPlaceMethods::sub_(const TensorArg& other, const AddOptions& options) const {
+  flow::sub_(TensorArg(self(), other.site()), other, options);
+  return self();
+}
+
+const Tensor& InPlaceMethods::div_(const TensorArg& other, const DivOptions& options) const {
+  flow::div_(TensorArg(self(), other.site()), other, options);
+  return self();
+}
+
+const Tensor& InPlaceMethods::div_(const Scalar& other, const DivOptions& options,
+                                   Site site) const {
+  flow::div_(TensorArg(self(), site), other, options);
+  return self();
+}
+
+const Tensor& InPlaceMethods::pow_(const TensorArg& exponent) const {
+  flow::pow_(TensorArg(self(), exponent.site()), exponent);
+  return self();
+}
+
+const Tensor& InPlaceMethods::pow_(const Scalar& exponent, Site site) const {
+  flow::pow_(TensorArg(self(), site), exponent);
+  return self();
+}
+
+const Tensor& InPlaceMethods::fmod_(const TensorArg& other) const {
+  flow::fmod_(TensorArg(self(), other.site()), other);
+  return self();
+}
+
+const Tensor& InPlaceMethods::fmod_(const Scalar& other, Site site) const {
+  flow::fmod_(TensorArg(self(), site), other);
+  return self();
+}
+
+const Tensor& InPlaceMethods::remainder_(const TensorArg& other) const {
+  flow::remainder_(TensorArg(self(), other.site()), other);
+  return self();
+}
+
+const Tensor& InPlaceMethods::remainder_(const Scalar& other, Site site) const {
+  flow::remainder_(TensorArg(self(), site), other);
+  return self();
+}
+
+const Tensor& InPlaceMethods::floor_divide_(const TensorArg& other) const {
+  flow::floor_divide_(TensorArg(self(), other.site()), other);
+  return self();
+}
+
+const Tensor& InPlaceMethods::floor_divide_(const Scalar& other, Site site) const {
+  flow::floor_divide_(TensorArg(self(), site), other);
+  return self();
+}
+
+const Tensor& InPlaceMethods::tril_(int64_t diagonal, Site site) const {
+  flow::tril_(TensorArg(self(), site), diagonal);
+  return self();
+}
+
+const Tensor& InPlaceMethods::triu_(int64_t diagonal, Site site) const {
+  flow::triu_(TensorArg(self(), site), diagonal);
+  return self();
+}
+
 }  // namespace flow

@@ -99,75 +99,171 @@ Tensor& operator/=(Tensor& a, const ScalarArg& b) {
 }
 
 // The site of `x.add(y)` is that of y.
-Tensor Tensor::add(const TensorArg& other) const {
-  return flow::add(TensorArg(*this, other.site()), other);
+Tensor PointwiseMethods::add(const TensorArg& other) const {
+  return flow::add(TensorArg(self(), other.site()), other);
 }
 
-Tensor Tensor::add(const TensorArg& other, const AddOptions& options) const {
-  return flow::add(TensorArg(*this, other.site()), other, options);
+Tensor PointwiseMethods::add(const TensorArg& other, const AddOptions& options) const {
+  return flow::add(TensorArg(self(), other.site()), other, options);
 }
 
-Tensor Tensor::sub(const TensorArg& other) const {
-  return flow::sub(TensorArg(*this, other.site()), other);
+Tensor PointwiseMethods::sub(const TensorArg& other) const {
+  return flow::sub(TensorArg(self(), other.site()), other);
 }
 
-Tensor Tensor::mul(const TensorArg& other) const {
-  return flow::mul(TensorArg(*this, other.site()), other);
+Tensor PointwiseMethods::mul(const TensorArg& other) const {
+  return flow::mul(TensorArg(self(), other.site()), other);
 }
 
-Tensor Tensor::div(const TensorArg& other) const {
-  return flow::div(TensorArg(*this, other.site()), other);
+Tensor PointwiseMethods::div(const TensorArg& other) const {
+  return flow::div(TensorArg(self(), other.site()), other);
 }
 
-Tensor Tensor::pow(const Scalar& exponent, Site site) const {
-  return flow::pow(TensorArg(*this, site), exponent);
+Tensor PointwiseMethods::pow(const Scalar& exponent, Site site) const {
+  return flow::pow(TensorArg(self(), site), exponent);
 }
 
-const Tensor& Tensor::add_(const TensorArg& other) const {
+const Tensor& InPlaceMethods::add_(const TensorArg& other) const {
   return add_(other, AddOptions{});
 }
 
-const Tensor& Tensor::add_(const TensorArg& other, const AddOptions& options) const {
-  ops::check_alpha(options.alpha, *this, other, "add_");
+const Tensor& InPlaceMethods::add_(const TensorArg& other, const AddOptions& options) const {
+  ops::check_alpha(options.alpha, self(), other, "add_");
   const ops::AddAttrs attrs{options.alpha};
-  dispatch_promoted_in_place(ops::kAdd, TensorArg(*this, other.site()), other, &attrs);
-  return *this;
+  dispatch_promoted_in_place(ops::kAdd, TensorArg(self(), other.site()), other, &attrs);
+  return self();
 }
 
-const Tensor& Tensor::add_(const Scalar& other, Site site) const {
-  dispatch_scalar_in_place(ops::kAddScalar, *this, other, site);
-  return *this;
+const Tensor& InPlaceMethods::add_(const Scalar& other, Site site) const {
+  dispatch_scalar_in_place(ops::kAddScalar, self(), other, site);
+  return self();
 }
 
-const Tensor& Tensor::sub_(const TensorArg& other) const {
-  dispatch_promoted_in_place(ops::kSub, TensorArg(*this, other.site()), other, nullptr);
-  return *this;
+const Tensor& InPlaceMethods::sub_(const TensorArg& other) const {
+  dispatch_promoted_in_place(ops::kSub, TensorArg(self(), other.site()), other, nullptr);
+  return self();
 }
 
-const Tensor& Tensor::sub_(const Scalar& other, Site site) const {
-  dispatch_scalar_in_place(ops::kSubScalar, *this, other, site);
-  return *this;
+const Tensor& InPlaceMethods::sub_(const Scalar& other, Site site) const {
+  dispatch_scalar_in_place(ops::kSubScalar, self(), other, site);
+  return self();
 }
 
-const Tensor& Tensor::mul_(const TensorArg& other) const {
-  dispatch_promoted_in_place(ops::kMul, TensorArg(*this, other.site()), other, nullptr);
-  return *this;
+const Tensor& InPlaceMethods::mul_(const TensorArg& other) const {
+  dispatch_promoted_in_place(ops::kMul, TensorArg(self(), other.site()), other, nullptr);
+  return self();
 }
 
-const Tensor& Tensor::mul_(const Scalar& other, Site site) const {
-  dispatch_scalar_in_place(ops::kMulScalar, *this, other, site);
-  return *this;
+const Tensor& InPlaceMethods::mul_(const Scalar& other, Site site) const {
+  dispatch_scalar_in_place(ops::kMulScalar, self(), other, site);
+  return self();
 }
 
-const Tensor& Tensor::div_(const TensorArg& other) const {
-  dispatch_promoted_in_place(ops::kDiv, TensorArg(*this, other.site()), other, nullptr,
+const Tensor& InPlaceMethods::div_(const TensorArg& other) const {
+  dispatch_promoted_in_place(ops::kDiv, TensorArg(self(), other.site()), other, nullptr,
                              Promotion::kToFloating);
-  return *this;
+  return self();
 }
 
-const Tensor& Tensor::div_(const Scalar& other, Site site) const {
-  dispatch_scalar_in_place(ops::kDivScalar, *this, other, site, Promotion::kToFloating);
-  return *this;
+const Tensor& InPlaceMethods::div_(const Scalar& other, Site site) const {
+  dispatch_scalar_in_place(ops::kDivScalar, self(), other, site, Promotion::kToFloating);
+  return self();
+}
+
+Tensor PointwiseMethods::add(const Scalar& other, Site site) const {
+  return flow::add(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::add(const Scalar& other, const AddOptions& options, Site site) const {
+  return flow::add(TensorArg(self(), site), other, options);
+}
+
+Tensor PointwiseMethods::sub(const TensorArg& other, const AddOptions& options) const {
+  return flow::sub(TensorArg(self(), other.site()), other, options);
+}
+
+Tensor PointwiseMethods::sub(const Scalar& other, Site site) const {
+  return flow::sub(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::sub(const Scalar& other, const AddOptions& options, Site site) const {
+  return flow::sub(TensorArg(self(), site), other, options);
+}
+
+Tensor PointwiseMethods::mul(const Scalar& other, Site site) const {
+  return flow::mul(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::div(const Scalar& other, Site site) const {
+  return flow::div(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::div(const TensorArg& other, const DivOptions& options) const {
+  return flow::div(TensorArg(self(), other.site()), other, options);
+}
+
+Tensor PointwiseMethods::div(const Scalar& other, const DivOptions& options, Site site) const {
+  return flow::div(TensorArg(self(), site), other, options);
+}
+
+Tensor PointwiseMethods::pow(const TensorArg& exponent) const {
+  return flow::pow(TensorArg(self(), exponent.site()), exponent);
+}
+
+Tensor PointwiseMethods::floor_divide(const TensorArg& other) const {
+  return flow::floor_divide(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::floor_divide(const Scalar& other, Site site) const {
+  return flow::floor_divide(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::fmod(const TensorArg& other) const {
+  return flow::fmod(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::fmod(const Scalar& other, Site site) const {
+  return flow::fmod(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::remainder(const TensorArg& other) const {
+  return flow::remainder(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::remainder(const Scalar& other, Site site) const {
+  return flow::remainder(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::maximum(const TensorArg& other) const {
+  return flow::maximum(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::maximum(const Scalar& other, Site site) const {
+  return flow::maximum(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::minimum(const TensorArg& other) const {
+  return flow::minimum(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::minimum(const Scalar& other, Site site) const {
+  return flow::minimum(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::hypot(const TensorArg& other) const {
+  return flow::hypot(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::logaddexp(const TensorArg& other) const {
+  return flow::logaddexp(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::xlogy(const TensorArg& other) const {
+  return flow::xlogy(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::xlogy(const Scalar& other, Site site) const {
+  return flow::xlogy(TensorArg(self(), site), other);
 }
 
 }  // namespace flow

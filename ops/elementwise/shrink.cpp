@@ -166,4 +166,8 @@ Tensor dropout3d(const TensorArg& x, const FeatureDropoutOptions& options) {
   return drop_features("dropout3d", x, options);
 }
 
+Tensor PointwiseMethods::hardshrink(const ShrinkOptions& options, Site site) const {
+  return flow::hardshrink(TensorArg(self(), site), options);
+}
+
 }  // namespace flow

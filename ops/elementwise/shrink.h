@@ -7,10 +7,6 @@
 
 namespace flow {
 
-struct ShrinkOptions {
-  double lambd = 0.5;
-};
-
 // x where |x| > lambd, else 0.
 Tensor hardshrink(const TensorArg& x, const ShrinkOptions& options = {});
 // x moved by lambd towards 0, and 0 where it would cross it.

@@ -183,4 +183,44 @@ Tensor rad2deg(const TensorArg& x) {
   return ops::named("rad2deg", [&] { return mul(x, 180 / std::numbers::pi); });
 }
 
+Tensor PointwiseMethods::erfinv(Site site) const {
+  return flow::erfinv(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::lgamma(Site site) const {
+  return flow::lgamma(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::digamma(Site site) const {
+  return flow::digamma(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::logaddexp2(const TensorArg& other) const {
+  return flow::logaddexp2(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::copysign(const TensorArg& other) const {
+  return flow::copysign(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::copysign(const Scalar& other, Site site) const {
+  return flow::copysign(TensorArg(self(), site), other);
+}
+
+Tensor PointwiseMethods::heaviside(const TensorArg& values) const {
+  return flow::heaviside(TensorArg(self(), values.site()), values);
+}
+
+Tensor PointwiseMethods::deg2rad(Site site) const {
+  return flow::deg2rad(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::rad2deg(Site site) const {
+  return flow::rad2deg(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::logit(const LogitOptions& options, Site site) const {
+  return flow::logit(TensorArg(self(), site), options);
+}
+
 }  // namespace flow

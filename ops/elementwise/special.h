@@ -19,10 +19,6 @@ Tensor polygamma(int64_t n, const TensorArg& x);
 // The y with erf(y) = x; infinite at -1 and 1.
 Tensor erfinv(const TensorArg& x);
 
-struct LogitOptions {
-  std::optional<double> eps = {};  // x is clamped to [eps, 1 - eps] first
-};
-
 // log(x / (1 - x)), the inverse of sigmoid.
 Tensor logit(const TensorArg& x, const LogitOptions& options = {});
 

@@ -330,4 +330,44 @@ const Tensor& lerp_(const TensorArg& start, const TensorArg& end, const Scalar& 
   return start;
 }
 
+const Tensor& InPlaceMethods::addcmul_(const TensorArg& a, const TensorArg& b,
+                                       const AddcOptions& options) const {
+  flow::addcmul_(TensorArg(self(), a.site()), a, b, options);
+  return self();
+}
+
+const Tensor& InPlaceMethods::addcdiv_(const TensorArg& a, const TensorArg& b,
+                                       const AddcOptions& options) const {
+  flow::addcdiv_(TensorArg(self(), a.site()), a, b, options);
+  return self();
+}
+
+const Tensor& InPlaceMethods::lerp_(const TensorArg& end, const TensorArg& weight) const {
+  flow::lerp_(TensorArg(self(), end.site()), end, weight);
+  return self();
+}
+
+const Tensor& InPlaceMethods::lerp_(const TensorArg& end, const Scalar& weight) const {
+  flow::lerp_(TensorArg(self(), end.site()), end, weight);
+  return self();
+}
+
+Tensor PointwiseMethods::addcmul(const TensorArg& a, const TensorArg& b,
+                                 const AddcOptions& options) const {
+  return flow::addcmul(TensorArg(self(), a.site()), a, b, options);
+}
+
+Tensor PointwiseMethods::addcdiv(const TensorArg& a, const TensorArg& b,
+                                 const AddcOptions& options) const {
+  return flow::addcdiv(TensorArg(self(), a.site()), a, b, options);
+}
+
+Tensor PointwiseMethods::lerp(const TensorArg& end, const TensorArg& weight) const {
+  return flow::lerp(TensorArg(self(), end.site()), end, weight);
+}
+
+Tensor PointwiseMethods::lerp(const TensorArg& end, const Scalar& weight) const {
+  return flow::lerp(TensorArg(self(), end.site()), end, weight);
+}
+
 }  // namespace flow

@@ -6,10 +6,6 @@
 
 namespace flow {
 
-struct AddcOptions {
-  double value = 1;
-};
-
 // x + value a b.
 Tensor addcmul(const TensorArg& x, const TensorArg& a, const TensorArg& b,
                const AddcOptions& options = {});

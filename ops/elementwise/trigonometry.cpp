@@ -187,4 +187,44 @@ Tensor atan2(const TensorArg& y, const TensorArg& x) {
   return ops::dispatch_promoted(ops::kAtan2, y, x, ops::Promotion::kToFloating);
 }
 
+Tensor PointwiseMethods::tan(Site site) const {
+  return flow::tan(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::asin(Site site) const {
+  return flow::asin(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::acos(Site site) const {
+  return flow::acos(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::atan(Site site) const {
+  return flow::atan(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::sinh(Site site) const {
+  return flow::sinh(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::cosh(Site site) const {
+  return flow::cosh(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::asinh(Site site) const {
+  return flow::asinh(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::acosh(Site site) const {
+  return flow::acosh(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::atanh(Site site) const {
+  return flow::atanh(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::atan2(const TensorArg& other) const {
+  return flow::atan2(TensorArg(self(), other.site()), other);
+}
+
 }  // namespace flow

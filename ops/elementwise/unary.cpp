@@ -515,36 +515,145 @@ Tensor logical_not(const TensorArg& x) {
   return run(ops::kLogicalNot, x);
 }
 
-Tensor Tensor::exp(Site site) const {
-  return flow::exp(TensorArg(*this, site));
+Tensor PointwiseMethods::exp(Site site) const {
+  return flow::exp(TensorArg(self(), site));
 }
 
-Tensor Tensor::log(Site site) const {
-  return flow::log(TensorArg(*this, site));
+Tensor PointwiseMethods::log(Site site) const {
+  return flow::log(TensorArg(self(), site));
 }
 
-Tensor Tensor::sqrt(Site site) const {
-  return flow::sqrt(TensorArg(*this, site));
+Tensor PointwiseMethods::sqrt(Site site) const {
+  return flow::sqrt(TensorArg(self(), site));
 }
 
-Tensor Tensor::abs(Site site) const {
-  return flow::abs(TensorArg(*this, site));
+Tensor PointwiseMethods::abs(Site site) const {
+  return flow::abs(TensorArg(self(), site));
 }
 
-Tensor Tensor::neg(Site site) const {
-  return flow::neg(TensorArg(*this, site));
+Tensor PointwiseMethods::neg(Site site) const {
+  return flow::neg(TensorArg(self(), site));
 }
 
-Tensor Tensor::relu(Site site) const {
-  return flow::relu(TensorArg(*this, site));
+Tensor PointwiseMethods::relu(Site site) const {
+  return flow::relu(TensorArg(self(), site));
 }
 
-Tensor Tensor::tanh(Site site) const {
-  return flow::tanh(TensorArg(*this, site));
+Tensor PointwiseMethods::tanh(Site site) const {
+  return flow::tanh(TensorArg(self(), site));
 }
 
-Tensor Tensor::sigmoid(Site site) const {
-  return flow::sigmoid(TensorArg(*this, site));
+Tensor PointwiseMethods::sigmoid(Site site) const {
+  return flow::sigmoid(TensorArg(self(), site));
+}
+
+const Tensor& InPlaceMethods::relu_(Site site) const {
+  flow::relu_(TensorArg(self(), site));
+  return self();
+}
+
+Tensor PointwiseMethods::sign(Site site) const {
+  return flow::sign(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::square(Site site) const {
+  return flow::square(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::floor(Site site) const {
+  return flow::floor(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::ceil(Site site) const {
+  return flow::ceil(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::round(Site site) const {
+  return flow::round(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::round(const RoundOptions& options, Site site) const {
+  return flow::round(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::trunc(Site site) const {
+  return flow::trunc(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::frac(Site site) const {
+  return flow::frac(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::exp2(Site site) const {
+  return flow::exp2(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::expm1(Site site) const {
+  return flow::expm1(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::log2(Site site) const {
+  return flow::log2(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::log10(Site site) const {
+  return flow::log10(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::log1p(Site site) const {
+  return flow::log1p(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::rsqrt(Site site) const {
+  return flow::rsqrt(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::reciprocal(Site site) const {
+  return flow::reciprocal(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::sin(Site site) const {
+  return flow::sin(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::cos(Site site) const {
+  return flow::cos(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::erf(Site site) const {
+  return flow::erf(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::erfc(Site site) const {
+  return flow::erfc(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::sinc(Site site) const {
+  return flow::sinc(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::nan_to_num(Site site) const {
+  return flow::nan_to_num(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::nan_to_num(const NanToNumOptions& options, Site site) const {
+  return flow::nan_to_num(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::logical_not(Site site) const {
+  return flow::logical_not(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::isnan(Site site) const {
+  return flow::isnan(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::isinf(Site site) const {
+  return flow::isinf(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::isfinite(Site site) const {
+  return flow::isfinite(TensorArg(self(), site));
 }
 
 }  // namespace flow

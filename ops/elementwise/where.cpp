@@ -304,4 +304,42 @@ const Tensor& clamp_(const TensorArg& x, const ClampOptions& options) {
   return x;
 }
 
+const Tensor& InPlaceMethods::clamp_(const ClampOptions& options, Site site) const {
+  flow::clamp_(TensorArg(self(), site), options);
+  return self();
+}
+
+const Tensor& InPlaceMethods::masked_fill_(const TensorArg& mask, const Scalar& value) const {
+  flow::masked_fill_(TensorArg(self(), mask.site()), mask, value);
+  return self();
+}
+
+Tensor PointwiseMethods::clamp(const ClampOptions& options, Site site) const {
+  return flow::clamp(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::clamp(const TensorArg& min, const TensorArg& max) const {
+  return flow::clamp(TensorArg(self(), min.site()), min, max);
+}
+
+Tensor PointwiseMethods::clip(const ClampOptions& options, Site site) const {
+  return flow::clip(TensorArg(self(), site), options);
+}
+
+Tensor IndexMethods::masked_fill(const TensorArg& mask, const Scalar& value) const {
+  return flow::masked_fill(TensorArg(self(), mask.site()), mask, value);
+}
+
+Tensor IndexMethods::masked_fill(const TensorArg& mask, const TensorArg& value) const {
+  return flow::masked_fill(TensorArg(self(), mask.site()), mask, value);
+}
+
+Tensor IndexMethods::where(const TensorArg& condition, const TensorArg& other) const {
+  return flow::where(condition, TensorArg(self(), condition.site()), other);
+}
+
+Tensor IndexMethods::where(const TensorArg& condition, const Scalar& other) const {
+  return flow::where(condition, TensorArg(self(), condition.site()), other);
+}
+
 }  // namespace flow

@@ -182,16 +182,33 @@ Tensor histc(const TensorArg& x, const HistcOptions& options) {
   });
 }
 
-Tensor Tensor::bincount(Site site) const {
-  return flow::bincount({*this, site});
+Tensor ReduceMethods::bincount(Site site) const {
+  return flow::bincount({self(), site});
 }
 
-Tensor Tensor::bincount(const BincountOptions& options, Site site) const {
-  return flow::bincount({*this, site}, options);
+Tensor ReduceMethods::bincount(const BincountOptions& options, Site site) const {
+  return flow::bincount({self(), site}, options);
 }
 
-Tensor Tensor::histc(const HistcOptions& options, Site site) const {
-  return flow::histc({*this, site}, options);
+Tensor ReduceMethods::histc(const HistcOptions& options, Site site) const {
+  return flow::histc({self(), site}, options);
+}
+
+UniqueResult IndexMethods::unique(Site site) const {
+  return flow::unique(TensorArg(self(), site));
+}
+
+UniqueResult IndexMethods::unique(const UniqueOptions& options, Site site) const {
+  return flow::unique(TensorArg(self(), site), options);
+}
+
+UniqueResult IndexMethods::unique_consecutive(Site site) const {
+  return flow::unique_consecutive(TensorArg(self(), site));
+}
+
+UniqueResult IndexMethods::unique_consecutive(const UniqueConsecutiveOptions& options,
+                                              Site site) const {
+  return flow::unique_consecutive(TensorArg(self(), site), options);
 }
 
 }  // namespace flow

@@ -11,6 +11,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/index/embedding.h"
 #include "ops/index/gather.h"
+#include "ops/index/scatter_reduce.h"
 #include "ops/index/search.h"
 #include "ops/named_errors.h"
 #include "ops/reduce/extrema.h"

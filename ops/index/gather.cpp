@@ -1,9 +1,12 @@
 #include "ops/index/gather.h"
 
 #include "core/dispatch.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
 #include "ops/index/gather_op.h"
+#include "ops/index/scatter_reduce.h"
 #include "ops/integer_range.h"
+#include "ops/named_errors.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/view.h"
 
@@ -281,7 +284,15 @@ Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index) {
   return dispatch(ops::kGather, {&x.tensor(), &indices}, attrs, x.site());
 }
 
-Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src) {
+Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,
+               const ScatterOptions& options) {
+  if (options.reduce == "add") return scatter_add(x, dim, index, src);
+  if (options.reduce == "multiply") return scatter_reduce(x, dim, index, src, "prod");
+  if (!options.reduce.empty()) {
+    throw InvalidArgument(
+        str("[scatter] reduce is '", options.reduce, "'; give add or multiply, or leave it out"),
+        x.site());
+  }
   if (x->dim() == 0 || index->dim() == 0) {
     const Tensor y =
         scatter({ops::as_vector(x), x.site()}, dim, ops::as_vector(index), ops::as_vector(src));
@@ -292,7 +303,14 @@ Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Te
   return dispatch(ops::kScatter, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
 }
 
-Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value) {
+Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value,
+               const ScatterOptions& options) {
+  if (!options.reduce.empty()) {
+    TensorOptions like = options_like(index);
+    like.dtype = x->dtype();
+    const Tensor src = full(index->shape(), value, like, x.site());
+    return scatter(x, dim, index, {src, x.site()}, options);
+  }
   if (x->dim() == 0 || index->dim() == 0) {
     const Tensor y = scatter({ops::as_vector(x), x.site()}, dim, ops::as_vector(index), value);
     return reshape({y, x.site()}, x->shape());
@@ -312,6 +330,46 @@ Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, cons
   const ops::DimAttrs attrs{normalize_dim(dim, x->dim(), "scatter_add")};
   const Tensor indices = ops::as_indices(index);
   return dispatch(ops::kScatterAdd, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
+}
+
+const Tensor& InPlaceMethods::scatter_(int64_t dim, const TensorArg& index,
+                                       const TensorArg& src) const {
+  return ops::named("scatter_", [&]() -> const Tensor& {
+    return copy_({flow::scatter(TensorArg(self(), index.site()), dim, index, src), index.site()});
+  });
+}
+
+const Tensor& InPlaceMethods::scatter_(int64_t dim, const TensorArg& index,
+                                       const Scalar& value) const {
+  return ops::named("scatter_", [&]() -> const Tensor& {
+    return copy_({flow::scatter(TensorArg(self(), index.site()), dim, index, value), index.site()});
+  });
+}
+
+const Tensor& InPlaceMethods::scatter_add_(int64_t dim, const TensorArg& index,
+                                           const TensorArg& src) const {
+  return ops::named("scatter_add_", [&]() -> const Tensor& {
+    return copy_(
+        {flow::scatter_add(TensorArg(self(), index.site()), dim, index, src), index.site()});
+  });
+}
+
+Tensor IndexMethods::gather(int64_t dim, const TensorArg& index) const {
+  return flow::gather(TensorArg(self(), index.site()), dim, index);
+}
+
+Tensor IndexMethods::scatter(int64_t dim, const TensorArg& index, const TensorArg& src,
+                             const ScatterOptions& options) const {
+  return flow::scatter(TensorArg(self(), index.site()), dim, index, src, options);
+}
+
+Tensor IndexMethods::scatter(int64_t dim, const TensorArg& index, const Scalar& value,
+                             const ScatterOptions& options) const {
+  return flow::scatter(TensorArg(self(), index.site()), dim, index, value, options);
+}
+
+Tensor IndexMethods::scatter_add(int64_t dim, const TensorArg& index, const TensorArg& src) const {
+  return flow::scatter_add(TensorArg(self(), index.site()), dim, index, src);
 }
 
 }  // namespace flow

@@ -16,27 +16,10 @@ Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index);
 // A copy of x with y[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so on; scatter_add adds.
 // Index may be smaller than src, and than x in the other dims. Where an element is written twice,
 // the last value in row-major order of index stays.
-Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src);
-Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value);
-Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src);
-
-struct ScatterOptions {
-  std::string reduce = {};  // "": the last value stays; "add"; "multiply"
-};
-
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,
-               const ScatterOptions& options);
+               const ScatterOptions& options = {});
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value,
-               const ScatterOptions& options);
-
-struct ScatterReduceOptions {
-  bool include_self = true;  // x's element is one of the values
-};
-
-// As scatter, where an element that is written becomes the "sum", "prod", "mean" (integers: rounded
-// down), "amax" or "amin" of the values written to it. Extrema share their gradient evenly.
-//   scatter_reduce(x, 0, index, src, "amax", {.include_self = false})
-Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,
-                      const std::string& reduce, const ScatterReduceOptions& options = {});
+               const ScatterOptions& options = {});
+Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src);
 
 }  // namespace flow

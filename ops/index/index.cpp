@@ -435,12 +435,12 @@ Tensor index(const TensorArg& x, const IndexList& indices) {
   return ops::index_by(x, indices.indices(), x.site());
 }
 
-Tensor Tensor::operator[](const IndexArg& index) const {
-  return ops::index_by(*this, {&index, 1}, index.site);
+Tensor IndexMethods::operator[](const IndexArg& index) const {
+  return ops::index_by(self(), {&index, 1}, index.site);
 }
 
-Tensor Tensor::index(const IndexList& indices) const {
-  return ops::index_by(*this, indices.indices(), ops::site_of(indices.indices(), Site::none()));
+Tensor IndexMethods::index(const IndexList& indices) const {
+  return ops::index_by(self(), indices.indices(), ops::site_of(indices.indices(), Site::none()));
 }
 
 Tensor index_put(const TensorArg& x, const IndexList& indices, const TensorArg& values,
@@ -522,6 +522,33 @@ Tensor one_hot(const TensorArg& indices, int64_t num_classes) {
   const int64_t classes =
       num_classes >= 0 ? num_classes : ops::size_in("one_hot", max({positions, site}), site) + 1;
   return dispatch(ops::kOneHot, {&positions}, ops::OneHotAttrs{classes}, site);
+}
+
+const Tensor& InPlaceMethods::index_put_(const IndexList& indices, const TensorArg& values,
+                                         const IndexPutOptions& options) const {
+  return flow::index_put_(self(), indices, values, options);
+}
+
+const Tensor& InPlaceMethods::index_put_(const IndexList& indices, const Scalar& value,
+                                         Site site) const {
+  return flow::index_put_(self(), indices, value, site);
+}
+
+Tensor IndexMethods::index_select(int64_t dim, const TensorArg& index) const {
+  return flow::index_select(TensorArg(self(), index.site()), dim, index);
+}
+
+Tensor IndexMethods::masked_select(const TensorArg& mask) const {
+  return flow::masked_select(TensorArg(self(), mask.site()), mask);
+}
+
+Tensor IndexMethods::nonzero(Site site) const {
+  return flow::nonzero(TensorArg(self(), site));
+}
+
+Tensor IndexMethods::index_put(const IndexList& indices, const TensorArg& values,
+                               const IndexPutOptions& options) const {
+  return flow::index_put(TensorArg(self(), values.site()), indices, values, options);
 }
 
 }  // namespace flow

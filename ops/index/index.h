@@ -99,10 +99,6 @@ class IndexList {
 //   index(x (5, 3, 4), {rows (2), flow::Slice(), cols (2)}): (2, 3)
 Tensor index(const TensorArg& x, const IndexList& indices);
 
-struct IndexPutOptions {
-  bool accumulate = false;  // add to what is there, for an element named twice too
-};
-
 // x[indices] = values, which broadcast to the shape of x[indices]. Where an element is named twice,
 // the last value stays. The form without underscore leaves x and gives a changed copy.
 Tensor index_put(const TensorArg& x, const IndexList& indices, const TensorArg& values,

@@ -1,4 +1,5 @@
-// scatter with a reduction: products and extrema are an op, sums and means are made of others.
+#include "ops/index/scatter_reduce.h"
+
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
@@ -12,6 +13,7 @@
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
 
+// Products and extrema are an op; sums and means are composed of other ops.
 namespace flow {
 
 namespace ops {
@@ -183,28 +185,10 @@ Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, c
   });
 }
 
-Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,
-               const ScatterOptions& options) {
-  if (options.reduce.empty()) return scatter(x, dim, index, src);
-  if (options.reduce == "add") return scatter_add(x, dim, index, src);
-  if (options.reduce == "multiply") return scatter_reduce(x, dim, index, src, "prod");
-  throw InvalidArgument(
-      str("[scatter] reduce is '", options.reduce, "'; give add or multiply, or leave it out"),
-      x.site());
-}
-
-Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value,
-               const ScatterOptions& options) {
-  if (options.reduce.empty()) return scatter(x, dim, index, value);
-  const Tensor src = full(
-      index->shape(), value,
-      [&] {
-        TensorOptions like = options_like(index);
-        like.dtype = x->dtype();
-        return like;
-      }(),
-      x.site());
-  return scatter(x, dim, index, {src, x.site()}, options);
+Tensor IndexMethods::scatter_reduce(int64_t dim, const TensorArg& index, const TensorArg& src,
+                                    const std::string& reduce,
+                                    const ScatterReduceOptions& options) const {
+  return flow::scatter_reduce(TensorArg(self(), index.site()), dim, index, src, reduce, options);
 }
 
 }  // namespace flow

@@ -13,13 +13,9 @@
 #include "ops/index/sort.h"
 #include "ops/named_errors.h"
 #include "ops/promotion.h"
-#include "ops/random/random.h"
 #include "ops/reduce/extrema.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
-#include "ops/shape/arrange.h"
-#include "ops/shape/concat.h"
-#include "ops/shape/slice.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -41,31 +37,6 @@ Tensor nonfinite_aware(const TensorArg& a, const TensorArg& b,
   if (!is_floating(chosen.dtype())) return chosen;
   const Tensor without_a = where({isnan(a), site}, b, {chosen, site});
   return where({isnan(b), site}, a, {without_a, site});
-}
-
-int64_t dim_of_split(const char* name, const TensorArg& x, int64_t dim) {
-  if (x->dim() > dim) return dim;
-  if (x->dim() == 1 && dim == 1) return 0;
-  throw InvalidArgument(str("[", name, "] cuts dim ", dim, "; received ", x->meta()), x.site());
-}
-
-// As PyTorch, parts are of one size here.
-std::vector<Tensor> split_evenly(const char* name, const TensorArg& x, int64_t sections,
-                                 int64_t dim) {
-  return ops::named(name, [&] {
-    const int64_t d = dim_of_split(name, x, dim);
-    if (sections < 1 || x->size(d) % sections != 0) {
-      throw InvalidArgument(str("[", name, "] dim ", d, " of ", x->meta(), " does not fall into ",
-                                sections, " even parts; use tensor_split"),
-                            x.site());
-    }
-    return tensor_split(x, sections, d);
-  });
-}
-
-std::vector<Tensor> split_before(const char* name, const TensorArg& x,
-                                 const std::vector<int64_t>& indices, int64_t dim) {
-  return ops::named(name, [&] { return tensor_split(x, indices, dim_of_split(name, x, dim)); });
 }
 
 void check_index(const char* name, const TensorArg& x, const TensorArg& index) {
@@ -97,6 +68,62 @@ Tensor isin(const TensorArg& x, const TensorArg& test, const IsinOptions& option
         options.invert ? ne({found, site}, {rows, site}) : eq({found, site}, {rows, site});
     return reshape({is_in, site}, x->shape());
   });
+}
+
+Tensor take(const TensorArg& x, const TensorArg& index) {
+  return ops::named("take", [&]() -> Tensor {
+    if (index->dtype() != DType::kInt64) {
+      throw InvalidArgument(
+          str("[take] positions are int64; received ", index->meta(), "; cast them"), x.site());
+    }
+    const Tensor line = reshape(x, {-1});
+    return flow::index({line, x.site()}, IndexArg(index.tensor(), index.site()));
+  });
+}
+
+Tensor take_along_dim(const TensorArg& x, const TensorArg& indices, std::optional<int64_t> dim) {
+  return ops::named("take_along_dim", [&]() -> Tensor {
+    const Site site = x.site();
+    if (!dim) return gather({reshape(x, {-1}), site}, 0, {reshape(indices, {-1}), site});
+    if (indices->dim() != x->dim()) {
+      throw InvalidArgument(str("[take_along_dim] x and indices need as many dims; received ",
+                                x->meta(), ", ", indices->meta(), "; reshape one"),
+                            site);
+    }
+    const int64_t d = normalize_dim(*dim, x->dim(), "take_along_dim");
+    Shape of_x = x->shape();
+    Shape of_indices = indices->shape();
+    of_x[d] = of_indices[d] = 1;
+    Shape shape = broadcast_shapes(of_x, of_indices, "take_along_dim");
+    shape[d] = x->shape()[d];
+    const Tensor wide = expand(x, shape);
+    shape[d] = indices->shape()[d];
+    return gather({wide, site}, d, {expand(indices, shape), site});
+  });
+}
+
+Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
+                 double alpha) {
+  return ops::named("index_add", [&]() -> Tensor {
+    const int64_t d = normalize_dim(dim, x->dim(), "index_add");
+    Shape wanted = x->shape();
+    if (index->dim() == 1) wanted[d] = index->numel();
+    if (index->dim() != 1 || source->shape() != wanted || source->dtype() != x->dtype()) {
+      throw InvalidArgument(
+          str("[index_add] adds a slice of source for each position of a vector; ", "received ",
+              x->meta(), ", ", index->meta(), ", ", source->meta(), "; give source of shape ",
+              wanted, " and the tensor's dtype"),
+          x.site());
+    }
+    std::vector<IndexArg> places(static_cast<size_t>(d), IndexArg(Slice(), x.site()));
+    places.emplace_back(index.tensor(), index.site());
+    const Tensor added = alpha == 1 ? source.tensor() : mul(source, alpha);
+    return index_put(x, IndexList(places), {added, source.site()}, {.accumulate = true});
+  });
+}
+
+Tensor argwhere(const TensorArg& x) {
+  return nonzero(x);
 }
 
 Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value) {
@@ -163,81 +190,50 @@ Tensor fmin(const TensorArg& a, const TensorArg& b) {
   return ops::named("fmin", [&] { return nonfinite_aware(a, b, minimum); });
 }
 
-Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOptions& options) {
-  return ops::named("multinomial", [&]() -> Tensor {
-    const Site site = p.site();
-    if ((p->dim() != 1 && p->dim() != 2) || !is_floating(p->dtype()) || num_samples < 1 ||
-        p->size(-1) == 0 || (!options.replacement && num_samples > p->size(-1))) {
-      throw InvalidArgument(str("[multinomial] takes floating weights (C) or (N, C) and 1 to C "
-                                "samples, or more with ",
-                                "replacement; received ", p->meta(), ", ", num_samples),
-                            site);
-    }
-    const Tensor weights = p->detach();
-    if (!options.replacement) {
-      // The first arrivals of exponential clocks with these rates (Efraimidis and Spirakis 2006).
-      const Tensor draws = clamp({rand_like({weights, site}), site}, {.min = 1.17549435e-38});
-      const Tensor waiting = neg({log({draws, site}), site});
-      return topk({div({weights, site}, waiting), site}, num_samples, {.dim = -1}).indices;
-    }
-    const Tensor sums = cumsum({weights, site}, -1);
-    const Tensor total = narrow({sums, site}, -1, weights.size(-1) - 1, 1);
-    Shape shape = weights.shape();
-    shape[shape.size() - 1] = num_samples;
-    TensorOptions layout = options_like(weights);
-    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
-    const Tensor level = mul({rand(shape, layout, site), site}, total);
-    const Tensor place = searchsorted({sums, site}, {level, site}, {.right = true});
-    return clamp({place, site}, {.max = weights.size(-1) - 1});
+Tensor PointwiseMethods::fmax(const TensorArg& other) const {
+  return flow::fmax(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::fmin(const TensorArg& other) const {
+  return flow::fmin(TensorArg(self(), other.site()), other);
+}
+
+Tensor IndexMethods::index_fill(int64_t dim, const TensorArg& index, const Scalar& value) const {
+  return flow::index_fill(TensorArg(self(), index.site()), dim, index, value);
+}
+
+Tensor IndexMethods::index_copy(int64_t dim, const TensorArg& index,
+                                const TensorArg& source) const {
+  return flow::index_copy(TensorArg(self(), index.site()), dim, index, source);
+}
+
+Tensor IndexMethods::masked_scatter(const TensorArg& mask, const TensorArg& source) const {
+  return flow::masked_scatter(TensorArg(self(), mask.site()), mask, source);
+}
+
+const Tensor& InPlaceMethods::index_add_(int64_t dim, const TensorArg& index,
+                                         const TensorArg& source, double alpha) const {
+  return ops::named("index_add_", [&]() -> const Tensor& {
+    return copy_({flow::index_add(TensorArg(self(), index.site()), dim, index, source, alpha),
+                  index.site()});
   });
 }
 
-std::vector<Tensor> hsplit(const TensorArg& x, int64_t sections) {
-  return split_evenly("hsplit", x, sections, 1);
+Tensor IndexMethods::take(const TensorArg& index) const {
+  return flow::take(TensorArg(self(), index.site()), index);
 }
 
-std::vector<Tensor> hsplit(const TensorArg& x, const std::vector<int64_t>& indices) {
-  return split_before("hsplit", x, indices, 1);
+Tensor IndexMethods::take_along_dim(const TensorArg& indices, std::optional<int64_t> dim) const {
+  return flow::take_along_dim(TensorArg(self(), indices.site()), indices, dim);
 }
 
-std::vector<Tensor> vsplit(const TensorArg& x, int64_t sections) {
-  if (x->dim() < 2) dim_of_split("vsplit", x, 2);
-  return split_evenly("vsplit", x, sections, 0);
+Tensor IndexMethods::index_add(int64_t dim, const TensorArg& index, const TensorArg& source,
+                               double alpha) const {
+  return flow::index_add(TensorArg(self(), index.site()), dim, index, source, alpha);
 }
 
-std::vector<Tensor> vsplit(const TensorArg& x, const std::vector<int64_t>& indices) {
-  if (x->dim() < 2) dim_of_split("vsplit", x, 2);
-  return split_before("vsplit", x, indices, 0);
-}
-
-std::vector<Tensor> dsplit(const TensorArg& x, int64_t sections) {
-  return split_evenly("dsplit", x, sections, 2);
-}
-
-std::vector<Tensor> dsplit(const TensorArg& x, const std::vector<int64_t>& indices) {
-  return split_before("dsplit", x, indices, 2);
-}
-
-Tensor block_diag(const TensorListArg& tensors) {
-  return ops::named("block_diag", [&]() -> Tensor {
-    const Site site = tensors.site;
-    int64_t columns = 0;
-    std::vector<Tensor> blocks;
-    for (const Tensor& x : tensors.tensors) {
-      if (x.dim() > 2) {
-        throw InvalidArgument(str("[block_diag] takes matrices; received ", x.meta()), site);
-      }
-      blocks.push_back(atleast_2d({x, site}));
-      columns += blocks.back().size(1);
-    }
-    int64_t before = 0;
-    for (Tensor& block : blocks) {
-      const int64_t own = block.size(1);
-      block = pad({block, site}, {before, columns - before - own});
-      before += own;
-    }
-    return cat({blocks, site}, 0);
-  });
+Tensor IndexMethods::argwhere(Site site) const {
+  return flow::argwhere(TensorArg(self(), site));
 }
 
 }  // namespace flow

@@ -1,9 +1,8 @@
-// Elements chosen by value, by place or by chance, and tensors cut and joined by blocks; made of
-// other functions.
+// Elements picked, replaced or found by position or value. They are composed of other functions.
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <optional>
 
 #include "core/tensor.h"
 
@@ -17,6 +16,20 @@ struct IsinOptions {
 // Whether each element of x is one of `test`: bool.
 Tensor isin(const TensorArg& x, const TensorArg& test, const IsinOptions& options = {});
 
+// Elements of the flattened x at `index`, whose shape the result has; negative ones count from the
+// end.
+Tensor take(const TensorArg& x, const TensorArg& index);
+// gather, where x and indices are broadcast in the other dims; without dim, of the flattened ones.
+Tensor take_along_dim(const TensorArg& x, const TensorArg& indices,
+                      std::optional<int64_t> dim = std::nullopt);
+
+// A copy of x with alpha times the i-th slice of source along `dim` added to slice index[i].
+Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
+                 double alpha = 1);
+
+// nonzero under its other name.
+Tensor argwhere(const TensorArg& x);
+
 // A copy of x with the slices at `index` along `dim` replaced by a number, by the slices of
 // `source`.
 Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value);
@@ -29,25 +42,5 @@ Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg
 // The larger (smaller) one; the number where the other is NaN.
 Tensor fmax(const TensorArg& a, const TensorArg& b);
 Tensor fmin(const TensorArg& a, const TensorArg& b);
-
-struct MultinomialOptions {
-  bool replacement = false;
-};
-
-// `num_samples` positions drawn for each row of weights p (N, C) or (C), in proportion to them:
-// int64 (N, num_samples) or (num_samples). Without replacement there must be as many positive
-// weights.
-Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOptions& options = {});
-
-// tensor_split along the second dim (of a vector: the first), the first, the third.
-std::vector<Tensor> hsplit(const TensorArg& x, int64_t sections);
-std::vector<Tensor> hsplit(const TensorArg& x, const std::vector<int64_t>& indices);
-std::vector<Tensor> vsplit(const TensorArg& x, int64_t sections);
-std::vector<Tensor> vsplit(const TensorArg& x, const std::vector<int64_t>& indices);
-std::vector<Tensor> dsplit(const TensorArg& x, int64_t sections);
-std::vector<Tensor> dsplit(const TensorArg& x, const std::vector<int64_t>& indices);
-
-// Matrices along the diagonal of one, zeros elsewhere.  block_diag({a (2, 3), b (1, 1)}): (3, 4)
-Tensor block_diag(const TensorListArg& tensors);
 
 }  // namespace flow

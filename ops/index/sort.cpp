@@ -86,4 +86,28 @@ ValuesIndices topk(const TensorArg& x, int64_t k, const TopkOptions& options) {
   return {std::move(outputs[0]), std::move(outputs[1])};
 }
 
+ValuesIndices ReduceMethods::sort(Site site) const {
+  return flow::sort(TensorArg(self(), site));
+}
+
+ValuesIndices ReduceMethods::sort(const SortOptions& options, Site site) const {
+  return flow::sort(TensorArg(self(), site), options);
+}
+
+Tensor ReduceMethods::argsort(Site site) const {
+  return flow::argsort(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::argsort(const SortOptions& options, Site site) const {
+  return flow::argsort(TensorArg(self(), site), options);
+}
+
+ValuesIndices ReduceMethods::topk(int64_t k, Site site) const {
+  return flow::topk(TensorArg(self(), site), k);
+}
+
+ValuesIndices ReduceMethods::topk(int64_t k, const TopkOptions& options, Site site) const {
+  return flow::topk(TensorArg(self(), site), k, options);
+}
+
 }  // namespace flow

@@ -337,8 +337,34 @@ Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias
   return dispatch(ops::kLinear, {&x.tensor(), &weight.tensor(), &bias.tensor()}, x.site());
 }
 
-Tensor Tensor::matmul(const TensorArg& other) const {
-  return flow::matmul(TensorArg(*this, other.site()), other);
+Tensor ReduceMethods::matmul(const TensorArg& other) const {
+  return flow::matmul(TensorArg(self(), other.site()), other);
+}
+
+Tensor ReduceMethods::mm(const TensorArg& other) const {
+  return flow::mm(TensorArg(self(), other.site()), other);
+}
+
+Tensor ReduceMethods::bmm(const TensorArg& other) const {
+  return flow::bmm(TensorArg(self(), other.site()), other);
+}
+
+Tensor ReduceMethods::mv(const TensorArg& other) const {
+  return flow::mv(TensorArg(self(), other.site()), other);
+}
+
+Tensor ReduceMethods::dot(const TensorArg& other) const {
+  return flow::dot(TensorArg(self(), other.site()), other);
+}
+
+Tensor ReduceMethods::addmm(const TensorArg& mat1, const TensorArg& mat2,
+                               const AddmmOptions& options) const {
+  return flow::addmm(TensorArg(self(), mat1.site()), mat1, mat2, options);
+}
+
+Tensor ReduceMethods::baddbmm(const TensorArg& batch1, const TensorArg& batch2,
+                                 const AddmmOptions& options) const {
+  return flow::baddbmm(TensorArg(self(), batch1.site()), batch1, batch2, options);
 }
 
 }  // namespace flow

@@ -26,11 +26,6 @@ Tensor mv(const TensorArg& a, const TensorArg& b);
 // (k), (k) -> ().
 Tensor dot(const TensorArg& a, const TensorArg& b);
 
-struct AddmmOptions {
-  double beta = 1;
-  double alpha = 1;
-};
-
 // beta * input + alpha * mm(mat1, mat2); `input` broadcasts to (m, n) and is not read if beta is 0.
 Tensor addmm(const TensorArg& input, const TensorArg& mat1, const TensorArg& mat2,
              const AddmmOptions& options = {});

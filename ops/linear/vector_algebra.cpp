@@ -77,6 +77,17 @@ Tensor cross(const TensorArg& a, const TensorArg& b, const CrossOptions& options
   });
 }
 
+Tensor outer(const TensorArg& a, const TensorArg& b) {
+  return ops::named("outer", [&]() -> Tensor {
+    if (a->dim() != 1 || b->dim() != 1) {
+      throw InvalidArgument(
+          str("[outer] takes two vectors; received ", a->meta(), ", ", b->meta(), "; flatten them"),
+          a.site());
+    }
+    return mul({unsqueeze(a, 1), a.site()}, b);
+  });
+}
+
 Tensor kron(const TensorArg& a, const TensorArg& b) {
   return ops::named("kron", [&]() -> Tensor {
     const Site site = a.site();
@@ -305,6 +316,34 @@ Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const TensorArg& weigh
     const Tensor y = sum({mul({left, site}, unsqueeze(x2, -2)), site}, -1);
     return bias->defined() ? add({y, site}, bias) : y;
   });
+}
+
+Tensor ReduceMethods::cross(const TensorArg& other, const CrossOptions& options) const {
+  return flow::cross(TensorArg(self(), other.site()), other, options);
+}
+
+Tensor ReduceMethods::kron(const TensorArg& other) const {
+  return flow::kron(TensorArg(self(), other.site()), other);
+}
+
+Tensor ReduceMethods::cov(Site site) const {
+  return flow::cov(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::cov(const CovOptions& options, Site site) const {
+  return flow::cov(TensorArg(self(), site), options);
+}
+
+Tensor ReduceMethods::corrcoef(Site site) const {
+  return flow::corrcoef(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::renorm(double p, int64_t dim, double maxnorm, Site site) const {
+  return flow::renorm(TensorArg(self(), site), p, dim, maxnorm);
+}
+
+Tensor ReduceMethods::outer(const TensorArg& other) const {
+  return flow::outer(TensorArg(self(), other.site()), other);
 }
 
 }  // namespace flow

@@ -9,12 +9,11 @@
 
 namespace flow {
 
-struct CrossOptions {
-  std::optional<int64_t> dim = {};  // of size 3; unset: the first such dim
-};
-
 // The cross product along a dim of size 3; shapes broadcast.
 Tensor cross(const TensorArg& a, const TensorArg& b, const CrossOptions& options = {});
+
+// y[i][j] = a[i] b[j] of two vectors.
+Tensor outer(const TensorArg& a, const TensorArg& b);
 
 // Each element of a times all of b, block by block.  kron(a (2, 2), b (3, 1)): (6, 2)
 Tensor kron(const TensorArg& a, const TensorArg& b);

@@ -6,11 +6,8 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
-#include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
-#include "ops/index/gather.h"
-#include "ops/linear/similarity.h"
 #include "ops/loss/loss_op.h"
 #include "ops/named_errors.h"
 #include "ops/promotion.h"
@@ -381,60 +378,6 @@ Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOption
       return div(sum(TensorArg(losses, input.site())), static_cast<double>(batch));
     }
     return reduced(losses, ops::parse_reduction(options.reduction, "kl_div"), input.site());
-  });
-}
-
-Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
-                           const MarginOptions& options) {
-  return ops::named("margin_ranking_loss", [&]() -> Tensor {
-    const Reduction reduction = ops::parse_reduction(options.reduction, "margin_ranking_loss");
-    if (a->dim() != b->dim() || a->dim() != target->dim()) {
-      throw InvalidArgument(
-          str("[margin_ranking_loss] the tensors must have as many dims; received ", a->meta(),
-              ", ", b->meta(), ", ", target->meta(), "; reshape them"),
-          a.site());
-    }
-    const Tensor difference = sub({loss_operand(a), a.site()}, loss_operand(b));
-    const Tensor lead = mul({difference, a.site()}, target);
-    const Tensor lack = options.margin - TensorArg(lead, a.site());
-    return reduced(clamp({lack, a.site()}, {.min = 0}), reduction, a.site());
-  });
-}
-
-Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
-                           const TensorArg& negative, const TripletOptions& options) {
-  return ops::named("triplet_margin_loss", [&]() -> Tensor {
-    const Site site = anchor.site();
-    const Reduction reduction = ops::parse_reduction(options.reduction, "triplet_margin_loss");
-    const DistanceOptions distance{.p = options.p, .eps = options.eps};
-    const Tensor a = loss_operand(anchor), p = loss_operand(positive), n = loss_operand(negative);
-    const Tensor near = pairwise_distance({a, site}, p, distance);
-    Tensor far = pairwise_distance({a, site}, n, distance);
-    if (options.swap) far = minimum({far, site}, pairwise_distance({p, site}, n, distance));
-    const Tensor lack = add({sub({near, site}, far), site}, options.margin);
-    return reduced(clamp({lack, site}, {.min = 0}), reduction, site);
-  });
-}
-
-Tensor combined_margin_loss(const TensorArg& input, const TensorArg& label,
-                            const CombinedMarginOptions& options) {
-  return ops::named("combined_margin_loss", [&]() -> Tensor {
-    const Site site = input.site();
-    if (!is_floating(input->dtype()) || input->dim() != 2 || label->dim() != 1 ||
-        label->size(0) != input->size(0)) {
-      throw InvalidArgument(
-          str("[combined_margin_loss] takes cosines (N, C) and labels (N); received ",
-              input->meta(), " and ", label->meta()),
-          site);
-    }
-    const Tensor index = unsqueeze({label, site}, 1);
-    Tensor cosine = gather(input, 1, {index, site});
-    // Without an angle to turn, acos and its infinite slope at the ends are left out.
-    if (options.m1 != 1 || options.m2 != 0) {
-      const Tensor angle = add({mul({acos({cosine, site}), site}, options.m1), site}, options.m2);
-      cosine = cos({angle, site});
-    }
-    return scatter(input, 1, {index, site}, {sub({cosine, site}, options.m3), site});
   });
 }
 

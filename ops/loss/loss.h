@@ -69,38 +69,4 @@ struct KlDivOptions {
 // log_target, exp(target) (target - input). "mean" divides by the number of elements.
 Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOptions& options = {});
 
-struct MarginOptions {
-  double margin = 0;
-  std::string reduction = "mean";
-};
-
-// max(0, margin - target (a - b)): target 1 wants a to be the larger, -1 the smaller.
-Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
-                           const MarginOptions& options = {});
-
-struct TripletOptions {
-  double margin = 1;
-  double p = 2;
-  double eps = 1e-6;
-  bool swap = false;  // the negative may lie nearer to the positive than to the anchor
-  std::string reduction = "mean";
-};
-
-// max(0, d(anchor, positive) - d(anchor, negative) + margin) with d as pairwise_distance (Balntas
-// et al. 2016).
-Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
-                           const TensorArg& negative, const TripletOptions& options = {});
-
-struct CombinedMarginOptions {
-  double m1 = 1;
-  double m2 = 0;
-  double m3 = 0;
-};
-
-// Cosines (N, C) of angles between features and class centres, with cos(m1 angle + m2) - m3 in
-// place of the one at each row's label: what cross_entropy of them, scaled, then has to exceed (Liu
-// et al. 2017: m1; Deng et al. 2019: m2; Wang et al. 2018: m3). label: (N), int32 or int64.
-Tensor combined_margin_loss(const TensorArg& input, const TensorArg& label,
-                            const CombinedMarginOptions& options = {});
-
 }  // namespace flow

@@ -193,26 +193,38 @@ void register_softmax(OpTable& table) {
 
 }  // namespace ops
 
-Tensor softmax(const TensorArg& x, int64_t dim) {
+Tensor softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options) {
+  if (options.dtype) {
+    const Tensor wide = cast(x, *options.dtype);
+    return cast({softmax({wide, x.site()}, dim), x.site()}, *options.dtype);
+  }
   const ops::SoftmaxAttrs attrs{normalize_dim(dim, x->dim(), "softmax")};
   return dispatch(ops::kSoftmax, {&x.tensor()}, attrs, x.site());
 }
 
-Tensor log_softmax(const TensorArg& x, int64_t dim) {
+Tensor log_softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options) {
+  if (options.dtype) {
+    const Tensor wide = cast(x, *options.dtype);
+    return cast({log_softmax({wide, x.site()}, dim), x.site()}, *options.dtype);
+  }
   const ops::SoftmaxAttrs attrs{normalize_dim(dim, x->dim(), "log_softmax")};
   return dispatch(ops::kLogSoftmax, {&x.tensor()}, attrs, x.site());
 }
 
-Tensor softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options) {
-  if (!options.dtype) return softmax(x, dim);
-  const Tensor wide = cast(x, *options.dtype);
-  return cast({softmax({wide, x.site()}, dim), x.site()}, *options.dtype);
+Tensor ReduceMethods::softmax(int64_t dim, Site site) const {
+  return flow::softmax(TensorArg(self(), site), dim);
 }
 
-Tensor log_softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options) {
-  if (!options.dtype) return log_softmax(x, dim);
-  const Tensor wide = cast(x, *options.dtype);
-  return cast({log_softmax({wide, x.site()}, dim), x.site()}, *options.dtype);
+Tensor ReduceMethods::softmax(int64_t dim, const SoftmaxOptions& options, Site site) const {
+  return flow::softmax(TensorArg(self(), site), dim, options);
+}
+
+Tensor ReduceMethods::log_softmax(int64_t dim, Site site) const {
+  return flow::log_softmax(TensorArg(self(), site), dim);
+}
+
+Tensor ReduceMethods::log_softmax(int64_t dim, const SoftmaxOptions& options, Site site) const {
+  return flow::log_softmax(TensorArg(self(), site), dim, options);
 }
 
 }  // namespace flow

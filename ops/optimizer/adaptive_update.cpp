@@ -1,11 +1,11 @@
-// The steps of ops/optimizer/update.h that adapt the rate of each element, beside Adam.
+#include "ops/optimizer/adaptive_update.h"
+
 #include <cmath>
 
 #include "core/dispatch.h"
 #include "ops/creation/copy.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
-#include "ops/optimizer/update.h"
 #include "ops/optimizer/update_op.h"
 #include "ops/optimizer/update_row.h"
 #include "ops/reduce/statistics.h"

@@ -198,32 +198,32 @@ Tensor bernoulli(const TensorArg& p) {
   return dispatch(ops::kBernoulli, {&p.tensor()}, p.site());
 }
 
-const Tensor& Tensor::uniform_(double from, double to, Site site) const {
+const Tensor& InPlaceMethods::uniform_(double from, double to, Site site) const {
   if (!(from <= to)) {
     throw InvalidArgument(str("[uniform_] needs from <= to; got ", from, " and ", to), site);
   }
   const ops::DrawInPlaceAttrs attrs{from, to};
-  dispatch_in_place(ops::kUniformFill, {this}, &attrs, site);
-  return *this;
+  dispatch_in_place(ops::kUniformFill, {&self()}, &attrs, site);
+  return self();
 }
 
-const Tensor& Tensor::normal_(double mean, double std, Site site) const {
+const Tensor& InPlaceMethods::normal_(double mean, double std, Site site) const {
   check_std(std, "normal_", site);
   const ops::DrawInPlaceAttrs attrs{mean, std};
-  dispatch_in_place(ops::kNormalFill, {this}, &attrs, site);
-  return *this;
+  dispatch_in_place(ops::kNormalFill, {&self()}, &attrs, site);
+  return self();
 }
 
-Tensor Tensor::bernoulli(Site site) const {
-  return flow::bernoulli({*this, site});
+Tensor PointwiseMethods::bernoulli(Site site) const {
+  return flow::bernoulli({self(), site});
 }
 
-const Tensor& Tensor::bernoulli_(double p, Site site) const {
+const Tensor& InPlaceMethods::bernoulli_(double p, Site site) const {
   if (!(p >= 0 && p <= 1)) {
     throw InvalidArgument(str("[bernoulli_] needs p in [0, 1]; got ", p), site);
   }
-  const DType drawn = is_floating(dtype()) ? dtype() : default_dtype();
-  const Tensor chances = full_like({*this, site}, p, {.dtype = drawn});
+  const DType drawn = is_floating(self().dtype()) ? self().dtype() : default_dtype();
+  const Tensor chances = full_like({self(), site}, p, {.dtype = drawn});
   return copy_({flow::bernoulli({chances, site}), site});
 }
 

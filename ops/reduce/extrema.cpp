@@ -217,20 +217,76 @@ Tensor argmin(const TensorArg& x, int64_t dim, const KeepdimOptions& options) {
   return ops::find(ops::kArgmin, x, dim, options);
 }
 
-Tensor Tensor::max(Site site) const {
-  return flow::max({*this, site});
+Tensor ReduceMethods::max(Site site) const {
+  return flow::max({self(), site});
 }
 
-Tensor Tensor::min(Site site) const {
-  return flow::min({*this, site});
+Tensor ReduceMethods::min(Site site) const {
+  return flow::min({self(), site});
 }
 
-Tensor Tensor::argmax(Site site) const {
-  return flow::argmax({*this, site});
+Tensor ReduceMethods::argmax(Site site) const {
+  return flow::argmax({self(), site});
 }
 
-Tensor Tensor::argmax(int64_t dim, Site site) const {
-  return flow::argmax({*this, site}, dim);
+Tensor ReduceMethods::argmax(int64_t dim, Site site) const {
+  return flow::argmax({self(), site}, dim);
+}
+
+ValuesIndices ReduceMethods::max(int64_t dim, Site site) const {
+  return flow::max(TensorArg(self(), site), dim);
+}
+
+ValuesIndices ReduceMethods::max(int64_t dim, const KeepdimOptions& options, Site site) const {
+  return flow::max(TensorArg(self(), site), dim, options);
+}
+
+ValuesIndices ReduceMethods::min(int64_t dim, Site site) const {
+  return flow::min(TensorArg(self(), site), dim);
+}
+
+ValuesIndices ReduceMethods::min(int64_t dim, const KeepdimOptions& options, Site site) const {
+  return flow::min(TensorArg(self(), site), dim, options);
+}
+
+Tensor ReduceMethods::amax(Site site) const {
+  return flow::amax(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::amax(const Ints& dims, Site site) const {
+  return flow::amax(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::amax(const Ints& dims, const KeepdimOptions& options, Site site) const {
+  return flow::amax(TensorArg(self(), site), dims, options);
+}
+
+Tensor ReduceMethods::amin(Site site) const {
+  return flow::amin(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::amin(const Ints& dims, Site site) const {
+  return flow::amin(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::amin(const Ints& dims, const KeepdimOptions& options, Site site) const {
+  return flow::amin(TensorArg(self(), site), dims, options);
+}
+
+Tensor ReduceMethods::argmax(int64_t dim, const KeepdimOptions& options, Site site) const {
+  return flow::argmax(TensorArg(self(), site), dim, options);
+}
+
+Tensor ReduceMethods::argmin(Site site) const {
+  return flow::argmin(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::argmin(int64_t dim, Site site) const {
+  return flow::argmin(TensorArg(self(), site), dim);
+}
+
+Tensor ReduceMethods::argmin(int64_t dim, const KeepdimOptions& options, Site site) const {
+  return flow::argmin(TensorArg(self(), site), dim, options);
 }
 
 }  // namespace flow

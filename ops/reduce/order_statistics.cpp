@@ -265,4 +265,61 @@ Tensor nanquantile(const TensorArg& x, const std::vector<double>& q,
   return ops::quantiles("nanquantile", x, q, options, true);
 }
 
+Tensor ReduceMethods::median(Site site) const {
+  return flow::median(TensorArg(self(), site));
+}
+
+ValuesIndices ReduceMethods::median(int64_t dim, Site site) const {
+  return flow::median(TensorArg(self(), site), dim);
+}
+
+ValuesIndices ReduceMethods::median(int64_t dim, const KeepdimOptions& options, Site site) const {
+  return flow::median(TensorArg(self(), site), dim, options);
+}
+
+Tensor ReduceMethods::nanmedian(Site site) const {
+  return flow::nanmedian(TensorArg(self(), site));
+}
+
+ValuesIndices ReduceMethods::nanmedian(int64_t dim, Site site) const {
+  return flow::nanmedian(TensorArg(self(), site), dim);
+}
+
+ValuesIndices ReduceMethods::nanmedian(int64_t dim, const KeepdimOptions& options,
+                                       Site site) const {
+  return flow::nanmedian(TensorArg(self(), site), dim, options);
+}
+
+ValuesIndices ReduceMethods::mode(int64_t dim, Site site) const {
+  return flow::mode(TensorArg(self(), site), dim);
+}
+
+ValuesIndices ReduceMethods::mode(int64_t dim, const KeepdimOptions& options, Site site) const {
+  return flow::mode(TensorArg(self(), site), dim, options);
+}
+
+ValuesIndices ReduceMethods::kthvalue(int64_t k, Site site) const {
+  return flow::kthvalue(TensorArg(self(), site), k);
+}
+
+ValuesIndices ReduceMethods::kthvalue(int64_t k, const KthvalueOptions& options, Site site) const {
+  return flow::kthvalue(TensorArg(self(), site), k, options);
+}
+
+Tensor ReduceMethods::quantile(double q, Site site) const {
+  return flow::quantile(TensorArg(self(), site), q);
+}
+
+Tensor ReduceMethods::quantile(double q, const QuantileOptions& options, Site site) const {
+  return flow::quantile(TensorArg(self(), site), q, options);
+}
+
+Tensor ReduceMethods::nanquantile(double q, Site site) const {
+  return flow::nanquantile(TensorArg(self(), site), q);
+}
+
+Tensor ReduceMethods::nanquantile(double q, const QuantileOptions& options, Site site) const {
+  return flow::nanquantile(TensorArg(self(), site), q, options);
+}
+
 }  // namespace flow

@@ -352,28 +352,64 @@ Tensor all(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) 
   return ops::reduce(ops::kAll, x, dims, {.keepdim = options.keepdim});
 }
 
-Tensor Tensor::sum(Site site) const {
-  return flow::sum({*this, site});
+Tensor ReduceMethods::sum(Site site) const {
+  return flow::sum({self(), site});
 }
 
-Tensor Tensor::sum(const Ints& dims, Site site) const {
-  return flow::sum({*this, site}, dims);
+Tensor ReduceMethods::sum(const Ints& dims, Site site) const {
+  return flow::sum({self(), site}, dims);
 }
 
-Tensor Tensor::sum(const Ints& dims, const ReduceOptions& options, Site site) const {
-  return flow::sum({*this, site}, dims, options);
+Tensor ReduceMethods::sum(const Ints& dims, const ReduceOptions& options, Site site) const {
+  return flow::sum({self(), site}, dims, options);
 }
 
-Tensor Tensor::mean(Site site) const {
-  return flow::mean({*this, site});
+Tensor ReduceMethods::mean(Site site) const {
+  return flow::mean({self(), site});
 }
 
-Tensor Tensor::mean(const Ints& dims, Site site) const {
-  return flow::mean({*this, site}, dims);
+Tensor ReduceMethods::mean(const Ints& dims, Site site) const {
+  return flow::mean({self(), site}, dims);
 }
 
-Tensor Tensor::mean(const Ints& dims, const ReduceOptions& options, Site site) const {
-  return flow::mean({*this, site}, dims, options);
+Tensor ReduceMethods::mean(const Ints& dims, const ReduceOptions& options, Site site) const {
+  return flow::mean({self(), site}, dims, options);
+}
+
+Tensor ReduceMethods::prod(Site site) const {
+  return flow::prod(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::prod(int64_t dim, Site site) const {
+  return flow::prod(TensorArg(self(), site), dim);
+}
+
+Tensor ReduceMethods::prod(int64_t dim, const ReduceOptions& options, Site site) const {
+  return flow::prod(TensorArg(self(), site), dim, options);
+}
+
+Tensor ReduceMethods::any(Site site) const {
+  return flow::any(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::any(const Ints& dims, Site site) const {
+  return flow::any(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::any(const Ints& dims, const KeepdimOptions& options, Site site) const {
+  return flow::any(TensorArg(self(), site), dims, options);
+}
+
+Tensor ReduceMethods::all(Site site) const {
+  return flow::all(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::all(const Ints& dims, Site site) const {
+  return flow::all(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::all(const Ints& dims, const KeepdimOptions& options, Site site) const {
+  return flow::all(TensorArg(self(), site), dims, options);
 }
 
 }  // namespace flow

@@ -205,15 +205,6 @@ void register_scan(OpTable& table) {
 
 }  // namespace ops
 
-Tensor cumsum(const TensorArg& x, int64_t dim) {
-  return ops::cumsum_from(x, {normalize_dim(dim, x->dim(), "cumsum"), false});
-}
-
-Tensor cumprod(const TensorArg& x, int64_t dim) {
-  const ops::CumprodAttrs attrs{normalize_dim(dim, x->dim(), "cumprod")};
-  return dispatch(ops::kCumprod, {&x.tensor()}, attrs, x.site());
-}
-
 namespace {
 
 // scan(x) in the dtype asked for, which narrow integers wrap around to at the end.
@@ -228,11 +219,16 @@ Tensor scan_as(const TensorArg& x, const ScanOptions& options, const Scan& scan)
 }  // namespace
 
 Tensor cumsum(const TensorArg& x, int64_t dim, const ScanOptions& options) {
-  return scan_as(x, options, [dim](const TensorArg& wide) { return cumsum(wide, dim); });
+  return scan_as(x, options, [dim](const TensorArg& wide) {
+    return ops::cumsum_from(wide, {normalize_dim(dim, wide->dim(), "cumsum"), false});
+  });
 }
 
 Tensor cumprod(const TensorArg& x, int64_t dim, const ScanOptions& options) {
-  return scan_as(x, options, [dim](const TensorArg& wide) { return cumprod(wide, dim); });
+  return scan_as(x, options, [dim](const TensorArg& wide) {
+    const ops::CumprodAttrs attrs{normalize_dim(dim, wide->dim(), "cumprod")};
+    return dispatch(ops::kCumprod, {&wide.tensor()}, attrs, wide.site());
+  });
 }
 
 namespace {
@@ -279,6 +275,42 @@ Tensor diff(const TensorArg& x, const DiffOptions& options) {
     }
     return y;
   });
+}
+
+Tensor ReduceMethods::cumsum(int64_t dim, Site site) const {
+  return flow::cumsum(TensorArg(self(), site), dim);
+}
+
+Tensor ReduceMethods::cumsum(int64_t dim, const ScanOptions& options, Site site) const {
+  return flow::cumsum(TensorArg(self(), site), dim, options);
+}
+
+Tensor ReduceMethods::cumprod(int64_t dim, Site site) const {
+  return flow::cumprod(TensorArg(self(), site), dim);
+}
+
+Tensor ReduceMethods::cumprod(int64_t dim, const ScanOptions& options, Site site) const {
+  return flow::cumprod(TensorArg(self(), site), dim, options);
+}
+
+Tensor ReduceMethods::diff(Site site) const {
+  return flow::diff(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::diff(const DiffOptions& options, Site site) const {
+  return flow::diff(TensorArg(self(), site), options);
+}
+
+ValuesIndices ReduceMethods::cummax(int64_t dim, Site site) const {
+  return flow::cummax(TensorArg(self(), site), dim);
+}
+
+ValuesIndices ReduceMethods::cummin(int64_t dim, Site site) const {
+  return flow::cummin(TensorArg(self(), site), dim);
+}
+
+Tensor ReduceMethods::logcumsumexp(int64_t dim, Site site) const {
+  return flow::logcumsumexp(TensorArg(self(), site), dim);
 }
 
 }  // namespace flow

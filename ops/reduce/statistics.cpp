@@ -260,15 +260,83 @@ Tensor nanmean(const TensorArg& x, const Ints& dims, const ReduceOptions& option
   });
 }
 
-Tensor count_nonzero(const TensorArg& x) {
-  return count_nonzero(x, {});
-}
-
 Tensor count_nonzero(const TensorArg& x, const Ints& dims) {
   return ops::named("count_nonzero", [&]() -> Tensor {
     if (x->dtype() == DType::kBool) return sum(x, dims);
     return sum({ne(x, 0), x.site()}, dims);
   });
+}
+
+Tensor ReduceMethods::count_nonzero(Site site) const {
+  return flow::count_nonzero(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::count_nonzero(const Ints& dims, Site site) const {
+  return flow::count_nonzero(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::nansum(Site site) const {
+  return flow::nansum(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::nansum(const Ints& dims, Site site) const {
+  return flow::nansum(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::nansum(const Ints& dims, const ReduceOptions& options, Site site) const {
+  return flow::nansum(TensorArg(self(), site), dims, options);
+}
+
+Tensor ReduceMethods::nanmean(Site site) const {
+  return flow::nanmean(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::nanmean(const Ints& dims, Site site) const {
+  return flow::nanmean(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::nanmean(const Ints& dims, const ReduceOptions& options, Site site) const {
+  return flow::nanmean(TensorArg(self(), site), dims, options);
+}
+
+Tensor ReduceMethods::var(Site site) const {
+  return flow::var(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::var(const Ints& dims, Site site) const {
+  return flow::var(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::var(const Ints& dims, const VarOptions& options, Site site) const {
+  return flow::var(TensorArg(self(), site), dims, options);
+}
+
+Tensor ReduceMethods::std(Site site) const {
+  return flow::std(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::std(const Ints& dims, Site site) const {
+  return flow::std(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::std(const Ints& dims, const VarOptions& options, Site site) const {
+  return flow::std(TensorArg(self(), site), dims, options);
+}
+
+Tensor ReduceMethods::norm(Site site) const {
+  return flow::norm(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::norm(const NormOptions& options, Site site) const {
+  return flow::norm(TensorArg(self(), site), options);
+}
+
+Tensor ReduceMethods::logsumexp(const Ints& dims, Site site) const {
+  return flow::logsumexp(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::logsumexp(const Ints& dims, const KeepdimOptions& options, Site site) const {
+  return flow::logsumexp(TensorArg(self(), site), dims, options);
 }
 
 }  // namespace flow

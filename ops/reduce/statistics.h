@@ -49,7 +49,6 @@ Tensor nanmean(const TensorArg& x);
 Tensor nanmean(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
 
 // The number of elements that are not zero (NaN is not): int64.
-Tensor count_nonzero(const TensorArg& x);
-Tensor count_nonzero(const TensorArg& x, const Ints& dims);
+Tensor count_nonzero(const TensorArg& x, const Ints& dims = {});
 
 }  // namespace flow

@@ -3,7 +3,6 @@
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
-#include "ops/index/gather.h"
 #include "ops/index/index.h"
 #include "ops/named_errors.h"
 #include "ops/shape/concat.h"
@@ -63,6 +62,28 @@ Tensor column_stack(const TensorListArg& tensors) {
   return joined("column_stack", tensors, as_column, 1);
 }
 
+Tensor block_diag(const TensorListArg& tensors) {
+  return ops::named("block_diag", [&]() -> Tensor {
+    const Site site = tensors.site;
+    int64_t columns = 0;
+    std::vector<Tensor> blocks;
+    for (const Tensor& x : tensors.tensors) {
+      if (x.dim() > 2) {
+        throw InvalidArgument(str("[block_diag] takes matrices; received ", x.meta()), site);
+      }
+      blocks.push_back(atleast_2d({x, site}));
+      columns += blocks.back().size(1);
+    }
+    int64_t before = 0;
+    for (Tensor& block : blocks) {
+      const int64_t own = block.size(1);
+      block = pad({block, site}, {before, columns - before - own});
+      before += own;
+    }
+    return cat({blocks, site}, 0);
+  });
+}
+
 std::vector<Tensor> tensor_split(const TensorArg& x, int64_t sections, int64_t dim) {
   return ops::named("tensor_split", [&] {
     if (sections <= 0) {
@@ -89,6 +110,61 @@ std::vector<Tensor> tensor_split(const TensorArg& x, const std::vector<int64_t>&
     parts.push_back(slice(x, dim, begin));
     return parts;
   });
+}
+
+namespace {
+
+int64_t dim_of_split(const char* name, const TensorArg& x, int64_t dim) {
+  if (x->dim() > dim) return dim;
+  if (x->dim() == 1 && dim == 1) return 0;
+  throw InvalidArgument(str("[", name, "] cuts dim ", dim, "; received ", x->meta()), x.site());
+}
+
+// As PyTorch, parts are of one size here.
+std::vector<Tensor> split_evenly(const char* name, const TensorArg& x, int64_t sections,
+                                 int64_t dim) {
+  return ops::named(name, [&] {
+    const int64_t d = dim_of_split(name, x, dim);
+    if (sections < 1 || x->size(d) % sections != 0) {
+      throw InvalidArgument(str("[", name, "] dim ", d, " of ", x->meta(), " does not fall into ",
+                                sections, " even parts; use tensor_split"),
+                            x.site());
+    }
+    return tensor_split(x, sections, d);
+  });
+}
+
+std::vector<Tensor> split_before(const char* name, const TensorArg& x,
+                                 const std::vector<int64_t>& indices, int64_t dim) {
+  return ops::named(name, [&] { return tensor_split(x, indices, dim_of_split(name, x, dim)); });
+}
+
+}  // namespace
+
+std::vector<Tensor> hsplit(const TensorArg& x, int64_t sections) {
+  return split_evenly("hsplit", x, sections, 1);
+}
+
+std::vector<Tensor> hsplit(const TensorArg& x, const std::vector<int64_t>& indices) {
+  return split_before("hsplit", x, indices, 1);
+}
+
+std::vector<Tensor> vsplit(const TensorArg& x, int64_t sections) {
+  if (x->dim() < 2) dim_of_split("vsplit", x, 2);
+  return split_evenly("vsplit", x, sections, 0);
+}
+
+std::vector<Tensor> vsplit(const TensorArg& x, const std::vector<int64_t>& indices) {
+  if (x->dim() < 2) dim_of_split("vsplit", x, 2);
+  return split_before("vsplit", x, indices, 0);
+}
+
+std::vector<Tensor> dsplit(const TensorArg& x, int64_t sections) {
+  return split_evenly("dsplit", x, sections, 2);
+}
+
+std::vector<Tensor> dsplit(const TensorArg& x, const std::vector<int64_t>& indices) {
+  return split_before("dsplit", x, indices, 2);
 }
 
 Tensor unflatten(const TensorArg& x, int64_t dim, const Shape& sizes) {
@@ -205,94 +281,81 @@ Tensor repeat_interleave(const TensorArg& x, int64_t repeats, std::optional<int6
   });
 }
 
-Tensor outer(const TensorArg& a, const TensorArg& b) {
-  return ops::named("outer", [&]() -> Tensor {
-    if (a->dim() != 1 || b->dim() != 1) {
-      throw InvalidArgument(
-          str("[outer] takes two vectors; received ", a->meta(), ", ", b->meta(), "; flatten them"),
-          a.site());
-    }
-    return mul({unsqueeze(a, 1), a.site()}, b);
-  });
-}
-
-Tensor take(const TensorArg& x, const TensorArg& index) {
-  return ops::named("take", [&]() -> Tensor {
-    if (index->dtype() != DType::kInt64) {
-      throw InvalidArgument(
-          str("[take] positions are int64; received ", index->meta(), "; cast them"), x.site());
-    }
-    const Tensor line = reshape(x, {-1});
-    return flow::index({line, x.site()}, IndexArg(index.tensor(), index.site()));
-  });
-}
-
-Tensor take_along_dim(const TensorArg& x, const TensorArg& indices, std::optional<int64_t> dim) {
-  return ops::named("take_along_dim", [&]() -> Tensor {
-    const Site site = x.site();
-    if (!dim) return gather({reshape(x, {-1}), site}, 0, {reshape(indices, {-1}), site});
-    if (indices->dim() != x->dim()) {
-      throw InvalidArgument(str("[take_along_dim] x and indices need as many dims; received ",
-                                x->meta(), ", ", indices->meta(), "; reshape one"),
-                            site);
-    }
-    const int64_t d = normalize_dim(*dim, x->dim(), "take_along_dim");
-    Shape of_x = x->shape();
-    Shape of_indices = indices->shape();
-    of_x[d] = of_indices[d] = 1;
-    Shape shape = broadcast_shapes(of_x, of_indices, "take_along_dim");
-    shape[d] = x->shape()[d];
-    const Tensor wide = expand(x, shape);
-    shape[d] = indices->shape()[d];
-    return gather({wide, site}, d, {expand(indices, shape), site});
-  });
-}
-
-Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
-                 double alpha) {
-  return ops::named("index_add", [&]() -> Tensor {
-    const int64_t d = normalize_dim(dim, x->dim(), "index_add");
-    Shape wanted = x->shape();
-    if (index->dim() == 1) wanted[d] = index->numel();
-    if (index->dim() != 1 || source->shape() != wanted || source->dtype() != x->dtype()) {
-      throw InvalidArgument(
-          str("[index_add] adds a slice of source for each position of a vector; ", "received ",
-              x->meta(), ", ", index->meta(), ", ", source->meta(), "; give source of shape ",
-              wanted, " and the tensor's dtype"),
-          x.site());
-    }
-    std::vector<IndexArg> places(static_cast<size_t>(d), IndexArg(Slice(), x.site()));
-    places.emplace_back(index.tensor(), index.site());
-    const Tensor added = alpha == 1 ? source.tensor() : mul(source, alpha);
-    return index_put(x, IndexList(places), {added, source.site()}, {.accumulate = true});
-  });
-}
-
-Tensor argwhere(const TensorArg& x) {
-  return nonzero(x);
-}
-
 // Windows are picked by their positions, so the result is a copy.
-Tensor Tensor::unfold(int64_t dim, int64_t size, int64_t step, Site site) const {
+Tensor ShapeMethods::unfold(int64_t dim, int64_t size, int64_t step, Site site) const {
   return ops::named("unfold", [&]() -> Tensor {
-    const TensorArg x(*this, site);
-    if (this->dim() == 0) return flow::reshape(x, {1}).unfold(dim, size, step, site);
-    const int64_t d = normalize_dim(dim, this->dim(), "unfold");
-    if (size < 0 || size > this->size(d) || step <= 0) {
+    const TensorArg x(self(), site);
+    if (self().dim() == 0) return flow::reshape(x, {1}).unfold(dim, size, step, site);
+    const int64_t d = normalize_dim(dim, self().dim(), "unfold");
+    if (size < 0 || size > self().size(d) || step <= 0) {
       throw InvalidArgument(
-          str("[unfold] needs 0 <= size <= ", this->size(d), " and step > 0; received size ", size,
-              ", step ", step, " for dim ", d, " of ", meta(), "; make the windows smaller"),
+          str("[unfold] needs 0 <= size <= ", self().size(d), " and step > 0; received size ", size,
+              ", step ", step, " for dim ", d, " of ", self().meta(), "; make the windows smaller"),
           site);
     }
-    TensorOptions layout = options_like(*this);
+    TensorOptions layout = options_like(self());
     layout.dtype = DType::kInt64;
     if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
-    const int64_t count = (this->size(d) - size) / step + 1;
+    const int64_t count = (self().size(d) - size) / step + 1;
     const Tensor starts = flow::mul({arange(count, layout, site).unsqueeze(1, site), site}, step);
     const Tensor places = flow::add({starts, site}, arange(size, layout, site));
     const Tensor picked = flow::index_select(x, d, {places.reshape({-1}, site), site});
     return flow::movedim({flow::unflatten({picked, site}, d, {count, size}), site}, d + 1, -1);
   });
+}
+
+Tensor ShapeMethods::unflatten(int64_t dim, const Shape& sizes, Site site) const {
+  return flow::unflatten(TensorArg(self(), site), dim, sizes);
+}
+
+std::vector<Tensor> ShapeMethods::tensor_split(int64_t sections, int64_t dim, Site site) const {
+  return flow::tensor_split(TensorArg(self(), site), sections, dim);
+}
+
+std::vector<Tensor> ShapeMethods::tensor_split(const std::vector<int64_t>& indices, int64_t dim,
+                                               Site site) const {
+  return flow::tensor_split(TensorArg(self(), site), indices, dim);
+}
+
+Tensor ShapeMethods::repeat_interleave(int64_t repeats, std::optional<int64_t> dim,
+                                       Site site) const {
+  return flow::repeat_interleave(TensorArg(self(), site), repeats, dim);
+}
+
+Tensor ShapeMethods::fliplr(Site site) const {
+  return flow::fliplr(TensorArg(self(), site));
+}
+
+Tensor ShapeMethods::flipud(Site site) const {
+  return flow::flipud(TensorArg(self(), site));
+}
+
+Tensor ShapeMethods::rot90(int64_t k, const Ints& dims, Site site) const {
+  return flow::rot90(TensorArg(self(), site), k, dims);
+}
+
+std::vector<Tensor> ShapeMethods::hsplit(int64_t sections, Site site) const {
+  return flow::hsplit(TensorArg(self(), site), sections);
+}
+
+std::vector<Tensor> ShapeMethods::hsplit(const std::vector<int64_t>& indices, Site site) const {
+  return flow::hsplit(TensorArg(self(), site), indices);
+}
+
+std::vector<Tensor> ShapeMethods::vsplit(int64_t sections, Site site) const {
+  return flow::vsplit(TensorArg(self(), site), sections);
+}
+
+std::vector<Tensor> ShapeMethods::vsplit(const std::vector<int64_t>& indices, Site site) const {
+  return flow::vsplit(TensorArg(self(), site), indices);
+}
+
+std::vector<Tensor> ShapeMethods::dsplit(int64_t sections, Site site) const {
+  return flow::dsplit(TensorArg(self(), site), sections);
+}
+
+std::vector<Tensor> ShapeMethods::dsplit(const std::vector<int64_t>& indices, Site site) const {
+  return flow::dsplit(TensorArg(self(), site), indices);
 }
 
 }  // namespace flow

@@ -1,6 +1,7 @@
 // Stacking, cutting, turning and spreading, made of views, joins and picks.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,12 +24,23 @@ Tensor vstack(const TensorListArg& tensors);
 Tensor dstack(const TensorListArg& tensors);
 Tensor column_stack(const TensorListArg& tensors);
 
+// Matrices along the diagonal of one, zeros elsewhere.  block_diag({a (2, 3), b (1, 1)}): (3, 4)
+Tensor block_diag(const TensorListArg& tensors);
+
 // Views of x cut along `dim` into so many parts, the first ones larger by one where sizes are
 // uneven; or before each of `indices`, which count as in slices.
 //   tensor_split(x (5), 2): (3), (2);  tensor_split(x (5), {1, 4}): (1), (3), (1)
 std::vector<Tensor> tensor_split(const TensorArg& x, int64_t sections, int64_t dim = 0);
 std::vector<Tensor> tensor_split(const TensorArg& x, const std::vector<int64_t>& indices,
                                  int64_t dim = 0);
+
+// tensor_split along the second dim (of a vector: the first), the first, the third.
+std::vector<Tensor> hsplit(const TensorArg& x, int64_t sections);
+std::vector<Tensor> hsplit(const TensorArg& x, const std::vector<int64_t>& indices);
+std::vector<Tensor> vsplit(const TensorArg& x, int64_t sections);
+std::vector<Tensor> vsplit(const TensorArg& x, const std::vector<int64_t>& indices);
+std::vector<Tensor> dsplit(const TensorArg& x, int64_t sections);
+std::vector<Tensor> dsplit(const TensorArg& x, const std::vector<int64_t>& indices);
 
 // Dim `dim` as several, of which one size may be -1.  unflatten(x (6, 2), 0, {2, -1}): (2, 3, 2)
 Tensor unflatten(const TensorArg& x, int64_t dim, const Shape& sizes);
@@ -51,22 +63,5 @@ std::vector<Tensor> meshgrid(const TensorListArg& vectors, const MeshgridOptions
 //   repeat_interleave(x (2), 3): x[0], x[0], x[0], x[1], x[1], x[1]
 Tensor repeat_interleave(const TensorArg& x, int64_t repeats,
                          std::optional<int64_t> dim = std::nullopt);
-
-// y[i][j] = a[i] b[j] of two vectors.
-Tensor outer(const TensorArg& a, const TensorArg& b);
-
-// Elements of the flattened x at `index`, whose shape the result has; negative ones count from the
-// end.
-Tensor take(const TensorArg& x, const TensorArg& index);
-// gather, where x and indices are broadcast in the other dims; without dim, of the flattened ones.
-Tensor take_along_dim(const TensorArg& x, const TensorArg& indices,
-                      std::optional<int64_t> dim = std::nullopt);
-
-// A copy of x with alpha times the i-th slice of source along `dim` added to slice index[i].
-Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
-                 double alpha = 1);
-
-// nonzero under its other name.
-Tensor argwhere(const TensorArg& x);
 
 }  // namespace flow

@@ -397,4 +397,28 @@ Tensor triu(const TensorArg& x, int64_t diagonal) {
   return dispatch(ops::kTriu, {&x.tensor()}, ops::TriangleAttrs{diagonal}, x.site());
 }
 
+Tensor ShapeMethods::repeat(const Ints& repeats, Site site) const {
+  return flow::repeat(TensorArg(self(), site), repeats);
+}
+
+Tensor ShapeMethods::tile(const Ints& repeats, Site site) const {
+  return flow::tile(TensorArg(self(), site), repeats);
+}
+
+Tensor ShapeMethods::flip(const Ints& dims, Site site) const {
+  return flow::flip(TensorArg(self(), site), dims);
+}
+
+Tensor ShapeMethods::roll(const Ints& shifts, const Ints& dims, Site site) const {
+  return flow::roll(TensorArg(self(), site), shifts, dims);
+}
+
+Tensor ShapeMethods::tril(int64_t diagonal, Site site) const {
+  return flow::tril(TensorArg(self(), site), diagonal);
+}
+
+Tensor ShapeMethods::triu(int64_t diagonal, Site site) const {
+  return flow::triu(TensorArg(self(), site), diagonal);
+}
+
 }  // namespace flow

@@ -266,4 +266,25 @@ Tensor trace(const TensorArg& x) {
   return sum({flow::diagonal(x), x.site()});
 }
 
+Tensor IndexMethods::diagonal_scatter(const TensorArg& source, int64_t offset, int64_t dim1,
+                                      int64_t dim2) const {
+  return flow::diagonal_scatter(TensorArg(self(), source.site()), source, offset, dim1, dim2);
+}
+
+Tensor ReduceMethods::trace(Site site) const {
+  return flow::trace(TensorArg(self(), site));
+}
+
+Tensor ShapeMethods::diagonal(int64_t offset, int64_t dim1, int64_t dim2, Site site) const {
+  return flow::diagonal(TensorArg(self(), site), offset, dim1, dim2);
+}
+
+Tensor ShapeMethods::diag(int64_t diagonal, Site site) const {
+  return flow::diag(TensorArg(self(), site), diagonal);
+}
+
+Tensor ShapeMethods::diag_embed(int64_t offset, int64_t dim1, int64_t dim2, Site site) const {
+  return flow::diag_embed(TensorArg(self(), site), offset, dim1, dim2);
+}
+
 }  // namespace flow

@@ -370,12 +370,44 @@ std::vector<Tensor> chunk(const TensorArg& x, int64_t chunks, int64_t dim) {
   return ops::cut_evenly(x, d, size / chunks + (size % chunks != 0 ? 1 : 0));
 }
 
-Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length, Site site) const {
-  return flow::narrow({*this, site}, dim, start, length);
+Tensor ShapeMethods::narrow(int64_t dim, int64_t start, int64_t length, Site site) const {
+  return flow::narrow({self(), site}, dim, start, length);
 }
 
-Tensor Tensor::select(int64_t dim, int64_t index, Site site) const {
-  return flow::select({*this, site}, dim, index);
+Tensor ShapeMethods::select(int64_t dim, int64_t index, Site site) const {
+  return flow::select({self(), site}, dim, index);
+}
+
+Tensor IndexMethods::slice_scatter(const TensorArg& source, int64_t dim,
+                                   std::optional<int64_t> start, std::optional<int64_t> end,
+                                   int64_t step) const {
+  return flow::slice_scatter(TensorArg(self(), source.site()), source, dim, start, end, step);
+}
+
+Tensor IndexMethods::select_scatter(const TensorArg& source, int64_t dim, int64_t index) const {
+  return flow::select_scatter(TensorArg(self(), source.site()), source, dim, index);
+}
+
+Tensor ShapeMethods::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+                           int64_t step, Site site) const {
+  return flow::slice(TensorArg(self(), site), dim, start, end, step);
+}
+
+std::vector<Tensor> ShapeMethods::unbind(int64_t dim, Site site) const {
+  return flow::unbind(TensorArg(self(), site), dim);
+}
+
+std::vector<Tensor> ShapeMethods::split(int64_t split_size, int64_t dim, Site site) const {
+  return flow::split(TensorArg(self(), site), split_size, dim);
+}
+
+std::vector<Tensor> ShapeMethods::split(const std::vector<int64_t>& sizes, int64_t dim,
+                                        Site site) const {
+  return flow::split(TensorArg(self(), site), sizes, dim);
+}
+
+std::vector<Tensor> ShapeMethods::chunk(int64_t chunks, int64_t dim, Site site) const {
+  return flow::chunk(TensorArg(self(), site), chunks, dim);
 }
 
 }  // namespace flow

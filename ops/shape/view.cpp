@@ -420,44 +420,76 @@ Tensor expand_as(const TensorArg& x, const TensorArg& other) {
   return ops::named("expand_as", [&]() -> Tensor { return expand(x, other->shape()); });
 }
 
-Tensor Tensor::reshape(const flow::Shape& shape, Site site) const {
-  return flow::reshape({*this, site}, shape);
+Tensor ShapeMethods::reshape(const Shape& shape, Site site) const {
+  return flow::reshape({self(), site}, shape);
 }
 
-Tensor Tensor::view(const flow::Shape& shape, Site site) const {
-  return flow::view({*this, site}, shape);
+Tensor ShapeMethods::view(const Shape& shape, Site site) const {
+  return flow::view({self(), site}, shape);
 }
 
-Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim, Site site) const {
-  return flow::flatten({*this, site}, start_dim, end_dim);
+Tensor ShapeMethods::flatten(int64_t start_dim, int64_t end_dim, Site site) const {
+  return flow::flatten({self(), site}, start_dim, end_dim);
 }
 
-Tensor Tensor::squeeze(Site site) const {
-  return flow::squeeze({*this, site});
+Tensor ShapeMethods::squeeze(Site site) const {
+  return flow::squeeze({self(), site});
 }
 
-Tensor Tensor::squeeze(int64_t dim, Site site) const {
-  return flow::squeeze({*this, site}, dim);
+Tensor ShapeMethods::squeeze(int64_t dim, Site site) const {
+  return flow::squeeze({self(), site}, dim);
 }
 
-Tensor Tensor::unsqueeze(int64_t dim, Site site) const {
-  return flow::unsqueeze({*this, site}, dim);
+Tensor ShapeMethods::unsqueeze(int64_t dim, Site site) const {
+  return flow::unsqueeze({self(), site}, dim);
 }
 
-Tensor Tensor::transpose(int64_t dim0, int64_t dim1, Site site) const {
-  return flow::transpose({*this, site}, dim0, dim1);
+Tensor ShapeMethods::transpose(int64_t dim0, int64_t dim1, Site site) const {
+  return flow::transpose({self(), site}, dim0, dim1);
 }
 
-Tensor Tensor::t(Site site) const {
-  return flow::t({*this, site});
+Tensor ShapeMethods::t(Site site) const {
+  return flow::t({self(), site});
 }
 
-Tensor Tensor::permute(const Ints& dims, Site site) const {
-  return flow::permute({*this, site}, dims);
+Tensor ShapeMethods::permute(const Ints& dims, Site site) const {
+  return flow::permute({self(), site}, dims);
 }
 
-Tensor Tensor::expand(const flow::Shape& shape, Site site) const {
-  return flow::expand({*this, site}, shape);
+Tensor ShapeMethods::expand(const Shape& shape, Site site) const {
+  return flow::expand({self(), site}, shape);
+}
+
+Tensor ShapeMethods::view_as(const TensorArg& other) const {
+  return flow::view_as(TensorArg(self(), other.site()), other);
+}
+
+Tensor ShapeMethods::reshape_as(const TensorArg& other) const {
+  return flow::reshape_as(TensorArg(self(), other.site()), other);
+}
+
+Tensor ShapeMethods::expand_as(const TensorArg& other) const {
+  return flow::expand_as(TensorArg(self(), other.site()), other);
+}
+
+Tensor ShapeMethods::broadcast_to(const Shape& shape, Site site) const {
+  return flow::broadcast_to(TensorArg(self(), site), shape);
+}
+
+Tensor ShapeMethods::squeeze(const std::vector<int64_t>& dims, Site site) const {
+  return flow::squeeze(TensorArg(self(), site), dims);
+}
+
+Tensor ShapeMethods::swapaxes(int64_t axis0, int64_t axis1, Site site) const {
+  return flow::swapaxes(TensorArg(self(), site), axis0, axis1);
+}
+
+Tensor ShapeMethods::swapdims(int64_t dim0, int64_t dim1, Site site) const {
+  return flow::swapdims(TensorArg(self(), site), dim0, dim1);
+}
+
+Tensor ShapeMethods::movedim(const Ints& source, const Ints& destination, Site site) const {
+  return flow::movedim(TensorArg(self(), site), source, destination);
 }
 
 }  // namespace flow

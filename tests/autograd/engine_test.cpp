@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "autograd/grad_mode.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "ops/creation/copy.h"
 #include "ops/creation/creation.h"

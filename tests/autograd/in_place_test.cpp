@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
-#include "autograd/grad_mode.h"
 #include "autograd/gradcheck.h"
 #include "autograd/recorder.h"
 #include "autograd/shape_in_place.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "ops/creation/copy.h"
 #include "ops/creation/creation.h"

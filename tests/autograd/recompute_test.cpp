@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
-#include "autograd/grad_mode.h"
 #include "autograd/gradcheck.h"
 #include "autograd/hooks.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/generator.h"
+#include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"

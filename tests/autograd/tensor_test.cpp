@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
-#include "autograd/grad_mode.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "ops/conv/conv.h"
 #include "ops/creation/creation.h"

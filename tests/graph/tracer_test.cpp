@@ -8,9 +8,9 @@
 
 #include "autograd/autocast.h"
 #include "autograd/engine.h"
-#include "autograd/grad_mode.h"
 #include "autograd/recompute.h"
 #include "autograd/shape_in_place.h"
+#include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "graph/program/lower.h"
 #include "graph/program/program.h"

@@ -15,6 +15,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/compare.h"
 #include "ops/index/gather.h"
+#include "ops/index/scatter_reduce.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
 #include "tests/support/expect_tensor.h"

@@ -9,6 +9,7 @@
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/loss/margin_loss.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {

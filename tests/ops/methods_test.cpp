@@ -1,4 +1,6 @@
 #include <cmath>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -6,14 +8,26 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/activation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/shrink.h"
+#include "ops/elementwise/special.h"
+#include "ops/elementwise/ternary.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
+#include "ops/index/count.h"
 #include "ops/index/gather.h"
 #include "ops/index/index.h"
+#include "ops/index/scatter_reduce.h"
+#include "ops/index/selection.h"
 #include "ops/index/sort.h"
+#include "ops/linear/matmul.h"
+#include "ops/linear/vector_algebra.h"
+#include "ops/norm/softmax.h"
+#include "ops/random/multinomial.h"
 #include "ops/random/random.h"
+#include "ops/reduce/order_statistics.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
 #include "ops/reduce/statistics.h"
@@ -108,6 +122,142 @@ TEST(TensorMethods, EqualComparesShapesAndElements) {
   EXPECT_FALSE(x.equal(tensor({1.F, 3.F})));
   EXPECT_FALSE(x.equal(tensor({{1.F, 2.F}})));
   EXPECT_FALSE(tensor({NAN}).equal(tensor({NAN})));
+}
+
+static_assert(sizeof(Tensor) == sizeof(void*));
+
+// One call as a method and as the function of its name.
+struct CallPair {
+  const char* name;
+  Tensor method, function;
+};
+
+void expect_equal(const std::vector<CallPair>& pairs) {
+  for (const CallPair& pair : pairs) {
+    EXPECT_EQ(pair.method.dtype(), pair.function.dtype()) << pair.name;
+    EXPECT_TRUE(pair.method.equal(pair.function)) << pair.name;
+  }
+}
+
+TEST(TensorMethods, PointwiseMethodsAreTheFunctionsOfTheirName) {
+  const Tensor x = tensor({{0.5F, -1.5F, 2.F}, {3.F, -0.25F, 1.F}});
+  const Tensor y = tensor({{2.F, 3.F, -1.F}, {0.5F, 4.F, 2.F}});
+
+  expect_equal(
+      {{"add", x.add(y, {.alpha = 2}), add(x, y, {.alpha = 2})},
+       {"sub", x.sub(2, {.alpha = 3}), sub(x, 2, {.alpha = 3})},
+       {"div", x.div(y, {.rounding_mode = "trunc"}), div(x, y, {.rounding_mode = "trunc"})},
+       {"addcmul", x.addcmul(y, y), addcmul(x, y, y)},
+       {"addcmul", x.addcmul(y, y, {.value = 3}), addcmul(x, y, y, {.value = 3})},
+       {"addcdiv", x.addcdiv(y, y, {.value = 3}), addcdiv(x, y, y, {.value = 3})},
+       {"lerp", x.lerp(y, 0.5), lerp(x, y, 0.5)},
+       {"logaddexp2", x.logaddexp2(y), logaddexp2(x, y)},
+       {"copysign", x.copysign(y), copysign(x, y)},
+       {"copysign", x.copysign(-1), copysign(x, -1)},
+       {"heaviside", x.heaviside(y), heaviside(x, y)},
+       {"fmax", x.fmax(y), fmax(x, y)},
+       {"fmin", x.fmin(y), fmin(x, y)},
+       {"deg2rad", x.deg2rad(), deg2rad(x)},
+       {"rad2deg", x.rad2deg(), rad2deg(x)},
+       {"logit", x.sigmoid().logit(), logit(sigmoid(x))},
+       {"logit", x.logit({.eps = 0.1}), logit(x, {.eps = 0.1})},
+       {"prelu", x.prelu(tensor({0.5F})), prelu(x, tensor({0.5F}))},
+       {"hardshrink", x.hardshrink(), hardshrink(x)},
+       {"hardshrink", x.hardshrink({.lambd = 2}), hardshrink(x, {.lambd = 2})},
+       {"round", x.round({.decimals = 1}), round(x, {.decimals = 1})},
+       {"isclose", x.isclose(y), isclose(x, y)},
+       {"isclose", x.isclose(y, {.atol = 3}), isclose(x, y, {.atol = 3})}});
+  EXPECT_EQ(x.allclose(y, {.atol = 9}), allclose(x, y, {.atol = 9}));
+}
+
+TEST(TensorMethods, MethodsAlongDimsAreTheFunctionsOfTheirName) {
+  const Tensor x = tensor({{0.5F, -1.5F, 2.F}, {3.F, -0.25F, 1.F}});
+  const Tensor y = tensor({{2.F, 3.F}, {-1.F, 0.5F}, {4.F, 2.F}});
+  const Tensor z = tensor({{1.F, 2.F}, {3.F, 4.F}});
+
+  expect_equal({{"sum", x.sum({0}, {.keepdim = true}), sum(x, {0}, {.keepdim = true})},
+                {"var", x.var(1, {.unbiased = false}), var(x, 1, {.unbiased = false})},
+                {"nanquantile", x.nanquantile(0.5), nanquantile(x, 0.5)},
+                {"nanquantile", x.nanquantile(0.5, {.dim = 1}), nanquantile(x, 0.5, {.dim = 1})},
+                {"count_nonzero", x.count_nonzero(), count_nonzero(x)},
+                {"count_nonzero", x.count_nonzero(0), count_nonzero(x, 0)},
+                {"matmul", x.matmul(y), matmul(x, y)},
+                {"addmm", z.addmm(x, y), addmm(z, x, y)},
+                {"addmm", z.addmm(x, y, {.beta = 2}), addmm(z, x, y, {.beta = 2})},
+                {"kron", x.kron(y), kron(x, y)},
+                {"cross", x.cross(x), cross(x, x)},
+                {"cross", x.cross(x, {.dim = 1}), cross(x, x, {.dim = 1})},
+                {"cov", x.cov(), cov(x)},
+                {"cov", x.cov({.correction = 0}), cov(x, {.correction = 0})},
+                {"corrcoef", x.corrcoef(), corrcoef(x)},
+                {"renorm", x.renorm(2, 0, 1), renorm(x, 2, 0, 1)},
+                {"softmax", x.softmax(1), softmax(x, 1)},
+                {"softmax", x.softmax(1, {.dtype = DType::kFloat64}),
+                 softmax(x, 1, {.dtype = DType::kFloat64})},
+                {"cumsum", x.cumsum(1), cumsum(x, 1)},
+                {"cumsum", x.cumsum(1, {.dtype = DType::kFloat64}),
+                 cumsum(x, 1, {.dtype = DType::kFloat64})},
+                {"diff", x.diff({.dim = 0}), diff(x, {.dim = 0})}});
+}
+
+TEST(TensorMethods, MethodsByPositionAreTheFunctionsOfTheirName) {
+  const Tensor x = tensor({{0.5F, -1.5F, 2.F}, {3.F, -0.25F, 1.F}});
+  const Tensor index = tensor({{1, 0, 1}});
+  const Tensor src = tensor({{5.F, 6.F, 7.F}});
+
+  expect_equal(
+      {{"gather", x.gather(0, index), gather(x, 0, index)},
+       {"scatter", x.scatter(0, index, src), scatter(x, 0, index, src)},
+       {"scatter", x.scatter(0, index, src, {.reduce = "add"}),
+        scatter(x, 0, index, src, {.reduce = "add"})},
+       {"scatter", x.scatter(0, index, 4), scatter(x, 0, index, 4)},
+       {"scatter", x.scatter(0, index, 4, {.reduce = "multiply"}),
+        scatter(x, 0, index, 4, {.reduce = "multiply"})},
+       {"scatter_reduce", x.scatter_reduce(0, index, src, "amax"),
+        scatter_reduce(x, 0, index, src, "amax")},
+       {"scatter_reduce", x.scatter_reduce(0, index, src, "mean", {.include_self = false}),
+        scatter_reduce(x, 0, index, src, "mean", {.include_self = false})},
+       {"index_put", x.index_put({0}, src, {.accumulate = true}),
+        index_put(x, {0}, src, {.accumulate = true})},
+       {"index_fill", x.index_fill(1, tensor({2}), 8), index_fill(x, 1, tensor({2}), 8)},
+       {"index_copy", x.index_copy(0, tensor({1}), src), index_copy(x, 0, tensor({1}), src)},
+       {"masked_scatter", x.masked_scatter(x.gt(1), src), masked_scatter(x, x.gt(1), src)},
+       {"where", x.where(x.gt(0), src), where(x.gt(0), x, src)},
+       {"unique", x.unique().output, unique(x).output},
+       {"unique", x.unique({.dim = 0}).output, unique(x, {.dim = 0}).output},
+       {"unique_consecutive", x.unique_consecutive().output, unique_consecutive(x).output},
+       {"hsplit", x.hsplit(3)[1], hsplit(x, 3)[1]},
+       {"vsplit", x.vsplit({1})[0], vsplit(x, {1})[0]},
+       {"dsplit", x.unsqueeze(0).dsplit(3)[2], dsplit(x.unsqueeze(0), 3)[2]}});
+  EXPECT_EQ(src.multinomial(2).shape(), (Shape{1, 2}));
+  EXPECT_EQ(src.multinomial(5, {.replacement = true}).shape(), (Shape{1, 5}));
+}
+
+// What the error of a call says it was called from.
+template <class Call>
+uint32_t line_of_error(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.site().file()), __FILE__);
+    return error.site().line();
+  }
+  return 0;
+}
+
+TEST(TensorMethods, ErrorsNameTheLineOfTheCall) {
+  const Tensor x = zeros({2, 3});
+  const Tensor other = zeros({5});
+  const Tensor index = tensor({0});
+
+  EXPECT_EQ(line_of_error([&] { x.add(other); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.sum(7); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.sum(7, {.keepdim = true}); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.matmul(other); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.reshape({7}); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.gather(7, index); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.add_(other); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.backward(); }), __LINE__);
 }
 
 }  // namespace

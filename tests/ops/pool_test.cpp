@@ -14,6 +14,8 @@
 #include "eager/interpreter.h"
 #include "eager/runtime.h"
 #include "ops/conv/conv.h"
+#include "ops/conv/max_unpool.h"
+#include "ops/conv/pool_volume.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"

@@ -11,6 +11,8 @@
 #include "ops/creation/creation.h"
 #include "ops/index/count.h"
 #include "ops/index/sort.h"
+#include "ops/random/multinomial.h"
+#include "ops/shape/arrange.h"
 
 namespace flow {
 namespace {

@@ -4,13 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include "autograd/grad_mode.h"
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/optimizer/adaptive_update.h"
 #include "ops/shape/view.h"
 
 namespace flow {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "autograd/grad_mode.h"
+#include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "nn/clip_grad.h"
 #include "ops/shape/concat.h"

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "autograd/engine.h"
-#include "autograd/grad_mode.h"
+#include "core/grad_mode.h"
 #include "tests/support/op_samples/families.h"
 #include "tests/support/values.h"
 

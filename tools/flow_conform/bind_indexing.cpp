@@ -2,6 +2,8 @@
 #include "ops/index/embedding.h"
 #include "ops/index/gather.h"
 #include "ops/index/index.h"
+#include "ops/index/scatter_reduce.h"
+#include "ops/index/selection.h"
 #include "ops/shape/arrange.h"
 #include "tools/flow_conform/case.h"
 

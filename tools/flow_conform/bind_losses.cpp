@@ -1,8 +1,9 @@
 // Losses.
 #include "ops/loss/cross_entropy.h"
 #include "ops/loss/ctc_loss.h"
+#include "ops/loss/likelihood_loss.h"
 #include "ops/loss/loss.h"
-#include "ops/loss/loss_variants.h"
+#include "ops/loss/margin_loss.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

@@ -3,6 +3,7 @@
 #include "ops/linear/einsum.h"
 #include "ops/linear/matmul.h"
 #include "ops/linear/recurrent.h"
+#include "ops/linear/vector_algebra.h"
 #include "ops/shape/arrange.h"
 #include "tools/flow_conform/case.h"
 

@@ -1,5 +1,6 @@
 // Selection of elements by value or position, and tensors split and joined by blocks.
 #include "ops/index/selection.h"
+#include "ops/shape/arrange.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

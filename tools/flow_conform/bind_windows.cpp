@@ -2,7 +2,9 @@
 #include "ops/conv/conv.h"
 #include "ops/conv/fold.h"
 #include "ops/conv/interpolate.h"
+#include "ops/conv/max_unpool.h"
 #include "ops/conv/pool.h"
+#include "ops/conv/pool_volume.h"
 #include "tools/flow_conform/case.h"
 
 namespace flow::conform {

@@ -2,10 +2,10 @@
 
 #include <filesystem>
 
-#include "autograd/grad_mode.h"
 #include "core/allocator.h"
 #include "core/context.h"
 #include "core/default_dtype.h"
+#include "core/grad_mode.h"
 #include "core/tensor_meta.h"
 #include "eager/runtime.h"
 #include "nn/comm.h"

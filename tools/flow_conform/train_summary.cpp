@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "autograd/grad_mode.h"
 #include "boxing/report.h"
 #include "core/allocator.h"
 #include "core/context.h"
+#include "core/grad_mode.h"
 #include "core/storage.h"
 #include "eager/runtime.h"
 #include "graph/run/compiled_step.h"

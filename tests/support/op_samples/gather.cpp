@@ -1,5 +1,6 @@
 #include "ops/index/gather.h"
 
+#include "ops/index/scatter_reduce.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

@@ -1,6 +1,7 @@
 #include "ops/conv/pool.h"
 
 #include "core/dispatch.h"
+#include "ops/conv/max_unpool.h"
 #include "ops/conv/pool_op.h"
 #include "ops/index/sort.h"
 #include "tests/support/op_samples/families.h"

@@ -1,5 +1,6 @@
 #include "ops/optimizer/update.h"
 
+#include "ops/optimizer/adaptive_update.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {

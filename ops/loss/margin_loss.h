@@ -1,4 +1,5 @@
-// Losses of margins and likelihoods, made of other functions. `reduction` as in ops/loss/loss.h.
+// Losses that demand a margin between scores, distances or angles. They are composed of other
+// functions. `reduction` as in ops/loss/loss.h.
 #pragma once
 
 #include <functional>
@@ -7,6 +8,15 @@
 #include "core/tensor.h"
 
 namespace flow {
+
+struct MarginOptions {
+  double margin = 0;
+  std::string reduction = "mean";
+};
+
+// max(0, margin - target (a - b)): target 1 wants a to be the larger, -1 the smaller.
+Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
+                           const MarginOptions& options = {});
 
 struct HingeOptions {
   double margin = 1;
@@ -65,6 +75,19 @@ struct MultilabelSoftMarginOptions {
 Tensor multilabel_soft_margin_loss(const TensorArg& input, const TensorArg& target,
                                    const MultilabelSoftMarginOptions& options = {});
 
+struct TripletOptions {
+  double margin = 1;
+  double p = 2;
+  double eps = 1e-6;
+  bool swap = false;  // the negative may lie nearer to the positive than to the anchor
+  std::string reduction = "mean";
+};
+
+// max(0, d(anchor, positive) - d(anchor, negative) + margin) with d as pairwise_distance (Balntas
+// et al. 2016).
+Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
+                           const TensorArg& negative, const TripletOptions& options = {});
+
 struct TripletDistanceOptions {
   // unset: pairwise_distance
   std::function<Tensor(const Tensor& a, const Tensor& b)> distance_function = {};
@@ -73,33 +96,21 @@ struct TripletDistanceOptions {
   std::string reduction = "mean";
 };
 
-// triplet_margin_loss with a distance of one's own.
+// triplet_margin_loss with a distance that the caller gives.
 Tensor triplet_margin_with_distance_loss(const TensorArg& anchor, const TensorArg& positive,
                                          const TensorArg& negative,
                                          const TripletDistanceOptions& options = {});
 
-struct PoissonNllOptions {
-  bool log_input = true;
-  bool full = false;  // with Stirling's approximation of log(target!), where target > 1
-  double eps = 1e-8;
-  std::string reduction = "mean";
+struct CombinedMarginOptions {
+  double m1 = 1;
+  double m2 = 0;
+  double m3 = 0;
 };
 
-// exp(input) - target input with log_input, else input - target log(input + eps).
-Tensor poisson_nll_loss(const TensorArg& input, const TensorArg& target,
-                        const PoissonNllOptions& options = {});
-
-struct GaussianNllOptions {
-  bool full = false;  // with log(2 π) / 2
-  double eps = 1e-6;  // the variance is at least that; its gradient does not see it
-  std::string reduction = "mean";
-};
-
-// (log(var) + (input - target)^2 / var) / 2. var: the input's shape, or with its last dim 1 or left
-// out; or a number.
-Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, const TensorArg& var,
-                         const GaussianNllOptions& options = {});
-Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, double var,
-                         const GaussianNllOptions& options = {});
+// Cosines (N, C) of angles between features and class centres, with cos(m1 angle + m2) - m3 in
+// place of the one at each row's label: what cross_entropy of them, scaled, then has to exceed (Liu
+// et al. 2017: m1; Deng et al. 2019: m2; Wang et al. 2018: m3). label: (N), int32 or int64.
+Tensor combined_margin_loss(const TensorArg& input, const TensorArg& label,
+                            const CombinedMarginOptions& options = {});
 
 }  // namespace flow

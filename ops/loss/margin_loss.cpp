@@ -1,7 +1,4 @@
-#include "ops/loss/loss_variants.h"
-
-#include <cmath>
-#include <numbers>
+#include "ops/loss/margin_loss.h"
 
 #include "core/error.h"
 #include "ops/creation/creation.h"
@@ -9,6 +6,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
@@ -42,6 +40,23 @@ Tensor positive_part(const TensorArg& x) {
 }
 
 }  // namespace
+
+Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
+                           const MarginOptions& options) {
+  return ops::named("margin_ranking_loss", [&]() -> Tensor {
+    const auto reduction = parse_reduction(options.reduction, "margin_ranking_loss");
+    if (a->dim() != b->dim() || a->dim() != target->dim()) {
+      throw InvalidArgument(
+          str("[margin_ranking_loss] the tensors must have as many dims; received ", a->meta(),
+              ", ", b->meta(), ", ", target->meta(), "; reshape them"),
+          a.site());
+    }
+    const Tensor difference = sub({loss_operand(a), a.site()}, loss_operand(b));
+    const Tensor lead = mul({difference, a.site()}, target);
+    const Tensor lack = options.margin - TensorArg(lead, a.site());
+    return reduced(clamp({lack, a.site()}, {.min = 0}), reduction, a.site());
+  });
+}
 
 Tensor hinge_embedding_loss(const TensorArg& input, const TensorArg& target,
                             const HingeOptions& options) {
@@ -167,6 +182,21 @@ Tensor multilabel_soft_margin_loss(const TensorArg& input, const TensorArg& targ
   });
 }
 
+Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
+                           const TensorArg& negative, const TripletOptions& options) {
+  return ops::named("triplet_margin_loss", [&]() -> Tensor {
+    const Site site = anchor.site();
+    const auto reduction = parse_reduction(options.reduction, "triplet_margin_loss");
+    const DistanceOptions distance{.p = options.p, .eps = options.eps};
+    const Tensor a = loss_operand(anchor), p = loss_operand(positive), n = loss_operand(negative);
+    const Tensor near = pairwise_distance({a, site}, p, distance);
+    Tensor far = pairwise_distance({a, site}, n, distance);
+    if (options.swap) far = minimum({far, site}, pairwise_distance({p, site}, n, distance));
+    const Tensor lack = add({sub({near, site}, far), site}, options.margin);
+    return reduced(clamp({lack, site}, {.min = 0}), reduction, site);
+  });
+}
+
 Tensor triplet_margin_with_distance_loss(const TensorArg& anchor, const TensorArg& positive,
                                          const TensorArg& negative,
                                          const TripletDistanceOptions& options) {
@@ -185,66 +215,26 @@ Tensor triplet_margin_with_distance_loss(const TensorArg& anchor, const TensorAr
   });
 }
 
-Tensor poisson_nll_loss(const TensorArg& input, const TensorArg& target,
-                        const PoissonNllOptions& options) {
-  return ops::named("poisson_nll_loss", [&]() -> Tensor {
+Tensor combined_margin_loss(const TensorArg& input, const TensorArg& label,
+                            const CombinedMarginOptions& options) {
+  return ops::named("combined_margin_loss", [&]() -> Tensor {
     const Site site = input.site();
-    const auto reduction = parse_reduction(options.reduction, "poisson_nll_loss");
-    const Tensor x = loss_operand(input);
-    const Tensor expected = options.log_input ? exp({x, site}) : x;
-    const Tensor rate = options.log_input ? x : log({add({x, site}, options.eps), site});
-    Tensor losses = sub({expected, site}, mul({rate, site}, target));
-    if (options.full) {
-      // t log(t) - t + log(2 π t) / 2 where t > 1; taken of 1 elsewhere, as log(0) has no gradient.
-      const Tensor is_small = le(target, 1);
-      const Tensor t = masked_fill(target, {is_small, site}, 1);
-      const Tensor logs = log({t, site});
-      const Tensor spread = mul({add({logs, site}, std::log(2 * std::numbers::pi)), site}, 0.5);
-      const Tensor stirling = add({sub({mul({t, site}, logs), site}, t), site}, spread);
-      losses = add({losses, site}, masked_fill({stirling, site}, {is_small, site}, 0));
+    if (!is_floating(input->dtype()) || input->dim() != 2 || label->dim() != 1 ||
+        label->size(0) != input->size(0)) {
+      throw InvalidArgument(
+          str("[combined_margin_loss] takes cosines (N, C) and labels (N); received ",
+              input->meta(), " and ", label->meta()),
+          site);
     }
-    return reduced(losses, reduction, site);
-  });
-}
-
-Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, const TensorArg& var,
-                         const GaussianNllOptions& options) {
-  return ops::named("gaussian_nll_loss", [&]() -> Tensor {
-    const Site site = input.site();
-    const auto reduction = parse_reduction(options.reduction, "gaussian_nll_loss");
-    Tensor variance = loss_operand(var);
-    if (variance.shape() != input->shape()) {
-      Shape without = input->shape();
-      if (!without.empty()) without.erase(without.size() - 1);
-      int64_t differing = 0;  // the sum of the sizes that are not the input's
-      for (int64_t i = 0; variance.dim() == input->dim() && i < input->dim(); ++i) {
-        if (variance.shape()[i] != input->shape()[i]) differing += variance.shape()[i];
-      }
-      if (variance.shape() == without && !input->shape().empty()) {
-        variance = unsqueeze({variance, site}, -1);
-      } else if (differing != 1) {
-        throw_operands("gaussian_nll_loss", "a variance of the input's shape, or with one dim 1",
-                       input, var);
-      }
+    const Tensor index = unsqueeze({label, site}, 1);
+    Tensor cosine = gather(input, 1, {index, site});
+    // Without an angle to turn, acos and its infinite slope at the ends are left out.
+    if (options.m1 != 1 || options.m2 != 0) {
+      const Tensor angle = add({mul({acos({cosine, site}), site}, options.m1), site}, options.m2);
+      cosine = cos({angle, site});
     }
-    const Tensor raise =
-        sub({clamp({variance.detach(), site}, {.min = options.eps}), site}, variance.detach());
-    variance = add({variance, site}, raise);
-    const Tensor error = square({sub({loss_operand(input), site}, target), site});
-    Tensor losses =
-        mul({add({log({variance, site}), site}, div({error, site}, variance)), site}, 0.5);
-    if (options.full) losses = add({losses, site}, 0.5 * std::log(2 * std::numbers::pi));
-    return reduced(losses, reduction, site);
+    return scatter(input, 1, {index, site}, {sub({cosine, site}, options.m3), site});
   });
-}
-
-Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, double var,
-                         const GaussianNllOptions& options) {
-  if (!(var >= 0)) {
-    throw InvalidArgument(str("[gaussian_nll_loss] var is ", var, "; give 0 or more"),
-                          input.site());
-  }
-  return gaussian_nll_loss(input, target, {full_like(input, var), input.site()}, options);
 }
 
 }  // namespace flow

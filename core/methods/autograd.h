@@ -1,0 +1,35 @@
+// Methods that control differentiation. They are defined in autograd.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/methods/method_family.h"
+#include "core/site.h"
+
+namespace flow {
+
+class Tensor;
+class TensorArg;
+
+class AutogradMethods : public MethodFamily<AutogradMethods> {
+ public:
+  const Tensor& requires_grad_(bool requires_grad = true) const;
+  // The accumulated gradient; undefined when there is none.
+  Tensor grad() const;
+  void set_grad(const Tensor& grad) const;
+  // Keeps the gradient of a non-leaf in grad() at the next backward.
+  void retain_grad() const;
+  // Called with the gradient of this tensor during backward; a defined result replaces it.
+  // Returns a number for remove_hook.
+  int64_t register_hook(std::function<Tensor(const Tensor&)> hook) const;
+  void remove_hook(int64_t handle) const;
+  // Shares storage, records nothing.
+  Tensor detach() const;
+  // Takes over value, placement and layout of `other`; the handle and its grad stay.
+  void set_data(const Tensor& other) const;
+  void backward(Site site = Site::here()) const;
+  void backward(const TensorArg& gradient) const;
+};
+
+}  // namespace flow

@@ -1,0 +1,113 @@
+// Methods that write to the tensor: the handle and all views of its storage see the change. Each
+// returns the tensor itself and is defined with the function of its name.
+#pragma once
+
+#include <cstdint>
+
+#include "core/methods/index.h"
+#include "core/methods/method_family.h"
+#include "core/methods/pointwise.h"
+#include "core/scalar.h"
+#include "core/site.h"
+
+namespace flow {
+
+class IndexList;
+class Tensor;
+class TensorArg;
+struct AddOptions;
+struct ClampOptions;
+struct DivOptions;
+
+class InPlaceMethods : public MethodFamily<InPlaceMethods> {
+ public:
+  // ---- arithmetic
+  const Tensor& add_(const TensorArg& other) const;
+  const Tensor& add_(const TensorArg& other, const AddOptions& options) const;
+  const Tensor& add_(const Scalar& other, Site site = Site::here()) const;
+  const Tensor& sub_(const TensorArg& other) const;
+  const Tensor& sub_(const Scalar& other, Site site = Site::here()) const;
+  const Tensor& sub_(const TensorArg& other, const AddOptions& options) const;
+  const Tensor& mul_(const TensorArg& other) const;
+  const Tensor& mul_(const Scalar& other, Site site = Site::here()) const;
+  const Tensor& div_(const TensorArg& other) const;
+  const Tensor& div_(const Scalar& other, Site site = Site::here()) const;
+  const Tensor& div_(const TensorArg& other, const DivOptions& options) const;
+  const Tensor& div_(const Scalar& other, const DivOptions& options,
+                     Site site = Site::here()) const;
+  const Tensor& pow_(const TensorArg& exponent) const;
+  const Tensor& pow_(const Scalar& exponent, Site site = Site::here()) const;
+  const Tensor& fmod_(const TensorArg& other) const;
+  const Tensor& fmod_(const Scalar& other, Site site = Site::here()) const;
+  const Tensor& remainder_(const TensorArg& other) const;
+  const Tensor& remainder_(const Scalar& other, Site site = Site::here()) const;
+  const Tensor& floor_divide_(const TensorArg& other) const;
+  const Tensor& floor_divide_(const Scalar& other, Site site = Site::here()) const;
+  const Tensor& addcmul_(const TensorArg& a, const TensorArg& b,
+                         const AddcOptions& options = {}) const;
+  const Tensor& addcdiv_(const TensorArg& a, const TensorArg& b,
+                         const AddcOptions& options = {}) const;
+  const Tensor& lerp_(const TensorArg& end, const TensorArg& weight) const;
+  const Tensor& lerp_(const TensorArg& end, const Scalar& weight) const;
+
+  // ---- functions of each element
+  const Tensor& exp_(Site site = Site::here()) const;
+  const Tensor& exp2_(Site site = Site::here()) const;
+  const Tensor& expm1_(Site site = Site::here()) const;
+  const Tensor& log_(Site site = Site::here()) const;
+  const Tensor& log2_(Site site = Site::here()) const;
+  const Tensor& log10_(Site site = Site::here()) const;
+  const Tensor& log1p_(Site site = Site::here()) const;
+  const Tensor& sqrt_(Site site = Site::here()) const;
+  const Tensor& rsqrt_(Site site = Site::here()) const;
+  const Tensor& reciprocal_(Site site = Site::here()) const;
+  const Tensor& square_(Site site = Site::here()) const;
+  const Tensor& abs_(Site site = Site::here()) const;
+  const Tensor& neg_(Site site = Site::here()) const;
+  const Tensor& sign_(Site site = Site::here()) const;
+  const Tensor& floor_(Site site = Site::here()) const;
+  const Tensor& ceil_(Site site = Site::here()) const;
+  const Tensor& round_(Site site = Site::here()) const;
+  const Tensor& trunc_(Site site = Site::here()) const;
+  const Tensor& frac_(Site site = Site::here()) const;
+  const Tensor& sin_(Site site = Site::here()) const;
+  const Tensor& cos_(Site site = Site::here()) const;
+  const Tensor& tan_(Site site = Site::here()) const;
+  const Tensor& tanh_(Site site = Site::here()) const;
+  const Tensor& erf_(Site site = Site::here()) const;
+  const Tensor& erfc_(Site site = Site::here()) const;
+  const Tensor& sigmoid_(Site site = Site::here()) const;
+  const Tensor& relu_(Site site = Site::here()) const;
+  const Tensor& clamp_(const ClampOptions& options, Site site = Site::here()) const;
+  const Tensor& clamp_min_(const Scalar& min, Site site = Site::here()) const;
+  const Tensor& clamp_max_(const Scalar& max, Site site = Site::here()) const;
+
+  // ---- values written
+  const Tensor& copy_(const TensorArg& source) const;
+  const Tensor& fill_(const Scalar& value, Site site = Site::here()) const;
+  const Tensor& zero_(Site site = Site::here()) const;
+  const Tensor& uniform_(double from = 0, double to = 1, Site site = Site::here()) const;
+  const Tensor& normal_(double mean = 0, double std = 1, Site site = Site::here()) const;
+  const Tensor& bernoulli_(double p = 0.5, Site site = Site::here()) const;
+  const Tensor& masked_fill_(const TensorArg& mask, const Scalar& value) const;
+  const Tensor& index_put_(const IndexList& indices, const TensorArg& values,
+                           const IndexPutOptions& options = {}) const;
+  const Tensor& index_put_(const IndexList& indices, const Scalar& value,
+                           Site site = Site::here()) const;
+  const Tensor& index_add_(int64_t dim, const TensorArg& index, const TensorArg& source,
+                           double alpha = 1) const;
+  const Tensor& scatter_(int64_t dim, const TensorArg& index, const TensorArg& src) const;
+  const Tensor& scatter_(int64_t dim, const TensorArg& index, const Scalar& value) const;
+  const Tensor& scatter_add_(int64_t dim, const TensorArg& index, const TensorArg& src) const;
+  const Tensor& tril_(int64_t diagonal = 0, Site site = Site::here()) const;
+  const Tensor& triu_(int64_t diagonal = 0, Site site = Site::here()) const;
+
+  // ---- the shape of the handle
+  const Tensor& squeeze_(Site site = Site::here()) const;
+  const Tensor& squeeze_(int64_t dim, Site site = Site::here()) const;
+  const Tensor& unsqueeze_(int64_t dim, Site site = Site::here()) const;
+  const Tensor& transpose_(int64_t dim0, int64_t dim1, Site site = Site::here()) const;
+  const Tensor& t_(Site site = Site::here()) const;
+};
+
+}  // namespace flow

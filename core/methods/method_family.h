@@ -1,0 +1,17 @@
+// What the bases of Tensor that declare its methods share.
+#pragma once
+
+namespace flow {
+
+class Tensor;
+
+// `Family` is an empty base of Tensor, which declares the methods of one subject. As each family
+// derives from a type of its own, all of them have the offset 0 and a tensor stays one pointer.
+template <class Family>
+class MethodFamily {
+ protected:
+  // The tensor that the method was called on.
+  const Tensor& self() const;
+};
+
+}  // namespace flow

@@ -1,5 +1,5 @@
 // Methods that pick or replace elements by position or condition. They are defined in ops/index,
-// ops/shape (slices and diagonals) and ops/elementwise (conditions).
+// ops/shape (slices, diagonals), ops/elementwise (conditions) and ops/random (multinomial).
 #pragma once
 
 #include <cstdint>

@@ -217,8 +217,8 @@ TEST(TensorMethods, MethodsByPositionAreTheFunctionsOfTheirName) {
         scatter_reduce(x, 0, index, src, "amax")},
        {"scatter_reduce", x.scatter_reduce(0, index, src, "mean", {.include_self = false}),
         scatter_reduce(x, 0, index, src, "mean", {.include_self = false})},
-       {"index_put", x.index_put({0}, src, {.accumulate = true}),
-        index_put(x, {0}, src, {.accumulate = true})},
+       {"index_put", x.index_put({0}, src[0], {.accumulate = true}),
+        index_put(x, {0}, src[0], {.accumulate = true})},
        {"index_fill", x.index_fill(1, tensor({2}), 8), index_fill(x, 1, tensor({2}), 8)},
        {"index_copy", x.index_copy(0, tensor({1}), src), index_copy(x, 0, tensor({1}), src)},
        {"masked_scatter", x.masked_scatter(x.gt(1), src), masked_scatter(x, x.gt(1), src)},
@@ -247,16 +247,17 @@ uint32_t line_of_error(const Call& call) {
 
 TEST(TensorMethods, ErrorsNameTheLineOfTheCall) {
   const Tensor x = zeros({2, 3});
-  const Tensor other = zeros({5});
+  const Tensor numbers = tensor({1, 2});
   const Tensor index = tensor({0});
 
-  EXPECT_EQ(line_of_error([&] { x.add(other); }), __LINE__);
-  EXPECT_EQ(line_of_error([&] { x.sum(7); }), __LINE__);
-  EXPECT_EQ(line_of_error([&] { x.sum(7, {.keepdim = true}); }), __LINE__);
-  EXPECT_EQ(line_of_error([&] { x.matmul(other); }), __LINE__);
-  EXPECT_EQ(line_of_error([&] { x.reshape({7}); }), __LINE__);
-  EXPECT_EQ(line_of_error([&] { x.gather(7, index); }), __LINE__);
-  EXPECT_EQ(line_of_error([&] { x.add_(other); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { numbers.pow(-1); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.quantile(2); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.quantile(2, {.keepdim = true}); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.outer(x); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.unflatten(0, {7}); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.multinomial(9); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.take(x); }), __LINE__);
+  EXPECT_EQ(line_of_error([&] { x.index_add_(0, index, x); }), __LINE__);
   EXPECT_EQ(line_of_error([&] { x.backward(); }), __LINE__);
 }
 

@@ -148,7 +148,7 @@ void grad_prelu(GradContext& ctx) {
 
 // ---- the table
 
-template <const OpDef* kSlope, class Attrs = NoAttrs>
+template <const OpDef* kSlope, class Attrs>
 constexpr OpDef row(const char* name, SbpFn sbp) {
   OpDef op = {
       .name = name,
@@ -186,13 +186,7 @@ const OpDef kCelu = [] {
   return celu;
 }();
 const OpDef kSelu = row<&kScaledEluGrad, ScaledEluAttrs>("selu", kRises);
-const OpDef kMish = row<&kMishGrad>("mish", elementwise_sbp);
-const OpDef kHardswish = row<&kHardswishGrad>("hardswish", elementwise_sbp);
-const OpDef kHardsigmoid = row<&kHardsigmoidGrad>("hardsigmoid", kRises);
 const OpDef kHardtanh = row<&kHardtanhGrad, HardtanhAttrs>("hardtanh", kRises);
-// NaN of an infinity, which a part of a maximum may be.
-const OpDef kSoftsign = row<&kSoftsignGrad>("softsign", elementwise_sbp);
-const OpDef kLogsigmoid = row<&kLogsigmoidGrad>("logsigmoid", kRises);
 
 const OpDef kPrelu = {
     .name = "prelu",
@@ -221,9 +215,8 @@ const OpDef kLogsigmoidGrad =
 
 void register_activation(OpTable& table) {
   for (const OpDef* op :
-       {&kCelu, &kSelu, &kMish, &kHardswish, &kHardsigmoid, &kHardtanh, &kSoftsign, &kLogsigmoid,
-        &kPrelu, &kScaledEluGrad, &kMishGrad, &kHardswishGrad, &kHardsigmoidGrad, &kHardtanhGrad,
-        &kSoftsignGrad, &kLogsigmoidGrad}) {
+       {&kCelu, &kSelu, &kHardtanh, &kPrelu, &kScaledEluGrad, &kMishGrad, &kHardswishGrad,
+        &kHardsigmoidGrad, &kHardtanhGrad, &kSoftsignGrad, &kLogsigmoidGrad}) {
     table.add(*op);
   }
 }
@@ -235,10 +228,6 @@ namespace {
 // To full double precision: the solution of mean 0 and variance 1 for normal inputs.
 constexpr double kSeluAlpha = 1.6732632423543772;
 constexpr double kSeluScale = 1.0507009873554805;
-
-Tensor run(const OpDef& op, const TensorArg& x) {
-  return dispatch(op, {&x.tensor()}, x.site());
-}
 
 }  // namespace
 
@@ -256,18 +245,6 @@ Tensor selu(const TensorArg& x) {
   return dispatch(ops::kSelu, {&x.tensor()}, attrs, x.site());
 }
 
-Tensor mish(const TensorArg& x) {
-  return run(ops::kMish, x);
-}
-
-Tensor hardswish(const TensorArg& x) {
-  return run(ops::kHardswish, x);
-}
-
-Tensor hardsigmoid(const TensorArg& x) {
-  return run(ops::kHardsigmoid, x);
-}
-
 Tensor hardtanh(const TensorArg& x, const HardtanhOptions& options) {
   if (!(options.min_val <= options.max_val)) {
     throw InvalidArgument(str("[hardtanh] min_val ", options.min_val, " is above max_val ",
@@ -281,15 +258,6 @@ Tensor hardtanh(const TensorArg& x, const HardtanhOptions& options) {
 Tensor relu6(const TensorArg& x) {
   if (is_integral(x->dtype())) return clamp(x, {.min = 0, .max = 6});
   return ops::named("relu6", [&]() -> Tensor { return hardtanh(x, {.min_val = 0, .max_val = 6}); });
-}
-
-Tensor softsign(const TensorArg& x) {
-  if (is_integral(x->dtype())) return softsign({cast(x, default_dtype()), x.site()});
-  return run(ops::kSoftsign, x);
-}
-
-Tensor logsigmoid(const TensorArg& x) {
-  return run(ops::kLogsigmoid, x);
 }
 
 Tensor prelu(const TensorArg& x, const TensorArg& weight) {

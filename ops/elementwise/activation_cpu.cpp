@@ -1,8 +1,7 @@
 // Kernels of ops/elementwise/activation.h.
 #include "ops/elementwise/activation_formulas.h"
 #include "ops/elementwise/activation_op.h"
-#include "ops/elementwise/elementwise_formulas.h"
-#include "ops/elementwise/elementwise_loops.h"
+#include "ops/elementwise/unary_kernels.h"
 #include "ops/kernel/vector_math.h"
 
 #include "ops/kernel/isa_begin.h"
@@ -17,11 +16,6 @@ struct VectorOf {
     return [](auto... x) { return F()(x...); };
   }
 };
-
-template <class F>
-void add_unary(KernelTable& table, const OpDef& op, F /*function*/) {
-  add_floating_unary<VectorOf<F>>(table, op);
-}
 
 template <class F>
 void add_binary(KernelTable& table, const OpDef& op, F /*function*/) {
@@ -102,39 +96,44 @@ Vec<C> mish_slope(Vec<C> x) {
   return fma(z, bend, n * inverse);
 }
 
+struct VectorForms {
+  static auto of(Mish, auto x) { return mish_of(x); }
+
+  static auto of(Hardswish, auto x) {
+    return x * relu6_of(x + decltype(x)::fill(3)) / decltype(x)::fill(6);
+  }
+
+  static auto of(Hardsigmoid, auto x) {
+    return relu6_of(x + decltype(x)::fill(3)) / decltype(x)::fill(6);
+  }
+
+  static auto of(Softsign, auto x) { return x / (decltype(x)::fill(1) + abs(x)); }
+
+  static auto of(Logsigmoid, auto x) { return -softplus(-x); }
+};
+
 void register_forward(KernelTable& table) {
+  add_rows<VectorForms>(table, ActivationRows());
 #if FLOW_ISA == 0
   for (const OpDef* op : {&kCelu, &kSelu})
-    add_reference<ScaledElu, Types::kFloating, 1>(table, *op);
-  add_reference<OfTensor<Mish>, Types::kFloating, 1>(table, kMish);
-  add_reference<OfTensor<Hardswish>, Types::kFloating, 1>(table, kHardswish);
-  add_reference<OfTensor<Hardsigmoid>, Types::kFloating, 1>(table, kHardsigmoid);
-  add_reference<Hardtanh, Types::kFloating, 1>(table, kHardtanh);
-  add_reference<OfTensor<Softsign>, Types::kFloating, 1>(table, kSoftsign);
-  add_reference<OfTensor<Logsigmoid>, Types::kFloating, 1>(table, kLogsigmoid);
+    add_reference<OfAttrs<ScaledElu>, Types::kFloating, 1>(table, *op);
+  add_reference<OfAttrs<Hardtanh>, Types::kFloating, 1>(table, kHardtanh);
   add_reference<OfTensors<Prelu>, Types::kFloating, 2>(table, kPrelu);
 #endif
   for (const OpDef* op : {&kCelu, &kSelu})
     add_floating_unary<ScaledEluVector>(table, *op);
   add_floating_unary<HardtanhVector>(table, kHardtanh);
-  add_unary(table, kMish, [](auto x) { return mish_of(x); });
-  add_unary(table, kHardswish,
-            [](auto x) { return x * relu6_of(x + decltype(x)::fill(3)) / decltype(x)::fill(6); });
-  add_unary(table, kHardsigmoid,
-            [](auto x) { return relu6_of(x + decltype(x)::fill(3)) / decltype(x)::fill(6); });
-  add_unary(table, kSoftsign, [](auto x) { return x / (decltype(x)::fill(1) + abs(x)); });
-  add_unary(table, kLogsigmoid, [](auto x) { return -softplus(-x); });
   add_binary(table, kPrelu,
              [](auto x, auto weight) { return select(x > decltype(x)::zero(), x, weight * x); });
 }
 
 void register_gradients(KernelTable& table) {
 #if FLOW_ISA == 0
-  add_reference<ScaledEluGrad, Types::kFloating, 2>(table, kScaledEluGrad);
+  add_reference<OfAttrs<ScaledEluGrad>, Types::kFloating, 2>(table, kScaledEluGrad);
   add_reference<OfTensors<MishGrad>, Types::kFloating, 2>(table, kMishGrad);
   add_reference<OfTensors<HardswishGrad>, Types::kFloating, 2>(table, kHardswishGrad);
   add_reference<OfTensors<HardsigmoidGrad>, Types::kFloating, 2>(table, kHardsigmoidGrad);
-  add_reference<HardtanhGrad, Types::kFloating, 2>(table, kHardtanhGrad);
+  add_reference<OfAttrs<Hardtanh>, Types::kFloating, 2>(table, kHardtanhGrad);
   add_reference<OfTensors<SoftsignGrad>, Types::kFloating, 2>(table, kSoftsignGrad);
   add_reference<OfTensors<LogsigmoidGrad>, Types::kFloating, 2>(table, kLogsigmoidGrad);
 #endif

@@ -1,5 +1,5 @@
-// Definitions of the ops of ops/elementwise/activation.h and of their fused gradients:
-// "…_grad"(dy, x) = dy f'(x).
+// Definitions of the ops of ops/elementwise/activation.h that have attrs or two inputs, and of the
+// fused gradients: "…_grad"(dy, x) = dy f'(x). The others are rows of ops/elementwise/unary_rows.h.
 #pragma once
 
 #include <tuple>
@@ -31,7 +31,7 @@ struct HardtanhAttrs {
   }
 };
 
-extern const OpDef kCelu, kSelu, kMish, kHardswish, kHardsigmoid, kHardtanh, kSoftsign, kLogsigmoid;
+extern const OpDef kCelu, kSelu, kHardtanh;
 // (x, weight), which broadcast together.
 extern const OpDef kPrelu;
 

@@ -14,6 +14,15 @@ struct OfTensor {
   }
 };
 
+// F<C> is a function object that is made of the call's attrs, for one or more elements of type C.
+template <template <class> class F>
+struct OfAttrs {
+  template <class C>
+  static auto make(const void* attrs) {
+    return F<C>(attrs);
+  }
+};
+
 template <class F>
 struct OfTensors {
   template <class C>

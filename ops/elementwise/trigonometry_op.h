@@ -1,11 +1,11 @@
-// Definitions of the ops of ops/elementwise/trigonometry.h.
+// Definition of the op of ops/elementwise/trigonometry.h that has two inputs. The others are rows
+// of ops/elementwise/unary_rows.h.
 #pragma once
 
 #include "core/op.h"
 
 namespace flow::ops {
 
-extern const OpDef kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kAsinh, kAcosh, kAtanh;
 // (y, x), which broadcast together.
 extern const OpDef kAtan2;
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <numbers>
 
 #include "core/default_dtype.h"
 #include "core/dispatch.h"
@@ -12,17 +11,31 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/old_value.h"
 #include "ops/elementwise/unary_op.h"
+#include "ops/elementwise/unary_rows.h"
 #include "ops/elementwise/where.h"
+#include "ops/named_errors.h"
 #include "ops/sbp_rules.h"
 
 namespace flow {
 
 namespace ops {
 
+void sbp_isnan(SbpContext& ctx) {
+  elementwise_sbp(ctx);
+  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+    ctx.add({partial}, {sbp::partial_max});
+}
+
+void sbp_logical_not(SbpContext& ctx) {
+  elementwise_sbp(ctx);
+  add_partials(ctx, ctx.input(0).dtype == DType::kBool ? kDecreasing : kNoPartials);
+}
+
 namespace {
 
-// ---- shapes and dtypes
+// ---- from a row to its op
 
 void infer_any(InferContext& ctx) {
   ctx.add_output_like(0);
@@ -42,7 +55,79 @@ void infer_predicate(InferContext& ctx) {
   ctx.add_output(ctx.input(0).shape, DType::kBool);
 }
 
-// ---- layouts
+constexpr InferFn infer_of(const UnaryFacts& facts) {
+  if (facts.gives_bools) return infer_predicate;
+  if (facts.takes == Takes::kAll) return infer_any;
+  return facts.takes == Takes::kNumbers ? infer_numbers : infer_floating;
+}
+
+template <class Row>
+constexpr bool kHasGradOfX = requires {
+  Row::kGradOfX;
+};
+
+template <class Row>
+constexpr bool kHasGradOfY = requires {
+  Row::kGradOfY;
+};
+
+template <class Row>
+constexpr bool kReadsX = kHasGradOfX<Row> || requires(const Tensor& t) {
+  Row::dx_of_x(t, t);
+};
+
+template <class Row>
+constexpr bool kReadsY = kHasGradOfY<Row> || requires(const Tensor& t) {
+  Row::dx_of_y(t, t);
+};
+
+template <class Row>
+Tensor slope(const Tensor& dy, const GradContext& ctx) {
+  if constexpr (kHasGradOfX<Row>) {
+    const Tensor x = ctx.input(0);
+    return dispatch(*Row::kGradOfX, {&dy, &x}, Site::here());
+  } else if constexpr (kHasGradOfY<Row>) {
+    const Tensor y = ctx.output();
+    return dispatch(*Row::kGradOfY, {&dy, &y}, Site::here());
+  } else if constexpr (kReadsX<Row>) {
+    return Row::dx_of_x(dy, ctx.input(0));
+  } else if constexpr (kReadsY<Row>) {
+    return Row::dx_of_y(dy, ctx.output());
+  } else {
+    return Row::dx(dy);
+  }
+}
+
+// Zero when dy is, and of a step function.
+template <class Row>
+void grad([[maybe_unused]] GradContext& ctx) {
+  if constexpr (!Row::kFacts.is_step) {
+    if (ctx.dy().defined()) ctx.set(0, slope<Row>(ctx.dy(), ctx));
+  }
+}
+
+template <class Row>
+constexpr OpDef op_for() {
+  constexpr UnaryFacts kFacts = Row::kFacts;
+  OpDef op = {.name = kFacts.name, .infer = infer_of(kFacts), .sbp = kFacts.sbp};
+  op.autocast = kFacts.autocast;
+  if constexpr (kFacts.gives_bools) {
+    op.grad = not_differentiable;
+  } else {
+    op.grad = grad<Row>;
+    op.saved_inputs = kReadsX<Row> ? 1U : 0U;
+    op.saved_outputs = kReadsY<Row> ? 1U : 0U;
+    op.allows_in_place = true;
+  }
+  return op;
+}
+
+template <class... Row>
+constexpr std::array<OpDef, sizeof...(Row)> ops_for(Rows<Row...> /*rows*/) {
+  return {op_for<Row>()...};
+}
+
+// ---- ops with attrs
 
 void sbp_leaky_relu(SbpContext& ctx) {
   const double slope = ctx.attrs<LeakyReluAttrs>().negative_slope;
@@ -61,260 +146,75 @@ void sbp_softplus(SbpContext& ctx) {
   add_partials(ctx, ctx.attrs<SoftplusAttrs>().threshold >= 20 ? kIncreasing : kNoPartials);
 }
 
-// The maximum and the minimum of parts are NaN where a part is.
-void sbp_isnan(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
-    ctx.add({partial}, {sbp::partial_max});
-}
-
-// On bools "not" turns the order; of numbers, zero lies in the middle.
-void sbp_logical_not(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  add_partials(ctx, ctx.input(0).dtype == DType::kBool ? kDecreasing : kNoPartials);
-}
-
-// ---- gradients
-
-// dx = kRule(dy, ctx), zero when dy is.
-template <Tensor (*kRule)(const Tensor& dy, const GradContext& ctx)>
-void grad(GradContext& ctx) {
-  if (ctx.dy().defined()) ctx.set(0, kRule(ctx.dy(), ctx));
-}
-
-// A step function: its derivative is zero where it has one.
-void grad_zero(GradContext& /*ctx*/) {}
-
-// dx = kOp(dy, y)
-template <const OpDef* kOp>
-Tensor of_output(const Tensor& dy, const GradContext& ctx) {
-  const Tensor y = ctx.output();
-  return dispatch(*kOp, {&dy, &y}, Site::here());
-}
-
-// dx = kOp(dy, x)
-template <const OpDef* kOp>
-Tensor of_input(const Tensor& dy, const GradContext& ctx) {
-  const Tensor x = ctx.input(0);
-  return dispatch(*kOp, {&dy, &x}, Site::here());
-}
-
 // dx = kOp(dy, x) with the attrs of the forward op
 template <const OpDef* kOp, class Attrs>
-Tensor of_input_with(const Tensor& dy, const GradContext& ctx) {
+void grad_with(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
   const Tensor x = ctx.input(0);
-  return dispatch(*kOp, {&dy, &x}, ctx.attrs<Attrs>(), Site::here());
-}
-
-// dx = -dy
-Tensor dx_neg(const Tensor& dy, const GradContext& /*ctx*/) {
-  return neg(dy);
-}
-
-// dx = dy sign(x)
-Tensor dx_abs(const Tensor& dy, const GradContext& ctx) {
-  return mul(dy, sign(ctx.input(0)));
-}
-
-// dx = 2 dy x
-Tensor dx_square(const Tensor& dy, const GradContext& ctx) {
-  return mul(dy, mul(ctx.input(0), 2));
-}
-
-// dx = dy y
-Tensor dx_exp(const Tensor& dy, const GradContext& ctx) {
-  return mul(dy, ctx.output());
-}
-
-// dx = dy
-Tensor dx_frac(const Tensor& dy, const GradContext& /*ctx*/) {
-  return dy;
-}
-
-// dx = dy y log 2
-Tensor dx_exp2(const Tensor& dy, const GradContext& ctx) {
-  return mul(mul(dy, ctx.output()), std::numbers::ln2);
-}
-
-// dx = dy (y + 1)
-Tensor dx_expm1(const Tensor& dy, const GradContext& ctx) {
-  return mul(dy, add(ctx.output(), 1));
-}
-
-// dx = dy / x
-Tensor dx_log(const Tensor& dy, const GradContext& ctx) {
-  return div(dy, ctx.input(0));
-}
-
-// dx = dy / (x log 2)
-Tensor dx_log2(const Tensor& dy, const GradContext& ctx) {
-  return div(dy, mul(ctx.input(0), std::numbers::ln2));
-}
-
-// dx = dy / (x log 10)
-Tensor dx_log10(const Tensor& dy, const GradContext& ctx) {
-  return div(dy, mul(ctx.input(0), std::numbers::ln10));
-}
-
-// dx = dy / (1 + x)
-Tensor dx_log1p(const Tensor& dy, const GradContext& ctx) {
-  return div(dy, add(ctx.input(0), 1));
-}
-
-// dx = dy / (2 y)
-Tensor dx_sqrt(const Tensor& dy, const GradContext& ctx) {
-  return div(dy, mul(ctx.output(), 2));
-}
-
-// dx = -dy y^3 / 2
-Tensor dx_rsqrt(const Tensor& dy, const GradContext& ctx) {
-  return mul(mul(dy, -0.5), pow(ctx.output(), 3));
-}
-
-// dx = -dy y^2
-Tensor dx_reciprocal(const Tensor& dy, const GradContext& ctx) {
-  return neg(mul(dy, square(ctx.output())));
-}
-
-// dx = dy cos x
-Tensor dx_sin(const Tensor& dy, const GradContext& ctx) {
-  return mul(dy, cos(ctx.input(0)));
-}
-
-// dx = -dy sin x
-Tensor dx_cos(const Tensor& dy, const GradContext& ctx) {
-  return neg(mul(dy, sin(ctx.input(0))));
-}
-
-// dx = dy 2/sqrt(pi) exp(-x^2)
-Tensor dx_erf(const Tensor& dy, const GradContext& ctx) {
-  return mul(mul(dy, 2 * std::numbers::inv_sqrtpi), exp(neg(square(ctx.input(0)))));
-}
-
-// dx = -dy 2/sqrt(pi) exp(-x^2)
-Tensor dx_erfc(const Tensor& dy, const GradContext& ctx) {
-  return neg(dx_erf(dy, ctx));
-}
-
-// dx = dy (pi x cos(pi x) - sin(pi x)) / (pi x^2), 0 for 0
-Tensor dx_sinc(const Tensor& dy, const GradContext& ctx) {
-  const Tensor x = ctx.input(0);
-  const Tensor angle = mul(x, std::numbers::pi);
-  const Tensor slope = div(sub(mul(angle, cos(angle)), sin(angle)), mul(x, angle));
-  return masked_fill(mul(dy, slope), eq(x, 0), 0);
-}
-
-// ---- the table
-
-// What a gradient reads.
-enum Reads : uint32_t { kNothing = 0, kX = 1, kY = 2 };
-
-constexpr OpDef row(const char* name, InferFn infer, SbpFn sbp, GradFn grad,
-                    Reads reads = kNothing) {
-  return {
-      .name = name,
-      .infer = infer,
-      .sbp = sbp,
-      .grad = grad,
-      .saved_inputs = reads == kX ? 1U : 0U,
-      .saved_outputs = reads == kY ? 1U : 0U,
-      .allows_in_place = true,
-  };
+  ctx.set(0, dispatch(*kOp, {&ctx.dy(), &x}, ctx.attrs<Attrs>(), Site::here()));
 }
 
 template <class Attrs>
 constexpr OpDef row_with(const char* name, SbpFn sbp, GradFn grad) {
-  OpDef op = row(name, infer_floating, sbp, grad, kX);
-  op.attrs = attrs_def<Attrs>();
-  return op;
-}
-
-constexpr OpDef predicate(const char* name, SbpFn sbp) {
   return {
       .name = name,
-      .infer = infer_predicate,
+      .attrs = attrs_def<Attrs>(),
+      .infer = infer_floating,
       .sbp = sbp,
-      .grad = not_differentiable,
+      .grad = grad,
+      .saved_inputs = 1,
+      .allows_in_place = true,
   };
 }
 
-constexpr SbpFn kRises = unary_sbp<kIncreasing>;
-
 }  // namespace
 
-const OpDef kNeg = row("neg", infer_numbers, arithmetic_sbp<kLinear | kDecreasing>, grad<dx_neg>);
-const OpDef kAbs = row("abs", infer_any, elementwise_sbp, grad<dx_abs>, kX);
-const OpDef kSign = row("sign", infer_any, kRises, grad_zero);
-const OpDef kSquare = row("square", infer_any, elementwise_sbp, grad<dx_square>, kX);
-const OpDef kFloor = row("floor", infer_numbers, kRises, grad_zero);
-const OpDef kCeil = row("ceil", infer_numbers, kRises, grad_zero);
-const OpDef kRound = row("round", infer_numbers, kRises, grad_zero);
-const OpDef kTrunc = row("trunc", infer_numbers, kRises, grad_zero);
-const OpDef kFrac = row("frac", infer_floating, elementwise_sbp, grad<dx_frac>);
+constexpr std::array<OpDef, UnaryRows::kSize> kUnaryOps = ops_for(UnaryRows());
 
-const OpDef kExp = in_float32(row("exp", infer_floating, kRises, grad<dx_exp>, kY));
-const OpDef kExp2 = row("exp2", infer_floating, kRises, grad<dx_exp2>, kY);
-const OpDef kExpm1 = in_float32(row("expm1", infer_floating, kRises, grad<dx_expm1>, kY));
-const OpDef kLog = in_float32(row("log", infer_floating, unary_sbp<kMinToMin>, grad<dx_log>, kX));
-const OpDef kLog2 =
-    in_float32(row("log2", infer_floating, unary_sbp<kMinToMin>, grad<dx_log2>, kX));
-const OpDef kLog10 =
-    in_float32(row("log10", infer_floating, unary_sbp<kMinToMin>, grad<dx_log10>, kX));
-const OpDef kLog1p =
-    in_float32(row("log1p", infer_floating, unary_sbp<kMinToMin>, grad<dx_log1p>, kX));
-const OpDef kSqrt = row("sqrt", infer_floating, unary_sbp<kMinToMin>, grad<dx_sqrt>, kY);
-const OpDef kRsqrt =
-    in_float32(row("rsqrt", infer_floating, unary_sbp<kMinToMax>, grad<dx_rsqrt>, kY));
-const OpDef kReciprocal =
-    in_float32(row("reciprocal", infer_floating, elementwise_sbp, grad<dx_reciprocal>, kY));
-const OpDef kSin = row("sin", infer_floating, elementwise_sbp, grad<dx_sin>, kX);
-const OpDef kCos = row("cos", infer_floating, elementwise_sbp, grad<dx_cos>, kX);
-const OpDef kTanh = row("tanh", infer_floating, kRises, grad<of_output<&kTanhGrad>>, kY);
-const OpDef kErf = row("erf", infer_floating, kRises, grad<dx_erf>, kX);
-const OpDef kErfc = row("erfc", infer_floating, unary_sbp<kDecreasing>, grad<dx_erfc>, kX);
-const OpDef kSinc = row("sinc", infer_floating, elementwise_sbp, grad<dx_sinc>, kX);
-const OpDef kSigmoid = row("sigmoid", infer_floating, kRises, grad<of_output<&kSigmoidGrad>>, kY);
-
-const OpDef kRelu = row("relu", infer_numbers, kRises, grad<of_output<&kReluGrad>>, kY);
-const OpDef kGelu = row("gelu", infer_floating, elementwise_sbp, grad<of_input<&kGeluGrad>>, kX);
-const OpDef kGeluTanh =
-    row("gelu_tanh", infer_floating, elementwise_sbp, grad<of_input<&kGeluTanhGrad>>, kX);
-const OpDef kSilu = row("silu", infer_floating, elementwise_sbp, grad<of_input<&kSiluGrad>>, kX);
-const OpDef kLeakyRelu = row_with<LeakyReluAttrs>(
-    "leaky_relu", sbp_leaky_relu, grad<of_input_with<&kLeakyReluGrad, LeakyReluAttrs>>);
-const OpDef kElu = row_with<EluAttrs>("elu", sbp_elu, grad<of_input_with<&kEluGrad, EluAttrs>>);
-const OpDef kSoftplus = in_float32(row_with<SoftplusAttrs>(
-    "softplus", sbp_softplus, grad<of_input_with<&kSoftplusGrad, SoftplusAttrs>>));
-
-const OpDef kIsnan = predicate("isnan", sbp_isnan);
-const OpDef kIsinf = predicate("isinf", elementwise_sbp);
-const OpDef kIsfinite = predicate("isfinite", elementwise_sbp);
-const OpDef kLogicalNot = predicate("logical_not", sbp_logical_not);
+const OpDef kLeakyRelu = row_with<LeakyReluAttrs>("leaky_relu", sbp_leaky_relu,
+                                                  grad_with<&kLeakyReluGrad, LeakyReluAttrs>);
+const OpDef kElu = row_with<EluAttrs>("elu", sbp_elu, grad_with<&kEluGrad, EluAttrs>);
+const OpDef kSoftplus = in_float32(
+    row_with<SoftplusAttrs>("softplus", sbp_softplus, grad_with<&kSoftplusGrad, SoftplusAttrs>));
 
 void register_unary(OpTable& table) {
-  for (const OpDef* op :
-       {&kNeg,   &kAbs,      &kSign,    &kSquare, &kFloor,    &kCeil,       &kRound, &kExp,
-        &kExpm1, &kLog,      &kLog1p,   &kSqrt,   &kRsqrt,    &kReciprocal, &kSin,   &kCos,
-        &kTanh,  &kErf,      &kSigmoid, &kRelu,   &kGelu,     &kGeluTanh,   &kSilu,  &kLeakyRelu,
-        &kElu,   &kSoftplus, &kIsnan,   &kIsinf,  &kIsfinite, &kLogicalNot, &kTrunc, &kFrac,
-        &kExp2,  &kLog2,     &kLog10,   &kErfc,   &kSinc}) {
+  for (const OpDef& op : kUnaryOps)
+    table.add(op);
+  for (const OpDef* op : {&kLeakyRelu, &kElu, &kSoftplus})
     table.add(*op);
-  }
 }
 
 }  // namespace ops
 
 namespace {
 
-Tensor run(const OpDef& op, const TensorArg& x) {
-  return dispatch(op, {&x.tensor()}, x.site());
+// ---- from a row to its functions
+
+template <class Row>
+Tensor run(const TensorArg& x) {
+  constexpr ops::Takes kTakes = Row::kFacts.takes;
+  if constexpr (kTakes == ops::Takes::kPromoted || kTakes == ops::Takes::kPromotedNumbers) {
+    const bool is_promoted =
+        kTakes == ops::Takes::kPromoted ? !is_floating(x->dtype()) : is_integral(x->dtype());
+    if (is_promoted) [[unlikely]] {
+      const Tensor floating = cast(x, default_dtype());
+      return dispatch(ops::op_of<Row>(), {&floating}, x.site());
+    }
+  }
+  return dispatch(ops::op_of<Row>(), {&x.tensor()}, x.site());
 }
 
-// Integers and bools are taken as default_dtype().
-Tensor run_floating(const OpDef& op, const TensorArg& x) {
-  if (is_floating(x->dtype())) [[likely]]
-    return run(op, x);
-  return run(op, TensorArg(cast(x, default_dtype()), x.site()));
+template <class Row>
+const Tensor& run_in_place(const TensorArg& x) {
+  constexpr const OpDef& op = ops::op_of<Row>();
+  return ops::named_in_place(op, [&]() -> const Tensor& {
+    if (ops::reads_old_value(op, {&x.tensor()})) {
+      return ops::write_from_copy(
+          x, [&](const TensorArg& old) { return dispatch(op, {&old.tensor()}, x.site()); });
+    }
+    dispatch_in_place(op, {&x.tensor()}, nullptr, x.site());
+    return x;
+  });
 }
 
 // The largest finite number of a floating dtype.
@@ -327,43 +227,94 @@ double largest_of(DType dtype) {
 
 }  // namespace
 
-Tensor neg(const TensorArg& x) {
-  return run(ops::kNeg, x);
-}
+// clang-format off
+Tensor neg(const TensorArg& x) { return run<ops::Neg>(x); }
+Tensor abs(const TensorArg& x) { return run<ops::Abs>(x); }
+Tensor sign(const TensorArg& x) { return run<ops::Sign>(x); }
+Tensor floor(const TensorArg& x) { return run<ops::Floor>(x); }
+Tensor ceil(const TensorArg& x) { return run<ops::Ceil>(x); }
+Tensor round(const TensorArg& x) { return run<ops::Round>(x); }
+Tensor trunc(const TensorArg& x) { return run<ops::Trunc>(x); }
+Tensor frac(const TensorArg& x) { return run<ops::Frac>(x); }
+Tensor exp(const TensorArg& x) { return run<ops::Exp>(x); }
+Tensor exp2(const TensorArg& x) { return run<ops::Exp2>(x); }
+Tensor expm1(const TensorArg& x) { return run<ops::Expm1>(x); }
+Tensor log(const TensorArg& x) { return run<ops::Log>(x); }
+Tensor log2(const TensorArg& x) { return run<ops::Log2>(x); }
+Tensor log10(const TensorArg& x) { return run<ops::Log10>(x); }
+Tensor log1p(const TensorArg& x) { return run<ops::Log1p>(x); }
+Tensor sqrt(const TensorArg& x) { return run<ops::Sqrt>(x); }
+Tensor rsqrt(const TensorArg& x) { return run<ops::Rsqrt>(x); }
+Tensor reciprocal(const TensorArg& x) { return run<ops::Reciprocal>(x); }
+Tensor sin(const TensorArg& x) { return run<ops::Sin>(x); }
+Tensor cos(const TensorArg& x) { return run<ops::Cos>(x); }
+Tensor tan(const TensorArg& x) { return run<ops::Tan>(x); }
+Tensor asin(const TensorArg& x) { return run<ops::Asin>(x); }
+Tensor acos(const TensorArg& x) { return run<ops::Acos>(x); }
+Tensor atan(const TensorArg& x) { return run<ops::Atan>(x); }
+Tensor sinh(const TensorArg& x) { return run<ops::Sinh>(x); }
+Tensor cosh(const TensorArg& x) { return run<ops::Cosh>(x); }
+Tensor tanh(const TensorArg& x) { return run<ops::Tanh>(x); }
+Tensor asinh(const TensorArg& x) { return run<ops::Asinh>(x); }
+Tensor acosh(const TensorArg& x) { return run<ops::Acosh>(x); }
+Tensor atanh(const TensorArg& x) { return run<ops::Atanh>(x); }
+Tensor sinc(const TensorArg& x) { return run<ops::Sinc>(x); }
+Tensor erf(const TensorArg& x) { return run<ops::Erf>(x); }
+Tensor erfc(const TensorArg& x) { return run<ops::Erfc>(x); }
+Tensor sigmoid(const TensorArg& x) { return run<ops::Sigmoid>(x); }
+Tensor relu(const TensorArg& x) { return run<ops::Relu>(x); }
+Tensor silu(const TensorArg& x) { return run<ops::Silu>(x); }
+Tensor mish(const TensorArg& x) { return run<ops::Mish>(x); }
+Tensor hardswish(const TensorArg& x) { return run<ops::Hardswish>(x); }
+Tensor hardsigmoid(const TensorArg& x) { return run<ops::Hardsigmoid>(x); }
+Tensor softsign(const TensorArg& x) { return run<ops::Softsign>(x); }
+Tensor logsigmoid(const TensorArg& x) { return run<ops::Logsigmoid>(x); }
+Tensor isnan(const TensorArg& x) { return run<ops::Isnan>(x); }
+Tensor isinf(const TensorArg& x) { return run<ops::Isinf>(x); }
+Tensor isfinite(const TensorArg& x) { return run<ops::Isfinite>(x); }
+Tensor logical_not(const TensorArg& x) { return run<ops::LogicalNot>(x); }
+Tensor ops::gelu_none(const TensorArg& x) { return run<ops::Gelu>(x); }
+Tensor ops::gelu_tanh(const TensorArg& x) { return run<ops::GeluTanh>(x); }
 
-Tensor abs(const TensorArg& x) {
-  return run(ops::kAbs, x);
-}
-
-Tensor sign(const TensorArg& x) {
-  return run(ops::kSign, x);
-}
+const Tensor& neg_(const TensorArg& x) { return run_in_place<ops::Neg>(x); }
+const Tensor& abs_(const TensorArg& x) { return run_in_place<ops::Abs>(x); }
+const Tensor& sign_(const TensorArg& x) { return run_in_place<ops::Sign>(x); }
+const Tensor& square_(const TensorArg& x) { return run_in_place<ops::Square>(x); }
+const Tensor& floor_(const TensorArg& x) { return run_in_place<ops::Floor>(x); }
+const Tensor& ceil_(const TensorArg& x) { return run_in_place<ops::Ceil>(x); }
+const Tensor& round_(const TensorArg& x) { return run_in_place<ops::Round>(x); }
+const Tensor& trunc_(const TensorArg& x) { return run_in_place<ops::Trunc>(x); }
+const Tensor& frac_(const TensorArg& x) { return run_in_place<ops::Frac>(x); }
+const Tensor& exp_(const TensorArg& x) { return run_in_place<ops::Exp>(x); }
+const Tensor& exp2_(const TensorArg& x) { return run_in_place<ops::Exp2>(x); }
+const Tensor& expm1_(const TensorArg& x) { return run_in_place<ops::Expm1>(x); }
+const Tensor& log_(const TensorArg& x) { return run_in_place<ops::Log>(x); }
+const Tensor& log2_(const TensorArg& x) { return run_in_place<ops::Log2>(x); }
+const Tensor& log10_(const TensorArg& x) { return run_in_place<ops::Log10>(x); }
+const Tensor& log1p_(const TensorArg& x) { return run_in_place<ops::Log1p>(x); }
+const Tensor& sqrt_(const TensorArg& x) { return run_in_place<ops::Sqrt>(x); }
+const Tensor& rsqrt_(const TensorArg& x) { return run_in_place<ops::Rsqrt>(x); }
+const Tensor& reciprocal_(const TensorArg& x) { return run_in_place<ops::Reciprocal>(x); }
+const Tensor& sin_(const TensorArg& x) { return run_in_place<ops::Sin>(x); }
+const Tensor& cos_(const TensorArg& x) { return run_in_place<ops::Cos>(x); }
+const Tensor& tan_(const TensorArg& x) { return run_in_place<ops::Tan>(x); }
+const Tensor& tanh_(const TensorArg& x) { return run_in_place<ops::Tanh>(x); }
+const Tensor& erf_(const TensorArg& x) { return run_in_place<ops::Erf>(x); }
+const Tensor& erfc_(const TensorArg& x) { return run_in_place<ops::Erfc>(x); }
+const Tensor& sigmoid_(const TensorArg& x) { return run_in_place<ops::Sigmoid>(x); }
+const Tensor& relu_(const TensorArg& x) { return run_in_place<ops::Relu>(x); }
+const Tensor& silu_(const TensorArg& x) { return run_in_place<ops::Silu>(x); }
+// clang-format on
 
 Tensor square(const TensorArg& x) {
   if (x->dtype() == DType::kBool) {  // a power is a number
     return square({cast(x, DType::kInt64), x.site()});
   }
-  return run(ops::kSquare, x);
+  return run<ops::Square>(x);
 }
 
-Tensor floor(const TensorArg& x) {
-  return run(ops::kFloor, x);
-}
-
-Tensor ceil(const TensorArg& x) {
-  return run(ops::kCeil, x);
-}
-
-Tensor round(const TensorArg& x) {
-  return run(ops::kRound, x);
-}
-
-Tensor trunc(const TensorArg& x) {
-  return run(ops::kTrunc, x);
-}
-
-Tensor frac(const TensorArg& x) {
-  return run(ops::kFrac, x);
+Tensor operator-(const TensorArg& x) {
+  return neg(x);
 }
 
 Tensor round(const TensorArg& x, const RoundOptions& options) {
@@ -380,96 +331,11 @@ Tensor round(const TensorArg& x, const RoundOptions& options) {
   return options.decimals > 0 ? div(result, power) : mul(result, power);
 }
 
-Tensor operator-(const TensorArg& x) {
-  return neg(x);
-}
-
-Tensor exp(const TensorArg& x) {
-  return run_floating(ops::kExp, x);
-}
-
-Tensor exp2(const TensorArg& x) {
-  return run_floating(ops::kExp2, x);
-}
-
-Tensor expm1(const TensorArg& x) {
-  return run_floating(ops::kExpm1, x);
-}
-
-Tensor log(const TensorArg& x) {
-  return run_floating(ops::kLog, x);
-}
-
-Tensor log2(const TensorArg& x) {
-  return run_floating(ops::kLog2, x);
-}
-
-Tensor log10(const TensorArg& x) {
-  return run_floating(ops::kLog10, x);
-}
-
-Tensor log1p(const TensorArg& x) {
-  return run_floating(ops::kLog1p, x);
-}
-
-Tensor sqrt(const TensorArg& x) {
-  return run_floating(ops::kSqrt, x);
-}
-
-Tensor rsqrt(const TensorArg& x) {
-  return run_floating(ops::kRsqrt, x);
-}
-
-Tensor reciprocal(const TensorArg& x) {
-  return run_floating(ops::kReciprocal, x);
-}
-
-Tensor sin(const TensorArg& x) {
-  return run_floating(ops::kSin, x);
-}
-
-Tensor cos(const TensorArg& x) {
-  return run_floating(ops::kCos, x);
-}
-
-Tensor tanh(const TensorArg& x) {
-  return run_floating(ops::kTanh, x);
-}
-
-Tensor erf(const TensorArg& x) {
-  return run_floating(ops::kErf, x);
-}
-
-Tensor erfc(const TensorArg& x) {
-  return run_floating(ops::kErfc, x);
-}
-
-Tensor sinc(const TensorArg& x) {
-  return run_floating(ops::kSinc, x);
-}
-
-Tensor sigmoid(const TensorArg& x) {
-  return run_floating(ops::kSigmoid, x);
-}
-
-Tensor relu(const TensorArg& x) {
-  return run(ops::kRelu, x);
-}
-
-const Tensor& relu_(const TensorArg& x) {
-  dispatch_in_place(ops::kRelu, {&x.tensor()}, nullptr, x.site());
-  return x;
-}
-
 Tensor gelu(const TensorArg& x, const GeluOptions& options) {
-  if (options.approximate == "none") return run(ops::kGelu, x);
-  if (options.approximate == "tanh") return run(ops::kGeluTanh, x);
+  if (options.approximate == "none") return ops::gelu_none(x);
+  if (options.approximate == "tanh") return ops::gelu_tanh(x);
   throw InvalidArgument(str("[gelu] approximate is '", options.approximate, "'; give none or tanh"),
                         x.site());
-}
-
-Tensor silu(const TensorArg& x) {
-  return run(ops::kSilu, x);
 }
 
 Tensor leaky_relu(const TensorArg& x, const LeakyReluOptions& options) {
@@ -490,18 +356,6 @@ Tensor softplus(const TensorArg& x, const SoftplusOptions& options) {
   return dispatch(ops::kSoftplus, {&x.tensor()}, attrs, x.site());
 }
 
-Tensor isnan(const TensorArg& x) {
-  return run(ops::kIsnan, x);
-}
-
-Tensor isinf(const TensorArg& x) {
-  return run(ops::kIsinf, x);
-}
-
-Tensor isfinite(const TensorArg& x) {
-  return run(ops::kIsfinite, x);
-}
-
 Tensor nan_to_num(const TensorArg& x, const NanToNumOptions& options) {
   if (!is_floating(x->dtype())) return clone(x);
   const double largest = largest_of(x->dtype());
@@ -509,10 +363,6 @@ Tensor nan_to_num(const TensorArg& x, const NanToNumOptions& options) {
   const Tensor numbers = masked_fill(x, isnan(x), options.nan);
   const Tensor below = masked_fill(numbers, eq(x, kInfinity), options.posinf.value_or(largest));
   return masked_fill(below, eq(x, -kInfinity), options.neginf.value_or(-largest));
-}
-
-Tensor logical_not(const TensorArg& x) {
-  return run(ops::kLogicalNot, x);
 }
 
 Tensor PointwiseMethods::exp(Site site) const {

@@ -1,7 +1,6 @@
 // Kernels of ops/elementwise/unary.h.
-#include "ops/elementwise/elementwise_formulas.h"
-#include "ops/elementwise/elementwise_loops.h"
 #include "ops/elementwise/unary_formulas.h"
+#include "ops/elementwise/unary_kernels.h"
 #include "ops/elementwise/unary_op.h"
 #include "ops/kernel/vector_math.h"
 
@@ -9,19 +8,37 @@
 
 namespace {
 
-// F is a function object over vectors.
-template <class F>
-struct VectorOf {
-  template <class C>
-  static auto make(const void* /*attrs*/) {
-    return [](Vec<C> x) { return F()(x); };
-  }
+// The vector forms of rows.
+// clang-format off
+struct VectorForms {
+  static auto of(Neg, auto x) { return -x; }
+  static auto of(Abs, auto x) { return abs(x); }
+  static auto of(Square, auto x) { return x * x; }
+  static auto of(Floor, auto x) { return floor(x); }
+  static auto of(Ceil, auto x) { return ceil(x); }
+  static auto of(Round, auto x) { return round_even(x); }
+  static auto of(Trunc, auto x) { return trunc(x); }
+  static auto of(Frac, auto x) { return x - trunc(x); }
+  static auto of(Exp, auto x) { return exp(x); }
+  static auto of(Expm1, auto x) { return expm1(x); }
+  static auto of(Log, auto x) { return log(x); }
+  static auto of(Log1p, auto x) { return log1p(x); }
+  static auto of(Sqrt, auto x) { return sqrt(x); }
+  static auto of(Rsqrt, auto x) { return decltype(x)::fill(1) / sqrt(x); }
+  static auto of(Reciprocal, auto x) { return decltype(x)::fill(1) / x; }
+  static auto of(Sin, auto x) { return sin(x); }
+  static auto of(Cos, auto x) { return cos(x); }
+  static auto of(Tanh, auto x) { return tanh(x); }
+  static auto of(Erf, auto x) { return erf(x); }
+  static auto of(Sigmoid, auto x) { return sigmoid(x); }
+  // max gives its second argument where either is NaN.
+  static auto of(Relu, auto x) { return max(decltype(x)::zero(), x); }
+  static auto of(Gelu, auto x) { return gelu_erf(x); }
+  static auto of(GeluTanh, auto x) { return gelu_tanh(x); }
+  static auto of(Silu, auto x) { return silu(x); }
 };
 
-template <class F>
-void add_vectors_of(KernelTable& table, const OpDef& op, F /*function*/) {
-  add_floating_unary<VectorOf<F>>(table, op);
-}
+// clang-format on
 
 struct LeakyReluVector {
   template <class C>
@@ -52,102 +69,15 @@ struct SoftplusVector {
   }
 };
 
-template <class F>
-void add_predicate(KernelTable& table, const OpDef& op) {
-#if FLOW_ISA == 0
-  add_reference_predicate<OfTensor<F>, Types::kAll, 1>(table, op);
-#endif
-  add_loops<OfTensor<F>, bool, double>(table, op);
-  add_loops<OfTensor<F>, bool, float>(table, op);
-}
-
-#if FLOW_ISA == 0
-// The C library's function, one element at a time; the reference for 16-bit floats only.
-template <class F>
-void add_elements(KernelTable& table, const OpDef& op) {
-  add_reference<OfTensor<F>, Types::kFloating, 1>(table, op);
-  add_loops<OfTensor<F>, double, double>(table, op);
-  add_loops<OfTensor<F>, float, float>(table, op);
-}
-
-template <class F>
-void add_floating_reference(KernelTable& table, const OpDef& op) {
-  add_reference<OfTensor<F>, Types::kFloating, 1>(table, op);
-}
-
-void register_references(KernelTable& table) {
-  add_reference<OfTensor<Neg>, Types::kNumeric, 1>(table, kNeg);
-  add_reference<OfTensor<Abs>, Types::kAll, 1>(table, kAbs);
-  add_reference<OfTensor<Sign>, Types::kAll, 1>(table, kSign);
-  add_reference<OfTensor<Square>, Types::kAll, 1>(table, kSquare);
-  add_reference<OfTensor<Floor>, Types::kNumeric, 1>(table, kFloor);
-  add_reference<OfTensor<Ceil>, Types::kNumeric, 1>(table, kCeil);
-  add_reference<OfTensor<Round>, Types::kNumeric, 1>(table, kRound);
-  add_reference<OfTensor<Trunc>, Types::kNumeric, 1>(table, kTrunc);
-  add_reference<OfTensor<Relu>, Types::kNumeric, 1>(table, kRelu);
-  add_floating_reference<Frac>(table, kFrac);
-  add_floating_reference<Exp>(table, kExp);
-  add_floating_reference<Expm1>(table, kExpm1);
-  add_floating_reference<Log>(table, kLog);
-  add_floating_reference<Log1p>(table, kLog1p);
-  add_floating_reference<Sqrt>(table, kSqrt);
-  add_floating_reference<Rsqrt>(table, kRsqrt);
-  add_floating_reference<Reciprocal>(table, kReciprocal);
-  add_floating_reference<Sin>(table, kSin);
-  add_floating_reference<Cos>(table, kCos);
-  add_floating_reference<Tanh>(table, kTanh);
-  add_floating_reference<Erf>(table, kErf);
-  add_floating_reference<Sigmoid>(table, kSigmoid);
-  add_floating_reference<Gelu>(table, kGelu);
-  add_floating_reference<GeluTanh>(table, kGeluTanh);
-  add_floating_reference<Silu>(table, kSilu);
-  add_reference<LeakyRelu, Types::kFloating, 1>(table, kLeakyRelu);
-  add_reference<Elu, Types::kFloating, 1>(table, kElu);
-  add_reference<Softplus, Types::kFloating, 1>(table, kSoftplus);
-}
-#endif
-
 }  // namespace
 
 void register_unary_cpu(KernelTable& table) {
+  add_rows<VectorForms>(table, BasicRows());
 #if FLOW_ISA == 0
-  register_references(table);
-  add_elements<Exp2>(table, kExp2);
-  add_elements<Log2>(table, kLog2);
-  add_elements<Log10>(table, kLog10);
-  add_elements<Erfc>(table, kErfc);
-  add_elements<Sinc>(table, kSinc);
+  add_reference<OfAttrs<LeakyRelu>, Types::kFloating, 1>(table, kLeakyRelu);
+  add_reference<OfAttrs<Elu>, Types::kFloating, 1>(table, kElu);
+  add_reference<OfAttrs<Softplus>, Types::kFloating, 1>(table, kSoftplus);
 #endif
-  add_predicate<Isnan>(table, kIsnan);
-  add_predicate<Isinf>(table, kIsinf);
-  add_predicate<Isfinite>(table, kIsfinite);
-  add_predicate<LogicalNot>(table, kLogicalNot);
-
-  add_vectors_of(table, kNeg, [](auto x) { return -x; });
-  add_vectors_of(table, kAbs, [](auto x) { return abs(x); });
-  add_vectors_of(table, kSquare, [](auto x) { return x * x; });
-  add_vectors_of(table, kFloor, [](auto x) { return floor(x); });
-  add_vectors_of(table, kCeil, [](auto x) { return ceil(x); });
-  add_vectors_of(table, kRound, [](auto x) { return round_even(x); });
-  add_vectors_of(table, kTrunc, [](auto x) { return trunc(x); });
-  add_vectors_of(table, kFrac, [](auto x) { return x - trunc(x); });
-  add_vectors_of(table, kExp, [](auto x) { return exp(x); });
-  add_vectors_of(table, kExpm1, [](auto x) { return expm1(x); });
-  add_vectors_of(table, kLog, [](auto x) { return log(x); });
-  add_vectors_of(table, kLog1p, [](auto x) { return log1p(x); });
-  add_vectors_of(table, kSqrt, [](auto x) { return sqrt(x); });
-  add_vectors_of(table, kRsqrt, [](auto x) { return decltype(x)::fill(1) / sqrt(x); });
-  add_vectors_of(table, kReciprocal, [](auto x) { return decltype(x)::fill(1) / x; });
-  add_vectors_of(table, kSin, [](auto x) { return sin(x); });
-  add_vectors_of(table, kCos, [](auto x) { return cos(x); });
-  add_vectors_of(table, kTanh, [](auto x) { return tanh(x); });
-  add_vectors_of(table, kErf, [](auto x) { return erf(x); });
-  add_vectors_of(table, kSigmoid, [](auto x) { return sigmoid(x); });
-  // max gives its second argument where either is NaN.
-  add_vectors_of(table, kRelu, [](auto x) { return max(decltype(x)::zero(), x); });
-  add_vectors_of(table, kGelu, [](auto x) { return gelu_erf(x); });
-  add_vectors_of(table, kGeluTanh, [](auto x) { return gelu_tanh(x); });
-  add_vectors_of(table, kSilu, [](auto x) { return silu(x); });
   add_floating_unary<LeakyReluVector>(table, kLeakyRelu);
   add_floating_unary<EluVector>(table, kElu);
   add_floating_unary<SoftplusVector>(table, kSoftplus);

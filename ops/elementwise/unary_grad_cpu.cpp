@@ -67,9 +67,9 @@ void register_references(KernelTable& table) {
   add_floating_reference<OfTensors<GeluGrad>>(table, kGeluGrad);
   add_floating_reference<OfTensors<GeluTanhGrad>>(table, kGeluTanhGrad);
   add_floating_reference<OfTensors<SiluGrad>>(table, kSiluGrad);
-  add_floating_reference<LeakyReluGrad>(table, kLeakyReluGrad);
-  add_floating_reference<EluGrad>(table, kEluGrad);
-  add_floating_reference<SoftplusGrad>(table, kSoftplusGrad);
+  add_floating_reference<OfAttrs<LeakyRelu>>(table, kLeakyReluGrad);
+  add_floating_reference<OfAttrs<Elu>>(table, kEluGrad);
+  add_floating_reference<OfAttrs<Softplus>>(table, kSoftplusGrad);
 }
 #endif
 

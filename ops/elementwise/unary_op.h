@@ -1,5 +1,5 @@
-// Definitions of the ops of ops/elementwise/unary.h, and of the fused gradients some of them use:
-// "…_grad"(dy, x or y) = dy f'(x).
+// Definitions of the ops of ops/elementwise/unary.h that have attrs, and of the fused gradients:
+// "…_grad"(dy, x or y) = dy f'(x). Ops without attrs are rows of ops/elementwise/unary_rows.h.
 #pragma once
 
 #include <tuple>
@@ -32,11 +32,7 @@ struct SoftplusAttrs {
   }
 };
 
-extern const OpDef kNeg, kAbs, kSign, kSquare, kFloor, kCeil, kRound, kTrunc, kFrac;
-extern const OpDef kExp, kExp2, kExpm1, kLog, kLog2, kLog10, kLog1p, kSqrt, kRsqrt, kReciprocal,
-    kSin, kCos, kTanh, kErf, kErfc, kSinc, kSigmoid;
-extern const OpDef kRelu, kGelu, kGeluTanh, kSilu, kLeakyRelu, kElu, kSoftplus;
-extern const OpDef kIsnan, kIsinf, kIsfinite, kLogicalNot;
+extern const OpDef kLeakyRelu, kElu, kSoftplus;
 
 // (dy, y)
 extern const OpDef kReluGrad, kTanhGrad, kSigmoidGrad;

@@ -25,7 +25,7 @@
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/unary.h"
-#include "ops/elementwise/unary_op.h"
+#include "ops/elementwise/unary_rows.h"
 #include "ops/index/gather.h"
 #include "ops/linear/attention.h"
 #include "ops/linear/einsum.h"
@@ -116,7 +116,7 @@ TEST(Autocast, EveryOpTakesTheDtypeOfItsList) {
   EXPECT_EQ(exp(wide).dtype(), float64);
   EXPECT_EQ(matmul(whole, whole).dtype(), int64);
   const Tensor written = half.clone();
-  EXPECT_EQ(dispatch_in_place(ops::kExp, {&written}, nullptr, Site::here()).dtype(), bfloat16);
+  EXPECT_EQ(dispatch_in_place(ops::op_of<ops::Exp>(), {&written}, nullptr, Site::here()).dtype(), bfloat16);
 }
 
 // A step of two layers and a loss, its result and gradients.

@@ -1,6 +1,7 @@
 #include "ops/elementwise/in_place.h"
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/ternary.h"
-#include "ops/elementwise/unary.h"
+#include "ops/elementwise/unary_rows.h"
 #include "ops/elementwise/where.h"
 #include "ops/reduce/reduce.h"
 
@@ -20,42 +21,25 @@ namespace {
 
 using Floats = std::vector<float>;
 
-TEST(InPlaceForms, UnaryFormsEqualTheirFunctions) {
-  struct Case {
-    const char* name;
-    const Tensor& (*form)(const TensorArg& x);
-    Tensor (*function)(const TensorArg& x);
-  };
+struct UnaryForm {
+  std::string name;
+  Tensor (*function)(const TensorArg& x);
+  const Tensor& (*form)(const TensorArg& x);
+};
 
+template <class... Row>
+std::vector<UnaryForm> forms_in_place(ops::Rows<Row...> /*rows*/) {
+  std::vector<UnaryForm> forms;
+  for (const ops::UnaryFacts& facts : {Row::kFacts...}) {
+    if (facts.in_place == nullptr) continue;
+    forms.push_back({facts.name + std::string("_"), facts.call, facts.in_place});
+  }
+  return forms;
+}
+
+TEST(InPlaceForms, UnaryFormsEqualTheirFunctions) {
   const Tensor x = tensor({0.25, 1.5, 2.75});
-  for (const auto& [name, form, function] :
-       std::vector<Case>{{"neg_", neg_, neg},
-                         {"abs_", abs_, abs},
-                         {"sign_", sign_, sign},
-                         {"square_", square_, square},
-                         {"floor_", floor_, floor},
-                         {"ceil_", ceil_, ceil},
-                         {"round_", round_, round},
-                         {"trunc_", trunc_, trunc},
-                         {"frac_", frac_, frac},
-                         {"exp_", exp_, exp},
-                         {"exp2_", exp2_, exp2},
-                         {"expm1_", expm1_, expm1},
-                         {"log_", log_, log},
-                         {"log2_", log2_, log2},
-                         {"log10_", log10_, log10},
-                         {"log1p_", log1p_, log1p},
-                         {"sqrt_", sqrt_, sqrt},
-                         {"rsqrt_", rsqrt_, rsqrt},
-                         {"sin_", sin_, sin},
-                         {"cos_", cos_, cos},
-                         {"tanh_", tanh_, tanh},
-                         {"erf_", erf_, erf},
-                         {"erfc_", erfc_, erfc},
-                         {"sigmoid_", sigmoid_, sigmoid},
-                         {"silu_", silu_, silu},
-                         {"relu_", relu_, relu},
-                         {"reciprocal_", reciprocal_, reciprocal}}) {
+  for (const auto& [name, function, form] : forms_in_place(ops::UnaryRows())) {
     const Tensor y = x.clone();
     EXPECT_TRUE(form(y).is_same(y)) << name;
     EXPECT_EQ(y.to_vector<float>(), function(x).to_vector<float>()) << name;

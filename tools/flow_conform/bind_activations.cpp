@@ -26,15 +26,8 @@ Tensor along_dim(Case& c, Tensor (*fn)(const TensorArg&, int64_t)) {
 }  // namespace
 
 void bind_activations(Bindings& table) {
-  add_activation(table, "relu", relu);
   add_activation(table, "relu6", relu6);
-  add_activation(table, "silu", silu);
   add_activation(table, "selu", selu);
-  add_activation(table, "mish", mish);
-  add_activation(table, "hardswish", hardswish);
-  add_activation(table, "hardsigmoid", hardsigmoid);
-  add_activation(table, "softsign", softsign);
-  add_activation(table, "logsigmoid", logsigmoid);
   table.add("gelu", [](Case& c) {
     GeluOptions options;
     c.attrs.read("approximate", options.approximate);

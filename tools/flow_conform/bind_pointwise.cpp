@@ -1,4 +1,6 @@
 // Elementwise functions of one, two or three tensors, and their in-place forms.
+#include <string>
+
 #include "autograd/shape_in_place.h"
 #include "ops/creation/copy.h"
 #include "ops/elementwise/binary.h"
@@ -7,7 +9,7 @@
 #include "ops/elementwise/in_place.h"
 #include "ops/elementwise/ternary.h"
 #include "ops/elementwise/trigonometry.h"
-#include "ops/elementwise/unary.h"
+#include "ops/elementwise/unary_rows.h"
 #include "ops/elementwise/where.h"
 #include "tools/flow_conform/case.h"
 
@@ -25,6 +27,24 @@ constexpr const char* kLeft = "c";
 
 void add_unary(Bindings& table, const Names& names, OfOne fn) {
   table.add(names, [fn](Case& c) { return fn(c.in(0)); });
+}
+
+// Binds the rows of the table by name, and their in-place forms on a copy of x, because a leaf cannot
+// be written. "inplace" is an argument of activations; their in-place form is another op.
+template <class... Row>
+void bind_rows(Bindings& table, ops::Rows<Row...> /*rows*/) {
+  for (const ops::UnaryFacts& facts : {Row::kFacts...}) {
+    table.add(facts.name, [fn = facts.call](Case& c) {
+      c.attrs.only("inplace", false);
+      return fn(c.in(0));
+    });
+    if (facts.in_place == nullptr) continue;
+    const std::string in_place = std::string(facts.name) + "_";
+    table.add(in_place.c_str(), [form = facts.in_place](Case& c) {
+      const Tensor y = clone(c.in(0));
+      return form(y);
+    });
+  }
 }
 
 // Binds fn(x, y), fn(x, other) and, if `left` is given, left(c, x).
@@ -174,27 +194,6 @@ void bind_in_place(Bindings& table) {
     });
   };
   add_method("mul_", &Tensor::mul_, &Tensor::mul_);
-  using Form = const Tensor& (*)(const TensorArg&);
-  for (const auto& [name, form] : std::vector<std::pair<const char*, Form>>{
-           {"neg_", neg_},         {"abs_", abs_},
-           {"sign_", sign_},       {"square_", square_},
-           {"floor_", floor_},     {"ceil_", ceil_},
-           {"round_", round_},     {"trunc_", trunc_},
-           {"frac_", frac_},       {"exp_", exp_},
-           {"exp2_", exp2_},       {"expm1_", expm1_},
-           {"log_", log_},         {"log2_", log2_},
-           {"log10_", log10_},     {"log1p_", log1p_},
-           {"sqrt_", sqrt_},       {"rsqrt_", rsqrt_},
-           {"sin_", sin_},         {"cos_", cos_},
-           {"tan_", tan_},         {"tanh_", tanh_},
-           {"erf_", erf_},         {"erfc_", erfc_},
-           {"sigmoid_", sigmoid_}, {"silu_", silu_},
-           {"relu_", relu_},       {"reciprocal_", reciprocal_}}) {
-    table.add(name, [form = form](Case& c) {
-      const Tensor y = clone(c.in(0));
-      return form(y);
-    });
-  }
   using Pair = const Tensor& (*)(const TensorArg&, const TensorArg&);
   using ScalarPair = const Tensor& (*)(const TensorArg&, const Scalar&);
   const auto add_form = [&](const char* name, Pair tensor, ScalarPair scalar) {
@@ -276,44 +275,17 @@ void bind_in_place(Bindings& table) {
 }  // namespace
 
 void bind_pointwise(Bindings& table) {
-  add_unary(table, {"neg", "negative"}, neg);
-  add_unary(table, {"abs", "absolute"}, abs);
-  add_unary(table, "sign", sign);
-  add_unary(table, "square", square);
-  add_unary(table, "floor", floor);
-  add_unary(table, "ceil", ceil);
-  add_unary(table, {"trunc", "fix"}, trunc);
-  add_unary(table, "frac", frac);
-  add_unary(table, "exp", exp);
-  add_unary(table, "exp2", exp2);
-  add_unary(table, "expm1", expm1);
-  add_unary(table, "log", log);
-  add_unary(table, "log2", log2);
-  add_unary(table, "log10", log10);
-  add_unary(table, "log1p", log1p);
-  add_unary(table, "sqrt", sqrt);
-  add_unary(table, "rsqrt", rsqrt);
-  add_unary(table, "reciprocal", reciprocal);
-  add_unary(table, "sin", sin);
-  add_unary(table, "cos", cos);
-  add_unary(table, "tanh", tanh);
-  add_unary(table, "erf", erf);
-  add_unary(table, "erfc", erfc);
-  add_unary(table, "sinc", sinc);
-  add_unary(table, "tan", tan);
-  add_unary(table, {"asin", "arcsin"}, asin);
-  add_unary(table, {"acos", "arccos"}, acos);
-  add_unary(table, {"atan", "arctan"}, atan);
-  add_unary(table, "sinh", sinh);
-  add_unary(table, "cosh", cosh);
-  add_unary(table, {"asinh", "arcsinh"}, asinh);
-  add_unary(table, {"acosh", "arccosh"}, acosh);
-  add_unary(table, {"atanh", "arctanh"}, atanh);
-  add_unary(table, {"sigmoid", "expit"}, sigmoid);
-  add_unary(table, "isnan", isnan);
-  add_unary(table, "isinf", isinf);
-  add_unary(table, "isfinite", isfinite);
-  add_unary(table, "logical_not", logical_not);
+  bind_rows(table, ops::UnaryRows());
+  add_unary(table, "negative", neg);
+  add_unary(table, "absolute", abs);
+  add_unary(table, "fix", trunc);
+  add_unary(table, "arcsin", asin);
+  add_unary(table, "arccos", acos);
+  add_unary(table, "arctan", atan);
+  add_unary(table, "arcsinh", asinh);
+  add_unary(table, "arccosh", acosh);
+  add_unary(table, "arctanh", atanh);
+  add_unary(table, "expit", sigmoid);
   table.add("nan_to_num", [](Case& c) {
     NanToNumOptions options;
     c.attrs.read("nan", options.nan);

@@ -2,78 +2,58 @@
 
 #include "core/dispatch.h"
 #include "ops/elementwise/unary_op.h"
+#include "ops/elementwise/unary_rows.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {
 
 namespace {
 
-using Function = Tensor (*)(const TensorArg& x);
-
-// One row of the unary table, with values at which the function is smooth.
-struct Row {
-  std::string op;
-  Function function;
-  SampleInput input;
-  DTypeSet dtypes;
-};
-
-const std::vector<double> kWholes = {-2, -1, 0, 1, 2};
-const std::vector<double> kHalves = {-1.5, -0.5, 0.5, 1.5};
-
-std::vector<Row> rows() {
-  const SampleInput plain = in({5, 2}, -3, 3);
-  const SampleInput positive = in({5, 2}, 0.5, 3);
-  return {
-      {"neg", neg, plain, kNumbers},
-      {"abs", abs, kinked({5, 2}, {0}), kAllDTypes},
-      {"sign", sign, kinked({5, 2}, {0}), kAllDTypes},
-      {"square", square, plain, kAllDTypes},
-      {"floor", floor, kinked({5, 2}, kWholes), kNumbers},
-      {"ceil", ceil, kinked({5, 2}, kWholes), kNumbers},
-      {"round", round, kinked({5, 2}, kHalves), kNumbers},
-      {"trunc", trunc, kinked({5, 2}, kWholes), kNumbers},
-      {"frac", frac, kinked({5, 2}, kWholes), kFloats},
-      {"exp", exp, plain, kAllDTypes},
-      {"exp2", exp2, plain, kAllDTypes},
-      {"expm1", expm1, plain, kAllDTypes},
-      {"log", log, positive, kAllDTypes},
-      {"log2", log2, positive, kAllDTypes},
-      {"log10", log10, positive, kAllDTypes},
-      {"log1p", log1p, in({5, 2}, -0.8, 3), kAllDTypes},
-      {"sqrt", sqrt, positive, kAllDTypes},
-      {"rsqrt", rsqrt, positive, kAllDTypes},
-      {"reciprocal", reciprocal, nonzero({5, 2}), kAllDTypes},
-      {"sin", sin, plain, kAllDTypes},
-      {"cos", cos, plain, kAllDTypes},
-      {"tanh", tanh, plain, kAllDTypes},
-      {"erf", erf, plain, kAllDTypes},
-      {"erfc", erfc, plain, kAllDTypes},
-      {"sinc", sinc, nonzero({5, 2}), kAllDTypes},
-      {"sigmoid", sigmoid, plain, kAllDTypes},
-      {"relu", relu, kinked({5, 2}, {0}), kNumbers},
-      {"gelu", [](const TensorArg& x) { return gelu(x); }, plain, kFloats},
-      {"gelu_tanh", [](const TensorArg& x) { return gelu(x, {.approximate = "tanh"}); }, plain,
-       kFloats},
-      {"silu", silu, plain, kFloats},
-      {"leaky_relu", [](const TensorArg& x) { return leaky_relu(x); }, kinked({5, 2}, {0}),
-       kFloats},
-      {"elu", [](const TensorArg& x) { return elu(x); }, kinked({5, 2}, {0}), kFloats},
-      {"softplus", [](const TensorArg& x) { return softplus(x); }, plain, kFloats},
-      {"isnan", isnan, specials({5, 2}), kAllDTypes},
-      {"isinf", isinf, specials({5, 2}), kAllDTypes},
-      {"isfinite", isfinite, specials({5, 2}), kAllDTypes},
-      {"logical_not", logical_not, sparse({5, 2}, 0.5), kAllDTypes},
-  };
+DTypeSet dtypes_for(ops::Takes takes) {
+  switch (takes) {
+    case ops::Takes::kNumbers:
+    case ops::Takes::kPromotedNumbers:
+      return kNumbers;
+    case ops::Takes::kFloats:
+      return kFloats;
+    case ops::Takes::kAll:
+    case ops::Takes::kPromoted:
+      break;
+  }
+  return kAllDTypes;
 }
 
-OpSample only_kernels(const Row& row, SampleInput input, const char* label) {
-  return {.op = row.op,
-          .inputs = {std::move(input)},
-          .dtypes = row.dtypes,
-          .call = [function = row.function](const Inputs& x) { function(x[0]); },
-          .label = label,
-          .only_kernels = true};
+SampleInput input_for(const ops::UnarySample& sample) {
+  return {.shape = {5, 2},
+          .low = sample.low,
+          .high = sample.high,
+          .avoid = {sample.avoid, sample.avoid + sample.num_avoided},
+          .gap = sample.gap,
+          .has_specials = sample.has_specials,
+          .zeros = sample.zeros};
+}
+
+// The function at values where it is smooth, and its kernels at many, special and extreme ones.
+void add_function(Samples& samples, const std::string& op, const SampleInput& input,
+                  DTypeSet dtypes, const std::function<void(const Inputs&)>& call) {
+  samples.push_back({op, {input}, dtypes, call});
+  SampleInput many = input;
+  many.shape = {3, 7000};
+  samples.push_back({op, {many}, dtypes, call, "many", true});
+  samples.push_back({op, {specials({4, 25})}, dtypes, call, "specials", true});
+  SampleInput wide = input;
+  wide.shape = {4, 25};
+  wide.extremes = 0.3;
+  wide.zeros = 0.2;
+  samples.push_back({op, {wide}, dtypes, call, "extremes", true});
+}
+
+template <class... Row>
+void add_rows(Samples& samples, ops::Rows<Row...> /*rows*/) {
+  for (const ops::UnaryFacts& facts : {Row::kFacts...}) {
+    add_function(samples, facts.name, input_for(facts.sample), dtypes_for(facts.takes),
+                 [function = facts.call](const Inputs& x) { function(x[0]); });
+  }
 }
 
 // A fused gradient (dy, x or y), with x away from points where the function is not smooth.
@@ -99,20 +79,13 @@ void add_grad(Samples& samples, const OpDef& op, const SampleInput& input, const
 
 Samples unary_samples() {
   Samples samples;
-  for (const Row& row : rows()) {
-    samples.push_back({row.op, {row.input}, row.dtypes, [function = row.function](const Inputs& x) {
-                         function(x[0]);
-                       }});
-    SampleInput many = row.input;
-    many.shape = {3, 7000};
-    samples.push_back(only_kernels(row, many, "many"));
-    samples.push_back(only_kernels(row, specials({4, 25}), "specials"));
-    SampleInput wide = row.input;
-    wide.shape = {4, 25};
-    wide.extremes = 0.3;
-    wide.zeros = 0.2;
-    samples.push_back(only_kernels(row, wide, "extremes"));
-  }
+  add_rows(samples, ops::UnaryRows());
+  const SampleInput kinked_at_zero = kinked({5, 2}, {0});
+  add_function(samples, "leaky_relu", kinked_at_zero, kFloats,
+               [](const Inputs& x) { leaky_relu(x[0]); });
+  add_function(samples, "elu", kinked_at_zero, kFloats, [](const Inputs& x) { elu(x[0]); });
+  add_function(samples, "softplus", in({5, 2}, -3, 3), kFloats,
+               [](const Inputs& x) { softplus(x[0]); });
   samples.push_back({"leaky_relu",
                      {kinked({5, 2}, {0})},
                      kFloats,

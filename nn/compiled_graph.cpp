@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "graph/passes/value_map.h"
+#include "graph/ir/graph_uses.h"
 #include "graph/plan_file/plan_file.h"
 #include "nn/file.h"
 #include "pipeline/report.h"
@@ -77,13 +77,12 @@ bool CompiledGraph::State::fits() const {
 
 void CompiledGraph::State::check_guarded_writes() const {
   const graph::Graph& step = plan->graph();
-  const std::vector<int64_t> makers = graph::makers_of(step);
+  const graph::GraphUses uses(step);
   for (const graph::Capture& capture : step.captures) {
     const graph::Node* writer = nullptr;
     for (graph::ValueId id = capture.final_value; id != capture.initial;) {
-      const int64_t maker = makers[static_cast<size_t>(id)];
       const bool was_guarded = writer != nullptr && writer->guard >= 0;
-      writer = maker < 0 ? nullptr : &step.nodes[static_cast<size_t>(maker)];
+      writer = uses.maker_node(id);
       if (writer == nullptr || (writer->guard < 0 && !was_guarded)) break;
       if (writer->guard < 0) {
         throw Unsupported(str("[graph] ", writer->op->name, " at ", writer->file, ":", writer->line,
@@ -105,6 +104,7 @@ void CompiledGraph::State::check_writes() const {
       owned.push_back(tensor);
   }
   const graph::Graph& step = plan->graph();
+  const graph::GraphUses uses(step);
   for (size_t i = 0; i < step.captures.size(); ++i) {
     const graph::Capture& capture = step.captures[i];
     const Tensor& tensor = plan->captures()[i];
@@ -115,16 +115,12 @@ void CompiledGraph::State::check_writes() const {
                     [&](const optim::TracedStep& s) { return s.owns(tensor); })) {
       continue;
     }
-    for (const graph::Node& node : step.nodes) {
-      if (std::find(node.outputs.begin(), node.outputs.end(), capture.final_value) ==
-          node.outputs.end()) {
-        continue;
-      }
-      throw InvalidArgument(str("[graph] ", node.op->name, " at ", node.file, ":", node.line,
-                                " writes to ", tensor.meta(),
-                                " from outside the graph, which is no parameter or buffer of a "
-                                "module that build() calls; return the new value instead"));
-    }
+    const graph::Node* writer = uses.maker_node(capture.final_value);
+    if (writer == nullptr) continue;
+    throw InvalidArgument(str("[graph] ", writer->op->name, " at ", writer->file, ":", writer->line,
+                              " writes to ", tensor.meta(),
+                              " from outside the graph, which is no parameter or buffer of a "
+                              "module that build() calls; return the new value instead"));
   }
 }
 

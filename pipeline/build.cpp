@@ -9,7 +9,7 @@
 #include "boxing/layout.h"
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
-#include "graph/passes/value_map.h"
+#include "graph/ir/graph_uses.h"
 #include "graph/program/builder.h"
 #include "pipeline/batch_statistics.h"
 #include "pipeline/draws.h"
@@ -45,7 +45,7 @@ class Builder {
         rank_(rank),
         builder_(rank, kernels),
         buffers_(graph, plan, builder_, rank),
-        maker_(graph::makers_of(graph)) {
+        uses_(graph) {
     for (const TimedAction& timed : simulate(schedule).actions) {
       position_[timed.action] = order_.size();
       order_.push_back(timed.action);
@@ -184,8 +184,7 @@ class Builder {
       if (!buffers_.is_held(capture.initial)) continue;
       const BufferId final_value = buffers_.whole_input(capture.final_value);
       if (final_value != buffers_.whole(capture.initial)) {
-        const int64_t maker = maker_[static_cast<size_t>(capture.final_value)];
-        set_guard(maker < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(maker)]);
+        set_guard(uses_.maker_node(capture.final_value));
         builder_.add_copy(final_value, buffers_.whole(capture.initial));
       }
     }
@@ -461,8 +460,8 @@ class Builder {
   int64_t rank_;
   ProgramBuilder builder_;
   PartBuffers buffers_;
-  std::vector<int64_t> maker_;  // node by value, -1: none
-  std::vector<Action> order_;   // of all workers
+  graph::GraphUses uses_;
+  std::vector<Action> order_;  // of all workers
   std::map<Action, size_t> position_;
   std::vector<size_t> last_use_;                             // by value
   std::vector<bool> is_summed_;                              // by value: P in time and used whole

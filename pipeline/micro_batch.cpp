@@ -5,6 +5,7 @@
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "graph/ir/graph_uses.h"
 #include "ops/elementwise/cast_op.h"
 #include "pipeline/batch_statistics.h"
 
@@ -13,6 +14,7 @@ namespace flow::pipeline {
 namespace {
 
 using graph::Graph;
+using graph::IdMap;
 using graph::kNoValue;
 using graph::Node;
 using graph::ValueId;
@@ -24,7 +26,7 @@ class Planner {
  public:
   Planner(const Graph& graph, int64_t num_micro_batches, size_t num_whole)
       : graph_(graph),
-        maker_(graph.values.size(), -1),
+        uses_(graph),
         is_written_(graph.values.size(), false),
         feeds_statistics_(graph.values.size(), false),
         is_hoisted_(graph.nodes.size(), false),
@@ -35,13 +37,9 @@ class Planner {
       if (!graph.value(input).shape.empty()) batch_.push_back(input);  // a scalar has no samples
     }
     plan_.cut = cut_batch(graph, batch_, num_micro_batches);
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      for (const ValueId id : graph.nodes[i].outputs)
-        maker_[static_cast<size_t>(id)] = static_cast<int64_t>(i);
-    }
     for (const graph::Capture& capture : graph.captures) {
       const bool is_written = capture.initial != capture.final_value;
-      is_written_[static_cast<size_t>(capture.initial)] = is_written;
+      is_written_[capture.initial] = is_written;
     }
     find_sums_of_statistics();
   }
@@ -58,7 +56,7 @@ class Planner {
   }
 
  private:
-  Sbp& sbp_of(ValueId id) { return plan_.value_sbp[static_cast<size_t>(id)]; }
+  Sbp& sbp_of(ValueId id) { return plan_.value_sbp[id]; }
 
   // False: more has to be computed before the micro-batches than was known.
   bool classify_all() {
@@ -70,7 +68,7 @@ class Planner {
     is_whole_.assign(graph_.values.size(), false);
     for (const ValueId input : batch_) {
       sbp_of(input) = sbp::split(0);
-      is_whole_[static_cast<size_t>(input)] = true;
+      is_whole_[input] = true;
     }
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (!classify(i)) return false;
@@ -93,11 +91,11 @@ class Planner {
     for (const ValueId id : node.inputs) {
       in.sbp.push_back(id == kNoValue ? sbp::broadcast : plan_.sbp_of(id));
       if (id == kNoValue) continue;
-      const int64_t maker = maker_[static_cast<size_t>(id)];
-      const int64_t from = maker < 0 ? node.stage : graph_.nodes[static_cast<size_t>(maker)].stage;
+      const Node* maker = uses_.maker_node(id);
+      const int64_t from = maker == nullptr ? node.stage : maker->stage;
       in.has_split |= in.sbp.back().is_split();
-      in.has_late |= is_late_[static_cast<size_t>(id)];
-      in.has_parts |= in.sbp.back().is_split() && !is_whole_[static_cast<size_t>(id)];
+      in.has_late |= is_late_[id];
+      in.has_parts |= in.sbp.back().is_split() && !is_whole_[id];
       if (plan_.is_per_micro_batch_of(id)) {
         in.has_own = true;
         in.is_of_stage &= from == node.stage;
@@ -159,8 +157,7 @@ class Planner {
 
   // Addends of stages are added up once all are there, so that none waits for another stage's.
   bool adds_of_stages(const Node& node, const Inputs& in) const {
-    return in.is_joined && !in.has_split && !in.has_own &&
-           !feeds_statistics_[static_cast<size_t>(node.outputs[0])];
+    return in.is_joined && !in.has_split && !in.has_own && !feeds_statistics_[node.outputs[0]];
   }
 
   // Runs in each micro-batch; no outputs: they are its own.
@@ -171,14 +168,14 @@ class Planner {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const Sbp& sbp = outputs.empty() ? sbp::broadcast : outputs[i];
       sbp_of(node.outputs[i]) = sbp;
-      plan_.is_per_micro_batch[static_cast<size_t>(node.outputs[i])] = sbp.is_broadcast();
+      plan_.is_per_micro_batch[node.outputs[i]] = sbp.is_broadcast();
     }
   }
 
   void set_once(const Node& node, NodeTime time) {
     plan_.node_time.push_back(time);
     for (const ValueId id : node.outputs)
-      is_late_[static_cast<size_t>(id)] = time == NodeTime::kSequential || time == NodeTime::kAfter;
+      is_late_[id] = time == NodeTime::kSequential || time == NodeTime::kAfter;
   }
 
   // Computed whole, and to be had in parts too where it is split.
@@ -190,7 +187,7 @@ class Planner {
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i].is_split()) continue;
       sbp_of(node.outputs[i]) = outputs[i];
-      is_whole_[static_cast<size_t>(node.outputs[i])] = true;
+      is_whole_[node.outputs[i]] = true;
     }
   }
 
@@ -211,7 +208,7 @@ class Planner {
   // become those that the node takes.
   std::vector<Sbp> match(const Node& node, Inputs& in) const {
     const bool feeds_statistics =
-        in.has_partial && !in.has_split && feeds_statistics_[static_cast<size_t>(node.outputs[0])];
+        in.has_partial && !in.has_split && feeds_statistics_[node.outputs[0]];
     if (node.op == &boxing::kRedistribute) {
       // Sums are moved once, but for those of a micro-batch's statistics, or addend by addend.
       const bool moves_addends = node.is_transient && in.sbp[0] == sbp::partial_sum;
@@ -242,9 +239,9 @@ class Planner {
   // Transient nodes that only micro-batches read run for each.
   void repeat_transient() {
     plan_.is_made_each.assign(graph_.values.size(), false);
-    std::vector<bool> is_read_once(graph_.values.size(), false);
+    IdMap<ValueId, bool> is_read_once(graph_.values.size(), false);
     const auto read_once = [&](ValueId id) {
-      if (id != kNoValue) is_read_once[static_cast<size_t>(id)] = true;
+      if (id != kNoValue) is_read_once[id] = true;
     };
     for (const ValueId id : graph_.outputs)
       read_once(id);
@@ -255,13 +252,13 @@ class Planner {
       NodeTime& time = plan_.node_time[i];
       const bool repeats = node.is_transient && time == NodeTime::kBefore && !is_hoisted_[i] &&
                            std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-                             return is_read_once[static_cast<size_t>(id)] || sbp_of(id).is_split();
+                             return is_read_once[id] || sbp_of(id).is_split();
                            });
       if (repeats) {
         time = NodeTime::kEach;
         plan_.input_sbp[i].assign(node.inputs.size(), sbp::broadcast);
         for (const ValueId id : node.outputs)
-          plan_.is_made_each[static_cast<size_t>(id)] = true;
+          plan_.is_made_each[id] = true;
       } else if (time != NodeTime::kEach) {
         for (const ValueId id : node.inputs)
           read_once(id);
@@ -301,15 +298,14 @@ class Planner {
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
       if (takes_own_sums(node)) {
-        feeds_statistics_[static_cast<size_t>(node.inputs[0])] = true;
+        feeds_statistics_[node.inputs[0]] = true;
         continue;
       }
       const bool feeds = !makes_channel_sums(node) &&
-                         std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-                           return feeds_statistics_[static_cast<size_t>(id)];
-                         });
+                         std::any_of(node.outputs.begin(), node.outputs.end(),
+                                     [&](ValueId id) { return feeds_statistics_[id]; });
       for (const ValueId id : node.inputs) {
-        if (feeds && id != kNoValue) feeds_statistics_[static_cast<size_t>(id)] = true;
+        if (feeds && id != kNoValue) feeds_statistics_[id] = true;
       }
     }
   }
@@ -322,7 +318,7 @@ class Planner {
 
   bool depends_on_the_end(const Node& node) const {
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-      const int64_t maker = maker_[static_cast<size_t>(id)];
+      const int64_t maker = uses_.maker(id);
       return maker >= 0 && plan_.node_time[static_cast<size_t>(maker)] == NodeTime::kAfter;
     });
   }
@@ -331,7 +327,7 @@ class Planner {
   void check_results() const {
     const auto check = [&](ValueId id) {
       if (!plan_.is_per_micro_batch_of(id)) return;
-      const Node& node = graph_.nodes[static_cast<size_t>(maker_[static_cast<size_t>(id)])];
+      const Node& node = *uses_.maker_node(id);
       throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
                             " gives statistics that each micro-batch has of its own, and the step "
                             "returns or keeps them; leave them out or use one micro-batch"));
@@ -360,8 +356,8 @@ class Planner {
   bool force_inputs(const Node& node) {
     bool has_forced = false;
     for (const ValueId id : node.inputs) {
-      if (id == kNoValue || !is_late_[static_cast<size_t>(id)]) continue;
-      const auto maker = static_cast<size_t>(maker_[static_cast<size_t>(id)]);
+      if (id == kNoValue || !is_late_[id]) continue;
+      const auto maker = static_cast<size_t>(uses_.maker(id));
       if (plan_.node_time[maker] != NodeTime::kAfter || is_forced_[maker]) continue;
       is_forced_[maker] = has_forced = true;
       force_inputs(graph_.nodes[maker]);
@@ -373,21 +369,20 @@ class Planner {
 
   // Has the sums that the node waits for computed before the micro-batches, where that can be.
   bool hoist_sums(const Node& node) {
-    std::vector<bool> is_seen(graph_.values.size(), false);
+    IdMap<ValueId, bool> is_seen(graph_.values.size(), false);
     std::vector<ValueId> todo(node.inputs);
     bool has_hoisted = false;
     while (!todo.empty()) {
       const ValueId id = todo.back();
       todo.pop_back();
-      if (id == kNoValue || is_seen[static_cast<size_t>(id)]) continue;
-      is_seen[static_cast<size_t>(id)] = true;
-      const int64_t maker = maker_[static_cast<size_t>(id)];
-      if (maker < 0) continue;
+      if (id == kNoValue || is_seen[id]) continue;
+      is_seen[id] = true;
+      const Node* late = uses_.maker_node(id);
+      if (late == nullptr) continue;
       if (sbp_of(id).is_partial()) {
         has_hoisted |= hoist(id);
-      } else if (is_late_[static_cast<size_t>(id)]) {
-        const Node& late = graph_.nodes[static_cast<size_t>(maker)];
-        todo.insert(todo.end(), late.inputs.begin(), late.inputs.end());
+      } else if (is_late_[id]) {
+        todo.insert(todo.end(), late->inputs.begin(), late->inputs.end());
       }
     }
     return has_hoisted;
@@ -412,8 +407,8 @@ class Planner {
       const ValueId id = todo.back();
       todo.pop_back();
       if (id == kNoValue) continue;
-      if (is_written_[static_cast<size_t>(id)]) return false;
-      const int64_t maker = maker_[static_cast<size_t>(id)];
+      if (is_written_[id]) return false;
+      const int64_t maker = uses_.maker(id);
       if (maker < 0 || is_seen[static_cast<size_t>(maker)]) continue;
       const Node& node = graph_.nodes[static_cast<size_t>(maker)];
       if (node.op->mutates != 0 || takes_own_sums(node) || !is_cheap(node)) return false;
@@ -429,7 +424,7 @@ class Planner {
   [[noreturn]] void refuse(const Node& node, bool needs_sum) const {
     const std::string op = str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line);
     const bool reads_written = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-      const int64_t maker = id == kNoValue ? -1 : maker_[static_cast<size_t>(id)];
+      const int64_t maker = id == kNoValue ? -1 : uses_.maker(id);
       return maker >= 0 && plan_.node_time[static_cast<size_t>(maker)] == NodeTime::kSequential;
     });
     if (reads_written) {
@@ -454,14 +449,14 @@ class Planner {
   }
 
   const Graph& graph_;
-  std::vector<int64_t> maker_;          // node by value, -1: none
-  std::vector<bool> is_written_;        // captures that the step writes
-  std::vector<bool> feeds_statistics_;  // by value
-  std::vector<bool> is_hoisted_;        // nodes that run before though they read the batch
-  std::vector<bool> is_forced_;         // nodes that run in the only micro-batch
-  std::vector<ValueId> batch_;          // inputs that are cut
-  std::vector<bool> is_late_;           // values made after all micro-batches
-  std::vector<bool> is_whole_;          // split values that exist whole before the micro-batches
+  graph::GraphUses uses_;
+  IdMap<ValueId, bool> is_written_;  // captures that the step writes
+  IdMap<ValueId, bool> feeds_statistics_;
+  std::vector<bool> is_hoisted_;   // nodes that run before though they read the batch
+  std::vector<bool> is_forced_;    // nodes that run in the only micro-batch
+  std::vector<ValueId> batch_;     // inputs that are cut
+  IdMap<ValueId, bool> is_late_;   // values made after all micro-batches
+  IdMap<ValueId, bool> is_whole_;  // split values that exist whole before the micro-batches
   MicroBatchPlan plan_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "graph/ir/id_map.h"
 #include "graph/ir/ir.h"
 #include "pipeline/batch_cut.h"
 
@@ -19,9 +20,9 @@ struct MicroBatchPlan {
   BatchCut cut;
   // By value. S(d): each micro-batch has its part of dim d. P: each has an addend, the sum over
   // micro-batches is the value. B: the same at all times.
-  std::vector<Sbp> value_sbp;
+  graph::IdMap<graph::ValueId, Sbp> value_sbp;
   // By value that is B, too: each micro-batch has one of its own, as statistics of its samples are.
-  std::vector<bool> is_per_micro_batch;
+  graph::IdMap<graph::ValueId, bool> is_per_micro_batch;
   // By node.
   std::vector<NodeTime> node_time;
   // By node that runs for each micro-batch: how it takes its inputs. Of a value that is B it may
@@ -29,13 +30,11 @@ struct MicroBatchPlan {
   std::vector<std::vector<Sbp>> input_sbp;
 
   // By value: the same at all times, but made anew for each micro-batch.
-  std::vector<bool> is_made_each;
+  graph::IdMap<graph::ValueId, bool> is_made_each;
 
-  const Sbp& sbp_of(graph::ValueId id) const { return value_sbp[static_cast<size_t>(id)]; }
+  const Sbp& sbp_of(graph::ValueId id) const { return value_sbp[id]; }
 
-  bool is_per_micro_batch_of(graph::ValueId id) const {
-    return is_per_micro_batch[static_cast<size_t>(id)];
-  }
+  bool is_per_micro_batch_of(graph::ValueId id) const { return is_per_micro_batch[id]; }
 };
 
 // Graph inputs are S(0), but for scalars and the last `num_whole`, which are B as captures are.

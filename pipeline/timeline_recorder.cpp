@@ -38,7 +38,7 @@ int64_t now_ns() {
 }
 
 int64_t bytes_of(const Program& program, graph::BufferId buffer) {
-  return static_cast<int64_t>(program.buffers[static_cast<size_t>(buffer)].meta->local_bytes());
+  return static_cast<int64_t>(program.buffer(buffer).meta->local_bytes());
 }
 
 bool is_wait(const Step& step) {

@@ -26,7 +26,7 @@ TEST(MicroBatch, WeightGradientsArePartialInTime) {
   const MicroBatchPlan plan = plan_micro_batches(step.graph, 2);
 
   const auto at = [&](int64_t i) {
-    return plan.value_sbp[static_cast<size_t>(step.graph.outputs[static_cast<size_t>(i)])];
+    return plan.sbp_of(step.graph.outputs[static_cast<size_t>(i)]);
   };
   EXPECT_EQ(at(0), sbp::split(0));
   EXPECT_EQ(at(1), sbp::partial_sum);
@@ -91,7 +91,7 @@ TEST(MicroBatch, RowsThatFollowSamplesAreCutWithThem) {
 
   const MicroBatchPlan plan = plan_micro_batches(step.graph, 3);
 
-  EXPECT_EQ(plan.value_sbp[static_cast<size_t>(step.graph.outputs[0])], sbp::split(0));
+  EXPECT_EQ(plan.sbp_of(step.graph.outputs[0]), sbp::split(0));
 }
 
 TEST(MicroBatch, RandomOpsDrawForEach) {

@@ -7,6 +7,7 @@
 #include "graph/ir/graph_uses.h"
 #include "graph/plan_file/plan_file.h"
 #include "nn/file.h"
+#include "pipeline/order.h"
 #include "pipeline/report.h"
 
 namespace flow::nn {
@@ -40,7 +41,7 @@ bool MicroBatching::is_needed(const graph::Graph& graph) const {
   return micro_batches > 1 || num_stages_of(graph) > 1;
 }
 
-pipeline::MicroBatchPlan MicroBatching::plan(const graph::Graph& graph) const {
+pipeline::MicroBatchCut MicroBatching::cut(const graph::Graph& graph) const {
   return pipeline::plan_micro_batches(graph, micro_batches, graph.inputs.size() - num_arguments);
 }
 
@@ -50,16 +51,15 @@ pipeline::Schedule MicroBatching::schedule(const graph::Graph& graph) const {
 
 pipeline::TimelineFile MicroBatching::timeline_frame(const graph::Graph& graph) const {
   if (!is_needed(graph)) return {};
-  return pipeline::timeline_frame(graph, plan(graph), schedule(graph), to_string(rule));
+  return pipeline::timeline_frame(graph, cut(graph), schedule(graph), to_string(rule));
 }
 
 graph::Lowering MicroBatching::lowering(const graph::Graph& step) const {
   if (!is_needed(step)) return {};
   return {.name = str(micro_batches, " micro-batches of ", num_arguments, " inputs, ",
                       pipeline::to_string(rule), " ", rule.table),
-          .make = [cutting = *this](const graph::Graph& graph, int64_t rank) {
-            return pipeline::build_program(graph, cutting.plan(graph), cutting.schedule(graph),
-                                           rank, kernel_table());
+          .order = [cutting = *this](const graph::Graph& graph) {
+            return pipeline::make_order(graph, cutting.cut(graph), cutting.schedule(graph));
           }};
 }
 
@@ -136,7 +136,7 @@ std::string CompiledGraph::summary() const {
   const MicroBatching& cutting = state_->cutting;
   const graph::Graph& step = state_->plan->graph();
   if (!cutting.is_needed(step)) return state_->plan->summary();
-  return state_->plan->summary() + pipeline::describe(step, cutting.plan(step),
+  return state_->plan->summary() + pipeline::describe(step, cutting.cut(step),
                                                       cutting.schedule(step),
                                                       to_string(cutting.rule));
 }

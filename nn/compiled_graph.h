@@ -11,7 +11,8 @@
 #include "nn/module.h"
 #include "nn/optim/traced_scaler.h"
 #include "nn/optim/traced_step.h"
-#include "pipeline/build.h"
+#include "pipeline/micro_batch.h"
+#include "pipeline/schedule.h"
 #include "pipeline/timeline_recorder.h"
 
 namespace flow::nn {
@@ -44,7 +45,7 @@ struct MicroBatching {
   // One micro-batch of one stage is the plain step; the rest is for others.
   bool is_needed(const graph::Graph& graph) const;
 
-  pipeline::MicroBatchPlan plan(const graph::Graph& graph) const;
+  pipeline::MicroBatchCut cut(const graph::Graph& graph) const;
   pipeline::Schedule schedule(const graph::Graph& graph) const;
   // What a timeline of it says beside events.
   pipeline::TimelineFile timeline_frame(const graph::Graph& graph) const;

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "graph/ir/graph_uses.h"
 #include "ops/elementwise/cast_op.h"
+#include "pipeline/batch_cut.h"
 #include "pipeline/batch_statistics.h"
 
 namespace flow::pipeline {
@@ -31,12 +32,12 @@ class Planner {
         feeds_statistics_(graph.values.size(), false),
         is_hoisted_(graph.nodes.size(), false),
         is_forced_(graph.nodes.size(), false) {
-    plan_.num_micro_batches = num_micro_batches;
+    cut_.num_micro_batches = num_micro_batches;
     for (size_t i = 0; i + num_whole < graph.inputs.size(); ++i) {
       const ValueId input = graph.inputs[i];
       if (!graph.value(input).shape.empty()) batch_.push_back(input);  // a scalar has no samples
     }
-    plan_.cut = cut_batch(graph, batch_, num_micro_batches);
+    cut_.batch = cut_batch(graph, batch_, num_micro_batches);
     for (const graph::Capture& capture : graph.captures) {
       const bool is_written = capture.initial != capture.final_value;
       is_written_[capture.initial] = is_written;
@@ -44,26 +45,26 @@ class Planner {
     find_sums_of_statistics();
   }
 
-  MicroBatchPlan plan() {
+  MicroBatchCut cut() {
     while (!classify_all()) {
     }
     repeat_transient();
-    if (plan_.num_micro_batches > 1) {
+    if (cut_.num_micro_batches > 1) {
       check_results();
       check_counts();
     }
-    return std::move(plan_);
+    return std::move(cut_);
   }
 
  private:
-  Sbp& sbp_of(ValueId id) { return plan_.value_sbp[id]; }
+  Sbp& sbp_of(ValueId id) { return cut_.value_sbp[id]; }
 
   // False: more has to be computed before the micro-batches than was known.
   bool classify_all() {
-    plan_.value_sbp.assign(graph_.values.size(), sbp::broadcast);
-    plan_.is_per_micro_batch.assign(graph_.values.size(), false);
-    plan_.node_time.clear();
-    plan_.input_sbp.assign(graph_.nodes.size(), {});
+    cut_.value_sbp.assign(graph_.values.size(), sbp::broadcast);
+    cut_.is_per_micro_batch.assign(graph_.values.size(), false);
+    cut_.node_time.clear();
+    cut_.input_sbp.assign(graph_.nodes.size(), {});
     is_late_.assign(graph_.values.size(), false);
     is_whole_.assign(graph_.values.size(), false);
     for (const ValueId input : batch_) {
@@ -89,14 +90,14 @@ class Planner {
     Inputs in;
     int64_t stage = -1;
     for (const ValueId id : node.inputs) {
-      in.sbp.push_back(id == kNoValue ? sbp::broadcast : plan_.sbp_of(id));
+      in.sbp.push_back(id == kNoValue ? sbp::broadcast : cut_.sbp_of(id));
       if (id == kNoValue) continue;
       const Node* maker = uses_.maker_node(id);
       const int64_t from = maker == nullptr ? node.stage : maker->stage;
       in.has_split |= in.sbp.back().is_split();
       in.has_late |= is_late_[id];
       in.has_parts |= in.sbp.back().is_split() && !is_whole_[id];
-      if (plan_.is_per_micro_batch_of(id)) {
+      if (cut_.is_per_micro_batch_of(id)) {
         in.has_own = true;
         in.is_of_stage &= from == node.stage;
       }
@@ -127,7 +128,7 @@ class Planner {
       set_hoisted(node, in.sbp);
       return true;
     }
-    const bool is_single = plan_.num_micro_batches == 1;
+    const bool is_single = cut_.num_micro_batches == 1;
     const bool is_of_own = in.has_own && !in.has_split && !in.has_partial && !in.has_late;
     const bool may_wait = is_single && (node.op->mutates != 0 || !in.is_of_stage);
     if ((is_forced_[index] && !in.has_late) || (is_of_own && !may_wait)) {
@@ -162,25 +163,25 @@ class Planner {
 
   // Runs in each micro-batch; no outputs: they are its own.
   void set_each(size_t index, const std::vector<Sbp>& inputs, const std::vector<Sbp>& outputs) {
-    plan_.node_time.push_back(NodeTime::kEach);
-    plan_.input_sbp[index] = inputs;
+    cut_.node_time.push_back(NodeTime::kEach);
+    cut_.input_sbp[index] = inputs;
     const Node& node = graph_.nodes[index];
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const Sbp& sbp = outputs.empty() ? sbp::broadcast : outputs[i];
       sbp_of(node.outputs[i]) = sbp;
-      plan_.is_per_micro_batch[node.outputs[i]] = sbp.is_broadcast();
+      cut_.is_per_micro_batch[node.outputs[i]] = sbp.is_broadcast();
     }
   }
 
   void set_once(const Node& node, NodeTime time) {
-    plan_.node_time.push_back(time);
+    cut_.node_time.push_back(time);
     for (const ValueId id : node.outputs)
       is_late_[id] = time == NodeTime::kSequential || time == NodeTime::kAfter;
   }
 
   // Computed whole, and to be had in parts too where it is split.
   void set_hoisted(const Node& node, const std::vector<Sbp>& inputs) {
-    plan_.node_time.push_back(NodeTime::kBefore);
+    cut_.node_time.push_back(NodeTime::kBefore);
     Inputs in;
     in.sbp = inputs;
     const std::vector<Sbp> outputs = match(node, in);
@@ -200,7 +201,7 @@ class Planner {
     }
     InferContext infer(*node.op, metas, node.raw_attrs());
     node.op->infer(infer);
-    SbpContext ctx(*node.op, metas, node.raw_attrs(), infer.outputs(), plan_.cut.num_samples);
+    SbpContext ctx(*node.op, metas, node.raw_attrs(), infer.outputs(), cut_.batch.num_samples);
     return ask(ctx);
   }
 
@@ -238,7 +239,7 @@ class Planner {
 
   // Transient nodes that only micro-batches read run for each.
   void repeat_transient() {
-    plan_.is_made_each.assign(graph_.values.size(), false);
+    cut_.is_made_each.assign(graph_.values.size(), false);
     IdMap<ValueId, bool> is_read_once(graph_.values.size(), false);
     const auto read_once = [&](ValueId id) {
       if (id != kNoValue) is_read_once[id] = true;
@@ -249,16 +250,16 @@ class Planner {
       read_once(capture.final_value);
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
-      NodeTime& time = plan_.node_time[i];
+      NodeTime& time = cut_.node_time[i];
       const bool repeats = node.is_transient && time == NodeTime::kBefore && !is_hoisted_[i] &&
                            std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
                              return is_read_once[id] || sbp_of(id).is_split();
                            });
       if (repeats) {
         time = NodeTime::kEach;
-        plan_.input_sbp[i].assign(node.inputs.size(), sbp::broadcast);
+        cut_.input_sbp[i].assign(node.inputs.size(), sbp::broadcast);
         for (const ValueId id : node.outputs)
-          plan_.is_made_each[id] = true;
+          cut_.is_made_each[id] = true;
       } else if (time != NodeTime::kEach) {
         for (const ValueId id : node.inputs)
           read_once(id);
@@ -267,7 +268,7 @@ class Planner {
   }
 
   bool holds_samples(ValueId id, const Sbp& sbp) const {
-    return !sbp.is_split() || graph_.value(id).shape[sbp.dim()] % plan_.cut.num_samples == 0;
+    return !sbp.is_split() || graph_.value(id).shape[sbp.dim()] % cut_.batch.num_samples == 0;
   }
 
   bool fits(const Node& node, const SbpSignature& signature, const std::vector<Sbp>& inputs,
@@ -275,7 +276,7 @@ class Planner {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const bool is_taken_apart =
           takes_parts && inputs[i].is_broadcast() && node.inputs[i] != kNoValue &&
-          !plan_.is_per_micro_batch_of(node.inputs[i]) && signature.inputs[i].is_split() &&
+          !cut_.is_per_micro_batch_of(node.inputs[i]) && signature.inputs[i].is_split() &&
           holds_samples(node.inputs[i], signature.inputs[i]);
       if (!(signature.inputs[i] == inputs[i]) && !is_taken_apart) return false;
     }
@@ -285,7 +286,7 @@ class Planner {
           output.is_split() || output == sbp::partial_sum || (makes_own && output.is_broadcast());
       if (!is_known || !holds_samples(node.outputs[i], output)) return false;
       // Draws are those of the logical elements, which parts of a result know.
-      if (node.draw >= 0 && !output.is_split() && plan_.num_micro_batches > 1) return false;
+      if (node.draw >= 0 && !output.is_split() && cut_.num_micro_batches > 1) return false;
     }
     return true;
   }
@@ -312,21 +313,21 @@ class Planner {
 
   // Moments of a micro-batch's sums, and what arrives at the sums by them.
   bool takes_sums_apart(const Node& node) const {
-    if (!takes_own_sums(node) || !plan_.sbp_of(node.inputs[0]).is_partial()) return false;
-    return node.inputs.size() == 1 || plan_.is_per_micro_batch_of(node.inputs[1]);
+    if (!takes_own_sums(node) || !cut_.sbp_of(node.inputs[0]).is_partial()) return false;
+    return node.inputs.size() == 1 || cut_.is_per_micro_batch_of(node.inputs[1]);
   }
 
   bool depends_on_the_end(const Node& node) const {
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       const int64_t maker = uses_.maker(id);
-      return maker >= 0 && plan_.node_time[static_cast<size_t>(maker)] == NodeTime::kAfter;
+      return maker >= 0 && cut_.node_time[static_cast<size_t>(maker)] == NodeTime::kAfter;
     });
   }
 
   // What a micro-batch has of its own is no result of the step.
   void check_results() const {
     const auto check = [&](ValueId id) {
-      if (!plan_.is_per_micro_batch_of(id)) return;
+      if (!cut_.is_per_micro_batch_of(id)) return;
       const Node& node = *uses_.maker_node(id);
       throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
                             " gives statistics that each micro-batch has of its own, and the step "
@@ -339,14 +340,14 @@ class Planner {
   }
 
   void check_counts() const {
-    for (const size_t i : batch_norms_of_parts(graph_, plan_)) {
+    for (const size_t i : batch_norms_of_parts(graph_, cut_)) {
       const Node& node = graph_.nodes[i];
-      for (int64_t m = 0; m < plan_.num_micro_batches; ++m) {
-        const int64_t count = channel_elements(graph_, node, plan_.cut, m);
+      for (int64_t m = 0; m < cut_.num_micro_batches; ++m) {
+        const int64_t count = channel_elements(graph_, node, cut_.batch, m);
         if (count > 1) continue;
         throw InvalidArgument(str("[micro-batch] ", name_of_batch_norm(node),
                                   " needs more than one value a channel; micro-batch ", m, " of ",
-                                  plan_.num_micro_batches, " has ", count,
+                                  cut_.num_micro_batches, " has ", count,
                                   "; use fewer micro-batches or a larger batch"));
       }
     }
@@ -358,7 +359,7 @@ class Planner {
     for (const ValueId id : node.inputs) {
       if (id == kNoValue || !is_late_[id]) continue;
       const auto maker = static_cast<size_t>(uses_.maker(id));
-      if (plan_.node_time[maker] != NodeTime::kAfter || is_forced_[maker]) continue;
+      if (cut_.node_time[maker] != NodeTime::kAfter || is_forced_[maker]) continue;
       is_forced_[maker] = has_forced = true;
       force_inputs(graph_.nodes[maker]);
     }
@@ -425,7 +426,7 @@ class Planner {
     const std::string op = str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line);
     const bool reads_written = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       const int64_t maker = id == kNoValue ? -1 : uses_.maker(id);
-      return maker >= 0 && plan_.node_time[static_cast<size_t>(maker)] == NodeTime::kSequential;
+      return maker >= 0 && cut_.node_time[static_cast<size_t>(maker)] == NodeTime::kSequential;
     });
     if (reads_written) {
       throw Unsupported(str(op,
@@ -457,13 +458,13 @@ class Planner {
   std::vector<ValueId> batch_;     // inputs that are cut
   IdMap<ValueId, bool> is_late_;   // values made after all micro-batches
   IdMap<ValueId, bool> is_whole_;  // split values that exist whole before the micro-batches
-  MicroBatchPlan plan_;
+  MicroBatchCut cut_;
 };
 
 }  // namespace
 
-MicroBatchPlan plan_micro_batches(const Graph& graph, int64_t num_micro_batches, size_t num_whole) {
-  return Planner(graph, num_micro_batches, num_whole).plan();
+MicroBatchCut plan_micro_batches(const Graph& graph, int64_t num_micro_batches, size_t num_whole) {
+  return Planner(graph, num_micro_batches, num_whole).cut();
 }
 
 }  // namespace flow::pipeline

@@ -28,8 +28,8 @@ bool precedes(const Slot& a, const Slot& b) {
 
 class StagePlanner {
  public:
-  StagePlanner(const Graph& graph, const MicroBatchPlan& plan, bool has_weights)
-      : graph_(graph), plan_(plan), has_weights_(has_weights), uses_(graph) {
+  StagePlanner(const Graph& graph, const MicroBatchCut& cut, bool has_weights)
+      : graph_(graph), cut_(cut), has_weights_(has_weights), uses_(graph) {
     const size_t nodes = graph.nodes.size();
     stages_.slots.resize(nodes);
     stages_.edge_of.assign(nodes, -1);
@@ -58,7 +58,7 @@ class StagePlanner {
   }
 
  private:
-  bool runs_each(size_t i) const { return plan_.node_time[i] == NodeTime::kEach; }
+  bool runs_each(size_t i) const { return cut_.node_time[i] == NodeTime::kEach; }
 
   bool is_redistribution(size_t i) const { return graph_.nodes[i].op == &boxing::kRedistribute; }
 
@@ -93,7 +93,7 @@ class StagePlanner {
       if (!runs_each(i) || !is_backward_[i] || is_redistribution(i)) continue;
       const bool makes_addends =
           std::all_of(node.outputs.begin(), node.outputs.end(),
-                      [&](ValueId id) { return plan_.sbp_of(id).is_partial(); });
+                      [&](ValueId id) { return cut_.sbp_of(id).is_partial(); });
       const std::span<const size_t> users = uses_.readers(node.outputs[0]);
       const bool is_view_for_them =
           node.op->view != nullptr && !users.empty() &&
@@ -187,7 +187,7 @@ class StagePlanner {
   }
 
   const Graph& graph_;
-  const MicroBatchPlan& plan_;
+  const MicroBatchCut& cut_;
   bool has_weights_;
   graph::GraphUses uses_;
   StagePlan stages_;
@@ -196,8 +196,8 @@ class StagePlanner {
 
 }  // namespace
 
-StagePlan plan_stages(const Graph& graph, const MicroBatchPlan& plan, bool has_weights) {
-  return StagePlanner(graph, plan, has_weights).run();
+StagePlan plan_stages(const Graph& graph, const MicroBatchCut& cut, bool has_weights) {
+  return StagePlanner(graph, cut, has_weights).run();
 }
 
 }  // namespace flow::pipeline

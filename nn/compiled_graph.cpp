@@ -4,9 +4,10 @@
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "graph/passes/value_map.h"
+#include "graph/ir/graph_uses.h"
 #include "graph/plan_file/plan_file.h"
 #include "nn/file.h"
+#include "pipeline/order.h"
 #include "pipeline/report.h"
 
 namespace flow::nn {
@@ -40,7 +41,7 @@ bool MicroBatching::is_needed(const graph::Graph& graph) const {
   return micro_batches > 1 || num_stages_of(graph) > 1;
 }
 
-pipeline::MicroBatchPlan MicroBatching::plan(const graph::Graph& graph) const {
+pipeline::MicroBatchCut MicroBatching::cut(const graph::Graph& graph) const {
   return pipeline::plan_micro_batches(graph, micro_batches, graph.inputs.size() - num_arguments);
 }
 
@@ -50,16 +51,15 @@ pipeline::Schedule MicroBatching::schedule(const graph::Graph& graph) const {
 
 pipeline::TimelineFile MicroBatching::timeline_frame(const graph::Graph& graph) const {
   if (!is_needed(graph)) return {};
-  return pipeline::timeline_frame(graph, plan(graph), schedule(graph), to_string(rule));
+  return pipeline::timeline_frame(graph, cut(graph), schedule(graph), to_string(rule));
 }
 
 graph::Lowering MicroBatching::lowering(const graph::Graph& step) const {
   if (!is_needed(step)) return {};
   return {.name = str(micro_batches, " micro-batches of ", num_arguments, " inputs, ",
                       pipeline::to_string(rule), " ", rule.table),
-          .make = [cutting = *this](const graph::Graph& graph, int64_t rank) {
-            return pipeline::build_program(graph, cutting.plan(graph), cutting.schedule(graph),
-                                           rank, kernel_table());
+          .order = [cutting = *this](const graph::Graph& graph) {
+            return pipeline::make_order(graph, cutting.cut(graph), cutting.schedule(graph));
           }};
 }
 
@@ -77,13 +77,12 @@ bool CompiledGraph::State::fits() const {
 
 void CompiledGraph::State::check_guarded_writes() const {
   const graph::Graph& step = plan->graph();
-  const std::vector<int64_t> makers = graph::makers_of(step);
+  const graph::GraphUses uses(step);
   for (const graph::Capture& capture : step.captures) {
     const graph::Node* writer = nullptr;
     for (graph::ValueId id = capture.final_value; id != capture.initial;) {
-      const int64_t maker = makers[static_cast<size_t>(id)];
       const bool was_guarded = writer != nullptr && writer->guard >= 0;
-      writer = maker < 0 ? nullptr : &step.nodes[static_cast<size_t>(maker)];
+      writer = uses.maker_node(id);
       if (writer == nullptr || (writer->guard < 0 && !was_guarded)) break;
       if (writer->guard < 0) {
         throw Unsupported(
@@ -105,6 +104,7 @@ void CompiledGraph::State::check_writes() const {
       owned.push_back(tensor);
   }
   const graph::Graph& step = plan->graph();
+  const graph::GraphUses uses(step);
   for (size_t i = 0; i < step.captures.size(); ++i) {
     const graph::Capture& capture = step.captures[i];
     const Tensor& tensor = plan->captures()[i];
@@ -115,16 +115,12 @@ void CompiledGraph::State::check_writes() const {
                     [&](const optim::TracedStep& s) { return s.owns(tensor); })) {
       continue;
     }
-    for (const graph::Node& node : step.nodes) {
-      if (std::find(node.outputs.begin(), node.outputs.end(), capture.final_value) ==
-          node.outputs.end()) {
-        continue;
-      }
-      throw InvalidArgument(str("[graph] ", node.op->name, " at ", node.file, ":", node.line,
-                                " writes to ", tensor.meta(),
-                                " from outside the graph, which is not a parameter or buffer of a "
-                                "module that build() calls; return the new value instead"));
-    }
+    const graph::Node* writer = uses.maker_node(capture.final_value);
+    if (writer == nullptr) continue;
+    throw InvalidArgument(str("[graph] ", writer->op->name, " at ", writer->file, ":", writer->line,
+                              " writes to ", tensor.meta(),
+                              " from outside the graph, which is not a parameter or buffer of a "
+                              "module that build() calls; return the new value instead"));
   }
 }
 
@@ -140,7 +136,7 @@ std::string CompiledGraph::summary() const {
   const MicroBatching& cutting = state_->cutting;
   const graph::Graph& step = state_->plan->graph();
   if (!cutting.is_needed(step)) return state_->plan->summary();
-  return state_->plan->summary() + pipeline::describe(step, cutting.plan(step),
+  return state_->plan->summary() + pipeline::describe(step, cutting.cut(step),
                                                       cutting.schedule(step),
                                                       to_string(cutting.rule));
 }

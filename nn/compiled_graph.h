@@ -11,7 +11,8 @@
 #include "nn/module.h"
 #include "nn/optim/traced_scaler.h"
 #include "nn/optim/traced_step.h"
-#include "pipeline/build.h"
+#include "pipeline/micro_batch.h"
+#include "pipeline/schedule.h"
 #include "pipeline/timeline_recorder.h"
 
 namespace flow::nn {
@@ -46,7 +47,7 @@ struct MicroBatching {
   // not needed.
   bool is_needed(const graph::Graph& graph) const;
 
-  pipeline::MicroBatchPlan plan(const graph::Graph& graph) const;
+  pipeline::MicroBatchCut cut(const graph::Graph& graph) const;
   pipeline::Schedule schedule(const graph::Graph& graph) const;
   // The parts of a timeline that are not events.
   pipeline::TimelineFile timeline_frame(const graph::Graph& graph) const;

@@ -196,8 +196,8 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
     stand_ins.cut(traced, config_.zero_.once_per_step, state.cutting.is_needed(traced.graph));
   }
   const graph::Lowering lowering = state.cutting.lowering(traced.graph);
-  if (config_.is_exact_ && lowering.make) {
-    pipeline::require_exact(traced.graph, state.cutting.plan(traced.graph));
+  if (config_.is_exact_ && lowering.order) {
+    pipeline::require_exact(traced.graph, state.cutting.cut(traced.graph));
   }
   state.plan = std::make_unique<graph::CompiledStep>(
       std::move(traced), config_.passes_, lowering,

@@ -1,46 +1,19 @@
-// Which samples of the batch each micro-batch has, and where they lie in the shards of ranks.
+// The division of a batch among micro-batches, as the batch's layout suggests it.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "core/tensor_meta.h"
-#include "graph/ir/ir.h"
+#include "graph/program/batch_parts.h"
 
 namespace flow::pipeline {
 
-// Every rank's shard is cut, so that no data moves: micro-batch m has the m-th balanced part of
-// each run. Its samples are logical rows of their own, numbered in the order of the runs.
-struct BatchCut {
-  int64_t num_samples = 0;  // 0: no input has any
-  int64_t num_micro_batches = 1;
-  std::vector<Range> runs;  // the shards of the input that is cut finest, or where it is brought to
+using graph::BatchCut;
+using graph::Piece;
 
-  // Ranges of samples, one a run.
-  std::vector<Range> samples_of(int64_t micro_batch) const;
-  int64_t size_of(int64_t micro_batch) const;
-};
-
-// A sample is a row of each of `inputs`, or several where one has more rows than another. Throws
-// InvalidArgument when there are fewer samples than micro-batches.
+// A sample is a row of each of `inputs`, or several rows of an input that has more of them than
+// another. Throws InvalidArgument when there are fewer samples than micro-batches.
 BatchCut cut_batch(const graph::Graph& graph, const std::vector<graph::ValueId>& inputs,
                    int64_t num_micro_batches);
-
-// The part of `value`, whose dim `dim` holds the samples in order, that a micro-batch has.
-graph::Value part_of(const BatchCut& cut, const graph::Value& value, int64_t dim,
-                     int64_t micro_batch);
-
-// Elements along the dim that a rank's shard of the whole and of a part have in common.
-struct Piece {
-  int64_t in_whole = 0;
-  int64_t in_part = 0;
-  int64_t size = 0;
-  friend bool operator==(const Piece&, const Piece&) = default;
-};
-
-// Those that make up `part` (a meta of part_of on the same rank), in order; empty where `whole`
-// does not hold all of it.
-std::vector<Piece> pieces_of(const BatchCut& cut, const TensorMeta& whole, const TensorMeta& part,
-                             int64_t dim, int64_t micro_batch);
 
 }  // namespace flow::pipeline

@@ -57,13 +57,13 @@ Node in_micro_batch(const Node& node, const BatchCut& cut, int64_t m) {
   return node;
 }
 
-std::vector<size_t> batch_norms_of_parts(const graph::Graph& graph, const MicroBatchPlan& plan) {
+std::vector<size_t> batch_norms_of_parts(const graph::Graph& graph, const MicroBatchCut& cut) {
   std::vector<size_t> nodes;
-  for (size_t i = 0; i < graph.nodes.size() && plan.num_micro_batches > 1; ++i) {
+  for (size_t i = 0; i < graph.nodes.size() && cut.num_micro_batches > 1; ++i) {
     const Node& node = graph.nodes[i];
     const bool is_batch_norm = node.op == &ops::kBatchNorm || node.op == &ops::kChannelMoments;
-    if (is_batch_norm && node.phase == Phase::kForward && plan.node_time[i] == NodeTime::kEach &&
-        !plan.sbp_of(node.inputs[0]).is_broadcast()) {
+    if (is_batch_norm && node.phase == Phase::kForward && cut.node_time[i] == NodeTime::kEach &&
+        !cut.sbp_of(node.inputs[0]).is_broadcast()) {
       nodes.push_back(i);
     }
   }
@@ -88,10 +88,10 @@ std::string name_of_batch_norm(const Node& node) {
   return str("batch_norm", module, " at ", node.file, ":", node.line);
 }
 
-void require_exact(const graph::Graph& graph, const MicroBatchPlan& plan) {
-  for (const size_t i : batch_norms_of_parts(graph, plan)) {
+void require_exact(const graph::Graph& graph, const MicroBatchCut& cut) {
+  for (const size_t i : batch_norms_of_parts(graph, cut)) {
     throw Unsupported(str("[graph] require_exact: ", name_of_batch_norm(graph.nodes[i]),
-                          " takes the statistics of each of ", plan.num_micro_batches,
+                          " takes the statistics of each of ", cut.num_micro_batches,
                           " micro-batches, not of the batch; use one micro-batch, eval(), or a "
                           "norm that does not mix samples"));
   }

@@ -31,7 +31,7 @@ graph::Node in_micro_batch(const graph::Node& node, const BatchCut& cut, int64_t
 
 // The nodes, one for each call of batch norm, that normalise a micro-batch by its own statistics
 // and not those of the batch.
-std::vector<size_t> batch_norms_of_parts(const graph::Graph& graph, const MicroBatchPlan& plan);
+std::vector<size_t> batch_norms_of_parts(const graph::Graph& graph, const MicroBatchCut& cut);
 
 // Of the node of a batch norm: elements of a channel in micro-batch m.
 int64_t channel_elements(const graph::Graph& graph, const graph::Node& node, const BatchCut& cut,
@@ -41,6 +41,6 @@ int64_t channel_elements(const graph::Graph& graph, const graph::Node& node, con
 std::string name_of_batch_norm(const graph::Node& node);
 
 // Throws Unsupported, naming module and line, where results would not be those of the whole batch.
-void require_exact(const graph::Graph& graph, const MicroBatchPlan& plan);
+void require_exact(const graph::Graph& graph, const MicroBatchCut& cut);
 
 }  // namespace flow::pipeline

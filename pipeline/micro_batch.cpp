@@ -5,7 +5,9 @@
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "graph/ir/graph_uses.h"
 #include "ops/elementwise/cast_op.h"
+#include "pipeline/batch_cut.h"
 #include "pipeline/batch_statistics.h"
 
 namespace flow::pipeline {
@@ -13,6 +15,7 @@ namespace flow::pipeline {
 namespace {
 
 using graph::Graph;
+using graph::IdMap;
 using graph::kNoValue;
 using graph::Node;
 using graph::ValueId;
@@ -24,53 +27,49 @@ class Planner {
  public:
   Planner(const Graph& graph, int64_t num_micro_batches, size_t num_whole)
       : graph_(graph),
-        maker_(graph.values.size(), -1),
+        uses_(graph),
         is_written_(graph.values.size(), false),
         feeds_statistics_(graph.values.size(), false),
         is_hoisted_(graph.nodes.size(), false),
         is_forced_(graph.nodes.size(), false) {
-    plan_.num_micro_batches = num_micro_batches;
+    cut_.num_micro_batches = num_micro_batches;
     for (size_t i = 0; i + num_whole < graph.inputs.size(); ++i) {
       const ValueId input = graph.inputs[i];
       if (!graph.value(input).shape.empty()) batch_.push_back(input);  // a scalar has no samples
     }
-    plan_.cut = cut_batch(graph, batch_, num_micro_batches);
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      for (const ValueId id : graph.nodes[i].outputs)
-        maker_[static_cast<size_t>(id)] = static_cast<int64_t>(i);
-    }
+    cut_.batch = cut_batch(graph, batch_, num_micro_batches);
     for (const graph::Capture& capture : graph.captures) {
       const bool is_written = capture.initial != capture.final_value;
-      is_written_[static_cast<size_t>(capture.initial)] = is_written;
+      is_written_[capture.initial] = is_written;
     }
     find_sums_of_statistics();
   }
 
-  MicroBatchPlan plan() {
+  MicroBatchCut cut() {
     while (!classify_all()) {
     }
     repeat_transient();
-    if (plan_.num_micro_batches > 1) {
+    if (cut_.num_micro_batches > 1) {
       check_results();
       check_counts();
     }
-    return std::move(plan_);
+    return std::move(cut_);
   }
 
  private:
-  Sbp& sbp_of(ValueId id) { return plan_.value_sbp[static_cast<size_t>(id)]; }
+  Sbp& sbp_of(ValueId id) { return cut_.value_sbp[id]; }
 
   // False: more has to be computed before the micro-batches than was known.
   bool classify_all() {
-    plan_.value_sbp.assign(graph_.values.size(), sbp::broadcast);
-    plan_.is_per_micro_batch.assign(graph_.values.size(), false);
-    plan_.node_time.clear();
-    plan_.input_sbp.assign(graph_.nodes.size(), {});
+    cut_.value_sbp.assign(graph_.values.size(), sbp::broadcast);
+    cut_.is_per_micro_batch.assign(graph_.values.size(), false);
+    cut_.node_time.clear();
+    cut_.input_sbp.assign(graph_.nodes.size(), {});
     is_late_.assign(graph_.values.size(), false);
     is_whole_.assign(graph_.values.size(), false);
     for (const ValueId input : batch_) {
       sbp_of(input) = sbp::split(0);
-      is_whole_[static_cast<size_t>(input)] = true;
+      is_whole_[input] = true;
     }
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (!classify(i)) return false;
@@ -91,14 +90,14 @@ class Planner {
     Inputs in;
     int64_t stage = -1;
     for (const ValueId id : node.inputs) {
-      in.sbp.push_back(id == kNoValue ? sbp::broadcast : plan_.sbp_of(id));
+      in.sbp.push_back(id == kNoValue ? sbp::broadcast : cut_.sbp_of(id));
       if (id == kNoValue) continue;
-      const int64_t maker = maker_[static_cast<size_t>(id)];
-      const int64_t from = maker < 0 ? node.stage : graph_.nodes[static_cast<size_t>(maker)].stage;
+      const Node* maker = uses_.maker_node(id);
+      const int64_t from = maker == nullptr ? node.stage : maker->stage;
       in.has_split |= in.sbp.back().is_split();
-      in.has_late |= is_late_[static_cast<size_t>(id)];
-      in.has_parts |= in.sbp.back().is_split() && !is_whole_[static_cast<size_t>(id)];
-      if (plan_.is_per_micro_batch_of(id)) {
+      in.has_late |= is_late_[id];
+      in.has_parts |= in.sbp.back().is_split() && !is_whole_[id];
+      if (cut_.is_per_micro_batch_of(id)) {
         in.has_own = true;
         in.is_of_stage &= from == node.stage;
       }
@@ -129,7 +128,7 @@ class Planner {
       set_hoisted(node, in.sbp);
       return true;
     }
-    const bool is_single = plan_.num_micro_batches == 1;
+    const bool is_single = cut_.num_micro_batches == 1;
     const bool is_of_own = in.has_own && !in.has_split && !in.has_partial && !in.has_late;
     const bool may_wait = is_single && (node.op->mutates != 0 || !in.is_of_stage);
     if ((is_forced_[index] && !in.has_late) || (is_of_own && !may_wait)) {
@@ -159,38 +158,37 @@ class Planner {
 
   // Addends of stages are added up once all are there, so that none waits for another stage's.
   bool adds_of_stages(const Node& node, const Inputs& in) const {
-    return in.is_joined && !in.has_split && !in.has_own &&
-           !feeds_statistics_[static_cast<size_t>(node.outputs[0])];
+    return in.is_joined && !in.has_split && !in.has_own && !feeds_statistics_[node.outputs[0]];
   }
 
   // Runs in each micro-batch; no outputs: they are its own.
   void set_each(size_t index, const std::vector<Sbp>& inputs, const std::vector<Sbp>& outputs) {
-    plan_.node_time.push_back(NodeTime::kEach);
-    plan_.input_sbp[index] = inputs;
+    cut_.node_time.push_back(NodeTime::kEach);
+    cut_.input_sbp[index] = inputs;
     const Node& node = graph_.nodes[index];
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const Sbp& sbp = outputs.empty() ? sbp::broadcast : outputs[i];
       sbp_of(node.outputs[i]) = sbp;
-      plan_.is_per_micro_batch[static_cast<size_t>(node.outputs[i])] = sbp.is_broadcast();
+      cut_.is_per_micro_batch[node.outputs[i]] = sbp.is_broadcast();
     }
   }
 
   void set_once(const Node& node, NodeTime time) {
-    plan_.node_time.push_back(time);
+    cut_.node_time.push_back(time);
     for (const ValueId id : node.outputs)
-      is_late_[static_cast<size_t>(id)] = time == NodeTime::kSequential || time == NodeTime::kAfter;
+      is_late_[id] = time == NodeTime::kSequential || time == NodeTime::kAfter;
   }
 
   // Computed whole, and to be had in parts too where it is split.
   void set_hoisted(const Node& node, const std::vector<Sbp>& inputs) {
-    plan_.node_time.push_back(NodeTime::kBefore);
+    cut_.node_time.push_back(NodeTime::kBefore);
     Inputs in;
     in.sbp = inputs;
     const std::vector<Sbp> outputs = match(node, in);
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i].is_split()) continue;
       sbp_of(node.outputs[i]) = outputs[i];
-      is_whole_[static_cast<size_t>(node.outputs[i])] = true;
+      is_whole_[node.outputs[i]] = true;
     }
   }
 
@@ -203,7 +201,7 @@ class Planner {
     }
     InferContext infer(*node.op, metas, node.raw_attrs());
     node.op->infer(infer);
-    SbpContext ctx(*node.op, metas, node.raw_attrs(), infer.outputs(), plan_.cut.num_samples);
+    SbpContext ctx(*node.op, metas, node.raw_attrs(), infer.outputs(), cut_.batch.num_samples);
     return ask(ctx);
   }
 
@@ -211,7 +209,7 @@ class Planner {
   // become those that the node takes.
   std::vector<Sbp> match(const Node& node, Inputs& in) const {
     const bool feeds_statistics =
-        in.has_partial && !in.has_split && feeds_statistics_[static_cast<size_t>(node.outputs[0])];
+        in.has_partial && !in.has_split && feeds_statistics_[node.outputs[0]];
     if (node.op == &boxing::kRedistribute) {
       // Sums are moved once, but for those of a micro-batch's statistics, or addend by addend.
       const bool moves_addends = node.is_transient && in.sbp[0] == sbp::partial_sum;
@@ -241,10 +239,10 @@ class Planner {
 
   // Transient nodes that only micro-batches read run for each.
   void repeat_transient() {
-    plan_.is_made_each.assign(graph_.values.size(), false);
-    std::vector<bool> is_read_once(graph_.values.size(), false);
+    cut_.is_made_each.assign(graph_.values.size(), false);
+    IdMap<ValueId, bool> is_read_once(graph_.values.size(), false);
     const auto read_once = [&](ValueId id) {
-      if (id != kNoValue) is_read_once[static_cast<size_t>(id)] = true;
+      if (id != kNoValue) is_read_once[id] = true;
     };
     for (const ValueId id : graph_.outputs)
       read_once(id);
@@ -252,16 +250,16 @@ class Planner {
       read_once(capture.final_value);
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
-      NodeTime& time = plan_.node_time[i];
+      NodeTime& time = cut_.node_time[i];
       const bool repeats = node.is_transient && time == NodeTime::kBefore && !is_hoisted_[i] &&
                            std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-                             return is_read_once[static_cast<size_t>(id)] || sbp_of(id).is_split();
+                             return is_read_once[id] || sbp_of(id).is_split();
                            });
       if (repeats) {
         time = NodeTime::kEach;
-        plan_.input_sbp[i].assign(node.inputs.size(), sbp::broadcast);
+        cut_.input_sbp[i].assign(node.inputs.size(), sbp::broadcast);
         for (const ValueId id : node.outputs)
-          plan_.is_made_each[static_cast<size_t>(id)] = true;
+          cut_.is_made_each[id] = true;
       } else if (time != NodeTime::kEach) {
         for (const ValueId id : node.inputs)
           read_once(id);
@@ -270,7 +268,7 @@ class Planner {
   }
 
   bool holds_samples(ValueId id, const Sbp& sbp) const {
-    return !sbp.is_split() || graph_.value(id).shape[sbp.dim()] % plan_.cut.num_samples == 0;
+    return !sbp.is_split() || graph_.value(id).shape[sbp.dim()] % cut_.batch.num_samples == 0;
   }
 
   bool fits(const Node& node, const SbpSignature& signature, const std::vector<Sbp>& inputs,
@@ -278,7 +276,7 @@ class Planner {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const bool is_taken_apart =
           takes_parts && inputs[i].is_broadcast() && node.inputs[i] != kNoValue &&
-          !plan_.is_per_micro_batch_of(node.inputs[i]) && signature.inputs[i].is_split() &&
+          !cut_.is_per_micro_batch_of(node.inputs[i]) && signature.inputs[i].is_split() &&
           holds_samples(node.inputs[i], signature.inputs[i]);
       if (!(signature.inputs[i] == inputs[i]) && !is_taken_apart) return false;
     }
@@ -288,7 +286,7 @@ class Planner {
           output.is_split() || output == sbp::partial_sum || (makes_own && output.is_broadcast());
       if (!is_known || !holds_samples(node.outputs[i], output)) return false;
       // Draws are those of the logical elements, which parts of a result know.
-      if (node.draw >= 0 && !output.is_split() && plan_.num_micro_batches > 1) return false;
+      if (node.draw >= 0 && !output.is_split() && cut_.num_micro_batches > 1) return false;
     }
     return true;
   }
@@ -301,37 +299,36 @@ class Planner {
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
       if (takes_own_sums(node)) {
-        feeds_statistics_[static_cast<size_t>(node.inputs[0])] = true;
+        feeds_statistics_[node.inputs[0]] = true;
         continue;
       }
       const bool feeds = !makes_channel_sums(node) &&
-                         std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-                           return feeds_statistics_[static_cast<size_t>(id)];
-                         });
+                         std::any_of(node.outputs.begin(), node.outputs.end(),
+                                     [&](ValueId id) { return feeds_statistics_[id]; });
       for (const ValueId id : node.inputs) {
-        if (feeds && id != kNoValue) feeds_statistics_[static_cast<size_t>(id)] = true;
+        if (feeds && id != kNoValue) feeds_statistics_[id] = true;
       }
     }
   }
 
   // Moments of a micro-batch's sums, and what arrives at the sums by them.
   bool takes_sums_apart(const Node& node) const {
-    if (!takes_own_sums(node) || !plan_.sbp_of(node.inputs[0]).is_partial()) return false;
-    return node.inputs.size() == 1 || plan_.is_per_micro_batch_of(node.inputs[1]);
+    if (!takes_own_sums(node) || !cut_.sbp_of(node.inputs[0]).is_partial()) return false;
+    return node.inputs.size() == 1 || cut_.is_per_micro_batch_of(node.inputs[1]);
   }
 
   bool depends_on_the_end(const Node& node) const {
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-      const int64_t maker = maker_[static_cast<size_t>(id)];
-      return maker >= 0 && plan_.node_time[static_cast<size_t>(maker)] == NodeTime::kAfter;
+      const int64_t maker = uses_.maker(id);
+      return maker >= 0 && cut_.node_time[static_cast<size_t>(maker)] == NodeTime::kAfter;
     });
   }
 
   // What a micro-batch has of its own is no result of the step.
   void check_results() const {
     const auto check = [&](ValueId id) {
-      if (!plan_.is_per_micro_batch_of(id)) return;
-      const Node& node = graph_.nodes[static_cast<size_t>(maker_[static_cast<size_t>(id)])];
+      if (!cut_.is_per_micro_batch_of(id)) return;
+      const Node& node = *uses_.maker_node(id);
       throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
                             " gives statistics that each micro-batch has of its own, and the step "
                             "returns or keeps them; leave them out or use one micro-batch"));
@@ -343,14 +340,14 @@ class Planner {
   }
 
   void check_counts() const {
-    for (const size_t i : batch_norms_of_parts(graph_, plan_)) {
+    for (const size_t i : batch_norms_of_parts(graph_, cut_)) {
       const Node& node = graph_.nodes[i];
-      for (int64_t m = 0; m < plan_.num_micro_batches; ++m) {
-        const int64_t count = channel_elements(graph_, node, plan_.cut, m);
+      for (int64_t m = 0; m < cut_.num_micro_batches; ++m) {
+        const int64_t count = channel_elements(graph_, node, cut_.batch, m);
         if (count > 1) continue;
         throw InvalidArgument(str("[micro-batch] ", name_of_batch_norm(node),
                                   " needs more than one value a channel; micro-batch ", m, " of ",
-                                  plan_.num_micro_batches, " has ", count,
+                                  cut_.num_micro_batches, " has ", count,
                                   "; use fewer micro-batches or a larger batch"));
       }
     }
@@ -360,9 +357,9 @@ class Planner {
   bool force_inputs(const Node& node) {
     bool has_forced = false;
     for (const ValueId id : node.inputs) {
-      if (id == kNoValue || !is_late_[static_cast<size_t>(id)]) continue;
-      const auto maker = static_cast<size_t>(maker_[static_cast<size_t>(id)]);
-      if (plan_.node_time[maker] != NodeTime::kAfter || is_forced_[maker]) continue;
+      if (id == kNoValue || !is_late_[id]) continue;
+      const auto maker = static_cast<size_t>(uses_.maker(id));
+      if (cut_.node_time[maker] != NodeTime::kAfter || is_forced_[maker]) continue;
       is_forced_[maker] = has_forced = true;
       force_inputs(graph_.nodes[maker]);
     }
@@ -373,21 +370,20 @@ class Planner {
 
   // Has the sums that the node waits for computed before the micro-batches, where that can be.
   bool hoist_sums(const Node& node) {
-    std::vector<bool> is_seen(graph_.values.size(), false);
+    IdMap<ValueId, bool> is_seen(graph_.values.size(), false);
     std::vector<ValueId> todo(node.inputs);
     bool has_hoisted = false;
     while (!todo.empty()) {
       const ValueId id = todo.back();
       todo.pop_back();
-      if (id == kNoValue || is_seen[static_cast<size_t>(id)]) continue;
-      is_seen[static_cast<size_t>(id)] = true;
-      const int64_t maker = maker_[static_cast<size_t>(id)];
-      if (maker < 0) continue;
+      if (id == kNoValue || is_seen[id]) continue;
+      is_seen[id] = true;
+      const Node* late = uses_.maker_node(id);
+      if (late == nullptr) continue;
       if (sbp_of(id).is_partial()) {
         has_hoisted |= hoist(id);
-      } else if (is_late_[static_cast<size_t>(id)]) {
-        const Node& late = graph_.nodes[static_cast<size_t>(maker)];
-        todo.insert(todo.end(), late.inputs.begin(), late.inputs.end());
+      } else if (is_late_[id]) {
+        todo.insert(todo.end(), late->inputs.begin(), late->inputs.end());
       }
     }
     return has_hoisted;
@@ -412,8 +408,8 @@ class Planner {
       const ValueId id = todo.back();
       todo.pop_back();
       if (id == kNoValue) continue;
-      if (is_written_[static_cast<size_t>(id)]) return false;
-      const int64_t maker = maker_[static_cast<size_t>(id)];
+      if (is_written_[id]) return false;
+      const int64_t maker = uses_.maker(id);
       if (maker < 0 || is_seen[static_cast<size_t>(maker)]) continue;
       const Node& node = graph_.nodes[static_cast<size_t>(maker)];
       if (node.op->mutates != 0 || takes_own_sums(node) || !is_cheap(node)) return false;
@@ -429,8 +425,8 @@ class Planner {
   [[noreturn]] void refuse(const Node& node, bool needs_sum) const {
     const std::string op = str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line);
     const bool reads_written = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-      const int64_t maker = id == kNoValue ? -1 : maker_[static_cast<size_t>(id)];
-      return maker >= 0 && plan_.node_time[static_cast<size_t>(maker)] == NodeTime::kSequential;
+      const int64_t maker = id == kNoValue ? -1 : uses_.maker(id);
+      return maker >= 0 && cut_.node_time[static_cast<size_t>(maker)] == NodeTime::kSequential;
     });
     if (reads_written) {
       throw Unsupported(str(op,
@@ -454,21 +450,21 @@ class Planner {
   }
 
   const Graph& graph_;
-  std::vector<int64_t> maker_;          // node by value, -1: none
-  std::vector<bool> is_written_;        // captures that the step writes
-  std::vector<bool> feeds_statistics_;  // by value
-  std::vector<bool> is_hoisted_;        // nodes that run before though they read the batch
-  std::vector<bool> is_forced_;         // nodes that run in the only micro-batch
-  std::vector<ValueId> batch_;          // inputs that are cut
-  std::vector<bool> is_late_;           // values made after all micro-batches
-  std::vector<bool> is_whole_;          // split values that exist whole before the micro-batches
-  MicroBatchPlan plan_;
+  graph::GraphUses uses_;
+  IdMap<ValueId, bool> is_written_;  // captures that the step writes
+  IdMap<ValueId, bool> feeds_statistics_;
+  std::vector<bool> is_hoisted_;   // nodes that run before though they read the batch
+  std::vector<bool> is_forced_;    // nodes that run in the only micro-batch
+  std::vector<ValueId> batch_;     // inputs that are cut
+  IdMap<ValueId, bool> is_late_;   // values made after all micro-batches
+  IdMap<ValueId, bool> is_whole_;  // split values that exist whole before the micro-batches
+  MicroBatchCut cut_;
 };
 
 }  // namespace
 
-MicroBatchPlan plan_micro_batches(const Graph& graph, int64_t num_micro_batches, size_t num_whole) {
-  return Planner(graph, num_micro_batches, num_whole).plan();
+MicroBatchCut plan_micro_batches(const Graph& graph, int64_t num_micro_batches, size_t num_whole) {
+  return Planner(graph, num_micro_batches, num_whole).cut();
 }
 
 }  // namespace flow::pipeline

@@ -3,40 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "graph/ir/ir.h"
-#include "pipeline/batch_cut.h"
+#include "graph/program/order.h"
 
 namespace flow::pipeline {
 
-// When a node runs: once before the micro-batches, in each of them, for each in order once all are
-// done, or once after all.
-enum class NodeTime : uint8_t { kBefore, kEach, kSequential, kAfter };
-
-struct MicroBatchPlan {
-  int64_t num_micro_batches = 1;
-  BatchCut cut;
-  // By value. S(d): each micro-batch has its part of dim d. P: each has an addend, the sum over
-  // micro-batches is the value. B: the same at all times.
-  std::vector<Sbp> value_sbp;
-  // By value that is B, too: each micro-batch has one of its own, as statistics of its samples are.
-  std::vector<bool> is_per_micro_batch;
-  // By node.
-  std::vector<NodeTime> node_time;
-  // By node that runs for each micro-batch: how it takes its inputs. Of a value that is B it may
-  // take parts.
-  std::vector<std::vector<Sbp>> input_sbp;
-
-  // By value: the same at all times, but made anew for each micro-batch.
-  std::vector<bool> is_made_each;
-
-  const Sbp& sbp_of(graph::ValueId id) const { return value_sbp[static_cast<size_t>(id)]; }
-
-  bool is_per_micro_batch_of(graph::ValueId id) const {
-    return is_per_micro_batch[static_cast<size_t>(id)];
-  }
-};
+using graph::MicroBatchCut;
+using graph::NodeTime;
 
 // Graph inputs are S(0), but for scalars and the last `num_whole`, which are B as captures are.
 // Cutting is by samples, so a signature that holds for one sample a rank holds for any parts.
@@ -54,7 +28,7 @@ struct MicroBatchPlan {
 // Batch norm takes the statistics of each micro-batch, over all ranks: they are the micro-batch's
 // own (is_per_micro_batch), and what it writes of them is written in the order of micro-batches. A
 // single micro-batch is the batch: any op takes it, and no sum has to be waited for.
-MicroBatchPlan plan_micro_batches(const graph::Graph& graph, int64_t num_micro_batches,
-                                  size_t num_whole = 0);
+MicroBatchCut plan_micro_batches(const graph::Graph& graph, int64_t num_micro_batches,
+                                 size_t num_whole = 0);
 
 }  // namespace flow::pipeline

@@ -58,45 +58,45 @@ std::string name_of(const Slot& slot) {
 
 }  // namespace
 
-std::vector<StageCost> stage_costs(const Graph& graph, const MicroBatchPlan& plan) {
-  const StagePlan stages = plan_stages(graph, plan, true);
+std::vector<StageCost> stage_costs(const Graph& graph, const MicroBatchCut& cut) {
+  const StagePlan stages = plan_stages(graph, cut, true);
   std::vector<StageCost> costs(static_cast<size_t>(stages.num_stages), {0, 0, 0});
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (plan.node_time[i] != NodeTime::kEach || stages.edge_of[i] >= 0) continue;
+    if (cut.node_time[i] != NodeTime::kEach || stages.edge_of[i] >= 0) continue;
     const Slot& slot = stages.slots[i];
     if (slot.stage < 0) continue;
     StageCost& cost = costs[static_cast<size_t>(slot.stage)];
     const std::array parts{&cost.forward, &cost.backward, &cost.weight};
     *parts[static_cast<size_t>(slot.kind)] +=
-        predicted_us(graph, graph.nodes[i]) / static_cast<double>(plan.num_micro_batches);
+        predicted_us(graph, graph.nodes[i]) / static_cast<double>(cut.num_micro_batches);
   }
   return costs;
 }
 
-std::string describe(const Graph& graph, const MicroBatchPlan& plan, const Schedule& schedule,
+std::string describe(const Graph& graph, const MicroBatchCut& cut, const Schedule& schedule,
                      const std::string& name) {
-  const Timeline timeline = simulate(schedule, stage_costs(graph, plan));
-  std::string text = str("micro-batches: ", plan.num_micro_batches, " of ", plan.cut.num_samples,
+  const Timeline timeline = simulate(schedule, stage_costs(graph, cut));
+  std::string text = str("micro-batches: ", cut.num_micro_batches, " of ", cut.batch.num_samples,
                          " samples, ", schedule.num_stages, " stages, schedule ", name, " on ",
                          schedule.actions.size(), " workers: predicted bubble ",
                          std::round(1000 * timeline.bubble()) / 10, " %, micro-batches kept");
   for (const int64_t kept : timeline.in_flight)
     text += str(' ', kept);
   text += '\n';
-  for (const size_t i : batch_norms_of_parts(graph, plan)) {
+  for (const size_t i : batch_norms_of_parts(graph, cut)) {
     text += str("  ", name_of_batch_norm(graph.nodes[i]),
                 " takes the statistics of each micro-batch, not of the batch, and updates running "
                 "ones once for each\n");
   }
-  const StagePlan stages = plan_stages(graph, plan, schedule.has_weights());
+  const StagePlan stages = plan_stages(graph, cut, schedule.has_weights());
   for (const Edge& edge : stages.edges) {
     const Node& node = graph.nodes[edge.node];
     const Value &from = graph.value(node.inputs[0]), &to = graph.value(node.outputs[0]);
-    text += str("  edge at ", node.file, ":", node.line, " from ", name_of(edge.from), " to ",
-                name_of(edge.to), ": ", from.shape, ' ', from.dtype, " from ", from.nd_sbp, " on ",
-                from.placement, " to ", to.nd_sbp, " on ", to.placement, ", ",
-                static_cast<int64_t>(bytes_of(from)) / plan.num_micro_batches,
-                " bytes a micro-batch\n");
+    text +=
+        str("  edge at ", node.file, ":", node.line, " from ", name_of(edge.from), " to ",
+            name_of(edge.to), ": ", from.shape, ' ', from.dtype, " from ", from.nd_sbp, " on ",
+            from.placement, " to ", to.nd_sbp, " on ", to.placement, ", ",
+            static_cast<int64_t>(bytes_of(from)) / cut.num_micro_batches, " bytes a micro-batch\n");
   }
   return text;
 }

@@ -1,9 +1,11 @@
 #include "pipeline/stages.h"
 
 #include <algorithm>
+#include <span>
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "graph/ir/graph_uses.h"
 
 namespace flow::pipeline {
 
@@ -26,13 +28,11 @@ bool precedes(const Slot& a, const Slot& b) {
 
 class StagePlanner {
  public:
-  StagePlanner(const Graph& graph, const MicroBatchPlan& plan, bool has_weights)
-      : graph_(graph), plan_(plan), has_weights_(has_weights) {
+  StagePlanner(const Graph& graph, const MicroBatchCut& cut, bool has_weights)
+      : graph_(graph), cut_(cut), has_weights_(has_weights), uses_(graph) {
     const size_t nodes = graph.nodes.size();
     stages_.slots.resize(nodes);
     stages_.edge_of.assign(nodes, -1);
-    maker_.assign(graph.values.size(), -1);
-    users_.resize(graph.values.size());
     is_backward_.assign(nodes, false);
     is_weight_.assign(nodes, false);
   }
@@ -42,11 +42,6 @@ class StagePlanner {
       const Node& node = graph_.nodes[i];
       stages_.num_stages = std::max(stages_.num_stages, node.stage + 1);
       is_backward_[i] = node.phase != Phase::kForward || uses_backward(node);
-      for (const ValueId id : node.outputs)
-        maker_[static_cast<size_t>(id)] = static_cast<int64_t>(i);
-      for (const ValueId id : node.inputs) {
-        if (id != kNoValue) users_[static_cast<size_t>(id)].push_back(i);
-      }
     }
     if (has_weights_) find_weights();
     find_ranks();
@@ -63,14 +58,14 @@ class StagePlanner {
   }
 
  private:
-  bool runs_each(size_t i) const { return plan_.node_time[i] == NodeTime::kEach; }
+  bool runs_each(size_t i) const { return cut_.node_time[i] == NodeTime::kEach; }
 
   bool is_redistribution(size_t i) const { return graph_.nodes[i].op == &boxing::kRedistribute; }
 
   // What a step computes of gradients belongs to them.
   bool uses_backward(const Node& node) const {
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-      const int64_t maker = id == kNoValue ? -1 : maker_[static_cast<size_t>(id)];
+      const int64_t maker = id == kNoValue ? -1 : uses_.maker(id);
       return maker >= 0 && is_backward_[static_cast<size_t>(maker)];
     });
   }
@@ -84,7 +79,7 @@ class StagePlanner {
   // Whether what the node makes is needed by gradients of inputs, as those of statistics are.
   bool feeds_inputs(const Node& node) const {
     return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-      const std::vector<size_t>& users = users_[static_cast<size_t>(id)];
+      const std::span<const size_t> users = uses_.readers(id);
       return std::any_of(users.begin(), users.end(), [&](size_t user) {
         if (!runs_each(user)) return false;
         return is_redistribution(user) ? feeds_inputs(graph_.nodes[user]) : !is_weight_[user];
@@ -98,8 +93,8 @@ class StagePlanner {
       if (!runs_each(i) || !is_backward_[i] || is_redistribution(i)) continue;
       const bool makes_addends =
           std::all_of(node.outputs.begin(), node.outputs.end(),
-                      [&](ValueId id) { return plan_.sbp_of(id).is_partial(); });
-      const auto& users = users_[static_cast<size_t>(node.outputs[0])];
+                      [&](ValueId id) { return cut_.sbp_of(id).is_partial(); });
+      const std::span<const size_t> users = uses_.readers(node.outputs[0]);
       const bool is_view_for_them =
           node.op->view != nullptr && !users.empty() &&
           std::all_of(users.begin(), users.end(), [&](size_t user) {
@@ -123,7 +118,7 @@ class StagePlanner {
 
   // Where a value comes into being on the ranks of its placement; false: before all actions.
   bool home_of(ValueId id, Slot& slot) const {
-    const int64_t maker = maker_[static_cast<size_t>(id)];
+    const int64_t maker = uses_.maker(id);
     if (maker < 0 || !runs_each(static_cast<size_t>(maker))) return false;
     const int64_t edge = stages_.edge_of[static_cast<size_t>(maker)];
     slot = edge >= 0 ? stages_.edges[static_cast<size_t>(edge)].to
@@ -133,7 +128,7 @@ class StagePlanner {
 
   // The slot of the first node that needs the value, be it through further redistributions.
   Slot first_use(ValueId id) const {
-    for (const size_t user : users_[static_cast<size_t>(id)]) {
+    for (const size_t user : uses_.readers(id)) {
       if (!runs_each(user)) continue;
       if (!is_redistribution(user)) return own_slot(user);
       const Slot slot = first_use(graph_.nodes[user].outputs[0]);
@@ -192,18 +187,17 @@ class StagePlanner {
   }
 
   const Graph& graph_;
-  const MicroBatchPlan& plan_;
+  const MicroBatchCut& cut_;
   bool has_weights_;
+  graph::GraphUses uses_;
   StagePlan stages_;
-  std::vector<int64_t> maker_;                 // node by value, -1: none
-  std::vector<std::vector<size_t>> users_;     // nodes by value, in order
   std::vector<bool> is_backward_, is_weight_;  // by node
 };
 
 }  // namespace
 
-StagePlan plan_stages(const Graph& graph, const MicroBatchPlan& plan, bool has_weights) {
-  return StagePlanner(graph, plan, has_weights).run();
+StagePlan plan_stages(const Graph& graph, const MicroBatchCut& cut, bool has_weights) {
+  return StagePlanner(graph, cut, has_weights).run();
 }
 
 }  // namespace flow::pipeline

@@ -39,6 +39,6 @@ struct StagePlan {
 // addend of a sum over micro-batches, or a view for one. A redistribution among ranks of the stage
 // that makes its input runs there, any other is an edge. Throws Unsupported, naming op and line,
 // for a value that goes against the order of actions.
-StagePlan plan_stages(const graph::Graph& graph, const MicroBatchPlan& plan, bool has_weights);
+StagePlan plan_stages(const graph::Graph& graph, const MicroBatchCut& cut, bool has_weights);
 
 }  // namespace flow::pipeline

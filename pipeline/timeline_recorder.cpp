@@ -38,7 +38,7 @@ int64_t now_ns() {
 }
 
 int64_t bytes_of(const Program& program, graph::BufferId buffer) {
-  return static_cast<int64_t>(program.buffers[static_cast<size_t>(buffer)].meta->local_bytes());
+  return static_cast<int64_t>(program.buffer(buffer).meta->local_bytes());
 }
 
 bool is_wait(const Step& step) {
@@ -275,11 +275,10 @@ void write_measured_timeline(const std::string& path, const TimelineFile& frame,
   write_timeline(path, file);
 }
 
-TimelineFile timeline_frame(const graph::Graph& graph, const MicroBatchPlan& plan,
+TimelineFile timeline_frame(const graph::Graph& graph, const MicroBatchCut& cut,
                             const Schedule& schedule, const std::string& name) {
-  const StagePlan stages = plan_stages(graph, plan, schedule.has_weights());
-  TimelineFile frame{
-      .schedule_name = name, .schedule = schedule, .costs = stage_costs(graph, plan)};
+  const StagePlan stages = plan_stages(graph, cut, schedule.has_weights());
+  TimelineFile frame{.schedule_name = name, .schedule = schedule, .costs = stage_costs(graph, cut)};
   for (const std::set<int64_t>& ranks : stages.ranks) {
     frame.ranks.emplace_back(ranks.begin(), ranks.end());
     if (ranks.empty()) frame.ranks.back().push_back(env::rank());  // all tensors are local

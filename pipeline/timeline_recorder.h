@@ -27,7 +27,7 @@ void write_measured_timeline(const std::string& path, const TimelineFile& frame,
                              std::vector<TimelineEvent> events);
 
 // Schedule, ranks and predicted costs of a step that is cut into micro-batches.
-TimelineFile timeline_frame(const graph::Graph& graph, const MicroBatchPlan& plan,
+TimelineFile timeline_frame(const graph::Graph& graph, const MicroBatchCut& cut,
                             const Schedule& schedule, const std::string& name);
 
 }  // namespace flow::pipeline

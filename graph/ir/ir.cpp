@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/ir/id_map.h"
+
 namespace flow::graph {
 
 Value Value::of(const TensorMeta& meta) {
@@ -35,7 +37,7 @@ void check_range(const Graph& graph, size_t node, ValueId id) {
 }
 
 // A guard is known before the nodes that it decides about.
-void check_guard(const Graph& graph, size_t index, const std::vector<bool>& is_made) {
+void check_guard(const Graph& graph, size_t index, const IdMap<ValueId, bool>& is_made) {
   const int64_t guard = graph.nodes[index].guard;
   if (guard < 0) return;
   if (guard >= static_cast<int64_t>(graph.outputs.size())) {
@@ -44,7 +46,7 @@ void check_guard(const Graph& graph, size_t index, const std::vector<bool>& is_m
   const ValueId value = graph.outputs[static_cast<size_t>(guard)];
   check_range(graph, index, value);
   const Value& it = graph.value(value);
-  if (it.dtype != DType::kBool || !it.shape.empty() || !is_made[static_cast<size_t>(value)]) {
+  if (it.dtype != DType::kBool || !it.shape.empty() || !is_made[value]) {
     fail(graph, index, str("its guard %", value, " is no bool scalar made before it"));
   }
 }
@@ -72,11 +74,11 @@ void check_inferred(const Graph& graph, size_t index) {
 }  // namespace
 
 void verify(const Graph& graph) {
-  std::vector<bool> is_made(graph.values.size(), false);
+  IdMap<ValueId, bool> is_made(graph.values.size(), false);
   for (const ValueId input : graph.inputs)
-    is_made[static_cast<size_t>(input)] = true;
+    is_made[input] = true;
   for (const Capture& capture : graph.captures) {
-    is_made[static_cast<size_t>(capture.initial)] = true;
+    is_made[capture.initial] = true;
   }
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
@@ -91,16 +93,16 @@ void verify(const Graph& graph) {
     for (const ValueId input : node.inputs) {
       if (input == kNoValue) continue;
       check_range(graph, i, input);
-      if (!is_made[static_cast<size_t>(input)]) {
+      if (!is_made[input]) {
         fail(graph, i, str("value %", input, " is used before it is made"));
       }
     }
     for (const ValueId output : node.outputs) {
       check_range(graph, i, output);
-      if (is_made[static_cast<size_t>(output)]) {
+      if (is_made[output]) {
         fail(graph, i, str("value %", output, " is made twice"));
       }
-      is_made[static_cast<size_t>(output)] = true;
+      is_made[output] = true;
     }
     check_inferred(graph, i);
     const bool draws = node.draw >= 0 && node.draw < graph.num_draws;
@@ -110,11 +112,11 @@ void verify(const Graph& graph) {
     check_guard(graph, i, is_made);
   }
   for (const ValueId output : graph.outputs) {
-    FLOW_ASSERT(is_made[static_cast<size_t>(output)], "output %", output, " is never made");
+    FLOW_ASSERT(is_made[output], "output %", output, " is never made");
   }
   for (const Capture& capture : graph.captures) {
-    FLOW_ASSERT(is_made[static_cast<size_t>(capture.final_value)], "written value %",
-                capture.final_value, " is never made");
+    FLOW_ASSERT(is_made[capture.final_value], "written value %", capture.final_value,
+                " is never made");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/context.h"
@@ -73,6 +74,13 @@ struct Graph {
   int64_t num_draws = 0;  // random streams that a step uses up
 
   const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
+
+  Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }
+
+  ValueId add_value(Value value) {
+    values.push_back(std::move(value));
+    return static_cast<ValueId>(values.size() - 1);
+  }
 
   friend bool operator==(const Graph&, const Graph&) = default;
 };

@@ -116,7 +116,7 @@ void set_value(Graph& graph, ValueId id, Value value) {
   if (graph.values.size() <= static_cast<size_t>(id)) {
     graph.values.resize(static_cast<size_t>(id) + 1);
   }
-  graph.values[static_cast<size_t>(id)] = std::move(value);
+  graph.value(id) = std::move(value);
 }
 
 Node parse_node(Line& line, Graph& graph, std::vector<ValueId> outputs, const OpTable& ops) {

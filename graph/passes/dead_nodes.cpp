@@ -1,21 +1,22 @@
 #include <algorithm>
 
+#include "graph/ir/id_map.h"
 #include "graph/ir/ir.h"
 
 namespace flow::graph {
 
 namespace {
-// Gives the values that are left new ids in order of definition.
+// Gives the remaining values new ids in the order in which they are defined.
 void renumber(Graph& graph) {
-  std::vector<ValueId> new_id(graph.values.size(), kNoValue);
+  IdMap<ValueId, ValueId> new_id(graph.values.size(), kNoValue);
   std::vector<Value> values;
   const auto define = [&](ValueId& id) {
-    new_id[static_cast<size_t>(id)] = static_cast<ValueId>(values.size());
-    values.push_back(std::move(graph.values[static_cast<size_t>(id)]));
-    id = new_id[static_cast<size_t>(id)];
+    new_id[id] = static_cast<ValueId>(values.size());
+    values.push_back(std::move(graph.value(id)));
+    id = new_id[id];
   };
   const auto use = [&](ValueId& id) {
-    if (id != kNoValue) id = new_id[static_cast<size_t>(id)];
+    if (id != kNoValue) id = new_id[id];
   };
   for (ValueId& input : graph.inputs)
     define(input);
@@ -36,20 +37,20 @@ void renumber(Graph& graph) {
 }  // namespace
 
 int64_t eliminate_dead_nodes(Graph& graph) {
-  std::vector<bool> is_used(graph.values.size(), false);
+  IdMap<ValueId, bool> is_used(graph.values.size(), false);
   for (const ValueId output : graph.outputs)
-    is_used[static_cast<size_t>(output)] = true;
+    is_used[output] = true;
   for (const Capture& capture : graph.captures) {
-    is_used[static_cast<size_t>(capture.final_value)] = true;
+    is_used[capture.final_value] = true;
   }
   std::vector<bool> is_live(graph.nodes.size(), false);
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
     is_live[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
-                             [&](ValueId id) { return is_used[static_cast<size_t>(id)]; });
+                             [&](ValueId id) { return is_used[id]; });
     if (!is_live[i]) continue;
     for (const ValueId input : node.inputs) {
-      if (input != kNoValue) is_used[static_cast<size_t>(input)] = true;
+      if (input != kNoValue) is_used[input] = true;
     }
   }
   size_t kept = 0;

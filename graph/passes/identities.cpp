@@ -1,3 +1,4 @@
+#include "graph/ir/graph_uses.h"
 #include "graph/passes/pass.h"
 #include "graph/passes/value_map.h"
 #include "ops/elementwise/cast_op.h"
@@ -12,7 +13,7 @@ const Attrs& attrs_of(const Node& node) {
   return *static_cast<const Attrs*>(node.raw_attrs());
 }
 
-// Every value of `from` is one of `to`.
+// True if `to` represents every value of `from` exactly.
 bool is_lossless(DType from, DType to) {
   if (!is_floating(from) || !is_floating(to)) return false;
   return to == DType::kFloat64 || (to == DType::kFloat32 && dtype_size(from) == 2);
@@ -31,20 +32,19 @@ bool undoes(const Node& first, const Node& second) {
 
 int64_t remove_identities(Graph& graph) {
   ValueMap map(graph);
-  const std::vector<int64_t> maker = makers_of(graph);
+  const GraphUses uses(graph);
   int64_t removed = 0;
   for (Node& node : graph.nodes) {
     map.apply_to_inputs(node);
     if (node.op != &ops::kReshape && node.op != &ops::kPermute && node.op != &ops::kCast) continue;
     const Value& result = graph.value(node.outputs[0]);
-    const int64_t made_by = maker[static_cast<size_t>(node.inputs[0])];
+    const Node* first = uses.maker_node(node.inputs[0]);
     ValueId equal = node.inputs[0];
-    if (made_by >= 0 && graph.nodes[static_cast<size_t>(made_by)].op == node.op) {
-      const Node& first = graph.nodes[static_cast<size_t>(made_by)];
-      const ValueId source = map(first.inputs[0]);
+    if (first != nullptr && first->op == node.op) {
+      const ValueId source = map(first->inputs[0]);
       const Value& before = graph.value(source);
       if (node.op == &ops::kPermute
-              ? undoes(first, node)
+              ? undoes(*first, node)
               : node.op == &ops::kReshape || is_lossless(before.dtype, graph.value(equal).dtype)) {
         equal = source;
       }

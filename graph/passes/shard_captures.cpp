@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "graph/ir/graph_uses.h"
 #include "graph/passes/value_map.h"
 #include "ops/creation/copy_op.h"
 #include "ops/elementwise/cast_op.h"
@@ -20,27 +22,28 @@ class CaptureSharder {
  public:
   CaptureSharder(Graph& graph, std::span<const ShardedCapture> shards, const ShardOptions& options)
       : graph_(graph), options_(options) {
-    for (const ShardedCapture& cut : shards)
-      find_parts(cut);
+    const GraphUses traced(graph_);
+    for (const ShardedCapture& shard : shards)
+      keep_updated_parts(shard, traced);
     eliminate_dead_nodes(graph_);
-    for (const ShardedCapture& cut : shards) {
-      const ValueId id = graph_.captures[cut.capture].initial;
-      Parameter& parameter = parameters_.emplace_back(graph_.value(id), cut.sbp);
+    for (const ShardedCapture& shard : shards) {
+      const ValueId id = graph_.captures[shard.capture].initial;
+      Parameter& parameter = parameters_.emplace_back(graph_.value(id), shard.sbp);
       parameter.bytes =
           parameter.whole.meta_on(parameter.whole.placement.ranks()[0])->local_bytes();
       largest_ = std::max(largest_, parameter.bytes);
     }
-    maker_ = makers_of(graph_);
+    uses_.emplace(graph_);
     parameter_of_.assign(graph_.values.size(), -1);
     for (size_t i = 0; i < shards.size(); ++i) {
       const ValueId id = graph_.captures[shards[i].capture].initial;
-      parameter_of_[static_cast<size_t>(id)] = static_cast<int64_t>(i);
-      graph_.values[static_cast<size_t>(id)].nd_sbp = shards[i].sbp;
+      parameter_of_[id] = static_cast<int64_t>(i);
+      graph_.value(id).nd_sbp = shards[i].sbp;
     }
   }
 
   void run() {
-    ValueMap parts(graph_);  // what takes the part that a rank has
+    ValueMap parts(graph_);  // redistributions that the sharded parameter makes unnecessary
     std::vector<Node> old = std::exchange(graph_.nodes, {});
     old_ = &old;
     const auto used = [&](ValueId id, const Node& use) {
@@ -48,7 +51,7 @@ class CaptureSharder {
     };
     for (const Node& node : old) {
       if (follows(node)) {
-        graph_.nodes.push_back(node);  // unused from now on
+        graph_.nodes.push_back(node);  // nothing reads it any more
         continue;
       }
       if (moves_parameter(node)) {
@@ -66,9 +69,10 @@ class CaptureSharder {
     const Node last = graph_.nodes.back();
     for (ValueId& output : graph_.outputs)
       output = used(output, last);
+    const GraphUses rewritten(graph_);
     for (Capture& capture : graph_.captures) {
       capture.final_value = parts(capture.final_value);
-      cut_result(capture);
+      shard_result(capture, rewritten);
     }
     eliminate_dead_nodes(graph_);
   }
@@ -79,73 +83,68 @@ class CaptureSharder {
 
     Value whole;
     NdSbp sbp;
-    size_t bytes = 0;  // of a rank, gathered
+    size_t bytes = 0;  // that a rank holds of the gathered parameter
   };
 
-  // What is gathered of a parameter where nodes of one group use it.
+  // The gathered forms of a parameter that the nodes of one group share.
   struct Gathered {
-    std::map<ValueId, ValueId> copies = {};  // by the value that was traced
+    std::map<ValueId, ValueId> copies = {};  // by traced value
     size_t last_use = 0;                     // position in the group's uses
   };
 
   struct Group {
-    std::vector<size_t> uses = {};  // parameters in order of use, runs of one counted once
+    std::vector<size_t> uses = {};  // parameters in order of use; consecutive uses count once
     std::map<size_t, Gathered> gathered = {};
   };
 
-  // What is copied into the tensor as a whole, gathered from parts that lie as wanted, is kept in
-  // parts.
-  void find_parts(const ShardedCapture& cut) {
-    const std::vector<int64_t> makers = makers_of(graph_);
+  // An update that gathers its sharded result and copies that into the whole parameter writes the
+  // shards directly.
+  void keep_updated_parts(const ShardedCapture& shard, const GraphUses& uses) {
     const auto made_by = [&](ValueId id, const OpDef& op) -> const Node* {
-      const int64_t i = makers[static_cast<size_t>(id)];
-      const Node* node = i < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(i)];
+      const Node* node = uses.maker_node(id);
       return node != nullptr && node->op == &op ? node : nullptr;
     };
-    Capture& capture = graph_.captures[cut.capture];
+    Capture& capture = graph_.captures[shard.capture];
     const Node* copy = made_by(capture.final_value, ops::kCopy);
     const Node* gather =
         copy == nullptr ? nullptr : made_by(copy->inputs[1], boxing::kRedistribute);
     if (gather == nullptr) return;
     Value parts = graph_.value(capture.initial);
-    parts.nd_sbp = cut.sbp;
+    parts.nd_sbp = shard.sbp;
     if (graph_.value(gather->inputs[0]) == parts) capture.final_value = gather->inputs[0];
   }
 
   int64_t parameter(ValueId id) const {
-    return id == kNoValue || static_cast<size_t>(id) >= parameter_of_.size()
-               ? -1
-               : parameter_of_[static_cast<size_t>(id)];
+    return parameter_of_.contains(id) ? parameter_of_[id] : -1;
   }
 
-  int64_t maker(ValueId id) const { return maker_[static_cast<size_t>(id)]; }
+  // The traced node that makes a traced value; null for captures and inputs.
+  const Node* traced_maker(ValueId id) const {
+    const int64_t maker = uses_->maker(id);
+    return maker < 0 ? nullptr : &(*old_)[static_cast<size_t>(maker)];
+  }
 
-  // Whether the node only shows a parameter in another form, which is then made again at each use.
+  // Whether the node only shows a parameter in another form, which each use then makes again.
   bool follows(const Node& node) {
     const bool shows = (node.op->view != nullptr || node.op == &ops::kCast) &&
                        node.op != &boxing::kRedistribute && node.inputs.size() == 1 &&
                        node.outputs.size() == 1 && node.op->mutates == 0 &&
                        node.phase != Phase::kUpdate;
     if (!shows || options_.once || parameter(node.inputs[0]) < 0) return false;
-    parameter_of_[static_cast<size_t>(node.outputs[0])] = parameter(node.inputs[0]);
+    parameter_of_[node.outputs[0]] = parameter(node.inputs[0]);
     return true;
   }
 
-  // Whether the node redistributes a parameter, which it can do from the parts.
+  // Whether the node redistributes a parameter, which works from its shards as well.
   bool moves_parameter(const Node& node) const {
     return node.op == &boxing::kRedistribute && parameter(node.inputs[0]) >= 0 &&
-           maker(node.inputs[0]) < 0;
+           uses_->maker(node.inputs[0]) < 0;
   }
 
-  ValueId add_value(Value value) {
-    graph_.values.push_back(std::move(value));
-    return static_cast<ValueId>(graph_.values.size() - 1);
-  }
-
-  // `node` on `input` at the place of `use`.
+  // Adds `node` with another input, in the stage, phase and guard of `use`. Returns its output.
   ValueId add(Node node, ValueId input, Value result, const Node& use) {
     node.inputs = {input};
-    node.outputs = {add_value(std::move(result))};
+    node.outputs = {graph_.add_value(std::move(result))};
     node.stage = use.stage;
     node.phase = use.phase;
     node.guard = use.guard;
@@ -168,7 +167,7 @@ class CaptureSharder {
     return add(std::move(node), id, std::move(to), use);
   }
 
-  // The value, of a parameter or what shows it, whole where `use` needs it.
+  // The gathered form, for `use`, of a parameter or of a value that shows it.
   ValueId gathered(ValueId id, const Node& use) {
     const auto of = static_cast<size_t>(parameter(id));
     const auto key = options_.by_phase && !options_.once
@@ -182,7 +181,7 @@ class CaptureSharder {
     return copy_of(id, own, use);
   }
 
-  // Whether what is used since then takes no more than the largest parameter.
+  // Whether the parameters used since then take at most as many bytes as the largest parameter.
   bool is_near(const Group& group, size_t parameter, size_t last_use) const {
     size_t bytes = 0;
     std::vector<size_t> seen;
@@ -200,11 +199,13 @@ class CaptureSharder {
     const auto known = own.copies.find(id);
     if (known != own.copies.end()) return known->second;
     const Parameter& parameter = parameters_[static_cast<size_t>(this->parameter(id))];
-    // From the tensor to the value that was traced.
+    // The traced nodes from the parameter to the value.
     std::vector<const Node*> steps;
     ValueId root = id;
-    for (; maker(root) >= 0; root = steps.back()->inputs[0])
-      steps.push_back(&(*old_)[static_cast<size_t>(maker(root))]);
+    for (const Node* node = traced_maker(id); node != nullptr; node = traced_maker(root)) {
+      steps.push_back(node);
+      root = node->inputs[0];
+    }
     std::reverse(steps.begin(), steps.end());
     ValueId now = root;
     size_t next = 0;
@@ -233,28 +234,25 @@ class CaptureSharder {
                                          dtype_size(graph_.value(node.inputs[0]).dtype);
   }
 
-  // What a capture is written with lies as it does.
-  void cut_result(Capture& capture) {
+  // Brings the value that is written to a sharded capture to the capture's layout.
+  void shard_result(Capture& capture, const GraphUses& uses) {
     const NdSbp& wanted = graph_.value(capture.initial).nd_sbp;
     if (parameter(capture.initial) < 0 || capture.final_value == capture.initial ||
         graph_.value(capture.final_value).nd_sbp == wanted) {
       return;
     }
-    const auto writes = [&](const Node& node) {
-      return std::find(node.outputs.begin(), node.outputs.end(), capture.final_value) !=
-             node.outputs.end();
-    };
-    const auto writer = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), writes);
-    FLOW_ASSERT(writer != graph_.nodes.end(), "value %", capture.final_value, " is never made");
+    const Node* writer = uses.maker_node(capture.final_value);
+    FLOW_ASSERT(writer != nullptr, "value %", capture.final_value, " is never made");
     capture.final_value = redistributed(capture.final_value, NdSbp(wanted), Node(*writer));
   }
 
   Graph& graph_;
   ShardOptions options_;
   std::vector<Parameter> parameters_;
-  size_t largest_ = 0;                 // bytes of a parameter
-  std::vector<int64_t> maker_;         // node by value, of those traced
-  std::vector<int64_t> parameter_of_;  // by value, of those traced: which it is or shows, or -1
+  size_t largest_ = 0;             // bytes of the largest parameter
+  std::optional<GraphUses> uses_;  // of the traced nodes
+  // By traced value: the parameter that the value is or shows, or -1.
+  IdMap<ValueId, int64_t> parameter_of_;
   const std::vector<Node>* old_ = nullptr;
   std::map<std::pair<int64_t, int64_t>, Group> groups_;
 };

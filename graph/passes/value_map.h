@@ -1,9 +1,7 @@
-// Replacing values of a graph by others while a pass goes through its nodes in order.
+// The replacement of values by others while a pass walks through a graph's nodes in order.
 #pragma once
 
-#include <numeric>
-#include <vector>
-
+#include "graph/ir/id_map.h"
 #include "graph/ir/ir.h"
 
 namespace flow::graph {
@@ -11,15 +9,14 @@ namespace flow::graph {
 class ValueMap {
  public:
   explicit ValueMap(const Graph& graph) : to_(graph.values.size()) {
-    std::iota(to_.begin(), to_.end(), ValueId{0});
+    for (ValueId id = 0; to_.contains(id); ++id)
+      to_[id] = id;
   }
 
-  // Of a value that has an equal: uses become uses of that one.
-  void replace(ValueId value, ValueId by) { to_[static_cast<size_t>(value)] = by; }
+  // Uses of `value` become uses of `by`, which is equal to it.
+  void replace(ValueId value, ValueId by) { to_[value] = by; }
 
-  ValueId operator()(ValueId value) const {
-    return value == kNoValue ? kNoValue : to_[static_cast<size_t>(value)];
-  }
+  ValueId operator()(ValueId value) const { return value == kNoValue ? kNoValue : to_[value]; }
 
   void apply_to_inputs(Node& node) const {
     for (ValueId& input : node.inputs)
@@ -34,17 +31,7 @@ class ValueMap {
   }
 
  private:
-  std::vector<ValueId> to_;
+  IdMap<ValueId, ValueId> to_;
 };
-
-// The node that makes each value; -1 for inputs and captures.
-inline std::vector<int64_t> makers_of(const Graph& graph) {
-  std::vector<int64_t> maker(graph.values.size(), -1);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (const ValueId output : graph.nodes[i].outputs)
-      maker[static_cast<size_t>(output)] = static_cast<int64_t>(i);
-  }
-  return maker;
-}
 
 }  // namespace flow::graph

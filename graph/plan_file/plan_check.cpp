@@ -3,6 +3,7 @@
 
 #include "boxing/routed_kernel.h"
 #include "core/error.h"
+#include "graph/ir/id_map.h"
 #include "graph/plan_file/plan_file.h"
 #include "graph/program/kernel_binding.h"
 
@@ -16,9 +17,9 @@ class Check {
       : program_(program), graph_(graph), name_(name) {}
 
   void run() {
-    starts_.resize(program_.buffers.size(), 0);
-    for (size_t i = 0; i < program_.buffers.size(); ++i)
-      check_buffer(i);
+    starts_.assign(program_.buffers.size(), 0);
+    for (BufferId id = 0; starts_.contains(id); ++id)
+      check_buffer(id);
     check_externals();
     for (size_t i = 0; i < program_.steps.size(); ++i)
       check_step(i);
@@ -30,7 +31,7 @@ class Check {
     if (!holds) throw BadFile(str("[plan] ", name_, ": ", parts..., "; compile anew"));
   }
 
-  const Buffer& buffer(BufferId id) const { return program_.buffers[static_cast<size_t>(id)]; }
+  const Buffer& buffer(BufferId id) const { return program_.buffer(id); }
 
   // Bytes from the first element to behind the last.
   static int64_t extent(const TensorMeta& meta) {
@@ -48,18 +49,18 @@ class Check {
     return last < INT64_MAX / size - 1 ? (last + 1) * size : INT64_MAX;
   }
 
-  void check_buffer(size_t index) {
-    const Buffer& it = program_.buffers[index];
+  void check_buffer(BufferId index) {
+    const Buffer& it = buffer(index);
     const int64_t bytes = extent(*it.meta);
     if (it.base != kNoBuffer) {
-      require(it.base < static_cast<BufferId>(index) && it.external < 0 && it.arena_offset < 0 &&
-                  it.meta->blocked == nullptr,
-              "buffer ", index, " shows one that is not before it");
+      require(
+          it.base < index && it.external < 0 && it.arena_offset < 0 && it.meta->blocked == nullptr,
+          "buffer ", index, " shows one that is not before it");
       BufferId root = it.base;
       while (buffer(root).base != kNoBuffer)
         root = buffer(root).base;
-      starts_[index] = starts_[static_cast<size_t>(it.base)] +
-                       it.offset * static_cast<int64_t>(dtype_size(it.meta->dtype));
+      starts_[index] =
+          starts_[it.base] + it.offset * static_cast<int64_t>(dtype_size(it.meta->dtype));
       const int64_t room = extent(*buffer(root).meta) - starts_[index];
       require(!it.meta->is_held || bytes <= room || bytes == 0, "buffer ", index,
               " reaches beyond what it shows");
@@ -187,8 +188,8 @@ class Check {
   const Program& program_;
   const Graph& graph_;
   std::string_view name_;
-  std::vector<int64_t> starts_;  // of views: bytes into what they show in the end
-  std::set<int64_t> sends_;      // not waited for
+  IdMap<BufferId, int64_t> starts_;  // of views: bytes from the start of the buffer they show
+  std::set<int64_t> sends_;          // not waited for
 };
 
 }  // namespace

@@ -194,7 +194,7 @@ PlanKey plan_key_of(const Graph& traced, PassSet passes, const Lowering& lowerin
            {"build", build_id()},
            {"ranks", str(env::world_size())},
            {"passes", passes == PassSet::kExact ? "exact" : "all"},
-           {"programs", lowering.make ? lowering.name : "node by node"},
+           {"programs", lowering.order ? lowering.name : "node by node"},
            {"cost table", str(boxing::hash_of(boxing::cost_table()))},
            {"instruction set", str(ops::to_string(ops::active_isa()))}}};
 }

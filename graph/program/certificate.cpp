@@ -16,7 +16,7 @@ namespace flow::graph {
 namespace {
 
 const TensorMeta& meta_of(const Program& program, BufferId id) {
-  return *program.buffers[static_cast<size_t>(id)].meta;
+  return *program.buffer(id).meta;
 }
 
 // The redistribution that a step carries out; null where it carries out none.

@@ -1,104 +1,304 @@
 #include "graph/program/lower.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "eager/runtime.h"
+#include "graph/program/block_transfers.h"
 #include "graph/program/builder.h"
+#include "graph/program/draws.h"
+#include "graph/program/part_buffers.h"
+#include "graph/program/step_uses.h"
 
 namespace flow::graph {
 
-Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels) {
-  ProgramBuilder builder(rank, kernels);
-  builder.set_num_draws(graph.num_draws);
-  std::vector<BufferId> buffers(graph.values.size(), kNoBuffer);
-  const auto meta = [&](ValueId id) { return graph.value(id).meta_on(rank); };
-  const auto at = [&](ValueId id) -> BufferId& { return buffers[static_cast<size_t>(id)]; };
-
-  for (const ValueId input : graph.inputs)
-    at(input) = builder.add_external(meta(input));
-  for (const Capture& capture : graph.captures) {
-    at(capture.initial) = builder.add_external(meta(capture.initial));
-  }
-  // The last node that reads each value: an op that writes in place may only take over a value
-  // that nobody reads later.
-  std::vector<size_t> last_use(graph.values.size(), 0);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (const ValueId input : graph.nodes[i].inputs) {
-      if (input != kNoValue) last_use[static_cast<size_t>(input)] = i;
-    }
-  }
-  for (const ValueId output : graph.outputs)
-    last_use[static_cast<size_t>(output)] = graph.nodes.size();
-
-  // What may be a view is read wherever its tensor is.
-  for (size_t i = graph.nodes.size(); i-- > 0;) {
-    const Node& node = graph.nodes[i];
-    if (node.op->view == nullptr) continue;
-    size_t& of_input = last_use[static_cast<size_t>(node.inputs[0])];
-    of_input = std::max(of_input, last_use[static_cast<size_t>(node.outputs[0])]);
-  }
-
-  const auto guard_of = [&](const Node& node) {
-    return node.guard < 0 ? kNoBuffer : at(graph.outputs[static_cast<size_t>(node.guard)]);
-  };
-  std::vector<BufferId> guards(graph.values.size(), kNoBuffer);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    builder.set_guard(guard_of(node));
-    std::vector<BufferId> inputs;
-    for (size_t j = 0; j < node.inputs.size(); ++j) {
-      const ValueId input = node.inputs[j];
-      inputs.push_back(input == kNoValue ? kNoBuffer : at(input));
-      // Ops that write in place have few inputs.
-      const bool is_written = node.op->mutates != 0 && (node.op->mutates >> j & 1) != 0;
-      if (!is_written || last_use[static_cast<size_t>(input)] == i) continue;
-      const MetaPtr plain = meta(input);
-      const BufferId copy = builder.add_buffer(plain);
-      if (plain->is_held) builder.add_copy(inputs.back(), copy);
-      inputs.back() = copy;
-    }
-    std::vector<MetaPtr> metas;
-    for (const ValueId output : node.outputs)
-      metas.push_back(meta(output));
-    const std::vector<BufferId> outputs = builder.add_node(node, inputs, metas);
-    for (size_t j = 0; j < outputs.size(); ++j) {
-      at(node.outputs[j]) = outputs[j];
-      guards[static_cast<size_t>(node.outputs[j])] = guard_of(node);
-    }
-  }
-  builder.set_guard(kNoBuffer);
-  for (const ValueId output : graph.outputs) {
-    const BufferId result = builder.add_external(meta(output));
-    if (meta(output)->is_held) builder.add_copy(at(output), result);
-  }
-  // Results are copied first: they may show a captured tensor's value before it is written.
-  for (const Capture& capture : graph.captures) {
-    if (at(capture.final_value) != at(capture.initial) && meta(capture.initial)->is_held) {
-      builder.set_guard(guards[static_cast<size_t>(capture.final_value)]);
-      builder.add_copy(at(capture.final_value), at(capture.initial));
-    }
-  }
-  return builder.finish();
-}
-
 namespace {
 
-// Kernels are chosen as that rank would choose them.
-Program make_for(const Graph& graph, const Lowering& lowering, int64_t rank) {
-  if (rank == env::rank()) {
-    return lowering.make ? lowering.make(graph, rank) : lower(graph, rank, kernel_table());
-  }
-  RankContext context(
-      {.rank = rank, .world_size = env::world_size(), .local_rank = 0, .node_rank = 0}, 1);
-  const RankScope scope(context);
-  return lowering.make ? lowering.make(graph, rank) : lower(graph, rank, kernel_table());
-}
+class RankLowering {
+ public:
+  RankLowering(const Graph& graph, const Order& order, const StepUses& uses, int64_t rank,
+               const KernelTable& kernels)
+      : graph_(graph),
+        order_(order),
+        cut_(order.cut),
+        uses_(uses),
+        rank_(rank),
+        builder_(rank, kernels),
+        buffers_(graph, order.cut, builder_, rank),
+        transfers_(graph, order, rank, builder_, buffers_) {}
 
-// What graph::lower goes by on a rank: the shapes of its parts.
+  Program run() {
+    builder_.set_num_draws(graph_.num_draws);
+    for (const ValueId id : graph_.inputs)
+      buffers_.whole(id) = builder_.add_external(buffers_.whole_meta(id));
+    for (const Capture& capture : graph_.captures) {
+      buffers_.whole(capture.initial) = builder_.add_external(buffers_.whole_meta(capture.initial));
+    }
+    if (order_.is_plain()) {
+      add_all(NodeTime::kBefore);
+    } else {
+      add_actions();
+    }
+    write_results();
+    return builder_.finish();
+  }
+
+ private:
+  void add_actions() {
+    builder_.begin_part("before");
+    add_all(NodeTime::kBefore);
+    for (size_t i = 0; i < order_.actions.size(); ++i) {
+      if (order_.takes_part(order_.actions[i].block, rank_)) add_action(i);
+    }
+    builder_.begin_part("after");
+    for (size_t edge = 0; edge < order_.edges.size(); ++edge) {
+      for (int64_t m = 0; m < cut_.num_micro_batches; ++m)
+        transfers_.receive(edge, m);
+    }
+    builder_.wait_for_sends();
+    for (int64_t m = 0; m < cut_.num_micro_batches; ++m)
+      add_block(order_.nodes_after, m);
+    add_sequential();
+    add_all(NodeTime::kAfter);
+  }
+
+  // ---- nodes that run once
+
+  void add_all(NodeTime time) {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (cut_.node_time[i] == time) add_once(i);
+    }
+  }
+
+  // The next kernels run only where the node would run; null: always.
+  void set_guard(const Node* node) {
+    builder_.set_guard(
+        node == nullptr || node->guard < 0
+            ? kNoBuffer
+            : buffers_.whole_input(graph_.outputs[static_cast<size_t>(node->guard)]));
+  }
+
+  void add_once(size_t index) {
+    const Node& node = graph_.nodes[index];
+    set_guard(&node);
+    std::vector<BufferId> inputs;
+    for (size_t j = 0; j < node.inputs.size(); ++j) {
+      const ValueId id = node.inputs[j];
+      inputs.push_back(buffers_.whole_input(id));
+      // A value that is read later must not be written in place. Ops that write in place have few
+      // inputs.
+      const bool is_written = node.op->mutates != 0 && (node.op->mutates >> j & 1) != 0;
+      if (is_written && uses_.is_read_after(id, index)) inputs.back() = copy_of(id, inputs.back());
+    }
+    const std::vector<BufferId> outputs = builder_.add_node(node, inputs, whole_metas(node));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      buffers_.whole(node.outputs[i]) = outputs[i];
+    set_guard(nullptr);
+  }
+
+  BufferId copy_of(ValueId id, BufferId buffer) {
+    const BufferId copy = builder_.add_buffer(buffers_.whole_meta(id));
+    if (buffers_.is_held(id)) builder_.add_copy(buffer, copy);
+    return copy;
+  }
+
+  std::vector<MetaPtr> whole_metas(const Node& node) const {
+    std::vector<MetaPtr> metas;
+    for (const ValueId id : node.outputs)
+      metas.push_back(buffers_.whole_meta(id));
+    return metas;
+  }
+
+  // ---- nodes that run for each micro-batch
+
+  void add_action(size_t position) {
+    const BlockAction& action = order_.actions[position];
+    const auto block = static_cast<size_t>(action.block);
+    builder_.begin_part(action.name);
+    for (const size_t edge : order_.edges_to[block])
+      transfers_.receive(edge, action.micro_batch);
+    add_block(order_.nodes[block], action.micro_batch);
+    transfers_.end_sends(position);
+  }
+
+  void add_block(const std::vector<size_t>& nodes, int64_t m) {
+    for (const size_t i : nodes) {
+      if (order_.edge_of[i] < 0) {
+        in_micro_batch(i, m, [&](const Node& node) { add_each(node, i, m); });
+      } else {
+        transfers_.send(static_cast<size_t>(order_.edge_of[i]), m);
+      }
+    }
+  }
+
+  // Calls `add` with the node as it is in micro-batch m.
+  template <class Add>
+  void in_micro_batch(size_t index, int64_t m, const Add& add) {
+    const auto own = order_.attrs.find(index);
+    if (own == order_.attrs.end()) return add(graph_.nodes[index]);
+    Node node = graph_.nodes[index];
+    node.attrs = own->second[static_cast<size_t>(m)];
+    add(node);
+  }
+
+  void add_each(const Node& node, size_t index, int64_t m) {
+    const bool is_here = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                     [&](ValueId id) { return buffers_.is_held(id); }) ||
+                         (node.op == &boxing::kRedistribute && buffers_.is_held(node.inputs[0]));
+    if (!is_here) return;
+    if (node.op->mutates != 0) {
+      throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
+                            " writes in place what differs between micro-batches; use its form "
+                            "without underscore"));
+    }
+    std::vector<BufferId> inputs;
+    for (size_t j = 0; j < node.inputs.size(); ++j)
+      inputs.push_back(input_of(node.inputs[j], cut_.input_sbp[index][j], m));
+    std::vector<BufferId> outputs;
+    if (node.draw >= 0 && cut_.sbp_of(node.outputs[0]).is_split()) {
+      outputs = add_draws(builder_, buffers_, node, cut_.input_sbp[index], inputs, m);
+    } else {
+      std::vector<MetaPtr> metas;
+      for (const ValueId id : node.outputs)
+        metas.push_back(buffers_.part_meta(id, m));
+      outputs = builder_.add_node(node, inputs, metas);
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const ValueId id = node.outputs[i];
+      buffers_.part(id, m) = outputs[i];
+      if (uses_.is_summed(id) && buffers_.is_held(id)) {
+        buffers_.add_to_sum(id, outputs[i], !uses_.is_read_in_parts(id));
+      }
+    }
+  }
+
+  BufferId input_of(ValueId id, const Sbp& sbp, int64_t m) {
+    if (id == kNoValue || buffers_.is_held(id)) return buffers_.part_input(id, sbp, m);
+    if (buffers_.part(id, m) == kNoBuffer) {
+      buffers_.part(id, m) = builder_.add_buffer(buffers_.part_meta(id, m));
+    }
+    return buffers_.part(id, m);
+  }
+
+  // ---- nodes that write state which passes from one micro-batch to the next, as running
+  // statistics
+
+  void add_sequential() {
+    std::vector<size_t> nodes;
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (cut_.node_time[i] == NodeTime::kSequential) nodes.push_back(i);
+    }
+    for (int64_t m = 0; m < cut_.num_micro_batches; ++m) {
+      for (const size_t i : nodes)
+        in_micro_batch(i, m, [&](const Node& node) { add_sequential(node, i, m); });
+    }
+  }
+
+  void add_sequential(const Node& node, size_t index, int64_t m) {
+    std::vector<BufferId> inputs;
+    std::vector<ValueId> written;
+    for (size_t j = 0; j < node.inputs.size(); ++j) {
+      const ValueId id = node.inputs[j];
+      if ((node.op->mutates >> j & 1) == 0) {
+        inputs.push_back(input_of(id, sbp::broadcast, m));
+        continue;
+      }
+      inputs.push_back(state_of(id, uses_.is_read_after(id, index)));
+      written.push_back(id);
+    }
+    const std::vector<BufferId> outputs = builder_.add_node(node, inputs, whole_metas(node));
+    for (size_t j = 0; j < outputs.size(); ++j) {
+      buffers_.whole(node.outputs[j]) = outputs[j];
+      const ValueId root = state_root(written[j]);
+      state_root_[node.outputs[j]] = root;
+      state_[root] = outputs[j];
+    }
+  }
+
+  ValueId state_root(ValueId id) const {
+    const auto known = state_root_.find(id);
+    return known == state_root_.end() ? id : known->second;
+  }
+
+  // The buffer that has a written tensor's current state: at first the tensor itself, or a copy
+  // where something reads its earlier state afterwards.
+  BufferId state_of(ValueId id, bool is_read_later) {
+    const auto known = state_.find(state_root(id));
+    if (known != state_.end()) return known->second;
+    const BufferId buffer = buffers_.whole_input(id);
+    return is_read_later ? copy_of(id, buffer) : buffer;
+  }
+
+  // ---- results
+
+  void write_results() {
+    for (const ValueId id : graph_.outputs) {
+      const BufferId result = builder_.add_external(buffers_.whole_meta(id));
+      if (!buffers_.is_held(id)) continue;
+      if (cut_.sbp_of(id).is_split() && buffers_.whole(id) == kNoBuffer) {
+        buffers_.collect(id, result);
+      } else {
+        builder_.add_copy(buffers_.whole_input(id), result);
+      }
+    }
+    // Results are copied first: they may show a captured tensor's value before it is written.
+    for (const Capture& capture : graph_.captures) {
+      if (!buffers_.is_held(capture.initial)) continue;
+      const BufferId final_value = buffers_.whole_input(capture.final_value);
+      if (final_value == buffers_.whole(capture.initial)) continue;
+      set_guard(uses_.maker_node(capture.final_value));
+      builder_.add_copy(final_value, buffers_.whole(capture.initial));
+    }
+    set_guard(nullptr);
+  }
+
+  const Graph& graph_;
+  const Order& order_;
+  const MicroBatchCut& cut_;
+  const StepUses& uses_;
+  int64_t rank_;
+  ProgramBuilder builder_;
+  PartBuffers buffers_;
+  BlockTransfers transfers_;
+  std::map<ValueId, ValueId> state_root_;  // by value: the first written version of its tensor
+  std::map<ValueId, BufferId> state_;      // by root: the buffer with the current version
+};
+
+// The programs of one step on several ranks.
+class StepLowering {
+ public:
+  StepLowering(const Graph& graph, const Lowering& lowering)
+      : graph_(graph),
+        order_(lowering.order ? lowering.order(graph) : plain_order(graph)),
+        uses_(graph, order_) {}
+
+  bool is_plain() const { return order_.is_plain(); }
+
+  // Chooses kernels as that rank chooses them.
+  Program program_of(int64_t rank) const {
+    if (rank == env::rank()) return lowered(rank);
+    RankContext context(
+        {.rank = rank, .world_size = env::world_size(), .local_rank = 0, .node_rank = 0}, 1);
+    const RankScope scope(context);
+    return lowered(rank);
+  }
+
+ private:
+  Program lowered(int64_t rank) const {
+    return RankLowering(graph_, order_, uses_, rank, kernel_table()).run();
+  }
+
+  const Graph& graph_;
+  Order order_;
+  StepUses uses_;
+};
+
+// All that a plain step's program depends on besides the graph: the shapes of a rank's parts.
 class PartShapes {
  public:
   explicit PartShapes(const Graph& graph) {
@@ -123,10 +323,16 @@ class PartShapes {
 
 }  // namespace
 
+Program lower(const Graph& graph, const Order& order, int64_t rank, const KernelTable& kernels) {
+  const StepUses uses(graph, order);
+  return RankLowering(graph, order, uses, rank, kernels).run();
+}
+
 Programs lower_all(const Graph& graph, const Lowering& lowering) {
+  const StepLowering step(graph, lowering);
   Programs programs;
   std::vector<std::vector<Shape>> shapes;
-  const bool is_by_shapes = lowering.make == nullptr;
+  const bool is_by_shapes = step.is_plain();
   const bool is_checked = env_flag("FLOW_CHECK");
   const PartShapes parts(graph);
   for (int64_t rank = 0; rank < env::world_size(); ++rank) {
@@ -140,7 +346,7 @@ Programs lower_all(const Graph& graph, const Lowering& lowering) {
         continue;
       }
     }
-    auto own = std::make_shared<const Program>(make_for(graph, lowering, rank));
+    auto own = std::make_shared<const Program>(step.program_of(rank));
     if (is_by_shapes && like < programs.size()) {
       FLOW_ASSERT(same_program_up_to_rank(*programs[like], *own), "the programs of ranks ", like,
                   " and ", rank, " differ though their parts have the same shapes");
@@ -154,7 +360,7 @@ Programs lower_all(const Graph& graph, const Lowering& lowering) {
 }
 
 Programs lower_here(const Graph& graph, const Lowering& lowering) {
-  return {std::make_shared<const Program>(make_for(graph, lowering, env::rank()))};
+  return {std::make_shared<const Program>(StepLowering(graph, lowering).program_of(env::rank()))};
 }
 
 }  // namespace flow::graph

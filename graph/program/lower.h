@@ -1,4 +1,4 @@
-// From a graph to the programs of ranks.
+// From a graph and an order to the programs of ranks.
 #pragma once
 
 #include <functional>
@@ -8,25 +8,31 @@
 
 #include "core/kernel.h"
 #include "graph/ir/ir.h"
+#include "graph/program/order.h"
 #include "graph/program/program.h"
 
 namespace flow::graph {
 
-// One pass through the graph on `rank`. Externals: graph.inputs, graph.captures, graph.outputs.
-Program lower(const Graph& graph, int64_t rank, const KernelTable& kernels);
+// The program of `rank`: nodes that run once before the micro-batches, the actions in which the
+// rank takes part, and nodes that run afterwards. Values that are the same for all micro-batches,
+// or need sums over them, move once, before or after all actions. Redistributions within a block
+// are collectives of its ranks, those between blocks are messages. A send is waited for after the
+// receiver's action has begun, so memory follows from the order. Externals: graph.inputs,
+// graph.captures, graph.outputs.
+Program lower(const Graph& graph, const Order& order, int64_t rank, const KernelTable& kernels);
 
-// How a step becomes the program of a rank.
+// How a step becomes programs.
 struct Lowering {
-  // What beside the graph the programs depend on.
+  // What the programs depend on besides the graph.
   std::string name = {};
-  // Null: graph::lower.
-  std::function<Program(const Graph& graph, int64_t rank)> make = nullptr;
+  // The order in which the step runs; null: plain_order().
+  std::function<Order(const Graph& graph)> order = nullptr;
 };
 
-// Each is what the lowering gives on that rank.
+// By rank. The order is made once; ranks whose programs are equal share one.
 Programs lower_all(const Graph& graph, const Lowering& lowering);
 
-// The calling rank's alone, for steps whose tensors are all local.
+// The calling rank's program alone, for steps whose tensors are all local.
 Programs lower_here(const Graph& graph, const Lowering& lowering);
 
 }  // namespace flow::graph

@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kAlignment = 64;
 
 BufferId root_of(const Program& program, BufferId id) {
-  while (program.buffers[static_cast<size_t>(id)].base != kNoBuffer) {
-    id = program.buffers[static_cast<size_t>(id)].base;
+  while (program.buffer(id).base != kNoBuffer) {
+    id = program.buffer(id).base;
   }
   return id;
 }
@@ -42,7 +42,7 @@ std::vector<Lifetime> lifetimes_of(const Program& program) {
     touch(program.steps[i].guard);
   }
   std::erase_if(all, [&](const Lifetime& life) {
-    const Buffer& buffer = program.buffers[static_cast<size_t>(life.buffer)];
+    const Buffer& buffer = program.buffer(life.buffer);
     return life.first == kNever || buffer.external >= 0 || buffer.base != kNoBuffer ||
            !buffer.meta->is_held;
   });
@@ -107,7 +107,7 @@ void plan_memory(Program& program) {
     }
   }
   for (size_t i = 0; i < lives.size(); ++i)
-    program.buffers[static_cast<size_t>(lives[i].buffer)].arena_offset = best.offsets[i];
+    program.buffer(lives[i].buffer).arena_offset = best.offsets[i];
   program.arena_bytes = best.arena_bytes;
 }
 

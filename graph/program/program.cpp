@@ -7,7 +7,7 @@ namespace flow::graph {
 namespace {
 std::string buffer_name(const Program& program, BufferId id) {
   if (id == kNoBuffer) return "none";
-  const Buffer& buffer = program.buffers[static_cast<size_t>(id)];
+  const Buffer& buffer = program.buffer(id);
   if (buffer.external >= 0) return str("x", buffer.external);
   if (buffer.base != kNoBuffer) {
     return str("b", id, "=", buffer_name(program, buffer.base), "+", buffer.offset);
@@ -31,7 +31,7 @@ std::string to_string(const Program& program, int64_t rank) {
     }
     text += ')';
     for (size_t i = 0; i < step.outputs.size(); ++i) {
-      const Buffer& output = program.buffers[static_cast<size_t>(step.outputs[i])];
+      const Buffer& output = program.buffer(step.outputs[i]);
       text += str(i == 0 ? " -> " : ", ", buffer_name(program, step.outputs[i]), " ",
                   output.meta->local_shape);
     }

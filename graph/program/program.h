@@ -84,6 +84,10 @@ struct Program {
   std::vector<BufferId> externals;
   int64_t arena_bytes = 0;
   int64_t num_draws = 0;  // random streams that a run uses up, the same on every rank
+
+  const Buffer& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
+
+  Buffer& buffer(BufferId id) { return buffers[static_cast<size_t>(id)]; }
 };
 
 // By rank; ranks alike share one.

@@ -12,6 +12,7 @@
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "core/grad_mode.h"
+#include "graph/ir/id_map.h"
 #include "ops/shape/diagonal_op.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/slice_op.h"
@@ -138,8 +139,7 @@ void Trace::restore() {
 }
 
 ValueId Trace::add_value(const Value& value) {
-  graph_.values.push_back(value);
-  return static_cast<ValueId>(graph_.values.size() - 1);
+  return graph_.add_value(value);
 }
 
 Tensor Trace::add_input(const Tensor& example) {
@@ -350,12 +350,12 @@ class StagePlacements {
 // input (a constant, the seed of backward) that of their first user, 0 where there is none. What
 // comes back from a later stage does not take backward nodes there.
 void settle_stages(Graph& graph) {
-  std::vector<int64_t> stage_of(graph.values.size(), -1);
+  IdMap<ValueId, int64_t> stage_of(graph.values.size(), -1);
   StagePlacements placements(graph);
   for (Node& node : graph.nodes) {
     int64_t largest = -1;
     for (const ValueId input : node.inputs) {
-      if (input != kNoValue) largest = std::max(largest, stage_of[static_cast<size_t>(input)]);
+      if (input != kNoValue) largest = std::max(largest, stage_of[input]);
     }
     if (node.stage < 0) {
       const bool is_forward = node.phase == Phase::kForward || node.op == &boxing::kRedistribute;
@@ -363,16 +363,16 @@ void settle_stages(Graph& graph) {
     }
     placements.add(node);
     for (const ValueId output : node.outputs)
-      stage_of[static_cast<size_t>(output)] = node.stage;
+      stage_of[output] = node.stage;
   }
-  std::vector<int64_t> first_user(graph.values.size(), -1);
+  IdMap<ValueId, int64_t> first_user(graph.values.size(), -1);
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     for (const ValueId output : node->outputs) {
-      if (node->stage < 0) node->stage = first_user[static_cast<size_t>(output)];
+      if (node->stage < 0) node->stage = first_user[output];
     }
     node->stage = std::max<int64_t>(node->stage, 0);
     for (const ValueId input : node->inputs) {
-      if (input != kNoValue) first_user[static_cast<size_t>(input)] = node->stage;
+      if (input != kNoValue) first_user[input] = node->stage;
     }
   }
 }

@@ -35,7 +35,7 @@ namespace {
 
 // Runs a traced step of local tensors once and gives its results.
 std::vector<Tensor> run(const TracedStep& step, const std::vector<Tensor>& inputs) {
-  const Program program = lower(step.graph, 0, kernel_table());
+  const Program program = lower(step.graph, plain_order(step.graph), 0, kernel_table());
   std::vector<Tensor> externals = inputs;
   externals.insert(externals.end(), step.captures.begin(), step.captures.end());
   std::vector<Tensor> results;

@@ -11,6 +11,7 @@
 #include "core/tensor_meta.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
+#include "pipeline/batch_cut.h"
 #include "pipeline/micro_batch.h"
 #include "tests/support/training_layouts.h"
 #include "tests/support/training_run.h"
@@ -291,7 +292,7 @@ TrainingRun Case::train(pipeline::BatchCut& cut) const {
         randint(0, kWidth, {batch_}, {.dtype = int64, .placement = placements_.back(), .sbp = kB});
     run.losses.push_back(graph(x, y).item<double>());
     const graph::Graph& traced = graph.compile(x, y).plan().graph();
-    cut = pipeline::plan_micro_batches(traced, parts_, traced.inputs.size() - 2).cut;
+    cut = pipeline::plan_micro_batches(traced, parts_, traced.inputs.size() - 2).batch;
   }
   run.read_weights(net);
   return run;

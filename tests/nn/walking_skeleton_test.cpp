@@ -10,7 +10,7 @@
 #include "graph/run/executor.h"
 #include "graph/trace/tracer.h"
 #include "nn/flow.h"
-#include "pipeline/build.h"
+#include "pipeline/order.h"
 
 namespace {
 
@@ -202,7 +202,8 @@ void expect_traced_equals_eager(const Layouts& layouts) {
   EXPECT_EQ(flow::graph::parse_graph(to_string(traced.graph), flow::op_table()), traced.graph);
 
   const flow::graph::Program program =
-      flow::graph::lower(traced.graph, flow::env::rank(), flow::kernel_table());
+      flow::graph::lower(traced.graph, flow::graph::plain_order(traced.graph), flow::env::rank(),
+                         flow::kernel_table());
   flow::graph::Executor executor(program);
   const Tensor loss =
       Tensor::make(traced.graph.value(traced.graph.outputs[0]).meta_on(flow::env::rank()), nullptr);
@@ -250,9 +251,11 @@ TEST(WalkingSkeleton, PipelineGradientsEqualThoseOfOneRank) {
       loss.backward();
       traced = trace.finish({loss, step.w1.grad(), step.w2.grad()});
     }
-    const auto plan = flow::pipeline::plan_micro_batches(traced.graph, 2);
-    const flow::graph::Program program = flow::pipeline::build_program(
-        traced.graph, plan, flow::pipeline::gpipe(2, 2), flow::env::rank(), flow::kernel_table());
+    const flow::graph::Order order =
+        flow::pipeline::make_order(traced.graph, flow::pipeline::plan_micro_batches(traced.graph, 2),
+                                   flow::pipeline::gpipe(2, 2));
+    const flow::graph::Program program =
+        flow::graph::lower(traced.graph, order, flow::env::rank(), flow::kernel_table());
     std::vector<Tensor> externals = {step.x, step.y};
     externals.insert(externals.end(), traced.captures.begin(), traced.captures.end());
     externals.push_back(flow::empty({}, flow::options_like(step.y)));

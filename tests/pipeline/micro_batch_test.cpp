@@ -23,10 +23,10 @@ TEST(MicroBatch, WeightGradientsArePartialInTime) {
   loss.backward();
   const graph::TracedStep step = trace.finish({out, loss, w.grad()});
 
-  const MicroBatchPlan plan = plan_micro_batches(step.graph, 2);
+  const MicroBatchCut plan = plan_micro_batches(step.graph, 2);
 
   const auto at = [&](int64_t i) {
-    return plan.value_sbp[static_cast<size_t>(step.graph.outputs[static_cast<size_t>(i)])];
+    return plan.sbp_of(step.graph.outputs[static_cast<size_t>(i)]);
   };
   EXPECT_EQ(at(0), sbp::split(0));
   EXPECT_EQ(at(1), sbp::partial_sum);
@@ -39,7 +39,7 @@ TEST(MicroBatch, WhatNeedsTheSumRunsAfterAll) {
   const Tensor total = trace.add_input(x).sum();
   const graph::TracedStep step = trace.finish({total * total});
 
-  const MicroBatchPlan plan = plan_micro_batches(step.graph, 2);
+  const MicroBatchCut plan = plan_micro_batches(step.graph, 2);
 
   EXPECT_EQ(plan.node_time, (std::vector<NodeTime>{NodeTime::kEach, NodeTime::kAfter}));
 }
@@ -49,7 +49,7 @@ TEST(MicroBatch, SumsOfInputsAreMadeBeforeWhereTheyAreNeeded) {
   const Tensor x = trace.add_input(ones({4, 3})), t = trace.add_input(ones({4, 3}));
   const graph::TracedStep step = trace.finish({x / t.sum()});
 
-  const MicroBatchPlan plan = plan_micro_batches(step.graph, 2);
+  const MicroBatchCut plan = plan_micro_batches(step.graph, 2);
 
   EXPECT_EQ(plan.node_time, (std::vector<NodeTime>{NodeTime::kBefore, NodeTime::kEach}));
 }
@@ -78,7 +78,7 @@ TEST(MicroBatch, ConstantsOfTheWholeBatchAreTakenInParts) {
   const Tensor x = trace.add_input(ones({4, 3}));
   const graph::TracedStep step = trace.finish({x + ones({4, 3})});
 
-  const MicroBatchPlan plan = plan_micro_batches(step.graph, 3);
+  const MicroBatchCut plan = plan_micro_batches(step.graph, 3);
 
   EXPECT_EQ(plan.node_time, (std::vector<NodeTime>{NodeTime::kBefore, NodeTime::kEach}));
   EXPECT_EQ(plan.input_sbp[1], (std::vector<Sbp>{sbp::split(0), sbp::split(0)}));
@@ -89,9 +89,9 @@ TEST(MicroBatch, RowsThatFollowSamplesAreCutWithThem) {
   const Tensor x = trace.add_input(ones({5, 4, 3}));
   const graph::TracedStep step = trace.finish({x.reshape({20, 3})});
 
-  const MicroBatchPlan plan = plan_micro_batches(step.graph, 3);
+  const MicroBatchCut plan = plan_micro_batches(step.graph, 3);
 
-  EXPECT_EQ(plan.value_sbp[static_cast<size_t>(step.graph.outputs[0])], sbp::split(0));
+  EXPECT_EQ(plan.sbp_of(step.graph.outputs[0]), sbp::split(0));
 }
 
 TEST(MicroBatch, RandomOpsDrawForEach) {

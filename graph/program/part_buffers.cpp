@@ -1,44 +1,38 @@
-#include "pipeline/part_buffers.h"
+#include "graph/program/part_buffers.h"
 
 #include "core/error.h"
 
-namespace flow::pipeline {
+namespace flow::graph {
 
-using graph::BufferId;
-using graph::kNoBuffer;
-using graph::Value;
-using graph::ValueId;
-
-PartBuffers::PartBuffers(const graph::Graph& graph, const MicroBatchPlan& plan,
-                         graph::ProgramBuilder& builder, int64_t rank)
+PartBuffers::PartBuffers(const Graph& graph, const MicroBatchCut& cut, ProgramBuilder& builder,
+                         int64_t rank)
     : graph_(graph),
-      plan_(plan),
+      cut_(cut),
       builder_(builder),
       rank_(rank),
+      whole_metas_(graph.values.size()),
       whole_(graph.values.size(), kNoBuffer),
-      parts_(graph.values.size() * static_cast<size_t>(plan.num_micro_batches), kNoBuffer) {}
-
-BufferId& PartBuffers::part(ValueId id, int64_t m) {
-  return parts_[static_cast<size_t>(id * plan_.num_micro_batches + m)];
+      parts_(graph.values.size() * static_cast<size_t>(cut.num_micro_batches), kNoBuffer) {
+  for (ValueId id = 0; whole_metas_.contains(id); ++id)
+    whole_metas_[id] = graph.value(id).meta_on(rank);
 }
 
-MetaPtr PartBuffers::whole_meta(ValueId id) const {
-  return graph_.value(id).meta_on(rank_);
+BufferId& PartBuffers::part(ValueId id, int64_t m) {
+  return parts_[static_cast<size_t>(id * cut_.num_micro_batches + m)];
 }
 
 Value PartBuffers::part_value(ValueId id, int64_t m) const {
-  const Sbp& sbp = plan_.sbp_of(id);
-  return sbp.is_split() ? part_of(plan_.cut, graph_.value(id), sbp.dim(), m) : graph_.value(id);
+  return value_in(graph_, cut_, id, m);
 }
 
 MetaPtr PartBuffers::part_meta(ValueId id, int64_t m) const {
-  return part_value(id, m).meta_on(rank_);
+  return cut_.sbp_of(id).is_split() ? part_value(id, m).meta_on(rank_) : whole_meta(id);
 }
 
 BufferId PartBuffers::whole_input(ValueId id) {
-  if (id == graph::kNoValue) return kNoBuffer;
+  if (id == kNoValue) return kNoBuffer;
   // With one micro-batch its own is the whole.
-  if (plan_.is_per_micro_batch_of(id) && part(id, 0) != kNoBuffer) return part(id, 0);
+  if (cut_.is_per_micro_batch_of(id) && part(id, 0) != kNoBuffer) return part(id, 0);
   if (whole(id) == kNoBuffer) {
     FLOW_ASSERT(!is_held(id), "value %", id, " is used whole before it is made");
     whole(id) = builder_.add_buffer(whole_meta(id));
@@ -48,9 +42,9 @@ BufferId PartBuffers::whole_input(ValueId id) {
 
 std::vector<Piece> PartBuffers::pieces(ValueId id, const Sbp& sbp, int64_t m) const {
   const Value& value = graph_.value(id);
-  const TensorMeta& part = *part_of(plan_.cut, value, sbp.dim(), m).meta_on(rank_);
-  const TensorMeta& whole = *value.meta_on(rank_);
-  std::vector<Piece> found = pieces_of(plan_.cut, whole, part, sbp.dim(), m);
+  const TensorMeta& part = *part_of(cut_.batch, value, sbp.dim(), m).meta_on(rank_);
+  const TensorMeta& whole = *whole_meta(id);
+  std::vector<Piece> found = pieces_of(cut_.batch, whole, part, sbp.dim(), m);
   if (found.empty() && part.local_shape[sbp.dim()] > 0) {
     throw Unsupported(str("[micro-batch] a batch of ", whole,
                           " cannot be cut where it lies, as other inputs are cut into other "
@@ -60,19 +54,19 @@ std::vector<Piece> PartBuffers::pieces(ValueId id, const Sbp& sbp, int64_t m) co
 }
 
 BufferId PartBuffers::part_input(ValueId id, const Sbp& sbp, int64_t m) {
-  if (id == graph::kNoValue) return kNoBuffer;
-  const bool is_split = plan_.sbp_of(id).is_split();
+  if (id == kNoValue) return kNoBuffer;
+  const bool is_split = cut_.sbp_of(id).is_split();
   if (!sbp.is_split()) {
     const bool has_parts =
-        plan_.sbp_of(id).is_partial() || plan_.is_per_micro_batch_of(id) || is_made_each(id);
+        cut_.sbp_of(id).is_partial() || cut_.is_per_micro_batch_of(id) || cut_.is_made_each[id];
     return has_parts ? part(id, m) : whole_input(id);
   }
   BufferId& known =
       is_split ? part(id, m) : taken_.try_emplace({id, sbp.dim(), m}, kNoBuffer).first->second;
   if (known != kNoBuffer) return known;
-  const MetaPtr meta = part_of(plan_.cut, graph_.value(id), sbp.dim(), m).meta_on(rank_);
+  const MetaPtr meta = part_of(cut_.batch, graph_.value(id), sbp.dim(), m).meta_on(rank_);
   if (!meta->is_held) return known = builder_.add_buffer(meta);
-  const BufferId source = is_made_each(id) ? part(id, m) : whole(id);
+  const BufferId source = cut_.is_made_each[id] ? part(id, m) : whole(id);
   FLOW_ASSERT(source != kNoBuffer, "value %", id, " is used before it is made");
   const std::vector<Piece> all = pieces(id, sbp, m);
   if (all.size() <= 1) {
@@ -94,7 +88,7 @@ void PartBuffers::add_to_sum(ValueId id, BufferId addend, bool may_keep) {
     builder_.add_sum(addend, whole(id));
     return;
   }
-  const graph::Buffer& buffer = builder_.buffer(addend);
+  const Buffer& buffer = builder_.buffer(addend);
   const bool is_per_micro_batch = buffer.base == kNoBuffer && buffer.external < 0 &&
                                   buffer.meta->blocked == nullptr && buffer.meta->is_contiguous;
   if (may_keep && is_per_micro_batch) {
@@ -106,8 +100,8 @@ void PartBuffers::add_to_sum(ValueId id, BufferId addend, bool may_keep) {
 }
 
 void PartBuffers::collect(ValueId id, BufferId target) {
-  const Sbp& sbp = plan_.sbp_of(id);
-  for (int64_t m = 0; m < plan_.num_micro_batches; ++m) {
+  const Sbp& sbp = cut_.sbp_of(id);
+  for (int64_t m = 0; m < cut_.num_micro_batches; ++m) {
     const BufferId source = part_input(id, sbp, m);
     for (const Piece& piece : pieces(id, sbp, m)) {
       const MetaPtr meta = builder_.buffer(source).meta;
@@ -137,4 +131,4 @@ BufferId PartBuffers::box(BufferId base, const Box& box) {
   return builder_.add_view(plain, with_strides(part, meta->strides), offset);
 }
 
-}  // namespace flow::pipeline
+}  // namespace flow::graph

@@ -1,17 +1,12 @@
-#include "pipeline/draws.h"
+#include "graph/program/draws.h"
 
 #include <numeric>
 
 #include "core/error.h"
 
-namespace flow::pipeline {
+namespace flow::graph {
 
 namespace {
-
-using graph::BufferId;
-using graph::Node;
-using graph::Value;
-using graph::ValueId;
 
 // The index-th of `parts` balanced parts that time cuts a rank's shard into.
 struct TimeShard {
@@ -57,14 +52,14 @@ std::vector<Piece> even_pieces(const std::vector<Piece>& pieces, int64_t held) {
 
 }  // namespace
 
-std::vector<BufferId> add_draws(graph::ProgramBuilder& builder, PartBuffers& buffers,
-                                const Node& node, const std::vector<Sbp>& input_sbp,
+std::vector<BufferId> add_draws(ProgramBuilder& builder, PartBuffers& buffers, const Node& node,
+                                const std::vector<Sbp>& input_sbp,
                                 const std::vector<BufferId>& inputs, int64_t m) {
   const ValueId first = node.outputs[0];
   const Sbp& cut = buffers.sbp_of(first);
   const int64_t held = buffers.whole_meta(first)->local_shape[cut.dim()];
   const std::vector<Piece> pieces = even_pieces(buffers.pieces(first, cut, m), held);
-  std::vector<BufferId> results(node.outputs.size(), graph::kNoBuffer);
+  std::vector<BufferId> results(node.outputs.size(), kNoBuffer);
   for (const Piece& piece : pieces) {
     const TimeShard shard{held / piece.size, piece.in_whole / piece.size};
     const auto meta_of = [&](ValueId id, const Sbp& sbp) {
@@ -88,17 +83,17 @@ std::vector<BufferId> add_draws(graph::ProgramBuilder& builder, PartBuffers& buf
         results[i] = builder.add_view(drawn[i], whole, 0);
         continue;
       }
-      if (results[i] == graph::kNoBuffer) results[i] = builder.add_buffer(whole);
+      if (results[i] == kNoBuffer) results[i] = builder.add_buffer(whole);
       const MetaPtr plain = local_part(metas[i]);
       const int64_t dim = buffers.sbp_of(node.outputs[i]).dim();
       builder.add_copy(drawn[i], buffers.rows(results[i], plain, dim, piece.in_part));
     }
   }
   for (size_t i = 0; i < results.size(); ++i) {
-    if (results[i] != graph::kNoBuffer) continue;  // no elements
+    if (results[i] != kNoBuffer) continue;  // no elements
     results[i] = builder.add_buffer(buffers.part_meta(node.outputs[i], m));
   }
   return results;
 }
 
-}  // namespace flow::pipeline
+}  // namespace flow::graph

@@ -1,0 +1,41 @@
+// The parts that micro-batches have of a batch, and where they are in the shards of ranks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor_meta.h"
+#include "graph/ir/ir.h"
+
+namespace flow::graph {
+
+// How the samples of a batch are divided among micro-batches. Every rank's shard is cut, so that no
+// data moves: micro-batch m has the m-th balanced part of each run. Its samples are numbered in the
+// order of the runs.
+struct BatchCut {
+  int64_t num_samples = 0;  // 0: no input has any
+  int64_t num_micro_batches = 1;
+  std::vector<Range> runs;  // the shards of the input that is sharded finest
+
+  // The micro-batch's ranges of samples, one for each run.
+  std::vector<Range> samples_of(int64_t micro_batch) const;
+  int64_t size_of(int64_t micro_batch) const;
+};
+
+// The part of `value`, whose dim `dim` holds the samples in order, that a micro-batch has.
+Value part_of(const BatchCut& cut, const Value& value, int64_t dim, int64_t micro_batch);
+
+// Elements along the dim that a rank's shard of the whole and of a part have in common.
+struct Piece {
+  int64_t in_whole = 0;
+  int64_t in_part = 0;
+  int64_t size = 0;
+  friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+// The pieces that make up `part` (a meta of part_of on the same rank), in order; empty where
+// `whole` does not hold all of it.
+std::vector<Piece> pieces_of(const BatchCut& cut, const TensorMeta& whole, const TensorMeta& part,
+                             int64_t dim, int64_t micro_batch);
+
+}  // namespace flow::graph

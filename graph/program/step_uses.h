@@ -1,0 +1,48 @@
+// How a step reads its values, as lowering asks for it: found once for all ranks.
+#pragma once
+
+#include <cstddef>
+
+#include "graph/ir/graph_uses.h"
+#include "graph/ir/id_map.h"
+#include "graph/ir/ir.h"
+#include "graph/program/order.h"
+
+namespace flow::graph {
+
+// The graph and the order must outlive it. Immutable.
+class StepUses {
+ public:
+  StepUses(const Graph& graph, const Order& order);
+
+  // The node that makes the value; null for inputs and captures.
+  const Node* maker_node(ValueId id) const { return uses_.maker_node(id); }
+
+  // True if something reads the value, or a view of it, after the node has run, so that the node
+  // must not write the value in place.
+  bool is_read_after(ValueId id, size_t node) const { return last_read_[id] != time_of(node); }
+
+  // True if the micro-batches' addends of the value are added up.
+  bool is_summed(ValueId id) const { return is_summed_[id]; }
+
+  // True if a node that runs for each micro-batch reads the value.
+  bool is_read_in_parts(ValueId id) const { return is_read_in_parts_[id]; }
+
+ private:
+  // The node's place in the program, for comparing.
+  size_t time_of(size_t node) const {
+    return static_cast<size_t>(order_.cut.node_time[node]) * graph_.nodes.size() + node;
+  }
+
+  void read(ValueId id, size_t time);
+  void read_whole(ValueId id, size_t time);
+
+  const Graph& graph_;
+  const Order& order_;
+  GraphUses uses_;
+  IdMap<ValueId, size_t> last_read_;  // by time_of()
+  IdMap<ValueId, bool> is_summed_;
+  IdMap<ValueId, bool> is_read_in_parts_;
+};
+
+}  // namespace flow::graph

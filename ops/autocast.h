@@ -1,11 +1,11 @@
-// Autocast in op tables, and in functions of several ops that it treats as one.
+// Autocast for op tables and for functions of several ops that autocast treats as one.
 #pragma once
 
 #include "core/dispatch.h"
 
 namespace flow::ops {
 
-// The row with a rule.
+// Returns the row with an autocast rule.
 constexpr OpDef with_autocast(AutocastRule rule, OpDef op) {
   op.autocast = rule;
   return op;
@@ -15,7 +15,8 @@ constexpr OpDef in_float32(const OpDef& op) {
   return with_autocast(AutocastRule::kFloat32, op);
 }
 
-// `x` as an op with `rule` would take it; undefined and unchanged where autocast is off.
+// Returns `x` as an op with `rule` receives it. x is unchanged if it is undefined or autocast is
+// off.
 inline Tensor autocast(const TensorArg& x, AutocastRule rule) {
   const Autocaster* active = thread_state().autocast;
   return active == nullptr || !x->defined() ? x.tensor() : active->cast(x, rule);

@@ -25,13 +25,13 @@ Bounds bounds_of(DType dtype) {
   });
 }
 
-// Whether the whole part of `number` lies between the bounds.
+// Returns true if the integral part of `number` is between the bounds.
 bool lies_within(const Bounds& bounds, const Scalar& number) {
   if (!number.is_floating()) {
     const auto value = number.to<int64_t>();
     return value >= bounds.lowest && value <= bounds.highest;
   }
-  const double value = std::trunc(number.to<double>());  // NaN lies nowhere
+  const double value = std::trunc(number.to<double>());  // NaN is in no range
   return value >= static_cast<double>(bounds.lowest) &&
          (bounds.highest == std::numeric_limits<int64_t>::max()
               ? value < 0x1p63

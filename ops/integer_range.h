@@ -1,4 +1,4 @@
-// What integer dtypes can hold.
+// The ranges of values of integer dtypes.
 #pragma once
 
 #include "core/dtype.h"
@@ -7,12 +7,12 @@
 
 namespace flow::ops {
 
-// Whether `number`, a fraction cut off, is one of `dtype`'s values. Floating dtypes and bool take
-// every number.
+// Returns true if `number` without its fraction is a value of `dtype`. Floating dtypes and bool
+// accept every number.
 bool holds_number(DType dtype, const Scalar& number);
 
-// Throws InvalidArgument `[op] …` where an element of `dtype` cannot become `number`. As in
-// PyTorch, small negative numbers stand for large ones of uint8: -1 for 255.
+// Throws InvalidArgument `[op] …` if an element of `dtype` cannot hold `number`. As in PyTorch,
+// small negative numbers stand for large values of uint8: -1 means 255.
 void check_fill_value(DType dtype, const Scalar& number, const char* op, Site site);
 
 }  // namespace flow::ops

@@ -1,19 +1,20 @@
-// Checks of the parts of global tensors a kernel is offered.
+// Checks of the local parts of global tensors that a kernel receives.
 #pragma once
 
 #include "core/kernel.h"
 
 namespace flow::ops {
 
-// Whether the op's shape rule, applied to the local parts alone, gives the local shapes of the
-// outputs. Reference kernels take nothing else, so that layouts no signature allows end in
-// Unsupported and not in memory they do not own. True for local tensors, and on ranks that hold no
-// part and compute nothing.
+// Returns true if the op's shape rule, applied to the local parts alone, gives the local shapes of
+// the outputs. Reference kernels accept nothing else, so that layouts that no signature allows end
+// in Unsupported and not in accesses outside the tensors. True for local tensors, and on ranks that
+// hold no part and compute nothing.
 bool parts_fit(const KernelQuery& query);
 
-// Whether two parts are the same box of their tensors.
+// Returns true if two parts are the same box of their tensors.
 bool same_part(const TensorMeta& a, const TensorMeta& b);
-// Whether every entry of the part of `index` has its partner, at the same place, in that of `src`.
+// Returns true if every entry of the part of `index` has its counterpart at the same position in
+// the part of `src`.
 bool holds_partners(const TensorMeta& index, const TensorMeta& src);
 
 }  // namespace flow::ops

@@ -1,4 +1,5 @@
-// Errors of functions that are made of others: the user reads the name of the one that was called.
+// Errors of functions that are composed of others: the message names the function that the user
+// called.
 #pragma once
 
 #include <string>
@@ -8,10 +9,10 @@
 
 namespace flow::ops {
 
-// Throws `error` anew with "[function] " in front of its text in place of the name there.
+// Throws `error` again with "[function] " at the beginning of its text instead of the name there.
 [[noreturn]] void throw_as(const std::string& function, const InvalidArgument& error);
 
-// body(), whose argument errors are those of `function`.
+// Calls body(), and reports its argument errors as errors of `function`.
 template <class Body>
 decltype(auto) named(const char* function, const Body& body) {
   try {
@@ -21,7 +22,7 @@ decltype(auto) named(const char* function, const Body& body) {
   }
 }
 
-// The function that writes `op` over its input: "exp_".
+// The name of the function that writes the result of `op` over its input, such as "exp_".
 std::string in_place_name(const OpDef& op);
 
 template <class Body>

@@ -1,4 +1,4 @@
-// Type promotion for functions of two operands, and the dispatch with it.
+// Type promotion for functions of two operands, and calls of ops with promoted operands.
 #pragma once
 
 #include <tuple>
@@ -8,15 +8,15 @@
 
 namespace flow::ops {
 
-// The number of an op "…_scalar". It takes the dtype of the tensor beside it.
+// The number of an op "…_scalar". The number takes the dtype of the tensor operand.
 struct ScalarAttrs {
   Scalar value;
 
   static constexpr auto fields() { return std::tuple(value_field("value", &ScalarAttrs::value)); }
 };
 
-// The dtype both are computed in, as PyTorch: within a category (bool, integer, floating) a tensor
-// without dims does not raise the dtype.
+// The dtype in which both operands are computed. As in PyTorch, within a category (bool, integer,
+// floating) a tensor without dims does not raise the dtype.
 DType result_dtype(const Tensor& a, const Tensor& b);
 
 enum class Promotion {
@@ -29,7 +29,7 @@ Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const TensorArg& b
                          Promotion promotion);
 }  // namespace internal
 
-// op(a, b), both cast to their result_dtype.
+// Calls op(a, b) with both operands cast to their result_dtype.
 template <class Attrs>
 Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const TensorArg& b,
                          const Attrs& attrs) {
@@ -41,15 +41,15 @@ inline Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const Tenso
   return internal::dispatch_promoted(op, a, b, nullptr, promotion);
 }
 
-// The number as a tensor without dims that promotes with `a` as a number does.
+// Returns the number as a tensor without dims that promotes with `a` as a number does.
 Tensor number_like(const TensorArg& a, const Scalar& number);
 
-// op(x; value) with ScalarAttrs, x cast to promote(x's dtype, value).
+// Calls op(x; value) with ScalarAttrs and x cast to promote(x's dtype, value).
 Tensor dispatch_scalar(const OpDef& op, const TensorArg& x, const Scalar& value,
                        Promotion promotion = Promotion::kPlain);
 
-// op written into a: the result is computed in the promoted dtype and must be of a category that
-// a can hold, as in PyTorch.
+// Writes the result of op into a. The result is computed in the promoted dtype, whose category a
+// must be able to hold, as in PyTorch.
 void dispatch_promoted_in_place(const OpDef& op, const TensorArg& a, const TensorArg& b,
                                 const void* attrs, Promotion promotion = Promotion::kPlain);
 void dispatch_scalar_in_place(const OpDef& op, const Tensor& x, const Scalar& value, Site site,

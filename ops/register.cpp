@@ -9,7 +9,8 @@
 namespace flow {
 
 namespace ops {
-// One line a family here and in register_ops, alphabetically; kernels are in register_cpu.cpp.
+// Each family has one line here and one in register_ops, in alphabetical order. Kernels are in
+// register_cpu.cpp.
 void register_activation(OpTable& table);
 void register_adaptive_update(OpTable& table);
 void register_attention(OpTable& table);

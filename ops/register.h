@@ -1,4 +1,4 @@
-// The lists of all ops and of all CPU kernels: what the runtime's tables are built from.
+// The lists of all ops and of all CPU kernels, from which the runtime's tables are built.
 #pragma once
 
 namespace flow {
@@ -10,7 +10,7 @@ void register_ops(OpTable& table);
 // The kernels of every instruction set up to active_isa(), the widest last, so that it is
 // preferred.
 void register_cpu_kernels(KernelTable& table);
-// Those of device cuda; none in builds without CUDA.
+// The kernels of device cuda; there are none in builds without CUDA.
 void register_cuda_kernels(KernelTable& table);
 
 }  // namespace flow

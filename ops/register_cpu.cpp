@@ -1,9 +1,9 @@
-// Compiled per instruction set, as the kernels it lists are.
+// Compiled once for each instruction set, like the kernels it lists.
 #include "core/kernel.h"
 
 #include "ops/kernel/isa_begin.h"
 
-// One line a family in both lists, alphabetically.
+// Each family has one line in both lists, in alphabetical order.
 
 void register_activation_cpu(KernelTable& table);
 void register_adaptive_update_cpu(KernelTable& table);

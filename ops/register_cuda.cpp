@@ -1,11 +1,11 @@
-// The list of all CUDA kernels; ops/no_cuda.cpp stands in its place in builds without CUDA.
+// The list of all CUDA kernels. ops/no_cuda.cpp replaces it in builds without CUDA.
 #include "core/kernel.h"
 #include "ops/register.h"
 
 namespace flow {
 
 namespace ops {
-// One line a family in both lists, alphabetically.
+// Each family has one line in both lists, in alphabetical order.
 void register_activation_cuda(KernelTable& table);
 void register_adaptive_update_cuda(KernelTable& table);
 void register_attention_cuda(KernelTable& table);

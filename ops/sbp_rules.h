@@ -12,13 +12,14 @@ namespace flow::ops {
 // along the dim, or was not given, is B.
 void elementwise_sbp(SbpContext& ctx);
 
-// What an elementwise function of one tensor makes of values that are partial over ranks.
+// What an elementwise function of one tensor does to values that are partial over ranks.
 //   kLinear      f(a + b) = f(a) + f(b)                                      P -> P
 //   kIncreasing  f(max(a, b)) = max(f(a), f(b)), and so for min              P(max) -> P(max), …
 //   kDecreasing  f(max(a, b)) = min(f(a), f(b)), and so for min              P(max) -> P(min), …
-// Integers wrap around, so only functions that compute no sums or products of them keep their
-// order; arithmetic_sbp is the rule of those that do. A function that is NaN below some bound, as
-// log is, takes a minimum only: the parts of a maximum may lie anywhere below it.
+// Integers wrap around, so only functions that compute no sums or products of integers keep their
+// order; arithmetic_sbp is the rule of the functions that do. A function that is NaN below some
+// bound, such as log, accepts only a minimum, because the parts of a maximum may be below that
+// bound.
 enum Partials : uint32_t {
   kNoPartials = 0,
   kLinear = 1,
@@ -32,7 +33,7 @@ enum Partials : uint32_t {
 
 void add_partials(SbpContext& ctx, uint32_t partials);
 
-// kLinear always, the order of the first input's elements only where they are floating.
+// Keeps kLinear always, and the order of the first input's elements only if they are floating.
 void add_arithmetic_partials(SbpContext& ctx, uint32_t partials);
 
 // The rule of a unary op.

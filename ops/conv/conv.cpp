@@ -44,9 +44,9 @@ ConvSizes conv_sizes(const Shape& x, const Shape& weight, const Shape& y, const 
 
 namespace {
 
-// The tensors that each op reads and writes. All are one trilinear form
+// The tensors that each op reads and writes. All ops are derivatives of one trilinear form
 //   sum over n, o, c, p, k of y[n, o, p] weight[o, c, k] x[n, c, p stride - padding + k dilation]
-// differentiated in the one that is written.
+// with respect to the tensor that is written.
 struct Roles {
   Shape x, weight, y;
 };
@@ -79,8 +79,8 @@ void check_operands(const OpContext& ctx, const char* first, const char* second)
               "operands have different dtypes; cast one of them");
   }
   ctx.check(a.dim() >= 3 && a.dim() <= 2 + kMaxSpatialDims, first,
-            " needs a batch dim, a channel dim and one to three spatial dims");
-  ctx.check(b.dim() == a.dim(), first, " and ", second, " need the same number of dims");
+            " must have a batch dim, a channel dim and one to three spatial dims");
+  ctx.check(b.dim() == a.dim(), first, " and ", second, " must have the same number of dims");
 }
 
 void check_channels(const OpContext& ctx, int64_t in_channels, const Shape& weight,
@@ -101,8 +101,8 @@ Shape window_counts(const OpContext& ctx, const Shape& x, const Shape& weight) {
     ctx.check(weight[i] > 0, "the kernel needs at least one tap in each dim; weight is ", weight);
     const int64_t reach = attrs.dilation[at] * (weight[i] - 1) + 1;
     const int64_t padded = x[i] + attrs.padding[at] + attrs.padding_end[at];
-    ctx.check(padded >= reach, "the kernel does not fit: it reaches over ", reach,
-              " elements of dim ", i, ", which has ", padded, " with padding; pad more");
+    ctx.check(padded >= reach, "the kernel does not fit: it covers ", reach, " elements of dim ", i,
+              ", which has ", padded, " with padding; pad more");
     counts.push_back(count_windows(padded, reach, attrs.stride[at]));
   }
   return counts;
@@ -124,7 +124,7 @@ void infer_conv(InferContext& ctx) {
 void check_windows(const OpContext& ctx, const Shape& x, const Shape& weight, const Shape& y) {
   const Shape counts = window_counts(ctx, x, weight);
   ctx.check(std::equal(counts.begin(), counts.end(), y.begin() + 2, y.end()), "dy has ",
-            Shape(std::span(y).subspan(2)), " windows, the convolution ", counts);
+            Shape(std::span(y).subspan(2)), " windows, but the convolution gives ", counts);
 }
 
 void infer_backward_input(InferContext& ctx) {
@@ -158,12 +158,12 @@ void infer_backward_weight(InferContext& ctx) {
 
 // ---- SBP
 
-// One index of the trilinear form: the dim it is in each tensor, none where it does not occur.
+// One index of the trilinear form: its dim in each tensor, or none where the index does not occur.
 struct SplitIndex {
   std::optional<int64_t> x, weight, y;
 };
 
-// The indices whose range may be cut so that each rank's sizes make a convolution again.
+// The indices whose range may be split so that each rank's sizes form a convolution again.
 std::vector<SplitIndex> split_indices(const SbpContext& ctx) {
   const Roles roles = roles_of(ctx);
   const ConvSizes sizes = conv_sizes(roles.x, roles.weight, roles.y, ctx.attrs<ConvAttrs>());
@@ -195,19 +195,19 @@ Sbp input_sbp(const std::optional<int64_t>& dim) {
   return dim ? sbp::split(*dim) : sbp::broadcast;
 }
 
-// What a tensor summed over the index becomes.
+// The layout of a tensor that is summed over the index.
 Sbp output_sbp(const std::optional<int64_t>& dim) {
   return dim ? sbp::split(*dim) : sbp::partial_sum;
 }
 
-// The layout of a bias or its gradient beside that of y: it has y's channels, and is spread over
-// y's other elements, or is their sum.
+// The layout of a bias or its gradient for a given layout of y: it has the channels of y, and is
+// broadcast over the other elements of y, or is their sum.
 Sbp bias_sbp(const std::optional<int64_t>& y_dim, Sbp otherwise) {
   return y_dim == 1 ? sbp::split(0) : otherwise;
 }
 
-// The form is linear in each tensor. A bias is added once, so it is partial wherever y is; y grows
-// with it.
+// The form is linear in each tensor. A bias is added once, so it is partial wherever y is; y
+// increases with it.
 void sbp_conv(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum;
   const bool has_bias = ctx.has_input(2);
@@ -232,7 +232,7 @@ void sbp_backward_input(SbpContext& ctx) {
   ctx.add({broadcast, partial_sum}, {partial_sum});
 }
 
-// db sums dy alone: whole where dy is, partial where dy is split or partial.
+// db sums dy only: it is whole where dy is whole, and partial where dy is split or partial.
 void sbp_backward_weight(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum;
   const auto add = [&](Sbp x, Sbp dy, Sbp dw, Sbp db) {
@@ -273,7 +273,7 @@ Tensor backward_weight(const Tensor& x, const Tensor& dy, const ConvAttrs& attrs
                   Site::here());
 }
 
-// All dims but that of the channels.
+// All dims except the channels.
 Ints all_but_channels(int64_t num_dims) {
   std::vector<int64_t> dims{0};
   for (int64_t i = 2; i < num_dims; ++i)
@@ -435,7 +435,7 @@ int64_t checked_groups(const char* name, int64_t groups) {
   return groups;
 }
 
-// Operands that are convolved in float64, which is exact for sums below 2^53.
+// Integer operands are convolved in float64, which is exact for sums below 2^53.
 bool are_integers(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const DType dtype = x.dtype();
   return !is_floating(dtype) && dtype != DType::kBool && weight.dtype() == dtype &&
@@ -486,7 +486,8 @@ Tensor conv_transpose_of(const char* name, int64_t num_dims, const TensorArg& x,
     const int64_t reach = attrs.dilation[i] * (weight->shape()[2 + dim] - 1) + 1;
     attrs.size[i] =
         (x->size(dim - num_dims) - 1) * attrs.stride[i] - 2 * attrs.padding[i] + reach + more[i];
-    // Rows so many that one more window would fit.
+    // If output_padding is at least a stride, the padding at the end is reduced, because one more
+    // window would fit otherwise.
     attrs.padding_end[i] = attrs.padding[i] - std::max<int64_t>(more[i] - attrs.stride[i] + 1, 0);
     if (attrs.size[i] < 1) {
       throw InvalidArgument(str("[", name, "] the output would have size ", attrs.size[i],

@@ -1,5 +1,6 @@
-// Convolutions on CUDA devices: the defining sums, a thread or a team of threads an element. They
-// take every window; where cuDNN takes a call too, it is preferred (ops/conv/conv_cudnn.h).
+// Convolutions on CUDA devices: the defining sums, with a thread or a team of threads for each
+// element. They accept every window; if cuDNN accepts a call too, it is preferred
+// (ops/conv/conv_cudnn.h).
 #include <memory>
 
 #include "ops/conv/conv_cudnn.h"
@@ -17,12 +18,12 @@ struct ConvState {
   ConvSizes sizes;
 };
 
-// A place among the depth, height and width of a tensor or a window.
+// A position in the depth, height and width of a tensor or a window.
 struct Place {
   int64_t at[kMaxSpatialDims];
 };
 
-// Sizes as kernels take them.
+// The sizes in the form that kernels need.
 struct DeviceConv {
   struct Dim {
     int64_t in;
@@ -151,7 +152,7 @@ struct ConvBackwardInput {
   }
 };
 
-// dweight: (out_channels, in_group, kernel); a team an element.
+// dweight: (out_channels, in_group, kernel); a team computes each element.
 template <class T>
 struct ConvBackwardWeight {
   DeviceConv conv;

@@ -1,5 +1,5 @@
-// Convolutions through cuDNN 9, which is loaded at its first use: linked, it would delay the start
-// of every program. Only deterministic algorithms are taken, and float32 is computed in float32.
+// Convolutions by cuDNN 9, which is loaded at its first use: linking it would delay the start of
+// every program. Only deterministic algorithms are used, and float32 is computed in float32.
 #include <array>
 #include <memory>
 #include <mutex>
@@ -19,7 +19,7 @@ namespace flow::ops {
 
 namespace {
 
-// The functions used, by name. Null all of them where the library is missing.
+// The functions that are used, by name. All are null if the library is missing.
 struct Library {
 #define FLOW_CUDNN_FUNCTION(name) decltype(&::cudnn##name) name = nullptr
   FLOW_CUDNN_FUNCTION(GetErrorString);

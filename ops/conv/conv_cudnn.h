@@ -1,4 +1,4 @@
-// Convolutions through cuDNN, and what flow's own CUDA kernels do for them.
+// Convolutions by cuDNN, and the parts of them that flow's own CUDA kernels compute.
 #pragma once
 
 #include "core/kernel.h"
@@ -6,9 +6,9 @@
 
 namespace flow::ops {
 
-// Not applicable where the library cannot be loaded, or where padding differs between the ends of a
-// dim in a way that changes the number of windows. `fallback` runs where cuDNN turns out to have no
-// deterministic algorithm; where it does not apply, neither does this.
+// Not applicable if the library cannot be loaded, or if the two ends of a dim have different
+// padding that changes the number of windows. `fallback` runs if cuDNN has no deterministic
+// algorithm; if `fallback` does not apply, this kernel does not apply either.
 KernelChoice select_conv_cudnn(const KernelQuery& query, const KernelChoice& fallback);
 
 // Output 1 of conv_backward_weight_bias: the sum of dy, input 1, of each channel.

@@ -29,7 +29,7 @@ struct DepthwiseState {
   int64_t y_positions() const { return h.out * w.out; }
 };
 
-// Channels lie side by side: products of one vector of them, by tap.
+// Channels are contiguous, so one vector holds the products of several channels, for each tap.
 using TapSums = std::array<Vec<float>, kTaps * kTaps>;
 
 // The sums of one image: x and dy at its first pixel, `lanes` floats from pixel to pixel; `zeros`

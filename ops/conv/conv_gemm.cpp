@@ -282,7 +282,7 @@ KernelFn run_of(const ConvRoles& roles) {
 
 KernelChoice select_conv_gemm(const KernelQuery& query) {
   const GemmConvState state = prepare_conv(query);
-  // Sums over nothing, and results of no elements, are left to the reference.
+  // Sums of no terms, and results of no elements, are left to the reference.
   const int64_t work = state.sizes.batch * state.out_group * state.depth * state.rows * state.row;
   if (work == 0) return {};
   const bool is_double = query.output(0).dtype == DType::kFloat64;

@@ -1,4 +1,5 @@
-// What the CPU kernels of convolutions share, and those that live in files of their own.
+// Declarations that the CPU kernels of convolutions share, and the kernels that have separate
+// files.
 #pragma once
 
 #include "core/kernel.h"
@@ -6,7 +7,7 @@
 
 namespace flow::ops {
 
-// The tensors of a call by their part in y = conv(x, weight) + bias, whichever the op writes.
+// The role of each tensor of a call in y = conv(x, weight) + bias, whichever of them the op writes.
 struct ConvRoles {
   bool writes_x = false;
   bool writes_weight = false;
@@ -20,8 +21,8 @@ struct ConvRoles {
 
 ConvRoles conv_roles(const KernelQuery& query);
 ConvSizes conv_sizes(const KernelQuery& query);
-// Whether the parts are those of one convolution, which layouts that no signature allows need not
-// give. The shape rule does not say it of some of the groups.
+// Returns true if the local parts belong to the same convolution. Layouts that no signature allows
+// may break this, and the shape rule does not check it when a rank holds only some of the groups.
 bool conv_parts_agree(const KernelQuery& query, const ConvRoles& roles, const ConvSizes& sizes);
 
 // Blocked layouts through ops/vendor/onednn.h. Not applicable without the library.
@@ -29,7 +30,8 @@ KernelChoice select_conv_onednn(const KernelQuery& query);
 // Matrix products of gathered windows.
 KernelChoice select_conv_gemm(const KernelQuery& query);
 
-// Matrix products of single pixels, in whatever layout their channels lie side by side.
+// Matrix products of single pixels, for every layout in which the channels of a pixel are
+// contiguous.
 KernelChoice select_conv_pixel(const KernelQuery& query);
 
 }  // namespace flow::ops

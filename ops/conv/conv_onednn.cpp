@@ -1,7 +1,7 @@
-// Convolution through oneDNN. Results stay in the library's blocked layout, and operands are taken
-// in it, so that chains of layers are reordered once, at their ends.
+// Convolution by oneDNN. Results stay in the library's blocked layout, and operands are accepted in
+// it, so that chains of layers are reordered only at their ends.
 //
-// The batch is cut into parts by the sizes alone and the parts are run on the pool; weight
+// The batch is divided into parts by the sizes alone, and the parts are run on the pool. Weight
 // gradients of the parts are summed in order.
 
 #include <algorithm>
@@ -27,13 +27,13 @@ size_t aligned(size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// How a kernel gets a tensor: as it lies, or reordered.
+// How a kernel gets a tensor: in its layout, or reordered.
 struct Operand {
-  OneDnnKernelPtr reorder;  // null: as it lies
+  OneDnnKernelPtr reorder;  // null: not reordered
   size_t bytes = 0;         // of the reordered form
 };
 
-// The kernel of a number of samples.
+// The kernel for a number of samples.
 struct Part {
   OneDnnKernelPtr kernel;
   Operand x, y;
@@ -55,7 +55,7 @@ struct OneDnnConvState {
   Part part, last;
   Operand weight;
   size_t weight_bytes = 0;    // in the kernel's layout
-  size_t x_sample_bytes = 0;  // as the tensor lies
+  size_t x_sample_bytes = 0;  // in the layout of the tensor
   size_t y_sample_bytes = 0;
   const BlockedLayout* x_layout = nullptr;  // of the whole tensor
   const BlockedLayout* y_layout = nullptr;
@@ -87,9 +87,9 @@ bool set_window(const ConvSizes& sizes, Window& window) {
   return true;
 }
 
-// Parts of some 20 µs for a few threads and of 150 µs for more; longer ones where each writes its
-// own weight gradient. The sum over parts must not depend on the number of threads, so neither does
-// their number.
+// Parts take about 20 µs for a few threads and 150 µs for more; they are longer if each writes a
+// separate weight gradient. The sum over parts must not depend on the number of threads, so the
+// number of parts does not depend on it either.
 int64_t choose_parts(const ConvRoles& roles, const ConvSizes& sizes) {
   const int64_t group_channels = sizes.in_channels / sizes.groups;
   if (roles.writes_weight) {
@@ -98,7 +98,8 @@ int64_t choose_parts(const ConvRoles& roles, const ConvSizes& sizes) {
     return std::clamp<int64_t>(static_cast<int64_t>(sizes.volume() / (4e6 + 100 * weight_elements)),
                                1, std::min<int64_t>(8, sizes.batch));
   }
-  // An element that is moved takes as long as eight multiply-adds: depthwise kernels do no more.
+  // Moving an element takes as long as eight multiply-adds, and depthwise kernels do no more than
+  // that per element.
   const auto moved = static_cast<double>(
       sizes.batch * (sizes.in_channels * sizes.in_size() + sizes.out_channels * sizes.out_size()));
   const double work = sizes.volume() + 8 * moved;
@@ -142,7 +143,7 @@ class Planner {
     return is_written && converts ? nullptr : &kAnyLayout;
   }
 
-  // False if a layout cannot be cut into parts of so many samples.
+  // Returns false if a layout cannot be divided into parts of that many samples.
   bool make_parts(int64_t samples) {
     const ConvRoles& roles = state_.roles;
     const int64_t batch = state_.sizes.batch;
@@ -191,7 +192,7 @@ class Planner {
     return set_reorders(state_.last, spec);
   }
 
-  // The layout of a part made that of the whole tensor, or the reverse.
+  // Converts the layout of a part to that of the whole tensor, or the reverse.
   std::optional<const BlockedLayout*> cut(const BlockedLayout* layout, const Shape& shape) const {
     return state_.num_parts == 1 ? layout : layout_like(layout, shape);
   }
@@ -206,7 +207,8 @@ class Planner {
                      state_.weight_bytes};
   }
 
-  // How the operands of a part come from the tensors. What is written lies as the kernel likes it.
+  // How the operands of a part are obtained from the tensors. The output gets the layout that the
+  // kernel prefers.
   bool set_reorders(Part& part, const ConvolutionSpec& spec) const {
     const auto set = [&](Operand& operand, const BlockedLayout* whole, const BlockedLayout* own,
                          const Shape& shape) {
@@ -230,8 +232,8 @@ class Planner {
   ConvolutionSpec spec_;
 };
 
-// Reads an operand of part `index` from `tensor`, reordered into `buffer` where the kernel wants it
-// so.
+// Reads an operand of part `index` from `tensor`, reordered into `buffer` if the kernel needs
+// another layout.
 const void* read(const Operand& operand, const std::byte* tensor, size_t offset, std::byte* buffer,
                  std::byte* scratch) {
   if (operand.reorder == nullptr) return tensor + offset;
@@ -239,7 +241,7 @@ const void* read(const Operand& operand, const std::byte* tensor, size_t offset,
   return buffer;
 }
 
-// Runs all parts: `x` and `y` point at the whole tensors; weights and bias of part i lie at
+// Runs all parts. `x` and `y` point at the whole tensors; weights and bias of part i are at
 // multiples of their strides.
 struct PartsRun {
   const std::byte* x;

@@ -8,15 +8,15 @@
 
 namespace flow::ops {
 
-// Of all convolution ops; entries beyond the spatial dims keep their defaults.
+// The attrs of all convolution ops. Entries beyond the spatial dims keep their defaults.
 struct ConvAttrs {
   SpatialInts stride{1, 1, 1};
   SpatialInts padding{};
   SpatialInts padding_end{};  // negative: the last windows that would fit are left out
   SpatialInts dilation{1, 1, 1};
   int64_t groups = 1;
-  // What the shapes of the operands leave open, logical: conv_backward_input: the spatial sizes of
-  // dx; conv_backward_weight: of the kernel; conv: 0.
+  // The logical sizes that the shapes of the operands do not determine: the spatial sizes of dx
+  // (conv_backward_input) or of the kernel (conv_backward_weight); 0 for conv.
   SpatialInts size{};
 
   static constexpr auto fields() {
@@ -34,11 +34,11 @@ extern const OpDef kConv;
 extern const OpDef kConvBackwardInput;
 // x, dy -> dw.
 extern const OpDef kConvBackwardWeight;
-// x, dy -> dw, db: one pass over dy gives both.
+// x, dy -> dw, db. A single pass over dy computes both.
 extern const OpDef kConvBackwardWeightBias;
 
 // The sizes of a convolution y = conv(x, weight), whichever two of the tensors are the operands.
-// Missing spatial dims stand in front with size 1.
+// Missing spatial dims come first and have size 1.
 struct ConvSizes {
   int64_t batch = 0;
   int64_t in_channels = 0;
@@ -53,12 +53,12 @@ struct ConvSizes {
 
   int64_t kernel_size() const { return window[0].kernel * window[1].kernel * window[2].kernel; }
 
-  // Multiply-adds, padding counted.
+  // The number of multiply-adds, including those with padding.
   double volume() const;
 };
 
-// Of logical or of local shapes: the number of groups follows from the channels, as a rank may hold
-// some of the groups.
+// Takes logical or local shapes. The number of groups follows from the channels, because a rank may
+// hold only some of the groups.
 ConvSizes conv_sizes(const Shape& x, const Shape& weight, const Shape& y, const ConvAttrs& attrs);
 
 }  // namespace flow::ops

@@ -1,6 +1,6 @@
 // Convolutions of a single pixel by a single tap are matrix products of (batch, channels) and the
-// weight as it lies. oneDNN reorders the weight for them and cuts the sum over the batch of its
-// gradient into images, which takes several times as long.
+// weight in its own layout. oneDNN would reorder the weight for them and divide the sum over the
+// batch of its gradient into images, which takes several times as long.
 
 #include <algorithm>
 #include <memory>
@@ -94,7 +94,7 @@ void run_backward_weight(const KernelContext& ctx) {
   dbias.finish(ctx);
 }
 
-// Whether the memory is (batch, channels) without gaps.
+// Returns true if the memory is (batch, channels) without gaps.
 bool is_dense(const BlockedLayout* layout, const Shape& shape) {
   if (layout == nullptr) return true;
   const ChannelBlocks blocks = channel_blocks(*layout, shape);
@@ -129,7 +129,7 @@ KernelChoice select_conv_pixel(const KernelQuery& query) {
   if (!is_dense(x.blocked, x.local_shape) || !is_dense(y.blocked, y.local_shape)) return {};
   std::vector<MetaPtr> outputs(query.outputs.begin(), query.outputs.end());
   if (!roles.writes_weight && query.output(0).dtype == DType::kFloat32) {
-    // As what it is made from, so that the ops behind it stay in blocked layouts.
+    // The output gets the layout of its input, so that the ops after it stay in blocked layouts.
     const Shape& shape = query.output(0).local_shape;
     const auto layout = layout_like(query.input(0).blocked, shape);
     if (!layout || !is_dense(*layout, shape)) return {};

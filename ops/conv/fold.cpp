@@ -46,7 +46,7 @@ Windows windows_of(const char* op, const TensorArg& x, int64_t height, int64_t w
   return windows;
 }
 
-// The elements that tap k meets at all positions along `dim`.
+// The elements that tap k reads at all positions along `dim`.
 Tensor under_tap(const TensorArg& x, int64_t dim, const ops::WindowDim& window, int64_t k) {
   const int64_t start = k * window.dilation;
   return slice(x, dim, start, start + (window.out - 1) * window.stride + 1, window.stride);
@@ -61,11 +61,11 @@ void check_pixels(const char* op, const TensorArg& x, int64_t factor, bool is_va
   if (is_valid) return;
   throw InvalidArgument(
       str("[", op, "] the factor ", factor,
-          " does not divide what it cuts of (..., C, H, W); received ", x->meta()),
+          " does not divide the channels or sizes of (..., C, H, W); received ", x->meta()),
       x.site());
 }
 
-// The dims in front of channels and pixels, as one.
+// Merges the dims before channels and pixels into one.
 Tensor with_one_batch_dim(const TensorArg& x) {
   const int64_t ndim = x->dim();
   Shape shape{-1};

@@ -32,13 +32,13 @@ Outside parse_outside(const std::string& word, Site site) {
       str("[grid_sample] padding_mode is '", word, "'; give zeros, border or reflection"), site);
 }
 
-// Places along one dim, in pixels.
+// Positions along one dim, in pixels.
 class Axis {
  public:
   Axis(int64_t size, Outside outside, bool align_corners, Site site)
       : size_(size), outside_(outside), align_corners_(align_corners), site_(site) {}
 
-  // From [-1, 1].
+  // Converted from [-1, 1].
   Tensor pixels(const Tensor& place) const {
     const auto size = static_cast<double>(size_);
     const Tensor from_edge = add({place, site_}, 1);
@@ -46,14 +46,14 @@ class Axis {
     return sub({mul({from_edge, site_}, size / 2), site_}, 0.5);
   }
 
-  // Places outside brought inside, as the mode says.
+  // Moves positions outside the image inside, as the padding mode says.
   Tensor inside(const Tensor& at) const {
     if (outside_ == Outside::kZeros) return at;
     const Tensor place = outside_ == Outside::kReflection ? reflected(at) : at;
     return clamp({place, site_}, {.min = 0.0, .max = static_cast<double>(size_ - 1)});
   }
 
-  // Whole places as positions, and whether there is a pixel.
+  // Integral positions as indices, and whether there is a pixel.
   std::pair<Tensor, Tensor> positions(const Tensor& whole) const {
     const double last = static_cast<double>(size_ - 1);
     const Tensor is_inside =
@@ -65,7 +65,7 @@ class Axis {
   int64_t size() const { return size_; }
 
  private:
-  // Folded between the edges, or the centres, of the outer pixels.
+  // Reflects positions at the edges, or at the centres, of the outer pixels.
   Tensor reflected(const Tensor& at) const {
     const double low = align_corners_ ? 0 : -0.5;
     const auto span = static_cast<double>(align_corners_ ? size_ - 1 : size_);
@@ -84,7 +84,7 @@ class Axis {
   Site site_;
 };
 
-// What one output takes along one dim: a place and a weight (undefined: 1).
+// What one output reads along one dim: a position and a weight (undefined: 1).
 struct Tap {
   Tensor position;
   Tensor is_inside;
@@ -145,7 +145,7 @@ void check(const TensorArg& x, const TensorArg& grid, const std::string& mode) {
   }
   for (int64_t i = 2; i < x->dim(); ++i) {
     if (x->size(i) == 0) {
-      throw InvalidArgument(str("[grid_sample] there are no pixels to sample in ", x->meta()),
+      throw InvalidArgument(str("[grid_sample] x has no pixels to sample; received ", x->meta()),
                             x.site());
     }
   }
@@ -175,7 +175,8 @@ Tensor grid_sample(const TensorArg& x, const TensorArg& grid, const GridSampleOp
     }
     const Tensor places = reshape(grid, {batch, count, rank});
     const Tensor pixels = reshape(x, {batch, channels, -1});
-    // Positions of all pixels that count, dim by dim: the last of the grid is the first of x.
+    // Positions of all pixels that contribute, dim by dim: the last coordinate of the grid is the
+    // first of x.
     std::vector<Tap> corners = {{}};
     for (int64_t i = 0; i < rank; ++i) {
       const Axis axis(x->size(i + 2), outside, options.align_corners, site);
@@ -228,7 +229,7 @@ Tensor affine_grid(const TensorArg& theta, const Shape& size, const AffineGridOp
     Shape grid;
     for (int64_t i = 2; i < size.size(); ++i)
       grid.push_back(size[i]);
-    // The place of each pixel, the last dim's first, and a one.
+    // The position of each pixel, the last dim's first, and a one.
     std::vector<Tensor> places;
     for (int64_t i = rank - 1; i >= 0; --i) {
       const auto count = static_cast<double>(grid[i]);

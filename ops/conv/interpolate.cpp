@@ -32,7 +32,7 @@ Mode parse_mode(const TensorArg& x, const std::string& name) {
       x.site());
 }
 
-// One dim: its sizes, and how far apart two samples lie.
+// One dim: its sizes, and the distance between two samples.
 struct Axis {
   int64_t in;
   int64_t out;
@@ -48,8 +48,8 @@ struct Axis {
   int64_t clamped(int64_t i) const { return std::clamp<int64_t>(i, 0, in - 1); }
 };
 
-// What each output takes: y[i] = sum over taps of weights[i] x[positions[i]]; without weights they
-// are 1.
+// What each output reads: y[i] = sum over taps of weights[i] x[positions[i]]; undefined weights are
+// 1.
 struct Tap {
   std::vector<int64_t> positions;
   std::vector<double> weights;
@@ -111,14 +111,14 @@ double smooth_weight(double d, Mode mode) {
   return d < 2 ? (((d - 5) * d + 8) * d - 4) * kA : 0;
 }
 
-// Neighbours that an output takes, from `first` on.
+// The neighbours that an output reads, beginning with `first`.
 struct Window {
   int64_t first;
   std::vector<double> weights;
 };
 
-// The kernel of a dim that shrinks is as much wider as samples lie apart; weights inside the input
-// are scaled to a sum of 1.
+// The kernel of a dim that shrinks is widened by the distance between samples. The weights inside
+// the input are scaled so that they sum to 1.
 Window smooth_window(const Axis& axis, int64_t i, Mode mode) {
   const double stretch = std::max(1.0, axis.step);
   const double reach = (mode == Mode::kLinear ? 1 : 2) * stretch;
@@ -168,8 +168,9 @@ std::vector<Tap> taps_of(const Axis& axis, Mode mode, bool antialias) {
   return cubic_taps(axis);
 }
 
-// Where and in which dtype x's constants lie: whole on every rank that holds a part of x.
-TensorOptions beside(const TensorArg& x, DType dtype) {
+// The options for constants that are combined with x: every rank that holds a part of x holds them
+// whole, in the given dtype.
+TensorOptions constants_like(const TensorArg& x, DType dtype) {
   TensorOptions options = options_like(x);
   options.dtype = dtype;
   options.sbp = {};
@@ -180,12 +181,12 @@ Tensor sampled(const TensorArg& x, int64_t dim, const std::vector<Tap>& taps) {
   Tensor y;
   for (const Tap& tap : taps) {
     const auto count = static_cast<int64_t>(tap.positions.size());
-    const Tensor positions = tensor(tap.positions, {count}, beside(x, int64), x.site());
+    const Tensor positions = tensor(tap.positions, {count}, constants_like(x, int64), x.site());
     Tensor part = index_select(x, dim, {positions, x.site()});
     if (!tap.weights.empty()) {
       Shape shape = Shape::filled(x->dim() - dim, 1);
       shape[0] = count;
-      const Tensor weights = tensor(tap.weights, shape, beside(x, x->dtype()), x.site());
+      const Tensor weights = tensor(tap.weights, shape, constants_like(x, x->dtype()), x.site());
       part = mul({part, x.site()}, weights);
     }
     y = y.defined() ? add({y, x.site()}, part) : part;
@@ -193,7 +194,7 @@ Tensor sampled(const TensorArg& x, int64_t dim, const std::vector<Tap>& taps) {
   return y;
 }
 
-// The one number or one of several that is meant for spatial dim i.
+// Returns the number for spatial dim i: the only one, or the i-th of several.
 template <class List>
 auto pick(const List& list, int64_t i) {
   const auto size = static_cast<int64_t>(list.size());

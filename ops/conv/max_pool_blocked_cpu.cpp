@@ -37,7 +37,7 @@ void for_planes(const KernelContext& ctx, const PoolState& state, const Fn& fn) 
   });
 }
 
-// Calls fn(offset in the plane, number of the tap) for what output (oh, ow) reads.
+// Calls fn(offset in the plane, number of the tap) for the elements that output (oh, ow) reads.
 template <class Fn>
 [[gnu::always_inline]] inline void for_taps(const PoolState& state, const PoolTaps& h,
                                             const PoolTaps& w, const Fn& fn) {
@@ -78,7 +78,7 @@ void run_max_pool(const KernelContext& ctx) {
   });
 }
 
-// The first of equal maxima gets the gradient, the last NaN where there are some.
+// The first of equal maxima gets the gradient; if there are NaNs, the last of them.
 void run_backward(const KernelContext& ctx) {
   const auto& state = ctx.state_as<PoolState>();
   const float* x = ctx.in(0).as<float>();

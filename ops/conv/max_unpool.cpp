@@ -15,13 +15,14 @@ void infer(InferContext& ctx) {
   const TensorMeta& indices = ctx.input(1);
   ctx.check(x.dim() > 0 && is_floating(x.dtype), "takes floating dtypes; cast the input");
   ctx.check(indices.dtype == DType::kInt64 && indices.shape == x.shape,
-            "indices are int64 and have the shape of the input; give those of the pooling");
+            "indices must be int64 and have the shape of the input; give those that the pooling "
+            "returned");
   Shape y = x.shape;
   y[y.size() - 1] = ctx.attrs<MaxUnpoolAttrs>().size;
   ctx.add_output(y, x.dtype);
 }
 
-// Planes are independent; elements only move, beside zeros.
+// Planes are independent. Elements are only moved, and the rest is zero.
 void sbp(SbpContext& ctx) {
   for (int64_t i = 0; i + 1 < ctx.input(0).dim(); ++i)
     ctx.add({sbp::split(i), sbp::split(i)}, {sbp::split(i)});
@@ -57,7 +58,7 @@ namespace {
 
 using ops::SpatialInts;
 
-// The last dims of y; throws InvalidArgument where output_size is not one that pools to x.
+// Returns the last dims of y. Throws InvalidArgument if output_size is not a size that pools to x.
 Shape unpooled_size(const char* name, const TensorArg& x, int64_t num_dims, const Ints& kernel,
                     const MaxUnpoolOptions& options) {
   const Ints& steps = options.stride.empty() ? kernel : options.stride;
@@ -89,7 +90,7 @@ Shape unpooled_size(const char* name, const TensorArg& x, int64_t num_dims, cons
   return size;
 }
 
-// x with its last dims as one.
+// Returns x with its last dims merged into one.
 Tensor flat_planes(const TensorArg& x, int64_t num_dims) {
   return flatten(x, x->dim() - num_dims, -1);
 }
@@ -99,7 +100,7 @@ Tensor unpool(const char* name, int64_t num_dims, const TensorArg& x, const Tens
   const Site site = x.site();
   if (!is_floating(x->dtype()) || (x->dim() != num_dims + 1 && x->dim() != num_dims + 2)) {
     throw InvalidArgument(str("[", name, "] takes floating tensors with ", num_dims,
-                              " spatial dims behind (N, C) or (C); received ", x->meta()),
+                              " spatial dims after (N, C) or (C); received ", x->meta()),
                           site);
   }
   if (indices->dtype() != DType::kInt64 || !(indices->shape() == x->shape())) {

@@ -1,4 +1,5 @@
-// Elements back to where maxima were. Traffic: y is written once, x and indices are read once.
+// Writes elements back to the positions of the maxima. Traffic: y is written once, x and indices
+// are read once.
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int64_t kGrainBytes = 1 << 16;
 
-// The input's elements side by side; a copy where they are not.
+// The input's elements as a contiguous array; a copy if they are not contiguous.
 const std::byte* contiguous(const KernelContext& ctx, int i, Ref<Storage>& memory) {
   const TensorView& view = ctx.in(i);
   if (view.meta->is_contiguous) return view.data;
@@ -29,7 +30,7 @@ const std::byte* contiguous(const KernelContext& ctx, int i, Ref<Storage>& memor
   return memory->data();
 }
 
-// Elements are moved as they are, whatever their dtype.
+// Elements are copied without conversion, whatever their dtype.
 template <class Bits>
 void unpool(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<MaxUnpoolAttrs>();

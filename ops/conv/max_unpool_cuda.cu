@@ -1,4 +1,4 @@
-// max_unpool on CUDA devices. Where two indices of a plane are equal, the later value stays.
+// max_unpool on CUDA devices. If two indices of a plane are equal, the later value remains.
 #include "ops/conv/max_unpool_op.h"
 #include "ops/kernel/box_copy_cuda.cuh"
 #include "ops/kernel/fault_cuda.cuh"

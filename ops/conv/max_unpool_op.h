@@ -1,4 +1,4 @@
-// Definition of the scatter behind max_unpool.
+// Definition of the scatter that max_unpool uses.
 #pragma once
 
 #include <tuple>
@@ -9,7 +9,7 @@ namespace flow::ops {
 
 struct MaxUnpoolAttrs {
   int64_t size = 0;      // of y's last dim
-  int64_t num_dims = 0;  // of the function called, for messages
+  int64_t num_dims = 0;  // spatial dims of the called function, for messages
 
   static constexpr auto fields() {
     return std::tuple(key_field("size", &MaxUnpoolAttrs::size),
@@ -17,7 +17,7 @@ struct MaxUnpoolAttrs {
   }
 };
 
-// x, indices: (..., n) -> zeros (..., size) with x[..., i] at indices[..., i].
+// (x, indices), both (..., n) -> zeros (..., size) with x[..., i] at indices[..., i].
 extern const OpDef kMaxUnpool;
 
 }  // namespace flow::ops

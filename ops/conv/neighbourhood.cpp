@@ -16,7 +16,8 @@ namespace flow {
 
 namespace {
 
-// As PyTorch: a window's mean times its full size, also where ceil_mode lets it hang over the end.
+// As in PyTorch, computes a window's mean times its full size, also if ceil_mode makes the window
+// extend past the end.
 template <class Pool>
 Tensor lp_pool(const char* name, const TensorArg& x, double norm_type, const Ints& kernel,
                const LpPoolOptions& options, int64_t dims, Pool pool) {
@@ -47,7 +48,7 @@ Tensor local_response_norm(const TensorArg& x, int64_t size,
                                 "positive size; received ", x->meta(), ", size ", size),
                             site);
     }
-    // Zeros before and behind the channels.
+    // Zeros before and after the channels.
     std::vector<int64_t> padding(static_cast<size_t>(2 * (x->dim() - 1)), 0);
     padding[padding.size() - 2] = size / 2;
     padding[padding.size() - 1] = (size - 1) / 2;

@@ -1,4 +1,4 @@
-// Functions of neighbouring elements and channels, made of others.
+// Functions of neighbouring elements and channels. They are composed of other functions.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@ struct LocalResponseNormOptions {
   double k = 1;
 };
 
-// x / (k + alpha times the mean of the squares of `size` channels around each)^beta, channels along
-// dim 1 and zeros beyond them (Krizhevsky et al. 2012). x: (N, C, …), at least 3 dims.
+// x / (k + alpha m)^beta, where m is the mean of the squares of the `size` channels (dim 1) around
+// each channel, with zeros beyond the first and last one (Krizhevsky et al. 2012). x: (N, C, …), at
+// least 3 dims.
 Tensor local_response_norm(const TensorArg& x, int64_t size,
                            const LocalResponseNormOptions& options = {});
 
@@ -23,7 +24,7 @@ struct LpPoolOptions {
   bool ceil_mode = false;
 };
 
-// (sum of x^norm_type)^(1 / norm_type) over windows of 1, 2 or 3 dims.
+// The power average (sum of x^norm_type)^(1 / norm_type) over windows of 1, 2 or 3 dims.
 Tensor lp_pool1d(const TensorArg& x, double norm_type, const Ints& kernel,
                  const LpPoolOptions& options = {});
 Tensor lp_pool2d(const TensorArg& x, double norm_type, const Ints& kernel,
@@ -31,7 +32,7 @@ Tensor lp_pool2d(const TensorArg& x, double norm_type, const Ints& kernel,
 Tensor lp_pool3d(const TensorArg& x, double norm_type, const Ints& kernel,
                  const LpPoolOptions& options = {});
 
-// Channels, dim 1, in `groups` parts that take turns (Zhang et al. 2018).
+// Divides the channels (dim 1) into `groups` parts and interleaves them (Zhang et al. 2018).
 Tensor channel_shuffle(const TensorArg& x, int64_t groups);
 
 }  // namespace flow

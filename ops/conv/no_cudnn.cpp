@@ -1,4 +1,4 @@
-// In place of conv_cudnn.cu where cuDNN's headers are missing.
+// Replaces conv_cudnn.cu where cuDNN's headers are missing.
 #include "ops/conv/conv_cudnn.h"
 
 namespace flow::ops {

@@ -51,7 +51,8 @@ void check_input(const OpContext& ctx) {
   check_dims(ctx);
 }
 
-// In ceil mode the last window may stick out, but starts inside the input or its padding before.
+// In ceil mode the last window may extend past the end, but it starts inside the input or the
+// padding before it.
 int64_t count_pooled(const WindowDim& dim, bool ceil_mode) {
   const int64_t padded = dim.in + 2 * dim.padding;
   if (!ceil_mode) return count_windows(padded, dim.reach(), dim.stride);
@@ -67,17 +68,17 @@ Shape pooled_shape(const OpContext& ctx, const Shape& x) {
   for (size_t i = 0; i < kNumDims; ++i) {
     const WindowDim dim = window_dim(attrs, i, spatial_size(x, i), 0);
     ctx.check(2 * dim.padding <= dim.reach(), "padding ", dim.padding,
-              " is more than half of the window, which reaches over ", dim.reach(),
+              " is more than half of the window, which covers ", dim.reach(),
               " elements; pad less");
     size[i] = count_pooled(dim, attrs.ceil_mode);
-    ctx.check(size[i] > 0, "the window does not fit: it reaches over ", dim.reach(),
-              " elements, there are ", dim.in, " and padding ", dim.padding,
-              " on both sides; take a smaller one");
+    ctx.check(size[i] > 0, "the window does not fit: it covers ", dim.reach(),
+              " elements, but the dim has ", dim.in, " and padding ", dim.padding,
+              " on both sides; use a smaller window");
   }
   return with_spatial(x, size);
 }
 
-// Adaptive windows have elements, if they are there at all.
+// Adaptive windows are never empty if the input has elements.
 Shape adapted_shape(const OpContext& ctx, const Shape& x, const SpatialInts& size) {
   for (size_t i = 0; i < kNumDims; ++i)
     ctx.check(spatial_size(x, i) > 0 || size[i] == 0, "H and W must not be empty");
@@ -154,7 +155,7 @@ bool cuts_between_windows(const SbpContext& ctx, const Shape& x, const Shape& y,
       window_dim(ctx.attrs<Attrs>(), i, spatial_size(x, i), spatial_size(y, i)), ctx.num_ranks());
 }
 
-// Whether the windows of each rank's parts are those that the whole has there.
+// Returns true if the windows of each rank's parts are the windows that the whole tensor has there.
 bool parts_keep_windows(int64_t in, int64_t out, int64_t num_ranks) {
   if (in == out) return true;
   for (int64_t r = 0; r < num_ranks; ++r) {
@@ -169,14 +170,14 @@ bool parts_keep_windows(int64_t in, int64_t out, int64_t num_ranks) {
   return num_ranks > 0;
 }
 
-// Whether ranks that cut dim i of x and y evenly have whole windows.
+// Returns true if ranks that split dim i of x and y evenly have whole windows.
 bool cuts_between_maxima(const SbpContext& ctx, const Shape& x, const Shape& y, size_t i) {
   return ctx.attrs<MaxPoolAttrs>().is_adaptive()
              ? parts_keep_windows(spatial_size(x, i), spatial_size(y, i), ctx.num_ranks())
              : cuts_between_windows<MaxPoolAttrs>(ctx, x, y, i);
 }
 
-// Whether each element of x is in one window at most, so that nothing is summed there.
+// Returns true if each element of x is in at most one window, so that nothing is summed there.
 template <class Attrs>
 bool is_disjoint(const Attrs& attrs) {
   for (size_t i = 0; i < kNumDims; ++i) {
@@ -185,7 +186,7 @@ bool is_disjoint(const Attrs& attrs) {
   return true;
 }
 
-// As is_disjoint, of the windows of maxima.
+// The same as is_disjoint, for the windows of maxima.
 bool maxima_are_disjoint(const SbpContext& ctx, const Shape& x, const Shape& y) {
   const auto& attrs = ctx.attrs<MaxPoolAttrs>();
   if (!attrs.is_adaptive()) return is_disjoint(attrs);
@@ -214,7 +215,7 @@ void sbp_max_pool_with_indices(SbpContext& ctx) {
       });
 }
 
-// Both are linear in the second tensor, whose elements they only move where none are added.
+// Both are linear in the second tensor; if no elements are added, they only move its elements.
 void sbp_at_maxima(SbpContext& ctx) {
   const Shape& x = ctx.input(0).shape;
   const Shape& y = &ctx.op() == &kMaxPoolBackward ? ctx.input(1).shape : ctx.output(0).shape;
@@ -229,7 +230,7 @@ void sbp_at_maxima(SbpContext& ctx) {
     ctx.add({sbp::broadcast, partial}, {partial});
 }
 
-// The means keep the order where they are of one element each.
+// Means of a single element each keep the order.
 void sbp_avg_pool(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<AvgPoolAttrs>();
   const bool is_backward = &ctx.op() == &kAvgPoolBackward;
@@ -295,8 +296,8 @@ void grad_max_pool(GradContext& ctx) {
   ctx.set(0, call(kMaxPoolBackward, {&x, &ctx.dy()}, ctx.attrs<MaxPoolAttrs>()));
 }
 
-// dx = dy spread to the maxima of x:  d(dy) = g gathered there. Where the maxima lie is constant
-// but for ties.
+// dx = dy written to the maxima of x:  d(dy) = g read at these positions. The positions of the
+// maxima are constant except for ties.
 void grad_max_pool_backward(GradContext& ctx) {
   if (!ctx.dy().defined() || !ctx.needs(1)) return;
   const Tensor x = ctx.input(0);
@@ -422,7 +423,7 @@ MaxPoolAttrs max_pool_attrs(const char* name, int64_t num_dims, const Ints& kern
           .ceil_mode = options.ceil_mode};
 }
 
-// The window of one dim as that of the second of two.
+// The window of one dim as the window of the second of two dims.
 SpatialInts as_width(const SpatialInts& of_length, int64_t unused) {
   return {unused, of_length[0], unused};
 }
@@ -518,7 +519,8 @@ Tensor avg_pool1d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& 
     ops::check_length_input("avg_pool1d", x);
     if (options.divisor_override) {
       throw InvalidArgument(
-          "[avg_pool1d] has no divisor_override; received one; use avg_pool2d of height 1");
+          "[avg_pool1d] divisor_override is not supported; received one; use avg_pool2d with "
+          "height 1");
     }
     ops::AvgPoolAttrs attrs = ops::avg_pool_attrs("avg_pool1d", 1, kernel, options);
     attrs.kernel = ops::as_width(attrs.kernel, 1);
@@ -535,7 +537,7 @@ ops::MaxPoolAttrs adaptive_attrs(const char* name, const TensorArg& x, const Int
                                  int64_t num_dims) {
   if (x->dim() != num_dims + 1 && x->dim() != num_dims + 2) {
     throw InvalidArgument(str("[", name, "] takes ", num_dims,
-                              " spatial dims behind (N, C) or (C); received ", x->meta()),
+                              " spatial dims after (N, C) or (C); received ", x->meta()),
                           x.site());
   }
   const ops::SpatialInts out = ops::spatial_numbers(size, num_dims, 0, 1, name, "size");
@@ -593,7 +595,7 @@ Tensor adaptive_avg_pool2d(const TensorArg& x, const Ints& size) {
   return ops::named("adaptive_avg_pool2d", [&]() -> Tensor {
     const ops::AdaptivePoolAttrs attrs{
         ops::spatial_numbers(size, ops::kNumDims, 0, 0, "adaptive_avg_pool2d", "size")};
-    // Means over no windows are what maxima over none are, gradient included.
+    // Means over no windows are equal to maxima over none, gradient included.
     if (attrs.size[0] == 0 || attrs.size[1] == 0) return adaptive_max_pool2d(x, size);
     return dispatch(ops::kAdaptiveAvgPool, {&x.tensor()}, attrs, x.site());
   });

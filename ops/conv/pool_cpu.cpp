@@ -1,5 +1,5 @@
-// Pooling kernels. The fast ones walk (planes, H, W, lanes): contiguous tensors have one lane,
-// blocked ones a register's worth of channels side by side.
+// Pooling kernels. The fast ones process (planes, H, W, lanes): contiguous tensors have one lane;
+// in blocked ones, the channels that fit a register are contiguous.
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ double divisor_of(const PoolState& state, size_t oh, size_t ow) {
 
 // ---- the reference: any strides and dtypes, one element at a time
 
-// Where the planes of a tensor start, and how its rows and columns lie.
+// The offsets of the planes of a tensor, and the strides of rows and columns.
 struct Planes {
   explicit Planes(const TensorView& view)
       : shape(view.shape()), strides(view.strides()), leading(shape.size() - 2) {}
@@ -51,7 +51,7 @@ struct Planes {
   int64_t leading;
 };
 
-// Integers are compared as they are.
+// Integers are compared without conversion.
 template <class T>
 using Wide = std::conditional_t<std::is_integral_v<T>, T, double>;
 
@@ -64,7 +64,7 @@ Wide<T> widened(T x) {
   }
 }
 
-// What a window without elements gives.
+// The result of a window without elements.
 template <class T>
 T lowest() {
   if constexpr (std::is_integral_v<T>) {
@@ -83,7 +83,7 @@ T narrowed(double x) {
   }
 }
 
-// Calls fn(h, w) for what output (oh, ow) reads.
+// Calls fn(h, w) for the elements that output (oh, ow) reads.
 template <class Fn>
 void for_each_tap(const PoolState& state, int64_t oh, int64_t ow, const Fn& fn) {
   const PoolTaps& h = state.dims[0].taps[static_cast<size_t>(oh)];
@@ -102,7 +102,7 @@ void for_each_output(const PoolState& state, const Fn& fn) {
   }
 }
 
-// Calls fn(plane, oh, ow, h, w) with the place of each maximum; h = -1 where there is no element.
+// Calls fn(plane, oh, ow, h, w) with the position of each maximum; h = -1 if there is no element.
 template <class T, class Fn>
 void find_maxima(const TensorView& x, const PoolState& state, const Fn& fn) {
   const Planes planes(x);
@@ -229,7 +229,7 @@ KernelChoice select_reference(const KernelQuery& query) {
 
 // ---- fast
 
-// As wide as T, so that both are compared and selected in one register.
+// An integer as wide as T, so that both are compared and selected in one register.
 template <class T>
 using Position = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 
@@ -319,7 +319,7 @@ void run_max_pool(const KernelContext& ctx) {
   y.finish(ctx);
 }
 
-// Input 1 in the layout of the plan.
+// Input 1 in the layout of the state.
 template <class T>
 const T* second_input(const KernelContext& ctx, const PoolState& state,
                       const ContiguousInput<T>& input, Ref<Storage>& memory) {

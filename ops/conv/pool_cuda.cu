@@ -1,5 +1,6 @@
-// Pooling on CUDA devices: a thread an element. Gradients are gathered by the elements of dx from
-// the windows that read them, in the order of the windows, so that nothing is added by atomics.
+// Pooling on CUDA devices, with one thread for each element. Gradients are gathered: each element
+// of dx reads the windows that contain it, in the order of the windows, so no atomic additions are
+// needed.
 #include "ops/conv/pool_op.h"
 #include "ops/conv/pool_state.h"
 #include "ops/conv/window.h"
@@ -39,7 +40,7 @@ struct DevicePoolDim {
     return {start + skipped * step, std::max(int64_t{0}, last - skipped)};
   }
 
-  // What a mean divides by in this dim.
+  // The divisor of a mean in this dim.
   __device__ double elements(int64_t o) const {
     if (is_adaptive || !counts_padding) return static_cast<double>(taps(o).count);
     const int64_t start = o * stride - padding;
@@ -76,7 +77,7 @@ struct DevicePool {
     return divisor != 0 ? divisor : h.elements(oh) * w.elements(ow);
   }
 
-  // Calls fn(offset in the plane) for what output (oh, ow) reads.
+  // Calls fn(offset in the plane) for the elements that output (oh, ow) reads.
   template <class Fn>
   __device__ void for_each_tap(int64_t oh, int64_t ow, const Fn& fn) const {
     const auto rows = h.taps(oh);
@@ -103,11 +104,12 @@ struct Pixel {
   }
 };
 
-// Integers are compared as they are, floats as double.
+// Integers are compared without conversion, floats as double.
 template <class T>
 using Compared = std::conditional_t<std::is_integral_v<T>, T, Wide<T>>;
 
-// Where the largest element of a window stands in its plane; -1: there is none. NaN wins.
+// The position in its plane of the largest element of a window; -1 if the window is empty. A NaN is
+// chosen over every number.
 template <class T>
 __device__ int64_t find_maximum(const DevicePool& pool, const T* plane, int64_t oh, int64_t ow) {
   Compared<T> best{};
@@ -125,9 +127,9 @@ template <class T>
 struct MaxPool {
   DevicePool pool;
   const T* x;
-  const T* source;  // what is read at the maxima's places
+  const T* source;  // read at the positions of the maxima
   T* y;
-  int64_t* indices;  // null if not wanted
+  int64_t* indices;  // null if not requested
   T none;
 
   __device__ void operator()(int64_t i) const {
@@ -262,7 +264,7 @@ DevicePool avg_pool_of(const KernelContext& ctx, const PoolShapes& shapes) {
   return pool;
 }
 
-// What a window without elements gives.
+// The result of a window without elements.
 template <class T>
 T lowest() {
   if constexpr (std::is_integral_v<T>) {

@@ -14,7 +14,8 @@ struct MaxPoolAttrs {
   SpatialInts padding{};
   SpatialInts dilation{1, 1, 1};
   bool ceil_mode = false;
-  // Of y, logical: windows as those of adaptive_avg_pool, in place of all of the above.
+  // The logical sizes of y. If set, windows are those of adaptive_avg_pool and replace all of the
+  // above.
   SpatialInts adaptive{-1, -1, -1};
 
   bool is_adaptive() const { return adaptive[0] >= 0; }
@@ -54,8 +55,8 @@ struct AdaptivePoolAttrs {
   static constexpr auto fields() { return std::tuple(key_field("size", &AdaptivePoolAttrs::size)); }
 };
 
-// x -> y, and where the maxima lie in the plane. No index is kept for the gradient: it finds the
-// maxima again, which costs a read of x where an index would cost a write and a read.
+// x -> y and the positions of the maxima in the plane. No index is saved for the gradient, which
+// finds the maxima again: that costs one read of x, whereas an index would cost a write and a read.
 extern const OpDef kMaxPool;
 extern const OpDef kMaxPoolWithIndices;
 // x, dy -> dx: dy at the maxima of x.
@@ -69,7 +70,7 @@ extern const OpDef kAvgPoolBackward;
 extern const OpDef kAdaptiveAvgPool;
 extern const OpDef kAdaptiveAvgPoolBackward;
 
-// What output `o` of `out` averages of `in` elements.
+// The elements of `in` that output `o` of `out` averages.
 struct AdaptiveWindow {
   int64_t begin;
   int64_t end;
@@ -79,7 +80,7 @@ inline AdaptiveWindow adaptive_window(int64_t in, int64_t out, int64_t o) {
   return {o * in / out, ((o + 1) * in + out - 1) / out};
 }
 
-// Along H (0) or W (1).
+// The window along H (0) or W (1).
 WindowDim window_dim(const MaxPoolAttrs& attrs, size_t i, int64_t in, int64_t out);
 WindowDim window_dim(const AvgPoolAttrs& attrs, size_t i, int64_t in, int64_t out);
 

@@ -1,4 +1,4 @@
-// What the CPU kernels of pooling prepare once per decision.
+// The state that the CPU kernels of pooling prepare once per decision.
 #pragma once
 
 #include <array>
@@ -17,26 +17,27 @@ struct PoolTaps {
   int64_t count = 0;
 };
 
-// H or W.
+// One of the dims H and W.
 struct PoolDim {
   int64_t in = 0;
   int64_t out = 0;
   int64_t step = 1;
-  std::vector<PoolTaps> taps;    // of each output
-  std::vector<double> elements;  // that each output divides by; mean pooling only
+  std::vector<PoolTaps> taps;    // one for each output
+  std::vector<double> elements;  // divisor of each output; mean pooling only
 
-  // Whether every element is read by exactly one output.
+  // True if every element is read by exactly one output.
   bool tiles() const;
 };
 
 struct PoolState {
   std::array<PoolDim, 2> dims;
-  double divisor = 0;  // instead of the product of the elements, unless 0
+  double divisor = 0;  // if not 0, replaces the product of the elements
 
-  // Of the fast kernels: memory is (planes, H, W, lanes), lanes channels lying side by side.
+  // For the fast kernels: memory is (planes, H, W, lanes), where the `lanes` channels of a position
+  // are contiguous.
   int64_t planes = 0;
   int64_t lanes = 1;
-  // Brings input 1 into the layout the kernel walks; null where it has it.
+  // Converts input 1 to the layout that the kernel reads; null if it already has this layout.
   std::shared_ptr<const OneDnnKernel> reorder;
   size_t reordered_bytes = 0;
 
@@ -45,14 +46,15 @@ struct PoolState {
   int64_t out_size() const { return dims[0].out * dims[1].out; }
 };
 
-// Whether the local parts have the same planes. Layouts that no signature allows need not.
+// Returns true if the local parts have the same planes. In layouts that no signature allows they
+// may differ.
 bool parts_agree(const KernelQuery& query);
 
-// The windows of the local parts.
+// Computes the windows of the local parts.
 PoolState prepare_pool(const KernelQuery& query);
 
-// Adds how to walk blocked or contiguous memory, and the outputs' metas; false where some layout
-// is not known.
+// Adds the description of blocked or contiguous memory and the outputs' metas. Returns false if a
+// layout is not supported.
 bool prepare_layout(const KernelQuery& query, PoolState& state, std::vector<MetaPtr>& outputs);
 
 }  // namespace flow::ops

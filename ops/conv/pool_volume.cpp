@@ -49,13 +49,14 @@ Ints plane_of(const SpatialInts& numbers) {
   return {numbers[1], numbers[2]};
 }
 
-// As pool_volume of maxima, with their positions in the box: d * H * W + h * W + w. The first plane
-// of equal maxima gives the first of equal elements, as planes come before rows.
+// The same as pool_volume of maxima, with their positions in the box: d * H * W + h * W + w. The
+// first plane among equal maxima contains the first of equal elements, because planes come before
+// rows.
 template <class Plane, class Depth>
 ValuesIndices max_pool_volume(const char* op, const TensorArg& x, const Plane& plane,
                               const Depth& depth) {
   const Site site = x.site();
-  Tensor in_plane;  // (volumes, D, M): where the maximum of each plane lies
+  Tensor in_plane;  // (volumes, D, M): position of the maximum in each plane
   Tensor indices;   // (volumes, D', M)
   const auto planes = [&](const TensorArg& slices) {
     ValuesIndices found = plane(slices);

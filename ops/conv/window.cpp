@@ -10,9 +10,8 @@ namespace flow::ops {
 SpatialInts spatial_numbers(const Ints& values, int64_t num_dims, int64_t least, int64_t unused,
                             const char* op, const char* name) {
   if (values.size() != 1 && values.size() != num_dims) {
-    throw InvalidArgument(str("[", op, "] ", name, " is one number or one for each of the ",
-                              num_dims, " spatial dims; received ", values.size(),
-                              " numbers, give so many"));
+    throw InvalidArgument(str("[", op, "] ", name, " must be one number, or one for each of the ",
+                              num_dims, " spatial dims; received ", values.size(), " numbers"));
   }
   SpatialInts result;
   result.fill(unused);

@@ -1,4 +1,5 @@
-// Sliding windows of convolutions and poolings: arguments, sizes and what may be split.
+// Sliding windows of convolutions and pooling: their arguments and sizes, and which dims may be
+// split.
 #pragma once
 
 #include <array>
@@ -10,11 +11,11 @@ namespace flow::ops {
 
 inline constexpr int kMaxSpatialDims = 3;
 
-// One number per spatial dim, from the front.
+// One number per spatial dim, first dim first.
 using SpatialInts = std::array<int64_t, kMaxSpatialDims>;
 
-// One number for all of `num_dims` spatial dims or one each, none below `least`; unused entries are
-// `unused`. Throws InvalidArgument naming `op` and `name`.
+// Reads one number for all of `num_dims` spatial dims, or one for each; none may be below `least`.
+// Unused entries are set to `unused`. Throws InvalidArgument with the names `op` and `name`.
 SpatialInts spatial_numbers(const Ints& values, int64_t num_dims, int64_t least, int64_t unused,
                             const char* op, const char* name);
 
@@ -27,18 +28,18 @@ struct WindowDim {
   int64_t dilation = 1;
   int64_t padding = 0;
 
-  // Elements from the first to the last tap.
+  // The number of elements from the first to the last tap, both included.
   int64_t reach() const { return dilation * (kernel - 1) + 1; }
 };
 
-// How often a window fits into `padded` elements; 0 where it does not.
+// The number of windows that fit into `padded` elements; 0 if none fits.
 int64_t count_windows(int64_t padded, int64_t reach, int64_t stride);
 
-// Whether balanced parts of `in` over `num_ranks` ranks (0: any number) begin where the same parts
-// of `out` read first and hold all that those read.
+// Returns true if each of the balanced parts of `in` over `num_ranks` ranks (0: any number) begins
+// where the same part of `out` begins to read and holds all elements that this part reads.
 bool splits_between_windows(const WindowDim& dim, int64_t num_ranks);
 
-// Taps [begin, end) that output `o` has inside the input.
+// The taps [begin, end) of output `o` that are inside the input.
 struct TapRange {
   int64_t begin;
   int64_t end;

@@ -24,14 +24,15 @@ void grad_clone(GradContext& ctx) {
 
 void infer_to_device(InferContext& ctx) {
   const TensorMeta& x = ctx.input(0);
-  ctx.check(!x.is_global(), "a global tensor lies where its placement says; use to_global");
+  ctx.check(!x.is_global(),
+            "the placement of a global tensor determines its device; use to_global");
   ctx.add_output({.shape = x.shape,
                   .dtype = x.dtype,
                   .device = ctx.attrs<ToDeviceAttrs>().device,
                   .has_layout = true});
 }
 
-// dx = dy, where x is
+// dx = dy on the device of x.
 void grad_to_device(GradContext& ctx) {
   if (ctx.dy().defined()) ctx.set(0, to_device(ctx.dy(), ctx.input_meta(0)->device));
 }
@@ -49,7 +50,7 @@ void infer_copy(InferContext& ctx) {
   ctx.add_output_like(0);
 }
 
-// The target's old value plays no part, but its layout does.
+// The old value of the target is not used, but its layout is.
 void sbp_copy(SbpContext& ctx) {
   elementwise_sbp(ctx);
   if (ctx.input(0).dtype != ctx.input(1).dtype) return;
@@ -58,14 +59,15 @@ void sbp_copy(SbpContext& ctx) {
   }
 }
 
-// dtarget = 0, dsource = dy summed over what was broadcast, in the source's dtype
+// dtarget = 0; dsource = dy summed over the dims that were broadcast, in the dtype of the source.
 void grad_copy(GradContext& ctx) {
   if (!ctx.needs(1) || !ctx.dy().defined()) return;
   const MetaPtr source = ctx.input_meta(1);
   ctx.set(1, cast(sum_to(ctx.dy(), source->shape), source->dtype));
 }
 
-// Every element is the value on every rank, which is also the maximum and the minimum over ranks.
+// Every element has the same value on every rank, so the value is also the maximum and the minimum
+// over ranks.
 void sbp_fill(SbpContext& ctx) {
   unary_sbp<kIncreasing>(ctx);
   if (ctx.attrs<FillAttrs>().value.to<double>() == 0) add_partials(ctx, kLinear);

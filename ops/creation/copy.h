@@ -5,12 +5,12 @@
 
 namespace flow {
 
-// A contiguous copy of x in memory of its own; differentiable.
+// Returns a contiguous copy of x that owns its memory. Differentiable.
 Tensor clone(const TensorArg& x);
-// x in the memory of a device, where it lies elsewhere a copy; differentiable. Tensor::to takes
-// names.
+// Returns x in the memory of a device: x itself if it is stored there, else a copy. Differentiable.
+// Tensor::to accepts the names of devices.
 Tensor to_device(const TensorArg& x, DeviceType device);
-// x when its elements lie in row-major order without gaps, else a copy that does.
+// Returns x if its elements are stored in row-major order without gaps, else a contiguous copy.
 Tensor contiguous(const TensorArg& x);
 
 }  // namespace flow

@@ -1,5 +1,5 @@
-// Kernels of ops/creation/copy.h. Elements of one dtype are moved as integers of their size; copy_
-// between dtypes takes the reference.
+// Kernels of ops/creation/copy.h. Elements of one dtype are copied as integers of their size; copy_
+// between different dtypes uses the reference kernel.
 #include <cstring>
 
 #include "ops/creation/copy_op.h"
@@ -36,8 +36,8 @@ void copy_flat(const KernelContext& ctx) {
 
 struct CopyState {
   LoopNest loop;
-  // The dim along which the source lies densely when the inner loop strides over it (a transpose);
-  // -1: none.
+  // The dim along which the source is contiguous while the inner loop uses a larger stride (a
+  // transpose); -1 if there is none.
   int dense_dim = -1;
 };
 
@@ -69,7 +69,8 @@ void copy_tile(T* y, int64_t y_row, const T* x, int64_t x_column, int64_t rows, 
   }
 }
 
-// The plan with its dense dim taken out; tiles of dense dim and inner loop are done for each row.
+// The state without its dense dim. For each of its rows, the dense dim and the inner loop are
+// copied in tiles.
 template <class T>
 void copy_transposed(const KernelContext& ctx) {
   constexpr int64_t kTile = 16;
@@ -86,7 +87,7 @@ void copy_transposed(const KernelContext& ctx) {
   for (int64_t& stride : outer.stride[dense])
     stride *= kTile;
   outer.rows = outer.rows / rows * bands;
-  int64_t inside = 1;  // rows of the plan per step of the dense dim
+  int64_t inside = 1;  // rows of the state per step of the dense dim
   for (size_t d = dense + 1; d < inner; ++d)
     inside *= outer.size[d];
 

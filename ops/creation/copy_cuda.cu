@@ -39,7 +39,7 @@ void run_copy(const KernelContext& ctx) {
                cuda::stream_of(ctx), loop, ctx.out(0).as<To>(), source_of(ctx).as<From>());
 }
 
-// Elements of one dtype are moved as integers of their size.
+// Elements of one dtype are copied as integers of their size.
 KernelFn same_dtype(size_t bytes) {
   switch (bytes) {
     case 1:

@@ -19,7 +19,7 @@ struct ToDeviceAttrs {
   static constexpr auto fields() { return std::tuple(key_field("device", &ToDeviceAttrs::device)); }
 };
 
-// y = x in the memory of a device, row-major.
+// y = x in the memory of a given device, row-major.
 extern const OpDef kToDevice;
 // y = x, row-major.
 extern const OpDef kClone;

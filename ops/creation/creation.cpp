@@ -142,7 +142,7 @@ DType dtype_of_category(const Scalar& value) {
   return value.is_floating() ? default_dtype() : promote(DType::kBool, value);
 }
 
-// As `x`, where `options` leaves a field unset.
+// Fills the fields that `options` leaves unset with those of `x`.
 TensorOptions merge_like(const Tensor& x, const TensorOptions& options) {
   TensorOptions merged = options_like(x);
   if (options.dtype) merged.dtype = options.dtype;
@@ -157,7 +157,7 @@ TensorOptions merge_like(const Tensor& x, const TensorOptions& options) {
   return merged;
 }
 
-// The same for another shape, which may lack dims that x is split along.
+// The same for another shape, which may lack dims along which x is split.
 TensorOptions merge_like(const Tensor& x, const Shape& shape, const TensorOptions& options) {
   TensorOptions merged = merge_like(x, options);
   if (!options.sbp.empty()) return merged;
@@ -178,9 +178,9 @@ TensorLiteral::TensorLiteral(std::initializer_list<TensorLiteral> nested) {
   shape_.push_back(static_cast<int64_t>(nested.size()));
   for (const TensorLiteral& part : nested) {
     if (!(part.shape_ == nested.begin()->shape_)) {
-      throw InvalidArgument(str("[tensor] the braces are ragged: parts of shape ",
+      throw InvalidArgument(str("[tensor] the nested lists are ragged: they hold parts of shape ",
                                 nested.begin()->shape_, " and ", part.shape_,
-                                " side by side; give rows of one length"));
+                                "; give rows of equal length"));
     }
     values_.insert(values_.end(), part.values_.begin(), part.values_.end());
   }
@@ -296,7 +296,7 @@ Tensor tensor(const TensorLiteral& values, const TensorOptions& options, Site si
   return tensor(numbers, values.shape(), resolved, site);
 }
 
-// ---- from nothing
+// ---- from a shape
 
 Tensor empty(const Shape& shape, const TensorOptions& options, Site site) {
   const LayoutAttrs layout = ops::resolve_layout(shape, default_dtype(), options, "empty");

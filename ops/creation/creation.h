@@ -1,10 +1,10 @@
-// Tensors from nothing, from numbers and from memory.
+// Creates tensors from sizes, from numbers and from memory.
 //
-// Options say dtype (default_dtype() unless the data says otherwise), device and layout. With a
-// placement the result is global: the value given is the logical one, the same on every rank, and
-// each rank keeps its own part; under a partial_sum the first rank of the axis holds the value and
-// the others zero. An unset sbp means broadcast. With neither placement nor device, a
-// PlacementGuard's layout is taken; else the tensor is local.
+// The options give dtype (default_dtype() unless the data determines it), device and layout. With a
+// placement the result is global: the value given is the logical one and is the same on every rank,
+// and each rank keeps its own part. Under a partial_sum, the first rank of the axis holds the value
+// and the others hold zeros. An unset sbp means broadcast. Without a placement and a device, the
+// layout of a PlacementGuard is used if there is one; otherwise the tensor is local.
 //   zeros({2, 3}, {.dtype = flow::float64, .placement = both, .sbp = flow::sbp::split(0)})
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace flow {
 
-// Numbers in nested braces: 1.5, {1, 2}, {{1.f, 2.f}, {3.f, 4.f}}. Their category gives the dtype:
-// bool, int64 or default_dtype().
+// Numbers in nested braces: 1.5, {1, 2}, {{1.f, 2.f}, {3.f, 4.f}}. The kind of the numbers
+// determines the dtype: bool, int64 or default_dtype().
 class TensorLiteral {
  public:
   template <class T>
@@ -27,7 +27,7 @@ class TensorLiteral {
   requires std::is_arithmetic_v<T> TensorLiteral(T value)  // NOLINT(google-explicit-constructor)
       : values_{value} {}
 
-  // Throws InvalidArgument when the braces are ragged.
+  // Throws InvalidArgument if lists at the same depth differ in length.
   TensorLiteral(std::initializer_list<TensorLiteral> nested);
 
   const Shape& shape() const { return shape_; }
@@ -41,19 +41,20 @@ class TensorLiteral {
   std::vector<Scalar> values_;  // row-major
 };
 
-// The logical value in braces.  tensor({{1.f, 2.f}, {3.f, 4.f}})
+// Creates a tensor with the logical value in braces.  tensor({{1.f, 2.f}, {3.f, 4.f}})
 Tensor tensor(const TensorLiteral& values, const TensorOptions& options = {},
               Site site = Site::here());
 
 namespace internal {
-// The part of the row-major logical `values` that this rank keeps.
+// Creates the part of the row-major logical `values` that this rank keeps.
 Tensor tensor_from(const void* values, DType dtype, size_t count, const Shape& shape,
                    const TensorOptions& options, Site site);
 Tensor wrap_blob(void* data, DType dtype, const Shape& shape, const TensorOptions& options,
                  std::function<void(void*)> deleter, Site site);
 }  // namespace internal
 
-// The logical values in row-major order; the dtype is T's unless options give another.
+// Creates a tensor from the logical values in row-major order. The dtype is that of T unless
+// options give another.
 template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape, const TensorOptions& options = {},
               Site site = Site::here()) {
@@ -67,44 +68,47 @@ Tensor tensor(const std::vector<T>& values, const Shape& shape, const TensorOpti
   }
 }
 
-// A local tensor that shares `data`: shape.numel() elements in row-major order, valid until
-// `deleter` is called, which is when the last tensor that uses them goes. For a global tensor call
-// to_global on the result.
+// Creates a local tensor that shares `data`: shape.numel() elements in row-major order, which must
+// stay valid until `deleter` is called. `deleter` is called when the last tensor that uses the
+// memory is destroyed. For a global tensor, call to_global on the result.
 template <class T>
 Tensor from_blob(T* data, const Shape& shape, const TensorOptions& options = {},
                  const std::function<void(void*)>& deleter = {}, Site site = Site::here()) {
   return internal::wrap_blob(data, dtype_of<T>, shape, options, deleter, site);
 }
 
-// Memory as it comes.
+// Creates a tensor whose memory is not initialised.
 Tensor empty(const Shape& shape, const TensorOptions& options = {}, Site site = Site::here());
 Tensor zeros(const Shape& shape, const TensorOptions& options = {}, Site site = Site::here());
 Tensor ones(const Shape& shape, const TensorOptions& options = {}, Site site = Site::here());
-// The dtype is that of the number's category unless given.
+// Fills with a number (zeros: 0, ones: 1). Unless options give a dtype, full takes the one of the
+// number's kind.
 Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& options = {},
             Site site = Site::here());
-// start, start + step, … below end (above it for a negative step); int64 when all are integers.
+// The numbers start, start + step, … below end (above end for a negative step). The dtype is int64
+// if all arguments are integers.
 Tensor arange(const Scalar& end, const TensorOptions& options = {}, Site site = Site::here());
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options = {},
               Site site = Site::here());
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
               const TensorOptions& options = {}, Site site = Site::here());
-// `steps` numbers from start to end, both included, equally far apart.
+// `steps` equally spaced numbers from start to end, both included.
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
                 const TensorOptions& options = {}, Site site = Site::here());
-// (n, m): ones on the diagonal, zeros elsewhere; m is n unless given.
+// An (n, m) matrix with ones on the diagonal and zeros elsewhere. Without m, it is (n, n).
 Tensor eye(int64_t n, const TensorOptions& options = {}, Site site = Site::here());
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options = {}, Site site = Site::here());
 
 // The dtype, device and layout of x, as options.
 TensorOptions options_like(const Tensor& x);
-// With x's shape and options; fields given in `options` take precedence.
+// Create tensors with the shape and options of x. Fields that are set in `options` take precedence.
 Tensor empty_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor zeros_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor ones_like(const TensorArg& x, const TensorOptions& options = {});
 Tensor full_like(const TensorArg& x, const Scalar& value, const TensorOptions& options = {});
 
-// Of the given shape with x's dtype and layout, B for splits of dims it lacks; `options` go first.
+// Create tensors of the given shape with the dtype and layout of x, where splits of dims that the
+// shape lacks become B. Fields that are set in `options` take precedence.
 Tensor new_empty(const TensorArg& x, const Shape& shape, const TensorOptions& options = {});
 Tensor new_zeros(const TensorArg& x, const Shape& shape, const TensorOptions& options = {});
 Tensor new_ones(const TensorArg& x, const Shape& shape, const TensorOptions& options = {});

@@ -1,5 +1,5 @@
-// Kernels of ops/creation/creation.h: bound by memory, one plain form for all CPUs. Outputs are new
-// and therefore contiguous.
+// Kernels of ops/creation/creation.h. They are bound by memory, so one plain form serves all CPUs.
+// Outputs are new and therefore contiguous.
 #include <cmath>
 #include <cstring>
 
@@ -15,7 +15,8 @@ namespace {
 
 void leave(const KernelContext& /*ctx*/) {}
 
-// Zeros on ranks that hold none of a partial sum; true when the caller has nothing left to do.
+// Writes zeros on ranks that do not hold the value of a partial sum. Returns true if nothing
+// remains to be done.
 bool wrote_zeros(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   if (holds_values(*y.meta, ctx.rank.rank())) return false;
@@ -50,7 +51,7 @@ void arange(const KernelContext& ctx) {
   }
 }
 
-// Counted from the nearer end, so that both ends are exact.
+// Computed from the nearer end, so that both ends are exact.
 template <class T>
 void linspace(const KernelContext& ctx) {
   if (wrote_zeros(ctx)) return;

@@ -27,7 +27,7 @@ __global__ void generate(T* y, int64_t n, F f) {
     y[i] = f(i);
 }
 
-// Ranks that hold none of a partial sum get zeros.
+// Ranks that do not hold the value of a partial sum get zeros.
 template <class T, class F>
 void run(const KernelContext& ctx, const F& f) {
   const TensorView& y = ctx.out(0);
@@ -58,7 +58,7 @@ struct Steps {
   }
 };
 
-// Counted from the nearer end, so that both ends are exact.
+// Computed from the nearer end, so that both ends are exact.
 template <class T>
 struct Between {
   double start, end, step;

@@ -1,5 +1,5 @@
-// Definitions of the ops of ops/creation/creation.h, and what other ops without tensor inputs
-// share.
+// Definitions of the ops of ops/creation/creation.h, and what they share with other ops without
+// tensor inputs.
 #pragma once
 
 #include <tuple>
@@ -8,7 +8,7 @@
 
 namespace flow::ops {
 
-// What is made and where: the attrs every op without tensor inputs begins with.
+// The attrs that every op without tensor inputs begins with: what is created, and where.
 struct LayoutAttrs {
   Shape shape;
   DType dtype = DType::kFloat32;
@@ -24,9 +24,10 @@ struct LayoutAttrs {
   }
 };
 
-// The layout that `options` and the PlacementGuard ask for. Throws InvalidArgument for ranks that
-// do not exist, an sbp without a placement or a device other than the placement's, Unsupported for
-// a device this build does not know. `dtype` is that of options.dtype when unset.
+// Returns the layout that `options` and the PlacementGuard ask for. Throws InvalidArgument for
+// ranks that do not exist, an sbp without a placement, or a device other than the placement's, and
+// Unsupported for a device that this build does not support. `dtype` is used if options.dtype is
+// unset.
 LayoutAttrs resolve_layout(const Shape& shape, DType dtype, const TensorOptions& options,
                            const char* op);
 // Sets requires_grad as asked; throws InvalidArgument for a dtype that is not floating.
@@ -35,8 +36,8 @@ Tensor with_grad(Tensor tensor, const TensorOptions& options, const char* op);
 // The one output of an op whose attrs begin with LayoutAttrs.
 void infer_layout(InferContext& ctx);
 
-// Whether this rank's part holds logical values: under a partial_sum only the first rank of the
-// axis does, the others hold zeros.
+// Returns true if this rank's part holds logical values: under a partial_sum only the first rank of
+// the axis does, and the others hold zeros.
 bool holds_values(const TensorMeta& meta, int64_t rank);
 
 struct FullAttrs : LayoutAttrs {
@@ -48,7 +49,7 @@ struct FullAttrs : LayoutAttrs {
   }
 };
 
-// Element i is start + i step.
+// Element i is start + i * step.
 struct ArangeAttrs : LayoutAttrs {
   Scalar start;
   Scalar step;

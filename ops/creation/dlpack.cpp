@@ -34,7 +34,7 @@ constexpr std::array kDTypes = {DTypeRow{bool_, DLDataTypeCode::kDLBool, 8},
 
 constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
-// What a given tensor needs to live on, with its shape and strides.
+// The data that an exported tensor must keep alive, with its shape and strides.
 template <class Managed>
 struct Export {
   Tensor tensor;
@@ -48,19 +48,19 @@ Managed* export_tensor(const TensorArg& x) {
   const TensorMeta& meta = x->meta();
   if (meta.is_global()) {
     throw InvalidArgument(str("[to_dlpack] ", meta,
-                              " is global, DLPack knows memory of one "
-                              "process only; give to_local() or full()"),
+                              " is global, but DLPack describes the memory of one "
+                              "process; pass to_local() or full()"),
                           x.site());
   }
   if (meta.device != DeviceType::kCpu) {
-    throw Unsupported(str("[to_dlpack] the tensor, ", meta, ", lies on ", meta.device,
-                          "; only host memory is shared, give to(\"cpu\")"),
+    throw Unsupported(str("[to_dlpack] the tensor, ", meta, ", is stored on ", meta.device,
+                          "; only host memory can be shared: pass to(\"cpu\")"),
                       x.site());
   }
   if (x->requires_grad()) {
     throw InvalidArgument(str("[to_dlpack] ", meta,
-                              " requires grad, and another library would not "
-                              "record what it does; give detach()"),
+                              " requires grad, but another library would not "
+                              "record its operations; pass detach()"),
                           x.site());
   }
   if (!x->impl().storage) {
@@ -106,7 +106,8 @@ DType dtype_of_dlpack(const DLDataType& given, Site site) {
   return row->dtype;
 }
 
-// Checks a foreign description of memory. Sets the bytes from the first element to the last's end.
+// Checks a description of memory from another library. Computes the number of bytes from the first
+// element to the end of the last one.
 MetaPtr meta_of(const DLTensor& given, size_t* bytes, Site site) {
   if (given.device.device_type != DLDeviceType::kDLCPU) {
     throw Unsupported(str("[from_dlpack] the memory is on a device of type ",
@@ -116,18 +117,19 @@ MetaPtr meta_of(const DLTensor& given, size_t* bytes, Site site) {
   }
   const DType dtype = dtype_of_dlpack(given.dtype, site);
   if (given.ndim < 0 || given.ndim > kMaxDims) {
-    throw Unsupported(
-        str("[from_dlpack] the tensor has ", given.ndim, " dims; 0 to ", kMaxDims, " are taken"),
-        site);
+    throw Unsupported(str("[from_dlpack] the tensor has ", given.ndim, " dims; 0 to ", kMaxDims,
+                          " are supported"),
+                      site);
   }
   if (given.ndim > 0 && given.shape == nullptr) {
-    throw InvalidArgument("[from_dlpack] the shape is null; give one size a dim", site);
+    throw InvalidArgument("[from_dlpack] the shape is null; give one size for each dim", site);
   }
   Shape shape;
   for (int32_t d = 0; d < given.ndim; ++d) {
     if (given.shape[d] < 0) {
       throw InvalidArgument(
-          str("[from_dlpack] size ", d, " is ", given.shape[d], "; give no less than 0"), site);
+          str("[from_dlpack] size ", d, " is ", given.shape[d], "; sizes must be at least 0"),
+          site);
     }
     shape.push_back(given.shape[d]);
   }
@@ -153,7 +155,7 @@ MetaPtr meta_of(const DLTensor& given, size_t* bytes, Site site) {
         __builtin_add_overflow(last, reach, &last) || last >= kMaxBytes / element) {
       throw Unsupported(
           str("[from_dlpack] stride ", d, " is ", given.strides[d], " for ", *whole,
-              "; it must not be negative nor reach beyond memory: copy the tensor first"),
+              "; it must not be negative or lead out of memory: copy the tensor first"),
           site);
     }
     strides[d] = given.strides[d];
@@ -162,7 +164,7 @@ MetaPtr meta_of(const DLTensor& given, size_t* bytes, Site site) {
   return strided_meta(shape, strides, dtype, DeviceType::kCpu);
 }
 
-// C++ knows two values of a bool; other bytes would be read as it pleases the compiler.
+// A C++ bool has only two valid values; reading any other byte as a bool is undefined behaviour.
 void check_bools(const TensorMeta& meta, const std::byte* data, Site site) {
   if (meta.dtype != DType::kBool) return;
   for (int64_t i = 0; i < meta.numel; ++i) {
@@ -225,9 +227,9 @@ DLManagedTensor* to_dlpack_legacy(const TensorArg& x) {
 Tensor from_dlpack(DLManagedTensorVersioned* managed, Site site) {
   check_given(managed, site);
   if (managed->version.major != kDLPackVersion.major) {
-    throw Unsupported(str("[from_dlpack] the tensor is of DLPack ", managed->version.major, ".",
+    throw Unsupported(str("[from_dlpack] the tensor uses DLPack ", managed->version.major, ".",
                           managed->version.minor, "; ", kDLPackVersion.major,
-                          ".x is taken: ask its library for that version"),
+                          ".x is supported: ask its library for that version"),
                       site);
   }
   return import_tensor(managed, (managed->flags & kDLPackReadOnly) != 0, site);

@@ -1,6 +1,7 @@
-// Tensors to and from other libraries of the same process without copying, by DLPack (the data
-// structures of https://dmlc.github.io/dlpack, versions 0.x and 1.x). They are declared here with
-// the standard's names and layout; programs that have its own header cast the pointers.
+// Exchanges tensors with other libraries of the same process without copying, by DLPack (the data
+// structures of https://dmlc.github.io/dlpack, versions 0.x and 1.x). The structures are declared
+// here with the standard's names and layout; programs that include the standard's header cast the
+// pointers.
 //
 //   flow::Tensor x = flow::from_dlpack(managed);        // takes over what another library gave
 //   DLManagedTensor* given = flow::to_dlpack_legacy(x);  // whoever takes it calls given->deleter
@@ -43,7 +44,7 @@ struct DLTensor {
   uint64_t byte_offset;
 };
 
-// Versions 0.x.
+// The structure of versions 0.x.
 struct DLManagedTensor {
   DLTensor dl_tensor;
   void* manager_ctx;
@@ -67,16 +68,17 @@ struct DLManagedTensorVersioned {
   DLTensor dl_tensor;
 };
 
-// Shares x's memory, which lives until the deleter is called (once, on any thread). x is local,
-// strided or not; a tensor that requires grad is refused, as the reader would not record: detach()
-// it first.
+// Shares the memory of x, which stays valid until the deleter is called (once, on any thread). x
+// must be local; it need not be contiguous. A tensor that requires grad is rejected, because its
+// reader would not record a gradient: call detach() first.
 DLManagedTensorVersioned* to_dlpack(const TensorArg& x);
 DLManagedTensor* to_dlpack_legacy(const TensorArg& x);
 
-// A local tensor in the given memory, and the owner of `managed` from now on: its deleter is called
-// when the last tensor that uses the memory goes. Memory marked read-only is copied instead, as
-// tensors can be written. Host memory only. Where it throws (InvalidArgument for what is malformed,
-// Unsupported for what the library lacks), the caller still owns `managed`.
+// Returns a local tensor that uses the given memory and takes ownership of `managed`: its deleter
+// is called when the last tensor that uses the memory is destroyed. Memory marked read-only is
+// copied instead, because tensors can be written. Only host memory is supported. If the function
+// throws (InvalidArgument for malformed input, Unsupported for what the library lacks), the caller
+// still owns `managed`.
 Tensor from_dlpack(DLManagedTensorVersioned* managed, Site site = Site::here());
 Tensor from_dlpack(DLManagedTensor* managed, Site site = Site::here());
 

@@ -1,4 +1,5 @@
-// Kernels of to_device: the same for all instruction sets, and for the device at either end.
+// Kernels of to_device. They are the same for all instruction sets and for both directions of a
+// copy.
 #include "core/device_memory.h"
 #include "core/kernel.h"
 #include "ops/creation/copy_op.h"
@@ -14,7 +15,7 @@ void send(const KernelContext& ctx, const std::byte* source, DeviceType device) 
   copy_bytes(ctx.rank, y.data, y.meta->device, source, device, y.meta->local_bytes());
 }
 
-// A strided x is packed in host memory.
+// A strided x is first made contiguous in host memory.
 void to_device(const KernelContext& ctx) {
   const TensorView& x = ctx.in(0);
   if (x.numel() == 0) return;

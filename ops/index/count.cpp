@@ -27,7 +27,7 @@ namespace flow {
 
 namespace {
 
-// `count` positions in x's layout, whole on every rank.
+// Returns `count` positions in the layout of x, whole on every rank.
 Tensor positions(const Tensor& x, int64_t count, Site site) {
   TensorOptions layout = options_like(x);
   layout.dtype = DType::kInt64;
@@ -36,7 +36,8 @@ Tensor positions(const Tensor& x, int64_t count, Site site) {
   return arange(count, layout, site);
 }
 
-// Whether each row of (n, m) differs from the one before it: (n), true for the first.
+// Returns (n), true for each row of (n, m) that differs from the row before it and for the first
+// row.
 Tensor starts_run(const Tensor& rows, Site site) {
   const int64_t n = rows.size(0);
   const Tensor differs =
@@ -64,7 +65,7 @@ UniqueResult unique_of(const TensorArg& input, bool sorts, bool with_inverse, bo
     const Site site = input.site();
     const Tensor x = input->detach();
     const int64_t d = dim ? normalize_dim(*dim, x.dim(), name) : 0;
-    // Slices as rows.
+    // Returns the slices as rows.
     const Tensor slices = dim && x.dim() > 0 ? movedim({x, site}, d, 0) : x.reshape({-1}, site);
     const int64_t n = slices.size(0);
     if (n == 0) {

@@ -1,4 +1,4 @@
-// Different elements and how often they come. Nothing here has a gradient.
+// Finds distinct elements and counts them. None of these functions has a gradient.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,21 @@
 namespace flow {
 
 struct UniqueResult {
-  Tensor output;           // the different elements
-  Tensor inverse_indices;  // where each element of x lies in output; undefined unless asked for
-  Tensor counts;           // how often each element of output comes; undefined unless asked for
+  Tensor output;           // the distinct elements
+  Tensor inverse_indices;  // index in output of each element of x; undefined unless asked for
+  Tensor counts;           // number of occurrences of each element of output, if asked for
 };
 
 struct UniqueOptions {
   bool sorted = true;  // the result is in order either way
   bool return_inverse = false;
   bool return_counts = false;
-  std::optional<int64_t> dim = {};  // compare slices along it instead of elements
+  std::optional<int64_t> dim = {};  // if set, slices along this dim are compared
 };
 
-// The different elements of x in order; each NaN differs from all others. The shape depends on
-// data, so it cannot be traced.  unique(tensor({3, 1, 3})).output: 1, 3
+// Returns the distinct elements of x in ascending order. Each NaN is distinct from all other
+// elements. The shape of the result depends on data, so the function cannot be traced.
+//   unique(tensor({3, 1, 3})).output: 1, 3
 UniqueResult unique(const TensorArg& x, const UniqueOptions& options = {});
 
 struct UniqueConsecutiveOptions {
@@ -31,26 +32,27 @@ struct UniqueConsecutiveOptions {
   std::optional<int64_t> dim = {};
 };
 
-// One of each run of equal elements, in their order.
+// Returns the first element of each run of equal elements, in their order.
 UniqueResult unique_consecutive(const TensorArg& x, const UniqueConsecutiveOptions& options = {});
 
 struct BincountOptions {
-  Tensor weights = {};  // added up in place of ones
+  Tensor weights = {};  // added up instead of ones
   int64_t minlength = 0;
 };
 
-// How often each number 0 … max(x) comes in x, a vector of integers that are not negative: int64,
-// with weights their sums in float32 or float64. The shape depends on data.
+// Counts how often each number from 0 to max(x) occurs in x, a vector of nonnegative integers.
+// Returns int64, or, with weights, the sums of the weights in float32 or float64. The shape of the
+// result depends on data.
 Tensor bincount(const TensorArg& x, const BincountOptions& options = {});
 
 struct HistcOptions {
   int64_t bins = 100;
-  double min = 0;  // both equal: the least and the largest element
+  double min = 0;  // if min == max: the smallest and the largest element of x
   double max = 0;
 };
 
-// The number of elements in each of `bins` equal intervals from min to max, in x's floating dtype;
-// others are not counted.
+// The histogram of x: the number of elements in each of `bins` intervals of equal width from min to
+// max, in the dtype of x. Elements outside [min, max] are not counted. Requires: a floating dtype.
 Tensor histc(const TensorArg& x, const HistcOptions& options = {});
 
 }  // namespace flow

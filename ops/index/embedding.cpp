@@ -26,14 +26,15 @@ void infer(InferContext& ctx) {
   ctx.check(weight.dim() == 2, "weight must be a matrix (rows, D)");
   ctx.check(ctx.attrs<EmbeddingAttrs>().padding_idx < weight.shape[0], "padding_idx ",
             ctx.attrs<EmbeddingAttrs>().padding_idx,
-            " is no row of the weight; name one of its rows");
+            " is not a row of the weight; name one of its rows");
   Shape shape = indices.shape;
   shape.push_back(weight.shape[1]);
   ctx.add_output(shape, weight.dtype);
 }
 
-// Each index takes its own row. A rank that holds some rows gives those, zeros for the others: a
-// partial sum. Columns are independent. Of a sample by parts each rank takes its own rows.
+// Each index reads a separate row. A rank that holds some rows gives those, and zeros for the
+// others, which is a partial sum. Columns are independent. From a sample by parts, each rank reads
+// its own rows.
 void sbp(SbpContext& ctx) {
   const int64_t ndim = ctx.input(0).dim();
   if (ctx.attrs<EmbeddingAttrs>().held_alike(ctx.input(1).shape[0], ctx.input(0).numel,
@@ -47,7 +48,7 @@ void sbp(SbpContext& ctx) {
     ctx.add({sbp::broadcast, partial}, {partial});
 }
 
-// How often each row is taken, at each index: (…, 1).
+// The number of times each row is read, at each index: (…, 1).
 Tensor frequencies(const Tensor& indices, const Tensor& dy, int64_t rows) {
   const Tensor once = ones_like(narrow(dy, -1, 0, 1));
   const EmbeddingBackwardAttrs attrs{{.num_rows = rows}, -1};
@@ -88,7 +89,7 @@ void sbp_backward(SbpContext& ctx) {
   ctx.add({sbp::broadcast, sbp::broadcast}, {sbp::split(0)});
   ctx.add({sbp::broadcast, sbp::split(ndim)}, {sbp::split(1)});
   ctx.add({sbp::broadcast, sbp::partial_sum}, {sbp::partial_sum});
-  // Rows with one index are added; a sample has each row once.
+  // Rows with equal indices are added; a sample contains each row once.
   if (ctx.input(0).numel != 1 && ctx.attrs<EmbeddingBackwardAttrs>().num_parts == 0) return;
   for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
     ctx.add({sbp::broadcast, partial}, {partial});
@@ -133,7 +134,7 @@ void register_embedding(OpTable& table) {
 
 namespace {
 
-// The rows that `input` names, shortened in place to max_norm.
+// Scales the rows that `input` names in place to max_norm.
 void shorten_rows(const TensorArg& input, const TensorArg& weight,
                   const EmbeddingOptions& options) {
   if (!(*options.max_norm > 0)) {
@@ -159,7 +160,7 @@ Tensor embedding(const TensorArg& input, const TensorArg& weight, const Embeddin
     const int64_t index = *options.padding_idx;
     if (index < -rows || index >= rows) {
       throw InvalidArgument(str("[embedding] padding_idx ", index,
-                                " is no row of the weight; "
+                                " is not a row of the weight; "
                                 "received a weight of shape ",
                                 weight->shape(), "; name one of its rows"));
     }

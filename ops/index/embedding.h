@@ -9,14 +9,15 @@
 namespace flow {
 
 struct EmbeddingOptions {
-  std::optional<int64_t> padding_idx = {};  // this row gets no gradient; negative: from the end
-  std::optional<double> max_norm = {};  // rows taken are first shortened in place to this length
-  double norm_type = 2;                 // p of the norm that measures it
-  bool scale_grad_by_freq = false;      // a row's gradient is divided by how often the row is taken
+  std::optional<int64_t> padding_idx = {};  // row without gradient; negative: counts from the end
+  std::optional<double> max_norm = {};  // first scales the rows that are read in place to this norm
+  double norm_type = 2;                 // p of that norm
+  bool scale_grad_by_freq = false;      // divides a row's gradient by how often it is read
 };
 
-// y[i…] = weight[input[i…]]: weight (rows, D), input integers of any shape, y (…, D). An index out
-// of [0, rows) throws InvalidArgument. The gradient adds rows up in the order of the input.
+// Looks up rows of a table: y[i…] = weight[input[i…]]. weight is (rows, D), input holds integers in
+// any shape, and y is (…, D). An index outside [0, rows) throws InvalidArgument. The gradient adds
+// up the rows in the order of the input.
 //   embedding(tokens (B, T), weight (V, D)): (B, T, D)
 Tensor embedding(const TensorArg& input, const TensorArg& weight,
                  const EmbeddingOptions& options = {});

@@ -41,14 +41,14 @@ void check(const TensorArg& indices, const EmbeddingBagOptions& options) {
   if (!options.per_sample_weights.defined()) return;
   if (options.mode != "sum" || options.per_sample_weights.shape() != indices->shape()) {
     throw InvalidArgument(
-        str("[embedding_bag] per_sample_weights have the shape of the indices and ",
-            "go with mode sum; received ", options.per_sample_weights.meta(), " for ",
-            indices->meta(), ", mode ", options.mode),
+        str("[embedding_bag] per_sample_weights must have the shape of the indices and ",
+            "need mode sum; received ", options.per_sample_weights.meta(), " for ", indices->meta(),
+            ", mode ", options.mode),
         site);
   }
 }
 
-// For each index of a vector, the bag it lies in.
+// The bag of each index of a vector.
 Tensor bags_of(const Tensor& indices, const Tensor& starts, Site site) {
   TensorOptions layout = options_like(indices);
   layout.dtype = starts.dtype();

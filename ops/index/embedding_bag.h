@@ -10,17 +10,18 @@
 namespace flow {
 
 struct EmbeddingBagOptions {
-  Tensor offsets = {};  // where each bag of a vector of indices begins, from 0 on
+  Tensor offsets = {};  // where each bag begins in a vector of indices; the first is 0
   std::optional<double> max_norm = {};
   double norm_type = 2;
-  std::string mode = "mean";                // "sum", "max"
-  Tensor per_sample_weights = {};           // of each index; mode "sum" only
+  std::string mode = "mean";                // or "sum", "max"
+  Tensor per_sample_weights = {};           // one for each index; mode "sum" only
   bool include_last_offset = false;         // the last offset is the number of indices
-  std::optional<int64_t> padding_idx = {};  // does not count
+  std::optional<int64_t> padding_idx = {};  // index that is skipped
 };
 
-// The rows of weight (V, D) at the indices of each bag, joined: indices (B, n) are bags of n; a
-// vector of indices is cut at `offsets` (B). Empty bags give zeros: (B, D).
+// Combines the rows of weight (V, D) at the indices of each bag into one row by `mode`: (B, D).
+// Indices of shape (B, n) are B bags of n indices; a vector of indices is divided into bags at
+// `offsets` (B). An empty bag gives zeros.
 Tensor embedding_bag(const TensorArg& indices, const TensorArg& weight,
                      const EmbeddingBagOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Rows by index: a copy per row, and sums of rows.
+// Reads rows by index (one copy per row) and sums rows.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -38,7 +38,7 @@ std::vector<int64_t> read_indices(const TensorView& indices, int64_t num_rows) {
     if (row < 0 || row >= num_rows) {
       throw InvalidArgument(str("[embedding] index ", row, " is out of range for ", num_rows,
                                 " rows; received indices of shape ", indices.meta->shape,
-                                "; give rows from 0 on, or a larger table"));
+                                "; give indices from 0 to the last row, or a larger table"));
     }
   }
   return rows;
@@ -88,8 +88,8 @@ void add_row(Sum* sums, const T* values, int64_t n) {
   }
 }
 
-// Threads share out the columns and each goes through all rows in order, so that the sums do not
-// depend on how many there are.
+// The columns are divided among threads and each thread goes through all rows in order, so the sums
+// do not depend on the number of threads.
 template <class T>
 void embed_backward(const KernelContext& ctx) {
   using Sum =

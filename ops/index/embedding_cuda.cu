@@ -1,4 +1,4 @@
-// Rows by index on CUDA devices: a copy per row, and sums of rows in the order of the indices.
+// Reads rows by index on CUDA devices (one copy per row) and sums rows in the order of the indices.
 #include "ops/index/embedding_op.h"
 #include "ops/kernel/box_copy_cuda.cuh"
 #include "ops/kernel/fault_cuda.cuh"
@@ -10,8 +10,8 @@ void register_embedding_cuda(KernelTable& table);
 
 namespace {
 
-// The rows that indices name, as the local part counts them; -1 for those held elsewhere and for
-// those that do not exist, which are reported.
+// The rows that indices name, counted in the local part; -1 for rows that another rank holds and
+// for rows that do not exist, which are reported.
 struct LocalRows {
   const int32_t* narrow;
   const int64_t* wide;

@@ -8,7 +8,8 @@
 
 namespace flow::ops {
 
-// Inputs: indices, weight. `padding_idx` is -1 for none. The indices may be a sample by parts.
+// Inputs: indices, weight. A `padding_idx` of -1 means none. The indices may be a sample that was
+// taken part by part (SampledParts).
 struct EmbeddingAttrs : SampledParts {
   int64_t padding_idx = -1;
   bool scale_grad_by_freq = false;
@@ -21,8 +22,8 @@ struct EmbeddingAttrs : SampledParts {
   }
 };
 
-// Inputs: indices, rows (…, D). Zeros (num_rows, D) with each row added at its index, but for the
-// rows of padding_idx.
+// Inputs: indices, rows (…, D). The result is zeros (num_rows, D) to which each row is added at its
+// index, except rows whose index is padding_idx.
 struct EmbeddingBackwardAttrs : SampledParts {
   int64_t padding_idx = -1;
 

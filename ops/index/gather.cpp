@@ -51,8 +51,8 @@ void infer_gather(InferContext& ctx) {
   ctx.add_output(ctx.input(1).shape, ctx.input(0).dtype);
 }
 
-// Index entries are independent; an entry may look anywhere in a whole x. A rank that holds part of
-// x gives what it has, zeros elsewhere: a partial sum.
+// Index entries are independent, and an entry may read anywhere in a whole x. A rank that holds
+// part of x gives the elements it has and zeros elsewhere, which is a partial sum.
 void sbp_gather(SbpContext& ctx) {
   const int64_t dim = ctx.attrs<DimAttrs>().dim;
   const Shape& x = ctx.input(0).shape;
@@ -68,7 +68,7 @@ void sbp_gather(SbpContext& ctx) {
     ctx.add({partial, sbp::broadcast}, {partial});
 }
 
-// dx = dy added up at the places it was taken from.
+// dx is dy added up at the positions that were read.
 void grad_gather(GradContext& ctx) {
   ctx.set(0, ungather(ctx.dy(), ctx.attrs<DimAttrs>().dim, ctx.input(1), ctx.input_meta(0)->shape));
 }
@@ -115,8 +115,8 @@ void check_scatter(const OpContext& ctx, int64_t dim) {
   }
 }
 
-// A rank writes what falls into its part of x; entries whose targets it holds may be its part too,
-// and so their partners in src.
+// A rank writes the entries whose targets are in its part of x. The index and src may be split in
+// the same way if each rank holds the entries of its targets.
 void add_split_targets(SbpContext& ctx, int64_t dim, bool has_src) {
   const Shape& x = ctx.input(0).shape;
   const Shape& index = ctx.input(1).shape;
@@ -182,7 +182,7 @@ void infer_scatter_value(InferContext& ctx) {
   ctx.add_output_like(0);
 }
 
-// Every rank writes the value: it is its own maximum, and its own sum only if zero.
+// Every rank writes the same value, which is its own maximum, but its own sum only if it is zero.
 void sbp_scatter_value(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<ScatterValueAttrs>();
   add_split_targets(ctx, attrs.dim, false);
@@ -193,13 +193,13 @@ void sbp_scatter_value(SbpContext& ctx) {
   ctx.add({sbp::partial_min, sbp::broadcast}, {sbp::partial_min});
 }
 
-// What reached src's corner of index's shape, zeros in the rest of src.
+// The gradient in the corner of src that index covers; zeros in the rest of src.
 Tensor grad_of_src(GradContext& ctx) {
   const Tensor taken = gather(ctx.dy(), ctx.attrs<DimAttrs>().dim, ctx.input(1));
   return padded_to(taken, ctx.input_meta(2)->shape);
 }
 
-// dx = dy but 0 where src was written; dsrc = dy there.
+// dx = dy, but 0 where src was written; dsrc = dy at those positions.
 void grad_scatter(GradContext& ctx) {
   const int64_t dim = ctx.attrs<DimAttrs>().dim;
   if (ctx.needs(0)) ctx.set(0, scatter(ctx.dy(), dim, ctx.input(1), 0));

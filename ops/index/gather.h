@@ -1,4 +1,4 @@
-// Elements taken from or written to positions along one dim that a tensor of indices names.
+// Reads and writes elements at positions along one dim that are given by a tensor of indices.
 #pragma once
 
 #include <string>
@@ -7,15 +7,16 @@
 
 namespace flow {
 
-// Scalars are vectors of one element to all of these.
+// All of these functions treat a scalar as a vector of one element.
 
-// y[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on; y has the shape of index, which may be
-// smaller than x in the other dims.
+// For dim 0, y[i][j][k] = x[index[i][j][k]][j][k]; other dims follow the same pattern. y has the
+// shape of index, which may be smaller than x in the other dims.
 Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index);
 
-// A copy of x with y[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so on; scatter_add adds.
-// Index may be smaller than src, and than x in the other dims. Where an element is written twice,
-// the last value in row-major order of index stays.
+// For dim 0, returns a copy y of x with y[index[i][j][k]][j][k] = src[i][j][k]; other dims follow
+// the same pattern. scatter_add adds instead of assigning. index may be smaller than src, and
+// smaller than x in the other dims. If an element is written twice, the last value in row-major
+// order of index remains.
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,
                const ScatterOptions& options = {});
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value,

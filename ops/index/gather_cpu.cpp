@@ -19,9 +19,10 @@ void register_gather_cpu(KernelTable& table);
 
 namespace {
 
-// Calls fn(place, other) for every entry of `index`, in row-major order: where in `x` it points,
-// -1 if that is held elsewhere, and where `other`, indexed like index, has the entry's partner. A
-// negative entry, or one past x's logical size, throws.
+// Calls fn(place, other) for every entry of `index`, in row-major order. `place` is the offset in
+// `x` to which the entry points, or -1 if another rank holds it; `other` is the offset of the
+// entry's counterpart in the tensor that is indexed like index. A negative entry, or one past the
+// logical size of x, throws.
 template <class Fn>
 void for_each_entry(const TensorView& index, const TensorMeta& x, const TensorView& other,
                     int64_t dim, const char* op, const Fn& fn) {
@@ -140,7 +141,7 @@ void scatter_value(const KernelContext& ctx) {
   });
 }
 
-// The value that leaves others as they are.
+// The neutral value.
 template <class T>
 T neutral(ScatterReduction reduction) {
   if (reduction == ScatterReduction::kProduct) return T(1);

@@ -1,5 +1,5 @@
-// Gather, scatter and their sums on CUDA devices: one thread an entry of the index. Writes that may
-// meet in one place go through ops/kernel/segments_cuda.cuh.
+// Gather, scatter and their sums on CUDA devices, with one thread for each entry of the index.
+// Writes that may hit the same position use ops/kernel/segments_cuda.cuh.
 #include "ops/index/gather_op.h"
 #include "ops/kernel/box_copy_cuda.cuh"
 #include "ops/kernel/fault_cuda.cuh"
@@ -12,8 +12,8 @@ void register_gather_cuda(KernelTable& table);
 
 namespace {
 
-// Where entry i of the index, row-major, points in x, -1 if that is held elsewhere, and where
-// `other`, indexed like index, has the entry's partner.
+// The offset in x to which entry i of the index (row-major) points, or -1 if another rank holds it,
+// and the offset of the entry's counterpart in `other`, which is indexed like index.
 struct Entries {
   struct Dim {
     int64_t size;
@@ -111,7 +111,7 @@ struct PlaceEntries {
   }
 };
 
-// The entries of a scatter, sorted by where they go.
+// The entries of a scatter, sorted by their targets.
 struct Scattered {
   ScratchArray<int64_t> others;
   SortedPlaces places;
@@ -208,7 +208,7 @@ struct Reduce {
   }
 };
 
-// What no value changes.
+// The neutral value.
 template <class T>
 T neutral(ScatterReduction kind) {
   if constexpr (std::is_same_v<T, bool>) {

@@ -13,7 +13,8 @@ struct DimAttrs {
   static constexpr auto fields() { return std::tuple(key_field("dim", &DimAttrs::dim)); }
 };
 
-// Inputs: y, index. Zeros of `shape` with y's elements added where gather would take them.
+// Inputs: y, index. The result is zeros of `shape` to which the elements of y are added at the
+// positions that gather would read.
 struct UngatherAttrs {
   int64_t dim = 0;
   Shape shape;
@@ -52,18 +53,20 @@ struct ScatterReduceAttrs {
 
 extern const OpDef kGather, kUngather, kScatter, kScatterAdd, kScatterValue, kScatterReduce;
 
-// The gradient of gather; see UngatherAttrs.
+// Returns the gradient of gather; see UngatherAttrs.
 Tensor ungather(const TensorArg& y, int64_t dim, const TensorArg& index, const Shape& shape);
 
-// Whether x, index and src (inputs 0, 1, 2) fit together for a scatter along `dim`.
+// Checks that x, index and src (inputs 0, 1, 2) fit together for a scatter along `dim`.
 void check_scatter(const OpContext& ctx, int64_t dim);
-// The layouts of a scatter in which each rank writes what falls into its part of x.
+// Adds the layouts of a scatter in which each rank writes the elements that belong to its part of
+// x.
 void add_split_targets(SbpContext& ctx, int64_t dim, bool has_src);
-// Whether each rank's balanced part of `inner` elements is inside its part of `outer` elements.
+// Returns true if each rank's balanced part of `inner` elements is inside its part of `outer`
+// elements.
 bool parts_hold(int64_t outer, int64_t inner, int64_t num_ranks);
-// Zeros of `shape` with x in the corner of index 0.
+// Returns zeros of `shape` with x in the corner at index 0.
 Tensor padded_to(const Tensor& x, const Shape& shape);
-// To PyTorch's gather and scatter a scalar is a vector of one element.
+// Returns a scalar as a vector of one element, as PyTorch's gather and scatter treat it.
 Tensor as_vector(const TensorArg& x);
 Tensor as_indices(const TensorArg& index);
 

@@ -66,7 +66,7 @@ void infer_unindex(InferContext& ctx) {
   const auto& attrs = ctx.attrs<UnindexAttrs>();
   check_indices(ctx, 1, attrs.dims);
   ctx.check(ctx.input(0).shape == indexed_shape(attrs.shape, attrs.dims, ctx.input(1).shape),
-            "the input has not the shape that indexing ", attrs.shape, " gives");
+            "the input does not have the shape that indexing ", attrs.shape, " gives");
   ctx.add_output(attrs.shape, ctx.input(0).dtype);
 }
 
@@ -76,7 +76,7 @@ std::vector<Sbp> inputs_of(const SbpContext& ctx, std::vector<Sbp> leading, Sbp 
   return leading;
 }
 
-// Dims of x that are not indexed, and where they stand in x[…].
+// The dims of x that are not indexed, and their positions in x[…].
 struct KeptDim {
   int64_t in_x;
   int64_t in_result;
@@ -94,7 +94,8 @@ std::vector<KeptDim> kept_dims(int64_t ndim, const Shape& dims, int64_t num_pick
 }
 
 // Kept dims stay split. Entries of the index tensors are independent of each other. A rank that
-// holds part of an indexed dim gives what it has, zeros elsewhere: a partial sum.
+// holds part of an indexed dim gives the elements it has and zeros elsewhere, which is a partial
+// sum.
 void sbp_index(SbpContext& ctx) {
   const Shape& dims = ctx.attrs<IndexAttrs>().dims;
   const int64_t num_picked = ctx.input(1).dim();
@@ -109,8 +110,8 @@ void sbp_index(SbpContext& ctx) {
     add(partial, sbp::broadcast, partial);
 }
 
-// A rank that holds part of an indexed dim writes what falls into it. Values that ranks share out
-// may be added to a partial x.
+// A rank that holds part of an indexed dim writes the elements in its part. Values that are split
+// among ranks may be added to a partial x.
 void sbp_index_put(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<IndexPutAttrs>();
   const int64_t num_picked = ctx.input(2).dim();
@@ -171,7 +172,7 @@ std::vector<Tensor> saved_indices(const GradContext& ctx, int first) {
   return indices;
 }
 
-// dx = dy added up at the places it was taken from.
+// dx is dy added up at the positions that were read.
 void grad_index(GradContext& ctx) {
   const UnindexAttrs attrs{ctx.attrs<IndexAttrs>().dims, ctx.input_meta(0)->shape};
   const std::vector<Tensor> indices = saved_indices(ctx, 1);
@@ -183,7 +184,8 @@ void grad_unindex(GradContext& ctx) {
   ctx.set(0, pick(ctx.dy(), ctx.attrs<UnindexAttrs>().dims, saved_indices(ctx, 1)));
 }
 
-// dvalues = dy at the places written; dx = dy, but 0 at places overwritten.
+// dvalues = dy at the positions that were written; dx = dy, but 0 at positions that were
+// overwritten.
 void grad_index_put(GradContext& ctx) {
   const auto& attrs = ctx.attrs<IndexPutAttrs>();
   const std::vector<Tensor> indices = saved_indices(ctx, 2);
@@ -207,7 +209,7 @@ void infer_one_hot(InferContext& ctx) {
   ctx.add_output(shape, DType::kInt64);
 }
 
-// Each index makes its own row; a rank may make its part of the classes.
+// Each index produces a separate row, and a rank may produce its part of the classes.
 void sbp_one_hot(SbpContext& ctx) {
   const int64_t ndim = ctx.input(0).dim();
   for (int64_t i = 0; i < ndim; ++i)
@@ -263,15 +265,15 @@ void register_index(OpTable& table) {
 
 namespace {
 
-// An index taken apart: the view that numbers, slices, None and Ellipsis give, and the index
-// tensors that remain for dims of that view.
+// A parsed index: the view that numbers, slices, None and Ellipsis give, and the index tensors that
+// remain for dims of that view.
 struct ParsedIndex {
   Tensor view;
   Shape dims;
   std::vector<Tensor> indices;
 };
 
-// How many dims of x an index names.
+// The number of dims of x that an index names.
 int64_t dims_named(const IndexArg& index) {
   switch (index.kind) {
     case IndexArg::Kind::kNumber:
@@ -286,7 +288,8 @@ int64_t dims_named(const IndexArg& index) {
   return index.tensor.dtype() == DType::kBool ? index.tensor.dim() : 1;
 }
 
-// Adds the index tensors that `index` stands for, from dim `dim` of the view on; returns how many.
+// Adds the index tensors that `index` stands for, beginning at dim `dim` of the view, and returns
+// their number.
 int64_t add_index_tensor(const IndexArg& index, int64_t dim, ParsedIndex& parsed) {
   const Tensor& tensor = index.tensor;
   if (tensor.dtype() == DType::kInt64 || tensor.dtype() == DType::kInt32) {
@@ -338,7 +341,7 @@ ParsedIndex parse(const Tensor& x, std::span<const IndexArg> list) {
   if (named > x.dim() || ellipses > 1) {
     throw InvalidArgument(
         str("[index] ", ellipses > 1 ? "two Ellipsis in one index" : "too many indices", "; ",
-            named, " dims are named of a tensor of shape ", x.shape(), "; name fewer"));
+            named, " dims are indexed of a tensor of shape ", x.shape(), "; index fewer"));
   }
   ParsedIndex parsed{x, {}, {}};
   int64_t dim = 0;
@@ -383,7 +386,7 @@ Site site_of(std::span<const IndexArg> list, Site fallback) {
 Tensor index_by(const Tensor& x, std::span<const IndexArg> list, Site site) {
   const ParsedIndex parsed = parse(x, list);
   if (!parsed.indices.empty()) return pick({parsed.view, site}, parsed.dims, parsed.indices);
-  // A view of its own also where nothing was cut.
+  // Returns a new view even if nothing was sliced.
   return parsed.view.is_same(x) ? reshape({x, site}, x.shape()) : parsed.view;
 }
 
@@ -481,8 +484,9 @@ Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index) {
     const int64_t d = normalize_dim(dim, x->dim(), "index_select");
     const bool has_positions = index->dtype() == DType::kInt64 || index->dtype() == DType::kInt32;
     if (index->dim() > 1 || !has_positions) {
-      throw InvalidArgument(str("[index_select] positions are a vector of integers; received ",
-                                index->meta(), "; reshape or cast it, masked_select takes masks"));
+      throw InvalidArgument(str("[index_select] positions must be a vector of integers; received ",
+                                index->meta(),
+                                "; reshape or cast it, or use masked_select for a mask"));
     }
     Tensor indices = cast(index, DType::kInt64);
     if (indices.dim() == 0) indices = reshape({indices, index.site()}, {1});

@@ -1,4 +1,4 @@
-// Picking and writing elements by position: x[i], slices, masks and tensors of indices.
+// Reads and writes elements by position: x[i], slices, masks and tensors of indices.
 #pragma once
 
 #include <concepts>
@@ -15,12 +15,13 @@ struct NoneType {};
 
 struct EllipsisType {};
 
-// A new dim of size 1 in an index; "not given" as the bound of a Slice.
+// In an index, inserts a new dim of size 1; as the bound of a Slice, means "not given".
 inline constexpr NoneType None;
-// As many full slices as complete an index.
+// Stands for as many full slices as an index needs to cover all dims.
 inline constexpr EllipsisType Ellipsis;
 
-// start:end:step, as in Python; negative positions count from the end. step > 0.
+// The range start:end:step, as in Python. Negative positions count from the end. Requires: step >
+// 0.
 class Slice {
  public:
   struct Bound {
@@ -42,8 +43,8 @@ class Slice {
   int64_t step;
 };
 
-// One index: a number, a Slice, None, Ellipsis, or a tensor (integers: positions; bool: a mask).
-// operator[] takes no default arguments, so the index carries the place of the call.
+// One entry of an index: a number, a Slice, None, Ellipsis, or a tensor of integer positions or a
+// bool mask. operator[] cannot have default arguments, so the entry records the place of the call.
 class IndexArg {
  public:
   enum class Kind : uint8_t { kNumber, kSlice, kNone, kEllipsis, kTensor };
@@ -92,15 +93,17 @@ class IndexList {
   std::vector<IndexArg> indices_;
 };
 
-// x[indices]. Numbers, slices, None and Ellipsis alone give a view. Tensors of integers are
-// broadcast together and pick elements one by one; a bool tensor stands for the positions of its
-// true elements, dim by dim. The picked dims stand where the first tensor stood if all tensors
-// stood side by side, else in front (as in PyTorch).
+// Returns x[indices]. With only numbers, slices, None and Ellipsis, the result is a view. Integer
+// tensors are broadcast together and select elements one by one; a bool tensor stands for the
+// positions of its true elements, one index tensor per dim. If all tensors are next to each other
+// in the index, the selected dims take the place of the first one; otherwise they come first (as in
+// PyTorch).
 //   index(x (5, 3, 4), {rows (2), flow::Slice(), cols (2)}): (2, 3)
 Tensor index(const TensorArg& x, const IndexList& indices);
 
-// x[indices] = values, which broadcast to the shape of x[indices]. Where an element is named twice,
-// the last value stays. The form without underscore leaves x and gives a changed copy.
+// Assigns x[indices] = values, where values broadcast to the shape of x[indices]. If an element is
+// named twice, the last value remains. The form without underscore returns a changed copy and
+// leaves x unchanged.
 Tensor index_put(const TensorArg& x, const IndexList& indices, const TensorArg& values,
                  const IndexPutOptions& options = {});
 const Tensor& index_put_(const Tensor& x, const IndexList& indices, const TensorArg& values,
@@ -108,16 +111,17 @@ const Tensor& index_put_(const Tensor& x, const IndexList& indices, const Tensor
 const Tensor& index_put_(const Tensor& x, const IndexList& indices, const Scalar& value,
                          Site site = Site::here());
 
-// x's slices along `dim` at the positions in `index`, a vector (or scalar) of integers.
+// Returns the slices of x along `dim` at the positions in `index`, a vector or scalar of integers.
 Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index);
 
-// The elements of x where mask (bool, broadcast with x) is true: a vector.
+// Returns the elements of x at which mask (bool, broadcast with x) is true, as a vector.
 Tensor masked_select(const TensorArg& x, const TensorArg& mask);
 
-// The positions of the elements that are not zero: (count, x.dim()) int64, in row-major order.
+// Returns the positions of the nonzero elements in row-major order: (count, x.dim()) int64.
 Tensor nonzero(const TensorArg& x);
 
-// (…, num_classes) int64 with a 1 at each index; num_classes -1 stands for the largest index + 1.
+// Returns an int64 tensor (…, num_classes) with a 1 at each index and zeros elsewhere. num_classes
+// = -1 stands for the largest index + 1.
 Tensor one_hot(const TensorArg& indices, int64_t num_classes = -1);
 
 }  // namespace flow

@@ -1,4 +1,4 @@
-// Reading and writing at positions that index tensors name.
+// Reads and writes at positions that index tensors name.
 #include <cstring>
 #include <vector>
 
@@ -18,14 +18,14 @@ namespace {
 
 constexpr int64_t kElsewhere = INT64_MIN;
 
-// Who asks, for messages, and whether negative entries count from the end.
+// The calling op, for messages, and whether negative entries count from the end.
 struct Caller {
   const char* op;
   bool counts_from_end = true;
 };
 
-// Adds to `offsets` where the entries of `index` point in dim `dim` of x, kElsewhere for those that
-// another rank holds. Entries out of range throw.
+// Adds to `offsets` the offsets to which the entries of `index` point in dim `dim` of x, or
+// kElsewhere for entries that another rank holds. Entries out of range throw.
 void add_offsets(const TensorView& index, const TensorMeta& x, int64_t dim, const Caller& caller,
                  std::vector<int64_t>& offsets) {
   const int64_t size = x.shape[dim];
@@ -84,8 +84,8 @@ Picks make_picks(const KernelContext& ctx, int first_index, const TensorView& x,
   return picks;
 }
 
-// Calls fn(x_offset, y_offset) for the inner box of every pick that is held here, and for every
-// outer position; y lies contiguous.
+// Calls fn(x_offset, y_offset) for the inner box of every pick that this rank holds, and for every
+// outer position. y is contiguous.
 template <class Fn>
 void for_each_pick(const Picks& picks, const Fn& fn) {
   const int64_t inner = picks.inner.numel();
@@ -130,7 +130,8 @@ void index(const KernelContext& ctx) {
   });
 }
 
-// y, contiguous, as it lies or copied to `scratch`, the latter always where it is `written`.
+// y as a contiguous array: its memory, or a copy in `scratch`; always the latter if it is
+// `written`.
 const std::byte* contiguous_data(const KernelContext& ctx, const TensorView& y,
                                  Ref<Storage>& scratch, const std::byte* written = nullptr) {
   if (y.meta->is_contiguous && y.data != written) return y.data;

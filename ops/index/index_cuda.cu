@@ -1,4 +1,4 @@
-// Reading and writing at positions that index tensors name, on CUDA devices.
+// Reads and writes at positions that index tensors name, on CUDA devices.
 #include "ops/index/index_op.h"
 #include "ops/kernel/box_copy_cuda.cuh"
 #include "ops/kernel/fault_cuda.cuh"
@@ -10,8 +10,8 @@ void register_index_cuda(KernelTable& table);
 
 namespace {
 
-// Where pick n of the index tensors begins in x, from x's first element; -1 for those held
-// elsewhere and for those out of range, which are reported.
+// The offset of pick n of the index tensors from the first element of x; -1 for picks that another
+// rank holds and for picks out of range, which are reported.
 struct PickOffsets {
   struct Index {
     const int64_t* entries;
@@ -87,10 +87,10 @@ struct Picks {
   // The elements that one pick names: outer dims, then inner ones.
   int64_t columns() const { return outer.numel() * inner.numel(); }
 
-  // Where those lie in x, from the pick's offset on.
+  // Their offsets in x, from the offset of the pick.
   Places in_x() const { return joined(outer_strides, inner_strides); }
 
-  // Where they lie in y, (outer, picks, inner), from pick * inner on.
+  // Their offsets in y, (outer, picks, inner), from pick * inner.
   Places in_y() const {
     Strides before = contiguous_strides(outer);
     for (int64_t& stride : before)
@@ -144,7 +144,7 @@ void index(const KernelContext& ctx) {
 struct PlacePicks {
   const int64_t* offsets;
   PlacedValue* placed;
-  int64_t* values;  // where the pick's first element lies
+  int64_t* values;  // the pick's first element
   int64_t inner;
 
   __device__ void operator()(int64_t n) const {
@@ -153,7 +153,7 @@ struct PlacePicks {
   }
 };
 
-// The picks sorted by where they go.
+// The picks, sorted by their targets.
 struct SortedPicks {
   ScratchArray<int64_t> values;
   SortedPlaces places;

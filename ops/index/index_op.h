@@ -10,7 +10,7 @@ namespace flow::ops {
 // Inputs: x, then one index tensor for each of `dims` (ascending), all of one shape.
 struct IndexAttrs {
   Shape dims;
-  bool counts_from_end = true;  // negative indices do; else they are out of range
+  bool counts_from_end = true;  // negative indices count from the end; else they are out of range
 
   static constexpr auto fields() {
     return std::tuple(key_field("dims", &IndexAttrs::dims),
@@ -29,7 +29,8 @@ struct IndexPutAttrs {
   }
 };
 
-// Inputs: y, then the index tensors. Zeros of `shape` with y's elements added at their positions.
+// Inputs: y, then the index tensors. The result is zeros of `shape` to which the elements of y are
+// added at their positions.
 struct UnindexAttrs {
   Shape dims;
   Shape shape;
@@ -56,9 +57,10 @@ struct OneHotAttrs {
 
 extern const OpDef kIndex, kIndexPut, kUnindex, kNonzero, kOneHot;
 
-// A value that the shape of an op's result depends on; Unsupported where it is traced.
+// Reads a value that determines the shape of an op's result. Throws Unsupported while a call is
+// traced.
 int64_t size_in(const char* op, const Tensor& value, Site site);
-// Where the picked dims of x[…] stand in the result.
+// The position of the selected dims of x[…] in the result.
 int64_t picked_position(const Shape& dims);
 // The shape of x[…] for index tensors of shape `picked`.
 Shape indexed_shape(const Shape& x, const Shape& dims, const Shape& picked);

@@ -30,9 +30,9 @@ void infer(InferContext& ctx) {
   ctx.add_output_like(0);
 }
 
-// A product is linear in x; what replaces x is its own maximum. Ranks may each compare some
-// entries, if what no entry meets stays as it is. A maximum with the same numbers on all ranks also
-// keeps minima.
+// A product is linear in x, and a value that replaces x is its own maximum. Each rank may compare
+// some of the entries if elements that no entry meets stay unchanged. A maximum with the same
+// numbers on all ranks also keeps minima.
 void sbp(SbpContext& ctx) {
   constexpr Sbp kB = sbp::broadcast;
   const auto& attrs = ctx.attrs<ScatterReduceAttrs>();
@@ -63,7 +63,7 @@ void sbp(SbpContext& ctx) {
   ctx.add({other, kB, kB}, {other});
 }
 
-// The entries' partners in src.
+// The counterparts of the entries in src.
 Tensor corner_of(const Tensor& src, const Shape& shape) {
   Tensor corner = src;
   for (int64_t i = 0; i < shape.size(); ++i) {
@@ -72,9 +72,9 @@ Tensor corner_of(const Tensor& src, const Shape& shape) {
   return corner;
 }
 
-// With the other factors' product at each place, zeros taken as 1 and counted apart (so second
-// derivatives are those away from zeros):
-// dx = dy prod(src),  dsrc = dy (product of the others), 0 where another factor is
+// Uses the product of the other factors at each position, with zeros taken as 1 and counted
+// separately (so second derivatives are those away from zeros): dx = dy prod(src),  dsrc = dy
+// (product of the others), 0 where another factor is 0.
 void grad_prod(GradContext& ctx, const ScatterReduceAttrs& attrs) {
   const Tensor& dy = ctx.dy();
   const Tensor x = ctx.input(0);
@@ -98,7 +98,7 @@ void grad_prod(GradContext& ctx, const ScatterReduceAttrs& attrs) {
   ctx.set(2, padded_to(masked_fill(others, has_other_zero, 0), ctx.input_meta(2)->shape));
 }
 
-// dy shared by the elements of x and src that are equal to the result.
+// dy is divided evenly among the elements of x and src that are equal to the result.
 void grad_extremum(GradContext& ctx, const ScatterReduceAttrs& attrs) {
   const Tensor x = ctx.input(0);
   const Tensor index = ctx.input(1);
@@ -143,7 +143,7 @@ void register_scatter_reduce(OpTable& table) {
 
 namespace {
 
-// How many values each element of the result is the mean of.
+// The number of values of which each element of the result is the mean.
 Tensor counts(const TensorArg& x, int64_t dim, const Tensor& index, const Tensor& src,
               bool include_self) {
   const Tensor own = full_like(x, include_self ? 1 : 0);

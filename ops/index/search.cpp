@@ -27,8 +27,8 @@ void infer(InferContext& ctx) {
   ctx.add_output(values, DType::kInt64);
 }
 
-// Values are looked up one by one. Each part of a sequence is sorted too, and the elements before a
-// value add up. The place rises with the value.
+// Values are looked up one by one. Each part of a sequence is sorted too, and the numbers of
+// elements before a value add up. The position increases with the value.
 void sbp(SbpContext& ctx) {
   const int64_t rows = ctx.input(0).dim() - 1;
   const int64_t dims = ctx.input(1).dim();
@@ -78,7 +78,7 @@ Tensor searchsorted(const TensorArg& sequence, const TensorArg& values,
 Tensor bucketize(const TensorArg& x, const TensorArg& boundaries, const BucketizeOptions& options) {
   return ops::named("bucketize", [&]() -> Tensor {
     if (boundaries->dim() != 1) {
-      throw InvalidArgument(str("[bucketize] boundaries are a vector; received ",
+      throw InvalidArgument(str("[bucketize] boundaries must be a vector; received ",
                                 boundaries->meta(), "; use searchsorted"),
                             x.site());
     }

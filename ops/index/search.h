@@ -1,4 +1,4 @@
-// Places in sorted sequences.
+// Searches in sorted sequences.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,13 @@ namespace flow {
 
 struct SearchsortedOptions {
   bool out_int32 = false;
-  bool right = false;  // behind equal elements instead of before them
-  Tensor sorter = {};  // argsort of the sequence, which need not be sorted then
+  bool right = false;  // counts equal elements too
+  Tensor sorter = {};  // argsort of the sequence, if the sequence is not sorted
 };
 
-// How many elements of a sorted sequence come before each value: int64. The sequences lie along the
-// last dim; there is one, (n), or one for each row of the values, (…, n) for (…, m).
+// Returns the number of elements of a sorted sequence that are less than each value, as int64. The
+// last dim of `sequence` is searched; it holds either one sequence (n), or one (…, n) for each row
+// of values (…, m).
 //   searchsorted(tensor({1, 3, 5}), tensor({0, 3, 9})): 0, 1, 3
 Tensor searchsorted(const TensorArg& sequence, const TensorArg& values,
                     const SearchsortedOptions& options = {});
@@ -24,7 +25,7 @@ struct BucketizeOptions {
   bool right = false;
 };
 
-// searchsorted of x in one sequence of boundaries.
+// The same as searchsorted for the values x and a single sequence of boundaries.
 Tensor bucketize(const TensorArg& x, const TensorArg& boundaries,
                  const BucketizeOptions& options = {});
 

@@ -20,7 +20,7 @@ template <class T>
 using Compared =
     std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>, float, T>;
 
-// The number of elements before `value`; NaN stands behind all others.
+// The number of elements before `value`; a NaN comes after all others.
 template <class T, bool kRight>
 int64_t place_of(const T* sequence, int64_t stride, int64_t size, T value) {
   int64_t begin = 0;

@@ -42,7 +42,7 @@ Tensor nonfinite_aware(const TensorArg& a, const TensorArg& b,
 void check_index(const char* name, const TensorArg& x, const TensorArg& index) {
   const bool has_positions = index->dtype() == DType::kInt64 || index->dtype() == DType::kInt32;
   if (index->dim() <= 1 && has_positions) return;
-  throw InvalidArgument(str("[", name, "] positions are a vector of integers; received ",
+  throw InvalidArgument(str("[", name, "] positions must be a vector of integers; received ",
                             index->meta(), "; reshape or cast it"),
                         x.site());
 }
@@ -74,7 +74,7 @@ Tensor take(const TensorArg& x, const TensorArg& index) {
   return ops::named("take", [&]() -> Tensor {
     if (index->dtype() != DType::kInt64) {
       throw InvalidArgument(
-          str("[take] positions are int64; received ", index->meta(), "; cast them"), x.site());
+          str("[take] positions must be int64; received ", index->meta(), "; cast them"), x.site());
     }
     const Tensor line = reshape(x, {-1});
     return flow::index({line, x.site()}, IndexArg(index.tensor(), index.site()));
@@ -86,9 +86,10 @@ Tensor take_along_dim(const TensorArg& x, const TensorArg& indices, std::optiona
     const Site site = x.site();
     if (!dim) return gather({reshape(x, {-1}), site}, 0, {reshape(indices, {-1}), site});
     if (indices->dim() != x->dim()) {
-      throw InvalidArgument(str("[take_along_dim] x and indices need as many dims; received ",
-                                x->meta(), ", ", indices->meta(), "; reshape one"),
-                            site);
+      throw InvalidArgument(
+          str("[take_along_dim] x and indices must have the same number of dims; received ",
+              x->meta(), ", ", indices->meta(), "; reshape one"),
+          site);
     }
     const int64_t d = normalize_dim(*dim, x->dim(), "take_along_dim");
     Shape of_x = x->shape();
@@ -174,7 +175,7 @@ Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg
     const Tensor wide = reshape({expand(x, shape), site}, {-1});
     const Tensor chosen = reshape({expand(mask, shape), site}, {-1});
     if (source->numel() == 0 || wide.numel() == 0) return reshape({wide, site}, shape);
-    // The k-th chosen element takes the k-th of the source.
+    // The k-th selected element takes the k-th element of the source.
     const Tensor rank = sub({cumsum({chosen, site}, 0), site}, 1);
     const Tensor place = clamp({rank, site}, {.min = 0, .max = source->numel() - 1});
     const Tensor values = index_select({reshape(source, {-1}), site}, 0, {place, site});

@@ -13,33 +13,36 @@ struct IsinOptions {
   bool invert = false;
 };
 
-// Whether each element of x is one of `test`: bool.
+// Returns a bool tensor that is true where an element of x is one of `test`.
 Tensor isin(const TensorArg& x, const TensorArg& test, const IsinOptions& options = {});
 
-// Elements of the flattened x at `index`, whose shape the result has; negative ones count from the
-// end.
+// Returns the elements of the flattened x at the positions in `index`. The result has the shape of
+// `index`; negative positions count from the end.
 Tensor take(const TensorArg& x, const TensorArg& index);
-// gather, where x and indices are broadcast in the other dims; without dim, of the flattened ones.
+// The same as gather after x and indices are broadcast in all dims but `dim`. Without `dim`, both
+// are flattened.
 Tensor take_along_dim(const TensorArg& x, const TensorArg& indices,
                       std::optional<int64_t> dim = std::nullopt);
 
-// A copy of x with alpha times the i-th slice of source along `dim` added to slice index[i].
+// Returns a copy of x in which alpha times slice i of `source` along `dim` is added to slice
+// index[i], for every i.
 Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
                  double alpha = 1);
 
-// nonzero under its other name.
+// An alias of nonzero.
 Tensor argwhere(const TensorArg& x);
 
-// A copy of x with the slices at `index` along `dim` replaced by a number, by the slices of
-// `source`.
+// Return a copy of x in which the slices at `index` along `dim` are replaced by a number
+// (index_fill) or by the slices of `source` (index_copy).
 Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value);
 Tensor index_copy(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source);
 
-// A copy of x with the elements where mask (bool, broadcast to x) is true replaced by those of
-// source, in order. source has at least as many.
+// Returns a copy of x in which the elements at which mask (bool, broadcast to x) is true are
+// replaced, in order, by the elements of source. Requires: source has at least as many elements.
 Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg& source);
 
-// The larger (smaller) one; the number where the other is NaN.
+// The elementwise maximum (fmax) or minimum (fmin). If one of the two elements is NaN, the result
+// is the other.
 Tensor fmax(const TensorArg& a, const TensorArg& b);
 Tensor fmin(const TensorArg& a, const TensorArg& b);
 

@@ -23,7 +23,7 @@ void infer_topk(InferContext& ctx) {
   Shape shape = ctx.input(0).shape;
   const int64_t size = shape.empty() ? 1 : shape[attrs.dim];
   ctx.check(attrs.k >= 0 && attrs.k <= size, "k is ", attrs.k, "; dim ", attrs.dim, " has ", size,
-            " elements, give a k from 0 to that");
+            " elements; give a k from 0 to that number");
   if (!shape.empty()) shape[attrs.dim] = attrs.k;
   ctx.add_output(shape, ctx.input(0).dtype);
   ctx.add_output(shape, DType::kInt64);
@@ -37,7 +37,7 @@ void sbp_lines(SbpContext& ctx) {
   }
 }
 
-// dx = dy at the places the values came from.
+// dx = dy at the positions of the values.
 template <class Attrs>
 void grad_lines(GradContext& ctx) {
   if (!ctx.dy().defined()) return;

@@ -1,4 +1,4 @@
-// Elements in order. NaN counts as larger than every number; equal elements keep their order.
+// Sorting. NaN counts as larger than every number, and equal elements keep their order.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ struct SortOptions {
   bool stable = false;  // the order is stable either way
 };
 
-// x with the elements along `dim` in order, and where they stood.
+// sort returns the elements of x sorted along `dim` and their indices in x; argsort returns only
+// the indices.
 ValuesIndices sort(const TensorArg& x, const SortOptions& options = {});
 Tensor argsort(const TensorArg& x, const SortOptions& options = {});
 
@@ -23,7 +24,8 @@ struct TopkOptions {
   bool sorted = true;  // the result is in order either way
 };
 
-// The k largest (smallest) elements along `dim`, the best first. Requires: k <= x.size(dim).
+// Returns the k largest (or smallest) elements along `dim`, the largest (smallest) first, and their
+// indices. Requires: k <= x.size(dim).
 ValuesIndices topk(const TensorArg& x, int64_t k, const TopkOptions& options = {});
 
 }  // namespace flow

@@ -1,4 +1,4 @@
-// Sorting and picking of the best, a line at a time.
+// Sorts lines and selects their largest or smallest elements, one line at a time.
 #include <algorithm>
 #include <type_traits>
 #include <vector>

@@ -1,4 +1,4 @@
-// Sorting and picking of the best on CUDA devices, all lines at once.
+// Sorts lines and selects their largest or smallest elements on CUDA devices, all lines at once.
 #include "ops/index/sort_op.h"
 #include "ops/kernel/merge_sort_cuda.cuh"
 

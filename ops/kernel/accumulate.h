@@ -1,4 +1,4 @@
-// Adding up many values at scattered places of one tensor.
+// Adds up many values at scattered positions of one tensor.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace flow::ops {
 
-// Adds to the elements of a local part, named by their offset from its first; 16-bit floats are
-// added up in float and rounded once, by store(). Bools are joined by "or".
+// Adds to the elements of a local part, which are named by their offset from its first element.
+// 16-bit floats are added up in float and rounded once, by store(). Bools are combined by "or".
 template <class T>
 class Accumulator {
  public:
   static constexpr bool kIsFloat16 = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
   using Sum = std::conditional_t<kIsFloat16, float, T>;
 
-  // Begins with what `target` holds.
+  // Starts from the values in `target`.
   Accumulator(const KernelContext& ctx, const TensorView& target) : values_(target.as<T>()) {
     if constexpr (kIsFloat16) {
       count_ = target.numel() == 0 ? 0 : 1;

@@ -8,7 +8,7 @@ namespace flow::ops {
 
 namespace {
 
-// 16 of aBcd16b, all channels of acdb, 0 of another name.
+// Returns 16 for aBcd16b, all channels for acdb, and 0 for any other name.
 int64_t lanes_of(std::string_view name, int64_t num_dims, int64_t channels) {
   constexpr std::string_view kLetters = "abcdef";
   if (num_dims < 3 || num_dims > static_cast<int64_t>(kLetters.size())) return 0;

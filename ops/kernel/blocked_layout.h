@@ -1,4 +1,4 @@
-// What flow's own kernels know of the blocked layouts of oneDNN.
+// The description of oneDNN's blocked layouts that flow's own kernels use.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace flow::ops {
 
-// Memory (batch, channel blocks, positions, lanes): lanes channels lie side by side for each
-// position of the dims behind them. Lanes beyond the channels are padding, which must be zero.
+// Memory is (batch, channel blocks, positions, lanes): for each position of the dims after the
+// channels, `lanes` channels are contiguous. Lanes beyond the channels are padding, which must be
+// zero.
 struct ChannelBlocks {
   int64_t batch = 0;
   int64_t channels = 0;
@@ -20,7 +21,8 @@ struct ChannelBlocks {
   bool has_padding() const { return channels % lanes != 0; }
 };
 
-// Of layouts such as aBcd16b (16 lanes) and acdb (all channels); lanes = 0 for any other.
+// Describes layouts such as aBcd16b (16 lanes) and acdb (all channels); lanes = 0 for any other
+// layout.
 ChannelBlocks channel_blocks(const BlockedLayout& layout, const Shape& shape);
 
 // Sets the padding to zero.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 14;  // elements
 
-// Rows of a length the compiler knows take no call each.
+// Rows whose length the compiler knows are copied without a call.
 template <size_t kBytes>
 void copy_rows_of(int64_t rows, std::byte* target, int64_t target_step, const std::byte* source,
                   int64_t source_step) {
@@ -22,7 +22,7 @@ void copy_rows_of(int64_t rows, std::byte* target, int64_t target_step, const st
     std::memcpy(target + i * target_step, source + i * source_step, kBytes);
 }
 
-// Rows of `bytes` that lie densely on both sides; steps in bytes.
+// Rows of `bytes` bytes that are dense on both sides; the steps are in bytes.
 void copy_dense_rows(int64_t rows, size_t bytes, std::byte* target, int64_t target_step,
                      const std::byte* source, int64_t source_step) {
   switch (bytes) {
@@ -108,7 +108,7 @@ void BoxLoop::copy(std::byte* target, const std::byte* source) const {
   if (!is_empty_) copy_range(0, 0, dims_[0].size, target, source);
 }
 
-// The outermost dim is cut, or the next where it is too short for that.
+// The outermost dim is divided among threads, or the next one if it is too short.
 void BoxLoop::copy(ThreadPool& pool, std::byte* target, const std::byte* source) const {
   if (is_empty_) return;
   constexpr int64_t kEnough = 8;

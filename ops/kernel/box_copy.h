@@ -1,4 +1,5 @@
-// Moving boxes of elements between strided tensors: what kernels that compute nothing are made of.
+// Copies boxes of elements between strided tensors. Kernels that compute nothing are composed of
+// such copies.
 #pragma once
 
 #include <array>
@@ -10,7 +11,7 @@
 
 namespace flow::ops {
 
-// Where a box starts and how far its neighbours lie apart, in elements.
+// The start of a box and the distance between its neighbours along each dim, in elements.
 struct BoxSource {
   const std::byte* data;
   Strides strides;
@@ -21,7 +22,8 @@ struct BoxTarget {
   Strides strides;
 };
 
-// The loops that copy boxes of one size and layout: dims of size 1 are gone, neighbours merged.
+// The loops that copy boxes of one size and layout. Dims of size 1 are removed and neighbouring
+// dims are merged.
 class BoxLoop {
  public:
   // Elements have 1, 2, 4 or 8 bytes. Strides may be negative.
@@ -38,7 +40,7 @@ class BoxLoop {
     int64_t source;
   };
 
-  // Indices [begin, end) of dim `depth` and all of the dims inside it; begins there.
+  // Copies indices [begin, end) of dim `depth` and all of the dims inside it.
   void copy_range(size_t depth, int64_t begin, int64_t end, std::byte* target,
                   const std::byte* source) const;
   template <class T>
@@ -50,13 +52,13 @@ class BoxLoop {
   size_t element_bytes_;
 };
 
-// One box, once.
+// Copies one box once.
 void copy_box(const Shape& size, const BoxTarget& target, const BoxSource& source,
               size_t element_bytes);
 void copy_box(ThreadPool& pool, const Shape& size, const BoxTarget& target, const BoxSource& source,
               size_t element_bytes);
 
-// All of the tensors' local parts; `target` may be given other strides.
+// Copies the tensors' whole local parts. `target` may be given other strides.
 void copy_part(const TensorView& target, const TensorView& source);
 void copy_part(ThreadPool& pool, const TensorView& target, const TensorView& source);
 void zero_part(const TensorView& target);

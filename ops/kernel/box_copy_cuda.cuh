@@ -1,4 +1,4 @@
-// Moving boxes of elements between strided tensors on CUDA devices, as ops/kernel/box_copy.h does
+// Copies boxes of elements between strided tensors on CUDA devices, as ops/kernel/box_copy.h does
 // on the CPU.
 #pragma once
 
@@ -29,7 +29,7 @@ inline void copy_box(const KernelContext& ctx, const Shape& size, const BoxTarge
   });
 }
 
-// All of the tensors' local parts, unless they are the same memory.
+// Copies the tensors' whole local parts, unless they are the same memory.
 inline void copy_part(const KernelContext& ctx, const TensorView& target,
                       const TensorView& source) {
   if (target.data == source.data) return;

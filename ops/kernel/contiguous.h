@@ -36,7 +36,8 @@ class ContiguousOutput {
   C* data_;
 };
 
-// What ContiguousInput and ContiguousOutput of dtype `computed` take for all tensors of a call.
+// The scratch memory that ContiguousInput and ContiguousOutput of dtype `computed` need for all
+// tensors of a call.
 KernelScratch contiguous_scratch(const KernelQuery& query, DType computed);
 
 }  // namespace flow::ops

@@ -10,8 +10,9 @@ namespace flow::ops {
 
 namespace {
 
-// Elements pass through double or int64, which hold every value of the floating and the integer
-// types: nine functions in and eighteen out in place of a function for each of 81 pairs.
+// Elements are converted through double or int64, which hold every value of the floating and the
+// integer types. This takes nine functions for reading and eighteen for writing instead of one for
+// each of 81 pairs.
 constexpr int64_t kBuffer = 256;
 
 template <class Wide>

@@ -9,7 +9,7 @@
 
 namespace flow::ops {
 
-// One end of a conversion: where elements lie; the stride is in elements.
+// The source or target of a conversion: its elements and the stride in elements.
 struct ConvertedRow {
   DType dtype;
   std::byte* data;
@@ -22,10 +22,10 @@ struct SourceRow {
   int64_t stride;
 };
 
-// n elements, each as convert() of ops/elementwise/cast_formula.h does it.
+// Converts n elements as convert() of ops/elementwise/cast_formula.h does.
 void convert_row(const ConvertedRow& y, const SourceRow& x, int64_t n);
 
-// All elements of a plan with one input; `y` and `x` point at the first.
+// Converts all elements of a loop with one input; `y` and `x` point at the first elements.
 void convert_rows(const LoopNest& state, DType to, std::byte* y, DType from, const std::byte* x);
 
 }  // namespace flow::ops

@@ -23,7 +23,7 @@ std::string_view to_string(CpuIsa isa) {
 
 CpuIsa detected_isa() {
 #if defined(__x86_64__)
-  // Every CPU with avx2 has f16c, which clang 14 cannot ask for.
+  // Every CPU with avx2 also has f16c, which clang 14 cannot test for.
   const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512dq") &&

@@ -28,7 +28,8 @@ CpuIsa choose_isa(CpuIsa detected, std::string_view limit);
 // Unsupported if the CPU lacks an instruction set that this build requires.
 CpuIsa active_isa();
 
-// Of a table made by FLOW_ISA_VARIANTS, the last entry that is there and not wider than `isa`.
+// Returns the last entry of a table made by FLOW_ISA_VARIANTS that is present and not wider than
+// `isa`.
 template <class T, size_t kNumIsas>
 const T& widest_variant(const std::array<T, kNumIsas>& variants, CpuIsa isa) {
   auto i = static_cast<size_t>(isa);

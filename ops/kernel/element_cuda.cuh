@@ -11,7 +11,7 @@
 
 namespace flow::ops {
 
-// The type elements of type T are computed in.
+// The type in which elements of type T are computed.
 template <class T>
 using DeviceCompute = std::conditional_t<sizeof(T) == 2, float, T>;
 

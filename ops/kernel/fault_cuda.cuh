@@ -1,4 +1,4 @@
-// How kernels report values that are wrong, such as an index out of range.
+// Lets kernels report invalid values, such as an index out of range.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace flow::ops {
 
-// Of one call; `op` is a literal.
+// The faults of one call. `op` is a string literal.
 struct FaultReport {
   cuda::Fault* fault = nullptr;
   const char* op = nullptr;

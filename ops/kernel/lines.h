@@ -1,4 +1,4 @@
-// Walking the lines of a tensor along one dim: for kernels that treat each line as a whole.
+// Iterates over the lines of a tensor along one dim, for kernels that work on whole lines.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace flow::ops {
 
-// Element k of a line starts at `offset` and lies k * stride further.
+// Element k of a line is at offset + k * stride.
 struct Line {
   int64_t offset;
   int64_t stride;
 };
 
-// The line number `index`, row-major over the other dims, of a local part along `dim`. A scalar has
-// one line of one element.
+// Returns line `index`, in row-major order over the other dims, of a local part along `dim`. A
+// scalar has one line of one element.
 inline Line line_of(const TensorView& tensor, int64_t dim, int64_t index) {
   const Shape& shape = tensor.shape();
   if (shape.empty()) return {0, 1};

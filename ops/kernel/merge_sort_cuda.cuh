@@ -1,6 +1,6 @@
-// Sorting on CUDA devices: runs of 32 by counting, then merges in which each element finds its rank
-// among the other run's by bisection. log2(n / 32) + 1 passes over memory; the order is total, so
-// the result does not depend on timing.
+// Merge sort on CUDA devices: runs of 32 elements are sorted by counting and then merged; in each
+// merge an element finds its rank in the other run by bisection. It makes log2(n / 32) + 1 passes
+// over memory. The order is total, so the result does not depend on timing.
 #pragma once
 
 #include "ops/kernel/rows_cuda.cuh"
@@ -58,8 +58,8 @@ struct MergeRuns {
   }
 };
 
-// Sorts `lines` lines of `size` entries, which lie one after the other in `entries`. `before` is a
-// strict total order: no two entries are equal. The result lies in one of the two arrays.
+// Sorts `lines` lines of `size` entries, which follow each other in `entries`. `before` is a strict
+// total order: no two entries are equal. The result is in one of the two arrays.
 template <class Entry, class Before>
 Entry* merge_sort(const KernelContext& ctx, int64_t lines, int64_t size, Entry* entries,
                   Entry* spare, Before before) {

@@ -30,7 +30,7 @@ struct WholeVector {
     store(x + at, v);
   }
 
-  // `v` with lanes beyond the row replaced: there are none.
+  // Returns `v` with the lanes beyond the row replaced; a whole vector has no such lanes.
   [[gnu::always_inline]] Vec<C> keep(Vec<C> v, C /*rest*/) const { return v; }
 };
 
@@ -68,7 +68,7 @@ inline void for_row(int64_t n, const F& f) {
   if (i < n) f(PartVector<C>{i, n - i});
 }
 
-// Sums of several terms in one pass.
+// Several sums that are computed in one pass.
 template <class C, size_t kCount>
 struct Sums {
   std::array<Vec<C>, kCount> term;
@@ -121,7 +121,7 @@ inline C row_sum(int64_t n, const F& f) {
   return sum(row_sum_lanes<C>(n, f));
 }
 
-// The maximum of f over a row, -inf for none; NaN may be overlooked.
+// The maximum of f over a row, or -inf for an empty row. A NaN may be ignored.
 template <class C, class F>
 inline C row_max(int64_t n, const F& f) {
   constexpr int64_t kLanes = Vec<C>::kLanes;

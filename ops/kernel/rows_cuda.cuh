@@ -1,5 +1,5 @@
-// What CUDA kernels share: how elements are widened, how rows are walked by threads and how a team
-// of threads adds up. Sums are joined in an order that depends on the shape only.
+// Helpers that CUDA kernels share: the conversion of elements, loops over rows, and sums within a
+// team of threads. Sums are combined in an order that depends only on the shape.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,8 @@ struct Quotient {
   int64_t rest;
 };
 
-// a / b and a % b for a >= 0, b > 0; in 32 bits where both fit, which is several times as quick.
+// a / b and a % b for a >= 0, b > 0. They use 32 bits if both numbers fit, which is several times
+// as fast.
 __host__ __device__ inline Quotient divide(int64_t a, int64_t b) {
   if (((a | b) >> 32) == 0) {
     const auto narrow_a = static_cast<uint32_t>(a);
@@ -45,7 +46,7 @@ struct Places {
   Places() = default;
 
   Places(const Shape& shape, const Strides& strides) {
-    // Dims of size 1 are left out and neighbours merged: divisions are what a walk costs.
+    // Dims of size 1 are removed and neighbouring dims merged, because divisions dominate the cost.
     for (int64_t d = 0; d < shape.size(); ++d) {
       if (shape[d] == 1) continue;
       if (num_dims > 0 && stride[num_dims - 1] == strides[d] * shape[d]) {
@@ -79,8 +80,8 @@ __global__ void element_kernel(F f, int64_t n) {
     f(i);
 }
 
-// Calls f(i) for i < n, one thread each. F is a struct at namespace scope with its operands as
-// members.
+// Calls f(i) for i < n, with one thread for each i. F is a struct at namespace scope that holds its
+// operands as members.
 template <class F>
 void for_each_element(const KernelContext& ctx, int64_t n, const F& f) {
   cuda::launch(element_kernel<F>, cuda::blocks_for(n), cuda::kBlockThreads, 0, cuda::stream_of(ctx),
@@ -131,8 +132,8 @@ struct Team {
 
   __device__ bool leads() const { return threadIdx.x == 0; }
 
-  // All threads of the team must come here, and get the same result: neighbours are joined within a
-  // warp, then the warps in order.
+  // All threads of the team must call this, and all get the same result: neighbouring lanes are
+  // combined within a warp, then the warps in order.
   template <class C, class Join>
   __device__ C reduce(C value, Join join) const {
     for (int distance = 16; distance > 0; distance /= 2)
@@ -154,8 +155,8 @@ struct Team {
   }
 };
 
-// Rows beyond one a block are walked in steps; teams of one warp share a block, whose y counts
-// them.
+// If there are more rows than blocks, the blocks step through the rows. Teams of one warp share a
+// block, whose y dim counts them.
 template <class F>
 __global__ void team_kernel(F f, int64_t rows) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
@@ -164,8 +165,8 @@ __global__ void team_kernel(F f, int64_t rows) {
     f(row, Team{});
 }
 
-// Calls f(row, team) for all rows, each of `size` elements, by a team of as many threads as that
-// many elements keep busy.
+// Calls f(row, team) for all rows of `size` elements each. The team has as many threads as that
+// many elements can keep busy.
 template <class F>
 void for_each_row(const KernelContext& ctx, int64_t rows, int64_t size, const F& f) {
   if (rows == 0) return;
@@ -214,7 +215,7 @@ class ScratchArray {
   Ref<Storage> memory_;
 };
 
-// One thread a row.
+// One thread for each row.
 template <class F>
 struct AloneCall {
   F f;
@@ -222,8 +223,8 @@ struct AloneCall {
   __device__ void operator()(int64_t row) const { f(row, Alone{}); }
 };
 
-// Calls f(slice, team) for all slices of `size` elements that lie `inner` apart. Neighbouring
-// threads take neighbouring slices where there are enough of those.
+// Calls f(slice, team) for all slices of `size` elements that are `inner` elements apart. If there
+// are enough slices, neighbouring threads work on neighbouring slices.
 template <class F>
 void for_each_slice(const KernelContext& ctx, int64_t slices, int64_t size, int64_t inner,
                     const F& f) {
@@ -255,8 +256,8 @@ void dispatch_size(DType dtype, const Fn& fn) {
   }
 }
 
-// Input `i` as a contiguous array: the tensor's memory, or a copy that lives as long as this. Null
-// for an optional input not given.
+// Input `i` as a contiguous array: the tensor's memory, or a copy that lives as long as this
+// object. Null for an optional input that was not given.
 class DenseInput {
  public:
   DenseInput(const KernelContext& ctx, int input) {
@@ -294,7 +295,7 @@ struct Slices {
       (i < dim ? outer : i == dim ? size : inner) *= shape[i];
   }
 
-  // Where slice `index` begins; its elements lie `inner` apart.
+  // The offset of slice `index`; its elements are `inner` elements apart.
   __host__ __device__ int64_t begin(int64_t index) const {
     if (inner == 1) return index * size;
     const auto [quotient, rest] = divide(index, inner);

@@ -1,13 +1,13 @@
-// Writing many values to scattered places on CUDA devices without atomics: the values are sorted by
-// place, and one thread takes all that go to one place in their own order. So sums do not depend on
-// timing, and of several writes the last stays, as on the CPU.
+// Writes many values to scattered positions on CUDA devices without atomics. The values are sorted
+// by position, and one thread handles all values of a position in their original order. Therefore
+// sums do not depend on timing, and the last of several writes remains, as on the CPU.
 #pragma once
 
 #include "ops/kernel/merge_sort_cuda.cuh"
 
 namespace flow::ops {
 
-// Value number `index` goes to `place`; nowhere where that is negative.
+// Value number `index` is written to `place`, or nowhere if `place` is negative.
 struct PlacedValue {
   int64_t place;
   int64_t index;
@@ -19,7 +19,7 @@ struct ByPlace {
   }
 };
 
-// The values in order of places.
+// The values sorted by their places.
 class SortedPlaces {
  public:
   // `make(entries)` queues a kernel that writes the `count` entries.
@@ -34,12 +34,12 @@ class SortedPlaces {
     const PlacedValue* sorted;
     int64_t count;
 
-    // Whether position `p` is the first of a place that is written.
+    // Returns true if position `p` is the first one of a place that is written.
     __device__ bool begins(int64_t p) const {
       return sorted[p].place >= 0 && (p == 0 || sorted[p - 1].place != sorted[p].place);
     }
 
-    // Whether position `p` has the place of the one before it.
+    // Returns true if position `p` has the same place as the position before it.
     __device__ bool continues(int64_t p) const {
       return p < count && sorted[p].place == sorted[p - 1].place;
     }
@@ -54,7 +54,7 @@ class SortedPlaces {
   const PlacedValue* sorted_ = nullptr;
 };
 
-// How values that share a place are joined: `a` is what is there. Bools are joined by "or",
+// Combines values that share a place; `a` is the current value. Bools are combined by "or", and
 // integers wrap around.
 struct AddValues {
   template <class T>
@@ -69,8 +69,8 @@ struct AddValues {
   }
 };
 
-// Joins values[value_places(index) + inner_values(column)] with
-// target[place + inner_target(column)]; `columns` of them for each value.
+// Combines values[value_places(index) + inner_values(column)] with target[place +
+// inner_target(column)], for `columns` columns of each value.
 template <class T, class Join>
 struct JoinSegments {
   SortedPlaces::View places;
@@ -98,7 +98,7 @@ struct JoinSegments {
   }
 };
 
-// As JoinSegments, but the last value stays as it is, whatever its bits mean.
+// The same as JoinSegments, but the last value is kept bit by bit.
 template <class T>
 struct LastOfSegments {
   SortedPlaces::View places;
@@ -119,7 +119,7 @@ struct LastOfSegments {
   }
 };
 
-// Where the j-th of `columns` neighbours lies: side by side.
+// The offset of the j-th of `columns` neighbours, which are contiguous.
 inline Places dense_places(int64_t columns) {
   return {Shape{columns}, Strides{1}};
 }

@@ -1,4 +1,4 @@
-// Loop nests over operands with strides: what every elementwise kernel walks.
+// Loop nests over strided operands, which every elementwise kernel uses.
 #pragma once
 
 #include <algorithm>
@@ -14,19 +14,20 @@
 
 namespace flow::ops {
 
-// Elements per chunk of a parallel loop: some 5 µs of work, ten times the cost of a hand-over.
+// Elements per chunk of a parallel loop: about 5 µs of work, ten times the cost of handing a chunk
+// to a thread.
 inline constexpr int64_t kElementwiseGrain = 16384;
 
-// Operand 0 is the output, the others are inputs broadcast to its shape. Dims that lie behind each
-// other in every operand are merged; they run in the order of the output's memory, outermost
-// first, and the last is the inner loop.
+// Operand 0 is the output, and the others are inputs broadcast to its shape. Dims that are adjacent
+// in every operand are merged. They are ordered as in the output's memory, outermost first, and the
+// last one is the inner loop.
 struct LoopNest {
   static constexpr int kMaxOperands = 6;
   using Offsets = std::array<int64_t, kMaxOperands>;  // in elements, one per operand
 
   int num_operands = 0;
   int num_dims = 1;
-  int64_t rows = 0;   // how often the inner loop runs
+  int64_t rows = 0;   // number of runs of the inner loop
   int64_t inner = 0;  // its length
   std::array<int64_t, kMaxDims> size{};
   std::array<Offsets, kMaxDims> stride{};
@@ -37,12 +38,13 @@ struct LoopNest {
   bool is_flat() const;
 };
 
-// Of the local parts.
+// Builds the loop over the local parts.
 LoopNest make_loop_nest(const TensorMeta& output, std::span<const MetaPtr> inputs);
 std::shared_ptr<const LoopNest> share_loop_nest(const TensorMeta& output,
                                                 std::span<const MetaPtr> inputs);
 
-// Calls fn(offsets) for rows [begin, end): where each operand's row starts.
+// Calls fn(offsets) for rows [begin, end), with the offset of the row's first element in each
+// operand.
 template <class Fn>
 void for_rows(const LoopNest& state, int64_t begin, int64_t end, const Fn& fn) {
   if (begin >= end) return;  // sizes may be 0
@@ -72,8 +74,8 @@ void for_rows(const LoopNest& state, int64_t begin, int64_t end, const Fn& fn) {
   }
 }
 
-// Calls fn(offsets, n) for stretches of n steps of the inner loop that together cover all
-// elements, in parallel.
+// Calls fn(offsets, n) in parallel for stretches of n steps of the inner loop that together cover
+// all elements.
 template <class Fn>
 void parallel_stretches(ThreadPool& pool, const LoopNest& state, const Fn& fn) {
   if (state.rows == 1) {

@@ -157,7 +157,7 @@ struct ExpParts {
   return copysign(select(a < one, fma(a, p, a), large), x);
 }
 
-// What rounding x x to square lost.
+// The part of x x that rounding to `square` lost.
 [[gnu::always_inline]] inline Vec<float> square_tail(Vec<float> x, Vec<float> square) {
 #if FLOW_ISA == 0
   const Vec<float> high = as_float(as_int(x) & Vec<int32_t>::fill(-4096));

@@ -26,7 +26,7 @@ DType score_dtype(DType operand) {
   return dtype_size(operand) == 2 ? DType::kFloat32 : operand;
 }
 
-// Whether all dims but the last two agree.
+// Returns true if all dims except the last two are equal.
 bool same_batch(const Shape& a, const Shape& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
 }
@@ -64,7 +64,8 @@ void infer_attention(InferContext& ctx) {
   ctx.add_output(row_shape(q.shape), score_dtype(q.dtype));
 }
 
-// Batches and queries are independent; columns of the values too, in which the result is linear.
+// Batches and queries are independent. Columns of the values are independent too, and the result is
+// linear in them.
 void sbp_attention(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   const int64_t rows = ctx.input(0).dim() - 2;
@@ -136,8 +137,8 @@ void infer_backward(InferContext& ctx) {
     ctx.add_output_like(i);
 }
 
-// As forward. Queries add up in dk and dv, keys in dq, and columns of the values in the scores'
-// gradient, which is linear in dy and in (v, y) together.
+// The same as forward. Queries add up in dk and dv, keys in dq, and columns of the values in the
+// scores' gradient, which is linear in dy and in (v, y) together.
 void sbp_backward(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   const int64_t rows = ctx.input(1).dim() - 2;
@@ -206,7 +207,7 @@ void grad_backward(GradContext& ctx) {
   if (ctx.needs(5)) ctx.set(5, neg(sum(c, -1)).to(ctx.input_meta(5)->dtype));
 }
 
-// Multiply-adds of the products, half of them when causal.
+// The multiply-adds of the products, halved if causal.
 double product_flops(const SbpContext& ctx, int q, int products) {
   const Shape& shape = ctx.input(q).shape;
   const double scores = static_cast<double>(row_shape(shape).numel()) *
@@ -258,7 +259,7 @@ void register_attention(OpTable& table) {
 
 namespace {
 
-// All leading dims of `x` expanded to `batch`.
+// Returns `x` with all leading dims expanded to `batch`.
 Tensor with_batch(const Tensor& x, const Shape& batch) {
   Shape shape = batch;
   shape.push_back(x.size(-2));
@@ -273,7 +274,7 @@ Shape batch_of(const Tensor& x) {
   return shape;
 }
 
-// `x` with its heads, dim -3, repeated one by one to `heads`.
+// Returns `x` with each of its heads (dim -3) repeated to give `heads` heads.
 Tensor with_heads(const TensorArg& x, int64_t heads) {
   const int64_t own = x->dim() < 3 ? 0 : x->size(-3);
   if (own == 0 || heads % own != 0) {
@@ -290,14 +291,14 @@ Tensor with_heads(const TensorArg& x, int64_t heads) {
   return x->unsqueeze(-3, x.site()).expand(repeated, x.site()).reshape(joined, x.site());
 }
 
-// Whether a query sees any key, (..., T or 1, 1).
+// True for each query that sees any key: (..., T or 1, 1).
 Tensor sees_a_key(const Tensor& mask) {
   if (mask.dtype() == DType::kBool) return any(mask, -1, {.keepdim = true});
   return ne(amax(mask, -1, {.keepdim = true}), -INFINITY);
 }
 
-// The scores as a tensor, for masks and dropout. Queries that see no key are left without a mask,
-// as softmax and its gradient would be NaN for them, and get zeros at the end.
+// Computes the scores as a tensor, for masks and dropout. Queries that see no key are not masked,
+// because softmax and its gradient would be NaN for them; their results are set to zero at the end.
 Tensor explicit_attention(const TensorArg& query, const Tensor& key, const Tensor& value,
                           const AttentionOptions& options, double scale) {
   Tensor scores = matmul(mul(query, scale), key.transpose(-2, -1));
@@ -340,7 +341,8 @@ Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key
     const double scale = options.scale.value_or(1 / std::sqrt(width));
     if (options.attn_mask.defined() && options.attn_mask.dtype() != DType::kBool &&
         !is_floating(options.attn_mask.dtype())) {
-      throw InvalidArgument(str("[", kName, "] attn_mask is bool (true: takes part) or floating ",
+      throw InvalidArgument(str("[", kName,
+                                "] attn_mask must be bool (true: takes part) or floating ",
                                 "(added); received ", options.attn_mask.meta(), "; cast it"));
     }
     if (options.enable_gqa) {

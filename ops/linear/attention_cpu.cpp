@@ -27,7 +27,7 @@ namespace {
 template <class T>
 using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
 
-// Sizes of the local parts, and where they begin among the logical queries and keys.
+// The sizes of the local parts, and their offsets among the logical queries and keys.
 struct AttentionState {
   int64_t batch = 1;
   int64_t queries = 0;
@@ -52,7 +52,7 @@ std::shared_ptr<const AttentionState> prepare_attention(const TensorMeta& q, con
   return std::make_shared<const AttentionState>(state);
 }
 
-// How many of this part's keys query `row` of this part sees.
+// The number of keys of this part that query `row` of this part sees.
 int64_t visible_keys(const AttentionState& state, bool is_causal, int64_t row) {
   if (!is_causal) return state.keys;
   return std::clamp<int64_t>(state.first_query + row + 1 - state.first_key, 0, state.keys);
@@ -201,16 +201,16 @@ KernelChoice select_reference(const KernelQuery& query) {
 
 // ---- through ops/linear/gemm.h
 
-// Small blocks leave out more of the keys that causal queries do not see.
+// Small blocks skip more of the keys that causal queries do not see.
 constexpr int64_t kQueryBlock = 32;
 
 template <class C>
 struct Matrix {
   const C* data;
-  int64_t stride;  // of rows; columns lie side by side
+  int64_t stride;  // of rows; columns are contiguous
 };
 
-// Memory of one thread, handed out front to back.
+// Memory of one thread, allocated from front to back.
 template <class C>
 class Workspace {
  public:
@@ -229,7 +229,7 @@ class Workspace {
   C* next_;
 };
 
-// Whether gemm can read matrices of this tensor where they lie.
+// Returns true if gemm can read matrices of this tensor without a copy.
 template <class T>
 bool is_readable(const TensorMeta& meta) {
   const int64_t rows = meta.dim() - 2;
@@ -237,7 +237,7 @@ bool is_readable(const TensorMeta& meta) {
          (meta.strides[rows] >= meta.local_shape[rows + 1] || meta.local_shape[rows] == 1);
 }
 
-// Matrix `index` of the batch, where it lies or as a dense copy in `buffer`.
+// Matrix `index` of the batch: its memory, or a dense copy in `buffer`.
 template <class T>
 Matrix<Wide<T>> matrix(const TensorView& view, int64_t index, Wide<T>* buffer) {
   const TensorMeta& meta = *view.meta;
@@ -266,7 +266,7 @@ int64_t copy_size(const TensorView& view) {
   return copy_size<T>(*view.meta);
 }
 
-// Elements that a thread works with; the first inputs are those of the kernel.
+// The elements of scratch memory that a thread needs; the first inputs are those of the kernel.
 template <class T, bool kBackward>
 int64_t workspace_size(const AttentionState& state, std::span<const MetaPtr> inputs) {
   const int64_t block = std::min(kQueryBlock, state.queries);
@@ -389,7 +389,8 @@ void run_backward(const KernelContext& ctx) {
       C* const dq = gradient_target(q_out, q_sum);
       C* const dk = gradient_target(k_out, k_sum);
       C* const dv = gradient_target(v_out, v_sum);
-      // From the last block, which sees most keys and so writes dk and dv; the others add to them.
+      // The loop starts at the last block, which sees most keys and so writes dk and dv; the others
+      // add to them.
       const int64_t num_blocks = block > 0 ? (state.queries + block - 1) / block : 0;
       const int64_t most = visible_keys(state, attrs.is_causal, state.queries - 1);
       const int64_t written = num_blocks > 0 ? most : 0;

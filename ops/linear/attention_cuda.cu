@@ -39,7 +39,7 @@ struct Matrices {
   __device__ T* matrix(int64_t b) const { return data + batch(b); }
 };
 
-// What the lanes of a warp hold of a row: column c lies in lane c % 32.
+// The elements of a row that the lanes of a warp hold: column c is in lane c % 32.
 template <class C, int kSlots>
 struct LaneRow {
   C value[kSlots];
@@ -84,7 +84,7 @@ struct LaneRow {
   }
 };
 
-// Sizes of the local parts, and where they begin among the logical queries and keys.
+// The sizes of the local parts, and their offsets among the logical queries and keys.
 struct AttentionSizes {
   int64_t batch = 1;
   int64_t queries = 0;
@@ -105,7 +105,7 @@ struct AttentionSizes {
       batch *= q.local_shape[i];
   }
 
-  // How many of this part's keys query `row` of this part sees.
+  // The number of keys of this part that query `row` of this part sees.
   __device__ int64_t visible_keys(int64_t row) const {
     if (!is_causal) return keys;
     const int64_t seen = first_query + row + 1 - first_key;

@@ -33,7 +33,7 @@ struct Operand {
   Labels labels;
 };
 
-// x with its dims in the order of `labels`.
+// Returns x with its dims in the order of `labels`.
 Tensor arranged(const Operand& x, const Labels& labels) {
   std::vector<int64_t> order;
   for (const int label : labels) {
@@ -43,7 +43,7 @@ Tensor arranged(const Operand& x, const Labels& labels) {
   return std::is_sorted(order.begin(), order.end()) ? x.tensor : permute(x.tensor, order);
 }
 
-// x summed over the dims that `needed` lacks.
+// Returns x summed over the dims that are not in `needed`.
 Operand reduced_to(const Operand& x, const Labels& needed) {
   Labels kept;
   std::vector<int64_t> dims;
@@ -250,7 +250,7 @@ class Equation {
     }
   }
 
-  // A factor that is the same all along a dim does not need it.
+  // A factor that is constant along a dim does not need that dim.
   void drop_broadcast_dims(Operand& operand) const {
     for (size_t i = operand.labels.size(); i-- > 0;) {
       const auto dim = static_cast<int64_t>(i);

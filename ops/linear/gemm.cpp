@@ -17,7 +17,7 @@
 namespace flow::ops {
 namespace {
 
-// Products this small cost less than a look at the table.
+// Products this small take less time than a look at the table.
 constexpr int64_t kTinyVolume = 512;
 
 template <class T>
@@ -63,7 +63,7 @@ bool fits_openblas(const GemmTask<T>& task) {
   return std::max({task.m, task.n, task.k, task.lda, task.ldb, task.ldc}) <= kMax;
 }
 
-// Whether the back end computed the product.
+// Returns true if the back end computed the product.
 template <class T>
 bool try_backend(GemmBackend backend, const GemmTask<T>& task) {
   const bool ta = task.transpose_a == Transpose::kYes;
@@ -90,7 +90,7 @@ bool try_backend(GemmBackend backend, const GemmTask<T>& task) {
   return false;
 }
 
-// C = beta * C: what is left of a product whose sum has no terms.
+// C = beta * C: the result of a product whose sum has no terms.
 template <class T>
 void scale(const GemmTask<T>& task) {
   for (int64_t i = 0; i < task.m; ++i) {
@@ -104,7 +104,7 @@ void scale(const GemmTask<T>& task) {
   }
 }
 
-// The product added to rows of the bias, for back ends that know none.
+// Adds the product to rows of the bias, for back ends that do not support a bias.
 template <class T>
 GemmTask<T> with_bias_in_c(GemmTask<T> task) {
   for (int64_t i = 0; i < task.m; ++i)

@@ -1,21 +1,21 @@
 #pragma once
 
-// Matrix product of raw host memory: the one door through which CPU ops multiply matrices.
+// Matrix product of raw host memory: the single function through which CPU ops multiply matrices.
 //
 // C = alpha * op(A) * op(B) + beta * C with op(A): (m, k), op(B): (k, n), C: (m, n), all row-major.
-// A is stored as (m, k) with Transpose::kNo and as (k, m) with kYes, B likewise; lda, ldb, ldc are
-// the distances between stored rows and at least the length of one. beta = 0 writes C without
+// A is stored as (m, k) with Transpose::kNo and as (k, m) with kYes, and B likewise; lda, ldb, ldc
+// are the distances between stored rows and at least the length of one. beta = 0 writes C without
 // reading it. Sizes may be zero: k = 0 scales C by beta. C overlaps neither A nor B.
 //
-// gemm and gemm_batched run on the calling thread. What does the work (own kernels, oneDNN,
-// OpenBLAS) follows from the shape and the instruction set by a committed table
-// (ops/linear/gemm_table.h), never from timing. gemm_parallel divides products among threads by
-// their shape alone, never along k, so its result does not depend on the number of threads:
+// gemm and gemm_batched run on the calling thread. A committed table (ops/linear/gemm_table.h)
+// chooses the back end (flow's own kernels, oneDNN, OpenBLAS) by the shape and the instruction set,
+// never by timing. gemm_parallel divides products among threads by their shape alone, never along
+// k, so its result does not depend on the number of threads:
 //
-//   gemm_parallel(parallel_for, GemmTask<float>{.m = 64, .n = 512, .k = 784, .a = x, .lda = 784,
-//   ...});
+//    gemm_parallel(parallel_for,
+//                  GemmTask<float>{.m = 64, .n = 512, .k = 784, .a = x, .lda = 784, ...});
 //
-// Any thread may call; distinct calls are independent. T: float, double.
+// Any thread may call these functions; distinct calls are independent. T: float, double.
 
 #include <cstdint>
 #include <type_traits>
@@ -41,7 +41,7 @@ struct GemmTask {
   T beta = T{0};
   T* c = nullptr;
   int64_t ldc = 0;
-  // Of n elements, added to each row: C = op(A) * op(B) + bias. Requires: alpha = 1, beta = 0.
+  // n elements that are added to each row: C = op(A) * op(B) + bias. Requires: alpha = 1, beta = 0.
   const T* bias = nullptr;
   int64_t batch = 1;
   int64_t a_stride = 0;
@@ -56,8 +56,8 @@ void gemm(Transpose transpose_a, Transpose transpose_b, int64_t m, int64_t n, in
 template <class T>
 void gemm_batched(const GemmTask<T>& task);
 
-// A caller's parallel_for without its type. Refers to it: lives no longer than the call it is made
-// for.
+// A type-erased reference to the caller's parallel_for. It must not outlive the call for which it
+// is made.
 class GemmLoops {
  public:
   template <class ParallelFor>

@@ -1,9 +1,9 @@
 // Blocked matrix product after Goto and van de Geijn (2008), "Anatomy of high-performance matrix
 // multiplication".
 //
-// An element of C is the sum over parts of k, each the chain of fused multiply-adds of one register
-// tile. Where rows and columns are cut does not enter, so one thread and several give the same
-// bits.
+// An element of C is the sum over parts of k, and each part is the chain of fused multiply-adds of
+// one register tile. The boundaries of row and column blocks do not influence the result, so one
+// thread and several give the same bits.
 
 #include "ops/linear/gemm_blocked.h"
 
@@ -18,22 +18,22 @@
 namespace flow::ops {
 namespace {
 
-// Of one part of k: a tile of A fits the first cache, kColumns columns of B the second or most of
-// it. Longer parts read and write C less often, but push those out.
+// For one part of k, a tile of A fits the first-level cache, and kColumns columns of B fit most of
+// the second-level cache. Longer parts would read and write C less often, but would evict these.
 constexpr int64_t kDepth = 256;
 constexpr int64_t kColumns = 1024;
 
-// A unit of work packs its rows of A by itself. Fewer rows repeat the way to B, fewer columns the
-// packing of A.
+// A unit of work packs its own rows of A. Fewer rows would read B more often, and fewer columns
+// would repeat the packing of A.
 constexpr int64_t kMaxUnitRows = 192;
 constexpr int64_t kMinUnitRows = 56;
 constexpr int64_t kMinUnitColumns = 256;
-// Units in each part of k that threads can share evenly.
+// The number of units in each part of k that threads can share evenly.
 constexpr int64_t kEnoughUnits = 8;
 
-// What is packed next is fetched meanwhile if no more columns are multiplied than these and A has
-// to be gathered from its rows: a long sum of small operands, as gradients of weights are. Wider
-// panels would be pushed out of the second cache.
+// The data that is packed next is prefetched if no more columns than these are multiplied and A has
+// to be gathered from its rows. This is the case for a long sum of small operands, as in gradients
+// of weights. Wider panels would be evicted from the second-level cache.
 constexpr int64_t kMaxColumnsFetchedAhead = 256;
 
 const GemmKernelSet& kernel_set() {
@@ -58,7 +58,9 @@ GemmRange part(int64_t begin, int64_t step, int64_t end) {
   return {begin, std::min(step, end - begin)};
 }
 
-// Packing space of the calling thread: kept, as nearly every product needs it, and grown at need.
+// The packing space of the calling thread. It is kept, because nearly every product needs it, and
+// grows as needed. There is one for each operand: a thread that packs A may own the B that all
+// threads use.
 class PackingSpace {
  public:
   template <class T>
@@ -98,12 +100,13 @@ struct Unit {
   int64_t columns;
 };
 
-// All columns at once, which one thread likes best.
+// All columns at once, which is fastest for one thread.
 Unit largest_unit(int64_t tile_rows) {
   return {kMaxUnitRows / tile_rows * tile_rows, kColumns};
 }
 
-// Enough units for several threads: first fewer rows, then fewer columns. From the shape alone.
+// Makes enough units for several threads: first with fewer rows, then with fewer columns. The
+// choice depends on the shape alone.
 template <class T>
 Unit shared_unit(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
   const int64_t rows = std::clamp(call.m / kEnoughUnits, kMinUnitRows, kMaxUnitRows);
@@ -164,8 +167,8 @@ void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T
               part(column + i % column_units * unit.columns, unit.columns, columns_end);
           if (packed_unit != i / column_units) kernels.pack_a(call, rows, depth, packed_a);
           packed_unit = i / column_units;
-          // What is packed next: A of the following unit, or, of the following part of k, A of the
-          // first unit; and of its B the share of this unit.
+          // The data that is packed next: A of the following unit or, for the following part of k,
+          // A of the first unit; and this unit's share of that part's B.
           const GemmRange next_depth = part(std::min(deep + kDepth, call.k), kDepth, call.k);
           const bool is_last = (i + 1) / column_units * column_units >= end;
           const int64_t next_unit = is_last ? begin / column_units : packed_unit + 1;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The own matrix product: chooses the direct or the blocked kernels, and shares the blocked ones
-// among threads.
+// flow's own matrix product: chooses the direct or the blocked kernels and divides the work of the
+// blocked ones among threads.
 
 #include <cstdint>
 
@@ -14,7 +14,8 @@ namespace flow::ops {
 template <class T>
 void own_gemm(const GemmCall<T>& call);
 
-// With `loops` to divide the packing of B and the multiplication; always the blocked kernels.
+// Uses `loops` to divide the packing of B and the multiplication among threads. It always uses the
+// blocked kernels.
 template <class T>
 void own_gemm_shared(const GemmLoops& loops, const GemmCall<T>& call);
 

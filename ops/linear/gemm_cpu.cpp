@@ -19,8 +19,8 @@ constexpr int kTileRows = 6;
 constexpr int kTileRows = 4;
 #endif
 constexpr int kTileVectors = 2;
-// Of the direct kernel: enough accumulators to hide the latency of the additions, and with more
-// registers few loads of B for each.
+// For the direct kernel: enough accumulators to hide the latency of the additions and, with more
+// registers, few loads of B for each.
 #if FLOW_ISA == 2
 constexpr int kDirectRows = 8;
 #else
@@ -72,7 +72,7 @@ void direct_tile(const GemmCall<T>& call, const T* a, const T* b, T* c, int64_t 
     a += call.a_col;
     b += call.b_row;
   }
-  // Copies, as a store to C might change what the call refers to.
+  // These are copies, because the compiler must assume that a store to C changes the call.
   const T alpha = call.alpha;
   const T beta = call.beta;
   const int64_t ldc = call.ldc;
@@ -101,7 +101,7 @@ void direct_rows(const GemmCall<T>& call, const T* a, const T* b, T* c, int64_t 
   }
 }
 
-// Does as many groups of kRows as there are and returns the rows left.
+// Processes as many groups of kRows as there are and returns the number of remaining rows.
 template <int kRows, bool kPackedB, class T>
 int64_t direct_groups(const GemmCall<T>& call, const T*& a, const T* b, T*& c, int64_t rows,
                       int64_t columns) {
@@ -141,12 +141,12 @@ void direct(const GemmCall<T>& call) {
   }
 }
 
-// Bytes by which B is fetched ahead of its use: it streams from the second cache.
+// The number of bytes by which B is prefetched: it streams from the second-level cache.
 constexpr int64_t kPrefetchBytes = 2048;
 
 constexpr int64_t kLineBytes = 64;
 
-// Goes through memory that is used next and fetches some lines of it at each call.
+// Steps through memory that will be used next and prefetches some lines of it at each call.
 class Fetcher {
  public:
   explicit Fetcher(const GemmAhead& ahead)
@@ -182,7 +182,7 @@ class Fetcher {
   int64_t line_ = 0;
 };
 
-// What is fetched while tiles are multiplied, and so many lines of each in a step.
+// The memory that is prefetched while tiles are multiplied, and the number of lines per step.
 struct Fetches {
   Fetcher rows;  // of A below those of the tile
   Fetcher a;
@@ -192,12 +192,12 @@ struct Fetches {
   int64_t b_lines = 0;
 };
 
-// k is gone through in steps so long, at each of which some memory is fetched ahead: about 200
+// The loop over k has steps of this length, and some memory is prefetched at each step: about 200
 // cycles of a tile.
 constexpr int64_t kStep = FLOW_ISA == 2 ? 16 : 32;
 
-// Where a tile reads A: element (r, p) of it at first[r * row + p * column], one of the two strides
-// being 1.
+// The elements of A that a tile reads: element (r, p) is first[r * row + p * column], and one of
+// the two strides is 1.
 template <class T>
 struct TileRows {
   const T* first;
@@ -205,7 +205,7 @@ struct TileRows {
   int64_t column;
 };
 
-// Where a tile ends up: `rows` and `columns` of it lie inside C, and `bias` may be null.
+// The destination of a tile: `rows` and `columns` of it are inside C, and `bias` may be null.
 template <class T>
 struct TileTarget {
   T* c;
@@ -242,7 +242,7 @@ void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T
   const int64_t ldc = target.ldc;
   constexpr int64_t kLine = kLineBytes / sizeof(T);
   const int64_t steps = divide_up(depth, kStep);
-  // C is fetched in the first half: a line may come from the third cache.
+  // C is prefetched in the first half, because a line may come from the third-level cache.
   const int64_t c_rows = smaller<int64_t>(target.rows, kRows);
   const int64_t c_rows_of_step = 2 * divide_up(c_rows, steps);
   int64_t c_row = 0;
@@ -281,7 +281,7 @@ void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T
       b += kTileColumns<T>;
     }
   }
-  // Copies, as a store to C might change what they refer to.
+  // These are copies, because the compiler must assume that a store to C changes them.
   const T alpha = target.alpha;
   const T beta = target.beta;
   const int64_t columns = target.columns;
@@ -308,7 +308,7 @@ void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T
   }
 }
 
-// Of the tiles at the lower edge of C; others have kTileRows.
+// The number of rows of the tiles at the lower edge of C; other tiles have kTileRows.
 constexpr int kFewRows = FLOW_ISA == 2 ? 4 : 2;
 constexpr int kSomeRows = FLOW_ISA == 2 ? 8 : 4;
 
@@ -335,13 +335,13 @@ void tile_of_columns(int64_t depth, const TileRows<T>& rows, const T* b,
   }
 }
 
-// Products with more columns than these pack A, the first where its rows, the second where its
-// columns are contiguous: it is read that much more often than written. Rows that make up a tile
-// are otherwise read where they lie, as packing them would take as long as multiplying them by tens
-// of columns.
+// Products with more columns than these pack A: the first limit applies if its rows are contiguous,
+// the second if its columns are. Beyond the limit, A is read more often than packing it would cost.
+// Otherwise rows are read in place, because packing them would take as long as multiplying them by
+// tens of columns.
 constexpr int64_t kMaxColumnsOfRows = 768;
 constexpr int64_t kMaxColumnsOfColumns = 192;
-// Columns farther apart spread a tile over more pages than are translated at once.
+// If columns are farther apart, a tile covers more pages than the TLB holds.
 constexpr int64_t kMaxDistanceOfColumns = 256;
 
 template <class T>
@@ -365,7 +365,7 @@ void pack_b(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* pack
                         call.b_row, columns.size, depth.size, packed);
 }
 
-// The rows of A that a tile reads in place, for a Fetcher. Fourteen floats may lie on two lines.
+// The rows of A that a tile reads in place, for a Fetcher. Fourteen floats may be on two lines.
 template <class T>
 GemmAhead next_rows(const GemmCall<T>& call, const T* first, int64_t depth) {
   constexpr int64_t kBytes = sizeof(T);
@@ -373,9 +373,9 @@ GemmAhead next_rows(const GemmCall<T>& call, const T* first, int64_t depth) {
   return {first, depth, kTileRows * kBytes + kLineBytes, call.a_col * kBytes};
 }
 
-// A tile of A stays in the first cache while the tiles of B pass over it, so C is visited along its
-// rows: that spares the address translation and lets the hardware fetch ahead. The other order is
-// up to a fifth slower at 2048.
+// A tile of A stays in the first-level cache while the tiles of B pass over it, so C is visited
+// along its rows: this saves address translation and allows the hardware to prefetch. The other
+// order is up to a fifth slower at 2048.
 template <class T>
 void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
               const T* packed_a, const T* packed_b, const GemmAhead& ahead_a,

@@ -1,8 +1,8 @@
 #pragma once
 
-// Own CPU kernels of gemm, one table for each instruction set. They allocate nothing and know no
-// library. ops/linear/gemm_blocked.cpp puts the blocked ones together. Everything is row-major, as
-// in ops/linear/gemm.h.
+// flow's own CPU kernels of gemm, one table for each instruction set. They allocate nothing and
+// call no library. ops/linear/gemm_blocked.cpp combines the blocked ones. Everything is row-major,
+// as in ops/linear/gemm.h.
 
 #include <cstdint>
 
@@ -11,8 +11,8 @@
 namespace flow::ops {
 
 // C = alpha * op(A) * op(B) + beta * C with op(A): (m, k), op(B): (k, n), C: (m, n); all sizes > 0.
-// Element (i, p) of op(A) lies at a[i * a_row + p * a_col], likewise for op(B); one of the two
-// strides is 1.
+// Element (i, p) of op(A) is a[i * a_row + p * a_col], and op(B) follows the same pattern; one of
+// the two strides is 1.
 template <class T>
 struct GemmCall {
   int64_t m, n, k;
@@ -34,9 +34,9 @@ struct GemmRange {
   int64_t size = 0;
 };
 
-// Memory that is used next: `rows` stretches of `row_bytes`, `stride` bytes apart. Operands that
-// were not touched lately wait in the third cache or beyond, so they are fetched while tiles are
-// multiplied.
+// Memory that will be read next: `rows` stretches of `row_bytes` bytes, `stride` bytes apart.
+// Operands that were not used recently are in the third-level cache or in main memory, so they are
+// prefetched while tiles are multiplied.
 struct GemmAhead {
   const void* first = nullptr;
   int64_t rows = 0;
@@ -44,11 +44,12 @@ struct GemmAhead {
   int64_t stride = 0;
 };
 
-// Packed operands lie in tiles of tile_rows (A) or tile_columns (B) times the depth, the last one
-// filled up with zeros.
+// Packed operands are stored in tiles of tile_rows (A) or tile_columns (B) times the depth; the
+// last tile is filled up with zeros.
 template <class T>
 struct GemmKernels {
-  // Without packing of A. Requires: n rounded up to tile_columns, times k, is at most kDirectPanel.
+  // Multiplies without packing A. Requires: n rounded up to tile_columns, times k, is at most
+  // kDirectPanel.
   void (*direct)(const GemmCall<T>& call);
 
   int64_t tile_rows;
@@ -56,8 +57,9 @@ struct GemmKernels {
   // `packed` has room for the range rounded up to whole tiles, times the depth.
   void (*pack_a)(const GemmCall<T>& call, GemmRange rows, GemmRange depth, T* packed);
   void (*pack_b)(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* packed);
-  // The block of C from packed A and B of this depth; beta applies where the depth begins at 0,
-  // later parts are added. Meanwhile `ahead_a` and `ahead_b` are fetched into the second cache.
+  // Computes the block of C from packed A and B of this depth range. beta applies to the range that
+  // begins at 0; later ranges are added. At the same time `ahead_a` and `ahead_b` are prefetched
+  // into the second-level cache.
   void (*multiply)(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
                    const T* packed_a, const T* packed_b, const GemmAhead& ahead_a,
                    const GemmAhead& ahead_b);

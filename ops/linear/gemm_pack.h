@@ -62,8 +62,8 @@ inline void load_columns(const float* rows, int64_t stride, Vec<float> (&columns
 
 #if FLOW_ISA == 2
 
-// As load_columns for 16 columns. Each line of memory is read in one go: rows a multiple of 4 KiB
-// apart share a set of the first cache, which holds twelve lines.
+// The same as load_columns, for 16 columns. Each cache line is read in one go: rows that are a
+// multiple of 4 KiB apart share a set of the first-level cache, which holds twelve lines.
 inline void load_square(const float* rows, int64_t stride, Vec<float> (&columns)[16]) {
   __m512 r[16];
   __m512 s[16];
@@ -99,8 +99,8 @@ inline void load_square(const float* rows, int64_t stride, Vec<float> (&columns)
 
 #endif
 
-// Element (i, p) of the rows goes to packed[p * kWidth + i]; `rows` of kWidth exist, the others
-// become zero.
+// Writes element (i, p) of the rows to packed[p * kWidth + i]. Only `rows` of the kWidth rows
+// exist; the others become zero.
 template <int kWidth, class T>
 void pack_rows(const T* source, int64_t along, int64_t deep, int64_t rows, int64_t depth,
                T* packed) {
@@ -111,8 +111,9 @@ void pack_rows(const T* source, int64_t along, int64_t deep, int64_t rows, int64
   }
 }
 
-// As pack_rows for contiguous rows, of which the next multiple of the vector's width must be
-// readable. A store may run over into the next p, which is stored after it, never behind the tile.
+// The same as pack_rows, for contiguous rows. Each row must be readable up to the next multiple of
+// the vector's width. A store may run over into the next p, which is stored after it, but never
+// past the tile.
 template <int kWidth>
 void transpose_rows(const float* source, int64_t along, int64_t depth, float* packed) {
   constexpr int64_t kLanes = Vec<float>::kLanes;
@@ -143,8 +144,9 @@ void transpose_rows(const float* source, int64_t along, int64_t depth, float* pa
   pack_rows<kWidth>(source + p, along, 1, kWidth, depth - p, packed + p * kWidth);
 }
 
-// One row of the tiles from `start` to `end`. If kMayOverrun, what follows a tile's part of this
-// row is stored later, and whole vectors are copied where so many of the `count` elements exist.
+// One row of the tiles from `start` to `end`. If kMayOverrun, the elements after a tile's part of
+// this row are stored later, so whole vectors are copied where enough of the `count` elements
+// exist.
 template <int kWidth, bool kMayOverrun, class T>
 void copy_tiles(const T* row, int64_t start, int64_t end, int64_t count, int64_t depth, T* packed) {
   constexpr int64_t kLanes = Vec<T>::kLanes;
@@ -161,15 +163,16 @@ void copy_tiles(const T* row, int64_t start, int64_t end, int64_t count, int64_t
     __builtin_memcpy(packed + i * depth, row + i, kWidth * sizeof(T));
 }
 
-// packed: tiles of kWidth x depth, element (i, p) of a tile at p * kWidth + i, the last one filled
-// up with zeros. Used for both operands: `along` is the stride over i < count, `deep` the stride
-// over p, and one of them is 1.
+// packed: tiles of kWidth x depth with element (i, p) of a tile at p * kWidth + i; the last tile is
+// filled up with zeros. Used for both operands: `along` is the stride over i < count, `deep` the
+// stride over p, and one of them is 1.
 template <int kWidth, class T>
 void pack(const T* source, int64_t along, int64_t deep, int64_t count, int64_t depth, T* packed) {
   int64_t start = 0;
   if (along == 1) {
-    // Several tiles at once: rows a power of two apart share few sets of the caches, and a line
-    // that was read for one tile would be gone before the next one wants the rest.
+    // Packs several tiles at once. Rows that are a power of two apart share few sets of the caches,
+    // so a line that was read for one tile would be evicted before the next tile reads the rest of
+    // it.
     constexpr int64_t kTogether = int64_t{8} * kWidth;
     const int64_t full = count / kWidth * kWidth;
     for (; start < full; start += smaller(kTogether, full - start)) {

@@ -7,17 +7,18 @@
 namespace flow::ops {
 namespace {
 
-// Multiply-adds worth a cell of their own, or the two meetings of threads that shared packing takes
-// for each part of k: about 0.1 ms.
+// The multiply-adds that justify a separate cell, or the two synchronisations of threads that
+// shared packing needs for each part of k: about 0.1 ms.
 constexpr double kWorthwhile = 8 << 20;
-// A cell packs its operands itself. In a product that is short one way the operand along it is
-// small, so cutting the other way into pieces of this length repeats little.
+// A cell packs its operands itself. In a product that is short in one direction, the operand along
+// that direction is small, so splitting the other direction into pieces of this length repeats
+// little work.
 constexpr int64_t kCellEdge = 256;
-// More cells than that serve no machine.
+// More cells than this are useful on no machine.
 constexpr int64_t kMaxCells = 64;
-// Enough products to keep threads busy without cutting any.
+// Enough products to keep all threads busy without splitting any.
 constexpr int64_t kManyProducts = 16;
-// Products longer than that both ways are shared.
+// Products that are longer than this in both directions share their packing.
 constexpr int64_t kSharedEdge = 96;
 
 }  // namespace

@@ -1,15 +1,15 @@
 #pragma once
 
-// How gemm_parallel divides a task: a pure function of its sizes, so that the number of threads
-// decides nothing.
+// How gemm_parallel divides a task. The division depends on the sizes only, so results do not
+// depend on the number of threads.
 
 #include <cstdint>
 
 namespace flow::ops {
 
-// Cells of at most cell_batch products x cell_m rows x cell_n columns, each computed by one thread
-// as a product of its own; or, where `shares_packing`, one product after the other by all threads
-// together (ops/linear/gemm_blocked.h).
+// A task is divided into cells of at most cell_batch products x cell_m rows x cell_n columns, each
+// of which one thread computes as a separate product. If `shares_packing` is true, all threads
+// compute one product after the other together (ops/linear/gemm_blocked.h).
 struct GemmSplit {
   bool shares_packing = false;
   int64_t cell_batch = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which library multiplies a shape fastest on one thread: committed measurements, written by
-// tools/calibrate.
+// The library that multiplies a shape fastest on one thread. The measurements are committed;
+// tools/calibrate writes them.
 
 #include <cstdint>
 
@@ -11,8 +11,8 @@
 
 namespace flow::ops {
 
-// Sizes of one dim are told apart by the nearest of these in
-// proportion: 1..3, 4..12, 13..24, 25..48 and so on; the last class has no end.
+// The sizes of one dim are classified by the nearest of these values in proportion: 1..3, 4..12,
+// 13..24, 25..48 and so on; the last class has no upper end.
 inline constexpr int kGemmSizeClasses = 10;
 inline constexpr int64_t kGemmClassSizes[kGemmSizeClasses] = {1,   8,   16,  32,   64,
                                                               128, 256, 512, 1024, 2048};
@@ -29,8 +29,8 @@ struct GemmTable {
 extern const GemmTable kGemmTableAvx2;
 extern const GemmTable kGemmTableAvx512;
 
-// The back end measured fastest for the product: kOwn, kOneDnn or kOpenBlas, whether it is present
-// or not.
+// Returns the back end that was measured fastest for the product: kOwn, kOneDnn or kOpenBlas, even
+// if that back end is absent.
 template <class T>
 GemmBackend fastest_gemm_backend(CpuIsa isa, Transpose transpose_a, Transpose transpose_b,
                                  int64_t m, int64_t n, int64_t k);

@@ -14,8 +14,8 @@ namespace flow {
 namespace ops {
 namespace {
 
-// One product needs one dtype: PyTorch refuses mixtures too, and a hidden cast of a weight is
-// dear.
+// Both operands must have the same dtype: PyTorch rejects mixed dtypes too, and a hidden cast of a
+// weight would be expensive.
 void check_dtypes(const OpContext& ctx) {
   const DType dtype = ctx.input(0).dtype;
   ctx.check(dtype != DType::kBool, "bool operands have no product; cast to an integer dtype");
@@ -28,7 +28,7 @@ void check_dtypes(const OpContext& ctx) {
 
 // ---- matmul
 
-// Which dims of a, b and the output play which part; -1: absent.
+// The roles of the dims of a, b and the output; -1: absent.
 struct MatmulDims {
   int64_t a_m, a_k, b_k, b_n, out_m, out_n, num_batch;
   int64_t a_shift, b_shift;  // output batch dim i is dim i - shift of a / b, absent when negative
@@ -133,7 +133,7 @@ void infer_linear(InferContext& ctx) {
   const Shape& x = ctx.input(0).shape;
   const Shape& weight = ctx.input(1).shape;
   ctx.check(!x.empty() && weight.size() == 2,
-            "takes x (..., in) and weight (out, in) with at least one and exactly two dims");
+            "takes x (..., in) of at least one dim and weight (out, in) of exactly two");
   check_dtypes(ctx);
   ctx.check(x.back() == weight[1], "inner sizes differ: x has ", x.back(),
             " features and weight (out, in) expects ", weight[1],
@@ -146,8 +146,8 @@ void infer_linear(InferContext& ctx) {
   ctx.add_output(out, ctx.input(0).dtype);
 }
 
-// As matmul. A bias is added once, so it is a partial sum wherever the product is one; the result
-// increases with it (integers wrap around).
+// The same as matmul. A bias is added once, so it is a partial sum wherever the product is one; the
+// result increases with it (integers wrap around).
 void sbp_linear(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   const int64_t last = ctx.input(0).shape.size() - 1;
@@ -184,7 +184,7 @@ void infer_contract_leading(InferContext& ctx) {
   ctx.add_output(Shape{a.back(), b.back()}, ctx.input(0).dtype);
 }
 
-// As matmul: the leading dims are those summed over.
+// The same as matmul: the leading dims are summed over.
 void sbp_contract_leading(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   const int64_t last = ctx.input(0).shape.size() - 1;
@@ -253,7 +253,7 @@ void register_matmul(OpTable& table) {
 
 namespace {
 
-// matmul restricted to operands of so many dims.
+// matmul restricted to operands of these numbers of dims.
 Tensor matmul_of(const char* name, const TensorArg& a, int64_t a_dims, const TensorArg& b,
                  int64_t b_dims) {
   if (a->dim() != a_dims || b->dim() != b_dims) {
@@ -264,7 +264,7 @@ Tensor matmul_of(const char* name, const TensorArg& a, int64_t a_dims, const Ten
   return ops::named(name, [&] { return matmul(a, b); });
 }
 
-// Integers take integers as factors and stay integers.
+// Integer products accept only integer factors and remain integers.
 Scalar factor(const char* op, const char* name, double value, const Tensor& product) {
   if (is_floating(product.dtype())) return value;
   if (value != std::floor(value) || !ops::holds_number(int64, value)) {
@@ -278,7 +278,8 @@ Tensor add_product(const char* op, const TensorArg& input, const Tensor& product
                    const AddmmOptions& options) {
   if (broadcast_shapes(input->shape(), product.shape(), op) != product.shape()) {
     throw InvalidArgument(str("[", op, "] adds ", input->meta(), " to a product of ",
-                              product.meta(), "; the input broadcasts to the product only"));
+                              product.meta(),
+                              "; the input must broadcast to the shape of the product"));
   }
   const TensorArg scaled(product, input.site());
   const Scalar beta = factor(op, "beta", options.beta, product);

@@ -5,16 +5,16 @@
 
 namespace flow {
 
-// Product over the last dim of a and the second-last of b, as in PyTorch. Operands have one dtype
-// (any but bool); 16-bit floats accumulate in float32.
+// Matrix product over the last dim of a and the second-last dim of b, as in PyTorch. The operands
+// have the same dtype (any but bool); 16-bit floats are accumulated in float32.
 //   (k), (k) -> ()            (m, k), (k, n) -> (m, n)
 //   (k), (k, n) -> (n)        (m, k), (k) -> (m)
 //   (batch a..., m, k), (batch b..., k, n) -> (batch..., m, n), batch dims broadcast
 //
-//   Tensor y = matmul(x, w.t());   // the transposed view is read where it lies
+//   Tensor y = matmul(x, w.t());   // the transposed view is read without a copy
 Tensor matmul(const TensorArg& a, const TensorArg& b);
 
-// matmul of exactly these dims: (m, k), (k, n) -> (m, n).
+// matmul with exactly these dims: (m, k), (k, n) -> (m, n).
 Tensor mm(const TensorArg& a, const TensorArg& b);
 
 // (batch, m, k), (batch, k, n) -> (batch, m, n).
@@ -35,7 +35,7 @@ Tensor baddbmm(const TensorArg& input, const TensorArg& batch1, const TensorArg&
                const AddmmOptions& options = {});
 
 // y = x w^T + bias; x: (..., in), weight: (out, in), bias: (out) or undefined -> (..., out). A
-// weight of shape (in) gives (...), with a bias of one element.
+// weight of shape (in) gives (...); its bias has one element.
 //
 //   Tensor y = linear(x, layer.weight, layer.bias);
 Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias = Tensor());

@@ -126,7 +126,7 @@ KernelChoice select_contract_reference(const KernelQuery& query) {
 
 // ---- through ops/linear/gemm.h
 
-// How an operand reaches gemm: as it lies, or first copied (16-bit floats: converted) to a
+// How an operand is passed to gemm: in its memory, or first copied (16-bit floats: converted) to a
 // contiguous block of `copy_shape`.
 struct GemmOperand {
   bool transposed = false;
@@ -147,7 +147,7 @@ struct GemmState {
   int64_t bias_stride = 0;
 };
 
-// Sets how a (rows, columns) matrix is stored; false when neither of its dims is dense.
+// Sets how a (rows, columns) matrix is stored. Returns false if neither of its dims is dense.
 bool set_storage(GemmOperand& target, int64_t rows, int64_t columns, int64_t row_stride,
                  int64_t column_stride) {
   const bool dense_rows = column_stride == 1 || columns <= 1;
@@ -165,7 +165,8 @@ bool set_storage(GemmOperand& target, int64_t rows, int64_t columns, int64_t row
   return false;
 }
 
-// Plans to copy the operand, broadcast batch dims once, and gives the strides of the copy.
+// Prepares a copy of the operand, in which broadcast batch dims occur once, and gives the strides
+// of the copy.
 void prepare_copy(GemmOperand& target, const Shape& batch, int64_t rows, int64_t columns,
                   Operand& operand) {
   target.copies = true;
@@ -196,8 +197,8 @@ std::vector<int64_t> batch_offsets(const Shape& batch, const Strides& strides) {
   return offsets;
 }
 
-// Sees the leading dims and m as one when all batches share b, so that one large product replaces
-// many small ones.
+// Treats the leading dims and m as one dim if all batches share b, so that one large product
+// replaces many small ones.
 void fold_batch_into_rows(Product& product, GemmOperand& a) {
   const bool shares_b = std::all_of(product.b.batch.begin(), product.b.batch.end(),
                                     [](int64_t stride) { return stride == 0; });

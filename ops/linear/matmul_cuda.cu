@@ -1,5 +1,5 @@
-// Matrix products on a CUDA device: floating ones by the library of ops/vendor/cublas.h where the
-// operands are stored as matrices, the others by a plain kernel. Outputs are contiguous.
+// Matrix products on a CUDA device. Floating products use the library of ops/vendor/cublas.h if the
+// operands are stored as matrices; the others use a plain kernel. Outputs are contiguous.
 #include <vector>
 
 #include "ops/kernel/element_cuda.cuh"
@@ -116,7 +116,7 @@ KernelChoice select_plain_contraction(const KernelQuery& query) {
 
 // ---- through the library
 
-// How a (rows, columns) matrix is stored; false when neither of its dims is dense.
+// Sets how a (rows, columns) matrix is stored. Returns false if neither of its dims is dense.
 bool set_storage(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride,
                  bool& transposed, int64_t& leading) {
   if ((column_stride == 1 || columns == 1) && (rows == 1 || row_stride >= columns)) {
@@ -132,7 +132,8 @@ bool set_storage(int64_t rows, int64_t columns, int64_t row_stride, int64_t colu
   return false;
 }
 
-// Leading dims and m as one where all matrices share b: one large product for many small ones.
+// Merges the leading dims and m if all matrices share b: one large product replaces many small
+// ones.
 void fold_batch_into_rows(MatrixProduct& product) {
   Shape rows = product.batch;
   Strides strides = product.a.batch;
@@ -157,7 +158,7 @@ __global__ void add_bias(int64_t numel, int64_t columns, const T* bias, T* c) {
     c[i] += bias[i % columns];
 }
 
-// The library adds a bias on its way, but not to float64.
+// The library adds a bias in the same pass, but not for float64.
 void run_library(const KernelContext& ctx) {
   const auto& gemm = ctx.state_as<DeviceGemm>();
   run_device_gemm(

@@ -1,4 +1,5 @@
-// What a call of a matrix product multiplies, for kernels of any device.
+// Describes the matrices that a call of a matrix product multiplies, for the kernels of every
+// device.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,8 @@
 
 namespace flow::ops {
 
-// Matrices at batch positions: element (i, j) lies i * row + j * column beyond the batch offset.
-// Strides of broadcast batch dims are 0.
+// A batch of matrices. Element (i, j) is i * row + j * column elements after the batch offset.
+// Broadcast batch dims have stride 0.
 struct MatrixOperand {
   Strides batch;
   int64_t row = 0;
@@ -26,10 +27,11 @@ struct MatrixProduct {
 };
 
 MatrixProduct matmul_product(const KernelQuery& query);
-// x (batch..., in) as rows of length 1 x in, w read as its transpose.
+// Treats x (batch..., in) as rows of size 1 x in and reads w as its transpose.
 MatrixProduct linear_product(const KernelQuery& query);
 
-// The strides and count of dims [0, num_dims) seen as one; false when they are not evenly spaced.
+// Merges dims [0, num_dims) into one and gives its stride and count. Returns false if the dims are
+// not evenly spaced.
 bool collapse(const Shape& shape, const Strides& strides, int64_t num_dims, int64_t& count,
               int64_t& stride);
 

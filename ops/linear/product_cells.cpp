@@ -7,12 +7,13 @@
 namespace flow::ops {
 namespace {
 
-// Multiply-adds of a cell, some 25 µs, and of the largest product that is cut. Sizes below a tile
-// take as long as one.
+// The multiply-adds of a cell, about 25 µs, and of the largest product that is divided. Sizes below
+// a tile take as long as a whole tile.
 constexpr int64_t kLeastCell = 2 << 20;
 constexpr int64_t kLargestProduct = int64_t{256} << 20;
 constexpr int64_t kTile = 32;
-// Threads that a cut of a small product serves, and more cells than any machine needs.
+// The number of threads that the division of a small product serves, and more cells than any
+// machine needs.
 constexpr int64_t kFewCells = 4;
 constexpr int64_t kMostCells = 64;
 // Fewer rows or columns multiply slowly; long dims have cells of kLong.
@@ -28,11 +29,12 @@ int64_t cells_along(int64_t size, int64_t least) {
 struct Cut {
   bool along_m;
   int64_t edge;   // rows or columns of a cell
-  int64_t cells;  // 0: not cut here
+  int64_t cells;  // 0: not divided here
 };
 
-// Rows, unless there are so few that packing all columns for each cell would show. A bias belongs
-// to the kernels that pack together: the libraries would read and write C once more.
+// Divides rows, unless there are so few that packing all columns for each cell would be noticeable.
+// A product with a bias is left to the kernels that pack together, because the libraries would read
+// and write C once more.
 template <class T>
 Cut cut_of(const GemmTask<T>& task) {
   const double volume = static_cast<double>(std::max(task.m, kTile)) *

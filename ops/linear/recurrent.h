@@ -1,5 +1,5 @@
-// One step of recurrent layers. x: (N, I) or (I); states: (N, H) or (H). Weights stand as in
-// PyTorch: the gates' rows one after the other; biases may be undefined.
+// One step of recurrent layers. x: (N, I) or (I); states: (N, H) or (H). Weights have PyTorch's
+// layout, in which the rows of the gates follow each other. Biases may be undefined.
 #pragma once
 
 #include "core/tensor.h"
@@ -19,7 +19,7 @@ LstmState lstm_cell(const TensorArg& x, const LstmState& state, const TensorArg&
                     const TensorArg& weight_hh, const TensorArg& bias_ih = Tensor(),
                     const TensorArg& bias_hh = Tensor());
 
-// GRU (Cho et al. 2014) with the reset gate behind the matrix product. weight_ih: (3 H, I),
+// GRU (Cho et al. 2014) with the reset gate applied after the matrix product. weight_ih: (3 H, I),
 // weight_hh: (3 H, H), biases: (3 H), gates in the order reset, update, new:
 //   r = sigmoid(x_r + h_r);  z = sigmoid(x_z + h_z);  n = tanh(x_n + r h_n)
 //   hidden' = (1 - z) n + z hidden
@@ -27,7 +27,8 @@ Tensor gru_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& we
                 const TensorArg& weight_hh, const TensorArg& bias_ih = Tensor(),
                 const TensorArg& bias_hh = Tensor());
 
-// Elman's cell: tanh (relu) of x weight_ih^T + bias_ih + hidden weight_hh^T + bias_hh.
+// Elman's cell (Elman 1990): tanh or relu of x weight_ih^T + bias_ih + hidden weight_hh^T +
+// bias_hh.
 Tensor rnn_tanh_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,
                      const TensorArg& weight_hh, const TensorArg& bias_ih = Tensor(),
                      const TensorArg& bias_hh = Tensor());

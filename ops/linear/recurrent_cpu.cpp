@@ -1,5 +1,5 @@
-// Kernels of ops/linear/recurrent_op.h: a row of all gates at a time, which stays in the first
-// cache.
+// Kernels of ops/linear/recurrent_op.h. They process one row of all gates at a time, which stays in
+// the first-level cache.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 14;
 
-// Elements of a row in hand at a time, where results take the place of operands.
+// The number of elements of a row that are processed at a time if results overwrite operands.
 constexpr int64_t kChunk = 256;
 
 // y[i] = f(x[i]…), by vectors or one by one.
@@ -61,7 +61,7 @@ struct Tanh {
 constexpr Sigmoid kSigmoid;
 constexpr Tanh kTanh;
 
-// 1 as what x is.
+// The number 1 in the type of x.
 template <class T>
 Vec<T> one_like(Vec<T> /*x*/) {
   return Vec<T>::fill(T{1});
@@ -107,7 +107,7 @@ void lstm(const KernelContext& ctx) {
   c.finish(ctx);
 }
 
-// A gradient that was not given is zeros.
+// A gradient that was not given counts as zeros.
 template <class T>
 class Gradient {
  public:
@@ -142,7 +142,7 @@ void lstm_backward(const KernelContext& ctx) {
     T* dg = di + 2 * n;
     T* d_o = di + 3 * n;
     T* d = dcell.data() + row * n;
-    // The gates take the places of their gradients, tanh of the cell that of d.
+    // The gates are stored in the memory of their gradients, and tanh of the cell in that of d.
     const auto gate = [](auto u, auto v) { return kSigmoid(u + v); };
     each<kVectors>(di, n, gate, x, s);
     each<kVectors>(df, n, gate, x + n, s + n);
@@ -260,7 +260,7 @@ KernelChoice select_rows(const KernelQuery& query) {
 template <bool kVectors>
 void add_kernels(KernelTable& table, const char* name) {
   constexpr DeviceType kCpu = DeviceType::kCpu;
-  // One by one in double, whatever the dtype.
+  // Elements are computed one by one in double, whatever the dtype.
   using F = std::conditional_t<kVectors, float, double>;
   table.add(kLstmGates, kCpu, {name, select_rows<lstm<kVectors, F>, lstm<kVectors, double>>});
   table.add(kLstmGatesBackward, kCpu,

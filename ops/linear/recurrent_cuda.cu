@@ -1,4 +1,4 @@
-// Gates of recurrent cells on CUDA devices: a thread an element of the state.
+// Gates of recurrent cells on CUDA devices, with one thread for each element of the state.
 #include <cmath>
 
 #include "ops/kernel/rows_cuda.cuh"
@@ -25,7 +25,7 @@ struct Gates {
   int64_t width;
   int parts;
 
-  // Where part p of element `i` of the state lies among the gates.
+  // The offset of part p of element `i` of the state among the gates.
   __device__ int64_t place(int64_t i, int p) const {
     const auto [row, column] = divide(i, width);
     return (row * parts + p) * width + column;

@@ -1,5 +1,5 @@
-// The elementwise part of LSTM and GRU steps: one pass forward and one backward, where ops one by
-// one would write and read every gate several times.
+// The elementwise part of LSTM and GRU steps: one pass forward and one backward. Separate ops would
+// write and read every gate several times.
 #include <array>
 #include <utility>
 #include <vector>
@@ -16,7 +16,8 @@ namespace flow::ops {
 
 namespace {
 
-// `gates` rows of gates for each of the state's, both of the input and of the state.
+// Checks that there are `gates` rows of gates for each row of the state, both of the input and of
+// the state.
 void check_operands(const OpContext& ctx, int64_t gates) {
   const TensorMeta& state = ctx.input(2);
   ctx.check(is_floating(state.dtype) && state.dim() > 0, "needs a floating state with dims");
@@ -57,7 +58,7 @@ void infer_gru_backward(InferContext& ctx) {
   ctx.add_output_like(2);
 }
 
-// Rows are independent; parts of the gates lie apart along the last dim.
+// Rows are independent. The parts of the gates are separate along the last dim.
 void sbp_rows(SbpContext& ctx) {
   for (int64_t dim = 0; dim + 1 < ctx.input(2).dim(); ++dim) {
     std::vector<Sbp> inputs;
@@ -67,7 +68,7 @@ void sbp_rows(SbpContext& ctx) {
   }
 }
 
-// The new state rises with the old one.
+// The new state increases with the old one.
 void sbp_forward(SbpContext& ctx) {
   sbp_rows(ctx);
   for (const Sbp side : {sbp::partial_max, sbp::partial_min}) {
@@ -76,7 +77,7 @@ void sbp_forward(SbpContext& ctx) {
   }
 }
 
-// Linear in the gradients together.
+// The op is linear in the gradients together.
 void sbp_backward(SbpContext& ctx) {
   sbp_rows(ctx);
   std::vector<Sbp> inputs(3, sbp::broadcast);

@@ -1,5 +1,5 @@
-// Definitions of the elementwise part of recurrent cells, for kernels. "gates" have their parts one
-// after the other along the last dim, as the rows of the weights.
+// Definitions of the elementwise part of recurrent cells, for kernels. A "gates" tensor holds its
+// parts one after the other along the last dim, as the rows of the weights do.
 #pragma once
 
 #include "core/op.h"
@@ -8,15 +8,15 @@ namespace flow::ops {
 
 // of_input (…, 4 H), of_state (…, 4 H), cell (…, H) -> hidden', cell'.
 extern const OpDef kLstmGates;
-// of_input, of_state, cell, dhidden' or none, dcell' or none -> dgates (…, 4 H), dcell. Takes no
-// part in double backward: then the gradient is recorded op by op.
+// (of_input, of_state, cell, dhidden' or none, dcell' or none) -> dgates (…, 4 H), dcell. Not used
+// in double backward, where the gradient is recorded op by op.
 extern const OpDef kLstmGatesBackward;
 // of_input (…, 3 H), of_state (…, 3 H), hidden (…, H) -> hidden'.
 extern const OpDef kGruGates;
 // of_input, of_state, hidden, dhidden' -> dof_input, dof_state, dhidden.
 extern const OpDef kGruGatesBackward;
 
-// The elementwise part of a step; the public functions add the products and their checks.
+// The elementwise part of a step. The public functions add the products and the checks.
 struct LstmStep {
   Tensor hidden, cell;
 };

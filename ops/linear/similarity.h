@@ -1,4 +1,4 @@
-// Lengths, distances and angles of vectors along a dim. Floating dtypes.
+// Norms, distances and angles of vectors along a dim. Only floating dtypes are allowed.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ struct NormalizeOptions {
   double eps = 1e-12;
 };
 
-// x / max(norm(x, p) over dim, eps).
+// Divides vectors by their norm: x / max(norm(x, p) over dim, eps).
 Tensor normalize(const TensorArg& x, const NormalizeOptions& options = {});
 
 struct CosineOptions {
   int64_t dim = 1;
-  double eps = 1e-8;  // the least length a vector counts as
+  double eps = 1e-8;  // norms are at least this large
 };
 
 // The cosine of the angle between a and b along `dim` of their broadcast shape: the sum of products
-// of a and b, each divided by its length.  cosine_similarity(a (N, D), b (N, D)): (N)
+// of a and b, each divided by its norm.  cosine_similarity(a (N, D), b (N, D)): (N)
 Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, const CosineOptions& options = {});
 
 struct DistanceOptions {

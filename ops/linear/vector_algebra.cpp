@@ -25,7 +25,7 @@ namespace flow {
 
 namespace {
 
-// Positions given by the caller, in x's layout, whole on every rank.
+// Positions that the caller gives, in the layout of x, whole on every rank.
 Tensor positions(const Tensor& x, const std::vector<int64_t>& places, Site site) {
   TensorOptions layout = options_like(x);
   layout.dtype = DType::kInt64;
@@ -34,7 +34,7 @@ Tensor positions(const Tensor& x, const std::vector<int64_t>& places, Site site)
   return tensor(places, {static_cast<int64_t>(places.size())}, layout, site);
 }
 
-// The next choice of increasing positions below n, or not decreasing ones with replacement.
+// The next selection of increasing positions below n; with replacement, positions may repeat.
 bool next_choice(std::vector<int64_t>& choice, int64_t n, bool with_replacement) {
   const auto r = static_cast<int64_t>(choice.size());
   for (int64_t i = r - 1; i >= 0; --i) {
@@ -148,9 +148,10 @@ Tensor cov(const TensorArg& x, const CovOptions& options) {
   return ops::named("cov", [&]() -> Tensor {
     const Site site = x.site();
     if (x->dim() > 2 || x->dtype() == DType::kBool) {
-      throw InvalidArgument(str("[cov] takes variables (V, N), or the one of a vector; received ",
-                                x->meta(), "; reshape it"),
-                            site);
+      throw InvalidArgument(
+          str("[cov] takes (V, N) for V variables, or a vector for one; received ", x->meta(),
+              "; reshape it"),
+          site);
     }
     Tensor rows = x->dim() < 2 ? reshape(x, {1, -1}) : x.tensor();
     const int64_t n = rows.size(1);

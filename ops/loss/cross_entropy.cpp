@@ -72,7 +72,7 @@ Sbp sum_or(const SbpContext& ctx, int64_t dim) {
   return ctx.attrs<ClassLossAttrs>().reduces ? sbp::partial_sum : sbp::split(dim);
 }
 
-// A gradient of the losses: split as they are, whole when it is that of their sum.
+// A gradient of the losses: split like the losses, or whole if it is the gradient of their sum.
 Sbp gradient_split(const SbpContext& ctx, int dy, int target, int64_t dim) {
   return ctx.input(dy).dim() == ctx.input(target).dim() ? sbp::split(dim) : sbp::broadcast;
 }
@@ -85,12 +85,13 @@ void infer_target_weight(InferContext& ctx) {
   add_losses(ctx, 0);
 }
 
-// Whether each loss is one element's and not a sum of several.
+// Returns true if each loss is one element and not a sum of several.
 bool keeps_elements(const SbpContext& ctx, int target) {
   return !ctx.attrs<ClassLossAttrs>().reduces || ctx.input(target).dim() == 0;
 }
 
-// Targets are independent; linear in the weights, of which a rank may have some, and increasing.
+// Targets are independent. The op is linear in the weights, of which a rank may hold some, and
+// increasing.
 void sbp_target_weight(SbpContext& ctx) {
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
     ctx.add({sbp::split(i), sbp::broadcast}, {sum_or(ctx, i)});
@@ -116,13 +117,13 @@ void infer_nll(InferContext& ctx) {
   add_losses(ctx, 1);
 }
 
-// Input 0 is only negated and moved: its maxima become minima.
+// Input 0 is only negated and selected, so its maxima become minima.
 void add_negated(SbpContext& ctx) {
   ctx.add({sbp::partial_max, sbp::broadcast, sbp::broadcast}, {sbp::partial_min});
   ctx.add({sbp::partial_min, sbp::broadcast, sbp::broadcast}, {sbp::partial_max});
 }
 
-// Targets are independent; linear in logp and in the weights, of which a rank adds those of its
+// Targets are independent. The op is linear in logp and in the weights; each rank adds those of its
 // classes.
 void sbp_nll(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
@@ -171,7 +172,7 @@ void infer_nll_backward(InferContext& ctx) {
   ctx.add_output(shape, attrs.dtype);
 }
 
-// As nll_loss. A rank can also write the gradient of its classes alone.
+// The same as nll_loss. A rank can also write the gradient of its classes alone.
 void sbp_nll_backward(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   const int64_t classes = class_dim(ctx.input(1).dim());
@@ -189,7 +190,7 @@ void sbp_nll_backward(SbpContext& ctx) {
   ctx.add({broadcast, broadcast, partial_sum}, {partial_sum});
 }
 
-// Linear in dy: its gradient is the loss of the upstream.
+// The op is linear in dy: its gradient is the loss of the upstream gradient.
 void grad_nll_backward(GradContext& ctx) {
   if (!ctx.dy().defined() || !ctx.needs(0)) return;
   ClassLossAttrs attrs = ctx.attrs<ClassLossAttrs>();
@@ -207,7 +208,8 @@ void infer_cross_entropy(InferContext& ctx) {
   ctx.add_output(ctx.input(1).shape, loss_dtype(ctx.attrs<ClassLossAttrs>().dtype));
 }
 
-// Targets are independent; linear in the weights, and increasing as logsumexp(x) >= x.
+// Targets are independent. The op is linear in the weights, and increasing because logsumexp(x) >=
+// x.
 void sbp_cross_entropy(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   for (int64_t i = 0; i < ctx.input(1).dim(); ++i)
@@ -258,7 +260,7 @@ void infer_cross_entropy_backward(InferContext& ctx) {
   ctx.add_output_like(1);
 }
 
-// Given logsumexp, elements of x are independent too; linear in dy and in the weights.
+// Given logsumexp, elements of x are independent too. The op is linear in dy and in the weights.
 void sbp_cross_entropy_backward(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   const int64_t classes = class_dim(ctx.input(2).dim());
@@ -302,7 +304,8 @@ void grad_cross_entropy_backward(GradContext& ctx) {
   if (ctx.needs(3)) ctx.set(3, neg(sum(dx, classes)));
 }
 
-// With the classes cut, each rank reads the targets among its own: loss = nll(x - m - log(s)).
+// If the classes are split, each rank reads the targets among its own classes: loss = nll(x - m -
+// log(s)).
 bool decompose_cross_entropy(const DecomposeContext& ctx, const SbpContext& sbp, Tensor* outputs) {
   const auto& attrs = sbp.attrs<ClassLossAttrs>();
   const int64_t classes = class_dim(sbp.input(1).dim());
@@ -404,7 +407,7 @@ ClassLossAttrs class_loss_attrs(const char* op, const Tensor& input, const Tenso
           .dtype = input.dtype()};
 }
 
-// Divides a sum by the weights that were in it, which depend on the targets only.
+// Divides a sum by the sum of its weights, which depend on the targets only.
 Tensor finish(const Tensor& loss, const Tensor& target, const Tensor& weight,
               const ClassLossAttrs& attrs, Reduction reduction, Site site) {
   Tensor result = loss;

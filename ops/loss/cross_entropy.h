@@ -10,13 +10,13 @@ namespace flow {
 
 struct NllLossOptions {
   Tensor weight = {};           // (C): factor of each class
-  int64_t ignore_index = -100;  // targets of this value count nothing
+  int64_t ignore_index = -100;  // targets with this value are ignored
   std::string reduction = "mean";
 };
 
-// Negative log-likelihood -weight[t] input[t] of log-probabilities. "mean" divides the sum by the
-// sum of the weights of the targets that are not ignored (their number, without weight); NaN when
-// all are ignored.
+// The negative log-likelihood -weight[t] input[t] of log-probabilities. "mean" divides the sum by
+// the sum of the weights of the targets that are not ignored (without weight, by their number); it
+// is NaN if all targets are ignored.
 Tensor nll_loss(const TensorArg& input, const TensorArg& target,
                 const NllLossOptions& options = {});
 
@@ -27,9 +27,10 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;
 };
 
-// nll_loss of log_softmax(input) in one pass. With label_smoothing e the target distribution is
-// (1 - e) at the target and e / C everywhere. A floating target of the input's shape is a
-// distribution itself; then "mean" divides by the number of samples and ignore_index is not used.
+// nll_loss of log_softmax(input), computed in one pass. With label_smoothing e, the target
+// distribution is (1 - e) at the target plus e / C for every class. A floating target with the
+// shape of the input is itself a distribution; "mean" then divides by the number of samples, and
+// ignore_index is not used.
 //
 //   Tensor loss = cross_entropy(model(x), labels);
 Tensor cross_entropy(const TensorArg& input, const TensorArg& target,

@@ -22,7 +22,7 @@
 
 namespace {
 
-// The type of losses of inputs of type T.
+// The type of the losses for inputs of type T.
 template <class T>
 using Loss = std::conditional_t<sizeof(T) == 2, float, T>;
 
@@ -37,7 +37,7 @@ Loss<T> value_of(T x) {
                             num_classes - 1, ", or make it the ignore_index"));
 }
 
-// The classes of the targets; kIgnored for those that count nothing.
+// The classes of the targets; kIgnored for targets that are ignored.
 class Targets {
  public:
   static constexpr int64_t kIgnored = -1;
@@ -101,11 +101,11 @@ class Weights {
   int64_t stride_ = 1;
 };
 
-// Losses go to the output one by one, or are added up by parts of the targets.
+// Writes losses to the output one by one, or adds them up by parts of the targets.
 constexpr int64_t kPartElements = 16384;
 
-// Calls fn(position) -> loss for all positions in parallel and stores or adds up what it gives;
-// `work` is the number of elements read for one.
+// Calls fn(position) -> loss for all positions in parallel and stores or adds up the results;
+// `work` is the number of elements read for one loss.
 template <class L, class Fn>
 void collect_losses(const KernelContext& ctx, int64_t positions, int64_t work, const Fn& fn) {
   L* out = ctx.out(0).as<L>();
@@ -133,8 +133,8 @@ void collect_losses(const KernelContext& ctx, int64_t positions, int64_t work, c
 
 #if FLOW_ISA == 0
 
-// Where the elements of a tensor of the input's shape, or of the target's, lie: position i counts
-// the targets in row-major order.
+// The offsets of the elements of a tensor that has the input's shape or the target's: position i
+// counts the targets in row-major order.
 struct Places {
   Shape sizes;  // of the target
   Strides strides;
@@ -163,7 +163,7 @@ Places input_places(const TensorMeta& meta) {
   return places;
 }
 
-// How far positions of an incoming gradient lie apart: not at all for that of a sum.
+// The distance between positions of an incoming gradient; 0 for the gradient of a sum.
 Places gradient_places(const TensorMeta& dy, const TensorMeta& target) {
   if (dy.local_shape.size() == target.local_shape.size()) return target_places(dy);
   return {target.local_shape, Shape::filled(target.local_shape.size(), 0)};
@@ -289,7 +289,8 @@ void cross_entropy_backward_plainly(const KernelContext& ctx) {
         slope = (on_target + even * total_weight) * p - even * static_cast<double>(weights(c)) -
                 (c == target ? on_target : 0.0);
       }
-      // Ignored targets have no part in a mean over none of them, whose gradient is not finite.
+      // Ignored targets do not contribute to a mean over none of them, whose gradient is not
+      // finite.
       const double gradient = target == Targets::kIgnored ? 0 : dy * slope;
       dx[held * dx_place.class_stride] = static_cast<T>(static_cast<Loss<T>>(gradient));
     }
@@ -469,7 +470,7 @@ class Slopes {
   Loss<T> even_total_;
 };
 
-// Takes what is not softmax from the gradients of one target, `inner` apart.
+// Subtracts the terms other than softmax from the gradients of one target, which are `inner` apart.
 template <class T>
 void subtract_target(T* dx, const DenseState& state, int64_t target, const Slope<Loss<T>>& slope,
                      const Weights<T>& weights) {
@@ -541,7 +542,7 @@ bool all_contiguous(const KernelQuery& query, int count) {
   return true;
 }
 
-// float16 and bfloat16 gradients would be rounded twice, so those take the reference.
+// float16 and bfloat16 gradients would be rounded twice, so those dtypes use the reference.
 KernelChoice select_cross_entropy(const KernelQuery& query) {
   if (!all_contiguous(query, 2)) return {};
   KernelChoice choice{nullptr, std::make_shared<const DenseState>(dense_state(query.input(0)))};

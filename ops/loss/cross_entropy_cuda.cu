@@ -1,5 +1,5 @@
-// Classification losses on CUDA devices. A team of threads takes the classes of a target; losses of
-// a sum are stored as doubles and added up by one team, so that the order is fixed.
+// Classification losses on CUDA devices. A team of threads handles the classes of a target. Losses
+// of a sum are stored as doubles and added up by one team, so that the order is fixed.
 #include "ops/kernel/fault_cuda.cuh"
 #include "ops/kernel/rows_cuda.cuh"
 #include "ops/loss/cross_entropy_op.h"
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kIgnored = -1;
 
-// The classes of the targets; kIgnored for those that count nothing. Others than classes are
-// reported and count nothing.
+// The classes of the targets; kIgnored for targets that are ignored. Targets that are not classes
+// are reported and ignored.
 struct Targets {
   const int32_t* narrow;
   const int64_t* wide;
@@ -68,7 +68,7 @@ struct Weights {
   }
 };
 
-// Where losses go: to the output one by one, or as doubles to be added up.
+// The destination of the losses: the output, one by one, or doubles to be added up.
 template <class L>
 class Losses {
  public:
@@ -244,7 +244,7 @@ struct CrossEntropyBackward {
   }
 };
 
-// How far the incoming gradients of targets lie apart: not at all for that of a sum.
+// The distance between the incoming gradients of targets; 0 for the gradient of a sum.
 int64_t gradient_step(const KernelContext& ctx, int target) {
   return ctx.in(0).shape().size() == ctx.in(target).shape().size() ? 1 : 0;
 }

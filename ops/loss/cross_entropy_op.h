@@ -9,7 +9,7 @@
 namespace flow::ops {
 
 struct ClassLossAttrs {
-  bool reduces = false;  // one sum, else a loss per target
+  bool reduces = false;  // true: one sum; false: a loss per target
   double label_smoothing = 0;
   int64_t num_classes = 0;
   int64_t ignore_index = -100;
@@ -24,8 +24,8 @@ struct ClassLossAttrs {
   }
 };
 
-// Weights are optional everywhere. Losses and their gradients are float32 for 16-bit inputs: sums
-// of many samples do not fit those.
+// Weights are optional everywhere. Losses and their gradients are float32 for 16-bit inputs,
+// because 16 bits cannot hold sums over many samples.
 extern const OpDef kNllLoss;               // (logp, target, weight) -> loss
 extern const OpDef kNllLossBackward;       // (dloss, target, weight) -> dlogp
 extern const OpDef kCrossEntropy;          // (x, target, weight) -> loss, logsumexp(x)
@@ -33,8 +33,8 @@ extern const OpDef kCrossEntropyBackward;  // (dloss, x, target, logsumexp, weig
 // The weight of each target that is not ignored (1 without weights), or their sum.
 extern const OpDef kTargetWeight;  // (target, weight) -> weight of target
 
-// The class dim of an input whose target has `target_dims` dims, and the input's dim that is the
-// target's dim `i`.
+// The class dim of an input whose target has `target_dims` dims, and the dim of the input that
+// corresponds to dim `i` of the target.
 inline int64_t class_dim(int64_t target_dims) {
   return target_dims == 0 ? 0 : 1;
 }
@@ -43,8 +43,9 @@ inline int64_t input_dim(int64_t i) {
   return i == 0 ? 0 : i + 1;
 }
 
-// Whether local parts belong to the same targets (as ops/local_parts.h; the shape rules here speak
-// of all classes). Null x: none. Losses and their gradients may also be scalars.
+// Returns true if the local parts belong to the same targets (see ops/local_parts.h; the shape
+// rules here cover all classes). A null x means there is no x. Losses and their gradients may also
+// be scalars.
 bool parts_agree(const TensorMeta& target, const TensorMeta* x,
                  std::initializer_list<const TensorMeta*> losses);
 

@@ -34,10 +34,10 @@ void check(InferContext& ctx, int first) {
             "targets must be (N, S), or in one vector");
   for (int i = first + 2; i < first + 4; ++i) {
     ctx.check(ctx.input(i).dim() == 1 && ctx.input(i).shape[0] == batch,
-              "there must be a length for each sample");
+              "input_lengths and target_lengths must have one length for each sample");
   }
   for (int i = first + 1; i < first + 4; ++i)
-    ctx.check(ctx.input(i).dtype == DType::kInt64, "targets and lengths are integers");
+    ctx.check(ctx.input(i).dtype == DType::kInt64, "targets and lengths must be integers");
 }
 
 void infer_loss(InferContext& ctx) {
@@ -49,7 +49,7 @@ void infer_backward(InferContext& ctx) {
   check(ctx, 1);
   ctx.check(ctx.input(0).shape == Shape{ctx.input(1).shape[1]} &&
                 ctx.input(0).dtype == ctx.input(1).dtype,
-            "the gradient must be one number a sample");
+            "the gradient must have one number for each sample");
   ctx.add_output_like(1);
 }
 
@@ -114,8 +114,8 @@ void register_ctc_loss(OpTable& table) {
 
 namespace {
 
-// The targets of one vector as rows, each as long as the vector; what stands behind a target is not
-// read.
+// The targets of one vector as rows, each as long as the vector; the elements after a target are
+// not read.
 Tensor as_rows(const TensorArg& targets, const TensorArg& lengths) {
   const Site site = targets.site();
   if (targets->numel() == 0) return new_zeros(targets, {lengths->numel(), 0});
@@ -143,7 +143,7 @@ Tensor ctc_loss(const TensorArg& log_probs, const TensorArg& targets,
     if (is_floating(targets->dtype()) || is_floating(input_lengths->dtype()) ||
         is_floating(target_lengths->dtype())) {
       throw InvalidArgument(
-          str("[ctc_loss] targets and lengths are integers; received ", targets->meta(), ", ",
+          str("[ctc_loss] targets and lengths must be integers; received ", targets->meta(), ", ",
               input_lengths->meta(), ", ", target_lengths->meta(), "; cast them"),
           site);
     }

@@ -1,5 +1,5 @@
-// Kernels of the CTC loss: the forward and backward recursions over log-probabilities, in double, a
-// sample a task.
+// Kernels of the CTC loss: the forward and backward recursions over log-probabilities, in double,
+// with one task for each sample.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -95,7 +95,8 @@ class Sample {
     return widen(x_[t * time_stride_ + c * class_stride_]);
   }
 
-  // Whether an alignment may go from state s to s + 2: past a blank between different labels.
+  // Returns true if an alignment may go from state s to s + 2, skipping a blank between different
+  // labels.
   bool skips(int64_t s) const {
     return s >= 0 && s + 2 < states() && s % 2 == 1 && label(s) != label(s + 2);
   }
@@ -108,7 +109,8 @@ class Sample {
   std::vector<int64_t> labels_;
 };
 
-// alpha[t][s]: all beginnings of alignments that are in state s at time t.
+// alpha[t][s]: the probability of all beginnings of alignments that are in state s at time t, as a
+// logarithm.
 template <class T>
 std::vector<double> beginnings(const Sample<T>& sample) {
   const int64_t states = sample.states();
@@ -129,7 +131,8 @@ std::vector<double> beginnings(const Sample<T>& sample) {
   return alpha;
 }
 
-// beta[t][s]: all ends of alignments after time t, in state s then.
+// beta[t][s]: the probability of all continuations after time t of alignments in state s at time t,
+// as a logarithm.
 template <class T>
 std::vector<double> ends(const Sample<T>& sample) {
   const int64_t states = sample.states();

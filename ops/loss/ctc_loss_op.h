@@ -17,8 +17,8 @@ struct CtcAttrs {
   }
 };
 
-// Inputs: log_probs (T, N, C), targets (N, S), input_lengths (N), target_lengths (N), all but the
-// first int64; the backward op has dy (N) before them.
+// Inputs: log_probs (T, N, C), targets (N, S), input_lengths (N), target_lengths (N); all but the
+// first are int64. The backward op takes dy (N) as an additional first input.
 extern const OpDef kCtcLoss, kCtcLossBackward;
 
 }  // namespace flow::ops

@@ -1,5 +1,5 @@
 // Losses that are negative logarithms of a probability density. They are composed of other
-// functions. `reduction` as in ops/loss/loss.h.
+// functions. `reduction` has the meaning it has in ops/loss/loss.h.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace flow {
 
 struct PoissonNllOptions {
   bool log_input = true;
-  bool full = false;  // with Stirling's approximation of log(target!), where target > 1
+  bool full = false;  // adds Stirling's approximation of log(target!) where target > 1
   double eps = 1e-8;
   std::string reduction = "mean";
 };
@@ -20,13 +20,13 @@ Tensor poisson_nll_loss(const TensorArg& input, const TensorArg& target,
                         const PoissonNllOptions& options = {});
 
 struct GaussianNllOptions {
-  bool full = false;  // with log(2 π) / 2
-  double eps = 1e-6;  // the variance is at least that; its gradient does not see it
+  bool full = false;  // adds log(2 π) / 2
+  double eps = 1e-6;  // lower bound of the variance; the gradient ignores this clamping
   std::string reduction = "mean";
 };
 
-// (log(var) + (input - target)^2 / var) / 2. var: the input's shape, or with its last dim 1 or left
-// out; or a number.
+// (log(var) + (input - target)^2 / var) / 2. var is a number, or has the shape of the input, in
+// which the last dim may be 1 or absent.
 Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, const TensorArg& var,
                          const GaussianNllOptions& options = {});
 Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, double var,

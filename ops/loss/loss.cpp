@@ -254,7 +254,7 @@ using ops::LossAttrs;
 using ops::reduced;
 using ops::Reduction;
 
-// The loss with both operands brought to one dtype and shape.
+// Computes the loss with both operands converted to one dtype and shape.
 Tensor call(const OpDef& op, const TensorArg& input, const TensorArg& target, Reduction reduction,
             double parameter = 0) {
   const Tensor& x = input.tensor();
@@ -275,7 +275,7 @@ Tensor call(const OpDef& op, const TensorArg& input, const TensorArg& target, Re
   return dispatch(op, {&x, &t}, attrs, input.site());
 }
 
-// The losses of an op, each times its weight.
+// The losses of an op, each multiplied by its weight.
 Tensor weighted_losses(const OpDef& op, const TensorArg& input, const TensorArg& target,
                        const Tensor& weight, double parameter = 0) {
   if (weight.shape() != input->shape()) {

@@ -1,5 +1,6 @@
 // Losses that compare two tensors element by element. Input and target are floating and broadcast
-// to one shape. `reduction` is "mean" (over all elements), "sum" or "none" (one loss an element).
+// to a common shape. `reduction` is "mean" (over all elements), "sum" or "none" (a loss for each
+// element).
 #pragma once
 
 #include <string>
@@ -10,13 +11,13 @@ namespace flow {
 
 struct LossOptions {
   std::string reduction = "mean";
-  Tensor weight = {};  // of each element, shape of the input; the mean divides by its sum
+  Tensor weight = {};  // per element, shape of the input; the mean divides by its sum
 };
 
-// (input - target)^2.  mse_loss(model(x), y).backward()
+// The squared error (input - target)^2.  mse_loss(model(x), y).backward()
 Tensor mse_loss(const TensorArg& input, const TensorArg& target, const LossOptions& options = {});
 
-// |input - target|.
+// The absolute error |input - target|.
 Tensor l1_loss(const TensorArg& input, const TensorArg& target, const LossOptions& options = {});
 
 struct SmoothL1Options {
@@ -24,28 +25,29 @@ struct SmoothL1Options {
   double beta = 1;
 };
 
-// With d = |input - target|: d^2 / (2 beta) where d < beta, else d - beta / 2. beta >= 0; 0 is
-// l1_loss.
+// With d = |input - target|: d^2 / (2 beta) where d < beta, else d - beta / 2. Requires: beta >= 0;
+// beta = 0 gives l1_loss.
 Tensor smooth_l1_loss(const TensorArg& input, const TensorArg& target,
                       const SmoothL1Options& options = {});
 
 struct HuberOptions {
   std::string reduction = "mean";
   double delta = 1;
-  Tensor weight = {};  // of each element, shape of the input; the mean divides by their number
+  Tensor weight = {};  // per element, shape of the input; the mean divides by their number
 };
 
-// With d = |input - target|: d^2 / 2 where d <= delta, else delta (d - delta / 2). delta > 0.
+// With d = |input - target|: d^2 / 2 where d <= delta, else delta (d - delta / 2) (Huber 1964).
+// Requires: delta > 0.
 Tensor huber_loss(const TensorArg& input, const TensorArg& target,
                   const HuberOptions& options = {});
 
 struct BceOptions {
-  Tensor weight = {};  // of each element; broadcasts to the loss
+  Tensor weight = {};  // per element; broadcasts to the loss
   std::string reduction = "mean";
 };
 
-// -(target log(input) + (1 - target) log(1 - input)) for probabilities; logarithms are at least
-// -100, so that the loss stays finite. Input outside [0, 1] is an error.
+// -(target log(input) + (1 - target) log(1 - input)) for probabilities. Logarithms are clamped to
+// at least -100, so the loss is finite. An input outside [0, 1] is an error.
 Tensor binary_cross_entropy(const TensorArg& input, const TensorArg& target,
                             const BceOptions& options = {});
 
@@ -55,8 +57,8 @@ struct BceWithLogitsOptions {
   Tensor pos_weight = {};  // factor of the target's term; broadcasts to the input
 };
 
-// binary_cross_entropy of sigmoid(input), as (1 - target) input + log(1 + exp(-input)) in a form
-// that does not overflow.
+// binary_cross_entropy of sigmoid(input), computed as (1 - target) input + log(1 + exp(-input)) in
+// a form that does not overflow.
 Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg& target,
                                         const BceWithLogitsOptions& options = {});
 
@@ -65,8 +67,9 @@ struct KlDivOptions {
   bool log_target = false;
 };
 
-// target (log(target) - input) with `input` a log-probability, 0 where target is 0; with
-// log_target, exp(target) (target - input). "mean" divides by the number of elements.
+// The Kullback-Leibler divergence target (log(target) - input) of a log-probability `input`; it is
+// 0 where target is 0. With log_target it is exp(target) (target - input). "mean" divides by the
+// number of elements.
 Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOptions& options = {});
 
 }  // namespace flow

@@ -89,12 +89,12 @@ struct Huber {
       "probabilities, or use binary_cross_entropy_with_logits");
 }
 
-// As PyTorch: logarithms from -100 on, denominators from the float32 next to 1e-12 on.
+// As in PyTorch, logarithms are at least -100 and denominators at least the float32 next to 1e-12.
 struct Bce {
   template <class C>
   static C value(C x, C t, C /*p*/) {
     constexpr C kLowest = -100;
-    const bool is_fit = x >= C{0} && x <= C{1} && t >= C{0} && t <= C{1};  // no NaN is
+    const bool is_fit = x >= C{0} && x <= C{1} && t >= C{0} && t <= C{1};  // false for NaN
     if (!is_fit) refuse_probability();
     return (t - C{1}) * std::max(std::log1p(-x), kLowest) - t * std::max(std::log(x), kLowest);
   }
@@ -200,7 +200,7 @@ struct ReductionState {
 
 std::shared_ptr<const ReductionState> prepare_reduction(const KernelQuery& query, BlockFn block,
                                                         ValueFn value) {
-  // The output is a scalar: walk the elements in the order of x's memory.
+  // The output is a scalar, so the loop follows the order of x's memory.
   return std::make_shared<const ReductionState>(
       ReductionState{make_loop_nest(query.input(0), query.inputs.first(2)), block, value});
 }

@@ -69,8 +69,8 @@ struct Huber {
   }
 };
 
-// As PyTorch: logarithms from -100 on, denominators from the float32 next to 1e-12 on. What is no
-// probability gives NaN: a kernel cannot raise an error.
+// As in PyTorch, logarithms are at least -100 and denominators at least the float32 next to 1e-12.
+// Values that are not probabilities give NaN, because a kernel cannot raise an error.
 struct Bce {
   template <class C>
   __device__ static C value(C x, C t, C /*p*/) {
@@ -199,7 +199,7 @@ KernelChoice select_loss(const KernelQuery& query) {
     return choose_elementwise(query, fn);
   }
   dispatch_floating(dtype, [&]<class T>() { fn = run_reduced<L, T>; });
-  // The output has no dims: the elements are walked in the order of x's memory.
+  // The output has no dims, so the loop follows the order of x's memory.
   return {fn, share_loop_nest(query.input(0), query.inputs.first(2))};
 }
 

@@ -8,8 +8,8 @@
 
 namespace flow::ops {
 
-// `count` is what the sum is divided by: the number of logical elements for a mean, so that a rank
-// with some of them computes its share and the shares add up. 1 unless `reduces`.
+// `count` divides the sum. For a mean it is the number of logical elements, so that each rank
+// computes its share and the shares add up to the mean. It is 1 unless `reduces`.
 struct LossAttrs {
   bool reduces = false;
   int64_t count = 1;
@@ -30,12 +30,12 @@ extern const OpDef kMseLossBackward, kL1LossBackward, kSmoothL1LossBackward, kHu
 
 enum class Reduction { kNone, kMean, kSum };
 
-// The meaning of a `reduction` option; throws InvalidArgument naming `op` for another word.
+// Parses a `reduction` option. Throws InvalidArgument with the name `op` for an unknown word.
 Reduction parse_reduction(const std::string& word, const char* op);
 
-// As autocast has losses: in float32.
+// Casts a loss operand to float32 where autocast demands it.
 Tensor loss_operand(const TensorArg& x);
-// Losses of single elements, reduced.
+// Reduces losses of single elements.
 Tensor reduced(const Tensor& losses, Reduction reduction, Site site);
 
 }  // namespace flow::ops

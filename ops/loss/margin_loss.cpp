@@ -31,7 +31,7 @@ Tensor positive_part(const TensorArg& x) {
   return clamp(x, {.min = 0});
 }
 
-// What is wrong with two operands of a loss.
+// Reports two operands of a loss that do not fit together.
 [[noreturn]] void throw_operands(const char* op, const char* wanted, const TensorArg& input,
                                  const TensorArg& target) {
   throw InvalidArgument(str("[", op, "] takes ", wanted, "; received ", input->meta(), " and ",
@@ -47,8 +47,8 @@ Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorA
     const auto reduction = parse_reduction(options.reduction, "margin_ranking_loss");
     if (a->dim() != b->dim() || a->dim() != target->dim()) {
       throw InvalidArgument(
-          str("[margin_ranking_loss] the tensors must have as many dims; received ", a->meta(),
-              ", ", b->meta(), ", ", target->meta(), "; reshape them"),
+          str("[margin_ranking_loss] the tensors must have the same number of dims; received ",
+              a->meta(), ", ", b->meta(), ", ", target->meta(), "; reshape them"),
           a.site());
     }
     const Tensor difference = sub({loss_operand(a), a.site()}, loss_operand(b));
@@ -148,7 +148,7 @@ Tensor multilabel_margin_loss(const TensorArg& input, const TensorArg& target,
     const auto batched = [&](const Tensor& v) { return is_batch ? v : unsqueeze({v, site}, 0); };
     const Tensor x = batched(loss_operand(input));
     const Tensor given = batched(target);
-    // What stands behind the first -1 does not count.
+    // Entries after the first -1 do not count.
     const Tensor counts = cumprod({cast({ge({given, site}, 0), site}, DType::kInt64), site}, 1);
     const Tensor is_named = gt({counts, site}, 0);
     const Tensor place = mul({given, site}, counts);
@@ -228,7 +228,7 @@ Tensor combined_margin_loss(const TensorArg& input, const TensorArg& label,
     }
     const Tensor index = unsqueeze({label, site}, 1);
     Tensor cosine = gather(input, 1, {index, site});
-    // Without an angle to turn, acos and its infinite slope at the ends are left out.
+    // If the angle does not change, acos and its infinite slope at the ends are skipped.
     if (options.m1 != 1 || options.m2 != 0) {
       const Tensor angle = add({mul({acos({cosine, site}), site}, options.m1), site}, options.m2);
       cosine = cos({angle, site});

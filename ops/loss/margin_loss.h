@@ -1,5 +1,5 @@
 // Losses that demand a margin between scores, distances or angles. They are composed of other
-// functions. `reduction` as in ops/loss/loss.h.
+// functions. `reduction` has the meaning it has in ops/loss/loss.h.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,8 @@ struct MarginOptions {
   std::string reduction = "mean";
 };
 
-// max(0, margin - target (a - b)): target 1 wants a to be the larger, -1 the smaller.
+// max(0, margin - target (a - b)). A target of 1 means that a should be the larger one, -1 that it
+// should be the smaller one.
 Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
                            const MarginOptions& options = {});
 
@@ -23,7 +24,7 @@ struct HingeOptions {
   std::string reduction = "mean";
 };
 
-// input where target is 1, max(0, margin - input) where it is -1: of distances.
+// For distances: input where target is 1, max(0, margin - input) where target is -1.
 Tensor hinge_embedding_loss(const TensorArg& input, const TensorArg& target,
                             const HingeOptions& options = {});
 
@@ -33,7 +34,7 @@ struct CosineEmbeddingOptions {
 };
 
 // With c the cosine of a and b (N, D): 1 - c where target (N) is 1, max(0, c - margin) where it is
-// -1. One pair may come without the dim N.
+// -1. A single pair may omit the dim N.
 Tensor cosine_embedding_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
                              const CosineEmbeddingOptions& options = {});
 
@@ -41,14 +42,14 @@ struct SoftMarginOptions {
   std::string reduction = "mean";
 };
 
-// log(1 + exp(-target input)), target 1 or -1.
+// log(1 + exp(-target input)). Each target is 1 or -1.
 Tensor soft_margin_loss(const TensorArg& input, const TensorArg& target,
                         const SoftMarginOptions& options = {});
 
 struct MultiMarginOptions {
   int64_t p = 1;  // or 2
   double margin = 1;
-  Tensor weight = {};  // of each class (C)
+  Tensor weight = {};  // per class (C)
   std::string reduction = "mean";
 };
 
@@ -62,7 +63,7 @@ struct MultilabelMarginOptions {
 };
 
 // The sum over targets j and other classes i of max(0, 1 - input[j] + input[i]) / C. A row of
-// `target`, shaped as the input, names classes up to the first -1.
+// `target` has the shape of a row of input and lists classes; the list ends at the first -1.
 Tensor multilabel_margin_loss(const TensorArg& input, const TensorArg& target,
                               const MultilabelMarginOptions& options = {});
 
@@ -79,11 +80,11 @@ struct TripletOptions {
   double margin = 1;
   double p = 2;
   double eps = 1e-6;
-  bool swap = false;  // the negative may lie nearer to the positive than to the anchor
+  bool swap = false;  // use d(positive, negative) if it is smaller than d(anchor, negative)
   std::string reduction = "mean";
 };
 
-// max(0, d(anchor, positive) - d(anchor, negative) + margin) with d as pairwise_distance (Balntas
+// max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is pairwise_distance (Balntas
 // et al. 2016).
 Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
                            const TensorArg& negative, const TripletOptions& options = {});
@@ -107,9 +108,10 @@ struct CombinedMarginOptions {
   double m3 = 0;
 };
 
-// Cosines (N, C) of angles between features and class centres, with cos(m1 angle + m2) - m3 in
-// place of the one at each row's label: what cross_entropy of them, scaled, then has to exceed (Liu
-// et al. 2017: m1; Deng et al. 2019: m2; Wang et al. 2018: m3). label: (N), int32 or int64.
+// Applies a margin to the cosines (N, C) of the angles between features and class centres: the
+// cosine at each row's label becomes cos(m1 angle + m2) - m3. The result is scaled and passed to
+// cross_entropy (Liu et al. 2017: m1; Deng et al. 2019: m2; Wang et al. 2018: m3). label: (N),
+// int32 or int64.
 Tensor combined_margin_loss(const TensorArg& input, const TensorArg& label,
                             const CombinedMarginOptions& options = {});
 

@@ -11,7 +11,7 @@ namespace ops {
 bool SampledParts::held_alike(int64_t rows, int64_t samples, int64_t num_ranks) const {
   if (num_ranks == 0 || num_parts == 0) return false;
   if (rows == num_rows && samples == num_sample && num_parts == num_ranks) return true;
-  // Of parts of one size any number is a balanced part of the whole.
+  // If all parts have the same size, any number of them is a balanced part of the whole.
   if (num_rows % num_parts != 0 || num_sample % num_parts != 0) return false;
   const int64_t part_rows = num_rows / num_parts;
   const int64_t parts = rows / part_rows;
@@ -31,15 +31,15 @@ void infer_sample(InferContext& ctx) {
             "label must be (N) of int64 or int32");
   ctx.check(1 <= attrs.num_parts && attrs.num_parts <= attrs.num_sample &&
                 attrs.num_sample <= attrs.num_rows,
-            "num_sample ", attrs.num_sample, " must lie between the ", attrs.num_parts,
+            "num_sample ", attrs.num_sample, " must be between the ", attrs.num_parts,
             " parts and the ", attrs.num_rows, " classes");
   ctx.add_output_like(1);
   ctx.add_output({attrs.num_sample}, label.dtype);
 }
 
-// A rank with some whole parts samples those and knows where their labels lie, 0 for the others: a
-// partial sum, and as places are not negative also a partial maximum. Of the weight only the layout
-// counts.
+// A rank that holds whole parts samples those and knows the positions of their labels; it gives 0
+// for the others. This is a partial sum and, because positions are not negative, also a partial
+// maximum. Only the layout of the weight is used.
 void sbp_sample(SbpContext& ctx) {
   constexpr Sbp kB = sbp::broadcast;
   if (ctx.attrs<SampledParts>().held_alike(ctx.input(0).shape[0], ctx.output(1).shape[0],

@@ -1,5 +1,5 @@
-// A classifier over very many classes, trained on a sample of them (An et al. 2020, "Partial FC:
-// Training 10 Million Identities on a Single Machine").
+// A classifier over a very large number of classes that is trained on a sample of them (An et al.
+// 2020, "Partial FC: Training 10 Million Identities on a Single Machine").
 #pragma once
 
 #include "core/tensor.h"
@@ -7,24 +7,25 @@
 namespace flow {
 
 struct PartialFcOptions {
-  // The classes are cut into this many balanced parts and each gives its balanced share of the
-  // sample. 0: the number of parts that the ranks hold of the weight, 1 for a local one. The sample
-  // depends on it, and not on the layout.
+  // The classes are divided into this many balanced parts, and each part contributes its balanced
+  // share of the sample. 0 means the number of parts that the ranks hold of the weight, which is 1
+  // for a local weight. The sample depends on this number and not on the layout.
   int64_t num_parts = 0;
 };
 
 struct PartialFcSample {
-  Tensor mapped_label;    // (N), as label: where each label lies in sampled_label
-  Tensor sampled_label;   // (num_sample), as label: the classes taken, ascending
+  Tensor mapped_label;    // (N), dtype of label: index in sampled_label of each label
+  Tensor sampled_label;   // (num_sample), dtype of label: the classes taken, ascending
   Tensor sampled_weight;  // (num_sample, D): their rows of the weight
 };
 
-// weight (C, D) floating, label (N) int32 or int64 in [0, C). All classes that occur in label are
-// taken; the rest of each part's share are those others with the smallest (draw, class), where
-// draws are 32-bit and element c of one stream belongs to class c (core/generator.h). Throws
-// InvalidArgument where a part has more labels than its share. The gradient of sampled_weight goes
-// to the rows taken, 0 to the others. Split over ranks along dim 0 of the weight, each rank samples
-// its own classes and nothing moves but the labels' places.
+// Samples classes. weight: (C, D) floating; label: (N) int32 or int64 in [0, C). All classes that
+// occur in label are taken. The rest of each part's share are the other classes with the smallest
+// (draw, class), where draws are 32-bit and element c of one random stream belongs to class c
+// (core/generator.h). Throws InvalidArgument if a part has more labels than its share. The gradient
+// of sampled_weight goes to the rows that were taken; the other rows get 0. If the weight is split
+// over ranks along dim 0, each rank samples its own classes and only the positions of the labels
+// are communicated.
 //   auto [label, classes, rows] = distributed_partial_fc_sample(weight, labels, 1000);
 //   cross_entropy(linear(features, rows), label)
 PartialFcSample distributed_partial_fc_sample(const TensorArg& weight, const TensorArg& label,

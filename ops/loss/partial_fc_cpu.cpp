@@ -1,4 +1,4 @@
-// Sampling of classes. Each part draws for its own classes only, so ranks share the work.
+// Sampling of classes. Each part draws only for its classes, so ranks share the work.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -18,7 +18,7 @@ void register_partial_fc_cpu(KernelTable& table);
 
 namespace {
 
-// The parts whose classes lie in `held`: first, and one past the last.
+// The parts whose classes are in `held`: the first, and one past the last.
 Range parts_inside(const SampledParts& attrs, const Range& held) {
   Range parts{0, 0};
   for (int64_t p = 0; p < attrs.num_parts; ++p) {
@@ -70,8 +70,8 @@ std::vector<uint32_t> draw_classes(const RandomStream& random, const Range& clas
   return draws;
 }
 
-// Class `offset` of a part as a number that is smaller the sooner it is taken: those that occur
-// first, then by draw, then by class.
+// Encodes class `offset` of a part as a number by which classes are taken in ascending order:
+// classes that occur first, then by draw, then by class.
 constexpr int kOffsetBits = 31;
 
 uint64_t rank_of(bool occurs, uint32_t draw, int64_t offset) {
@@ -79,7 +79,7 @@ uint64_t rank_of(bool occurs, uint32_t draw, int64_t offset) {
   return order << kOffsetBits | static_cast<uint64_t>(offset);
 }
 
-// The `count` classes taken of a part, ascending.
+// The `count` classes taken from a part, ascending.
 std::vector<int64_t> sample_part(const RandomStream& random, const Range& classes, int64_t count,
                                  const std::vector<int64_t>& labels) {
   std::vector<bool> occurs(static_cast<size_t>(classes.size));
@@ -91,7 +91,7 @@ std::vector<int64_t> sample_part(const RandomStream& random, const Range& classe
   if (wanted > count) {
     throw InvalidArgument(str("[distributed_partial_fc_sample] ", wanted, " of the classes ",
                               classes.begin, " to ", classes.begin + classes.size - 1,
-                              " occur in the labels, their share of the sample is ", count,
+                              " occur in the labels, but their share of the sample is ", count,
                               "; raise num_sample"));
   }
   const std::vector<uint32_t> draws = draw_classes(random, classes);
@@ -136,7 +136,7 @@ void sample(const KernelContext& ctx) {
   is_wide ? write<int64_t>(ctx.out(1), sampled) : write<int32_t>(ctx.out(1), sampled);
 }
 
-// Takes parts of one rank that belong together: whole parts of the classes, their sample, and all
+// Accepts parts of one rank that belong together: whole parts of the classes, their sample, and all
 // labels.
 KernelChoice select_sample(const KernelQuery& query) {
   const auto& attrs = query.attrs_as<SampledParts>();

@@ -7,8 +7,8 @@
 
 namespace flow::ops {
 
-// Of `num_rows` rows in `num_parts` balanced parts `num_sample` are taken: part p of the sample
-// lies in part p of the rows. By default nothing is known of a sample.
+// `num_sample` of `num_rows` rows are taken in `num_parts` balanced parts: part p of the sample is
+// taken from part p of the rows. The default values mean that nothing is known about the sample.
 struct SampledParts {
   int64_t num_rows = 0;
   int64_t num_sample = 0;
@@ -20,12 +20,12 @@ struct SampledParts {
                       key_field("num_parts", &SampledParts::num_parts));
   }
 
-  // Whether ranks that cut `rows` of the rows and `samples` of the sample evenly, what outer
-  // placement axes leave of them, hold the same parts of both.
+  // Returns true if ranks that evenly split `rows` of the rows and `samples` of the sample (the
+  // counts that outer placement axes leave) hold the same parts of both.
   bool held_alike(int64_t rows, int64_t samples, int64_t num_ranks) const;
 };
 
-// weight, label -> mapped_label, sampled_label. Of the weight only the layout counts.
+// (weight, label) -> mapped_label, sampled_label. Only the layout of the weight is used.
 extern const OpDef kPartialFcSample;
 
 }  // namespace flow::ops

@@ -51,7 +51,7 @@ void infer_batch_norm(InferContext& ctx) {
                  DType::kFloat64);
 }
 
-// Whether each rank of the axis has one of the parts.
+// Returns true if each rank of the axis holds one of the parts.
 bool has_part_a_rank(const SbpContext& ctx, int x) {
   const auto& attrs = ctx.attrs<BatchNormAttrs>();
   return attrs.parts > 1 && attrs.parts == ctx.num_ranks() &&
@@ -77,7 +77,8 @@ void sbp_batch_norm(SbpContext& ctx) {
 void refuse_parts(const GradContext& ctx) {
   if (ctx.attrs<BatchNormAttrs>().parts == 1) return;
   throw Unsupported(
-      "[batch_norm] statistics of single ranks have no second derivatives; use those of the batch");
+      "[batch_norm] statistics of each rank have no second derivatives; use those of the whole "
+      "batch");
 }
 
 // With h = (x - mean) r, r = 1 / sqrt(var + eps), s = weight r and m the mean over a channel:
@@ -213,7 +214,7 @@ void sbp_update(SbpContext& ctx) {
 
 void infer_count(InferContext& ctx) {
   ctx.check(ctx.input(0).dtype == DType::kInt64 && ctx.input(0).shape.empty(),
-            "counts batches in an int64 scalar");
+            "the number of batches must be an int64 scalar");
   ctx.add_output_like(0);
 }
 
@@ -272,25 +273,25 @@ void register_batch_norm(OpTable& table) {
 
 namespace {
 
-// As the call was made, its parameters in the dtype the kernels take.
+// The operands of the call, with its parameters in the dtype that the kernels need.
 struct BatchNormCall {
   const TensorArg& x;
   Tensor weight;
   Tensor bias;
   double eps;
-  int64_t parts;  // that are normalised each by their own statistics
+  int64_t parts;  // each normalised by its own statistics
 };
 
-// Ranks that the samples are split over.
+// The number of ranks among which the samples are split.
 int64_t parts_of(const TensorArg& x, BatchStats stats) {
   if (stats == BatchStats::kLogical || !x->is_global()) return 1;
   int64_t parts = 1;
   for (int64_t axis = 0; axis < x->placement().num_axes(); ++axis) {
     if (!(x->sbp()[axis] == sbp::split(0))) continue;
     if (parts > 1) {
-      throw Unsupported(str("[batch_norm] statistics of single ranks take samples that are split "
+      throw Unsupported(str("[batch_norm] statistics of each rank need samples that are split "
                             "along one placement axis; received ",
-                            x->meta(), "; use those of the batch"),
+                            x->meta(), "; use the statistics of the whole batch"),
                         x.site());
     }
     parts = x->placement().shape()[axis];
@@ -309,12 +310,12 @@ void check_statistics(const TensorArg& x, const Tensor& running_mean, const Tens
   for (const Tensor* statistic : {&running_mean, &running_var}) {
     if (statistic->defined() && !(statistic->shape() == Shape{x->size(1)})) {
       throw InvalidArgument(str("[batch_norm] running statistics must have shape (", x->size(1),
-                                ",), one element a channel; received ", statistic->meta()));
+                                ",), one element for each channel; received ", statistic->meta()));
     }
   }
 }
 
-// By given statistics (C).
+// Normalises by given statistics (C).
 Tensor normalise(const BatchNormCall& call, const Tensor& mean, const Tensor& var) {
   Tensor scale = rsqrt(add(var, call.eps));
   if (call.weight.defined()) scale = mul(scale, call.weight);
@@ -329,7 +330,7 @@ struct Normalised {
   Tensor moments;
 };
 
-// By the statistics of the (logical) batch of `count` elements a channel.
+// Normalises by the statistics of the (logical) batch, which has `count` elements per channel.
 Normalised normalise_by_batch(const BatchNormCall& call, int64_t count) {
   const TensorArg& x = call.x;
   if (!x->is_global() || call.parts > 1) {
@@ -350,7 +351,7 @@ Tensor parameter_of(const Tensor& parameter, DType x) {
   return parameter.defined() ? parameter.to(ops::parameter_dtype(x)) : parameter;
 }
 
-// Both are written by one op, which keeps them as they lie, so they have to lie alike.
+// One op writes both and keeps their layouts, so the layouts have to be equal.
 void update_statistics(const Tensor& running_mean, const Tensor& running_var, const Tensor& moments,
                        const ops::RunningStatsAttrs& attrs, Site site) {
   const auto update = [&](const Tensor& var) {

@@ -7,10 +7,10 @@
 
 namespace flow {
 
-// Whose statistics a batch in training is normalised by.
+// The samples whose statistics normalise a batch in training.
 enum class BatchStats : uint8_t {
-  kLogical,  // those of the whole batch
-  kLocal     // of a global tensor whose samples are split: those of each rank's part
+  kLogical,  // the samples of the whole batch
+  kLocal     // each rank's samples, if the samples of a global tensor are split
 };
 
 struct BatchNormOptions {
@@ -22,19 +22,20 @@ struct BatchNormOptions {
   BatchStats stats = BatchStats::kLogical;
 };
 
-// y = (x - mean) / sqrt(var + eps) * weight + bias for each channel (dim 1) of x (N, C, ...).
-// When training, or without running statistics, mean and biased variance are those of all other
-// dims, for a global tensor those of the logical batch, or with stats = kLocal of each rank's
-// samples, split along one placement axis; then running_mean and running_var (C), unless undefined,
-// become (1 - momentum) old + momentum new, with the unbiased variance, and the mean over the
-// ranks. Else they are the statistics.
+// Batch normalisation (Ioffe and Szegedy 2015): y = (x - mean) / sqrt(var + eps) * weight + bias
+// for each channel (dim 1) of x (N, C, ...). In training, or without running statistics, mean and
+// biased variance are taken over all other dims: of the logical batch for a global tensor, or, with
+// stats = kLocal, of each rank's samples, which are split along one placement axis. running_mean
+// and running_var (C), unless undefined, then become (1 - momentum) old + momentum new, where new
+// is the mean or unbiased variance, averaged over the ranks if they differ. Outside training the
+// running statistics are used.
 //
 //   Tensor y = batch_norm(x, mean, var, {.weight = w, .bias = b, .training = true});
 Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const TensorArg& running_var,
                   const BatchNormOptions& options = {});
 
-// Adds one to `num_batches`, once for each batch that a layer normalised; in a graph that cuts
-// batches, for each of their parts.
+// Adds one to `num_batches`, once for each batch that a layer normalises. In a graph that divides
+// batches into micro-batches, adds one for each of them.
 void count_batch_(const TensorArg& num_batches);
 
 }  // namespace flow

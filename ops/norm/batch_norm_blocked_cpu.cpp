@@ -26,7 +26,7 @@ constexpr int64_t kLanes = V::kLanes;
 
 struct BlockedNormState {
   ChannelBlocks blocks;
-  // Brings dy into the layout of x; null where it has it.
+  // Converts dy to the layout of x; null if dy already has it.
   std::shared_ptr<const OneDnnKernel> reorder;
   size_t reordered_bytes = 0;
 
@@ -35,7 +35,7 @@ struct BlockedNormState {
   double count() const { return static_cast<double>(blocks.batch * blocks.positions); }
 };
 
-// One vector of channels: where it lies in the tensor, and its channels [first, first + used).
+// One vector of channels: its position in the tensor, and its channels [first, first + used).
 struct Unit {
   Unit(const BlockedNormState& state, int64_t index)
       : block(index / state.vectors()),
@@ -43,7 +43,7 @@ struct Unit {
         first(block * state.blocks.lanes + lane),
         used(std::clamp<int64_t>(state.blocks.channels - first, 0, kLanes)) {}
 
-  // Of its first element in image n.
+  // The offset of its first element in image n.
   int64_t offset(const ChannelBlocks& blocks, int64_t n) const {
     return (n * blocks.blocks() + block) * blocks.positions * blocks.lanes + lane;
   }
@@ -204,7 +204,7 @@ void run_backward(const KernelContext& ctx) {
   });
 }
 
-// For float32 x in blocks of whole vectors of channels, whose layout the result gets.
+// Applies to float32 x in blocks of whole vectors of channels. The result gets the layout of x.
 template <bool kBackward>
 KernelChoice select_blocked(const KernelQuery& query) {
   const TensorMeta& x = query.input(kBackward ? 1 : 0);

@@ -51,14 +51,15 @@ struct Parts {
     }
   }
 
-  // Of the i-th element, which is of channel c, among the values kept for each part and channel.
+  // The index of the i-th element, which belongs to channel c, among the values that are kept for
+  // each part and channel.
   size_t at(int64_t c, int64_t i) const {
     return static_cast<size_t>(part_of[static_cast<size_t>(i / sample)] * channels + c);
   }
 
   double size(size_t at) const { return sizes[at / static_cast<size_t>(channels)]; }
 
-  // Of the mean; that of the variance is `channels` behind it.
+  // The offset of the mean; the offset of the variance is `channels` larger.
   int64_t moment(size_t at) const {
     const auto index = static_cast<int64_t>(at);
     return index / channels * 2 * channels + index % channels;

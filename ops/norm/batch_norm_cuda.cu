@@ -194,7 +194,7 @@ KernelChoice select(const KernelQuery& query) {
   return {parts_fit(query) ? kFn : nullptr};
 }
 
-// Of a batch, or of a rank's one part of it.
+// The statistics of a batch, or of the single part that a rank holds.
 template <KernelFn kFn, bool kBackward>
 KernelChoice select_norm(const KernelQuery& query) {
   const TensorMeta& moments = kBackward ? query.input(2) : query.output(1);

@@ -1,7 +1,7 @@
-// Op definitions of batch_norm. Weight and bias are optional, float32 for 16-bit inputs; moments
-// are (2, C) float64: mean and biased variance of each channel. Where the batch is normalised in
-// balanced parts of dim 0, each by its own statistics, they are (2 parts, C), those of a part
-// together.
+// Op definitions of batch_norm. Weight and bias are optional and float32 for 16-bit inputs. moments
+// are (2, C) float64: mean and biased variance of each channel. If the batch is normalised in
+// balanced parts of dim 0, each by its own statistics, moments are (2 parts, C), in which the two
+// rows of a part follow each other.
 #pragma once
 
 #include <tuple>
@@ -32,13 +32,13 @@ struct RunningStatsAttrs {
   }
 };
 
-// Statistics and result in one op, for tensors whose batch is whole. Global ones are normalised
-// through ops/norm/channel_op.h, whose sums may be partial.
+// Computes statistics and result in one op, for tensors whose batch is not split. Global tensors
+// are normalised through ops/norm/channel_op.h, whose sums may be partial.
 extern const OpDef kBatchNorm;          // (x, weight, bias) -> y, moments
 extern const OpDef kBatchNormBackward;  // (dy, x, moments, weight) -> dx, dweight, dbias
 // Writes running_mean and running_var: (mean, var, moments).
 extern const OpDef kUpdateRunningStats;
-// Adds one to a scalar int64, in place: a batch was normalised.
+// Adds one to a scalar int64 in place, for each batch that was normalised.
 extern const OpDef kCountBatch;
 
 }  // namespace flow::ops

@@ -34,7 +34,8 @@ void infer_affine(InferContext& ctx) {
   ctx.add_output_like(0);
 }
 
-// Elementwise but for the channel; linear in (x, shift) and in (scale, shift), increasing in shift.
+// The op is elementwise except for the channel. It is linear in (x, shift) and in (scale, shift),
+// and increasing in shift.
 void sbp_affine(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;
   const bool has_shift = ctx.has_input(2);
@@ -57,7 +58,8 @@ void grad_affine(GradContext& ctx) {
   if (ctx.needs(0)) ctx.set(0, channel_affine(dy, ctx.input(1)));
   const bool needs_shift = ctx.input_meta(2) != nullptr && ctx.needs(2);
   if (!ctx.needs(1) && !needs_shift) return;
-  // Rounded together: of cut inputs the sums are partial and reduced before.
+  // The sums are rounded together: if the inputs are split, the sums are partial and reduced
+  // before.
   const Tensor sums = channel_dot(dy, ctx.input(0)).to(parameter_dtype(ctx.input_meta(0)->dtype));
   if (ctx.needs(1)) ctx.set(1, sums.select(0, 0));
   if (needs_shift) ctx.set(2, sums.select(0, 1));
@@ -74,7 +76,7 @@ void infer_sums(InferContext& ctx) {
   ctx.add_output(Shape{2, ctx.input(0).shape[kChannels]}, DType::kFloat64);
 }
 
-// Channels are independent, the rest is summed.
+// Channels are independent; the other dims are summed.
 void sbp_sums(SbpContext& ctx) {
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
     ctx.add(std::vector<Sbp>(static_cast<size_t>(ctx.num_inputs()), sbp::split(i)),

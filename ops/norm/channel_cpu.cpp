@@ -32,7 +32,7 @@ void affine_plainly(const KernelContext& ctx) {
   });
 }
 
-// Input 0 with itself, or with input 1.
+// The products of input 0 with itself, or with input 1.
 template <class T>
 void sums_plainly(const KernelContext& ctx) {
   const int64_t channels = ctx.in(0).shape()[1];
@@ -106,7 +106,7 @@ void run_affine(const KernelContext& ctx) {
   const C* scale = ctx.in(1).as<C>();
   const C* shift = kShift ? ctx.in(2).as<C>() : nullptr;
   T* y = ctx.out(0).as<T>();
-  // Channels from `first` on, side by side from x[row] on.
+  // Contiguous channels: the first is `first`, at x[row].
   const auto map_channels = [&](int64_t row, int64_t first, int64_t count) {
     for_row<C>(count, [&](auto at) {
       const V product = at.get(x + row) * at.get(scale + first);
@@ -120,7 +120,7 @@ void run_affine(const KernelContext& ctx) {
     clear_padding(ctx, state);
     return;
   }
-  // Rows of one channel, or of all channels when nothing lies behind them.
+  // A row holds one channel, or all channels if there are no dims after them.
   const int64_t length = state.inner != 1 ? state.inner : state.channels;
   const int64_t rows = state.inner != 1 ? state.outer * state.channels : state.outer;
   const int64_t grain = std::max<int64_t>(1, kChannelGrain / std::max<int64_t>(1, length));

@@ -64,7 +64,7 @@ void affine(const KernelContext& ctx) {
   });
 }
 
-// Of input 0 with itself, or with input 1.
+// Sums of input 0 with itself, or with input 1.
 void sums(const KernelContext& ctx) {
   const DenseInput a(ctx, 0);
   const DenseInput b(ctx, static_cast<int>(ctx.inputs.size()) - 1);

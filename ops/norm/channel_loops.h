@@ -19,7 +19,7 @@
 
 #include "ops/kernel/isa_begin.h"
 
-inline constexpr int64_t kChannelGrain = 16384;  // elements a thread takes at least
+inline constexpr int64_t kChannelGrain = 16384;  // least number of elements per thread
 
 template <class T>
 using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
@@ -36,7 +36,7 @@ struct ChannelState {
 
   bool is_blocked() const { return blocks.lanes != 0; }
 
-  // A row is some channels at one position; else a row is one channel.
+  // True if a row is a run of channels at one position; otherwise a row is one channel.
   bool has_channel_rows() const { return is_blocked() || inner == 1; }
 };
 
@@ -47,8 +47,8 @@ inline std::shared_ptr<ChannelState> prepare_channels(const TensorMeta& x) {
   return std::make_shared<ChannelState>(state);
 }
 
-// Plans an op whose first `count` inputs and first output are of one shape, in one layout, and
-// whose other operands are contiguous; not applicable to others.
+// Prepares an op whose first `count` inputs and first output have the same shape and layout, and
+// whose other operands are contiguous. Not applicable to other ops.
 inline KernelChoice choose_by_channels(const KernelQuery& query, size_t count) {
   const BlockedLayout* layout = query.input(0).blocked;
   for (size_t i = 0; i < query.inputs.size(); ++i) {
@@ -68,8 +68,8 @@ inline KernelChoice choose_by_channels(const KernelQuery& query, size_t count) {
   return choice;
 }
 
-// Calls fn(begin, end) for ranges that cover the channels, in parallel; a range lies within a block
-// where x is blocked.
+// Calls fn(begin, end) in parallel for ranges that cover the channels. A range stays within one
+// block if x is blocked.
 template <class Fn>
 inline void for_channel_ranges(ThreadPool& pool, const ChannelState& state, const Fn& fn) {
   const int64_t width = state.is_blocked() ? state.blocks.lanes : 1;
@@ -142,8 +142,8 @@ inline Sums<double, 2> sum_pair(const T* a, const T* b, int64_t n) {
   });
 }
 
-// Calls fn(channel, sum(a b), sum(a)) for channels [begin, end) of a and b, which lie as the plan
-// says.
+// Calls fn(channel, sum(a b), sum(a)) for channels [begin, end) of a and b, in the layout that the
+// state describes.
 template <class T, class Fn>
 inline void sum_channels(const T* a, const T* b, const ChannelState& state, int64_t begin,
                          int64_t end, const Fn& fn) {

@@ -1,6 +1,6 @@
-// Sums over a channel and affine maps of one, of which batch_norm and its gradients are made.
-// Channels are dim 1 of x; sums are float64, so that a mean
-// square less a squared mean keeps its digits.
+// Sums over a channel and affine maps of a channel. batch_norm and its gradients are composed of
+// these. Channels are dim 1 of x. Sums are float64, so that the difference of a mean square and a
+// squared mean keeps its precision.
 #pragma once
 
 #include <tuple>
@@ -21,8 +21,8 @@ extern const OpDef kChannelAffine;
 extern const OpDef kChannelDot;
 // x -> (2, C): sum(x^2), sum(x) of each channel.
 extern const OpDef kChannelSquares;
-// kChannelSquares' sums -> (2, C): mean, biased variance. The one op that needs whole sums, so that
-// a global batch is reduced once.
+// Takes the sums of kChannelSquares -> (2, C): mean, biased variance. This is the only op that
+// needs complete sums, so a global batch is reduced once.
 extern const OpDef kChannelMoments;
 // (gradient of the moments, moments) -> (2, C): gradient of the sums.
 extern const OpDef kChannelMomentsBackward;

@@ -16,7 +16,7 @@ struct ChannelSizes {
       inner *= shape[i];
   }
 
-  // Elements of a channel.
+  // The number of elements of a channel.
   int64_t count() const { return outer * inner; }
 
   int64_t numel() const { return count() * channels; }
@@ -26,7 +26,7 @@ struct ChannelSizes {
     return divide(inner == 1 ? i : divide(i, inner).quotient, channels).rest;
   }
 
-  // Element k of a channel.
+  // The offset of element k of a channel.
   __device__ int64_t place(int64_t channel, int64_t k) const {
     if (inner == 1) return k * channels + channel;
     const auto [n, rest] = divide(k, inner);
@@ -83,8 +83,8 @@ struct AddStretches {
   }
 };
 
-// sums: (2, channels): of a b and of a. Channels are cut into stretches, as there are fewer of them
-// than the device has multiprocessors.
+// sums: (2, channels): the sums of a b and of a. Channels are divided into stretches, because there
+// are fewer channels than the device has multiprocessors.
 template <class T>
 void sum_channels(const KernelContext& ctx, const T* a, const T* b, const ChannelSizes& sizes,
                   double* sums) {

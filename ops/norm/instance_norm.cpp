@@ -42,7 +42,8 @@ Tensor instance_norm(const TensorArg& x, const TensorArg& running_mean,
     if (!options.use_input_stats) {
       if (!has_statistics) {
         throw InvalidArgument(
-            "[instance_norm] use_input_stats is off and there are no running statistics; give them",
+            "[instance_norm] use_input_stats is false and no running statistics are given; give "
+            "them",
             x.site());
       }
       return batch_norm(x, running_mean, running_var,
@@ -51,9 +52,10 @@ Tensor instance_norm(const TensorArg& x, const TensorArg& running_mean,
     const int64_t channels = x->size(1);
     const Shape rows{x->size(0), channels, -1};
     if (x->numel() <= x->size(0) * channels && x->numel() > 0) {
-      throw InvalidArgument(str("[instance_norm] a channel of a sample has one element; received ",
-                                x->meta(), "; give more"),
-                            x.site());
+      throw InvalidArgument(
+          str("[instance_norm] each channel of a sample needs more than one element; received ",
+              x->meta(), "; use larger samples"),
+          x.site());
     }
     if (x->numel() == 0) return reshape(x, x->shape());
     if (has_statistics) {

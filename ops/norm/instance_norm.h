@@ -13,11 +13,11 @@ struct InstanceNormOptions {
   double eps = 1e-5;
 };
 
-// y = (x - mean) / sqrt(var + eps) * weight + bias for each channel of each sample of x (N, C,
-// ...), with mean and biased variance over all other dims, which hold more than one element; weight
-// and bias: (C). With running statistics (C) given, these become (1 - momentum) old + momentum new,
-// with the mean over the samples of means and unbiased variances; without use_input_stats they are
-// the statistics (Ulyanov et al. 2016).
+// Instance normalisation (Ulyanov et al. 2016): y = (x - mean) / sqrt(var + eps) * weight + bias
+// for each channel of each sample of x (N, C, ...). Mean and biased variance are taken over all
+// other dims, which must hold more than one element; weight and bias: (C). Running statistics (C),
+// if given, become (1 - momentum) old + momentum new, where new is the mean over the samples of the
+// means or unbiased variances. Without use_input_stats the running statistics are used instead.
 Tensor instance_norm(const TensorArg& x, const InstanceNormOptions& options = {});
 Tensor instance_norm(const TensorArg& x, const TensorArg& running_mean,
                      const TensorArg& running_var, const InstanceNormOptions& options = {});

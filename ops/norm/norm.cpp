@@ -28,7 +28,7 @@ void check_inputs(const OpContext& ctx, int x, int first, int count) {
   const TensorMeta& meta = ctx.input(x);
   ctx.check(is_floating(meta.dtype), "takes a floating dtype; cast the input");
   ctx.check(attrs.num_dims >= 1 && attrs.num_dims <= meta.dim(), "normalises ", attrs.num_dims,
-            " trailing dims; the input has ", meta.dim(), ", name as many or fewer");
+            " trailing dims, but the input has ", meta.dim(), " dims; name at most that many");
   const Shape wanted = normalized_shape(meta.shape, attrs);
   for (int i = first; i < first + count; ++i) {
     if (!ctx.has_input(i)) continue;
@@ -76,8 +76,8 @@ void infer_backward(InferContext& ctx) {
     ctx.add_output(parameters, ctx.input(1).dtype);
 }
 
-// Rows are independent and summed in the parameters' gradients. All is linear in dy; dx is linear
-// in the weight, of which the other gradients do not depend.
+// Rows are independent and are summed in the gradients of the parameters. All gradients are linear
+// in dy. dx is linear in the weight; the other gradients do not depend on it.
 template <int kParameters>
 void sbp_backward(SbpContext& ctx) {
   using sbp::broadcast, sbp::partial_sum, sbp::split;

@@ -1,4 +1,4 @@
-// Normalisation over trailing dims or groups of channels.
+// Normalisation over trailing dims or over groups of channels.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ struct NormalizationOptions {
   double eps = 1e-5;
 };
 
-// y = (x - mean) / sqrt(var + eps) * weight + bias, with mean and biased variance over the trailing
-// dims, whose sizes are `normalized_shape`; weight and bias have that shape. 16-bit floats are
-// computed in float32.
+// Layer normalisation (Ba et al. 2016): y = (x - mean) / sqrt(var + eps) * weight + bias, with mean
+// and biased variance over the trailing dims, whose sizes are `normalized_shape`. weight and bias
+// have that shape. 16-bit floats are computed in float32.
 //
 //   Tensor y = layer_norm(x, {width}, {.weight = w, .bias = b});
 Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
@@ -23,15 +23,16 @@ Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
 
 struct RmsNormOptions {
   Tensor weight = {};
-  std::optional<double> eps = std::nullopt;  // unset: the distance from 1 to the next x's dtype has
+  std::optional<double> eps = std::nullopt;  // unset: the machine epsilon of x's dtype
 };
 
-// y = x / sqrt(mean(x^2) + eps) * weight over the trailing dims.
+// RMS normalisation (Zhang and Sennrich 2019): y = x / sqrt(mean(x^2) + eps) * weight over the
+// trailing dims.
 Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape,
                 const RmsNormOptions& options = {});
 
-// x: (N, C, ...); mean and biased variance over each of `num_groups` groups of channels of each
-// sample; weight and bias: (C).
+// Group normalisation (Wu and He 2018) of x (N, C, ...): mean and biased variance are taken over
+// each of `num_groups` groups of channels of each sample. weight and bias: (C).
 Tensor group_norm(const TensorArg& x, int64_t num_groups, const NormalizationOptions& options = {});
 
 }  // namespace flow

@@ -1,5 +1,5 @@
-// layer_norm and rms_norm on the CPU. A row is read from memory once and then, while it lies in L1,
-// for its mean, its variance and its result; the backward kernel also adds up the gradients of the
+// layer_norm and rms_norm on the CPU. A row is read from memory once and then, while it is in L1,
+// for its mean, its variance and its result. The backward kernel also adds up the gradients of the
 // parameters in the pass that writes dx.
 
 #include <algorithm>
@@ -167,7 +167,8 @@ struct Statistics {
   Vec<C> scale;
 };
 
-// The mean of a row, then the mean square of what is left: exact for large means too.
+// The mean of a row, then the mean square of the differences from it, which is accurate for large
+// means too.
 template <class T, bool kCenters>
 Statistics<Wide<T>> statistics(const T* x, int64_t n, double eps) {
   using C = Wide<T>;

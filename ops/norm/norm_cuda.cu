@@ -1,6 +1,7 @@
-// layer_norm and rms_norm on CUDA devices: a team of threads a row, which is read from memory once
-// and then, from cache, for its mean, its variance and its result. The gradients of the parameters
-// are added up by blocks of rows, then over blocks, in an order that depends on the shape only.
+// layer_norm and rms_norm on CUDA devices. A team of threads handles each row, which is read from
+// memory once and then, from cache, for its mean, its variance and its result. The gradients of the
+// parameters are added up by blocks of rows, then over blocks, in an order that depends only on the
+// shape.
 #include "ops/kernel/rows_cuda.cuh"
 #include "ops/local_parts.h"
 #include "ops/norm/norm_op.h"
@@ -27,7 +28,8 @@ struct RowStatistics {
   C scale;
 };
 
-// The mean of a row, then the mean square of what is left: exact for large means too.
+// The mean of a row, then the mean square of the differences from it, which is accurate for large
+// means too.
 template <class T, bool kCenters>
 __device__ RowStatistics<Wide<T>> statistics_of(const T* x, int64_t size, double eps, Team team) {
   using C = Wide<T>;

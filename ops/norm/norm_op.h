@@ -17,8 +17,8 @@ struct NormAttrs {
   }
 };
 
-// Weights and biases are optional. The gradients compute the statistics again, which costs little
-// while a row is in cache and saves two outputs.
+// Weights and biases are optional. The gradients compute the statistics again, which is cheap while
+// a row is in cache and saves two outputs.
 extern const OpDef kLayerNorm;          // (x, weight, bias) -> y
 extern const OpDef kLayerNormBackward;  // (dy, x, weight) -> dx, dweight, dbias
 extern const OpDef kRmsNorm;            // (x, weight) -> y

@@ -12,7 +12,7 @@ namespace flow {
 namespace ops {
 namespace {
 
-// Of all inputs: softmax has one, its gradients have dy and y.
+// Checks all inputs: softmax has one, its gradients have dy and y.
 void infer(InferContext& ctx) {
   ctx.check(is_floating(ctx.input(0).dtype), "takes a floating dtype; cast the input");
   for (int i = 1; i < ctx.num_inputs(); ++i) {
@@ -33,7 +33,7 @@ void sbp(SbpContext& ctx) {
   }
 }
 
-// As above, and linear in dy.
+// The same as above, and linear in dy.
 void backward_sbp(SbpContext& ctx) {
   sbp(ctx);
   ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
@@ -127,7 +127,7 @@ bool pays_to_split_softmax(const TensorMeta& x, int64_t dim) {
     if (x.nd_sbp[axis].dim() == dim) parts_of_dim *= size;
   }
   if (parts_of_dim == 1) return false;
-  // What a rank receives while the members of a group meet.
+  // The amount that a rank receives in the time in which the members of a group synchronise.
   constexpr double kMeetingBytes = 8192;
   const double numel = static_cast<double>(x.numel);
   const double rows = numel / static_cast<double>(x.shape[dim]) * parts_of_dim / parts;

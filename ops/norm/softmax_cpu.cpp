@@ -37,8 +37,8 @@ SoftmaxState prepare(const KernelQuery& query) {
 
 #if FLOW_ISA == 0
 
-// Calls slice(offsets, strides) for every slice along the dim: where it begins in each input, and
-// how far its elements lie apart.
+// Calls slice(offsets, strides) for every slice along the dim, with its offset in each input and
+// the distance between its elements.
 template <class Slice>
 void for_slices(const KernelContext& ctx, int64_t dim, const Slice& slice) {
   const Shape& shape = ctx.in(0).shape();
@@ -61,7 +61,7 @@ void for_slices(const KernelContext& ctx, int64_t dim, const Slice& slice) {
   }
 }
 
-// Where the output, which is contiguous, has what the input has at slice `index`.
+// The offset in the output, which is contiguous, that corresponds to slice `index` of the input.
 int64_t output_offset(const SoftmaxState& state, int64_t index) {
   return index / state.inner * state.size * state.inner + index % state.inner;
 }

@@ -1,5 +1,5 @@
-// Softmax on CUDA devices: a team of threads a slice, or a thread where slices lie side by side. A
-// slice is read three times, from cache after the first.
+// Softmax on CUDA devices. A team of threads handles each slice, or one thread if slices are
+// interleaved in memory. A slice is read three times, from cache after the first.
 #include "ops/kernel/rows_cuda.cuh"
 #include "ops/local_parts.h"
 #include "ops/norm/softmax_op.h"

@@ -25,18 +25,18 @@ Tensor softmax_backward(const TensorArg& dy, const TensorArg& y, int64_t dim);
 // dx = dy - exp(y) sum(dy, dim) with y = log_softmax(x, dim).
 Tensor log_softmax_backward(const TensorArg& dy, const TensorArg& y, int64_t dim);
 
-// Softmax over a dim that ranks have cut: the pieces, for which only maxima and sums of rows
-// travel. Of a 16-bit x in float32.
+// The parts of a softmax over a dim that is split among ranks: only the maxima and sums of rows are
+// communicated. A 16-bit x is computed in float32.
 struct SplitSoftmax {
-  Tensor shifted;  // x - max(x) over the dim; laid out as x
-  Tensor max;      // of each row, the dim kept
-  Tensor sum;      // of exp(shifted), the dim kept
+  Tensor shifted;  // x - max(x) over the dim, in the layout of x
+  Tensor max;      // max of each row; the dim is kept with size 1
+  Tensor sum;      // sum of exp(shifted) per row; the dim is kept with size 1
 };
 
 SplitSoftmax split_softmax(const TensorArg& x, int64_t dim);
 
-// Whether x is cut along `dim` and so large that the rows' maxima and sums are quicker to move than
-// x itself. The same on every rank.
+// Returns true if x is split along `dim` and so large that communicating the maxima and sums of
+// rows is faster than communicating x. The answer is the same on every rank.
 bool pays_to_split_softmax(const TensorMeta& x, int64_t dim);
 
 }  // namespace flow::ops

@@ -1,7 +1,7 @@
-// Drawing runs of consecutive logical elements. Every element is computed from its own Philox block
-// (core/generator.h), so a run can start anywhere; whole groups of blocks are made at once and the
-// wanted part is kept. Include it with the other headers, before ops/kernel/isa_begin.h; all names
-// live in flow::ops::isa_*.
+// Draws runs of consecutive logical elements. Every element is computed from its own Philox block
+// (core/generator.h), so a run can start anywhere: whole groups of blocks are computed together and
+// the part that is needed is kept. Include it with the other headers, before
+// ops/kernel/isa_begin.h; all names are in flow::ops::isa_*.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 
 #include "ops/kernel/isa_begin.h"
 
-// Blocks made together: enough for the widest vectors, small enough for the first cache.
+// Number of blocks computed together: enough for the widest vectors, and small enough for the
+// first-level cache.
 inline constexpr int64_t kDrawBlocks = 64;
 inline constexpr size_t kDrawLanes = 4 * kDrawBlocks;
 
@@ -50,7 +51,8 @@ inline void philox_group(const RandomStream& random, uint64_t first, uint32_t* l
   }
 }
 
-// The local part as runs of consecutive logical indices: trailing dims that are whole are one run.
+// Describes the local part as runs of consecutive logical indices. Trailing dims that are whole
+// form one run.
 struct LogicalRuns {
   int64_t count = 1;   // runs
   int64_t length = 1;  // elements of each

@@ -14,7 +14,8 @@ void infer_dropout(InferContext& ctx) {
   ctx.add_output(ctx.input(0).shape, DType::kBool);
 }
 
-// Elementwise in the logical position; linear and increasing in x, as all ranks draw one mask.
+// The op is elementwise in the logical position. It is linear and monotonic in x, because all ranks
+// draw the same mask.
 void sbp_dropout(SbpContext& ctx) {
   elementwise_sbp(ctx);
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})

@@ -1,4 +1,4 @@
-// Dropout on the CPU: bits are made by whole groups of Philox blocks and compared as integers.
+// Dropout on the CPU. Bits are drawn in whole groups of Philox blocks and compared as integers.
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ uint32_t threshold_of(double p) {
   return static_cast<uint32_t>(std::ceil(p * 0x1p24));
 }
 
-// n elements whose bits are given; contiguous.
+// Computes n contiguous elements from the given bits.
 template <class T>
 void drop(T* y, bool* mask, const T* x, const uint32_t* bits, int64_t n, uint32_t threshold,
           Wide<T> scale) {

@@ -1,5 +1,5 @@
-// Dropout on CUDA devices: each element takes its own lane of a Philox block, so that the mask is
-// the CPU's, bit for bit.
+// Dropout on CUDA devices. Each element uses its own lane of a Philox block, so the mask is bit for
+// bit the same as on the CPU.
 #include <cmath>
 
 #include "ops/kernel/rows_cuda.cuh"

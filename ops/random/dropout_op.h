@@ -13,8 +13,8 @@ struct DropoutAttrs {
   static constexpr auto fields() { return std::tuple(value_field("p", &DropoutAttrs::p)); }
 };
 
-// The mask (bool, true: kept) is an output: reading a byte an element is some ten times cheaper
-// than drawing it again.
+// The mask (bool, true: kept) is an output, because reading one byte per element is about ten times
+// cheaper than drawing the mask again.
 extern const OpDef kDropout;          // (x) -> y, mask
 extern const OpDef kDropoutBackward;  // (dy, mask) -> dx
 

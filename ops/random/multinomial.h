@@ -1,4 +1,4 @@
-// Positions drawn by weight.
+// Random positions with given weights.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace flow {
 
-// `num_samples` positions drawn for each row of weights p (N, C) or (C), in proportion to them:
-// int64 (N, num_samples) or (num_samples). Without replacement there must be as many positive
-// weights.
+// Draws `num_samples` positions for each row of the weights p, (N, C) or (C), with probabilities
+// proportional to them. Returns int64, (N, num_samples) or (num_samples). Without replacement, each
+// row needs at least num_samples positive weights.
 Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOptions& options = {});
 
 }  // namespace flow

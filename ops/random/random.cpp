@@ -20,7 +20,7 @@ void infer_floating_like(InferContext& ctx) {
   ctx.add_output_like(0);
 }
 
-// A drawn value does not depend on what was there.
+// A drawn value does not depend on the previous contents of the target.
 void zero_grad(GradContext& g) {
   if (g.needs(0) && g.dy().defined()) g.set(0, zeros_like(g.dy()));
 }
@@ -63,7 +63,7 @@ const OpDef kUniformFill = fill("uniform_fill");
 const OpDef kNormalFill = fill("normal_fill");
 const OpDef kBernoulli{.name = "bernoulli",
                        .infer = infer_floating_like,
-                       .sbp = split_anywhere,  // parts of partial values are no probabilities
+                       .sbp = split_anywhere,  // partial values are not probabilities
                        .grad = not_differentiable,
                        .is_random = true};
 

@@ -17,10 +17,11 @@
 
 namespace {
 
-// Elements a thread takes at least.
+// The least number of elements per thread.
 constexpr int64_t kGrain = 1 << 15;
 
-// Box and Muller 1958 on the pairs of a block: even elements take the cosine, odd ones the sine.
+// Box and Muller (1958), applied to the pairs of lanes of a block: even elements use the cosine,
+// odd ones the sine.
 void normals_of(const uint32_t* lanes, float mean, float std, float* out) {
   std::array<float, kDrawLanes / 2> radius, angle;
   for (size_t i = 0; i < kDrawLanes / 2; ++i) {
@@ -52,12 +53,13 @@ void normals_of(const uint32_t* lanes, double mean, double std, double* out) {
   }
 }
 
-// What a draw makes of the lanes of kDrawBlocks blocks; kElements of them.
+// The values that a draw computes from the lanes of kDrawBlocks blocks: kElements of them.
 struct UniformFloat {
   using Element = float;
   static constexpr size_t kElements = kDrawLanes;
   float a, scale;
-  // The bits that an element keeps: rounded to 16 bits, numbers just below 1 would be 1.
+  // The bits that an element keeps. Without this mask, numbers just below 1 would be rounded to 1
+  // in 16 bits.
   uint32_t mask = ~uint32_t{0};
 
   UniformFloat(double from, double to)
@@ -155,7 +157,7 @@ void draw_run(const Draw& draw, const RandomStream& random, int64_t first, int64
   }
 }
 
-// Writes f(local element number, drawn element) over the output's local part.
+// Writes f(local index, drawn element) to the local part of the output.
 template <class T, class Draw, class F>
 void fill_output(const KernelContext& ctx, const Draw& draw, const F& f) {
   const TensorView& y = ctx.out(0);
@@ -244,7 +246,7 @@ void bernoulli(const KernelContext& ctx) {
     fill_output<T>(ctx, Uniform<Wide>(0, 1), [&](int64_t i, auto element) {
       const int64_t at = p.meta->is_contiguous ? i : offset_of(*p.meta, i);
       const Wide chance = static_cast<Wide>(chances[at]);
-      const bool is_fit = chance >= Wide{0} && chance <= Wide{1};  // no NaN is
+      const bool is_fit = chance >= Wide{0} && chance <= Wide{1};  // false for NaN
       if (!is_fit) refuse_chance(static_cast<double>(chance));
       return T(element < chance ? Wide{1} : Wide{0});
     });
@@ -275,7 +277,8 @@ void randperm(const KernelContext& ctx) {
 }  // namespace
 
 void register_random_cpu(KernelTable& table) {
-  // One kernel a set: the baseline's is the reference, its normals differ by rounding alone.
+  // There is one kernel for each instruction set. The baseline's kernel is the reference; the
+  // normal numbers of the others differ only by rounding.
   constexpr const char* kName = FLOW_ISA == 0 ? "reference" : FLOW_ISA_NAME;
   table.add(kUniform, DeviceType::kCpu, {kName, always<uniform>});
   table.add(kNormal, DeviceType::kCpu, {kName, always<normal>});

@@ -1,5 +1,6 @@
-// CUDA kernels of ops/random/random.h: the draws of ops/random/random_cpu.cpp, an element a thread.
-// Bits and uniform numbers are the CPU's; normal ones differ by the rounding of log, sin and cos.
+// CUDA kernels of ops/random/random.h. They draw the same elements as ops/random/random_cpu.cpp,
+// with one thread for each element. Bits and uniform numbers are the same as on the CPU; normal
+// numbers differ by the rounding of log, sin and cos.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +16,7 @@ namespace flow::ops {
 
 namespace {
 
-// Where the i-th local element (row-major) lies in memory and in the logical tensor.
+// The offset in memory and the logical index of the i-th local element (row-major).
 struct DrawnPart {
   int64_t numel = 0;
   int num_dims = 0;
@@ -90,7 +91,8 @@ struct UniformDouble {
   }
 };
 
-// Box and Muller 1958 on the pairs of a block: even elements take the cosine, odd ones the sine.
+// Box and Muller (1958), applied to the pairs of lanes of a block: even elements use the cosine,
+// odd ones the sine.
 struct NormalFloat {
   float mean, std;
 
@@ -168,7 +170,7 @@ void fill_dtype(const KernelContext& ctx, const Draw& draw) {
 void fill_uniform(const KernelContext& ctx, double from, double to) {
   const DType dtype = ctx.out(0).meta->dtype;
   if (dtype == DType::kFloat64) return fill_dtype(ctx, UniformDouble{from, to - from});
-  // Rounded to 16 bits, numbers just below 1 would be 1.
+  // Without this mask, numbers just below 1 would be rounded to 1 in 16 bits.
   const int kept = dtype == DType::kFloat16 ? 11 : dtype == DType::kBFloat16 ? 8 : 32;
   fill_dtype(ctx, UniformFloat{static_cast<float>(from), static_cast<float>(to - from),
                                ~uint32_t{0} << (32 - kept)});
@@ -212,7 +214,7 @@ void randint(const KernelContext& ctx) {
   }
 }
 
-// p may lie otherwise in memory than y does.
+// p may have other strides than y.
 template <class T, class Draw>
 __global__ void choose(DrawnPart to, DrawnPart from, RandomStream random, Draw draw, const T* p,
                        T* y) {
@@ -241,7 +243,7 @@ void bernoulli(const KernelContext& ctx) {
   });
 }
 
-// Sorted on the host: all ranks order the same keys and keep their part.
+// The keys are sorted on the host: all ranks sort the same keys and keep their part.
 void randperm(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   const auto n = static_cast<size_t>(y.meta->shape[0]);

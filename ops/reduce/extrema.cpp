@@ -60,7 +60,7 @@ void sbp_extremum(SbpContext& ctx) {
   ctx.add({Sbp(kPartial)}, {Sbp(kPartial)});
 }
 
-// dx = dy / k where x equals y, for the k elements that do; 0 elsewhere.
+// dx = dy / k at the k elements that are equal to y, and 0 elsewhere.
 void grad_extremum(GradContext& ctx) {
   const auto& attrs = ctx.attrs<ReduceAttrs>();
   const Tensor x = ctx.input(0);
@@ -77,7 +77,7 @@ void grad_extremum(GradContext& ctx) {
   ctx.set(0, mul(is_extremum, div(restored(ctx.dy()), count)));
 }
 
-// dx = dy at the position found, 0 elsewhere.
+// dx = dy at the position that was found, and 0 elsewhere.
 void grad_with_indices(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   const auto& attrs = ctx.attrs<ReduceAttrs>();

@@ -1,5 +1,5 @@
-// Largest and smallest elements. NaN counts as larger and as smaller than every number. Dims
-// without elements throw InvalidArgument.
+// The largest and smallest elements of a tensor. The result is NaN where one of the reduced
+// elements is NaN. These functions throw InvalidArgument if they reduce a dim of size 0.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,24 @@
 
 namespace flow {
 
-// The largest / smallest element over `dims` (empty: all). Elements that are equal to the result
-// share its gradient evenly.
+// Return the largest (amax) or smallest (amin) element over `dims`; an empty list means all dims.
+// If several elements are equal to the result, its gradient is divided evenly among them.
 Tensor amax(const TensorArg& x);
 Tensor amax(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 Tensor amin(const TensorArg& x);
 Tensor amin(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 
-// As amax and amin over all dims.
+// The same as amax and amin over all dims.
 Tensor max(const TensorArg& x);
 Tensor min(const TensorArg& x);
-// The largest / smallest element along `dim` and its first position there, which alone receives the
-// gradient.  auto [values, indices] = max(x, 1)
+// Return the largest (max) or smallest (min) element along `dim` and the index of its first
+// occurrence. Only the element at that index receives the gradient.
+//   auto [values, indices] = max(x, 1)
 ValuesIndices max(const TensorArg& x, int64_t dim, const KeepdimOptions& options = {});
 ValuesIndices min(const TensorArg& x, int64_t dim, const KeepdimOptions& options = {});
 
-// The first position of the largest / smallest element: along `dim`, or in x flattened. int64.
+// Return the index of the first largest (argmax) or smallest (argmin) element along `dim`; without
+// `dim`, the index counts in the flattened x. The dtype is int64.
 Tensor argmax(const TensorArg& x);
 Tensor argmax(const TensorArg& x, int64_t dim, const KeepdimOptions& options = {});
 Tensor argmin(const TensorArg& x);

@@ -1,4 +1,4 @@
-// Largest and smallest elements, and where they stand.
+// Largest and smallest elements, and their positions.
 #include <limits>
 #include <memory>
 #include <type_traits>
@@ -17,7 +17,7 @@ namespace {
 
 template <class T>
 constexpr bool is_float16 = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
-// What elements are compared as.
+// The type in which elements are compared.
 template <class T>
 using Compared = std::conditional_t<is_float16<T>, float, T>;
 
@@ -26,7 +26,7 @@ std::shared_ptr<const ReduceState> prepare(const KernelQuery& query) {
       prepare_reduction(query.input(0), reduced_dims_of(query.op, query.input(0), query.attrs)));
 }
 
-// The value that every other one beats.
+// The value that every other value replaces.
 template <class T, bool kMax>
 constexpr Compared<T> worst() {
   using C = Compared<T>;
@@ -37,7 +37,7 @@ constexpr Compared<T> worst() {
   }
 }
 
-// Whether a takes b's place: it is larger (smaller), or the first NaN.
+// Returns true if a replaces b: if it is larger (smaller), or if it is the first NaN.
 template <bool kMax, class C>
 bool beats(C a, C b) {
   if constexpr (std::is_floating_point_v<C>) {
@@ -66,14 +66,14 @@ void find_extremum(const KernelContext& ctx) {
   }
 }
 
-// One dim, or all in row-major order. The results lie in the last output; the values, if wanted, in
-// the one before it.
+// Reduces one dim, or all dims in row-major order. The positions are stored in the last output and
+// the values, if requested, in the one before it.
 template <class T, bool kMax>
 void find_position(const KernelContext& ctx) {
   using C = Compared<T>;
   const TensorView& input = ctx.in(0);
   const DimSet reduced = dim_set(ctx.attrs_as<ReduceAttrs>().dims);
-  // Unmerged, as positions count in the order of the dims.
+  // The dims are not merged, because positions count in the order of the dims.
   std::array<ReduceState::Dim, kMaxDims> kept;
   std::array<ReduceState::Dim, kMaxDims> searched;
   int num_kept = 0;

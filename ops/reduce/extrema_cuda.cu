@@ -1,4 +1,5 @@
-// Largest and smallest elements on CUDA devices, and where they stand: a team of threads a result.
+// Largest and smallest elements and their positions on CUDA devices. A team of threads computes
+// each result.
 #include "ops/reduce/extrema_op.h"
 #include "ops/reduce/reduced_places_cuda.cuh"
 
@@ -8,7 +9,7 @@ void register_extrema_cuda(KernelTable& table);
 
 namespace {
 
-// The value that every other one beats.
+// The value that every other value replaces.
 template <class T, bool kMax>
 constexpr Wide<T> worst() {
   using C = Wide<T>;
@@ -19,7 +20,7 @@ constexpr Wide<T> worst() {
   }
 }
 
-// Whether a takes b's place: it is larger (smaller), or the first NaN.
+// Returns true if a replaces b: if it is larger (smaller), or if it is the first NaN.
 template <bool kMax, class C>
 __device__ bool beats(C a, C b) {
   if constexpr (std::is_floating_point_v<C>) {
@@ -28,7 +29,7 @@ __device__ bool beats(C a, C b) {
   return kMax ? a > b : a < b;
 }
 
-// Shuffles do not take bools and bytes.
+// Shuffles do not support bool and single bytes.
 template <class C>
 using Shuffled = std::conditional_t<std::is_integral_v<C>, int64_t, C>;
 
@@ -66,12 +67,12 @@ __device__ Candidate<C> better(const Candidate<C>& a, const Candidate<C>& b) {
   return a.position < b.position ? a : b;
 }
 
-// The dims that are searched are not merged: positions count in their order. Results lie in
-// row-major order.
+// The dims that are searched are not merged, because positions count in their order. Results are
+// stored in row-major order.
 template <class T, bool kMax>
 struct FindPosition {
   const T* x;
-  T* values;  // null if not wanted
+  T* values;  // null if not requested
   int64_t* positions;
   Places kept;
   Places searched;
@@ -101,7 +102,7 @@ void find_extremum(const KernelContext& ctx) {
   });
 }
 
-// The positions lie in the last output; the values, if wanted, in the one before it.
+// The positions are stored in the last output and the values, if requested, in the one before it.
 template <bool kMax>
 void find_position(const KernelContext& ctx) {
   const TensorView& x = ctx.in(0);

@@ -5,7 +5,8 @@
 
 namespace flow::ops {
 
-// kMaxDim, kMinDim give values and indices; they, kArgmax and kArgmin reduce one dim, or all.
+// kMaxDim and kMinDim return values and indices. They, kArgmax and kArgmin reduce either one dim or
+// all dims.
 extern const OpDef kAmax, kAmin, kMaxDim, kMinDim, kArgmax, kArgmin;
 
 }  // namespace flow::ops

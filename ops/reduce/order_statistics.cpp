@@ -34,7 +34,7 @@ void infer_along_dim(InferContext& ctx) {
   const int64_t size = shape.empty() ? 1 : shape[attrs.dim];
   ctx.check(size > 0, "dim ", attrs.dim, " has no elements to choose from");
   ctx.check(attrs.k >= 0 && attrs.k <= size, "k is ", attrs.k, "; dim ", attrs.dim, " has ", size,
-            " elements, give a k from 1 to that");
+            " elements; give a k from 1 to that number");
   if (!shape.empty()) {
     shape[attrs.dim] = 1;
     if (!attrs.keepdim) shape.erase(attrs.dim);
@@ -63,7 +63,7 @@ void sbp_along_dim(SbpContext& ctx) {
   }
 }
 
-// dx = dy at the place the value came from.
+// dx = dy at the position of the value.
 void grad_along_dim(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   const auto& attrs = ctx.attrs<RankAttrs>();
@@ -81,7 +81,7 @@ void grad_along_dim(GradContext& ctx) {
   ctx.set(0, ungather(dy, attrs.dim, indices, shape));
 }
 
-// dx = dy / k for the k elements equal to y, or NaN as it is; 0 elsewhere.
+// dx = dy / k at the k elements that are equal to y or, like y, NaN; 0 elsewhere.
 void grad_of_all(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   const Tensor x = ctx.input(0);
@@ -91,7 +91,7 @@ void grad_of_all(GradContext& ctx) {
   ctx.set(0, mul(share, div(ctx.dy(), sum(share))));
 }
 
-// Choosing is linear in the number of elements.
+// Selection takes time linear in the number of elements.
 Cost cost(const SbpContext& ctx) {
   return {.flops = 4 * static_cast<double>(ctx.input(0).numel)};
 }
@@ -110,7 +110,7 @@ constexpr OpDef along_dim(const char* name, InferFn infer) {
 constexpr OpDef of_all(const char* name) {
   return {.name = name,
           .infer = infer_of_all,
-          .sbp = only_broadcast,  // a rank is known only where all elements are
+          .sbp = only_broadcast,  // a rank needs all elements
           .grad = grad_of_all,
           .cost = cost,
           .saved_inputs = 1,
@@ -141,7 +141,8 @@ ValuesIndices choose(const OpDef& op, const TensorArg& x, int64_t k, int64_t dim
   return {std::move(outputs[0]), std::move(outputs[1])};
 }
 
-// Both neighbours of a rank, joined as `interpolation` says; `weight` is that of the upper one.
+// Combines both neighbours of a rank as `interpolation` says; `weight` is the weight of the upper
+// one.
 Tensor between(const TensorArg& lower, const Tensor& upper, const Tensor& weight,
                const std::string& interpolation) {
   if (interpolation == "lower") return lower;
@@ -156,7 +157,8 @@ Tensor between(const TensorArg& lower, const Tensor& upper, const Tensor& weight
                         site);
 }
 
-// Elements of the ordered lines (…, n) at rank q (count - 1), count (…, 1) of them being numbers.
+// The elements of the sorted lines (…, n) at rank q (count - 1), where count (…, 1) elements of
+// each line are numbers.
 Tensor at_rank(const TensorArg& lines, const Tensor& count, double q,
                const std::string& interpolation) {
   const Site site = lines.site();

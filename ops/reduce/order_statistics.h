@@ -1,5 +1,5 @@
-// Elements by their rank, and the most frequent one. Equal elements share a rank by their places;
-// NaN counts as larger than every number.
+// Medians, quantiles and other elements chosen by their rank in sorted order, and the most frequent
+// element. Equal elements are ranked by their positions; NaN ranks above every number.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,12 @@
 
 namespace flow {
 
-// The middle element, the lower one of two; NaN where there is one. Over all elements the gradient
-// is shared by those that are equal to it.
+// The median: the middle element in sorted order, or the lower of the two middle ones. The result
+// is NaN if an element is NaN. Without `dim`, the median of all elements is returned and its
+// gradient is divided evenly among the elements equal to it.
 Tensor median(const TensorArg& x);
 ValuesIndices median(const TensorArg& x, int64_t dim, const KeepdimOptions& options = {});
-// Of the elements that are not NaN; NaN where there are none.
+// The median of the elements that are not NaN; the result is NaN if there are none.
 Tensor nanmedian(const TensorArg& x);
 ValuesIndices nanmedian(const TensorArg& x, int64_t dim, const KeepdimOptions& options = {});
 
@@ -25,11 +26,11 @@ struct KthvalueOptions {
   bool keepdim = false;
 };
 
-// The k-th smallest element along `dim`, counted from 1, and where it stood.
+// Returns the k-th smallest element along `dim` and its index. k counts from 1.
 ValuesIndices kthvalue(const TensorArg& x, int64_t k, const KthvalueOptions& options = {});
 
-// The element that comes most often along `dim`, the smallest of several such, and where it stands
-// last.
+// Returns the most frequent element along `dim` and the index of its last occurrence. If several
+// elements are equally frequent, the smallest is returned.
 ValuesIndices mode(const TensorArg& x, int64_t dim = -1, const KeepdimOptions& options = {});
 
 struct QuantileOptions {
@@ -38,13 +39,14 @@ struct QuantileOptions {
   std::string interpolation = "linear";  // "lower", "higher", "nearest", "midpoint"
 };
 
-// The value at rank q (n - 1) of the n elements in order, counted from 0, between two elements as
-// `interpolation` says; NaN where there is one. 0 <= q <= 1; several of them give a new first dim.
+// The q-quantile: the value at position q (n - 1), counted from 0, among the n elements in sorted
+// order. Between two elements, `interpolation` decides the value. The result is NaN if an element
+// is NaN. Requires: 0 <= q <= 1. A vector of q adds a new first dim to the result.
 //   quantile(x (3, 8), 0.25, {.dim = 1}): (3);  quantile(x (3, 8), {0.1, 0.9}, {.dim = 1}): (2, 3)
 Tensor quantile(const TensorArg& x, double q, const QuantileOptions& options = {});
 Tensor quantile(const TensorArg& x, const std::vector<double>& q,
                 const QuantileOptions& options = {});
-// Of the elements that are not NaN.
+// The quantile of the elements that are not NaN.
 Tensor nanquantile(const TensorArg& x, double q, const QuantileOptions& options = {});
 Tensor nanquantile(const TensorArg& x, const std::vector<double>& q,
                    const QuantileOptions& options = {});

@@ -1,4 +1,4 @@
-// Kernels of ops/reduce/order_statistics.h, a line at a time.
+// Kernels of ops/reduce/order_statistics.h. Each works on one line at a time.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -42,14 +42,14 @@ template <class T>
 using Compared =
     std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>, float, T>;
 
-// The entry of rank `rank`, counted from 0; reorders them.
+// Returns the entry of rank `rank`, counted from 0, and reorders the entries.
 template <class T>
 Entry<T> entry_at(std::vector<Entry<T>>& entries, int64_t rank) {
   std::nth_element(entries.begin(), entries.begin() + rank, entries.end(), comes_before<T>);
   return entries[static_cast<size_t>(rank)];
 }
 
-// The lower middle one; NaN, the first of them, where there is one.
+// The lower middle element, or the first NaN if there is one.
 template <class T>
 Entry<T> median_of(std::vector<Entry<T>>& entries) {
   for (const Entry<T>& entry : entries) {
@@ -65,7 +65,7 @@ Entry<T> nanmedian_of(std::vector<Entry<T>>& entries) {
   return entry_at(entries, std::max<int64_t>(0, (numbers - 1) / 2));
 }
 
-// The last entry of the first among the longest runs of equal values.
+// The last entry of the first of the longest runs of equal values.
 template <class T>
 Entry<T> mode_of(std::vector<Entry<T>>& entries) {
   std::sort(entries.begin(), entries.end(), comes_before<T>);
@@ -133,7 +133,7 @@ void mode(const KernelContext& ctx) {
   });
 }
 
-// Of no elements: NaN, or 0.
+// The result for no elements: NaN, or 0.
 template <class T, class Choose>
 void choose_of_all(const KernelContext& ctx, const Choose& choose) {
   const TensorView& x = ctx.in(0);

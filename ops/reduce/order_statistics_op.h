@@ -8,7 +8,7 @@
 namespace flow::ops {
 
 struct RankAttrs {
-  int64_t k = 0;  // of kthvalue: from 1
+  int64_t k = 0;  // of kthvalue; counts from 1
   int64_t dim = 0;
   bool keepdim = false;
 
@@ -18,9 +18,9 @@ struct RankAttrs {
   }
 };
 
-// Along a dim, as values and indices.
+// These ops reduce one dim and return values and indices.
 extern const OpDef kKthvalue, kMedian, kNanmedian, kMode;
-// Of all elements.
+// These ops reduce all elements to a scalar.
 extern const OpDef kMedianOfAll, kNanmedianOfAll;
 
 }  // namespace flow::ops

@@ -74,7 +74,7 @@ Tensor with_reduced_dims(const Tensor& y, const Shape& shape, const Shape& dims,
 
 namespace {
 
-// The dims that broadcasting `shape` to `wide` repeats or adds.
+// The dims that are repeated or added when `shape` is broadcast to `wide`.
 DimSet broadcast_dims(const Shape& wide, const Shape& shape) {
   const int64_t added = wide.size() - shape.size();
   DimSet set = 0;
@@ -102,7 +102,7 @@ void infer_mean(InferContext& ctx) {
   const auto& attrs = ctx.attrs<MeanAttrs>();
   const TensorMeta& x = ctx.input(0);
   ctx.check(is_floating(x.dtype), "the mean of ", x.dtype,
-            " has no dtype of its own; cast to a floating dtype first");
+            " is not defined; cast to a floating dtype first");
   ctx.add_output(reduced_shape(x.shape, attrs.dims, attrs.keepdim), x.dtype);
 }
 
@@ -125,7 +125,7 @@ void infer_truth(InferContext& ctx) {
   ctx.add_output(reduced_shape(ctx.input(0).shape, attrs.dims, attrs.keepdim), DType::kBool);
 }
 
-// Where dim `dim` of the input, not reduced, stands in the result.
+// The position in the result of dim `dim` of the input, which is not reduced.
 int64_t output_dim(const OpContext& ctx, int64_t dim) {
   if (&ctx.op() == &kSumTo)
     return dim - (ctx.input(0).dim() - ctx.attrs<SumToAttrs>().shape.size());
@@ -153,7 +153,7 @@ void add_reduced_dims(SbpContext& ctx, Sbp partial) {
   }
 }
 
-// Sums over ranks and over elements commute, if both are of one dtype: int64 does not wrap around
+// Sums over ranks and over elements commute if both have the same dtype: int64 does not wrap around
 // where narrower integers do.
 void sbp_sum(SbpContext& ctx) {
   add_kept_dims(ctx);
@@ -163,7 +163,8 @@ void sbp_sum(SbpContext& ctx) {
   }
 }
 
-// any is the maximum of truth values, all the minimum, and so are P(max), P(min) of bytes.
+// any is the maximum of truth values and all is the minimum; the same is true of P(max) and P(min)
+// of bytes.
 void sbp_any(SbpContext& ctx) {
   add_kept_dims(ctx);
   add_reduced_dims(ctx, sbp::partial_max);
@@ -197,7 +198,7 @@ void grad_mean(GradContext& ctx) {
   ctx.set(0, expand(with_reduced_dims(dy, shape, attrs.dims, attrs.keepdim), shape));
 }
 
-// x[0] … x[i - 1] at each i along the last dim.
+// The product x[0] … x[i - 1] at each i along the last dim.
 Tensor products_before(const Tensor& x) {
   const Tensor first = ones_like(narrow(x, -1, 0, 1));
   return x.size(-1) == 1 ? first : cat({first, cumprod(narrow(x, -1, 0, x.size(-1) - 1), -1)}, -1);
@@ -218,7 +219,7 @@ void grad_prod(GradContext& ctx) {
     ctx.set(0, expand(dy, shape));
     return;
   }
-  // One dim is reduced, or all are.
+  // Either one dim or all dims are reduced.
   const bool is_full = attrs.dims.size() == shape.size();
   const Tensor lines = is_full ? reshape(x, {-1}) : movedim(x, attrs.dims[0], -1);
   const Tensor after = flip(products_before(flip(lines, -1)), -1);

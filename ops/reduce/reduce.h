@@ -1,5 +1,5 @@
-// Reductions to a sum, mean, product or truth value. `dims` counts from the end when negative; an
-// empty list means all dims. Reduced dims disappear unless keepdim leaves them with size 1.
+// Reductions to a sum, mean, product or truth value. Negative `dims` count from the end, and an
+// empty list means all dims. The reduced dims are removed, or kept with size 1 if keepdim is true.
 #pragma once
 
 #include <optional>
@@ -13,29 +13,34 @@ struct ReduceOptions {
   std::optional<DType> dtype = std::nullopt;  // x is cast to it first
 };
 
-// Of reductions whose result is an element of x or a truth value.
+// Options of reductions that have no dtype argument.
 struct KeepdimOptions {
   bool keepdim = false;
 };
 
-// y = sum of x over dims; 0 over no elements. Bool and integers give int64, floats their dtype;
-// 16- and 32-bit floats accumulate wider.  sum(x, {0, 1}), sum(x, -1, {.keepdim = true})
+// The sum of x over `dims`; the sum of no elements is 0. Bool and integer inputs give int64;
+// floating inputs keep their dtype and are accumulated in a wider one if they have 16 or 32 bits.
+//   sum(x, {0, 1}), sum(x, -1, {.keepdim = true})
 Tensor sum(const TensorArg& x);
 Tensor sum(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
 
-// y = sum(x, dims) / number of elements; NaN over none. Requires: a floating dtype.
+// The mean of x over `dims`: sum(x, dims) divided by the number of elements. The mean of no
+// elements is NaN. Requires: a floating dtype.
 Tensor mean(const TensorArg& x);
 Tensor mean(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
 
-// Sums x over the dims that broadcasting `shape` to x.shape() would repeat: undoes broadcasting, as
-// gradients must. x itself when the shapes are equal.  sum_to(x (4, 3), {3}) is sum(x, 0)
+// Sums x over the dims along which `shape` would be repeated to broadcast it to x.shape(). This is
+// the gradient of broadcasting. Returns x itself if the shapes are equal.
+//   sum_to(x (4, 3), {3}) is sum(x, 0)
 Tensor sum_to(const TensorArg& x, const Shape& shape);
 
-// y = product of x, over one dim or all; 1 over no elements. Bool and integers give int64.
+// The product of x over one dim or over all elements; the product of no elements is 1. Bool and
+// integer inputs give int64.
 Tensor prod(const TensorArg& x);
 Tensor prod(const TensorArg& x, int64_t dim, const ReduceOptions& options = {});
 
-// Whether some / every element is nonzero (NaN is): bool. any of nothing is false, all is true.
+// Return true (bool) if any element (any) or every element (all) is nonzero; NaN counts as nonzero.
+// Without elements, any returns false and all returns true.
 Tensor any(const TensorArg& x);
 Tensor any(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 Tensor all(const TensorArg& x);

@@ -53,7 +53,7 @@ T narrow(double x) {
   }
 }
 
-// Results are gathered by join from start() on and finished by end.
+// Results are combined by join, starting with start(), and converted by end.
 template <class T>
 struct Sum {
   using Result = std::conditional_t<kIsFloat<T>, T, int64_t>;

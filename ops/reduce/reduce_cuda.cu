@@ -1,6 +1,6 @@
-// CUDA kernels of ops/reduce/reduce.h. A result's elements are joined in an order that depends on
-// the shape only: by the threads of a block, then, where one result has many elements, piece by
-// piece.
+// CUDA kernels of ops/reduce/reduce.h. The order in which elements are combined depends only on the
+// shape: the threads of a block combine theirs first, then, if a result has many elements, the
+// pieces are combined one after the other.
 #include "ops/kernel/element_cuda.cuh"
 #include "ops/reduce/reduce_op.h"
 
@@ -14,7 +14,7 @@ constexpr int64_t kPiece = 8192;  // elements of a result that one block joins
 
 template <class T>
 inline constexpr bool kIsFloat = is_floating(dtype_of<T>);
-// Of sums and products: float for the 16-bit types too, as everywhere on the device.
+// Sums and products use float for the 16-bit types too, as everywhere on the device.
 template <class T>
 using Wide = std::conditional_t<kIsFloat<T>, DeviceCompute<T>, int64_t>;
 
@@ -80,7 +80,7 @@ struct All : Any<T> {
   __device__ static int join(int a, int b) { return a & b; }
 };
 
-// ---- where elements lie
+// ---- offsets of elements
 
 struct DeviceDims {
   int count = 0;
@@ -129,7 +129,7 @@ __device__ int64_t out_offset(const DeviceDims& dims, int64_t index) {
 
 // ---- one block for a piece of a result
 
-// Of all threads of the block, to thread 0, as a tree.
+// Combines the values of all threads of the block as a tree; thread 0 gets the result.
 template <class Gather>
 __device__ typename Gather::Gathered join_block(typename Gather::Gathered value) {
   __shared__ typename Gather::Gathered shared[cuda::kBlockThreads];
@@ -170,7 +170,8 @@ __global__ void join_pieces(DeviceReduction state, const T* x, typename Gather::
   }
 }
 
-// One thread for a result: few elements for each of many, next to each other in memory.
+// One thread computes each result. This suits many results of few elements each that are contiguous
+// in memory.
 template <class T, class Gather>
 __global__ void join_columns(DeviceReduction state, const T* x, typename Gather::Gathered* partial,
                              typename Gather::Result* y) {
@@ -204,7 +205,7 @@ __global__ void join_partials(DeviceReduction state, const typename Gather::Gath
   }
 }
 
-// Pieces of a column, so that narrow matrices keep the device busy too.
+// Columns are divided into pieces, so that narrow matrices also keep the device busy.
 int64_t column_pieces(const ReduceState& state) {
   constexpr int64_t kThreads = 1 << 16;
   constexpr int64_t kLeastRows = 32;

@@ -23,7 +23,7 @@
 
 #include "ops/kernel/isa_begin.h"
 
-// Offsets of the element at a row-major position among some dims.
+// The offsets of the element at a given row-major position among some dims.
 struct ReduceOffsets {
   int64_t in = 0;
   int64_t out = 0;
@@ -45,14 +45,14 @@ inline constexpr int64_t kReduceColumnPiece = 65536;  // elements
 inline constexpr int64_t kReduceColumns = 2048;       // columns folded together
 inline constexpr int64_t kReduceRows = 16;            // rows added before they are spilled
 
-// Into how many pieces a reduction over `rows` rows of n elements is cut.
+// The number of pieces into which a reduction over `rows` rows of n elements is divided.
 inline int64_t row_pieces(int64_t rows, int64_t n) {
   const int64_t per_row = (n + kReducePiece - 1) / kReducePiece;
   const int64_t rows_per_piece = std::max<int64_t>(1, kReducePiece / n);
   return per_row > 1 ? rows * per_row : (rows + rows_per_piece - 1) / rows_per_piece;
 }
 
-// The same where `rows` rows are added up by column.
+// The same for a reduction that adds up `rows` rows column by column.
 inline int64_t column_pieces(int64_t rows, int64_t columns) {
   const int64_t per_piece =
       std::max(kReduceRows, kReduceColumnPiece / std::min(columns, kReduceColumns));
@@ -260,7 +260,7 @@ void fold_columns(const KernelContext& ctx) {
   }
 }
 
-// What the loop takes while it runs.
+// The scratch memory that the loop needs while it runs.
 template <class Fold>
 KernelScratch fold_scratch(const ReduceState& state) {
   const auto wide = static_cast<int64_t>(sizeof(typename Fold::Wide));
@@ -278,7 +278,7 @@ KernelScratch fold_scratch(const ReduceState& state) {
   return {};
 }
 
-// The loop that fits the plan; null: neither does.
+// Returns the loop that fits the state, or null if no loop does.
 template <class Fold>
 KernelFn fold_loop(const ReduceState& state) {
   if (state.kept_numel == 0 || state.reduced_numel == 0) return nullptr;

@@ -1,4 +1,4 @@
-// Definitions of the reductions, and what other families share with them.
+// Definitions of the reductions, and the functions they share with other families.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace flow::ops {
 
-// `dims` are normalised, ascending, and spelled out for a full reduction.
+// `dims` are normalised and ascending. A reduction over all dims lists every dim.
 struct ReduceAttrs {
   Shape dims;
   bool keepdim = false;
@@ -19,8 +19,8 @@ struct ReduceAttrs {
   }
 };
 
-// `count` is the number of logical elements that make one result: a rank that holds some of them
-// divides by it too, so a mean over a split dim is a partial sum.
+// `count` is the number of logical elements that make one result. A rank that holds only some of
+// these elements divides by `count` too, so a mean over a split dim is a partial sum.
 struct MeanAttrs {
   Shape dims;
   bool keepdim = false;
@@ -53,13 +53,16 @@ Shape reduced_shape(const Shape& shape, const Shape& dims, bool keepdim);
 int64_t reduced_count(const Shape& shape, const Shape& dims);
 // Position in the result of dim `dim` (not among the reduced) of the operand.
 int64_t reduced_dim(int64_t dim, const Shape& dims, bool keepdim);
-// y, a result of reducing a tensor of `shape`, with the reduced dims back as size 1.
+// Returns y, the result of reducing a tensor of `shape`, with the reduced dims inserted again as
+// size 1.
 Tensor with_reduced_dims(const Tensor& y, const Shape& shape, const Shape& dims, bool keepdim);
-// The dims a call of a reduction (one with ReduceAttrs, kMean or kSumTo) reduces.
+// Returns the dims that a call of a reduction reduces. The op takes ReduceAttrs or is kMean or
+// kSumTo.
 DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* attrs);
 
-// How a kernel walks one local reduction: dims of size 1 are gone, neighbours merged, the largest
-// strides first (dims of stride 0 before them), so that the last dim of one list is the innermost.
+// The order in which a kernel walks one local reduction. Dims of size 1 are removed and
+// neighbouring dims are merged. Dims of stride 0 come first, then the others by descending stride,
+// so the last dim of one of the two lists is the innermost.
 struct ReduceState {
   struct Dim {
     int64_t size;
@@ -73,10 +76,11 @@ struct ReduceState {
   int num_reduced = 0;
   int64_t kept_numel = 1;
   int64_t reduced_numel = 1;
-  // The innermost dim has stride 1 and is a reduced / a kept one (then contiguous in the output).
+  // True if the innermost dim has stride 1 and is a reduced dim (has_rows), or a kept dim that is
+  // contiguous in the output as well.
   bool has_rows = false;
   bool has_columns = false;
-  // What a mean divides by.
+  // The number that a mean divides by.
   double divisor = 1;
 };
 

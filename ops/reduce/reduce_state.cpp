@@ -9,7 +9,7 @@ namespace {
 
 using Dim = ReduceState::Dim;
 
-// A stride-0 dim repeats what lies inside it, so it belongs outside.
+// A stride-0 dim repeats the dims inside it, so it is placed outside.
 int64_t sort_key(const Dim& dim) {
   return dim.in_stride == 0 ? INT64_MAX : std::abs(dim.in_stride);
 }

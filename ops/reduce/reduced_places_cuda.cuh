@@ -1,4 +1,4 @@
-// Where the elements of a reduction lie, for kernels.
+// Offsets of the elements of a reduction, for kernels.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace flow::ops {
 
-// Result k begins at kept_in(k) in the input and is stored at kept_out(k); its elements lie
-// reduced(r) further.
+// Result k begins at offset kept_in(k) of the input and is stored at kept_out(k). Its elements are
+// at reduced(r) after its beginning.
 struct ReducedPlaces {
   Places kept_in;
   Places kept_out;

@@ -39,7 +39,7 @@ void sbp_lines(SbpContext& ctx) {
   }
 }
 
-// A running sum is linear, if it wraps around where its input does.
+// A running sum is linear if it wraps around where its input does.
 void sbp_cumsum(SbpContext& ctx) {
   sbp_lines<CumsumAttrs>(ctx);
   if (ctx.input(0).dtype == ctx.output(0).dtype) {
@@ -78,11 +78,11 @@ void sbp_backward(SbpContext& ctx) {
   ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
 }
 
-// With M[k][i] = product of x[j] over j <= i, j != k, the op is dx[k] = sum over i >= k of
-// dy[i] M[k][i]. For the gradient g of dx:
+// With M[k][i] = product of x[j] over j <= i, j != k, the op is dx[k] = sum over i >= k of dy[i]
+// M[k][i]. For the gradient g of dx:
 //   d dy[i] = sum over k <= i of g[k] M[k][i]
 //   d x[j]  = sum over k != j of the gradient of the running product M[k], fed with g[k] dy
-// O(n^2) memory a line, but right for zeros too.
+// This needs O(n^2) memory per line, but it is correct for zeros too.
 void grad_backward(GradContext& ctx) {
   const int64_t dim = ctx.attrs<CumprodAttrs>().dim;
   const Tensor g = unsqueeze(movedim(ctx.dy(), dim, -1), -1);      // (…, n, 1)
@@ -117,7 +117,7 @@ void sbp_extrema(SbpContext& ctx) {
   }
 }
 
-// dx = the sum of dy over the places whose extremum it is.
+// dx is the sum of dy over the positions whose extremum the element is.
 void grad_extrema(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   const Shape& shape = ctx.input_meta(0)->shape;
@@ -135,8 +135,8 @@ Tensor logcumsumexp_from(const TensorArg& x, const CumsumAttrs& attrs) {
   return dispatch(kLogcumsumexp, {&x.tensor()}, attrs, x.site());
 }
 
-// dx[k] = sum over i >= k of dy[i] exp(x[k] - y[i]), by the same scan from the other end, for the
-// positive and the negative dy apart: exp(x[k] + log(sum of exp(log |dy[i]| - y[i]))).
+// dx[k] = sum over i >= k of dy[i] exp(x[k] - y[i]), computed by the same scan from the other end,
+// separately for positive and negative dy: exp(x[k] + log(sum of exp(log |dy[i]| - y[i]))).
 void grad_logcumsumexp(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   const auto& attrs = ctx.attrs<CumsumAttrs>();
@@ -207,7 +207,7 @@ void register_scan(OpTable& table) {
 
 namespace {
 
-// scan(x) in the dtype asked for, which narrow integers wrap around to at the end.
+// scan(x) in the requested dtype. Narrow integers wrap around at the end.
 template <class Scan>
 Tensor scan_as(const TensorArg& x, const ScanOptions& options, const Scan& scan) {
   if (!options.dtype) return scan(x);

@@ -1,4 +1,4 @@
-// Running sums, products and extrema, a line at a time, in double or int64.
+// Running sums, products and extrema in double or int64. Each kernel works on one line at a time.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -96,8 +96,8 @@ void cumprod(const KernelContext& ctx) {
   });
 }
 
-// dx[k] = (x[0] … x[k - 1]) s[k] with s[k] = dy[k] + x[k + 1] s[k + 1]: no division, so zeros are
-// no special case.
+// dx[k] = (x[0] … x[k - 1]) s[k] with s[k] = dy[k] + x[k + 1] s[k + 1]. There is no division, so
+// zeros are not a special case.
 template <class T>
 void cumprod_backward_as(const KernelContext& ctx, int64_t dim) {
   const int64_t size = line_size(ctx.out(0), dim);
@@ -131,7 +131,7 @@ void cumprod_backward(const KernelContext& ctx) {
   });
 }
 
-// The last of equal ones; a NaN stays.
+// Takes the last of equal elements; a NaN remains.
 template <class T, bool kIsMaximum>
 void running_extremum_as(const KernelContext& ctx, int64_t dim) {
   const int64_t size = line_size(ctx.in(0), dim);
@@ -158,7 +158,7 @@ void running_extremum(const KernelContext& ctx) {
   });
 }
 
-// Of two infinities of one sign their difference is NaN, so equal ones are set apart.
+// The difference of two infinities of the same sign is NaN, so equal values are handled separately.
 double logaddexp(double a, double b) {
   const double high = a > b ? a : b;
   const double low = a > b ? b : a;

@@ -1,5 +1,6 @@
-// Running sums and products on CUDA devices, in double or int64: a team of threads a line, each
-// thread a stretch of it, or a thread a line where lines lie side by side.
+// Running sums and products on CUDA devices, in double or int64. A team of threads computes each
+// line, and each thread a stretch of it; if lines are adjacent in memory, one thread computes each
+// line.
 #include "ops/kernel/rows_cuda.cuh"
 #include "ops/reduce/scan_op.h"
 
@@ -123,8 +124,8 @@ void cumprod(const KernelContext& ctx) {
   });
 }
 
-// dx[k] = (x[0] … x[k - 1]) s[k] with s[k] = dy[k] + x[k + 1] s[k + 1]: no division, so zeros are
-// no special case. `sums` holds s.
+// dx[k] = (x[0] … x[k - 1]) s[k] with s[k] = dy[k] + x[k + 1] s[k + 1]. There is no division, so
+// zeros are not a special case. `sums` holds s.
 template <class T>
 struct CumprodBackward {
   const T* dy;

@@ -7,7 +7,7 @@
 
 namespace flow::ops {
 
-// `reverse` starts at the last element.
+// `reverse` makes the sum start at the last element.
 struct CumsumAttrs {
   int64_t dim = 0;
   bool reverse = false;
@@ -24,7 +24,8 @@ struct CumprodAttrs {
   static constexpr auto fields() { return std::tuple(key_field("dim", &CumprodAttrs::dim)); }
 };
 
-// kCumprodBackward: inputs dy, x. kCummax, kCummin give indices too and do not go in reverse.
+// kCumprodBackward takes dy and x. kCummax and kCummin also return indices, and always start at the
+// first element.
 extern const OpDef kCumsum, kCumprod, kCumprodBackward, kCummax, kCummin, kLogcumsumexp;
 
 }  // namespace flow::ops

@@ -30,7 +30,8 @@ void infer_norm(InferContext& ctx) {
   const Shape& shape = ctx.input(0).shape;
   if (attrs.p < 0 || std::isinf(attrs.p)) {
     ctx.check(reduced_count(shape, attrs.dims) > 0,
-              "no elements to take the norm with p = ", attrs.p, " of");
+              "there are no elements for the norm with p = ", attrs.p,
+              "; it is only defined over at least one");
   }
   ctx.add_output(reduced_shape(shape, attrs.dims, attrs.keepdim), ctx.input(0).dtype);
 }
@@ -51,7 +52,8 @@ void add_kept_dims(SbpContext& ctx) {
   }
 }
 
-// The norms of parts make that of the whole by adding (p = 0 and 1) or comparing (p infinite).
+// The norm of the whole is the sum (p = 0 and 1) or the extremum (p infinite) of the norms of its
+// parts.
 void sbp_norm(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<VectorNormAttrs>();
   add_kept_dims<VectorNormAttrs>(ctx);
@@ -66,8 +68,7 @@ Ints ints_of(const Shape& dims) {
   return Ints(std::vector<int64_t>(dims.begin(), dims.end()));
 }
 
-// y = (sum |x|^p)^(1/p):  dx = sign(x) (|x| / y)^(p - 1) dy, 0 where y is 0.
-// p infinite: dx = sign(x) dy, shared by the elements with |x| = y. p = 0: 0.
+// p infinite: dx = sign(x) dy, divided evenly among the elements with |x| = y. p = 0: dx = 0.
 void grad_norm(GradContext& ctx) {
   const auto& attrs = ctx.attrs<VectorNormAttrs>();
   const Tensor x = ctx.input(0);
@@ -104,7 +105,7 @@ void grad_logsumexp(GradContext& ctx) {
     return with_reduced_dims(t, x.shape(), attrs.dims, attrs.keepdim);
   };
   const Tensor y = restored(ctx.output());
-  // Where every element is -inf, y is too and each difference would be NaN.
+  // If every element is -inf, y is -inf too and each difference would be NaN.
   const Tensor finite = masked_fill(y, eq(y, -std::numeric_limits<double>::infinity()), 0);
   ctx.set(0, mul(exp(sub(x, finite)), restored(ctx.dy())));
 }
@@ -151,7 +152,8 @@ Tensor centred(const TensorArg& x, const Shape& dims) {
   return sub(x, {mean(x, ints_of(dims), {.keepdim = true}), x.site()});
 }
 
-// What fn makes of x in float32, rounded to x's 16 bits, which the sums on the way may not fit.
+// Computes fn(x) in float32 and rounds the result to the 16 bits of x. Intermediate sums may exceed
+// the range of 16 bits.
 template <class Fn>
 Tensor rounded_once(const TensorArg& x, const Fn& fn) {
   const Tensor wide = cast(x, DType::kFloat32);
@@ -162,7 +164,7 @@ bool is_narrow(const TensorArg& x) {
   return is_floating(x->dtype()) && dtype_size(x->dtype()) == 2;
 }
 
-// What the squared distances from the mean are divided by.
+// The number by which the sum of squared distances from the mean is divided.
 double divisor(const TensorArg& x, const Shape& dims, const VarOptions& options) {
   const auto count = static_cast<double>(reduced_count(x->shape(), dims));
   return std::max(0.0, count - options.correction.value_or(options.unbiased ? 1 : 0));
@@ -193,7 +195,7 @@ Tensor std(const TensorArg& x) {
   return ops::named("std", [&]() -> Tensor { return std(x, Ints()); });
 }
 
-// As a norm, whose gradient is zero where all elements are equal.
+// Computed as a norm, whose gradient is zero where all elements are equal.
 Tensor std(const TensorArg& x, const Ints& dims, const VarOptions& options) {
   return ops::named("std", [&]() -> Tensor {
     if (ops::is_narrow(x)) {

@@ -1,4 +1,4 @@
-// Spread, norms and log-sum-exp. `dims` as in ops/reduce/reduce.h; floating dtypes only.
+// Variances, norms and log-sum-exp. `dims` have the meaning they have in ops/reduce/reduce.h.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,8 @@ struct VarOptions {
   std::optional<double> correction = std::nullopt;  // divide by max(0, n - correction) instead
 };
 
-// var = sum((x - mean(x))^2) / (n - 1); std is its square root. NaN for n = 1 if unbiased.
+// The variance sum((x - mean(x))^2) / (n - 1) over `dims`, and its square root, the standard
+// deviation. With the default divisor n - 1, a single element gives NaN.
 Tensor var(const TensorArg& x);
 Tensor var(const TensorArg& x, const Ints& dims, const VarOptions& options = {});
 Tensor std(const TensorArg& x);
@@ -32,23 +33,23 @@ struct VectorNormOptions {
   bool keepdim = false;
 };
 
-// norm under its other name.
+// An alias of norm.
 Tensor vector_norm(const TensorArg& x, const VectorNormOptions& options = {});
 
-// (sum |x|^p)^(1/p). The gradient at a zero norm is zero.
+// The p-norm (sum |x|^p)^(1/p). Where the norm is zero, its gradient is zero.
 Tensor norm(const TensorArg& x, const NormOptions& options = {});
 
-// log(sum(exp(x))), computed without overflow; -inf over no elements.
+// log(sum(exp(x))), computed without overflow. The result over no elements is -inf.
 Tensor logsumexp(const TensorArg& x);
 Tensor logsumexp(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 
-// Of the elements that are not NaN: their sum, their mean (NaN where there are none).
+// The sum and the mean of the elements that are not NaN. If there are none, the mean is NaN.
 Tensor nansum(const TensorArg& x);
 Tensor nansum(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
 Tensor nanmean(const TensorArg& x);
 Tensor nanmean(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
 
-// The number of elements that are not zero (NaN is not): int64.
+// The number of nonzero elements, as int64. NaN counts as nonzero.
 Tensor count_nonzero(const TensorArg& x, const Ints& dims = {});
 
 }  // namespace flow

@@ -1,4 +1,4 @@
-// Norms and log-sum-exp, in double.
+// Norms and log-sum-exp, computed in double.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -37,7 +37,7 @@ T narrow(double x) {
   }
 }
 
-// y[k] = fn(each), where each(visit) calls visit for every element that makes y[k].
+// y[k] = fn(each), where each(visit) calls visit for every element that is reduced to y[k].
 template <class T, class Fn>
 void reduce_each(const KernelContext& ctx, const Fn& fn) {
   const auto& state = ctx.state_as<ReduceState>();
@@ -98,7 +98,7 @@ void norm(const KernelContext& ctx) {
   reduce_each<T>(ctx, [&](const auto& each) { return norm_of(each, p); });
 }
 
-// The largest element is taken out first, so that no exponential overflows.
+// The largest element is subtracted first, so that no exponential overflows.
 template <class T>
 void logsumexp(const KernelContext& ctx) {
   reduce_each<T>(ctx, [](const auto& each) {

@@ -1,4 +1,4 @@
-// Norms and log-sum-exp on CUDA devices, in double: a team of threads a result.
+// Norms and log-sum-exp on CUDA devices, in double. A team of threads computes each result.
 #include "ops/reduce/reduced_places_cuda.cuh"
 #include "ops/reduce/statistics_op.h"
 
@@ -17,7 +17,7 @@ struct Norm {
   ReducedPlaces places;
   double p;
 
-  // What one element adds.
+  // The contribution of one element.
   __device__ double term(double v) const {
     if (p == 0) return v != 0 ? 1 : 0;
     if (p == 2) return v * v;
@@ -47,7 +47,7 @@ struct Norm {
   }
 };
 
-// The largest element is taken out first, so that no exponential overflows.
+// The largest element is subtracted first, so that no exponential overflows.
 template <class T>
 struct Logsumexp {
   const T* x;

@@ -1,4 +1,4 @@
-// Definitions of norm and logsumexp; var and std are made of other ops.
+// Definitions of norm and logsumexp. var and std are composed of other ops.
 #pragma once
 
 #include <tuple>

@@ -117,18 +117,19 @@ namespace {
 int64_t dim_of_split(const char* name, const TensorArg& x, int64_t dim) {
   if (x->dim() > dim) return dim;
   if (x->dim() == 1 && dim == 1) return 0;
-  throw InvalidArgument(str("[", name, "] cuts dim ", dim, "; received ", x->meta()), x.site());
+  throw InvalidArgument(str("[", name, "] splits dim ", dim, "; received ", x->meta()), x.site());
 }
 
-// As PyTorch, parts are of one size here.
+// As in PyTorch, all parts have the same size here.
 std::vector<Tensor> split_evenly(const char* name, const TensorArg& x, int64_t sections,
                                  int64_t dim) {
   return ops::named(name, [&] {
     const int64_t d = dim_of_split(name, x, dim);
     if (sections < 1 || x->size(d) % sections != 0) {
-      throw InvalidArgument(str("[", name, "] dim ", d, " of ", x->meta(), " does not fall into ",
-                                sections, " even parts; use tensor_split"),
-                            x.site());
+      throw InvalidArgument(
+          str("[", name, "] dim ", d, " of ", x->meta(), " cannot be divided into ", sections,
+              " equal parts; use tensor_split"),
+          x.site());
     }
     return tensor_split(x, sections, d);
   });
@@ -182,8 +183,8 @@ Tensor unflatten(const TensorArg& x, int64_t dim, const Shape& sizes) {
     const int64_t size = x->shape()[d];
     const bool fits = unknown < 0 ? known == size : known > 0 && size % known == 0;
     if (!fits || sizes.empty()) {
-      throw InvalidArgument(str("[unflatten] sizes ", sizes, " do not make up dim ", d,
-                                " of shape ", x->shape(), "; give sizes whose product it is"),
+      throw InvalidArgument(str("[unflatten] sizes ", sizes, " do not multiply to the size of dim ",
+                                d, " of shape ", x->shape(), "; give sizes with that product"),
                             x.site());
     }
     Shape shape;
@@ -215,7 +216,7 @@ Tensor rot90(const TensorArg& x, int64_t k, const Ints& dims) {
   return ops::named("rot90", [&]() -> Tensor {
     if (dims.size() != 2 || x->dim() < 2 ||
         normalize_dim(dims[0], x->dim(), "rot90") == normalize_dim(dims[1], x->dim(), "rot90")) {
-      throw InvalidArgument(str("[rot90] turns two dims into each other; received ",
+      throw InvalidArgument(str("[rot90] rotates in the plane of two different dims; received ",
                                 Shape(dims.values()), " for shape ", x->shape(), "; give two dims"),
                             x.site());
     }
@@ -281,7 +282,7 @@ Tensor repeat_interleave(const TensorArg& x, int64_t repeats, std::optional<int6
   });
 }
 
-// Windows are picked by their positions, so the result is a copy.
+// Windows are selected by their positions, so the result is a copy.
 Tensor ShapeMethods::unfold(int64_t dim, int64_t size, int64_t step, Site site) const {
   return ops::named("unfold", [&]() -> Tensor {
     const TensorArg x(self(), site);

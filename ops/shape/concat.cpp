@@ -30,8 +30,8 @@ void infer_cat(InferContext& ctx) {
     ctx.check(x.dim() == shape.size() && x.dtype == ctx.input(0).dtype,
               "tensors differ in dims or dtype; reshape or cast them");
     for (int64_t d = 0; d < shape.size(); ++d) {
-      ctx.check(d == dim || x.shape[d] == shape[d], "sizes differ in dim ", d,
-                "; only those of dim ", dim, " may, narrow or pad the others");
+      ctx.check(d == dim || x.shape[d] == shape[d], "sizes differ in dim ", d, "; only dim ", dim,
+                " may differ: narrow or pad the tensors");
     }
     shape[dim] += x.shape[dim];
   }
@@ -88,7 +88,7 @@ void infer_pad(InferContext& ctx) {
   ctx.add_output(shape, ctx.input(0).dtype);
 }
 
-// The padding is the same on every rank: its maximum is itself, its sum only if it is zero.
+// The padding is the same on every rank: it is its own maximum, but its own sum only if it is zero.
 void sbp_pad(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<PadAttrs>();
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
@@ -111,11 +111,12 @@ void grad_pad(GradContext& ctx) {
 }
 
 void infer_triangle(InferContext& ctx) {
-  ctx.check(ctx.input(0).dim() >= 2, "matrices have two dims or more; reshape the tensor");
+  ctx.check(ctx.input(0).dim() >= 2, "needs at least two dims; reshape the tensor");
   ctx.add_output_like(0);
 }
 
-// Kernels place their part by its logical position, and zero is its own sum, maximum and minimum.
+// Each kernel writes its part at its logical position; the zeros elsewhere are their own sum,
+// maximum and minimum.
 void sbp_triangle(SbpContext& ctx) {
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
     ctx.add({sbp::split(i)}, {sbp::split(i)});
@@ -166,10 +167,10 @@ void register_concat(OpTable& table) {
 
 namespace {
 
-// Replicated elements know no bound.
+// Replicated padding has no size limit.
 constexpr int64_t kMaxPadding = std::numeric_limits<int64_t>::max();
 
-// The tensors of the promoted dtype, without those of shape (0) if others remain.
+// Casts the tensors to the promoted dtype and drops those of shape (0) if others remain.
 std::vector<Tensor> operands_of(const TensorListArg& list, const char* op, bool skips_empty) {
   if (list.tensors.empty()) {
     throw InvalidArgument(str("[", op, "] there is no tensor to join; give at least one"));
@@ -210,7 +211,7 @@ void check_padding(const TensorArg& x, const Ints& padding, const PadOptions& op
   const int64_t padded_dims = padding.size() / 2;
   if (mode != "constant" && x->dim() != padded_dims + 1 && x->dim() != padded_dims + 2) {
     throw InvalidArgument(
-        str("[pad] mode '", mode, "' pads all dims behind (N, C) or (C); received ", padding.size(),
+        str("[pad] mode '", mode, "' pads all dims after (N, C) or (C); received ", padding.size(),
             " numbers for shape ", x->shape(), "; give two for each of them, or add dims"));
   }
   if (padding.size() % 2 != 0 || padding.size() > 2 * x->dim()) {
@@ -220,7 +221,7 @@ void check_padding(const TensorArg& x, const Ints& padding, const PadOptions& op
   }
 }
 
-// x with `before` and `after` of its own elements added to dim `dim`.
+// Returns x with `before` and `after` elements of x added to dim `dim`.
 Tensor pad_from_inside(const TensorArg& x, int64_t dim, int64_t before, int64_t after,
                        const std::string& mode) {
   const int64_t size = x->shape()[dim];
@@ -277,7 +278,7 @@ Tensor stack(const TensorListArg& tensors, int64_t dim) {
   const int64_t d = normalize_dim(dim, shape.size() + 1, "stack");
   for (Tensor& x : operands) {
     if (x.shape() != tensors.tensors.front().shape()) {
-      throw InvalidArgument(str("[stack] tensors must have one shape; received ",
+      throw InvalidArgument(str("[stack] tensors must have the same shape; received ",
                                 tensors.tensors.front().shape(), " and ", x.shape()));
     }
     x = unsqueeze({x, tensors.site}, d);
@@ -298,8 +299,8 @@ Tensor repeat(const TensorArg& x, const Ints& repeats) {
   for (int64_t i = 0; i < repeats.size(); ++i) {
     if (i < added) y = unsqueeze({y, x.site()}, 0);
   }
-  // (n) -> (1, n) -> (count, n) -> (count * n), one dim at a time: shapes have few dims to spare.
-  // The copy is made here, as a reshape need not make one.
+  // (n) -> (1, n) -> (count, n) -> (count * n), one dim at a time, because the number of dims is
+  // limited.
   bool is_copied = false;
   for (int64_t i = 0; i < repeats.size(); ++i) {
     if (repeats[i] == 1) continue;
@@ -366,8 +367,8 @@ Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
     const int64_t left = x->shape()[dim] - cut_front - cut_back;
     if (left < 0) {
       throw InvalidArgument(str("[pad] padding (", padding[2 * i], ", ", padding[2 * i + 1],
-                                ") cuts more than dim ", dim, " has; received shape ", x->shape(),
-                                "; cut less"));
+                                ") removes more elements than dim ", dim, " has; received shape ",
+                                x->shape(), "; remove fewer"));
     }
     if (left != x->shape()[dim]) y = narrow({y, x.site()}, dim, cut_front, left);
     attrs.before[dim] = std::max<int64_t>(0, padding[2 * i]);

@@ -1,4 +1,4 @@
-// Joining, repeating and rearranging along dims.
+// Functions that concatenate, repeat, reverse and pad tensors along dims.
 #pragma once
 
 #include <string>
@@ -8,37 +8,43 @@
 
 namespace flow {
 
-// Tensors one after the other along `dim`; their other sizes agree. Dtypes are promoted. Tensors of
-// shape (0) are skipped, as in PyTorch.  cat({a (2, 3), b (4, 3)}): (6, 3)
+// Concatenates tensors along `dim`. All other sizes must be equal, and dtypes are promoted to a
+// common one. Tensors of shape (0) are skipped, as in PyTorch.  cat({a (2, 3), b (4, 3)}): (6, 3)
 Tensor cat(const TensorListArg& tensors, int64_t dim = 0);
 Tensor concat(const TensorListArg& tensors, int64_t dim = 0);
-// Tensors of one shape along a new dim.  stack({a (3), b (3)}, 1): (3, 2)
+// Joins tensors of the same shape along a new dim.  stack({a (3), b (3)}, 1): (3, 2)
 Tensor stack(const TensorListArg& tensors, int64_t dim = 0);
 
-// x laid out repeats[i] times along dim i; more repeats than dims add leading dims.
+// Repeats x as a whole repeats[i] times along dim i. If `repeats` has more entries than x has dims,
+// leading dims are added.
 //   repeat(x (2), {3, 2}): (3, 4)
 Tensor repeat(const TensorArg& x, const Ints& repeats);
-// As repeat, where missing leading repeats are 1.
+// The same as repeat, but missing leading repeats are 1.
 Tensor tile(const TensorArg& x, const Ints& repeats);
 
-// The order of the elements reversed along each of `dims`.
+// Reverses the order of the elements along each of `dims`.
 Tensor flip(const TensorArg& x, const Ints& dims);
-// Elements moved by `shifts` along `dims` and around the end; without dims, of the flattened x.
+// Moves the elements by `shifts` positions along `dims`; elements that pass the end return at the
+// start. Without dims, the flattened x is rolled.
 //   roll(x (3), 1): x[2], x[0], x[1]
 Tensor roll(const TensorArg& x, const Ints& shifts, const Ints& dims = {});
 
 struct PadOptions {
   std::string mode = "constant";
-  double value = 0;  // of mode constant only
+  double value = 0;  // used by mode "constant" only
 };
 
-// `padding` holds (before, after) for the last dim, then for the one before it, …; negative numbers
-// cut. Modes: "constant"; "reflect" about the first and last element, without repeating them;
-// "replicate" of these; "circular" from the other end.  pad(x (2, 3), {1, 2}): (2, 6)
+// Pads x. `padding` holds the number of elements (before, after) for the last dim, then for the dim
+// before it, and so on; a negative number removes elements. The modes are:
+//   "constant"   fills with `value`
+//   "reflect"    mirrors x at its first and last element without repeating them
+//   "replicate"  repeats the first and last element
+//   "circular"   continues with the elements from the other end
+//   pad(x (2, 3), {1, 2}): (2, 6)
 Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options = {});
 
-// The elements of the last two dims on and below (tril) or above (triu) diagonal `diagonal`
-// (0 the main one, positive ones above it), zeros elsewhere.
+// Keep the elements of the last two dims on and below (tril) or on and above (triu) the given
+// diagonal and set the others to zero. 0 is the main diagonal; positive numbers are above it.
 Tensor tril(const TensorArg& x, int64_t diagonal = 0);
 Tensor triu(const TensorArg& x, int64_t diagonal = 0);
 

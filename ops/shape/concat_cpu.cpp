@@ -1,4 +1,4 @@
-// Copies of boxes: all of them run at the speed of memory as they are.
+// Copies of boxes. All of them run at the speed of memory without further optimisation.
 #include <algorithm>
 
 #include "core/kernel.h"

@@ -19,7 +19,7 @@ struct FlipAttrs {
   static constexpr auto fields() { return std::tuple(key_field("dims", &FlipAttrs::dims)); }
 };
 
-// Elements added before and after each dim, none negative.
+// The numbers of elements added before and after each dim; none is negative.
 struct PadAttrs {
   Shape before;
   Shape after;

@@ -67,8 +67,8 @@ void infer_diagonal_scatter(InferContext& ctx) {
   ctx.add_output_like(0);
 }
 
-// Whether cutting a dim of `size` elements and its `length` elements from `shift` on, each into
-// balanced parts, cuts at the same places.
+// Returns true if splitting a dim of `size` elements and its `length` elements from `shift` on into
+// balanced parts puts the boundaries at the same elements.
 bool cuts_alike(int64_t size, int64_t shift, int64_t length, int64_t parts) {
   if (shift == 0 && size == length) return true;
   for (int64_t part = 0; part < parts; ++part) {
@@ -81,7 +81,7 @@ bool cuts_alike(int64_t size, int64_t shift, int64_t length, int64_t parts) {
   return parts > 0;
 }
 
-// The dims of a matrix that may be split as its diagonal of `length` elements is.
+// The dims of a matrix that may be split in the same way as its diagonal of `length` elements.
 template <class Attrs>
 std::vector<int64_t> dims_cut_alike(const Shape& matrix, int64_t length, const Attrs& attrs,
                                     int64_t parts) {
@@ -93,7 +93,7 @@ std::vector<int64_t> dims_cut_alike(const Shape& matrix, int64_t length, const A
   return dims;
 }
 
-// A rank that holds part of the matrix fills in what it has of the diagonal, zeros elsewhere.
+// A rank that holds part of the matrix fills in its part of the diagonal and zeros elsewhere.
 void sbp_diagonal(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<DiagonalAttrs>();
   int64_t next = 0;
@@ -123,7 +123,7 @@ void sbp_undiagonal(SbpContext& ctx) {
   add_all_partials(ctx);
 }
 
-// A whole source gives each rank what falls into its part of the matrix.
+// Every rank has the whole source and uses the elements that belong to its part of the matrix.
 void sbp_diagonal_scatter(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<DiagonalAttrs>();
   int64_t next = 0;
@@ -138,7 +138,7 @@ void sbp_diagonal_scatter(SbpContext& ctx) {
     ctx.add({partial, partial}, {partial});
 }
 
-// dx = dy on the diagonal, 0 elsewhere.
+// dx = dy on the diagonal, and 0 elsewhere.
 void grad_diagonal(GradContext& ctx) {
   const auto& attrs = ctx.attrs<DiagonalAttrs>();
   const Shape& x = ctx.input_meta(0)->shape;
@@ -146,7 +146,7 @@ void grad_diagonal(GradContext& ctx) {
   ctx.set(0, dispatch(kUndiagonal, {&ctx.dy()}, inverse, Site::here()));
 }
 
-// dsource = dy's diagonal, dx = dy elsewhere.
+// dsource is the diagonal of dy; dx = dy elsewhere.
 void grad_diagonal_scatter(GradContext& ctx) {
   const auto& attrs = ctx.attrs<DiagonalAttrs>();
   const Tensor written = diagonal(ctx.dy(), attrs.offset, attrs.dim1, attrs.dim2);
@@ -157,7 +157,7 @@ void grad_diagonal_scatter(GradContext& ctx) {
   if (ctx.needs(1)) ctx.set(1, written);
 }
 
-// dx = dy's diagonal.
+// dx is the diagonal of dy.
 void grad_undiagonal(GradContext& ctx) {
   const auto& attrs = ctx.attrs<UndiagonalAttrs>();
   ctx.set(0, diagonal(ctx.dy(), attrs.offset, attrs.dim1, attrs.dim2));

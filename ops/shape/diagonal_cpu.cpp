@@ -1,4 +1,4 @@
-// Copies between a diagonal and its matrix: each rank's share, zeros elsewhere.
+// Copies between a diagonal and its matrix. Each rank copies its share and writes zeros elsewhere.
 #include <algorithm>
 
 #include "core/kernel.h"

@@ -1,4 +1,5 @@
-// Copies between a diagonal and its matrix on CUDA devices: each rank's share, zeros elsewhere.
+// Copies between a diagonal and its matrix on CUDA devices. Each rank copies its share and writes
+// zeros elsewhere.
 #include "ops/kernel/box_copy_cuda.cuh"
 #include "ops/shape/diagonal_op.h"
 

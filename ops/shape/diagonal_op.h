@@ -19,7 +19,8 @@ struct DiagonalAttrs {
   }
 };
 
-// Zeros with sizes size1 and size2 in dims dim1 and dim2, x's last dim on their diagonal.
+// The result is zeros with sizes size1 and size2 in dims dim1 and dim2, and the last dim of x on
+// their diagonal.
 struct UndiagonalAttrs {
   int64_t offset = 0;
   int64_t dim1 = 0;
@@ -35,7 +36,7 @@ struct UndiagonalAttrs {
   }
 };
 
-// kDiagonalScatter: inputs a tensor and what takes the place of its diagonal (DiagonalAttrs).
+// kDiagonalScatter takes a tensor and the values that replace its diagonal (DiagonalAttrs).
 extern const OpDef kDiagonal, kUndiagonal, kDiagonalScatter;
 
 }  // namespace flow::ops

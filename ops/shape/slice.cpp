@@ -14,7 +14,7 @@ namespace ops {
 
 namespace {
 
-// The shape a slice sees, without the dim it cuts.
+// The shape without the dim that is sliced.
 bool takes_all(const SliceAttrs& attrs, const Shape& shape) {
   return attrs.start == 0 && attrs.step == 1 && attrs.length == shape[attrs.dim];
 }
@@ -40,8 +40,8 @@ void infer_unslice(InferContext& ctx) {
   ctx.add_output(shape, ctx.input(0).dtype);
 }
 
-// Whether each rank's balanced part of `size` elements holds what its part of the `length` elements
-// start, start + step, … takes.
+// Returns true if each rank's balanced part of `size` elements holds the elements start, start +
+// step, … that its part of `length` elements needs.
 bool parts_hold(int64_t size, int64_t start, int64_t length, int64_t step, int64_t num_ranks) {
   if (start == 0 && step == 1 && length == size) return true;
   for (int64_t r = 0; r < num_ranks; ++r) {
@@ -55,7 +55,8 @@ bool parts_hold(int64_t size, int64_t start, int64_t length, int64_t step, int64
   return num_ranks > 0;
 }
 
-// A rank that holds part of the sliced dim fills in what it has, zeros elsewhere: a partial sum.
+// A rank that holds part of the sliced dim fills in its elements and zeros elsewhere, which gives a
+// partial sum.
 void sbp_slice(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<SliceAttrs>();
   const Shape& shape = ctx.input(0).shape;
@@ -78,8 +79,8 @@ void sbp_select(SbpContext& ctx) {
   add_all_partials(ctx);
 }
 
-// The dual of slice: a whole input gives each rank its part of the widened dim, a split one is put
-// into zeros.
+// The dual of slice: from a whole input, each rank takes its part of the widened dim; a split input
+// is written into zeros.
 void sbp_unslice(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<UnsliceAttrs>();
   const int64_t dim = attrs.dim;
@@ -101,7 +102,7 @@ void infer_slice_scatter(InferContext& ctx) {
   ctx.add_output_like(0);
 }
 
-// A whole source gives each rank what falls into its part.
+// Every rank has the whole source and uses the elements that belong to its part.
 void sbp_slice_scatter(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<SliceAttrs>();
   const int64_t dim = attrs.dim;
@@ -115,7 +116,7 @@ void sbp_slice_scatter(SbpContext& ctx) {
     ctx.add({partial, partial}, {partial});
 }
 
-// dx = dy at the places taken, 0 elsewhere.
+// dx = dy at the positions that were read, and 0 elsewhere.
 void grad_slice(GradContext& ctx) {
   const auto& attrs = ctx.attrs<SliceAttrs>();
   const int64_t size = ctx.input_meta(0)->shape[attrs.dim];
@@ -132,14 +133,14 @@ Tensor slice_of(const TensorArg& x, const SliceAttrs& attrs) {
   return dispatch(kSlice, {&x.tensor()}, attrs, x.site());
 }
 
-// dx = dy at the places written.
+// dx = dy at the positions that were written.
 void grad_unslice(GradContext& ctx) {
   const auto& attrs = ctx.attrs<UnsliceAttrs>();
   const int64_t length = ctx.input_meta(0)->shape[attrs.dim];
   ctx.set(0, slice_of(ctx.dy(), {attrs.dim, attrs.start, length, attrs.step}));
 }
 
-// dsource = dy at the places written, dx = dy elsewhere.
+// dsource = dy at the positions that were written; dx = dy elsewhere.
 void grad_slice_scatter(GradContext& ctx) {
   const auto& attrs = ctx.attrs<SliceAttrs>();
   const Tensor written = slice_of(ctx.dy(), attrs);
@@ -150,7 +151,7 @@ void grad_slice_scatter(GradContext& ctx) {
   if (ctx.needs(1)) ctx.set(1, written);
 }
 
-// Whether this rank has every element of `dim`.
+// Returns true if this rank holds every element of `dim`.
 bool holds_whole(const TensorMeta& input, int64_t dim) {
   return input.local_shape[dim] == input.shape[dim];
 }
@@ -221,12 +222,12 @@ namespace {
 int64_t sliced_dim(const Tensor& x, int64_t dim, const char* op) {
   if (x.dim() == 0) {
     throw InvalidArgument(
-        str("[", op, "] a scalar has no dim to cut; received ", x.meta(), "; reshape it to (1)"));
+        str("[", op, "] a scalar has no dim to slice; received ", x.meta(), "; reshape it to (1)"));
   }
   return normalize_dim(dim, x.dim(), op);
 }
 
-// Parts of the given sizes, which lie within x.
+// Returns parts of the given sizes, which are within x.
 std::vector<Tensor> cut(const TensorArg& x, int64_t dim, const std::vector<int64_t>& sizes) {
   std::vector<Tensor> parts;
   parts.reserve(sizes.size());
@@ -253,7 +254,7 @@ std::vector<Tensor> cut_evenly(const TensorArg& x, int64_t dim, int64_t part_siz
 
 namespace {
 
-// What Python's start:end:step takes of `dim`.
+// The elements of `dim` that Python's start:end:step selects.
 ops::SliceAttrs parse_slice(const Tensor& x, int64_t dim, std::optional<int64_t> start,
                             std::optional<int64_t> end, int64_t step, const char* op) {
   const int64_t d = ops::sliced_dim(x, dim, op);
@@ -271,7 +272,7 @@ ops::SliceAttrs parse_slice(const Tensor& x, int64_t dim, std::optional<int64_t>
   return {d, first, length, step};
 }
 
-// `dim` and `index` as they count from the start.
+// Normalises `dim` and `index` to count from the start.
 ops::SelectAttrs parse_select(const Tensor& x, int64_t dim, int64_t index, const char* op) {
   const int64_t d = ops::sliced_dim(x, dim, op);
   const int64_t size = x.shape()[d];
@@ -315,7 +316,7 @@ Tensor narrow(const TensorArg& x, int64_t dim, int64_t start, int64_t length) {
   const int64_t size = x->shape()[d];
   const int64_t first = start < 0 ? start + size : start;
   if (length < 0 || first < 0 || first > size || length > size - first) {
-    throw InvalidArgument(str("[narrow] start ", start, " with length ", length, " leaves dim ", d,
+    throw InvalidArgument(str("[narrow] start ", start, " with length ", length, " exceeds dim ", d,
                               " of size ", size, "; received a tensor of shape ", x->shape()));
   }
   return ops::slice_of(x, {d, first, length, 1});
@@ -365,7 +366,7 @@ std::vector<Tensor> chunk(const TensorArg& x, int64_t chunks, int64_t dim) {
     throw InvalidArgument(str("[chunk] chunks must be positive; received ", chunks));
   }
   const int64_t size = x->shape()[d];
-  // An empty dim still gives the parts asked for.
+  // An empty dim still gives the requested number of parts.
   if (size == 0) return ops::cut(x, d, std::vector<int64_t>(static_cast<size_t>(chunks), 0));
   return ops::cut_evenly(x, d, size / chunks + (size % chunks != 0 ? 1 : 0));
 }

@@ -1,5 +1,5 @@
-// Copies for slices of a dim that is split over ranks: each rank's share, zeros (or, of a scatter,
-// the tensor itself) elsewhere.
+// Copies for slices of a dim that is split over ranks. Each rank copies its share and writes zeros
+// (a scatter: the tensor itself) elsewhere.
 #include "core/kernel.h"
 #include "ops/kernel/box_copy.h"
 #include "ops/shape/slice_op.h"

@@ -1,5 +1,5 @@
-// Copies for slices on CUDA devices: each rank's share, zeros (or, of a scatter, the tensor itself)
-// elsewhere.
+// Copies for slices on CUDA devices. Each rank copies its share and writes zeros (a scatter: the
+// tensor itself) elsewhere.
 #include "ops/kernel/box_copy_cuda.cuh"
 #include "ops/shape/slice_op.h"
 #include "ops/shape/slice_parts.h"

@@ -7,7 +7,7 @@
 
 namespace flow::ops {
 
-// Elements start, start + step, … (`length` of them) of `dim`.
+// Names the elements start, start + step, … (`length` of them) of `dim`.
 struct SliceAttrs {
   int64_t dim = 0;
   int64_t start = 0;
@@ -31,8 +31,8 @@ struct SelectAttrs {
   }
 };
 
-// The inverse of a slice: the input's elements go to start, start + step, … of a dim of `size`
-// elements, zeros elsewhere.
+// The inverse of a slice: the elements of the input become the elements start, start + step, … of a
+// dim of `size` elements, and the others are zero.
 struct UnsliceAttrs {
   int64_t dim = 0;
   int64_t start = 0;
@@ -46,10 +46,11 @@ struct UnsliceAttrs {
   }
 };
 
-// Inputs a tensor and what takes the place of the slice that SliceAttrs name.
+// kSliceScatter takes a tensor and the values that replace the slice named by SliceAttrs.
 extern const OpDef kSlice, kSelect, kUnslice, kSliceScatter;
 
-// Zeros like x but with `size` elements in `dim`, x at start, start + step, …
+// Returns zeros shaped like x but with `size` elements in `dim`, and x at the positions start,
+// start + step, …
 Tensor unslice(const TensorArg& x, int64_t dim, int64_t start, int64_t size, int64_t step);
 
 }  // namespace flow::ops

@@ -1,4 +1,5 @@
-// Where a slice and what it is cut from meet in their local parts: what its kernels copy.
+// Finds the elements that the local parts of a slice and of the tensor it is taken from have in
+// common. The kernels copy these.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +9,17 @@
 
 namespace flow::ops {
 
-// Some of a tensor's local part, from `data` on.
+// A strided piece of a tensor's local part that begins at `data`.
 struct SlicedPart {
   std::byte* data;
   Strides strides;
 };
 
-// The local part from `first` on in `dim`, every `step`-th element.
+// The elements first, first + step, … of the local part along `dim`.
 SlicedPart sliced_part(const TensorView& tensor, int64_t dim, int64_t first, int64_t step);
 
-// Index k of `dense` and position start + step * k of `spread` in `dim`, where both parts have
-// them.
+// The elements for which one part holds index k of `dense` and the other holds position start +
+// step * k of `spread` in `dim`.
 struct SharedSlice {
   SharedSlice(const TensorView& dense, const TensorView& spread, int64_t dim, int64_t start,
               int64_t step);

@@ -21,12 +21,13 @@ namespace {
 void infer_reshape(InferContext& ctx) {
   const Shape& shape = ctx.attrs<ShapeAttrs>().shape;
   ctx.check(shape.numel() == ctx.input(0).numel, "shape ", shape, " has ", shape.numel(),
-            " elements, the input ", ctx.input(0).numel, "; give a shape of as many");
+            " elements, but the input has ", ctx.input(0).numel,
+            "; give a shape with the same number");
   ctx.add_output(shape, ctx.input(0).dtype);
 }
 
-// Whether cutting `a` rows of `a_inner` elements and `b` rows of `b_inner` into the same number of
-// balanced parts cuts the elements at the same places.
+// Returns true if splitting `a` rows of `a_inner` elements and `b` rows of `b_inner` elements into
+// the same number of balanced parts puts the boundaries at the same elements.
 bool cuts_alike(int64_t a, int64_t a_inner, int64_t b, int64_t b_inner, int64_t parts) {
   if (a == b && a_inner == b_inner) return true;
   for (int64_t part = 1; part < parts; ++part) {
@@ -37,9 +38,9 @@ bool cuts_alike(int64_t a, int64_t a_inner, int64_t b, int64_t b_inner, int64_t 
   return parts > 0;
 }
 
-// Rows of the flat element order are cut the same way by splitting dim i of the input and dim j of
-// the output when the same number of elements lies outside them (in front of all smaller dims) and
-// the cuts fall on the same elements.
+// Splitting dim i of the input and dim j of the output splits the flat order of elements in the
+// same way if the same number of elements is outside both dims (in front of all smaller dims) and
+// the boundaries are at the same elements.
 void sbp_reshape(SbpContext& ctx) {
   const Shape& in = ctx.input(0).shape;
   const Shape& out = ctx.output(0).shape;
@@ -96,7 +97,7 @@ void infer_expand(InferContext& ctx) {
   const TensorMeta& x = ctx.input(0);
   const int64_t added = shape.size() - x.dim();
   ctx.check(added >= 0, "shape ", shape,
-            " has fewer dims than the input; name all of them, -1 keeps one");
+            " has fewer dims than the input; give every size, where -1 keeps one");
   for (int64_t i = added; i < shape.size(); ++i) {
     const int64_t size = x.shape[i - added];
     ctx.check(size == shape[i] || size == 1, "dim ", i - added, " of size ", size,
@@ -106,7 +107,7 @@ void infer_expand(InferContext& ctx) {
   ctx.add_output(shape, x.dtype);
 }
 
-// A repeated dim may be cut anywhere, as each of its elements is the whole input.
+// A repeated dim may be split anywhere, because each of its elements is the whole input.
 void sbp_expand(SbpContext& ctx) {
   const Shape& in = ctx.input(0).shape;
   const Shape& out = ctx.output(0).shape;
@@ -132,8 +133,8 @@ bool is_absent(const TensorMeta& input, const Shape& output, ViewSpec& view) {
 
 }  // namespace
 
-// Dims are matched in groups of equal element counts, from the right; a group of the input must lie
-// in memory as one run of constant stride.
+// Dims are matched in groups of equal element counts, from the right. A group of the input must be
+// stored as one run of constant stride.
 bool view_reshape(const TensorMeta& input, const Shape& output, const void* /*attrs*/,
                   ViewSpec& view) {
   if (is_absent(input, output, view)) return true;
@@ -212,7 +213,7 @@ Shape fill_in_shape(const Tensor& x, const Shape& shape, const char* op) {
       unknown = i;
     } else if (shape[i] < 0) {
       throw InvalidArgument(str("[", op, "] shape ", shape,
-                                shape[i] == -1 ? " leaves two sizes open" : " has a negative size",
+                                shape[i] == -1 ? " has more than one -1" : " has a negative size",
                                 "; received a tensor of shape ", x.shape(),
                                 "; give every size, or one as -1"));
     } else {
@@ -288,7 +289,7 @@ Tensor flatten(const TensorArg& x, int64_t start_dim, int64_t end_dim) {
   const int64_t end = normalize_dim(end_dim, ndim, "flatten");
   if (ndim == 0) return ops::reshape_to(x, {1});
   if (start > end) {
-    throw InvalidArgument(str("[flatten] start_dim ", start_dim, " lies behind end_dim ", end_dim,
+    throw InvalidArgument(str("[flatten] start_dim ", start_dim, " comes after end_dim ", end_dim,
                               "; received a tensor of shape ", x->shape(), "; swap them"));
   }
   if (start == end) return x;
@@ -387,9 +388,10 @@ Tensor movedim(const TensorArg& x, const Ints& source, const Ints& destination) 
     order[to] = from;
   }
   if (!is_valid) {
-    throw InvalidArgument(str("[movedim] source and destination must name as many different dims; ",
-                              "received ", Shape(source.values()), " and ",
-                              Shape(destination.values()), " for a tensor of shape ", x->shape()));
+    throw InvalidArgument(
+        str("[movedim] source and destination must name the same number of different dims; ",
+            "received ", Shape(source.values()), " and ", Shape(destination.values()),
+            " for a tensor of shape ", x->shape()));
   }
   int64_t next = 0;
   for (int64_t& dim : order) {

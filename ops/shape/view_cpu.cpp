@@ -11,7 +11,7 @@ void register_view_cpu(KernelTable& table);
 
 namespace {
 
-// The input seen through the view, copied.
+// Copies the input, read through the view.
 template <ViewFn kView>
 void copy_view(const KernelContext& ctx) {
   ViewSpec view;
@@ -21,7 +21,7 @@ void copy_view(const KernelContext& ctx) {
            {ctx.in(0).data + view.offset * static_cast<int64_t>(bytes), view.strides}, bytes);
 }
 
-// In the order of the input, whose elements lie one after the other in the output.
+// Copies in the order of the input, whose elements are contiguous in the output.
 void copy_reshaped(const KernelContext& ctx) {
   const Shape& size = ctx.in(0).shape();
   copy_box(ctx.pool(), size, {ctx.out(0).data, contiguous_strides(size)},

@@ -8,7 +8,7 @@ void register_view_cuda(KernelTable& table);
 
 namespace {
 
-// The input seen through the view, copied.
+// Copies the input, read through the view.
 template <ViewFn kView>
 void copy_view(const KernelContext& ctx) {
   ViewSpec view;
@@ -19,7 +19,7 @@ void copy_view(const KernelContext& ctx) {
            dtype);
 }
 
-// In the order of the input, whose elements lie one after the other in the output.
+// Copies in the order of the input, whose elements are contiguous in the output.
 void copy_reshaped(const KernelContext& ctx) {
   const Shape& size = ctx.in(0).shape();
   copy_box(ctx, size, {ctx.out(0).data, contiguous_strides(size)},

@@ -25,7 +25,7 @@ bool view_reshape(const TensorMeta& input, const Shape& output, const void* attr
 bool view_permute(const TensorMeta& input, const Shape& output, const void* attrs, ViewSpec& view);
 bool view_expand(const TensorMeta& input, const Shape& output, const void* attrs, ViewSpec& view);
 
-// x -> y keeps P, P(max) and P(min): the result holds the same elements.
+// Allows P, P(max) and P(min) from x to y, because the result holds the same elements.
 void add_all_partials(SbpContext& ctx);
 
 }  // namespace flow::ops

@@ -83,7 +83,7 @@ cudaDataType_t data_type(DType dtype) {
   return dtype == DType::kFloat64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
-// What was prepared for one form of product. cuBLASLt numbers columns first: c' = b' a' is
+// The prepared state for one form of product. cuBLASLt uses column-major order: c' = b' a' is
 // computed, with the operands exchanged.
 struct Prepared {
   cublasLtMatmulDesc_t desc = nullptr;
@@ -167,7 +167,7 @@ Prepared prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const void* bi
   return prepared;
 }
 
-// What a rank has prepared; kept for its life.
+// The states that a rank has prepared; they live as long as the rank.
 class GemmCache {
  public:
   GemmCache() { check(library().create(&handle_), "cublasLtCreate"); }

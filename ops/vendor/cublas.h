@@ -1,4 +1,4 @@
-// Matrix products on a CUDA device by a library: cuBLASLt, loaded at its first use.
+// Matrix products on a CUDA device by cuBLASLt, which is loaded at its first use.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace flow::ops {
 
-// c (m, n) = a (m, k) b (k, n) [+ bias], row-major, for `batch` matrices that lie `a_step`,
-// `b_step` and m n elements apart. A transposed operand is stored as its transpose. `bias` has n
-// elements, one after another; null: none.
+// c (m, n) = a (m, k) b (k, n) [+ bias], row-major, for `batch` matrices that are `a_step`,
+// `b_step` and m n elements apart. A transposed operand is stored as its transpose. `bias` holds n
+// contiguous elements; null means no bias.
 struct DeviceGemm {
   DType dtype = DType::kFloat32;  // floating; 16-bit operands are summed in float32
   int64_t m = 0, n = 0, k = 0;
@@ -27,7 +27,7 @@ struct DeviceGemmData {
   void* c;
 };
 
-// Queues it on the rank's stream. Requires sizes above 0.
+// Queues the product on the rank's stream. Requires: sizes > 0.
 void run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data);
 
 }  // namespace flow::ops

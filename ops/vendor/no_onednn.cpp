@@ -1,4 +1,4 @@
-// In place of onednn.cpp where flow is built without oneDNN.
+// Replaces onednn.cpp in builds without oneDNN.
 
 #include "core/error.h"
 #include "ops/vendor/onednn.h"

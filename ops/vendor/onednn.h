@@ -1,22 +1,23 @@
 #pragma once
 
-// oneDNN for float32 on the calling thread, without a type of its own in sight. The library is
-// loaded at first use into a private symbol scope. Only ops with float32 tensors come here; others
-// convert before or use their own kernels.
+// oneDNN for float32 on the calling thread, behind an interface without oneDNN's types. The library
+// is loaded at first use into a private symbol scope. Only ops with float32 tensors call it; other
+// ops convert their operands first or use other kernels.
 //
-// A kernel is prepared once for a specification, says which memory layouts it wants, and runs any
-// number of times:
+// A kernel is prepared once for a specification, names the memory layouts that it needs, and runs
+// any number of times:
 //
-//   const auto conv = make_onednn({.pass = ConvolutionPass::kForward, .batch = 32, .in_channels =
-//   64, ...}); const auto reorder = make_onednn(ReorderSpec{.shape = spec.weights_shape(), .to =
-//   conv->weights()}); reorder->run({.source = w, .destination = w_blocked}); conv->run({.source =
-//   x, .weights = w_blocked, .destination = y, .scratch = scratch});
+//    const auto conv = make_onednn({.batch = 32, .in_channels = 64, ...});
+//    const auto reorder = make_onednn(ReorderSpec{.shape = spec.weights_shape(),
+//                                                 .to = conv->weights()});
+//    reorder->run({.source = w, .destination = w_blocked});
+//    conv->run({.source = x, .weights = w_blocked, .destination = y, .scratch = scratch});
 //
-// Preparing costs 3 to 300 us: op kernels do it in select() and keep the result in their plan.
-// Prepared kernels are immutable and may run on several threads at once; each run uses no thread
-// but its own.
+// Preparing takes 3 to 300 us: op kernels do it in select() and keep the result in their state.
+// Prepared kernels are immutable and may run on several threads at once; each run uses only the
+// calling thread.
 //
-// Layouts are core's BlockedLayout, interned: equal content is the same pointer, nullptr is
+// Layouts are core's BlockedLayout, interned: equal content is the same pointer, and nullptr means
 // row-major contiguous.
 
 #include <array>
@@ -34,20 +35,21 @@ namespace flow::ops {
 // Loads the library at the first call. False if flow was built without it or it cannot be used.
 bool has_onednn();
 
-// Version, or why the library is absent.
+// The version, or the reason why the library is absent.
 const std::string& onednn_description();
 
-// As gemm in ops/linear/gemm.h. Returns false, with C unchanged, where the library refuses the
-// product. Requires: has_onednn(), sizes > 0.
+// Multiplies as gemm in ops/linear/gemm.h does. Returns false and leaves C unchanged if the library
+// rejects the product. Requires: has_onednn(), sizes > 0.
 bool onednn_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
                  const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
                  int64_t ldc);
 
-// In a specification: oneDNN chooses the layout.
+// In a specification, lets oneDNN choose the layout.
 extern const BlockedLayout kAnyLayout;
 
-// The layout of an array of another shape, as many dims, whose dims are ordered and blocked as in
-// `layout`; nullptr stays nullptr. Empty for orders that neither convolutions nor poolings use.
+// Returns the layout of an array of another shape with the same number of dims, ordered and blocked
+// as in `layout`; nullptr stays nullptr. Empty for orders that neither convolutions nor pooling
+// use.
 std::optional<const BlockedLayout*> layout_like(const BlockedLayout* layout, const Shape& shape);
 
 // Sliding window over 1 to 3 spatial dims (W; H, W; D, H, W), which fill the front of the arrays.
@@ -65,11 +67,10 @@ struct Window {
   int64_t out(int dim) const;
 };
 
-// kForward:         reads source, weights, bias; writes destination.
-// kBackwardSource:  reads weights, destination (dy); writes source (dx). With the roles of x and y
-// swapped this is the
-//                   forward of a transposed convolution.
-// kBackwardWeights: reads source, destination (dy); writes weights (dw), bias (db).
+//  kForward:         reads source, weights, bias; writes destination.
+//  kBackwardSource:  reads weights, destination (dy); writes source (dx). With the roles of x and y
+//                    swapped, this is the forward pass of a transposed convolution.
+//  kBackwardWeights: reads source, destination (dy); writes weights (dw), bias (db).
 enum class ConvolutionPass { kForward, kBackwardSource, kBackwardWeights };
 
 struct ConvolutionSpec {
@@ -95,8 +96,8 @@ struct ConvolutionSpec {
 enum class PoolingPass { kForward, kBackward };
 enum class PoolingMode { kMax, kMeanWithPadding, kMeanWithoutPadding };
 
-// Both passes get the layout of forward's source; dx has it too, and the destination's follows from
-// it.
+// Both passes are given the layout of forward's source; dx has the same layout, and the layout of
+// the destination follows from it.
 struct PoolingSpec {
   PoolingPass pass = PoolingPass::kForward;
   PoolingMode mode = PoolingMode::kMax;
@@ -119,14 +120,14 @@ struct ReluSpec {
   const BlockedLayout* layout = nullptr;
 };
 
-// Copies source to destination in another layout.
+// Copies source to destination and changes the layout.
 struct ReorderSpec {
   Shape shape;
   const BlockedLayout* from = nullptr;
   const BlockedLayout* to = nullptr;
 };
 
-// What a run reads and writes; what the pass writes must be writable. Unused ones stay null.
+// The memory that a run reads and writes; outputs must be writable. Unused pointers are null.
 struct OneDnnArguments {
   const void* source = nullptr;
   const void* weights = nullptr;

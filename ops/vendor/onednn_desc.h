@@ -22,7 +22,8 @@ using MemoryDescView = const_dnnl_memory_desc_t;
 using MemoryDescView = const dnnl_memory_desc_t*;
 #endif
 
-// How a float32 array lies in memory, or that oneDNN may choose; empty: no such argument.
+// The memory layout of a float32 array, or the statement that oneDNN may choose it. Empty if there
+// is no such argument.
 class MemoryDesc {
  public:
   MemoryDesc() = default;
@@ -50,7 +51,7 @@ bool is_contiguous(MemoryDescView view);
 // aBcd16b.
 std::string layout_name(MemoryDescView view);
 
-// What layout_name and is_contiguous read of a layout.
+// The part of a layout that layout_name and is_contiguous read.
 struct Blocking {
   int num_dims = 0;
   int num_blocks = 0;
@@ -59,7 +60,7 @@ struct Blocking {
 
 Blocking blocking_of(MemoryDescView view);
 
-// A window as oneDNN takes it: dilation is 0 for a dense one.
+// A window in oneDNN's convention: dilation is 0 for a dense one.
 struct WindowDims {
   explicit WindowDims(const Window& window);
 
@@ -68,7 +69,7 @@ struct WindowDims {
 
 dnnl_alg_kind_t algorithm_of(PoolingMode mode);
 
-// Scratch memory is the caller's, so that it is counted and primitives have no state.
+// The caller provides scratch memory, so that it is counted and primitives have no state.
 OneDnnAttr make_attr();
 
 struct ConvolutionDescs {

@@ -15,7 +15,7 @@ namespace {
 
 void to_strided(const BlockedLayout& layout, const void* source, void* target);
 
-// A BlockedLayout of this file's making; detail points back to it.
+// A BlockedLayout that this file created; detail points back to it.
 struct Layout {
   BlockedLayout blocked;
   std::string name;

@@ -40,8 +40,8 @@ class PreparedKernel final : public OneDnnKernel {
     MemoryDesc desc;
   };
 
-  // Memory objects of one run. oneDNN keeps the address in them, so runs that overlap need their
-  // own.
+  // Memory objects of one run. oneDNN stores the address in them, so overlapping runs need separate
+  // ones.
   struct MemorySet {
     std::vector<OneDnnMemory> memories;
     std::vector<const void*> addresses;

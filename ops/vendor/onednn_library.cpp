@@ -107,7 +107,8 @@ OneDnnLibrary load() {
   symbols.find("dnnl_version", get_version);
   const auto runtime = get_version != nullptr ? get_version()->cpu_runtime : 0U;
   if (runtime == DNNL_RUNTIME_OMP) {
-    // dlsym also searches what the library depends on: these are of the very runtime it uses.
+    // dlsym also searches the dependencies of the library, so these functions belong to the runtime
+    // that the library uses.
     symbols.find("omp_get_max_threads", library.omp_get_max_threads);
     symbols.find("omp_set_num_threads", library.omp_set_num_threads);
   } else if (runtime != DNNL_RUNTIME_SEQ) {

@@ -76,8 +76,8 @@ const OneDnnLibrary& onednn_library();
 // Throws Unsupported, naming the step, unless the status is success.
 void check_onednn(dnnl_status_t status, const char* step);
 
-// While it lives, oneDNN calls of this thread use no other thread. OpenMP keeps the limit per
-// thread and the runtime may be the program's own, so the previous limit is put back.
+// While this object exists, oneDNN calls of this thread use no other thread. OpenMP keeps the limit
+// per thread, and the program may use the same runtime, so the previous limit is restored.
 class OneThreadScope {
  public:
   explicit OneThreadScope(const OneDnnLibrary& library) : library_(library) {

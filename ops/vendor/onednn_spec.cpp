@@ -1,4 +1,4 @@
-// What does not need the library: shapes of the specifications.
+// The part that does not need the library: shapes of the specifications.
 
 #include "ops/vendor/onednn.h"
 

@@ -25,9 +25,10 @@ struct OpenBlas {
 
 #if FLOW_WITH_OPENBLAS
 
-// OpenBLAS starts a worker thread for each CPU the loading thread may run on, from its constructor.
-// While this lives the calling thread is bound to the CPU it is on, so that none is started:
-// setting OPENBLAS_NUM_THREADS instead would write the environment under other threads' feet.
+// OpenBLAS starts a worker thread from its constructor for each CPU on which the loading thread may
+// run. While this object exists, the calling thread is bound to its current CPU, so that no worker
+// is started. Setting OPENBLAS_NUM_THREADS instead would write the environment while other threads
+// may read it.
 class OneCpuScope {
  public:
   OneCpuScope() {

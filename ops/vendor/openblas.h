@@ -10,11 +10,11 @@ namespace flow::ops {
 // Loads the library at the first call. False if flow was built without it or it cannot be loaded.
 bool has_openblas();
 
-// Version and the kernels it chose for this CPU, such as "OpenBLAS 0.3.21 ... SkylakeX"; why it is
-// absent otherwise.
+// The version and the kernels it chose for this CPU, such as "OpenBLAS 0.3.21 ... SkylakeX"; or the
+// reason why it is absent.
 const std::string& openblas_description();
 
-// As gemm in ops/linear/gemm.h. Requires: has_openblas(), sizes > 0 and below 2^31.
+// Multiplies as gemm in ops/linear/gemm.h does. Requires: has_openblas(), sizes > 0 and below 2^31.
 void openblas_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
                    const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
                    int64_t ldc);

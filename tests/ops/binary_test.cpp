@@ -219,7 +219,7 @@ TEST(Compare, ComparisonsGiveBools) {
   EXPECT_EQ(gt(tensor({1, 2}), 1.5).to_vector<int64_t>(), Ints64({0, 1}));
 }
 
-// Cut to 8 bits, 300 would be 44.
+// Truncated to 8 bits, 300 would be 44.
 TEST(Compare, NumbersMayLieOutsideTheDtype) {
   const Tensor x = tensor({44, 100}, {.dtype = uint8});
 

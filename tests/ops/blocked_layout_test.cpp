@@ -38,7 +38,7 @@ TEST(BlockedLayout, NamesTellTheLanes) {
     EXPECT_EQ(blocks_of(name, {2, 20, 3, 5}).lanes, 0) << name;
 }
 
-// The output of a convolution, of 20 channels: blocks of 8 or 16 have padding.
+// The output of a convolution with 20 channels: blocks of 8 or 16 channels have padding.
 class BlockedOps : public testing::Test {
  protected:
   void SetUp() override {
@@ -88,7 +88,7 @@ TEST_F(BlockedOps, AStridedInputMakesTheResultStrided) {
   EXPECT_FLOAT_EQ(sum.to_vector<float>()[7], x_.to_vector<float>()[7] + 1);
 }
 
-// Floats that are not zero, in the memory of a blocked tensor.
+// Writes floats that are not zero into the memory of a blocked tensor.
 int64_t count_values(const Tensor& x) {
   const auto* elements = reinterpret_cast<const float*>(x.impl().data());
   return std::count_if(elements, elements + x.meta().local_bytes() / sizeof(float),

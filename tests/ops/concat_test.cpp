@@ -157,7 +157,7 @@ TEST(Concat, GradientsOfPaddingReturnToWhereItCameFrom) {
   EXPECT_EQ(x.grad().to_vector<float>(), std::vector<float>({1, 3, 2}));
 }
 
-// PyTorch's repeat, roll and pad never share memory, whatever little they do.
+// PyTorch's repeat, roll and pad never share memory, even if they change nothing.
 TEST(Concat, ResultsHaveMemoryOfTheirOwn) {
   const Tensor x = tensor({{1.f, 2.f}});
   const std::vector<Tensor> results = {repeat(x, {2, 1}),

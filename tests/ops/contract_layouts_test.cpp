@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Op, ContractGlobal, ::testing::ValuesIn(op_names()), op
 
 // ---------------------------------------------------------------- signatures
 
-// What is true of floats may not be of integers, as they wrap around.
+// A signature that holds for floats may not hold for integers, which wrap around.
 std::vector<DType> sbp_dtypes(const OpSample& sample) {
   std::vector<DType> dtypes = {widest_dtype(sample)};
   for (const DType dtype : {DType::kInt32, DType::kUInt8}) {
@@ -47,7 +47,7 @@ TEST_P(ContractSbpTrue, EverySignatureHolds) {
   }
 }
 
-// Signatures that hold but that the table leaves out on purpose.
+// Signatures that are true but deliberately absent from the table.
 struct LeftOut {
   std::string_view op;
   std::string_view signature;
@@ -66,7 +66,7 @@ bool is_left_out(const OpSample& sample, const std::string& signature) {
   });
 }
 
-// Asked of floats where the op takes them.
+// Searches with floats if the op accepts them.
 TEST_P(ContractSbpComplete, NoSignatureIsMissing) {
   if (op().has_data_dependent_shape) return;
   const auto samples = small_samples();
@@ -152,7 +152,7 @@ void expect_equal_on_ranks(const OpSample& sample, size_t num_layouts, uint32_t 
   }
 }
 
-// Global tensors of any layouts give the logical result, by whatever signature is chosen.
+// Global tensors of any layout give the logical result, whichever signature is chosen.
 TEST_P(ContractGlobal, EqualsOneRank) {
   for (const OpSample* sample : small_samples())
     expect_equal_on_ranks(*sample, 10, kAllConstant);

@@ -1,5 +1,5 @@
-// The contract every row of the op table keeps; one test a check and op. The samples it runs are in
-// tests/support/op_samples; layouts are in contract_layouts_test.cpp.
+// The contract that every row of the op table keeps, with one test for each check and op. The
+// samples are in tests/support/op_samples; layouts are in contract_layouts_test.cpp.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -123,7 +123,7 @@ bool is_refused(const OpSample& sample, DType dtype) {
   return false;
 }
 
-// A dtype that no sample of the op takes is refused by all of them.
+// A dtype that no sample of the op supports is rejected by all of them.
 TEST_P(ContractResults, AreRefusedForOtherDtypes) {
   DTypeSet taken = 0;
   for (const OpSample* sample : samples_of(GetParam()))
@@ -168,12 +168,12 @@ std::string list_metas(const Inputs& inputs) {
   return text;
 }
 
-// Whether the op computes the same elements again instead of moving them.
+// Returns true if the op computes the same elements again instead of moving them.
 Tolerance tolerance_for(const RawCall& call, DType dtype) {
   return call.op->view != nullptr ? kExact : kernel_tolerance(dtype);
 }
 
-// `inputs`: copies of the call's, in whatever layout.
+// `inputs`: copies of the inputs of the call, in any layout.
 void expect_kernel_equals_reference(const OpSample& sample, const RawCall& call,
                                     const Inputs& inputs, const KernelDef& kernel,
                                     std::set<const KernelDef*>& reached) {
@@ -195,7 +195,7 @@ void expect_kernel_equals_reference(const OpSample& sample, const RawCall& call,
 
 TEST_P(ContractKernels, EqualTheReference) {
   std::set<const KernelDef*> reached;
-  // Without oneDNN nothing is blocked, and kernels for that alone wait in vain.
+  // Without oneDNN nothing is blocked, so kernels for blocked layouts alone are never used.
   const bool has_blocked = ops::has_onednn();
   const auto kernels = kernel_table().kernels(op(), DeviceType::kCpu);
   for (const OpSample* sample : samples_of(GetParam())) {
@@ -246,7 +246,8 @@ bool requires_grad(const Tensor& tensor) {
   return tensor.defined() && tensor.requires_grad();
 }
 
-// Differences in float32 need a step that its rounding does not hide.
+// Finite differences in float32 need a step that is large enough for rounding not to hide the
+// change.
 std::optional<GradcheckOptions> gradcheck_options(const RawCall& call) {
   GradcheckOptions options;
   bool is_any_floating = false;
@@ -262,7 +263,7 @@ std::optional<GradcheckOptions> gradcheck_options(const RawCall& call) {
 using Check = void (*)(const GradcheckFunction& fn, const Inputs& inputs,
                        const GradcheckOptions& options);
 
-// Whether some sample was checked.
+// True if some sample was checked.
 bool check_samples(const OpDef& op, Check check) {
   bool is_checked = false;
   for (const OpSample* sample : samples_of(op.name)) {
@@ -286,7 +287,7 @@ TEST_P(ContractGradients, EqualTheNumericOnes) {
       check_samples(op(), [](const GradcheckFunction& fn, const Inputs& inputs,
                              const GradcheckOptions& options) { gradcheck(fn, inputs, options); });
 
-  // Its gradient is right behind a log_softmax only, as PyTorch's, which parity_test compares.
+  // Its gradient is correct after a log_softmax only, like PyTorch's, which parity_test compares.
   const bool is_of_logits = GetParam() == "ctc_loss";
   EXPECT_TRUE(is_checked || is_of_logits || samples_of(GetParam()).empty())
       << "needs a sample in float64";
@@ -321,7 +322,7 @@ std::vector<Tensor> gradients_of(const RawCall& call, const Inputs& inputs) {
   return grad(ends, sources, {.grad_outputs = upstream, .allow_unused = true});
 }
 
-// Not so where an input is a random gradient of other values.
+// This does not hold if an input is a random gradient of other values.
 bool have_close_inputs(const RawCall& a, const RawCall& b) {
   for (size_t i = 0; i < a.inputs.size(); ++i) {
     if (!a.inputs[i].defined()) continue;
@@ -343,7 +344,7 @@ Tolerance gradient_tolerance(DType dtype) {
   }
 }
 
-// Narrower floats have gradients of their own dtype, close to those in float64.
+// The gradients of narrower floats have the dtype of the input and are close to those in float64.
 TEST_P(ContractGradients, KeepTheDtypeOfTheInput) {
   if (op().grad == not_differentiable) return;
   for (const OpSample* sample : small_samples()) {
@@ -432,7 +433,7 @@ TEST_P(ContractStrides, DoNotMatter) {
       RawCall call = capture_first(*sample, dtype, 1);
       if (decides_layout(call) || call.mutates != 0) continue;
       for (const Layout layout : {Layout::kTransposed, Layout::kEverySecond, Layout::kExpanded}) {
-        // Repeated values would be another number of results.
+        // Repeated values would change the number of results.
         if (op().has_data_dependent_shape && layout == Layout::kExpanded) continue;
         RawCall strided = call;
         RawCall plain = call;
@@ -463,8 +464,8 @@ TEST_P(ContractStrides, DoNotMatter) {
 
 // ---------------------------------------------------------------- 7. sizes
 
-// Runs the sample with inputs of other shapes: it works, with the inferred meta, or says what is
-// wrong.
+// Runs the sample with inputs of other shapes: it either works, with the inferred meta, or reports
+// what is wrong.
 void expect_works_or_refuses(OpSample sample, const std::string& what) {
   SCOPED_TRACE(describe(sample) + ", " + what);
   try {

@@ -43,7 +43,8 @@ TEST(Copy, ToTheSameDeviceGivesTheTensorItself) {
   EXPECT_THROW(x.to("tpu"), InvalidArgument);
 }
 
-// Large enough for tiles with uneven edges, in every order of dims and size of elements.
+// The tensor is large enough for tiles with uneven edges, in every order of dims and size of
+// elements.
 TEST(Copy, TransposesOfAnyOrderKeepTheirElements) {
   const Shape shape{5, 33, 18};
   for (const DType dtype : {bool_, int8, bfloat16, float32, float64}) {

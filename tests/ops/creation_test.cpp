@@ -19,7 +19,7 @@ namespace {
 using Floats = std::vector<float>;
 using Ints64 = std::vector<int64_t>;
 
-// Without the call's place.
+// The text without the place of the call.
 std::string message_of(const std::function<void()>& call) {
   try {
     call();
@@ -183,7 +183,7 @@ TEST(Creation, GuardGivesTheDefaultLayout) {
   });
 }
 
-// So that programs do not depend on the layout of x.
+// This keeps programs independent of the layout of x.
 TEST(Creation, NewTensorsAreWholeAlongSplitsTheyLack) {
   run_ranks(2, [] {
     const Placement both("cpu", {0, 1});

@@ -1,5 +1,5 @@
-// CUDA kernels against the CPU's reference kernels, on the samples of the op table and on the same
-// values in other layouts. Runs on a device or, in builds with FLOW_CUDA=EMULATED, on the CPU.
+// Compares CUDA kernels with the CPU's reference kernels, on the samples of the op table and on the
+// same values in other layouts. Runs on a device or, in builds with FLOW_CUDA=EMULATED, on the CPU.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -48,8 +48,8 @@ MetaPtr on_device(const Tensor& tensor) {
   return strided_meta(tensor.shape(), tensor.meta().strides, tensor.dtype(), DeviceType::kCuda);
 }
 
-// What a CUDA kernel makes of host tensors, in host memory; mutated ones are copied first. No
-// value: the kernel does not apply.
+// The result of a CUDA kernel for host tensors, in host memory; mutated tensors are copied first.
+// No value means that the kernel does not apply.
 std::optional<std::vector<Tensor>> run_cuda(const RawCall& call, const Inputs& inputs,
                                             const KernelDef& kernel) {
   std::vector<std::optional<DeviceCopy>> copies;
@@ -112,7 +112,8 @@ Inputs transposed_copies(const Inputs& inputs) {
   return copies;
 }
 
-// The emulator runs a thread at a time: it gets the samples that are about values, not about speed.
+// The emulator runs one thread at a time, so it runs only the samples that are about values, not
+// about speed.
 bool is_too_large(const RawCall& call) {
   constexpr int64_t kMostEmulated = 1 << 12;
   if (cuda::device_name(0) != "emulated device") return false;
@@ -158,7 +159,7 @@ TEST_P(CudaKernels, GiveWhatTheReferenceGives) {
   }
 }
 
-// As an error of the call that waits for the device, once.
+// Raised once, as an error of the call that waits for the device.
 TEST(CudaFaults, AnIndexOutOfRangeIsReportedWhereTheResultIsRead) {
   if (!cuda::is_available()) GTEST_SKIP() << "no CUDA device";
   const Tensor table = ones({4, 2}).to("cuda");

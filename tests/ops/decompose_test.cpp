@@ -1,4 +1,5 @@
-// Ops over a dim that ranks have cut: values and gradients of the uncut op, with only rows moving.
+// Ops over a dim that is split among ranks give the values and gradients of the unsplit op, and
+// only rows are communicated.
 #include <functional>
 #include <vector>
 

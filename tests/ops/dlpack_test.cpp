@@ -26,7 +26,7 @@ struct Give {
 template <class Managed>
 using Given = std::unique_ptr<Managed, Give<Managed>>;
 
-// Memory of another library, which counts how often it is given back.
+// Memory of another library that counts how often it is released.
 template <class Managed>
 struct Foreign {
   Floats data{0, 1, 2, 3, 4, 5};

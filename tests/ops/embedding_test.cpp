@@ -73,7 +73,7 @@ TEST(Embedding, GradientsAreRight) {
     return y * y;
   };
 
-  // The padding row takes part in the values but not in the gradient.
+  // The padding row contributes to the values but not to the gradient.
   EXPECT_TRUE(
       gradcheck([&](const std::vector<Tensor>& in) { return embedding(input, in[0]); }, {weight}));
   const Tensor dy = full({3, 2}, 1.0, {.dtype = float64, .requires_grad = true});

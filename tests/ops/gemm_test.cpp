@@ -23,8 +23,8 @@ namespace {
 
 constexpr Transpose kBothTransposes[] = {Transpose::kNo, Transpose::kYes};
 
-// A product with its operands; rows of all three are `padding` longer than needed, filled with NaN,
-// as is C.
+// A product with its operands. Rows of all three matrices are `padding` elements longer than
+// needed; the padding and C are filled with NaN.
 template <class T>
 struct Product {
   std::vector<T> a, b, c;
@@ -82,7 +82,7 @@ struct Product {
     return values;
   }
 
-  // The largest difference to the reference; the padding of C must have stayed NaN.
+  // The largest difference from the reference. The padding of C must still be NaN.
   double error() const {
     std::vector<T> expected(c.size(), T{0});
     GemmTask<T> reference = task;
@@ -105,7 +105,7 @@ struct Product {
   }
 };
 
-// Terms lie in [-1, 1], so partial sums stay well below k / 4 and each addition rounds by half an
+// Terms are in [-1, 1], so partial sums stay well below k / 4 and each addition rounds by half an
 // epsilon of one.
 template <class T>
 double tolerance(int64_t k) {
@@ -170,8 +170,8 @@ TYPED_TEST(Gemm, EmptyResultTouchesNothing) {
                   0);
 }
 
-// Sizes on both sides of register tiles, of the depth and row blocks of the own kernel, and of its
-// column panel.
+// Sizes on both sides of the limits of register tiles, of the depth and row blocks of flow's own
+// kernel, and of its column panel.
 TYPED_TEST(Gemm, EveryBackendAgreesWithTheReference) {
   const std::vector<std::tuple<int64_t, int64_t, int64_t>> sizes = {
       {1, 1, 1},     {4, 4, 4},     {3, 5, 7},    {1, 70, 33},   {70, 1, 33},   {17, 15, 2},
@@ -196,8 +196,8 @@ TYPED_TEST(Gemm, EveryBackendAgreesWithTheReference) {
   }
 }
 
-// Blocked kernels, at every number of rows and columns that a tile can be left with; the wider
-// products pack A.
+// Blocked kernels, with every number of remaining rows and columns of a tile; the wider products
+// pack A.
 TYPED_TEST(Gemm, OwnKernelAgreesWithTheReferenceAtEveryRemainderOfATile) {
   for (int64_t left = 1; left <= 33; ++left) {
     for (const int64_t columns : {96, 192}) {
@@ -230,8 +230,8 @@ TYPED_TEST(Gemm, OwnKernelReadsRowsThatLieFarApart) {
   }
 }
 
-// Not a number in one row of A and one column of B reaches those of C and no others, also where
-// edges of tiles are filled up.
+// A NaN in one row of A and one column of B reaches those of C and no others, also where edges of
+// tiles are filled up.
 TYPED_TEST(Gemm, EveryBackendKeepsNanWhereItBelongs) {
   const TypeParam nan = std::numeric_limits<TypeParam>::quiet_NaN();
   for (const GemmBackend backend :
@@ -384,7 +384,7 @@ TYPED_TEST(Gemm, SharedProductOfABatchEqualsTheOwnKernel) {
   EXPECT_EQ(both.results(), own.results());
 }
 
-// One part of k, so that the bias is added to the whole sum.
+// There is one part of k, so that the bias is added to the whole sum.
 TYPED_TEST(Gemm, BiasIsAddedToEachRow) {
   const auto halves = [](int64_t begin, int64_t end, int64_t, const auto& fn) {
     fn((begin + end) / 2, end);

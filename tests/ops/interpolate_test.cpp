@@ -78,7 +78,7 @@ TEST(Interpolate, AntialiasAveragesWhatAnOutputStandsFor) {
   const Tensor x = arange(8, {.dtype = float32}).reshape({1, 1, 1, 8});
   const InterpolateOptions half{.size = {1, 4}, .mode = "bilinear", .antialias = true};
 
-  // Tents of two elements to each side: 1/8, 3/8, 3/8, 1/8, cut at the borders.
+  // Tents of two elements on each side: 1/8, 3/8, 3/8, 1/8, truncated at the borders.
   const auto y = interpolate(x, half).to_vector<float>();
   ASSERT_EQ(y.size(), 4U);
   EXPECT_FLOAT_EQ(y[0], 5.F / 7);

@@ -171,7 +171,7 @@ TEST(Loss, TripletWantsThePositiveNearer) {
   EXPECT_NEAR(losses({})[0], 2.0000009999998332, 1e-14);
 }
 
-// Their sum is no float16.
+// Their sum is not a float16 value.
 TEST(Loss, MeansOfManyWeightedFloat16AreFinite) {
   const Tensor x = zeros({131072}, {.dtype = float16});
   const Tensor weight = ones_like(x);

@@ -51,7 +51,7 @@ TEST(Matmul, ReadsExpandedAndSlicedOperands) {
   expect_values(matmul(wide.narrow(1, 1, 2), tensor({1.f, 1.f})), {5, 13});
 }
 
-// Sizes around those from which rows or columns are cut for threads, in all storage orders.
+// Sizes around those at which rows or columns are divided among threads, in all storage orders.
 TEST(Matmul, CutForThreadsIsTheWholeProduct) {
   manual_seed(3);
 

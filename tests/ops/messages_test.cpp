@@ -1,4 +1,4 @@
-// Errors name the function that was called, also where it is made of others.
+// Errors name the function that was called, even if it is composed of others.
 #include <functional>
 #include <string>
 #include <vector>

@@ -225,7 +225,8 @@ class OneDnnConvolution : public testing::Test {
     if (!has_onednn()) GTEST_SKIP() << onednn_description();
   }
 
-  // Runs a pass on contiguous operands, reordering them to what the kernel wants and back.
+  // Runs a pass on contiguous operands, reordering them to the layouts that the kernel needs and
+  // back.
   static void run(const OneDnnKernel& kernel, const ConvolutionSpec& spec, Floats& source,
                   Floats& weights, Floats& bias, Floats& destination) {
     const bool writes_source = spec.pass == ConvolutionPass::kBackwardSource;

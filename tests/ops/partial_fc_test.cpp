@@ -1,4 +1,4 @@
-// The sample of classes against its definition, on one rank and on several.
+// Compares the sample of classes with its definition, on one rank and on several.
 #include "ops/loss/partial_fc.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Tensor labels_of(const Longs& labels) {
   return tensor(labels, {static_cast<int64_t>(labels.size())});
 }
 
-// ops/loss/partial_fc.h, word for word: the classes taken.
+// The classes that the definition in ops/loss/partial_fc.h selects.
 Longs sample_by_definition(const RandomStream& random, int64_t classes, int64_t num_sample,
                            int64_t parts, const Longs& labels) {
   Longs taken;

@@ -83,7 +83,7 @@ TEST(MaxPool, CeilModeAddsTheWindowThatSticksOut) {
 
   EXPECT_EQ(doubles(max_pool2d(x, {1, 2})), (Doubles{2, 4}));
   EXPECT_EQ(doubles(max_pool2d(x, {1, 2}, {.ceil_mode = true})), (Doubles{2, 4, 5}));
-  // A window that would start in the padding at the end is left out.
+  // A window that would start in the padding at the end is omitted.
   EXPECT_EQ(
       doubles(max_pool2d(x, {1, 2}, {.stride = {1, 3}, .padding = {0, 1}, .ceil_mode = true})),
       (Doubles{1, 4}));
@@ -264,7 +264,8 @@ TEST(Pool, KernelsAgreeOnAllDTypesAndStrides) {
   }
 }
 
-// The blocked output of a convolution is pooled as it lies, channels that fill no block included.
+// The blocked output of a convolution is pooled without a conversion, including channels that fill
+// no block.
 TEST(Pool, BlockedInputsStayBlocked) {
   if (!ops::has_onednn()) GTEST_SKIP() << ops::onednn_description();
   const Tensor x = shuffled({3, 4, 9, 8});

@@ -15,7 +15,7 @@
 namespace flow {
 namespace {
 
-// The rule of core/generator.h, element by element.
+// Follows the rule of core/generator.h, element by element.
 float uniform_at(uint64_t seed, uint64_t stream, int64_t i) {
   const auto block = philox({.seed = seed, .stream = stream}, static_cast<uint64_t>(i / 4));
   return uniform_float(block[static_cast<size_t>(i % 4)]);
@@ -187,7 +187,7 @@ TEST(Random, NormalTakesAMeanAndASpreadForEachElement) {
   EXPECT_THROW(normal(mean, -1), InvalidArgument);
 }
 
-// Rounded from float32, one of 512 numbers would be 1.
+// If it were rounded from float32, one of 512 numbers would be 1.
 TEST(Random, UniformNumbersOf16BitsStayBelowOne) {
   for (const DType dtype : {bfloat16, float16}) {
     const Tensor x = rand({100000}, {.dtype = dtype});

@@ -97,7 +97,7 @@ TEST(Reduce, MeanNeedsFloats) {
 }
 
 TEST(Reduce, ManyFloatsKeepSixDigits) {
-  // 2^24 + 1 is no float: adding ones one by one would stop there.
+  // 2^24 + 1 is not a float value: adding ones one by one would stop there.
   const int64_t n = (int64_t{1} << 24) + 1000;
   const Tensor x = full({n}, 1.0);
 

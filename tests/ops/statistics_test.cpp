@@ -99,7 +99,7 @@ TEST(Statistics, CorrectionReplacesUnbiased) {
   EXPECT_FLOAT_EQ(flow::std(x, 0, {.correction = 2}).item<float>(), 3.7914377f);
 }
 
-// The sum of squares, 131072, is no float16.
+// The sum of squares, 131072, is not a float16 value.
 TEST(Statistics, SpreadOfManyFloat16IsFinite) {
   const Tensor x = tensor({-1.f, 1.f}).to(float16).expand({65536, 2});
 

@@ -251,7 +251,7 @@ TEST(Unary, NanToNumReplacesWhatIsNoNumber) {
   EXPECT_EQ(nan_to_num(tensor({1, 2})).to_vector<int64_t>(), (std::vector<int64_t>{1, 2}));
 }
 
-// 300 is no uint8, but it bounds them all.
+// 300 is not a uint8 value, but it is an upper bound for all of them.
 TEST(Where, BoundsOfClampMayLieOutsideTheDtype) {
   const Tensor x = tensor({0, 100, 255}, {.dtype = uint8});
 

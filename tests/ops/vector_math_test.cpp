@@ -44,8 +44,8 @@ Real gelu_tanh_slope_reference(Real x) {
   return s + x * s * (1 - s) * 1.595769121605730711759784L * (1 + 0.134145L * x * x);
 }
 
-// Errors are counted in units of the last place of the exact result. Where a result is a product of
-// a small factor and x, or passes through zero, `absolute` is allowed too.
+// Errors are counted in units of the last place of the exact result. If a result is a product of a
+// small factor and x, or passes through zero, the absolute error `absolute` is accepted too.
 struct Accuracy {
   std::string_view name;
   Real (*reference)(Real);
@@ -92,7 +92,7 @@ Real unit_of_last_place(Real exact) {
   return std::ldexp(Real{1}, std::ilogb(exact) - 23);
 }
 
-// The number of inputs where `actual` is not what `accuracy` allows; `worst` describes one.
+// The number of inputs for which `actual` violates `accuracy`; `worst` describes one of them.
 int count_misses(const Accuracy& accuracy, const std::vector<float>& x,
                  const std::vector<Real>& exact, const std::vector<float>& actual,
                  std::string& worst) {

@@ -36,11 +36,11 @@ struct VectorProbe {
   void (*from_half)(float* y, const Float16* x, int64_t n);
   void (*to_bfloat)(BFloat16* y, const float* x, int64_t n);
   void (*from_bfloat)(float* y, const BFloat16* x, int64_t n);
-  // Of the first num_lanes elements.
+  // Considers only the first num_lanes elements.
   float (*sum)(const float* x);
   float (*max_of)(const float* x);
   float (*min_of)(const float* x);
-  // The elements of x from n on read as 7.
+  // Reads the elements of x from n on as 7.
   void (*load_some)(float* y, const float* x, int64_t n);
 };
 

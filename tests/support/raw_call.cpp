@@ -155,7 +155,7 @@ std::optional<std::vector<Tensor>> run_kernel(const RawCall& call, const Inputs&
   for (const Tensor& output : outputs)
     output_views.push_back(view_of(output));
   RankContext& rank = run.rank != nullptr ? *run.rank : *thread_state().context;
-  choice.fn({input_views, output_views, call.attrs_data(), choice.plan.get(), call.random, rank});
+  choice.fn({input_views, output_views, call.attrs_data(), choice.state.get(), call.random, rank});
   for (const Tensor& output : outputs) {
     if (output.meta().blocked != nullptr) {
       output.make_strided();

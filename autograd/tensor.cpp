@@ -103,7 +103,6 @@ void Tensor::remove_hook(int64_t handle) const {
 }
 
 Tensor Tensor::detach() const {
-  make_strided();  // by whichever handle it is read first: later the two would part
   return Tensor(impl().alias());
 }
 
@@ -118,7 +117,6 @@ void Tensor::set_data(const Tensor& other) const {
     throw InvalidArgument(str("[set_data] the tensor requires grad, so it needs floating data; ",
                               "received ", *source.meta));
   }
-  other.make_strided();  // as detach()
   self.meta = source.meta;
   self.storage = source.storage;
   self.offset = source.offset;

@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/env.h"
 #include "core/error.h"
+#include "core/strided_twin.h"
 #include "eager/runtime.h"
 #include "nn/called_modules.h"
 #include "nn/clip_grad.h"
@@ -208,8 +209,7 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
   CompiledGraph::State& state = *compiled.state_;
   std::vector<Tensor> inputs;
   for (const Tensor& argument : arguments) {
-    argument.make_strided();
-    inputs.push_back(argument.contiguous());
+    inputs.push_back(strided_form(argument).contiguous());
   }
   if (state.scaler) {
     state.scaler->begin_run();

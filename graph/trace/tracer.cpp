@@ -12,6 +12,8 @@
 #include "boxing/redistribute.h"
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
+#include "core/kernel_call.h"
+#include "core/strided_twin.h"
 #include "ops/shape/diagonal_op.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/slice_op.h"
@@ -163,7 +165,7 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
     return slot;
   }
   // Ranks outside a placement hold no storage: the handle itself tells captures apart.
-  std::vector<size_t>& same_storage = captures_of_[impl.storage.get()];
+  std::vector<size_t>& same_storage = captures_of_[memory_of(impl)];
   for (const size_t i : same_storage) {
     const TensorImpl& known = captures_[i].tensor.impl();
     const bool same_part = known.meta == impl.meta && known.offset == impl.offset;
@@ -210,9 +212,9 @@ void Trace::write(TracedValue& slot, ValueId value, Site site) {
 bool Trace::make_view(const Call& call, const std::vector<const Tensor*>& inputs, MetaPtr meta,
                       ValueId value, Tensor& output) {
   if (call.op.view == nullptr) return false;
-  ViewSpec view;
-  if (!call.op.view(inputs[0]->meta(), meta->local_shape, call.attrs, view)) return false;
-  output = make_traced(with_strides(meta, view.strides), value);
+  const auto view = bind_view(call.op, inputs[0]->meta_ptr(), meta, call.attrs);
+  if (!view) return false;
+  output = make_traced(view->meta, value);
   return true;
 }
 

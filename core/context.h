@@ -109,6 +109,8 @@ struct ThreadState {
   Phase phase = Phase::kForward;
   // Owners of the three parts above and other per-thread state of folders to the right.
   std::vector<std::shared_ptr<void>> owned;
+  // The interpreter that writes calls down while a trace runs; null: calls are carried out.
+  Interpreter* trace = nullptr;
 };
 
 namespace internal {

@@ -137,7 +137,7 @@ autograd::BackwardRules GraphBase::backward_rules(const ZeroParameters& zero,
 
 std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorReader& arguments,
                                                       const Build& build) {
-  if (dynamic_cast<graph::Trace*>(thread_state().interpreter) != nullptr) {
+  if (thread_state().trace != nullptr) {
     throw Unsupported("[graph] a graph is called while another is traced; call its build()");
   }
   std::unique_ptr<CompiledGraph> compiled(new CompiledGraph());

@@ -96,30 +96,31 @@ StageGuard::~StageGuard() {
   thread_state().stage = outer_;
 }
 
-SuspendTracing::SuspendTracing() : inner_(thread_state().interpreter) {
-  if (const auto* trace = dynamic_cast<const Trace*>(inner_)) {
-    thread_state().interpreter = trace->outer_;
-  }
+SuspendTracing::SuspendTracing()
+    : interpreter_(thread_state().interpreter), trace_(thread_state().trace) {
+  if (trace_ == nullptr) return;
+  const auto& trace = static_cast<const Trace&>(*trace_);
+  thread_state().interpreter = trace.outer_;
+  thread_state().trace = trace.outer_trace_;
 }
 
 SuspendTracing::~SuspendTracing() {
-  thread_state().interpreter = inner_;
+  thread_state().interpreter = interpreter_;
+  thread_state().trace = trace_;
 }
 
-TransientGuard::TransientGuard() {
-  if (auto* trace = dynamic_cast<Trace*>(thread_state().interpreter)) {
-    outer_ = std::exchange(trace->is_transient_, true);
-  }
+TransientGuard::TransientGuard() : trace_(static_cast<Trace*>(thread_state().trace)) {
+  if (trace_ != nullptr) outer_ = std::exchange(trace_->is_transient_, true);
 }
 
 TransientGuard::~TransientGuard() {
-  if (auto* trace = dynamic_cast<Trace*>(thread_state().interpreter)) {
-    trace->is_transient_ = outer_;
-  }
+  if (trace_ != nullptr) trace_->is_transient_ = outer_;
 }
 
 Trace::Trace()
-    : outer_(std::exchange(thread_state().interpreter, this)), draws_from_(generator_state()) {
+    : outer_(std::exchange(thread_state().interpreter, this)),
+      outer_trace_(std::exchange(thread_state().trace, this)),
+      draws_from_(generator_state()) {
   autograd::drop_cached_casts();
 }
 
@@ -130,6 +131,7 @@ Trace::~Trace() {
 void Trace::restore() {
   is_active_ = false;
   thread_state().interpreter = outer_;
+  thread_state().trace = outer_trace_;
   set_generator_state(draws_from_);
   autograd::drop_cached_casts();
   for (const CapturedTensor& capture : captures_) {

@@ -22,6 +22,7 @@ class Chooser;
 class Interpreter;
 class Recorder;
 class Autocaster;
+class CallObserver;
 class OpTable;
 class KernelTable;
 
@@ -111,6 +112,8 @@ struct ThreadState {
   std::vector<std::shared_ptr<void>> owned;
   // The interpreter that writes calls down while a trace runs; null: calls are carried out.
   Interpreter* trace = nullptr;
+  // Hears of each call that is carried out; null: nobody does.
+  CallObserver* observer = nullptr;
 };
 
 namespace internal {

@@ -215,9 +215,9 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
 
 namespace {
 EagerInterpreter& eager_interpreter() {
-  auto* interpreter = dynamic_cast<EagerInterpreter*>(thread_state().interpreter);
-  FLOW_ASSERT(interpreter != nullptr, "kernels are restricted in eager mode only");
-  return *interpreter;
+  const ThreadState& state = thread_state();
+  FLOW_ASSERT(state.trace == nullptr, "kernels are restricted in eager mode only");
+  return *static_cast<EagerInterpreter*>(state.interpreter);
 }
 }  // namespace
 

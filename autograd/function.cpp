@@ -10,6 +10,7 @@
 #include "autograd/layout.h"
 #include "autograd/tensor_autograd.h"
 #include "core/error.h"
+#include "core/strided_twin.h"
 
 namespace flow {
 
@@ -197,7 +198,7 @@ void FunctionCall::finish(std::vector<Tensor>& outputs) {
     TensorImpl& output = outputs[i].impl();
     output.is_untracked_view =
         std::any_of(inputs_.begin(), inputs_.end(), [&](const Tensor& input) {
-          return input.defined() && output.storage && input.impl().storage == output.storage;
+          return input.defined() && output.storage && share_memory(input.impl(), output);
         });
     set_history(output, node, static_cast<uint32_t>(i));
   }

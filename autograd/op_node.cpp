@@ -5,6 +5,7 @@
 
 #include "autograd/view.h"
 #include "core/error.h"
+#include "core/strided_twin.h"
 
 namespace flow::autograd {
 
@@ -63,7 +64,7 @@ size_t attrs_size(const OpDef& op) {
 }
 
 bool shares_memory(const TensorImpl& a, const TensorImpl& b) {
-  return a.storage ? a.storage == b.storage : a.trace != nullptr && a.trace == b.trace;
+  return a.storage ? share_memory(a, b) : a.trace != nullptr && a.trace == b.trace;
 }
 
 // True if the call has overwritten input i through any alias.

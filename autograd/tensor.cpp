@@ -66,7 +66,8 @@ void AutogradMethods::set_grad(const Tensor& grad) const {
   if (!(given.shape == self().shape()) || given.dtype != self().dtype() ||
       given.device != self().device() || given.placement != self().placement()) {
     throw InvalidArgument(str("[set_grad] the gradient is ", given, ", the tensor is ",
-                              self().meta(), "; pass one with the tensor's shape, dtype, placement and device"));
+                              self().meta(),
+                              "; pass one with the tensor's shape, dtype, placement and device"));
   }
   if (self().is_same(grad)) {
     throw InvalidArgument("[set_grad] a tensor cannot be its own gradient; clone() it");
@@ -103,7 +104,6 @@ void AutogradMethods::remove_hook(int64_t handle) const {
 }
 
 Tensor AutogradMethods::detach() const {
-  self().make_strided();  // now, as the two handles would otherwise be converted separately
   return Tensor(self().impl().alias());
 }
 
@@ -118,7 +118,6 @@ void AutogradMethods::set_data(const Tensor& other) const {
     throw InvalidArgument(str("[set_data] the tensor requires grad, so it needs floating data; ",
                               "received ", *source.meta));
   }
-  other.make_strided();  // as in detach()
   impl.meta = source.meta;
   impl.storage = source.storage;
   impl.offset = source.offset;

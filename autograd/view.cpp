@@ -6,13 +6,14 @@
 #include "autograd/layout.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/strided_twin.h"
 
 namespace flow::autograd {
 
 void track_view(const Call& call, const Decision& decision, const Tensor& output) {
   const TensorImpl& input = call.input(0).impl();
   TensorImpl& view = output.impl();
-  if (decision.redistributes || input.storage != view.storage || view.trace != nullptr ||
+  if (decision.redistributes || !share_memory(input, view) || view.trace != nullptr ||
       !is_floating(view.meta->dtype)) {
     return;
   }
@@ -96,7 +97,7 @@ void ViewWriteNode::apply(const Tensor* dy, Tensor* dx) {
   if (!needs(0)) return;
   const Tensor whole = writable_copy(dy[0], base_meta_);
   const Tensor part = apply_steps(whole, steps_.get());
-  FLOW_ASSERT(part.impl().storage == whole.impl().storage, "the view ops of a view made a copy");
+  FLOW_ASSERT(share_memory(part.impl(), whole.impl()), "the view ops of a view made a copy");
   if (written[0].defined()) {
     write_->check_gradient(0, written[0]);
     part.copy_(written[0]);
@@ -129,6 +130,7 @@ void rebase_history(const Call& call, TensorImpl& view, Ref<OpNode> write) {
             "NoGradGuard"));
   }
   const Tensor base(slot.base_owner);
+  follow_written_twin(base.impl());
   const size_t num_edges = write ? write->edges().size() : 1;
   const auto node = make_node<ViewWriteNode>(num_edges, 1, 0, NodeScope::current(call.site),
                                              std::move(write), call.op.name, base, slot.steps);

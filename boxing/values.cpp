@@ -8,6 +8,7 @@
 #include "core/device_memory.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/strided_twin.h"
 #include "core/tensor.h"
 #include "ops/creation/copy.h"
 #include "ops/kernel/convert_rows.h"
@@ -50,7 +51,7 @@ void read_values(const Tensor& tensor, DType dtype, void* target, const char* me
         site);
   }
   if (local.device() != DeviceType::kCpu) local = to_device({local, site}, DeviceType::kCpu);
-  local.make_strided();
+  local = strided_form(local);
   const MetaPtr dense = local_meta(local.shape(), dtype, DeviceType::kCpu);
   const MetaPtr source = &local.meta();
   const ops::LoopNest route = ops::make_loop_nest(*dense, {&source, 1});

@@ -22,6 +22,7 @@ class Chooser;
 class Interpreter;
 class Recorder;
 class Autocaster;
+class CallObserver;
 class OpTable;
 class KernelTable;
 
@@ -109,6 +110,10 @@ struct ThreadState {
   Phase phase = Phase::kForward;
   // Owners of the three parts above and other per-thread state of folders to the right.
   std::vector<std::shared_ptr<void>> owned;
+  // The interpreter that writes calls down while a trace runs; null: calls are carried out.
+  Interpreter* trace = nullptr;
+  // Hears of each call that is carried out; null: nobody does.
+  CallObserver* observer = nullptr;
 };
 
 namespace internal {

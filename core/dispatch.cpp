@@ -28,6 +28,19 @@ void bind_mutated(const Call& call, Tensor* outputs) {
   }
 }
 
+void run_observed(const ThreadState& state, const Call& call, const Decision& decision,
+                  Tensor* outputs) {
+  CallObserver& observer = *state.observer;
+  observer.begin(call, decision);
+  try {
+    state.interpreter->run(call, decision, outputs);
+  } catch (...) {
+    observer.end(decision, true);
+    throw;
+  }
+  observer.end(decision, false);
+}
+
 }  // namespace
 
 void dispatch(Call& call, Tensor* outputs) {
@@ -59,7 +72,11 @@ void dispatch(Call& call, Tensor* outputs) {
     call.random = state.context->generator().next();
     if (!any_global(decision)) call.random.rank = static_cast<uint64_t>(state.context->rank());
   }
-  state.interpreter->run(call, decision, outputs);
+  if (state.observer != nullptr && state.trace == nullptr) [[unlikely]] {
+    run_observed(state, call, decision, outputs);
+  } else {
+    state.interpreter->run(call, decision, outputs);
+  }
   if (records) {
     state.recorder->record(call, decision, outputs);
   } else if (call.op.view != nullptr) {

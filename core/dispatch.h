@@ -63,6 +63,15 @@ class Interpreter {
   virtual void run(const Call& call, const Decision& decision, Tensor* outputs) = 0;
 };
 
+// Hears of the calls that its thread carries out, those of a trace left out (eager/profiler.h).
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  // Around step 3. Calls nest: a redistribution begins and ends within the call that needs it.
+  virtual void begin(const Call& call, const Decision& decision) = 0;
+  virtual void end(const Decision& decision, bool has_failed) = 0;
+};
+
 // Step 4: autograd.
 class Recorder {
  public:

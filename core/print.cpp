@@ -11,6 +11,7 @@
 #include "core/context.h"
 #include "core/device_memory.h"
 #include "core/error.h"
+#include "core/strided_twin.h"
 #include "core/tensor.h"
 
 namespace flow {
@@ -232,9 +233,9 @@ std::vector<std::string> suffixes_of(const Tensor& tensor, bool shows_values) {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   if (!tensor.defined()) return out << "tensor(undefined)";
-  tensor.make_strided();
-  const TensorMeta& meta = tensor.meta();
-  const bool shows_values = static_cast<bool>(tensor.impl().storage);
+  const Tensor strided = strided_form(tensor);
+  const TensorMeta& meta = strided.meta();
+  const bool shows_values = static_cast<bool>(strided.impl().storage);
   std::string text = "tensor(";
   const auto indent = static_cast<int64_t>(text.size());
   if (!shows_values) {
@@ -244,9 +245,9 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   } else {
     Ref<Storage> copy;
     if (meta.device != DeviceType::kCpu) {
-      copy = host_copy(*thread_state().context, {tensor.impl().data(), &meta});
+      copy = host_copy(*thread_state().context, {strided.impl().data(), &meta});
     }
-    const Part part{copy ? copy->data() : tensor.impl().data(), meta.dtype, meta.local_shape,
+    const Part part{copy ? copy->data() : strided.impl().data(), meta.dtype, meta.local_shape,
                     meta.strides, meta.local_numel > kThreshold};
     text += nested_text(part, Formatter(part), 0, 0, indent);
   }

@@ -29,6 +29,16 @@ Ref<Storage> Storage::wrap(void* data, size_t bytes, std::function<void(void*)> 
   return result;
 }
 
+Storage::~Storage() {
+  if (twin_) twin_->twin_of_ = nullptr;
+}
+
+void Storage::set_twin(Ref<Storage> twin) {
+  twin->twin_of_ = this;
+  twin->version_ = version_;
+  twin_ = std::move(twin);
+}
+
 void Storage::destroy(Storage* storage) noexcept {
   if (storage->allocator_ != nullptr) {
     Allocator* allocator = storage->allocator_;

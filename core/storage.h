@@ -30,20 +30,43 @@ class Storage final : public RefCounted<Storage> {
 
   uint32_t version() const { return version_; }
 
-  void bump_version() { ++version_; }
+  // Of what this is a twin of too: who reads that has to notice.
+  void bump_version() {
+    ++version_;
+    if (twin_of_ != nullptr) [[unlikely]]
+      ++twin_of_->version_;
+  }
+
+  // Of memory in a blocked layout: the same values strided, once they were needed, else null
+  // (core/strided_twin.h).
+  const Ref<Storage>& twin() const { return twin_; }
+
+  // Requires: no twin yet.
+  void set_twin(Ref<Storage> twin);
+
+  // What this is the strided twin of; null for other storages, and once that has died.
+  Storage* twin_of() const { return twin_of_; }
+
+  // Whether the twin holds the values, because it may have been written.
+  bool is_outdated() const { return is_outdated_; }
+
+  void set_outdated() { is_outdated_ = true; }
 
   static void destroy(Storage* storage) noexcept;
 
  private:
   Storage(std::byte* data, size_t bytes) : data_(data), bytes_(bytes) {}
 
-  ~Storage() = default;
+  ~Storage();
 
   std::byte* data_;
   size_t bytes_;
   Allocator* allocator_ = nullptr;  // null: wrapped memory
   uint32_t version_ = 0;
+  bool is_outdated_ = false;
   std::function<void(void*)>* deleter_ = nullptr;
+  Ref<Storage> twin_;
+  Storage* twin_of_ = nullptr;
 };
 
 }  // namespace flow

@@ -1,7 +1,7 @@
 #include "core/tensor.h"
 
-#include "core/context.h"
 #include "core/error.h"
+#include "core/strided_twin.h"
 
 namespace flow {
 
@@ -23,18 +23,7 @@ int64_t Tensor::storage_offset() const {
 }
 
 void Tensor::make_strided() const {
-  TensorImpl& self = impl();
-  const BlockedLayout* blocked = self.meta->blocked;
-  if (blocked == nullptr) return;
-  const MetaPtr plain = with_blocked(self.meta, nullptr);
-  if (self.storage) {
-    Ref<Storage> target =
-        Storage::allocate(thread_state().context->allocator(), plain->local_bytes());
-    blocked->to_strided(*blocked, self.data(), target->data());
-    self.storage = std::move(target);
-    self.offset = 0;
-  }
-  self.meta = plain;
+  make_writable(impl());
 }
 
 namespace internal {

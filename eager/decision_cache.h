@@ -6,20 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/dispatch.h"
-#include "core/kernel.h"
+#include "core/kernel_call.h"
 
 namespace flow::eager {
 
-// A decision with what the eager interpreter prepared to carry it out on this rank.
+// A decision with how the eager interpreter carries it out on this rank.
 struct CachedDecision : Decision {
-  // Set by the interpreter at the first run. A kernel, unless the call is a view.
-  mutable bool is_prepared = false;
-  mutable bool is_view = false;
-  mutable bool accepts_blocked = false;
-  mutable KernelChoice kernel;
+  // Made by the interpreter at the first run, and the same from then on.
+  mutable std::optional<const KernelCall> kernel_call;
 };
 
 struct CacheKey {

@@ -1,14 +1,14 @@
 #include "eager/interpreter.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 
-#include "boxing/ranks/fail_ranks.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/device_memory.h"
+#include "core/strided_twin.h"
 #include "eager/chooser.h"
+#include "eager/run_kernel.h"
 #include "ops/creation/copy.h"
 
 namespace flow::eager {
@@ -79,19 +79,22 @@ void separate_overlaps(const Call& call, PreparedInputs& inputs) {
   }
 }
 
-// Numbers in host memory (tensors without dims) mix with tensors on a device: they are moved there.
-void move_numbers(const Call& call, DeviceType device, PreparedInputs& inputs) {
-  for (size_t i = 0; call.inputs.size() > 1 && i < call.inputs.size(); ++i) {
-    const Tensor& input = *inputs.span()[i];
-    if (!input.defined() || input.device() == device) continue;
-    inputs.replace(i, to_device(TensorArg(input, call.site), device));
+void move_numbers(const Call& call, const KernelCall& kernel, PreparedInputs& inputs) {
+  for (size_t i = 0; i < kernel.forms.size(); ++i) {
+    if (kernel.forms[i] != InputForm::kOnDevice) continue;
+    const DeviceType device = kernel.inputs[i]->device;
+    inputs.replace(i, to_device(TensorArg(*inputs.span()[i], call.site), device));
   }
 }
 
-TensorView view_of(const Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  const TensorImpl& impl = tensor.impl();
-  return {impl.storage ? impl.data() : nullptr, impl.meta};
+// Where the values of an input are, in the form that `meta` describes.
+TensorView view_of(const Tensor& input, MetaPtr meta) {
+  if (meta == nullptr) return {};
+  const TensorImpl& impl = input.impl();
+  if (!impl.storage) return {nullptr, meta};
+  if (impl.meta != meta && impl.meta->blocked != nullptr) [[unlikely]]
+    return {strided_twin(impl)->data(), meta};
+  return {impl.data(), meta};
 }
 
 void bump_versions(const Call& call) {
@@ -101,138 +104,120 @@ void bump_versions(const Call& call) {
   }
 }
 
-// The view op's output: the input's memory under other strides. False where the op must copy.
-bool make_view(const Call& call, const Tensor& input, const Decision& decision, Tensor& output) {
+// Whether the meta of a written input has changed, so that the call is another one.
+bool make_written_inputs_writable(const Call& call) {
+  bool has_changed = false;
+  for (uint32_t left = call.mutates; left != 0; left &= left - 1)
+    has_changed |= make_writable(call.input(static_cast<size_t>(std::countr_zero(left))).impl());
+  return has_changed;
+}
+
+// Whether the meta of an input has changed because its strided twin was written.
+bool follow_written_twins(const Call& call) {
+  bool has_changed = false;
+  for (const Tensor* input : call.inputs)
+    has_changed |= input->defined() && follow_written_twin(input->impl());
+  return has_changed;
+}
+
+Tensor make_view(const Call& call, const KernelCall& kernel, const Tensor& input) {
   const TensorImpl& source = input.impl();
-  const MetaPtr meta = decision.outputs[0];
-  ViewSpec view;
-  if (!call.op.view(*source.meta, meta->local_shape, call.attrs, view)) return false;
-  output =
-      Tensor::make(with_strides(meta, view.strides), source.storage, source.offset + view.offset);
-  return true;
+  const int64_t offset = view_offset(kernel, call.op, call.attrs);
+  const MetaPtr meta = kernel.outputs[0];
+  if (kernel.forms[0] == InputForm::kStrided && source.storage) [[unlikely]]
+    return Tensor::make(meta, strided_twin(source), offset);
+  return Tensor::make(meta, source.storage, source.offset + offset);
 }
 
-// Whether ranks see different data, so that one may fail alone.
-bool has_sharded_input(std::span<const TensorView> inputs) {
-  return std::any_of(inputs.begin(), inputs.end(), [](const TensorView& input) {
-    return input.meta != nullptr && input.meta->is_global() &&
-           std::any_of(input.meta->nd_sbp.begin(), input.meta->nd_sbp.end(),
-                       [](Sbp entry) { return !entry.is_broadcast(); });
-  });
+// Uninitialised. Ranks that hold no part get storage without bytes: aliases know each other by it.
+Tensor make_output(RankContext& rank, MetaPtr meta) {
+  const size_t bytes = meta->is_held ? meta->local_bytes() : 0;
+  return Tensor::make(meta, allocate_storage(rank, meta->device, bytes));
 }
 
-// The op has failed for all ranks where it fails for one: those without the bad value must not wait
-// for this one.
-void run_kernel(const KernelChoice& kernel, const KernelContext& context) {
-  try {
-    kernel.fn(context);
-  } catch (const Error& error) {
-    if (has_sharded_input(context.inputs)) boxing::fail_ranks(context.rank, error.what());
-    throw;
+// The outputs of a call in which this rank has no part.
+void make_absent_outputs(const Call& call, const KernelCall& kernel,
+                         std::span<const Tensor* const> inputs, Tensor* outputs) {
+  if (call.mutates != 0) return;
+  for (size_t i = 0; i < kernel.outputs.size(); ++i) {
+    outputs[i] = kernel.shares_input ? make_view(call, kernel, *inputs[0])
+                                     : make_output(*thread_state().context, kernel.outputs[i]);
   }
+}
+
+void launch(const Call& call, const KernelCall& kernel, std::span<const Tensor* const> inputs,
+            Tensor* outputs) {
+  RankContext& rank = *thread_state().context;
+  std::array<TensorView, kInlineTensors> inline_inputs;
+  std::vector<TensorView> heap_inputs;
+  TensorView* input_views = inline_inputs.data();
+  if (inputs.size() > kInlineTensors) {
+    heap_inputs.resize(inputs.size());
+    input_views = heap_inputs.data();
+  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    input_views[i] = view_of(*inputs[i], kernel.inputs[i]);
+  std::array<TensorView, kInlineTensors> output_views;
+  const size_t num_outputs = kernel.outputs.size();
+  FLOW_ASSERT(num_outputs <= kInlineTensors, call.op.name, " has too many outputs");
+  for (size_t i = 0; i < num_outputs; ++i) {
+    if (call.mutates == 0) outputs[i] = make_output(rank, kernel.outputs[i]);
+    output_views[i] = view_of(outputs[i], kernel.outputs[i]);
+  }
+  run_kernel(kernel.fn, {{input_views, inputs.size()},
+                         {output_views.data(), num_outputs},
+                         call.attrs,
+                         kernel.state.get(),
+                         call.random,
+                         rank,
+                         call.site});
+  if (call.mutates != 0) bump_versions(call);
 }
 
 }  // namespace
 
-void EagerInterpreter::prepare(const Call& call, std::span<const Tensor* const> inputs,
-                               const CachedDecision& decision) const {
+const KernelCall& EagerInterpreter::decide(const Call& call, std::span<const Tensor* const> inputs,
+                                           const CachedDecision& decision) const {
   std::vector<MetaPtr> metas;
-  for (const Tensor* input : inputs) {
+  for (const Tensor* input : inputs)
     metas.push_back(input->defined() ? input->meta_ptr() : nullptr);
-  }
-  std::vector<MetaPtr> outputs = decision.outputs;
-  size_t next = 0;
-  for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
-    outputs[next++] = call.input(static_cast<size_t>(std::countr_zero(left))).meta_ptr();
-  }
-  const KernelDef* chosen = nullptr;
-  const KernelQuery query{call.op, metas, outputs, call.attrs};
-  decision.kernel = kernels_.select(query, outputs[0]->device, only_kernel_, &chosen);
-  decision.accepts_blocked = chosen->accepts_blocked;
-  const bool has_blocked = std::any_of(metas.begin(), metas.end(), [](MetaPtr meta) {
-    return meta != nullptr && meta->blocked != nullptr;
-  });
-  if (has_blocked && !decision.accepts_blocked) {
-    for (MetaPtr& meta : metas) {
-      if (meta != nullptr && meta->blocked != nullptr) meta = with_blocked(meta, nullptr);
-    }
-    decision.kernel = kernels_.select(query, outputs[0]->device, only_kernel_, &chosen);
-  }
-  if (decision.kernel.outputs.empty()) decision.kernel.outputs = std::move(outputs);
-  decision.is_prepared = true;
+  return decision.kernel_call.emplace(make_kernel_call({.op = call.op,
+                                                        .inputs = metas,
+                                                        .outputs = decision.outputs,
+                                                        .attrs = call.attrs,
+                                                        .mutates = call.mutates},
+                                                       kernels_, only_kernel_));
 }
 
 void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outputs) {
+  if (call.mutates != 0 && make_written_inputs_writable(call)) [[unlikely]]
+    return run(call, thread_state().chooser->choose(call), outputs);
   const auto& decision = static_cast<const CachedDecision&>(base);
   PreparedInputs inputs(call.inputs);
   if (decision.redistributes) redistribute_inputs(call, decision, inputs);
-
-  if (call.op.view != nullptr && call.mutates == 0 && (decision.is_view || !decision.is_prepared)) {
-    const Tensor& input = *inputs.span()[0];
-    input.make_strided();
-    if (make_view(call, input, decision, outputs[0])) {
-      decision.is_view = true;
-      decision.is_prepared = true;
+  const KernelCall& kernel =
+      decision.kernel_call ? *decision.kernel_call : decide(call, inputs.span(), decision);
+  if (kernel.has_blocked_input && follow_written_twins(call)) [[unlikely]]
+    return run(call, thread_state().chooser->choose(call), outputs);
+  switch (kernel.kind) {
+    case KernelCall::Kind::kNothing:
+      return make_absent_outputs(call, kernel, inputs.span(), outputs);
+    case KernelCall::Kind::kView:
+      outputs[0] = make_view(call, kernel, *inputs.span()[0]);
       return;
-    }
+    case KernelCall::Kind::kKernel:
+      if (call.mutates != 0) separate_overlaps(call, inputs);
+      if (kernel.moves_numbers) [[unlikely]]
+        move_numbers(call, kernel, inputs);
+      return launch(call, kernel, inputs.span(), outputs);
   }
-  if (call.mutates != 0) {
-    for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
-      call.input(static_cast<size_t>(std::countr_zero(left))).make_strided();
-    }
-    separate_overlaps(call, inputs);
-  }
-  if (decision.outputs[0]->device != DeviceType::kCpu) [[unlikely]]
-    move_numbers(call, decision.outputs[0]->device, inputs);
-  if (!decision.is_prepared) [[unlikely]]
-    prepare(call, inputs.span(), decision);
-
-  RankContext& rank = *thread_state().context;
-  bool is_held = false;
-  std::array<TensorView, kInlineTensors> inline_inputs;
-  std::vector<TensorView> heap_inputs;
-  const size_t num_inputs = call.inputs.size();
-  TensorView* input_views = inline_inputs.data();
-  if (num_inputs > kInlineTensors) {
-    heap_inputs.resize(num_inputs);
-    input_views = heap_inputs.data();
-  }
-  for (size_t i = 0; i < num_inputs; ++i) {
-    const Tensor& input = *inputs.span()[i];
-    if (!decision.accepts_blocked && input.defined()) input.make_strided();
-    input_views[i] = view_of(input);
-    is_held |= input_views[i].meta != nullptr && input_views[i].meta->is_held;
-  }
-  std::array<TensorView, kInlineTensors> output_views;
-  const size_t num_outputs = decision.outputs.size();
-  FLOW_ASSERT(num_outputs <= kInlineTensors, call.op.name, " has too many outputs");
-  for (size_t i = 0; i < num_outputs; ++i) {
-    if (call.mutates == 0) {
-      const MetaPtr meta = decision.kernel.outputs[i];
-      // Ranks that hold no part get storage without bytes: aliases know each other by it.
-      const size_t bytes = meta->is_held ? meta->local_bytes() : 0;
-      outputs[i] = Tensor::make(meta, allocate_storage(rank, meta->device, bytes));
-    }
-    output_views[i] = view_of(outputs[i]);
-    is_held |= output_views[i].meta->is_held;
-  }
-  if (!is_held) return;  // this rank has no part in the call
-  const KernelContext context{{input_views, num_inputs},
-                              {output_views.data(), num_outputs},
-                              call.attrs,
-                              decision.kernel.state.get(),
-                              call.random,
-                              rank,
-                              call.site};
-  run_kernel(decision.kernel, context);
-  if (call.mutates != 0) bump_versions(call);
 }
 
 namespace {
 EagerInterpreter& eager_interpreter() {
-  auto* interpreter = dynamic_cast<EagerInterpreter*>(thread_state().interpreter);
-  FLOW_ASSERT(interpreter != nullptr, "kernels are restricted in eager mode only");
-  return *interpreter;
+  const ThreadState& state = thread_state();
+  FLOW_ASSERT(state.trace == nullptr, "kernels are restricted in eager mode only");
+  return *static_cast<EagerInterpreter*>(state.interpreter);
 }
 }  // namespace
 

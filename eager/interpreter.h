@@ -22,8 +22,9 @@ class EagerInterpreter final : public Interpreter {
   const std::string& only_kernel() const { return only_kernel_; }
 
  private:
-  void prepare(const Call& call, std::span<const Tensor* const> inputs,
-               const CachedDecision& decision) const;
+  // At the first run of a decision.
+  const KernelCall& decide(const Call& call, std::span<const Tensor* const> inputs,
+                           const CachedDecision& decision) const;
 
   const KernelTable& kernels_;
   std::string only_kernel_;

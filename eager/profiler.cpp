@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <iomanip>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -69,21 +70,25 @@ void write_row(std::ostream& out, const std::string& key, const std::string& cal
   out << '\n';
 }
 
+bool is_on_device(const Decision& decision) {
+  return decision.outputs[0]->device != DeviceType::kCpu;
+}
+
 }  // namespace
 
-// The thread's interpreter while it records: carries calls out by the one it found.
-class Recording final : public Interpreter {
+// Writes down the calls of the thread that it was made on, until it is stopped.
+class Recording final : public CallObserver {
  public:
   explicit Recording(const ProfileOptions& options)
-      : options_(options), outer_(thread_state().interpreter), start_(Clock::now()) {
-    if (dynamic_cast<Recording*>(outer_) != nullptr) {
+      : options_(options), outer_trace_(thread_state().trace), start_(Clock::now()) {
+    if (thread_state().observer != nullptr) {
       throw InvalidArgument("[profiler] this thread is being profiled already; stop that first");
     }
-    thread_state().interpreter = this;
+    thread_state().observer = this;
   }
 
   ~Recording() override {
-    if (is_active_ && thread_state().interpreter == this) thread_state().interpreter = outer_;
+    if (thread_state().observer == this) thread_state().observer = nullptr;
   }
 
   Recording(const Recording&) = delete;
@@ -91,8 +96,10 @@ class Recording final : public Interpreter {
 
   void stop();
   double elapsed_us() const;
-  void run(const Call& call, const Decision& decision, Tensor* outputs) override;
+  void begin(const Call& call, const Decision& decision) override;
+  void end(const Decision& decision, bool has_failed) override;
 
+  // The event becomes the innermost one that has not ended.
   size_t begin(Event event);
   void end(size_t index);
 
@@ -102,7 +109,7 @@ class Recording final : public Interpreter {
   using Clock = std::chrono::steady_clock;
 
   ProfileOptions options_;
-  Interpreter* outer_;
+  const Interpreter* outer_trace_;  // what runs when the recording begins
   bool is_active_ = true;
   Clock::time_point start_;
   double stopped_us_ = 0;
@@ -121,12 +128,12 @@ class Recording final : public Interpreter {
 
 void Recording::stop() {
   if (!is_active_) return;
-  if (thread_state().interpreter != this) {
+  if (thread_state().trace != outer_trace_) {
     throw InvalidArgument("[profiler] a trace that began after the profile is still open; end it");
   }
   stopped_us_ = elapsed_us();
   is_active_ = false;
-  thread_state().interpreter = outer_;
+  thread_state().observer = nullptr;
   for (const OnDevice& entry : on_device_)
     events_[entry.event].device_us = entry.end.us_since(entry.begin);
   on_device_.clear();
@@ -153,7 +160,7 @@ void Recording::end(size_t index) {
   if (open_ >= 0) events_[static_cast<size_t>(open_)].self_us -= event.total_us;
 }
 
-void Recording::run(const Call& call, const Decision& decision, Tensor* outputs) {
+void Recording::begin(const Call& call, const Decision& decision) {
   const ThreadState& state = thread_state();
   const size_t index =
       begin({.name = str(call.op.name, call.mutates != call.op.mutates ? "_" : ""),
@@ -161,16 +168,20 @@ void Recording::run(const Call& call, const Decision& decision, Tensor* outputs)
              .site = text_of(user_site(call.site)),
              .module = state.module_path != nullptr ? *state.module_path : std::string(),
              .shapes = options_.record_shapes ? shapes_of(call) : std::string()});
-  const bool is_on_device = decision.outputs[0]->device != DeviceType::kCpu;
-  if (is_on_device) on_device_.push_back({index, DeviceMark::now(*state.context), {}});
-  const size_t place = on_device_.size();
-  try {
-    outer_->run(call, decision, outputs);
-    if (is_on_device) on_device_[place - 1].end = DeviceMark::now(*state.context);
-  } catch (...) {
-    if (is_on_device) on_device_.resize(place - 1);
-    end(index);
-    throw;
+  if (is_on_device(decision)) on_device_.push_back({index, DeviceMark::now(*state.context), {}});
+}
+
+// What a failed call has queued on a device has no end.
+void Recording::end(const Decision& decision, bool has_failed) {
+  const auto index = static_cast<size_t>(open_);
+  if (is_on_device(decision)) {
+    const auto entry = std::find_if(on_device_.rbegin(), on_device_.rend(),
+                                    [&](const OnDevice& it) { return it.event == index; });
+    if (has_failed) {
+      on_device_.erase(std::next(entry).base(), on_device_.end());
+    } else {
+      entry->end = DeviceMark::now(*thread_state().context);
+    }
   }
   end(index);
 }
@@ -259,8 +270,11 @@ void Profile::write_chrome_trace(const std::string& path) const {
         str("[profiler] cannot write ", path, "; check that its folder exists and has room"));
 }
 
+// A Recording is the only observer there is. It hears of nothing that is traced.
 Scope::Scope(std::string_view name, Site site)
-    : recording_(dynamic_cast<Recording*>(thread_state().interpreter)) {
+    : recording_(thread_state().trace != nullptr
+                     ? nullptr
+                     : static_cast<Recording*>(thread_state().observer)) {
   if (recording_ == nullptr) return;
   index_ = recording_->begin({.name = std::string(name),
                               .is_scope = true,
@@ -270,7 +284,7 @@ Scope::Scope(std::string_view name, Site site)
 
 Scope::~Scope() {
   // Not when the profile was stopped, or died, within the scope.
-  if (recording_ != nullptr && thread_state().interpreter == recording_) recording_->end(index_);
+  if (recording_ != nullptr && thread_state().observer == recording_) recording_->end(index_);
 }
 
 }  // namespace flow::profiler

@@ -6,6 +6,7 @@
 #include "boxing/comm/comm_thread.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "core/strided_twin.h"
 #include "core/tensor_impl.h"
 #include "core/tensor_meta.h"
 #include "nn/comm_call.h"
@@ -71,10 +72,10 @@ template <class Run>
 TensorWork in_background(const TensorArg& x, const Run& run) {
   const auto result = std::make_shared<Tensor>();
   const Site site = user_site(x.site());
-  auto task =
-      boxing::comm_thread(*thread_state().context).submit([x = x->detach(), site, run, result] {
-        *result = run({x, site});
-      });
+  auto task = boxing::comm_thread(*thread_state().context)
+                  .submit([x = strided_form(x->detach()), site, run, result] {
+                    *result = run({x, site});
+                  });
   return {Work(std::make_unique<TaskWork>(std::move(task))), result};
 }
 

@@ -9,6 +9,7 @@
 #include "core/env.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/strided_twin.h"
 #include "eager/runtime.h"
 #include "nn/called_modules.h"
 #include "nn/clip_grad.h"
@@ -139,7 +140,7 @@ autograd::BackwardRules GraphBase::backward_rules(const ZeroParameters& zero,
 
 std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorReader& arguments,
                                                       const Build& build) {
-  if (dynamic_cast<graph::Trace*>(thread_state().interpreter) != nullptr) {
+  if (thread_state().trace != nullptr) {
     throw Unsupported(
         "[graph] a graph was called while another graph is being traced; call its build() instead");
   }
@@ -212,8 +213,7 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
   CompiledGraph::State& state = *compiled.state_;
   std::vector<Tensor> inputs;
   for (const Tensor& argument : arguments) {
-    argument.make_strided();
-    inputs.push_back(argument.contiguous());
+    inputs.push_back(strided_form(argument).contiguous());
   }
   if (state.scaler) {
     state.scaler->begin_run();

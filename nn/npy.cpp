@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/strided_twin.h"
 #include "nn/file.h"
 #include "nn/npy_format.h"
 #include "nn/zip.h"
@@ -18,9 +19,7 @@ constexpr std::string_view kSuffix = ".npy";
 // The logical tensor as a local one in host memory, row-major.
 Tensor whole_of(const Tensor& x) {
   const Tensor local = x.is_global() ? x.full() : x;
-  Tensor whole = local.detach().to("cpu").contiguous();
-  whole.make_strided();
-  return whole;
+  return strided_form(local.detach().to("cpu")).contiguous();
 }
 
 std::span<const std::byte> elements_of(const Tensor& whole) {

@@ -10,6 +10,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "core/strided_twin.h"
 #include "nn/file.h"
 #include "nn/safetensors_index.h"
 
@@ -244,8 +245,7 @@ void save_safetensors(const std::string& path, const StateDict& tensors, const M
   std::vector<SafetensorsData> entries;
   for (const auto& [name, tensor] : tensors) {
     const Tensor local = tensor.is_global() ? tensor.full() : tensor;
-    whole.push_back(local.detach().to("cpu").contiguous());
-    whole.back().make_strided();
+    whole.push_back(strided_form(local.detach().to("cpu")).contiguous());
     entries.push_back({name, tensor.dtype(), tensor.shape(), whole.back().impl().data()});
   }
   write_safetensors(path, entries, metadata);

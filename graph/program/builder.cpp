@@ -1,11 +1,13 @@
 #include "graph/program/builder.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "boxing/routed_kernel.h"
 #include "core/error.h"
+#include "graph/program/kernel_binding.h"
 #include "ops/creation/copy_op.h"
 #include "ops/elementwise/binary_op.h"
 
@@ -43,12 +45,13 @@ void ProgramBuilder::add_in_place(const OpDef& op, const void* attrs, BufferId t
     step.attrs.resize(op.attrs->size);
     std::memcpy(step.attrs.data(), attrs, op.attrs->size);
   }
-  const std::array metas = {local_part(buffer(target).meta), local_part(buffer(source).meta)};
-  const KernelQuery query{op, metas, {metas.data(), 1}, step.raw_attrs()};
-  const KernelChoice choice = kernels_.select(query, metas[0]->device);
-  step.fn = choice.fn;
-  step.state = choice.state;
-  step.scratch = scratch_of(choice.state);
+  const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return buffer(id).meta; });
+  add_kernel(std::move(step), make_kernel_call(step, metas, kernels_));
+}
+
+void ProgramBuilder::add_kernel(Step step, KernelCall call) {
+  step.scratch = call.scratch;
+  step.call = std::make_shared<const KernelCall>(std::move(call));
   program_.steps.push_back(std::move(step));
 }
 
@@ -97,23 +100,13 @@ void ProgramBuilder::wait_for_sends() {
 }
 
 BufferId ProgramBuilder::strided(BufferId id) {
-  const MetaPtr meta = buffer(id).meta;
-  if (meta->blocked == nullptr) return id;
-  if (blocked_[id].plain != kNoBuffer) return blocked_[id].plain;
-  const BufferId plain = add_buffer(with_blocked(meta, nullptr));
-  program_.steps.push_back({.kind = StepKind::kToStrided, .inputs = {id}, .outputs = {plain}});
-  Blocked& known = blocked_[id];
-  known.plain = plain;
-  known.phase = phase_;
-  known.replaces = !known.is_used || (known.made_in != Phase::kForward);
-  return plain;
-}
-
-BufferId ProgramBuilder::seen(BufferId id) const {
-  const auto found = blocked_.find(id);
-  if (found == blocked_.end() || found->second.plain == kNoBuffer) return id;
-  const Blocked& known = found->second;
-  return known.replaces || known.phase == phase_ ? known.plain : id;
+  if (id == kNoBuffer || buffer(id).meta->blocked == nullptr) return id;
+  const auto known = twins_.find(id);
+  if (known != twins_.end()) return known->second;
+  const BufferId twin = add_buffer(with_blocked(buffer(id).meta, nullptr));
+  program_.steps.push_back({.kind = StepKind::kToStrided, .inputs = {id}, .outputs = {twin}});
+  twins_.emplace(id, twin);
+  return twin;
 }
 
 BufferId ProgramBuilder::contiguous(BufferId id) {
@@ -125,16 +118,6 @@ BufferId ProgramBuilder::contiguous(BufferId id) {
   return copy;
 }
 
-namespace {
-
-bool is_held_by_any(const std::vector<MetaPtr>& inputs, const std::vector<MetaPtr>& outputs) {
-  const auto is_held = [](MetaPtr meta) { return meta != nullptr && meta->is_held; };
-  return std::any_of(inputs.begin(), inputs.end(), is_held) ||
-         std::any_of(outputs.begin(), outputs.end(), is_held);
-}
-
-}  // namespace
-
 std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                                                const std::vector<BufferId>& inputs,
                                                const std::vector<MetaPtr>& metas) {
@@ -143,89 +126,56 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
 
 std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                                                const std::vector<BufferId>& inputs,
-                                               const std::vector<MetaPtr>& output_metas,
+                                               const std::vector<MetaPtr>& metas,
                                                bool draws_globally) {
   const OpDef& op = *node.op;
-  phase_ = node.phase;
-  std::vector<BufferId> sources;
+  std::vector<MetaPtr> input_metas;
   for (const BufferId id : inputs)
-    sources.push_back(seen(id));
-  std::vector<MetaPtr> metas;
-  for (const BufferId id : sources)
-    metas.push_back(id == kNoBuffer ? nullptr : buffer(id).meta);
-  if (!is_held_by_any(metas, output_metas)) {
-    std::vector<BufferId> absent;
-    for (const MetaPtr meta : output_metas)
-      absent.push_back(add_buffer(meta));
-    return absent;
+    input_metas.push_back(id == kNoBuffer ? nullptr : buffer(id).meta);
+  KernelCall call = flow::make_kernel_call({.op = op,
+                                            .inputs = input_metas,
+                                            .outputs = metas,
+                                            .attrs = node.raw_attrs(),
+                                            .mutates = op.mutates,
+                                            .chooses_kernel = !boxing::follows_route(op)},
+                                           kernels_);
+  if (call.kind == KernelCall::Kind::kNothing) return add_absent(metas);
+  std::vector<BufferId> sources = inputs;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (call.forms[i] == InputForm::kStrided) sources[i] = strided(sources[i]);
   }
-  if (op.view != nullptr) {
-    const BufferId base = strided(sources[0]);
-    ViewSpec view;
-    if (op.view(*buffer(base).meta, output_metas[0]->local_shape, node.raw_attrs(), view)) {
-      return {add_view(base, with_strides(output_metas[0], view.strides), view.offset)};
-    }
-    sources[0] = base;
-    metas[0] = buffer(base).meta;
-  }
-  std::vector<BufferId> outputs;
-  std::vector<MetaPtr> wanted = output_metas;
-  if (op.mutates != 0) {
-    for (size_t i = 0; i < sources.size(); ++i) {
-      if ((op.mutates >> i & 1) == 0) continue;
-      sources[i] = strided(sources[i]);
-      outputs.push_back(sources[i]);
-      wanted[outputs.size() - 1] = metas[i] = buffer(sources[i]).meta;
-    }
-  }
-  const KernelDef* chosen = nullptr;
-  const DeviceType device = wanted[0]->device;
-  const KernelQuery query{op, metas, wanted, node.raw_attrs()};
-  const bool is_routed = boxing::follows_route(op);
-  KernelChoice choice;
-  if (!is_routed) choice = kernels_.select(query, device, {}, &chosen);
-  const bool has_blocked = std::any_of(
-      metas.begin(), metas.end(), [](MetaPtr m) { return m != nullptr && m->blocked != nullptr; });
-  if (has_blocked && (is_routed || !chosen->accepts_blocked)) {
-    for (size_t i = 0; i < sources.size(); ++i) {
-      if (sources[i] == kNoBuffer) continue;
-      sources[i] = strided(sources[i]);
-      metas[i] = buffer(sources[i]).meta;
-    }
-    if (!is_routed) choice = kernels_.select(query, device);
-  }
-  std::shared_ptr<const boxing::Route> route;
-  KernelScratch scratch = scratch_of(choice.state);
-  if (is_routed) {
-    route = std::make_shared<const boxing::Route>(boxing::route_of_call(query));
-    scratch = boxing::scratch_of_route(query, *route, program_.rank);
-  }
+  if (call.kind == KernelCall::Kind::kView)
+    return {add_view(sources[0], call.outputs[0], call.view_offset)};
+  Step step{.inputs = sources,
+            .outputs = {},
+            .op = &op,
+            .attrs = node.attrs,
+            .guard = guard_,
+            .draw = node.draw,
+            .draws_globally = node.draw >= 0 && draws_globally,
+            .file = node.file,
+            .line = node.line};
+  for (uint32_t left = op.mutates; left != 0; left &= left - 1)
+    step.outputs.push_back(sources[static_cast<size_t>(std::countr_zero(left))]);
   if (op.mutates == 0) {
-    for (const MetaPtr meta : choice.outputs.empty() ? wanted : choice.outputs) {
-      outputs.push_back(add_buffer(meta));
-    }
+    for (const MetaPtr meta : call.outputs)
+      step.outputs.push_back(add_buffer(meta));
   }
-  program_.steps.push_back({.kind = StepKind::kKernel,
-                            .inputs = sources,
-                            .outputs = outputs,
-                            .op = &op,
-                            .attrs = node.attrs,
-                            .route = std::move(route),
-                            .fn = choice.fn,
-                            .state = choice.state,
-                            .scratch = std::move(scratch),
-                            .guard = guard_,
-                            .draw = node.draw,
-                            .draws_globally = node.draw >= 0 && draws_globally,
-                            .file = node.file,
-                            .line = node.line});
-  for (const BufferId id : inputs) {
-    if (id != kNoBuffer && buffer(id).meta->blocked != nullptr) blocked_[id].is_used = true;
+  std::vector<BufferId> outputs = step.outputs;
+  if (boxing::follows_route(op)) {
+    const KernelQuery query{op, call.inputs, call.outputs, node.raw_attrs()};
+    step.route = std::make_shared<const boxing::Route>(boxing::route_of_call(query));
+    call.scratch = boxing::scratch_of_route(query, *step.route, program_.rank);
   }
-  for (const BufferId id : outputs) {
-    if (buffer(id).meta->blocked != nullptr) blocked_[id].made_in = phase_;
-  }
+  add_kernel(std::move(step), std::move(call));
   return outputs;
+}
+
+std::vector<BufferId> ProgramBuilder::add_absent(const std::vector<MetaPtr>& metas) {
+  std::vector<BufferId> absent;
+  for (const MetaPtr meta : metas)
+    absent.push_back(add_buffer(meta));
+  return absent;
 }
 
 Program ProgramBuilder::finish() {

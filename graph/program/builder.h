@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/kernel.h"
+#include "core/kernel_call.h"
 #include "graph/ir/ir.h"
 #include "graph/program/program.h"
 
@@ -57,26 +57,15 @@ class ProgramBuilder {
   Program finish();
 
  private:
-  // What is known of a buffer in a blocked layout. Eagerly the first op that needs it strided
-  // converts the tensor in place, which later ops then see, but for those that saved it before.
-  // Kernels round by layout, so programs follow.
-  struct Blocked {
-    BufferId plain = kNoBuffer;  // its strided form, once there is one
-    bool replaces = false;       // all ops see that one from now on, else those of `phase`
-    Phase phase = Phase::kForward;
-    Phase made_in = Phase::kForward;
-    bool is_used = false;
-  };
-
-  // The form of a buffer that an op sees.
-  BufferId seen(BufferId buffer) const;
   void add_in_place(const OpDef& op, const void* attrs, BufferId target, BufferId source);
+  void add_kernel(Step step, KernelCall call);
+  // Buffers of values of which this rank holds no part.
+  std::vector<BufferId> add_absent(const std::vector<MetaPtr>& metas);
 
   const KernelTable& kernels_;
   Program program_;
-  std::vector<size_t> sends_;  // steps not waited for
-  std::map<BufferId, Blocked> blocked_;
-  Phase phase_ = Phase::kForward;  // of the node being added
+  std::vector<size_t> sends_;           // steps not waited for
+  std::map<BufferId, BufferId> twins_;  // the strided forms of blocked buffers
   BufferId guard_ = kNoBuffer;
 };
 

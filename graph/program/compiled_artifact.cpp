@@ -114,7 +114,7 @@ void load_programs(CompiledArtifact& step, bool for_all_ranks) {
     std::shared_ptr<const Program>& ready = loaded[program.get()];
     if (ready == nullptr) {
       auto copy = std::make_shared<Program>(*program);
-      choose_kernels(*copy, kernel_table());
+      bind_kernel_calls(*copy, kernel_table());
       ready = std::move(copy);
     }
     program = ready;

@@ -1,6 +1,8 @@
 #include "graph/program/kernel_binding.h"
 
+#include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "core/error.h"
 
@@ -22,6 +24,16 @@ KernelMetas kernel_metas(const Step& step, const std::function<MetaPtr(BufferId)
   return metas;
 }
 
+KernelCall make_kernel_call(const Step& step, const KernelMetas& metas,
+                            const KernelTable& kernels) {
+  return flow::make_kernel_call({.op = *step.op,
+                                 .inputs = metas.inputs,
+                                 .outputs = metas.plain_outputs,
+                                 .attrs = step.raw_attrs(),
+                                 .allows_view = false},
+                                kernels);
+}
+
 namespace {
 
 bool is_same_layout(const BlockedLayout* a, const BlockedLayout* b) {
@@ -31,7 +43,7 @@ bool is_same_layout(const BlockedLayout* a, const BlockedLayout* b) {
 
 }  // namespace
 
-void choose_kernels(Program& program, const KernelTable& kernels) {
+void bind_kernel_calls(Program& program, const KernelTable& kernels) {
   const auto meta_of = [&](BufferId id) -> MetaPtr& {
     return program.buffers[static_cast<size_t>(id)].meta;
   };
@@ -39,9 +51,15 @@ void choose_kernels(Program& program, const KernelTable& kernels) {
     Step& step = program.steps[i];
     if (step.kind != StepKind::kKernel || step.route) continue;
     const KernelMetas metas = kernel_metas(step, meta_of);
-    KernelChoice choice = kernels.select(metas.query(step), metas.plain_outputs[0]->device);
+    KernelCall call = make_kernel_call(step, metas, kernels);
+    const bool converts =
+        std::find(call.forms.begin(), call.forms.end(), InputForm::kStrided) != call.forms.end();
+    if (call.kind != KernelCall::Kind::kKernel || converts) {
+      throw BadFile(str("[plan] step ", i, ", ", step.op->name,
+                        ": no kernel of this run takes its inputs as they are; compile it again"));
+    }
     for (size_t j = 0; j < step.outputs.size(); ++j) {
-      const BlockedLayout* own = j < choice.outputs.size() ? choice.outputs[j]->blocked : nullptr;
+      const BlockedLayout* own = call.outputs[j]->blocked;
       MetaPtr& meta = meta_of(step.outputs[j]);
       if (!is_same_layout(own, meta->blocked)) {
         throw BadFile(str("[plan] step ", i, ", ", step.op->name,
@@ -49,9 +67,8 @@ void choose_kernels(Program& program, const KernelTable& kernels) {
       }
       if (own != nullptr) meta = with_blocked(meta, own);
     }
-    step.fn = choice.fn;
-    step.scratch = scratch_of(choice.state);
-    step.state = std::move(choice.state);
+    step.scratch = call.scratch;
+    step.call = std::make_shared<const KernelCall>(std::move(call));
   }
 }
 

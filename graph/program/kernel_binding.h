@@ -1,10 +1,11 @@
-// What the kernels of a program's steps are chosen by.
+// Decides the kernel calls of a program's steps again: for a program that was read from a file, and
+// where another rank of its class runs it.
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include "core/kernel.h"
+#include "core/kernel_call.h"
 #include "graph/program/program.h"
 
 namespace flow::graph {
@@ -26,8 +27,12 @@ struct KernelMetas {
 // `meta_of` gives the meta of a buffer that is one.
 KernelMetas kernel_metas(const Step& step, const std::function<MetaPtr(BufferId)>& meta_of);
 
-// Chooses the kernels of a program read from a file, and gives its buffers the blocked layouts that
-// they write. Throws BadFile naming the step whose kernel lays its results out otherwise.
-void choose_kernels(Program& program, const KernelTable& kernels);
+// The call of a step whose buffers have these metas. The builder has put conversions into steps of
+// their own, so none but numbers for a device are left.
+KernelCall make_kernel_call(const Step& step, const KernelMetas& metas, const KernelTable& kernels);
+
+// Decides the calls of a program read from a file, and gives its buffers the blocked layouts that
+// its kernels write. Throws BadFile naming the step whose kernel lays its results out otherwise.
+void bind_kernel_calls(Program& program, const KernelTable& kernels);
 
 }  // namespace flow::graph

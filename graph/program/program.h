@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "boxing/route.h"
-#include "core/kernel.h"
-#include "core/kernel_scratch.h"
+#include "core/kernel_call.h"
 #include "graph/ir/ir.h"
 
 namespace flow::graph {
@@ -47,9 +46,8 @@ struct Step {
   std::vector<std::byte> attrs = {};
   // The route of a redistribution; each rank makes its kernel when it loads the program.
   std::shared_ptr<const boxing::Route> route = nullptr;
-  // The kernel for the metas of the program's rank; null: chosen when the program is loaded.
-  KernelFn fn = nullptr;
-  KernelState state = nullptr;
+  // How the program's rank runs the kernel; null: decided when the program is loaded.
+  std::shared_ptr<const KernelCall> call = nullptr;
   KernelScratch scratch = {};   // what the kernel takes beside the arena, while it runs
   bool on_parts = false;        // the kernel sees local parts: copies and sums that programs add
   BufferId guard = kNoBuffer;   // a bool scalar without which the step is left out

@@ -9,11 +9,12 @@
 #include <utility>
 
 #include "boxing/ranks/advance.h"
-#include "boxing/ranks/fail_ranks.h"
 #include "boxing/routed_kernel.h"
 #include "core/context.h"
 #include "core/device_memory.h"
 #include "core/error.h"
+#include "core/strided_twin.h"
+#include "eager/run_kernel.h"
 #include "eager/runtime.h"
 #include "graph/program/kernel_binding.h"
 
@@ -54,15 +55,6 @@ class AddSeconds {
   double& sum_;
   Clock::time_point begin_ = Clock::now();
 };
-
-// Whether ranks see different data, so that one may fail alone.
-bool has_sharded_input(std::span<const TensorView> inputs) {
-  return std::any_of(inputs.begin(), inputs.end(), [](const TensorView& input) {
-    return input.meta != nullptr && input.meta->is_global() &&
-           std::any_of(input.meta->nd_sbp.begin(), input.meta->nd_sbp.end(),
-                       [](Sbp entry) { return !entry.is_broadcast(); });
-  });
-}
 }  // namespace
 
 Executor::Executor(const Program& program) : program_(program), rank_(*thread_state().context) {
@@ -80,6 +72,7 @@ Executor::Executor(const Program& program) : program_(program), rank_(*thread_st
   arena_ = Storage::allocate(rank_.allocator(), uses_host ? arena_bytes : 0);
   for (const BufferId id : program.externals)
     externals_.push_back({.meta = meta_of(id)});
+  find_written_externals();
   for (const Step& step : program.steps) {
     load_kernel(step);
     first_view_.push_back(views_.size());
@@ -102,15 +95,12 @@ Executor::Executor(const Program& program) : program_(program), rank_(*thread_st
 }
 
 void Executor::add_moved_numbers(size_t step) {
-  const Step& of = program_.steps[step];
-  if (of.kind != StepKind::kKernel || of.inputs.size() < 2) return;
-  const DeviceType device = meta_of(of.outputs[0])->device;
-  if (device == DeviceType::kCpu) return;
-  for (size_t i = 0; i < of.inputs.size(); ++i) {
-    const MetaPtr meta = meta_of(of.inputs[i]);
-    if (meta == nullptr || meta->device == device) continue;
-    const MetaPtr there = local_meta(meta->local_shape, meta->dtype, device);
-    Ref<Storage> memory = allocate_storage(rank_, device, there->local_bytes());
+  if (calls_[step] == nullptr || !calls_[step]->moves_numbers) return;
+  const KernelCall& call = *calls_[step];
+  for (size_t i = 0; i < call.forms.size(); ++i) {
+    if (call.forms[i] != InputForm::kOnDevice) continue;
+    const MetaPtr there = call.inputs[i];
+    Ref<Storage> memory = allocate_storage(rank_, there->device, there->local_bytes());
     std::byte* data = memory->data();
     numbers_[step].push_back({first_view_[step] + i, {data, there}, std::move(memory)});
   }
@@ -124,8 +114,8 @@ void Executor::run_with_numbers(size_t step, const KernelContext& context) {
                number.there.meta->local_bytes());
     input = number.there;
   }
-  kernels_[step].fn({inputs, context.outputs, context.attrs, context.state, context.random,
-                     context.rank, context.site});
+  eager::run_kernel(kernels_[step].fn, {inputs, context.outputs, context.attrs, context.state,
+                                        context.random, context.rank, context.site});
 }
 
 void Executor::load_metas() {
@@ -138,26 +128,33 @@ void Executor::load_metas() {
 }
 
 void Executor::load_kernel(const Step& step) {
+  calls_.push_back(step.kind == StepKind::kKernel ? kernel_call_here(step) : nullptr);
   Kernel& kernel = kernels_.emplace_back();
-  if (step.kind != StepKind::kKernel) return;
+  if (calls_.back() != nullptr) kernel = {calls_.back()->fn, calls_.back()->state.get()};
+}
+
+// The program's where the step's metas are the same on this rank, else one of this rank's own.
+std::shared_ptr<const KernelCall> Executor::kernel_call_here(const Step& step) const {
   const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return meta_of(id); });
   const auto programs_meta = [&](BufferId id) {
     return program_.buffers[static_cast<size_t>(id)].meta;
   };
-  if (step.fn != nullptr &&
-      (program_.rank == rank_.rank() || metas == kernel_metas(step, programs_meta))) {
-    kernel = {step.fn, step.state.get()};
-    return;
+  const bool is_bound = step.call != nullptr && step.call->fn != nullptr;
+  if (is_bound && (program_.rank == rank_.rank() || metas == kernel_metas(step, programs_meta))) {
+    return step.call;
   }
-  const KernelQuery query = metas.query(step);
-  const DeviceType device = metas.plain_outputs[0]->device;
-  KernelChoice choice = step.route && device == DeviceType::kCpu
-                            ? boxing::bind_route(query, *step.route)
-                            : kernel_table().select(query, device);
-  FLOW_ASSERT(metas.outputs == (choice.outputs.empty() ? metas.plain_outputs : choice.outputs),
-              step.op->name, " gives another memory layout than its program has");
-  kernel = {choice.fn, choice.state.get()};
-  made_states_.push_back(std::move(choice.state));
+  auto call = std::make_shared<KernelCall>();
+  if (step.route && metas.plain_outputs[0]->device == DeviceType::kCpu) {
+    KernelChoice choice = boxing::bind_route(metas.query(step), *step.route);
+    call->fn = choice.fn;
+    call->state = std::move(choice.state);
+    call->outputs = choice.outputs.empty() ? metas.plain_outputs : std::move(choice.outputs);
+  } else {
+    *call = make_kernel_call(step, metas, kernel_table());
+  }
+  FLOW_ASSERT(call->fn != nullptr && metas.outputs == call->outputs, step.op->name,
+              " gives another memory layout than its program has");
+  return call;
 }
 
 void Executor::add_view(BufferId id) {
@@ -179,22 +176,46 @@ void Executor::add_view(BufferId id) {
   }
 }
 
+void Executor::find_written_externals() {
+  for (const Step& step : program_.steps) {
+    for (BufferId id : step.outputs) {
+      while (program_.buffers[static_cast<size_t>(id)].base != kNoBuffer)
+        id = program_.buffers[static_cast<size_t>(id)].base;
+      const int32_t external = program_.buffers[static_cast<size_t>(id)].external;
+      if (external >= 0) externals_[static_cast<size_t>(external)].is_written = true;
+    }
+  }
+}
+
+namespace {
+
+// The memory of a tensor that a program works on: a program reads strided forms, and what it writes
+// becomes strided.
+std::byte* data_of(const Tensor& tensor, bool is_written) {
+  TensorImpl& impl = tensor.impl();
+  if (is_written) make_writable(impl);
+  return impl.meta->blocked == nullptr ? impl.data() : strided_twin(impl)->data();
+}
+
+}  // namespace
+
 void Executor::bind(std::span<const Tensor> externals) {
   FLOW_ASSERT(externals.size() == externals_.size(), "the program has ", externals_.size(),
               " externals, ", externals.size(), " are given");
   for (size_t i = 0; i < externals_.size(); ++i) {
-    const External& external = externals_[i];
-    if (!external.meta->is_held) continue;
-    externals[i].make_strided();
-    if (externals[i].meta_ptr() == external.meta) continue;
+    const MetaPtr wanted = externals_[i].meta;
+    if (!wanted->is_held) continue;
+    const MetaPtr meta = externals[i].meta_ptr();
+    if (meta == wanted || (meta->blocked != nullptr && with_blocked(meta, nullptr) == wanted)) {
+      continue;
+    }
     throw InvalidArgument(str("[graph] a tensor differs from the one compiled for; received ",
-                              externals[i].meta(), ", compiled for ", *external.meta,
-                              "; compile another plan for it"));
+                              *meta, ", compiled for ", *wanted, "; compile another plan for it"));
   }
   for (size_t i = 0; i < externals_.size(); ++i) {
     External& external = externals_[i];
     if (!external.meta->is_held) continue;
-    std::byte* data = externals[i].impl().data();
+    std::byte* data = data_of(externals[i], external.is_written);
     if (data == external.data) continue;
     external.data = data;
     for (const Use& use : external.uses)
@@ -211,22 +232,12 @@ void Executor::run(std::span<const Tensor> externals) {
   for (RandomStream& stream : streams_)
     stream = rank_.generator().next();
   size_t step = 0;
-  try {
-    if (records_steps_) {
-      for (; step < program_.steps.size(); ++step)
-        run_timed(step);
-    }
+  if (records_steps_) {
     for (; step < program_.steps.size(); ++step)
-      run_step(step);
-  } catch (const Error& error) {
-    // As in eager mode: those without the bad value must not wait for this rank.
-    const std::span<const TensorView> inputs(views_.data() + first_view_[step],
-                                             program_.steps[step].inputs.size());
-    if (program_.steps[step].kind == StepKind::kKernel && has_sharded_input(inputs)) {
-      boxing::fail_ranks(rank_, error.what());
-    }
-    throw;
+      run_timed(step);
   }
+  for (; step < program_.steps.size(); ++step)
+    run_step(step);
 }
 
 void Executor::record_steps(bool on) {
@@ -270,7 +281,7 @@ void Executor::run_step(size_t index) {
       const KernelContext context{inputs, outputs, step.raw_attrs(), kernel.state,
                                   random, rank_,   sites_[index]};
       if (!numbers_.empty() && !numbers_[index].empty()) return run_with_numbers(index, context);
-      kernel.fn(context);
+      eager::run_kernel(kernel.fn, context);
       return;
     }
     case StepKind::kToStrided: {

@@ -1,6 +1,7 @@
 // Runs programs. Pointers are resolved and the arena is allocated once; a run makes no decision.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -52,6 +53,7 @@ class Executor {
   struct External {
     MetaPtr meta = nullptr;
     const std::byte* data = nullptr;  // of the last run
+    bool is_written = false;
     std::vector<Use> uses = {};
   };
 
@@ -69,6 +71,8 @@ class Executor {
 
   void load_metas();
   void load_kernel(const Step& step);
+  std::shared_ptr<const KernelCall> kernel_call_here(const Step& step) const;
+  void find_written_externals();
 
   MetaPtr meta_of(BufferId id) const {
     return id == kNoBuffer ? nullptr : metas_[static_cast<size_t>(id)];
@@ -89,7 +93,7 @@ class Executor {
   Ref<Storage> device_arena_;    // the same offsets on the device; null: no buffer lies there
   std::vector<MetaPtr> metas_;   // of this rank, by buffer
   std::vector<Kernel> kernels_;  // by step
-  std::vector<std::shared_ptr<const void>> made_states_;  // of kernels made here
+  std::vector<std::shared_ptr<const KernelCall>> calls_;  // by step; null for other kinds
   // The views of step i's inputs, then outputs, start at first_view_[i].
   std::vector<TensorView> views_;
   std::vector<size_t> first_view_;

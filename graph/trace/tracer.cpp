@@ -12,6 +12,8 @@
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "core/grad_mode.h"
+#include "core/kernel_call.h"
+#include "core/strided_twin.h"
 #include "graph/ir/id_map.h"
 #include "ops/shape/diagonal_op.h"
 #include "ops/shape/slice.h"
@@ -95,30 +97,31 @@ StageGuard::~StageGuard() {
   thread_state().stage = outer_;
 }
 
-SuspendTracing::SuspendTracing() : inner_(thread_state().interpreter) {
-  if (const auto* trace = dynamic_cast<const Trace*>(inner_)) {
-    thread_state().interpreter = trace->outer_;
-  }
+SuspendTracing::SuspendTracing()
+    : interpreter_(thread_state().interpreter), trace_(thread_state().trace) {
+  if (trace_ == nullptr) return;
+  const auto& trace = static_cast<const Trace&>(*trace_);
+  thread_state().interpreter = trace.outer_;
+  thread_state().trace = trace.outer_trace_;
 }
 
 SuspendTracing::~SuspendTracing() {
-  thread_state().interpreter = inner_;
+  thread_state().interpreter = interpreter_;
+  thread_state().trace = trace_;
 }
 
-TransientGuard::TransientGuard() {
-  if (auto* trace = dynamic_cast<Trace*>(thread_state().interpreter)) {
-    outer_ = std::exchange(trace->is_transient_, true);
-  }
+TransientGuard::TransientGuard() : trace_(static_cast<Trace*>(thread_state().trace)) {
+  if (trace_ != nullptr) outer_ = std::exchange(trace_->is_transient_, true);
 }
 
 TransientGuard::~TransientGuard() {
-  if (auto* trace = dynamic_cast<Trace*>(thread_state().interpreter)) {
-    trace->is_transient_ = outer_;
-  }
+  if (trace_ != nullptr) trace_->is_transient_ = outer_;
 }
 
 Trace::Trace()
-    : outer_(std::exchange(thread_state().interpreter, this)), draws_from_(generator_state()) {
+    : outer_(std::exchange(thread_state().interpreter, this)),
+      outer_trace_(std::exchange(thread_state().trace, this)),
+      draws_from_(generator_state()) {
   autograd::drop_cached_casts();
 }
 
@@ -129,6 +132,7 @@ Trace::~Trace() {
 void Trace::restore() {
   is_active_ = false;
   thread_state().interpreter = outer_;
+  thread_state().trace = outer_trace_;
   set_generator_state(draws_from_);
   autograd::drop_cached_casts();
   for (const CapturedTensor& capture : captures_) {
@@ -163,7 +167,7 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
     return slot;
   }
   // Ranks outside a placement hold no storage: the handle itself tells captures apart.
-  std::vector<size_t>& same_storage = captures_of_[impl.storage.get()];
+  std::vector<size_t>& same_storage = captures_of_[memory_of(impl)];
   for (const size_t i : same_storage) {
     const TensorImpl& known = captures_[i].tensor.impl();
     const bool same_part = known.meta == impl.meta && known.offset == impl.offset;
@@ -210,9 +214,9 @@ void Trace::write(TracedValue& slot, ValueId value, Site site) {
 bool Trace::make_view(const Call& call, const std::vector<const Tensor*>& inputs, MetaPtr meta,
                       ValueId value, Tensor& output) {
   if (call.op.view == nullptr) return false;
-  ViewSpec view;
-  if (!call.op.view(inputs[0]->meta(), meta->local_shape, call.attrs, view)) return false;
-  output = make_traced(with_strides(meta, view.strides), value);
+  const auto view = bind_view(call.op, inputs[0]->meta_ptr(), meta, call.attrs);
+  if (!view) return false;
+  output = make_traced(view->meta, value);
   return true;
 }
 

@@ -33,8 +33,11 @@ class [[nodiscard]] SuspendTracing {
   SuspendTracing& operator=(const SuspendTracing&) = delete;
 
  private:
-  Interpreter* inner_;
+  Interpreter* interpreter_;
+  Interpreter* trace_;
 };
+
+class Trace;
 
 // Nodes traced while it lives are transient (graph/ir/ir.h). Nothing outside a trace.
 class [[nodiscard]] TransientGuard {
@@ -45,6 +48,7 @@ class [[nodiscard]] TransientGuard {
   TransientGuard& operator=(const TransientGuard&) = delete;
 
  private:
+  Trace* trace_;  // null: no trace runs
   bool outer_ = false;
 };
 
@@ -107,7 +111,8 @@ class Trace final : public Interpreter {
   void redistribute_inputs(const Call& call, const Decision& decision,
                            std::vector<const Tensor*>& inputs, std::vector<Tensor>& owned);
 
-  Interpreter* outer_;
+  Interpreter* outer_;           // who carried calls out, or wrote them down, before
+  Interpreter* outer_trace_;     // null: no other trace runs
   Generator::State draws_from_;  // the generator when the trace began
   bool is_active_ = true;
   bool is_transient_ = false;

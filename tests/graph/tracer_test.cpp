@@ -10,6 +10,7 @@
 #include "autograd/engine.h"
 #include "autograd/recompute.h"
 #include "autograd/shape_in_place.h"
+#include "core/context.h"
 #include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "graph/program/lower.h"
@@ -273,6 +274,21 @@ TEST(Tracer, AnEndedTraceLeavesTheThreadEager) {
   const Tensor x = ones({2});
   { Trace trace; }
   EXPECT_EQ((x + x).to_vector<float>(), (std::vector<float>{2, 2}));
+}
+
+TEST(Trace, TheThreadSaysWhetherOneRuns) {
+  EXPECT_EQ(thread_state().trace, nullptr);
+  {
+    const Trace trace;
+    EXPECT_EQ(thread_state().trace, &trace);
+    {
+      const SuspendTracing suspended;
+      EXPECT_EQ(thread_state().trace, nullptr);
+      EXPECT_EQ((ones({1}) + ones({1})).to_vector<float>(), std::vector<float>{2});
+    }
+    EXPECT_EQ(thread_state().trace, &trace);
+  }
+  EXPECT_EQ(thread_state().trace, nullptr);
 }
 
 }  // namespace

@@ -11,8 +11,7 @@
 #include "nn/module.h"
 #include "nn/optim/traced_scaler.h"
 #include "nn/optim/traced_step.h"
-#include "pipeline/micro_batch.h"
-#include "pipeline/schedule.h"
+#include "pipeline/micro_batching.h"
 #include "pipeline/timeline_recorder.h"
 
 namespace flow::nn {
@@ -36,22 +35,6 @@ struct GraphSignature {
   friend bool operator==(const GraphSignature&, const GraphSignature&) = default;
 };
 
-// How a step is cut into micro-batches; the last inputs, from `num_arguments` on, are no batches.
-struct MicroBatching {
-  int64_t micro_batches = 1;
-  pipeline::ScheduleRule rule = {};
-  size_t num_arguments = 0;
-
-  // One micro-batch of one stage is the plain step; the rest is for others.
-  bool is_needed(const graph::Graph& graph) const;
-
-  pipeline::MicroBatchCut cut(const graph::Graph& graph) const;
-  pipeline::Schedule schedule(const graph::Graph& graph) const;
-  // What a timeline of it says beside events.
-  pipeline::TimelineFile timeline_frame(const graph::Graph& graph) const;
-  graph::Lowering lowering(const graph::Graph& step) const;
-};
-
 // A module that build() called, and its mode then.
 struct CalledModule {
   ModuleBase module;
@@ -67,8 +50,10 @@ struct CompiledGraph::State {
   // By optimizer: which of the plan's first outputs says whether it steps, -1: it always does.
   std::vector<int64_t> guards;
   size_t num_guards = 0;
-  MicroBatching cutting;
+  pipeline::MicroBatching batching;
 
+  // The schedule, ranks and predicted costs of the step; empty where it has no schedule.
+  pipeline::TimelineFile timeline_frame() const;
   // Whether its modules are in the modes they had.
   bool has_modes() const;
   // Whether the tensors it reads and writes are still the model's and the optimizers'.

@@ -2,8 +2,6 @@
 
 #include <bit>
 #include <cstring>
-#include <map>
-#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -12,7 +10,6 @@
 #include "boxing/redistribute.h"
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
-#include "graph/ir/id_map.h"
 #include "ops/shape/diagonal_op.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/slice_op.h"
@@ -315,70 +312,6 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
     outputs[i] = make_traced(decision.outputs[i], node.outputs[i]);
 }
 
-namespace {
-
-// The placements of what a stage's forward computes.
-class StagePlacements {
- public:
-  explicit StagePlacements(const Graph& graph) : graph_(graph) {}
-
-  void add(const Node& node) {
-    if (node.phase != Phase::kForward || node.op == &boxing::kRedistribute) return;
-    placements_[node.stage].insert(placement_of(node));
-  }
-
-  // `stage`, or where that does not lie where the node computes, the last stage before it that
-  // does.
-  int64_t fitting(const Node& node, int64_t stage) const {
-    const void* const placement = placement_of(node);
-    for (auto it = placements_.rbegin(); it != placements_.rend(); ++it) {
-      if (it->first <= stage && it->second.contains(placement)) return it->first;
-    }
-    return stage;
-  }
-
- private:
-  const void* placement_of(const Node& node) const {
-    return graph_.value(node.outputs[0]).placement.id();
-  }
-
-  const Graph& graph_;
-  std::map<int64_t, std::set<const void*>> placements_;
-};
-
-// Nodes traced outside any stage take the largest of their inputs' stages; those without a staged
-// input (a constant, the seed of backward) that of their first user, 0 where there is none. What
-// comes back from a later stage does not take backward nodes there.
-void settle_stages(Graph& graph) {
-  IdMap<ValueId, int64_t> stage_of(graph.values.size(), -1);
-  StagePlacements placements(graph);
-  for (Node& node : graph.nodes) {
-    int64_t largest = -1;
-    for (const ValueId input : node.inputs) {
-      if (input != kNoValue) largest = std::max(largest, stage_of[input]);
-    }
-    if (node.stage < 0) {
-      const bool is_forward = node.phase == Phase::kForward || node.op == &boxing::kRedistribute;
-      node.stage = is_forward || largest < 0 ? largest : placements.fitting(node, largest);
-    }
-    placements.add(node);
-    for (const ValueId output : node.outputs)
-      stage_of[output] = node.stage;
-  }
-  IdMap<ValueId, int64_t> first_user(graph.values.size(), -1);
-  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    for (const ValueId output : node->outputs) {
-      if (node->stage < 0) node->stage = first_user[output];
-    }
-    node->stage = std::max<int64_t>(node->stage, 0);
-    for (const ValueId input : node->inputs) {
-      if (input != kNoValue) first_user[input] = node->stage;
-    }
-  }
-}
-
-}  // namespace
-
 TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
   FLOW_ASSERT(is_active_, "a trace is finished once");
   for (const Tensor& output : outputs)
@@ -391,7 +324,6 @@ TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
   graph_.num_draws = static_cast<int64_t>(generator_state().next_stream - draws_from_.next_stream);
   restore();
   step.graph = std::move(graph_);
-  settle_stages(step.graph);
   eliminate_dead_nodes(step.graph);
   verify(step.graph);
   return step;

@@ -18,16 +18,16 @@
 
 namespace flow::graph {
 
-// What stands for a tensor in the trace: the SSA value of its current version.
+// The stand-in of a tensor in the trace: the SSA value of its current version.
 struct Trace::TracedValue final : TraceSlot {
   const Trace* owner = nullptr;
   MetaPtr meta = nullptr;
   ValueId value = kNoValue;
-  // Whether a call that recorded gradients has written here.
+  // True if a call that recorded gradients has written the tensor.
   bool is_recorded = false;
-  // Of a view: what it shows, whether gradients flowed into that when the view was taken, its
-  // version when `value` was taken, and how. No handle: one that changes its shape in place becomes
-  // its own view.
+  // For a view: its base, whether gradients flowed into the base when the view was made, the base's
+  // version when `value` was made, and the node that made it. The base is no handle, since a handle
+  // that changes its shape in place becomes a view of itself.
   std::shared_ptr<TracedValue> base;
   bool shows_recorded = false;
   uint32_t base_version = 0;
@@ -47,7 +47,7 @@ std::vector<int64_t> inverse_permutation(const Shape& dims) {
   return inverse;
 }
 
-// `base` with `part` in the place of what `view` shows of it.
+// `base` with `part` in the place that `view` shows.
 Tensor put_back(const Tensor& base, const Tensor& part, const Node& view, Site site) {
   const auto attrs = [&]<class Attrs>(std::type_identity<Attrs>) -> const Attrs& {
     return *static_cast<const Attrs*>(view.raw_attrs());
@@ -153,13 +153,13 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
     auto slot = std::dynamic_pointer_cast<TracedValue>(impl.trace);
     if (!slot || slot->owner != this) {
       throw InvalidArgument(
-          "[trace] a value of another or an ended trace is used; a traced tensor lives as long as "
-          "its trace: return what you need from the step");
+          "[trace] a value of another or an ended trace is used; a traced tensor is valid as long "
+          "as its trace: return what you need from the step");
     }
     refresh(*slot);
     return slot;
   }
-  // Ranks outside a placement hold no storage: the handle itself tells captures apart.
+  // Ranks outside a placement hold no storage, so there the handle itself identifies a capture.
   std::vector<size_t>& same_storage = captures_of_[impl.storage.get()];
   for (const size_t i : same_storage) {
     const TensorImpl& known = captures_[i].tensor.impl();
@@ -203,7 +203,7 @@ void Trace::write(TracedValue& slot, ValueId value, Site site) {
   slot.base_version = slot.base->version;
 }
 
-// As in eager mode, an op makes a view where the strides allow it, else a copy.
+// As in eager mode, an op makes a view if the strides allow it, else a copy.
 bool Trace::make_view(const Call& call, const std::vector<const Tensor*>& inputs, MetaPtr meta,
                       ValueId value, Tensor& output) {
   if (call.op.view == nullptr) return false;
@@ -225,7 +225,7 @@ void Trace::redistribute_inputs(const Call& call, const Decision& decision,
   }
 }
 
-// Draws count from the start of the step; one that is made again (recompute) has its number.
+// Draws are counted from the start of the step; a recomputed draw keeps its number.
 int64_t Trace::draw_of(const RandomStream& random, Site site) const {
   if (random.seed != draws_from_.seed || random.stream < draws_from_.next_stream) {
     throw InvalidArgument("[trace] the generator was set within the step; set it outside", site);
@@ -233,8 +233,8 @@ int64_t Trace::draw_of(const RandomStream& random, Site site) const {
   return static_cast<int64_t>(random.stream - draws_from_.next_stream);
 }
 
-// Autograd follows writes through views by the memory they share, which traced values have not:
-// such a write is refused where gradients are recorded.
+// Autograd follows writes through views by the memory that they share. Traced values have no
+// memory, so such a write is refused while gradients are recorded.
 void Trace::follow_recorded_writes(const Call& call, Site site) {
   bool is_recorded = false;
   bool is_through_view = false;
@@ -263,8 +263,8 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   const ThreadState& state = thread_state();
   if (call.op.has_data_dependent_shape) {
     throw Unsupported(str("[", call.op.name,
-                          "] an op that has a shape that depends on data cannot be traced; call it "
-                          "outside and pass its result in"),
+                          "] an op whose shape depends on data cannot be traced; call it outside "
+                          "the step and pass its result in"),
                       user_site(call.site));
   }
   std::vector<const Tensor*> inputs(call.inputs.begin(), call.inputs.end());

@@ -3,23 +3,14 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "eager/runtime.h"
 #include "graph/ir/graph_uses.h"
 #include "graph/plan_file/plan_file.h"
 #include "nn/file.h"
-#include "pipeline/order.h"
 #include "pipeline/report.h"
 
 namespace flow::nn {
 
 namespace {
-
-int64_t num_stages_of(const graph::Graph& graph) {
-  int64_t num_stages = 1;
-  for (const graph::Node& node : graph.nodes)
-    num_stages = std::max(num_stages, node.stage + 1);
-  return num_stages;
-}
 
 // For an output of a node that writes in place, returns the position of the input that it
 // overwrites. Returns the first position if only the call, and not the op, is in place.
@@ -37,30 +28,11 @@ size_t written_input(const graph::Node& node, graph::ValueId output) {
 
 }  // namespace
 
-bool MicroBatching::is_needed(const graph::Graph& graph) const {
-  return micro_batches > 1 || num_stages_of(graph) > 1;
-}
-
-pipeline::MicroBatchCut MicroBatching::cut(const graph::Graph& graph) const {
-  return pipeline::plan_micro_batches(graph, micro_batches, graph.inputs.size() - num_arguments);
-}
-
-pipeline::Schedule MicroBatching::schedule(const graph::Graph& graph) const {
-  return pipeline::make_schedule(rule, num_stages_of(graph), micro_batches);
-}
-
-pipeline::TimelineFile MicroBatching::timeline_frame(const graph::Graph& graph) const {
-  if (!is_needed(graph)) return {};
-  return pipeline::timeline_frame(graph, cut(graph), schedule(graph), to_string(rule));
-}
-
-graph::Lowering MicroBatching::lowering(const graph::Graph& step) const {
-  if (!is_needed(step)) return {};
-  return {.name = str(micro_batches, " micro-batches of ", num_arguments, " inputs, ",
-                      pipeline::to_string(rule), " ", rule.table),
-          .order = [cutting = *this](const graph::Graph& graph) {
-            return pipeline::make_order(graph, cutting.cut(graph), cutting.schedule(graph));
-          }};
+pipeline::TimelineFile CompiledGraph::State::timeline_frame() const {
+  const graph::Graph& step = plan->graph();
+  if (!batching.is_needed(step)) return {};
+  return pipeline::timeline_frame(step, batching.cut(step), batching.schedule(step),
+                                  to_string(batching.rule));
 }
 
 bool CompiledGraph::State::has_modes() const {
@@ -133,12 +105,12 @@ const graph::CompiledStep& CompiledGraph::plan() const {
 }
 
 std::string CompiledGraph::summary() const {
-  const MicroBatching& cutting = state_->cutting;
+  const pipeline::MicroBatching& batching = state_->batching;
   const graph::Graph& step = state_->plan->graph();
-  if (!cutting.is_needed(step)) return state_->plan->summary();
-  return state_->plan->summary() + pipeline::describe(step, cutting.cut(step),
-                                                      cutting.schedule(step),
-                                                      to_string(cutting.rule));
+  if (!batching.is_needed(step)) return state_->plan->summary();
+  return state_->plan->summary() + pipeline::describe(step, batching.cut(step),
+                                                      batching.schedule(step),
+                                                      to_string(batching.rule));
 }
 
 void CompiledGraph::save(const std::string& path) const {
@@ -150,7 +122,7 @@ void CompiledGraph::save(const std::string& path) const {
 }
 
 void CompiledGraph::write_predicted_timeline(const std::string& path) const {
-  const pipeline::TimelineFile frame = state_->cutting.timeline_frame(state_->plan->graph());
+  const pipeline::TimelineFile frame = state_->timeline_frame();
   if (frame.schedule.actions.empty()) {
     throw InvalidArgument(
         "[graph] a graph of one stage and one micro-batch has no schedule, so its timeline cannot "

@@ -11,8 +11,7 @@
 #include "nn/module.h"
 #include "nn/optim/traced_scaler.h"
 #include "nn/optim/traced_step.h"
-#include "pipeline/micro_batch.h"
-#include "pipeline/schedule.h"
+#include "pipeline/micro_batching.h"
 #include "pipeline/timeline_recorder.h"
 
 namespace flow::nn {
@@ -36,24 +35,6 @@ struct GraphSignature {
   friend bool operator==(const GraphSignature&, const GraphSignature&) = default;
 };
 
-// How a step is split into micro-batches. Inputs from number `num_arguments` on are not batches and
-// are not split.
-struct MicroBatching {
-  int64_t micro_batches = 1;
-  pipeline::ScheduleRule rule = {};
-  size_t num_arguments = 0;
-
-  // False for one micro-batch in one stage: the plain step runs then, and the functions below are
-  // not needed.
-  bool is_needed(const graph::Graph& graph) const;
-
-  pipeline::MicroBatchCut cut(const graph::Graph& graph) const;
-  pipeline::Schedule schedule(const graph::Graph& graph) const;
-  // The parts of a timeline that are not events.
-  pipeline::TimelineFile timeline_frame(const graph::Graph& graph) const;
-  graph::Lowering lowering(const graph::Graph& step) const;
-};
-
 // A module that build() called, and the mode that it was in.
 struct CalledModule {
   ModuleBase module;
@@ -69,8 +50,10 @@ struct CompiledGraph::State {
   // By optimizer: the number of the plan's output that says whether it steps; -1: it always steps.
   std::vector<int64_t> guards;
   size_t num_guards = 0;
-  MicroBatching cutting;
+  pipeline::MicroBatching batching;
 
+  // The schedule, ranks and predicted costs of the step; empty if it has no schedule.
+  pipeline::TimelineFile timeline_frame() const;
   // True if the modules are in the modes that they had during the trace.
   bool has_modes() const;
   // True if the tensors that it reads and writes are still those of the model and the optimizers.

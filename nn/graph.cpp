@@ -11,14 +11,16 @@
 #include "core/grad_mode.h"
 #include "core/strided_twin.h"
 #include "eager/runtime.h"
+#include "graph/program/compiled_artifact.h"
+#include "graph/trace/tracer.h"
 #include "nn/called_modules.h"
 #include "nn/clip_grad.h"
 #include "nn/compiled_graph.h"
 #include "nn/graph_timeline.h"
 #include "nn/optim/lr_scheduler.h"
 #include "nn/plan_cache.h"
+#include "nn/step_passes.h"
 #include "nn/zero.h"
-#include "pipeline/batch_statistics.h"
 
 namespace flow::nn {
 
@@ -156,6 +158,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
   }
   const GradsAside grads_aside(parameters);
   graph::TracedStep traced;
+  StepPasses step{.set = config_.passes_, .gathers_once = config_.zero_.once_per_step};
   {
     const ZeroParameters::StandIns stand_ins(zero);
     graph::Trace trace;
@@ -193,16 +196,17 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
     for (const Tensor& output : outputs)
       results.push_back(replicated_scalar(output));
     traced = trace.finish(results);
-    state.cutting = {config_.micro_batches_, config_.schedule_, arguments.tensors.size()};
-    stand_ins.cut(traced, config_.zero_.once_per_step, state.cutting.is_needed(traced.graph));
+    step.shards = stand_ins.replace_in(traced);
   }
-  const graph::Lowering lowering = state.cutting.lowering(traced.graph);
-  if (config_.is_exact_ && lowering.order) {
-    pipeline::require_exact(traced.graph, state.cutting.cut(traced.graph));
-  }
-  state.plan = std::make_unique<graph::CompiledStep>(
-      std::move(traced), config_.passes_, lowering,
+  step.batching = state.batching = {.micro_batches = config_.micro_batches_,
+                                    .rule = config_.schedule_,
+                                    .num_arguments = arguments.tensors.size(),
+                                    .requires_exact = config_.is_exact_};
+  std::shared_ptr<const graph::CompiledArtifact> artifact = graph::compile_once(
+      std::move(traced.graph), list_passes(step),
       plan_cache(config_.plan_cache_.value_or(env_string("FLOW_PLAN_CACHE", ""))));
+  state.plan =
+      std::make_unique<graph::CompiledStep>(std::move(traced.captures), std::move(artifact));
   state.check_guarded_writes();
   state.check_writes();
   return compiled;
@@ -229,8 +233,7 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
   const bool is_timed = timeline != nullptr && timeline->begin_run(*state.plan);
   std::vector<Tensor> outputs = state.plan->run(inputs);
   if (is_timed) {
-    timeline->end_run(*state.plan,
-                      [&] { return state.cutting.timeline_frame(state.plan->graph()); });
+    timeline->end_run(*state.plan, [&] { return state.timeline_frame(); });
   }
   if (state.scaler) {
     for (size_t i = 0; i < optimizers_.size(); ++i) {

@@ -7,7 +7,6 @@
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/grad_mode.h"
-#include "graph/passes/shard_captures.h"
 #include "nn/layout.h"
 
 namespace flow::nn {
@@ -69,16 +68,17 @@ ZeroParameters::StandIns::~StandIns() {
     it.parameter.set_data(it.data);
 }
 
-void ZeroParameters::StandIns::cut(graph::TracedStep& step, bool once, bool by_phase) const {
-  std::vector<graph::ShardedCapture> cuts;
+std::vector<graph::ShardedCapture> ZeroParameters::StandIns::replace_in(
+    graph::TracedStep& step) const {
+  std::vector<graph::ShardedCapture> shards;
   for (size_t i = 0; i < step.captures.size(); ++i) {
     for (const StandIn& it : stand_ins_) {
       if (step.captures[i].impl().storage != it.whole.impl().storage) continue;
       step.captures[i] = it.parameter;  // do not keep a handle of the stand-in
-      cuts.push_back({i, it.data.sbp()});
+      shards.push_back({i, it.data.sbp()});
     }
   }
-  graph::shard_captures(step.graph, cuts, {.once = once, .by_phase = by_phase});
+  return shards;
 }
 
 }  // namespace flow::nn

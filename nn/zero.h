@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "graph/passes/shard_captures.h"
 #include "graph/trace/tracer.h"
 #include "nn/optim/optimizer.h"
 
@@ -31,9 +32,9 @@ class ZeroParameters {
     StandIns(const StandIns&) = delete;
     StandIns& operator=(const StandIns&) = delete;
 
-    // Makes the step that was traced meanwhile capture the shards and gather them where the
-    // parameters are used. `once`: gather before the first use and keep the result.
-    void cut(graph::TracedStep& step, bool once, bool by_phase) const;
+    // Puts the parameters in the place of their stand-ins in a step that was traced meanwhile.
+    // Returns the layouts that the parameters have, for shard_captures().
+    std::vector<graph::ShardedCapture> replace_in(graph::TracedStep& step) const;
 
    private:
     struct StandIn {

@@ -8,7 +8,7 @@ namespace {
 
 using graph::Value;
 
-// The ranks that hold the same box, in order of positions.
+// The ranks that hold the same box, in the order of their positions.
 struct Holders {
   Box box;
   std::vector<int64_t> ranks;

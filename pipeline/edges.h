@@ -1,4 +1,4 @@
-// Transfers between stages: what each rank of one sends to each rank of the other.
+// Transfers between stages: the messages from each rank of one stage to each rank of the other.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,10 @@ namespace flow::pipeline {
 
 using graph::Message;
 
-// All messages that bring a tensor from one layout to the other, by receiver, then sender's
-// position: every element once, from the receiver itself where it has it, else from replicas in
-// turn. Requires: neither layout has partial values, shape and dtype are the same.
+// All messages that bring a tensor from one layout to the other, sorted by receiver, then by the
+// sender's position. Every element is sent once: by the receiver itself if it has the element, else
+// by one of the replicas in turn. Requires: neither layout has partial values; shape and dtype are
+// the same.
 std::vector<Message> messages_between(const graph::Value& from, const graph::Value& to);
 
 }  // namespace flow::pipeline

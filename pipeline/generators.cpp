@@ -18,7 +18,7 @@ constexpr ActionKind kF = ActionKind::kForward;
 constexpr ActionKind kB = ActionKind::kBackward;
 constexpr ActionKind kW = ActionKind::kWeight;
 
-// `warm_up` forwards, then a forward and a backward in turn, then the backwards that are left.
+// `warm_up` forwards, then forwards and backwards that alternate, then the remaining backwards.
 Worker in_turn(const std::vector<Action>& forwards, const std::vector<Action>& backwards,
                size_t warm_up) {
   warm_up = std::min(warm_up, forwards.size());
@@ -32,14 +32,14 @@ Worker in_turn(const std::vector<Action>& forwards, const std::vector<Action>& b
   return worker;
 }
 
-// One stage has nobody to wait for: each micro-batch goes forward and back before the next.
+// A single stage never waits: each micro-batch goes forward and backward before the next.
 Schedule make_interleaved(int64_t num_stages, int64_t num_micro_batches, int64_t chunks) {
   const int64_t workers = num_stages / chunks;
   Schedule schedule{
       .num_stages = num_stages, .num_micro_batches = num_micro_batches, .actions = {}};
   for (int64_t w = 0; w < workers; ++w) {
     std::vector<Action> forwards, backwards;
-    // Groups of as many micro-batches as workers go through all chunks.
+    // Micro-batches go through all chunks in groups of the number of workers.
     for (int64_t group = 0; group < num_micro_batches; group += workers) {
       const int64_t end = std::min(group + workers, num_micro_batches);
       for (int64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -56,8 +56,8 @@ Schedule make_interleaved(int64_t num_stages, int64_t num_micro_batches, int64_t
   return schedule;
 }
 
-// As 1F1B, with the W of stage s coming s micro-batches after their B: the later a stage, the
-// longer it would else wait at the end, and the less it keeps.
+// As 1F1B, but the W of stage s come s micro-batches after their B: without that, a later stage
+// waits longer at the end, and it keeps fewer micro-batches.
 Schedule make_zb_h1(int64_t num_stages, int64_t num_micro_batches) {
   Schedule schedule{
       .num_stages = num_stages, .num_micro_batches = num_micro_batches, .actions = {}};
@@ -77,8 +77,8 @@ Schedule make_zb_h1(int64_t num_stages, int64_t num_micro_batches) {
   return schedule;
 }
 
-// Lets workers, in steps of equal length, take what is ready: backwards first, then forwards as far
-// as memory goes, then gradients of weights.
+// In steps of equal length, each worker takes an action that is ready: backwards first, then
+// forwards within the memory limit, then gradients of weights.
 class Greedy {
  public:
   // `stages` by worker. A stage may be `ahead(stage)` forwards before its backwards; a worker keeps

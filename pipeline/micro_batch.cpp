@@ -20,7 +20,7 @@ using graph::kNoValue;
 using graph::Node;
 using graph::ValueId;
 
-// For each element that is read: that of a reduction or a function, not of a product of matrices.
+// Operations per element read: enough for a reduction or a function, not for a matrix product.
 constexpr double kCheapFlops = 24;
 
 class Planner {
@@ -59,7 +59,7 @@ class Planner {
  private:
   Sbp& sbp_of(ValueId id) { return cut_.value_sbp[id]; }
 
-  // False: more has to be computed before the micro-batches than was known.
+  // Returns false if it found out that more nodes have to run before the micro-batches.
   bool classify_all() {
     cut_.value_sbp.assign(graph_.values.size(), sbp::broadcast);
     cut_.is_per_micro_batch.assign(graph_.values.size(), false);
@@ -77,13 +77,13 @@ class Planner {
     return true;
   }
 
-  // What a node's inputs are along the axis.
+  // The layouts of a node's inputs along the axis.
   struct Inputs {
     std::vector<Sbp> sbp;
     bool has_split = false, has_partial = false, has_own = false, has_late = false;
-    bool has_parts = false;   // what exists in parts only
-    bool is_of_stage = true;  // what is a micro-batch's own comes from the node's stage
-    bool is_joined = false;   // addends from several stages
+    bool has_parts = false;   // one is split and does not exist whole
+    bool is_of_stage = true;  // what differs between micro-batches comes from the node's stage
+    bool is_joined = false;   // its addends come from several stages
   };
 
   Inputs inputs_of(const Node& node) const {
@@ -112,7 +112,7 @@ class Planner {
   bool classify(size_t index) {
     const Node& node = graph_.nodes[index];
     Inputs in = inputs_of(node);
-    in.has_late |= node.guard >= 0;  // what decides about it is known at the end
+    in.has_late |= node.guard >= 0;  // its guard is known after all micro-batches
     if (writes_in_turn(node)) {
       if (in.has_split || in.has_partial || depends_on_the_end(node)) refuse(node, true);
       set_once(node, NodeTime::kSequential);
@@ -122,7 +122,7 @@ class Planner {
       set_once(node, in.has_late ? NodeTime::kAfter : NodeTime::kBefore);
       return true;
     }
-    // Inputs that lie elsewhere are brought over at once.
+    // A batch on another placement is moved at once.
     const bool moves_input = node.op == &boxing::kRedistribute && in.has_split && !in.has_parts;
     if (is_hoisted_[index] || moves_input) {
       set_hoisted(node, in.sbp);
@@ -156,12 +156,12 @@ class Planner {
     refuse(node, needs_sum);
   }
 
-  // Addends of stages are added up once all are there, so that none waits for another stage's.
+  // Addends of several stages are added up after all actions, so that no stage waits for another.
   bool adds_of_stages(const Node& node, const Inputs& in) const {
     return in.is_joined && !in.has_split && !in.has_own && !feeds_statistics_[node.outputs[0]];
   }
 
-  // Runs in each micro-batch; no outputs: they are its own.
+  // The node runs in each micro-batch. Without `outputs`, each micro-batch has its own values.
   void set_each(size_t index, const std::vector<Sbp>& inputs, const std::vector<Sbp>& outputs) {
     cut_.node_time.push_back(NodeTime::kEach);
     cut_.input_sbp[index] = inputs;
@@ -179,7 +179,7 @@ class Planner {
       is_late_[id] = time == NodeTime::kSequential || time == NodeTime::kAfter;
   }
 
-  // Computed whole, and to be had in parts too where it is split.
+  // The node runs on the whole batch; its split outputs can be taken in parts as well.
   void set_hoisted(const Node& node, const std::vector<Sbp>& inputs) {
     cut_.node_time.push_back(NodeTime::kBefore);
     Inputs in;
@@ -192,7 +192,7 @@ class Planner {
     }
   }
 
-  // Calls `ask` with what the op's rules see of the node.
+  // Calls `ask` with the context in which the op's rules see the node.
   template <class Ask>
   auto asking(const Node& node, const Ask& ask) const {
     std::vector<MetaPtr> metas;
@@ -205,13 +205,14 @@ class Planner {
     return ask(ctx);
   }
 
-  // The outputs' layouts along the axis, or none; what is B is a micro-batch's own. The inputs'
-  // become those that the node takes.
+  // The outputs' layouts along the axis, or none; of a B output each micro-batch has its own. Sets
+  // the inputs' layouts to those in which the node takes them.
   std::vector<Sbp> match(const Node& node, Inputs& in) const {
     const bool feeds_statistics =
         in.has_partial && !in.has_split && feeds_statistics_[node.outputs[0]];
     if (node.op == &boxing::kRedistribute) {
-      // Sums are moved once, but for those of a micro-batch's statistics, or addend by addend.
+      // Sums are moved once. Those of a micro-batch's statistics and of transient nodes are moved
+      // addend by addend.
       const bool moves_addends = node.is_transient && in.sbp[0] == sbp::partial_sum;
       return in.sbp[0].is_split() || moves_addends || feeds_statistics ? in.sbp
                                                                        : std::vector<Sbp>{};
@@ -237,7 +238,7 @@ class Planner {
     });
   }
 
-  // Transient nodes that only micro-batches read run for each.
+  // Transient nodes that only micro-batches read run again for each of them.
   void repeat_transient() {
     cut_.is_made_each.assign(graph_.values.size(), false);
     IdMap<ValueId, bool> is_read_once(graph_.values.size(), false);
@@ -285,7 +286,7 @@ class Planner {
       const bool is_known =
           output.is_split() || output == sbp::partial_sum || (makes_own && output.is_broadcast());
       if (!is_known || !holds_samples(node.outputs[i], output)) return false;
-      // Draws are those of the logical elements, which parts of a result know.
+      // A draw belongs to a logical element, so only parts of a split result can be drawn.
       if (node.draw >= 0 && !output.is_split() && cut_.num_micro_batches > 1) return false;
     }
     return true;
@@ -293,8 +294,8 @@ class Planner {
 
   // ---- statistics of a micro-batch
 
-  // Marks what is between the sums over a micro-batch's samples and the moments that are made of
-  // them, and the same way back.
+  // Marks the values between the sums over a micro-batch's samples and the moments computed from
+  // them, in forward and in backward.
   void find_sums_of_statistics() {
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
@@ -311,7 +312,7 @@ class Planner {
     }
   }
 
-  // Moments of a micro-batch's sums, and what arrives at the sums by them.
+  // True for the moments of a micro-batch's sums, and for the gradients of these sums.
   bool takes_sums_apart(const Node& node) const {
     if (!takes_own_sums(node) || !cut_.sbp_of(node.inputs[0]).is_partial()) return false;
     return node.inputs.size() == 1 || cut_.is_per_micro_batch_of(node.inputs[1]);
@@ -324,14 +325,14 @@ class Planner {
     });
   }
 
-  // What a micro-batch has of its own is no result of the step.
+  // A step cannot return a value of which each micro-batch has its own.
   void check_results() const {
     const auto check = [&](ValueId id) {
       if (!cut_.is_per_micro_batch_of(id)) return;
       const Node& node = *uses_.maker_node(id);
       throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
-                            " gives statistics that each micro-batch has of its own, and the step "
-                            "returns or keeps them; leave them out or use one micro-batch"));
+                            " computes statistics that differ between micro-batches, and the step "
+                            "returns or keeps them; do not return them, or use one micro-batch"));
     };
     for (const ValueId id : graph_.outputs)
       check(id);
@@ -353,7 +354,7 @@ class Planner {
     }
   }
 
-  // With one micro-batch nothing is known too late: has what this node waits for made in it.
+  // With one micro-batch every value is complete: moves the nodes that this one waits for into it.
   bool force_inputs(const Node& node) {
     bool has_forced = false;
     for (const ValueId id : node.inputs) {
@@ -368,7 +369,7 @@ class Planner {
 
   // ---- sums that the micro-batches need
 
-  // Has the sums that the node waits for computed before the micro-batches, where that can be.
+  // Moves the sums that the node waits for before the micro-batches, where that is possible.
   bool hoist_sums(const Node& node) {
     IdMap<ValueId, bool> is_seen(graph_.values.size(), false);
     std::vector<ValueId> todo(node.inputs);
@@ -389,7 +390,7 @@ class Planner {
     return has_hoisted;
   }
 
-  // Little more than a pass over the data.
+  // True if the node costs little more than a pass over its data.
   bool is_cheap(const Node& node) const {
     if (node.op->cost == nullptr) return true;
     int64_t elements = 0;
@@ -399,8 +400,8 @@ class Planner {
     return flops <= kCheapFlops * static_cast<double>(elements);
   }
 
-  // Marks all that a sum is made from; false where something of it must not be computed early: it
-  // depends on what the step trains, or is the network itself.
+  // Marks all nodes that a sum is computed from. Returns false if one of them must not run early:
+  // it depends on a tensor that the step trains, or it is the network itself.
   bool hoist(ValueId sum) {
     std::vector<bool> is_seen(graph_.nodes.size(), false);
     std::vector<ValueId> todo{sum};
@@ -453,7 +454,7 @@ class Planner {
   graph::GraphUses uses_;
   IdMap<ValueId, bool> is_written_;  // captures that the step writes
   IdMap<ValueId, bool> feeds_statistics_;
-  std::vector<bool> is_hoisted_;   // nodes that run before though they read the batch
+  std::vector<bool> is_hoisted_;   // nodes that read the batch but run before the micro-batches
   std::vector<bool> is_forced_;    // nodes that run in the only micro-batch
   std::vector<ValueId> batch_;     // inputs that are cut
   IdMap<ValueId, bool> is_late_;   // values made after all micro-batches

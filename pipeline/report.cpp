@@ -19,7 +19,7 @@ using graph::Node;
 using graph::Value;
 using graph::ValueId;
 
-// A core of the machines that the boxing cost table describes: good for comparing stages.
+// One core of the machines that the boxing cost table describes; good enough to compare stages.
 constexpr double kFlopsPerUs = 5e4;
 constexpr double kBytesPerUs = 1e4;
 
@@ -27,7 +27,7 @@ double bytes_of(const Value& value) {
   return static_cast<double>(value.shape.numel()) * static_cast<double>(dtype_size(value.dtype));
 }
 
-// Of the whole batch, shared by the ranks of the placement.
+// The time for the whole batch, divided by the ranks of the placement.
 double predicted_us(const Graph& graph, const Node& node) {
   if (node.op->view != nullptr) return 0;
   std::vector<MetaPtr> metas;

@@ -1,4 +1,4 @@
-// A pipeline for people.
+// The text and predicted costs of a pipeline, for people.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace flow::pipeline {
 
-// What the actions of each stage cost for one micro-batch, predicted, in microseconds of one rank:
-// the longer of arithmetic and memory traffic, node by node.
+// The predicted cost of each stage's actions for one micro-batch, in microseconds of one rank: for
+// each node the longer of arithmetic and memory traffic.
 std::vector<StageCost> stage_costs(const graph::Graph& graph, const MicroBatchCut& cut);
 
-// Micro-batches, schedule, the time that workers are predicted to wait, how many micro-batches each
-// keeps, and what goes from stage to stage with the line that causes it.
+// Micro-batches, schedule, the share of time that workers are predicted to wait, how many
+// micro-batches each keeps, and each transfer between stages with the line that causes it.
 std::string describe(const graph::Graph& graph, const MicroBatchCut& cut, const Schedule& schedule,
                      const std::string& name);
 

@@ -100,7 +100,8 @@ std::vector<Action> needs_of(const Schedule& schedule, const Action& action) {
 
 namespace {
 
-// Each action once, in range, and those of a stage at one worker. Returns how many there are.
+// Checks that each action is in range and occurs once, and that one worker has all actions of a
+// stage. Returns the number of actions.
 int64_t check_actions(const Schedule& schedule) {
   std::set<Action> listed;
   std::vector<int64_t> worker_of(static_cast<size_t>(schedule.num_stages), -1);

@@ -26,8 +26,8 @@ double duration_of(const Schedule& schedule, const std::vector<StageCost>& costs
   return 0;
 }
 
-// The most forwards that have begun of those whose last action has not ended, of the actions that
-// `counts` is true of.
+// The largest number of micro-batches, over time, whose forward has begun and whose last action has
+// not ended, counting the actions for which `counts` is true.
 template <class Counts>
 int64_t most_in_flight(const std::vector<TimedAction>& actions, bool has_weights,
                        const Counts& counts) {

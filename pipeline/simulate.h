@@ -1,4 +1,4 @@
-// What a schedule will do, predicted: when each action runs, how long workers wait, and how many
+// Predicts how a schedule runs: when each action runs, how long workers wait, and how many
 // micro-batches they keep.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace flow::pipeline {
 
-// Times of a stage's actions for one micro-batch, in any unit. Where the schedule has no W, its
+// The times of a stage's actions for one micro-batch, in any unit. If the schedule has no W, its
 // time is part of B.
 struct StageCost {
   double forward = 1;
@@ -17,8 +17,8 @@ struct StageCost {
   double weight = 1;
 };
 
-// How long the messages of one micro-batch take from a stage to the next one, and back; of two
-// stages of one worker they take none. Workers go on meanwhile.
+// How long the messages of one micro-batch take from a stage to the next one, and back; none
+// between two stages of one worker. Workers continue during a transfer.
 struct TransferCost {
   double forward = 0;
   double backward = 0;
@@ -41,17 +41,17 @@ struct Timeline {
   // The same by stage.
   std::vector<int64_t> kept_by_stage;
 
-  // The share of all workers' time in which they wait.
+  // The share of all workers' time that they wait.
   double bubble() const;
 };
 
-// Each worker begins its next action as soon as what that needs is done and has arrived. `costs`
-// are by stage, none: 1 each; `transfers` from each stage but the last to the next, none: they take
-// no time. Pure. The schedule must be valid.
+// Each worker begins its next action as soon as the action's needs are done and have arrived.
+// `costs` are by stage, or 1 each if empty; `transfers` are from each stage to the next, or take no
+// time if empty. Pure. Requires: the schedule is valid.
 Timeline simulate(const Schedule& schedule, const std::vector<StageCost>& costs = {},
                   const std::vector<TransferCost>& transfers = {});
 
-// The line of the schedule that each stage is in.
+// The worker, a line of the schedule, of each stage.
 std::vector<int64_t> workers_of(const Schedule& schedule);
 
 }  // namespace flow::pipeline

@@ -17,7 +17,7 @@ using graph::Node;
 using graph::Value;
 using graph::ValueId;
 
-// Whether everything of slot `a` is done before slot `b` of the same micro-batch begins, or is `b`.
+// True if slot `a` ends before slot `b` of the same micro-batch begins, or if they are the same.
 bool precedes(const Slot& a, const Slot& b) {
   if (b.stage < 0 || a == b) return true;
   const bool a_forward = a.kind == ActionKind::kForward, b_forward = b.kind == ActionKind::kForward;
@@ -62,7 +62,7 @@ class StagePlanner {
 
   bool is_redistribution(size_t i) const { return graph_.nodes[i].op == &boxing::kRedistribute; }
 
-  // What a step computes of gradients belongs to them.
+  // A node that reads gradients is part of backward.
   bool uses_backward(const Node& node) const {
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       const int64_t maker = id == kNoValue ? -1 : uses_.maker(id);
@@ -76,7 +76,7 @@ class StagePlanner {
     return {node.stage, is_weight_[i] ? ActionKind::kWeight : ActionKind::kBackward};
   }
 
-  // Whether what the node makes is needed by gradients of inputs, as those of statistics are.
+  // True if gradients of inputs need the node's result, as they need gradients of statistics.
   bool feeds_inputs(const Node& node) const {
     return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
       const std::span<const size_t> users = uses_.readers(id);
@@ -116,7 +116,8 @@ class StagePlanner {
     }
   }
 
-  // Where a value comes into being on the ranks of its placement; false: before all actions.
+  // Finds the slot after which the ranks of the value's placement have it; returns false if they
+  // have it before all actions.
   bool home_of(ValueId id, Slot& slot) const {
     const int64_t maker = uses_.maker(id);
     if (maker < 0 || !runs_each(static_cast<size_t>(maker))) return false;
@@ -126,7 +127,7 @@ class StagePlanner {
     return true;
   }
 
-  // The slot of the first node that needs the value, be it through further redistributions.
+  // The slot of the first node that needs the value, directly or through redistributions.
   Slot first_use(ValueId id) const {
     for (const size_t user : uses_.readers(id)) {
       if (!runs_each(user)) continue;
@@ -148,15 +149,15 @@ class StagePlanner {
     const Node& node = graph_.nodes[i];
     const Value &from = graph_.value(node.inputs[0]), &to = graph_.value(node.outputs[0]);
     Slot home;
-    // What is there before all actions moves where it is used.
+    // A value that exists before all actions is moved in the slot that uses it.
     const bool has_home = home_of(node.inputs[0], home);
     if (!has_home) home = first_use(node.outputs[0]);
     stages_.slots[i] = home;
-    if (home.stage < 0) return;  // all that comes after the actions is done by all ranks
+    if (home.stage < 0) return;  // all ranks take part in what follows the actions
     if (is_within(from.placement, home) && is_within(to.placement, home)) return;
     if (!has_home) {
       throw Unsupported(str("[pipeline] the redistribution at ", node.file, ":", node.line,
-                            " is made again for each micro-batch and goes from ", from.nd_sbp,
+                            " runs again for each micro-batch and moves a value from ", from.nd_sbp,
                             " on ", from.placement, " to ", to.nd_sbp, " on ", to.placement,
                             ", which do not belong to one stage; move it once, outside of the "
                             "graph"));
@@ -183,7 +184,8 @@ class StagePlanner {
     };
     throw Unsupported(str("[pipeline] ", node.op->name, " at ", node.file, ":", node.line,
                           " in action ", name(to), " needs a value of ", name(from),
-                          ", which comes later; number stages in the order of the data's way"));
+                          ", which comes later; number the stages in the order in which data "
+                          "passes through them"));
   }
 
   const Graph& graph_;

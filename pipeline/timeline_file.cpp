@@ -83,7 +83,7 @@ Json json_of(const TimelineEvent& event) {
           {"args", std::move(args)}};
 }
 
-// Reads a file's JSON with the path in every complaint.
+// Reads a file's JSON; every error names the path.
 class Parser {
  public:
   explicit Parser(const std::string& path) : path_(path) {}
@@ -134,7 +134,7 @@ class Parser {
     return object.contains(name) ? time(object, name, where) : fallback;
   }
 
-  // False for what is not of flow's categories: other programs may add events.
+  // False for an event in no category of flow: other programs may add events.
   bool read_event(const Json& json, size_t index, TimelineEvent& event) const {
     const std::string where = str("event ", index);
     if (!json.is_object()) fail(str(where, " is no object"));
@@ -203,7 +203,7 @@ class Parser {
   const std::string& path_;
 };
 
-// Every run has every action on each rank of its stage, once, and no other.
+// Checks that every run has each action exactly once on each rank of its stage, and no others.
 void check_actions(const TimelineFile& file, const Parser& parser) {
   std::set<Action> scheduled;
   size_t wanted = 0;  // in a run

@@ -1,5 +1,5 @@
 // Timelines of pipelined steps, simulated or measured, in one file format: the JSON of Chrome's
-// trace viewer, which Perfetto opens, with what flow knows beside it (docs/timelines.md).
+// trace viewer, which Perfetto opens, with additional fields of flow (docs/timelines.md).
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,14 @@
 
 namespace flow::pipeline {
 
-// What a rank did, or would do, from when to when. Microseconds since the timeline's start.
+// What a rank did, or is predicted to do, and when. Times are microseconds from the timeline's
+// start.
 struct TimelineEvent {
   enum class Kind : uint8_t {
-    kAction,  // a stage's F, B or W of a micro-batch: from the arrival of what it needs to its end
-    kPhase,   // what runs before or after all actions
-    kWait,    // for a message that is to come, or for one's own to be taken
-    kTransfer,  // a message, on its sender: from the send until it was received
+    kAction,    // a stage's F, B or W of a micro-batch: from the arrival of its inputs to its end
+    kPhase,     // what runs before or after all actions
+    kWait,      // for a message to arrive, or for a sent message to be received
+    kTransfer,  // a message, on its sender: from the send until it is received
     kKernel     // a kernel or copy in an action or phase
   };
 
@@ -28,7 +29,7 @@ struct TimelineEvent {
   int64_t run = 0;
   double start_us = 0;
   double duration_us = 0;
-  // kAction. Predictions are from the run's first action on; negative: none.
+  // kAction. Predicted times count from the run's first action; negative: no prediction.
   Action action = {};
   double predicted_start_us = -1;
   double predicted_us = -1;
@@ -38,7 +39,7 @@ struct TimelineEvent {
   int64_t peer = -1;
   int64_t tag = 0;
   int64_t bytes = 0;
-  bool is_send = false;  // kWait: for one's own message to be taken
+  bool is_send = false;  // kWait: for a sent message to be received
 
   friend bool operator==(const TimelineEvent&, const TimelineEvent&) = default;
 };
@@ -46,15 +47,15 @@ struct TimelineEvent {
 struct TimelineFile {
   bool is_measured = false;
   std::string schedule_name = {};
-  Schedule schedule = {};                        // of no workers for a step that is no pipeline
+  Schedule schedule = {};                        // has no workers if the step is no pipeline
   std::vector<std::vector<int64_t>> ranks = {};  // by stage
-  std::vector<StageCost> costs = {};             // that were predicted with, by stage
+  std::vector<StageCost> costs = {};             // by stage, for the predictions
   std::vector<TimelineEvent> events = {};        // by start
 };
 
 std::string to_json(const TimelineFile& file);
-// Inverse of to_json. Throws BadFile, naming `path` and what is wrong, for text that is not of this
-// format or not in itself consistent.
+// Inverse of to_json. Throws BadFile, naming `path` and what is wrong, for text that has another
+// format or contradicts itself.
 TimelineFile parse_timeline(std::string_view text, const std::string& path);
 
 // Throws IoError.
@@ -64,7 +65,7 @@ void write_timeline(const std::string& path, const TimelineFile& timeline);
 std::string events_to_json(const std::vector<TimelineEvent>& events);
 std::vector<TimelineEvent> parse_events(std::string_view text, const std::string& path);
 
-// What simulate() predicts, one rank a worker unless `ranks`, by stage, says more.
+// The prediction of simulate(). Each worker is one rank unless `ranks`, by stage, has more.
 TimelineFile simulated_timeline(const Schedule& schedule, const std::string& name,
                                 const std::vector<StageCost>& costs,
                                 const std::vector<TransferCost>& transfers = {},

@@ -80,7 +80,7 @@ class Reading {
         --last;
     }
     if (begin == end) {
-      // An action without a step on this rank is still one of the schedule's.
+      // An action without a step on this rank is still part of the schedule.
       if (!action) return;
       const int64_t at = begin > 0 ? steps_[begin - 1].end_ns : first_ns();
       events_.push_back(event(Kind::kAction, at, at));
@@ -149,8 +149,8 @@ constexpr boxing::Fingerprint what() {
   return {.op = "timeline"};
 }
 
-// What to add to this rank's clock to have rank 0's. A clock that may be the same, as ranks of one
-// host have, is taken to be.
+// What to add to this rank's clock to get rank 0's. Clocks that may be the same, as those of ranks
+// on one host, are taken as the same.
 double clock_offset_us(RankContext& rank) {
   boxing::Communicator& world = boxing::world_communicator(rank);
   if (world.position() == 0) {
@@ -202,7 +202,7 @@ std::vector<std::string> gather_texts(RankContext& rank, const std::string& own)
   return texts;
 }
 
-// A message lasts until its receiver has it.
+// A message's transfer ends when its receiver has it.
 void end_transfers(std::vector<TimelineEvent>& events) {
   std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, double> received;  // from, to, tag, run
   for (const TimelineEvent& event : events) {
@@ -263,7 +263,7 @@ void write_measured_timeline(const std::string& path, const TimelineFile& frame,
   for (TimelineEvent& event : events)
     event.start_us -= start;
   end_transfers(events);
-  // What encloses others comes first.
+  // An event that encloses others comes before them.
   const auto key = [](const TimelineEvent& event) {
     return std::tuple(event.start_us, event.rank, -event.duration_us);
   };

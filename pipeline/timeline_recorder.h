@@ -14,19 +14,20 @@
 
 namespace flow::pipeline {
 
-// What this rank did in one run, by the steady clock's microseconds. Waits at an action's ends are
-// no part of it.
+// What this rank did in one run, in microseconds of the steady clock. An action does not include
+// the waits at its ends.
 std::vector<TimelineEvent> measured_events(const graph::Program& program,
                                            std::span<const graph::StepTime> steps, int64_t run,
                                            bool with_kernels);
 
 // `frame`: schedule, ranks and predicted costs; its events are ignored. Every rank of the world
-// calls it, with its own events by its own clock; rank 0 writes the file, with all clocks brought
-// to its own: hosts' clocks are compared by messages, as closely as these are fast. Throws IoError.
+// calls it with its own events, timed by its own clock. Rank 0 writes the file and converts all
+// times to its clock. Messages compare the clocks of hosts, as exactly as messages are fast. Throws
+// IoError.
 void write_measured_timeline(const std::string& path, const TimelineFile& frame,
                              std::vector<TimelineEvent> events);
 
-// Schedule, ranks and predicted costs of a step that is cut into micro-batches.
+// The schedule, ranks and predicted costs of a step that is cut into micro-batches.
 TimelineFile timeline_frame(const graph::Graph& graph, const MicroBatchCut& cut,
                             const Schedule& schedule, const std::string& name);
 

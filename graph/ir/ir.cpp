@@ -36,7 +36,7 @@ void check_range(const Graph& graph, size_t node, ValueId id) {
   }
 }
 
-// A guard is known before the nodes that it decides about.
+// A guard must be known before the nodes that it guards.
 void check_guard(const Graph& graph, size_t index, const IdMap<ValueId, bool>& is_made) {
   const int64_t guard = graph.nodes[index].guard;
   if (guard < 0) return;
@@ -47,11 +47,11 @@ void check_guard(const Graph& graph, size_t index, const IdMap<ValueId, bool>& i
   check_range(graph, index, value);
   const Value& it = graph.value(value);
   if (it.dtype != DType::kBool || !it.shape.empty() || !is_made[value]) {
-    fail(graph, index, str("its guard %", value, " is no bool scalar made before it"));
+    fail(graph, index, str("its guard %", value, " is no bool scalar that was made before it"));
   }
 }
 
-// The op's shape rule gives the values' shapes and dtypes.
+// The op's shape rule must infer the values' shapes and dtypes.
 void check_inferred(const Graph& graph, size_t index) {
   const Node& node = graph.nodes[index];
   std::vector<MetaPtr> metas;

@@ -22,7 +22,7 @@ struct Value {
   Shape shape;
   DType dtype = DType::kFloat32;
   DeviceType device = DeviceType::kCpu;
-  Placement placement;  // not defined: each rank has a local tensor of its own
+  Placement placement;  // undefined: each rank has its own local tensor
   NdSbp nd_sbp;
 
   static Value of(const TensorMeta& meta);
@@ -38,19 +38,19 @@ struct Node {
   std::vector<ValueId> outputs;
   int64_t stage = 0;
   Phase phase = Phase::kForward;
-  // Of a random op: which of the step's draws it makes; -1 for others. What is recomputed draws
-  // again what it drew.
+  // For a random op, the number of its draw in the step; -1 for other ops. A recomputed node draws
+  // the same values again.
   int64_t draw = -1;
-  // Made for those who read it next and not kept: no pass merges it with an equal node, and with
-  // micro-batches it runs for each of them, also where all would get the same.
+  // The result is for the next readers only and is not kept: no pass merges the node with an equal
+  // one, and it runs for each micro-batch even if the result is always the same.
   bool is_transient = false;
-  // The output of the step, a bool scalar, without which the node is left out; -1: it always runs.
-  // What it would have written keeps its value.
+  // The index of a step output, a bool scalar: the node runs only if it is true, and a tensor that
+  // a skipped node writes keeps its value. -1: the node always runs.
   int64_t guard = -1;
-  // The user's line.
+  // The user's line that called the op.
   std::string file;
   uint32_t line = 0;
-  std::string module = {};  // path of the innermost module whose call it is part of
+  std::string module = {};  // path of the innermost module that called it
 
   const void* raw_attrs() const { return attrs.empty() ? nullptr : attrs.data(); }
 
@@ -71,7 +71,7 @@ struct Graph {
   std::vector<ValueId> inputs;
   std::vector<Capture> captures;
   std::vector<ValueId> outputs;
-  int64_t num_draws = 0;  // random streams that a step uses up
+  int64_t num_draws = 0;  // random streams that a step consumes
 
   const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
 
@@ -85,9 +85,10 @@ struct Graph {
   friend bool operator==(const Graph&, const Graph&) = default;
 };
 
-// One line a node:  %5 = matmul(%0, %2) {…} : (4, 8) float32 [S(0) on cpu:(0, 1)] @F0 main.cpp:12;
-// a random op's place is "@F0 draw 2 main.cpp:12", others' may be "@F0 transient main.cpp:12",
-// "@U0 if 1 main.cpp:12" and, in a module, "@F0 in fc1 main.cpp:12".
+// One line per node:  %5 = matmul(%0, %2) {…} : (4, 8) float32 [S(0) on cpu:(0, 1)] @F0
+// main.cpp:12; a random op ends in "@F0 draw 2 main.cpp:12", a transient node in "@F0 transient
+// main.cpp:12", a guarded one in "@U0 if 1 main.cpp:12", and one in a module in "@F0 in fc1
+// main.cpp:12".
 std::string to_string(const Graph& graph);
 // Inverse of to_string; `ops` resolves names. Throws InvalidArgument naming the line.
 Graph parse_graph(std::string_view text, const OpTable& ops);
@@ -97,7 +98,8 @@ Graph parse_graph(std::string_view text, const OpTable& ops);
 // differs from the value's. Run after every pass.
 void verify(const Graph& graph);
 
-// Removes nodes none of whose outputs is used, written back or returned. Exact. Returns how many.
+// Removes nodes whose outputs are neither used nor written back nor returned, and returns how many
+// it removed. Exact.
 int64_t eliminate_dead_nodes(Graph& graph);
 
 }  // namespace flow::graph

@@ -17,7 +17,7 @@ size_t hash_of(const Node& node) {
   return hasher.value();
 }
 
-// Layouts of outputs follow from those of the inputs, but for ops that choose them.
+// Layouts of outputs follow from those of the inputs, except for ops that choose them.
 bool same_outputs(const Graph& graph, const Node& a, const Node& b) {
   for (size_t i = 0; i < a.outputs.size(); ++i) {
     if (!(graph.value(a.outputs[i]) == graph.value(b.outputs[i]))) return false;
@@ -41,7 +41,7 @@ int64_t merge_common_subexpressions(Graph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     Node& node = graph.nodes[i];
     map.apply_to_inputs(node);
-    // What is written in place must be a value of its own.
+    // A value that is written in place must not be shared.
     if (node.op->mutates != 0 || node.is_transient) continue;
     const size_t hash = hash_of(node);
     const auto [begin, end] = seen.equal_range(hash);

@@ -4,8 +4,8 @@
 
 namespace flow::graph {
 
-// Backward clones a gradient that somebody else may hold; eagerly most are taken over as they are.
-// Values of a graph are never written, so none needs a copy.
+// Backward clones a gradient that another holder may share; in eager mode most gradients are moved
+// instead. Values of a graph are never written, so none of them needs a copy.
 int64_t remove_gradient_copies(Graph& graph) {
   ValueMap map(graph);
   int64_t removed = 0;

@@ -1,26 +1,41 @@
 #include "graph/passes/pass.h"
 
-#include <array>
+#include "core/error.h"
 
 namespace flow::graph {
 
-std::span<const Pass> passes() {
-  static constexpr std::array kPasses = {
-      Pass{"remove_identities", false, remove_identities},
-      Pass{"join_redistributions", false, join_redistributions},
-      Pass{"remove_gradient_copies", true, remove_gradient_copies},
-      Pass{"merge_common_subexpressions", true, merge_common_subexpressions},
-      Pass{"eliminate_dead_nodes", true, eliminate_dead_nodes},
-  };
-  return kPasses;
+Pass graph_pass(const char* name, bool is_exact, int64_t (*run)(Graph& graph)) {
+  return {name, is_exact, [run](UnloweredStep& step) { return run(step.graph); }};
 }
 
-std::vector<PassResult> run_passes(Graph& graph, PassSet set) {
+std::vector<Pass> optimizing_passes(PassSet set) {
+  std::vector<Pass> passes = {
+      graph_pass("remove_identities", false, remove_identities),
+      graph_pass("join_redistributions", false, join_redistributions),
+      graph_pass("remove_gradient_copies", true, remove_gradient_copies),
+      graph_pass("merge_common_subexpressions", true, merge_common_subexpressions),
+      graph_pass("eliminate_dead_nodes", true, eliminate_dead_nodes),
+  };
+  if (set == PassSet::kExact)
+    std::erase_if(passes, [](const Pass& pass) { return !pass.is_exact; });
+  return passes;
+}
+
+std::vector<Pass> plain_passes(PassSet set) {
+  std::vector<Pass> passes = optimizing_passes(set);
+  passes.insert(passes.begin(), graph_pass("settle_stages", true, settle_stages));
+  return passes;
+}
+
+std::vector<PassResult> run_passes(UnloweredStep& step, std::span<const Pass> passes) {
   std::vector<PassResult> results;
-  for (const Pass& pass : passes()) {
-    if (set == PassSet::kExact && !pass.is_exact) continue;
-    results.push_back({pass.name, pass.run(graph)});
-    verify(graph);
+  for (const Pass& pass : passes) {
+    FLOW_ASSERT(!step.order, pass.name, " follows a pass that has set the order of the graph");
+    results.push_back({pass.name, pass.run(step)});
+    verify(step.graph);
+    FLOW_ASSERT(!step.order || (step.order->cut.value_sbp.size() == step.graph.values.size() &&
+                                step.order->cut.node_time.size() == step.graph.nodes.size()),
+                pass.name, " has made an order of another graph");
   }
   return results;
 }

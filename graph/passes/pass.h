@@ -1,49 +1,75 @@
-// Passes: rewrites of a traced step before it becomes a program, as one list.
+// Passes: rewrites of a traced step before it becomes programs, as one list. nn composes the list
+// of a graph (nn/step_passes.h) of the passes here and those in pipeline.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "graph/ir/ir.h"
 #include "graph/passes/pass_set.h"
+#include "graph/program/order.h"
 
 namespace flow::graph {
 
+// A traced step on its way through the passes.
+struct UnloweredStep {
+  Graph graph;
+  // The order in which the step runs; empty: plain_order() of the graph. A pass that sets it ends
+  // the list, since it is the order of one graph.
+  std::optional<Order> order = {};
+};
+
 struct Pass {
-  const char* name;
-  // The step gives the same results bit for bit.
-  bool is_exact;
-  // Rewrites the graph; returns how many nodes it took away or changed.
-  int64_t (*run)(Graph& graph);
+  std::string name;
+  // True if the step gives the same results bit for bit afterwards.
+  bool is_exact = true;
+  // Rewrites the step; returns how many nodes it removed, added or changed.
+  std::function<int64_t(UnloweredStep& step)> run;
+  // What the pass does beyond its name, for the key of the plan.
+  std::string settings = {};
 };
 
 struct PassResult {
-  const char* name;
-  int64_t changes;
+  std::string name;
+  int64_t changes = 0;
 };
 
-// All passes in the order in which they run.
-std::span<const Pass> passes();
+// A pass that rewrites the graph alone.
+Pass graph_pass(const char* name, bool is_exact, int64_t (*run)(Graph& graph));
 
-// Runs those of a set; the graph is verified after each.
-std::vector<PassResult> run_passes(Graph& graph, PassSet set);
+// The passes that optimize any graph, in the order in which they run.
+std::vector<Pass> optimizing_passes(PassSet set = PassSet::kAll);
+
+// All passes of a step of one stage and one micro-batch.
+std::vector<Pass> plain_passes(PassSet set = PassSet::kAll);
+
+// Runs the passes in their order; the step is verified after each.
+std::vector<PassResult> run_passes(UnloweredStep& step, std::span<const Pass> passes);
 
 // ---- the passes, a file each
+
+// Gives every node its pipeline stage. A node traced outside any stage takes the largest stage of
+// its inputs; one without a staged input (a constant, the seed of backward) takes that of its first
+// user, or 0. A value that comes back from a later stage does not take backward nodes there.
+int64_t settle_stages(Graph& graph);
 
 // Replaces what an earlier node of the same phase and stage has computed from the same inputs:
 // constants, views, casts, redistributions. Draws of random numbers and writes in place stay.
 int64_t merge_common_subexpressions(Graph& graph);
 
-// Takes away the copies that backward makes of gradients which might be shared.
+// Removes the copies that backward makes of gradients which might be shared.
 int64_t remove_gradient_copies(Graph& graph);
 
-// Takes away pairs that undo each other: a permutation and its inverse, a cast to a wider dtype and
+// Removes pairs that undo each other: a permutation and its inverse, a cast to a wider dtype and
 // back, a reshape of a reshape.
 int64_t remove_identities(Graph& graph);
 
 // Joins redistributions whose result is only redistributed again, where the direct way is
-// predicted to be as fast; takes away those that lead back to where a value is already.
+// predicted to be as fast; removes those that lead back to a layout in which the value exists.
 int64_t join_redistributions(Graph& graph);
 
 }  // namespace flow::graph

@@ -1,4 +1,4 @@
-// Which passes a step goes through (graph/passes/pass.h).
+// The sets of passes that a step can go through (graph/passes/pass.h).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace flow::graph {
 
 enum class PassSet : uint8_t {
   kAll,
-  kExact  // those that leave results as they are bit for bit
+  kExact  // passes that keep results the same bit for bit
 };
 
 }  // namespace flow::graph

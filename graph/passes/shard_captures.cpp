@@ -259,11 +259,10 @@ class CaptureSharder {
 
 }  // namespace
 
-void shard_captures(Graph& graph, std::span<const ShardedCapture> shards,
-                    const ShardOptions& options) {
-  if (shards.empty()) return;
-  CaptureSharder(graph, shards, options).run();
-  verify(graph);
+int64_t shard_captures(Graph& graph, std::span<const ShardedCapture> shards,
+                       const ShardOptions& options) {
+  if (!shards.empty()) CaptureSharder(graph, shards, options).run();
+  return static_cast<int64_t>(shards.size());
 }
 
 }  // namespace flow::graph

@@ -189,14 +189,20 @@ std::string PlanKey::fact(std::string_view name) const {
   return found == facts.end() ? "" : found->second;
 }
 
-PlanKey plan_key_of(const Graph& traced, PassSet passes, const Lowering& lowering) {
-  return {{{"step", TraceHasher().hash(traced)},
-           {"build", build_id()},
-           {"ranks", str(env::world_size())},
-           {"passes", passes == PassSet::kExact ? "exact" : "all"},
-           {"programs", lowering.order ? lowering.name : "node by node"},
-           {"cost table", str(boxing::hash_of(boxing::cost_table()))},
-           {"instruction set", str(ops::to_string(ops::active_isa()))}}};
+PlanKey plan_key_of(const Graph& traced, std::span<const Pass> passes) {
+  std::string names;
+  for (const Pass& pass : passes)
+    names += str(names.empty() ? "" : " ", pass.name);
+  PlanKey key{{{"step", TraceHasher().hash(traced)},
+               {"build", build_id()},
+               {"ranks", str(env::world_size())},
+               {"passes", names},
+               {"cost table", str(boxing::hash_of(boxing::cost_table()))},
+               {"instruction set", str(ops::to_string(ops::active_isa()))}}};
+  for (const Pass& pass : passes) {
+    if (!pass.settings.empty()) key.facts.emplace_back(pass.name, pass.settings);
+  }
+  return key;
 }
 
 }  // namespace flow::graph

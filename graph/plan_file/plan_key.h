@@ -1,18 +1,20 @@
 // What a compiled step depends on: two runs whose origins are equal compile the same plan.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "graph/passes/pass_set.h"
-#include "graph/program/lower.h"
+#include "graph/ir/ir.h"
+#include "graph/passes/pass.h"
 
 namespace flow::graph {
 
 struct PlanKey {
-  // Name and value: the traced step (a hash), the program that runs (its build id), ranks, passes,
-  // what programs follow, cost table, instruction set, settings.
+  // Name and value: the traced step (a hash), the program that runs (its build id), ranks, passes
+  // and the settings of each, cost table, instruction set.
   std::vector<std::pair<std::string, std::string>> facts;
 
   // Of all facts; a file name.
@@ -26,6 +28,6 @@ struct PlanKey {
 };
 
 // The same in every process that traces the same step.
-PlanKey plan_key_of(const Graph& traced, PassSet passes, const Lowering& lowering);
+PlanKey plan_key_of(const Graph& traced, std::span<const Pass> passes);
 
 }  // namespace flow::graph

@@ -70,7 +70,7 @@ class PlanReader {
     read_tables();
     read_graph(plan.step.graph);
     for (size_t left = in_.count(); left > 0; --left) {
-      const char* pass = pass_name(text());
+      const std::string& pass = text();
       plan.step.passes.push_back({pass, in_.integer(0, kMaxNumber)});
     }
     read_programs(plan.step);
@@ -225,13 +225,6 @@ class PlanReader {
     }
     graph.outputs = ids(num_values);
     graph.num_draws = in_.integer(0, kMaxNumber);
-  }
-
-  const char* pass_name(const std::string& name) {
-    for (const Pass& pass : passes()) {
-      if (name == pass.name) return pass.name;
-    }
-    in_.fail(str("there is no pass '", name, "'"));
   }
 
   // ---- programs

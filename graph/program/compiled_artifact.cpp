@@ -13,17 +13,20 @@
 #include "eager/runtime.h"
 #include "graph/plan_file/plan_file.h"
 #include "graph/program/kernel_binding.h"
+#include "graph/program/lower.h"
 
 namespace flow::graph {
 
-CompiledArtifact compile_artifact(Graph traced, PassSet passes, const Lowering& lowering) {
+CompiledArtifact compile_artifact(Graph traced, std::span<const Pass> passes) {
   CompiledArtifact step;
-  step.graph = std::move(traced);
-  step.passes = run_passes(step.graph, passes);
+  UnloweredStep unlowered{std::move(traced)};
+  step.passes = run_passes(unlowered, passes);
+  step.graph = std::move(unlowered.graph);
+  const Order order = unlowered.order ? std::move(*unlowered.order) : plain_order(step.graph);
   const bool is_global = std::any_of(step.graph.values.begin(), step.graph.values.end(),
                                      [](const Value& v) { return v.placement.defined(); });
   // Ranks whose tensors are all local need not know of each other.
-  step.programs = is_global ? lower_all(step.graph, lowering) : lower_here(step.graph, lowering);
+  step.programs = is_global ? lower_all(step.graph, order) : lower_here(step.graph, order);
   step.certificate = certify(step.programs, thread_state().context->thread_pool().num_threads());
   if (!is_global) step.certificate.ranks[0].rank = env::rank();
   return step;
@@ -135,18 +138,17 @@ int64_t peak_bytes_of(const CompiledArtifact& step, int64_t rank) {
   return bytes;
 }
 
-std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, PassSet passes,
-                                                     const Lowering& lowering,
+std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, std::span<const Pass> passes,
                                                      const PlanStore& store) {
   const auto world = thread_state().context->slot_ptr<boxing::ThreadWorld>();
-  const PlanKey key = plan_key_of(traced, passes, lowering);
+  const PlanKey key = plan_key_of(traced, passes);
   const auto make = [&] {
     std::string why_not;
     if (store.read) {
       std::optional<CompiledArtifact> kept = read_kept(store, key, world != nullptr, why_not);
       if (kept) return std::move(*kept);
     }
-    CompiledArtifact step = compile_artifact(std::move(traced), passes, lowering);
+    CompiledArtifact step = compile_artifact(std::move(traced), passes);
     step.cache_miss_reason = why_not;
     step.key = key;
     // Processes of one host write the same.

@@ -5,13 +5,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "graph/passes/pass.h"
 #include "graph/plan_file/plan_key.h"
 #include "graph/program/certificate.h"
-#include "graph/program/lower.h"
+#include "graph/program/program.h"
 
 namespace flow::graph {
 
@@ -31,8 +32,9 @@ struct CompiledArtifact {
   }
 };
 
-// Runs the passes, makes the programs and certifies them. Throws what certify() throws.
-CompiledArtifact compile_artifact(Graph traced, PassSet passes, const Lowering& lowering);
+// Runs the passes, makes the programs and certifies them. Throws what the passes and certify()
+// throw.
+CompiledArtifact compile_artifact(Graph traced, std::span<const Pass> passes);
 
 // The most that a run takes from the allocator of `rank`: the arena, outputs, and what kernels take
 // beside. Buffers inside libraries are not flow's: oneDNN's where a layout is converted back to a
@@ -56,8 +58,7 @@ void load_programs(CompiledArtifact& step, bool for_all_ranks);
 
 // The step as it is kept, else compiled. The same step is made once by the first thread rank that
 // asks for it; others wait for it and share it, as long as one of them has it.
-std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, PassSet passes,
-                                                     const Lowering& lowering,
+std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, std::span<const Pass> passes,
                                                      const PlanStore& store = {});
 
 }  // namespace flow::graph

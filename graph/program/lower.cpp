@@ -272,12 +272,8 @@ class RankLowering {
 // The programs of one step on several ranks.
 class StepLowering {
  public:
-  StepLowering(const Graph& graph, const Lowering& lowering)
-      : graph_(graph),
-        order_(lowering.order ? lowering.order(graph) : plain_order(graph)),
-        uses_(graph, order_) {}
-
-  bool is_plain() const { return order_.is_plain(); }
+  StepLowering(const Graph& graph, const Order& order)
+      : graph_(graph), order_(order), uses_(graph, order) {}
 
   // Chooses kernels as that rank chooses them.
   Program program_of(int64_t rank) const {
@@ -294,7 +290,7 @@ class StepLowering {
   }
 
   const Graph& graph_;
-  Order order_;
+  const Order& order_;
   StepUses uses_;
 };
 
@@ -328,11 +324,11 @@ Program lower(const Graph& graph, const Order& order, int64_t rank, const Kernel
   return RankLowering(graph, order, uses, rank, kernels).run();
 }
 
-Programs lower_all(const Graph& graph, const Lowering& lowering) {
-  const StepLowering step(graph, lowering);
+Programs lower_all(const Graph& graph, const Order& order) {
+  const StepLowering step(graph, order);
   Programs programs;
   std::vector<std::vector<Shape>> shapes;
-  const bool is_by_shapes = step.is_plain();
+  const bool is_by_shapes = order.is_plain();
   const bool is_checked = env_flag("FLOW_CHECK");
   const PartShapes parts(graph);
   for (int64_t rank = 0; rank < env::world_size(); ++rank) {
@@ -359,8 +355,8 @@ Programs lower_all(const Graph& graph, const Lowering& lowering) {
   return programs;
 }
 
-Programs lower_here(const Graph& graph, const Lowering& lowering) {
-  return {std::make_shared<const Program>(StepLowering(graph, lowering).program_of(env::rank()))};
+Programs lower_here(const Graph& graph, const Order& order) {
+  return {std::make_shared<const Program>(StepLowering(graph, order).program_of(env::rank()))};
 }
 
 }  // namespace flow::graph

@@ -1,10 +1,7 @@
 // From a graph and an order to the programs of ranks.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
+#include <cstdint>
 
 #include "core/kernel.h"
 #include "graph/ir/ir.h"
@@ -21,18 +18,10 @@ namespace flow::graph {
 // graph.captures, graph.outputs.
 Program lower(const Graph& graph, const Order& order, int64_t rank, const KernelTable& kernels);
 
-// How a step becomes programs.
-struct Lowering {
-  // What the programs depend on besides the graph.
-  std::string name = {};
-  // The order in which the step runs; null: plain_order().
-  std::function<Order(const Graph& graph)> order = nullptr;
-};
-
-// By rank. The order is made once; ranks whose programs are equal share one.
-Programs lower_all(const Graph& graph, const Lowering& lowering);
+// By rank; ranks whose programs are equal share one.
+Programs lower_all(const Graph& graph, const Order& order);
 
 // The calling rank's program alone, for steps whose tensors are all local.
-Programs lower_here(const Graph& graph, const Lowering& lowering);
+Programs lower_here(const Graph& graph, const Order& order);
 
 }  // namespace flow::graph

@@ -9,10 +9,10 @@
 
 namespace flow::graph {
 
-CompiledStep::CompiledStep(TracedStep step, PassSet passes, const Lowering& lowering,
-                           const PlanStore& store)
-    : captures_(std::move(step.captures)),
-      step_(compile_once(std::move(step.graph), passes, lowering, store)),
+CompiledStep::CompiledStep(std::vector<Tensor> captures,
+                           std::shared_ptr<const CompiledArtifact> step)
+    : captures_(std::move(captures)),
+      step_(std::move(step)),
       rank_(env::rank()),
       program_(&step_->program_of(rank_)) {
   for (const ValueId output : graph().outputs)

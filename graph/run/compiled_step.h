@@ -1,4 +1,4 @@
-// A traced step made ready to run on this rank: passes, program, certificate, executor.
+// A compiled step on one rank: its captured tensors, its program and the executor that runs it.
 #pragma once
 
 #include <memory>
@@ -8,17 +8,15 @@
 
 #include "graph/program/compiled_artifact.h"
 #include "graph/run/executor.h"
-#include "graph/trace/tracer.h"
 
 namespace flow::graph {
 
-// Without a lowering the step runs node by node. Immutable but for the memory it runs in; what is
-// compiled is shared with other thread ranks. Belongs to the rank it was made on; not thread safe.
+// Immutable except for the memory it runs in; thread ranks share the compiled artifact. Belongs to
+// the rank that made it; not thread safe.
 class CompiledStep {
  public:
-  // Throws what certify() throws where the step moves data between ranks.
-  explicit CompiledStep(TracedStep step, PassSet passes = PassSet::kAll,
-                        const Lowering& lowering = {}, const PlanStore& store = {});
+  // `captures` are the tensors behind the captures of the artifact's graph, in the same order.
+  CompiledStep(std::vector<Tensor> captures, std::shared_ptr<const CompiledArtifact> step);
   CompiledStep(const CompiledStep&) = delete;
   CompiledStep& operator=(const CompiledStep&) = delete;
 
@@ -33,7 +31,7 @@ class CompiledStep {
   // Of the last run; one must have been.
   const RunTimes& last_run() const { return executor_->last_run(); }
 
-  // As of the executor; on takes effect from the next run.
+  // Turns the recording of step times on or off; a change takes effect at the next run.
   void record_steps(bool on);
 
   std::span<const StepTime> last_steps() const { return executor_->last_steps(); }

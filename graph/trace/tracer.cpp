@@ -2,8 +2,6 @@
 
 #include <bit>
 #include <cstring>
-#include <map>
-#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -14,7 +12,6 @@
 #include "core/grad_mode.h"
 #include "core/kernel_call.h"
 #include "core/strided_twin.h"
-#include "graph/ir/id_map.h"
 #include "ops/shape/diagonal_op.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/slice_op.h"
@@ -23,16 +20,16 @@
 
 namespace flow::graph {
 
-// What stands for a tensor in the trace: the SSA value of its current version.
+// The stand-in of a tensor in the trace: the SSA value of its current version.
 struct Trace::TracedValue final : TraceSlot {
   const Trace* owner = nullptr;
   MetaPtr meta = nullptr;
   ValueId value = kNoValue;
-  // Whether a call that recorded gradients has written here.
+  // True if a call that recorded gradients has written the tensor.
   bool is_recorded = false;
-  // Of a view: what it shows, whether gradients flowed into that when the view was taken, its
-  // version when `value` was taken, and how. No handle: one that changes its shape in place becomes
-  // its own view.
+  // For a view: its base, whether gradients flowed into the base when the view was made, the base's
+  // version when `value` was made, and the node that made it. The base is no handle, since a handle
+  // that changes its shape in place becomes a view of itself.
   std::shared_ptr<TracedValue> base;
   bool shows_recorded = false;
   uint32_t base_version = 0;
@@ -52,7 +49,7 @@ std::vector<int64_t> inverse_permutation(const Shape& dims) {
   return inverse;
 }
 
-// `base` with `part` in the place of what `view` shows of it.
+// `base` with `part` in the place that `view` shows.
 Tensor put_back(const Tensor& base, const Tensor& part, const Node& view, Site site) {
   const auto attrs = [&]<class Attrs>(std::type_identity<Attrs>) -> const Attrs& {
     return *static_cast<const Attrs*>(view.raw_attrs());
@@ -160,13 +157,13 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
     auto slot = std::dynamic_pointer_cast<TracedValue>(impl.trace);
     if (!slot || slot->owner != this) {
       throw InvalidArgument(
-          "[trace] a value of another or an ended trace is used; a traced tensor lives as long as "
-          "its trace: return what you need from the step");
+          "[trace] a value of another or an ended trace is used; a traced tensor is valid as long "
+          "as its trace: return what you need from the step");
     }
     refresh(*slot);
     return slot;
   }
-  // Ranks outside a placement hold no storage: the handle itself tells captures apart.
+  // Ranks outside a placement hold no storage, so there the handle itself identifies a capture.
   std::vector<size_t>& same_storage = captures_of_[memory_of(impl)];
   for (const size_t i : same_storage) {
     const TensorImpl& known = captures_[i].tensor.impl();
@@ -210,7 +207,7 @@ void Trace::write(TracedValue& slot, ValueId value, Site site) {
   slot.base_version = slot.base->version;
 }
 
-// As in eager mode, an op makes a view where the strides allow it, else a copy.
+// As in eager mode, an op makes a view if the strides allow it, else a copy.
 bool Trace::make_view(const Call& call, const std::vector<const Tensor*>& inputs, MetaPtr meta,
                       ValueId value, Tensor& output) {
   if (call.op.view == nullptr) return false;
@@ -232,7 +229,7 @@ void Trace::redistribute_inputs(const Call& call, const Decision& decision,
   }
 }
 
-// Draws count from the start of the step; one that is made again (recompute) has its number.
+// Draws are counted from the start of the step; a recomputed draw keeps its number.
 int64_t Trace::draw_of(const RandomStream& random, Site site) const {
   if (random.seed != draws_from_.seed || random.stream < draws_from_.next_stream) {
     throw InvalidArgument("[trace] the generator was set within the step; set it outside", site);
@@ -240,8 +237,8 @@ int64_t Trace::draw_of(const RandomStream& random, Site site) const {
   return static_cast<int64_t>(random.stream - draws_from_.next_stream);
 }
 
-// Autograd follows writes through views by the memory they share, which traced values have not:
-// such a write is refused where gradients are recorded.
+// Autograd follows writes through views by the memory that they share. Traced values have no
+// memory, so such a write is refused while gradients are recorded.
 void Trace::follow_recorded_writes(const Call& call, Site site) {
   bool is_recorded = false;
   bool is_through_view = false;
@@ -270,8 +267,8 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   const ThreadState& state = thread_state();
   if (call.op.has_data_dependent_shape) {
     throw Unsupported(str("[", call.op.name,
-                          "] an op that has a shape that depends on data cannot be traced; call it "
-                          "outside and pass its result in"),
+                          "] an op whose shape depends on data cannot be traced; call it outside "
+                          "the step and pass its result in"),
                       user_site(call.site));
   }
   std::vector<const Tensor*> inputs(call.inputs.begin(), call.inputs.end());
@@ -319,70 +316,6 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
     outputs[i] = make_traced(decision.outputs[i], node.outputs[i]);
 }
 
-namespace {
-
-// The placements of what a stage's forward computes.
-class StagePlacements {
- public:
-  explicit StagePlacements(const Graph& graph) : graph_(graph) {}
-
-  void add(const Node& node) {
-    if (node.phase != Phase::kForward || node.op == &boxing::kRedistribute) return;
-    placements_[node.stage].insert(placement_of(node));
-  }
-
-  // `stage`, or where that does not lie where the node computes, the last stage before it that
-  // does.
-  int64_t fitting(const Node& node, int64_t stage) const {
-    const void* const placement = placement_of(node);
-    for (auto it = placements_.rbegin(); it != placements_.rend(); ++it) {
-      if (it->first <= stage && it->second.contains(placement)) return it->first;
-    }
-    return stage;
-  }
-
- private:
-  const void* placement_of(const Node& node) const {
-    return graph_.value(node.outputs[0]).placement.id();
-  }
-
-  const Graph& graph_;
-  std::map<int64_t, std::set<const void*>> placements_;
-};
-
-// Nodes traced outside any stage take the largest of their inputs' stages; those without a staged
-// input (a constant, the seed of backward) that of their first user, 0 where there is none. What
-// comes back from a later stage does not take backward nodes there.
-void settle_stages(Graph& graph) {
-  IdMap<ValueId, int64_t> stage_of(graph.values.size(), -1);
-  StagePlacements placements(graph);
-  for (Node& node : graph.nodes) {
-    int64_t largest = -1;
-    for (const ValueId input : node.inputs) {
-      if (input != kNoValue) largest = std::max(largest, stage_of[input]);
-    }
-    if (node.stage < 0) {
-      const bool is_forward = node.phase == Phase::kForward || node.op == &boxing::kRedistribute;
-      node.stage = is_forward || largest < 0 ? largest : placements.fitting(node, largest);
-    }
-    placements.add(node);
-    for (const ValueId output : node.outputs)
-      stage_of[output] = node.stage;
-  }
-  IdMap<ValueId, int64_t> first_user(graph.values.size(), -1);
-  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    for (const ValueId output : node->outputs) {
-      if (node->stage < 0) node->stage = first_user[output];
-    }
-    node->stage = std::max<int64_t>(node->stage, 0);
-    for (const ValueId input : node->inputs) {
-      if (input != kNoValue) first_user[input] = node->stage;
-    }
-  }
-}
-
-}  // namespace
-
 TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
   FLOW_ASSERT(is_active_, "a trace is finished once");
   for (const Tensor& output : outputs)
@@ -395,7 +328,6 @@ TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
   graph_.num_draws = static_cast<int64_t>(generator_state().next_stream - draws_from_.next_stream);
   restore();
   step.graph = std::move(graph_);
-  settle_stages(step.graph);
   eliminate_dead_nodes(step.graph);
   verify(step.graph);
   return step;

@@ -1,5 +1,5 @@
-// Tracing: the second interpreter. While a Trace lives, this thread's calls are written down
-// instead of carried out; forward, backward and optimizer go through the same dispatch as eagerly.
+// Tracing: the second interpreter. While a Trace exists, this thread's calls are recorded and not
+// carried out; forward, backward and optimizer use the same dispatch as in eager mode.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace flow::graph {
 
-// Nodes traced while it lives carry this pipeline stage.
+// Nodes that are traced while it exists carry this pipeline stage.
 class [[nodiscard]] StageGuard {
  public:
   explicit StageGuard(int64_t stage);
@@ -23,8 +23,8 @@ class [[nodiscard]] StageGuard {
   int64_t outer_;
 };
 
-// While it lives, calls of this thread are carried out at once though a trace goes on: for state
-// that a step needs and that is made at its first trace. Nothing outside a trace.
+// While it exists, this thread's calls are carried out although a trace runs: for state that a step
+// needs and that its first trace creates. Does nothing outside a trace.
 class [[nodiscard]] SuspendTracing {
  public:
   SuspendTracing();
@@ -39,7 +39,8 @@ class [[nodiscard]] SuspendTracing {
 
 class Trace;
 
-// Nodes traced while it lives are transient (graph/ir/ir.h). Nothing outside a trace.
+// Nodes that are traced while it exists are transient (graph/ir/ir.h). Does nothing outside a
+// trace.
 class [[nodiscard]] TransientGuard {
  public:
   TransientGuard();
@@ -52,18 +53,20 @@ class [[nodiscard]] TransientGuard {
   bool outer_ = false;
 };
 
-// What a trace gives: the graph, and the tensors behind graph.captures in the same order.
+// The result of a trace: the graph, whose stages are not settled yet (graph/passes/pass.h), and the
+// tensors of graph.captures in the same order.
 struct TracedStep {
   Graph graph;
   std::vector<Tensor> captures;
 };
 
-// Records one step on the calling thread. Outside tensors that are read become captures; those that
-// are written in place too are written back when the plan runs. Random ops draw at each run what an
-// eager step would draw then; the trace itself uses up nothing. A write makes a new value, through
-// a view a new one of all tensors that share its memory. Refused with Unsupported: ops whose shape
-// depends on data, two views of one outside tensor, writes through a redistributed one, or through
-// any where gradients are recorded. Reading a traced value (item, to_vector) is an InvalidArgument.
+// Records one step on the calling thread. Outside tensors that the step reads become captures;
+// those that it writes in place are written back when the compiled step runs. At each run, random
+// ops draw what an eager step would draw then; the trace itself consumes no random streams. A write
+// makes a new value; a write through a view makes new values of all tensors that share its memory.
+// Throws Unsupported for an op whose shape depends on data, two views of one outside tensor, a
+// write through a redistributed view, and a write through any view while gradients are recorded.
+// Reading a traced value (item, to_vector) throws InvalidArgument.
 class Trace final : public Interpreter {
  public:
   Trace();
@@ -71,13 +74,13 @@ class Trace final : public Interpreter {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // A traced stand-in with the layout of `example`; its values are given at each run.
+  // A traced stand-in with the layout of `example`; each run gives its values.
   Tensor add_input(const Tensor& example);
 
-  // Nodes from here on run only where this output of the step is true; -1: always.
+  // The next nodes run only if this output of the step is true; -1: always.
   void set_guard(int64_t output) { guard_ = output; }
 
-  // Ends the trace with these results. Gradients of captured leaves are put back as they were.
+  // Ends the trace with these results. Captured leaves get back the gradients they had before.
   TracedStep finish(const std::vector<Tensor>& outputs);
 
   void run(const Call& call, const Decision& decision, Tensor* outputs) override;
@@ -88,7 +91,7 @@ class Trace final : public Interpreter {
 
   struct TracedValue;
 
-  // An outside tensor, what stands for it in the trace, and its gradient before.
+  // An outside tensor, its stand-in in the trace, and its gradient before the trace.
   struct CapturedTensor {
     Tensor tensor;
     std::shared_ptr<TracedValue> value;
@@ -96,11 +99,12 @@ class Trace final : public Interpreter {
   };
 
   void restore();
-  // The slot of a tensor, a new capture where it comes from outside; up to date.
+  // The current slot of a tensor; an outside tensor becomes a capture.
   std::shared_ptr<TracedValue> value_of(const Tensor& tensor);
-  // Takes a view again whose tensor was written.
+  // Makes a view again if its tensor has been written.
   void refresh(TracedValue& slot);
-  // Gives a slot a new value, and what it is a view of one with that in its place.
+  // Gives a slot a new value. If the slot is a view, its base gets a new value too, with this one
+  // in the view's place.
   void write(TracedValue& slot, ValueId value, Site site);
   bool make_view(const Call& call, const std::vector<const Tensor*>& inputs, MetaPtr meta,
                  ValueId value, Tensor& output);

@@ -45,8 +45,8 @@ struct Made {
 Made make(const Placement& placement = {}) {
   TracedStep traced = trace_step(placement);
   Made made;
-  made.key = plan_key_of(traced.graph, PassSet::kAll, {});
-  made.step = compile_artifact(std::move(traced.graph), PassSet::kAll, {});
+  made.key = plan_key_of(traced.graph, plain_passes());
+  made.step = compile_artifact(std::move(traced.graph), plain_passes());
   return made;
 }
 

@@ -15,6 +15,7 @@ std::string cut(const std::string& text, const ShardOptions& options) {
   verify(graph);
   const ShardedCapture cut{0, sbp::split(0)};
   shard_captures(graph, {&cut, 1}, options);
+  verify(graph);
   return to_string(graph);
 }
 

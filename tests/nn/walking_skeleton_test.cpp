@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
+#include "graph/passes/pass.h"
 #include "graph/program/lower.h"
 #include "graph/program/program.h"
 #include "graph/run/executor.h"
@@ -251,9 +252,10 @@ TEST(WalkingSkeleton, PipelineGradientsEqualThoseOfOneRank) {
       loss.backward();
       traced = trace.finish({loss, step.w1.grad(), step.w2.grad()});
     }
-    const flow::graph::Order order =
-        flow::pipeline::make_order(traced.graph, flow::pipeline::plan_micro_batches(traced.graph, 2),
-                                   flow::pipeline::gpipe(2, 2));
+    flow::graph::settle_stages(traced.graph);
+    const flow::graph::Order order = flow::pipeline::make_order(
+        traced.graph, flow::pipeline::plan_micro_batches(traced.graph, 2),
+        flow::pipeline::gpipe(2, 2));
     const flow::graph::Program program =
         flow::graph::lower(traced.graph, order, flow::env::rank(), flow::kernel_table());
     std::vector<Tensor> externals = {step.x, step.y};

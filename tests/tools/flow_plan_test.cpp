@@ -65,7 +65,7 @@ class FlowPlan : public testing::Test {
 TEST_F(FlowPlan, TheSummaryHasMemoryCertificateAndRedistributionsWithLines) {
   const std::string text = answer([](auto& q) { q.rank = 1; });
   for (const char* part :
-       {"3 inputs, 4 tensors from outside", "passes: remove_identities",
+       {"3 inputs, 4 tensors from outside", "passes: settle_stages", " remove_identities ",
         "program of rank 1: ", "certificate: 2 ranks", "alive at ", "redistributions of rank 1",
         "flow_plan_test.cpp:", "all_reduce of float32", " us\n"}) {
     EXPECT_TRUE(has(text, part)) << part << '\n' << text;

@@ -304,6 +304,7 @@ const Tensor& erfc_(const TensorArg& x) { return run_in_place<ops::Erfc>(x); }
 const Tensor& sigmoid_(const TensorArg& x) { return run_in_place<ops::Sigmoid>(x); }
 const Tensor& relu_(const TensorArg& x) { return run_in_place<ops::Relu>(x); }
 const Tensor& silu_(const TensorArg& x) { return run_in_place<ops::Silu>(x); }
+
 // clang-format on
 
 Tensor square(const TensorArg& x) {

@@ -116,7 +116,8 @@ TEST(Autocast, EveryOpTakesTheDtypeOfItsList) {
   EXPECT_EQ(exp(wide).dtype(), float64);
   EXPECT_EQ(matmul(whole, whole).dtype(), int64);
   const Tensor written = half.clone();
-  EXPECT_EQ(dispatch_in_place(ops::op_of<ops::Exp>(), {&written}, nullptr, Site::here()).dtype(), bfloat16);
+  EXPECT_EQ(dispatch_in_place(ops::op_of<ops::Exp>(), {&written}, nullptr, Site::here()).dtype(),
+            bfloat16);
 }
 
 // A step of two layers and a loss, its result and gradients.

@@ -62,8 +62,6 @@ Tensor sigmoid(const TensorArg& x);
 
 // max(x, 0); also for integers.
 Tensor relu(const TensorArg& x);
-// Writes relu(x) over x.
-const Tensor& relu_(const TensorArg& x);
 
 struct GeluOptions {
   std::string approximate = "none";  // "none": the error function; "tanh"
@@ -114,5 +112,39 @@ Tensor nan_to_num(const TensorArg& x, const NanToNumOptions& options = {});
 
 // Whether x is zero.
 Tensor logical_not(const TensorArg& x);
+
+// ---- in place: the function without underscore is written over x, which is returned. The gradient
+// is the same; x keeps its dtype, which must be able to hold the result.
+
+const Tensor& neg_(const TensorArg& x);
+const Tensor& abs_(const TensorArg& x);
+const Tensor& sign_(const TensorArg& x);
+const Tensor& square_(const TensorArg& x);
+const Tensor& floor_(const TensorArg& x);
+const Tensor& ceil_(const TensorArg& x);
+const Tensor& round_(const TensorArg& x);
+const Tensor& trunc_(const TensorArg& x);
+
+// Floating dtypes only.
+const Tensor& frac_(const TensorArg& x);
+const Tensor& exp_(const TensorArg& x);
+const Tensor& exp2_(const TensorArg& x);
+const Tensor& expm1_(const TensorArg& x);
+const Tensor& log_(const TensorArg& x);
+const Tensor& log2_(const TensorArg& x);
+const Tensor& log10_(const TensorArg& x);
+const Tensor& log1p_(const TensorArg& x);
+const Tensor& sqrt_(const TensorArg& x);
+const Tensor& rsqrt_(const TensorArg& x);
+const Tensor& reciprocal_(const TensorArg& x);
+const Tensor& sin_(const TensorArg& x);
+const Tensor& cos_(const TensorArg& x);
+const Tensor& tan_(const TensorArg& x);
+const Tensor& tanh_(const TensorArg& x);
+const Tensor& erf_(const TensorArg& x);
+const Tensor& erfc_(const TensorArg& x);
+const Tensor& sigmoid_(const TensorArg& x);
+const Tensor& relu_(const TensorArg& x);
+const Tensor& silu_(const TensorArg& x);
 
 }  // namespace flow

@@ -26,7 +26,6 @@
 #include "core/host_device.h"
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/activation_op.h"
-#include "ops/elementwise/in_place.h"
 #include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/unary_facts.h"

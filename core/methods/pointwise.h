@@ -125,6 +125,7 @@ class PointwiseMethods : public MethodFamily<PointwiseMethods> {
   Tensor lgamma(Site site = Site::here()) const;
   Tensor digamma(Site site = Site::here()) const;
   Tensor sinc(Site site = Site::here()) const;
+  Tensor ndtr(Site site = Site::here()) const;
   Tensor logit(const LogitOptions& options = {}, Site site = Site::here()) const;
   Tensor rad2deg(Site site = Site::here()) const;
   Tensor deg2rad(Site site = Site::here()) const;

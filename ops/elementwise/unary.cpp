@@ -261,6 +261,7 @@ Tensor atanh(const TensorArg& x) { return run<ops::Atanh>(x); }
 Tensor sinc(const TensorArg& x) { return run<ops::Sinc>(x); }
 Tensor erf(const TensorArg& x) { return run<ops::Erf>(x); }
 Tensor erfc(const TensorArg& x) { return run<ops::Erfc>(x); }
+Tensor ndtr(const TensorArg& x) { return run<ops::Ndtr>(x); }
 Tensor sigmoid(const TensorArg& x) { return run<ops::Sigmoid>(x); }
 Tensor relu(const TensorArg& x) { return run<ops::Relu>(x); }
 Tensor silu(const TensorArg& x) { return run<ops::Silu>(x); }
@@ -301,9 +302,12 @@ const Tensor& tan_(const TensorArg& x) { return run_in_place<ops::Tan>(x); }
 const Tensor& tanh_(const TensorArg& x) { return run_in_place<ops::Tanh>(x); }
 const Tensor& erf_(const TensorArg& x) { return run_in_place<ops::Erf>(x); }
 const Tensor& erfc_(const TensorArg& x) { return run_in_place<ops::Erfc>(x); }
+const Tensor& ndtr_(const TensorArg& x) { return run_in_place<ops::Ndtr>(x); }
 const Tensor& sigmoid_(const TensorArg& x) { return run_in_place<ops::Sigmoid>(x); }
 const Tensor& relu_(const TensorArg& x) { return run_in_place<ops::Relu>(x); }
 const Tensor& silu_(const TensorArg& x) { return run_in_place<ops::Silu>(x); }
+
+Tensor PointwiseMethods::ndtr(Site site) const { return flow::ndtr({self(), site}); }
 
 // clang-format on
 

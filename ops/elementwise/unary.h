@@ -55,6 +55,7 @@ Tensor tanh(const TensorArg& x);
 Tensor erf(const TensorArg& x);
 // 1 - erf(x), exact where that is near 0.
 Tensor erfc(const TensorArg& x);
+Tensor ndtr(const TensorArg& x);  // the normal distribution function
 // sin(pi x) / (pi x), 1 for 0.
 Tensor sinc(const TensorArg& x);
 // 1 / (1 + exp(-x)).
@@ -143,6 +144,7 @@ const Tensor& tan_(const TensorArg& x);
 const Tensor& tanh_(const TensorArg& x);
 const Tensor& erf_(const TensorArg& x);
 const Tensor& erfc_(const TensorArg& x);
+const Tensor& ndtr_(const TensorArg& x);
 const Tensor& sigmoid_(const TensorArg& x);
 const Tensor& relu_(const TensorArg& x);
 const Tensor& silu_(const TensorArg& x);

@@ -357,6 +357,12 @@ FLOW_HOST_DEVICE T gelu_tanh_argument(T x) {
   return kScale * (x + T(0.044715) * x * x * x);
 }
 
+struct Ndtr {
+  static constexpr UnaryFacts kFacts{.name = "ndtr", .call = ndtr, .in_place = ndtr_, .sbp = kRises};
+  template <class T> FLOW_HOST_DEVICE static T apply(T x) { return normal_cdf(x); }
+  static auto dx_of_x(const auto& dy, const auto& x) { return dy * exp(x * x / -2) * kNormalPeak; }
+};
+
 // The two forms of flow::gelu.
 Tensor gelu_none(const TensorArg& x);
 Tensor gelu_tanh(const TensorArg& x);
@@ -481,7 +487,7 @@ struct LogicalNot {
 using BasicRows =
     Rows<Neg, Abs, Sign, Square, Floor, Ceil, Round, Trunc, Frac, Exp, Exp2, Expm1, Log, Log2,
          Log10, Log1p, Sqrt, Rsqrt, Reciprocal, Sin, Cos, Tanh, Sinc, Erf, Erfc, Sigmoid, Relu,
-         Gelu, GeluTanh, Silu, Isnan, Isinf, Isfinite, LogicalNot>;
+         Ndtr, Gelu, GeluTanh, Silu, Isnan, Isinf, Isfinite, LogicalNot>;
 using TrigonometryRows = Rows<Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh>;
 using ActivationRows = Rows<Mish, Hardswish, Hardsigmoid, Softsign, Logsigmoid>;
 using UnaryRows = decltype(join(BasicRows(), TrigonometryRows(), ActivationRows()));

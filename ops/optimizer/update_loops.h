@@ -1,70 +1,77 @@
-// What steps of optimizers share: a rule over one parameter and its state, in one pass. State is
-// read from the inputs and written to the outputs, which are the same memory in eager mode and lie
-// alike elsewhere.
-//
-//   struct Rule {
-//     static constexpr int kTensors = 3;     // inputs of the parameter's shape; numbers follow
-//     template <class T> struct Numbers { explicit Numbers(const KernelContext& ctx); };
-//     template <class T, class S>            // n elements of a stretch
-//     static void run(const Numbers<T>& numbers, const S& s, int64_t n);
-//   };
+// What steps of optimizers share on the CPU: one pass over a parameter and its state, which a step
+// of ops/optimizer/update_steps.h updates element by element. State is read from the inputs and
+// written to the outputs, which are the same memory in eager mode and have the same strides
+// elsewhere.
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "ops/elementwise/elementwise_loops.h"
 
 #include "ops/kernel/isa_begin.h"
 
-// Input `i` if it was given, else `fallback`.
-inline double number_or(const KernelContext& ctx, int i, double fallback) {
-  if (!ctx.has_input(i)) return fallback;
-  const TensorView& view = ctx.in(i);
-  return view.meta->dtype == DType::kFloat64 ? *view.as<double>() : double{*view.as<float>()};
+// Input `i` of the parameter's shape and the output it is written to, null for one only read.
+template <class T>
+struct Slot {
+  const T* in;
+  T* out;
+  int64_t stride;
+};
+
+template <class Step>
+constexpr bool is_written(size_t input) {
+  return (Step::kMutates >> input & 1U) != 0;
 }
 
-// One element of input `kInput`, widened.
-template <class T>
-struct Reader {
-  const T* data;
-  int64_t stride;
-
-  Compute<T> operator[](int64_t i) const { return static_cast<Compute<T>>(data[i * stride]); }
-};
-
-template <class T>
-struct Writer {
-  T* data;
-  int64_t stride;
-
-  void set(int64_t i, Compute<T> value) const { data[i * stride] = static_cast<T>(value); }
-};
-
-// Where a stretch of the loop begins in each tensor; operand 1 of the plan is input 0. A stride of
-// 1 is known to the compiler in the flat case.
-template <class T, bool kIsFlat>
+// Where a stretch of the loop begins in each tensor; operand i + 1 of the loop is input i. Outputs
+// have the strides of their inputs. A stride of 1 is known to the compiler in the flat case.
+template <class Step, class T, bool kIsFlat>
 struct Stretch {
   const KernelContext& ctx;
   const LoopNest& state;
   const LoopNest::Offsets& offsets;
 
-  Reader<T> in(int i) const {
-    const size_t operand = static_cast<size_t>(i) + 1;
-    return {ctx.in(i).as<T>() + offsets[operand], kIsFlat ? 1 : state.inner_stride()[operand]};
-  }
-
-  // Output `o`, which lies as input `i`.
-  Writer<T> out(int o, int i) const {
-    const size_t operand = static_cast<size_t>(i) + 1;
-    return {ctx.out(o).as<T>() + offsets[operand], kIsFlat ? 1 : state.inner_stride()[operand]};
+  template <size_t kInput>
+  Slot<T> slot() const {
+    constexpr uint32_t kWrittenBefore = Step::kMutates & ((1U << kInput) - 1);
+    const int64_t offset = offsets[kInput + 1];
+    Slot<T> slot{ctx.in(kInput).as<T>() + offset, nullptr,
+                 kIsFlat ? 1 : state.inner_stride()[kInput + 1]};
+    if constexpr (is_written<Step>(kInput))
+      slot.out = ctx.out(std::popcount(kWrittenBefore)).as<T>() + offset;
+    return slot;
   }
 };
 
+// The step and its numbers are copies, so the compiler knows that no store changes them.
+template <class Step, class T, class Numbers, size_t... kInput, class... Slots>
+void run_slots(const Step step, const Numbers numbers, int64_t n,
+               std::index_sequence<kInput...> /*inputs*/, Slots... slots) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    Compute<T> v[] = {static_cast<Compute<T>>(slots.in[i * slots.stride])...};
+    step.run(numbers, v);
+    ((is_written<Step>(kInput) ? void(slots.out[i * slots.stride] = static_cast<T>(v[kInput]))
+                               : void()),
+     ...);
+  }
+}
+
+template <class T, class Step, class Numbers, bool kIsFlat, size_t... kInput>
+void run_stretch(const Step& step, const Numbers& numbers, const Stretch<Step, T, kIsFlat>& s,
+                 int64_t n, std::index_sequence<kInput...> inputs) {
+  run_slots<Step, T>(step, numbers, n, inputs, s.template slot<kInput>()...);
+}
+
 // The parameter was read by all threads since the last step, so its lines are fetched for writing.
 template <class Step, class T>
-void run_flat(const KernelContext& ctx, const typename Step::template Numbers<T>& numbers,
-              int64_t begin, int64_t n) {
+void run_flat(const KernelContext& ctx, const Step& step,
+              const typename Step::template Numbers<Compute<T>>& numbers, int64_t begin,
+              int64_t n) {
   constexpr int64_t kBlock = 256;
   constexpr int64_t kLine = 64 / sizeof(T);
   constexpr int64_t kAhead = kStoreAheadBytes / sizeof(T);
@@ -75,7 +82,8 @@ void run_flat(const KernelContext& ctx, const typename Step::template Numbers<T>
       prefetch_for_store(param + line);
     LoopNest::Offsets offsets;
     offsets.fill(begin + i);
-    Step::template run<T>(numbers, Stretch<T, true>{ctx, state, offsets}, std::min(kBlock, n - i));
+    run_stretch(step, numbers, Stretch<Step, T, true>{ctx, state, offsets}, std::min(kBlock, n - i),
+                std::make_index_sequence<Step::kTensors>());
   }
 }
 
@@ -85,15 +93,17 @@ constexpr int64_t kUpdateGrain = 4096;
 template <class Step, class T>
 void run_update(const KernelContext& ctx) {
   const auto& state = ctx.state_as<LoopNest>();
-  const typename Step::template Numbers<T> numbers(ctx);
+  const Step step(ctx);
+  const auto numbers = step.template numbers<Compute<T>>();
   if (state.is_flat()) {
     ctx.pool().parallel_for(0, state.inner, kUpdateGrain, [&](int64_t begin, int64_t end) {
-      run_flat<Step, T>(ctx, numbers, begin, end - begin);
+      run_flat<Step, T>(ctx, step, numbers, begin, end - begin);
     });
     return;
   }
   parallel_stretches(ctx.pool(), state, [&](const LoopNest::Offsets& offsets, int64_t n) {
-    Step::template run<T>(numbers, Stretch<T, false>{ctx, state, offsets}, n);
+    run_stretch(step, numbers, Stretch<Step, T, false>{ctx, state, offsets}, n,
+                std::make_index_sequence<Step::kTensors>());
   });
 }
 

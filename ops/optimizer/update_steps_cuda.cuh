@@ -1,41 +1,10 @@
-// What steps of optimizers share on CUDA devices: one pass over a parameter and its state.
-//
-//   struct Step {
-//     static constexpr int kTensors;        // inputs of the parameter's shape; numbers follow
-//     static constexpr uint32_t kMutates;   // bit i: input i is written
-//     explicit Step(const KernelContext& ctx);
-//     template <class C> struct Numbers;    // what numbers<C>() makes on the device, once a thread
-//     template <class C> __device__ Numbers<C> numbers() const;
-//     template <class C> __device__ void run(const Numbers<C>& k, C* v) const;  // v[i]: of input i
-//   };
+// What steps of optimizers share on CUDA devices: one pass over a parameter and its state, which a
+// step of ops/optimizer/update_steps.h updates element by element.
 #pragma once
 
 #include "ops/elementwise/elementwise_cuda.cuh"
 
 namespace flow::ops {
-
-// A number of the call, or the tensor that was given in its place.
-struct Number {
-  double value = 0;
-  const float* in_float = nullptr;
-  const double* in_double = nullptr;
-
-  __device__ double get() const {
-    return in_float != nullptr ? double{*in_float} : in_double != nullptr ? *in_double : value;
-  }
-};
-
-inline Number number_or(const KernelContext& ctx, int i, double fallback) {
-  Number number{fallback};
-  if (!ctx.has_input(i)) return number;
-  const TensorView& view = ctx.in(i);
-  if (view.meta->dtype == DType::kFloat64) {
-    number.in_double = view.as<double>();
-  } else {
-    number.in_float = view.as<float>();
-  }
-  return number;
-}
 
 // The inputs and outputs of the parameter's shape; outputs lie as the inputs they replace.
 template <class T, int kTensors>

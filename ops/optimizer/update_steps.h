@@ -1,0 +1,171 @@
+// Steps of SGD and Adam, element by element, for CPU and CUDA kernels:
+//
+//   struct Step {
+//     static constexpr int kTensors;        // inputs of the parameter's shape; numbers follow
+//     static constexpr uint32_t kMutates;   // bit i: input i is written
+//     explicit Step(const KernelContext& ctx);
+//     template <class C> struct Numbers;    // what numbers<C>() makes, once a thread
+//     template <class C> Numbers<C> numbers() const;
+//     template <class C> void run(const Numbers<C>& k, C* v) const;  // v[i] is of input i
+//   };
+//
+// C is the type that a kernel computes in: float for the 16-bit types. All names are in
+// flow::ops::isa_*, so that loops get the instructions of their file; CUDA files use isa_baseline.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/host_device.h"
+#include "core/kernel.h"
+#include "ops/optimizer/update_op.h"
+
+#include "ops/kernel/isa_begin.h"
+
+// A number of the call, or the tensor that was given in its place.
+struct Number {
+  double value = 0;
+  const float* in_float = nullptr;
+  const double* in_double = nullptr;
+
+  FLOW_HOST_DEVICE double get() const {
+    return in_float != nullptr ? double{*in_float} : in_double != nullptr ? *in_double : value;
+  }
+};
+
+inline Number number_or(const KernelContext& ctx, int i, double fallback) {
+  Number number{fallback};
+  if (!ctx.has_input(i)) return number;
+  const TensorView& view = ctx.in(i);
+  if (view.meta->dtype == DType::kFloat64) {
+    number.in_double = view.as<double>();
+  } else {
+    number.in_float = view.as<float>();
+  }
+  return number;
+}
+
+struct SgdStep {
+  static constexpr int kTensors = kSgdTensors;
+  static constexpr uint32_t kMutates = 0b1;
+  Number lr;
+  double weight_decay, sign;
+
+  explicit SgdStep(const KernelContext& ctx) : lr(number_or(ctx, kTensors, 0)) {
+    const auto& attrs = ctx.attrs_as<SgdAttrs>();
+    lr.value = attrs.lr;
+    weight_decay = attrs.weight_decay;
+    sign = attrs.maximize ? -1 : 1;
+  }
+
+  template <class C>
+  struct Numbers {
+    C lr, weight_decay, sign;
+  };
+
+  template <class C>
+  FLOW_HOST_DEVICE Numbers<C> numbers() const {
+    return {static_cast<C>(lr.get()), static_cast<C>(weight_decay), static_cast<C>(sign)};
+  }
+
+  template <class C>
+  FLOW_HOST_DEVICE void run(const Numbers<C>& k, C* v) const {
+    v[0] = v[0] - k.lr * (k.sign * v[1] + k.weight_decay * v[0]);
+  }
+};
+
+struct SgdMomentumStep {
+  static constexpr int kTensors = kSgdMomentumTensors;
+  static constexpr uint32_t kMutates = 0b101;
+  Number lr;
+  double weight_decay, sign, momentum, damped;
+  bool nesterov, is_first;
+
+  explicit SgdMomentumStep(const KernelContext& ctx) : lr(number_or(ctx, kTensors, 0)) {
+    const auto& attrs = ctx.attrs_as<SgdAttrs>();
+    lr.value = attrs.lr;
+    weight_decay = attrs.weight_decay;
+    sign = attrs.maximize ? -1 : 1;
+    momentum = attrs.momentum;
+    damped = 1 - attrs.dampening;
+    nesterov = attrs.nesterov;
+    is_first = attrs.is_first;
+  }
+
+  template <class C>
+  struct Numbers {
+    C lr, weight_decay, sign, momentum, damped;
+  };
+
+  template <class C>
+  FLOW_HOST_DEVICE Numbers<C> numbers() const {
+    return {static_cast<C>(lr.get()), static_cast<C>(weight_decay), static_cast<C>(sign),
+            static_cast<C>(momentum), static_cast<C>(damped)};
+  }
+
+  template <class C>
+  FLOW_HOST_DEVICE void run(const Numbers<C>& k, C* v) const {
+    const C g = k.sign * v[1] + k.weight_decay * v[0];
+    const C b = is_first ? g : k.momentum * v[2] + k.damped * g;
+    v[2] = b;
+    v[0] = v[0] - k.lr * (nesterov ? g + k.momentum * b : b);
+  }
+};
+
+template <bool kIsAmsgrad>
+struct AdamStep {
+  static constexpr int kTensors = kIsAmsgrad ? kAmsgradTensors : kAdamTensors;
+  static constexpr uint32_t kMutates = kIsAmsgrad ? 0b11101 : 0b1101;
+  Number lr, step;
+  double weight_decay, sign, beta1, beta2, eps;
+  bool is_decoupled;
+
+  explicit AdamStep(const KernelContext& ctx)
+      : lr(number_or(ctx, kTensors, 0)), step(number_or(ctx, kTensors + 1, 0)) {
+    const auto& attrs = ctx.attrs_as<AdamAttrs>();
+    lr.value = attrs.lr;
+    step.value = static_cast<double>(attrs.step);
+    weight_decay = attrs.weight_decay;
+    sign = attrs.maximize ? -1 : 1;
+    beta1 = attrs.beta1;
+    beta2 = attrs.beta2;
+    eps = attrs.eps;
+    is_decoupled = attrs.is_decoupled;
+  }
+
+  template <class C>
+  struct Numbers {
+    C sign, decay, coupled, keep1, take1, keep2, take2, step_size, scale2, eps;
+  };
+
+  template <class C>
+  FLOW_HOST_DEVICE Numbers<C> numbers() const {
+    const double rate = lr.get();
+    const double count = step.get();
+    return {static_cast<C>(sign),
+            static_cast<C>(is_decoupled ? 1 - rate * weight_decay : 1.0),
+            static_cast<C>(is_decoupled ? 0.0 : weight_decay),
+            static_cast<C>(beta1),
+            static_cast<C>(1 - beta1),
+            static_cast<C>(beta2),
+            static_cast<C>(1 - beta2),
+            static_cast<C>(rate / (1 - std::pow(beta1, count))),
+            static_cast<C>(std::sqrt(1 - std::pow(beta2, count))),
+            static_cast<C>(eps)};
+  }
+
+  template <class C>
+  FLOW_HOST_DEVICE void run(const Numbers<C>& k, C* v) const {
+    const C g = k.sign * v[1] + k.coupled * v[0];
+    v[2] = k.keep1 * v[2] + k.take1 * g;
+    v[3] = k.keep2 * v[3] + k.take2 * (g * g);
+    C bound = v[3];
+    if constexpr (kIsAmsgrad) {
+      bound = v[4] > bound ? v[4] : bound;
+      v[4] = bound;
+    }
+    v[0] = k.decay * v[0] - k.step_size * (v[2] / (std::sqrt(bound) / k.scale2 + k.eps));
+  }
+};
+
+#include "ops/kernel/isa_end.h"

@@ -3,7 +3,7 @@
 #include "boxing/layout.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "ops/creation/creation.h"
 
 namespace flow::autograd {

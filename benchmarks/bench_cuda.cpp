@@ -8,7 +8,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "core/cuda.h"
+#include "core/device/cuda.h"
 #include "core/error.h"
 #include "nn/flow.h"
 

@@ -14,7 +14,7 @@
 #include "boxing/run_route.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/hash.h"

@@ -4,8 +4,8 @@
 
 #include "boxing/layout.h"
 #include "boxing/redistribute.h"
-#include "core/cuda.h"
-#include "core/device_memory.h"
+#include "core/device/cuda.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "core/strided_twin.h"

@@ -1,7 +1,7 @@
 #include "core/kernel.h"
 
 #include "core/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 
 namespace flow {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/strided_twin.h"
 #include "core/tensor.h"

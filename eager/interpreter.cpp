@@ -5,7 +5,7 @@
 
 #include "boxing/redistribute.h"
 #include "core/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/strided_twin.h"
 #include "eager/chooser.h"
 #include "eager/run_kernel.h"

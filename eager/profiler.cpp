@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/context.h"
-#include "core/device_time.h"
+#include "core/device/device_time.h"
 #include "core/dispatch.h"
 #include "core/error.h"
 

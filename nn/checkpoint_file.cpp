@@ -9,7 +9,7 @@
 #include "boxing/layout.h"
 #include "boxing/run_route.h"
 #include "core/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "nn/checkpoint_folder.h"

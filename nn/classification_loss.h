@@ -8,9 +8,9 @@
 #include "nn/module.h"
 #include "ops/loss/cross_entropy.h"
 #include "ops/loss/ctc_loss.h"
+#include "ops/loss/likelihood_loss.h"
 #include "ops/loss/loss.h"
 #include "ops/loss/margin_loss.h"
-#include "ops/loss/likelihood_loss.h"
 
 namespace flow::nn {
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/loss/loss.h"
 #include "ops/loss/likelihood_loss.h"
+#include "ops/loss/loss.h"
 
 namespace flow::nn {
 

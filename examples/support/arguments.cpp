@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "core/cuda.h"
+#include "core/device/cuda.h"
 #include "core/error.h"
 
 namespace examples {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 
 namespace flow::graph {

@@ -11,7 +11,7 @@
 #include "boxing/ranks/advance.h"
 #include "boxing/routed_kernel.h"
 #include "core/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/strided_twin.h"
 #include "eager/run_kernel.h"

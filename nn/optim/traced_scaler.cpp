@@ -6,7 +6,7 @@
 #include "autograd/autocast.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/grad_mode.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"

@@ -4,7 +4,7 @@
 
 #include "autograd/autocast.h"
 #include "core/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/grad_mode.h"
 #include "nn/optim/update_phase.h"
 #include "ops/creation/creation.h"

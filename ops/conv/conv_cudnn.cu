@@ -8,7 +8,7 @@
 #include <cudnn.h>
 #include <dlfcn.h>
 
-#include "core/cuda_device.h"
+#include "core/device/cuda_device.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "ops/conv/conv_cudnn.h"

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "core/context.h"
-#include "core/cuda.h"
-#include "core/device_memory.h"
+#include "core/device/cuda.h"
+#include "core/device/device_memory.h"
 #include "core/dispatch.h"
 #include "ops/creation/creation_op.h"
 #include "ops/integer_range.h"

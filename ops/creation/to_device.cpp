@@ -1,6 +1,6 @@
 // Kernels of to_device. They are the same for all instruction sets and for both directions of a
 // copy.
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/kernel.h"
 #include "ops/creation/copy_op.h"
 #include "ops/kernel/box_copy.h"

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "core/host_device.h"
+#include "core/device/host_device.h"
 #include "ops/elementwise/activation_op.h"
 
 namespace flow::ops {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/host_device.h"
+#include "core/device/host_device.h"
 #include "ops/elementwise/elementwise_formulas.h"
 
 namespace flow::ops {

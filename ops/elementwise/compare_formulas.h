@@ -1,7 +1,7 @@
 // The scalar formulas of ops/elementwise/compare.h.
 #pragma once
 
-#include "core/host_device.h"
+#include "core/device/host_device.h"
 
 namespace flow::ops {
 

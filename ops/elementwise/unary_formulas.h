@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/host_device.h"
+#include "core/device/host_device.h"
 #include "ops/elementwise/unary_op.h"
 #include "ops/elementwise/unary_rows.h"
 

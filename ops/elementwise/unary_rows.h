@@ -23,7 +23,7 @@
 #include <numbers>
 #include <type_traits>
 
-#include "core/host_device.h"
+#include "core/device/host_device.h"
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/activation_op.h"
 #include "ops/elementwise/trigonometry.h"

@@ -6,7 +6,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "core/cuda_launch.h"
+#include "core/device/cuda_launch.h"
 #include "core/dtype.h"
 
 namespace flow::ops {

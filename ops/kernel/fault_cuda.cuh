@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/cuda_device.h"
-#include "core/cuda_launch.h"
+#include "core/device/cuda_device.h"
+#include "core/device/cuda_launch.h"
 
 namespace flow::ops {
 

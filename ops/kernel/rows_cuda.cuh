@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/cuda_launch.h"
+#include "core/device/cuda_launch.h"
 #include "core/kernel.h"
 #include "ops/kernel/element_cuda.cuh"
 

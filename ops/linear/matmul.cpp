@@ -359,12 +359,12 @@ Tensor ReduceMethods::dot(const TensorArg& other) const {
 }
 
 Tensor ReduceMethods::addmm(const TensorArg& mat1, const TensorArg& mat2,
-                               const AddmmOptions& options) const {
+                            const AddmmOptions& options) const {
   return flow::addmm(TensorArg(self(), mat1.site()), mat1, mat2, options);
 }
 
 Tensor ReduceMethods::baddbmm(const TensorArg& batch1, const TensorArg& batch2,
-                                 const AddmmOptions& options) const {
+                              const AddmmOptions& options) const {
   return flow::baddbmm(TensorArg(self(), batch1.site()), batch1, batch2, options);
 }
 

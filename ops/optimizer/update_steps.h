@@ -16,7 +16,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/host_device.h"
+#include "core/device/host_device.h"
 #include "core/kernel.h"
 #include "ops/optimizer/update_op.h"
 

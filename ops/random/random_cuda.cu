@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/device_memory.h"
-#include "core/host_device.h"
+#include "core/device/device_memory.h"
+#include "core/device/host_device.h"
 #include "ops/kernel/element_cuda.cuh"
 #include "ops/random/random_op.h"
 

@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 
 #include "core/context.h"
-#include "core/cuda_launch.h"
+#include "core/device/cuda_launch.h"
 #include "core/error.h"
 
 namespace flow::ops {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/cuda.h"
+#include "core/device/cuda.h"
 
 namespace flow {
 

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "core/context.h"
-#include "core/cuda_device.h"
-#include "core/cuda_launch.h"
-#include "core/device_memory.h"
+#include "core/device/cuda_device.h"
+#include "core/device/cuda_launch.h"
+#include "core/device/device_memory.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 

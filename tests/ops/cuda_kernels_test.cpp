@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/context.h"
-#include "core/cuda.h"
-#include "core/device_memory.h"
+#include "core/device/cuda.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"

@@ -29,8 +29,8 @@ void add_unary(Bindings& table, const Names& names, OfOne fn) {
   table.add(names, [fn](Case& c) { return fn(c.in(0)); });
 }
 
-// Binds the rows of the table by name, and their in-place forms on a copy of x, because a leaf cannot
-// be written. "inplace" is an argument of activations; their in-place form is another op.
+// Binds the rows of the table by name, and their in-place forms on a copy of x, because a leaf
+// cannot be written. "inplace" is an argument of activations; their in-place form is another op.
 template <class... Row>
 void bind_rows(Bindings& table, ops::Rows<Row...> /*rows*/) {
   for (const ops::UnaryFacts& facts : {Row::kFacts...}) {

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "core/cuda_launch.h"
+#include "core/device/cuda_launch.h"
 #include "core/dtype.h"
 
 namespace flow::ops {

@@ -1,10 +1,10 @@
-#include "core/cuda_allocator.h"
+#include "core/device/cuda_allocator.h"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
-#include "core/cuda_error.h"
+#include "core/device/cuda_error.h"
 #include "core/error.h"
 
 namespace flow::cuda {

@@ -8,7 +8,7 @@
 
 #include <cuda_runtime.h>
 
-#include "core/cuda_error.h"
+#include "core/device/cuda_error.h"
 #include "core/kernel.h"
 
 // Declares shared memory whose size is passed to launch(). In a kernel,

@@ -1,10 +1,10 @@
-// The functions of core/cuda.h and device memory in builds without CUDA.
+// The functions of core/device/cuda.h and device memory in builds without CUDA.
 #include <cstring>
 
 #include "core/context.h"
-#include "core/cuda.h"
-#include "core/device_memory.h"
-#include "core/device_time.h"
+#include "core/device/cuda.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_time.h"
 #include "core/error.h"
 
 namespace flow {

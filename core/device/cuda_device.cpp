@@ -1,13 +1,13 @@
-#include "core/cuda_device.h"
+#include "core/device/cuda_device.h"
 
 #include <memory>
 #include <mutex>
 #include <new>
 #include <vector>
 
-#include "core/cuda.h"
-#include "core/cuda_error.h"
-#include "core/cuda_launch.h"
+#include "core/device/cuda.h"
+#include "core/device/cuda_error.h"
+#include "core/device/cuda_launch.h"
 #include "core/error.h"
 
 namespace flow::cuda {

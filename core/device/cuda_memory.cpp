@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/context.h"
-#include "core/cuda_device.h"
-#include "core/cuda_error.h"
-#include "core/device_memory.h"
+#include "core/device/cuda_device.h"
+#include "core/device/cuda_error.h"
+#include "core/device/device_memory.h"
 
 namespace flow {
 

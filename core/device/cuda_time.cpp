@@ -1,6 +1,6 @@
-#include "core/cuda_device.h"
-#include "core/cuda_error.h"
-#include "core/device_time.h"
+#include "core/device/cuda_device.h"
+#include "core/device/cuda_error.h"
+#include "core/device/device_time.h"
 
 namespace flow {
 

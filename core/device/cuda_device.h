@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 
 #include "core/context.h"
-#include "core/cuda_allocator.h"
+#include "core/device/cuda_allocator.h"
 
 namespace flow::cuda {
 

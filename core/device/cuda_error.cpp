@@ -1,4 +1,4 @@
-#include "core/cuda_error.h"
+#include "core/device/cuda_error.h"
 
 #include "core/context.h"
 #include "core/error.h"

@@ -1,11 +1,11 @@
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 
 #include <algorithm>
 #include <charconv>
 #include <vector>
 
 #include "core/context.h"
-#include "core/cuda.h"
+#include "core/device/cuda.h"
 #include "core/error.h"
 
 namespace flow {

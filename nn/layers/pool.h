@@ -5,6 +5,7 @@
 #include "nn/module.h"
 #include "ops/conv/max_unpool.h"
 #include "ops/conv/pool.h"
+#include "ops/conv/pool_volume.h"
 
 namespace flow::nn {
 

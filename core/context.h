@@ -1,5 +1,5 @@
-// Who is running: the rank (RankContext, shared by the threads of a rank) and the thread
-// (ThreadState). There is no other mutable process state but the intern tables.
+// The state of a rank (RankContext, which the threads of a rank share) and of a thread
+// (ThreadState). Apart from these, only the intern tables are mutable state of the process.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class CallObserver;
 class OpTable;
 class KernelTable;
 
-// The ranks of one run, whatever carries them: processes or threads.
+// The ranks of one run, which are processes or threads.
 struct RankIdentity {
   int64_t rank = 0;
   int64_t world_size = 1;
@@ -34,7 +34,7 @@ struct RankIdentity {
   int64_t node_rank = 0;
 };
 
-// State of one rank. Its members are thread safe or set up before the rank runs.
+// State of one rank. Its members are thread safe or are set up before the rank runs.
 class RankContext {
  public:
   explicit RankContext(const RankIdentity& identity, int num_threads);
@@ -54,7 +54,7 @@ class RankContext {
 
   ThreadPool& thread_pool() { return thread_pool_; }
 
-  // State that a folder to the right hangs on the rank, made at first use and found by its type.
+  // State that a higher layer attaches to the rank. It is made at first use and found by its type.
   template <class T>
   T& slot() {
     static constexpr char kKey = 0;
@@ -63,7 +63,8 @@ class RankContext {
     return *static_cast<T*>(found);
   }
 
-  // Installs a value made elsewhere (for instance what the thread ranks of a world share).
+  // Installs a value that was made elsewhere, for instance one that the thread ranks of a world
+  // share.
   template <class T>
   void set_slot(std::shared_ptr<T> value) {
     slot_ptr<T>() = std::move(value);
@@ -86,53 +87,54 @@ class RankContext {
   std::unique_ptr<Slots> slots_;
 };
 
-// Which part of a training step is running; traced nodes carry it.
+// The part of a training step that is running. Traced nodes store it.
 enum class Phase : uint8_t { kForward, kBackward, kUpdate };
 
-// State of one thread. Confined to it.
+// State of one thread. Only that thread uses it.
 struct ThreadState {
   RankContext* context = nullptr;
-  // The three parts of dispatch (core/dispatch.h); installed by the runtime or a guard.
+  // The three parts of dispatch (core/dispatch.h). The runtime or a guard installs them.
   Chooser* chooser = nullptr;
   Interpreter* interpreter = nullptr;
   Recorder* recorder = nullptr;
   const Autocaster* autocast = nullptr;  // AutocastGuard; null: off
   bool grad_enabled = true;
   bool forbids_implicit_boxing = false;  // ForbidImplicitBoxing
-  // Default layout of creation ops (PlacementGuard).
+  // The default layout of creation ops (PlacementGuard).
   Placement default_placement;
   NdSbp default_sbp;
-  // The nearest user line outside library code, set by module calls and the backward engine, and
-  // the module path and pipeline stage of the running call.
+  // The nearest line of user code, which module calls and the backward engine set, and the module
+  // path and pipeline stage of the running call.
   Site scope_site = Site::none();
   const std::string* module_path = nullptr;
   int64_t stage = -1;
   Phase phase = Phase::kForward;
-  // Owners of the three parts above and other per-thread state of folders to the right.
+  // Owners of the three parts above, and other per-thread state of higher layers.
   std::vector<std::shared_ptr<void>> owned;
-  // The interpreter that writes calls down while a trace runs; null: calls are carried out.
+  // The interpreter that records calls while a trace runs; null: calls run at once.
   Interpreter* trace = nullptr;
-  // Hears of each call that is carried out; null: nobody does.
+  // Is told of each call that runs; null: there is no observer.
   CallObserver* observer = nullptr;
 };
 
 namespace internal {
 inline constinit thread_local ThreadState* current_thread_state = nullptr;
-// Attaches the calling thread to the process' context; InvalidArgument while ranks are threads.
+// Attaches the calling thread to the context of the process. Throws InvalidArgument while ranks are
+// threads.
 ThreadState& attach_to_process();
 }  // namespace internal
 
-// This thread's state; the first call attaches the thread to the process' rank.
+// The state of this thread. The first call attaches the thread to the rank of the process.
 inline ThreadState& thread_state() {
   ThreadState* state = internal::current_thread_state;
   return state != nullptr ? *state : internal::attach_to_process();
 }
 
-// `site`, or the enclosing scope's site when it lies inside the library.
+// Returns `site`, or the site of the enclosing scope if `site` is inside the library.
 Site user_site(Site site);
 
-// Makes the calling thread one of `context`'s for a scope: how thread ranks and flow's own threads
-// are attached. The context must outlive the scope.
+// Attaches the calling thread to `context` for a scope. Thread ranks and flow's own threads are
+// attached in this way. The context must outlive the scope.
 class RankScope {
  public:
   explicit RankScope(RankContext& context);
@@ -145,7 +147,8 @@ class RankScope {
   ThreadState* outer_;
 };
 
-// Creation ops called without a layout make global tensors of this one while the guard lives.
+// While the guard lives, creation ops that are called without a layout make global tensors of this
+// placement and sbp.
 class [[nodiscard]] PlacementGuard {
  public:
   PlacementGuard(const Placement& placement, const NdSbp& sbp);
@@ -158,22 +161,22 @@ class [[nodiscard]] PlacementGuard {
   NdSbp outer_sbp_;
 };
 
-// What folders to the right contribute to every rank and thread. Installed once, before the first
-// call, by the header <flow/flow.h> (eager/runtime.h).
+// What higher layers contribute to every rank and thread. The header <flow/flow.h> installs the
+// hooks once, before the first call (eager/runtime.h).
 struct RuntimeHooks {
-  // Who this process is; null: rank 0 of 1.
+  // Returns the rank that this process is; null: rank 0 of 1.
   RankIdentity (*process_identity)() = nullptr;
-  // Installs chooser, interpreter and recorder into a new thread's state.
+  // Installs chooser, interpreter and recorder in the state of a new thread.
   void (*attach_thread)(ThreadState& state) = nullptr;
 };
 
 void install_runtime_hooks(const RuntimeHooks& hooks);
 
-// Threads mode: while it is on, a thread that is attached to no rank gets an error.
+// In threads mode, a thread that is attached to no rank gets an error.
 void set_threads_mode(bool on);
 
-// Compute threads of a rank: FLOW_NUM_THREADS, else the cores of this process divided by the
-// ranks that share them.
+// Returns the number of compute threads of a rank: FLOW_NUM_THREADS, else the number of cores of
+// this process divided by the number of ranks that share them.
 int default_num_threads(int64_t ranks_on_host);
 
 namespace env {

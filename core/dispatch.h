@@ -1,4 +1,4 @@
-// The one entry for every op and both interpreters: infer and choose (cached), run, record.
+// The one entry for every op in eager mode and in traces: infer and choose (cached), run, record.
 #pragma once
 
 #include <array>
@@ -12,25 +12,27 @@
 
 namespace flow {
 
-// One call of an op. Lives on the caller's stack.
+// One call of an op. It is stored on the caller's stack.
 struct Call {
   const OpDef& op;
-  std::span<const Tensor* const> inputs;  // an undefined tensor: optional input not given
+  // An undefined tensor is an optional input that is not given.
+  std::span<const Tensor* const> inputs;
   const void* attrs;
   Site site;
-  // Bit i: input i is written in place, outputs are these inputs in order.
+  // Bit i: input i is written in place; the outputs are these inputs in order.
   uint32_t mutates = 0;
   RandomStream random = {};  // set by dispatch for random ops
 
   const Tensor& input(size_t i) const { return *inputs[i]; }
 };
 
-// What was decided for a call: a pure function of op, attrs and logical metas, the same on every
-// rank, but for the local part of the output metas.
+// What was decided for a call. It is a pure function of op, attrs and logical metas, and is the
+// same on every rank except for the local part of the output metas.
 struct Decision {
   const OpDef* op = nullptr;
 
-  // How each input must lie before the kernel runs; undefined placement: as it is.
+  // The layout that each input needs before the kernel runs; undefined placement: the layout it
+  // has.
   struct InputLayout {
     Placement placement;
     NdSbp nd_sbp;
@@ -40,34 +42,35 @@ struct Decision {
   std::vector<InputLayout> inputs;
   std::vector<MetaPtr> outputs;
   bool redistributes = false;  // some input's layout changes
-  bool decomposes = false;     // OpDef::decompose answers instead of a kernel
+  bool decomposes = false;     // OpDef::decompose runs instead of a kernel
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
 std::string to_string(const Decision& decision);
 
-// Steps 1 and 2. Implementations cache; the reference outlives the dispatch it was asked for,
-// calls nested in it included.
+// Steps 1 and 2. Implementations cache decisions. The reference stays valid until the dispatch that
+// asked for it has ended, including the calls nested in it.
 class Chooser {
  public:
   virtual ~Chooser() = default;
   virtual const Decision& choose(const Call& call) = 0;
 };
 
-// Step 3: carries a call out (eager) or writes it down (tracing). `outputs` has
-// decision.outputs.size() handles; those of mutated inputs are set by dispatch already.
+// Step 3: runs a call (eager) or records it (tracing). `outputs` has decision.outputs.size()
+// handles; dispatch has already set those of mutated inputs.
 class Interpreter {
  public:
   virtual ~Interpreter() = default;
   virtual void run(const Call& call, const Decision& decision, Tensor* outputs) = 0;
 };
 
-// Hears of the calls that its thread carries out, those of a trace left out (eager/profiler.h).
+// Is told of the calls that its thread runs, but not of traced ones (eager/profiler.h).
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  // Around step 3. Calls nest: a redistribution begins and ends within the call that needs it.
+  // These are called before and after step 3. Calls nest: a redistribution begins and ends within
+  // the call that needs it.
   virtual void begin(const Call& call, const Decision& decision) = 0;
   virtual void end(const Decision& decision, bool has_failed) = 0;
 };
@@ -76,28 +79,29 @@ class CallObserver {
 class Recorder {
  public:
   virtual ~Recorder() = default;
-  // Throws InvalidArgument when autograd forbids writing to a mutated input.
+  // Throws InvalidArgument if autograd forbids writing to a mutated input.
   virtual void check_mutation(const Call& call) = 0;
   virtual void record(const Call& call, const Decision& decision, Tensor* outputs) = 0;
-  // The output of an unrecorded view op: a later write to it may have to be recorded.
+  // Notes the output of a view op that was not recorded: a later write to it may have to be
+  // recorded.
   virtual void note_view(const Call& call, const Decision& decision, const Tensor& output) = 0;
 };
 
-// Stands before all steps while an AutocastGuard is on.
+// Runs before all other steps while an AutocastGuard is on.
 class Autocaster {
  public:
   virtual ~Autocaster() = default;
-  // Carries out `call`, whose op has a rule, on inputs cast by it.
+  // Runs `call`, whose op has an autocast rule, with inputs that are cast by the rule.
   virtual void run(Call& call, Tensor* outputs) const = 0;
-  // What `rule` makes of one input.
+  // Returns one input as cast by `rule`.
   virtual Tensor cast(const TensorArg& x, AutocastRule rule) const = 0;
   virtual DType dtype() const = 0;
 };
 
-// Carries out `call`; `outputs` has room for the op's outputs.
+// Runs `call`; `outputs` has room for the op's outputs.
 void dispatch(Call& call, Tensor* outputs);
 
-// Forms for the usual ops.
+// Forms for the usual ops, which have one output.
 Tensor dispatch(const OpDef& op, std::initializer_list<const Tensor*> inputs, Site site);
 Tensor dispatch_raw(const OpDef& op, std::span<const Tensor* const> inputs, const void* attrs,
                     Site site);
@@ -108,7 +112,7 @@ Tensor dispatch(const OpDef& op, std::initializer_list<const Tensor*> inputs, co
   return dispatch_raw(op, {inputs.begin(), inputs.size()}, &attrs, site);
 }
 
-// Several outputs.
+// The form for several outputs.
 template <size_t N, class Attrs>
 std::array<Tensor, N> dispatch_multi(const OpDef& op, std::initializer_list<const Tensor*> inputs,
                                      const Attrs& attrs, Site site) {
@@ -118,7 +122,7 @@ std::array<Tensor, N> dispatch_multi(const OpDef& op, std::initializer_list<cons
   return outputs;
 }
 
-// `op_`: writes output 0 over inputs[0], which must have its shape and dtype, and returns that.
+// `op_`: writes output 0 into inputs[0], whose shape and dtype it must have, and returns inputs[0].
 Tensor dispatch_in_place(const OpDef& op, std::initializer_list<const Tensor*> inputs,
                          const void* attrs, Site site);
 

@@ -1,4 +1,5 @@
-// Kernels: device code for ops, chosen from an ordered list when a call is first decided.
+// Kernels: device code for ops. A kernel is chosen from an ordered list when a call is first
+// decided.
 #pragma once
 
 #include <map>
@@ -18,8 +19,8 @@ namespace flow {
 class RankContext;
 class ThreadPool;
 
-// This rank's part of one tensor, as a kernel sees it: data points at its first element, and
-// local_shape and strides of the meta describe it. Null data and meta: an optional input not given.
+// This rank's part of one tensor as a kernel sees it. data points at its first element; local_shape
+// and strides of the meta describe it. If data and meta are null, an optional input is not given.
 struct TensorView {
   std::byte* data = nullptr;
   MetaPtr meta = nullptr;
@@ -36,7 +37,7 @@ struct TensorView {
   int64_t numel() const { return meta->local_numel; }
 };
 
-// What a kernel choice is made from. Metas are those the kernel will see.
+// What a kernel is chosen by. The metas are those that the kernel will see.
 struct KernelQuery {
   const OpDef& op;
   std::span<const MetaPtr> inputs;
@@ -85,7 +86,7 @@ struct KernelContext {
   }
 
   ThreadPool& pool() const;
-  // Temporary memory of the rank's allocator; freed when the handle goes.
+  // Temporary memory of the rank's allocator. It is freed with the handle.
   Ref<Storage> scratch(size_t bytes) const;
 };
 
@@ -95,9 +96,8 @@ using KernelFn = void (*)(const KernelContext& ctx);
 using KernelState = std::shared_ptr<const void>;
 
 // A function and what it prepared for these metas and key attrs (loop bounds, library primitives).
-// fn == nullptr: not applicable, try the next kernel of the list.
-// A kernel that writes a blocked layout names the metas its outputs get instead of the queried
-// ones.
+// If fn is null, the kernel is not applicable and the next one of the list is tried. A kernel that
+// writes a blocked layout returns the metas that its outputs get instead of the queried ones.
 struct KernelChoice {
   KernelFn fn = nullptr;
   KernelState state = nullptr;
@@ -107,17 +107,17 @@ struct KernelChoice {
 struct KernelDef {
   const char* name;  // "reference", "avx2", "onednn", …
   KernelChoice (*select)(const KernelQuery& query);
-  // Takes inputs in blocked layouts; else they are made strided before.
+  // True if it takes inputs in blocked layouts; otherwise they are made strided first.
   bool accepts_blocked = false;
 };
 
-// Kernels by op and device. For each op the later registered is tried first, so reference kernels
-// are registered first and must accept everything the op accepts.
+// Kernels by op and device. Of the kernels of an op, the one registered last is tried first.
+// Reference kernels are therefore registered first and must accept everything that the op accepts.
 class KernelTable {
  public:
   void add(const OpDef& op, DeviceType device, const KernelDef& kernel);
-  // The first applicable kernel; `only` restricts to one name (tests). Throws Unsupported naming
-  // op, device and dtypes when there is none.
+  // Returns the first applicable kernel. `only` restricts the choice to one name (tests). Throws
+  // Unsupported, with op, device and dtypes, if there is none.
   KernelChoice select(const KernelQuery& query, DeviceType device, std::string_view only = {},
                       const KernelDef** chosen = nullptr) const;
   std::span<const KernelDef> kernels(const OpDef& op, DeviceType device) const;

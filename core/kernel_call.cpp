@@ -38,7 +38,7 @@ void use_written_inputs(const KernelCallQuery& query, KernelCall& call) {
   }
 }
 
-// Tensors without dims in host memory mix with tensors on a device.
+// Tensors without dims in host memory may be combined with tensors on a device.
 void move_numbers(KernelCall& call) {
   const DeviceType device = call.outputs[0]->device;
   if (device == DeviceType::kCpu || call.inputs.size() < 2) return;
@@ -63,7 +63,7 @@ bool choose_view(const KernelCallQuery& query, KernelCall& call) {
   return true;
 }
 
-// A kernel that takes no blocked layouts is chosen again for strided inputs.
+// If a kernel takes no blocked layouts, a kernel is chosen again for strided inputs.
 void choose_kernel(const KernelCallQuery& query, const KernelTable& kernels, std::string_view only,
                    KernelCall& call) {
   const KernelDef* chosen = nullptr;
@@ -118,7 +118,7 @@ std::optional<BoundView> bind_view(const OpDef& op, MetaPtr input, MetaPtr outpu
 int64_t view_offset(const KernelCall& call, const OpDef& op, const void* attrs) {
   ViewSpec view;
   const bool is_view = op.view(*call.inputs[0], call.outputs[0]->local_shape, attrs, view);
-  FLOW_ASSERT(is_view, op.name, " is a view for some values of its attrs only");
+  FLOW_ASSERT(is_view, op.name, " is only a view for some values of its attrs");
   return view.offset;
 }
 

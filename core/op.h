@@ -1,5 +1,5 @@
-// OpDef: an op's whole meaning in one struct: shape rule, SBP rule, gradient, cost. Kernels are
-// apart (core/kernel.h). Definitions are immutable; the OpTable lists them.
+// OpDef: the whole meaning of an op in one struct: shape rule, SBP rule, gradient, cost. Kernels
+// are separate (core/kernel.h). Definitions are immutable; the OpTable lists them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace flow {
 
 struct OpDef;
 
-// What every rule of an op sees: logical metas and attrs, never values.
+// What every rule of an op sees: logical metas and attrs, but no values.
 class OpContext {
  public:
   OpContext(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs)
@@ -29,7 +29,7 @@ class OpContext {
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
 
-  // False for an optional tensor that was not given.
+  // False for an optional tensor that is not given.
   bool has_input(int i) const {
     return i < num_inputs() && inputs_[static_cast<size_t>(i)] != nullptr;
   }
@@ -60,8 +60,8 @@ class OpContext {
   const void* attrs_;
 };
 
-// The logical result of a shape rule. `placement` is set only by ops that choose their layout
-// themselves (creation, redistribute); elsewhere the layout follows from the SBP signature.
+// The logical result of a shape rule. Only ops that choose their layout themselves (creation,
+// redistribute) set `placement`; otherwise the layout follows from the SBP signature.
 struct OutputSpec {
   Shape shape;
   DType dtype = DType::kFloat32;
@@ -77,7 +77,7 @@ class InferContext : public OpContext {
 
   void add_output(const Shape& shape, DType dtype) { outputs_.push_back({shape, dtype}); }
 
-  // As an input: same shape and dtype.
+  // Adds an output with the shape and dtype of input i.
   void add_output_like(int i) { add_output(input(i).shape, input(i).dtype); }
 
   void add_output(const OutputSpec& spec) { outputs_.push_back(spec); }
@@ -88,23 +88,25 @@ class InferContext : public OpContext {
   std::vector<OutputSpec> outputs_;
 };
 
-// One legal combination of layouts along one placement axis. An optional input that is not given
-// has the entry B.
+// One legal combination of layouts along one placement axis. The entry of an optional input that is
+// not given is B.
 struct SbpSignature {
   std::vector<Sbp> inputs;
   std::vector<Sbp> outputs;
   friend bool operator==(const SbpSignature&, const SbpSignature&) = default;
 };
 
-// Collects the 1-D signatures of a call; "all B -> all B" is always legal and added by the library.
-// The shapes seen are those left after outer axes have split (sizes may differ by one per rank).
+// Collects the signatures of a call along one axis. "all B -> all B" is always legal, and the
+// library adds it. The shapes are those that remain after outer axes have split (sizes may differ
+// by one between ranks).
 class SbpContext : public OpContext {
  public:
   SbpContext(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
              std::span<const OutputSpec> outputs, int64_t num_ranks = 0)
       : OpContext(op, inputs, attrs), outputs_(outputs), num_ranks_(num_ranks) {}
 
-  // Ranks along the axis; 0 where unknown, then only signatures true for every number are added.
+  // The number of ranks along the axis. If it is 0, the number is unknown, and only signatures that
+  // are true for every number are added.
   int64_t num_ranks() const { return num_ranks_; }
 
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
@@ -123,26 +125,26 @@ class SbpContext : public OpContext {
   std::vector<SbpSignature> signatures_;
 };
 
-// Arithmetic of one call on its logical shapes; memory traffic follows from the metas.
+// The arithmetic of one call on its logical shapes. Memory traffic follows from the metas.
 struct Cost {
   double flops = 0;
 };
 
-// What a gradient rule sees. Rules are written with public ops, so recording them again gives
-// double backward, and never read values.
+// What a gradient rule sees. Rules are written with public ops, so that recording them gives double
+// backward. They never read values.
 class GradContext {
  public:
   virtual ~GradContext() = default;
-  // Gradient of output i; undefined stands for zero.
+  // The gradient of output i; undefined means zero.
   virtual const Tensor& dy(int i = 0) const = 0;
-  // A saved input or output (OpDef::saved_inputs, saved_outputs); throws InvalidArgument naming the
-  // op when it was overwritten in place since.
+  // A saved input or output (OpDef::saved_inputs, saved_outputs). Throws InvalidArgument, which
+  // names the op, if it has been overwritten in place since.
   virtual Tensor input(int i) const = 0;
   virtual Tensor output(int i = 0) const = 0;
-  virtual MetaPtr input_meta(int i) const = 0;  // null for an optional input not given
+  virtual MetaPtr input_meta(int i) const = 0;  // null for an optional input that is not given
   virtual MetaPtr output_meta(int i = 0) const = 0;
   virtual int num_inputs() const = 0;
-  // Whether input i's gradient is wanted.
+  // True if the gradient of input i is needed.
   virtual bool needs(int i) const = 0;
   virtual void set(int i, Tensor dx) = 0;
   virtual const RandomStream& random() const = 0;
@@ -156,13 +158,15 @@ class GradContext {
   virtual const void* raw_attrs() const = 0;
 };
 
-// The memory a view op's output shares: strides and the offset from the input's first element.
+// How the output of a view op shows the memory of its input: strides, and the offset from the
+// input's first element.
 struct ViewSpec {
   Strides strides;
   int64_t offset = 0;
 };
 
-// What a decompose rule sees: the tensors of the call; it answers with public ops.
+// What a decompose rule sees: the tensors of the call. The rule computes the outputs with public
+// ops.
 struct DecomposeContext {
   std::span<const Tensor* const> inputs;
   const void* attrs;
@@ -173,27 +177,27 @@ using InferFn = void (*)(InferContext& ctx);
 using SbpFn = void (*)(SbpContext& ctx);
 using GradFn = void (*)(GradContext& ctx);
 using CostFn = Cost (*)(const SbpContext& ctx);
-// Of this rank's part: `output` is the output's local shape. False: not expressible, so the op's
-// kernel copies.
+// Computes the view on this rank's part; `output` is the output's local shape. Returns false if
+// strides cannot express the view; the op's kernel then copies.
 using ViewFn = bool (*)(const TensorMeta& input, const Shape& output, const void* attrs,
                         ViewSpec& view);
-// Gives the outputs by public ops. Asked without outputs (null), before anything runs, it says
-// whether that moves less than the call's best signature, which has to move an input.
+// Computes the outputs with public ops. If `outputs` is null, nothing runs, and the rule returns
+// whether decomposing moves less data than the call's best signature, which has to move an input.
 using DecomposeFn = bool (*)(const DecomposeContext& ctx, const SbpContext& sbp, Tensor* outputs);
 
-// Values of OpDef::grad and OpDef::sbp that say a facet is refused on purpose.
+// Values of OpDef::grad and OpDef::sbp that refuse a facet on purpose.
 void not_differentiable(GradContext& ctx);
 void only_broadcast(SbpContext& ctx);
 
 inline constexpr int kVariadic = -1;
 
-// What an AutocastGuard (autograd/autocast.h) does to the floating inputs of a call. float64 and
-// calls that write in place are left alone.
+// What an AutocastGuard (autograd/autocast.h) does to the floating inputs of a call. It does not
+// change float64 inputs and calls that write in place.
 enum class AutocastRule : uint8_t {
-  kNone,     // as they are
+  kNone,     // no cast
   kLower,    // cast to the guard's dtype
-  kFloat32,  // 16-bit ones are cast to float32
-  kWidest,   // cast to the widest among them
+  kFloat32,  // 16-bit inputs are cast to float32
+  kWidest,   // all are cast to the widest dtype among them
 };
 
 struct OpDef {
@@ -204,32 +208,34 @@ struct OpDef {
   InferFn infer = nullptr;
   SbpFn sbp = nullptr;
   GradFn grad = nullptr;
-  CostFn cost = nullptr;  // null: memory traffic only
+  CostFn cost = nullptr;  // null: only memory traffic
   ViewFn view = nullptr;
   DecomposeFn decompose = nullptr;
-  // Bit i: input / output i is read by `grad`.
+  // Bit i: `grad` reads input / output i.
   uint32_t saved_inputs = 0;
   uint32_t saved_outputs = 0;
-  // Bit i: input i is always written in place (optimizer steps); outputs are these inputs in order.
+  // Bit i: input i is always written in place (optimizer steps); the outputs are these inputs in
+  // order.
   uint32_t mutates = 0;
-  // Elementwise in input 0: the kernel may write output 0 over it, so `op_` exists.
+  // The op is elementwise in input 0: the kernel may write output 0 over it, so `op_` exists.
   bool allows_in_place = false;
-  // Draws numbers: the call gets the next stream of the rank's generator.
+  // The op draws random numbers: each call gets the next stream of the rank's generator.
   bool is_random = false;
-  // The shape depends on values: refused in traces; global inputs are gathered.
+  // The output shape depends on values: traces refuse the op, and global inputs are gathered.
   bool has_data_dependent_shape = false;
   AutocastRule autocast = AutocastRule::kNone;
 };
 
-// All ops by name. Built once at start, extended by register_op before the op's first use.
+// All ops by name. The table is built once at start; register_op adds to it before the op's first
+// use.
 class OpTable {
  public:
-  // Throws InvalidArgument when the name is taken or a facet is missing.
+  // Throws InvalidArgument if the name is taken or a facet is missing.
   void add(const OpDef& op);
-  // Null when unknown.
+  // Returns null for an unknown name.
   const OpDef* find(std::string_view name) const;
 
-  // In order of registration.
+  // All ops in the order of registration.
   const std::vector<const OpDef*>& all() const { return order_; }
 
  private:

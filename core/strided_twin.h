@@ -1,7 +1,7 @@
-// Strided twins of blocked tensors. A tensor in a library's blocked layout keeps that layout. Where
-// a call needs its values strided, its storage gets a strided twin, which is made once; a view of
+// Strided twins of blocked tensors. A tensor in a blocked layout of a library keeps that layout. If
+// a call needs its values strided, its storage gets a strided twin, which is made once. A view of
 // the tensor is a view of its twin. So no call changes what another call sees. Only a write makes a
-// blocked tensor strided for good: the tensor takes its twin as its memory.
+// blocked tensor strided permanently: the twin becomes the memory of the tensor.
 #pragma once
 
 #include "core/storage.h"
@@ -10,23 +10,23 @@
 
 namespace flow {
 
-// The strided form of the memory of a blocked tensor. Requires: a blocked meta and storage.
+// Returns the strided form of the memory of a blocked tensor. Requires: a blocked meta and storage.
 const Ref<Storage>& strided_twin(const TensorImpl& tensor);
 
-// The tensor itself where it is strided, else a handle without history on its twin.
+// Returns the tensor itself if it is strided, otherwise a handle on its twin, without history.
 Tensor strided_form(const Tensor& tensor);
 
-// Before the memory of a tensor is written: a blocked tensor becomes strided, and where the memory
-// is a twin, the tensor that it is a twin of becomes strided at its next use. Alters no values.
-// Returns whether the meta of `tensor` has changed.
+// Prepares the memory of a tensor for a write. A blocked tensor becomes strided. If the memory is a
+// twin, the tensor that it is a twin of becomes strided at its next use. Alters no values. Returns
+// whether the meta of `tensor` has changed.
 bool make_writable(TensorImpl& tensor);
 
-// Takes the twin as memory where it was written since: then the blocked memory is out of date.
-// Returns whether the meta of `tensor` has changed.
+// Makes the twin the memory of the tensor if the twin has been written, because the blocked memory
+// is then out of date. Returns whether the meta of `tensor` has changed.
 bool follow_written_twin(TensorImpl& tensor);
 
-// What tensors have in common of which a write to one is a write to the other: their storage, for a
-// twin that of the blocked tensor. Null without storage.
+// Returns what two tensors have in common if a write to one is a write to the other: their storage
+// or, for a twin, the storage of the blocked tensor. Null without storage.
 inline const Storage* memory_of(const TensorImpl& tensor) {
   const Storage* storage = tensor.storage.get();
   return storage != nullptr && storage->twin_of() != nullptr ? storage->twin_of() : storage;

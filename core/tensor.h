@@ -1,4 +1,5 @@
-// Tensor: a handle on a local or global tensor. Copying shares; a default-made one is undefined.
+// Tensor: a handle on a local or global tensor. Copies share the tensor; a default-made handle is
+// undefined.
 //
 // The handle says what a tensor is, reads its values and changes its layout. All other methods come
 // from the empty bases of core/methods, which declare them by subject; each method is defined in
@@ -50,7 +51,7 @@ class Tensor : public PointwiseMethods,
 
   const flow::Shape& shape() const { return meta().shape; }
 
-  // Size of `dim`, counted from the end when negative.
+  // The size of `dim`, which counts from the end if it is negative.
   int64_t size(int64_t dim) const;
 
   int64_t dim() const { return meta().shape.size(); }
@@ -69,7 +70,7 @@ class Tensor : public PointwiseMethods,
 
   size_t element_size() const { return dtype_size(dtype()); }
 
-  // Of this rank's part.
+  // The strides of this rank's part.
   const Strides& strides() const { return meta().strides; }
 
   int64_t stride(int64_t dim) const;
@@ -77,18 +78,18 @@ class Tensor : public PointwiseMethods,
 
   bool is_contiguous() const { return meta().is_contiguous; }
 
-  // ---- values (item, to_vector, full of a global tensor are collective over its placement's
-  // world) The one element; InvalidArgument unless numel() is 1.
+  // ---- values (collective over the placement's world for global tensors: item, to_vector, full)
+  // The one element. Throws InvalidArgument unless numel() is 1.
   template <class T = double>
   T item(Site site = Site::here()) const;
   // All logical elements in row-major order, converted to T.
   template <class T>
   std::vector<T> to_vector(Site site = Site::here()) const;
-  // This rank's memory; InvalidArgument unless T is the dtype's C++ type. Blocked layouts become
-  // strided first.
+  // This rank's memory. Throws InvalidArgument unless T is the dtype's C++ type. A blocked layout
+  // becomes strided first.
   template <class T>
   T* data() const;
-  // The logical tensor as a local one, on every rank.
+  // The logical tensor as a local tensor on every rank.
   Tensor full(Site site = Site::here()) const;
 
   // ---- placement, dtype and layout
@@ -102,7 +103,7 @@ class Tensor : public PointwiseMethods,
   // ---- autograd; the rest is in core/methods/autograd.h
   bool requires_grad() const { return impl().tracks_grad(); }
 
-  // True for a tensor made by the user (or one that records nothing).
+  // True for a tensor that the user made (or one that records nothing).
   bool is_leaf() const { return !impl().grad_fn && impl().requires_grad == requires_grad(); }
 
   // ---- for the library's folders
@@ -122,10 +123,10 @@ class Tensor : public PointwiseMethods,
 
   MetaPtr meta_ptr() const { return impl().meta; }
 
-  // Turns a blocked layout of this rank's part into a strided one, in place.
+  // Turns the blocked layout of this rank's part into a strided one, in place.
   void make_strided() const;
 
-  // True when both are the same handle's target.
+  // True if both handles refer to the same tensor.
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
  private:
@@ -140,13 +141,13 @@ const Tensor& MethodFamily<Family>::self() const {
   return static_cast<const Tensor&>(static_cast<const Family&>(*this));
 }
 
-// Elements and where they lie: of max over a dim, sort, topk, pooling with indices.
+// Elements and their positions: the result of max over a dim, sort, topk, pooling with indices.
 struct ValuesIndices {
   Tensor values, indices;
 };
 
-// A tensor and where it was passed: what public ops take. Lives for one call, so it is neither
-// stored nor default-made.
+// A tensor and the place in the source where it was passed. Public ops take it. It lives for one
+// call, so it is neither stored nor default-made.
 class TensorArg {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): a tensor is an argument
@@ -170,7 +171,7 @@ class TensorArg {
   uint32_t line_;
 };
 
-// The number on the right of `x += 2`, with its place.
+// The number on the right of `x += 2`, with its place in the source.
 struct ScalarArg {
   template <class T>
 
@@ -182,7 +183,7 @@ struct ScalarArg {
   Site site;
 };
 
-// The tensors of cat, stack, einsum.
+// The list of tensors that cat, stack and einsum take.
 class TensorListArg {
  public:
   TensorListArg(std::initializer_list<Tensor> list, Site where = Site::here())
@@ -196,7 +197,8 @@ class TensorListArg {
   Site site;
 };
 
-// As PyTorch prints: values (of a global tensor: meta and this rank's part), never communicates.
+// Prints as PyTorch does: the values (of a global tensor: the meta and this rank's part). Never
+// communicates.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 namespace internal {

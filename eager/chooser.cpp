@@ -9,25 +9,27 @@ namespace flow::eager {
 
 namespace {
 
-// A written tensor keeps its shape and dtype, and each of its elements has its own memory.
+// A written tensor keeps its shape and dtype, and each of its elements needs separate memory.
 void check_mutation(const Call& call, size_t input, const OutputSpec& result) {
   const TensorMeta& target = call.input(input).meta();
   if (!(result.shape == target.shape) || result.dtype != target.dtype) {
-    throw InvalidArgument(str("[", call.op.name, "_] the result does not fit in place: it is ",
-                              result.shape, " ", result.dtype, ", the tensor is ", target,
+    throw InvalidArgument(str("[", call.op.name,
+                              "_] the result does not fit in place; received a result of ",
+                              result.shape, " ", result.dtype, " for the tensor ", target,
                               "; use the form without underscore"));
   }
   for (int64_t i = 0; i < target.strides.size(); ++i) {
     if (target.strides[i] == 0 && target.local_shape[i] > 1) {
       throw InvalidArgument(str("[", call.op.name,
-                                "_] several elements of the written tensor share "
-                                "memory (it was expanded); received ",
+                                "_] several elements of the written tensor share memory "
+                                "because it was expanded; received ",
                                 target, "; clone() it first"));
     }
   }
 }
 
-// That of the inputs. Tensors without dims in host memory are numbers, which mix with any device.
+// Returns the device of the inputs. Tensors without dims in host memory are numbers, which may be
+// combined with any device.
 DeviceType device_of(const Call& call, const OpContext& ctx, DeviceType fallback) {
   const TensorMeta* first = nullptr;
   bool is_first_number = false;
@@ -37,7 +39,7 @@ DeviceType device_of(const Call& call, const OpContext& ctx, DeviceType fallback
     const bool is_written = i < 32 && (call.mutates >> i & 1) != 0;
     const bool is_number = meta.device == DeviceType::kCpu && meta.dim() == 0 && !is_written;
     if (first != nullptr && first->device != meta.device && !is_first_number && !is_number) {
-      ctx.fail(str("tensors lie on different devices, ", first->device, " and ", meta.device,
+      ctx.fail(str("tensors are on different devices, ", first->device, " and ", meta.device,
                    "; move them to one with to(device)"));
     }
     if (first != nullptr && (is_number || !is_first_number)) continue;
@@ -60,11 +62,12 @@ void decide(const Call& call, int64_t rank, Decision& decision) {
   call.op.infer(infer);
   const auto outputs = infer.outputs();
   FLOW_ASSERT(static_cast<int>(outputs.size()) == call.op.num_outputs, call.op.name,
-              " inferred another number of outputs than it declares");
+              " inferred a number of outputs that differs from the number it declares");
   size_t next = 0;
   for (uint32_t left = call.mutates; left != 0; left &= left - 1, ++next) {
     const auto input = static_cast<size_t>(std::countr_zero(left));
-    infer.check(infer.has_input(static_cast<int>(input)), "a tensor to write is undefined");
+    infer.check(infer.has_input(static_cast<int>(input)),
+                "the tensor to write is undefined; pass a defined one");
     check_mutation(call, input, outputs[next]);
   }
   decision.op = &call.op;
@@ -72,7 +75,7 @@ void decide(const Call& call, int64_t rank, Decision& decision) {
     is_global |= output.placement.defined();
   if (is_global) {
     boxing::choose_layouts(call.op, inputs, call.attrs, outputs, call.mutates, rank, decision);
-    // Asked without outputs, the rule answers whether it moves less than the best signature does.
+    // Asked without outputs, the rule returns whether it moves less than the best signature does.
     if (decision.redistributes && call.op.decompose != nullptr && call.mutates == 0) {
       const SbpContext sbp(call.op, inputs, call.attrs, outputs);
       decision.decomposes = call.op.decompose({call.inputs, call.attrs, call.site}, sbp, nullptr);

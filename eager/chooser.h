@@ -1,4 +1,4 @@
-// Steps 1 and 2 of a call in eager mode: shape rule and layouts, remembered per thread.
+// Steps 1 and 2 of a call in eager mode: the shape rule and the layouts, cached per thread.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,13 @@
 
 namespace flow::eager {
 
-// Applies the op's shape rule and, for global tensors, boxing's choice of signature. Pure but for
-// the rank, whose part the output metas describe. Throws what the rules throw.
+// Applies the op's shape rule and, for global tensors, the choice of a signature in boxing. The
+// result depends on nothing but the call and the rank, whose part the output metas describe. Throws
+// what the rules throw.
 void decide(const Call& call, int64_t rank, Decision& decision);
 
-// decide() behind the thread's cache. With FLOW_CHECK=1 every hit is recomputed and compared; a
-// difference is an InternalError.
+// Calls decide() for decisions that the thread's cache does not hold. With FLOW_CHECK=1 every hit
+// is recomputed and compared; a difference is an InternalError.
 class CachingChooser final : public Chooser {
  public:
   CachingChooser();
@@ -26,7 +27,7 @@ class CachingChooser final : public Chooser {
   bool checks_hits_;
 };
 
-// This thread's decision cache.
+// The decision cache of this thread.
 DecisionCache& decision_cache();
 
 }  // namespace flow::eager

@@ -13,8 +13,9 @@ MetaPtr meta_of(const Tensor& input) {
   return input.defined() ? input.meta_ptr() : nullptr;
 }
 
-// Whether value attrs count: some input is global, and the op's signatures may depend on them.
-// Those of elementwise_sbp depend on shapes only: a step's number makes no decision of its own.
+// Returns whether the decision depends on value attrs too: if some input is global, the op's
+// signatures may depend on them. Signatures of elementwise_sbp depend only on shapes, so a new
+// value of an attr needs no new decision.
 bool all_attrs_count(const Call& call) {
   if (call.op.sbp == ops::elementwise_sbp) return false;
   for (const Tensor* input : call.inputs) {

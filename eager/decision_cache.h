@@ -1,5 +1,5 @@
-// The per-thread table of decisions already made. Keys hold everything a decision depends on: op,
-// key attrs, input metas, mutated inputs.
+// The table of decisions that a thread has made. Keys hold everything that a decision depends on:
+// op, key attrs, input metas, mutated inputs.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@
 
 namespace flow::eager {
 
-// A decision with how the eager interpreter carries it out on this rank.
+// A decision, and how the eager interpreter runs it on this rank.
 struct CachedDecision : Decision {
-  // Made by the interpreter at the first run, and the same from then on.
+  // The interpreter makes it at the first run and never changes it.
   mutable std::optional<const KernelCall> kernel_call;
 };
 
 struct CacheKey {
   const OpDef* op = nullptr;
   uint32_t mutates = 0;
-  bool all_attrs = false;  // value attrs count too: some input is global
+  bool all_attrs = false;  // value attrs are part of the key too, because some input is global
   std::vector<MetaPtr> inputs;
   std::vector<std::byte> attrs;
 
@@ -40,15 +40,16 @@ struct CacheStats {
   int64_t misses = 0;
 };
 
-// Open addressing with linear probing. Bounded: when kMaxEntries are in, all are retired and kept
-// alive until the next time, so that decisions in use by nested dispatches stay valid.
+// Uses open addressing with linear probing. The size is bounded: when the table holds kMaxEntries,
+// all entries are retired. They stay alive until the next time the table is full, so that decisions
+// that nested dispatches use remain valid.
 class DecisionCache {
  public:
   static constexpr size_t kMaxEntries = 8192;
 
-  // The decision of this very call, or null.
+  // The decision for this call, or null.
   const CachedDecision* find(const Call& call);
-  // Requires: find(call) gave null just now.
+  // Requires: find(call) has just returned null.
   const CachedDecision& insert(const Call& call, std::unique_ptr<CachedDecision> decision);
   void clear();
 

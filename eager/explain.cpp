@@ -62,10 +62,9 @@ std::string explain(const TensorArg& x) {
 std::string explain(const TensorArg& x, const ToGlobalOptions& to) {
   const TensorMeta& meta = x->meta();
   if (!meta.is_global()) {
-    throw InvalidArgument(
-        str("[explain] a local tensor's other parts are not known here; received ", meta,
-            "; call to_global first"),
-        x.site());
+    throw InvalidArgument(str("[explain] a local tensor has no parts on other ranks; received ",
+                              meta, "; call to_global first"),
+                          x.site());
   }
   const boxing::Layout from{meta.placement, meta.nd_sbp};
   const boxing::Layout target{to.placement.defined() ? to.placement : meta.placement,

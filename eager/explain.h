@@ -1,4 +1,4 @@
-// Why a tensor lies as it does, and what another layout would cost.
+// Explains the layout of a tensor and what another layout would cost.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace flow {
 
-// The layout of `x`, the box of the logical tensor that each rank holds, and, where the op that
-// made it was recorded, its call site with everything this rank has moved there (see
-// boxing_report()). Not collective.
+// Returns the layout of `x` and the box of the logical tensor that each rank holds. If the op that
+// made it was recorded, the text also has its call site and everything that this rank has moved
+// there (see boxing_report()). Not collective.
 //
 //   float32 (4, 3), S(0) on cpu:(0, 1)
 //     rank 0: [0:2, 0:3], 24 bytes
@@ -20,8 +20,8 @@ namespace flow {
 //     all_gather, 24 bytes, predicted 1.8 us, measured 1.2 us at least, 1.3 us on average of 10
 std::string explain(const TensorArg& x);
 
-// What x.to_global(to) would do: route, bytes, predicted time, and the next best route. Moves
-// nothing and needs no other rank. `x` is global.
+// Returns what x.to_global(to) would do: route, bytes, predicted time, and the second-best route.
+// Moves no data and needs no other rank. `x` is global.
 std::string explain(const TensorArg& x, const ToGlobalOptions& to);
 
 }  // namespace flow

@@ -15,10 +15,11 @@ namespace flow::eager {
 
 namespace {
 
-// Inputs of nearly all ops fit here; only cat and its like need more.
+// The inputs of nearly all ops fit here; only cat and similar ops need more.
 constexpr size_t kInlineTensors = 8;
 
-// The inputs a kernel sees: those of the call, or their redistributed, strided or copied forms.
+// The inputs that a kernel sees: those of the call, or their redistributed, strided or copied
+// forms.
 class PreparedInputs {
  public:
   explicit PreparedInputs(std::span<const Tensor* const> inputs) : inputs_(inputs) {}
@@ -50,8 +51,8 @@ void redistribute_inputs(const Call& call, const Decision& decision, PreparedInp
   }
 }
 
-// A copy of the memory that `input` shows. The strides stay: the kernel is prepared for them, and
-// calls with the same metas that do not overlap share it.
+// Returns a copy of the memory that `input` shows. The copy keeps the strides, because the kernel
+// is prepared for them; calls with the same metas but without an overlap use the same kernel.
 Tensor copy_of_memory(const Tensor& input) {
   const TensorImpl& impl = input.impl();
   const size_t bytes = static_cast<size_t>(extent_of(*impl.meta)) * dtype_size(impl.meta->dtype);
@@ -62,7 +63,8 @@ Tensor copy_of_memory(const Tensor& input) {
   return Tensor::make(impl.meta, std::move(storage));
 }
 
-// An input that overlaps a written one without being the same view would be read half-written.
+// Copies each input that overlaps a written one and is not the same view: the kernel would read it
+// half-written.
 void separate_overlaps(const Call& call, PreparedInputs& inputs) {
   for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
     const TensorImpl& written = call.input(static_cast<size_t>(std::countr_zero(left))).impl();
@@ -87,7 +89,7 @@ void move_numbers(const Call& call, const KernelCall& kernel, PreparedInputs& in
   }
 }
 
-// Where the values of an input are, in the form that `meta` describes.
+// Returns where the values of an input are stored, in the form that `meta` describes.
 TensorView view_of(const Tensor& input, MetaPtr meta) {
   if (meta == nullptr) return {};
   const TensorImpl& impl = input.impl();
@@ -104,7 +106,7 @@ void bump_versions(const Call& call) {
   }
 }
 
-// Whether the meta of a written input has changed, so that the call is another one.
+// Returns whether the meta of a written input has changed, so that the call needs another decision.
 bool make_written_inputs_writable(const Call& call) {
   bool has_changed = false;
   for (uint32_t left = call.mutates; left != 0; left &= left - 1)
@@ -112,7 +114,7 @@ bool make_written_inputs_writable(const Call& call) {
   return has_changed;
 }
 
-// Whether the meta of an input has changed because its strided twin was written.
+// Returns whether the meta of an input has changed because its strided twin was written.
 bool follow_written_twins(const Call& call) {
   bool has_changed = false;
   for (const Tensor* input : call.inputs)
@@ -129,7 +131,8 @@ Tensor make_view(const Call& call, const KernelCall& kernel, const Tensor& input
   return Tensor::make(meta, source.storage, source.offset + offset);
 }
 
-// Uninitialised. Ranks that hold no part get storage without bytes: aliases know each other by it.
+// The output is uninitialised. Ranks that hold no part get storage without bytes, by which aliases
+// are recognised.
 Tensor make_output(RankContext& rank, MetaPtr meta) {
   const size_t bytes = meta->is_held ? meta->local_bytes() : 0;
   return Tensor::make(meta, allocate_storage(rank, meta->device, bytes));

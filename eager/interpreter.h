@@ -1,4 +1,4 @@
-// Step 3 of a call in eager mode: redistribute inputs, then run the local kernel at once.
+// Step 3 of a call in eager mode: redistributes the inputs, then runs the local kernel at once.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ class EagerInterpreter final : public Interpreter {
 
   void run(const Call& call, const Decision& decision, Tensor* outputs) override;
 
-  // Restricts kernel choice to one name ("reference", "avx2", …); empty: the best. Decisions made
-  // under another restriction must be dropped (KernelGuard does).
+  // Restricts the choice of kernels to one name ("reference", "avx2", …); empty: the best one.
+  // Decisions that were made under another restriction must be dropped (KernelGuard drops them).
   void set_only_kernel(std::string name) { only_kernel_ = std::move(name); }
 
   const std::string& only_kernel() const { return only_kernel_; }
 
  private:
-  // At the first run of a decision.
+  // Decides the kernel call at the first run of a decision.
   const KernelCall& decide(const Call& call, std::span<const Tensor* const> inputs,
                            const CachedDecision& decision) const;
 
@@ -30,7 +30,8 @@ class EagerInterpreter final : public Interpreter {
   std::string only_kernel_;
 };
 
-// While it lives, this thread runs only kernels of the given name; Unsupported where there is none.
+// While it lives, this thread runs only kernels of the given name. A call throws Unsupported if it
+// has no such kernel.
 class [[nodiscard]] KernelGuard {
  public:
   explicit KernelGuard(std::string name);

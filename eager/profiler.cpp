@@ -76,13 +76,15 @@ bool is_on_device(const Decision& decision) {
 
 }  // namespace
 
-// Writes down the calls of the thread that it was made on, until it is stopped.
+// Records the calls of the thread that it was made on until it is stopped.
 class Recording final : public CallObserver {
  public:
   explicit Recording(const ProfileOptions& options)
       : options_(options), outer_trace_(thread_state().trace), start_(Clock::now()) {
     if (thread_state().observer != nullptr) {
-      throw InvalidArgument("[profiler] this thread is being profiled already; stop that first");
+      throw InvalidArgument(
+          "[profiler] a second profile was started while another one records this thread; stop the "
+          "other one first");
     }
     thread_state().observer = this;
   }
@@ -115,7 +117,7 @@ class Recording final : public CallObserver {
   double stopped_us_ = 0;
   std::vector<Event> events_;
 
-  // Of events on a device: what lies before and behind them in its queue.
+  // An event on a device, with the marks before and after it in the device's queue.
   struct OnDevice {
     size_t event;
     DeviceMark begin;
@@ -129,7 +131,9 @@ class Recording final : public CallObserver {
 void Recording::stop() {
   if (!is_active_) return;
   if (thread_state().trace != outer_trace_) {
-    throw InvalidArgument("[profiler] a trace that began after the profile is still open; end it");
+    throw InvalidArgument(
+        "[profiler] the profile was stopped while a trace that began after it is open; end the "
+        "trace first");
   }
   stopped_us_ = elapsed_us();
   is_active_ = false;
@@ -155,7 +159,7 @@ size_t Recording::begin(Event event) {
 void Recording::end(size_t index) {
   Event& event = events_[index];
   event.total_us = elapsed_us() - event.start_us;
-  event.self_us += event.total_us;  // of which the events inside were taken off already
+  event.self_us += event.total_us;  // the events inside have already been subtracted
   open_ = event.parent;
   if (open_ >= 0) events_[static_cast<size_t>(open_)].self_us -= event.total_us;
 }
@@ -171,7 +175,7 @@ void Recording::begin(const Call& call, const Decision& decision) {
   if (is_on_device(decision)) on_device_.push_back({index, DeviceMark::now(*state.context), {}});
 }
 
-// What a failed call has queued on a device has no end.
+// There is no end mark for what a failed call has queued on a device.
 void Recording::end(const Decision& decision, bool has_failed) {
   const auto index = static_cast<size_t>(open_);
   if (is_on_device(decision)) {
@@ -266,11 +270,11 @@ void Profile::write_chrome_trace(const std::string& path) const {
   file << nlohmann::json{{"traceEvents", std::move(events)}} << '\n';
   file.close();
   if (!file)
-    throw IoError(
-        str("[profiler] cannot write ", path, "; check that its folder exists and has room"));
+    throw IoError(str("[profiler] cannot write ", path,
+                      "; check that its folder exists and that the disk has room"));
 }
 
-// A Recording is the only observer there is. It hears of nothing that is traced.
+// A Recording is the only kind of observer. It is not told of traced calls.
 Scope::Scope(std::string_view name, Site site)
     : recording_(thread_state().trace != nullptr
                      ? nullptr
@@ -283,7 +287,7 @@ Scope::Scope(std::string_view name, Site site)
 }
 
 Scope::~Scope() {
-  // Not when the profile was stopped, or died, within the scope.
+  // Does nothing if the profile was stopped or destroyed within the scope.
   if (recording_ != nullptr && thread_state().observer == recording_) recording_->end(index_);
 }
 

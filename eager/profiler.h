@@ -1,5 +1,5 @@
-// Where the time of eager calls goes: by op, by the user's line, by module. On the calling thread,
-// as they are carried out; off, it costs nothing.
+// Measures the time of eager calls by op, by line of user code and by module. It records the calls
+// that run on the calling thread. While it is off, it costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@ struct ProfileOptions {
   bool record_shapes = false;  // logical shapes of the inputs
 };
 
-// One op that was carried out, or one Scope. Times in microseconds, `start_us` since the profile's
-// start; `self_us` leaves out the events inside (redistributions, ops of a Scope).
+// One op that ran, or one Scope. Times are in microseconds, and `start_us` counts from the start of
+// the profile. `self_us` excludes the events inside (redistributions, ops of a Scope).
 struct Event {
   std::string name;
   bool is_scope = false;
   Phase phase = Phase::kForward;
-  std::string site = {};    // "train.cpp:12", the user's line; of a gradient its forward's
-  std::string module = {};  // dotted path, empty outside of modules
+  std::string site = {};    // the user's line, "train.cpp:12"; a gradient has its forward's
+  std::string module = {};  // dotted path; empty outside of modules
   std::string shapes = {};  // "(4, 8), (8, 3)"
   int64_t parent = -1;
   double start_us = 0;
   double total_us = 0;
   double self_us = 0;
-  // What the op took on its device, known after stop(); 0 on the CPU and for scopes. Calls do not
+  // The time of the op on its device, known after stop(); 0 on the CPU and for scopes. Calls do not
   // wait for a device, so total_us is the time to queue the work.
   double device_us = 0;
 };
 
-// All events of one key together.
+// All events with one key.
 struct Average {
   std::string key;
   int64_t calls = 0;
@@ -46,14 +46,14 @@ struct Average {
 
 enum class Key : uint8_t { kOp, kSite, kModule };
 
-// Records what its thread carries out while it lives, or until stop():
+// Records the calls that its thread runs, until stop() or the end of its life:
 //
 //   flow::profiler::Profile profile;
 //   step();
 //   profile.stop();
 //   std::cout << profile.table() << profile.table(flow::profiler::Key::kSite);
 //
-// Profiles do not nest. Ops that are traced are not carried out and not recorded.
+// Profiles do not nest. Traced ops do not run, so they are not recorded.
 class [[nodiscard]] Profile {
  public:
   explicit Profile(const ProfileOptions& options = {});
@@ -61,29 +61,29 @@ class [[nodiscard]] Profile {
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  // Ends the recording. InvalidArgument while a trace that began later still lives.
+  // Ends the recording. Throws InvalidArgument while a trace that began later is still open.
   void stop();
 
-  // In the order in which they began.
+  // The events in the order in which they began.
   const std::vector<Event>& events() const;
 
-  // From start to stop, or till now.
+  // The time from the start until stop() or, while recording, until now.
   double elapsed_us() const;
 
-  // Events by key, the most own time first.
+  // The events by key, in descending order of their self time.
   std::vector<Average> key_averages(Key key = Key::kOp) const;
-  // The same as text, with each key's share of the whole time; what no event covers (dispatch,
-  // autograd, the program itself) is its last row.
+  // The same as text, with each key's share of the whole time. The last row is the time that no
+  // event covers (dispatch, autograd, the program itself).
   std::string table(Key key = Key::kOp) const;
-  // The events in the format of Chrome's trace viewer (JSON, "X" events; pid is the rank). IoError
-  // where the file cannot be written.
+  // Writes the events in the format of Chrome's trace viewer (JSON, "X" events; pid is the rank).
+  // Throws IoError if the file cannot be written.
   void write_chrome_trace(const std::string& path) const;
 
  private:
   std::unique_ptr<class Recording> recording_;
 };
 
-// A region of the program with a name; nothing while no Profile records this thread.
+// A named region of the program. It does nothing while no Profile records this thread.
 class [[nodiscard]] Scope {
  public:
   explicit Scope(std::string_view name, Site site = Site::here());

@@ -1,4 +1,4 @@
-// Runs the kernel of a decided call, for the eager interpreter and for programs.
+// Runs the kernel of a decided call for the eager interpreter and for programs.
 #pragma once
 
 #include "core/error.h"
@@ -6,8 +6,8 @@
 
 namespace flow::eager {
 
-// Tells the other ranks of a failed call where they see other data: those without the bad value
-// must not wait for this rank.
+// Tells the other ranks that a call has failed if ranks see different data in its inputs: ranks
+// without the bad value must not wait for this rank.
 void report_failure(const KernelContext& context, const Error& error);
 
 inline void run_kernel(KernelFn fn, const KernelContext& context) {

@@ -29,7 +29,7 @@ struct Tables {
   }
 };
 
-// Built at the first use of any op; extended only by register_op and register_kernel.
+// Built at the first use of any op. Only register_op and register_kernel add to it.
 Tables& tables() {
   static Tables& instance = *new Tables;  // outlives static tensors
   return instance;

@@ -24,9 +24,9 @@ class AutogradMethods : public MethodFamily<AutogradMethods> {
   // Returns a number for remove_hook.
   int64_t register_hook(std::function<Tensor(const Tensor&)> hook) const;
   void remove_hook(int64_t handle) const;
-  // Shares storage, records nothing.
+  // Shares the storage and records nothing.
   Tensor detach() const;
-  // Takes over value, placement and layout of `other`; the handle and its grad stay.
+  // Takes value, placement and layout of `other`. The handle and its grad stay.
   void set_data(const Tensor& other) const;
   void backward(Site site = Site::here()) const;
   void backward(const TensorArg& gradient) const;

@@ -21,7 +21,7 @@ struct UniqueOptions;
 struct UniqueResult;
 
 struct IndexPutOptions {
-  bool accumulate = false;  // add to what is there, for an element named twice too
+  bool accumulate = false;  // adds to the element, also if it is named twice
 };
 
 struct ScatterOptions {
@@ -29,7 +29,7 @@ struct ScatterOptions {
 };
 
 struct ScatterReduceOptions {
-  bool include_self = true;  // x's element is one of the values
+  bool include_self = true;  // x's element is one of the reduced values
 };
 
 struct MultinomialOptions {
@@ -79,7 +79,7 @@ class IndexMethods : public MethodFamily<IndexMethods> {
   Tensor masked_fill(const TensorArg& mask, const Scalar& value) const;
   Tensor masked_fill(const TensorArg& mask, const TensorArg& value) const;
   Tensor masked_scatter(const TensorArg& mask, const TensorArg& source) const;
-  // The elements where the condition holds, else those of other.
+  // The elements of this tensor where the condition holds, else those of other.
   Tensor where(const TensorArg& condition, const TensorArg& other) const;
   Tensor where(const TensorArg& condition, const Scalar& other) const;
 };

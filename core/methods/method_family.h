@@ -6,7 +6,7 @@ namespace flow {
 class Tensor;
 
 // `Family` is an empty base of Tensor, which declares the methods of one subject. As each family
-// derives from a type of its own, all of them have the offset 0 and a tensor stays one pointer.
+// derives from a different type, all of them have offset 0, and a tensor stays one pointer.
 template <class Family>
 class MethodFamily {
  protected:

@@ -19,24 +19,24 @@ struct DivOptions;
 struct NanToNumOptions;
 struct RoundOptions;
 
-// Of addcmul and addcdiv.
+// Options of addcmul and addcdiv.
 struct AddcOptions {
   double value = 1;
 };
 
-// Of isclose and allclose.
+// Options of isclose and allclose.
 struct CloseOptions {
   double rtol = 1e-5;
   double atol = 1e-8;
   bool equal_nan = false;
 };
 
-// Of logit.
+// Options of logit.
 struct LogitOptions {
-  std::optional<double> eps = {};  // x is clamped to [eps, 1 - eps] first
+  std::optional<double> eps = {};  // if set, x is clamped to [eps, 1 - eps] first
 };
 
-// Of hardshrink and softshrink.
+// Options of hardshrink and softshrink.
 struct ShrinkOptions {
   double lambd = 0.5;
 };

@@ -29,15 +29,15 @@ struct TopkOptions;
 struct ValuesIndices;
 struct VarOptions;
 
-// Of addmm and baddbmm.
+// Options of addmm and baddbmm.
 struct AddmmOptions {
   double beta = 1;
   double alpha = 1;
 };
 
-// Of cross.
+// Options of cross.
 struct CrossOptions {
-  std::optional<int64_t> dim = {};  // of size 3; unset: the first such dim
+  std::optional<int64_t> dim = {};  // a dim of size 3; unset: the first such dim
 };
 
 class ReduceMethods : public MethodFamily<ReduceMethods> {

@@ -77,11 +77,12 @@ class ShapeMethods : public MethodFamily<ShapeMethods> {
   Tensor diag(int64_t diagonal = 0, Site site = Site::here()) const;
   Tensor diag_embed(int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1,
                     Site site = Site::here()) const;
-  // Windows of `size` elements along `dim`, one every `step`, each along a new last dim: a copy.
+  // Windows of `size` elements along `dim`, one every `step`. Each window becomes the new last dim.
+  // The result is a copy.
   Tensor unfold(int64_t dim, int64_t size, int64_t step, Site site = Site::here()) const;
 
   // ---- others of this dtype and layout
-  // In other's dtype.
+  // With the dtype of other.
   Tensor type_as(const TensorArg& other) const;
   Tensor new_empty(const Shape& shape, const TensorOptions& options = {},
                    Site site = Site::here()) const;

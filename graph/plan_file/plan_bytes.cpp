@@ -5,11 +5,11 @@
 namespace flow::graph {
 
 void ByteReader::fail(std::string_view why) const {
-  throw BadFile(str("[plan] ", name_, ": ", why, "; compile anew"));
+  throw BadFile(str("[plan] ", name_, ": ", why, "; compile the step again"));
 }
 
 std::string_view ByteReader::take(size_t bytes) {
-  if (bytes > rest_.size()) fail("the file ends too early");
+  if (bytes > rest_.size()) fail("the file ends before its content does");
   const std::string_view taken = rest_.substr(0, bytes);
   rest_.remove_prefix(bytes);
   return taken;
@@ -22,7 +22,7 @@ int64_t ByteReader::integer() {
     value |= static_cast<uint64_t>(byte & 127) << shift;
     if (byte < 128) return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
   }
-  fail("a number is too long");
+  fail("a number has more bytes than 64 bits need");
 }
 
 int64_t ByteReader::integer(int64_t least, int64_t most) {

@@ -1,4 +1,4 @@
-// Numbers and texts as bytes and back. Nothing that a reader is given is trusted.
+// Numbers and texts as bytes and back. A reader trusts nothing in its input.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@ namespace flow::graph {
 
 class ByteWriter {
  public:
-  // Seven bits a byte, the lowest first; small numbers of either sign take one byte.
+  // Seven bits a byte, the lowest first. Small numbers of either sign take one byte.
   void integer(int64_t value) {
     uint64_t rest = (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
     for (; rest >= 128; rest >>= 7)
@@ -30,7 +30,7 @@ class ByteWriter {
     bytes_ += value;
   }
 
-  // Bytes of another writer.
+  // Appends the bytes of another writer.
   void raw(std::string_view bytes) { bytes_ += bytes; }
 
   const std::string& bytes() const { return bytes_; }
@@ -39,19 +39,19 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Every member throws BadFile where the bytes end, or where a number is out of range.
+// Every member throws BadFile if the bytes end or a number is out of range.
 class ByteReader {
  public:
   ByteReader(std::string_view bytes, std::string_view name) : rest_(bytes), name_(name) {}
 
   int64_t integer();
-  // In [least, most].
+  // Reads a number in [least, most].
   int64_t integer(int64_t least, int64_t most);
 
-  // How many elements follow, of which each takes a byte at least.
+  // Reads the number of elements that follow, each of which takes at least one byte.
   size_t count() { return static_cast<size_t>(integer(0, static_cast<int64_t>(rest_.size()))); }
 
-  // An index into a table of so many entries, or -1 where `or_none`.
+  // Reads an index into a table with this many entries, or -1 if `or_none`.
   int64_t index(size_t entries, bool or_none = false) {
     return integer(or_none ? -1 : 0, static_cast<int64_t>(entries) - 1);
   }

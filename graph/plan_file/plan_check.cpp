@@ -1,4 +1,4 @@
-// What of a program read from a file has to hold before anything looks at its memory.
+// Checks that have to hold for a program read from a file before anything uses its memory.
 #include <set>
 
 #include "boxing/routed_kernel.h"
@@ -28,12 +28,12 @@ class Check {
  private:
   template <class... Parts>
   void require(bool holds, const Parts&... parts) const {
-    if (!holds) throw BadFile(str("[plan] ", name_, ": ", parts..., "; compile anew"));
+    if (!holds) throw BadFile(str("[plan] ", name_, ": ", parts..., "; compile the step again"));
   }
 
   const Buffer& buffer(BufferId id) const { return program_.buffer(id); }
 
-  // Bytes from the first element to behind the last.
+  // The number of bytes from the first element to the end of the last.
   static int64_t extent(const TensorMeta& meta) {
     if (meta.blocked != nullptr) return static_cast<int64_t>(meta.blocked->bytes);
     if (meta.local_numel == 0) return 0;
@@ -55,7 +55,7 @@ class Check {
     if (it.base != kNoBuffer) {
       require(
           it.base < index && it.external < 0 && it.arena_offset < 0 && it.meta->blocked == nullptr,
-          "buffer ", index, " shows one that is not before it");
+          "buffer ", index, " is a view of a buffer that is not before it");
       BufferId root = it.base;
       while (buffer(root).base != kNoBuffer)
         root = buffer(root).base;
@@ -63,15 +63,16 @@ class Check {
           starts_[it.base] + it.offset * static_cast<int64_t>(dtype_size(it.meta->dtype));
       const int64_t room = extent(*buffer(root).meta) - starts_[index];
       require(!it.meta->is_held || bytes <= room || bytes == 0, "buffer ", index,
-              " reaches beyond what it shows");
+              " extends beyond the buffer that it is a view of");
       require(!it.meta->is_held || buffer(root).meta->is_held, "buffer ", index,
-              " shows what is not here");
+              " is a view of a buffer that this rank does not hold");
       return;
     }
-    require(it.external < 0 || it.arena_offset < 0, "buffer ", index, " lies in two places");
+    require(it.external < 0 || it.arena_offset < 0, "buffer ", index,
+            " is both in the arena and a tensor from outside");
     require(it.arena_offset < 0 ||
                 (it.arena_offset % 64 == 0 && bytes <= program_.arena_bytes - it.arena_offset),
-            "buffer ", index, " lies outside the arena");
+            "buffer ", index, " is outside the arena or not aligned");
   }
 
   void check_externals() const {
@@ -80,16 +81,17 @@ class Check {
       values.push_back(capture.initial);
     values.insert(values.end(), graph_.outputs.begin(), graph_.outputs.end());
     require(program_.externals.size() == values.size(), "a program has ", program_.externals.size(),
-            " tensors from outside, the graph ", values.size());
+            " tensors from outside, but the graph has ", values.size());
     size_t count = 0;
     for (const Buffer& it : program_.buffers)
       count += it.external >= 0 ? 1 : 0;
-    require(count == values.size(), "a program has other tensors from outside than the graph");
+    require(count == values.size(),
+            "the tensors from outside of a program are not those of the graph");
     for (size_t i = 0; i < values.size(); ++i) {
       const Buffer& it = buffer(program_.externals[i]);
       require(it.external == static_cast<int32_t>(i) &&
                   it.meta == graph_.value(values[i]).meta_on(program_.rank),
-              "tensor ", i, " from outside is not the graph's");
+              "tensor ", i, " from outside differs from that of the graph");
     }
   }
 
@@ -104,7 +106,7 @@ class Check {
         const TensorMeta& source = *buffer(step.inputs[0]).meta;
         require(source.blocked != nullptr &&
                     buffer(step.outputs[0]).meta == with_blocked(&source, nullptr),
-                "step ", index, " converts to another layout");
+                "step ", index, " converts to a layout that is not the strided one");
         return;
       }
       case StepKind::kSend:
@@ -116,23 +118,24 @@ class Check {
         break;
       case StepKind::kWait:
         require_ids(index, step, 1, 0);
-        require(sends_.erase(step.peer) == 1, "step ", index, " waits for no send");
+        require(sends_.erase(step.peer) == 1, "step ", index,
+                " waits for a step that is no pending send");
         return;
     }
     const BufferId id = step.inputs.empty() ? step.outputs[0] : step.inputs[0];
     require(step.peer >= 0 && step.peer != program_.rank && buffer(id).meta->is_contiguous, "step ",
-            index, " is no message");
+            index, " is no valid message");
   }
 
   void require_ids(size_t index, const Step& step, size_t inputs, size_t outputs) const {
     bool are_given = step.inputs.size() == inputs && step.outputs.size() == outputs;
     for (const BufferId id : step.inputs)
       are_given = are_given && id != kNoBuffer;
-    require(are_given, "step ", index, " has other buffers than it needs");
+    require(are_given, "step ", index, " does not have the buffers that it needs");
     require_places(index, step);
   }
 
-  // What a step works on lies somewhere.
+  // A buffer that a step uses must have memory.
   void require_places(size_t index, const Step& step) const {
     const auto check = [&](BufferId id) {
       if (id == kNoBuffer || !buffer(id).meta->is_held) return;
@@ -150,10 +153,11 @@ class Check {
     check(step.guard);
     const TensorMeta& guard = *buffer(step.guard).meta;
     require(guard.is_held && guard.dtype == DType::kBool && guard.shape.empty(), "step ", index,
-            " is guarded by no bool scalar");
+            " has a guard that is not a bool scalar");
   }
 
-  // The op's shape rule gives the outputs; a step that adds or copies in place, its first input.
+  // The op's shape rule gives the outputs. The output of a step that adds or copies in place is its
+  // first input.
   void check_kernel(size_t index, const Step& step) const {
     const OpDef& op = *step.op;
     const size_t inputs = step.inputs.size();
@@ -174,7 +178,8 @@ class Check {
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       const OutputSpec& spec = infer.outputs()[i];
       require(spec.shape == metas.outputs[i]->shape && spec.dtype == metas.outputs[i]->dtype,
-              "step ", index, ", ", op.name, ", gives another shape than its buffer has");
+              "step ", index, ", ", op.name,
+              ", gives a shape that differs from that of its buffer");
     }
     require((step.route != nullptr) == boxing::follows_route(op), "step ", index, ", ", op.name,
             step.route ? ", has a route" : ", has no route");
@@ -182,7 +187,7 @@ class Check {
     const TensorMeta& result = *metas.outputs[0];
     require(step.route->shape == result.shape && step.route->dtype == result.dtype &&
                 step.route->to == boxing::Layout{result.placement, result.nd_sbp},
-            "the route of step ", index, " leads elsewhere");
+            "the route of step ", index, " does not lead to the layout of its output");
   }
 
   const Program& program_;

@@ -1,4 +1,4 @@
-// Compiled steps as bytes: what a file of a saved plan holds.
+// Compiled steps as bytes: the content of the file of a saved plan.
 #pragma once
 
 #include <string>
@@ -13,21 +13,22 @@ struct SavedPlan {
   CompiledArtifact step;  // its programs have no kernels yet (load_programs)
 };
 
-// Numbers are independent of the machine's byte order. Equal steps give equal bytes.
+// Numbers do not depend on the machine's byte order. Equal steps give equal bytes.
 std::string to_bytes(const CompiledArtifact& step, const PlanKey& key);
 
-// Throws BadFile, naming `name`, for bytes that are no plan, another version's or damaged, and for
-// programs that would reach beyond their memory or the graph's tensors.
+// Throws BadFile, which names `name`, if the bytes are no plan, have another version or are
+// damaged, and if a program would use memory outside its buffers or the graph's tensors.
 SavedPlan parse_plan(std::string_view bytes, std::string_view name, const OpTable& ops);
 
-// Throws BadFile unless every step has buffers that exist and what its op takes and gives, views
-// lie in what they show, buffers in the arena, and externals are the graph's tensors.
+// Throws BadFile unless every step has existing buffers and the inputs and outputs that its op
+// needs, views are within the buffers that they show, buffers are within the arena, and the
+// externals are the graph's tensors.
 void check_program(const Program& program, const Graph& graph, std::string_view name);
 
 namespace internal {
 inline constexpr std::string_view kPlanMagic = "flowplan";
 inline constexpr int64_t kPlanVersion = 3;
-// What stands between the magic word and the content: its checksum.
+// Between the magic word and the content is the checksum of the content.
 uint64_t plan_checksum(std::string_view content);
 }  // namespace internal
 

@@ -20,7 +20,7 @@ namespace flow::graph {
 
 namespace {
 
-// Two hashes with different seeds: what differs in both is not met by chance.
+// Combines two hashes with different seeds, so that a collision of both is practically impossible.
 class ContentHasher {
  public:
   void add(uint64_t word) {
@@ -54,7 +54,7 @@ class ContentHasher {
   Hasher first_{1}, second_{2};
 };
 
-// Hashes content, not addresses, so that every process finds the same.
+// Hashes content, not addresses, so that every process computes the same hash.
 class TraceHasher {
  public:
   std::string hash(const Graph& graph) {
@@ -104,7 +104,7 @@ class TraceHasher {
     hasher_.add(node.module);
   }
 
-  // Many nodes have the same attrs.
+  // The texts of attrs are cached, because many nodes have the same attrs.
   std::string_view text_of(const Node& node) {
     const AttrsDef& def = *node.op->attrs;
     auto& known = attrs_[{node.op, def.hash(node.raw_attrs(), true)}];
@@ -120,8 +120,8 @@ class TraceHasher {
       attrs_;
 };
 
-// The build id that the linker gave to the executable or shared library with this code; empty where
-// it gave none.
+// The build id that the linker gave to the executable or shared library with this code; empty if it
+// gave none.
 std::string build_id() {
   struct Search {
     uintptr_t code;
@@ -180,7 +180,7 @@ std::string PlanKey::difference_from(const PlanKey& other) const {
     const std::string its = other.fact(name);
     if (its != value) text += str(text.empty() ? "" : ", ", name, " ", value, " instead of ", its);
   }
-  return text.empty() && !(*this == other) ? "it says other things of itself" : text;
+  return text.empty() && !(*this == other) ? "the order or names of its facts differ" : text;
 }
 
 std::string PlanKey::fact(std::string_view name) const {

@@ -1,4 +1,4 @@
-// What a compiled step depends on: two runs whose origins are equal compile the same plan.
+// What a compiled step depends on: two runs whose keys are equal compile the same plan.
 #pragma once
 
 #include <span>
@@ -13,21 +13,21 @@
 namespace flow::graph {
 
 struct PlanKey {
-  // Name and value: the traced step (a hash), the program that runs (its build id), ranks, passes
-  // and the settings of each, cost table, instruction set.
+  // Names and values: the traced step (a hash), the program that runs (its build id), the number of
+  // ranks, the passes and the settings of each, the cost table, the instruction set.
   std::vector<std::pair<std::string, std::string>> facts;
 
-  // Of all facts; a file name.
+  // A name made of all facts, which can be used as a file name.
   std::string name() const;
-  // What differs, for people; empty where nothing does.
+  // Describes the differences for people; empty if there are none.
   std::string difference_from(const PlanKey& other) const;
-  // Empty where there is no such fact.
+  // Returns the value of a fact; empty if there is no such fact.
   std::string fact(std::string_view name) const;
 
   friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
 
-// The same in every process that traces the same step.
+// Returns the same key in every process that traces the same step.
 PlanKey plan_key_of(const Graph& traced, std::span<const Pass> passes);
 
 }  // namespace flow::graph

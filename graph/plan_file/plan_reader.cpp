@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kMaxNumber = int64_t{1} << 48;  // of bytes, elements, tags
 constexpr int64_t kMaxRanks = 1 << 20;
 
-// Blocked layouts by name and size, for programs that are looked at. What runs gets those of its
-// kernels.
+// Blocked layouts by name and size, for programs that are only looked at. Programs that run get the
+// layouts of their kernels.
 const BlockedLayout* layout_called(const std::string& name, size_t bytes) {
   static std::mutex mutex;
   static auto& layouts = *new std::map<std::pair<std::string, size_t>, BlockedLayout>;
@@ -108,7 +108,8 @@ class PlanReader {
       const Shape shape = read_shape(in_, 1);
       int64_t count = 1;
       for (const int64_t size : shape) {
-        if (size > kMaxRanks || (count *= size) > kMaxRanks) in_.fail("a placement is too large");
+        if (size > kMaxRanks || (count *= size) > kMaxRanks)
+          in_.fail("a placement has too many ranks");
       }
       std::vector<int64_t> ranks;
       for (int64_t i = 0; i < count; ++i)
@@ -134,7 +135,7 @@ class PlanReader {
     } else if (!value.nd_sbp.empty()) {
       in_.fail("a local value has a layout over ranks");
     }
-    value.meta_on(0);  // refuses shapes that no memory holds
+    value.meta_on(0);  // throws for shapes that need more memory than can be addressed
     return value;
   }
 
@@ -160,7 +161,7 @@ class PlanReader {
       plan.steps.push_back(step);
     }
     if (!plan.steps.empty() && !(plan.steps.back().to == plan.to)) {
-      in_.fail("a redistribution ends elsewhere");
+      in_.fail("a redistribution does not end in its target layout");
     }
     return std::make_shared<const boxing::Route>(std::move(plan));
   }
@@ -176,10 +177,11 @@ class PlanReader {
     return *found;
   }
 
-  // Many steps have the same text.
+  // The cache exists because many steps have the same text.
   std::vector<std::byte> attrs(const OpDef& op) {
     const int64_t index = in_.index(texts_.size(), true);
-    if ((index < 0) != (op.attrs == nullptr)) in_.fail(str("attributes of ", op.name));
+    if ((index < 0) != (op.attrs == nullptr))
+      in_.fail(str("missing or unexpected attributes of ", op.name));
     if (index < 0) return {};
     std::vector<std::byte>& known = attrs_[{&op, index}];
     if (known.empty()) {
@@ -268,7 +270,8 @@ class PlanReader {
     const int64_t form = in_.integer(0, 2);
     if (form == 1) {
       const Strides strides = read_shape(in_);
-      if (strides.size() != buffer.meta->local_shape.size()) in_.fail("strides of another shape");
+      if (strides.size() != buffer.meta->local_shape.size())
+        in_.fail("the strides of a buffer do not fit its shape");
       buffer.meta = with_strides(buffer.meta, strides);
     } else if (form == 2) {
       const std::string& layout = text();
@@ -341,7 +344,7 @@ SavedPlan parse_plan(std::string_view bytes, std::string_view name, const OpTabl
   ByteReader rest(bytes.substr(internal::kPlanMagic.size()), name);
   const uint64_t checksum = rest.fixed();
   if (internal::plan_checksum(rest.rest()) != checksum) {
-    rest.fail("it is damaged: its checksum is another");
+    rest.fail("it is damaged: its checksum differs");
   }
   try {
     SavedPlan plan = PlanReader(rest.rest(), name, ops).read();
@@ -349,8 +352,8 @@ SavedPlan parse_plan(std::string_view bytes, std::string_view name, const OpTabl
     return plan;
   } catch (const BadFile&) {
     throw;
-  } catch (const Error& error) {  // of a shape, a layout, an attribute, or the graph's verifier
-    throw BadFile(str("[plan] ", name, ": ", error.what(), "; compile anew"));
+  } catch (const Error& error) {  // from a shape, a layout, an attribute, or the graph's verifier
+    throw BadFile(str("[plan] ", name, ": ", error.what(), "; compile the step again"));
   }
 }
 

@@ -1,4 +1,4 @@
-// A plan for people.
+// The text of a plan for people.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -12,7 +12,7 @@ namespace flow::graph {
 
 namespace {
 
-constexpr size_t kMaxRedistributions = 20;  // listed
+constexpr size_t kMaxRedistributions = 20;  // the most that are listed
 
 std::string count_nodes(const Graph& graph) {
   std::array<int64_t, 3> by_phase{};
@@ -25,7 +25,7 @@ std::string count_nodes(const Graph& graph) {
              by_phase[2], " update) in ", stages, stages == 1 ? " stage" : " stages");
 }
 
-// One redistribution of the program, at one line of the user's.
+// One redistribution of the program at one line of the user's code.
 struct Transfer {
   std::string what;
   int64_t bytes = 0;
@@ -58,7 +58,7 @@ int64_t output_bytes_of(const Graph& graph, int64_t rank) {
   return bytes;
 }
 
-// The ranks of each stage, where there are several.
+// Returns the ranks of each stage if there are several.
 std::string describe_stages(const Graph& graph) {
   struct Stage {
     int64_t nodes = 0;
@@ -107,7 +107,7 @@ std::string summary_of(const CompiledArtifact& step, int64_t rank) {
   if (step.from_cache) {
     text += str("read from the plan ", step.key.name(), "\n");
   } else if (!step.cache_miss_reason.empty()) {
-    text += str("compiled, as what was saved is not used: ", step.cache_miss_reason, "\n");
+    text += str("compiled, because what was saved is not used: ", step.cache_miss_reason, "\n");
   }
   text += str("certificate: ", step.certificate.ranks.size(),
               step.certificate.ranks.size() == 1 ? " rank" : " ranks",

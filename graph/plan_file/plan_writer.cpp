@@ -1,6 +1,6 @@
-// Layout of a saved plan: the magic word, the checksum of what follows, the version, the facts of
-// its origin, then tables of texts, placements, values and routes that the graph and the programs
-// refer to by number, the graph, the passes, the programs and the certificate.
+// Layout of a saved plan: the magic word, the checksum of what follows, the version and the facts
+// of its key. Then follow tables of texts, placements, values and routes, which the graph and the
+// programs refer to by number, then the graph, the passes, the programs and the certificate.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -92,7 +92,7 @@ class PlanWriter {
     return found->second;
   }
 
-  // A value, as the meta of no rank in particular.
+  // A value as the meta that belongs to no particular rank.
   int64_t value(const Value& value) {
     ByteWriter out;
     graph::write(out, value.shape);
@@ -209,8 +209,8 @@ class PlanWriter {
       body_.integer(index);
   }
 
-  // The rank whose part a meta is: that of the program but where micro-batches of random values
-  // stand as ranks of their own.
+  // The rank whose part a meta is. This is the program's rank, except where micro-batches of random
+  // values are numbered as ranks.
   static int64_t holder_of(const TensorMeta& meta, int64_t rank) {
     if (!meta.is_global()) return rank;
     const auto is_held_by = [&](int64_t other) {

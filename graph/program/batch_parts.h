@@ -1,4 +1,4 @@
-// The parts that micro-batches have of a batch, and where they are in the shards of ranks.
+// The parts of a batch that micro-batches have, and where they are in the shards of ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace flow::graph {
 // data moves: micro-batch m has the m-th balanced part of each run. Its samples are numbered in the
 // order of the runs.
 struct BatchCut {
-  int64_t num_samples = 0;  // 0: no input has any
+  int64_t num_samples = 0;  // 0: no input has samples
   int64_t num_micro_batches = 1;
   std::vector<Range> runs;  // the shards of the input that is sharded finest
 
@@ -22,10 +22,11 @@ struct BatchCut {
   int64_t size_of(int64_t micro_batch) const;
 };
 
-// The part of `value`, whose dim `dim` holds the samples in order, that a micro-batch has.
+// Returns a micro-batch's part of `value`, whose dim `dim` holds the samples in order.
 Value part_of(const BatchCut& cut, const Value& value, int64_t dim, int64_t micro_batch);
 
-// Elements along the dim that a rank's shard of the whole and of a part have in common.
+// The elements along the dim that are both in a rank's shard of the whole and in its shard of a
+// part.
 struct Piece {
   int64_t in_whole = 0;
   int64_t in_part = 0;
@@ -33,8 +34,8 @@ struct Piece {
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
-// The pieces that make up `part` (a meta of part_of on the same rank), in order; empty where
-// `whole` does not hold all of it.
+// Returns the pieces that make up `part` (a meta of part_of on the same rank), in order. Returns
+// none if `whole` does not hold all of it.
 std::vector<Piece> pieces_of(const BatchCut& cut, const TensorMeta& whole, const TensorMeta& part,
                              int64_t dim, int64_t micro_batch);
 

@@ -21,15 +21,16 @@ class BlockTransfers {
   BlockTransfers(const Graph& graph, const Order& order, int64_t rank, ProgramBuilder& builder,
                  PartBuffers& buffers);
 
-  // Sends what this rank has of the edge's value, or keeps it where this rank is the receiver.
+  // Sends the elements of the edge's value that this rank has, or keeps them if this rank is the
+  // receiver.
   void send(size_t edge, int64_t m);
 
-  // Receives what this rank needs of the edge's value. Messages from one rank are received in the
-  // order in which it sends them, so earlier ones are received first.
+  // Receives the elements of the edge's value that this rank needs. Messages from one rank are
+  // received in the order in which it sends them, so earlier ones are received first.
   void receive(size_t edge, int64_t m);
 
-  // Waits for the sends whose receiver's action comes before `position` in the order of actions.
-  // Whatever the order of events, this is no wait for something that happens later.
+  // Waits for the sends whose receiver's action comes before `position` in the order of actions. In
+  // any order of events, this never waits for something that happens later.
   void end_sends(size_t position);
 
  private:
@@ -38,7 +39,7 @@ class BlockTransfers {
     size_t received_at = 0;  // position in the order of actions
   };
 
-  // The incoming messages of one sender and how many of them are received.
+  // The incoming messages of one sender, and how many of them have been received.
   struct Queue {
     const std::vector<IncomingMessage>* messages = nullptr;
     size_t received = 0;
@@ -47,9 +48,9 @@ class BlockTransfers {
   // Redistributes a buffer to the layout of `value` among the ranks that have it: adds up partial
   // values, or makes a partial value.
   BufferId lay_out(const Node& node, BufferId buffer, const Value& value);
-  // Puts a box, received or this rank's own, into its place in the edge's value.
+  // Copies a box, received or from this rank, to its place in the edge's value.
   void place(size_t edge, int64_t m, const Box& box, BufferId source);
-  // The buffer that the edge's boxes are put into.
+  // The buffer that the edge's boxes are copied to.
   BufferId& arrived(size_t edge, int64_t m);
   void receive_next(int64_t from);
 
@@ -68,7 +69,7 @@ class BlockTransfers {
   int64_t rank_;
   ProgramBuilder& builder_;
   PartBuffers& buffers_;
-  std::vector<Send> sends_;                                  // not waited for
+  std::vector<Send> sends_;                                  // sends that are not yet waited for
   std::map<int64_t, Queue> incoming_;                        // by sender
   std::set<std::tuple<size_t, int64_t, int64_t>> received_;  // edge, micro-batch, sender
   std::map<std::pair<size_t, int64_t>, BufferId> arrived_;   // of values that become partial

@@ -19,7 +19,7 @@ const TensorMeta& meta_of(const Program& program, BufferId id) {
   return *program.buffer(id).meta;
 }
 
-// The redistribution that a step carries out; null where it carries out none.
+// Returns the redistribution that a step runs; null if it runs none.
 std::shared_ptr<const boxing::Route> route_of(const Program& program, const Step& step) {
   if (step.route || step.op == nullptr || !boxing::follows_route(*step.op)) return step.route;
   const std::array inputs = {&meta_of(program, step.inputs[0])};
@@ -82,8 +82,8 @@ namespace {
 
 using Kind = Communication::Kind;
 
-// Carries the communications of all programs out in the order they allow. As nothing in them is a
-// choice, one order tells for all.
+// Simulates the communications of all programs in the order that they allow. The programs contain
+// no choices, so simulating one order is enough.
 class Rehearsal {
  public:
   explicit Rehearsal(const Programs& programs) : programs_(programs) {
@@ -189,7 +189,7 @@ class Rehearsal {
       const auto sent = std::find_if(todo_[from].begin(), todo_[from].end(), [&](const auto& c) {
         return c.kind == Kind::kSend && c.step == message.step;
       });
-      fail("messages arrive in another order or size than they are expected", rank, it, from,
+      fail("messages arrive in another order or with another size than expected", rank, it, from,
            *sent);
     }
     edge.under_way.pop_front();
@@ -229,7 +229,7 @@ std::string place_of(const Step& step) {
   return place;
 }
 
-// Sets the most bytes that are alive at once, and when.
+// Sets the most bytes that are alive at once, and the step at which they are.
 void find_peak(const Program& program, RankCertificate& certificate) {
   std::vector<int64_t> change(program.steps.size() + 1, 0);
   for (const Lifetime& life : lifetimes_of(program)) {
@@ -309,7 +309,7 @@ std::string to_string(const Certificate& certificate) {
       text += str(", at most ", rank.peak_bytes, " alive at ", rank.peak_at);
     }
     if (rank.scratch_bytes > 0) {
-      text += str("; kernels take up to ", rank.scratch_bytes, " beside, ", rank.scratch_at);
+      text += str("; kernels take up to ", rank.scratch_bytes, " more at ", rank.scratch_at);
     }
     text += '\n';
   }

@@ -25,7 +25,7 @@ CompiledArtifact compile_artifact(Graph traced, std::span<const Pass> passes) {
   const Order order = unlowered.order ? std::move(*unlowered.order) : plain_order(step.graph);
   const bool is_global = std::any_of(step.graph.values.begin(), step.graph.values.end(),
                                      [](const Value& v) { return v.placement.defined(); });
-  // Ranks whose tensors are all local need not know of each other.
+  // Ranks need not know each other's programs if all tensors are local.
   step.programs = is_global ? lower_all(step.graph, order) : lower_here(step.graph, order);
   step.certificate = certify(step.programs, thread_state().context->thread_pool().num_threads());
   if (!is_global) step.certificate.ranks[0].rank = env::rank();
@@ -34,12 +34,12 @@ CompiledArtifact compile_artifact(Graph traced, std::span<const Pass> passes) {
 
 namespace {
 
-// What the thread ranks of a world have compiled. Thread safe.
+// The steps that the thread ranks of a world have compiled. Thread safe.
 class CompiledArtifacts {
  public:
   using Made = std::shared_ptr<const CompiledArtifact>;
 
-  // One that `make` threw for is made again by the next that asks.
+  // If `make` throws, the next rank that asks makes the step again.
   Made get(const std::string& key, const std::function<CompiledArtifact()>& make) {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -79,8 +79,8 @@ class CompiledArtifacts {
   std::map<std::string, Entry> entries_;  // guarded by mutex_
 };
 
-// What is kept of the step of this origin; nothing, with a reason or without, where that is of no
-// use.
+// Returns the saved step with this key, if there is one and it can be used. Otherwise `why_not` is
+// the reason, or stays empty if none was saved.
 std::optional<CompiledArtifact> read_kept(const PlanStore& store, const PlanKey& key,
                                           bool for_all_ranks, std::string& why_not) {
   try {
@@ -88,7 +88,8 @@ std::optional<CompiledArtifact> read_kept(const PlanStore& store, const PlanKey&
     if (!bytes) return {};
     SavedPlan saved = parse_plan(*bytes, key.name(), op_table());
     if (!(saved.key == key)) {
-      throw BadFile(str("[plan] ", key.name(), " is another's: ", saved.key.difference_from(key)));
+      throw BadFile(
+          str("[plan] ", key.name(), " has another key: ", saved.key.difference_from(key)));
     }
     load_programs(saved.step, for_all_ranks);
     return std::move(saved.step);
@@ -103,7 +104,7 @@ void keep(const PlanStore& store, const PlanKey& key, const CompiledArtifact& st
   try {
     store.write(key.name(), to_bytes(step, key));
   } catch (const IoError& error) {
-    log_warning(str("a plan is not saved: ", error.what()));
+    log_warning(str("a plan could not be saved: ", error.what()));
   }
 }
 
@@ -151,7 +152,7 @@ std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, std::span<con
     CompiledArtifact step = compile_artifact(std::move(traced), passes);
     step.cache_miss_reason = why_not;
     step.key = key;
-    // Processes of one host write the same.
+    // One process writes for all of its host, because all would write the same.
     if (store.write && (world != nullptr || env::local_rank() == 0)) keep(store, key, step);
     return step;
   };

@@ -8,13 +8,13 @@ namespace flow::graph {
 
 namespace {
 
-// The index-th of `parts` balanced parts that time cuts a rank's shard into.
+// The part with this index of `parts` balanced parts into which time divides a rank's shard.
 struct TimeShard {
   int64_t parts = 1;
   int64_t index = 0;
 };
 
-// The meta of the elements of `value` that are rank `rank`'s and, of those, the shard's in time.
+// The meta of the elements of `value` that rank `rank` has and, of those, the shard in time has.
 MetaPtr timed_meta(const Value& value, int64_t rank, int64_t dim, const TimeShard& shard) {
   std::vector<int64_t> ranks(1, rank);
   Shape arrangement{1};
@@ -25,8 +25,8 @@ MetaPtr timed_meta(const Value& value, int64_t rank, int64_t dim, const TimeShar
     nd_sbp = value.nd_sbp;
   }
   if (nd_sbp.size() == NdSbp::kMaxAxes) {
-    throw Unsupported(str("[micro-batch] random values on a placement of ", nd_sbp.size(),
-                          " axes are not supported; use one axis less"));
+    throw Unsupported(str("[micro-batch] random values are not supported on a placement of ",
+                          nd_sbp.size(), " axes; use one axis less"));
   }
   std::vector<int64_t> in_time;
   for (const int64_t of_space : ranks) {
@@ -39,7 +39,8 @@ MetaPtr timed_meta(const Value& value, int64_t rank, int64_t dim, const TimeShar
                      nd_sbp, rank * shard.parts + shard.index);
 }
 
-// The pieces of a micro-batch so that each is one of equal parts of a shard of `held` elements.
+// The pieces of a micro-batch, cut so that each is one of equal parts of a shard of `held`
+// elements.
 std::vector<Piece> even_pieces(const std::vector<Piece>& pieces, int64_t held) {
   std::vector<Piece> even;
   for (const Piece& piece : pieces) {

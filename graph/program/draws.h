@@ -1,4 +1,4 @@
-// Random ops in micro-batches: each element draws the value that it draws in the whole batch.
+// Random ops in micro-batches: each element gets the same value as in the whole batch.
 #pragma once
 
 #include <cstdint>

@@ -55,15 +55,17 @@ void bind_kernel_calls(Program& program, const KernelTable& kernels) {
     const bool converts =
         std::find(call.forms.begin(), call.forms.end(), InputForm::kStrided) != call.forms.end();
     if (call.kind != KernelCall::Kind::kKernel || converts) {
-      throw BadFile(str("[plan] step ", i, ", ", step.op->name,
-                        ": no kernel of this run takes its inputs as they are; compile it again"));
+      throw BadFile(
+          str("[plan] step ", i, ", ", step.op->name,
+              ": no kernel of this run takes its inputs in their layout; compile the step again"));
     }
     for (size_t j = 0; j < step.outputs.size(); ++j) {
       const BlockedLayout* own = call.outputs[j]->blocked;
       MetaPtr& meta = meta_of(step.outputs[j]);
       if (!is_same_layout(own, meta->blocked)) {
         throw BadFile(str("[plan] step ", i, ", ", step.op->name,
-                          ": the kernel of this run lays its results out otherwise; compile anew"));
+                          ": the kernel of this run gives another layout than the plan has; "
+                          "compile the step again"));
       }
       if (own != nullptr) meta = with_blocked(meta, own);
     }

@@ -1,4 +1,4 @@
-// When the buffers of a program are in use.
+// The lifetimes of the buffers of a program.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ struct Lifetime {
   size_t last;
 };
 
-// Of the buffers that lie in the arena, by first use; a view counts as use of what it shows.
+// Returns the lifetimes of the buffers in the arena, by first use. Using a view counts as using the
+// buffer that it shows.
 std::vector<Lifetime> lifetimes_of(const Program& program);
 
 }  // namespace flow::graph

@@ -75,7 +75,7 @@ class RankLowering {
     }
   }
 
-  // The next kernels run only where the node would run; null: always.
+  // Guards the kernels that follow, so that they run only if the node would run; null: always.
   void set_guard(const Node* node) {
     builder_.set_guard(
         node == nullptr || node->guard < 0
@@ -153,8 +153,8 @@ class RankLowering {
     if (!is_here) return;
     if (node.op->mutates != 0) {
       throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
-                            " writes in place what differs between micro-batches; use its form "
-                            "without underscore"));
+                            " writes in place a value that differs between micro-batches; use its "
+                            "form without underscore"));
     }
     std::vector<BufferId> inputs;
     for (size_t j = 0; j < node.inputs.size(); ++j)
@@ -185,7 +185,7 @@ class RankLowering {
     return buffers_.part(id, m);
   }
 
-  // ---- nodes that write state which passes from one micro-batch to the next, as running
+  // ---- nodes that write state which passes from one micro-batch to the next, such as running
   // statistics
 
   void add_sequential() {
@@ -225,8 +225,8 @@ class RankLowering {
     return known == state_root_.end() ? id : known->second;
   }
 
-  // The buffer that has a written tensor's current state: at first the tensor itself, or a copy
-  // where something reads its earlier state afterwards.
+  // The buffer with a written tensor's current state. At first this is the tensor itself, or a copy
+  // if something reads its earlier state afterwards.
   BufferId state_of(ValueId id, bool is_read_later) {
     const auto known = state_.find(state_root(id));
     if (known != state_.end()) return known->second;
@@ -246,7 +246,8 @@ class RankLowering {
         builder_.add_copy(buffers_.whole_input(id), result);
       }
     }
-    // Results are copied first: they may show a captured tensor's value before it is written.
+    // Results are copied first, because they may show a captured tensor's value before it is
+    // written.
     for (const Capture& capture : graph_.captures) {
       if (!buffers_.is_held(capture.initial)) continue;
       const BufferId final_value = buffers_.whole_input(capture.final_value);
@@ -269,7 +270,7 @@ class RankLowering {
   std::map<ValueId, BufferId> state_;      // by root: the buffer with the current version
 };
 
-// The programs of one step on several ranks.
+// Makes the programs of one step on several ranks.
 class StepLowering {
  public:
   StepLowering(const Graph& graph, const Order& order)
@@ -294,7 +295,8 @@ class StepLowering {
   StepUses uses_;
 };
 
-// All that a plain step's program depends on besides the graph: the shapes of a rank's parts.
+// The shapes of a rank's parts. The program of a plain step depends on nothing else besides the
+// graph.
 class PartShapes {
  public:
   explicit PartShapes(const Graph& graph) {
@@ -345,7 +347,7 @@ Programs lower_all(const Graph& graph, const Order& order) {
     auto own = std::make_shared<const Program>(step.program_of(rank));
     if (is_by_shapes && like < programs.size()) {
       FLOW_ASSERT(same_program_up_to_rank(*programs[like], *own), "the programs of ranks ", like,
-                  " and ", rank, " differ though their parts have the same shapes");
+                  " and ", rank, " differ although their parts have the same shapes");
     }
     const auto known = std::find_if(programs.begin(), programs.end(), [&](const auto& other) {
       return same_program_up_to_rank(*other, *own);

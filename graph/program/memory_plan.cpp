@@ -1,6 +1,6 @@
-// Offsets in the arena from lifetimes: greedy first fit, by size or in order of first use,
-// whichever takes less (Pisarchyk and Lee 2020, "Efficient memory management for deep neural net
-// inference").
+// Computes offsets in the arena from lifetimes by greedy first fit, by size or in order of first
+// use, whichever takes less (Pisarchyk and Lee 2020, "Efficient memory management for deep neural
+// net inference").
 #include <algorithm>
 #include <vector>
 
@@ -59,7 +59,7 @@ struct Placing {
   std::vector<int64_t> offsets = {};  // by lifetime, in their order
 };
 
-// Each as low as those before it allow that are in use at the same time.
+// Gives each lifetime the lowest offset that the earlier ones in use at the same time leave free.
 Placing place(const std::vector<Lifetime>& lives, bool is_by_first_use) {
   struct Placed {
     int64_t begin;
@@ -69,7 +69,7 @@ Placing place(const std::vector<Lifetime>& lives, bool is_by_first_use) {
   };
 
   Placing placing;
-  std::vector<Placed> placed;  // by begin; those that may still meet others
+  std::vector<Placed> placed;  // by begin; those that may still overlap others
   for (const Lifetime& life : lives) {
     if (is_by_first_use)
       std::erase_if(placed, [&](const Placed& p) { return p.last < life.first; });
@@ -93,7 +93,8 @@ Placing place(const std::vector<Lifetime>& lives, bool is_by_first_use) {
 }  // namespace
 
 void plan_memory(Program& program) {
-  constexpr size_t kMostBySize = 2000;  // it compares all with all, for every rank
+  // The placement by size compares each with each, for every rank.
+  constexpr size_t kMostBySize = 2000;
   std::vector<Lifetime> lives = lifetimes_of(program);
   Placing best = place(lives, true);
   if (lives.size() <= kMostBySize) {

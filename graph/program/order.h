@@ -1,5 +1,6 @@
-// The order in which a step runs and the micro-batches that it is cut into: data that `pipeline`
-// makes once for a step and lower() reads for every rank. A step that is not cut has plain_order().
+// The order in which a step runs and its division into micro-batches. `pipeline` makes this data
+// once for a step, and lower() reads it for every rank. A step without micro-batches has
+// plain_order().
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@
 
 namespace flow::graph {
 
-// When a node runs: once before the micro-batches, in each of them, for each in order once all are
-// done, or once after all.
+// When a node runs: once before the micro-batches; in each of them; after all of them, once for
+// each in order; or once after all.
 enum class NodeTime : uint8_t { kBefore, kEach, kSequential, kAfter };
 
 // The layout of every value along the micro-batch axis, whose "ranks" run one after another.
@@ -25,14 +26,14 @@ struct MicroBatchCut {
   int64_t num_micro_batches = 1;
   BatchCut batch;
   // S(d): each micro-batch has its part of dim d. P: each has an addend, and the value is their
-  // sum. B: the same for all micro-batches.
+  // sum. B: the value is the same for all micro-batches.
   IdMap<ValueId, Sbp> value_sbp;
-  // True for a B value of which each micro-batch has its own, as statistics of its samples.
+  // True for a B value that each micro-batch has separately, such as statistics of its samples.
   IdMap<ValueId, bool> is_per_micro_batch;
   // By node.
   std::vector<NodeTime> node_time;
-  // By node that runs for each micro-batch: the layout in which it takes its inputs. It may take
-  // parts of a B value.
+  // For each node that runs in every micro-batch: the layouts in which it takes its inputs. It may
+  // take parts of a B value.
   std::vector<std::vector<Sbp>> input_sbp;
   // True for a value that is the same for all micro-batches but computed again for each.
   IdMap<ValueId, bool> is_made_each;
@@ -54,8 +55,8 @@ struct BlockAction {
   std::string name;  // "1F0"
 };
 
-// A box of the logical index space that `from` has and `to` needs; both are the same rank where
-// the receiver has the box already.
+// A box of the logical index space that `from` has and `to` needs. Both are the same rank if the
+// receiver has the box already.
 struct Message {
   int64_t from = 0;
   int64_t to = 0;
@@ -63,8 +64,8 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-// A redistribution from one block's ranks to another's: sent when `from` ends and received when
-// `to` begins, or after all actions.
+// A redistribution from the ranks of one block to those of another. It is sent when `from` ends and
+// received when `to` begins, or after all actions.
 struct BlockEdge {
   // The messages of one micro-batch and the position of the action that receives them.
   struct Transfer {
@@ -87,17 +88,18 @@ struct IncomingMessage {
 
 struct Order {
   MicroBatchCut cut;
-  // Of all ranks, in the order in which they are predicted to begin. None: all nodes run once.
+  // The actions of all ranks in the order in which they are predicted to begin. Empty: all nodes
+  // run once.
   std::vector<BlockAction> actions;
   std::vector<std::vector<int64_t>> ranks;  // by block, sorted; empty: every rank takes part
   std::vector<std::vector<size_t>> nodes;   // by block, in program order
-  std::vector<size_t> nodes_after;          // those that run for each micro-batch after all actions
+  std::vector<size_t> nodes_after;          // nodes that run for each micro-batch after all actions
   std::vector<BlockEdge> edges;             // in order of nodes
   std::vector<int64_t> edge_of;             // by node: its edge, or -1
   std::vector<std::vector<size_t>> edges_to;  // by block: the edges that end there
-  // By receiver, then sender: messages in the order in which they are sent.
+  // By receiver, then by sender: the messages in the order in which they are sent.
   std::map<int64_t, std::map<int64_t, std::vector<IncomingMessage>>> incoming;
-  // By node whose attributes differ between micro-batches: those of each.
+  // For each node whose attributes differ between micro-batches: the attributes in each of them.
   std::map<size_t, std::vector<std::vector<std::byte>>> attrs;
 
   // True if all nodes run once, in program order.
@@ -106,15 +108,15 @@ struct Order {
   bool takes_part(BlockId block, int64_t rank) const;
 };
 
-// The order of a step of one stage and one micro-batch.
+// Returns the order of a step with one stage and one micro-batch.
 Order plain_order(const Graph& graph);
 
-// What the sender's ranks have of an edge's value in a micro-batch once partial values are added
+// What the sender's ranks have of an edge's value in a micro-batch after partial values are added
 // up, and what the receiver's ranks have before a partial value is made of it.
 Value sent_value(const Graph& graph, const MicroBatchCut& cut, const BlockEdge& edge, int64_t m);
 Value arrived_value(const Graph& graph, const MicroBatchCut& cut, const BlockEdge& edge, int64_t m);
 
-// What micro-batch m has of a value.
+// Returns micro-batch m's part of a value.
 Value value_in(const Graph& graph, const MicroBatchCut& cut, ValueId id, int64_t m);
 
 }  // namespace flow::graph

@@ -31,10 +31,10 @@ MetaPtr PartBuffers::part_meta(ValueId id, int64_t m) const {
 
 BufferId PartBuffers::whole_input(ValueId id) {
   if (id == kNoValue) return kNoBuffer;
-  // With one micro-batch its own is the whole.
+  // With one micro-batch, its part is the whole value.
   if (cut_.is_per_micro_batch_of(id) && part(id, 0) != kNoBuffer) return part(id, 0);
   if (whole(id) == kNoBuffer) {
-    FLOW_ASSERT(!is_held(id), "value %", id, " is used whole before it is made");
+    FLOW_ASSERT(!is_held(id), "value %", id, " is used as a whole before it is made");
     whole(id) = builder_.add_buffer(whole_meta(id));
   }
   return whole(id);
@@ -47,8 +47,9 @@ std::vector<Piece> PartBuffers::pieces(ValueId id, const Sbp& sbp, int64_t m) co
   std::vector<Piece> found = pieces_of(cut_.batch, whole, part, sbp.dim(), m);
   if (found.empty() && part.local_shape[sbp.dim()] > 0) {
     throw Unsupported(str("[micro-batch] a batch of ", whole,
-                          " cannot be cut where it lies, as other inputs are cut into other "
-                          "samples; lay inputs out alike"));
+                          " cannot be divided into micro-batches without moving data, because "
+                          "other inputs have other samples on this rank; give all inputs one "
+                          "layout"));
   }
   return found;
 }

@@ -1,4 +1,4 @@
-// The buffers of one rank's program for values and for their parts in micro-batches.
+// The buffers in one rank's program for values and for their parts in micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,15 @@ class PartBuffers {
   // The value of all micro-batches together; kNoBuffer until it is set.
   BufferId& whole(ValueId id) { return whole_[id]; }
 
-  // As an input of a node that runs once: a buffer without memory on ranks that hold nothing.
+  // Returns the value as an input of a node that runs once. On ranks that hold nothing of it, the
+  // buffer has no memory.
   BufferId whole_input(ValueId id);
 
-  // What micro-batch m has of it; kNoBuffer until it is made.
+  // The part of the value in micro-batch m; kNoBuffer until it is made.
   BufferId& part(ValueId id, int64_t m);
 
-  // As an input of a node that runs for each micro-batch and takes the value in layout `sbp`.
+  // Returns the value as an input of a node that runs for each micro-batch and takes it in layout
+  // `sbp`.
   BufferId part_input(ValueId id, const Sbp& sbp, int64_t m);
 
   Value part_value(ValueId id, int64_t m) const;
@@ -41,16 +43,18 @@ class PartBuffers {
 
   bool is_held(ValueId id) const { return whole_meta(id)->is_held; }
 
-  // Adds a micro-batch's addend. With `may_keep`, the first addend may become the sum itself.
+  // Adds a micro-batch's addend to the sum. With `may_keep`, the first addend may become the sum
+  // itself.
   void add_to_sum(ValueId id, BufferId addend, bool may_keep);
 
   // Copies the parts of all micro-batches of a split value into the buffer of the whole.
   void collect(ValueId id, BufferId target);
 
-  // A view of the elements [begin, begin + size) along a dim; `meta`'s layout with the strides of
-  // the base.
+  // Returns a view of the elements [begin, begin + size) along a dim. It has the layout of `meta`
+  // with the strides of the base.
   BufferId rows(BufferId base, MetaPtr meta, int64_t dim, int64_t begin);
-  // A view of a box of the logical index space that `base`, a part of a global value, holds.
+  // Returns a view of a box of the logical index space that `base`, a part of a global value,
+  // holds.
   BufferId box(BufferId base, const Box& box);
 
   std::vector<Piece> pieces(ValueId id, const Sbp& sbp, int64_t m) const;
@@ -63,7 +67,7 @@ class PartBuffers {
   IdMap<ValueId, MetaPtr> whole_metas_;
   IdMap<ValueId, BufferId> whole_;
   std::vector<BufferId> parts_;  // by value and micro-batch
-  // The parts that were taken of B values, by value, dim and micro-batch.
+  // The parts taken from B values, by value, dim and micro-batch.
   std::map<std::tuple<ValueId, int64_t, int64_t>, BufferId> taken_;
 };
 

@@ -1,4 +1,4 @@
-// Ranks that exist for compiling only.
+// Worlds of ranks that exist only for compiling.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace flow {
 
-// While it lives, the calling thread is rank 0 of a world of so many ranks: tensors on their
-// placements can be made and graphs compiled and certified for all of them, in one process. What
-// would move data between ranks is an error. Tensors made meanwhile are rank 0's parts.
+// While it lives, the calling thread is rank 0 of a world with this number of ranks. Tensors can be
+// made on placements of these ranks, and graphs can be compiled and certified for all of them in
+// one process. An op that would move data between ranks throws an error. Tensors made meanwhile
+// hold rank 0's part.
 //
 //   flow::PlanningWorld world(8);
 //   Train graph(model, optimizer);

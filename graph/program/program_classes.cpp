@@ -1,4 +1,4 @@
-// Ranks whose programs are alike.
+// Classes of ranks with the same program.
 #include <algorithm>
 
 #include "graph/program/program.h"

@@ -26,10 +26,11 @@ StepUses::StepUses(const Graph& graph, const Order& order)
   }
   for (const ValueId id : graph.outputs)
     read_whole(id, std::numeric_limits<size_t>::max());
-  // Captures are written at the end, from values that nothing writes in place any more.
+  // Captures are written at the end, with values that nothing writes in place any more.
   for (const Capture& capture : graph.captures)
     read_whole(capture.final_value, 0);
-  // The output of a view op may be memory of its input, so whoever reads the output reads both.
+  // The output of a view op may share memory with its input, so a read of the output is a read of
+  // both.
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
     if (node.op->view != nullptr) read(node.inputs[0], last_read_[node.outputs[0]]);

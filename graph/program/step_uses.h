@@ -1,4 +1,4 @@
-// How a step reads its values, as lowering asks for it: found once for all ranks.
+// How a step reads its values, found once for all ranks. Lowering uses it.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@ class StepUses {
   // The node that makes the value; null for inputs and captures.
   const Node* maker_node(ValueId id) const { return uses_.maker_node(id); }
 
-  // True if something reads the value, or a view of it, after the node has run, so that the node
-  // must not write the value in place.
+  // True if something reads the value, or a view of it, after the node has run. The node must then
+  // not write the value in place.
   bool is_read_after(ValueId id, size_t node) const { return last_read_[id] != time_of(node); }
 
-  // True if the micro-batches' addends of the value are added up.
+  // True if the addends that micro-batches make of the value are added up.
   bool is_summed(ValueId id) const { return is_summed_[id]; }
 
   // True if a node that runs for each micro-batch reads the value.
   bool is_read_in_parts(ValueId id) const { return is_read_in_parts_[id]; }
 
  private:
-  // The node's place in the program, for comparing.
+  // The position of the node in the program, for comparisons.
   size_t time_of(size_t node) const {
     return static_cast<size_t>(order_.cut.node_time[node]) * graph_.nodes.size() + node;
   }

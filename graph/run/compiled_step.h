@@ -11,8 +11,8 @@
 
 namespace flow::graph {
 
-// Immutable except for the memory it runs in; thread ranks share the compiled artifact. Belongs to
-// the rank that made it; not thread safe.
+// Immutable except for the memory that it runs in. Thread ranks share the compiled artifact. The
+// step belongs to the rank that made it and is not thread safe.
 class CompiledStep {
  public:
   // `captures` are the tensors behind the captures of the artifact's graph, in the same order.
@@ -20,15 +20,15 @@ class CompiledStep {
   CompiledStep(const CompiledStep&) = delete;
   CompiledStep& operator=(const CompiledStep&) = delete;
 
-  // Carries out the step: `inputs` as they were added to the trace; gives its outputs, in memory of
-  // their own. Captured tensors that the step writes have new values afterwards. Throws
-  // InvalidArgument, before anything runs, when a tensor's layout is not that of the trace.
+  // Runs the step. `inputs` are in the order in which they were added to the trace. The outputs
+  // have separate memory. Captured tensors that the step writes have new values afterwards. Throws
+  // InvalidArgument, before anything runs, if a tensor's layout differs from that of the trace.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
-  // Whether every captured tensor still has the layout it was traced with.
+  // Returns whether every captured tensor still has the layout that it was traced with.
   bool fits() const;
 
-  // Of the last run; one must have been.
+  // The times of the last run. Requires: the step has run.
   const RunTimes& last_run() const { return executor_->last_run(); }
 
   // Turns the recording of step times on or off; a change takes effect at the next run.
@@ -38,29 +38,31 @@ class CompiledStep {
 
   const Graph& graph() const { return step_->graph; }
 
-  // This rank's: of it, or of a rank alike.
+  // The program of this rank, or of a rank of the same class.
   const Program& program() const { return *program_; }
 
-  // Of all ranks; of this one where all tensors are local.
+  // The programs of all ranks; only this rank's if all tensors are local.
   const Programs& programs() const { return step_->programs; }
 
   const std::vector<PassResult>& passes() const { return step_->passes; }
 
   const Certificate& certificate() const { return step_->certificate; }
 
-  // The most that a run takes from this rank's allocator, of which the arena is kept.
+  // The most bytes that a run takes from this rank's allocator. The arena is part of them and is
+  // kept.
   int64_t peak_bytes() const { return peak_bytes_of(*step_, rank_); }
 
   int64_t arena_bytes() const { return program_->arena_bytes; }
 
   int64_t output_bytes() const;
 
-  // Inputs, captured tensors, nodes, passes, memory, certificate and redistributions, as text.
+  // Returns inputs, captured tensors, nodes, passes, memory, certificate and redistributions as
+  // text.
   std::string summary() const;
 
   const CompiledArtifact& step() const { return *step_; }
 
-  // Tensors from outside, as graph().captures.
+  // The captured tensors, in the order of graph().captures.
   const std::vector<Tensor>& captures() const { return captures_; }
 
  private:
@@ -71,7 +73,7 @@ class CompiledStep {
   int64_t rank_;
   const Program* program_;  // of step_
   std::vector<MetaPtr> output_metas_;
-  std::vector<Tensor> externals_;       // inputs, captures, outputs; the latter only during a run
+  std::vector<Tensor> externals_;       // inputs, captures, outputs; the outputs only during a run
   std::unique_ptr<Executor> executor_;  // made at the first run
 };
 

@@ -21,7 +21,7 @@
 namespace flow::graph {
 
 namespace {
-// Edges have a group of their two ranks, in ascending order.
+// An edge has a group of its two ranks, in ascending order.
 boxing::Communicator& pair_with(RankContext& rank, int64_t peer) {
   const std::array<int64_t, 2> ranks = {std::min(rank.rank(), peer), std::max(rank.rank(), peer)};
   return boxing::communicator_for(rank, ranks);
@@ -31,7 +31,7 @@ int64_t bytes_of(const TensorView& view) {
   return static_cast<int64_t>(view.meta->local_bytes());
 }
 
-// Files of call sites, which reports keep longer than a program lives.
+// File names of call sites. Reports keep them longer than a program lives.
 const char* intern_file(const std::string& file) {
   static std::mutex mutex;
   static auto& files = *new std::set<std::string>;  // outlives static objects
@@ -39,7 +39,7 @@ const char* intern_file(const std::string& file) {
   return files.insert(file).first->c_str();
 }
 
-// Adds the seconds that it lives.
+// Adds the seconds of its lifetime to a total.
 class AddSeconds {
  public:
   explicit AddSeconds(double& sum) : sum_(sum) {}
@@ -133,7 +133,8 @@ void Executor::load_kernel(const Step& step) {
   if (calls_.back() != nullptr) kernel = {calls_.back()->fn, calls_.back()->state.get()};
 }
 
-// The program's where the step's metas are the same on this rank, else one of this rank's own.
+// Returns the program's kernel call if the step's metas are the same on this rank, otherwise a call
+// decided for this rank.
 std::shared_ptr<const KernelCall> Executor::kernel_call_here(const Step& step) const {
   const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return meta_of(id); });
   const auto programs_meta = [&](BufferId id) {
@@ -153,7 +154,7 @@ std::shared_ptr<const KernelCall> Executor::kernel_call_here(const Step& step) c
     *call = make_kernel_call(step, metas, kernel_table());
   }
   FLOW_ASSERT(call->fn != nullptr && metas.outputs == call->outputs, step.op->name,
-              " gives another memory layout than its program has");
+              " gives a memory layout that differs from that of its program");
   return call;
 }
 
@@ -189,8 +190,8 @@ void Executor::find_written_externals() {
 
 namespace {
 
-// The memory of a tensor that a program works on: a program reads strided forms, and what it writes
-// becomes strided.
+// Returns the memory of a tensor that a program works on. A program reads strided forms, and what
+// it writes becomes strided.
 std::byte* data_of(const Tensor& tensor, bool is_written) {
   TensorImpl& impl = tensor.impl();
   if (is_written) make_writable(impl);
@@ -209,8 +210,9 @@ void Executor::bind(std::span<const Tensor> externals) {
     if (meta == wanted || (meta->blocked != nullptr && with_blocked(meta, nullptr) == wanted)) {
       continue;
     }
-    throw InvalidArgument(str("[graph] a tensor differs from the one compiled for; received ",
-                              *meta, ", compiled for ", *wanted, "; compile another plan for it"));
+    throw InvalidArgument(
+        str("[graph] a tensor differs from the one that the step was compiled for; received ",
+            *meta, ", expected ", *wanted, "; compile the step for this tensor"));
   }
   for (size_t i = 0; i < externals_.size(); ++i) {
     External& external = externals_[i];

@@ -1,4 +1,4 @@
-// Runs programs. Pointers are resolved and the arena is allocated once; a run makes no decision.
+// Runs programs. Pointers are resolved and the arena is allocated once; a run makes no decisions.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@
 
 namespace flow::graph {
 
-// Seconds that a run took, and how many of them it waited for messages from and to other ranks.
+// The seconds that a run took, and for how many of them it waited for messages from and to other
+// ranks.
 struct RunTimes {
   double total = 0;
   double waiting = 0;
@@ -26,25 +27,27 @@ struct StepTime {
 // Runs one program on the calling thread's rank. Not thread safe.
 class Executor {
  public:
-  // `program` must outlive the executor; the calling thread's rank must be its or one alike. Makes
-  // the kernels that the program lacks.
+  // `program` must outlive the executor. The calling thread's rank must be the program's or in the
+  // same class. Makes the kernels that the program lacks.
   explicit Executor(const Program& program);
 
-  // externals[i] backs program.externals[i]: same local layout, written where the program writes.
-  // Ranks outside a tensor's placement give a tensor without data. Throws InvalidArgument when a
-  // tensor differs from what was compiled, before anything runs.
+  // externals[i] is the memory of program.externals[i]. It has the same local layout and is written
+  // where the program writes. Ranks outside a tensor's placement pass a tensor without data. Throws
+  // InvalidArgument, before anything runs, if a tensor differs from the one that the program was
+  // compiled for.
   void run(std::span<const Tensor> externals);
 
   const RunTimes& last_run() const { return times_; }
 
-  // Whether runs note when each step runs: two looks at the clock a step. Off at first.
+  // Turns the recording of step times on or off; it reads the clock twice a step. Off at first.
   void record_steps(bool on);
 
-  // Of the last run that noted them, by step.
+  // The times of the last recorded run, by step.
   std::span<const StepTime> last_steps() const { return step_times_; }
 
  private:
-  // Where an external's memory is seen: a view of a step and how far into the memory it begins.
+  // Where a step reads or writes an external: a view of the step and how far into the memory it
+  // begins.
   struct Use {
     size_t view;
     int64_t offset;  // bytes
@@ -57,7 +60,7 @@ class Executor {
     std::vector<Use> uses = {};
   };
 
-  // A tensor without dims in host memory that a step on a device reads: the step is given a copy.
+  // A tensor without dims in host memory that a step on a device reads. The step gets a copy.
   struct MovedNumber {
     size_t view;
     TensorView there;
@@ -82,7 +85,7 @@ class Executor {
   void add_moved_numbers(size_t step);
   void run_with_numbers(size_t step, const KernelContext& context);
   void bind(std::span<const Tensor> externals);
-  // Whether the guard of a step lets it run.
+  // Returns whether the guard of a step allows it to run.
   bool guard_allows(size_t index);
   void run_step(size_t index);
   void run_timed(size_t index);
@@ -90,25 +93,26 @@ class Executor {
   const Program& program_;
   RankContext& rank_;
   Ref<Storage> arena_;           // of host memory
-  Ref<Storage> device_arena_;    // the same offsets on the device; null: no buffer lies there
+  Ref<Storage> device_arena_;    // the same offsets on the device; null: no buffer is there
   std::vector<MetaPtr> metas_;   // of this rank, by buffer
   std::vector<Kernel> kernels_;  // by step
-  std::vector<std::shared_ptr<const KernelCall>> calls_;  // by step; null for other kinds
-  // The views of step i's inputs, then outputs, start at first_view_[i].
+  // By step; null for steps without a kernel call.
+  std::vector<std::shared_ptr<const KernelCall>> calls_;
+  // The views of step i begin at first_view_[i]: its inputs, then its outputs.
   std::vector<TensorView> views_;
   std::vector<size_t> first_view_;
   std::vector<Site> sites_;  // by step
   std::vector<External> externals_;
   std::vector<RandomStream> streams_;    // of this run, by draw
-  std::vector<boxing::Transfer> sends_;  // by step; null but for sends under way
-  std::vector<Ref<Storage>> sent_;       // by step: what is sent from a device, in host memory
+  std::vector<boxing::Transfer> sends_;  // by step; null except for sends in progress
+  std::vector<Ref<Storage>> sent_;       // by step: host copies of what is sent from a device
   std::vector<std::vector<MovedNumber>> numbers_;  // by step; empty: the program uses no device
-  int64_t num_sends_ = 0;                          // of these
+  int64_t num_sends_ = 0;                          // number of sends in progress
   RunTimes times_;
   bool records_steps_ = false;
   std::vector<StepTime> step_times_;
   BufferId read_guard_ = kNoBuffer;  // the guard that this run has read last
-  std::byte is_open_{0};             // what it is
+  std::byte is_open_{0};             // the value of that guard
 };
 
 }  // namespace flow::graph

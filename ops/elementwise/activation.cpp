@@ -44,13 +44,13 @@ void infer_prelu(InferContext& ctx) {
                  ctx.input(0).dtype);
 }
 
-// f' may be negative or underflow to zero, which makes NaN of an infinite part.
+// f' may be negative, or may underflow to zero, which turns an infinite part into NaN.
 void sbp_linear_in_dy(SbpContext& ctx) {
   elementwise_sbp(ctx);
   ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
 }
 
-// Zero or a positive multiple of dy keeps the order of its parts.
+// dy times zero or a positive number keeps the order of its parts.
 void sbp_ordered_in_dy(SbpContext& ctx) {
   elementwise_sbp(ctx);
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
@@ -76,8 +76,8 @@ void grad(GradContext& ctx) {
   if (ctx.dy().defined()) ctx.set(0, slope_times<kOp, Attrs>(ctx.dy(), ctx.input(0), ctx));
 }
 
-// As above, but 1 / alpha of a float32 alpha, as PyTorch takes it: its gradients are met to the
-// last digits.
+// As above, but with 1 / alpha for a float32 alpha, as in PyTorch, so that the gradients agree with
+// PyTorch's to the last digits.
 void grad_celu(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   auto attrs = ctx.attrs<ScaledEluAttrs>();
@@ -225,7 +225,7 @@ void register_activation(OpTable& table) {
 
 namespace {
 
-// To full double precision: the solution of mean 0 and variance 1 for normal inputs.
+// In full double precision: the solution for which normal inputs keep mean 0 and variance 1.
 constexpr double kSeluAlpha = 1.6732632423543772;
 constexpr double kSeluScale = 1.0507009873554805;
 
@@ -264,14 +264,15 @@ Tensor prelu(const TensorArg& x, const TensorArg& weight) {
   const int64_t slopes = weight->numel();
   const int64_t channels = x->dim() > 1 ? x->size(1) : 1;
   if (weight->dim() > 1 || (slopes != 1 && slopes != channels)) {
-    throw InvalidArgument(str("[prelu] weight has shape ", weight->shape(), ", x ", x->shape(),
-                              "; give one slope, or a vector with one for each channel (dim 1)"),
-                          x.site());
+    throw InvalidArgument(
+        str("[prelu] weight has shape ", weight->shape(), ", x has shape ", x->shape(),
+            "; give one slope, or a vector with one for each channel (dim 1)"),
+        x.site());
   }
   if (slopes == 1 && (weight->dim() == 0 || x->dim() > 0)) {
     return dispatch(ops::kPrelu, {&x.tensor(), &weight.tensor()}, x.site());
   }
-  // The slopes along dim 1 of x, or without dims beside an x without dims.
+  // The slopes along dim 1 of x; without dims if x has no dims.
   Shape aligned;
   for (int64_t i = 1; i < x->dim(); ++i)
     aligned.push_back(i == 1 ? slopes : 1);

@@ -1,5 +1,5 @@
-// Activations beyond those of ops/elementwise/unary.h. Floating dtypes only; x and the result have
-// one shape.
+// Activations that are not in ops/elementwise/unary.h. They take only floating dtypes, and the
+// result has the shape of x.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct HardtanhOptions {
   double max_val = 1;
 };
 
-// min(max(x, min_val), max_val), clamp with both bounds.
+// min(max(x, min_val), max_val), that is, clamp with both bounds.
 Tensor hardtanh(const TensorArg& x, const HardtanhOptions& options = {});
 // hardtanh between 0 and 6.
 Tensor relu6(const TensorArg& x);
@@ -42,11 +42,13 @@ Tensor softsign(const TensorArg& x);
 // log(sigmoid(x)), without overflow.
 Tensor logsigmoid(const TensorArg& x);
 
-// x where x > 0, else weight x. weight: one slope, or one for each channel (dim 1 of x).
+// x where x > 0, else weight x. The weight is one slope, or one slope for each channel (dim 1 of
+// x).
 //   prelu(x (N, C, H, W), slopes (C))
 Tensor prelu(const TensorArg& x, const TensorArg& weight);
 
-// a sigmoid(b) with a and b the halves of x along `dim`, whose size is even (Dauphin et al. 2017).
+// a sigmoid(b), where a and b are the halves of x along `dim`, whose size is even (Dauphin et al.
+// 2017).
 //   glu(x (N, 2 C)): (N, C)
 Tensor glu(const TensorArg& x, int64_t dim = -1);
 

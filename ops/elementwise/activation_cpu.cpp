@@ -46,7 +46,7 @@ struct ScaledEluGradVector {
   }
 };
 
-// min and max give their second argument where either is NaN.
+// min and max return their second argument if either is NaN.
 struct HardtanhVector {
   template <class C>
   static auto make(const void* attrs) {

@@ -1,6 +1,6 @@
 // Formulas of the functions of ops/elementwise/activation.h that have attrs or two inputs, and of
 // the fused gradients. CPU and CUDA kernels share them; on the CPU they are the reference. They
-// take and return the type that a kernel computes in: float for the 16-bit types.
+// take and return the type that a kernel computes in, which is float for the 16-bit types.
 #pragma once
 
 #include <cmath>
@@ -78,7 +78,8 @@ struct HardswishGrad {
   }
 };
 
-// PyTorch's sixth is of float32 in float64 too; its gradients are met to the last digits.
+// PyTorch's sixth is a float32 number in float64 too; this makes the gradients equal to the last
+// digits.
 struct HardsigmoidGrad {
   template <class T>
   FLOW_HOST_DEVICE static T apply(T dy, T x) {
@@ -86,7 +87,7 @@ struct HardsigmoidGrad {
   }
 };
 
-// Two divisions do not overflow before dy does.
+// Two divisions do not overflow unless dy does.
 struct SoftsignGrad {
   template <class T>
   FLOW_HOST_DEVICE static T apply(T dy, T x) {

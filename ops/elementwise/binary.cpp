@@ -63,7 +63,8 @@ constexpr Sbp kP = sbp::partial_sum;
 constexpr Sbp kMax = sbp::partial_max;
 constexpr Sbp kMin = sbp::partial_min;
 
-// Sums pass in both at once; an extremum of one passes where the other is whole. a - b falls in b.
+// Sums pass if they are partial in both; an extremum of one passes if the other is whole. a - b
+// falls in b.
 template <bool kFallsInB>
 void sbp_sum(SbpContext& ctx) {
   elementwise_sbp(ctx);
@@ -93,8 +94,8 @@ void sbp_first(SbpContext& ctx) {
   ctx.add({kP, kB}, {kP});
 }
 
-// The maximum of maxima; one extremum of either kind where the other tensor is whole, as both
-// functions rise in each argument.
+// The maximum of maxima. An extremum of either kind passes if the other tensor is whole, because
+// both functions rise in each argument.
 template <bool kIsMaximum>
 void sbp_extremum(SbpContext& ctx) {
   elementwise_sbp(ctx);
@@ -115,7 +116,7 @@ void sbp_rises(SbpContext& ctx) {
   }
 }
 
-// x c and x / c: linear; they keep or turn the order by the sign of c.
+// x c and x / c are linear. The sign of c decides whether they keep or reverse the order.
 void sbp_scale(SbpContext& ctx) {
   const double scale = ctx.attrs<ScalarAttrs>().value.to<double>();
   elementwise_sbp(ctx);
@@ -123,8 +124,8 @@ void sbp_scale(SbpContext& ctx) {
                                    (scale < 0 ? kDecreasing : kNoPartials));
 }
 
-// Whole powers keep the order if odd, for negative numbers too. The square root is NaN below zero;
-// other positive powers are NaN or infinite there, and whole negative ones turn the order at the
+// Odd whole powers keep the order, for negative numbers too. The square root is NaN below zero;
+// other positive powers are NaN or infinite there, and whole negative ones reverse the order at the
 // pole.
 void sbp_pow_scalar(SbpContext& ctx) {
   const double c = ctx.attrs<ScalarAttrs>().value.to<double>();
@@ -211,7 +212,7 @@ void grad_pow(GradContext& ctx) {
   }
 }
 
-// da = dy, db = -dy trunc(a / b); remainder: floor instead of trunc
+// da = dy, db = -dy trunc(a / b); remainder: with floor instead of trunc
 template <const char* kRounding>
 void grad_rest(GradContext& ctx) {
   const Tensor& dy = ctx.dy();
@@ -226,7 +227,7 @@ void grad_rest(GradContext& ctx) {
 constexpr char kTrunc[] = "trunc";
 constexpr char kFloor[] = "floor";
 
-// dy goes to the larger (smaller) one, half of it to each where they are equal
+// dy goes to the larger (smaller) one; if they are equal, each gets half of it
 template <bool kIsMaximum>
 void grad_extremum(GradContext& ctx) {
   const Tensor& dy = ctx.dy();
@@ -317,7 +318,7 @@ void grad_rpow_scalar(GradContext& ctx) {
   ctx.set(0, c == 0 ? masked_fill(dx, ge(ctx.input(0), 0), 0) : dx);
 }
 
-// A step function: its derivative is zero where it has one
+// A step function: its derivative is zero wherever it exists
 void grad_zero(GradContext& /*ctx*/) {}
 
 // ---- the table
@@ -372,7 +373,7 @@ const OpDef& rounded_division(const std::string& rounding_mode, const OpDef& tru
 void check_exponent(const Tensor& base, const Scalar& exponent, Site site) {
   if (is_floating(base.dtype()) || exponent.is_floating() || exponent.to<int64_t>() >= 0) return;
   throw InvalidArgument(str("[pow] a ", base.dtype(), " tensor to the negative power ", exponent,
-                            " is no integer; cast it to a floating dtype first"),
+                            " has no integer result; cast it to a floating dtype first"),
                         site);
 }
 
@@ -381,7 +382,7 @@ void throw_division_by_zero() {
       "[div] an integer was divided by zero; mask zero divisors, or cast to a floating dtype");
 }
 
-// What a gradient reads: bit 0 is a, bit 1 is b; then bit 0 for y.
+// The inputs that a gradient reads: bit 0 is a, bit 1 is b. Then the outputs: bit 0 is y.
 const OpDef kAdd = add_row("add", infer_any, sbp_add, grad_add);
 const OpDef kSub = row("sub", infer_numbers, sbp_sum<true>, grad_sub);
 const OpDef kMul = row("mul", infer_any, sbp_mul, grad_mul, 3);
@@ -470,7 +471,7 @@ Scalar times(const Scalar& value, double factor) {
   return value.to<double>() * factor;
 }
 
-// As PyTorch: what a difference of truth values is, is not obvious.
+// bool tensors are refused as in PyTorch, because the difference of truth values is not obvious.
 void check_difference(const TensorArg& a, const TensorArg& b) {
   if (a->dtype() != DType::kBool && b->dtype() != DType::kBool) [[likely]]
     return;

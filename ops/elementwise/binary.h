@@ -31,8 +31,8 @@ Tensor sub(const TensorArg& a, const Scalar& b);
 Tensor sub(const TensorArg& a, const Scalar& b, const AddOptions& options);
 Tensor mul(const TensorArg& a, const TensorArg& b);
 Tensor mul(const TensorArg& a, const Scalar& b);
-// a / b; integers give default_dtype(). With a rounding mode integers stay integers, and dividing
-// one by zero throws InvalidArgument.
+// a / b. For integers the result has default_dtype(). With a rounding mode integers stay integers,
+// and an integer divided by zero throws InvalidArgument.
 Tensor div(const TensorArg& a, const TensorArg& b);
 Tensor div(const TensorArg& a, const TensorArg& b, const DivOptions& options);
 Tensor div(const TensorArg& a, const Scalar& b);
@@ -60,18 +60,18 @@ Tensor& operator*=(Tensor& a, const ScalarArg& b);
 Tensor& operator/=(Tensor& a, const TensorArg& b);
 Tensor& operator/=(Tensor& a, const ScalarArg& b);
 
-// a to the power b. Integers wrap around; a negative integer exponent as a number throws
-// InvalidArgument.
+// a to the power b. Integers wrap around. A number that is a negative integer exponent of integers
+// throws InvalidArgument.
 Tensor pow(const TensorArg& a, const TensorArg& b);
 Tensor pow(const TensorArg& a, const Scalar& b);
 Tensor pow(const Scalar& a, const TensorArg& b);
 // floor(a / b).
 Tensor floor_divide(const TensorArg& a, const TensorArg& b);
 Tensor floor_divide(const TensorArg& a, const Scalar& b);
-// The rest of the division with the dividend's sign (C's fmod).
+// The remainder of the division, with the sign of the dividend (C's fmod).
 Tensor fmod(const TensorArg& a, const TensorArg& b);
 Tensor fmod(const TensorArg& a, const Scalar& b);
-// The rest of the division with the divisor's sign (Python's %).
+// The remainder of the division, with the sign of the divisor (Python's %).
 Tensor remainder(const TensorArg& a, const TensorArg& b);
 Tensor remainder(const TensorArg& a, const Scalar& b);
 
@@ -83,7 +83,7 @@ Tensor xlogy(const TensorArg& a, const Scalar& b);
 // sqrt(a a + b b) without overflow. Floating only.
 Tensor hypot(const TensorArg& a, const TensorArg& b);
 
-// The larger / smaller; NaN where either is NaN. Where both are equal each gets half the gradient.
+// The larger or the smaller; NaN if either is NaN. If both are equal, each gets half the gradient.
 Tensor maximum(const TensorArg& a, const TensorArg& b);
 Tensor maximum(const TensorArg& a, const Scalar& b);
 Tensor minimum(const TensorArg& a, const TensorArg& b);

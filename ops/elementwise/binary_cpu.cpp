@@ -67,7 +67,8 @@ void add_integers_with_scalar(KernelTable& table, const OpDef& op) {
   add_loops<F, int64_t, int64_t>(table, op);
 }
 
-// The powers that are cheaper than pow, as PyTorch treats them; others go element by element.
+// These powers are cheaper than pow; PyTorch treats them in the same way. Others are computed one
+// element at a time.
 struct PowBlock {
   template <class T>
   static void run(const void* attrs, T* y, int64_t n, const T* x) {
@@ -92,7 +93,7 @@ struct PowBlock {
 };
 
 #if FLOW_ISA == 0
-// The C library's functions, one element at a time.
+// Functions of the C library, one element at a time.
 template <class F>
 void add_elements(KernelTable& table, const OpDef& op) {
   add_reference<OfTensors<F>, Types::kFloating, 2>(table, op);

@@ -1,4 +1,4 @@
-// CUDA kernels of ops/elementwise/binary.h, from the formulas of the CPU's.
+// CUDA kernels of ops/elementwise/binary.h, made from the formulas of the CPU kernels.
 #include "ops/elementwise/binary_formulas.h"
 #include "ops/elementwise/binary_op.h"
 #include "ops/elementwise/elementwise_cuda.cuh"
@@ -29,7 +29,7 @@ struct Guarded {
 
 enum class Types { kAll, kNumeric, kFloating };
 
-// Calls fn.operator()<T>() for the dtypes an op takes; null for others.
+// Calls fn.operator()<T>() for the dtypes that an op takes; returns null for others.
 template <Types kTypes, class Fn>
 KernelFn pick(DType dtype, const Fn& fn) {
   KernelFn kernel = nullptr;

@@ -1,5 +1,6 @@
-// The scalar formulas of ops/elementwise/binary.h: the reference, and what integer kernels are made
-// of. They take and return the type a kernel computes in (float for the 16-bit types).
+// The scalar formulas of ops/elementwise/binary.h. They are the reference, and integer kernels are
+// made of them. They take and return the type that a kernel computes in (float for the 16-bit
+// types).
 #pragma once
 
 #include <cmath>
@@ -11,7 +12,7 @@
 
 namespace flow::ops {
 
-// Integers wrap around, bools saturate, so that addition is "or" and multiplication "and".
+// Integers wrap around. Bools saturate, so that addition is "or" and multiplication is "and".
 template <class T, class F>
 FLOW_HOST_DEVICE T wrapping(T a, T b, F f) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -24,7 +25,7 @@ FLOW_HOST_DEVICE T wrapping(T a, T b, F f) {
 
 [[noreturn]] void throw_division_by_zero();
 
-// Kernels of devices cannot throw; they ask for no quotient by zero.
+// Kernels on devices cannot throw, so they do not compute quotients by zero.
 FLOW_HOST_DEVICE inline void refuse_zero() {
 #if !defined(__CUDA_ARCH__)
   throw_division_by_zero();
@@ -119,7 +120,8 @@ struct FloorDivide {
   }
 };
 
-// Integers: by squaring, wrapping around; a negative exponent gives 0 but for bases 1 and -1.
+// Integers: by squaring, with wrap-around. A negative exponent gives 0 except for the bases 1 and
+// -1.
 struct Pow {
   template <class T>
   FLOW_HOST_DEVICE static T apply(T a, T b) {
@@ -143,7 +145,8 @@ struct Pow {
   }
 };
 
-// With one exponent for all elements: the square root is that of sqrt, NaN for -inf.
+// The formula with one exponent for all elements: the square root is that of sqrt, which is NaN for
+// -inf.
 struct PowOfTensor {
   template <class T>
   FLOW_HOST_DEVICE static T apply(T a, T b) {
@@ -154,7 +157,7 @@ struct PowOfTensor {
   }
 };
 
-// NaN where either is.
+// NaN if either is NaN.
 struct Maximum {
   template <class T>
   FLOW_HOST_DEVICE static T apply(T a, T b) {

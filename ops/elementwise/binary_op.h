@@ -1,5 +1,5 @@
-// Definitions of the ops of ops/elementwise/binary.h. "_scalar": a host number on the right,
-// "r…_scalar": on the left.
+// Definitions of the ops of ops/elementwise/binary.h. "_scalar" has a host number on the right,
+// "r…_scalar" on the left.
 #pragma once
 
 #include <string>
@@ -23,9 +23,10 @@ extern const OpDef kFloorDivide, kTruncDivide, kFmod, kRemainder;
 extern const OpDef kFloorDivideScalar, kTruncDivideScalar, kFmodScalar, kRemainderScalar;
 extern const OpDef kMaximum, kMinimum, kLogaddexp, kXlogy, kHypot;
 
-// Throws InvalidArgument for a fractional alpha of integers, which PyTorch does not round either.
+// Throws InvalidArgument if alpha is fractional and the tensors are integers; PyTorch does not
+// round it either.
 void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op);
-// The one of them that the rounding mode names; InvalidArgument for another word.
+// Returns the op that the rounding mode names. Throws InvalidArgument for any other word.
 const OpDef& rounded_division(const std::string& rounding_mode, const OpDef& trunc,
                               const OpDef& floor);
 // Throws InvalidArgument for a negative power of integers.

@@ -29,7 +29,7 @@ void infer_shift(InferContext& ctx) {
   infer_bits(ctx);
 }
 
-// Shifting left is multiplying by a power of two, wrapping around.
+// Shifting left multiplies by a power of two and wraps around.
 void sbp_left_shift(SbpContext& ctx) {
   elementwise_sbp(ctx);
   ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
@@ -60,7 +60,7 @@ const OpDef kBitwiseOr = row("bitwise_or", infer_bits);
 const OpDef kBitwiseXor = row("bitwise_xor", infer_bits);
 const OpDef kLeftShift = row("bitwise_left_shift", infer_shift, sbp_left_shift);
 const OpDef kRightShift = row("bitwise_right_shift", infer_shift, sbp_right_shift);
-// -x - 1, or "not": either turns the order.
+// -x - 1, or "not": both reverse the order.
 const OpDef kBitwiseNot = {.name = "bitwise_not",
                            .infer = infer_not,
                            .sbp = unary_sbp<kDecreasing>,

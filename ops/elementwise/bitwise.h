@@ -1,4 +1,4 @@
-// Functions of the bits of integers; of bools they are the logical ones. Shapes broadcast and
+// Functions of the bits of integers. For bools they are the logical functions. Shapes broadcast and
 // dtypes are promoted as in ops/elementwise/binary.h.
 #pragma once
 
@@ -14,8 +14,8 @@ Tensor bitwise_xor(const TensorArg& a, const TensorArg& b);
 Tensor bitwise_xor(const TensorArg& a, const Scalar& b);
 Tensor bitwise_not(const TensorArg& x);
 
-// a 2^b and a / 2^b rounded down, of integers only. By as many bits as there are or more, or by
-// less than none: no bit stays, and on the right the sign.
+// a 2^b, and a / 2^b rounded down, for integers only. If b is negative or at least the number of
+// bits, no bit of a remains; the right shift then fills all bits with the sign.
 Tensor bitwise_left_shift(const TensorArg& a, const TensorArg& b);
 Tensor bitwise_left_shift(const TensorArg& a, const Scalar& b);
 Tensor bitwise_right_shift(const TensorArg& a, const TensorArg& b);

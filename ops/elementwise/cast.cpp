@@ -14,7 +14,7 @@ void infer(InferContext& ctx) {
   ctx.add_output(ctx.input(0).shape, ctx.attrs<CastAttrs>().dtype);
 }
 
-// A sum of parts passes into a wider float, where each part is exact, and into integers that are
+// A partial sum passes into a wider float, in which each part is exact, and into integers that are
 // not wider, which wrap around wherever the sum did.
 bool keeps_sums(DType from, DType to) {
   if (from == DType::kBool || to == DType::kBool) return false;
@@ -22,7 +22,7 @@ bool keeps_sums(DType from, DType to) {
   return is_integral(to) && dtype_size(to) <= dtype_size(from);
 }
 
-// Rounding keeps the order, as do bytes that are not negative; wrapping around does not.
+// Rounding keeps the order, and so do bytes that are not negative; wrapping around does not.
 bool keeps_order(DType from, DType to) {
   if (from == DType::kBool || is_floating(to)) return true;
   if (to == DType::kBool) return from == DType::kUInt8;

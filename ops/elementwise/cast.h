@@ -5,8 +5,8 @@
 
 namespace flow {
 
-// x as `dtype`; x itself when it has that dtype. Floating to integer rounds towards zero; to bool
-// is "is not zero". The gradient comes back in x's dtype.  cast(x, flow::float64)
+// x as `dtype`; x itself if it has that dtype. Floating to integer rounds towards zero. To bool,
+// each number that is not zero becomes true. The gradient has x's dtype.  cast(x, flow::float64)
 Tensor cast(const TensorArg& x, DType dtype);
 
 }  // namespace flow

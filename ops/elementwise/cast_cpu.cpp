@@ -1,4 +1,5 @@
-// Kernels of ops/elementwise/cast.h: bound by memory, the compiler's loops suffice.
+// Kernels of ops/elementwise/cast.h. They are bound by memory, so the loops that the compiler makes
+// suffice.
 #include "ops/elementwise/cast_formula.h"
 #include "ops/elementwise/cast_op.h"
 #include "ops/elementwise/elementwise_loops.h"

@@ -9,8 +9,8 @@
 
 namespace flow::ops {
 
-// To bool is "is not zero". Floating to integer goes through int64, which saturates (NaN gives 0);
-// narrower results wrap around as integers do.
+// To bool, each number that is not zero becomes true. Floating to integer goes through int64, which
+// saturates (NaN gives 0); narrower results wrap around as integers do.
 template <class To, class From>
 FLOW_HOST_DEVICE To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {

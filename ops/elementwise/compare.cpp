@@ -28,8 +28,8 @@ void infer_scalar(InferContext& ctx) {
   ctx.add_output(ctx.input(0).shape, DType::kBool);
 }
 
-// "a < b" as 0 or 1 falls in a and rises in b, "a > b" the other way round.
-// Of bools, "a < b" is "b and not a", and so on: kIsAnd passes the minimum of both at once.
+// "a < b" as 0 or 1 falls in a and rises in b; "a > b" does the reverse.
+// For bools, "a < b" is "b and not a", and so on. kIsAnd: the minimum of both passes at once.
 template <bool kRisesInA, bool kIsAnd>
 void sbp_order(SbpContext& ctx) {
   elementwise_sbp(ctx);
@@ -45,7 +45,7 @@ void sbp_order(SbpContext& ctx) {
   }
 }
 
-// Of bools, "and" is the minimum and "or" the maximum: both rise in each argument.
+// For bools, "and" is the minimum and "or" the maximum; both rise in each argument.
 template <bool kIsAnd>
 void sbp_logical(SbpContext& ctx) {
   elementwise_sbp(ctx);
@@ -110,7 +110,7 @@ using ops::dispatch_promoted;
 
 namespace {
 
-// int64 holds the numbers that x's dtype does not, and x.
+// int64 holds the numbers that x's dtype does not hold, and it holds x.
 Tensor compare_scalar(const OpDef& op, const TensorArg& x, const Scalar& number) {
   const bool is_wide = !number.is_floating() && !ops::holds_number(x->dtype(), number);
   return ops::dispatch_scalar(op, is_wide ? TensorArg(cast(x, DType::kInt64), x.site()) : x,

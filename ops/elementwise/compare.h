@@ -20,17 +20,18 @@ Tensor gt(const TensorArg& a, const Scalar& b);
 Tensor ge(const TensorArg& a, const TensorArg& b);
 Tensor ge(const TensorArg& a, const Scalar& b);
 
-// Of "is not zero".
+// Logical functions; an element counts as true if it is not zero.
 Tensor logical_and(const TensorArg& a, const TensorArg& b);
 Tensor logical_or(const TensorArg& a, const TensorArg& b);
 Tensor logical_xor(const TensorArg& a, const TensorArg& b);
 
-// |a - b| <= atol + rtol |b|, or both the same infinity, or with equal_nan both NaN.
+// True where |a - b| <= atol + rtol |b|, where both are the same infinity and, with equal_nan,
+// where both are NaN.
 Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options = {});
-// Whether isclose holds everywhere; collective for global tensors.
+// Returns whether isclose is true everywhere; collective for global tensors.
 bool allclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options = {});
 
-// Whether a and b have one shape and the same elements; collective for global tensors.
+// Returns whether a and b have the same shape and elements; collective for global tensors.
 bool equal(const TensorArg& a, const TensorArg& b);
 
 }  // namespace flow

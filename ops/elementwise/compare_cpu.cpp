@@ -1,5 +1,5 @@
-// Kernels of ops/elementwise/compare.h: the compiler turns comparisons into masks and packs them to
-// bytes.
+// Kernels of ops/elementwise/compare.h. The compiler turns the comparisons into masks and packs
+// them to bytes.
 #include "ops/elementwise/compare_formulas.h"
 #include "ops/elementwise/compare_op.h"
 #include "ops/elementwise/elementwise_formulas.h"

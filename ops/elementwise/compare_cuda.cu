@@ -1,4 +1,4 @@
-// CUDA kernels of ops/elementwise/compare.h, from the formulas of the CPU's.
+// CUDA kernels of ops/elementwise/compare.h, made from the formulas of the CPU kernels.
 #include "ops/elementwise/compare_formulas.h"
 #include "ops/elementwise/compare_op.h"
 #include "ops/elementwise/formulas_cuda.cuh"

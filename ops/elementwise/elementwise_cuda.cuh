@@ -1,10 +1,10 @@
-// Elementwise CUDA kernels: y[i] = f(x...[i]) over operands of any strides, broadcast.
+// Elementwise CUDA kernels: y[i] = f(x...[i]) for operands of any strides, with broadcasting.
 //
 //   run_elementwise<Y, X...>(ctx, f)   f: a functor that is copied to the device, with
 //                                      __device__ auto operator()(DeviceCompute<X>...) const
 //
-// The plan of the call is a LoopNest of the output and the inputs: select with
-// choose_elementwise(query, fn).
+// The kernel state of the call is a LoopNest of the output and the inputs;
+// choose_elementwise(query, fn) selects it.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace flow::ops {
 
-// A LoopNest as kernels take it; dim 0 is the innermost.
+// A LoopNest in the form that kernels take; dim 0 is the innermost.
 template <int kOperands>
 struct DeviceLoop {
   int64_t numel = 0;
@@ -39,7 +39,7 @@ DeviceLoop<kOperands> device_loop(const LoopNest& state) {
   return loop;
 }
 
-// Where item i of a loop lies in each operand, in elements.
+// The position of item i of a loop in each operand, in elements.
 template <int kOperands>
 struct DeviceOffsets {
   int64_t at[kOperands];
@@ -118,7 +118,7 @@ void run_elementwise(const KernelContext& ctx, const F& f, std::index_sequence<k
   const cudaStream_t stream = cuda::stream_of(ctx);
   const int64_t numel = state.rows * state.inner;
   const unsigned blocks = cuda::blocks_for(numel);
-  // Integers take the general loop: they are rare, and every form is code to compile.
+  // Integers take the general loop, because they are rare and each form adds code to compile.
   if constexpr ((is_floating(dtype_of<Y>) || ... || is_floating(dtype_of<X>))) {
     if (state.is_flat()) {
       cuda::launch(elementwise_flat<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream, numel, f,
@@ -133,13 +133,13 @@ void run_elementwise(const KernelContext& ctx, const F& f, std::index_sequence<k
 
 }  // namespace internal
 
-// Output 0 is of type Y, the first sizeof...(X) inputs are of types X...
+// Output 0 has type Y; the first sizeof...(X) inputs have types X...
 template <class Y, class... X, class F>
 void run_elementwise(const KernelContext& ctx, const F& f) {
   internal::run_elementwise<Y, X...>(ctx, f, std::index_sequence_for<X...>());
 }
 
-// fn with the LoopNest it needs; nullptr is not applicable.
+// Returns fn with the LoopNest that it needs. If fn is null, the kernel is not applicable.
 inline KernelChoice choose_elementwise(const KernelQuery& query, KernelFn fn) {
   if (fn == nullptr) return {};
   return {fn, share_loop_nest(query.output(0), query.inputs)};
@@ -155,7 +155,7 @@ struct DeviceFormula {
   }
 };
 
-// F(x, s) and F(s, x) with a number of the call.
+// F(x, s) and F(s, x), where s is a number of the call.
 template <class F, class C>
 struct DeviceWithScalar {
   C s;

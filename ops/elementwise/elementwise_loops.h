@@ -1,9 +1,9 @@
-// Elementwise kernels from formulas: which loop runs over which operands. Include it with the other
-// headers, before ops/kernel/isa_begin.h; all names live in flow::ops::isa_*.
+// Elementwise kernels made from formulas: chooses the loop for the operands. Include it after the
+// other headers and before ops/kernel/isa_begin.h; all names are in flow::ops::isa_*.
 //
-// A formula has one member template: make<C>(attrs) gives the function of one element, taken and
-// returned as C: the operands' type, or float for the 16-bit ones. A vector formula's takes and
-// returns Vec<C>, a predicate's result is bool.
+// A formula has one member template: make<C>(attrs) returns the function of one element. It takes
+// and returns C, which is the type of the operands, or float for the 16-bit types. The function of
+// a vector formula takes and returns Vec<C>; a predicate returns bool.
 //
 //   add_reference<F, Types::kAll, 2>(table, op)  one element at a time, any strides and dtypes
 //   add_loops<F, Y, X...>(table, op)             loops the compiler vectorises
@@ -11,7 +11,7 @@
 //   add_kernel<Block, Y, X...>(table, op)        Block::run(attrs, y, n, x...), and optionally
 //                                                run_streaming, which stores past the caches
 //
-// The last three are for outputs of type Y and inputs of types X...; others fall through.
+// The last three serve outputs of type Y and inputs of types X...; other calls get the next kernel.
 #pragma once
 
 #include <array>
@@ -27,11 +27,11 @@
 
 #include "ops/kernel/isa_begin.h"
 
-// The type elements of type T are computed in.
+// The type in which elements of type T are computed.
 template <class T>
 using Compute = std::conditional_t<sizeof(T) == 2, float, T>;
 
-// What a formula is made for: the output's type, a predicate's first input.
+// The type that a formula is made for: that of the output or, for a predicate, of the first input.
 template <class Y, class... X>
 using FormulaType = Compute<
     std::conditional_t<std::is_same_v<Y, bool>, std::tuple_element_t<0, std::tuple<X...>>, Y>>;
@@ -50,15 +50,15 @@ struct LoopBlock {
   }
 };
 
-// Inputs are read in order, which the hardware foresees; the lines of y, often new memory, would be
-// fetched by the stores only.
+// The hardware prefetches the inputs, which are read in order. The lines of y, often new memory,
+// would only be fetched by the stores.
 constexpr int64_t kStoreAheadBytes = 1024;
 
-// Fetches a line to write it: one that other cores have read is theirs no more before the store
+// Fetches a line for writing, so that other cores that have read it give it up before the store
 // needs it. Each such line costs the store 30 ns, and stores wait for each other.
 inline void prefetch_for_store(const void* line) {
 #if FLOW_ISA > 0
-  // __builtin_prefetch makes a prefetch for loads of it where the target does not say prfchw.
+  // __builtin_prefetch emits a prefetch for loads if the target does not support prfchw.
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
 #else
   __builtin_prefetch(line, 1);
@@ -184,7 +184,7 @@ RowFn reference_row(std::index_sequence<kInput...> /*inputs*/) {
   return Reference<F, Y, Repeated<T, kInput>...>::row;
 }
 
-// All inputs are of one dtype, which is the output's too unless that is bool.
+// All inputs have one dtype, which the output has too unless it is bool.
 template <class F, Types kTypes, bool kIsPredicate, size_t kInputs>
 KernelChoice select_reference(const KernelQuery& query) {
   RowFn row = nullptr;

@@ -9,7 +9,7 @@ namespace flow::ops {
 namespace {
 
 constexpr size_t kMaxInputs = LoopNest::kMaxOperands - 1;
-// Elements of a buffer: those of all operands stay in L1.
+// The number of elements in a buffer, chosen so that the buffers of all operands stay in L1.
 constexpr int64_t kBuffer = 512;
 constexpr size_t kMaxElementBytes = 8;
 
@@ -51,7 +51,7 @@ MoveFn scatter_of(size_t bytes) {
   return kMoves[bytes];
 }
 
-// One stretch of the inner loop, with what is the same for all of them.
+// One stretch of the inner loop, and what is the same for all stretches.
 struct Walker {
   const KernelContext& ctx;
   const ElementwiseState& state;
@@ -85,7 +85,7 @@ struct Walker {
 
   void run_buffered(std::byte* y, int64_t n, const Inputs& x) const {
     const LoopNest::Offsets& stride = state.loop.inner_stride();
-    // Uninitialised on purpose: rows may be short.
+    // Left uninitialised on purpose, because rows may be short.
     alignas(64)
         std::array<std::array<std::byte, kBuffer * kMaxElementBytes>, LoopNest::kMaxOperands>
             buffers;
@@ -139,7 +139,7 @@ void run_blocked(const KernelContext& ctx) {
       x[i] = ctx.inputs[i].data + offset;
     state.block(ctx.attrs, y + offset, end - begin, x.data());
   });
-  // The kernels of the library count on zeros there.
+  // The kernels of the library rely on zeros there.
   if (state.has_padding && !maps_zeros_to_zero(ctx, state.block))
     clear_padding(state.blocks, reinterpret_cast<float*>(y));
 }

@@ -1,5 +1,5 @@
-// Choosing elementwise CUDA kernels by dtype. A formula is a template F<C> over the type C that is
-// computed in, made from a call's attrs and copied to the device:
+// Chooses elementwise CUDA kernels by dtype. A formula is a template F<C> over the type C in which
+// it computes. It is made from a call's attrs and copied to the device:
 //   explicit F(const void* attrs);  __device__ auto operator()(C x, ...) const;
 #pragma once
 
@@ -26,7 +26,7 @@ struct Applied {
 
 enum class Elements { kAll, kNumeric, kInteger, kFloating };
 
-// Integers are those with bools.
+// Integers include bools.
 template <Elements kElements, class T>
 constexpr bool is_among() {
   switch (kElements) {
@@ -48,7 +48,7 @@ void run_formula(const KernelContext& ctx) {
   run_elementwise<Y, X...>(ctx, F<C>(ctx.attrs));
 }
 
-// Inputs of one dtype, `kInputs` of them; the output is like them, or of bools.
+// Takes `kInputs` inputs of one dtype; the output has that dtype or is bool.
 template <template <class> class F, Elements kElements, int kInputs, bool kGivesBools = false>
 KernelChoice choose_formula(const KernelQuery& query) {
   KernelFn fn = nullptr;

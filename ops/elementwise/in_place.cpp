@@ -1,4 +1,4 @@
-// Functions of two operands, written in place.
+// Functions of two operands that write into the first.
 #include "ops/elementwise/in_place.h"
 
 #include "core/dispatch.h"

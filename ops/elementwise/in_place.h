@@ -11,7 +11,7 @@
 
 namespace flow {
 
-// x.add_(b, {.alpha}) is a method, as are the forms of add, sub, mul and div without options.
+// x.add_(b, {.alpha}) is a method. So are the forms of add, sub, mul and div without options.
 const Tensor& sub_(const TensorArg& x, const TensorArg& b, const AddOptions& options = {});
 const Tensor& div_(const TensorArg& x, const TensorArg& b, const DivOptions& options = {});
 const Tensor& div_(const TensorArg& x, const Scalar& b, const DivOptions& options = {});

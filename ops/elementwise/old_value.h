@@ -1,4 +1,4 @@
-// Gradients of forms in place that read the value written over.
+// Gradients of in-place forms that read the value that was overwritten.
 #pragma once
 
 #include <initializer_list>
@@ -9,8 +9,8 @@
 
 namespace flow::ops {
 
-// Whether the gradient of op(inputs…), written over its first input, would read that input's old
-// value. The form then computes from a copy of it, as PyTorch does.
+// Returns whether the gradient of op(inputs…), written over its first input, would read the old
+// value of that input. The form then computes from a copy of it, as PyTorch does.
 inline bool reads_old_value(const OpDef& op, std::initializer_list<const Tensor*> inputs) {
   if ((op.saved_inputs & 1) == 0 || !thread_state().grad_enabled) return false;
   for (const Tensor* input : inputs) {

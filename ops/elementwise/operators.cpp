@@ -98,7 +98,7 @@ Tensor& operator/=(Tensor& a, const ScalarArg& b) {
   return a;
 }
 
-// The site of `x.add(y)` is that of y.
+// The site of `x.add(y)` is the site of y.
 Tensor PointwiseMethods::add(const TensorArg& other) const {
   return flow::add(TensorArg(self(), other.site()), other);
 }

@@ -23,19 +23,21 @@ namespace {
 void check_floating(const char* op, const TensorArg& x) {
   if (is_floating(x->dtype())) return;
   throw InvalidArgument(
-      str("[", op, "] takes floating numbers; received ", x->meta(), "; cast them"), x.site());
+      str("[", op, "] needs a floating dtype; received ", x->meta(), "; cast first"), x.site());
 }
 
 void check_probability(const char* op, double p, Site site) {
   if (p >= 0 && p <= 1) return;
-  throw InvalidArgument(str("[", op, "] p is ", p, "; give 0 to 1"), site);
+  throw InvalidArgument(str("[", op, "] p is ", p, "; give a number from 0 to 1"), site);
 }
 
-// Ones with x's first two dims, the others 1, in a layout that follows x's.
+// Ones with x's first two dims and size 1 in the others, in a layout that follows x's.
 Tensor of_channels(const TensorArg& x, const char* op) {
   if (x->dim() < 2) {
     throw InvalidArgument(
-        str("[", op, "] drops channels, dim 1; received ", x->meta(), "; unsqueeze it"), x.site());
+        str("[", op, "] drops channels, dim 1, and needs a batch dim before it; received ",
+            x->meta(), "; unsqueeze it"),
+        x.site());
   }
   Shape shape = x->shape();
   for (int64_t i = 2; i < shape.size(); ++i)
@@ -124,7 +126,8 @@ Tensor gumbel_softmax(const TensorArg& logits, const GumbelSoftmaxOptions& optio
   return ops::named("gumbel_softmax", [&]() -> Tensor {
     check_floating("gumbel_softmax", logits);
     const Site site = logits.site();
-    // -log of an exponential draw; of draws of [0, 1) the 0 is moved to the least normal number.
+    // -log of an exponential draw. Draws are from [0, 1); a 0 is replaced by the least normal
+    // number.
     const Tensor draws = clamp({rand_like(logits), site}, {.min = 1.17549435e-38});
     const Tensor exponential = neg({log({draws, site}), site});
     const Tensor noise = neg({log({exponential, site}), site});

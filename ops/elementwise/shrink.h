@@ -1,4 +1,5 @@
-// Activations with a threshold, and those that draw random numbers. Floating dtypes only.
+// Activations with a threshold, and activations that draw random numbers. They take only floating
+// dtypes.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@ namespace flow {
 
 // x where |x| > lambd, else 0.
 Tensor hardshrink(const TensorArg& x, const ShrinkOptions& options = {});
-// x moved by lambd towards 0, and 0 where it would cross it.
+// x moved towards 0 by lambd; 0 where x would cross 0.
 Tensor softshrink(const TensorArg& x, const ShrinkOptions& options = {});
 // x - tanh(x).
 Tensor tanhshrink(const TensorArg& x);
@@ -26,8 +27,8 @@ struct RReluOptions {
   bool training = false;
 };
 
-// x where x >= 0, else x times a slope of [lower, upper): a new one for each element in training,
-// else the middle one (Xu et al. 2015).
+// x where x >= 0, else x times a slope from [lower, upper). In training each element gets a new
+// random slope, otherwise all get the middle one (Xu et al. 2015).
 Tensor rrelu(const TensorArg& x, const RReluOptions& options = {});
 
 struct GumbelSoftmaxOptions {
@@ -36,7 +37,8 @@ struct GumbelSoftmaxOptions {
   int64_t dim = -1;
 };
 
-// A sample of a distribution with these logits, relaxed by the temperature tau (Jang et al. 2017).
+// Samples from the distribution with these logits, relaxed by the temperature tau (Jang et al.
+// 2017).
 Tensor gumbel_softmax(const TensorArg& logits, const GumbelSoftmaxOptions& options = {});
 
 struct AlphaDropoutOptions {
@@ -44,8 +46,8 @@ struct AlphaDropoutOptions {
   bool training = false;
 };
 
-// Dropout that keeps mean 0 and variance 1 of what selu gives: dropped elements become its lowest
-// value (Klambauer et al. 2017). feature_alpha_dropout drops whole channels, dim 1.
+// Dropout that keeps the mean 0 and the variance 1 of selu's results: dropped elements become
+// selu's lowest value (Klambauer et al. 2017). feature_alpha_dropout drops whole channels, dim 1.
 Tensor alpha_dropout(const TensorArg& x, const AlphaDropoutOptions& options = {});
 Tensor feature_alpha_dropout(const TensorArg& x, const AlphaDropoutOptions& options = {});
 

@@ -83,7 +83,7 @@ const OpDef kPolygamma = in_float32({.name = "polygamma",
                                      .grad = grad_polygamma,
                                      .saved_inputs = 1,
                                      .allows_in_place = true});
-// It rises, but is NaN on both sides of its domain.
+// The function rises, but is NaN on both sides of its domain.
 const OpDef kErfinv = in_float32({.name = "erfinv",
                                   .infer = infer_unary,
                                   .sbp = elementwise_sbp,
@@ -108,7 +108,7 @@ void register_special(OpTable& table) {
 
 namespace {
 
-// Integers and bools are taken as default_dtype().
+// Integers and bools are cast to default_dtype().
 Tensor floating(const TensorArg& x) {
   return is_floating(x->dtype()) ? x.tensor() : cast(x, default_dtype());
 }

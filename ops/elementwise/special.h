@@ -1,5 +1,5 @@
-// Gamma functions, the inverse of erf, logits and signs. Integers and bools are taken as
-// default_dtype(); NaN outside of the domain.
+// Gamma functions, the inverse of erf, logits and signs. Integers and bools are cast to
+// default_dtype(). The result is NaN outside of the domain.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace flow {
 
 // log |Γ(x)|.
 Tensor lgamma(const TensorArg& x);
-// Its derivative; NaN at negative integers.
+// The derivative of lgamma; NaN at negative integers.
 Tensor digamma(const TensorArg& x);
 // The n-th derivative of digamma.  polygamma(1, x)
 Tensor polygamma(int64_t n, const TensorArg& x);
@@ -22,7 +22,7 @@ Tensor erfinv(const TensorArg& x);
 // log(x / (1 - x)), the inverse of sigmoid.
 Tensor logit(const TensorArg& x, const LogitOptions& options = {});
 
-// |a| with the sign of b, also that of a zero.
+// |a| with the sign of b, for which the sign of a zero counts too.
 Tensor copysign(const TensorArg& a, const TensorArg& b);
 Tensor copysign(const TensorArg& a, const Scalar& b);
 

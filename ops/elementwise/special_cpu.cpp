@@ -18,14 +18,14 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// The C library's lgamma keeps the sign in a global variable; this form does not.
+// The C library's lgamma stores the sign in a global variable; this form does not.
 double log_gamma(double x) {
   int sign = 0;
   return lgamma_r(x, &sign);
 }
 
-// Asymptotic series from 10 on, reached by ψ(x) = ψ(x + 1) - 1 / x; below 0 the reflection
-// ψ(x) = ψ(1 - x) - π / tan(π x) (Abramowitz and Stegun 1964, 6.3).
+// The asymptotic series is used from 10 on, which ψ(x) = ψ(x + 1) - 1 / x reaches. Below 0 the
+// reflection ψ(x) = ψ(1 - x) - π / tan(π x) is used (Abramowitz and Stegun 1964, 6.3).
 double psi(double x) {
   if (x == 0) return std::copysign(kInfinity, -x);
   if (x < 0) {
@@ -81,8 +81,8 @@ double polygamma_of(int64_t n, double x) {
   return n % 2 == 0 ? -magnitude : magnitude;
 }
 
-// Winitzki's (2008) approximation, made exact by three steps of Halley. Beyond 0.5 the distance to
-// 1 is what counts, so erfc measures it.
+// Winitzki's (2008) approximation, refined by three steps of Halley's method. Beyond 0.5 the
+// distance to 1 matters, so erfc measures the error.
 double erf_inverse(double x) {
   const double size = std::abs(x);
   if (!(size < 1)) return size == 1 ? std::copysign(kInfinity, x) : kNan;

@@ -1,4 +1,4 @@
-// CUDA kernels of some of ops/elementwise/special.h.
+// CUDA kernels of some functions of ops/elementwise/special.h.
 #include <cmath>
 
 #include "ops/elementwise/formulas_cuda.cuh"

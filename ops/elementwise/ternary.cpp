@@ -25,7 +25,7 @@ namespace {
 constexpr Sbp kB = sbp::broadcast;
 constexpr Sbp kP = sbp::partial_sum;
 
-// Operands of one dtype, which `accepts`, broadcast.
+// The operands have one dtype, which the op must accept, and they broadcast.
 void infer_operands(InferContext& ctx, bool takes_integers) {
   const DType dtype = ctx.input(0).dtype;
   ctx.check(is_floating(dtype) || (takes_integers && dtype != DType::kBool),
@@ -46,7 +46,7 @@ void infer_floating(InferContext& ctx) {
   infer_operands(ctx, false);
 }
 
-// Linear in x and a together, and order goes from x to y; integers wrap around.
+// Linear in x and a together. The order of x carries over to y. Integers wrap around.
 void add_addc_rules(SbpContext& ctx) {
   elementwise_sbp(ctx);
   ctx.add({kP, kP, kB}, {kP});
@@ -70,9 +70,9 @@ void sbp_lerp(SbpContext& ctx) {
   ctx.add({kP, kP, kB}, {kP});
 }
 
-// Rises in the start below a weight of 1, in the end above 0; to the last bit only where the terms
-// of the formula that name it go one way: start + weight d near the start, else end + (weight - 1)
-// d with d = end - start.
+// Rises in the start if the weight is below 1, and in the end if it is above 0. This holds to the
+// last bit only if all terms of the formula that contain it go one way: start + weight d near the
+// start, else end + (weight - 1) d, with d = end - start.
 void sbp_lerp_scalar(SbpContext& ctx) {
   const auto weight = ctx.attrs<ScalarAttrs>().value.to<double>();
   const bool is_near = std::abs(weight) < 0.5;
@@ -184,7 +184,7 @@ namespace {
 template <size_t N>
 using Operands = std::array<const Tensor*, N>;
 
-// The operands, cast where they have another dtype.
+// The operands, cast if they have another dtype.
 template <size_t N>
 class Promoted {
  public:
@@ -208,7 +208,7 @@ int category(DType dtype) {
   return dtype == DType::kBool ? 0 : 1;
 }
 
-// As ops::result_dtype, of any number of tensors: within a category those with dims decide.
+// As ops::result_dtype, but for any number of tensors: within a category, tensors with dims decide.
 template <size_t N>
 DType common_dtype(const Operands<N>& operands) {
   std::optional<DType> of_dims;
@@ -227,7 +227,7 @@ Tensor call(const OpDef& op, const Operands<N>& operands, const void* attrs, Sit
   return dispatch_raw(op, promoted.operands(), attrs, site);
 }
 
-// Written over the first operand, whose dtype must hold the result.
+// Writes over the first operand, whose dtype must hold the result.
 template <size_t N>
 void call_in_place(const OpDef& op, const Operands<N>& operands, const void* attrs, Site site) {
   const Tensor& x = *operands[0];

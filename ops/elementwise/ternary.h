@@ -13,11 +13,12 @@ Tensor addcmul(const TensorArg& x, const TensorArg& a, const TensorArg& b,
 Tensor addcdiv(const TensorArg& x, const TensorArg& a, const TensorArg& b,
                const AddcOptions& options = {});
 
-// start + weight (end - start), from the nearer side: `end` exactly where weight is 1.
+// start + weight (end - start), computed from the nearer end, so that it is exactly `end` if weight
+// is 1.
 Tensor lerp(const TensorArg& start, const TensorArg& end, const TensorArg& weight);
 Tensor lerp(const TensorArg& start, const TensorArg& end, const Scalar& weight);
 
-// The same written over x, or start, to whose shape the others broadcast.
+// The same functions, written over x or start. The other operands broadcast to its shape.
 const Tensor& addcmul_(const TensorArg& x, const TensorArg& a, const TensorArg& b,
                        const AddcOptions& options = {});
 const Tensor& addcdiv_(const TensorArg& x, const TensorArg& a, const TensorArg& b,

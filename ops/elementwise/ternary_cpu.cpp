@@ -1,4 +1,4 @@
-// Kernels of ops/elementwise/ternary.h: three reads and a write an element.
+// Kernels of ops/elementwise/ternary.h: three reads and one write for each element.
 #include <cmath>
 
 #include "ops/elementwise/binary_formulas.h"
@@ -20,7 +20,7 @@ struct Addc {
   }
 };
 
-// `is_product`: of a and b, else their quotient.
+// `is_product`: with the product of a and b, else with their quotient.
 template <bool is_product>
 struct AddcVector {
   template <class C>

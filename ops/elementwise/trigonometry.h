@@ -1,6 +1,6 @@
 // Trigonometric and hyperbolic functions and their inverses; sin, cos and tanh are in
-// ops/elementwise/unary.h. Integers and bools are taken as default_dtype(). Angles are in radians;
-// NaN outside of the domain.
+// ops/elementwise/unary.h. Integers and bools are cast to default_dtype(). Angles are in radians.
+// The result is NaN outside of the domain.
 #pragma once
 
 #include "core/tensor.h"

@@ -98,7 +98,7 @@ Tensor slope(const Tensor& dy, const GradContext& ctx) {
   }
 }
 
-// Zero when dy is, and of a step function.
+// The gradient is zero, and is not set, if dy is zero or the function is a step function.
 template <class Row>
 void grad([[maybe_unused]] GradContext& ctx) {
   if constexpr (!Row::kFacts.is_step) {
@@ -140,7 +140,8 @@ void sbp_elu(SbpContext& ctx) {
   add_partials(ctx, ctx.attrs<EluAttrs>().alpha >= 0 ? kIncreasing : kNoPartials);
 }
 
-// The step down to x at the threshold is below the rounding of float32 when it comes late.
+// The function steps down to x at the threshold. If the threshold is high, the step is below the
+// rounding of float32.
 void sbp_softplus(SbpContext& ctx) {
   elementwise_sbp(ctx);
   add_partials(ctx, ctx.attrs<SoftplusAttrs>().threshold >= 20 ? kIncreasing : kNoPartials);

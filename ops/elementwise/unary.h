@@ -1,5 +1,5 @@
 // Elementwise functions of one tensor. Exponentials, roots, logarithms, trigonometric and sigmoid
-// functions take integers and bools as default_dtype(); activations take floats only.
+// functions cast integers and bools to default_dtype(); activations take only floats.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ Tensor square(const TensorArg& x);
 Tensor floor(const TensorArg& x);
 Tensor ceil(const TensorArg& x);
 Tensor round(const TensorArg& x);
-// Towards zero.
+// Rounds towards zero.
 Tensor trunc(const TensorArg& x);
 // x - trunc(x); floating only.
 Tensor frac(const TensorArg& x);
@@ -31,7 +31,7 @@ struct RoundOptions {
   int64_t decimals = 0;  // negative: to tens, hundreds, …
 };
 
-// round(x 10^decimals) / 10^decimals; of integers without decimals only.
+// round(x 10^decimals) / 10^decimals. For integers only without decimals.
 Tensor round(const TensorArg& x, const RoundOptions& options);
 
 Tensor exp(const TensorArg& x);
@@ -68,8 +68,8 @@ struct GeluOptions {
   std::string approximate = "none";  // "none": the error function; "tanh"
 };
 
-// x times the normal distribution function of x; "tanh":
-// x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2 (Hendrycks and Gimpel 2016).
+// x times the normal distribution function of x. With "tanh": x (1 + tanh(sqrt(2/π) (x + 0.044715
+// x³))) / 2 (Hendrycks and Gimpel 2016).
 Tensor gelu(const TensorArg& x, const GeluOptions& options = {});
 
 // x sigmoid(x).
@@ -91,13 +91,13 @@ Tensor elu(const TensorArg& x, const EluOptions& options = {});
 
 struct SoftplusOptions {
   double beta = 1;
-  double threshold = 20;  // from beta x = threshold on the result is x
+  double threshold = 20;  // the result is x where beta x is above this
 };
 
 // log(1 + exp(beta x)) / beta.
 Tensor softplus(const TensorArg& x, const SoftplusOptions& options = {});
 
-// Predicates give bool.
+// Predicates return bool tensors.
 Tensor isnan(const TensorArg& x);
 Tensor isinf(const TensorArg& x);
 Tensor isfinite(const TensorArg& x);
@@ -108,14 +108,14 @@ struct NanToNumOptions {
   std::optional<double> neginf = {};  // unset: the smallest
 };
 
-// NaN and infinities replaced by numbers; their gradient is 0.
+// Replaces NaN and infinities by numbers; the gradient of replaced elements is 0.
 Tensor nan_to_num(const TensorArg& x, const NanToNumOptions& options = {});
 
-// Whether x is zero.
+// True where x is zero.
 Tensor logical_not(const TensorArg& x);
 
 // ---- in place: the function without underscore is written over x, which is returned. The gradient
-// is the same; x keeps its dtype, which must be able to hold the result.
+// is the same. x keeps its dtype, which must be able to hold the result.
 
 const Tensor& neg_(const TensorArg& x);
 const Tensor& abs_(const TensorArg& x);
@@ -126,7 +126,7 @@ const Tensor& ceil_(const TensorArg& x);
 const Tensor& round_(const TensorArg& x);
 const Tensor& trunc_(const TensorArg& x);
 
-// Floating dtypes only.
+// These take only floating dtypes.
 const Tensor& frac_(const TensorArg& x);
 const Tensor& exp_(const TensorArg& x);
 const Tensor& exp2_(const TensorArg& x);

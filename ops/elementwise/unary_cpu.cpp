@@ -31,7 +31,7 @@ struct VectorForms {
   static auto of(Tanh, auto x) { return tanh(x); }
   static auto of(Erf, auto x) { return erf(x); }
   static auto of(Sigmoid, auto x) { return sigmoid(x); }
-  // max gives its second argument where either is NaN.
+  // max returns its second argument if either is NaN.
   static auto of(Relu, auto x) { return max(decltype(x)::zero(), x); }
   static auto of(Gelu, auto x) { return gelu_erf(x); }
   static auto of(GeluTanh, auto x) { return gelu_tanh(x); }

@@ -1,5 +1,5 @@
-// CUDA kernels of ops/elementwise/unary.h and of its fused gradients, from the formulas of the
-// CPU's.
+// CUDA kernels of ops/elementwise/unary.h and of its fused gradients, made from the formulas of the
+// CPU kernels.
 #include "ops/elementwise/unary_formulas.h"
 #include "ops/elementwise/unary_op.h"
 #include "ops/elementwise/unary_rows_cuda.cuh"

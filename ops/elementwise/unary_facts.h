@@ -1,4 +1,4 @@
-// What a row of ops/elementwise/unary_rows.h says besides its formula and its gradient.
+// The facts of a row of ops/elementwise/unary_rows.h apart from its formula and its gradient.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,18 @@
 
 namespace flow::ops {
 
-// The dtypes of a public function. The op itself takes floats where its function promotes.
+// The dtypes that a public function takes. The op itself takes only floats if its function
+// promotes.
 enum class Takes {
   kAll,
   kNumbers,          // all but bool
   kFloats,           // others raise InvalidArgument
   kPromoted,         // integers and bools are cast to default_dtype()
-  kPromotedNumbers,  // integers are; bools raise InvalidArgument
+  kPromotedNumbers,  // integers are cast; bools raise InvalidArgument
 };
 
-// Which values the contract test tries: uniform in [low, high], none within `gap` of those to
-// avoid, where the function has no derivative.
+// The values that the contract test tries: uniform in [low, high], but none within `gap` of the
+// values to avoid, where the function has no derivative.
 struct UnarySample {
   double low = -3;
   double high = 3;
@@ -45,7 +46,7 @@ inline constexpr UnarySample kSpecials{.low = -2, .high = 2, .has_specials = tru
 inline constexpr UnarySample kHalfZeros{.low = -2, .high = 2, .zeros = 0.5};
 
 // Layout rules, by what becomes of partial values. A function that is NaN on both sides of its
-// domain, or neither rises nor falls, takes no partial values.
+// domain, or that neither rises nor falls, takes no partial values.
 inline constexpr SbpFn kRises = unary_sbp<kIncreasing>;
 inline constexpr SbpFn kFalls = unary_sbp<kDecreasing>;
 inline constexpr SbpFn kRisesFromBound = unary_sbp<kMinToMin>;  // NaN below the bound
@@ -59,8 +60,8 @@ struct UnaryFacts {
   SbpFn sbp = elementwise_sbp;
   UnarySample sample = kAnywhere;
   AutocastRule autocast = AutocastRule::kNone;
-  bool gives_bools = false;  // no gradient, no form in place
-  bool is_step = false;      // its derivative is 0 wherever it has one
+  bool gives_bools = false;  // no gradient and no in-place form
+  bool is_step = false;      // its derivative is 0 wherever it exists
 };
 
 // A list of rows.

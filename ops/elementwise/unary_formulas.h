@@ -1,6 +1,6 @@
 // Formulas of the functions of ops/elementwise/unary.h that have attrs, and of the fused gradients.
 // CPU and CUDA kernels share them; on the CPU they are the reference. They take and return the type
-// that a kernel computes in: float for the 16-bit types.
+// that a kernel computes in, which is float for the 16-bit types.
 #pragma once
 
 #include <cmath>

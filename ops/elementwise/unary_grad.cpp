@@ -1,5 +1,5 @@
 // Fused gradients of activations: one pass over dy and what the forward op saved. Each is linear in
-// its first input, and its own gradient is written with public functions.
+// its first input, and its gradient is written with public functions.
 #include <numbers>
 #include <type_traits>
 
@@ -26,8 +26,8 @@ void sbp_linear_in_dy(SbpContext& ctx) {
   ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
 }
 
-// dy itself or a positive multiple of it keeps its order. (f' of other functions may underflow to
-// zero, which makes NaN of an infinite part.)
+// dy times a positive number keeps the order of its parts. (f' of other functions may underflow to
+// zero, which turns an infinite part into NaN.)
 void sbp_selects_dy(SbpContext& ctx) {
   sbp_linear_in_dy(ctx);
   const bool rises = &ctx.op() == &kReluGrad || ctx.attrs<LeakyReluAttrs>().negative_slope > 0;

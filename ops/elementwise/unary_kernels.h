@@ -1,13 +1,13 @@
-// CPU kernels of the rows of ops/elementwise/unary_rows.h. Include it with the other headers,
-// before ops/kernel/isa_begin.h; all names live in flow::ops::isa_*.
+// CPU kernels of the rows of ops/elementwise/unary_rows.h. Include it after the other headers and
+// before ops/kernel/isa_begin.h; all names are in flow::ops::isa_*.
 //
 //   struct VectorForms {
 //     static auto of(Neg, auto x) { return -x; }   // the vector form of a row, for Vec<C> x
 //   };
 //   add_rows<VectorForms>(table, BasicRows());
 //
-// A row without a vector form computes one element at a time in the baseline, with the C library's
-// functions; a predicate's loops are vectorised by the compiler for every instruction set.
+// A row without a vector form computes one element at a time in the baseline, with the functions of
+// the C library. The compiler vectorises the loops of predicates for every instruction set.
 #pragma once
 
 #include "ops/elementwise/elementwise_formulas.h"

@@ -418,7 +418,7 @@ struct Hardsigmoid {
   static constexpr const OpDef* kGradOfX = &kHardsigmoidGrad;
 };
 
-// NaN of an infinity, which a part of a maximum may be.
+// NaN for an infinity, which a part of a maximum may be.
 struct Softsign {
   static constexpr UnaryFacts kFacts{.name = "softsign", .call = softsign,
                                      .takes = Takes::kPromotedNumbers, .sample = kKinkAtZero};
@@ -438,9 +438,9 @@ struct Logsigmoid {
 
 // ---- predicates
 
-// The maximum and the minimum of parts are NaN where a part is.
+// The maximum and the minimum of parts are NaN if a part is.
 void sbp_isnan(SbpContext& ctx);
-// On bools "not" turns the order; of numbers, zero is in the middle.
+// For bools, "not" reverses the order. For numbers, zero is in the middle.
 void sbp_logical_not(SbpContext& ctx);
 
 struct Isnan {

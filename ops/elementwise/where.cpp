@@ -31,7 +31,7 @@ void infer_where(InferContext& ctx) {
   ctx.add_output(broadcast_shapes(ctx.input(0).shape, values, "where"), ctx.input(1).dtype);
 }
 
-// Where all ranks choose the same side, partial values pass; a whole tensor is its own maximum and
+// If all ranks choose the same side, partial values pass. A whole tensor is its own maximum and
 // minimum over ranks.
 void sbp_where(SbpContext& ctx) {
   constexpr Sbp kB = sbp::broadcast;
@@ -65,7 +65,7 @@ void infer_masked_fill(InferContext& ctx) {
                  ctx.input(0).dtype);
 }
 
-// As where with a number: it is its own maximum and minimum, and 0 its own sum.
+// As where with a number: a number is its own maximum and minimum, and only 0 is its own sum.
 void sbp_masked_fill(SbpContext& ctx) {
   elementwise_sbp(ctx);
   for (const Sbp side : {sbp::partial_max, sbp::partial_min}) {
@@ -93,7 +93,7 @@ void grad_clamp(GradContext& ctx) {
   ctx.set(0, dispatch(kClampGrad, {&ctx.dy(), &x}, ctx.attrs<ClampAttrs>(), Site::here()));
 }
 
-// dy or zero on all ranks.
+// The result is dy or zero, the same choice on all ranks.
 void sbp_clamp_grad(SbpContext& ctx) {
   elementwise_sbp(ctx);
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
@@ -160,11 +160,11 @@ void register_where(OpTable& table) {
 
 namespace {
 
-// The result has to be able to hold a bound that always binds.
+// The dtype of the result must be able to hold a bound that always binds.
 void check_bounds(const TensorArg& x, DType dtype, const ClampOptions& options) {
   const auto check = [&](bool binds, const std::optional<Scalar>& bound) {
     if (!bound || !binds || ops::holds_number(dtype, *bound)) return;
-    throw InvalidArgument(str("[clamp] no ", dtype, " lies within the bound ", *bound,
+    throw InvalidArgument(str("[clamp] no ", dtype, " value is within the bound ", *bound,
                               "; give another one, or cast the tensor"),
                           x.site());
   };
@@ -172,7 +172,7 @@ void check_bounds(const TensorArg& x, DType dtype, const ClampOptions& options) 
   check(options.max && options.max->to<int64_t>() < 0, options.max);
 }
 
-// The dtype of clamp: bounds of a higher category raise it.
+// The dtype of clamp's result: bounds of a higher category raise it.
 DType clamped_dtype(const TensorArg& x, const ClampOptions& options) {
   if (!options.min && !options.max) {
     throw InvalidArgument("[clamp] neither min nor max was given; give at least one", x.site());
@@ -191,7 +191,7 @@ void check_bool(const TensorArg& condition) {
                         condition.site());
 }
 
-// Integers take the part before the point of a value.
+// Integers take the part of a value before the point.
 void check_fill(const TensorArg& x, const Scalar& value) {
   ops::check_fill_value(x->dtype(), value, "masked_fill", x.site());
 }

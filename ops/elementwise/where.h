@@ -1,4 +1,4 @@
-// Choosing elements by a condition or by bounds.
+// Functions that choose elements by a condition or by bounds.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@ namespace flow {
 Tensor where(const TensorArg& condition, const TensorArg& a, const TensorArg& b);
 Tensor where(const TensorArg& condition, const TensorArg& a, const Scalar& b);
 Tensor where(const TensorArg& condition, const Scalar& a, const TensorArg& b);
-// Numbers of one category: bool, int64 or default_dtype().
+// The numbers are of one category: bool, int64 or default_dtype().
 Tensor where(const TensorArg& condition, const Scalar& a, const Scalar& b);
 
 // value where the mask holds, else x; shapes broadcast. The result has x's dtype.
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Scalar& value);
 // The value may be a tensor without dims.
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const TensorArg& value);
-// The same written over x; the mask broadcasts to x's shape.
+// The same, written over x; the mask broadcasts to x's shape.
 const Tensor& masked_fill_(const TensorArg& x, const TensorArg& mask, const Scalar& value);
 
 struct ClampOptions {
@@ -27,13 +27,13 @@ struct ClampOptions {
   std::optional<Scalar> max = {};
 };
 
-// min(max(x, options.min), options.max), one of which must be given; NaN stays. The gradient is
-// that of x where min < x < max, else 0.
+// min(max(x, options.min), options.max). At least one bound must be given. NaN stays NaN. The
+// gradient passes to x where min < x < max and is 0 elsewhere.
 Tensor clamp(const TensorArg& x, const ClampOptions& options);
-// As clamp with bounds for each element; an undefined tensor does not bind, and max wins over min.
-// The result is NaN where a bound is.
+// As clamp, with bounds for each element. An undefined tensor is no bound, and max wins over min.
+// The result is NaN where a bound is NaN.
 Tensor clamp(const TensorArg& x, const TensorArg& min, const TensorArg& max);
-// clamp under its other name.
+// Another name of clamp.
 Tensor clip(const TensorArg& x, const ClampOptions& options);
 const Tensor& clamp_(const TensorArg& x, const ClampOptions& options);
 

@@ -1,4 +1,4 @@
-// Kernels of ops/elementwise/where.h: the compiler turns conditions into blends.
+// Kernels of ops/elementwise/where.h. The compiler turns the conditions into blends.
 #include "ops/elementwise/elementwise_loops.h"
 #include "ops/elementwise/where_formulas.h"
 #include "ops/elementwise/where_op.h"

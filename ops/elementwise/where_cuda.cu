@@ -21,7 +21,7 @@ struct FillWhere {
   __device__ C operator()(C x, bool mask) const { return mask ? value : x; }
 };
 
-// The upper bound wins where min > max; NaN stays.
+// The upper bound wins if min > max; NaN stays NaN.
 template <class C>
 struct ClampOf {
   Bounds<C> bounds;

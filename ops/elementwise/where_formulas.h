@@ -1,5 +1,5 @@
-// The scalar formulas of ops/elementwise/where.h, as ops/elementwise/elementwise_loops.h takes
-// them.
+// The scalar formulas of ops/elementwise/where.h, in the form that
+// ops/elementwise/elementwise_loops.h takes.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Bounds {
   C max;
 };
 
-// A bound that is not given is one that never binds, as is one beyond what C holds.
+// A bound that is not given, or that is beyond what C holds, is replaced by one that never binds.
 template <class C>
 Bounds<C> bounds_of(const void* attrs) {
   using Limits = std::numeric_limits<C>;
@@ -50,7 +50,7 @@ Bounds<C> bounds_of(const void* attrs) {
   return {bound(a.min, lowest), bound(a.max, highest)};
 }
 
-// The upper bound wins where min > max; NaN stays.
+// The upper bound wins if min > max; NaN stays NaN.
 struct Clamp {
   template <class C>
   static auto make(const void* attrs) {

@@ -24,7 +24,7 @@ extern const OpDef kWhere;
 extern const OpDef kMaskedFill;
 // (x; min, max)
 extern const OpDef kClamp;
-// (dy, x; min, max): dy where x lies between the bounds, else 0.
+// (dy, x; min, max): dy where x is between the bounds, else 0.
 extern const OpDef kClampGrad;
 
 }  // namespace flow::ops

@@ -45,7 +45,7 @@ void register_adaptive_update(OpTable& table) {
 
 namespace {
 
-// Runs a step, whose results are its inputs.
+// Runs a step whose results are its inputs.
 template <class Attrs>
 void run(const OpDef& op, std::initializer_list<const Tensor*> inputs, const Attrs& attrs,
          Site site) {
@@ -69,7 +69,7 @@ ops::AdamAttrs adam_attrs(const Options& options) {
   return attrs;
 }
 
-// The norm as a number that update kernels take.
+// The norm as a number in the form that update kernels take.
 Tensor norm_of(const Tensor& x, Site site) {
   const Tensor length = norm({x, site});
   return dtype_size(x.dtype()) == 2 ? cast({length, site}, float32) : length;

@@ -1,4 +1,4 @@
-// Optimizer steps other than Adam that adapt the rate of each element. Conventions as in
+// Optimizer steps other than Adam that adapt the rate of each element. The conventions are those of
 // ops/optimizer/update.h.
 #pragma once
 
@@ -40,11 +40,12 @@ struct RAdamUpdateOptions {
 // l = 2 / (1 - beta2) - 1,  n = l - 2 step beta2^step / c2,
 // r^2 = (n - 4) (n - 2) l / ((l - 4) (l - 2) n)
 // param -= n > 5 ? lr r sqrt(c2) / c1 m / (sqrt(v) + eps) : lr / c1 m
-// With decoupled_weight_decay the parameter shrinks before, as in adamw_update.
+// With decoupled_weight_decay the parameter shrinks first, as in adamw_update.
 void radam_update(const TensorArg& param, const TensorArg& grad, const TensorArg& exp_avg,
                   const TensorArg& exp_avg_sq, const RAdamUpdateOptions& options);
 
-// The rates of a step change with its number, which the caller knows; those given as tensors count.
+// The rates change with the number of the step, which the caller knows. Rates given as tensors take
+// precedence.
 struct NAdamUpdateOptions {
   double grad_rate = 1e-3;     // lr (1 - mu) / (1 - mu_product)
   double average_rate = 1e-3;  // lr next_mu / (1 - mu_product next_mu)

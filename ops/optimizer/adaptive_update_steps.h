@@ -1,5 +1,5 @@
-// Steps of the optimizers of ops/optimizer/adaptive_update.cpp, for CPU and CUDA kernels; see
-// ops/optimizer/update_steps.h.
+// Steps of the optimizers of ops/optimizer/adaptive_update.cpp for CPU and CUDA kernels (see
+// ops/optimizer/update_steps.h).
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,8 @@ struct Average {
   FLOW_HOST_DEVICE C operator()(C old, C now) const { return keep * old + take * now; }
 };
 
-// How a gradient is directed and a parameter decays: g = sign grad + coupled p, after p = keep p.
+// How the gradient is computed and the parameter decays: g = sign grad + coupled p, after p = keep
+// p.
 struct Direction {
   double sign;
   double coupled;
@@ -274,7 +275,7 @@ struct AdadeltaStep {
   }
 };
 
-// What LAMB would add to the parameter at rate 1.
+// The change that LAMB would make to the parameter at rate 1.
 struct LambDirectionStep {
   static constexpr int kTensors = kLambDirectionTensors;
   static constexpr uint32_t kMutates = 0b11100;

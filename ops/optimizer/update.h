@@ -1,9 +1,9 @@
-// Optimizer steps: one pass over a parameter and its state, all written in place. Called without
-// recording (NoGradGuard). Formulas and names are PyTorch's.
+// Optimizer steps: one pass over a parameter and its state, which are all written in place. Call
+// them without recording (NoGradGuard). Formulas and names are PyTorch's.
 //
 // All tensors have one shape, dtype and layout; 16-bit ones are computed in float32. The learning
-// rate and the number of the step may be given as tensors without dims, so that a compiled step
-// can take new ones; the numbers of the options count where they are undefined.
+// rate and the number of the step may be given as tensors without dims, so that a compiled step can
+// take new values. If these are undefined, the numbers of the options are used.
 #pragma once
 
 #include "core/tensor.h"
@@ -24,7 +24,7 @@ struct SgdUpdateOptions {
 // g = grad (negated to maximize) + weight_decay param
 // buffer = momentum buffer + (1 - dampening) g;  g = nesterov ? g + momentum buffer : buffer
 // param -= lr g
-// An undefined momentum_buffer leaves out the second line.
+// If momentum_buffer is undefined, the second line is left out.
 void sgd_update(const TensorArg& param, const TensorArg& grad, const TensorArg& momentum_buffer,
                 const SgdUpdateOptions& options);
 
@@ -44,12 +44,12 @@ struct AdamUpdateOptions {
 // Adam (Kingma and Ba 2015). g = grad + weight_decay param
 // m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 // param -= lr / (1 - beta1^step) m / (sqrt(v) / sqrt(1 - beta2^step) + eps)
-// With AMSGrad the largest v so far takes the place of v in the last line.
+// With AMSGrad the largest v so far replaces v in the last line.
 void adam_update(const TensorArg& param, const TensorArg& grad, const TensorArg& exp_avg,
                  const TensorArg& exp_avg_sq, const AdamUpdateOptions& options);
 
-// AdamW (Loshchilov and Hutter 2019): as adam_update, but the decay goes to the parameter before:
-// param *= 1 - lr weight_decay.
+// AdamW (Loshchilov and Hutter 2019): as adam_update, but the decay is applied to the parameter
+// first: param *= 1 - lr weight_decay.
 void adamw_update(const TensorArg& param, const TensorArg& grad, const TensorArg& exp_avg,
                   const TensorArg& exp_avg_sq, const AdamUpdateOptions& options);
 

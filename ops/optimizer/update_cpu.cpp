@@ -1,5 +1,5 @@
-// Kernels of ops/optimizer/update.h: one pass; per element SGD reads 8 bytes of float and writes 4
-// (12 and 8 with momentum), Adam reads 16 and writes 12.
+// Kernels of ops/optimizer/update.h, in one pass. For each element, SGD reads 8 bytes of float and
+// writes 4 (12 and 8 with momentum); Adam reads 16 and writes 12.
 #include "ops/optimizer/update_loops.h"
 #include "ops/optimizer/update_op.h"
 #include "ops/optimizer/update_steps.h"

@@ -1,7 +1,7 @@
-// What steps of optimizers share on the CPU: one pass over a parameter and its state, which a step
+// What the optimizer steps share on the CPU: one pass over a parameter and its state, which a step
 // of ops/optimizer/update_steps.h updates element by element. State is read from the inputs and
-// written to the outputs, which are the same memory in eager mode and have the same strides
-// elsewhere.
+// written to the outputs. These are the same memory in eager mode and have the same strides
+// otherwise.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 #include "ops/kernel/isa_begin.h"
 
-// Input `i` of the parameter's shape and the output it is written to, null for one only read.
+// Input `i`, which has the parameter's shape, and the output that it is written to; null if it is
+// only read.
 template <class T>
 struct Slot {
   const T* in;
@@ -27,8 +28,9 @@ constexpr bool is_written(size_t input) {
   return (Step::kMutates >> input & 1U) != 0;
 }
 
-// Where a stretch of the loop begins in each tensor; operand i + 1 of the loop is input i. Outputs
-// have the strides of their inputs. A stride of 1 is known to the compiler in the flat case.
+// The position in each tensor where a stretch of the loop begins. Operand i + 1 of the loop is
+// input i. Outputs have the strides of their inputs. In the flat case the compiler knows that the
+// stride is 1.
 template <class Step, class T, bool kIsFlat>
 struct Stretch {
   const KernelContext& ctx;
@@ -67,7 +69,7 @@ void run_stretch(const Step& step, const Numbers& numbers, const Stretch<Step, T
   run_slots<Step, T>(step, numbers, n, inputs, s.template slot<kInput>()...);
 }
 
-// The parameter was read by all threads since the last step, so its lines are fetched for writing.
+// All threads have read the parameter since the last step, so its lines are prefetched for writing.
 template <class Step, class T>
 void run_flat(const KernelContext& ctx, const Step& step,
               const typename Step::template Numbers<Compute<T>>& numbers, int64_t begin,
@@ -87,7 +89,8 @@ void run_flat(const KernelContext& ctx, const Step& step,
   }
 }
 
-// Elements worth a thread: roots and divisions make them dearer than those of most loops.
+// The number of elements for which a thread is worthwhile. It is small because roots and divisions
+// cost more than the operations of most loops.
 constexpr int64_t kUpdateGrain = 4096;
 
 template <class Step, class T>

@@ -136,8 +136,8 @@ extern const OpDef kRAdamUpdate;
 // (param, grad, exp_avg, exp_avg_sq, [grad_rate], [average_rate], [decay], [correction2])
 // -> param, exp_avg, exp_avg_sq
 extern const OpDef kNAdamUpdate;
-// (param, grad, square_avg, [lr]) -> param, square_avg; the others have grad_avg, momentum_buffer
-// or both behind square_avg, which they write too
+// (param, grad, square_avg, [lr]) -> param, square_avg. The other forms have grad_avg,
+// momentum_buffer or both after square_avg, and write them too.
 extern const OpDef kRMSpropUpdate, kRMSpropCenteredUpdate, kRMSpropMomentumUpdate,
     kRMSpropCenteredMomentumUpdate;
 // (param, grad, sum, [lr], [step]) -> param, sum
@@ -149,7 +149,8 @@ extern const OpDef kLambDirection;
 // (param, direction, |param|, |direction|, [lr]) -> param
 extern const OpDef kLambUpdate;
 
-// How many of an op's inputs have the parameter's shape; then come numbers: lr and step.
+// How many of an op's inputs have the parameter's shape. The inputs after them are numbers, such as
+// lr and step.
 inline constexpr int kSgdTensors = 2, kSgdMomentumTensors = 3, kAdamTensors = 4,
                      kAmsgradTensors = 5, kAdamaxTensors = 4, kRAdamTensors = 4, kNAdamTensors = 4,
                      kAdagradTensors = 3, kAdadeltaTensors = 4, kLambDirectionTensors = 5,

@@ -8,8 +8,8 @@
 
 namespace flow::ops {
 
-// The outputs are the mutated inputs; every tensor is like the parameter, but for the numbers that
-// follow the first kTensors.
+// The outputs are the mutated inputs. Every tensor is like the parameter except for the numbers,
+// which follow the first kTensors.
 template <int kTensors>
 void infer_update(InferContext& ctx) {
   const TensorMeta& param = ctx.input(0);
@@ -30,7 +30,7 @@ void infer_update(InferContext& ctx) {
   }
 }
 
-// Elementwise in all tensors; numbers have no dims and are B.
+// Elementwise in all tensors. The numbers have no dims and are B.
 template <int kTensors, class Attrs>
 constexpr OpDef update_row(const char* name, int numbers, uint32_t mutates) {
   return {

@@ -22,7 +22,7 @@
 
 #include "ops/kernel/isa_begin.h"
 
-// A number of the call, or the tensor that was given in its place.
+// A number of the call, or the tensor that was given instead of it.
 struct Number {
   double value = 0;
   const float* in_float = nullptr;

@@ -1,4 +1,4 @@
-// What steps of optimizers share on CUDA devices: one pass over a parameter and its state, which a
+// What the optimizer steps share on CUDA devices: one pass over a parameter and its state, which a
 // step of ops/optimizer/update_steps.h updates element by element.
 #pragma once
 
@@ -6,7 +6,8 @@
 
 namespace flow::ops {
 
-// The inputs and outputs of the parameter's shape; outputs lie as the inputs they replace.
+// The inputs and outputs of the parameter's shape. Outputs have the strides of the inputs that they
+// replace.
 template <class T, int kTensors>
 struct UpdateTensors {
   const T* in[kTensors];

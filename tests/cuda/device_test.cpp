@@ -101,7 +101,7 @@ TEST_F(CudaTensor, DevicesDoNotMixOtherwise) {
   }
 
   EXPECT_EQ(message,
-            "[add] tensors lie on different devices, cpu and cuda; move them to one with "
+            "[add] tensors are on different devices, cpu and cuda; move them to one with "
             "to(device); received (2,) float32, (2,) float32");
   EXPECT_THROW(tensor(1.F).add_(sum(x)), InvalidArgument);
 }

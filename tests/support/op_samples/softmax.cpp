@@ -6,7 +6,7 @@ namespace flow::contract {
 
 namespace {
 
-using Function = Tensor (*)(const TensorArg& x, int64_t dim);
+using Function = Tensor (*)(const TensorArg& x, int64_t dim, const SoftmaxOptions& options);
 
 void add(Samples& samples, const std::string& op, Function function) {
   struct Case {
@@ -16,7 +16,7 @@ void add(Samples& samples, const std::string& op, Function function) {
 
   for (const auto& [shape, dim] : std::vector<Case>{
            {{5, 2}, -1}, {{2, 5, 3}, 1}, {{90, 300}, 1}, {{300, 90}, 0}, {{20, 5000}, 1}}) {
-    const auto call = [function, dim = dim](const Inputs& x) { return function(x[0], dim); };
+    const auto call = [function, dim = dim](const Inputs& x) { return function(x[0], dim, {}); };
     const std::string label = str(shape, " along ", dim);
     samples.push_back({op, {in(shape, -4, 4)}, kFloats, call, label});
     samples.back().only_kernels = shape.numel() > 100;
@@ -24,7 +24,7 @@ void add(Samples& samples, const std::string& op, Function function) {
     samples.back().only_kernels = shape.numel() > 100;
   }
   for (const int64_t dim : {-1, 0}) {
-    const auto call = [function, dim](const Inputs& x) { function(x[0], dim); };
+    const auto call = [function, dim](const Inputs& x) { function(x[0], dim, {}); };
     samples.push_back({op, {specials({40, 30})}, kFloats, call, str("specials along ", dim)});
     samples.back().only_kernels = true;
     SampleInput wide = in({40, 30});

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
-#include "autograd/grad_mode.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "core/strided_twin.h"
 #include "eager/runtime.h"
 #include "graph/program/kernel_binding.h"

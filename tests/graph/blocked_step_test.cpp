@@ -29,7 +29,7 @@ class BlockedStep : public testing::Test {
 
   // The results of the traced step's program.
   static std::vector<Tensor> run(TracedStep traced, const std::vector<Tensor>& inputs) {
-    const Program program = lower(traced.graph, 0, kernel_table());
+    const Program program = lower(traced.graph, plain_order(traced.graph), 0, kernel_table());
     Executor executor(program);
     std::vector<Tensor> externals = inputs;
     externals.insert(externals.end(), traced.captures.begin(), traced.captures.end());

@@ -299,7 +299,7 @@ TEST(PoolErrors, SayWhatWasReceived) {
 
   EXPECT_NE(error_of([&] {
               max_pool2d(x, {2, 2, 2});
-            }).find("kernel is one number or one for each"),
+            }).find("kernel must be one number, or one for each"),
             std::string::npos);
   EXPECT_NE(error_of([&] { max_pool2d(x, 2, {.padding = 2}); }).find("more than half"),
             std::string::npos);

@@ -126,7 +126,7 @@ TEST(MpiRanks, ADamagedCostTableEndsTheJobWithTheCodeOfABadFile) {
       run_job(mpirun(2, {kPrograms + "/rank_fault", "none"}), {.environment = {damaged}});
 
   EXPECT_EQ(job.exit_code, 65) << job.output;
-  EXPECT_NE(job.output.find("damaged.json is no cost table"), std::string::npos) << job.output;
+  EXPECT_NE(job.output.find("damaged.json is not a cost table"), std::string::npos) << job.output;
 }
 
 // Both ranks hang outside of flow, one of them after it has caught the error of a rank that never

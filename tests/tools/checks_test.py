@@ -165,7 +165,7 @@ class Words(Tree):
 
     def test_dialect_in_names_and_other_places_passes(self):
         self.write("examples/a.cpp", "int " + "beside = 0;  // belies\n")
-        self.write("core/a.cpp", "// " + "lies here\n")
+        self.write("tests/a.cpp", "// " + "lies here\n")
         self.assertIsNone(self.check("check_words.py"))
 
     def test_folder_with_too_many_modules_is_named(self):

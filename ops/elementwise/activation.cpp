@@ -8,6 +8,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/row_calls.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/named_errors.h"
@@ -176,8 +177,6 @@ constexpr OpDef grad_row(const char* name, SbpFn sbp) {
   return op;
 }
 
-constexpr SbpFn kRises = unary_sbp<kIncreasing>;
-
 }  // namespace
 
 const OpDef kCelu = [] {
@@ -222,6 +221,15 @@ void register_activation(OpTable& table) {
 }
 
 }  // namespace ops
+
+// clang-format off
+Tensor mish(const TensorArg& x) { return ops::run<ops::Mish>(x); }
+Tensor hardswish(const TensorArg& x) { return ops::run<ops::Hardswish>(x); }
+Tensor hardsigmoid(const TensorArg& x) { return ops::run<ops::Hardsigmoid>(x); }
+Tensor softsign(const TensorArg& x) { return ops::run<ops::Softsign>(x); }
+Tensor logsigmoid(const TensorArg& x) { return ops::run<ops::Logsigmoid>(x); }
+
+// clang-format on
 
 namespace {
 

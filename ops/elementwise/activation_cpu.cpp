@@ -1,7 +1,7 @@
 // Kernels of ops/elementwise/activation.h.
 #include "ops/elementwise/activation_formulas.h"
 #include "ops/elementwise/activation_op.h"
-#include "ops/elementwise/unary_kernels.h"
+#include "ops/elementwise/row_kernels.h"
 #include "ops/kernel/vector_math.h"
 
 #include "ops/kernel/isa_begin.h"

@@ -1,7 +1,7 @@
 // CUDA kernels of ops/elementwise/activation.h, made from the formulas of the CPU kernels.
 #include "ops/elementwise/activation_formulas.h"
 #include "ops/elementwise/activation_op.h"
-#include "ops/elementwise/unary_rows_cuda.cuh"
+#include "ops/elementwise/rows_cuda.cuh"
 
 namespace flow::ops {
 

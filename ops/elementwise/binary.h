@@ -88,5 +88,9 @@ Tensor maximum(const TensorArg& a, const TensorArg& b);
 Tensor maximum(const TensorArg& a, const Scalar& b);
 Tensor minimum(const TensorArg& a, const TensorArg& b);
 Tensor minimum(const TensorArg& a, const Scalar& b);
+// The elementwise maximum (fmax) or minimum (fmin). If one of the two elements is NaN, the result
+// is the other.
+Tensor fmax(const TensorArg& a, const TensorArg& b);
+Tensor fmin(const TensorArg& a, const TensorArg& b);
 
 }  // namespace flow

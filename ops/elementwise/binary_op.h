@@ -1,5 +1,5 @@
-// Definitions of the ops of ops/elementwise/binary.h. "_scalar" has a host number on the right,
-// "r…_scalar" on the left.
+// What the functions of ops/elementwise/binary.h and their in-place forms share. Their ops are rows
+// of ops/elementwise/arithmetic_rows.h.
 #pragma once
 
 #include <string>
@@ -13,15 +13,17 @@ namespace flow::ops {
 struct AddAttrs {
   double alpha = 1;
 
+  template <class C>
+  C number() const {
+    return static_cast<C>(alpha);
+  }
+
   static constexpr auto fields() { return std::tuple(value_field("alpha", &AddAttrs::alpha)); }
 };
 
-extern const OpDef kAdd, kSub, kMul, kDiv;
-extern const OpDef kAddScalar, kSubScalar, kRsubScalar, kMulScalar, kDivScalar, kRdivScalar;
-extern const OpDef kPow, kPowScalar, kRpowScalar;
-extern const OpDef kFloorDivide, kTruncDivide, kFmod, kRemainder;
-extern const OpDef kFloorDivideScalar, kTruncDivideScalar, kFmodScalar, kRemainderScalar;
-extern const OpDef kMaximum, kMinimum, kLogaddexp, kXlogy, kHypot;
+// a / b rounded towards zero.
+Tensor trunc_divide(const TensorArg& a, const TensorArg& b);
+Tensor trunc_divide(const TensorArg& a, const Scalar& b);
 
 // Throws InvalidArgument if alpha is fractional and the tensors are integers; PyTorch does not
 // round it either.
@@ -29,6 +31,7 @@ void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op)
 // Returns the op that the rounding mode names. Throws InvalidArgument for any other word.
 const OpDef& rounded_division(const std::string& rounding_mode, const OpDef& trunc,
                               const OpDef& floor);
+[[noreturn]] void throw_division_by_zero();
 // Throws InvalidArgument for a negative power of integers.
 void check_exponent(const Tensor& base, const Scalar& exponent, Site site);
 

@@ -1,86 +1,21 @@
 #include "ops/elementwise/bitwise.h"
 
-#include "core/dispatch.h"
-#include "ops/elementwise/bitwise_op.h"
-#include "ops/promotion.h"
-#include "ops/sbp_rules.h"
+#include "ops/elementwise/row_calls.h"
 
 namespace flow {
 
 namespace ops {
 
-namespace {
-
-void infer_not(InferContext& ctx) {
-  ctx.check(!is_floating(ctx.input(0).dtype), "needs integers or bools; cast first");
-  ctx.add_output_like(0);
-}
-
-void infer_bits(InferContext& ctx) {
-  ctx.check(!is_floating(ctx.input(0).dtype), "needs integers or bools; cast first");
-  ctx.check(ctx.input(0).dtype == ctx.input(1).dtype,
-            "dtypes differ; cast one, or call the public function, which promotes");
-  ctx.add_output(broadcast_shapes(ctx.input(0).shape, ctx.input(1).shape, ctx.op().name),
-                 ctx.input(0).dtype);
-}
-
-void infer_shift(InferContext& ctx) {
-  ctx.check(ctx.input(0).dtype != DType::kBool, "is not defined for bool; cast first");
-  infer_bits(ctx);
-}
-
-// Shifting left multiplies by a power of two and wraps around.
-void sbp_left_shift(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
-}
-
-// Shifting right keeps the order.
-void sbp_right_shift(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  for (const Sbp side : {sbp::partial_max, sbp::partial_min})
-    ctx.add({side, sbp::broadcast}, {side});
-}
-
-constexpr OpDef row(const char* name, InferFn infer, SbpFn sbp = elementwise_sbp) {
-  return {
-      .name = name,
-      .num_inputs = 2,
-      .infer = infer,
-      .sbp = sbp,
-      .grad = not_differentiable,
-      .allows_in_place = true,
-  };
-}
-
-}  // namespace
-
-const OpDef kBitwiseAnd = row("bitwise_and", infer_bits);
-const OpDef kBitwiseOr = row("bitwise_or", infer_bits);
-const OpDef kBitwiseXor = row("bitwise_xor", infer_bits);
-const OpDef kLeftShift = row("bitwise_left_shift", infer_shift, sbp_left_shift);
-const OpDef kRightShift = row("bitwise_right_shift", infer_shift, sbp_right_shift);
-// -x - 1, or "not": both reverse the order.
-const OpDef kBitwiseNot = {.name = "bitwise_not",
-                           .infer = infer_not,
-                           .sbp = unary_sbp<kDecreasing>,
-                           .grad = not_differentiable,
-                           .allows_in_place = true};
-
 void register_bitwise(OpTable& table) {
-  for (const OpDef* op :
-       {&kBitwiseAnd, &kBitwiseOr, &kBitwiseXor, &kBitwiseNot, &kLeftShift, &kRightShift}) {
-    table.add(*op);
-  }
+  add_ops(table, BitRows());
 }
 
 }  // namespace ops
 
-using ops::dispatch_promoted;
 using ops::number_like;
 
 Tensor bitwise_and(const TensorArg& a, const TensorArg& b) {
-  return dispatch_promoted(ops::kBitwiseAnd, a, b);
+  return ops::run<ops::BitwiseAnd>(a, b);
 }
 
 Tensor bitwise_and(const TensorArg& a, const Scalar& b) {
@@ -88,7 +23,7 @@ Tensor bitwise_and(const TensorArg& a, const Scalar& b) {
 }
 
 Tensor bitwise_or(const TensorArg& a, const TensorArg& b) {
-  return dispatch_promoted(ops::kBitwiseOr, a, b);
+  return ops::run<ops::BitwiseOr>(a, b);
 }
 
 Tensor bitwise_or(const TensorArg& a, const Scalar& b) {
@@ -96,7 +31,7 @@ Tensor bitwise_or(const TensorArg& a, const Scalar& b) {
 }
 
 Tensor bitwise_xor(const TensorArg& a, const TensorArg& b) {
-  return dispatch_promoted(ops::kBitwiseXor, a, b);
+  return ops::run<ops::BitwiseXor>(a, b);
 }
 
 Tensor bitwise_xor(const TensorArg& a, const Scalar& b) {
@@ -104,11 +39,11 @@ Tensor bitwise_xor(const TensorArg& a, const Scalar& b) {
 }
 
 Tensor bitwise_not(const TensorArg& x) {
-  return dispatch(ops::kBitwiseNot, {&x.tensor()}, x.site());
+  return ops::run<ops::BitwiseNot>(x);
 }
 
 Tensor bitwise_left_shift(const TensorArg& a, const TensorArg& b) {
-  return dispatch_promoted(ops::kLeftShift, a, b);
+  return ops::run<ops::LeftShift>(a, b);
 }
 
 Tensor bitwise_left_shift(const TensorArg& a, const Scalar& b) {
@@ -116,7 +51,7 @@ Tensor bitwise_left_shift(const TensorArg& a, const Scalar& b) {
 }
 
 Tensor bitwise_right_shift(const TensorArg& a, const TensorArg& b) {
-  return dispatch_promoted(ops::kRightShift, a, b);
+  return ops::run<ops::RightShift>(a, b);
 }
 
 Tensor bitwise_right_shift(const TensorArg& a, const Scalar& b) {

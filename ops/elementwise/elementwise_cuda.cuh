@@ -145,29 +145,4 @@ inline KernelChoice choose_elementwise(const KernelQuery& query, KernelFn fn) {
   return {fn, share_loop_nest(query.output(0), query.inputs)};
 }
 
-// ---- functors made of the formulas of the CPU kernels, which have a static apply(…)
-
-template <class F>
-struct DeviceFormula {
-  template <class... C>
-  __device__ auto operator()(C... x) const {
-    return F::apply(x...);
-  }
-};
-
-// F(x, s) and F(s, x), where s is a number of the call.
-template <class F, class C>
-struct DeviceWithScalar {
-  C s;
-
-  __device__ C operator()(C x) const { return F::apply(x, s); }
-};
-
-template <class F, class C>
-struct DeviceOfScalar {
-  C s;
-
-  __device__ C operator()(C x) const { return F::apply(s, x); }
-};
-
 }  // namespace flow::ops

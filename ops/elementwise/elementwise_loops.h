@@ -169,12 +169,14 @@ struct Reference {
   }
 };
 
-enum class Types { kAll, kNumeric, kFloating };
+// Integers include bools.
+enum class Types { kAll, kNumeric, kInteger, kFloating };
 
 template <Types kTypes, class T>
 inline constexpr bool kAccepts = kTypes == Types::kAll ||
-                                 (kTypes == Types::kNumeric ? !std::is_same_v<T, bool>
-                                                            : is_floating(dtype_of<T>));
+                                 (kTypes == Types::kNumeric   ? !std::is_same_v<T, bool>
+                                  : kTypes == Types::kInteger ? !is_floating(dtype_of<T>)
+                                                              : is_floating(dtype_of<T>));
 
 template <class T, size_t kInput>
 using Repeated = T;
@@ -184,14 +186,13 @@ RowFn reference_row(std::index_sequence<kInput...> /*inputs*/) {
   return Reference<F, Y, Repeated<T, kInput>...>::row;
 }
 
-// All inputs have one dtype, which the output has too unless it is bool.
-template <class F, Types kTypes, bool kIsPredicate, size_t kInputs>
+// All inputs and the output have one dtype.
+template <class F, Types kTypes, size_t kInputs>
 KernelChoice select_reference(const KernelQuery& query) {
   RowFn row = nullptr;
   dispatch_all(query.input(0).dtype, [&]<class T>() {
-    using Y = std::conditional_t<kIsPredicate, bool, T>;
     if constexpr (kAccepts<kTypes, T>) {
-      row = reference_row<F, Y, T>(std::make_index_sequence<kInputs>());
+      row = reference_row<F, T, T>(std::make_index_sequence<kInputs>());
     }
   });
   if (row == nullptr) return {};
@@ -202,13 +203,7 @@ KernelChoice select_reference(const KernelQuery& query) {
 
 template <class F, Types kTypes, size_t kInputs>
 void add_reference(KernelTable& table, const OpDef& op) {
-  table.add(op, DeviceType::kCpu, {"reference", select_reference<F, kTypes, false, kInputs>});
-}
-
-// y = f(x...) as bool.
-template <class F, Types kTypes, size_t kInputs>
-void add_reference_predicate(KernelTable& table, const OpDef& op) {
-  table.add(op, DeviceType::kCpu, {"reference", select_reference<F, kTypes, true, kInputs>});
+  table.add(op, DeviceType::kCpu, {"reference", select_reference<F, kTypes, kInputs>});
 }
 
 template <class Block, class Y, class... X>

@@ -7,22 +7,9 @@
 #include <type_traits>
 
 #include "ops/elementwise/elementwise_cuda.cuh"
+#include "ops/elementwise/elementwise_formulas.h"
 
 namespace flow::ops {
-
-// A formula without attrs: a struct with a static apply(...).
-template <class F>
-struct Applied {
-  template <class C>
-  struct Of {
-    explicit Of(const void* /*attrs*/) {}
-
-    template <class... X>
-    __device__ auto operator()(X... x) const {
-      return F::apply(x...);
-    }
-  };
-};
 
 enum class Elements { kAll, kNumeric, kInteger, kFloating };
 

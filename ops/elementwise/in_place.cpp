@@ -5,6 +5,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/binary_op.h"
 #include "ops/elementwise/old_value.h"
+#include "ops/elementwise/row_table.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/named_errors.h"
@@ -43,27 +44,27 @@ const Tensor& run_in_place(const OpDef& op, const TensorArg& x, const Scalar& b)
 }  // namespace
 
 const Tensor& fmod_(const TensorArg& x, const TensorArg& b) {
-  return run_in_place(ops::kFmod, x, b);
+  return run_in_place(ops::op_of<ops::Fmod>(), x, b);
 }
 
 const Tensor& fmod_(const TensorArg& x, const Scalar& b) {
-  return run_in_place(ops::kFmodScalar, x, b);
+  return run_in_place(ops::op_of<ops::FmodNumber>(), x, b);
 }
 
 const Tensor& remainder_(const TensorArg& x, const TensorArg& b) {
-  return run_in_place(ops::kRemainder, x, b);
+  return run_in_place(ops::op_of<ops::Remainder>(), x, b);
 }
 
 const Tensor& remainder_(const TensorArg& x, const Scalar& b) {
-  return run_in_place(ops::kRemainderScalar, x, b);
+  return run_in_place(ops::op_of<ops::RemainderNumber>(), x, b);
 }
 
 const Tensor& floor_divide_(const TensorArg& x, const TensorArg& b) {
-  return run_in_place(ops::kFloorDivide, x, b);
+  return run_in_place(ops::op_of<ops::FloorDivide>(), x, b);
 }
 
 const Tensor& floor_divide_(const TensorArg& x, const Scalar& b) {
-  return run_in_place(ops::kFloorDivideScalar, x, b);
+  return run_in_place(ops::op_of<ops::FloorDivideNumber>(), x, b);
 }
 
 const Tensor& tril_(const TensorArg& x, int64_t diagonal) {
@@ -85,25 +86,26 @@ const Tensor& sub_(const TensorArg& x, const TensorArg& b, const AddOptions& opt
 
 const Tensor& div_(const TensorArg& x, const TensorArg& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return x->div_(b);
-  const OpDef& op =
-      ops::rounded_division(options.rounding_mode, ops::kTruncDivide, ops::kFloorDivide);
+  const OpDef& op = ops::rounded_division(options.rounding_mode, ops::op_of<ops::TruncDivide>(),
+                                          ops::op_of<ops::FloorDivide>());
   return ops::named("div_", [&]() -> const Tensor& { return run_in_place(op, x, b); });
 }
 
 const Tensor& div_(const TensorArg& x, const Scalar& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return x->div_(b, x.site());
-  const OpDef& op = ops::rounded_division(options.rounding_mode, ops::kTruncDivideScalar,
-                                          ops::kFloorDivideScalar);
+  const OpDef& op =
+      ops::rounded_division(options.rounding_mode, ops::op_of<ops::TruncDivideNumber>(),
+                            ops::op_of<ops::FloorDivideNumber>());
   return ops::named("div_", [&]() -> const Tensor& { return run_in_place(op, x, b); });
 }
 
 const Tensor& pow_(const TensorArg& x, const TensorArg& exponent) {
-  return run_in_place(ops::kPow, x, exponent);
+  return run_in_place(ops::op_of<ops::Pow>(), x, exponent);
 }
 
 const Tensor& pow_(const TensorArg& x, const Scalar& exponent) {
   ops::check_exponent(x, exponent, x.site());
-  return run_in_place(ops::kPowScalar, x, exponent);
+  return run_in_place(ops::op_of<ops::PowNumber>(), x, exponent);
 }
 
 const Tensor& clamp_min_(const TensorArg& x, const Scalar& min) {

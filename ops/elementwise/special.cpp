@@ -9,12 +9,12 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/row_calls.h"
 #include "ops/elementwise/special_op.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/named_errors.h"
 #include "ops/promotion.h"
-#include "ops/reduce/reduce.h"
 #include "ops/sbp_rules.h"
 
 namespace flow {
@@ -26,20 +26,6 @@ namespace {
 void infer_unary(InferContext& ctx) {
   ctx.check(is_floating(ctx.input(0).dtype), "needs a floating dtype; cast first");
   ctx.add_output_like(0);
-}
-
-void infer_copysign(InferContext& ctx) {
-  ctx.check(is_floating(ctx.input(0).dtype) && ctx.input(0).dtype == ctx.input(1).dtype,
-            "needs floating operands of one dtype; call the public function, which promotes");
-  ctx.add_output(broadcast_shapes(ctx.input(0).shape, ctx.input(1).shape, "copysign"),
-                 ctx.input(0).dtype);
-}
-
-// Rises in the sign.
-void sbp_copysign(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  for (const Sbp side : {sbp::partial_max, sbp::partial_min})
-    ctx.add({sbp::broadcast, side}, {side});
 }
 
 // dx = dy digamma(x)
@@ -58,14 +44,6 @@ void grad_erfinv(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   const double factor = 1 / (2 * std::numbers::inv_sqrtpi);
   ctx.set(0, mul(mul(ctx.dy(), factor), exp(square(ctx.output()))));
-}
-
-// da = dy y / a, 0 where a is 0; db = 0
-void grad_copysign(GradContext& ctx) {
-  if (!ctx.dy().defined() || !ctx.needs(0)) return;
-  const Tensor a = ctx.input(0);
-  const Tensor sign = masked_fill(div(ctx.output(), a), eq(a, 0), 0);
-  ctx.set(0, sum_to(mul(ctx.dy(), sign), a.shape()));
 }
 
 }  // namespace
@@ -90,17 +68,9 @@ const OpDef kErfinv = in_float32({.name = "erfinv",
                                   .grad = grad_erfinv,
                                   .saved_outputs = 1,
                                   .allows_in_place = true});
-const OpDef kCopysign = {.name = "copysign",
-                         .num_inputs = 2,
-                         .infer = infer_copysign,
-                         .sbp = sbp_copysign,
-                         .grad = grad_copysign,
-                         .saved_inputs = 1,
-                         .saved_outputs = 1,
-                         .allows_in_place = true};
 
 void register_special(OpTable& table) {
-  for (const OpDef* op : {&kLgamma, &kPolygamma, &kErfinv, &kCopysign})
+  for (const OpDef* op : {&kLgamma, &kPolygamma, &kErfinv})
     table.add(*op);
 }
 
@@ -147,7 +117,7 @@ Tensor logit(const TensorArg& x, const LogitOptions& options) {
 }
 
 Tensor copysign(const TensorArg& a, const TensorArg& b) {
-  return ops::dispatch_promoted(ops::kCopysign, a, b, ops::Promotion::kToFloating);
+  return ops::run<ops::Copysign>(a, b);
 }
 
 Tensor copysign(const TensorArg& a, const Scalar& b) {

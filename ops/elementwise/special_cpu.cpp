@@ -115,13 +115,6 @@ struct Erfinv {
   }
 };
 
-struct Copysign {
-  template <class T>
-  static T apply(T a, T b) {
-    return std::copysign(a, b);
-  }
-};
-
 struct Polygamma {
   template <class C>
   static auto make(const void* attrs) {
@@ -140,12 +133,9 @@ void add_unary(KernelTable& table, const OpDef& op) {
 }  // namespace
 
 void register_special_cpu(KernelTable& table) {
-  add_unary<OfTensor<Lgamma>>(table, kLgamma);
+  add_unary<OfTensors<Lgamma>>(table, kLgamma);
   add_unary<Polygamma>(table, kPolygamma);
-  add_unary<OfTensor<Erfinv>>(table, kErfinv);
-  add_reference<OfTensors<Copysign>, Types::kFloating, 2>(table, kCopysign);
-  add_loops<OfTensors<Copysign>, double, double, double>(table, kCopysign);
-  add_loops<OfTensors<Copysign>, float, float, float>(table, kCopysign);
+  add_unary<OfTensors<Erfinv>>(table, kErfinv);
 }
 
 #else

@@ -1,4 +1,4 @@
-// CUDA kernels of some functions of ops/elementwise/special.h.
+// CUDA kernels of a function of ops/elementwise/special.h.
 #include <cmath>
 
 #include "ops/elementwise/formulas_cuda.cuh"
@@ -18,18 +18,10 @@ struct Lgamma {
   }
 };
 
-struct Copysign {
-  template <class C>
-  static __device__ C apply(C size, C sign) {
-    return std::copysign(size, sign);
-  }
-};
-
 }  // namespace
 
 void register_special_cuda(KernelTable& table) {
   add_formula<Applied<Lgamma>::Of, Elements::kFloating, 1>(table, kLgamma);
-  add_formula<Applied<Copysign>::Of, Elements::kFloating, 2>(table, kCopysign);
 }
 
 }  // namespace flow::ops

@@ -1,4 +1,4 @@
-// Definitions of the ops of ops/elementwise/special.h.
+// Definitions of the ops of ops/elementwise/special.h that have one input.
 #pragma once
 
 #include <tuple>
@@ -15,7 +15,5 @@ struct PolygammaAttrs {
 };
 
 extern const OpDef kLgamma, kPolygamma, kErfinv;
-// (a, b), which broadcast together.
-extern const OpDef kCopysign;
 
 }  // namespace flow::ops

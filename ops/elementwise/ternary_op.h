@@ -1,22 +1,21 @@
-// Definitions of the ops of ops/elementwise/ternary.h, for kernels.
+// The attrs of addcmul and addcdiv.
 #pragma once
 
 #include <tuple>
 
 #include "core/op.h"
-#include "ops/promotion.h"
 
 namespace flow::ops {
 
 struct AddcAttrs {
   double value = 1;
 
+  template <class C>
+  C number() const {
+    return static_cast<C>(value);
+  }
+
   static constexpr auto fields() { return std::tuple(value_field("value", &AddcAttrs::value)); }
 };
-
-// (x, a, b; value)
-extern const OpDef kAddcmul, kAddcdiv;
-// (start, end, weight), (start, end; value: the weight)
-extern const OpDef kLerp, kLerpScalar;
 
 }  // namespace flow::ops

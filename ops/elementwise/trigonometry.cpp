@@ -1,56 +1,24 @@
 #include "ops/elementwise/trigonometry.h"
 
-#include "core/dispatch.h"
-#include "ops/elementwise/binary.h"
-#include "ops/elementwise/trigonometry_op.h"
-#include "ops/elementwise/unary.h"
-#include "ops/promotion.h"
-#include "ops/reduce/reduce.h"
-#include "ops/sbp_rules.h"
+#include "ops/elementwise/row_calls.h"
 
 namespace flow {
 
-namespace ops {
+// clang-format off
+Tensor tan(const TensorArg& x) { return ops::run<ops::Tan>(x); }
+Tensor asin(const TensorArg& x) { return ops::run<ops::Asin>(x); }
+Tensor acos(const TensorArg& x) { return ops::run<ops::Acos>(x); }
+Tensor atan(const TensorArg& x) { return ops::run<ops::Atan>(x); }
+Tensor sinh(const TensorArg& x) { return ops::run<ops::Sinh>(x); }
+Tensor cosh(const TensorArg& x) { return ops::run<ops::Cosh>(x); }
+Tensor asinh(const TensorArg& x) { return ops::run<ops::Asinh>(x); }
+Tensor acosh(const TensorArg& x) { return ops::run<ops::Acosh>(x); }
+Tensor atanh(const TensorArg& x) { return ops::run<ops::Atanh>(x); }
 
-namespace {
-
-void infer_atan2(InferContext& ctx) {
-  ctx.check(is_floating(ctx.input(0).dtype) && ctx.input(0).dtype == ctx.input(1).dtype,
-            "needs floating operands of one dtype; call the public function, which promotes");
-  ctx.add_output(broadcast_shapes(ctx.input(0).shape, ctx.input(1).shape, "atan2"),
-                 ctx.input(0).dtype);
-}
-
-// dy = g x / (x^2 + y^2), dx = -g y / (x^2 + y^2) for the upstream g
-void grad_atan2(GradContext& ctx) {
-  if (!ctx.dy().defined()) return;
-  const Tensor y = ctx.input(0);
-  const Tensor x = ctx.input(1);
-  const Tensor share = div(ctx.dy(), square(y) + square(x));
-  if (ctx.needs(0)) ctx.set(0, sum_to(mul(share, x), ctx.input_meta(0)->shape));
-  if (ctx.needs(1)) ctx.set(1, sum_to(neg(mul(share, y)), ctx.input_meta(1)->shape));
-}
-
-}  // namespace
-
-const OpDef kAtan2 = {
-    .name = "atan2",
-    .num_inputs = 2,
-    .infer = infer_atan2,
-    .sbp = elementwise_sbp,
-    .grad = grad_atan2,
-    .saved_inputs = 3,
-    .allows_in_place = true,
-};
-
-void register_trigonometry(OpTable& table) {
-  table.add(kAtan2);
-}
-
-}  // namespace ops
+// clang-format on
 
 Tensor atan2(const TensorArg& y, const TensorArg& x) {
-  return ops::dispatch_promoted(ops::kAtan2, y, x, ops::Promotion::kToFloating);
+  return ops::run<ops::Atan2>(y, x);
 }
 
 Tensor PointwiseMethods::tan(Site site) const {

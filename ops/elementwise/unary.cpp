@@ -4,16 +4,14 @@
 #include <cstdlib>
 #include <limits>
 
-#include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/autocast.h"
 #include "ops/creation/copy.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
-#include "ops/elementwise/old_value.h"
+#include "ops/elementwise/row_calls.h"
 #include "ops/elementwise/unary_op.h"
-#include "ops/elementwise/unary_rows.h"
 #include "ops/elementwise/where.h"
 #include "ops/named_errors.h"
 #include "ops/sbp_rules.h"
@@ -22,109 +20,11 @@ namespace flow {
 
 namespace ops {
 
-void sbp_isnan(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
-    ctx.add({partial}, {sbp::partial_max});
-}
-
-void sbp_logical_not(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  add_partials(ctx, ctx.input(0).dtype == DType::kBool ? kDecreasing : kNoPartials);
-}
-
 namespace {
-
-// ---- from a row to its op
-
-void infer_any(InferContext& ctx) {
-  ctx.add_output_like(0);
-}
-
-void infer_numbers(InferContext& ctx) {
-  ctx.check(ctx.input(0).dtype != DType::kBool, "is not defined for bool; use logical_not or cast");
-  ctx.add_output_like(0);
-}
 
 void infer_floating(InferContext& ctx) {
   ctx.check(is_floating(ctx.input(0).dtype), "needs a floating dtype; cast first");
   ctx.add_output_like(0);
-}
-
-void infer_predicate(InferContext& ctx) {
-  ctx.add_output(ctx.input(0).shape, DType::kBool);
-}
-
-constexpr InferFn infer_of(const UnaryFacts& facts) {
-  if (facts.gives_bools) return infer_predicate;
-  if (facts.takes == Takes::kAll) return infer_any;
-  return facts.takes == Takes::kNumbers ? infer_numbers : infer_floating;
-}
-
-template <class Row>
-constexpr bool kHasGradOfX = requires {
-  Row::kGradOfX;
-};
-
-template <class Row>
-constexpr bool kHasGradOfY = requires {
-  Row::kGradOfY;
-};
-
-template <class Row>
-constexpr bool kReadsX = kHasGradOfX<Row> || requires(const Tensor& t) {
-  Row::dx_of_x(t, t);
-};
-
-template <class Row>
-constexpr bool kReadsY = kHasGradOfY<Row> || requires(const Tensor& t) {
-  Row::dx_of_y(t, t);
-};
-
-template <class Row>
-Tensor slope(const Tensor& dy, const GradContext& ctx) {
-  if constexpr (kHasGradOfX<Row>) {
-    const Tensor x = ctx.input(0);
-    return dispatch(*Row::kGradOfX, {&dy, &x}, Site::here());
-  } else if constexpr (kHasGradOfY<Row>) {
-    const Tensor y = ctx.output();
-    return dispatch(*Row::kGradOfY, {&dy, &y}, Site::here());
-  } else if constexpr (kReadsX<Row>) {
-    return Row::dx_of_x(dy, ctx.input(0));
-  } else if constexpr (kReadsY<Row>) {
-    return Row::dx_of_y(dy, ctx.output());
-  } else {
-    return Row::dx(dy);
-  }
-}
-
-// The gradient is zero, and is not set, if dy is zero or the function is a step function.
-template <class Row>
-void grad([[maybe_unused]] GradContext& ctx) {
-  if constexpr (!Row::kFacts.is_step) {
-    if (ctx.dy().defined()) ctx.set(0, slope<Row>(ctx.dy(), ctx));
-  }
-}
-
-template <class Row>
-constexpr OpDef op_for() {
-  constexpr UnaryFacts kFacts = Row::kFacts;
-  OpDef op = {.name = kFacts.name, .infer = infer_of(kFacts), .sbp = kFacts.sbp};
-  op.autocast = kFacts.autocast;
-  if constexpr (kFacts.gives_bools) {
-    op.grad = not_differentiable;
-  } else {
-    op.grad = grad<Row>;
-    op.saved_inputs = kReadsX<Row> ? 1U : 0U;
-    op.saved_outputs = kReadsY<Row> ? 1U : 0U;
-    op.allows_in_place = true;
-  }
-  return op;
-}
-
-template <class... Row>
-constexpr std::array<OpDef, sizeof...(Row)> ops_for(Rows<Row...> /*rows*/) {
-  return {op_for<Row>()...};
 }
 
 // ---- ops with attrs
@@ -170,8 +70,6 @@ constexpr OpDef row_with(const char* name, SbpFn sbp, GradFn grad) {
 
 }  // namespace
 
-constexpr std::array<OpDef, UnaryRows::kSize> kUnaryOps = ops_for(UnaryRows());
-
 const OpDef kLeakyRelu = row_with<LeakyReluAttrs>("leaky_relu", sbp_leaky_relu,
                                                   grad_with<&kLeakyReluGrad, LeakyReluAttrs>);
 const OpDef kElu = row_with<EluAttrs>("elu", sbp_elu, grad_with<&kEluGrad, EluAttrs>);
@@ -179,8 +77,7 @@ const OpDef kSoftplus = in_float32(
     row_with<SoftplusAttrs>("softplus", sbp_softplus, grad_with<&kSoftplusGrad, SoftplusAttrs>));
 
 void register_unary(OpTable& table) {
-  for (const OpDef& op : kUnaryOps)
-    table.add(op);
+  add_ops(table, UnaryRows());
   for (const OpDef* op : {&kLeakyRelu, &kElu, &kSoftplus})
     table.add(*op);
 }
@@ -188,35 +85,6 @@ void register_unary(OpTable& table) {
 }  // namespace ops
 
 namespace {
-
-// ---- from a row to its functions
-
-template <class Row>
-Tensor run(const TensorArg& x) {
-  constexpr ops::Takes kTakes = Row::kFacts.takes;
-  if constexpr (kTakes == ops::Takes::kPromoted || kTakes == ops::Takes::kPromotedNumbers) {
-    const bool is_promoted =
-        kTakes == ops::Takes::kPromoted ? !is_floating(x->dtype()) : is_integral(x->dtype());
-    if (is_promoted) [[unlikely]] {
-      const Tensor floating = cast(x, default_dtype());
-      return dispatch(ops::op_of<Row>(), {&floating}, x.site());
-    }
-  }
-  return dispatch(ops::op_of<Row>(), {&x.tensor()}, x.site());
-}
-
-template <class Row>
-const Tensor& run_in_place(const TensorArg& x) {
-  constexpr const OpDef& op = ops::op_of<Row>();
-  return ops::named_in_place(op, [&]() -> const Tensor& {
-    if (ops::reads_old_value(op, {&x.tensor()})) {
-      return ops::write_from_copy(
-          x, [&](const TensorArg& old) { return dispatch(op, {&old.tensor()}, x.site()); });
-    }
-    dispatch_in_place(op, {&x.tensor()}, nullptr, x.site());
-    return x;
-  });
-}
 
 // The largest finite number of a floating dtype.
 double largest_of(DType dtype) {
@@ -229,84 +97,70 @@ double largest_of(DType dtype) {
 }  // namespace
 
 // clang-format off
-Tensor neg(const TensorArg& x) { return run<ops::Neg>(x); }
-Tensor abs(const TensorArg& x) { return run<ops::Abs>(x); }
-Tensor sign(const TensorArg& x) { return run<ops::Sign>(x); }
-Tensor floor(const TensorArg& x) { return run<ops::Floor>(x); }
-Tensor ceil(const TensorArg& x) { return run<ops::Ceil>(x); }
-Tensor round(const TensorArg& x) { return run<ops::Round>(x); }
-Tensor trunc(const TensorArg& x) { return run<ops::Trunc>(x); }
-Tensor frac(const TensorArg& x) { return run<ops::Frac>(x); }
-Tensor exp(const TensorArg& x) { return run<ops::Exp>(x); }
-Tensor exp2(const TensorArg& x) { return run<ops::Exp2>(x); }
-Tensor expm1(const TensorArg& x) { return run<ops::Expm1>(x); }
-Tensor log(const TensorArg& x) { return run<ops::Log>(x); }
-Tensor log2(const TensorArg& x) { return run<ops::Log2>(x); }
-Tensor log10(const TensorArg& x) { return run<ops::Log10>(x); }
-Tensor log1p(const TensorArg& x) { return run<ops::Log1p>(x); }
-Tensor sqrt(const TensorArg& x) { return run<ops::Sqrt>(x); }
-Tensor rsqrt(const TensorArg& x) { return run<ops::Rsqrt>(x); }
-Tensor reciprocal(const TensorArg& x) { return run<ops::Reciprocal>(x); }
-Tensor sin(const TensorArg& x) { return run<ops::Sin>(x); }
-Tensor cos(const TensorArg& x) { return run<ops::Cos>(x); }
-Tensor tan(const TensorArg& x) { return run<ops::Tan>(x); }
-Tensor asin(const TensorArg& x) { return run<ops::Asin>(x); }
-Tensor acos(const TensorArg& x) { return run<ops::Acos>(x); }
-Tensor atan(const TensorArg& x) { return run<ops::Atan>(x); }
-Tensor sinh(const TensorArg& x) { return run<ops::Sinh>(x); }
-Tensor cosh(const TensorArg& x) { return run<ops::Cosh>(x); }
-Tensor tanh(const TensorArg& x) { return run<ops::Tanh>(x); }
-Tensor asinh(const TensorArg& x) { return run<ops::Asinh>(x); }
-Tensor acosh(const TensorArg& x) { return run<ops::Acosh>(x); }
-Tensor atanh(const TensorArg& x) { return run<ops::Atanh>(x); }
-Tensor sinc(const TensorArg& x) { return run<ops::Sinc>(x); }
-Tensor erf(const TensorArg& x) { return run<ops::Erf>(x); }
-Tensor erfc(const TensorArg& x) { return run<ops::Erfc>(x); }
-Tensor ndtr(const TensorArg& x) { return run<ops::Ndtr>(x); }
-Tensor sigmoid(const TensorArg& x) { return run<ops::Sigmoid>(x); }
-Tensor relu(const TensorArg& x) { return run<ops::Relu>(x); }
-Tensor silu(const TensorArg& x) { return run<ops::Silu>(x); }
-Tensor mish(const TensorArg& x) { return run<ops::Mish>(x); }
-Tensor hardswish(const TensorArg& x) { return run<ops::Hardswish>(x); }
-Tensor hardsigmoid(const TensorArg& x) { return run<ops::Hardsigmoid>(x); }
-Tensor softsign(const TensorArg& x) { return run<ops::Softsign>(x); }
-Tensor logsigmoid(const TensorArg& x) { return run<ops::Logsigmoid>(x); }
-Tensor isnan(const TensorArg& x) { return run<ops::Isnan>(x); }
-Tensor isinf(const TensorArg& x) { return run<ops::Isinf>(x); }
-Tensor isfinite(const TensorArg& x) { return run<ops::Isfinite>(x); }
-Tensor logical_not(const TensorArg& x) { return run<ops::LogicalNot>(x); }
-Tensor ops::gelu_none(const TensorArg& x) { return run<ops::Gelu>(x); }
-Tensor ops::gelu_tanh(const TensorArg& x) { return run<ops::GeluTanh>(x); }
+Tensor neg(const TensorArg& x) { return ops::run<ops::Neg>(x); }
+Tensor abs(const TensorArg& x) { return ops::run<ops::Abs>(x); }
+Tensor sign(const TensorArg& x) { return ops::run<ops::Sign>(x); }
+Tensor floor(const TensorArg& x) { return ops::run<ops::Floor>(x); }
+Tensor ceil(const TensorArg& x) { return ops::run<ops::Ceil>(x); }
+Tensor round(const TensorArg& x) { return ops::run<ops::Round>(x); }
+Tensor trunc(const TensorArg& x) { return ops::run<ops::Trunc>(x); }
+Tensor frac(const TensorArg& x) { return ops::run<ops::Frac>(x); }
+Tensor exp(const TensorArg& x) { return ops::run<ops::Exp>(x); }
+Tensor exp2(const TensorArg& x) { return ops::run<ops::Exp2>(x); }
+Tensor expm1(const TensorArg& x) { return ops::run<ops::Expm1>(x); }
+Tensor log(const TensorArg& x) { return ops::run<ops::Log>(x); }
+Tensor log2(const TensorArg& x) { return ops::run<ops::Log2>(x); }
+Tensor log10(const TensorArg& x) { return ops::run<ops::Log10>(x); }
+Tensor log1p(const TensorArg& x) { return ops::run<ops::Log1p>(x); }
+Tensor sqrt(const TensorArg& x) { return ops::run<ops::Sqrt>(x); }
+Tensor rsqrt(const TensorArg& x) { return ops::run<ops::Rsqrt>(x); }
+Tensor reciprocal(const TensorArg& x) { return ops::run<ops::Reciprocal>(x); }
+Tensor sin(const TensorArg& x) { return ops::run<ops::Sin>(x); }
+Tensor cos(const TensorArg& x) { return ops::run<ops::Cos>(x); }
+Tensor tanh(const TensorArg& x) { return ops::run<ops::Tanh>(x); }
+Tensor sinc(const TensorArg& x) { return ops::run<ops::Sinc>(x); }
+Tensor erf(const TensorArg& x) { return ops::run<ops::Erf>(x); }
+Tensor erfc(const TensorArg& x) { return ops::run<ops::Erfc>(x); }
+Tensor ndtr(const TensorArg& x) { return ops::run<ops::Ndtr>(x); }
+Tensor sigmoid(const TensorArg& x) { return ops::run<ops::Sigmoid>(x); }
+Tensor relu(const TensorArg& x) { return ops::run<ops::Relu>(x); }
+Tensor silu(const TensorArg& x) { return ops::run<ops::Silu>(x); }
+Tensor isnan(const TensorArg& x) { return ops::run<ops::Isnan>(x); }
+Tensor isinf(const TensorArg& x) { return ops::run<ops::Isinf>(x); }
+Tensor isfinite(const TensorArg& x) { return ops::run<ops::Isfinite>(x); }
+Tensor logical_not(const TensorArg& x) { return ops::run<ops::LogicalNot>(x); }
+Tensor ops::gelu_none(const TensorArg& x) { return ops::run<ops::Gelu>(x); }
+Tensor ops::gelu_tanh(const TensorArg& x) { return ops::run<ops::GeluTanh>(x); }
 
-const Tensor& neg_(const TensorArg& x) { return run_in_place<ops::Neg>(x); }
-const Tensor& abs_(const TensorArg& x) { return run_in_place<ops::Abs>(x); }
-const Tensor& sign_(const TensorArg& x) { return run_in_place<ops::Sign>(x); }
-const Tensor& square_(const TensorArg& x) { return run_in_place<ops::Square>(x); }
-const Tensor& floor_(const TensorArg& x) { return run_in_place<ops::Floor>(x); }
-const Tensor& ceil_(const TensorArg& x) { return run_in_place<ops::Ceil>(x); }
-const Tensor& round_(const TensorArg& x) { return run_in_place<ops::Round>(x); }
-const Tensor& trunc_(const TensorArg& x) { return run_in_place<ops::Trunc>(x); }
-const Tensor& frac_(const TensorArg& x) { return run_in_place<ops::Frac>(x); }
-const Tensor& exp_(const TensorArg& x) { return run_in_place<ops::Exp>(x); }
-const Tensor& exp2_(const TensorArg& x) { return run_in_place<ops::Exp2>(x); }
-const Tensor& expm1_(const TensorArg& x) { return run_in_place<ops::Expm1>(x); }
-const Tensor& log_(const TensorArg& x) { return run_in_place<ops::Log>(x); }
-const Tensor& log2_(const TensorArg& x) { return run_in_place<ops::Log2>(x); }
-const Tensor& log10_(const TensorArg& x) { return run_in_place<ops::Log10>(x); }
-const Tensor& log1p_(const TensorArg& x) { return run_in_place<ops::Log1p>(x); }
-const Tensor& sqrt_(const TensorArg& x) { return run_in_place<ops::Sqrt>(x); }
-const Tensor& rsqrt_(const TensorArg& x) { return run_in_place<ops::Rsqrt>(x); }
-const Tensor& reciprocal_(const TensorArg& x) { return run_in_place<ops::Reciprocal>(x); }
-const Tensor& sin_(const TensorArg& x) { return run_in_place<ops::Sin>(x); }
-const Tensor& cos_(const TensorArg& x) { return run_in_place<ops::Cos>(x); }
-const Tensor& tan_(const TensorArg& x) { return run_in_place<ops::Tan>(x); }
-const Tensor& tanh_(const TensorArg& x) { return run_in_place<ops::Tanh>(x); }
-const Tensor& erf_(const TensorArg& x) { return run_in_place<ops::Erf>(x); }
-const Tensor& erfc_(const TensorArg& x) { return run_in_place<ops::Erfc>(x); }
-const Tensor& ndtr_(const TensorArg& x) { return run_in_place<ops::Ndtr>(x); }
-const Tensor& sigmoid_(const TensorArg& x) { return run_in_place<ops::Sigmoid>(x); }
-const Tensor& relu_(const TensorArg& x) { return run_in_place<ops::Relu>(x); }
-const Tensor& silu_(const TensorArg& x) { return run_in_place<ops::Silu>(x); }
+const Tensor& neg_(const TensorArg& x) { return ops::run_in_place<ops::Neg>(x); }
+const Tensor& abs_(const TensorArg& x) { return ops::run_in_place<ops::Abs>(x); }
+const Tensor& sign_(const TensorArg& x) { return ops::run_in_place<ops::Sign>(x); }
+const Tensor& square_(const TensorArg& x) { return ops::run_in_place<ops::Square>(x); }
+const Tensor& floor_(const TensorArg& x) { return ops::run_in_place<ops::Floor>(x); }
+const Tensor& ceil_(const TensorArg& x) { return ops::run_in_place<ops::Ceil>(x); }
+const Tensor& round_(const TensorArg& x) { return ops::run_in_place<ops::Round>(x); }
+const Tensor& trunc_(const TensorArg& x) { return ops::run_in_place<ops::Trunc>(x); }
+const Tensor& frac_(const TensorArg& x) { return ops::run_in_place<ops::Frac>(x); }
+const Tensor& exp_(const TensorArg& x) { return ops::run_in_place<ops::Exp>(x); }
+const Tensor& exp2_(const TensorArg& x) { return ops::run_in_place<ops::Exp2>(x); }
+const Tensor& expm1_(const TensorArg& x) { return ops::run_in_place<ops::Expm1>(x); }
+const Tensor& log_(const TensorArg& x) { return ops::run_in_place<ops::Log>(x); }
+const Tensor& log2_(const TensorArg& x) { return ops::run_in_place<ops::Log2>(x); }
+const Tensor& log10_(const TensorArg& x) { return ops::run_in_place<ops::Log10>(x); }
+const Tensor& log1p_(const TensorArg& x) { return ops::run_in_place<ops::Log1p>(x); }
+const Tensor& sqrt_(const TensorArg& x) { return ops::run_in_place<ops::Sqrt>(x); }
+const Tensor& rsqrt_(const TensorArg& x) { return ops::run_in_place<ops::Rsqrt>(x); }
+const Tensor& reciprocal_(const TensorArg& x) { return ops::run_in_place<ops::Reciprocal>(x); }
+const Tensor& sin_(const TensorArg& x) { return ops::run_in_place<ops::Sin>(x); }
+const Tensor& cos_(const TensorArg& x) { return ops::run_in_place<ops::Cos>(x); }
+const Tensor& tan_(const TensorArg& x) { return ops::run_in_place<ops::Tan>(x); }
+const Tensor& tanh_(const TensorArg& x) { return ops::run_in_place<ops::Tanh>(x); }
+const Tensor& erf_(const TensorArg& x) { return ops::run_in_place<ops::Erf>(x); }
+const Tensor& erfc_(const TensorArg& x) { return ops::run_in_place<ops::Erfc>(x); }
+const Tensor& ndtr_(const TensorArg& x) { return ops::run_in_place<ops::Ndtr>(x); }
+const Tensor& sigmoid_(const TensorArg& x) { return ops::run_in_place<ops::Sigmoid>(x); }
+const Tensor& relu_(const TensorArg& x) { return ops::run_in_place<ops::Relu>(x); }
+const Tensor& silu_(const TensorArg& x) { return ops::run_in_place<ops::Silu>(x); }
 
 Tensor PointwiseMethods::ndtr(Site site) const { return flow::ndtr({self(), site}); }
 
@@ -316,7 +170,7 @@ Tensor square(const TensorArg& x) {
   if (x->dtype() == DType::kBool) {  // a power is a number
     return square({cast(x, DType::kInt64), x.site()});
   }
-  return run<ops::Square>(x);
+  return ops::run<ops::Square>(x);
 }
 
 Tensor operator-(const TensorArg& x) {

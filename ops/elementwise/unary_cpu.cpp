@@ -1,6 +1,6 @@
 // Kernels of ops/elementwise/unary.h.
+#include "ops/elementwise/row_kernels.h"
 #include "ops/elementwise/unary_formulas.h"
-#include "ops/elementwise/unary_kernels.h"
 #include "ops/elementwise/unary_op.h"
 #include "ops/kernel/vector_math.h"
 

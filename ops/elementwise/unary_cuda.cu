@@ -1,8 +1,8 @@
 // CUDA kernels of ops/elementwise/unary.h and of its fused gradients, made from the formulas of the
 // CPU kernels.
+#include "ops/elementwise/rows_cuda.cuh"
 #include "ops/elementwise/unary_formulas.h"
 #include "ops/elementwise/unary_op.h"
-#include "ops/elementwise/unary_rows_cuda.cuh"
 
 namespace flow::ops {
 

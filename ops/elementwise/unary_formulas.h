@@ -62,7 +62,7 @@ struct Softplus {
 struct ReluGrad {
   template <class T>
   FLOW_HOST_DEVICE static T apply(T dy, T y) {
-    return y > T{0} ? dy : T{0};
+    return y <= T{0} ? T{0} : dy;  // NaN lets dy through, as PyTorch's threshold does
   }
 };
 

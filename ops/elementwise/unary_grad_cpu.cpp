@@ -80,7 +80,7 @@ void register_unary_grad_cpu(KernelTable& table) {
   register_references(table);
 #endif
   add_vectors_of(table, kReluGrad, [](auto dy, auto y) {
-    return select(y > decltype(y)::zero(), dy, decltype(y)::zero());
+    return select(y <= decltype(y)::zero(), decltype(y)::zero(), dy);
   });
   add_vectors_of(table, kTanhGrad,
                  [](auto dy, auto y) { return dy * fnma(y, y, decltype(y)::fill(1)); });

@@ -32,6 +32,10 @@ struct SoftplusAttrs {
   }
 };
 
+// The two forms of flow::gelu.
+Tensor gelu_none(const TensorArg& x);
+Tensor gelu_tanh(const TensorArg& x);
+
 extern const OpDef kLeakyRelu, kElu, kSoftplus;
 
 // (dy, y)

@@ -1,7 +1,4 @@
-// The table of unary functions. A row is a struct with facts, a formula and a gradient. Iterating
-// over the table gives each row its op and its functions (unary.cpp), its kernels on the CPU
-// (unary_kernels.h) and on CUDA devices (unary_rows_cuda.cuh), its samples of the contract test and
-// its binding in flow-conform.
+// The rows of unary functions in the table of ops/elementwise/row_table.h.
 //
 //   struct Exp {
 //     static constexpr UnaryFacts kFacts{.name = "exp", .call = exp, .in_place = exp_};
@@ -17,7 +14,6 @@
 // unary_cpu.cpp or activation_cpu.cpp.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -26,6 +22,7 @@
 #include "core/device/host_device.h"
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/activation_op.h"
+#include "ops/elementwise/row_layouts.h"
 #include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/unary_facts.h"
@@ -363,10 +360,6 @@ struct Ndtr {
   static auto dx_of_x(const auto& dy, const auto& x) { return dy * exp(x * x / -2) * kNormalPeak; }
 };
 
-// The two forms of flow::gelu.
-Tensor gelu_none(const TensorArg& x);
-Tensor gelu_tanh(const TensorArg& x);
-
 struct Gelu {
   static constexpr UnaryFacts kFacts{.name = "gelu", .call = gelu_none, .takes = Takes::kFloats};
   template <class T> FLOW_HOST_DEVICE static T apply(T x) { return x * normal_cdf(x); }
@@ -438,20 +431,17 @@ struct Logsigmoid {
 
 // ---- predicates
 
-// The maximum and the minimum of parts are NaN if a part is.
-void sbp_isnan(SbpContext& ctx);
-// For bools, "not" reverses the order. For numbers, zero is in the middle.
-void sbp_logical_not(SbpContext& ctx);
-
 struct Isnan {
   static constexpr UnaryFacts kFacts{.name = "isnan", .call = isnan, .takes = Takes::kAll,
-                                     .sbp = sbp_isnan, .sample = kSpecials, .gives_bools = true};
+                                     .sbp = sbp_isnan, .sample = kSpecials, .loops = kLoopFloats,
+                                     .gives_bools = true};
   template <class T> FLOW_HOST_DEVICE static bool apply(T x) { return x != x; }
 };
 
 struct Isinf {
   static constexpr UnaryFacts kFacts{.name = "isinf", .call = isinf, .takes = Takes::kAll,
-                                     .sample = kSpecials, .gives_bools = true};
+                                     .sample = kSpecials, .loops = kLoopFloats,
+                                     .gives_bools = true};
   template <class T> FLOW_HOST_DEVICE static bool apply(T x) {
     if constexpr (std::is_floating_point_v<T>) {
       return std::isinf(x);
@@ -463,7 +453,8 @@ struct Isinf {
 
 struct Isfinite {
   static constexpr UnaryFacts kFacts{.name = "isfinite", .call = isfinite, .takes = Takes::kAll,
-                                     .sample = kSpecials, .gives_bools = true};
+                                     .sample = kSpecials, .loops = kLoopFloats,
+                                     .gives_bools = true};
   template <class T> FLOW_HOST_DEVICE static bool apply(T x) {
     if constexpr (std::is_floating_point_v<T>) {
       return std::isfinite(x);
@@ -476,7 +467,8 @@ struct Isfinite {
 struct LogicalNot {
   static constexpr UnaryFacts kFacts{.name = "logical_not", .call = logical_not,
                                      .takes = Takes::kAll, .sbp = sbp_logical_not,
-                                     .sample = kHalfZeros, .gives_bools = true};
+                                     .sample = kHalfZeros, .loops = kLoopFloats,
+                                     .gives_bools = true};
   template <class T> FLOW_HOST_DEVICE static bool apply(T x) { return x == T{0}; }
 };
 
@@ -491,13 +483,5 @@ using BasicRows =
 using TrigonometryRows = Rows<Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh>;
 using ActivationRows = Rows<Mish, Hardswish, Hardsigmoid, Softsign, Logsigmoid>;
 using UnaryRows = decltype(join(BasicRows(), TrigonometryRows(), ActivationRows()));
-
-// The ops, in the order of the list.
-extern const std::array<OpDef, UnaryRows::kSize> kUnaryOps;
-
-template <class Row>
-constexpr const OpDef& op_of() {
-  return kUnaryOps[position_of<Row>(UnaryRows())];
-}
 
 }  // namespace flow::ops

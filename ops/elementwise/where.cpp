@@ -5,155 +5,22 @@
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/old_value.h"
+#include "ops/elementwise/row_table.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where_op.h"
 #include "ops/integer_range.h"
 #include "ops/named_errors.h"
-#include "ops/reduce/reduce.h"
-#include "ops/sbp_rules.h"
 
 namespace flow {
 
 namespace ops {
 
-namespace {
-
-void check_condition(const InferContext& ctx, int i) {
-  ctx.check(ctx.input(i).dtype == DType::kBool,
-            "the condition must be bool; compare, or cast it first");
+Tensor clamp_grad(const Tensor& dy, const Tensor& x, const ClampAttrs& attrs) {
+  return dispatch(op_of<ClampGrad>(), {&dy, &x}, attrs, Site::here());
 }
-
-void infer_where(InferContext& ctx) {
-  check_condition(ctx, 0);
-  ctx.check(ctx.input(1).dtype == ctx.input(2).dtype,
-            "dtypes differ; cast one, or call the public function, which promotes");
-  const Shape values = broadcast_shapes(ctx.input(1).shape, ctx.input(2).shape, "where");
-  ctx.add_output(broadcast_shapes(ctx.input(0).shape, values, "where"), ctx.input(1).dtype);
-}
-
-// If all ranks choose the same side, partial values pass. A whole tensor is its own maximum and
-// minimum over ranks.
-void sbp_where(SbpContext& ctx) {
-  constexpr Sbp kB = sbp::broadcast;
-  elementwise_sbp(ctx);
-  ctx.add({kB, sbp::partial_sum, sbp::partial_sum}, {sbp::partial_sum});
-  for (const Sbp side : {sbp::partial_max, sbp::partial_min}) {
-    ctx.add({kB, side, side}, {side});
-    ctx.add({kB, side, kB}, {side});
-    ctx.add({kB, kB, side}, {side});
-  }
-}
-
-// dx of an input that was broadcast: dx summed over the repeats.
-void set_unbroadcast(GradContext& ctx, int i, const Tensor& dx) {
-  const Shape& shape = ctx.input_meta(i)->shape;
-  ctx.set(i, dx.shape() == shape ? dx : sum_to(dx, shape));
-}
-
-// da = dy where the condition holds, db = dy where it does not; 0 elsewhere
-void grad_where(GradContext& ctx) {
-  const Tensor& dy = ctx.dy();
-  if (!dy.defined()) return;
-  const Tensor condition = ctx.input(0);
-  if (ctx.needs(1)) set_unbroadcast(ctx, 1, masked_fill(dy, logical_not(condition), 0));
-  if (ctx.needs(2)) set_unbroadcast(ctx, 2, masked_fill(dy, condition, 0));
-}
-
-void infer_masked_fill(InferContext& ctx) {
-  check_condition(ctx, 1);
-  ctx.add_output(broadcast_shapes(ctx.input(0).shape, ctx.input(1).shape, "masked_fill"),
-                 ctx.input(0).dtype);
-}
-
-// As where with a number: a number is its own maximum and minimum, and only 0 is its own sum.
-void sbp_masked_fill(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  for (const Sbp side : {sbp::partial_max, sbp::partial_min}) {
-    ctx.add({side, sbp::broadcast}, {side});
-  }
-  if (ctx.attrs<ScalarAttrs>().value.to<double>() == 0) {
-    ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
-  }
-}
-
-// dx = dy where the mask does not hold, else 0
-void grad_masked_fill(GradContext& ctx) {
-  if (!ctx.dy().defined() || !ctx.needs(0)) return;
-  set_unbroadcast(ctx, 0, masked_fill(ctx.dy(), ctx.input(1), 0));
-}
-
-void infer_like_first(InferContext& ctx) {
-  ctx.add_output_like(0);
-}
-
-// dx = dy where min < x < max, else 0
-void grad_clamp(GradContext& ctx) {
-  if (!ctx.dy().defined()) return;
-  const Tensor x = ctx.input(0);
-  ctx.set(0, dispatch(kClampGrad, {&ctx.dy(), &x}, ctx.attrs<ClampAttrs>(), Site::here()));
-}
-
-// The result is dy or zero, the same choice on all ranks.
-void sbp_clamp_grad(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
-    ctx.add({partial, sbp::broadcast}, {partial});
-}
-
-// Linear in dy, a step function in x: ddy = dz where min < x < max, dx = 0
-void grad_clamp_grad(GradContext& ctx) {
-  if (!ctx.dy().defined() || !ctx.needs(0)) return;
-  const Tensor x = ctx.input(1);
-  ctx.set(0, dispatch(kClampGrad, {&ctx.dy(), &x}, ctx.attrs<ClampAttrs>(), Site::here()));
-}
-
-}  // namespace
-
-const OpDef kWhere = {
-    .name = "where",
-    .num_inputs = 3,
-    .infer = infer_where,
-    .sbp = sbp_where,
-    .grad = grad_where,
-    .saved_inputs = 1,
-};
-
-const OpDef kMaskedFill = {
-    .name = "masked_fill",
-    .num_inputs = 2,
-    .attrs = attrs_def<ScalarAttrs>(),
-    .infer = infer_masked_fill,
-    .sbp = sbp_masked_fill,
-    .grad = grad_masked_fill,
-    .saved_inputs = 2,
-    .allows_in_place = true,
-};
-
-const OpDef kClamp = {
-    .name = "clamp",
-    .attrs = attrs_def<ClampAttrs>(),
-    .infer = infer_like_first,
-    .sbp = unary_sbp<kIncreasing>,
-    .grad = grad_clamp,
-    .saved_inputs = 1,
-    .allows_in_place = true,
-};
-
-const OpDef kClampGrad = {
-    .name = "clamp_grad",
-    .num_inputs = 2,
-    .attrs = attrs_def<ClampAttrs>(),
-    .infer = infer_like_first,
-    .sbp = sbp_clamp_grad,
-    .grad = grad_clamp_grad,
-    .saved_inputs = 2,
-};
 
 void register_where(OpTable& table) {
-  table.add(kWhere);
-  table.add(kMaskedFill);
-  table.add(kClamp);
-  table.add(kClampGrad);
+  add_ops(table, ChoiceRows());
 }
 
 }  // namespace ops
@@ -213,11 +80,12 @@ Tensor clamp_between(const TensorArg& x, const TensorArg& min, const TensorArg& 
 Tensor where(const TensorArg& condition, const TensorArg& a, const TensorArg& b) {
   const DType dtype = ops::result_dtype(a, b);
   if (a->dtype() == dtype && b->dtype() == dtype) [[likely]] {
-    return dispatch(ops::kWhere, {&condition.tensor(), &a.tensor(), &b.tensor()}, condition.site());
+    return dispatch(ops::op_of<ops::Where>(), {&condition.tensor(), &a.tensor(), &b.tensor()},
+                    condition.site());
   }
   const Tensor left = cast(a, dtype);
   const Tensor right = cast(b, dtype);
-  return dispatch(ops::kWhere, {&condition.tensor(), &left, &right}, condition.site());
+  return dispatch(ops::op_of<ops::Where>(), {&condition.tensor(), &left, &right}, condition.site());
 }
 
 Tensor where(const TensorArg& condition, const TensorArg& a, const Scalar& b) {
@@ -255,15 +123,16 @@ Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const TensorArg& v
 
 Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Scalar& value) {
   check_fill(x, value);
-  return dispatch(ops::kMaskedFill, {&x.tensor(), &mask.tensor()}, ops::ScalarAttrs{value},
-                  x.site());
+  return dispatch(ops::op_of<ops::MaskedFill>(), {&x.tensor(), &mask.tensor()},
+                  ops::ScalarAttrs{value}, x.site());
 }
 
 const Tensor& masked_fill_(const TensorArg& x, const TensorArg& mask, const Scalar& value) {
   return ops::named("masked_fill_", [&]() -> const Tensor& {
     check_fill(x, value);
     const ops::ScalarAttrs attrs{value};
-    dispatch_in_place(ops::kMaskedFill, {&x.tensor(), &mask.tensor()}, &attrs, x.site());
+    dispatch_in_place(ops::op_of<ops::MaskedFill>(), {&x.tensor(), &mask.tensor()}, &attrs,
+                      x.site());
     return x;
   });
 }
@@ -272,9 +141,9 @@ Tensor clamp(const TensorArg& x, const ClampOptions& options) {
   const ops::ClampAttrs attrs{options.min, options.max};
   const DType dtype = clamped_dtype(x, options);
   if (x->dtype() == dtype) [[likely]]
-    return dispatch(ops::kClamp, {&x.tensor()}, attrs, x.site());
+    return dispatch(ops::op_of<ops::Clamp>(), {&x.tensor()}, attrs, x.site());
   const Tensor operand = cast(x, dtype);
-  return dispatch(ops::kClamp, {&operand}, attrs, x.site());
+  return dispatch(ops::op_of<ops::Clamp>(), {&operand}, attrs, x.site());
 }
 
 Tensor clamp(const TensorArg& x, const TensorArg& min, const TensorArg& max) {
@@ -295,12 +164,12 @@ const Tensor& clamp_(const TensorArg& x, const ClampOptions& options) {
                           x.site());
   }
   const ops::ClampAttrs attrs{options.min, options.max};
-  if (ops::reads_old_value(ops::kClamp, {&x.tensor()})) {
+  if (ops::reads_old_value(ops::op_of<ops::Clamp>(), {&x.tensor()})) {
     return ops::write_from_copy(x, [&](const TensorArg& old) {
-      return dispatch(ops::kClamp, {&old.tensor()}, attrs, x.site());
+      return dispatch(ops::op_of<ops::Clamp>(), {&old.tensor()}, attrs, x.site());
     });
   }
-  dispatch_in_place(ops::kClamp, {&x.tensor()}, &attrs, x.site());
+  dispatch_in_place(ops::op_of<ops::Clamp>(), {&x.tensor()}, &attrs, x.site());
   return x;
 }
 

@@ -1,5 +1,4 @@
-// The scalar formulas of ops/elementwise/where.h, in the form that
-// ops/elementwise/elementwise_loops.h takes.
+// Formulas of clamp and of its gradient.
 #pragma once
 
 #include <algorithm>
@@ -7,24 +6,10 @@
 #include <optional>
 #include <type_traits>
 
+#include "core/device/host_device.h"
 #include "ops/elementwise/where_op.h"
 
 namespace flow::ops {
-
-struct Where {
-  template <class C>
-  static auto make(const void* /*attrs*/) {
-    return [](bool condition, C a, C b) { return condition ? a : b; };
-  }
-};
-
-struct MaskedFill {
-  template <class C>
-  static auto make(const void* attrs) {
-    const C value = static_cast<const ScalarAttrs*>(attrs)->value.template to<C>();
-    return [value](C x, bool mask) { return mask ? value : x; };
-  }
-};
 
 template <class C>
 struct Bounds {
@@ -51,28 +36,32 @@ Bounds<C> bounds_of(const void* attrs) {
 }
 
 // The upper bound wins if min > max; NaN stays NaN.
-struct Clamp {
-  template <class C>
-  static auto make(const void* attrs) {
-    const Bounds<C> bounds = bounds_of<C>(attrs);
-    return [bounds](C x) {
-      const C raised = x < bounds.min ? bounds.min : x;
-      return raised > bounds.max ? bounds.max : raised;
-    };
+template <class C>
+struct ClampOf {
+  Bounds<C> bounds;
+
+  explicit ClampOf(const void* attrs) : bounds(bounds_of<C>(attrs)) {}
+
+  FLOW_HOST_DEVICE C operator()(C x) const {
+    const C raised = x < bounds.min ? bounds.min : x;
+    return raised > bounds.max ? bounds.max : raised;
   }
 };
 
-struct ClampGrad {
-  template <class C>
-  static auto make(const void* attrs) {
-    const auto& a = *static_cast<const ClampAttrs*>(attrs);
-    const bool has_min = a.min.has_value();
-    const bool has_max = a.max.has_value();
-    const Bounds<C> bounds = bounds_of<C>(attrs);
-    return [=](C dy, C x) {
-      const bool is_inside = (!has_min || x > bounds.min) && (!has_max || x < bounds.max);
-      return is_inside ? dy : C{0};
-    };
+template <class C>
+struct ClampGradOf {
+  bool has_min;
+  bool has_max;
+  Bounds<C> bounds;
+
+  explicit ClampGradOf(const void* attrs)
+      : has_min(static_cast<const ClampAttrs*>(attrs)->min.has_value()),
+        has_max(static_cast<const ClampAttrs*>(attrs)->max.has_value()),
+        bounds(bounds_of<C>(attrs)) {}
+
+  FLOW_HOST_DEVICE C operator()(C dy, C x) const {
+    const bool is_inside = (!has_min || x > bounds.min) && (!has_max || x < bounds.max);
+    return is_inside ? dy : C{0};
   }
 };
 

@@ -1,10 +1,10 @@
-// Definitions of the ops of ops/elementwise/where.h.
+// The attrs of clamp, and its gradient.
 #pragma once
 
+#include <optional>
 #include <tuple>
 
 #include "core/op.h"
-#include "ops/promotion.h"
 
 namespace flow::ops {
 
@@ -18,13 +18,7 @@ struct ClampAttrs {
   }
 };
 
-// (condition, a, b)
-extern const OpDef kWhere;
-// (x, mask; value)
-extern const OpDef kMaskedFill;
-// (x; min, max)
-extern const OpDef kClamp;
-// (dy, x; min, max): dy where x is between the bounds, else 0.
-extern const OpDef kClampGrad;
+// dy where x is between the bounds, else 0.
+Tensor clamp_grad(const Tensor& dy, const Tensor& x, const ClampAttrs& attrs);
 
 }  // namespace flow::ops

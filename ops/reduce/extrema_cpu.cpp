@@ -143,6 +143,8 @@ struct ExtremumFold {
 
   static V keep_first(V v, int64_t n) { return select(Mask<Wide>::first(n), v, start()); }
 
+  static V take(V v) { return v; }
+
   static V join(V a, V b) { return kMax ? maximum(a, b) : minimum(a, b); }
 
   static Wide join(Wide a, Wide b) { return beats<kMax>(b, a) ? b : a; }

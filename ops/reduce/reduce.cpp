@@ -6,7 +6,10 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
+#include "ops/elementwise/unary.h"
+#include "ops/elementwise/where.h"
 #include "ops/reduce/reduce_op.h"
+#include "ops/reduce/reduce_rows.h"
 #include "ops/reduce/scan.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/slice.h"
@@ -92,10 +95,11 @@ DType sum_dtype(DType dtype) {
   return is_floating(dtype) ? dtype : DType::kInt64;
 }
 
-void infer_sum(InferContext& ctx) {
+template <class Row>
+void infer(InferContext& ctx) {
   const auto& attrs = ctx.attrs<ReduceAttrs>();
   ctx.add_output(reduced_shape(ctx.input(0).shape, attrs.dims, attrs.keepdim),
-                 sum_dtype(ctx.input(0).dtype));
+                 Row::kFacts.gives_bools ? DType::kBool : sum_dtype(ctx.input(0).dtype));
 }
 
 void infer_mean(InferContext& ctx) {
@@ -120,11 +124,6 @@ void infer_sum_to(InferContext& ctx) {
   ctx.add_output(attrs.shape, sum_dtype(x.dtype));
 }
 
-void infer_truth(InferContext& ctx) {
-  const auto& attrs = ctx.attrs<ReduceAttrs>();
-  ctx.add_output(reduced_shape(ctx.input(0).shape, attrs.dims, attrs.keepdim), DType::kBool);
-}
-
 // The position in the result of dim `dim` of the input, which is not reduced.
 int64_t output_dim(const OpContext& ctx, int64_t dim) {
   if (&ctx.op() == &kSumTo)
@@ -137,57 +136,12 @@ int64_t output_dim(const OpContext& ctx, int64_t dim) {
   return reduced_dim(dim, attrs.dims, attrs.keepdim);
 }
 
-// A split kept dim stays split: each result is made from one rank's elements.
-void add_kept_dims(SbpContext& ctx) {
-  const DimSet reduced = reduced_dims_of(ctx.op(), ctx.input(0), ctx.raw_attrs());
-  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
-    if (!is_reduced(reduced, i)) ctx.add({sbp::split(i)}, {sbp::split(output_dim(ctx, i))});
-  }
-}
-
 // A rank that holds part of a reduced dim has its part of the result.
 void add_reduced_dims(SbpContext& ctx, Sbp partial) {
   const DimSet reduced = reduced_dims_of(ctx.op(), ctx.input(0), ctx.raw_attrs());
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
     if (is_reduced(reduced, i)) ctx.add({sbp::split(i)}, {partial});
   }
-}
-
-// Sums over ranks and over elements commute if both have the same dtype: int64 does not wrap around
-// where narrower integers do.
-void sbp_sum(SbpContext& ctx) {
-  add_kept_dims(ctx);
-  add_reduced_dims(ctx, sbp::partial_sum);
-  if (ctx.input(0).dtype == ctx.output(0).dtype) {
-    ctx.add({sbp::partial_sum}, {sbp::partial_sum});
-  }
-}
-
-// any is the maximum of truth values and all is the minimum; the same is true of P(max) and P(min)
-// of bytes.
-void sbp_any(SbpContext& ctx) {
-  add_kept_dims(ctx);
-  add_reduced_dims(ctx, sbp::partial_max);
-  const DType dtype = ctx.input(0).dtype;
-  if (dtype == DType::kBool || dtype == DType::kUInt8) {
-    ctx.add({sbp::partial_max}, {sbp::partial_max});
-  }
-}
-
-void sbp_all(SbpContext& ctx) {
-  add_kept_dims(ctx);
-  add_reduced_dims(ctx, sbp::partial_min);
-  const DType dtype = ctx.input(0).dtype;
-  if (dtype == DType::kBool || dtype == DType::kUInt8) {
-    ctx.add({sbp::partial_min}, {sbp::partial_min});
-  }
-}
-
-// y = sum(x):  dx = dy, repeated over the reduced dims.
-void grad_sum(GradContext& ctx) {
-  const auto& attrs = ctx.attrs<ReduceAttrs>();
-  const Shape& shape = ctx.input_meta(0)->shape;
-  ctx.set(0, expand(with_reduced_dims(ctx.dy(), shape, attrs.dims, attrs.keepdim), shape));
 }
 
 // y = sum(x) / count:  dx = dy / count.
@@ -204,27 +158,29 @@ Tensor products_before(const Tensor& x) {
   return x.size(-1) == 1 ? first : cat({first, cumprod(narrow(x, -1, 0, x.size(-1) - 1), -1)}, -1);
 }
 
-// y = product of x:  dx[i] = dy times the product of the other elements, from both ends, so that
-// zeros need no division.
-void grad_prod(GradContext& ctx) {
-  const auto& attrs = ctx.attrs<ReduceAttrs>();
-  const Shape& shape = ctx.input_meta(0)->shape;
-  const Tensor dy = with_reduced_dims(ctx.dy(), shape, attrs.dims, attrs.keepdim);
-  if (attrs.dims.empty()) {
-    ctx.set(0, dy);
-    return;
-  }
-  const Tensor x = ctx.input(0);
-  if (x.numel() == 0) {
-    ctx.set(0, expand(dy, shape));
-    return;
-  }
-  // Either one dim or all dims are reduced.
-  const bool is_full = attrs.dims.size() == shape.size();
-  const Tensor lines = is_full ? reshape(x, {-1}) : movedim(x, attrs.dims[0], -1);
-  const Tensor after = flip(products_before(flip(lines, -1)), -1);
-  const Tensor others = mul(products_before(lines), after);
-  ctx.set(0, mul(is_full ? reshape(others, shape) : movedim(others, -1, attrs.dims[0]), dy));
+// What the gradient of a row reads.
+class ReduceGradInputs {
+ public:
+  explicit ReduceGradInputs(const GradContext& ctx)
+      : ctx_(ctx), attrs_(ctx.attrs<ReduceAttrs>()), shape_(ctx.input_meta(0)->shape) {}
+
+  Tensor dy() const { return with_reduced_dims(ctx_.dy(), shape_, attrs_.dims, attrs_.keepdim); }
+
+  Tensor x() const { return ctx_.input(0); }
+
+  const Shape& dims() const { return attrs_.dims; }
+
+  Tensor spread(const Tensor& t) const { return expand(t, shape_); }
+
+ private:
+  const GradContext& ctx_;
+  const ReduceAttrs& attrs_;
+  const Shape& shape_;
+};
+
+template <class Row>
+void grad(GradContext& ctx) {
+  ctx.set(0, Row::dx(ReduceGradInputs(ctx)));
 }
 
 void grad_sum_to(GradContext& ctx) {
@@ -235,7 +191,82 @@ Cost cost(const SbpContext& ctx) {
   return {.flops = static_cast<double>(ctx.input(0).numel)};
 }
 
+template <class Row>
+constexpr OpDef op_for() {
+  constexpr ReduceFacts kFacts = Row::kFacts;
+  OpDef op = {.name = kFacts.name,
+              .attrs = attrs_def<ReduceAttrs>(),
+              .infer = infer<Row>,
+              .sbp = kFacts.sbp,
+              .grad = not_differentiable,
+              .cost = cost,
+              .saved_inputs = kFacts.reads_x ? 1U : 0U,
+              .autocast = kFacts.autocast};
+  if constexpr (!kFacts.gives_bools) op.grad = grad<Row>;
+  return op;
+}
+
+template <class... Row>
+constexpr std::array<OpDef, sizeof...(Row)> ops_for(Rows<Row...> /*rows*/) {
+  return {op_for<Row>()...};
+}
+
 }  // namespace
+
+// A split kept dim stays split: each result is made from one rank's elements.
+void sbp_kept_dims(SbpContext& ctx) {
+  const DimSet reduced = reduced_dims_of(ctx.op(), ctx.input(0), ctx.raw_attrs());
+  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
+    if (!is_reduced(reduced, i)) ctx.add({sbp::split(i)}, {sbp::split(output_dim(ctx, i))});
+  }
+}
+
+// Sums over ranks and over elements commute if both have the same dtype: int64 does not wrap around
+// where narrower integers do.
+void sbp_sum(SbpContext& ctx) {
+  sbp_kept_dims(ctx);
+  add_reduced_dims(ctx, sbp::partial_sum);
+  if (ctx.input(0).dtype == ctx.output(0).dtype) {
+    ctx.add({sbp::partial_sum}, {sbp::partial_sum});
+  }
+}
+
+void sbp_nansum(SbpContext& ctx) {
+  sbp_kept_dims(ctx);
+  add_reduced_dims(ctx, sbp::partial_sum);
+}
+
+// any is the maximum of truth values and all is the minimum; the same is true of P(max) and P(min)
+// of bytes.
+void sbp_any(SbpContext& ctx) {
+  sbp_kept_dims(ctx);
+  add_reduced_dims(ctx, sbp::partial_max);
+  const DType dtype = ctx.input(0).dtype;
+  if (dtype == DType::kBool || dtype == DType::kUInt8) {
+    ctx.add({sbp::partial_max}, {sbp::partial_max});
+  }
+}
+
+void sbp_all(SbpContext& ctx) {
+  sbp_kept_dims(ctx);
+  add_reduced_dims(ctx, sbp::partial_min);
+  const DType dtype = ctx.input(0).dtype;
+  if (dtype == DType::kBool || dtype == DType::kUInt8) {
+    ctx.add({sbp::partial_min}, {sbp::partial_min});
+  }
+}
+
+Tensor products_of_others(const Tensor& x, const Shape& dims) {
+  if (dims.empty() || x.numel() == 0) return ones_like(x);
+  const bool is_full = dims.size() == x.dim();
+  const Tensor lines = is_full ? reshape(x, {-1}) : movedim(x, dims[0], -1);
+  // From both ends, so that zeros need no division.
+  const Tensor after = flip(products_before(flip(lines, -1)), -1);
+  const Tensor others = mul(products_before(lines), after);
+  return is_full ? reshape(others, x.shape()) : movedim(others, -1, dims[0]);
+}
+
+constexpr std::array<OpDef, ReduceRows::kSize> kReduceOps = ops_for(ReduceRows());
 
 DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* attrs) {
   if (&op == &kMean) return dim_set(static_cast<const MeanAttrs*>(attrs)->dims);
@@ -243,13 +274,6 @@ DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* att
   return broadcast_dims(input.shape, static_cast<const SumToAttrs*>(attrs)->shape);
 }
 
-const OpDef kSum{.name = "sum",
-                 .attrs = attrs_def<ReduceAttrs>(),
-                 .infer = infer_sum,
-                 .sbp = sbp_sum,
-                 .grad = grad_sum,
-                 .cost = cost,
-                 .autocast = AutocastRule::kFloat32};
 const OpDef kMean{.name = "mean",
                   .attrs = attrs_def<MeanAttrs>(),
                   .infer = infer_mean,
@@ -262,35 +286,19 @@ const OpDef kSumTo{.name = "sum_to",
                    .sbp = sbp_sum,
                    .grad = grad_sum_to,
                    .cost = cost};
-const OpDef kProd{.name = "prod",
-                  .attrs = attrs_def<ReduceAttrs>(),
-                  .infer = infer_sum,
-                  .sbp = add_kept_dims,
-                  .grad = grad_prod,
-                  .cost = cost,
-                  .saved_inputs = 1,
-                  .autocast = AutocastRule::kFloat32};
-const OpDef kAny{.name = "any",
-                 .attrs = attrs_def<ReduceAttrs>(),
-                 .infer = infer_truth,
-                 .sbp = sbp_any,
-                 .grad = not_differentiable,
-                 .cost = cost};
-const OpDef kAll{.name = "all",
-                 .attrs = attrs_def<ReduceAttrs>(),
-                 .infer = infer_truth,
-                 .sbp = sbp_all,
-                 .grad = not_differentiable,
-                 .cost = cost};
 
 void register_reduce(OpTable& table) {
-  for (const OpDef* op : {&kSum, &kMean, &kSumTo, &kProd, &kAny, &kAll})
-    table.add(*op);
+  for (const OpDef& op : kReduceOps)
+    table.add(op);
+  table.add(kMean);
+  table.add(kSumTo);
 }
 
 namespace {
 
-Tensor reduce(const OpDef& op, const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+template <class Row>
+Tensor reduce(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+  const OpDef& op = reduction_of<Row>();
   const ReduceAttrs attrs{reduction_dims(dims, x->dim(), op.name), options.keepdim};
   if (!options.dtype) [[likely]]
     return dispatch(op, {&x.tensor()}, attrs, x.site());
@@ -304,11 +312,19 @@ Tensor reduce(const OpDef& op, const TensorArg& x, const Ints& dims, const Reduc
 }  // namespace ops
 
 Tensor sum(const TensorArg& x) {
-  return ops::reduce(ops::kSum, x, {}, {});
+  return ops::reduce<ops::Sum>(x, {}, {});
 }
 
 Tensor sum(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
-  return ops::reduce(ops::kSum, x, dims, options);
+  return ops::reduce<ops::Sum>(x, dims, options);
+}
+
+Tensor nansum(const TensorArg& x) {
+  return ops::reduce<ops::Nansum>(x, {}, {});
+}
+
+Tensor nansum(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
+  return ops::reduce<ops::Nansum>(x, dims, options);
 }
 
 Tensor mean(const TensorArg& x) {
@@ -330,27 +346,27 @@ Tensor sum_to(const TensorArg& x, const Shape& shape) {
 }
 
 Tensor prod(const TensorArg& x) {
-  return ops::reduce(ops::kProd, x, {}, {});
+  return ops::reduce<ops::Prod>(x, {}, {});
 }
 
 Tensor prod(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
-  return ops::reduce(ops::kProd, x, dim, options);
+  return ops::reduce<ops::Prod>(x, dim, options);
 }
 
 Tensor any(const TensorArg& x) {
-  return ops::reduce(ops::kAny, x, {}, {});
+  return ops::reduce<ops::Any>(x, {}, {});
 }
 
 Tensor any(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
-  return ops::reduce(ops::kAny, x, dims, {.keepdim = options.keepdim});
+  return ops::reduce<ops::Any>(x, dims, {.keepdim = options.keepdim});
 }
 
 Tensor all(const TensorArg& x) {
-  return ops::reduce(ops::kAll, x, {}, {});
+  return ops::reduce<ops::All>(x, {}, {});
 }
 
 Tensor all(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
-  return ops::reduce(ops::kAll, x, dims, {.keepdim = options.keepdim});
+  return ops::reduce<ops::All>(x, dims, {.keepdim = options.keepdim});
 }
 
 Tensor ReduceMethods::sum(Site site) const {
@@ -363,6 +379,18 @@ Tensor ReduceMethods::sum(const Ints& dims, Site site) const {
 
 Tensor ReduceMethods::sum(const Ints& dims, const ReduceOptions& options, Site site) const {
   return flow::sum({self(), site}, dims, options);
+}
+
+Tensor ReduceMethods::nansum(Site site) const {
+  return flow::nansum(TensorArg(self(), site));
+}
+
+Tensor ReduceMethods::nansum(const Ints& dims, Site site) const {
+  return flow::nansum(TensorArg(self(), site), dims);
+}
+
+Tensor ReduceMethods::nansum(const Ints& dims, const ReduceOptions& options, Site site) const {
+  return flow::nansum(TensorArg(self(), site), dims, options);
 }
 
 Tensor ReduceMethods::mean(Site site) const {

@@ -24,6 +24,10 @@ struct KeepdimOptions {
 Tensor sum(const TensorArg& x);
 Tensor sum(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
 
+// The sum of the elements that are not NaN.
+Tensor nansum(const TensorArg& x);
+Tensor nansum(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
+
 // The mean of x over `dims`: sum(x, dims) divided by the number of elements. The mean of no
 // elements is NaN. Requires: a floating dtype.
 Tensor mean(const TensorArg& x);

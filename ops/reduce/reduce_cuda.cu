@@ -3,6 +3,7 @@
 // pieces are combined one after the other.
 #include "ops/kernel/element_cuda.cuh"
 #include "ops/reduce/reduce_op.h"
+#include "ops/reduce/reduce_rows.h"
 
 namespace flow::ops {
 
@@ -10,75 +11,24 @@ namespace {
 
 constexpr int64_t kPiece = 8192;  // elements of a result that one block joins
 
-// ---- what is gathered: start(), take(x), join(a, b) and end(wide, divisor)
-
-template <class T>
-inline constexpr bool kIsFloat = is_floating(dtype_of<T>);
 // Sums and products use float for the 16-bit types too, as everywhere on the device.
 template <class T>
-using Wide = std::conditional_t<kIsFloat<T>, DeviceCompute<T>, int64_t>;
+using Wide = std::conditional_t<is_floating(dtype_of<T>), DeviceCompute<T>, int64_t>;
 
-template <class T>
-struct Sum {
-  using Gathered = Wide<T>;
-  using Result = std::conditional_t<kIsFloat<T>, T, int64_t>;
+template <class Row, class T>
+using DeviceGather = Gather<Row, T, Wide<T>>;
 
-  __device__ static Gathered start() { return 0; }
+// What the element contributes, and the result as an element.
+template <class Gather, class T>
+__device__ typename Gather::Gathered taken(T x) {
+  return Gather::take(static_cast<Wide<T>>(widen(x)));
+}
 
-  __device__ static Gathered take(T x) { return static_cast<Gathered>(widen(x)); }
-
-  __device__ static Gathered join(Gathered a, Gathered b) {
-    if constexpr (kIsFloat<T>) {
-      return a + b;
-    } else {  // wraps around
-      return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    }
-  }
-
-  __device__ static Result end(Gathered sum, double divisor) {
-    if constexpr (kIsFloat<T>) {
-      return narrow<T>(sum / static_cast<Gathered>(divisor));
-    } else {
-      return sum;
-    }
-  }
-};
-
-template <class T>
-struct Product : Sum<T> {
-  using Gathered = Wide<T>;
-
-  __device__ static Gathered start() { return 1; }
-
-  __device__ static Gathered join(Gathered a, Gathered b) {
-    if constexpr (kIsFloat<T>) {
-      return a * b;
-    } else {
-      return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    }
-  }
-};
-
-template <class T>
-struct Any {
-  using Gathered = int;
-  using Result = bool;
-
-  __device__ static int start() { return 0; }
-
-  __device__ static int take(T x) { return widen(x) != DeviceCompute<T>{0} ? 1 : 0; }
-
-  __device__ static int join(int a, int b) { return a | b; }
-
-  __device__ static bool end(int any, double /*divisor*/) { return any != 0; }
-};
-
-template <class T>
-struct All : Any<T> {
-  __device__ static int start() { return 1; }
-
-  __device__ static int join(int a, int b) { return a & b; }
-};
+template <class Gather>
+__device__ typename Gather::Result result_of(typename Gather::Gathered value, double divisor) {
+  using Result = typename Gather::Result;
+  return narrow<Result>(static_cast<DeviceCompute<Result>>(Gather::end(value, divisor)));
+}
 
 // ---- offsets of elements
 
@@ -157,13 +107,13 @@ __global__ void join_pieces(DeviceReduction state, const T* x, typename Gather::
     const T* base = x + in_offset(state.kept, kept);
     auto value = Gather::start();
     for (int64_t i = begin + threadIdx.x; i < end; i += cuda::kBlockThreads)
-      value = Gather::join(value, Gather::take(base[in_offset(state.reduced, i)]));
+      value = Gather::join(value, taken<Gather>(base[in_offset(state.reduced, i)]));
     value = join_block<Gather>(value);
     if (threadIdx.x == 0) {
       if (state.pieces > 1) {
         partial[task] = value;
       } else {
-        y[out_offset(state.kept, kept)] = Gather::end(value, state.divisor);
+        y[out_offset(state.kept, kept)] = result_of<Gather>(value, state.divisor);
       }
     }
     __syncthreads();
@@ -185,11 +135,11 @@ __global__ void join_columns(DeviceReduction state, const T* x, typename Gather:
     const T* base = x + in_offset(state.kept, kept);
     auto value = Gather::start();
     for (int64_t i = begin; i < end; ++i)
-      value = Gather::join(value, Gather::take(base[in_offset(state.reduced, i)]));
+      value = Gather::join(value, taken<Gather>(base[in_offset(state.reduced, i)]));
     if (state.pieces > 1) {
       partial[kept * state.pieces + piece] = value;
     } else {
-      y[out_offset(state.kept, kept)] = Gather::end(value, state.divisor);
+      y[out_offset(state.kept, kept)] = result_of<Gather>(value, state.divisor);
     }
   }
 }
@@ -201,7 +151,7 @@ __global__ void join_partials(DeviceReduction state, const typename Gather::Gath
     auto value = Gather::start();
     for (int64_t piece = 0; piece < state.pieces; ++piece)
       value = Gather::join(value, partial[kept * state.pieces + piece]);
-    y[out_offset(state.kept, kept)] = Gather::end(value, state.divisor);
+    y[out_offset(state.kept, kept)] = result_of<Gather>(value, state.divisor);
   }
 }
 
@@ -247,11 +197,11 @@ void reduce(const KernelContext& ctx) {
   }
 }
 
-template <template <class> class Gather>
+template <class Row>
 KernelChoice select_reduce(const KernelQuery& query) {
   const TensorMeta& x = query.input(0);
   const KernelFn fn =
-      dispatch_all(x.dtype, []<class T>() -> KernelFn { return reduce<T, Gather<T>>; });
+      dispatch_all(x.dtype, []<class T>() -> KernelFn { return reduce<T, DeviceGather<Row, T>>; });
   auto state = std::make_shared<ReduceState>(
       prepare_reduction(x, reduced_dims_of(query.op, x, query.attrs)));
   if (&query.op == &kMean) {
@@ -260,14 +210,17 @@ KernelChoice select_reduce(const KernelQuery& query) {
   return {fn, std::move(state)};
 }
 
+template <class... Row>
+void add_rows(KernelTable& table, Rows<Row...> /*rows*/) {
+  (table.add(reduction_of<Row>(), DeviceType::kCuda, {"cuda", select_reduce<Row>}), ...);
+}
+
 }  // namespace
 
 void register_reduce_cuda(KernelTable& table) {
-  for (const OpDef* op : {&kSum, &kMean, &kSumTo})
+  add_rows(table, ReduceRows());
+  for (const OpDef* op : {&kMean, &kSumTo})
     table.add(*op, DeviceType::kCuda, {"cuda", select_reduce<Sum>});
-  table.add(kProd, DeviceType::kCuda, {"cuda", select_reduce<Product>});
-  table.add(kAny, DeviceType::kCuda, {"cuda", select_reduce<Any>});
-  table.add(kAll, DeviceType::kCuda, {"cuda", select_reduce<All>});
 }
 
 }  // namespace flow::ops

@@ -6,6 +6,7 @@
 //   Element, Wide   what memory holds; what pieces are joined in (double for sums)
 //   start(), wide_start()   the neutral elements; a vector V is VecOf<Element>
 //   keep_first(V v, n)      v with neutral lanes in place of the zeros past n
+//   take(V v)               what the elements v contribute
 //   join(V, V), join(Wide, Wide), across(V) -> Wide
 //   spill(Wide* w, V v)     w[i] = join(w[i], lane i)
 //   end(Wide, divisor) -> Element
@@ -66,18 +67,18 @@ inline typename Fold::Wide fold_block(const typename Fold::Element* p, int64_t n
   V a0 = Fold::start(), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0;
   int64_t i = 0;
   for (; i + 8 * kLanes <= n; i += 8 * kLanes) {
-    a0 = Fold::join(a0, load(p + i));
-    a1 = Fold::join(a1, load(p + i + kLanes));
-    a2 = Fold::join(a2, load(p + i + 2 * kLanes));
-    a3 = Fold::join(a3, load(p + i + 3 * kLanes));
-    a4 = Fold::join(a4, load(p + i + 4 * kLanes));
-    a5 = Fold::join(a5, load(p + i + 5 * kLanes));
-    a6 = Fold::join(a6, load(p + i + 6 * kLanes));
-    a7 = Fold::join(a7, load(p + i + 7 * kLanes));
+    a0 = Fold::join(a0, Fold::take(load(p + i)));
+    a1 = Fold::join(a1, Fold::take(load(p + i + kLanes)));
+    a2 = Fold::join(a2, Fold::take(load(p + i + 2 * kLanes)));
+    a3 = Fold::join(a3, Fold::take(load(p + i + 3 * kLanes)));
+    a4 = Fold::join(a4, Fold::take(load(p + i + 4 * kLanes)));
+    a5 = Fold::join(a5, Fold::take(load(p + i + 5 * kLanes)));
+    a6 = Fold::join(a6, Fold::take(load(p + i + 6 * kLanes)));
+    a7 = Fold::join(a7, Fold::take(load(p + i + 7 * kLanes)));
   }
   for (; i + kLanes <= n; i += kLanes)
-    a0 = Fold::join(a0, load(p + i));
-  if (i < n) a1 = Fold::join(a1, Fold::keep_first(load_n(p + i, n - i), n - i));
+    a0 = Fold::join(a0, Fold::take(load(p + i)));
+  if (i < n) a1 = Fold::join(a1, Fold::keep_first(Fold::take(load_n(p + i, n - i)), n - i));
   return Fold::across(Fold::join(Fold::join(Fold::join(a0, a1), Fold::join(a2, a3)),
                                  Fold::join(Fold::join(a4, a5), Fold::join(a6, a7))));
 }
@@ -160,8 +161,8 @@ inline void fold_row_group(const std::array<const typename Fold::Element*, kRedu
     V b = a;
     for (int64_t r = 0; r < count; ++r) {
       const auto* row = rows[static_cast<size_t>(r)] + c;
-      a = Fold::join(a, load(row));
-      b = Fold::join(b, load(row + kLanes));
+      a = Fold::join(a, Fold::take(load(row)));
+      b = Fold::join(b, Fold::take(load(row + kLanes)));
     }
     Fold::spill(sums + c, a);
     Fold::spill(sums + c + kLanes, b);
@@ -171,8 +172,8 @@ inline void fold_row_group(const std::array<const typename Fold::Element*, kRedu
     for (int64_t r = 0; r < count; ++r) {
       const auto* row = rows[static_cast<size_t>(r)] + c;
       a = Fold::join(a, c + kLanes <= columns
-                            ? load(row)
-                            : Fold::keep_first(load_n(row, columns - c), columns - c));
+                            ? Fold::take(load(row))
+                            : Fold::keep_first(Fold::take(load_n(row, columns - c)), columns - c));
     }
     Fold::spill(sums + c, a);
   }

@@ -39,7 +39,22 @@ struct SumToAttrs {
   static constexpr auto fields() { return std::tuple(key_field("shape", &SumToAttrs::shape)); }
 };
 
-extern const OpDef kSum, kMean, kSumTo, kProd, kAny, kAll;
+// These are sums with attrs of their own; the other reductions are rows of
+// ops/reduce/reduce_rows.h.
+extern const OpDef kMean, kSumTo;
+
+// Layout rules. A split kept dim stays split. A rank that holds only some of the reduced elements
+// has a partial sum, a partial maximum (any) or a partial minimum (all) of the result;
+// sbp_kept_dims has no such rule.
+void sbp_kept_dims(SbpContext& ctx);
+void sbp_sum(SbpContext& ctx);
+void sbp_nansum(SbpContext& ctx);  // not linear: a NaN may come from any part
+void sbp_any(SbpContext& ctx);
+void sbp_all(SbpContext& ctx);
+
+// At each element of x, the product of the other elements along `dims`, which is one dim or all
+// dims.
+Tensor products_of_others(const Tensor& x, const Shape& dims);
 
 // A set of dims: bit i for dim i.
 using DimSet = uint32_t;

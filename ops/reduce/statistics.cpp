@@ -234,17 +234,6 @@ Tensor logsumexp(const TensorArg& x, const Ints& dims, const KeepdimOptions& opt
   return dispatch(ops::kLogsumexp, {&wide}, attrs, x.site());
 }
 
-Tensor nansum(const TensorArg& x) {
-  return nansum(x, {});
-}
-
-Tensor nansum(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
-  return ops::named("nansum", [&]() -> Tensor {
-    if (!is_floating(x->dtype())) return sum(x, dims, options);
-    return sum({masked_fill(x, isnan(x), 0), x.site()}, dims, options);
-  });
-}
-
 Tensor nanmean(const TensorArg& x) {
   return nanmean(x, {});
 }
@@ -275,18 +264,6 @@ Tensor ReduceMethods::count_nonzero(Site site) const {
 
 Tensor ReduceMethods::count_nonzero(const Ints& dims, Site site) const {
   return flow::count_nonzero(TensorArg(self(), site), dims);
-}
-
-Tensor ReduceMethods::nansum(Site site) const {
-  return flow::nansum(TensorArg(self(), site));
-}
-
-Tensor ReduceMethods::nansum(const Ints& dims, Site site) const {
-  return flow::nansum(TensorArg(self(), site), dims);
-}
-
-Tensor ReduceMethods::nansum(const Ints& dims, const ReduceOptions& options, Site site) const {
-  return flow::nansum(TensorArg(self(), site), dims, options);
 }
 
 Tensor ReduceMethods::nanmean(Site site) const {

@@ -43,9 +43,7 @@ Tensor norm(const TensorArg& x, const NormOptions& options = {});
 Tensor logsumexp(const TensorArg& x);
 Tensor logsumexp(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 
-// The sum and the mean of the elements that are not NaN. If there are none, the mean is NaN.
-Tensor nansum(const TensorArg& x);
-Tensor nansum(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
+// The mean of the elements that are not NaN; NaN if there are none.
 Tensor nanmean(const TensorArg& x);
 Tensor nanmean(const TensorArg& x, const Ints& dims, const ReduceOptions& options = {});
 

@@ -11,10 +11,8 @@ Samples activation_samples();
 Samples attention_samples();
 Samples batch_norm_samples();
 Samples binary_samples();
-Samples bitwise_samples();
 Samples cast_samples();
 Samples channel_samples();
-Samples compare_samples();
 Samples concat_samples();
 Samples conv_samples();
 Samples copy_samples();
@@ -37,6 +35,7 @@ Samples random_samples();
 Samples recurrent_samples();
 Samples redistribute_samples();
 Samples reduce_samples();
+Samples row_samples();
 Samples scan_samples();
 Samples search_samples();
 Samples slice_samples();
@@ -45,23 +44,47 @@ Samples sort_samples();
 Samples special_samples();
 Samples statistics_samples();
 Samples ternary_samples();
-Samples trigonometry_samples();
 Samples unary_samples();
 Samples update_samples();
 Samples view_samples();
 Samples where_samples();
 
-inline constexpr std::array kFamilies = {
-    activation_samples,    attention_samples, batch_norm_samples,   binary_samples,
-    bitwise_samples,       cast_samples,      channel_samples,      compare_samples,
-    concat_samples,        conv_samples,      copy_samples,         creation_samples,
-    cross_entropy_samples, ctc_loss_samples,  diagonal_samples,     dropout_samples,
-    embedding_samples,     extrema_samples,   gather_samples,       index_samples,
-    loss_samples,          matmul_samples,    norm_samples,         order_statistics_samples,
-    partial_fc_samples,    pool_samples,      random_samples,       recurrent_samples,
-    redistribute_samples,  reduce_samples,    scan_samples,         search_samples,
-    slice_samples,         softmax_samples,   sort_samples,         special_samples,
-    statistics_samples,    ternary_samples,   trigonometry_samples, unary_samples,
-    update_samples,        view_samples,      where_samples};
+// Adds samples of a function of one tensor: values where it is smooth, and for its kernels many,
+// special and extreme ones.
+inline void add_function(Samples& samples, const std::string& op, const SampleInput& input,
+                         DTypeSet dtypes, const std::function<void(const Inputs&)>& call) {
+  samples.push_back({op, {input}, dtypes, call});
+  SampleInput many = input;
+  many.shape = {3, 7000};
+  samples.push_back({op, {many}, dtypes, call, "many", true});
+  samples.push_back({op, {specials({4, 25})}, dtypes, call, "specials", true});
+  SampleInput wide = input;
+  wide.shape = {4, 25};
+  wide.extremes = 0.3;
+  wide.zeros = 0.2;
+  samples.push_back({op, {wide}, dtypes, call, "extremes", true});
+}
+
+inline constexpr std::array kFamilies = {activation_samples,    attention_samples,
+                                         batch_norm_samples,    binary_samples,
+                                         cast_samples,          channel_samples,
+                                         concat_samples,        conv_samples,
+                                         copy_samples,          creation_samples,
+                                         cross_entropy_samples, ctc_loss_samples,
+                                         diagonal_samples,      dropout_samples,
+                                         embedding_samples,     extrema_samples,
+                                         gather_samples,        index_samples,
+                                         loss_samples,          matmul_samples,
+                                         norm_samples,          order_statistics_samples,
+                                         partial_fc_samples,    pool_samples,
+                                         random_samples,        recurrent_samples,
+                                         redistribute_samples,  reduce_samples,
+                                         row_samples,           scan_samples,
+                                         search_samples,        slice_samples,
+                                         softmax_samples,       sort_samples,
+                                         special_samples,       statistics_samples,
+                                         ternary_samples,       unary_samples,
+                                         update_samples,        view_samples,
+                                         where_samples};
 
 }  // namespace flow::contract

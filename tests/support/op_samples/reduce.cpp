@@ -1,12 +1,58 @@
 #include "ops/reduce/reduce.h"
 
+#include "ops/reduce/reduce_rows.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {
 
+namespace {
+
+// All dims, one dim, and for kernels many columns, many rows and special values.
+void add_row(Samples& samples, const ops::ReduceFacts& facts) {
+  SampleInput input{
+      .low = facts.sample.low, .high = facts.sample.high, .zeros = facts.sample.zeros};
+  const auto over = [facts](int64_t dim, bool keepdim) {
+    return [=](const Inputs& x) {
+      if (facts.over_dims != nullptr) facts.over_dims(x[0], dim, {.keepdim = keepdim});
+      if (facts.over_kept != nullptr) facts.over_kept(x[0], dim, {.keepdim = keepdim});
+      if (facts.over_dim != nullptr) facts.over_dim(x[0], dim, {.keepdim = keepdim});
+    };
+  };
+  const auto add = [&](const Shape& shape, const std::function<void(const Inputs&)>& call,
+                       const char* label) {
+    input.shape = shape;
+    samples.push_back({facts.name, {input}, kAllDTypes, call, label});
+    samples.back().only_kernels = shape.numel() > 100;
+    samples.back().is_general = !facts.sample.has_specials;
+  };
+  const auto whole = [facts](const Inputs& x) { facts.whole(x[0]); };
+  add({2, 2}, whole, "");
+  add({5, 2, 3}, over(0, false), "dim 0");
+  add({5, 2, 3}, over(-1, true), "keepdim");
+  add({1000, 70}, over(0, false), "many columns");
+  add({1000, 70}, over(1, false), "many rows");
+  add({70, 1000}, whole, "many");
+  input.has_specials = true;
+  add({50, 20}, over(0, false), "specials");
+  if (facts.sample.has_specials) {  // layout rules that only hold without them are false
+    samples.push_back({facts.name, {specials({5, 2})}, kFloats, over(0, false), "with specials"});
+    samples.back().constant_inputs = 1;
+  }
+  if (facts.gives_bools) {
+    samples.push_back(
+        {facts.name, {mask({5, 2}, facts.sample.zeros)}, kNoDType, over(0, false), "masks"});
+  }
+}
+
+template <class... Row>
+void add_rows(Samples& samples, ops::Rows<Row...> /*rows*/) {
+  (add_row(samples, Row::kFacts), ...);
+}
+
+}  // namespace
+
 Samples reduce_samples() {
-  return {
-      {"sum", {in({5, 2})}, kAllDTypes, [](const Inputs& x) { sum(x[0]); }},
+  Samples samples = {
       {"sum",
        {in({5, 2, 3})},
        kAllDTypes,
@@ -14,30 +60,6 @@ Samples reduce_samples() {
          sum(x[0], {0, 2});
        },
        "dims 0, 2"},
-      {"sum",
-       {in({5, 2})},
-       kAllDTypes,
-       [](const Inputs& x) { sum(x[0], -1, {.keepdim = true}); },
-       "keepdim"},
-      {.op = "sum",
-       .inputs = {in({70, 1000})},
-       .dtypes = kNumbers,
-       .call = [](const Inputs& x) { sum(x[0]); },
-       .label = "many",
-       .only_kernels = true},
-      {.op = "sum",
-       .inputs = {in({1000, 70})},
-       .dtypes = kNumbers,
-       .call = [](const Inputs& x) { sum(x[0], 0); },
-       .label = "many columns",
-       .only_kernels = true},
-      {.op = "sum",
-       .inputs = {in({1000, 70})},
-       .dtypes = kNumbers,
-       .call = [](const Inputs& x) { sum(x[0], 1); },
-       .label = "many rows",
-       .only_kernels = true},
-      {"sum", {in({5, 2, 3})}, kAllDTypes, [](const Inputs& x) { sum(x[0], {-2}); }, "dim -2"},
       {"mean", {in({5, 2})}, kFloats, [](const Inputs& x) { mean(x[0]); }},
       {"mean",
        {in({5, 2, 3})},
@@ -59,36 +81,17 @@ Samples reduce_samples() {
        .call = [](const Inputs& x) { mean(x[0], 0); },
        .label = "many columns",
        .only_kernels = true},
-      {"prod", {in({2, 5})}, kAllDTypes, [](const Inputs& x) { prod(x[0], 1); }},
       {"prod", {nonzero({3, 2})}, kAllDTypes, [](const Inputs& x) { prod(x[0]); }, "full"},
       {"prod",
        {sparse({5, 3}, 0.3)},
        kAllDTypes,
        [](const Inputs& x) { prod(x[0], -1, {.keepdim = true}); },
        "zeros"},
-      {.op = "sum",
-       .inputs = {specials({50, 20})},
-       .dtypes = kFloats,
-       .call = [](const Inputs& x) { sum(x[0], 0); },
-       .label = "specials",
-       .only_kernels = true},
       {.op = "mean",
        .inputs = {specials({50, 20})},
        .dtypes = kFloats,
        .call = [](const Inputs& x) { mean(x[0], 1); },
        .label = "specials",
-       .only_kernels = true},
-      {.op = "prod",
-       .inputs = {specials({50, 20})},
-       .dtypes = kFloats,
-       .call = [](const Inputs& x) { prod(x[0], 0); },
-       .label = "specials",
-       .only_kernels = true},
-      {.op = "prod",
-       .inputs = {in({60, 70}, 0.9, 1.1)},
-       .dtypes = kFloats,
-       .call = [](const Inputs& x) { prod(x[0], 0); },
-       .label = "many columns",
        .only_kernels = true},
       {"sum_to", {in({5, 2})}, kAllDTypes, [](const Inputs& x) { sum_to(x[0], {2}); }},
       {"sum_to",
@@ -98,25 +101,9 @@ Samples reduce_samples() {
          sum_to(x[0], {5, 1});
        },
        "1"},
-      {.op = "any",
-       .inputs = {specials({50, 20})},
-       .dtypes = kAllDTypes,
-       .call = [](const Inputs& x) { any(x[0], 0); },
-       .label = "specials",
-       .only_kernels = true},
-      {"any", {sparse({5, 2}, 0.8)}, kAllDTypes, [](const Inputs& x) { any(x[0], 0); }},
-      {"any", {sparse({2, 2}, 0.7)}, kAllDTypes, [](const Inputs& x) { any(x[0]); }, "full"},
-      {"any", {mask({5, 2}, 0.8)}, kNoDType, [](const Inputs& x) { any(x[0], 0); }, "masks"},
-      {.op = "all",
-       .inputs = {specials({20, 50})},
-       .dtypes = kAllDTypes,
-       .call = [](const Inputs& x) { all(x[0], 1); },
-       .label = "specials",
-       .only_kernels = true},
-      {"all", {sparse({2, 5}, 0.4)}, kAllDTypes, [](const Inputs& x) { all(x[0], 0); }},
-      {"all", {sparse({2, 2}, 0.1)}, kAllDTypes, [](const Inputs& x) { all(x[0]); }, "full"},
-      {"all", {mask({2, 5}, 0.3)}, kNoDType, [](const Inputs& x) { all(x[0], 0); }, "masks"},
   };
+  add_rows(samples, ops::ReduceRows());
+  return samples;
 }
 
 }  // namespace flow::contract

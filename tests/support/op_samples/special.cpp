@@ -32,9 +32,6 @@ Samples special_samples() {
     sample.is_general = sample.inputs[0].low < 0;
   const SampleInput inside = in({5, 2}, -0.9, 0.9);
   samples.push_back({"erfinv", {inside}, kAllDTypes, [](const Inputs& x) { erfinv(x[0]); }});
-  samples.push_back({"copysign", {nonzero({5, 2}), nonzero({2})}, kAllDTypes, [](const Inputs& x) {
-                       copysign(x[0], x[1]);
-                     }});
   return samples;
 }
 

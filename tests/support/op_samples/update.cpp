@@ -34,10 +34,11 @@ Samples sgd_samples(const Shape& shape, const char* label) {
        },
        label},
       {"sgd_momentum_update",
-       {x, x, x, number(0.1, 0.2)},
+       {x, x, x, number(0.1, 0.2), number(0.8, 0.9)},
        kFloats,
        [](const Inputs& t) {
-         sgd_update(t[0], t[1], t[2], {.momentum = 0.9, .nesterov = true, .lr_tensor = t[3]});
+         sgd_update(t[0], t[1], t[2],
+                    {.nesterov = true, .lr_tensor = t[3], .momentum_tensor = t[4]});
        },
        label},
   };
@@ -55,11 +56,12 @@ Samples adam_samples(const Shape& shape, const char* label) {
        },
        label},
       {"adam_update",
-       {x, x, x, square, number(0.1, 0.2), number(3, 4)},
+       {x, x, x, square, number(0.1, 0.2), number(3, 4), number(0.8, 0.9)},
        kFloats,
        [](const Inputs& t) {
-         adamw_update(t[0], t[1], t[2], t[3],
-                      {.weight_decay = 0.1, .lr_tensor = t[4], .step_tensor = t[5]});
+         adamw_update(
+             t[0], t[1], t[2], t[3],
+             {.weight_decay = 0.1, .lr_tensor = t[4], .step_tensor = t[5], .beta1_tensor = t[6]});
        },
        label},
       {"amsgrad_update",
@@ -76,7 +78,7 @@ Samples adam_samples(const Shape& shape, const char* label) {
 Samples adaptive_samples(const Shape& shape, const char* label) {
   const SampleInput x = in(shape);
   const SampleInput square = in(shape, 0.5, 2);
-  const SampleInput lr = number(0.1, 0.2), step = number(3, 4);
+  const SampleInput lr = number(0.1, 0.2), step = number(3, 4), beta1 = number(0.8, 0.9);
   return {
       {"adamax_update",
        {x, x, x, square},
@@ -86,11 +88,12 @@ Samples adaptive_samples(const Shape& shape, const char* label) {
        },
        label},
       {"adamax_update",
-       {x, x, x, square, lr, step},
+       {x, x, x, square, lr, step, beta1},
        kFloats,
        [](const Inputs& t) {
-         adamax_update(t[0], t[1], t[2], t[3],
-                       {.maximize = true, .lr_tensor = t[4], .step_tensor = t[5]});
+         adamax_update(
+             t[0], t[1], t[2], t[3],
+             {.maximize = true, .lr_tensor = t[4], .step_tensor = t[5], .beta1_tensor = t[6]});
        },
        label},
       {"radam_update",
@@ -101,7 +104,7 @@ Samples adaptive_samples(const Shape& shape, const char* label) {
        },
        label},
       {"radam_update",
-       {x, x, x, square, lr, number(9, 10)},
+       {x, x, x, square, lr, number(9, 10), beta1},
        kFloats,
        [](const Inputs& t) {
          radam_update(t[0], t[1], t[2], t[3],
@@ -109,7 +112,8 @@ Samples adaptive_samples(const Shape& shape, const char* label) {
                        .decoupled_weight_decay = true,
                        .maximize = true,
                        .lr_tensor = t[4],
-                       .step_tensor = t[5]});
+                       .step_tensor = t[5],
+                       .beta1_tensor = t[6]});
        },
        label},
       {"nadam_update",
@@ -142,11 +146,12 @@ Samples adaptive_samples(const Shape& shape, const char* label) {
        },
        label},
       {"rmsprop_momentum_update",
-       {x, x, square, x},
+       {x, x, square, x, number(0.8, 0.9)},
        kFloats,
        [](const Inputs& t) {
-         rmsprop_update(t[0], t[1], t[2],
-                        {.lr = 0.1, .momentum = 0.9, .maximize = true, .momentum_buffer = t[3]});
+         rmsprop_update(
+             t[0], t[1], t[2],
+             {.lr = 0.1, .maximize = true, .momentum_buffer = t[3], .momentum_tensor = t[4]});
        },
        label},
       {"rmsprop_centered_momentum_update",
@@ -184,10 +189,11 @@ Samples adaptive_samples(const Shape& shape, const char* label) {
        },
        label},
       {"lamb_direction",
-       {x, x, x, square, step},
+       {x, x, x, square, step, beta1},
        kFloats,
        [](const Inputs& t) {
-         lamb_update(t[0], t[1], t[2], t[3], {.weight_decay = 0.1, .step_tensor = t[4]});
+         lamb_update(t[0], t[1], t[2], t[3],
+                     {.weight_decay = 0.1, .step_tensor = t[4], .beta1_tensor = t[5]});
        },
        label},
       {"lamb_update",

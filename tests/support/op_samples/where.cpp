@@ -1,6 +1,5 @@
 #include "ops/elementwise/where.h"
 
-#include "core/dispatch.h"
 #include "ops/elementwise/where_op.h"
 #include "tests/support/op_samples/families.h"
 
@@ -61,8 +60,7 @@ Samples where_samples() {
                        {in(shape), kinked(shape, kinks)},
                        kAllDTypes,
                        [](const Inputs& x) {
-                         dispatch(ops::kClampGrad, {&x[0], &x[1]},
-                                  ops::ClampAttrs{kBothBounds.min, kBothBounds.max}, Site::here());
+                         ops::clamp_grad(x[0], x[1], {kBothBounds.min, kBothBounds.max});
                        },
                        str(shape)});
     samples.back().only_kernels = shape.numel() > 100;

@@ -25,8 +25,10 @@ bool runs_later(const Node* a, const Node* b) {
 // forward, and a PlacementGuard or AutocastGuard around backward() does not affect them.
 class RunScope {
  public:
-  explicit RunScope(bool create_graph)
+  // `site` is the line that called backward.
+  RunScope(bool create_graph, Site site)
       : state_(thread_state()),
+        site_(site),
         grad_enabled_(std::exchange(state_.grad_enabled, create_graph)),
         phase_(std::exchange(state_.phase, Phase::kBackward)),
         region_(std::exchange(active_region, nullptr)),
@@ -37,6 +39,7 @@ class RunScope {
 
   ~RunScope() {
     enter(outer_);
+    state_.scope_site = outer_.user_site();
     state_.grad_enabled = grad_enabled_;
     state_.phase = phase_;
     active_region = region_;
@@ -47,14 +50,20 @@ class RunScope {
   RunScope(const RunScope&) = delete;
   RunScope& operator=(const RunScope&) = delete;
 
+  // Leaves have no line of their own.
   void enter(const NodeScope& scope) {
-    state_.scope_site = scope.user_site();
+    const Site site = scope.user_site();
+    state_.scope_site = site.is_known() ? site : site_;
     state_.module_path = scope.module_path;
     state_.stage = scope.stage;
   }
 
+  // After the last node.
+  void leave_nodes() { state_.scope_site = site_; }
+
  private:
   ThreadState& state_;
+  Site site_;
   bool grad_enabled_;
   Phase phase_;
   RecomputeRegion* region_;
@@ -199,7 +208,7 @@ void BackwardRun::check_alive() const {
 }
 
 void BackwardRun::run() {
-  RunScope scope(options_.create_graph);
+  RunScope scope(options_.create_graph, options_.site);
   find_nodes();
   if (options_.captures) find_needed();
   check_alive();
@@ -220,6 +229,7 @@ void BackwardRun::run() {
     execute(*node);
   }
   finish_sums();
+  scope.leave_nodes();
   for (size_t i = 0; i < final_callbacks_.size(); ++i)
     final_callbacks_[i]();
 }

@@ -45,6 +45,8 @@ class NodeGradContext final : public GradContext {
 
   const RandomStream& random() const override { return node_.random(); }
 
+  const char* op_name() const override { return node_.name(); }
+
  protected:
   const void* raw_attrs() const override { return node_.attrs(); }
 

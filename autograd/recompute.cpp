@@ -6,6 +6,7 @@
 #include "autograd/tensor_autograd.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/traced.h"
 
 namespace flow {
 
@@ -56,7 +57,7 @@ class SecondRun {
 // Returns a second handle at the same place in the graph, so that a leaf is not a leaf inside the
 // region.
 Tensor with_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index) {
-  Tensor handle(tensor.impl().alias());
+  Tensor handle = alias_of(tensor);
   set_history(handle.impl(), node, index);
   return handle;
 }

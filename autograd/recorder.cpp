@@ -7,6 +7,7 @@
 #include "autograd/view.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/view_link.h"
 
 namespace flow::autograd {
 
@@ -40,16 +41,35 @@ class GradRecorder final : public Recorder {
     track_view(call, decision, output);
   }
 
+  void take_history(const Tensor& target, const Tensor& source) override;
+
  private:
   static void forget_old_values(const Call& call);
 };
+
+// Follows a view to the tensor that it is a view of.
+const TensorImpl& owner_of(const TensorImpl& tensor) {
+  if (is_tracked_view(tensor)) return owner_of(*tensor.autograd->base);
+  if (tensor.is_linked_view) return owner_of(find_view_link(tensor)->base.impl());
+  return tensor;
+}
+
+void GradRecorder::take_history(const Tensor& target, const Tensor& source) {
+  const TensorImpl& from = source.impl();
+  if (from.grad_fn) {
+    set_history(target.impl(), Ref<Node>(static_cast<Node*>(from.grad_fn.get())),
+                from.output_index);
+  } else {
+    clear_history(target.impl());
+  }
+}
 
 void GradRecorder::check_mutation(const Call& call) {
   if (!is_grad_enabled()) return;
   for (uint32_t left = call.mutates; left != 0; left &= left - 1) {
     const TensorImpl& written = call.input(static_cast<size_t>(std::countr_zero(left))).impl();
-    const bool is_view = is_tracked_view(written);
-    const TensorImpl& owner = is_view ? *written.autograd->base : written;
+    const TensorImpl& owner = owner_of(written);
+    const bool is_view = &owner != &written;
     if (owner.requires_grad && !owner.grad_fn) {
       throw InvalidArgument(
           str("[", call.op.name, "_] a leaf that requires grad",

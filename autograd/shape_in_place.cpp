@@ -3,11 +3,25 @@
 #include "autograd/tensor_autograd.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/view_link.h"
 #include "ops/shape/view.h"
 
 namespace flow {
 
 namespace {
+
+// Lets a link of `view` to `x` refer to what x is now, before x becomes the view.
+void keep_base(const Tensor& view, const TensorImpl& x) {
+  ViewLink* link = find_view_link(view.impl());
+  if (link == nullptr || &link->base.impl() != &x) return;
+  const Ref<TensorImpl> before = x.alias();
+  before->requires_grad = x.requires_grad;
+  before->output_index = x.output_index;
+  before->grad_fn = x.grad_fn;
+  before->is_linked_view = x.is_linked_view;
+  before->is_untracked_view = x.is_untracked_view;
+  link->base = Tensor(before);
+}
 
 // Gives the handle the strides and history of `view`, which is a view of it. Views of the handle
 // that were made earlier keep theirs.
@@ -33,8 +47,15 @@ const Tensor& become(const TensorArg& x, const Tensor& view, const char* name) {
             ": ", *impl.meta, "; use the form without underscore"),
         x.site());
   }
+  keep_base(view, impl);
   impl.meta = source.meta;
   impl.trace = source.trace;
+  if (source.is_linked_view) {
+    impl.is_linked_view = true;
+  } else if (impl.is_linked_view) {  // the link's view has another shape now
+    impl.is_linked_view = false;
+    impl.is_untracked_view = true;
+  }
   if (source.grad_fn) {
     const Ref<autograd::Node> node(static_cast<autograd::Node*>(source.grad_fn.get()));
     autograd::set_history(impl, node, source.output_index);

@@ -6,6 +6,7 @@
 #include "autograd/engine.h"
 #include "autograd/tensor_autograd.h"
 #include "core/error.h"
+#include "core/traced.h"
 
 namespace flow {
 
@@ -104,7 +105,7 @@ void AutogradMethods::remove_hook(int64_t handle) const {
 }
 
 Tensor AutogradMethods::detach() const {
-  return Tensor(self().impl().alias());
+  return alias_of(self());
 }
 
 void AutogradMethods::set_data(const Tensor& other) const {
@@ -123,6 +124,7 @@ void AutogradMethods::set_data(const Tensor& other) const {
   impl.offset = source.offset;
   impl.trace = source.trace;
   impl.is_untracked_view = false;
+  impl.is_linked_view = false;
   if (autograd::TensorAutograd* slot = find_autograd(impl)) {
     slot->base = nullptr;
     slot->base_owner = nullptr;

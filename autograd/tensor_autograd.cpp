@@ -1,18 +1,13 @@
 #include "autograd/tensor_autograd.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "autograd/view.h"
 
 namespace flow::autograd {
 
 ViewStep::ViewStep(const Call& call, Ref<ViewStep> before)
-    : op(&call.op), previous(std::move(before)), site(call.site) {
-  if (op->attrs == nullptr) return;
-  attrs.resize(op->attrs->size);
-  std::memcpy(attrs.data(), call.attrs, attrs.size());
-}
+    : op(&call.op), previous(std::move(before)), attrs(call.copy_attrs()), site(call.site) {}
 
 void ViewStep::destroy(ViewStep* step) noexcept {
   Ref<ViewStep> next = std::move(step->previous);

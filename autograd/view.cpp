@@ -13,6 +13,10 @@ namespace flow::autograd {
 void track_view(const Call& call, const Decision& decision, const Tensor& output) {
   const TensorImpl& input = call.input(0).impl();
   TensorImpl& view = output.impl();
+  if (view.is_linked_view) {
+    view.is_untracked_view = !is_grad_enabled() && is_floating(view.meta->dtype);
+    return;
+  }
   if (decision.redistributes || !share_memory(input, view) || view.trace != nullptr ||
       !is_floating(view.meta->dtype)) {
     return;

@@ -8,6 +8,7 @@
 
 #include "core/env.h"
 #include "core/error.h"
+#include "core/flow_calls.h"
 #include "core/launcher.h"
 
 namespace flow {
@@ -75,6 +76,7 @@ void* RankContext::add_slot(const void* key, std::shared_ptr<void> value) {
 
 namespace internal {
 ThreadState& attach_to_process() {
+  if (const char* reason = refusal_of_flow_calls()) throw InvalidArgument(reason);
   if (threads_mode.load()) {
     throw InvalidArgument(
         "[context] this thread belongs to no rank while ranks are threads; attach it with "

@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "core/view_link.h"
+
 namespace flow {
 
 namespace {
@@ -41,13 +43,34 @@ void run_observed(const ThreadState& state, const Call& call, const Decision& de
   observer.end(decision, false);
 }
 
+// Computes the result of a call in place out of place, and copies it into the written tensor.
+void write_copy(const Call& call, Tensor* outputs) {
+  const Tensor result = dispatch_raw(call.op, call.inputs, call.attrs, call.site);
+  bind_mutated(call, outputs);
+  outputs[0].copy_({result, call.site});
+}
+
+void refresh_views(const Call& call) {
+  for (const Tensor* input : call.inputs) {
+    if (input->defined()) refresh_view(*input);
+  }
+}
+
 }  // namespace
+
+std::vector<std::byte> Call::copy_attrs() const {
+  if (op.attrs == nullptr) return {};
+  const auto* begin = static_cast<const std::byte*>(attrs);
+  return {begin, begin + op.attrs->size};
+}
 
 void dispatch(Call& call, Tensor* outputs) {
   ThreadState& state = thread_state();
   if (state.chooser == nullptr) [[unlikely]] {
     throw InternalError("[dispatch] no runtime is installed; include <flow/flow.h>");
   }
+  if (has_view_links()) [[unlikely]]
+    refresh_views(call);
   if (state.autocast != nullptr && call.op.autocast != AutocastRule::kNone) [[unlikely]] {
     state.autocast->run(call, outputs);
     return;
@@ -63,9 +86,13 @@ void dispatch(Call& call, Tensor* outputs) {
     call.op.decompose({call.inputs, call.attrs, call.site}, sbp, outputs);
     return;
   }
+  if (decision.writes_copy) [[unlikely]]
+    return write_copy(call, outputs);
   const bool records = state.grad_enabled && any_requires_grad(call);
   if (call.mutates != 0) {
     state.recorder->check_mutation(call);
+    if (has_view_links()) [[unlikely]]
+      check_linked_writes(call);
     bind_mutated(call, outputs);
   }
   if (call.op.is_random) {
@@ -82,6 +109,8 @@ void dispatch(Call& call, Tensor* outputs) {
   } else if (call.op.view != nullptr) {
     state.recorder->note_view(call, decision, outputs[0]);
   }
+  if (call.mutates != 0 && has_view_links()) [[unlikely]]
+    write_back_views(call);
 }
 
 Tensor dispatch_raw(const OpDef& op, std::span<const Tensor* const> inputs, const void* attrs,

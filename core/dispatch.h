@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +26,9 @@ struct Call {
   RandomStream random = {};  // set by dispatch for random ops
 
   const Tensor& input(size_t i) const { return *inputs[i]; }
+
+  // A copy of the attrs, for who stores the call; empty if the op has none.
+  std::vector<std::byte> copy_attrs() const;
 };
 
 // What was decided for a call. It is a pure function of op, attrs and logical metas, and is the
@@ -43,6 +48,12 @@ struct Decision {
   std::vector<MetaPtr> outputs;
   bool redistributes = false;  // some input's layout changes
   bool decomposes = false;     // OpDef::decompose runs instead of a kernel
+  // The written tensor is a partial value, which the op cannot write: the result is computed out of
+  // place and copied into it.
+  bool writes_copy = false;
+  // The output of a view op shares no memory with the input on some rank: every rank copies and
+  // links it (core/view_link.h).
+  bool links_view = false;
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };
@@ -63,6 +74,15 @@ class Interpreter {
  public:
   virtual ~Interpreter() = default;
   virtual void run(const Call& call, const Decision& decision, Tensor* outputs) = 0;
+  // Gives `target`, and all tensors that share its memory, the values of `value`, which has the
+  // same shape and dtype. Changes no history.
+  virtual void replace(const Tensor& target, const Tensor& value) = 0;
+  // Returns the number of writes to the memory of a tensor that this interpreter has run.
+  virtual uint32_t version_of(const Tensor& tensor) = 0;
+
+  // Returns what a trace stores with `tensor`, which all aliases share that the trace makes of it.
+  // Null if this interpreter does not trace.
+  virtual std::shared_ptr<TraceSlot> slot_of(const Tensor& /*tensor*/) { return nullptr; }
 };
 
 // Is told of the calls that its thread runs, but not of traced ones (eager/profiler.h).
@@ -85,6 +105,8 @@ class Recorder {
   // Notes the output of a view op that was not recorded: a later write to it may have to be
   // recorded.
   virtual void note_view(const Call& call, const Decision& decision, const Tensor& output) = 0;
+  // Gives `target` the history of `source`.
+  virtual void take_history(const Tensor& target, const Tensor& source) = 0;
 };
 
 // Runs before all other steps while an AutocastGuard is on.

@@ -21,21 +21,35 @@ void not_differentiable(GradContext& /*ctx*/) {
   throw InternalError("[autograd] a gradient was asked of an op that has none");
 }
 
+void not_twice_differentiable(GradContext& ctx) {
+  throw Unsupported(str("[", ctx.op_name(),
+                        "] the result of this op is a gradient that cannot be differentiated "
+                        "again; leave its function out of what create_graph differentiates, or "
+                        "compose the function of other ops"));
+}
+
 void only_broadcast(SbpContext& /*ctx*/) {}
+
+void cannot_write_back(const Tensor& base, const Tensor& /*part*/, const void* /*attrs*/,
+                       Site /*site*/) {
+  throw InternalError(str(
+      "[view] a write to a view that has no inverse was not refused; the base is ", base.meta()));
+}
 
 void OpTable::add(const OpDef& op) {
   const std::string name = op.name;
   if (by_name_.contains(name)) {
     throw InvalidArgument(str("[register_op] op '", name, "' exists already; choose another name"));
   }
-  const char* missing = op.infer == nullptr  ? "infer"
-                        : op.sbp == nullptr  ? "sbp"
-                        : op.grad == nullptr ? "grad"
-                                             : nullptr;
+  const char* missing = op.infer == nullptr                              ? "infer"
+                        : op.sbp == nullptr                              ? "sbp"
+                        : op.grad == nullptr                             ? "grad"
+                        : op.view != nullptr && op.write_back == nullptr ? "write_back"
+                                                                         : nullptr;
   if (missing != nullptr) {
     throw InvalidArgument(str("[register_op] op '", name, "' has no ", missing,
-                              " rule; write one, or refuse it with not_differentiable or "
-                              "only_broadcast"));
+                              " rule; write one, or refuse it with not_differentiable, "
+                              "not_twice_differentiable, only_broadcast or cannot_write_back"));
   }
   by_name_.emplace(name, &op);
   order_.push_back(&op);

@@ -13,6 +13,7 @@
 #include "core/attrs.h"
 #include "core/error.h"
 #include "core/generator.h"
+#include "core/micro_batch_rules.h"
 #include "core/tensor.h"
 
 namespace flow {
@@ -89,11 +90,18 @@ class InferContext : public OpContext {
 };
 
 // One legal combination of layouts along one placement axis. The entry of an optional input that is
-// not given is B.
+// not given is B. Two signatures are equal if their layouts are.
 struct SbpSignature {
   std::vector<Sbp> inputs;
   std::vector<Sbp> outputs;
-  friend bool operator==(const SbpSignature&, const SbpSignature&) = default;
+  // True if the kernel needs to know where its parts begin in the logical tensors (their
+  // local_begin). False if the kernel computes the same from parts whose position is unknown, such
+  // as the samples of one micro-batch.
+  bool is_positional = false;
+
+  friend bool operator==(const SbpSignature& a, const SbpSignature& b) {
+    return a.inputs == b.inputs && a.outputs == b.outputs;
+  }
 };
 
 // Collects the signatures of a call along one axis. "all B -> all B" is always legal, and the
@@ -113,9 +121,17 @@ class SbpContext : public OpContext {
 
   const OutputSpec& output(int i) const { return outputs_[static_cast<size_t>(i)]; }
 
+  // Adds a signature whose kernel does not need the position of its parts.
   void add(std::vector<Sbp> inputs, std::vector<Sbp> outputs) {
-    signatures_.push_back({std::move(inputs), std::move(outputs)});
+    add({std::move(inputs), std::move(outputs), false});
   }
+
+  // Adds a signature whose kernel reads the position of its parts from their metas.
+  void add_positional(std::vector<Sbp> inputs, std::vector<Sbp> outputs) {
+    add({std::move(inputs), std::move(outputs), true});
+  }
+
+  void add(SbpSignature signature) { signatures_.push_back(std::move(signature)); }
 
   const std::vector<SbpSignature>& signatures() const { return signatures_; }
 
@@ -148,6 +164,7 @@ class GradContext {
   virtual bool needs(int i) const = 0;
   virtual void set(int i, Tensor dx) = 0;
   virtual const RandomStream& random() const = 0;
+  virtual const char* op_name() const = 0;
 
   template <class A>
   const A& attrs() const {
@@ -181,13 +198,19 @@ using CostFn = Cost (*)(const SbpContext& ctx);
 // strides cannot express the view; the op's kernel then copies.
 using ViewFn = bool (*)(const TensorMeta& input, const Shape& output, const void* attrs,
                         ViewSpec& view);
+// Writes `part` into the place of `base` that a view by the op shows, with public ops.
+using WriteBackFn = void (*)(const Tensor& base, const Tensor& part, const void* attrs, Site site);
 // Computes the outputs with public ops. If `outputs` is null, nothing runs, and the rule returns
 // whether decomposing moves less data than the call's best signature, which has to move an input.
 using DecomposeFn = bool (*)(const DecomposeContext& ctx, const SbpContext& sbp, Tensor* outputs);
 
-// Values of OpDef::grad and OpDef::sbp that refuse a facet on purpose.
+// Values of OpDef::grad, OpDef::sbp and OpDef::write_back that refuse a facet on purpose.
 void not_differentiable(GradContext& ctx);
+// For an op that computes a gradient: throws Unsupported where that is differentiated again.
+void not_twice_differentiable(GradContext& ctx);
 void only_broadcast(SbpContext& ctx);
+[[noreturn]] void cannot_write_back(const Tensor& base, const Tensor& part, const void* attrs,
+                                    Site site);
 
 inline constexpr int kVariadic = -1;
 
@@ -210,6 +233,8 @@ struct OpDef {
   GradFn grad = nullptr;
   CostFn cost = nullptr;  // null: only memory traffic
   ViewFn view = nullptr;
+  // Required of ops with a view.
+  WriteBackFn write_back = nullptr;
   DecomposeFn decompose = nullptr;
   // Bit i: `grad` reads input / output i.
   uint32_t saved_inputs = 0;
@@ -224,6 +249,8 @@ struct OpDef {
   // The output shape depends on values: traces refuse the op, and global inputs are gathered.
   bool has_data_dependent_shape = false;
   AutocastRule autocast = AutocastRule::kNone;
+  // Set if the op takes statistics of its batch.
+  MicroBatchRules micro_batch = {};
 };
 
 // All ops by name. The table is built once at start; register_op adds to it before the op's first

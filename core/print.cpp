@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/strided_twin.h"
 #include "core/tensor.h"
+#include "core/view_link.h"
 
 namespace flow {
 
@@ -235,7 +236,8 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   if (!tensor.defined()) return out << "tensor(undefined)";
   const Tensor strided = strided_form(tensor);
   const TensorMeta& meta = strided.meta();
-  const bool shows_values = static_cast<bool>(strided.impl().storage);
+  // Bringing a view up to date would communicate.
+  const bool shows_values = strided.impl().storage && !is_outdated_view(tensor);
   std::string text = "tensor(";
   const auto indent = static_cast<int64_t>(text.size());
   if (!shows_values) {

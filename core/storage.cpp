@@ -25,18 +25,32 @@ int64_t Storage::block_bytes(int64_t bytes) {
 Ref<Storage> Storage::wrap(void* data, size_t bytes, std::function<void(void*)> deleter) {
   auto* storage = new Storage(static_cast<std::byte*>(data), bytes);
   Ref<Storage> result(storage);
-  if (deleter) storage->deleter_ = new std::function<void(void*)>(std::move(deleter));
+  if (deleter) storage->rare().deleter = std::move(deleter);
   return result;
 }
 
 Storage::~Storage() {
-  if (twin_) twin_->twin_of_ = nullptr;
+  if (rare_ != nullptr && rare_->twin) rare_->twin->rare().twin_of = nullptr;
+}
+
+Storage::Rare& Storage::rare() {
+  if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
+  return *rare_;
+}
+
+void Storage::bump_blocked() {
+  if (rare_->twin_of != nullptr) ++rare_->twin_of->version_;
+}
+
+const Ref<Storage>& Storage::twin() const {
+  static const Ref<Storage> none;
+  return rare_ == nullptr ? none : rare_->twin;
 }
 
 void Storage::set_twin(Ref<Storage> twin) {
-  twin->twin_of_ = this;
+  twin->rare().twin_of = this;
   twin->version_ = version_;
-  twin_ = std::move(twin);
+  rare().twin = std::move(twin);
 }
 
 void Storage::destroy(Storage* storage) noexcept {
@@ -47,9 +61,8 @@ void Storage::destroy(Storage* storage) noexcept {
     allocator->deallocate(storage, bytes);
     return;
   }
-  if (storage->deleter_ != nullptr) {
-    (*storage->deleter_)(storage->data_);
-    delete storage->deleter_;
+  if (storage->rare_ != nullptr && storage->rare_->deleter) {
+    storage->rare_->deleter(storage->data_);
   }
   delete storage;
 }

@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "core/allocator.h"
 #include "core/ref.h"
 
 namespace flow {
+
+struct ViewLink;
 
 // The header and the bytes are one block if the bytes come from an Allocator. The version counts
 // in-place writes through any tensor that shares the storage.
@@ -30,27 +33,33 @@ class Storage final : public RefCounted<Storage> {
 
   uint32_t version() const { return version_; }
 
-  // Of what this is a twin of too: who reads that has to notice.
+  // Counts for the storage of which this is a twin too, because its readers must notice.
   void bump_version() {
     ++version_;
-    if (twin_of_ != nullptr) [[unlikely]]
-      ++twin_of_->version_;
+    if (rare_ != nullptr) [[unlikely]]
+      bump_blocked();
   }
 
-  // Of memory in a blocked layout: the same values strided, once they were needed, else null
+  // The strided form of memory in a blocked layout, once it was needed; else null
   // (core/strided_twin.h).
-  const Ref<Storage>& twin() const { return twin_; }
+  const Ref<Storage>& twin() const;
 
   // Requires: no twin yet.
   void set_twin(Ref<Storage> twin);
 
-  // What this is the strided twin of; null for other storages, and once that has died.
-  Storage* twin_of() const { return twin_of_; }
+  // The storage of which this is the strided twin; null for other storages, and once that is gone.
+  Storage* twin_of() const { return rare_ == nullptr ? nullptr : rare_->twin_of; }
 
-  // Whether the twin holds the values, because it may have been written.
-  bool is_outdated() const { return is_outdated_; }
+  // True if the twin holds the values, because it may have been written.
+  bool is_outdated() const { return rare_ != nullptr && rare_->is_outdated; }
 
-  void set_outdated() { is_outdated_ = true; }
+  void set_outdated() { rare().is_outdated = true; }
+
+  // What ties this memory to the tensor that it shows a copy of (core/view_link.h); null for nearly
+  // all storages.
+  ViewLink* view_link() const { return rare_ == nullptr ? nullptr : rare_->view_link.get(); }
+
+  void set_view_link(std::shared_ptr<ViewLink> link) { rare().view_link = std::move(link); }
 
   static void destroy(Storage* storage) noexcept;
 
@@ -59,14 +68,23 @@ class Storage final : public RefCounted<Storage> {
 
   ~Storage();
 
+  // What few storages have.
+  struct Rare {
+    std::function<void(void*)> deleter;  // of wrapped memory
+    Ref<Storage> twin;
+    Storage* twin_of = nullptr;
+    bool is_outdated = false;
+    std::shared_ptr<ViewLink> view_link;
+  };
+
+  Rare& rare();
+  void bump_blocked();
+
   std::byte* data_;
   size_t bytes_;
   Allocator* allocator_ = nullptr;  // null: wrapped memory
   uint32_t version_ = 0;
-  bool is_outdated_ = false;
-  std::function<void(void*)>* deleter_ = nullptr;
-  Ref<Storage> twin_;
-  Storage* twin_of_ = nullptr;
+  std::unique_ptr<Rare> rare_;
 };
 
 }  // namespace flow

@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 #include "core/strided_twin.h"
+#include "core/traced.h"
+#include "core/view_link.h"
 
 namespace flow {
 
@@ -31,6 +33,13 @@ void check_data_type(const Tensor& tensor, DType wanted) {
   if (tensor.dtype() != wanted) {
     throw InvalidArgument(str("[data] the tensor holds ", tensor.dtype(), "; asked for ", wanted,
                               "; use the matching C++ type or cast first"));
+  }
+  if (tensor.impl().trace != nullptr) throw_traced("data", tensor, Site::none());
+  if (has_view_links() && is_outdated_view(tensor)) {
+    throw InvalidArgument(
+        str("[data] the tensor ", tensor.meta(),
+            " is a view with memory of its own, and the tensor it shows was written since; call "
+            "clone() and read the data of the result"));
   }
   tensor.make_strided();
 }

@@ -35,6 +35,7 @@
 namespace flow {
 
 class TensorArg;
+struct ScalarArg;
 struct ToGlobalOptions;
 
 class Tensor : public PointwiseMethods,
@@ -45,6 +46,16 @@ class Tensor : public PointwiseMethods,
                public AutogradMethods {
  public:
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  // A named handle refers to another tensor from now on.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  // `x[0] = y`, `x.narrow(0, 1, 2) = 3`: writes into the memory that the view shows, as copy_ and
+  // fill_ do. Throws InvalidArgument if nobody else can see the write because the left side is a
+  // copy: x.index({mask}) = y. (index_put_ writes there.)
+  const Tensor& operator=(const TensorArg& values) &&;
+  const Tensor& operator=(const ScalarArg& value) &&;
 
   // ---- what it is (no communication)
   bool defined() const { return static_cast<bool>(impl_); }

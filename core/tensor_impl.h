@@ -39,6 +39,7 @@ struct AutogradSlot {
 struct TraceSlot {
   virtual ~TraceSlot() = default;
   uint32_t version = 0;
+  std::shared_ptr<ViewLink> view_link;  // null unless the value is that of a view
 };
 
 // Invariants: meta is never null. storage is null on ranks that hold no part, and for traced
@@ -77,6 +78,9 @@ struct TensorImpl final : RefCounted<TensorImpl> {
   // True for a view made while nothing was recorded: gradients cannot flow back through writes to
   // it.
   bool is_untracked_view = false;
+  // True for the view that a link (core/view_link.h) was made for, false for tensors that share its
+  // memory.
+  bool is_linked_view = false;
   uint8_t output_index = 0;  // which output of grad_fn this is
   Ref<GradNode> grad_fn;
   std::unique_ptr<AutogradSlot> autograd;

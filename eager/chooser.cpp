@@ -80,6 +80,9 @@ void decide(const Call& call, int64_t rank, Decision& decision) {
       const SbpContext sbp(call.op, inputs, call.attrs, outputs);
       decision.decomposes = call.op.decompose({call.inputs, call.attrs, call.site}, sbp, nullptr);
     }
+    if (call.op.view != nullptr) {
+      decision.links_view = boxing::copies_view(decision, *inputs[0], call.attrs);
+    }
     return;
   }
   decision.inputs.resize(inputs.size());

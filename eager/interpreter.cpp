@@ -6,7 +6,10 @@
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/device/device_memory.h"
+#include "core/grad_mode.h"
 #include "core/strided_twin.h"
+#include "core/traced.h"
+#include "core/view_link.h"
 #include "eager/chooser.h"
 #include "eager/run_kernel.h"
 #include "ops/creation/copy.h"
@@ -86,6 +89,14 @@ void move_numbers(const Call& call, const KernelCall& kernel, PreparedInputs& in
     if (kernel.forms[i] != InputForm::kOnDevice) continue;
     const DeviceType device = kernel.inputs[i]->device;
     inputs.replace(i, to_device(TensorArg(*inputs.span()[i], call.site), device));
+  }
+}
+
+// A traced tensor has no memory; it may be a value of a trace that has ended.
+void refuse_traced(const Call& call) {
+  for (const Tensor* input : call.inputs) {
+    if (!input->defined() || input->impl().storage) continue;
+    if (input->impl().trace != nullptr) throw_traced(call.op.name, *input, call.site);
   }
 }
 
@@ -184,15 +195,20 @@ const KernelCall& EagerInterpreter::decide(const Call& call, std::span<const Ten
   std::vector<MetaPtr> metas;
   for (const Tensor* input : inputs)
     metas.push_back(input->defined() ? input->meta_ptr() : nullptr);
+  // A linked view may show memory that redistributing its base has made, but not the base's.
+  const bool allows_view =
+      !decision.links_view || !share_memory(call.input(0).impl(), inputs[0]->impl());
   return decision.kernel_call.emplace(make_kernel_call({.op = call.op,
                                                         .inputs = metas,
                                                         .outputs = decision.outputs,
                                                         .attrs = call.attrs,
-                                                        .mutates = call.mutates},
+                                                        .mutates = call.mutates,
+                                                        .allows_view = allows_view},
                                                        kernels_, only_kernel_));
 }
 
 void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outputs) {
+  refuse_traced(call);
   if (call.mutates != 0 && make_written_inputs_writable(call)) [[unlikely]]
     return run(call, thread_state().chooser->choose(call), outputs);
   const auto& decision = static_cast<const CachedDecision&>(base);
@@ -204,16 +220,25 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
     return run(call, thread_state().chooser->choose(call), outputs);
   switch (kernel.kind) {
     case KernelCall::Kind::kNothing:
-      return make_absent_outputs(call, kernel, inputs.span(), outputs);
+      make_absent_outputs(call, kernel, inputs.span(), outputs);
+      break;
     case KernelCall::Kind::kView:
       outputs[0] = make_view(call, kernel, *inputs.span()[0]);
-      return;
+      break;
     case KernelCall::Kind::kKernel:
       if (call.mutates != 0) separate_overlaps(call, inputs);
       if (kernel.moves_numbers) [[unlikely]]
         move_numbers(call, kernel, inputs);
-      return launch(call, kernel, inputs.span(), outputs);
+      launch(call, kernel, inputs.span(), outputs);
+      break;
   }
+  if (decision.links_view) [[unlikely]]
+    link_view(call, outputs[0]);
+}
+
+void EagerInterpreter::replace(const Tensor& target, const Tensor& value) {
+  const NoGradGuard not_the_users;
+  target.copy_(value);
 }
 
 namespace {

@@ -14,6 +14,9 @@ class EagerInterpreter final : public Interpreter {
   explicit EagerInterpreter(const KernelTable& kernels) : kernels_(kernels) {}
 
   void run(const Call& call, const Decision& decision, Tensor* outputs) override;
+  void replace(const Tensor& target, const Tensor& value) override;
+
+  uint32_t version_of(const Tensor& tensor) override { return tensor.impl().version(); }
 
   // Restricts the choice of kernels to one name ("reference", "avx2", …); empty: the best one.
   // Decisions that were made under another restriction must be dropped (KernelGuard drops them).

@@ -79,12 +79,18 @@ bool is_on_device(const Decision& decision) {
 // Records the calls of the thread that it was made on until it is stopped.
 class Recording final : public CallObserver {
  public:
-  explicit Recording(const ProfileOptions& options)
-      : options_(options), outer_trace_(thread_state().trace), start_(Clock::now()) {
+  Recording(const ProfileOptions& options, Site site) : options_(options), start_(Clock::now()) {
+    if (thread_state().trace != nullptr) {
+      throw InvalidArgument(
+          "[profiler] a profile was started in build() of a graph, where ops are recorded and do "
+          "not run; start it around the call of the graph",
+          user_site(site));
+    }
     if (thread_state().observer != nullptr) {
       throw InvalidArgument(
           "[profiler] a second profile was started while another one records this thread; stop the "
-          "other one first");
+          "other one first",
+          user_site(site));
     }
     thread_state().observer = this;
   }
@@ -111,7 +117,6 @@ class Recording final : public CallObserver {
   using Clock = std::chrono::steady_clock;
 
   ProfileOptions options_;
-  const Interpreter* outer_trace_;  // what runs when the recording begins
   bool is_active_ = true;
   Clock::time_point start_;
   double stopped_us_ = 0;
@@ -130,7 +135,7 @@ class Recording final : public CallObserver {
 
 void Recording::stop() {
   if (!is_active_) return;
-  if (thread_state().trace != outer_trace_) {
+  if (thread_state().trace != nullptr) {
     throw InvalidArgument(
         "[profiler] the profile was stopped while a trace that began after it is open; end the "
         "trace first");
@@ -190,8 +195,8 @@ void Recording::end(const Decision& decision, bool has_failed) {
   end(index);
 }
 
-Profile::Profile(const ProfileOptions& options)
-    : recording_(std::make_unique<Recording>(options)) {}
+Profile::Profile(const ProfileOptions& options, Site site)
+    : recording_(std::make_unique<Recording>(options, site)) {}
 
 Profile::~Profile() = default;
 

@@ -53,10 +53,11 @@ enum class Key : uint8_t { kOp, kSite, kModule };
 //   profile.stop();
 //   std::cout << profile.table() << profile.table(flow::profiler::Key::kSite);
 //
-// Profiles do not nest. Traced ops do not run, so they are not recorded.
+// Profiles do not nest. Traced ops do not run, so they are not recorded. A profile that is started
+// while a graph is traced is InvalidArgument.
 class [[nodiscard]] Profile {
  public:
-  explicit Profile(const ProfileOptions& options = {});
+  explicit Profile(const ProfileOptions& options = {}, Site site = Site::here());
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;

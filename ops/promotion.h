@@ -12,6 +12,11 @@ namespace flow::ops {
 struct ScalarAttrs {
   Scalar value;
 
+  template <class C>
+  C number() const {
+    return value.to<C>();
+  }
+
   static constexpr auto fields() { return std::tuple(value_field("value", &ScalarAttrs::value)); }
 };
 

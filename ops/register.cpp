@@ -51,7 +51,6 @@ void register_sort(OpTable& table);
 void register_special(OpTable& table);
 void register_statistics(OpTable& table);
 void register_ternary(OpTable& table);
-void register_trigonometry(OpTable& table);
 void register_unary(OpTable& table);
 void register_unary_grad(OpTable& table);
 void register_update(OpTable& table);
@@ -107,7 +106,6 @@ void register_ops(OpTable& table) {
   ops::register_special(table);
   ops::register_statistics(table);
   ops::register_ternary(table);
-  ops::register_trigonometry(table);
   ops::register_unary(table);
   ops::register_unary_grad(table);
   ops::register_update(table);

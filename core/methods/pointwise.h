@@ -1,5 +1,5 @@
 // Methods that compute each element of the result from the elements at its place. They are defined
-// in ops/elementwise, those of fmax and fmin in ops/index, bernoulli in ops/random.
+// in ops/elementwise, bernoulli in ops/random.
 #pragma once
 
 #include <cstdint>

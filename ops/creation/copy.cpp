@@ -1,7 +1,9 @@
 #include "ops/creation/copy.h"
 
 #include "core/dispatch.h"
+#include "core/view_link.h"
 #include "ops/creation/copy_op.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
 #include "ops/integer_range.h"
 #include "ops/reduce/reduce.h"
@@ -150,8 +152,40 @@ const Tensor& InPlaceMethods::copy_(const TensorArg& source) const {
   return self();
 }
 
+namespace {
+
+// Throws unless the memory of a temporary handle is another tensor's too.
+void check_is_seen(const Tensor& target, Site site) {
+  const TensorImpl& impl = target.impl();
+  const bool is_alone = impl.storage ? impl.storage->use_count() == 1
+                                     : impl.trace != nullptr && impl.trace->view_link == nullptr;
+  if (impl.use_count() > 1 || !is_alone || find_view_link(impl) != nullptr) return;
+  throw InvalidArgument(str("[=] the left side, ", *impl.meta,
+                            ", is a new tensor that nobody keeps, so the values would be lost; "
+                            "assign to a view such as x[0], or use index_put_ or masked_fill_"),
+                        site);
+}
+
+}  // namespace
+
+const Tensor& Tensor::operator=(const TensorArg& values) && {
+  check_is_seen(*this, values.site());
+  return copy_(values);
+}
+
+const Tensor& Tensor::operator=(const ScalarArg& value) && {
+  check_is_seen(*this, value.site);
+  return fill_(value.value, value.site);
+}
+
 const Tensor& InPlaceMethods::fill_(const Scalar& value, Site site) const {
   ops::check_fill_value(self().dtype(), value, "fill_", site);
+  if (self().is_global() && self().sbp().has_partial()) {  // the addends of a value differ
+    const TensorOptions options{.dtype = self().dtype(),
+                                .placement = self().placement(),
+                                .sbp = NdSbp::broadcast(self().sbp().size())};
+    return copy_({full({}, value, options, site), site});
+  }
   dispatch(ops::kFill, {&self()}, ops::FillAttrs{value}, site);
   return self();
 }

@@ -39,10 +39,10 @@ void sbp(SbpContext& ctx) {
   const int64_t ndim = ctx.input(0).dim();
   if (ctx.attrs<EmbeddingAttrs>().held_alike(ctx.input(1).shape[0], ctx.input(0).numel,
                                              ctx.num_ranks()))
-    ctx.add({sbp::split(0), sbp::split(0)}, {sbp::split(0)});
+    ctx.add_positional({sbp::split(0), sbp::split(0)}, {sbp::split(0)});
   for (int64_t i = 0; i < ndim; ++i)
     ctx.add({sbp::split(i), sbp::broadcast}, {sbp::split(i)});
-  ctx.add({sbp::broadcast, sbp::split(0)}, {sbp::partial_sum});
+  ctx.add_positional({sbp::broadcast, sbp::split(0)}, {sbp::partial_sum});
   ctx.add({sbp::broadcast, sbp::split(1)}, {sbp::split(ndim)});
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
     ctx.add({sbp::broadcast, partial}, {partial});
@@ -83,10 +83,10 @@ void sbp_backward(SbpContext& ctx) {
   const int64_t ndim = ctx.input(0).dim();
   if (ctx.attrs<EmbeddingBackwardAttrs>().held_alike(ctx.output(0).shape[0], ctx.input(0).numel,
                                                      ctx.num_ranks()))
-    ctx.add({sbp::split(0), sbp::split(0)}, {sbp::split(0)});
+    ctx.add_positional({sbp::split(0), sbp::split(0)}, {sbp::split(0)});
   for (int64_t i = 0; i < ndim; ++i)
     ctx.add({sbp::split(i), sbp::split(i)}, {sbp::partial_sum});
-  ctx.add({sbp::broadcast, sbp::broadcast}, {sbp::split(0)});
+  ctx.add_positional({sbp::broadcast, sbp::broadcast}, {sbp::split(0)});
   ctx.add({sbp::broadcast, sbp::split(ndim)}, {sbp::split(1)});
   ctx.add({sbp::broadcast, sbp::partial_sum}, {sbp::partial_sum});
   // Rows with equal indices are added; a sample contains each row once.

@@ -61,8 +61,8 @@ void sbp_gather(SbpContext& ctx) {
     if (i != dim && parts_hold(x[i], index[i], ctx.num_ranks())) {
       ctx.add({sbp::split(i), sbp::split(i)}, {sbp::split(i)});
     }
-    ctx.add({sbp::broadcast, sbp::split(i)}, {sbp::split(i)});
-    ctx.add({sbp::split(i), sbp::broadcast}, {sbp::partial_sum});
+    ctx.add({{sbp::broadcast, sbp::split(i)}, {sbp::split(i)}, i != dim});
+    ctx.add_positional({sbp::split(i), sbp::broadcast}, {sbp::partial_sum});
   }
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
     ctx.add({partial, sbp::broadcast}, {partial});
@@ -88,8 +88,8 @@ void sbp_ungather(SbpContext& ctx) {
     if (i != attrs.dim && parts_hold(attrs.shape[i], ctx.input(1).shape[i], ctx.num_ranks())) {
       ctx.add({split, split}, {split});
     }
-    ctx.add({split, split}, {sbp::partial_sum});
-    ctx.add({sbp::broadcast, sbp::broadcast}, {split});
+    ctx.add({{split, split}, {sbp::partial_sum}, i != attrs.dim});
+    ctx.add_positional({sbp::broadcast, sbp::broadcast}, {split});
   }
   ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});
 }
@@ -124,10 +124,10 @@ void add_split_targets(SbpContext& ctx, int64_t dim, bool has_src) {
     const Sbp split = sbp::split(i);
     std::vector<Sbp> inputs(has_src ? 3 : 2, sbp::broadcast);
     inputs[0] = split;
-    ctx.add(inputs, {split});
+    ctx.add_positional(inputs, {split});
     if (i == dim || !parts_hold(x[i], index[i], ctx.num_ranks())) continue;
     inputs[1] = split;
-    ctx.add(inputs, {split});
+    ctx.add({inputs, {split}, has_src});
     if (!has_src || !parts_hold(ctx.input(2).shape[i], index[i], ctx.num_ranks())) continue;
     inputs[2] = split;
     ctx.add(inputs, {split});
@@ -166,9 +166,10 @@ void sbp_scatter_add(SbpContext& ctx) {
   const Sbp partial = sbp::partial_sum;
   ctx.add({partial, sbp::broadcast, partial}, {partial});
   for (int64_t i = 0; i < index.size(); ++i) {
-    ctx.add({partial, sbp::split(i), sbp::broadcast}, {partial});
+    ctx.add_positional({partial, sbp::split(i), sbp::broadcast}, {partial});
     if (parts_hold(ctx.input(2).shape[i], index[i], ctx.num_ranks())) {
-      ctx.add({partial, sbp::split(i), sbp::split(i)}, {partial});
+      const bool is_positional = i != ctx.attrs<DimAttrs>().dim;
+      ctx.add({{partial, sbp::split(i), sbp::split(i)}, {partial}, is_positional});
     }
   }
   if (!is_floating(ctx.input(0).dtype)) return;

@@ -62,7 +62,7 @@ void check_scatter(const OpContext& ctx, int64_t dim);
 // x.
 void add_split_targets(SbpContext& ctx, int64_t dim, bool has_src);
 // Returns true if each rank's balanced part of `inner` elements is inside its part of `outer`
-// elements.
+// elements. The two parts then begin at the same element.
 bool parts_hold(int64_t outer, int64_t inner, int64_t num_ranks);
 // Returns zeros of `shape` with x in the corner at index 0.
 Tensor padded_to(const Tensor& x, const Shape& shape);

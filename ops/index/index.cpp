@@ -105,7 +105,7 @@ void sbp_index(SbpContext& ctx) {
   for (int64_t i = 0; i < num_picked; ++i)
     add(sbp::broadcast, sbp::split(i), sbp::split(picked_position(dims) + i));
   for (const int64_t dim : dims)
-    add(sbp::split(dim), sbp::broadcast, sbp::partial_sum);
+    ctx.add_positional(inputs_of(ctx, {sbp::split(dim)}, sbp::broadcast), {sbp::partial_sum});
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
     add(partial, sbp::broadcast, partial);
 }
@@ -122,8 +122,10 @@ void sbp_index_put(SbpContext& ctx) {
     const Sbp split = sbp::split(kept.in_x);
     add(split, sbp::split(kept.in_result), sbp::broadcast, split);
   }
-  for (const int64_t dim : attrs.dims)
-    add(sbp::split(dim), sbp::broadcast, sbp::broadcast, sbp::split(dim));
+  for (const int64_t dim : attrs.dims) {
+    const Sbp split = sbp::split(dim);
+    ctx.add_positional(inputs_of(ctx, {split, sbp::broadcast}, sbp::broadcast), {split});
+  }
   add(sbp::partial_sum, sbp::partial_sum, sbp::broadcast, sbp::partial_sum);
   if (!attrs.accumulate) {
     add(sbp::partial_max, sbp::partial_max, sbp::broadcast, sbp::partial_max);
@@ -145,8 +147,9 @@ void sbp_unindex(SbpContext& ctx) {
     add(sbp::split(kept.in_result), sbp::broadcast, sbp::split(kept.in_x));
   for (int64_t i = 0; i < num_picked; ++i)
     add(sbp::split(picked_position(attrs.dims) + i), sbp::split(i), sbp::partial_sum);
-  for (const int64_t dim : attrs.dims)
-    add(sbp::broadcast, sbp::broadcast, sbp::split(dim));
+  for (const int64_t dim : attrs.dims) {
+    ctx.add_positional(inputs_of(ctx, {sbp::broadcast}, sbp::broadcast), {sbp::split(dim)});
+  }
   add(sbp::partial_sum, sbp::broadcast, sbp::partial_sum);
 }
 
@@ -214,7 +217,7 @@ void sbp_one_hot(SbpContext& ctx) {
   const int64_t ndim = ctx.input(0).dim();
   for (int64_t i = 0; i < ndim; ++i)
     ctx.add({sbp::split(i)}, {sbp::split(i)});
-  ctx.add({sbp::broadcast}, {sbp::split(ndim)});
+  ctx.add_positional({sbp::broadcast}, {sbp::split(ndim)});
 }
 
 // Bits of the index tensors that follow `leading` others.

@@ -55,9 +55,9 @@ void sbp(SbpContext& ctx) {
     if (!attrs.include_self) continue;
     const Shape& index = ctx.input(1).shape;
     for (int64_t i = 0; i < index.size(); ++i) {
-      ctx.add({x, sbp::split(i), kB}, {same});
+      ctx.add_positional({x, sbp::split(i), kB}, {same});
       if (!parts_hold(ctx.input(2).shape[i], index[i], ctx.num_ranks())) continue;
-      ctx.add({x, sbp::split(i), sbp::split(i)}, {same});
+      ctx.add({{x, sbp::split(i), sbp::split(i)}, {same}, i != attrs.dim});
     }
   }
   ctx.add({other, kB, kB}, {other});

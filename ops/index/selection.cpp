@@ -30,15 +30,6 @@ Tensor spread_index(const TensorArg& index, const Shape& shape, int64_t dim) {
   return expand({reshape({cast(index, DType::kInt64), site}, along), site}, shape);
 }
 
-Tensor nonfinite_aware(const TensorArg& a, const TensorArg& b,
-                       Tensor (*choose)(const TensorArg&, const TensorArg&)) {
-  const Site site = a.site();
-  const Tensor chosen = choose(a, b);
-  if (!is_floating(chosen.dtype())) return chosen;
-  const Tensor without_a = where({isnan(a), site}, b, {chosen, site});
-  return where({isnan(b), site}, a, {without_a, site});
-}
-
 void check_index(const char* name, const TensorArg& x, const TensorArg& index) {
   const bool has_positions = index->dtype() == DType::kInt64 || index->dtype() == DType::kInt32;
   if (index->dim() <= 1 && has_positions) return;
@@ -181,22 +172,6 @@ Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg
     const Tensor values = index_select({reshape(source, {-1}), site}, 0, {place, site});
     return reshape({where({chosen, site}, {values, site}, {wide, site}), site}, shape);
   });
-}
-
-Tensor fmax(const TensorArg& a, const TensorArg& b) {
-  return ops::named("fmax", [&] { return nonfinite_aware(a, b, maximum); });
-}
-
-Tensor fmin(const TensorArg& a, const TensorArg& b) {
-  return ops::named("fmin", [&] { return nonfinite_aware(a, b, minimum); });
-}
-
-Tensor PointwiseMethods::fmax(const TensorArg& other) const {
-  return flow::fmax(TensorArg(self(), other.site()), other);
-}
-
-Tensor PointwiseMethods::fmin(const TensorArg& other) const {
-  return flow::fmin(TensorArg(self(), other.site()), other);
 }
 
 Tensor IndexMethods::index_fill(int64_t dim, const TensorArg& index, const Scalar& value) const {

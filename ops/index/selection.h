@@ -41,9 +41,4 @@ Tensor index_copy(const TensorArg& x, int64_t dim, const TensorArg& index, const
 // replaced, in order, by the elements of source. Requires: source has at least as many elements.
 Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg& source);
 
-// The elementwise maximum (fmax) or minimum (fmin). If one of the two elements is NaN, the result
-// is the other.
-Tensor fmax(const TensorArg& a, const TensorArg& b);
-Tensor fmin(const TensorArg& a, const TensorArg& b);
-
 }  // namespace flow

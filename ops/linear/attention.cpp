@@ -71,7 +71,8 @@ void sbp_attention(SbpContext& ctx) {
   const int64_t rows = ctx.input(0).dim() - 2;
   for (int64_t i = 0; i < rows; ++i)
     ctx.add({split(i), split(i), split(i)}, {split(i), split(i)});
-  ctx.add({split(rows), broadcast, broadcast}, {split(rows), split(rows)});
+  const bool is_causal = ctx.attrs<AttentionAttrs>().is_causal;
+  ctx.add({{split(rows), broadcast, broadcast}, {split(rows), split(rows)}, is_causal});
   ctx.add({broadcast, broadcast, split(rows + 1)}, {split(rows + 1), broadcast});
   ctx.add({broadcast, broadcast, partial_sum}, {partial_sum, broadcast});
 }
@@ -146,8 +147,10 @@ void sbp_backward(SbpContext& ctx) {
     ctx.add(std::vector<Sbp>(6, split(i)), std::vector<Sbp>(3, split(i)));
   const Sbp row = split(rows);
   const Sbp column = split(rows + 1);
-  ctx.add({row, row, broadcast, broadcast, row, row}, {row, partial_sum, partial_sum});
-  ctx.add({broadcast, broadcast, row, row, broadcast, broadcast}, {partial_sum, row, row});
+  const bool is_causal = ctx.attrs<AttentionAttrs>().is_causal;
+  ctx.add({{row, row, broadcast, broadcast, row, row}, {row, partial_sum, partial_sum}, is_causal});
+  ctx.add(
+      {{broadcast, broadcast, row, row, broadcast, broadcast}, {partial_sum, row, row}, is_causal});
   ctx.add({column, broadcast, broadcast, column, column, broadcast},
           {partial_sum, partial_sum, column});
   ctx.add({partial_sum, broadcast, broadcast, broadcast, broadcast, broadcast},

@@ -96,7 +96,7 @@ void sbp_target_weight(SbpContext& ctx) {
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
     ctx.add({sbp::split(i), sbp::broadcast}, {sum_or(ctx, i)});
   if (!ctx.has_input(1)) return;
-  ctx.add({sbp::broadcast, sbp::split(0)}, {sbp::partial_sum});
+  ctx.add_positional({sbp::broadcast, sbp::split(0)}, {sbp::partial_sum});
   ctx.add({sbp::broadcast, sbp::partial_sum}, {sbp::partial_sum});
   if (!keeps_elements(ctx, 0)) return;
   for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
@@ -130,14 +130,14 @@ void sbp_nll(SbpContext& ctx) {
   const int64_t classes = class_dim(ctx.input(1).dim());
   for (int64_t i = 0; i < ctx.input(1).dim(); ++i)
     ctx.add({split(input_dim(i)), split(i), broadcast}, {sum_or(ctx, i)});
-  ctx.add({split(classes), broadcast, broadcast}, {partial_sum});
+  ctx.add_positional({split(classes), broadcast, broadcast}, {partial_sum});
   ctx.add({partial_sum, broadcast, broadcast}, {partial_sum});
   if (!ctx.has_input(2)) {
     if (keeps_elements(ctx, 1)) add_negated(ctx);
     return;
   }
-  ctx.add({split(classes), broadcast, split(0)}, {partial_sum});
-  ctx.add({broadcast, broadcast, split(0)}, {partial_sum});
+  ctx.add_positional({split(classes), broadcast, split(0)}, {partial_sum});
+  ctx.add_positional({broadcast, broadcast, split(0)}, {partial_sum});
   ctx.add({broadcast, broadcast, partial_sum}, {partial_sum});
 }
 
@@ -179,14 +179,14 @@ void sbp_nll_backward(SbpContext& ctx) {
   for (int64_t i = 0; i < ctx.input(1).dim(); ++i) {
     ctx.add({gradient_split(ctx, 0, 1, i), split(i), broadcast}, {split(input_dim(i))});
   }
-  ctx.add({broadcast, broadcast, broadcast}, {split(classes)});
+  ctx.add_positional({broadcast, broadcast, broadcast}, {split(classes)});
   ctx.add({partial_sum, broadcast, broadcast}, {partial_sum});
   if (!ctx.has_input(2)) {
     add_negated(ctx);
     return;
   }
-  ctx.add({broadcast, broadcast, split(0)}, {split(classes)});
-  ctx.add({broadcast, broadcast, split(0)}, {partial_sum});
+  ctx.add_positional({broadcast, broadcast, split(0)}, {split(classes)});
+  ctx.add_positional({broadcast, broadcast, split(0)}, {partial_sum});
   ctx.add({broadcast, broadcast, partial_sum}, {partial_sum});
 }
 
@@ -215,7 +215,7 @@ void sbp_cross_entropy(SbpContext& ctx) {
   for (int64_t i = 0; i < ctx.input(1).dim(); ++i)
     ctx.add({split(input_dim(i)), split(i), broadcast}, {sum_or(ctx, i), split(i)});
   if (!ctx.has_input(2)) return;
-  ctx.add({broadcast, broadcast, split(0)}, {partial_sum, broadcast});
+  ctx.add_positional({broadcast, broadcast, split(0)}, {partial_sum, broadcast});
   ctx.add({broadcast, broadcast, partial_sum}, {partial_sum, broadcast});
   if (!keeps_elements(ctx, 1) || ctx.attrs<ClassLossAttrs>().label_smoothing != 0) return;
   for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
@@ -268,10 +268,11 @@ void sbp_cross_entropy_backward(SbpContext& ctx) {
     ctx.add({gradient_split(ctx, 0, 2, i), split(input_dim(i)), split(i), split(i), broadcast},
             {split(input_dim(i))});
   }
-  ctx.add({broadcast, split(classes), broadcast, broadcast, broadcast}, {split(classes)});
+  ctx.add_positional({broadcast, split(classes), broadcast, broadcast, broadcast},
+                     {split(classes)});
   ctx.add({partial_sum, broadcast, broadcast, broadcast, broadcast}, {partial_sum});
   if (!ctx.has_input(4)) return;
-  ctx.add({broadcast, broadcast, broadcast, broadcast, split(0)}, {partial_sum});
+  ctx.add_positional({broadcast, broadcast, broadcast, broadcast, split(0)}, {partial_sum});
   ctx.add({broadcast, broadcast, broadcast, broadcast, partial_sum}, {partial_sum});
 }
 

@@ -104,7 +104,7 @@ const OpDef kCtcLossBackward = {.name = "ctc_loss_backward",
                                 .attrs = attrs_def<CtcAttrs>(),
                                 .infer = infer_backward,
                                 .sbp = sbp_backward,
-                                .grad = not_differentiable,
+                                .grad = not_twice_differentiable,
                                 .cost = cost};
 
 void register_ctc_loss(OpTable& table) {

@@ -172,7 +172,7 @@ void grad_bce_with_logits(GradContext& ctx) {
   if (ctx.needs(1)) ctx.set(1, mul(x, div(dy, -static_cast<double>(attrs.count))));
 }
 
-OpDef loss_def(const char* name, GradFn grad) {
+constexpr OpDef loss_def(const char* name, GradFn grad) {
   return {.name = name,
           .num_inputs = 2,
           .attrs = attrs_def<LossAttrs>(),
@@ -183,7 +183,7 @@ OpDef loss_def(const char* name, GradFn grad) {
           .autocast = AutocastRule::kFloat32};
 }
 
-OpDef backward_def(const char* name, GradFn grad, SbpFn sbp = sbp_backward) {
+constexpr OpDef backward_def(const char* name, GradFn grad, SbpFn sbp = sbp_backward) {
   return {.name = name,
           .num_inputs = 3,
           .attrs = attrs_def<LossAttrs>(),
@@ -195,24 +195,26 @@ OpDef backward_def(const char* name, GradFn grad, SbpFn sbp = sbp_backward) {
 
 }  // namespace
 
-const OpDef kMseLoss = loss_def("mse_loss", grad_of_difference<kMseLossBackward>);
-const OpDef kL1Loss = loss_def("l1_loss", grad_of_difference<kL1LossBackward>);
-const OpDef kSmoothL1Loss = loss_def("smooth_l1_loss", grad_of_difference<kSmoothL1LossBackward>);
-const OpDef kHuberLoss = loss_def("huber_loss", grad_of_difference<kHuberLossBackward>);
-const OpDef kBceLoss = loss_def("binary_cross_entropy", grad_bce);
-const OpDef kBceWithLogitsLoss = loss_def("binary_cross_entropy_with_logits", grad_bce_with_logits);
+constinit const OpDef kMseLoss = loss_def("mse_loss", grad_of_difference<kMseLossBackward>);
+constinit const OpDef kL1Loss = loss_def("l1_loss", grad_of_difference<kL1LossBackward>);
+constinit const OpDef kSmoothL1Loss =
+    loss_def("smooth_l1_loss", grad_of_difference<kSmoothL1LossBackward>);
+constinit const OpDef kHuberLoss = loss_def("huber_loss", grad_of_difference<kHuberLossBackward>);
+constinit const OpDef kBceLoss = loss_def("binary_cross_entropy", grad_bce);
+constinit const OpDef kBceWithLogitsLoss =
+    loss_def("binary_cross_entropy_with_logits", grad_bce_with_logits);
 
-const OpDef kMseLossBackward =
+constinit const OpDef kMseLossBackward =
     backward_def("mse_loss_backward", grad_mse_backward, sbp_mse_backward);
-const OpDef kL1LossBackward =
+constinit const OpDef kL1LossBackward =
     backward_def("l1_loss_backward", grad_of_backward<kL1LossBackward, l1_curvature>);
-const OpDef kSmoothL1LossBackward = backward_def(
+constinit const OpDef kSmoothL1LossBackward = backward_def(
     "smooth_l1_loss_backward", grad_of_backward<kSmoothL1LossBackward, smooth_l1_curvature>);
-const OpDef kHuberLossBackward =
+constinit const OpDef kHuberLossBackward =
     backward_def("huber_loss_backward", grad_of_backward<kHuberLossBackward, huber_curvature>);
-const OpDef kBceLossBackward = backward_def("binary_cross_entropy_backward",
-                                            grad_of_backward<kBceLossBackward, bce_curvature>);
-const OpDef kBceWithLogitsLossBackward =
+constinit const OpDef kBceLossBackward = backward_def(
+    "binary_cross_entropy_backward", grad_of_backward<kBceLossBackward, bce_curvature>);
+constinit const OpDef kBceWithLogitsLossBackward =
     backward_def("binary_cross_entropy_with_logits_backward",
                  grad_of_backward<kBceWithLogitsLossBackward, bce_with_logits_curvature>);
 

@@ -235,7 +235,7 @@ template <class L>
 KernelChoice select_loss_reference(const KernelQuery& query) {
   if (!parts_fit(query)) return {};
   if (!query.attrs_as<LossAttrs>().reduces) {
-    return select_reference<ScalarValue<L>, Types::kFloating, false, 2>(query);
+    return select_reference<ScalarValue<L>, Types::kFloating, 2>(query);
   }
   KernelChoice choice{nullptr, prepare_reduction(query, nullptr, L::template value<double>)};
   dispatch_floating(query.input(0).dtype, [&]<class T>() { choice.fn = reduce_plainly<T>; });

@@ -44,8 +44,8 @@ void sbp_sample(SbpContext& ctx) {
   constexpr Sbp kB = sbp::broadcast;
   if (ctx.attrs<SampledParts>().held_alike(ctx.input(0).shape[0], ctx.output(1).shape[0],
                                            ctx.num_ranks())) {
-    ctx.add({sbp::split(0), kB}, {sbp::partial_sum, sbp::split(0)});
-    ctx.add({sbp::split(0), kB}, {sbp::partial_max, sbp::split(0)});
+    ctx.add_positional({sbp::split(0), kB}, {sbp::partial_sum, sbp::split(0)});
+    ctx.add_positional({sbp::split(0), kB}, {sbp::partial_max, sbp::split(0)});
   }
   ctx.add({sbp::split(1), kB}, {kB, kB});
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})

@@ -1,5 +1,7 @@
 #include "ops/norm/batch_norm.h"
 
+#include <algorithm>
+
 #include "core/dispatch.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
@@ -74,6 +76,17 @@ void sbp_batch_norm(SbpContext& ctx) {
           {partial_sum, broadcast});
 }
 
+// A batch of its own has its own moments.
+void sbp_own_batch(SbpContext& ctx) {
+  using sbp::broadcast, sbp::split;
+  ctx.add({split(0), broadcast, broadcast}, {split(0), broadcast});
+}
+
+int64_t elements_of_batch(const OpContext& ctx) {
+  const Shape& x = ctx.input(0).shape;
+  return x.numel() / std::max<int64_t>(x[kChannels], 1) / ctx.attrs<BatchNormAttrs>().parts;
+}
+
 void refuse_parts(const GradContext& ctx) {
   if (ctx.attrs<BatchNormAttrs>().parts == 1) return;
   throw Unsupported(
@@ -134,6 +147,12 @@ void sbp_backward(SbpContext& ctx) {
   ctx.add({partial_sum, broadcast, broadcast, broadcast}, {partial_sum, partial_sum, partial_sum});
   if (!ctx.has_input(3)) return;
   ctx.add({broadcast, broadcast, broadcast, partial_sum}, {partial_sum, broadcast, broadcast});
+}
+
+// Gradients of the parameters are sums over all batches.
+void sbp_own_batch_backward(SbpContext& ctx) {
+  using sbp::broadcast, sbp::partial_sum, sbp::split;
+  ctx.add({split(0), split(0), broadcast, broadcast}, {split(0), partial_sum, partial_sum});
 }
 
 // Sums over a channel, as rows of (C) float64.
@@ -234,7 +253,9 @@ const OpDef kBatchNorm{.name = "batch_norm",
                        .sbp = sbp_batch_norm,
                        .grad = grad_batch_norm,
                        .saved_inputs = 0b011,
-                       .saved_outputs = 0b10};
+                       .saved_outputs = 0b10,
+                       .micro_batch = {.own_batch_sbp = sbp_own_batch,
+                                       .statistics = {"batch_norm", elements_of_batch}}};
 
 const OpDef kBatchNormBackward{.name = "batch_norm_backward",
                                .num_inputs = 4,
@@ -243,22 +264,26 @@ const OpDef kBatchNormBackward{.name = "batch_norm_backward",
                                .infer = infer_backward,
                                .sbp = sbp_backward,
                                .grad = grad_backward,
-                               .saved_inputs = 0b1111};
+                               .saved_inputs = 0b1111,
+                               .micro_batch = {.own_batch_sbp = sbp_own_batch_backward}};
 
-const OpDef kUpdateRunningStats{.name = "update_running_stats",
-                                .num_inputs = 3,
-                                .num_outputs = 2,
-                                .attrs = attrs_def<RunningStatsAttrs>(),
-                                .infer = infer_update,
-                                .sbp = sbp_update,
-                                .grad = not_differentiable,
-                                .mutates = 0b011};
+const OpDef kUpdateRunningStats{
+    .name = "update_running_stats",
+    .num_inputs = 3,
+    .num_outputs = 2,
+    .attrs = attrs_def<RunningStatsAttrs>(),
+    .infer = infer_update,
+    .sbp = sbp_update,
+    .grad = not_differentiable,
+    .mutates = 0b011,
+    .micro_batch = {.writes_in_turn = true, .scale_count = scale_count_of<RunningStatsAttrs>}};
 
 const OpDef kCountBatch{.name = "count_batch",
                         .infer = infer_count,
                         .sbp = sbp_count,
                         .grad = not_differentiable,
-                        .mutates = 0b1};
+                        .mutates = 0b1,
+                        .micro_batch = {.writes_in_turn = true}};
 
 void register_batch_norm(OpTable& table);
 

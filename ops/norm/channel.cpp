@@ -123,6 +123,10 @@ void sbp_moments(SbpContext& ctx) {
   ctx.add({sbp::split(1)}, {sbp::split(1)});
 }
 
+int64_t elements_of_moments(const OpContext& ctx) {
+  return ctx.attrs<MomentsAttrs>().count;
+}
+
 // mean = s / n, var = q / n - mean^2 with upstream (u, v):  dq = v / n,  ds = (u - 2 mean v) / n
 void grad_moments(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
@@ -170,28 +174,35 @@ const OpDef kChannelDot{.name = "channel_dot",
                         .infer = infer_sums,
                         .sbp = sbp_dot,
                         .grad = grad_dot,
-                        .saved_inputs = 0b11};
+                        .saved_inputs = 0b11,
+                        .micro_batch = {.makes_sums = true}};
 
 const OpDef kChannelSquares{.name = "channel_squares",
                             .infer = infer_sums,
                             .sbp = sbp_sums,
                             .grad = grad_squares,
-                            .saved_inputs = 0b1};
+                            .saved_inputs = 0b1,
+                            .micro_batch = {.makes_sums = true}};
 
 const OpDef kChannelMoments{.name = "channel_moments",
                             .attrs = attrs_def<MomentsAttrs>(),
                             .infer = infer_moments,
                             .sbp = sbp_moments,
                             .grad = grad_moments,
-                            .saved_outputs = 0b1};
+                            .saved_outputs = 0b1,
+                            .micro_batch = {.takes_sums = true,
+                                            .scale_count = scale_count_of<MomentsAttrs>,
+                                            .statistics = {"batch_norm", elements_of_moments}}};
 
-const OpDef kChannelMomentsBackward{.name = "channel_moments_backward",
-                                    .num_inputs = 2,
-                                    .attrs = attrs_def<MomentsAttrs>(),
-                                    .infer = infer_moments_backward,
-                                    .sbp = sbp_moments_backward,
-                                    .grad = grad_moments_backward,
-                                    .saved_inputs = 0b11};
+const OpDef kChannelMomentsBackward{
+    .name = "channel_moments_backward",
+    .num_inputs = 2,
+    .attrs = attrs_def<MomentsAttrs>(),
+    .infer = infer_moments_backward,
+    .sbp = sbp_moments_backward,
+    .grad = grad_moments_backward,
+    .saved_inputs = 0b11,
+    .micro_batch = {.takes_sums = true, .scale_count = scale_count_of<MomentsAttrs>}};
 
 Tensor channel_affine(const TensorArg& x, const Tensor& scale, const Tensor& shift) {
   return dispatch(kChannelAffine, {&x.tensor(), &scale, &shift}, x.site());

@@ -291,6 +291,17 @@ Tensor group_norm(const TensorArg& x, int64_t num_groups, const NormalizationOpt
     throw InvalidArgument(str("[group_norm] channels (dim 1) must divide into ", num_groups,
                               " groups; received ", x->meta()));
   }
+  for (const Tensor& parameter : {options.weight, options.bias}) {
+    if (!parameter.defined() || parameter.shape() == Shape{shape[1]}) continue;
+    throw InvalidArgument(str("[group_norm] weight and bias have one element for each of the ",
+                              shape[1], " channels; received ", parameter.meta(), " for ",
+                              x->meta()));
+  }
+  if (shape.numel() > 0 && shape.numel() == shape[0] * shape[1] &&
+      shape[0] * shape[1] == num_groups) {
+    throw InvalidArgument(str("[group_norm] a group of one value has no statistics; received ",
+                              x->meta(), " and ", num_groups, " groups"));
+  }
   const Shape grouped{shape[0], num_groups,
                       shape.numel() / std::max<int64_t>(1, shape[0] * num_groups)};
   const TensorArg rows_of(x.tensor(), x.site());

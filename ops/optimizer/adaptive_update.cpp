@@ -14,22 +14,22 @@ namespace flow {
 
 namespace ops {
 
-const OpDef kAdamaxUpdate = update_row<kAdamaxTensors, AdamAttrs>("adamax_update", 2, 0b1101);
-const OpDef kRAdamUpdate = update_row<kRAdamTensors, AdamAttrs>("radam_update", 2, 0b1101);
-const OpDef kNAdamUpdate = update_row<kNAdamTensors, NAdamAttrs>("nadam_update", 4, 0b1101);
+const OpDef kAdamaxUpdate = update_row<kAdamaxTensors, AdamAttrs>("adamax_update", 3, 0b1101);
+const OpDef kRAdamUpdate = update_row<kRAdamTensors, AdamAttrs>("radam_update", 3, 0b1101);
+const OpDef kNAdamUpdate = update_row<kNAdamTensors, NAdamAttrs>("nadam_update", 5, 0b1101);
 const OpDef kRMSpropUpdate =
     update_row<rmsprop_tensors(false, false), RMSpropAttrs>("rmsprop_update", 1, 0b101);
 const OpDef kRMSpropCenteredUpdate =
     update_row<rmsprop_tensors(true, false), RMSpropAttrs>("rmsprop_centered_update", 1, 0b1101);
 const OpDef kRMSpropMomentumUpdate =
-    update_row<rmsprop_tensors(false, true), RMSpropAttrs>("rmsprop_momentum_update", 1, 0b1101);
+    update_row<rmsprop_tensors(false, true), RMSpropAttrs>("rmsprop_momentum_update", 2, 0b1101);
 const OpDef kRMSpropCenteredMomentumUpdate = update_row<rmsprop_tensors(true, true), RMSpropAttrs>(
-    "rmsprop_centered_momentum_update", 1, 0b11101);
+    "rmsprop_centered_momentum_update", 2, 0b11101);
 const OpDef kAdagradUpdate = update_row<kAdagradTensors, AdagradAttrs>("adagrad_update", 2, 0b101);
 const OpDef kAdadeltaUpdate =
     update_row<kAdadeltaTensors, AdadeltaAttrs>("adadelta_update", 1, 0b1101);
 const OpDef kLambDirection =
-    update_row<kLambDirectionTensors, AdamAttrs>("lamb_direction", 1, 0b11100);
+    update_row<kLambDirectionTensors, AdamAttrs>("lamb_direction", 2, 0b11100);
 const OpDef kLambUpdate = update_row<kLambTensors, AdamAttrs>("lamb_update", 3, 0b01);
 
 void register_adaptive_update(OpTable& table) {
@@ -81,7 +81,7 @@ void adamax_update(const TensorArg& param, const TensorArg& grad, const TensorAr
                    const TensorArg& exp_inf, const AdamaxUpdateOptions& options) {
   run(ops::kAdamaxUpdate,
       {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_inf.tensor(), &options.lr_tensor,
-       &options.step_tensor},
+       &options.step_tensor, &options.beta1_tensor},
       adam_attrs(options), param.site());
 }
 
@@ -89,7 +89,7 @@ void radam_update(const TensorArg& param, const TensorArg& grad, const TensorArg
                   const TensorArg& exp_avg_sq, const RAdamUpdateOptions& options) {
   run(ops::kRAdamUpdate,
       {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(), &options.lr_tensor,
-       &options.step_tensor},
+       &options.step_tensor, &options.beta1_tensor},
       adam_attrs(options), param.site());
 }
 
@@ -107,7 +107,7 @@ void nadam_update(const TensorArg& param, const TensorArg& grad, const TensorArg
   run(ops::kNAdamUpdate,
       {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(),
        &options.grad_rate_tensor, &options.average_rate_tensor, &options.decay_tensor,
-       &options.correction2_tensor},
+       &options.correction2_tensor, &options.beta1_tensor},
       attrs, param.site());
 }
 
@@ -121,13 +121,14 @@ void rmsprop_update(const TensorArg& param, const TensorArg& grad, const TensorA
                                 .maximize = options.maximize};
   const Tensor &p = param, &g = grad, &v = square_avg, &a = options.grad_avg;
   const Tensor &b = options.momentum_buffer, &lr = options.lr_tensor;
+  const Tensor& momentum = options.momentum_tensor;
   const Site site = param.site();
   if (a.defined() && b.defined()) {
-    run(ops::kRMSpropCenteredMomentumUpdate, {&p, &g, &v, &a, &b, &lr}, attrs, site);
+    run(ops::kRMSpropCenteredMomentumUpdate, {&p, &g, &v, &a, &b, &lr, &momentum}, attrs, site);
   } else if (a.defined()) {
     run(ops::kRMSpropCenteredUpdate, {&p, &g, &v, &a, &lr}, attrs, site);
   } else if (b.defined()) {
-    run(ops::kRMSpropMomentumUpdate, {&p, &g, &v, &b, &lr}, attrs, site);
+    run(ops::kRMSpropMomentumUpdate, {&p, &g, &v, &b, &lr, &momentum}, attrs, site);
   } else {
     run(ops::kRMSpropUpdate, {&p, &g, &v, &lr}, attrs, site);
   }
@@ -166,7 +167,7 @@ void lamb_update(const TensorArg& param, const TensorArg& grad, const TensorArg&
   const Tensor direction = empty_like(param);
   run(ops::kLambDirection,
       {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(), &direction,
-       &options.step_tensor},
+       &options.step_tensor, &options.beta1_tensor},
       attrs, site);
   const Tensor length = norm_of(param, site), change = norm_of(direction, site);
   run(ops::kLambUpdate, {&param.tensor(), &direction, &length, &change, &options.lr_tensor}, attrs,

@@ -16,6 +16,7 @@ struct AdamaxUpdateOptions {
   int64_t step = 1;  // counts from 1
   Tensor lr_tensor = {};
   Tensor step_tensor = {};
+  Tensor beta1_tensor = {};
 };
 
 // Adamax (Kingma and Ba 2015). g = grad + weight_decay param
@@ -34,6 +35,7 @@ struct RAdamUpdateOptions {
   int64_t step = 1;  // counts from 1
   Tensor lr_tensor = {};
   Tensor step_tensor = {};
+  Tensor beta1_tensor = {};
 };
 
 // RAdam (Liu et al. 2020). m, v as in adam_update, c1 = 1 - beta1^step, c2 = 1 - beta2^step,
@@ -60,6 +62,7 @@ struct NAdamUpdateOptions {
   Tensor average_rate_tensor = {};
   Tensor decay_tensor = {};
   Tensor correction2_tensor = {};
+  Tensor beta1_tensor = {};
 };
 
 // NAdam (Dozat 2016). g = grad + decay param, or decoupled: param *= 1 - decay
@@ -78,6 +81,7 @@ struct RMSpropUpdateOptions {
   Tensor grad_avg = {};         // given: centered (Graves 2013)
   Tensor momentum_buffer = {};  // given: with momentum
   Tensor lr_tensor = {};
+  Tensor momentum_tensor = {};
 };
 
 // RMSprop (Tieleman and Hinton 2012). g = grad + weight_decay param
@@ -128,6 +132,7 @@ struct LambUpdateOptions {
   int64_t step = 1;  // counts from 1
   Tensor lr_tensor = {};
   Tensor step_tensor = {};
+  Tensor beta1_tensor = {};
 };
 
 // LAMB (You et al. 2020). m, v as in adam_update, of g = grad + weight_decay param, or

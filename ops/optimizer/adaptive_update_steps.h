@@ -48,13 +48,14 @@ struct AdamaxStep {
   static constexpr uint32_t kMutates = 0b1101;
   AdamAttrs attrs;
   Direction direction;
-  Number lr, step;
+  Number lr, step, beta1;
 
   explicit AdamaxStep(const KernelContext& ctx)
       : attrs(ctx.attrs_as<AdamAttrs>()),
         direction(attrs.maximize, attrs.weight_decay),
         lr(number_or(ctx, kTensors, attrs.lr)),
-        step(number_or(ctx, kTensors + 1, static_cast<double>(attrs.step))) {}
+        step(number_or(ctx, kTensors + 1, static_cast<double>(attrs.step))),
+        beta1(number_or(ctx, kTensors + 2, attrs.beta1)) {}
 
   template <class C>
   struct Numbers {
@@ -64,8 +65,9 @@ struct AdamaxStep {
 
   template <class C>
   FLOW_HOST_DEVICE Numbers<C> numbers() const {
-    return {Average<C>(attrs.beta1), static_cast<C>(attrs.beta2), static_cast<C>(attrs.eps),
-            static_cast<C>(lr.get() / (1 - std::pow(attrs.beta1, step.get())))};
+    const double first = beta1.get();
+    return {Average<C>(first), static_cast<C>(attrs.beta2), static_cast<C>(attrs.eps),
+            static_cast<C>(lr.get() / (1 - std::pow(first, step.get())))};
   }
 
   template <class C>
@@ -84,13 +86,14 @@ struct RAdamStep {
   static constexpr uint32_t kMutates = 0b1101;
   AdamAttrs attrs;
   Direction direction;
-  Number lr, step;
+  Number lr, step, beta1;
 
   explicit RAdamStep(const KernelContext& ctx)
       : attrs(ctx.attrs_as<AdamAttrs>()),
         direction(attrs.maximize, attrs.weight_decay, attrs.is_decoupled),
         lr(number_or(ctx, kTensors, attrs.lr)),
-        step(number_or(ctx, kTensors + 1, static_cast<double>(attrs.step))) {}
+        step(number_or(ctx, kTensors + 1, static_cast<double>(attrs.step))),
+        beta1(number_or(ctx, kTensors + 2, attrs.beta1)) {}
 
   template <class C>
   struct Numbers {
@@ -102,6 +105,7 @@ struct RAdamStep {
   template <class C>
   FLOW_HOST_DEVICE Numbers<C> numbers() const {
     const double count = step.get();
+    const double own_beta1 = beta1.get();
     const double power2 = std::pow(attrs.beta2, count);
     const double limit = 2 / (1 - attrs.beta2) - 1;
     const double length = limit - 2 * count * power2 / (1 - power2);
@@ -109,8 +113,8 @@ struct RAdamStep {
     const double squared =
         (length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length);
     const double rectifier = is_rectified ? std::sqrt(squared * (1 - power2)) : 1;
-    const double rate = lr.get() * rectifier / (1 - std::pow(attrs.beta1, count));
-    return {Average<C>(attrs.beta1),   Average<C>(attrs.beta2), direction.keep<C>(lr.get()),
+    const double rate = lr.get() * rectifier / (1 - std::pow(own_beta1, count));
+    return {Average<C>(own_beta1),     Average<C>(attrs.beta2), direction.keep<C>(lr.get()),
             static_cast<C>(attrs.eps), static_cast<C>(rate),    is_rectified};
   }
 
@@ -128,14 +132,15 @@ struct NAdamStep {
   static constexpr int kTensors = kNAdamTensors;
   static constexpr uint32_t kMutates = 0b1101;
   NAdamAttrs attrs;
-  Number grad_rate, average_rate, decay, correction2;
+  Number grad_rate, average_rate, decay, correction2, beta1;
 
   explicit NAdamStep(const KernelContext& ctx)
       : attrs(ctx.attrs_as<NAdamAttrs>()),
         grad_rate(number_or(ctx, kTensors, attrs.grad_rate)),
         average_rate(number_or(ctx, kTensors + 1, attrs.average_rate)),
         decay(number_or(ctx, kTensors + 2, attrs.decay)),
-        correction2(number_or(ctx, kTensors + 3, attrs.correction2)) {}
+        correction2(number_or(ctx, kTensors + 3, attrs.correction2)),
+        beta1(number_or(ctx, kTensors + 4, attrs.beta1)) {}
 
   template <class C>
   struct Numbers {
@@ -146,7 +151,7 @@ struct NAdamStep {
   template <class C>
   FLOW_HOST_DEVICE Numbers<C> numbers() const {
     const double own_decay = decay.get();
-    return {Average<C>(attrs.beta1),
+    return {Average<C>(beta1.get()),
             Average<C>(attrs.beta2),
             static_cast<C>(attrs.maximize ? -1 : 1),
             static_cast<C>(attrs.is_decoupled ? 0 : own_decay),
@@ -173,12 +178,15 @@ struct RMSpropStep {
   static constexpr uint32_t kMutates = ((1U << kTensors) - 1) & ~0b10U;
   RMSpropAttrs attrs;
   Direction direction;
-  Number lr;
+  Number lr, momentum;
 
   explicit RMSpropStep(const KernelContext& ctx)
       : attrs(ctx.attrs_as<RMSpropAttrs>()),
         direction(attrs.maximize, attrs.weight_decay),
-        lr(number_or(ctx, kTensors, attrs.lr)) {}
+        lr(number_or(ctx, kTensors, attrs.lr)),
+        momentum{attrs.momentum} {
+    if constexpr (kHasMomentum) momentum = number_or(ctx, kTensors + 1, attrs.momentum);
+  }
 
   template <class C>
   struct Numbers {
@@ -188,7 +196,7 @@ struct RMSpropStep {
 
   template <class C>
   FLOW_HOST_DEVICE Numbers<C> numbers() const {
-    return {Average<C>(attrs.alpha), static_cast<C>(attrs.eps), static_cast<C>(attrs.momentum),
+    return {Average<C>(attrs.alpha), static_cast<C>(attrs.eps), static_cast<C>(momentum.get()),
             static_cast<C>(lr.get())};
   }
 
@@ -281,12 +289,13 @@ struct LambDirectionStep {
   static constexpr uint32_t kMutates = 0b11100;
   AdamAttrs attrs;
   Direction direction;
-  Number step;
+  Number step, beta1;
 
   explicit LambDirectionStep(const KernelContext& ctx)
       : attrs(ctx.attrs_as<AdamAttrs>()),
         direction(attrs.maximize, attrs.weight_decay, attrs.is_decoupled),
-        step(number_or(ctx, kTensors, static_cast<double>(attrs.step))) {}
+        step(number_or(ctx, kTensors, static_cast<double>(attrs.step))),
+        beta1(number_or(ctx, kTensors + 1, attrs.beta1)) {}
 
   template <class C>
   struct Numbers {
@@ -297,11 +306,12 @@ struct LambDirectionStep {
   template <class C>
   FLOW_HOST_DEVICE Numbers<C> numbers() const {
     const double count = step.get();
-    return {Average<C>(attrs.beta1),
+    const double own_beta1 = beta1.get();
+    return {Average<C>(own_beta1),
             Average<C>(attrs.beta2),
             static_cast<C>(attrs.eps),
             static_cast<C>(direction.decay),
-            static_cast<C>(1 - std::pow(attrs.beta1, count)),
+            static_cast<C>(1 - std::pow(own_beta1, count)),
             static_cast<C>(std::sqrt(1 - std::pow(attrs.beta2, count)))};
   }
 

@@ -10,9 +10,9 @@ namespace ops {
 
 const OpDef kSgdUpdate = update_row<kSgdTensors, SgdAttrs>("sgd_update", 1, 0b01);
 const OpDef kSgdMomentumUpdate =
-    update_row<kSgdMomentumTensors, SgdAttrs>("sgd_momentum_update", 1, 0b101);
-const OpDef kAdamUpdate = update_row<kAdamTensors, AdamAttrs>("adam_update", 2, 0b1101);
-const OpDef kAmsgradUpdate = update_row<kAmsgradTensors, AdamAttrs>("amsgrad_update", 2, 0b11101);
+    update_row<kSgdMomentumTensors, SgdAttrs>("sgd_momentum_update", 2, 0b101);
+const OpDef kAdamUpdate = update_row<kAdamTensors, AdamAttrs>("adam_update", 3, 0b1101);
+const OpDef kAmsgradUpdate = update_row<kAmsgradTensors, AdamAttrs>("amsgrad_update", 3, 0b11101);
 
 void register_update(OpTable& table) {
   table.add(kSgdUpdate);
@@ -52,14 +52,15 @@ void run_adam(const TensorArg& param, const TensorArg& grad, const TensorArg& ex
       .step = options.step,
   };
   if (options.max_exp_avg_sq.defined()) {
-    dispatch_multi<4>(ops::kAmsgradUpdate,
-                      {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(),
-                       &options.max_exp_avg_sq, &options.lr_tensor, &options.step_tensor},
-                      attrs, site);
+    dispatch_multi<4>(
+        ops::kAmsgradUpdate,
+        {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(),
+         &options.max_exp_avg_sq, &options.lr_tensor, &options.step_tensor, &options.beta1_tensor},
+        attrs, site);
   } else {
     dispatch_multi<3>(ops::kAdamUpdate,
                       {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(),
-                       &options.lr_tensor, &options.step_tensor},
+                       &options.lr_tensor, &options.step_tensor, &options.beta1_tensor},
                       attrs, site);
   }
 }
@@ -78,10 +79,10 @@ void sgd_update(const TensorArg& param, const TensorArg& grad, const TensorArg& 
       .is_first = options.is_first,
   };
   if (momentum_buffer->defined()) {
-    dispatch_multi<2>(
-        ops::kSgdMomentumUpdate,
-        {&param.tensor(), &grad.tensor(), &momentum_buffer.tensor(), &options.lr_tensor}, attrs,
-        param.site());
+    dispatch_multi<2>(ops::kSgdMomentumUpdate,
+                      {&param.tensor(), &grad.tensor(), &momentum_buffer.tensor(),
+                       &options.lr_tensor, &options.momentum_tensor},
+                      attrs, param.site());
   } else {
     dispatch(ops::kSgdUpdate, {&param.tensor(), &grad.tensor(), &options.lr_tensor}, attrs,
              param.site());

@@ -2,8 +2,9 @@
 // them without recording (NoGradGuard). Formulas and names are PyTorch's.
 //
 // All tensors have one shape, dtype and layout; 16-bit ones are computed in float32. The learning
-// rate and the number of the step may be given as tensors without dims, so that a compiled step can
-// take new values. If these are undefined, the numbers of the options are used.
+// rate, the number of the step and the momentum (or beta1) may be given as tensors without dims, so
+// that a compiled step can take new values. If these are undefined, the numbers of the options are
+// used.
 #pragma once
 
 #include "core/tensor.h"
@@ -19,6 +20,7 @@ struct SgdUpdateOptions {
   bool maximize = false;
   bool is_first = false;  // the momentum buffer holds nothing yet: it becomes the gradient
   Tensor lr_tensor = {};
+  Tensor momentum_tensor = {};
 };
 
 // g = grad (negated to maximize) + weight_decay param
@@ -39,6 +41,7 @@ struct AdamUpdateOptions {
   Tensor max_exp_avg_sq = {};  // given: AMSGrad (Reddi et al. 2018)
   Tensor lr_tensor = {};
   Tensor step_tensor = {};
+  Tensor beta1_tensor = {};
 };
 
 // Adam (Kingma and Ba 2015). g = grad + weight_decay param

@@ -122,29 +122,30 @@ struct AdadeltaAttrs {
 
 // (param, grad, [lr]) -> param
 extern const OpDef kSgdUpdate;
-// (param, grad, momentum_buffer, [lr]) -> param, momentum_buffer
+// (param, grad, momentum_buffer, [lr], [momentum]) -> param, momentum_buffer
 extern const OpDef kSgdMomentumUpdate;
-// (param, grad, exp_avg, exp_avg_sq, [lr], [step]) -> param, exp_avg, exp_avg_sq
+// (param, grad, exp_avg, exp_avg_sq, [lr], [step], [beta1]) -> param, exp_avg, exp_avg_sq
 extern const OpDef kAdamUpdate;
-// (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, [lr], [step]) -> all but grad
+// (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, [lr], [step], [beta1]) -> all but grad
 extern const OpDef kAmsgradUpdate;
 
-// (param, grad, exp_avg, exp_inf, [lr], [step]) -> param, exp_avg, exp_inf
+// (param, grad, exp_avg, exp_inf, [lr], [step], [beta1]) -> param, exp_avg, exp_inf
 extern const OpDef kAdamaxUpdate;
-// (param, grad, exp_avg, exp_avg_sq, [lr], [step]) -> param, exp_avg, exp_avg_sq
+// (param, grad, exp_avg, exp_avg_sq, [lr], [step], [beta1]) -> param, exp_avg, exp_avg_sq
 extern const OpDef kRAdamUpdate;
-// (param, grad, exp_avg, exp_avg_sq, [grad_rate], [average_rate], [decay], [correction2])
+// (param, grad, exp_avg, exp_avg_sq, [grad_rate], [average_rate], [decay], [correction2], [beta1])
 // -> param, exp_avg, exp_avg_sq
 extern const OpDef kNAdamUpdate;
 // (param, grad, square_avg, [lr]) -> param, square_avg. The other forms have grad_avg,
-// momentum_buffer or both after square_avg, and write them too.
+// momentum_buffer or both after square_avg, and write them too. Those with a momentum_buffer have
+// [momentum] after [lr].
 extern const OpDef kRMSpropUpdate, kRMSpropCenteredUpdate, kRMSpropMomentumUpdate,
     kRMSpropCenteredMomentumUpdate;
 // (param, grad, sum, [lr], [step]) -> param, sum
 extern const OpDef kAdagradUpdate;
 // (param, grad, square_avg, acc_delta, [lr]) -> param, square_avg, acc_delta
 extern const OpDef kAdadeltaUpdate;
-// (param, grad, exp_avg, exp_avg_sq, direction, [step]) -> exp_avg, exp_avg_sq, direction
+// (param, grad, exp_avg, exp_avg_sq, direction, [step], [beta1]) -> exp_avg, exp_avg_sq, direction
 extern const OpDef kLambDirection;
 // (param, direction, |param|, |direction|, [lr]) -> param
 extern const OpDef kLambUpdate;

@@ -23,7 +23,7 @@ void infer_update(InferContext& ctx) {
     const TensorMeta& number = ctx.input(i);
     ctx.check(number.numel == 1 && number.shape.empty() &&
                   (number.dtype == DType::kFloat32 || number.dtype == DType::kFloat64),
-              "lr, step and norms must be float32 or float64 tensors without dims");
+              "numbers such as lr and step must be float32 or float64 tensors without dims");
   }
   for (uint32_t left = ctx.op().mutates; left != 0; left &= left - 1) {
     ctx.add_output_like(std::countr_zero(left));

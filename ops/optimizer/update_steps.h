@@ -77,16 +77,17 @@ struct SgdStep {
 struct SgdMomentumStep {
   static constexpr int kTensors = kSgdMomentumTensors;
   static constexpr uint32_t kMutates = 0b101;
-  Number lr;
-  double weight_decay, sign, momentum, damped;
+  Number lr, momentum;
+  double weight_decay, sign, damped;
   bool nesterov, is_first;
 
-  explicit SgdMomentumStep(const KernelContext& ctx) : lr(number_or(ctx, kTensors, 0)) {
+  explicit SgdMomentumStep(const KernelContext& ctx)
+      : lr(number_or(ctx, kTensors, 0)), momentum(number_or(ctx, kTensors + 1, 0)) {
     const auto& attrs = ctx.attrs_as<SgdAttrs>();
     lr.value = attrs.lr;
+    momentum.value = attrs.momentum;
     weight_decay = attrs.weight_decay;
     sign = attrs.maximize ? -1 : 1;
-    momentum = attrs.momentum;
     damped = 1 - attrs.dampening;
     nesterov = attrs.nesterov;
     is_first = attrs.is_first;
@@ -100,7 +101,7 @@ struct SgdMomentumStep {
   template <class C>
   FLOW_HOST_DEVICE Numbers<C> numbers() const {
     return {static_cast<C>(lr.get()), static_cast<C>(weight_decay), static_cast<C>(sign),
-            static_cast<C>(momentum), static_cast<C>(damped)};
+            static_cast<C>(momentum.get()), static_cast<C>(damped)};
   }
 
   template <class C>
@@ -116,18 +117,20 @@ template <bool kIsAmsgrad>
 struct AdamStep {
   static constexpr int kTensors = kIsAmsgrad ? kAmsgradTensors : kAdamTensors;
   static constexpr uint32_t kMutates = kIsAmsgrad ? 0b11101 : 0b1101;
-  Number lr, step;
-  double weight_decay, sign, beta1, beta2, eps;
+  Number lr, step, first;
+  double weight_decay, sign, beta2, eps;
   bool is_decoupled;
 
   explicit AdamStep(const KernelContext& ctx)
-      : lr(number_or(ctx, kTensors, 0)), step(number_or(ctx, kTensors + 1, 0)) {
+      : lr(number_or(ctx, kTensors, 0)),
+        step(number_or(ctx, kTensors + 1, 0)),
+        first(number_or(ctx, kTensors + 2, 0)) {
     const auto& attrs = ctx.attrs_as<AdamAttrs>();
     lr.value = attrs.lr;
+    first.value = attrs.beta1;
     step.value = static_cast<double>(attrs.step);
     weight_decay = attrs.weight_decay;
     sign = attrs.maximize ? -1 : 1;
-    beta1 = attrs.beta1;
     beta2 = attrs.beta2;
     eps = attrs.eps;
     is_decoupled = attrs.is_decoupled;
@@ -142,6 +145,7 @@ struct AdamStep {
   FLOW_HOST_DEVICE Numbers<C> numbers() const {
     const double rate = lr.get();
     const double count = step.get();
+    const double beta1 = first.get();
     return {static_cast<C>(sign),
             static_cast<C>(is_decoupled ? 1 - rate * weight_decay : 1.0),
             static_cast<C>(is_decoupled ? 0.0 : weight_decay),

@@ -17,7 +17,8 @@ void infer_dropout(InferContext& ctx) {
 // The op is elementwise in the logical position. It is linear and monotonic in x, because all ranks
 // draw the same mask.
 void sbp_dropout(SbpContext& ctx) {
-  elementwise_sbp(ctx);
+  for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
+    ctx.add_positional({sbp::split(i)}, {sbp::split(i), sbp::split(i)});
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
     ctx.add({partial}, {partial, sbp::broadcast});
 }

@@ -1,5 +1,8 @@
 #include "ops/random/multinomial.h"
 
+#include <cmath>
+
+#include "core/context.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
@@ -9,10 +12,32 @@
 #include "ops/index/sort.h"
 #include "ops/named_errors.h"
 #include "ops/random/random.h"
+#include "ops/reduce/extrema.h"
+#include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
 #include "ops/shape/slice.h"
 
 namespace flow {
+
+namespace {
+
+// Collective for global weights. A trace has no values to check.
+void check_weights(const Tensor& weights, Site site) {
+  if (thread_state().trace != nullptr || weights.numel() == 0) return;
+  const double least = min({weights, site}).item<double>(site);
+  const double largest = max({weights, site}).item<double>(site);
+  if (!(least >= 0) || !std::isfinite(largest)) {
+    throw InvalidArgument(str("[multinomial] weights must be finite and not negative; received ",
+                              weights.meta(), " with values from ", least, " to ", largest),
+                          site);
+  }
+  if (min({sum({weights, site}, -1), site}).item<double>(site) > 0) return;
+  throw InvalidArgument(str("[multinomial] each row needs a positive weight; received ",
+                            weights.meta(), " with a row of zeros"),
+                        site);
+}
+
+}  // namespace
 
 Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOptions& options) {
   return ops::named("multinomial", [&]() -> Tensor {
@@ -25,6 +50,7 @@ Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOpt
                             site);
     }
     const Tensor weights = p->detach();
+    check_weights(weights, site);
     if (!options.replacement) {
       // The first arrivals of exponential clocks with these rates (Efraimidis and Spirakis 2006).
       const Tensor draws = clamp({rand_like({weights, site}), site}, {.min = 1.17549435e-38});

@@ -1,5 +1,6 @@
 #include "ops/random/random.h"
 
+#include "core/context.h"
 #include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
@@ -7,6 +8,7 @@
 #include "ops/integer_range.h"
 #include "ops/named_errors.h"
 #include "ops/random/random_op.h"
+#include "ops/reduce/extrema.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -28,7 +30,7 @@ void zero_grad(GradContext& g) {
 // Each rank draws its own part of the logical tensor.
 void split_anywhere(SbpContext& ctx) {
   for (int64_t dim = 0; dim < ctx.input(0).shape.size(); ++dim) {
-    ctx.add({sbp::split(dim)}, {sbp::split(dim)});
+    ctx.add_positional({sbp::split(dim)}, {sbp::split(dim)});
   }
 }
 
@@ -113,6 +115,12 @@ void check_std(double std, const char* op, Site site) {
   }
 }
 
+// Collective for a global tensor. A trace has no values to check.
+void check_std(const Tensor& std, const char* op, Site site) {
+  if (thread_state().trace != nullptr || std.numel() == 0) return;
+  check_std(min({std, site}).item<double>(site), op, site);
+}
+
 }  // namespace
 
 Tensor rand(const Shape& shape, const TensorOptions& options, Site site) {
@@ -134,6 +142,7 @@ Tensor normal(const TensorArg& mean, const TensorArg& std) {
     const Shape shape = broadcast_shapes(mean->shape(), std->shape(), "normal");
     const TensorArg like = mean->shape() == shape ? mean : std;
     const Tensor wide = expand(like, shape);
+    check_std(std.tensor(), "normal", mean.site());
     const Tensor draws = randn_like({wide, mean.site()});
     return add({mul({draws, mean.site()}, std), mean.site()}, mean).detach();
   });
@@ -148,6 +157,7 @@ Tensor normal(const TensorArg& mean, double std) {
 
 Tensor normal(double mean, const TensorArg& std) {
   return ops::named("normal", [&]() -> Tensor {
+    check_std(std.tensor(), "normal", std.site());
     return add({mul({randn_like(std), std.site()}, std), std.site()}, mean).detach();
   });
 }

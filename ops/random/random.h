@@ -16,7 +16,7 @@ Tensor randn(const Shape& shape, const TensorOptions& options = {}, Site site = 
 Tensor normal(double mean, double std, const Shape& shape, const TensorOptions& options = {},
               Site site = Site::here());
 // The same with a mean and a standard deviation for each element. The shapes broadcast. There is no
-// gradient.
+// gradient. Throws InvalidArgument, except in a graph, if a standard deviation is negative or NaN.
 Tensor normal(const TensorArg& mean, const TensorArg& std);
 Tensor normal(const TensorArg& mean, double std = 1);
 Tensor normal(double mean, const TensorArg& std);

@@ -118,8 +118,9 @@ void infer_triangle(InferContext& ctx) {
 // Each kernel writes its part at its logical position; the zeros elsewhere are their own sum,
 // maximum and minimum.
 void sbp_triangle(SbpContext& ctx) {
-  for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
-    ctx.add({sbp::split(i)}, {sbp::split(i)});
+  const int64_t ndim = ctx.input(0).dim();
+  for (int64_t i = 0; i < ndim; ++i)
+    ctx.add({{sbp::split(i)}, {sbp::split(i)}, i >= ndim - 2});
   add_all_partials(ctx);
 }
 
@@ -343,10 +344,14 @@ Tensor roll(const TensorArg& x, const Ints& shifts, const Ints& dims) {
     throw InvalidArgument(str("[roll] each dim needs one shift; received shifts ",
                               Shape(shifts.values()), " and dims ", Shape(dims.values())));
   }
+  if (x->dim() == 0) {
+    throw InvalidArgument(
+        str("[roll] a scalar has no dim to roll along; received ", x->meta(), "; leave out dims"));
+  }
   Tensor y = x;
   for (int64_t i = 0; i < dims.size(); ++i) {
     const int64_t dim = normalize_dim(dims[i], x->dim(), "roll");
-    const int64_t size = x->dim() == 0 ? 0 : x->shape()[dim];
+    const int64_t size = x->shape()[dim];
     const int64_t shift = size == 0 ? 0 : (shifts[i] % size + size) % size;
     if (shift == 0) continue;
     const TensorArg now(y, x.site());

@@ -100,10 +100,10 @@ void sbp_diagonal(SbpContext& ctx) {
   for (const int64_t dim : other_dims(ctx.input(0).dim(), attrs))
     ctx.add({sbp::split(dim)}, {sbp::split(next++)});
   for (const int64_t dim : {attrs.dim1, attrs.dim2})
-    ctx.add({sbp::split(dim)}, {sbp::partial_sum});
+    ctx.add_positional({sbp::split(dim)}, {sbp::partial_sum});
   const int64_t length = ctx.output(0).shape.back();
   for (const int64_t dim : dims_cut_alike(ctx.input(0).shape, length, attrs, ctx.num_ranks()))
-    ctx.add({sbp::split(dim)}, {sbp::split(next)});
+    ctx.add_positional({sbp::split(dim)}, {sbp::split(next)});
   add_all_partials(ctx);
 }
 
@@ -115,11 +115,11 @@ void sbp_undiagonal(SbpContext& ctx) {
   for (const int64_t dim : other_dims(ndim, attrs))
     ctx.add({sbp::split(next++)}, {sbp::split(dim)});
   for (const int64_t dim : {attrs.dim1, attrs.dim2})
-    ctx.add({sbp::broadcast}, {sbp::split(dim)});
-  ctx.add({sbp::split(next)}, {sbp::partial_sum});
+    ctx.add_positional({sbp::broadcast}, {sbp::split(dim)});
+  ctx.add_positional({sbp::split(next)}, {sbp::partial_sum});
   const int64_t length = ctx.input(0).shape.back();
   for (const int64_t dim : dims_cut_alike(ctx.output(0).shape, length, attrs, ctx.num_ranks()))
-    ctx.add({sbp::split(next)}, {sbp::split(dim)});
+    ctx.add_positional({sbp::split(next)}, {sbp::split(dim)});
   add_all_partials(ctx);
 }
 
@@ -130,10 +130,10 @@ void sbp_diagonal_scatter(SbpContext& ctx) {
   for (const int64_t dim : other_dims(ctx.input(0).dim(), attrs))
     ctx.add({sbp::split(dim), sbp::split(next++)}, {sbp::split(dim)});
   for (const int64_t dim : {attrs.dim1, attrs.dim2})
-    ctx.add({sbp::split(dim), sbp::broadcast}, {sbp::split(dim)});
+    ctx.add_positional({sbp::split(dim), sbp::broadcast}, {sbp::split(dim)});
   const int64_t length = ctx.input(1).shape.back();
   for (const int64_t dim : dims_cut_alike(ctx.input(0).shape, length, attrs, ctx.num_ranks()))
-    ctx.add({sbp::split(dim), sbp::split(next)}, {sbp::split(dim)});
+    ctx.add_positional({sbp::split(dim), sbp::split(next)}, {sbp::split(dim)});
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
     ctx.add({partial, partial}, {partial});
 }
@@ -181,6 +181,10 @@ bool view_diagonal(const TensorMeta& input, const Shape& output, const void* att
   return holds_whole(diagonal.dim1) && holds_whole(diagonal.dim2);
 }
 
+void write_back_diagonal(const Tensor& base, const Tensor& part, const void* attrs, Site site) {
+  dispatch_in_place(kDiagonalScatter, {&base, &part}, attrs, site);
+}
+
 }  // namespace
 
 const OpDef kDiagonal{.name = "diagonal",
@@ -188,7 +192,8 @@ const OpDef kDiagonal{.name = "diagonal",
                       .infer = infer_diagonal,
                       .sbp = sbp_diagonal,
                       .grad = grad_diagonal,
-                      .view = view_diagonal};
+                      .view = view_diagonal,
+                      .write_back = write_back_diagonal};
 const OpDef kUndiagonal{.name = "undiagonal",
                         .attrs = attrs_def<UndiagonalAttrs>(),
                         .infer = infer_undiagonal,
@@ -200,7 +205,8 @@ const OpDef kDiagonalScatter{.name = "diagonal_scatter",
                              .attrs = attrs_def<DiagonalAttrs>(),
                              .infer = infer_diagonal_scatter,
                              .sbp = sbp_diagonal_scatter,
-                             .grad = grad_diagonal_scatter};
+                             .grad = grad_diagonal_scatter,
+                             .allows_in_place = true};
 
 void register_diagonal(OpTable& table) {
   for (const OpDef* op : {&kDiagonal, &kUndiagonal, &kDiagonalScatter})

@@ -55,18 +55,25 @@ bool parts_hold(int64_t size, int64_t start, int64_t length, int64_t step, int64
   return num_ranks > 0;
 }
 
+// Returns true if start and step select the same elements of every such part, wherever it begins.
+bool are_parts_alike(int64_t size, int64_t length, int64_t step) {
+  return length * step == size;
+}
+
 // A rank that holds part of the sliced dim fills in its elements and zeros elsewhere, which gives a
 // partial sum.
 void sbp_slice(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<SliceAttrs>();
   const Shape& shape = ctx.input(0).shape;
   for (int64_t i = 0; i < shape.size(); ++i) {
-    if (i != attrs.dim ||
-        parts_hold(shape[i], attrs.start, attrs.length, attrs.step, ctx.num_ranks())) {
+    if (i != attrs.dim) {
       ctx.add({sbp::split(i)}, {sbp::split(i)});
+    } else if (parts_hold(shape[i], attrs.start, attrs.length, attrs.step, ctx.num_ranks())) {
+      const bool is_positional = !are_parts_alike(shape[i], attrs.length, attrs.step);
+      ctx.add({{sbp::split(i)}, {sbp::split(i)}, is_positional});
     }
   }
-  ctx.add({sbp::split(attrs.dim)}, {sbp::partial_sum});
+  ctx.add_positional({sbp::split(attrs.dim)}, {sbp::partial_sum});
   add_all_partials(ctx);
 }
 
@@ -75,7 +82,7 @@ void sbp_select(SbpContext& ctx) {
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
     if (i != dim) ctx.add({sbp::split(i)}, {sbp::split(i < dim ? i : i - 1)});
   }
-  ctx.add({sbp::split(dim)}, {sbp::partial_sum});
+  ctx.add_positional({sbp::split(dim)}, {sbp::partial_sum});
   add_all_partials(ctx);
 }
 
@@ -84,12 +91,14 @@ void sbp_select(SbpContext& ctx) {
 void sbp_unslice(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<UnsliceAttrs>();
   const int64_t dim = attrs.dim;
-  if (parts_hold(attrs.size, attrs.start, ctx.input(0).shape[dim], attrs.step, ctx.num_ranks())) {
-    ctx.add({sbp::split(dim)}, {sbp::split(dim)});
+  const int64_t length = ctx.input(0).shape[dim];
+  if (parts_hold(attrs.size, attrs.start, length, attrs.step, ctx.num_ranks())) {
+    const bool is_positional = !are_parts_alike(attrs.size, length, attrs.step);
+    ctx.add({{sbp::split(dim)}, {sbp::split(dim)}, is_positional});
   }
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
-    ctx.add({i == dim ? sbp::broadcast : sbp::split(i)}, {sbp::split(i)});
-  ctx.add({sbp::split(dim)}, {sbp::partial_sum});
+    ctx.add({{i == dim ? sbp::broadcast : sbp::split(i)}, {sbp::split(i)}, i == dim});
+  ctx.add_positional({sbp::split(dim)}, {sbp::partial_sum});
   add_all_partials(ctx);
 }
 
@@ -108,10 +117,13 @@ void sbp_slice_scatter(SbpContext& ctx) {
   const int64_t dim = attrs.dim;
   const int64_t size = ctx.input(0).shape[dim];
   if (parts_hold(size, attrs.start, attrs.length, attrs.step, ctx.num_ranks())) {
-    ctx.add({sbp::split(dim), sbp::split(dim)}, {sbp::split(dim)});
+    const bool is_positional = !are_parts_alike(size, attrs.length, attrs.step);
+    ctx.add({{sbp::split(dim), sbp::split(dim)}, {sbp::split(dim)}, is_positional});
   }
-  for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
-    ctx.add({sbp::split(i), i == dim ? sbp::broadcast : sbp::split(i)}, {sbp::split(i)});
+  for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
+    const Sbp source = i == dim ? sbp::broadcast : sbp::split(i);
+    ctx.add({{sbp::split(i), source}, {sbp::split(i)}, i == dim});
+  }
   for (const Sbp partial : {sbp::partial_sum, sbp::partial_max, sbp::partial_min})
     ctx.add({partial, partial}, {partial});
 }
@@ -181,6 +193,16 @@ bool view_select(const TensorMeta& input, const Shape& output, const void* attrs
   return holds_whole(input, select.dim);
 }
 
+void write_back_slice(const Tensor& base, const Tensor& part, const void* attrs, Site site) {
+  dispatch_in_place(kSliceScatter, {&base, &part}, attrs, site);
+}
+
+void write_back_select(const Tensor& base, const Tensor& part, const void* attrs, Site site) {
+  const auto& place = *static_cast<const SelectAttrs*>(attrs);
+  const SliceAttrs slice{place.dim, place.index, 1, 1};
+  write_back_slice(base, unsqueeze(TensorArg(part, site), place.dim), &slice, site);
+}
+
 }  // namespace
 
 const OpDef kSlice{.name = "slice",
@@ -188,13 +210,15 @@ const OpDef kSlice{.name = "slice",
                    .infer = infer_slice,
                    .sbp = sbp_slice,
                    .grad = grad_slice,
-                   .view = view_slice};
+                   .view = view_slice,
+                   .write_back = write_back_slice};
 const OpDef kSelect{.name = "select",
                     .attrs = attrs_def<SelectAttrs>(),
                     .infer = infer_select,
                     .sbp = sbp_select,
                     .grad = grad_select,
-                    .view = view_select};
+                    .view = view_select,
+                    .write_back = write_back_select};
 const OpDef kUnslice{.name = "unslice",
                      .attrs = attrs_def<UnsliceAttrs>(),
                      .infer = infer_unslice,
@@ -206,7 +230,8 @@ const OpDef kSliceScatter{.name = "slice_scatter",
                           .attrs = attrs_def<SliceAttrs>(),
                           .infer = infer_slice_scatter,
                           .sbp = sbp_slice_scatter,
-                          .grad = grad_slice_scatter};
+                          .grad = grad_slice_scatter,
+                          .allows_in_place = true};
 
 void register_slice(OpTable& table) {
   for (const OpDef* op : {&kSlice, &kSelect, &kUnslice, &kSliceScatter})

@@ -177,24 +177,43 @@ bool view_expand(const TensorMeta& input, const Shape& output, const void* /*att
   return true;
 }
 
+namespace {
+
+void write_back_reshape(const Tensor& base, const Tensor& part, const void* /*attrs*/, Site site) {
+  base.copy_({reshape(TensorArg(part, site), base.shape()), site});
+}
+
+void write_back_permute(const Tensor& base, const Tensor& part, const void* attrs, Site site) {
+  const Shape& dims = static_cast<const PermuteAttrs*>(attrs)->dims;
+  std::vector<int64_t> inverse(static_cast<size_t>(dims.size()));
+  for (int64_t i = 0; i < dims.size(); ++i)
+    inverse[static_cast<size_t>(dims[i])] = i;
+  base.copy_({permute(TensorArg(part, site), inverse), site});
+}
+
+}  // namespace
+
 const OpDef kReshape{.name = "reshape",
                      .attrs = attrs_def<ShapeAttrs>(),
                      .infer = infer_reshape,
                      .sbp = sbp_reshape,
                      .grad = grad_reshape,
-                     .view = view_reshape};
+                     .view = view_reshape,
+                     .write_back = write_back_reshape};
 const OpDef kPermute{.name = "permute",
                      .attrs = attrs_def<PermuteAttrs>(),
                      .infer = infer_permute,
                      .sbp = sbp_permute,
                      .grad = grad_permute,
-                     .view = view_permute};
+                     .view = view_permute,
+                     .write_back = write_back_permute};
 const OpDef kExpand{.name = "expand",
                     .attrs = attrs_def<ShapeAttrs>(),
                     .infer = infer_expand,
                     .sbp = sbp_expand,
                     .grad = grad_expand,
-                    .view = view_expand};
+                    .view = view_expand,
+                    .write_back = cannot_write_back};
 
 void register_view(OpTable& table) {
   for (const OpDef* op : {&kReshape, &kPermute, &kExpand})

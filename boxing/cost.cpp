@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -80,13 +81,21 @@ CostTable parse_cost_table(std::string_view text, std::string_view name) {
 }
 
 CostTable read_cost_table(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) {
-    throw IoError(str("[FLOW_COST_TABLE] the cost table cannot be read; received ", path,
-                      "; name a file that calibrate costs FILE wrote, or unset FLOW_COST_TABLE"));
+  constexpr std::uintmax_t kMostBytes = 1 << 20;
+  std::error_code error;  // whatever is wrong, the file cannot be read
+  const bool is_file = std::filesystem::is_regular_file(path, error);  // a device may have no end
+  const std::uintmax_t bytes = is_file ? std::filesystem::file_size(path, error) : 0;
+  std::ifstream file;
+  if (is_file) file.open(path, std::ios::binary);
+  if (error || !is_file || !file) {
+    throw IoError(
+        str("[FLOW_COST_TABLE] the cost table cannot be read; received ", path,
+            is_file || !std::filesystem::exists(path, error) ? "" : ", which is not a regular file",
+            "; name a file that calibrate costs FILE wrote, or unset FLOW_COST_TABLE"));
   }
+  if (bytes > kMostBytes) throw_bad(path, str("it has ", bytes, " bytes, more than ", kMostBytes));
+  std::ostringstream text;
+  text << file.rdbuf();
   return parse_cost_table(text.str(), path);
 }
 

@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "core/grad_mode.h"
+#include "core/view_link.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -157,14 +158,16 @@ const OpDef kRedistribute{.name = "redistribute",
                           .infer = redistribute_infer,
                           .sbp = only_broadcast,
                           .grad = redistribute_grad,
-                          .view = redistribute_view};
+                          .view = redistribute_view,
+                          .write_back = cannot_write_back};
 
 const OpDef kLocalToGlobal{.name = "local_to_global",
                            .attrs = attrs_def<LocalToGlobalAttrs>(),
                            .infer = local_to_global_infer,
                            .sbp = only_broadcast,
                            .grad = local_to_global_grad,
-                           .view = local_to_global_view};
+                           .view = local_to_global_view,
+                           .write_back = cannot_write_back};
 
 const OpDef kCandidatesToGlobal{.name = "candidates_to_global",
                                 .attrs = attrs_def<LocalToGlobalAttrs>(),
@@ -172,6 +175,7 @@ const OpDef kCandidatesToGlobal{.name = "candidates_to_global",
                                 .sbp = only_broadcast,
                                 .grad = candidates_to_global_grad,
                                 .view = local_to_global_view,
+                                .write_back = cannot_write_back,
                                 .saved_inputs = 1,
                                 .saved_outputs = 1};
 
@@ -179,7 +183,8 @@ const OpDef kToLocal{.name = "to_local",
                      .infer = to_local_infer,
                      .sbp = only_broadcast,
                      .grad = to_local_grad,
-                     .view = to_local_view};
+                     .view = to_local_view,
+                     .write_back = cannot_write_back};
 
 Tensor redistribute(const Tensor& tensor, const Placement& placement, const NdSbp& nd_sbp,
                     Site site) {
@@ -236,7 +241,9 @@ Tensor Tensor::to_global(const ToGlobalOptions& options, Site site) const {
 
 Tensor Tensor::to_local(Site site) const {
   if (!is_global()) return *this;
-  return dispatch(boxing::kToLocal, {this}, site);
+  // A local tensor cannot follow writes on other ranks, so it gets memory of its own.
+  const Tensor source = find_view_link(impl()) == nullptr ? *this : clone(site);
+  return dispatch(boxing::kToLocal, {&source}, site);
 }
 
 }  // namespace flow

@@ -226,6 +226,7 @@ void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void
   out.inputs.assign(inputs.size(), Decision::InputLayout{});
   out.outputs.clear();
   out.redistributes = false;
+  out.writes_copy = false;
   const bool fixes_layout = std::any_of(outputs.begin(), outputs.end(),
                                         [](const OutputSpec& spec) { return spec.has_layout; });
   // An op that fixes its output layout may combine inputs that other ops must not mix: such ops
@@ -252,7 +253,12 @@ void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void
     least = reach;
     candidates.push_back(&signature);
   }
-  if (candidates.empty()) throw_cannot_write(op, inputs, mutates, signatures);
+  if (candidates.empty()) {
+    out.writes_copy = mutates == 1 && op.allows_in_place && inputs[0]->nd_sbp.has_partial();
+    if (!out.writes_copy) throw_cannot_write(op, inputs, mutates, signatures);
+    out.outputs.push_back(inputs[0]);
+    return;
+  }
   const NdSignature* best = candidates.size() == 1 ? candidates[0] : best_of(candidates, scorer);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr || inputs[i]->nd_sbp == best->inputs[i]) continue;
@@ -264,6 +270,27 @@ void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void
     out.outputs.push_back(
         global_meta(outputs[i].shape, outputs[i].dtype, placement, best->outputs[i], rank));
   }
+}
+
+bool copies_view(const Decision& decision, const TensorMeta& input, const void* attrs) {
+  const OpDef& op = *decision.op;
+  if (op.write_back == &cannot_write_back || !input.is_global()) return false;
+  Layout layout{input.placement, input.nd_sbp};
+  const Decision::InputLayout& wanted = decision.inputs[0];
+  if (wanted.placement.defined()) {
+    if (!same_parts(layout, {wanted.placement, wanted.nd_sbp})) return true;
+    layout = {wanted.placement, wanted.nd_sbp};
+  }
+  const TensorMeta& output = *decision.outputs[0];
+  const auto ranks = layout.placement.ranks();
+  return std::any_of(ranks.begin(), ranks.end(), [&](int64_t rank) {
+    const MetaPtr from =
+        global_meta(input.shape, input.dtype, layout.placement, layout.nd_sbp, rank);
+    const MetaPtr to =
+        global_meta(output.shape, output.dtype, output.placement, output.nd_sbp, rank);
+    ViewSpec view;
+    return !op.view(*from, to->local_shape, attrs, view);
+  });
 }
 
 }  // namespace flow::boxing

@@ -23,12 +23,17 @@ namespace flow::boxing {
 // communication, then those with the shortest predicted time. Ties go to the fewest moved inputs,
 // then the least memory, then the earlier entry of the table; "all B" is the last entry. An op
 // without an SBP rule gathers its inputs, with one warning that names it; so does an op with
-// data-dependent shape. Throws InvalidArgument, naming both operands, if local and global inputs,
-// placements or devices are mixed; if a placement names a rank that does not exist; or if no
-// signature allows writing in place.
+// data-dependent shape. If no signature allows writing in place to a partial tensor, the result is
+// copied into it (Decision::writes_copy). Throws InvalidArgument, naming both operands, if local
+// and global inputs, placements or devices are mixed; if a placement names a rank that does not
+// exist; or if no signature allows writing in place to a tensor in another layout.
 void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
                     std::span<const OutputSpec> outputs, uint32_t mutates, int64_t rank,
                     Decision& out);
+
+// Returns whether the output of a view op shares no memory with the input on some rank. `input` is
+// the first input of the call.
+bool copies_view(const Decision& decision, const TensorMeta& input, const void* attrs);
 
 // One valid combination of layouts on all placement axes.
 struct NdSignature {

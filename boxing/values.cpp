@@ -10,6 +10,7 @@
 #include "core/grad_mode.h"
 #include "core/strided_twin.h"
 #include "core/tensor.h"
+#include "core/traced.h"
 #include "ops/creation/copy.h"
 #include "ops/kernel/convert_rows.h"
 
@@ -44,12 +45,7 @@ void read_values(const Tensor& tensor, DType dtype, void* target, const char* me
   const NoGradGuard no_grad;
   Tensor local = tensor.full(site);
   if (local.numel() == 0) return;
-  if (!local.impl().storage) {
-    throw InvalidArgument(
-        str("[", method, "] the value is not known while a graph is traced; received ",
-            tensor.meta(), "; return the tensor from the graph instead"),
-        site);
-  }
+  if (!local.impl().storage) throw_traced(method, tensor, site);
   if (local.device() != DeviceType::kCpu) local = to_device({local, site}, DeviceType::kCpu);
   local = strided_form(local);
   const MetaPtr dense = local_meta(local.shape(), dtype, DeviceType::kCpu);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <ostream>
 #include <string_view>
+#include <utility>
 
 #include "boxing/comm/copy_bytes.h"
 #include "boxing/comm/process_communicator.h"
@@ -153,7 +154,22 @@ std::unique_ptr<Communicator> make_communicator(RankContext& context,
                             context.world_size()));
 }
 
+constinit thread_local const RunningStep* current_step = nullptr;
+
 }  // namespace
+
+const RunningStep& running_step(uint64_t hash, const std::string& inputs) {
+  static std::mutex mutex;
+  static auto& steps = *new std::map<uint64_t, RunningStep>;  // guarded by mutex
+  const std::lock_guard lock(mutex);
+  return steps.try_emplace(hash, RunningStep{hash, inputs}).first->second;
+}
+
+StepScope::StepScope(const RunningStep& step) : outer_(std::exchange(current_step, &step)) {}
+
+StepScope::~StepScope() {
+  current_step = outer_;
+}
 
 uint64_t Fingerprint::context_hash() const {
   Hasher hasher;
@@ -173,6 +189,7 @@ uint64_t Fingerprint::hash() const {
   hasher.add(counts_hash);
   hasher.add(static_cast<uint64_t>(root));
   hasher.add(static_cast<uint64_t>(reduce));
+  hasher.add(step_hash());
   return hasher.value() | 1;
 }
 
@@ -183,6 +200,7 @@ Fingerprint mark(const Fingerprint& what, const char* collective, int64_t count,
   result.count = count;
   result.reduce = op;
   result.root = root;
+  result.step = current_step;
   if (count != 0) result.dtype = dtype;
   return result;
 }

@@ -7,6 +7,7 @@
 #include <iosfwd>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "boxing/comm/reduction.h"
@@ -19,6 +20,27 @@ class RankContext;
 }
 
 namespace flow::boxing {
+
+// A compiled step. Its runs communicate only with runs of the same step. Interned and never freed,
+// because messages refer to it.
+struct RunningStep {
+  uint64_t hash;       // of what the ranks must agree on
+  std::string inputs;  // what it was compiled for, for error messages
+};
+
+const RunningStep& running_step(uint64_t hash, const std::string& inputs);
+
+// While it exists, the calling thread's collectives and messages belong to a run of `step`.
+class [[nodiscard]] StepScope {
+ public:
+  explicit StepScope(const RunningStep& step);
+  ~StepScope();
+  StepScope(const StepScope&) = delete;
+  StepScope& operator=(const StepScope&) = delete;
+
+ private:
+  const RunningStep* outer_;
+};
 
 // What the members of a group must agree on before data moves. The caller of a collective sets what
 // it knows: the op, the tensor, the layouts before and after, and the line of the user's program.
@@ -37,6 +59,10 @@ struct Fingerprint {
   uint64_t counts_hash = 0;  // hash of the counts of all members
   int64_t root = -1;
   ReduceOp reduce = ReduceOp::kSum;
+  const RunningStep* step = nullptr;  // of the caller's StepScope
+
+  // The hash of the compiled step that runs; 0 outside of one.
+  uint64_t step_hash() const { return step == nullptr ? 0 : step->hash; }
 
   // A hash of the fields that the caller sets, except the site.
   uint64_t context_hash() const;
@@ -44,7 +70,7 @@ struct Fingerprint {
   uint64_t hash() const;
 };
 
-// Returns `what` with the fields that the collective sets.
+// Returns `what` with the fields that the collective or message sets.
 Fingerprint mark(const Fingerprint& what, const char* collective, int64_t count, DType dtype,
                  ReduceOp op = ReduceOp::kSum, int64_t root = -1);
 Fingerprint mark_counts(const Fingerprint& what, const char* collective,
@@ -134,7 +160,8 @@ class Communicator {
   virtual void broadcast(void* data, int64_t bytes, int64_t root, const Fingerprint& what) = 0;
 
   // Messages between two members, matched in order by tag. Both sides must pass the same number of
-  // bytes. Until wait() returns, `source` must not change and `target` must not be read or written.
+  // bytes and run the same step. Until wait() returns, `source` must not change and `target` must
+  // not be read or written.
   virtual Transfer isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
                          const Fingerprint& what) = 0;
   virtual Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,

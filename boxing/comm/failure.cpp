@@ -38,21 +38,29 @@ Failure missing_failure(int64_t rank, const std::vector<int64_t>& missing, const
       .missing_ranks = missing};
 }
 
+namespace {
+std::string text_in_step(const Fingerprint& what) {
+  if (what.step == nullptr) return str(what);
+  return str(what, " in a step compiled for ", what.step->inputs);
+}
+}  // namespace
+
 std::string describe_call(const Fingerprint& what) {
-  return str(site_text(what), '\n', what);
+  return str(site_text(what), '\n', text_in_step(what));
 }
 
 Failure mismatch_failure(int64_t rank, const Fingerprint& what, int64_t other_rank,
                          const std::string& other_call, uint64_t step) {
   const size_t end = other_call.find('\n');
-  return {.cause = FailureCause::kMismatch,
-          .message = str("[communicator] ranks disagree: rank ", rank, " calls ", what, ", rank ",
-                         other_rank, " calls ", other_call.substr(end + 1), " (step ", step,
-                         " of their group); make all ranks run the same ops in the same order"),
-          .op = std::string(what.op).empty() ? what.collective : what.op,
-          .step = step,
-          .site = site_text(what),
-          .other_site = end == std::string::npos ? "" : other_call.substr(0, end)};
+  return {
+      .cause = FailureCause::kMismatch,
+      .message = str("[communicator] ranks disagree: rank ", rank, " calls ", text_in_step(what),
+                     ", rank ", other_rank, " calls ", other_call.substr(end + 1), " (step ", step,
+                     " of their group); make all ranks run the same ops in the same order"),
+      .op = std::string(what.op).empty() ? what.collective : what.op,
+      .step = step,
+      .site = site_text(what),
+      .other_site = end == std::string::npos ? "" : other_call.substr(0, end)};
 }
 
 Failure all_to_all_failure(int64_t sender, int64_t sent_bytes, int64_t receiver,
@@ -76,6 +84,20 @@ Failure message_failure(int64_t receiver, int64_t expected_bytes, const Fingerpr
           .op = std::string(what.op).empty() ? what.collective : what.op,
           .site = site_text(what),
           .other_site = end == std::string::npos ? "" : sent.substr(0, end)};
+}
+
+Failure step_failure(int64_t rank, const Fingerprint& what, int64_t other_rank,
+                     const std::string& other_call) {
+  const size_t end = other_call.find('\n');
+  return {
+      .cause = FailureCause::kMismatch,
+      .message = str("[communicator] the ranks of a message run different compiled steps: rank ",
+                     rank, " calls ", text_in_step(what), ", rank ", other_rank, " calls ",
+                     other_call.substr(end + 1),
+                     "; make all ranks call the graph with equal inputs and options"),
+      .op = std::string(what.op).empty() ? what.collective : what.op,
+      .site = site_text(what),
+      .other_site = end == std::string::npos ? "" : other_call.substr(0, end)};
 }
 
 std::string error_text(const Failure& failure) {

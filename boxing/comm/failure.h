@@ -49,6 +49,9 @@ Failure all_to_all_failure(int64_t sender, int64_t sent_bytes, int64_t receiver,
 // `sent` is the sender's description of its call.
 Failure message_failure(int64_t receiver, int64_t expected_bytes, const Fingerprint& what,
                         int64_t sender, int64_t sent_bytes, const std::string& sent, int64_t tag);
+// The two ranks of a message run different compiled steps.
+Failure step_failure(int64_t rank, const Fingerprint& what, int64_t other_rank,
+                     const std::string& other_call);
 
 // The text of the error that `rank` gets.
 std::string error_text(const Failure& failure);

@@ -124,6 +124,11 @@ class MpiTransport final : public Transport {
     return segment_ != nullptr && hosts_[static_cast<size_t>(rank)] == identity_.node_rank;
   }
 
+  HostProcess process_of(int64_t rank) const override {
+    const bool is_here = hosts_[static_cast<size_t>(rank)] == identity_.node_rank;
+    return is_here ? processes_[static_cast<size_t>(rank)] : HostProcess();
+  }
+
   bool is_open() const override {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
@@ -189,6 +194,10 @@ class MpiTransport final : public Transport {
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     for (const int one : firsts)
       hosts_.push_back(std::find(nodes.begin(), nodes.end(), one) - nodes.begin());
+    const HostProcess self = own_process();
+    processes_.resize(static_cast<size_t>(size));
+    FLOW_MPI_CALL(MPI_Allgather(&self, sizeof(self), MPI_BYTE, processes_.data(), sizeof(self),
+                                MPI_BYTE, messages_));
     const int64_t node = hosts_[static_cast<size_t>(rank)];
     identity_ = {.rank = rank, .world_size = size, .local_rank = local_rank, .node_rank = node};
     ranks_on_host_ = local_size;
@@ -223,6 +232,7 @@ class MpiTransport final : public Transport {
   RankIdentity identity_;
   int64_t ranks_on_host_ = 1;
   std::vector<int64_t> hosts_;  // the host of each rank
+  std::vector<HostProcess> processes_;
   std::unique_ptr<SharedSegment> segment_;
   std::deque<Outgoing> outgoing_;  // references to entries stay valid
 };

@@ -264,7 +264,11 @@ void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> r
 Transfer ProcessGroup::isend(const void* source, int64_t bytes, int64_t peer_member, int64_t tag,
                              const Fingerprint& what) {
   world_.check(what.site);
-  ControlHead head{.kind = ControlHead::Kind::kMessage, .group = id_, .tag = tag, .bytes = bytes};
+  ControlHead head{.kind = ControlHead::Kind::kMessage,
+                   .group = id_,
+                   .hash = what.step_hash(),
+                   .tag = tag,
+                   .bytes = bytes};
   if (bytes <= Communicator::kBufferedBytes) {
     const auto lock = world_.lock();
     world_.post(rank_of(peer_member), head,
@@ -308,13 +312,21 @@ Transfer ProcessGroup::irecv(void* target, int64_t bytes, int64_t peer_member, i
   return pending;
 }
 
-// A message of the wrong size fails the world; the rank that waits for the message then gets the
-// error.
+// A message of the wrong size or step fails the world; the rank that waits for the message then
+// gets the error.
 void ProcessGroup::deliver(int64_t member, const ControlMessage& sent, Expected& expected) {
   const int64_t bytes = sent.head.bytes;
   const bool is_inline = sent.head.bulk_tag == 0;
+  const auto call_text = [&] {
+    return is_inline ? str("\na send of rank ", rank_of(member)) : text_of(sent);
+  };
+  if (sent.head.hash != expected.what.step_hash()) {
+    world_.fail_locked(
+        step_failure(rank_of(position_), expected.what, rank_of(member), call_text()));
+    return;
+  }
   if (bytes != expected.bytes) {
-    const std::string call = is_inline ? str("\na send of rank ", rank_of(member)) : text_of(sent);
+    const std::string call = call_text();
     world_.fail_locked(message_failure(rank_of(position_), expected.bytes, expected.what,
                                        rank_of(member), bytes, call, expected.tag));
     return;

@@ -305,6 +305,11 @@ void ProcessWorld::post(int64_t rank, const ControlHead& head, std::span<const s
   transport_->post(rank, message);
 }
 
+bool ProcessWorld::is_open() const {
+  const std::lock_guard lock(mutex_);
+  return transport_->is_open();
+}
+
 bool ProcessWorld::finish() {
   {
     const std::lock_guard lock(mutex_);
@@ -341,6 +346,10 @@ ProcessWorld* process_world() {
 ProcessWorld& set_process_world(std::unique_ptr<ProcessWorld> world) {
   joined_world.store(world.get());
   return *world.release();
+}
+
+void forget_process_world() {
+  joined_world.store(nullptr);
 }
 
 }  // namespace flow::boxing

@@ -118,6 +118,9 @@ class ProcessWorld {
   // Empty unless the world has failed.
   std::optional<Failure> failure() const;
 
+  // False once the connection has ended. Waits for a finish() that is ending it.
+  bool is_open() const;
+
   // Tells the other ranks that this rank takes part in nothing more, waits until all of them have
   // ended (after a failure, one second only), and closes the transport. Returns false if some rank
   // did not end.
@@ -178,5 +181,8 @@ ProcessWorld* process_world();
 // May be called once. The world is never destroyed, because static tensors may use it until the
 // process ends.
 ProcessWorld& set_process_world(std::unique_ptr<ProcessWorld> world);
+
+// For a forked child, which is not a rank: process_world() is null from now on.
+void forget_process_world();
 
 }  // namespace flow::boxing

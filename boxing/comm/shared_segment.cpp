@@ -31,6 +31,8 @@ std::string because(const char* call) {
 
 std::byte* map(int file, std::string& reason) {
   void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  // A forked child that wrote to it would corrupt the messages of all ranks.
+  if (memory != MAP_FAILED) madvise(memory, kBytes, MADV_DONTFORK);
   if (memory != MAP_FAILED) return static_cast<std::byte*>(memory);
   reason = because("mmap");
   return nullptr;

@@ -135,7 +135,8 @@ class ThreadCommunicator final : public Communicator {
   int64_t rank_of(int64_t member) const { return ranks()[static_cast<size_t>(member)]; }
 
   void check_message(int64_t peer, const Fingerprint& what) const;
-  void check_sizes(const Message& sent, const Message& expected, int64_t peer);
+  // Throws unless both sides have the same size and belong to the same step.
+  void check_match(const Message& sent, const Message& expected, int64_t peer);
 
   std::shared_ptr<ThreadWorld> world_;
   FlightRecorder& recorder_;
@@ -289,7 +290,12 @@ void ThreadCommunicator::check_message(int64_t peer, const Fingerprint& what) co
   if (world_->has_failed()) world_->throw_failure(what.site);
 }
 
-void ThreadCommunicator::check_sizes(const Message& sent, const Message& expected, int64_t peer) {
+void ThreadCommunicator::check_match(const Message& sent, const Message& expected, int64_t peer) {
+  if (sent.what.step_hash() != expected.what.step_hash()) {
+    world_->fail(
+        step_failure(rank_of(position()), sent.what, rank_of(peer), describe_call(expected.what)));
+    world_->throw_failure(sent.what.site);
+  }
   if (sent.bytes == expected.bytes) return;
   world_->fail(message_failure(rank_of(position()), sent.bytes, sent.what, rank_of(peer),
                                expected.bytes, describe_call(expected.what), sent.tag));
@@ -319,7 +325,7 @@ Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t pe
       if (is_buffered) return nullptr;
       return std::make_unique<PendingTransfer>(mailbox, std::move(message), rank_of(peer));
     }
-    check_sizes(*message, *expected, peer);
+    check_match(*message, *expected, peer);
     copy_bytes(expected->target, data, bytes);
     expected->is_done.store(true);
   }
@@ -344,7 +350,7 @@ Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, in
       mailbox.expected.push_back(message);
       return std::make_unique<PendingTransfer>(mailbox, std::move(message), rank_of(peer));
     }
-    check_sizes(*sent, *message, peer);
+    check_match(*sent, *message, peer);
     is_sender_waiting = sent->source != nullptr;
     copy_bytes(message->target, is_sender_waiting ? sent->source : sent->buffered.data(), bytes);
     sent->is_done.store(true);

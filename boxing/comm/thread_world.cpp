@@ -158,8 +158,20 @@ void* ThreadWorld::slot(const void* key, std::shared_ptr<void> (*make)()) {
 }
 
 void ThreadWorld::end(int64_t rank) {
-  ended_[static_cast<size_t>(rank)].store(true);
+  {
+    const std::lock_guard lock(mutex_);
+    ended_[static_cast<size_t>(rank)].store(true);
+  }
+  rank_has_ended_.notify_all();
   wake_everybody();
+}
+
+void ThreadWorld::wait_for_all_ends() {
+  std::unique_lock lock(mutex_);
+  rank_has_ended_.wait(lock, [&] {
+    return std::all_of(ended_.begin(), ended_.end(),
+                       [](const std::atomic<bool>& ended) { return ended.load(); });
+  });
 }
 
 void ThreadWorld::add(WaitPoint* point) {

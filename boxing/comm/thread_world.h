@@ -90,6 +90,9 @@ class ThreadWorld {
   // Announces that `rank` takes part in nothing more.
   void end(int64_t rank);
 
+  // Blocks until all ranks have ended, however long they work.
+  void wait_for_all_ends();
+
   bool has_ended(int64_t rank) const { return ended_[static_cast<size_t>(rank)].load(); }
 
   // The number of spins before a thread sleeps; small if there are more ranks than cores.
@@ -120,6 +123,7 @@ class ThreadWorld {
   // Guarded by mutex_.
   Failure failure_;
   std::vector<bool> told_;
+  std::condition_variable rank_has_ended_;
   std::vector<WaitPoint*> wait_points_;
   // Locked before mutex_, because making a board adds its wait points.
   std::mutex boards_mutex_;

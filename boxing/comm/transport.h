@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "boxing/comm/host_process.h"
 #include "core/context.h"
 
 namespace flow::boxing {
@@ -45,6 +46,9 @@ class Transport {
   // null if there is none.
   virtual SharedSegment* segment() const = 0;
   virtual bool shares_with(int64_t rank) const = 0;
+
+  // The process of a rank; none if it is on another host or unknown.
+  virtual HostProcess process_of(int64_t /*rank*/) const { return {}; }
 
   // True if flow made the connection. A program that made it itself may end it at any time.
   virtual bool is_own() const = 0;

@@ -1,19 +1,26 @@
 #include "boxing/ranks/main_boundary.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include "boxing/comm/comm_thread.h"
 #include "boxing/comm/process_world.h"
 #include "boxing/comm/thread_world.h"
+#include "boxing/ranks/crash_report.h"
+#include "boxing/ranks/exit_limit.h"
+#include "boxing/ranks/forked_child.h"
 #include "boxing/ranks/rank_status.h"
 #include "boxing/ranks/run_ranks.h"
 #include "boxing/ranks/stop_request.h"
@@ -33,10 +40,11 @@ using boxing::RankStatus;
 constexpr int kError = 1, kUsage = 64, kBadFile = 65, kRankLost = 72, kOutOfMemory = 73,
               kInputOutput = 74;
 
-// Maps a program's own exit code to a range that does not overlap the codes above.
+// Maps a program's own exit code to a range that does not overlap the codes above. Wrong usage has
+// the same code for programs and for flow.
 int own_code(int code) {
   constexpr int kHighest = 63;
-  return std::min(code & 0xFF, kHighest);
+  return code == kUsage ? kUsage : std::min(code & 0xFF, kHighest);
 }
 
 // Thrown if main returned a code other than 0 on a thread rank.
@@ -104,7 +112,24 @@ void tell_others(int64_t rank, const std::string& message) {
 
 // ---------------------------------------------------------------- processes
 
+// The process whose main the launcher started. A child that it forks before its first flow call may
+// be the rank in its place, but otherwise its end is no end of the rank.
+std::atomic<pid_t> process_of_main{0};
+
+bool is_process_of_rank() {
+  return getpid() == process_of_main.load() || boxing::process_world() != nullptr;
+}
+
+// The program has ended; what is left are its handlers of atexit and its static objects.
+void limit_exit(int64_t rank) {
+  const boxing::ProcessWorld* world = boxing::process_world();
+  if (world != nullptr && world->identity().world_size > 1) boxing::start_exit_limit(rank);
+}
+
 void leave_as_process(int64_t rank, int code, const std::string& message) {
+  if (!is_process_of_rank()) return;
+  limit_exit(rank);
+  if (code == 0) return;
   boxing::write_rank_status(
       rank, {.state = "failed", .exit_code = own_code(code), .cause = "error", .message = message});
   tell_others(rank, message);
@@ -112,16 +137,22 @@ void leave_as_process(int64_t rank, int code, const std::string& message) {
 
 int run_as_process(ProgramMain program, int argc, char** argv, char** environment) {
   const int64_t rank = find_launcher().rank;
+  process_of_main.store(getpid());
   try {
     const int code = program(argc, argv, environment);
-    if (code != 0) leave_as_process(rank, code, str("main returned ", code));
+    leave_as_process(rank, code, str("main returned ", code));
     return code;
   } catch (const abi::__forced_unwind&) {
     throw;
   } catch (...) {  // reported, and told to the other ranks
     const RankStatus status = status_of_exception(failure_of_process());
+    if (!is_process_of_rank()) {
+      print(str(status.message, '\n'));
+      return status.exit_code;
+    }
     report(rank, status);
     tell_others(rank, status.message);
+    limit_exit(rank);
     return status.exit_code;
   }
 }
@@ -149,18 +180,51 @@ int64_t parse_ranks(const std::string& text) {
   return ranks;
 }
 
-// The failed ranks, in the order in which they ended.
+// The failed ranks of a world, in the order in which they ended.
 struct Endings {
   std::mutex mutex;
   std::vector<std::pair<int64_t, RankStatus>> failed;  // guarded by mutex
 
-  int exit_code() const {
+  int exit_code() {
+    const std::lock_guard lock(mutex);
     for (const auto& [rank, status] : failed) {
       if (status.cause != "told") return status.exit_code;
     }
     return failed.empty() ? 0 : failed.front().second.exit_code;
   }
 };
+
+// A thread rank that calls exit(0) takes part in nothing more, but the process ends only with the
+// last rank. Returns the exit code of the process.
+int leave_as_thread(RankContext& context, boxing::ThreadWorld& world) {
+  const int64_t rank = context.rank();
+  const double time = boxing::status_time();
+  boxing::write_rank_status(rank, {.state = "ended"});
+  boxing::drain_comm_thread(context);
+  world.end(rank);
+  world.wait_for_all_ends();
+  if (world.has_failed()) {
+    const std::vector<int64_t> missing = world.failure().missing_ranks;
+    if (std::find(missing.begin(), missing.end(), rank) != missing.end()) {
+      const std::string message =
+          "the program called exit(0) before the job was over; another rank still waited for it";
+      boxing::write_rank_status(rank, {.state = "failed",
+                                       .exit_code = kRankLost,
+                                       .cause = name_of(FailureCause::kRankLost),
+                                       .message = message,
+                                       .time = time});
+    }
+  }
+  return world.slot<Endings>().exit_code();
+}
+
+int fail_as_thread(int64_t rank, int code) {
+  boxing::write_rank_status(rank, {.state = "failed",
+                                   .exit_code = own_code(code),
+                                   .cause = "error",
+                                   .message = str("the program called exit(", code, ")")});
+  return code;
+}
 
 void run_main(ProgramMain program, int argc, char** argv, char** environment) {
   std::vector<std::string> texts(argv, argv + argc);
@@ -175,12 +239,16 @@ void run_main(ProgramMain program, int argc, char** argv, char** environment) {
 
 int run_as_threads(const std::string& wanted, ProgramMain program, int argc, char** argv,
                    char** environment) {
-  Endings endings;
+  std::shared_ptr<boxing::ThreadWorld> world;  // once a rank runs
+  std::once_flag is_known;
   try {
     const int64_t num_ranks = parse_ranks(wanted);
     boxing::take_over_stop_signals();
+    boxing::report_crashes();
     run_ranks(num_ranks, [&] {
       RankContext& context = *thread_state().context;
+      std::call_once(is_known, [&] { world = context.slot_ptr<boxing::ThreadWorld>(); });
+      const boxing::CrashStack crash_stack;
       boxing::write_rank_status(context.rank(), {.state = "running"});
       try {
         run_main(program, argc, argv, environment);
@@ -188,10 +256,10 @@ int run_as_threads(const std::string& wanted, ProgramMain program, int argc, cha
       } catch (const abi::__forced_unwind&) {
         throw;
       } catch (...) {  // reported, and passed on to run_ranks
-        const auto& world = context.slot_ptr<boxing::ThreadWorld>();
         const RankStatus status = status_of_exception(
             world->has_failed() ? std::optional(world->failure()) : std::nullopt);
         {
+          auto& endings = world->slot<Endings>();
           const std::lock_guard lock(endings.mutex);
           endings.failed.emplace_back(context.rank(), status);
         }
@@ -200,13 +268,14 @@ int run_as_threads(const std::string& wanted, ProgramMain program, int argc, cha
       }
     });
   } catch (const std::exception& error) {
-    if (!endings.failed.empty()) return endings.exit_code();
-    print(str(error.what(), '\n'));  // no rank has started
-    return dynamic_cast<const OutOfMemory*>(&error) != nullptr ? kOutOfMemory : kUsage;
+    if (world == nullptr || world->slot<Endings>().exit_code() == 0) {
+      print(str(error.what(), '\n'));  // no rank has started
+      return dynamic_cast<const OutOfMemory*>(&error) != nullptr ? kOutOfMemory : kUsage;
+    }
   } catch (...) {  // reported above
-    return endings.exit_code();
   }
-  return 0;
+  boxing::start_exit_limit(-1);
+  return world->slot<Endings>().exit_code();
 }
 
 }  // namespace
@@ -218,24 +287,19 @@ int run_program(ProgramMain program, int argc, char** argv, char** environment) 
   return program(argc, argv, environment);
 }
 
-bool leave_program(int code) {
+std::optional<int> leave_program(int code) {
+  if (boxing::is_forked_child()) return std::nullopt;
   const ThreadState* state = current_thread_state;
-  const bool is_thread_rank =
-      state != nullptr && state->context->slot_ptr<boxing::ThreadWorld>() != nullptr;
-  const std::string message = str("the program called exit(", code, ")");
-  if (is_thread_rank) {
-    // With code 0, peers that still run are lost; flowrun notices because they do not report their
-    // end.
-    boxing::write_rank_status(state->context->rank(), {.state = code == 0 ? "ended" : "failed",
-                                                       .exit_code = own_code(code),
-                                                       .cause = "error",
-                                                       .message = message});
-    return true;
+  if (state != nullptr) {
+    if (const auto& world = state->context->slot_ptr<boxing::ThreadWorld>()) {
+      if (code != 0) return fail_as_thread(state->context->rank(), code);
+      return leave_as_thread(*state->context, *world);
+    }
   }
-  if (code != 0 && find_launcher().is_present) {
-    leave_as_process(find_launcher().rank, code, message);
+  if (find_launcher().is_present) {
+    leave_as_process(find_launcher().rank, code, str("the program called exit(", code, ")"));
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace flow::internal

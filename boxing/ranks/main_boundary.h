@@ -3,6 +3,8 @@
 // reason before it ends.
 #pragma once
 
+#include <optional>
+
 namespace flow::internal {
 
 using ProgramMain = int (*)(int argc, char** argv, char** environment);
@@ -14,9 +16,10 @@ using ProgramMain = int (*)(int argc, char** argv, char** environment);
 // flow's; 73 if memory ran out; 74 for input or output.
 int run_program(ProgramMain program, int argc, char** argv, char** environment);
 
-// Called by exit before the process ends. If `code` is not 0, the other ranks are told. Returns
-// true on a thread rank: the process must then end without destroying static objects, because other
-// ranks are still running.
-bool leave_program(int code);
+// Called by exit before the process ends. If `code` is not 0, the other ranks are told. On a thread
+// rank, returns the code with which the process must end at once, without destroying static
+// objects, because other ranks are still running. A thread rank with code 0 first waits here until
+// the others have ended; if one of them failed, its code is returned.
+std::optional<int> leave_program(int code);
 
 }  // namespace flow::internal

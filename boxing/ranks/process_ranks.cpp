@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,10 @@
 #include "boxing/comm/process_communicator.h"
 #include "boxing/comm/process_world.h"
 #include "boxing/cost.h"
+#include "boxing/ranks/exit_limit.h"
+#include "boxing/ranks/forked_child.h"
+#include "boxing/ranks/join_watch.h"
+#include "boxing/ranks/own_descriptors.h"
 #include "boxing/ranks/rank_status.h"
 #include "boxing/ranks/stop_request.h"
 #include "boxing/ranks/watchdog.h"
@@ -58,10 +63,15 @@ std::vector<Agreed> what_must_agree() {
 std::atomic<Watchdog*> watchdog{nullptr};
 
 void end_process_rank() {
+  if (is_forked_child()) return;
   ProcessWorld& world = *process_world();
+  const bool has_others = world.identity().world_size > 1;
   write_rank_status(world.identity().rank, {.state = "ended"});
+  if (has_others) pause_exit_limit();
+  const bool has_finished = world.finish();
+  if (has_others) start_exit_limit(world.identity().rank);
   // After a failure the rest of the exit may take long, so the watchdog must keep running.
-  if (!world.finish()) return;
+  if (!has_finished) return;
   const std::unique_ptr<Watchdog> stopped(watchdog.exchange(nullptr));
 }
 
@@ -105,13 +115,20 @@ RankIdentity join_process_ranks() {
   const Launcher launcher = find_launcher();
   if (!launcher.is_present || (launcher.world_size == 1 && !has_mpi())) return {};
   if (process_world() == nullptr) {
-    auto connected = std::make_unique<ProcessWorld>(connect_mpi());
+    std::unique_ptr<ProcessWorld> connected;
+    const std::vector<int> earlier = OwnDescriptors::list_event_queues();
+    {
+      const JoinWatch watch(launcher);
+      connected = std::make_unique<ProcessWorld>(connect_mpi());
+    }
+    OwnDescriptors descriptors(earlier);
     write_rank_status(connected->identity().rank, {.state = "running"});
     ProcessWorld& world = set_process_world(std::move(connected));
+    forbid_forked_children();
     std::atexit(end_process_rank);
     take_over_stop_signals();
     if (world.identity().world_size > 1 && world.transport().is_own()) {
-      watchdog.store(std::make_unique<Watchdog>(world).release());
+      watchdog.store(std::make_unique<Watchdog>(world, std::move(descriptors)).release());
     }
     check_agreement(world);
   }

@@ -22,11 +22,12 @@ int __wrap_main(int argc, char** argv, char** environment) {
 // The first code counts. No static object is destroyed while another rank still runs.
 void __wrap_exit(int code) {
   static std::atomic_flag is_taken;
-  if (!flow::internal::leave_program(code)) __real_exit(code);
+  const std::optional<int> at_once = flow::internal::leave_program(code);
+  if (!at_once) __real_exit(code);
   while (is_taken.test_and_set())
     pause();
   std::fflush(nullptr);
-  _exit(code);
+  _exit(*at_once);
 }
 }
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

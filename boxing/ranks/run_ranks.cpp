@@ -10,6 +10,7 @@
 #include "boxing/comm/comm_thread.h"
 #include "boxing/comm/communicator.h"
 #include "boxing/comm/thread_world.h"
+#include "boxing/ranks/forked_child.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/launcher.h"
@@ -86,8 +87,9 @@ class ThreadAttributes {
 };
 
 void check_may_start(int64_t ranks) {
-  if (ranks < 1) {
-    throw InvalidArgument(str("[run_ranks] needs at least one rank; received ", ranks));
+  constexpr int64_t kMostRanks = 65536;  // more are a mistake
+  if (ranks < 1 || ranks > kMostRanks) {
+    throw InvalidArgument(str("[run_ranks] needs 1 to ", kMostRanks, " ranks; received ", ranks));
   }
   const ThreadState* state = internal::current_thread_state;
   if (const int64_t launched = find_launcher().world_size; launched > 1) {
@@ -121,6 +123,7 @@ void run_ranks(int64_t ranks, const std::function<void()>& body) {
     thread.body = &body;
   }
   const ThreadAttributes attributes;
+  const boxing::ForkedChildrenForbidden forbidden;
   set_threads_mode(true);
   size_t num_started = 0;
   for (RankThread& thread : threads) {
@@ -130,13 +133,16 @@ void run_ranks(int64_t ranks, const std::function<void()>& body) {
   if (num_started < threads.size()) {
     world->fail({.rank = static_cast<int64_t>(num_started),
                  .message = "the system refused to start the thread of this rank"});
+    for (size_t i = num_started; i < threads.size(); ++i)
+      world->end(static_cast<int64_t>(i));  // a rank that called exit(0) waits for all ends
   }
   for (size_t i = 0; i < num_started; ++i)
     pthread_join(threads[i].thread, nullptr);
   set_threads_mode(false);
   if (num_started < threads.size()) {
     throw OutOfMemory(str("[run_ranks] the system started ", num_started, " of ", ranks,
-                          " threads; use fewer ranks or raise the limit on threads (ulimit -u)"));
+                          " threads; use fewer ranks, or raise the limits on threads (ulimit -u) "
+                          "and address space (ulimit -v)"));
   }
   for (const bool accepts_told : {false, true}) {
     for (const RankThread& thread : threads) {

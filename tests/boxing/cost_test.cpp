@@ -1,5 +1,7 @@
 #include "boxing/cost.h"
 
+#include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -67,6 +69,15 @@ TEST(CostTable, AFileThatCannotBeReadIsNamed) {
     EXPECT_NE(std::string(error.what()).find("received /nowhere/costs.json"), std::string::npos)
         << error.what();
   }
+}
+
+TEST(CostTable, DevicesAndLongFilesAreRefusedAtOnce) {
+  EXPECT_THROW(boxing::read_cost_table("/dev/zero"), IoError);
+  EXPECT_THROW(boxing::read_cost_table(testing::TempDir()), IoError);
+  const std::string path = testing::TempDir() + "long_cost_table.json";
+  std::ofstream(path) << std::string(size_t{2} << 20, ' ');
+  EXPECT_THROW(boxing::read_cost_table(path), BadFile);
+  std::remove(path.c_str());
 }
 
 TEST(CostTable, DecidesTheRoute) {

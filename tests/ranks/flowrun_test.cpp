@@ -311,6 +311,11 @@ TEST(Flowrun, WrongCommandLinesAreRefused) {
                                                   {"-n", "two"},
                                                   {"--ranks=threads:"},
                                                   {"--bogus"},
+                                                  {"-n", "1000000000"},
+                                                  {"--ranks=threads:1000000000"},
+                                                  {"--nnodes=1000000000"},
+                                                  {"--nnodes=2", "--nproc-per-node=1000000000"},
+                                                  {"--hosts=a:1,b:1000000000000000000"},
                                                   {"--hosts=a;b,c"},
                                                   {"--hosts=a,b", "-n", "2"},
                                                   {"--nnodes=2", "-n", "2"},
@@ -336,6 +341,27 @@ TEST(Flowrun, ATrainingExampleEndsWithTheCodeOfItsError) {
 
   EXPECT_EQ(job.exit_code, 70) << job.output;
   expect_words(read_report(), {R"("cause": "mismatch")", R"("other_site")"});
+}
+
+// Trains until the first step is done, then asks the job to stop.
+TEST(Flowrun, TheMainExampleSavesAndStopsWhenAskedTo) {
+  for (const std::string launcher : {"", "flowrun --ranks=threads:2 "}) {
+    const std::string train = kPrograms + "/" + launcher + kPrograms + "/train_gpt";
+    const std::string command = (launcher.empty() ? kPrograms + "/train_gpt" : train + " --dp 2") +
+                                " --data " FLOW_SOURCES "/examples --checkpoints $folder/saved";
+    const JobResult job =
+        run_job({"sh", "-c",
+                 "folder=$(mktemp -d)\n" + command +
+                     " > $folder/out 2>&1 & pid=$!\n"
+                     "until grep -q 'step 1/' $folder/out; do sleep 0.05; done\n"
+                     "kill -TERM $pid; wait $pid; status=$?\n"
+                     "cat $folder/out; ls $folder/saved; rm -r $folder; exit $status"},
+                {.limit_s = 300});
+
+    EXPECT_EQ(job.exit_code, 0) << job.output;
+    expect_words(job.output, {"stopped at step ", "\nstep-0000"});
+    EXPECT_EQ(job.output.find("validation loss"), std::string::npos) << job.output;
+  }
 }
 
 TEST(Flowrun, ExamplesRefuseADeviceThatIsLacking) {

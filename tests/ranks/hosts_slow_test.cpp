@@ -35,8 +35,8 @@ TEST(SlowHosts, ACutCableEndsBothSides) {
   const JobResult job = disturb_two_hosts("ip link set va down");
 
   expect_words(job.output, {"a ended with 72:\n", "b ended with 72:\n", R"("cause": "node_lost")",
-                            "node 1 (host-b, 10.77.5.2) is lost: it sent nothing for 5 s",
-                            "node 0 (10.77.5.1) is lost: it sent nothing for 5 s"});
+                            "node 1 (host-b, 10.77.5.2) is lost: it sent nothing for 30 s",
+                            "node 0 (10.77.5.1) is lost: it sent nothing for 30 s"});
   EXPECT_EQ(job.remains, std::vector<std::string>{});
 }
 
@@ -46,7 +46,7 @@ TEST(SlowHosts, AStoppedNodeIsLost) {
       "p=$(pid_on_b 'flowrun --node_rank 1'); kill -STOP $p; wait $of_a; kill -CONT $p");
 
   expect_words(job.output, {"a ended with 72:\n", "b ended with 72:\n",
-                            "node 1 (host-b, 10.77.5.2) is lost: it sent nothing for 5 s"});
+                            "node 1 (host-b, 10.77.5.2) is lost: it sent nothing for 30 s"});
   EXPECT_EQ(job.remains, std::vector<std::string>{});
 }
 
@@ -68,7 +68,7 @@ TEST(SlowHosts, AJobGoesOnWhenItsCableIsMended) {
       {kJobSecret});
 
   expect_words(job.output, {"a ended with 0:\n", "b ended with 0:\n", "asked to stop",
-                            "node 0 (10.77.5.1) is lost: it sent nothing for 5 s; waiting",
+                            "node 0 (10.77.5.1) is lost: it sent nothing for 30 s; waiting",
                             R"("attempts": [)", R"("cause": "node_lost")"});
   EXPECT_EQ(job.remains, std::vector<std::string>{});
 }

@@ -14,7 +14,8 @@ TEST(SlowMpiRanks, AStoppedOneIsFoundByItsHeartbeats) {
                                 {.environment = {"FLOW_TIMEOUT_S=2"}});
 
   EXPECT_EQ(job.exit_code, 71) << job.output;
-  EXPECT_NE(job.output.find("rank 0 received no sign of life from rank 1 for 4.5 s"),
+  EXPECT_NE(job.output.find("rank 0 received no sign of life from rank 1 for 4 s; its process is "
+                            "stopped"),
             std::string::npos)
       << job.output;
   EXPECT_EQ(job.remains, std::vector<std::string>{});
@@ -25,6 +26,29 @@ TEST(SlowMpiRanks, OneThatComputesForLongIsNoFault) {
                                 {.environment = {"FLOW_TIMEOUT_S=30"}});
 
   EXPECT_EQ(job.exit_code, 0) << job.output;
+}
+
+// Half of the jobs have process ranks and half thread ranks; four run at a time.
+TEST(SlowMpiRanks, ShortJobsOnABusyHostEndWithoutAnError) {
+  const JobResult job = run_job(
+      {"sh", "-c",
+       "for i in $(seq 16); do while :; do :; done & busy=\"$busy $!\"; done\n"
+       "one() { for round in $(seq 25); do\n"
+       "  $BIN/flowrun --report /dev/null $1 $BIN/rank_fault none || echo \"failed with $?\"\n"
+       "done > $2 2>&1; }\n"
+       "folder=$(mktemp -d)\n"
+       "for i in 1 2 3 4; do\n"
+       "  { one --ranks=2 $folder/p$i; one --ranks=threads:2 $folder/t$i; } & jobs=\"$jobs $!\"\n"
+       "done\n"
+       "wait $jobs; kill $busy; cat $folder/*; rm -r $folder"},
+      {.environment = {"BIN=" + kPrograms}, .limit_s = 3600});
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  EXPECT_EQ(job.output.find("failed"), std::string::npos) << job.output;
+  size_t num_results = 0;
+  for (size_t at = 0; (at = job.output.find("result S(0)", at)) != std::string::npos; ++at)
+    ++num_results;
+  EXPECT_EQ(num_results, 400U) << job.output;
 }
 
 // Through shared memory, by messages, and between threads.

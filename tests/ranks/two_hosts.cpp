@@ -48,10 +48,10 @@ bool has_two_hosts() {
 }
 
 JobResult run_on_two_hosts(const std::string& script, std::vector<std::string> environment) {
-  environment.emplace_back("FLOW_TIMEOUT_S=20");
+  environment.emplace_back("FLOW_TIMEOUT_S=60");  // longer than a silent host is waited for
   environment.emplace_back("BIN=" FLOW_PROGRAMS);
   return run_job(script_on_two_hosts(script),
-                 {.environment = std::move(environment), .limit_s = 60});
+                 {.environment = std::move(environment), .limit_s = 120});
 }
 
 JobResult disturb_two_hosts(const std::string& action) {

@@ -38,6 +38,11 @@ std::string call_text(const FlightRecord& record) {
   return call;
 }
 
+std::string site_text(const FlightRecord& record) {
+  if (record.line == 0) return "an unknown line";
+  return text(record.file) + ':' + std::to_string(record.line);
+}
+
 Json calls_of(const std::filesystem::path& path, size_t limit) {
   std::vector<FlightRecord> records(flow::boxing::kFlightRecords);
   std::ifstream file(path, std::ios::binary);
@@ -52,7 +57,7 @@ Json calls_of(const std::filesystem::path& path, size_t limit) {
   for (const FlightRecord& record : records) {
     calls.push_back({{"number", record.number},
                      {"call", call_text(record)},
-                     {"site", text(record.file) + ':' + std::to_string(record.line)},
+                     {"site", site_text(record)},
                      {"state", record.state == FlightRecord::State::kMet ? "met" : "waiting"},
                      {"time", static_cast<double>(record.time_us) * 1e-6}});
   }

@@ -24,6 +24,8 @@ using std::chrono::milliseconds;
 
 // The time that the launcher has to end by itself after the first failure.
 constexpr milliseconds kAfterFailure(1500);
+// The time that keepers have to report after the launcher has ended without an error.
+constexpr milliseconds kReportLimit(30'000);
 
 class Job {
  public:
@@ -38,6 +40,7 @@ class Job {
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     const int events = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    const std::vector<pid_t> older_children = find_children();
     launcher_ = start_process(command, {.environment = environment});
     const auto start = Clock::now();
     Clock::time_point failed_at{};
@@ -56,11 +59,13 @@ class Job {
         end();
       }
     }
+    if (has_launcher_succeeded()) wait_for_reports();
     // Ranks die with their keepers, and keepers with the launcher. This loop makes sure of it.
     for (int i = 0; i < 200 && signal_ranks(session_, SIGKILL) > 0; ++i)
       usleep(5000);
     if (nodes_ != nullptr) nodes_->finish();
     reap_orphans();
+    kill_children(older_children);
     end_.was_asked = was_asked_;
     return end_;
   }
@@ -73,6 +78,20 @@ class Job {
     return launcher_ < 0;
   }
 
+  bool has_launcher_succeeded() const {
+    return WIFEXITED(end_.launcher_status) && WEXITSTATUS(end_.launcher_status) == 0;
+  }
+
+  // On a busy host, keepers may report a little after the launcher has ended.
+  void wait_for_reports() const {
+    const auto until = Clock::now() + kReportLimit;
+    while (read_records(session_, "exit").size() < read_records(session_, "pid").size()) {
+      const bool has_children = waitpid(-1, nullptr, WNOHANG) >= 0;
+      if (!has_children || Clock::now() > until) return;
+      usleep(5000);
+    }
+  }
+
   void handle(int number) {
     if (number == SIGCHLD) return;
     const bool asks_to_end = number == SIGINT || number == SIGTERM;
@@ -82,8 +101,8 @@ class Job {
     if (signal_ranks(session_, number) == 0 && asks_to_end) end();  // no rank has started
   }
 
-  // Keepers may outlive the launcher for a moment, and then become children of this process. So do
-  // processes that a program left behind; those may stay.
+  // Keepers may outlive the launcher for a moment, and then become children of this process. If
+  // they are killed, so do the processes that their programs left behind.
   static void reap_orphans() {
     for (int i = 0; i < 200; ++i) {
       pid_t reaped = 0;

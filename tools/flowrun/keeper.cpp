@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/process.h"
 #include "tools/flowrun/session.h"
 
 namespace flowrun {
@@ -147,6 +148,7 @@ class Keeper {
 
   int run() {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // gets the processes that the rank leaves behind
     if (options_.session.empty() && !settle()) return kUsage;
     if (options_.binds) {
       bind_to_cores(environment_number("OMPI_COMM_WORLD_LOCAL_RANK", 0),
@@ -175,6 +177,9 @@ class Keeper {
     out.close_writing_end();
     err.close_writing_end();
     if (child_ > 0) watch(child_events, out, err);
+    kill_children({});
+    out.pump();  // nobody can write any more
+    err.pump();
     out.finish();
     err.finish();
     return conclude();
@@ -207,7 +212,7 @@ class Keeper {
 
   [[noreturn]] void run_child(const Stream& out, const Stream& err) const {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (const int number : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE})
+    for (const int number : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ})
       signal(number, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
@@ -243,6 +248,7 @@ class Keeper {
         if (WIFCONTINUED(status)) stopped_at = {};
         if (!WIFEXITED(status) && !WIFSIGNALED(status)) continue;
         ending_.is_over = true;
+        prctl(PR_SET_PDEATHSIG, 0);  // a launcher that ends now must not keep it from its report
         over_at = Clock::now();
         ending_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
         ending_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -276,6 +282,7 @@ class Keeper {
                                    {"exit_code", ending_.exit_code},
                                    {"signal", ending_.signal},
                                    {"was_started", child_ > 0},
+                                   {"has_threads", std::getenv("FLOW_RANKS") != nullptr},
                                    {"was_stopped", ending_.was_stopped},
                                    {"left_silently", left_silently},
                                    {"time", std::chrono::duration<double>(now).count()}};

@@ -1,6 +1,6 @@
 // The keeper of one rank: a process between the launcher and the program. It forwards the rank's
 // output, records how the rank ends (exit code, signal, stop), and dies together with the launcher
-// and the rank.
+// and the rank. It ends the processes that the rank has left behind.
 #pragma once
 
 #include <string>

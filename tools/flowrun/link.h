@@ -50,7 +50,7 @@ class Link {
   static constexpr std::chrono::milliseconds kGreetingLimit{5000};
   static constexpr std::chrono::milliseconds kHeartbeat{500};
   // A busy host delays a heartbeat by less than this.
-  static constexpr std::chrono::milliseconds kSilence{5000};
+  static constexpr std::chrono::milliseconds kSilence{30'000};
   static constexpr size_t kLongestContent = size_t{1} << 20;
 
   // Takes ownership of the connected socket.

@@ -148,12 +148,15 @@ int run(const Options& options) {
                    "process ranks need mpirun; install openmpi-bin, or use thread ranks: "
                    "--ranks=threads:N");
   }
-  return options.num_nodes > 1 ? run_nodes(options) : run_attempts(options, nullptr, {});
+  if (options.num_nodes > 1) return run_nodes(options);
+  flowrun::hide_secret();
+  return run_attempts(options, nullptr, {});
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a report that may not grow must not end flowrun
   if (flowrun::is_agent_command(argc, argv)) return flowrun::run_agent(argc, argv);
   if (flowrun::is_keeper_command(argc, argv)) return flowrun::run_keeper(argc, argv);
   int exit_code = 0;

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,6 +58,7 @@ class Node {
 
   int run() {
     int64_t restarts_left = options_.max_restarts;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // gets what keepers leave behind that are killed
     connect();
     say_hello();
     take_over_signals();
@@ -258,6 +260,7 @@ class Node {
       kill(-attempt_->daemon, SIGKILL);
       waitpid(attempt_->daemon, nullptr, 0);
     }
+    kill_children({});
     attempt_->files.send(*link_, true);
     if (status) link_->send(Frame::Kind::kDaemonEnd, std::to_string(*status));
     attempt_.reset();

@@ -30,7 +30,7 @@ bool is_file_of_ranks(const std::string& name) {
   if (is_flight(name)) return true;
   if (!name.ends_with(kEnd)) return false;
   const std::string_view stem = std::string_view(name).substr(0, name.size() - kEnd.size());
-  for (const std::string_view kind : {"exit_", "failed_", "running_", "ended_"}) {
+  for (const std::string_view kind : {"exit_", "failed_", "joining_", "running_", "ended_"}) {
     if (stem.starts_with(kind) && is_number(stem.substr(kind.size()))) return true;
   }
   return false;

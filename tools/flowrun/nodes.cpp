@@ -210,7 +210,9 @@ std::string Nodes::reason_to_refuse(const Json& hello) const {
     return "node " + std::to_string(number) + " has already joined, from " +
            nodes_[static_cast<size_t>(number)].address;
   }
-  if (hello.value("ranks", int64_t{0}) < 1) return "it must have at least one rank";
+  const auto ranks = hello.value("ranks", int64_t{0});
+  if (ranks < 1 || ranks > kMostRanks)
+    return "its number of ranks must be 1 to " + std::to_string(kMostRanks);
   if (hello.value("command", Json()) != Json(options_.command)) {
     return "node 0 was started with another program or other arguments";
   }

@@ -26,7 +26,7 @@ flowrun forwards SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 to the ranks; a se
 bool parse_count(std::string_view digits, int64_t& count) {
   const char* end = digits.data() + digits.size();
   const auto [stop, status] = std::from_chars(digits.data(), end, count);
-  return status == std::errc() && stop == end && count >= 1;
+  return status == std::errc() && stop == end && count >= 1 && count <= kMostRanks;
 }
 
 // "threads:4" or "4".
@@ -76,7 +76,8 @@ struct Given {
 // Completes `options`. Returns what is wrong with the command line, or an empty string.
 std::string settle(const Given& given, Options& options) {
   if (!given.ranks.empty() && !parse_ranks(given.ranks, options)) {
-    return "-n must be N or threads:N with N of at least 1; got '" + given.ranks + "'";
+    return "-n must be N or threads:N with N from 1 to " + std::to_string(kMostRanks) + "; got '" +
+           given.ranks + "'";
   }
   if (!given.hosts.empty()) {
     if (given.has_node_options || !given.ranks.empty() || given.ranks_of_node > 0) {
@@ -85,7 +86,8 @@ std::string settle(const Given& given, Options& options) {
              "options of single nodes";
     }
     if (!parse_hosts(given.hosts, options.hosts)) {
-      return "--hosts must be HOST:RANKS,HOST:RANKS; got '" + given.hosts + "'";
+      return "--hosts must be HOST:RANKS,HOST:RANKS with RANKS from 1 to " +
+             std::to_string(kMostRanks) + "; got '" + given.hosts + "'";
     }
     options.num_nodes = static_cast<int64_t>(options.hosts.size());
     options.ranks = options.hosts[0].ranks;
@@ -136,7 +138,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
       ->capture_default_str();
   const std::vector<CLI::Option*> of_nodes = {
       app.add_option("--nnodes", options.num_nodes, "number of hosts of the job (1)")
-          ->check(CLI::PositiveNumber),
+          ->check(CLI::Range(int64_t{1}, kMostRanks)),
       app.add_option("--node-rank,--node_rank", options.node_rank, "number of this host (0)")
           ->check(CLI::NonNegativeNumber),
       app.add_option("--master-addr,--master_addr", options.master_address,
@@ -146,7 +148,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
           ->check(CLI::Range(1, 65535))};
   app.add_option("--nproc-per-node,--nproc_per_node", given.ranks_of_node,
                  "number of ranks on this host (1)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, kMostRanks));
   app.add_option("--secret-file", options.secret_file,
                  "a file with the secret that only the nodes share; -: stdin (FLOW_JOB_SECRET)");
   app.add_option("--join-timeout", options.join_limit_s, "seconds to wait for all nodes (300)")

@@ -8,6 +8,9 @@
 
 namespace flowrun {
 
+// The most ranks and nodes of a job: a larger number is a mistake.
+inline constexpr int64_t kMostRanks = 65536;
+
 // One entry of --hosts.
 struct Host {
   std::string name;

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 
 #include <fcntl.h>
@@ -29,6 +30,7 @@ bool rename_host(const std::string& name) {
                             const ProcessOptions& options) {
   setpgid(0, 0);  // signals of the terminal reach only flowrun, which forwards them
   prctl(PR_SET_PDEATHSIG, options.signal_of_parent);
+  signal(SIGXFSZ, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -73,6 +75,29 @@ int signal_ranks(const std::string& session, int number) {
     if (!is_over && process > 0 && kill(process, number) == 0) ++left;
   }
   return left;
+}
+
+std::vector<pid_t> find_children() {
+  std::vector<pid_t> children;
+  std::ifstream list("/proc/self/task/" + std::to_string(getpid()) + "/children");
+  for (pid_t child = 0; list >> child;)
+    children.push_back(child);
+  return children;
+}
+
+void kill_children(const std::vector<pid_t>& spared) {
+  constexpr int kMostGenerations = 1000;  // a program that forks faster than this is not stopped
+  for (int i = 0; i < kMostGenerations; ++i) {
+    std::vector<pid_t> children = find_children();
+    std::erase_if(children, [&](pid_t child) {
+      return std::find(spared.begin(), spared.end(), child) != spared.end();
+    });
+    // A child that changed its user may be out of reach; nobody must wait for it.
+    std::erase_if(children, [](pid_t child) { return kill(child, SIGKILL) != 0; });
+    if (children.empty()) return;
+    for (const pid_t child : children)
+      waitpid(child, nullptr, 0);
+  }
 }
 
 bool may_rename_host() {

@@ -24,6 +24,14 @@ pid_t start_process(const std::vector<std::string>& command, const ProcessOption
 // session's folder. Returns the number of these ranks.
 int signal_ranks(const std::string& session, int number);
 
+// The children of this process.
+std::vector<pid_t> find_children();
+
+// Kills the children of this process other than `spared`, and theirs, which become children of this
+// process if it is a subreaper (PR_SET_CHILD_SUBREAPER). Returns when all that it may kill are
+// gone.
+void kill_children(const std::vector<pid_t>& spared);
+
 // True if the system allows this process to change the host name that its children see.
 bool may_rename_host();
 

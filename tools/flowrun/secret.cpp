@@ -46,6 +46,10 @@ std::string read_private_file(const std::string& name) {
 
 }  // namespace
 
+void hide_secret() {
+  unsetenv(kVariable);
+}
+
 std::string read_secret(const std::string& file) {
   std::string secret;
   if (file == "-") {
@@ -55,7 +59,7 @@ std::string read_secret(const std::string& file) {
   } else if (const char* text = std::getenv(kVariable)) {
     secret = text;
   }
-  unsetenv(kVariable);
+  hide_secret();
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r'))
     secret.pop_back();
   const bool is_given = !file.empty() || !secret.empty();

@@ -11,6 +11,7 @@
 
 #include "tools/flowrun/exit_codes.h"
 #include "tools/flowrun/flight.h"
+#include "tools/flowrun/limits.h"
 #include "tools/flowrun/session.h"
 
 namespace flowrun {
@@ -36,8 +37,14 @@ struct Finding {
   Json report;
 };
 
+constexpr long kUnknownRank = -1;  // of a process of thread ranks
+
 std::string rank_text(long rank) {
-  return "rank " + std::to_string(rank);
+  return rank == kUnknownRank ? "the process of the thread ranks" : "rank " + std::to_string(rank);
+}
+
+Json rank_json(long rank) {
+  return rank == kUnknownRank ? Json("unknown") : Json(rank);
 }
 
 std::string signal_text(int number) {
@@ -47,20 +54,37 @@ std::string signal_text(int number) {
 
 Finding of_own_words(long rank, const Json& failed) {
   Json report = {{"cause", failed.value("cause", "error")},
-                 {"rank", rank},
+                 {"rank", rank_json(rank)},
                  {"message", failed.value("message", "")}};
-  for (const char* key : {"op", "seq", "site", "other_site", "missing_ranks"}) {
+  for (const char* key : {"signal", "op", "seq", "site", "other_site", "missing_ranks"}) {
     if (failed.contains(key)) report[key] = failed[key];
   }
   return {failed.value("cause", "") == "told", failed.value("time", 0.0),
           failed.value("exit_code", kRankLost), report};
 }
 
-Finding of_exit(long rank, const Json& exit) {
+// A rank that could not connect sees only the ranks of its host; the records are of all hosts.
+void name_missing_ranks(const std::string& session, int64_t ranks, Json& report) {
+  if (report.value("op", "") != "start" || report.value("cause", "") != "timeout") return;
+  if (!report["missing_ranks"].empty()) return;
+  const auto joining = read_json(session, "joining");
+  std::string names;
+  for (long rank = 0; rank < ranks; ++rank) {
+    if (joining.contains(rank)) continue;
+    report["missing_ranks"].push_back(rank);
+    names += (names.empty() ? "" : ", ") + rank_text(rank);
+  }
+  if (names.empty()) return;
+  report["message"] = report["message"].get<std::string>() + "; not connecting: " + names;
+}
+
+// All thread ranks share one process, whose end does not tell which of them is the cause.
+Finding of_exit(long process, const Json& exit) {
+  const long rank = exit.value("has_threads", false) ? kUnknownRank : process;
   const int code = exit.value("exit_code", 0);
   const int number = exit.value("signal", 0);
   const std::string who = rank_text(rank);
-  Json report = {{"rank", rank}};
+  Json report = {{"rank", rank_json(rank)}};
   int exit_code = kRankLost;
   if (!exit.value("was_started", true)) {
     report["cause"] = "rank_lost";
@@ -78,7 +102,7 @@ Finding of_exit(long rank, const Json& exit) {
     report["message"] =
         who + " exited with code 0 before the job was over; other ranks may still wait for it";
   } else {
-    exit_code = std::min(code, kHighestOwnCode);
+    exit_code = code == kUsage ? kUsage : std::min(code, kHighestOwnCode);
     report["cause"] = "error";
     report["message"] = who + " ended with exit code " + std::to_string(code);
   }
@@ -98,7 +122,9 @@ std::vector<Finding> find_failures(const std::string& session) {
   for (const auto& [rank, content] : failed)
     findings.push_back(of_own_words(rank, content));
   for (const auto& [rank, content] : read_json(session, "exit")) {
-    if (!content.value("good", true) && !failed.contains(rank)) {
+    const bool is_explained =
+        content.value("has_threads", false) ? !failed.empty() : failed.contains(rank);
+    if (!content.value("good", true) && !is_explained) {
       findings.push_back(of_exit(rank, content));
     }
   }
@@ -122,8 +148,10 @@ Verdict make_verdict(const std::string& session, int exit_code, Json report,
   report["ranks"] = Json::array();
   for (const Finding& finding : findings)
     report["ranks"].push_back(finding.report);
+  const std::string limits = describe_tight_limits();
+  if (!limits.empty()) report["limits"] = limits;
   std::string summary = report["message"];
-  if (report.contains("rank")) {
+  if (report.contains("rank") && report["rank"].is_number()) {
     const std::string who = rank_text(report["rank"].get<long>());
     if (!summary.starts_with(who + ' ')) {
       summary = who + " (" + report["cause"].get<std::string>() + "): " + summary;
@@ -131,13 +159,50 @@ Verdict make_verdict(const std::string& session, int exit_code, Json report,
     const std::string call = last_call(report["last_calls"], report["rank"].get<long>());
     if (!call.empty() && !report.contains("op")) summary += "; its last call: " + call;
   }
+  if (!limits.empty()) summary += "; " + limits;
   return {exit_code, summary, report.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'};
+}
+
+// How many ranks have neither the record of a keeper nor, if the launcher ended without an error,
+// their own record of an orderly end. The system may end a keeper of a busy host with the launcher.
+int64_t count_unreported(const std::string& session, int64_t ranks, int launcher_status) {
+  const auto over = read_json(session, "exit");
+  const bool has_succeeded = WIFEXITED(launcher_status) && WEXITSTATUS(launcher_status) == 0;
+  const auto ended = has_succeeded ? read_json(session, "ended") : std::map<long, Json>();
+  int64_t count = 0;
+  for (long rank = 0; rank < ranks; ++rank)
+    count += over.contains(rank) || ended.contains(rank) ? 0 : 1;
+  return count;
+}
+
+// The launcher has ended before some ranks. It does so at once if a rank ends before it has
+// connected, often before another rank can tell which one that is.
+Json report_of_launcher(const std::string& session, int64_t lost, int status) {
+  const auto joining = read_json(session, "joining"), ended = read_json(session, "ended");
+  for (const auto& [rank, exit] : read_json(session, "exit")) {
+    if (exit.value("has_threads", false) || joining.contains(rank) || ended.contains(rank))
+      continue;
+    return {
+        {"cause", "rank_lost"},
+        {"rank", rank},
+        {"op", "start"},
+        {"message", rank_text(rank) + " has ended before its first flow call, and the launcher " +
+                        "has ended the other ranks"}};
+  }
+  const std::string how = WIFSIGNALED(status)
+                              ? signal_text(WTERMSIG(status))
+                              : "exited with code " + std::to_string(WEXITSTATUS(status));
+  return {{"cause", "rank_lost"},
+          {"message",
+           "the launcher " + how + " while " + std::to_string(lost) + " ranks were still running"}};
 }
 
 }  // namespace
 
 Verdict judge(const std::string& session, int64_t ranks, const JobEnd& end) {
-  const std::vector<Finding> findings = find_failures(session);
+  std::vector<Finding> findings = find_failures(session);
+  for (Finding& finding : findings)
+    name_missing_ranks(session, ranks, finding.report);
   if (end.has_timed_out) {
     return make_verdict(session, kStoppedOrTimeout,
                         {{"cause", "timeout"}, {"message", "the job took longer than --timeout"}},
@@ -146,16 +211,8 @@ Verdict judge(const std::string& session, int64_t ranks, const JobEnd& end) {
   if (!findings.empty()) {
     return make_verdict(session, findings[0].exit_code, findings[0].report, findings);
   }
-  if (const auto over = read_records(session, "exit"); over.size() < static_cast<size_t>(ranks)) {
-    const std::string how =
-        WIFSIGNALED(end.launcher_status)
-            ? signal_text(WTERMSIG(end.launcher_status))
-            : "exited with code " + std::to_string(WEXITSTATUS(end.launcher_status));
-    return make_verdict(session, kRankLost,
-                        {{"cause", "rank_lost"},
-                         {"message", "the launcher " + how + " while " +
-                                         std::to_string(static_cast<size_t>(ranks) - over.size()) +
-                                         " ranks were still running"}},
+  if (const int64_t lost = count_unreported(session, ranks, end.launcher_status); lost > 0) {
+    return make_verdict(session, kRankLost, report_of_launcher(session, lost, end.launcher_status),
                         findings);
   }
   return {};

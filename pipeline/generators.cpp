@@ -1,4 +1,5 @@
-// The schedules of schedule.h.
+#include "pipeline/generators.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -6,7 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "pipeline/schedule.h"
+#include "pipeline/schedule_size.h"
 
 namespace flow::pipeline {
 
@@ -183,8 +184,9 @@ ScheduleRule one_f_one_b() {
 }
 
 ScheduleRule interleaved(int64_t chunks) {
-  if (chunks < 1) {
-    throw InvalidArgument(str("[schedule] ", chunks, " stages of a worker; give at least 1"));
+  if (chunks < 1 || chunks > kMostActions) {
+    throw InvalidArgument(
+        str("[schedule] ", chunks, " stages of a worker; give 1 to ", kMostActions));
   }
   return {.kind = ScheduleRule::Kind::kInterleaved, .chunks = chunks};
 }
@@ -228,6 +230,7 @@ ScheduleRule parse_schedule_rule(std::string_view text) {
 }
 
 Schedule make_schedule(const ScheduleRule& rule, int64_t num_stages, int64_t num_micro_batches) {
+  check_schedule_size(num_stages, num_micro_batches);
   using Kind = ScheduleRule::Kind;
   switch (rule.kind) {
     case Kind::kGpipe:

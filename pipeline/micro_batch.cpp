@@ -1,7 +1,6 @@
 #include "pipeline/micro_batch.h"
 
 #include <algorithm>
-#include <span>
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
@@ -65,6 +64,7 @@ class Planner {
     cut_.is_per_micro_batch.assign(graph_.values.size(), false);
     cut_.node_time.clear();
     cut_.input_sbp.assign(graph_.nodes.size(), {});
+    cut_.is_positional.assign(graph_.nodes.size(), false);
     is_late_.assign(graph_.values.size(), false);
     is_whole_.assign(graph_.values.size(), false);
     for (const ValueId input : batch_) {
@@ -81,9 +81,10 @@ class Planner {
   struct Inputs {
     std::vector<Sbp> sbp;
     bool has_split = false, has_partial = false, has_own = false, has_late = false;
-    bool has_parts = false;   // one is split and does not exist whole
-    bool is_of_stage = true;  // what differs between micro-batches comes from the node's stage
-    bool is_joined = false;   // its addends come from several stages
+    bool has_parts = false;      // one is split and does not exist whole
+    bool is_of_stage = true;     // what differs between micro-batches comes from the node's stage
+    bool is_joined = false;      // its addends come from several stages
+    bool is_positional = false;  // set by match(): the kernel needs the positions of its parts
   };
 
   Inputs inputs_of(const Node& node) const {
@@ -113,7 +114,7 @@ class Planner {
     const Node& node = graph_.nodes[index];
     Inputs in = inputs_of(node);
     in.has_late |= node.guard >= 0;  // its guard is known after all micro-batches
-    if (writes_in_turn(node)) {
+    if (node.op->micro_batch.writes_in_turn) {
       if (in.has_split || in.has_partial || depends_on_the_end(node)) refuse(node, true);
       set_once(node, NodeTime::kSequential);
       return true;
@@ -140,6 +141,7 @@ class Planner {
     if (is_cut && !in.has_late && !adds_of_stages(node, in)) outputs = match(node, in);
     if (!outputs.empty()) {
       set_each(index, in.sbp, outputs);
+      cut_.is_positional[index] = in.is_positional;
       return true;
     }
     const bool needs_sum = in.has_late || in.has_partial;
@@ -206,7 +208,7 @@ class Planner {
   }
 
   // The outputs' layouts along the axis, or none; of a B output each micro-batch has its own. Sets
-  // the inputs' layouts to those in which the node takes them.
+  // the inputs' layouts to those in which the node takes them, and whether it needs positions.
   std::vector<Sbp> match(const Node& node, Inputs& in) const {
     const bool feeds_statistics =
         in.has_partial && !in.has_split && feeds_statistics_[node.outputs[0]];
@@ -219,19 +221,22 @@ class Planner {
     }
     if (node.op == &ops::kCast && feeds_statistics) return in.sbp;
     if (takes_sums_apart(node)) return {sbp::broadcast};
-    const std::vector<SbpSignature> own_batches = own_batch_signatures(node);
-    const std::span<const SbpSignature> of_batches(own_batches);
-    const bool makes_own = in.has_own || !of_batches.empty();
+    const auto own_batch_sbp = node.op->micro_batch.own_batch_sbp;
+    const bool makes_own = in.has_own || own_batch_sbp != nullptr;
     return asking(node, [&](SbpContext& ctx) -> std::vector<Sbp> {
       node.op->sbp(ctx);
-      const std::span<const SbpSignature> of_op(ctx.signatures());
-      for (const bool takes_parts : {false, true}) {
-        for (const std::span<const SbpSignature> signatures : {of_op, of_batches}) {
-          for (const SbpSignature& signature : signatures) {
-            if (!fits(node, signature, in.sbp, takes_parts, makes_own)) continue;
-            in.sbp = signature.inputs;
-            return signature.outputs;
-          }
+      if (own_batch_sbp != nullptr) own_batch_sbp(ctx);
+      const std::vector<SbpSignature>& all = ctx.signatures();
+      for (const bool is_positional : {false, true}) {
+        for (const bool takes_parts : {false, true}) {
+          const auto found = std::find_if(all.begin(), all.end(), [&](const auto& signature) {
+            return signature.is_positional == is_positional &&
+                   fits(node, signature, in.sbp, takes_parts, makes_own);
+          });
+          if (found == all.end()) continue;
+          in.sbp = found->inputs;
+          in.is_positional = is_positional && cut_.num_micro_batches > 1;
+          return found->outputs;
         }
       }
       return {};
@@ -274,6 +279,12 @@ class Planner {
 
   bool fits(const Node& node, const SbpSignature& signature, const std::vector<Sbp>& inputs,
             bool takes_parts, bool makes_own) const {
+    // Positional kernels may run several times for a micro-batch, which would add up its addends.
+    const auto is_partial = [](const Sbp& sbp) { return sbp.is_partial(); };
+    if (signature.is_positional && cut_.num_micro_batches > 1 &&
+        std::any_of(signature.inputs.begin(), signature.inputs.end(), is_partial)) {
+      return false;
+    }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const bool is_taken_apart =
           takes_parts && inputs[i].is_broadcast() && node.inputs[i] != kNoValue &&
@@ -299,11 +310,11 @@ class Planner {
   void find_sums_of_statistics() {
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
-      if (takes_own_sums(node)) {
+      if (node.op->micro_batch.takes_sums) {
         feeds_statistics_[node.inputs[0]] = true;
         continue;
       }
-      const bool feeds = !makes_channel_sums(node) &&
+      const bool feeds = !node.op->micro_batch.makes_sums &&
                          std::any_of(node.outputs.begin(), node.outputs.end(),
                                      [&](ValueId id) { return feeds_statistics_[id]; });
       for (const ValueId id : node.inputs) {
@@ -314,7 +325,7 @@ class Planner {
 
   // True for the moments of a micro-batch's sums, and for the gradients of these sums.
   bool takes_sums_apart(const Node& node) const {
-    if (!takes_own_sums(node) || !cut_.sbp_of(node.inputs[0]).is_partial()) return false;
+    if (!node.op->micro_batch.takes_sums || !cut_.sbp_of(node.inputs[0]).is_partial()) return false;
     return node.inputs.size() == 1 || cut_.is_per_micro_batch_of(node.inputs[1]);
   }
 
@@ -341,12 +352,12 @@ class Planner {
   }
 
   void check_counts() const {
-    for (const size_t i : batch_norms_of_parts(graph_, cut_)) {
+    for (const size_t i : nodes_with_own_statistics(graph_, cut_)) {
       const Node& node = graph_.nodes[i];
       for (int64_t m = 0; m < cut_.num_micro_batches; ++m) {
-        const int64_t count = channel_elements(graph_, node, cut_.batch, m);
+        const int64_t count = elements_of_statistics(graph_, node, cut_.batch, m);
         if (count > 1) continue;
-        throw InvalidArgument(str("[micro-batch] ", name_of_batch_norm(node),
+        throw InvalidArgument(str("[micro-batch] ", name_of_statistics(node),
                                   " needs more than one value a channel; micro-batch ", m, " of ",
                                   cut_.num_micro_batches, " has ", count,
                                   "; use fewer micro-batches or a larger batch"));
@@ -413,8 +424,9 @@ class Planner {
       const int64_t maker = uses_.maker(id);
       if (maker < 0 || is_seen[static_cast<size_t>(maker)]) continue;
       const Node& node = graph_.nodes[static_cast<size_t>(maker)];
-      if (node.op->mutates != 0 || takes_own_sums(node) || !is_cheap(node)) return false;
-      if (!own_batch_signatures(node).empty()) return false;
+      const MicroBatchRules& rules = node.op->micro_batch;
+      if (node.op->mutates != 0 || rules.takes_sums || !is_cheap(node)) return false;
+      if (rules.own_batch_sbp != nullptr) return false;
       is_seen[static_cast<size_t>(maker)] = true;
       todo.insert(todo.end(), node.inputs.begin(), node.inputs.end());
     }

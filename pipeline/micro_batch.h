@@ -18,6 +18,9 @@ using graph::NodeTime;
 // captures. The batch is cut by samples, so a signature that holds for one sample a rank holds for
 // any parts.
 //
+// Where several signatures fit, a node takes one whose kernel does not need the positions of its
+// rows in the batch. Kernels of the other signatures get the positions (MicroBatchCut).
+//
 // A transient node runs for each micro-batch if all its readers do: addends are moved one by one,
 // and a value that is the same for all micro-batches is computed again, so that neither is kept.
 //

@@ -1,13 +1,15 @@
 #include "pipeline/order.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "graph/ir/graph_uses.h"
 #include "pipeline/batch_statistics.h"
 #include "pipeline/edges.h"
 #include "pipeline/simulate.h"
-#include "pipeline/stages.h"
 
 namespace flow::pipeline {
 
@@ -17,9 +19,190 @@ using graph::BlockAction;
 using graph::BlockEdge;
 using graph::BlockId;
 using graph::Graph;
+using graph::kNoValue;
 using graph::Node;
 using graph::Order;
+using graph::Value;
 using graph::ValueId;
+
+// True if slot `a` ends before slot `b` of the same micro-batch begins, or if they are the same.
+bool precedes(const Slot& a, const Slot& b) {
+  if (b.stage < 0 || a == b) return true;
+  const bool a_forward = a.kind == ActionKind::kForward, b_forward = b.kind == ActionKind::kForward;
+  if (a_forward) return !b_forward || a.stage <= b.stage;
+  if (b_forward || a.kind == ActionKind::kWeight) return false;
+  return a.stage >= b.stage;
+}
+
+class StagePlanner {
+ public:
+  StagePlanner(const Graph& graph, const MicroBatchCut& cut, bool has_weights)
+      : graph_(graph), cut_(cut), has_weights_(has_weights), uses_(graph) {
+    const size_t nodes = graph.nodes.size();
+    stages_.slots.resize(nodes);
+    stages_.edge_of.assign(nodes, -1);
+    is_backward_.assign(nodes, false);
+    is_weight_.assign(nodes, false);
+  }
+
+  StagePlan run() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      stages_.num_stages = std::max(stages_.num_stages, node.stage + 1);
+      is_backward_[i] = node.phase != Phase::kForward || uses_backward(node);
+    }
+    if (has_weights_) find_weights();
+    find_ranks();
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (!runs_each(i)) continue;
+      if (is_redistribution(i)) {
+        place_redistribution(i);
+      } else {
+        stages_.slots[i] = own_slot(i);
+        check_order(i, stages_.slots[i]);
+      }
+    }
+    return std::move(stages_);
+  }
+
+ private:
+  bool runs_each(size_t i) const { return cut_.node_time[i] == NodeTime::kEach; }
+
+  bool is_redistribution(size_t i) const { return graph_.nodes[i].op == &boxing::kRedistribute; }
+
+  // A node that reads gradients is part of backward.
+  bool uses_backward(const Node& node) const {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+      const int64_t maker = id == kNoValue ? -1 : uses_.maker(id);
+      return maker >= 0 && is_backward_[static_cast<size_t>(maker)];
+    });
+  }
+
+  Slot own_slot(size_t i) const {
+    const Node& node = graph_.nodes[i];
+    if (!is_backward_[i]) return {node.stage, ActionKind::kForward};
+    return {node.stage, is_weight_[i] ? ActionKind::kWeight : ActionKind::kBackward};
+  }
+
+  // True if gradients of inputs need the node's result, as they need gradients of statistics.
+  bool feeds_inputs(const Node& node) const {
+    return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+      const std::span<const size_t> users = uses_.readers(id);
+      return std::any_of(users.begin(), users.end(), [&](size_t user) {
+        if (!runs_each(user)) return false;
+        return is_redistribution(user) ? feeds_inputs(graph_.nodes[user]) : !is_weight_[user];
+      });
+    });
+  }
+
+  void find_weights() {
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      const Node& node = graph_.nodes[i];
+      if (!runs_each(i) || !is_backward_[i] || is_redistribution(i)) continue;
+      const bool makes_addends =
+          std::all_of(node.outputs.begin(), node.outputs.end(),
+                      [&](ValueId id) { return cut_.sbp_of(id).is_partial(); });
+      const std::span<const size_t> users = uses_.readers(node.outputs[0]);
+      const bool is_view_for_them =
+          node.op->view != nullptr && !users.empty() &&
+          std::all_of(users.begin(), users.end(), [&](size_t user) {
+            return is_weight_[user] && graph_.nodes[user].stage == node.stage;
+          });
+      is_weight_[i] = (makes_addends && !feeds_inputs(node)) || is_view_for_them;
+    }
+  }
+
+  void find_ranks() {
+    stages_.ranks.resize(static_cast<size_t>(stages_.num_stages));
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      if (!runs_each(i) || is_redistribution(i)) continue;
+      const Placement& placement = graph_.value(node.outputs[0]).placement;
+      if (!placement.defined()) continue;
+      stages_.ranks[static_cast<size_t>(node.stage)].insert(placement.ranks().begin(),
+                                                            placement.ranks().end());
+    }
+  }
+
+  // Finds the slot after which the ranks of the value's placement have it; returns false if they
+  // have it before all actions.
+  bool home_of(ValueId id, Slot& slot) const {
+    const int64_t maker = uses_.maker(id);
+    if (maker < 0 || !runs_each(static_cast<size_t>(maker))) return false;
+    const int64_t edge = stages_.edge_of[static_cast<size_t>(maker)];
+    slot = edge >= 0 ? stages_.edges[static_cast<size_t>(edge)].to
+                     : stages_.slots[static_cast<size_t>(maker)];
+    return true;
+  }
+
+  // The slot of the first node that needs the value, directly or through redistributions.
+  Slot first_use(ValueId id) const {
+    for (const size_t user : uses_.readers(id)) {
+      if (!runs_each(user)) continue;
+      if (!is_redistribution(user)) return own_slot(user);
+      const Slot slot = first_use(graph_.nodes[user].outputs[0]);
+      if (slot.stage >= 0) return slot;
+    }
+    return {};
+  }
+
+  bool is_within(const Placement& placement, const Slot& slot) const {
+    if (slot.stage < 0) return false;
+    const std::set<int64_t>& ranks = stages_.ranks[static_cast<size_t>(slot.stage)];
+    return std::all_of(placement.ranks().begin(), placement.ranks().end(),
+                       [&](int64_t rank) { return ranks.contains(rank); });
+  }
+
+  void place_redistribution(size_t i) {
+    const Node& node = graph_.nodes[i];
+    const Value &from = graph_.value(node.inputs[0]), &to = graph_.value(node.outputs[0]);
+    Slot home;
+    // A value that exists before all actions is moved in the slot that uses it.
+    const bool has_home = home_of(node.inputs[0], home);
+    if (!has_home) home = first_use(node.outputs[0]);
+    stages_.slots[i] = home;
+    if (home.stage < 0) return;  // all ranks take part in what follows the actions
+    if (is_within(from.placement, home) && is_within(to.placement, home)) return;
+    if (!has_home) {
+      throw Unsupported(str("[pipeline] the redistribution at ", node.file, ":", node.line,
+                            " runs again for each micro-batch and moves a value from ", from.nd_sbp,
+                            " on ", from.placement, " to ", to.nd_sbp, " on ", to.placement,
+                            ", which do not belong to one stage; move it once, outside of the "
+                            "graph"));
+    }
+    const Slot target = first_use(node.outputs[0]);
+    stages_.edge_of[i] = static_cast<int64_t>(stages_.edges.size());
+    stages_.edges.push_back({i, home, target});
+    if (!precedes(home, target)) refuse(i, home, target);
+  }
+
+  void check_order(size_t i, const Slot& slot) const {
+    for (const ValueId id : graph_.nodes[i].inputs) {
+      Slot home;
+      if (id != kNoValue && home_of(id, home) && !precedes(home, slot)) refuse(i, home, slot);
+    }
+  }
+
+  [[noreturn]] void refuse(size_t i, const Slot& from, const Slot& to) const {
+    const Node& node = graph_.nodes[i];
+    const auto name = [](const Slot& slot) {
+      std::string text = to_string(Action{slot.stage, slot.kind, 0});
+      text.pop_back();
+      return text;
+    };
+    throw Unsupported(str("[pipeline] ", node.op->name, " at ", node.file, ":", node.line,
+                          " in action ", name(to), " needs a value of ", name(from),
+                          ", which comes later; number the stages in the order in which data "
+                          "passes through them"));
+  }
+
+  const Graph& graph_;
+  const MicroBatchCut& cut_;
+  bool has_weights_;
+  graph::GraphUses uses_;
+  StagePlan stages_;
+  std::vector<bool> is_backward_, is_weight_;  // by node
+};
 
 class OrderMaker {
  public:
@@ -130,7 +313,7 @@ class OrderMaker {
       const Node& node = graph_.nodes[i];
       const auto is_own = [&](ValueId id) { return cut.is_per_micro_batch_of(id); };
       const bool is_of_part = cut.node_time[i] == NodeTime::kEach
-                                  ? takes_own_sums(node) &&
+                                  ? node.op->micro_batch.takes_sums &&
                                         cut.sbp_of(node.inputs[0]).is_partial() &&
                                         is_own(node.outputs[0])
                                   : cut.node_time[i] == NodeTime::kSequential &&
@@ -149,11 +332,49 @@ class OrderMaker {
   Order order_;
 };
 
+int64_t num_stages_of(const Graph& graph) {
+  int64_t num_stages = 1;
+  for (const graph::Node& node : graph.nodes)
+    num_stages = std::max(num_stages, node.stage + 1);
+  return num_stages;
+}
+
 }  // namespace
+
+StagePlan plan_stages(const Graph& graph, const MicroBatchCut& cut, bool has_weights) {
+  return StagePlanner(graph, cut, has_weights).run();
+}
 
 graph::Order make_order(const Graph& graph, MicroBatchCut cut, const Schedule& schedule) {
   validate(schedule);
   return OrderMaker(graph, std::move(cut), schedule).make();
+}
+
+bool MicroBatching::is_needed(const Graph& graph) const {
+  return micro_batches > 1 || num_stages_of(graph) > 1;
+}
+
+MicroBatchCut MicroBatching::cut(const Graph& graph) const {
+  return plan_micro_batches(graph, micro_batches, graph.inputs.size() - num_arguments);
+}
+
+Schedule MicroBatching::schedule(const Graph& graph) const {
+  return make_schedule(rule, num_stages_of(graph), micro_batches);
+}
+
+graph::Pass micro_batching_pass(const MicroBatching& batching) {
+  const auto run = [batching](graph::UnloweredStep& step) -> int64_t {
+    if (!batching.is_needed(step.graph)) return 0;
+    MicroBatchCut cut = batching.cut(step.graph);
+    if (batching.requires_exact) require_exact(step.graph, cut);
+    const auto count = std::count(cut.node_time.begin(), cut.node_time.end(), NodeTime::kEach);
+    step.order = make_order(step.graph, std::move(cut), batching.schedule(step.graph));
+    return count;
+  };
+  return {"micro_batching", true, run,
+          str(batching.micro_batches, " micro-batches of ", batching.num_arguments, " inputs, ",
+              to_string(batching.rule), batching.rule.table.empty() ? "" : " ", batching.rule.table,
+              batching.requires_exact ? ", exact" : "")};
 }
 
 }  // namespace flow::pipeline

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "pipeline/batch_statistics.h"
 #include "pipeline/edges.h"
-#include "pipeline/stages.h"
+#include "pipeline/order.h"
 
 namespace flow::pipeline {
 
@@ -83,8 +83,8 @@ std::string describe(const Graph& graph, const MicroBatchCut& cut, const Schedul
   for (const int64_t kept : timeline.in_flight)
     text += str(' ', kept);
   text += '\n';
-  for (const size_t i : batch_norms_of_parts(graph, cut)) {
-    text += str("  ", name_of_batch_norm(graph.nodes[i]),
+  for (const size_t i : nodes_with_own_statistics(graph, cut)) {
+    text += str("  ", name_of_statistics(graph.nodes[i]),
                 " takes the statistics of each micro-batch, not of the batch, and updates running "
                 "ones once for each\n");
   }

@@ -11,20 +11,22 @@
 #include <utility>
 
 #include "boxing/comm/communicator.h"
-#include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "core/error.h"
+#include "pipeline/order.h"
 #include "pipeline/report.h"
-#include "pipeline/stages.h"
 
 namespace flow::pipeline {
 
 namespace {
 
+using graph::CollectiveStep;
 using graph::Program;
+using graph::ReceiveStep;
+using graph::SendStep;
 using graph::Step;
-using graph::StepKind;
 using graph::StepTime;
+using graph::WaitStep;
 using Kind = TimelineEvent::Kind;
 
 constexpr int kRounds = 16;  // of messages by which two clocks are compared
@@ -42,7 +44,7 @@ int64_t bytes_of(const Program& program, graph::BufferId buffer) {
 }
 
 bool is_wait(const Step& step) {
-  return step.kind == StepKind::kRecv || step.kind == StepKind::kWait;
+  return step.as<ReceiveStep>() != nullptr || step.as<WaitStep>() != nullptr;
 }
 
 std::optional<Action> action_named(const std::string& name) {
@@ -74,9 +76,9 @@ class Reading {
     size_t first = begin, last = end;
     if (action) {  // from the last receive on, to the waits for its sends
       for (size_t i = begin; i < end; ++i) {
-        if (program_.steps[i].kind == StepKind::kRecv) first = i + 1;
+        if (program_.steps[i].as<ReceiveStep>() != nullptr) first = i + 1;
       }
-      while (last > first && program_.steps[last - 1].kind == StepKind::kWait)
+      while (last > first && program_.steps[last - 1].as<WaitStep>() != nullptr)
         --last;
     }
     if (begin == end) {
@@ -95,7 +97,7 @@ class Reading {
     for (size_t i = first; i < last; ++i) {
       const double took = us(steps_[i].end_ns - steps_[i].begin_ns);
       if (is_wait(program_.steps[i])) part.waiting_us += took;
-      if (program_.steps[i].op == &boxing::kRedistribute) part.collective_us += took;
+      if (program_.steps[i].as<CollectiveStep>() != nullptr) part.collective_us += took;
     }
     if (!action) part.waiting_us = part.collective_us = 0;
     events_.push_back(std::move(part));
@@ -103,24 +105,34 @@ class Reading {
 
   void add_step(size_t index) {
     const Step& step = program_.steps[index];
-    const auto [begin_ns, end_ns] = steps_[index];
-    if (step.kind == StepKind::kSend) {
-      events_.push_back(event(Kind::kTransfer, begin_ns, end_ns));
-      set_message(step, step.inputs[0]);
-    } else if (is_wait(step)) {
-      events_.push_back(event(Kind::kWait, begin_ns, end_ns));
-      const bool is_send = step.kind == StepKind::kWait;
-      const Step& message = is_send ? program_.steps[static_cast<size_t>(step.peer)] : step;
-      set_message(message, is_send ? message.inputs[0] : message.outputs[0]);
-      events_.back().is_send = is_send;
-    } else if (with_kernels_) {
-      events_.push_back(event(Kind::kKernel, begin_ns, end_ns));
-      events_.back().name =
-          step.kind == StepKind::kKernel ? std::string(step.op->name) : "to_strided";
-    }
+    std::visit([&](const auto& body) { add(step, steps_[index], body); }, step.body);
   }
 
-  void set_message(const Step& message, graph::BufferId buffer) {
+  void add(const Step& step, const StepTime& time, const SendStep& send) {
+    add_message(Kind::kTransfer, time, send, step.inputs[0]);
+  }
+
+  void add(const Step& step, const StepTime& time, const ReceiveStep& receive) {
+    add_message(Kind::kWait, time, receive, step.outputs[0]);
+  }
+
+  void add(const Step& step, const StepTime& time, const WaitStep& wait) {
+    add_message(Kind::kWait, time, *program_.steps[wait.send].as<SendStep>(), step.inputs[0]);
+    events_.back().is_send = true;
+  }
+
+  // A kernel, a collective or a conversion.
+  template <class Body>
+  void add(const Step& step, const StepTime& time, const Body&) {
+    if (!with_kernels_) return;
+    events_.push_back(event(Kind::kKernel, time.begin_ns, time.end_ns));
+    events_.back().name = step.name();
+  }
+
+  template <class Message>
+  void add_message(Kind kind, const StepTime& time, const Message& message,
+                   graph::BufferId buffer) {
+    events_.push_back(event(kind, time.begin_ns, time.end_ns));
     events_.back().peer = message.peer;
     events_.back().tag = message.tag;
     events_.back().bytes = bytes_of(program_, buffer);

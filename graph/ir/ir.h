@@ -85,21 +85,9 @@ struct Graph {
   friend bool operator==(const Graph&, const Graph&) = default;
 };
 
-// One line per node:  %5 = matmul(%0, %2) {…} : (4, 8) float32 [S(0) on cpu:(0, 1)] @F0
-// main.cpp:12; a random op ends in "@F0 draw 2 main.cpp:12", a transient node in "@F0 transient
-// main.cpp:12", a guarded one in "@U0 if 1 main.cpp:12", and one in a module in "@F0 in fc1
-// main.cpp:12".
-std::string to_string(const Graph& graph);
-// Inverse of to_string; `ops` resolves names. Throws InvalidArgument naming the line.
-Graph parse_graph(std::string_view text, const OpTable& ops);
-
 // Throws InternalError naming the node when: a value is used before it is made or made twice, an id
 // is out of range, the number of inputs or outputs is not the op's, or an inferred shape or dtype
 // differs from the value's. Run after every pass.
 void verify(const Graph& graph);
-
-// Removes nodes whose outputs are neither used nor written back nor returned, and returns how many
-// it removed. Exact.
-int64_t eliminate_dead_nodes(Graph& graph);
 
 }  // namespace flow::graph

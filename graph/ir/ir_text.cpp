@@ -1,7 +1,6 @@
-// The text form of a graph, both ways.
-#include <charconv>
+#include "graph/ir/ir_text.h"
 
-#include "graph/ir/ir.h"
+#include <charconv>
 
 namespace flow::graph {
 

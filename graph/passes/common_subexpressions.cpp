@@ -1,7 +1,8 @@
+#include "graph/passes/common_subexpressions.h"
+
 #include <unordered_map>
 
 #include "core/hash.h"
-#include "graph/passes/pass.h"
 #include "graph/passes/value_map.h"
 
 namespace flow::graph {

@@ -1,4 +1,5 @@
-#include "graph/passes/pass.h"
+#include "graph/passes/copies.h"
+
 #include "graph/passes/value_map.h"
 #include "ops/creation/copy_op.h"
 

@@ -1,7 +1,8 @@
+#include "graph/passes/dead_nodes.h"
+
 #include <algorithm>
 
 #include "graph/ir/id_map.h"
-#include "graph/ir/ir.h"
 
 namespace flow::graph {
 

@@ -1,5 +1,6 @@
+#include "graph/passes/identities.h"
+
 #include "graph/ir/graph_uses.h"
-#include "graph/passes/pass.h"
 #include "graph/passes/value_map.h"
 #include "ops/elementwise/cast_op.h"
 #include "ops/shape/view_op.h"

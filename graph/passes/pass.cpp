@@ -1,6 +1,12 @@
 #include "graph/passes/pass.h"
 
 #include "core/error.h"
+#include "graph/passes/common_subexpressions.h"
+#include "graph/passes/copies.h"
+#include "graph/passes/dead_nodes.h"
+#include "graph/passes/identities.h"
+#include "graph/passes/redistributions.h"
+#include "graph/passes/settle_stages.h"
 
 namespace flow::graph {
 

@@ -1,5 +1,5 @@
 // Passes: rewrites of a traced step before it becomes programs, as one list. nn composes the list
-// of a graph (nn/step_passes.h) of the passes here and those in pipeline.
+// of a graph (nn/graph.cpp) of the passes here and those in pipeline.
 #pragma once
 
 #include <cstdint>
@@ -49,27 +49,5 @@ std::vector<Pass> plain_passes(PassSet set = PassSet::kAll);
 
 // Runs the passes in their order; the step is verified after each.
 std::vector<PassResult> run_passes(UnloweredStep& step, std::span<const Pass> passes);
-
-// ---- the passes, a file each
-
-// Gives every node its pipeline stage. A node traced outside any stage takes the largest stage of
-// its inputs; one without a staged input (a constant, the seed of backward) takes that of its first
-// user, or 0. A value that comes back from a later stage does not take backward nodes there.
-int64_t settle_stages(Graph& graph);
-
-// Replaces what an earlier node of the same phase and stage has computed from the same inputs:
-// constants, views, casts, redistributions. Draws of random numbers and writes in place stay.
-int64_t merge_common_subexpressions(Graph& graph);
-
-// Removes the copies that backward makes of gradients which might be shared.
-int64_t remove_gradient_copies(Graph& graph);
-
-// Removes pairs that undo each other: a permutation and its inverse, a cast to a wider dtype and
-// back, a reshape of a reshape.
-int64_t remove_identities(Graph& graph);
-
-// Joins redistributions whose result is only redistributed again, where the direct way is
-// predicted to be as fast; removes those that lead back to a layout in which the value exists.
-int64_t join_redistributions(Graph& graph);
 
 }  // namespace flow::graph

@@ -1,9 +1,10 @@
+#include "graph/passes/redistributions.h"
+
 #include <algorithm>
 
 #include "boxing/redistribute_op.h"
 #include "boxing/route.h"
 #include "graph/ir/graph_uses.h"
-#include "graph/passes/pass.h"
 #include "graph/passes/value_map.h"
 
 namespace flow::graph {

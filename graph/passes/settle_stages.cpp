@@ -1,10 +1,11 @@
+#include "graph/passes/settle_stages.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "boxing/redistribute_op.h"
 #include "graph/ir/id_map.h"
-#include "graph/passes/pass.h"
 
 namespace flow::graph {
 

@@ -10,6 +10,7 @@
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
 #include "graph/ir/graph_uses.h"
+#include "graph/passes/dead_nodes.h"
 #include "graph/passes/value_map.h"
 #include "ops/creation/copy_op.h"
 #include "ops/elementwise/cast_op.h"

@@ -1,6 +1,9 @@
 #include "graph/plan_file/plan_bytes.h"
 
+#include <algorithm>
+
 #include "core/error.h"
+#include "core/hash.h"
 
 namespace flow::graph {
 
@@ -43,6 +46,18 @@ uint64_t ByteReader::fixed() {
 
 std::string_view ByteReader::text() {
   return take(count());
+}
+
+uint64_t internal::plan_checksum(std::string_view content) {
+  Hasher hasher(content.size());
+  while (!content.empty()) {
+    uint64_t word = 0;
+    for (size_t i = 0; i < std::min(sizeof(word), content.size()); ++i)
+      word |= static_cast<uint64_t>(static_cast<uint8_t>(content[i])) << (8 * i);
+    hasher.add(word);
+    content.remove_prefix(std::min(sizeof(word), content.size()));
+  }
+  return hasher.value();
 }
 
 }  // namespace flow::graph

@@ -1,4 +1,5 @@
-// Numbers and texts as bytes and back. A reader trusts nothing in its input.
+// The bytes of a saved plan: numbers and texts as bytes and back, and the checksum. A reader trusts
+// nothing in its input.
 #pragma once
 
 #include <bit>
@@ -75,5 +76,12 @@ class ByteReader {
   std::string_view rest_;
   std::string_view name_;
 };
+
+namespace internal {
+inline constexpr std::string_view kPlanMagic = "flowplan";
+inline constexpr int64_t kPlanVersion = 4;
+// Between the magic word and the content is the checksum of the content.
+uint64_t plan_checksum(std::string_view content);
+}  // namespace internal
 
 }  // namespace flow::graph

@@ -1,10 +1,10 @@
-// Checks that have to hold for a program read from a file before anything uses its memory.
+#include "graph/plan_file/plan_check.h"
+
 #include <set>
 
 #include "boxing/routed_kernel.h"
 #include "core/error.h"
 #include "graph/ir/id_map.h"
-#include "graph/plan_file/plan_file.h"
 #include "graph/program/kernel_binding.h"
 
 namespace flow::graph {
@@ -97,34 +97,37 @@ class Check {
 
   void check_step(size_t index) {
     const Step& step = program_.steps[index];
-    switch (step.kind) {
-      case StepKind::kKernel:
-        check_kernel(index, step);
-        return;
-      case StepKind::kToStrided: {
-        require_ids(index, step, 1, 1);
-        const TensorMeta& source = *buffer(step.inputs[0]).meta;
-        require(source.blocked != nullptr &&
-                    buffer(step.outputs[0]).meta == with_blocked(&source, nullptr),
-                "step ", index, " converts to a layout that is not the strided one");
-        return;
-      }
-      case StepKind::kSend:
-        require_ids(index, step, 1, 0);
-        sends_.insert(static_cast<int64_t>(index));
-        break;
-      case StepKind::kRecv:
-        require_ids(index, step, 0, 1);
-        break;
-      case StepKind::kWait:
-        require_ids(index, step, 1, 0);
-        require(sends_.erase(step.peer) == 1, "step ", index,
-                " waits for a step that is no pending send");
-        return;
-    }
-    const BufferId id = step.inputs.empty() ? step.outputs[0] : step.inputs[0];
-    require(step.peer >= 0 && step.peer != program_.rank && buffer(id).meta->is_contiguous, "step ",
-            index, " is no valid message");
+    std::visit([&](const auto& body) { check(index, step, body); }, step.body);
+  }
+
+  void check(size_t index, const Step& step, const ConvertStep&) {
+    require_ids(index, step, 1, 1);
+    const TensorMeta& source = *buffer(step.inputs[0]).meta;
+    require(
+        source.blocked != nullptr && buffer(step.outputs[0]).meta == with_blocked(&source, nullptr),
+        "step ", index, " converts to a layout that is not the strided one");
+  }
+
+  void check(size_t index, const Step& step, const SendStep& send) {
+    require_ids(index, step, 1, 0);
+    check_message(index, send.peer, step.inputs[0]);
+    sends_.insert(index);
+  }
+
+  void check(size_t index, const Step& step, const ReceiveStep& receive) {
+    require_ids(index, step, 0, 1);
+    check_message(index, receive.peer, step.outputs[0]);
+  }
+
+  void check_message(size_t index, int64_t peer, BufferId id) const {
+    require(peer != program_.rank && buffer(id).meta->is_contiguous, "step ", index,
+            " is no valid message");
+  }
+
+  void check(size_t index, const Step& step, const WaitStep& wait) {
+    require_ids(index, step, 1, 0);
+    require(sends_.erase(wait.send) == 1 && step.inputs == program_.steps[wait.send].inputs,
+            "step ", index, " waits for a step that is no pending send of its buffer");
   }
 
   void require_ids(size_t index, const Step& step, size_t inputs, size_t outputs) const {
@@ -156,22 +159,41 @@ class Check {
             " has a guard that is not a bool scalar");
   }
 
+  void check(size_t index, const Step& step, const KernelStep& kernel) const {
+    const OpDef& op = *kernel.op_call.op;
+    require(!boxing::follows_route(op), "step ", index, ", ", op.name, ", has no route");
+    require(op.mutates != 0 || kernel.on_parts ||
+                step.outputs.size() == static_cast<size_t>(op.num_outputs),
+            "step ", index, ", ", op.name, ", has ", step.outputs.size(), " outputs");
+    require(op.is_random ? kernel.draw >= 0 && kernel.draw < program_.num_draws : kernel.draw == -1,
+            "step ", index, ", ", op.name, ", makes draw ", kernel.draw);
+    check_op(index, step, kernel.op_call);
+  }
+
+  void check(size_t index, const Step& step, const CollectiveStep& collective) const {
+    const OpDef& op = *collective.op_call.op;
+    require(boxing::follows_route(op), "step ", index, ", ", op.name, ", has a route");
+    check_op(index, step, collective.op_call);
+    require(step.outputs.size() == static_cast<size_t>(op.num_outputs), "step ", index, ", ",
+            op.name, ", has ", step.outputs.size(), " outputs");
+    const TensorMeta& result = *buffer(step.outputs[0]).meta;
+    const boxing::Route& route = *collective.route;
+    require(route.shape == result.shape && route.dtype == result.dtype &&
+                route.to == boxing::Layout{result.placement, result.nd_sbp},
+            "the route of step ", index, " does not lead to the layout of its output");
+  }
+
   // The op's shape rule gives the outputs. The output of a step that adds or copies in place is its
   // first input.
-  void check_kernel(size_t index, const Step& step) const {
-    const OpDef& op = *step.op;
+  void check_op(size_t index, const Step& step, const OpCall& call) const {
+    const OpDef& op = *call.op;
     const size_t inputs = step.inputs.size();
     require((op.num_inputs == kVariadic || inputs == static_cast<size_t>(op.num_inputs)) &&
                 !step.outputs.empty(),
             "step ", index, ", ", op.name, ", has ", inputs, " inputs");
-    require(op.mutates != 0 || step.on_parts ||
-                step.outputs.size() == static_cast<size_t>(op.num_outputs),
-            "step ", index, ", ", op.name, ", has ", step.outputs.size(), " outputs");
-    require(op.is_random ? step.draw >= 0 && step.draw < program_.num_draws : step.draw == -1,
-            "step ", index, ", ", op.name, ", makes draw ", step.draw);
     require_places(index, step);
     const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return buffer(id).meta; });
-    InferContext infer(op, metas.inputs, step.raw_attrs());
+    InferContext infer(op, metas.inputs, call.raw_attrs());
     op.infer(infer);
     require(step.outputs.size() <= infer.outputs().size(), "step ", index, ", ", op.name, ", has ",
             step.outputs.size(), " outputs");
@@ -181,20 +203,13 @@ class Check {
               "step ", index, ", ", op.name,
               ", gives a shape that differs from that of its buffer");
     }
-    require((step.route != nullptr) == boxing::follows_route(op), "step ", index, ", ", op.name,
-            step.route ? ", has a route" : ", has no route");
-    if (step.route == nullptr) return;
-    const TensorMeta& result = *metas.outputs[0];
-    require(step.route->shape == result.shape && step.route->dtype == result.dtype &&
-                step.route->to == boxing::Layout{result.placement, result.nd_sbp},
-            "the route of step ", index, " does not lead to the layout of its output");
   }
 
   const Program& program_;
   const Graph& graph_;
   std::string_view name_;
   IdMap<BufferId, int64_t> starts_;  // of views: bytes from the start of the buffer they show
-  std::set<int64_t> sends_;          // not waited for
+  std::set<size_t> sends_;           // not waited for
 };
 
 }  // namespace

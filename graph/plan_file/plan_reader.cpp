@@ -1,3 +1,5 @@
+#include "graph/plan_file/plan_reader.h"
+
 #include <map>
 #include <mutex>
 #include <optional>
@@ -5,7 +7,7 @@
 
 #include "core/error.h"
 #include "graph/plan_file/plan_bytes.h"
-#include "graph/plan_file/plan_file.h"
+#include "graph/plan_file/plan_check.h"
 
 namespace flow::graph {
 
@@ -250,7 +252,7 @@ class PlanReader {
     for (size_t i = 0; i < num_buffers; ++i)
       program.buffers.push_back(read_buffer());
     for (size_t left = in_.count(); left > 0; --left)
-      program.steps.push_back(read_step(num_buffers));
+      program.steps.push_back(read_step(num_buffers, program.steps.size()));
     const auto num_steps = static_cast<int64_t>(program.steps.size());
     int64_t first_step = 0;
     for (size_t left = in_.count(); left > 0; --left) {
@@ -285,31 +287,57 @@ class PlanReader {
     return buffer;
   }
 
-  Step read_step(size_t num_buffers) {
+  Step read_step(size_t num_buffers, size_t index) {
     Step step;
-    step.kind = static_cast<StepKind>(in_.integer(0, static_cast<int64_t>(StepKind::kWait)));
+    const int64_t kind = in_.integer(0, std::variant_size_v<StepBody> - 1);
     step.inputs = ids(num_buffers, true);
     step.outputs = ids(num_buffers);
-    if (step.kind == StepKind::kKernel) {
-      step.op = &op();
-      step.attrs = attrs(*step.op);
-      const int64_t route = in_.index(routes_.size(), true);
-      if (route >= 0) step.route = routes_[static_cast<size_t>(route)];
-      for (size_t left = in_.count(); left > 0; --left) {
-        const int64_t bytes = in_.integer(0, kMaxNumber);
-        step.scratch.push_back({bytes, in_.integer(1, kMaxNumber)});
-      }
-      step.on_parts = in_.flag();
-      step.draw = in_.integer(-1, kMaxNumber);
-      step.draws_globally = in_.flag();
-      step.guard = static_cast<BufferId>(in_.index(num_buffers, true));
-    } else {
-      step.peer = in_.integer(-1, kMaxNumber);
-      step.tag = in_.integer(0, kMaxNumber);
-    }
+    step.guard = static_cast<BufferId>(in_.index(num_buffers, true));
+    step.body = read_body(kind, index);
     step.file = text();
     step.line = line();
     return step;
+  }
+
+  // `kind` is the position of the body in StepBody.
+  StepBody read_body(int64_t kind, size_t index) {
+    switch (kind) {
+      case 0: {
+        KernelStep kernel{.op_call = read_op_call()};
+        kernel.on_parts = in_.flag();
+        kernel.draw = in_.integer(-1, kMaxNumber);
+        kernel.draws_globally = in_.flag();
+        return kernel;
+      }
+      case 1: {
+        CollectiveStep collective{.op_call = read_op_call()};
+        collective.route = routes_[static_cast<size_t>(in_.index(routes_.size()))];
+        return collective;
+      }
+      case 2:
+        return ConvertStep{};
+      case 3: {
+        const int64_t peer = in_.integer(0, kMaxRanks - 1);
+        return SendStep{peer, in_.integer(0, kMaxNumber)};
+      }
+      case 4: {
+        const int64_t peer = in_.integer(0, kMaxRanks - 1);
+        return ReceiveStep{peer, in_.integer(0, kMaxNumber)};
+      }
+      default:
+        return WaitStep{static_cast<size_t>(in_.index(index))};
+    }
+  }
+
+  OpCall read_op_call() {
+    OpCall call;
+    call.op = &op();
+    call.attrs = attrs(*call.op);
+    for (size_t left = in_.count(); left > 0; --left) {
+      const int64_t bytes = in_.integer(0, kMaxNumber);
+      call.scratch.push_back({bytes, in_.integer(1, kMaxNumber)});
+    }
+    return call;
   }
 
   RankCertificate read_rank() {

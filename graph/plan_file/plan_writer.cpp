@@ -1,28 +1,15 @@
 // Layout of a saved plan: the magic word, the checksum of what follows, the version and the facts
 // of its key. Then follow tables of texts, placements, values and routes, which the graph and the
 // programs refer to by number, then the graph, the passes, the programs and the certificate.
+#include "graph/plan_file/plan_writer.h"
+
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "core/error.h"
-#include "core/hash.h"
 #include "graph/plan_file/plan_bytes.h"
-#include "graph/plan_file/plan_file.h"
 
 namespace flow::graph {
-
-uint64_t internal::plan_checksum(std::string_view content) {
-  Hasher hasher(content.size());
-  while (!content.empty()) {
-    uint64_t word = 0;
-    for (size_t i = 0; i < std::min(sizeof(word), content.size()); ++i)
-      word |= static_cast<uint64_t>(static_cast<uint8_t>(content[i])) << (8 * i);
-    hasher.add(word);
-    content.remove_prefix(std::min(sizeof(word), content.size()));
-  }
-  return hasher.value();
-}
 
 namespace {
 
@@ -209,8 +196,8 @@ class PlanWriter {
       body_.integer(index);
   }
 
-  // The rank whose part a meta is. This is the program's rank, except where micro-batches of random
-  // values are numbered as ranks.
+  // The rank whose part a meta is. This is the program's rank, except where parts of micro-batches
+  // are numbered as ranks (graph/program/positional_parts.h).
   static int64_t holder_of(const TensorMeta& meta, int64_t rank) {
     if (!meta.is_global()) return rank;
     const auto is_held_by = [&](int64_t other) {
@@ -259,29 +246,50 @@ class PlanWriter {
   }
 
   void write_step(const Step& step) {
-    body_.integer(static_cast<int64_t>(step.kind));
+    body_.integer(static_cast<int64_t>(step.body.index()));
     graph::write(body_, step.inputs);
     graph::write(body_, step.outputs);
-    if (step.kind == StepKind::kKernel) {
-      body_.integer(text(step.op->name));
-      body_.integer(attrs(*step.op, step.raw_attrs()));
-      body_.integer(step.route ? route(*step.route) : -1);
-      body_.integer(static_cast<int64_t>(step.scratch.size()));
-      for (const ScratchBlock& block : step.scratch) {
-        body_.integer(block.bytes);
-        body_.integer(block.parts);
-      }
-      body_.integer(step.on_parts ? 1 : 0);
-      body_.integer(step.draw);
-      body_.integer(step.draws_globally ? 1 : 0);
-      body_.integer(step.guard);
-    } else {
-      body_.integer(step.peer);
-      body_.integer(step.tag);
-    }
+    body_.integer(step.guard);
+    std::visit([this](const auto& body) { write_body(body); }, step.body);
     body_.integer(text(step.file));
     body_.integer(step.line);
   }
+
+  void write_op_call(const OpCall& call) {
+    body_.integer(text(call.op->name));
+    body_.integer(attrs(*call.op, call.raw_attrs()));
+    body_.integer(static_cast<int64_t>(call.scratch.size()));
+    for (const ScratchBlock& block : call.scratch) {
+      body_.integer(block.bytes);
+      body_.integer(block.parts);
+    }
+  }
+
+  void write_body(const KernelStep& kernel) {
+    write_op_call(kernel.op_call);
+    body_.integer(kernel.on_parts ? 1 : 0);
+    body_.integer(kernel.draw);
+    body_.integer(kernel.draws_globally ? 1 : 0);
+  }
+
+  void write_body(const CollectiveStep& collective) {
+    write_op_call(collective.op_call);
+    body_.integer(route(*collective.route));
+  }
+
+  void write_body(const ConvertStep&) {}
+
+  void write_body(const SendStep& send) {
+    body_.integer(send.peer);
+    body_.integer(send.tag);
+  }
+
+  void write_body(const ReceiveStep& receive) {
+    body_.integer(receive.peer);
+    body_.integer(receive.tag);
+  }
+
+  void write_body(const WaitStep& wait) { body_.integer(static_cast<int64_t>(wait.send)); }
 
   void write_rank(const RankCertificate& rank) {
     body_.integer(rank.rank);

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 #include "boxing/routed_kernel.h"
 #include "core/error.h"
 #include "graph/program/kernel_binding.h"
+#include "graph/program/memory_plan.h"
 #include "ops/creation/copy_op.h"
-#include "ops/elementwise/binary_op.h"
+#include "ops/elementwise/row_table.h"
 
 namespace flow::graph {
 
@@ -36,22 +36,16 @@ BufferId ProgramBuilder::add_view(BufferId base, MetaPtr meta, int64_t offset) {
 
 void ProgramBuilder::add_in_place(const OpDef& op, const void* attrs, BufferId target,
                                   BufferId source) {
-  Step step{.inputs = {target, source},
-            .outputs = {target},
-            .op = &op,
-            .on_parts = true,
-            .guard = guard_};
+  KernelStep kernel{.op_call = {.op = &op}, .on_parts = true};
   if (op.attrs != nullptr) {
-    step.attrs.resize(op.attrs->size);
-    std::memcpy(step.attrs.data(), attrs, op.attrs->size);
+    const auto* bytes = static_cast<const std::byte*>(attrs);
+    kernel.op_call.attrs.assign(bytes, bytes + op.attrs->size);
   }
+  Step step{
+      .body = std::move(kernel), .inputs = {target, source}, .outputs = {target}, .guard = guard_};
   const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return buffer(id).meta; });
-  add_kernel(std::move(step), make_kernel_call(step, metas, kernels_));
-}
-
-void ProgramBuilder::add_kernel(Step step, KernelCall call) {
-  step.scratch = call.scratch;
-  step.call = std::make_shared<const KernelCall>(std::move(call));
+  auto& added = *step.as<KernelStep>();
+  set_kernel_call(added, make_kernel_call(added.op_call, metas, kernels_));
   program_.steps.push_back(std::move(step));
 }
 
@@ -61,36 +55,27 @@ void ProgramBuilder::add_copy(BufferId source, BufferId target) {
 
 void ProgramBuilder::add_sum(BufferId source, BufferId target) {
   const ops::AddAttrs attrs;
-  add_in_place(ops::kAdd, &attrs, target, strided(source));
+  add_in_place(ops::op_of<ops::Add>(), &attrs, target, strided(source));
 }
 
 size_t ProgramBuilder::add_send(BufferId buffer, int64_t peer, int64_t tag, const Node& node) {
   sends_.push_back(program_.steps.size());
-  program_.steps.push_back({.kind = StepKind::kSend,
+  program_.steps.push_back({.body = SendStep{.peer = peer, .tag = tag},
                             .inputs = {buffer},
-                            .outputs = {},
-                            .peer = peer,
-                            .tag = tag,
                             .file = node.file,
                             .line = node.line});
   return sends_.back();
 }
 
 void ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node) {
-  program_.steps.push_back({.kind = StepKind::kRecv,
-                            .inputs = {},
+  program_.steps.push_back({.body = ReceiveStep{.peer = peer, .tag = tag},
                             .outputs = {buffer},
-                            .peer = peer,
-                            .tag = tag,
                             .file = node.file,
                             .line = node.line});
 }
 
 void ProgramBuilder::wait_for_send(size_t send) {
-  program_.steps.push_back({.kind = StepKind::kWait,
-                            .inputs = program_.steps[send].inputs,
-                            .outputs = {},
-                            .peer = static_cast<int64_t>(send)});
+  program_.steps.push_back({.body = WaitStep{.send = send}, .inputs = program_.steps[send].inputs});
   std::erase(sends_, send);
 }
 
@@ -104,7 +89,7 @@ BufferId ProgramBuilder::strided(BufferId id) {
   const auto known = twins_.find(id);
   if (known != twins_.end()) return known->second;
   const BufferId twin = add_buffer(with_blocked(buffer(id).meta, nullptr));
-  program_.steps.push_back({.kind = StepKind::kToStrided, .inputs = {id}, .outputs = {twin}});
+  program_.steps.push_back({.body = ConvertStep{}, .inputs = {id}, .outputs = {twin}});
   twins_.emplace(id, twin);
   return twin;
 }
@@ -146,15 +131,7 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
   }
   if (call.kind == KernelCall::Kind::kView)
     return {add_view(sources[0], call.outputs[0], call.view_offset)};
-  Step step{.inputs = sources,
-            .outputs = {},
-            .op = &op,
-            .attrs = node.attrs,
-            .guard = guard_,
-            .draw = node.draw,
-            .draws_globally = node.draw >= 0 && draws_globally,
-            .file = node.file,
-            .line = node.line};
+  Step step{.inputs = sources, .guard = guard_, .file = node.file, .line = node.line};
   for (uint32_t left = op.mutates; left != 0; left &= left - 1)
     step.outputs.push_back(sources[static_cast<size_t>(std::countr_zero(left))]);
   if (op.mutates == 0) {
@@ -164,10 +141,19 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
   std::vector<BufferId> outputs = step.outputs;
   if (boxing::follows_route(op)) {
     const KernelQuery query{op, call.inputs, call.outputs, node.raw_attrs()};
-    step.route = std::make_shared<const boxing::Route>(boxing::route_of_call(query));
-    call.scratch = boxing::scratch_of_route(query, *step.route, program_.rank);
+    auto route = std::make_shared<const boxing::Route>(boxing::route_of_call(query));
+    KernelScratch scratch = boxing::scratch_of_route(query, *route, program_.rank);
+    step.body =
+        CollectiveStep{.op_call = {.op = &op, .attrs = node.attrs, .scratch = std::move(scratch)},
+                       .route = std::move(route)};
+  } else {
+    KernelStep kernel{.op_call = {.op = &op, .attrs = node.attrs},
+                      .draw = node.draw,
+                      .draws_globally = node.draw >= 0 && draws_globally};
+    set_kernel_call(kernel, std::move(call));
+    step.body = std::move(kernel);
   }
-  add_kernel(std::move(step), std::move(call));
+  program_.steps.push_back(std::move(step));
   return outputs;
 }
 

@@ -61,7 +61,6 @@ class ProgramBuilder {
 
  private:
   void add_in_place(const OpDef& op, const void* attrs, BufferId target, BufferId source);
-  void add_kernel(Step step, KernelCall call);
   // Adds the buffers of values of which this rank holds no part.
   std::vector<BufferId> add_absent(const std::vector<MetaPtr>& metas);
 

@@ -1,81 +1,88 @@
 #include "graph/program/certificate.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <map>
 #include <utility>
 
 #include "boxing/route.h"
-#include "boxing/routed_kernel.h"
 #include "core/error.h"
-#include "graph/program/lifetimes.h"
+#include "graph/program/memory_plan.h"
 
 namespace flow::graph {
 
 namespace {
 
-const TensorMeta& meta_of(const Program& program, BufferId id) {
-  return *program.buffer(id).meta;
-}
+// Lists the communications of a program step by step.
+class Listing {
+ public:
+  Listing(const Program& program, int64_t rank) : program_(program), rank_(rank) {}
 
-// Returns the redistribution that a step runs; null if it runs none.
-std::shared_ptr<const boxing::Route> route_of(const Program& program, const Step& step) {
-  if (step.route || step.op == nullptr || !boxing::follows_route(*step.op)) return step.route;
-  const std::array inputs = {&meta_of(program, step.inputs[0])};
-  return std::make_shared<const boxing::Route>(
-      boxing::route_of_call({*step.op, inputs, {}, step.raw_attrs()}));
-}
+  std::vector<Communication> list() {
+    for (index_ = 0; index_ < program_.steps.size(); ++index_)
+      std::visit([this](const auto& body) { add(body); }, step().body);
+    return std::move(all_);
+  }
+
+ private:
+  const Step& step() const { return program_.steps[index_]; }
+
+  void add(const KernelStep&) {}
+
+  void add(const ConvertStep&) {}
+
+  void add(const CollectiveStep& collective) {
+    const boxing::Route& route = *collective.route;
+    for (const boxing::RouteStep& part : route.steps) {
+      const std::vector<int64_t> group = boxing::group_of(part, rank_);
+      if (group.size() < 2) continue;
+      const boxing::Route alone{route.shape, route.dtype, part.from, part.to, {part}};
+      all_.push_back({.kind = Communication::Kind::kCollective,
+                      .step = index_,
+                      .ranks = group,
+                      .what = str(boxing::step_names(alone), " of ", route.dtype, ' ', route.shape,
+                                  " from ", part.from, " to ", part.to),
+                      .bytes = static_cast<int64_t>(part.bytes),
+                      .time_us = part.time_us});
+    }
+  }
+
+  void add(const SendStep& send) {
+    add_message(Communication::Kind::kSend, step().inputs[0], rank_, send.peer, send.tag);
+  }
+
+  void add(const ReceiveStep& receive) {
+    add_message(Communication::Kind::kRecv, step().outputs[0], receive.peer, rank_, receive.tag);
+  }
+
+  void add(const WaitStep& wait) {
+    const SendStep& send = *program_.steps[wait.send].as<SendStep>();
+    // The tag of a wait is the step it waits for.
+    add_message(Communication::Kind::kWait, step().inputs[0], rank_, send.peer,
+                static_cast<int64_t>(wait.send));
+  }
+
+  void add_message(Communication::Kind kind, BufferId buffer, int64_t from, int64_t to,
+                   int64_t tag) {
+    const TensorMeta& meta = *program_.buffer(buffer).meta;
+    all_.push_back({.kind = kind,
+                    .step = index_,
+                    .ranks = {from, to},
+                    .what = {},
+                    .bytes = static_cast<int64_t>(meta.local_bytes()),
+                    .tag = tag});
+  }
+
+  const Program& program_;
+  int64_t rank_;
+  size_t index_ = 0;
+  std::vector<Communication> all_;
+};
 
 }  // namespace
 
 std::vector<Communication> communications_of(const Program& program, int64_t rank) {
-  std::vector<Communication> all;
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    const Step& step = program.steps[i];
-    const auto message = [&](Communication::Kind kind, BufferId buffer, int64_t from, int64_t to) {
-      all.push_back({.kind = kind,
-                     .step = i,
-                     .ranks = {from, to},
-                     .what = {},
-                     .bytes = static_cast<int64_t>(meta_of(program, buffer).local_bytes()),
-                     .tag = step.tag});
-    };
-    switch (step.kind) {
-      case StepKind::kKernel: {
-        const auto plan = route_of(program, step);
-        if (plan == nullptr) break;
-        for (const boxing::RouteStep& part : plan->steps) {
-          const std::vector<int64_t> group = boxing::group_of(part, rank);
-          if (group.size() < 2) continue;
-          boxing::Route alone{plan->shape, plan->dtype, part.from, part.to, {part}};
-          all.push_back({.kind = Communication::Kind::kCollective,
-                         .step = i,
-                         .ranks = group,
-                         .what = str(boxing::step_names(alone), " of ", plan->dtype, ' ',
-                                     plan->shape, " from ", part.from, " to ", part.to),
-                         .bytes = static_cast<int64_t>(part.bytes),
-                         .time_us = part.time_us});
-        }
-        break;
-      }
-      case StepKind::kSend:
-        message(Communication::Kind::kSend, step.inputs[0], rank, step.peer);
-        break;
-      case StepKind::kRecv:
-        message(Communication::Kind::kRecv, step.outputs[0], step.peer, rank);
-        break;
-      case StepKind::kWait: {
-        const Step& send = program.steps[static_cast<size_t>(step.peer)];
-        message(Communication::Kind::kWait, send.inputs[0], rank, send.peer);
-        all.back().tag = step.peer;  // the step it waits for
-        break;
-      }
-      case StepKind::kToStrided:
-        break;
-    }
-  }
-  return all;
+  return Listing(program, rank).list();
 }
 
 namespace {
@@ -224,7 +231,7 @@ class Rehearsal {
 };
 
 std::string place_of(const Step& step) {
-  std::string place = step.op != nullptr ? step.op->name : "a copy";
+  std::string place = step.op_call() == nullptr ? "a copy" : std::string(step.name());
   if (step.line != 0) place += str(" ", step.file, ":", step.line);
   return place;
 }
@@ -251,7 +258,8 @@ void find_scratch(const Program& program, int num_threads, RankCertificate& cert
   certificate.scratch_bytes = 0;
   certificate.scratch_at.clear();
   for (const Step& step : program.steps) {
-    const int64_t bytes = scratch_block_bytes(step.scratch, num_threads);
+    const OpCall* call = step.op_call();
+    const int64_t bytes = call == nullptr ? 0 : scratch_block_bytes(call->scratch, num_threads);
     if (bytes <= certificate.scratch_bytes) continue;
     certificate.scratch_bytes = bytes;
     certificate.scratch_at = place_of(step);

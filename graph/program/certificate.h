@@ -22,7 +22,7 @@ struct Communication {
   // Of a message; of a collective: received by the rank that receives most.
   int64_t bytes = 0;
   double time_us = 0;  // predicted, of a collective
-  int64_t tag = 0;     // of a message
+  int64_t tag = 0;     // of a message; of a wait: the step of the send
 };
 
 // The communications of a program, in its order, as `rank` takes part in them. `rank` is the

@@ -9,9 +9,11 @@
 namespace flow::graph {
 
 KernelMetas kernel_metas(const Step& step, const std::function<MetaPtr(BufferId)>& meta_of) {
+  const auto* kernel = step.as<KernelStep>();
+  const bool on_parts = kernel != nullptr && kernel->on_parts;
   const auto seen = [&](BufferId id) {
     const MetaPtr meta = id == kNoBuffer ? nullptr : meta_of(id);
-    return meta != nullptr && step.on_parts ? local_part(meta) : meta;
+    return meta != nullptr && on_parts ? local_part(meta) : meta;
   };
   KernelMetas metas;
   for (const BufferId id : step.inputs)
@@ -24,14 +26,19 @@ KernelMetas kernel_metas(const Step& step, const std::function<MetaPtr(BufferId)
   return metas;
 }
 
-KernelCall make_kernel_call(const Step& step, const KernelMetas& metas,
+KernelCall make_kernel_call(const OpCall& op_call, const KernelMetas& metas,
                             const KernelTable& kernels) {
-  return flow::make_kernel_call({.op = *step.op,
+  return flow::make_kernel_call({.op = *op_call.op,
                                  .inputs = metas.inputs,
                                  .outputs = metas.plain_outputs,
-                                 .attrs = step.raw_attrs(),
+                                 .attrs = op_call.raw_attrs(),
                                  .allows_view = false},
                                 kernels);
+}
+
+void set_kernel_call(KernelStep& step, KernelCall call) {
+  step.op_call.scratch = call.scratch;
+  step.kernel_call = std::make_shared<const KernelCall>(std::move(call));
 }
 
 namespace {
@@ -49,28 +56,28 @@ void bind_kernel_calls(Program& program, const KernelTable& kernels) {
   };
   for (size_t i = 0; i < program.steps.size(); ++i) {
     Step& step = program.steps[i];
-    if (step.kind != StepKind::kKernel || step.route) continue;
+    auto* kernel = step.as<KernelStep>();
+    if (kernel == nullptr) continue;
     const KernelMetas metas = kernel_metas(step, meta_of);
-    KernelCall call = make_kernel_call(step, metas, kernels);
+    KernelCall call = make_kernel_call(kernel->op_call, metas, kernels);
     const bool converts =
         std::find(call.forms.begin(), call.forms.end(), InputForm::kStrided) != call.forms.end();
     if (call.kind != KernelCall::Kind::kKernel || converts) {
       throw BadFile(
-          str("[plan] step ", i, ", ", step.op->name,
+          str("[plan] step ", i, ", ", step.name(),
               ": no kernel of this run takes its inputs in their layout; compile the step again"));
     }
     for (size_t j = 0; j < step.outputs.size(); ++j) {
       const BlockedLayout* own = call.outputs[j]->blocked;
       MetaPtr& meta = meta_of(step.outputs[j]);
       if (!is_same_layout(own, meta->blocked)) {
-        throw BadFile(str("[plan] step ", i, ", ", step.op->name,
+        throw BadFile(str("[plan] step ", i, ", ", step.name(),
                           ": the kernel of this run gives another layout than the plan has; "
                           "compile the step again"));
       }
       if (own != nullptr) meta = with_blocked(meta, own);
     }
-    step.scratch = call.scratch;
-    step.call = std::make_shared<const KernelCall>(std::move(call));
+    set_kernel_call(*kernel, std::move(call));
   }
 }
 

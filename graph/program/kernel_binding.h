@@ -17,8 +17,8 @@ struct KernelMetas {
   std::vector<MetaPtr> outputs;
   std::vector<MetaPtr> plain_outputs;
 
-  KernelQuery query(const Step& step) const {
-    return {*step.op, inputs, plain_outputs, step.raw_attrs()};
+  KernelQuery query(const OpCall& call) const {
+    return {*call.op, inputs, plain_outputs, call.raw_attrs()};
   }
 
   friend bool operator==(const KernelMetas&, const KernelMetas&) = default;
@@ -27,9 +27,13 @@ struct KernelMetas {
 // `meta_of` gives the meta of a buffer; it is called only for ids other than kNoBuffer.
 KernelMetas kernel_metas(const Step& step, const std::function<MetaPtr(BufferId)>& meta_of);
 
-// Decides the call of a step whose buffers have these metas. The builder has put conversions into
-// separate steps, so the call converts nothing but numbers for a device.
-KernelCall make_kernel_call(const Step& step, const KernelMetas& metas, const KernelTable& kernels);
+// Decides the call of a kernel step whose buffers have these metas. The builder has put conversions
+// into separate steps, so the call converts nothing but numbers for a device.
+KernelCall make_kernel_call(const OpCall& op_call, const KernelMetas& metas,
+                            const KernelTable& kernels);
+
+// Stores a decided call in its step.
+void set_kernel_call(KernelStep& step, KernelCall call);
 
 // Decides the calls of a program that was read from a file, and gives its buffers the blocked
 // layouts that its kernels write. Throws BadFile, which names the step, if a kernel takes or gives

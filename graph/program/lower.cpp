@@ -9,10 +9,10 @@
 #include "core/env.h"
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "graph/program/block_transfers.h"
 #include "graph/program/builder.h"
-#include "graph/program/draws.h"
 #include "graph/program/part_buffers.h"
+#include "graph/program/positional_parts.h"
+#include "graph/program/program_classes.h"
 #include "graph/program/step_uses.h"
 
 namespace flow::graph {
@@ -29,8 +29,7 @@ class RankLowering {
         uses_(uses),
         rank_(rank),
         builder_(rank, kernels),
-        buffers_(graph, order.cut, builder_, rank),
-        transfers_(graph, order, rank, builder_, buffers_) {}
+        buffers_(graph, order, builder_, rank) {}
 
   Program run() {
     builder_.set_num_draws(graph_.num_draws);
@@ -58,7 +57,7 @@ class RankLowering {
     builder_.begin_part("after");
     for (size_t edge = 0; edge < order_.edges.size(); ++edge) {
       for (int64_t m = 0; m < cut_.num_micro_batches; ++m)
-        transfers_.receive(edge, m);
+        buffers_.receive(edge, m);
     }
     builder_.wait_for_sends();
     for (int64_t m = 0; m < cut_.num_micro_batches; ++m)
@@ -121,9 +120,9 @@ class RankLowering {
     const auto block = static_cast<size_t>(action.block);
     builder_.begin_part(action.name);
     for (const size_t edge : order_.edges_to[block])
-      transfers_.receive(edge, action.micro_batch);
+      buffers_.receive(edge, action.micro_batch);
     add_block(order_.nodes[block], action.micro_batch);
-    transfers_.end_sends(position);
+    buffers_.end_sends(position);
   }
 
   void add_block(const std::vector<size_t>& nodes, int64_t m) {
@@ -131,7 +130,7 @@ class RankLowering {
       if (order_.edge_of[i] < 0) {
         in_micro_batch(i, m, [&](const Node& node) { add_each(node, i, m); });
       } else {
-        transfers_.send(static_cast<size_t>(order_.edge_of[i]), m);
+        buffers_.send(static_cast<size_t>(order_.edge_of[i]), m);
       }
     }
   }
@@ -160,8 +159,8 @@ class RankLowering {
     for (size_t j = 0; j < node.inputs.size(); ++j)
       inputs.push_back(input_of(node.inputs[j], cut_.input_sbp[index][j], m));
     std::vector<BufferId> outputs;
-    if (node.draw >= 0 && cut_.sbp_of(node.outputs[0]).is_split()) {
-      outputs = add_draws(builder_, buffers_, node, cut_.input_sbp[index], inputs, m);
+    if (cut_.is_positional[index]) {
+      outputs = add_positional(builder_, buffers_, node, cut_.input_sbp[index], inputs, m);
     } else {
       std::vector<MetaPtr> metas;
       for (const ValueId id : node.outputs)
@@ -265,7 +264,6 @@ class RankLowering {
   int64_t rank_;
   ProgramBuilder builder_;
   PartBuffers buffers_;
-  BlockTransfers transfers_;
   std::map<ValueId, ValueId> state_root_;  // by value: the first written version of its tensor
   std::map<ValueId, BufferId> state_;      // by root: the buffer with the current version
 };

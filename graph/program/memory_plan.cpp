@@ -1,10 +1,10 @@
 // Computes offsets in the arena from lifetimes by greedy first fit, by size or in order of first
 // use, whichever takes less (Pisarchyk and Lee 2020, "Efficient memory management for deep neural
 // net inference").
+#include "graph/program/memory_plan.h"
+
 #include <algorithm>
 #include <vector>
-
-#include "graph/program/lifetimes.h"
 
 namespace flow::graph {
 

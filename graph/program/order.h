@@ -35,6 +35,8 @@ struct MicroBatchCut {
   // For each node that runs in every micro-batch: the layouts in which it takes its inputs. It may
   // take parts of a B value.
   std::vector<std::vector<Sbp>> input_sbp;
+  // By node: true if its kernels in micro-batches need the positions of their parts in the batch.
+  std::vector<bool> is_positional;
   // True for a value that is the same for all micro-batches but computed again for each.
   IdMap<ValueId, bool> is_made_each;
 

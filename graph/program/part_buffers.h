@@ -1,9 +1,13 @@
-// The buffers in one rank's program for values and for their parts in micro-batches.
+// The buffers in one rank's program for values and for their parts in micro-batches, and the
+// messages that bring parts from blocks on other ranks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "graph/program/builder.h"
@@ -13,8 +17,8 @@ namespace flow::graph {
 
 class PartBuffers {
  public:
-  // Graph, cut and builder must outlive it.
-  PartBuffers(const Graph& graph, const MicroBatchCut& cut, ProgramBuilder& builder, int64_t rank);
+  // Graph, order and builder must outlive it.
+  PartBuffers(const Graph& graph, const Order& order, ProgramBuilder& builder, int64_t rank);
 
   int64_t rank() const { return rank_; }
 
@@ -59,9 +63,54 @@ class PartBuffers {
 
   std::vector<Piece> pieces(ValueId id, const Sbp& sbp, int64_t m) const;
 
+  // ---- edges between blocks
+
+  // Sends the elements of the edge's value that this rank has, or keeps them if this rank is the
+  // receiver.
+  void send(size_t edge, int64_t m);
+
+  // Receives the elements of the edge's value that this rank needs. Messages from one rank are
+  // received in the order in which it sends them, so earlier ones are received first.
+  void receive(size_t edge, int64_t m);
+
+  // Waits for the sends whose receiver's action comes before `position` in the order of actions. In
+  // any order of events, this never waits for something that happens later.
+  void end_sends(size_t position);
+
  private:
+  struct Send {
+    size_t step = 0;
+    size_t received_at = 0;  // position in the order of actions
+  };
+
+  // The incoming messages of one sender, and how many of them have been received.
+  struct Queue {
+    const std::vector<IncomingMessage>* messages = nullptr;
+    size_t received = 0;
+  };
+
+  // Redistributes a buffer to the layout of `value` among the ranks that have it: adds up partial
+  // values, or makes a partial value.
+  BufferId lay_out(const Node& node, BufferId buffer, const Value& value);
+  // Copies a box, received or from this rank, to its place in the edge's value.
+  void place(size_t edge, int64_t m, const Box& part, BufferId source);
+  // The buffer that the edge's boxes are copied to.
+  BufferId& arrived(size_t edge, int64_t m);
+  void receive_next(int64_t from);
+
+  int64_t tag(size_t edge, int64_t m) const {
+    return static_cast<int64_t>(edge) * cut_.num_micro_batches + m;
+  }
+
+  const Node& node_of(size_t edge) const { return graph_.nodes[order_.edges[edge].node]; }
+
+  const BlockEdge::Transfer& transfer(size_t edge, int64_t m) const {
+    return order_.edges[edge].transfers[static_cast<size_t>(m)];
+  }
+
   const Graph& graph_;
-  const MicroBatchCut& cut_;
+  const Order& order_;
+  const MicroBatchCut& cut_;  // of order_
   ProgramBuilder& builder_;
   int64_t rank_;
   IdMap<ValueId, MetaPtr> whole_metas_;
@@ -69,6 +118,10 @@ class PartBuffers {
   std::vector<BufferId> parts_;  // by value and micro-batch
   // The parts taken from B values, by value, dim and micro-batch.
   std::map<std::tuple<ValueId, int64_t, int64_t>, BufferId> taken_;
+  std::vector<Send> sends_;                                  // sends that are not yet waited for
+  std::map<int64_t, Queue> incoming_;                        // by sender
+  std::set<std::tuple<size_t, int64_t, int64_t>> received_;  // edge, micro-batch, sender
+  std::map<std::pair<size_t, int64_t>, BufferId> arrived_;   // of values that become partial
 };
 
 }  // namespace flow::graph

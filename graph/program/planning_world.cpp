@@ -6,7 +6,9 @@ namespace flow {
 
 namespace {
 RankIdentity first_of(int64_t ranks) {
-  if (ranks < 1) throw InvalidArgument(str("[PlanningWorld] ", ranks, " ranks; give at least 1"));
+  constexpr int64_t kMostRanks = 1 << 20;  // more are a mistake
+  if (ranks < 1 || ranks > kMostRanks)
+    throw InvalidArgument(str("[PlanningWorld] ", ranks, " ranks; give 1 to ", kMostRanks));
   return {.rank = 0, .world_size = ranks, .local_rank = 0, .node_rank = 0};
 }
 }  // namespace

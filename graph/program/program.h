@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "boxing/route.h"
@@ -29,39 +31,79 @@ struct Buffer {
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 
-enum class StepKind : uint8_t {
-  // Op on inputs → outputs; a redistribution communicates with the other ranks of its route.
-  kKernel,
-  kToStrided,  // inputs[0] in a blocked layout → outputs[0]
-  kSend,       // starts sending inputs[0], contiguous, to rank `peer` under `tag`
-  kRecv,       // outputs[0], contiguous, from rank `peer` under `tag`
-  kWait        // ends the send started by step `peer`, which read inputs[0]
-};
-
-struct Step {
-  StepKind kind = StepKind::kKernel;
-  std::vector<BufferId> inputs;
-  std::vector<BufferId> outputs;
-  // kKernel
+// The op that a step runs.
+struct OpCall {
   const OpDef* op = nullptr;
   std::vector<std::byte> attrs = {};
-  // The route of a redistribution. Each rank makes its kernel when it loads the program.
-  std::shared_ptr<const boxing::Route> route = nullptr;
+  KernelScratch scratch = {};  // what the kernel takes in addition to the arena while it runs
+
+  const void* raw_attrs() const { return attrs.empty() ? nullptr : attrs.data(); }
+};
+
+// Runs a kernel on inputs → outputs.
+struct KernelStep {
+  OpCall op_call = {};
   // The kernel call on the program's rank; null: decided when the program is loaded.
-  std::shared_ptr<const KernelCall> call = nullptr;
-  KernelScratch scratch = {};   // what the kernel takes in addition to the arena while it runs
+  std::shared_ptr<const KernelCall> kernel_call = nullptr;
   bool on_parts = false;        // the kernel sees local parts: copies and sums that programs add
-  BufferId guard = kNoBuffer;   // a bool scalar; the step is skipped if it is false
   int64_t draw = -1;            // of a random op: which draw of the run
   bool draws_globally = false;  // all ranks draw the same values
-  // kSend, kRecv, kWait
+};
+
+// Moves inputs[0] to the layout of outputs[0], together with the other ranks of the route. Each
+// rank makes its kernel when it loads the program.
+struct CollectiveStep {
+  OpCall op_call = {};
+  std::shared_ptr<const boxing::Route> route = nullptr;
+};
+
+// Converts inputs[0], in a blocked layout, to outputs[0], which is strided.
+struct ConvertStep {};
+
+// Starts sending inputs[0], contiguous, to a rank.
+struct SendStep {
   int64_t peer = -1;
   int64_t tag = 0;
+};
+
+// Receives outputs[0], contiguous, from a rank.
+struct ReceiveStep {
+  int64_t peer = -1;
+  int64_t tag = 0;
+};
+
+// Ends a send, which read inputs[0].
+struct WaitStep {
+  size_t send = 0;  // the step that started it
+};
+
+using StepBody =
+    std::variant<KernelStep, CollectiveStep, ConvertStep, SendStep, ReceiveStep, WaitStep>;
+
+struct Step {
+  StepBody body = {};
+  std::vector<BufferId> inputs = {};
+  std::vector<BufferId> outputs = {};
+  BufferId guard = kNoBuffer;  // a bool scalar; the step is skipped if it is false
   // The line of user code.
   std::string file = {};
   uint32_t line = 0;
 
-  const void* raw_attrs() const { return attrs.empty() ? nullptr : attrs.data(); }
+  // Returns the step's body if it is a `Body`, otherwise null.
+  template <class Body>
+  const Body* as() const {
+    return std::get_if<Body>(&body);
+  }
+
+  template <class Body>
+  Body* as() {
+    return std::get_if<Body>(&body);
+  }
+
+  // Returns the op that a kernel or a collective runs, otherwise null.
+  const OpCall* op_call() const;
+  // Returns the name of the op, or to_strided, send, recv or wait.
+  std::string_view name() const;
 };
 
 // A group of steps, from first_step to the next part: an action of a pipeline ("1F0"), or what
@@ -95,16 +137,5 @@ using Programs = std::vector<std::shared_ptr<const Program>>;
 // The program as `rank`, which is the program's or one of its class, runs it.
 std::string to_string(const Program& program, int64_t rank);
 std::string to_string(const Program& program);
-
-// Returns the meta of a program's buffer on `rank`, which is the program's or one of its class.
-// Returns null if its part there has another shape.
-MetaPtr local_meta_on(MetaPtr meta, int64_t rank);
-
-// Returns whether `b` is the program `a` for b's rank.
-bool same_program_up_to_rank(const Program& a, const Program& b);
-
-// Assigns offsets in the arena by lifetime: buffers whose lifetimes do not overlap may share bytes.
-// Sets arena_offset and arena_bytes. First fit with 64-byte alignment.
-void plan_memory(Program& program);
 
 }  // namespace flow::graph

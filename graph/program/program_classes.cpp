@@ -1,7 +1,6 @@
-// Classes of ranks with the same program.
-#include <algorithm>
+#include "graph/program/program_classes.h"
 
-#include "graph/program/program.h"
+#include <algorithm>
 
 namespace flow::graph {
 
@@ -20,12 +19,44 @@ bool same_program_up_to_rank(const Buffer& a, const Buffer& b, int64_t rank) {
          a.arena_offset == b.arena_offset && local_meta_on(a.meta, rank) == b.meta;
 }
 
+bool is_same(const OpCall& a, const OpCall& b) {
+  return a.op == b.op &&
+         (a.op->attrs == nullptr || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
+}
+
+bool is_same(const KernelStep& a, const KernelStep& b) {
+  return is_same(a.op_call, b.op_call) && a.on_parts == b.on_parts && a.draw == b.draw &&
+         a.draws_globally == b.draws_globally;
+}
+
+// The route follows from the op and the buffers.
+bool is_same(const CollectiveStep& a, const CollectiveStep& b) {
+  return is_same(a.op_call, b.op_call);
+}
+
+bool is_same(const ConvertStep&, const ConvertStep&) {
+  return true;
+}
+
+bool is_same(const SendStep& a, const SendStep& b) {
+  return a.peer == b.peer && a.tag == b.tag;
+}
+
+bool is_same(const ReceiveStep& a, const ReceiveStep& b) {
+  return a.peer == b.peer && a.tag == b.tag;
+}
+
+bool is_same(const WaitStep& a, const WaitStep& b) {
+  return a.send == b.send;
+}
+
 bool same_program_up_to_rank(const Step& a, const Step& b) {
-  const bool has_attrs = a.op != nullptr && a.op->attrs != nullptr;
-  return a.kind == b.kind && a.inputs == b.inputs && a.outputs == b.outputs && a.op == b.op &&
-         a.guard == b.guard && a.draw == b.draw && a.draws_globally == b.draws_globally &&
-         a.on_parts == b.on_parts && a.peer == b.peer && a.tag == b.tag && a.line == b.line &&
-         a.file == b.file && (!has_attrs || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
+  const auto has_same_body = [&]<class Body>(const Body& body) {
+    const Body* other = b.as<Body>();
+    return other != nullptr && is_same(body, *other);
+  };
+  return a.inputs == b.inputs && a.outputs == b.outputs && a.guard == b.guard && a.line == b.line &&
+         a.file == b.file && std::visit(has_same_body, a.body);
 }
 
 }  // namespace

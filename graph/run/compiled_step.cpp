@@ -6,17 +6,41 @@
 #include "core/context.h"
 #include "core/device/device_memory.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
+#include "graph/program/summary.h"
+#include "ops/creation/copy.h"
 
 namespace flow::graph {
 
+namespace {
+// The meta of a tensor's strided form.
+MetaPtr strided_meta(const Tensor& tensor) {
+  const MetaPtr meta = tensor.meta_ptr();
+  return meta->blocked == nullptr ? meta : with_blocked(meta, nullptr);
+}
+
+MetaPtr row_major(MetaPtr meta) {
+  return meta->is_contiguous ? meta : with_strides(meta, contiguous_strides(meta->local_shape));
+}
+}  // namespace
+
 CompiledStep::CompiledStep(std::vector<Tensor> captures,
-                           std::shared_ptr<const CompiledArtifact> step)
+                           std::shared_ptr<const CompiledArtifact> step,
+                           const std::vector<size_t>& copied)
     : captures_(std::move(captures)),
       step_(std::move(step)),
+      agreement_(*step_),
       rank_(env::rank()),
       program_(&step_->program_of(rank_)) {
   for (const ValueId output : graph().outputs)
     output_metas_.push_back(graph().value(output).meta_on(rank_));
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    const MetaPtr now = strided_meta(captures_[i]);
+    const MetaPtr traced = graph().value(graph().captures[i].initial).meta_on(rank_);
+    capture_metas_.push_back(row_major(now) == traced ? now : traced);
+    const bool shares = std::find(copied.begin(), copied.end(), i) != copied.end();
+    if (now->is_held && (shares || !now->is_contiguous)) copied_.push_back(i);
+  }
   externals_.resize(graph().inputs.size());
   externals_.insert(externals_.end(), captures_.begin(), captures_.end());
   externals_.resize(externals_.size() + output_metas_.size());
@@ -31,15 +55,34 @@ int64_t CompiledStep::output_bytes() const {
 
 bool CompiledStep::fits() const {
   for (size_t i = 0; i < captures_.size(); ++i) {
-    const Value& traced = graph().value(graph().captures[i].initial);
-    if (captures_[i].meta_ptr() != traced.meta_on(rank_)) return false;
+    if (strided_meta(captures_[i]) != capture_metas_[i]) return false;
   }
   return true;
+}
+
+void CompiledStep::copy_captures() {
+  const NoGradGuard no_grad;
+  for (const size_t i : copied_)
+    externals_[graph().inputs.size() + i] = captures_[i].clone();
+}
+
+void CompiledStep::write_back() {
+  const NoGradGuard no_grad;
+  for (const size_t i : copied_) {
+    Tensor& copy = externals_[graph().inputs.size() + i];
+    const Capture& capture = graph().captures[i];
+    if (capture.initial != capture.final_value) captures_[i].copy_(copy);
+    copy = captures_[i];
+  }
 }
 
 Executor& CompiledStep::executor() {
   if (!executor_) executor_ = std::make_unique<Executor>(*program_);
   return *executor_;
+}
+
+std::string CompiledStep::summary() const {
+  return summary_of(*step_, rank_);
 }
 
 void CompiledStep::record_steps(bool on) {
@@ -50,6 +93,7 @@ std::vector<Tensor> CompiledStep::run(std::span<const Tensor> inputs) {
   FLOW_ASSERT(inputs.size() == graph().inputs.size(), "the step has ", graph().inputs.size(),
               " inputs, ", inputs.size(), " are given");
   RankContext& rank = *thread_state().context;
+  agree();
   std::copy(inputs.begin(), inputs.end(), externals_.begin());
   const size_t first_output = inputs.size() + captures_.size();
   std::vector<Tensor> outputs;
@@ -59,7 +103,12 @@ std::vector<Tensor> CompiledStep::run(std::span<const Tensor> inputs) {
     outputs.push_back(Tensor::make(meta, allocate_storage(rank, meta->device, bytes)));
     externals_[first_output + i] = outputs.back();
   }
-  executor().run(externals_);
+  copy_captures();
+  {
+    const boxing::StepScope in_step(agreement_.step());
+    executor().run(externals_);
+  }
+  write_back();
   for (size_t i = 0; i < captures_.size(); ++i) {
     const Capture& capture = graph().captures[i];
     const TensorImpl& written = captures_[i].impl();

@@ -8,6 +8,7 @@
 
 #include "graph/program/compiled_artifact.h"
 #include "graph/run/executor.h"
+#include "graph/run/rank_agreement.h"
 
 namespace flow::graph {
 
@@ -15,17 +16,25 @@ namespace flow::graph {
 // step belongs to the rank that made it and is not thread safe.
 class CompiledStep {
  public:
-  // `captures` are the tensors behind the captures of the artifact's graph, in the same order.
-  CompiledStep(std::vector<Tensor> captures, std::shared_ptr<const CompiledArtifact> step);
+  // `captures` are the tensors behind the captures of the artifact's graph, in the same order; the
+  // ones in `copied` are copied at the start of each run (TracedStep).
+  CompiledStep(std::vector<Tensor> captures, std::shared_ptr<const CompiledArtifact> step,
+               const std::vector<size_t>& copied = {});
   CompiledStep(const CompiledStep&) = delete;
   CompiledStep& operator=(const CompiledStep&) = delete;
 
   // Runs the step. `inputs` are in the order in which they were added to the trace. The outputs
-  // have separate memory. Captured tensors that the step writes have new values afterwards. Throws
-  // InvalidArgument, before anything runs, if a tensor's layout differs from that of the trace.
+  // have separate memory. Captured tensors that the step writes have new values afterwards; strided
+  // ones are copied to and from row-major memory. Throws InvalidArgument, before anything runs, if
+  // a tensor's layout differs from that of the trace. Calls agree() first.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
-  // Returns whether every captured tensor still has the layout that it was traced with.
+  // Throws InvalidArgument on all ranks of the placements if their steps differ. Collective over
+  // these ranks at the first call if the step has global tensors; later calls do nothing.
+  void agree() { agreement_.reach(*thread_state().context); }
+
+  // Returns whether every captured tensor still has the layout that it was traced with, strides
+  // included.
   bool fits() const;
 
   // The times of the last run. Requires: the step has run.
@@ -67,9 +76,15 @@ class CompiledStep {
 
  private:
   Executor& executor();
+  // Gives the run copies of the captures in copied_.
+  void copy_captures();
+  void write_back();
 
   std::vector<Tensor> captures_;
+  std::vector<MetaPtr> capture_metas_;  // as they were traced
+  std::vector<size_t> copied_;          // captures that a run copies
   std::shared_ptr<const CompiledArtifact> step_;
+  RankAgreement agreement_;
   int64_t rank_;
   const Program* program_;  // of step_
   std::vector<MetaPtr> output_metas_;

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "boxing/comm/communicator.h"
 #include "core/tensor.h"
 #include "graph/program/program.h"
+#include "graph/run/loaded_step.h"
 
 namespace flow::graph {
 
@@ -46,8 +46,7 @@ class Executor {
   std::span<const StepTime> last_steps() const { return step_times_; }
 
  private:
-  // Where a step reads or writes an external: a view of the step and how far into the memory it
-  // begins.
+  // Where a step reads or writes an external: one of views_ and how far into the memory it begins.
   struct Use {
     size_t view;
     int64_t offset;  // bytes
@@ -60,54 +59,53 @@ class Executor {
     std::vector<Use> uses = {};
   };
 
-  // A tensor without dims in host memory that a step on a device reads. The step gets a copy.
-  struct MovedNumber {
-    size_t view;
-    TensorView there;
-    Ref<Storage> memory;  // of `there`
-  };
-
-  struct Kernel {
-    KernelFn fn = nullptr;
-    const void* state = nullptr;
-  };
-
-  void load_metas();
-  void load_kernel(const Step& step);
-  std::shared_ptr<const KernelCall> kernel_call_here(const Step& step) const;
-  void find_written_externals();
-
   MetaPtr meta_of(BufferId id) const {
     return id == kNoBuffer ? nullptr : metas_[static_cast<size_t>(id)];
   }
 
+  void load_metas();
+  void load_externals();
+  void load_steps();
   void add_view(BufferId id);
-  void add_moved_numbers(size_t step);
-  void run_with_numbers(size_t step, const KernelContext& context);
+  LoadedKernel load(const Step& step, const KernelStep& kernel) const;
+  LoadedKernel load(const Step& step, const CollectiveStep& collective) const;
+  LoadedSend load(const Step& step, const SendStep& send) const;
+
+  // The other kinds run as they are.
+  template <class Body>
+  Body load(const Step&, const Body& body) const {
+    return body;
+  }
+
+  // Returns the program's kernel call if the step's metas are the same on this rank, otherwise a
+  // call decided for this rank.
+  std::shared_ptr<const KernelCall> kernel_call_here(const Step& step,
+                                                     const KernelStep& kernel) const;
+
   void bind(std::span<const Tensor> externals);
-  // Returns whether the guard of a step allows it to run.
-  bool guard_allows(size_t index);
-  void run_step(size_t index);
+  void run_step(LoadedStep& step);
   void run_timed(size_t index);
+  // Returns whether the guard of a step allows it to run.
+  bool guard_allows(const LoadedStep& step);
+  void run(const LoadedStep& step, const LoadedKernel& kernel);
+  void run_with_numbers(const LoadedStep& step, const LoadedKernel& kernel,
+                        const RandomStream& random);
+  void run(const LoadedStep& step, const ConvertStep& conversion);
+  void run(const LoadedStep& step, LoadedSend& send);
+  void run(const LoadedStep& step, const ReceiveStep& receive);
+  void run(const LoadedStep& step, const WaitStep& wait);
 
   const Program& program_;
   RankContext& rank_;
-  Ref<Storage> arena_;           // of host memory
-  Ref<Storage> device_arena_;    // the same offsets on the device; null: no buffer is there
-  std::vector<MetaPtr> metas_;   // of this rank, by buffer
-  std::vector<Kernel> kernels_;  // by step
-  // By step; null for steps without a kernel call.
-  std::vector<std::shared_ptr<const KernelCall>> calls_;
-  // The views of step i begin at first_view_[i]: its inputs, then its outputs.
+  Ref<Storage> arena_;          // of host memory
+  Ref<Storage> device_arena_;   // the same offsets on the device; null: no buffer is there
+  std::vector<MetaPtr> metas_;  // of this rank, by buffer
+  // For each step in turn its inputs, its outputs and its guard.
   std::vector<TensorView> views_;
-  std::vector<size_t> first_view_;
-  std::vector<Site> sites_;  // by step
+  std::vector<LoadedStep> steps_;
   std::vector<External> externals_;
-  std::vector<RandomStream> streams_;    // of this run, by draw
-  std::vector<boxing::Transfer> sends_;  // by step; null except for sends in progress
-  std::vector<Ref<Storage>> sent_;       // by step: host copies of what is sent from a device
-  std::vector<std::vector<MovedNumber>> numbers_;  // by step; empty: the program uses no device
-  int64_t num_sends_ = 0;                          // number of sends in progress
+  std::vector<RandomStream> streams_;  // of this run, by draw
+  int64_t num_sends_ = 0;              // number of sends in progress
   RunTimes times_;
   bool records_steps_ = false;
   std::vector<StepTime> step_times_;

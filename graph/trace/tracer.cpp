@@ -1,39 +1,28 @@
 #include "graph/trace/tracer.h"
 
-#include <bit>
+#include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "autograd/autocast.h"
 #include "boxing/redistribute.h"
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
+#include "core/device/device_memory.h"
 #include "core/grad_mode.h"
 #include "core/kernel_call.h"
 #include "core/strided_twin.h"
-#include "ops/shape/diagonal_op.h"
-#include "ops/shape/slice.h"
-#include "ops/shape/slice_op.h"
-#include "ops/shape/view.h"
-#include "ops/shape/view_op.h"
+#include "core/view_link.h"
+#include "graph/passes/dead_nodes.h"
 
 namespace flow::graph {
 
 // The stand-in of a tensor in the trace: the SSA value of its current version.
-struct Trace::TracedValue final : TraceSlot {
-  const Trace* owner = nullptr;
-  MetaPtr meta = nullptr;
+struct Trace::TracedValue final : SitedTraceSlot {
+  uint64_t trace = 0;  // the number of the trace
   ValueId value = kNoValue;
-  // True if a call that recorded gradients has written the tensor.
-  bool is_recorded = false;
-  // For a view: its base, whether gradients flowed into the base when the view was made, the base's
-  // version when `value` was made, and the node that made it. The base is no handle, since a handle
-  // that changes its shape in place becomes a view of itself.
-  std::shared_ptr<TracedValue> base;
-  bool shows_recorded = false;
-  uint32_t base_version = 0;
-  Node view;
+  bool is_input = false;
 };
 
 namespace {
@@ -42,47 +31,13 @@ bool is_traced(const Tensor& tensor) {
   return tensor.defined() && tensor.impl().trace != nullptr;
 }
 
-std::vector<int64_t> inverse_permutation(const Shape& dims) {
-  std::vector<int64_t> inverse(static_cast<size_t>(dims.size()));
-  for (int64_t i = 0; i < dims.size(); ++i)
-    inverse[static_cast<size_t>(dims[i])] = i;
-  return inverse;
-}
-
-// `base` with `part` in the place that `view` shows.
-Tensor put_back(const Tensor& base, const Tensor& part, const Node& view, Site site) {
-  const auto attrs = [&]<class Attrs>(std::type_identity<Attrs>) -> const Attrs& {
-    return *static_cast<const Attrs*>(view.raw_attrs());
-  };
-  if (view.op == &ops::kReshape) return reshape(TensorArg(part, site), base.shape());
-  if (view.op == &ops::kPermute) {
-    const Shape& dims = attrs(std::type_identity<ops::PermuteAttrs>()).dims;
-    return permute(TensorArg(part, site), inverse_permutation(dims));
-  }
-  if (view.op == &ops::kSlice) {
-    return dispatch(ops::kSliceScatter, {&base, &part},
-                    attrs(std::type_identity<ops::SliceAttrs>()), site);
-  }
-  if (view.op == &ops::kSelect) {
-    const auto& place = attrs(std::type_identity<ops::SelectAttrs>());
-    return select_scatter(TensorArg(base, site), part, place.dim, place.index);
-  }
-  if (view.op == &ops::kDiagonal) {
-    return dispatch(ops::kDiagonalScatter, {&base, &part},
-                    attrs(std::type_identity<ops::DiagonalAttrs>()), site);
-  }
-  throw Unsupported(str("[trace] writing through a view made by ", view.op->name,
-                        " cannot be traced; use the form without underscore"),
-                    site);
-}
-
 }  // namespace
 
 Tensor Trace::make_traced(MetaPtr meta, ValueId value) {
   Tensor tensor = Tensor::make(meta, nullptr);
   auto slot = std::make_shared<TracedValue>();
-  slot->owner = this;
-  slot->meta = meta;
+  slot->trace = number_;
+  slot->made_at = site_;
   slot->value = value;
   tensor.impl().trace = std::move(slot);
   return tensor;
@@ -115,8 +70,16 @@ TransientGuard::~TransientGuard() {
   if (trace_ != nullptr) trace_->is_transient_ = outer_;
 }
 
+namespace {
+uint64_t next_trace_number() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+}  // namespace
+
 Trace::Trace()
-    : outer_(std::exchange(thread_state().interpreter, this)),
+    : number_(next_trace_number()),
+      outer_(std::exchange(thread_state().interpreter, this)),
       outer_trace_(std::exchange(thread_state().trace, this)),
       draws_from_(generator_state()) {
   autograd::drop_cached_casts();
@@ -148,36 +111,55 @@ Tensor Trace::add_input(const Tensor& example) {
       with_strides(example.meta_ptr(), contiguous_strides(example.meta().local_shape));
   const ValueId value = add_value(Value::of(*meta));
   graph_.inputs.push_back(value);
-  return make_traced(meta, value);
+  Tensor input = make_traced(meta, value);
+  static_cast<TracedValue&>(*input.impl().trace).is_input = true;
+  return input;
 }
 
 std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
   const TensorImpl& impl = tensor.impl();
   if (impl.trace != nullptr) {
     auto slot = std::dynamic_pointer_cast<TracedValue>(impl.trace);
-    if (!slot || slot->owner != this) {
+    if (!slot || slot->trace != number_) {
+      const Site made_at = slot ? slot->made_at : Site::none();
+      const std::string made =
+          made_at.is_known() ? str(", made at ", made_at.file(), ":", made_at.line(), ",") : "";
       throw InvalidArgument(
-          "[trace] a value of another or an ended trace is used; a traced tensor is valid as long "
-          "as its trace: return what you need from the step");
+          str("[trace] a value of another or an ended trace", made,
+              " is used; a traced tensor is valid as long as its trace: return what you need from "
+              "the step"),
+          site_.is_known() ? site_ : made_at);
     }
-    refresh(*slot);
     return slot;
+  }
+  if (find_view_link(impl) != nullptr) {
+    throw Unsupported(
+        str("[trace] an outside tensor, ", *impl.meta,
+            ", is a view that shares no memory with the tensor it shows, because of the layout; "
+            "make the view within the step, or clone() it outside"),
+        site_);
   }
   // Ranks outside a placement hold no storage, so there the handle itself identifies a capture.
   std::vector<size_t>& same_storage = captures_of_[memory_of(impl)];
   for (const size_t i : same_storage) {
-    const TensorImpl& known = captures_[i].tensor.impl();
-    const bool same_part = known.meta == impl.meta && known.offset == impl.offset;
-    if (impl.storage ? same_part : &known == &impl) return captures_[i].value;
-    if (impl.storage) {
-      throw Unsupported(
-          "[trace] two overlapping views of one outside tensor are used; pass one of them as an "
-          "input of the step");
+    CapturedTensor& capture = captures_[i];
+    const TensorImpl& known = capture.tensor.impl();
+    if (&known == &impl) return capture.value;
+    if (!impl.storage || known.meta != impl.meta || known.offset != impl.offset) continue;
+    const auto is_it = [&](const Tensor& other) { return other.is_same(tensor); };
+    if (std::none_of(capture.others.begin(), capture.others.end(), is_it)) {
+      capture.others.push_back(tensor);
+      // Of a parameter and its aliases, the parameter is the capture.
+      if (impl.requires_grad && !known.requires_grad) {
+        std::swap(capture.tensor, capture.others.back());
+        capture.grad = tensor.grad();
+      }
     }
+    return capture.value;
   }
   auto slot = std::make_shared<TracedValue>();
-  slot->owner = this;
-  slot->meta = impl.meta;
+  slot->trace = number_;
+  // Programs see captures in row-major order; a strided one is copied at each run (CompiledStep).
   slot->value = add_value(Value::of(*impl.meta));
   graph_.captures.push_back({slot->value, slot->value});
   same_storage.push_back(captures_.size());
@@ -185,35 +167,93 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
   return slot;
 }
 
-void Trace::refresh(TracedValue& slot) {
-  if (slot.base == nullptr) return;
-  refresh(*slot.base);
-  if (slot.base->version == slot.base_version) return;
-  slot.view.inputs[0] = slot.base->value;
-  slot.view.outputs[0] = slot.value = add_value(Value::of(*slot.meta));
-  graph_.nodes.push_back(slot.view);
-  slot.base_version = slot.base->version;
-  ++slot.version;
+std::shared_ptr<TraceSlot> Trace::slot_of(const Tensor& tensor) {
+  return value_of(tensor);
 }
 
-void Trace::write(TracedValue& slot, ValueId value, Site site) {
+void Trace::check_overlap(size_t written, size_t other) const {
+  const ValueId last = captures_[written].value->value, shared = captures_[other].value->value;
+  const auto makes = [&](const Node& node) {
+    return std::find(node.outputs.begin(), node.outputs.end(), last) != node.outputs.end();
+  };
+  const auto reads = [&](const Node& node) {
+    return std::find(node.inputs.begin(), node.inputs.end(), shared) != node.inputs.end();
+  };
+  const auto writer = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), makes);
+  if (writer == graph_.nodes.end()) return;
+  const bool is_written_too = graph_.captures[other].initial != shared;
+  // Only of a single write is it known that it is the first one.
+  const bool is_first = captures_[written].value->version == 1;
+  const auto late =
+      std::find_if(is_first ? writer + 1 : graph_.nodes.begin(), graph_.nodes.end(), reads);
+  if (!is_written_too && late == graph_.nodes.end()) return;
+  const Node& user = late == graph_.nodes.end() ? *writer : *late;
+  throw Unsupported(str("[trace] ", writer->op->name, " at ", writer->file, ":", writer->line,
+                        " writes to ", captures_[written].tensor.meta(),
+                        " from outside the step, and ", user.op->name, " at ", user.file, ":",
+                        user.line, " uses ", captures_[other].tensor.meta(),
+                        ", which shows the same memory; make this view in the step"));
+}
+
+std::vector<size_t> Trace::overlapping_captures() const {
+  const auto are_apart = [](const TensorImpl& a, const TensorImpl& b) {
+    if (a.meta->blocked != nullptr || b.meta->blocked != nullptr) return false;
+    return a.offset + extent_of(*a.meta) <= b.offset || b.offset + extent_of(*b.meta) <= a.offset;
+  };
+  std::vector<size_t> copied;
+  for (const auto& [memory, same_memory] : captures_of_) {
+    if (memory == nullptr) continue;
+    for (const size_t written : same_memory) {
+      const CapturedTensor& capture = captures_[written];
+      if (capture.value->value == graph_.captures[written].initial) continue;
+      for (const size_t other : same_memory) {
+        if (other == written) continue;
+        if (are_apart(capture.tensor.impl(), captures_[other].tensor.impl())) continue;
+        check_overlap(written, other);
+        copied.push_back(other);
+      }
+    }
+  }
+  std::sort(copied.begin(), copied.end());
+  copied.erase(std::unique(copied.begin(), copied.end()), copied.end());
+  return copied;
+}
+
+void Trace::write(const Call& call, const Tensor& written, ValueId value) {
+  TracedValue& slot = *value_of(written);
+  if (slot.is_input) {
+    throw Unsupported(str("[", call.op.name, "_] an input of the step, ", written.meta(),
+                          ", is written in place, which would change the caller's tensor; use the "
+                          "form without underscore, or clone() the input first"),
+                      user_site(call.site));
+  }
   slot.value = value;
   ++slot.version;
-  if (slot.base == nullptr) return;
-  const Tensor base = make_traced(slot.base->meta, slot.base->value);
-  Tensor whole = put_back(base, make_traced(slot.meta, value), slot.view, site);
-  if (base.is_global()) whole = boxing::redistribute(whole, base.placement(), base.sbp(), site);
-  write(*slot.base, value_of(whole)->value, site);
-  slot.base_version = slot.base->version;
 }
 
-// As in eager mode, an op makes a view if the strides allow it, else a copy.
-bool Trace::make_view(const Call& call, const std::vector<const Tensor*>& inputs, MetaPtr meta,
-                      ValueId value, Tensor& output) {
+void Trace::replace(const Tensor& target, const Tensor& value) {
+  TracedValue& slot = *value_of(target);
+  slot.value = value_of(value)->value;
+  ++slot.version;
+}
+
+uint32_t Trace::version_of(const Tensor& tensor) {
+  return value_of(tensor)->version;
+}
+
+// As in eager mode, an op makes a view if the strides allow it or if the view is linked, else a
+// copy. All views of a trace are linked.
+bool Trace::make_view(const Call& call, const Decision& decision,
+                      const std::vector<const Tensor*>& inputs, ValueId value, Tensor& output) {
   if (call.op.view == nullptr) return false;
-  const auto view = bind_view(call.op, inputs[0]->meta_ptr(), meta, call.attrs);
-  if (!view) return false;
-  output = make_traced(view->meta, value);
+  MetaPtr meta = decision.outputs[0];
+  if (!decision.links_view) {
+    const auto view = bind_view(call.op, inputs[0]->meta_ptr(), meta, call.attrs);
+    if (!view) return false;
+    meta = view->meta;
+  }
+  output = make_traced(meta, value);
+  link_view(call, output);
   return true;
 }
 
@@ -237,34 +277,9 @@ int64_t Trace::draw_of(const RandomStream& random, Site site) const {
   return static_cast<int64_t>(random.stream - draws_from_.next_stream);
 }
 
-// Autograd follows writes through views by the memory that they share. Traced values have no
-// memory, so such a write is refused while gradients are recorded.
-void Trace::follow_recorded_writes(const Call& call, Site site) {
-  bool is_recorded = false;
-  bool is_through_view = false;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if (!call.input(i).defined()) continue;
-    is_recorded |= call.input(i).impl().tracks_grad();
-    if ((call.mutates >> i & 1) == 0) continue;
-    for (auto slot = value_of(call.input(i)); slot->base != nullptr; slot = slot->base) {
-      is_through_view = true;
-      is_recorded |= slot->shows_recorded || slot->base->is_recorded;
-    }
-  }
-  if (is_recorded && is_through_view) {
-    throw Unsupported(str("[", call.op.name,
-                          "_] writing through a view where gradients are recorded cannot be "
-                          "traced; use the form without underscore, or NoGradGuard"),
-                      site);
-  }
-  if (!is_recorded) return;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if ((call.mutates >> i & 1) != 0) value_of(call.input(i))->is_recorded = true;
-  }
-}
-
 void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   const ThreadState& state = thread_state();
+  site_ = user_site(call.site);
   if (call.op.has_data_dependent_shape) {
     throw Unsupported(str("[", call.op.name,
                           "] an op whose shape depends on data cannot be traced; call it outside "
@@ -277,10 +292,7 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
 
   Node node;
   node.op = &call.op;
-  if (call.op.attrs != nullptr) {
-    node.attrs.resize(call.op.attrs->size);
-    std::memcpy(node.attrs.data(), call.attrs, call.op.attrs->size);
-  }
+  node.attrs = call.copy_attrs();
   for (const Tensor* input : inputs) {
     node.inputs.push_back(input->defined() ? value_of(*input)->value : kNoValue);
   }
@@ -294,37 +306,36 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   node.line = site.line();
   if (state.module_path != nullptr) node.module = *state.module_path;
 
-  if (call.mutates != 0 && state.grad_enabled) follow_recorded_writes(call, site);
   for (size_t i = 0; i < decision.outputs.size(); ++i)
     node.outputs.push_back(add_value(Value::of(*decision.outputs[i])));
   graph_.nodes.push_back(node);
   if (call.mutates != 0) {
-    const NoGradGuard not_the_users;
     for (size_t i = 0; i < node.outputs.size(); ++i)
-      write(*value_of(outputs[i]), node.outputs[i], site);
+      write(call, outputs[i], node.outputs[i]);
     return;
   }
-  if (make_view(call, inputs, decision.outputs[0], node.outputs[0], outputs[0])) {
-    auto& view = static_cast<TracedValue&>(*outputs[0].impl().trace);
-    view.base = value_of(*inputs[0]);
-    view.shows_recorded = inputs[0]->impl().tracks_grad();
-    view.base_version = view.base->version;
-    view.view = std::move(node);
-    return;
-  }
+  if (make_view(call, decision, inputs, node.outputs[0], outputs[0])) return;
   for (size_t i = 0; i < node.outputs.size(); ++i)
     outputs[i] = make_traced(decision.outputs[i], node.outputs[i]);
 }
 
 TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
   FLOW_ASSERT(is_active_, "a trace is finished once");
-  for (const Tensor& output : outputs)
+  for (const Tensor& output : outputs) {
+    refresh_view(output);
     graph_.outputs.push_back(value_of(output)->value);
+  }
   TracedStep step;
   for (size_t i = 0; i < captures_.size(); ++i) {
     graph_.captures[i].final_value = captures_[i].value->value;
     step.captures.push_back(captures_[i].tensor);
+    step.handles.push_back({captures_[i].tensor, i});
+    for (Tensor& other : captures_[i].others) {
+      // Nobody else refers to an alias that an op has made for itself.
+      if (other.impl().use_count() > 1) step.handles.push_back({std::move(other), i});
+    }
   }
+  step.copied = overlapping_captures();
   graph_.num_draws = static_cast<int64_t>(generator_state().next_stream - draws_from_.next_stream);
   restore();
   step.graph = std::move(graph_);

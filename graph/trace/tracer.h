@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/dispatch.h"
+#include "core/traced.h"
 #include "graph/ir/ir.h"
 
 namespace flow::graph {
@@ -53,20 +54,32 @@ class [[nodiscard]] TransientGuard {
   bool outer_ = false;
 };
 
+// An outside tensor that a trace used. Tensors that show the same memory are one capture.
+struct CapturedHandle {
+  Tensor tensor;
+  size_t capture;  // index in graph.captures
+};
+
 // The result of a trace: the graph, whose stages are not settled yet (graph/passes/pass.h), and the
 // tensors of graph.captures in the same order.
 struct TracedStep {
   Graph graph;
   std::vector<Tensor> captures;
+  // The captures, in ascending order, that share memory with a written capture. A run reads the
+  // values that they have when it starts.
+  std::vector<size_t> copied = {};
+  // All outside tensors that the trace used and that somebody still refers to.
+  std::vector<CapturedHandle> handles = {};
 };
 
 // Records one step on the calling thread. Outside tensors that the step reads become captures;
 // those that it writes in place are written back when the compiled step runs. At each run, random
 // ops draw what an eager step would draw then; the trace itself consumes no random streams. A write
-// makes a new value; a write through a view makes new values of all tensors that share its memory.
-// Throws Unsupported for an op whose shape depends on data, two views of one outside tensor, a
-// write through a redistributed view, and a write through any view while gradients are recorded.
-// Reading a traced value (item, to_vector) throws InvalidArgument.
+// makes a new value; views are linked (core/view_link.h), so a write through a view makes new
+// values of all tensors that share its memory in eager mode. Throws Unsupported for an op whose
+// shape depends on data, a write to an outside tensor whose memory another one shows and uses
+// afterwards, and a write to an input of the step. Reading a traced value (item, to_vector) throws
+// InvalidArgument.
 class Trace final : public Interpreter {
  public:
   Trace();
@@ -84,6 +97,13 @@ class Trace final : public Interpreter {
   TracedStep finish(const std::vector<Tensor>& outputs);
 
   void run(const Call& call, const Decision& decision, Tensor* outputs) override;
+  void replace(const Tensor& target, const Tensor& value) override;
+  uint32_t version_of(const Tensor& tensor) override;
+
+  std::shared_ptr<TraceSlot> slot_of(const Tensor& tensor) override;
+
+  // The user's line of the last call.
+  Site last_site() const { return site_; }
 
  private:
   friend class SuspendTracing;
@@ -96,25 +116,28 @@ class Trace final : public Interpreter {
     Tensor tensor;
     std::shared_ptr<TracedValue> value;
     Tensor grad;
+    std::vector<Tensor> others = {};  // further tensors that show the same memory
   };
 
   void restore();
   // The current slot of a tensor; an outside tensor becomes a capture.
   std::shared_ptr<TracedValue> value_of(const Tensor& tensor);
-  // Makes a view again if its tensor has been written.
-  void refresh(TracedValue& slot);
-  // Gives a slot a new value. If the slot is a view, its base gets a new value too, with this one
-  // in the view's place.
-  void write(TracedValue& slot, ValueId value, Site site);
-  bool make_view(const Call& call, const std::vector<const Tensor*>& inputs, MetaPtr meta,
-                 ValueId value, Tensor& output);
+  // Returns the captures that must be copied when a run starts, because they share memory with a
+  // capture that is written after their last use. Throws Unsupported if one is used later.
+  std::vector<size_t> overlapping_captures() const;
+  void check_overlap(size_t written, size_t other) const;
+  // Gives the slot of a written tensor its new value.
+  void write(const Call& call, const Tensor& written, ValueId value);
+  bool make_view(const Call& call, const Decision& decision,
+                 const std::vector<const Tensor*>& inputs, ValueId value, Tensor& output);
   ValueId add_value(const Value& value);
   Tensor make_traced(MetaPtr meta, ValueId value);
-  void follow_recorded_writes(const Call& call, Site site);
   int64_t draw_of(const RandomStream& random, Site site) const;
   void redistribute_inputs(const Call& call, const Decision& decision,
                            std::vector<const Tensor*>& inputs, std::vector<Tensor>& owned);
 
+  const uint64_t number_;        // of this trace; no other trace of the process has it
+  Site site_ = Site::none();     // of the last call
   Interpreter* outer_;           // who carried calls out, or wrote them down, before
   Interpreter* outer_trace_;     // null: no other trace runs
   Generator::State draws_from_;  // the generator when the trace began

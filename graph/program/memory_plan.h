@@ -1,4 +1,4 @@
-// The lifetimes of the buffers of a program.
+// The lifetimes of the buffers of a program, and their places in its arena.
 #pragma once
 
 #include <cstddef>
@@ -19,5 +19,9 @@ struct Lifetime {
 // Returns the lifetimes of the buffers in the arena, by first use. Using a view counts as using the
 // buffer that it shows.
 std::vector<Lifetime> lifetimes_of(const Program& program);
+
+// Assigns offsets in the arena by lifetime: buffers whose lifetimes do not overlap may share bytes.
+// Sets arena_offset and arena_bytes. First fit with 64-byte alignment.
+void plan_memory(Program& program);
 
 }  // namespace flow::graph

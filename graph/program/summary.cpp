@@ -1,4 +1,5 @@
-// The text of a plan for people.
+#include "graph/program/summary.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -6,7 +7,6 @@
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
-#include "graph/run/compiled_step.h"
 
 namespace flow::graph {
 
@@ -125,10 +125,6 @@ std::string summary_of(const CompiledArtifact& step, int64_t rank) {
     text += str("  and ", transfers.size() - kMaxRedistributions, " others\n");
   }
   return text;
-}
-
-std::string CompiledStep::summary() const {
-  return summary_of(*step_, rank_);
 }
 
 }  // namespace flow::graph

@@ -1,0 +1,14 @@
+// The pass that joins redistributions.
+#pragma once
+
+#include <cstdint>
+
+#include "graph/ir/ir.h"
+
+namespace flow::graph {
+
+// Joins redistributions whose result is only redistributed again, where the direct way is
+// predicted to be as fast; removes those that lead back to a layout in which the value exists.
+int64_t join_redistributions(Graph& graph);
+
+}  // namespace flow::graph

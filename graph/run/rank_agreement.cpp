@@ -1,0 +1,199 @@
+#include "graph/run/rank_agreement.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <set>
+#include <string_view>
+
+#include "core/context.h"
+#include "core/error.h"
+#include "core/hash.h"
+
+namespace flow::graph {
+
+namespace {
+
+using Key = std::pair<uint64_t, uint64_t>;
+
+// The keys on which this rank has agreed with the other ranks of a step.
+struct AgreedKeys {
+  std::set<Key> keys;
+};
+
+std::string text_of(const Value& value) {
+  if (!value.placement.defined()) return str("local ", value.dtype);
+  return str(value.dtype, ' ', value.shape, ' ', value.nd_sbp, " on ", value.placement);
+}
+
+std::string text_of(const Graph& graph, const Node& node) {
+  std::string text = node.op->name;
+  const auto add_ids = [&](const std::vector<ValueId>& ids) {
+    text += '(';
+    for (const ValueId id : ids)
+      text += str(text.back() == '(' ? "" : ", ", '%', id);
+    text += ')';
+  };
+  add_ids(node.inputs);
+  const bool is_global = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+    return graph.value(id).placement.defined();
+  });
+  // Attrs of ops on local tensors may contain their shapes.
+  if (is_global && node.op->attrs != nullptr) {
+    text += str(' ', node.op->attrs->to_string(node.raw_attrs()));
+  }
+  text += " -> ";
+  add_ids(node.outputs);
+  for (const ValueId id : node.outputs)
+    text += str(' ', text_of(graph.value(id)));
+  return text + str(" stage ", node.stage, " phase ", static_cast<int>(node.phase), " draw ",
+                    node.draw, " guard ", node.guard, node.is_transient ? " transient" : "");
+}
+
+// A line without its call site.
+std::string_view compared(const std::string& line) {
+  return std::string_view(line).substr(0, line.find('\t'));
+}
+
+std::string readable(const std::string& line) {
+  const size_t tab = line.find('\t');
+  return tab == std::string::npos ? line : str(line.substr(0, tab), " at ", line.substr(tab + 1));
+}
+
+Key hash_of(const std::vector<std::string>& lines) {
+  Hasher first(1), second(2);
+  for (const std::string& line : lines) {
+    std::string_view text = compared(line);
+    first.add(uint64_t{text.size()});
+    second.add(uint64_t{text.size()});
+    while (!text.empty()) {
+      uint64_t word = 0;
+      const size_t bytes = std::min(sizeof(word), text.size());
+      std::memcpy(&word, text.data(), bytes);
+      first.add(word);
+      second.add(word);
+      text.remove_prefix(bytes);
+    }
+  }
+  return {uint64_t{first.value()}, uint64_t{second.value()}};
+}
+
+std::vector<int64_t> ranks_of(const Graph& graph) {
+  std::set<int64_t> ranks;
+  for (const Value& value : graph.values) {
+    if (!value.placement.defined()) continue;
+    const auto& own = value.placement.ranks();
+    ranks.insert(own.begin(), own.end());
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+std::string text_of_inputs(const Graph& graph) {
+  std::string text;
+  for (const ValueId input : graph.inputs)
+    text += str(text.empty() ? "" : ", ", text_of(graph.value(input)));
+  return text.empty() ? "no inputs" : text;
+}
+
+std::vector<std::string> split_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end, text.size() - 1) + 1);
+  }
+  return lines;
+}
+
+// Throws what two ranks compile differently. Collective: all members pass their own lines.
+[[noreturn]] void throw_difference(boxing::Communicator& group,
+                                   const std::vector<std::string>& own_lines,
+                                   const std::vector<Key>& keys) {
+  std::string own;
+  for (const std::string& line : own_lines)
+    own += line + '\n';
+  const auto num_ranks = keys.size();
+  const auto size = static_cast<int64_t>(own.size());
+  std::vector<int64_t> sizes(num_ranks);
+  group.all_gather(&size, sizes.data(), std::vector<int64_t>(num_ranks, sizeof size),
+                   {.op = "compare steps"});
+  std::string all(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{0})), 0);
+  group.all_gather(own.data(), all.data(), sizes, {.op = "compare steps"});
+  const auto text_of_member = [&](size_t member) {
+    const int64_t begin = std::accumulate(
+        sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(member), int64_t{0});
+    return split_lines(std::string_view(all).substr(static_cast<size_t>(begin),
+                                                    static_cast<size_t>(sizes[member])));
+  };
+  const auto other = static_cast<size_t>(
+      std::find_if(keys.begin(), keys.end(), [&](const Key& key) { return key != keys[0]; }) -
+      keys.begin());
+  const std::vector<std::string> first = text_of_member(0), second = text_of_member(other);
+  size_t i = 0;
+  while (i < std::min(first.size(), second.size()) && compared(first[i]) == compared(second[i]))
+    ++i;
+  const auto line = [&](const std::vector<std::string>& lines) {
+    return i < lines.size() ? readable(lines[i]) : "nothing more";
+  };
+  throw InvalidArgument(str("[graph] ranks ", group.ranks()[0], " and ", group.ranks()[other],
+                            " compiled different steps; rank ", group.ranks()[0], " has: ",
+                            line(first), "; rank ", group.ranks()[other], " has: ", line(second),
+                            "; let build(), its inputs and the options be the same on all ranks"));
+}
+
+}  // namespace
+
+std::vector<std::string> agreement_lines(const CompiledArtifact& step) {
+  const Graph& graph = step.graph;
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    lines.push_back(str("input ", i, ": ", text_of(graph.value(graph.inputs[i]))));
+  for (const Node& node : graph.nodes)
+    lines.push_back(str(text_of(graph, node), '\t', node.file, ':', node.line));
+  for (const Capture& capture : graph.captures) {
+    lines.push_back(str("outside tensor %", capture.initial, " to %", capture.final_value, ": ",
+                        text_of(graph.value(capture.initial))));
+  }
+  for (const ValueId output : graph.outputs)
+    lines.push_back(str("output %", output));
+  lines.push_back(str("draws ", graph.num_draws));
+  for (const auto& [name, value] : step.key.facts) {
+    // The kernels of ranks may differ; the step itself was compared above.
+    if (name != "step" && name != "build" && name != "instruction set") {
+      lines.push_back(str(name, ": ", value));
+    }
+  }
+  return lines;
+}
+
+RankAgreement::RankAgreement(const CompiledArtifact& step)
+    : step_(step), ranks_(ranks_of(step.graph)) {
+  const bool concerns_others =
+      ranks_.size() > 1 && std::binary_search(ranks_.begin(), ranks_.end(), env::rank());
+  key_ = concerns_others ? hash_of(agreement_lines(step)) : Key();
+  is_reached_ = !concerns_others;
+  running_ = &boxing::running_step(key_.first, text_of_inputs(step.graph));
+}
+
+void RankAgreement::reach(RankContext& rank) {
+  if (is_reached_) return;
+  std::set<Key>& agreed = rank.slot<AgreedKeys>().keys;
+  if (!agreed.contains(key_)) {
+    boxing::Communicator& group = boxing::communicator_for(rank, ranks_);
+    const std::array<uint64_t, 2> own{key_.first, key_.second};
+    std::vector<std::array<uint64_t, 2>> all(ranks_.size());
+    group.all_gather(&own, all.data(), std::vector<int64_t>(ranks_.size(), sizeof own),
+                     {.op = "compare steps"});
+    std::vector<Key> keys;
+    for (const auto& [first, second] : all)
+      keys.emplace_back(first, second);
+    const bool is_same =
+        std::all_of(keys.begin(), keys.end(), [&](const Key& key) { return key == keys[0]; });
+    if (!is_same) throw_difference(group, agreement_lines(step_), keys);
+    agreed.insert(key_);
+  }
+  is_reached_ = true;
+}
+
+}  // namespace flow::graph

@@ -1,0 +1,41 @@
+// Ranks run a compiled step together only if they compiled the same step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "boxing/comm/communicator.h"
+#include "graph/program/compiled_artifact.h"
+
+namespace flow::graph {
+
+// What the ranks of a step must agree on: inputs, captures and nodes after the passes, the passes
+// and their settings. Call sites, kernels and the shapes of local tensors may differ between ranks.
+// A step of local tensors concerns no other rank.
+class RankAgreement {
+ public:
+  // `step` must outlive this object.
+  explicit RankAgreement(const CompiledArtifact& step);
+
+  // Compares a 128-bit key with the other ranks of the step's placements, unless they have agreed
+  // on this key before. Collective over these ranks. Throws InvalidArgument on all of them if they
+  // differ; the error names two ranks and the first difference.
+  void reach(RankContext& rank);
+
+  // The step that messages of a run belong to.
+  const boxing::RunningStep& step() const { return *running_; }
+
+ private:
+  const CompiledArtifact& step_;
+  std::vector<int64_t> ranks_;  // of all placements, ascending; empty: all tensors are local
+  std::pair<uint64_t, uint64_t> key_;
+  const boxing::RunningStep* running_;
+  bool is_reached_;
+};
+
+// The lines whose hash is the key, each with its call site after a tab.
+std::vector<std::string> agreement_lines(const CompiledArtifact& step);
+
+}  // namespace flow::graph

@@ -12,9 +12,11 @@
 #include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/log.h"
 #include "nn/checkpoint_folder.h"
 #include "nn/checkpoint_manifest.h"
 #include "nn/file.h"
+#include "nn/folder_lock.h"
 #include "ops/creation/copy.h"
 
 namespace flow::nn {
@@ -24,13 +26,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr uint64_t kMaxManifestBytes = uint64_t{1} << 30;
-constexpr std::string_view kStepPrefix = "step-";
+constexpr int kMostTries = 1000;  // while another job saves and removes checkpoints
 
 // Reads any range of a file and verifies it chunk by chunk against the checksums.
 class CheckedFile {
  public:
-  CheckedFile(const std::string& folder, const CheckpointPart& part)
-      : part_(part), path_(str(folder, "/", part.name)), file_(path_) {
+  CheckedFile(const std::string& folder, const FolderReader& reader, const CheckpointPart& part)
+      : part_(part), path_(str(folder, "/", part.name)), file_(reader.path_of(part.name), path_) {
     if (file_.size() != part.bytes) {
       throw BadFile(str("[checkpoint] ", path_, " has ", file_.size(),
                         " bytes, but the manifest says ", part.bytes,
@@ -85,12 +87,6 @@ int64_t offset_in(const Box& outer, const Box& box) {
 
 }  // namespace
 
-std::string step_name(int64_t step) {
-  char digits[32];
-  std::snprintf(digits, sizeof(digits), "%09lld", static_cast<long long>(step));
-  return str(kStepPrefix, digits);
-}
-
 StateDict joined(const std::vector<std::pair<std::string, StateDict>>& parts) {
   StateDict all;
   for (const auto& [part, state] : parts) {
@@ -102,8 +98,9 @@ StateDict joined(const std::vector<std::pair<std::string, StateDict>>& parts) {
 
 // ---------------------------------------------------------------- Checkpoint
 
-Checkpoint::Checkpoint(std::string folder, std::shared_ptr<const Manifest> manifest)
-    : folder_(std::move(folder)), manifest_(std::move(manifest)) {}
+Checkpoint::Checkpoint(std::string folder, std::shared_ptr<const FolderReader> reader,
+                       std::shared_ptr<const Manifest> manifest)
+    : folder_(std::move(folder)), reader_(std::move(reader)), manifest_(std::move(manifest)) {}
 
 int64_t Checkpoint::step() const {
   return manifest_->step;
@@ -156,7 +153,7 @@ void Checkpoint::read_box(const std::string& name, const Shape& begin, const Sha
   for (const CheckpointSlice& slice : tensor.slices) {
     const Box both = boxing::intersection(slice.box, wanted);
     if (both.size.numel() == 0) continue;
-    CheckedFile file(folder_, manifest_->files[slice.file]);
+    CheckedFile file(folder_, *reader_, manifest_->files[slice.file]);
     const auto bytes = static_cast<size_t>(slice.box.size.numel() * element);
     if (slice.box == wanted) {
       file.read(slice.offset, target, bytes);
@@ -269,33 +266,104 @@ std::vector<int64_t> CheckpointFolder::steps() const {
   return steps;
 }
 
-Checkpoint CheckpointFolder::open(int64_t step) const {
-  const std::string folder = str(path_, "/", step_name(step));
+namespace {
+
+// Thrown if a checkpoint lacks its manifest or a file that the manifest lists.
+class IncompleteCheckpoint : public IoError {
+ public:
+  using IoError::IoError;
+};
+
+void check_exists(const FolderReader& reader, const std::string& folder, const std::string& name) {
+  std::error_code error;  // a file that cannot be examined fails when it is read
+  const fs::file_status status = fs::symlink_status(reader.path_of(name), error);
+  if (status.type() != fs::file_type::not_found) return;
+  throw IncompleteCheckpoint(str("[checkpoint] cannot open ", folder, "/", name,
+                                 ": it is missing, so the checkpoint is incomplete; restore a copy "
+                                 "or use an older step"));
+}
+
+Manifest read_manifest(const FolderReader& reader, const std::string& folder) {
+  check_exists(reader, folder, kManifestName);
   const std::string path = str(folder, "/", kManifestName);
-  auto manifest =
-      std::make_shared<const Manifest>(parse_manifest(read_text(path, kMaxManifestBytes), path));
-  if (manifest->step != step) {
-    throw IoError(str("[checkpoint] ", path, " belongs to step ", manifest->step,
-                      "; restore the original names of the folders"));
+  InputFile file(reader.path_of(kManifestName), path);
+  if (file.size() > kMaxManifestBytes) {
+    throw BadFile(str("[checkpoint] ", path, " has ", file.size(), " bytes, but at most ",
+                      kMaxManifestBytes, " are allowed; check that it is the right file"));
   }
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  file.read(text.data(), text.size());
+  return parse_manifest(text, path);
+}
+
+void check_files(const FolderReader& reader, const std::string& folder, const Manifest& manifest) {
   std::set<std::string> expected{kManifestName};
-  for (const CheckpointPart& part : manifest->files)
+  for (const CheckpointPart& part : manifest.files)
     expected.insert(part.name);
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (!expected.contains(entry.path().filename().string()) || entry.is_symlink()) {
-      throw IoError(str("[checkpoint] ", entry.path().string(),
+  for (const auto& entry : fs::directory_iterator(reader.path_of("."))) {
+    const std::string name = entry.path().filename().string();
+    if (!expected.contains(name) || entry.is_symlink()) {
+      throw IoError(str("[checkpoint] ", folder, "/", name,
                         " does not belong to the checkpoint; move it elsewhere"));
     }
   }
-  for (const CheckpointPart& part : manifest->files)
-    CheckedFile(folder, part).check_start();
-  return {folder, std::move(manifest)};
+  for (const CheckpointPart& part : manifest.files)
+    check_exists(reader, folder, part.name);
+  for (const CheckpointPart& part : manifest.files)
+    CheckedFile(folder, reader, part).check_start();
+}
+
+}  // namespace
+
+// Empty if there is no such checkpoint, for example because a save has just removed it.
+std::optional<Checkpoint> CheckpointFolder::open_if_there(int64_t step) const {
+  const std::string folder = str(path_, "/", step_name(step));
+  const auto reader = std::make_shared<const FolderReader>(folder);
+  if (!reader->is_kept()) return std::nullopt;
+  auto manifest = std::make_shared<const Manifest>(read_manifest(*reader, folder));
+  if (manifest->step != step) {
+    throw IoError(str("[checkpoint] ", folder, "/", kManifestName, " belongs to step ",
+                      manifest->step, "; restore the original names of the folders"));
+  }
+  check_files(*reader, folder, *manifest);
+  return Checkpoint(folder, reader, std::move(manifest));
+}
+
+Checkpoint CheckpointFolder::open(int64_t step) const {
+  // A save may replace the checkpoint by one of the same step.
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    if (auto checkpoint = open_if_there(step)) return *std::move(checkpoint);
+  }
+  throw IoError(str("[checkpoint] cannot open step ", step, " in ", path_,
+                    ": there is no such checkpoint; use one of the steps that steps() lists"));
 }
 
 std::optional<Checkpoint> CheckpointFolder::newest() const {
-  const std::vector<int64_t> all = steps();
-  if (all.empty()) return std::nullopt;
-  return open(all.back());
+  std::string passed_over;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    const std::vector<int64_t> all = steps();
+    bool has_vanished = false;
+    passed_over.clear();
+    for (auto step = all.rbegin(); step != all.rend() && !has_vanished; ++step) {
+      try {
+        if (auto checkpoint = open_if_there(*step)) {
+          if (!passed_over.empty()) {
+            log_warning(str("[checkpoint] step ", *step, " is the newest complete checkpoint in ",
+                            path_, "; passed over:", passed_over));
+          }
+          return checkpoint;
+        }
+        has_vanished = true;  // a save is removing old checkpoints, so there is a newer one
+      } catch (const IncompleteCheckpoint& error) {
+        passed_over += str("\n  ", error.what());
+      }
+    }
+    if (has_vanished) continue;
+    if (passed_over.empty()) return std::nullopt;
+    break;
+  }
+  throw IoError(str("[checkpoint] ", path_, " has no complete checkpoint:", passed_over,
+                    "\nrestore a copy, or remove the folders to start from the beginning"));
 }
 
 }  // namespace flow::nn

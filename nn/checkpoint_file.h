@@ -10,15 +10,18 @@
 #include <vector>
 
 #include "core/generator.h"
+#include "core/site.h"
 #include "core/tensor.h"
 #include "nn/safetensors.h"
 
 namespace flow::nn {
 
+class FolderReader;
 struct Manifest;
 
 // A committed checkpoint, opened for reading. Reading is not collective: each rank reads the slices
-// that it needs. Every byte that is read is verified against its checksum.
+// that it needs. Every byte that is read is verified against its checksum. A save that removes old
+// checkpoints leaves the files of an opened one until a save after it is closed.
 class Checkpoint {
  public:
   int64_t step() const;
@@ -46,11 +49,13 @@ class Checkpoint {
 
  private:
   friend class CheckpointFolder;
-  Checkpoint(std::string folder, std::shared_ptr<const Manifest> manifest);
+  Checkpoint(std::string folder, std::shared_ptr<const FolderReader> reader,
+             std::shared_ptr<const Manifest> manifest);
   void read_box(const std::string& name, const Shape& begin, const Shape& size,
                 std::byte* target) const;
 
-  std::string folder_;
+  std::string folder_;  // as it was named when it was opened; for messages
+  std::shared_ptr<const FolderReader> reader_;
   std::shared_ptr<const Manifest> manifest_;
 };
 
@@ -80,7 +85,8 @@ class CheckpointFolder {
   // new one exists. An existing checkpoint of the same step is replaced. Throws IoError on every
   // rank if one of them fails (nothing is left behind) or if another job is saving into the folder;
   // InvalidArgument for a negative step and for partial tensors.
-  void save(int64_t step, const StateDict& tensors, const Metadata& metadata = {}) const;
+  void save(int64_t step, const StateDict& tensors, const Metadata& metadata = {},
+            Site site = Site::here()) const;
 
   // The steps of the committed checkpoints in ascending order. Like the functions below, it is not
   // collective. Throws IoError if the folder exists and cannot be read.
@@ -88,10 +94,16 @@ class CheckpointFolder {
   // Opens the checkpoint of a step. Throws IoError if there is none, if it is damaged, or if files
   // are missing or do not belong to it.
   Checkpoint open(int64_t step) const;
-  // Opens the checkpoint with the greatest step; empty if nothing has been committed.
+  // Opens the complete checkpoint with the greatest step; empty if nothing has been committed. A
+  // checkpoint is complete if it has its manifest and all files that the manifest lists; an
+  // interrupted copy of a folder is not. Incomplete ones are passed over with a warning that names
+  // them. Throws IoError if there are only incomplete ones, or if the newest complete one is
+  // damaged. Works next to a job that saves and removes old checkpoints.
   std::optional<Checkpoint> newest() const;
 
  private:
+  std::optional<Checkpoint> open_if_there(int64_t step) const;
+
   std::string path_;
   CheckpointOptions options_;
 };

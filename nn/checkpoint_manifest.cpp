@@ -8,8 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
-#include "boxing/layout.h"
 #include "core/error.h"
+#include "nn/checked_json.h"
+#include "nn/checkpoint_cover.h"
 #include "nn/safetensors_index.h"
 
 namespace flow::nn {
@@ -160,13 +161,7 @@ class ManifestReader {
       covered += elements;
     }
     if (covered != numel) fail(str("the slices of ", name, " do not cover it exactly once"));
-    for (size_t i = 0; i < tensor.slices.size(); ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        if (boxing::intersection(tensor.slices[i].box, tensor.slices[j].box).size.numel() > 0) {
-          fail(str(name, " has slices that overlap"));
-        }
-      }
-    }
+    if (have_overlap(tensor.slices)) fail(str(name, " has slices that overlap"));
   }
 
  private:
@@ -203,16 +198,8 @@ std::string to_text(const Manifest& manifest) {
 Manifest parse_manifest(const std::string& text, const std::string& path) {
   const ManifestReader reader(path);
   // The numbers of a slice are at depth 6.
-  const auto check_depth = [&](int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
-    if (depth > 7) reader.fail("it is nested too deeply");
-    return true;
-  };
-  Json json;
-  try {
-    json = Json::parse(text, check_depth);
-  } catch (const Json::exception& error) {
-    reader.fail(error.what());
-  }
+  const Json json =
+      parse_checked(text, {.max_depth = 7}, [&](const std::string& why) { reader.fail(why); });
   const Json& body = reader.member(json, "manifest", Json::value_t::object);
   const std::string body_text = body.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (crc32(0, reinterpret_cast<const unsigned char*>(body_text.data()),

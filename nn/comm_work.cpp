@@ -1,4 +1,5 @@
-// Messages and non-blocking collectives.
+#include "nn/comm_work.h"
+
 #include <exception>
 #include <future>
 #include <utility>

@@ -1,69 +1,46 @@
-// The state of one compiled form of a graph.
+// A compiled form of a graph.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <vector>
+#include <string>
 
-#include "graph/run/compiled_step.h"
-#include "nn/graph.h"
-#include "nn/module.h"
-#include "nn/optim/traced_scaler.h"
-#include "nn/optim/traced_step.h"
-#include "pipeline/micro_batching.h"
-#include "pipeline/timeline_recorder.h"
+namespace flow::graph {
+class CompiledStep;
+}
 
 namespace flow::nn {
 
-// The conditions under which a compiled form may be used again.
-struct GraphSignature {
-  std::vector<MetaPtr> inputs;
-  std::vector<size_t> sizes;  // lengths of the vectors among the arguments
-  bool grad_enabled = true;
-  bool is_autocast = false;
-  DType autocast = DType::kFloat32;
-  // The configuration of the graph.
-  std::optional<DType> amp = {};
-  const optim::GradScaler* scaler = nullptr;
-  ZeroOptions zero = {};
-  int64_t micro_batches = 1;
-  pipeline::ScheduleRule schedule = {};
-  bool recomputes = false;
-  bool is_exact = false;
-  graph::PassSet passes = graph::PassSet::kAll;
-  friend bool operator==(const GraphSignature&, const GraphSignature&) = default;
-};
+// One compiled form of a graph, for inputs of one layout.
+class CompiledGraph {
+ public:
+  ~CompiledGraph();
+  CompiledGraph(const CompiledGraph&) = delete;
+  CompiledGraph& operator=(const CompiledGraph&) = delete;
 
-// A module that build() called, and the mode that it was in.
-struct CalledModule {
-  ModuleBase module;
-  bool is_training;
-};
+  const graph::CompiledStep& plan() const;
 
-struct CompiledGraph::State {
-  GraphSignature signature;
-  std::unique_ptr<graph::CompiledStep> plan;
-  std::vector<CalledModule> modules;
-  std::optional<optim::TracedScaler> scaler;
-  std::vector<optim::TracedStep> steps;  // by optimizer of the graph
-  // By optimizer: the number of the plan's output that says whether it steps; -1: it always steps.
-  std::vector<int64_t> guards;
-  size_t num_guards = 0;
-  pipeline::MicroBatching batching;
+  // A text of several lines: nodes, passes, memory, what was proved about the programs of all
+  // ranks, and the redistributions with their source lines.
+  std::string summary() const;
 
-  // The schedule, ranks and predicted costs of the step; empty if it has no schedule.
-  pipeline::TimelineFile timeline_frame() const;
-  // True if the modules are in the modes that they had during the trace.
-  bool has_modes() const;
-  // True if the tensors that it reads and writes are still those of the model and the optimizers.
-  bool fits() const;
-  // Throws Unsupported if build() writes to a tensor that a skippable optimizer step writes as
-  // well: skipping the step would lose the write.
-  void check_guarded_writes() const;
-  // Throws InvalidArgument unless every captured tensor that the step writes belongs to a module
-  // that it calls or to one of its optimizers.
-  void check_writes() const;
+  // Writes the plan of all ranks to a file that flow-plan can show. The file appears complete or
+  // not at all. Any rank may call it; it does not wait for other ranks. Throws IoError.
+  void save(const std::string& path) const;
+
+  // Writes the predicted execution of the schedule as a timeline. Throws IoError; InvalidArgument
+  // for a graph of one stage and one micro-batch, which has no schedule.
+  void write_predicted_timeline(const std::string& path) const;
+
+ private:
+  friend class GraphBase;
+  template <class Derived>
+  friend class Graph;
+  struct State;
+
+  CompiledGraph();
+
+  std::unique_ptr<State> state_;
+  std::shared_ptr<const void> result_;  // the result of build(), with undefined tensors to fill in
 };
 
 }  // namespace flow::nn

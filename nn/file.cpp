@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/signals.h"
+#include "nn/folder_lock.h"
 
 namespace flow::nn {
 
@@ -24,6 +27,8 @@ namespace {
                     error == ENOENT   ? "; check that the folder and file exist"
                     : error == ENOSPC ? "; free space on the disk"
                     : error == EACCES ? "; check the permissions"
+                    : error == EMFILE ? "; raise the limit on open files (ulimit -n)"
+                    : error == EFBIG  ? "; raise the limit on the size of files (ulimit -f)"
                                       : ""));
 }
 
@@ -65,6 +70,15 @@ std::pair<std::string, int> create_temporary(const std::string& path) {
   }
 }
 
+extern "C" void flow_leave_error_to_write(int /*signal*/) {}
+
+// Without this, the system ends a process that writes beyond the limit on the size of files; then
+// the write fails instead. Programs that this one starts would inherit SIG_IGN, but they do not
+// inherit a handler.
+void report_size_limit() {
+  handle_if_default(SIGXFSZ, flow_leave_error_to_write, SA_RESTART);
+}
+
 std::atomic<internal::FileEventHook> event_hook{nullptr};
 
 void before(const char* event) {
@@ -73,18 +87,20 @@ void before(const char* event) {
 }
 }  // namespace
 
-InputFile::InputFile(const std::string& path)
-    : path_(path),
+InputFile::InputFile(const std::string& path) : InputFile(path, path) {}
+
+InputFile::InputFile(const std::string& path, std::string shown_path)
+    : path_(std::move(shown_path)),
       // Without O_NONBLOCK, opening a pipe would wait for a writer before the pipe could be
       // refused.
       descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (descriptor_ < 0) fail("open", path, errno);
+  if (descriptor_ < 0) fail("open", path_, errno);
 
   struct stat info {};
 
   if (fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(descriptor_);
-    throw IoError(str("[file] ", path, " is not a regular file; give the path of a file"));
+    throw IoError(str("[file] ", path_, " is not a regular file; give the path of a file"));
   }
   size_ = static_cast<uint64_t>(info.st_size);
 }
@@ -114,6 +130,8 @@ void InputFile::read_at(uint64_t offset, void* target, size_t bytes) {
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(target_of(writable(path))) {
+  static const bool reports_limit = (report_size_limit(), true);
+  static_cast<void>(reports_limit);
   before("create");
   std::tie(temporary_, descriptor_) = create_temporary(path_);
 }
@@ -171,8 +189,7 @@ void commit_folder(const std::string& temporary, const std::string& target) {
   const std::string parent = std::filesystem::path(target).parent_path().string();
   sync_folder(parent.empty() ? "." : parent);
   before("remove");
-  std::error_code ignored;  // the next save removes what is left
-  if (!is_new) std::filesystem::remove_all(temporary, ignored);
+  if (!is_new) remove_unread_folder(temporary);
 }
 
 FileLock::FileLock(const std::string& path)

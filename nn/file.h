@@ -12,6 +12,8 @@ namespace flow::nn {
 class InputFile {
  public:
   explicit InputFile(const std::string& path);
+  // Errors name `shown_path` instead of `path`.
+  InputFile(const std::string& path, std::string shown_path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -55,7 +57,7 @@ std::string read_text(const std::string& path, uint64_t max_bytes = uint64_t{1} 
 // Makes the entries of a folder durable.
 void sync_folder(const std::string& path);
 // Renames a folder to `target`, atomically and durably. A folder that `target` named before is
-// exchanged with it and then removed.
+// exchanged with it, and then removed unless it is being read (nn/folder_lock.h).
 void commit_folder(const std::string& temporary, const std::string& target);
 
 // A lock file that one process can hold at a time. It does not wait for the lock.

@@ -29,6 +29,7 @@
 #include "nn/classification_loss.h"
 #include "nn/clip_grad.h"
 #include "nn/comm.h"
+#include "nn/comm_work.h"
 #include "nn/data/cifar.h"
 #include "nn/data/dataset.h"
 #include "nn/data/loader.h"
@@ -149,4 +150,5 @@
 #include "ops/shape/diagonal.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
+#include "pipeline/generators.h"
 #include "pipeline/schedule.h"

@@ -10,17 +10,20 @@
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "core/strided_twin.h"
+#include "core/traced.h"
+#include "core/view_link.h"
 #include "eager/runtime.h"
-#include "graph/program/compiled_artifact.h"
+#include "graph/compile.h"
+#include "graph/passes/settle_stages.h"
+#include "graph/passes/shard_captures.h"
 #include "graph/trace/tracer.h"
-#include "nn/called_modules.h"
 #include "nn/clip_grad.h"
-#include "nn/compiled_graph.h"
+#include "nn/compiled_graph_state.h"
 #include "nn/graph_timeline.h"
 #include "nn/optim/lr_scheduler.h"
 #include "nn/plan_cache.h"
-#include "nn/step_passes.h"
 #include "nn/zero.h"
+#include "pipeline/order.h"
 
 namespace flow::nn {
 
@@ -38,6 +41,9 @@ GraphSignature signature_of(const internal::TensorReader& arguments) {
   GraphSignature signature;
   signature.sizes = arguments.sizes;
   signature.grad_enabled = is_grad_enabled();
+  signature.default_placement = thread_state().default_placement;
+  signature.default_sbp = thread_state().default_sbp;
+  signature.forbids_implicit_boxing = thread_state().forbids_implicit_boxing;
   signature.is_autocast = is_autocast_enabled();
   if (signature.is_autocast) signature.autocast = autocast_dtype();
   for (const Tensor& tensor : arguments.tensors) {
@@ -46,6 +52,7 @@ GraphSignature signature_of(const internal::TensorReader& arguments) {
           "[graph] an argument is an undefined tensor; pass a tensor with values or remove the "
           "parameter from build()");
     }
+    if (tensor.impl().trace != nullptr) throw_traced("graph", tensor, Site::none());
     signature.inputs.push_back(plain_meta(tensor));
   }
   return signature;
@@ -84,6 +91,38 @@ Tensor replicated_scalar(const Tensor& output) {
   return output.to_global({.placement = boxing::all_ranks(output.device()), .sbp = sbp::broadcast});
 }
 
+// What the list of passes depends on besides the traced step.
+struct StepPasses {
+  graph::PassSet set = graph::PassSet::kAll;
+  std::vector<graph::ShardedCapture> shards = {};  // the parameters that ZeRO stage 3 shards
+  bool gathers_once = false;                       // ZeroOptions::once_per_step
+  pipeline::MicroBatching batching = {};
+};
+
+// ZeRO: parameters are shards of the ranks, gathered where the step uses them.
+graph::Pass zero_pass(const StepPasses& step) {
+  const auto run = [shards = step.shards, once = step.gathers_once,
+                    batching = step.batching](graph::UnloweredStep& unlowered) {
+    graph::Graph& graph = unlowered.graph;
+    return graph::shard_captures(graph, shards,
+                                 {.once = once, .by_phase = batching.is_needed(graph)});
+  };
+  std::string settings = step.gathers_once ? "once" : "at each use";
+  for (const graph::ShardedCapture& shard : step.shards)
+    settings += str(", ", shard.capture, " as ", shard.sbp);
+  return {"shard_captures", true, run, settings};
+}
+
+// All passes of the step, in the order in which they run.
+std::vector<graph::Pass> list_passes(const StepPasses& step) {
+  std::vector<graph::Pass> passes = graph::optimizing_passes(step.set);
+  const auto first =
+      passes.insert(passes.begin(), graph::graph_pass("settle_stages", true, graph::settle_stages));
+  if (!step.shards.empty()) passes.insert(first + 1, zero_pass(step));
+  passes.push_back(pipeline::micro_batching_pass(step.batching));
+  return passes;
+}
+
 }  // namespace
 
 GraphBase::GraphBase() = default;
@@ -100,8 +139,16 @@ void GraphBase::add_optimizer(optim::Optimizer& optimizer, const GraphOptimizerO
   compiled_.clear();
 }
 
-CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
-                                       const Build& build) {
+CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments, const Build& build,
+                                       std::span<const std::byte> members) {
+  if (const auto* trace = static_cast<const graph::Trace*>(thread_state().trace)) {
+    const Site site = trace->last_site();
+    const std::string after =
+        site.is_known() ? str(", after the op at ", site.file(), ":", site.line()) : "";
+    throw Unsupported(str("[graph] a graph was called in build() of another graph", after,
+                          "; call its build() instead"),
+                      site);
+  }
   GraphSignature signature = signature_of(arguments);
   signature.amp = config_.amp_;
   signature.scaler = config_.scaler_.get();
@@ -112,14 +159,14 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments,
   signature.is_exact = config_.is_exact_;
   signature.passes = config_.passes_;
   const auto found = std::find_if(compiled_.begin(), compiled_.end(), [&](const auto& compiled) {
-    return compiled->state_->signature == signature && compiled->state_->has_modes();
+    return compiled->state_->signature == signature && compiled->state_->modules.has_modes();
   });
   if (found != compiled_.end()) {
     if ((*found)->state_->fits()) return **found;
     found->reset();  // free its memory before allocating that of the new one
     compiled_.erase(found);
   }
-  CompiledGraph& compiled = *compiled_.emplace_back(compile_for(arguments, build));
+  CompiledGraph& compiled = *compiled_.emplace_back(compile_for(arguments, build, members));
   compiled.state_->signature = std::move(signature);
   return compiled;
 }
@@ -141,11 +188,8 @@ autograd::BackwardRules GraphBase::backward_rules(const ZeroParameters& zero,
 }
 
 std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorReader& arguments,
-                                                      const Build& build) {
-  if (thread_state().trace != nullptr) {
-    throw Unsupported(
-        "[graph] a graph was called while another graph is being traced; call its build() instead");
-  }
+                                                      const Build& build,
+                                                      std::span<const std::byte> members) {
   std::unique_ptr<CompiledGraph> compiled(new CompiledGraph());
   CompiledGraph::State& state = *compiled->state_;
   std::vector<Tensor> parameters;
@@ -175,8 +219,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
       std::optional<AutocastGuard> autocast;
       if (config_.amp_) autocast.emplace(*config_.amp_);
       outputs = build(inputs, compiled->result_);
-      for (const ModuleBase& module : called.modules())
-        state.modules.push_back({module, module.is_training()});
+      state.modules = called.take();
     }
     std::vector<Tensor> results;  // the outputs that guard optimizer steps come first
     for (const OptimizerEntry& entry : optimizers_) {
@@ -205,8 +248,9 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
   std::shared_ptr<const graph::CompiledArtifact> artifact = graph::compile_once(
       std::move(traced.graph), list_passes(step),
       plan_cache(config_.plan_cache_.value_or(env_string("FLOW_PLAN_CACHE", ""))));
-  state.plan =
-      std::make_unique<graph::CompiledStep>(std::move(traced.captures), std::move(artifact));
+  state.tensors = TensorReads(traced.handles, members);
+  state.plan = std::make_unique<graph::CompiledStep>(std::move(traced.captures),
+                                                     std::move(artifact), traced.copied);
   state.check_guarded_writes();
   state.check_writes();
   return compiled;
@@ -215,6 +259,9 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
 std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Tensor>& arguments) {
   const NoGradGuard no_grad;
   CompiledGraph::State& state = *compiled.state_;
+  // Before anything is counted, because both may throw.
+  state.plan->agree();
+  if (has_view_links()) std::for_each(arguments.begin(), arguments.end(), refresh_view);
   std::vector<Tensor> inputs;
   for (const Tensor& argument : arguments) {
     inputs.push_back(strided_form(argument).contiguous());

@@ -14,25 +14,24 @@
 //   flow::Tensor loss = graph(x, y);  // traces, compiles and runs; later calls only run
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/tensor.h"
+#include "nn/compiled_graph.h"
 #include "nn/graph_config.h"
 #include "nn/graph_values.h"
 
 namespace flow::autograd {
 struct BackwardRules;
-}
-
-namespace flow::graph {
-class CompiledStep;
 }
 
 namespace flow::optim {
@@ -53,39 +52,6 @@ struct GraphOptimizerOptions {
   optim::lr_scheduler::LRScheduler* lr_scheduler = nullptr;
   // Clips the gradients to this norm, taken of all gradients as one vector. Unset: no clipping.
   std::optional<double> clip_grad_norm = {};
-};
-
-// One compiled form of a graph, for inputs of one layout.
-class CompiledGraph {
- public:
-  ~CompiledGraph();
-  CompiledGraph(const CompiledGraph&) = delete;
-  CompiledGraph& operator=(const CompiledGraph&) = delete;
-
-  const graph::CompiledStep& plan() const;
-
-  // A text of several lines: nodes, passes, memory, what was proved about the programs of all
-  // ranks, and the redistributions with their source lines.
-  std::string summary() const;
-
-  // Writes the plan of all ranks to a file that flow-plan can show. The file appears complete or
-  // not at all. Any rank may call it; it does not wait for other ranks. Throws IoError.
-  void save(const std::string& path) const;
-
-  // Writes the predicted execution of the schedule as a timeline. Throws IoError; InvalidArgument
-  // for a graph of one stage and one micro-batch, which has no schedule.
-  void write_predicted_timeline(const std::string& path) const;
-
- private:
-  friend class GraphBase;
-  template <class Derived>
-  friend class Graph;
-  struct State;
-
-  CompiledGraph();
-
-  std::unique_ptr<State> state_;
-  std::shared_ptr<const void> result_;  // the result of build(), with undefined tensors to fill in
 };
 
 // The part of a graph that does not depend on its type. Belongs to one rank; not thread safe.
@@ -110,7 +76,9 @@ class GraphBase {
   using Build = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs,
                                                   std::shared_ptr<const void>& result)>;
 
-  CompiledGraph& compiled_for(const internal::TensorReader& arguments, const Build& build);
+  // `members`: the bytes of the object with build().
+  CompiledGraph& compiled_for(const internal::TensorReader& arguments, const Build& build,
+                              std::span<const std::byte> members);
   std::vector<Tensor> run(CompiledGraph& compiled, const std::vector<Tensor>& arguments);
 
  private:
@@ -120,7 +88,8 @@ class GraphBase {
   };
 
   std::unique_ptr<CompiledGraph> compile_for(const internal::TensorReader& arguments,
-                                             const Build& build);
+                                             const Build& build,
+                                             std::span<const std::byte> members);
 
   autograd::BackwardRules backward_rules(const ZeroParameters& zero,
                                          optim::TracedScaler* scaler) const;
@@ -132,11 +101,13 @@ class GraphBase {
 
 // CRTP base that gives Derived its call operator, which replays Derived::build.
 //
-// build() runs once for each layout of its inputs, mode of its modules and set of parameters that
-// record gradients; any side effect of build() other than ops happens only then. Reading values in
-// build() is an error. So is writing to a tensor, unless it is a parameter or buffer of a module
-// that build() calls or belongs to an optimizer. Scalars that build() returns are replicated on
-// every rank, so reading them does not wait for other ranks.
+// build() runs once for each layout of its inputs, mode of its modules and layout of a surrounding
+// PlacementGuard, and again if what it read has changed: modules and their members, hooks, options
+// for graphs, tensors among the members of the graph, and which tensors record gradients. Numbers
+// among the members of the graph are read only then; any side effect of build() other than ops
+// happens only then. Reading values in build() is an error. So is writing to a tensor, unless it is
+// a parameter or buffer of a module that build() calls or belongs to an optimizer. Scalars that
+// build() returns are replicated on every rank, so reading them does not wait for other ranks.
 template <class Derived>
 class Graph : public GraphBase {
  public:
@@ -144,7 +115,7 @@ class Graph : public GraphBase {
   auto operator()(const Args&... args) {
     using Result = ResultOf<Derived, Args...>;
     const internal::TensorReader arguments = read(args...);
-    CompiledGraph& compiled = compiled_for(arguments, build_with(args...));
+    CompiledGraph& compiled = compiled_for(arguments, build_with(args...), members());
     return internal::with_tensors(*static_cast<const Result*>(compiled.result_.get()),
                                   run(compiled, arguments.tensors));
   }
@@ -152,7 +123,7 @@ class Graph : public GraphBase {
   // Traces and compiles for arguments with the layouts of these. Runs nothing.
   template <class... Args>
   const CompiledGraph& compile(const Args&... args) {
-    return compiled_for(read(args...), build_with(args...));
+    return compiled_for(read(args...), build_with(args...), members());
   }
 
  private:
@@ -160,6 +131,10 @@ class Graph : public GraphBase {
   template <class Self, class... Args>
   using ResultOf =
       std::decay_t<decltype(std::declval<Self&>().build(std::declval<const Args&>()...))>;
+
+  std::span<const std::byte> members() const {
+    return std::as_bytes(std::span(static_cast<const Derived*>(this), 1));
+  }
 
   template <class... Args>
   static internal::TensorReader read(const Args&... args) {

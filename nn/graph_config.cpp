@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "nn/graph_timeline.h"
+#include "pipeline/schedule_size.h"
 
 namespace flow::nn {
 
@@ -51,9 +52,9 @@ GraphConfig& GraphConfig::require_exact(bool on) {
 }
 
 GraphConfig& GraphConfig::set_micro_batches(int64_t count) {
-  if (count < 1)
-    throw InvalidArgument(
-        str("[graph] the number of micro-batches must be at least 1; received ", count));
+  if (count < 1 || count > pipeline::kMostActions)
+    throw InvalidArgument(str("[graph] the number of micro-batches must be 1 to ",
+                              pipeline::kMostActions, "; received ", count));
   micro_batches_ = count;
   return *this;
 }

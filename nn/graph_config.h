@@ -9,7 +9,7 @@
 #include "core/dtype.h"
 #include "graph/passes/pass_set.h"
 #include "nn/optim/grad_scaler.h"
-#include "pipeline/schedule.h"
+#include "pipeline/generators.h"
 
 namespace flow::nn {
 

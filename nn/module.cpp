@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
-#include "nn/called_modules.h"
+#include "nn/module_reads.h"
 #include "nn/module_state.h"
 #include "ops/elementwise/cast.h"
 
@@ -15,6 +16,8 @@ namespace flow::nn {
 ModuleBase::ModuleBase() : state_(std::make_shared<State>()) {}
 
 ModuleBase::State& ModuleBase::live_state() const {
+  if (internal::module_recorder != nullptr) [[unlikely]]
+    internal::module_recorder->note_read(*this);
   State* state = state_.get();
   while (state->replacement)
     state = state->replacement->state_.get();
@@ -40,12 +43,14 @@ Tensor ModuleBase::register_parameter(std::string_view name, const Tensor& value
   if (!value.defined()) return value;
   value.requires_grad_();
   live_state().parameters.emplace_back(name, value);
+  note_registration();
   return value;
 }
 
 Tensor ModuleBase::register_buffer(std::string_view name, const Tensor& value, bool persistent) {
   check_new_name(name);
   if (value.defined()) live_state().buffers.emplace_back(name, value);
+  note_registration();
   if (!persistent) live_state().transient.emplace(name);
   return value;
 }
@@ -55,6 +60,7 @@ void ModuleBase::add_child(std::string_view name, const ModuleBase& module,
   check_new_name(name);
   live_state().children.emplace_back(name, module);
   live_state().child_types.push_back(&type);
+  note_registration();
   // Modules are registered from the inside out, so paths grow at the front.
   for (auto& [inner, descendant] : module.named_modules()) {
     descendant.live_state().path = interned_path(join_path(std::string(name), inner));
@@ -109,9 +115,16 @@ int64_t ModuleBase::num_parameters() const {
   return count;
 }
 
+void ModuleBase::note_registration() const {
+  ++live_state().num_registrations;
+  note_module_change();
+}
+
 void ModuleBase::train(bool on) {
-  for (auto& [name, module] : named_modules())
-    module.live_state().is_training = on;
+  for (auto& [name, module] : named_modules()) {
+    bool& is_training = module.live_state().is_training;
+    if (std::exchange(is_training, on) != on) note_module_change();
+  }
 }
 
 bool ModuleBase::is_training() const {
@@ -154,32 +167,9 @@ void ModuleBase::to(std::string_view device, Site site) {
   }
 }
 
-namespace {
-constinit thread_local std::vector<ModuleBase>* called_modules = nullptr;
-constinit thread_local bool is_recomputing_blocks = false;
-}  // namespace
-
-bool recomputes_blocks() {
-  return is_recomputing_blocks;
-}
-
-CalledModules::CalledModules(bool recomputes_blocks) {
-  called_modules = &modules_;
-  is_recomputing_blocks = recomputes_blocks;
-}
-
-CalledModules::~CalledModules() {
-  called_modules = nullptr;
-  is_recomputing_blocks = false;
-}
-
-ModuleBase::CallScope::CallScope(const ModuleBase& module, Site site) {
-  if (called_modules != nullptr) [[unlikely]] {
-    const auto is_it = [&](const ModuleBase& m) { return m.state_ == module.state_; };
-    if (std::none_of(called_modules->begin(), called_modules->end(), is_it)) {
-      called_modules->push_back(module);
-    }
-  }
+ModuleBase::CallScope::CallScope(const ModuleBase& module, size_t bytes, Site site) {
+  if (internal::module_recorder != nullptr) [[unlikely]]
+    internal::module_recorder->note_call(module, bytes);
   ThreadState& state = thread_state();
   const State& own = module.live_state();
   outer_site_ = state.scope_site;

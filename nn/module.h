@@ -43,7 +43,9 @@ struct LoadResult {
 
 class ModuleBase;
 class AnyModule;
+class CalledModules;
 class GraphModule;
+class ModuleReads;
 using NamedModules = std::vector<std::pair<std::string, ModuleBase>>;
 
 // A pre-hook is called before forward with the first argument; a hook is called after forward with
@@ -61,9 +63,30 @@ using FullBackwardPreHook = std::function<Tensor(ModuleBase& module, const Tenso
 using FullBackwardHook =
     std::function<Tensor(ModuleBase& module, const Tensor& grad_input, const Tensor& grad_output)>;
 
+namespace internal {
+// Tells whether an object still exists. Each copy of an object has its own mark, which never
+// changes: objects are compared byte by byte (nn/module_reads.h).
+class LifeMark {
+ public:
+  LifeMark() = default;
+
+  LifeMark(const LifeMark& /*other*/) {}
+
+  LifeMark& operator=(const LifeMark& /*other*/) noexcept { return *this; }
+
+  ~LifeMark() = default;
+
+  // Expires when the object is destroyed.
+  std::weak_ptr<const bool> watch() const { return alive_; }
+
+ private:
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+}  // namespace internal
+
 // The part of a module that does not depend on its type. Plain data members of a module are
-// configuration and constant after construction; tensors and sub-modules are registered. Not thread
-// safe.
+// configuration; tensors and sub-modules are registered. A graph that has called a module compiles
+// again if the bytes of the module object change. Not thread safe.
 class ModuleBase {
  public:
   ModuleBase();
@@ -195,7 +218,8 @@ class ModuleBase {
   // call.
   class [[nodiscard]] CallScope {
    public:
-    CallScope(const ModuleBase& module, Site site);
+    // `bytes`: the size of the object that is called, whose address is that of its ModuleBase.
+    CallScope(const ModuleBase& module, size_t bytes, Site site);
     ~CallScope();
     CallScope(const CallScope&) = delete;
     CallScope& operator=(const CallScope&) = delete;
@@ -207,9 +231,12 @@ class ModuleBase {
   };
 
  private:
+  friend class CalledModules;
   friend class GraphModule;
+  friend class ModuleReads;
   struct State;
   void add_child(std::string_view name, const ModuleBase& module, const std::type_info& type);
+  void note_registration() const;
   void check_new_name(std::string_view name) const;
   Tensor run_backward_pre_hooks(const Tensor& dy);
   Tensor run_backward_hooks(const Tensor& dx, const Tensor& dy);
@@ -228,6 +255,7 @@ class ModuleBase {
                        const std::type_info& type);
 
   std::shared_ptr<State> state_;
+  internal::LifeMark life_;
 };
 
 namespace internal {
@@ -250,7 +278,7 @@ class Module : public ModuleBase {
   }
 
   auto operator()(const TensorArg& x, Rest&&... rest) {
-    const CallScope scope(*this, x.site());
+    const CallScope scope(*this, sizeof(Derived), x.site());
     Derived& self = target();
     if (self.has_graph_options()) [[unlikely]] {
       return call_in_graph(self, self.enter_stage(x.tensor()), std::forward<Rest>(rest)...);
@@ -266,7 +294,7 @@ class Module : public ModuleBase {
              self.forward(std::forward<Args>(args)...);
            }) auto
   operator()(Args&&... args) {
-    const CallScope scope(*this, Site::none());
+    const CallScope scope(*this, sizeof(Derived), Site::none());
     return target().forward(std::forward<Args>(args)...);
   }
 

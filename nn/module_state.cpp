@@ -23,6 +23,17 @@ const std::string* interned_path(const std::string& path) {
   return &*paths.insert(path).first;
 }
 
+ModuleBase::State::Form ModuleBase::State::form() const {
+  Form form{.state = this,
+            .num_registrations = num_registrations,
+            .stage = stage,
+            .stage_placement = stage_placement,
+            .recomputes = recomputes};
+  for (const Hook& hook : hooks)
+    form.hooks.push_back(hook.number);
+  return form;
+}
+
 namespace {
 const Tensor& find_part(const StateDict& tensors, const std::string& name) {
   const auto found = tensors.find(name);

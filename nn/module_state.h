@@ -1,6 +1,8 @@
 // The state that the handles of one module share; for the sources of nn/module.h only.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,6 +15,10 @@ namespace flow::nn {
 
 // The interned copy of a path, which is never destroyed.
 const std::string* interned_path(const std::string& path);
+
+// The number of changes, in this process, to what calls of modules depend on: modes, hooks, options
+// for graphs, registered tensors and modules.
+inline constinit std::atomic<uint64_t> num_module_changes{0};
 
 struct ModuleBase::State {
   struct Hook {
@@ -48,7 +54,29 @@ struct ModuleBase::State {
   // The module that replaced this one, and the type of the member.
   std::shared_ptr<ModuleBase> replacement;
   const std::type_info* replacement_type = nullptr;
+
+  // The number of tensors and modules that were registered or replaced.
+  uint64_t num_registrations = 0;
+
+  // Everything above except the mode that the result of a call may depend on. Values of parameters
+  // and buffers, which compiled steps read at each run, are not part of it.
+  struct Form {
+    const State* state = nullptr;
+    uint64_t num_registrations = 0;
+    std::vector<int64_t> hooks = {};  // their numbers
+    int64_t stage = -1;
+    Placement stage_placement = {};
+    bool recomputes = false;
+    friend bool operator==(const Form&, const Form&) = default;
+  };
+
+  Form form() const;
 };
+
+// Call it after a change of a module's state.
+inline void note_module_change() {
+  num_module_changes.fetch_add(1, std::memory_order_relaxed);
+}
 
 // Joins "a" and "b" to "a.b". An empty name stands for the module itself.
 std::string join_path(const std::string& prefix, const std::string& name);

@@ -7,7 +7,7 @@
 #include <cxxabi.h>
 
 #include "core/error.h"
-#include "nn/called_modules.h"
+#include "nn/module_reads.h"
 #include "nn/module_state.h"
 #include "ops/shape/view.h"
 
@@ -111,6 +111,7 @@ void ModuleBase::put_replacement(std::string_view path, std::shared_ptr<ModuleBa
   child.second = *module;
   old.replacement = std::move(module);
   old.replacement_type = &type;
+  owner.note_registration();
 }
 
 ModuleBase* ModuleBase::replacement(const std::type_info& type) const {
@@ -126,29 +127,34 @@ ModuleBase* ModuleBase::replacement(const std::type_info& type) const {
 int64_t ModuleBase::register_forward_pre_hook(ForwardPreHook hook) {
   State& state = live_state();
   state.hooks.push_back({.number = state.num_hooks, .before = std::move(hook)});
+  note_module_change();
   return state.num_hooks++;
 }
 
 int64_t ModuleBase::register_forward_hook(ForwardHook hook) {
   State& state = live_state();
   state.hooks.push_back({.number = state.num_hooks, .after = std::move(hook)});
+  note_module_change();
   return state.num_hooks++;
 }
 
 int64_t ModuleBase::register_full_backward_pre_hook(FullBackwardPreHook hook) {
   State& state = live_state();
   state.hooks.push_back({.number = state.num_hooks, .before_backward = std::move(hook)});
+  note_module_change();
   return state.num_hooks++;
 }
 
 int64_t ModuleBase::register_full_backward_hook(FullBackwardHook hook) {
   State& state = live_state();
   state.hooks.push_back({.number = state.num_hooks, .after_backward = std::move(hook)});
+  note_module_change();
   return state.num_hooks++;
 }
 
 void ModuleBase::remove_hook(int64_t number) {
   std::erase_if(live_state().hooks, [&](const State::Hook& hook) { return hook.number == number; });
+  note_module_change();
 }
 
 bool ModuleBase::has_hooks() const {

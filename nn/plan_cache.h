@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "graph/program/compiled_artifact.h"
+#include "graph/compile.h"
 
 namespace flow::nn {
 

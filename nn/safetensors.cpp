@@ -1,244 +1,10 @@
 #include "nn/safetensors.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <fstream>
-#include <set>
-
-#include <nlohmann/json.hpp>
-
 #include "core/context.h"
-#include "core/error.h"
 #include "core/strided_twin.h"
-#include "nn/file.h"
 #include "nn/safetensors_index.h"
 
 namespace flow::nn {
-
-namespace {
-
-using Json = nlohmann::json;
-
-constexpr const char* kMetadata = "__metadata__";
-constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the reference implementation's limit
-
-struct DTypeName {
-  DType dtype;
-  std::string_view name;
-};
-
-constexpr std::array kDTypes = {
-    DTypeName{bool_, "BOOL"},    DTypeName{uint8, "U8"},    DTypeName{int8, "I8"},
-    DTypeName{int32, "I32"},     DTypeName{int64, "I64"},   DTypeName{float16, "F16"},
-    DTypeName{bfloat16, "BF16"}, DTypeName{float32, "F32"}, DTypeName{float64, "F64"}};
-
-using Entry = SafetensorsEntry;
-
-class Reader {
- public:
-  explicit Reader(const std::string& path) : path_(path), file_(path) {}
-
-  // Reads the entries and leaves the file positioned at the data of the first one.
-  const std::vector<Entry>& read_index(Metadata* metadata) {
-    std::array<unsigned char, 8> length_bytes{};
-    if (file_.size() < 8)
-      fail(str("it has ", file_.size(), " bytes, less than the 8 bytes of the header length"));
-    file_.read(length_bytes.data(), 8);
-    uint64_t length = 0;
-    for (size_t i = 8; i-- > 0;)
-      length = length << 8 | length_bytes[i];
-    if (length > kMaxHeaderBytes || length > file_.size() - 8) {
-      fail(str("the header length ", length, " is greater than the size of the file"));
-    }
-    std::string text(static_cast<size_t>(length), '\0');
-    file_.read(text.data(), text.size());
-    data_bytes_ = file_.size() - 8 - length;
-    parse(text, metadata);
-    check_layout();
-    for (Entry& entry : entries_) {
-      entry.begin += 8 + length;
-      entry.end += 8 + length;
-    }
-    return entries_;
-  }
-
-  StateDict read(Metadata* metadata) {
-    StateDict tensors;
-    for (const Entry& entry : read_index(metadata))
-      tensors.emplace(entry.name, load(entry));
-    return tensors;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& why) const {
-    throw BadFile(str("[safetensors] ", path_, " is not a valid safetensors file: ", why,
-                      "; write it again or restore a copy"));
-  }
-
-  void parse(const std::string& text, Metadata* metadata) {
-    std::set<std::string> keys;
-    // Depth 1 has the tensor names. The lists of numbers in their values are at depth 3.
-    const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-      if (depth > 3) fail("the header is nested too deeply");
-      if (event == Json::parse_event_t::key && depth == 1 &&
-          !keys.insert(value.get<std::string>()).second) {
-        fail("a name occurs twice: " + value.get<std::string>());
-      }
-      return true;
-    };
-    if (text.empty() || text[0] != '{') fail("the header does not start with '{'");
-    Json header;
-    try {
-      header = Json::parse(text, check);
-    } catch (const Json::exception& error) {
-      fail(error.what());
-    }
-    if (!header.is_object()) fail("the header is not a JSON object");
-    for (const auto& [name, value] : header.items()) {
-      if (name == kMetadata) {
-        read_metadata(value, metadata);
-      } else {
-        entries_.push_back(parse_entry(name, value));
-      }
-    }
-  }
-
-  void read_metadata(const Json& value, Metadata* metadata) const {
-    if (!value.is_object()) fail(str(kMetadata, " is not a JSON object"));
-    for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) fail(str(kMetadata, ' ', key, " is not a string"));
-      if (metadata != nullptr) metadata->emplace(key, text.get<std::string>());
-    }
-  }
-
-  uint64_t unsigned_number(const Json& value, const std::string& name) const {
-    if (!value.is_number_unsigned())
-      fail(str("tensor ", name, " has a size or offset that is not a non-negative integer"));
-    return value.get<uint64_t>();
-  }
-
-  Entry parse_entry(const std::string& name, const Json& value) const {
-    if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
-        !value.contains("shape") || !value.contains("data_offsets") ||
-        !value["dtype"].is_string() || !value["shape"].is_array() ||
-        !value["data_offsets"].is_array() || value["data_offsets"].size() != 2) {
-      fail(str("tensor ", name, " does not have exactly dtype, shape and data_offsets"));
-    }
-    Entry entry;
-    entry.name = name;
-    const auto dtype_text = value["dtype"].get<std::string>();
-    const std::optional<DType> dtype = dtype_of_safetensors(dtype_text);
-    if (!dtype) fail(str("tensor ", name, " has an unknown dtype ", dtype_text));
-    entry.dtype = *dtype;
-    entry.begin = unsigned_number(value["data_offsets"][0], name);
-    entry.end = unsigned_number(value["data_offsets"][1], name);
-    if (value["shape"].size() > kMaxDims) {
-      fail(str("tensor ", name, " has ", value["shape"].size(), " dims, but at most ", kMaxDims,
-               " are supported"));
-    }
-    uint64_t bytes = dtype_size(entry.dtype);
-    for (const Json& size_value : value["shape"]) {
-      const uint64_t size = unsigned_number(size_value, name);
-      if (__builtin_mul_overflow(bytes, size, &bytes) || size > (uint64_t{1} << 62)) {
-        fail(str("tensor ", name, " has a shape whose size overflows"));
-      }
-      entry.shape.push_back(static_cast<int64_t>(size));
-    }
-    if (entry.end < entry.begin || entry.end - entry.begin != bytes || entry.end > data_bytes_) {
-      fail(str("tensor ", name, " needs ", bytes, " bytes, but its data_offsets are [", entry.begin,
-               ", ", entry.end, ") in ", data_bytes_, " bytes of data"));
-    }
-    return entry;
-  }
-
-  // Checks that the tensors fill the data without overlaps and gaps.
-  void check_layout() {
-    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-    });
-    uint64_t next = 0;
-    for (const Entry& entry : entries_) {
-      if (entry.begin != next)
-        fail(str("tensor ", entry.name, " overlaps another one or leaves a gap"));
-      next = entry.end;
-    }
-    if (next != data_bytes_) fail(str("the data ends at ", next, " of ", data_bytes_, " bytes"));
-  }
-
-  Tensor load(const Entry& entry) {
-    const MetaPtr meta = local_meta(entry.shape, entry.dtype, DeviceType::kCpu);
-    Ref<Storage> storage =
-        Storage::allocate(thread_state().context->allocator(), meta->local_bytes());
-    file_.read(storage->data(), meta->local_bytes());
-    return Tensor::make(meta, std::move(storage));
-  }
-
-  std::string path_;
-  InputFile file_;
-  uint64_t data_bytes_ = 0;
-  std::vector<Entry> entries_;
-};
-
-}  // namespace
-
-std::string_view safetensors_name(DType dtype) {
-  for (const DTypeName& entry : kDTypes) {
-    if (entry.dtype == dtype) return entry.name;
-  }
-  return {};
-}
-
-std::optional<DType> dtype_of_safetensors(std::string_view name) {
-  for (const DTypeName& entry : kDTypes) {
-    if (entry.name == name) return entry.dtype;
-  }
-  return std::nullopt;
-}
-
-namespace {
-// The header as JSON text. Throws InvalidArgument for names that are not UTF-8.
-std::string text_of(const Json& header) {
-  try {
-    return header.dump();
-  } catch (const Json::exception& error) {
-    throw InvalidArgument(str("[safetensors] a name or the metadata is not UTF-8 text (",
-                              error.what(), "); nothing was written; use UTF-8 text"));
-  }
-}
-}  // namespace
-
-void write_safetensors(const std::string& path, const std::vector<SafetensorsData>& entries,
-                       const Metadata& metadata) {
-  const auto bytes_of = [](const SafetensorsData& entry) {
-    return static_cast<size_t>(entry.shape.numel()) * dtype_size(entry.dtype);
-  };
-  Json header = Json::object();
-  if (!metadata.empty()) header[kMetadata] = metadata;
-  uint64_t offset = 0;
-  for (const SafetensorsData& entry : entries) {
-    if (entry.name == kMetadata) {
-      throw InvalidArgument(str("[safetensors] the format reserves the name ", kMetadata,
-                                "; give the tensor another name"));
-    }
-    header[entry.name] = {{"dtype", safetensors_name(entry.dtype)},
-                          {"shape", std::vector<int64_t>(entry.shape.begin(), entry.shape.end())},
-                          {"data_offsets", {offset, offset + bytes_of(entry)}}};
-    offset += bytes_of(entry);
-  }
-  std::string text = text_of(header);
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data is 8-byte aligned
-  std::array<unsigned char, 8> length{};
-  for (size_t i = 0; i < 8; ++i)
-    length[i] = static_cast<unsigned char>(text.size() >> (8 * i));
-
-  OutputFile file(path);
-  file.write(length.data(), length.size());
-  file.write(text.data(), text.size());
-  for (const SafetensorsData& entry : entries)
-    file.write(entry.data, bytes_of(entry));
-  file.commit();
-}
 
 void save_safetensors(const std::string& path, const StateDict& tensors, const Metadata& metadata) {
   std::vector<Tensor> whole;
@@ -251,12 +17,17 @@ void save_safetensors(const std::string& path, const StateDict& tensors, const M
   write_safetensors(path, entries, metadata);
 }
 
-std::vector<SafetensorsEntry> read_safetensors_index(const std::string& path, Metadata* metadata) {
-  return Reader(path).read_index(metadata);
-}
-
 StateDict load_safetensors(const std::string& path, Metadata* metadata) {
-  return Reader(path).read(metadata);
+  InputFile file(path);
+  StateDict tensors;
+  for (const SafetensorsEntry& entry : read_safetensors_index(file, path, metadata)) {
+    const MetaPtr meta = local_meta(entry.shape, entry.dtype, DeviceType::kCpu);
+    Ref<Storage> storage =
+        Storage::allocate(thread_state().context->allocator(), meta->local_bytes());
+    file.read_at(entry.begin, storage->data(), meta->local_bytes());
+    tensors.emplace(entry.name, Tensor::make(meta, std::move(storage)));
+  }
+  return tensors;
 }
 
 }  // namespace flow::nn

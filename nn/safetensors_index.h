@@ -11,6 +11,7 @@
 
 #include "core/dtype.h"
 #include "core/shape.h"
+#include "nn/file.h"
 #include "nn/safetensors.h"
 
 namespace flow::nn {
@@ -26,6 +27,9 @@ struct SafetensorsEntry {
 // The entries in the order of their data, which fill the file from the header to its end. Throws
 // IoError as load_safetensors.
 std::vector<SafetensorsEntry> read_safetensors_index(const std::string& path,
+                                                     Metadata* metadata = nullptr);
+// The same for an open file, whose path is for error texts.
+std::vector<SafetensorsEntry> read_safetensors_index(InputFile& file, const std::string& path,
                                                      Metadata* metadata = nullptr);
 
 // One tensor to write.

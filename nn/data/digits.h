@@ -1,8 +1,7 @@
-// Images of digits: the contents of MNIST files, and the output of the generator.
+// Images of digits, and a generator of such images.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace flow::data {
@@ -20,12 +19,5 @@ struct Digits {
 // distracting strokes. The same arguments give the same images. They are harder for a linear model
 // than those of MNIST.
 Digits generate_digits(int64_t count, uint64_t seed);
-
-// Reads a pair of idx files, plain or gzip (LeCun and Cortes 1998). Sizes are checked against the
-// header before memory is allocated. Throws IoError, naming the file and the defect.
-Digits read_idx(const std::string& images_path, const std::string& labels_path);
-// Writes plain idx files. Each file appears complete or not at all. Throws IoError.
-void write_idx(const Digits& digits, const std::string& images_path,
-               const std::string& labels_path);
 
 }  // namespace flow::data

@@ -1,4 +1,5 @@
-// The idx file format of MNIST: a big-endian header (magic number, sizes) followed by bytes.
+#include "nn/data/idx.h"
+
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -6,7 +7,6 @@
 #include <zlib.h>
 
 #include "core/error.h"
-#include "nn/data/digits.h"
 #include "nn/file.h"
 
 namespace flow::data {

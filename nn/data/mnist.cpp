@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "nn/data/dataset.h"
+#include "nn/data/idx.h"
 #include "ops/creation/creation.h"
 
 namespace flow::data {

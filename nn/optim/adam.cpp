@@ -36,7 +36,8 @@ void Adam::update(const Tensor& parameter, const Tensor& grad, size_t number, Pa
                                   .step = state.step,
                                   .max_exp_avg_sq = state.buffers[2],
                                   .lr_tensor = state.rate(0),
-                                  .step_tensor = state.rate(1)};
+                                  .step_tensor = state.rate(1),
+                                  .beta1_tensor = state.rate(2)};
   const auto update_fn = o.decoupled_weight_decay ? adamw_update : adam_update;
   update_fn(parameter, grad, average, square, options);
 }

@@ -21,7 +21,8 @@ void Adamax::update(const Tensor& parameter, const Tensor& grad, size_t number, 
                  .maximize = o.maximize,
                  .step = state.step,
                  .lr_tensor = state.rate(0),
-                 .step_tensor = state.rate(1)});
+                 .step_tensor = state.rate(1),
+                 .beta1_tensor = state.rate(2)});
 }
 
 }  // namespace flow::optim

@@ -24,7 +24,8 @@ void AdamW::update(const Tensor& parameter, const Tensor& grad, size_t number, P
                 .step = state.step,
                 .max_exp_avg_sq = state.buffers[2],
                 .lr_tensor = state.rate(0),
-                .step_tensor = state.rate(1)});
+                .step_tensor = state.rate(1),
+                .beta1_tensor = state.rate(2)});
 }
 
 }  // namespace flow::optim

@@ -34,11 +34,12 @@ void NAdam::write_rates(size_t number, const ParamState& state, std::span<double
   rates[1] = o.lr * next_mu / (1 - product * next_mu);
   rates[2] = o.decoupled_weight_decay ? o.lr * o.weight_decay : o.weight_decay;
   rates[3] = 1 - std::pow(o.betas.second, static_cast<double>(state.step));
+  rates[4] = o.betas.first;
 }
 
 void NAdam::update(const Tensor& parameter, const Tensor& grad, size_t number, ParamState& state) {
   const NAdamOptions& o = options_of(number);
-  std::array<double, 4> now{};
+  std::array<double, 5> now{};
   write_rates(number, state, now);
   const Tensor& average = buffer(state, 0, parameter);
   nadam_update(parameter, grad, average, buffer(state, 1, parameter),
@@ -54,7 +55,8 @@ void NAdam::update(const Tensor& parameter, const Tensor& grad, size_t number, P
                 .grad_rate_tensor = state.rate(0),
                 .average_rate_tensor = state.rate(1),
                 .decay_tensor = state.rate(2),
-                .correction2_tensor = state.rate(3)});
+                .correction2_tensor = state.rate(3),
+                .beta1_tensor = state.rate(4)});
 }
 
 }  // namespace flow::optim

@@ -35,7 +35,7 @@ class NAdam : public GroupedOptimizer<NAdamOptions> {
   // Writes grad_rate, average_rate, decay and correction2 of nadam_update.
   void write_rates(size_t number, const ParamState& state, std::span<double> rates) const override;
 
-  size_t num_rates() const override { return 4; }
+  size_t num_rates() const override { return 5; }
 
   double momentum_at(size_t number, int64_t step) const;  // μ_t
 

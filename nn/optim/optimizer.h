@@ -102,14 +102,16 @@ class Optimizer {
   // Updates the parameter's `numbers` for the step that begins; the step is already counted.
   virtual void advance(size_t /*number*/, ParamState& /*state*/) const {}
 
-  // Writes the values that change from step to step, by default the learning rate and the step. A
-  // compiled step gets them as inputs: update() uses state.rate(i) where it is defined.
+  // Writes the values that may change from step to step, by default the learning rate, the step and
+  // the momentum or first beta. A compiled step gets them as inputs: update() uses state.rate(i)
+  // where it is defined.
   virtual void write_rates(size_t number, const ParamState& state, std::span<double> rates) const {
     rates[0] = lr(group_of(number));
     rates[1] = static_cast<double>(state.step);
+    rates[2] = momentum(group_of(number)).value_or(0);
   }
 
-  virtual size_t num_rates() const { return 2; }
+  virtual size_t num_rates() const { return 3; }
 
   // True if every parameter that was updated has the first of buffer_names().
   virtual bool always_has_buffer() const { return true; }

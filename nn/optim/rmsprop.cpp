@@ -27,7 +27,8 @@ void RMSprop::update(const Tensor& parameter, const Tensor& grad, size_t number,
                   .maximize = o.maximize,
                   .grad_avg = o.centered ? buffer(state, 1, parameter) : Tensor(),
                   .momentum_buffer = o.momentum > 0 ? buffer(state, 2, parameter) : Tensor(),
-                  .lr_tensor = state.rate(0)});
+                  .lr_tensor = state.rate(0),
+                  .momentum_tensor = state.rate(2)});
 }
 
 }  // namespace flow::optim

@@ -29,7 +29,8 @@ void SGD::update(const Tensor& parameter, const Tensor& grad, size_t number, Par
               .nesterov = o.nesterov,
               .maximize = o.maximize,
               .is_first = is_first,
-              .lr_tensor = state.rate(0)});
+              .lr_tensor = state.rate(0),
+              .momentum_tensor = state.rate(2)});
 }
 
 }  // namespace flow::optim

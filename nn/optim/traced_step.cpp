@@ -13,16 +13,18 @@
 namespace flow::optim {
 
 namespace {
-std::vector<std::optional<double>> momenta_of(const Optimizer& optimizer) {
-  std::vector<std::optional<double>> momenta;
+// Whether the groups have momentum. Without it, some rules keep no buffer for it; its value is a
+// rate.
+std::vector<bool> uses_of_momentum(const Optimizer& optimizer) {
+  std::vector<bool> uses;
   for (int64_t group = 0; group < optimizer.num_groups(); ++group)
-    momenta.push_back(optimizer.momentum(group));
-  return momenta;
+    uses.push_back(optimizer.momentum(group).value_or(0) != 0);
+  return uses;
 }
 }  // namespace
 
 TracedStep::TracedStep(Optimizer& optimizer, graph::Trace& trace)
-    : optimizer_(optimizer), momenta_(momenta_of(optimizer)) {
+    : optimizer_(optimizer), uses_momentum_(uses_of_momentum(optimizer)) {
   const NoGradGuard no_grad;
   const UpdatePhase phase;
   autograd::drop_cached_casts();
@@ -90,7 +92,7 @@ bool TracedStep::starts_special(const Parameter& parameter) const {
 }
 
 bool TracedStep::fits() const {
-  bool same = momenta_of(optimizer_) == momenta_;
+  bool same = uses_of_momentum(optimizer_) == uses_momentum_;
   optimizer_.for_each_param([&](const Tensor& tensor, size_t number) {
     same &= number < requires_grad_.size() && requires_grad_[number] == tensor.requires_grad();
   });

@@ -1,7 +1,6 @@
 // An optimizer's step in a compiled step. It is traced once; the rates are inputs of each run.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "graph/trace/tracer.h"
@@ -17,8 +16,8 @@ class TracedStep {
   // one tensor per placement, in the order of inputs().
   TracedStep(Optimizer& optimizer, graph::Trace& trace);
 
-  // True if the traced step is still the optimizer's step: parameters, state tensors and constants
-  // are the same.
+  // True if the traced step is still the optimizer's step: the same parameters record gradients,
+  // the state tensors are the same, and the same groups have a momentum.
   bool fits() const;
 
   // Counts a step of every traced parameter and writes the rates.
@@ -59,8 +58,8 @@ class TracedStep {
   Optimizer& optimizer_;
   std::vector<Parameter> parameters_;
   std::vector<Input> inputs_;
-  std::vector<bool> requires_grad_;             // by parameter number
-  std::vector<std::optional<double>> momenta_;  // by group
+  std::vector<bool> requires_grad_;  // by parameter number
+  std::vector<bool> uses_momentum_;  // by group
   bool is_special_ = false;
 };
 

@@ -26,7 +26,8 @@ void broadcast_values(const NamedTensors& tensors);
 // construct and call it in the same order. At construction all ranks take the parameters and
 // buffers of rank 0. backward averages the gradients over all ranks; the buckets are sent while
 // backward is still running. A parameter that a rank did not use counts as a gradient of 0 there.
-// On every rank backward must reach at least one parameter.
+// On every rank backward must reach at least one parameter. Graphs do not support it: a call in
+// build(), and a backward in build() that reaches the parameters, raise Unsupported.
 //
 //   flow::nn::parallel::DistributedDataParallel ddp(model);
 //   loss_fn(ddp(x[flow::env::rank()]), y[flow::env::rank()]).backward();
@@ -37,12 +38,14 @@ class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
       : module_(this->register_module("module", std::move(module))),
         options_(options),
         buckets_(GradientBuckets::make(module_.named_parameters(), options.bucket_mb)) {
+    internal::refuse_in_graph();
     internal::broadcast_values(module_.named_parameters());
     internal::broadcast_values(module_.named_buffers());
   }
 
   template <class... Args>
   auto forward(Args&&... args) {
+    internal::refuse_in_graph();
     if (options_.broadcast_buffers && this->is_training() && buckets_->is_synchronising()) {
       internal::broadcast_values(module_.named_buffers());
     }

@@ -17,6 +17,15 @@ namespace flow::nn::parallel {
 
 using autograd::GradientBucket;
 
+void internal::refuse_in_graph() {
+  if (thread_state().trace == nullptr) return;
+  throw Unsupported(
+      "[DistributedDataParallel] a graph cannot contain it; build the graph from the module itself "
+      "with global parameters (module.to_global(ranks, sbp::broadcast)) and inputs split over the "
+      "ranks",
+      user_site(Site::none()));
+}
+
 // A bucket's memory holds the gradients one after another, followed by the share of ranks that had
 // a gradient, for each of them. A parameter that a rank did not use counts as zero there; a
 // parameter that no rank used keeps no gradient.
@@ -98,6 +107,7 @@ std::vector<size_t> GradientBuckets::bucket_sizes() const {
 
 void GradientBuckets::note_gradient(size_t parameter) {
   if (!is_synchronising_) return;
+  internal::refuse_in_graph();
   // A new backward has begun; the previous one has ended or failed.
   if (backward_ != backward_number()) {
     backward_ = backward_number();
@@ -146,7 +156,9 @@ void GradientBuckets::launch(Bucket& bucket, Where where) {
     memory.part(bucket.counts + static_cast<int64_t>(k), 1).fill_(grad.defined() ? 1 : 0);
   }
   RankContext& context = *thread_state().context;
-  const boxing::Fingerprint what{.op = "gradients", .shape = {memory.num_elements()}};
+  const boxing::Fingerprint what{.op = "gradients",
+                                 .shape = {memory.num_elements()},
+                                 .site = user_site(Site::none())};  // that of backward
   if (where == Where::kHere) {
     memory.sum(boxing::world_communicator(context), what);
   } else {

@@ -11,6 +11,11 @@
 
 namespace flow::nn::parallel {
 
+namespace internal {
+// Throws Unsupported, with the user's line, if a graph is being traced.
+void refuse_in_graph();
+}  // namespace internal
+
 // Confined to one thread of its rank. All ranks of the world construct and use it in the same
 // order.
 class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {

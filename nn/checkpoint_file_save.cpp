@@ -14,6 +14,7 @@
 #include "nn/checkpoint_folder.h"
 #include "nn/checkpoint_manifest.h"
 #include "nn/file.h"
+#include "nn/folder_lock.h"
 #include "nn/safetensors_index.h"
 #include "ops/creation/copy.h"
 
@@ -26,11 +27,11 @@ namespace fs = std::filesystem;
 // ---------------------------------------------------------------- ranks agree on each phase
 
 // Exchanges texts between all ranks; the result is by rank. Collective over the world.
-std::vector<std::string> exchange(const std::string& own) {
+std::vector<std::string> gather_texts(const std::string& own, Site site) {
   RankContext& context = *thread_state().context;
   if (context.world_size() == 1) return {own};
   boxing::Communicator& world = boxing::world_communicator(context);
-  const boxing::Fingerprint what{.op = "checkpoint"};
+  const boxing::Fingerprint what{.op = "checkpoint", .site = site};
   const auto ranks = static_cast<size_t>(context.world_size());
   const auto own_size = static_cast<int64_t>(own.size());
   std::vector<int64_t> sizes(ranks);
@@ -52,14 +53,14 @@ std::vector<std::string> exchange(const std::string& own) {
 // Runs `phase`, which returns a text, on this rank and returns the texts of all ranks. If it throws
 // on any rank, all ranks throw IoError with the reason of the first such rank.
 template <class Phase>
-std::vector<std::string> in_agreement(const Phase& phase) {
+std::vector<std::string> in_agreement(Site site, const Phase& phase) {
   std::string own;
   try {
     own = "+" + phase();
   } catch (const std::exception& error) {
     own = str("-", error.what());
   }
-  std::vector<std::string> texts = exchange(own);
+  std::vector<std::string> texts = gather_texts(own, site);
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     if (texts[rank][0] == '-') {
       throw IoError(str(texts[rank].substr(1), " (on rank ", rank, "); nothing was saved"));
@@ -182,37 +183,40 @@ void make_folders(const fs::path& path) {
 // Removes what interrupted saves have left behind.
 void remove_leftovers(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
-    if (entry.path().filename().string().starts_with(kTemporaryPrefix)) fs::remove_all(entry);
+    if (entry.path().filename().string().starts_with(kTemporaryPrefix)) {
+      remove_unread_folder(entry.path().string());
+    }
   }
 }
 
+// `id` is that of the save: what an earlier save has hidden may still be read.
 void remove_old(const std::string& path, const std::vector<int64_t>& steps, int64_t newest,
-                const CheckpointOptions& options) {
+                const std::string& id, const CheckpointOptions& options) {
   if (options.keep_last == 0) return;
   const auto num_old = static_cast<int64_t>(steps.size()) - options.keep_last;
   std::vector<std::string> all_hidden;
   for (int64_t i = 0; i < num_old; ++i) {
     const int64_t step = steps[static_cast<size_t>(i)];
     if (step == newest || (options.keep_every > 0 && step % options.keep_every == 0)) continue;
-    all_hidden.push_back(str(path, "/", kTemporaryPrefix, "old-", step));
+    all_hidden.push_back(str(path, "/", kTemporaryPrefix, "old-", step, "-", id));
     fs::rename(str(path, "/", step_name(step)), all_hidden.back());
   }
   if (all_hidden.empty()) return;
   // The renames are made durable first: a half-removed folder would look like a damaged checkpoint.
   sync_folder(path);
   for (const std::string& hidden : all_hidden)
-    fs::remove_all(hidden);
+    remove_unread_folder(hidden);  // a later save removes those that are being read
 }
 
 }  // namespace
 
-void CheckpointFolder::save(int64_t step, const StateDict& tensors,
-                            const Metadata& metadata) const {
+void CheckpointFolder::save(int64_t step, const StateDict& tensors, const Metadata& metadata,
+                            Site site) const {
   check_savable(step, tensors);
   const bool leads = env::rank() == 0;
   std::optional<FileLock> lock;
   std::string temporary;
-  const std::string id = in_agreement([&] {
+  const std::string id = in_agreement(site, [&] {
     if (!leads) return std::string();
     make_folders(path_);
     lock.emplace(path_ + "/.lock");
@@ -224,8 +228,8 @@ void CheckpointFolder::save(int64_t step, const StateDict& tensors,
   temporary = str(path_, "/", kTemporaryPrefix, id);
   try {
     const std::vector<std::string> parts =
-        in_agreement([&] { return write_part(temporary, id, tensors); });
-    in_agreement([&] {
+        in_agreement(site, [&] { return write_part(temporary, id, tensors); });
+    in_agreement(site, [&] {
       if (!leads) return std::string();
       Manifest manifest{.step = step,
                         .id = id,
@@ -241,7 +245,7 @@ void CheckpointFolder::save(int64_t step, const StateDict& tensors,
       file.write(text.data(), text.size());
       file.commit();
       commit_folder(temporary, str(path_, "/", step_name(step)));
-      remove_old(path_, steps(), step, options_);
+      remove_old(path_, steps(), step, id, options_);
       return std::string();
     });
   } catch (...) {

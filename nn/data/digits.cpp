@@ -1,9 +1,10 @@
+#include "nn/data/digits.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "core/generator.h"
-#include "nn/data/digits.h"
 
 namespace flow::data {
 

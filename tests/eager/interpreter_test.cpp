@@ -20,6 +20,13 @@ namespace {
 using eager::decision_cache;
 using Floats = std::vector<float>;
 
+// Runs before the initializers of the library, which is linked behind this file.
+const Tensor made_before_main = ones({2, 2}) * 3.0;
+
+TEST(EagerInterpreter, TensorsMayBeMadeBeforeMain) {
+  EXPECT_EQ((made_before_main + made_before_main).to_vector<float>(), Floats(4, 6));
+}
+
 TEST(EagerInterpreter, ViewsShareStorage) {
   const Tensor x = tensor({{1.F, 2.F, 3.F}, {4.F, 5.F, 6.F}});
 

@@ -212,7 +212,8 @@ TEST_F(BlockedKernelCall, AnOverwrittenSavedTensorIsNoticed) {
 graph::Program program_of_clone(MetaPtr input, MetaPtr output) {
   graph::Program program;
   program.buffers = {{.meta = input, .external = 0}, {.meta = output, .external = 1}};
-  program.steps = {{.inputs = {0}, .outputs = {1}, .op = &ops::kClone}};
+  program.steps = {
+      {.body = graph::KernelStep{.op_call = {.op = &ops::kClone}}, .inputs = {0}, .outputs = {1}}};
   program.externals = {0, 1};
   return program;
 }
@@ -222,7 +223,7 @@ TEST(BoundSteps, CallsOfAProgramFromAFileAreDecidedAgain) {
 
   graph::bind_kernel_calls(program, kernel_table());
 
-  const KernelCall& call = *program.steps[0].call;
+  const KernelCall& call = *program.steps[0].as<graph::KernelStep>()->kernel_call;
   EXPECT_EQ(call.kind, Kind::kKernel);
   EXPECT_NE(call.fn, nullptr);
   EXPECT_EQ(call.inputs[0], program.buffers[0].meta);

@@ -1,13 +1,14 @@
 // Certificates: programs that end are certified, and what would go wrong is named.
 #include "graph/program/certificate.h"
 
-#include <functional>
+#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "graph/program/memory_plan.h"
 #include "graph/program/program.h"
 
 namespace flow::graph {
@@ -28,33 +29,24 @@ struct Hand {
   }
 
   Hand& send(int64_t to, int64_t tag, int64_t count = kCount) {
-    program.steps.push_back({.kind = StepKind::kSend,
+    program.steps.push_back({.body = SendStep{.peer = to, .tag = tag},
                              .inputs = {buffer(count)},
-                             .outputs = {},
-                             .peer = to,
-                             .tag = tag,
                              .file = "user.cpp",
                              .line = static_cast<uint32_t>(tag)});
     return *this;
   }
 
   Hand& recv(int64_t from, int64_t tag, int64_t count = kCount) {
-    program.steps.push_back({.kind = StepKind::kRecv,
-                             .inputs = {},
+    program.steps.push_back({.body = ReceiveStep{.peer = from, .tag = tag},
                              .outputs = {buffer(count)},
-                             .peer = from,
-                             .tag = tag,
                              .file = "user.cpp",
                              .line = static_cast<uint32_t>(tag)});
     return *this;
   }
 
   // For the send that is step `step`.
-  Hand& wait(int64_t step) {
-    program.steps.push_back({.kind = StepKind::kWait,
-                             .inputs = program.steps[static_cast<size_t>(step)].inputs,
-                             .outputs = {},
-                             .peer = step});
+  Hand& wait(size_t step) {
+    program.steps.push_back({.body = WaitStep{.send = step}, .inputs = program.steps[step].inputs});
     return *this;
   }
 
@@ -64,15 +56,18 @@ struct Hand {
       program.buffers.push_back({.meta = global_meta({count}, float32, kPair, sbp, program.rank)});
       return static_cast<BufferId>(program.buffers.size() - 1);
     };
-    Step step{.inputs = {add(sbp::partial_sum)},
-              .outputs = {add(sbp::broadcast)},
-              .op = &boxing::kRedistribute,
-              .file = "user.cpp",
-              .line = line};
     const boxing::RedistributeAttrs attrs{.placement = kPair, .nd_sbp = sbp::broadcast};
     const auto* bytes = reinterpret_cast<const std::byte*>(&attrs);
-    step.attrs.assign(bytes, bytes + sizeof(attrs));
-    program.steps.push_back(std::move(step));
+    const boxing::Route route =
+        boxing::find_route({count}, float32, {kPair, sbp::partial_sum}, {kPair, sbp::broadcast});
+    program.steps.push_back(
+        {.body = CollectiveStep{.op_call = {.op = &boxing::kRedistribute,
+                                            .attrs = {bytes, bytes + sizeof(attrs)}},
+                                .route = std::make_shared<const boxing::Route>(route)},
+         .inputs = {add(sbp::partial_sum)},
+         .outputs = {add(sbp::broadcast)},
+         .file = "user.cpp",
+         .line = line});
     return *this;
   }
 };
@@ -156,13 +151,11 @@ TEST(Certificate, CountsSendsAsUnbuffered) {
 TEST(Certificate, NamesTheOpThatSetsThePeak) {
   Hand hand(0);
   const BufferId a = hand.buffer(10), b = hand.buffer(20), c = hand.buffer(5);
-  hand.program.steps.push_back({.kind = StepKind::kToStrided, .inputs = {}, .outputs = {a}});
-  hand.program.steps.push_back({.kind = StepKind::kToStrided,
-                                .inputs = {a},
-                                .outputs = {b},
-                                .file = "user.cpp",
-                                .line = 12});
-  hand.program.steps.push_back({.kind = StepKind::kToStrided, .inputs = {b}, .outputs = {c}});
+  hand.program.steps = {
+      {.body = ConvertStep{}, .outputs = {a}},
+      {.body = ConvertStep{}, .inputs = {a}, .outputs = {b}, .file = "user.cpp", .line = 12},
+      {.body = ConvertStep{}, .inputs = {b}, .outputs = {c}},
+  };
   plan_memory(hand.program);
   const Certificate certificate = certify({&hand.program, 1});
   EXPECT_EQ(certificate.ranks[0].peak_bytes, 120);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "eager/runtime.h"
+#include "graph/ir/ir_text.h"
 #include "graph/trace/tracer.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"

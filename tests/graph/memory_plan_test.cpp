@@ -1,3 +1,5 @@
+#include "graph/program/memory_plan.h"
+
 #include <random>
 
 #include <gtest/gtest.h>

@@ -3,7 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/ir/ir_text.h"
+#include "graph/passes/common_subexpressions.h"
+#include "graph/passes/copies.h"
+#include "graph/passes/dead_nodes.h"
+#include "graph/passes/identities.h"
 #include "graph/passes/pass.h"
+#include "graph/passes/redistributions.h"
 #include "graph/trace/tracer.h"
 #include "nn/flow.h"
 

@@ -1,5 +1,4 @@
 // Saved plans: bytes that read back to the same plan, and bytes that are refused.
-#include "graph/plan_file/plan_file.h"
 
 #include <cstdlib>
 #include <random>
@@ -9,10 +8,17 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
+#include "boxing/redistribute_op.h"
 #include "core/error.h"
 #include "eager/runtime.h"
+#include "graph/compile.h"
+#include "graph/plan_file/plan_bytes.h"
+#include "graph/plan_file/plan_check.h"
+#include "graph/plan_file/plan_reader.h"
+#include "graph/plan_file/plan_writer.h"
 #include "graph/program/planning_world.h"
 #include "graph/trace/tracer.h"
+#include "ops/creation/copy_op.h"
 #include "ops/creation/creation.h"
 #include "ops/linear/matmul.h"
 #include "ops/random/dropout.h"
@@ -106,7 +112,7 @@ TEST(PlanFile, SaysWhyAFileIsRefused) {
   EXPECT_TRUE(has(error_of(bytes.substr(0, bytes.size() / 2)), "damaged"));
   std::string other_version = bytes;
   other_version[internal::kPlanMagic.size() + sizeof(uint64_t)] = 4;  // a 2, as it is written
-  EXPECT_TRUE(has(error_of(sealed(other_version)), "version is 2, not 3"));
+  EXPECT_TRUE(has(error_of(sealed(other_version)), "version is 2, not 4"));
   EXPECT_TRUE(has(error_of(sealed(bytes + '\0')), "something follows its end"));
 }
 
@@ -139,6 +145,42 @@ TEST(PlanFile, ForgedFilesNeverHarmTheReader) {
     refused += error_of(sealed(forged)) == "accepted" ? 0 : 1;
   }
   EXPECT_GT(refused, count / 2);
+}
+
+// A program of steps on two buffers of four floats.
+std::string refusal_of(const std::vector<Step>& steps) {
+  const MetaPtr meta = local_meta({4}, float32, DeviceType::kCpu);
+  Program program;
+  program.buffers = {{.meta = meta, .arena_offset = 0}, {.meta = meta, .arena_offset = 64}};
+  program.arena_bytes = 128;
+  program.steps = steps;
+  try {
+    check_program(program, Graph(), "it");
+  } catch (const BadFile& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(PlanFile, ChecksWhatEachKindOfStepNeeds) {
+  const Step send{.body = SendStep{.peer = 1}, .inputs = {0}};
+  const Step wait{.body = WaitStep{.send = 0}, .inputs = {0}};
+  EXPECT_EQ(refusal_of({send, wait}), "accepted");
+  EXPECT_TRUE(has(refusal_of({send, {.body = WaitStep{.send = 0}, .inputs = {1}}}),
+                  "step 1 waits for a step that is no pending send of its buffer"));
+  EXPECT_TRUE(has(refusal_of({send, wait, wait}), "step 2 waits for"));
+  EXPECT_TRUE(has(refusal_of({{.body = SendStep{.peer = 0}, .inputs = {0}}}), "no valid message"));
+  EXPECT_TRUE(has(refusal_of({{.body = ReceiveStep{.peer = 1}, .inputs = {0}}}),
+                  "does not have the buffers that it needs"));
+  EXPECT_TRUE(has(refusal_of({{.body = ConvertStep{}, .inputs = {0}, .outputs = {1}}}),
+                  "not the strided one"));
+  const OpCall clone{.op = &ops::kClone};
+  EXPECT_EQ(refusal_of({{.body = KernelStep{clone}, .inputs = {0}, .outputs = {1}}}), "accepted");
+  EXPECT_TRUE(has(refusal_of({{.body = CollectiveStep{clone}, .inputs = {0}, .outputs = {1}}}),
+                  "step 0, clone, has a route"));
+  const OpCall redistribute{.op = &boxing::kRedistribute};
+  EXPECT_TRUE(has(refusal_of({{.body = KernelStep{redistribute}, .inputs = {0}, .outputs = {1}}}),
+                  "step 0, redistribute, has no route"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "eager/runtime.h"
+#include "graph/ir/ir_text.h"
 
 namespace flow::graph {
 namespace {

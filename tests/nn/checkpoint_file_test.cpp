@@ -328,7 +328,10 @@ TEST_F(CheckpointFile, TruncatedMissingAndForeignFilesAreRefused) {
     std::ofstream(path, std::ios::binary) << whole;
   }
   fs::remove(shard);
-  refused("cannot open");
+  EXPECT_EQ(factor_of_newest(), 1) << "the newest complete one";
+  EXPECT_NE(message_of([&] { CheckpointFolder(path_).open(2); }).find("cannot open"),
+            std::string::npos);
+  fs::copy_file(copy, shard);
   fs::copy_file(step_folder(1) + "/rank-00001.safetensors", shard,
                 fs::copy_options::overwrite_existing);
   refused("is damaged between bytes 0 and ");
@@ -337,6 +340,71 @@ TEST_F(CheckpointFile, TruncatedMissingAndForeignFilesAreRefused) {
   refused("does not belong to the checkpoint");
   std::ofstream(step_folder(2) + "/rank-00002.safetensors") << "x";
   EXPECT_THROW(factor_of_newest(), IoError);
+}
+
+TEST_F(CheckpointFile, NewestPassesOverIncompleteOnesAndNamesThem) {
+  for (const int64_t step : {1, 2, 3})
+    save_pair(step, static_cast<double>(step));
+  fs::remove(step_folder(3) + "/manifest.json");
+  fs::remove(step_folder(2) + "/rank-00000.safetensors");
+
+  testing::internal::CaptureStderr();
+  const double factor = factor_of_newest();
+  const std::string log = testing::internal::GetCapturedStderr();
+
+  EXPECT_EQ(factor, 1);
+  for (const char* word : {"step 1 is the newest complete", "step-000000003/manifest.json",
+                           "step-000000002/rank-00000.safetensors"})
+    EXPECT_NE(log.find(word), std::string::npos) << log;
+  fs::remove(step_folder(1) + "/rank-00001.safetensors");
+  const std::string message = message_of([&] { CheckpointFolder(path_).newest(); });
+  EXPECT_NE(message.find("has no complete checkpoint"), std::string::npos) << message;
+}
+
+TEST_F(CheckpointFile, AnOpenedOneStaysReadableWhileOthersReplaceIt) {
+  const CheckpointFolder folder(path_, {.keep_last = 1});
+  const auto save = [&](int64_t step, double factor) {
+    folder.save(step, {{"x", counting({100}, factor)}});
+  };
+  save(1, 1);
+  std::optional<Checkpoint> removed = folder.open(1);
+  save(2, 2);
+  std::optional<Checkpoint> replaced = folder.open(2);
+  save(2, 3);
+  save(1, 4);
+  save(3, 5);
+
+  EXPECT_EQ(removed->read("x").to_vector<double>(), numbers(100, 1));
+  EXPECT_EQ(replaced->read("x").to_vector<double>(), numbers(100, 2));
+  EXPECT_EQ(folder.steps(), std::vector<int64_t>{3});
+  removed.reset();
+  replaced.reset();
+  save(4, 6);
+  for (const auto& entry : fs::directory_iterator(path_))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".saving")) << entry;
+}
+
+TEST_F(CheckpointFile, ReadersNextToKeepLastNeverFail) {
+  const CheckpointFolder folder(path_, {.keep_last = 1});
+  folder.save(0, {{"x", counting({100}, 1)}});
+  const pid_t writer = fork();
+  if (writer == 0) {
+    for (int64_t step = 1; step <= 60; ++step)
+      folder.save(step, {{"x", counting({100}, static_cast<double>(step + 1))}});
+    _exit(0);
+  }
+  int status = 0;
+  int64_t last = 0;
+  while (waitpid(writer, &status, WNOHANG) == 0) {
+    const auto checkpoint = folder.newest();
+    ASSERT_TRUE(checkpoint);
+    EXPECT_GE(checkpoint->step(), last);
+    last = checkpoint->step();
+    EXPECT_EQ(checkpoint->read("x").to_vector<double>(),
+              numbers(100, static_cast<double>(last + 1)));
+  }
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(folder.newest()->step(), 60);
 }
 
 TEST_F(CheckpointFile, ASecondJobIsRefused) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
+#include "nn/comm_work.h"
 #include "nn/flow.h"
 #include "tests/support/ranks_fixture.h"
 

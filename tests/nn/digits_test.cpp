@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "core/error.h"
+#include "nn/data/idx.h"
 #include "nn/data/loader.h"
 #include "nn/data/mnist.h"
 #include "nn/file.h"

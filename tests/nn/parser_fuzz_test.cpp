@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "graph/ir/ir.h"
+#include "graph/ir/ir_text.h"
 #include "graph/trace/tracer.h"
 #include "nn/checkpoint_manifest.h"
-#include "nn/data/digits.h"
+#include "nn/data/idx.h"
 #include "nn/file.h"
 #include "nn/flow.h"
 #include "pipeline/schedule.h"

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
+#include "graph/ir/ir_text.h"
 #include "graph/passes/pass.h"
+#include "graph/passes/settle_stages.h"
 #include "graph/program/lower.h"
 #include "graph/program/program.h"
 #include "graph/run/executor.h"

@@ -102,6 +102,12 @@ TEST(Concat, PadsAndCuts) {
   EXPECT_THROW(pad(x, {-3, 0}), InvalidArgument);
 }
 
+TEST(Concat, RollRefusesDimsThatAScalarLacks) {
+  EXPECT_THROW(roll(tensor(1.f), 1, 0), InvalidArgument);
+  EXPECT_EQ(roll(tensor(1.f), 1).item(), 1);
+  EXPECT_THROW(roll(ones({2, 2}), {1, 1}, 0), InvalidArgument);
+}
+
 TEST(Concat, Triangles) {
   const Tensor x = ones({2, 3});
 

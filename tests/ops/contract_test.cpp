@@ -14,6 +14,7 @@
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "eager/runtime.h"
+#include "ops/creation/creation.h"
 #include "ops/vendor/onednn.h"
 #include "tests/support/closeness.h"
 #include "tests/support/contract_fixture.h"
@@ -65,14 +66,40 @@ TEST(ContractSamples, NameOpsOfTheTable) {
     EXPECT_NE(op_table().find(sample.op), nullptr) << describe(sample);
 }
 
+bool refuses_gradient(const OpDef& op) {
+  return op.grad == not_differentiable || op.grad == not_twice_differentiable;
+}
+
 TEST_P(ContractFacets, ArePresentOrRefused) {
   EXPECT_NE(op().infer, nullptr);
   EXPECT_NE(op().sbp, nullptr) << "use only_broadcast to refuse splitting";
   EXPECT_NE(op().grad, nullptr) << "use not_differentiable to refuse a gradient";
-  EXPECT_EQ(op().grad == not_differentiable && (op().saved_inputs | op().saved_outputs) != 0, false)
+  EXPECT_EQ(refuses_gradient(op()) && (op().saved_inputs | op().saved_outputs) != 0, false)
       << "saves tensors for a gradient it refuses";
   EXPECT_TRUE(op().num_inputs == kVariadic || op().saved_inputs >> op().num_inputs == 0);
   EXPECT_EQ(op().saved_outputs >> op().num_outputs, 0U);
+}
+
+// A view refuses writes on purpose if an element is shown more than once or if the values are on
+// other ranks.
+TEST_P(ContractFacets, OfViewsHaveAnInverse) {
+  EXPECT_EQ(op().view != nullptr, op().write_back != nullptr);
+  const std::set<std::string> refused = {"expand", "redistribute", "local_to_global",
+                                         "candidates_to_global", "to_local"};
+  EXPECT_EQ(op().write_back == cannot_write_back, refused.contains(GetParam()));
+  if (op().write_back == nullptr || op().write_back == cannot_write_back) return;
+  for (const OpSample* sample : small_samples()) {
+    const RawCall call = capture_first(*sample, widest_dtype(*sample), 1);
+    const Tensor base = call.inputs[0].clone();
+    const auto shown = [&] { return dispatch_unseeded(call, {base})[0].clone(); };
+
+    op().write_back(base, shown(), call.attrs.data(), Site::here());
+    EXPECT_EQ(difference(read_values(base), read_values(call.inputs[0]), kExact), "");
+
+    const Tensor other = zeros_like(shown());
+    op().write_back(base, other, call.attrs.data(), Site::here());
+    EXPECT_EQ(difference(read_values(shown()), read_values(other), kExact), "");
+  }
 }
 
 TEST_P(ContractFacets, HaveAReferenceKernel) {
@@ -281,7 +308,7 @@ bool check_samples(const OpDef& op, Check check) {
 }
 
 TEST_P(ContractGradients, EqualTheNumericOnes) {
-  if (op().grad == not_differentiable) return;
+  if (refuses_gradient(op())) return;
 
   const bool is_checked =
       check_samples(op(), [](const GradcheckFunction& fn, const Inputs& inputs,
@@ -294,7 +321,7 @@ TEST_P(ContractGradients, EqualTheNumericOnes) {
 }
 
 TEST_P(ContractGradients, HaveGradientsThemselves) {
-  if (op().grad == not_differentiable) return;
+  if (refuses_gradient(op())) return;
 
   check_samples(
       op(), [](const GradcheckFunction& fn, const Inputs& inputs, const GradcheckOptions& options) {
@@ -346,7 +373,7 @@ Tolerance gradient_tolerance(DType dtype) {
 
 // The gradients of narrower floats have the dtype of the input and are close to those in float64.
 TEST_P(ContractGradients, KeepTheDtypeOfTheInput) {
-  if (op().grad == not_differentiable) return;
+  if (refuses_gradient(op())) return;
   for (const OpSample* sample : small_samples()) {
     if ((sample->dtypes & only(DType::kFloat64)) == 0) continue;
     const RawCall wide = capture_first(*sample, DType::kFloat64, 1);

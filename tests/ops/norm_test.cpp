@@ -82,6 +82,13 @@ TEST(Norm, RefusesShapesThatDoNotEndTheInputs) {
       },
       "weight and bias must have the normalised dims' shape (4,)");
   expect_refused([] { group_norm(ones({1, 3}), 2); }, "must divide into 2 groups");
+  expect_refused(
+      [] {
+        group_norm(ones({2, 4, 3}), 2, {.weight = ones({4, 1})});
+      },
+      "one element for each of the 4 channels");
+  expect_refused([] { group_norm(ones({1, 3}), 3); }, "a group of one value has no statistics");
+  EXPECT_EQ(group_norm(ones({2, 3}), 3).shape(), Shape({2, 3}));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "eager/interpreter.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/random/multinomial.h"
 
 namespace flow {
 namespace {
@@ -157,9 +158,22 @@ TEST(Random, BadArgumentsAreRefused) {
   EXPECT_THROW(randint(3, 3, {2}), InvalidArgument);
   EXPECT_THROW(rand({2}, {.dtype = int64}), InvalidArgument);
   EXPECT_THROW(normal(0, -1, {2}), InvalidArgument);
+  EXPECT_THROW(normal(zeros({2}), tensor({1.f, -1.f})), InvalidArgument);
+  EXPECT_THROW(normal(0, tensor({NAN, 1.f})), InvalidArgument);
   EXPECT_THROW(zeros({2}).uniform_(1, 0), InvalidArgument);
   EXPECT_THROW(rand({2}, {.placement = Placement("cpu", {0}), .sbp = sbp::partial_sum}),
                InvalidArgument);
+}
+
+TEST(Random, MultinomialRefusesWeightsThatAreNoDistribution) {
+  for (const bool replacement : {false, true}) {
+    const MultinomialOptions options{.replacement = replacement};
+    EXPECT_THROW(multinomial(tensor({1.f, -0.5f}), 1, options), InvalidArgument);
+    EXPECT_THROW(multinomial(tensor({1.f, NAN}), 1, options), InvalidArgument);
+    EXPECT_THROW(multinomial(tensor({1.f, INFINITY}), 1, options), InvalidArgument);
+    EXPECT_THROW(multinomial(tensor({{1.f, 2.f}, {0.f, 0.f}}), 1, options), InvalidArgument);
+    EXPECT_EQ(multinomial(tensor({0.f, 2.f}), 1, options).item<int64_t>(), 1);
+  }
 }
 
 TEST(Random, IntegersLikeAnotherTensor) {

@@ -66,5 +66,15 @@ TEST(Trigonometry, Atan2KnowsAllQuadrants) {
   EXPECT_EQ(atan2(ones({2, 1}), ones({3})).shape(), Shape({2, 3}));
 }
 
+TEST(Trigonometry, TheGradientOfAtan2AtTheOriginIsZero) {
+  const Tensor y = tensor({0.0, 1.0}, {.dtype = float64, .requires_grad = true});
+  const Tensor x = tensor({0.0, 1.0}, {.dtype = float64, .requires_grad = true});
+
+  atan2(y, x).sum().backward();
+
+  expect_near(y.grad(), {2}, {0, 0.5});
+  expect_near(x.grad(), {2}, {0, -0.5});
+}
+
 }  // namespace
 }  // namespace flow

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 #include "ops/elementwise/where.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
@@ -259,6 +260,13 @@ TEST(Where, BoundsOfClampMayLieOutsideTheDtype) {
   EXPECT_EQ(clamp(x, {.min = 7, .max = 300}).to_vector<int64_t>(), Ints64({7, 100, 255}));
   EXPECT_THROW(clamp(x, {.min = 300}), InvalidArgument);
   EXPECT_THROW(clamp(x, {.max = -1}), InvalidArgument);
+}
+
+TEST(Unary, TheGradientOfReluAtNanIsThatOfItsResult) {
+  const Tensor x = (zeros({19}) + kNan).requires_grad_();
+  relu(x).backward(arange(19, {.dtype = float32}));
+
+  EXPECT_EQ(x.grad().to_vector<float>(), arange(19, {.dtype = float32}).to_vector<float>());
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST(Update, AdamFollowsItsFormulasForSeveralSteps) {
   }
 }
 
-TEST(Update, LearningRateAndStepMayBeTensors) {
+TEST(Update, LearningRateStepAndMomentumMayBeTensors) {
   const Tensor a = doubles({1}), b = doubles({1});
   const Tensor m = doubles({0}), v = doubles({0}), m2 = doubles({0}), v2 = doubles({0});
   adam_update(a, doubles({2}), m, v, {.lr = 0.5, .step = 3});
@@ -123,6 +123,13 @@ TEST(Update, LearningRateAndStepMayBeTensors) {
                .step_tensor = tensor(3.0, {.dtype = float64})});
 
   expect_near(b, a.to_vector<double>());
+
+  const Tensor buffer = doubles({2}), buffer2 = doubles({2});
+  sgd_update(a, doubles({3}), buffer, {.lr = 0.5, .momentum = 0.75});
+  sgd_update(b, doubles({3}), buffer2,
+             {.lr = 0.5, .momentum = 0.1, .momentum_tensor = tensor(0.75, {.dtype = float64})});
+  expect_near(b, a.to_vector<double>());
+  expect_near(buffer2, buffer.to_vector<double>());
 }
 
 TEST(Update, StridedAndSixteenBitTensorsAreUpdated) {

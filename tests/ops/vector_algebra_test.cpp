@@ -71,6 +71,14 @@ TEST(CtcLoss, OneAlignmentCostsItsProbabilities) {
   EXPECT_NEAR(loss.item(), std::log(4.0), 1e-15);
 }
 
+TEST(CtcLoss, ItsGradientIsNotDifferentiatedAgain) {
+  const Tensor x = zeros({2, 1, 3}, {.dtype = float64}).requires_grad_();
+  const Tensor loss = ctc_loss(log_softmax(x, -1), tensor({{1}}), {2}, {1});
+  const Tensor gradient = grad({loss}, {x}, {.create_graph = true})[0];
+
+  EXPECT_THROW(grad({square(gradient).sum()}, {x}), Unsupported);
+}
+
 TEST(CtcLoss, LengthsAndLabelsAreChecked) {
   const Tensor log_probs = log_softmax(zeros({2, 1, 3}), -1);
 

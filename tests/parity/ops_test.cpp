@@ -7,6 +7,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/default_dtype.h"
 #include "eager/runtime.h"
+#include "ops/creation/creation.h"
 #include "tests/parity/golden.h"
 #include "tools/flow_conform/op_command.h"
 
@@ -175,6 +176,25 @@ TEST_F(OpParity, WhatTheLibraryLacksIsSaid) {
   EXPECT_THROW(conform::run_case(options_, table_, unknown_argument, tensors),
                conform::NotSupported);
   EXPECT_THROW(conform::run_case(options_, table_, unknown_op, tensors), conform::NotSupported);
+}
+
+TEST_F(OpParity, ResultsAndTheirGradientsGoByTheNamesInTheCase) {
+  const Json spec = {{"id", "named"},
+                     {"op", "max"},
+                     {"attrs", {{"dim", 0}}},
+                     {"inputs", Json::array({{{"name", "x"}}})},
+                     {"outputs", Json::array({{{"name", "y"}}, {{"name", "where"}}})},
+                     {"grads", {"x"}}};
+  nn::StateDict tensors{{"in.x", tensor({1.0, 3.0, 2.0})}, {"gout.y", tensor(5.0)}};
+
+  const nn::StateDict results = conform::run_case(options_, table_, spec, tensors);
+
+  EXPECT_EQ(results.at("named/out.y").item<double>(), 3);
+  EXPECT_EQ(results.at("named/out.where").item<int64_t>(), 1);
+  EXPECT_EQ(results.at("named/grad.x").to_vector<double>(), (std::vector<double>{0, 5, 0}));
+
+  tensors.emplace("gout.z", tensor(1.0));
+  EXPECT_THROW(conform::run_case(options_, table_, spec, tensors), conform::BadSpec);
 }
 
 }  // namespace

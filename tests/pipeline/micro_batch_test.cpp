@@ -11,6 +11,7 @@
 #include "ops/loss/loss.h"
 #include "ops/random/dropout.h"
 #include "ops/reduce/reduce.h"
+#include "ops/shape/slice.h"
 
 namespace flow::pipeline {
 namespace {
@@ -100,6 +101,18 @@ TEST(MicroBatch, RandomOpsDrawForEach) {
   const graph::TracedStep step = trace.finish({dropped});
 
   EXPECT_EQ(plan_micro_batches(step.graph, 2).node_time, (std::vector<NodeTime>{NodeTime::kEach}));
+}
+
+TEST(MicroBatch, OnlyWhatDependsOnRowsNeedsTheirPositions) {
+  graph::Trace trace;
+  const Tensor x = trace.add_input(ones({4, 3}));
+  const graph::TracedStep step = trace.finish({select(x, 0, 1), select(x, 1, 1)});
+
+  const MicroBatchCut plan = plan_micro_batches(step.graph, 2);
+
+  EXPECT_EQ(plan.sbp_of(step.graph.outputs[0]), sbp::partial_sum);
+  EXPECT_EQ(plan.sbp_of(step.graph.outputs[1]), sbp::split(0));
+  EXPECT_EQ(plan.is_positional, (std::vector<bool>{true, false}));
 }
 
 TEST(MicroBatch, AnOpThatMixesSamplesIsRefusedWithItsLine) {

@@ -1,8 +1,13 @@
 #include "pipeline/schedule.h"
 
+#include <cstdint>
+#include <limits>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "pipeline/generators.h"
 
 namespace flow::pipeline {
 namespace {
@@ -59,6 +64,16 @@ TEST(Schedule, RulesHaveNames) {
     EXPECT_EQ(parse_schedule_rule(to_string(rule)), rule);
   EXPECT_THROW(parse_schedule_rule("interleaved:x"), InvalidArgument);
   EXPECT_THROW(parse_schedule_rule("pipe"), InvalidArgument);
+}
+
+TEST(Schedule, NumbersThatCannotBeMeantAreRefusedAtOnce) {
+  constexpr int64_t kHuge = 999'999'999, kLargest = std::numeric_limits<int64_t>::max();
+  for (const ScheduleRule& rule : {gpipe(), one_f_one_b(), interleaved(2), zb_h1(), zb_v()}) {
+    for (const auto& [stages, micro_batches] :
+         {std::pair<int64_t, int64_t>{4, kHuge}, {kHuge, 4}, {kLargest, kLargest}, {0, 4}, {4, 0}})
+      EXPECT_THROW(make_schedule(rule, stages, micro_batches), InvalidArgument) << to_string(rule);
+  }
+  EXPECT_THROW(parse_schedule_rule("interleaved:99999999999"), InvalidArgument);
 }
 
 TEST(Schedule, ATableIsForItsNumbers) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "pipeline/generators.h"
+
 namespace flow::pipeline {
 namespace {
 

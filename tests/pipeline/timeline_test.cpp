@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "pipeline/generators.h"
 #include "pipeline/timeline_file.h"
 
 namespace flow::pipeline {

@@ -37,14 +37,17 @@ class Capture final : public Interpreter {
       RawCall raw{.op = &call.op, .mutates = call.mutates, .random = call.random};
       for (const Tensor* input : call.inputs)
         raw.inputs.push_back(copy_of(*input));
-      if (call.op.attrs != nullptr) {
-        raw.attrs.resize(call.op.attrs->size);
-        std::memcpy(raw.attrs.data(), call.attrs, call.op.attrs->size);
-      }
+      raw.attrs = call.copy_attrs();
       calls_.push_back(std::move(raw));
     }
     inner_->run(call, decision, outputs);
   }
+
+  void replace(const Tensor& target, const Tensor& value) override {
+    inner_->replace(target, value);
+  }
+
+  uint32_t version_of(const Tensor& tensor) override { return inner_->version_of(tensor); }
 
   std::vector<RawCall> take() { return std::move(calls_); }
 
@@ -165,6 +168,13 @@ std::optional<std::vector<Tensor>> run_kernel(const RawCall& call, const Inputs&
     }
   }
   return outputs;
+}
+
+std::vector<const KernelDef*> kernels_to_try(const RawCall& call) {
+  std::vector<const KernelDef*> kernels = {nullptr};
+  for (const KernelDef& kernel : kernel_table().kernels(*call.op, DeviceType::kCpu))
+    kernels.push_back(&kernel);
+  return kernels;
 }
 
 const KernelDef& reference_kernel(const OpDef& op) {

@@ -60,6 +60,9 @@ std::optional<std::vector<Tensor>> run_kernel(const RawCall& call, const Inputs&
                                               std::span<const MetaPtr> outputs,
                                               const KernelRun& run = {});
 
+// The kernels with which a call is tested: null for the best one, and each one of the op.
+std::vector<const KernelDef*> kernels_to_try(const RawCall& call);
+
 // The reference kernel that every op has. Throws InternalError, naming the op, if there is none.
 const KernelDef& reference_kernel(const OpDef& op);
 

@@ -75,14 +75,6 @@ std::string check_signature(ShardedCall& call, const SbpSignature& signature,
   return {};
 }
 
-// The kernels with which a declared signature is tested: each one that applies to the whole call.
-std::vector<const KernelDef*> kernels_of(const RawCall& call) {
-  std::vector<const KernelDef*> kernels = {nullptr};
-  for (const KernelDef& kernel : kernel_table().kernels(*call.op, DeviceType::kCpu))
-    kernels.push_back(&kernel);
-  return kernels;
-}
-
 bool chooses_own_layout(const RawCall& call) {
   const auto outputs = infer_outputs(call, metas_of(call.inputs));
   return std::any_of(outputs.begin(), outputs.end(),
@@ -390,7 +382,7 @@ std::string find_false_signatures(const OpSample& sample, DType dtype) {
     for (size_t d = 0; d < kNumDraws && report == before; ++d) {
       ShardedCall call(draws.at(d), num_ranks);
       for (const SbpSignature& signature : signatures) {
-        for (const KernelDef* kernel : kernels_of(first.call)) {
+        for (const KernelDef* kernel : kernels_to_try(first.call)) {
           if (kernel != nullptr && d >= kNumDrawsForAllKernels) break;
           const std::string problem =
               check_signature(call, signature, {.kernel = kernel, .uses_views = kernel == nullptr});

@@ -14,8 +14,13 @@ namespace {
 graph::TracedStep trace(const RawCall& call) {
   graph::Trace trace;
   Inputs inputs;
-  for (const Tensor& input : call.inputs)
+  const uint32_t written = call.mutates | call.op->mutates;
+  for (const Tensor& input : call.inputs) {
     inputs.push_back(input.defined() ? trace.add_input(input) : Tensor());
+    // A step does not write to its inputs.
+    const size_t i = inputs.size() - 1;
+    if (i < 32 && (written >> i & 1) != 0) inputs[i] = inputs[i].clone();
+  }
   return trace.finish(dispatch_unseeded(call, inputs));
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "pipeline/generators.h"
 #include "tools/flow_sim/commands.h"
 #include "tools/flow_sim/timeline_sums.h"
 

@@ -1,0 +1,546 @@
+// What a trace read is checked at each call: after a change the graph computes what the eager step
+// computes, and without one it does not trace again.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "nn/flow.h"
+
+namespace flow {
+namespace {
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const Placement kPair("cpu", {0, 1});
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+struct Scale : nn::Module<Scale> {
+  float factor = 2;
+  Tensor shift;  // undefined, and not registered
+
+  Tensor forward(const Tensor& x) {
+    const Tensor y = x * factor;
+    return shift.defined() ? y + shift : y;
+  }
+};
+
+struct Net : nn::Module<Net> {
+  nn::Linear fc{register_module("fc", nn::Linear(3, 3))};
+  Scale scale{register_module("scale", Scale())};
+  nn::ModuleList<nn::Linear> list{register_module("list", nn::ModuleList<nn::Linear>())};
+  nn::AnyModule act{register_module("act", nn::AnyModule(nn::ReLU()))};
+
+  Net() { list.push_back(nn::Linear(3, 3)); }
+
+  Tensor forward(const Tensor& x) { return act(list[0](scale(fc(x)))); }
+};
+
+// `quiet` is read but not called.
+struct Forward : nn::Graph<Forward> {
+  Net net;
+  nn::Dropout quiet;
+  Tensor w = randn({3});
+  int traces = 0;
+
+  Forward() { config().set_passes(nn::exact); }
+
+  Tensor build(const Tensor& x) {
+    ++traces;
+    Tensor y = net(x) + w.detach();
+    if (quiet.is_training()) y = y * 3;
+    if (y.requires_grad()) y = y + 1;
+    if ((x * w).requires_grad()) y = y - 3;
+    return y;
+  }
+};
+
+struct Change {
+  const char* name;
+  std::function<void(Forward&)> make;
+};
+
+std::vector<Change> changes() {
+  const auto hook = [](nn::ModuleBase&, const Tensor&, const Tensor& y) { return y * 5; };
+  return {
+      {"a replaced module", [](Forward& g) { g.net.replace_module("fc", nn::Linear(3, 3)); }},
+      {"a replaced module of a list",
+       [](Forward& g) { g.net.replace_module("list.0", nn::Linear(3, 3)); }},
+      {"a replaced activation", [](Forward& g) { g.net.replace_module("act", nn::Tanh()); }},
+      {"an assigned member", [](Forward& g) { g.net.fc = nn::Linear(3, 3); }},
+      {"an assigned member of a list", [](Forward& g) { g.net.list[0] = nn::Linear(3, 3); }},
+      {"an assigned module without tensors",
+       [](Forward& g) { g.net.act = nn::AnyModule(nn::Tanh()); }},
+      {"an assigned model", [](Forward& g) { g.net = Net(); }},
+      {"an assigned weight",
+       [](Forward& g) {
+         g.net.fc.weight = randn({3, 3});
+       }},
+      {"an assigned weight in a list",
+       [](Forward& g) {
+         g.net.list[0].weight = randn({3, 3});
+       }},
+      {"a weight that was undefined", [](Forward& g) { g.net.scale.shift = randn({3}); }},
+      {"a number of a module", [](Forward& g) { g.net.scale.factor = 7; }},
+      {"a tensor of the graph", [](Forward& g) { g.w = randn({3}); }},
+      {"a hook", [hook](Forward& g) { g.net.fc.register_forward_hook(hook); }},
+      {"a hook before",
+       [](Forward& g) {
+         g.net.register_forward_pre_hook([](nn::ModuleBase&, const Tensor& x) { return x * 5; });
+       }},
+      {"a removed hook", [](Forward& g) { g.net.scale.remove_hook(0); }},
+      {"a mode that is read", [](Forward& g) { g.quiet.eval(); }},
+      {"set_data of a weight",
+       [](Forward& g) {
+         g.net.fc.weight.set_data(randn({3, 3}));
+       }},
+      {"set_data with other strides",
+       [](Forward& g) {
+         g.net.fc.weight.set_data(randn({3, 3}).t());
+       }},
+      {"set_data of a detached tensor", [](Forward& g) { g.w.set_data(randn({3})); }},
+      {"requires_grad of a parameter", [](Forward& g) { g.net.requires_grad_(false); }},
+      {"requires_grad of a tensor", [](Forward& g) { g.w.requires_grad_(); }},
+  };
+}
+
+TEST(GraphReads, EachChangeReachesTheNextCall) {
+  for (const Change& change : changes()) {
+    SCOPED_TRACE(change.name);
+    manual_seed(4);
+    Forward graph;
+    graph.net.scale.register_forward_hook(
+        [](nn::ModuleBase&, const Tensor&, const Tensor& y) { return y + 0.5; });
+    const Tensor x = randn({2, 3});
+    EXPECT_EQ(graph(x).to_vector<float>(), graph.build(x).to_vector<float>());
+    const std::vector<float> before = graph(x).to_vector<float>();
+    change.make(graph);
+    const std::vector<float> after = graph.build(x).to_vector<float>();
+    EXPECT_NE(after, before) << "the change has no effect";
+    EXPECT_EQ(graph(x).to_vector<float>(), after);
+    const int traces = graph.traces;
+    EXPECT_EQ(graph(x).to_vector<float>(), after);
+    EXPECT_EQ(graph.traces, traces) << "the second call after the change traces again";
+  }
+}
+
+TEST(GraphReads, OptionsForGraphsMayBeSetLater) {
+  Forward graph;
+  const Tensor x = randn({2, 3});
+  graph(x);
+  nn::graph_module(graph.net.fc).set_activation_checkpointing();
+  graph(x);
+  EXPECT_EQ(graph.traces, 2);
+  nn::graph_module(graph.net.fc).set_activation_checkpointing();
+  graph(x);
+  EXPECT_EQ(graph.traces, 2) << "nothing has changed";
+  nn::graph_module(graph.net.fc).set_stage(0);
+  nn::graph_module(graph.net.list[0]).set_stage(1);
+  EXPECT_TRUE(has(graph.compile(x).summary(), "in 2 stages"));
+  EXPECT_EQ(graph.traces, 3);
+}
+
+TEST(GraphReads, BackwardHooksMayBeAddedLater) {
+  struct Gradient : nn::Graph<Gradient> {
+    nn::Linear fc{2, 2};
+    Tensor v = ones({2}).requires_grad_();
+
+    Tensor build(const Tensor& x) { return grad({(fc(x) * v).sum()}, {v, fc.weight})[0]; }
+  };
+
+  manual_seed(4);
+  Gradient graph;
+  const Tensor x = randn({3, 2});
+  graph(x);
+  const auto compare = [&] {
+    EXPECT_EQ(graph(x).to_vector<float>(), graph.build(x).to_vector<float>());
+  };
+  compare();
+  const int64_t hook = graph.v.register_hook([](const Tensor& dv) { return dv * 10; });
+  compare();
+  graph.v.remove_hook(hook);
+  compare();
+  graph.fc.register_full_backward_pre_hook(
+      [](nn::ModuleBase&, const Tensor& dy) { return dy * 2; });
+  compare();
+}
+
+TEST(GraphReads, CallsWithoutAChangeDoNotTrace) {
+  manual_seed(4);
+  Forward graph;
+  const Tensor x = randn({2, 3});
+  for (int i = 0; i < 3; ++i) {
+    graph.net.train();
+    graph(x);
+    graph.net.eval();
+    graph(x);
+    {
+      const NoGradGuard no_grad;
+      graph.net.fc.weight.mul_(0.5);
+    }
+    graph.net.load_state_dict(Net().state_dict());
+    graph.net.to(float32);
+    const Net copy = graph.net;
+    copy.named_modules();
+  }
+  EXPECT_EQ(graph.traces, 2) << "one plan for each mode";
+
+  struct Hooked : nn::Graph<Hooked> {
+    nn::Linear fc{3, 3};
+    int traces = 0;
+
+    Tensor build(const Tensor& x) {
+      ++traces;
+      Tensor inner;
+      const int64_t hook =
+          fc.register_forward_hook([&](nn::ModuleBase&, const Tensor&, const Tensor& y) {
+            inner = y;
+            return Tensor();
+          });
+      const Tensor y = fc(x);
+      fc.remove_hook(hook);
+      return y + inner;
+    }
+  };
+
+  Hooked hooked;
+  hooked(x);
+  hooked(x);
+  EXPECT_EQ(hooked.traces, 1) << "a hook that build() adds and removes";
+}
+
+// Trains a model and returns how often build() was traced.
+template <class M>
+int traces_of_training(M model, const std::function<Tensor(M&)>& loss_of, int64_t zero_stage) {
+  struct Train : nn::Graph<Train> {
+    M model;
+    std::function<Tensor(M&)> loss_of;
+    int traces = 0;
+
+    Train(M m, const std::function<Tensor(M&)>& l, optim::Optimizer& optimizer)
+        : model(m), loss_of(l) {
+      this->add_optimizer(optimizer, {.clip_grad_norm = 1.0});
+    }
+
+    using nn::GraphBase::config;
+
+    Tensor build(const Tensor& /*x*/) {
+      ++traces;
+      Tensor loss = loss_of(model);
+      loss.backward();
+      return loss;
+    }
+  };
+
+  optim::AdamW optimizer(model.parameters());
+  Train graph(model, loss_of, optimizer);
+  graph.config().enable_zero({.stage = zero_stage});
+  const Tensor x = model.parameters()[0].is_global()
+                       ? ones({4, 1}, {.placement = kPair, .sbp = sbp::split(0)})
+                       : ones({4, 1});
+  for (int step = 0; step < 4; ++step)
+    graph(x);
+  return graph.traces;
+}
+
+TEST(GraphReads, TrainingTracesOnce) {
+  const std::function<Tensor(models::MobileNetV2&)> images = [](models::MobileNetV2& model) {
+    return cross_entropy(model(ones({2, 3, 32, 32})), zeros({2}, {.dtype = int64}));
+  };
+  EXPECT_EQ(traces_of_training(models::MobileNetV2({.num_classes = 10}), images, 0), 1);
+  run_ranks(2, [] {
+    for (int64_t stage = 0; stage <= 3; ++stage) {
+      const PlacementGuard guard(kPair, sbp::broadcast);
+      const std::function<Tensor(models::Gpt&)> tokens = [](models::Gpt& model) {
+        const Tensor x = zeros({4, 8}, {.dtype = int64, .placement = kPair, .sbp = sbp::split(0)});
+        return cross_entropy(model(x).flatten(0, 1), x.flatten());
+      };
+      models::Gpt model(
+          {.vocab_size = 16, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16});
+      model.to_global(kPair, sbp::broadcast);
+      EXPECT_EQ(traces_of_training(model, tokens, stage), 1) << stage;
+    }
+  });
+}
+
+TEST(GraphReads, ModulesThatDieLeaveThePlanAlone) {
+  struct Borrows : nn::Graph<Borrows> {
+    std::unique_ptr<nn::Linear> fc = std::make_unique<nn::Linear>(3, 3);
+    int traces = 0;
+
+    Tensor build(const Tensor& x) {
+      ++traces;
+      return nn::Tanh()(fc == nullptr ? x : (*fc)(x));
+    }
+  };
+
+  Borrows graph;
+  const Tensor x = randn({2, 3});
+  const std::vector<float> y = graph(x).to_vector<float>();
+  graph.fc.reset();
+  EXPECT_EQ(graph(x).to_vector<float>(), y);
+  EXPECT_EQ(graph.traces, 1);
+}
+
+TEST(GraphReads, AModuleThatOnlyOneModeCallsLeavesTheOtherPlanAlone) {
+  struct Partly : nn::Module<Partly> {
+    nn::Tanh inner;
+
+    Tensor forward(const Tensor& x) { return is_training() ? inner(x) : x * 2; }
+  };
+
+  struct Modes : nn::Graph<Modes> {
+    Partly net;
+    int traces = 0;
+
+    Tensor build(const Tensor& x) {
+      ++traces;
+      return net(x);
+    }
+  };
+
+  Modes graph;
+  const Tensor x = ones({2});
+  for (const bool is_training : {false, true, false, true}) {
+    graph.net.train(is_training);
+    graph(x);
+  }
+  EXPECT_EQ(graph.traces, 2);
+}
+
+TEST(GraphReads, APlacementGuardAroundTheCallCounts) {
+  struct Makes : nn::Graph<Makes> {
+    Tensor build(const Tensor& /*x*/) { return zeros({2}); }
+  };
+
+  Makes graph;
+  const Tensor x = ones({1});
+  EXPECT_FALSE(graph(x).is_global());
+  const Placement here("cpu", {0});
+  {
+    const PlacementGuard guard(here, sbp::broadcast);
+    EXPECT_TRUE(graph(x).is_global());
+  }
+  EXPECT_FALSE(graph(x).is_global());
+}
+
+TEST(GraphReads, SchedulesOfMomentumNeedNoNewPlan) {
+  struct Train : nn::Graph<Train> {
+    nn::Linear fc;
+    int traces = 0;
+
+    Train(const nn::Linear& m, optim::Optimizer& optimizer, optim::lr_scheduler::LRScheduler& rate)
+        : fc(m) {
+      add_optimizer(optimizer, {.lr_scheduler = &rate});
+      config().set_passes(nn::exact);
+    }
+
+    Tensor build(const Tensor& x) {
+      ++traces;
+      Tensor loss = fc(x).square().mean();
+      loss.backward();
+      return loss;
+    }
+  };
+
+  using Make = std::function<std::shared_ptr<optim::Optimizer>(const std::vector<Tensor>&)>;
+  const auto of = []<class O>(auto options) -> Make {
+    return [options](const std::vector<Tensor>& p) { return std::make_shared<O>(p, options); };
+  };
+  const std::vector<Make> optimizers{
+      of.operator()<optim::SGD>(optim::SGDOptions{.momentum = 0.9}),
+      of.operator()<optim::SGD>(optim::SGDOptions{.momentum = 0.9, .nesterov = true}),
+      of.operator()<optim::Adam>(optim::AdamOptions{}),
+      of.operator()<optim::Adam>(optim::AdamOptions{.amsgrad = true}),
+      of.operator()<optim::AdamW>(optim::AdamWOptions{}),
+      of.operator()<optim::Adamax>(optim::AdamaxOptions{}),
+      of.operator()<optim::NAdam>(optim::NAdamOptions{}),
+      of.operator()<optim::RAdam>(optim::RAdamOptions{}),
+      of.operator()<optim::LAMB>(optim::LAMBOptions{}),
+      of.operator()<optim::RMSprop>(optim::RMSpropOptions{.momentum = 0.5}),
+      of.operator()<optim::RMSprop>(optim::RMSpropOptions{.momentum = 0.5, .centered = true})};
+  for (size_t i = 0; i < optimizers.size(); ++i) {
+    SCOPED_TRACE(i);
+    const auto run = [&](bool compiled) {
+      manual_seed(5);
+      nn::Linear fc(3, 2);
+      const auto optimizer = optimizers[i](fc.parameters());
+      optim::lr_scheduler::OneCycleLR rate(*optimizer, {.max_lr = {0.1}, .total_steps = 8});
+      Train graph(fc, *optimizer, rate);
+      for (int step = 0; step < 6; ++step) {
+        const Tensor x = randn({4, 3});
+        if (compiled) {
+          graph(x);
+          continue;
+        }
+        optimizer->zero_grad();
+        graph.build(x);
+        optimizer->step();
+        rate.step();
+      }
+      EXPECT_TRUE(!compiled || graph.traces == 1) << graph.traces;
+      return fc.weight.to_vector<float>();
+    };
+    EXPECT_EQ(run(true), run(false));
+  }
+}
+
+// ---- captured tensors
+
+TEST(GraphCaptures, StridedTensorsFromOutsideKeepTheirValues) {
+  struct Reads : nn::Graph<Reads> {
+    Tensor w;
+
+    Tensor build(const Tensor& x) { return x + w; }
+  };
+
+  manual_seed(6);
+  const Tensor base = randn({4, 6}), x = randn({4, 4});
+  const std::vector<Tensor> views{base.slice(1, 1, 5), base.t().slice(0, 0, 4), base.select(1, 2),
+                                  base.slice(1, 0, 1).expand({4, 4}),
+                                  base.slice(0, 1, 4, 2).slice(0, 0, 1).slice(1, 0, 4)};
+  for (const Tensor& view : views) {
+    SCOPED_TRACE(str(view.meta()));
+    Reads graph;
+    graph.w = view;
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(graph(x).to_vector<float>(), (x + view).to_vector<float>());
+      base.add_(1);
+    }
+  }
+}
+
+// Trains `weight`, which `model` uses as `used`.
+struct TrainWeight : nn::Graph<TrainWeight> {
+  std::function<Tensor(const Tensor& x)> model;
+
+  TrainWeight(std::function<Tensor(const Tensor& x)> m, optim::Optimizer& optimizer)
+      : model(std::move(m)) {
+    add_optimizer(optimizer);
+    config().set_passes(nn::exact);
+  }
+
+  Tensor build(const Tensor& x) {
+    Tensor loss = model(x).square().mean();
+    loss.backward();
+    return loss;
+  }
+};
+
+struct Weights {
+  const char* name;
+  std::function<std::vector<Tensor>()> make;  // parameters
+  std::function<Tensor(const std::vector<Tensor>&, const Tensor&)> model;
+};
+
+TEST(GraphCaptures, TrainsWeightsThatShareMemoryOrAreStrided) {
+  const auto leaf = [] { return randn({3, 3}).requires_grad_(); };
+  const std::vector<Weights> cases{
+      {"a transposed parameter",
+       [] {
+         return std::vector{randn({3, 3}).t().requires_grad_()};
+       },
+       [](const auto& w, const Tensor& x) { return matmul(x, w[0]); }},
+      {"a parameter beside its detached alias", [leaf] { return std::vector{leaf()}; },
+       [](const auto& w, const Tensor& x) {
+         return matmul(x, w[0].detach()) * 0.1 + matmul(x, w[0]);
+       }},
+      {"an alias made outside",
+       [leaf] {
+         const Tensor w = leaf();
+         return std::vector{w, w.detach()};
+       },
+       [](const auto& w, const Tensor& x) { return matmul(matmul(x, w[1]), w[0]); }},
+      {"a view made outside",
+       [leaf] {
+         const Tensor w = leaf();
+         return std::vector{w, w.detach().t()};
+       },
+       [](const auto& w, const Tensor& x) { return matmul(matmul(x, w[1]), w[0]); }},
+      {"a row of the weight",
+       [leaf] {
+         const Tensor w = leaf();
+         return std::vector{w, w.detach().select(0, 1)};
+       },
+       [](const auto& w, const Tensor& x) { return matmul(x, w[0]) + w[1]; }},
+      {"two parts of one tensor",
+       [] {
+         const Tensor all = randn({2, 3, 3});
+         return std::vector{all.select(0, 0).detach().requires_grad_(),
+                            all.select(0, 1).detach().requires_grad_()};
+       },
+       [](const auto& w, const Tensor& x) { return matmul(matmul(x, w[1]), w[0]); }},
+  };
+  for (const Weights& weights : cases) {
+    SCOPED_TRACE(weights.name);
+    const auto run = [&](bool compiled) {
+      manual_seed(7);
+      const std::vector<Tensor> tensors = weights.make();
+      std::vector<Tensor> parameters;
+      for (const Tensor& tensor : tensors) {
+        if (tensor.requires_grad()) parameters.push_back(tensor);
+      }
+      optim::Adam optimizer(parameters, {.lr = 0.1});
+      TrainWeight graph([&](const Tensor& x) { return weights.model(tensors, x); }, optimizer);
+      std::vector<float> values;
+      for (int step = 0; step < 3; ++step) {
+        const Tensor x = randn({4, 3});
+        if (compiled) {
+          values.push_back(graph(x).item<float>());
+          continue;
+        }
+        optimizer.zero_grad();
+        values.push_back(graph.build(x).item<float>());
+        optimizer.step();
+      }
+      for (const Tensor& tensor : tensors) {
+        const auto own = tensor.to_vector<float>();
+        values.insert(values.end(), own.begin(), own.end());
+      }
+      return values;
+    };
+    const std::vector<float> compiled = run(true), eager = run(false);
+    ASSERT_EQ(compiled.size(), eager.size());
+    for (size_t i = 0; i < eager.size(); ++i)
+      EXPECT_NEAR(compiled[i], eager[i], 1e-5F) << i;
+  }
+}
+
+TEST(GraphCaptures, AViewThatIsUsedAfterAWriteIsRefused) {
+  struct Table : nn::Module<Table> {
+    Tensor table{register_buffer("table", zeros({2, 2}))};
+
+    Tensor forward(const Tensor& x) {
+      table.add_(1);
+      return x;
+    }
+  };
+
+  struct Reads : nn::Graph<Reads> {
+    Table net;
+    Tensor row = net.table.t();
+
+    Tensor build(const Tensor& x) { return net(x) + row; }
+  };
+
+  Reads graph;
+  const std::string error = error_of([&] { graph(ones({2, 2})); });
+  EXPECT_TRUE(has(error, "shows the same memory")) << error;
+  EXPECT_TRUE(has(error, "graph_reads_test.cpp:")) << error;
+}
+
+}  // namespace
+}  // namespace flow

@@ -1,0 +1,291 @@
+// What graphs refuse with the user's line: traced tensors that are used without their trace, calls
+// in build() that cannot be traced, and ranks that differ.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "eager/profiler.h"
+#include "nn/flow.h"
+
+namespace flow {
+namespace {
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const Placement kPair("cpu", {0, 1});
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// ---- what build() must not do
+
+struct Keeps : nn::Graph<Keeps> {
+  Tensor kept, loss;
+
+  Tensor build(const Tensor& x) {
+    kept = x * 2;
+    loss = kept.detach().requires_grad_().square().sum();
+    return x + 1;
+  }
+};
+
+TEST(GraphErrors, TensorsThatOutliveTheirTraceNameTheirLine) {
+  Keeps graph;
+  const Tensor x = ones({2, 2});
+  graph(x);
+  const Tensor kept = graph.kept;
+
+  struct Uses : nn::Graph<Uses> {
+    Tensor other;
+
+    Tensor build(const Tensor& x) { return x + other; }
+  };
+
+  Uses uses;
+  uses.other = kept;
+  const std::vector<std::pair<const char*, std::function<void()>>> cases{
+      {"op", [&] { relu(kept); }},
+      {"two operands", [&] { x + kept; }},
+      {"view", [&] { kept.t(); }},
+      {"in place", [&] { kept.add_(1); }},
+      {"source of a copy",
+       [&] {
+         ones({2, 2}).copy_(kept);
+       }},
+      {"item", [&] { kept.sum().item<float>(); }},
+      {"to_vector", [&] { kept.to_vector<float>(); }},
+      {"data", [&] { kept.data<float>(); }},
+      {"clone", [&] { kept.clone(); }},
+      {"backward", [&] { graph.loss.backward(); }},
+      {"input of a graph", [&] { Keeps()(kept); }},
+      {"value in another trace", [&] { uses(x); }},
+      {"optimizer",
+       [&] {
+         const Tensor w = ones({2, 2}).requires_grad_();
+         w.set_grad(kept);
+         optim::SGD(std::vector<Tensor>{w}, {.lr = 0.1}).step();
+       }},
+  };
+  for (const auto& [name, use] : cases) {
+    const std::string error = error_of(use);
+    EXPECT_TRUE(has(error, "trace")) << name << ": " << error;
+    EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << name << ": " << error;
+    EXPECT_FALSE(has(error, "broken invariant")) << name << ": " << error;
+  }
+  EXPECT_NE(str(kept), "") << "it can be printed";
+}
+
+TEST(GraphErrors, MemoryOfTracedTensorsIsRefusedWithTheLine) {
+  struct Data : nn::Graph<Data> {
+    Tensor build(const Tensor& x) {
+      const Tensor y = x * 2;
+      y.data<float>();
+      return y;
+    }
+  };
+
+  Data graph;
+  const std::string error = error_of([&] { graph(ones({2})); });
+  EXPECT_TRUE(has(error, "[data]")) << error;
+  EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << error;
+}
+
+TEST(GraphErrors, AGraphInAGraphIsRefusedEvenIfItIsCompiled) {
+  struct Inner : nn::Graph<Inner> {
+    Tensor build(const Tensor& x) { return x * 2; }
+  };
+
+  struct Outer : nn::Graph<Outer> {
+    Inner inner;
+
+    Tensor build(const Tensor& x) { return inner(x + 1); }
+  };
+
+  Outer graph;
+  for (int i = 0; i < 2; ++i) {
+    const std::string error = error_of([&] { graph(ones({2})); });
+    EXPECT_TRUE(has(error, "in build() of another graph")) << error;
+    EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << error;
+    EXPECT_EQ(graph.inner(ones({2})).to_vector<float>(), (std::vector<float>{2, 2}));
+  }
+}
+
+TEST(GraphErrors, AProfileInBuildIsRefused) {
+  struct Profiles : nn::Graph<Profiles> {
+    Tensor build(const Tensor& x) {
+      const profiler::Profile profile;
+      return x * 2;
+    }
+  };
+
+  Profiles graph;
+  const std::string error = error_of([&] { graph(ones({2})); });
+  EXPECT_TRUE(has(error, "[profiler]")) << error;
+  EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << error;
+  const profiler::Profile around;
+  EXPECT_EQ((ones({1}) * 2).item<float>(), 2);
+  EXPECT_EQ(around.events().empty(), false);
+}
+
+TEST(GraphErrors, DataParallelModulesAreRefused) {
+  using Ddp = nn::parallel::DistributedDataParallel<nn::Linear>;
+
+  struct Calls : nn::Graph<Calls> {
+    Ddp ddp{nn::Linear(2, 2)};
+
+    Tensor build(const Tensor& x) { return ddp(x); }
+  };
+
+  // Calls the module inside, whose parameters have the hooks.
+  struct Inside : nn::Graph<Inside> {
+    Ddp ddp{nn::Linear(2, 2)};
+
+    Tensor build(const Tensor& x) {
+      Tensor loss = ddp.module()(x).sum();
+      loss.backward();
+      return loss;
+    }
+  };
+
+  run_ranks(2, [] {
+    const Tensor x = ones({2, 2});
+    for (const std::string& error :
+         {error_of([&] { Calls()(x); }), error_of([&] { Inside()(x); })}) {
+      EXPECT_TRUE(has(error, "[DistributedDataParallel]")) << error;
+      EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << error;
+    }
+  });
+}
+
+// ---- ranks that differ
+
+Tensor rows(int64_t n) {
+  return ones({n, 4}, {.placement = kPair, .sbp = sbp::split(0)});
+}
+
+struct Differs : nn::Graph<Differs> {
+  bool is_other = false;
+
+  using nn::GraphBase::config;
+
+  Tensor build(const Tensor& x) { return (is_other ? gelu(x) : relu(x)).sum(); }
+};
+
+void expect_difference(const std::function<void(Differs&)>& call,
+                       const std::vector<std::string>& parts) {
+  run_ranks(2, [&] {
+    Differs graph;
+    const std::string error = error_of([&] { call(graph); });
+    EXPECT_TRUE(has(error, "ranks 0 and 1 compiled different steps")) << error;
+    for (const std::string& part : parts)
+      EXPECT_TRUE(has(error, part)) << part << " in " << error;
+  });
+}
+
+TEST(GraphOnRanks, DifferentStepsAreRefused) {
+  expect_difference(
+      [](Differs& graph) {
+        graph.is_other = env::rank() == 0;
+        graph(rows(4));
+      },
+      {"rank 0 has: gelu", "rank 1 has: relu", "graph_refusals_test.cpp:"});
+}
+
+TEST(GraphOnRanks, DifferentInputsAreRefused) {
+  expect_difference([](Differs& graph) { graph(rows(env::rank() == 0 ? 4 : 6)); },
+                    {"rank 0 has: input 0: float32 (4, 4)", "rank 1 has: input 0: float32 (6, 4)"});
+}
+
+TEST(GraphOnRanks, DifferentOptionsAreRefused) {
+  expect_difference(
+      [](Differs& graph) {
+        graph.config().set_micro_batches(env::rank() == 0 ? 1 : 2);
+        graph(rows(4));
+      },
+      {});
+}
+
+TEST(GraphOnRanks, ACallOfAnotherPlanIsRefusedByItsFirstMessage) {
+  run_ranks(2, [] {
+    Differs graph;
+    graph(rows(4));
+    graph(rows(8));
+    const std::string error = error_of([&] { graph(rows(env::rank() == 0 ? 4 : 8)); });
+    EXPECT_TRUE(has(error, "ranks disagree")) << error;
+    EXPECT_TRUE(has(error, "compiled for float32 (4, 4)")) << error;
+    EXPECT_TRUE(has(error, "compiled for float32 (8, 4)")) << error;
+  });
+}
+
+TEST(GraphOnRanks, AMessageOfAnotherPlanIsRefused) {
+  struct Moves : nn::Graph<Moves> {
+    bool adds = false;
+
+    Tensor build(const Tensor& x) {
+      const Placement second("cpu", {1});
+      return (x * 2).to_global({.placement = second, .sbp = sbp::broadcast}) + 1;
+    }
+  };
+
+  run_ranks(2, [] {
+    const Placement first("cpu", {0});
+    const auto input = [&](DType dtype) {
+      return ones({2, 2}, {.dtype = dtype, .placement = first, .sbp = sbp::broadcast});
+    };
+    Moves graph;
+    graph(input(float32));
+    graph(input(int32));
+    // The messages have the same size.
+    const std::string error = error_of([&] {
+      graph(input(env::rank() == 0 ? float32 : int32));
+      env::barrier();
+    });
+    EXPECT_TRUE(has(error, "different compiled steps") || has(error, "ranks disagree")) << error;
+  });
+}
+
+TEST(GraphOnRanks, LocalGraphsDoNotCommunicate) {
+  run_ranks(2, [] {
+    Differs graph;
+    graph.is_other = env::rank() == 0;
+    if (env::rank() == 0) graph(ones({3}));
+    graph(ones({env::rank() + 1}));
+    env::barrier();
+  });
+}
+
+// Compiling again on one rank is no reason to talk to the others if the step is the same.
+TEST(GraphOnRanks, ARankMayCompileTheSameStepAgain) {
+  struct Holds : nn::Graph<Holds> {
+    Tensor w = ones({4}, {.placement = kPair, .sbp = sbp::broadcast});
+    int traces = 0;
+
+    Tensor build(const Tensor& x) {
+      ++traces;
+      return (x * w).sum();
+    }
+  };
+
+  run_ranks(2, [] {
+    Holds graph;
+    EXPECT_EQ(graph(rows(4)).item<float>(), 16);
+    if (env::rank() == 0) graph.w = graph.w.clone();
+    EXPECT_EQ(graph(rows(4)).item<float>(), 16);
+    EXPECT_EQ(graph.traces, env::rank() == 0 ? 2 : 1);
+  });
+}
+
+}  // namespace
+}  // namespace flow

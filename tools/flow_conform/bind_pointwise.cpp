@@ -7,9 +7,9 @@
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/in_place.h"
+#include "ops/elementwise/row_table.h"
 #include "ops/elementwise/ternary.h"
 #include "ops/elementwise/trigonometry.h"
-#include "ops/elementwise/unary_rows.h"
 #include "ops/elementwise/where.h"
 #include "tools/flow_conform/case.h"
 
@@ -18,9 +18,6 @@ namespace flow::conform {
 namespace {
 
 using OfOne = Tensor (*)(const TensorArg&);
-using OfTwo = Tensor (*)(const TensorArg&, const TensorArg&);
-using OfScalar = Tensor (*)(const TensorArg&, const Scalar&);
-using OfOneWith = Tensor (*)(const Scalar&, const TensorArg&);
 
 constexpr const char* kOther = "other";
 constexpr const char* kLeft = "c";
@@ -29,34 +26,46 @@ void add_unary(Bindings& table, const Names& names, OfOne fn) {
   table.add(names, [fn](Case& c) { return fn(c.in(0)); });
 }
 
-// Binds the rows of the table by name, and their in-place forms on a copy of x, because a leaf
-// cannot be written. "inplace" is an argument of activations; their in-place form is another op.
-template <class... Row>
-void bind_rows(Bindings& table, ops::Rows<Row...> /*rows*/) {
-  for (const ops::UnaryFacts& facts : {Row::kFacts...}) {
-    table.add(facts.name, [fn = facts.call](Case& c) {
-      c.attrs.only("inplace", false);
-      return fn(c.in(0));
-    });
-    if (facts.in_place == nullptr) continue;
-    const std::string in_place = std::string(facts.name) + "_";
-    table.add(in_place.c_str(), [form = facts.in_place](Case& c) {
-      const Tensor y = clone(c.in(0));
-      return form(y);
-    });
-  }
+// Binds a row by name, and its in-place form on a copy of x, because a leaf cannot be written.
+// "inplace" is an argument of activations; their in-place form is another op.
+void bind_row(Bindings& table, const ops::UnaryFacts& facts) {
+  table.add(facts.name, [call = facts.call](Case& c) {
+    c.attrs.only("inplace", false);
+    return call(c.in(0));
+  });
+  if (facts.in_place == nullptr) return;
+  table.add((facts.name + std::string("_")).c_str(), [form = facts.in_place](Case& c) {
+    const Tensor y = clone(c.in(0));
+    return form(y);
+  });
 }
 
-// Binds fn(x, y), fn(x, other) and, if `left` is given, left(c, x).
-void add_binary(Bindings& table, const Names& names, OfTwo tensors, OfScalar scalar,
-                OfOneWith left = nullptr) {
-  table.add(names, [=](Case& c) {
-    if (left != nullptr && c.num_inputs() == 1 && c.attrs.has(kLeft)) {
-      return left(c.attrs.get<Scalar>(kLeft), c.in(0));
+// Binds fn(x, y) and, where they exist, fn(x, other) and fn(c, y).
+void bind_row(Bindings& table, const ops::BinaryFacts& facts) {
+  if (!facts.call.is_given()) return;  // bound by the row of two tensors
+  table.add(facts.name, [facts](Case& c) {
+    if (facts.of_number != nullptr && c.num_inputs() == 1 && c.attrs.has(kLeft)) {
+      return facts.of_number(c.attrs.get<Scalar>(kLeft), c.in(0));
     }
-    if (c.num_inputs() == 1) return scalar(c.in(0), c.attrs.get<Scalar>({kOther, "value"}));
-    return tensors(c.in(0), c.in(1));
+    if (facts.with_number != nullptr && c.num_inputs() == 1) {
+      return facts.with_number(c.in(0), c.attrs.get<Scalar>({kOther, "value"}));
+    }
+    return facts.call(c.in(0), c.in(1));
   });
+  if (facts.in_place == nullptr) return;
+  table.add((facts.name + std::string("_")).c_str(), [facts](Case& c) {
+    const Tensor y = clone(c.in(0));
+    if (c.num_inputs() > 1) return facts.in_place(y, c.in(1));
+    return facts.in_place_with_number(y, c.attrs.get<Scalar>({kOther, "exponent"}));
+  });
+}
+
+// These have arguments of their own.
+void bind_row(Bindings& /*table*/, const ops::TernaryFacts& /*facts*/) {}
+
+template <class... Row>
+void bind_rows(Bindings& table, ops::Rows<Row...> /*rows*/) {
+  (bind_row(table, Row::kFacts), ...);
 }
 
 template <class Options>
@@ -110,24 +119,11 @@ void bind_binary(Bindings& table) {
     if (c.op() == "sub") return add_or_sub(c, AddOptions(), true);
     return c.num_inputs() > 1 ? sub(c.in(1), c.in(0)) : c.attrs.get<Scalar>(kOther) - c.in(0);
   });
-  add_binary(table, "mul", mul, mul, [](const Scalar& a, const TensorArg& b) { return a * b; });
   table.add("div", divide);
   table.add("pow", power);
-  add_binary(table, "floor_divide", floor_divide, floor_divide);
-  add_binary(table, "fmod", fmod, fmod);
-  add_binary(table, "remainder", remainder, remainder);
-  add_binary(table, "maximum", maximum, maximum);
-  add_binary(table, "minimum", minimum, minimum);
-  add_binary(table, "eq", eq, eq);
-  add_binary(table, "ne", ne, ne);
-  add_binary(table, "lt", lt, lt);
-  add_binary(table, "le", le, le);
-  add_binary(table, "gt", gt, gt);
-  add_binary(table, "ge", ge, ge);
-  table.add("logaddexp", [](Case& c) { return logaddexp(c.in(0), c.in(1)); });
-  table.add("hypot", [](Case& c) { return hypot(c.in(0), c.in(1)); });
-  add_binary(table, "xlogy", xlogy, xlogy);
-  table.add({"atan2", "arctan2"}, [](Case& c) { return atan2(c.in(0), c.in(1)); });
+  table.add("fmax", [](Case& c) { return fmax(c.in(0), c.in(1)); });
+  table.add("fmin", [](Case& c) { return fmin(c.in(0), c.in(1)); });
+  table.add("arctan2", [](Case& c) { return atan2(c.in(0), c.in(1)); });
   table.add("isclose", [](Case& c) {
     CloseOptions options;
     c.attrs.read("rtol", options.rtol);
@@ -135,9 +131,6 @@ void bind_binary(Bindings& table) {
     c.attrs.read("equal_nan", options.equal_nan);
     return isclose(c.in(0), c.in(1), options);
   });
-  table.add("logical_and", [](Case& c) { return logical_and(c.in(0), c.in(1)); });
-  table.add("logical_or", [](Case& c) { return logical_or(c.in(0), c.in(1)); });
-  table.add("logical_xor", [](Case& c) { return logical_xor(c.in(0), c.in(1)); });
 }
 
 void bind_ternary(Bindings& table) {
@@ -184,29 +177,11 @@ void bind_shape_in_place(Bindings& table) {
 }
 
 void bind_in_place(Bindings& table) {
-  using Method = const Tensor& (Tensor::*)(const TensorArg&) const;
-  using ScalarMethod = const Tensor& (Tensor::*)(const Scalar&, Site) const;
-  const auto add_method = [&](const char* name, Method tensor, ScalarMethod scalar) {
-    table.add(name, [=](Case& c) {
-      const Tensor y = clone(c.in(0));
-      if (c.num_inputs() > 1) return (y.*tensor)(c.in(1));
-      return (y.*scalar)(c.attrs.get<Scalar>({kOther, "value"}), Site::here());
-    });
-  };
-  add_method("mul_", &Tensor::mul_, &Tensor::mul_);
-  using Pair = const Tensor& (*)(const TensorArg&, const TensorArg&);
-  using ScalarPair = const Tensor& (*)(const TensorArg&, const Scalar&);
-  const auto add_form = [&](const char* name, Pair tensor, ScalarPair scalar) {
-    table.add(name, [=](Case& c) {
-      const Tensor y = clone(c.in(0));
-      if (c.num_inputs() > 1) return tensor(y, c.in(1));
-      return scalar(y, c.attrs.get<Scalar>({kOther, "exponent"}));
-    });
-  };
-  add_form("pow_", pow_, pow_);
-  add_form("fmod_", fmod_, fmod_);
-  add_form("remainder_", remainder_, remainder_);
-  add_form("floor_divide_", floor_divide_, floor_divide_);
+  table.add("mul_", [](Case& c) {
+    const Tensor y = clone(c.in(0));
+    if (c.num_inputs() > 1) return y.mul_(c.in(1));
+    return y.mul_(c.attrs.get<Scalar>({kOther, "value"}));
+  });
   table.add({"add_", "sub_"}, [](Case& c) {
     const Tensor y = clone(c.in(0));
     if (c.num_inputs() == 1) {
@@ -275,7 +250,7 @@ void bind_in_place(Bindings& table) {
 }  // namespace
 
 void bind_pointwise(Bindings& table) {
-  bind_rows(table, ops::UnaryRows());
+  bind_rows(table, ops::TableRows());
   add_unary(table, "negative", neg);
   add_unary(table, "absolute", abs);
   add_unary(table, "fix", trunc);

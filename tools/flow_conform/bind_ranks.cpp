@@ -1,10 +1,10 @@
 // Bitwise ops, special functions, order statistics, counts and positions.
-#include "ops/elementwise/bitwise.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/special.h"
 #include "ops/index/count.h"
 #include "ops/index/search.h"
 #include "ops/reduce/order_statistics.h"
+#include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
 #include "ops/reduce/statistics.h"
 #include "ops/shape/diagonal.h"
@@ -15,26 +15,8 @@ namespace flow::conform {
 namespace {
 
 using OfOne = Tensor (*)(const TensorArg&);
-using OfTwo = Tensor (*)(const TensorArg&, const TensorArg&);
-using OfScalar = Tensor (*)(const TensorArg&, const Scalar&);
 
 const Names kDim = {"dim", "axis"};
-
-void add_binary(Bindings& table, const char* name, OfTwo tensors, OfScalar scalar) {
-  table.add(name, [=](Case& c) {
-    if (c.num_inputs() == 1) return scalar(c.in(0), c.attrs.get<Scalar>("other"));
-    return tensors(c.in(0), c.in(1));
-  });
-}
-
-void bind_bits(Bindings& table) {
-  add_binary(table, "bitwise_and", bitwise_and, bitwise_and);
-  add_binary(table, "bitwise_or", bitwise_or, bitwise_or);
-  add_binary(table, "bitwise_xor", bitwise_xor, bitwise_xor);
-  add_binary(table, "bitwise_left_shift", bitwise_left_shift, bitwise_left_shift);
-  add_binary(table, "bitwise_right_shift", bitwise_right_shift, bitwise_right_shift);
-  table.add("bitwise_not", [](Case& c) { return bitwise_not(c.in(0)); });
-}
 
 void bind_special(Bindings& table) {
   const auto unary = [&](const Names& names, OfOne function) {
@@ -52,7 +34,6 @@ void bind_special(Bindings& table) {
     c.attrs.read("eps", options.eps);
     return logit(c.in(0), options);
   });
-  add_binary(table, "copysign", copysign, copysign);
   table.add("heaviside", [](Case& c) { return heaviside(c.in(0), c.in(1)); });
   table.add("logaddexp2", [](Case& c) { return logaddexp2(c.in(0), c.in(1)); });
 }
@@ -110,16 +91,11 @@ void bind_order_statistics(Bindings& table) {
     c.attrs.read(kDim, options.dim);
     return diff(c.in(0), options);
   });
-  using Sum = Tensor (*)(const TensorArg&, const Ints&, const ReduceOptions&);
-  const auto numbers = [&](const char* name, Sum function) {
-    table.add(name, [function](Case& c) {
-      const bool keepdim = c.attrs.get<bool>("keepdim", false);
-      return function(c.in(0), c.attrs.get<Ints>(kDim, Ints()),
-                      {.keepdim = keepdim, .dtype = c.attrs.dtype()});
-    });
-  };
-  numbers("nansum", nansum);
-  numbers("nanmean", nanmean);
+  table.add("nanmean", [](Case& c) {
+    const bool keepdim = c.attrs.get<bool>("keepdim", false);
+    return nanmean(c.in(0), c.attrs.get<Ints>(kDim, Ints()),
+                   {.keepdim = keepdim, .dtype = c.attrs.dtype()});
+  });
   table.add("count_nonzero",
             [](Case& c) { return count_nonzero(c.in(0), c.attrs.get<Ints>(kDim, Ints())); });
   table.add("unfold_dim", [](Case& c) {
@@ -181,7 +157,6 @@ void bind_counts(Bindings& table) {
 }  // namespace
 
 void bind_ranks(Bindings& table) {
-  bind_bits(table);
   bind_special(table);
   bind_order_statistics(table);
   bind_counts(table);

@@ -6,6 +6,7 @@
 #include "ops/linear/similarity.h"
 #include "ops/reduce/extrema.h"
 #include "ops/reduce/reduce.h"
+#include "ops/reduce/reduce_rows.h"
 #include "ops/reduce/scan.h"
 #include "ops/reduce/statistics.h"
 #include "tools/flow_conform/case.h"
@@ -97,22 +98,29 @@ void bind_order(Bindings& table) {
   table.add("cumprod", [](Case& c) { return cumprod(as_dtype(c), c.attrs.get<int64_t>(kDim)); });
 }
 
+void bind_row(Bindings& table, const ops::ReduceFacts& facts) {
+  if (facts.over_dims != nullptr) table.add(facts.name, over_dims(facts.over_dims));
+  if (facts.over_kept != nullptr) table.add(facts.name, over_dims(facts.over_kept));
+  if (facts.over_dim != nullptr) table.add(facts.name, over_dim(facts.whole, facts.over_dim));
+}
+
+template <class... Row>
+void bind_rows(Bindings& table, ops::Rows<Row...> /*rows*/) {
+  (bind_row(table, Row::kFacts), ...);
+}
+
 }  // namespace
 
 void bind_reductions(Bindings& table) {
+  bind_rows(table, ops::ReduceRows());
   using Sum = Tensor (*)(const TensorArg&, const Ints&, const ReduceOptions&);
-  table.add("sum", over_dims(Sum(sum)));
   table.add("mean", over_dims(Sum(mean)));
   using OverDims = Tensor (*)(const TensorArg&, const Ints&, const KeepdimOptions&);
   table.add("amax", over_dims(OverDims(amax)));
   table.add("amin", over_dims(OverDims(amin)));
   table.add("logsumexp", over_dims(OverDims(logsumexp)));
-  table.add("any", over_dims(OverDims(any)));
-  table.add("all", over_dims(OverDims(all)));
 
   using Whole = Tensor (*)(const TensorArg&);
-  using Product = Tensor (*)(const TensorArg&, int64_t, const ReduceOptions&);
-  table.add("prod", over_dim(Whole(prod), Product(prod)));
   using AlongDim = Tensor (*)(const TensorArg&, int64_t, const KeepdimOptions&);
   table.add("argmax", over_dim(Whole(argmax), AlongDim(argmax)));
   table.add("argmin", over_dim(Whole(argmin), AlongDim(argmin)));

@@ -31,8 +31,6 @@ void bind_selection(Bindings& table) {
     return index_copy(c.in(0), c.attrs.get<int64_t>("dim"), c.in(1), c.in(2));
   });
   table.add("masked_scatter", [](Case& c) { return masked_scatter(c.in(0), c.in(1), c.in(2)); });
-  table.add("fmax", [](Case& c) { return fmax(c.in(0), c.in(1)); });
-  table.add("fmin", [](Case& c) { return fmin(c.in(0), c.in(1)); });
   using Parts = std::vector<Tensor>;
   using Even = Parts (*)(const TensorArg&, int64_t);
   using Before = Parts (*)(const TensorArg&, const std::vector<int64_t>&);

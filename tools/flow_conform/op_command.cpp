@@ -1,6 +1,7 @@
 #include "tools/flow_conform/op_command.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <optional>
 
@@ -39,6 +40,9 @@ class OpRun {
   OpRun(const OpOptions& options, const Json& spec, const nn::StateDict& file)
       : options_(options), spec_(spec), file_(file), id_(spec.at("id")) {
     if (spec.contains("grads")) grads_ = spec["grads"].get<std::vector<std::string>>();
+    if (!spec.contains("outputs")) return;
+    for (const Json& output : spec["outputs"])
+      outputs_.push_back(output.at("name"));
   }
 
   // The results by their names in the output file.
@@ -115,13 +119,30 @@ class OpRun {
     return leaf.transpose(place.transposed->first, place.transposed->second);
   }
 
+  // The name of result i: what the case calls it, else its number.
+  std::string name_of(size_t i) const { return i < outputs_.size() ? outputs_[i] : str(i); }
+
+  // The number of the result of this name.
+  size_t output_of(const std::string& name) const {
+    const auto found = std::find(outputs_.begin(), outputs_.end(), name);
+    if (found != outputs_.end()) return static_cast<size_t>(found - outputs_.begin());
+    size_t number = 0;
+    const auto end = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (name.empty() || end.ec != std::errc() || end.ptr != name.data() + name.size() ||
+        number < outputs_.size()) {
+      throw BadSpec(str("case ", id_, " has no output '", name, "', whose gradient gout.", name,
+                        " its file gives"));
+    }
+    return number;
+  }
+
   // The given gradients of the results in given_for_.
   std::vector<Tensor> given_gradients() {
     std::vector<Tensor> gradients;
     if (grads_.empty() || !layouts_) return gradients;
     for (const auto& [name, value] : file_) {
       if (!name.starts_with("gout.")) continue;
-      given_for_.push_back(static_cast<size_t>(std::stoul(name.substr(5))));
+      given_for_.push_back(output_of(name.substr(5)));
       gradients.push_back(layouts_->leaf(stored(name)));
     }
     return gradients;
@@ -192,7 +213,7 @@ class OpRun {
     nn::StateDict results;
     const size_t num_outputs = values.size() - grads_.size();
     for (size_t i = 0; i < num_outputs; ++i)
-      results[str(id_, "/out.", i)] = values[i].full();
+      results[str(id_, "/out.", name_of(i))] = values[i].full();
     for (size_t i = 0; i < grads_.size(); ++i)
       results[str(id_, "/grad.", grads_[i])] = values[num_outputs + i].full();
     return results;
@@ -203,8 +224,9 @@ class OpRun {
   const nn::StateDict& file_;
   std::string id_;
   std::vector<std::string> grads_;
-  std::optional<Layouts> layouts_;  // set if there are inputs
-  std::vector<std::string> names_;  // names of the leaves
+  std::vector<std::string> outputs_;  // names of the results, if the case gives them
+  std::optional<Layouts> layouts_;    // set if there are inputs
+  std::vector<std::string> names_;    // names of the leaves
   std::vector<Place> places_;
   std::vector<size_t> given_for_;  // numbers of the results whose gradient is given
 };

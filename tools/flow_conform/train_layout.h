@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nn/module.h"
-#include "pipeline/schedule.h"
+#include "pipeline/generators.h"
 
 namespace flow::conform {
 

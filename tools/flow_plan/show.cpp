@@ -4,8 +4,10 @@
 
 #include "core/error.h"
 #include "eager/runtime.h"
-#include "graph/plan_file/plan_file.h"
+#include "graph/ir/ir_text.h"
+#include "graph/plan_file/plan_reader.h"
 #include "graph/program/planning_world.h"
+#include "graph/program/summary.h"
 #include "nn/file.h"
 
 namespace flow::tools {

@@ -7,6 +7,8 @@
 
 #include "core/error.h"
 #include "nn/file.h"
+#include "pipeline/generators.h"
+#include "pipeline/schedule_size.h"
 #include "tools/flow_sim/commands.h"
 #include "tools/flow_sim/timeline_sums.h"
 
@@ -20,8 +22,6 @@ using pipeline::ScheduleRule;
 using pipeline::StageCost;
 using pipeline::Timeline;
 using pipeline::TransferCost;
-
-constexpr int64_t kMaxActions = 1 << 20;
 
 // The number in a list that applies to a stage.
 double at(const std::vector<double>& list, size_t stage, double fallback) {
@@ -110,11 +110,7 @@ Job make_job(const RunOptions& options) {
       job.micro_batches = pipeline::parse_schedule(nn::read_text(name)).num_micro_batches;
     }
   }
-  if (job.stages < 1 || job.micro_batches < 1 || job.stages > kMaxActions / 3 / job.micro_batches) {
-    throw InvalidArgument(str("[flow-sim] ", job.stages, " stages and ", job.micro_batches,
-                              " micro-batches; give at least 1 of each, and together at most ",
-                              kMaxActions, " actions"));
-  }
+  pipeline::check_schedule_size(job.stages, job.micro_batches);
   check_list(options.forward, "forward", job.stages);
   check_list(options.backward, "backward", job.stages);
   check_list(options.weight, "weight", job.stages);

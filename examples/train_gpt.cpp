@@ -2,7 +2,8 @@
 // at a time; AdamW, warm-up and cosine, clipped gradients). The text is this repository's sources
 // and docs (run the program from the repository's root) or the files and folders given with --data.
 // The program compares the model with counting models, resumes from a checkpoint to show that
-// nothing changes, and prints a sample. Under a launcher with --dp D --tp T it runs on D × T ranks.
+// nothing changes, and prints a sample. After SIGTERM it saves a checkpoint and stops. Under a
+// launcher with --dp D --tp T it runs on D × T ranks.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -148,14 +149,15 @@ class Training {
     return loss_of(model_, x, y).item<double>();
   }
 
-  // Trains until step number `last`. Calls on_step(outcome) after each step.
+  // Trains until step number `last`, or until on_step(outcome), which is called after each step,
+  // returns true.
   template <class OnStep>
   void run_until(int64_t last, const OnStep& on_step) {
     while (step_ < last) {
       for (auto [x, y] : loader_) {
         const Outcome outcome = advance(x, y);
         ++step_;
-        on_step(outcome);
+        if (on_step(outcome)) return;
         if (step_ >= last) break;
       }
     }
@@ -222,11 +224,13 @@ double replay(const nn::CheckpointFolder& folder, Training& training,
   training.run_until(static_cast<int64_t>(losses.size()), [&](const Training::Outcome& outcome) {
     const double loss = losses[static_cast<size_t>(training.step() - 1)];
     largest = std::max(largest, std::abs(outcome.loss - loss));
+    return false;
   });
   return largest;
 }
 
 void train(const examples::Arguments& arguments) {
+  bool is_stopped = flow::env::stop_requested();  // SIGTERM now only asks; steps look for it
   const Grid grid(arguments.device, arguments.data_parallel, arguments.tensor_parallel);
   const Corpus corpus = examples::read_corpus(arguments.data);
   const int64_t steps = arguments.steps > 0 ? arguments.steps : 2000;
@@ -273,9 +277,18 @@ void train(const examples::Arguments& arguments) {
     }
     const double rate = progress.update(step - 1 - first, outcome.loss, kBatch * kLength);
     log.write(step - 1, outcome.loss, outcome.grad_norm, outcome.lr, rate / kLength);
-    if (step == save_at || (keeps && step % 500 == 0)) training.save(folder);
+    is_stopped = flow::env::stop_requested();
+    if (is_stopped || step == save_at || (keeps && step % 500 == 0)) training.save(folder);
+    return is_stopped;
   });
   progress.finish();
+  if (is_stopped) {
+    if (leads()) {
+      std::printf("stopped at step %lld as requested; continue with --checkpoints %s\n",
+                  static_cast<long long>(training.step()), path.c_str());
+    }
+    return;
+  }
   if (grid.is_parallel() && leads()) {
     examples::print_boxing_summary(flow::boxing_report(), steps - first);
   }

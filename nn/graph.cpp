@@ -278,7 +278,14 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
   }
   GraphTimeline* timeline = config_.timeline_.get();
   const bool is_timed = timeline != nullptr && timeline->begin_run(*state.plan);
-  std::vector<Tensor> outputs = state.plan->run(inputs);
+  std::vector<Tensor> outputs;
+  try {
+    outputs = state.plan->run(inputs);
+  } catch (...) {
+    for (optim::TracedStep& step : state.steps)
+      step.take_back();
+    throw;
+  }
   if (is_timed) {
     timeline->end_run(*state.plan, [&] { return state.timeline_frame(); });
   }

@@ -82,7 +82,7 @@ Fingerprint mark_counts(const Fingerprint& what, const char* collective,
 std::ostream& operator<<(std::ostream& out, const Fingerprint& what);
 
 // A message in flight (isend, irecv); null: it has completed. An unfinished one may be destroyed
-// only while an exception unwinds the stack.
+// only after an error.
 struct TransferState {
   virtual ~TransferState() = default;
 };

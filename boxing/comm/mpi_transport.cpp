@@ -41,7 +41,7 @@ class MpiBulk final : public Bulk {
   ~MpiBulk() override {
     for (MPI_Request& request : requests) {
       if (request == MPI_REQUEST_NULL) continue;
-      MPI_Cancel(&request);  // only while an error unwinds; a failure here is ignored
+      MPI_Cancel(&request);  // only after an error; a failure here is ignored
       MPI_Request_free(&request);
     }
   }

@@ -64,7 +64,7 @@ void WaitPoint::sleep(bool (*is_done)(const void*), const void* condition,
                                                          Clock::duration(world_.timeout()) / 2);
   const auto fail_at = start + world_.timeout();
   bool has_warned = false;
-  enum class Outcome { kDone, kFailed, kPeerEnded, kTimeout, kWarn };
+  enum class Outcome { kDone, kFailed, kPeerAbsent, kTimeout, kWarn };
   for (;;) {
     Outcome outcome = Outcome::kDone;
     {
@@ -74,11 +74,12 @@ void WaitPoint::sleep(bool (*is_done)(const void*), const void* condition,
         if (is_done(condition)) break;
         outcome = Outcome::kFailed;
         if (world_.has_failed()) break;
-        outcome = Outcome::kPeerEnded;
+        outcome = Outcome::kPeerAbsent;
         const std::vector<int64_t> waited_for = missing();
-        if (std::any_of(waited_for.begin(), waited_for.end(),
-                        [&](int64_t rank) { return world_.has_ended(rank); })) {
-          // The rank may have arrived just before it ended, between the two checks.
+        if (std::any_of(waited_for.begin(), waited_for.end(), [&](int64_t rank) {
+              return world_.has_ended(rank) || world_.is_away(rank);
+            })) {
+          // The rank may have arrived just before it ended or left, between the two checks.
           if (is_done(condition)) outcome = Outcome::kDone;
           break;
         }
@@ -98,8 +99,13 @@ void WaitPoint::sleep(bool (*is_done)(const void*), const void* condition,
       log_warning(str("waiting for ", list_ranks(missing()), " in ", what));
       continue;
     }
-    const auto timeout = outcome == Outcome::kTimeout ? world_.timeout() : std::chrono::seconds(0);
-    world_.fail(missing_failure(this_rank(), missing(), what, timeout));
+    if (outcome == Outcome::kTimeout) {
+      world_.fail(missing_failure(this_rank(), missing(), what, world_.timeout()));
+    } else if (const auto absence = world_.absence_of(missing(), what)) {
+      world_.fail(*absence);
+    } else {
+      continue;
+    }
     world_.throw_failure(what.site);
   }
 }
@@ -109,7 +115,9 @@ ThreadWorld::ThreadWorld(int64_t num_ranks)
       num_spins_(num_ranks <= num_cores() ? 2000 : 50),
       timeout_(time_limit()),
       ended_(static_cast<size_t>(num_ranks)),
-      told_(static_cast<size_t>(num_ranks), false) {
+      away_(static_cast<size_t>(num_ranks)),
+      told_(static_cast<size_t>(num_ranks), false),
+      messages_(static_cast<size_t>(num_ranks)) {
   for (int64_t rank = 0; rank < num_ranks; ++rank)
     inboxes_.push_back(std::make_unique<WaitPoint>(*this));
 }
@@ -164,6 +172,34 @@ void ThreadWorld::end(int64_t rank) {
   }
   rank_has_ended_.notify_all();
   wake_everybody();
+}
+
+void ThreadWorld::leave(int64_t rank, const std::string& message) {
+  {
+    const std::lock_guard lock(mutex_);
+    messages_[static_cast<size_t>(rank)] = message;
+    away_[static_cast<size_t>(rank)].store(true);
+  }
+  wake_everybody();
+}
+
+void ThreadWorld::come_back(int64_t rank) {
+  const std::lock_guard lock(mutex_);
+  away_[static_cast<size_t>(rank)].store(false);
+}
+
+std::optional<Failure> ThreadWorld::absence_of(const std::vector<int64_t>& ranks,
+                                               const Fingerprint& what) const {
+  const std::lock_guard lock(mutex_);
+  for (const int64_t rank : ranks) {
+    if (has_ended(rank)) {
+      return missing_failure(this_rank(), ranks, what, std::chrono::seconds(0));
+    }
+    if (is_away(rank)) {
+      return Failure{.rank = rank, .message = messages_[static_cast<size_t>(rank)]};
+    }
+  }
+  return std::nullopt;
 }
 
 void ThreadWorld::wait_for_all_ends() {

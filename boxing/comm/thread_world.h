@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ class WaitPoint {
   WaitPoint& operator=(const WaitPoint&) = delete;
 
   // Blocks until is_done() is true. Throws DistributedError if the world has failed, if `missing()`
-  // (the world ranks waited for) contains a rank that has ended, or after FLOW_TIMEOUT_S. is_done
+  // (the world ranks waited for) contains a rank that has ended or is away, or after
+  // FLOW_TIMEOUT_S. is_done
   // may read only atomics that are stored with seq_cst order before notify(). `what` is the
   // caller's operation, for the report.
   template <class IsDone, class Missing>
@@ -95,6 +97,12 @@ class ThreadWorld {
 
   bool has_ended(int64_t rank) const { return ended_[static_cast<size_t>(rank)].load(); }
 
+  // While `rank` is away, a rank that waits for it makes the world fail with `message`.
+  void leave(int64_t rank, const std::string& message);
+  void come_back(int64_t rank);
+
+  bool is_away(int64_t rank) const { return away_[static_cast<size_t>(rank)].load(); }
+
   // The number of spins before a thread sleeps; small if there are more ranks than cores.
   int num_spins() const { return num_spins_; }
 
@@ -112,6 +120,10 @@ class ThreadWorld {
   friend class WaitPoint;
   void add(WaitPoint* point);
   void wake_everybody();
+  // The failure of waiting for `ranks`, one of which has ended or is away; empty if none is any
+  // more.
+  std::optional<Failure> absence_of(const std::vector<int64_t>& ranks,
+                                    const Fingerprint& what) const;
   void* slot(const void* key, std::shared_ptr<void> (*make)());
 
   int64_t num_ranks_;
@@ -119,10 +131,12 @@ class ThreadWorld {
   std::chrono::seconds timeout_;
   std::atomic<bool> failed_{false};
   std::vector<std::atomic<bool>> ended_;
+  std::vector<std::atomic<bool>> away_;
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   Failure failure_;
   std::vector<bool> told_;
+  std::vector<std::string> messages_;  // of the ranks that are away
   std::condition_variable rank_has_ended_;
   std::vector<WaitPoint*> wait_points_;
   // Locked before mutex_, because making a board adds its wait points.

@@ -15,7 +15,7 @@ namespace flow::boxing {
 class SharedSegment;
 
 // A transfer in flight. Its buffer may be reused once is_done() has returned true. It may be
-// destroyed earlier only while an exception unwinds the stack.
+// destroyed earlier only after an error.
 struct Bulk {
   virtual ~Bulk() = default;
   virtual bool is_done() = 0;

@@ -14,4 +14,16 @@ void fail_ranks(RankContext& context, const std::string& message) {
   if (ProcessWorld* processes = hung ? hung.get() : process_world()) processes->fail(failure);
 }
 
+RankAway::RankAway(RankContext& context, const std::string& message) : context_(context) {
+  if (const auto& threads = context.slot_ptr<ThreadWorld>()) {
+    threads->leave(context.rank(), message);
+  } else {
+    fail_ranks(context, message);
+  }
+}
+
+RankAway::~RankAway() {
+  if (const auto& threads = context_.slot_ptr<ThreadWorld>()) threads->come_back(context_.rank());
+}
+
 }  // namespace flow::boxing

@@ -14,4 +14,18 @@ namespace flow::boxing {
 // tensor. Only the first failure counts. Does nothing if there is only one rank.
 void fail_ranks(RankContext& context, const std::string& message);
 
+// While it exists, the calling rank takes part in nothing, because of an error that the other ranks
+// may have got as well. A rank that waits for it gets a DistributedError with `message`; if none
+// does, the ranks can go on afterwards. Process ranks cannot: for them it is fail_ranks().
+class [[nodiscard]] RankAway {
+ public:
+  RankAway(RankContext& context, const std::string& message);
+  ~RankAway();
+  RankAway(const RankAway&) = delete;
+  RankAway& operator=(const RankAway&) = delete;
+
+ private:
+  RankContext& context_;
+};
+
 }  // namespace flow::boxing

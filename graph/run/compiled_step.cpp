@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "boxing/ranks/fail_ranks.h"
 #include "core/context.h"
 #include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/strided_twin.h"
+#include "graph/ir/graph_uses.h"
 #include "graph/program/summary.h"
 #include "ops/creation/copy.h"
 
@@ -41,6 +44,7 @@ CompiledStep::CompiledStep(std::vector<Tensor> captures,
     const bool shares = std::find(copied.begin(), copied.end(), i) != copied.end();
     if (now->is_held && (shares || !now->is_contiguous)) copied_.push_back(i);
   }
+  find_statistics();
   externals_.resize(graph().inputs.size());
   externals_.insert(externals_.end(), captures_.begin(), captures_.end());
   externals_.resize(externals_.size() + output_metas_.size());
@@ -76,6 +80,53 @@ void CompiledStep::write_back() {
   }
 }
 
+void CompiledStep::find_statistics() {
+  const GraphUses uses(graph());
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    const Capture& capture = graph().captures[i];
+    const Node* writer = uses.maker_node(capture.final_value);
+    const bool is_written = capture.initial != capture.final_value && writer != nullptr;
+    const bool is_copied = std::find(copied_.begin(), copied_.end(), i) != copied_.end();
+    if (!is_written || is_copied || writer->phase == Phase::kUpdate) continue;
+    if (captures_[i].meta().is_held) statistics_.push_back({i});
+  }
+}
+
+void CompiledStep::keep_statistics() {
+  for (Statistic& statistic : statistics_) {
+    TensorImpl& impl = captures_[statistic.capture].impl();
+    make_writable(impl);
+    statistic.before.resize(impl.meta->local_bytes());
+    copy_bytes(*thread_state().context, statistic.before.data(), DeviceType::kCpu, impl.data(),
+               impl.meta->device, statistic.before.size());
+  }
+}
+
+void CompiledStep::restore_statistics() {
+  for (const Statistic& statistic : statistics_) {
+    TensorImpl& impl = captures_[statistic.capture].impl();
+    copy_bytes(*thread_state().context, impl.data(), impl.meta->device, statistic.before.data(),
+               DeviceType::kCpu, statistic.before.size());
+  }
+}
+
+void CompiledStep::give_up(const std::exception* untold) {
+  if (untold != nullptr) boxing::fail_ranks(*thread_state().context, untold->what());
+  if (executor_) executor_->cancel_run();
+  restore_statistics();
+  for (const size_t i : copied_)
+    externals_[graph().inputs.size() + i] = captures_[i];
+  release_externals();
+}
+
+void CompiledStep::release_externals() {
+  const auto begin = externals_.begin();
+  const auto num_inputs = static_cast<std::ptrdiff_t>(graph().inputs.size());
+  const auto first_output = num_inputs + static_cast<std::ptrdiff_t>(captures_.size());
+  std::fill(begin, begin + num_inputs, Tensor());
+  std::fill(begin + first_output, externals_.end(), Tensor());
+}
+
 Executor& CompiledStep::executor() {
   if (!executor_) executor_ = std::make_unique<Executor>(*program_);
   return *executor_;
@@ -92,8 +143,24 @@ void CompiledStep::record_steps(bool on) {
 std::vector<Tensor> CompiledStep::run(std::span<const Tensor> inputs) {
   FLOW_ASSERT(inputs.size() == graph().inputs.size(), "the step has ", graph().inputs.size(),
               " inputs, ", inputs.size(), " are given");
-  RankContext& rank = *thread_state().context;
   agree();
+  keep_statistics();
+  try {
+    return run_once(inputs);
+  } catch (const DistributedError&) {  // all ranks get it
+    give_up(nullptr);
+    throw;
+  } catch (const InvalidArgument& error) {
+    give_up(agreement_.has_errors_of_one_rank() ? &error : nullptr);
+    throw;
+  } catch (const std::exception& error) {  // such as too little memory
+    give_up(&error);
+    throw;
+  }
+}
+
+std::vector<Tensor> CompiledStep::run_once(std::span<const Tensor> inputs) {
+  RankContext& rank = *thread_state().context;
   std::copy(inputs.begin(), inputs.end(), externals_.begin());
   const size_t first_output = inputs.size() + captures_.size();
   std::vector<Tensor> outputs;
@@ -114,10 +181,7 @@ std::vector<Tensor> CompiledStep::run(std::span<const Tensor> inputs) {
     const TensorImpl& written = captures_[i].impl();
     if (capture.initial != capture.final_value && written.storage) written.storage->bump_version();
   }
-  std::fill(externals_.begin() + static_cast<std::ptrdiff_t>(first_output), externals_.end(),
-            Tensor());
-  std::fill(externals_.begin(), externals_.begin() + static_cast<std::ptrdiff_t>(inputs.size()),
-            Tensor());
+  release_externals();
   return outputs;
 }
 

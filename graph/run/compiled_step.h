@@ -1,6 +1,8 @@
 // A compiled step on one rank: its captured tensors, its program and the executor that runs it.
 #pragma once
 
+#include <cstddef>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +29,10 @@ class CompiledStep {
   // have separate memory. Captured tensors that the step writes have new values afterwards; strided
   // ones are copied to and from row-major memory. Throws InvalidArgument, before anything runs, if
   // a tensor's layout differs from that of the trace. Calls agree() first.
+  //
+  // An error of a run reaches the ranks that wait for this one, unless all of them have it
+  // themselves. The generator and running statistics are those before the call then; an optimizer
+  // may have updated some parameters already.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
   // Throws InvalidArgument on all ranks of the placements if their steps differ. Collective over
@@ -76,6 +82,22 @@ class CompiledStep {
 
  private:
   Executor& executor();
+
+  // Memory of a capture that nodes before the update phase write, such as running statistics.
+  struct Statistic {
+    size_t capture;
+    std::vector<std::byte> before = {};  // its value before the run
+  };
+
+  void find_statistics();
+  void keep_statistics();
+  void restore_statistics();
+  // Drops the inputs and outputs of the last run.
+  void release_externals();
+  std::vector<Tensor> run_once(std::span<const Tensor> inputs);
+  // Undoes what a run that threw has changed. `untold` is an error that the other ranks must be
+  // told; null: they have it as well.
+  void give_up(const std::exception* untold);
   // Gives the run copies of the captures in copied_.
   void copy_captures();
   void write_back();
@@ -83,6 +105,7 @@ class CompiledStep {
   std::vector<Tensor> captures_;
   std::vector<MetaPtr> capture_metas_;  // as they were traced
   std::vector<size_t> copied_;          // captures that a run copies
+  std::vector<Statistic> statistics_;
   std::shared_ptr<const CompiledArtifact> step_;
   RankAgreement agreement_;
   int64_t rank_;

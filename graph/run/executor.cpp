@@ -223,6 +223,8 @@ void Executor::bind(std::span<const Tensor> externals) {
 }
 
 void Executor::run(std::span<const Tensor> externals) {
+  drawn_before_ = rank_.generator().state();
+  is_running_ = true;
   bind(externals);
   times_ = {};
   read_guard_ = kNoBuffer;
@@ -237,6 +239,19 @@ void Executor::run(std::span<const Tensor> externals) {
   }
   for (; step < steps_.size(); ++step)
     run_step(steps_[step]);
+  is_running_ = false;
+}
+
+void Executor::cancel_run() {
+  if (!is_running_) return;
+  is_running_ = false;
+  for (LoadedStep& step : steps_) {
+    auto* send = std::get_if<LoadedSend>(&step.body);
+    if (send == nullptr) continue;
+    send->transfer = {};
+    send->sent = {};
+  }
+  rank_.generator().set_state(drawn_before_);
 }
 
 void Executor::record_steps(bool on) {

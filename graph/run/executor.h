@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/generator.h"
 #include "core/tensor.h"
 #include "graph/program/program.h"
 #include "graph/run/loaded_step.h"
@@ -36,6 +37,11 @@ class Executor {
   // InvalidArgument, before anything runs, if a tensor differs from the one that the program was
   // compiled for.
   void run(std::span<const Tensor> externals);
+
+  // Cancels the sends of a run that threw, because the next run reuses their memory, and takes back
+  // its random draws; does nothing after a complete run. Ranks that may be receiving must have been
+  // told of the error.
+  void cancel_run();
 
   const RunTimes& last_run() const { return times_; }
 
@@ -105,6 +111,8 @@ class Executor {
   std::vector<LoadedStep> steps_;
   std::vector<External> externals_;
   std::vector<RandomStream> streams_;  // of this run, by draw
+  Generator::State drawn_before_;      // the generator before this run
+  bool is_running_ = false;            // also after a run that threw
   int64_t num_sends_ = 0;              // number of sends in progress
   RunTimes times_;
   bool records_steps_ = false;

@@ -173,6 +173,11 @@ RankAgreement::RankAgreement(const CompiledArtifact& step)
       ranks_.size() > 1 && std::binary_search(ranks_.begin(), ranks_.end(), env::rank());
   key_ = concerns_others ? hash_of(agreement_lines(step)) : Key();
   is_reached_ = !concerns_others;
+  has_errors_of_one_rank_ =
+      concerns_others &&
+      std::any_of(step.graph.values.begin(), step.graph.values.end(), [&](const Value& value) {
+        return !value.placement.defined() || value.placement.ranks().size() != ranks_.size();
+      });
   running_ = &boxing::running_step(key_.first, text_of_inputs(step.graph));
 }
 

@@ -24,6 +24,10 @@ class RankAgreement {
   // differ; the error names two ranks and the first difference.
   void reach(RankContext& rank);
 
+  // True if an error of this rank in a run need not be an error of all ranks of the step: some
+  // values are on some of the ranks only, or are local.
+  bool has_errors_of_one_rank() const { return has_errors_of_one_rank_; }
+
   // The step that messages of a run belong to.
   const boxing::RunningStep& step() const { return *running_; }
 
@@ -33,6 +37,7 @@ class RankAgreement {
   std::pair<uint64_t, uint64_t> key_;
   const boxing::RunningStep* running_;
   bool is_reached_;
+  bool has_errors_of_one_rank_;
 };
 
 // The lines whose hash is the key, each with its call site after a tab.

@@ -1,10 +1,11 @@
 #include "nn/job/session.h"
 
-#include <chrono>
+#include <string>
 #include <utility>
 
 #include <cxxabi.h>
 
+#include "boxing/ranks/fail_ranks.h"
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -14,9 +15,15 @@
 namespace flow::job {
 
 namespace {
-// All ranks run the same command, so a command that one rank refuses is refused by all. They have
-// this long to do so.
-constexpr std::chrono::seconds kToAgree{3};
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    return known.what();
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
 }  // namespace
 
 Session& Session::get() {
@@ -118,22 +125,34 @@ void Session::serve() {
   }
 }
 
-// If only this rank has failed, it ends with its error, which tells the other ranks.
+// A rank that fails alone ends with its error, which tells the other ranks.
 void Session::report(int64_t command, std::exception_ptr error, bool is_of_world) {
-  std::unique_lock lock(mutex_);
-  const int64_t when_all_have = (command + 1) * num_devices_;
-  ++num_done_;
-  if (error != nullptr && error_ == nullptr) error_ = error;
-  changed_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    ++num_reported_;
+    if (error == nullptr) ++num_done_;
+    if (error != nullptr && !is_of_world) ++num_failed_;
+    if (error != nullptr && error_ == nullptr) error_ = error;
+    changed_.notify_all();
+  }
   if (error == nullptr) return;
-  const auto have_all = [&] { return num_done_ >= when_all_have || is_broken_; };
-  if (!is_of_world && changed_.wait_for(lock, kToAgree, have_all)) {
+  const bool goes_on = !is_of_world && have_all_failed(command, error);
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+  if (goes_on) {
     error = nullptr;  // under the lock: the caller may be reading it
+    ++num_done_;
     return;
   }
   is_broken_ = true;
-  changed_.notify_all();
   std::rethrow_exception(error);
+}
+
+bool Session::have_all_failed(int64_t command, const std::exception_ptr& error) {
+  const boxing::RankAway away(*thread_state().context, text_of(error));
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return num_reported_ == (command + 1) * num_devices_ || is_broken_; });
+  return num_failed_ == num_devices_ && !is_broken_;
 }
 
 void Session::run(const std::function<void(RankJob&)>& command) {
@@ -151,6 +170,7 @@ void Session::run(const std::function<void(RankJob&)>& command) {
         "lost; call close() and start again from a checkpoint");
   }
   error_ = nullptr;
+  num_failed_ = 0;
   command_ = &command;
   ++num_commands_;
   changed_.notify_all();
@@ -172,7 +192,7 @@ void Session::close() {
   driver.join();
   const std::lock_guard lock(mutex_);
   is_running_ = is_closing_ = is_broken_ = has_ended_ = false;
-  num_commands_ = num_done_ = 0;
+  num_commands_ = num_reported_ = num_failed_ = num_done_ = 0;
   num_devices_ = 1;
   seed_.reset();
   error_ = nullptr;

@@ -36,8 +36,9 @@ class Session {
   int64_t num_devices() const;
 
   // Runs `command` on every rank and returns when all ranks have finished it. The first call starts
-  // the ranks. Rethrows the first exception of a rank. If only some ranks throw, the others are
-  // told and the session is over: every later command throws DistributedError. Throws
+  // the ranks. Rethrows the first exception of a rank. If all ranks throw, however much later than
+  // the first one, the session goes on. If only some ranks throw, the others are told and the
+  // session is over: every later command throws DistributedError. Throws
   // InvalidArgument if the calling thread is a rank.
   void run(const std::function<void(RankJob&)>& command);
 
@@ -51,6 +52,9 @@ class Session {
   void start();
   void serve();
   void report(int64_t command, std::exception_ptr error, bool is_of_world);
+  // Waits until all ranks have reported the end of the command. Returns whether all of them failed,
+  // so that they can go on.
+  bool have_all_failed(int64_t command, const std::exception_ptr& error);
 
   std::mutex caller_;  // one command at a time; taken before mutex_
   mutable std::mutex mutex_;
@@ -66,7 +70,9 @@ class Session {
   bool has_ended_ = false;  // all ranks have ended
   int64_t num_commands_ = 0;
   const std::function<void(RankJob&)>* command_ = nullptr;
-  int64_t num_done_ = 0;      // how many times a rank has finished a command
+  int64_t num_reported_ = 0;  // how many times a rank has reported the end of a command
+  int64_t num_failed_ = 0;    // how many ranks have reported an error of the current command
+  int64_t num_done_ = 0;      // how many times a rank has become ready for the next command
   std::exception_ptr error_;  // the first error of the command, or the error that ended the world
 };
 

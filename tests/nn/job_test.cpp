@@ -1,8 +1,10 @@
 // Job functions. Their caller is no rank, so what needs tensors here runs in run_ranks(1).
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -342,6 +344,21 @@ TEST_F(Job, AnErrorOfAllDevicesLeavesThemRunning) {
   job::config::device_num("cpu", 2);
   auto wrong = job::global_function({}, job::Placeholder({2, 3}, float32),
                                     [](job::Blob x) { return flow::matmul(x, x); });
+  auto right = job::global_function({}, job::Placeholder({2, 3}, float32),
+                                    [](job::Blob x) { return flow::relu(x); });
+  const Array x(std::vector<float>{-1, 2, -3, 4, -5, 6}, {2, 3});
+
+  EXPECT_ERROR(wrong(x), InvalidArgument, "matmul");
+
+  EXPECT_EQ(right(x).to_vector<float>(), std::vector<float>({0, 2, 0, 4, 0, 6}));
+}
+
+TEST_F(Job, AnErrorOfAllDevicesMayComeMuchLaterOnOne) {
+  job::config::device_num("cpu", 2);
+  auto wrong = job::global_function({}, job::Placeholder({2, 3}, float32), [](job::Blob x) {
+    if (env::rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
+    return flow::matmul(x, x);
+  });
   auto right = job::global_function({}, job::Placeholder({2, 3}, float32),
                                     [](job::Blob x) { return flow::relu(x); });
   const Array x(std::vector<float>{-1, 2, -3, 4, -5, 6}, {2, 3});

@@ -74,10 +74,10 @@ class ExitLimit {
     Failure failure{.cause = FailureCause::kTimeout, .message = "", .op = "exit"};
     if (rank_ >= 0) failure.missing_ranks = {rank_};
     const std::string who = rank_ < 0 ? "the process of the thread ranks" : str("rank ", rank_);
-    const std::string message =
-        str("[exit] ", who, " did not end within ", limit_.count(),
-            " s after it left main; a handler of atexit or the destructor of a static object hangs; "
-            "mend it, or raise FLOW_TIMEOUT_S");
+    const std::string message = str(
+        "[exit] ", who, " did not end within ", limit_.count(),
+        " s after it left main; a handler of atexit or the destructor of a static object hangs; "
+        "mend it, or raise FLOW_TIMEOUT_S");
     end_process(rank_, status_of(failure, message));
   }
 

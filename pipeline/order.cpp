@@ -135,15 +135,17 @@ class StagePlanner {
     return true;
   }
 
-  // The slot of the first node that needs the value, directly or through redistributions.
+  // The earliest slot that needs the value, directly or through redistributions. Program order does
+  // not tell: the gradient of a weight may come before that of an input, which runs earlier.
   Slot first_use(ValueId id) const {
+    Slot first;
     for (const size_t user : uses_.readers(id)) {
       if (!runs_each(user)) continue;
-      if (!is_redistribution(user)) return own_slot(user);
-      const Slot slot = first_use(graph_.nodes[user].outputs[0]);
-      if (slot.stage >= 0) return slot;
+      const Slot slot =
+          is_redistribution(user) ? first_use(graph_.nodes[user].outputs[0]) : own_slot(user);
+      if (slot.stage >= 0 && precedes(slot, first)) first = slot;
     }
-    return {};
+    return first;
   }
 
   bool is_within(const Placement& placement, const Slot& slot) const {

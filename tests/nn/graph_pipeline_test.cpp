@@ -276,6 +276,45 @@ TEST(Pipeline, ValuesThatArrivePartialEqualOneRank) {
   expect_pipeline_equals_one_rank(task, two_stages("two to P on two", 3, k01, k12), {{1}, {3}});
 }
 
+// The gradient of the table, which zero-bubble schedules postpone, comes before that of the linear
+// layer's input in the step.
+struct TableAndLinear : nn::Module<TableAndLinear> {
+  nn::Embedding table{register_module("table", nn::Embedding(10, 6))};
+  nn::Linear first{register_module("first", nn::Linear(6, 6))};
+  nn::Linear second{register_module("second", nn::Linear(6, 5))};
+
+  Tensor forward(const Tensor& tokens) {
+    const Tensor hidden = table(tokens) + first(table(tokens));
+    const Tensor& weight = second.weight;
+    if (!weight.is_global()) return second(relu(hidden));
+    return second(relu(hidden.to_global({.placement = weight.placement(), .sbp = kB})));
+  }
+};
+
+TEST(Pipeline, TablesNextToLinearLayersEqualOneRank) {
+  const Task<TableAndLinear> task{[] { return TableAndLinear(); },
+                                  [](TensorOptions o) {
+                                    o.dtype = int64;
+                                    return randint(0, 10, {12}, o);
+                                  },
+                                  {12},
+                                  5};
+  const Layout<TableAndLinear> layout{"pp2",
+                                      2,
+                                      [](TableAndLinear& model) {
+                                        model.to_global(k0, kB);
+                                        model.second.to_global(k1, kB);
+                                        nn::graph_module(model.table).set_stage(0, k0);
+                                        nn::graph_module(model.first).set_stage(0, k0);
+                                        nn::graph_module(model.second).set_stage(1, k1);
+                                      },
+                                      k0,
+                                      k1,
+                                      kB};
+  expect_pipeline_equals_one_rank(
+      task, layout, {{3}, {3, pipeline::gpipe()}, {3, pipeline::zb_h1()}, {3, pipeline::zb_v()}});
+}
+
 TEST(Pipeline, OneMicroBatchTakesAnyOp) {
   const auto task = two_layers([](const Tensor& hidden) {
     const Tensor centred = hidden - mean(hidden, 0);

@@ -312,6 +312,59 @@ TEST(Zero, PipelinesEqualOneRank) {
   }
 }
 
+// Each stage reads a weight of the other one.
+struct Crossed : nn::Module<Crossed> {
+  nn::Linear first{register_module("first", nn::Linear(6, 6))};
+  nn::Linear last{register_module("last", nn::Linear(6, 6))};
+
+  Tensor forward(const Tensor& x) {
+    const auto on = [](const nn::Linear& stage, const Tensor& value, const Sbp& sbp) {
+      const Tensor& home = stage.weight;
+      if (!home.is_global()) return value;
+      return value.to_global({.placement = home.placement(), .sbp = sbp});
+    };
+    const Tensor hidden = relu(first(matmul(x, on(first, last.weight.t(), kB))));
+    const Tensor mixed = matmul(on(last, hidden, kS0), on(last, first.weight, kB));
+    return last(mixed * on(last, first.bias * 2, kB));
+  }
+};
+
+TEST(Zero, WeightsOfOtherStagesEqualOneRank) {
+  const Task<Crossed> task{[] { return Crossed(); },
+                           [](const TensorOptions& o) {
+                             return randn({12, 6}, o);
+                           },
+                           {12},
+                           6};
+  const Placement first = kPair, last("cpu", {2, 3});
+  Layout<Crossed> layout{"pp2 x dp2",
+                         4,
+                         first,
+                         kS0,
+                         [=](Crossed& model) {
+                           model.to_global(Placement("cpu", {0}), kB);
+                           model.to_global(first, kB);
+                           model.last.to_global(last, kB);
+                           nn::graph_module(model.first).set_stage(0, first);
+                           nn::graph_module(model.last).set_stage(1, last);
+                         },
+                         false};
+  std::vector<How> all;
+  for (const auto& schedule : {pipeline::gpipe(), pipeline::one_f_one_b(), pipeline::zb_h1()}) {
+    for (const int64_t parts : {1, 3}) {
+      for (const bool once : {false, true}) {
+        for (const How& how : ways({plain})) {
+          all.push_back(how);
+          all.back().schedule = schedule;
+          all.back().parts = parts;
+          all.back().zero.once_per_step = once;
+        }
+      }
+    }
+  }
+  expect_equals_one_rank(task, layout, all);
+}
+
 // ---- plans follow each other
 
 TEST(Zero, OtherBatchesGraphsStagesAndEagerStepsGoOnWithTheSameParameters) {

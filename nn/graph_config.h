@@ -63,7 +63,7 @@ class GraphConfig {
   // a stage outside 0 to 3 is InvalidArgument.
   GraphConfig& enable_zero(ZeroOptions options = {});
   // With `exact`, only passes that leave results bit for bit unchanged run; the graph then equals
-  // the eager step.
+  // the eager step on contiguous() copies of its arguments and captured tensors.
   GraphConfig& set_passes(graph::PassSet passes);
   // Requires that results are those of the whole batch. Modules that would change them (a batch
   // norm in training under micro-batches) raise Unsupported with module and line when the graph is

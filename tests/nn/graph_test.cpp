@@ -1,6 +1,7 @@
 // nn::Graph: a compiled step gives what the eager step gives, bit for bit, on one rank and on many.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ template <class Model>
 struct Task {
   std::function<Model()> make_model;
   std::function<Batch(const TensorOptions& options)> batch;
+  std::optional<double> clip = {};  // of the norm of the gradients
 };
 
 struct Run {
@@ -61,7 +63,7 @@ Run train(const Task<Model>& task, const TrainingLayout& layout,
   Model model = task.make_model();
   if (layout.placement.defined()) model.to_global(layout.placement, layout.model);
   const std::shared_ptr<optim::Optimizer> optimizer = make_optimizer(model.parameters());
-  Training<Model> graph(model, *optimizer);
+  Training<Model> graph(model, *optimizer, {.clip_grad_norm = task.clip});
   Run run;
   for (int step = 0; step < kSteps; ++step) {
     const Batch batch = task.batch({.placement = layout.placement, .sbp = layout.data});
@@ -73,6 +75,7 @@ Run train(const Task<Model>& task, const TrainingLayout& layout,
     const Tensor loss = cross_entropy(out.reshape({-1, out.size(-1)}), batch.y.flatten());
     optimizer->zero_grad();
     loss.backward();
+    if (task.clip) nn::utils::clip_grad_norm_(model.parameters(), *task.clip);
     optimizer->step();
     run.losses.push_back(loss.template item<float>());
   }
@@ -131,6 +134,29 @@ TEST(GraphEqualsEager, Mlp) {
               kGrid,
               {kS0, kB},
               {{"fc1.*", {kB, kS0}}, {"fc2.weight", {kB, kS1}}, {"*", {kB, kB}}}}});
+}
+
+// Gradients of transposed weights arrive transposed in memory, where norms sum in another order.
+struct Transposed : nn::Module<Transposed> {
+  Tensor first{register_parameter("first", (randn({37, 37}) * 0.2).requires_grad_())};
+  Tensor second{register_parameter("second", (randn({4, 37}) * 0.2).requires_grad_())};
+
+  Tensor forward(const Tensor& x) {
+    const Tensor hidden = matmul(x, first.t()) + matmul(x, first) * 0.5;
+    return matmul(relu(hidden), second.t().contiguous());
+  }
+};
+
+TEST(GraphEqualsEager, TransposedWeightsWithClipping) {
+  const Task<Transposed> task{[] { return Transposed(); },
+                              [](const TensorOptions& o) {
+                                return images(o, {10, 37});
+                              },
+                              0.1};
+  expect_graph_equals_eager(task, {{},
+                                   {"dp2", kPair, kS0, {{"*", kB}}},
+                                   {"tp2", kPair, kB, {{"*", kS0}}},
+                                   {"tp2", kPair, kB, {{"*", kS1}}}});
 }
 
 TEST(GraphEqualsEager, LenetWithDropout) {

@@ -169,8 +169,13 @@ class Communicator {
   virtual void wait(Transfer transfer) = 0;
 
   // Blocking versions. Messages of up to kBufferedBytes are buffered, so two ranks may both send
-  // first.
+  // first. While about kMostBufferedBytes of one rank wait for the receives of another one, further
+  // messages are not buffered, so a fast rank cannot fill the memory.
   static constexpr int64_t kBufferedBytes = 64 << 10;
+  static constexpr int64_t kMostBufferedBytes = 4 << 20;
+
+  // What a buffered message counts for in kMostBufferedBytes.
+  static constexpr int64_t buffered_cost(int64_t bytes) { return bytes + 256; }
 
   void send(const void* source, int64_t bytes, int64_t peer, int64_t tag, const Fingerprint& what) {
     wait(isend(source, bytes, peer, tag, what));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "boxing/comm/failure.h"
 #include "core/error.h"
@@ -23,12 +24,16 @@ struct ProcessGroup::PendingSend final : TransferState {
   // Ensures that the send's buffer is no longer read.
   ~PendingSend() override {
     const auto lock = group->world_.lock();
+    std::erase(group->peer(message.peer).deferred, this);
     bulk.reset();
   }
 
+  bool is_done() const { return is_posted && (bulk == nullptr || bulk->is_done()); }
+
   ProcessGroup* group = nullptr;
-  int64_t peer = 0;
+  Outgoing message;
   Fingerprint what;
+  bool is_posted = false;  // the member was told of the message
   std::unique_ptr<Bulk> bulk;
 };
 
@@ -122,6 +127,11 @@ void ProcessGroup::receive(int64_t from, ControlMessage message) {
       deliver(member, message, expected);
       return;
     }
+    case ControlHead::Kind::kCredit:
+      sender.credit =
+          std::min(sender.credit + message.head.bytes, Communicator::kMostBufferedBytes);
+      post_deferred(member);
+      return;
     case ControlHead::Kind::kFailure:
     case ControlHead::Kind::kEnd:
     case ControlHead::Kind::kHeartbeat:
@@ -264,27 +274,65 @@ void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> r
 Transfer ProcessGroup::isend(const void* source, int64_t bytes, int64_t peer_member, int64_t tag,
                              const Fingerprint& what) {
   world_.check(what.site);
+  const Outgoing message{peer_member, source, bytes, tag};
+  const auto lock = world_.lock();
+  std::deque<PendingSend*>& deferred = peer(peer_member).deferred;
+  std::unique_ptr<Bulk> bulk;
+  const bool is_posted = deferred.empty() && try_to_post(message, what, bulk);
+  if (is_posted && bulk == nullptr) return nullptr;
+  auto pending = std::make_unique<PendingSend>();
+  pending->group = this;
+  pending->message = message;
+  pending->what = what;
+  pending->is_posted = is_posted;
+  pending->bulk = std::move(bulk);
+  if (!is_posted) deferred.push_back(pending.get());  // messages of one tag keep their order
+  return pending;
+}
+
+bool ProcessGroup::try_to_post(const Outgoing& message, const Fingerprint& what,
+                               std::unique_ptr<Bulk>& bulk) {
+  const int64_t to = rank_of(message.peer);
   ControlHead head{.kind = ControlHead::Kind::kMessage,
                    .group = id_,
                    .hash = what.step_hash(),
-                   .tag = tag,
-                   .bytes = bytes};
-  if (bytes <= Communicator::kBufferedBytes) {
-    const auto lock = world_.lock();
-    world_.post(rank_of(peer_member), head,
-                {static_cast<const std::byte*>(source), static_cast<size_t>(bytes)});
-    return nullptr;
+                   .tag = message.tag,
+                   .bytes = message.bytes};
+  if (message.bytes <= Communicator::kBufferedBytes) {
+    int64_t& credit = peer(message.peer).credit;
+    const int64_t cost = Communicator::buffered_cost(message.bytes);
+    if (credit < cost) return false;
+    credit -= cost;
+    world_.post(
+        to, head,
+        {static_cast<const std::byte*>(message.source), static_cast<size_t>(message.bytes)});
+    return true;
   }
-  auto pending = std::make_unique<PendingSend>();
-  pending->group = this;
-  pending->peer = peer_member;
-  pending->what = what;
   head.bulk_tag = world_.next_bulk_tag();
   const std::string call = describe_call(what);
-  const auto lock = world_.lock();
-  world_.post(rank_of(peer_member), head, std::as_bytes(std::span(call)));
-  pending->bulk = world_.send(rank_of(peer_member), head.bulk_tag, source, bytes);
-  return pending;
+  world_.post(to, head, std::as_bytes(std::span(call)));
+  bulk = world_.send(to, head.bulk_tag, message.source, message.bytes);
+  return true;
+}
+
+void ProcessGroup::post_deferred(int64_t member) {
+  std::deque<PendingSend*>& deferred = peer(member).deferred;
+  while (!deferred.empty() && !world_.has_failed()) {
+    PendingSend& next = *deferred.front();
+    if (!try_to_post(next.message, next.what, next.bulk)) return;
+    next.is_posted = true;
+    deferred.pop_front();
+  }
+}
+
+// Few credits are sent, each for a large part of the limit.
+void ProcessGroup::give_credit(int64_t member, int64_t bytes) {
+  int64_t& taken = peer(member).taken;
+  taken += Communicator::buffered_cost(bytes);
+  if (taken < Communicator::kMostBufferedBytes / 4 || world_.has_ended(rank_of(member))) return;
+  world_.post(rank_of(member),
+              {.kind = ControlHead::Kind::kCredit, .group = id_, .bytes = std::exchange(taken, 0)},
+              {});
 }
 
 Transfer ProcessGroup::irecv(void* target, int64_t bytes, int64_t peer_member, int64_t tag,
@@ -334,6 +382,7 @@ void ProcessGroup::deliver(int64_t member, const ControlMessage& sent, Expected&
   if (is_inline) {
     if (bytes > 0) std::memcpy(expected.target, sent.body().data(), static_cast<size_t>(bytes));
     expected.is_done = true;
+    give_credit(member, bytes);
   } else {
     expected.bulk = world_.receive(rank_of(member), sent.head.bulk_tag, expected.target, bytes);
   }
@@ -342,8 +391,8 @@ void ProcessGroup::deliver(int64_t member, const ControlMessage& sent, Expected&
 void ProcessGroup::wait(Transfer transfer) {
   if (!transfer) return;
   if (auto* sending = dynamic_cast<PendingSend*>(transfer.get())) {
-    world_.wait([&] { return sending->bulk->is_done(); },
-                [&] { return std::vector<int64_t>{rank_of(sending->peer)}; }, sending->what,
+    world_.wait([&] { return sending->is_done(); },
+                [&] { return std::vector<int64_t>{rank_of(sending->message.peer)}; }, sending->what,
                 num_spins_);
     return;
   }

@@ -72,12 +72,24 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   struct PendingSend;
   struct PendingReceive;
 
+  struct Outgoing {
+    int64_t peer = 0;
+    const void* source = nullptr;
+    int64_t bytes = 0;
+    int64_t tag = 0;
+  };
+
   struct Peer {
     std::deque<ControlMessage> arrivals;  // of later steps
     std::optional<ControlMessage> current;
     std::string description;          // the member's call; sent if fingerprints differ
     std::deque<ControlMessage> sent;  // messages without a matching receive
     std::vector<Expected*> expected;  // receives without a matching message
+    // Flow control of buffered messages: how much may still be sent to the member before it
+    // receives, the sends that wait for that, and how much was received since the last credit.
+    int64_t credit = Communicator::kMostBufferedBytes;
+    std::deque<PendingSend*> deferred;
+    int64_t taken = 0;
   };
 
   void post_arrivals(std::span<const std::byte> data);
@@ -101,6 +113,12 @@ class ProcessGroup final : public ProcessWorld::Receiver {
 
   [[noreturn]] void throw_mismatch(const Fingerprint& what, int64_t other);
   void deliver(int64_t member, const ControlMessage& sent, Expected& expected);
+  // Sends the message, or returns false if it is small and the member has no room for it. A large
+  // one sets `bulk`.
+  bool try_to_post(const Outgoing& message, const Fingerprint& what, std::unique_ptr<Bulk>& bulk);
+  void post_deferred(int64_t member);
+  // Tells the member that a buffered message of it was received.
+  void give_credit(int64_t member, int64_t bytes);
 
   Peer& peer(int64_t member) { return peers_[static_cast<size_t>(member)]; }
 

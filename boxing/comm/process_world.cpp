@@ -99,7 +99,8 @@ void ProcessWorld::handle(int64_t from, ControlMessage message) {
       return;
     case ControlHead::Kind::kArrival:
     case ControlHead::Kind::kDescription:
-    case ControlHead::Kind::kMessage: {
+    case ControlHead::Kind::kMessage:
+    case ControlHead::Kind::kCredit: {
       const auto found = receivers_.find(message.head.group);
       if (found == receivers_.end()) {
         early_[message.head.group].emplace_back(from, std::move(message));

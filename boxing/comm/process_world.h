@@ -27,15 +27,24 @@ namespace flow::boxing {
 // The header of every control message; a body may follow. All processes of a job run the same
 // build.
 struct ControlHead {
-  enum class Kind : uint32_t { kFailure, kEnd, kArrival, kDescription, kMessage, kHeartbeat };
+  enum class Kind : uint32_t {
+    kFailure,
+    kEnd,
+    kArrival,
+    kDescription,
+    kMessage,
+    kCredit,
+    kHeartbeat
+  };
 
   Kind kind = Kind::kEnd;
   int32_t bulk_tag = 0;
   uint64_t group = 0;
   uint64_t step = 0;
   uint64_t hash = 0;
-  int64_t tag = 0;    // of a message; in a failure, the failed rank
-  int64_t bytes = 0;  // size of a message or of its bulk data; in a failure, the cause
+  int64_t tag = 0;  // of a message; in a failure, the failed rank
+  // The size of a message or of its bulk data; how much a credit is; in a failure, the cause.
+  int64_t bytes = 0;
 };
 
 // A control message that was received.
@@ -137,10 +146,12 @@ class ProcessWorld {
 
   bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
 
-  // Call these without holding the lock.
   int32_t next_bulk_tag();
+  // These require lock().
   void post(int64_t rank, const ControlHead& head, std::span<const std::byte> body);
   void fail_locked(const Failure& failure);
+
+  bool has_ended(int64_t rank) const { return ended_[static_cast<size_t>(rank)]; }
 
  private:
   enum class Look { kDone, kNothing, kMoved, kFailed, kPeerEnded };

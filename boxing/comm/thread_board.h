@@ -65,6 +65,7 @@ class ThreadBoard {
     // Guarded by mutex. For each tag, at most one of the two holds messages.
     std::deque<std::shared_ptr<Message>> sent;
     std::deque<std::shared_ptr<Message>> expected;
+    int64_t buffered_bytes = 0;  // Communicator::kMostBufferedBytes bounds them
   };
 
   Mailbox& mailbox(int64_t from, int64_t to) {

@@ -22,6 +22,7 @@ struct ThreadBoard::Message {
   std::vector<std::byte> buffered;    // the data of a small sent message
   const std::byte* source = nullptr;  // the data of a large sent message, or null
   std::byte* target = nullptr;        // for a receive
+  bool is_awaited = false;            // the sender waits until the data is taken
   std::atomic<bool> is_done{false};
 };
 
@@ -315,10 +316,13 @@ Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t pe
     const std::lock_guard lock(mailbox.mutex);
     const std::shared_ptr<Message> expected = take(mailbox.expected, tag);
     if (!expected) {
-      const bool is_buffered = bytes <= kBufferedBytes;
+      const bool is_buffered = bytes <= kBufferedBytes &&
+                               mailbox.buffered_bytes + buffered_cost(bytes) <= kMostBufferedBytes;
       if (is_buffered) {
         message->buffered.assign(data, data + bytes);
+        mailbox.buffered_bytes += buffered_cost(bytes);
       } else {
+        message->is_awaited = true;
         message->source = data;
       }
       mailbox.sent.push_back(message);
@@ -351,7 +355,8 @@ Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, in
       return std::make_unique<PendingTransfer>(mailbox, std::move(message), rank_of(peer));
     }
     check_match(*sent, *message, peer);
-    is_sender_waiting = sent->source != nullptr;
+    is_sender_waiting = sent->is_awaited;
+    if (!is_sender_waiting) mailbox.buffered_bytes -= buffered_cost(bytes);
     copy_bytes(message->target, is_sender_waiting ? sent->source : sent->buffered.data(), bytes);
     sent->is_done.store(true);
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -175,6 +176,45 @@ TEST_P(CommunicatorParts, BothSidesMayBufferManyMessagesFirst) {
       std::string received(static_cast<size_t>(kBytes - number), '-');
       world().recv(received.data(), kBytes - number, peer, 0, here());
       EXPECT_EQ(received, message(peer, number));
+    }
+  });
+}
+
+// A rank that sends much faster than the other one receives waits, whatever the sizes and tags.
+TEST_P(CommunicatorParts, MessagesThatNobodyReceivesHaveABound) {
+  std::atomic<bool> is_full{false};
+  run_on_ranks(2, [&] {
+    constexpr int64_t kMost = boxing::Communicator::kMostBufferedBytes;
+    constexpr int64_t kMessages = 3000;
+    const auto bytes_of = [](int64_t number) { return number % 7 == 0 ? 0 : 8000 - number % 100; };
+    const auto byte_of = [](int64_t number, int64_t i) {
+      return static_cast<char>(31 * number + i);
+    };
+    if (me() == 0) {
+      std::vector<std::string> messages;
+      std::vector<boxing::Transfer> transfers;
+      int64_t buffered = 0;
+      for (int64_t number = 0; number < kMessages; ++number) {
+        std::string& message = messages.emplace_back(static_cast<size_t>(bytes_of(number)), '-');
+        for (size_t i = 0; i < message.size(); ++i)
+          message[i] = byte_of(number, static_cast<int64_t>(i));
+        transfers.push_back(world().isend(message.data(), bytes_of(number), 1, number % 3, here()));
+        if (transfers.back() == nullptr) buffered += bytes_of(number);
+      }
+      EXPECT_LE(buffered, kMost);
+      EXPECT_GE(buffered, kMost / 2);
+      is_full = true;
+      for (boxing::Transfer& transfer : transfers)
+        world().wait(std::move(transfer));
+      return;
+    }
+    while (!is_full)
+      std::this_thread::yield();
+    for (int64_t number = 0; number < kMessages; ++number) {
+      std::string received(static_cast<size_t>(bytes_of(number)), '-');
+      world().recv(received.data(), bytes_of(number), 0, number % 3, here());
+      for (size_t i = 0; i < received.size(); ++i)
+        ASSERT_EQ(received[i], byte_of(number, static_cast<int64_t>(i))) << number;
     }
   });
 }

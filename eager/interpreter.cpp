@@ -3,9 +3,11 @@
 #include <array>
 #include <bit>
 
+#include "boxing/check_replicas.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/device/device_memory.h"
+#include "core/env.h"
 #include "core/grad_mode.h"
 #include "core/strided_twin.h"
 #include "core/traced.h"
@@ -13,6 +15,7 @@
 #include "eager/chooser.h"
 #include "eager/run_kernel.h"
 #include "ops/creation/copy.h"
+#include "ops/creation/creation_op.h"
 
 namespace flow::eager {
 
@@ -188,7 +191,17 @@ void launch(const Call& call, const KernelCall& kernel, std::span<const Tensor* 
   if (call.mutates != 0) bump_versions(call);
 }
 
+// Memory without values differs between ranks.
+void check_results(const Call& call, std::span<const Tensor> outputs) {
+  if (&call.op == &ops::kEmpty) return;
+  for (const Tensor& output : outputs)
+    boxing::check_replicas(output, call.op.name, call.site);
+}
+
 }  // namespace
+
+EagerInterpreter::EagerInterpreter(const KernelTable& kernels)
+    : kernels_(kernels), checks_replicas_(env_flag("FLOW_CHECK")) {}
 
 const KernelCall& EagerInterpreter::decide(const Call& call, std::span<const Tensor* const> inputs,
                                            const CachedDecision& decision) const {
@@ -230,6 +243,8 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
       if (kernel.moves_numbers) [[unlikely]]
         move_numbers(call, kernel, inputs);
       launch(call, kernel, inputs.span(), outputs);
+      if (checks_replicas_) [[unlikely]]
+        check_results(call, {outputs, kernel.outputs.size()});
       break;
   }
   if (decision.links_view) [[unlikely]]

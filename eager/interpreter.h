@@ -11,7 +11,7 @@ namespace flow::eager {
 
 class EagerInterpreter final : public Interpreter {
  public:
-  explicit EagerInterpreter(const KernelTable& kernels) : kernels_(kernels) {}
+  explicit EagerInterpreter(const KernelTable& kernels);
 
   void run(const Call& call, const Decision& decision, Tensor* outputs) override;
   void replace(const Tensor& target, const Tensor& value) override;
@@ -31,6 +31,7 @@ class EagerInterpreter final : public Interpreter {
 
   const KernelTable& kernels_;
   std::string only_kernel_;
+  bool checks_replicas_;  // FLOW_CHECK
 };
 
 // While it lives, this thread runs only kernels of the given name. A call throws Unsupported if it

@@ -10,8 +10,8 @@ namespace flow::nn {
 Tensor laid_out(const Tensor& whole, const Placement& placement, const NdSbp& sbp, Site site) {
   const ToGlobalOptions options{.placement = placement, .sbp = sbp};
   if (whole.is_global()) return whole.to_global(options, site);
-  return whole
-      .to_global({.placement = placement, .sbp = NdSbp::broadcast(placement.num_axes())}, site)
+  const Placement first(placement.device_type(), Shape{1}, {placement.ranks()[0]});
+  return whole.to_global({.placement = first, .sbp = sbp::broadcast}, site)
       .to_global(options, site);
 }
 

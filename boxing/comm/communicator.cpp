@@ -11,7 +11,9 @@
 
 #include "boxing/comm/copy_bytes.h"
 #include "boxing/comm/process_communicator.h"
+#include "boxing/comm/process_world.h"
 #include "boxing/comm/thread_communicator.h"
+#include "boxing/comm/thread_world.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -157,6 +159,12 @@ std::unique_ptr<Communicator> make_communicator(RankContext& context,
 constinit thread_local const RunningStep* current_step = nullptr;
 
 }  // namespace
+
+bool has_running_peers(RankContext& context) {
+  if (context.world_size() == 1) return false;
+  return context.slot_ptr<ThreadWorld>() != nullptr ||
+         context.slot_ptr<ProcessWorld>() != nullptr || process_world() != nullptr;
+}
 
 const RunningStep& running_step(uint64_t hash, const std::string& inputs) {
   static std::mutex mutex;

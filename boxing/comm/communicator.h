@@ -213,6 +213,9 @@ enum class Channel : uint8_t { kCaller, kBackground };
 Communicator& communicator_for(RankContext& context, std::span<const int64_t> ranks,
                                Channel channel = Channel::kCaller);
 
+// False if the other ranks do not run, as in a PlanningWorld; there is no communicator then.
+bool has_running_peers(RankContext& context);
+
 // The communicator of all ranks of the world.
 Communicator& world_communicator(RankContext& context, Channel channel = Channel::kCaller);
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "boxing/check_replicas.h"
 #include "boxing/ranks/fail_ranks.h"
 #include "core/context.h"
 #include "core/device/device_memory.h"
+#include "core/env.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "core/strided_twin.h"
@@ -34,7 +36,8 @@ CompiledStep::CompiledStep(std::vector<Tensor> captures,
       step_(std::move(step)),
       agreement_(*step_),
       rank_(env::rank()),
-      program_(&step_->program_of(rank_)) {
+      program_(&step_->program_of(rank_)),
+      checks_replicas_(env_flag("FLOW_CHECK")) {
   for (const ValueId output : graph().outputs)
     output_metas_.push_back(graph().value(output).meta_on(rank_));
   for (size_t i = 0; i < captures_.size(); ++i) {
@@ -182,7 +185,18 @@ std::vector<Tensor> CompiledStep::run_once(std::span<const Tensor> inputs) {
     if (capture.initial != capture.final_value && written.storage) written.storage->bump_version();
   }
   release_externals();
+  if (checks_replicas_) check_results(outputs);
   return outputs;
+}
+
+void CompiledStep::check_results(std::span<const Tensor> outputs) const {
+  for (const Tensor& output : outputs)
+    boxing::check_replicas(output, "graph", Site::none());
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    const Capture& capture = graph().captures[i];
+    if (capture.initial == capture.final_value) continue;
+    boxing::check_replicas(captures_[i], "graph", Site::none());
+  }
 }
 
 }  // namespace flow::graph

@@ -92,6 +92,8 @@ class CompiledStep {
   void find_statistics();
   void keep_statistics();
   void restore_statistics();
+  // Compares what ranks hold alike among the outputs and written captures.
+  void check_results(std::span<const Tensor> outputs) const;
   // Drops the inputs and outputs of the last run.
   void release_externals();
   std::vector<Tensor> run_once(std::span<const Tensor> inputs);
@@ -113,6 +115,7 @@ class CompiledStep {
   std::vector<MetaPtr> output_metas_;
   std::vector<Tensor> externals_;       // inputs, captures, outputs; the outputs only during a run
   std::unique_ptr<Executor> executor_;  // made at the first run
+  bool checks_replicas_;                // FLOW_CHECK
 };
 
 }  // namespace flow::graph

@@ -30,6 +30,11 @@ class StagePlacements {
     return stage;
   }
 
+  bool contains(int64_t stage, const Node& node) const {
+    const auto found = placements_.find(stage);
+    return found != placements_.end() && found->second.contains(placement_of(node));
+  }
+
  private:
   const void* placement_of(const Node& node) const {
     return graph_.value(node.outputs[0]).placement.id();
@@ -44,6 +49,8 @@ class StagePlacements {
 int64_t settle_stages(Graph& graph) {
   int64_t settled = 0;
   IdMap<ValueId, int64_t> stage_of(graph.values.size(), -1);
+  // Where backward makes a value; a redistribution sends it on from there.
+  IdMap<ValueId, int64_t> gradient_stage(graph.values.size(), -1);
   StagePlacements placements(graph);
   for (Node& node : graph.nodes) {
     if (node.stage < 0) ++settled;
@@ -55,9 +62,22 @@ int64_t settle_stages(Graph& graph) {
       const bool is_forward = node.phase == Phase::kForward || node.op == &boxing::kRedistribute;
       node.stage = is_forward || largest < 0 ? largest : placements.fitting(node, largest);
     }
+    // A sum of gradients is traced in the stage of its last addend; another addend may come from an
+    // earlier stage, whose backward runs later.
+    int64_t gradient = node.phase == Phase::kBackward ? node.stage : -1;
+    for (const ValueId input : node.inputs) {
+      const int64_t earlier = input == kNoValue ? -1 : gradient_stage[input];
+      if (earlier < 0 || earlier >= gradient) continue;
+      if (node.op == &boxing::kRedistribute || placements.contains(earlier, node)) {
+        gradient = earlier;
+      }
+    }
+    if (gradient >= 0 && node.op != &boxing::kRedistribute) node.stage = gradient;
     placements.add(node);
-    for (const ValueId output : node.outputs)
+    for (const ValueId output : node.outputs) {
       stage_of[output] = node.stage;
+      gradient_stage[output] = gradient;
+    }
   }
   IdMap<ValueId, int64_t> first_user(graph.values.size(), -1);
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {

@@ -1,6 +1,7 @@
 #include "graph/program/lower.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
@@ -150,14 +151,10 @@ class RankLowering {
                                      [&](ValueId id) { return buffers_.is_held(id); }) ||
                          (node.op == &boxing::kRedistribute && buffers_.is_held(node.inputs[0]));
     if (!is_here) return;
-    if (node.op->mutates != 0) {
-      throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
-                            " writes in place a value that differs between micro-batches; use its "
-                            "form without underscore"));
-    }
     std::vector<BufferId> inputs;
     for (size_t j = 0; j < node.inputs.size(); ++j)
       inputs.push_back(input_of(node.inputs[j], cut_.input_sbp[index][j], m));
+    copy_written_parts(node, index, m, inputs);
     std::vector<BufferId> outputs;
     if (cut_.is_positional[index]) {
       outputs = add_positional(builder_, buffers_, node, cut_.input_sbp[index], inputs, m);
@@ -173,6 +170,24 @@ class RankLowering {
       if (uses_.is_summed(id) && buffers_.is_held(id)) {
         buffers_.add_to_sum(id, outputs[i], !uses_.is_read_in_parts(id));
       }
+    }
+  }
+
+  // A part may lie in the memory of the whole value or have views, so what writes in place gets a
+  // copy of it.
+  void copy_written_parts(const Node& node, size_t index, int64_t m,
+                          std::vector<BufferId>& inputs) {
+    if (node.op->mutates != 0 && cut_.is_positional[index]) {
+      throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
+                            " writes rows of a batch in place; use its form without underscore"));
+    }
+    size_t output = 0;
+    for (uint32_t left = node.op->mutates; left != 0; left &= left - 1, ++output) {
+      BufferId& input = inputs[static_cast<size_t>(std::countr_zero(left))];
+      const ValueId written = node.outputs[output];
+      const BufferId copy = builder_.add_buffer(buffers_.part_meta(written, m));
+      if (buffers_.is_held(written)) builder_.add_copy(input, copy);
+      input = copy;
     }
   }
 

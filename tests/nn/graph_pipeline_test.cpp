@@ -315,6 +315,50 @@ TEST(Pipeline, TablesNextToLinearLayersEqualOneRank) {
       task, layout, {{3}, {3, pipeline::gpipe()}, {3, pipeline::zb_h1()}, {3, pipeline::zb_v()}});
 }
 
+TEST(Pipeline, LossesOfAnEarlierStageEqualOneRank) {
+  const auto with_loss = [](TwoLayers& model, const Tensor& x) {
+    const Tensor hidden = model.first(x);
+    const Tensor out = model.second(model.between(hidden));
+    const Tensor loss = mean(hidden * hidden, 1, {.keepdim = true});
+    if (!out.is_global()) return out * loss;
+    return out * loss.to_global({.placement = out.placement(), .sbp = out.sbp()});
+  };
+
+  struct WithLoss : nn::Module<WithLoss> {
+    TwoLayers layers{register_module("layers", TwoLayers())};
+    std::function<Tensor(TwoLayers&, const Tensor&)> forward_of;
+
+    Tensor forward(const Tensor& x) { return forward_of(layers, x); }
+  };
+
+  const auto plain = two_layers([](const Tensor& hidden) { return hidden; });
+  const Task<WithLoss> task{[=] {
+                              WithLoss model;
+                              model.layers.between = [](const Tensor& hidden) { return hidden; };
+                              model.forward_of = with_loss;
+                              return model;
+                            },
+                            plain.make_input, plain.labels, plain.classes};
+  for (const Placement& last : {k1, k0}) {
+    const Layout<TwoLayers> stages = two_stages("two stages", 2, k0, last);
+    const Layout<WithLoss> layout{
+        "two stages", 2, [=](WithLoss& model) { stages.lay_out(model.layers); }, k0, last, kB};
+    expect_pipeline_equals_one_rank(task, layout,
+                                    {{1}, {3}, {3, pipeline::gpipe()}, {3, pipeline::zb_h1()}});
+  }
+}
+
+TEST(Pipeline, WritesInPlaceEqualOneRank) {
+  const auto task = two_layers([](const Tensor& hidden) {
+    const Tensor copy = hidden.clone();
+    copy.select(1, 2).fill_(0.5);
+    copy.index({Slice(), Slice(3, 5)}).mul_(2);
+    return copy;
+  });
+  expect_pipeline_equals_one_rank(task, two_stages("pp2", 2, k0, k1),
+                                  {{1}, {3}, {3, pipeline::gpipe()}, {3, pipeline::zb_h1()}});
+}
+
 TEST(Pipeline, OneMicroBatchTakesAnyOp) {
   const auto task = two_layers([](const Tensor& hidden) {
     const Tensor centred = hidden - mean(hidden, 0);

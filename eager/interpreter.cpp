@@ -21,7 +21,7 @@ namespace flow::eager {
 
 namespace {
 
-// The inputs of nearly all ops fit here; only cat and similar ops need more.
+// Inputs and outputs of nearly all ops fit here; only cat and similar ops need more.
 constexpr size_t kInlineTensors = 8;
 
 // The inputs that a kernel sees: those of the call, or their redistributed, strided or copied
@@ -103,10 +103,10 @@ void refuse_traced(const Call& call) {
   }
 }
 
-// Returns where the values of an input are stored, in the form that `meta` describes.
-TensorView view_of(const Tensor& input, MetaPtr meta) {
+// Returns where the values of a tensor are stored, in the form that `meta` describes.
+inline TensorView view_of(const Tensor& tensor, MetaPtr meta) {
   if (meta == nullptr) return {};
-  const TensorImpl& impl = input.impl();
+  const TensorImpl& impl = tensor.impl();
   if (!impl.storage) return {nullptr, meta};
   if (impl.meta != meta && impl.meta->blocked != nullptr) [[unlikely]]
     return {strided_twin(impl)->data(), meta};
@@ -147,7 +147,7 @@ Tensor make_view(const Call& call, const KernelCall& kernel, const Tensor& input
 
 // The output is uninitialised. Ranks that hold no part get storage without bytes, by which aliases
 // are recognised.
-Tensor make_output(RankContext& rank, MetaPtr meta) {
+inline Tensor make_output(RankContext& rank, MetaPtr meta) {
   const size_t bytes = meta->is_held ? meta->local_bytes() : 0;
   return Tensor::make(meta, allocate_storage(rank, meta->device, bytes));
 }
@@ -165,24 +165,23 @@ void make_absent_outputs(const Call& call, const KernelCall& kernel,
 void launch(const Call& call, const KernelCall& kernel, std::span<const Tensor* const> inputs,
             Tensor* outputs) {
   RankContext& rank = *thread_state().context;
-  std::array<TensorView, kInlineTensors> inline_inputs;
-  std::vector<TensorView> heap_inputs;
-  TensorView* input_views = inline_inputs.data();
-  if (inputs.size() > kInlineTensors) {
-    heap_inputs.resize(inputs.size());
-    input_views = heap_inputs.data();
-  }
-  for (size_t i = 0; i < inputs.size(); ++i)
-    input_views[i] = view_of(*inputs[i], kernel.inputs[i]);
-  std::array<TensorView, kInlineTensors> output_views;
   const size_t num_outputs = kernel.outputs.size();
-  FLOW_ASSERT(num_outputs <= kInlineTensors, call.op.name, " has too many outputs");
+  std::array<TensorView, kInlineTensors> inline_views;
+  std::vector<TensorView> heap_views;
+  TensorView* views = inline_views.data();
+  if (inputs.size() + num_outputs > kInlineTensors) [[unlikely]] {
+    heap_views.resize(inputs.size() + num_outputs);
+    views = heap_views.data();
+  }
+  TensorView* const output_views = views + inputs.size();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    views[i] = view_of(*inputs[i], kernel.inputs[i]);
   for (size_t i = 0; i < num_outputs; ++i) {
     if (call.mutates == 0) outputs[i] = make_output(rank, kernel.outputs[i]);
     output_views[i] = view_of(outputs[i], kernel.outputs[i]);
   }
-  run_kernel(kernel.fn, {{input_views, inputs.size()},
-                         {output_views.data(), num_outputs},
+  run_kernel(kernel.fn, {{views, inputs.size()},
+                         {output_views, num_outputs},
                          call.attrs,
                          kernel.state.get(),
                          call.random,

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <charconv>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -78,6 +79,8 @@ RankStatus status_of_exception(const std::optional<Failure>& failure) {
   } catch (const BadFile& error) {
     return failed(kBadFile, error.what());
   } catch (const IoError& error) {
+    return failed(kInputOutput, error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
     return failed(kInputOutput, error.what());
   } catch (const Error& error) {
     return failed(kError, error.what());

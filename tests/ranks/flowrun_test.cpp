@@ -64,7 +64,7 @@ void PrintTo(const Fault& fault, std::ostream* out) {
 
 // The seconds that starting and ending may take on a busy machine; an idle one needs half a second.
 constexpr double kStart = 5;
-const std::string kRightCall = "rank_fault.cpp:107";
+const std::string kRightCall = "rank_fault.cpp:109";
 
 std::vector<Fault> faults_of_any_ranks() {
   return {
@@ -81,6 +81,7 @@ std::vector<Fault> faults_of_any_ranks() {
       {"argument", 1, kStart + 2, {R"("rank": 1)", "a planted argument"}},
       {"memory", 73, kStart + 2, {R"("rank": 1)", "bad_alloc"}},
       {"io", 74, kStart + 2, {R"("rank": 1)", "a planted file"}},
+      {"folder", 74, kStart + 2, {R"("rank": 1)", "/no/such/folder"}},
       {"damaged", 65, kStart + 2, {R"("rank": 1)", "a planted damage"}},
       {"segv", 72, kStart + 2, {R"("signal": 11)", R"("last_calls": [)", R"("state": "met")"}},
       {"abort", 72, kStart + 2, {R"("signal": 6)"}},
@@ -96,32 +97,32 @@ std::vector<Fault> faults_of_any_ranks() {
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "barrier"},
-       {kRightCall, "rank_fault.cpp:73"}},
+       {kRightCall, "rank_fault.cpp:75"}},
       {"count",
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "sum of 1001 float32", "sum of 1000"},
-       {kRightCall, "rank_fault.cpp:74"}},
+       {kRightCall, "rank_fault.cpp:76"}},
       {"dtype",
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "float64", "float32"},
-       {kRightCall, "rank_fault.cpp:75"}},
+       {kRightCall, "rank_fault.cpp:77"}},
       {"shape",
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "(2, 8)", "(4, 4)", R"("seq": 2)"},
-       {"rank_fault.cpp:76", "rank_fault.cpp:99"}},
+       {"rank_fault.cpp:78", "rank_fault.cpp:101"}},
       {"order",
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "first of 1000", "second of 1000", R"("seq": 2)"},
-       {"rank_fault.cpp:78", "rank_fault.cpp:103"}},
+       {"rank_fault.cpp:80", "rank_fault.cpp:105"}},
       {"layout",
        70,
        kStart + 1,
        {R"("cause": "mismatch")", "to S(1)", "to B", R"("seq": 2)"},
-       {"rank_fault.cpp:86", "rank_fault.cpp:95"}},
+       {"rank_fault.cpp:88", "rank_fault.cpp:97"}},
   };
 }
 

@@ -72,12 +72,18 @@ TEST(Start, ARankThatNeverCallsFlowIsNamedAfterTheTimeLimit) {
 }
 
 TEST(Start, MpirunAloneEndsToo) {
-  for (const std::string fault : {"early_exit", "early_sleep"}) {
-    const Outcome outcome = run_fault(mpirun(2, {}), fault);
+  const std::string flows_words = "rank 0 could not connect with rank 1 within 2 s";
 
-    expect_end(outcome, 71, {});
-    expect_words(outcome.job.output, {"rank 0 could not connect with rank 1 within 2 s"});
-  }
+  const Outcome sleeping = run_fault(mpirun(2, {}), "early_sleep");
+  expect_end(sleeping, 71, {});
+  expect_words(sleeping.job.output, {flows_words});
+
+  // mpirun itself ends the job if another rank was in MPI_Init when this one ended.
+  const Outcome ended = run_fault(mpirun(2, {}), "early_exit");
+  const bool is_of_mpirun =
+      ended.job.output.find("mpirun has exited due to process rank 1") != std::string::npos;
+  expect_end(ended, is_of_mpirun ? 1 : 71, {});
+  if (!is_of_mpirun) expect_words(ended.job.output, {flows_words});
 }
 
 TEST(Exit, AHandlerThatHangsIsEnded) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <numeric>
@@ -65,6 +66,7 @@ int do_wrong(const std::string& fault) {
   if (fault == "argument") throw flow::InvalidArgument("[fault] a planted argument");
   if (fault == "memory") throw std::bad_alloc();
   if (fault == "io") throw flow::IoError("[fault] a planted file");
+  if (fault == "folder") std::filesystem::directory_iterator("/no/such/folder");
   if (fault == "damaged") throw flow::BadFile("[fault] a planted damage");
   if (fault == "abort") std::abort();
   if (fault == "segv") raise(SIGSEGV);

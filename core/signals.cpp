@@ -1,34 +1,23 @@
 #include "core/signals.h"
 
-#include <csignal>
 #include <utility>
 
 namespace flow {
 
-namespace {
+HeldSignals::HeldSignals() {
+  sigset_t held;
+  sigfillset(&held);
+  for (const int error : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS})
+    sigdelset(&held, error);
+  pthread_sigmask(SIG_SETMASK, &held, &before_);
+}
 
-// Blocks all signals of this thread for a scope. A thread that it starts inherits the mask.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-}  // namespace
+HeldSignals::~HeldSignals() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 std::thread start_quiet_thread(std::function<void()> body) {
-  const BlockedSignals blocked;
+  const HeldSignals held;
   return std::thread(std::move(body));
 }
 

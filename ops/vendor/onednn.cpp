@@ -27,6 +27,7 @@ bool onednn_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64
                  int64_t ldc) {
   const OneDnnLibrary& library = onednn_library();
   const OneThreadScope one_thread(library);
+  const ProductScope product(library);
   return library.sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda, b,
                        ldb, beta, c, ldc) == dnnl_success;
 }

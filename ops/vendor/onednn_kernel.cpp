@@ -75,6 +75,15 @@ void to_strided(const BlockedLayout& layout, const void* source, void* target) {
   kernel.run({.source = source, .destination = target, .scratch = scratch.get()});
 }
 
+// Whether the implementation that oneDNN chose computes by matrix products.
+bool uses_products(const_dnnl_primitive_desc_t desc) {
+  const char* name = nullptr;
+  check_onednn(onednn_library().primitive_desc_query(desc, dnnl_query_impl_info_str, 0,
+                                                     static_cast<void*>(&name)),
+               "the name of an implementation");
+  return std::string_view(name).find("gemm") != std::string_view::npos;
+}
+
 }  // namespace
 
 MemoryDesc desc_of(const BlockedLayout* layout, const Shape& shape) {
@@ -108,7 +117,8 @@ std::optional<const BlockedLayout*> layout_like(const BlockedLayout* layout, con
   return layout_table().intern(shape, MemoryDesc::of_tag(shape, order->tag).view());
 }
 
-PreparedKernel::PreparedKernel(OneDnnPrimitiveDesc desc) : desc_(std::move(desc)) {
+PreparedKernel::PreparedKernel(OneDnnPrimitiveDesc desc)
+    : desc_(std::move(desc)), uses_products_(uses_products(desc_.get())) {
   dnnl_primitive_t primitive = nullptr;
   check_onednn(onednn_library().primitive_create(&primitive, desc_.get()), "a primitive");
   primitive_.reset(primitive);
@@ -161,10 +171,14 @@ void PreparedKernel::run(const OneDnnArguments& arguments) const {
                  "an address");
     set->addresses[i] = address;
   }
-  check_onednn(
-      library.primitive_execute(primitive_.get(), set->stream.get(),
-                                static_cast<int>(set->arguments.size()), set->arguments.data()),
-      "a run");
+  {
+    std::optional<ProductScope> product;
+    if (uses_products_) product.emplace(library);
+    check_onednn(
+        library.primitive_execute(primitive_.get(), set->stream.get(),
+                                  static_cast<int>(set->arguments.size()), set->arguments.data()),
+        "a run");
+  }
   check_onednn(library.stream_wait(set->stream.get()), "the end of a run");
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(set));

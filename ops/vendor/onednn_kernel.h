@@ -55,6 +55,7 @@ class PreparedKernel final : public OneDnnKernel {
   std::unique_ptr<MemorySet> take_memories() const;
 
   OneDnnPrimitiveDesc desc_;
+  bool uses_products_;
   OneDnnPrimitive primitive_;
   std::vector<Slot> slots_;
   mutable std::mutex mutex_;

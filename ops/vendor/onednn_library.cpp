@@ -1,5 +1,7 @@
 #include "ops/vendor/onednn_library.h"
 
+#include <tuple>
+
 #include <dlfcn.h>
 
 #include "core/error.h"
@@ -49,6 +51,7 @@ void find_functions(Symbols& symbols, OneDnnLibrary& library) {
   symbols.find("dnnl_primitive_attr_set_scratchpad_mode",
                library.primitive_attr_set_scratchpad_mode);
   symbols.find("dnnl_primitive_desc_destroy", library.primitive_desc_destroy);
+  symbols.find("dnnl_primitive_desc_query", library.primitive_desc_query);
   symbols.find("dnnl_primitive_desc_query_md", library.primitive_desc_query_md);
   symbols.find("dnnl_primitive_create", library.primitive_create);
   symbols.find("dnnl_primitive_destroy", library.primitive_destroy);
@@ -127,6 +130,8 @@ OneDnnLibrary load() {
   }
   const dnnl_version_t& version = *get_version();
   library.description = str("oneDNN ", version.major, ".", version.minor, ".", version.patch);
+  library.moves_stack =
+      std::tuple(version.major, version.minor, version.patch) < std::tuple(3, 11, 2);
   library.usable = true;
   return library;
 }

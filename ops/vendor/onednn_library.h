@@ -5,16 +5,22 @@
 // is where its header is allowed.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 
 #include <oneapi/dnnl/dnnl.h>
+
+#include "core/signals.h"
 
 namespace flow::ops {
 
 struct OneDnnLibrary {
   std::string description;
   bool usable = false;
+  // Products run with the stack pointer in the heap, so a signal handler that runs meanwhile would
+  // overwrite heap memory (oneDNN issue 4845, fixed in 3.11.2).
+  bool moves_stack = false;
   dnnl_engine_t engine = nullptr;  // the CPU; never destroyed
 
   int (*omp_get_max_threads)() = nullptr;  // null where oneDNN was built to run sequentially
@@ -34,6 +40,7 @@ struct OneDnnLibrary {
   decltype(&::dnnl_primitive_attr_destroy) primitive_attr_destroy = nullptr;
   decltype(&::dnnl_primitive_attr_set_scratchpad_mode) primitive_attr_set_scratchpad_mode = nullptr;
   decltype(&::dnnl_primitive_desc_destroy) primitive_desc_destroy = nullptr;
+  decltype(&::dnnl_primitive_desc_query) primitive_desc_query = nullptr;
   decltype(&::dnnl_primitive_desc_query_md) primitive_desc_query_md = nullptr;
   decltype(&::dnnl_primitive_create) primitive_create = nullptr;
   decltype(&::dnnl_primitive_destroy) primitive_destroy = nullptr;
@@ -96,6 +103,17 @@ class OneThreadScope {
  private:
   const OneDnnLibrary& library_;
   int previous_ = 1;
+};
+
+// While this object exists, no signal handler runs on this thread if a product could be hurt by it.
+class ProductScope {
+ public:
+  explicit ProductScope(const OneDnnLibrary& library) {
+    if (library.moves_stack) held_.emplace();
+  }
+
+ private:
+  std::optional<HeldSignals> held_;
 };
 
 template <auto kDestroy>

@@ -7,6 +7,7 @@
 #include "autograd/view.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/op_name.h"
 #include "core/view_link.h"
 
 namespace flow::autograd {
@@ -72,15 +73,15 @@ void GradRecorder::check_mutation(const Call& call) {
     const bool is_view = &owner != &written;
     if (owner.requires_grad && !owner.grad_fn) {
       throw InvalidArgument(
-          str("[", call.op.name, "_] a leaf that requires grad",
+          str("[", in_place_name(call.op), "] a leaf that requires grad",
               is_view ? " has a view that is" : " is", " written in place: ", *owner.meta,
               "; write under NoGradGuard, or use the form without underscore"),
           user_site(call.site));
     }
     if (written.is_untracked_view && any_tracks_grad(call)) {
       throw InvalidArgument(
-          str("[", call.op.name,
-              "_] a view made while nothing was recorded (under NoGradGuard, or by a custom "
+          str("[", in_place_name(call.op),
+              "] a view made while nothing was recorded (under NoGradGuard, or by a custom "
               "function) is written in place while gradients are recorded: ",
               *written.meta, "; make the view while gradients are recorded, or clone() it"),
           user_site(call.site));

@@ -12,6 +12,7 @@
 #include "boxing/signature_score.h"
 #include "core/context.h"
 #include "core/log.h"
+#include "core/op_name.h"
 
 namespace flow::boxing {
 
@@ -164,10 +165,10 @@ bool keeps_mutated(const NdSignature& signature, std::span<const MetaPtr> inputs
   for (size_t i = 0; i < std::min(kShown, signatures.size()); ++i)
     offered += str(i == 0 ? "" : ", ", signatures[i].outputs[0]);
   const auto input = static_cast<size_t>(std::countr_zero(mutates));
-  throw InvalidArgument(
-      str("[", op.name, "_] the result cannot have the layout of the tensor that is written: ",
-          describe_input(inputs, input), "; the op can return ", offered,
-          "; use the form without underscore, or call to_global on the tensor first"));
+  throw InvalidArgument(str(
+      "[", in_place_name(op), "] the result cannot have the layout of the tensor that is written: ",
+      describe_input(inputs, input), "; the op can return ", offered,
+      "; use the form without underscore, or call to_global on the tensor first"));
 }
 
 // The candidate with the best score; ties go to the earlier one in the table. Candidates are scored

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/grad_mode.h"
+#include "core/op_name.h"
 
 namespace flow {
 
@@ -140,7 +141,7 @@ void check_linked_writes(const Call& call) {
     for (const ViewLink* next = &link; next != nullptr; next = find_view_link(next->base.impl())) {
       check_base(*next);
       if (next->op->write_back != &cannot_write_back) continue;
-      throw Unsupported(str("[", call.op.name, "_] a write to ", written.meta(),
+      throw Unsupported(str("[", in_place_name(call.op), "] a write to ", written.meta(),
                             " cannot be written back into the tensor of which ", next->op->name,
                             " made this view; clone() the view first, or write to that tensor"),
                         user_site(call.site));

@@ -4,6 +4,7 @@
 
 #include "boxing/sbp_select.h"
 #include "core/env.h"
+#include "core/op_name.h"
 
 namespace flow::eager {
 
@@ -13,15 +14,15 @@ namespace {
 void check_mutation(const Call& call, size_t input, const OutputSpec& result) {
   const TensorMeta& target = call.input(input).meta();
   if (!(result.shape == target.shape) || result.dtype != target.dtype) {
-    throw InvalidArgument(str("[", call.op.name,
-                              "_] the result does not fit in place; received a result of ",
+    throw InvalidArgument(str("[", in_place_name(call.op),
+                              "] the result does not fit in place; received a result of ",
                               result.shape, " ", result.dtype, " for the tensor ", target,
                               "; use the form without underscore"));
   }
   for (int64_t i = 0; i < target.strides.size(); ++i) {
     if (target.strides[i] == 0 && target.local_shape[i] > 1) {
-      throw InvalidArgument(str("[", call.op.name,
-                                "_] several elements of the written tensor share memory "
+      throw InvalidArgument(str("[", in_place_name(call.op),
+                                "] several elements of the written tensor share memory "
                                 "because it was expanded; received ",
                                 target, "; clone() it first"));
     }

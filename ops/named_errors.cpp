@@ -1,7 +1,5 @@
 #include "ops/named_errors.h"
 
-#include <string_view>
-
 namespace flow::ops {
 
 void throw_as(const std::string& function, const InvalidArgument& error) {
@@ -13,13 +11,6 @@ void throw_as(const std::string& function, const InvalidArgument& error) {
   const size_t end = text.find("] ");
   if (text.starts_with("[") && end != std::string::npos) text.erase(0, end + 2);
   throw InvalidArgument(str("[", function, "] ", text), error.site());
-}
-
-std::string in_place_name(const OpDef& op) {
-  constexpr std::string_view kScalar = "_scalar";
-  std::string name = op.name;
-  if (name.ends_with(kScalar)) name.resize(name.size() - kScalar.size());
-  return name + "_";
 }
 
 }  // namespace flow::ops

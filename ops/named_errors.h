@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/op.h"
+#include "core/op_name.h"
 
 namespace flow::ops {
 
@@ -21,9 +21,6 @@ decltype(auto) named(const char* function, const Body& body) {
     throw_as(function, error);
   }
 }
-
-// The name of the function that writes the result of `op` over its input, such as "exp_".
-std::string in_place_name(const OpDef& op);
 
 template <class Body>
 decltype(auto) named_in_place(const OpDef& op, const Body& body) {

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/default_dtype.h"
+#include "core/op_name.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/old_value.h"
@@ -22,9 +23,10 @@ DType apply(Promotion promotion, DType dtype) {
 
 void check_fits(const OpDef& op, DType result, const Tensor& target, Site site) {
   if (category(result) <= category(target.dtype())) return;
-  throw InvalidArgument(str("[", op.name, "_] a ", result, " result does not fit into a tensor of ",
-                            target.dtype(), "; use the form without underscore"),
-                        site);
+  throw InvalidArgument(
+      str("[", in_place_name(op), "] a ", result, " result does not fit into a tensor of ",
+          target.dtype(), "; use the form without underscore"),
+      site);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "core/device/device_memory.h"
 #include "core/grad_mode.h"
 #include "core/kernel_call.h"
+#include "core/op_name.h"
 #include "core/strided_twin.h"
 #include "core/view_link.h"
 #include "graph/passes/dead_nodes.h"
@@ -222,7 +223,7 @@ std::vector<size_t> Trace::overlapping_captures() const {
 void Trace::write(const Call& call, const Tensor& written, ValueId value) {
   TracedValue& slot = *value_of(written);
   if (slot.is_input) {
-    throw Unsupported(str("[", call.op.name, "_] an input of the step, ", written.meta(),
+    throw Unsupported(str("[", in_place_name(call.op), "] an input of the step, ", written.meta(),
                           ", is written in place, which would change the caller's tensor; use the "
                           "form without underscore, or clone() the input first"),
                       user_site(call.site));

@@ -6,6 +6,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
 #include "ops/integer_range.h"
+#include "ops/named_errors.h"
 #include "ops/reduce/reduce.h"
 #include "ops/sbp_rules.h"
 
@@ -191,7 +192,7 @@ const Tensor& InPlaceMethods::fill_(const Scalar& value, Site site) const {
 }
 
 const Tensor& InPlaceMethods::zero_(Site site) const {
-  return fill_(0, site);
+  return ops::named("zero_", [&]() -> const Tensor& { return fill_(0, site); });
 }
 
 }  // namespace flow

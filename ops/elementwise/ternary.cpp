@@ -76,7 +76,7 @@ template <size_t N>
 void call_in_place(const OpDef& op, const Operands<N>& operands, const void* attrs, Site site) {
   const Tensor& x = *operands[0];
   if (category(common_dtype(operands)) > category(x.dtype())) {
-    throw InvalidArgument(str("[", ops::in_place_name(op), "] a ", common_dtype(operands),
+    throw InvalidArgument(str("[", in_place_name(op), "] a ", common_dtype(operands),
                               " result does not fit into a tensor of ", x.dtype(),
                               "; use the form without underscore"),
                           site);

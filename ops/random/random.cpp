@@ -213,14 +213,16 @@ const Tensor& InPlaceMethods::uniform_(double from, double to, Site site) const 
     throw InvalidArgument(str("[uniform_] needs from <= to; got ", from, " and ", to), site);
   }
   const ops::DrawInPlaceAttrs attrs{from, to};
-  dispatch_in_place(ops::kUniformFill, {&self()}, &attrs, site);
+  ops::named_in_place(ops::kUniformFill,
+                      [&] { dispatch_in_place(ops::kUniformFill, {&self()}, &attrs, site); });
   return self();
 }
 
 const Tensor& InPlaceMethods::normal_(double mean, double std, Site site) const {
   check_std(std, "normal_", site);
   const ops::DrawInPlaceAttrs attrs{mean, std};
-  dispatch_in_place(ops::kNormalFill, {&self()}, &attrs, site);
+  ops::named_in_place(ops::kNormalFill,
+                      [&] { dispatch_in_place(ops::kNormalFill, {&self()}, &attrs, site); });
   return self();
 }
 

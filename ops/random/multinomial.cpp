@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/context.h"
+#include "core/dispatch.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
@@ -12,6 +13,7 @@
 #include "ops/index/sort.h"
 #include "ops/named_errors.h"
 #include "ops/random/random.h"
+#include "ops/random/random_op.h"
 #include "ops/reduce/extrema.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
@@ -21,9 +23,8 @@ namespace flow {
 
 namespace {
 
-// Collective for global weights. A trace has no values to check.
+// Collective for global weights.
 void check_weights(const Tensor& weights, Site site) {
-  if (thread_state().trace != nullptr || weights.numel() == 0) return;
   const double least = min({weights, site}).item<double>(site);
   const double largest = max({weights, site}).item<double>(site);
   if (!(least >= 0) || !std::isfinite(largest)) {
@@ -35,6 +36,17 @@ void check_weights(const Tensor& weights, Site site) {
   throw InvalidArgument(str("[multinomial] each row needs a positive weight; received ",
                             weights.meta(), " with a row of zeros"),
                         site);
+}
+
+// Returns the weights, which a trace checks when it runs (on CUDA, nothing does).
+Tensor checked_weights(const Tensor& weights, Site site) {
+  if (weights.numel() == 0) return weights;
+  if (thread_state().trace == nullptr) {
+    check_weights(weights, site);
+    return weights;
+  }
+  return weights.device() == DeviceType::kCpu ? dispatch(ops::kCheckedWeights, {&weights}, site)
+                                              : weights;
 }
 
 }  // namespace
@@ -49,8 +61,7 @@ Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOpt
                                 "replacement; received ", p->meta(), ", ", num_samples),
                             site);
     }
-    const Tensor weights = p->detach();
-    check_weights(weights, site);
+    const Tensor weights = checked_weights(p->detach(), site);
     if (!options.replacement) {
       // The first arrivals of exponential clocks with these rates (Efraimidis and Spirakis 2006).
       const Tensor draws = clamp({rand_like({weights, site}), site}, {.min = 1.17549435e-38});

@@ -9,6 +9,7 @@
 #include "ops/named_errors.h"
 #include "ops/random/random_op.h"
 #include "ops/reduce/extrema.h"
+#include "ops/sbp_rules.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -32,6 +33,17 @@ void split_anywhere(SbpContext& ctx) {
   for (int64_t dim = 0; dim < ctx.input(0).shape.size(); ++dim) {
     ctx.add_positional({sbp::split(dim)}, {sbp::split(dim)});
   }
+}
+
+// The sum of a row tells whether its weights are valid.
+void split_rows(SbpContext& ctx) {
+  for (int64_t dim = 0; dim + 1 < ctx.input(0).shape.size(); ++dim)
+    ctx.add({sbp::split(dim)}, {sbp::split(dim)});
+}
+
+// dx = dy
+void pass_grad(GradContext& g) {
+  g.set(0, g.dy());
 }
 
 template <class Attrs>
@@ -69,9 +81,16 @@ const OpDef kBernoulli{.name = "bernoulli",
                        .grad = not_differentiable,
                        .is_random = true};
 
+const OpDef kCheckedSpreads{.name = "checked_spreads",
+                            .infer = infer_floating_like,
+                            .sbp = unary_sbp<kMinToMin>,
+                            .grad = pass_grad};
+const OpDef kCheckedWeights{
+    .name = "checked_weights", .infer = infer_floating_like, .sbp = split_rows, .grad = pass_grad};
+
 void register_random(OpTable& table) {
-  for (const OpDef* op :
-       {&kUniform, &kNormal, &kRandint, &kRandperm, &kUniformFill, &kNormalFill, &kBernoulli}) {
+  for (const OpDef* op : {&kUniform, &kNormal, &kRandint, &kRandperm, &kUniformFill, &kNormalFill,
+                          &kBernoulli, &kCheckedSpreads, &kCheckedWeights}) {
     table.add(*op);
   }
 }
@@ -115,10 +134,15 @@ void check_std(double std, const char* op, Site site) {
   }
 }
 
-// Collective for a global tensor. A trace has no values to check.
-void check_std(const Tensor& std, const char* op, Site site) {
-  if (thread_state().trace != nullptr || std.numel() == 0) return;
-  check_std(min({std, site}).item<double>(site), op, site);
+// Returns std, which a trace checks when it runs (on CUDA, nothing does). Collective for a global
+// tensor.
+Tensor checked_std(const Tensor& std, const char* op, Site site) {
+  if (std.numel() == 0) return std;
+  if (thread_state().trace == nullptr) {
+    check_std(min({std, site}).item<double>(site), op, site);
+    return std;
+  }
+  return std.device() == DeviceType::kCpu ? dispatch(ops::kCheckedSpreads, {&std}, site) : std;
 }
 
 }  // namespace
@@ -142,9 +166,9 @@ Tensor normal(const TensorArg& mean, const TensorArg& std) {
     const Shape shape = broadcast_shapes(mean->shape(), std->shape(), "normal");
     const TensorArg like = mean->shape() == shape ? mean : std;
     const Tensor wide = expand(like, shape);
-    check_std(std.tensor(), "normal", mean.site());
+    const Tensor spreads = checked_std(std.tensor(), "normal", mean.site());
     const Tensor draws = randn_like({wide, mean.site()});
-    return add({mul({draws, mean.site()}, std), mean.site()}, mean).detach();
+    return add({mul({draws, mean.site()}, {spreads, std.site()}), mean.site()}, mean).detach();
   });
 }
 
@@ -157,8 +181,9 @@ Tensor normal(const TensorArg& mean, double std) {
 
 Tensor normal(double mean, const TensorArg& std) {
   return ops::named("normal", [&]() -> Tensor {
-    check_std(std.tensor(), "normal", std.site());
-    return add({mul({randn_like(std), std.site()}, std), std.site()}, mean).detach();
+    const Tensor spreads = checked_std(std.tensor(), "normal", std.site());
+    const Tensor draws = randn_like({spreads, std.site()});
+    return add({mul({draws, std.site()}, {spreads, std.site()}), std.site()}, mean).detach();
   });
 }
 

@@ -253,6 +253,51 @@ void bernoulli(const KernelContext& ctx) {
   });
 }
 
+template <class T>
+double to_double(T value) {
+  if constexpr (std::is_same_v<T, double>) {
+    return value;
+  } else {
+    return static_cast<double>(static_cast<float>(value));
+  }
+}
+
+void checked_spreads(const KernelContext& ctx) {
+  const TensorView& x = ctx.in(0);
+  const TensorView& y = ctx.out(0);
+  dispatch_floating(x.meta->dtype, [&]<class T>() {
+    for (int64_t i = 0; i < y.numel(); ++i) {
+      const T spread = x.as<T>()[offset_of(*x.meta, i)];
+      if (!(to_double(spread) >= 0)) {  // also NaN
+        throw InvalidArgument(str("[normal] std must not be negative; got ", to_double(spread)));
+      }
+      y.as<T>()[offset_of(*y.meta, i)] = spread;
+    }
+  });
+}
+
+void checked_weights(const KernelContext& ctx) {
+  const TensorView& x = ctx.in(0);
+  const TensorView& y = ctx.out(0);
+  const Shape& part = x.meta->local_shape;
+  const int64_t row_size = part.empty() ? 1 : part[part.size() - 1];
+  dispatch_floating(x.meta->dtype, [&]<class T>() {
+    double row_sum = 0;
+    for (int64_t i = 0; i < y.numel(); ++i) {
+      const T weight = x.as<T>()[offset_of(*x.meta, i)];
+      const double wide = to_double(weight);
+      if (!(wide >= 0) || !std::isfinite(wide)) {
+        throw InvalidArgument(
+            str("[multinomial] weights must be finite and not negative; received ", wide));
+      }
+      row_sum = i % row_size == 0 ? wide : row_sum + wide;
+      if ((i + 1) % row_size == 0 && row_sum == 0)
+        throw InvalidArgument("[multinomial] each row needs a positive weight; received zeros");
+      y.as<T>()[offset_of(*y.meta, i)] = weight;
+    }
+  });
+}
+
 // All ranks order the same keys and keep their part.
 void randperm(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
@@ -286,7 +331,10 @@ void register_random_cpu(KernelTable& table) {
   table.add(kUniformFill, DeviceType::kCpu, {kName, always<uniform_fill>});
   table.add(kNormalFill, DeviceType::kCpu, {kName, always<normal_fill>});
   table.add(kBernoulli, DeviceType::kCpu, {kName, always<bernoulli>});
-  if (FLOW_ISA == 0) table.add(kRandperm, DeviceType::kCpu, {kName, always<randperm>});
+  if (FLOW_ISA != 0) return;
+  table.add(kRandperm, DeviceType::kCpu, {kName, always<randperm>});
+  table.add(kCheckedSpreads, DeviceType::kCpu, {kName, always<checked_spreads>});
+  table.add(kCheckedWeights, DeviceType::kCpu, {kName, always<checked_weights>});
 }
 
 #include "ops/kernel/isa_end.h"

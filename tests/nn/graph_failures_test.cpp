@@ -1,5 +1,7 @@
 // A run of a graph that throws: every rank learns of it, and the state is that before the call.
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -195,6 +197,58 @@ TEST(GraphFailures, OfOneStageReachTheOthersAndLeaveTheirState) {
                   std::string::npos)
             << other.error;
       }
+    }
+  }
+}
+
+// A trace has no values, so the checks of draws that eager calls make belong to the compiled step.
+struct Draw : nn::Graph<Draw> {
+  std::function<Tensor(const Tensor&)> draw;
+
+  explicit Draw(std::function<Tensor(const Tensor&)> d) : draw(std::move(d)) {}
+
+  Tensor build(const Tensor& parameters) { return draw(parameters); }
+};
+
+TEST(GraphFailures, ParametersOfDrawsAreCheckedAtEachCall) {
+  struct Case {
+    std::string op;
+    std::function<Tensor(const Tensor&)> draw;
+    std::vector<double> valid;
+    std::vector<std::vector<double>> invalid;
+  };
+
+  const double nan = std::nan("");
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<std::vector<double>> no_weights = {{1, -0.5}, {1, nan}, {1, infinity}, {0, 0}};
+  const std::vector<Case> cases = {
+      {"multinomial", [](const Tensor& p) { return multinomial(p, 1); }, {0, 2}, no_weights},
+      {"multinomial",
+       [](const Tensor& p) { return multinomial(p, 3, {.replacement = true}); },
+       {0, 2},
+       no_weights},
+      {"normal", [](const Tensor& std) { return normal(0, std); }, {0, 1}, {{1, -1}, {nan, 1}}},
+      {"normal",
+       [](const Tensor& std) { return normal(zeros_like(std), std); },
+       {0, 1},
+       {{1, -1}, {nan, 1}}}};
+  for (const Case& one : cases) {
+    for (const DType dtype : {float32, float64, bfloat16}) {
+      Draw graph(one.draw);
+      const auto call = [&](const std::vector<double>& parameters) {
+        return graph(tensor(parameters, {2}).to(dtype));
+      };
+      EXPECT_EQ(call(one.valid).to(float64).to_vector<double>()[0], one.op == "normal" ? 0 : 1);
+      for (const std::vector<double>& invalid : one.invalid) {
+        try {
+          call(invalid);
+          ADD_FAILURE() << one.op << " took " << invalid[0] << ", " << invalid[1];
+        } catch (const InvalidArgument& error) {
+          EXPECT_NE(std::string(error.what()).find("[" + one.op + "]"), std::string::npos)
+              << error.what();
+        }
+      }
+      call(one.valid);
     }
   }
 }

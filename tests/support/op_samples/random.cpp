@@ -1,5 +1,7 @@
 #include "ops/random/random.h"
 
+#include "core/dispatch.h"
+#include "ops/random/random_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {
@@ -37,6 +39,14 @@ Samples random_samples() {
     samples.push_back(
         {"randperm", {}, kNoDType, [shape](const Inputs& /*x*/) { randperm(shape.numel()); }});
     samples.back().only_kernels = is_large;
+  }
+  for (const OpDef* op : {&ops::kCheckedSpreads, &ops::kCheckedWeights}) {
+    for (const Shape& shape : {Shape{5, 3}, Shape{3, 7001}}) {
+      samples.push_back({op->name, {in(shape, 0.1, 2)}, kFloats, [op](const Inputs& x) {
+                           dispatch(*op, {&x[0]}, Site::here());
+                         }});
+      samples.back().only_kernels = shape.numel() > 100;
+    }
   }
   return samples;
 }

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "boxing/ranks/exit_codes.h"
 #include "boxing/ranks/forked_child.h"
 #include "core/context.h"
 #include "core/env.h"
@@ -84,9 +85,10 @@ void write_status(int64_t rank, int number, std::string_view message) {
   ShortText name, scratch, content;
   name << status_folder() << "/failed_" << rank << ".json";
   scratch << name.view() << ".new";
-  content << R"({"rank": )" << rank << R"(, "exit_code": 72, "cause": "rank_lost", "signal": )"
-          << int64_t{number} << R"(, "time": )" << int64_t{now.tv_sec} << "."
-          << int64_t{now.tv_nsec / 100'000'000} << R"(, "message": ")" << message << "\"}";
+  content << R"({"rank": )" << rank << R"(, "exit_code": )" << int64_t{exit_codes::kRankLost}
+          << R"(, "cause": "rank_lost", "signal": )" << int64_t{number} << R"(, "time": )"
+          << int64_t{now.tv_sec} << "." << int64_t{now.tv_nsec / 100'000'000} << R"(, "message": ")"
+          << message << "\"}";
   const int file = open(scratch.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return;
   write_text(file, content.view());

@@ -20,6 +20,7 @@
 #include "boxing/comm/process_world.h"
 #include "boxing/comm/thread_world.h"
 #include "boxing/ranks/crash_report.h"
+#include "boxing/ranks/exit_codes.h"
 #include "boxing/ranks/exit_limit.h"
 #include "boxing/ranks/forked_child.h"
 #include "boxing/ranks/rank_status.h"
@@ -38,14 +39,18 @@ using boxing::Failure;
 using boxing::FailureCause;
 using boxing::RankStatus;
 
-constexpr int kError = 1, kUsage = 64, kBadFile = 65, kRankLost = 72, kOutOfMemory = 73,
-              kInputOutput = 74;
+using exit_codes::kBadFile;
+using exit_codes::kError;
+using exit_codes::kHighestOwn;
+using exit_codes::kInputOutput;
+using exit_codes::kOutOfMemory;
+using exit_codes::kRankLost;
+using exit_codes::kUsage;
 
 // Maps a program's own exit code to a range that does not overlap the codes above. Wrong usage has
 // the same code for programs and for flow.
 int own_code(int code) {
-  constexpr int kHighest = 63;
-  return code == kUsage ? kUsage : std::min(code & 0xFF, kHighest);
+  return code == kUsage ? kUsage : std::min(code & 0xFF, kHighestOwn);
 }
 
 // Thrown if main returned a code other than 0 on a thread rank.

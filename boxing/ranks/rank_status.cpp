@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "boxing/ranks/exit_codes.h"
 #include "boxing/ranks/forked_child.h"
 #include "core/env.h"
 #include "core/error.h"
@@ -23,15 +24,14 @@ std::string file_name(const std::string& directory, const std::string& state, in
 }  // namespace
 
 RankStatus status_of(const Failure& failure, const std::string& message) {
-  constexpr int kMismatch = 70, kTimeout = 71, kRankLost = 72;
   const bool is_told = failure.cause == FailureCause::kError;
   RankStatus status{.state = "failed",
-                    .exit_code = kRankLost,
+                    .exit_code = exit_codes::kRankLost,
                     .cause = is_told ? "told" : name_of(failure.cause),
                     .message = message,
                     .failure = failure};
-  if (failure.cause == FailureCause::kMismatch) status.exit_code = kMismatch;
-  if (failure.cause == FailureCause::kTimeout) status.exit_code = kTimeout;
+  if (failure.cause == FailureCause::kMismatch) status.exit_code = exit_codes::kMismatch;
+  if (failure.cause == FailureCause::kTimeout) status.exit_code = exit_codes::kStoppedOrTimeout;
   return status;
 }
 

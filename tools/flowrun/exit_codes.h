@@ -1,16 +1,18 @@
-// The exit codes of flowrun. Codes 1 to 63 are those of the failing rank.
+// How flowrun ends.
 #pragma once
 
 #include <stdexcept>
 #include <string>
 
+#include "boxing/ranks/exit_codes.h"
+
 namespace flowrun {
 
-inline constexpr int kHighestOwnCode = 63;
-inline constexpr int kUsage = 64;
-inline constexpr int kStoppedOrTimeout = 71;
-inline constexpr int kRankLost = 72;
-inline constexpr int kRestartsExhausted = 75;
+using flow::exit_codes::kHighestOwn;
+using flow::exit_codes::kRankLost;
+using flow::exit_codes::kRestartsExhausted;
+using flow::exit_codes::kStoppedOrTimeout;
+using flow::exit_codes::kUsage;
 
 // The reason why a job cannot run at all.
 class JobError : public std::runtime_error {

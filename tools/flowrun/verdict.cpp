@@ -102,7 +102,7 @@ Finding of_exit(long process, const Json& exit) {
     report["message"] =
         who + " exited with code 0 before the job was over; other ranks may still wait for it";
   } else {
-    exit_code = code == kUsage ? kUsage : std::min(code, kHighestOwnCode);
+    exit_code = code == kUsage ? kUsage : std::min(code, kHighestOwn);
     report["cause"] = "error";
     report["message"] = who + " ended with exit code " + std::to_string(code);
   }

@@ -5,7 +5,7 @@
 
 #include "boxing/comm/communicator.h"
 #include "boxing/redistribute.h"
-#include "boxing/route.h"
+#include "boxing/planner.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/tensor_impl.h"

@@ -63,6 +63,10 @@ class RecomputeRegion final : public RefCounted<RecomputeRegion> {
   std::vector<size_t> dropped_;  // values dropped before the second run
 };
 
+// Returns a second handle at the same place in the graph, so that a leaf is not a leaf inside the
+// region.
+Tensor with_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index);
+
 // The region that is running on this thread; null outside a region.
 inline constinit thread_local RecomputeRegion* active_region = nullptr;
 

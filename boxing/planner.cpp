@@ -1,12 +1,12 @@
 // The search for the fastest route between two layouts (Dijkstra 1959, over layouts).
+#include "boxing/planner.h"
+
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "boxing/cost.h"
-#include "boxing/route.h"
 #include "core/error.h"
 
 namespace flow::boxing {

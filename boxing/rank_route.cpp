@@ -1,7 +1,8 @@
-// Computes a rank route from a route: boxes of the logical tensor become strided copies.
+// Boxes of the logical tensor become strided copies.
+#include "boxing/rank_route.h"
+
 #include <algorithm>
 
-#include "boxing/run_route.h"
 #include "core/error.h"
 
 namespace flow::boxing {

@@ -22,4 +22,6 @@ KernelChoice bind_route(const KernelQuery& query, const Route& route);
 // packed input, and the intermediate parts between its steps.
 KernelScratch scratch_of_route(const KernelQuery& query, const Route& route, int64_t rank);
 
+void register_routed_kernels(KernelTable& table);
+
 }  // namespace flow::boxing

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "boxing/route.h"
+#include "boxing/planner.h"
 
 namespace flow::boxing {
 

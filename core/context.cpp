@@ -146,18 +146,6 @@ int default_num_threads(int64_t ranks_on_host) {
   return static_cast<int>(std::max<int64_t>(1, count / std::max<int64_t>(1, ranks_on_host)));
 }
 
-void manual_seed(uint64_t seed) {
-  thread_state().context->generator().set_state({.seed = seed, .next_stream = 0});
-}
-
-Generator::State generator_state() {
-  return thread_state().context->generator().state();
-}
-
-void set_generator_state(const Generator::State& state) {
-  thread_state().context->generator().set_state(state);
-}
-
 namespace env {
 int64_t rank() {
   return thread_state().context->rank();

@@ -5,7 +5,7 @@
 #include "autograd/node.h"
 #include "boxing/layout.h"
 #include "boxing/report.h"
-#include "boxing/route.h"
+#include "boxing/planner.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/error.h"

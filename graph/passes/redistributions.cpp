@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "boxing/redistribute_op.h"
-#include "boxing/route.h"
+#include "boxing/planner.h"
 #include "graph/ir/graph_uses.h"
 #include "graph/passes/value_map.h"
 

@@ -6,8 +6,11 @@
 #include <type_traits>
 
 #include "core/kernel.h"
+#include "ops/conv/conv_gemm.h"
 #include "ops/conv/conv_kernels.h"
+#include "ops/conv/conv_onednn.h"
 #include "ops/conv/conv_op.h"
+#include "ops/conv/conv_pixel.h"
 
 #include "ops/kernel/isa_begin.h"
 

@@ -3,6 +3,7 @@
 // (ops/conv/conv_cudnn.h).
 #include <memory>
 
+#include "ops/conv/conv_cuda.h"
 #include "ops/conv/conv_cudnn.h"
 #include "ops/conv/conv_kernels.h"
 #include "ops/kernel/rows_cuda.cuh"

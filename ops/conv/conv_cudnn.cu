@@ -11,6 +11,7 @@
 #include "core/device/cuda_device.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ops/conv/conv_cuda.h"
 #include "ops/conv/conv_cudnn.h"
 #include "ops/conv/conv_kernels.h"
 #include "ops/kernel/rows_cuda.cuh"

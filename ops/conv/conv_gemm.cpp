@@ -2,6 +2,7 @@
 // gathered into a column, so that y = weight * columns; the gradients are the transposed products,
 // and scattering the columns back is the sum over windows. A tile of output rows is gathered at a
 // time, to stay in cache.
+#include "ops/conv/conv_gemm.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,5 +1,4 @@
-// Declarations that the CPU kernels of convolutions share, and the kernels that have separate
-// files.
+// Declarations that the CPU kernels of convolutions share.
 #pragma once
 
 #include "core/kernel.h"
@@ -24,14 +23,5 @@ ConvSizes conv_sizes(const KernelQuery& query);
 // Returns true if the local parts belong to the same convolution. Layouts that no signature allows
 // may break this, and the shape rule does not check it when a rank holds only some of the groups.
 bool conv_parts_agree(const KernelQuery& query, const ConvRoles& roles, const ConvSizes& sizes);
-
-// Blocked layouts through ops/vendor/onednn.h. Not applicable without the library.
-KernelChoice select_conv_onednn(const KernelQuery& query);
-// Matrix products of gathered windows.
-KernelChoice select_conv_gemm(const KernelQuery& query);
-
-// Matrix products of single pixels, for every layout in which the channels of a pixel are
-// contiguous.
-KernelChoice select_conv_pixel(const KernelQuery& query);
 
 }  // namespace flow::ops

@@ -3,6 +3,7 @@
 //
 // The batch is divided into parts by the sizes alone, and the parts are run on the pool. Weight
 // gradients of the parts are summed in order.
+#include "ops/conv/conv_onednn.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,6 +1,7 @@
 // Convolutions of a single pixel by a single tap are matrix products of (batch, channels) and the
 // weight in its own layout. oneDNN would reorder the weight for them and divide the sum over the
 // batch of its gradient into images, which takes several times as long.
+#include "ops/conv/conv_pixel.h"
 
 #include <algorithm>
 #include <memory>

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "boxing/route.h"
+#include "boxing/planner.h"
 #include "core/error.h"
 
 namespace flow {

@@ -7,7 +7,7 @@
 
 #include "boxing/comm/communicator.h"
 #include "boxing/ranks/run_ranks.h"
-#include "boxing/route.h"
+#include "boxing/planner.h"
 #include "boxing/run_route.h"
 #include "core/context.h"
 #include "core/tensor_meta.h"

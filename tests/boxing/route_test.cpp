@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "boxing/planner.h"
 #include "boxing/run_route.h"
 #include "tests/support/redistribute_cases.h"
 

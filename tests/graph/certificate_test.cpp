@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "boxing/planner.h"
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
 #include "graph/program/memory_plan.h"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "boxing/comm/communicator.h"
-#include "boxing/route.h"
+#include "boxing/planner.h"
 #include "boxing/run_route.h"
 #include "core/context.h"
 #include "core/tensor_meta.h"

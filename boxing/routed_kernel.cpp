@@ -1,5 +1,6 @@
-// Kernels of the layout ops on host memory. The route is found once per decision and carried out at
-// every call.
+// The route is found once per decision and carried out at every call.
+#include "boxing/routed_kernel.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -7,10 +8,8 @@
 #include <utility>
 
 #include "boxing/comm/communicator.h"
+#include "boxing/planner.h"
 #include "boxing/redistribute_op.h"
-#include "boxing/register.h"
-#include "boxing/route.h"
-#include "boxing/routed_kernel.h"
 #include "boxing/run_route.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
@@ -110,14 +109,6 @@ KernelChoice select_routed(const KernelQuery& query) {
   return bind_route(query, route_of_call(query));
 }
 
-// Copies this rank's part to a separate tensor if a view is not possible.
-void copy_part(const KernelContext& ctx) {
-  const TensorMeta& meta = *ctx.in(0).meta;
-  if (meta.local_numel == 0) return;
-  copy_box(meta.local_shape, meta.strides, ctx.in(0).data, ctx.out(0).strides(), ctx.out(0).data,
-           dtype_size(meta.dtype));
-}
-
 }  // namespace
 
 bool follows_route(const OpDef& op) {
@@ -172,21 +163,12 @@ KernelScratch scratch_of_route(const KernelQuery& query, const Route& route, int
   return blocks;
 }
 
-void register_ops(OpTable& table) {
-  table.add(kRedistribute);
-  table.add(kLocalToGlobal);
-  table.add(kCandidatesToGlobal);
-  table.add(kToLocal);
-}
-
-void register_cpu_kernels(KernelTable& table) {
+void register_routed_kernels(KernelTable& table) {
   for (const DeviceType device : {DeviceType::kCpu, DeviceType::kCuda}) {
     table.add(kRedistribute, device, {"reference", select_routed});
     table.add(kLocalToGlobal, device, {"reference", select_routed});
     table.add(kCandidatesToGlobal, device, {"reference", select_routed});
   }
-  table.add(kToLocal, DeviceType::kCpu, {"reference", always<copy_part>});
-  table.add(kToLocal, DeviceType::kCuda, {"reference", always<staged<copy_part>>});
 }
 
 }  // namespace flow::boxing

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Fails if a function of a header is defined in a file that has another name than the header.
 
-Looks at the folders in FOLDERS. A large class may continue in files whose names begin with that of the
-header: module_tree.cpp defines methods of module.h. Inline functions and templates are not looked at.
+A large class may continue in files whose names begin with that of the header: module_tree.cpp defines
+methods of module.h. What an op's header declares (conv_op.h) is in the files of the op (conv.cpp,
+conv_cpu.cpp). Inline functions and templates are not looked at.
 """
 
 import collections
@@ -10,7 +11,16 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["graph", "pipeline", "nn"]
+FOLDERS = ["core", "ops", "boxing", "autograd", "eager", "graph", "pipeline", "nn"]
+# Headers, by the beginning of their names, whose functions are defined elsewhere, with the reason.
+ELSEWHERE = {
+    "core/methods/": "each method is defined with the family of its op",
+    "core/tensor.h": "each method is defined with the family of its op",
+    "core/device/": "one file for each kind of device",
+    "ops/elementwise/unary_op.h": "the table of rows defines the functions",
+    "ops/register.h": "one file with CUDA, one without",
+    "ops/vendor/onednn": "one file for each major version of the library, one without it",
+}
 # A function with its parameter list: the last name before the first parenthesis.
 NAME = re.compile(r"((?:\w+::)*(?:operator\s*[^\s\w(]+|operator\(\)|~?\w+))\s*\(")
 IGNORED = re.compile(r"(using|typedef|friend|template|static_assert|enum|namespace)\b")
@@ -80,11 +90,14 @@ def main():
     problems = []
     for name, headers in declared.items():
         for header in sorted(h for h in headers if h.suffix == ".h"):
-            stem = str(header.with_suffix(""))
-            in_class = "::" in name
+            if str(header).startswith(tuple(ELSEWHERE)):
+                continue
+            stem = str(header.with_suffix("")).removesuffix("_op")
+            in_class, is_op = "::" in name, header.stem.endswith("_op")
             places = {str(path.with_suffix("")) for path in defined[name]}
             if places and not any(
-                    place == stem or (in_class and place.startswith(stem + "_")) for place in places):
+                    place == stem or ((in_class or is_op) and place.startswith(stem + "_"))
+                    for place in places):
                 problems.append(f"{header}: {name} is defined in {', '.join(sorted(places))}.cpp")
     for problem in sorted(problems):
         print(problem)

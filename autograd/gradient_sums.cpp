@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "boxing/comm/communicator.h"
-#include "boxing/redistribute.h"
 #include "boxing/planner.h"
+#include "boxing/redistribute.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/tensor_impl.h"

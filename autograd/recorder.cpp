@@ -7,7 +7,7 @@
 #include "autograd/view.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
-#include "core/op_name.h"
+#include "core/op.h"
 #include "core/view_link.h"
 
 namespace flow::autograd {

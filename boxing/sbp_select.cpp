@@ -12,7 +12,7 @@
 #include "boxing/signature_score.h"
 #include "core/context.h"
 #include "core/log.h"
-#include "core/op_name.h"
+#include "core/op.h"
 
 namespace flow::boxing {
 

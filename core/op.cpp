@@ -36,6 +36,15 @@ void cannot_write_back(const Tensor& base, const Tensor& /*part*/, const void* /
       "[view] a write to a view that has no inverse was not refused; the base is ", base.meta()));
 }
 
+std::string in_place_name(const OpDef& op) {
+  std::string_view name = op.name;
+  if (name.ends_with('_')) return op.name;
+  for (const std::string_view suffix : {"_scalar", "_fill"}) {
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  }
+  return std::string(name) + "_";
+}
+
 void OpTable::add(const OpDef& op) {
   const std::string name = op.name;
   if (by_name_.contains(name)) {

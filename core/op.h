@@ -253,6 +253,10 @@ struct OpDef {
   MicroBatchRules micro_batch = {};
 };
 
+// The name under which users know a call of `op` that writes over its input: "exp_" of exp and of
+// exp_scalar, "normal_" of normal_fill.
+std::string in_place_name(const OpDef& op);
+
 // All ops by name. The table is built once at start; register_op adds to it before the op's first
 // use.
 class OpTable {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/grad_mode.h"
-#include "core/op_name.h"
+#include "core/op.h"
 
 namespace flow {
 

@@ -4,7 +4,7 @@
 
 #include "boxing/sbp_select.h"
 #include "core/env.h"
-#include "core/op_name.h"
+#include "core/op.h"
 
 namespace flow::eager {
 

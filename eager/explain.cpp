@@ -4,8 +4,8 @@
 
 #include "autograd/node.h"
 #include "boxing/layout.h"
-#include "boxing/report.h"
 #include "boxing/planner.h"
+#include "boxing/report.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/error.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/op_name.h"
+#include "core/op.h"
 
 namespace flow::ops {
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "core/default_dtype.h"
-#include "core/op_name.h"
+#include "core/op.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/old_value.h"

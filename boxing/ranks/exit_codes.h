@@ -1,5 +1,5 @@
-// The exit codes of ranks and of flowrun (docs/ranks.md, "Exit codes"). Codes 1 to 63 are those that
-// programs choose.
+// The exit codes of ranks and of flowrun (docs/ranks.md, "Exit codes"). Codes 1 to 63 are those
+// that programs choose.
 #pragma once
 
 namespace flow::exit_codes {

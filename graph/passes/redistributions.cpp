@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "boxing/redistribute_op.h"
 #include "boxing/planner.h"
+#include "boxing/redistribute_op.h"
 #include "graph/ir/graph_uses.h"
 #include "graph/passes/value_map.h"
 

@@ -12,7 +12,7 @@
 #include "core/device/device_memory.h"
 #include "core/grad_mode.h"
 #include "core/kernel_call.h"
-#include "core/op_name.h"
+#include "core/op.h"
 #include "core/strided_twin.h"
 #include "core/view_link.h"
 #include "graph/passes/dead_nodes.h"

@@ -42,8 +42,9 @@ extern const OpDef kUniform, kNormal, kRandint, kRandperm;
 extern const OpDef kUniformFill, kNormalFill;
 // (probabilities) -> 0 or 1
 extern const OpDef kBernoulli;
-// (x) -> x; the kernels throw InvalidArgument unless x holds spreads of normal draws, or in each row
-// of its last dim the weights of a multinomial draw. For traces, which have no values to look at.
+// (x) -> x; the kernels throw InvalidArgument unless x holds spreads of normal draws, or in each
+// row of its last dim the weights of a multinomial draw. For traces, which have no values to look
+// at.
 extern const OpDef kCheckedSpreads, kCheckedWeights;
 
 }  // namespace flow::ops

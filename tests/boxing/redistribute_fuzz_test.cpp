@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "boxing/comm/communicator.h"
-#include "boxing/ranks/run_ranks.h"
 #include "boxing/planner.h"
+#include "boxing/ranks/run_ranks.h"
 #include "boxing/run_route.h"
 #include "core/context.h"
 #include "core/tensor_meta.h"

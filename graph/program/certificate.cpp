@@ -43,7 +43,8 @@ class Listing {
                       .what = str(boxing::step_names(alone), " of ", route.dtype, ' ', route.shape,
                                   " from ", part.from, " to ", part.to),
                       .bytes = static_cast<int64_t>(part.bytes),
-                      .time_us = part.time_us});
+                      .time_us = part.time_us,
+                      .is_guarded = step().guard != kNoBuffer});
     }
   }
 
@@ -70,7 +71,8 @@ class Listing {
                     .ranks = {from, to},
                     .what = {},
                     .bytes = static_cast<int64_t>(meta.local_bytes()),
-                    .tag = tag});
+                    .tag = tag,
+                    .is_guarded = step().guard != kNoBuffer});
   }
 
   const Program& program_;
@@ -121,6 +123,7 @@ class Rehearsal {
     size_t step;
     int64_t bytes;
     int64_t tag;
+    bool is_guarded;
   };
 
   struct Edge {
@@ -170,6 +173,8 @@ class Rehearsal {
       const Communication& its = current(peer);
       if (its.kind != Kind::kCollective || its.ranks != it.ranks) return false;
       if (its.what != it.what) fail("members of a group differ", rank, it, peer, its);
+      if (its.is_guarded != it.is_guarded)
+        fail("one member of a group may skip what the others do", rank, it, peer, its);
     }
     for (const int64_t member : it.ranks)
       ++next_[static_cast<size_t>(member)];
@@ -178,7 +183,7 @@ class Rehearsal {
 
   bool send(const Communication& it) {
     Edge& edge = edges_[it.ranks];
-    edge.under_way.push_back({it.step, it.bytes, it.tag});
+    edge.under_way.push_back({it.step, it.bytes, it.tag, it.is_guarded});
     const auto to = static_cast<size_t>(it.ranks[1]);
     if (to < longest_queue_.size()) {
       longest_queue_[to] =
@@ -191,13 +196,15 @@ class Rehearsal {
     Edge& edge = edges_[it.ranks];
     if (edge.under_way.empty()) return false;
     const Message message = edge.under_way.front();
-    if (message.tag != it.tag || message.bytes != it.bytes) {
+    if (message.tag != it.tag || message.bytes != it.bytes || message.is_guarded != it.is_guarded) {
       const auto from = static_cast<size_t>(it.ranks[0]);
       const auto sent = std::find_if(todo_[from].begin(), todo_[from].end(), [&](const auto& c) {
         return c.kind == Kind::kSend && c.step == message.step;
       });
-      fail("messages arrive in another order or with another size than expected", rank, it, from,
-           *sent);
+      fail(message.is_guarded != it.is_guarded
+               ? "one side of a message may skip it"
+               : "messages arrive in another order or with another size than expected",
+           rank, it, from, *sent);
     }
     edge.under_way.pop_front();
     edge.received.push_back(message.step);
@@ -234,6 +241,22 @@ std::string place_of(const Step& step) {
   std::string place = step.op_call() == nullptr ? "a copy" : std::string(step.name());
   if (step.line != 0) place += str(" ", step.file, ":", step.line);
   return place;
+}
+
+// Ranks skip a communication together only if its condition is one value of all of them.
+void check_guards(const Program& program, const std::vector<Communication>& all) {
+  for (const Communication& it : all) {
+    const Step& step = program.steps[it.step];
+    if (step.guard == kNoBuffer) continue;
+    const TensorMeta& guard = *program.buffer(step.guard).meta;
+    const bool is_whole =
+        guard.is_global() && std::all_of(guard.nd_sbp.begin(), guard.nd_sbp.end(),
+                                         [](Sbp entry) { return entry.is_broadcast(); });
+    if (is_whole) continue;
+    throw InternalError(str("[certificate] rank ", program.rank, " step ", it.step, " (",
+                            place_of(step), ") communicates under the condition ", guard,
+                            ", which may differ between ranks"));
+  }
 }
 
 // Sets the most bytes that are alive at once, and the step at which they are.
@@ -286,6 +309,8 @@ Certificate certify(const Programs& programs, int num_threads) {
       own = certificate.ranks[same];
       own.num_collectives = own.num_messages = 0;
     } else {
+      check_memory(*programs[rank]);
+      check_guards(*programs[rank], rehearsal.all_of(rank));
       find_peak(*programs[rank], own);
     }
     own.rank = static_cast<int64_t>(rank);

@@ -21,8 +21,9 @@ struct Communication {
   std::string what;            // of a collective: what its members must agree on
   // Of a message; of a collective: received by the rank that receives most.
   int64_t bytes = 0;
-  double time_us = 0;  // predicted, of a collective
-  int64_t tag = 0;     // of a message; of a wait: the step of the send
+  double time_us = 0;       // predicted, of a collective
+  int64_t tag = 0;          // of a message; of a wait: the step of the send
+  bool is_guarded = false;  // the step may be skipped
 };
 
 // The communications of a program, in its order, as `rank` takes part in them. `rank` is the
@@ -49,9 +50,12 @@ struct Certificate {
 };
 
 // `programs` are those of ranks 0, 1, …. Throws InternalError, which names ranks, steps and lines,
-// in three cases: members of a group differ in a collective or in their order; messages between two
+// in these cases: members of a group differ in a collective or in their order; messages between two
 // ranks are received in another order than they are sent, with another size, or not at all; ranks
-// wait for each other in a circle. Sends count as unbuffered: a send ends when it is received.
+// wait for each other in a circle; a rank may skip what another one does, or skips it under a
+// condition that is not one broadcast value; memory of the arena is used wrongly (check_memory).
+// Sends count as unbuffered: a send ends when it is received. Assumed, and compared at run time by
+// FLOW_CHECK=1: ranks hold equal data of a broadcast value.
 // Scratch is stated for ranks with this number of compute threads.
 Certificate certify(const Programs& programs, int num_threads = 1);
 Certificate certify(std::span<const Program> programs);

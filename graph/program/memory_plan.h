@@ -24,4 +24,10 @@ std::vector<Lifetime> lifetimes_of(const Program& program);
 // Sets arena_offset and arena_bytes. First fit with 64-byte alignment.
 void plan_memory(Program& program);
 
+// Throws InternalError, which names the steps, unless the arena is used correctly: buffers that are
+// alive together do not overlap, each lies in the arena at an aligned offset, none is read before a
+// step has written it, and a send keeps its buffer until a step waits for the send. Programs whose
+// memory is not planned are not looked at.
+void check_memory(const Program& program);
+
 }  // namespace flow::graph

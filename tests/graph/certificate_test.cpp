@@ -164,5 +164,71 @@ TEST(Certificate, NamesTheOpThatSetsThePeak) {
   EXPECT_EQ(certificate.ranks[0].arena_bytes, hand.program.arena_bytes);
 }
 
+TEST(Certificate, NamesAStepThatOnlyOneRankMaySkip) {
+  const auto guarded = [](Hand hand, const NdSbp& sbp) {
+    const BufferId guard = static_cast<BufferId>(hand.program.buffers.size());
+    hand.program.buffers.push_back(
+        {.meta = global_meta({}, bool_, kPair, sbp, hand.program.rank), .external = 0});
+    for (Step& step : hand.program.steps)
+      step.guard = guard;
+    return hand;
+  };
+  const Hand a = Hand(0).all_reduce(8, 3), b = Hand(1).all_reduce(8, 3);
+  EXPECT_EQ(refusal(guarded(a, sbp::broadcast), guarded(b, sbp::broadcast)), "certified");
+  const std::string skips = refusal(guarded(a, sbp::broadcast), b);
+  EXPECT_TRUE(has(skips, "one member of a group may skip")) << skips;
+  const std::string partial = refusal(guarded(a, sbp::partial_max), guarded(b, sbp::partial_max));
+  EXPECT_TRUE(has(partial, "may differ between ranks")) << partial;
+  const Hand from = Hand(0).send(1, 1).wait(0), to = Hand(1).recv(0, 1);
+  EXPECT_EQ(refusal(guarded(from, sbp::broadcast), guarded(to, sbp::broadcast)), "certified");
+  const std::string message = refusal(guarded(from, sbp::broadcast), to);
+  EXPECT_TRUE(has(message, "one side of a message may skip it")) << message;
+}
+
+// Writes a, computes b of a, c of b, and sends c to itself.
+struct Chain : Hand {
+  BufferId a = buffer(10), b = buffer(20), c = buffer(5), d = buffer(5);
+
+  Chain() : Hand(0) {
+    program.steps = {{.body = ConvertStep{}, .outputs = {a}},
+                     {.body = ConvertStep{}, .inputs = {a}, .outputs = {b}},
+                     {.body = ConvertStep{}, .inputs = {b}, .outputs = {c}},
+                     {.body = SendStep{.peer = 0}, .inputs = {c}},
+                     {.body = ReceiveStep{.peer = 0}, .outputs = {d}},
+                     {.body = WaitStep{.send = 3}, .inputs = {c}}};
+    plan_memory(program);
+  }
+
+  std::string problem() const {
+    try {
+      certify({&program, 1});
+    } catch (const InternalError& error) {
+      return error.what();
+    }
+    return "certified";
+  }
+};
+
+TEST(Certificate, NamesMemoryThatIsUsedWrongly) {
+  EXPECT_EQ(Chain().problem(), "certified");
+  Chain overlap;
+  overlap.program.buffer(overlap.b).arena_offset = overlap.program.buffer(overlap.a).arena_offset;
+  EXPECT_TRUE(has(overlap.problem(), "overlaps buffer")) << overlap.problem();
+  Chain outside;
+  outside.program.buffer(outside.c).arena_offset = outside.program.arena_bytes;
+  EXPECT_TRUE(has(outside.problem(), "buffer 2 of step 2")) << outside.problem();
+  Chain odd;
+  odd.program.buffer(odd.c).arena_offset += 4;
+  EXPECT_TRUE(has(odd.problem(), "buffer 2 of step 2")) << odd.problem();
+  Chain early;
+  early.program.steps[1].inputs = {early.c};
+  plan_memory(early.program);
+  EXPECT_TRUE(has(early.problem(), "reads buffer 2, which no step has written")) << early.problem();
+  Chain lost;
+  lost.program.steps.pop_back();
+  plan_memory(lost.program);
+  EXPECT_TRUE(has(lost.problem(), "no step waits for the end of step 3")) << lost.problem();
+}
+
 }  // namespace
 }  // namespace flow::graph

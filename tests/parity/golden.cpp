@@ -17,15 +17,18 @@ nn::StateDict read_tensors(const std::string& file) {
 }
 
 double relative_distance(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
-  double largest = 1, distance = 0;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (a.size() != b.size()) return kInfinity;
+  double largest = 0, apart = 0;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(a[i]) != std::isnan(b[i])) return std::numeric_limits<double>::infinity();
-    if (std::isnan(b[i])) continue;
-    largest = std::max(largest, std::abs(b[i]));
-    distance = std::max(distance, std::abs(a[i] - b[i]));
+    if (std::isfinite(a[i]) && std::isfinite(b[i])) {
+      largest = std::max(largest, std::abs(b[i]));
+      apart = std::max(apart, std::abs(a[i] - b[i]));
+    } else if (a[i] != b[i] && !(std::isnan(a[i]) && std::isnan(b[i]))) {
+      return kInfinity;
+    }
   }
-  return distance / largest;
+  return apart == 0 ? 0 : apart / largest;
 }
 
 }  // namespace flow::parity

@@ -5,18 +5,23 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "boxing/cost.h"
 #include "graph/ir/ir.h"
 #include "graph/ir/ir_text.h"
 #include "graph/trace/tracer.h"
 #include "nn/checkpoint_manifest.h"
+#include "nn/data/cifar.h"
 #include "nn/data/idx.h"
+#include "nn/data/text.h"
 #include "nn/file.h"
 #include "nn/flow.h"
 #include "pipeline/schedule.h"
+#include "pipeline/timeline_file.h"
 
 namespace flow {
 namespace {
@@ -64,8 +69,9 @@ class ParserFuzz : public testing::Test {
 
   ~ParserFuzz() override { std::filesystem::remove(path_); }
 
-  // Reads changed forms of `valid`, which reads.
-  void run(const std::string& valid, const std::function<void(const std::string& bytes)>& read) {
+  // Reads changed forms of `valid`, which reads. More than this share of them is refused.
+  void run(const std::string& valid, const std::function<void(const std::string& bytes)>& read,
+           double share_refused = 0.25) {
     ASSERT_NO_THROW(read(valid));
     const char* seed = std::getenv("FLOW_TEST_SEED");
     const char* cases = std::getenv("FLOW_TEST_CASES");
@@ -82,15 +88,17 @@ class ParserFuzz : public testing::Test {
         ADD_FAILURE() << "case " << i << " raised " << error.what();
       }
     }
-    EXPECT_GT(refused, count / 4);
+    EXPECT_GE(refused, share_refused * count);
   }
 
   // The same through a file.
-  void run_file(const std::string& valid, const std::function<void(const std::string&)>& read) {
-    run(valid, [&](const std::string& bytes) {
+  void run_file(const std::string& valid, const std::function<void(const std::string&)>& read,
+                double share_refused = 0.25) {
+    const auto read_bytes = [&](const std::string& bytes) {
       std::ofstream(path_, std::ios::binary) << bytes;
       read(path_.string());
-    });
+    };
+    run(valid, read_bytes, share_refused);
   }
 
   std::filesystem::path path_;
@@ -156,6 +164,48 @@ TEST_F(ParserFuzz, Schedule) {
 
 TEST_F(ParserFuzz, Layouts) {
   run("(S(0), B)", [](const std::string& text) { NdSbp::parse(text); });
+}
+
+TEST_F(ParserFuzz, CostTable) {
+  run(to_string(boxing::kCostTable),
+      [](const std::string& text) { boxing::parse_cost_table(text, "fuzzed"); });
+}
+
+TEST_F(ParserFuzz, Timeline) {
+  const pipeline::Schedule schedule =
+      pipeline::parse_schedule("0F0 0F1 0B0 0B1\n1F0 1B0 1F1 1B1\n");
+  const std::vector<pipeline::StageCost> costs(2, {.forward = 2, .backward = 3});
+  const pipeline::TimelineFile timeline = pipeline::simulated_timeline(schedule, "by hand", costs);
+  run(to_json(timeline), [](const std::string& text) { pipeline::parse_timeline(text, "fuzzed"); });
+  run(events_to_json(timeline.events),
+      [](const std::string& text) { pipeline::parse_events(text, "fuzzed"); });
+}
+
+// Most files are valid: any bytes of a fitting size are tokens.
+TEST_F(ParserFuzz, Tokens) {
+  for (const int64_t bytes : {1, 2, 4, 8}) {
+    data::write_tokens(path_.string(), {1, 2, 77, 100}, bytes);
+    run_file(
+        nn::read_text(path_.string()),
+        [&](const std::string& path) {
+          for (const int64_t token : data::read_tokens(path, bytes))
+            EXPECT_GE(token, 0);
+        },
+        bytes == 1 ? 0 : 0.1);
+  }
+}
+
+TEST_F(ParserFuzz, Cifar) {
+  const std::filesystem::path folder = path_.string() + ".cifar";
+  std::filesystem::create_directory(folder);
+  std::string records;
+  for (const char label : {'\3', '\6'})
+    records += label + std::string(3072, 'x');
+  run(records, [&](const std::string& bytes) {
+    std::ofstream(folder / "test_batch.bin", std::ios::binary) << bytes;
+    data::Cifar10(folder.string(), {.train = false});
+  });
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 
 #include <unistd.h>
 
@@ -272,8 +273,10 @@ void train(const examples::Arguments& arguments) {
   training.run_until(steps, [&](const Training::Outcome& outcome) {
     const int64_t step = training.step();
     losses.push_back(outcome.loss);
-    if (step == 1 && grid.is_parallel() && leads()) {
+    if (step == 1 && grid.is_parallel() && arguments.init.empty() && leads()) {
       std::printf("first loss %.7f; on one rank %.7f\n", outcome.loss, alone);
+      if (!(std::abs(outcome.loss - alone) <= 1e-5 * alone))
+        throw std::runtime_error("[train_gpt] the ranks do not compute what one rank computes");
     }
     const double rate = progress.update(step - 1 - first, outcome.loss, kBatch * kLength);
     log.write(step - 1, outcome.loss, outcome.grad_norm, outcome.lr, rate / kLength);
@@ -304,6 +307,8 @@ void train(const examples::Arguments& arguments) {
     std::printf("resumed from the checkpoint of step %lld: the last losses differ by at most %g\n",
                 static_cast<long long>(save_at), difference);
   }
+  if (difference != 0)
+    throw std::runtime_error("[train_gpt] the steps after a checkpoint differ when they run again");
   if (keeps) {
     training.save(folder);
   } else if (leads()) {

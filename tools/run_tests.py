@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -60,7 +61,10 @@ def run_ctest(totals, section, build, selection):
     if not junit.exists():
         totals.failed.append(f"{section}: ctest")
         return
-    for test in xml.etree.ElementTree.parse(junit).getroot().iter("testcase"):
+    tests = list(xml.etree.ElementTree.parse(junit).getroot().iter("testcase"))
+    if not tests:
+        totals.failed.append(f"{section}: no test is selected by {' '.join(selection)}")
+    for test in tests:
         name, status = test.get("name"), test.get("status")
         report = reports / f"{name}.json"
         if status == "disabled" or (status == "notrun" and test.find("skipped") is not None
@@ -95,19 +99,66 @@ def build_and_test(totals, preset, selection, configure=(), build=None, target="
         run_ctest(totals, section, ROOT / "build" / section, selection)
 
 
-def run_everything(totals):
-    build_and_test(totals, "release", [])
+def units():
+    """The parts of --all: names and functions of Totals. None should take more than 50 minutes on 2 cores."""
+    def shards(preset, count, selection, target="all"):
+        for i in range(1, count + 1):
+            yield (f"{preset} {' '.join(selection)} {i}/{count}", lambda totals, i=i: build_and_test(
+                totals, preset, [*selection, "-I", f"{i},,{count}"], target=target))
+
+    def command(name, words):
+        return name, lambda totals: totals.add_result(name, step(Totals(), name, words))
+
     unit = ["-L", "^unit$"]
-    for preset in ["asan", "tsan"]:
-        build_and_test(totals, preset, unit, target="tests_unit")
-    build_and_test(totals, "cuda-emulated", ["-L", "^cuda$"], target="tests_cuda")
-    totals.add_result("tidy", step(Totals(), "tidy", ["tools/build", "tidy"]))
+    yield "release", lambda totals: build_and_test(totals, "release", ["-LE", "^slow$"])
+    yield from shards("release", 4, ["-L", "^slow$"])
+    yield from shards("asan", 2, unit, "tests_unit")
+    yield from shards("tsan", 4, unit, "tests_unit")
+    yield "cuda-emulated", lambda totals: build_and_test(
+        totals, "cuda-emulated", ["-L", "^cuda$"], target="tests_cuda")
+    yield command("tidy", ["tools/build", "tidy"])
     for option in OPTIONS:
-        build_and_test(totals, "release", unit, [f"-DFLOW_{option}=OFF"],
-                       f"without-{option.lower()}")
-    build_and_test(totals, "release", ["-L", "^(unit|package)$"], ["-DBUILD_SHARED_LIBS=ON"],
-                   "shared")
-    totals.add_result("fresh Debian 12", step(Totals(), "fresh Debian 12", ["tools/chroot_proof"]))
+        yield f"without {option}", lambda totals, option=option: build_and_test(
+            totals, "release", unit, [f"-DFLOW_{option}=OFF"], f"without-{option.lower()}")
+    yield "shared", lambda totals: build_and_test(
+        totals, "release", ["-L", "^(unit|package)$"], ["-DBUILD_SHARED_LIBS=ON"], "shared")
+    yield command("fresh Debian 12", ["tools/chroot_proof"])
+
+
+def commit():
+    """The commit that is checked out; None if tracked files have changes."""
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, check=False, capture_output=True, text=True)
+    return git("rev-parse", "HEAD").stdout.strip() if git("diff", "--quiet", "HEAD").returncode == 0 else None
+
+
+def run_everything(totals, part, parts):
+    """Runs the units of the part that have not passed at this commit, and adds up the records of all."""
+    head = commit()
+    records = ROOT / "build/proof" / f"{head}.json"
+    done = json.loads(records.read_text()) if head and records.exists() else {}
+    for name, run in list(units())[part - 1::parts]:
+        if name not in done or done[name]["failed"]:
+            own, started = Totals(), time.monotonic()
+            run(own)
+            done[name] = {"passed": own.passed, "failed": own.failed, "skipped": own.skipped,
+                          "seconds": round(time.monotonic() - started)}
+            if head:
+                records.parent.mkdir(parents=True, exist_ok=True)
+                records.write_text(json.dumps(done, indent=1))
+        record = done[name]
+        totals.passed += record["passed"]
+        totals.failed += record["failed"]
+        totals.skipped += record["skipped"]
+        print(f"== {name}: {record['passed']} passed, {len(record['failed'])} failed, "
+              f"{len(record['skipped'])} skipped, {record['seconds']} s", flush=True)
+
+
+def part_of(text):
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError("give N/M with 1 <= N <= M")
+    return int(part), int(parts)
 
 
 def main():
@@ -117,14 +168,17 @@ def main():
     scope.add_argument("--quick", action="store_true", help="run only tests labelled unit")
     scope.add_argument("--all", action="store_true", help=(
         "also run slow tests and long fuzzing, the asan, tsan, tidy and cuda-emulated presets, a build with "
-        "each option OFF, a shared library, and the README's two commands on a fresh Debian 12 (needs root)"))
+        "each option OFF, a shared library, and the README's two commands on a fresh Debian 12 (needs root). "
+        "What has passed at this commit is not run again; build/proof has the records"))
     scope.add_argument("--label", metavar="L", help="run only tests with this label")
+    parser.add_argument("--part", type=part_of, default=(1, 1), metavar="N/M",
+                        help="with --all: run only part N of M")
     parser.add_argument("--preset", default="release", help="the preset to build and test (default: release)")
     arguments = parser.parse_args()
 
     totals = Totals()
     if arguments.all:
-        run_everything(totals)
+        run_everything(totals, *arguments.part)
     elif arguments.quick:
         build_and_test(totals, arguments.preset, ["-L", "^unit$"], target="tests_unit")
     elif arguments.label:

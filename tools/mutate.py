@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Breaks one rule of the library at a time, and reports whether the tests notice.
+
+tools/mutate.py [--list] [--part N/M] [--full] [NAME ...]
+
+Works in the checkout with build/release: changes one file, builds, runs the tests that are named with the
+mutation, and restores the file. The checkout must have no changes of tracked files. --full then runs all
+tests that are not slow for the mutations that the named tests did not notice. The exit status is 0 if all
+were noticed. docs/proof.md has the table.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build/release"
+JOBS = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count())
+SECONDS = 900  # a test that hangs has noticed
+
+
+class Mutation(NamedTuple):
+    name: str
+    file: str
+    old: str  # occurs once in the file
+    new: str
+    tests: str  # a regular expression for ctest -R
+
+
+CONTRACT = "contract_test"
+MUTATIONS = [
+    # Signatures
+    Mutation("cat keeps the split of its own dim", "ops/shape/concat.cpp",
+             "if (i != ctx.attrs<CatAttrs>().dim) ctx.add(", "ctx.add(", CONTRACT),
+    Mutation("pad with a value keeps partial sums", "ops/shape/concat.cpp",
+             "if (attrs.value == 0) ctx.add({sbp::partial_sum}", "ctx.add({sbp::partial_sum}", CONTRACT),
+    Mutation("dropout needs no position", "ops/random/dropout.cpp",
+             "ctx.add_positional({sbp::split(i)}, {sbp::split(i), sbp::split(i)});",
+             "ctx.add({sbp::split(i)}, {sbp::split(i), sbp::split(i)});",
+             CONTRACT + "|nn_graph_test.MicroBatch"),
+    Mutation("a sum of a partial input of conv is whole", "ops/conv/conv.cpp",
+             "ctx.add({partial_sum, broadcast, partial_bias}, {partial_sum});",
+             "ctx.add({partial_sum, broadcast, partial_bias}, {broadcast});", CONTRACT),
+    Mutation("softmax's gradient lacks a signature", "ops/norm/softmax.cpp",
+             "ctx.add({sbp::partial_sum, sbp::broadcast}, {sbp::partial_sum});", "", CONTRACT),
+    Mutation("weights of draws are checked by parts of rows", "ops/random/random.cpp",
+             "for (int64_t dim = 0; dim + 1 < ctx.input(0).shape.size(); ++dim)\n    ctx.add(",
+             "for (int64_t dim = 0; dim < ctx.input(0).shape.size(); ++dim)\n    ctx.add(", CONTRACT),
+    Mutation("the gradient of a partial value is partial", "boxing/layout.cpp",
+             "own.is_partial() ? sbp::broadcast : own", "own",
+             "contract_test.Contract|boxing_test|autograd_test|nn_test"),
+    # Gradients
+    Mutation("tril's gradient is triu", "ops/shape/concat.cpp",
+             "ctx.set(0, tril(ctx.dy(), ctx.attrs<TriangleAttrs>().diagonal));",
+             "ctx.set(0, triu(ctx.dy(), ctx.attrs<TriangleAttrs>().diagonal));", CONTRACT),
+    Mutation("double backward of log_softmax has a wrong sign", "ops/norm/softmax.cpp",
+             "ctx.set(0, sub(g, sum_keeping(weighted, dim)));",
+             "ctx.set(0, add(g, sum_keeping(weighted, dim)));", CONTRACT),
+    Mutation("a slice's gradient begins at 0", "ops/shape/slice.cpp",
+             "unslice(ctx.dy(), attrs.dim, attrs.start, size, attrs.step)",
+             "unslice(ctx.dy(), attrs.dim, 0, size, attrs.step)", CONTRACT),
+    Mutation("scatter of a number keeps the gradient of what it overwrites", "ops/index/gather.cpp",
+             "ctx.set(0, scatter(ctx.dy(), ctx.attrs<ScatterValueAttrs>().dim, ctx.input(1), 0));",
+             "ctx.set(0, ctx.dy());", CONTRACT),
+    Mutation("an even median's gradient is not shared", "ops/reduce/order_statistics.cpp",
+             "ctx.set(0, mul(share, div(ctx.dy(), sum(share))));", "ctx.set(0, mul(share, ctx.dy()));",
+             CONTRACT + "|ops_test"),
+    # Autograd
+    Mutation("a saved tensor may be overwritten", "autograd/saved_tensor.cpp",
+             "if (is_overwritten_ || version != version_) throw_overwritten",
+             "if (is_overwritten_) throw_overwritten", "autograd_test"),
+    Mutation("a leaf may be written while gradients are recorded", "autograd/recorder.cpp",
+             "if (owner.requires_grad && !owner.grad_fn) {",
+             "if (owner.requires_grad && !owner.grad_fn && is_view) {", "autograd_test"),
+    Mutation("recomputation draws other numbers", "autograd/recompute_region.cpp",
+             "  set_generator_state(generator);\n", "", "autograd_test"),
+    Mutation("a bucket mixes gradients that are summed over other axes", "autograd/gradient_sums.cpp",
+             "stream.placement == gradient.placement && stream.axes == axes &&",
+             "stream.placement == gradient.placement &&", "nn_test|autograd_test"),
+    # Optimizers
+    Mutation("SGD's weight decay has a wrong sign", "ops/optimizer/update_steps.h",
+             "v[0] = v[0] - k.lr * (k.sign * v[1] + k.weight_decay * v[0]);",
+             "v[0] = v[0] - k.lr * (k.sign * v[1] - k.weight_decay * v[0]);", "parity_test"),
+    Mutation("clipping by parts divides by the squared norm", "nn/clip_grad.cpp",
+             "p == 2 ? sqrt(total) : pow(total, 1 / p)", "p == 2 ? total : pow(total, 1 / p)",
+             "nn_test|parity_test"),
+    Mutation("StepLR steps one epoch early", "nn/optim/lr_decay.cpp",
+             "last_epoch() % options_.step_size != 0", "(last_epoch() + 1) % options_.step_size != 0",
+             "parity_test"),
+    Mutation("batch norm's running statistics move the wrong way", "ops/norm/batch_norm_cpu.cpp",
+             "old + momentum * (fresh - old)", "fresh + momentum * (old - fresh)",
+             CONTRACT + "|ops_test|parity_test"),
+    Mutation("dropout does not scale", "ops/random/dropout_cpu.cpp",
+             "const Wide<T> scaled = static_cast<Wide<T>>(x[i]) * scale;",
+             "const Wide<T> scaled = static_cast<Wide<T>>(x[i]);", CONTRACT + "|ops_test"),
+    # Redistribution
+    Mutation("a maximum forgets NaN", "boxing/comm/reduction.cpp",
+             "(kOp == ReduceOp::kMax ? a > b : a < b) || a != a", "(kOp == ReduceOp::kMax ? a > b : a < b)",
+             "boxing_test"),
+    Mutation("a padded part is not filled", "boxing/rank_route.cpp",
+             "result.fills = covered < result.target_count;", "result.fills = false;", "boxing_test"),
+    Mutation("packed boxes begin at the same offset", "boxing/rank_route.cpp",
+             "pack.target_offset = result.send_bytes[member] / element_bytes;", "pack.target_offset = 0;",
+             "boxing_test|mpi_test"),
+    Mutation("an intersection may have a negative size", "boxing/layout.cpp",
+             "both.size[dim] = std::max<int64_t>(0, end - both.begin[dim]);",
+             "both.size[dim] = end - both.begin[dim];", "boxing_test"),
+    Mutation("all_reduce reads chunks that are not yet reduced", "boxing/comm/thread_communicator.cpp",
+             "own.begin, own.size, dtype, op);\n  board_.meet_again(position(), current_);",
+             "own.begin, own.size, dtype, op);", "boxing_test"),
+    Mutation("a collective ends while others read", "boxing/comm/thread_communicator.cpp",
+             "if (board_.anybody_must_stay(position())) board_.meet_again",
+             "if (false && board_.anybody_must_stay(position())) board_.meet_again", "boxing_test"),
+    Mutation("reduce gives its result to rank 0", "boxing/comm/thread_communicator.cpp",
+             "if (position() == root) reduce_range(", "if (position() == 0) reduce_range(", "boxing_test"),
+    Mutation("FLOW_CHECK compares nothing", "boxing/routed_kernel.cpp",
+             "if (all[i] == all[0]) continue;", "if (all[i] == all[i]) continue;", "boxing_test|nn_"),
+    Mutation("ranks may make different calls", "boxing/comm/thread_board.cpp",
+             "      agreed == hash) {", "      agreed != 0) {", "boxing_test"),
+    # Graphs
+    Mutation("results overwrite the inputs of their step", "graph/program/memory_plan.cpp",
+             "if (other.last < life.first || life.last < other.first) continue;",
+             "if (other.last <= life.first || life.last <= other.first) continue;", "graph_test|nn_graph_test"),
+    Mutation("views do not keep their memory", "graph/program/memory_plan.cpp",
+             "Lifetime& life = all[static_cast<size_t>(root_of(program, id))];",
+             "Lifetime& life = all[static_cast<size_t>(id)];", "graph_test|nn_graph_test"),
+    Mutation("the memory of a guard is free after it is written", "graph/program/memory_plan.cpp",
+             "    touch(program.steps[i].guard);\n", "", "graph_test|nn_graph_test"),
+    Mutation("guarded steps always run", "graph/run/executor.cpp",
+             "return is_open_ != std::byte{0};", "return true;", "graph_test|nn_graph_test"),
+    Mutation("local draws of a step are the same on all ranks", "graph/run/executor.cpp",
+             "if (!kernel.draws_globally) random.rank = static_cast<uint64_t>(rank_.rank());", "",
+             "graph_test|nn_graph_test"),
+    Mutation("a step may write its inputs", "graph/trace/tracer.cpp",
+             "  if (slot.is_input) {\n    throw Unsupported(", "  if (slot.is_input && slot.version > 1) {\n    throw Unsupported(",
+             "graph_test|nn_graph_test"),
+    # Pipelines
+    Mutation("interleaved stages warm up too little", "pipeline/generators.cpp",
+             "2 * ahead + (chunks - 1) * workers", "ahead + (chunks - 1) * workers", "pipeline_test"),
+    Mutation("ZB-H1 does weights at once", "pipeline/generators.cpp",
+             "if (m >= s) worker.push_back({s, kW, weights++});", "worker.push_back({s, kW, weights++});",
+             "pipeline_test"),
+    # Data and files
+    Mutation("the distributed sampler gives all ranks the same samples", "nn/data/sampler.cpp",
+             "(rank_ + i * num_replicas_) % dataset_size_", "(i * num_replicas_) % dataset_size_", "nn_test"),
+    Mutation("a manifest's checksum is not compared", "nn/checkpoint_manifest.cpp",
+             "static_cast<unsigned>(body_text.size())) != reader.number(json, \"crc32\")) {",
+             "static_cast<unsigned>(body_text.size())) == 1) {", "nn_test"),
+]
+
+
+def run(command, seconds=None):
+    try:
+        return subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False, timeout=seconds,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def first_failure(selection):
+    """The name of the first test that fails; empty if all pass."""
+    done = run(["ctest", "--test-dir", BUILD, "--parallel", JOBS, "--stop-on-failure", "--timeout", "300",
+                *selection], SECONDS)
+    if done is None:
+        return "time-out"
+    for line in done.stdout.splitlines():
+        if "***" in line:
+            return line.split(":", 1)[1].split()[0]
+    return "" if done.returncode == 0 else "ctest"
+
+
+def try_mutation(mutation, is_full):
+    """What noticed the mutation: "compiler", the name of a test, or nothing."""
+    path = ROOT / mutation.file
+    text = path.read_text()
+    try:
+        path.write_text(text.replace(mutation.old, mutation.new))
+        built = run(["cmake", "--build", BUILD, "--parallel", JOBS])
+        if built.returncode != 0:
+            return "compiler"
+        return first_failure(["-R", mutation.tests]) or (
+            first_failure(["-LE", "^slow$"]) if is_full else "")
+    finally:
+        path.write_text(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="only check that each mutation applies")
+    parser.add_argument("--part", default="1/1", metavar="N/M", help="only part N of M")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("names", nargs="*", help="only mutations whose names contain one of these")
+    arguments = parser.parse_args()
+    chosen = [m for m in MUTATIONS
+              if not arguments.names or any(name in m.name for name in arguments.names)]
+    part, parts = map(int, arguments.part.split("/"))
+    chosen = chosen[part - 1::parts]
+    for mutation in chosen:
+        count = (ROOT / mutation.file).read_text().count(mutation.old)
+        if count != 1:
+            sys.exit(f"{mutation.name}: {mutation.file} has its text {count} times")
+    if arguments.list:
+        print("\n".join(mutation.name for mutation in chosen))
+        return
+    if run(["git", "diff", "--quiet", "HEAD"]).returncode != 0:
+        sys.exit("tracked files have changes: commit them first")
+    survivors = []
+    try:
+        for mutation in chosen:
+            started = time.monotonic()
+            noticed = try_mutation(mutation, arguments.full)
+            if not noticed:
+                survivors.append(mutation.name)
+            print(f"| {mutation.name} | `{mutation.file}` | {noticed or 'nothing'} | "
+                  f"{time.monotonic() - started:.0f} s |", flush=True)
+    finally:
+        run(["cmake", "--build", BUILD, "--parallel", JOBS])
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} noticed")
+    sys.exit(bool(survivors))
+
+
+if __name__ == "__main__":
+    main()

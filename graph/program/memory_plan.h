@@ -25,9 +25,9 @@ std::vector<Lifetime> lifetimes_of(const Program& program);
 void plan_memory(Program& program);
 
 // Throws InternalError, which names the steps, unless the arena is used correctly: buffers that are
-// alive together do not overlap, each lies in the arena at an aligned offset, none is read before a
-// step has written it, and a send keeps its buffer until a step waits for the send. Programs whose
-// memory is not planned are not looked at.
+// alive together do not overlap, each is inside the arena at an aligned offset, none is read before
+// a step has written it, and a send keeps its buffer until a step waits for the send. Programs
+// whose memory is not planned are not looked at.
 void check_memory(const Program& program);
 
 }  // namespace flow::graph

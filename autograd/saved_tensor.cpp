@@ -2,6 +2,7 @@
 
 #include "autograd/recompute_region.h"
 #include "core/error.h"
+#include "core/view_link.h"
 
 namespace flow::autograd {
 
@@ -44,6 +45,9 @@ Tensor SavedTensor::unpack(const Node& owner, const char* kind, int position, No
   const uint32_t version = traced_ ? traced_->version() : storage_ ? storage_->version() : version_;
   if (is_overwritten_ || version != version_) throw_overwritten(owner, kind, position, version);
   Tensor tensor = traced_ ? Tensor(traced_->alias()) : Tensor::make(meta_, storage_, offset_);
+  // A use of the tensor would bring it up to date with its base.
+  if (has_view_links() && is_outdated_view(tensor))
+    throw_overwritten(owner, kind, position, version_ + 1);
   if (history != nullptr) {
     TensorImpl& impl = tensor.impl();
     impl.requires_grad = true;

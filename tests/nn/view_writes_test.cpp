@@ -273,6 +273,28 @@ TEST(ViewWritesRefused, WhatCannotBeWrittenSaysWhy) {
   });
 }
 
+// As for a local view: the gradient needs the row that the write has changed.
+TEST(ViewWritesRefused, AWriteChangesAViewThatAGradientNeeds) {
+  const auto message = [](const TensorOptions& options) -> std::string {
+    const Tensor x = ones({4, 3}, options).requires_grad_();
+    try {
+      const Tensor y = x * 2;
+      const Tensor row = y[1];
+      const Tensor squares = row * row;
+      y.mul_(3);
+      squares.sum().backward();
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_NE(message({}).find("written in place 1 time"), std::string::npos) << message({});
+  run_ranks(2, [&] {
+    const std::string text = message({.placement = Placement("cpu", {0, 1}), .sbp = sbp::split(0)});
+    EXPECT_NE(text.find("written in place 1 time"), std::string::npos) << text;
+  });
+}
+
 TEST(ViewWritesEnd, WhereAViewGetsOtherMemory) {
   run_ranks(2, [] {
     const LayoutCase rows = layouts()[1];

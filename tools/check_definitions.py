@@ -19,7 +19,8 @@ ELSEWHERE = {
     "core/device/": "one file for each kind of device",
     "ops/elementwise/unary_op.h": "the table of rows defines the functions",
     "ops/register.h": "one file with CUDA, one without",
-    "ops/vendor/onednn": "one file for each major version of the library, one without it",
+    "ops/vendor/onednn.h": "one file with the library, one without it",
+    "ops/vendor/onednn_desc.h": "one file for each major version of the library",
 }
 # A function with its parameter list: the last name before the first parenthesis.
 NAME = re.compile(r"((?:\w+::)*(?:operator\s*[^\s\w(]+|operator\(\)|~?\w+))\s*\(")

@@ -1,4 +1,4 @@
-// The exit codes of ranks and of flowrun (docs/ranks.md, "Exit codes"). Codes 1 to 63 are those
+// The exit codes of ranks and of flowrun (docs/ranks.md has the table). Codes 1 to 63 are those
 // that programs choose.
 #pragma once
 

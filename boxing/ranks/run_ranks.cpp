@@ -11,6 +11,7 @@
 #include "boxing/comm/communicator.h"
 #include "boxing/comm/thread_world.h"
 #include "boxing/ranks/forked_child.h"
+#include "boxing/ranks/most_ranks.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/launcher.h"
@@ -87,7 +88,6 @@ class ThreadAttributes {
 };
 
 void check_may_start(int64_t ranks) {
-  constexpr int64_t kMostRanks = 65536;  // more are a mistake
   if (ranks < 1 || ranks > kMostRanks) {
     throw InvalidArgument(str("[run_ranks] needs 1 to ", kMostRanks, " ranks; received ", ranks));
   }

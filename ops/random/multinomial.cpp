@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/context.h"
 #include "core/dispatch.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
@@ -38,17 +37,6 @@ void check_weights(const Tensor& weights, Site site) {
                         site);
 }
 
-// Returns the weights, which a trace checks when it runs (on CUDA, nothing does).
-Tensor checked_weights(const Tensor& weights, Site site) {
-  if (weights.numel() == 0) return weights;
-  if (thread_state().trace == nullptr) {
-    check_weights(weights, site);
-    return weights;
-  }
-  return weights.device() == DeviceType::kCpu ? dispatch(ops::kCheckedWeights, {&weights}, site)
-                                              : weights;
-}
-
 }  // namespace
 
 Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOptions& options) {
@@ -61,7 +49,9 @@ Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOpt
                                 "replacement; received ", p->meta(), ", ", num_samples),
                             site);
     }
-    const Tensor weights = checked_weights(p->detach(), site);
+    const Tensor given = p->detach();
+    const Tensor weights =
+        ops::checked(given, ops::kCheckedWeights, site, [&] { check_weights(given, site); });
     if (!options.replacement) {
       // The first arrivals of exponential clocks with these rates (Efraimidis and Spirakis 2006).
       const Tensor draws = clamp({rand_like({weights, site}), site}, {.min = 1.17549435e-38});

@@ -1,6 +1,5 @@
 #include "ops/random/random.h"
 
-#include "core/context.h"
 #include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
@@ -134,15 +133,10 @@ void check_std(double std, const char* op, Site site) {
   }
 }
 
-// Returns std, which a trace checks when it runs (on CUDA, nothing does). Collective for a global
-// tensor.
-Tensor checked_std(const Tensor& std, const char* op, Site site) {
-  if (std.numel() == 0) return std;
-  if (thread_state().trace == nullptr) {
-    check_std(min({std, site}).item<double>(site), op, site);
-    return std;
-  }
-  return std.device() == DeviceType::kCpu ? dispatch(ops::kCheckedSpreads, {&std}, site) : std;
+Tensor checked_std(const Tensor& std, Site site) {
+  return ops::checked(std, ops::kCheckedSpreads, site, [&] {
+    check_std(min({std, site}).item<double>(site), "normal", site);
+  });
 }
 
 }  // namespace
@@ -166,7 +160,7 @@ Tensor normal(const TensorArg& mean, const TensorArg& std) {
     const Shape shape = broadcast_shapes(mean->shape(), std->shape(), "normal");
     const TensorArg like = mean->shape() == shape ? mean : std;
     const Tensor wide = expand(like, shape);
-    const Tensor spreads = checked_std(std.tensor(), "normal", mean.site());
+    const Tensor spreads = checked_std(std.tensor(), mean.site());
     const Tensor draws = randn_like({wide, mean.site()});
     return add({mul({draws, mean.site()}, {spreads, std.site()}), mean.site()}, mean).detach();
   });
@@ -181,7 +175,7 @@ Tensor normal(const TensorArg& mean, double std) {
 
 Tensor normal(double mean, const TensorArg& std) {
   return ops::named("normal", [&]() -> Tensor {
-    const Tensor spreads = checked_std(std.tensor(), "normal", std.site());
+    const Tensor spreads = checked_std(std.tensor(), std.site());
     const Tensor draws = randn_like({spreads, std.site()});
     return add({mul({draws, std.site()}, {spreads, std.site()}), std.site()}, mean).detach();
   });

@@ -1,6 +1,8 @@
 // Definitions of the ops of ops/random/random.h and of the methods uniform_ and normal_.
 #pragma once
 
+#include "core/context.h"
+#include "core/dispatch.h"
 #include "ops/creation/creation_op.h"
 
 namespace flow::ops {
@@ -46,5 +48,17 @@ extern const OpDef kBernoulli;
 // row of its last dim the weights of a multinomial draw. For traces, which have no values to look
 // at.
 extern const OpDef kCheckedSpreads, kCheckedWeights;
+
+// Returns x after check_values(), or what `op` returns, which checks x when the trace runs. On CUDA
+// nothing checks x in a trace. Collective for a global tensor.
+template <class Check>
+Tensor checked(const Tensor& x, const OpDef& op, Site site, const Check& check_values) {
+  if (x.numel() == 0) return x;
+  if (thread_state().trace == nullptr) {
+    check_values();
+    return x;
+  }
+  return x.device() == DeviceType::kCpu ? dispatch(op, {&x}, site) : x;
+}
 
 }  // namespace flow::ops

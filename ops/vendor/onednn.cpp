@@ -1,6 +1,9 @@
 #include "ops/vendor/onednn.h"
 
+#include <optional>
+
 #include "core/error.h"
+#include "core/signals.h"
 #include "ops/vendor/onednn_desc.h"
 #include "ops/vendor/onednn_kernel.h"
 #include "ops/vendor/onednn_library.h"
@@ -27,7 +30,8 @@ bool onednn_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64
                  int64_t ldc) {
   const OneDnnLibrary& library = onednn_library();
   const OneThreadScope one_thread(library);
-  const ProductScope product(library);
+  std::optional<HeldSignals> held;
+  if (library.moves_stack) held.emplace();
   return library.sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda, b,
                        ldb, beta, c, ldc) == dnnl_success;
 }

@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "core/error.h"
+#include "core/signals.h"
 
 namespace flow::ops {
 namespace {
@@ -172,8 +174,8 @@ void PreparedKernel::run(const OneDnnArguments& arguments) const {
     set->addresses[i] = address;
   }
   {
-    std::optional<ProductScope> product;
-    if (uses_products_) product.emplace(library);
+    std::optional<HeldSignals> held;
+    if (uses_products_ && library.moves_stack) held.emplace();
     check_onednn(
         library.primitive_execute(primitive_.get(), set->stream.get(),
                                   static_cast<int>(set->arguments.size()), set->arguments.data()),

@@ -5,13 +5,10 @@
 // is where its header is allowed.
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 
 #include <oneapi/dnnl/dnnl.h>
-
-#include "core/signals.h"
 
 namespace flow::ops {
 
@@ -19,7 +16,7 @@ struct OneDnnLibrary {
   std::string description;
   bool usable = false;
   // Products run with the stack pointer in the heap, so a signal handler that runs meanwhile would
-  // overwrite heap memory (oneDNN issue 4845, fixed in 3.11.2).
+  // overwrite heap memory (oneDNN issue 4845, fixed in 3.11.2). Such calls hold signals back.
   bool moves_stack = false;
   dnnl_engine_t engine = nullptr;  // the CPU; never destroyed
 
@@ -103,17 +100,6 @@ class OneThreadScope {
  private:
   const OneDnnLibrary& library_;
   int previous_ = 1;
-};
-
-// While this object exists, no signal handler runs on this thread if a product could be hurt by it.
-class ProductScope {
- public:
-  explicit ProductScope(const OneDnnLibrary& library) {
-    if (library.moves_stack) held_.emplace();
-  }
-
- private:
-  std::optional<HeldSignals> held_;
 };
 
 template <auto kDestroy>

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/job_error.h"
 
 namespace flowrun {
 

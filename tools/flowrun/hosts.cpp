@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tools/flowrun/address.h"
-#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/job_error.h"
 #include "tools/flowrun/process.h"
 
 namespace flowrun {

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/job_error.h"
 #include "tools/flowrun/process.h"
 #include "tools/flowrun/session.h"
 

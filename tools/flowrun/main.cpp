@@ -11,7 +11,7 @@
 
 #include "tools/flowrun/attempts.h"
 #include "tools/flowrun/daemon.h"
-#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/job_error.h"
 #include "tools/flowrun/hosts.h"
 #include "tools/flowrun/job.h"
 #include "tools/flowrun/keeper.h"

@@ -16,7 +16,7 @@
 
 #include "tools/flowrun/address.h"
 #include "tools/flowrun/daemon.h"
-#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/job_error.h"
 #include "tools/flowrun/node_files.h"
 #include "tools/flowrun/session.h"
 

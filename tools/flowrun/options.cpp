@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/job_error.h"
 
 namespace flowrun {
 

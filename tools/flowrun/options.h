@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "boxing/ranks/most_ranks.h"
+
 namespace flowrun {
 
-// The most ranks and nodes of a job: a larger number is a mistake.
-inline constexpr int64_t kMostRanks = 65536;
+using flow::kMostRanks;
 
 // One entry of --hosts.
 struct Host {

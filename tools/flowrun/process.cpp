@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/job_error.h"
 #include "tools/flowrun/session.h"
 
 namespace flowrun {

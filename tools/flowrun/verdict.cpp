@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
-#include "tools/flowrun/exit_codes.h"
+#include "tools/flowrun/job_error.h"
 #include "tools/flowrun/flight.h"
 #include "tools/flowrun/limits.h"
 #include "tools/flowrun/session.h"

@@ -1,4 +1,4 @@
-// How flowrun ends.
+// The error that ends flowrun, and the exit codes it uses.
 #pragma once
 
 #include <stdexcept>

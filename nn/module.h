@@ -72,6 +72,7 @@ class LifeMark {
 
   LifeMark(const LifeMark& /*other*/) {}
 
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): an object keeps its mark
   LifeMark& operator=(const LifeMark& /*other*/) noexcept { return *this; }
 
   ~LifeMark() = default;

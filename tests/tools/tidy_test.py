@@ -1,7 +1,9 @@
-"""tools/tidy_file.py looks at a file again when anything changed that may change what is found."""
+"""tools/tidy looks at a file again when anything changed that may change what is found."""
 
+import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -26,14 +28,17 @@ class Remembering(unittest.TestCase):
         self.tidy.chmod(0o755)
         self.source = self.folder / "a.cpp"
         (self.folder / "a.h").write_text("int f();\n")
+        self.paths = []
 
     def look(self, text, *options):
         self.source.write_text(text)
         compiler = ["c++", *options, "-MD", "-MF", "a.d", "-o", "a.o", "-c", str(self.source)]
+        (self.folder / "compile_commands.json").write_text(json.dumps([{
+            "directory": str(self.folder), "command": shlex.join(compiler), "file": str(self.source)}]))
         return subprocess.run(
-            [sys.executable, str(ROOT / "tools/tidy_file.py"), str(self.tidy), "--quiet",
-             str(self.source), "--", *compiler],
-            check=False, cwd=self.folder,
+            [sys.executable, str(ROOT / "tools/tidy"), "--build", str(self.folder),
+             "--clang-tidy", str(self.tidy), *self.paths],
+            check=False, cwd=self.folder, stdout=subprocess.DEVNULL,
             env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}).returncode
 
     def runs(self):
@@ -67,6 +72,11 @@ class Remembering(unittest.TestCase):
         for _ in range(2):
             self.look('#include "missing.h"\n')
         self.assertEqual(self.runs(), 2)
+
+    def test_an_empty_selection_fails(self):
+        self.paths = ["b.cpp"]
+        self.assertEqual(self.look("int f();\n"), 1)
+        self.assertFalse((self.folder / "runs").exists())
 
 
 if __name__ == "__main__":

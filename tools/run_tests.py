@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import time
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# The tests that may be skipped, with reasons, and how many test cases must pass in selections of tests.
+EXPECTED = json.loads((ROOT / "tests/expected.json").read_text())
 OPTIONS = ["MPI", "GLOG", "ONEDNN", "OPENBLAS"]
 JOBS = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count())
 
@@ -30,6 +33,19 @@ class Totals:
         else:
             self.failed.append(name)
 
+    def add_skip(self, section, test):
+        """A skip fails unless tests/expected.json lists the test."""
+        if any(re.fullmatch(row["tests"], test) for row in EXPECTED["may_skip"]):
+            self.skipped.append(f"{section}: {test}")
+        else:
+            self.failed.append(f"{section}: {test} was skipped, but tests/expected.json does not list it")
+
+    def require_passed(self, selection):
+        least = EXPECTED["least_passed"].get(selection, 1)
+        if self.passed < least:
+            self.failed.append(f"{selection}: {self.passed} test cases passed; "
+                               f"tests/expected.json expects at least {least}")
+
     def line(self):
         return f"{self.passed} passed, {len(self.failed)} failed, {len(self.skipped)} skipped"
 
@@ -42,7 +58,7 @@ def add_googletest(totals, section, test, ctest_failed, report):
             for case in suite["testsuite"]:
                 name = f"{section}: {suite['name']}.{case['name']}"
                 if case["result"] == "SKIPPED":
-                    totals.skipped.append(name)
+                    totals.add_skip(section, f"{suite['name']}.{case['name']}")
                 else:
                     totals.add_result(name, "failures" not in case)
     if ctest_failed and len(totals.failed) == failed_before:
@@ -69,7 +85,7 @@ def run_ctest(totals, section, build, selection):
         report = reports / f"{name}.json"
         if status == "disabled" or (status == "notrun" and test.find("skipped") is not None
                                     and not name.endswith("_NOT_BUILT")):
-            totals.skipped.append(f"{section}: {name}")
+            totals.add_skip(section, name)
         elif report.exists() or status != "run":
             add_googletest(totals, section, name, status != "run", report)
         else:
@@ -141,6 +157,7 @@ def run_everything(totals, part, parts):
         if name not in done or done[name]["failed"]:
             own, started = Totals(), time.monotonic()
             run(own)
+            own.require_passed(name)
             done[name] = {"passed": own.passed, "failed": own.failed, "skipped": own.skipped,
                           "seconds": round(time.monotonic() - started)}
             if head:
@@ -181,10 +198,12 @@ def main():
         run_everything(totals, *arguments.part)
     elif arguments.quick:
         build_and_test(totals, arguments.preset, ["-L", "^unit$"], target="tests_unit")
+        totals.require_passed(f"{arguments.preset} unit")
     elif arguments.label:
         build_and_test(totals, arguments.preset, ["-L", f"^{arguments.label}$"])
     else:
         build_and_test(totals, arguments.preset, ["-LE", "^slow$"])
+        totals.require_passed(arguments.preset)
 
     for name in totals.skipped:
         print(f"skipped: {name}")

@@ -13,6 +13,7 @@ import run_tests  # noqa: E402
 PASSED = {"name": "Passes", "result": "COMPLETED"}
 FAILED = {"name": "Fails", "result": "COMPLETED", "failures": [{"failure": "1 != 2"}]}
 SKIPPED = {"name": "NeedsCuda", "result": "SKIPPED"}
+EXPECTED = {"may_skip": [{"tests": "S\\.NeedsCuda", "reason": "no GPU"}], "least_passed": {"release": 2}}
 
 
 class Counting(unittest.TestCase):
@@ -21,6 +22,8 @@ class Counting(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.report = pathlib.Path(scratch.name) / "report.json"
         self.totals = run_tests.Totals()
+        self.addCleanup(setattr, run_tests, "EXPECTED", run_tests.EXPECTED)
+        run_tests.EXPECTED = EXPECTED
 
     def add(self, ctest_failed, *cases):
         if cases:
@@ -33,6 +36,19 @@ class Counting(unittest.TestCase):
                          "2 passed, 1 failed, 1 skipped")
         self.assertEqual(self.totals.failed, ["release: S.Fails"])
         self.assertEqual(self.totals.skipped, ["release: S.NeedsCuda"])
+
+    def test_a_skip_that_is_not_listed_fails(self):
+        self.add(False, PASSED, {**SKIPPED, "name": "NeedsCudaToo"})
+        self.assertEqual(self.totals.line(), "1 passed, 1 failed, 0 skipped")
+        self.assertIn("S.NeedsCudaToo was skipped", self.totals.failed[0])
+
+    def test_too_few_passed_cases_fail(self):
+        self.add(False, PASSED)
+        self.totals.require_passed("release")
+        self.assertEqual(self.totals.line(), "1 passed, 1 failed, 0 skipped")
+        self.add(False, PASSED)
+        self.totals.require_passed("release")
+        self.assertEqual(self.totals.line(), "2 passed, 1 failed, 0 skipped")
 
     def test_crash_without_a_report_is_one_failure(self):
         self.assertEqual(self.add(True), "0 passed, 1 failed, 0 skipped")

@@ -11,9 +11,9 @@
 
 #include "tools/flowrun/attempts.h"
 #include "tools/flowrun/daemon.h"
-#include "tools/flowrun/job_error.h"
 #include "tools/flowrun/hosts.h"
 #include "tools/flowrun/job.h"
+#include "tools/flowrun/job_error.h"
 #include "tools/flowrun/keeper.h"
 #include "tools/flowrun/launch.h"
 #include "tools/flowrun/node.h"

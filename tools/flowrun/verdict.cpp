@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
-#include "tools/flowrun/job_error.h"
 #include "tools/flowrun/flight.h"
+#include "tools/flowrun/job_error.h"
 #include "tools/flowrun/limits.h"
 #include "tools/flowrun/session.h"
 

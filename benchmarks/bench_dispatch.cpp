@@ -1,5 +1,5 @@
-// The cost of a call in addition to its kernel, for 4 × 4 float tensors on one thread. The limit of
-// a row is the same arithmetic on newly allocated memory, without a library.
+// The cost of a call in addition to its kernel, for 4 × 4 float tensors on one thread. The baseline
+// of a row is the same arithmetic on newly allocated memory, without a library.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -46,7 +46,7 @@ double plain_add_seconds() {
 // Runs `body` in blocks and reports the microseconds per op of the best block, because other
 // processes only make a block slower.
 template <class Body>
-void best_block(benchmark::State& state, int64_t ops_per_call, double limit_us, Body body) {
+void best_block(benchmark::State& state, int64_t ops_per_call, double baseline_us, Body body) {
   constexpr int kCallsPerBlock = 500;
   double best = 1e9;
   for (auto _ : state) {
@@ -56,7 +56,7 @@ void best_block(benchmark::State& state, int64_t ops_per_call, double limit_us, 
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
     best = std::min(best, took.count() / static_cast<double>(kCallsPerBlock * ops_per_call));
   }
-  flow::bench::report_time(state, best, limit_us, "us/op");
+  flow::bench::compare_time(state, best, baseline_us, "us/op");
 }
 
 void add_nograd(benchmark::State& state) {

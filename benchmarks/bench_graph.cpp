@@ -1,5 +1,5 @@
 // The cost of compiled graphs in addition to their kernels: a node of a replayed step, and the
-// compilation. The limit is the time of eager mode in the same run, for a node or for a step.
+// compilation. The baseline is the time of eager mode in the same run, for a node or for a step.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -56,7 +56,7 @@ void replay(benchmark::State& state, int64_t nodes) {
     eager = std::min(eager, seconds_of([&] { chain(x, nodes); }));
   }
   const double us = 1e6 / static_cast<double>(nodes);
-  flow::bench::report_time(state, best * us, eager * us, "us/node");
+  flow::bench::compare_time(state, best * us, eager * us, "us/node");
 }
 
 void compile_chain(benchmark::State& state, int64_t nodes) {
@@ -68,7 +68,7 @@ void compile_chain(benchmark::State& state, int64_t nodes) {
     best = std::min(best, seconds_of([&] { graph.compile(x); }));
     eager = std::min(eager, seconds_of([&] { chain(x, nodes); }));
   }
-  flow::bench::report_time(state, 1e3 * best, 1e3 * eager, "ms");
+  flow::bench::compare_time(state, 1e3 * best, 1e3 * eager, "ms");
 }
 
 struct Lm : flow::nn::Graph<Lm> {
@@ -101,10 +101,10 @@ void compile_gpt(benchmark::State& state) {
     graph(x, x);
     step = std::min(step, seconds_of([&] { graph(x, x); }));
   }
-  flow::bench::report_time(state, 1e3 * best, 1e3 * step, "ms");
+  flow::bench::compare_time(state, 1e3 * best, 1e3 * step, "ms");
 }
 
-// ---- from saved plans; the limit is the time of the compilation
+// ---- from saved plans; the baseline is the time of the compilation
 
 // A folder for plans; the destructor removes it.
 class PlanFolder {
@@ -133,7 +133,7 @@ void compile_saved(benchmark::State& state,
     best = std::min(best, compile(folder.path()));
     without_plan = std::min(without_plan, compile(""));
   }
-  flow::bench::report_time(state, 1e3 * best, 1e3 * without_plan, "ms");
+  flow::bench::compare_time(state, 1e3 * best, 1e3 * without_plan, "ms");
 }
 
 double compile_saved_chain(const std::string& folder, int64_t nodes) {
@@ -151,7 +151,7 @@ double compile_saved_gpt(const std::string& folder) {
   return seconds_of([&] { graph.compile(x, x); });
 }
 
-// ---- on thread ranks: the time of the slowest rank; the limit is the time of one rank alone
+// ---- on thread ranks: the time of the slowest rank; the baseline is the time of one rank alone
 
 // Compiles on this many ranks, each with a share of the rows. Returns the time of the slowest rank.
 double compile_rows_on(int64_t ranks,
@@ -197,7 +197,7 @@ void compile_on_ranks(benchmark::State& state, int64_t ranks,
     best = std::min(best, compile_rows_on(ranks, compile));
     alone = std::min(alone, compile_rows_on(1, compile));
   }
-  flow::bench::report_time(state, 1e3 * best, 1e3 * alone, "ms");
+  flow::bench::compare_time(state, 1e3 * best, 1e3 * alone, "ms");
 }
 
 }  // namespace

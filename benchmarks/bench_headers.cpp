@@ -44,7 +44,7 @@ void flow_header(benchmark::State& state) {
     state.SkipWithError("g++ failed");
     return;
   }
-  flow::bench::report_time(state, ours, standard, "s");
+  flow::bench::compare_time(state, ours, standard, "s");
   state.counters["ratio_to_std"] = ours / standard;
 }
 

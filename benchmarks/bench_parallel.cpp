@@ -2,9 +2,9 @@
 // program that is started alone starts itself as two processes through flowrun. All ranks run the
 // same calls; rank 0 prints.
 //
-// The limit of a row is the tokens per second of both ranks when each trains its own model with one
-// thread and no communication, so that the same cores do nothing else. Blocks of both kinds take
-// turns, so that other work on the machine slows both. A row is the best block of each kind.
+// The baseline of a row is the tokens per second of both ranks when each trains its own model with
+// one thread and no communication, so that the same cores do nothing else. Blocks of both kinds
+// take turns, so that other work on the machine slows both. A row is the best block of each kind.
 //
 // `redistributions` and `received_kib` are those of a step on rank 0. `bound` is the ratio that
 // traffic alone would leave: each redistribution takes its best time in this run, nothing overlaps,
@@ -159,14 +159,14 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
       for (auto _ : state) {
       }
-      flow::bench::report_rate(state, rate, alone, "tokens/s");
+      flow::bench::compare_rate(state, rate, alone, "tokens/s");
       state.counters["vs_two_processes"] = rate / alone;
       state.counters["bound"] = bound;
       state.counters["redistributions"] = redistributions;
       state.counters["received_kib"] = received_kib;
     });
   }
-  benchmark::AddCustomContext("limit",
+  benchmark::AddCustomContext("baseline",
                               "two processes that train separately, in turns with the row");
   return flow::bench::run_benchmarks(argc, argv);
 }

@@ -2,10 +2,10 @@
 // that train separately. A program that is started alone starts itself as two processes through
 // flowrun. All ranks run the same calls; rank 0 prints.
 //
-// The limit of a row is the tokens per second of both ranks when each trains its own model with one
-// thread and no communication, as a compiled step. Blocks of all kinds take turns, so that other
-// work on the machine slows all. A row is the best block of each kind. `bound` is the ratio that
-// the predicted bubble of the schedule leaves, and `peak_mib` is the peak memory of a rank's
+// The baseline of a row is the tokens per second of both ranks when each trains its own model with
+// one thread and no communication, as a compiled step. Blocks of all kinds take turns, so that
+// other work on the machine slows all. A row is the best block of each kind. `bound` is the ratio
+// that the predicted bubble of the schedule leaves, and `peak_mib` is the peak memory of a rank's
 // program. With
 // --timelines=FOLDER the program measures the second block of each row and writes the predicted and
 // the measured timeline (docs/timelines.md) to FOLDER: 1f1b-m8.predicted.json, 1f1b-m8.json.
@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/machine_limits.h"
@@ -55,7 +56,7 @@ struct Step : flow::nn::Graph<Step> {
 
   Step(flow::models::Gpt m, flow::optim::AdamW& optimizer, const Row& row,
        const std::string& timeline)
-      : model(m) {
+      : model(std::move(m)) {
     add_optimizer(optimizer);
     config().set_micro_batches(row.micro_batches).set_schedule(row.rule);
     if (!timeline.empty() && row.is_staged)
@@ -184,13 +185,13 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark(row.name.c_str(), [=](benchmark::State& state) {
       for (auto _ : state) {
       }
-      flow::bench::report_rate(state, rate, alone, "tokens/s");
+      flow::bench::compare_rate(state, rate, alone, "tokens/s");
       state.counters["vs_two_processes"] = rate / alone;
       state.counters["bound"] = 1 - bubble;
       state.counters["peak_mib"] = peak_mib;
     });
   }
-  benchmark::AddCustomContext("limit",
+  benchmark::AddCustomContext("baseline",
                               "two processes that train separately, in turns with the row");
   return flow::bench::run_benchmarks(argc, argv);
 }

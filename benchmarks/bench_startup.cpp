@@ -1,5 +1,5 @@
 // The time from the start of a program to its first tensor, and its resident memory at that point.
-// The limit is the same program without a tensor.
+// The baseline is the same program without a tensor.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -57,7 +57,7 @@ void first_tensor(benchmark::State& state) {
     const Run floor = best_start(kDoNothing);
     nothing = floor.milliseconds < nothing.milliseconds ? floor : nothing;
   }
-  flow::bench::report_time(state, best.milliseconds, nothing.milliseconds, "ms");
+  flow::bench::compare_time(state, best.milliseconds, nothing.milliseconds, "ms");
   state.counters["resident_mb"] = best.megabytes;
 }
 

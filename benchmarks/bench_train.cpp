@@ -290,7 +290,7 @@ void memory(benchmark::State& state, const std::string& name, const TrainModel& 
   for (auto _ : state)
     bytes = training.peak_bytes() - plain.held_bytes();
   const double limit = how.recomputes ? model.recompute_held_bytes : model.held_bytes;
-  flow::bench::report_time(state, static_cast<double>(bytes) / kMebi, limit / kMebi, "MiB");
+  flow::bench::compare_time(state, static_cast<double>(bytes) / kMebi, limit / kMebi, "MiB");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct BatchNormOptions {
   BatchStats stats = BatchStats::kLogical;
 };
 
-inline constexpr BatchStats local = BatchStats::kLocal;
+inline constexpr BatchStats local = BatchStats::kLocal;  // NOLINT(readability-identifier-naming)
 
 // The parameters and statistics that the layers share. In training, and always without running
 // statistics, a batch is normalised by its own statistics; otherwise by the running ones. A batch

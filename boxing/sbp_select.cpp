@@ -70,18 +70,51 @@ class Expansion {
  private:
   void expand(int64_t axis) {
     if (axis == placement_.num_axes()) {
-      result_.push_back(current_);
+      if (!mixes_extrema()) result_.push_back(current_);
       return;
     }
     for (const SbpSignature& signature : signatures_at(axis)) {
+      if (cuts_apart(signature)) continue;
       const NdSignature outer = current_;
+      outer_.push_back(&signature);
       for (size_t i = 0; i < inputs_.size(); ++i)
         current_.inputs[i].push_back(signature.inputs[i]);
       for (size_t i = 0; i < outputs_.size(); ++i)
         current_.outputs[i].push_back(signature.outputs[i]);
       expand(axis + 1);
       current_ = outer;
+      outer_.pop_back();
     }
+  }
+
+  // True if `signature` splits several dims together of which a positional signature of an outer
+  // axis splits only some. Its rule takes the slices that are left for whole dims, so it cannot see
+  // that equal parts of them begin at different positions.
+  bool cuts_apart(const SbpSignature& signature) const {
+    return std::any_of(outer_.begin(), outer_.end(), [&](const SbpSignature* outer) {
+      if (!outer->is_positional) return false;
+      bool is_any_cut = false;
+      bool is_any_whole = false;
+      const auto compare = [&](const std::vector<Sbp>& own, const std::vector<Sbp>& before) {
+        for (size_t i = 0; i < own.size(); ++i) {
+          if (own[i].is_split()) (own[i] == before[i] ? is_any_cut : is_any_whole) = true;
+        }
+      };
+      compare(signature.inputs, outer->inputs);
+      compare(signature.outputs, outer->outputs);
+      return is_any_cut && is_any_whole;
+    });
+  }
+
+  // True if an output is a maximum along one axis and a minimum along another one, but no input is:
+  // candidates of different inputs may be infinities of both signs, which give NaN together.
+  bool mixes_extrema() const {
+    const auto mixes = [](const NdSbp& nd_sbp) {
+      return std::find(nd_sbp.begin(), nd_sbp.end(), sbp::partial_max) != nd_sbp.end() &&
+             std::find(nd_sbp.begin(), nd_sbp.end(), sbp::partial_min) != nd_sbp.end();
+    };
+    return std::any_of(current_.outputs.begin(), current_.outputs.end(), mixes) &&
+           std::none_of(current_.inputs.begin(), current_.inputs.end(), mixes);
   }
 
   // `shape` after the outer axes have split it, on their first or last ranks.
@@ -141,6 +174,7 @@ class Expansion {
   std::span<const OutputSpec> outputs_;
   const Placement& placement_;
   NdSignature current_;
+  std::vector<const SbpSignature*> outer_;  // those of the axes in current_
   std::vector<NdSignature> result_;
 };
 

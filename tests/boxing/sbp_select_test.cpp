@@ -233,6 +233,58 @@ TEST(SbpSelect, InnerAxesSeeTheShapesThatOuterOnesLeave) {
             expected);
 }
 
+// Sums x[i] w[i]; a kernel that knows the positions of its parts also takes a whole x.
+void dot_sbp(SbpContext& ctx) {
+  ctx.add({kS0, kS0}, {kP});
+  ctx.add_positional({kB, kS0}, {kP});
+}
+
+const OpDef kDot{.name = "test_dot",
+                 .num_inputs = 2,
+                 .infer = [](InferContext& ctx) { ctx.add_output({}, ctx.input(0).dtype); },
+                 .sbp = dot_sbp,
+                 .grad = not_differentiable};
+
+bool contains(const std::vector<NdSignature>& list, const NdSignature& signature) {
+  return std::find(list.begin(), list.end(), signature) != list.end();
+}
+
+TEST(SbpSelect, PartsThatBeginElsewhereAreNotPaired) {
+  const std::vector<MetaPtr> inputs = {global({8}, kGrid, {kB, kB}), global({8}, kGrid, {kB, kB})};
+  const std::vector<OutputSpec> outputs = {{.shape = {}, .dtype = float32}};
+
+  const auto signatures = boxing::nd_signatures(kDot, inputs, nullptr, outputs, kGrid);
+
+  // Slice j of x would meet slice j of slice i of w.
+  EXPECT_FALSE(contains(signatures, {{{kB, kS0}, {kS0, kS0}}, {{kP, kP}}}));
+  EXPECT_TRUE(contains(signatures, {{{kS0, kS0}, {kS0, kS0}}, {{kP, kP}}}));
+  EXPECT_TRUE(contains(signatures, {{{kB, kB}, {kS0, kS0}}, {{kP, kP}}}));
+}
+
+TEST(SbpSelect, MaximaAndMinimaOfDifferentInputsAreNotCombined) {
+  const Sbp max = sbp::partial_max;
+  const Sbp min = sbp::partial_min;
+  static const SbpFn rule = [](SbpContext& ctx) {
+    for (const Sbp extremum : {sbp::partial_max, sbp::partial_min}) {
+      ctx.add({extremum, kB}, {extremum});
+      ctx.add({kB, extremum}, {extremum});
+    }
+  };
+  const OpDef op{.name = "test_add_extrema",
+                 .num_inputs = 2,
+                 .infer = relu_infer,
+                 .sbp = rule,
+                 .grad = not_differentiable};
+  const std::vector<MetaPtr> inputs = {global({8}, kGrid, {kB, kB}), global({8}, kGrid, {kB, kB})};
+  const std::vector<OutputSpec> outputs = {{.shape = {8}, .dtype = float32}};
+
+  const auto signatures = boxing::nd_signatures(op, inputs, nullptr, outputs, kGrid);
+
+  EXPECT_FALSE(contains(signatures, {{{min, kB}, {kB, max}}, {{min, max}}}));
+  EXPECT_TRUE(contains(signatures, {{{min, kB}, {kB, min}}, {{min, min}}}));
+  EXPECT_TRUE(contains(signatures, {{{min, max}, {kB, kB}}, {{min, max}}}));
+}
+
 TEST(SbpSelect, OpsWithoutRuleGather) {
   const Decision gathered = decide(kNoRule, {global({4}, kPair, kS0)});
 

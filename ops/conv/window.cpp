@@ -31,7 +31,8 @@ int64_t count_windows(int64_t padded, int64_t reach, int64_t stride) {
 }
 
 bool splits_between_windows(const WindowDim& dim, int64_t num_ranks) {
-  if (dim.padding != 0) return false;
+  // Without taps, the rank holds no part of a window that outer axes have split.
+  if (dim.padding != 0 || dim.kernel == 0) return false;
   if (num_ranks == 0) return dim.stride == 1 && dim.reach() == 1 && dim.in == dim.out;
   for (int64_t r = 0; r < num_ranks; ++r) {
     const Range in = balanced_part(dim.in, num_ranks, r);

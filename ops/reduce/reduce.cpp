@@ -217,6 +217,8 @@ constexpr std::array<OpDef, sizeof...(Row)> ops_for(Rows<Row...> /*rows*/) {
 void sbp_kept_dims(SbpContext& ctx) {
   const DimSet reduced = reduced_dims_of(ctx.op(), ctx.input(0), ctx.raw_attrs());
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
+    // A size of 1 may be what outer axes have left of a dim that is reduced.
+    if (&ctx.op() == &kSumTo && ctx.input(0).shape[i] == 1) continue;
     if (!is_reduced(reduced, i)) ctx.add({sbp::split(i)}, {sbp::split(output_dim(ctx, i))});
   }
 }

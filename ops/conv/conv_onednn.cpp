@@ -399,6 +399,12 @@ KernelScratch scratch_of(const KernelQuery& query, const OneDnnConvState& state)
 
 KernelChoice select_conv_onednn(const KernelQuery& query) {
   if (query.output(0).dtype == DType::kFloat64 || !has_onednn()) return {};
+  // oneDNN refuses to run a convolution without elements.
+  const auto is_empty = [](MetaPtr meta) { return meta != nullptr && meta->local_numel == 0; };
+  if (std::any_of(query.inputs.begin(), query.inputs.end(), is_empty) ||
+      std::any_of(query.outputs.begin(), query.outputs.end(), is_empty)) {
+    return {};
+  }
   const auto state = Planner(query).make();
   if (state == nullptr) return {};
   const ConvRoles& roles = state->roles;

@@ -2,8 +2,6 @@
 // equal numbers, or a refusal for a reviewed reason.
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <random>
@@ -16,6 +14,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/training_layouts.h"
 #include "tests/support/training_run.h"
 
@@ -487,27 +486,15 @@ std::string check(const Model& model, const Way& way, const TrainingRun& want,
   return "";
 }
 
-// FLOW_TEST_CASE names the first case, FLOW_TEST_SEED the first of a large range; without them the
-// cases change every day.
-uint64_t first_case() {
-  const char* number = std::getenv("FLOW_TEST_CASE");
-  if (number != nullptr) return std::strtoull(number, nullptr, 10);
-  const char* seed = std::getenv("FLOW_TEST_SEED");
-  if (seed != nullptr) return std::strtoull(seed, nullptr, 10) * 100000;
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(now / std::chrono::hours(24)) * 100000;
-}
-
 TEST(ModelFuzz, EveryWayToRunARandomModelEqualsOneRankOrSaysWhyNot) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   constexpr int kCases = 60;  // each takes ten times as long
 #else
   constexpr int kCases = 300;
 #endif
-  const char* cases = std::getenv("FLOW_TEST_CASES");
-  const int count = cases == nullptr ? kCases : std::atoi(cases);
+  const int count = num_cases(kCases);
   const uint64_t first = first_case();
-  std::cout << "from case " << first << "; FLOW_TEST_CASE=N FLOW_TEST_CASES=1 runs case N alone\n";
+  print_cases();
   int num_ways = 0, num_refused = 0;
   for (uint64_t number = first; number < first + static_cast<uint64_t>(count); ++number) {
     Draw draw(number);

@@ -1,0 +1,16 @@
+// The numbers of random cases, which the environment chooses.
+#pragma once
+
+#include <cstdint>
+
+namespace flow {
+
+// FLOW_TEST_CASE names the first case, FLOW_TEST_SEED the first of a large range; without them the
+// cases change every day.
+uint64_t first_case();
+// FLOW_TEST_CASES, or `usual`.
+int num_cases(int usual);
+// Prints on one line which cases run and how a single one is run again.
+void print_cases();
+
+}  // namespace flow

@@ -3,6 +3,7 @@
 // so.
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "core/dispatch.h"
@@ -34,8 +35,11 @@ INSTANTIATE_TEST_SUITE_P(Op, ContractFacetsOfBatches, ::testing::ValuesIn(op_nam
 
 TEST_P(ContractParts, GiveTheWholeWithoutTheirPositions) {
   for (const OpSample* sample : small_samples()) {
-    const std::string report = find_false_parts(*sample, widest_dtype(*sample));
-    EXPECT_TRUE(report.empty()) << describe(*sample) << ":\n" << report;
+    for (const DType dtype : widest_and_float32(*sample)) {
+      const uint64_t num_draws = dtype == widest_dtype(*sample) ? 5 : 2;
+      const std::string report = find_false_parts(*sample, dtype, num_draws);
+      EXPECT_TRUE(report.empty()) << describe(*sample) << " of " << dtype << ":\n" << report;
+    }
   }
 }
 
@@ -191,12 +195,14 @@ TEST_P(ContractMicroBatches, GiveTheWholeBatchOrAreRefused) {
   if (op().has_data_dependent_shape || takes_statistics(op())) return;
   Tally tally;
   for (const OpSample* sample : small_samples()) {
-    const RawCall call = make_draw(*sample, widest_dtype(*sample), 1).call;
-    if (decides_layout(call) || call.mutates != 0 || !sample->has_values) continue;
-    for (const uint32_t batches : batches_of(call)) {
-      for (const int64_t parts : {2, 3}) {
-        if (num_rows(call, batches) < parts) continue;
-        expect_whole_or_refusal(*sample, call, batches, parts, tally);
+    for (const DType dtype : widest_and_float32(*sample)) {
+      const RawCall call = make_draw(*sample, dtype, 1).call;
+      if (decides_layout(call) || call.mutates != 0 || !sample->has_values) continue;
+      for (const uint32_t batches : batches_of(call)) {
+        for (const int64_t parts : {2, 3}) {
+          if (num_rows(call, batches) < parts) continue;
+          expect_whole_or_refusal(*sample, call, batches, parts, tally);
+        }
       }
     }
   }
@@ -222,6 +228,25 @@ constexpr std::array kMixSamples = {
     Refused{"logcumsumexp", "its samples go through the rows"},
     Refused{"ctc_loss", "the rows of input 0 are time steps; samples are its columns"},
 };
+
+// The tests of single ops check the entries whose op they run.
+template <size_t kSize>
+void expect_ops_with_reasons(const std::array<Refused, kSize>& list) {
+  std::set<std::string_view> names;
+  for (const Refused& entry : list) {
+    const OpDef* op = op_table().find(entry.op);
+    ASSERT_NE(op, nullptr) << entry.op;
+    EXPECT_FALSE(op->has_data_dependent_shape) << entry.op;
+    EXPECT_FALSE(takes_statistics(*op)) << entry.op;
+    EXPECT_FALSE(entry.reason.empty()) << entry.op;
+    EXPECT_TRUE(names.insert(entry.op).second) << entry.op << " is listed twice";
+  }
+}
+
+TEST(ContractBatchLists, NameOpsWithReasons) {
+  expect_ops_with_reasons(kRefused);
+  expect_ops_with_reasons(kMixSamples);
+}
 
 // True if input 0 may be split by rows in some sample.
 bool takes_rows(const OpDef& op) {

@@ -173,4 +173,10 @@ DType widest_dtype(const OpSample& sample) {
   return dtypes.front();
 }
 
+std::vector<DType> widest_and_float32(const OpSample& sample) {
+  const DType widest = widest_dtype(sample);
+  if (widest == DType::kFloat32 || (sample.dtypes & only(DType::kFloat32)) == 0) return {widest};
+  return {widest, DType::kFloat32};
+}
+
 }  // namespace flow::contract

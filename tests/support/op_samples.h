@@ -132,5 +132,7 @@ Inputs make_inputs(const OpSample& sample, DType dtype, uint64_t seed);
 std::vector<DType> dtypes_of(const OpSample& sample);
 // float64 if it is one of them, else int64, else the first one.
 DType widest_dtype(const OpSample& sample);
+// The widest dtype, then float32 if the sample runs with it and it is another one.
+std::vector<DType> widest_and_float32(const OpSample& sample);
 
 }  // namespace flow::contract

@@ -295,9 +295,9 @@ void compare_positions(const Draw& draw, int64_t num_ranks,
 
 }  // namespace
 
-std::string find_false_parts(const OpSample& sample, DType dtype) {
+std::string find_false_parts(const OpSample& sample, DType dtype, uint64_t num_draws) {
   std::string report;
-  for (uint64_t d = 1; d <= kNumDraws && report.empty(); ++d) {
+  for (uint64_t d = 1; d <= num_draws && report.empty(); ++d) {
     const Draw draw = make_draw(sample, dtype, d);
     if (!has_signatures(sample, draw.call)) return {};
     for (const int64_t num_samples : sample_counts(draw)) {
@@ -325,8 +325,9 @@ std::string find_false_parts(const OpSample& sample, DType dtype) {
 std::string find_false_positions(const std::vector<const OpSample*>& samples) {
   std::map<std::pair<std::string, bool>, Found> by_signature;
   for (const OpSample* sample : samples) {
+    const std::vector<DType> dtypes = widest_and_float32(*sample);
     for (uint64_t d = 1; d <= kNumDraws; ++d) {
-      const Draw draw = make_draw(*sample, widest_dtype(*sample), d);
+      const Draw draw = make_draw(*sample, dtypes[d % dtypes.size()], d);
       if (!has_signatures(*sample, draw.call)) break;
       for (const int64_t num_ranks : {2, 3, 5})
         compare_positions(draw, num_ranks, by_signature);

@@ -1,6 +1,7 @@
 // Tests whether an op's signatures say correctly which of them need the positions of their parts.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace flow::contract {
 // positional, as micro-batches do, and runs the parts as local tensors, whose position is unknown.
 // Returns one line for each signature whose parts do not give the whole result (S is concatenated,
 // P added up or compared, B equal); empty if all do.
-std::string find_false_parts(const OpSample& sample, DType dtype);
+std::string find_false_parts(const OpSample& sample, DType dtype, uint64_t num_draws = 5);
 
 // Gives the kernels of each signature a rank's part with the position of another rank's part of the
 // same shape. Returns one line for each signature that gives other results although it is not

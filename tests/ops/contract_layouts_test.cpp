@@ -2,6 +2,7 @@
 // tensors give what one rank gives.
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "core/dispatch.h"
@@ -10,7 +11,10 @@
 #include "eager/runtime.h"
 #include "tests/support/contract_fixture.h"
 #include "tests/support/global_call.h"
+#include "tests/support/kernel_reach.h"
 #include "tests/support/sbp_search.h"
+#include "tests/support/sharded_call.h"
+#include "tests/support/simulated_ranks.h"
 
 namespace flow::contract {
 
@@ -39,12 +43,60 @@ std::vector<DType> sbp_dtypes(const OpSample& sample) {
 
 TEST_P(ContractSbpTrue, EverySignatureHolds) {
   if (op().has_data_dependent_shape) return;
+  ReachedKernels reached(op());
+  bool has_table = false;
   for (const OpSample* sample : small_samples()) {
-    for (const DType dtype : sbp_dtypes(*sample)) {
-      const std::string report = find_false_signatures(*sample, dtype);
+    const std::vector<DType> searched = sbp_dtypes(*sample);
+    has_table |= !decides_layout(capture_first(*sample, widest_dtype(*sample), 1));
+    for (const DType dtype : searched) {
+      const std::string report =
+          find_false_signatures(*sample, dtype, {.reached = &reached.kernels()});
+      EXPECT_TRUE(report.empty()) << describe(*sample) << " of " << dtype << ":\n" << report;
+    }
+    // The same rule, other kernels: a few draws show whether these keep it.
+    for (const DType dtype : facet_dtypes(*sample)) {
+      if (std::find(searched.begin(), searched.end(), dtype) != searched.end()) continue;
+      const std::string report = find_false_signatures(
+          *sample, dtype, {.most_ranks = 2, .num_draws = 5, .reached = &reached.kernels()});
       EXPECT_TRUE(report.empty()) << describe(*sample) << " of " << dtype << ":\n" << report;
     }
   }
+  if (has_table) reached.expect_all("signatures");
+}
+
+// True if the call has operands or results of several floating dtypes, so that it rounds sums.
+bool converts_floats(const RawCall& call) {
+  std::set<DType> dtypes;
+  for (const Tensor& input : call.inputs) {
+    if (input.defined() && is_floating(input.dtype())) dtypes.insert(input.dtype());
+  }
+  for (const MetaPtr output : local_outputs(call)) {
+    if (is_floating(output->dtype)) dtypes.insert(output->dtype);
+  }
+  return dtypes.size() > 1;
+}
+
+// What the search finds in the widest dtype is then true of all floats.
+TEST_P(ContractSbpTrue, NoSignatureDependsOnTheFloat) {
+  for (const OpSample* sample : small_samples()) {
+    const RawCall wide = capture_first(*sample, widest_dtype(*sample), 1);
+    if (!is_floating(widest_dtype(*sample)) || decides_layout(wide)) continue;
+    for (const DType dtype : dtypes_of(*sample)) {
+      if (!is_floating(dtype)) continue;
+      const RawCall call = capture_first(*sample, dtype, 1);
+      if (converts_floats(call) || converts_floats(wide)) continue;
+      for (const int64_t num_ranks : {2, 3}) {
+        EXPECT_EQ(signatures_of(call, num_ranks), signatures_of(wide, num_ranks))
+            << describe(*sample) << " of " << dtype << " on " << num_ranks << " ranks";
+      }
+    }
+  }
+}
+
+bool has_odd(const std::vector<const OpSample*>& samples) {
+  return std::any_of(samples.begin(), samples.end(), [](const OpSample* sample) {
+    return !sample->only_kernels && has_odd_signature(*sample, widest_dtype(*sample));
+  });
 }
 
 // Signatures that are true but deliberately absent from the table.
@@ -75,6 +127,20 @@ TEST(ContractSbpExceptions, AreTrueAndHaveReasons) {
   EXPECT_LE(kLeftOut.size(), 15U);
 }
 
+// Samples whose values fulfil more signatures than those of other values. The search must find one
+// that is missing; else the sample is general.
+TEST(ContractSbpExceptions, SamplesThatAreNotGeneralFulfilMore) {
+  int num_samples = 0;
+  for (const OpSample& sample : all_samples()) {
+    if (sample.is_general || sample.only_kernels) continue;
+    ++num_samples;
+    const SearchResult result =
+        search_signatures(sample, widest_dtype(sample), has_odd(samples_of(sample.op)));
+    EXPECT_FALSE(result.missing.empty()) << describe(sample) << " is general";
+  }
+  EXPECT_GE(num_samples, 1);
+}
+
 bool is_left_out(const OpSample& sample, const std::string& signature) {
   return std::any_of(kLeftOut.begin(), kLeftOut.end(), [&](const LeftOut& entry) {
     return entry.op == sample.op && entry.signature == signature;
@@ -85,12 +151,10 @@ bool is_left_out(const OpSample& sample, const std::string& signature) {
 TEST_P(ContractSbpComplete, NoSignatureIsMissing) {
   if (op().has_data_dependent_shape) return;
   const auto samples = small_samples();
-  const bool has_odd = std::any_of(samples.begin(), samples.end(), [](const OpSample* sample) {
-    return has_odd_signature(*sample, widest_dtype(*sample));
-  });
+  const bool tries_odd = has_odd(samples);
   for (const OpSample* sample : samples) {
     if (!sample->is_general) continue;
-    const SearchResult result = search_signatures(*sample, widest_dtype(*sample), has_odd);
+    const SearchResult result = search_signatures(*sample, widest_dtype(*sample), tries_odd);
     for (const auto& [signature, num_ranks] : result.missing) {
       if (is_left_out(*sample, signature)) continue;
       ADD_FAILURE() << describe(*sample) << " lacks on " << num_ranks << " ranks: " << signature;
@@ -157,13 +221,23 @@ TEST(ContractSearch, RefutesAFalseSignature) {
 
 // ---------------------------------------------------------------- global tensors
 
+// The layouts of one placement axis.
+std::string run_on_line(const Draw& draw, int64_t num_ranks, size_t num_layouts,
+                        uint32_t constant_inputs) {
+  return run_on_ranks(draw, ranks(num_ranks), choose_layouts(draw, 1, num_layouts, constant_inputs),
+                      constant_inputs);
+}
+
 void expect_equal_on_ranks(const OpSample& sample, size_t num_layouts, uint32_t constant_inputs) {
-  const Draw draw = make_draw(sample, widest_dtype(sample), 1);
-  if (decides_layout(draw.call) || draw.call.inputs.empty() || !sample.has_values) return;
-  const auto layouts = choose_layouts(draw, num_layouts, constant_inputs);
-  for (const int64_t num_ranks : {2, 3}) {
-    const std::string report = run_on_ranks(draw, num_ranks, layouts, constant_inputs);
-    EXPECT_TRUE(report.empty()) << describe(sample) << " on " << num_ranks << " ranks:\n" << report;
+  for (const DType dtype : widest_and_float32(sample)) {
+    const Draw draw = make_draw(sample, dtype, 1);
+    if (!has_layouts(sample, draw)) return;
+    for (const int64_t num_ranks : {2, 3}) {
+      const std::string report = run_on_line(draw, num_ranks, num_layouts, constant_inputs);
+      EXPECT_TRUE(report.empty()) << describe(sample) << " of " << dtype << " on " << num_ranks
+                                  << " ranks:\n"
+                                  << report;
+    }
   }
 }
 
@@ -182,13 +256,16 @@ TEST_P(ContractGlobal, HasTheGradientsOfOneRank) {
 TEST_P(ContractGlobal, IsTracedAlike) {
   if (op().is_random || op().has_data_dependent_shape) return;
   for (const OpSample* sample : small_samples()) {
-    const Draw draw = make_draw(*sample, widest_dtype(*sample), 1);
-    if (decides_layout(draw.call) || draw.call.inputs.empty() || !sample->has_values) continue;
-    for (const int64_t num_ranks : {2, 3}) {
-      const std::string report =
-          trace_on_ranks(draw, num_ranks, choose_layouts(draw, 3, kAllConstant));
-      EXPECT_TRUE(report.empty()) << describe(*sample) << " on " << num_ranks << " ranks:\n"
-                                  << report;
+    for (const DType dtype : widest_and_float32(*sample)) {
+      const Draw draw = make_draw(*sample, dtype, 1);
+      if (!has_layouts(*sample, draw)) continue;
+      for (const int64_t num_ranks : {2, 3}) {
+        const std::string report =
+            trace_on_ranks(draw, ranks(num_ranks), choose_layouts(draw, 1, 3, kAllConstant));
+        EXPECT_TRUE(report.empty())
+            << describe(*sample) << " of " << dtype << " on " << num_ranks << " ranks:\n"
+            << report;
+      }
     }
   }
 }

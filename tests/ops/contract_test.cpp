@@ -2,6 +2,7 @@
 // samples are in tests/support/op_samples; layouts are in contract_layouts_test.cpp.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,9 +20,11 @@
 #include "tests/support/closeness.h"
 #include "tests/support/contract_fixture.h"
 #include "tests/support/differentiable_call.h"
+#include "tests/support/kernel_reach.h"
 #include "tests/support/op_samples.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/traced_call.h"
+#include "tests/support/unreached_kernels.h"
 
 namespace flow::contract {
 
@@ -80,25 +83,28 @@ TEST_P(ContractFacets, ArePresentOrRefused) {
   EXPECT_EQ(op().saved_outputs >> op().num_outputs, 0U);
 }
 
-// A view refuses writes on purpose if an element is shown more than once or if the values are on
+// Views that refuse writes on purpose: an element is shown more than once, or the values are on
 // other ranks.
+const std::set<std::string_view> kRefusesWrites = {"expand", "redistribute", "local_to_global",
+                                                   "candidates_to_global", "to_local"};
+
 TEST_P(ContractFacets, OfViewsHaveAnInverse) {
   EXPECT_EQ(op().view != nullptr, op().write_back != nullptr);
-  const std::set<std::string> refused = {"expand", "redistribute", "local_to_global",
-                                         "candidates_to_global", "to_local"};
-  EXPECT_EQ(op().write_back == cannot_write_back, refused.contains(GetParam()));
+  EXPECT_EQ(op().write_back == cannot_write_back, kRefusesWrites.contains(GetParam()));
   if (op().write_back == nullptr || op().write_back == cannot_write_back) return;
   for (const OpSample* sample : small_samples()) {
-    const RawCall call = capture_first(*sample, widest_dtype(*sample), 1);
-    const Tensor base = call.inputs[0].clone();
-    const auto shown = [&] { return dispatch_unseeded(call, {base})[0].clone(); };
+    for (const DType dtype : widest_and_float32(*sample)) {
+      const RawCall call = capture_first(*sample, dtype, 1);
+      const Tensor base = call.inputs[0].clone();
+      const auto shown = [&] { return dispatch_unseeded(call, {base})[0].clone(); };
 
-    op().write_back(base, shown(), call.attrs.data(), Site::here());
-    EXPECT_EQ(difference(read_values(base), read_values(call.inputs[0]), kExact), "");
+      op().write_back(base, shown(), call.attrs.data(), Site::here());
+      EXPECT_EQ(difference(read_values(base), read_values(call.inputs[0]), kExact), "");
 
-    const Tensor other = zeros_like(shown());
-    op().write_back(base, other, call.attrs.data(), Site::here());
-    EXPECT_EQ(difference(read_values(shown()), read_values(other), kExact), "");
+      const Tensor other = zeros_like(shown());
+      op().write_back(base, other, call.attrs.data(), Site::here());
+      EXPECT_EQ(difference(read_values(shown()), read_values(other), kExact), "");
+    }
   }
 }
 
@@ -165,25 +171,41 @@ TEST_P(ContractResults, AreRefusedForOtherDtypes) {
   }
 }
 
+// Copies of the inputs, in blocked layouts if the kernel takes no others.
+Inputs inputs_for(const KernelDef& kernel, const RawCall& call) {
+  if (kernel.accepts_blocked && call.mutates == 0 && !takes(kernel, call)) {
+    Inputs blocked = blocked_copies_of(call.inputs);
+    if (!blocked.empty()) return blocked;
+  }
+  return copies_of(call.inputs);
+}
+
 // Two runs into memory that held different values give the same bits, and nothing outside the
 // outputs changes.
 TEST_P(ContractResults, AreWrittenInFull) {
-  for (const OpSample* sample : small_samples()) {
-    const RawCall call = capture_first(*sample, widest_dtype(*sample), 1);
-    if (decides_layout(call) || !sample->has_values || call.mutates != 0) continue;
-    for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
-      KernelRun run{.kernel = &kernel, .fill = kOutputFill, .uses_views = false};
-      const auto first = run_kernel(call, call.inputs, local_outputs(call), run);
-      if (!first) continue;
-      run.fill = kOtherOutputFill;
-      const auto second = run_kernel(call, call.inputs, local_outputs(call), run);
+  ReachedKernels reached(op());
+  for (const OpSample* sample : samples_of(GetParam())) {
+    for (const DType dtype : facet_dtypes(*sample)) {
+      const RawCall call = capture_first(*sample, dtype, 1);
+      if (decides_layout(call) || !sample->has_values || call.mutates != 0) return;
+      for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
+        if (sample->only_kernels && reached.contains(kernel)) continue;
+        const Inputs inputs = inputs_for(kernel, call);
+        KernelRun run{.kernel = &kernel, .fill = kOutputFill, .uses_views = false};
+        const auto first = run_kernel(call, inputs, local_outputs(call), run);
+        if (!first) continue;
+        reached.add(kernel);
+        run.fill = kOtherOutputFill;
+        const auto second = run_kernel(call, inputs, local_outputs(call), run);
 
-      for (size_t i = 0; i < first->size(); ++i) {
-        EXPECT_EQ(difference(read_values((*second)[i]), read_values((*first)[i]), kExact), "")
-            << describe(*sample) << ", kernel " << kernel.name;
+        for (size_t i = 0; i < first->size(); ++i) {
+          EXPECT_EQ(difference(read_values((*second)[i]), read_values((*first)[i]), kExact), "")
+              << describe(*sample) << " of " << dtype << ", kernel " << kernel.name;
+        }
       }
     }
   }
+  reached.expect_all("written in full");
 }
 
 // ---------------------------------------------------------------- 3. kernels
@@ -200,10 +222,11 @@ Tolerance tolerance_for(const RawCall& call, DType dtype) {
   return call.op->view != nullptr ? kExact : kernel_tolerance(dtype);
 }
 
-// `inputs`: copies of the inputs of the call, in any layout.
+// `inputs`: copies of the inputs of the call, in any layout. `cancelled`: the error of addends that
+// may cancel in the result.
 void expect_kernel_equals_reference(const OpSample& sample, const RawCall& call,
                                     const Inputs& inputs, const KernelDef& kernel,
-                                    std::set<const KernelDef*>& reached) {
+                                    std::set<const KernelDef*>& reached, double cancelled = 0) {
   const std::vector<MetaPtr> metas = local_outputs(call);
   const KernelRun reference{.kernel = &reference_kernel(*call.op), .uses_views = false};
   const auto actual = run_kernel(call, inputs, metas, {.kernel = &kernel, .uses_views = false});
@@ -212,11 +235,22 @@ void expect_kernel_equals_reference(const OpSample& sample, const RawCall& call,
   const auto expected = run_kernel(call, copies_of(call.inputs), metas, reference);
   ASSERT_TRUE(expected) << "the reference kernel refuses " << describe(sample);
   for (size_t i = 0; i < expected->size(); ++i) {
-    const Tolerance tolerance = tolerance_for(call, (*expected)[i].dtype());
+    Tolerance tolerance = tolerance_for(call, (*expected)[i].dtype());
+    tolerance.absolute = cancelled;
     if (!sample.has_values) continue;
     EXPECT_EQ(difference(read_values((*actual)[i]), read_values((*expected)[i]), tolerance), "")
         << describe(sample) << ", output " << i << ", kernel " << kernel.name << ", inputs "
         << list_metas(inputs);
+  }
+}
+
+TEST(UnreachedKernels, AreNamedWithAReason) {
+  const std::set<std::string_view> facets = {
+      "written in full", "any number of threads", "traced", "in place", "signatures", "parts"};
+  for (const UnreachedKernel& entry : kUnreachedKernels) {
+    EXPECT_TRUE(facets.contains(entry.facet)) << entry.facet;
+    EXPECT_TRUE(names_kernel(entry)) << entry.op << " has no kernel " << entry.kernel;
+    EXPECT_FALSE(entry.reason.empty()) << entry.op;
   }
 }
 
@@ -246,25 +280,39 @@ TEST_P(ContractKernels, EqualTheReference) {
   }
 }
 
+// Those that only compare kernels first: they are large enough for several threads.
+std::vector<const OpSample*> by_falling_size(std::vector<const OpSample*> samples) {
+  std::stable_partition(samples.begin(), samples.end(),
+                        [](const OpSample* sample) { return sample->only_kernels; });
+  return samples;
+}
+
 TEST_P(ContractKernels, GiveTheSameBitsOnAnyNumberOfThreads) {
   RankContext one_thread({}, 1);
   RankContext three_threads({}, 3);
-  for (const OpSample* sample : samples_of(GetParam())) {
-    const RawCall call = capture_first(*sample, dtypes_of(*sample).back(), 1);
-    if (!sample->only_kernels || decides_layout(call)) continue;
-    for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
-      KernelRun run{.kernel = &kernel, .uses_views = false, .rank = &one_thread};
-      const auto expected = run_kernel(call, copies_of(call.inputs), local_outputs(call), run);
-      if (!expected) continue;
-      run.rank = &three_threads;
-      const auto actual = run_kernel(call, copies_of(call.inputs), local_outputs(call), run);
+  ReachedKernels reached(op());
+  for (const OpSample* sample : by_falling_size(samples_of(GetParam()))) {
+    for (const DType dtype : facet_dtypes(*sample)) {
+      const RawCall call = capture_first(*sample, dtype, 1);
+      if (decides_layout(call)) return;
+      for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
+        const bool is_needed = sample->only_kernels && dtype == dtypes_of(*sample).back();
+        if (!is_needed && reached.contains(kernel)) continue;
+        KernelRun run{.kernel = &kernel, .uses_views = false, .rank = &one_thread};
+        const auto expected = run_kernel(call, inputs_for(kernel, call), local_outputs(call), run);
+        if (!expected) continue;
+        reached.add(kernel);
+        run.rank = &three_threads;
+        const auto actual = run_kernel(call, inputs_for(kernel, call), local_outputs(call), run);
 
-      for (size_t i = 0; i < expected->size(); ++i) {
-        EXPECT_EQ(difference(read_values((*actual)[i]), read_values((*expected)[i]), kExact), "")
-            << describe(*sample) << ", kernel " << kernel.name;
+        for (size_t i = 0; i < expected->size(); ++i) {
+          EXPECT_EQ(difference(read_values((*actual)[i]), read_values((*expected)[i]), kExact), "")
+              << describe(*sample) << " of " << dtype << ", kernel " << kernel.name;
+        }
       }
     }
   }
+  reached.expect_all("any number of threads");
 }
 
 // ---------------------------------------------------------------- 4. gradients
@@ -316,8 +364,8 @@ TEST_P(ContractGradients, EqualTheNumericOnes) {
 
   // Its gradient is correct after a log_softmax only, like PyTorch's, which parity_test compares.
   const bool is_of_logits = GetParam() == "ctc_loss";
-  EXPECT_TRUE(is_checked || is_of_logits || samples_of(GetParam()).empty())
-      << "needs a sample in float64";
+  if (samples_of(GetParam()).empty()) return;
+  EXPECT_NE(is_checked, is_of_logits) << "needs a sample in float64, or is no exception";
 }
 
 TEST_P(ContractGradients, HaveGradientsThemselves) {
@@ -423,6 +471,32 @@ TEST_P(ContractTraces, EqualEagerBitByBit) {
   }
 }
 
+// Each kernel gives the same bits in a compiled step as alone.
+TEST_P(ContractTraces, RunTheKernelsThatTheyChoose) {
+  ReachedKernels reached(op());
+  for (const OpSample* sample : small_samples()) {
+    if (!sample->has_values || op().has_data_dependent_shape) return;
+    for (const DType dtype : facet_dtypes(*sample)) {
+      const RawCall call = capture_first(*sample, dtype, 1);
+      if (decides_layout(call)) return;
+      for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
+        const KernelPreference preference(op(), kernel);
+        const auto actual = run_traced(call, table_of_preferences());
+        if (!preference.was_chosen()) continue;
+        const auto expected = run_kernel(call, copies_of(call.inputs), local_outputs(call),
+                                         {.kernel = &kernel, .uses_views = false});
+        if (!expected) continue;  // a step copies the result of another dtype first
+        reached.add(kernel);
+        for (size_t i = 0; i < expected->size(); ++i) {
+          EXPECT_EQ(difference(read_values(actual[i]), read_values((*expected)[i]), kExact), "")
+              << describe(*sample) << " of " << dtype << ", kernel " << kernel.name;
+        }
+      }
+    }
+  }
+  reached.expect_all("traced");
+}
+
 // ---------------------------------------------------------------- 6. strides
 
 enum class Layout { kTransposed, kEverySecond, kExpanded };
@@ -491,12 +565,25 @@ TEST_P(ContractStrides, DoNotMatter) {
 
 // ---------------------------------------------------------------- 7. sizes
 
+// Four roundings of addends of up to twice the largest float: rows of one element cancel in
+// gradients of norms.
+double rounding_of_inputs(const RawCall& call) {
+  double error = 0;
+  for (const Tensor& input : call.inputs) {
+    if (!input.defined() || !is_floating(input.dtype())) continue;
+    for (const double value : read_values(input)) {
+      if (std::isfinite(value))
+        error = std::max(error, 8 * unit_roundoff(input.dtype()) * std::abs(value));
+    }
+  }
+  return error;
+}
+
 // Runs the sample with inputs of other shapes: it either works, with the inferred meta, or reports
 // what is wrong. Returns true if it worked.
-bool expect_works_or_refuses(OpSample sample, const std::string& what) {
-  SCOPED_TRACE(describe(sample) + ", " + what);
+bool works_or_refuses(const OpSample& sample, DType dtype, const std::string& what) {
+  SCOPED_TRACE(str(describe(sample), " of ", dtype, ", ", what));
   try {
-    const DType dtype = widest_dtype(sample);
     for (RawCall& call : capture(sample, make_inputs(sample, dtype, 1))) {
       const auto specs = infer_outputs(call, metas_of(call.inputs));
       const auto outputs = dispatch_again(call, copies_of(call.inputs));
@@ -505,13 +592,24 @@ bool expect_works_or_refuses(OpSample sample, const std::string& what) {
       if (decides_layout(call) || call.mutates != 0 || call.op->has_data_dependent_shape) continue;
       for (const KernelDef& kernel : kernel_table().kernels(*call.op, DeviceType::kCpu)) {
         std::set<const KernelDef*> reached;
-        expect_kernel_equals_reference(sample, call, copies_of(call.inputs), kernel, reached);
+        expect_kernel_equals_reference(sample, call, copies_of(call.inputs), kernel, reached,
+                                       rounding_of_inputs(call));
       }
     }
   } catch (const InvalidArgument&) {
     return false;
   }
   return true;
+}
+
+// Whether the values are floats of another width changes nothing.
+bool expect_works_or_refuses(const OpSample& sample, const std::string& what) {
+  const bool works = works_or_refuses(sample, widest_dtype(sample), what);
+  for (const DType dtype : widest_and_float32(sample)) {
+    if (dtype == widest_dtype(sample)) continue;
+    EXPECT_EQ(works_or_refuses(sample, dtype, what), works) << describe(sample) << ", " << what;
+  }
+  return works;
 }
 
 OpSample with_size(OpSample sample, int64_t from, int64_t to) {
@@ -584,6 +682,32 @@ const std::set<std::string_view> kRefusesZero = {"adaptive_avg_pool",
                                                  "unindex",
                                                  "update_running_stats"};
 
+// The tests of single ops check the entries whose op there is.
+TEST(ContractLists, NameOpsOfTheTable) {
+  for (const auto* list : {&kRefusesZero, &kRefusesWrites}) {
+    for (const std::string_view op : *list)
+      EXPECT_NE(op_table().find(op), nullptr) << op;
+  }
+}
+
+// The result of a sample without values is what the memory held before.
+TEST(ContractLists, SamplesWithoutValuesLeaveTheirMemory) {
+  int num_samples = 0;
+  for (const OpSample& sample : all_samples()) {
+    if (sample.has_values) continue;
+    ++num_samples;
+    const RawCall call = capture_first(sample, widest_dtype(sample), 1);
+    const KernelDef& kernel = reference_kernel(*call.op);
+    const auto first = run_kernel(call, call.inputs, local_outputs(call),
+                                  {.kernel = &kernel, .fill = kOutputFill});
+    const auto second = run_kernel(call, call.inputs, local_outputs(call),
+                                   {.kernel = &kernel, .fill = kOtherOutputFill});
+    EXPECT_NE(difference(read_values((*second)[0]), read_values((*first)[0]), kExact), "")
+        << describe(sample) << " has values";
+  }
+  EXPECT_GE(num_samples, 1);
+}
+
 TEST_P(ContractSizes, OfZeroWorkOrAreRefused) {
   bool is_refused = false;
   for (const OpSample* sample : small_samples()) {
@@ -623,6 +747,32 @@ TEST_P(ContractSizes, OfScalarsWorkOrAreRefused) {
 }
 
 // ---------------------------------------------------------------- 8. in place
+
+// Each kernel may overwrite its first input with the result.
+TEST_P(ContractInPlace, EqualsOutOfPlaceWithEveryKernel) {
+  if (!op().allows_in_place) return;
+  ReachedKernels reached(op());
+  for (const OpSample* sample : samples_of(GetParam())) {
+    for (const DType dtype : facet_dtypes(*sample)) {
+      RawCall call = capture_first(*sample, dtype, 1);
+      if (call.mutates != 0 || local_outputs(call)[0] != call.inputs[0].meta_ptr()) continue;
+      for (const KernelDef& kernel : kernel_table().kernels(op(), DeviceType::kCpu)) {
+        if (sample->only_kernels && reached.contains(kernel)) continue;
+        const KernelRun run{.kernel = &kernel, .uses_views = false};
+        call.mutates = 0;
+        const auto expected = run_kernel(call, copies_of(call.inputs), local_outputs(call), run);
+        call.mutates = 1;
+        const auto actual = run_kernel(call, copies_of(call.inputs), local_outputs(call), run);
+        ASSERT_EQ(expected.has_value(), actual.has_value()) << kernel.name;
+        if (!expected) continue;
+        reached.add(kernel);
+        EXPECT_EQ(difference(read_values((*actual)[0]), read_values((*expected)[0]), kExact), "")
+            << describe(*sample) << " of " << dtype << ", kernel " << kernel.name;
+      }
+    }
+  }
+  reached.expect_all("in place");
+}
 
 TEST_P(ContractInPlace, EqualsOutOfPlace) {
   if (!op().allows_in_place) return;

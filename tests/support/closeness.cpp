@@ -46,6 +46,25 @@ Tolerance sharding_tolerance(DType dtype) {
   return {.relative = 1e-6, .absolute = 1e-6};
 }
 
+double unit_roundoff(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 0x1p-11;
+    case DType::kBFloat16:
+      return 0x1p-8;
+    case DType::kFloat32:
+      return 0x1p-24;
+    case DType::kFloat64:
+    case DType::kBool:
+    case DType::kUInt8:
+    case DType::kInt8:
+    case DType::kInt32:
+    case DType::kInt64:
+      break;
+  }
+  return 0x1p-53;
+}
+
 std::string difference(const Values& actual, const Values& expected, Tolerance tolerance) {
   if (actual.size() != expected.size()) {
     return str(actual.size(), " elements instead of ", expected.size());

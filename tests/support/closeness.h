@@ -24,6 +24,10 @@ Tolerance kernel_tolerance(DType dtype);
 Tolerance sharding_tolerance(DType dtype);
 inline constexpr Tolerance kExact{};
 
+// The largest relative error of rounding to a floating dtype: half the distance from 1 to the next
+// value.
+double unit_roundoff(DType dtype);
+
 // Empty if the values are close; else where and by how much they differ. NaN equals NaN.
 std::string difference(const Values& actual, const Values& expected, Tolerance tolerance);
 

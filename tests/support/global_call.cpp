@@ -10,6 +10,7 @@
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "tests/support/closeness.h"
+#include "tests/support/contract_fixture.h"
 #include "tests/support/traced_call.h"
 #include "tests/support/values.h"
 
@@ -32,16 +33,16 @@ std::vector<Sbp> possible_layouts(const Draw& draw, size_t input, bool may_be_pa
   return layouts;
 }
 
-std::string list(const std::vector<Sbp>& layouts) {
+std::string list(const Layouts& layouts) {
   std::string text;
-  for (const Sbp& sbp : layouts)
-    text += str(text.empty() ? "" : ", ", sbp);
+  for (const NdSbp& nd_sbp : layouts)
+    text += str(text.empty() ? "" : ", ", nd_sbp);
   return text;
 }
 
 bool is_differentiable(const Draw& draw, size_t input, uint32_t constant_inputs) {
   const Tensor& tensor = draw.call.inputs[input];
-  return tensor.defined() && tensor.dtype() == DType::kFloat64 &&
+  return tensor.defined() && is_floating(tensor.dtype()) && tensor.dtype() == draw.dtype &&
          (constant_inputs >> input & 1U) == 0;
 }
 
@@ -51,10 +52,11 @@ Tensor upstream_of(const Tensor& output, const Placement& placement, uint64_t se
   Values values;
   for (int64_t i = 0; i < output.numel(); ++i)
     values.push_back(static_cast<double>(random() % 401) / 100 - 2);
-  const MetaPtr meta = placement.defined()
-                           ? global_meta(output.shape(), output.dtype(), placement,
-                                         NdSbp::broadcast(1), thread_state().context->rank())
-                           : local_meta(output.shape(), output.dtype(), DeviceType::kCpu);
+  const MetaPtr meta =
+      placement.defined()
+          ? global_meta(output.shape(), output.dtype(), placement,
+                        NdSbp::broadcast(placement.num_axes()), thread_state().context->rank())
+          : local_meta(output.shape(), output.dtype(), DeviceType::kCpu);
   return make_guarded(meta, values);
 }
 
@@ -93,7 +95,7 @@ std::vector<Tensor> wholes(const std::vector<Tensor>& tensors) {
 }
 
 // The differences between this rank's parts when the call is traced and when it is not. Collective.
-std::string trace_once(ShardedCall& sharded, const std::vector<Sbp>& layouts) {
+std::string trace_once(ShardedCall& sharded, const Layouts& layouts) {
   const int64_t rank = thread_state().context->rank();
   RawCall call = sharded.draw().call;
   try {
@@ -116,12 +118,17 @@ std::string trace_once(ShardedCall& sharded, const std::vector<Sbp>& layouts) {
 
 // The differences; empty if there are none. Collective. Partial sums are rounded, so the expected
 // result is computed from the sum of the parts of the inputs.
-std::string run_once(ShardedCall& sharded, const std::vector<Sbp>& layouts,
-                     uint32_t constant_inputs) {
+std::string run_once(ShardedCall& sharded, const Layouts& layouts, uint32_t constant_inputs) {
   const Draw& draw = sharded.draw();
   try {
     const Inputs inputs = sharded.own_inputs(layouts, thread_state().context->rank());
     const Inputs logical = wholes(inputs);
+    for (size_t i = 0; i < logical.size(); ++i) {
+      if (!logical[i].defined()) continue;
+      const std::string problem = difference(
+          read_values(logical[i]), read_values(draw.call.inputs[i]), tolerance_of(draw.call));
+      if (!problem.empty()) return str("input ", i, ", ", problem);
+    }
     const auto actual = wholes(outputs_and_gradients(draw, inputs, constant_inputs));
     const auto expected = outputs_and_gradients(draw, logical, constant_inputs);
     // The local draws of other ranks differ from those of rank 0.
@@ -142,14 +149,14 @@ std::string run_once(ShardedCall& sharded, const std::vector<Sbp>& layouts,
 }
 
 // One line for each choice of layouts at which some rank finds a difference.
-std::string report_of_ranks(
-    const Draw& draw, int64_t num_ranks, const std::vector<std::vector<Sbp>>& layouts,
-    const std::function<std::string(ShardedCall&, const std::vector<Sbp>&)>& check) {
+std::string report_of_ranks(const Draw& draw, const Placement& placement,
+                            const std::vector<Layouts>& layouts,
+                            const std::function<std::string(ShardedCall&, const Layouts&)>& check) {
   std::string report;
   std::mutex mutex;
   try {
-    run_ranks(num_ranks, [&] {
-      ShardedCall sharded(draw, num_ranks);
+    run_ranks(placement.num_ranks(), [&] {
+      ShardedCall sharded(draw, placement);
       for (const auto& choice : layouts) {
         const std::string problem = check(sharded, choice);
         if (problem.empty()) continue;
@@ -166,16 +173,22 @@ std::string report_of_ranks(
 
 }  // namespace
 
-std::vector<std::vector<Sbp>> choose_layouts(const Draw& draw, size_t count,
-                                             uint32_t constant_inputs) {
+bool has_layouts(const OpSample& sample, const Draw& draw) {
+  return sample.has_values && !draw.call.inputs.empty() && !decides_layout(draw.call);
+}
+
+std::vector<Layouts> choose_layouts(const Draw& draw, int64_t num_axes, size_t count,
+                                    uint32_t constant_inputs) {
   std::mt19937_64 random(draw.seed);
-  std::vector<std::vector<Sbp>> choices(count);
-  for (auto& choice : choices) {
-    std::optional<Sbp> of_written;
+  std::vector<Layouts> choices(count);
+  for (Layouts& choice : choices) {
+    std::optional<NdSbp> of_written;
     for (size_t i = 0; i < draw.call.inputs.size(); ++i) {
       const std::vector<Sbp> layouts =
           possible_layouts(draw, i, !is_differentiable(draw, i, constant_inputs));
-      choice.push_back(layouts[random() % layouts.size()]);
+      choice.emplace_back();
+      for (int64_t axis = 0; axis < num_axes; ++axis)
+        choice.back().push_back(layouts[random() % layouts.size()]);
       if (!draw.is_mutated(i)) continue;
       if (!of_written) of_written = choice.back();
       choice.back() = *of_written;
@@ -184,17 +197,17 @@ std::vector<std::vector<Sbp>> choose_layouts(const Draw& draw, size_t count,
   return choices;
 }
 
-std::string run_on_ranks(const Draw& draw, int64_t num_ranks,
-                         const std::vector<std::vector<Sbp>>& layouts, uint32_t constant_inputs) {
-  return report_of_ranks(draw, num_ranks, layouts,
-                         [=](ShardedCall& sharded, const std::vector<Sbp>& choice) {
+std::string run_on_ranks(const Draw& draw, const Placement& placement,
+                         const std::vector<Layouts>& layouts, uint32_t constant_inputs) {
+  return report_of_ranks(draw, placement, layouts,
+                         [=](ShardedCall& sharded, const Layouts& choice) {
                            return run_once(sharded, choice, constant_inputs);
                          });
 }
 
-std::string trace_on_ranks(const Draw& draw, int64_t num_ranks,
-                           const std::vector<std::vector<Sbp>>& layouts) {
-  return report_of_ranks(draw, num_ranks, layouts, trace_once);
+std::string trace_on_ranks(const Draw& draw, const Placement& placement,
+                           const std::vector<Layouts>& layouts) {
+  return report_of_ranks(draw, placement, layouts, trace_once);
 }
 
 }  // namespace flow::contract

@@ -148,6 +148,8 @@ std::optional<std::vector<Tensor>> run_kernel(const RawCall& call, const Inputs&
       } else {
         outputs.push_back(Tensor::make(
             meta, Storage::allocate(thread_state().context->allocator(), meta->local_bytes())));
+        std::memset(outputs.back().impl().data(), std::to_integer<int>(run.fill.floats),
+                    meta->local_bytes());
       }
     }
   }

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
+#include <random>
 #include <span>
 
+#include "boxing/sbp_select.h"
 #include "core/context.h"
 #include "eager/runtime.h"
 #include "tests/support/sharded_call.h"
@@ -14,7 +17,7 @@ namespace flow::contract {
 
 namespace {
 
-constexpr size_t kNumDraws = 40;
+constexpr size_t kNumDraws = SearchExtent().num_draws;
 // The draws of a true signature that run with every kernel; all other draws use the chosen kernel.
 constexpr size_t kNumDrawsForAllKernels = 3;
 // Above this many combinations, parts that the shape rule refuses are not tried.
@@ -58,15 +61,53 @@ class ShardedDraws {
   std::vector<std::unique_ptr<ShardedCall>> calls_;
 };
 
+// The addends of a sum are rounded on each rank, and so is their sum: four times by at most the
+// unit roundoff of the largest one. The sum is much smaller where addends cancel.
+double rounding_of_addends(const std::vector<Tensor>& parts, Sbp sbp, DType dtype) {
+  if (sbp.kind() != Sbp::Kind::kPartialSum || !is_floating(dtype)) return 0;
+  double largest = 0;
+  for (const Tensor& part : parts) {
+    for (const double value : read_values(part)) {
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    }
+  }
+  return 4 * unit_roundoff(dtype) * largest;
+}
+
+std::string compare(const ShardedCall& call, const std::vector<Tensor>& parts, Sbp sbp,
+                    const Tensor& expected) {
+  Tolerance tolerance = tolerance_of(call.draw().call);
+  tolerance.absolute += rounding_of_addends(parts, sbp, expected.dtype());
+  return compare_parts(parts, sbp, expected, tolerance);
+}
+
+std::string compare(const ShardedCall& call, const std::vector<Tensor>& parts, const NdSbp& nd_sbp,
+                    const Tensor& expected) {
+  return compare_parts(parts, nd_sbp, call.placement(), expected, tolerance_of(call.draw().call));
+}
+
+// Prints "S(0), B -> P".
+template <class Signature>
+std::string text_of(const Signature& signature) {
+  std::string text;
+  const auto append = [&text](const auto& list) {
+    for (size_t i = 0; i < list.size(); ++i)
+      text += str(i == 0 ? "" : ", ", list[i]);
+  };
+  append(signature.inputs);
+  text += " -> ";
+  append(signature.outputs);
+  return text;
+}
+
 // Empty if the signature holds.
-std::string check_signature(ShardedCall& call, const SbpSignature& signature,
-                            const KernelRun& run) {
+template <class Signature>
+std::string check_signature(ShardedCall& call, const Signature& signature, const KernelRun& run) {
   const Draw& draw = call.draw();
   try {
     const auto results = call.run(signature, run);
     for (size_t i = 0; i < results.size(); ++i) {
-      const std::string problem = compare_parts(results[i], signature.outputs[i], draw.expected[i],
-                                                tolerance_of(draw.call));
+      const std::string problem = compare(call, results[i], signature.outputs[i], draw.expected[i]);
       if (!problem.empty()) return str("output ", i, ", ", problem);
     }
   } catch (const Error& error) {
@@ -340,15 +381,7 @@ class Search {
 }  // namespace
 
 std::string to_string(const SbpSignature& signature) {
-  std::string text;
-  const auto append = [&text](const std::vector<Sbp>& list) {
-    for (size_t i = 0; i < list.size(); ++i)
-      text += str(i == 0 ? "" : ", ", list[i]);
-  };
-  append(signature.inputs);
-  text += " -> ";
-  append(signature.outputs);
-  return text;
+  return text_of(signature);
 }
 
 std::vector<SbpSignature> signatures_of(const RawCall& call, int64_t num_ranks) {
@@ -362,7 +395,7 @@ std::vector<SbpSignature> signatures_of(const RawCall& call, int64_t num_ranks) 
   return signatures;
 }
 
-std::string find_false_signatures(const OpSample& sample, DType dtype) {
+std::string find_false_signatures(const OpSample& sample, DType dtype, const SearchExtent& extent) {
   if (!sample.has_values) return {};
   Draws draws(sample, dtype);
   const Draw& first = draws.at(0);
@@ -378,21 +411,50 @@ std::string find_false_signatures(const OpSample& sample, DType dtype) {
         return to_string(signature) + " has another number of tensors than the call";
       }
     }
+    if (num_ranks > extent.most_ranks) break;
     const std::string before = report;
-    for (size_t d = 0; d < kNumDraws && report == before; ++d) {
+    for (size_t d = 0; d < extent.num_draws && report == before; ++d) {
       ShardedCall call(draws.at(d), num_ranks);
       for (const SbpSignature& signature : signatures) {
         for (const KernelDef* kernel : kernels_to_try(first.call)) {
           if (kernel != nullptr && d >= kNumDrawsForAllKernels) break;
           const std::string problem =
               check_signature(call, signature, {.kernel = kernel, .uses_views = kernel == nullptr});
-          if (problem.empty() || problem == "the kernel does not apply") continue;
+          if (problem == "the kernel does not apply") continue;
+          if (kernel != nullptr && extent.reached != nullptr) extent.reached->insert(kernel);
+          if (problem.empty()) continue;
           report +=
               str("  ", to_string(signature), " on ", num_ranks, " ranks, kernel ",
                   kernel == nullptr ? "chosen" : kernel->name, ", draw ", d, ": ", problem, '\n');
         }
       }
     }
+  }
+  return report;
+}
+
+std::string find_false_nd_signatures(const OpSample& sample, DType dtype, const Placement& grid,
+                                     uint64_t seed, size_t count) {
+  const Draw draw = make_draw(sample, dtype, seed);
+  const RawCall& raw = draw.call;
+  if (raw.inputs.empty() || raw.op->has_data_dependent_shape || chooses_own_layout(raw)) return {};
+  std::mt19937_64 random(seed);
+  std::vector<MetaPtr> inputs = metas_of(raw.inputs);
+  auto signatures =
+      boxing::nd_signatures(*raw.op, inputs, raw.attrs_data(), infer_outputs(raw, inputs), grid);
+  std::shuffle(signatures.begin(), signatures.end(), random);
+  signatures.resize(std::min(signatures.size(), count));
+  const std::vector<const KernelDef*> kernels = kernels_to_try(raw);
+  ShardedCall call(draw, grid);
+  std::string report;
+  for (const boxing::NdSignature& signature : signatures) {
+    const KernelDef* kernel = kernels[random() % kernels.size()];
+    std::string problem =
+        check_signature(call, signature, {.kernel = kernel, .uses_views = kernel == nullptr});
+    if (problem == "the kernel does not apply") problem = check_signature(call, signature, {});
+    if (problem.empty()) continue;
+    report += str("  ", text_of(signature), ", kernel ",
+                  kernel == nullptr ? "chosen" : kernel->name, ": ", problem, '\n');
   }
   return report;
 }

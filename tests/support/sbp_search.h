@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,23 @@ std::string to_string(const SbpSignature& signature);
 // The op's 1-D signatures for this call, including "all B".
 std::vector<SbpSignature> signatures_of(const RawCall& call, int64_t num_ranks);
 
+// How much a test of signatures tries.
+struct SearchExtent {
+  int64_t most_ranks = 3;
+  size_t num_draws = 40;
+  std::set<const KernelDef*>* reached = nullptr;  // collects the kernels that some signature ran
+};
+
 // Tests on 2 and on 3 ranks. Returns one line for each signature that does not hold for some
 // kernel; empty if all hold.
-std::string find_false_signatures(const OpSample& sample, DType dtype);
+std::string find_false_signatures(const OpSample& sample, DType dtype,
+                                  const SearchExtent& extent = {});
+
+// Tests signatures of a grid of ranks, which the chooser makes of the op's signatures for each
+// axis: `count` of them, drawn by `seed`, with one kernel each. Returns one line for each signature
+// that does not hold.
+std::string find_false_nd_signatures(const OpSample& sample, DType dtype, const Placement& grid,
+                                     uint64_t seed, size_t count);
 
 // True if a signature of the op's table has parts that its shape rule does not compute, such as
 // that of an op with a logical size in its attrs. Its kernels then know the offsets of their parts

@@ -1,7 +1,6 @@
 #include "tests/support/sharded_call.h"
 
 #include <random>
-#include <utility>
 
 #include "tests/support/simulated_ranks.h"
 #include "tests/support/values.h"
@@ -10,10 +9,24 @@ namespace flow::contract {
 
 namespace {
 
-constexpr size_t kNumLayouts = 16;
+constexpr size_t kNumLayouts = 16;  // along one axis
 
 size_t number_of(Sbp sbp) {
   return sbp.is_split() ? 8 + static_cast<size_t>(sbp.dim()) : static_cast<size_t>(sbp.kind());
+}
+
+size_t number_of(const NdSbp& nd_sbp) {
+  size_t number = 0;
+  for (const Sbp sbp : nd_sbp)
+    number = number * kNumLayouts + number_of(sbp);
+  return number;
+}
+
+size_t num_layouts(const Placement& placement) {
+  size_t count = 1;
+  for (int64_t axis = 0; axis < placement.num_axes(); ++axis)
+    count *= kNumLayouts;
+  return count;
 }
 
 Tensor copy_of(const Tensor& tensor) {
@@ -23,7 +36,7 @@ Tensor copy_of(const Tensor& tensor) {
 }  // namespace
 
 Draw make_draw(const OpSample& sample, DType dtype, uint64_t seed) {
-  Draw draw{capture_first(sample, dtype, seed), {}, seed};
+  Draw draw{capture_first(sample, dtype, seed), {}, seed, dtype};
   draw.call.random = {.seed = 1, .stream = seed};
   Inputs inputs;
   for (const Tensor& input : draw.call.inputs)
@@ -42,68 +55,52 @@ Tolerance tolerance_of(const RawCall& call) {
   return tolerance;
 }
 
-ShardedCall::ShardedCall(const Draw& draw, int64_t num_ranks)
+ShardedCall::ShardedCall(const Draw& draw, const Placement& placement)
     : draw_(&draw),
-      placement_(ranks(num_ranks)),
-      inputs_(draw.call.inputs.size(), std::vector<Parts>(kNumLayouts)),
-      outputs_(draw.expected.size(), std::vector<Parts>(kNumLayouts)) {}
+      placement_(placement),
+      inputs_(draw.call.inputs.size(), std::vector<Parts>(num_layouts(placement))),
+      outputs_(draw.expected.size(), std::vector<Parts>(num_layouts(placement))) {}
+
+ShardedCall::ShardedCall(const Draw& draw, int64_t num_ranks)
+    : ShardedCall(draw, ranks(num_ranks)) {}
 
 const ShardedCall::Parts& ShardedCall::parts(std::vector<Parts>& layouts, const Tensor& tensor,
-                                             Sbp sbp) {
-  Parts& parts = layouts[number_of(sbp)];
+                                             const NdSbp& nd_sbp) {
+  Parts& parts = layouts[number_of(nd_sbp)];
   for (auto r = static_cast<int64_t>(parts.metas.size()); r < num_ranks(); ++r) {
     parts.metas.push_back(tensor.defined()
-                              ? global_meta(tensor.shape(), tensor.dtype(), placement_, sbp, r)
+                              ? global_meta(tensor.shape(), tensor.dtype(), placement_, nd_sbp, r)
                               : nullptr);
   }
   return parts;
 }
 
-MetaPtr ShardedCall::input_meta(size_t i, Sbp sbp, int64_t rank) {
-  return parts(inputs_[i], draw_->call.inputs[i], sbp).metas[static_cast<size_t>(rank)];
+MetaPtr ShardedCall::input_meta(size_t i, const NdSbp& nd_sbp, int64_t rank) {
+  return parts(inputs_[i], draw_->call.inputs[i], nd_sbp).metas[static_cast<size_t>(rank)];
 }
 
-MetaPtr ShardedCall::output_meta(size_t i, Sbp sbp, int64_t rank) {
-  return parts(outputs_[i], draw_->expected[i], sbp).metas[static_cast<size_t>(rank)];
+MetaPtr ShardedCall::output_meta(size_t i, const NdSbp& nd_sbp, int64_t rank) {
+  return parts(outputs_[i], draw_->expected[i], nd_sbp).metas[static_cast<size_t>(rank)];
 }
 
-const std::vector<Tensor>& ShardedCall::input_parts(size_t i, Sbp sbp) {
-  Parts& parts = inputs_[i][number_of(sbp)];
+const std::vector<Tensor>& ShardedCall::input_parts(size_t i, const NdSbp& nd_sbp) {
+  Parts& parts = inputs_[i][number_of(nd_sbp)];
   if (!parts.tensors.empty()) return parts.tensors;
   const Tensor& whole = draw_->call.inputs[i];
   if (whole.defined()) {
     std::mt19937_64 random(((draw_->seed * 16 + static_cast<uint64_t>(num_ranks())) * 64 + i) *
                                kNumLayouts +
-                           number_of(sbp));
-    parts.tensors = cut(whole, sbp, placement_, random);
+                           number_of(nd_sbp));
+    parts.tensors = cut(whole, nd_sbp, placement_, random);
   } else {
     parts.tensors.resize(static_cast<size_t>(num_ranks()));
   }
   return parts.tensors;
 }
 
-Inputs ShardedCall::own_inputs(const std::vector<Sbp>& layouts, int64_t rank) {
-  Inputs own;
-  for (size_t i = 0; i < layouts.size(); ++i) {
-    const Tensor& part = input_parts(i, layouts[i])[static_cast<size_t>(rank)];
-    own.push_back(draw_->is_mutated(i) ? copy_of(part) : part);
-  }
-  return own;
-}
-
-std::vector<std::vector<Tensor>> ShardedCall::run(const SbpSignature& signature,
-                                                  const KernelRun& run) {
-  std::vector<std::vector<Tensor>> results(draw_->expected.size());
-  for (int64_t r = 0; r < num_ranks(); ++r) {
-    std::vector<MetaPtr> metas;
-    for (size_t i = 0; i < results.size(); ++i)
-      metas.push_back(output_meta(i, signature.outputs[i], r));
-    auto outputs = run_kernel(draw_->call, own_inputs(signature.inputs, r), metas, run);
-    if (!outputs) throw Unsupported("the kernel does not apply");
-    for (size_t i = 0; i < outputs->size(); ++i)
-      results[i].push_back(std::move((*outputs)[i]));
-  }
-  return results;
+Tensor ShardedCall::own_input(size_t i, const NdSbp& nd_sbp, int64_t rank) {
+  const Tensor& part = input_parts(i, nd_sbp)[static_cast<size_t>(rank)];
+  return draw_->is_mutated(i) ? copy_of(part) : part;
 }
 
 }  // namespace flow::contract

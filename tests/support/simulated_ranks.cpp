@@ -20,8 +20,10 @@ bool one_in(std::mt19937_64& random, uint64_t count) {
   return random() % count == 0;
 }
 
-// The size of the addends of a small value.
-double addend_size(std::mt19937_64& random, DType dtype) {
+// The size of the addends of a small value. Where several axes are partial, addends of two tensors
+// may be multiplied, and the product has the size of an addend along a single axis.
+double addend_size(std::mt19937_64& random, DType dtype, int64_t num_axes) {
+  const auto axes = static_cast<double>(num_axes);
   switch (dtype) {
     case DType::kBool:
     case DType::kUInt8:
@@ -36,11 +38,11 @@ double addend_size(std::mt19937_64& random, DType dtype) {
     case DType::kFloat16:
       return 16;
     case DType::kFloat32:
-      return std::pow(10, uniform(random, 0, 3));
+      return std::pow(10, uniform(random, 0, 3 / axes));
     case DType::kFloat64:
       break;
   }
-  return std::pow(10, uniform(random, 0, 6));
+  return std::pow(10, uniform(random, 0, 6 / axes));
 }
 
 // The limits of a dtype. For int64 they are the largest values that doubles represent.
@@ -65,7 +67,7 @@ Limits limits_of(DType dtype) {
 }
 
 // Makes the addends of one element.
-void add_up(std::mt19937_64& random, DType dtype, double value, Values& parts) {
+void add_up(std::mt19937_64& random, DType dtype, int64_t num_axes, double value, Values& parts) {
   const size_t owner = random() % parts.size();
   if (dtype == DType::kBool) {  // a sum of bools means "any"
     for (double& part : parts)
@@ -93,7 +95,7 @@ void add_up(std::mt19937_64& random, DType dtype, double value, Values& parts) {
   double rest = value;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i == owner) continue;
-    const double size = addend_size(random, dtype);
+    const double size = addend_size(random, dtype, num_axes);
     double addend = one_in(random, 5) ? 0 : uniform(random, -size, size);
     if (dtype == DType::kUInt8) addend = uniform(random, 0, rest);
     if (wraps) addend = uniform(random, limits.lowest, limits.largest);
@@ -150,11 +152,74 @@ void for_each_in_box(const Shape& shape, const Shape& begin, const Shape& size, 
   }
 }
 
+// Cuts each of `wholes` into `count` addends or candidates, which follow each other in the result.
+std::vector<Values> cut_partial(const std::vector<Values>& wholes, DType dtype, Sbp sbp,
+                                size_t count, int64_t num_axes, std::mt19937_64& random) {
+  std::vector<Values> parts;
+  Values candidates(count);
+  for (const Values& whole : wholes) {
+    const size_t first = parts.size();
+    parts.resize(first + count, Values(whole.size()));
+    for (size_t i = 0; i < whole.size(); ++i) {
+      if (sbp == sbp::partial_sum) {
+        add_up(random, dtype, num_axes, whole[i], candidates);
+      } else {
+        compete(random, dtype, whole[i], sbp == sbp::partial_max ? 1 : -1, candidates);
+      }
+      for (size_t r = 0; r < count; ++r)
+        parts[first + r][i] = candidates[r];
+    }
+  }
+  return parts;
+}
+
+// The position of a rank among the ranks of the partial axes alone.
+size_t partial_position(const Placement& placement, const NdSbp& nd_sbp, int64_t position) {
+  int64_t result = 0;
+  for (int64_t axis = 0; axis < placement.num_axes(); ++axis) {
+    if (!nd_sbp[axis].is_partial()) continue;
+    result = result * placement.shape()[axis] + placement.coordinate(position, axis);
+  }
+  return static_cast<size_t>(result);
+}
+
 double reduced(Sbp::Kind kind, DType dtype, double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return NAN;
   if (kind == Sbp::Kind::kPartialMin) return std::min(a, b);
   if (kind == Sbp::Kind::kPartialMax || dtype == DType::kBool) return std::max(a, b);
   return a + b;
+}
+
+// The elements of the logical tensor that some ranks hold together; NaN elsewhere.
+struct Held {
+  Values values;
+  std::vector<bool> is_held;
+};
+
+Held held_by(const Tensor& part, const Tensor& expected) {
+  const auto count = static_cast<size_t>(expected.numel());
+  Held held{Values(count, NAN), std::vector<bool>(count, false)};
+  const Values values = read_values(part);
+  size_t next = 0;
+  for_each_in_box(expected.shape(), part.meta().local_begin, part.meta().local_shape,
+                  [&](size_t offset) {
+                    held.values[offset] = values[next++];
+                    held.is_held[offset] = true;
+                  });
+  return held;
+}
+
+// Adds what the next rank along an axis of layout `sbp` holds. Returns a difference of replicas.
+std::string join(Held& held, const Held& next, Sbp sbp, DType dtype, Tolerance tolerance) {
+  if (sbp.is_broadcast()) return difference(next.values, held.values, tolerance);
+  for (size_t i = 0; i < held.values.size(); ++i) {
+    if (!next.is_held[i]) continue;
+    held.values[i] = held.is_held[i] && sbp.is_partial()
+                         ? reduced(sbp.kind(), dtype, held.values[i], next.values[i])
+                         : next.values[i];
+    held.is_held[i] = true;
+  }
+  return {};
 }
 
 }  // namespace
@@ -165,35 +230,26 @@ Placement ranks(int64_t num_ranks) {
   return Placement("cpu", list);
 }
 
-std::vector<Tensor> cut(const Tensor& logical, Sbp sbp, const Placement& placement,
+std::vector<Tensor> cut(const Tensor& logical, const NdSbp& nd_sbp, const Placement& placement,
                         std::mt19937_64& random) {
-  const auto num_ranks = static_cast<size_t>(placement.num_ranks());
-  const Values values = read_values(logical);
-  std::vector<Values> parts(num_ranks);
-  std::vector<MetaPtr> metas;
-  for (size_t r = 0; r < num_ranks; ++r) {
-    metas.push_back(
-        global_meta(logical.shape(), logical.dtype(), placement, sbp, static_cast<int64_t>(r)));
-    for_each_in_box(logical.shape(), metas[r]->local_begin, metas[r]->local_shape,
-                    [&](size_t offset) { parts[r].push_back(values[offset]); });
+  // Ranks that differ along other axes take their parts from the same values.
+  std::vector<Values> wholes = {read_values(logical)};
+  for (int64_t axis = 0; axis < placement.num_axes(); ++axis) {
+    if (!nd_sbp[axis].is_partial()) continue;
+    wholes =
+        cut_partial(wholes, logical.dtype(), nd_sbp[axis],
+                    static_cast<size_t>(placement.shape()[axis]), placement.num_axes(), random);
   }
-  if (sbp.is_partial()) {
-    Values candidates(num_ranks);
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (sbp.kind() == Sbp::Kind::kPartialSum) {
-        add_up(random, logical.dtype(), values[i], candidates);
-      } else {
-        compete(random, logical.dtype(), values[i], sbp.kind() == Sbp::Kind::kPartialMax ? 1 : -1,
-                candidates);
-      }
-      for (size_t r = 0; r < num_ranks; ++r)
-        parts[r][i] = candidates[r];
-    }
+  std::vector<Tensor> parts;
+  for (const int64_t rank : placement.ranks()) {
+    const MetaPtr meta = global_meta(logical.shape(), logical.dtype(), placement, nd_sbp, rank);
+    const Values& whole = wholes[partial_position(placement, nd_sbp, placement.position(rank))];
+    Values values;
+    for_each_in_box(logical.shape(), meta->local_begin, meta->local_shape,
+                    [&](size_t offset) { values.push_back(whole[offset]); });
+    parts.push_back(make_guarded(meta, values));
   }
-  std::vector<Tensor> tensors;
-  for (size_t r = 0; r < num_ranks; ++r)
-    tensors.push_back(make_guarded(metas[r], parts[r]));
-  return tensors;
+  return parts;
 }
 
 std::string compare_parts(std::span<const Tensor> parts, Sbp sbp, const Tensor& expected,
@@ -224,6 +280,32 @@ std::string compare_parts(std::span<const Tensor> parts, Sbp sbp, const Tensor& 
   for (double& value : joined)
     value = to_dtype(value, expected.dtype());
   return difference(joined, whole, tolerance);
+}
+
+std::string compare_parts(std::span<const Tensor> parts, const NdSbp& nd_sbp,
+                          const Placement& placement, const Tensor& expected, Tolerance tolerance) {
+  std::vector<Held> held;
+  for (const Tensor& part : parts) {
+    if (!lies_in_storage(part)) return "the result lies outside of its memory";
+    held.push_back(held_by(part, expected));
+  }
+  for (int64_t axis = placement.num_axes() - 1; axis >= 0; --axis) {
+    const auto count = static_cast<size_t>(placement.shape()[axis]);
+    std::vector<Held> joined;
+    for (size_t i = 0; i < held.size(); ++i) {
+      if (i % count == 0) {
+        joined.push_back(std::move(held[i]));
+        continue;
+      }
+      const std::string problem =
+          join(joined.back(), held[i], nd_sbp[axis], expected.dtype(), tolerance);
+      if (!problem.empty()) return str("replica ", i % count, " of axis ", axis, ": ", problem);
+    }
+    held = std::move(joined);
+  }
+  for (double& value : held[0].values)
+    value = to_dtype(value, expected.dtype());
+  return difference(held[0].values, read_values(expected), tolerance);
 }
 
 }  // namespace flow::contract

@@ -21,13 +21,17 @@ Placement ranks(int64_t num_ranks);
 // Returns the part of each rank, as its part of a global tensor of `logical`'s shape. Split: the
 // balanced slices. Broadcast: copies. P(sum): random addends that are much larger than their sum if
 // the dtype allows it, so that a computation that is not exactly linear is detected. P(max),
-// P(min): one rank has the value, the others have random candidates.
-std::vector<Tensor> cut(const Tensor& logical, Sbp sbp, const Placement& placement,
+// P(min): one rank has the value, the others have random candidates. With several axes, the parts
+// of an axis are cut along the next one; replicas stay equal.
+std::vector<Tensor> cut(const Tensor& logical, const NdSbp& nd_sbp, const Placement& placement,
                         std::mt19937_64& random);
 
 // Empty if `parts` represent `expected` in the layout `sbp`; else the differences. Sums of integers
 // wrap around; sums of bools mean "any".
 std::string compare_parts(std::span<const Tensor> parts, Sbp sbp, const Tensor& expected,
                           Tolerance tolerance);
+// The same for the ranks of a placement of several axes, in the order of its ranks().
+std::string compare_parts(std::span<const Tensor> parts, const NdSbp& nd_sbp,
+                          const Placement& placement, const Tensor& expected, Tolerance tolerance);
 
 }  // namespace flow::contract

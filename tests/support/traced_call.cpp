@@ -26,11 +26,11 @@ graph::TracedStep trace(const RawCall& call) {
 
 }  // namespace
 
-std::vector<Tensor> run_traced(const RawCall& call) {
+std::vector<Tensor> run_traced(const RawCall& call, const KernelTable& kernels) {
   const graph::TracedStep step = trace(call);
   const int64_t rank = thread_state().context->rank();
   const graph::Program program =
-      graph::lower(step.graph, graph::plain_order(step.graph), rank, kernel_table());
+      graph::lower(step.graph, graph::plain_order(step.graph), rank, kernels);
   std::vector<Tensor> externals;
   for (const Tensor& input : call.inputs) {
     if (input.defined()) externals.push_back(make_guarded(input.meta_ptr(), read_values(input)));

@@ -153,6 +153,8 @@ class Planner {
   }
 
   void price(RouteStep& step, const Boxes& from, const Boxes& to) const;
+  // The elements that a rank of the target receives from others.
+  double num_received(const RouteStep& step, int64_t position) const;
   bool is_local(const RouteStep& step) const;
   std::vector<Layout> layouts(const Placement& placement,
                               const std::vector<std::vector<Sbp>>& choices) const;
@@ -253,6 +255,18 @@ double Planner::remaining_us(const Layout& from, const Layout& to) const {
   return least;
 }
 
+double Planner::num_received(const RouteStep& step, int64_t position) const {
+  const int64_t rank = step.to.placement.ranks()[static_cast<size_t>(position)];
+  double elements = 0;
+  for (const Region& region : regions_of(shape_, step, position)) {
+    for (const int64_t from : region.sources) {
+      const bool is_own = step.from.placement.ranks()[static_cast<size_t>(from)] == rank;
+      if (!is_own) elements += static_cast<double>(region.box.size.numel());
+    }
+  }
+  return elements;
+}
+
 void Planner::price(RouteStep& step, const Boxes& from, const Boxes& to) const {
   const Placement& source = step.from.placement;
   const Placement& target = step.to.placement;
@@ -263,6 +277,8 @@ void Planner::price(RouteStep& step, const Boxes& from, const Boxes& to) const {
   double most_held = 0;
   const uint32_t reduced = partial_axes(step.from) & (is_aligned ? step.axes : ~0U);
   const auto addends = static_cast<double>(group_size(source, reduced));
+  // Ranks of a partial target hold neutral values, which nobody sends, where others hold the data.
+  const bool has_neutral = step.kind == RouteStepKind::kExchange && partial_axes(step.to) != 0;
   for (int64_t position = 0; position < target.num_ranks(); ++position) {
     const Box& part = to[static_cast<size_t>(position)];
     const auto held = static_cast<double>(part.size.numel());
@@ -270,7 +286,9 @@ void Planner::price(RouteStep& step, const Boxes& from, const Boxes& to) const {
         is_within ? position : source.position(target.ranks()[static_cast<size_t>(position)]);
     const double own =
         at < 0 ? 0 : static_cast<double>(num_common(from[static_cast<size_t>(at)], part));
-    const double received = std::max(0.0, held * addends - own) * element_bytes();
+    const double elements =
+        has_neutral ? num_received(step, position) : std::max(0.0, held * addends - own);
+    const double received = elements * element_bytes();
     most_received = std::max(most_received, received);
     all_received += received;
     most_held = std::max(most_held, held * element_bytes());

@@ -1,8 +1,13 @@
 #include "boxing/route.h"
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "boxing/planner.h"
+#include "boxing/rank_route.h"
 #include "boxing/run_route.h"
 #include "tests/support/redistribute_cases.h"
 
@@ -44,6 +49,61 @@ TEST(Planner, OneStepAlongOneAxisIsNamedAfterItsCollective) {
   EXPECT_EQ(route(shape, {kPair, kP}, {kPair, kS1}), Kinds{RouteStepKind::kReduceScatter});
   EXPECT_EQ(route(shape, {kPair, kS0}, {kPair, kB}), Kinds{RouteStepKind::kAllGather});
   EXPECT_EQ(route(shape, {kPair, kS0}, {kPair, kS1}), Kinds{RouteStepKind::kAllToAll});
+}
+
+TEST(Planner, NeutralValuesAreNotSent) {
+  const Placement left("cpu", {0, 1}), right("cpu", {1, 2});
+
+  const Route route = find_route({4, 4}, float64, {left, kS0}, {right, kP});
+
+  ASSERT_EQ(route.steps.size(), 1U);
+  EXPECT_EQ(route.steps[0].kind, RouteStepKind::kExchange);
+  EXPECT_EQ(route.steps[0].bytes, 64);  // rank 1 holds the other half; rank 2 fills with zeros
+}
+
+// What the members of the step's group send to the rank.
+int64_t received(const boxing::RankStep& step, int64_t rank) {
+  if (step.group.size() < 2) return 0;
+  const auto found = std::find(step.group.begin(), step.group.end(), rank);
+  const auto me = static_cast<size_t>(found - step.group.begin());
+  const auto sum_without_me = [&](const std::vector<int64_t>& all) {
+    return std::accumulate(all.begin(), all.end(), int64_t{0}) - all[me];
+  };
+  const auto element_bytes = static_cast<int64_t>(sizeof(float));
+  switch (step.carrier) {
+    case boxing::Carrier::kAllGather:
+      return element_bytes * sum_without_me(step.part_counts);
+    case boxing::Carrier::kReduceScatter:
+      return element_bytes * step.part_counts[me] * (std::ssize(step.group) - 1);
+    case boxing::Carrier::kPackedBoxes:
+      return sum_without_me(step.recv_bytes);
+  }
+  return 0;
+}
+
+TEST(Planner, StatedBytesAreThoseThatRanksReceive) {
+  constexpr int64_t kRanks = 4;
+  RedistributeCaseMaker maker(11, kRanks);
+  int num_steps = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const RedistributeCase c = maker.make();
+    const Route route = find_route(c.shape, float32, c.from, c.to, c.cost);
+    std::vector<int64_t> most(route.steps.size());
+    for (int64_t rank = 0; rank < kRanks; ++rank) {
+      const boxing::RankRoute own = boxing::make_rank_route(route, rank);
+      for (size_t k = 0; k < most.size(); ++k) {
+        if (own.steps[k].kind != RouteStepKind::kAllReduce)
+          most[k] = std::max(most[k], received(own.steps[k], rank));
+      }
+    }
+    for (size_t k = 0; k < most.size(); ++k) {
+      if (route.steps[k].kind == RouteStepKind::kAllReduce) continue;
+      ++num_steps;
+      EXPECT_EQ(static_cast<int64_t>(route.steps[k].bytes), most[k])
+          << "case " << i << ", step " << k << " of " << to_string(route);
+    }
+  }
+  EXPECT_GT(num_steps, 1000);
 }
 
 TEST(Planner, EqualPartsNeedNoStep) {

@@ -213,4 +213,9 @@ RankRoute make_rank_route(const Route& route, int64_t rank) {
   return result;
 }
 
+bool packs_messages(const RankStep& step) {
+  return step.group.size() > 1 && step.kind != RouteStepKind::kAllReduce &&
+         step.carrier == Carrier::kPackedBoxes && !step.is_streamed;
+}
+
 }  // namespace flow::boxing

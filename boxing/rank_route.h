@@ -60,4 +60,8 @@ struct RankRoute {
 
 RankRoute make_rank_route(const Route& route, int64_t rank);
 
+// Returns whether a step gathers all its messages in memory before and after the transfer, if the
+// members of its group cannot read each other's memory.
+bool packs_messages(const RankStep& step);
+
 }  // namespace flow::boxing

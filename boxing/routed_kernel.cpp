@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <tuple>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "boxing/comm/communicator.h"
+#include "boxing/comm/process_world.h"
 #include "boxing/planner.h"
 #include "boxing/redistribute_op.h"
 #include "boxing/run_route.h"
@@ -141,26 +143,44 @@ KernelChoice bind_route(const KernelQuery& query, const Route& route) {
           std::make_shared<const BoundRoute>(context, std::move(own))};
 }
 
-KernelScratch scratch_of_route(const KernelQuery& query, const Route& route, int64_t rank) {
-  KernelScratch blocks;
-  const TensorMeta& x = query.input(0);
-  if (x.is_held && !x.is_contiguous) blocks.push_back({static_cast<int64_t>(x.local_bytes())});
-  const auto bytes_after = [&](size_t step) {
-    const Layout& layout = route.steps[step].to;
-    return static_cast<int64_t>(
-        global_meta(route.shape, route.dtype, layout.placement, layout.nd_sbp, rank)
-            ->local_bytes());
+KernelScratch scratch_of_route(const TensorMeta& input, const Route& route, int64_t rank,
+                               bool shares_memory) {
+  KernelScratch most;  // of any step
+  int64_t most_bytes = 0;
+  const auto consider = [&](const KernelScratch& blocks) {
+    const int64_t bytes = scratch_block_bytes(blocks, 1);
+    if (bytes <= most_bytes) return;
+    most = blocks;
+    most_bytes = bytes;
   };
-  // The bytes that a step reads and writes.
-  int64_t read = 0, written = 0;
-  for (size_t i = 0; i + 1 < route.steps.size(); ++i) {
-    const int64_t before = i == 0 ? 0 : bytes_after(i - 1), after = bytes_after(i);
-    if (before + after > read + written) std::tie(read, written) = std::pair(before, after);
+  std::optional<RankRoute> own;
+  if (!shares_memory) own = make_rank_route(route, rank);
+  std::optional<ScratchBlock> read;  // the intermediate part that a step reads
+  for (size_t i = 0; i < route.steps.size(); ++i) {
+    KernelScratch blocks;
+    if (read) blocks.push_back(*read);
+    const bool is_last = i + 1 == route.steps.size();
+    if (!is_last) {
+      const Layout& layout = route.steps[i].to;
+      const MetaPtr part =
+          global_meta(route.shape, route.dtype, layout.placement, layout.nd_sbp, rank);
+      read = ScratchBlock{static_cast<int64_t>(part->local_bytes())};
+      blocks.push_back(*read);
+    }
+    if (own && packs_messages(own->steps[i])) {
+      const RankStep& step = own->steps[i];
+      for (const std::vector<int64_t>& bytes : {step.send_bytes, step.recv_bytes})
+        blocks.push_back({std::accumulate(bytes.begin(), bytes.end(), int64_t{0})});
+    }
+    consider(blocks);
   }
-  for (const int64_t bytes : {read, written}) {
-    if (bytes > 0) blocks.push_back({bytes});
-  }
-  return blocks;
+  if (input.is_held && !input.is_contiguous)
+    most.push_back({static_cast<int64_t>(input.local_bytes())});
+  return most;
+}
+
+bool ranks_share_memory(RankContext& context) {
+  return context.slot_ptr<ProcessWorld>() == nullptr && process_world() == nullptr;
 }
 
 void register_routed_kernels(KernelTable& table) {

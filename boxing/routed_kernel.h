@@ -5,6 +5,11 @@
 #include "boxing/route.h"
 #include "core/kernel.h"
 #include "core/kernel_scratch.h"
+#include "core/tensor_meta.h"
+
+namespace flow {
+class RankContext;
+}
 
 namespace flow::boxing {
 
@@ -18,9 +23,15 @@ Route route_of_call(const KernelQuery& query);
 // route_of_call(query). The result may run on this rank only.
 KernelChoice bind_route(const KernelQuery& query, const Route& route);
 
-// The memory that carrying out the route takes on `rank` when ranks read each other's memory: the
-// packed input, and the intermediate parts between its steps.
-KernelScratch scratch_of_route(const KernelQuery& query, const Route& route, int64_t rank);
+// The memory that carrying out the route takes on `rank`: the packed input, the intermediate parts
+// between its steps, and the packed messages of a step if ranks cannot read each other's memory.
+// `input` is the meta of the route's input on the rank. Pure.
+KernelScratch scratch_of_route(const TensorMeta& input, const Route& route, int64_t rank,
+                               bool shares_memory);
+
+// Returns whether the ranks of a run can read each other's memory, because they are threads of one
+// process. Ranks that only plan count as threads.
+bool ranks_share_memory(RankContext& context);
 
 void register_routed_kernels(KernelTable& table);
 

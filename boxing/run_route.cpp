@@ -179,10 +179,10 @@ void BoundRoute::run_step(const RankStep& step, Communicator* group, const std::
     }
   } else if (group->shares_memory() && !is_packed_) {
     exchange_shared(step, *group, source, target, what);
-  } else if (step.carrier == Carrier::kPackedBoxes && step.is_streamed) {
-    exchange_streamed(step, *group, source, target, what);
-  } else if (step.carrier == Carrier::kPackedBoxes) {
+  } else if (packs_messages(step)) {
     exchange_packed(step, *group, source, target, what);
+  } else if (step.is_streamed) {
+    exchange_streamed(step, *group, source, target, what);
   } else {
     exchange_parts(step, *group, source, target, what);
   }

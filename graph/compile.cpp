@@ -27,7 +27,7 @@ CompiledArtifact compile_artifact(Graph traced, std::span<const Pass> passes) {
                                      [](const Value& v) { return v.placement.defined(); });
   // Ranks need not know each other's programs if all tensors are local.
   step.programs = is_global ? lower_all(step.graph, order) : lower_here(step.graph, order);
-  step.certificate = certify(step.programs, thread_state().context->thread_pool().num_threads());
+  step.certificate = certify(step.programs, RankKind::of(*thread_state().context));
   if (!is_global) step.certificate.ranks[0].rank = env::rank();
   return step;
 }

@@ -76,7 +76,9 @@ class PlanReader {
       plan.step.passes.push_back({pass, in_.integer(0, kMaxNumber)});
     }
     read_programs(plan.step);
-    plan.step.certificate.num_threads = static_cast<int>(in_.integer(1, kMaxRanks));
+    RankKind& rank_kind = plan.step.certificate.rank_kind;
+    rank_kind.num_threads = static_cast<int>(in_.integer(1, kMaxRanks));
+    rank_kind.shares_memory = in_.integer(0, 1) == 1;
     for (size_t rank = 0; rank < plan.step.programs.size(); ++rank)
       plan.step.certificate.ranks.push_back(read_rank());
     if (!in_.at_end()) in_.fail("something follows its end");

@@ -43,7 +43,8 @@ class PlanWriter {
       body_.integer(pass.changes);
     }
     write_programs(step.programs);
-    body_.integer(step.certificate.num_threads);
+    body_.integer(step.certificate.rank_kind.num_threads);
+    body_.integer(step.certificate.rank_kind.shares_memory ? 1 : 0);
     for (const RankCertificate& rank : step.certificate.ranks)
       write_rank(rank);
 

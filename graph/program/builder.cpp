@@ -142,10 +142,8 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
   if (boxing::follows_route(op)) {
     const KernelQuery query{op, call.inputs, call.outputs, node.raw_attrs()};
     auto route = std::make_shared<const boxing::Route>(boxing::route_of_call(query));
-    KernelScratch scratch = boxing::scratch_of_route(query, *route, program_.rank);
     step.body =
-        CollectiveStep{.op_call = {.op = &op, .attrs = node.attrs, .scratch = std::move(scratch)},
-                       .route = std::move(route)};
+        CollectiveStep{.op_call = {.op = &op, .attrs = node.attrs}, .route = std::move(route)};
   } else {
     KernelStep kernel{.op_call = {.op = &op, .attrs = node.attrs},
                       .draw = node.draw,

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "boxing/route.h"
+#include "boxing/routed_kernel.h"
+#include "core/context.h"
 #include "core/error.h"
 #include "graph/program/memory_plan.h"
 
@@ -277,12 +281,44 @@ void find_peak(const Program& program, RankCertificate& certificate) {
   if (peak != nullptr) certificate.peak_at = place_of(*peak);
 }
 
-void find_scratch(const Program& program, int num_threads, RankCertificate& certificate) {
+// The scratch memory of steps. That of a collective depends on the rank, also within a class.
+class ScratchBytes {
+ public:
+  explicit ScratchBytes(RankKind rank_kind) : rank_kind_(rank_kind) {}
+
+  int64_t of(const Program& program, const Step& step, int64_t rank) {
+    if (const auto* collective = step.as<CollectiveStep>())
+      return of_route(*program.buffer(step.inputs[0]).meta, *collective->route, rank);
+    const OpCall* call = step.op_call();
+    return call == nullptr ? 0 : scratch_block_bytes(call->scratch, rank_kind_.num_threads);
+  }
+
+ private:
+  int64_t of_route(const TensorMeta& input, const boxing::Route& route, int64_t rank) {
+    if (rank_kind_.shares_memory) return compute(input, route, rank);
+    // Many steps have equal routes, and to list the messages of a large group takes long.
+    const std::string key = str(rank, ' ', input.is_contiguous, ' ', route.steps.size(), ' ',
+                                route.dtype, route.shape, route.from, route.to);
+    const auto [at, is_new] = of_routes_.try_emplace(key, 0);
+    if (is_new) at->second = compute(input, route, rank);
+    return at->second;
+  }
+
+  int64_t compute(const TensorMeta& input, const boxing::Route& route, int64_t rank) const {
+    return scratch_block_bytes(
+        boxing::scratch_of_route(input, route, rank, rank_kind_.shares_memory),
+        rank_kind_.num_threads);
+  }
+
+  RankKind rank_kind_;
+  std::unordered_map<std::string, int64_t> of_routes_;
+};
+
+void find_scratch(const Program& program, ScratchBytes& scratch, RankCertificate& certificate) {
   certificate.scratch_bytes = 0;
   certificate.scratch_at.clear();
   for (const Step& step : program.steps) {
-    const OpCall* call = step.op_call();
-    const int64_t bytes = call == nullptr ? 0 : scratch_block_bytes(call->scratch, num_threads);
+    const int64_t bytes = scratch.of(program, step, certificate.rank);
     if (bytes <= certificate.scratch_bytes) continue;
     certificate.scratch_bytes = bytes;
     certificate.scratch_at = place_of(step);
@@ -291,13 +327,19 @@ void find_scratch(const Program& program, int num_threads, RankCertificate& cert
 
 }  // namespace
 
-void state_scratch(Certificate& certificate, const Programs& programs, int num_threads) {
-  certificate.num_threads = num_threads;
-  for (size_t i = 0; i < programs.size(); ++i)
-    find_scratch(*programs[i], num_threads, certificate.ranks[i]);
+RankKind RankKind::of(RankContext& context) {
+  return {.num_threads = context.thread_pool().num_threads(),
+          .shares_memory = boxing::ranks_share_memory(context)};
 }
 
-Certificate certify(const Programs& programs, int num_threads) {
+void state_scratch(Certificate& certificate, const Programs& programs, RankKind rank_kind) {
+  certificate.rank_kind = rank_kind;
+  ScratchBytes scratch(rank_kind);
+  for (size_t i = 0; i < programs.size(); ++i)
+    find_scratch(*programs[i], scratch, certificate.ranks[i]);
+}
+
+Certificate certify(const Programs& programs, RankKind rank_kind) {
   Rehearsal rehearsal(programs);
   rehearsal.run();
   Certificate certificate;
@@ -322,7 +364,7 @@ Certificate certify(const Programs& programs, int num_threads) {
     }
     certificate.ranks.push_back(std::move(own));
   }
-  state_scratch(certificate, programs, num_threads);
+  state_scratch(certificate, programs, rank_kind);
   return certificate;
 }
 

@@ -9,6 +9,10 @@
 
 #include "graph/program/program.h"
 
+namespace flow {
+class RankContext;
+}
+
 namespace flow::graph {
 
 // One thing that a program does together with other ranks.
@@ -44,9 +48,18 @@ struct RankCertificate {
   int64_t longest_queue = 0;  // messages sent to it by one rank and not yet received, at most
 };
 
+// The ranks for which scratch memory is stated.
+struct RankKind {
+  int num_threads = 1;        // compute threads of each
+  bool shares_memory = true;  // they are threads of one process
+
+  // The ranks of the context's run.
+  static RankKind of(RankContext& context);
+};
+
 struct Certificate {
   std::vector<RankCertificate> ranks;
-  int num_threads = 1;  // compute threads of a rank for which scratch is stated
+  RankKind rank_kind = {};
 };
 
 // `programs` are those of ranks 0, 1, …. Throws InternalError, which names ranks, steps and lines,
@@ -56,12 +69,11 @@ struct Certificate {
 // condition that is not one broadcast value; memory of the arena is used wrongly (check_memory).
 // Sends count as unbuffered: a send ends when it is received. Assumed, and compared at run time by
 // FLOW_CHECK=1: ranks hold equal data of a broadcast value.
-// Scratch is stated for ranks with this number of compute threads.
-Certificate certify(const Programs& programs, int num_threads = 1);
+Certificate certify(const Programs& programs, RankKind rank_kind = {});
 Certificate certify(std::span<const Program> programs);
 
-// States the scratch memory again for another number of threads.
-void state_scratch(Certificate& certificate, const Programs& programs, int num_threads);
+// States the scratch memory again for other ranks.
+void state_scratch(Certificate& certificate, const Programs& programs, RankKind rank_kind);
 
 // "rank 1: 4 collectives, 2 messages; 12288 bytes, at most 9216 alive at matmul train.cpp:12;
 // kernels take up to 4160 more at sum train.cpp:13".

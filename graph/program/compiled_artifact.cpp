@@ -23,8 +23,7 @@ void load_programs(CompiledArtifact& step, bool for_all_ranks) {
     program = ready;
   }
   if (!step.is_global()) step.certificate.ranks[0].rank = env::rank();
-  state_scratch(step.certificate, step.programs,
-                thread_state().context->thread_pool().num_threads());
+  state_scratch(step.certificate, step.programs, RankKind::of(*thread_state().context));
 }
 
 int64_t peak_bytes_of(const CompiledArtifact& step, int64_t rank) {

@@ -35,7 +35,8 @@ struct Buffer {
 struct OpCall {
   const OpDef* op = nullptr;
   std::vector<std::byte> attrs = {};
-  KernelScratch scratch = {};  // what the kernel takes in addition to the arena while it runs
+  // What a kernel takes in addition to the arena while it runs; not stored for collectives.
+  KernelScratch scratch = {};
 
   const void* raw_attrs() const { return attrs.empty() ? nullptr : attrs.data(); }
 };

@@ -31,7 +31,7 @@ void show_origin(const graph::PlanKey& key, std::ostream& out) {
 
 // Proves the certificate again from the programs in the file.
 void check(const graph::CompiledArtifact& step, std::ostream& out) {
-  const std::string proved = to_string(graph::certify(step.programs, step.certificate.num_threads));
+  const std::string proved = to_string(graph::certify(step.programs, step.certificate.rank_kind));
   if (proved != to_string(step.certificate)) {
     throw InternalError(
         str("[flow-plan] the certificate in the file does not match its programs; "

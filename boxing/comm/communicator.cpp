@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "boxing/comm/communicator_wrap.h"
 #include "boxing/comm/copy_bytes.h"
 #include "boxing/comm/process_communicator.h"
 #include "boxing/comm/process_world.h"
@@ -307,7 +308,11 @@ Communicator& communicator_for(RankContext& context, std::span<const int64_t> ra
   const std::pair key(channel, std::vector<int64_t>(ranks.begin(), ranks.end()));
   const std::lock_guard lock(cache.mutex);
   auto& entry = cache.by_ranks[key];
-  if (!entry) entry = make_communicator(context, key.second, channel);
+  if (!entry) {
+    entry = make_communicator(context, key.second, channel);
+    const auto& wrap = context.slot<internal::CommunicatorWrap>().wrap;
+    if (wrap) entry = wrap(std::move(entry));
+  }
   return *entry;
 }
 

@@ -12,9 +12,11 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
+#include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
 #include "tests/support/random_cases.h"
+#include "tests/support/recorded_calls.h"
 #include "tests/support/training_layouts.h"
 #include "tests/support/training_run.h"
 
@@ -290,7 +292,10 @@ void lay_out(Net& net, const Way& way) {
   net.share();
 }
 
-TrainingRun train(const Model& model, const Way& way) {
+// Adds what the rank does together with others in the runs of a graph to `recorded`, if it is not
+// null.
+TrainingRun train(const Model& model, const Way& way,
+                  std::vector<BytesOfCollectives>* recorded = nullptr) {
   manual_seed(5);
   Net net(model);
   const bool is_global = !way.stages.empty();
@@ -317,6 +322,14 @@ TrainingRun train(const Model& model, const Way& way) {
   for (int step = 0; step < kSteps; ++step) {
     const Tensor x = randn({model.batch, kWidth}, first), y = randn({model.batch, kWidth}, last);
     const Tensor labels = randint(0, kWidth, {model.batch}, classes);
+    if (way.is_compiled && recorded != nullptr) {
+      const graph::CompiledStep& plan = graph.compile(x, y, labels).plan();
+      take_recorded_calls();
+      const Tensor loss = graph(x, y, labels);
+      recorded->push_back(expect_as_certified(plan, take_recorded_calls(), "graph"));
+      run.losses.push_back(loss.item<double>());
+      continue;
+    }
     if (way.is_compiled) {
       run.losses.push_back(graph(x, y, labels).item<double>());
       continue;
@@ -470,14 +483,27 @@ void run_on(const Way& way, const std::function<void()>& body) {
   run_ranks(static_cast<int>(way.ranks()), body);
 }
 
-// Returns the refusal, or nothing if the way gives what one rank gives.
+// Returns the refusal, or nothing if the way gives what one rank gives. Adds the collectives whose
+// bytes were compared with the certificate's.
 std::string check(const Model& model, const Way& way, const TrainingRun& want,
-                  const std::string& what) {
+                  const std::string& what, int& num_compared) {
   try {
-    std::vector<TrainingRun> runs(static_cast<size_t>(way.ranks()));
-    run_on(way, [&] { runs[static_cast<size_t>(env::rank())] = train(model, way); });
+    const auto ranks = static_cast<size_t>(way.ranks());
+    std::vector<TrainingRun> runs(ranks);
+    std::vector<std::vector<BytesOfCollectives>> recorded(ranks);
+    run_on(way, [&] {
+      const auto rank = static_cast<size_t>(env::rank());
+      record_calls();
+      runs[rank] = train(model, way, way.stages.empty() ? nullptr : &recorded[rank]);
+    });
     for (const TrainingRun& run : runs)
       expect_near(run, want, what);
+    for (size_t step = 0; step < recorded[0].size(); ++step) {
+      std::vector<BytesOfCollectives> of_step;
+      for (const std::vector<BytesOfCollectives>& rank : recorded)
+        of_step.push_back(rank[step]);
+      num_compared += expect_stated_bytes(of_step, what);
+    }
   } catch (const Unsupported& error) {
     return error.what();
   } catch (const std::exception& error) {
@@ -495,21 +521,25 @@ TEST(ModelFuzz, EveryWayToRunARandomModelEqualsOneRankOrSaysWhyNot) {
   const int count = num_cases(kCases);
   const uint64_t first = first_case();
   print_cases();
-  int num_ways = 0, num_refused = 0;
+  int num_ways = 0, num_refused = 0, num_compared = 0;
   for (uint64_t number = first; number < first + static_cast<uint64_t>(count); ++number) {
     Draw draw(number);
     const Model model = draw.model();
     const TrainingRun want = train(model, {.is_compiled = false});
     for (const Way& way : draw.ways()) {
       const std::string what = str("case ", number, ": ", describe(model, way));
-      const std::string refusal = check(model, way, want, what);
+      const std::string refusal = check(model, way, want, what, num_compared);
       ++num_ways;
       if (refusal.empty()) continue;
       ++num_refused;
       EXPECT_TRUE(may_be_refused(model, way, refusal)) << what << " was refused: " << refusal;
     }
   }
-  std::cout << num_refused << " of " << num_ways << " ways were refused\n";
+  std::cout << num_refused << " of " << num_ways << " ways were refused; the bytes of "
+            << num_compared << " collectives were compared\n";
+  if (count >= 40) {
+    EXPECT_GE(num_compared, count);
+  }
 }
 
 }  // namespace

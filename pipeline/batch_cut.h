@@ -12,7 +12,8 @@ using graph::BatchCut;
 using graph::Piece;
 
 // A sample is a row of each of `inputs`, or several rows of an input that has more of them than
-// another. Throws InvalidArgument when there are fewer samples than micro-batches.
+// another. The shards are those of the input that is sharded finest, as it is passed or as the step
+// redistributes it. Throws InvalidArgument when there are fewer samples than micro-batches.
 BatchCut cut_batch(const graph::Graph& graph, const std::vector<graph::ValueId>& inputs,
                    int64_t num_micro_batches);
 

@@ -1,18 +1,26 @@
-// Random models, stages, placements, layouts, schedules and numbers of micro-batches against one
-// rank that runs the micro-batches one after another.
+// Random models, stages, placements, layouts, schedules, numbers of micro-batches and kinds of
+// ranks against one rank that runs the micro-batches one after another. The test cuts the batch
+// itself.
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
-#include "core/tensor_meta.h"
+#include "boxing/redistribute_op.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
-#include "pipeline/batch_cut.h"
-#include "pipeline/micro_batch.h"
+#include "tests/support/loopback_ranks.h"
+#include "tests/support/recorded_calls.h"
 #include "tests/support/training_layouts.h"
 #include "tests/support/training_run.h"
 
@@ -69,6 +77,11 @@ struct Layer : nn::Module<Layer> {
   }
 };
 
+using RunRanks = void (*)(int64_t ranks, const std::function<void()>& body);
+
+// What the ranks of a run did together, by step and rank.
+using Recorded = std::array<std::vector<BytesOfCollectives>, kSteps>;
+
 // Draws what a case is.
 class Case {
  public:
@@ -78,13 +91,12 @@ class Case {
     for (int64_t i = 1; i < num_layers; ++i)
       layers_.push_back(static_cast<Kind>(draw(kNumKinds)));
     choose_schedule(num_layers);
-    ranks_ = 1 + draw(4);
+    ranks_ = draw(16) == 0 ? 1 : 2 + draw(3);
     has_split_data_ = draw(2) == 0;
     for (int64_t s = 0; s < num_stages_; ++s) {
       // Labels are cut where inputs are.
       const bool is_alike = has_split_data_ && s > 0 && s + 1 == num_stages_;
-      choose_placement(is_alike ? placements_[0].num_ranks()
-                                : 1 + draw(std::min<int64_t>(ranks_, 3)));
+      choose_placement(is_alike ? placements_[0].num_ranks() : 0);
     }
     uses_sum_ = draw(3) == 0;
     recomputes_ = draw(3) == 0;
@@ -93,6 +105,10 @@ class Case {
     once_per_step_ = draw(2) == 0;
     // Enough for two samples of each shard in each part.
     batch_ = 2 * 4 * parts_ + draw(4);
+    dtype_ = draw(3) == 0 ? float32 : float64;
+    uses_adam_ = draw(2) == 0;
+    run_ranks_ = std::array<RunRanks, 4>{run_ranks, run_ranks, run_loopback_ranks,
+                                         run_shared_memory_ranks}[static_cast<size_t>(draw(4))];
   }
 
   std::string name() const {
@@ -102,17 +118,34 @@ class Case {
     text += str("; ", num_stages_, " stages, ", parts_, " parts of ", batch_, ", ",
                 to_string(schedule_), has_split_data_ ? ", S(0)" : ", B",
                 recomputes_ ? ", recompute" : "", uses_sum_ ? ", sum" : "", ", zero ", zero_stage_,
-                once_per_step_ ? " once" : "", "; on");
+                once_per_step_ ? " once" : "", ", ", dtype_, uses_adam_ ? ", Adam" : ", SGD",
+                run_ranks_ == run_ranks ? "" : ", processes", "; on");
     for (size_t s = 0; s < placements_.size(); ++s)
       text += str(' ', placements_[s], has_split_weights_[s] ? " rows" : "");
     return text;
   }
 
-  int ranks() const { return static_cast<int>(ranks_); }
+  bool has_several_stages_and_parts() const {
+    std::set<std::vector<int64_t>> different;
+    for (const Placement& placement : placements_)
+      different.insert(placement.ranks());
+    return different.size() > 1 && parts_ > 1;
+  }
 
-  // By the samples that micro-batches have.
-  TrainingRun train_in_turn(const pipeline::BatchCut& cut) const;
-  TrainingRun train(pipeline::BatchCut& cut) const;
+  DType dtype() const { return dtype_; }
+
+  bool uses_adam() const { return uses_adam_; }
+
+  // The shards into which the layouts of the inputs divide the batch.
+  int64_t num_given_shards() const { return has_split_data_ ? placements_[0].num_ranks() : 1; }
+
+  // Runs the case on its ranks. Returns what each rank got, and the shards of the input that the
+  // step shards finest.
+  std::vector<TrainingRun> run(Recorded& recorded, int64_t& num_shards) const;
+
+  // Runs the micro-batches on one rank, one after another. The weights first move by about 1e-7 of
+  // their size in a direction that depends on `moved`, unless it is 0.
+  TrainingRun train_in_turn(int64_t num_shards, DType dtype, int moved) const;
 
  private:
   friend struct Step;
@@ -120,11 +153,11 @@ class Case {
   struct Net : nn::Module<Net> {
     nn::ModuleList<Layer> layers;
 
-    explicit Net(const std::vector<Kind>& kinds) {
+    Net(const std::vector<Kind>& kinds, DType dtype) {
       for (const Kind kind : kinds)
         layers.push_back(Layer(kind));
       register_module("layers", layers);
-      to(float64);
+      to(dtype);
       for (Layer& layer : layers)
         layer.tied = layers[0].linear.weight;
     }
@@ -142,8 +175,8 @@ class Case {
 
   void choose_schedule(int64_t num_layers) {
     using namespace pipeline;
-    parts_ = 1 + draw(4);
-    num_stages_ = 1 + draw(num_layers);
+    parts_ = draw(16) == 0 ? 1 : 2 + draw(3);
+    num_stages_ = draw(16) == 0 ? 1 : 2 + draw(num_layers - 1);
     switch (draw(6)) {
       case 0:
         schedule_ = gpipe();
@@ -158,7 +191,7 @@ class Case {
         break;
       case 3:
         num_stages_ = num_layers < 4 ? 2 : 2 * (1 + draw(2));
-        parts_ = num_stages_ / 2 * (1 + draw(2));
+        parts_ = num_stages_ / 2 * (2 + draw(2));
         schedule_ = interleaved(2);
         break;
       case 4: {
@@ -180,16 +213,25 @@ class Case {
     }
   }
 
+  // Of so many ranks, or of any number if that is 0; in most cases another one than before.
   void choose_placement(int64_t size) {
-    const int64_t first = draw(ranks_ - size + 1);
     std::vector<int64_t> ranks;
-    for (int64_t r = 0; r < size; ++r)
-      ranks.push_back(first + r);
+    for (int tries = 0; tries < 4; ++tries) {
+      const int64_t count = size > 0 ? size : 1 + draw(std::min<int64_t>(ranks_, 3));
+      const int64_t first = draw(ranks_ - count + 1);
+      ranks.clear();
+      for (int64_t r = 0; r < count; ++r)
+        ranks.push_back(first + r);
+      if (placements_.empty() || placements_.back().ranks() != ranks) break;
+    }
     placements_.emplace_back("cpu", ranks);
     has_split_weights_.push_back(draw(3) == 0);
   }
 
   void lay_out(Net& net) const;
+  std::vector<std::vector<int64_t>> rows_of_parts(int64_t num_shards) const;
+  std::shared_ptr<optim::Optimizer> make_optimizer(const Net& net) const;
+  TrainingRun train(std::vector<BytesOfCollectives>& recorded, int64_t& num_shards) const;
 
   int64_t stage_of(int64_t layer) const {
     return layer * num_stages_ / static_cast<int64_t>(layers_.size());
@@ -210,6 +252,9 @@ class Case {
   double momentum_ = 0;
   int64_t zero_stage_ = 0;
   bool once_per_step_ = false;
+  DType dtype_ = float64;
+  bool uses_adam_ = false;
+  RunRanks run_ranks_ = nullptr;
 };
 
 void Case::lay_out(Net& net) const {
@@ -226,34 +271,82 @@ void Case::lay_out(Net& net) const {
     layer.tied = net.layers[0].linear.weight;
 }
 
-Tensor rows_in(const std::vector<Range>& ranges) {
-  std::vector<int64_t> rows;
-  for (const Range& range : ranges) {
-    for (int64_t i = 0; i < range.size; ++i)
-      rows.push_back(range.begin + i);
+std::shared_ptr<optim::Optimizer> Case::make_optimizer(const Net& net) const {
+  if (!uses_adam_) {
+    return std::make_shared<optim::SGD>(net.parameters(),
+                                        optim::SGDOptions{.lr = 0.1, .momentum = momentum_});
   }
-  return tensor(rows, {static_cast<int64_t>(rows.size())}, {.dtype = int64});
+  // Adam divides a gradient by its size plus eps. With eps = lr a step is no larger than the
+  // gradient, so the noise of a gradient that is zero except for rounding stays noise.
+  return std::make_shared<optim::Adam>(net.parameters(),
+                                       optim::AdamOptions{.lr = 0.01, .eps = 0.01});
 }
 
-TrainingRun Case::train_in_turn(const pipeline::BatchCut& cut) const {
+// Returns `size` elements from `begin` on, divided into `parts` parts: the first ones have one
+// element more where the size does not divide evenly.
+std::vector<std::vector<int64_t>> divide(int64_t begin, int64_t size, int64_t parts) {
+  std::vector<std::vector<int64_t>> all(static_cast<size_t>(parts));
+  for (size_t part = 0; part < all.size(); ++part) {
+    const bool is_longer = static_cast<int64_t>(part) < size % parts;
+    for (int64_t left = size / parts + (is_longer ? 1 : 0); left > 0; --left)
+      all[part].push_back(begin++);
+  }
+  return all;
+}
+
+// The rows of each micro-batch by the documented rule: each rank divides its own shard of the input
+// that is sharded finest.
+std::vector<std::vector<int64_t>> Case::rows_of_parts(int64_t num_shards) const {
+  std::vector<std::vector<int64_t>> rows(static_cast<size_t>(parts_));
+  for (const std::vector<int64_t>& shard : divide(0, batch_, num_shards)) {
+    const auto parts = divide(shard.front(), static_cast<int64_t>(shard.size()), parts_);
+    for (size_t m = 0; m < parts.size(); ++m)
+      rows[m].insert(rows[m].end(), parts[m].begin(), parts[m].end());
+  }
+  std::vector<int> times(static_cast<size_t>(batch_));
+  for (const std::vector<int64_t>& part : rows) {
+    for (const int64_t row : part)
+      ++times[static_cast<size_t>(row)];
+  }
+  EXPECT_EQ(times, std::vector<int>(static_cast<size_t>(batch_), 1)) << "a row, other than once";
+  return rows;
+}
+
+TrainingRun Case::train_in_turn(int64_t num_shards, DType dtype, int moved) const {
   manual_seed(3);
-  Net net(layers_);
-  optim::SGD optimizer(net.parameters(), {.lr = 0.1, .momentum = momentum_});
+  Net net(layers_, dtype);
+  if (moved != 0) {
+    const NoGradGuard no_grad;
+    for (const Tensor& parameter : net.parameters()) {
+      const Tensor step = sin(arange(static_cast<double>(parameter.numel())) + 1.7 * moved);
+      parameter.add_(1e-7 * step.reshape(parameter.shape()).to(dtype));
+    }
+  }
+  const std::shared_ptr<optim::Optimizer> optimizer = make_optimizer(net);
+  const std::vector<std::vector<int64_t>> rows_of = rows_of_parts(num_shards);
   TrainingRun run;
   for (int step = 0; step < kSteps; ++step) {
-    const Tensor x = randn({batch_, kWidth}, {.dtype = float64});
+    const Tensor x = randn({batch_, kWidth}, {.dtype = dtype_}).to(dtype);
     const Tensor y = randint(0, kWidth, {batch_}, {.dtype = int64});
-    optimizer.zero_grad();
+    std::vector<double> results(static_cast<size_t>(batch_ * kWidth));
+    optimizer->zero_grad();
     double total = 0;
-    for (int64_t m = 0; m < parts_; ++m) {
-      const Tensor rows = rows_in(cut.samples_of(m));
-      const Tensor loss = loss_of(net(index_select(x, 0, rows)), index_select(y, 0, rows));
+    for (const std::vector<int64_t>& rows : rows_of) {
+      const Tensor index = tensor(rows, {static_cast<int64_t>(rows.size())}, {.dtype = int64});
+      const Tensor out = net(index_select(x, 0, index));
+      const Tensor loss = loss_of(out, index_select(y, 0, index));
       loss.backward();
       total += loss.item<double>();
+      const std::vector<double> values = out.detach().to(float64).to_vector<double>();
+      for (size_t i = 0; i < values.size(); ++i) {
+        const size_t row = static_cast<size_t>(rows[i / kWidth]);
+        results[row * kWidth + i % kWidth] = values[i];
+      }
     }
     nn::utils::clip_grad_norm_(net.parameters(), 0.5);
-    optimizer.step();
+    optimizer->step();
     run.losses.push_back(total);
+    run.weights.emplace_back(str("results of step ", step), results);
   }
   run.read_weights(net);
   return run;
@@ -270,58 +363,127 @@ struct Step : nn::Graph<Step> {
     config().enable_zero({.stage = c.zero_stage_, .once_per_step = c.once_per_step_});
   }
 
-  Tensor build(const Tensor& x, const Tensor& y) {
-    Tensor loss = task.loss_of(net(x), y);
+  std::vector<Tensor> build(const Tensor& x, const Tensor& y) {
+    const Tensor out = net(x);
+    Tensor loss = task.loss_of(out, y);
     loss.backward();
-    return loss;
+    return {loss, out.detach()};
   }
 };
 
-TrainingRun Case::train(pipeline::BatchCut& cut) const {
+// The shards of the input that the step shards finest: of one of the first two inputs, as it is
+// passed or as the step redistributes it.
+int64_t shards_in(const graph::Graph& graph) {
+  int64_t most = 1;
+  const auto consider = [&](graph::ValueId id) {
+    const graph::Value& value = graph.value(id);
+    if (value.nd_sbp == NdSbp(kS0)) most = std::max(most, value.placement.num_ranks());
+  };
+  for (size_t i = 0; i < 2; ++i) {
+    consider(graph.inputs[i]);
+    for (const graph::Node& node : graph.nodes) {
+      const bool moves_it = node.op == &boxing::kRedistribute && node.inputs[0] == graph.inputs[i];
+      if (moves_it) consider(node.outputs[0]);
+    }
+  }
+  return most;
+}
+
+TrainingRun Case::train(std::vector<BytesOfCollectives>& recorded, int64_t& num_shards) const {
+  record_calls();
   manual_seed(3);
-  Net net(layers_);
+  Net net(layers_, dtype_);
   lay_out(net);
-  optim::SGD optimizer(net.parameters(), {.lr = 0.1, .momentum = momentum_});
-  Step graph(*this, net, optimizer);
+  const std::shared_ptr<optim::Optimizer> optimizer = make_optimizer(net);
+  Step graph(*this, net, *optimizer);
   TrainingRun run;
   const NdSbp data = has_split_data_ ? kS0 : kB;
   for (int step = 0; step < kSteps; ++step) {
     const Tensor x =
-        randn({batch_, kWidth}, {.dtype = float64, .placement = placements_.front(), .sbp = data});
+        randn({batch_, kWidth}, {.dtype = dtype_, .placement = placements_.front(), .sbp = data});
     const Tensor y =
         randint(0, kWidth, {batch_}, {.dtype = int64, .placement = placements_.back(), .sbp = kB});
-    run.losses.push_back(graph(x, y).item<double>());
-    const graph::Graph& traced = graph.compile(x, y).plan().graph();
-    cut = pipeline::plan_micro_batches(traced, parts_, traced.inputs.size() - 2).batch;
+    const graph::CompiledStep& plan = graph.compile(x, y).plan();
+    num_shards = shards_in(plan.graph());
+    take_recorded_calls();
+    const std::vector<Tensor> results = graph(x, y);
+    recorded.push_back(expect_as_certified(plan, take_recorded_calls(), name()));
+    run.losses.push_back(results[0].item<double>());
+    run.weights.emplace_back(str("results of step ", step),
+                             results[1].to(float64).to_vector<double>());
   }
   run.read_weights(net);
   return run;
+}
+
+std::vector<TrainingRun> Case::run(Recorded& recorded, int64_t& num_shards) const {
+  const auto ranks = static_cast<size_t>(ranks_);
+  std::vector<TrainingRun> runs(ranks);
+  std::vector<std::vector<BytesOfCollectives>> of_ranks(ranks);
+  run_ranks_(ranks_, [&] {
+    const auto rank = static_cast<size_t>(env::rank());
+    int64_t shards = 1;
+    runs[rank] = train(of_ranks[rank], shards);
+    if (rank == 0) num_shards = shards;
+  });
+  for (size_t step = 0; step < kSteps; ++step) {
+    for (const std::vector<BytesOfCollectives>& of_rank : of_ranks)
+      recorded[step].push_back(of_rank[step]);
+  }
+  return runs;
+}
+
+// How far other runs may be from what one rank gets in float64.
+RunLimits limits_of(const Case& task, int64_t num_shards, const TrainingRun& want,
+                    const std::string& what) {
+  if (task.dtype() == float64) return close_to(want);
+  std::vector<TrainingRun> others;
+  for (int moved = 0; moved <= 6; ++moved)
+    others.push_back(task.train_in_turn(num_shards, float32, moved));
+  RunLimits limits = spread_of(want, others);
+  for (size_t i = 0; i < limits.losses.size(); ++i)
+    EXPECT_LT(limits.losses[i], 1e-3 * std::abs(want.losses[i])) << what << ": says nothing";
+  return limits;
 }
 
 TEST(PipelineFuzz, RandomPipelinesTrainAsOneRankDoes) {
   const char* seed = std::getenv("FLOW_TEST_SEED");
   const char* cases = std::getenv("FLOW_TEST_CASES");
   const uint64_t first = seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10) * 100000;
-  const int count = cases == nullptr ? 40 : std::atoi(cases);
+  const int count = cases == nullptr ? 120 : std::atoi(cases);
+  int num_with_stages = 0, num_float32 = 0, num_adam = 0, num_known = 0;
+  int num_chosen = 0;  // the compiler shards an input finer than the user
   for (int i = 0; i < count; ++i) {
     const Case task(first + static_cast<uint64_t>(i));
+    num_with_stages += task.has_several_stages_and_parts() ? 1 : 0;
+    num_float32 += task.dtype() == float32 ? 1 : 0;
+    num_adam += task.uses_adam() ? 1 : 0;
     const std::string what = str("case ", first + static_cast<uint64_t>(i), ": ", task.name());
     try {
-      pipeline::BatchCut cut;
-      std::vector<TrainingRun> runs(static_cast<size_t>(task.ranks()));
-      run_ranks(task.ranks(), [&] {
-        const int64_t rank = env::rank();
-        pipeline::BatchCut own;
-        runs[static_cast<size_t>(rank)] = task.train(own);
-        if (rank == 0) cut = own;
-      });
-      const TrainingRun want = task.train_in_turn(cut);
+      Recorded recorded;
+      int64_t num_shards = 1;
+      const std::vector<TrainingRun> runs = task.run(recorded, num_shards);
+      num_chosen += num_shards == task.num_given_shards() ? 0 : 1;
+      const TrainingRun want = task.train_in_turn(num_shards, float64, 0);
+      const RunLimits limits = limits_of(task, num_shards, want, what);
       for (const TrainingRun& run : runs)
-        expect_near(run, want, what);
+        expect_within(run, want, limits, what);
+      for (const std::vector<BytesOfCollectives>& ranks : recorded)
+        num_known += expect_stated_bytes(ranks, what);
     } catch (const std::exception& error) {
       ADD_FAILURE() << what << " raised " << error.what();
     }
   }
+  std::cout << num_with_stages << " of " << count << " have several placements and micro-batches, "
+            << num_float32 << " are in float32, " << num_adam << " train with Adam, " << num_chosen
+            << " shard an input by choice of the compiler; the bytes of " << num_known
+            << " collectives were compared\n";
+  if (count < 40) return;
+  EXPECT_GE(num_with_stages, count * 6 / 10);
+  EXPECT_GE(num_float32, count / 5);
+  EXPECT_GE(num_adam, count / 3);
+  EXPECT_GE(num_known, count);
+  EXPECT_LE(num_chosen, count / 10);
 }
 
 }  // namespace

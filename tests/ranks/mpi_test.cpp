@@ -34,6 +34,18 @@ TEST(MpiRanks, AnyLayoutBecomesAnyOther) {
   EXPECT_EQ(job.remains, std::vector<std::string>{});
 }
 
+TEST(MpiRanks, GraphsTakeTheMemoryAndCommunicateAsWasKnownBefore) {
+  for (const char* shared_memory : {"1", "0"}) {
+    const JobResult job =
+        run_job(mpirun(4, {kPrograms + "/rank_graph"}),
+                {.environment = {"FLOW_NUM_THREADS=1", str("FLOW_SHARED_MEMORY=", shared_memory)}});
+
+    EXPECT_EQ(job.exit_code, 0) << job.output;
+    EXPECT_NE(job.output.find("18 steps on 4 ranks"), std::string::npos) << job.output;
+    EXPECT_EQ(job.remains, std::vector<std::string>{});
+  }
+}
+
 TEST(MpiRanks, AProgramWithoutALauncherNeverStartsMpi) {
   // With this setting MPI cannot be initialised.
   const JobOptions no_mpi{.environment = {"OMPI_MCA_btl=does_not_exist"}};

@@ -13,6 +13,7 @@
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
+#include "tests/support/ranks_fixture.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -178,8 +179,6 @@ const Task<models::Gpt> kSmallGpt{
     },
     {8, 16},
     64};
-
-using RunRanks = void (*)(int64_t ranks, const std::function<void()>& body);
 
 template <class Model>
 void expect_stated_on(const TrainingLayout& layout, const Task<Model>& task,

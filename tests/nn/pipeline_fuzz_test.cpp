@@ -20,6 +20,7 @@
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
+#include "tests/support/ranks_fixture.h"
 #include "tests/support/recorded_calls.h"
 #include "tests/support/training_layouts.h"
 #include "tests/support/training_run.h"
@@ -76,8 +77,6 @@ struct Layer : nn::Module<Layer> {
     return tied.to_global({.placement = x.placement(), .sbp = kB});
   }
 };
-
-using RunRanks = void (*)(int64_t ranks, const std::function<void()>& body);
 
 // What the ranks of a run did together, by step and rank.
 using Recorded = std::array<std::vector<BytesOfCollectives>, kSteps>;
@@ -143,8 +142,8 @@ class Case {
   // step shards finest.
   std::vector<TrainingRun> run(Recorded& recorded, int64_t& num_shards) const;
 
-  // Runs the micro-batches on one rank, one after another. The weights first move by about 1e-7 of
-  // their size in a direction that depends on `moved`, unless it is 0.
+  // Runs the micro-batches on one rank, one after another. The weights first move by at most 1e-7
+  // in a direction that depends on `moved`, unless it is 0.
   TrainingRun train_in_turn(int64_t num_shards, DType dtype, int moved) const;
 
  private:

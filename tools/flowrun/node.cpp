@@ -22,6 +22,7 @@
 #include "tools/flowrun/job_error.h"
 #include "tools/flowrun/launch.h"
 #include "tools/flowrun/link.h"
+#include "tools/flowrun/messages.h"
 #include "tools/flowrun/node_files.h"
 #include "tools/flowrun/process.h"
 #include "tools/flowrun/session.h"
@@ -139,15 +140,15 @@ class Node {
 
   void say_hello() {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-    const Json hello = {{"node", options_.node_rank},
-                        {"nodes", options_.num_nodes},
-                        {"ranks", options_.ranks},
-                        {"command", options_.command},
-                        {"flowrun", self},
-                        {"host", host_name()},
-                        {"may_rename", may_rename_host()},
-                        {"network", network_of(own_address(link_->socket()))}};
-    link_->send(Frame::Kind::kHello, hello.dump(-1, ' ', false, Json::error_handler_t::replace));
+    link_->send(Frame::Kind::kHello,
+                to_text(Hello{.node = options_.node_rank,
+                              .num_nodes = options_.num_nodes,
+                              .num_ranks = options_.ranks,
+                              .command = options_.command,
+                              .flowrun = self,
+                              .host = host_name(),
+                              .network = network_of(own_address(link_->socket())),
+                              .may_rename = may_rename_host()}));
   }
 
   void take_over_signals() {
@@ -267,13 +268,11 @@ class Node {
   }
 
   void conclude(const std::string& text) {
-    const Json verdict = Json::parse(text, nullptr, false);
-    exit_code_ = kRankLost;
-    if (!verdict.is_object()) return;
-    exit_code_ = verdict.value("exit_code", kRankLost);
-    if (*exit_code_ != 0) {
-      std::cerr << "flowrun: " << verdict.value("summary", "") << "\nflowrun: exit code "
-                << *exit_code_ << "; node 0 has the report\n";
+    const std::optional<Ending> ending = parse_ending(text);
+    exit_code_ = ending ? ending->exit_code : kRankLost;
+    if (ending && *exit_code_ != 0) {
+      std::cerr << "flowrun: " << ending->summary << "\nflowrun: exit code " << *exit_code_
+                << "; node 0 has the report\n";
     }
   }
 

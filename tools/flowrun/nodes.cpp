@@ -198,10 +198,10 @@ void Nodes::step_visitors() {
 }
 
 // Returns an empty string if the node may take part.
-std::string Nodes::reason_to_refuse(const Json& hello) const {
-  const auto number = hello.value("node", int64_t{0});
+std::string Nodes::reason_to_refuse(const Hello& hello) const {
+  const int64_t number = hello.node;
   const auto num_nodes = static_cast<int64_t>(nodes_.size());
-  if (hello.value("nodes", int64_t{0}) != num_nodes) {
+  if (hello.num_nodes != num_nodes) {
     return "node 0 was started with --nnodes " + std::to_string(num_nodes);
   }
   if (number < 1 || number >= num_nodes)
@@ -210,19 +210,17 @@ std::string Nodes::reason_to_refuse(const Json& hello) const {
     return "node " + std::to_string(number) + " has already joined, from " +
            nodes_[static_cast<size_t>(number)].address;
   }
-  const auto ranks = hello.value("ranks", int64_t{0});
-  if (ranks < 1 || ranks > kMostRanks)
+  if (hello.num_ranks < 1 || hello.num_ranks > kMostRanks)
     return "its number of ranks must be 1 to " + std::to_string(kMostRanks);
-  if (hello.value("command", Json()) != Json(options_.command)) {
+  if (hello.command != options_.command) {
     return "node 0 was started with another program or other arguments";
   }
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  if (hello.value("flowrun", "") != self) {
+  if (hello.flowrun != self) {
     return "flowrun is " + self + " on node 0; install it at the same path on all nodes";
   }
   for (const Node& node : nodes_) {
-    if (node.has_joined && node.host == hello.value("host", "") &&
-        !hello.value("may_rename", false)) {
+    if (node.has_joined && node.host == hello.host && !hello.may_rename) {
       return "the node at " + node.address + " has the same host name, " + node.host +
              "; give each host a different name";
     }
@@ -231,20 +229,16 @@ std::string Nodes::reason_to_refuse(const Json& hello) const {
 }
 
 void Nodes::admit(std::unique_ptr<Link> link, const std::string& address, const std::string& text) {
-  const Json hello = Json::parse(text, nullptr, false);
-  std::string refusal = "its first message does not identify it as a node";
-  try {
-    if (hello.is_object()) refusal = reason_to_refuse(hello);
-  } catch (const Json::exception& error) {
-    refusal = error.what();
-  }
+  const std::optional<Hello> hello = parse_hello(text);
+  const std::string refusal =
+      hello ? reason_to_refuse(*hello) : "its first message does not identify it as a node";
   if (!refusal.empty()) {
     std::cerr << "flowrun: refused a node at " << address << ": " << refusal << '\n';
     link->send(Frame::Kind::kRefused, refusal);
     return link->flush(milliseconds(500));
   }
-  const auto number = hello["node"].get<size_t>();
-  const std::string host = hello.value("host", "");
+  const auto number = static_cast<size_t>(hello->node);
+  const std::string& host = hello->host;
   const bool is_taken = std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
     return node.has_joined && node.host == host;
   });
@@ -252,8 +246,8 @@ void Nodes::admit(std::unique_ptr<Link> link, const std::string& address, const 
                     .address = address,
                     .host = host,
                     .new_host = is_taken ? host + "-node" + std::to_string(number) : "",
-                    .network = hello.value("network", ""),
-                    .num_ranks = hello["ranks"].get<int64_t>(),
+                    .network = hello->network,
+                    .num_ranks = hello->num_ranks,
                     .has_joined = true};
 }
 
@@ -426,8 +420,7 @@ void Nodes::finish() {
 }
 
 void Nodes::tell_verdict(int exit_code, const std::string& summary) {
-  const std::string text = Json{{"exit_code", exit_code}, {"summary", summary}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = to_text(Ending{.exit_code = exit_code, .summary = summary});
   for (Node& node : nodes_) {
     if (!node.link) continue;
     node.link->send(Frame::Kind::kVerdict, text);

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "tools/flowrun/link.h"
+#include "tools/flowrun/messages.h"
 #include "tools/flowrun/options.h"
 
 namespace flowrun {
@@ -88,8 +89,8 @@ class Nodes {
   std::string wait_for_nodes(const std::function<std::string()>& check);
   void accept_connections();
   void step_visitors();
-  void admit(std::unique_ptr<Link> link, const std::string& address, const std::string& hello);
-  std::string reason_to_refuse(const nlohmann::json& hello) const;
+  void admit(std::unique_ptr<Link> link, const std::string& address, const std::string& text);
+  std::string reason_to_refuse(const Hello& hello) const;
   void welcome_all();
   std::string missing() const;
   void handle(size_t number, const Frame& frame);

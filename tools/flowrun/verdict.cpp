@@ -12,6 +12,7 @@
 #include "tools/flowrun/flight.h"
 #include "tools/flowrun/job_error.h"
 #include "tools/flowrun/limits.h"
+#include "tools/flowrun/messages.h"
 #include "tools/flowrun/session.h"
 
 namespace flowrun {
@@ -23,7 +24,7 @@ using Json = nlohmann::json;
 std::map<long, Json> read_json(const std::string& session, const std::string& kind) {
   std::map<long, Json> all;
   for (const auto& [rank, text] : read_records(session, kind)) {
-    Json content = Json::parse(text, nullptr, false);
+    Json content = parse_record(text);
     if (content.is_object()) all[rank] = std::move(content);
   }
   return all;
@@ -38,6 +39,12 @@ struct Finding {
 };
 
 constexpr long kUnknownRank = -1;  // of a process of thread ranks
+
+// The exit code that a record of a failure gives, unless that is no code of a failure.
+int failure_code(const Json& record) {
+  const int code = record.value("exit_code", kRankLost);
+  return code > 0 && code < 256 ? code : kRankLost;
+}
 
 std::string rank_text(long rank) {
   return rank == kUnknownRank ? "the process of the thread ranks" : "rank " + std::to_string(rank);
@@ -59,8 +66,8 @@ Finding of_own_words(long rank, const Json& failed) {
   for (const char* key : {"signal", "op", "seq", "site", "other_site", "missing_ranks"}) {
     if (failed.contains(key)) report[key] = failed[key];
   }
-  return {failed.value("cause", "") == "told", failed.value("time", 0.0),
-          failed.value("exit_code", kRankLost), report};
+  return {failed.value("cause", "") == "told", failed.value("time", 0.0), failure_code(failed),
+          report};
 }
 
 // A rank that could not connect sees only the ranks of its host; the records are of all hosts.
@@ -102,7 +109,7 @@ Finding of_exit(long process, const Json& exit) {
     report["message"] =
         who + " exited with code 0 before the job was over; other ranks may still wait for it";
   } else {
-    exit_code = code == kUsage ? kUsage : std::min(code, kHighestOwn);
+    exit_code = code == kUsage ? kUsage : std::clamp(code, 1, kHighestOwn);
     report["cause"] = "error";
     report["message"] = who + " ended with exit code " + std::to_string(code);
   }
@@ -113,7 +120,7 @@ Finding of_node(const Json& lost) {
   Json report = lost;
   report.erase("time");
   report.erase("exit_code");
-  return {false, lost.value("time", 0.0), lost.value("exit_code", kRankLost), report};
+  return {false, lost.value("time", 0.0), failure_code(lost), report};
 }
 
 std::vector<Finding> find_failures(const std::string& session) {

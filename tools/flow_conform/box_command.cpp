@@ -69,15 +69,16 @@ nn::StateDict redistribute(const Json& row, const nn::StateDict& parts, const Ru
 }  // namespace
 
 ExitCode run_boxing(const BoxOptions& options) {
-  const Json table = read_json(options.table);
-  const nn::StateDict parts = nn::load_safetensors(options.in);
-  nn::StateDict results;
-  Report report;
-  for (const Json& row : table) {
-    report.run(row.at("id"), [&] { results.merge(redistribute(row, parts, options.run)); });
-  }
-  if (env::rank() == 0) nn::save_safetensors(options.out, results);
-  return report.exit_code();
+  return run_spec(options.table, [&](const Json& table) {
+    const nn::StateDict parts = nn::load_safetensors(options.in);
+    nn::StateDict results;
+    Report report;
+    for (const Json& row : table) {
+      report.run(row.at("id"), [&] { results.merge(redistribute(row, parts, options.run)); });
+    }
+    if (env::rank() == 0) nn::save_safetensors(options.out, results);
+    return report.exit_code();
+  });
 }
 
 }  // namespace flow::conform

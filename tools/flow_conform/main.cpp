@@ -132,8 +132,6 @@ int main(int argc, char** argv) {
     return exit_status(line, code);
   } catch (const BadSpec& error) {
     std::cerr << "flow-conform: " << error.what() << '\n';
-  } catch (const Json::exception& error) {
-    std::cerr << "flow-conform: the spec is wrong: " << error.what() << '\n';
   } catch (const flow::BadFile& error) {
     return file_failure(error, kBadFile);
   } catch (const flow::IoError& error) {

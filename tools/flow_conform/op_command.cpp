@@ -280,18 +280,19 @@ void RunOptions::set_dtype(const std::string& word) {
 }
 
 ExitCode run_ops(const OpOptions& options) {
-  const Json spec = read_json(options.cases);
-  set_default_dtype(options.run.floating);
-  OpSuite suite(options);
-  bool found = options.only.empty();
-  for (const Json& one : spec.at("cases")) {
-    if (!options.only.empty() && one.at("id") != options.only) continue;
-    found = true;
-    suite.run(one);
-  }
-  if (!found)
-    throw BadSpec("--only names the case " + options.only + ", which the spec does not have");
-  return suite.finish();
+  return run_spec(options.cases, [&](const Json& spec) {
+    set_default_dtype(options.run.floating);
+    OpSuite suite(options);
+    bool found = options.only.empty();
+    for (const Json& one : spec.at("cases")) {
+      if (!options.only.empty() && one.at("id") != options.only) continue;
+      found = true;
+      suite.run(one);
+    }
+    if (!found)
+      throw BadSpec("--only names the case " + options.only + ", which the spec does not have");
+    return suite.finish();
+  });
 }
 
 }  // namespace flow::conform

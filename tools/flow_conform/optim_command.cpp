@@ -88,44 +88,46 @@ std::vector<double> rates(const Json& spec) {
 
 ExitCode run_optimizers(const OptimOptions& options) {
   set_default_dtype(options.run.floating);
-  const Json spec = read_json(options.spec);
-  nn::StateDict inputs = nn::load_safetensors(path_next_to(options.spec, spec.at("inputs")));
-  for (auto& [name, value] : inputs) {
-    if (is_floating(value.dtype())) value = cast(value, options.run.floating);
-  }
-  const int64_t steps = spec.at("steps");
-  nn::StateDict results;
-  Report report;
-  for (const char* list : {"optimizers", "clip"}) {
-    if (!spec.contains(list)) continue;
-    for (const Json& one : spec[list]) {
-      report.run(one.at("id"), [&] {
-        check_device(options.run);
-        results.merge(trajectories(one, steps, inputs));
-      });
+  return run_spec(options.spec, [&](const Json& spec) {
+    nn::StateDict inputs = nn::load_safetensors(path_next_to(options.spec, spec.at("inputs")));
+    for (auto& [name, value] : inputs) {
+      if (is_floating(value.dtype())) value = cast(value, options.run.floating);
     }
-  }
-  if (env::rank() == 0) nn::save_safetensors(options.out, results);
-  return report.exit_code();
+    const int64_t steps = spec.at("steps");
+    nn::StateDict results;
+    Report report;
+    for (const char* list : {"optimizers", "clip"}) {
+      if (!spec.contains(list)) continue;
+      for (const Json& one : spec[list]) {
+        report.run(one.at("id"), [&] {
+          check_device(options.run);
+          results.merge(trajectories(one, steps, inputs));
+        });
+      }
+    }
+    if (env::rank() == 0) nn::save_safetensors(options.out, results);
+    return report.exit_code();
+  });
 }
 
 ExitCode run_schedulers(const OptimOptions& options) {
-  const Json spec = read_json(options.spec);
-  Json results = Json::object();
-  Report report;
-  if (spec.contains("schedulers")) {
-    for (const Json& one : spec["schedulers"]) {
-      const std::string id = one.at("id");
-      report.run(id, [&] {
-        check_device(options.run);
-        results[id] = rates(one);
-      });
+  return run_spec(options.spec, [&](const Json& spec) {
+    Json results = Json::object();
+    Report report;
+    if (spec.contains("schedulers")) {
+      for (const Json& one : spec["schedulers"]) {
+        const std::string id = one.at("id");
+        report.run(id, [&] {
+          check_device(options.run);
+          results[id] = rates(one);
+        });
+      }
     }
-  }
-  if (env::rank() == 0 && !(std::ofstream(options.out) << results.dump(1) << '\n')) {
-    throw IoError("[flow-conform] cannot write " + options.out);
-  }
-  return report.exit_code();
+    if (env::rank() == 0 && !(std::ofstream(options.out) << results.dump(1) << '\n')) {
+      throw IoError("[flow-conform] cannot write " + options.out);
+    }
+    return report.exit_code();
+  });
 }
 
 }  // namespace flow::conform

@@ -4,8 +4,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sstream>
+#include <string_view>
 
 #include "core/context.h"
+#include "nn/checked_json.h"
 
 namespace flow::conform {
 
@@ -68,12 +71,19 @@ void Report::failed(const std::string& id, const std::string& reason) {
   exit_code_ = kFailed;
 }
 
-Json read_json(const std::string& path) {
+ExitCode run_spec(const std::string& path, const std::function<ExitCode(const Json&)>& run) {
+  constexpr int kMaxDepth = 16;
+  const auto fail = [&](const std::string& why) { throw BadSpec(str(path, ": ", why)); };
   std::ifstream file(path);
   if (!file) throw BadSpec("cannot open " + path);
+  std::ostringstream text;
+  text << file.rdbuf();
   try {
-    return Json::parse(file);
+    return run(nn::parse_checked(text.str(), {.max_depth = kMaxDepth}, fail));
   } catch (const Json::exception& error) {
+    throw BadSpec(str(path, ": ", error.what()));
+  } catch (const BadSpec& error) {
+    if (std::string_view(error.what()).starts_with(path)) throw;
     throw BadSpec(str(path, ": ", error.what()));
   }
 }

@@ -35,8 +35,9 @@ class Report {
   ExitCode exit_code_ = kDone;
 };
 
-// Throws a BadSpec that names the file.
-Json read_json(const std::string& path);
+// Reads a spec, and passes it to `run`. Throws a BadSpec that names the file if it is no JSON, or if
+// `run` finds that it has another form.
+ExitCode run_spec(const std::string& path, const std::function<ExitCode(const Json&)>& run);
 
 // The path of `file`, which is given relative to the folder of `spec`.
 std::string path_next_to(const std::string& spec, const std::string& file);

@@ -54,6 +54,7 @@ class Args {
 
 lrs::LambdaLROptions lambda_options(const Json& args) {
   const auto table = args.at("lr_lambda").get<std::vector<double>>();
+  if (table.empty()) throw BadSpec("lr_lambda has no rates");
   return {.lr_lambda = [table](int64_t epoch) {
     return table[std::min(static_cast<size_t>(epoch), table.size() - 1)];
   }};

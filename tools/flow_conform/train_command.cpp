@@ -160,13 +160,14 @@ class Training {
 ExitCode run_training(const TrainOptions& options) {
   if (const auto layout = job_layout(options.layout)) return run_job_training(options, *layout);
   set_default_dtype(options.run.floating);
-  const Json spec = read_json(options.spec);
-  Report report;
-  report.run("train", [&] {
-    if (options.run.device != "cpu") throw NotSupported("device " + options.run.device);
-    Training(options, spec).run();
+  return run_spec(options.spec, [&](const Json& spec) {
+    Report report;
+    report.run("train", [&] {
+      if (options.run.device != "cpu") throw NotSupported("device " + options.run.device);
+      Training(options, spec).run();
+    });
+    return report.exit_code();
   });
-  return report.exit_code();
 }
 
 }  // namespace flow::conform

@@ -257,17 +257,18 @@ ExitCode run_job_training(const TrainOptions& options, const JobLayout& layout) 
     throw BadSpec("layout " + options.layout +
                   " starts its own ranks; run flow-conform without a launcher");
   }
-  const Json spec = read_json(options.spec);
-  Report report;
-  report.run("train", [&] {
-    if (options.run.device != "cpu") throw NotSupported("device " + options.run.device);
-    if (!options.schedule.empty() || options.micro_batches > 0) {
-      throw NotSupported("schedules and micro-batches in job functions");
-    }
-    if (!options.timeline.empty()) throw NotSupported("timelines of job functions");
-    JobTraining(options, layout, spec).run();
+  return run_spec(options.spec, [&](const Json& spec) {
+    Report report;
+    report.run("train", [&] {
+      if (options.run.device != "cpu") throw NotSupported("device " + options.run.device);
+      if (!options.schedule.empty() || options.micro_batches > 0) {
+        throw NotSupported("schedules and micro-batches in job functions");
+      }
+      if (!options.timeline.empty()) throw NotSupported("timelines of job functions");
+      JobTraining(options, layout, spec).run();
+    });
+    return report.exit_code();
   });
-  return report.exit_code();
 }
 
 }  // namespace flow::conform

@@ -48,6 +48,8 @@ constexpr double kLargest = 1e12;
 double number_of(const nlohmann::json& table, const Member& member, std::string_view name) {
   const auto found = table.find(member.name);
   if (found == table.end()) throw_bad(name, str("it has no ", member.name));
+  if (found->is_structured())  // may be nested too deeply to be printed
+    throw_bad(name, str(member.name, " is a list or an object, which is not a number"));
   if (!found->is_number())
     throw_bad(name, str(member.name, " is ", found->dump(), ", which is not a number"));
   const auto value = found->get<double>();

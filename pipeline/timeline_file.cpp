@@ -83,12 +83,33 @@ Json json_of(const TimelineEvent& event) {
           {"args", std::move(args)}};
 }
 
+// The parser copies lists and objects, and calls itself for each level of nesting.
+bool is_nested_too_deeply(std::string_view text) {
+  constexpr int kMost = 64;  // levels of a timeline: 5, but other programs may add events
+  int depth = 0;
+  bool is_quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (is_quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      is_quoted = !is_quoted;
+    } else if (!is_quoted && (c == '[' || c == '{')) {
+      if (++depth > kMost) return true;
+    } else if (!is_quoted && (c == ']' || c == '}')) {
+      --depth;
+    }
+  }
+  return false;
+}
+
 // Reads a file's JSON; every error names the path.
 class Parser {
  public:
   explicit Parser(const std::string& path) : path_(path) {}
 
   Json parse(std::string_view text) const {
+    if (is_nested_too_deeply(text)) fail("it is nested too deeply");
     Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded()) fail("it is no JSON");
     return json;

@@ -109,7 +109,8 @@ Digits read_idx(const std::string& images_path, const std::string& labels_path) 
   IdxFile labels(labels_path);
   labels.check_magic(kLabelsMagic);
   if (const int64_t count = labels.read_u32("header"); count != digits.count) {
-    labels.fail(str("it has ", count, " labels for ", digits.count, " images"));
+    labels.fail(
+        str("it has ", count, " labels for the ", digits.count, " images of ", images_path));
   }
   // The buffer grows with the bytes that are read, so a header cannot claim memory that the file
   // does not fill.

@@ -138,7 +138,7 @@ class FlowrunFault : public testing::TestWithParam<Fault> {
 
     EXPECT_EQ(job.exit_code, fault.exit_code) << job.output;
     EXPECT_LT(job.seconds, fault.limit_s) << job.output;
-    EXPECT_EQ(job.remains, std::vector<std::string>{});
+    expect_nothing_remains(job);
     const std::string report = read_report();
     expect_words(report, fault.report);
     expect_words(report, fault.sites);
@@ -182,7 +182,7 @@ TEST(Flowrun, ProgramsGiveTheSameOnThreadsAndProcesses) {
   EXPECT_EQ(threads.exit_code, 0) << threads.output;
   EXPECT_EQ(processes.exit_code, 0) << processes.output;
   EXPECT_EQ(processes.output, threads.output);
-  EXPECT_EQ(processes.remains, std::vector<std::string>{});
+  expect_nothing_remains(processes);
 }
 
 // The losses are those that OneFlow's documentation prints for this program.
@@ -278,7 +278,7 @@ TEST(Flowrun, SharedMemoryMayBeSmall) {
 
   EXPECT_EQ(job.exit_code, 0) << job.output;
   expect_words(job.output, {"[0] rank 1: "});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(Flowrun, RanksThatGetNoSharedMemorySendMessages) {
@@ -427,7 +427,7 @@ TEST(Flowrun, AJobThatTakesTooLongIsEnded) {
 
   EXPECT_EQ(job.exit_code, 71) << job.output;
   EXPECT_LT(job.seconds, 8);
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 // The last line of output about each step, indexed by step.
@@ -458,7 +458,7 @@ TEST(Flowrun, ARestartedJobTrainsAsIfNothingHadHappened) {
   EXPECT_EQ(losses_of(restarted.output), losses_of(whole.output));
   expect_words(restarted.output, {"ended by signal 9", "flowrun: restart 1 of 2"});
   expect_words(report, {R"("attempts": [)", R"("signal": 9)", R"("cause": "none")"});
-  EXPECT_EQ(restarted.remains, std::vector<std::string>{});
+  expect_nothing_remains(restarted);
 }
 
 TEST(Flowrun, RestartsEnd) {
@@ -504,7 +504,7 @@ TEST(Flowrun, ASecondSignalEndsTheJob) {
   const JobResult job = interrupt("-n 2", "kill -INT $pid; sleep 0.2; kill -INT $pid");
 
   EXPECT_EQ(job.exit_code, 72) << job.output;
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(Flowrun, RanksDoNotOutliveALostLauncher) {
@@ -512,7 +512,7 @@ TEST(Flowrun, RanksDoNotOutliveALostLauncher) {
       interrupt("-n 2", "kill -KILL $(cat /proc/$pid/task/$pid/children)");
 
   EXPECT_EQ(mpirun_lost.exit_code, 72) << mpirun_lost.output;
-  EXPECT_EQ(mpirun_lost.remains, std::vector<std::string>{});
+  expect_nothing_remains(mpirun_lost);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ TEST(SlowHosts, GiveTheBitsOfThreads) {
       {kJobSecret});
 
   expect_words(job.output, {"a ended with 0:\n" + threads.output, "b ended with 0:\n"});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(SlowHosts, AJobIsStartedAgainOnTheSameNodes) {
@@ -27,7 +27,7 @@ TEST(SlowHosts, AJobIsStartedAgainOnTheSameNodes) {
 
   expect_words(job.output, {"a ended with 0:\n", "b ended with 0:\n", "flowrun: restart 1 of 1",
                             "step 11: loss", R"("attempts": [)"});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(SlowHosts, ACutCableEndsBothSides) {
@@ -37,7 +37,7 @@ TEST(SlowHosts, ACutCableEndsBothSides) {
   expect_words(job.output, {"a ended with 72:\n", "b ended with 72:\n", R"("cause": "node_lost")",
                             "node 1 (host-b, 10.77.5.2) is lost: it sent nothing for 30 s",
                             "node 0 (10.77.5.1) is lost: it sent nothing for 30 s"});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(SlowHosts, AStoppedNodeIsLost) {
@@ -47,7 +47,7 @@ TEST(SlowHosts, AStoppedNodeIsLost) {
 
   expect_words(job.output, {"a ended with 72:\n", "b ended with 72:\n",
                             "node 1 (host-b, 10.77.5.2) is lost: it sent nothing for 30 s"});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 // Part of a script: after a job was restarted because a lost host is back, asks it to stop.
@@ -70,7 +70,7 @@ TEST(SlowHosts, AJobGoesOnWhenItsCableIsMended) {
   expect_words(job.output, {"a ended with 0:\n", "b ended with 0:\n", "asked to stop",
                             "node 0 (10.77.5.1) is lost: it sent nothing for 30 s; waiting",
                             R"("attempts": [)", R"("cause": "node_lost")"});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(SlowHosts, AJobGoesOnWhenItsNodeIsStartedAgainByHand) {

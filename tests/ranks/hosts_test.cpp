@@ -15,7 +15,7 @@ TEST(Hosts, TrainTogether) {
   expect_words(job.output, {"a ended with 0:\n", "b ended with 0:\n",
                             "[0] 500/500 loss:4.547473508864641e-12\n",
                             "[1] 500/500 loss:6.184563972055912e-11\n"});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(Hosts, MayBeOneHostUnderTwoNames) {
@@ -50,7 +50,7 @@ TEST(Hosts, AreStartedByARemoteShell) {
 
   expect_words(job.output, {"a ended with 0:\n", "[0] host-a has a 'word' $b\n",
                             "[1] host-b has a 'word' $b\n", "[2] host-b has a 'word' $b\n"});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(Hosts, NeedASecret) {
@@ -98,7 +98,7 @@ TEST(Hosts, PassSignalsOn) {
   const JobResult job = disturb_two_hosts("kill -TERM $of_a");
 
   expect_words(job.output, {"a ended with 0:\n", "[3] asked to stop\n", "b ended with 0:\n"});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(Hosts, ALostRankIsReportedByItsNode) {
@@ -107,7 +107,7 @@ TEST(Hosts, ALostRankIsReportedByItsNode) {
 
   expect_words(job.output, {"a ended with 72:\n", "b ended with 72:\n", R"("signal": 9)",
                             R"("last_calls": [)", R"("host": "host-b")"});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(Hosts, ALostDaemonIsReported) {
@@ -117,7 +117,7 @@ TEST(Hosts, ALostDaemonIsReported) {
   expect_words(job.output,
                {"a ended with 72:\n", "b ended with 72:\n", R"("cause": "node_lost")",
                 "node 1 (host-b, 10.77.5.2) is lost: its daemon was ended by signal 9"});
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(Hosts, ALostNodeIsReported) {

@@ -18,7 +18,7 @@ TEST(SlowMpiRanks, AStoppedOneIsFoundByItsHeartbeats) {
                             "stopped"),
             std::string::npos)
       << job.output;
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(SlowMpiRanks, OneThatComputesForLongIsNoFault) {
@@ -56,7 +56,7 @@ TEST(SlowMpiRanks, MoveAndReduceMoreThanTwoGibibytes) {
   const JobOptions options = {.limit_s = 600};
   const JobResult processes = run_job(mpirun(2, {kPrograms + "/rank_large"}), options);
   EXPECT_EQ(processes.exit_code, 0) << processes.output;
-  EXPECT_EQ(processes.remains, std::vector<std::string>{});
+  expect_nothing_remains(processes);
 
   const JobResult threads = run_job({kPrograms + "/rank_large", "2"}, options);
   EXPECT_EQ(threads.exit_code, 0) << threads.output;

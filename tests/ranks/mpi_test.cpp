@@ -22,7 +22,7 @@ TEST(MpiRanks, GiveTheBitsOfThreadRanks) {
     EXPECT_EQ(processes.exit_code, 0) << processes.output;
     EXPECT_EQ(processes.output, threads.output);
     EXPECT_NE(threads.output.find("rank 1: "), std::string::npos) << threads.output;
-    EXPECT_EQ(processes.remains, std::vector<std::string>{});
+    expect_nothing_remains(processes);
   }
 }
 
@@ -31,7 +31,7 @@ TEST(MpiRanks, AnyLayoutBecomesAnyOther) {
 
   EXPECT_EQ(job.exit_code, 0) << job.output;
   EXPECT_NE(job.output.find("500 cases on 4 ranks"), std::string::npos) << job.output;
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(MpiRanks, GraphsTakeTheMemoryAndCommunicateAsWasKnownBefore) {
@@ -153,7 +153,7 @@ TEST(MpiRanks, ThatHangAfterAFailureAreEnded) {
       << job.output;
   EXPECT_NE(job.output.find("waits for rank 0 in sum of 1000 float32"), std::string::npos)
       << job.output;
-  EXPECT_EQ(job.remains, std::vector<std::string>{});
+  expect_nothing_remains(job);
 }
 
 TEST(MpiRanks, ASignalBeforeTheFirstQuestionIsKept) {

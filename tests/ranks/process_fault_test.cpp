@@ -41,7 +41,7 @@ std::vector<std::string> flowrun(const std::string& ranks) {
 
 void expect_end(const Outcome& outcome, int exit_code, const std::vector<std::string>& report) {
   EXPECT_EQ(outcome.job.exit_code, exit_code) << outcome.job.output;
-  EXPECT_EQ(outcome.job.remains, std::vector<std::string>{});
+  expect_nothing_remains(outcome.job);
   for (const std::string& word : report) {
     EXPECT_NE(outcome.report.find(word), std::string::npos)
         << "missing: " << word << "\nin: " << outcome.report << '\n'

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ for directory in /proc/[0-9]*; do
   [ "$directory" = /proc/1 ] || { tr '\0' ' ' < "$directory/cmdline" 2>/dev/null && echo; } >> "$0"
 done
 ls -A /dev/shm | grep -v '^tmp$' >> "$0"
+echo inspected >> "$0"
 exit $status
 )";
 
@@ -112,6 +114,8 @@ JobResult run_once(bool is_boxed, const std::vector<std::string>& command,
   std::ifstream remains(report);
   for (std::string line; std::getline(remains, line);)
     result.remains.push_back(line);
+  result.was_inspected = !result.remains.empty() && result.remains.back() == "inspected";
+  if (result.was_inspected) result.remains.pop_back();
   unlink(report.c_str());
   unlink(output.c_str());
   rmdir(directory.c_str());
@@ -127,6 +131,14 @@ bool jobs_are_boxed() {
 
 JobResult run_job(const std::vector<std::string>& command, const JobOptions& options) {
   return run_once(jobs_are_boxed(), command, options);
+}
+
+void expect_nothing_remains(const JobResult& job) {
+  if (!jobs_are_boxed()) {
+    GTEST_SKIP() << "the system allows no namespaces, so what the job leaves behind is not seen";
+  }
+  EXPECT_TRUE(job.was_inspected) << "the job was ended before it was known what it left behind";
+  EXPECT_EQ(job.remains, std::vector<std::string>{}) << job.output;
 }
 
 std::vector<std::string> mpirun(int ranks, const std::vector<std::string>& command) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <random>
 #include <sstream>
 #include <string>
@@ -170,6 +171,7 @@ namespace {
 struct Crash {
   std::string folder;
   std::string event;
+  bool is_of_disk = true;  // false: only the processes are killed, and the disk loses nothing
 };
 
 // Where and when crashes are taken, while a save runs.
@@ -184,21 +186,26 @@ Crashes& crashes() {
   return instance;
 }
 
-// The disk loses all that is not synced, the contents, or some of each.
+// What a disk may keep of what is not synced: nothing, the names, some of the names and contents,
+// or all, as when only the processes are killed.
+constexpr std::array<std::pair<double, double>, 4> kStays = {{{0, 0}, {1, 0}, {0.5, 0.5}, {1, 1}}};
+
 void crash_before(const char* event) {
   const std::lock_guard lock(crashes().mutex);
-  constexpr std::array<std::pair<double, double>, 3> kStays = {{{0, 0}, {1, 0}, {0.5, 0.5}}};
   for (const auto& [names, contents] : kStays) {
     const size_t number = crashes().all.size();
     const std::string folder = crashes().folder + "/" + std::to_string(number);
     Disk::instance().crash_into(folder, names, contents, static_cast<uint32_t>(number));
-    crashes().all.push_back({folder, event});
+    crashes().all.push_back({folder, event, names < 1 || contents < 1});
   }
 }
 
 class CheckpointCrash : public testing::Test {
  protected:
-  CheckpointCrash() : base_(testing::TempDir() + "flow_crash_" + std::to_string(getpid())) {
+  // In memory if the system has such a place: each point writes some hundred files.
+  CheckpointCrash()
+      : base_((access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm/" : testing::TempDir()) +
+              "flow_crash_" + std::to_string(getpid())) {
     fs::remove_all(base_);
     fs::create_directories(base_ + "/disk");
     crashes().folder = base_ + "/crashes";
@@ -211,15 +218,21 @@ class CheckpointCrash : public testing::Test {
     fs::remove_all(base_);
   }
 
-  // Two ranks save {"w": 5 rows of 3 times `factor`, "b": `factor`} into the only kept checkpoint.
-  void save(int64_t step, double factor) const {
-    const Placement pair("cpu", {0, 1});
-    run_ranks(2, [&] {
-      CheckpointFolder(base_ + "/disk/run/of", {.keep_last = 1})
-          .save(step, {{"w", full({5, 3}, factor, {.placement = pair, .sbp = sbp::split(0)})},
-                       {"b", full({3}, factor, {.placement = pair, .sbp = sbp::broadcast})}});
+  // Ranks save {"w": 5 rows of 3 times `factor`, "b": `factor`} below a disk.
+  static void save_below(const std::string& disk, int64_t step, double factor, int64_t ranks,
+                         int64_t keep_last) {
+    std::vector<int64_t> numbers(static_cast<size_t>(ranks));
+    std::iota(numbers.begin(), numbers.end(), int64_t{0});
+    const Placement all("cpu", numbers);
+    run_ranks(static_cast<int>(ranks), [&] {
+      CheckpointFolder(disk + "/run/of", {.keep_last = keep_last})
+          .save(step, {{"w", full({5, 3}, factor, {.placement = all, .sbp = sbp::split(0)})},
+                       {"b", full({3}, factor, {.placement = all, .sbp = sbp::broadcast})}});
     });
   }
+
+  // Two ranks save into the only kept checkpoint.
+  void save(int64_t step, double factor) const { save_below(base_ + "/disk", step, factor, 2, 1); }
 
   // As save(), with a crash before each of its steps, and after it.
   void save_with_crashes(int64_t step, double factor) const {
@@ -266,7 +279,7 @@ TEST_F(CheckpointCrash, TheOldOrTheNewIsThere) {
 
     save_with_crashes(step, 10);
 
-    EXPECT_GE(crashes().all.size(), 36U);
+    EXPECT_GE(crashes().all.size(), 12U * kStays.size());
     bool was_old = false;
     for (const Crash& crash : crashes().all) {
       const double factor = factor_in(crash);
@@ -276,6 +289,46 @@ TEST_F(CheckpointCrash, TheOldOrTheNewIsThere) {
     }
     EXPECT_TRUE(was_old);
   }
+}
+
+// Four ranks save a checkpoint after every step and keep two, as a training does. It is interrupted
+// at each point at which the disk changes.
+TEST_F(CheckpointCrash, AHundredPointsOfATrainingLeaveTheOldOrTheNew) {
+  constexpr int64_t kRanks = 4, kKept = 2;
+  size_t num_points = 0;
+  for (int64_t step = 1; num_points < 100; ++step) {
+    crashes().folder = base_ + "/crashes" + std::to_string(step);
+    crashes().all.clear();
+    Disk::instance().start(base_ + "/disk");
+    internal::set_file_event_hook(crash_before);
+    save_below(base_ + "/disk", step, static_cast<double>(step), kRanks, kKept);
+    internal::set_file_event_hook(nullptr);
+    crash_before("the end");
+    Disk::instance().stop();
+
+    for (const Crash& crash : crashes().all) {
+      const CheckpointFolder folder(crash.folder + "/run/of");
+      const std::vector<int64_t> steps = folder.steps();
+      const int64_t newest = steps.empty() ? 0 : steps.back();
+      EXPECT_TRUE(newest == step || (newest == step - 1 && crash.event != "the end"))
+          << newest << " before " << crash.event << " of step " << step;
+      EXPECT_LE(steps.size(), static_cast<size_t>(kKept) + 1);
+      for (const int64_t kept : steps) {
+        const Checkpoint checkpoint = folder.open(kept);
+        const auto factor = static_cast<double>(kept);
+        EXPECT_EQ(checkpoint.read("b").to_vector<double>(), std::vector<double>(3, factor));
+        EXPECT_EQ(checkpoint.read("w").to_vector<double>(), std::vector<double>(15, factor));
+      }
+      if (crash.is_of_disk) continue;
+      // The job goes on from there, whatever the interrupted save has left.
+      save_below(crash.folder, newest + 1, static_cast<double>(newest + 1), kRanks, kKept);
+      EXPECT_EQ(factor_in(crash), static_cast<double>(newest + 1)) << crash.event;
+    }
+    num_points += crashes().all.size() / kStays.size();
+    fs::remove_all(crashes().folder);
+    if (HasFailure() || step > 20) break;
+  }
+  EXPECT_GE(num_points, 100U);
 }
 
 }  // namespace

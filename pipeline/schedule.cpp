@@ -65,6 +65,7 @@ Schedule parse_schedule(std::string_view text) {
       if (space != 0) worker.push_back(parse_action(line.substr(0, space)));
       line.remove_prefix(space == std::string_view::npos ? line.size() : space + 1);
     }
+    if (worker.empty()) schedule.actions.pop_back();  // the line is blank
   }
   int64_t num_actions = 0;
   for (const auto& worker : schedule.actions)

@@ -1,5 +1,6 @@
 #include "graph/ir/ir_text.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace flow::graph {
@@ -27,10 +28,11 @@ std::string id_list(std::span<const ValueId> ids) {
   return text;
 }
 
-// A cursor over one line.
+// A cursor over one line. Ids of values are less than `most_values`.
 class Line {
  public:
-  Line(std::string_view text, int64_t number) : rest_(text), number_(number) {}
+  Line(std::string_view text, int64_t number, size_t most_values)
+      : rest_(text), number_(number), most_values_(static_cast<int64_t>(most_values)) {}
 
   [[noreturn]] void fail(std::string_view wanted) const {
     throw InvalidArgument(
@@ -69,7 +71,16 @@ class Line {
   ValueId id() {
     if (accept("none")) return kNoValue;
     expect("%");
-    return static_cast<ValueId>(integer());
+    const int64_t id = integer();
+    if (id < 0 || id >= most_values_) fail(str("an id of a value before %", id));
+    return static_cast<ValueId>(id);
+  }
+
+  // The id of a value that the line defines.
+  ValueId defined_id() {
+    const ValueId value = id();
+    if (value == kNoValue) fail("the id of a value before");
+    return value;
   }
 
   std::vector<ValueId> ids(std::string_view stop) {
@@ -88,6 +99,7 @@ class Line {
  private:
   std::string_view rest_;
   int64_t number_;
+  int64_t most_values_;
 };
 
 Value parse_value(Line& line) {
@@ -197,18 +209,20 @@ std::string to_string(const Graph& graph) {
 Graph parse_graph(std::string_view text, const OpTable& ops) {
   Graph graph;
   int64_t number = 0;
+  // The definition of a value takes more than a byte, and passes remove values from between others.
+  const size_t most_values = text.size() + (1 << 16);
   while (!text.empty()) {
     const size_t end = text.find('\n');
-    Line line(text.substr(0, end), ++number);
+    Line line(text.substr(0, end), ++number, most_values);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.at_end()) continue;
     if (line.accept("input ")) {
-      const ValueId id = line.id();
+      const ValueId id = line.defined_id();
       line.expect(" : ");
       graph.inputs.push_back(id);
       set_value(graph, id, parse_value(line));
     } else if (line.accept("capture ")) {
-      const ValueId id = line.id();
+      const ValueId id = line.defined_id();
       line.expect(" : ");
       graph.captures.push_back({id, id});
       set_value(graph, id, parse_value(line));
@@ -232,6 +246,8 @@ Graph parse_graph(std::string_view text, const OpTable& ops) {
       }
     } else {
       std::vector<ValueId> outputs = line.ids(" = ");
+      if (std::find(outputs.begin(), outputs.end(), kNoValue) != outputs.end())
+        line.fail("the ids of values before");
       graph.nodes.push_back(parse_node(line, graph, std::move(outputs), ops));
     }
   }

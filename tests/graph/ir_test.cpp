@@ -58,6 +58,10 @@ TEST(Ir, BadTextNamesItsLine) {
       << complaint(text + "nonsense\n");
   EXPECT_NE(complaint("%1 = no_such_op(%0) {} : (2,) float32 cpu @F0 a.cpp:1\n").find("no_such_op"),
             std::string::npos);
+  for (const char* id : {"none", "%-5", "%13720368"}) {
+    const std::string message = complaint(std::string("input ") + id + " : (2,) float32 cpu\n");
+    EXPECT_NE(message.find("line 1: expected "), std::string::npos) << id << message;
+  }
 }
 
 TEST(Ir, UnusedNodesAreRemoved) {

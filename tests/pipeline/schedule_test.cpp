@@ -23,6 +23,7 @@ TEST(Schedule, TextParsesBack) {
 
 TEST(Schedule, OneForwardOneBackwardIsAccepted) {
   EXPECT_NO_THROW(parse_schedule("0F0 0F1 0B0 0B1\n1F0 1B0 1F1 1B1\n"));
+  EXPECT_EQ(parse_schedule(" \n0F0 0B0\n\n"), parse_schedule("0F0 0B0\n")) << "blank lines";
 }
 
 TEST(Schedule, WeightsMayComeLater) {

@@ -15,17 +15,27 @@ Json report_of(const Attempt& attempt) {
   return Json::parse(attempt.verdict.report);
 }
 
+// Adds to `target` what the report of a job says of each attempt.
+void add_outline(const Json& report, Json& target) {
+  for (const char* key : {"cause", "rank", "node", "signal", "message"}) {
+    if (report.contains(key)) target[key] = report[key];
+  }
+}
+
 Json short_report(const Attempt& attempt, size_t number) {
-  const Json report = report_of(attempt);
   Json entry = {
       {"attempt", number}, {"exit_code", attempt.verdict.exit_code}, {"seconds", attempt.seconds}};
-  for (const char* key : {"cause", "rank", "node", "signal", "message"}) {
-    if (report.contains(key)) entry[key] = report[key];
-  }
+  add_outline(report_of(attempt), entry);
   return entry;
 }
 
 }  // namespace
+
+void shorten(Attempt& attempt) {
+  Json outline = Json::object();
+  add_outline(report_of(attempt), outline);
+  attempt.verdict.report = outline.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 std::string complete_report(const std::vector<Attempt>& attempts, const Json& nodes, int exit_code,
                             const std::string& obstacle) {

@@ -32,23 +32,30 @@ class Job {
   Job(const std::string& session, long limit_s, Nodes* nodes)
       : session_(session), limit_s_(limit_s), nodes_(nodes) {}
 
+  ~Job() {
+    if (events_ >= 0) close(events_);
+  }
+
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
   JobEnd run(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
       sigaddset(&signals, number);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
-    const int events = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    events_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     const std::vector<pid_t> older_children = find_children();
     launcher_ = start_process(command, {.environment = environment});
     const auto start = Clock::now();
     Clock::time_point failed_at{};
     while (!has_ended()) {
-      pollfd file{events, POLLIN, 0};
+      pollfd file{events_, POLLIN, 0};
       poll(&file, 1, 50);
       signalfd_siginfo event;
-      while (read(events, &event, sizeof(event)) == sizeof(event))
+      while (read(events_, &event, sizeof(event)) == sizeof(event))
         handle(static_cast<int>(event.ssi_signo));
       if (nodes_ != nullptr) nodes_->step();
       const auto now = Clock::now();
@@ -132,6 +139,7 @@ class Job {
   const std::string& session_;
   long limit_s_;
   Nodes* nodes_;
+  int events_ = -1;  // receives signals
   pid_t launcher_ = -1;
   bool was_asked_ = false;
   JobEnd end_;

@@ -82,6 +82,7 @@ int run_attempts(const Options& options, Nodes* nodes, const Nodes::StartNode& s
     std::cerr << "flowrun: " << end.attempt.verdict.summary << '\n';
     if (nodes != nullptr) obstacle = nodes->rejoin(start_node);
     if (!obstacle.empty()) break;
+    flowrun::shorten(attempts.back());
     std::cerr << "flowrun: restart " << num_restarts + 1 << " of " << options.max_restarts << '\n';
   }
   flowrun::Verdict& last = attempts.back().verdict;

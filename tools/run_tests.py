@@ -127,7 +127,11 @@ def units():
 
     unit = ["-L", "^unit$"]
     yield "release", lambda totals: build_and_test(totals, "release", ["-LE", "^slow$"])
-    yield from shards("release", 4, ["-L", "^slow$"])
+    yield from shards("release", 4, ["-L", "^slow$", "-LE", "^(fuzz|soak)$"])
+    yield from shards("release", 4, ["-L", "^fuzz$"])
+    yield "soak", lambda totals: build_and_test(totals, "release", ["-L", "^soak$"])
+    yield command("fuzz: build", ["env", "BUILD_TARGETS=tests_fuzz", "tools/build", "fuzz"])
+    yield from shards("fuzz", 4, ["-L", "^fuzz$"], "tests_fuzz")
     yield from shards("asan", 2, unit, "tests_unit")
     yield from shards("tsan", 4, unit, "tests_unit")
     yield "cuda-emulated", lambda totals: build_and_test(

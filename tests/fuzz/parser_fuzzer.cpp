@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerInitialize(const int* argc, char*** argv) {
   }
   flow::fuzz::chosen = &flow::fuzz::format_named(name);
   if (!corpus.empty() && !std::filesystem::is_regular_file(corpus))
-    write_seeds(*flow::fuzz::chosen, corpus);
+    flow::fuzz::write_seeds(*flow::fuzz::chosen, corpus);
   return 0;
 }
 

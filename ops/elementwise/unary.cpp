@@ -135,7 +135,6 @@ Tensor ops::gelu_tanh(const TensorArg& x) { return ops::run<ops::GeluTanh>(x); }
 const Tensor& neg_(const TensorArg& x) { return ops::run_in_place<ops::Neg>(x); }
 const Tensor& abs_(const TensorArg& x) { return ops::run_in_place<ops::Abs>(x); }
 const Tensor& sign_(const TensorArg& x) { return ops::run_in_place<ops::Sign>(x); }
-const Tensor& square_(const TensorArg& x) { return ops::run_in_place<ops::Square>(x); }
 const Tensor& floor_(const TensorArg& x) { return ops::run_in_place<ops::Floor>(x); }
 const Tensor& ceil_(const TensorArg& x) { return ops::run_in_place<ops::Ceil>(x); }
 const Tensor& round_(const TensorArg& x) { return ops::run_in_place<ops::Round>(x); }
@@ -171,6 +170,15 @@ Tensor square(const TensorArg& x) {
     return square({cast(x, DType::kInt64), x.site()});
   }
   return ops::run<ops::Square>(x);
+}
+
+const Tensor& square_(const TensorArg& x) {
+  if (x->dtype() == DType::kBool) {
+    throw InvalidArgument(str("[square_] an int64 result does not fit into a tensor of bool; use ",
+                              "the form without underscore; received ", x->meta()),
+                          x.site());
+  }
+  return ops::run_in_place<ops::Square>(x);
 }
 
 Tensor operator-(const TensorArg& x) {

@@ -50,7 +50,7 @@ struct Neg {
 
 struct Abs {
   static constexpr UnaryFacts kFacts{.name = "abs", .call = abs, .in_place = abs_,
-                                     .takes = Takes::kAll, .sample = kKinkAtZero};
+                                     .takes = Takes::kNumbers, .sample = kKinkAtZero};
   template <class T> FLOW_HOST_DEVICE static T apply(T x) {
     if constexpr (std::is_floating_point_v<T>) {
       return std::abs(x);

@@ -1,6 +1,7 @@
 #include "ops/index/count.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "core/error.h"
@@ -148,10 +149,11 @@ Tensor bincount(const TensorArg& x, const BincountOptions& options) {
 Tensor histc(const TensorArg& x, const HistcOptions& options) {
   return ops::named("histc", [&]() -> Tensor {
     const Site site = x.site();
-    if (!is_floating(x->dtype()) || options.bins < 1 || !(options.min <= options.max)) {
+    if (!is_floating(x->dtype()) || options.bins < 1 || !(options.min <= options.max) ||
+        !std::isfinite(options.min) || !std::isfinite(options.max)) {
       throw InvalidArgument(
-          str("[histc] takes floating numbers, bins > 0 and min <= max; received ", x->meta(), ", ",
-              options.bins, " bins from ", options.min, " to ", options.max),
+          str("[histc] takes floating numbers, bins > 0 and finite min <= max; received ",
+              x->meta(), ", ", options.bins, " bins from ", options.min, " to ", options.max),
           site);
     }
     const Tensor values = x->detach().reshape({-1}, site);

@@ -16,6 +16,7 @@
 #include "ops/reduce/extrema.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
+#include "ops/shape/concat.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -165,11 +166,13 @@ Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg
     const Shape shape = broadcast_shapes(x->shape(), mask->shape(), "masked_scatter");
     const Tensor wide = reshape({expand(x, shape), site}, {-1});
     const Tensor chosen = reshape({expand(mask, shape), site}, {-1});
-    if (source->numel() == 0 || wide.numel() == 0) return reshape({wide, site}, shape);
-    // The k-th selected element takes the k-th element of the source.
-    const Tensor rank = sub({cumsum({chosen, site}, 0), site}, 1);
-    const Tensor place = clamp({rank, site}, {.min = 0, .max = source->numel() - 1});
-    const Tensor values = index_select({reshape(source, {-1}), site}, 0, {place, site});
+    if (wide.numel() == 0) return reshape({wide, site}, shape);
+    // The k-th selected element takes element k of the source, counted from 1. The others take
+    // element 0, which is an extra one, so that a source that is too short gives an index error.
+    const Tensor place = mul({cumsum({chosen, site}, 0), site}, {chosen, site});
+    const Tensor first = new_zeros(source, {1});
+    const Tensor elements = cat({{first, reshape(source, {-1})}, site});
+    const Tensor values = index_select({elements, site}, 0, {place, site});
     return reshape({where({chosen, site}, {values, site}, {wide, site}), site}, shape);
   });
 }

@@ -23,6 +23,10 @@ Tensor normalize(const TensorArg& x, const NormalizeOptions& options) {
 Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, const CosineOptions& options) {
   return ops::named("cosine_similarity", [&]() -> Tensor {
     const Site site = a.site();
+    if (!(options.eps >= 0)) {
+      throw InvalidArgument(
+          str("[cosine_similarity] eps is ", options.eps, "; give 0 or a positive number"), site);
+    }
     const DType dtype = ops::result_dtype(a, b);
     const Shape shape = broadcast_shapes(a->shape(), b->shape(), "cosine_similarity");
     const NormalizeOptions unit{.dim = options.dim, .eps = options.eps};

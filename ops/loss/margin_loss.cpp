@@ -188,6 +188,14 @@ Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
     const Site site = anchor.site();
     const auto reduction = parse_reduction(options.reduction, "triplet_margin_loss");
     const DistanceOptions distance{.p = options.p, .eps = options.eps};
+    if (anchor->dim() != positive->dim() || anchor->dim() != negative->dim() ||
+        !(options.margin > 0)) {
+      throw InvalidArgument(str("[triplet_margin_loss] takes three tensors with the same number of "
+                                "dims and a margin ",
+                                "above 0; received ", anchor->meta(), ", ", positive->meta(), ", ",
+                                negative->meta(), ", margin = ", options.margin),
+                            site);
+    }
     const Tensor a = loss_operand(anchor), p = loss_operand(positive), n = loss_operand(negative);
     const Tensor near = pairwise_distance({a, site}, p, distance);
     Tensor far = pairwise_distance({a, site}, n, distance);

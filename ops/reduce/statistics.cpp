@@ -240,9 +240,11 @@ Tensor nanmean(const TensorArg& x) {
 
 Tensor nanmean(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
   return ops::named("nanmean", [&]() -> Tensor {
-    if (!is_floating(x->dtype())) {
+    if (!is_floating(x->dtype()) || !is_floating(options.dtype.value_or(x->dtype()))) {
       throw InvalidArgument(
-          str("[nanmean] takes floating numbers; received ", x->meta(), "; cast them"), x.site());
+          str("[nanmean] takes floating numbers and a floating dtype; received ", x->meta(),
+              ", dtype ", options.dtype.value_or(x->dtype()), "; cast them"),
+          x.site());
     }
     const Site site = x.site();
     const Tensor numbers = logical_not({isnan(x), site});

@@ -209,6 +209,9 @@ Tensor fliplr(const TensorArg& x) {
 }
 
 Tensor flipud(const TensorArg& x) {
+  if (x->dim() < 1) {
+    throw InvalidArgument(str("[flipud] takes one dim or more; received ", x->meta()), x.site());
+  }
   return ops::named("flipud", [&] { return flip(x, 0); });
 }
 

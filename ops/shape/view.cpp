@@ -340,8 +340,15 @@ Tensor squeeze(const TensorArg& x, int64_t dim) {
 
 Tensor squeeze(const TensorArg& x, const std::vector<int64_t>& dims) {
   std::vector<int64_t> dropped;
-  for (const int64_t dim : dims)
-    dropped.push_back(normalize_dim(dim, x->dim(), "squeeze"));
+  for (const int64_t dim : dims) {
+    const int64_t d = normalize_dim(dim, x->dim(), "squeeze");
+    if (std::find(dropped.begin(), dropped.end(), d) != dropped.end()) {
+      throw InvalidArgument(str("[squeeze] dim ", d, " occurs twice in ", Shape(dims),
+                                "; give each dim once; received ", x->meta()),
+                            x.site());
+    }
+    dropped.push_back(d);
+  }
   Shape shape;
   for (int64_t i = 0; i < x->dim(); ++i) {
     const bool is_named = std::find(dropped.begin(), dropped.end(), i) != dropped.end();

@@ -174,7 +174,10 @@ Tensor grid_sample(const TensorArg& x, const TensorArg& grid, const GridSampleOp
       count *= grid->size(i);
     }
     const Tensor places = reshape(grid, {batch, count, rank});
-    const Tensor pixels = reshape(x, {batch, channels, -1});
+    int64_t area = 1;
+    for (int64_t i = 2; i < x->dim(); ++i)
+      area *= x->size(i);
+    const Tensor pixels = reshape(x, {batch, channels, area});
     // Positions of all pixels that contribute, dim by dim: the last coordinate of the grid is the
     // first of x.
     std::vector<Tap> corners = {{}};
@@ -217,10 +220,11 @@ Tensor affine_grid(const TensorArg& theta, const Shape& size, const AffineGridOp
     const Site site = theta.site();
     const int64_t rank = size.size() - 2;
     if ((rank != 2 && rank != 3) || theta->shape() != Shape{size[0], rank, rank + 1} ||
-        !is_floating(theta->dtype())) {
+        !is_floating(theta->dtype()) || size.numel() <= 0) {
       throw InvalidArgument(
           str("[affine_grid] takes floating theta (N, 2, 3) for size (N, C, H, ",
-              "W), or (N, 3, 4) for (N, C, D, H, W); received ", theta->meta(), " for ", size),
+              "W), or (N, 3, 4) for (N, C, D, H, W), with positive sizes; received ", theta->meta(),
+              " for ", size),
           site);
     }
     TensorOptions layout = options_like(theta);

@@ -265,6 +265,11 @@ Tensor averaged(const TensorArg& x, const InterpolateOptions& options) {
   return x->dim() == 4 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool3d(x, size);
 }
 
+// True if a dim whose size does not change is copied, also if its factor is not 1.
+bool keeps_equal_sizes(Mode mode, bool antialias) {
+  return mode == Mode::kLinear || antialias;
+}
+
 }  // namespace
 
 Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
@@ -286,7 +291,7 @@ Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
     } else {
       axis.step = static_cast<double>(in) / static_cast<double>(out);
     }
-    if (in == out && axis.step == 1) continue;
+    if (in == out && (axis.step == 1 || keeps_equal_sizes(mode, options.antialias))) continue;
     y = sampled({y, x.site()}, dim, taps_of(axis, mode, options.antialias));
   }
   return y.is_same(x) ? clone(x) : y;

@@ -24,6 +24,8 @@ struct InterpolateOptions {
 //   "nearest-exact"  floor((i + 1/2) in / out)
 //   "linear", "bilinear", "trilinear" (by the number of dims)  the two neighbours of s, weighted
 //   "bicubic"        the four nearest in each of two dims (Keys 1981, a = -3/4)
+// Without recompute_scale_factor, 1 / scale_factor replaces in / out. The linear modes and
+// antialias copy a dim whose size a factor does not change, as in PyTorch.
 // Positions outside x read the border. With antialias, the weights are those of the kernel (a tent,
 // or Keys's with a = -1/2) widened by the factor by which a dim shrinks; they sum to 1 over the
 // positions inside the input.

@@ -16,15 +16,29 @@ namespace flow {
 
 namespace {
 
+using AvgPool = Tensor (*)(const TensorArg&, const Ints&, const AvgPoolOptions&);
+using MaxPool = Tensor (*)(const TensorArg&, const Ints&, const MaxPoolOptions&);
+
 // As in PyTorch, computes a window's mean times its full size, also if ceil_mode makes the window
 // extend past the end.
-template <class Pool>
 Tensor lp_pool(const char* name, const TensorArg& x, double norm_type, const Ints& kernel,
-               const LpPoolOptions& options, int64_t dims, Pool pool) {
+               const LpPoolOptions& options, int64_t dims, AvgPool pool, MaxPool max_pool) {
   return ops::named(name, [&]() -> Tensor {
     const Site site = x.site();
     if (norm_type == 0) {
       throw InvalidArgument(str("[", name, "] norm_type is 0; give another number"), site);
+    }
+    if (kernel.size() != 1 && kernel.size() != dims) {
+      throw InvalidArgument(
+          str("[", name, "] kernel_size must be one number, or one for each of the ", dims,
+              " spatial dims; received ", kernel.size(), " numbers"),
+          site);
+    }
+    if (std::isinf(norm_type)) {
+      const MaxPoolOptions window{.stride = options.stride, .ceil_mode = options.ceil_mode};
+      const Tensor size = abs(x);
+      if (norm_type > 0) return max_pool({size, site}, kernel, window);
+      return neg({max_pool({neg({size, site}), site}, kernel, window), site});
     }
     double cells = 1;
     for (int64_t i = 0; i < dims; ++i)
@@ -65,26 +79,17 @@ Tensor local_response_norm(const TensorArg& x, int64_t size,
 
 Tensor lp_pool1d(const TensorArg& x, double norm_type, const Ints& kernel,
                  const LpPoolOptions& options) {
-  return lp_pool("lp_pool1d", x, norm_type, kernel, options, 1,
-                 [](const TensorArg& y, const Ints& k, const AvgPoolOptions& o) {
-                   return avg_pool1d(y, k, o);
-                 });
+  return lp_pool("lp_pool1d", x, norm_type, kernel, options, 1, avg_pool1d, max_pool1d);
 }
 
 Tensor lp_pool2d(const TensorArg& x, double norm_type, const Ints& kernel,
                  const LpPoolOptions& options) {
-  return lp_pool("lp_pool2d", x, norm_type, kernel, options, 2,
-                 [](const TensorArg& y, const Ints& k, const AvgPoolOptions& o) {
-                   return avg_pool2d(y, k, o);
-                 });
+  return lp_pool("lp_pool2d", x, norm_type, kernel, options, 2, avg_pool2d, max_pool2d);
 }
 
 Tensor lp_pool3d(const TensorArg& x, double norm_type, const Ints& kernel,
                  const LpPoolOptions& options) {
-  return lp_pool("lp_pool3d", x, norm_type, kernel, options, 3,
-                 [](const TensorArg& y, const Ints& k, const AvgPoolOptions& o) {
-                   return avg_pool3d(y, k, o);
-                 });
+  return lp_pool("lp_pool3d", x, norm_type, kernel, options, 3, avg_pool3d, max_pool3d);
 }
 
 Tensor channel_shuffle(const TensorArg& x, int64_t groups) {

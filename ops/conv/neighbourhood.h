@@ -24,7 +24,8 @@ struct LpPoolOptions {
   bool ceil_mode = false;
 };
 
-// The power average (sum of x^norm_type)^(1 / norm_type) over windows of 1, 2 or 3 dims.
+// The power average (sum of x^norm_type)^(1 / norm_type) over windows of 1, 2 or 3 dims. An
+// infinite norm_type gives the largest |x| of a window, and -inf the smallest.
 Tensor lp_pool1d(const TensorArg& x, double norm_type, const Ints& kernel,
                  const LpPoolOptions& options = {});
 Tensor lp_pool2d(const TensorArg& x, double norm_type, const Ints& kernel,

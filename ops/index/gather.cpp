@@ -20,13 +20,13 @@ void check_index(const OpContext& ctx, int i) {
   ctx.check(ctx.input(i).dtype == DType::kInt64, "indices must be integers; cast them to int64");
 }
 
-// index must fit `shape` in all dims but the one it indexes.
+// index must fit `shape` in all dims but the one it indexes, unless it has no elements.
 void check_fits(const OpContext& ctx, const Shape& index, const Shape& shape, int64_t dim) {
   ctx.check(index.size() == shape.size(),
             "index must have as many dims as the tensor; reshape or expand it");
   for (int64_t i = 0; i < shape.size(); ++i) {
-    ctx.check(i == dim || index[i] <= shape[i], "index has size ", index[i], " in dim ", i,
-              ", more than the tensor's ", shape[i], "; narrow it");
+    ctx.check(i == dim || index[i] <= shape[i] || index.numel() == 0, "index has size ", index[i],
+              " in dim ", i, ", more than the tensor's ", shape[i], "; narrow it");
   }
 }
 

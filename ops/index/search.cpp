@@ -69,7 +69,10 @@ Tensor searchsorted(const TensorArg& sequence, const TensorArg& values,
       }
       sorted = gather(sequence, -1, {options.sorter, site});
     }
-    const Tensor places = dispatch(ops::kSearchsorted, {&sorted, &values.tensor()},
+    const DType dtype = promote(sequence->dtype(), values->dtype());
+    sorted = cast({sorted, site}, dtype);
+    const Tensor sought = cast({values.tensor(), site}, dtype);
+    const Tensor places = dispatch(ops::kSearchsorted, {&sorted, &sought},
                                    ops::SearchsortedAttrs{options.right}, site);
     return options.out_int32 ? cast({places, site}, DType::kInt32) : places;
   });

@@ -15,7 +15,7 @@ struct SearchsortedOptions {
 
 // Returns the number of elements of a sorted sequence that are less than each value, as int64. The
 // last dim of `sequence` is searched; it holds either one sequence (n), or one (…, n) for each row
-// of values (…, m).
+// of values (…, m). Different dtypes are promoted.
 //   searchsorted(tensor({1, 3, 5}), tensor({0, 3, 9})): 0, 1, 3
 Tensor searchsorted(const TensorArg& sequence, const TensorArg& values,
                     const SearchsortedOptions& options = {});

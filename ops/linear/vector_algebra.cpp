@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/default_dtype.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
@@ -110,6 +111,15 @@ Tensor kron(const TensorArg& a, const TensorArg& b) {
   });
 }
 
+namespace {
+
+// The norm of each row of x; 0 for rows without elements, also where the norm is a maximum.
+Tensor length(const TensorArg& x, double p) {
+  return x->size(-1) == 0 ? sum(x, -1) : norm(x, {.p = p, .dim = -1});
+}
+
+}  // namespace
+
 Tensor cdist(const TensorArg& a, const TensorArg& b, const CdistOptions& options) {
   return ops::named("cdist", [&]() -> Tensor {
     const Site site = a.site();
@@ -119,15 +129,16 @@ Tensor cdist(const TensorArg& a, const TensorArg& b, const CdistOptions& options
                             site);
     }
     const Tensor difference = sub({unsqueeze(a, -2), site}, unsqueeze(b, -3));
-    return norm({difference, site}, {.p = options.p, .dim = -1});
+    return length({difference, site}, options.p);
   });
 }
 
 Tensor pdist(const TensorArg& x, double p) {
   return ops::named("pdist", [&]() -> Tensor {
     const Site site = x.site();
-    if (x->dim() != 2) {
-      throw InvalidArgument(str("[pdist] takes rows (N, M); received ", x->meta()), site);
+    if (x->dim() != 2 || !(p >= 0)) {
+      throw InvalidArgument(
+          str("[pdist] takes rows (N, M) and p >= 0; received ", x->meta(), ", p = ", p), site);
     }
     std::vector<int64_t> first;
     std::vector<int64_t> second;
@@ -140,7 +151,7 @@ Tensor pdist(const TensorArg& x, double p) {
     const auto rows = [&](const std::vector<int64_t>& places) {
       return index_select(x, 0, {positions(x, places, site), site});
     };
-    return norm({sub({rows(first), site}, rows(second)), site}, {.p = p, .dim = -1});
+    return length({sub({rows(first), site}, rows(second)), site}, p);
   });
 }
 
@@ -155,7 +166,7 @@ Tensor cov(const TensorArg& x, const CovOptions& options) {
     }
     Tensor rows = x->dim() < 2 ? reshape(x, {1, -1}) : x.tensor();
     const int64_t n = rows.size(1);
-    if (!is_floating(rows.dtype())) rows = cast({rows, site}, DType::kFloat32);
+    if (!is_floating(rows.dtype())) rows = cast({rows, site}, default_dtype());
     Tensor weights;
     for (const Tensor& own : {options.fweights, options.aweights}) {
       if (!own.defined()) continue;
@@ -171,7 +182,7 @@ Tensor cov(const TensorArg& x, const CovOptions& options) {
       const Tensor centred = sub({rows, site}, mean({rows, site}, 1, {.keepdim = true}));
       const Tensor products = matmul({centred, site}, {transpose({centred, site}, 0, 1), site});
       const Tensor y = div({products, site}, std::max(0.0, static_cast<double>(n) - correction));
-      return x->dim() < 2 ? reshape({y, site}, {}) : y;
+      return rows.size(0) == 1 ? reshape({y, site}, {}) : y;
     }
     const Tensor total = sum({weights, site});
     const Tensor means =
@@ -186,7 +197,7 @@ Tensor cov(const TensorArg& x, const CovOptions& options) {
     }
     const Tensor products = matmul({weighted, site}, {transpose({centred, site}, 0, 1), site});
     const Tensor y = div({products, site}, clamp({freedom, site}, {.min = 0}));
-    return x->dim() < 2 ? reshape({y, site}, {}) : y;
+    return rows.size(0) == 1 ? reshape({y, site}, {}) : y;
   });
 }
 
@@ -242,6 +253,12 @@ Tensor trapezoid(const TensorArg& y, const TrapezoidOptions& options) {
 
 Tensor cartesian_prod(const TensorListArg& tensors) {
   return ops::named("cartesian_prod", [&]() -> Tensor {
+    for (const Tensor& vector : tensors.tensors) {
+      if (vector.dim() != 1) {
+        throw InvalidArgument(str("[cartesian_prod] takes vectors; received ", vector.meta()),
+                              tensors.site);
+      }
+    }
     if (tensors.tensors.size() == 1) return tensors.tensors[0];
     std::vector<Tensor> columns;
     for (const Tensor& grid : meshgrid(tensors))

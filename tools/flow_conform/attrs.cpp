@@ -86,6 +86,14 @@ void convert(const Json& value, std::vector<double>& target) {
     convert(number, target.emplace_back());
 }
 
+bool is_same_value(const Ints& a, const Ints& b) {
+  return a.values() == b.values();
+}
+
+bool is_same_value(const Padding& a, const Padding& b) {
+  return a.mode() == b.mode() && is_same_value(a.numbers(), b.numbers());
+}
+
 DType dtype_named(std::string name, DType floating) {
   constexpr std::string_view kPrefix = "torch.";
   if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
@@ -117,9 +125,22 @@ const Json* Attrs::take(const Names& names) {
   return find(names);
 }
 
+bool Attrs::has(const Names& names) {
+  const Json* value = find(names);
+  note(names, ArgumentUse::Type::kUnknown, value, value == nullptr);
+  return value != nullptr;
+}
+
+void Attrs::note(const Names& names, ArgumentUse::Type type, const Json* given, bool is_default) {
+  uses_.push_back({*names.begin(), type, given == nullptr ? "" : given->dump(), is_default});
+}
+
 std::optional<DType> Attrs::dtype(const Names& names) {
+  const Json* value = take(names);
+  note(names, ArgumentUse::Type::kDtype, value, value == nullptr);
+  if (value == nullptr) return std::nullopt;
   std::string name;
-  if (!read(names, name)) return std::nullopt;
+  convert(*value, name);
   return dtype_named(name, floating_);
 }
 
@@ -132,6 +153,7 @@ void Attrs::only(const Names& names, const Json& value) {
 const Json& Attrs::json(const Names& names) {
   const Json* value = take(names);
   if (value == nullptr) throw NotSupported(str("a call without argument ", *names.begin()));
+  note(names, ArgumentUse::Type::kUnknown, value, false);
   return *value;
 }
 

@@ -19,8 +19,7 @@ void add_activation(Bindings& table, const Names& names, Tensor (*fn)(const Tens
 
 Tensor along_dim(Case& c, Tensor (*fn)(const TensorArg&, int64_t, const SoftmaxOptions&)) {
   const auto dim = c.attrs.get<int64_t>("dim");
-  const auto dtype = c.attrs.dtype();
-  return fn(dtype ? c.in(0).to(*dtype) : c.in(0), dim, {});
+  return fn(c.in(0), dim, {.dtype = c.attrs.dtype()});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Gathering, scattering, embedding and x[...].
+#include "ops/creation/copy.h"
 #include "ops/index/embedding.h"
 #include "ops/index/gather.h"
 #include "ops/index/index.h"
@@ -54,7 +55,9 @@ Tensor embedded(Case& c) {
   c.attrs.read("norm_type", options.norm_type);
   c.attrs.read("scale_grad_by_freq", options.scale_grad_by_freq);
   c.attrs.only("sparse", false);
-  return embedding(c.in(0), c.in(1), options);
+  // Writes the rows that are too long, so it gets a copy of the case's tensor.
+  const Tensor weight = options.max_norm ? clone(c.in(1)) : c.in(1);
+  return embedding(c.in(0), weight, options);
 }
 
 }  // namespace

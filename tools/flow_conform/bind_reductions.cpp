@@ -21,7 +21,7 @@ KeepdimOptions keepdim_options(Case& c) {
   return {.keepdim = c.attrs.get<bool>("keepdim", false)};
 }
 
-// x in the dtype that the arguments request.
+// x in the dtype that the arguments request, for functions without such an option.
 Tensor as_dtype(Case& c) {
   const auto dtype = c.attrs.dtype();
   return dtype ? c.in(0).to(*dtype) : c.in(0);
@@ -38,15 +38,19 @@ auto over_dims(Tensor (*fn)(const TensorArg&, const Ints&, const Options&)) {
   };
 }
 
-template <class Whole, class AlongDim>
-auto over_dim(Whole whole, AlongDim along_dim) {
+// Binds fn(x) and fn(x, dim, options).
+template <class Options>
+auto over_dim(Tensor (*whole)(const TensorArg&),
+              Tensor (*along_dim)(const TensorArg&, int64_t, const Options&)) {
   return [=](Case& c) -> Tensor {
-    const Tensor x = as_dtype(c);
     if (!c.attrs.has(kDim)) {
       c.attrs.only("keepdim", false);
-      return whole(x);
+      return whole(c.in(0));
     }
-    return along_dim(x, c.attrs.get<int64_t>(kDim), {.keepdim = keepdim_options(c).keepdim});
+    Options options;
+    c.attrs.read("keepdim", options.keepdim);
+    if constexpr (requires { options.dtype; }) options.dtype = c.attrs.dtype();
+    return along_dim(c.in(0), c.attrs.get<int64_t>(kDim), options);
   };
 }
 
@@ -94,8 +98,12 @@ void bind_order(Bindings& table) {
     c.attrs.read("sorted", options.sorted);
     return topk(c.in(0), c.attrs.get<int64_t>("k"), options);
   });
-  table.add("cumsum", [](Case& c) { return cumsum(as_dtype(c), c.attrs.get<int64_t>(kDim)); });
-  table.add("cumprod", [](Case& c) { return cumprod(as_dtype(c), c.attrs.get<int64_t>(kDim)); });
+  table.add("cumsum", [](Case& c) {
+    return cumsum(c.in(0), c.attrs.get<int64_t>(kDim), {.dtype = c.attrs.dtype()});
+  });
+  table.add("cumprod", [](Case& c) {
+    return cumprod(c.in(0), c.attrs.get<int64_t>(kDim), {.dtype = c.attrs.dtype()});
+  });
 }
 
 void bind_row(Bindings& table, const ops::ReduceFacts& facts) {

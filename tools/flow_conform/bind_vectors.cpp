@@ -2,6 +2,7 @@
 // and functions of neighbouring elements.
 #include "ops/conv/grid_sample.h"
 #include "ops/conv/neighbourhood.h"
+#include "ops/creation/copy.h"
 #include "ops/elementwise/shrink.h"
 #include "ops/index/embedding_bag.h"
 #include "ops/linear/vector_algebra.h"
@@ -80,7 +81,9 @@ void bind_grids(Bindings& table) {
     c.attrs.read("padding_idx", options.padding_idx);
     c.attrs.only("sparse", false);
     c.attrs.only("scale_grad_by_freq", false);
-    return embedding_bag(c.in(0), c.in(1), options);
+    // Writes the rows that are too long, so it gets a copy of the case's tensor.
+    const Tensor weight = options.max_norm ? clone(c.in(1)) : c.in(1);
+    return embedding_bag(c.in(0), weight, options);
   });
 }
 

@@ -39,7 +39,8 @@ AvgPoolOptions avg_pool_options(Case& c) {
   c.attrs.read("padding", options.padding);
   c.attrs.read("ceil_mode", options.ceil_mode);
   c.attrs.read("count_include_pad", options.count_include_pad);
-  c.attrs.read("divisor_override", options.divisor_override);
+  // PyTorch's avg_pool1d has no such argument.
+  if (c.op() != "avg_pool1d") c.attrs.read("divisor_override", options.divisor_override);
   return options;
 }
 

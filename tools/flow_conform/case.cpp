@@ -24,25 +24,29 @@ const Tensor& Case::in(size_t position) {
   return input.tensor;
 }
 
+size_t Case::num_inputs() {
+  uses_.push_back({kNumberOfInputs, ArgumentUse::Type::kNumber, str(inputs_.size()), false});
+  return inputs_.size();
+}
+
 Tensor Case::named(const Names& names) {
+  using Type = ArgumentUse::Type;
   for (const char* name : names) {
     read_.insert(name);
     for (const Input& input : inputs_) {
-      if (input.name == name) return input.tensor;
+      if (input.name != name) continue;
+      uses_.push_back({*names.begin(), Type::kTensor, "given", false});
+      return input.tensor;
     }
   }
+  uses_.push_back({*names.begin(), Type::kTensor, "", true});
   return {};
-}
-
-bool Case::has(const Names& names) const {
-  return std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
-    return std::find(names.begin(), names.end(), input.name) != names.end();
-  });
 }
 
 std::vector<Tensor> Case::all() {
   std::vector<Tensor> tensors;
-  for (size_t i = 0; i < inputs_.size(); ++i)
+  const size_t count = num_inputs();
+  for (size_t i = 0; i < count; ++i)
     tensors.push_back(in(i));
   return tensors;
 }
@@ -50,6 +54,12 @@ std::vector<Tensor> Case::all() {
 DType Case::output_dtype() const {
   if (output_dtype_.empty()) throw BadSpec("the case does not give the dtype of its output");
   return dtype_named(output_dtype_, floating_);
+}
+
+std::vector<ArgumentUse> Case::uses() const {
+  std::vector<ArgumentUse> uses = attrs.uses();
+  uses.insert(uses.end(), uses_.begin(), uses_.end());
+  return uses;
 }
 
 void Case::check_all_read() const {
@@ -64,6 +74,13 @@ const Bindings::Binding& Bindings::find(const std::string& op) const {
   const auto found = table_.find(op);
   if (found == table_.end()) throw NotSupported("op " + op);
   return found->second;
+}
+
+std::vector<std::string> Bindings::ops() const {
+  std::vector<std::string> names;
+  for (const auto& [name, binding] : table_)
+    names.push_back(name);
+  return names;
 }
 
 Bindings all_bindings() {

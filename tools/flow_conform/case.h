@@ -13,6 +13,9 @@ namespace flow::conform {
 
 using Outputs = std::vector<Tensor>;
 
+// The name under which Case::uses() contains the number of inputs.
+inline constexpr const char* kNumberOfInputs = "(number of inputs)";
+
 struct Input {
   std::string name;
   Tensor tensor;
@@ -31,18 +34,22 @@ class Case {
 
   DType floating() const { return floating_; }
 
-  size_t num_inputs() const { return inputs_.size(); }
+  // Noted as an argument, because a binding asks for it to choose between the forms of an op.
+  size_t num_inputs();
 
   // The input at a position. Throws NotSupported if there are fewer inputs.
   const Tensor& in(size_t position);
   // The optional input of this name, or an undefined tensor.
   Tensor named(const Names& names);
-  bool has(const Names& names) const;
+  // Noted as an argument, as num_inputs() is.
   std::vector<Tensor> all();
   // The dtype of output 0.
   DType output_dtype() const;
 
   Attrs attrs;
+
+  // The arguments that were read, optional inputs and the number of inputs among them.
+  std::vector<ArgumentUse> uses() const;
 
   // Throws NotSupported if an input or argument was not read.
   void check_all_read() const;
@@ -54,6 +61,7 @@ class Case {
   DType floating_;
   std::vector<Input> inputs_;
   std::set<std::string> read_;
+  std::vector<ArgumentUse> uses_;
 };
 
 class Bindings {
@@ -69,6 +77,8 @@ class Bindings {
 
   // Throws NotSupported for an op that is not in the table.
   const Binding& find(const std::string& op) const;
+
+  std::vector<std::string> ops() const;
 
  private:
   static Outputs outputs(Tensor y) { return {std::move(y)}; }

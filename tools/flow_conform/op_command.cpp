@@ -165,6 +165,7 @@ class OpRun {
     std::vector<Tensor> values;
     try {
       values = binding(c);
+      if (options_.on_arguments) options_.on_arguments(spec_, c.uses());
       c.check_all_read();
       backward(values, gradients);
     } catch (const Error&) {
@@ -189,7 +190,7 @@ class OpRun {
       const size_t output = given_for_[i];
       if (output >= outputs.size() || !outputs[output].requires_grad()) continue;
       roots.push_back(outputs[output]);
-      given.push_back(gradients[i]);
+      given.push_back(gradients[i].to(outputs[output].dtype()));
     }
     if (!roots.empty()) flow::backward(roots, given);
   }

@@ -1,7 +1,9 @@
 // flow-conform op runs the cases of a spec and writes their results.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "core/dtype.h"
 #include "nn/module.h"
@@ -27,6 +29,8 @@ struct OpOptions {
   std::string only;    // the id of a case; empty: all cases
   std::string layout;  // empty: local tensors
   bool in_graph = false;
+  // Called, if set, with what the binding of a case read, unless it raises.
+  std::function<void(const Json& spec, const std::vector<ArgumentUse>& uses)> on_arguments;
 };
 
 ExitCode run_ops(const OpOptions& options);

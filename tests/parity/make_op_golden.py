@@ -27,10 +27,14 @@ def function_named(op):
 
 
 def arguments(attrs):
-    """A case's attributes as PyTorch takes them: infinities are words in a spec."""
+    """A case's attributes as PyTorch takes them: infinities and dtypes are words in a spec, where
+    float32 is the dtype of the run."""
     words = {"inf": math.inf, "-inf": -math.inf}
-    return {name: words.get(value, value) if isinstance(value, str) else value
-            for name, value in attrs.items()}
+    given = {name: words.get(value, value) if isinstance(value, str) else value
+             for name, value in attrs.items()}
+    if "dtype" in given:
+        given["dtype"] = WIDE if given["dtype"] == "float32" else getattr(torch, given["dtype"])
+    return given
 
 
 def call(case, tensors):
@@ -70,6 +74,8 @@ def run(case):
         entry["expr"] = case.expr
     if case.limit:
         entry["limit"] = case.limit
+    if case.differs:
+        entry["differs"] = case.differs
     tensors = {f"in.{name}": value for name, value in stored_inputs(case, False).items()}
     for name, value, transposed in case.inputs:
         shown = {"name": name, "dtype": str(value.dtype)[6:], "shape": list(value.shape)}

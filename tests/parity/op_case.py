@@ -9,10 +9,10 @@ NAN, INF = float("nan"), float("inf")
 class Case:
     """`inputs`: (name, tensor as stored, transposed dims or None), in PyTorch's argument order."""
 
-    def __init__(self, op, inputs, attrs, call, has_grads, constant, is_error, expr, limit):
+    def __init__(self, op, inputs, attrs, call, has_grads, constant, is_error, expr, limit, differs):
         self.op, self.inputs, self.attrs, self.call = op, inputs, attrs, call
         self.has_grads, self.constant, self.is_error = has_grads, constant, is_error
-        self.expr, self.limit = expr, limit
+        self.expr, self.limit, self.differs = expr, limit, differs
         self.id = op
 
 
@@ -20,8 +20,9 @@ cases = []
 
 
 def add(op, inputs, call=None, *, grads=True, constant=(), error=False, expr=None, limit=None,
-        **attrs):
-    """`inputs`: tensors named x, y, z …, or a dict by name, or (name, tensor[, transpose])."""
+        differs=None, **attrs):
+    """`inputs`: tensors named x, y, z …, or a dict by name, or (name, tensor[, transpose]).
+    `differs`: why flow deliberately computes what PyTorch refuses, or refuses what it computes."""
     if isinstance(inputs, torch.Tensor):
         inputs = [inputs]
     if isinstance(inputs, dict):
@@ -33,7 +34,7 @@ def add(op, inputs, call=None, *, grads=True, constant=(), error=False, expr=Non
             item = (names[number], item)
         name, value, *transposed = item
         listed.append((name, value, transposed[0] if transposed else None))
-    cases.append(Case(op, listed, attrs, call, grads, constant, error, expr, limit))
+    cases.append(Case(op, listed, attrs, call, grads, constant, error, expr, limit, differs))
 
 
 def r(*shape, scale=1.0):

@@ -5,11 +5,17 @@ import torch.nn.functional as F
 
 from op_case import (INF, NAN, add, cases, f32, generator, ints, kwargs_named, mask, pos, r,
                      special, unit)
+from op_arguments import arguments
+from op_arguments_shapes import shape_arguments
+from op_arguments_windows import window_arguments
 from op_arrange import arrange
+from op_differences import differences
 from op_edges import edges
 from op_in_place import in_place
 from op_indexed_pools import indexed_pools
+from op_names import other_names
 from op_ranks import all_ranks
+from op_refusals import refusals
 from op_scalars import antialias, corners, integers, scalars
 from op_selection import selection
 from op_vectors import all_vectors
@@ -645,8 +651,7 @@ def losses():
 def creation():
     for op in ["zeros", "ones"]:
         add(op, [], size=[2, 3])
-        add(op, [], lambda size, dtype, op=op: getattr(torch, op)(size, dtype=getattr(torch, dtype)),
-            size=[2], dtype="int64")
+        add(op, [], size=[2], dtype="int64")
         add(op, [], size=[2, -1], error=True)
         add(op + "_like", r(2, 3), grads=False)
         add("new_" + op, r(2, 3), grads=False, size=[4])
@@ -751,6 +756,12 @@ def all_cases():
     all_vectors()
     generator.manual_seed(28)
     selection()
+    generator.manual_seed(29)
+    for family in [arguments, shape_arguments, window_arguments, other_names]:
+        family()
+    generator.manual_seed(30)
+    for family in [refusals, differences]:
+        family()
     generator.set_state(state)
     counts = {}
     for case in cases:

@@ -1,0 +1,112 @@
+// What the golden op cases leave out, with the reasons.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace flow::parity {
+
+// Names that call the same function as another one: the cases of both count together.
+inline const std::map<std::string, std::string> kOtherNames = {
+    {"absolute", "abs"},
+    {"arccos", "acos"},
+    {"arccosh", "acosh"},
+    {"arcsin", "asin"},
+    {"arcsinh", "asinh"},
+    {"arctan", "atan"},
+    {"arctan2", "atan2"},
+    {"arctanh", "atanh"},
+    {"binary_cross_entropy", "bce"},
+    {"binary_cross_entropy_with_logits", "bce_with_logits"},
+    {"clip", "clamp"},
+    {"clip_", "clamp_"},
+    {"concat", "cat"},
+    {"concatenate", "cat"},
+    {"expit", "sigmoid"},
+    {"fix", "trunc"},
+    {"index_add_", "index_add"},
+    {"index_put_", "index_put"},
+    {"moveaxis", "movedim"},
+    {"negative", "neg"},
+    {"row_stack", "vstack"},
+    {"scaled_dot_product_attention", "sdpa"},
+    {"scatter_", "scatter"},
+    {"scatter_add_", "scatter_add"},
+    {"scatter_reduce_", "scatter_reduce"},
+    {"swapaxes", "transpose"},
+    {"swapdims", "transpose"},
+    {"to", "cast"},
+};
+
+// Arguments ("op.argument") that no two golden cases can give.
+inline const std::map<std::string, std::string> kUncoveredArguments = {
+    {"multi_margin_loss.p", "p is 1, the default, or 2"},
+    {"norm.dtype", "results of the golden data are float64, and no wider dtype exists"},
+    {"sdpa.dropout_p", "dropout is random, and the golden data is not"},
+    {"vector_norm.dtype", "results of the golden data are float64, and no wider dtype exists"},
+};
+
+// Ops of which PyTorch refuses no call with tensors of the right number.
+inline const std::map<std::string, std::string> kNeverRefused = {
+    {"acos", "computes integers and bools in the default dtype"},
+    {"acosh", "computes integers and bools in the default dtype"},
+    {"argwhere", "takes tensors of every shape and dtype"},
+    {"asin", "computes integers and bools in the default dtype"},
+    {"asinh", "computes integers and bools in the default dtype"},
+    {"atan", "computes integers and bools in the default dtype"},
+    {"atanh", "computes integers and bools in the default dtype"},
+    {"atleast_1d", "takes tensors of every shape and dtype"},
+    {"atleast_2d", "takes tensors of every shape and dtype"},
+    {"atleast_3d", "takes tensors of every shape and dtype"},
+    {"cast", "takes tensors of every shape and dtype"},
+    {"clone", "takes tensors of every shape and dtype"},
+    {"contiguous", "takes tensors of every shape and dtype"},
+    {"cos", "computes integers and bools in the default dtype"},
+    {"cosh", "computes integers and bools in the default dtype"},
+    {"deg2rad", "computes integers and bools in the default dtype"},
+    {"detach", "takes tensors of every shape and dtype"},
+    {"digamma", "computes integers and bools in the default dtype"},
+    {"erf", "computes integers and bools in the default dtype"},
+    {"erfc", "computes integers and bools in the default dtype"},
+    {"erfinv", "computes integers and bools in the default dtype"},
+    {"exp", "computes integers and bools in the default dtype"},
+    {"exp2", "computes integers and bools in the default dtype"},
+    {"expm1", "computes integers and bools in the default dtype"},
+    {"fill_", "takes tensors of every shape and dtype"},
+    {"full_like", "takes tensors of every shape and dtype"},
+    {"isfinite", "has a meaning for every dtype"},
+    {"isin", "PyTorch refuses bools alone, whose membership has a meaning"},
+    {"isinf", "has a meaning for every dtype"},
+    {"isnan", "has a meaning for every dtype"},
+    {"kron", "multiplies tensors of every shape and dtype"},
+    {"lgamma", "computes integers and bools in the default dtype"},
+    {"log", "computes integers and bools in the default dtype"},
+    {"log10", "computes integers and bools in the default dtype"},
+    {"log1p", "computes integers and bools in the default dtype"},
+    {"log2", "computes integers and bools in the default dtype"},
+    {"logical_not", "has a meaning for every dtype"},
+    {"logit", "computes integers and bools in the default dtype"},
+    {"nan_to_num", "has a meaning for every dtype"},
+    {"ndtr", "computes integers and bools in the default dtype"},
+    {"ndtr_", "is no method of PyTorch"},
+    {"nonzero", "takes tensors of every shape and dtype"},
+    {"ones_like", "takes tensors of every shape and dtype"},
+    {"rad2deg", "computes integers and bools in the default dtype"},
+    {"reciprocal", "computes integers and bools in the default dtype"},
+    {"rsqrt", "computes integers and bools in the default dtype"},
+    {"sigmoid", "computes integers and bools in the default dtype"},
+    {"sign", "has a meaning for every dtype"},
+    {"sign_", "has a meaning for every dtype"},
+    {"sin", "computes integers and bools in the default dtype"},
+    {"sinc", "computes integers and bools in the default dtype"},
+    {"sinh", "computes integers and bools in the default dtype"},
+    {"sqrt", "computes integers and bools in the default dtype"},
+    {"square", "has a meaning for every dtype"},
+    {"tan", "computes integers and bools in the default dtype"},
+    {"tanh", "computes integers and bools in the default dtype"},
+    {"threshold", "compares tensors of every shape and dtype"},
+    {"zero_", "takes tensors of every shape and dtype"},
+    {"zeros_like", "takes tensors of every shape and dtype"},
+};
+
+}  // namespace flow::parity

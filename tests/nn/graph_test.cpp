@@ -494,6 +494,24 @@ TEST(Graph, UpdatesBuffersOfItsModules) {
   EXPECT_EQ(graph.norm.running_var.to_vector<float>(), eager.running_var.to_vector<float>());
 }
 
+TEST(Graph, LocalDrawsAreThoseOfTheRank) {
+  struct Noise : nn::Graph<Noise> {
+    Tensor build(const Tensor& x) { return x + rand({16}); }
+  };
+
+  std::vector<std::vector<float>> drawn(2);
+  run_ranks(2, [&] {
+    manual_seed(3);
+    const Tensor eager = rand({16});
+    manual_seed(3);
+    Noise graph;
+    auto& own = drawn[static_cast<size_t>(env::rank())];
+    own = graph(zeros({16})).to_vector<float>();
+    EXPECT_EQ(own, eager.to_vector<float>());
+  });
+  EXPECT_NE(drawn[0], drawn[1]);
+}
+
 TEST(Graph, ScalarsLieOnEveryRank) {
   struct Sum : nn::Graph<Sum> {
     Tensor build(const Tensor& x) { return x.sum(); }

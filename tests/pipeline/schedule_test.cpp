@@ -1,5 +1,6 @@
 #include "pipeline/schedule.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -46,6 +47,21 @@ TEST(Schedule, InterleavedGivesAWorkerSeveralStages) {
             "1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1\n");
   EXPECT_THROW(make_schedule(interleaved(2), 4, 3), InvalidArgument);
   EXPECT_THROW(make_schedule(interleaved(3), 4, 4), InvalidArgument);
+}
+
+// A worker runs twice as many forwards ahead as there are workers behind it, so that messages of
+// one micro-batch overlap the computation of another (Narayanan et al. 2021, "Efficient large-scale
+// language model training on GPU clusters using Megatron-LM", section 2.2).
+TEST(Schedule, InterleavedWarmsUpForTheMessages) {
+  const int64_t workers = 4, chunks = 2;
+  const Schedule schedule = make_schedule(interleaved(chunks), workers * chunks, 8);
+  for (int64_t w = 0; w < workers; ++w) {
+    const auto& actions = schedule.actions[static_cast<size_t>(w)];
+    const auto first = std::find_if(actions.begin(), actions.end(), [](const Action& action) {
+      return action.kind == ActionKind::kBackward;
+    });
+    EXPECT_EQ(first - actions.begin(), 2 * (workers - 1 - w) + (chunks - 1) * workers + 1) << w;
+  }
 }
 
 TEST(Schedule, EveryRuleGivesAValidSchedule) {

@@ -199,6 +199,27 @@ double MachineLimits::copy_bytes(int64_t num_bytes) {
   return best;
 }
 
+double MachineLimits::read_bytes(int64_t num_floats) {
+  const ops::LimitLoops& loops = ops::widest_limit_loops();
+  const float* a = reserve(num_floats);
+  const int64_t num_bytes = num_floats * static_cast<int64_t>(sizeof(float));
+  const int64_t repeats = repeats_for(num_bytes);
+  double& best = read_bytes_[num_floats];
+  float total = 0;
+  const double seconds = best_seconds(best == 0 ? 0.1 : 0.02, [&] {
+    for (int64_t i = 0; i < repeats; ++i)
+      total += loops.read(a, num_floats);
+  });
+  benchmark::DoNotOptimize(total);
+  best = std::max(best, static_cast<double>(num_bytes * repeats) / seconds);
+  return best;
+}
+
+double MachineLimits::move_bytes(int64_t num_bytes) {
+  const int64_t num_floats = std::max<int64_t>(3, num_bytes / static_cast<int64_t>(sizeof(float)));
+  return std::max({read_bytes(num_floats), triad_bytes(num_floats / 3), copy_bytes(num_bytes / 2)});
+}
+
 double copy_bytes_together(int64_t num_bytes, const std::function<void()>& meet) {
   constexpr int kRounds = 9;
   const int64_t num_floats = num_bytes / static_cast<int64_t>(sizeof(float)) + 1;

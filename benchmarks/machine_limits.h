@@ -44,10 +44,19 @@ class MachineLimits {
   // std::memcpy of `num_bytes`, in bytes/s read plus written.
   double copy_bytes(int64_t num_bytes);
 
+  // Any way to move `num_bytes`, in bytes/s: the best of reading them all, of the triad and of
+  // std::memcpy between halves.
+  double move_bytes(int64_t num_bytes);
+
  private:
   double fma_flops_ = 0;
   std::map<int64_t, double> triad_bytes_;
   std::map<int64_t, double> copy_bytes_;
+  std::map<int64_t, double> read_bytes_;
+
+  // The sum of `num_floats`, in bytes/s.
+  double read_bytes(int64_t num_floats);
+
   // Makes the memory that the loops use large enough.
   float* reserve(int64_t num_floats);
 

@@ -37,6 +37,26 @@ float multiply_add(int64_t rounds) {
   return sum(total);
 }
 
+float read(const float* a, int64_t n) {
+  constexpr int64_t kLanes = Vec<float>::kLanes;
+  constexpr int kSums = 8;
+  Vec<float> sums[kSums];
+  for (Vec<float>& one : sums)
+    one = Vec<float>::fill(0);
+  int64_t i = 0;
+  for (; i + kSums * kLanes <= n; i += kSums * kLanes) {
+#pragma GCC unroll 8
+    for (int k = 0; k < kSums; ++k)
+      sums[k] = sums[k] + Vec<float>::load(a + i + k * kLanes);
+  }
+  float total = 0;
+  for (const Vec<float>& one : sums)
+    total += sum(one);
+  for (; i < n; ++i)
+    total += a[i];
+  return total;
+}
+
 Vec<float> triad_element(Vec<float> b, Vec<float> c) {
   return fma(Vec<float>::fill(3.0F), c, b);
 }
@@ -47,6 +67,7 @@ LimitLoops limit_loops() {
   return {
       .flops_per_round = 2.0 * kUnroll * kAccumulators * static_cast<double>(Vec<float>::kLanes),
       .multiply_add = multiply_add,
+      .read = read,
       .triad = [](float* a, const float* b, const float* c,
                   int64_t n) { map(a, n, triad_element, b, c); },
       .triad_stream = [](float* a, const float* b, const float* c,

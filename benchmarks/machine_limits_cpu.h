@@ -13,6 +13,8 @@ struct LimitLoops {
   // Independent multiply-adds in registers. Returns a result, so that the compiler cannot remove
   // them.
   float (*multiply_add)(int64_t rounds);
+  // The sum of n elements.
+  float (*read)(const float* a, int64_t n);
   // a[i] = b[i] + 3 c[i].
   void (*triad)(float* a, const float* b, const float* c, int64_t n);
   void (*triad_stream)(float* a, const float* b, const float* c, int64_t n);

@@ -65,7 +65,7 @@ def add_googletest(totals, section, test, ctest_failed, report):
         totals.failed.append(f"{section}: {test}")
 
 
-def run_ctest(totals, section, build, selection):
+def run_ctest(totals, section, build, selection, environment=None):
     reports = build / "test-results"
     shutil.rmtree(reports, ignore_errors=True)
     junit = build / "junit.xml"
@@ -73,7 +73,7 @@ def run_ctest(totals, section, build, selection):
     subprocess.run(
         ["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=ignore",
          "--parallel", JOBS, "--output-junit", junit, *selection],
-        cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+        cwd=ROOT, stdin=subprocess.DEVNULL, check=False, env={**os.environ, **(environment or {})})
     if not junit.exists():
         totals.failed.append(f"{section}: ctest")
         return
@@ -122,6 +122,16 @@ def units():
             yield (f"{preset} {' '.join(selection)} {i}/{count}", lambda totals, i=i: build_and_test(
                 totals, preset, [*selection, "-I", f"{i},,{count}"], target=target))
 
+    # The kernels of wide instruction sets, which the preset asan leaves out.
+    def kernels_under_asan(totals):
+        section, build = "asan-kernels", ROOT / "build/asan-kernels"
+        programs = ["ops_test", "contract_test", "parity_test"]
+        if (step(totals, section, ["cmake", "--preset", "asan", "-B", build, "-DFLOW_CPU_ISAS=all"])
+                and step(totals, section, ["cmake", "--build", build, "--parallel", JOBS, "--target", *programs])):
+            for isa in ("avx2", "avx512"):
+                run_ctest(totals, f"{section} {isa}", build, ["-R", f"^({'|'.join(programs)})[.]", "-L", "^unit$"],
+                          {"FLOW_CPU_ISA": isa})
+
     def command(name, words):
         return name, lambda totals: totals.add_result(name, step(Totals(), name, words))
 
@@ -133,6 +143,7 @@ def units():
     yield command("fuzz: build", ["env", "BUILD_TARGETS=tests_fuzz", "tools/build", "fuzz"])
     yield from shards("fuzz", 4, ["-L", "^fuzz$"], "tests_fuzz")
     yield from shards("asan", 2, unit, "tests_unit")
+    yield "asan kernels", kernels_under_asan
     yield from shards("tsan", 4, unit, "tests_unit")
     yield "cuda-emulated", lambda totals: build_and_test(
         totals, "cuda-emulated", ["-L", "^cuda$"], target="tests_cuda")

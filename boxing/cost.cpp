@@ -42,7 +42,7 @@ constexpr double kLargest = 1e12;
 
 [[noreturn]] void throw_bad(std::string_view name, const std::string& what) {
   throw BadFile(str("[FLOW_COST_TABLE] ", name, " is not a cost table: ", what,
-                    "; write one with calibrate costs FILE, or unset FLOW_COST_TABLE"));
+                    "; write one with flow-calibrate costs FILE, or unset FLOW_COST_TABLE"));
 }
 
 double number_of(const nlohmann::json& table, const Member& member, std::string_view name) {
@@ -93,7 +93,7 @@ CostTable read_cost_table(const std::string& path) {
     throw IoError(
         str("[FLOW_COST_TABLE] the cost table cannot be read; received ", path,
             is_file || !std::filesystem::exists(path, error) ? "" : ", which is not a regular file",
-            "; name a file that calibrate costs FILE wrote, or unset FLOW_COST_TABLE"));
+            "; name a file that flow-calibrate costs FILE wrote, or unset FLOW_COST_TABLE"));
   }
   if (bytes > kMostBytes) throw_bad(path, str("it has ", bytes, " bytes, more than ", kMostBytes));
   std::ostringstream text;

@@ -5,6 +5,9 @@
 #include <charconv>
 #include <cstdlib>
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include "core/error.h"
 
 namespace flow {
@@ -17,6 +20,8 @@ constexpr std::array kVariables = {
                 "file with the cost table that decides layouts and redistributions"},
     EnvVariable{"FLOW_CPU_ISA", "best of the machine",
                 "widest instruction set that kernels may use: baseline, avx2, avx512"},
+    EnvVariable{"FLOW_CPU_TABLE", "~/.cache/flow/cpu-*.table",
+                "file with what flow-calibrate measured on this CPU"},
     EnvVariable{"FLOW_JOB_SECRET", "",
                 "secret shared by the hosts of a job; flowrun reads it and hides it from ranks"},
     EnvVariable{"FLOW_NUM_THREADS", "cores / ranks on the host", "compute threads of one rank"},
@@ -58,6 +63,15 @@ int64_t env_int(std::string_view name, int64_t fallback) {
 
 bool env_flag(std::string_view name) {
   return env_int(name, 0) != 0;
+}
+
+std::string home_folder() {
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return home;
+  passwd entry{}, *found = nullptr;
+  std::array<char, 4096> text;
+  getpwuid_r(getuid(), &entry, text.data(), text.size(), &found);
+  return found != nullptr && found->pw_dir != nullptr ? found->pw_dir : "";
 }
 
 }  // namespace flow

@@ -24,4 +24,7 @@ std::string env_string(std::string_view name, std::string_view fallback);
 int64_t env_int(std::string_view name, int64_t fallback);
 bool env_flag(std::string_view name);
 
+// The home folder of the user (HOME, or else what the system knows); empty if there is none.
+std::string home_folder();
+
 }  // namespace flow

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "nn/graph_timeline.h"
+#include "ops/linear/cpu_table.h"
 #include "pipeline/schedule_size.h"
 
 namespace flow::nn {
@@ -42,6 +43,7 @@ GraphConfig& GraphConfig::enable_zero(ZeroOptions options) {
 }
 
 GraphConfig& GraphConfig::set_passes(graph::PassSet passes) {
+  if (passes == exact) ops::use_cpu_table_of_rank_0();
   passes_ = passes;
   return *this;
 }

@@ -63,7 +63,8 @@ class GraphConfig {
   // a stage outside 0 to 3 is InvalidArgument.
   GraphConfig& enable_zero(ZeroOptions options = {});
   // With `exact`, only passes that leave results bit for bit unchanged run; the graph then equals
-  // the eager step on contiguous() copies of its arguments and captured tensors.
+  // the eager step on contiguous() copies of its arguments and captured tensors. Ranks whose table
+  // of matrix products differs from rank 0's (FLOW_CPU_TABLE) use rank 0's from this call on.
   GraphConfig& set_passes(graph::PassSet passes);
   // Requires that results are those of the whole batch. Modules that would change them (a batch
   // norm in training under micro-batches) raise Unsupported with module and line when the graph is

@@ -1,9 +1,11 @@
 #include "boxing/ranks/process_ranks.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,7 +25,9 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/launcher.h"
+#include "core/log.h"
 #include "core/version.h"
+#include "ops/linear/cpu_table.h"
 
 namespace flow::boxing {
 
@@ -43,10 +47,12 @@ struct Agreed {
 };
 
 // Variables that do not affect results: hosts differ in their cores and in the folders of their
-// launchers. For FLOW_COST_TABLE the content of the file is compared instead.
+// launchers. For FLOW_COST_TABLE the content of the file is compared instead, and so is that of
+// FLOW_CPU_TABLE, which may differ.
 bool may_differ(std::string_view variable) {
-  return variable == "FLOW_COST_TABLE" || variable == "FLOW_JOB_SECRET" ||
-         variable == "FLOW_NUM_THREADS" || variable == "FLOW_STATUS_DIR";
+  return variable == "FLOW_COST_TABLE" || variable == "FLOW_CPU_TABLE" ||
+         variable == "FLOW_JOB_SECRET" || variable == "FLOW_NUM_THREADS" ||
+         variable == "FLOW_STATUS_DIR";
 }
 
 std::vector<Agreed> what_must_agree() {
@@ -73,6 +79,33 @@ void end_process_rank() {
   // After a failure the rest of the exit may take long, so the watchdog must keep running.
   if (!has_finished) return;
   const std::unique_ptr<Watchdog> stopped(watchdog.exchange(nullptr));
+}
+
+// Rank 0 warns if another rank has a different table of this kind of CPU. Those ranks keep rank
+// 0's table for graphs that must be exact.
+void compare_cpu_tables(Communicator& communicator, int64_t num_ranks, int64_t rank) {
+  const Fingerprint what{.op = "start", .site = Site::here()};
+  std::string text = ops::to_string(ops::cpu_table());
+  const uint64_t mine = hash_of(text);
+  std::vector<uint64_t> hashes(static_cast<size_t>(num_ranks));
+  const std::vector<int64_t> bytes(hashes.size(), sizeof mine);
+  communicator.all_gather(&mine, hashes.data(), bytes, what);
+  const auto other = std::find_if(hashes.begin(), hashes.end(),
+                                  [&](uint64_t hash) { return hash != hashes.front(); });
+  if (other == hashes.end()) return;
+  auto size = static_cast<int64_t>(text.size());
+  communicator.broadcast(&size, sizeof size, 0, what);
+  text.resize(static_cast<size_t>(size));
+  communicator.broadcast(text.data(), size, 0, what);
+  if (rank == 0) {
+    log_warning(str("[ranks] rank ", other - hashes.begin(),
+                    " and rank 0 use different tables of matrix products (",
+                    ops::cpu_table().origin, " on rank 0, for ", ops::cpu_and_isa(),
+                    "), so their results may differ in the last bits; graphs with the passes "
+                    "`exact` use rank 0's table on all ranks"));
+  } else if (mine != hashes.front()) {
+    ops::keep_cpu_table_of_rank_0(ops::parse_cpu_table(text, "rank 0"));
+  }
 }
 
 }  // namespace
@@ -103,6 +136,7 @@ void check_agreement(ProcessWorld& world) {
          .op = "start"});
     world.check(Site::none());
   }
+  compare_cpu_tables(*communicator, size, rank);
 }
 
 RankIdentity join_process_ranks() {

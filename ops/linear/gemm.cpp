@@ -6,11 +6,11 @@
 
 #include "core/error.h"
 #include "ops/kernel/cpu_features.h"
+#include "ops/linear/cpu_table.h"
 #include "ops/linear/gemm_backend.h"
 #include "ops/linear/gemm_blocked.h"
 #include "ops/linear/gemm_kernels.h"
 #include "ops/linear/gemm_split.h"
-#include "ops/linear/gemm_table.h"
 #include "ops/vendor/onednn.h"
 #include "ops/vendor/openblas.h"
 
@@ -130,8 +130,8 @@ void run(const GemmTask<T>& task) {
   if (task.bias != nullptr) return run(with_bias_in_c(task));
   if (task.k == 0) return scale(task);
   if (task.m * task.n * task.k <= kTinyVolume) return own_gemm(to_call(task));
-  const GemmBackend fastest = fastest_gemm_backend<T>(active_isa(), task.transpose_a,
-                                                      task.transpose_b, task.m, task.n, task.k);
+  const GemmBackend fastest = cpu_table().products.template fastest<T>(
+      task.transpose_a, task.transpose_b, task.m, task.n, task.k);
   if (fastest == GemmBackend::kOwn) return own_gemm(to_call(task));
   const GemmBackend other =
       fastest == GemmBackend::kOneDnn ? GemmBackend::kOpenBlas : GemmBackend::kOneDnn;

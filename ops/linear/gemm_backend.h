@@ -1,7 +1,7 @@
 #pragma once
 
 // Access to each library behind ops/linear/gemm.h by itself: for the choice among them, and for
-// tests, benchmarks and tools/calibrate.
+// tests, benchmarks and flow-calibrate.
 
 #include "ops/linear/gemm.h"
 

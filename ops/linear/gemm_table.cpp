@@ -14,15 +14,27 @@ int gemm_size_class(int64_t size) {
   return std::clamp(doublings, 1, kGemmSizeClasses - 1);
 }
 
+GemmTable::GemmTable(const Text& text) {
+  for (int type = 0; type < kNumTypes; ++type) {
+    for (int form = 0; form < kNumForms; ++form) {
+      for (int m = 0; m < kGemmSizeClasses; ++m) {
+        const char* row = text.rows[type][form][m];
+        for (int n = 0; n < kGemmSizeClasses; ++n) {
+          for (int k = 0; k < kGemmSizeClasses; ++k)
+            letter(type, form, m, n, k) = row[n * (kGemmSizeClasses + 1) + k];
+        }
+      }
+    }
+  }
+}
+
 template <class T>
-GemmBackend fastest_gemm_backend(CpuIsa isa, Transpose transpose_a, Transpose transpose_b,
-                                 int64_t m, int64_t n, int64_t k) {
-  const GemmTable& table = isa == CpuIsa::kAvx512 ? kGemmTableAvx512 : kGemmTableAvx2;
+GemmBackend GemmTable::fastest(Transpose transpose_a, Transpose transpose_b, int64_t m, int64_t n,
+                               int64_t k) const {
   const int type = std::is_same_v<T, float> ? 0 : 1;
-  const int transposes =
+  const int form =
       (transpose_a == Transpose::kYes ? 2 : 0) + (transpose_b == Transpose::kYes ? 1 : 0);
-  const char* row = table.rows[type][transposes][gemm_size_class(m)];
-  switch (row[gemm_size_class(n) * (kGemmSizeClasses + 1) + gemm_size_class(k)]) {
+  switch (letter(type, form, gemm_size_class(m), gemm_size_class(n), gemm_size_class(k))) {
     case 'd':
       return GemmBackend::kOneDnn;
     case 'o':
@@ -32,9 +44,9 @@ GemmBackend fastest_gemm_backend(CpuIsa isa, Transpose transpose_a, Transpose tr
   }
 }
 
-template GemmBackend fastest_gemm_backend<float>(CpuIsa, Transpose, Transpose, int64_t, int64_t,
-                                                 int64_t);
-template GemmBackend fastest_gemm_backend<double>(CpuIsa, Transpose, Transpose, int64_t, int64_t,
-                                                  int64_t);
+template GemmBackend GemmTable::fastest<float>(Transpose, Transpose, int64_t, int64_t,
+                                               int64_t) const;
+template GemmBackend GemmTable::fastest<double>(Transpose, Transpose, int64_t, int64_t,
+                                                int64_t) const;
 
 }  // namespace flow::ops

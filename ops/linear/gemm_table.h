@@ -1,11 +1,11 @@
 #pragma once
 
-// The library that multiplies a shape fastest on one thread. The measurements are committed;
-// tools/calibrate writes them.
+// The library that multiplies each class of shapes fastest on one thread.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
-#include "ops/kernel/cpu_features.h"
 #include "ops/linear/gemm.h"
 #include "ops/linear/gemm_backend.h"
 
@@ -19,20 +19,54 @@ inline constexpr int64_t kGemmClassSizes[kGemmSizeClasses] = {1,   8,   16,  32,
 
 int gemm_size_class(int64_t size);
 
-// For float (0) and double (1), for NN, NT, TN, TT and for the class of m: a letter for each class
-// of n and, within it, of k. w: own kernels, d: oneDNN, o: OpenBLAS. A space separates the classes
-// of n.
-struct GemmTable {
-  const char* rows[2][4][kGemmSizeClasses];
+// For float (0) and double (1), for NN (0), NT, TN, TT (3), and for the classes of m, n and k: a
+// letter. w: own kernels, d: oneDNN, o: OpenBLAS.
+class GemmTable {
+ public:
+  static constexpr int kNumTypes = 2;
+  static constexpr int kNumForms = 4;
+
+  // As it is committed: a text for each class of m, where a space separates the classes of n.
+  struct Text {
+    const char* rows[kNumTypes][kNumForms][kGemmSizeClasses];
+  };
+
+  // Own kernels for all shapes.
+  GemmTable() { letters_.fill('w'); }
+
+  explicit GemmTable(const Text& text);
+
+  char& letter(int type, int form, int m, int n, int k) {
+    return letters_[index(type, form, m, n, k)];
+  }
+
+  char letter(int type, int form, int m, int n, int k) const {
+    return letters_[index(type, form, m, n, k)];
+  }
+
+  // The back end that was measured fastest for the product: kOwn, kOneDnn or kOpenBlas, even if
+  // that back end is absent.
+  template <class T>
+  GemmBackend fastest(Transpose transpose_a, Transpose transpose_b, int64_t m, int64_t n,
+                      int64_t k) const;
+
+  friend bool operator==(const GemmTable&, const GemmTable&) = default;
+
+ private:
+  static size_t index(int type, int form, int m, int n, int k) {
+    return static_cast<size_t>(
+        (((type * kNumForms + form) * kGemmSizeClasses + m) * kGemmSizeClasses + n) *
+            kGemmSizeClasses +
+        k);
+  }
+
+  std::array<char,
+             size_t{kNumTypes} * kNumForms * kGemmSizeClasses * kGemmSizeClasses * kGemmSizeClasses>
+      letters_;
 };
 
-extern const GemmTable kGemmTableAvx2;
-extern const GemmTable kGemmTableAvx512;
-
-// Returns the back end that was measured fastest for the product: kOwn, kOneDnn or kOpenBlas, even
-// if that back end is absent.
-template <class T>
-GemmBackend fastest_gemm_backend(CpuIsa isa, Transpose transpose_a, Transpose transpose_b,
-                                 int64_t m, int64_t n, int64_t k);
+// Measured on an Intel Xeon.
+extern const GemmTable::Text kGemmTableAvx2;
+extern const GemmTable::Text kGemmTableAvx512;
 
 }  // namespace flow::ops

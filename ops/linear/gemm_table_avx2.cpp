@@ -6,7 +6,7 @@
 namespace flow::ops {
 
 // clang-format off
-const GemmTable kGemmTableAvx2 = {{
+const GemmTable::Text kGemmTableAvx2 = {{
     {
         {
             "wwwwwwwwdd wwwwwwwwdd wwwwwwwwdd wwwwwwdddd wwwwwddddd "

@@ -6,7 +6,7 @@
 namespace flow::ops {
 
 // clang-format off
-const GemmTable kGemmTableAvx512 = {{
+const GemmTable::Text kGemmTableAvx512 = {{
     {
         {
             "wwwwwooooo wwwwwwoooo wwwwwwwooo wwwwwwwddd wwwwwwdddd "

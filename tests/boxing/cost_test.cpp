@@ -45,7 +45,7 @@ TEST(CostTable, RefusesWhatIsNone) {
   EXPECT_EQ(
       complaint("\n}", ""),
       "[FLOW_COST_TABLE] costs.json is not a cost table: it is not JSON, or incomplete; write "
-      "one with calibrate costs FILE, or unset FLOW_COST_TABLE");
+      "one with flow-calibrate costs FILE, or unset FLOW_COST_TABLE");
   EXPECT_NE(complaint("meeting_us", "meetings_us").find("'meetings_us' is not one of its keys"),
             std::string::npos);
   EXPECT_NE(complaint("\"meeting_us\": 1.5,", "").find("it has no meeting_us"), std::string::npos);

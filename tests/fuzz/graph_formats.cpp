@@ -13,6 +13,7 @@
 #include "graph/trace/tracer.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/linear/cpu_table.h"
 #include "ops/linear/matmul.h"
 #include "ops/reduce/reduce.h"
 #include "pipeline/schedule.h"
@@ -94,6 +95,8 @@ void add_graph_formats(std::vector<Format>& formats) {
       text_format("layout", "(S(0), B)", [](const std::string& text) { NdSbp::parse(text); }));
   formats.push_back(
       file_format("cost_table", to_string(boxing::kCostTable), boxing::parse_cost_table));
+  formats.push_back(file_format(
+      "cpu_table", to_string(ops::committed_cpu_table(ops::CpuIsa::kAvx2)), ops::parse_cpu_table));
   const pipeline::TimelineFile timeline = pipeline::simulated_timeline(
       pipeline::parse_schedule(kSchedule), "by hand",
       std::vector<pipeline::StageCost>(2, {.forward = 2, .backward = 3}));

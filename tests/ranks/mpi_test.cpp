@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "boxing/cost.h"
+#include "ops/linear/cpu_table.h"
 #include "tests/support/job.h"
 
 namespace flow {
@@ -126,6 +127,28 @@ TEST(MpiRanks, DifferentCostTablesAreRefusedAtTheStart) {
   EXPECT_EQ(equal.exit_code, 0) << equal.output;
   EXPECT_EQ(job.exit_code, 70) << job.output;
   EXPECT_NE(job.output.find("rank 1 and rank 0 differ in the cost table (FLOW_COST_TABLE)"),
+            std::string::npos)
+      << job.output;
+}
+
+TEST(MpiRanks, DifferentCpuTablesAreAWarning) {
+  const Folder folder;
+  ops::CpuTable table = ops::committed_cpu_table(ops::CpuIsa::kAvx2);
+  table.cpu = ops::cpu_and_isa();
+  table.libraries = ops::product_libraries();
+  table.products = ops::GemmTable();  // own kernels for all shapes
+  std::ofstream(folder.name + "/own.table") << to_string(table);
+  const std::string setting = "FLOW_CPU_TABLE=" + folder.name + "/own.table";
+  std::vector<std::string> command = mpirun(1, {"env", setting, kPrograms + "/rank_digest"});
+  for (const std::string word : {":", "-n", "1"})
+    command.push_back(word);
+  command.push_back(kPrograms + "/rank_digest");
+
+  const JobResult job = run_job(command);
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  EXPECT_NE(job.output.find("rank 1 and rank 0 use different tables of matrix products (" +
+                            folder.name + "/own.table on rank 0"),
             std::string::npos)
       << job.output;
 }

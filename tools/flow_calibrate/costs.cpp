@@ -1,4 +1,4 @@
-#include "tools/calibrate_costs.h"
+#include "tools/flow_calibrate/costs.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,0 +1,109 @@
+#include "ops/linear/cpu_table.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "ops/kernel/cpu_model.h"
+
+namespace flow::ops {
+namespace {
+
+// Puts back the table that was in use.
+class CpuTableTest : public testing::Test {
+ protected:
+  ~CpuTableTest() override { set_cpu_table(before_); }
+
+  const CpuTable before_ = cpu_table();
+};
+
+CpuTable one_library(char letter) {
+  CpuTable table = committed_cpu_table(CpuIsa::kAvx2);
+  for (int type = 0; type < GemmTable::kNumTypes; ++type)
+    for (int form = 0; form < GemmTable::kNumForms; ++form)
+      for (int m = 0; m < kGemmSizeClasses; ++m)
+        for (int n = 0; n < kGemmSizeClasses; ++n)
+          for (int k = 0; k < kGemmSizeClasses; ++k)
+            table.products.letter(type, form, m, n, k) = letter;
+  return table;
+}
+
+GemmBackend fastest_of_64(const CpuTable& table) {
+  return table.products.fastest<float>(Transpose::kNo, Transpose::kYes, 64, 64, 64);
+}
+
+TEST(CpuModel, FamiliesAndModelsHaveNames) {
+  EXPECT_EQ(microarchitecture("GenuineIntel", 6, 0x3f), "haswell");
+  EXPECT_EQ(microarchitecture("GenuineIntel", 6, 0x55), "skylake-server");
+  EXPECT_EQ(microarchitecture("GenuineIntel", 6, 0x8f), "sapphire-rapids");
+  EXPECT_EQ(microarchitecture("AuthenticAMD", 0x17, 0x31), "zen2");
+  EXPECT_EQ(microarchitecture("AuthenticAMD", 0x19, 0x01), "zen3");
+  EXPECT_EQ(microarchitecture("AuthenticAMD", 0x19, 0x11), "zen4");
+  EXPECT_EQ(microarchitecture("AuthenticAMD", 0x1a, 0x02), "zen5");
+  EXPECT_EQ(microarchitecture("AuthenticAMD", 6, 0x55), "unknown");
+  EXPECT_EQ(microarchitecture("", 0, 0), "unknown");
+  EXPECT_FALSE(cpu_model().empty());
+}
+
+TEST_F(CpuTableTest, TextParsesBack) {
+  for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+    const CpuTable table = committed_cpu_table(isa);
+    const CpuTable read = parse_cpu_table(to_string(table), "file");
+    EXPECT_EQ(read.products, table.products);
+    EXPECT_EQ(read.cpu, table.cpu);
+    EXPECT_EQ(read.libraries, table.libraries);
+    EXPECT_EQ(read.origin, "file");
+  }
+}
+
+TEST_F(CpuTableTest, OtherTextsNameTheirLine) {
+  const std::string text = to_string(committed_cpu_table(CpuIsa::kAvx2));
+  const auto message_of = [](const std::string& changed) -> std::string {
+    try {
+      parse_cpu_table(changed, "some.table");
+    } catch (const BadFile& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto with = [&](size_t position, char letter) {
+    std::string changed = text;
+    changed[position] = letter;
+    return changed;
+  };
+  const std::string advice = "; write one with flow-calibrate, or remove the file";
+  const std::string start = "[cpu table] some.table is not a table of this machine: ";
+  EXPECT_EQ(message_of(""), start + "it ends after line 0" + advice);
+  EXPECT_EQ(message_of(with(0, 'F')), start + "line 1 is not 'flow cpu table 1'" + advice);
+  EXPECT_EQ(message_of(with(text.find("cpu an"), 'x')),
+            start + "line 2 does not begin with 'cpu'" + advice);
+  const size_t row = text.find("NN\n") + 3;
+  for (const auto& [position, letter] : {std::pair{row, 'x'}, {row + 10, 'w'}, {row + 109, 'w'}}) {
+    EXPECT_EQ(message_of(with(position, letter)),
+              start + "line 5 needs ten groups of ten letters w, d or o" + advice);
+  }
+  EXPECT_EQ(message_of(text.substr(0, row)), start + "it ends after line 4" + advice);
+  EXPECT_EQ(message_of(text + "\n"), start + "it goes on after line 91" + advice);
+}
+
+TEST_F(CpuTableTest, ProductsUseTheTable) {
+  EXPECT_EQ(fastest_of_64(one_library('w')), GemmBackend::kOwn);
+  EXPECT_EQ(fastest_of_64(one_library('d')), GemmBackend::kOneDnn);
+  EXPECT_EQ(fastest_of_64(one_library('o')), GemmBackend::kOpenBlas);
+  set_cpu_table(one_library('o'));
+  EXPECT_EQ(fastest_of_64(cpu_table()), GemmBackend::kOpenBlas);
+}
+
+TEST_F(CpuTableTest, TheTableOfRank0IsUsedOnceItIsAskedFor) {
+  set_cpu_table(one_library('o'));
+  use_cpu_table_of_rank_0();
+  EXPECT_EQ(fastest_of_64(cpu_table()), GemmBackend::kOpenBlas) << "rank 0 has the same";
+  keep_cpu_table_of_rank_0(one_library('d'));
+  EXPECT_EQ(fastest_of_64(cpu_table()), GemmBackend::kOpenBlas);
+  use_cpu_table_of_rank_0();
+  EXPECT_EQ(fastest_of_64(cpu_table()), GemmBackend::kOneDnn);
+}
+
+}  // namespace
+}  // namespace flow::ops

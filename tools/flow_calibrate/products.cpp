@@ -1,0 +1,306 @@
+#include "tools/flow_calibrate/products.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include <time.h>
+
+#include "core/error.h"
+#include "ops/linear/gemm_backend.h"
+#include "ops/vendor/onednn.h"
+#include "ops/vendor/openblas.h"
+
+namespace flow {
+
+namespace {
+
+using ops::GemmBackend;
+using ops::GemmTable;
+using ops::GemmTask;
+using ops::kGemmClassSizes;
+using ops::kGemmSizeClasses;
+using ops::Transpose;
+
+// Candidates, in the order of preference among those that are equally fast.
+struct Candidate {
+  char letter;
+  GemmBackend backend;
+};
+
+constexpr std::array<Candidate, 3> kCandidates = {Candidate{'d', GemmBackend::kOneDnn},
+                                                  Candidate{'o', GemmBackend::kOpenBlas},
+                                                  Candidate{'w', GemmBackend::kOwn}};
+constexpr size_t kOwn = 2;
+
+// A candidate replaces an earlier one only if it is faster by this factor.
+constexpr double kClearlyFaster = 1.02;
+
+// The CPU time of this thread, which does not include the time that other processes take.
+double seconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Infinity for a library that is absent.
+using Times = std::array<double, kCandidates.size()>;
+
+// Seconds of one product by each candidate: the lower quartile of interleaved rounds. The minimum
+// would be wrong, because a virtual machine's clock is sometimes set back by time that the host
+// took earlier. Other processes only make rounds slower.
+template <class T>
+Times measure(const GemmTask<T>& task) {
+  constexpr double kRoundSeconds = 30e-6;
+  constexpr int kMinRounds = 5;
+  constexpr double kMinSeconds = 3e-3;
+  std::array<std::vector<double>, kCandidates.size()> times;
+  std::array<int, kCandidates.size()> repeats;
+  repeats.fill(0);
+  const double start = seconds();
+  for (int round = 0; round < kMinRounds || seconds() - start < kMinSeconds; ++round) {
+    for (size_t i = 0; i < kCandidates.size(); ++i) {
+      if (!ops::has_gemm_backend<T>(kCandidates[i].backend)) continue;
+      const double begin = seconds();
+      for (int j = 0; j <= repeats[i]; ++j)
+        ops::gemm_with(kCandidates[i].backend, task);
+      const double time = (seconds() - begin) / (repeats[i] + 1);
+      times[i].push_back(time);
+      if (round == 0) repeats[i] = static_cast<int>(kRoundSeconds / std::max(time, 1e-9));
+    }
+  }
+  Times quartiles;
+  quartiles.fill(HUGE_VAL);
+  for (size_t i = 0; i < kCandidates.size(); ++i) {
+    if (times[i].empty()) continue;
+    const auto quarter = times[i].begin() + static_cast<std::ptrdiff_t>(times[i].size() / 4);
+    std::nth_element(times[i].begin(), quarter, times[i].end());
+    quartiles[i] = *quarter;
+  }
+  return quartiles;
+}
+
+// A class of products: positions in GemmTable.
+struct Class {
+  int type, form, m, n, k;
+};
+
+template <class T>
+class Matrices {
+ public:
+  Matrices() : a_(kCount, T(0.5)), b_(kCount, T(0.25)), c_(kCount, T(0)) {}
+
+  // The class is measured at its size and at four fifths of it, because strides that are a power
+  // of two behave differently in caches. Returns the geometric means.
+  Times measure_class(const Class& at) {
+    const auto smaller = [](int64_t size) { return size < 16 ? size : size * 4 / 5 | 1; };
+    const int64_t m = kGemmClassSizes[at.m], n = kGemmClassSizes[at.n], k = kGemmClassSizes[at.k];
+    const Times whole = measure(task(at.form, m, n, k));
+    const Times part = measure(task(at.form, smaller(m), smaller(n), smaller(k)));
+    Times both;
+    for (size_t i = 0; i < both.size(); ++i)
+      both[i] = std::sqrt(whole[i] * part[i]);
+    return both;
+  }
+
+ private:
+  static constexpr size_t kCount = size_t{2048} * 2048;
+
+  GemmTask<T> task(int form, int64_t m, int64_t n, int64_t k) {
+    const bool ta = (form & 2) != 0, tb = (form & 1) != 0;
+    return {.transpose_a = ta ? Transpose::kYes : Transpose::kNo,
+            .transpose_b = tb ? Transpose::kYes : Transpose::kNo,
+            .m = m,
+            .n = n,
+            .k = k,
+            .a = a_.data(),
+            .lda = ta ? m : k,
+            .b = b_.data(),
+            .ldb = tb ? k : n,
+            .c = c_.data(),
+            .ldc = n};
+  }
+
+  std::vector<T> a_, b_, c_;
+};
+
+// The first candidate, in their order, that no later one clearly beats.
+size_t fastest(const Times& times) {
+  size_t best = 0;
+  for (size_t i = 1; i < times.size(); ++i) {
+    if (times[i] * kClearlyFaster <= times[best]) best = i;
+  }
+  return best;
+}
+
+size_t position_of(char letter) {
+  size_t i = 0;
+  while (kCandidates[i].letter != letter)
+    ++i;
+  return i;
+}
+
+class Calibration {
+ public:
+  Calibration(ops::CpuTable base, bool keeps_base) : keeps_base_(keeps_base), base_(base.products) {
+    report_.table = std::move(base);
+    report_.least_own_vs_best = HUGE_VAL;
+  }
+
+  // Measures the classes whose positions are multiples of `step`.
+  ProductReport run(int step, const OnProgress& on_progress) {
+    const std::vector<Class> classes = classes_of(step);
+    double work = 0;
+    for (const Class& at : classes)
+      work += work_of(at);
+    double done = 0;
+    for (const Class& at : classes) {
+      if (at.type == 0) {
+        settle(at, floats_.measure_class(at), [&] { return floats_.measure_class(at); });
+      } else {
+        settle(at, doubles_.measure_class(at), [&] { return doubles_.measure_class(at); });
+      }
+      done += work_of(at);
+      on_progress(done / work);
+    }
+    report_.num_measured = static_cast<int>(classes.size());
+    report_.own_vs_best = std::exp(sum_of_logs_ / static_cast<double>(classes.size()));
+    if (step > 1) fill_between(step);
+    return report_;
+  }
+
+ private:
+  static std::vector<Class> classes_of(int step) {
+    std::vector<Class> all;
+    for (int type = 0; type < GemmTable::kNumTypes; ++type)
+      for (int form = 0; form < GemmTable::kNumForms; ++form)
+        for (int m = 0; m < kGemmSizeClasses; m += step)
+          for (int n = 0; n < kGemmSizeClasses; n += step)
+            for (int k = 0; k < kGemmSizeClasses; k += step)
+              all.push_back({type, form, m, n, k});
+    return all;
+  }
+
+  // In proportion to the time that measuring takes: some milliseconds, or five rounds.
+  static double work_of(const Class& at) {
+    const auto volume = static_cast<double>(kGemmClassSizes[at.m]) *
+                        static_cast<double>(kGemmClassSizes[at.n]) *
+                        static_cast<double>(kGemmClassSizes[at.k]);
+    return std::max(6e-3, volume * 4.5e-10 * (at.type + 1));
+  }
+
+  template <class Measure>
+  void settle(const Class& at, const Times& times, Measure measure_again) {
+    const double best_time = *std::min_element(times.begin(), times.end());
+    const double own = best_time / times[kOwn];
+    sum_of_logs_ += std::log(own);
+    report_.least_own_vs_best = std::min(report_.least_own_vs_best, own);
+    const size_t best = fastest(times);
+    char& letter = report_.table.products.letter(at.type, at.form, at.m, at.n, at.k);
+    if (letter == kCandidates[best].letter) return;
+    if (keeps_base_) {
+      const size_t base = position_of(letter);
+      const auto wins = [&](const Times& all) { return all[best] * kClearlyFaster <= all[base]; };
+      if (!wins(times) || !wins(measure_again())) return;
+    }
+    letter = kCandidates[best].letter;
+    ++report_.num_changed;
+  }
+
+  // The measured positions around a position.
+  static std::vector<int> around(int position, int step) {
+    const int below = position / step * step;
+    if (below == position || below + step >= kGemmSizeClasses) return {below};
+    return {below, below + step};
+  }
+
+  void fill_between(int step) {
+    GemmTable& table = report_.table.products;
+    for (int type = 0; type < GemmTable::kNumTypes; ++type)
+      for (int form = 0; form < GemmTable::kNumForms; ++form)
+        for (int m = 0; m < kGemmSizeClasses; ++m)
+          for (int n = 0; n < kGemmSizeClasses; ++n)
+            for (int k = 0; k < kGemmSizeClasses; ++k) {
+              if (m % step == 0 && n % step == 0 && k % step == 0) continue;
+              const char letter = agreed({type, form, m, n, k}, step);
+              char& own = table.letter(type, form, m, n, k);
+              if (letter == 0 || letter == own) continue;
+              own = letter;
+              ++report_.num_changed;
+            }
+  }
+
+  // The letter to which all measured classes around this one were changed; 0 if there is none.
+  char agreed(const Class& at, int step) const {
+    char letter = 0;
+    for (const int m : around(at.m, step))
+      for (const int n : around(at.n, step))
+        for (const int k : around(at.k, step)) {
+          const char now = report_.table.products.letter(at.type, at.form, m, n, k);
+          if (now == base_.letter(at.type, at.form, m, n, k)) return 0;
+          if (letter != 0 && letter != now) return 0;
+          letter = now;
+        }
+    return letter;
+  }
+
+  bool keeps_base_;
+  GemmTable base_;
+  ProductReport report_;
+  double sum_of_logs_ = 0;
+  Matrices<float> floats_;
+  Matrices<double> doubles_;
+};
+
+}  // namespace
+
+ProductReport calibrate_products(const ops::CpuTable& base, const OnProgress& on_progress) {
+  ops::CpuTable table = base;
+  table.cpu = ops::cpu_and_isa();
+  table.libraries = ops::product_libraries();
+  return Calibration(std::move(table), true).run(2, on_progress);
+}
+
+ProductReport measure_all_products(const OnProgress& on_progress) {
+  if (!ops::has_onednn() || !ops::has_openblas()) {
+    throw Unsupported(str("[flow-calibrate] a table for the source needs both libraries; ",
+                          ops::onednn_description(), ", ", ops::openblas_description(),
+                          "; install them"));
+  }
+  const ops::CpuTable table{.cpu = ops::cpu_and_isa(),
+                            .libraries = ops::product_libraries(),
+                            .origin = "",
+                            .products = GemmTable()};
+  return Calibration(table, false).run(1, on_progress);
+}
+
+std::string to_source(const ops::CpuTable& table, const std::string& cpu, const std::string& isa) {
+  std::string text =
+      str("// Written by flow-calibrate source on ", cpu, " (", table.cpu, ") with\n// ",
+          table.libraries, ".\n\n#include \"ops/linear/gemm_table.h\"\n\n",
+          "namespace flow::ops {\n\n// clang-format off\n", "const GemmTable::Text kGemmTable",
+          isa == "avx2" ? "Avx2" : "Avx512", " = {{\n");
+  for (int type = 0; type < GemmTable::kNumTypes; ++type) {
+    text += "    {\n";
+    for (int form = 0; form < GemmTable::kNumForms; ++form) {
+      text += "        {\n";
+      for (int m = 0; m < kGemmSizeClasses; ++m) {
+        text += "            \"";
+        for (int n = 0; n < kGemmSizeClasses; ++n) {
+          if (n == kGemmSizeClasses / 2) text += "\"\n            \"";
+          for (int k = 0; k < kGemmSizeClasses; ++k)
+            text += table.products.letter(type, form, m, n, k);
+          if (n + 1 < kGemmSizeClasses) text += ' ';
+        }
+        text += "\",\n";
+      }
+      text += "        },\n";
+    }
+    text += "    },\n";
+  }
+  return text + "}};\n// clang-format on\n\n}  // namespace flow::ops\n";
+}
+
+}  // namespace flow

@@ -14,93 +14,67 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 14;  // elements
 
-// Rows whose length the compiler knows are copied without a call.
-template <size_t kBytes>
-void copy_rows_of(int64_t rows, std::byte* target, int64_t target_step, const std::byte* source,
-                  int64_t source_step) {
-  for (int64_t i = 0; i < rows; ++i)
-    std::memcpy(target + i * target_step, source + i * source_step, kBytes);
-}
-
-// Rows of `bytes` bytes that are dense on both sides; the steps are in bytes.
-void copy_dense_rows(int64_t rows, size_t bytes, std::byte* target, int64_t target_step,
-                     const std::byte* source, int64_t source_step) {
-  switch (bytes) {
-    case 32:
-      return copy_rows_of<32>(rows, target, target_step, source, source_step);
-    case 64:
-      return copy_rows_of<64>(rows, target, target_step, source, source_step);
-    case 128:
-      return copy_rows_of<128>(rows, target, target_step, source, source_step);
-    case 256:
-      return copy_rows_of<256>(rows, target, target_step, source, source_step);
-    default:
-      for (int64_t i = 0; i < rows; ++i)
-        std::memcpy(target + i * target_step, source + i * source_step, bytes);
-  }
+int64_t distance(int64_t stride) {
+  return stride < 0 ? -stride : stride;
 }
 
 }  // namespace
 
 BoxLoop::BoxLoop(const Shape& size, const Strides& target, const Strides& source,
                  size_t element_bytes)
-    : is_empty_(size.numel() == 0), element_bytes_(element_bytes) {
+    : is_empty_(size.numel() == 0),
+      element_bytes_(static_cast<int64_t>(element_bytes)),
+      copy_(plane_copy(element_bytes)) {
+  std::array<Dim, kMaxDims> given;
+  size_t num_given = 0;
   for (int64_t i = 0; i < size.size(); ++i) {
-    const Dim dim{size[i], target[i], source[i]};
-    if (dim.size == 1) continue;
+    if (size[i] != 1) given[num_given++] = {size[i], target[i], source[i]};
+  }
+  const auto given_end = given.begin() + static_cast<std::ptrdiff_t>(num_given);
+  std::stable_sort(given.begin(), given_end, [](const Dim& a, const Dim& b) {
+    return distance(a.target) > distance(b.target);
+  });
+  for (auto dim = given.begin(); dim != given_end; ++dim) {
     if (count_ > 0) {
       Dim& outer = dims_[count_ - 1];
-      if (outer.target == dim.target * dim.size && outer.source == dim.source * dim.size) {
-        outer = {outer.size * dim.size, dim.target, dim.source};
+      if (outer.target == dim->target * dim->size && outer.source == dim->source * dim->size) {
+        outer = {outer.size * dim->size, dim->target, dim->source};
         continue;
       }
     }
-    dims_[count_++] = dim;
+    dims_[count_++] = *dim;
   }
   if (count_ == 0) dims_[count_++] = {1, 1, 1};
-}
-
-template <class T>
-void BoxLoop::copy_dims(size_t depth, int64_t size, T* target, const T* source) const {
-  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
-  const Dim& dim = dims_[depth];
-  const Dim& row = dims_[count_ - 1];
-  const bool is_dense = row.target == 1 && row.source == 1;
-  if (depth == count_ - 1) {
-    if (is_dense) {
-      std::memcpy(target, source, static_cast<size_t>(size) * sizeof(T));
-    } else {
-      for (int64_t i = 0; i < size; ++i)
-        target[i * dim.target] = source[i * dim.source];
-    }
-  } else if (depth == count_ - 2 && is_dense) {
-    copy_dense_rows(size, static_cast<size_t>(row.size) * sizeof(T),
-                    reinterpret_cast<std::byte*>(target), dim.target * kBytes,
-                    reinterpret_cast<const std::byte*>(source), dim.source * kBytes);
-  } else {
-    for (int64_t i = 0; i < size; ++i) {
-      copy_dims(depth + 1, dims_[depth + 1].size, target + i * dim.target, source + i * dim.source);
-    }
+  if (count_ == 1) {
+    dims_[1] = dims_[0];
+    dims_[0] = {1, 0, 0};
+    ++count_;
   }
+  const Dim& columns = dims_[count_ - 1];
+  if (distance(columns.source) <= 1) return;
+  const auto rows = std::find_if(dims_.begin(), dims_.begin() + static_cast<std::ptrdiff_t>(count_),
+                                 [](const Dim& dim) { return dim.source == 1; });
+  const auto last = dims_.begin() + static_cast<std::ptrdiff_t>(count_) - 1;
+  if (rows < last) std::rotate(rows, rows + 1, last);
 }
 
 void BoxLoop::copy_range(size_t depth, int64_t begin, int64_t end, std::byte* target,
                          const std::byte* source) const {
-  const auto copy_as = [&]<class T>() {
-    copy_dims(depth, end - begin, reinterpret_cast<T*>(target) + begin * dims_[depth].target,
-              reinterpret_cast<const T*>(source) + begin * dims_[depth].source);
-  };
-  switch (element_bytes_) {
-    case 1:
-      return copy_as.operator()<uint8_t>();
-    case 2:
-      return copy_as.operator()<uint16_t>();
-    case 4:
-      return copy_as.operator()<uint32_t>();
-    case 8:
-      return copy_as.operator()<uint64_t>();
-    default:
-      FLOW_ASSERT(false, "no element has ", element_bytes_, " bytes");
+  const Dim& dim = dims_[depth];
+  const Dim& columns = dims_[count_ - 1];
+  if (depth + 1 == count_) {
+    copy_({target + begin * dim.target * element_bytes_,
+           source + begin * dim.source * element_bytes_, 1, end - begin, 0, dim.target, 0,
+           dim.source});
+  } else if (depth + 2 == count_) {
+    copy_({target + begin * dim.target * element_bytes_,
+           source + begin * dim.source * element_bytes_, end - begin, columns.size, dim.target,
+           columns.target, dim.source, columns.source});
+  } else {
+    for (int64_t i = begin; i < end; ++i) {
+      copy_range(depth + 1, 0, dims_[depth + 1].size, target + i * dim.target * element_bytes_,
+                 source + i * dim.source * element_bytes_);
+    }
   }
 }
 
@@ -112,16 +86,15 @@ void BoxLoop::copy(std::byte* target, const std::byte* source) const {
 void BoxLoop::copy(ThreadPool& pool, std::byte* target, const std::byte* source) const {
   if (is_empty_) return;
   constexpr int64_t kEnough = 8;
-  const size_t depth = count_ > 1 && dims_[0].size < kEnough ? 1 : 0;
+  const size_t depth = dims_[0].size < kEnough ? 1 : 0;
   int64_t inside = 1;
   for (size_t d = depth + 1; d < count_; ++d)
     inside *= dims_[d].size;
-  const auto bytes = static_cast<int64_t>(element_bytes_);
   for (int64_t i = 0; i < (depth == 1 ? dims_[0].size : 1); ++i) {
     pool.parallel_for(0, dims_[depth].size, std::max<int64_t>(1, kGrain / inside),
                       [&](int64_t begin, int64_t end) {
-                        copy_range(depth, begin, end, target + i * dims_[0].target * bytes,
-                                   source + i * dims_[0].source * bytes);
+                        copy_range(depth, begin, end, target + i * dims_[0].target * element_bytes_,
+                                   source + i * dims_[0].source * element_bytes_);
                       });
   }
 }

@@ -8,6 +8,7 @@
 
 #include "core/kernel.h"
 #include "core/tensor_meta.h"
+#include "ops/kernel/plane_copy.h"
 
 namespace flow::ops {
 
@@ -22,8 +23,9 @@ struct BoxTarget {
   Strides strides;
 };
 
-// The loops that copy boxes of one size and layout. Dims of size 1 are removed and neighbouring
-// dims are merged.
+// The loops that copy boxes of one size and layout. Dims of size 1 are removed, the others are
+// ordered as in the target's memory, and neighbouring dims are merged. The innermost dim and the
+// one along which the source is dense form planes.
 class BoxLoop {
  public:
   // Elements have 1, 2, 4 or 8 bytes. Strides may be negative.
@@ -43,13 +45,12 @@ class BoxLoop {
   // Copies indices [begin, end) of dim `depth` and all of the dims inside it.
   void copy_range(size_t depth, int64_t begin, int64_t end, std::byte* target,
                   const std::byte* source) const;
-  template <class T>
-  void copy_dims(size_t depth, int64_t size, T* target, const T* source) const;
 
-  std::array<Dim, kMaxDims> dims_;  // outermost first; the last is the row
+  std::array<Dim, kMaxDims + 1> dims_;  // outermost first; the last two are rows and columns
   size_t count_ = 0;
   bool is_empty_;
-  size_t element_bytes_;
+  int64_t element_bytes_;
+  PlaneCopy copy_;
 };
 
 // Copies one box once.

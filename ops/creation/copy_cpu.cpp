@@ -1,9 +1,10 @@
 // Kernels of ops/creation/copy.h. Elements of one dtype are copied as integers of their size; copy_
-// between different dtypes uses the reference kernel.
+// between different dtypes has the loops of ops/elementwise/cast_cpu.cpp.
 #include <cstring>
 
 #include "ops/creation/copy_op.h"
-#include "ops/elementwise/elementwise_loops.h"
+#include "ops/elementwise/cast_loops.h"
+#include "ops/kernel/box_copy.h"
 #include "ops/kernel/convert_rows.h"
 
 #include "ops/kernel/isa_begin.h"
@@ -34,90 +35,8 @@ void copy_flat(const KernelContext& ctx) {
   });
 }
 
-struct CopyState {
-  LoopNest loop;
-  // The dim along which the source is contiguous while the inner loop uses a larger stride (a
-  // transpose); -1 if there is none.
-  int dense_dim = -1;
-};
-
-template <class T>
-void copy_rows(const KernelContext& ctx) {
-  const LoopNest& state = ctx.state_as<CopyState>().loop;
-  const int64_t y_stride = state.inner_stride()[0];
-  const int64_t x_stride = state.inner_stride()[1];
-  parallel_stretches(ctx.pool(), state, [&](const LoopNest::Offsets& offsets, int64_t n) {
-    T* y = ctx.out(0).as<T>() + offsets[0];
-    const T* x = source_of(ctx).as<T>() + offsets[1];
-    if (y_stride == 1 && x_stride == 1) {
-      std::memcpy(y, x, static_cast<size_t>(n) * sizeof(T));
-    } else if (y_stride == 1 && x_stride == 0) {
-      std::fill_n(y, n, *x);
-    } else {
-      for (int64_t i = 0; i < n; ++i)
-        y[i * y_stride] = x[i * x_stride];
-    }
-  });
-}
-
-// y is dense along columns, x along rows: square tiles touch each cache line of both once.
-template <class T>
-void copy_tile(T* y, int64_t y_row, const T* x, int64_t x_column, int64_t rows, int64_t columns) {
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c)
-      y[r * y_row + c] = x[c * x_column + r];
-  }
-}
-
-// The state without its dense dim. For each of its rows, the dense dim and the inner loop are
-// copied in tiles.
-template <class T>
-void copy_transposed(const KernelContext& ctx) {
-  constexpr int64_t kTile = 16;
-  const CopyState& state = ctx.state_as<CopyState>();
-  LoopNest outer = state.loop;
-  const auto dense = static_cast<size_t>(state.dense_dim);
-  const auto inner = static_cast<size_t>(outer.num_dims - 1);
-  const int64_t rows = outer.size[dense];
-  const int64_t y_row = outer.stride[dense][0];
-  const int64_t columns = outer.inner;
-  const int64_t x_column = outer.stride[inner][1];
-  const int64_t bands = (rows + kTile - 1) / kTile;
-  outer.size[dense] = bands;
-  for (int64_t& stride : outer.stride[dense])
-    stride *= kTile;
-  outer.rows = outer.rows / rows * bands;
-  int64_t inside = 1;  // rows of the state per step of the dense dim
-  for (size_t d = dense + 1; d < inner; ++d)
-    inside *= outer.size[d];
-
-  const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / (kTile * columns));
-  ctx.pool().parallel_for(0, outer.rows, grain, [&](int64_t begin, int64_t end) {
-    int64_t row = begin;
-    for_rows(outer, begin, end, [&](const LoopNest::Offsets& offsets) {
-      const int64_t band = row++ / inside % bands;
-      const int64_t height = std::min(kTile, rows - band * kTile);
-      for (int64_t c = 0; c < columns; c += kTile) {
-        copy_tile(ctx.out(0).as<T>() + offsets[0] + c, y_row,
-                  source_of(ctx).as<T>() + offsets[1] + c * x_column, x_column, height,
-                  std::min(kTile, columns - c));
-      }
-    });
-  });
-}
-
-template <class Fn>
-void with_size(size_t bytes, Fn&& fn) {
-  switch (bytes) {
-    case 1:
-      return fn.template operator()<uint8_t>();
-    case 2:
-      return fn.template operator()<uint16_t>();
-    case 4:
-      return fn.template operator()<uint32_t>();
-    default:
-      return fn.template operator()<uint64_t>();
-  }
+void copy_boxes(const KernelContext& ctx) {
+  ctx.state_as<BoxLoop>().copy(ctx.pool(), ctx.out(0).data, source_of(ctx).data);
 }
 
 KernelChoice select_copy(const KernelQuery& query) {
@@ -127,19 +46,40 @@ KernelChoice select_copy(const KernelQuery& query) {
   if (output.is_contiguous && source.is_contiguous && output.local_shape == source.local_shape) {
     return {copy_flat};
   }
-  auto state = std::make_shared<CopyState>();
-  state->loop = make_loop_nest(output, query.inputs.last(1));
-  const LoopNest& loop = state->loop;
-  if (loop.inner_stride()[0] == 1 && loop.inner_stride()[1] > 1) {
-    for (int d = 0; d + 1 < loop.num_dims; ++d) {
-      if (loop.stride[static_cast<size_t>(d)][1] == 1) state->dense_dim = d;
-    }
+  const Shape& shape = output.local_shape;
+  const int64_t added = shape.size() - source.local_shape.size();
+  Strides strides;
+  for (int64_t d = 0; d < shape.size(); ++d) {
+    const bool is_repeated = d < added || source.local_shape[d - added] == 1;
+    strides.push_back(is_repeated ? 0 : source.strides[d - added]);
   }
+  return {copy_boxes, std::make_shared<const BoxLoop>(shape, output.strides, strides,
+                                                      dtype_size(output.dtype))};
+}
+
+// ---- copy_ between different dtypes
+
+// copy_ takes the target as its first input.
+template <KernelFn kFn>
+void on_source(const KernelContext& ctx) {
+  KernelContext own = ctx;
+  own.inputs = ctx.inputs.last(1);
+  kFn(own);
+}
+
+KernelChoice select_converting_copy(const KernelQuery& query) {
+  const KernelQuery own{query.op, query.inputs.last(1), query.outputs, query.attrs};
   KernelChoice choice;
-  with_size(dtype_size(output.dtype), [&]<class T>() {
-    choice.fn = state->dense_dim >= 0 ? copy_transposed<T> : copy_rows<T>;
+  for_each_cast([&]<class To, class From>() {
+    if (own.output(0).dtype != dtype_of<To> || own.input(0).dtype != dtype_of<From>) return;
+    using Functions = Kernel<CastBlock, To, From>;
+    if (is_dense(own)) {
+      choice.fn = on_source<Functions::dense>;
+    } else {
+      choice = choose_strided(own, Functions::block);
+      choice.fn = on_source<run_strided>;
+    }
   });
-  choice.state = std::move(state);
   return choice;
 }
 
@@ -193,6 +133,7 @@ void register_copy_cpu(KernelTable& table) {
 #endif
   table.add(kClone, DeviceType::kCpu, {FLOW_ISA_NAME, select_copy});
   table.add(kCopy, DeviceType::kCpu, {FLOW_ISA_NAME, select_copy});
+  table.add(kCopy, DeviceType::kCpu, {FLOW_ISA_NAME, select_converting_copy});
   table.add(kFill, DeviceType::kCpu, {FLOW_ISA_NAME, select_fill});
 }
 

@@ -9,7 +9,8 @@
 //   add_loops<F, Y, X...>(table, op)             loops the compiler vectorises
 //   add_vectors<F, Y, X...>(table, op)           loops over Vec
 //   add_kernel<Block, Y, X...>(table, op)        Block::run(attrs, y, n, x...), and optionally
-//                                                run_streaming, which stores past the caches
+//                                                run_streaming, which stores past the caches, and
+//                                                run_repeated<i>, for one value of input i of two
 //
 // The last three serve outputs of type Y and inputs of types X...; other calls get the next kernel.
 #pragma once
@@ -92,6 +93,16 @@ struct VectorBlock {
                                                     const X*... x) {
     map_stream(y, n, F::template make<Y>(attrs), x...);
   }
+
+  // The repeated value stays in a register.
+  template <int kRepeated, class T>
+  static void run_repeated(const void* attrs, T* y, int64_t n, const T* a, const T* b) {
+    const auto f = F::template make<Compute<T>>(attrs);
+    using V = VecOf<T>;
+    const V value = V::fill(static_cast<Compute<T>>(kRepeated == 0 ? *a : *b));
+    const auto with_value = [&f, value](V x) { return kRepeated == 0 ? f(value, x) : f(x, value); };
+    map_ahead(y, n, with_value, kRepeated == 0 ? b : a);
+  }
 };
 
 // A block as a kernel, and as functions of untyped memory.
@@ -122,6 +133,22 @@ struct Kernel {
     run_streaming(attrs, y, n, x, std::index_sequence_for<X...>());
   }
 
+  template <int kRepeated>
+  static void repeated(const void* attrs, std::byte* y, int64_t n, const std::byte* const* x) {
+    Block::template run_repeated<kRepeated>(attrs, reinterpret_cast<Y*>(y), n,
+                                            reinterpret_cast<const Y*>(x[0]),
+                                            reinterpret_cast<const Y*>(x[1]));
+  }
+
+  static constexpr RepeatedBlocks repeated_blocks() {
+    constexpr bool kIsBinary = sizeof...(X) == 2 && (std::is_same_v<X, Y> && ...);
+    if constexpr (kIsBinary && requires { &Block::template run_repeated<0, Y>; }) {
+      return {repeated<0>, repeated<1>};
+    } else {
+      return {};
+    }
+  }
+
   // Few elements: straight to the block.
   static void dense(const KernelContext& ctx) {
     const int64_t n = ctx.out(0).numel();
@@ -146,7 +173,7 @@ KernelChoice select_elementwise(const KernelQuery& query) {
   using Functions = Kernel<Block, Y, X...>;
   if (has_blocked_input(query)) return choose_blocked(query, Functions::block);
   if (is_dense(query)) return {Functions::dense};
-  return choose_strided(query, Functions::block);
+  return choose_strided(query, Functions::block, Functions::repeated_blocks());
 }
 
 // ---- the reference: any strides, one element at a time

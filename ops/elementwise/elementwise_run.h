@@ -21,9 +21,13 @@ using RowFn = void (*)(const void* attrs, std::byte* y, int64_t n, const std::by
 // else, and a plain store reads the line before it writes it.
 inline constexpr int64_t kStreamBytes = int64_t{8} << 20;
 
+// For functions of two inputs: block i reads one value of input i for all elements.
+using RepeatedBlocks = std::array<BlockFn, 2>;
+
 struct ElementwiseState {
   LoopNest loop;
   BlockFn block = nullptr;
+  size_t repeated = 0;  // the operand of which the block reads one value, or 0
   RowFn row = nullptr;
 };
 
@@ -40,7 +44,8 @@ void run_dense(const KernelContext& ctx, BlockFn block, BlockFn streaming);
 // Chooses a kernel for float32 operands that all have one blocked layout, which the result gets
 // too; not applicable to others. The padding stays zero.
 KernelChoice choose_blocked(const KernelQuery& query, BlockFn block);
-KernelChoice choose_strided(const KernelQuery& query, BlockFn block);
+KernelChoice choose_strided(const KernelQuery& query, BlockFn block,
+                            const RepeatedBlocks& repeated = {});
 KernelChoice choose_rows(const KernelQuery& query, RowFn row);
 bool has_blocked_input(const KernelQuery& query);
 // Returns whether all operands are contiguous and of one shape.

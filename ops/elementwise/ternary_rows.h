@@ -79,11 +79,11 @@ struct LerpNumber {
   static auto db(const auto& in) { return times(in.dy(), in.attrs().value.template to<double>()); }
 };
 
-// ---- choices: the compiler turns the conditions into blends
+// ---- choices
 
 struct Where {
   static constexpr TernaryFacts kFacts{.name = "where", .masks = 0b001, .sbp = sbp_where,
-                                       .reads = kReadsA, .loops = kLoopWords,
+                                       .reads = kReadsA, .loops = kNoLoops,
                                        .allows_in_place = false};
   template <class T> FLOW_HOST_DEVICE static T apply(bool condition, T a, T b) {
     return condition ? a : b;
@@ -95,7 +95,7 @@ struct Where {
 struct MaskedFill {
   static constexpr TernaryFacts kFacts{.name = "masked_fill", .num_inputs = 2, .masks = 0b010,
                                        .sbp = sbp_masked_fill, .reads = kReadsB,
-                                       .loops = kLoopWords};
+                                       .loops = kNoLoops};
   using Attrs = ScalarAttrs;
   template <class T> FLOW_HOST_DEVICE static T apply(T x, bool mask, T value) {
     return mask ? value : x;

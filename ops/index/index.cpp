@@ -1,12 +1,14 @@
 #include "ops/index/index.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/dispatch.h"
 #include "ops/creation/copy.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/where.h"
 #include "ops/index/index_op.h"
 #include "ops/named_errors.h"
 #include "ops/reduce/extrema.h"
@@ -274,6 +276,8 @@ struct ParsedIndex {
   Tensor view;
   Shape dims;
   std::vector<Tensor> indices;
+  Tensor mask = {};  // of the view's dims from mask_dim on, if masks are kept
+  int64_t mask_dim = 0;
 };
 
 // The number of dims of x that an index names.
@@ -291,6 +295,15 @@ int64_t dims_named(const IndexArg& index) {
   return index.tensor.dtype() == DType::kBool ? index.tensor.dim() : 1;
 }
 
+void check_mask(const Tensor& mask, const Tensor& view, int64_t dim) {
+  for (int64_t i = 0; i < mask.dim(); ++i) {
+    if (view.shape()[dim + i] == mask.shape()[i]) continue;
+    throw InvalidArgument(str("[index] a mask of shape ", mask.shape(),
+                              " does not match the tensor of shape ", view.shape(), " at dim ",
+                              dim + i, "; give a mask of those sizes"));
+  }
+}
+
 // Adds the index tensors that `index` stands for, beginning at dim `dim` of the view, and returns
 // their number.
 int64_t add_index_tensor(const IndexArg& index, int64_t dim, ParsedIndex& parsed) {
@@ -306,14 +319,7 @@ int64_t add_index_tensor(const IndexArg& index, int64_t dim, ParsedIndex& parsed
             "bool mask with dims; received ",
             tensor.meta(), "; cast it"));
   }
-  for (int64_t i = 0; i < tensor.dim(); ++i) {
-    const Shape& shape = parsed.view.shape();
-    if (shape[dim + i] != tensor.shape()[i]) {
-      throw InvalidArgument(str("[index] a mask of shape ", tensor.shape(),
-                                " does not match the tensor of shape ", shape, " at dim ", dim + i,
-                                "; give a mask of those sizes"));
-    }
-  }
+  check_mask(tensor, parsed.view, dim);
   const Tensor positions = nonzero({tensor, index.site});
   for (int64_t i = 0; i < tensor.dim(); ++i) {
     parsed.dims.push_back(dim + i);
@@ -334,7 +340,20 @@ bool is_full(const Slice& slice) {
   return !slice.start && !slice.end && slice.step == 1;
 }
 
-ParsedIndex parse(const Tensor& x, std::span<const IndexArg> list) {
+// Returns whether the only tensor of an index is a mask.
+bool has_one_mask(std::span<const IndexArg> list) {
+  int64_t tensors = 0;
+  bool is_mask = false;
+  for (const IndexArg& index : list) {
+    if (index.kind != IndexArg::Kind::kTensor) continue;
+    ++tensors;
+    is_mask = index.tensor.dtype() == DType::kBool && index.tensor.dim() > 0;
+  }
+  return tensors == 1 && is_mask;
+}
+
+// Masks are replaced by the positions of their elements unless the only one is kept.
+ParsedIndex parse(const Tensor& x, std::span<const IndexArg> list, bool keeps_mask = false) {
   int64_t named = 0;
   int64_t ellipses = 0;
   for (const IndexArg& index : list) {
@@ -368,7 +387,13 @@ ParsedIndex parse(const Tensor& x, std::span<const IndexArg> list) {
         dim += x.dim() - named;
         break;
       case IndexArg::Kind::kTensor:
-        dim += add_index_tensor(index, dim, parsed);
+        if (!keeps_mask) {
+          dim += add_index_tensor(index, dim, parsed);
+          break;
+        }
+        check_mask(index.tensor, parsed.view, dim);
+        parsed.mask = index.tensor;
+        parsed.mask_dim = std::exchange(dim, dim + index.tensor.dim());
         break;
     }
   }
@@ -466,8 +491,14 @@ const Tensor& index_put_(const Tensor& x, const IndexList& indices, const Tensor
 
 const Tensor& index_put_(const Tensor& x, const IndexList& indices, const Scalar& value,
                          Site site) {
-  const ops::ParsedIndex parsed = ops::parse(x, indices.indices());
-  if (parsed.indices.empty()) {
+  const bool has_mask = ops::has_one_mask(indices.indices());
+  const ops::ParsedIndex parsed = ops::parse(x, indices.indices(), has_mask);
+  if (has_mask) {
+    Shape shape = parsed.mask.shape();
+    while (shape.size() + parsed.mask_dim < parsed.view.dim())
+      shape.push_back(1);
+    masked_fill_({parsed.view, site}, {reshape({parsed.mask, site}, shape), site}, value);
+  } else if (parsed.indices.empty()) {
     parsed.view.fill_(value, site);
   } else {
     const Tensor taken = ops::pick({parsed.view.detach(), site}, parsed.dims, parsed.indices);

@@ -1,9 +1,10 @@
 // Reads and writes at positions that index tensors name.
-#include <cstring>
-#include <vector>
+#include <algorithm>
+#include <span>
 
 #include "core/error.h"
 #include "core/kernel.h"
+#include "ops/index/dispatch_size.h"
 #include "ops/index/index_op.h"
 #include "ops/kernel/accumulate.h"
 #include "ops/kernel/box_copy.h"
@@ -12,122 +13,12 @@
 
 void register_index_cpu(KernelTable& table);
 
-#if FLOW_ISA == 0
-
 namespace {
 
 constexpr int64_t kElsewhere = INT64_MIN;
 
-// The calling op, for messages, and whether negative entries count from the end.
-struct Caller {
-  const char* op;
-  bool counts_from_end = true;
-};
-
-// Adds to `offsets` the offsets to which the entries of `index` point in dim `dim` of x, or
-// kElsewhere for entries that another rank holds. Entries out of range throw.
-void add_offsets(const TensorView& index, const TensorMeta& x, int64_t dim, const Caller& caller,
-                 std::vector<int64_t>& offsets) {
-  const int64_t size = x.shape[dim];
-  const int64_t lowest = caller.counts_from_end ? -size : 0;
-  const auto* entries = index.as<int64_t>();
-  const Shape& shape = index.shape();
-  Shape at = Shape::filled(shape.size(), 0);
-  int64_t place = 0;
-  for (int64_t& offset : offsets) {
-    const int64_t entry = entries[place];
-    if (entry < lowest || entry >= size) {
-      throw InvalidArgument(str("[", caller.op, "] index ", entry, " is out of range for dim ", dim,
-                                " of size ", size, "; give positions from ", lowest, " to ",
-                                size - 1));
-    }
-    const int64_t position = (entry < 0 ? entry + size : entry) - x.local_begin[dim];
-    if (position < 0 || position >= x.local_shape[dim]) {
-      offset = kElsewhere;
-    } else if (offset != kElsewhere) {
-      offset += position * x.strides[dim];
-    }
-    for (int64_t i = shape.size() - 1; i >= 0; --i) {
-      place += index.strides()[i];
-      if (++at[i] < shape[i]) break;
-      place -= index.strides()[i] * shape[i];
-      at[i] = 0;
-    }
-  }
-}
-
-// x[…] as three nested loops: dims of x before the picked ones, the picks, dims after.
-struct Picks {
-  Shape outer;
-  Strides outer_strides;
-  std::vector<int64_t> offsets;  // of the picks, in x
-  Shape inner;
-  Strides inner_strides;
-};
-
-Picks make_picks(const KernelContext& ctx, int first_index, const TensorView& x, const Shape& dims,
-                 const Caller& caller) {
-  Picks picks;
-  const TensorMeta& meta = *x.meta;
-  int64_t outer_left = picked_position(dims);
-  int64_t next = 0;
-  picks.offsets.assign(static_cast<size_t>(ctx.in(first_index).numel()), 0);
-  for (int64_t i = 0; i < meta.local_shape.size(); ++i) {
-    if (next < dims.size() && dims[next] == i) {
-      add_offsets(ctx.in(first_index + static_cast<int>(next++)), meta, i, caller, picks.offsets);
-      continue;
-    }
-    const bool is_outer = outer_left-- > 0;
-    (is_outer ? picks.outer : picks.inner).push_back(meta.local_shape[i]);
-    (is_outer ? picks.outer_strides : picks.inner_strides).push_back(meta.strides[i]);
-  }
-  return picks;
-}
-
-// Calls fn(x_offset, y_offset) for the inner box of every pick that this rank holds, and for every
-// outer position. y is contiguous.
-template <class Fn>
-void for_each_pick(const Picks& picks, const Fn& fn) {
-  const int64_t inner = picks.inner.numel();
-  const auto num_picks = static_cast<int64_t>(picks.offsets.size());
-  if (inner == 0 || num_picks == 0) return;
-  Shape at = Shape::filled(picks.outer.size(), 0);
-  const int64_t outer = picks.outer.numel();
-  int64_t base = 0;
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t n = 0; n < num_picks; ++n) {
-      const int64_t offset = picks.offsets[static_cast<size_t>(n)];
-      if (offset != kElsewhere) fn(base + offset, (o * num_picks + n) * inner);
-    }
-    for (int64_t i = picks.outer.size() - 1; i >= 0; --i) {
-      base += picks.outer_strides[i];
-      if (++at[i] < picks.outer[i]) break;
-      base -= picks.outer_strides[i] * picks.outer[i];
-      at[i] = 0;
-    }
-  }
-}
-
 int64_t element_bytes(const TensorView& tensor) {
   return static_cast<int64_t>(dtype_size(tensor.meta->dtype));
-}
-
-void index(const KernelContext& ctx) {
-  const TensorView& x = ctx.in(0);
-  const TensorView& y = ctx.out(0);
-  const auto& attrs = ctx.attrs_as<IndexAttrs>();
-  const Picks picks = make_picks(ctx, 1, x, attrs.dims, {"index", attrs.counts_from_end});
-  const auto bytes = element_bytes(y);
-  for (const int64_t offset : picks.offsets) {
-    if (offset != kElsewhere) continue;
-    zero_part(y);
-    break;
-  }
-  const BoxLoop box(picks.inner, contiguous_strides(picks.inner), picks.inner_strides,
-                    static_cast<size_t>(bytes));
-  for_each_pick(picks, [&](int64_t from, int64_t to) {
-    box.copy(y.data + to * bytes, x.data + from * bytes);
-  });
 }
 
 // y as a contiguous array: its memory, or a copy in `scratch`; always the latter if it is
@@ -141,12 +32,176 @@ const std::byte* contiguous_data(const KernelContext& ctx, const TensorView& y,
   return scratch->data();
 }
 
+// The calling op, for messages, and whether negative entries count from the end.
+struct Caller {
+  const char* op;
+  bool counts_from_end = true;
+};
+
+[[noreturn]] void throw_outside(const Caller& caller, int64_t entry, int64_t dim, int64_t size) {
+  throw InvalidArgument(str("[", caller.op, "] index ", entry, " is out of range for dim ", dim,
+                            " of size ", size, "; give positions from ",
+                            caller.counts_from_end ? -size : 0, " to ", size - 1));
+}
+
+// Adds to `offsets` the offsets to which the entries of `index` point in dim `dim` of x, or
+// kElsewhere for entries that another rank holds. Entries out of range throw.
+void add_offsets(const KernelContext& ctx, const TensorView& index, const TensorMeta& x,
+                 int64_t dim, const Caller& caller, std::span<int64_t> offsets) {
+  const int64_t size = x.shape[dim];
+  const int64_t lowest = caller.counts_from_end ? -size : 0;
+  Ref<Storage> scratch;
+  const auto* entries = reinterpret_cast<const int64_t*>(contiguous_data(ctx, index, scratch));
+  const int64_t stride = x.strides[dim];
+  const int64_t begin = x.local_begin[dim];
+  const auto held = static_cast<uint64_t>(x.local_shape[dim]);
+  bool is_outside = false;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const int64_t entry = entries[i];
+    is_outside |= entry < lowest || entry >= size;
+    const int64_t position = (entry < 0 ? entry + size : entry) - begin;
+    const bool is_elsewhere = static_cast<uint64_t>(position) >= held || offsets[i] == kElsewhere;
+    offsets[i] = is_elsewhere ? kElsewhere : offsets[i] + position * stride;
+  }
+  if (!is_outside) return;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    if (entries[i] < lowest || entries[i] >= size) throw_outside(caller, entries[i], dim, size);
+  }
+}
+
+// x[…] as three nested loops: dims of x before the picked ones, the picks, dims after.
+struct Picks {
+  Shape outer;
+  Strides outer_strides;
+  Ref<Storage> memory;         // of the offsets
+  std::span<int64_t> offsets;  // of the picks, in x
+  Shape inner;
+  Strides inner_strides;
+  bool is_whole = true;  // no pick is elsewhere
+
+  // The distance of neighbours if each pick is a line of elements, or 0.
+  int64_t line_stride() const {
+    int64_t stride = 0;
+    int64_t size = 1;
+    for (int64_t d = inner.size() - 1; d >= 0; --d) {
+      if (inner[d] == 1) continue;
+      if (stride == 0) stride = inner_strides[d];
+      if (inner_strides[d] != stride * size) return 0;
+      size *= inner[d];
+    }
+    return std::max<int64_t>(1, stride);
+  }
+};
+
+Picks make_picks(const KernelContext& ctx, int first_index, const TensorView& x, const Shape& dims,
+                 const Caller& caller) {
+  Picks picks;
+  const TensorMeta& meta = *x.meta;
+  int64_t outer_left = picked_position(dims);
+  int64_t next = 0;
+  const auto num_picks = static_cast<size_t>(ctx.in(first_index).numel());
+  picks.memory = ctx.scratch(num_picks * sizeof(int64_t));
+  picks.offsets = {reinterpret_cast<int64_t*>(picks.memory->data()), num_picks};
+  std::fill(picks.offsets.begin(), picks.offsets.end(), 0);
+  for (int64_t i = 0; i < meta.local_shape.size(); ++i) {
+    if (next < dims.size() && dims[next] == i) {
+      add_offsets(ctx, ctx.in(first_index + static_cast<int>(next++)), meta, i, caller,
+                  picks.offsets);
+      picks.is_whole &= meta.local_shape[i] == meta.shape[i];
+      continue;
+    }
+    const bool is_outer = outer_left-- > 0;
+    (is_outer ? picks.outer : picks.inner).push_back(meta.local_shape[i]);
+    (is_outer ? picks.outer_strides : picks.inner_strides).push_back(meta.strides[i]);
+  }
+  return picks;
+}
+
+// Calls fn(base, first) for every outer position: the picks are at base + offset in x, and their
+// elements follow each other from `first` on in y, which is contiguous.
+template <class Fn>
+void for_each_outer(const Picks& picks, const Fn& fn) {
+  const int64_t outer = picks.outer.numel();
+  const int64_t elements = static_cast<int64_t>(picks.offsets.size()) * picks.inner.numel();
+  if (elements == 0) return;
+  Shape at = Shape::filled(picks.outer.size(), 0);
+  int64_t base = 0;
+  for (int64_t o = 0; o < outer; ++o) {
+    fn(base, o * elements);
+    for (int64_t i = picks.outer.size() - 1; i >= 0; --i) {
+      base += picks.outer_strides[i];
+      if (++at[i] < picks.outer[i]) break;
+      base -= picks.outer_strides[i] * picks.outer[i];
+      at[i] = 0;
+    }
+  }
+}
+
+// Calls fn(x_offset, y_offset) for the inner box of every pick that this rank holds, and for every
+// outer position.
+template <class Fn>
+void for_each_pick(const Picks& picks, const Fn& fn) {
+  const int64_t inner = picks.inner.numel();
+  for_each_outer(picks, [&](int64_t base, int64_t first) {
+    if (picks.is_whole) {
+      for (size_t n = 0; n < picks.offsets.size(); ++n)
+        fn(base + picks.offsets[n], first + static_cast<int64_t>(n) * inner);
+      return;
+    }
+    for (size_t n = 0; n < picks.offsets.size(); ++n) {
+      const int64_t offset = picks.offsets[n];
+      if (offset != kElsewhere) fn(base + offset, first + static_cast<int64_t>(n) * inner);
+    }
+  });
+}
+
+// Copies the picks of `source` to the contiguous `target` (kOut), or the contiguous `source` to the
+// picks of `target`. Picks of one element are copied as such.
+template <bool kOut>
+void copy_picks(const Picks& picks, std::byte* target, const std::byte* source, DType dtype) {
+  if (picks.inner.numel() == 1) {
+    dispatch_size(dtype, [&]<class T>() {
+      T* y = reinterpret_cast<T*>(target);
+      const T* x = reinterpret_cast<const T*>(source);
+      for_each_pick(picks, [&](int64_t i, int64_t k) { y[kOut ? k : i] = x[kOut ? i : k]; });
+    });
+    return;
+  }
+  const auto bytes = static_cast<int64_t>(dtype_size(dtype));
+  const Strides dense = contiguous_strides(picks.inner);
+  const BoxLoop box(picks.inner, kOut ? dense : picks.inner_strides,
+                    kOut ? picks.inner_strides : dense, dtype_size(dtype));
+  for_each_pick(picks, [&](int64_t i, int64_t k) {
+    box.copy(target + (kOut ? k : i) * bytes, source + (kOut ? i : k) * bytes);
+  });
+}
+
+void index(const KernelContext& ctx) {
+  const TensorView& x = ctx.in(0);
+  const TensorView& y = ctx.out(0);
+  const auto& attrs = ctx.attrs_as<IndexAttrs>();
+  const Picks picks = make_picks(ctx, 1, x, attrs.dims, {"index", attrs.counts_from_end});
+  if (!picks.is_whole) zero_part(y);
+  copy_picks<true>(picks, y.data, x.data, y.meta->dtype);
+}
+
 // Adds the contiguous `values` to `target` at the picks.
 template <class T>
 void add_picked(const KernelContext& ctx, const Picks& picks, const TensorView& target,
                 const T* values) {
   const Accumulator<T> sums(ctx, target);
   const int64_t inner = picks.inner.numel();
+  if (inner == 1) {
+    for_each_pick(picks, [&](int64_t to, int64_t from) { sums.add(to, values[from]); });
+    sums.store();
+    return;
+  }
+  if (const int64_t stride = picks.line_stride(); stride != 0) {
+    for_each_pick(
+        picks, [&](int64_t to, int64_t from) { sums.add_line(to, stride, values + from, inner); });
+    sums.store();
+    return;
+  }
   Shape at = Shape::filled(picks.inner.size(), 0);
   for_each_pick(picks, [&](int64_t to, int64_t from) {
     int64_t place = to;
@@ -187,13 +242,10 @@ void index_put(const KernelContext& ctx) {
                  [&]<class T>() { add_picked(ctx, picks, y, reinterpret_cast<const T*>(values)); });
     return;
   }
-  const auto bytes = element_bytes(y);
-  const BoxLoop box(picks.inner, picks.inner_strides, contiguous_strides(picks.inner),
-                    static_cast<size_t>(bytes));
-  for_each_pick(picks, [&](int64_t to, int64_t from) {
-    box.copy(y.data + to * bytes, values + from * bytes);
-  });
+  copy_picks<false>(picks, y.data, values, y.meta->dtype);
 }
+
+#if FLOW_ISA == 0
 
 template <class T>
 bool is_nonzero(T x) {
@@ -243,20 +295,19 @@ void one_hot(const KernelContext& ctx) {
   }
 }
 
+#endif
+
 }  // namespace
 
 void register_index_cpu(KernelTable& table) {
-  table.add(kIndex, DeviceType::kCpu, {"reference", always<index>});
-  table.add(kIndexPut, DeviceType::kCpu, {"reference", always<index_put>});
-  table.add(kUnindex, DeviceType::kCpu, {"reference", always<unindex>});
-  table.add(kNonzero, DeviceType::kCpu, {"reference", always<nonzero>});
-  table.add(kOneHot, DeviceType::kCpu, {"reference", always<one_hot>});
-}
-
-#else
-
-void register_index_cpu(KernelTable& /*table*/) {}
-
+  const char* name = FLOW_ISA == 0 ? "reference" : FLOW_ISA_NAME;
+  table.add(kIndex, DeviceType::kCpu, {name, always<index>});
+  table.add(kIndexPut, DeviceType::kCpu, {name, always<index_put>});
+  table.add(kUnindex, DeviceType::kCpu, {name, always<unindex>});
+#if FLOW_ISA == 0
+  table.add(kNonzero, DeviceType::kCpu, {name, always<nonzero>});
+  table.add(kOneHot, DeviceType::kCpu, {name, always<one_hot>});
 #endif
+}
 
 #include "ops/kernel/isa_end.h"

@@ -39,6 +39,31 @@ void check_index(const char* name, const TensorArg& x, const TensorArg& index) {
                         x.site());
 }
 
+// Slices to add at places of dim `dim` of x.
+struct SliceSum {
+  std::vector<IndexArg> places;
+  Tensor added;
+};
+
+SliceSum slice_sum(const char* name, const TensorArg& x, int64_t dim, const TensorArg& index,
+                   const TensorArg& source, double alpha) {
+  const int64_t d = normalize_dim(dim, x->dim(), name);
+  Shape wanted = x->shape();
+  if (index->dim() == 1) wanted[d] = index->numel();
+  if (index->dim() != 1 || source->shape() != wanted || source->dtype() != x->dtype()) {
+    throw InvalidArgument(
+        str("[", name, "] adds a slice of source for each position of a vector; received ",
+            x->meta(), ", ", index->meta(), ", ", source->meta(), "; give source of shape ", wanted,
+            " and the tensor's dtype"),
+        x.site());
+  }
+  SliceSum sum;
+  sum.places.assign(static_cast<size_t>(d), IndexArg(Slice(), x.site()));
+  sum.places.emplace_back(index.tensor(), index.site());
+  sum.added = alpha == 1 ? source.tensor() : mul(source, alpha);
+  return sum;
+}
+
 }  // namespace
 
 Tensor isin(const TensorArg& x, const TensorArg& test, const IsinOptions& options) {
@@ -98,20 +123,8 @@ Tensor take_along_dim(const TensorArg& x, const TensorArg& indices, std::optiona
 Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
                  double alpha) {
   return ops::named("index_add", [&]() -> Tensor {
-    const int64_t d = normalize_dim(dim, x->dim(), "index_add");
-    Shape wanted = x->shape();
-    if (index->dim() == 1) wanted[d] = index->numel();
-    if (index->dim() != 1 || source->shape() != wanted || source->dtype() != x->dtype()) {
-      throw InvalidArgument(
-          str("[index_add] adds a slice of source for each position of a vector; ", "received ",
-              x->meta(), ", ", index->meta(), ", ", source->meta(), "; give source of shape ",
-              wanted, " and the tensor's dtype"),
-          x.site());
-    }
-    std::vector<IndexArg> places(static_cast<size_t>(d), IndexArg(Slice(), x.site()));
-    places.emplace_back(index.tensor(), index.site());
-    const Tensor added = alpha == 1 ? source.tensor() : mul(source, alpha);
-    return index_put(x, IndexList(places), {added, source.site()}, {.accumulate = true});
+    const SliceSum sum = slice_sum("index_add", x, dim, index, source, alpha);
+    return index_put(x, IndexList(sum.places), {sum.added, source.site()}, {.accumulate = true});
   });
 }
 
@@ -193,8 +206,9 @@ Tensor IndexMethods::masked_scatter(const TensorArg& mask, const TensorArg& sour
 const Tensor& InPlaceMethods::index_add_(int64_t dim, const TensorArg& index,
                                          const TensorArg& source, double alpha) const {
   return ops::named("index_add_", [&]() -> const Tensor& {
-    return copy_({flow::index_add(TensorArg(self(), index.site()), dim, index, source, alpha),
-                  index.site()});
+    const TensorArg x(self(), index.site());
+    const SliceSum sum = slice_sum("index_add_", x, dim, index, source, alpha);
+    return index_put_(IndexList(sum.places), {sum.added, source.site()}, {.accumulate = true});
   });
 }
 

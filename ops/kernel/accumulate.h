@@ -32,7 +32,7 @@ class Accumulator {
     }
   }
 
-  void add(int64_t place, T value) const {
+  [[gnu::always_inline]] void add(int64_t place, T value) const {
     if constexpr (std::is_same_v<T, bool>) {
       sums_[place] = sums_[place] || value;
     } else if constexpr (std::is_integral_v<T>) {  // wraps around
@@ -40,6 +40,19 @@ class Accumulator {
           static_cast<T>(static_cast<uint64_t>(sums_[place]) + static_cast<uint64_t>(value));
     } else {
       sums_[place] += static_cast<Sum>(value);
+    }
+  }
+
+  // Adds n values to the elements from `place` on whose distance is `stride`.
+  [[gnu::always_inline]] void add_line(int64_t place, int64_t stride, const T* values,
+                                       int64_t n) const {
+    if (stride == 1) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i)
+        add(place + i, values[i]);
+    } else {
+      for (int64_t i = 0; i < n; ++i)
+        add(place + i * stride, values[i]);
     }
   }
 

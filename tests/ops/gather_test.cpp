@@ -1,8 +1,10 @@
 #include "ops/index/gather.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -164,6 +166,69 @@ TEST(Gather, ScatterTakesAReduction) {
   EXPECT_THROW(scatter(x, 0, index, x, {.reduce = "mean"}), InvalidArgument);
   EXPECT_THROW(scatter_reduce(x, 0, index, x, "add"), InvalidArgument);
   EXPECT_THROW(scatter_reduce(x, 0, longs({3}, {1}), x, "prod"), InvalidArgument);
+}
+
+// Positions that a generator spreads over [0, size).
+Tensor spread(const Shape& shape, int64_t size) {
+  return remainder(mul(arange(shape.numel()), 7919), size).reshape(shape);
+}
+
+// What gather, scatter and scatter_add give, entry by entry in row-major order.
+void expect_entries_followed(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  const std::vector<float> in_x = x.to_vector<float>();
+  const std::vector<float> in_src = src.to_vector<float>();
+  const std::vector<int64_t> entries = index.to_vector<int64_t>();
+  const int64_t columns = index.size(1);
+  Floats gathered;
+  Floats scattered = in_x;
+  Floats added = in_x;
+  Floats largest = in_x;
+  for (int64_t i = 0; i < index.numel(); ++i) {
+    const int64_t row = i / columns;
+    const int64_t column = i % columns;
+    const int64_t entry = entries[static_cast<size_t>(i)];
+    const auto place =
+        static_cast<size_t>((dim == 0 ? entry : row) * x.size(1) + (dim == 1 ? entry : column));
+    const float value = in_src[static_cast<size_t>(row * src.size(1) + column)];
+    gathered.push_back(in_x[place]);
+    scattered[place] = value;
+    added[place] += value;
+    largest[place] = std::max(largest[place], value);
+  }
+  EXPECT_EQ(gather(x, dim, index).to_vector<float>(), gathered) << x.shape() << index.shape();
+  EXPECT_EQ(scatter(x, dim, index, src).to_vector<float>(), scattered);
+  EXPECT_EQ(scatter_add(x, dim, index, src).to_vector<float>(), added);
+  EXPECT_EQ(scatter_reduce(x, dim, index, src, "amax").to_vector<float>(), largest);
+}
+
+// The first two are larger than a block of columns that is walked at once.
+TEST(Gather, EntriesOfAnyLayoutAreFollowed) {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(500, 400), {300, 601}, {9, 7}}) {
+    const Tensor x = counting({rows, columns});
+    const Tensor src = remainder(mul(counting({rows, columns + 2}), 31), 1009);
+    expect_entries_followed(x, 0, spread({rows, columns}, rows), src);
+    expect_entries_followed(x, 1, spread({rows, columns}, columns), src);
+    expect_entries_followed(x, 0, spread({columns, rows}, rows).t(), src);
+    expect_entries_followed(x, 1, spread({columns, rows}, columns).t(), src);
+    expect_entries_followed(x, 0, spread({rows, 1}, rows), src);
+    expect_entries_followed(x, 1, spread({rows, 1}, columns), src);
+    expect_entries_followed(x, 0, spread({rows, 1}, rows).expand({rows, columns}), src);
+    expect_entries_followed(x, 1, spread({1, columns}, columns).expand({rows, columns}), src);
+    expect_entries_followed(x.t().clone().t(), 0, spread({rows, columns}, rows), src);
+  }
+}
+
+TEST(Gather, AnEntryOutOfRangeIsNamed) {
+  const Tensor index = spread({40, 30}, 40).clone();
+  index.select(0, 35).select(0, 28).fill_(40);
+
+  const std::string message = message_of([&] { gather(counting({40, 30}), 0, index); });
+
+  EXPECT_NE(message.find("index 40 at (35, 28)"), std::string::npos) << message;
+  EXPECT_NE(message_of([&] {
+              gather(counting({40, 30}), 0, longs({0, -1, 0}, {3, 1}).expand({3, 30}));
+            }).find("index -1"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include "ops/elementwise/compare.h"
 #include "ops/index/gather.h"
 #include "ops/reduce/reduce.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -225,6 +227,49 @@ TEST(Index, ATensorIsPutIntoItself) {
 
   EXPECT_EQ(moved.to_vector<float>(), std::vector<float>({3, 0, 1, 2}));
   EXPECT_EQ(added.to_vector<float>(), std::vector<float>({3, 1, 3, 5}));
+}
+
+TEST(Index, MasksAreFilledInPlace) {
+  const Tensor x = zeros({2, 3, 2});
+
+  index_put_(x, {Slice(), tensor({true, false, true})}, 5);
+  EXPECT_EQ(x.to_vector<float>(), Floats({5, 5, 0, 0, 5, 5, 5, 5, 0, 0, 5, 5}));
+  index_put_(x, {1, tensor({false, true, false})}, 7);
+  EXPECT_EQ(x.to_vector<float>(), Floats({5, 5, 0, 0, 5, 5, 5, 5, 7, 7, 5, 5}));
+  index_put_(x, {Ellipsis, tensor({true, false})}, 1);
+  EXPECT_EQ(x.to_vector<float>(), Floats({1, 5, 1, 0, 1, 5, 1, 5, 1, 7, 1, 5}));
+  index_put_(x, {eq(x, 1)}, 2);
+  EXPECT_EQ(x.to_vector<float>(), Floats({2, 5, 2, 0, 2, 5, 2, 5, 2, 7, 2, 5}));
+  EXPECT_THROW(index_put_(x, {tensor({true, false, true})}, 1), InvalidArgument);
+}
+
+// Picks of single elements, of lines and of planes, and picks that repeat.
+TEST(Index, PicksOfAnyLayoutAreReadAndAdded) {
+  const Tensor x = arange(5 * 6 * 7, {.dtype = float32}).reshape({5, 6, 7});
+  const Tensor places = longs({3, 0, 3, -1}, {4});
+  for (const auto& order : {Ints{0, 1, 2}, Ints{2, 1, 0}, Ints{1, 2, 0}}) {
+    const Tensor view = x.permute(order);
+    for (int64_t dim = 0; dim < 3; ++dim) {
+      std::vector<IndexArg> list(static_cast<size_t>(dim), IndexArg(Slice()));
+      list.emplace_back(places);
+      Tensor sum = view.clone();
+      std::vector<Tensor> parts;
+      for (const int64_t place : {3, 0, 3, -1}) {
+        const int64_t position = place < 0 ? place + view.size(dim) : place;
+        parts.push_back(view.narrow(dim, position, 1));
+        sum.narrow(dim, position, 1).add_(parts.back());
+      }
+      const Tensor picked = cat(parts, dim);
+
+      EXPECT_EQ(index(view, IndexList(list)).to_vector<float>(), picked.to_vector<float>());
+      const Tensor added = view.clone();
+      index_put_(added, IndexList(list), picked, {.accumulate = true});
+      EXPECT_EQ(added.to_vector<float>(), sum.to_vector<float>());
+      const Tensor in_place = x.clone().permute(order);
+      in_place.index_add_(dim, longs({3, 0, 3, view.size(dim) - 1}, {4}), picked);
+      EXPECT_EQ(in_place.to_vector<float>(), sum.to_vector<float>());
+    }
+  }
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ inline constexpr std::array kUnreachedKernels = {
     UnreachedKernel{"traced", "select", "reference 1", kIsView},
     UnreachedKernel{"traced", "slice", "reference 1", kIsView},
     UnreachedKernel{"in place", "index_put", "reference 1", kWritesAnyway},
+    UnreachedKernel{"in place", "index_put", "isa 1", kWritesAnyway},
     UnreachedKernel{"in place", "normal_fill", "reference 1", kWritesAnyway},
     UnreachedKernel{"in place", "normal_fill", "isa 1", kWritesAnyway},
     UnreachedKernel{"in place", "uniform_fill", "reference 1", kWritesAnyway},

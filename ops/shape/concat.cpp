@@ -301,9 +301,9 @@ Tensor repeat(const TensorArg& x, const Ints& repeats) {
     if (i < added) y = unsqueeze({y, x.site()}, 0);
   }
   // (n) -> (1, n) -> (count, n) -> (count * n), one dim at a time, because the number of dims is
-  // limited.
+  // limited. The last dim comes first, so that most copies are small and their rows long.
   bool is_copied = false;
-  for (int64_t i = 0; i < repeats.size(); ++i) {
+  for (int64_t i = repeats.size() - 1; i >= 0; --i) {
     if (repeats[i] == 1) continue;
     Shape shape = y.shape();
     const int64_t size = shape[i];

@@ -1,7 +1,9 @@
-// Copies of boxes. All of them run at the speed of memory without further optimisation.
+// Copies of boxes.
 #include <algorithm>
+#include <cstring>
 
 #include "core/kernel.h"
+#include "core/thread_pool.h"
 #include "ops/elementwise/cast_formula.h"
 #include "ops/kernel/box_copy.h"
 #include "ops/shape/concat_op.h"
@@ -43,18 +45,45 @@ void flip(const KernelContext& ctx) {
   copy_box(ctx.pool(), y.shape(), {y.data, y.strides()}, source, static_cast<size_t>(bytes));
 }
 
+// Fills the borders of y, dim by dim, and copies x inside them.
 void pad(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<PadAttrs>();
   const TensorView& x = ctx.in(0);
   const TensorView& y = ctx.out(0);
-  dispatch_all(y.meta->dtype,
-               [&]<class T>() { std::fill_n(y.as<T>(), y.numel(), convert<T>(attrs.value)); });
   const int64_t bytes = element_bytes(y);
+  uint64_t value = 0;
+  dispatch_all(y.meta->dtype, [&]<class T>() {
+    const T element = convert<T>(attrs.value);
+    std::memcpy(&value, &element, sizeof(T));
+  });
+  const auto* source = reinterpret_cast<const std::byte*>(&value);
+  Shape size = y.shape();
   std::byte* target = y.data;
-  for (int64_t i = 0; i < attrs.before.size(); ++i)
-    target += attrs.before[i] * y.strides()[i] * bytes;
-  copy_box(ctx.pool(), x.shape(), {target, y.strides()}, {x.data, x.strides()},
+  for (int64_t dim = 0; dim < size.size(); ++dim) {
+    const int64_t step = y.strides()[dim] * bytes;
+    const auto fill = [&](int64_t begin, int64_t count) {
+      if (count == 0) return;
+      size[dim] = count;
+      copy_box(ctx.pool(), size, {target + begin * step, y.strides()},
+               {source, Strides::filled(size.size(), 0)}, static_cast<size_t>(bytes));
+    };
+    fill(0, attrs.before[dim]);
+    fill(attrs.before[dim] + x.shape()[dim], attrs.after[dim]);
+    size[dim] = x.shape()[dim];
+    target += attrs.before[dim] * step;
+  }
+  copy_box(ctx.pool(), size, {target, y.strides()}, {x.data, x.strides()},
            static_cast<size_t>(bytes));
+}
+
+// The offset of row `row`, counted through all dims but the last.
+int64_t row_offset(const TensorView& tensor, int64_t row) {
+  int64_t offset = 0;
+  for (int64_t dim = tensor.shape().size() - 2; dim >= 0; --dim) {
+    offset += row % tensor.shape()[dim] * tensor.strides()[dim];
+    row /= tensor.shape()[dim];
+  }
+  return offset;
 }
 
 // Row by row: columns [0, end) of the lower triangle, [begin, columns) of the upper one.
@@ -63,25 +92,30 @@ void triangle(const KernelContext& ctx) {
   const int64_t diagonal = ctx.attrs_as<TriangleAttrs>().diagonal;
   const TensorView& x = ctx.in(0);
   const TensorView& y = ctx.out(0);
-  zero_part(y);
-  const int64_t ndim = y.shape().size();
-  const Range rows = local_range(*y.meta, ndim - 2);
-  const Range columns = local_range(*y.meta, ndim - 1);
+  if (y.numel() == 0) return;
+  const int64_t last = y.shape().size() - 1;
+  const Range rows = local_range(*y.meta, last - 1);
+  const Range columns = local_range(*y.meta, last);
   const int64_t bytes = element_bytes(y);
-  Shape size = y.shape();
-  size[ndim - 2] = 1;
-  for (int64_t row = 0; row < rows.size; ++row) {
-    // The last column of the lower triangle is row + diagonal.
-    const int64_t bound = rows.begin + row + diagonal + (kUpper ? 0 : 1) - columns.begin;
-    const int64_t cut = std::clamp<int64_t>(bound, 0, columns.size);
-    const int64_t first = kUpper ? cut : 0;
-    size[ndim - 1] = kUpper ? columns.size - cut : cut;
-    const auto start = [&](const TensorView& tensor) {
-      return (row * tensor.strides()[ndim - 2] + first * tensor.strides()[ndim - 1]) * bytes;
-    };
-    copy_box(ctx.pool(), size, {y.data + start(y), y.strides()}, {x.data + start(x), x.strides()},
-             static_cast<size_t>(bytes));
-  }
+  const int64_t x_column = x.strides()[last];
+  const PlaneCopy copy = plane_copy(static_cast<size_t>(bytes));
+  constexpr int64_t kGrain = 1 << 14;  // elements
+  ctx.pool().parallel_for(
+      0, y.numel() / columns.size, kGrain / columns.size + 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          // The last column of the lower triangle is row + diagonal.
+          const int64_t row = rows.begin + i % rows.size;
+          const int64_t bound = row + diagonal + (kUpper ? 0 : 1) - columns.begin;
+          const int64_t cut = std::clamp<int64_t>(bound, 0, columns.size);
+          const Range kept = kUpper ? Range{cut, columns.size - cut} : Range{0, cut};
+          const Range cleared = kUpper ? Range{0, cut} : Range{cut, columns.size - cut};
+          std::byte* target = y.data + i * columns.size * bytes;
+          const int64_t from = row_offset(x, i) + kept.begin * x_column;
+          std::memset(target + cleared.begin * bytes, 0, static_cast<size_t>(cleared.size * bytes));
+          copy({target + kept.begin * bytes, x.data + from * bytes, 1, kept.size, 0, 1, 0,
+                x_column});
+        }
+      });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Kernels of ops/creation/creation.h. They are bound by memory, so one plain form serves all CPUs.
-// Outputs are new and therefore contiguous.
+// Kernels of ops/creation/creation.h. Outputs are new and therefore contiguous.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -10,10 +11,7 @@
 
 #include "ops/kernel/isa_begin.h"
 
-#if FLOW_ISA == 0
 namespace {
-
-void leave(const KernelContext& /*ctx*/) {}
 
 // Writes zeros on ranks that do not hold the value of a partial sum. Returns true if nothing
 // remains to be done.
@@ -28,8 +26,27 @@ template <class T>
 void full(const KernelContext& ctx) {
   if (wrote_zeros(ctx)) return;
   const T value = ctx.attrs_as<FullAttrs>().value.to<T>();
-  std::fill_n(ctx.out(0).as<T>(), ctx.out(0).numel(), value);
+  T* y = ctx.out(0).as<T>();
+  for (int64_t i = 0; i < ctx.out(0).numel(); ++i)
+    y[i] = value;
 }
+
+template <class Pick>
+KernelChoice by_output(const KernelQuery& query, const Pick& pick) {
+  KernelChoice choice;
+  dispatch_all(query.output(0).dtype,
+               [&]<class T>() { choice.fn = pick.template operator()<T>(); });
+  return choice;
+}
+
+KernelChoice select_full(const KernelQuery& query) {
+  return by_output(query, []<class T>() -> KernelFn { return full<T>; });
+}
+
+// One plain form of the others serves all CPUs.
+#if FLOW_ISA == 0
+
+void leave(const KernelContext& /*ctx*/) {}
 
 template <class T>
 void arange(const KernelContext& ctx) {
@@ -41,8 +58,16 @@ void arange(const KernelContext& ctx) {
   if (attrs.start.is_floating() || attrs.step.is_floating()) {
     const double start = attrs.start.to<double>();
     const double step = attrs.step.to<double>();
-    for (int64_t i = 0; i < n; ++i)
-      y[i] = convert<T>(start + static_cast<double>(begin + i) * step);
+    constexpr int kBlock = 256;
+    std::array<double, kBlock> distance;
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const auto first = static_cast<double>(begin + i);
+      const int count = static_cast<int>(std::min<int64_t>(kBlock, n - i));
+      for (int k = 0; k < kBlock; ++k)
+        distance[static_cast<size_t>(k)] = (first + k) * step;
+      for (int k = 0; k < count; ++k)
+        y[i + k] = convert<T>(start + distance[static_cast<size_t>(k)]);
+    }
   } else {
     const int64_t start = attrs.start.to<int64_t>();
     const int64_t step = attrs.step.to<int64_t>();
@@ -82,22 +107,15 @@ void eye(const KernelContext& ctx) {
   }
 }
 
-template <class Pick>
-KernelChoice by_output(const KernelQuery& query, const Pick& pick) {
-  KernelChoice choice;
-  dispatch_all(query.output(0).dtype,
-               [&]<class T>() { choice.fn = pick.template operator()<T>(); });
-  return choice;
-}
+#endif
 
 }  // namespace
 
 void register_creation_cpu(KernelTable& table) {
   constexpr DeviceType kCpu = DeviceType::kCpu;
+  table.add(kFull, kCpu, {FLOW_ISA == 0 ? "reference" : FLOW_ISA_NAME, select_full});
+#if FLOW_ISA == 0
   table.add(kEmpty, kCpu, {"reference", always<leave>});
-  table.add(kFull, kCpu, {"reference", [](const KernelQuery& query) {
-                            return by_output(query, []<class T>() -> KernelFn { return full<T>; });
-                          }});
   table.add(kArange, kCpu, {"reference", [](const KernelQuery& query) {
                               return by_output(query,
                                                []<class T>() -> KernelFn { return arange<T>; });
@@ -109,9 +127,7 @@ void register_creation_cpu(KernelTable& table) {
   table.add(kEye, kCpu, {"reference", [](const KernelQuery& query) {
                            return by_output(query, []<class T>() -> KernelFn { return eye<T>; });
                          }});
-}
-#else
-void register_creation_cpu(KernelTable& /*table*/) {}
 #endif
+}
 
 #include "ops/kernel/isa_end.h"

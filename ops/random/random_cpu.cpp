@@ -1,9 +1,10 @@
 // Kernels of ops/random/random.h.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
-#include <numeric>
-#include <vector>
+#include <span>
+#include <utility>
 
 #include "core/context.h"
 #include "core/error.h"
@@ -298,24 +299,60 @@ void checked_weights(const KernelContext& ctx) {
   });
 }
 
+struct DrawnKey {
+  uint64_t key;
+  int64_t place;
+};
+
+// Orders uniformly drawn keys, equal ones by place: by as many of the highest bits as make most
+// keys differ, digit by digit, and then by insertion, which moves few. Returns `keys` or `sorted`,
+// whichever holds the result.
+std::span<DrawnKey> sort_keys(std::span<DrawnKey> keys, std::span<DrawnKey> sorted) {
+  constexpr int kDigitBits = 11;
+  constexpr uint64_t kDigits = uint64_t{1} << kDigitBits;
+  const int bits = static_cast<int>(std::bit_width(keys.size()));
+  const int passes = (bits + kDigitBits - 1) / kDigitBits;
+  for (int pass = passes; pass > 0; --pass) {
+    const auto digit = [&](const DrawnKey& x) {
+      return static_cast<size_t>(x.key >> (64 - pass * kDigitBits) & (kDigits - 1));
+    };
+    std::array<size_t, kDigits> next{};
+    for (const DrawnKey& x : keys)
+      ++next[digit(x)];
+    size_t before = 0;
+    for (size_t& count : next)
+      before += std::exchange(count, before);
+    for (const DrawnKey& x : keys)
+      sorted[next[digit(x)]++] = x;
+    std::swap(keys, sorted);
+  }
+  for (size_t i = 1; i < keys.size(); ++i) {
+    const DrawnKey moved = keys[i];
+    size_t to = i;
+    for (; to > 0 && keys[to - 1].key > moved.key; --to)
+      keys[to] = keys[to - 1];
+    keys[to] = moved;
+  }
+  return keys;
+}
+
 // All ranks order the same keys and keep their part.
 void randperm(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   const int64_t n = y.meta->shape[0];
-  std::vector<int64_t> keys(static_cast<size_t>(n));
+  const auto count = static_cast<size_t>(n);
+  const Ref<Storage> memory = ctx.scratch(2 * count * sizeof(DrawnKey));
+  auto* drawn = reinterpret_cast<DrawnKey*>(memory->data());
   const WideIntegers all{std::numeric_limits<int64_t>::min(), ~uint64_t{0}};
-  draw_run(all, ctx.random, 0, n,
-           [&](int64_t i, int64_t key) { keys[static_cast<size_t>(i)] = key; });
-  std::vector<int64_t> order(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)];
+  draw_run(all, ctx.random, 0, n, [&](int64_t i, int64_t key) {
+    // The order of signed keys.
+    drawn[i] = {static_cast<uint64_t>(key) ^ uint64_t{1} << 63, i};
   });
+  const std::span<DrawnKey> keys = sort_keys({drawn, count}, {drawn + count, count});
   const int64_t begin = y.meta->local_begin[0];
   dispatch_all(y.meta->dtype, [&]<class T>() {
-    for (int64_t i = 0; i < y.numel(); ++i) {
-      y.as<T>()[i] = convert_draw<T>(order[static_cast<size_t>(begin + i)]);
-    }
+    for (int64_t i = 0; i < y.numel(); ++i)
+      y.as<T>()[i] = convert_draw<T>(keys[static_cast<size_t>(begin + i)].place);
   });
 }
 

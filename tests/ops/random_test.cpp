@@ -83,11 +83,25 @@ TEST(Random, IntegersCoverTheirRangeEvenly) {
 }
 
 TEST(Random, PermutationHoldsEachNumberOnce) {
-  auto order = randperm(1000).to_vector<int64_t>();
-  EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
-  std::sort(order.begin(), order.end());
-  for (int64_t i = 0; i < 1000; ++i)
-    ASSERT_EQ(order[static_cast<size_t>(i)], i);
+  for (const int64_t n : {0, 1, 1000, 2047, 2048, 5000}) {
+    auto order = randperm(n).to_vector<int64_t>();
+    EXPECT_EQ(std::is_sorted(order.begin(), order.end()), n < 2) << n;
+    std::sort(order.begin(), order.end());
+    for (int64_t i = 0; i < n; ++i)
+      ASSERT_EQ(order[static_cast<size_t>(i)], i);
+  }
+}
+
+// The permutation orders keys that the seed determines. These were ordered by std::stable_sort.
+TEST(Random, PermutationsOfASeedStay) {
+  manual_seed(7);
+  const auto starts_with = [](int64_t n, const std::vector<int64_t>& expected) {
+    const auto order = randperm(n).to_vector<int64_t>();
+    return std::equal(expected.begin(), expected.end(), order.begin());
+  };
+  EXPECT_TRUE(starts_with(5, {4, 1, 0, 2, 3}));
+  EXPECT_TRUE(starts_with(1000, {312, 480, 514, 267}));
+  EXPECT_TRUE(starts_with(100000, {78593, 90474, 65586, 91554}));
 }
 
 TEST(Random, BernoulliFollowsItsChances) {

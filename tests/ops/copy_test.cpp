@@ -9,6 +9,7 @@
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
+#include "ops/elementwise/cast_formula.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -104,6 +105,30 @@ TEST(Cast, FloatsRoundTowardsZeroAndBoolsAreNotZero) {
   EXPECT_EQ(cast(x, int64).to_vector<int64_t>(), std::vector<int64_t>({-1, 0, 0, 2}));
   EXPECT_EQ(cast(x, bool_).to_vector<int64_t>(), std::vector<int64_t>({1, 0, 1, 1}));
   EXPECT_EQ(cast(tensor({-1}), uint8).to_vector<int64_t>(), std::vector<int64_t>({255}));
+}
+
+// One number beyond int32 makes the others of its vector take the same rule.
+TEST(Cast, FloatsBeyondInt32WrapAround) {
+  Floats values;
+  for (int i = 0; i < 70; ++i)
+    values.push_back(static_cast<float>(i) - 30.5F);
+  values[3] = 3e9F;
+  values[21] = -2147483648.F;
+  values[40] = NAN;
+  values[66] = -1e30F;
+  const Tensor x = tensor(values, {70});
+  std::vector<int64_t> wide;
+  std::vector<int64_t> bytes;
+  for (const float value : values) {
+    wide.push_back(ops::convert<int32_t>(value));
+    bytes.push_back(ops::convert<uint8_t>(value));
+  }
+
+  EXPECT_EQ(cast(x, int32).to_vector<int64_t>(), wide);
+  EXPECT_EQ(cast(x, uint8).to_vector<int64_t>(), bytes);
+  const Tensor y = zeros({70}, {.dtype = int32});
+  y.copy_(x);
+  EXPECT_EQ(y.to_vector<int64_t>(), wide);
 }
 
 TEST(Cast, SixteenBitFloatsRoundToNearestEven) {

@@ -1,12 +1,15 @@
 // Largest and smallest elements, and their positions.
-#include <limits>
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 
 #include "core/float16.h"
 #include "core/kernel.h"
-#include "ops/kernel/vector.h"
 #include "ops/reduce/extrema_op.h"
+#include "ops/reduce/folds.h"
 #include "ops/reduce/reduce_loops.h"
 
 #include "ops/kernel/isa_begin.h"
@@ -15,35 +18,9 @@ void register_extrema_cpu(KernelTable& table);
 
 namespace {
 
-template <class T>
-constexpr bool is_float16 = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
-// The type in which elements are compared.
-template <class T>
-using Compared = std::conditional_t<is_float16<T>, float, T>;
-
 std::shared_ptr<const ReduceState> prepare(const KernelQuery& query) {
   return std::make_shared<ReduceState>(
       prepare_reduction(query.input(0), reduced_dims_of(query.op, query.input(0), query.attrs)));
-}
-
-// The value that every other value replaces.
-template <class T, bool kMax>
-constexpr Compared<T> worst() {
-  using C = Compared<T>;
-  if constexpr (std::is_floating_point_v<C>) {
-    return kMax ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::infinity();
-  } else {
-    return kMax ? std::numeric_limits<C>::lowest() : std::numeric_limits<C>::max();
-  }
-}
-
-// Returns true if a replaces b: if it is larger (smaller), or if it is the first NaN.
-template <bool kMax, class C>
-bool beats(C a, C b) {
-  if constexpr (std::is_floating_point_v<C>) {
-    if (a != a) return b == b;
-  }
-  return kMax ? a > b : a < b;
 }
 
 #if FLOW_ISA == 0
@@ -130,43 +107,138 @@ void register_reference(KernelTable& table) {
 
 #endif
 
-// Extrema of floats, for the loops of reductions.
 template <class T, bool kMax>
-struct ExtremumFold {
-  using Element = T;
-  using V = VecOf<T>;
-  using Wide = Compared<T>;
-
-  static V start() { return V::fill(wide_start()); }
-
-  static Wide wide_start() { return worst<T, kMax>(); }
-
-  static V keep_first(V v, int64_t n) { return select(Mask<Wide>::first(n), v, start()); }
-
-  static V take(V v) { return v; }
-
-  static V join(V a, V b) { return kMax ? maximum(a, b) : minimum(a, b); }
-
-  static Wide join(Wide a, Wide b) { return beats<kMax>(b, a) ? b : a; }
-
-  static Wide across(V v) { return kMax ? max_of(v) : min_of(v); }
-
-  static void spill(Wide* w, V v) { join(V::load(w), v).store(w); }
-
-  static T end(Wide best, double /*divisor*/) { return T(best); }
-};
+using FoldOf = std::conditional_t<is_floating(dtype_of<T>), ExtremumFold<T, kMax>,
+                                  IntegerExtremumFold<T, kMax>>;
 
 template <bool kMax>
 KernelChoice select_fold(const KernelQuery& query) {
-  const DType dtype = query.input(0).dtype;
-  if (!is_floating(dtype)) return {};
-  auto state = prepare(query);
-  const KernelFn fn =
-      dispatch_floating(dtype, [&]<class T>() { return fold_loop<ExtremumFold<T, kMax>>(*state); });
+  return dispatch_all(query.input(0).dtype,
+                      [&]<class T>() { return choose_loop<FoldOf<T, kMax>>(prepare(query)); });
+}
+
+// The first position of `best` in a row that has it; the first NaN if it is NaN.
+template <class T>
+int64_t position_in_row(const T* row, int64_t n, Compared<T> best) {
+  if constexpr (!is_floating(dtype_of<T>)) {
+    constexpr int64_t kGroup = 64;
+    int64_t i = 0;
+    for (; i + kGroup <= n; i += kGroup) {
+      int found = 0;
+      for (int64_t j = 0; j < kGroup; ++j)
+        found |= row[i + j] == best ? 1 : 0;
+      if (found != 0) break;
+    }
+    return std::find(row + i, row + n, best) - row;
+  } else {
+    using V = VecOf<T>;
+    const V wanted = V::fill(best);
+    const bool is_nan_wanted = best != best;
+    const auto found = [&](V v) { return is_nan_wanted ? is_nan(v) : v == wanted; };
+    int64_t i = 0;
+    for (; i + V::kLanes <= n; i += V::kLanes) {
+      const uint32_t lanes = bits(found(load(row + i)));
+      if (lanes != 0) return i + std::countr_zero(lanes);
+    }
+    const uint32_t lanes = bits(found(load_n(row + i, n - i)) & Mask<Compared<T>>::first(n - i));
+    return i + std::countr_zero(lanes);
+  }
+}
+
+// The state of a search has one searched dim, in row-major order.
+template <class T, bool kMax>
+void find_position_in_rows(const KernelContext& ctx) {
+  const auto& state = ctx.state_as<ReduceState>();
+  const T* x = ctx.in(0).as<T>();
+  T* values = ctx.outputs.size() > 1 ? ctx.out(0).as<T>() : nullptr;
+  auto* positions = ctx.outputs.back().as<int64_t>();
+  const int64_t n = state.reduced_numel;
+  const int64_t grain = std::max<int64_t>(1, kReducePiece / n);
+  ctx.pool().parallel_for(0, state.kept_numel, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      const ReduceOffsets kept = reduce_offsets(k, state.kept.data(), state.num_kept);
+      const Compared<T> best = fold_run<FoldOf<T, kMax>>(x + kept.in, n);
+      const int64_t position = position_in_row(x + kept.in, n, best);
+      positions[kept.out] = position;
+      if (values != nullptr) values[kept.out] = x[kept.in + position];
+    }
+  });
+}
+
+// Each lane of a vector searches a column of its own.
+template <class T, bool kMax>
+void find_position_in_columns(const KernelContext& ctx) {
+  using V = VecOf<T>;
+  using C = Compared<T>;
+  constexpr int64_t kColumns = 512;
+  const auto& state = ctx.state_as<ReduceState>();
+  const T* x = ctx.in(0).as<T>();
+  T* values = ctx.outputs.size() > 1 ? ctx.out(0).as<T>() : nullptr;
+  auto* positions = ctx.outputs.back().as<int64_t>();
+  const int outer = state.num_kept - 1;
+  const int64_t columns = state.kept[static_cast<size_t>(outer)].size;
+  const int64_t strips = (columns + kColumns - 1) / kColumns;
+  const int64_t blocks = state.kept_numel / columns * strips;
+  const int64_t rows = state.reduced_numel;
+  const int64_t stride = rows == 1 ? 0 : state.reduced[0].in_stride;
+  const int64_t grain = std::max<int64_t>(1, kReducePiece / (rows * std::min(columns, kColumns)));
+  ctx.pool().parallel_for(0, blocks, grain, [&](int64_t begin, int64_t end) {
+    std::array<C, kColumns + V::kLanes> best;
+    std::array<int64_t, kColumns> place;
+    for (int64_t block = begin; block < end; ++block) {
+      ReduceOffsets at = reduce_offsets(block / strips, state.kept.data(), outer);
+      const int64_t first = block % strips * kColumns;
+      at.in += first;
+      at.out += first;
+      const int64_t width = std::min(kColumns, columns - first);
+      for (int64_t c = 0; c < width; c += V::kLanes) {
+        const T* column = x + at.in + c;
+        const int64_t lanes = std::min<int64_t>(V::kLanes, width - c);
+        const auto read = [&](const T* p) {
+          return lanes == V::kLanes ? load(p) : load_n(p, lanes);
+        };
+        V found = read(column);
+        for (int64_t lane = 0; lane < lanes; ++lane)
+          place[static_cast<size_t>(c + lane)] = 0;
+        for (int64_t r = 1; r < rows; ++r) {
+          const V v = read(column + r * stride);
+          const auto better = (kMax ? v > found : v < found) | (is_nan(v) & (found == found));
+          uint32_t left = bits(better);
+          if (left == 0) continue;  // most rows
+          found = select(better, v, found);
+          for (; left != 0; left &= left - 1) {
+            const int64_t lane = std::countr_zero(left);
+            if (lane < lanes) place[static_cast<size_t>(c + lane)] = r;
+          }
+        }
+        found.store(best.data() + c);
+      }
+      for (int64_t c = 0; c < width; ++c) {
+        const auto i = static_cast<size_t>(c);
+        positions[at.out + c] = place[i];
+        if (values != nullptr) values[at.out + c] = T(best[i]);
+      }
+    }
+  });
+}
+
+// Searches along one dim, or in all elements of a tensor in row-major order.
+template <bool kMax>
+KernelChoice select_position_fast(const KernelQuery& query) {
+  const TensorMeta& x = query.input(0);
+  const DimSet dims = dim_set(query.attrs_as<ReduceAttrs>().dims);
+  auto state = std::make_shared<ReduceState>(prepare_reduction(x, dims));
+  if (state->kept_numel == 0 || state->reduced_numel == 0) return {};
+  if (state->num_reduced > 1 || (std::popcount(dims) > 1 && !x.is_contiguous)) return {};
+  const KernelFn fn = dispatch_all(x.dtype, [&]<class T>() -> KernelFn {
+    if (state->has_rows) return find_position_in_rows<T, kMax>;
+    if constexpr (is_floating(dtype_of<T>)) {
+      if (state->has_columns) return find_position_in_columns<T, kMax>;
+    }
+    return nullptr;
+  });
   if (fn == nullptr) return {};
-  KernelScratch scratch = dispatch_floating(
-      dtype, [&]<class T>() { return fold_scratch<ExtremumFold<T, kMax>>(*state); });
-  return with_scratch({fn, std::move(state)}, std::move(scratch));
+  return {fn, std::move(state)};
 }
 
 }  // namespace
@@ -177,6 +249,10 @@ void register_extrema_cpu(KernelTable& table) {
 #endif
   table.add(kAmax, DeviceType::kCpu, {FLOW_ISA_NAME, select_fold<true>});
   table.add(kAmin, DeviceType::kCpu, {FLOW_ISA_NAME, select_fold<false>});
+  for (const OpDef* op : {&kMaxDim, &kArgmax})
+    table.add(*op, DeviceType::kCpu, {FLOW_ISA_NAME, select_position_fast<true>});
+  for (const OpDef* op : {&kMinDim, &kArgmin})
+    table.add(*op, DeviceType::kCpu, {FLOW_ISA_NAME, select_position_fast<false>});
 }
 
 #include "ops/kernel/isa_end.h"

@@ -1,11 +1,14 @@
 // Reductions to a sum, mean, product or truth value.
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <type_traits>
 
 #include "core/float16.h"
 #include "core/kernel.h"
-#include "ops/kernel/vector.h"
+#include "ops/reduce/folds.h"
 #include "ops/reduce/reduce_loops.h"
 #include "ops/reduce/reduce_op.h"
 #include "ops/reduce/reduce_rows.h"
@@ -26,18 +29,16 @@ std::shared_ptr<const ReduceState> prepare(const KernelQuery& query) {
   return state;
 }
 
-#if FLOW_ISA == 0
-
 // Sums and products are kept in double and int64.
 template <class T>
-using Wide = std::conditional_t<is_floating(dtype_of<T>), double, int64_t>;
+using WideOf = std::conditional_t<is_floating(dtype_of<T>), double, int64_t>;
 
 template <class T>
-Wide<T> widen(T x) {
+WideOf<T> widen(T x) {
   if constexpr (is_floating(dtype_of<T>) && sizeof(T) == 2) {
     return static_cast<double>(static_cast<float>(x));
   } else {
-    return static_cast<Wide<T>>(x);
+    return static_cast<WideOf<T>>(x);
   }
 }
 
@@ -50,9 +51,11 @@ Result narrow(A a) {
   }
 }
 
+#if FLOW_ISA == 0
+
 template <class T, class Row>
 void reduce_reference(const KernelContext& ctx) {
-  using Joined = Gather<Row, T, Wide<T>>;
+  using Joined = Gather<Row, T, WideOf<T>>;
   using Result = typename Joined::Result;
   const auto& state = ctx.state_as<ReduceState>();
   const T* x = ctx.in(0).as<T>();
@@ -93,65 +96,101 @@ void register_references(KernelTable& table) {
 
 #endif
 
-// Vectors of float or double; 16-bit types are widened as they are loaded.
-template <class T>
-struct SumFold {
-  using Element = T;
-  using Wide = double;
-  using V = VecOf<T>;
-
-  static V start() { return V::zero(); }
-
-  static double wide_start() { return 0; }
-
-  static V keep_first(V v, int64_t /*n*/) { return v; }
-
-  static V take(V v) { return v; }
-
-  static V join(V a, V b) { return a + b; }
-
-  static double join(double a, double b) { return a + b; }
-
-  static double across(V v) { return static_cast<double>(sum(v)); }
-
-  static void spill(double* w, V v) {
-    if constexpr (std::is_same_v<T, double>) {
-      (V::load(w) + v).store(w);
-    } else {
-      constexpr int64_t kHalf = Vec<double>::kLanes;
-      (Vec<double>::load(w) + widen_low(v)).store(w);
-      (Vec<double>::load(w + kHalf) + widen_high(v)).store(w + kHalf);
-    }
-  }
-
-  static T end(double sum, double divisor) {
-    const double result = divisor == 1 ? sum : sum / divisor;
-    if constexpr (std::is_same_v<T, double>) {
-      return result;
-    } else {
-      return T(static_cast<float>(result));
-    }
-  }
-};
-
-template <class T>
-struct NansumFold : SumFold<T> {
-  using V = VecOf<T>;
-
-  static V take(V v) { return select(v == v, v, V::zero()); }
-};
-
 template <template <class> class Fold>
 KernelChoice select_fold(const KernelQuery& query) {
+  return is_floating(query.input(0).dtype) ? choose_fold<Fold>(query, prepare(query))
+                                           : KernelChoice();
+}
+
+// A row of the table, joined in the type in which its reference accumulates. Truth values are taken
+// from the elements as they are.
+template <class T, class Row>
+struct RowFold {
+  static constexpr bool kIsFloat16 = is_floating(dtype_of<T>) && sizeof(T) == 2;
+  using Taken = std::conditional_t<!Row::kFacts.gives_bools, WideOf<T>,
+                                   std::conditional_t<kIsFloat16, float, T>>;
+  using Joined = Gather<Row, T, Taken>;
+  using Element = T;
+  using Result = typename Joined::Result;
+  using Wide = typename Joined::Gathered;
+
+  static Wide wide_start() { return Joined::start(); }
+
+  static Wide take(T x) {
+    if constexpr (kIsFloat16) {
+      return Joined::take(static_cast<Taken>(static_cast<float>(x)));
+    } else {
+      return Joined::take(static_cast<Taken>(x));
+    }
+  }
+
+  static Wide join(Wide a, Wide b) { return Joined::join(a, b); }
+
+  static Result end(Wide a, double divisor) { return narrow<Result>(Joined::end(a, divisor)); }
+};
+
+// The number of true elements. Up to 255 words of eight are added, which no byte of a word exceeds.
+int64_t count_true(const bool* p, int64_t n) {
+  constexpr int64_t kWords = 8;
+  constexpr int64_t kBytes = kWords * sizeof(uint64_t);
+  constexpr uint64_t kEvenBytes = 0x00FF00FF00FF00FF;
+  int64_t count = 0;
+  while (n >= kBytes) {
+    std::array<uint64_t, kWords> sums{};
+    const int64_t turns = std::min<int64_t>(255, n / kBytes);
+    for (int64_t turn = 0; turn < turns; ++turn, p += kBytes) {
+      std::array<uint64_t, kWords> words;
+      std::memcpy(words.data(), p, kBytes);
+      for (size_t i = 0; i < kWords; ++i)
+        sums[i] += words[i];
+    }
+    n -= turns * kBytes;
+    for (const uint64_t sum : sums) {
+      const uint64_t pairs = (sum & kEvenBytes) + (sum >> 8 & kEvenBytes);
+      count += static_cast<int64_t>(pairs * 0x0001000100010001 >> 48);
+    }
+  }
+  for (int64_t i = 0; i < n; ++i)
+    count += p[i] ? 1 : 0;
+  return count;
+}
+
+template <class Row>
+struct BoolFold : RowFold<bool, Row> {
+  using Wide = typename RowFold<bool, Row>::Wide;
+
+  static Wide run(const bool* p, int64_t n) {
+    const int64_t count = count_true(p, n);
+    if constexpr (std::is_same_v<Row, Any>) return count > 0 ? 1 : 0;
+    if constexpr (std::is_same_v<Row, All>) return count == n ? 1 : 0;
+    return static_cast<Wide>(count);
+  }
+};
+
+// A product of bools stays one of single elements.
+template <class T, class Row>
+using FoldOf = std::conditional_t<std::is_same_v<T, bool> && !std::is_same_v<Row, Prod>,
+                                  BoolFold<Row>, RowFold<T, Row>>;
+
+template <class Row>
+constexpr bool kHasVectorForm = std::is_same_v<Row, Sum> || std::is_same_v<Row, Nansum>;
+
+template <class Row>
+KernelChoice select_row(const KernelQuery& query) {
   const DType dtype = query.input(0).dtype;
-  if (!is_floating(dtype)) return {};
-  auto state = prepare(query);
-  const KernelFn fn =
-      dispatch_floating(dtype, [&]<class T>() { return fold_loop<Fold<T>>(*state); });
-  if (fn == nullptr) return {};
-  KernelScratch scratch =
-      dispatch_floating(dtype, [&]<class T>() { return fold_scratch<Fold<T>>(*state); });
-  return with_scratch({fn, std::move(state)}, std::move(scratch));
+  if (kHasVectorForm<Row> && is_floating(dtype)) return {};
+  return dispatch_all(dtype, [&]<class T>() -> KernelChoice {
+    if constexpr (kHasVectorForm<Row> && is_floating(dtype_of<T>)) {
+      return {};
+    } else {
+      return choose_loop<FoldOf<T, Row>>(prepare(query));
+    }
+  });
+}
+
+template <class... Row>
+void add_rows(KernelTable& table, Rows<Row...> /*rows*/) {
+  (table.add(reduction_of<Row>(), DeviceType::kCpu, {FLOW_ISA_NAME, select_row<Row>}), ...);
 }
 
 }  // namespace
@@ -160,6 +199,8 @@ void register_reduce_cpu(KernelTable& table) {
 #if FLOW_ISA == 0
   register_references(table);
 #endif
+  add_rows(table, ReduceRows());
+  table.add(kSumTo, DeviceType::kCpu, {FLOW_ISA_NAME, select_row<Sum>});
   for (const OpDef* op : {&reduction_of<Sum>(), &kMean, &kSumTo})
     table.add(*op, DeviceType::kCpu, {FLOW_ISA_NAME, select_fold<SumFold>});
   table.add(reduction_of<Nansum>(), DeviceType::kCpu, {FLOW_ISA_NAME, select_fold<NansumFold>});

@@ -1,20 +1,28 @@
-// The loops of fast reductions, for a Fold of vectors (SumFold of reduce_cpu.cpp, MaxFold of
-// extrema_cpu.cpp). The order of a result's elements is fixed by the shape: pieces of constant size
-// are folded apart, on any thread, and joined in order. Within a piece, blocks of a few thousand
-// elements go through vector accumulators that are joined as a tree.
+// The loops of fast reductions, for a Fold of vectors (ops/reduce/folds.h). The order of a result's
+// elements is fixed by the shape: pieces of constant size are folded apart, on any thread, and
+// joined in order. Within a piece, blocks of a few thousand elements go through vector accumulators
+// that are joined as a tree.
 //
-//   Element, Wide   what memory holds; what pieces are joined in (double for sums)
-//   start(), wide_start()   the neutral elements; a vector V is VecOf<Element>
-//   keep_first(V v, n)      v with neutral lanes in place of the zeros past n
-//   take(V v)               what the elements v contribute
-//   join(V, V), join(Wide, Wide), across(V) -> Wide
-//   spill(Wide* w, V v)     w[i] = join(w[i], lane i)
-//   end(Wide, divisor) -> Element
+//   Element, Result what memory holds before and after
+//   Wide            what pieces are joined in (double for sums)
+//   Sums            one or two vectors with a lane for each lane of a vector V = VecOf<Element>
+//   start(), wide_start()   the neutral elements of Sums and of Wide
+//   take(V v) -> Sums       what the elements v contribute
+//   keep_first(Sums s, n)   s with neutral lanes in place of the zeros past n
+//   join(Sums, Sums), join(Wide, Wide), across(Sums) -> Wide
+//   spill(Wide* w, Sums s)  w[i] = join(w[i], lane i)
+//   end(Wide, divisor) -> Result
+//
+// A Fold without Sums is one of single elements: take(Element) -> Wide, wide_start(), join(Wide,
+// Wide) and end(). The compiler makes vectors of a fixed number of lanes from it. A Fold may have a
+// loop of its own over n contiguous elements: run(p, n) -> Wide.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "core/kernel.h"
 #include "core/kernel_scratch.h"
@@ -61,10 +69,25 @@ inline int64_t column_pieces(int64_t rows, int64_t columns) {
 }
 
 template <class Fold>
+concept HasVectors = requires {
+  typename Fold::Sums;
+};
+
+// What is added to an array of columns to make it whole vectors.
+template <class Fold>
+constexpr int64_t fold_padding() {
+  if constexpr (HasVectors<Fold>) {
+    return VecOf<typename Fold::Element>::kLanes;
+  } else {
+    return 0;
+  }
+}
+
+template <class Fold>
 inline typename Fold::Wide fold_block(const typename Fold::Element* p, int64_t n) {
-  using V = VecOf<typename Fold::Element>;
-  constexpr int64_t kLanes = V::kLanes;
-  V a0 = Fold::start(), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0;
+  using Sums = typename Fold::Sums;
+  constexpr int64_t kLanes = VecOf<typename Fold::Element>::kLanes;
+  Sums a0 = Fold::start(), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0;
   int64_t i = 0;
   for (; i + 8 * kLanes <= n; i += 8 * kLanes) {
     a0 = Fold::join(a0, Fold::take(load(p + i)));
@@ -84,12 +107,39 @@ inline typename Fold::Wide fold_block(const typename Fold::Element* p, int64_t n
 }
 
 template <class Fold>
+inline typename Fold::Wide fold_lanes(const typename Fold::Element* p, int64_t n) {
+  constexpr int64_t kLanes = 64;
+  std::array<typename Fold::Wide, kLanes> lanes;
+  lanes.fill(Fold::wide_start());
+  for (; n > 0; n -= kLanes, p += kLanes) {
+    if (n >= kLanes) {
+      for (size_t lane = 0; lane < lanes.size(); ++lane)
+        lanes[lane] = Fold::join(lanes[lane], Fold::take(p[lane]));
+    } else {
+      for (size_t lane = 0; lane < static_cast<size_t>(n); ++lane)
+        lanes[lane] = Fold::join(lanes[lane], Fold::take(p[lane]));
+    }
+  }
+  for (size_t half = lanes.size() / 2; half > 0; half /= 2) {
+    for (size_t lane = 0; lane < half; ++lane)
+      lanes[lane] = Fold::join(lanes[lane], lanes[lane + half]);
+  }
+  return lanes[0];
+}
+
+template <class Fold>
 inline typename Fold::Wide fold_run(const typename Fold::Element* p, int64_t n) {
-  constexpr int64_t kBlock = 16 * 8 * VecOf<typename Fold::Element>::kLanes;
-  typename Fold::Wide sum = Fold::wide_start();
-  for (; n > 0; n -= kBlock, p += kBlock)
-    sum = Fold::join(sum, fold_block<Fold>(p, std::min(n, kBlock)));
-  return sum;
+  if constexpr (requires { Fold::run(p, n); }) {
+    return Fold::run(p, n);
+  } else if constexpr (HasVectors<Fold>) {
+    constexpr int64_t kBlock = 16 * 8 * VecOf<typename Fold::Element>::kLanes;
+    typename Fold::Wide sum = Fold::wide_start();
+    for (; n > 0; n -= kBlock, p += kBlock)
+      sum = Fold::join(sum, fold_block<Fold>(p, std::min(n, kBlock)));
+    return sum;
+  } else {
+    return fold_lanes<Fold>(p, n);
+  }
 }
 
 // Reductions whose innermost dim is reduced and contiguous.
@@ -99,7 +149,7 @@ void fold_rows(const KernelContext& ctx) {
   using Wide = typename Fold::Wide;
   const auto& state = ctx.state_as<ReduceState>();
   const T* x = ctx.in(0).as<T>();
-  T* y = ctx.out(0).as<T>();
+  auto* y = ctx.out(0).as<typename Fold::Result>();
   const int outer = state.num_reduced - 1;
   const int64_t n = state.reduced[static_cast<size_t>(outer)].size;
   const int64_t rows = state.reduced_numel / n;
@@ -153,12 +203,12 @@ void fold_rows(const KernelContext& ctx) {
 template <class Fold>
 inline void fold_row_group(const std::array<const typename Fold::Element*, kReduceRows>& rows,
                            int64_t count, int64_t columns, typename Fold::Wide* sums) {
-  using V = VecOf<typename Fold::Element>;
-  constexpr int64_t kLanes = V::kLanes;
+  using Sums = typename Fold::Sums;
+  constexpr int64_t kLanes = VecOf<typename Fold::Element>::kLanes;
   int64_t c = 0;
   for (; c + 2 * kLanes <= columns; c += 2 * kLanes) {
-    V a = Fold::start();
-    V b = a;
+    Sums a = Fold::start();
+    Sums b = a;
     for (int64_t r = 0; r < count; ++r) {
       const auto* row = rows[static_cast<size_t>(r)] + c;
       a = Fold::join(a, Fold::take(load(row)));
@@ -168,7 +218,7 @@ inline void fold_row_group(const std::array<const typename Fold::Element*, kRedu
     Fold::spill(sums + c + kLanes, b);
   }
   for (; c < columns; c += kLanes) {
-    V a = Fold::start();
+    Sums a = Fold::start();
     for (int64_t r = 0; r < count; ++r) {
       const auto* row = rows[static_cast<size_t>(r)] + c;
       a = Fold::join(a, c + kLanes <= columns
@@ -176,6 +226,29 @@ inline void fold_row_group(const std::array<const typename Fold::Element*, kRedu
                             : Fold::keep_first(Fold::take(load_n(row, columns - c)), columns - c));
     }
     Fold::spill(sums + c, a);
+  }
+}
+
+// The same for a Fold of single elements, four rows at a time.
+template <class Fold>
+inline void fold_lanes_group(const std::array<const typename Fold::Element*, kReduceRows>& rows,
+                             int64_t count, int64_t columns, typename Fold::Wide* __restrict sums) {
+  size_t r = 0;
+  for (; r + 4 <= static_cast<size_t>(count); r += 4) {
+    const auto* x0 = rows[r];
+    const auto* x1 = rows[r + 1];
+    const auto* x2 = rows[r + 2];
+    const auto* x3 = rows[r + 3];
+    for (int64_t c = 0; c < columns; ++c) {
+      const auto low = Fold::join(Fold::take(x0[c]), Fold::take(x1[c]));
+      const auto high = Fold::join(Fold::take(x2[c]), Fold::take(x3[c]));
+      sums[c] = Fold::join(sums[c], Fold::join(low, high));
+    }
+  }
+  for (; r < static_cast<size_t>(count); ++r) {
+    const auto* x = rows[r];
+    for (int64_t c = 0; c < columns; ++c)
+      sums[c] = Fold::join(sums[c], Fold::take(x[c]));
   }
 }
 
@@ -187,7 +260,7 @@ void fold_columns(const KernelContext& ctx) {
   using Wide = typename Fold::Wide;
   const auto& state = ctx.state_as<ReduceState>();
   const T* x = ctx.in(0).as<T>();
-  T* y = ctx.out(0).as<T>();
+  auto* y = ctx.out(0).as<typename Fold::Result>();
   const int outer = state.num_kept - 1;
   const int64_t columns = state.kept[static_cast<size_t>(outer)].size;
   const int64_t strips = (columns + kReduceColumns - 1) / kReduceColumns;
@@ -211,7 +284,7 @@ void fold_columns(const KernelContext& ctx) {
     return strip;
   };
   const auto fold_piece = [&](const Strip& strip, int64_t piece, Wide* sums) {
-    std::fill_n(sums, strip.columns + VecOf<typename Fold::Element>::kLanes, Fold::wide_start());
+    std::fill_n(sums, strip.columns + fold_padding<Fold>(), Fold::wide_start());
     const int64_t end = std::min(rows, (piece + 1) * rows_per_piece);
     std::array<const T*, kReduceRows> group;
     for (int64_t row = piece * rows_per_piece; row < end; row += kReduceRows) {
@@ -220,7 +293,11 @@ void fold_columns(const KernelContext& ctx) {
         group[static_cast<size_t>(r)] =
             x + strip.at.in + reduce_offsets(row + r, state.reduced.data(), state.num_reduced).in;
       }
-      fold_row_group<Fold>(group, count, strip.columns, sums);
+      if constexpr (HasVectors<Fold>) {
+        fold_row_group<Fold>(group, count, strip.columns, sums);
+      } else {
+        fold_lanes_group<Fold>(group, count, strip.columns, sums);
+      }
     }
   };
   const auto store = [&](const Strip& strip, const Wide* sums) {
@@ -228,7 +305,7 @@ void fold_columns(const KernelContext& ctx) {
       y[strip.at.out + c] = Fold::end(sums[c], state.divisor);
   };
 
-  constexpr int64_t kPadded = kReduceColumns + VecOf<typename Fold::Element>::kLanes;
+  constexpr int64_t kPadded = kReduceColumns + fold_padding<Fold>();
   if (pieces == 1) {
     const int64_t grain =
         std::max<int64_t>(1, kReducePiece / (rows * std::min(columns, kReduceColumns)));
@@ -273,7 +350,7 @@ KernelScratch fold_scratch(const ReduceState& state) {
     const int64_t columns = state.kept[static_cast<size_t>(state.num_kept - 1)].size;
     const int64_t strips = (columns + kReduceColumns - 1) / kReduceColumns;
     const int64_t pieces = column_pieces(state.reduced_numel, columns);
-    constexpr int64_t kPadded = kReduceColumns + VecOf<typename Fold::Element>::kLanes;
+    constexpr int64_t kPadded = kReduceColumns + fold_padding<Fold>();
     if (pieces > 1) return {{state.kept_numel / columns * strips * pieces * kPadded * wide}};
   }
   return {};
@@ -284,6 +361,24 @@ template <class Fold>
 KernelFn fold_loop(const ReduceState& state) {
   if (state.kept_numel == 0 || state.reduced_numel == 0) return nullptr;
   return state.has_rows ? fold_rows<Fold> : state.has_columns ? fold_columns<Fold> : nullptr;
+}
+
+// The kernel of a reduction that Fold computes; no choice if no loop fits.
+template <class Fold>
+KernelChoice choose_loop(std::shared_ptr<const ReduceState> state) {
+  const KernelFn fn = fold_loop<Fold>(*state);
+  if (fn == nullptr) return {};
+  KernelScratch scratch = fold_scratch<Fold>(*state);
+  return with_scratch({fn, std::move(state)}, std::move(scratch));
+}
+
+// The same for a Fold of floats of the input's dtype; no choice for other dtypes.
+template <template <class> class Fold>
+KernelChoice choose_fold(const KernelQuery& query, std::shared_ptr<const ReduceState> state) {
+  const DType dtype = query.input(0).dtype;
+  if (!is_floating(dtype)) return {};
+  return dispatch_floating(dtype,
+                           [&]<class T>() { return choose_loop<Fold<T>>(std::move(state)); });
 }
 
 #include "ops/kernel/isa_end.h"

@@ -1,21 +1,24 @@
 // Sorts lines and selects their largest or smallest elements, one line at a time.
 #include <algorithm>
+#include <cstdint>
 #include <type_traits>
 #include <vector>
 
 #include "core/float16.h"
 #include "core/kernel.h"
+#include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/index/sort_op.h"
 #include "ops/kernel/lines.h"
+#include "ops/kernel/ordered_line.h"
 
 #include "ops/kernel/isa_begin.h"
 
 void register_sort_cpu(KernelTable& table);
 
-#if FLOW_ISA == 0
-
 namespace {
+
+#if FLOW_ISA == 0
 
 template <class T>
 struct Entry {
@@ -87,17 +90,60 @@ void topk(const KernelContext& ctx) {
   order(ctx, attrs.dim, line_size(ctx.out(0), attrs.dim), attrs.largest);
 }
 
+#endif
+
+template <class T>
+void order_lines(const KernelContext& ctx, int64_t dim, int64_t wanted, bool descending) {
+  const TensorView& x = ctx.in(0);
+  const TensorView& y = ctx.out(0);
+  for_each_ordered_line<T>(ctx, x, dim, [&](LineOrder<T>& order, int64_t l) {
+    const Line from = line_of(x, dim, l);
+    const Line to = line_of(y, dim, l);
+    const T* line = x.as<T>() + from.offset;
+    T* values = y.as<T>() + to.offset;
+    auto* indices = ctx.out(1).as<int64_t>() + to.offset;
+    order.with_keys(line, from.stride, descending, [&](const auto* keys) {
+      order.order(keys, wanted, [&](int64_t place, int64_t position) {
+        values[place * to.stride] = line[position * from.stride];
+        indices[place * to.stride] = position;
+      });
+    });
+  });
+}
+
+template <class T>
+void sort_fast(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<SortAttrs>();
+  order_lines<T>(ctx, attrs.dim, line_size(ctx.in(0), attrs.dim), attrs.descending);
+}
+
+template <class T>
+void topk_fast(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<TopkAttrs>();
+  order_lines<T>(ctx, attrs.dim, line_size(ctx.out(0), attrs.dim), attrs.largest);
+}
+
+KernelChoice select_sort(const KernelQuery& query) {
+  return dispatch_all(query.input(0).dtype, [&]<class T>() {
+    return choose_for_lines<T>(query, query.attrs_as<SortAttrs>().dim, sort_fast<T>);
+  });
+}
+
+KernelChoice select_topk(const KernelQuery& query) {
+  return dispatch_all(query.input(0).dtype, [&]<class T>() {
+    return choose_for_lines<T>(query, query.attrs_as<TopkAttrs>().dim, topk_fast<T>);
+  });
+}
+
 }  // namespace
 
 void register_sort_cpu(KernelTable& table) {
+#if FLOW_ISA == 0
   table.add(kSort, DeviceType::kCpu, {"reference", always<sort>});
   table.add(kTopk, DeviceType::kCpu, {"reference", always<topk>});
-}
-
-#else
-
-void register_sort_cpu(KernelTable& /*table*/) {}
-
 #endif
+  table.add(kSort, DeviceType::kCpu, {FLOW_ISA_NAME, select_sort});
+  table.add(kTopk, DeviceType::kCpu, {FLOW_ISA_NAME, select_topk});
+}
 
 #include "ops/kernel/isa_end.h"

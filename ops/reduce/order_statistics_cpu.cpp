@@ -8,15 +8,16 @@
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/kernel/lines.h"
+#include "ops/kernel/ordered_line.h"
 #include "ops/reduce/order_statistics_op.h"
 
 #include "ops/kernel/isa_begin.h"
 
 void register_order_statistics_cpu(KernelTable& table);
 
-#if FLOW_ISA == 0
-
 namespace {
+
+#if FLOW_ISA == 0
 
 template <class T>
 struct Entry {
@@ -169,21 +170,131 @@ void nanmedian_of_all(const KernelContext& ctx) {
   });
 }
 
+#endif
+
+template <class T>
+int64_t count_nans(const T* x, int64_t stride, int64_t n) {
+  int64_t count = 0;
+  if constexpr (is_floating(dtype_of<T>)) {
+    for (int64_t i = 0; i < n; ++i)
+      count += x[i * stride] != x[i * stride] ? 1 : 0;
+  }
+  return count;
+}
+
+// The functions choose an element of a line of n: they return its position.
+struct Kth {
+  template <class T>
+  static int64_t choose(LineOrder<T>& order, const T* x, int64_t stride, int64_t /*n*/, int64_t k) {
+    return order.find(x, stride, k - 1);
+  }
+};
+
+struct Median {
+  template <class T>
+  static int64_t choose(LineOrder<T>& order, const T* x, int64_t stride, int64_t n, int64_t /*k*/) {
+    if (count_nans(x, stride, n) == 0) return order.find(x, stride, (n - 1) / 2);
+    int64_t first = 0;
+    while (x[first * stride] == x[first * stride])
+      ++first;
+    return first;
+  }
+};
+
+struct Nanmedian {
+  template <class T>
+  static int64_t choose(LineOrder<T>& order, const T* x, int64_t stride, int64_t n, int64_t /*k*/) {
+    const int64_t numbers = n - count_nans(x, stride, n);
+    return order.find(x, stride, std::max<int64_t>(0, (numbers - 1) / 2));
+  }
+};
+
+// The last of the first of the longest runs of equal keys, 0 < n.
+template <class K>
+int64_t last_of_longest_run(const Item<K>* items, int64_t n) {
+  int64_t longest = 0;
+  int64_t last = 0;
+  for (int64_t begin = 0; begin < n;) {
+    int64_t end = begin + 1;
+    while (end < n && items[end].ordered_key() == items[begin].ordered_key())
+      ++end;
+    if (end - begin > longest) {
+      longest = end - begin;
+      last = end - 1;
+    }
+    begin = end;
+  }
+  return items[last].position();
+}
+
+struct Mode {
+  template <class T>
+  static int64_t choose(LineOrder<T>& order, const T* x, int64_t stride, int64_t n, int64_t /*k*/) {
+    const int64_t numbers = n - count_nans(x, stride, n);  // each NaN is a run of one
+    int64_t chosen = 0;
+    order.with_keys(x, stride, false, [&](const auto* keys) {
+      chosen = last_of_longest_run(order.order_all(keys), std::max<int64_t>(1, numbers));
+    });
+    return chosen;
+  }
+};
+
+// Outputs are written in the row-major order of the lines.
+template <class T, class Choice>
+void choose_fast(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<RankAttrs>();
+  const TensorView& x = ctx.in(0);
+  for_each_ordered_line<T>(ctx, x, attrs.dim, [&](LineOrder<T>& order, int64_t l) {
+    const Line line = line_of(x, attrs.dim, l);
+    const T* first = x.as<T>() + line.offset;
+    const int64_t chosen =
+        Choice::choose(order, first, line.stride, line_size(x, attrs.dim), attrs.k);
+    ctx.out(0).as<T>()[l] = first[chosen * line.stride];
+    ctx.out(1).as<int64_t>()[l] = chosen;
+  });
+}
+
+template <class T, class Choice>
+void choose_of_all_fast(const KernelContext& ctx) {
+  const TensorView& x = ctx.in(0);
+  LineOrder<T> order(ctx, x.numel());
+  *ctx.out(0).as<T>() = x.as<T>()[Choice::choose(order, x.as<T>(), 1, x.numel(), 0)];
+}
+
+template <class Choice>
+KernelChoice select_choice(const KernelQuery& query) {
+  return dispatch_all(query.input(0).dtype, [&]<class T>() {
+    return choose_for_lines<T>(query, query.attrs_as<RankAttrs>().dim, choose_fast<T, Choice>);
+  });
+}
+
+// The elements of a contiguous tensor are one line.
+template <class Choice>
+KernelChoice select_choice_of_all(const KernelQuery& query) {
+  const TensorMeta& x = query.input(0);
+  if (!x.is_contiguous || x.local_numel == 0 || x.local_numel > kLongestOrderedLine) return {};
+  return dispatch_all(x.dtype, [&]<class T>() {
+    return with_scratch({choose_of_all_fast<T, Choice>}, {{LineOrder<T>::bytes(x.local_numel)}});
+  });
+}
+
 }  // namespace
 
 void register_order_statistics_cpu(KernelTable& table) {
+#if FLOW_ISA == 0
   table.add(kKthvalue, DeviceType::kCpu, {"reference", always<kthvalue>});
   table.add(kMedian, DeviceType::kCpu, {"reference", always<median>});
   table.add(kNanmedian, DeviceType::kCpu, {"reference", always<nanmedian>});
   table.add(kMode, DeviceType::kCpu, {"reference", always<mode>});
   table.add(kMedianOfAll, DeviceType::kCpu, {"reference", always<median_of_all>});
   table.add(kNanmedianOfAll, DeviceType::kCpu, {"reference", always<nanmedian_of_all>});
-}
-
-#else
-
-void register_order_statistics_cpu(KernelTable& /*table*/) {}
-
 #endif
+  table.add(kKthvalue, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice<Kth>});
+  table.add(kMedian, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice<Median>});
+  table.add(kNanmedian, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice<Nanmedian>});
+  table.add(kMode, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice<Mode>});
+  table.add(kMedianOfAll, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice_of_all<Median>});
+  table.add(kNanmedianOfAll, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice_of_all<Nanmedian>});
+}
 
 #include "ops/kernel/isa_end.h"

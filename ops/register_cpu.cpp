@@ -32,6 +32,7 @@ void register_loss_cpu(KernelTable& table);
 void register_matmul_cpu(KernelTable& table);
 void register_max_pool_blocked_cpu(KernelTable& table);
 void register_max_unpool_cpu(KernelTable& table);
+void register_nonzero_cpu(KernelTable& table);
 void register_norm_cpu(KernelTable& table);
 void register_order_statistics_cpu(KernelTable& table);
 void register_partial_fc_cpu(KernelTable& table);
@@ -83,6 +84,7 @@ void register_all_cpu(KernelTable& table) {
   register_loss_cpu(table);
   register_matmul_cpu(table);
   register_max_unpool_cpu(table);
+  register_nonzero_cpu(table);
   register_norm_cpu(table);
   register_order_statistics_cpu(table);
   register_partial_fc_cpu(table);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -41,10 +42,10 @@ Tensor positions(const Tensor& x, int64_t count, Site site) {
 // row.
 Tensor starts_run(const Tensor& rows, Site site) {
   const int64_t n = rows.size(0);
+  const Tensor unequal =
+      ne({narrow({rows, site}, 0, 1, n - 1), site}, {narrow({rows, site}, 0, 0, n - 1), site});
   const Tensor differs =
-      any({ne({narrow({rows, site}, 0, 1, n - 1), site}, {narrow({rows, site}, 0, 0, n - 1), site}),
-           site},
-          1);
+      rows.size(1) == 1 ? reshape({unequal, site}, {-1}) : any({unequal, site}, 1);
   const Tensor first = eq({positions(rows, 1, site), site}, 0);
   return cat({{first, differs}, site}, 0);
 }
@@ -77,7 +78,11 @@ UniqueResult unique_of(const TensorArg& input, bool sorts, bool with_inverse, bo
     }
     Tensor rows = slices.reshape({n, slices.numel() / n}, site);
     Tensor order;
-    if (sorts) {
+    if (sorts && rows.size(1) == 1) {
+      ValuesIndices sorted = sort({rows, site}, {.dim = 0});
+      rows = std::move(sorted.values);
+      order = reshape({sorted.indices, site}, {-1});
+    } else if (sorts) {
       order = row_order(rows, site);
       rows = index_select({rows, site}, 0, {order, site});
     }

@@ -13,6 +13,7 @@
 #include "ops/named_errors.h"
 #include "ops/reduce/extrema.h"
 #include "ops/reduce/reduce.h"
+#include "ops/reduce/statistics.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
 
@@ -533,15 +534,15 @@ Tensor masked_select(const TensorArg& x, const TensorArg& mask) {
     throw InvalidArgument(str("[masked_select] the mask must be bool; received ", mask->meta()));
   }
   const Shape shape = broadcast_shapes(x->shape(), mask->shape(), "masked_select");
-  const Tensor wide = expand(x, shape);
-  if (shape.empty()) {
-    return masked_select({reshape(x, {1}), x.site()}, {reshape(mask, {1}), mask.site()});
-  }
-  return index({wide, x.site()}, IndexArg(expand(mask, shape), x.site()));
+  const Site site = x.site();
+  const Tensor values = reshape({expand(x, shape), site}, {-1});
+  const Tensor chosen = reshape({expand(mask, shape), mask.site()}, {-1});
+  const Tensor places = reshape({nonzero({chosen, site}), site}, {-1});
+  return index_select({values, site}, 0, {places, site});
 }
 
 Tensor nonzero(const TensorArg& x) {
-  const Tensor count = sum({ne(x, 0), x.site()});
+  const Tensor count = count_nonzero(x);
   return dispatch(ops::kNonzero, {&x.tensor()},
                   ops::NonzeroAttrs{ops::size_in("nonzero", count, x.site())}, x.site());
 }

@@ -247,35 +247,6 @@ void index_put(const KernelContext& ctx) {
 
 #if FLOW_ISA == 0
 
-template <class T>
-bool is_nonzero(T x) {
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
-    return static_cast<float>(x) != 0;
-  } else {
-    return x != T{};
-  }
-}
-
-void nonzero(const KernelContext& ctx) {
-  const TensorView& x = ctx.in(0);
-  const Shape& shape = x.shape();
-  auto* target = ctx.out(0).as<int64_t>();
-  dispatch_all(x.meta->dtype, [&]<class T>() {
-    const T* values = x.as<T>();
-    Shape at = Shape::filled(shape.size(), 0);
-    int64_t place = 0;
-    for (int64_t left = x.numel(); left > 0; --left) {
-      if (is_nonzero(values[place])) target = std::copy(at.begin(), at.end(), target);
-      for (int64_t i = shape.size() - 1; i >= 0; --i) {
-        place += x.strides()[i];
-        if (++at[i] < shape[i]) break;
-        place -= x.strides()[i] * shape[i];
-        at[i] = 0;
-      }
-    }
-  });
-}
-
 void one_hot(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   const int64_t classes = ctx.attrs_as<OneHotAttrs>().num_classes;
@@ -305,7 +276,6 @@ void register_index_cpu(KernelTable& table) {
   table.add(kIndexPut, DeviceType::kCpu, {name, always<index_put>});
   table.add(kUnindex, DeviceType::kCpu, {name, always<unindex>});
 #if FLOW_ISA == 0
-  table.add(kNonzero, DeviceType::kCpu, {name, always<nonzero>});
   table.add(kOneHot, DeviceType::kCpu, {name, always<one_hot>});
 #endif
 }

@@ -1,6 +1,9 @@
 // Running sums, products and extrema in double or int64. Each kernel works on one line at a time.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -13,8 +16,6 @@
 #include "ops/kernel/isa_begin.h"
 
 void register_scan_cpu(KernelTable& table);
-
-#if FLOW_ISA == 0
 
 namespace {
 
@@ -44,6 +45,8 @@ Result<T> narrow(Wide<T> x) {
     return static_cast<Result<T>>(x);
   }
 }
+
+#if FLOW_ISA == 0
 
 template <class Fn>
 void for_each_line(const KernelContext& ctx, int64_t dim, const Fn& fn) {
@@ -173,21 +176,299 @@ void logcumsumexp(const KernelContext& ctx) {
   });
 }
 
+#endif
+
+struct Add {
+  static constexpr int64_t kStart = 0;
+
+  template <class W>
+  static W join(W a, W b) {
+    if constexpr (std::is_integral_v<W>) {  // wraps around
+      return static_cast<W>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    } else {
+      return a + b;
+    }
+  }
+};
+
+struct Multiply {
+  static constexpr int64_t kStart = 1;
+
+  template <class W>
+  static W join(W a, W b) {
+    if constexpr (std::is_integral_v<W>) {  // wraps around
+      return static_cast<W>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    } else {
+      return a * b;
+    }
+  }
+};
+
+// Elements are joined in groups from the start of the line, then each group with what comes before
+// it: only one operation in a group waits for the previous one. Four floats neither overflow nor
+// underflow in double; doubles are joined one by one.
+template <class T>
+constexpr int64_t kScanGroup = std::is_same_v<T, double> ? 1 : 4;
+
+// Scans one line of n elements that are kStep apart.
+template <int64_t kStep, class T, class Join>
+void scan_line(const T* x, Result<T>* __restrict y, int64_t n) {
+  Wide<T> before = Join::kStart;
+  int64_t i = 0;
+  if constexpr (kScanGroup<T> == 4) {
+    for (; i + 4 <= n; i += 4, x += 4 * kStep, y += 4 * kStep) {
+      const Wide<T> one = widen(x[0]);
+      const Wide<T> two = Join::join(one, widen(x[kStep]));
+      const Wide<T> three = Join::join(two, widen(x[2 * kStep]));
+      const Wide<T> four = Join::join(three, widen(x[3 * kStep]));
+      y[0] = narrow<T>(Join::join(before, one));
+      y[kStep] = narrow<T>(Join::join(before, two));
+      y[2 * kStep] = narrow<T>(Join::join(before, three));
+      before = Join::join(before, four);
+      y[3 * kStep] = narrow<T>(before);
+    }
+  }
+  for (Wide<T> joined = Join::kStart; i < n; ++i, x += kStep, y += kStep) {
+    joined = Join::join(joined, widen(*x));
+    *y = narrow<T>(Join::join(before, joined));
+  }
+}
+
+// Lines next to each other are scanned together, this many at a time.
+constexpr int64_t kScanColumns = 512;
+
+// Scans `columns` lines next to each other; the elements of a line are `stride` apart.
+template <class T, class Join>
+void scan_columns(const T* x, Result<T>* __restrict y, int64_t stride, int64_t n, int64_t columns) {
+  constexpr int64_t kGroup = kScanGroup<T>;
+  std::array<Wide<T>, kScanColumns> before;
+  before.fill(Join::kStart);
+  for (int64_t begin = 0; begin < n; begin += kGroup, x += kGroup * stride, y += kGroup * stride) {
+    const auto scan_group = [&](auto count) {
+      for (int64_t c = 0; c < columns; ++c) {
+        Wide<T> joined = widen(x[c]);
+        Wide<T>& sum = before[static_cast<size_t>(c)];
+        y[c] = narrow<T>(Join::join(sum, joined));
+        for (int64_t i = 1; i < count; ++i) {
+          joined = Join::join(joined, widen(x[i * stride + c]));
+          y[i * stride + c] = narrow<T>(Join::join(sum, joined));
+        }
+        sum = Join::join(sum, joined);
+      }
+    };
+    if (n - begin >= kGroup) {
+      scan_group(std::integral_constant<int64_t, kGroup>());
+    } else {
+      scan_group(n - begin);
+    }
+  }
+}
+
+// Lines of a contiguous tensor: element i of line (o, c) is at (o n + i) inner + c.
+struct ScanState {
+  int64_t outer = 1;
+  int64_t n = 1;
+  int64_t inner = 1;
+  bool reverse = false;
+};
+
+// Calls fn(offset, columns) in parallel for strips of lines next to each other; offset is the first
+// element of the strip in memory.
+template <class Fn>
+void for_each_strip(const KernelContext& ctx, const ScanState& state, const Fn& fn) {
+  const int64_t width = std::min(state.inner, kScanColumns);
+  const int64_t strips = (state.inner + width - 1) / width;
+  const int64_t grain = std::max<int64_t>(1, 16384 / (state.n * width));
+  ctx.pool().parallel_for(0, state.outer * strips, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t strip = begin; strip < end; ++strip) {
+      const int64_t column = strip % strips * width;
+      fn(strip / strips * state.n * state.inner + column, std::min(width, state.inner - column));
+    }
+  });
+}
+
+template <class T, class Join>
+void scan_fast(const KernelContext& ctx) {
+  const auto& state = ctx.state_as<ScanState>();
+  const int64_t stride = state.reverse ? -state.inner : state.inner;
+  const int64_t first = state.reverse ? (state.n - 1) * state.inner : 0;
+  for_each_strip(ctx, state, [&](int64_t offset, int64_t columns) {
+    const T* x = ctx.in(0).as<T>() + offset + first;
+    auto* y = ctx.out(0).as<Result<T>>() + offset + first;
+    if (state.inner > 1) {
+      scan_columns<T, Join>(x, y, stride, state.n, columns);
+    } else if (state.reverse) {
+      scan_line<-1, T, Join>(x, y, state.n);
+    } else {
+      scan_line<1, T, Join>(x, y, state.n);
+    }
+  });
+}
+
+// The lines of a contiguous tensor along `dim`; none for other tensors.
+std::shared_ptr<ScanState> contiguous_lines(const TensorMeta& x, int64_t dim) {
+  if (!x.is_contiguous || x.local_numel == 0) return nullptr;
+  auto state = std::make_shared<ScanState>();
+  for (int64_t i = 0; i < x.local_shape.size(); ++i)
+    (i < dim ? state->outer : i > dim ? state->inner : state->n) *= x.local_shape[i];
+  return state;
+}
+
+template <class Join>
+KernelChoice select_scan(const KernelQuery& query, int64_t dim, bool reverse) {
+  const DType dtype = query.input(0).dtype;
+  auto state = contiguous_lines(query.input(0), dim);
+  if (state == nullptr) return {};
+  state->reverse = reverse;
+  return {dispatch_all(dtype, []<class T>() -> KernelFn { return scan_fast<T, Join>; }),
+          std::move(state)};
+}
+
+KernelChoice select_cumsum(const KernelQuery& query) {
+  const auto& attrs = query.attrs_as<CumsumAttrs>();
+  return select_scan<Add>(query, attrs.dim, attrs.reverse);
+}
+
+KernelChoice select_cumprod(const KernelQuery& query) {
+  return select_scan<Multiply>(query, query.attrs_as<CumprodAttrs>().dim, false);
+}
+
+template <class T>
+using Compared = std::conditional_t<kIsFloat16<T>, float, T>;
+
+// Takes the last of equal elements; a NaN remains.
+template <bool kIsMaximum, class C>
+bool replaces(C value, C so_far) {
+  const bool is_better = kIsMaximum ? value >= so_far : value <= so_far;
+  return (value != value) | ((so_far == so_far) & is_better);
+}
+
+template <class T, bool kIsMaximum>
+void extremum_line(const T* x, T* __restrict y, int64_t* __restrict positions, int64_t n) {
+  auto best = static_cast<Compared<T>>(x[0]);
+  int64_t position = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto value = static_cast<Compared<T>>(x[i]);
+    const bool is_worse = kIsMaximum ? value < best : value > best;
+    if (!is_worse && replaces<kIsMaximum>(value, best)) {  // seldom
+      best = value;
+      position = i;
+    }
+    y[i] = T(best);
+    positions[i] = position;
+  }
+}
+
+template <class T, bool kIsMaximum>
+void extremum_columns(const T* x, T* __restrict y, int64_t* __restrict positions, int64_t stride,
+                      int64_t n, int64_t columns) {
+  std::array<Compared<T>, kScanColumns> best;
+  std::array<int64_t, kScanColumns> position{};
+  for (int64_t c = 0; c < columns; ++c)
+    best[static_cast<size_t>(c)] = static_cast<Compared<T>>(x[c]);
+  for (int64_t i = 0; i < n; ++i, x += stride, y += stride, positions += stride) {
+    for (int64_t c = 0; c < columns; ++c) {
+      const auto column = static_cast<size_t>(c);
+      const auto value = static_cast<Compared<T>>(x[c]);
+      const bool is_new = replaces<kIsMaximum>(value, best[column]);
+      best[column] = is_new ? value : best[column];
+      position[column] = is_new ? i : position[column];
+      y[c] = T(best[column]);
+      positions[c] = position[column];
+    }
+  }
+}
+
+template <class T, bool kIsMaximum>
+void running_extremum_fast(const KernelContext& ctx) {
+  const auto& state = ctx.state_as<ScanState>();
+  for_each_strip(ctx, state, [&](int64_t offset, int64_t columns) {
+    const T* x = ctx.in(0).as<T>() + offset;
+    T* y = ctx.out(0).as<T>() + offset;
+    auto* positions = ctx.out(1).as<int64_t>() + offset;
+    if (state.inner > 1) {
+      extremum_columns<T, kIsMaximum>(x, y, positions, state.inner, state.n, columns);
+    } else {
+      extremum_line<T, kIsMaximum>(x, y, positions, state.n);
+    }
+  });
+}
+
+template <bool kIsMaximum>
+KernelChoice select_running_extremum(const KernelQuery& query) {
+  auto state = contiguous_lines(query.input(0), query.attrs_as<CumprodAttrs>().dim);
+  if (state == nullptr) return {};
+  const KernelFn fn = dispatch_all(query.input(0).dtype, []<class T>() -> KernelFn {
+    return running_extremum_fast<T, kIsMaximum>;
+  });
+  return {fn, std::move(state)};
+}
+
+// log of a growing sum of exp(v), kept as exp(largest) sum: no term waits for the logarithm of the
+// terms before it.
+class RunningLogSum {
+ public:
+  double add(double v) {
+    if (v != v || largest_ != largest_) {
+      largest_ = v + largest_;  // NaN from here on
+      return largest_;
+    }
+    if (v > largest_) {
+      sum_ = sum_ * std::exp(largest_ - v) + 1;
+      largest_ = v;
+    } else if (!std::isinf(largest_)) {
+      sum_ += std::exp(v - largest_);
+    }
+    return std::isinf(largest_) ? largest_ : largest_ + std::log(sum_);
+  }
+
+ private:
+  double largest_ = -INFINITY;
+  double sum_ = 0;
+};
+
+template <class T>
+void logcumsumexp_fast(const KernelContext& ctx) {
+  const auto& state = ctx.state_as<ScanState>();
+  const int64_t stride = state.reverse ? -state.inner : state.inner;
+  const int64_t first = state.reverse ? (state.n - 1) * state.inner : 0;
+  for_each_strip(ctx, state, [&](int64_t offset, int64_t columns) {
+    std::array<RunningLogSum, kScanColumns> sums;
+    const T* x = ctx.in(0).as<T>() + offset + first;
+    T* y = ctx.out(0).as<T>() + offset + first;
+    for (int64_t i = 0; i < state.n; ++i, x += stride, y += stride) {
+      for (int64_t c = 0; c < columns; ++c)
+        y[c] = narrow<T>(sums[static_cast<size_t>(c)].add(widen(x[c])));
+    }
+  });
+}
+
+KernelChoice select_logcumsumexp(const KernelQuery& query) {
+  const auto& attrs = query.attrs_as<CumsumAttrs>();
+  auto state = contiguous_lines(query.input(0), attrs.dim);
+  if (state == nullptr) return {};
+  state->reverse = attrs.reverse;
+  return {dispatch_floating(query.input(0).dtype,
+                            []<class T>() -> KernelFn { return logcumsumexp_fast<T>; }),
+          std::move(state)};
+}
+
 }  // namespace
 
 void register_scan_cpu(KernelTable& table) {
+#if FLOW_ISA == 0
   table.add(kCummax, DeviceType::kCpu, {"reference", always<running_extremum<true>>});
   table.add(kCummin, DeviceType::kCpu, {"reference", always<running_extremum<false>>});
   table.add(kLogcumsumexp, DeviceType::kCpu, {"reference", always<logcumsumexp>});
   table.add(kCumsum, DeviceType::kCpu, {"reference", always<cumsum>});
   table.add(kCumprod, DeviceType::kCpu, {"reference", always<cumprod>});
   table.add(kCumprodBackward, DeviceType::kCpu, {"reference", always<cumprod_backward>});
-}
-
-#else
-
-void register_scan_cpu(KernelTable& /*table*/) {}
-
 #endif
+  table.add(kCummax, DeviceType::kCpu, {FLOW_ISA_NAME, select_running_extremum<true>});
+  table.add(kCummin, DeviceType::kCpu, {FLOW_ISA_NAME, select_running_extremum<false>});
+  table.add(kCumsum, DeviceType::kCpu, {FLOW_ISA_NAME, select_cumsum});
+  table.add(kCumprod, DeviceType::kCpu, {FLOW_ISA_NAME, select_cumprod});
+  table.add(kLogcumsumexp, DeviceType::kCpu, {FLOW_ISA_NAME, select_logcumsumexp});
+}
 
 #include "ops/kernel/isa_end.h"

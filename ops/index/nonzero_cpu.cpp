@@ -9,6 +9,7 @@
 #include "core/float16.h"
 #include "core/kernel.h"
 #include "ops/index/index_op.h"
+#include "ops/kernel/contiguous_copy.h"
 
 #include "ops/kernel/isa_begin.h"
 
@@ -140,7 +141,7 @@ void register_nonzero_cpu(KernelTable& table) {
 #if FLOW_ISA == 0
   table.add(kNonzero, DeviceType::kCpu, {"reference", always<nonzero>});
 #endif
-  table.add(kNonzero, DeviceType::kCpu, {FLOW_ISA_NAME, select_nonzero});
+  table.add(kNonzero, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_nonzero>});
 }
 
 #include "ops/kernel/isa_end.h"

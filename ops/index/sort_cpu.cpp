@@ -9,6 +9,7 @@
 #include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/index/sort_op.h"
+#include "ops/kernel/contiguous_copy.h"
 #include "ops/kernel/lines.h"
 #include "ops/kernel/ordered_line.h"
 
@@ -142,8 +143,8 @@ void register_sort_cpu(KernelTable& table) {
   table.add(kSort, DeviceType::kCpu, {"reference", always<sort>});
   table.add(kTopk, DeviceType::kCpu, {"reference", always<topk>});
 #endif
-  table.add(kSort, DeviceType::kCpu, {FLOW_ISA_NAME, select_sort});
-  table.add(kTopk, DeviceType::kCpu, {FLOW_ISA_NAME, select_topk});
+  table.add(kSort, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_sort>});
+  table.add(kTopk, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_topk>});
 }
 
 #include "ops/kernel/isa_end.h"

@@ -367,12 +367,13 @@ inline void for_each_ordered_line(const KernelContext& ctx, const TensorView& x,
 }
 
 // The kernel of an op that puts the lines of its first input along `dim` in order; none if there is
-// nothing to order.
+// nothing to order, or if a contiguous copy of the input has lines without gaps.
 template <class T>
 inline KernelChoice choose_for_lines(const KernelQuery& query, int64_t dim, KernelFn fn) {
   const TensorMeta& x = query.input(0);
   const int64_t size = x.local_shape.empty() ? 1 : x.local_shape[dim];
   if (x.local_numel == 0 || size > kLongestOrderedLine) return {};
+  if (!x.is_contiguous && dim == x.dim() - 1 && x.strides[dim] != 1) return {};
   return with_scratch({fn}, {{LineOrder<T>::bytes(size), x.local_numel / size}});
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/float16.h"
 #include "core/kernel.h"
+#include "ops/kernel/contiguous_copy.h"
 #include "ops/reduce/extrema_op.h"
 #include "ops/reduce/folds.h"
 #include "ops/reduce/reduce_loops.h"
@@ -247,12 +248,12 @@ void register_extrema_cpu(KernelTable& table) {
 #if FLOW_ISA == 0
   register_reference(table);
 #endif
-  table.add(kAmax, DeviceType::kCpu, {FLOW_ISA_NAME, select_fold<true>});
-  table.add(kAmin, DeviceType::kCpu, {FLOW_ISA_NAME, select_fold<false>});
+  table.add(kAmax, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_fold<true>>});
+  table.add(kAmin, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_fold<false>>});
   for (const OpDef* op : {&kMaxDim, &kArgmax})
-    table.add(*op, DeviceType::kCpu, {FLOW_ISA_NAME, select_position_fast<true>});
+    table.add(*op, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_position_fast<true>>});
   for (const OpDef* op : {&kMinDim, &kArgmin})
-    table.add(*op, DeviceType::kCpu, {FLOW_ISA_NAME, select_position_fast<false>});
+    table.add(*op, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_position_fast<false>>});
 }
 
 #include "ops/kernel/isa_end.h"

@@ -7,6 +7,7 @@
 #include "core/float16.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
+#include "ops/kernel/contiguous_copy.h"
 #include "ops/kernel/lines.h"
 #include "ops/kernel/ordered_line.h"
 #include "ops/reduce/order_statistics_op.h"
@@ -289,12 +290,15 @@ void register_order_statistics_cpu(KernelTable& table) {
   table.add(kMedianOfAll, DeviceType::kCpu, {"reference", always<median_of_all>});
   table.add(kNanmedianOfAll, DeviceType::kCpu, {"reference", always<nanmedian_of_all>});
 #endif
-  table.add(kKthvalue, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice<Kth>});
-  table.add(kMedian, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice<Median>});
-  table.add(kNanmedian, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice<Nanmedian>});
-  table.add(kMode, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice<Mode>});
-  table.add(kMedianOfAll, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice_of_all<Median>});
-  table.add(kNanmedianOfAll, DeviceType::kCpu, {FLOW_ISA_NAME, select_choice_of_all<Nanmedian>});
+  table.add(kKthvalue, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_choice<Kth>>});
+  table.add(kMedian, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_choice<Median>>});
+  table.add(kNanmedian, DeviceType::kCpu,
+            {FLOW_ISA_NAME, as_is_or_copied<select_choice<Nanmedian>>});
+  table.add(kMode, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_choice<Mode>>});
+  table.add(kMedianOfAll, DeviceType::kCpu,
+            {FLOW_ISA_NAME, as_is_or_copied<select_choice_of_all<Median>>});
+  table.add(kNanmedianOfAll, DeviceType::kCpu,
+            {FLOW_ISA_NAME, as_is_or_copied<select_choice_of_all<Nanmedian>>});
 }
 
 #include "ops/kernel/isa_end.h"

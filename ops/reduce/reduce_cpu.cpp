@@ -8,6 +8,7 @@
 
 #include "core/float16.h"
 #include "core/kernel.h"
+#include "ops/kernel/contiguous_copy.h"
 #include "ops/reduce/folds.h"
 #include "ops/reduce/reduce_loops.h"
 #include "ops/reduce/reduce_op.h"
@@ -190,7 +191,9 @@ KernelChoice select_row(const KernelQuery& query) {
 
 template <class... Row>
 void add_rows(KernelTable& table, Rows<Row...> /*rows*/) {
-  (table.add(reduction_of<Row>(), DeviceType::kCpu, {FLOW_ISA_NAME, select_row<Row>}), ...);
+  (table.add(reduction_of<Row>(), DeviceType::kCpu,
+             {FLOW_ISA_NAME, as_is_or_copied<select_row<Row>>}),
+   ...);
 }
 
 }  // namespace
@@ -200,10 +203,11 @@ void register_reduce_cpu(KernelTable& table) {
   register_references(table);
 #endif
   add_rows(table, ReduceRows());
-  table.add(kSumTo, DeviceType::kCpu, {FLOW_ISA_NAME, select_row<Sum>});
+  table.add(kSumTo, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_row<Sum>>});
   for (const OpDef* op : {&reduction_of<Sum>(), &kMean, &kSumTo})
-    table.add(*op, DeviceType::kCpu, {FLOW_ISA_NAME, select_fold<SumFold>});
-  table.add(reduction_of<Nansum>(), DeviceType::kCpu, {FLOW_ISA_NAME, select_fold<NansumFold>});
+    table.add(*op, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_fold<SumFold>>});
+  table.add(reduction_of<Nansum>(), DeviceType::kCpu,
+            {FLOW_ISA_NAME, as_is_or_copied<select_fold<NansumFold>>});
 }
 
 #include "ops/kernel/isa_end.h"

@@ -10,6 +10,7 @@
 #include "core/float16.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
+#include "ops/kernel/contiguous_copy.h"
 #include "ops/kernel/lines.h"
 #include "ops/reduce/scan_op.h"
 
@@ -464,11 +465,13 @@ void register_scan_cpu(KernelTable& table) {
   table.add(kCumprod, DeviceType::kCpu, {"reference", always<cumprod>});
   table.add(kCumprodBackward, DeviceType::kCpu, {"reference", always<cumprod_backward>});
 #endif
-  table.add(kCummax, DeviceType::kCpu, {FLOW_ISA_NAME, select_running_extremum<true>});
-  table.add(kCummin, DeviceType::kCpu, {FLOW_ISA_NAME, select_running_extremum<false>});
-  table.add(kCumsum, DeviceType::kCpu, {FLOW_ISA_NAME, select_cumsum});
-  table.add(kCumprod, DeviceType::kCpu, {FLOW_ISA_NAME, select_cumprod});
-  table.add(kLogcumsumexp, DeviceType::kCpu, {FLOW_ISA_NAME, select_logcumsumexp});
+  table.add(kCummax, DeviceType::kCpu,
+            {FLOW_ISA_NAME, as_is_or_copied<select_running_extremum<true>>});
+  table.add(kCummin, DeviceType::kCpu,
+            {FLOW_ISA_NAME, as_is_or_copied<select_running_extremum<false>>});
+  table.add(kCumsum, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_cumsum>});
+  table.add(kCumprod, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_cumprod>});
+  table.add(kLogcumsumexp, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_logcumsumexp>});
 }
 
 #include "ops/kernel/isa_end.h"

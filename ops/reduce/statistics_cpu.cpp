@@ -10,6 +10,7 @@
 #include "core/float16.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
+#include "ops/kernel/contiguous_copy.h"
 #include "ops/kernel/row_loops.h"
 #include "ops/kernel/vector_math.h"
 #include "ops/kernel/vector_math_f64.h"
@@ -288,8 +289,8 @@ void register_statistics_cpu(KernelTable& table) {
   table.add(kNorm, DeviceType::kCpu, {"reference", select_norm});
   table.add(kLogsumexp, DeviceType::kCpu, {"reference", select_logsumexp});
 #endif
-  table.add(kNorm, DeviceType::kCpu, {FLOW_ISA_NAME, select_norm_fold});
-  table.add(kLogsumexp, DeviceType::kCpu, {FLOW_ISA_NAME, select_logsumexp_fast});
+  table.add(kNorm, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_norm_fold>});
+  table.add(kLogsumexp, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_logsumexp_fast>});
 }
 
 #include "ops/kernel/isa_end.h"

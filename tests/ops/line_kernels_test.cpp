@@ -13,6 +13,8 @@
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/unary.h"
 #include "ops/index/count.h"
 #include "ops/index/index.h"
 #include "ops/index/search.h"
@@ -454,6 +456,40 @@ TEST(LineKernels, PlacesInSequencesOfEveryLength) {
       EXPECT_EQ(searchsorted(in, of, {.right = true}).to_vector<int64_t>(), right) << n;
       const Tensor rows = stack({in, in}, 0);
       EXPECT_EQ(searchsorted(rows, of).to_vector<int64_t>(), left) << n;
+    }
+  }
+}
+
+TEST(LineKernels, StridesDoNotChangeTheResults) {
+  const Tensor base = cast(tensor(values_of(40 * 300, true, 8), {40, 300}), float32);
+  const std::vector<std::function<Tensor(const Tensor& x)>> functions = {
+      [](const Tensor& x) { return sum(ne(x, 0)); },
+      [](const Tensor& x) { return sum(nan_to_num(x, {.posinf = 9, .neginf = -9}), 0); },
+      [](const Tensor& x) { return sum(nan_to_num(x, {.posinf = 9, .neginf = -9}), 1); },
+      [](const Tensor& x) { return amax(x, 1); },
+      [](const Tensor& x) { return argmax(x); },
+      [](const Tensor& x) { return min(x, 0).indices; },
+      [](const Tensor& x) { return norm(x, {.dim = 1}); },
+      [](const Tensor& x) { return logsumexp(x, 0); },
+      [](const Tensor& x) { return cumsum(x, 1); },
+      [](const Tensor& x) { return cummax(x, 1).indices; },
+      [](const Tensor& x) { return logcumsumexp(x, 1); },
+      [](const Tensor& x) { return sort(x).indices; },
+      [](const Tensor& x) { return topk(x, 7).indices; },
+      [](const Tensor& x) { return kthvalue(x, 7).indices; },
+      [](const Tensor& x) { return nanmedian(x); },
+      [](const Tensor& x) { return nonzero(x); },
+  };
+  for (const Tensor& x : {base.t(), base.slice(1, 0, 300, 2), base.slice(1, 3, 4).expand({40, 140}),
+                          base.slice(0, 2, 3).expand({70, 300})}) {
+    for (size_t i = 0; i < functions.size(); ++i) {
+      const Tensor y = functions[i](x);
+      const Doubles expected = functions[i](x.contiguous()).to_vector<double>();
+      const Doubles found = y.to_vector<double>();
+      ASSERT_EQ(found.size(), expected.size());
+      for (size_t k = 0; k < found.size(); ++k)
+        EXPECT_TRUE(found[k] == expected[k] || (std::isnan(found[k]) && std::isnan(expected[k])))
+            << "function " << i << " at " << k << " of " << x.shape();
     }
   }
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -243,6 +244,67 @@ TEST(VectorMathSpecialValues, NanStaysNan) {
       f.f32(&y, &kNan, 1);
 
       EXPECT_TRUE(std::isnan(y)) << f.name << " with " << probe.num_lanes << " lanes";
+    }
+  }
+}
+
+// Whether `actual` is within one unit of the last place of `exact`, or has the same special value.
+bool is_power(float actual, Real exact) {
+  const auto rounded = static_cast<float>(exact);
+  if (std::isnan(rounded) || std::isnan(actual)) return std::isnan(rounded) && std::isnan(actual);
+  if (std::isinf(rounded) || std::isinf(actual) || rounded == 0) {
+    return std::fabs(actual - rounded) <= Floats::denorm_min() || rounded == actual;
+  }
+  return std::fabs(exact - actual) <= unit_of_last_place(exact);
+}
+
+// Every pair of special values, and numbers whose powers reach both ends of the range.
+TEST(VectorPow, AgreesWithTheCLibrary) {
+  std::vector<float> bases = {0.0F,
+                              -0.0F,
+                              1.0F,
+                              -1.0F,
+                              kInf,
+                              -kInf,
+                              kNan,
+                              2.0F,
+                              -2.0F,
+                              0.5F,
+                              -0.5F,
+                              Floats::min(),
+                              Floats::denorm_min()};
+  std::vector<float> exponents = {0.0F,   -0.0F,  1.0F, -1.0F, 0.5F, -0.5F, 2.0F,
+                                  3.0F,   -3.0F,  kInf, -kInf, kNan, 1e30F, Floats::denorm_min(),
+                                  127.0F, -149.0F};
+  for (int i = -40; i <= 40; ++i) {
+    bases.push_back(std::exp(static_cast<float>(i) * 0.31F));
+    bases.push_back(-1.0F + static_cast<float>(i) * 1e-3F);
+    bases.push_back(1.0F + static_cast<float>(i) * 1e-6F);
+    exponents.push_back(static_cast<float>(i) * 0.73F);
+    exponents.push_back(static_cast<float>(i) * 1e4F);
+  }
+  std::vector<float> a, b;
+  for (const float base : bases) {
+    for (const float exponent : exponents) {
+      a.push_back(base);
+      b.push_back(exponent);
+    }
+  }
+
+  for (const VectorProbe& probe : probes_of_this_machine()) {
+    const auto found = std::find_if(probe.operators.begin(), probe.operators.end(),
+                                    [](const VectorOperator& f) { return f.name == "pow"; });
+    ASSERT_NE(found, probe.operators.end());
+    std::vector<float> y(a.size());
+    found->f32(y.data(), a.data(), b.data(), std::ssize(a));
+    for (size_t i = 0; i < y.size(); ++i) {
+      const Real exact = std::pow(static_cast<Real>(a[i]), static_cast<Real>(b[i]));
+      EXPECT_TRUE(is_power(y[i], exact))
+          << a[i] << " to the " << b[i] << " is " << y[i] << ", not " << static_cast<float>(exact)
+          << ", with " << probe.num_lanes << " lanes";
+      if (exact == 0) {
+        EXPECT_EQ(std::signbit(y[i]), std::signbit(exact)) << a[i] << " to the " << b[i];
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "tests/ops/vector_probe.h"
 
 #include "ops/kernel/vector_math.h"
+#include "ops/kernel/vector_pow.h"
 
 #include "ops/kernel/isa_begin.h"
 
@@ -63,6 +64,7 @@ std::vector<VectorOperator> make_operators() {
       operation("max", [](auto a, auto b) { return max(a, b); }),
       operation("minimum", [](auto a, auto b) { return minimum(a, b); }),
       operation("maximum", [](auto a, auto b) { return maximum(a, b); }),
+      operation("pow", [](auto a, auto b) { return pow(a, b); }),
       comparison("less", [](auto a, auto b) { return a < b; }),
       comparison("less_equal", [](auto a, auto b) { return a <= b; }),
       comparison("greater", [](auto a, auto b) { return a > b; }),

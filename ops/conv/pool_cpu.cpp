@@ -12,6 +12,7 @@
 #include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
 #include "ops/conv/pool_op.h"
+#include "ops/conv/pool_rows.h"
 #include "ops/conv/pool_state.h"
 #include "ops/kernel/contiguous.h"
 
@@ -20,11 +21,6 @@
 void register_pool_cpu(KernelTable& table);
 
 namespace {
-
-double divisor_of(const PoolState& state, size_t oh, size_t ow) {
-  return state.divisor != 0 ? state.divisor
-                            : state.dims[0].elements[oh] * state.dims[1].elements[ow];
-}
 
 #if FLOW_ISA == 0
 
@@ -229,16 +225,12 @@ KernelChoice select_reference(const KernelQuery& query) {
 
 // ---- fast
 
-// An integer as wide as T, so that both are compared and selected in one register.
-template <class T>
-using Position = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-
 // The largest of the elements that an output reads, for kLanes channels, and h * W + w of each; -1
 // where there are none.
 template <class T, int kLanes>
 struct Maxima {
   std::array<T, kLanes> value;
-  std::array<Position<T>, kLanes> at;
+  std::array<PoolPosition<T>, kLanes> at;
 
   void find(const PoolState& state, const T* x, const PoolTaps& h, const PoolTaps& w) {
     const bool is_empty = h.count == 0 || w.count == 0;
@@ -247,7 +239,7 @@ struct Maxima {
     for (size_t c = 0; c < kLanes; ++c) {
       value[c] = is_empty ? -std::numeric_limits<T>::infinity()
                           : x[first * state.lanes + static_cast<int64_t>(c)];
-      at[c] = static_cast<Position<T>>(first);
+      at[c] = static_cast<PoolPosition<T>>(first);
     }
     for (int64_t i = 0; i < h.count; ++i) {
       const int64_t row = (h.first + i * state.dims[0].step) * width;
@@ -257,7 +249,7 @@ struct Maxima {
         for (size_t c = 0; c < kLanes; ++c) {
           const bool wins = (pixel[c] > value[c]) | (pixel[c] != pixel[c]);
           value[c] = wins ? pixel[c] : value[c];
-          at[c] = wins ? static_cast<Position<T>>(position) : at[c];
+          at[c] = wins ? static_cast<PoolPosition<T>>(position) : at[c];
         }
       }
     }
@@ -286,15 +278,43 @@ void for_windows(const PoolState& state, const Fn& fn) {
   }
 }
 
+// Calls fn(begin, end) for ranges of planes.
 template <class Fn>
 void parallel_planes(const KernelContext& ctx, const PoolState& state, const Fn& fn) {
   constexpr int64_t kGrain = 1 << 15;
   const int64_t size = (state.in_size() + state.out_size()) * state.lanes;
-  ctx.pool().parallel_for(0, state.planes, kGrain / std::max<int64_t>(size, 1) + 1,
-                          [&](int64_t begin, int64_t end) {
-                            for (int64_t p = begin; p < end; ++p)
-                              fn(p);
-                          });
+  ctx.pool().parallel_for(0, state.planes, kGrain / std::max<int64_t>(size, 1) + 1, fn);
+}
+
+// Calls fn(plane) for all planes.
+template <class Fn>
+void for_planes(const KernelContext& ctx, const PoolState& state, const Fn& fn) {
+  parallel_planes(ctx, state, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p)
+      fn(p);
+  });
+}
+
+// Calls fn(plane, rows) for all planes; `rows` is a Rows that planes share.
+template <class Rows, class Fn>
+void for_planes_by_rows(const KernelContext& ctx, const PoolState& state, const Fn& fn) {
+  parallel_planes(ctx, state, [&](int64_t begin, int64_t end) {
+    Rows rows(state);
+    for (int64_t p = begin; p < end; ++p)
+      fn(p, rows);
+  });
+}
+
+// Calls fn(plane, offset of a row in y, maxima of the row) for all rows of contiguous planes.
+template <class T, class Fn>
+void for_rows_of_maxima(const KernelContext& ctx, const PoolState& state, const T* x,
+                        const Fn& fn) {
+  for_planes_by_rows<RowMaxima<T>>(ctx, state, [&](int64_t p, RowMaxima<T>& maxima) {
+    for (int64_t oh = 0; oh < state.dims[0].out; ++oh) {
+      maxima.find(x + p * state.in_size(), static_cast<size_t>(oh));
+      fn(p, p * state.out_size() + oh * state.dims[1].out, maxima);
+    }
+  });
 }
 
 template <class T>
@@ -303,7 +323,15 @@ void run_max_pool(const KernelContext& ctx) {
   const ContiguousInput<T> x(ctx, 0);
   const ContiguousOutput<T> y(ctx, 0);
   int64_t* indices = ctx.outputs.size() > 1 ? ctx.out(1).as<int64_t>() : nullptr;
-  parallel_planes(ctx, state, [&](int64_t p) {
+  if (state.lanes == 1) {
+    for_rows_of_maxima(ctx, state, x.data(), [&](int64_t, int64_t row, const auto& maxima) {
+      std::copy_n(maxima.values(), state.dims[1].out, y.data() + row);
+      if (indices != nullptr) std::copy_n(maxima.positions(), state.dims[1].out, indices + row);
+    });
+    y.finish(ctx);
+    return;
+  }
+  for_planes(ctx, state, [&](int64_t p) {
     const T* from = x.data() + p * state.in_size() * state.lanes;
     const int64_t to = p * state.out_size() * state.lanes;
     for_lanes(state.lanes, [&](int64_t lane, auto lanes) {
@@ -311,8 +339,6 @@ void run_max_pool(const KernelContext& ctx) {
         Maxima<T, lanes> maxima;
         maxima.find(state, from + lane, state.dims[0].taps[oh], state.dims[1].taps[ow]);
         std::copy_n(maxima.value.data(), lanes(), y.data() + to + offset + lane);
-        if (indices != nullptr)
-          std::copy_n(maxima.at.data(), lanes(), indices + to + offset + lane);
       });
     });
   });
@@ -339,7 +365,18 @@ void run_max_pool_gather(const KernelContext& ctx) {
   Ref<Storage> memory;
   const T* source = second_input(ctx, state, second, memory);
   const ContiguousOutput<T> y(ctx, 0);
-  parallel_planes(ctx, state, [&](int64_t p) {
+  if (state.lanes == 1) {
+    for_rows_of_maxima(ctx, state, x.data(), [&](int64_t p, int64_t row, const auto& maxima) {
+      const T* plane = source + p * state.in_size();
+      for (int64_t ow = 0; ow < state.dims[1].out; ++ow) {
+        const int64_t at = maxima.positions()[ow];
+        y.data()[row + ow] = at < 0 ? T{0} : plane[at];
+      }
+    });
+    y.finish(ctx);
+    return;
+  }
+  for_planes(ctx, state, [&](int64_t p) {
     const int64_t from = p * state.in_size() * state.lanes;
     const int64_t to = p * state.out_size() * state.lanes;
     for_lanes(state.lanes, [&](int64_t lane, auto lanes) {
@@ -365,7 +402,21 @@ void run_max_pool_backward(const KernelContext& ctx) {
   Ref<Storage> memory;
   const T* dy = second_input(ctx, state, second, memory);
   const ContiguousOutput<T> dx(ctx, 0);
-  parallel_planes(ctx, state, [&](int64_t p) {
+  if (state.lanes == 1) {
+    for_planes(ctx, state, [&](int64_t p) {
+      std::fill_n(dx.data() + p * state.in_size(), state.in_size(), T{0});
+    });
+    for_rows_of_maxima(ctx, state, x.data(), [&](int64_t p, int64_t row, const auto& maxima) {
+      T* target = dx.data() + p * state.in_size();
+      for (int64_t ow = 0; ow < state.dims[1].out; ++ow) {
+        const int64_t at = maxima.positions()[ow];
+        if (at >= 0) target[at] += dy[row + ow];
+      }
+    });
+    dx.finish(ctx);
+    return;
+  }
+  for_planes(ctx, state, [&](int64_t p) {
     const int64_t plane = p * state.in_size() * state.lanes;
     T* target = dx.data() + plane;
     std::fill_n(target, state.in_size() * state.lanes, T{0});
@@ -400,7 +451,16 @@ void run_avg_pool(const KernelContext& ctx) {
   const auto& state = ctx.state_as<PoolState>();
   const ContiguousInput<T> x(ctx, 0);
   const ContiguousOutput<T> y(ctx, 0);
-  parallel_planes(ctx, state, [&](int64_t p) {
+  if (state.lanes == 1) {
+    for_planes_by_rows<RowMeans<T>>(ctx, state, [&](int64_t p, RowMeans<T>& means) {
+      T* to = y.data() + p * state.out_size();
+      for (size_t oh = 0; oh < state.dims[0].taps.size(); ++oh, to += state.dims[1].out)
+        means.average(x.data() + p * state.in_size(), oh, to);
+    });
+    y.finish(ctx);
+    return;
+  }
+  for_planes(ctx, state, [&](int64_t p) {
     const T* from = x.data() + p * state.in_size() * state.lanes;
     T* to = y.data() + p * state.out_size() * state.lanes;
     for_lanes(state.lanes, [&](int64_t lane, auto lanes) {
@@ -424,7 +484,18 @@ void run_avg_pool_backward(const KernelContext& ctx) {
   const auto& state = ctx.state_as<PoolState>();
   const ContiguousInput<T> dy(ctx, 0);
   const ContiguousOutput<T> dx(ctx, 0);
-  parallel_planes(ctx, state, [&](int64_t p) {
+  if (state.lanes == 1) {
+    for_planes_by_rows<RowMeans<T>>(ctx, state, [&](int64_t p, RowMeans<T>& means) {
+      T* to = dx.data() + p * state.in_size();
+      std::fill_n(to, state.in_size(), T{0});
+      const T* from = dy.data() + p * state.out_size();
+      for (size_t oh = 0; oh < state.dims[0].taps.size(); ++oh, from += state.dims[1].out)
+        means.spread(from, oh, to);
+    });
+    dx.finish(ctx);
+    return;
+  }
+  for_planes(ctx, state, [&](int64_t p) {
     const T* from = dy.data() + p * state.out_size() * state.lanes;
     T* to = dx.data() + p * state.in_size() * state.lanes;
     std::fill_n(to, state.in_size() * state.lanes, T{0});

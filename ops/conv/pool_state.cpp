@@ -33,8 +33,14 @@ PoolShapes shapes_of(const KernelQuery& query) {
 }
 
 PoolDim prepare_max(const WindowDim& window) {
-  PoolDim dim{
-      .in = window.in, .out = window.out, .step = window.dilation, .taps = {}, .elements = {}};
+  PoolDim dim{.in = window.in,
+              .out = window.out,
+              .step = window.dilation,
+              .taps = {},
+              .elements = {},
+              .begin = -window.padding,
+              .stride = window.stride,
+              .kernel = window.kernel};
   for (int64_t o = 0; o < window.out; ++o) {
     const TapRange range = taps_inside(window, o);
     dim.taps.push_back({o * window.stride - window.padding + range.begin * window.dilation,

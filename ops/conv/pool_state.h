@@ -1,6 +1,7 @@
 // The state that the CPU kernels of pooling prepare once per decision.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <vector>
@@ -24,6 +25,16 @@ struct PoolDim {
   int64_t step = 1;
   std::vector<PoolTaps> taps;    // one for each output
   std::vector<double> elements;  // divisor of each output; mean pooling only
+  // Output o reads begin + o * stride + k * step for all k below `kernel`, unless this is outside
+  // [0, in). stride = 0: the windows differ in size.
+  int64_t begin = 0;
+  int64_t stride = 0;
+  int64_t kernel = 0;
+
+  // The end of what windows read, at least `in`.
+  int64_t end() const {
+    return std::max(in, begin + (out - 1) * stride + std::max<int64_t>(0, kernel - 1) * step + 1);
+  }
 
   // True if every element is read by exactly one output.
   bool tiles() const;

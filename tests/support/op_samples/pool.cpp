@@ -20,6 +20,10 @@ Tensor max_overlapping(const Inputs& x) {
   return max_pool2d(x[0], {3, 2}, {.stride = 1, .padding = {1, 0}});
 }
 
+Tensor max_overlapping_halves(const Inputs& x) {
+  return max_pool2d(x[0], 3, {.stride = 2, .padding = 1});
+}
+
 Tensor max_ceil(const Inputs& x) {
   return max_pool2d(x[0], 2, {.ceil_mode = true});
 }
@@ -34,6 +38,14 @@ Tensor avg_halves(const Inputs& x) {
 
 Tensor avg_padded(const Inputs& x) {
   return avg_pool2d(x[0], 3, {.stride = 2, .padding = 1, .count_include_pad = false});
+}
+
+Tensor avg_overlapping(const Inputs& x) {
+  return avg_pool2d(x[0], {2, 3}, {.stride = 1, .padding = {0, 1}});
+}
+
+Tensor avg_sparse(const Inputs& x) {
+  return avg_pool2d(x[0], 2, {.stride = 3});
 }
 
 Tensor avg_ceil(const Inputs& x) {
@@ -85,6 +97,8 @@ Samples pool_samples() {
   const SampleInput planes = distinct({2, 3, 5, 4});
   add(samples, "max_pool", "max_pool_backward", planes, max_halves, "halves");
   add(samples, "max_pool", "max_pool_backward", planes, max_overlapping, "overlapping");
+  add(samples, "max_pool", "max_pool_backward", planes, max_overlapping_halves,
+      "overlapping halves");
   add(samples, "max_pool", "max_pool_backward", distinct({5, 3, 3}), max_ceil, "ceil");
   samples.push_back({"max_pool", {in({2, 3, 5, 4})}, kIntegers, max_halves, "integers"});
   samples.push_back({"max_pool_with_indices",
@@ -95,6 +109,8 @@ Samples pool_samples() {
   samples.push_back({"avg_pool", {in({2, 3, 5, 4})}, only(DType::kInt64), avg_halves, "integers"});
   add(samples, "avg_pool", "avg_pool_backward", planes, avg_halves, "halves");
   add(samples, "avg_pool", "avg_pool_backward", planes, avg_padded, "padded");
+  add(samples, "avg_pool", "avg_pool_backward", planes, avg_overlapping, "overlapping");
+  add(samples, "avg_pool", "avg_pool_backward", planes, avg_sparse, "sparse");
   add(samples, "avg_pool", "avg_pool_backward", distinct({5, 3, 3}), avg_ceil, "ceil");
   add(samples, "max_pool", "max_pool_backward", distinct({2, 6, 5}), max_dilated, "dilated");
   add(samples, "avg_pool", "avg_pool_backward", distinct({2, 6, 5}), avg_ceil_padded,
@@ -104,7 +120,7 @@ Samples pool_samples() {
       "adaptive, halves");
   add(samples, "max_pool", "max_pool_backward", distinct({2, 2, 3}), max_adaptive,
       "adaptive, more than there are");
-  for (const Pool pool : {max_overlapping, max_dilated, max_adaptive}) {
+  for (const Pool pool : {max_overlapping, max_overlapping_halves, max_dilated, max_adaptive}) {
     samples.push_back({"max_pool", {specials({4, 5, 20, 20})}, kFloats, pool, "specials"});
     samples.back().only_kernels = true;
     samples.push_back(

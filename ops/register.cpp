@@ -42,6 +42,7 @@ void register_pool(OpTable& table);
 void register_random(OpTable& table);
 void register_recurrent(OpTable& table);
 void register_reduce(OpTable& table);
+void register_resample(OpTable& table);
 void register_scan(OpTable& table);
 void register_scatter_reduce(OpTable& table);
 void register_search(OpTable& table);
@@ -97,6 +98,7 @@ void register_ops(OpTable& table) {
   ops::register_random(table);
   ops::register_recurrent(table);
   ops::register_reduce(table);
+  ops::register_resample(table);
   ops::register_scan(table);
   ops::register_scatter_reduce(table);
   ops::register_search(table);

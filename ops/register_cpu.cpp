@@ -40,6 +40,7 @@ void register_pool_cpu(KernelTable& table);
 void register_random_cpu(KernelTable& table);
 void register_recurrent_cpu(KernelTable& table);
 void register_reduce_cpu(KernelTable& table);
+void register_resample_cpu(KernelTable& table);
 void register_scan_cpu(KernelTable& table);
 void register_search_cpu(KernelTable& table);
 void register_slice_cpu(KernelTable& table);
@@ -93,6 +94,7 @@ void register_all_cpu(KernelTable& table) {
   register_random_cpu(table);
   register_recurrent_cpu(table);
   register_reduce_cpu(table);
+  register_resample_cpu(table);
   register_scan_cpu(table);
   register_search_cpu(table);
   register_slice_cpu(table);

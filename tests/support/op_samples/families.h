@@ -35,6 +35,7 @@ Samples random_samples();
 Samples recurrent_samples();
 Samples redistribute_samples();
 Samples reduce_samples();
+Samples resample_samples();
 Samples row_samples();
 Samples scan_samples();
 Samples search_samples();
@@ -79,12 +80,12 @@ inline constexpr std::array kFamilies = {activation_samples,    attention_sample
                                          partial_fc_samples,    pool_samples,
                                          random_samples,        recurrent_samples,
                                          redistribute_samples,  reduce_samples,
-                                         row_samples,           scan_samples,
-                                         search_samples,        slice_samples,
-                                         softmax_samples,       sort_samples,
-                                         special_samples,       statistics_samples,
-                                         ternary_samples,       unary_samples,
-                                         update_samples,        view_samples,
-                                         where_samples};
+                                         resample_samples,      row_samples,
+                                         scan_samples,          search_samples,
+                                         slice_samples,         softmax_samples,
+                                         sort_samples,          special_samples,
+                                         statistics_samples,    ternary_samples,
+                                         unary_samples,         update_samples,
+                                         view_samples,          where_samples};
 
 }  // namespace flow::contract

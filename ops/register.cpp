@@ -31,6 +31,7 @@ void register_dropout(OpTable& table);
 void register_embedding(OpTable& table);
 void register_extrema(OpTable& table);
 void register_gather(OpTable& table);
+void register_group_norm(OpTable& table);
 void register_index(OpTable& table);
 void register_loss(OpTable& table);
 void register_matmul(OpTable& table);
@@ -87,6 +88,7 @@ void register_ops(OpTable& table) {
   ops::register_embedding(table);
   ops::register_extrema(table);
   ops::register_gather(table);
+  ops::register_group_norm(table);
   ops::register_index(table);
   ops::register_loss(table);
   ops::register_matmul(table);

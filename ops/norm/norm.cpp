@@ -8,7 +8,6 @@
 #include "ops/elementwise/unary.h"
 #include "ops/norm/norm_op.h"
 #include "ops/reduce/reduce.h"
-#include "ops/shape/view.h"
 
 namespace flow {
 namespace ops {
@@ -283,36 +282,6 @@ Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape, const RmsNorm
   const double eps = options.eps ? *options.eps : machine_eps(rows.dtype());
   const ops::NormAttrs attrs{normalized_shape.size(), eps};
   return dispatch(ops::kRmsNorm, {&rows, &options.weight}, attrs, x.site());
-}
-
-Tensor group_norm(const TensorArg& x, int64_t num_groups, const NormalizationOptions& options) {
-  const Shape& shape = x->shape();
-  if (shape.size() < 2 || num_groups < 1 || shape[1] % num_groups != 0) {
-    throw InvalidArgument(str("[group_norm] channels (dim 1) must divide into ", num_groups,
-                              " groups; received ", x->meta()));
-  }
-  for (const Tensor& parameter : {options.weight, options.bias}) {
-    if (!parameter.defined() || parameter.shape() == Shape{shape[1]}) continue;
-    throw InvalidArgument(str("[group_norm] weight and bias have one element for each of the ",
-                              shape[1], " channels; received ", parameter.meta(), " for ",
-                              x->meta()));
-  }
-  if (shape.numel() > 0 && shape.numel() == shape[0] * shape[1] &&
-      shape[0] * shape[1] == num_groups) {
-    throw InvalidArgument(str("[group_norm] a group of one value has no statistics; received ",
-                              x->meta(), " and ", num_groups, " groups"));
-  }
-  const Shape grouped{shape[0], num_groups,
-                      shape.numel() / std::max<int64_t>(1, shape[0] * num_groups)};
-  const TensorArg rows_of(x.tensor(), x.site());
-  const Tensor rows = reshape(rows_of, grouped);
-  Tensor y = layer_norm(TensorArg(rows, x.site()), {grouped[2]}, {.eps = options.eps});
-  y = reshape(y, shape);
-  Shape per_channel = Shape::filled(shape.size(), 1);
-  per_channel[1] = shape[1];
-  if (options.weight.defined()) y = mul(y, reshape(options.weight, per_channel));
-  if (options.bias.defined()) y = add(y, reshape(options.bias, per_channel));
-  return y;
 }
 
 }  // namespace flow

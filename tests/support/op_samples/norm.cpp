@@ -30,6 +30,22 @@ Tensor weighted_rms_norm(const Inputs& x) {
   return rms_norm(x[0], {x[0].size(-1)}, {.weight = x[1]});
 }
 
+Tensor plain_group_norm(const Inputs& x) {
+  return group_norm(x[0], x[0].size(1) / 2);
+}
+
+Tensor weighted_group_norm(const Inputs& x) {
+  return group_norm(x[0], x[0].size(1) / 2, {.weight = x[1], .bias = x[2]});
+}
+
+Tensor biased_group_norm(const Inputs& x) {
+  return group_norm(x[0], x[0].size(1), {.bias = x[1], .eps = 0.1});
+}
+
+Tensor scaled_group_norm(const Inputs& x) {
+  return group_norm(x[0], 1, {.weight = x[1]});
+}
+
 struct Case {
   const char* op;
   std::vector<SampleInput> inputs;
@@ -51,6 +67,12 @@ Samples norm_samples() {
            {"rms_norm", {specials({30, 40})}, plain_rms_norm, "specials"},
            {"rms_norm", {sparse({40, 40}, 0.98)}, plain_rms_norm, "zero rows"},
            {"layer_norm", {in({120, 300}), in({300}), in({300})}, weighted_layer_norm, "many"},
+           {"group_norm", {in({3, 4, 5})}, plain_group_norm, ""},
+           {"group_norm", {in({2, 4, 5}), in({4}), in({4})}, weighted_group_norm, "weighted"},
+           {"group_norm", {in({2, 3, 2, 2}), in({3})}, biased_group_norm, "one channel each"},
+           {"group_norm", {in({2, 3, 4}), in({3})}, scaled_group_norm, "one group"},
+           {"group_norm", {specials({5, 6, 40})}, plain_group_norm, "specials"},
+           {"group_norm", {in({9, 32, 9, 13}), in({32}), in({32})}, weighted_group_norm, "many"},
            {"rms_norm", {in({5, 4})}, plain_rms_norm, ""},
            {"rms_norm", {in({2, 5, 4}), in({4})}, weighted_rms_norm, "weighted"},
            {"rms_norm", {in({120, 300}), in({300})}, weighted_rms_norm, "many"},

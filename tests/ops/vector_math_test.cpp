@@ -73,6 +73,10 @@ const std::array kAccuracies = {
     Accuracy{"gelu_tanh_slope", gelu_tanh_slope_reference, 4.0, 3e-7L},
     Accuracy{"sin", [](Real x) { return std::sin(x); }, 2.0},
     Accuracy{"cos", [](Real x) { return std::cos(x); }, 2.0},
+    Accuracy{"tan", [](Real x) { return std::tan(x); }, 3.0},
+    Accuracy{"atan", [](Real x) { return std::atan(x); }, 3.0},
+    Accuracy{"asin", [](Real x) { return std::asin(x); }, 3.0},
+    Accuracy{"acos", [](Real x) { return std::acos(x); }, 3.0},
 };
 
 // Every kStride-th bit pattern, which visits each binade of both signs, and values next to limits.
@@ -222,6 +226,16 @@ TEST(VectorMathSpecialValues, FollowTheFunctionsLimits) {
       SpecialValue{"sin", kInf, kNan},
       SpecialValue{"sin", -0.0F, -0.0F},
       SpecialValue{"cos", 0.0F, 1.0F},
+      SpecialValue{"tan", -0.0F, -0.0F},
+      SpecialValue{"tan", kInf, kNan},
+      SpecialValue{"atan", -0.0F, -0.0F},
+      SpecialValue{"atan", kInf, 1.57079633F},
+      SpecialValue{"asin", -0.0F, -0.0F},
+      SpecialValue{"asin", 1.0F, 1.57079633F},
+      SpecialValue{"asin", 1.0000001F, kNan},
+      SpecialValue{"acos", 1.0F, 0.0F},
+      SpecialValue{"acos", -1.0F, 3.14159274F},
+      SpecialValue{"acos", -1.0000001F, kNan},
   };
 
   for (const VectorProbe& probe : probes_of_this_machine()) {

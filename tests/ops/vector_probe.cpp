@@ -2,6 +2,7 @@
 
 #include "ops/kernel/vector_math.h"
 #include "ops/kernel/vector_pow.h"
+#include "ops/kernel/vector_tan.h"
 
 #include "ops/kernel/isa_begin.h"
 
@@ -43,6 +44,10 @@ std::vector<VectorFunction> make_functions() {
       function("gelu_tanh_slope", [](auto v) { return gelu_tanh_slope(v); }),
       function("sin", [](auto v) { return sin(v); }),
       function("cos", [](auto v) { return cos(v); }),
+      function("tan", [](auto v) { return tan(v); }),
+      function("atan", [](auto v) { return atan(v); }),
+      function("asin", [](auto v) { return asin(v); }),
+      function("acos", [](auto v) { return acos(v); }),
       function("sqrt", [](auto v) { return sqrt(v); }),
       function("abs", [](auto v) { return abs(v); }),
       function("negate", [](auto v) { return -v; }),

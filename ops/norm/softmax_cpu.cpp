@@ -189,59 +189,100 @@ void softmax_backward_row(T* dx, const T* dy, const T* y, int64_t n) {
   });
 }
 
-// ---- a vector of neighbouring slices, elements `inner` apart
+// ---- neighbouring slices, elements `inner` apart
 
-// The sum of f(i) for i < n, in stretches that keep rounding errors small.
-template <class V, class F>
-V sum_along(int64_t n, const F& f) {
-  constexpr int64_t kStretch = 32;
-  V total = V::zero();
-  for (int64_t begin = 0; begin < n; begin += kStretch) {
-    V part = V::zero();
-    for (int64_t i = begin; i < std::min(n, begin + kStretch); ++i)
-      part = part + f(i);
-    total = total + part;
+// The most slices that are computed together. Their elements are read in the order of memory: a few
+// slices at a time would use few sets of the caches.
+constexpr int64_t kPanel = 512;
+// Sums are taken over stretches of so many elements, so that rounding errors stay small.
+constexpr int64_t kStretch = 32;
+
+// One number for each slice of a panel.
+template <class C>
+struct PanelSums {
+  alignas(64) C part[kPanel];
+  alignas(64) C total[kPanel];
+
+  explicit PanelSums(int64_t width) {
+    std::fill_n(part, width, C{0});
+    std::fill_n(total, width, C{0});
   }
-  return total;
-}
+
+  // Adds part to total.
+  void finish_stretch(int64_t width) {
+    for_row<C>(width, [&](auto at) {
+      at.put(total, at.get(total) + at.get(part));
+      at.put(part, Vec<C>::zero());
+    });
+  }
+
+  // Calls term(i, at) for all i < size and all places, and adds up what it returns.
+  template <class F>
+  void add(int64_t size, int64_t width, const F& term) {
+    for (int64_t i = 0; i < size; ++i) {
+      for_row<C>(width, [&](auto at) { at.put(part, at.get(part) + term(i, at)); });
+      if (i % kStretch == kStretch - 1 || i == size - 1) finish_stretch(width);
+    }
+  }
+};
 
 template <class T, bool kLog>
-void softmax_columns(T* y, const T* x, int64_t size, int64_t inner, auto at) {
+void softmax_panel(T* y, const T* x, int64_t size, int64_t inner, int64_t width) {
   using V = VecOf<T>;
   using C = decltype(max_of(V::zero()));
-  V largest = V::fill(-std::numeric_limits<C>::infinity());
-  for (int64_t i = 0; i < size; ++i)
-    largest = max(at.get(x + i * inner), largest);
+  alignas(64) C largest[kPanel];
+  std::fill_n(largest, width, -std::numeric_limits<C>::infinity());
+  for (int64_t i = 0; i < size; ++i) {
+    for_row<C>(width,
+               [&](auto at) { at.put(largest, max(at.get(x + i * inner), at.get(largest))); });
+  }
   constexpr bool kKeepsExp = !kLog && sizeof(T) == sizeof(C);
-  const V total = sum_along<V>(size, [&](int64_t i) {
-    const V e = exp(at.get(x + i * inner) - largest);
+  PanelSums<C> sums(width);
+  sums.add(size, width, [&](int64_t i, auto at) {
+    const V e = exp(at.get(x + i * inner) - at.get(largest));
     if constexpr (kKeepsExp) at.put(y + i * inner, e);
     return e;
   });
-  const V factor = kLog ? log(total) : V::fill(1) / total;
+  C* const factor = sums.total;
+  for_row<C>(width, [&](auto at) {
+    at.put(factor, kLog ? log(at.get(factor)) : V::fill(1) / at.get(factor));
+  });
   for (int64_t i = 0; i < size; ++i) {
-    if constexpr (kLog) {
-      at.put(y + i * inner, (at.get(x + i * inner) - largest) - factor);
-    } else if constexpr (kKeepsExp) {
-      at.put(y + i * inner, at.get(y + i * inner) * factor);
-    } else {
-      at.put(y + i * inner, exp(at.get(x + i * inner) - largest) * factor);
-    }
+    const T* source = x + i * inner;
+    T* target = y + i * inner;
+    for_row<C>(width, [&](auto at) {
+      if constexpr (kLog) {
+        at.put(target, (at.get(source) - at.get(largest)) - at.get(factor));
+      } else if constexpr (kKeepsExp) {
+        at.put(target, at.get(target) * at.get(factor));
+      } else {
+        at.put(target, exp(at.get(source) - at.get(largest)) * at.get(factor));
+      }
+    });
   }
 }
 
 template <class T, bool kLog>
-void softmax_backward_columns(T* dx, const T* dy, const T* y, int64_t size, int64_t inner,
-                              auto at) {
+void softmax_backward_panel(T* dx, const T* dy, const T* y, int64_t size, int64_t inner,
+                            int64_t width) {
   using V = VecOf<T>;
-  const V total = sum_along<V>(size, [&](int64_t i) {
+  using C = decltype(max_of(V::zero()));
+  PanelSums<C> sums(width);
+  sums.add(size, width, [&](int64_t i, auto at) {
     const V u = at.get(dy + i * inner);
-    return kLog ? u : u * at.get(y + i * inner);
+    if constexpr (kLog) {
+      return u;
+    } else {
+      return u * at.get(y + i * inner);
+    }
   });
   for (int64_t i = 0; i < size; ++i) {
-    const V u = at.get(dy + i * inner);
-    const V v = at.get(y + i * inner);
-    at.put(dx + i * inner, kLog ? fnma(exp(v), total, u) : (u - total) * v);
+    for_row<C>(width, [&](auto at) {
+      const V total = at.get(sums.total);
+      const V u = at.get(dy + i * inner);
+      const V v = at.get(y + i * inner);
+      at.put(dx + i * inner, kLog ? fnma(exp(v), total, u) : (u - total) * v);
+    });
   }
 }
 
@@ -251,32 +292,31 @@ constexpr int64_t kGrain = 16384;
 
 template <class T, bool kLog, bool kBackward>
 void run_fast(const KernelContext& ctx) {
-  using C = decltype(max_of(VecOf<T>::zero()));
   const auto& state = ctx.state_as<SoftmaxState>();
   const T* a = ctx.in(0).as<T>();
   const T* b = kBackward ? ctx.in(1).as<T>() : nullptr;
   T* out = ctx.out(0).as<T>();
   const int64_t slab = state.size * state.inner;
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, slab));
-  ctx.pool().parallel_for(0, state.outer, grain, [&](int64_t begin, int64_t end) {
+  const int64_t panels = (state.inner + kPanel - 1) / kPanel;
+  const int64_t panel_size = state.size * std::min(kPanel, state.inner);
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, panel_size));
+  ctx.pool().parallel_for(0, state.outer * panels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t base = i * slab;
+      const int64_t first = i % panels * kPanel;
+      const int64_t base = i / panels * slab + first;
+      const int64_t width = std::min(kPanel, state.inner - first);
       if (state.inner == 1) {
         if constexpr (kBackward) {
           softmax_backward_row<T, kLog>(out + base, a + base, b + base, state.size);
         } else {
           softmax_row<T, kLog>(out + base, a + base, state.size);
         }
-        continue;
+      } else if constexpr (kBackward) {
+        softmax_backward_panel<T, kLog>(out + base, a + base, b + base, state.size, state.inner,
+                                        width);
+      } else {
+        softmax_panel<T, kLog>(out + base, a + base, state.size, state.inner, width);
       }
-      for_row<C>(state.inner, [&](auto at) {
-        if constexpr (kBackward) {
-          softmax_backward_columns<T, kLog>(out + base, a + base, b + base, state.size, state.inner,
-                                            at);
-        } else {
-          softmax_columns<T, kLog>(out + base, a + base, state.size, state.inner, at);
-        }
-      });
     }
   });
 }

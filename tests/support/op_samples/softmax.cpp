@@ -14,8 +14,12 @@ void add(Samples& samples, const std::string& op, Function function) {
     int64_t dim;
   };
 
-  for (const auto& [shape, dim] : std::vector<Case>{
-           {{5, 2}, -1}, {{2, 5, 3}, 1}, {{90, 300}, 1}, {{300, 90}, 0}, {{20, 5000}, 1}}) {
+  for (const auto& [shape, dim] : std::vector<Case>{{{5, 2}, -1},
+                                                    {{2, 5, 3}, 1},
+                                                    {{90, 300}, 1},
+                                                    {{300, 90}, 0},
+                                                    {{40, 1100}, 0},
+                                                    {{20, 5000}, 1}}) {
     const auto call = [function, dim = dim](const Inputs& x) { return function(x[0], dim, {}); };
     const std::string label = str(shape, " along ", dim);
     samples.push_back({op, {in(shape, -4, 4)}, kFloats, call, label});

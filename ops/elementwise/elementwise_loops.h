@@ -80,17 +80,19 @@ inline void map_ahead(Y* y, int64_t n, F f, const X*... x) {
   map(y + i, n - i, f, (x + i)...);
 }
 
+// The formula is inlined, whatever its size: a call for each vector would load its constants again
+// and could not overlap with the next one.
 template <class F>
 struct VectorBlock {
   template <class Y, class... X>
-  static void run(const void* attrs, Y* y, int64_t n, const X*... x) {
+  [[gnu::flatten]] static void run(const void* attrs, Y* y, int64_t n, const X*... x) {
     map_ahead(y, n, F::template make<Compute<Y>>(attrs), x...);
   }
 
   template <class Y, class... X>
 
-  requires(sizeof(Y) > 2) static void run_streaming(const void* attrs, Y* y, int64_t n,
-                                                    const X*... x) {
+  requires(sizeof(Y) > 2) [[gnu::flatten]] static void run_streaming(const void* attrs, Y* y,
+                                                                     int64_t n, const X*... x) {
     map_stream(y, n, F::template make<Y>(attrs), x...);
   }
 

@@ -167,7 +167,7 @@ struct BceWithLogits {
 
   template <class C>
   static Vec<C> vector_value(Vec<C> x, Vec<C> t, C /*p*/) {
-    return max(Vec<C>::zero(), x) - x * t + log1p(exp(-abs(x)));
+    return softplus(x) - x * t;
   }
 
   template <class C>

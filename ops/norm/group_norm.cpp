@@ -1,5 +1,4 @@
 #include "core/dispatch.h"
-#include "ops/autocast.h"
 #include "ops/elementwise/binary.h"
 #include "ops/norm/group_norm_op.h"
 #include "ops/norm/norm.h"
@@ -7,11 +6,24 @@
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
 
-namespace flow {
-namespace ops {
+namespace flow::ops {
 namespace {
 
 constexpr int64_t kChannels = 1;
+
+}  // namespace
+
+Shape grouped_shape(const Shape& x, int64_t num_groups) {
+  return {x[0], num_groups, x.numel() / std::max<int64_t>(1, x[0] * num_groups)};
+}
+
+Tensor over_channels(const Tensor& parameter, int64_t dim) {
+  Shape shape = Shape::filled(dim, 1);
+  shape[kChannels] = parameter.numel();
+  return reshape(parameter, shape);
+}
+
+namespace {
 
 // x is input `x`; weight and bias, from input `first` on, are optional.
 void check_inputs(const OpContext& ctx, int x, int first, int count) {
@@ -79,18 +91,6 @@ void sbp_backward(SbpContext& ctx) {
   ctx.add({partial_sum, broadcast, broadcast}, {partial_sum, partial_sum, partial_sum});
   if (ctx.has_input(2))
     ctx.add({broadcast, broadcast, partial_sum}, {partial_sum, broadcast, broadcast});
-}
-
-// (N, C, ...) as (N, groups, elements of a group).
-Shape grouped_shape(const Shape& x, int64_t num_groups) {
-  return {x[0], num_groups, x.numel() / std::max<int64_t>(1, x[0] * num_groups)};
-}
-
-// A vector over the channels as a tensor that broadcasts to x.
-Tensor over_channels(const Tensor& parameter, int64_t dim) {
-  Shape shape = Shape::filled(dim, 1);
-  shape[kChannels] = parameter.numel();
-  return reshape(parameter, shape);
 }
 
 Ints all_but_channels(int64_t dim) {
@@ -165,59 +165,4 @@ void register_group_norm(OpTable& table) {
   table.add(kGroupNormBackward);
 }
 
-}  // namespace ops
-
-namespace {
-
-void check(const TensorArg& x, int64_t num_groups, const NormalizationOptions& options) {
-  const Shape& shape = x->shape();
-  if (shape.size() < 2 || num_groups < 1 || shape[1] % num_groups != 0) {
-    throw InvalidArgument(str("[group_norm] channels (dim 1) must divide into ", num_groups,
-                              " groups; received ", x->meta()));
-  }
-  for (const Tensor& parameter : {options.weight, options.bias}) {
-    if (!parameter.defined() || parameter.shape() == Shape{shape[1]}) continue;
-    throw InvalidArgument(str("[group_norm] weight and bias have one element for each of the ",
-                              shape[1], " channels; received ", parameter.meta(), " for ",
-                              x->meta()));
-  }
-  if (shape.numel() > 0 && shape.numel() == shape[0] * shape[1] &&
-      shape[0] * shape[1] == num_groups) {
-    throw InvalidArgument(str("[group_norm] a group of one value has no statistics; received ",
-                              x->meta(), " and ", num_groups, " groups"));
-  }
-}
-
-// True if the op takes the call: its kernels are for CPUs, and channels of several elements.
-bool has_kernel(const Tensor& x, const NormalizationOptions& options) {
-  const auto fits = [&](const Tensor& parameter) {
-    return !parameter.defined() || parameter.dtype() == x.dtype();
-  };
-  const Shape& shape = x.shape();
-  return x.device() == DeviceType::kCpu && is_floating(x.dtype()) && fits(options.weight) &&
-         fits(options.bias) && shape.numel() > shape[0] * shape[1];
-}
-
-// Groups as rows of layer_norm.
-Tensor normalized_rows(const TensorArg& x, int64_t num_groups,
-                       const NormalizationOptions& options) {
-  const Shape grouped = ops::grouped_shape(x->shape(), num_groups);
-  const Tensor rows = reshape(x, grouped);
-  Tensor y = layer_norm(TensorArg(rows, x.site()), {grouped[2]}, {.eps = options.eps});
-  y = reshape(y, x->shape());
-  if (options.weight.defined()) y = mul(y, ops::over_channels(options.weight, x->dim()));
-  if (options.bias.defined()) y = add(y, ops::over_channels(options.bias, x->dim()));
-  return y;
-}
-
-}  // namespace
-
-Tensor group_norm(const TensorArg& x, int64_t num_groups, const NormalizationOptions& options) {
-  check(x, num_groups, options);
-  const Tensor wide = ops::autocast(x, ops::kGroupNorm.autocast);
-  if (!has_kernel(wide, options)) return normalized_rows(x, num_groups, options);
-  const ops::GroupNormAttrs attrs{x->size(1) / num_groups, options.eps};
-  return dispatch(ops::kGroupNorm, {&wide, &options.weight, &options.bias}, attrs, x.site());
-}
-
-}  // namespace flow
+}  // namespace flow::ops

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "core/op.h"
+#include "core/tensor.h"
 
 namespace flow::ops {
 
@@ -21,5 +22,10 @@ struct GroupNormAttrs {
 // layer_norm do.
 extern const OpDef kGroupNorm;          // (x, weight, bias) -> y
 extern const OpDef kGroupNormBackward;  // (dy, x, weight) -> dx, dweight, dbias
+
+// (N, C, ...) as (N, groups, elements of a group).
+Shape grouped_shape(const Shape& x, int64_t num_groups);
+// A vector over the channels as a tensor of `dim` dims that broadcasts to x.
+Tensor over_channels(const Tensor& parameter, int64_t dim);
 
 }  // namespace flow::ops

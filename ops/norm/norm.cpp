@@ -6,8 +6,10 @@
 #include "ops/autocast.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
+#include "ops/norm/group_norm_op.h"
 #include "ops/norm/norm_op.h"
 #include "ops/reduce/reduce.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 namespace ops {
@@ -282,6 +284,59 @@ Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape, const RmsNorm
   const double eps = options.eps ? *options.eps : machine_eps(rows.dtype());
   const ops::NormAttrs attrs{normalized_shape.size(), eps};
   return dispatch(ops::kRmsNorm, {&rows, &options.weight}, attrs, x.site());
+}
+
+namespace {
+
+void check_groups(const TensorArg& x, int64_t num_groups, const NormalizationOptions& options) {
+  const Shape& shape = x->shape();
+  if (shape.size() < 2 || num_groups < 1 || shape[1] % num_groups != 0) {
+    throw InvalidArgument(str("[group_norm] channels (dim 1) must divide into ", num_groups,
+                              " groups; received ", x->meta()));
+  }
+  for (const Tensor& parameter : {options.weight, options.bias}) {
+    if (!parameter.defined() || parameter.shape() == Shape{shape[1]}) continue;
+    throw InvalidArgument(str("[group_norm] weight and bias have one element for each of the ",
+                              shape[1], " channels; received ", parameter.meta(), " for ",
+                              x->meta()));
+  }
+  if (shape.numel() > 0 && shape.numel() == shape[0] * shape[1] &&
+      shape[0] * shape[1] == num_groups) {
+    throw InvalidArgument(str("[group_norm] a group of one value has no statistics; received ",
+                              x->meta(), " and ", num_groups, " groups"));
+  }
+}
+
+// True if the op takes the call: its kernels are for CPUs, and channels of several elements.
+bool has_kernel(const Tensor& x, const NormalizationOptions& options) {
+  const auto fits = [&](const Tensor& parameter) {
+    return !parameter.defined() || parameter.dtype() == x.dtype();
+  };
+  const Shape& shape = x.shape();
+  return x.device() == DeviceType::kCpu && is_floating(x.dtype()) && fits(options.weight) &&
+         fits(options.bias) && shape.numel() > shape[0] * shape[1];
+}
+
+// Groups as rows of layer_norm.
+Tensor normalized_rows(const TensorArg& x, int64_t num_groups,
+                       const NormalizationOptions& options) {
+  const Shape grouped = ops::grouped_shape(x->shape(), num_groups);
+  const Tensor rows = reshape(x, grouped);
+  Tensor y = layer_norm(TensorArg(rows, x.site()), {grouped[2]}, {.eps = options.eps});
+  y = reshape(y, x->shape());
+  if (options.weight.defined()) y = mul(y, ops::over_channels(options.weight, x->dim()));
+  if (options.bias.defined()) y = add(y, ops::over_channels(options.bias, x->dim()));
+  return y;
+}
+
+}  // namespace
+
+Tensor group_norm(const TensorArg& x, int64_t num_groups, const NormalizationOptions& options) {
+  check_groups(x, num_groups, options);
+  const Tensor wide = ops::autocast(x, ops::kGroupNorm.autocast);
+  if (!has_kernel(wide, options)) return normalized_rows(x, num_groups, options);
+  const ops::GroupNormAttrs attrs{x->size(1) / num_groups, options.eps};
+  return dispatch(ops::kGroupNorm, {&wide, &options.weight, &options.bias}, attrs, x.site());
 }
 
 }  // namespace flow

@@ -1,5 +1,7 @@
 #include "ops/norm/norm.h"
 
+#include <algorithm>
+
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {
@@ -30,16 +32,20 @@ Tensor weighted_rms_norm(const Inputs& x) {
   return rms_norm(x[0], {x[0].size(-1)}, {.weight = x[1]});
 }
 
+int64_t pairs_of_channels(const Inputs& x) {
+  return std::max<int64_t>(1, x[0].size(1) / 2);
+}
+
 Tensor plain_group_norm(const Inputs& x) {
-  return group_norm(x[0], x[0].size(1) / 2);
+  return group_norm(x[0], pairs_of_channels(x));
 }
 
 Tensor weighted_group_norm(const Inputs& x) {
-  return group_norm(x[0], x[0].size(1) / 2, {.weight = x[1], .bias = x[2]});
+  return group_norm(x[0], pairs_of_channels(x), {.weight = x[1], .bias = x[2]});
 }
 
 Tensor biased_group_norm(const Inputs& x) {
-  return group_norm(x[0], x[0].size(1), {.bias = x[1], .eps = 0.1});
+  return group_norm(x[0], std::max<int64_t>(1, x[0].size(1)), {.bias = x[1], .eps = 0.1});
 }
 
 Tensor scaled_group_norm(const Inputs& x) {

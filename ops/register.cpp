@@ -27,6 +27,7 @@ void register_creation(OpTable& table);
 void register_cross_entropy(OpTable& table);
 void register_ctc_loss(OpTable& table);
 void register_diagonal(OpTable& table);
+void register_distance(OpTable& table);
 void register_dropout(OpTable& table);
 void register_embedding(OpTable& table);
 void register_extrema(OpTable& table);
@@ -84,6 +85,7 @@ void register_ops(OpTable& table) {
   ops::register_cross_entropy(table);
   ops::register_ctc_loss(table);
   ops::register_diagonal(table);
+  ops::register_distance(table);
   ops::register_dropout(table);
   ops::register_embedding(table);
   ops::register_extrema(table);

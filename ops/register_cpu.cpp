@@ -23,6 +23,7 @@ void register_creation_cpu(KernelTable& table);
 void register_cross_entropy_cpu(KernelTable& table);
 void register_ctc_loss_cpu(KernelTable& table);
 void register_diagonal_cpu(KernelTable& table);
+void register_distance_cpu(KernelTable& table);
 void register_dropout_cpu(KernelTable& table);
 void register_embedding_cpu(KernelTable& table);
 void register_extrema_cpu(KernelTable& table);
@@ -78,6 +79,7 @@ void register_all_cpu(KernelTable& table) {
   register_cross_entropy_cpu(table);
   register_ctc_loss_cpu(table);
   register_diagonal_cpu(table);
+  register_distance_cpu(table);
   register_dropout_cpu(table);
   register_embedding_cpu(table);
   register_extrema_cpu(table);

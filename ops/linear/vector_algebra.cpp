@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "core/default_dtype.h"
+#include "core/dispatch.h"
 #include "core/error.h"
+#include "ops/autocast.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
@@ -11,6 +13,7 @@
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/index.h"
+#include "ops/linear/distance_op.h"
 #include "ops/linear/matmul.h"
 #include "ops/named_errors.h"
 #include "ops/reduce/reduce.h"
@@ -120,6 +123,31 @@ Tensor length(const TensorArg& x, double p) {
 
 }  // namespace
 
+namespace {
+
+// The kernels are for CPUs and Euclidean distances of rows with elements.
+bool has_kernel(const Tensor& a, const Tensor& b, double p) {
+  return p == 2 && a.device() == DeviceType::kCpu && is_floating(a.dtype()) &&
+         a.dtype() == b.dtype() && a.size(-1) > 0;
+}
+
+// Rows with the leading dims that a and b broadcast to.
+Tensor with_leading(const Tensor& x, const Shape& leading) {
+  Shape shape = leading;
+  shape.push_back(x.size(-2));
+  shape.push_back(x.size(-1));
+  return expand(x, shape);
+}
+
+Shape leading_shape(const Tensor& x) {
+  Shape shape;
+  for (int64_t i = 0; i + 2 < x.dim(); ++i)
+    shape.push_back(x.size(i));
+  return shape;
+}
+
+}  // namespace
+
 Tensor cdist(const TensorArg& a, const TensorArg& b, const CdistOptions& options) {
   return ops::named("cdist", [&]() -> Tensor {
     const Site site = a.site();
@@ -127,6 +155,14 @@ Tensor cdist(const TensorArg& a, const TensorArg& b, const CdistOptions& options
       throw InvalidArgument(str("[cdist] takes rows (…, P, M) and (…, R, M) and p >= 0; received ",
                                 a->meta(), ", ", b->meta(), ", p = ", options.p),
                             site);
+    }
+    const Tensor left = ops::autocast(a, ops::kCdist.autocast);
+    const Tensor right = ops::autocast(b, ops::kCdist.autocast);
+    if (has_kernel(left, right, options.p)) {
+      const Shape leading = broadcast_shapes(leading_shape(left), leading_shape(right), "cdist");
+      const Tensor wide_left = with_leading(left, leading);
+      const Tensor wide_right = with_leading(right, leading);
+      return dispatch(ops::kCdist, {&wide_left, &wide_right}, site);
     }
     const Tensor difference = sub({unsqueeze(a, -2), site}, unsqueeze(b, -3));
     return length({difference, site}, options.p);

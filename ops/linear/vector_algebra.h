@@ -24,7 +24,7 @@ struct CdistOptions {
 };
 
 // The distances norm(a[i] - b[j], p) between all pairs of rows: a (…, P, M), b (…, R, M) -> (…, P,
-// R). Needs memory for all P R M differences.
+// R). Needs memory for all P R M differences if p is not 2.
 Tensor cdist(const TensorArg& a, const TensorArg& b, const CdistOptions& options = {});
 
 // The p-norm distances between rows i < j of x (N, M): (N (N - 1) / 2).

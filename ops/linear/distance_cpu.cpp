@@ -1,0 +1,241 @@
+// Distances between rows on the CPU. No difference is stored: rows of b stay in cache while the
+// rows of a pass by.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "core/kernel.h"
+#include "core/kernel_scratch.h"
+#include "core/thread_pool.h"
+#include "ops/kernel/contiguous.h"
+#include "ops/kernel/row_loops.h"
+#include "ops/linear/distance_op.h"
+#include "ops/local_parts.h"
+
+#include "ops/kernel/isa_begin.h"
+
+void register_distance_cpu(KernelTable& table);
+
+namespace {
+
+constexpr int64_t kGrain = 1 << 15;
+
+// Rows of a (batch, rows, columns) meet `others` rows of b.
+struct DistanceState {
+  int64_t batch = 1;
+  int64_t rows = 0;
+  int64_t others = 0;
+  int64_t columns = 0;
+};
+
+// The sum of squares in double, for those that are too large or too small for T.
+template <class T>
+double exact_square(const T* a, const T* b, int64_t n) {
+  double total = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double d = static_cast<double>(a[i]) - static_cast<double>(b[i]);
+    total += d * d;
+  }
+  return total;
+}
+
+#if FLOW_ISA == 0
+
+struct OneByOne {
+  template <class T>
+  static void sum_differences(const T* w, const T* a, const T* b, const DistanceState& state,
+                              T* y) {
+    std::fill_n(y, state.columns, T{0});
+    for (int64_t j = 0; j < state.others; ++j) {
+      for (int64_t m = 0; m < state.columns; ++m)
+        y[m] += w[j] * (a[m] - b[j * state.columns + m]);
+    }
+  }
+};
+
+#endif
+
+// The number of terms after which a sum begins again, so that rounding errors stay small.
+constexpr int64_t kStretch = 32;
+// The vectors that the same place of a panel of rows fills.
+constexpr int64_t kPanelVectors = 4;
+
+struct ByVectors {
+  // One vector holds a place of kLanes rows of b, so that a sum needs no steps across lanes.
+  template <class T>
+  static void distances(const T* a, const T* panel, const T* b, int64_t count, int64_t n, T* y) {
+    using V = Vec<T>;
+    constexpr int64_t kLanes = V::kLanes;
+    constexpr int64_t kVectors = kPanelVectors;
+    V total[kVectors];
+    std::fill_n(total, kVectors, V::zero());
+    for (int64_t begin = 0; begin < n; begin += kStretch) {
+      V part[kVectors];
+      std::fill_n(part, kVectors, V::zero());
+      for (int64_t m = begin; m < std::min(n, begin + kStretch); ++m) {
+        const V own = V::fill(a[m]);
+        for (int64_t v = 0; v < kVectors; ++v) {
+          const V d = own - load(panel + (m * kVectors + v) * kLanes);
+          part[v] = fma(d, d, part[v]);
+        }
+      }
+      for (int64_t v = 0; v < kVectors; ++v)
+        total[v] = total[v] + part[v];
+    }
+    T squares[kVectors * kLanes];
+    for (int64_t v = 0; v < kVectors; ++v)
+      store(squares + v * kLanes, total[v]);
+    constexpr T kLeast = T(1e-30), kMost = T(1e30);
+    for (int64_t j = 0; j < count; ++j) {
+      const bool is_usual = squares[j] > kLeast && squares[j] < kMost;
+      y[j] = is_usual ? std::sqrt(squares[j])
+                      : static_cast<T>(std::sqrt(exact_square(a, b + j * n, n)));
+    }
+  }
+
+  // Stretches of rows keep rounding errors small.
+  template <class T>
+  static void sum_differences(const T* w, const T* a, const T* b, const DistanceState& state,
+                              T* y) {
+    using V = Vec<T>;
+    for_row<T>(state.columns, [&](auto at) {
+      const V own = at.get(a);
+      V total = V::zero();
+      for (int64_t begin = 0; begin < state.others; begin += kStretch) {
+        V part = V::zero();
+        const int64_t end = std::min(state.others, begin + kStretch);
+        for (int64_t j = begin; j < end; ++j)
+          part = fma(V::fill(w[j]), own - at.get(b + j * state.columns), part);
+        total = total + part;
+      }
+      at.put(y, total);
+    });
+  }
+};
+
+// Calls fn(row of a, first row of b of its batch) in parallel.
+template <class Fn>
+void for_rows(const KernelContext& ctx, const DistanceState& state, const Fn& fn) {
+  const int64_t work = std::max<int64_t>(1, state.others * state.columns);
+  ctx.pool().parallel_for(0, state.batch * state.rows, std::max<int64_t>(1, kGrain / work),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t row = begin; row < end; ++row)
+                              fn(row, row / state.rows * state.others);
+                          });
+}
+
+#if FLOW_ISA == 0
+
+void cdist_plainly(const KernelContext& ctx) {
+  const auto& state = ctx.state_as<DistanceState>();
+  const ContiguousInput<double> a(ctx, 0), b(ctx, 1);
+  const ContiguousOutput<double> y(ctx, 0);
+  for_rows(ctx, state, [&](int64_t row, int64_t first) {
+    for (int64_t j = 0; j < state.others; ++j) {
+      y.data()[row * state.others + j] = std::sqrt(exact_square(
+          a.data() + row * state.columns, b.data() + (first + j) * state.columns, state.columns));
+    }
+  });
+  y.finish(ctx);
+}
+
+#endif
+
+// Each thread takes panels of rows of b, which it transposes once for all rows of a.
+template <class T>
+void run_cdist(const KernelContext& ctx) {
+  constexpr int64_t kWidth = kPanelVectors * Vec<T>::kLanes;
+  const auto& state = ctx.state_as<DistanceState>();
+  const ContiguousInput<T> a(ctx, 0), b(ctx, 1);
+  const ContiguousOutput<T> y(ctx, 0);
+  const int64_t n = state.columns;
+  const int64_t panels = (state.others + kWidth - 1) / kWidth;
+  const int64_t work = std::max<int64_t>(1, state.rows * kWidth * n);
+  ctx.pool().parallel_for(
+      0, state.batch * panels, std::max<int64_t>(1, kGrain / work),
+      [&](int64_t begin, int64_t end) {
+        std::vector<T> panel(static_cast<size_t>(n * kWidth));
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t batch = i / panels;
+          const int64_t first = i % panels * kWidth;
+          const int64_t count = std::min(kWidth, state.others - first);
+          const T* source = b.data() + (batch * state.others + first) * n;
+          for (int64_t j = 0; j < count; ++j) {
+            for (int64_t m = 0; m < n; ++m)
+              panel[static_cast<size_t>(m * kWidth + j)] = source[j * n + m];
+          }
+          for (int64_t row = batch * state.rows; row < (batch + 1) * state.rows; ++row) {
+            ByVectors::distances(a.data() + row * n, panel.data(), source, count, n,
+                                 y.data() + row * state.others + first);
+          }
+        }
+      });
+  y.finish(ctx);
+}
+
+template <class Loops, class T>
+void run_differences(const KernelContext& ctx) {
+  const auto& state = ctx.state_as<DistanceState>();
+  const ContiguousInput<T> w(ctx, 0), a(ctx, 1), b(ctx, 2);
+  const ContiguousOutput<T> y(ctx, 0);
+  for_rows(ctx, state, [&](int64_t row, int64_t first) {
+    Loops::sum_differences(w.data() + row * state.others, a.data() + row * state.columns,
+                           b.data() + first * state.columns, state, y.data() + row * state.columns);
+  });
+  y.finish(ctx);
+}
+
+// `pairs` has the shape (…, rows, others), `a` the shape (…, rows, columns).
+DistanceState prepare(const TensorMeta& pairs, const TensorMeta& a) {
+  const Shape& shape = pairs.local_shape;
+  DistanceState state;
+  for (int64_t i = 0; i + 2 < shape.size(); ++i)
+    state.batch *= shape[i];
+  state.rows = shape[shape.size() - 2];
+  state.others = shape[shape.size() - 1];
+  state.columns = a.local_shape.back();
+  return state;
+}
+
+template <class T>
+KernelChoice choose(const KernelQuery& query, KernelFn fn) {
+  if (!parts_fit(query)) return {};
+  const bool is_cdist = &query.op == &kCdist;
+  const auto state =
+      std::make_shared<const DistanceState>(is_cdist ? prepare(query.output(0), query.input(0))
+                                                     : prepare(query.input(0), query.input(1)));
+  return with_scratch({fn, state}, contiguous_scratch(query, dtype_of<T>));
+}
+
+template <KernelFn kFloat, KernelFn kDouble>
+KernelChoice select_fast(const KernelQuery& query) {
+  if (query.input(0).dtype == DType::kFloat64) return choose<double>(query, kDouble);
+  return choose<float>(query, kFloat);
+}
+
+#if FLOW_ISA == 0
+
+template <KernelFn kDouble>
+KernelChoice select_reference(const KernelQuery& query) {
+  return choose<double>(query, kDouble);
+}
+
+#endif
+
+}  // namespace
+
+void register_distance_cpu(KernelTable& table) {
+  constexpr DeviceType kCpu = DeviceType::kCpu;
+#if FLOW_ISA == 0
+  table.add(kCdist, kCpu, {"reference", select_reference<cdist_plainly>});
+  table.add(kSumDifferences, kCpu,
+            {"reference", select_reference<run_differences<OneByOne, double>>});
+#endif
+  table.add(kCdist, kCpu, {FLOW_ISA_NAME, select_fast<run_cdist<float>, run_cdist<double>>});
+  table.add(kSumDifferences, kCpu,
+            {FLOW_ISA_NAME,
+             select_fast<run_differences<ByVectors, float>, run_differences<ByVectors, double>>});
+}
+
+#include "ops/kernel/isa_end.h"

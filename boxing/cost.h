@@ -1,7 +1,7 @@
 // The cost table: the predicted cost of moving data between ranks. It only ranks alternatives; it
 // does not measure. The committed table is the same on every machine, so all ranks and all runs
-// decide alike. FLOW_COST_TABLE names a file with another table; `flow-calibrate costs FILE` writes one
-// for the current machine.
+// decide alike. FLOW_COST_TABLE names a file with another table; `flow-calibrate costs FILE` writes
+// one for the current machine.
 #pragma once
 
 #include <cstdint>

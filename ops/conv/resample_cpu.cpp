@@ -76,7 +76,7 @@ std::shared_ptr<const ResampleState<T>> prepare(const KernelQuery& query, bool i
     state->positions.push_back(entry.column);
     state->weights.push_back(static_cast<T>(entry.weight));
   }
-  const int64_t first = state->begins[1];
+  const int64_t first = state->rows == 0 ? 0 : state->begins[1];
   const bool is_even = std::all_of(state->begins.begin() + 1, state->begins.end(),
                                    [&](int64_t count) { return count == first; });
   state->entries_per_row = is_even ? first : 0;

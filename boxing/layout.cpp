@@ -73,10 +73,11 @@ void check_layout(const Layout& layout, const Shape& shape, int64_t world_size, 
   const auto& ranks = layout.placement.ranks();
   const int64_t last = *std::max_element(ranks.begin(), ranks.end());
   if (last >= world_size) {
-    throw InvalidArgument(
-        str("[", op, "] placement ", layout.placement, " names rank ", last, ", but there ",
-            world_size == 1 ? "is 1 rank" : str("are ", world_size, " ranks"),
-            "; start more: flowrun -n ", last + 1, " PROGRAM, or flow::run_ranks"));
+    throw InvalidArgument(str("[", op, "] placement ", layout.placement, " names rank ", last,
+                              ", but there ",
+                              world_size == 1 ? "is 1 rank" : str("are ", world_size, " ranks"),
+                              "; start more: flowrun -n ", static_cast<uint64_t>(last) + 1,
+                              " PROGRAM, or flow::run_ranks"));
   }
   if (layout.nd_sbp.size() != layout.placement.num_axes()) {
     throw InvalidArgument(str("[", op, "] sbp ", layout.nd_sbp, " has ", layout.nd_sbp.size(),

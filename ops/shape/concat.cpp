@@ -83,8 +83,15 @@ void grad_flip(GradContext& ctx) {
 void infer_pad(InferContext& ctx) {
   const auto& attrs = ctx.attrs<PadAttrs>();
   Shape shape = ctx.input(0).shape;
-  for (int64_t i = 0; i < shape.size(); ++i)
-    shape[i] += attrs.before[i] + attrs.after[i];
+  for (int64_t i = 0; i < shape.size(); ++i) {
+    int64_t added = 0;
+    if (__builtin_add_overflow(attrs.before[i], attrs.after[i], &added) ||
+        __builtin_add_overflow(shape[i], added, &shape[i])) {
+      throw InvalidArgument(str("[pad] padding (", attrs.before[i], ", ", attrs.after[i],
+                                ") makes dim ", i, " of shape ", ctx.input(0).shape,
+                                " larger than can be addressed; add fewer elements"));
+    }
+  }
   ctx.add_output(shape, ctx.input(0).dtype);
 }
 
@@ -219,6 +226,13 @@ void check_padding(const TensorArg& x, const Ints& padding, const PadOptions& op
     throw InvalidArgument(
         str("[pad] padding holds two numbers for each of the last dims; received ", padding.size(),
             " numbers for shape ", x->shape(), "; give (before, after) of the last dim first"));
+  }
+  constexpr int64_t kMost = int64_t{1} << 61;
+  for (const int64_t count : padding) {
+    if (count >= -kMost && count <= kMost) continue;
+    throw InvalidArgument(str("[pad] padding ", count, " is not a number of elements; received ",
+                              padding.size(), " numbers for shape ", x->shape(),
+                              "; give numbers of at most ", kMost));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "ops/shape/concat.h"
 
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -100,6 +101,10 @@ TEST(Concat, PadsAndCuts) {
   EXPECT_THROW(pad(x, {1}), InvalidArgument);
   EXPECT_THROW(pad(x, {1, 1, 1, 1, 1, 1}), InvalidArgument);
   EXPECT_THROW(pad(x, {-3, 0}), InvalidArgument);
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  EXPECT_THROW(pad(x, {kLargest, 0}), InvalidArgument);
+  EXPECT_THROW(pad(x, {-kLargest - 1, 0}), InvalidArgument);
+  EXPECT_THROW(pad(x, {int64_t{1} << 61, int64_t{1} << 61}), InvalidArgument);
 }
 
 TEST(Concat, RollRefusesDimsThatAScalarLacks) {

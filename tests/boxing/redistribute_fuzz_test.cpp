@@ -1,6 +1,5 @@
 // Random layouts and shapes: what the ranks hold afterwards, put together by a reader of layouts
 // that shares no code with the planner, is the tensor they held before.
-#include <cstdlib>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,6 +10,7 @@
 #include "boxing/run_route.h"
 #include "core/context.h"
 #include "core/tensor_meta.h"
+#include "tests/support/env_number.h"
 #include "tests/support/redistribute_cases.h"
 
 namespace flow {
@@ -66,10 +66,8 @@ void run_cases(uint64_t seed, int64_t count) {
 }
 
 TEST(RedistributeFuzz, AnyLayoutBecomesAnyOther) {
-  const char* seed = std::getenv("FLOW_TEST_SEED");
-  const char* cases = std::getenv("FLOW_TEST_CASES");
-  run_cases(seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10),
-            cases == nullptr ? 10'000 : std::strtoll(cases, nullptr, 10));
+  run_cases(env_number("FLOW_TEST_SEED", 1),
+            static_cast<int64_t>(env_number("FLOW_TEST_CASES", 10'000)));
 }
 
 }  // namespace

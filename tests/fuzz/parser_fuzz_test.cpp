@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "tests/fuzz/formats.h"
+#include "tests/support/env_number.h"
 
 namespace flow::fuzz {
 namespace {
@@ -29,11 +30,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr unsigned kHangS = 60;  // on a busy machine a reader takes some milliseconds
 constexpr size_t kMostMemory = size_t{64} << 20;
-
-size_t number_of(const char* variable, size_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 // A few small changes of the kinds that find errors in parsers.
 std::string mutated(std::string text, Random& random) {
@@ -171,9 +167,9 @@ class ParserFuzz : public testing::TestWithParam<size_t> {
 TEST_P(ParserFuzz, ReadsOrRefusesChangedFiles) {
   for (const std::string& seed : format().seeds)
     ASSERT_FALSE(is_refused(seed, "a valid file"));
-  const size_t first_seed = number_of("FLOW_TEST_SEED", 1);
-  const size_t seconds = number_of("FLOW_TEST_SECONDS", 0);
-  const size_t count = seconds > 0 ? SIZE_MAX : number_of("FLOW_TEST_CASES", 3000);
+  const size_t first_seed = env_number("FLOW_TEST_SEED", 1);
+  const size_t seconds = env_number("FLOW_TEST_SECONDS", 0);
+  const size_t count = seconds > 0 ? SIZE_MAX : env_number("FLOW_TEST_CASES", 3000);
   const auto end = Clock::now() + std::chrono::seconds(seconds);
   Random random(first_seed);
   const MemoryLimit limit;

@@ -24,6 +24,7 @@
 #include "ops/random/dropout.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
+#include "tests/support/env_number.h"
 
 namespace flow::graph {
 namespace {
@@ -133,8 +134,7 @@ TEST(PlanFile, ForgedFilesNeverHarmTheReader) {
   const PlanningWorld world(2);
   const Made made = make(Placement("cpu", {0, 1}));
   const std::string bytes = to_bytes(made.step, made.key);
-  const char* cases = std::getenv("FLOW_TEST_CASES");
-  const int count = cases == nullptr ? 3000 : std::atoi(cases);
+  const auto count = static_cast<int>(env_number("FLOW_TEST_CASES", 3000));
   std::mt19937_64 random(1);
   int refused = 0;
   for (int i = 0; i < count; ++i) {

@@ -19,6 +19,7 @@
 #include "boxing/redistribute_op.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
+#include "tests/support/env_number.h"
 #include "tests/support/loopback_ranks.h"
 #include "tests/support/ranks_fixture.h"
 #include "tests/support/recorded_calls.h"
@@ -446,10 +447,9 @@ RunLimits limits_of(const Case& task, int64_t num_shards, const TrainingRun& wan
 }
 
 TEST(PipelineFuzz, RandomPipelinesTrainAsOneRankDoes) {
-  const char* seed = std::getenv("FLOW_TEST_SEED");
-  const char* cases = std::getenv("FLOW_TEST_CASES");
-  const uint64_t first = seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10) * 100000;
-  const int count = cases == nullptr ? 120 : std::atoi(cases);
+  const uint64_t seed = env_number("FLOW_TEST_SEED", 0);
+  const uint64_t first = seed == 0 ? 1 : seed * 100000;
+  const auto count = static_cast<int>(env_number("FLOW_TEST_CASES", 120));
   int num_with_stages = 0, num_float32 = 0, num_adam = 0, num_known = 0;
   int num_chosen = 0;  // the compiler shards an input finer than the user
   for (int i = 0; i < count; ++i) {

@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/support/env_number.h"
 #include "tests/support/job.h"
 
 namespace flow {
@@ -56,11 +57,6 @@ std::vector<Sample> read_samples(const std::string& path) {
     if (words) samples.push_back(s);
   }
   return samples;
-}
-
-int64_t number_of(const char* variable, int64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoll(text, nullptr, 10);
 }
 
 double mebibytes(int64_t pages) {
@@ -104,7 +100,7 @@ void expect_flat_job(const std::vector<Sample>& samples) {
 
 TEST(Soak, AJobThatIsKilledAtRandomTimesStaysFlatAndGivesTheSameLosses) {
   constexpr int64_t kMostSteps = 100'000'000, kMostReference = 20'000;
-  const int64_t seconds = number_of("FLOW_TEST_SECONDS", 60);
+  const auto seconds = static_cast<int64_t>(env_number("FLOW_TEST_SECONDS", 60));
   std::string folder = testing::TempDir() + "flow_soak_XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const std::string killed = folder + "/killed", whole = folder + "/whole";
@@ -116,7 +112,7 @@ TEST(Soak, AJobThatIsKilledAtRandomTimesStaysFlatAndGivesTheSameLosses) {
   const JobResult job =
       run_job({flowrun, "-n", "2", "--max-restarts", "1000000", "--report", folder + "/report",
                program, killed, std::to_string(kMostSteps), std::to_string(end),
-               std::to_string(number_of("FLOW_TEST_SEED", 1))},
+               std::to_string(env_number("FLOW_TEST_SEED", 1))},
               {.limit_s = static_cast<int>(seconds) + 120});
 
   const std::string losses = content_of(killed + "/losses");

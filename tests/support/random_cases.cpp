@@ -1,23 +1,20 @@
 #include "tests/support/random_cases.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
+
+#include "tests/support/env_number.h"
 
 namespace flow {
 
 uint64_t first_case() {
-  const char* number = std::getenv("FLOW_TEST_CASE");
-  if (number != nullptr) return std::strtoull(number, nullptr, 10);
-  const char* seed = std::getenv("FLOW_TEST_SEED");
-  if (seed != nullptr) return std::strtoull(seed, nullptr, 10) * 100000;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(now / std::chrono::hours(24)) * 100000;
+  const auto today = static_cast<uint64_t>(now / std::chrono::hours(24));
+  return env_number("FLOW_TEST_CASE", env_number("FLOW_TEST_SEED", today) * 100000);
 }
 
 int num_cases(int usual) {
-  const char* cases = std::getenv("FLOW_TEST_CASES");
-  return cases == nullptr ? usual : std::atoi(cases);
+  return static_cast<int>(env_number("FLOW_TEST_CASES", static_cast<uint64_t>(usual)));
 }
 
 void print_cases() {

@@ -14,6 +14,7 @@
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
 #include "tests/support/ranks_fixture.h"
+#include "tests/support/stage_list.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -250,33 +251,16 @@ TEST_F(GraphMemory, OfRanksThatAreProcessesIsKnown) {
 
 // ---- pipelines
 
-// Four stages of linear layers.
-struct Deep : nn::Module<Deep> {
-  nn::ModuleList<nn::Sequential> stages;
-
-  Deep() : stages(register_module("stages", make())) {}
-
-  Tensor forward(Tensor x) {
-    for (int64_t i = 0; i < stages.size(); ++i)
-      x = stages[i](x);
-    return x;
-  }
-
-  static nn::ModuleList<nn::Sequential> make() {
-    nn::ModuleList<nn::Sequential> list;
-    for (int i = 0; i < 4; ++i)
-      list.push_back(
-          nn::Sequential(nn::Linear(48, 48), nn::Tanh(), nn::LayerNorm({48}), nn::Linear(48, 48)));
-    return list;
-  }
-};
+nn::Sequential linear_stage() {
+  return nn::Sequential(nn::Linear(48, 48), nn::Tanh(), nn::LayerNorm({48}), nn::Linear(48, 48));
+}
 
 // Stage i is on on[i].
 void expect_stated_on_stages(const std::vector<Placement>& on, const NdSbp& data,
                              const std::vector<How>& hows, RunRanks run = run_ranks) {
   run(4, [&] {
     for (const How& how : hows) {
-      Deep model;
+      StageList model(4, linear_stage);
       for (int64_t i = 0; i < 4; ++i) {
         const Placement& placement = on[static_cast<size_t>(i)];
         model.stages[i].to_global(placement, kB);

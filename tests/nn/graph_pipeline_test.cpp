@@ -10,6 +10,7 @@
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
+#include "tests/support/stage_list.h"
 #include "tests/support/training_run.h"
 
 namespace flow {
@@ -577,47 +578,32 @@ Known known_of(const Task<Model>& task, const Layout<Model>& layout, const How& 
   return known;
 }
 
-// Stages whose activations outweigh their weights: eight layers of 16 on 64 rows a micro-batch.
-struct Deep : nn::Module<Deep> {
-  nn::ModuleList<nn::Sequential> stages;
+// A stage whose activations outweigh its weights: layers of 16 on 64 rows a micro-batch.
+nn::Sequential deep_stage() {
+  return nn::Sequential(nn::Linear(16, 16), nn::Tanh(), nn::Linear(16, 16), nn::Tanh(),
+                        nn::Linear(16, 16), nn::Tanh(), nn::Linear(16, 16));
+}
 
-  Deep() : stages(register_module("stages", make())) {}
+const Task<StageList> kDeep{[] { return StageList(4, deep_stage); },
+                            [](const TensorOptions& o) {
+                              return randn({512, 16}, o);
+                            },
+                            {512},
+                            16};
 
-  Tensor forward(Tensor x) {
-    for (int64_t i = 0; i < stages.size(); ++i)
-      x = stages[i](x);
-    return x;
-  }
-
-  static nn::ModuleList<nn::Sequential> make() {
-    nn::ModuleList<nn::Sequential> list;
-    for (int i = 0; i < 4; ++i)
-      list.push_back(nn::Sequential(nn::Linear(16, 16), nn::Tanh(), nn::Linear(16, 16), nn::Tanh(),
-                                    nn::Linear(16, 16), nn::Tanh(), nn::Linear(16, 16)));
-    return list;
-  }
-};
-
-const Task<Deep> kDeep{[] { return Deep(); },
-                       [](const TensorOptions& o) {
-                         return randn({512, 16}, o);
-                       },
-                       {512},
-                       16};
-
-const Layout<Deep> kFourStages{"pp4",
-                               4,
-                               [](Deep& model) {
-                                 const std::vector<Placement> on{k0, k1, k2, k3};
-                                 for (int64_t i = 0; i < 4; ++i) {
-                                   const Placement& placement = on[static_cast<size_t>(i)];
-                                   model.stages[i].to_global(placement, kB);
-                                   nn::graph_module(model.stages[i]).set_stage(i, placement);
-                                 }
-                               },
-                               k0,
-                               k3,
-                               kB};
+const Layout<StageList> kFourStages{"pp4",
+                                    4,
+                                    [](StageList& model) {
+                                      const std::vector<Placement> on{k0, k1, k2, k3};
+                                      for (int64_t i = 0; i < 4; ++i) {
+                                        const Placement& placement = on[static_cast<size_t>(i)];
+                                        model.stages[i].to_global(placement, kB);
+                                        nn::graph_module(model.stages[i]).set_stage(i, placement);
+                                      }
+                                    },
+                                    k0,
+                                    k3,
+                                    kB};
 
 TEST(Pipeline, MemoryFollowsTheSchedule) {
   const Known gpipe = known_of(kDeep, kFourStages, {8, pipeline::gpipe()});
@@ -636,7 +622,7 @@ TEST(Pipeline, SummaryTellsBubbleMemoryAndEdges) {
        {"in 4 stages", "certificate: 4 ranks", "micro-batches: 8 of 512 samples, 4 stages",
         "schedule 1f1b on 4 workers: predicted bubble ", "micro-batches kept 4 3 2 1",
         "from 0F to 1F: (512, 16) float32 from B on cpu:(0) to B on cpu:(1), 4096 bytes",
-        "from 3B to 2B", "graph_pipeline_test.cpp:"}) {
+        "from 3B to 2B", "stage_list.h:"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }

@@ -1,0 +1,31 @@
+// A model for tests of pipelines: modules of one kind, one after the other.
+#pragma once
+
+#include <cstdint>
+
+#include "nn/flow.h"
+
+namespace flow {
+
+struct StageList : nn::Module<StageList> {
+  nn::ModuleList<nn::Sequential> stages;
+
+  StageList(int64_t num_stages, nn::Sequential (*make_stage)())
+      : stages(register_module("stages", make(num_stages, make_stage))) {}
+
+  Tensor forward(Tensor x) {
+    for (int64_t i = 0; i < stages.size(); ++i)
+      x = stages[i](x);
+    return x;
+  }
+
+ private:
+  static nn::ModuleList<nn::Sequential> make(int64_t num_stages, nn::Sequential (*make_stage)()) {
+    nn::ModuleList<nn::Sequential> list;
+    for (int64_t i = 0; i < num_stages; ++i)
+      list.push_back(make_stage());
+    return list;
+  }
+};
+
+}  // namespace flow

@@ -1,7 +1,7 @@
 // Redistributions of global tensors between two ranks. A program that is started alone starts
 // itself as two processes through flowrun; under flowrun --ranks=threads:2 it measures threads. All
-// ranks run the same calls; rank 0 prints. The limit of a row is the time in which std::memcpy
-// moves the bytes that the busiest rank has to read and write. All ranks copy at the same time in
+// ranks run the same calls; rank 0 prints. The limit of a row is the time in which copies
+// move the bytes that the busiest rank has to read and write. All ranks copy at the same time in
 // the same run, because the cores share the memory bandwidth.
 #include <algorithm>
 #include <chrono>
@@ -63,10 +63,10 @@ double measure(const Row& row) {
   return best;
 }
 
-// The time that std::memcpy takes for the bytes of a row while the other rank copies as well.
+// The time that a copy of the bytes of a row takes while the other rank copies as well.
 double limit_us(const Row& row) {
   const double bytes = static_cast<double>(row.shape.numel()) * sizeof(float) * row.moved;
-  // The rate of memcpy counts the bytes that it reads and the bytes that it writes.
+  // The rate counts the bytes that it reads and the bytes that it writes.
   const double rate = flow::bench::copy_bytes_together(static_cast<int64_t>(bytes / 2),
                                                        [] { flow::env::barrier(); });
   return bytes / rate * 1e6;
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   }
   benchmark::AddCustomContext(
       "limit",
-      "b / memcpy's rate, all ranks at once; b, read and written by the busiest rank, is of "
+      "b / the rate of copies, all ranks at once; b, read and written by the busiest rank, is of "
       "the tensor's n bytes: S -> "
       "B 2 n, B -> S and S -> S n, P -> B 2.5 n, P -> S 1.5 n");
   return flow::bench::run_benchmarks(argc, argv);

@@ -63,9 +63,9 @@ class MachineLimits {
   TensorMemory memory_;
 };
 
-// std::memcpy of `num_bytes` on this rank while the others copy as well, because the cores share
-// the memory bandwidth; in bytes/s read plus written. Collective: `meet` must return on all ranks
-// together.
+// The rate at which this rank copies `num_bytes` while the others copy as well, because the cores
+// share the memory bandwidth; in bytes/s read plus written. The better of std::memcpy and of stores
+// that bypass the caches. Collective: `meet` must return on all ranks together.
 double copy_bytes_together(int64_t num_bytes, const std::function<void()>& meet);
 
 // Sets the counters value, limit and ratio and the label of a row. A rate is better when higher

@@ -15,6 +15,16 @@ void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes) {
 
 namespace {
 
+// On a Zen 4 these prefetches slow the copy to 0.6 of its speed.
+bool gains_from_prefetches() {
+#if defined(__x86_64__)
+  static const bool is_intel = __builtin_cpu_is("intel") != 0;
+  return is_intel;
+#else
+  return false;
+#endif
+}
+
 void prepare_stores([[maybe_unused]] std::byte* target, [[maybe_unused]] int64_t bytes) {
 #if defined(__x86_64__)
   // Inline assembly, because __builtin_prefetch(p, 1) compiles to a prefetch for loads.
@@ -29,7 +39,7 @@ void prepare_stores([[maybe_unused]] std::byte* target, [[maybe_unused]] int64_t
 void copy_to_shared(std::byte* target, const std::byte* source, int64_t bytes) {
   constexpr int64_t kBlock = 1024;
   constexpr int64_t kShort = 256;
-  if (bytes <= kShort) return copy_bytes(target, source, bytes);
+  if (bytes <= kShort || !gains_from_prefetches()) return copy_bytes(target, source, bytes);
   prepare_stores(target, std::min(bytes, kBlock));
   for (int64_t done = 0; done < bytes; done += kBlock) {
     const int64_t next = done + kBlock;

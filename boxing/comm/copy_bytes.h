@@ -15,9 +15,9 @@ inline int64_t bytes_of(int64_t count, DType dtype) {
 // Does nothing if source and target are equal. The buffers may overlap.
 void copy_bytes(std::byte* target, const std::byte* source, int64_t bytes);
 
-// Like copy_bytes, for buffers that do not overlap and a target that another core has read. The
-// target's cache lines are prefetched before the stores, which would otherwise wait for one line
-// after another.
+// Like copy_bytes, for buffers that do not overlap and a target that another core has read. On CPUs
+// that gain from it, the target's cache lines are prefetched before the stores, which would
+// otherwise wait for one line after another.
 void copy_to_shared(std::byte* target, const std::byte* source, int64_t bytes);
 
 // If a whole result is larger than this, it leaves the caches before it is read again.

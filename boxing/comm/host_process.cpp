@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -64,6 +65,19 @@ ProcessState state_of(const HostProcess& process) {
     default:
       return ProcessState::kRunning;
   }
+}
+
+int64_t read_memory(int64_t process_id, uint64_t address, std::byte* target, int64_t bytes) {
+  int64_t read = 0;
+  while (read < bytes) {
+    const auto rest = static_cast<size_t>(bytes - read);
+    const iovec to{target + read, rest};
+    const iovec from{reinterpret_cast<void*>(address + static_cast<uint64_t>(read)), rest};
+    const ssize_t count = process_vm_readv(static_cast<pid_t>(process_id), &to, 1, &from, 1, 0);
+    if (count <= 0) break;
+    read += count;
+  }
+  return read;
 }
 
 }  // namespace flow::boxing

@@ -471,10 +471,11 @@ void ProcessCommunicator::all_gather(const void* source, void* target,
   meet(call, view(source, is_inline ? own : 0));
   clear();
   auto* out = static_cast<std::byte*>(target);
+  const auto copy = copy_for(std::accumulate(bytes.begin(), bytes.end(), int64_t{0}));
   for (int64_t member = 0; member < size(); ++member) {
     const int64_t size_there = bytes[static_cast<size_t>(member)];
     if (member == position()) {
-      copy_for(own)(out, static_cast<const std::byte*>(source), own);
+      copy(out, static_cast<const std::byte*>(source), own);
     } else if (is_inline) {
       copy_bytes(out, group_.data_of(member).data(), size_there);
     } else {
@@ -497,9 +498,10 @@ void ProcessCommunicator::gather(const void* source, void* target, std::span<con
     return exchange(call);
   }
   auto* out = static_cast<std::byte*>(target);
+  const auto copy = copy_for(std::accumulate(bytes.begin(), bytes.end(), int64_t{0}));
   for (int64_t member = 0; member < size(); ++member) {
     const int64_t size_there = bytes[static_cast<size_t>(member)];
-    if (member == position()) copy_bytes(out, static_cast<const std::byte*>(source), own);
+    if (member == position()) copy(out, static_cast<const std::byte*>(source), own);
     receive_from(member) = {out, size_there};
     out += size_there;
   }
@@ -519,7 +521,7 @@ void ProcessCommunicator::scatter(const void* source, void* target, std::span<co
   std::byte* in = bytes_at(source);
   for (int64_t member = 0; member < size(); ++member) {
     const int64_t size_there = bytes[static_cast<size_t>(member)];
-    if (member == position()) copy_bytes(static_cast<std::byte*>(target), in, own);
+    if (member == position()) copy_for(own)(static_cast<std::byte*>(target), in, own);
     send_to(member) = {in, size_there};
     in += size_there;
   }
@@ -540,12 +542,13 @@ void ProcessCommunicator::all_to_all(const void* source, std::span<const int64_t
   if (fits_inline(sent)) shown_.insert(shown_.end(), in, in + sent);
   meet(call, shown_);
   clear();
+  const auto copy = copy_for(std::accumulate(recv_bytes.begin(), recv_bytes.end(), int64_t{0}));
   for (int64_t member = 0; member < size(); ++member) {
     const auto i = static_cast<size_t>(member);
     const std::byte* theirs = read_counts(member, recv_bytes[i], call);
     const int64_t coming = recv_bytes[i];
     if (member == position()) {
-      copy_bytes(out, in, coming);
+      copy(out, in, coming);
     } else {
       if (!fits_inline(sent)) send_to(member) = {in, send_bytes[i]};
       const auto before = counts_.begin() + position();

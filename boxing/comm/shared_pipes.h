@@ -10,8 +10,10 @@
 namespace flow::boxing {
 
 // One rank's ends of its pipes: one to and one from each other rank. The receiver requests data in
-// the order in which it wants it; the sender fills slots, which the receiver empties. Used by one
-// thread at a time; no function blocks.
+// the order in which it wants it. The sender fills slots, which the receiver empties; long data it
+// offers, and the receiver reads it from the sender's memory, or declines if the system does not
+// allow that. Used by one thread at a time; no function waits for the other rank, except that a
+// transfer that is destroyed early waits for a read of it that has begun.
 class SharedPipes {
  public:
   SharedPipes(SharedSegment& segment, int64_t rank);

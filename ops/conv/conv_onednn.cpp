@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/kernel_scratch.h"
 #include "core/thread_pool.h"
+#include "ops/conv/blocked_copy.h"
 #include "ops/conv/conv_kernels.h"
 #include "ops/kernel/contiguous.h"
 #include "ops/vendor/onednn.h"
@@ -54,7 +55,7 @@ struct OneDnnConvState {
   int64_t samples = 0;  // of a part
   int64_t num_parts = 0;
   Part part, last;
-  Operand weight;
+  BlockedCopy weight;         // between the tensor and the kernel's layout
   size_t weight_bytes = 0;    // in the kernel's layout
   size_t x_sample_bytes = 0;  // in the layout of the tensor
   size_t y_sample_bytes = 0;
@@ -96,14 +97,15 @@ int64_t choose_parts(const ConvRoles& roles, const ConvSizes& sizes) {
   if (roles.writes_weight) {
     const auto weight_elements =
         static_cast<double>(sizes.out_channels * group_channels * sizes.kernel_size());
-    return std::clamp<int64_t>(static_cast<int64_t>(sizes.volume() / (4e6 + 100 * weight_elements)),
-                               1, std::min<int64_t>(8, sizes.batch));
+    return std::clamp<int64_t>(
+        static_cast<int64_t>(sizes.volume() / (1.2e6 + 15 * weight_elements)), 1,
+        std::min<int64_t>(8, sizes.batch));
   }
-  // Moving an element takes as long as eight multiply-adds, and depthwise kernels do no more than
-  // that per element.
+  // Moving an element takes as long as eight multiply-adds. Depthwise kernels do few per element,
+  // and take four times as long for each.
   const auto moved = static_cast<double>(
       sizes.batch * (sizes.in_channels * sizes.in_size() + sizes.out_channels * sizes.out_size()));
-  const double work = sizes.volume() + 8 * moved;
+  const double work = sizes.volume() + (group_channels == 1 ? 32 : 8) * moved;
   const double parts = std::max(std::min(work / 1.5e6, 4.0), work / 1.5e7);
   return std::clamp<int64_t>(static_cast<int64_t>(parts), 1, std::min<int64_t>(16, sizes.batch));
 }
@@ -172,7 +174,7 @@ class Planner {
     state_.x_sample_bytes = bytes_of(*x_layout, x_shape) / static_cast<size_t>(batch);
     state_.y_sample_bytes = bytes_of(*y_layout, y_shape) / static_cast<size_t>(batch);
     state_.weight_bytes = bytes_of(kernel.weights(), spec_.weights_shape());
-    set_weight_reorder();
+    set_weight_copy();
     if (!set_reorders(state_.part, part_spec)) return false;
     state_.last = state_.part;
     if (batch % samples == 0) return true;
@@ -198,14 +200,12 @@ class Planner {
     return state_.num_parts == 1 ? layout : layout_like(layout, shape);
   }
 
-  void set_weight_reorder() {
+  void set_weight_copy() {
     const BlockedLayout* own = state_.part.kernel->weights();
     if (own == nullptr) return;
-    const bool is_written = state_.roles.writes_weight;
-    state_.weight = {make_onednn(ReorderSpec{.shape = spec_.weights_shape(),
-                                             .from = is_written ? own : nullptr,
-                                             .to = is_written ? nullptr : own}),
-                     state_.weight_bytes};
+    const Shape shape = spec_.weights_shape();
+    state_.weight = state_.roles.writes_weight ? BlockedCopy::to_row_major(shape, *own)
+                                               : BlockedCopy::to_blocked(shape, *own);
   }
 
   // How the operands of a part are obtained from the tensors. The output gets the layout that the
@@ -281,11 +281,10 @@ const std::byte* as_bytes(const float* data) {
 // The weights in the kernel's layout; `memory` holds them if they had to be reordered.
 const std::byte* reordered_weights(const KernelContext& ctx, const OneDnnConvState& state,
                                    const float* weight, Ref<Storage>& memory) {
-  if (state.weight.reorder == nullptr) return as_bytes(weight);
-  memory = ctx.scratch(aligned(state.weight_bytes) + state.weight.reorder->scratch_bytes());
+  if (!state.weight) return as_bytes(weight);
+  memory = ctx.scratch(aligned(state.weight_bytes) + state.weight.scratch_bytes());
   std::byte* target = memory->data();
-  state.weight.reorder->run(
-      {.source = weight, .destination = target, .scratch = target + aligned(state.weight_bytes)});
+  state.weight.run(ctx.pool(), as_bytes(weight), target, target + aligned(state.weight_bytes));
   return target;
 }
 
@@ -347,10 +346,8 @@ void run_backward_weight(const KernelContext& ctx) {
   const size_t bias_bytes = static_cast<size_t>(state.sizes.out_channels) * sizeof(float);
   const size_t weight_stride = aligned(state.weight_bytes);
   const size_t bias_stride = state.roles.has_bias ? aligned(bias_bytes) : 0;
-  const size_t reorder_bytes =
-      state.weight.reorder == nullptr ? 0 : state.weight.reorder->scratch_bytes();
   const Ref<Storage> memory =
-      ctx.scratch(num_parts * (weight_stride + bias_stride) + reorder_bytes);
+      ctx.scratch(num_parts * (weight_stride + bias_stride) + state.weight.scratch_bytes());
   std::byte* weights = memory->data();
   std::byte* biases = weights + num_parts * weight_stride;
   run_parts(ctx, state,
@@ -362,11 +359,11 @@ void run_backward_weight(const KernelContext& ctx) {
              .bias_stride = bias_stride});
   sum_parts(ctx, state.num_parts, weights, weight_stride,
             static_cast<int64_t>(state.weight_bytes / sizeof(float)));
-  if (state.weight.reorder != nullptr) {
-    state.weight.reorder->run(
-        {.source = weights, .destination = dw.data(), .scratch = biases + num_parts * bias_stride});
+  auto* target = reinterpret_cast<std::byte*>(dw.data());
+  if (state.weight) {
+    state.weight.run(ctx.pool(), weights, target, biases + num_parts * bias_stride);
   } else {
-    std::copy_n(weights, state.weight_bytes, reinterpret_cast<std::byte*>(dw.data()));
+    std::copy_n(weights, state.weight_bytes, target);
   }
   dw.finish(ctx);
   if (!state.roles.has_bias) return;
@@ -381,15 +378,13 @@ KernelScratch scratch_of(const KernelQuery& query, const OneDnnConvState& state)
   const auto add = [&](size_t bytes, int64_t parts) {
     blocks.push_back({static_cast<int64_t>(bytes), parts});
   };
-  const size_t reorder_bytes =
-      state.weight.reorder == nullptr ? 0 : state.weight.reorder->scratch_bytes();
   if (state.roles.writes_weight) {
     const size_t bias_bytes = static_cast<size_t>(state.sizes.out_channels) * sizeof(float);
     const size_t stride =
         aligned(state.weight_bytes) + (state.roles.has_bias ? aligned(bias_bytes) : 0);
-    add(static_cast<size_t>(state.num_parts) * stride + reorder_bytes, 1);
-  } else if (state.weight.reorder != nullptr) {
-    add(aligned(state.weight_bytes) + reorder_bytes, 1);
+    add(static_cast<size_t>(state.num_parts) * stride + state.weight.scratch_bytes(), 1);
+  } else if (state.weight) {
+    add(aligned(state.weight_bytes) + state.weight.scratch_bytes(), 1);
   }
   add(std::max(state.part.scratch_bytes(), state.last.scratch_bytes()), state.num_parts);
   return blocks;

@@ -479,11 +479,26 @@ void run_avg_pool(const KernelContext& ctx) {
   y.finish(ctx);
 }
 
+// True if there is one window, and it is the whole plane.
+bool is_whole_plane(const PoolState& state) {
+  return std::all_of(state.dims.begin(), state.dims.end(), [](const PoolDim& dim) {
+    return dim.out == 1 && dim.step == 1 && dim.taps[0].count == dim.in;
+  });
+}
+
 template <class T>
 void run_avg_pool_backward(const KernelContext& ctx) {
   const auto& state = ctx.state_as<PoolState>();
   const ContiguousInput<T> dy(ctx, 0);
   const ContiguousOutput<T> dx(ctx, 0);
+  if (state.lanes == 1 && is_whole_plane(state)) {
+    const T divisor = static_cast<T>(divisor_of(state, 0, 0));
+    for_planes(ctx, state, [&](int64_t p) {
+      std::fill_n(dx.data() + p * state.in_size(), state.in_size(), dy.data()[p] / divisor);
+    });
+    dx.finish(ctx);
+    return;
+  }
   if (state.lanes == 1) {
     for_planes_by_rows<RowMeans<T>>(ctx, state, [&](int64_t p, RowMeans<T>& means) {
       T* to = dx.data() + p * state.in_size();

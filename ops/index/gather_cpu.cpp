@@ -4,11 +4,11 @@
 
 #include "core/float16.h"
 #include "core/kernel.h"
-#include "ops/index/dispatch_size.h"
 #include "ops/index/entry_rows.h"
 #include "ops/index/gather_op.h"
 #include "ops/kernel/accumulate.h"
 #include "ops/kernel/box_copy.h"
+#include "ops/kernel/dispatch_size.h"
 #include "ops/local_parts.h"
 
 #include "ops/kernel/isa_begin.h"

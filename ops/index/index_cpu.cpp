@@ -4,10 +4,10 @@
 
 #include "core/error.h"
 #include "core/kernel.h"
-#include "ops/index/dispatch_size.h"
 #include "ops/index/index_op.h"
 #include "ops/kernel/accumulate.h"
 #include "ops/kernel/box_copy.h"
+#include "ops/kernel/dispatch_size.h"
 
 #include "ops/kernel/isa_begin.h"
 

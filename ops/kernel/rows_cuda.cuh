@@ -10,6 +10,7 @@
 
 #include "core/device/cuda_launch.h"
 #include "core/kernel.h"
+#include "ops/kernel/dispatch_size.h"
 #include "ops/kernel/element_cuda.cuh"
 
 namespace flow::ops {
@@ -240,21 +241,6 @@ struct GatherElements {
 
   __device__ void operator()(int64_t i) const { to[i] = from[places(i)]; }
 };
-
-// Calls fn with an unsigned type of the size of `dtype`'s elements.
-template <class Fn>
-void dispatch_size(DType dtype, const Fn& fn) {
-  switch (dtype_size(dtype)) {
-    case 1:
-      return fn.template operator()<uint8_t>();
-    case 2:
-      return fn.template operator()<uint16_t>();
-    case 4:
-      return fn.template operator()<uint32_t>();
-    default:
-      return fn.template operator()<uint64_t>();
-  }
-}
 
 // Input `i` as a contiguous array: the tensor's memory, or a copy that lives as long as this
 // object. Null for an optional input that was not given.

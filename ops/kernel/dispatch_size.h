@@ -1,4 +1,4 @@
-// Elements that are moved but not computed with.
+// Dispatch on the size of elements that are moved but not computed with.
 #pragma once
 
 #include <cstdint>

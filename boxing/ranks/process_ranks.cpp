@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -82,17 +83,13 @@ void end_process_rank() {
 }
 
 // Rank 0 warns if another rank has a different table of this kind of CPU. Those ranks keep rank
-// 0's table for graphs that must be exact.
-void compare_cpu_tables(Communicator& communicator, int64_t num_ranks, int64_t rank) {
-  const Fingerprint what{.op = "start", .site = Site::here()};
-  std::string text = ops::to_string(ops::cpu_table());
-  const uint64_t mine = hash_of(text);
-  std::vector<uint64_t> hashes(static_cast<size_t>(num_ranks));
-  const std::vector<int64_t> bytes(hashes.size(), sizeof mine);
-  communicator.all_gather(&mine, hashes.data(), bytes, what);
+// 0's table for graphs that must be exact. `hashes` are those of the tables by rank.
+void compare_cpu_tables(Communicator& communicator, std::string text,
+                        std::span<const uint64_t> hashes, int64_t rank) {
   const auto other = std::find_if(hashes.begin(), hashes.end(),
                                   [&](uint64_t hash) { return hash != hashes.front(); });
   if (other == hashes.end()) return;
+  const Fingerprint what{.op = "start", .site = Site::here()};
   auto size = static_cast<int64_t>(text.size());
   communicator.broadcast(&size, sizeof size, 0, what);
   text.resize(static_cast<size_t>(size));
@@ -103,7 +100,7 @@ void compare_cpu_tables(Communicator& communicator, int64_t num_ranks, int64_t r
                     ops::cpu_table().origin, " on rank 0, for ", ops::cpu_and_isa(),
                     "), so their results may differ in the last bits; graphs with the passes "
                     "`exact` use rank 0's table on all ranks"));
-  } else if (mine != hashes.front()) {
+  } else if (hashes[static_cast<size_t>(rank)] != hashes.front()) {
     ops::keep_cpu_table_of_rank_0(ops::parse_cpu_table(text, "rank 0"));
   }
 }
@@ -118,25 +115,31 @@ void check_agreement(ProcessWorld& world) {
   std::iota(ranks.begin(), ranks.end(), int64_t{0});
   const auto communicator = make_process_communicator(world, ranks, rank);
   const std::vector<Agreed> all = what_must_agree();
+  std::string table = ops::to_string(ops::cpu_table());
   std::vector<uint64_t> mine;
   for (const Agreed& one : all)
     mine.push_back(one.hash);
+  mine.push_back(hash_of(table));
   std::vector<uint64_t> theirs(mine.size() * ranks.size());
   const std::vector<int64_t> bytes(ranks.size(),
                                    static_cast<int64_t>(mine.size() * sizeof(uint64_t)));
   communicator->all_gather(mine.data(), theirs.data(), bytes,
                            {.op = "start", .site = Site::here()});
-  for (size_t i = 0; i < theirs.size(); ++i) {
-    const size_t which = i % mine.size();
-    if (theirs[i] == theirs[which]) continue;
-    world.fail(
-        {.cause = FailureCause::kMismatch,
-         .message = str("[ranks] rank ", i / mine.size(), " and rank 0 differ in ", all[which].name,
-                        "; start all ranks with the same program and the same environment"),
-         .op = "start"});
-    world.check(Site::none());
+  std::vector<uint64_t> tables;
+  for (size_t other = 0; other < ranks.size(); ++other) {
+    const auto hashes = std::span(theirs).subspan(other * mine.size(), mine.size());
+    tables.push_back(hashes.back());
+    for (size_t which = 0; which < all.size(); ++which) {
+      if (hashes[which] == theirs[which]) continue;
+      world.fail(
+          {.cause = FailureCause::kMismatch,
+           .message = str("[ranks] rank ", other, " and rank 0 differ in ", all[which].name,
+                          "; start all ranks with the same program and the same environment"),
+           .op = "start"});
+      world.check(Site::none());
+    }
   }
-  compare_cpu_tables(*communicator, size, rank);
+  compare_cpu_tables(*communicator, std::move(table), tables, rank);
 }
 
 RankIdentity join_process_ranks() {

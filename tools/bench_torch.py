@@ -15,7 +15,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import time
 
 try:
@@ -24,7 +23,8 @@ try:
 except ImportError:
     sys.exit("tools/bench_torch.py: this Python has no torch: pip install torch")
 
-BENCH = pathlib.Path(__file__).resolve().parent.parent / "build/release/bin/bench_ops"
+import bench_rows
+
 ROWS_AT_ONCE = 12
 BLOCK_S = 1e-3
 
@@ -157,7 +157,7 @@ CALLS = {
 def list_rows():
     """(row name, call name, words of the inputs, number of gradients or 0) of each row of bench_ops."""
     rows = []
-    for line in subprocess.run([BENCH, "--list"], check=True, capture_output=True, text=True).stdout.splitlines():
+    for line in subprocess.run([bench_rows.BIN / "bench_ops", "--list"], check=True, capture_output=True, text=True).stdout.splitlines():
         row = json.loads(line)
         name = f"ops/{row['name']}/{row['size']}"
         rows.append((name, row["name"], row["inputs"], 0))
@@ -172,14 +172,8 @@ def list_rows():
 
 def run_flow(rows, seconds):
     """The microseconds of each row."""
-    names = "|".join(re.escape(row[0]) for row in rows)
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        # Its status is 1 if a row exceeds its limit; the times are valid all the same.
-        subprocess.run([BENCH, f"--benchmark_filter=^({names})$", f"--benchmark_min_time={seconds}",
-                        f"--benchmark_out={out.name}", "--benchmark_out_format=json"],
-                       check=False, capture_output=True)
-        measured = json.load(open(out.name, encoding="utf-8"))["benchmarks"]
-    return {row["name"]: row["value"] for row in measured}
+    measured = bench_rows.measure("bench_ops", [row[0] for row in rows], seconds)
+    return {name: row["value"] for name, row in measured.items()}
 
 
 def run_torch(row, seconds):
@@ -212,10 +206,6 @@ def run_torch(row, seconds):
     return best * 1e6
 
 
-def mean(ratios):
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--filter", default="", help="a regular expression for the names of the rows")
@@ -240,6 +230,7 @@ def main():
             ratios[name] = other / flow
             print(f"{name:58} {flow:10.2f} {other:10.2f} {ratios[name]:6.2f}", flush=True)
     large = [ratio for name, ratio in ratios.items() if "/large" in name]
+    mean = bench_rows.geometric_mean
     print(f"geometric mean {mean(list(ratios.values())):.2f}, of the large sizes {mean(large):.2f}")
     slower = sorted((ratio, name) for name, ratio in ratios.items() if ratio < 1)
     print(f"{len(slower)} of {len(ratios)} rows below 1:")

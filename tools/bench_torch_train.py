@@ -14,9 +14,7 @@ import json
 import math
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 import time
 
 try:
@@ -26,7 +24,7 @@ try:
 except ImportError:
     sys.exit("tools/bench_torch_train.py: this Python has no torch: pip install torch")
 
-BENCH = pathlib.Path(__file__).resolve().parent.parent / "build/release/bin/bench_train"
+import bench_rows
 
 
 class Mlp(nn.Sequential):
@@ -154,12 +152,7 @@ def run_torch(step, seconds, clock):
 
 def run_flow(rows, seconds):
     """The milliseconds of each row of bench_train."""
-    names = "|".join(rows)
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        subprocess.run([BENCH, f"--benchmark_filter=^({names})$", f"--benchmark_min_time={seconds}",
-                        f"--benchmark_out={out.name}", "--benchmark_out_format=json"],
-                       check=True, capture_output=True)
-        return {row["name"]: row["ms"] for row in json.load(open(out.name, encoding="utf-8"))["benchmarks"]}
+    return {name: row["ms"] for name, row in bench_rows.measure("bench_train", rows, seconds).items()}
 
 
 def main():
@@ -193,8 +186,7 @@ def main():
     for kind in ("eager", "graph"):
         ratios = [speed[kind] for name, speed in speeds.items() if name != "mbv2"]
         if ratios:
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            print(f"{kind}: geometric mean without mbv2 {mean:.2f}")
+            print(f"{kind}: geometric mean without mbv2 {bench_rows.geometric_mean(ratios):.2f}")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(speeds, indent=1), encoding="utf-8")
 

@@ -213,6 +213,7 @@ class OrderMaker {
         schedule_(schedule),
         stages_(plan_stages(graph, cut, schedule.has_weights())) {
     order_.cut = std::move(cut);
+    sizes_ = order_.cut.sizes();
   }
 
   Order make() {
@@ -255,13 +256,13 @@ class OrderMaker {
   }
 
   void add_actions() {
-    position_.resize(order_.ranks.size());
-    for (auto& by_micro_batch : position_)
+    order_.positions.resize(order_.ranks.size());
+    for (auto& by_micro_batch : order_.positions)
       by_micro_batch.resize(static_cast<size_t>(order_.cut.num_micro_batches));
     for (const TimedAction& timed : simulate(schedule_).actions) {
       const Action& action = timed.action;
       const BlockId block = block_of({action.stage, action.kind});
-      position_[static_cast<size_t>(block)][static_cast<size_t>(action.micro_batch)] =
+      order_.positions[static_cast<size_t>(block)][static_cast<size_t>(action.micro_batch)] =
           order_.actions.size();
       order_.actions.push_back({block, action.micro_batch, to_string(action)});
     }
@@ -279,13 +280,9 @@ class OrderMaker {
     order_.edge_of = stages_.edge_of;
     for (const Edge& edge : stages_.edges) {
       BlockEdge it{edge.node, block_of(edge.from), block_of(edge.to), {}};
-      for (int64_t m = 0; m < order_.cut.num_micro_batches; ++m) {
-        BlockEdge::Transfer& transfer = it.transfers.emplace_back();
-        transfer.messages = messages_between(sent_value(graph_, order_.cut, it, m),
-                                             arrived_value(graph_, order_.cut, it, m));
-        if (it.to >= 0) {
-          transfer.received_at = position_[static_cast<size_t>(it.to)][static_cast<size_t>(m)];
-        }
+      for (const int64_t m : sizes_) {
+        it.messages[m] = messages_between(sent_value(graph_, order_.cut, it, m),
+                                          arrived_value(graph_, order_.cut, it, m));
       }
       if (it.to >= 0) order_.edges_to[static_cast<size_t>(it.to)].push_back(order_.edges.size());
       order_.edges.push_back(std::move(it));
@@ -300,9 +297,9 @@ class OrderMaker {
     for (const BlockAction& action : order_.actions) {
       const int64_t m = action.micro_batch;
       for (const size_t i : edges_from[static_cast<size_t>(action.block)]) {
-        for (const Message& message : order_.edges[i].transfers[static_cast<size_t>(m)].messages) {
+        for (const Message& message : order_.messages(order_.edges[i], m)) {
           if (message.from == message.to) continue;
-          order_.incoming[message.to][message.from].push_back({i, m, message.box});
+          order_.incoming[message.to][message.from].push_back({i, m});
         }
       }
     }
@@ -321,16 +318,15 @@ class OrderMaker {
                                   : cut.node_time[i] == NodeTime::kSequential &&
                                         std::any_of(node.inputs.begin(), node.inputs.end(), is_own);
       if (!is_of_part) continue;
-      std::vector<std::vector<std::byte>>& attrs = order_.attrs[i];
-      for (int64_t m = 0; m < cut.num_micro_batches; ++m)
-        attrs.push_back(in_micro_batch(node, cut.batch, m).attrs);
+      for (const int64_t m : sizes_)
+        order_.attrs[i][m] = in_micro_batch(node, cut.batch, m).attrs;
     }
   }
 
   const Graph& graph_;
   const Schedule& schedule_;
   StagePlan stages_;
-  std::vector<std::vector<size_t>> position_;  // of an action, by block and micro-batch
+  std::vector<int64_t> sizes_;  // the first micro-batch of each size
   Order order_;
 };
 

@@ -99,6 +99,15 @@ std::vector<Action> needs_of(const Schedule& schedule, const Action& action) {
   return {};
 }
 
+size_t num_actions(const Schedule& schedule) {
+  return static_cast<size_t>(3 * schedule.num_stages * schedule.num_micro_batches);
+}
+
+size_t index_of(const Schedule& schedule, const Action& action) {
+  const int64_t slot = 3 * action.stage + static_cast<int64_t>(action.kind);
+  return static_cast<size_t>(slot * schedule.num_micro_batches + action.micro_batch);
+}
+
 namespace {
 
 // Checks that each action is in range and occurs once, and that one worker has all actions of a
@@ -141,12 +150,12 @@ void validate(const Schedule& schedule) {
                               " actions are listed; every stage does ",
                               has_weights ? "F, B and W" : "F and B", " of each micro-batch"));
   }
-  std::set<Action> done;
+  std::vector<bool> done(num_actions(schedule), false);
   std::vector<size_t> next(schedule.actions.size(), 0);
   const auto is_ready = [&](const Action& action) {
     const std::vector<Action> needs = needs_of(schedule, action);
     return std::all_of(needs.begin(), needs.end(),
-                       [&](const Action& a) { return done.contains(a); });
+                       [&](const Action& a) { return done[index_of(schedule, a)]; });
   };
   bool progressed = true;
   while (progressed) {
@@ -154,7 +163,7 @@ void validate(const Schedule& schedule) {
     for (size_t w = 0; w < next.size(); ++w) {
       const auto& worker = schedule.actions[w];
       while (next[w] < worker.size() && is_ready(worker[next[w]])) {
-        done.insert(worker[next[w]++]);
+        done[index_of(schedule, worker[next[w]++])] = true;
         progressed = true;
       }
     }

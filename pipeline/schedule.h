@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -44,6 +45,10 @@ Schedule parse_schedule(std::string_view text);
 // The actions that must end before this one: for F that of the previous stage, for B its own F and
 // the B of the next stage, for W its own B.
 std::vector<Action> needs_of(const Schedule& schedule, const Action& action);
+
+// Numbers the actions of F, B and W of all stages and micro-batches, from 0 to num_actions().
+size_t num_actions(const Schedule& schedule);
+size_t index_of(const Schedule& schedule, const Action& action);
 
 // Throws InvalidArgument unless one worker does all actions of a stage, each stage does F, B and
 // (all stages or none) W of every micro-batch exactly once, and the order can be carried out. The

@@ -1,7 +1,6 @@
 #include "pipeline/simulate.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "core/error.h"
@@ -72,7 +71,7 @@ Timeline simulate(const Schedule& schedule, const std::vector<StageCost>& costs,
   const size_t num_workers = schedule.actions.size();
   Timeline timeline;
   timeline.busy.assign(num_workers, 0);
-  std::map<Action, double> done;
+  std::vector<double> ends(num_actions(schedule), -1);  // -1: has not run
   std::vector<size_t> next(num_workers, 0);
   std::vector<double> free_at(num_workers, 0);
   bool progressed = true;
@@ -84,14 +83,14 @@ Timeline simulate(const Schedule& schedule, const std::vector<StageCost>& costs,
         double begin = free_at[w];
         bool is_ready = true;
         for (const Action& need : needs_of(schedule, action)) {
-          const auto found = done.find(need);
-          is_ready = is_ready && found != done.end();
-          if (is_ready) begin = std::max(begin, found->second + transfer(need, action));
+          const double end = ends[index_of(schedule, need)];
+          is_ready = is_ready && end >= 0;
+          if (is_ready) begin = std::max(begin, end + transfer(need, action));
         }
         if (!is_ready) break;
         const double duration = duration_of(schedule, costs, action, has_weights);
         free_at[w] = begin + duration;
-        done[action] = free_at[w];
+        ends[index_of(schedule, action)] = free_at[w];
         timeline.busy[w] += duration;
         timeline.makespan = std::max(timeline.makespan, free_at[w]);
         timeline.actions.push_back({action, static_cast<int64_t>(w), begin, free_at[w]});

@@ -55,20 +55,37 @@ std::optional<Action> action_named(const std::string& name) {
 // Reads the times of one run.
 class Reading {
  public:
-  Reading(const Program& program, std::span<const StepTime> steps, int64_t run, bool with_kernels)
-      : program_(program), steps_(steps), run_(run), with_kernels_(with_kernels) {}
+  Reading(const Program& program, std::span<const StepTime> times, int64_t run, bool with_kernels)
+      : program_(program), times_(times), run_(run), with_kernels_(with_kernels) {
+    const graph::ProgramRuns runs(program);
+    for (const graph::BlockRun& block_run : runs.runs()) {
+      first_steps_.push_back(steps_.size());
+      const graph::Block& block = runs.block_of(block_run);
+      for (size_t i = block.first_step; i < block.end_step; ++i)
+        steps_.push_back({&program.steps[i], std::max(block_run.micro_batch, 0)});
+    }
+    first_steps_.push_back(steps_.size());
+    FLOW_ASSERT(times.size() == steps_.size(), "times of ", times.size(), " steps of ",
+                steps_.size());
+  }
 
   std::vector<TimelineEvent> read() {
     if (program_.parts.empty()) add_part("step", 0, steps_.size());
     for (size_t i = 0; i < program_.parts.size(); ++i) {
       const bool is_last = i + 1 == program_.parts.size();
-      add_part(program_.parts[i].name, program_.parts[i].first_step,
-               is_last ? steps_.size() : program_.parts[i + 1].first_step);
+      add_part(program_.parts[i].name, first_steps_[program_.parts[i].first_run],
+               is_last ? steps_.size() : first_steps_[program_.parts[i + 1].first_run]);
     }
     return std::move(events_);
   }
 
  private:
+  // A step in the run of a block.
+  struct RanStep {
+    const Step* step;
+    int64_t micro_batch;
+  };
+
   void add_part(const std::string& name, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i)
       add_step(i);
@@ -76,65 +93,66 @@ class Reading {
     size_t first = begin, last = end;
     if (action) {  // from the last receive on, to the waits for its sends
       for (size_t i = begin; i < end; ++i) {
-        if (program_.steps[i].as<ReceiveStep>() != nullptr) first = i + 1;
+        if (steps_[i].step->as<ReceiveStep>() != nullptr) first = i + 1;
       }
-      while (last > first && program_.steps[last - 1].as<WaitStep>() != nullptr)
+      while (last > first && steps_[last - 1].step->as<WaitStep>() != nullptr)
         --last;
     }
     if (begin == end) {
       // An action without a step on this rank is still part of the schedule.
       if (!action) return;
-      const int64_t at = begin > 0 ? steps_[begin - 1].end_ns : first_ns();
+      const int64_t at = begin > 0 ? times_[begin - 1].end_ns : first_ns();
       events_.push_back(event(Kind::kAction, at, at));
       events_.back().action = *action;
       return;
     }
-    const int64_t from = first > begin ? steps_[first - 1].end_ns : steps_[begin].begin_ns;
-    const int64_t to = last > first ? steps_[last - 1].end_ns : from;
+    const int64_t from = first > begin ? times_[first - 1].end_ns : times_[begin].begin_ns;
+    const int64_t to = last > first ? times_[last - 1].end_ns : from;
     TimelineEvent part = event(action ? Kind::kAction : Kind::kPhase, from, to);
     if (action) part.action = *action;
     if (!action) part.name = name;
     for (size_t i = first; i < last; ++i) {
-      const double took = us(steps_[i].end_ns - steps_[i].begin_ns);
-      if (is_wait(program_.steps[i])) part.waiting_us += took;
-      if (program_.steps[i].as<CollectiveStep>() != nullptr) part.collective_us += took;
+      const double took = us(times_[i].end_ns - times_[i].begin_ns);
+      if (is_wait(*steps_[i].step)) part.waiting_us += took;
+      if (steps_[i].step->as<CollectiveStep>() != nullptr) part.collective_us += took;
     }
     if (!action) part.waiting_us = part.collective_us = 0;
     events_.push_back(std::move(part));
   }
 
   void add_step(size_t index) {
-    const Step& step = program_.steps[index];
-    std::visit([&](const auto& body) { add(step, steps_[index], body); }, step.body);
+    std::visit([&](const auto& body) { add(steps_[index], times_[index], body); },
+               steps_[index].step->body);
   }
 
-  void add(const Step& step, const StepTime& time, const SendStep& send) {
-    add_message(Kind::kTransfer, time, send, step.inputs[0]);
+  void add(const RanStep& ran, const StepTime& time, const SendStep& send) {
+    add_message(Kind::kTransfer, ran, time, send, ran.step->inputs[0]);
   }
 
-  void add(const Step& step, const StepTime& time, const ReceiveStep& receive) {
-    add_message(Kind::kWait, time, receive, step.outputs[0]);
+  void add(const RanStep& ran, const StepTime& time, const ReceiveStep& receive) {
+    add_message(Kind::kWait, ran, time, receive, ran.step->outputs[0]);
   }
 
-  void add(const Step& step, const StepTime& time, const WaitStep& wait) {
-    add_message(Kind::kWait, time, *program_.steps[wait.send].as<SendStep>(), step.inputs[0]);
+  void add(const RanStep& ran, const StepTime& time, const WaitStep& wait) {
+    add_message(Kind::kWait, ran, time, *program_.steps[wait.send].as<SendStep>(),
+                ran.step->inputs[0]);
     events_.back().is_send = true;
   }
 
   // A kernel, a collective or a conversion.
   template <class Body>
-  void add(const Step& step, const StepTime& time, const Body&) {
+  void add(const RanStep& ran, const StepTime& time, const Body&) {
     if (!with_kernels_) return;
     events_.push_back(event(Kind::kKernel, time.begin_ns, time.end_ns));
-    events_.back().name = step.name();
+    events_.back().name = ran.step->name();
   }
 
   template <class Message>
-  void add_message(Kind kind, const StepTime& time, const Message& message,
+  void add_message(Kind kind, const RanStep& ran, const StepTime& time, const Message& message,
                    graph::BufferId buffer) {
     events_.push_back(event(kind, time.begin_ns, time.end_ns));
     events_.back().peer = message.peer;
-    events_.back().tag = message.tag;
+    events_.back().tag = message.tag + ran.micro_batch;
     events_.back().bytes = bytes_of(program_, buffer);
   }
 
@@ -146,12 +164,14 @@ class Reading {
             .duration_us = us(end_ns - begin_ns)};
   }
 
-  int64_t first_ns() const { return steps_.empty() ? 0 : steps_.front().begin_ns; }
+  int64_t first_ns() const { return times_.empty() ? 0 : times_.front().begin_ns; }
 
   const Program& program_;
-  std::span<const StepTime> steps_;
+  std::span<const StepTime> times_;
   int64_t run_;
   bool with_kernels_;
+  std::vector<RanStep> steps_;
+  std::vector<size_t> first_steps_;  // by run of a block
   std::vector<TimelineEvent> events_;
 };
 
@@ -247,8 +267,6 @@ void add_predictions(TimelineFile& file) {
 
 std::vector<TimelineEvent> measured_events(const Program& program, std::span<const StepTime> steps,
                                            int64_t run, bool with_kernels) {
-  FLOW_ASSERT(steps.size() == program.steps.size(), "times of ", steps.size(), " steps of ",
-              program.steps.size());
   return Reading(program, steps, run, with_kernels).read();
 }
 

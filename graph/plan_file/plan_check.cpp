@@ -1,11 +1,14 @@
 #include "graph/plan_file/plan_check.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "boxing/routed_kernel.h"
 #include "core/error.h"
 #include "graph/ir/id_map.h"
 #include "graph/program/kernel_binding.h"
+#include "graph/program/program_classes.h"
 
 namespace flow::graph {
 
@@ -17,12 +20,15 @@ class Check {
       : program_(program), graph_(graph), name_(name) {}
 
   void run() {
+    check_blocks();
+    check_tables();
     starts_.assign(program_.buffers.size(), 0);
     for (BufferId id = 0; starts_.contains(id); ++id)
       check_buffer(id);
     check_externals();
     for (size_t i = 0; i < program_.steps.size(); ++i)
       check_step(i);
+    check_runs();
   }
 
  private:
@@ -32,6 +38,84 @@ class Check {
   }
 
   const Buffer& buffer(BufferId id) const { return program_.buffer(id); }
+
+  // ---- blocks and their runs
+
+  void check_blocks() {
+    require(program_.blocks.empty() == program_.runs.empty(), "a program has blocks or runs only");
+    require(program_.blocks.empty() || program_.blocks.back().end_step == program_.steps.size(),
+            "a step belongs to no block");
+    std::set<std::pair<BlockIndex, int32_t>> known;
+    for (const BlockRun& run : program_.runs) {
+      require(known.insert({run.block, run.micro_batch}).second, "block ", run.block,
+              " runs twice in micro-batch ", run.micro_batch);
+      num_micro_batches_ = std::max(num_micro_batches_, static_cast<size_t>(run.micro_batch + 1));
+    }
+    require(num_micro_batches_ <= program_.runs.size(), "a micro-batch has no runs");
+  }
+
+  void check_tables() const {
+    for (const std::vector<int64_t>& table : program_.tables) {
+      require(table.size() == num_micro_batches_ &&
+                  std::all_of(table.begin(), table.end(), [](int64_t it) { return it >= 0; }),
+              "a table does not have a number for each micro-batch");
+    }
+    for (const Frame& frame : program_.frames) {
+      require(frame.arena_offsets.size() == num_micro_batches_ &&
+                  std::all_of(frame.arena_offsets.begin(), frame.arena_offsets.end(),
+                              [&](int64_t it) {
+                                return it == -1 ||
+                                       (it % 64 == 0 && frame.bytes <= program_.arena_bytes - it);
+                              }),
+              "a frame is outside the arena or not aligned");
+    }
+  }
+
+  // What the views of a block's steps need in each run, and that sends are waited for.
+  void check_runs() {
+    const ProgramRuns runs(program_);
+    std::set<std::pair<size_t, int32_t>> sends;
+    for (const BlockRun& run : runs.runs()) {
+      const Block& block = runs.block_of(run);
+      for (size_t i = block.first_step; i < block.end_step; ++i) {
+        const Step& step = program_.steps[i];
+        for (const BufferId id : step.inputs)
+          check_in_run(id, run);
+        for (const BufferId id : step.outputs)
+          check_in_run(id, run);
+        check_in_run(step.guard, run);
+        if (step.as<SendStep>() != nullptr) sends.insert({i, run.micro_batch});
+        const auto* wait = step.as<WaitStep>();
+        require(wait == nullptr || sends.erase({wait->send, run.micro_batch}) == 1, "step ", i,
+                " waits for a send that has not begun");
+      }
+    }
+    require(sends.empty(), "no step waits for a send");
+  }
+
+  void check_in_run(BufferId id, const BlockRun& run) const {
+    if (id == kNoBuffer) return;
+    const Buffer& it = buffer(id);
+    bool moves = it.holders != kNoTable;
+    BufferId root = id;
+    for (; buffer(root).base != kNoBuffer; root = buffer(root).base)
+      moves = moves || buffer(root).begins != kNoTable;
+    const int32_t frame = buffer(root).frame;
+    require((!moves && frame < 0) || run.micro_batch >= 0, "buffer ", id,
+            " is used in no micro-batch");
+    require(frame < 0 || program_.frames[static_cast<size_t>(frame)]
+                                 .arena_offsets[static_cast<size_t>(run.micro_batch)] >= 0,
+            "buffer ", id, " has no memory in micro-batch ", run.micro_batch);
+    require(it.holders == kNoTable ||
+                local_meta_on(it.meta, program_.number(it.holders, run.micro_batch)) != nullptr,
+            "buffer ", id, " has another shape in micro-batch ", run.micro_batch);
+  }
+
+  bool is_table(TableId table) const {
+    return table >= kNoTable && table < static_cast<TableId>(program_.tables.size());
+  }
+
+  // ---- buffers and steps
 
   // The number of bytes from the first element to the end of the last.
   static int64_t extent(const TensorMeta& meta) {
@@ -52,6 +136,12 @@ class Check {
   void check_buffer(BufferId index) {
     const Buffer& it = buffer(index);
     const int64_t bytes = extent(*it.meta);
+    require(is_table(it.begins) && is_table(it.holders) &&
+                (it.holders == kNoTable || it.meta->is_global()),
+            "buffer ", index, " needs a table that does not exist");
+    require(it.frame == -1 || (it.frame >= 0 && it.base == kNoBuffer && it.external < 0 &&
+                               static_cast<size_t>(it.frame) < program_.frames.size()),
+            "buffer ", index, " is in a frame that does not exist");
     if (it.base != kNoBuffer) {
       require(
           it.base < index && it.external < 0 && it.arena_offset < 0 && it.meta->blocked == nullptr,
@@ -59,8 +149,14 @@ class Check {
       BufferId root = it.base;
       while (buffer(root).base != kNoBuffer)
         root = buffer(root).base;
-      starts_[index] =
-          starts_[it.base] + it.offset * static_cast<int64_t>(dtype_size(it.meta->dtype));
+      const auto size = static_cast<int64_t>(dtype_size(it.meta->dtype));
+      starts_[index] = starts_[it.base] + it.offset * size;
+      if (it.begins != kNoTable) {
+        const std::vector<int64_t>& table = program_.tables[static_cast<size_t>(it.begins)];
+        const int64_t most = *std::max_element(table.begin(), table.end());
+        require(most < INT64_MAX / 16 - starts_[index], "buffer ", index, " begins too far away");
+        starts_[index] += most * size;
+      }
       const int64_t room = extent(*buffer(root).meta) - starts_[index];
       require(!it.meta->is_held || bytes <= room || bytes == 0, "buffer ", index,
               " extends beyond the buffer that it is a view of");
@@ -70,9 +166,11 @@ class Check {
     }
     require(it.external < 0 || it.arena_offset < 0, "buffer ", index,
             " is both in the arena and a tensor from outside");
-    require(it.arena_offset < 0 ||
-                (it.arena_offset % 64 == 0 && bytes <= program_.arena_bytes - it.arena_offset),
+    const int64_t room =
+        it.frame < 0 ? program_.arena_bytes : program_.frames[static_cast<size_t>(it.frame)].bytes;
+    require(it.arena_offset < 0 || (it.arena_offset % 64 == 0 && bytes <= room - it.arena_offset),
             "buffer ", index, " is outside the arena or not aligned");
+    require(it.frame < 0 || it.arena_offset >= 0, "buffer ", index, " has no place in its frame");
   }
 
   void check_externals() const {
@@ -208,8 +306,10 @@ class Check {
   const Program& program_;
   const Graph& graph_;
   std::string_view name_;
-  IdMap<BufferId, int64_t> starts_;  // of views: bytes from the start of the buffer they show
-  std::set<size_t> sends_;           // not waited for
+  size_t num_micro_batches_ = 0;
+  // Of views: the most bytes from the start of the buffer they show.
+  IdMap<BufferId, int64_t> starts_;
+  std::set<size_t> sends_;  // not waited for
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kMaxNumber = int64_t{1} << 48;  // of bytes, elements, tags
 constexpr int64_t kMaxRanks = 1 << 20;
+constexpr int64_t kMaxMicroBatches = 1 << 20;
 
 // Blocked layouts by name and size, for programs that are only looked at. Programs that run get the
 // layouts of their kernels.
@@ -255,16 +256,47 @@ class PlanReader {
       program.buffers.push_back(read_buffer());
     for (size_t left = in_.count(); left > 0; --left)
       program.steps.push_back(read_step(num_buffers, program.steps.size()));
-    const auto num_steps = static_cast<int64_t>(program.steps.size());
-    int64_t first_step = 0;
+    read_runs(program);
+    const auto num_runs = static_cast<int64_t>(program.runs.size());
+    int64_t first_run = 0;
     for (size_t left = in_.count(); left > 0; --left) {
-      first_step = in_.integer(first_step, num_steps);
-      program.parts.push_back({static_cast<size_t>(first_step), text()});
+      first_run = in_.integer(first_run, num_runs);
+      program.parts.push_back({static_cast<size_t>(first_run), text()});
     }
     program.externals = ids(num_buffers);
     program.arena_bytes = in_.integer(0, kMaxNumber);
     program.num_draws = in_.integer(num_draws, num_draws);
     return program;
+  }
+
+  void read_runs(Program& program) {
+    const auto num_steps = static_cast<int64_t>(program.steps.size());
+    int64_t end_step = 0;
+    for (size_t left = in_.count(); left > 0; --left) {
+      const int64_t first_step = end_step;
+      end_step = in_.integer(first_step, num_steps);
+      program.blocks.push_back({static_cast<size_t>(first_step), static_cast<size_t>(end_step)});
+    }
+    for (size_t left = in_.count(); left > 0; --left) {
+      BlockRun run;
+      run.block = static_cast<BlockIndex>(in_.index(program.blocks.size()));
+      run.micro_batch = static_cast<int32_t>(in_.integer(-1, kMaxMicroBatches - 1));
+      run.is_first = in_.flag();
+      program.runs.push_back(run);
+    }
+    for (size_t left = in_.count(); left > 0; --left)
+      program.tables.push_back(read_numbers());
+    for (size_t left = in_.count(); left > 0; --left) {
+      const int64_t bytes = in_.integer(0, kMaxNumber);
+      program.frames.push_back({bytes, read_numbers()});
+    }
+  }
+
+  std::vector<int64_t> read_numbers() {
+    std::vector<int64_t> numbers(in_.count());
+    for (int64_t& number : numbers)
+      number = in_.integer(-1, kMaxNumber);
+    return numbers;
   }
 
   Buffer read_buffer() {
@@ -283,9 +315,15 @@ class PlanReader {
       buffer.meta = with_blocked(buffer.meta, layout_called(layout, bytes));
     }
     buffer.base = static_cast<BufferId>(in_.integer(-1, INT32_MAX));
-    if (buffer.base != kNoBuffer) buffer.offset = in_.integer(0, kMaxNumber);
+    if (buffer.base != kNoBuffer) {
+      buffer.offset = in_.integer(0, kMaxNumber);
+      buffer.begins = static_cast<TableId>(in_.integer(-1, INT32_MAX));
+    }
     buffer.external = static_cast<int32_t>(in_.integer(-1, INT32_MAX));
     buffer.arena_offset = in_.integer(-1, kMaxNumber);
+    buffer.frame = static_cast<int32_t>(in_.integer(-1, INT32_MAX));
+    buffer.is_per_micro_batch = in_.flag();
+    buffer.holders = static_cast<TableId>(in_.integer(-1, INT32_MAX));
     return buffer;
   }
 
@@ -295,6 +333,7 @@ class PlanReader {
     step.inputs = ids(num_buffers, true);
     step.outputs = ids(num_buffers);
     step.guard = static_cast<BufferId>(in_.index(num_buffers, true));
+    step.turn = static_cast<StepTurn>(in_.integer(0, static_cast<int64_t>(StepTurn::kLater)));
     step.body = read_body(kind, index);
     step.file = text();
     step.line = line();

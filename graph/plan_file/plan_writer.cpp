@@ -229,16 +229,23 @@ class PlanWriter {
         graph::write(body_, meta.strides);
       }
       body_.integer(buffer.base);
-      if (buffer.base != kNoBuffer) body_.integer(buffer.offset);
+      if (buffer.base != kNoBuffer) {
+        body_.integer(buffer.offset);
+        body_.integer(buffer.begins);
+      }
       body_.integer(buffer.external);
       body_.integer(buffer.arena_offset);
+      body_.integer(buffer.frame);
+      body_.integer(buffer.is_per_micro_batch ? 1 : 0);
+      body_.integer(buffer.holders);
     }
     body_.integer(static_cast<int64_t>(program.steps.size()));
     for (const Step& step : program.steps)
       write_step(step);
+    write_runs(program);
     body_.integer(static_cast<int64_t>(program.parts.size()));
     for (const ProgramPart& part : program.parts) {
-      body_.integer(static_cast<int64_t>(part.first_step));
+      body_.integer(static_cast<int64_t>(part.first_run));
       body_.integer(text(part.name));
     }
     graph::write(body_, program.externals);
@@ -246,11 +253,38 @@ class PlanWriter {
     body_.integer(program.num_draws);
   }
 
+  void write_runs(const Program& program) {
+    body_.integer(static_cast<int64_t>(program.blocks.size()));
+    for (const Block& block : program.blocks)
+      body_.integer(static_cast<int64_t>(block.end_step));
+    body_.integer(static_cast<int64_t>(program.runs.size()));
+    for (const BlockRun& run : program.runs) {
+      body_.integer(run.block);
+      body_.integer(run.micro_batch);
+      body_.integer(run.is_first ? 1 : 0);
+    }
+    body_.integer(static_cast<int64_t>(program.tables.size()));
+    for (const std::vector<int64_t>& table : program.tables)
+      write_numbers(table);
+    body_.integer(static_cast<int64_t>(program.frames.size()));
+    for (const Frame& frame : program.frames) {
+      body_.integer(frame.bytes);
+      write_numbers(frame.arena_offsets);
+    }
+  }
+
+  void write_numbers(const std::vector<int64_t>& numbers) {
+    body_.integer(static_cast<int64_t>(numbers.size()));
+    for (const int64_t number : numbers)
+      body_.integer(number);
+  }
+
   void write_step(const Step& step) {
     body_.integer(static_cast<int64_t>(step.body.index()));
     graph::write(body_, step.inputs);
     graph::write(body_, step.outputs);
     body_.integer(step.guard);
+    body_.integer(static_cast<int64_t>(step.turn));
     std::visit([this](const auto& body) { write_body(body); }, step.body);
     body_.integer(text(step.file));
     body_.integer(step.line);

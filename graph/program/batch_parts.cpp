@@ -21,6 +21,16 @@ int64_t BatchCut::size_of(int64_t micro_batch) const {
   return size;
 }
 
+int64_t BatchCut::like(int64_t micro_batch) const {
+  int64_t first = 0;
+  for (const Range& run : runs) {
+    // Of the parts of a run, the first ones are one sample longer.
+    const int64_t num_longer = run.size % num_micro_batches;
+    if (num_longer <= micro_batch) first = std::max(first, num_longer);
+  }
+  return first;
+}
+
 Value part_of(const BatchCut& cut, const Value& value, int64_t dim, int64_t micro_batch) {
   Value part = value;
   part.shape[dim] = value.shape[dim] / cut.num_samples * cut.size_of(micro_batch);

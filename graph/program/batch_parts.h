@@ -20,6 +20,10 @@ struct BatchCut {
   // The micro-batch's ranges of samples, one for each run.
   std::vector<Range> samples_of(int64_t micro_batch) const;
   int64_t size_of(int64_t micro_batch) const;
+
+  // The first micro-batch whose parts of all runs are as long as those of this one. What a
+  // micro-batch computes depends on it, apart from where its samples are.
+  int64_t like(int64_t micro_batch) const;
 };
 
 // Returns a micro-batch's part of `value`, whose dim `dim` holds the samples in order.

@@ -17,8 +17,31 @@ ProgramBuilder::ProgramBuilder(int64_t rank, const KernelTable& kernels) : kerne
   program_.rank = rank;
 }
 
+BlockIndex ProgramBuilder::begin_block() {
+  if (!program_.blocks.empty()) program_.blocks.back().end_step = program_.steps.size();
+  program_.blocks.push_back({program_.steps.size(), program_.steps.size()});
+  return current_block();
+}
+
+void ProgramBuilder::add_run(const BlockRun& run) {
+  Block block = program_.block(run.block);
+  if (run.block == current_block()) block.end_step = program_.steps.size();
+  if (block.first_step < block.end_step) program_.runs.push_back(run);
+}
+
+TableId ProgramBuilder::add_table(std::vector<int64_t> numbers) {
+  if (std::all_of(numbers.begin(), numbers.end(), [](int64_t number) { return number == 0; })) {
+    return kNoTable;
+  }
+  const auto [known, is_new] =
+      tables_.try_emplace(std::move(numbers), static_cast<TableId>(program_.tables.size()));
+  if (is_new) program_.tables.push_back(known->first);
+  return known->second;
+}
+
 BufferId ProgramBuilder::add_buffer(MetaPtr meta) {
-  program_.buffers.push_back({.meta = meta});
+  program_.buffers.push_back({.meta = meta, .is_per_micro_batch = is_per_micro_batch_});
+  made_in_.push_back(current_block());
   return static_cast<BufferId>(program_.buffers.size() - 1);
 }
 
@@ -29,9 +52,13 @@ BufferId ProgramBuilder::add_external(MetaPtr meta) {
   return id;
 }
 
-BufferId ProgramBuilder::add_view(BufferId base, MetaPtr meta, int64_t offset) {
-  program_.buffers.push_back({.meta = meta, .base = base, .offset = offset});
-  return static_cast<BufferId>(program_.buffers.size() - 1);
+BufferId ProgramBuilder::add_view(BufferId base, MetaPtr meta, int64_t offset, TableId begins) {
+  const BufferId id = add_buffer(meta);
+  Buffer& view = program_.buffers.back();
+  view.base = base;
+  view.offset = offset;
+  view.begins = begins;
+  return id;
 }
 
 void ProgramBuilder::add_in_place(const OpDef& op, const void* attrs, BufferId target,
@@ -41,8 +68,11 @@ void ProgramBuilder::add_in_place(const OpDef& op, const void* attrs, BufferId t
     const auto* bytes = static_cast<const std::byte*>(attrs);
     kernel.op_call.attrs.assign(bytes, bytes + op.attrs->size);
   }
-  Step step{
-      .body = std::move(kernel), .inputs = {target, source}, .outputs = {target}, .guard = guard_};
+  Step step{.body = std::move(kernel),
+            .inputs = {target, source},
+            .outputs = {target},
+            .guard = guard_,
+            .turn = turn_};
   const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return buffer(id).meta; });
   auto& added = *step.as<KernelStep>();
   set_kernel_call(added, make_kernel_call(added.op_call, metas, kernels_));
@@ -58,13 +88,21 @@ void ProgramBuilder::add_sum(BufferId source, BufferId target) {
   add_in_place(ops::op_of<ops::Add>(), &attrs, target, strided(source));
 }
 
+void ProgramBuilder::add_to_sum(BufferId source, BufferId target) {
+  const BufferId plain = strided(source);
+  turn_ = StepTurn::kFirst;
+  add_copy(plain, target);
+  turn_ = StepTurn::kLater;
+  add_sum(plain, target);
+  turn_ = StepTurn::kEvery;
+}
+
 size_t ProgramBuilder::add_send(BufferId buffer, int64_t peer, int64_t tag, const Node& node) {
-  sends_.push_back(program_.steps.size());
   program_.steps.push_back({.body = SendStep{.peer = peer, .tag = tag},
                             .inputs = {buffer},
                             .file = node.file,
                             .line = node.line});
-  return sends_.back();
+  return program_.steps.size() - 1;
 }
 
 void ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node) {
@@ -74,23 +112,22 @@ void ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag, const 
                             .line = node.line});
 }
 
-void ProgramBuilder::wait_for_send(size_t send) {
+void ProgramBuilder::add_wait(size_t send) {
   program_.steps.push_back({.body = WaitStep{.send = send}, .inputs = program_.steps[send].inputs});
-  std::erase(sends_, send);
 }
 
-void ProgramBuilder::wait_for_sends() {
-  while (!sends_.empty())
-    wait_for_send(sends_.front());
+bool ProgramBuilder::may_read(BufferId twin, BufferId source) const {
+  const BlockIndex made_in = made_in_[static_cast<size_t>(twin)];
+  return made_in == current_block() || made_in == made_in_[static_cast<size_t>(source)];
 }
 
 BufferId ProgramBuilder::strided(BufferId id) {
   if (id == kNoBuffer || buffer(id).meta->blocked == nullptr) return id;
   const auto known = twins_.find(id);
-  if (known != twins_.end()) return known->second;
+  if (known != twins_.end() && may_read(known->second, id)) return known->second;
   const BufferId twin = add_buffer(with_blocked(buffer(id).meta, nullptr));
   program_.steps.push_back({.body = ConvertStep{}, .inputs = {id}, .outputs = {twin}});
-  twins_.emplace(id, twin);
+  twins_[id] = twin;
   return twin;
 }
 
@@ -163,7 +200,8 @@ std::vector<BufferId> ProgramBuilder::add_absent(const std::vector<MetaPtr>& met
 }
 
 Program ProgramBuilder::finish() {
-  wait_for_sends();
+  if (!program_.blocks.empty()) program_.blocks.back().end_step = program_.steps.size();
+  if (program_.runs.empty()) program_.blocks.clear();
   plan_memory(program_);
   return std::move(program_);
 }

@@ -17,10 +17,25 @@ class ProgramBuilder {
  public:
   ProgramBuilder(int64_t rank, const KernelTable& kernels);
 
-  // The steps that follow belong to part `name`.
+  // The steps that follow belong to a new block; the one before it ends.
+  BlockIndex begin_block();
+
+  // The block of the steps that follow; -1 until there is one.
+  BlockIndex current_block() const { return static_cast<BlockIndex>(program_.blocks.size()) - 1; }
+
+  // The runs that follow belong to part `name`.
   void begin_part(std::string name) {
-    program_.parts.push_back({program_.steps.size(), std::move(name)});
+    program_.parts.push_back({program_.runs.size(), std::move(name)});
   }
+
+  // Adds a run of a block; nothing if the block has no steps.
+  void add_run(const BlockRun& run);
+
+  // The buffers that follow have a value of their own for each micro-batch, or one for all.
+  void set_per_micro_batch(bool is_per_micro_batch) { is_per_micro_batch_ = is_per_micro_batch; }
+
+  // Returns the table of these numbers by micro-batch, or kNoTable if all of them are 0.
+  TableId add_table(std::vector<int64_t> numbers);
 
   void set_num_draws(int64_t count) { program_.num_draws = count; }
 
@@ -38,17 +53,22 @@ class ProgramBuilder {
   // The form for a random node whose metas do not tell whether all ranks draw the same values.
   std::vector<BufferId> add_node(const Node& node, const std::vector<BufferId>& inputs,
                                  const std::vector<MetaPtr>& metas, bool draws_globally);
-  // Adds a view of `base` that begins at `offset` elements.
-  BufferId add_view(BufferId base, MetaPtr meta, int64_t offset);
+  // Adds a view of `base` that begins at `offset` elements, and in a micro-batch at those of the
+  // table after them.
+  BufferId add_view(BufferId base, MetaPtr meta, int64_t offset, TableId begins = kNoTable);
+
+  // The buffer's meta is the part of these ranks, by micro-batch.
+  void set_holders(BufferId buffer, TableId holders) { program_.buffer(buffer).holders = holders; }
+
   // add_copy: target = source, of the same shape. add_sum: target += source.
   void add_copy(BufferId source, BufferId target);
   void add_sum(BufferId source, BufferId target);
-  // Starts a send and returns its step. The send has to be waited for; wait_for_sends() waits for
-  // all that have not ended.
+  // add_sum, but in the first run of the block the target becomes the source.
+  void add_to_sum(BufferId source, BufferId target);
+  // Starts a send and returns its step. It has to be waited for in the same micro-batch.
   size_t add_send(BufferId buffer, int64_t peer, int64_t tag, const Node& node);
   void add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node);
-  void wait_for_send(size_t send);
-  void wait_for_sends();
+  void add_wait(size_t send);
   // Returns the buffer in strided form, and in contiguous memory. It is converted or copied if
   // necessary.
   BufferId strided(BufferId buffer);
@@ -61,14 +81,20 @@ class ProgramBuilder {
 
  private:
   void add_in_place(const OpDef& op, const void* attrs, BufferId target, BufferId source);
+  // True if the current block may read a buffer that was made in a block: in the same run, or
+  // because the block that made the buffer's source always comes before.
+  bool may_read(BufferId twin, BufferId source) const;
   // Adds the buffers of values of which this rank holds no part.
   std::vector<BufferId> add_absent(const std::vector<MetaPtr>& metas);
 
   const KernelTable& kernels_;
   Program program_;
-  std::vector<size_t> sends_;           // steps that are not yet waited for
+  std::vector<BlockIndex> made_in_;     // by buffer: the block that it was added in
   std::map<BufferId, BufferId> twins_;  // the strided forms of blocked buffers
+  std::map<std::vector<int64_t>, TableId> tables_;
+  bool is_per_micro_batch_ = false;
   BufferId guard_ = kNoBuffer;
+  StepTurn turn_ = StepTurn::kEvery;
 };
 
 }  // namespace flow::graph

@@ -3,27 +3,30 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "boxing/route.h"
 #include "boxing/routed_kernel.h"
 #include "core/context.h"
 #include "core/error.h"
-#include "graph/program/memory_plan.h"
+#include "graph/program/buffer_uses.h"
+#include "graph/program/memory_check.h"
 
 namespace flow::graph {
 
 namespace {
 
-// Lists the communications of a program step by step.
+// Lists the communications of a block step by step. The tags are those of micro-batch 0.
 class Listing {
  public:
   Listing(const Program& program, int64_t rank) : program_(program), rank_(rank) {}
 
-  std::vector<Communication> list() {
-    for (index_ = 0; index_ < program_.steps.size(); ++index_)
+  std::vector<Communication> list(const Block& block) {
+    for (index_ = block.first_step; index_ < block.end_step; ++index_)
       std::visit([this](const auto& body) { add(body); }, step().body);
     return std::move(all_);
   }
@@ -62,9 +65,7 @@ class Listing {
 
   void add(const WaitStep& wait) {
     const SendStep& send = *program_.steps[wait.send].as<SendStep>();
-    // The tag of a wait is the step it waits for.
-    add_message(Communication::Kind::kWait, step().inputs[0], rank_, send.peer,
-                static_cast<int64_t>(wait.send));
+    add_message(Communication::Kind::kWait, step().inputs[0], rank_, send.peer, send.tag);
   }
 
   void add_message(Communication::Kind kind, BufferId buffer, int64_t from, int64_t to,
@@ -87,13 +88,75 @@ class Listing {
 
 }  // namespace
 
-std::vector<Communication> communications_of(const Program& program, int64_t rank) {
-  return Listing(program, rank).list();
-}
-
 namespace {
 
 using Kind = Communication::Kind;
+
+// What a program does together with other ranks, run by run.
+class CommunicationList {
+ public:
+  CommunicationList(const Program& program, int64_t rank)
+      : program_(&program), runs_(std::make_unique<ProgramRuns>(program)) {
+    for (const Block& block : runs_->blocks())
+      blocks_.push_back(Listing(program, rank).list(block));
+    skip_empty();
+  }
+
+  bool at_end() const { return run_ == runs_->runs().size(); }
+
+  const Program& program() const { return *program_; }
+
+  // The next one. Its tag is that of micro-batch 0.
+  const Communication& current() const { return of_block()[next_]; }
+
+  int64_t current_tag() const {
+    const bool is_message = current().kind != Kind::kCollective;
+    return current().tag + (is_message ? std::max(runs_->runs()[run_].micro_batch, 0) : 0);
+  }
+
+  // The run of the current one's block.
+  size_t current_run() const { return run_; }
+
+  void advance() {
+    ++next_;
+    skip_empty();
+  }
+
+  // By block.
+  const std::vector<std::vector<Communication>>& blocks() const { return blocks_; }
+
+ private:
+  const std::vector<Communication>& of_block() const {
+    return blocks_[static_cast<size_t>(runs_->runs()[run_].block)];
+  }
+
+  void skip_empty() {
+    while (!at_end() && next_ == of_block().size()) {
+      ++run_;
+      next_ = 0;
+    }
+  }
+
+  const Program* program_;
+  std::unique_ptr<ProgramRuns> runs_;
+  std::vector<std::vector<Communication>> blocks_;
+  size_t run_ = 0;
+  size_t next_ = 0;  // in the block
+};
+
+}  // namespace
+
+std::vector<Communication> communications_of(const Program& program, int64_t rank) {
+  std::vector<Communication> all;
+  for (CommunicationList list(program, rank); !list.at_end(); list.advance()) {
+    all.push_back(list.current());
+    all.back().tag = list.current_tag();
+    all.back().run = list.current_run();
+  }
+  return all;
+}
+
+namespace {
 
 // Simulates the communications of all programs in the order that they allow. The programs contain
 // no choices, so simulating one order is enough.
@@ -101,9 +164,10 @@ class Rehearsal {
  public:
   explicit Rehearsal(const Programs& programs) : programs_(programs) {
     for (size_t rank = 0; rank < programs.size(); ++rank)
-      todo_.push_back(communications_of(*programs[rank], static_cast<int64_t>(rank)));
-    next_.resize(programs.size(), 0);
+      todo_.emplace_back(*programs[rank], static_cast<int64_t>(rank));
     longest_queue_.resize(programs.size(), 0);
+    num_collectives_.resize(programs.size(), 0);
+    num_messages_.resize(programs.size(), 0);
   }
 
   void run() {
@@ -120,26 +184,31 @@ class Rehearsal {
 
   int64_t longest_queue(size_t rank) const { return longest_queue_[rank]; }
 
-  const std::vector<Communication>& all_of(size_t rank) const { return todo_[rank]; }
+  int64_t num_collectives(size_t rank) const { return num_collectives_[rank]; }
+
+  int64_t num_messages(size_t rank) const { return num_messages_[rank]; }
+
+  const CommunicationList& all_of(size_t rank) const { return todo_[rank]; }
 
  private:
   struct Message {
-    size_t step;
-    int64_t bytes;
+    const Communication* sent;
     int64_t tag;
-    bool is_guarded;
   };
 
+  // From one rank to another.
   struct Edge {
     std::deque<Message> under_way;
-    std::vector<size_t> received;  // steps of the sender
+    std::unordered_set<int64_t> received;  // tags of messages whose sender has not waited for them
   };
 
-  bool is_done(size_t rank) const { return next_[rank] == todo_[rank].size(); }
+  bool is_done(size_t rank) const { return todo_[rank].at_end(); }
 
-  const Communication& current(size_t rank) const { return todo_[rank][next_[rank]]; }
+  const Communication& current(size_t rank) const { return todo_[rank].current(); }
 
-  std::string describe(size_t rank, const Communication& it) const {
+  Edge& edge_of(const Communication& it) { return edges_[{it.ranks[0], it.ranks[1]}]; }
+
+  std::string describe(size_t rank, const Communication& it, int64_t tag) const {
     static constexpr const char* kVerbs[] = {"", "send to", "receive from", "wait for its send to"};
     const Step& step = programs_[rank]->steps[it.step];
     std::string text = str("rank ", rank, " step ", it.step, ": ");
@@ -148,25 +217,27 @@ class Rehearsal {
     } else {
       text += str(kVerbs[static_cast<size_t>(it.kind)], " rank ",
                   it.ranks[it.kind == Kind::kRecv ? 0 : 1], " of ", it.bytes, " bytes");
-      if (it.kind != Kind::kWait) text += str(" under tag ", it.tag);
+      if (it.kind != Kind::kWait) text += str(" under tag ", tag);
     }
     if (step.line != 0) text += str(" at ", step.file, ":", step.line);
     return text;
   }
 
-  [[noreturn]] void fail(const std::string& why, size_t a, const Communication& of_a, size_t b,
-                         const Communication& of_b) const {
-    throw InternalError(
-        str("[certificate] ", why, ": ", describe(a, of_a), "; ", describe(b, of_b)));
+  std::string describe_current(size_t rank) const {
+    return describe(rank, current(rank), todo_[rank].current_tag());
+  }
+
+  [[noreturn]] void fail(const std::string& why, size_t rank, const std::string& other) const {
+    throw InternalError(str("[certificate] ", why, ": ", describe_current(rank), "; ", other));
   }
 
   bool advance(size_t rank) {
     const Communication& it = current(rank);
-    const bool moves = it.kind == Kind::kCollective ? meet(rank, it)
-                       : it.kind == Kind::kSend     ? send(it)
-                       : it.kind == Kind::kRecv     ? receive(rank, it)
-                                                    : has_been_received(it);
-    if (moves && it.kind != Kind::kCollective) ++next_[rank];
+    if (it.kind == Kind::kCollective) return meet(rank, it);
+    const bool moves = it.kind == Kind::kSend   ? send(rank, it)
+                       : it.kind == Kind::kRecv ? receive(rank, it)
+                                                : has_been_received(rank, it);
+    if (moves) todo_[rank].advance();
     return moves;
   }
 
@@ -176,18 +247,23 @@ class Rehearsal {
       if (peer >= programs_.size() || is_done(peer)) return false;
       const Communication& its = current(peer);
       if (its.kind != Kind::kCollective || its.ranks != it.ranks) return false;
-      if (its.what != it.what) fail("members of a group differ", rank, it, peer, its);
-      if (its.is_guarded != it.is_guarded)
-        fail("one member of a group may skip what the others do", rank, it, peer, its);
+      if (its.what != it.what) fail("members of a group differ", rank, describe_current(peer));
+      if (its.is_guarded != it.is_guarded) {
+        fail("one member of a group may skip what the others do", rank, describe_current(peer));
+      }
     }
-    for (const int64_t member : it.ranks)
-      ++next_[static_cast<size_t>(member)];
+    const std::vector<int64_t> members = it.ranks;
+    for (const int64_t member : members) {
+      ++num_collectives_[static_cast<size_t>(member)];
+      todo_[static_cast<size_t>(member)].advance();
+    }
     return true;
   }
 
-  bool send(const Communication& it) {
-    Edge& edge = edges_[it.ranks];
-    edge.under_way.push_back({it.step, it.bytes, it.tag, it.is_guarded});
+  bool send(size_t rank, const Communication& it) {
+    Edge& edge = edge_of(it);
+    edge.under_way.push_back({&it, todo_[rank].current_tag()});
+    ++num_messages_[rank];
     const auto to = static_cast<size_t>(it.ranks[1]);
     if (to < longest_queue_.size()) {
       longest_queue_[to] =
@@ -197,48 +273,41 @@ class Rehearsal {
   }
 
   bool receive(size_t rank, const Communication& it) {
-    Edge& edge = edges_[it.ranks];
+    Edge& edge = edge_of(it);
     if (edge.under_way.empty()) return false;
     const Message message = edge.under_way.front();
-    if (message.tag != it.tag || message.bytes != it.bytes || message.is_guarded != it.is_guarded) {
-      const auto from = static_cast<size_t>(it.ranks[0]);
-      const auto sent = std::find_if(todo_[from].begin(), todo_[from].end(), [&](const auto& c) {
-        return c.kind == Kind::kSend && c.step == message.step;
-      });
-      fail(message.is_guarded != it.is_guarded
-               ? "one side of a message may skip it"
-               : "messages arrive in another order or with another size than expected",
-           rank, it, from, *sent);
+    const bool skips = message.sent->is_guarded != it.is_guarded;
+    if (message.tag != todo_[rank].current_tag() || message.sent->bytes != it.bytes || skips) {
+      fail(skips ? "one side of a message may skip it"
+                 : "messages arrive in another order or with another size than expected",
+           rank, describe(static_cast<size_t>(it.ranks[0]), *message.sent, message.tag));
     }
     edge.under_way.pop_front();
-    edge.received.push_back(message.step);
+    edge.received.insert(message.tag);
     return true;
   }
 
-  bool has_been_received(const Communication& it) {
-    const std::vector<size_t>& received = edges_[it.ranks].received;
-    return std::find(received.begin(), received.end(), static_cast<size_t>(it.tag)) !=
-           received.end();
+  bool has_been_received(size_t rank, const Communication& it) {
+    return edge_of(it).received.erase(todo_[rank].current_tag()) > 0;
   }
 
   void check_end() const {
     std::string stuck;
     for (size_t rank = 0; rank < programs_.size(); ++rank) {
-      if (!is_done(rank)) stuck += str(stuck.empty() ? "" : "; ", describe(rank, current(rank)));
+      if (!is_done(rank)) stuck += str(stuck.empty() ? "" : "; ", describe_current(rank));
     }
     if (!stuck.empty()) throw InternalError(str("[certificate] ranks wait for ever: ", stuck));
     for (const auto& [ranks, edge] : edges_) {
       if (edge.under_way.empty()) continue;
       throw InternalError(str("[certificate] ", edge.under_way.size(), " messages from rank ",
-                              ranks[0], " to rank ", ranks[1], " are never received"));
+                              ranks.first, " to rank ", ranks.second, " are never received"));
     }
   }
 
   const Programs& programs_;
-  std::vector<std::vector<Communication>> todo_;
-  std::vector<size_t> next_;
-  std::vector<int64_t> longest_queue_;
-  std::map<std::vector<int64_t>, Edge> edges_;
+  std::vector<CommunicationList> todo_;
+  std::vector<int64_t> longest_queue_, num_collectives_, num_messages_;  // by rank
+  std::map<std::pair<int64_t, int64_t>, Edge> edges_;
 };
 
 std::string place_of(const Step& step) {
@@ -261,24 +330,6 @@ void check_guards(const Program& program, const std::vector<Communication>& all)
                             place_of(step), ") communicates under the condition ", guard,
                             ", which may differ between ranks"));
   }
-}
-
-// Sets the most bytes that are alive at once, and the step at which they are.
-void find_peak(const Program& program, RankCertificate& certificate) {
-  std::vector<int64_t> change(program.steps.size() + 1, 0);
-  for (const Lifetime& life : lifetimes_of(program)) {
-    change[life.first] += life.bytes;
-    change[life.last + 1] -= life.bytes;
-  }
-  int64_t alive = 0;
-  const Step* peak = nullptr;
-  for (size_t step = 0; step < program.steps.size(); ++step) {
-    alive += change[step];
-    if (alive <= certificate.peak_bytes) continue;
-    certificate.peak_bytes = alive;
-    peak = &program.steps[step];
-  }
-  if (peak != nullptr) certificate.peak_at = place_of(*peak);
 }
 
 // The scratch memory of steps. That of a collective depends on the rank, also within a class.
@@ -349,19 +400,19 @@ Certificate certify(const Programs& programs, RankKind rank_kind) {
         std::find(programs.begin(), programs.end(), programs[rank]) - programs.begin());
     if (same < rank) {
       own = certificate.ranks[same];
-      own.num_collectives = own.num_messages = 0;
     } else {
       check_memory(*programs[rank]);
-      check_guards(*programs[rank], rehearsal.all_of(rank));
-      find_peak(*programs[rank], own);
+      for (const std::vector<Communication>& block : rehearsal.all_of(rank).blocks())
+        check_guards(*programs[rank], block);
+      const MemoryPeak peak = memory_peak(*programs[rank]);
+      own.peak_bytes = peak.bytes;
+      if (peak.step != nullptr) own.peak_at = place_of(*peak.step);
     }
     own.rank = static_cast<int64_t>(rank);
     own.arena_bytes = programs[rank]->arena_bytes;
     own.longest_queue = rehearsal.longest_queue(rank);
-    for (const Communication& it : rehearsal.all_of(rank)) {
-      own.num_collectives += it.kind == Kind::kCollective ? 1 : 0;
-      own.num_messages += it.kind == Kind::kSend ? 1 : 0;
-    }
+    own.num_collectives = rehearsal.num_collectives(rank);
+    own.num_messages = rehearsal.num_messages(rank);
     certificate.ranks.push_back(std::move(own));
   }
   state_scratch(certificate, programs, rank_kind);

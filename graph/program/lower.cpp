@@ -10,6 +10,7 @@
 #include "core/env.h"
 #include "core/error.h"
 #include "eager/runtime.h"
+#include "graph/program/block_runs.h"
 #include "graph/program/builder.h"
 #include "graph/program/part_buffers.h"
 #include "graph/program/positional_parts.h"
@@ -39,32 +40,82 @@ class RankLowering {
     for (const Capture& capture : graph_.captures) {
       buffers_.whole(capture.initial) = builder_.add_external(buffers_.whole_meta(capture.initial));
     }
+    add_results();
     if (order_.is_plain()) {
       add_all(NodeTime::kBefore);
+      write_results();
     } else {
-      add_actions();
+      add_blocks();
     }
-    write_results();
     return builder_.finish();
   }
 
  private:
-  void add_actions() {
-    builder_.begin_part("before");
+  // ---- blocks
+
+  void add_blocks() {
+    const std::vector<int64_t> sizes = order_.cut.sizes();
+    const BlockIndex before = builder_.begin_block();
     add_all(NodeTime::kBefore);
-    for (size_t i = 0; i < order_.actions.size(); ++i) {
-      if (order_.takes_part(order_.actions[i].block, rank_)) add_action(i);
-    }
-    builder_.begin_part("after");
+    BlockRuns runs(order_, rank_, buffers_, builder_);
+    builder_.set_per_micro_batch(true);
+    for (const int64_t m : sizes)
+      add_actions_like(m, runs);
+    buffers_.add_waits();
+    builder_.set_per_micro_batch(false);
+
+    builder_.begin_part("before");
+    runs.add_once(before);
+    runs.add_actions();
+    const auto each = [&](const auto& add) {
+      std::map<int64_t, BlockIndex> blocks;
+      builder_.set_per_micro_batch(true);
+      for (const int64_t m : sizes) {
+        blocks[m] = builder_.begin_block();
+        add(m);
+      }
+      builder_.set_per_micro_batch(false);
+      runs.add_each(blocks);
+    };
     for (size_t edge = 0; edge < order_.edges.size(); ++edge) {
-      for (int64_t m = 0; m < cut_.num_micro_batches; ++m)
-        buffers_.receive(edge, m);
+      if (!is_received_in_action(edge)) each([&](int64_t m) { arrive(edge, m); });
     }
-    builder_.wait_for_sends();
-    for (int64_t m = 0; m < cut_.num_micro_batches; ++m)
-      add_block(order_.nodes_after, m);
-    add_sequential();
+    each([&](int64_t m) { add_nodes(order_.nodes_after, m); });
+    const BlockIndex states = builder_.begin_block();
+    copy_states();
+    runs.add_once(states);
+    each([&](int64_t m) { add_sequential(m); });
+    const BlockIndex after = builder_.begin_block();
     add_all(NodeTime::kAfter);
+    write_results();
+    runs.add_once(after);
+  }
+
+  bool is_received_in_action(size_t edge) const {
+    const BlockId to = order_.edges[edge].to;
+    return to >= 0 && order_.takes_part(to, rank_);
+  }
+
+  void arrive(size_t edge, int64_t m) {
+    buffers_.arrive(edge, m);
+    collect_result(graph_.nodes[order_.edges[edge].node].outputs[0], m);
+  }
+
+  // Adds the blocks of the micro-batches that are as long as m, in the order in which m needs them.
+  void add_actions_like(int64_t m, BlockRuns& runs) {
+    for (const BlockAction& action : order_.actions) {
+      if (action.micro_batch != m || !order_.takes_part(action.block, rank_)) continue;
+      const auto block = static_cast<size_t>(action.block);
+      for (const size_t edge : order_.edges_to[block])
+        buffers_.add_receives(edge, m);
+      runs.set_block(action.block, m, builder_.begin_block());
+      for (const size_t edge : order_.edges_to[block])
+        arrive(edge, m);
+      add_nodes(order_.nodes[block], m);
+    }
+    for (size_t edge = 0; edge < order_.edges.size(); ++edge) {
+      if (!is_received_in_action(edge)) buffers_.add_receives(edge, m);
+    }
   }
 
   // ---- nodes that run once
@@ -116,17 +167,7 @@ class RankLowering {
 
   // ---- nodes that run for each micro-batch
 
-  void add_action(size_t position) {
-    const BlockAction& action = order_.actions[position];
-    const auto block = static_cast<size_t>(action.block);
-    builder_.begin_part(action.name);
-    for (const size_t edge : order_.edges_to[block])
-      buffers_.receive(edge, action.micro_batch);
-    add_block(order_.nodes[block], action.micro_batch);
-    buffers_.end_sends(position);
-  }
-
-  void add_block(const std::vector<size_t>& nodes, int64_t m) {
+  void add_nodes(const std::vector<size_t>& nodes, int64_t m) {
     for (const size_t i : nodes) {
       if (order_.edge_of[i] < 0) {
         in_micro_batch(i, m, [&](const Node& node) { add_each(node, i, m); });
@@ -142,7 +183,7 @@ class RankLowering {
     const auto own = order_.attrs.find(index);
     if (own == order_.attrs.end()) return add(graph_.nodes[index]);
     Node node = graph_.nodes[index];
-    node.attrs = own->second[static_cast<size_t>(m)];
+    node.attrs = own->second.at(m);
     add(node);
   }
 
@@ -170,6 +211,7 @@ class RankLowering {
       if (uses_.is_summed(id) && buffers_.is_held(id)) {
         buffers_.add_to_sum(id, outputs[i], !uses_.is_read_in_parts(id));
       }
+      collect_result(id, m);
     }
   }
 
@@ -202,36 +244,41 @@ class RankLowering {
   // ---- nodes that write state which passes from one micro-batch to the next, such as running
   // statistics
 
-  void add_sequential() {
-    std::vector<size_t> nodes;
+  void add_sequential(int64_t m) {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (cut_.node_time[i] == NodeTime::kSequential) nodes.push_back(i);
-    }
-    for (int64_t m = 0; m < cut_.num_micro_batches; ++m) {
-      for (const size_t i : nodes)
-        in_micro_batch(i, m, [&](const Node& node) { add_sequential(node, i, m); });
+      if (cut_.node_time[i] != NodeTime::kSequential) continue;
+      in_micro_batch(i, m, [&](const Node& node) { add_sequential(node, m); });
     }
   }
 
-  void add_sequential(const Node& node, size_t index, int64_t m) {
+  // Copies the state that is written although something reads it later.
+  void copy_states() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (cut_.node_time[i] != NodeTime::kSequential) continue;
+      const Node& node = graph_.nodes[i];
+      size_t output = 0;
+      for (uint32_t left = node.op->mutates; left != 0; left &= left - 1, ++output) {
+        const ValueId id = node.inputs[static_cast<size_t>(std::countr_zero(left))];
+        const ValueId root = state_root(id);
+        if (!state_.contains(root)) state_[root] = state_of(id, uses_.is_read_after(id, i));
+        state_root_[node.outputs[output]] = root;
+      }
+    }
+  }
+
+  void add_sequential(const Node& node, int64_t m) {
     std::vector<BufferId> inputs;
-    std::vector<ValueId> written;
     for (size_t j = 0; j < node.inputs.size(); ++j) {
       const ValueId id = node.inputs[j];
       if ((node.op->mutates >> j & 1) == 0) {
         inputs.push_back(input_of(id, sbp::broadcast, m));
         continue;
       }
-      inputs.push_back(state_of(id, uses_.is_read_after(id, index)));
-      written.push_back(id);
+      inputs.push_back(state_.at(state_root(id)));
     }
     const std::vector<BufferId> outputs = builder_.add_node(node, inputs, whole_metas(node));
-    for (size_t j = 0; j < outputs.size(); ++j) {
+    for (size_t j = 0; j < outputs.size(); ++j)
       buffers_.whole(node.outputs[j]) = outputs[j];
-      const ValueId root = state_root(written[j]);
-      state_root_[node.outputs[j]] = root;
-      state_[root] = outputs[j];
-    }
   }
 
   ValueId state_root(ValueId id) const {
@@ -239,26 +286,39 @@ class RankLowering {
     return known == state_root_.end() ? id : known->second;
   }
 
-  // The buffer with a written tensor's current state. At first this is the tensor itself, or a copy
-  // if something reads its earlier state afterwards.
+  // The buffer in which a written tensor's state changes: the tensor itself, or a copy if something
+  // reads its earlier state afterwards.
   BufferId state_of(ValueId id, bool is_read_later) {
-    const auto known = state_.find(state_root(id));
-    if (known != state_.end()) return known->second;
     const BufferId buffer = buffers_.whole_input(id);
     return is_read_later ? copy_of(id, buffer) : buffer;
   }
 
   // ---- results
 
+  void add_results() {
+    for (const ValueId id : graph_.outputs)
+      results_.push_back(builder_.add_external(buffers_.whole_meta(id)));
+  }
+
+  // True if each micro-batch makes a part of the result.
+  bool is_collected(ValueId id) const {
+    const Node* maker = uses_.maker_node(id);
+    if (maker == nullptr || !buffers_.is_held(id) || !cut_.sbp_of(id).is_split()) return false;
+    return cut_.node_time[static_cast<size_t>(maker - graph_.nodes.data())] == NodeTime::kEach;
+  }
+
+  // Copies the part of a value that is a result to its place.
+  void collect_result(ValueId id, int64_t m) {
+    for (size_t i = 0; i < results_.size(); ++i) {
+      if (graph_.outputs[i] == id && is_collected(id)) buffers_.collect(id, results_[i], m);
+    }
+  }
+
   void write_results() {
-    for (const ValueId id : graph_.outputs) {
-      const BufferId result = builder_.add_external(buffers_.whole_meta(id));
-      if (!buffers_.is_held(id)) continue;
-      if (cut_.sbp_of(id).is_split() && buffers_.whole(id) == kNoBuffer) {
-        buffers_.collect(id, result);
-      } else {
-        builder_.add_copy(buffers_.whole_input(id), result);
-      }
+    for (size_t i = 0; i < results_.size(); ++i) {
+      const ValueId id = graph_.outputs[i];
+      if (buffers_.is_held(id) && !is_collected(id))
+        builder_.add_copy(buffers_.whole_input(id), results_[i]);
     }
     // Results are copied first, because they may show a captured tensor's value before it is
     // written.
@@ -281,6 +341,7 @@ class RankLowering {
   PartBuffers buffers_;
   std::map<ValueId, ValueId> state_root_;  // by value: the first written version of its tensor
   std::map<ValueId, BufferId> state_;      // by root: the buffer with the current version
+  std::vector<BufferId> results_;          // by output of the graph
 };
 
 // Makes the programs of one step on several ranks.

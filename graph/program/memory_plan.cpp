@@ -4,13 +4,12 @@
 #include "graph/program/memory_plan.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
-#include "ops/creation/copy_op.h"
+#include "graph/program/buffer_uses.h"
 
 namespace flow::graph {
 
@@ -18,47 +17,50 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-BufferId root_of(const Program& program, BufferId id) {
-  while (program.buffer(id).base != kNoBuffer) {
-    id = program.buffer(id).base;
-  }
-  return id;
+int64_t aligned(int64_t bytes) {
+  return (std::max<int64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-}  // namespace
-
-std::vector<Lifetime> lifetimes_of(const Program& program) {
-  constexpr size_t kNever = SIZE_MAX;
-  std::vector<Lifetime> all;
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
-    const auto bytes = static_cast<int64_t>(program.buffers[i].meta->local_bytes());
-    all.push_back({static_cast<BufferId>(i), bytes, kNever, 0});
+// Memory in which slices are placed, each for a time.
+class Space {
+ public:
+  // The lowest offset at which a slice is free for the time.
+  int64_t lowest_free(int64_t bytes, size_t first, size_t last) const {
+    int64_t offset = 0;
+    for (const Placed& other : placed_) {
+      if (other.last < first || last < other.first) continue;
+      if (other.begin >= offset + aligned(bytes)) break;
+      offset = std::max(offset, other.end);
+    }
+    return offset;
   }
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    const auto touch = [&](BufferId id) {
-      if (id == kNoBuffer) return;
-      Lifetime& life = all[static_cast<size_t>(root_of(program, id))];
-      life.first = std::min(life.first, i);
-      life.last = i;
-    };
-    for (const BufferId id : program.steps[i].inputs)
-      touch(id);
-    for (const BufferId id : program.steps[i].outputs)
-      touch(id);
-    touch(program.steps[i].guard);
-  }
-  std::erase_if(all, [&](const Lifetime& life) {
-    const Buffer& buffer = program.buffer(life.buffer);
-    return life.first == kNever || buffer.external >= 0 || buffer.base != kNoBuffer ||
-           !buffer.meta->is_held;
-  });
-  std::sort(all.begin(), all.end(), [](const Lifetime& a, const Lifetime& b) {
-    return a.first != b.first ? a.first < b.first : a.buffer < b.buffer;
-  });
-  return all;
-}
 
-namespace {
+  void take(int64_t offset, int64_t bytes, size_t first, size_t last) {
+    const int64_t end = offset + aligned(bytes);
+    const auto at = std::find_if(placed_.begin(), placed_.end(),
+                                 [&](const Placed& p) { return p.begin > offset; });
+    placed_.insert(at, {offset, end, first, last});
+    bytes_ = std::max(bytes_, end);
+  }
+
+  // Forgets what is no longer in use at a position. Nothing may be placed before it any more.
+  void pass(size_t position) {
+    std::erase_if(placed_, [&](const Placed& p) { return p.last < position; });
+  }
+
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  struct Placed {
+    int64_t begin;
+    int64_t end;
+    size_t first;
+    size_t last;
+  };
+
+  std::vector<Placed> placed_;  // by begin
+  int64_t bytes_ = 0;
+};
 
 struct Placing {
   int64_t arena_bytes = 0;
@@ -67,41 +69,107 @@ struct Placing {
 
 // Gives each lifetime the lowest offset that the earlier ones in use at the same time leave free.
 Placing place(const std::vector<Lifetime>& lives, bool is_by_first_use) {
-  struct Placed {
-    int64_t begin;
-    int64_t end;
-    size_t first;
-    size_t last;
-  };
-
   Placing placing;
-  std::vector<Placed> placed;  // by begin; those that may still overlap others
+  Space arena;
   for (const Lifetime& life : lives) {
-    if (is_by_first_use)
-      std::erase_if(placed, [&](const Placed& p) { return p.last < life.first; });
-    const int64_t bytes =
-        (std::max<int64_t>(life.bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-    int64_t offset = 0;
-    for (const Placed& other : placed) {
-      if (other.last < life.first || life.last < other.first) continue;
-      if (other.begin >= offset + bytes) break;
-      offset = std::max(offset, other.end);
-    }
-    const auto at = std::find_if(placed.begin(), placed.end(),
-                                 [&](const Placed& p) { return p.begin > offset; });
-    placed.insert(at, {offset, offset + bytes, life.first, life.last});
+    if (is_by_first_use) arena.pass(life.first);
+    const int64_t offset = arena.lowest_free(life.bytes, life.first, life.last);
+    arena.take(offset, life.bytes, life.first, life.last);
     placing.offsets.push_back(offset);
-    placing.arena_bytes = std::max(placing.arena_bytes, offset + bytes);
   }
+  placing.arena_bytes = arena.bytes();
   return placing;
 }
+
+// Places buffers in frames and in the memory that runs of blocks share.
+class BlockMemory {
+ public:
+  BlockMemory(Program& program, const BufferUses& uses) : program_(program), uses_(uses) {}
+
+  void plan() {
+    for (const BufferId id : uses_.kept()) {
+      const std::vector<BufferUse>& uses = uses_.of(id);
+      std::vector<BlockIndex> blocks;
+      for (const BufferUse& use : uses)
+        blocks.push_back(use.block);
+      add_to_frame(id, blocks);
+    }
+    std::map<BlockIndex, std::vector<BufferId>> by_block;
+    for (const BufferId id : uses_.transient())
+      by_block[uses_.of(id)[0].block].push_back(id);
+    for (auto& [block, buffers] : by_block)
+      place_in(block, buffers);
+  }
+
+ private:
+  int64_t bytes_of(BufferId id) const {
+    return static_cast<int64_t>(program_.buffer(id).meta->local_bytes());
+  }
+
+  // Buffers that the same blocks use are in one frame.
+  void add_to_frame(BufferId id, const std::vector<BlockIndex>& blocks) {
+    const auto [known, is_new] =
+        frames_.try_emplace(blocks, static_cast<int32_t>(program_.frames.size()));
+    if (is_new) {
+      program_.frames.emplace_back();
+      members_.emplace_back();
+      for (const BlockIndex block : blocks)
+        frames_of_[block].push_back(known->second);
+    }
+    Frame& frame = program_.frames[static_cast<size_t>(known->second)];
+    program_.buffer(id).frame = known->second;
+    program_.buffer(id).arena_offset = frame.bytes;
+    frame.bytes += aligned(bytes_of(id));
+    members_[static_cast<size_t>(known->second)].push_back(id);
+  }
+
+  // The parts of a frame that are in use while a block runs.
+  Space frame_in(int32_t frame, BlockIndex block) const {
+    Space space;
+    for (const BufferId id : members_[static_cast<size_t>(frame)]) {
+      const auto [first, last] = uses_.steps_in(id, block);
+      space.take(program_.buffer(id).arena_offset, bytes_of(id), first, last);
+    }
+    return space;
+  }
+
+  void place_in(BlockIndex block, std::vector<BufferId>& buffers) {
+    std::stable_sort(buffers.begin(), buffers.end(),
+                     [&](BufferId a, BufferId b) { return bytes_of(a) > bytes_of(b); });
+    std::vector<std::pair<int32_t, Space>> frames;
+    for (const int32_t frame : frames_of_[block])
+      frames.emplace_back(frame, frame_in(frame, block));
+    Space shared;
+    for (const BufferId id : buffers) {
+      const int64_t bytes = bytes_of(id);
+      const auto [first, last] = uses_.steps_in(id, block);
+      Buffer& buffer = program_.buffer(id);
+      const auto free = std::find_if(frames.begin(), frames.end(), [&](const auto& it) {
+        const int64_t offset = it.second.lowest_free(bytes, first, last);
+        return offset + aligned(bytes) <= program_.frames[static_cast<size_t>(it.first)].bytes;
+      });
+      Space& space = free == frames.end() ? shared : free->second;
+      buffer.frame = free == frames.end() ? -1 : free->first;
+      buffer.arena_offset = space.lowest_free(bytes, first, last);
+      space.take(buffer.arena_offset, bytes, first, last);
+    }
+  }
+
+  Program& program_;
+  const BufferUses& uses_;
+  std::map<std::vector<BlockIndex>, int32_t> frames_;
+  std::vector<std::vector<BufferId>> members_;  // by frame
+  std::map<BlockIndex, std::vector<int32_t>> frames_of_;
+};
 
 }  // namespace
 
 void plan_memory(Program& program) {
   // The placement by size compares each with each, for every rank.
   constexpr size_t kMostBySize = 2000;
-  std::vector<Lifetime> lives = lifetimes_of(program);
+  const BufferUses uses(program);
+  BlockMemory(program, uses).plan();
+  std::vector<Lifetime> lives = uses.lifetimes();
   Placing best = place(lives, true);
   if (lives.size() <= kMostBySize) {
     std::vector<Lifetime> by_size = lives;
@@ -113,89 +181,23 @@ void plan_memory(Program& program) {
       best = std::move(other);
     }
   }
-  for (size_t i = 0; i < lives.size(); ++i)
-    program.buffer(lives[i].buffer).arena_offset = best.offsets[i];
+  for (Frame& frame : program.frames)
+    frame.arena_offsets.assign(static_cast<size_t>(uses.times().num_micro_batches()), -1);
+  for (size_t i = 0; i < lives.size(); ++i) {
+    const Lifetime& life = lives[i];
+    if (life.buffer != kNoBuffer) {
+      program.buffer(life.buffer).arena_offset = best.offsets[i];
+    } else if (life.frame >= 0) {
+      program.frames[static_cast<size_t>(life.frame)]
+          .arena_offsets[static_cast<size_t>(life.micro_batch)] = best.offsets[i];
+    } else {
+      for (const BufferId id : uses.group(life.group)) {
+        Buffer& buffer = program.buffer(id);
+        if (buffer.frame < 0) buffer.arena_offset += best.offsets[i];
+      }
+    }
+  }
   program.arena_bytes = best.arena_bytes;
-}
-
-namespace {
-
-std::string describe(const Program& program, size_t index) {
-  const Step& step = program.steps[index];
-  std::string text = str("step ", index, " (", step.name(), ")");
-  if (step.line != 0) text += str(" at ", step.file, ":", step.line);
-  return text;
-}
-
-[[noreturn]] void fail(const Program& program, const std::string& why) {
-  throw InternalError(str("[certificate] memory of rank ", program.rank, ": ", why));
-}
-
-void check_places(const Program& program, const std::vector<Lifetime>& lives) {
-  struct InUse {
-    int64_t end;
-    const Lifetime* life;
-  };
-
-  std::map<int64_t, InUse> in_use;      // by begin
-  for (const Lifetime& life : lives) {  // by first use
-    std::erase_if(in_use, [&](const auto& other) { return other.second.life->last < life.first; });
-    const int64_t begin = program.buffer(life.buffer).arena_offset;
-    const int64_t end = begin + std::max<int64_t>(life.bytes, 1);
-    if (begin < 0 || begin % kAlignment != 0 || end > program.arena_bytes) {
-      fail(program, str("buffer ", life.buffer, " of ", describe(program, life.first), " is at ",
-                        begin, " to ", end, " of ", program.arena_bytes, " bytes"));
-    }
-    const auto after = in_use.lower_bound(begin);
-    const auto check_apart = [&](int64_t other_begin, const InUse& other) {
-      if (other_begin >= end || begin >= other.end) return;
-      fail(program, str("buffer ", life.buffer, ", used from ", describe(program, life.first),
-                        " on, overlaps buffer ", other.life->buffer, ", used until ",
-                        describe(program, other.life->last)));
-    };
-    if (after != in_use.end()) check_apart(after->first, after->second);
-    if (after != in_use.begin()) check_apart(std::prev(after)->first, std::prev(after)->second);
-    in_use.emplace(begin, InUse{end, &life});
-  }
-}
-
-void check_uses(const Program& program, const std::vector<Lifetime>& lives) {
-  std::vector<bool> is_unwritten(program.buffers.size(), false);
-  for (const Lifetime& life : lives)
-    is_unwritten[static_cast<size_t>(life.buffer)] = life.bytes > 0;
-  std::vector<bool> is_waited(program.steps.size(), false);
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    const Step& step = program.steps[i];
-    const auto check_written = [&](BufferId id) {
-      if (id == kNoBuffer || !is_unwritten[static_cast<size_t>(root_of(program, id))]) return;
-      fail(program,
-           str(describe(program, i), " reads buffer ", id, ", which no step has written before"));
-    };
-    const bool only_writes_first = step.op_call() != nullptr && step.op_call()->op == &ops::kCopy;
-    for (size_t k = only_writes_first ? 1 : 0; k < step.inputs.size(); ++k)
-      check_written(step.inputs[k]);
-    check_written(step.guard);
-    for (const BufferId id : step.outputs) {
-      if (id != kNoBuffer) is_unwritten[static_cast<size_t>(root_of(program, id))] = false;
-    }
-    if (const auto* wait = step.as<WaitStep>()) is_waited[wait->send] = true;
-  }
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    if (program.steps[i].as<SendStep>() != nullptr && !is_waited[i])
-      fail(program, str("no step waits for the end of ", describe(program, i)));
-  }
-}
-
-}  // namespace
-
-void check_memory(const Program& program) {
-  const std::vector<Lifetime> lives = lifetimes_of(program);
-  const bool is_planned = std::any_of(lives.begin(), lives.end(), [&](const Lifetime& life) {
-    return program.buffer(life.buffer).arena_offset >= 0;
-  });
-  if (!is_planned) return;
-  check_places(program, lives);
-  check_uses(program, lives);
 }
 
 }  // namespace flow::graph

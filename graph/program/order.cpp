@@ -1,6 +1,7 @@
 #include "graph/program/order.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "boxing/layout.h"
 
@@ -9,6 +10,19 @@ namespace flow::graph {
 bool Order::takes_part(BlockId block, int64_t rank) const {
   const std::vector<int64_t>& all = ranks[static_cast<size_t>(block)];
   return all.empty() || std::binary_search(all.begin(), all.end(), rank);
+}
+
+size_t Order::received_at(const BlockEdge& edge, int64_t micro_batch) const {
+  if (edge.to < 0) return std::numeric_limits<size_t>::max();
+  return positions[static_cast<size_t>(edge.to)][static_cast<size_t>(micro_batch)];
+}
+
+std::vector<int64_t> MicroBatchCut::sizes() const {
+  std::vector<int64_t> firsts;
+  for (int64_t m = 0; m < num_micro_batches; ++m) {
+    if (batch.like(m) == m) firsts.push_back(m);
+  }
+  return firsts;
 }
 
 Order plain_order(const Graph& graph) {

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -43,6 +42,9 @@ struct MicroBatchCut {
   const Sbp& sbp_of(ValueId id) const { return value_sbp[id]; }
 
   bool is_per_micro_batch_of(ValueId id) const { return is_per_micro_batch[id]; }
+
+  // The first micro-batch of each size, ascending.
+  std::vector<int64_t> sizes() const;
 };
 
 // A block is what one stage computes of one kind (forward, backward, weight gradients) for a
@@ -69,23 +71,18 @@ struct Message {
 // A redistribution from the ranks of one block to those of another. It is sent when `from` ends and
 // received when `to` begins, or after all actions.
 struct BlockEdge {
-  // The messages of one micro-batch and the position of the action that receives them.
-  struct Transfer {
-    std::vector<Message> messages;
-    size_t received_at = std::numeric_limits<size_t>::max();
-  };
-
   size_t node = 0;
   BlockId from = kAfterActions;
   BlockId to = kAfterActions;
-  std::vector<Transfer> transfers;  // by micro-batch
+  // By the first micro-batch of each size (BatchCut::like). At most one message goes from a rank to
+  // another.
+  std::map<int64_t, std::vector<Message>> messages;
 };
 
 // A message as its receiver finds it.
 struct IncomingMessage {
   size_t edge = 0;
   int64_t micro_batch = 0;
-  Box box;
 };
 
 struct Order {
@@ -93,21 +90,30 @@ struct Order {
   // The actions of all ranks in the order in which they are predicted to begin. Empty: all nodes
   // run once.
   std::vector<BlockAction> actions;
-  std::vector<std::vector<int64_t>> ranks;  // by block, sorted; empty: every rank takes part
-  std::vector<std::vector<size_t>> nodes;   // by block, in program order
-  std::vector<size_t> nodes_after;          // nodes that run for each micro-batch after all actions
-  std::vector<BlockEdge> edges;             // in order of nodes
-  std::vector<int64_t> edge_of;             // by node: its edge, or -1
+  std::vector<std::vector<size_t>> positions;  // of an action, by block and micro-batch
+  std::vector<std::vector<int64_t>> ranks;     // by block, sorted; empty: every rank takes part
+  std::vector<std::vector<size_t>> nodes;      // by block, in program order
+  std::vector<size_t> nodes_after;  // nodes that run for each micro-batch after all actions
+  std::vector<BlockEdge> edges;     // in order of nodes
+  std::vector<int64_t> edge_of;     // by node: its edge, or -1
   std::vector<std::vector<size_t>> edges_to;  // by block: the edges that end there
   // By receiver, then by sender: the messages in the order in which they are sent.
   std::map<int64_t, std::map<int64_t, std::vector<IncomingMessage>>> incoming;
-  // For each node whose attributes differ between micro-batches: the attributes in each of them.
-  std::map<size_t, std::vector<std::vector<std::byte>>> attrs;
+  // For each node whose attributes differ between micro-batches: the attributes by the first
+  // micro-batch of each size.
+  std::map<size_t, std::map<int64_t, std::vector<std::byte>>> attrs;
 
   // True if all nodes run once, in program order.
   bool is_plain() const { return actions.empty(); }
 
   bool takes_part(BlockId block, int64_t rank) const;
+
+  // The position of the action that receives an edge's messages of a micro-batch.
+  size_t received_at(const BlockEdge& edge, int64_t micro_batch) const;
+
+  const std::vector<Message>& messages(const BlockEdge& edge, int64_t micro_batch) const {
+    return edge.messages.at(cut.batch.like(micro_batch));
+  }
 };
 
 // Returns the order of a step with one stage and one micro-batch.

@@ -15,18 +15,22 @@ PartBuffers::PartBuffers(const Graph& graph, const Order& order, ProgramBuilder&
       builder_(builder),
       rank_(rank),
       whole_metas_(graph.values.size()),
-      whole_(graph.values.size(), kNoBuffer),
-      parts_(graph.values.size() * static_cast<size_t>(order.cut.num_micro_batches), kNoBuffer) {
+      whole_(graph.values.size(), kNoBuffer) {
   for (ValueId id = 0; whole_metas_.contains(id); ++id)
     whole_metas_[id] = graph.value(id).meta_on(rank);
-  const auto own = order.incoming.find(rank);
-  if (own == order.incoming.end()) return;
-  for (const auto& [sender, messages] : own->second)
-    incoming_[sender].messages = &messages;
+  for (const int64_t m : cut_.sizes())
+    parts_.try_emplace(m, graph.values.size(), kNoBuffer);
 }
 
 BufferId& PartBuffers::part(ValueId id, int64_t m) {
-  return parts_[static_cast<size_t>(id * cut_.num_micro_batches + m)];
+  return parts_.at(m)[id];
+}
+
+BufferId PartBuffers::add_shared(MetaPtr meta) {
+  builder_.set_per_micro_batch(false);
+  const BufferId buffer = builder_.add_buffer(meta);
+  builder_.set_per_micro_batch(true);
+  return buffer;
 }
 
 Value PartBuffers::part_value(ValueId id, int64_t m) const {
@@ -43,16 +47,16 @@ BufferId PartBuffers::whole_input(ValueId id) {
   if (cut_.is_per_micro_batch_of(id) && part(id, 0) != kNoBuffer) return part(id, 0);
   if (whole(id) == kNoBuffer) {
     FLOW_ASSERT(!is_held(id), "value %", id, " is used as a whole before it is made");
-    whole(id) = builder_.add_buffer(whole_meta(id));
+    whole(id) = builder_.add_buffer(whole_meta(id));  // without memory
   }
   return whole(id);
 }
 
-std::vector<Piece> PartBuffers::pieces(ValueId id, const Sbp& sbp, int64_t m) const {
+std::vector<Piece> PartBuffers::pieces(ValueId id, const Sbp& sbp, int64_t micro_batch) const {
   const Value& value = graph_.value(id);
-  const TensorMeta& part = *part_of(cut_.batch, value, sbp.dim(), m).meta_on(rank_);
+  const TensorMeta& part = *part_of(cut_.batch, value, sbp.dim(), micro_batch).meta_on(rank_);
   const TensorMeta& whole = *whole_meta(id);
-  std::vector<Piece> found = pieces_of(cut_.batch, whole, part, sbp.dim(), m);
+  std::vector<Piece> found = pieces_of(cut_.batch, whole, part, sbp.dim(), micro_batch);
   if (found.empty() && part.local_shape[sbp.dim()] > 0) {
     throw Unsupported(str("[micro-batch] a batch of ", whole,
                           " cannot be divided into micro-batches without moving data, because "
@@ -78,29 +82,31 @@ BufferId PartBuffers::part_input(ValueId id, const Sbp& sbp, int64_t m) {
   const BufferId source = cut_.is_made_each[id] ? part(id, m) : whole(id);
   FLOW_ASSERT(source != kNoBuffer, "value %", id, " is used before it is made");
   const std::vector<Piece> all = pieces(id, sbp, m);
-  if (all.size() <= 1) {
-    return known = rows(source, meta, sbp.dim(), all.empty() ? 0 : all[0].in_whole);
-  }
+  if (all.empty()) return known = rows(source, meta, sbp.dim(), 0);
+  const auto begins = [&](size_t piece) {
+    return by_micro_batch(m, [&](int64_t i) { return pieces(id, sbp, i)[piece].in_whole; });
+  };
+  if (all.size() == 1) return known = rows(source, meta, sbp.dim(), begins(0));
   known = builder_.add_buffer(meta);
-  for (const Piece& piece : all) {
+  for (size_t i = 0; i < all.size(); ++i) {
     Shape shape = meta->local_shape;
-    shape[sbp.dim()] = piece.size;
+    shape[sbp.dim()] = all[i].size;
     const MetaPtr plain = local_meta(shape, meta->dtype, meta->device);
-    builder_.add_copy(rows(source, plain, sbp.dim(), piece.in_whole),
-                      rows(known, plain, sbp.dim(), piece.in_part));
+    builder_.add_copy(rows(source, plain, sbp.dim(), begins(i)),
+                      rows(known, plain, sbp.dim(), all[i].in_part));
   }
   return known;
 }
 
 void PartBuffers::add_to_sum(ValueId id, BufferId addend, bool may_keep) {
-  if (whole(id) != kNoBuffer) {
-    builder_.add_sum(addend, whole(id));
-    return;
+  if (cut_.num_micro_batches > 1) {
+    if (whole(id) == kNoBuffer) whole(id) = add_shared(whole_meta(id));
+    return builder_.add_to_sum(addend, whole(id));
   }
   const Buffer& buffer = builder_.buffer(addend);
-  const bool is_per_micro_batch = buffer.base == kNoBuffer && buffer.external < 0 &&
-                                  buffer.meta->blocked == nullptr && buffer.meta->is_contiguous;
-  if (may_keep && is_per_micro_batch) {
+  const bool is_alone = buffer.base == kNoBuffer && buffer.external < 0 &&
+                        buffer.meta->blocked == nullptr && buffer.meta->is_contiguous;
+  if (may_keep && is_alone) {
     whole(id) = addend;
     return;
   }
@@ -108,18 +114,19 @@ void PartBuffers::add_to_sum(ValueId id, BufferId addend, bool may_keep) {
   builder_.add_copy(addend, whole(id));
 }
 
-void PartBuffers::collect(ValueId id, BufferId target) {
+void PartBuffers::collect(ValueId id, BufferId target, int64_t m) {
   const Sbp& sbp = cut_.sbp_of(id);
-  for (int64_t m = 0; m < cut_.num_micro_batches; ++m) {
-    const BufferId source = part_input(id, sbp, m);
-    for (const Piece& piece : pieces(id, sbp, m)) {
-      const MetaPtr meta = builder_.buffer(source).meta;
-      Shape shape = meta->local_shape;
-      shape[sbp.dim()] = piece.size;
-      const MetaPtr plain = local_meta(shape, meta->dtype, meta->device);
-      builder_.add_copy(rows(source, plain, sbp.dim(), piece.in_part),
-                        rows(target, plain, sbp.dim(), piece.in_whole));
-    }
+  const BufferId source = part_input(id, sbp, m);
+  const std::vector<Piece> all = pieces(id, sbp, m);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const MetaPtr meta = builder_.buffer(source).meta;
+    Shape shape = meta->local_shape;
+    shape[sbp.dim()] = all[i].size;
+    const MetaPtr plain = local_meta(shape, meta->dtype, meta->device);
+    const std::vector<int64_t> begins =
+        by_micro_batch(m, [&](int64_t other) { return pieces(id, sbp, other)[i].in_whole; });
+    builder_.add_copy(rows(source, plain, sbp.dim(), all[i].in_part),
+                      rows(target, plain, sbp.dim(), begins));
   }
 }
 
@@ -127,6 +134,17 @@ BufferId PartBuffers::rows(BufferId base, MetaPtr meta, int64_t dim, int64_t beg
   const BufferId plain = builder_.strided(base);
   const Strides& strides = builder_.buffer(plain).meta->strides;
   return builder_.add_view(plain, with_strides(meta, strides), begin * strides[dim]);
+}
+
+BufferId PartBuffers::rows(BufferId base, MetaPtr meta, int64_t dim,
+                           const std::vector<int64_t>& begins) {
+  const BufferId plain = builder_.strided(base);
+  const Strides& strides = builder_.buffer(plain).meta->strides;
+  std::vector<int64_t> elements = begins;
+  for (int64_t& begin : elements)
+    begin *= strides[dim];
+  const TableId table = builder_.add_table(std::move(elements));
+  return builder_.add_view(plain, with_strides(meta, strides), 0, table);
 }
 
 BufferId PartBuffers::box(BufferId base, const Box& box) {
@@ -150,15 +168,15 @@ void PartBuffers::send(size_t edge, int64_t m) {
   BufferId buffer = part_input(source, cut_.sbp_of(source), m);
   const Value value = sent_value(graph_, cut_, it, m);
   if (!(value.nd_sbp == graph_.value(source).nd_sbp)) buffer = lay_out(node, buffer, value);
-  for (const Message& message : transfer(edge, m).messages) {
+  for (const Message& message : order_.messages(it, m)) {
     if (message.from != rank_) continue;
     const BufferId own = box(buffer, message.box);
     if (message.to == rank_) {
       place(edge, m, message.box, own);
-      continue;
+    } else {
+      sends_.push_back(
+          {edge, m, builder_.add_send(builder_.contiguous(own), message.to, tag(edge), node)});
     }
-    const size_t step = builder_.add_send(builder_.contiguous(own), message.to, tag(edge, m), node);
-    sends_.push_back({step, transfer(edge, m).received_at});
   }
 }
 
@@ -188,43 +206,43 @@ BufferId& PartBuffers::arrived(size_t edge, int64_t m) {
   return arrived_.try_emplace({edge, m}, kNoBuffer).first->second;
 }
 
-void PartBuffers::receive(size_t edge, int64_t m) {
+void PartBuffers::add_receives(size_t edge, int64_t m) {
+  const Node& node = node_of(edge);
+  const Value& value = graph_.value(node.outputs[0]);
+  for (const Message& message : order_.messages(order_.edges[edge], m)) {
+    if (message.to != rank_ || message.from == rank_) continue;
+    receives_[{edge, m, message.from}] = builder_.begin_block();
+    const BufferId buffer =
+        builder_.add_buffer(local_meta(message.box.size, value.dtype, value.device));
+    builder_.add_recv(buffer, message.from, tag(edge), node);
+    place(edge, m, message.box, buffer);
+  }
+}
+
+void PartBuffers::arrive(size_t edge, int64_t m) {
   const Node& node = node_of(edge);
   const ValueId id = node.outputs[0];
-  const bool is_partial = graph_.value(id).nd_sbp.has_partial();
-  if (!is_held(id) || (is_partial && part(id, m) != kNoBuffer)) return;
-  for (const Message& message : transfer(edge, m).messages) {
-    if (message.to != rank_ || message.from == rank_) continue;
-    const auto key = std::tuple(edge, m, message.from);
-    while (!received_.contains(key))
-      receive_next(message.from);
-  }
+  if (!is_held(id)) return;
   BufferId& here = arrived(edge, m);
   if (here == kNoBuffer) {  // this rank's part is empty
     here = builder_.add_buffer(arrived_value(graph_, cut_, order_.edges[edge], m).meta_on(rank_));
   }
-  if (is_partial) part(id, m) = lay_out(node, here, part_value(id, m));
+  if (graph_.value(id).nd_sbp.has_partial()) part(id, m) = lay_out(node, here, part_value(id, m));
 }
 
-void PartBuffers::receive_next(int64_t from) {
-  Queue& queue = incoming_[from];
-  FLOW_ASSERT(queue.messages != nullptr && queue.received < queue.messages->size(), "rank ", from,
-              " sends less than rank ", rank_, " needs");
-  const IncomingMessage& next = (*queue.messages)[queue.received++];
-  const Node& node = node_of(next.edge);
-  const Value& value = graph_.value(node.outputs[0]);
-  const BufferId buffer = builder_.add_buffer(local_meta(next.box.size, value.dtype, value.device));
-  builder_.add_recv(buffer, from, tag(next.edge, next.micro_batch), node);
-  place(next.edge, next.micro_batch, next.box, buffer);
-  received_.insert({next.edge, next.micro_batch, from});
+void PartBuffers::add_waits() {
+  for (Send& send : sends_) {
+    send.wait = builder_.begin_block();
+    builder_.add_wait(send.step);
+  }
 }
 
-void PartBuffers::end_sends(size_t position) {
-  std::erase_if(sends_, [&](const Send& send) {
-    if (send.received_at >= position) return false;
-    builder_.wait_for_send(send.step);
-    return true;
-  });
+std::vector<BlockIndex> PartBuffers::waits_of(size_t edge, int64_t m) const {
+  std::vector<BlockIndex> waits;
+  for (const Send& send : sends_) {
+    if (send.edge == edge && send.m == m) waits.push_back(send.wait);
+  }
+  return waits;
 }
 
 }  // namespace flow::graph

@@ -1,11 +1,11 @@
 // The buffers in one rank's program for values and for their parts in micro-batches, and the
-// messages that bring parts from blocks on other ranks.
+// messages that bring parts from blocks on other ranks. Micro-batches of equal sizes share buffers
+// and steps, so a micro-batch `m` here is the first of its size (BatchCut::like).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -51,17 +51,29 @@ class PartBuffers {
   // itself.
   void add_to_sum(ValueId id, BufferId addend, bool may_keep);
 
-  // Copies the parts of all micro-batches of a split value into the buffer of the whole.
-  void collect(ValueId id, BufferId target);
+  // Copies the part of a split value into the buffer of the whole.
+  void collect(ValueId id, BufferId target, int64_t m);
 
   // Returns a view of the elements [begin, begin + size) along a dim. It has the layout of `meta`
   // with the strides of the base.
   BufferId rows(BufferId base, MetaPtr meta, int64_t dim, int64_t begin);
+  // The same; begins[i] is the begin in micro-batch i.
+  BufferId rows(BufferId base, MetaPtr meta, int64_t dim, const std::vector<int64_t>& begins);
   // Returns a view of a box of the logical index space that `base`, a part of a global value,
   // holds.
   BufferId box(BufferId base, const Box& box);
 
-  std::vector<Piece> pieces(ValueId id, const Sbp& sbp, int64_t m) const;
+  // The pieces of the value that the rank's part in any micro-batch consists of.
+  std::vector<Piece> pieces(ValueId id, const Sbp& sbp, int64_t micro_batch) const;
+
+  // Returns a number for each micro-batch: number(i) for those of m's size, otherwise 0.
+  template <class Number>
+  std::vector<int64_t> by_micro_batch(int64_t m, const Number& number) const {
+    std::vector<int64_t> numbers(static_cast<size_t>(cut_.num_micro_batches), 0);
+    for (int64_t i = m; i < cut_.num_micro_batches && cut_.batch.like(i) == m; ++i)
+      numbers[static_cast<size_t>(i)] = number(i);
+    return numbers;
+  }
 
   // ---- edges between blocks
 
@@ -69,24 +81,29 @@ class PartBuffers {
   // receiver.
   void send(size_t edge, int64_t m);
 
-  // Receives the elements of the edge's value that this rank needs. Messages from one rank are
-  // received in the order in which it sends them, so earlier ones are received first.
-  void receive(size_t edge, int64_t m);
+  // Adds a block for each message of the edge that this rank receives.
+  void add_receives(size_t edge, int64_t m);
 
-  // Waits for the sends whose receiver's action comes before `position` in the order of actions. In
-  // any order of events, this never waits for something that happens later.
-  void end_sends(size_t position);
+  // Makes the value of what was received.
+  void arrive(size_t edge, int64_t m);
+
+  // Adds a block for each send that was added, which waits for it.
+  void add_waits();
+
+  // The blocks that wait for the sends of an edge.
+  std::vector<BlockIndex> waits_of(size_t edge, int64_t m) const;
+
+  // The block that receives the edge's message from a rank.
+  BlockIndex receive_from(size_t edge, int64_t m, int64_t from) const {
+    return receives_.at({edge, m, from});
+  }
 
  private:
   struct Send {
+    size_t edge = 0;
+    int64_t m = 0;
     size_t step = 0;
-    size_t received_at = 0;  // position in the order of actions
-  };
-
-  // The incoming messages of one sender, and how many of them have been received.
-  struct Queue {
-    const std::vector<IncomingMessage>* messages = nullptr;
-    size_t received = 0;
+    BlockIndex wait = -1;
   };
 
   // Redistributes a buffer to the layout of `value` among the ranks that have it: adds up partial
@@ -96,17 +113,13 @@ class PartBuffers {
   void place(size_t edge, int64_t m, const Box& part, BufferId source);
   // The buffer that the edge's boxes are copied to.
   BufferId& arrived(size_t edge, int64_t m);
-  void receive_next(int64_t from);
+  // Adds a buffer that all micro-batches share.
+  BufferId add_shared(MetaPtr meta);
 
-  int64_t tag(size_t edge, int64_t m) const {
-    return static_cast<int64_t>(edge) * cut_.num_micro_batches + m;
-  }
+  // Of micro-batch 0.
+  int64_t tag(size_t edge) const { return static_cast<int64_t>(edge) * cut_.num_micro_batches; }
 
   const Node& node_of(size_t edge) const { return graph_.nodes[order_.edges[edge].node]; }
-
-  const BlockEdge::Transfer& transfer(size_t edge, int64_t m) const {
-    return order_.edges[edge].transfers[static_cast<size_t>(m)];
-  }
 
   const Graph& graph_;
   const Order& order_;
@@ -115,13 +128,12 @@ class PartBuffers {
   int64_t rank_;
   IdMap<ValueId, MetaPtr> whole_metas_;
   IdMap<ValueId, BufferId> whole_;
-  std::vector<BufferId> parts_;  // by value and micro-batch
+  std::map<int64_t, IdMap<ValueId, BufferId>> parts_;  // by the first micro-batch of each size
   // The parts taken from B values, by value, dim and micro-batch.
   std::map<std::tuple<ValueId, int64_t, int64_t>, BufferId> taken_;
-  std::vector<Send> sends_;                                  // sends that are not yet waited for
-  std::map<int64_t, Queue> incoming_;                        // by sender
-  std::set<std::tuple<size_t, int64_t, int64_t>> received_;  // edge, micro-batch, sender
-  std::map<std::pair<size_t, int64_t>, BufferId> arrived_;   // of values that become partial
+  std::vector<Send> sends_;
+  std::map<std::tuple<size_t, int64_t, int64_t>, BlockIndex> receives_;  // edge, m, sender
+  std::map<std::pair<size_t, int64_t>, BufferId> arrived_;  // of values that become partial
 };
 
 }  // namespace flow::graph

@@ -9,10 +9,10 @@ namespace flow::graph {
 
 namespace {
 
-// The part with this index of `parts` balanced parts into which time divides a rank's shard.
+// One of `parts` balanced parts into which time divides a rank's shard.
 struct TimeShard {
   int64_t parts = 1;
-  int64_t index = 0;
+  std::vector<int64_t> index = {};  // of the part, by micro-batch
 };
 
 class PositionalNode {
@@ -38,11 +38,9 @@ class PositionalNode {
   }
 
   std::vector<BufferId> add() {
-    const std::vector<Piece> pieces = even_pieces();
-    for (const Piece& piece : pieces) {
-      const TimeShard shard{num_units_ / piece.size, piece.in_whole / piece.size};
-      add_piece(piece, shard, pieces.size() == 1);
-    }
+    const std::vector<TimedPiece> pieces = even_pieces();
+    for (const TimedPiece& piece : pieces)
+      add_piece(piece, pieces.size() == 1);
     if (pieces.empty()) add_empty();
     return std::move(results_);
   }
@@ -51,6 +49,12 @@ class PositionalNode {
   struct SplitValue {
     ValueId id;
     int64_t dim;
+  };
+
+  // Units of the micro-batch that are one of equal parts of the rank's shard.
+  struct TimedPiece {
+    int64_t in_part = 0;
+    TimeShard shard;
   };
 
   [[noreturn]] void refuse(const std::string& reason) const {
@@ -66,13 +70,13 @@ class PositionalNode {
     return num_units_ == 0 ? 0 : held(id, dim) / num_units_;
   }
 
-  // The units of the micro-batch.
-  std::vector<Piece> pieces() const {
+  // The units of a micro-batch.
+  std::vector<Piece> pieces(int64_t micro_batch) const {
     std::vector<Piece> common;
     for (size_t i = 0; i < split_.size(); ++i) {
       const auto& [id, dim] = split_[i];
       const int64_t rows = rows_of_unit(id, dim);
-      std::vector<Piece> own = buffers_.pieces(id, sbp::split(dim), micro_batch_);
+      std::vector<Piece> own = buffers_.pieces(id, sbp::split(dim), micro_batch);
       bool is_known = true;
       for (Piece& piece : own) {
         is_known &= piece.in_whole % rows == 0 && piece.size % rows == 0;
@@ -86,13 +90,22 @@ class PositionalNode {
     return common;
   }
 
-  // The same, cut so that each piece is one of equal parts of the rank's shard.
-  std::vector<Piece> even_pieces() const {
-    std::vector<Piece> even;
-    for (const Piece& piece : pieces()) {
-      const int64_t size = std::gcd(std::gcd(num_units_, piece.in_whole), piece.size);
-      for (int64_t at = 0; at < piece.size; at += size)
-        even.push_back({piece.in_whole + at, piece.in_part + at, size});
+  // The same, cut so that each piece is one of equal parts of the rank's shard in every micro-batch
+  // of this size.
+  std::vector<TimedPiece> even_pieces() const {
+    std::vector<TimedPiece> even;
+    const std::vector<Piece> own = pieces(micro_batch_);
+    for (size_t k = 0; k < own.size(); ++k) {
+      const std::vector<int64_t> begins =
+          buffers_.by_micro_batch(micro_batch_, [&](int64_t i) { return pieces(i)[k].in_whole; });
+      int64_t size = std::gcd(num_units_, own[k].size);
+      for (const int64_t begin : begins)
+        size = std::gcd(size, begin);
+      for (int64_t at = 0; at < own[k].size; at += size) {
+        const auto index = [&](int64_t i) { return (begins[static_cast<size_t>(i)] + at) / size; };
+        even.push_back({own[k].in_part + at,
+                        {num_units_ / size, buffers_.by_micro_batch(micro_batch_, index)}});
+      }
     }
     return even;
   }
@@ -120,7 +133,22 @@ class PositionalNode {
     arrangement.push_back(shard.parts);
     nd_sbp.push_back(sbp);
     return global_meta(value.shape, value.dtype, Placement(value.device, arrangement, in_time),
-                       nd_sbp, buffers_.rank() * shard.parts + shard.index);
+                       nd_sbp, holder_in(shard, micro_batch_));
+  }
+
+  int64_t holder_in(const TimeShard& shard, int64_t micro_batch) const {
+    return buffers_.rank() * shard.parts + shard.index[static_cast<size_t>(micro_batch)];
+  }
+
+  // The table of the ranks, in time, that hold the shard; none if all micro-batches of this size
+  // have one.
+  TableId holders_of(const TimeShard& shard) {
+    std::vector<int64_t> holders =
+        buffers_.by_micro_batch(micro_batch_, [&](int64_t i) { return holder_in(shard, i); });
+    const auto first = static_cast<size_t>(micro_batch_);
+    const bool is_alone =
+        first + 1 == holders.size() || holder_in(shard, micro_batch_ + 1) == holders[first];
+    return is_alone ? kNoTable : builder_.add_table(std::move(holders));
   }
 
   // The whole buffer under another meta of the same local shape.
@@ -129,7 +157,8 @@ class PositionalNode {
     return builder_.add_view(plain, with_strides(meta, builder_.buffer(plain).meta->strides), 0);
   }
 
-  std::vector<BufferId> add_kernel(const Piece& piece, const TimeShard& shard) {
+  std::vector<BufferId> add_kernel(int64_t in_part, const TimeShard& shard) {
+    const TableId holders = holders_of(shard);
     std::vector<BufferId> parts;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (inputs_[i] == kNoBuffer) {
@@ -140,18 +169,22 @@ class PositionalNode {
       const Sbp& sbp = input_sbp_[i];
       const MetaPtr meta = timed_meta(id, sbp, shard);
       parts.push_back(sbp.is_split() ? buffers_.rows(inputs_[i], meta, sbp.dim(),
-                                                     piece.in_part * rows_of_unit(id, sbp.dim()))
+                                                     in_part * rows_of_unit(id, sbp.dim()))
                                      : view_of(inputs_[i], meta));
+      builder_.set_holders(parts.back(), holders);
     }
     std::vector<MetaPtr> metas;
     for (const ValueId id : node_.outputs)
       metas.push_back(timed_meta(id, buffers_.sbp_of(id), shard));
     const bool draws_globally = buffers_.value(node_.outputs[0]).placement.defined();
-    return builder_.add_node(node_, parts, metas, draws_globally);
+    const std::vector<BufferId> outputs = builder_.add_node(node_, parts, metas, draws_globally);
+    for (const BufferId output : outputs)
+      builder_.set_holders(output, holders);
+    return outputs;
   }
 
-  void add_piece(const Piece& piece, const TimeShard& shard, bool is_only) {
-    const std::vector<BufferId> outputs = add_kernel(piece, shard);
+  void add_piece(const TimedPiece& piece, bool is_only) {
+    const std::vector<BufferId> outputs = add_kernel(piece.in_part, piece.shard);
     for (size_t i = 0; i < outputs.size(); ++i) {
       const ValueId id = node_.outputs[i];
       const Sbp& sbp = buffers_.sbp_of(id);
@@ -177,8 +210,8 @@ class PositionalNode {
       TimeShard last;
       for (const auto& [id, dim] : split_)
         last.parts = std::max(last.parts, held(id, dim) + 1);
-      last.index = last.parts - 1;
-      add_piece({}, last, true);
+      last.index = buffers_.by_micro_batch(micro_batch_, [&](int64_t) { return last.parts - 1; });
+      add_piece({0, last}, true);
       return;
     }
     for (size_t i = 0; i < results_.size(); ++i)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,15 +21,35 @@ namespace flow::graph {
 using BufferId = int32_t;
 inline constexpr BufferId kNoBuffer = -1;  // an optional input that was not given
 
+// A number for each micro-batch: an index into Program::tables.
+using TableId = int32_t;
+inline constexpr TableId kNoTable = -1;
+
 // The memory of one value on this rank. It is exactly one of these: a view of another buffer, an
 // external tensor bound at each run, a slice of the arena, or nothing (this rank holds no part).
 struct Buffer {
   MetaPtr meta = nullptr;
   BufferId base = kNoBuffer;
   int64_t offset = 0;  // of a view, in elements from the base's first
+  // Of a view: elements to add to the offset in each micro-batch.
+  TableId begins = kNoTable;
   int32_t external = -1;
-  int64_t arena_offset = -1;  // bytes
+  int64_t arena_offset = -1;  // bytes; in a frame, from its start
+  int32_t frame = -1;         // the frame of a slice of the arena; -1: the slice does not move
+  // Each micro-batch has a value of its own here.
+  bool is_per_micro_batch = false;
+  // Of a positional kernel's operand: the rank whose part the meta is in each micro-batch, where
+  // micro-batches count as ranks. The meta is the one in the first micro-batch that uses it.
+  TableId holders = kNoTable;
   friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+
+// The slices of the arena that keep what a micro-batch makes in one block and needs in another: one
+// for each micro-batch, at places that are free while it is in flight.
+struct Frame {
+  int64_t bytes = 0;
+  std::vector<int64_t> arena_offsets = {};  // by micro-batch; -1: it does not use the frame
+  friend bool operator==(const Frame&, const Frame&) = default;
 };
 
 // The op that a step runs.
@@ -61,7 +82,7 @@ struct CollectiveStep {
 // Converts inputs[0], in a blocked layout, to outputs[0], which is strided.
 struct ConvertStep {};
 
-// Starts sending inputs[0], contiguous, to a rank.
+// Starts sending inputs[0], contiguous, to a rank. The tag of micro-batch m's message is tag + m.
 struct SendStep {
   int64_t peer = -1;
   int64_t tag = 0;
@@ -73,7 +94,7 @@ struct ReceiveStep {
   int64_t tag = 0;
 };
 
-// Ends a send, which read inputs[0].
+// Ends the send of the same micro-batch, which read inputs[0].
 struct WaitStep {
   size_t send = 0;  // the step that started it
 };
@@ -81,11 +102,15 @@ struct WaitStep {
 using StepBody =
     std::variant<KernelStep, CollectiveStep, ConvertStep, SendStep, ReceiveStep, WaitStep>;
 
+// In which runs of its block a step runs.
+enum class StepTurn : uint8_t { kEvery, kFirst, kLater };
+
 struct Step {
   StepBody body = {};
   std::vector<BufferId> inputs = {};
   std::vector<BufferId> outputs = {};
   BufferId guard = kNoBuffer;  // a bool scalar; the step is skipped if it is false
+  StepTurn turn = StepTurn::kEvery;
   // The line of user code.
   std::string file = {};
   uint32_t line = 0;
@@ -107,10 +132,29 @@ struct Step {
   std::string_view name() const;
 };
 
-// A group of steps, from first_step to the next part: an action of a pipeline ("1F0"), or what
-// comes before or after all actions.
-struct ProgramPart {
+// Steps that run together: what a stage does of one kind (forward, backward, gradients of weights)
+// for a micro-batch, a receive, the wait for a send, or what comes before or after all of them.
+// Micro-batches of equal sizes share a block.
+struct Block {
   size_t first_step = 0;
+  size_t end_step = 0;
+  friend bool operator==(const Block&, const Block&) = default;
+};
+
+using BlockIndex = int32_t;
+inline constexpr int32_t kNoMicroBatch = -1;
+
+struct BlockRun {
+  BlockIndex block = 0;
+  int32_t micro_batch = kNoMicroBatch;
+  bool is_first = true;  // of the runs that add to the same sums
+  friend bool operator==(const BlockRun&, const BlockRun&) = default;
+};
+
+// A group of runs, from first_run to the next part: an action of a pipeline ("1F0") with the
+// receives and waits around it, or what comes before or after all actions.
+struct ProgramPart {
+  size_t first_run = 0;
   std::string name;
   friend bool operator==(const ProgramPart&, const ProgramPart&) = default;
 };
@@ -121,7 +165,11 @@ struct Program {
   int64_t rank = 0;  // the rank of the class whose metas the program has
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
-  std::vector<ProgramPart> parts = {};  // for timelines; empty: all steps are one part
+  std::vector<Block> blocks = {};   // in order of their steps
+  std::vector<BlockRun> runs = {};  // in the order in which they happen; empty: all steps run once
+  std::vector<std::vector<int64_t>> tables = {};  // by micro-batch
+  std::vector<Frame> frames = {};
+  std::vector<ProgramPart> parts = {};  // for timelines; empty: all runs are one part
   // External i is passed at each run: first graph inputs, then captures, then results.
   std::vector<BufferId> externals;
   int64_t arena_bytes = 0;
@@ -130,7 +178,48 @@ struct Program {
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
 
   Buffer& buffer(BufferId id) { return buffers[static_cast<size_t>(id)]; }
+
+  const Block& block(BlockIndex index) const { return blocks[static_cast<size_t>(index)]; }
+
+  // Returns a table's number for a micro-batch.
+  int64_t number(TableId table, int32_t micro_batch) const {
+    return tables[static_cast<size_t>(table)][static_cast<size_t>(micro_batch)];
+  }
+
+  // Returns the buffer whose memory a buffer shows.
+  BufferId root_of(BufferId id) const {
+    while (buffer(id).base != kNoBuffer)
+      id = buffer(id).base;
+    return id;
+  }
 };
+
+// The runs of a program; the one run of all steps if the program has no blocks.
+class ProgramRuns {
+ public:
+  // The program must outlive it.
+  explicit ProgramRuns(const Program& program);
+  ProgramRuns(const ProgramRuns&) = delete;
+  ProgramRuns& operator=(const ProgramRuns&) = delete;
+
+  std::span<const Block> blocks() const { return blocks_; }
+
+  std::span<const BlockRun> runs() const { return runs_; }
+
+  const Block& block_of(const BlockRun& run) const {
+    return blocks_[static_cast<size_t>(run.block)];
+  }
+
+ private:
+  // Of a program without blocks.
+  Block whole_;
+  BlockRun once_;
+  std::span<const Block> blocks_;
+  std::span<const BlockRun> runs_;
+};
+
+// Whether a step runs in a run of its block.
+bool takes_turn(const Step& step, const BlockRun& run);
 
 // By rank. Ranks of one class share a program.
 using Programs = std::vector<std::shared_ptr<const Program>>;

@@ -15,8 +15,10 @@ MetaPtr local_meta_on(MetaPtr meta, int64_t rank) {
 namespace {
 
 bool same_program_up_to_rank(const Buffer& a, const Buffer& b, int64_t rank) {
-  return a.base == b.base && a.offset == b.offset && a.external == b.external &&
-         a.arena_offset == b.arena_offset && local_meta_on(a.meta, rank) == b.meta;
+  return a.base == b.base && a.offset == b.offset && a.begins == b.begins &&
+         a.external == b.external && a.arena_offset == b.arena_offset && a.frame == b.frame &&
+         a.is_per_micro_batch == b.is_per_micro_batch && a.holders == b.holders &&
+         local_meta_on(a.meta, rank) == b.meta;
 }
 
 bool is_same(const OpCall& a, const OpCall& b) {
@@ -55,16 +57,17 @@ bool same_program_up_to_rank(const Step& a, const Step& b) {
     const Body* other = b.as<Body>();
     return other != nullptr && is_same(body, *other);
   };
-  return a.inputs == b.inputs && a.outputs == b.outputs && a.guard == b.guard && a.line == b.line &&
-         a.file == b.file && std::visit(has_same_body, a.body);
+  return a.inputs == b.inputs && a.outputs == b.outputs && a.guard == b.guard && a.turn == b.turn &&
+         a.line == b.line && a.file == b.file && std::visit(has_same_body, a.body);
 }
 
 }  // namespace
 
 bool same_program_up_to_rank(const Program& a, const Program& b) {
   return a.arena_bytes == b.arena_bytes && a.num_draws == b.num_draws &&
-         a.externals == b.externals && a.parts == b.parts && a.buffers.size() == b.buffers.size() &&
-         a.steps.size() == b.steps.size() &&
+         a.externals == b.externals && a.blocks == b.blocks && a.runs == b.runs &&
+         a.tables == b.tables && a.frames == b.frames && a.parts == b.parts &&
+         a.buffers.size() == b.buffers.size() && a.steps.size() == b.steps.size() &&
          std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(),
                     [](const Step& x, const Step& y) { return same_program_up_to_rank(x, y); }) &&
          std::equal(a.buffers.begin(), a.buffers.end(), b.buffers.begin(),

@@ -101,9 +101,13 @@ std::string summary_of(const CompiledArtifact& step, int64_t rank) {
   text += "passes:";
   for (const PassResult& pass : step.passes)
     text += str(" ", pass.name, " ", pass.changes);
-  text += str("\nprogram of rank ", rank, ": ", program.steps.size(), " steps, arena of ",
-              program.arena_bytes, " bytes, outputs of ", output_bytes_of(graph, rank),
-              " bytes; at most ", peak_bytes_of(step, rank), " bytes from the allocator\n");
+  text += str(
+      "\nprogram of rank ", rank, ": ", program.steps.size(), " steps",
+      program.runs.empty()
+          ? ""
+          : str(" in ", program.blocks.size(), " blocks, ", program.runs.size(), " runs of them"),
+      ", arena of ", program.arena_bytes, " bytes, outputs of ", output_bytes_of(graph, rank),
+      " bytes; at most ", peak_bytes_of(step, rank), " bytes from the allocator\n");
   if (step.from_cache) {
     text += str("read from the plan ", step.key.name(), "\n");
   } else if (!step.cache_miss_reason.empty()) {

@@ -58,7 +58,8 @@ class AddSeconds {
 };
 }  // namespace
 
-Executor::Executor(const Program& program) : program_(program), rank_(*thread_state().context) {
+Executor::Executor(const Program& program)
+    : program_(program), rank_(*thread_state().context), runs_(program) {
   load_metas();
   const auto lies_in_arena_on = [&](DeviceType device) {
     return std::any_of(program.buffers.begin(), program.buffers.end(), [&](const Buffer& buffer) {
@@ -89,10 +90,8 @@ void Executor::load_externals() {
   for (const BufferId id : program_.externals)
     externals_.push_back({.meta = meta_of(id)});
   for (const Step& step : program_.steps) {
-    for (BufferId id : step.outputs) {
-      while (program_.buffer(id).base != kNoBuffer)
-        id = program_.buffer(id).base;
-      const int32_t external = program_.buffer(id).external;
+    for (const BufferId id : step.outputs) {
+      const int32_t external = program_.buffer(program_.root_of(id)).external;
       if (external >= 0) externals_[static_cast<size_t>(external)].is_written = true;
     }
   }
@@ -104,35 +103,79 @@ void Executor::load_steps() {
     num_views += step.inputs.size() + step.outputs.size() + (step.guard != kNoBuffer ? 1 : 0);
   views_.reserve(num_views);  // steps point at views
   steps_.reserve(program_.steps.size());
-  for (const Step& step : program_.steps) {
-    LoadedStep& loaded = steps_.emplace_back();
-    const TensorView* first = views_.data() + views_.size();
-    for (const BufferId id : step.inputs)
-      add_view(id);
-    for (const BufferId id : step.outputs)
-      add_view(id);
-    loaded.inputs = {first, step.inputs.size()};
-    loaded.outputs = {first + step.inputs.size(), step.outputs.size()};
-    if (step.guard != kNoBuffer) {
-      add_view(step.guard);
-      loaded.guard = step.guard;
-      loaded.guard_view = &views_.back();
-    }
-    if (step.line != 0) loaded.site = Site::here(intern_file(step.file), step.line);
-    std::visit([&](const auto& body) { loaded.body = load(step, body); }, step.body);
+  for (const Block& block : runs_.blocks()) {
+    LoadedBlock& loaded = blocks_.emplace_back();
+    loaded.first_step = block.first_step;
+    loaded.end_step = block.end_step;
+    for (size_t i = block.first_step; i < block.end_step; ++i)
+      load_step(program_.steps[i], loaded);
   }
 }
 
+void Executor::load_step(const Step& step, LoadedBlock& block) {
+  LoadedStep& loaded = steps_.emplace_back();
+  const TensorView* first = views_.data() + views_.size();
+  const size_t num_moving = block.moving.size();
+  for (const BufferId id : step.inputs)
+    add_view(id, block);
+  for (const BufferId id : step.outputs)
+    add_view(id, block);
+  loaded.inputs = {first, step.inputs.size()};
+  loaded.outputs = {first + step.inputs.size(), step.outputs.size()};
+  if (step.guard != kNoBuffer) {
+    add_view(step.guard, block);
+    loaded.guard = step.guard;
+    loaded.guard_view = &views_.back();
+  }
+  loaded.turn = step.turn;
+  if (step.line != 0) loaded.site = Site::here(intern_file(step.file), step.line);
+  std::visit([&](const auto& body) { loaded.body = load(step, body); }, step.body);
+  const bool is_positional =
+      std::any_of(block.moving.begin() + static_cast<std::ptrdiff_t>(num_moving),
+                  block.moving.end(), [](const MovingView& it) { return !it.metas.empty(); });
+  if (is_positional) loaded.kernels = load_each(step, block);
+}
+
+std::vector<LoadedKernel> Executor::load_each(const Step& step, const LoadedBlock& block) {
+  const auto& kernel = *step.as<KernelStep>();
+  std::vector<LoadedKernel> kernels;
+  for (const BlockRun& run : runs_.runs()) {
+    if (&blocks_[static_cast<size_t>(run.block)] != &block) continue;
+    const auto in_run = [&](BufferId id) { return meta_in(id, run.micro_batch); };
+    const KernelMetas metas = kernel_metas(step, in_run);
+    auto call =
+        std::make_shared<const KernelCall>(make_kernel_call(kernel.op_call, metas, kernel_table()));
+    FLOW_ASSERT(call->fn != nullptr && metas.outputs == call->outputs, step.name(),
+                " gives another memory layout in micro-batch ", run.micro_batch);
+    const auto index = static_cast<size_t>(run.micro_batch);
+    if (kernels.size() <= index) kernels.resize(index + 1);
+    kernels[index] = load(kernel, *call);
+  }
+  return kernels;
+}
+
+MetaPtr Executor::meta_in(BufferId id, int32_t micro_batch) const {
+  const MetaPtr meta = meta_of(id);
+  if (meta == nullptr || program_.buffer(id).holders == kNoTable) return meta;
+  const MetaPtr here =
+      local_meta_on(meta, program_.number(program_.buffer(id).holders, micro_batch));
+  FLOW_ASSERT(here != nullptr, "the parts of ", *meta, " differ between micro-batches");
+  return here;
+}
+
 LoadedKernel Executor::load(const Step& step, const KernelStep& kernel) const {
-  const std::shared_ptr<const KernelCall> call = kernel_call_here(step, kernel);
-  LoadedKernel loaded{.fn = call->fn,
-                      .state = call->state,
+  return load(kernel, *kernel_call_here(step, kernel));
+}
+
+LoadedKernel Executor::load(const KernelStep& kernel, const KernelCall& call) const {
+  LoadedKernel loaded{.fn = call.fn,
+                      .state = call.state,
                       .attrs = kernel.op_call.raw_attrs(),
                       .draw = kernel.draw,
                       .draws_globally = kernel.draws_globally};
-  for (size_t i = 0; i < call->forms.size(); ++i) {
-    if (call->forms[i] != InputForm::kOnDevice) continue;
-    const MetaPtr there = call->inputs[i];
+  for (size_t i = 0; i < call.forms.size(); ++i) {
+    if (call.forms[i] != InputForm::kOnDevice) continue;
+    const MetaPtr there = call.inputs[i];
     Ref<Storage> memory = allocate_storage(rank_, there->device, there->local_bytes());
     std::byte* data = memory->data();
     loaded.numbers.push_back({i, {data, there}, std::move(memory)});
@@ -166,22 +209,57 @@ std::shared_ptr<const KernelCall> Executor::kernel_call_here(const Step& step,
   return call;
 }
 
-void Executor::add_view(BufferId id) {
+void Executor::add_view(BufferId id, LoadedBlock& block) {
   TensorView& view = views_.emplace_back();
   if (id == kNoBuffer) return;
-  const Buffer* buffer = &program_.buffers[static_cast<size_t>(id)];
   view.meta = meta_of(id);
-  int64_t offset = 0;
-  while (buffer->base != kNoBuffer) {
-    offset += buffer->offset * static_cast<int64_t>(dtype_size(buffer->meta->dtype));
-    buffer = &program_.buffers[static_cast<size_t>(buffer->base)];
+  MovingView moving{.view = views_.size() - 1};
+  const Buffer* buffer = &program_.buffer(id);
+  if (buffer->holders != kNoTable) {
+    const size_t num_micro_batches = program_.tables[static_cast<size_t>(buffer->holders)].size();
+    for (const BlockRun& run : runs_.runs()) {
+      if (&blocks_[static_cast<size_t>(run.block)] != &block) continue;
+      moving.metas.resize(num_micro_batches, nullptr);
+      moving.metas[static_cast<size_t>(run.micro_batch)] = meta_in(id, run.micro_batch);
+    }
+  }
+  for (; buffer->base != kNoBuffer; buffer = &program_.buffer(buffer->base)) {
+    const auto size = static_cast<int64_t>(dtype_size(buffer->meta->dtype));
+    moving.offset += buffer->offset * size;
+    if (buffer->begins != kNoTable) moving.begins.push_back({buffer->begins, size});
   }
   if (!buffer->meta->is_held) return;
-  if (buffer->external >= 0) {
-    externals_[static_cast<size_t>(buffer->external)].uses.push_back({views_.size() - 1, offset});
-  } else if (buffer->arena_offset >= 0) {
+  moving.external = buffer->external;
+  moving.frame = buffer->frame;
+  const bool moves = moving.frame >= 0 || !moving.begins.empty() || !moving.metas.empty();
+  if (buffer->external < 0) {
+    if (buffer->arena_offset < 0) return;
     const Ref<Storage>& arena = view.meta->device == DeviceType::kCpu ? arena_ : device_arena_;
-    view.data = arena->data() + buffer->arena_offset + offset;
+    moving.base = arena->data();
+    moving.offset += buffer->arena_offset;
+    view.data = const_cast<std::byte*>(moving.base) + moving.offset;
+  } else if (!moves) {
+    externals_[static_cast<size_t>(buffer->external)].uses.push_back(
+        {views_.size() - 1, moving.offset});
+  }
+  if (moves) block.moving.push_back(std::move(moving));
+}
+
+void Executor::bind_block(LoadedBlock& block, int32_t micro_batch) {
+  if (block.moving.empty() || block.bound_to == micro_batch) return;
+  block.bound_to = micro_batch;
+  const auto index = static_cast<size_t>(micro_batch);
+  for (const MovingView& moving : block.moving) {
+    TensorView& view = views_[moving.view];
+    if (!moving.metas.empty()) view.meta = moving.metas[index];
+    const std::byte* place =
+        moving.external < 0 ? moving.base : externals_[static_cast<size_t>(moving.external)].data;
+    int64_t offset = moving.offset;
+    if (moving.frame >= 0)
+      offset += program_.frames[static_cast<size_t>(moving.frame)].arena_offsets[index];
+    for (const MovingView::Begin& begin : moving.begins)
+      offset += program_.number(begin.table, micro_batch) * begin.scale;
+    view.data = const_cast<std::byte*>(place) + offset;
   }
 }
 
@@ -211,6 +289,7 @@ void Executor::bind(std::span<const Tensor> externals) {
         str("[graph] a tensor differs from the one that the step was compiled for; received ",
             *meta, ", expected ", *wanted, "; compile the step for this tensor"));
   }
+  bool has_moved = false;
   for (size_t i = 0; i < externals_.size(); ++i) {
     External& external = externals_[i];
     if (!external.meta->is_held) continue;
@@ -219,7 +298,11 @@ void Executor::bind(std::span<const Tensor> externals) {
     external.data = data;
     for (const Use& use : external.uses)
       views_[use.view].data = data + use.offset;
+    has_moved = true;
   }
+  if (!has_moved) return;
+  for (LoadedBlock& block : blocks_)
+    block.bound_to = kNoMicroBatch;
 }
 
 void Executor::run(std::span<const Tensor> externals) {
@@ -232,14 +315,23 @@ void Executor::run(std::span<const Tensor> externals) {
   const AddSeconds timed(times_.total);
   for (RandomStream& stream : streams_)
     stream = rank_.generator().next();
-  size_t step = 0;
-  if (records_steps_) {
-    for (; step < steps_.size(); ++step)
-      run_timed(step);
+  num_timed_ = 0;
+  for (const BlockRun& run : runs_.runs()) {
+    run_ = &run;
+    run_block(blocks_[static_cast<size_t>(run.block)]);
   }
-  for (; step < steps_.size(); ++step)
-    run_step(steps_[step]);
   is_running_ = false;
+}
+
+void Executor::run_block(LoadedBlock& block) {
+  bind_block(block, run_->micro_batch);
+  for (size_t i = block.first_step; i < block.end_step; ++i) {
+    if (records_steps_) {
+      run_timed(steps_[i]);
+    } else {
+      run_step(steps_[i]);
+    }
+  }
 }
 
 void Executor::cancel_run() {
@@ -248,24 +340,27 @@ void Executor::cancel_run() {
   for (LoadedStep& step : steps_) {
     auto* send = std::get_if<LoadedSend>(&step.body);
     if (send == nullptr) continue;
-    send->transfer = {};
-    send->sent = {};
+    send->pending.clear();
   }
   rank_.generator().set_state(drawn_before_);
 }
 
 void Executor::record_steps(bool on) {
   records_steps_ = on;
-  step_times_.resize(on ? program_.steps.size() : 0);
+  size_t num_steps = 0;
+  for (const BlockRun& run : runs_.runs())
+    num_steps += runs_.block_of(run).end_step - runs_.block_of(run).first_step;
+  step_times_.resize(on ? num_steps : 0);
 }
 
-void Executor::run_timed(size_t index) {
+void Executor::run_timed(LoadedStep& step) {
   const auto now_ns = [] {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   };
-  step_times_[index].begin_ns = now_ns();
-  run_step(steps_[index]);
-  step_times_[index].end_ns = now_ns();
+  StepTime& time = step_times_[num_timed_++];
+  time.begin_ns = now_ns();
+  run_step(step);
+  time.end_ns = now_ns();
 }
 
 bool Executor::guard_allows(const LoadedStep& step) {
@@ -279,6 +374,8 @@ bool Executor::guard_allows(const LoadedStep& step) {
 
 void Executor::run_step(LoadedStep& step) {
   if (step.guard != kNoBuffer && !guard_allows(step)) return;
+  if (step.turn != StepTurn::kEvery && (step.turn == StepTurn::kFirst) != run_->is_first) return;
+  if (!step.kernels.empty()) return run(step, step.kernels[static_cast<size_t>(run_->micro_batch)]);
   // Nearly all steps are kernels. Asking for them first saves the jump of the visit, about 2 ns.
   if (const auto* kernel = std::get_if<LoadedKernel>(&step.body)) return run(step, *kernel);
   std::visit([&](auto& body) { run(step, body); }, step.body);
@@ -318,13 +415,15 @@ void Executor::run(const LoadedStep& step, LoadedSend& send) {
   const TensorView& input = step.inputs[0];
   boxing::Communicator& pair = pair_with(rank_, send.peer);
   const std::byte* data = input.data;
+  PendingSend& pending = send.pending.emplace_back();
+  pending.micro_batch = run_->micro_batch;
   if (input.meta->device != DeviceType::kCpu) {
-    send.sent = host_copy(rank_, input);
-    data = send.sent->data();
+    pending.sent = host_copy(rank_, input);
+    data = pending.sent->data();
   }
-  send.transfer =
-      pair.isend(data, bytes_of(input), 1 - pair.position(), send.tag, {.op = "pipeline edge"});
-  num_sends_ += send.transfer != nullptr ? 1 : 0;
+  pending.transfer =
+      pair.isend(data, bytes_of(input), 1 - pair.position(), tag_of(send), {.op = "pipeline edge"});
+  num_sends_ += pending.transfer != nullptr ? 1 : 0;
 }
 
 void Executor::run(const LoadedStep& step, const ReceiveStep& receive) {
@@ -336,7 +435,7 @@ void Executor::run(const LoadedStep& step, const ReceiveStep& receive) {
   const bool is_on_host = device == DeviceType::kCpu;
   const Ref<Storage> host = is_on_host ? Ref<Storage>() : allocate_staging(rank_, bytes);
   std::byte* data = is_on_host ? output.data : host->data();
-  pair.recv(data, bytes_of(output), 1 - pair.position(), receive.tag, {.op = "pipeline edge"});
+  pair.recv(data, bytes_of(output), 1 - pair.position(), tag_of(receive), {.op = "pipeline edge"});
   if (!is_on_host) copy_bytes(rank_, output.data, device, data, DeviceType::kCpu, bytes);
 }
 
@@ -344,9 +443,13 @@ void Executor::run(const LoadedStep&, const WaitStep& wait) {
   const AddSeconds timed(times_.waiting);
   LoadedSend& send = std::get<LoadedSend>(steps_[wait.send].body);
   boxing::Communicator& pair = pair_with(rank_, send.peer);
-  num_sends_ -= send.transfer != nullptr ? 1 : 0;
-  pair.wait(std::move(send.transfer));
-  send.sent = {};
+  const auto pending =
+      std::find_if(send.pending.begin(), send.pending.end(),
+                   [&](const PendingSend& it) { return it.micro_batch == run_->micro_batch; });
+  FLOW_ASSERT(pending != send.pending.end(), "a wait for a send that has not begun");
+  num_sends_ -= pending->transfer != nullptr ? 1 : 0;
+  pair.wait(std::move(pending->transfer));
+  send.pending.erase(pending);
 }
 
 }  // namespace flow::graph

@@ -1,6 +1,7 @@
 // Runs programs. Pointers are resolved and the arena is allocated once; a run makes no decisions.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -48,7 +49,7 @@ class Executor {
   // Turns the recording of step times on or off; it reads the clock twice a step. Off at first.
   void record_steps(bool on);
 
-  // The times of the last recorded run, by step.
+  // The times of the last recorded run, by step in the order in which they ran.
   std::span<const StepTime> last_steps() const { return step_times_; }
 
  private:
@@ -72,8 +73,14 @@ class Executor {
   void load_metas();
   void load_externals();
   void load_steps();
-  void add_view(BufferId id);
+  void load_step(const Step& step, LoadedBlock& block);
+  void add_view(BufferId id, LoadedBlock& block);
+  // The kernels of a step whose operands have other positions in each micro-batch.
+  std::vector<LoadedKernel> load_each(const Step& step, const LoadedBlock& block);
+  // The meta of a buffer in a micro-batch.
+  MetaPtr meta_in(BufferId id, int32_t micro_batch) const;
   LoadedKernel load(const Step& step, const KernelStep& kernel) const;
+  LoadedKernel load(const KernelStep& kernel, const KernelCall& call) const;
   LoadedKernel load(const Step& step, const CollectiveStep& collective) const;
   LoadedSend load(const Step& step, const SendStep& send) const;
 
@@ -89,8 +96,11 @@ class Executor {
                                                      const KernelStep& kernel) const;
 
   void bind(std::span<const Tensor> externals);
+  // Moves the views of a block to a micro-batch.
+  void bind_block(LoadedBlock& block, int32_t micro_batch);
+  void run_block(LoadedBlock& block);
   void run_step(LoadedStep& step);
-  void run_timed(size_t index);
+  void run_timed(LoadedStep& step);
   // Returns whether the guard of a step allows it to run.
   bool guard_allows(const LoadedStep& step);
   void run(const LoadedStep& step, const LoadedKernel& kernel);
@@ -101,6 +111,12 @@ class Executor {
   void run(const LoadedStep& step, const ReceiveStep& receive);
   void run(const LoadedStep& step, const WaitStep& wait);
 
+  // The tag of a message in the micro-batch that runs.
+  template <class Message>
+  int64_t tag_of(const Message& message) const {
+    return message.tag + std::max(run_->micro_batch, 0);
+  }
+
   const Program& program_;
   RankContext& rank_;
   Ref<Storage> arena_;          // of host memory
@@ -109,6 +125,9 @@ class Executor {
   // For each step in turn its inputs, its outputs and its guard.
   std::vector<TensorView> views_;
   std::vector<LoadedStep> steps_;
+  ProgramRuns runs_;
+  std::vector<LoadedBlock> blocks_;
+  const BlockRun* run_ = nullptr;  // of a block, in progress
   std::vector<External> externals_;
   std::vector<RandomStream> streams_;  // of this run, by draw
   Generator::State drawn_before_;      // the generator before this run
@@ -117,6 +136,7 @@ class Executor {
   RunTimes times_;
   bool records_steps_ = false;
   std::vector<StepTime> step_times_;
+  size_t num_timed_ = 0;
   BufferId read_guard_ = kNoBuffer;  // the guard that this run has read last
   std::byte is_open_{0};             // the value of that guard
 };

@@ -32,11 +32,17 @@ struct LoadedKernel {
   std::vector<MovedNumber> numbers = {};
 };
 
+// A send in progress.
+struct PendingSend {
+  int32_t micro_batch = kNoMicroBatch;
+  boxing::Transfer transfer = {};
+  Ref<Storage> sent = {};  // the host copy of what is sent from a device
+};
+
 struct LoadedSend {
   int64_t peer = -1;
   int64_t tag = 0;
-  boxing::Transfer transfer = {};  // null except while the send is in progress
-  Ref<Storage> sent = {};          // the host copy of what is sent from a device
+  std::vector<PendingSend> pending = {};
 };
 
 struct LoadedStep {
@@ -45,7 +51,34 @@ struct LoadedStep {
   BufferId guard = kNoBuffer;
   const TensorView* guard_view = nullptr;
   Site site = Site::none();
+  StepTurn turn = StepTurn::kEvery;
   std::variant<LoadedKernel, ConvertStep, LoadedSend, ReceiveStep, WaitStep> body = {};
+  // The kernels of a positional op, by micro-batch; otherwise empty.
+  std::vector<LoadedKernel> kernels = {};
+};
+
+// A view whose memory or meta differs between micro-batches.
+struct MovingView {
+  // Elements of `scale` bytes to add to the place.
+  struct Begin {
+    TableId table;
+    int64_t scale;
+  };
+
+  size_t view = 0;
+  int32_t external = -1;            // of the memory, or -1: the arena
+  const std::byte* base = nullptr;  // of the arena
+  int64_t offset = 0;               // bytes
+  int32_t frame = -1;
+  std::vector<Begin> begins = {};
+  std::vector<MetaPtr> metas = {};  // by micro-batch; empty: all have one
+};
+
+struct LoadedBlock {
+  size_t first_step = 0;
+  size_t end_step = 0;
+  std::vector<MovingView> moving = {};
+  int32_t bound_to = kNoMicroBatch;  // the micro-batch in which the views are
 };
 
 }  // namespace flow::graph

@@ -16,6 +16,7 @@
 #include "ops/linear/cpu_table.h"
 #include "ops/linear/matmul.h"
 #include "ops/reduce/reduce.h"
+#include "pipeline/order.h"
 #include "pipeline/schedule.h"
 #include "pipeline/timeline_file.h"
 #include "tests/fuzz/formats.h"
@@ -64,13 +65,17 @@ std::string sealed(std::string bytes) {
 
 Format plan() {
   std::vector<std::string> seeds;
-  for (const int ranks : {1, 2}) {
+  std::vector<graph::Pass> in_parts = graph::plain_passes();
+  in_parts.push_back(pipeline::micro_batching_pass({.micro_batches = 2, .num_arguments = 1}));
+  const auto add = [&](int ranks, const std::vector<graph::Pass>& passes) {
     const PlanningWorld world(ranks);
     graph::TracedStep traced = trace_step(ranks == 1 ? Placement() : Placement("cpu", {0, 1}));
-    const graph::PlanKey key = plan_key_of(traced.graph, graph::plain_passes());
-    seeds.push_back(
-        to_bytes(compile_artifact(std::move(traced.graph), graph::plain_passes()), key));
-  }
+    const graph::PlanKey key = plan_key_of(traced.graph, passes);
+    seeds.push_back(to_bytes(compile_artifact(std::move(traced.graph), passes), key));
+  };
+  add(1, graph::plain_passes());
+  add(2, graph::plain_passes());
+  add(1, in_parts);
   return {.name = "plan", .seeds = seeds, .read = [](const std::string& bytes) {
             const bool is_whole = reads_or_refuses<BadFile>(
                 "fuzzed", [&] { graph::parse_plan(bytes, "fuzzed", op_table()); });

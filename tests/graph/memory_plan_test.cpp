@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "graph/program/buffer_uses.h"
+#include "graph/program/memory_check.h"
 #include "graph/program/program.h"
 
 namespace flow::graph {

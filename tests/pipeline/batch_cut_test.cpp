@@ -61,6 +61,25 @@ TEST(BatchCut, UnevenShardsGiveUnevenParts) {
   }
 }
 
+TEST(BatchCut, MicroBatchesAreLikeTheFirstOfTheirSizes) {
+  // Shards of 11, 10 and 10 rows in parts of 3, 3, 3, 2, of 3, 3, 2, 2, and the same again.
+  const BatchCut cut =
+      cut_batch(graph_of({rows(31, Placement("cpu", {0, 1, 2}), sbp::split(0))}), {0}, 4);
+  std::vector<int64_t> like;
+  for (int64_t m = 0; m < 4; ++m)
+    like.push_back(cut.like(m));
+  EXPECT_EQ(like, (std::vector<int64_t>{0, 0, 2, 3}));
+  const auto sizes_of = [&](int64_t m) {
+    std::vector<int64_t> sizes;
+    for (const Range& range : cut.samples_of(m))
+      sizes.push_back(range.size);
+    return sizes;
+  };
+  EXPECT_EQ(sizes_of(0), sizes_of(1));
+  EXPECT_NE(sizes_of(1), sizes_of(2));
+  EXPECT_NE(sizes_of(2), sizes_of(3));
+}
+
 TEST(BatchCut, MorePartsThanSamplesAreRefused) {
   EXPECT_THROW(cut_batch(graph_of({rows(3)}), {0}, 4), InvalidArgument);
   EXPECT_THROW(cut_batch(graph_of({}), {}, 2), InvalidArgument);

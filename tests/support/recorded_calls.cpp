@@ -225,7 +225,7 @@ void expect_message(const RecordedCall& call, const Communication& stated,
     return;
   }
   ASSERT_LT(call.sent_by, all.size()) << where;
-  EXPECT_EQ(static_cast<int64_t>(all[call.sent_by].step), stated.tag) << where;
+  EXPECT_EQ(all[call.sent_by].tag, stated.tag) << where;
 }
 
 }  // namespace
@@ -250,8 +250,8 @@ BytesOfCollectives expect_as_certified(const graph::CompiledStep& step,
   BytesOfCollectives bytes;
   std::map<std::string, int> times;  // how often each collective has run
   int64_t num_collectives = 0, num_messages = 0;
-  size_t step_of_last = SIZE_MAX;
-  int earlier = 0;  // parts of the same route
+  std::pair<size_t, size_t> last(SIZE_MAX, 0);  // run and step
+  int earlier = 0;                              // parts of the same route
   EXPECT_EQ(calls.size(), all.size()) << what << ", rank " << rank;
   for (size_t i = 0; i < std::min(calls.size(), all.size()); ++i) {
     const Communication& stated = all[i];
@@ -262,8 +262,9 @@ BytesOfCollectives expect_as_certified(const graph::CompiledStep& step,
       continue;
     }
     ++num_collectives;
-    earlier = stated.step == step_of_last ? earlier + 1 : 0;
-    step_of_last = stated.step;
+    const std::pair<size_t, size_t> here(stated.run, stated.step);
+    earlier = here == last ? earlier + 1 : 0;
+    last = here;
     const boxing::Route& route =
         *step.program().steps[stated.step].as<graph::CollectiveStep>()->route;
     const boxing::RouteStep* part = part_of(route, rank, earlier);

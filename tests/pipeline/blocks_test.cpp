@@ -1,0 +1,271 @@
+// Programs in which micro-batches are a loop over blocks: their size, their memory, and saved plans
+// of them. That they compute what one rank computes is tested with nn::Graph.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "graph/compile.h"
+#include "graph/plan_file/plan_bytes.h"
+#include "graph/plan_file/plan_check.h"
+#include "graph/plan_file/plan_reader.h"
+#include "graph/plan_file/plan_writer.h"
+#include "graph/program/memory_check.h"
+#include "graph/program/planning_world.h"
+#include "graph/trace/tracer.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/unary.h"
+#include "ops/linear/matmul.h"
+#include "ops/random/dropout.h"
+#include "ops/reduce/reduce.h"
+#include "pipeline/order.h"
+#include "tests/support/env_number.h"
+
+namespace flow::pipeline {
+namespace {
+
+using graph::BlockRun;
+using graph::CompiledArtifact;
+using graph::Program;
+
+// Two stages on two ranks, with gradients, random numbers and a result for each sample.
+graph::TracedStep two_stages(int64_t rows) {
+  const Placement first("cpu", {0}), last("cpu", {1});
+  const auto on = [](const Placement& placement) {
+    return TensorOptions{.placement = placement, .sbp = sbp::broadcast};
+  };
+  const Tensor x = ones({rows, 3}, on(first));
+  Tensor w1 = ones({3, 4}, on(first)), w2 = ones({4, 2}, on(last));
+  w1.requires_grad_();
+  w2.requires_grad_();
+  graph::Trace trace;
+  const Tensor tx = trace.add_input(x);
+  Tensor hidden, loss;
+  {
+    const graph::StageGuard stage(0);
+    hidden = dropout(exp(matmul(tx, w1)), {.p = 0.5});
+  }
+  const Tensor moved = hidden.to_global({.placement = last, .sbp = sbp::broadcast});
+  {
+    const graph::StageGuard stage(1);
+    loss = exp(matmul(moved, w2)).sum();
+  }
+  loss.backward();
+  return trace.finish({hidden, loss, w1.grad(), w2.grad()});
+}
+
+std::vector<graph::Pass> passes_of(int64_t micro_batches) {
+  std::vector<graph::Pass> passes = graph::plain_passes();
+  passes.push_back(micro_batching_pass(
+      {.micro_batches = micro_batches, .rule = one_f_one_b(), .num_arguments = 1}));
+  return passes;
+}
+
+// For two ranks that exist only for planning.
+CompiledArtifact compiled(int64_t rows, int64_t micro_batches) {
+  const PlanningWorld world(2);
+  return compile_artifact(two_stages(rows).graph, passes_of(micro_batches));
+}
+
+TEST(Blocks, MicroBatchesOfOneSizeShareThem) {
+  const CompiledArtifact few = compiled(8, 4), many = compiled(128, 64);
+  for (size_t rank = 0; rank < 2; ++rank) {
+    const Program &a = *few.programs[rank], &b = *many.programs[rank];
+    EXPECT_EQ(a.steps.size(), b.steps.size());
+    EXPECT_EQ(a.blocks.size(), b.blocks.size());
+    EXPECT_EQ(a.buffers.size(), b.buffers.size());
+    EXPECT_EQ(a.frames.size(), b.frames.size());
+    EXPECT_GT(b.runs.size(), 10 * a.runs.size());
+    // 1F1B keeps as many micro-batches as there are stages.
+    EXPECT_EQ(a.arena_bytes, b.arena_bytes);
+  }
+}
+
+TEST(Blocks, EachSizeHasItsOwn) {
+  const CompiledArtifact even = compiled(8, 4), uneven = compiled(9, 4);
+  const Program &a = *even.programs[0], &b = *uneven.programs[0];
+  EXPECT_LT(a.steps.size(), b.steps.size());
+  EXPECT_LE(b.steps.size(), 3 * a.steps.size());
+  // Rows 0 to 2 are micro-batch 0, the others have two each.
+  std::vector<int64_t> runs_of(b.blocks.size(), 0);
+  for (const BlockRun& run : b.runs)
+    ++runs_of[static_cast<size_t>(run.block)];
+  EXPECT_TRUE(std::find(runs_of.begin(), runs_of.end(), 3) != runs_of.end());
+  EXPECT_EQ(*std::max_element(runs_of.begin(), runs_of.end()), 3);
+}
+
+TEST(Blocks, RunsAreListedByAction) {
+  const CompiledArtifact step = compiled(4, 2);
+  const std::string text = to_string(*step.programs[1], 1);
+  EXPECT_NE(text.find("\n1F0: "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n1B1: "), std::string::npos) << text;
+  EXPECT_NE(text.find(" in the first run"), std::string::npos) << text;
+  EXPECT_NE(text.find(" in later runs"), std::string::npos) << text;
+}
+
+// ---- what the certificate finds
+
+std::string problem(Program program, const std::function<void(Program&)>& change) {
+  change(program);
+  try {
+    check_memory(program);
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "certified";
+}
+
+bool has(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+// A frame that two micro-batches use at the same time.
+size_t shared_frame(const Program& program) {
+  const auto is_used = [](int64_t offset) { return offset >= 0; };
+  for (size_t i = 0; i < program.frames.size(); ++i) {
+    const std::vector<int64_t>& offsets = program.frames[i].arena_offsets;
+    if (std::count_if(offsets.begin(), offsets.end(), is_used) > 1 && offsets[0] != offsets[1])
+      return i;
+  }
+  ADD_FAILURE() << "no frame of two micro-batches";
+  return 0;
+}
+
+TEST(Blocks, TheCertificateFindsMemoryThatMicroBatchesShareWrongly) {
+  const CompiledArtifact step = compiled(8, 4);
+  const Program& program = *step.programs[0];
+  EXPECT_EQ(problem(program, [](Program&) {}), "certified");
+
+  const size_t frame = shared_frame(program);
+  const std::string overlap = problem(program, [&](Program& p) {
+    p.frames[frame].arena_offsets[1] = p.frames[frame].arena_offsets[0];
+  });
+  EXPECT_TRUE(has(overlap, "of micro-batch 1, used from")) << overlap;
+  EXPECT_TRUE(has(overlap, "of micro-batch 0, used until")) << overlap;
+
+  const std::string outside =
+      problem(program, [&](Program& p) { p.frames[frame].arena_offsets[1] = p.arena_bytes; });
+  EXPECT_TRUE(has(outside, "bytes")) << outside;
+
+  const std::string beyond = problem(program, [&](Program& p) {
+    for (graph::Buffer& buffer : p.buffers) {
+      if (buffer.frame == static_cast<int32_t>(frame)) buffer.arena_offset += p.frames[frame].bytes;
+    }
+  });
+  EXPECT_TRUE(has(beyond, "outside of its frame")) << beyond;
+}
+
+TEST(Blocks, TheCertificateFindsDataOfAnotherMicroBatch) {
+  const CompiledArtifact step = compiled(8, 4);
+  const Program& program = *step.programs[0];
+  // Backward of micro-batch 0 before its forward.
+  const std::string early = problem(program, [](Program& p) {
+    const auto first = std::find_if(p.runs.begin(), p.runs.end(),
+                                    [](const BlockRun& run) { return run.micro_batch == 0; });
+    const auto last = std::find_if(p.runs.rbegin(), p.runs.rend(), [&](const BlockRun& run) {
+      return run.micro_batch == 0 && run.block != first->block && !run.is_first;
+    });
+    std::iter_swap(first, last == p.runs.rend() ? std::prev(p.runs.end()) : last.base() - 1);
+  });
+  EXPECT_NE(early, "certified");
+  const std::string lost = problem(program, [](Program& p) {
+    std::erase_if(p.runs, [&](const BlockRun& run) {
+      const graph::Block& block = p.block(run.block);
+      return run.micro_batch == 2 && p.steps[block.first_step].as<graph::WaitStep>() != nullptr;
+    });
+  });
+  EXPECT_TRUE(has(lost, "no step waits for the end of")) << lost;
+}
+
+// ---- saved plans
+
+TEST(Blocks, PlansOfThemReadBack) {
+  const PlanningWorld world(2);
+  graph::TracedStep traced = two_stages(9);
+  const std::vector<graph::Pass> passes = passes_of(4);
+  const graph::PlanKey key = plan_key_of(traced.graph, passes);
+  const CompiledArtifact step = compile_artifact(std::move(traced.graph), passes);
+  const std::string bytes = to_bytes(step, key);
+  const graph::SavedPlan saved = graph::parse_plan(bytes, "it", op_table());
+  for (size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(to_string(*saved.step.programs[rank]), to_string(*step.programs[rank]));
+    EXPECT_NO_THROW(check_memory(*saved.step.programs[rank]));
+  }
+  EXPECT_EQ(to_bytes(saved.step, saved.key), bytes);
+}
+
+std::string refusal(const CompiledArtifact& step, const std::function<void(Program&)>& change) {
+  Program program = *step.programs[0];
+  change(program);
+  try {
+    check_program(program, step.graph, "it");
+  } catch (const BadFile& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Blocks, PlansWithWrongOnesAreRefused) {
+  const CompiledArtifact step = compiled(9, 4);
+  EXPECT_EQ(refusal(step, [](Program&) {}), "accepted");
+  const auto expect = [&](const char* why, const std::function<void(Program&)>& change) {
+    const std::string error = refusal(step, change);
+    EXPECT_TRUE(has(error, why)) << error << ", expected " << why;
+  };
+  expect("blocks or runs only", [](Program& p) { p.runs.clear(); });
+  expect("belongs to no block", [](Program& p) { --p.blocks.back().end_step; });
+  expect("runs twice", [](Program& p) { p.runs.push_back(p.runs.back()); });
+  expect("has no runs", [](Program& p) { p.runs.back().micro_batch = 1 << 19; });
+  expect("a number for each micro-batch", [](Program& p) { p.tables[0].pop_back(); });
+  expect("a number for each micro-batch", [](Program& p) { p.tables[0][0] = -1; });
+  expect("a frame is outside", [](Program& p) { p.frames[0].arena_offsets[0] = p.arena_bytes; });
+  expect("has no memory in micro-batch 1", [](Program& p) {
+    for (graph::Frame& frame : p.frames)
+      frame.arena_offsets[1] = -1;
+  });
+  expect("a table that does not exist", [](Program& p) { p.buffers.back().begins = 1000; });
+  expect("a frame that does not exist", [](Program& p) { p.buffers.back().frame = 1000; });
+  expect("extends beyond", [](Program& p) {
+    for (std::vector<int64_t>& table : p.tables)
+      table.back() += 1 << 20;
+  });
+  expect("waits for a send", [](Program& p) { std::reverse(p.runs.begin(), p.runs.end()); });
+}
+
+// Whatever a forged file says, reading it ends with a plan or a BadFile.
+TEST(Blocks, ForgedPlansNeverHarmTheReader) {
+  const PlanningWorld world(2);
+  graph::TracedStep traced = two_stages(5);
+  const std::vector<graph::Pass> passes = passes_of(2);
+  const graph::PlanKey key = plan_key_of(traced.graph, passes);
+  const std::string bytes = to_bytes(compile_artifact(std::move(traced.graph), passes), key);
+  const size_t head = graph::internal::kPlanMagic.size() + sizeof(uint64_t);
+  std::mt19937_64 random(1);
+  int refused = 0;
+  const auto count = static_cast<int>(env_number("FLOW_TEST_CASES", 3000));
+  for (int i = 0; i < count; ++i) {
+    std::string forged = bytes;
+    for (uint64_t changes = 1 + random() % 3; changes > 0; --changes)
+      forged[head + random() % (forged.size() - head)] = static_cast<char>(random());
+    const uint64_t checksum = graph::internal::plan_checksum(std::string_view(forged).substr(head));
+    for (size_t k = 0; k < sizeof(checksum); ++k)
+      forged[head - sizeof(checksum) + k] = static_cast<char>(checksum >> (8 * k));
+    try {
+      graph::parse_plan(forged, "it", op_table());
+    } catch (const BadFile&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, count / 2);
+}
+
+}  // namespace
+}  // namespace flow::pipeline

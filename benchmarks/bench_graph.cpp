@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "benchmarks/machine_limits.h"
@@ -200,6 +201,62 @@ void compile_on_ranks(benchmark::State& state, int64_t ranks,
   flow::bench::compare_time(state, 1e3 * best, 1e3 * alone, "ms");
 }
 
+// ---- pipelines, compiled for ranks that exist only for that
+
+// A layer for each stage.
+struct Stages : flow::nn::Graph<Stages> {
+  flow::nn::Sequential layers;
+
+  Stages(const flow::nn::Sequential& all, flow::optim::SGD& optimizer, int64_t micro_batches,
+         int64_t chunks)
+      : layers(all) {
+    add_optimizer(optimizer);
+    config().set_micro_batches(micro_batches).set_schedule(flow::pipeline::interleaved(chunks));
+  }
+
+  Tensor build(const Tensor& x) {
+    Tensor loss = layers(x).square().mean();
+    loss.backward();
+    return loss;
+  }
+};
+
+// The schedule, the programs of all ranks and their certificate.
+double compile_pipeline(int64_t ranks, int64_t chunks, int64_t micro_batches) {
+  const flow::PlanningWorld world(ranks);
+  flow::nn::Sequential layers;
+  for (int64_t stage = 0; stage < ranks * chunks; ++stage) {
+    const flow::Placement own("cpu", {stage % ranks});
+    const flow::PlacementGuard parameters(own, flow::sbp::broadcast);
+    flow::nn::Linear layer(8, 8);
+    flow::nn::graph_module(layer).set_stage(stage, own);
+    layers.push_back(layer);
+  }
+  flow::optim::SGD optimizer(layers.parameters(), {.lr = 0.1});
+  Stages graph(layers, optimizer, micro_batches, chunks);
+  const Tensor x = flow::ones({2 * micro_batches, 8}, {.placement = flow::Placement("cpu", {0}),
+                                                       .sbp = flow::sbp::broadcast});
+  return seconds_of([&] { graph.compile(x); });
+}
+
+int64_t peak_resident_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss / 1024;
+}
+
+void compile_pipeline_row(benchmark::State& state, int64_t ranks, int64_t chunks,
+                          int64_t micro_batches) {
+  const int64_t mib_before = peak_resident_mib();
+  double best = 1e9, with_two = 1e9;
+  for (auto _ : state) {
+    best = std::min(best, compile_pipeline(ranks, chunks, micro_batches));
+    with_two = std::min(with_two, compile_pipeline(ranks, chunks, 2 * ranks));
+  }
+  flow::bench::compare_time(state, 1e3 * best, 1e3 * with_two, "ms");
+  state.counters["added_mib"] = static_cast<double>(peak_resident_mib() - mib_before);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -228,5 +285,9 @@ int main(int argc, char** argv) {
                                    });
                                  });
   }
+  // The baseline has two micro-batches a rank.
+  benchmark::RegisterBenchmark(
+      "compile/pipeline/ranks64/chunks4/m512",
+      [](benchmark::State& state) { compile_pipeline_row(state, 64, 4, 512); });
   return flow::bench::run_benchmarks(argc, argv);
 }

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/machine_limits.h"
@@ -35,6 +36,7 @@ struct Layout {
   flow::NdSbp data = {};
   flow::nn::SbpPatterns model = {};
   int64_t batch = flow::bench::kGptCharBatch;
+  bool is_compiled = false;
 };
 
 std::vector<Layout> layouts() {
@@ -44,7 +46,7 @@ std::vector<Layout> layouts() {
                                                   {"*.mlp.c_fc.*", sbp::split(0)},
                                                   {"*.mlp.c_proj.weight", sbp::split(1)},
                                                   {"*", sbp::broadcast}};
-  return {
+  std::vector<Layout> all = {
       {.name = "alone"},
       {.name = "dp2",
        .placement = both,
@@ -55,7 +57,28 @@ std::vector<Layout> layouts() {
       // Weights split in the same way. With split samples they are gathered, because they are
       // smaller.
       {.name = "tp2_rows", .placement = both, .data = sbp::split(0), .model = heads_and_widths}};
+  for (const size_t i : {1, 2}) {
+    Layout compiled = all[i];
+    compiled.name += "/graph";
+    compiled.is_compiled = true;
+    all.push_back(compiled);
+  }
+  return all;
 }
+
+struct Step : flow::nn::Graph<Step> {
+  flow::models::Gpt model;
+
+  Step(flow::models::Gpt m, flow::optim::AdamW& optimizer) : model(std::move(m)) {
+    add_optimizer(optimizer);
+  }
+
+  Tensor build(const Tensor& tokens, const Tensor& targets) {
+    Tensor loss = flow::cross_entropy(model(tokens).flatten(0, 1), targets.flatten());
+    loss.backward();
+    return loss;
+  }
+};
 
 // Model, optimizer and batch of a layout, and the times of its blocks.
 class Training {
@@ -72,6 +95,7 @@ class Training {
     };
     tokens_ = draw();
     targets_ = draw();
+    if (layout.is_compiled) graph_ = std::make_unique<Step>(model_, *optimizer_);
     for (int i = 0; i < 2; ++i)  // in the second step the optimizer has its state
       step();
   }
@@ -105,6 +129,10 @@ class Training {
 
  private:
   void step() {
+    if (graph_) {
+      (*graph_)(tokens_, targets_);
+      return;
+    }
     const Tensor logits = model_(tokens_);
     flow::cross_entropy(logits.flatten(0, 1), targets_.flatten()).backward();
     optimizer_->step();
@@ -127,6 +155,7 @@ class Training {
   Layout layout_;
   flow::models::Gpt model_;
   std::unique_ptr<flow::optim::AdamW> optimizer_;
+  std::unique_ptr<Step> graph_;  // null: the steps are eager
   Tensor tokens_, targets_;
   double best_s_ = 1e12;
   double traffic_s_ = 1e12;  // of a step, at best

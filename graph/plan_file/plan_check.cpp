@@ -143,9 +143,10 @@ class Check {
                                static_cast<size_t>(it.frame) < program_.frames.size()),
             "buffer ", index, " is in a frame that does not exist");
     if (it.base != kNoBuffer) {
-      require(
-          it.base < index && it.external < 0 && it.arena_offset < 0 && it.meta->blocked == nullptr,
-          "buffer ", index, " is a view of a buffer that is not before it");
+      const bool is_known = it.base < index || (static_cast<size_t>(it.base) < starts_.size() &&
+                                                buffer(it.base).base == kNoBuffer);
+      require(is_known && it.external < 0 && it.arena_offset < 0 && it.meta->blocked == nullptr,
+              "buffer ", index, " is a view of a buffer that is not before it");
       BufferId root = it.base;
       while (buffer(root).base != kNoBuffer)
         root = buffer(root).base;
@@ -279,6 +280,27 @@ class Check {
     require(route.shape == result.shape && route.dtype == result.dtype &&
                 route.to == boxing::Layout{result.placement, result.nd_sbp},
             "the route of step ", index, " does not lead to the layout of its output");
+  }
+
+  void check(size_t index, const Step& step, const BucketStep& bucket) const {
+    require_ids(index, step, step.inputs.size(), step.inputs.size());
+    const boxing::Route& route = *bucket.route;
+    require(step.inputs.size() > 1 && route.steps.size() == 1 &&
+                route.steps[0].kind == boxing::RouteStepKind::kAllReduce &&
+                boxing::source_op(route.steps[0]) == boxing::ReduceOp::kSum,
+            "step ", index, " is no sum of several tensors");
+    const BufferId base = buffer(step.outputs[0]).base;
+    int64_t elements = 0;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      const Buffer &from = buffer(step.inputs[i]), &to = buffer(step.outputs[i]);
+      require(from.meta->is_contiguous && to.meta->is_contiguous && from.meta->is_held &&
+                  from.meta->dtype == route.dtype && to.meta->dtype == route.dtype &&
+                  from.meta->device == DeviceType::kCpu && to.meta->device == DeviceType::kCpu &&
+                  from.meta->local_numel == to.meta->local_numel && base != kNoBuffer &&
+                  to.base == base && to.begins == kNoTable && to.offset == elements,
+              "step ", index, " adds up tensors that do not follow each other");
+      elements += to.meta->local_numel;
+    }
   }
 
   // The op's shape rule gives the outputs. The output of a step that adds or copies in place is its

@@ -171,6 +171,10 @@ class PlanReader {
     return std::make_shared<const boxing::Route>(std::move(plan));
   }
 
+  const std::shared_ptr<const boxing::Route>& route() {
+    return routes_[static_cast<size_t>(in_.index(routes_.size()))];
+  }
+
   const Value& value() { return values_[static_cast<size_t>(in_.index(values_.size()))]; }
 
   // ---- the graph
@@ -352,16 +356,18 @@ class PlanReader {
       }
       case 1: {
         CollectiveStep collective{.op_call = read_op_call()};
-        collective.route = routes_[static_cast<size_t>(in_.index(routes_.size()))];
+        collective.route = route();
         return collective;
       }
       case 2:
+        return BucketStep{route()};
+      case 3:
         return ConvertStep{};
-      case 3: {
+      case 4: {
         const int64_t peer = in_.integer(0, kMaxRanks - 1);
         return SendStep{peer, in_.integer(0, kMaxNumber)};
       }
-      case 4: {
+      case 5: {
         const int64_t peer = in_.integer(0, kMaxRanks - 1);
         return ReceiveStep{peer, in_.integer(0, kMaxNumber)};
       }

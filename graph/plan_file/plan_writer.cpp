@@ -312,6 +312,8 @@ class PlanWriter {
     body_.integer(route(*collective.route));
   }
 
+  void write_body(const BucketStep& bucket) { body_.integer(route(*bucket.route)); }
+
   void write_body(const ConvertStep&) {}
 
   void write_body(const SendStep& send) {

@@ -1,6 +1,7 @@
 #include "graph/program/buffer_uses.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 namespace flow::graph {
@@ -40,18 +41,41 @@ BufferUses::BufferUses(const Program& program)
       uses_(program.buffers.size()),
       is_kept_(program.buffers.size(), false),
       is_transient_(program.buffers.size(), false) {
+  find_parts();
   find_uses();
   classify();
   find_groups();
 }
 
-void BufferUses::find_uses() {
-  const auto use = [&](BufferId id, BlockIndex block, size_t step) {
-    if (id == kNoBuffer) return;
-    std::vector<BufferUse>& uses = uses_[program_.root_of(id)];
+void BufferUses::find_parts() {
+  for (const Step& step : program_.steps) {
+    if (step.as<BucketStep>() == nullptr) continue;
+    for (const BufferId id : step.outputs) {
+      const Buffer& part = program_.buffer(id);
+      const auto size = static_cast<int64_t>(dtype_size(part.meta->dtype));
+      parts_[program_.root_of(id)][part.offset * size];
+    }
+  }
+}
+
+void BufferUses::use(BufferId id, BlockIndex block, size_t step) {
+  if (id == kNoBuffer) return;
+  const auto note = [&](std::vector<BufferUse>& uses) {
     if (uses.empty() || uses.back().block != block) uses.push_back({block, step, step});
     uses.back().last_step = step;
   };
+  int64_t begin = 0;  // of the view, in bytes
+  BufferId root = id;
+  for (; program_.buffer(root).base != kNoBuffer; root = program_.buffer(root).base) {
+    const Buffer& view = program_.buffer(root);
+    begin += view.offset * static_cast<int64_t>(dtype_size(view.meta->dtype));
+  }
+  note(uses_[root]);
+  const auto parts = parts_.find(root);
+  if (parts != parts_.end()) note(std::prev(parts->second.upper_bound(begin))->second);
+}
+
+void BufferUses::find_uses() {
   for (size_t b = 0; b < runs_.blocks().size(); ++b) {
     const auto block = static_cast<BlockIndex>(b);
     if (times_.num_runs(block) == 0) continue;
@@ -128,13 +152,13 @@ std::pair<size_t, size_t> BufferUses::steps_in(BufferId id, BlockIndex block) co
   return steps;
 }
 
-Lifetime BufferUses::lifetime_of(BufferId id) const {
+Lifetime BufferUses::lifetime_of(BufferId id, const std::vector<BufferUse>& uses) const {
   Lifetime life{.buffer = id,
                 .bytes = bytes_of(id),
                 .first = SIZE_MAX,
                 .last = 0,
                 .begin = program_.buffer(id).arena_offset};
-  for (const BufferUse& use : uses_[id]) {
+  for (const BufferUse& use : uses) {
     size_t first = times_.first(use.block), last = times_.last(use.block);
     if (times_.num_runs(use.block) == 1) {
       const size_t begin = runs_.blocks()[static_cast<size_t>(use.block)].first_step;
@@ -145,6 +169,19 @@ Lifetime BufferUses::lifetime_of(BufferId id) const {
     life.last = std::max(life.last, last);
   }
   return life;
+}
+
+void BufferUses::add_part_lifetimes(BufferId id, std::vector<Lifetime>& lives) const {
+  const auto& parts = parts_.at(id);
+  for (auto part = parts.begin(); part != parts.end(); ++part) {
+    Lifetime life = lifetime_of(id, part->second);
+    life.is_part = true;
+    life.part_begin = part->first;
+    life.bytes =
+        (std::next(part) == parts.end() ? bytes_of(id) : std::next(part)->first) - part->first;
+    if (life.begin >= 0) life.begin += part->first;
+    lives.push_back(life);
+  }
 }
 
 void BufferUses::add_frame_lifetimes(std::vector<Lifetime>& lives) const {
@@ -198,8 +235,13 @@ void BufferUses::add_group_lifetimes(std::vector<Lifetime>& lives) const {
 
 std::vector<Lifetime> BufferUses::lifetimes() const {
   std::vector<Lifetime> all;
-  for (const BufferId id : fixed_)
-    all.push_back(lifetime_of(id));
+  for (const BufferId id : fixed_) {
+    if (parts_.contains(id)) {
+      add_part_lifetimes(id, all);
+    } else {
+      all.push_back(lifetime_of(id, uses_[id]));
+    }
+  }
   add_frame_lifetimes(all);
   add_group_lifetimes(all);
   std::stable_sort(all.begin(), all.end(), [](const Lifetime& a, const Lifetime& b) {

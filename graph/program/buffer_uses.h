@@ -26,6 +26,10 @@ struct Lifetime {
   int32_t micro_batch = kNoMicroBatch;
   int32_t group = -1;
   int64_t begin = -1;  // in the arena; -1: not planned
+  // Of a part of a buffer that the addends and sums of a bucket share: its first byte. All parts of
+  // the buffer are listed, each with its own time.
+  int64_t part_begin = 0;
+  bool is_part = false;
 };
 
 // The blocks of a program in time.
@@ -107,12 +111,15 @@ class BufferUses {
   std::pair<int64_t, size_t> transient_peak(BlockIndex block) const;
 
  private:
+  void find_parts();
   void find_uses();
+  void use(BufferId id, BlockIndex block, size_t step);
   void classify();
   void find_groups();
   // True if each micro-batch runs `a` before `b`, or they are the same.
   bool precedes(BlockIndex a, BlockIndex b) const;
-  Lifetime lifetime_of(BufferId id) const;
+  Lifetime lifetime_of(BufferId id, const std::vector<BufferUse>& uses) const;
+  void add_part_lifetimes(BufferId id, std::vector<Lifetime>& lives) const;
   void add_frame_lifetimes(std::vector<Lifetime>& lives) const;
   void add_group_lifetimes(std::vector<Lifetime>& lives) const;
 
@@ -124,6 +131,8 @@ class BufferUses {
   ProgramRuns runs_;
   BlockTimes times_;
   IdMap<BufferId, std::vector<BufferUse>> uses_;
+  // Of the memory of buckets: the uses of each part, by its first byte.
+  std::map<BufferId, std::map<int64_t, std::vector<BufferUse>>> parts_;
   std::vector<BufferId> fixed_, kept_, transient_;
   IdMap<BufferId, bool> is_kept_, is_transient_;
   std::vector<std::vector<BufferId>> groups_;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "boxing/planner.h"
 #include "boxing/routed_kernel.h"
 #include "core/error.h"
 #include "graph/program/kernel_binding.h"
@@ -13,17 +14,36 @@
 
 namespace flow::graph {
 
+namespace {
+
+// Of a bucket, as of those that eager mode makes of gradients.
+constexpr int64_t kBucketBytes = 25 << 20;
+
+// A layout for a tensor of one dim that has the partial axes of another and is whole along the
+// others.
+boxing::Layout summed(const boxing::Layout& layout) {
+  NdSbp nd_sbp = NdSbp::broadcast(layout.placement.num_axes());
+  for (int64_t axis = 0; axis < nd_sbp.size(); ++axis) {
+    if (layout.nd_sbp[axis].is_partial()) nd_sbp = nd_sbp.with(axis, layout.nd_sbp[axis]);
+  }
+  return {layout.placement, nd_sbp};
+}
+
+}  // namespace
+
 ProgramBuilder::ProgramBuilder(int64_t rank, const KernelTable& kernels) : kernels_(kernels) {
   program_.rank = rank;
 }
 
 BlockIndex ProgramBuilder::begin_block() {
+  flush_sums();
   if (!program_.blocks.empty()) program_.blocks.back().end_step = program_.steps.size();
   program_.blocks.push_back({program_.steps.size(), program_.steps.size()});
   return current_block();
 }
 
 void ProgramBuilder::add_run(const BlockRun& run) {
+  flush_sums();
   Block block = program_.block(run.block);
   if (run.block == current_block()) block.end_step = program_.steps.size();
   if (block.first_step < block.end_step) program_.runs.push_back(run);
@@ -76,7 +96,7 @@ void ProgramBuilder::add_in_place(const OpDef& op, const void* attrs, BufferId t
   const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return buffer(id).meta; });
   auto& added = *step.as<KernelStep>();
   set_kernel_call(added, make_kernel_call(added.op_call, metas, kernels_));
-  program_.steps.push_back(std::move(step));
+  add_step(std::move(step));
 }
 
 void ProgramBuilder::add_copy(BufferId source, BufferId target) {
@@ -98,22 +118,22 @@ void ProgramBuilder::add_to_sum(BufferId source, BufferId target) {
 }
 
 size_t ProgramBuilder::add_send(BufferId buffer, int64_t peer, int64_t tag, const Node& node) {
-  program_.steps.push_back({.body = SendStep{.peer = peer, .tag = tag},
-                            .inputs = {buffer},
-                            .file = node.file,
-                            .line = node.line});
+  add_step({.body = SendStep{.peer = peer, .tag = tag},
+            .inputs = {buffer},
+            .file = node.file,
+            .line = node.line});
   return program_.steps.size() - 1;
 }
 
 void ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node) {
-  program_.steps.push_back({.body = ReceiveStep{.peer = peer, .tag = tag},
-                            .outputs = {buffer},
-                            .file = node.file,
-                            .line = node.line});
+  add_step({.body = ReceiveStep{.peer = peer, .tag = tag},
+            .outputs = {buffer},
+            .file = node.file,
+            .line = node.line});
 }
 
 void ProgramBuilder::add_wait(size_t send) {
-  program_.steps.push_back({.body = WaitStep{.send = send}, .inputs = program_.steps[send].inputs});
+  add_step({.body = WaitStep{.send = send}, .inputs = program_.steps[send].inputs});
 }
 
 bool ProgramBuilder::may_read(BufferId twin, BufferId source) const {
@@ -126,7 +146,7 @@ BufferId ProgramBuilder::strided(BufferId id) {
   const auto known = twins_.find(id);
   if (known != twins_.end() && may_read(known->second, id)) return known->second;
   const BufferId twin = add_buffer(with_blocked(buffer(id).meta, nullptr));
-  program_.steps.push_back({.body = ConvertStep{}, .inputs = {id}, .outputs = {twin}});
+  add_step({.body = ConvertStep{}, .inputs = {id}, .outputs = {twin}});
   twins_[id] = twin;
   return twin;
 }
@@ -181,15 +201,146 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
     auto route = std::make_shared<const boxing::Route>(boxing::route_of_call(query));
     step.body =
         CollectiveStep{.op_call = {.op = &op, .attrs = node.attrs}, .route = std::move(route)};
+    add_collective(std::move(step));
   } else {
     KernelStep kernel{.op_call = {.op = &op, .attrs = node.attrs},
                       .draw = node.draw,
                       .draws_globally = node.draw >= 0 && draws_globally};
     set_kernel_call(kernel, std::move(call));
     step.body = std::move(kernel);
+    add_step(std::move(step));
   }
-  program_.steps.push_back(std::move(step));
   return outputs;
+}
+
+void ProgramBuilder::add_step(Step step) {
+  if (!pending_.empty() && uses_pending(step)) flush_sums();
+  program_.steps.push_back(std::move(step));
+}
+
+void ProgramBuilder::add_collective(Step step) {
+  PendingSum sum{.step = {}, .ranks = summed_ranks(step)};
+  if (sum.ranks.empty()) return add_step(std::move(step));
+  const auto bytes = static_cast<int64_t>(buffer(step.outputs[0]).meta->local_bytes());
+  if (pending_bytes_ + bytes > kBucketBytes || uses_pending(step)) flush_sums();
+  sum.step = std::move(step);
+  pending_.push_back(std::move(sum));
+  pending_bytes_ += bytes;
+}
+
+std::vector<int64_t> ProgramBuilder::summed_ranks(const Step& step) const {
+  const boxing::Route& route = *step.as<CollectiveStep>()->route;
+  const TensorMeta& input = *buffer(step.inputs[0]).meta;
+  const TensorMeta& output = *buffer(step.outputs[0]).meta;
+  const bool is_sum = route.steps.size() == 1 &&
+                      route.steps[0].kind == boxing::RouteStepKind::kAllReduce &&
+                      boxing::source_op(route.steps[0]) == boxing::ReduceOp::kSum;
+  const bool is_plain = input.is_held && output.is_held && input.blocked == nullptr &&
+                        input.is_contiguous && output.is_contiguous && input.local_numel > 0 &&
+                        input.device == DeviceType::kCpu && output.device == DeviceType::kCpu;
+  if (!is_sum || !is_plain || step.guard != kNoBuffer) return {};
+  std::vector<int64_t> ranks = boxing::group_of(route.steps[0], program_.rank);
+  return ranks.size() > 1 ? ranks : std::vector<int64_t>();
+}
+
+bool ProgramBuilder::uses_pending(const Step& step) const {
+  const auto is_root_of = [&](BufferId id, BufferId of) {
+    return id != kNoBuffer && program_.root_of(id) == program_.root_of(of);
+  };
+  return std::any_of(pending_.begin(), pending_.end(), [&](const PendingSum& sum) {
+    const BufferId addend = sum.step.inputs[0], result = sum.step.outputs[0];
+    const auto reads_result = [&](BufferId id) { return is_root_of(id, result); };
+    return std::any_of(step.inputs.begin(), step.inputs.end(), reads_result) ||
+           reads_result(step.guard) ||
+           std::any_of(step.outputs.begin(), step.outputs.end(),
+                       [&](BufferId id) { return is_root_of(id, addend) || reads_result(id); });
+  });
+}
+
+void ProgramBuilder::flush_sums() {
+  std::vector<PendingSum> sums = std::exchange(pending_, {});
+  pending_bytes_ = 0;
+  for (auto begin = sums.begin(); begin != sums.end();) {
+    const auto dtype_of = [&](const PendingSum& sum) {
+      return buffer(sum.step.outputs[0]).meta->dtype;
+    };
+    const auto end = std::stable_partition(
+        begin, sums.end(), [&, ranks = begin->ranks, dtype = dtype_of(*begin)](const auto& sum) {
+          return sum.ranks == ranks && dtype_of(sum) == dtype;
+        });
+    add_bucket({begin, end});
+    begin = end;
+  }
+}
+
+void ProgramBuilder::add_bucket(std::span<PendingSum> sums) {
+  if (sums.size() == 1) {
+    program_.steps.push_back(std::move(sums[0].step));
+    return;
+  }
+  Step bucket{.file = sums[0].step.file, .line = sums[0].step.line};
+  const boxing::Route& first = *sums[0].step.as<CollectiveStep>()->route;
+  const BufferId memory = static_cast<BufferId>(program_.buffers.size());
+  int64_t elements = 0, most = 0;
+  for (const PendingSum& sum : sums) {
+    const boxing::Route& route = *sum.step.as<CollectiveStep>()->route;
+    // The first part of a balanced split is the largest.
+    most += box_of(route.shape, route.from.placement, route.from.nd_sbp, 0).size.numel();
+    Buffer& output = program_.buffer(sum.step.outputs[0]);
+    output.base = memory;
+    output.offset = elements;
+    elements += output.meta->local_numel;
+    bucket.inputs.push_back(sum.step.inputs[0]);
+    bucket.outputs.push_back(sum.step.outputs[0]);
+  }
+  program_.buffers.push_back(
+      {.meta = local_meta({elements}, first.dtype, DeviceType::kCpu),
+       .is_per_micro_batch = program_.buffer(bucket.outputs[0]).is_per_micro_batch});
+  made_in_.push_back(current_block());
+  bucket.body = BucketStep{std::make_shared<const boxing::Route>(
+      boxing::one_step_route({most}, first.dtype, summed(first.from), summed(first.to)))};
+  program_.steps.push_back(std::move(bucket));
+}
+
+BufferId ProgramBuilder::movable_addend(BufferId addend, BufferId bucket) const {
+  BufferId root = addend;
+  for (; buffer(root).base != kNoBuffer; root = buffer(root).base) {
+    if (buffer(root).offset != 0 || buffer(root).begins != kNoTable) return kNoBuffer;
+  }
+  const Buffer& memory = buffer(root);
+  const bool fits = memory.external < 0 && memory.holders == kNoTable &&
+                    memory.meta->blocked == nullptr && memory.meta->is_contiguous &&
+                    memory.meta->local_numel == buffer(addend).meta->local_numel &&
+                    memory.meta->dtype == buffer(bucket).meta->dtype &&
+                    memory.is_per_micro_batch == buffer(bucket).is_per_micro_batch;
+  return fits && root != bucket ? root : kNoBuffer;
+}
+
+void ProgramBuilder::share_bucket_memory() {
+  const bool has_buckets =
+      std::any_of(program_.steps.begin(), program_.steps.end(),
+                  [](const Step& step) { return step.as<BucketStep>() != nullptr; });
+  if (!has_buckets) return;
+  std::vector<size_t> last_use(program_.buffers.size(), 0);  // by root
+  for (size_t i = 0; i < program_.steps.size(); ++i) {
+    const Step& step = program_.steps[i];
+    for (const auto* ids : {&step.inputs, &step.outputs}) {
+      for (const BufferId id : *ids) {
+        if (id != kNoBuffer) last_use[static_cast<size_t>(program_.root_of(id))] = i;
+      }
+    }
+  }
+  for (size_t i = 0; i < program_.steps.size(); ++i) {
+    const Step& step = program_.steps[i];
+    if (step.as<BucketStep>() == nullptr) continue;
+    for (size_t k = 0; k < step.inputs.size(); ++k) {
+      const Buffer& sum = program_.buffer(step.outputs[k]);
+      const BufferId addend = movable_addend(step.inputs[k], sum.base);
+      if (addend == kNoBuffer || last_use[static_cast<size_t>(addend)] > i) continue;
+      program_.buffer(addend).base = sum.base;
+      program_.buffer(addend).offset = sum.offset;
+    }
+  }
 }
 
 std::vector<BufferId> ProgramBuilder::add_absent(const std::vector<MetaPtr>& metas) {
@@ -200,8 +351,10 @@ std::vector<BufferId> ProgramBuilder::add_absent(const std::vector<MetaPtr>& met
 }
 
 Program ProgramBuilder::finish() {
+  flush_sums();
   if (!program_.blocks.empty()) program_.blocks.back().end_step = program_.steps.size();
   if (program_.runs.empty()) program_.blocks.clear();
+  share_bucket_memory();
   plan_memory(program_);
   return std::move(program_);
 }

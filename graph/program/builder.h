@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -84,11 +85,35 @@ class ProgramBuilder {
   // True if the current block may read a buffer that was made in a block: in the same run, or
   // because the block that made the buffer's source always comes before.
   bool may_read(BufferId twin, BufferId source) const;
+
+  // A redistribution that only adds up contiguous addends, and waits for others of its group.
+  struct PendingSum {
+    Step step;  // with a CollectiveStep
+    std::vector<int64_t> ranks;
+  };
+
+  // All steps are added here. What a step uses is summed before it.
+  void add_step(Step step);
+  // Adds a redistribution, at once or together with later ones.
+  void add_collective(Step step);
+  // The ranks whose addends a redistribution adds up; empty if it cannot be part of a bucket.
+  std::vector<int64_t> summed_ranks(const Step& step) const;
+  bool uses_pending(const Step& step) const;
+  // Adds the redistributions that wait, as one bucket for each group and dtype.
+  void flush_sums();
+  void add_bucket(std::span<PendingSum> sums);
+  // Lets addends that only a bucket reads last be made in the bucket's memory.
+  void share_bucket_memory();
+  // The buffer whose memory has exactly the elements of an addend; kNoBuffer if there is none that
+  // could move.
+  BufferId movable_addend(BufferId addend, BufferId bucket) const;
   // Adds the buffers of values of which this rank holds no part.
   std::vector<BufferId> add_absent(const std::vector<MetaPtr>& metas);
 
   const KernelTable& kernels_;
   Program program_;
+  std::vector<PendingSum> pending_;
+  int64_t pending_bytes_ = 0;
   std::vector<BlockIndex> made_in_;     // by buffer: the block that it was added in
   std::map<BufferId, BufferId> twins_;  // the strided forms of blocked buffers
   std::map<std::vector<int64_t>, TableId> tables_;

@@ -38,8 +38,11 @@ class Listing {
 
   void add(const ConvertStep&) {}
 
-  void add(const CollectiveStep& collective) {
-    const boxing::Route& route = *collective.route;
+  void add(const CollectiveStep& collective) { add_route(*collective.route); }
+
+  void add(const BucketStep& bucket) { add_route(*bucket.route); }
+
+  void add_route(const boxing::Route& route) {
     for (const boxing::RouteStep& part : route.steps) {
       const std::vector<int64_t> group = boxing::group_of(part, rank_);
       if (group.size() < 2) continue;

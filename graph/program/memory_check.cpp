@@ -96,7 +96,8 @@ class MemoryCheck {
     std::vector<InUse> all;
     for (const Lifetime& life : lives) {
       const int64_t end = life.begin + std::max<int64_t>(life.bytes, 1);
-      if (life.begin < 0 || life.begin % kAlignment != 0 || end > program_.arena_bytes) {
+      const bool is_aligned = (life.begin - life.part_begin) % kAlignment == 0;
+      if (life.begin < 0 || !is_aligned || end > program_.arena_bytes) {
         fail(program_, str(name_of(life), " of ", at(life, false), " is at ", life.begin, " to ",
                            end, " of ", program_.arena_bytes, " bytes"));
       }

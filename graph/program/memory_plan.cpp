@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,60 +22,109 @@ int64_t aligned(int64_t bytes) {
   return (std::max<int64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+// A part of what is placed at one offset, with its own time.
+struct Piece {
+  int64_t begin = 0;  // from the offset
+  int64_t end = 0;
+  size_t first = 0;
+  size_t last = 0;
+};
+
 // Memory in which slices are placed, each for a time.
 class Space {
  public:
-  // The lowest offset at which a slice is free for the time.
-  int64_t lowest_free(int64_t bytes, size_t first, size_t last) const {
+  // The lowest offset at which all pieces are free for their times.
+  int64_t lowest_free(std::span<const Piece> pieces) const {
     int64_t offset = 0;
-    for (const Placed& other : placed_) {
-      if (other.last < first || last < other.first) continue;
-      if (other.begin >= offset + aligned(bytes)) break;
-      offset = std::max(offset, other.end);
+    for (bool has_moved = true; has_moved;) {
+      has_moved = false;
+      for (const Piece& piece : pieces) {
+        const int64_t free = lowest_free(piece, offset);
+        has_moved = has_moved || (free != offset && pieces.size() > 1);
+        offset = free;
+      }
     }
     return offset;
   }
 
-  void take(int64_t offset, int64_t bytes, size_t first, size_t last) {
-    const int64_t end = offset + aligned(bytes);
+  int64_t lowest_free(int64_t bytes, size_t first, size_t last) const {
+    return lowest_free({0, aligned(bytes), first, last}, 0);
+  }
+
+  void take(int64_t offset, const Piece& piece) {
+    const int64_t begin = offset + piece.begin, end = offset + piece.end;
     const auto at = std::find_if(placed_.begin(), placed_.end(),
-                                 [&](const Placed& p) { return p.begin > offset; });
-    placed_.insert(at, {offset, end, first, last});
-    bytes_ = std::max(bytes_, end);
+                                 [&](const Piece& p) { return p.begin > begin; });
+    placed_.insert(at, {begin, end, piece.first, piece.last});
+    bytes_ = std::max(bytes_, aligned(end));
+  }
+
+  void take(int64_t offset, int64_t bytes, size_t first, size_t last) {
+    take(offset, {0, aligned(bytes), first, last});
   }
 
   // Forgets what is no longer in use at a position. Nothing may be placed before it any more.
   void pass(size_t position) {
-    std::erase_if(placed_, [&](const Placed& p) { return p.last < position; });
+    std::erase_if(placed_, [&](const Piece& p) { return p.last < position; });
   }
 
   int64_t bytes() const { return bytes_; }
 
  private:
-  struct Placed {
-    int64_t begin;
-    int64_t end;
-    size_t first;
-    size_t last;
-  };
+  // The lowest offset from `offset` on at which one piece is free.
+  int64_t lowest_free(const Piece& piece, int64_t offset) const {
+    for (const Piece& other : placed_) {
+      if (other.last < piece.first || piece.last < other.first) continue;
+      if (other.begin >= offset + piece.end) break;
+      if (other.end > offset + piece.begin) offset = aligned(other.end - piece.begin);
+    }
+    return offset;
+  }
 
-  std::vector<Placed> placed_;  // by begin
+  std::vector<Piece> placed_;  // by begin
   int64_t bytes_ = 0;
 };
 
-struct Placing {
-  int64_t arena_bytes = 0;
-  std::vector<int64_t> offsets = {};  // by lifetime, in their order
+// Lifetimes that have one place: one, or the parts of a buffer.
+struct Placed {
+  std::vector<size_t> lives = {};
+  std::vector<Piece> pieces = {};
+  int64_t bytes = 0;
+  size_t first = 0;
 };
 
-// Gives each lifetime the lowest offset that the earlier ones in use at the same time leave free.
-Placing place(const std::vector<Lifetime>& lives, bool is_by_first_use) {
+// In order of first use.
+std::vector<Placed> together(const std::vector<Lifetime>& lives) {
+  std::vector<Placed> all;
+  std::map<BufferId, size_t> of_parts;
+  for (size_t i = 0; i < lives.size(); ++i) {
+    const Lifetime& life = lives[i];
+    size_t at = all.size();
+    if (life.is_part) at = of_parts.try_emplace(life.buffer, at).first->second;
+    if (at == all.size()) all.push_back({.first = life.first});
+    Placed& placed = all[at];
+    const int64_t bytes = life.is_part ? life.bytes : aligned(life.bytes);
+    placed.lives.push_back(i);
+    placed.pieces.push_back({life.part_begin, life.part_begin + bytes, life.first, life.last});
+    placed.bytes += bytes;
+  }
+  return all;
+}
+
+struct Placing {
+  int64_t arena_bytes = 0;
+  std::vector<int64_t> offsets = {};  // by what was placed, in its order
+};
+
+// Gives each the lowest offset that the earlier ones in use at the same time leave free.
+Placing place(const std::vector<Placed>& all, bool is_by_first_use) {
   Placing placing;
   Space arena;
-  for (const Lifetime& life : lives) {
-    if (is_by_first_use) arena.pass(life.first);
-    const int64_t offset = arena.lowest_free(life.bytes, life.first, life.last);
-    arena.take(offset, life.bytes, life.first, life.last);
+  for (const Placed& placed : all) {
+    if (is_by_first_use) arena.pass(placed.first);
+    const int64_t offset = arena.lowest_free(placed.pieces);
+    for (const Piece& piece : placed.pieces)
+      arena.take(offset, piece);
     placing.offsets.push_back(offset);
   }
   placing.arena_bytes = arena.bytes();
@@ -169,22 +219,23 @@ void plan_memory(Program& program) {
   constexpr size_t kMostBySize = 2000;
   const BufferUses uses(program);
   BlockMemory(program, uses).plan();
-  std::vector<Lifetime> lives = uses.lifetimes();
-  Placing best = place(lives, true);
-  if (lives.size() <= kMostBySize) {
-    std::vector<Lifetime> by_size = lives;
+  const std::vector<Lifetime> lives = uses.lifetimes();
+  std::vector<Placed> all = together(lives);
+  Placing best = place(all, true);
+  if (all.size() <= kMostBySize) {
+    std::vector<Placed> by_size = all;
     std::stable_sort(by_size.begin(), by_size.end(),
-                     [](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; });
+                     [](const Placed& a, const Placed& b) { return a.bytes > b.bytes; });
     Placing other = place(by_size, false);
     if (other.arena_bytes < best.arena_bytes) {
-      lives = std::move(by_size);
+      all = std::move(by_size);
       best = std::move(other);
     }
   }
   for (Frame& frame : program.frames)
     frame.arena_offsets.assign(static_cast<size_t>(uses.times().num_micro_batches()), -1);
-  for (size_t i = 0; i < lives.size(); ++i) {
-    const Lifetime& life = lives[i];
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Lifetime& life = lives[all[i].lives[0]];
     if (life.buffer != kNoBuffer) {
       program.buffer(life.buffer).arena_offset = best.offsets[i];
     } else if (life.frame >= 0) {

@@ -79,6 +79,13 @@ struct CollectiveStep {
   std::shared_ptr<const boxing::Route> route = nullptr;
 };
 
+// Adds up what the ranks of a group have: outputs[i] becomes the sum of their inputs[i]. Inputs are
+// contiguous; outputs are views of one buffer, in order and without gaps. One transfer of many
+// gradients takes much less time than many transfers.
+struct BucketStep {
+  std::shared_ptr<const boxing::Route> route;  // of all elements, as a tensor of one dim
+};
+
 // Converts inputs[0], in a blocked layout, to outputs[0], which is strided.
 struct ConvertStep {};
 
@@ -99,8 +106,8 @@ struct WaitStep {
   size_t send = 0;  // the step that started it
 };
 
-using StepBody =
-    std::variant<KernelStep, CollectiveStep, ConvertStep, SendStep, ReceiveStep, WaitStep>;
+using StepBody = std::variant<KernelStep, CollectiveStep, BucketStep, ConvertStep, SendStep,
+                              ReceiveStep, WaitStep>;
 
 // In which runs of its block a step runs.
 enum class StepTurn : uint8_t { kEvery, kFirst, kLater };

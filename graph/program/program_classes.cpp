@@ -36,6 +36,10 @@ bool is_same(const CollectiveStep& a, const CollectiveStep& b) {
   return is_same(a.op_call, b.op_call);
 }
 
+bool is_same(const BucketStep& a, const BucketStep& b) {
+  return *a.route == *b.route;
+}
+
 bool is_same(const ConvertStep&, const ConvertStep&) {
   return true;
 }

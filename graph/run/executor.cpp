@@ -10,6 +10,7 @@
 
 #include "boxing/ranks/advance.h"
 #include "boxing/routed_kernel.h"
+#include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/device/device_memory.h"
 #include "core/error.h"
@@ -188,6 +189,11 @@ LoadedKernel Executor::load(const Step& step, const CollectiveStep& collective) 
   KernelChoice choice = boxing::bind_route(metas.query(collective.op_call), *collective.route);
   return {
       .fn = choice.fn, .state = std::move(choice.state), .attrs = collective.op_call.raw_attrs()};
+}
+
+LoadedBucket Executor::load(const Step&, const BucketStep& bucket) const {
+  return {.route = bucket.route.get(),
+          .ranks = boxing::group_of(bucket.route->steps[0], rank_.rank())};
 }
 
 LoadedSend Executor::load(const Step&, const SendStep& send) const {
@@ -404,6 +410,24 @@ void Executor::run_with_numbers(const LoadedStep& step, const LoadedKernel& kern
   }
   eager::run_kernel(kernel.fn, {inputs, step.outputs, kernel.attrs, kernel.state.get(), random,
                                 rank_, step.site});
+}
+
+void Executor::run(const LoadedStep& step, const LoadedBucket& bucket) {
+  const boxing::Route& route = *bucket.route;
+  std::vector<boxing::Communicator::SourcePart> parts;
+  for (const TensorView& input : step.inputs)
+    parts.push_back({input.data, input.meta->local_numel});
+  const auto begin = std::chrono::steady_clock::now();
+  boxing::communicator_for(rank_, bucket.ranks)
+      .all_reduce_parts(parts, step.outputs[0].data, route.dtype, boxing::ReduceOp::kSum,
+                        {.op = "redistribute",
+                         .shape = route.shape,
+                         .dtype = route.dtype,
+                         .from = route.from,
+                         .to = route.to,
+                         .site = step.site});
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+  rank_.slot<boxing::TransferLog>().add(user_site(step.site), route, took.count());
 }
 
 void Executor::run(const LoadedStep& step, const ConvertStep&) {

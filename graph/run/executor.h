@@ -82,6 +82,7 @@ class Executor {
   LoadedKernel load(const Step& step, const KernelStep& kernel) const;
   LoadedKernel load(const KernelStep& kernel, const KernelCall& call) const;
   LoadedKernel load(const Step& step, const CollectiveStep& collective) const;
+  LoadedBucket load(const Step& step, const BucketStep& bucket) const;
   LoadedSend load(const Step& step, const SendStep& send) const;
 
   // The other kinds run as they are.
@@ -106,6 +107,7 @@ class Executor {
   void run(const LoadedStep& step, const LoadedKernel& kernel);
   void run_with_numbers(const LoadedStep& step, const LoadedKernel& kernel,
                         const RandomStream& random);
+  void run(const LoadedStep& step, const LoadedBucket& bucket);
   void run(const LoadedStep& step, const ConvertStep& conversion);
   void run(const LoadedStep& step, LoadedSend& send);
   void run(const LoadedStep& step, const ReceiveStep& receive);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "boxing/comm/communicator.h"
+#include "boxing/route.h"
 #include "core/kernel.h"
 #include "core/site.h"
 #include "core/storage.h"
@@ -32,6 +33,11 @@ struct LoadedKernel {
   std::vector<MovedNumber> numbers = {};
 };
 
+struct LoadedBucket {
+  const boxing::Route* route = nullptr;
+  std::vector<int64_t> ranks = {};
+};
+
 // A send in progress.
 struct PendingSend {
   int32_t micro_batch = kNoMicroBatch;
@@ -52,7 +58,8 @@ struct LoadedStep {
   const TensorView* guard_view = nullptr;
   Site site = Site::none();
   StepTurn turn = StepTurn::kEvery;
-  std::variant<LoadedKernel, ConvertStep, LoadedSend, ReceiveStep, WaitStep> body = {};
+  std::variant<LoadedKernel, LoadedBucket, ConvertStep, LoadedSend, ReceiveStep, WaitStep> body =
+      {};
   // The kernels of a positional op, by micro-batch; otherwise empty.
   std::vector<LoadedKernel> kernels = {};
 };

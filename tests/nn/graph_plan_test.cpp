@@ -95,6 +95,32 @@ TEST(GraphPlan, ThreadRanksShareTheProgramsThatOneOfThemMakes) {
   EXPECT_EQ(programs_of_rows(10).size(), 2U) << "ranks with three rows and with two";
 }
 
+TEST(GraphPlan, GradientsOfDataParallelStepsAreSummedTogether) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    models::Mlp model({6, 8, 8, 4});
+    model.to_global(both, kB);
+    optim::AdamW optimizer(model.parameters());
+    Train graph(model, optimizer);
+    const nn::CompiledGraph& compiled =
+        graph.compile(randn({8, 6}, {.placement = both, .sbp = kS0}),
+                      randint(0, 4, {8}, {.dtype = int64, .placement = both, .sbp = kS0}));
+    const graph::Program& program = compiled.plan().program();
+    std::vector<const graph::Step*> buckets;
+    for (const graph::Step& step : program.steps) {
+      const bool is_of_gradients = step.inputs.size() > 2;  // others are of the loss
+      if (step.as<graph::BucketStep>() != nullptr && is_of_gradients) buckets.push_back(&step);
+    }
+    ASSERT_EQ(buckets.size(), 1U) << to_string(program);
+    EXPECT_GE(buckets[0]->inputs.size(), 6U) << "weights and biases of three layers";
+    for (size_t i = 0; i < buckets[0]->inputs.size(); ++i) {
+      EXPECT_EQ(program.root_of(buckets[0]->inputs[i]), program.root_of(buckets[0]->outputs[i]))
+          << "the addend is made where its sum will be\n"
+          << to_string(program);
+    }
+  });
+}
+
 TEST(GraphPlan, EachRankReportsAnErrorOfTheSharedCompilation) {
   struct Cut : nn::Graph<Cut> {
     Cut() { config().set_micro_batches(2); }

@@ -54,7 +54,10 @@ class RecordingCommunicator final : public Communicator {
 
   void all_reduce_parts(std::span<const SourcePart> parts, void* target, DType dtype, ReduceOp op,
                         const Fingerprint& what) override {
-    add("all_reduce_parts", what, 0, {});
+    int64_t count = 0;
+    for (const SourcePart& part : parts)
+      count += part.count;
+    add("all_reduce", what, bytes_of(count, dtype), all_reduced(bytes_of(count, dtype)));
     inner_->all_reduce_parts(parts, target, dtype, op, what);
   }
 
@@ -265,8 +268,10 @@ BytesOfCollectives expect_as_certified(const graph::CompiledStep& step,
     const std::pair<size_t, size_t> here(stated.run, stated.step);
     earlier = here == last ? earlier + 1 : 0;
     last = here;
+    const graph::Step& of = step.program().steps[stated.step];
+    const auto* bucket = of.as<graph::BucketStep>();
     const boxing::Route& route =
-        *step.program().steps[stated.step].as<graph::CollectiveStep>()->route;
+        bucket != nullptr ? *bucket->route : *of.as<graph::CollectiveStep>()->route;
     const boxing::RouteStep* part = part_of(route, rank, earlier);
     if (part == nullptr) {
       ADD_FAILURE() << "the route has fewer parts" << where;

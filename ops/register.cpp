@@ -17,6 +17,7 @@ void register_attention(OpTable& table);
 void register_batch_norm(OpTable& table);
 void register_binary(OpTable& table);
 void register_bitwise(OpTable& table);
+void register_border(OpTable& table);
 void register_cast(OpTable& table);
 void register_channel(OpTable& table);
 void register_compare(OpTable& table);
@@ -75,6 +76,7 @@ void register_ops(OpTable& table) {
   ops::register_batch_norm(table);
   ops::register_binary(table);
   ops::register_bitwise(table);
+  ops::register_border(table);
   ops::register_cast(table);
   ops::register_channel(table);
   ops::register_compare(table);

@@ -12,6 +12,7 @@ void register_batch_norm_blocked_cpu(KernelTable& table);
 void register_batch_norm_cpu(KernelTable& table);
 void register_binary_cpu(KernelTable& table);
 void register_bitwise_cpu(KernelTable& table);
+void register_border_cpu(KernelTable& table);
 void register_cast_cpu(KernelTable& table);
 void register_channel_cpu(KernelTable& table);
 void register_compare_cpu(KernelTable& table);
@@ -68,6 +69,7 @@ void register_all_cpu(KernelTable& table) {
   register_batch_norm_blocked_cpu(table);  // preferred
   register_binary_cpu(table);
   register_bitwise_cpu(table);
+  register_border_cpu(table);
   register_cast_cpu(table);
   register_channel_cpu(table);
   register_compare_cpu(table);

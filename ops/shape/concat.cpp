@@ -7,10 +7,13 @@
 
 #include "core/dispatch.h"
 #include "ops/creation/copy.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
+#include "ops/index/index.h"
 #include "ops/integer_range.h"
 #include "ops/named_errors.h"
 #include "ops/reduce/reduce_op.h"
+#include "ops/shape/border_op.h"
 #include "ops/shape/concat_op.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
@@ -236,9 +239,13 @@ void check_padding(const TensorArg& x, const Ints& padding, const PadOptions& op
   }
 }
 
-// Returns x with `before` and `after` elements of x added to dim `dim`.
-Tensor pad_from_inside(const TensorArg& x, int64_t dim, int64_t before, int64_t after,
-                       const std::string& mode) {
+BorderMode border_mode(const std::string& mode) {
+  if (mode == "reflect") return BorderMode::kReflect;
+  return mode == "replicate" ? BorderMode::kReplicate : BorderMode::kCircular;
+}
+
+void check_border(const TensorArg& x, int64_t dim, int64_t before, int64_t after,
+                  const std::string& mode) {
   const int64_t size = x->shape()[dim];
   const int64_t most = mode == "reflect" ? size - 1 : mode == "circular" ? size : kMaxPadding;
   if (size == 0 || std::max(before, after) > most) {
@@ -246,26 +253,24 @@ Tensor pad_from_inside(const TensorArg& x, int64_t dim, int64_t before, int64_t 
                               dim, " of shape ", x->shape(), "; received padding (", before, ", ",
                               after, ")"));
   }
-  const auto part = [&](int64_t start, int64_t length) -> Tensor {
-    if (mode == "replicate") {
-      Shape shape = x->shape();
-      shape[dim] = length;
-      return expand({narrow(x, dim, start, 1), x.site()}, shape);
-    }
-    const Tensor taken = narrow(x, dim, start, length);
-    return mode == "reflect" ? flip({taken, x.site()}, dim) : taken;
-  };
-  std::vector<Tensor> parts;
-  if (before > 0) {
-    const int64_t start = mode == "reflect" ? 1 : mode == "circular" ? size - before : 0;
-    parts.push_back(part(start, before));
+}
+
+// Returns x with elements of x added to its dims. Devices without a kernel select them, dim by dim.
+Tensor pad_from_inside(const TensorArg& x, const BorderAttrs& attrs) {
+  if (x->device() == DeviceType::kCpu) return dispatch(kBorder, {&x.tensor()}, attrs, x.site());
+  Tensor y = x;
+  for (int64_t dim = x->dim() - 1; dim >= 0; --dim) {
+    if (attrs.before[dim] + attrs.after[dim] == 0) continue;
+    std::vector<int64_t> positions;
+    for (int64_t i = 0; i < x->shape()[dim] + attrs.before[dim] + attrs.after[dim]; ++i)
+      positions.push_back(border_source(attrs, dim, x->shape()[dim], i));
+    TensorOptions options = options_like(x);
+    options.dtype = int64;
+    options.sbp = {};
+    const auto count = static_cast<int64_t>(positions.size());
+    y = index_select({y, x.site()}, dim, tensor(positions, {count}, options, x.site()));
   }
-  parts.push_back(x);
-  if (after > 0) {
-    const int64_t start = mode == "reflect" ? size - 1 - after : mode == "circular" ? 0 : size - 1;
-    parts.push_back(part(start, after));
-  }
-  return join(parts, dim, x.site());
+  return y;
 }
 
 }  // namespace
@@ -400,13 +405,15 @@ Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
     ops::check_fill_value(x->dtype(), value, "pad", x.site());
     return dispatch(ops::kPad, {&y}, attrs, x.site());
   }
-  bool is_copied = false;
+  bool is_padded = false;
   for (int64_t dim = x->dim() - 1; dim >= 0; --dim) {
     if (attrs.before[dim] + attrs.after[dim] == 0) continue;
-    y = ops::pad_from_inside({y, x.site()}, dim, attrs.before[dim], attrs.after[dim], options.mode);
-    is_copied = true;
+    ops::check_border({y, x.site()}, dim, attrs.before[dim], attrs.after[dim], options.mode);
+    is_padded = true;
   }
-  return is_copied ? y : clone({y, x.site()});
+  if (!is_padded) return clone({y, x.site()});
+  return ops::pad_from_inside({y, x.site()},
+                              {attrs.before, attrs.after, ops::border_mode(options.mode)});
 }
 
 Tensor tril(const TensorArg& x, int64_t diagonal) {

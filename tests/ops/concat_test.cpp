@@ -168,6 +168,48 @@ TEST(Concat, GradientsOfPaddingReturnToWhereItCameFrom) {
   EXPECT_EQ(x.grad().to_vector<float>(), std::vector<float>({1, 3, 2}));
 }
 
+// The position that `mode` copies to position i of a dim of `size` elements.
+int64_t source_of(const std::string& mode, int64_t size, int64_t before, int64_t i) {
+  i -= before;
+  if (mode == "replicate") return i < 0 ? 0 : i >= size ? size - 1 : i;
+  if (mode == "circular") return (i + size) % size;
+  return i < 0 ? -i : i >= size ? 2 * (size - 1) - i : i;
+}
+
+TEST(Concat, PaddingFromInsideMatchesSelectingDimByDim) {
+  const std::vector<int64_t> padding = {3, 1, 2, 4, 1, 1};
+  for (const char* mode : {"reflect", "replicate", "circular"}) {
+    for (const DType dtype : {float32, float64, bfloat16, uint8}) {
+      const Tensor x = randint(0, 100, {3, 5, 6, 40}).to(dtype).permute({0, 2, 1, 3});
+      Tensor expected = x;
+      for (int64_t d = 1; d <= 3; ++d) {
+        const auto pair = static_cast<size_t>(2 * (3 - d));
+        std::vector<int64_t> from;
+        for (int64_t i = 0; i < x.size(d) + padding[pair] + padding[pair + 1]; ++i)
+          from.push_back(source_of(mode, x.size(d), padding[pair], i));
+        const auto count = static_cast<int64_t>(from.size());
+        expected = index_select(expected, d, tensor(from, {count}));
+      }
+
+      const Tensor y = pad(x, padding, {.mode = mode});
+
+      EXPECT_TRUE(equal(y, expected)) << mode;
+    }
+  }
+}
+
+TEST(Concat, PaddingFromInsideHasBothGradients) {
+  const Tensor x = leaf({2, 3, 4});
+  const auto fn = [](const Tensors& in) {
+    return Tensors{pad(in[0], {3, 2, 1, 2}, {.mode = "reflect"}) * 2,
+                   pad(in[0], {1, 6, -1, 2}, {.mode = "replicate"}),
+                   pad(in[0], {2, 4, 3, 0}, {.mode = "circular"})};
+  };
+
+  EXPECT_TRUE(gradcheck(fn, {x}));
+  EXPECT_TRUE(gradgradcheck(fn, {x}));
+}
+
 // PyTorch's repeat, roll and pad never share memory, even if they change nothing.
 TEST(Concat, ResultsHaveMemoryOfTheirOwn) {
   const Tensor x = tensor({{1.f, 2.f}});

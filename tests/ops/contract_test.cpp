@@ -623,17 +623,17 @@ OpSample with_size(OpSample sample, int64_t from, int64_t to) {
 // clang-format off
 const std::set<std::string_view> kRefusesZero = {
     "adaptive_avg_pool", "adaptive_avg_pool_backward", "amax", "amin", "argmax", "argmin",
-    "avg_pool", "avg_pool_backward", "batch_norm", "batch_norm_backward", "channel_moments",
-    "channel_moments_backward", "conv", "conv_backward_input", "conv_backward_weight",
-    "conv_backward_weight_bias", "cross_entropy", "cross_entropy_backward", "ctc_loss",
-    "ctc_loss_backward", "diagonal_scatter", "distributed_partial_fc_sample", "embedding",
-    "embedding_backward", "gather", "gru_gates", "gru_gates_backward", "index", "index_put",
-    "kthvalue", "layer_norm", "layer_norm_backward", "lstm_gates", "lstm_gates_backward", "max",
-    "max_pool", "max_pool_backward", "max_pool_gather", "max_pool_with_indices", "median", "min",
-    "mode", "nanmedian", "nll_loss", "nll_loss_backward", "norm", "pad", "resample",
-    "resample_backward", "reshape", "scatter", "scatter_add", "scatter_reduce", "scatter_value",
-    "select", "slice", "slice_scatter", "sum_to", "target_weight", "topk", "ungather", "unindex",
-    "update_running_stats",
+    "avg_pool", "avg_pool_backward", "batch_norm", "batch_norm_backward", "border",
+    "border_backward", "channel_moments", "channel_moments_backward", "conv", "conv_backward_input",
+    "conv_backward_weight", "conv_backward_weight_bias", "cross_entropy", "cross_entropy_backward",
+    "ctc_loss", "ctc_loss_backward", "diagonal_scatter", "distributed_partial_fc_sample",
+    "embedding", "embedding_backward", "gather", "gru_gates", "gru_gates_backward", "index",
+    "index_put", "kthvalue", "layer_norm", "layer_norm_backward", "lstm_gates",
+    "lstm_gates_backward", "max", "max_pool", "max_pool_backward", "max_pool_gather",
+    "max_pool_with_indices", "median", "min", "mode", "nanmedian", "nll_loss", "nll_loss_backward",
+    "norm", "pad", "resample", "resample_backward", "reshape", "scatter", "scatter_add",
+    "scatter_reduce", "scatter_value", "select", "slice", "slice_scatter", "sum_to",
+    "target_weight", "topk", "ungather", "unindex", "update_running_stats",
 };
 
 // clang-format on

@@ -4,6 +4,32 @@
 
 namespace flow::contract {
 
+namespace {
+
+// Padding of the last two dims in the three modes, and of the first dim only.
+void add_borders(Samples& samples) {
+  const auto add = [&](const Shape& shape, const Ints& padding, const char* mode) {
+    const auto call = [=](const Inputs& x) { return pad(x[0], padding, {.mode = mode}); };
+    const auto run = [=](const Inputs& x) { call(x); };
+    const auto backward = backward_of(call);
+    samples.push_back({"border", {in(shape)}, kAllDTypes, run, mode});
+    samples.push_back({"border_backward", {in(shape)}, kFloats, backward, mode});
+    Shape many = shape;
+    many[0] = 9;
+    many[1] = 41;
+    many[2] = 67;
+    samples.push_back({"border", {in(many)}, kAllDTypes, run, str("many, ", mode), true});
+    samples.push_back(
+        {"border_backward", {in(many)}, kFloats, backward, str("many, ", mode), true});
+  };
+  add({2, 5, 4}, {1, 2, 3, 1}, "reflect");
+  add({2, 5, 4}, {1, 2, 3, 1}, "replicate");
+  add({2, 5, 4}, {4, 2, 0, 5}, "circular");
+  add({2, 5, 4, 3}, {0, 0, 0, 0, 2, 2}, "reflect");
+}
+
+}  // namespace
+
 Samples concat_samples() {
   Samples samples = {
       {"cat",
@@ -76,6 +102,7 @@ Samples concat_samples() {
     sample.is_general = false;
     samples.push_back(std::move(sample));
   }
+  add_borders(samples);
   return samples;
 }
 

@@ -84,30 +84,9 @@ class EntryWalk {
   template <class Fn>
   void for_each(const Fn& fn) const {
     if (index_.numel() == 0) return;
-    const int64_t count = index_.shape()[row_dim_];
-    const int64_t block = block_size(count);
-    for (int64_t begin = 0; begin < count; begin += block)
-      walk_block(begin, std::min(block, count - begin), fn);
-  }
-
- private:
-  // Columns of an x that is larger than a cache are walked in blocks of two cache lines, which
-  // remain there while the entries jump between rows. Entries of two columns never point to one
-  // place.
-  int64_t block_size(int64_t count) const {
-    constexpr int64_t kCacheBytes = int64_t{1} << 19;
-    const auto bytes = static_cast<int64_t>(dtype_size(x_.dtype));
-    const bool is_repeated = index_.strides()[row_dim_] == 0;
-    if (row_dim_ == dim_ || is_repeated || x_.local_numel * bytes <= kCacheBytes) return count;
-    return 128 / bytes;
-  }
-
-  // Entries [begin, begin + count) of all rows.
-  template <class Fn>
-  void walk_block(int64_t begin, int64_t count, const Fn& fn) const {
     const Shape& size = index_.shape();
+    const int64_t count = size[row_dim_];
     Shape at = Shape::filled(size.size(), 0);
-    at[row_dim_] = begin;
     while (true) {
       bool is_held = true;
       const EntryRow row = row_at(at, count, is_held);
@@ -119,7 +98,7 @@ class EntryWalk {
       } else if (is_whole_) {
         for_entries<false>(row, fn);
       } else if (is_held) {
-        for_held_entries(row, local_range(x_, dim_), held_columns(begin, count), fn);
+        for_held_entries(row, local_range(x_, dim_), held_columns(count), fn);
       }
       int64_t i = size.size() - 1;
       while (i >= 0 && (i == row_dim_ || ++at[i] == size[i])) {
@@ -130,6 +109,7 @@ class EntryWalk {
     }
   }
 
+ private:
   // The row that begins at `at`. `is_held` becomes false if another rank holds the part of x to
   // which all of its entries point.
   EntryRow row_at(const Shape& at, int64_t count, bool& is_held) const {
@@ -152,11 +132,11 @@ class EntryWalk {
     return row;
   }
 
-  // The columns of a row, counted from `begin`, that point into this rank's part.
-  Range held_columns(int64_t begin, int64_t count) const {
+  // The columns of a row that point into this rank's part.
+  Range held_columns(int64_t count) const {
     if (row_dim_ == dim_) return {0, count};
     const Range held = local_range(x_, row_dim_);
-    return {held.begin - index_.meta->local_begin[row_dim_] - begin, held.size};
+    return {held.begin - index_.meta->local_begin[row_dim_], held.size};
   }
 
   // An entry is outside if the highest bit of it or of (last position - entry) is set.

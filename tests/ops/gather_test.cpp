@@ -201,7 +201,6 @@ void expect_entries_followed(const Tensor& x, int64_t dim, const Tensor& index, 
   EXPECT_EQ(scatter_reduce(x, dim, index, src, "amax").to_vector<float>(), largest);
 }
 
-// The first two are larger than a block of columns that is walked at once.
 TEST(Gather, EntriesOfAnyLayoutAreFollowed) {
   for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(500, 400), {300, 601}, {9, 7}}) {
     const Tensor x = counting({rows, columns});

@@ -7,6 +7,7 @@
 #include "ops/index/index_op.h"
 #include "ops/kernel/accumulate.h"
 #include "ops/kernel/box_copy.h"
+#include "ops/kernel/copy_bytes.h"
 #include "ops/kernel/dispatch_size.h"
 
 #include "ops/kernel/isa_begin.h"
@@ -155,6 +156,27 @@ void for_each_pick(const Picks& picks, const Fn& fn) {
   });
 }
 
+// Calls fn(x_offset, y_offset) as for_each_pick does, and fetches the lines of a pick of `bytes`
+// bytes at x some picks before it is read: the picks are in no order that the hardware could learn.
+template <class Fn>
+void for_each_pick_ahead(const Picks& picks, const std::byte* x, int64_t element_bytes,
+                         const Fn& fn) {
+  constexpr size_t kAhead = 4;
+  constexpr int64_t kMostBytes = 1024;  // the hardware fetches the rest of a longer pick
+  const int64_t inner = picks.inner.numel();
+  const int64_t bytes = std::min(kMostBytes, inner * element_bytes);
+  const size_t count = picks.offsets.size();
+  for_each_outer(picks, [&](int64_t base, int64_t first) {
+    for (size_t n = 0; n < count; ++n) {
+      const std::byte* const next =
+          x + (base + picks.offsets[std::min(n + kAhead, count - 1)]) * element_bytes;
+      for (int64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch(next + i);
+      fn(base + picks.offsets[n], first + static_cast<int64_t>(n) * inner);
+    }
+  });
+}
+
 // Copies the picks of `source` to the contiguous `target` (kOut), or the contiguous `source` to the
 // picks of `target`. Picks of one element are copied as such.
 template <bool kOut>
@@ -168,6 +190,13 @@ void copy_picks(const Picks& picks, std::byte* target, const std::byte* source, 
     return;
   }
   const auto bytes = static_cast<int64_t>(dtype_size(dtype));
+  if (kOut && picks.is_whole && picks.line_stride() == 1) {
+    const auto pick_bytes = static_cast<size_t>(picks.inner.numel() * bytes);
+    for_each_pick_ahead(picks, source, bytes, [&](int64_t i, int64_t k) {
+      copy_bytes(target + k * bytes, source + i * bytes, pick_bytes);
+    });
+    return;
+  }
   const Strides dense = contiguous_strides(picks.inner);
   const BoxLoop box(picks.inner, kOut ? dense : picks.inner_strides,
                     kOut ? picks.inner_strides : dense, dtype_size(dtype));

@@ -174,7 +174,8 @@ using FoldOf = std::conditional_t<std::is_same_v<T, bool> && !std::is_same_v<Row
                                   BoolFold<Row>, RowFold<T, Row>>;
 
 template <class Row>
-constexpr bool kHasVectorForm = std::is_same_v<Row, Sum> || std::is_same_v<Row, Nansum>;
+constexpr bool kHasVectorForm =
+    std::is_same_v<Row, Sum> || std::is_same_v<Row, Nansum> || std::is_same_v<Row, Prod>;
 
 template <class Row>
 KernelChoice select_row(const KernelQuery& query) {
@@ -208,6 +209,8 @@ void register_reduce_cpu(KernelTable& table) {
     table.add(*op, DeviceType::kCpu, {FLOW_ISA_NAME, as_is_or_copied<select_fold<SumFold>>});
   table.add(reduction_of<Nansum>(), DeviceType::kCpu,
             {FLOW_ISA_NAME, as_is_or_copied<select_fold<NansumFold>>});
+  table.add(reduction_of<Prod>(), DeviceType::kCpu,
+            {FLOW_ISA_NAME, as_is_or_copied<select_fold<ProdFold>>});
 }
 
 #include "ops/kernel/isa_end.h"

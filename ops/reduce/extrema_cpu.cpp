@@ -108,8 +108,46 @@ void register_reference(KernelTable& table) {
 
 #endif
 
+// Rows are searched twice only if they may hold a NaN: it would be in the sum of the elements, as
+// is the difference of two infinities.
 template <class T, bool kMax>
-using FoldOf = std::conditional_t<is_floating(dtype_of<T>), ExtremumFold<T, kMax>,
+struct RowExtremumFold : ExtremumFold<T, kMax> {
+  using Whole = ExtremumFold<T, kMax>;
+  using V = typename Whole::V;
+
+  // Without NaN; b where a is one.
+  static V better(V a, V b) { return kMax ? max(a, b) : min(a, b); }
+
+  static typename Whole::Wide run(const T* p, int64_t n) {
+    constexpr int64_t kLanes = V::kLanes;
+    V best0 = Whole::start(), best1 = best0, best2 = best0, best3 = best0;
+    V sum0 = V::zero(), sum1 = sum0, sum2 = sum0, sum3 = sum0;
+    const auto add = [](const T* x, V& best, V& sum) {
+      const V v = load(x);
+      best = better(v, best);
+      sum = sum + v;
+    };
+    int64_t i = 0;
+    for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+      add(p + i, best0, sum0);
+      add(p + i + kLanes, best1, sum1);
+      add(p + i + 2 * kLanes, best2, sum2);
+      add(p + i + 3 * kLanes, best3, sum3);
+    }
+    for (; i + kLanes <= n; i += kLanes)
+      add(p + i, best0, sum0);
+    if (i < n) {
+      const V v = load_n(p + i, n - i);
+      best1 = better(Whole::keep_first(v, n - i), best1);
+      sum1 = sum1 + v;
+    }
+    if (any(is_nan((sum0 + sum1) + (sum2 + sum3)))) return fold_block<Whole>(p, n);
+    return Whole::across(better(better(best0, best1), better(best2, best3)));
+  }
+};
+
+template <class T, bool kMax>
+using FoldOf = std::conditional_t<is_floating(dtype_of<T>), RowExtremumFold<T, kMax>,
                                   IntegerExtremumFold<T, kMax>>;
 
 template <bool kMax>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/worker_threads.h"
 
 namespace flow {
 
@@ -18,6 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 thread_local bool inside_loop = false;
+std::atomic<bool> any_workers{false};
 
 // How long a thread waits before it sleeps. A sleeping thread takes about 50 µs to wake up, and
 // consecutive loops of a training step are mostly less than 100 µs apart. After kPolite the waiting
@@ -138,6 +140,7 @@ struct ThreadPool::Workers {
   }
 
   void start_threads() {
+    any_workers.store(true, std::memory_order_relaxed);
     for (size_t i = 1; i < shares.size(); ++i) {
       try {
         threads.emplace_back([this, i] { work(i); });
@@ -206,6 +209,10 @@ void ThreadPool::run(int64_t begin, int64_t end, int64_t grain, const void* fn, 
   w.run_all({fn, call, begin, end, chunk}, (end - begin + chunk - 1) / chunk);
   inside_loop = false;
   if (w.error) std::rethrow_exception(std::exchange(w.error, nullptr));
+}
+
+bool has_worker_threads() {
+  return any_workers.load(std::memory_order_relaxed);
 }
 
 }  // namespace flow

@@ -23,6 +23,7 @@
 
 #include "core/dtype.h"
 #include "core/kernel.h"
+#include "core/worker_threads.h"
 #include "ops/elementwise/elementwise_run.h"
 #include "ops/kernel/vector.h"
 
@@ -66,15 +67,20 @@ inline void prefetch_for_store(const void* line) {
 #endif
 }
 
+// Without other threads the stores fetch the lines as fast, and prefetches take a fifth of the time
+// of a loop over memory in a cache.
 template <class Y, class F, class... X>
 inline void map_ahead(Y* y, int64_t n, F f, const X*... x) {
+  const bool is_shared = has_worker_threads();
   constexpr int64_t kTurn = 2 * VecOf<Y>::kLanes;
   constexpr int64_t kLine = 64 / sizeof(Y);
   int64_t i = 0;
   for (; i + kTurn <= n; i += kTurn) {
+    if (is_shared) {
 #pragma GCC unroll 4
-    for (int64_t line = 0; line < kTurn; line += kLine)
-      prefetch_for_store(y + i + line + kStoreAheadBytes / static_cast<int64_t>(sizeof(Y)));
+      for (int64_t line = 0; line < kTurn; line += kLine)
+        prefetch_for_store(y + i + line + kStoreAheadBytes / static_cast<int64_t>(sizeof(Y)));
+    }
     map(y + i, kTurn, f, (x + i)...);
   }
   map(y + i, n - i, f, (x + i)...);

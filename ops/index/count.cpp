@@ -139,7 +139,8 @@ Tensor bincount(const TensorArg& x, const BincountOptions& options) {
       }
       count = std::max(count, ops::size_in("bincount", max({places, site}), site) + 1);
     }
-    Tensor weights = ones_like({places, site});
+    // Every element counts as the same one.
+    Tensor weights = expand({add({positions(x, 1, site), site}, 1), site}, x->shape());
     if (has_weights) {
       const bool is_narrow = options.weights.dtype() == DType::kFloat32;
       weights =

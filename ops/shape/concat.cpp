@@ -273,6 +273,34 @@ Tensor pad_from_inside(const TensorArg& x, const BorderAttrs& attrs) {
   return y;
 }
 
+// True if all dims can be repeated by one copy, whose rows are not short.
+bool repeats_long_rows(const Tensor& x, const Ints& repeats) {
+  constexpr int64_t kLong = 64;
+  int64_t num_dims = x.dim();
+  for (const int64_t count : repeats)
+    num_dims += count == 1 ? 0 : 1;
+  return num_dims > x.dim() && num_dims <= kMaxDims && x.size(-1) >= kLong;
+}
+
+// (m, n) -> (1, m, 1, n) -> (counts[0], m, counts[1], n) -> (counts[0] * m, counts[1] * n)
+Tensor repeat_at_once(const TensorArg& x, const Ints& counts) {
+  Shape narrow_shape;
+  Shape wide;
+  Shape shape = x->shape();
+  for (int64_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] != 1) {
+      narrow_shape.push_back(1);
+      wide.push_back(counts[i]);
+    }
+    narrow_shape.push_back(shape[i]);
+    wide.push_back(shape[i]);
+    shape[i] *= counts[i];
+  }
+  const Tensor spread = reshape(x, narrow_shape);
+  const Tensor laid_out = clone({expand({spread, x.site()}, wide), x.site()});
+  return reshape({laid_out, x.site()}, shape);
+}
+
 }  // namespace
 
 }  // namespace ops
@@ -319,6 +347,7 @@ Tensor repeat(const TensorArg& x, const Ints& repeats) {
   for (int64_t i = 0; i < repeats.size(); ++i) {
     if (i < added) y = unsqueeze({y, x.site()}, 0);
   }
+  if (ops::repeats_long_rows(y, repeats)) return ops::repeat_at_once({y, x.site()}, repeats);
   // (n) -> (1, n) -> (count, n) -> (count * n), one dim at a time, because the number of dims is
   // limited. The last dim comes first, so that most copies are small and their rows long.
   bool is_copied = false;

@@ -168,6 +168,24 @@ TEST(Concat, GradientsOfPaddingReturnToWhereItCameFrom) {
   EXPECT_EQ(x.grad().to_vector<float>(), std::vector<float>({1, 3, 2}));
 }
 
+// Rows of 70 elements are repeated by one copy, shorter ones dim by dim.
+TEST(Concat, RepeatOfLongAndShortRowsJoinsCopies) {
+  for (const int64_t size : {70, 7}) {
+    const Tensor x = counting({3, size, 2}).permute({2, 0, 1}).detach();
+    x.requires_grad_();
+    const Tensor in_rows = cat({x, x, x}, 2);
+    const Tensor planes = cat({in_rows, in_rows}, 0);
+
+    const Tensor y = repeat(x, {2, 1, 3});
+    const Tensor z = repeat(x, {2, 2, 1, 3});
+
+    EXPECT_TRUE(equal(y, planes)) << size;
+    EXPECT_TRUE(equal(z, stack({planes, planes})));
+    EXPECT_EQ(grad({y.sum()}, {x})[0].to_vector<float>(),
+              Floats(static_cast<size_t>(x.numel()), 6));
+  }
+}
+
 // The position that `mode` copies to position i of a dim of `size` elements.
 int64_t source_of(const std::string& mode, int64_t size, int64_t before, int64_t i) {
   i -= before;

@@ -1,16 +1,62 @@
 // Copies of boxes.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/elementwise/cast_formula.h"
 #include "ops/kernel/box_copy.h"
+#include "ops/kernel/copy_bytes.h"
 #include "ops/shape/concat_op.h"
 
 #include "ops/kernel/isa_begin.h"
 
 void register_concat_cpu(KernelTable& table);
+
+namespace {
+
+// The rows of a dense tensor, counted over the dims before the joined one.
+struct DenseRows {
+  const std::byte* data;
+  size_t bytes;  // of a row
+};
+
+// Every row of y is written once, from its beginning to its end.
+void cat_rows(const KernelContext& ctx) {
+  const int64_t dim = ctx.attrs_as<CatAttrs>().dim;
+  const TensorView& y = ctx.out(0);
+  const size_t element = dtype_size(y.meta->dtype);
+  int64_t num_rows = 1;
+  for (int64_t i = 0; i < dim; ++i)
+    num_rows *= y.shape()[i];
+  if (y.numel() == 0) return;
+  const size_t y_bytes = static_cast<size_t>(y.numel() / num_rows) * element;
+  std::vector<DenseRows> inputs;
+  inputs.reserve(ctx.inputs.size());
+  for (const TensorView& x : ctx.inputs)
+    inputs.push_back({x.data, static_cast<size_t>(x.numel() / num_rows) * element});
+  constexpr size_t kGrainBytes = 1 << 16;
+  const auto grain = static_cast<int64_t>(kGrainBytes / y_bytes + 1);
+  ctx.pool().parallel_for(0, num_rows, grain, [&](int64_t begin, int64_t end) {
+    for (auto row = static_cast<size_t>(begin); row < static_cast<size_t>(end); ++row) {
+      std::byte* target = y.data + row * y_bytes;
+      for (const DenseRows& x : inputs) {
+        copy_bytes(target, x.data + row * x.bytes, x.bytes);
+        target += x.bytes;
+      }
+    }
+  });
+}
+
+KernelChoice select_cat_rows(const KernelQuery& query) {
+  const bool is_dense = std::all_of(query.inputs.begin(), query.inputs.end(),
+                                    [](MetaPtr x) { return x->is_contiguous; });
+  if (!is_dense || query.attrs_as<CatAttrs>().dim == 0) return {};
+  return {cat_rows};
+}
+
+}  // namespace
 
 #if FLOW_ISA == 0
 
@@ -122,6 +168,7 @@ void triangle(const KernelContext& ctx) {
 
 void register_concat_cpu(KernelTable& table) {
   table.add(kCat, DeviceType::kCpu, {"reference", always<cat>});
+  table.add(kCat, DeviceType::kCpu, {FLOW_ISA_NAME, select_cat_rows});
   table.add(kFlip, DeviceType::kCpu, {"reference", always<flip>});
   table.add(kPad, DeviceType::kCpu, {"reference", always<pad>});
   table.add(kTril, DeviceType::kCpu, {"reference", always<triangle<false>>});
@@ -130,7 +177,9 @@ void register_concat_cpu(KernelTable& table) {
 
 #else
 
-void register_concat_cpu(KernelTable& /*table*/) {}
+void register_concat_cpu(KernelTable& table) {
+  table.add(kCat, DeviceType::kCpu, {FLOW_ISA_NAME, select_cat_rows});
+}
 
 #endif
 

@@ -199,6 +199,7 @@ void add_reductions(Rows& rows) {
   add_reduction(
       rows, "norm", [](const Tensor& x) { return norm(x); }, 1);
   add_reduction(rows, "norm/dim1", [](const Tensor& x) { return norm(x, {.dim = 1}); });
+  add_reduction(rows, "norm/3", [](const Tensor& x) { return norm(x, {.p = 3, .dim = 1}); });
   add_reduction(rows, "max", [](const Tensor& x) { return max(x); });
   add_reduction(rows, "max/dim0", [](const Tensor& x) { return max(x, 0).values; });
   add_reduction(
@@ -241,6 +242,13 @@ void add_sorting(Rows& rows) {
                   }});
   rows.push_back({"bincount", {"i64<100>[1024]"}, {"i64<1000>[1048576]"}, [](const Inputs& in) {
                     return bincount(in[0]);
+                  }});
+  rows.push_back(
+      {"unique_consecutive", {"i64<2>[1024]"}, {"i64<2>[1048576]"}, [](const Inputs& in) {
+         return unique_consecutive(in[0]).output;
+       }});
+  rows.push_back({"histc", {kVector}, {"f32[1048576]"}, [](const Inputs& in) {
+                    return histc(in[0], {.bins = 100, .min = -3, .max = 3});
                   }});
   rows.push_back({"searchsorted", {"f32+[1024]"}, {"f32+[1048576]"}, [](const Inputs& in) {
                     static const Tensor edges = linspace(0, 1, 100);
@@ -469,6 +477,11 @@ void add_layers(Rows& rows) {
   rows.push_back({"batch_norm/train", small_batch, large_batch, norm_of_batches(true), 1});
   rows.push_back({"batch_norm/eval", small_batch, large_batch, norm_of_batches(false)});
   const Words small_image = {"f32[1x4x16x16]"}, large_image = {"f32[16x64x32x32]"};
+  rows.push_back({"normalize",
+                  {"f32[32x32]"},
+                  {kMatrix},
+                  [](const Inputs& in) { return normalize(in[0]); },
+                  1});
   rows.push_back({"max_pool2d", small_image, large_image,
                   [](const Inputs& in) { return max_pool2d(in[0], 2); }, 1});
   rows.push_back(
@@ -485,6 +498,11 @@ void add_layers(Rows& rows) {
                     return interpolate(in[0], {.scale_factor = {2.0}, .mode = "bilinear"});
                   },
                   1});
+  rows.push_back({"grid_sample",
+                  {"f32[1x4x16x16]", "f32[1x8x8x2]"},
+                  {"f32[16x64x32x32]", "f32[16x32x32x2]"},
+                  [](const Inputs& in) { return grid_sample(in[0], in[1]); },
+                  2});
   rows.push_back({"conv2d/3x3",
                   {"f32[1x4x16x16]", "f32[8x4x3x3]", "f32[8]"},
                   {"f32[8x64x32x32]", "f32[64x64x3x3]", "f32[64]"},
@@ -552,6 +570,11 @@ void add_products(Rows& rows) {
                   {"f32[8x16x16]", "f32[8x16x16]"},
                   {"f32[32x256x64]", "f32[32x64x256]"},
                   product});
+  rows.push_back({"cdist",
+                  {"f32[32x16]", "f32[32x16]"},
+                  {"f32[1024x64]", "f32[1024x64]"},
+                  [](const Inputs& in) { return cdist(in[0], in[1]); },
+                  2});
   rows.push_back({"linear",
                   {"f32[16x32]", "f32[32x32]", "f32[32]"},
                   {"f32[256x512]", "f32[2048x512]", "f32[2048]"},

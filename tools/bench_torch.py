@@ -102,6 +102,7 @@ CALLS = {
     "sum/middle": lambda x: x.sum(1), "sum/bf16": lambda x: x.sum(1), "sum/transposed": lambda x: x.sum(1),
     "mean/dim1": lambda x: x.mean(1), "var/dim1": lambda x: x.var(1), "std": torch.std,
     "prod/dim1": lambda x: x.prod(1), "norm": torch.norm, "norm/dim1": lambda x: torch.norm(x, dim=1),
+    "norm/3": lambda x: torch.norm(x, 3, 1),
     "max": torch.max, "max/dim0": lambda x: torch.max(x, 0)[0], "max/dim1": lambda x: torch.max(x, 1)[0],
     "amax/dim1": lambda x: x.amax(1), "argmax/dim0": lambda x: x.argmax(0), "argmax/dim1": lambda x: x.argmax(1),
     "logsumexp/dim0": lambda x: x.logsumexp(0), "logsumexp/dim1": lambda x: x.logsumexp(1), "all": torch.all,
@@ -109,6 +110,7 @@ CALLS = {
     "cumprod/dim1": lambda x: x.cumprod(1), "median/dim1": lambda x: x.median(1)[0], "clip_grad_norm_": clip,
     "sort": lambda x: x.sort()[0], "sort/rows": lambda x: x.sort()[0], "sort/i64": lambda x: x.sort()[0],
     "argsort": torch.argsort, "topk/5": lambda x: x.topk(5)[0], "topk/50": lambda x: x.topk(50)[0],
+    "unique_consecutive": torch.unique_consecutive, "histc": lambda x: torch.histc(x, 100, -3, 3),
     "unique": torch.unique, "bincount": torch.bincount, "searchsorted": lambda x: torch.searchsorted(EDGES, x),
     "nonzero": torch.nonzero, "masked_select": torch.masked_select,
     "gather/dim0": lambda x, i: x.gather(0, i), "gather/dim1": lambda x, i: x.gather(1, i),
@@ -143,6 +145,7 @@ CALLS = {
     "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, 1),
     "interpolate/nearest": lambda x: F.interpolate(x, scale_factor=2),
     "interpolate/bilinear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    "grid_sample": lambda x, g: F.grid_sample(x, g, align_corners=False), "normalize": F.normalize,
     "conv2d/3x3": lambda x, w, b: F.conv2d(x, w, b, padding=1), "conv2d/1x1": F.conv2d,
     "dropout": F.dropout,
     "scaled_dot_product_attention": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
@@ -150,7 +153,7 @@ CALLS = {
     "mse_loss": F.mse_loss, "l1_loss": F.l1_loss, "smooth_l1_loss": F.smooth_l1_loss,
     "binary_cross_entropy_with_logits": F.binary_cross_entropy_with_logits, "cross_entropy": F.cross_entropy,
     "matmul": torch.matmul, "matmul/transposed": torch.matmul, "matmul/skinny": torch.matmul,
-    "matmul/batched": torch.matmul, "linear": F.linear,
+    "matmul/batched": torch.matmul, "linear": F.linear, "cdist": torch.cdist,
 }
 
 

@@ -146,12 +146,20 @@ struct Square {
   static double end(double sum) { return std::sqrt(sum); }
 };
 
+struct Cube {
+  static Vec<double> of(Vec<double> v) { return abs(v) * (v * v); }
+
+  static double end(double sum) { return std::cbrt(sum); }
+};
+
 template <class T>
 using CountFold = TermFold<T, NotZero>;
 template <class T>
 using Norm1Fold = TermFold<T, Magnitude>;
 template <class T>
 using Norm2Fold = TermFold<T, Square>;
+template <class T>
+using Norm3Fold = TermFold<T, Cube>;
 
 template <class T>
 struct LargestFold : MaxFold<T> {
@@ -169,6 +177,7 @@ KernelChoice select_norm_fold(const KernelQuery& query) {
   if (attrs.p == 0) return choose_fold<CountFold>(query, std::move(state));
   if (attrs.p == 1) return choose_fold<Norm1Fold>(query, std::move(state));
   if (attrs.p == 2) return choose_fold<Norm2Fold>(query, std::move(state));
+  if (attrs.p == 3) return choose_fold<Norm3Fold>(query, std::move(state));
   constexpr double kInf = std::numeric_limits<double>::infinity();
   if (attrs.p == kInf) return choose_fold<LargestFold>(query, std::move(state));
   if (attrs.p == -kInf) return choose_fold<SmallestFold>(query, std::move(state));

@@ -292,15 +292,20 @@ TEST(LineKernels, NormsAndLogSumsOfEveryLength) {
     const Tensor x = cast(tensor(values, {n}), float32);
     const Tensor columns = reshape(x, {n, 1}).expand({n, 18}).contiguous();
     double squares = 0;
+    double cubes = 0;
     double exponentials = 0;
     for (const double value : values) {
       squares += value * value;
+      cubes += std::abs(value * value * value);
       exponentials += std::exp(value);
     }
     const double length = std::sqrt(squares);
     const double logarithm = std::log(exponentials);
     EXPECT_NEAR(norm(x).item<double>(), length, 1e-6 * length) << n;
     EXPECT_NEAR(norm(columns, {.dim = 0})[17].item<double>(), length, 1e-6 * length) << n;
+    const double root = std::cbrt(cubes);
+    EXPECT_NEAR(norm(x, {.p = 3}).item<double>(), root, 1e-6 * root) << n;
+    EXPECT_NEAR(norm(columns, {.p = 3, .dim = 0})[17].item<double>(), root, 1e-6 * root) << n;
     EXPECT_NEAR(logsumexp(x, 0).item<double>(), logarithm, 1e-5) << n;
     EXPECT_NEAR(logsumexp(columns, 0)[17].item<double>(), logarithm, 1e-5) << n;
   }

@@ -62,52 +62,95 @@ constexpr int64_t kStretch = 32;
 constexpr int64_t kPanelVectors = 4;
 
 struct ByVectors {
-  // One vector holds a place of kLanes rows of b, so that a sum needs no steps across lanes.
-  template <class T>
-  static void distances(const T* a, const T* panel, const T* b, int64_t count, int64_t n, T* y) {
+  // The squared distances of kRows rows of a from the rows of a panel. One vector holds a place of
+  // kLanes rows of b, so that a sum needs no steps across lanes.
+  template <int64_t kRows, class T>
+  static void squares(const T* a, const T* panel, int64_t n,
+                      Vec<T> (&total)[kRows][kPanelVectors]) {
     using V = Vec<T>;
     constexpr int64_t kLanes = V::kLanes;
-    constexpr int64_t kVectors = kPanelVectors;
-    V total[kVectors];
-    std::fill_n(total, kVectors, V::zero());
+    for (auto& row : total)
+      std::fill_n(row, kPanelVectors, V::zero());
     for (int64_t begin = 0; begin < n; begin += kStretch) {
-      V part[kVectors];
-      std::fill_n(part, kVectors, V::zero());
+      V part[kRows][kPanelVectors];
+      for (auto& row : part)
+        std::fill_n(row, kPanelVectors, V::zero());
       for (int64_t m = begin; m < std::min(n, begin + kStretch); ++m) {
-        const V own = V::fill(a[m]);
-        for (int64_t v = 0; v < kVectors; ++v) {
-          const V d = own - load(panel + (m * kVectors + v) * kLanes);
-          part[v] = fma(d, d, part[v]);
+        V other[kPanelVectors];
+        for (int64_t v = 0; v < kPanelVectors; ++v)
+          other[v] = load(panel + (m * kPanelVectors + v) * kLanes);
+        for (int64_t r = 0; r < kRows; ++r) {
+          const V own = V::fill(a[r * n + m]);
+          for (int64_t v = 0; v < kPanelVectors; ++v) {
+            const V d = own - other[v];
+            part[r][v] = fma(d, d, part[r][v]);
+          }
         }
       }
-      for (int64_t v = 0; v < kVectors; ++v)
-        total[v] = total[v] + part[v];
-    }
-    T squares[kVectors * kLanes];
-    for (int64_t v = 0; v < kVectors; ++v)
-      store(squares + v * kLanes, total[v]);
-    constexpr T kLeast = T(1e-30), kMost = T(1e30);
-    for (int64_t j = 0; j < count; ++j) {
-      const bool is_usual = squares[j] > kLeast && squares[j] < kMost;
-      y[j] = is_usual ? std::sqrt(squares[j])
-                      : static_cast<T>(std::sqrt(exact_square(a, b + j * n, n)));
+      for (int64_t r = 0; r < kRows; ++r) {
+        for (int64_t v = 0; v < kPanelVectors; ++v)
+          total[r][v] = total[r][v] + part[r][v];
+      }
     }
   }
 
-  // Stretches of rows keep rounding errors small.
+  // The distances from the first `count` rows of a panel, which are those of b, given their
+  // squares. Sums that are too large or too small for T are taken again.
+  template <class T>
+  static void store_roots(const Vec<T>* squares, const T* a, const T* b, int64_t count, int64_t n,
+                          T* y) {
+    using V = Vec<T>;
+    constexpr int64_t kLanes = V::kLanes;
+    const V least = V::fill(T(1e-30)), most = V::fill(T(1e30));
+    for (int64_t v = 0; v * kLanes < count; ++v) {
+      const int64_t lanes = std::min(kLanes, count - v * kLanes);
+      T* const to = y + v * kLanes;
+      const V root = sqrt(squares[v]);
+      if (lanes == kLanes) {
+        store(to, root);
+      } else {
+        store_n(to, lanes, root);
+      }
+      const uint32_t usual = bits((squares[v] > least) & (squares[v] < most));
+      for (int64_t j = 0; usual != bits(Mask<T>::first(kLanes)) && j < lanes; ++j) {
+        if ((usual >> j & 1U) != 0) continue;
+        to[j] = static_cast<T>(std::sqrt(exact_square(a, b + (v * kLanes + j) * n, n)));
+      }
+    }
+  }
+
+  template <int64_t kRows, class T>
+  static void distances(const T* a, const T* panel, const T* b, const DistanceState& state,
+                        int64_t count, T* y) {
+    Vec<T> total[kRows][kPanelVectors];
+    squares<kRows>(a, panel, state.columns, total);
+    for (int64_t r = 0; r < kRows; ++r)
+      store_roots(total[r], a + r * state.columns, b, count, state.columns, y + r * state.others);
+  }
+
+  // Stretches of rows keep rounding errors small; four sums at a time hide the latency of a step.
   template <class T>
   static void sum_differences(const T* w, const T* a, const T* b, const DistanceState& state,
                               T* y) {
     using V = Vec<T>;
     for_row<T>(state.columns, [&](auto at) {
       const V own = at.get(a);
+      const auto add = [&](V part, int64_t j) {
+        return fma(V::fill(w[j]), own - at.get(b + j * state.columns), part);
+      };
       V total = V::zero();
       for (int64_t begin = 0; begin < state.others; begin += kStretch) {
-        V part = V::zero();
+        V part[4];
+        std::fill_n(part, 4, V::zero());
         const int64_t end = std::min(state.others, begin + kStretch);
-        for (int64_t j = begin; j < end; ++j)
-          part = fma(V::fill(w[j]), own - at.get(b + j * state.columns), part);
-        total = total + part;
+        int64_t j = begin;
+        for (; j + 4 <= end; j += 4) {
+          for (int64_t k = 0; k < 4; ++k)
+            part[k] = add(part[k], j + k);
+        }
+        for (; j < end; ++j)
+          part[0] = add(part[0], j);
+        total = total + ((part[0] + part[1]) + (part[2] + part[3]));
       }
       at.put(y, total);
     });
@@ -152,25 +195,32 @@ void run_cdist(const KernelContext& ctx) {
   const int64_t n = state.columns;
   const int64_t panels = (state.others + kWidth - 1) / kWidth;
   const int64_t work = std::max<int64_t>(1, state.rows * kWidth * n);
-  ctx.pool().parallel_for(
-      0, state.batch * panels, std::max<int64_t>(1, kGrain / work),
-      [&](int64_t begin, int64_t end) {
-        std::vector<T> panel(static_cast<size_t>(n * kWidth));
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t batch = i / panels;
-          const int64_t first = i % panels * kWidth;
-          const int64_t count = std::min(kWidth, state.others - first);
-          const T* source = b.data() + (batch * state.others + first) * n;
-          for (int64_t j = 0; j < count; ++j) {
-            for (int64_t m = 0; m < n; ++m)
-              panel[static_cast<size_t>(m * kWidth + j)] = source[j * n + m];
-          }
-          for (int64_t row = batch * state.rows; row < (batch + 1) * state.rows; ++row) {
-            ByVectors::distances(a.data() + row * n, panel.data(), source, count, n,
-                                 y.data() + row * state.others + first);
-          }
-        }
-      });
+  ctx.pool().parallel_for(0, state.batch * panels, std::max<int64_t>(1, kGrain / work),
+                          [&](int64_t begin, int64_t end) {
+                            std::vector<T> panel(static_cast<size_t>(n * kWidth));
+                            for (int64_t i = begin; i < end; ++i) {
+                              const int64_t batch = i / panels;
+                              const int64_t first = i % panels * kWidth;
+                              const int64_t count = std::min(kWidth, state.others - first);
+                              const T* source = b.data() + (batch * state.others + first) * n;
+                              for (int64_t j = 0; j < count; ++j) {
+                                for (int64_t m = 0; m < n; ++m)
+                                  panel[static_cast<size_t>(m * kWidth + j)] = source[j * n + m];
+                              }
+                              const T* const own = a.data() + batch * state.rows * n;
+                              T* const target =
+                                  y.data() + batch * state.rows * state.others + first;
+                              int64_t row = 0;
+                              for (; row + 2 <= state.rows; row += 2) {
+                                ByVectors::distances<2>(own + row * n, panel.data(), source, state,
+                                                        count, target + row * state.others);
+                              }
+                              if (row < state.rows) {
+                                ByVectors::distances<1>(own + row * n, panel.data(), source, state,
+                                                        count, target + row * state.others);
+                              }
+                            }
+                          });
   y.finish(ctx);
 }
 

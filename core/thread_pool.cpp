@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/worker_threads.h"
 
 namespace flow {
 

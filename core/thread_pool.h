@@ -41,4 +41,8 @@ class ThreadPool {
   std::unique_ptr<Workers> workers_;
 };
 
+// Returns true once a pool of this process has started worker threads. Before that no other thread
+// has read the memory that a kernel writes.
+bool has_worker_threads();
+
 }  // namespace flow

@@ -23,7 +23,7 @@
 
 #include "core/dtype.h"
 #include "core/kernel.h"
-#include "core/worker_threads.h"
+#include "core/thread_pool.h"
 #include "ops/elementwise/elementwise_run.h"
 #include "ops/kernel/vector.h"
 

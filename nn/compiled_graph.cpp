@@ -19,10 +19,10 @@ const graph::CompiledStep& CompiledGraph::plan() const {
 std::string CompiledGraph::summary() const {
   const pipeline::MicroBatching& batching = state_->batching;
   const graph::Graph& step = state_->plan->graph();
-  if (!batching.is_needed(step)) return state_->plan->summary();
-  return state_->plan->summary() + pipeline::describe(step, batching.cut(step),
-                                                      batching.schedule(step),
-                                                      to_string(batching.rule));
+  std::string text = state_->plan->summary() + state_->kept->summary();
+  if (!batching.is_needed(step)) return text;
+  return text + pipeline::describe(step, batching.cut(step), batching.schedule(step),
+                                   to_string(batching.rule));
 }
 
 void CompiledGraph::save(const std::string& path) const {

@@ -20,7 +20,7 @@ class CompiledGraph {
   const graph::CompiledStep& plan() const;
 
   // A text of several lines: nodes, passes, memory, what was proved about the programs of all
-  // ranks, and the redistributions with their source lines.
+  // ranks, the redistributions with their source lines, and how many plans the graph keeps.
   std::string summary() const;
 
   // Writes the plan of all ranks to a file that flow-plan can show. The file appears complete or

@@ -8,6 +8,7 @@
 
 #include "graph/run/compiled_step.h"
 #include "nn/graph.h"
+#include "nn/graphs/kept_plans.h"
 #include "nn/module_reads.h"
 #include "nn/optim/traced_scaler.h"
 #include "nn/optim/traced_step.h"
@@ -41,6 +42,7 @@ struct GraphSignature {
 };
 
 struct CompiledGraph::State {
+  const KeptPlans* kept = nullptr;  // the plans of the graph, of which this is one
   GraphSignature signature;
   std::unique_ptr<graph::CompiledStep> plan;
   ModuleReads modules;

@@ -19,9 +19,10 @@
 #include "graph/trace/tracer.h"
 #include "nn/clip_grad.h"
 #include "nn/compiled_graph_state.h"
-#include "nn/graph_timeline.h"
+#include "nn/graphs/graph_timeline.h"
+#include "nn/graphs/kept_plans.h"
+#include "nn/graphs/plan_cache.h"
 #include "nn/optim/lr_scheduler.h"
-#include "nn/plan_cache.h"
 #include "nn/zero.h"
 #include "pipeline/order.h"
 
@@ -125,7 +126,7 @@ std::vector<graph::Pass> list_passes(const StepPasses& step) {
 
 }  // namespace
 
-GraphBase::GraphBase() = default;
+GraphBase::GraphBase() : plans_(std::make_unique<KeptPlans>()) {}
 
 GraphBase::~GraphBase() = default;
 
@@ -136,7 +137,7 @@ void GraphBase::add_optimizer(optim::Optimizer& optimizer, const GraphOptimizerO
         "one made for this optimizer");
   }
   optimizers_.push_back({&optimizer, options});
-  compiled_.clear();
+  plans_->clear();
 }
 
 CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments, const Build& build,
@@ -158,17 +159,19 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments, 
   signature.recomputes = config_.recomputes_;
   signature.is_exact = config_.is_exact_;
   signature.passes = config_.passes_;
-  const auto found = std::find_if(compiled_.begin(), compiled_.end(), [&](const auto& compiled) {
-    return compiled->state_->signature == signature && compiled->state_->modules.has_modes();
+  CompiledGraph* found = plans_->use([&](const CompiledGraph& plan) {
+    return plan.state_->signature == signature && plan.state_->modules.has_modes();
   });
-  if (found != compiled_.end()) {
-    if ((*found)->state_->fits()) return **found;
-    found->reset();  // free its memory before allocating that of the new one
-    compiled_.erase(found);
+  if (found != nullptr && !found->state_->fits()) {
+    plans_->remove_last();  // free its memory before allocating that of the new one
+    found = nullptr;
   }
-  CompiledGraph& compiled = *compiled_.emplace_back(compile_for(arguments, build, members));
-  compiled.state_->signature = std::move(signature);
-  return compiled;
+  if (found == nullptr) {
+    found = &plans_->add(compile_for(arguments, build, members));
+    found->state_->signature = std::move(signature);
+  }
+  plans_->keep_at_most(config_.max_plans_);  // before the new plan allocates its memory in a run
+  return *found;
 }
 
 autograd::BackwardRules GraphBase::backward_rules(const ZeroParameters& zero,
@@ -192,6 +195,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
                                                       std::span<const std::byte> members) {
   std::unique_ptr<CompiledGraph> compiled(new CompiledGraph());
   CompiledGraph::State& state = *compiled->state_;
+  state.kept = plans_.get();
   std::vector<Tensor> parameters;
   ZeroParameters zero;
   for (const OptimizerEntry& entry : optimizers_) {

@@ -44,6 +44,7 @@ class LRScheduler;
 
 namespace flow::nn {
 
+class KeptPlans;
 class ZeroParameters;
 
 struct GraphOptimizerOptions {
@@ -96,7 +97,7 @@ class GraphBase {
 
   GraphConfig config_;
   std::vector<OptimizerEntry> optimizers_;
-  std::vector<std::unique_ptr<CompiledGraph>> compiled_;
+  std::unique_ptr<KeptPlans> plans_;
 };
 
 // CRTP base that gives Derived its call operator, which replays Derived::build.
@@ -120,7 +121,8 @@ class Graph : public GraphBase {
                                   run(compiled, arguments.tensors));
   }
 
-  // Traces and compiles for arguments with the layouts of these. Runs nothing.
+  // Traces and compiles for arguments with the layouts of these. Runs nothing. The result lives
+  // until a call or compilation drops the plan (GraphConfig::set_max_plans) or makes it again.
   template <class... Args>
   const CompiledGraph& compile(const Args&... args) {
     return compiled_for(read(args...), build_with(args...), members());

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "nn/graph_timeline.h"
+#include "nn/graphs/graph_timeline.h"
 #include "ops/linear/cpu_table.h"
 #include "pipeline/schedule_size.h"
 
@@ -68,6 +68,14 @@ GraphConfig& GraphConfig::set_schedule(const pipeline::ScheduleRule& schedule) {
 
 GraphConfig& GraphConfig::set_plan_cache(std::string folder) {
   plan_cache_ = std::move(folder);
+  return *this;
+}
+
+GraphConfig& GraphConfig::set_max_plans(int64_t count) {
+  if (count < 1) {
+    throw InvalidArgument(str("[graph] a graph must keep at least 1 plan; received ", count));
+  }
+  max_plans_ = count;
   return *this;
 }
 

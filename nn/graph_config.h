@@ -89,6 +89,11 @@ class GraphConfig {
   // instead of compiling. The default is the environment variable FLOW_PLAN_CACHE; without it there
   // is no cache.
   GraphConfig& set_plan_cache(std::string folder);
+  // The most plans that the graph keeps; the default is 32. After a compilation, the plans that
+  // were not called for the longest time are dropped with their memory; a call that needs one of
+  // them compiles it again. This change does not cause a compilation. Throws InvalidArgument for
+  // less than one plan.
+  GraphConfig& set_max_plans(int64_t count);
   // Records the next runs on all ranks and writes them to one file, which Perfetto and flow-sim can
   // open (docs/timelines.md). Rank 0 writes the file at the end of the last recorded run; later
   // runs are not recorded. This change does not cause a compilation. Throws InvalidArgument for
@@ -107,6 +112,7 @@ class GraphConfig {
   bool recomputes_ = false;
   bool is_exact_ = false;
   std::optional<std::string> plan_cache_;
+  int64_t max_plans_ = 32;
   std::shared_ptr<GraphTimeline> timeline_;
   graph::PassSet passes_ = graph::PassSet::kAll;
 };

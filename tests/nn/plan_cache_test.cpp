@@ -1,5 +1,5 @@
 // Plans that are kept in a folder: a run that reads them trains as the one that compiled them.
-#include "nn/plan_cache.h"
+#include "nn/graphs/plan_cache.h"
 
 #include <filesystem>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "nn/plan_cache.h"
+#include "nn/graphs/plan_cache.h"
 
 #include <filesystem>
 #include <system_error>

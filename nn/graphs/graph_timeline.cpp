@@ -1,4 +1,4 @@
-#include "nn/graph_timeline.h"
+#include "nn/graphs/graph_timeline.h"
 
 #include <algorithm>
 #include <iterator>

@@ -14,6 +14,7 @@
 //   flow::Tensor loss = graph(x, y);  // traces, compiles and runs; later calls only run
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -29,6 +31,7 @@
 #include "nn/compiled_graph.h"
 #include "nn/graph_config.h"
 #include "nn/graph_values.h"
+#include "nn/module.h"
 
 namespace flow::autograd {
 struct BackwardRules;
@@ -62,9 +65,31 @@ class GraphBase {
   GraphBase(const GraphBase&) = delete;
   GraphBase& operator=(const GraphBase&) = delete;
 
+  // What training needs to go on, apart from data and the generator: the state of the registered
+  // modules ("model.fc1.weight"), of each optimizer ("optimizer.0.3.exp_avg") and its schedule
+  // ("lr_scheduler.0.last_epoch") by number, and of the GradScaler ("grad_scaler.scale"). Each part
+  // has the names of its own state_dict(). Throws InvalidArgument if an optimizer has a parameter
+  // that belongs to no registered module.
+  StateDict state_dict() const;
+  // Restores such a state, before or after the first call, in the layouts that the graph uses.
+  // Throws InvalidArgument before anything is loaded if a part is missing or a name belongs to no
+  // part. A part whose tensors do not fit raises its own error; parts that come earlier in
+  // state_dict() are loaded then.
+  void load_state_dict(const StateDict& state);
+
  protected:
   GraphBase();
   ~GraphBase();
+
+  // Names a module for state_dict() and returns it: `Train(Mlp m) : model(register_module("model",
+  // m)) {}`. The name must be new, must not contain dots and must not be the name of another part
+  // of the state, else InvalidArgument.
+  template <class M>
+
+  requires std::derived_from<M, ModuleBase> M register_module(std::string_view name, M module) {
+    add_module(name, module);
+    return module;
+  }
 
   // Every run ends with a step of this optimizer, using the gradients that build() computes. The
   // graph neither reads nor writes gradients outside of it. Throws InvalidArgument if the schedule
@@ -88,6 +113,16 @@ class GraphBase {
     GraphOptimizerOptions options;
   };
 
+  // A part of the state.
+  struct StatePart {
+    std::string name;
+    std::function<StateDict()> save;
+    std::function<void(const StateDict&)> load;
+  };
+
+  void add_module(std::string_view name, const ModuleBase& module);
+  std::vector<StatePart> state_parts() const;
+
   std::unique_ptr<CompiledGraph> compile_for(const internal::TensorReader& arguments,
                                              const Build& build,
                                              std::span<const std::byte> members);
@@ -96,6 +131,7 @@ class GraphBase {
                                          optim::TracedScaler* scaler) const;
 
   GraphConfig config_;
+  NamedModules modules_;
   std::vector<OptimizerEntry> optimizers_;
   std::unique_ptr<KeptPlans> plans_;
 };

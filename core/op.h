@@ -244,6 +244,9 @@ struct OpDef {
   uint32_t mutates = 0;
   // The op is elementwise in input 0: the kernel may write output 0 over it, so `op_` exists.
   bool allows_in_place = false;
+  // A call does more than compute its outputs, such as printing: no pass of a graph removes it or
+  // merges it with an equal one.
+  bool has_effect = false;
   // The op draws random numbers: each call gets the next stream of the rank's generator.
   bool is_random = false;
   // The output shape depends on values: traces refuse the op, and global inputs are gathered.

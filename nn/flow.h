@@ -39,6 +39,7 @@
 #include "nn/graph.h"
 #include "nn/graph_module.h"
 #include "nn/init.h"
+#include "nn/graphs/inspect.h"
 #include "nn/job/array.h"
 #include "nn/job/array_file.h"
 #include "nn/job/function.h"

@@ -35,6 +35,7 @@ void register_extrema(OpTable& table);
 void register_gather(OpTable& table);
 void register_group_norm(OpTable& table);
 void register_index(OpTable& table);
+void register_inspect(OpTable& table);
 void register_loss(OpTable& table);
 void register_matmul(OpTable& table);
 void register_max_unpool(OpTable& table);
@@ -62,6 +63,7 @@ void register_view(OpTable& table);
 void register_where(OpTable& table);
 
 // The same for all instruction sets and devices.
+void register_inspect(KernelTable& table);
 void register_to_device(KernelTable& table);
 
 FLOW_DECLARE_PER_ISA(void register_all_cpu(KernelTable& table))
@@ -94,6 +96,7 @@ void register_ops(OpTable& table) {
   ops::register_gather(table);
   ops::register_group_norm(table);
   ops::register_index(table);
+  ops::register_inspect(table);
   ops::register_loss(table);
   ops::register_matmul(table);
   ops::register_max_unpool(table);
@@ -122,6 +125,7 @@ void register_ops(OpTable& table) {
 }
 
 void register_cpu_kernels(KernelTable& table) {
+  ops::register_inspect(table);
   ops::register_to_device(table);
   const auto active = static_cast<size_t>(ops::active_isa());
   for (size_t isa = 0; isa <= active; ++isa) {

@@ -43,7 +43,7 @@ int64_t merge_common_subexpressions(Graph& graph) {
     Node& node = graph.nodes[i];
     map.apply_to_inputs(node);
     // A value that is written in place must not be shared.
-    if (node.op->mutates != 0 || node.is_transient) continue;
+    if (node.op->mutates != 0 || node.op->has_effect || node.is_transient) continue;
     const size_t hash = hash_of(node);
     const auto [begin, end] = seen.equal_range(hash);
     bool is_new = true;

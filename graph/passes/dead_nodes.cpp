@@ -47,8 +47,8 @@ int64_t eliminate_dead_nodes(Graph& graph) {
   std::vector<bool> is_live(graph.nodes.size(), false);
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
-    is_live[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
-                             [&](ValueId id) { return is_used[id]; });
+    is_live[i] = node.op->has_effect || std::any_of(node.outputs.begin(), node.outputs.end(),
+                                                    [&](ValueId id) { return is_used[id]; });
     if (!is_live[i]) continue;
     for (const ValueId input : node.inputs) {
       if (input != kNoValue) is_used[input] = true;

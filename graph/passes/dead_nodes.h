@@ -1,4 +1,4 @@
-// The pass that removes nodes without an effect.
+// The pass that removes nodes that change nothing.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace flow::graph {
 
-// Removes nodes whose outputs are neither used nor written back nor returned, and returns how many
-// it removed. Exact.
+// Removes nodes whose outputs are neither used nor written back nor returned, except those of ops
+// with an effect (OpDef::has_effect), and returns how many it removed. Exact.
 int64_t eliminate_dead_nodes(Graph& graph);
 
 }  // namespace flow::graph

@@ -50,6 +50,15 @@ TEST(Passes, NodesOfAnotherPhaseAreKept) {
   EXPECT_EQ(after(merge_common_subexpressions, text, 0), text);
 }
 
+TEST(Passes, NodesWithAnEffectAreNeitherMergedNorRemoved) {
+  const std::string text =
+      "input %0 : (2,) float32 cpu\n"
+      "%1 = graph_print(%0) {name='a%20b', module=''} : (2,) float32 cpu @F0 a.cpp:1\n"
+      "%2 = graph_print(%0) {name='a%20b', module=''} : (2,) float32 cpu @F0 a.cpp:1\n"
+      "return %0\n";
+  EXPECT_EQ(after(merge_common_subexpressions, text, 0), text);
+}
+
 TEST(Passes, TransientNodesAreKeptApart) {
   const std::string text =
       "input %0 : (2,) float32 cpu\n"

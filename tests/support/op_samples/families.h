@@ -26,6 +26,7 @@ Samples embedding_samples();
 Samples extrema_samples();
 Samples gather_samples();
 Samples index_samples();
+Samples inspect_samples();
 Samples loss_samples();
 Samples matmul_samples();
 Samples norm_samples();
@@ -86,6 +87,7 @@ inline constexpr std::array kFamilies = {activation_samples,
                                          extrema_samples,
                                          gather_samples,
                                          index_samples,
+                                         inspect_samples,
                                          loss_samples,
                                          matmul_samples,
                                          norm_samples,

@@ -23,6 +23,18 @@ class CompiledGraph {
   // ranks, the redistributions with their source lines, and how many plans the graph keeps.
   std::string summary() const;
 
+  // What each pass changed, and every redistribution of this rank with its source line, route,
+  // bytes and predicted time, the next best route, and how often it happens in a run; the costliest
+  // come first. With stages or micro-batches also the transfers between stages.
+  std::string explain() const;
+
+  // Writes, as text files to `folder`/rank_<this rank>: the traced step (00_traced.ir), the step
+  // after each pass that changed it (03_merge_common_subexpressions.ir), program.txt of this rank,
+  // certificate.txt, explain.txt and summary.txt. The inner folder appears complete or not at all,
+  // and replaces that of an earlier dump. Does not wait for other ranks. Throws IoError if the
+  // folder cannot be written.
+  void dump(const std::string& folder) const;
+
   // Writes the plan of all ranks to a file that flow-plan can show. The file appears complete or
   // not at all. Any rank may call it; it does not wait for other ranks. Throws IoError.
   void save(const std::string& path) const;

@@ -174,6 +174,21 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments, 
   return *found;
 }
 
+const CompiledGraph& GraphBase::last_plan(const char* function) const {
+  const CompiledGraph* plan = plans_->last();
+  if (plan != nullptr) return *plan;
+  throw InvalidArgument(
+      str("[graph] ", function, "() needs a plan; call the graph or its compile() first"));
+}
+
+std::string GraphBase::explain() const {
+  return last_plan("explain").explain();
+}
+
+void GraphBase::dump(const std::string& folder) const {
+  last_plan("dump").dump(folder);
+}
+
 autograd::BackwardRules GraphBase::backward_rules(const ZeroParameters& zero,
                                                   optim::TracedScaler* scaler) const {
   autograd::BackwardRules rules;
@@ -249,8 +264,10 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
                                     .rule = config_.schedule_,
                                     .num_arguments = arguments.tensors.size(),
                                     .requires_exact = config_.is_exact_};
+  state.traced = traced.graph;
+  state.passes = list_passes(step);
   std::shared_ptr<const graph::CompiledArtifact> artifact = graph::compile_once(
-      std::move(traced.graph), list_passes(step),
+      std::move(traced.graph), state.passes,
       plan_cache(config_.plan_cache_.value_or(env_string("FLOW_PLAN_CACHE", ""))));
   state.tensors = TensorReads(traced.handles, members);
   state.plan = std::make_unique<graph::CompiledStep>(std::move(traced.captures),

@@ -65,6 +65,11 @@ class GraphBase {
   GraphBase(const GraphBase&) = delete;
   GraphBase& operator=(const GraphBase&) = delete;
 
+  // CompiledGraph::explain() and dump() of the plan that was used last. Throw InvalidArgument if
+  // there is none.
+  std::string explain() const;
+  void dump(const std::string& folder) const;
+
   // What training needs to go on, apart from data and the generator: the state of the registered
   // modules ("model.fc1.weight"), of each optimizer ("optimizer.0.3.exp_avg") and its schedule
   // ("lr_scheduler.0.last_epoch") by number, and of the GradScaler ("grad_scaler.scale"). Each part
@@ -120,6 +125,7 @@ class GraphBase {
     std::function<void(const StateDict&)> load;
   };
 
+  const CompiledGraph& last_plan(const char* function) const;
   void add_module(std::string_view name, const ModuleBase& module);
   std::vector<StatePart> state_parts() const;
 

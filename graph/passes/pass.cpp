@@ -33,7 +33,8 @@ std::vector<Pass> plain_passes(PassSet set) {
   return passes;
 }
 
-std::vector<PassResult> run_passes(UnloweredStep& step, std::span<const Pass> passes) {
+std::vector<PassResult> run_passes(UnloweredStep& step, std::span<const Pass> passes,
+                                   const PassObserver& observer) {
   std::vector<PassResult> results;
   for (const Pass& pass : passes) {
     FLOW_ASSERT(!step.order, pass.name, " follows a pass that has set the order of the graph");
@@ -42,6 +43,7 @@ std::vector<PassResult> run_passes(UnloweredStep& step, std::span<const Pass> pa
     FLOW_ASSERT(!step.order || (step.order->cut.value_sbp.size() == step.graph.values.size() &&
                                 step.order->cut.node_time.size() == step.graph.nodes.size()),
                 pass.name, " has made an order of another graph");
+    if (observer) observer(results.back(), step.graph);
   }
   return results;
 }

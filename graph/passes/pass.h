@@ -47,7 +47,11 @@ std::vector<Pass> optimizing_passes(PassSet set = PassSet::kAll);
 // All passes of a step of one stage and one micro-batch.
 std::vector<Pass> plain_passes(PassSet set = PassSet::kAll);
 
+// Is told of the graph after each pass.
+using PassObserver = std::function<void(const PassResult& result, const Graph& graph)>;
+
 // Runs the passes in their order; the step is verified after each.
-std::vector<PassResult> run_passes(UnloweredStep& step, std::span<const Pass> passes);
+std::vector<PassResult> run_passes(UnloweredStep& step, std::span<const Pass> passes,
+                                   const PassObserver& observer = {});
 
 }  // namespace flow::graph

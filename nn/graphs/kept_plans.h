@@ -20,6 +20,9 @@ class KeptPlans {
   // Returns the plan that passes the test, which is then the last used one; null: there is none.
   CompiledGraph* use(const Test& is_wanted);
 
+  // The last used plan; null: there is none.
+  const CompiledGraph* last() const { return plans_.empty() ? nullptr : plans_.back().get(); }
+
   // Adds a plan as the last used one.
   CompiledGraph& add(std::unique_ptr<CompiledGraph> plan);
 

@@ -1,0 +1,154 @@
+// What a graph says of a plan: explain() and the files of dump().
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "eager/runtime.h"
+#include "graph/ir/ir_text.h"
+#include "graph/run/compiled_step.h"
+#include "nn/file.h"
+#include "nn/flow.h"
+#include "tests/support/training_layouts.h"
+
+namespace flow {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+struct Train : nn::Graph<Train> {
+  models::Mlp model;
+
+  Train(models::Mlp m, optim::Optimizer& optimizer, int64_t micro_batches = 1) : model(m) {
+    add_optimizer(optimizer);
+    config().set_micro_batches(micro_batches);
+  }
+
+  Tensor build(const Tensor& x, const Tensor& y) {
+    Tensor loss = cross_entropy(model(x), y);
+    loss.backward();
+    return loss;
+  }
+};
+
+// A new folder that is removed at the end.
+struct Folder {
+  std::string path = (fs::temp_directory_path() / str("flow_dump_", getpid())).string();
+
+  Folder() { fs::remove_all(path); }
+
+  ~Folder() { fs::remove_all(path); }
+
+  std::set<std::string> names(const std::string& inner) const {
+    std::set<std::string> all;
+    for (const auto& entry : fs::directory_iterator(path + "/" + inner))
+      all.insert(entry.path().filename().string());
+    return all;
+  }
+};
+
+TEST(GraphExplain, ListsPassesAndRedistributionsWithLinesAndCosts) {
+  run_ranks(2, [] {
+    models::Mlp model({6, 8, 4});
+    model.to_global(kPair, sbp::broadcast);
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+    Train graph(model, optimizer);
+    EXPECT_THROW(graph.explain(), InvalidArgument);
+    EXPECT_THROW(graph.dump("nowhere"), InvalidArgument);
+    const TensorOptions rows{.placement = kPair, .sbp = sbp::split(0)};
+    graph(randn({8, 6}, rows),
+          randint(0, 4, {8}, {.dtype = int64, .placement = kPair, .sbp = sbp::split(0)}));
+    const std::string text = graph.explain();
+    for (const char* part : {"nodes of ", "  eliminate_dead_nodes: ", "redistributions of rank ",
+                             "graph_dump_test.cpp:", "P -> B on cpu:(0, 1)", "all_reduce, ",
+                             " bytes, predicted ", "instead of ", " in a run: "})
+      EXPECT_TRUE(has(text, part)) << part << " is not in:\n" << text;
+  });
+}
+
+TEST(GraphExplain, SaysThatNothingIsRedistributed) {
+  models::Mlp model({6, 8, 4});
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  Train graph(model, optimizer, 2);
+  const nn::CompiledGraph& plan =
+      graph.compile(randn({8, 6}), randint(0, 4, {8}, {.dtype = int64}));
+  EXPECT_TRUE(has(plan.explain(), "rank 0 redistributes nothing"));
+  EXPECT_TRUE(has(plan.explain(), "bubble")) << plan.explain();
+}
+
+TEST(GraphDump, WritesTheStepAfterEachPassThatChangedIt) {
+  const Folder folder;
+  models::Mlp model({6, 8, 4});
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  Train graph(model, optimizer);
+  const Tensor x = randn({8, 6}), y = randint(0, 4, {8}, {.dtype = int64});
+  const nn::CompiledGraph& plan = graph.compile(x, y);
+  for (int time = 0; time < 2; ++time) {  // the second dump replaces the first
+    graph.dump(folder.path);
+    EXPECT_EQ(folder.names(""), std::set<std::string>{"rank_0"});
+    const std::string inner = folder.path + "/rank_0/";
+    std::set<std::string> want = {"00_traced.ir", "program.txt", "certificate.txt", "explain.txt",
+                                  "summary.txt"};
+    std::string last = "00_traced.ir";
+    size_t number = 0;
+    for (const graph::PassResult& pass : plan.plan().passes()) {
+      ++number;
+      if (pass.changes == 0) continue;
+      last = str("0", number, "_", pass.name, ".ir");
+      want.insert(last);
+    }
+    EXPECT_GT(want.size(), 5U);
+    EXPECT_EQ(folder.names("rank_0"), want);
+    const std::string text = nn::read_text(inner + last);
+    EXPECT_EQ(text, to_string(plan.plan().graph()));
+    EXPECT_EQ(to_string(graph::parse_graph(nn::read_text(inner + "00_traced.ir"), op_table())),
+              nn::read_text(inner + "00_traced.ir"));
+    EXPECT_EQ(nn::read_text(inner + "summary.txt"), plan.summary());
+    EXPECT_EQ(nn::read_text(inner + "explain.txt"), plan.explain());
+    EXPECT_EQ(nn::read_text(inner + "program.txt"), to_string(plan.plan().program(), 0));
+    EXPECT_EQ(nn::read_text(inner + "certificate.txt"), to_string(plan.plan().certificate()));
+  }
+}
+
+TEST(GraphDump, EachRankWritesAFolder) {
+  const Folder folder;
+  run_ranks(2, [&] {
+    models::Mlp model({6, 8, 4});
+    model.to_global(kPair, sbp::broadcast);
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+    Train graph(model, optimizer, 2);
+    const TensorOptions rows{.placement = kPair, .sbp = sbp::split(0)};
+    graph
+        .compile(randn({8, 6}, rows),
+                 randint(0, 4, {8}, {.dtype = int64, .placement = kPair, .sbp = sbp::split(0)}))
+        .dump(folder.path);
+  });
+  EXPECT_EQ(folder.names(""), (std::set<std::string>{"rank_0", "rank_1"}));
+}
+
+TEST(GraphDump, AFolderThatCannotBeWrittenIsAnError) {
+  const Folder folder;
+  std::ofstream(folder.path) << "a file";
+  models::Mlp model({6, 8, 4});
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  Train graph(model, optimizer);
+  graph.compile(randn({8, 6}), randint(0, 4, {8}, {.dtype = int64}));
+  try {
+    graph.dump(folder.path);
+    FAIL() << "no error";
+  } catch (const IoError& error) {
+    EXPECT_TRUE(has(error.what(), folder.path + " cannot be written: ")) << error.what();
+  }
+  EXPECT_TRUE(fs::is_regular_file(folder.path));
+}
+
+}  // namespace
+}  // namespace flow

@@ -22,6 +22,8 @@ constexpr std::array kVariables = {
                 "widest instruction set that kernels may use: baseline, avx2, avx512"},
     EnvVariable{"FLOW_CPU_TABLE", "~/.cache/flow/cpu-*.table",
                 "file with what flow-calibrate measured on this CPU"},
+    EnvVariable{"FLOW_GRAPH_VERIFY", "0",
+                "1: compare the first run of every plan of a graph with eager mode"},
     EnvVariable{"FLOW_JOB_SECRET", "",
                 "secret shared by the hosts of a job; flowrun reads it and hides it from ranks"},
     EnvVariable{"FLOW_NUM_THREADS", "cores / ranks on the host", "compute threads of one rank"},

@@ -1,8 +1,10 @@
 #include "nn/compiled_graph_state.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "graph/ir/graph_uses.h"
 
 namespace flow::nn {
@@ -30,6 +32,24 @@ pipeline::TimelineFile CompiledGraph::State::timeline_frame() const {
   if (!batching.is_needed(step)) return {};
   return pipeline::timeline_frame(step, batching.cut(step), batching.schedule(step),
                                   to_string(batching.rule));
+}
+
+std::optional<StepVerifier> CompiledGraph::State::verifier_of_first_run(
+    std::span<const Tensor> inputs) {
+  if (std::exchange(has_run, true) || !StepVerifier::is_wanted(*plan)) return {};
+  const bool has_own_statistics =
+      batching.micro_batches > 1 &&
+      std::any_of(traced.nodes.begin(), traced.nodes.end(), [](const graph::Node& node) {
+        return node.op->micro_batch.takes_sums ||
+               node.op->micro_batch.statistics.function != nullptr;
+      });
+  if (has_own_statistics) {
+    log_warning(
+        "[graph] FLOW_GRAPH_VERIFY: a step is not compared with eager mode, because batch "
+        "norm normalises each micro-batch by its own statistics");
+    return {};
+  }
+  return StepVerifier(traced, passes, *plan, inputs);
 }
 
 bool CompiledGraph::State::fits() const {

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "graph/run/compiled_step.h"
 #include "nn/graph.h"
 #include "nn/graphs/kept_plans.h"
+#include "nn/graphs/step_verifier.h"
 #include "nn/module_reads.h"
 #include "nn/optim/traced_scaler.h"
 #include "nn/optim/traced_step.h"
@@ -55,6 +57,11 @@ struct CompiledGraph::State {
   std::vector<int64_t> guards;
   size_t num_guards = 0;
   pipeline::MicroBatching batching;
+  bool has_run = false;
+
+  // What compares the first run with eager mode; empty if that is not asked for
+  // (FLOW_GRAPH_VERIFY) or not possible, because micro-batches have statistics of their own.
+  std::optional<StepVerifier> verifier_of_first_run(std::span<const Tensor> inputs);
 
   // The schedule, ranks and predicted costs of the step; empty if it has no schedule.
   pipeline::TimelineFile timeline_frame() const;

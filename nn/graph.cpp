@@ -22,6 +22,7 @@
 #include "nn/graphs/graph_timeline.h"
 #include "nn/graphs/kept_plans.h"
 #include "nn/graphs/plan_cache.h"
+#include "nn/graphs/step_verifier.h"
 #include "nn/optim/lr_scheduler.h"
 #include "nn/zero.h"
 #include "pipeline/order.h"
@@ -299,6 +300,7 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
   }
   GraphTimeline* timeline = config_.timeline_.get();
   const bool is_timed = timeline != nullptr && timeline->begin_run(*state.plan);
+  std::optional<StepVerifier> verifier = state.verifier_of_first_run(inputs);
   std::vector<Tensor> outputs;
   try {
     outputs = state.plan->run(inputs);
@@ -306,6 +308,10 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
     for (optim::TracedStep& step : state.steps)
       step.take_back();
     throw;
+  }
+  if (verifier) {
+    verifier->check(outputs, config_.passes_ == graph::PassSet::kExact &&
+                                 !state.batching.is_needed(state.plan->graph()));
   }
   if (is_timed) {
     timeline->end_run(*state.plan, [&] { return state.timeline_frame(); });

@@ -39,6 +39,15 @@ class CompiledStep {
   // these ranks at the first call if the step has global tensors; later calls do nothing.
   void agree() { agreement_.reach(*thread_state().context); }
 
+  // The ranks of all placements, ascending; empty if all tensors are local.
+  const std::vector<int64_t>& ranks() const { return agreement_.ranks(); }
+
+  // True if this rank runs the step together with others.
+  bool concerns_others() const { return agreement_.concerns_others(); }
+
+  // What the messages of a run belong to; the same for all plans of one step.
+  const boxing::RunningStep& running_step() const { return agreement_.step(); }
+
   // Returns whether every captured tensor still has the layout that it was traced with, strides
   // included.
   bool fits() const;

@@ -169,12 +169,12 @@ std::vector<std::string> agreement_lines(const CompiledArtifact& step) {
 
 RankAgreement::RankAgreement(const CompiledArtifact& step)
     : step_(step), ranks_(ranks_of(step.graph)) {
-  const bool concerns_others =
+  concerns_others_ =
       ranks_.size() > 1 && std::binary_search(ranks_.begin(), ranks_.end(), env::rank());
-  key_ = concerns_others ? hash_of(agreement_lines(step)) : Key();
-  is_reached_ = !concerns_others;
+  key_ = concerns_others_ ? hash_of(agreement_lines(step)) : Key();
+  is_reached_ = !concerns_others_;
   has_errors_of_one_rank_ =
-      concerns_others &&
+      concerns_others_ &&
       std::any_of(step.graph.values.begin(), step.graph.values.end(), [&](const Value& value) {
         return !value.placement.defined() || value.placement.ranks().size() != ranks_.size();
       });

@@ -28,6 +28,11 @@ class RankAgreement {
   // values are on some of the ranks only, or are local.
   bool has_errors_of_one_rank() const { return has_errors_of_one_rank_; }
 
+  const std::vector<int64_t>& ranks() const { return ranks_; }
+
+  // True if this rank is one of several ranks.
+  bool concerns_others() const { return concerns_others_; }
+
   // The step that messages of a run belong to.
   const boxing::RunningStep& step() const { return *running_; }
 
@@ -36,6 +41,7 @@ class RankAgreement {
   std::vector<int64_t> ranks_;  // of all placements, ascending; empty: all tensors are local
   std::pair<uint64_t, uint64_t> key_;
   const boxing::RunningStep* running_;
+  bool concerns_others_;
   bool is_reached_;
   bool has_errors_of_one_rank_;
 };

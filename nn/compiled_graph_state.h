@@ -46,7 +46,7 @@ struct GraphSignature {
 struct CompiledGraph::State {
   const KeptPlans* kept = nullptr;  // the plans of the graph, of which this is one
   GraphSignature signature;
-  std::unique_ptr<graph::CompiledStep> plan;
+  std::shared_ptr<graph::CompiledStep> plan;
   graph::Graph traced;              // before the passes
   std::vector<graph::Pass> passes;  // that made the plan's graph of it
   ModuleReads modules;

@@ -271,7 +271,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
       std::move(traced.graph), state.passes,
       plan_cache(config_.plan_cache_.value_or(env_string("FLOW_PLAN_CACHE", ""))));
   state.tensors = TensorReads(traced.handles, members);
-  state.plan = std::make_unique<graph::CompiledStep>(std::move(traced.captures),
+  state.plan = std::make_shared<graph::CompiledStep>(std::move(traced.captures),
                                                      std::move(artifact), traced.copied);
   state.check_guarded_writes();
   state.check_writes();
@@ -299,7 +299,7 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
     inputs.insert(inputs.end(), rates.begin(), rates.end());
   }
   GraphTimeline* timeline = config_.timeline_.get();
-  const bool is_timed = timeline != nullptr && timeline->begin_run(*state.plan);
+  const bool is_timed = timeline != nullptr && timeline->begin_run(state.plan);
   std::optional<StepVerifier> verifier = state.verifier_of_first_run(inputs);
   std::vector<Tensor> outputs;
   try {

@@ -34,11 +34,11 @@ GraphTimeline::GraphTimeline(std::string path, const TimelineOptions& options)
                             options.runs, " and ", options.skip));
 }
 
-bool GraphTimeline::begin_run(graph::CompiledStep& plan) {
+bool GraphTimeline::begin_run(const std::shared_ptr<graph::CompiledStep>& plan) {
   if (is_written_) return false;
-  if (plan_ != &plan) {
-    check_ranks(plan);
-    plan_ = &plan;
+  if (plan_.lock() != plan) {
+    check_ranks(*plan);
+    plan_ = plan;
     num_runs_ = 0;
     events_.clear();
   }
@@ -46,7 +46,7 @@ bool GraphTimeline::begin_run(graph::CompiledStep& plan) {
     ++num_runs_;
     return false;
   }
-  plan.record_steps(true);
+  plan->record_steps(true);
   return true;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,14 @@ class GraphTimeline {
 
   // Must be called before every run. Returns true if the run is recorded; then end_run() must
   // follow. A run of another plan restarts the recording.
-  bool begin_run(graph::CompiledStep& plan);
+  bool begin_run(const std::shared_ptr<graph::CompiledStep>& plan);
   // Collects the events of the run. After the last run it calls `frame` and writes the file.
   void end_run(graph::CompiledStep& plan, const std::function<pipeline::TimelineFile()>& frame);
 
  private:
   std::string path_;
   TimelineOptions options_;
-  const graph::CompiledStep* plan_ = nullptr;
+  std::weak_ptr<const graph::CompiledStep> plan_;  // of the last run; the graph may drop it
   int64_t num_runs_ = 0;
   bool is_written_ = false;
   std::vector<pipeline::TimelineEvent> events_;

@@ -1,12 +1,14 @@
 // A graph keeps a limited number of plans: the memory of a program that meets many shapes is
 // bounded, and its results are those of the eager step.
 #include <deque>
+#include <filesystem>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/storage.h"
@@ -140,6 +142,29 @@ TEST(KeptPlans, RanksMayKeepDifferentPlans) {
     }
     EXPECT_EQ(graph.num_builds, env::rank() == 0 ? 1 : 8);
   });
+}
+
+// The new plan may be at the address of a dropped one.
+TEST(KeptPlans, ATimelineStartsAgainWithAPlanMadeAgain) {
+  struct Timed : nn::Graph<Timed> {
+    explicit Timed(const std::string& path) {
+      config().set_max_plans(1).set_timeline(path, {.skip = 0, .runs = 2});
+    }
+
+    Tensor build(const Tensor& x) { return x + 1; }
+  };
+
+  const std::string path =
+      (std::filesystem::temp_directory_path() / str("flow_kept_plans_", getpid())).string();
+  std::filesystem::remove(path);
+  Timed graph(path);
+  graph(zeros({5}));
+  graph.compile(zeros({7}));  // drops the plan that is recorded
+  graph(zeros({5}));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  graph(zeros({5}));
+  EXPECT_TRUE(std::filesystem::exists(path));
+  std::filesystem::remove(path);
 }
 
 TEST(KeptPlans, LessThanOneIsRefused) {

@@ -63,9 +63,15 @@ Work forward_and_backward(const OpRow& row, const Inputs& inputs) {
   }
   Work work = forward(row, inputs);
   const Tensor gradient = ones_like(row.call(inputs).detach());
-  for (const Tensor& leaf : leaves)
-    work.bytes += bytes_of(leaf);
-  work.bytes += bytes_of(gradient);
+  // Results that show the given gradient move nothing, and if all of them do, nothing reads it.
+  bool is_read = false;
+  for (const Tensor& result :
+       flow::grad({row.call(inputs)}, leaves, {.grad_outputs = {gradient}})) {
+    if (!result.defined() || result.impl().storage.get() == gradient.impl().storage.get()) continue;
+    work.bytes += bytes_of(result);
+    is_read = true;
+  }
+  if (is_read) work.bytes += bytes_of(gradient);
   work.call = [&row, inputs, leaves, gradient] {
     benchmark::DoNotOptimize(flow::grad({row.call(inputs)}, leaves, {.grad_outputs = {gradient}}));
   };

@@ -216,9 +216,40 @@ double MachineLimits::read_bytes(int64_t num_floats) {
   return best;
 }
 
+double MachineLimits::write_bytes(int64_t num_bytes) {
+  float* to = reserve(num_bytes / static_cast<int64_t>(sizeof(float)) + 1);
+  const int64_t repeats = repeats_for(num_bytes);
+  double& best = write_bytes_[num_bytes];
+  const double seconds = best_seconds(best == 0 ? 0.1 : 0.02, [&] {
+    for (int64_t i = 0; i < repeats; ++i) {
+      std::memset(static_cast<void*>(to), 0, static_cast<size_t>(num_bytes));
+      benchmark::ClobberMemory();
+    }
+  });
+  best = std::max(best, static_cast<double>(num_bytes * repeats) / seconds);
+  return best;
+}
+
+double MachineLimits::negate_bytes(int64_t num_floats) {
+  const ops::LimitLoops& loops = ops::widest_limit_loops();
+  float* a = reserve(num_floats);
+  const int64_t num_bytes = 2 * num_floats * static_cast<int64_t>(sizeof(float));
+  const int64_t repeats = repeats_for(num_bytes);
+  double& best = negate_bytes_[num_floats];
+  const double seconds = best_seconds(best == 0 ? 0.1 : 0.02, [&] {
+    for (int64_t i = 0; i < repeats; ++i) {
+      loops.negate(a, num_floats);
+      benchmark::ClobberMemory();
+    }
+  });
+  best = std::max(best, static_cast<double>(num_bytes * repeats) / seconds);
+  return best;
+}
+
 double MachineLimits::move_bytes(int64_t num_bytes) {
   const int64_t num_floats = std::max<int64_t>(3, num_bytes / static_cast<int64_t>(sizeof(float)));
-  return std::max({read_bytes(num_floats), triad_bytes(num_floats / 3), copy_bytes(num_bytes / 2)});
+  return std::max({read_bytes(num_floats), write_bytes(num_bytes), triad_bytes(num_floats / 3),
+                   copy_bytes(num_bytes / 2), negate_bytes((num_floats + 1) / 2)});
 }
 
 double copy_bytes_together(int64_t num_bytes, const std::function<void()>& meet) {

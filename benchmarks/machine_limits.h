@@ -44,8 +44,8 @@ class MachineLimits {
   // std::memcpy of `num_bytes`, in bytes/s read plus written.
   double copy_bytes(int64_t num_bytes);
 
-  // Any way to move `num_bytes`, in bytes/s: the best of reading them all, of the triad and of
-  // std::memcpy between halves.
+  // Any way to move `num_bytes`, in bytes/s: the best of reading them all, of writing them all, of
+  // the triad, of std::memcpy between halves, and of negating half of them in place.
   double move_bytes(int64_t num_bytes);
 
  private:
@@ -53,9 +53,15 @@ class MachineLimits {
   std::map<int64_t, double> triad_bytes_;
   std::map<int64_t, double> copy_bytes_;
   std::map<int64_t, double> read_bytes_;
+  std::map<int64_t, double> write_bytes_;
+  std::map<int64_t, double> negate_bytes_;
 
   // The sum of `num_floats`, in bytes/s.
   double read_bytes(int64_t num_floats);
+  // std::memset of `num_bytes`, in bytes/s.
+  double write_bytes(int64_t num_bytes);
+  // a[i] = -a[i] over `num_floats`, in bytes/s read plus written.
+  double negate_bytes(int64_t num_floats);
 
   // Makes the memory that the loops use large enough.
   float* reserve(int64_t num_floats);

@@ -57,6 +57,10 @@ float read(const float* a, int64_t n) {
   return total;
 }
 
+Vec<float> negate_element(Vec<float> a) {
+  return a * Vec<float>::fill(-1.0F);
+}
+
 Vec<float> triad_element(Vec<float> b, Vec<float> c) {
   return fma(Vec<float>::fill(3.0F), c, b);
 }
@@ -68,6 +72,7 @@ LimitLoops limit_loops() {
       .flops_per_round = 2.0 * kUnroll * kAccumulators * static_cast<double>(Vec<float>::kLanes),
       .multiply_add = multiply_add,
       .read = read,
+      .negate = [](float* a, int64_t n) { map(a, n, negate_element, a); },
       .triad = [](float* a, const float* b, const float* c,
                   int64_t n) { map(a, n, triad_element, b, c); },
       .triad_stream = [](float* a, const float* b, const float* c,

@@ -15,6 +15,8 @@ struct LimitLoops {
   float (*multiply_add)(int64_t rounds);
   // The sum of n elements.
   float (*read)(const float* a, int64_t n);
+  // a[i] = -a[i].
+  void (*negate)(float* a, int64_t n);
   // a[i] = b[i] + 3 c[i].
   void (*triad)(float* a, const float* b, const float* c, int64_t n);
   void (*triad_stream)(float* a, const float* b, const float* c, int64_t n);

@@ -28,21 +28,38 @@ struct Redistribution {
   int64_t count = 0;
 };
 
-// The costliest first.
+// The route of a step; null if it has none or nothing moves.
+const boxing::Route* route_of(const graph::Step& step) {
+  const auto* collective = step.as<graph::CollectiveStep>();
+  const auto* bucket = step.as<graph::BucketStep>();
+  const boxing::Route* route = collective != nullptr ? collective->route.get()
+                               : bucket != nullptr   ? bucket->route.get()
+                                                     : nullptr;
+  return route == nullptr || route->steps.empty() ? nullptr : route;
+}
+
+// The costliest first. A step counts as often as its block runs.
 std::vector<Redistribution> redistributions_of(const graph::Program& program) {
   std::vector<Redistribution> all;
-  for (const graph::Step& step : program.steps) {
-    const auto* collective = step.as<graph::CollectiveStep>();
-    if (collective == nullptr || collective->route->steps.empty()) continue;
-    const boxing::Route& route = *collective->route;
+  const auto add = [&](const graph::Step& step) {
+    const boxing::Route* route = route_of(step);
+    if (route == nullptr) return;
     const Site site = step.line != 0 ? Site::here(step.file.c_str(), step.line) : Site::none();
-    const std::string text = str(boxing::describe(site, route));
+    std::string text = str(boxing::describe(site, *route));
+    if (step.inputs.size() > 1)
+      text += str("  the sums of ", step.inputs.size(), " tensors, the first of this line\n");
     auto known = std::find_if(all.begin(), all.end(),
                               [&](const Redistribution& other) { return other.text == text; });
     if (known == all.end()) {
-      known = all.insert(all.end(), {text, route.bytes(), route.time_us()});
+      known = all.insert(all.end(), {text, route->bytes(), route->time_us()});
     }
     ++known->count;
+  };
+  const graph::ProgramRuns runs(program);
+  for (const graph::BlockRun& run : runs.runs()) {
+    const graph::Block& block = runs.block_of(run);
+    for (size_t i = block.first_step; i < block.end_step; ++i)
+      add(program.steps[i]);
   }
   std::stable_sort(all.begin(), all.end(), [](const Redistribution& a, const Redistribution& b) {
     return a.time_us * static_cast<double>(a.count) > b.time_us * static_cast<double>(b.count);

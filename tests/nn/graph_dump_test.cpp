@@ -67,9 +67,10 @@ TEST(GraphExplain, ListsPassesAndRedistributionsWithLinesAndCosts) {
     graph(randn({8, 6}, rows),
           randint(0, 4, {8}, {.dtype = int64, .placement = kPair, .sbp = sbp::split(0)}));
     const std::string text = graph.explain();
-    for (const char* part : {"nodes of ", "  eliminate_dead_nodes: ", "redistributions of rank ",
-                             "graph_dump_test.cpp:", "P -> B on cpu:(0, 1)", "all_reduce, ",
-                             " bytes, predicted ", "instead of ", " in a run: "})
+    for (const char* part :
+         {"nodes of ", "  eliminate_dead_nodes: ", "redistributions of rank ",
+          "graph_dump_test.cpp:", "P -> B on cpu:(0, 1)", "all_reduce, ", " bytes, predicted ",
+          "the sums of 4 tensors", "instead of ", " in a run: "})
       EXPECT_TRUE(has(text, part)) << part << " is not in:\n" << text;
   });
 }

@@ -65,10 +65,10 @@ std::optional<std::pair<InUse, InUse>> find_overlap(std::vector<InUse>& all) {
 
 class MemoryCheck {
  public:
-  explicit MemoryCheck(const Program& program) : program_(program), uses_(program) {}
+  MemoryCheck(const Program& program, const BufferUses& uses) : program_(program), uses_(uses) {}
 
-  void run() {
-    check_arena(uses_.lifetimes());
+  void run(const std::vector<Lifetime>& lives) {
+    check_arena(lives);
     const ProgramRuns runs(program_);
     for (size_t block = 0; block < runs.blocks().size(); ++block)
       check_block(static_cast<BlockIndex>(block));
@@ -147,14 +147,14 @@ class MemoryCheck {
   }
 
   const Program& program_;
-  BufferUses uses_;
+  const BufferUses& uses_;
 };
 
 // Goes through the runs in order and marks what has been written.
 class DataCheck {
  public:
-  explicit DataCheck(const Program& program)
-      : program_(program), uses_(program), written_(program.buffers.size()) {
+  DataCheck(const Program& program, const BufferUses& uses)
+      : program_(program), uses_(uses), written_(program.buffers.size()) {
     const auto num_micro_batches = static_cast<size_t>(uses_.times().num_micro_batches());
     for (BufferId id = 0; written_.contains(id); ++id)
       written_[id].assign(uses_.is_kept(id) ? num_micro_batches : 1, false);
@@ -212,7 +212,7 @@ class DataCheck {
   }
 
   const Program& program_;
-  BufferUses uses_;
+  const BufferUses& uses_;
   const BlockRun* run_ = nullptr;
   // By buffer; of a kept one by micro-batch.
   IdMap<BufferId, std::vector<bool>> written_;
@@ -223,12 +223,13 @@ class DataCheck {
 }  // namespace
 
 void check_memory(const Program& program) {
-  const std::vector<Lifetime> lives = lifetimes_of(program);
+  const BufferUses uses(program);
+  const std::vector<Lifetime> lives = uses.lifetimes();
   const bool is_planned =
       std::any_of(lives.begin(), lives.end(), [](const Lifetime& life) { return life.begin >= 0; });
   if (!is_planned) return;
-  MemoryCheck(program).run();
-  DataCheck(program).run();
+  MemoryCheck(program, uses).run(lives);
+  DataCheck(program, uses).run();
 }
 
 }  // namespace flow::graph

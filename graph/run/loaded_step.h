@@ -57,6 +57,7 @@ struct LoadedStep {
   BufferId guard = kNoBuffer;
   const TensorView* guard_view = nullptr;
   Site site = Site::none();
+  bool depends_on_run = false;  // whether or with which kernel it runs
   StepTurn turn = StepTurn::kEvery;
   std::variant<LoadedKernel, LoadedBucket, ConvertStep, LoadedSend, ReceiveStep, WaitStep> body =
       {};

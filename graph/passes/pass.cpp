@@ -5,6 +5,7 @@
 #include "graph/passes/copies.h"
 #include "graph/passes/dead_nodes.h"
 #include "graph/passes/identities.h"
+#include "graph/passes/recompute_activations.h"
 #include "graph/passes/redistributions.h"
 #include "graph/passes/settle_stages.h"
 
@@ -21,6 +22,7 @@ std::vector<Pass> optimizing_passes(PassSet set) {
       graph_pass("remove_gradient_copies", true, remove_gradient_copies),
       graph_pass("merge_common_subexpressions", true, merge_common_subexpressions),
       graph_pass("eliminate_dead_nodes", true, eliminate_dead_nodes),
+      graph_pass("recompute_activations", true, recompute_activations),
   };
   if (set == PassSet::kExact)
     std::erase_if(passes, [](const Pass& pass) { return !pass.is_exact; });

@@ -9,6 +9,7 @@
 #include "graph/passes/dead_nodes.h"
 #include "graph/passes/identities.h"
 #include "graph/passes/pass.h"
+#include "graph/passes/recompute_activations.h"
 #include "graph/passes/redistributions.h"
 #include "graph/trace/tracer.h"
 #include "nn/flow.h"
@@ -39,6 +40,25 @@ TEST(Passes, EqualNodesAreMerged) {
             "%1 = relu(%0) {} : (2,) float32 cpu @F0 a.cpp:1\n"
             "%2 = exp(%1) {} : (2,) float32 cpu @F0 a.cpp:3\n"
             "return %2, %2\n");
+}
+
+TEST(Passes, LargeActivationsAreComputedAgain) {
+  const auto text = [](const char* shape, const char* in_backward, const char* read) {
+    return str("input %0 : ", shape, " float32 cpu\n", "%1 = exp(%0) {} : ", shape,
+               " float32 cpu @F0 a.cpp:1\n", "%2 = gelu(%1) {} : ", shape,
+               " float32 cpu @F0 a.cpp:2\n", "%3 = exp(%2) {} : ", shape,
+               " float32 cpu @F0 a.cpp:3\n", in_backward, "%5 = mul(%3, ", read, ") {} : ", shape,
+               " float32 cpu @B0 a.cpp:3\n", "%6 = gelu_grad(%5, %1) {} : ", shape,
+               " float32 cpu @B0 a.cpp:2\n", "return %6\n");
+  };
+  const std::string large = "(1024, 2048)";
+  const std::string again =
+      str("%7 = gelu(%1) {} : ", large, " float32 cpu @B0 transient a.cpp:2\n");
+  const std::string before = text(large.c_str(), "", "%2");
+  EXPECT_EQ(after(recompute_activations, before, 1), text(large.c_str(), again.c_str(), "%7"));
+  const std::string small = text("(1024, 2047)", "", "%2");
+  Graph untouched = parse_graph(small, op_table());
+  EXPECT_EQ(recompute_activations(untouched), 0) << "less than 8 MiB";
 }
 
 TEST(Passes, NodesOfAnotherPhaseAreKept) {
@@ -156,9 +176,9 @@ TEST(Passes, GradientsAreNotCopied) {
 TEST(Passes, ExactOnesAloneRunWhereAsked) {
   UnloweredStep step{parse_graph("input %0 : (2,) float32 cpu\nreturn %0\n", op_table())};
   const std::vector<PassResult> exact = run_passes(step, optimizing_passes(PassSet::kExact));
-  ASSERT_EQ(exact.size(), 3U);
+  ASSERT_EQ(exact.size(), 4U);
   EXPECT_EQ(exact[1].name, std::string("merge_common_subexpressions"));
-  EXPECT_EQ(run_passes(step, optimizing_passes()).size(), 5U);
+  EXPECT_EQ(run_passes(step, optimizing_passes()).size(), 6U);
 }
 
 }  // namespace

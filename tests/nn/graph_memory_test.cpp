@@ -137,6 +137,62 @@ TEST_F(GraphMemory, OfAnMlpIsKnown) {
   expect_stated(kMlp);
 }
 
+// Three layers of 1024 x 1024 activations in float64, of 8 MiB each.
+nn::Sequential wide_model() {
+  manual_seed(4);
+  nn::Sequential model;
+  for (int layer = 0; layer < 3; ++layer) {
+    model.push_back(nn::Linear(layer == 0 ? 16 : 1024, 1024));
+    model.push_back(nn::GELU());
+  }
+  model.push_back(nn::Linear(1024, 4));
+  model.to(float64);
+  return model;
+}
+
+struct ExactTrain : nn::Graph<ExactTrain> {
+  nn::Sequential model;
+
+  ExactTrain(const nn::Sequential& m, optim::Optimizer& optimizer, int64_t parts) : model(m) {
+    add_optimizer(optimizer);
+    config().set_micro_batches(parts).set_passes(nn::exact);
+  }
+
+  Tensor build(const Tensor& x, const Tensor& y) {
+    Tensor loss = cross_entropy(model(x), y);
+    loss.backward();
+    return loss;
+  }
+};
+
+TEST_F(GraphMemory, LargeActivationsAreComputedAgain) {
+  const Tensor x = randn({1024, 16}, {.dtype = float64}), y = randint(0, 4, {1024});
+  nn::Sequential eager = wide_model();
+  optim::SGD eager_optimizer(eager.parameters(), {.lr = 0.1});
+  std::vector<double> losses;
+  for (int step = 0; step < 2; ++step) {
+    Tensor loss = cross_entropy(eager(x), y);
+    loss.backward();
+    eager_optimizer.step();
+    eager_optimizer.zero_grad();
+    losses.push_back(loss.item<double>());
+  }
+  for (const int64_t parts : {1, 2}) {
+    nn::Sequential model = wide_model();
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+    ExactTrain graph(model, optimizer, parts);
+    const graph::CompiledStep& plan = graph.compile(x, y).plan();
+    for (const double loss : losses) {
+      const double own = graph(x, y).item<double>();
+      EXPECT_NEAR(own, loss, parts == 1 ? 0 : 1e-12 * loss) << parts << " parts";
+    }
+    // At the peak there are three inputs of gelu, one result, and two gradients. If the results
+    // were kept, there would be seven when backward begins.
+    constexpr int64_t kActivation = int64_t{8} << 20;
+    EXPECT_LT(plan.arena_bytes(), 13 * kActivation / 2) << parts << " parts";
+  }
+}
+
 TEST_F(GraphMemory, OfALenetIsKnown) {
   expect_stated(Task<models::Lenet>{[] { return models::Lenet(); },
                                     [](const TensorOptions& o) {

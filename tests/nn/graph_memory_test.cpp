@@ -317,11 +317,7 @@ void expect_stated_on_stages(const std::vector<Placement>& on, const NdSbp& data
   run(4, [&] {
     for (const How& how : hows) {
       StageList model(4, linear_stage);
-      for (int64_t i = 0; i < 4; ++i) {
-        const Placement& placement = on[static_cast<size_t>(i)];
-        model.stages[i].to_global(placement, kB);
-        nn::graph_module(model.stages[i]).set_stage(i, placement);
-      }
+      model.place(on);
       const Tensor x = randn({50, 48}, {.placement = on.front(), .sbp = data});
       const Tensor y = randint(0, 48, {50}, {.dtype = int64, .placement = on.back(), .sbp = data});
       SCOPED_TRACE(str(on[0], ' ', on[1], ' ', on[2], ' ', on[3]));

@@ -591,19 +591,9 @@ const Task<StageList> kDeep{[] { return StageList(4, deep_stage); },
                             {512},
                             16};
 
-const Layout<StageList> kFourStages{"pp4",
-                                    4,
-                                    [](StageList& model) {
-                                      const std::vector<Placement> on{k0, k1, k2, k3};
-                                      for (int64_t i = 0; i < 4; ++i) {
-                                        const Placement& placement = on[static_cast<size_t>(i)];
-                                        model.stages[i].to_global(placement, kB);
-                                        nn::graph_module(model.stages[i]).set_stage(i, placement);
-                                      }
-                                    },
-                                    k0,
-                                    k3,
-                                    kB};
+const Layout<StageList> kFourStages{
+    "pp4", 4, [](StageList& model) {
+                                      model.place({k0, k1, k2, k3}); }, k0, k3, kB};
 
 TEST(Pipeline, MemoryFollowsTheSchedule) {
   const Known gpipe = known_of(kDeep, kFourStages, {8, pipeline::gpipe()});

@@ -12,6 +12,7 @@
 #include "core/kernel.h"
 #include "eager/runtime.h"
 #include "nn/flow.h"
+#include "tests/support/stage_list.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -166,20 +167,20 @@ TEST_F(GraphVerify, AgreesWithStepsOfEveryKind) {
   }
 }
 
-struct Pipeline : nn::Graph<Pipeline> {
-  nn::ModuleList<nn::Linear> stages;
+nn::Sequential linear_stage() {
+  return nn::Sequential(nn::Linear(3, 3));
+}
 
-  Pipeline(const nn::ModuleList<nn::Linear>& s, optim::Optimizer& optimizer,
-           const std::vector<Placement>& placements)
-      : stages(s) {
-    for (int64_t i = 0; i < 2; ++i)
-      nn::graph_module(stages[i]).set_stage(i, placements[static_cast<size_t>(i)]);
+struct Pipeline : nn::Graph<Pipeline> {
+  StageList model;
+
+  Pipeline(const StageList& m, optim::Optimizer& optimizer) : model(m) {
     add_optimizer(optimizer);
     config().set_micro_batches(4).set_schedule(pipeline::one_f_one_b());
   }
 
   Tensor build(const Tensor& x) {
-    Tensor loss = stages[1](tanh(stages[0](x))).square().mean();
+    Tensor loss = model.stages[1](tanh(model.stages[0](x))).square().mean();
     loss.backward();
     return loss;
   }
@@ -188,13 +189,10 @@ struct Pipeline : nn::Graph<Pipeline> {
 TEST_F(GraphVerify, AgreesWithAPipeline) {
   run_ranks(2, [] {
     const std::vector<Placement> placements{{"cpu", {0}}, {"cpu", {1}}};
-    nn::ModuleList<nn::Linear> stages;
-    for (int64_t i = 0; i < 2; ++i) {
-      stages.push_back(nn::Linear(3, 3));
-      stages[i].to_global(placements[static_cast<size_t>(i)], sbp::broadcast);
-    }
-    optim::AdamW optimizer(stages.parameters(), {.lr = 0.1});
-    Pipeline graph(stages, optimizer, placements);
+    StageList model(2, linear_stage);
+    model.place(placements);
+    optim::AdamW optimizer(model.parameters(), {.lr = 0.1});
+    Pipeline graph(model, optimizer);
     const Tensor x = randn({8, 3}, {.placement = placements[0], .sbp = sbp::broadcast});
     for (int step = 0; step < 2; ++step)
       EXPECT_NO_THROW(graph(x));

@@ -11,6 +11,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
 #include "ops/creation/inspect_op.h"
+#include "tests/support/stage_list.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -219,22 +220,22 @@ TEST(CheckFinite, AllRanksGetTheErrorOfOne) {
   }
 }
 
-struct Pipeline : nn::Graph<Pipeline> {
-  nn::ModuleList<nn::Linear> stages;
+nn::Sequential linear_stage() {
+  return nn::Sequential(nn::Linear(3, 3));
+}
 
-  Pipeline(const nn::ModuleList<nn::Linear>& s, optim::Optimizer& optimizer,
-           const std::vector<Placement>& placements)
-      : stages(s) {
-    for (int64_t i = 0; i < 2; ++i)
-      nn::graph_module(stages[i]).set_stage(i, placements[static_cast<size_t>(i)]);
+struct Pipeline : nn::Graph<Pipeline> {
+  StageList model;
+
+  Pipeline(const StageList& m, optim::Optimizer& optimizer) : model(m) {
     add_optimizer(optimizer);
     config().set_micro_batches(4).set_schedule(pipeline::one_f_one_b()).enable_recompute();
   }
 
   Tensor build(const Tensor& x) {
-    const Tensor h = stages[0](x);
+    const Tensor h = model.stages[0](x);
     graph_print(h, "first");
-    const Tensor y = graph_print(stages[1](h), "second");
+    const Tensor y = graph_print(model.stages[1](h), "second");
     Tensor loss = y.sum();
     loss.backward();
     return loss;
@@ -245,13 +246,10 @@ TEST(GraphPrint, RunsForEachMicroBatchOfAPipeline) {
   const std::string text = printed([&] {
     run_ranks(2, [] {
       const std::vector<Placement> placements{{"cpu", {0}}, {"cpu", {1}}};
-      nn::ModuleList<nn::Linear> stages;
-      for (int64_t i = 0; i < 2; ++i) {
-        stages.push_back(nn::Linear(3, 3));
-        stages[i].to_global(placements[static_cast<size_t>(i)], sbp::broadcast);
-      }
-      optim::SGD optimizer(stages.parameters(), {.lr = 0.1});
-      Pipeline graph(stages, optimizer, placements);
+      StageList model(2, linear_stage);
+      model.place(placements);
+      optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+      Pipeline graph(model, optimizer);
       const Tensor x = ones({8, 3}, {.placement = placements[0], .sbp = sbp::broadcast});
       graph(x);
     });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "nn/flow.h"
 
@@ -12,6 +13,15 @@ struct StageList : nn::Module<StageList> {
 
   StageList(int64_t num_stages, nn::Sequential (*make_stage)())
       : stages(register_module("stages", make(num_stages, make_stage))) {}
+
+  // Puts stage i on on[i].
+  void place(const std::vector<Placement>& on) {
+    for (int64_t i = 0; i < stages.size(); ++i) {
+      const Placement& placement = on[static_cast<size_t>(i)];
+      stages[i].to_global(placement, sbp::broadcast);
+      nn::graph_module(stages[i]).set_stage(i, placement);
+    }
+  }
 
   Tensor forward(Tensor x) {
     for (int64_t i = 0; i < stages.size(); ++i)

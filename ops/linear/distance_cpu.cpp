@@ -185,7 +185,23 @@ void cdist_plainly(const KernelContext& ctx) {
 
 #endif
 
-// Each thread takes panels of rows of b, which it transposes once for all rows of a.
+// The distances of all rows of `a` from `count` rows of `b`, which are transposed into `panel`.
+template <class T>
+void run_panel(const T* a, const T* b, const DistanceState& state, int64_t count, T* panel, T* y) {
+  constexpr int64_t kWidth = kPanelVectors * Vec<T>::kLanes;
+  const int64_t n = state.columns;
+  for (int64_t j = 0; j < count; ++j) {
+    for (int64_t m = 0; m < n; ++m)
+      panel[m * kWidth + j] = b[j * n + m];
+  }
+  int64_t row = 0;
+  for (; row + 2 <= state.rows; row += 2)
+    ByVectors::distances<2>(a + row * n, panel, b, state, count, y + row * state.others);
+  if (row < state.rows)
+    ByVectors::distances<1>(a + row * n, panel, b, state, count, y + row * state.others);
+}
+
+// Each thread takes panels of rows of b.
 template <class T>
 void run_cdist(const KernelContext& ctx) {
   constexpr int64_t kWidth = kPanelVectors * Vec<T>::kLanes;
@@ -195,32 +211,16 @@ void run_cdist(const KernelContext& ctx) {
   const int64_t n = state.columns;
   const int64_t panels = (state.others + kWidth - 1) / kWidth;
   const int64_t work = std::max<int64_t>(1, state.rows * kWidth * n);
-  ctx.pool().parallel_for(0, state.batch * panels, std::max<int64_t>(1, kGrain / work),
-                          [&](int64_t begin, int64_t end) {
-                            std::vector<T> panel(static_cast<size_t>(n * kWidth));
-                            for (int64_t i = begin; i < end; ++i) {
-                              const int64_t batch = i / panels;
-                              const int64_t first = i % panels * kWidth;
-                              const int64_t count = std::min(kWidth, state.others - first);
-                              const T* source = b.data() + (batch * state.others + first) * n;
-                              for (int64_t j = 0; j < count; ++j) {
-                                for (int64_t m = 0; m < n; ++m)
-                                  panel[static_cast<size_t>(m * kWidth + j)] = source[j * n + m];
-                              }
-                              const T* const own = a.data() + batch * state.rows * n;
-                              T* const target =
-                                  y.data() + batch * state.rows * state.others + first;
-                              int64_t row = 0;
-                              for (; row + 2 <= state.rows; row += 2) {
-                                ByVectors::distances<2>(own + row * n, panel.data(), source, state,
-                                                        count, target + row * state.others);
-                              }
-                              if (row < state.rows) {
-                                ByVectors::distances<1>(own + row * n, panel.data(), source, state,
-                                                        count, target + row * state.others);
-                              }
-                            }
-                          });
+  const auto run_panels = [&](int64_t begin, int64_t end) {
+    std::vector<T> panel(static_cast<size_t>(n * kWidth));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t batch = i / panels, first = i % panels * kWidth;
+      run_panel(a.data() + batch * state.rows * n, b.data() + (batch * state.others + first) * n,
+                state, std::min(kWidth, state.others - first), panel.data(),
+                y.data() + batch * state.rows * state.others + first);
+    }
+  };
+  ctx.pool().parallel_for(0, state.batch * panels, std::max<int64_t>(1, kGrain / work), run_panels);
   y.finish(ctx);
 }
 

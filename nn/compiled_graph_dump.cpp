@@ -11,6 +11,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "graph/ir/ir_text.h"
+#include "graph/program/buffer_uses.h"
 #include "nn/compiled_graph.h"
 #include "nn/compiled_graph_state.h"
 #include "nn/file.h"
@@ -28,22 +29,12 @@ struct Redistribution {
   int64_t count = 0;
 };
 
-// The route of a step; null if it has none or nothing moves.
-const boxing::Route* route_of(const graph::Step& step) {
-  const auto* collective = step.as<graph::CollectiveStep>();
-  const auto* bucket = step.as<graph::BucketStep>();
-  const boxing::Route* route = collective != nullptr ? collective->route.get()
-                               : bucket != nullptr   ? bucket->route.get()
-                                                     : nullptr;
-  return route == nullptr || route->steps.empty() ? nullptr : route;
-}
-
-// The costliest first. A step counts as often as its block runs.
+// The costliest first.
 std::vector<Redistribution> redistributions_of(const graph::Program& program) {
   std::vector<Redistribution> all;
-  const auto add = [&](const graph::Step& step) {
-    const boxing::Route* route = route_of(step);
-    if (route == nullptr) return;
+  const auto add = [&](const graph::Step& step, int64_t num_runs) {
+    const boxing::Route* route = step.route();
+    if (route == nullptr || route->steps.empty()) return;
     const Site site = step.line != 0 ? Site::here(step.file.c_str(), step.line) : Site::none();
     std::string text = str(boxing::describe(site, *route));
     if (step.inputs.size() > 1)
@@ -53,13 +44,15 @@ std::vector<Redistribution> redistributions_of(const graph::Program& program) {
     if (known == all.end()) {
       known = all.insert(all.end(), {text, route->bytes(), route->time_us()});
     }
-    ++known->count;
+    known->count += num_runs;
   };
   const graph::ProgramRuns runs(program);
-  for (const graph::BlockRun& run : runs.runs()) {
-    const graph::Block& block = runs.block_of(run);
-    for (size_t i = block.first_step; i < block.end_step; ++i)
-      add(program.steps[i]);
+  const graph::BlockTimes times(program);
+  for (size_t block = 0; block < runs.blocks().size(); ++block) {
+    const auto num_runs =
+        static_cast<int64_t>(times.num_runs(static_cast<graph::BlockIndex>(block)));
+    for (size_t i = runs.blocks()[block].first_step; i < runs.blocks()[block].end_step; ++i)
+      add(program.steps[i], num_runs);
   }
   std::stable_sort(all.begin(), all.end(), [](const Redistribution& a, const Redistribution& b) {
     return a.time_us * static_cast<double>(a.count) > b.time_us * static_cast<double>(b.count);

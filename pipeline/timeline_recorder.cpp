@@ -20,8 +20,6 @@ namespace flow::pipeline {
 
 namespace {
 
-using graph::BucketStep;
-using graph::CollectiveStep;
 using graph::Program;
 using graph::ReceiveStep;
 using graph::SendStep;
@@ -46,10 +44,6 @@ int64_t bytes_of(const Program& program, graph::BufferId buffer) {
 
 bool is_wait(const Step& step) {
   return step.as<ReceiveStep>() != nullptr || step.as<WaitStep>() != nullptr;
-}
-
-bool is_collective(const Step& step) {
-  return step.as<CollectiveStep>() != nullptr || step.as<BucketStep>() != nullptr;
 }
 
 std::optional<Action> action_named(const std::string& name) {
@@ -119,7 +113,7 @@ class Reading {
     for (size_t i = first; i < last; ++i) {
       const double took = us(times_[i].end_ns - times_[i].begin_ns);
       if (is_wait(*steps_[i].step)) part.waiting_us += took;
-      if (is_collective(*steps_[i].step)) part.collective_us += took;
+      if (steps_[i].step->route() != nullptr) part.collective_us += took;
     }
     if (!action) part.waiting_us = part.collective_us = 0;
     events_.push_back(std::move(part));

@@ -1,7 +1,6 @@
 #include "graph/program/block_runs.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/error.h"
 
@@ -37,7 +36,8 @@ void BlockRuns::add_actions() {
     for (int64_t m = 0; m < order_.cut.num_micro_batches; ++m)
       receive(edge, m);
   }
-  end_sends(std::numeric_limits<size_t>::max());
+  for (const Send& send : sends_)
+    builder_.add_run({.block = send.wait, .micro_batch = send.micro_batch});
 }
 
 void BlockRuns::add_action(size_t position) {
@@ -78,8 +78,7 @@ void BlockRuns::receive_next(int64_t from) {
 
 void BlockRuns::end_sends(size_t position) {
   std::erase_if(sends_, [&](const Send& send) {
-    if (send.received_at >= position && position != std::numeric_limits<size_t>::max())
-      return false;
+    if (send.received_at >= position) return false;
     builder_.add_run({.block = send.wait, .micro_batch = send.micro_batch});
     return true;
   });

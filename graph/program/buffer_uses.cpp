@@ -268,12 +268,8 @@ std::pair<int64_t, size_t> BufferUses::transient_peak(BlockIndex block) const {
   return peak;
 }
 
-std::vector<Lifetime> lifetimes_of(const Program& program) {
-  return BufferUses(program).lifetimes();
-}
-
-MemoryPeak memory_peak(const Program& program) {
-  const BufferUses uses(program);
+MemoryPeak memory_peak(const BufferUses& uses) {
+  const Program& program = uses.program();
   const ProgramRuns runs(program);
   std::map<size_t, int64_t> changes;
   for (const Lifetime& life : uses.lifetimes()) {

@@ -80,6 +80,8 @@ class BufferUses {
  public:
   explicit BufferUses(const Program& program);
 
+  const Program& program() const { return program_; }
+
   const BlockTimes& times() const { return times_; }
 
   std::span<const BufferId> kept() const { return kept_; }
@@ -98,7 +100,8 @@ class BufferUses {
   // if another may read it later.
   std::pair<size_t, size_t> steps_in(BufferId id, BlockIndex block) const;
 
-  // The lifetimes of slices of the arena, by first use, with the frames that the program has.
+  // The lifetimes of slices of the arena, by first use, with the frames that the program has. Using
+  // a view counts as using the buffer that it shows.
   std::vector<Lifetime> lifetimes() const;
 
   // The transient buffers of blocks whose runs alternate.
@@ -140,16 +143,12 @@ class BufferUses {
   mutable std::map<std::pair<BlockIndex, BlockIndex>, bool> precedes_;  // known answers
 };
 
-// Returns the lifetimes of slices of the arena, by first use. Using a view counts as using the
-// buffer that it shows.
-std::vector<Lifetime> lifetimes_of(const Program& program);
-
 // The most bytes in use at once, and the step at which they are.
 struct MemoryPeak {
   int64_t bytes = 0;
   const Step* step = nullptr;
 };
 
-MemoryPeak memory_peak(const Program& program);
+MemoryPeak memory_peak(const BufferUses& uses);
 
 }  // namespace flow::graph

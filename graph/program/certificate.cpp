@@ -13,7 +13,6 @@
 #include "boxing/routed_kernel.h"
 #include "core/context.h"
 #include "core/error.h"
-#include "graph/program/buffer_uses.h"
 #include "graph/program/memory_check.h"
 
 namespace flow::graph {
@@ -404,10 +403,11 @@ Certificate certify(const Programs& programs, RankKind rank_kind) {
     if (same < rank) {
       own = certificate.ranks[same];
     } else {
-      check_memory(*programs[rank]);
+      const BufferUses uses(*programs[rank]);
+      check_memory(uses);
       for (const std::vector<Communication>& block : rehearsal.all_of(rank).blocks())
         check_guards(*programs[rank], block);
-      const MemoryPeak peak = memory_peak(*programs[rank]);
+      const MemoryPeak peak = memory_peak(uses);
       own.peak_bytes = peak.bytes;
       if (peak.step != nullptr) own.peak_at = place_of(*peak.step);
     }

@@ -19,8 +19,6 @@ namespace flow::graph {
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
 std::string describe(const Program& program, size_t index) {
   const Step& step = program.steps[index];
   std::string text = str("step ", index, " (", step.name(), ")");
@@ -65,7 +63,7 @@ std::optional<std::pair<InUse, InUse>> find_overlap(std::vector<InUse>& all) {
 
 class MemoryCheck {
  public:
-  MemoryCheck(const Program& program, const BufferUses& uses) : program_(program), uses_(uses) {}
+  explicit MemoryCheck(const BufferUses& uses) : program_(uses.program()), uses_(uses) {}
 
   void run(const std::vector<Lifetime>& lives) {
     check_arena(lives);
@@ -96,7 +94,7 @@ class MemoryCheck {
     std::vector<InUse> all;
     for (const Lifetime& life : lives) {
       const int64_t end = life.begin + std::max<int64_t>(life.bytes, 1);
-      const bool is_aligned = (life.begin - life.part_begin) % kAlignment == 0;
+      const bool is_aligned = (life.begin - life.part_begin) % kArenaAlignment == 0;
       if (life.begin < 0 || !is_aligned || end > program_.arena_bytes) {
         fail(program_, str(name_of(life), " of ", at(life, false), " is at ", life.begin, " to ",
                            end, " of ", program_.arena_bytes, " bytes"));
@@ -128,7 +126,7 @@ class MemoryCheck {
       const int64_t end = buffer.arena_offset + bytes_of(id);
       const bool is_inside =
           buffer.frame < 0 || end <= program_.frames[static_cast<size_t>(buffer.frame)].bytes;
-      if ((buffer.frame < 0 && uses_.is_kept(id)) || buffer.arena_offset % kAlignment != 0 ||
+      if ((buffer.frame < 0 && uses_.is_kept(id)) || buffer.arena_offset % kArenaAlignment != 0 ||
           !is_inside) {
         fail(program_, str("buffer ", id, " of ", describe(program_, first),
                            " is outside of its frame or not aligned"));
@@ -153,8 +151,8 @@ class MemoryCheck {
 // Goes through the runs in order and marks what has been written.
 class DataCheck {
  public:
-  DataCheck(const Program& program, const BufferUses& uses)
-      : program_(program), uses_(uses), written_(program.buffers.size()) {
+  explicit DataCheck(const BufferUses& uses)
+      : program_(uses.program()), uses_(uses), written_(uses.program().buffers.size()) {
     const auto num_micro_batches = static_cast<size_t>(uses_.times().num_micro_batches());
     for (BufferId id = 0; written_.contains(id); ++id)
       written_[id].assign(uses_.is_kept(id) ? num_micro_batches : 1, false);
@@ -166,7 +164,7 @@ class DataCheck {
       const Block& block = runs.block_of(run);
       run_ = &run;
       for (size_t i = block.first_step; i < block.end_step; ++i) {
-        if (takes_turn(program_.steps[i], run)) check_step(i);
+        if (takes_turn(program_.steps[i].turn, run)) check_step(i);
       }
       for (const BufferId id : transient_)
         written_[id][0] = false;
@@ -222,14 +220,13 @@ class DataCheck {
 
 }  // namespace
 
-void check_memory(const Program& program) {
-  const BufferUses uses(program);
+void check_memory(const BufferUses& uses) {
   const std::vector<Lifetime> lives = uses.lifetimes();
   const bool is_planned =
       std::any_of(lives.begin(), lives.end(), [](const Lifetime& life) { return life.begin >= 0; });
   if (!is_planned) return;
-  MemoryCheck(program, uses).run(lives);
-  DataCheck(program, uses).run();
+  MemoryCheck(uses).run(lives);
+  DataCheck(uses).run();
 }
 
 }  // namespace flow::graph

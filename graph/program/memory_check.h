@@ -1,7 +1,7 @@
 // Proves that a program uses its arena correctly.
 #pragma once
 
-#include "graph/program/program.h"
+#include "graph/program/buffer_uses.h"
 
 namespace flow::graph {
 
@@ -10,6 +10,6 @@ namespace flow::graph {
 // is read before a step has written it (of the same micro-batch, if each has its own), and a send
 // keeps its buffer until a step waits for the send. Programs whose memory is not planned are not
 // looked at.
-void check_memory(const Program& program);
+void check_memory(const BufferUses& uses);
 
 }  // namespace flow::graph

@@ -16,10 +16,8 @@ namespace flow::graph {
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
 int64_t aligned(int64_t bytes) {
-  return (std::max<int64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  return (std::max<int64_t>(bytes, 1) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
 
 // A part of what is placed at one offset, with its own time.

@@ -40,6 +40,12 @@ const OpCall* Step::op_call() const {
   return nullptr;
 }
 
+const boxing::Route* Step::route() const {
+  if (const auto* collective = as<CollectiveStep>()) return collective->route.get();
+  if (const auto* bucket = as<BucketStep>()) return bucket->route.get();
+  return nullptr;
+}
+
 std::string_view Step::name() const {
   return std::visit(
       Overloaded{
@@ -126,10 +132,6 @@ ProgramRuns::ProgramRuns(const Program& program)
   if (!runs_.empty()) return;
   blocks_ = {&whole_, 1};
   runs_ = {&once_, 1};
-}
-
-bool takes_turn(const Step& step, const BlockRun& run) {
-  return step.turn == StepTurn::kEvery || (step.turn == StepTurn::kFirst) == run.is_first;
 }
 
 }  // namespace flow::graph

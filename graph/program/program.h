@@ -21,6 +21,8 @@ namespace flow::graph {
 using BufferId = int32_t;
 inline constexpr BufferId kNoBuffer = -1;  // an optional input that was not given
 
+inline constexpr int64_t kArenaAlignment = 64;  // bytes, of slices of the arena
+
 // A number for each micro-batch: an index into Program::tables.
 using TableId = int32_t;
 inline constexpr TableId kNoTable = -1;
@@ -135,6 +137,8 @@ struct Step {
 
   // Returns the op that a kernel or a collective runs, otherwise null.
   const OpCall* op_call() const;
+  // Returns the route that a collective or a bucket takes, otherwise null.
+  const boxing::Route* route() const;
   // Returns the name of the op, or to_strided, send, recv or wait.
   std::string_view name() const;
 };
@@ -225,8 +229,10 @@ class ProgramRuns {
   std::span<const BlockRun> runs_;
 };
 
-// Whether a step runs in a run of its block.
-bool takes_turn(const Step& step, const BlockRun& run);
+// Whether a step with this turn runs in a run of its block.
+inline bool takes_turn(StepTurn turn, const BlockRun& run) {
+  return turn == StepTurn::kEvery || (turn == StepTurn::kFirst) == run.is_first;
+}
 
 // By rank. Ranks of one class share a program.
 using Programs = std::vector<std::shared_ptr<const Program>>;

@@ -382,7 +382,7 @@ bool Executor::guard_allows(const LoadedStep& step) {
 void Executor::run_step(LoadedStep& step) {
   if (step.guard != kNoBuffer && !guard_allows(step)) return;
   if (step.depends_on_run) {
-    if (step.turn != StepTurn::kEvery && (step.turn == StepTurn::kFirst) != run_->is_first) return;
+    if (!takes_turn(step.turn, *run_)) return;
     if (!step.kernels.empty())
       return run(step, step.kernels[static_cast<size_t>(run_->micro_batch)]);
   }

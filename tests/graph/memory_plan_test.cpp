@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "graph/program/buffer_uses.h"
 #include "graph/program/memory_check.h"
 #include "graph/program/program.h"
 
@@ -21,7 +20,7 @@ constexpr int kBuffers = 40;
 
 struct Drawn {
   Program program;
-  std::vector<Lifetime> lives;  // in the order of lifetimes_of()
+  std::vector<Lifetime> lives;  // in the order of BufferUses::lifetimes()
 };
 
 // A buffer is written in its first step and read in its last one: as an input, through a view of a
@@ -63,7 +62,7 @@ Drawn random_program(uint32_t seed) {
 TEST(MemoryPlan, LifetimesReachFromTheFirstToTheLastUse) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     const Drawn drawn = random_program(seed);
-    const std::vector<Lifetime> found = lifetimes_of(drawn.program);
+    const std::vector<Lifetime> found = BufferUses(drawn.program).lifetimes();
     ASSERT_EQ(found.size(), drawn.lives.size()) << "seed " << seed;
     for (size_t i = 0; i < found.size(); ++i) {
       EXPECT_EQ(found[i].buffer, drawn.lives[i].buffer) << "seed " << seed;
@@ -83,7 +82,7 @@ TEST(MemoryPlan, BuffersAliveTogetherDoNotOverlap) {
       EXPECT_GE(drawn.program.buffer(life.buffer).arena_offset, 0) << "seed " << seed;
       sum += life.bytes;
     }
-    EXPECT_NO_THROW(check_memory(drawn.program)) << "seed " << seed;
+    EXPECT_NO_THROW(check_memory(BufferUses(drawn.program))) << "seed " << seed;
     EXPECT_LT(drawn.program.arena_bytes, sum) << "memory is reused";
   }
 }
@@ -105,7 +104,7 @@ TEST(MemoryPlan, TheCheckFindsEveryOverlap) {
         ++num_moved;
         std::string error;
         try {
-          check_memory(moved);
+          check_memory(BufferUses(moved));
         } catch (const InternalError& found) {
           error = found.what();
         }

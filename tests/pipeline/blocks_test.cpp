@@ -116,7 +116,7 @@ TEST(Blocks, RunsAreListedByAction) {
 std::string problem(Program program, const std::function<void(Program&)>& change) {
   change(program);
   try {
-    check_memory(program);
+    check_memory(graph::BufferUses(program));
   } catch (const InternalError& error) {
     return error.what();
   }
@@ -197,7 +197,7 @@ TEST(Blocks, PlansOfThemReadBack) {
   const graph::SavedPlan saved = graph::parse_plan(bytes, "it", op_table());
   for (size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(to_string(*saved.step.programs[rank]), to_string(*step.programs[rank]));
-    EXPECT_NO_THROW(check_memory(*saved.step.programs[rank]));
+    EXPECT_NO_THROW(check_memory(graph::BufferUses(*saved.step.programs[rank])));
   }
   EXPECT_EQ(to_bytes(saved.step, saved.key), bytes);
 }

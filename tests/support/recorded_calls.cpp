@@ -268,10 +268,7 @@ BytesOfCollectives expect_as_certified(const graph::CompiledStep& step,
     const std::pair<size_t, size_t> here(stated.run, stated.step);
     earlier = here == last ? earlier + 1 : 0;
     last = here;
-    const graph::Step& of = step.program().steps[stated.step];
-    const auto* bucket = of.as<graph::BucketStep>();
-    const boxing::Route& route =
-        bucket != nullptr ? *bucket->route : *of.as<graph::CollectiveStep>()->route;
+    const boxing::Route& route = *step.program().steps[stated.step].route();
     const boxing::RouteStep* part = part_of(route, rank, earlier);
     if (part == nullptr) {
       ADD_FAILURE() << "the route has fewer parts" << where;

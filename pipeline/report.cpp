@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "graph/passes/node_cost.h"
 #include "pipeline/batch_statistics.h"
 #include "pipeline/edges.h"
 #include "pipeline/order.h"
@@ -14,40 +15,8 @@ namespace flow::pipeline {
 namespace {
 
 using graph::Graph;
-using graph::kNoValue;
 using graph::Node;
 using graph::Value;
-using graph::ValueId;
-
-// One core of the machines that the boxing cost table describes; good enough to compare stages.
-constexpr double kFlopsPerUs = 5e4;
-constexpr double kBytesPerUs = 1e4;
-
-double bytes_of(const Value& value) {
-  return static_cast<double>(value.shape.numel()) * static_cast<double>(dtype_size(value.dtype));
-}
-
-// The time for the whole batch, divided by the ranks of the placement.
-double predicted_us(const Graph& graph, const Node& node) {
-  if (node.op->view != nullptr) return 0;
-  std::vector<MetaPtr> metas;
-  double bytes = 0;
-  for (const ValueId id : node.inputs) {
-    metas.push_back(id == kNoValue ? nullptr : graph.value(id).meta_on(0));
-    if (id != kNoValue) bytes += bytes_of(graph.value(id));
-  }
-  for (const ValueId id : node.outputs)
-    bytes += bytes_of(graph.value(id));
-  double flops = 0;
-  if (node.op->cost != nullptr) {
-    InferContext infer(*node.op, metas, node.raw_attrs());
-    node.op->infer(infer);
-    flops = node.op->cost(SbpContext(*node.op, metas, node.raw_attrs(), infer.outputs())).flops;
-  }
-  const Placement& placement = graph.value(node.outputs[0]).placement;
-  const int64_t ranks = placement.defined() ? placement.num_ranks() : 1;
-  return std::max(flops / kFlopsPerUs, bytes / kBytesPerUs) / static_cast<double>(ranks);
-}
 
 std::string name_of(const Slot& slot) {
   if (slot.stage < 0) return "the end";
@@ -68,7 +37,7 @@ std::vector<StageCost> stage_costs(const Graph& graph, const MicroBatchCut& cut)
     StageCost& cost = costs[static_cast<size_t>(slot.stage)];
     const std::array parts{&cost.forward, &cost.backward, &cost.weight};
     *parts[static_cast<size_t>(slot.kind)] +=
-        predicted_us(graph, graph.nodes[i]) / static_cast<double>(cut.num_micro_batches);
+        graph::predicted_us(graph, graph.nodes[i]) / static_cast<double>(cut.num_micro_batches);
   }
   return costs;
 }
@@ -92,11 +61,10 @@ std::string describe(const Graph& graph, const MicroBatchCut& cut, const Schedul
   for (const Edge& edge : stages.edges) {
     const Node& node = graph.nodes[edge.node];
     const Value &from = graph.value(node.inputs[0]), &to = graph.value(node.outputs[0]);
-    text +=
-        str("  edge at ", node.file, ":", node.line, " from ", name_of(edge.from), " to ",
-            name_of(edge.to), ": ", from.shape, ' ', from.dtype, " from ", from.nd_sbp, " on ",
-            from.placement, " to ", to.nd_sbp, " on ", to.placement, ", ",
-            static_cast<int64_t>(bytes_of(from)) / cut.num_micro_batches, " bytes a micro-batch\n");
+    text += str("  edge at ", node.file, ":", node.line, " from ", name_of(edge.from), " to ",
+                name_of(edge.to), ": ", from.shape, ' ', from.dtype, " from ", from.nd_sbp, " on ",
+                from.placement, " to ", to.nd_sbp, " on ", to.placement, ", ",
+                graph::bytes_of(from) / cut.num_micro_batches, " bytes a micro-batch\n");
   }
   return text;
 }

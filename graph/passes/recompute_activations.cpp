@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/ir/graph_uses.h"
+#include "graph/passes/node_cost.h"
 #include "ops/elementwise/row_table.h"
 
 namespace flow::graph {
@@ -38,8 +39,7 @@ class Recomputation {
                                node.op == &ops::op_of<ops::GeluTanh>() ||
                                node.op == &ops::op_of<ops::Silu>();
     if (!is_activation || node.phase != Phase::kForward || node.guard >= 0) return false;
-    const Value& result = graph_.value(node.outputs[0]);
-    const auto bytes = result.shape.numel() * static_cast<int64_t>(dtype_size(result.dtype));
+    const int64_t bytes = bytes_of(graph_.value(node.outputs[0]));
     const std::span<const size_t> readers = uses_.readers(node.outputs[0]);
     const bool is_returned =
         uses_.num_uses(node.outputs[0]) != static_cast<int64_t>(readers.size());

@@ -1,0 +1,42 @@
+#include "graph/passes/node_cost.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace flow::graph {
+
+namespace {
+
+// One core of the machines that the boxing cost table describes; good enough to compare stages.
+constexpr double kFlopsPerUs = 5e4;
+constexpr double kBytesPerUs = 1e4;
+
+}  // namespace
+
+int64_t bytes_of(const Value& value) {
+  return value.shape.numel() * static_cast<int64_t>(dtype_size(value.dtype));
+}
+
+double predicted_us(const Graph& graph, const Node& node) {
+  if (node.op->view != nullptr) return 0;
+  std::vector<MetaPtr> metas;
+  int64_t bytes = 0;
+  for (const ValueId id : node.inputs) {
+    metas.push_back(id == kNoValue ? nullptr : graph.value(id).meta_on(0));
+    if (id != kNoValue) bytes += bytes_of(graph.value(id));
+  }
+  for (const ValueId id : node.outputs)
+    bytes += bytes_of(graph.value(id));
+  double flops = 0;
+  if (node.op->cost != nullptr) {
+    InferContext infer(*node.op, metas, node.raw_attrs());
+    node.op->infer(infer);
+    flops = node.op->cost(SbpContext(*node.op, metas, node.raw_attrs(), infer.outputs())).flops;
+  }
+  const Placement& placement = graph.value(node.outputs[0]).placement;
+  const int64_t ranks = placement.defined() ? placement.num_ranks() : 1;
+  return std::max(flops / kFlopsPerUs, static_cast<double>(bytes) / kBytesPerUs) /
+         static_cast<double>(ranks);
+}
+
+}  // namespace flow::graph

@@ -129,7 +129,7 @@ Route route_of_call(const KernelQuery& query) {
                            : find_route(attrs.shape, x.dtype, layout, layout);
 }
 
-KernelChoice bind_route(const KernelQuery& query, const Route& route) {
+KernelChoice bind_route(const KernelQuery& query, const Route& route, Channel channel) {
   RankContext& context = *thread_state().context;
   RankRoute own = make_rank_route(route, context.rank());
   const bool is_checked = &query.op != &kRedistribute &&
@@ -140,7 +140,7 @@ KernelChoice bind_route(const KernelQuery& query, const Route& route) {
   const KernelFn checked = is_on_host ? run_checked_route : staged<run_checked_route>;
   const KernelFn unchecked = is_on_host ? run_bound_route : staged<run_bound_route>;
   return {is_checked ? checked : unchecked,
-          std::make_shared<const BoundRoute>(context, std::move(own))};
+          std::make_shared<const BoundRoute>(context, std::move(own), channel)};
 }
 
 KernelScratch scratch_of_route(const TensorMeta& input, const Route& route, int64_t rank,

@@ -2,6 +2,7 @@
 // separate from the kernel, which belongs to one rank.
 #pragma once
 
+#include "boxing/comm/communicator.h"
 #include "boxing/route.h"
 #include "core/kernel.h"
 #include "core/kernel_scratch.h"
@@ -20,8 +21,9 @@ bool follows_route(const OpDef& op);
 Route route_of_call(const KernelQuery& query);
 
 // The kernel with which the calling thread's rank carries out `route`. Requires: route ==
-// route_of_call(query). The result may run on this rank only.
-KernelChoice bind_route(const KernelQuery& query, const Route& route);
+// route_of_call(query). The result may run on this rank only, in a thread of the channel.
+KernelChoice bind_route(const KernelQuery& query, const Route& route,
+                        Channel channel = Channel::kCaller);
 
 // The memory that carrying out the route takes on `rank`: the packed input, the intermediate parts
 // between its steps, and the packed messages of a step if ranks cannot read each other's memory.

@@ -121,8 +121,11 @@ void copy_box(const Shape& extents, const Strides& source_strides, const std::by
   end_streams();
 }
 
-BoundRoute::BoundRoute(RankContext& context, RankRoute route)
-    : context_(context), rank_route_(std::move(route)), groups_(rank_route_.steps.size(), nullptr) {
+BoundRoute::BoundRoute(RankContext& context, RankRoute route, Channel channel)
+    : context_(context),
+      rank_route_(std::move(route)),
+      channel_(channel),
+      groups_(rank_route_.steps.size(), nullptr) {
   what_ = {.op = "redistribute",
            .shape = rank_route_.route.shape,
            .dtype = rank_route_.route.dtype,
@@ -153,7 +156,7 @@ void BoundRoute::run(const std::byte* source, std::byte* target, Site site) cons
       out = next->data();
     }
     if (step.group.size() > 1 && groups_[i] == nullptr) {
-      groups_[i] = &communicator_for(context_, step.group);
+      groups_[i] = &communicator_for(context_, step.group, channel_);
     }
     if (!step.group.empty()) {
       run_step(step, groups_[i], i == 0 ? source : between->data(), out, what);

@@ -19,8 +19,9 @@ namespace flow::boxing {
 // at a time.
 class BoundRoute {
  public:
-  // Communicators are made when the first run needs them.
-  BoundRoute(RankContext& context, RankRoute route);
+  // Communicators are made when the first run needs them. `channel` is that of the thread that runs
+  // the route.
+  BoundRoute(RankContext& context, RankRoute route, Channel channel = Channel::kCaller);
 
   // Carries out the route and blocks until the target part is complete. Source and target parts are
   // row-major, and null on ranks that hold none; they must not overlap. Collective over the ranks
@@ -46,6 +47,7 @@ class BoundRoute {
 
   RankContext& context_;
   RankRoute rank_route_;
+  Channel channel_;
   Fingerprint what_;
   mutable std::vector<Communicator*> groups_;  // null until first used
   bool is_packed_ = false;

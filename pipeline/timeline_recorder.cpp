@@ -133,14 +133,19 @@ class Reading {
   }
 
   void add(const RanStep& ran, const StepTime& time, const WaitStep& wait) {
-    add_message(Kind::kWait, ran, time, *program_.steps[wait.send].as<SendStep>(),
-                ran.step->inputs[0]);
+    const auto* send = program_.steps[wait.started].as<SendStep>();
+    if (send == nullptr) return add_kernel(ran, time);
+    add_message(Kind::kWait, ran, time, *send, ran.step->inputs[0]);
     events_.back().is_send = true;
   }
 
-  // A kernel, a collective or a conversion.
+  // A kernel, a collective, the wait for one, or a conversion.
   template <class Body>
   void add(const RanStep& ran, const StepTime& time, const Body&) {
+    add_kernel(ran, time);
+  }
+
+  void add_kernel(const RanStep& ran, const StepTime& time) {
     if (!with_kernels_) return;
     events_.push_back(event(Kind::kKernel, time.begin_ns, time.end_ns));
     events_.back().name = ran.step->name();

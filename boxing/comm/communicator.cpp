@@ -174,6 +174,10 @@ const RunningStep& running_step(uint64_t hash, const std::string& inputs) {
   return steps.try_emplace(hash, RunningStep{hash, inputs}).first->second;
 }
 
+const RunningStep* running_step_here() {
+  return current_step;
+}
+
 StepScope::StepScope(const RunningStep& step) : outer_(std::exchange(current_step, &step)) {}
 
 StepScope::~StepScope() {

@@ -42,6 +42,9 @@ class [[nodiscard]] StepScope {
   const RunningStep* outer_;
 };
 
+// The step of the calling thread's StepScope; null outside of one.
+const RunningStep* running_step_here();
+
 // What the members of a group must agree on before data moves. The caller of a collective sets what
 // it knows: the op, the tensor, the layouts before and after, and the line of the user's program.
 // The collective adds its own part. Everything except the site is compared.

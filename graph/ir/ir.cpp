@@ -18,7 +18,8 @@ MetaPtr Value::meta_on(int64_t rank) const {
 bool operator==(const Node& a, const Node& b) {
   return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs && a.stage == b.stage &&
          a.phase == b.phase && a.draw == b.draw && a.is_transient == b.is_transient &&
-         a.guard == b.guard && a.file == b.file && a.line == b.line && a.module == b.module &&
+         a.transfer_start == b.transfer_start && a.guard == b.guard && a.file == b.file &&
+         a.line == b.line && a.module == b.module &&
          (a.op->attrs == nullptr || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
 }
 

@@ -31,6 +31,15 @@ struct Value {
   friend bool operator==(const Value&, const Value&) = default;
 };
 
+// How a redistribution is carried out. A sum over ranks waits until its result, or that of another
+// waiting sum of the same group of ranks, is needed; then all of these become one transfer, a
+// bucket.
+enum class TransferStart : uint8_t {
+  kInOrder,
+  kWithBucket,  // a sum: it and those of its group that wait start in the background
+  kAtOnce,      // starts where the node stands, in the background
+};
+
 struct Node {
   const OpDef* op = nullptr;
   std::vector<std::byte> attrs;
@@ -44,6 +53,7 @@ struct Node {
   // The result is for the next readers only and is not kept: no pass merges the node with an equal
   // one, and it runs for each micro-batch even if the result is always the same.
   bool is_transient = false;
+  TransferStart transfer_start = TransferStart::kInOrder;
   // The index of a step output, a bool scalar: the node runs only if it is true, and a tensor that
   // a skipped node writes keeps its value. -1: the node always runs.
   int64_t guard = -1;

@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::string_view kPhaseLetters = "FBU";
 
+// The words for when a transfer starts, each followed by a space.
+constexpr std::string_view kStartWords[] = {"", "with_bucket ", "background "};
+
 std::string describe(const Value& value) {
   std::string text = str(value.shape, " ", value.dtype);
   if (value.placement.defined()) {
@@ -160,6 +163,9 @@ Node parse_node(Line& line, Graph& graph, std::vector<ValueId> outputs, const Op
     line.expect(" ");
   }
   if (line.accept("transient ")) node.is_transient = true;
+  for (const TransferStart start : {TransferStart::kWithBucket, TransferStart::kAtOnce}) {
+    if (line.accept(kStartWords[static_cast<size_t>(start)])) node.transfer_start = start;
+  }
   if (line.accept("if ")) {
     node.guard = line.integer();
     line.expect(" ");
@@ -193,6 +199,7 @@ std::string to_string(const Graph& graph) {
     text += str(
         " @", kPhaseLetters[static_cast<size_t>(node.phase)], node.stage, " ",
         node.draw < 0 ? "" : str("draw ", node.draw, " "), node.is_transient ? "transient " : "",
+        kStartWords[static_cast<size_t>(node.transfer_start)],
         node.guard < 0 ? "" : str("if ", node.guard, " "),
         node.module.empty() ? "" : str("in ", node.module, " "), node.file, ":", node.line, "\n");
   }

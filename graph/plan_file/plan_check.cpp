@@ -74,7 +74,7 @@ class Check {
   // What the views of a block's steps need in each run, and that sends are waited for.
   void check_runs() {
     const ProgramRuns runs(program_);
-    std::set<std::pair<size_t, int32_t>> sends;
+    std::set<std::pair<size_t, int32_t>> started;
     for (const BlockRun& run : runs.runs()) {
       const Block& block = runs.block_of(run);
       for (size_t i = block.first_step; i < block.end_step; ++i) {
@@ -84,13 +84,18 @@ class Check {
         for (const BufferId id : step.outputs)
           check_in_run(id, run);
         check_in_run(step.guard, run);
-        if (step.as<SendStep>() != nullptr) sends.insert({i, run.micro_batch});
+        if (is_started(step)) started.insert({i, run.micro_batch});
         const auto* wait = step.as<WaitStep>();
-        require(wait == nullptr || sends.erase({wait->send, run.micro_batch}) == 1, "step ", i,
-                " waits for a send that has not begun");
+        require(wait == nullptr || started.erase({wait->started, run.micro_batch}) == 1, "step ", i,
+                " waits for a step that has not begun");
       }
     }
-    require(sends.empty(), "no step waits for a send");
+    require(started.empty(), "no step waits for a step that was started");
+  }
+
+  // True if a wait has to end what the step does.
+  static bool is_started(const Step& step) {
+    return step.as<SendStep>() != nullptr || step.in_background;
   }
 
   void check_in_run(BufferId id, const BlockRun& run) const {
@@ -196,7 +201,13 @@ class Check {
 
   void check_step(size_t index) {
     const Step& step = program_.steps[index];
+    if (step.in_background) {
+      require(step.route() != nullptr && step.route()->steps.size() == 1 &&
+                  step.guard == kNoBuffer && step.turn == StepTurn::kEvery,
+              "step ", index, " cannot be in the background");
+    }
     std::visit([&](const auto& body) { check(index, step, body); }, step.body);
+    if (is_started(step)) started_.insert(index);
   }
 
   void check(size_t index, const Step& step, const ConvertStep&) {
@@ -210,7 +221,6 @@ class Check {
   void check(size_t index, const Step& step, const SendStep& send) {
     require_ids(index, step, 1, 0);
     check_message(index, send.peer, step.inputs[0]);
-    sends_.insert(index);
   }
 
   void check(size_t index, const Step& step, const ReceiveStep& receive) {
@@ -224,9 +234,11 @@ class Check {
   }
 
   void check(size_t index, const Step& step, const WaitStep& wait) {
-    require_ids(index, step, 1, 0);
-    require(sends_.erase(wait.send) == 1 && step.inputs == program_.steps[wait.send].inputs,
-            "step ", index, " waits for a step that is no pending send of its buffer");
+    require_ids(index, step, step.inputs.size(), step.outputs.size());
+    const Step& started = program_.steps[wait.started];
+    require(started_.erase(wait.started) == 1 && step.inputs == started.inputs &&
+                step.outputs == started.outputs,
+            "step ", index, " waits for a step that was not started with its buffers");
   }
 
   void require_ids(size_t index, const Step& step, size_t inputs, size_t outputs) const {
@@ -331,7 +343,7 @@ class Check {
   size_t num_micro_batches_ = 0;
   // Of views: the most bytes from the start of the buffer they show.
   IdMap<BufferId, int64_t> starts_;
-  std::set<size_t> sends_;  // not waited for
+  std::set<size_t> started_;  // not waited for
 };
 
 }  // namespace

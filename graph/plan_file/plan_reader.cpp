@@ -223,6 +223,8 @@ class PlanReader {
       node.phase = static_cast<Phase>(in_.integer(0, static_cast<int64_t>(Phase::kUpdate)));
       node.draw = in_.integer(-1, kMaxNumber);
       node.is_transient = in_.flag();
+      node.transfer_start =
+          static_cast<TransferStart>(in_.integer(0, static_cast<int64_t>(TransferStart::kAtOnce)));
       node.guard = in_.integer(-1, kMaxNumber);
       node.file = text();
       node.line = line();
@@ -338,6 +340,7 @@ class PlanReader {
     step.outputs = ids(num_buffers);
     step.guard = static_cast<BufferId>(in_.index(num_buffers, true));
     step.turn = static_cast<StepTurn>(in_.integer(0, static_cast<int64_t>(StepTurn::kLater)));
+    step.in_background = in_.flag();
     step.body = read_body(kind, index);
     step.file = text();
     step.line = line();

@@ -164,6 +164,7 @@ class PlanWriter {
       body_.integer(static_cast<int64_t>(node.phase));
       body_.integer(node.draw);
       body_.integer(node.is_transient ? 1 : 0);
+      body_.integer(static_cast<int64_t>(node.transfer_start));
       body_.integer(node.guard);
       body_.integer(text(node.file));
       body_.integer(node.line);
@@ -285,6 +286,7 @@ class PlanWriter {
     graph::write(body_, step.outputs);
     body_.integer(step.guard);
     body_.integer(static_cast<int64_t>(step.turn));
+    body_.integer(step.in_background ? 1 : 0);
     std::visit([this](const auto& body) { write_body(body); }, step.body);
     body_.integer(text(step.file));
     body_.integer(step.line);
@@ -326,7 +328,7 @@ class PlanWriter {
     body_.integer(receive.tag);
   }
 
-  void write_body(const WaitStep& wait) { body_.integer(static_cast<int64_t>(wait.send)); }
+  void write_body(const WaitStep& wait) { body_.integer(static_cast<int64_t>(wait.started)); }
 
   void write_rank(const RankCertificate& rank) {
     body_.integer(rank.rank);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 #include "boxing/planner.h"
@@ -16,8 +17,9 @@ namespace flow::graph {
 
 namespace {
 
-// Of a bucket, as of those that eager mode makes of gradients.
-constexpr int64_t kBucketBytes = 25 << 20;
+// Of redistributions in the background that are no buckets. What they read stays in memory until
+// they end.
+constexpr size_t kMostInBackground = 2;
 
 // A layout for a tensor of one dim that has the partial axes of another and is whole along the
 // others.
@@ -36,14 +38,14 @@ ProgramBuilder::ProgramBuilder(int64_t rank, const KernelTable& kernels) : kerne
 }
 
 BlockIndex ProgramBuilder::begin_block() {
-  flush_sums();
+  end_communication();
   if (!program_.blocks.empty()) program_.blocks.back().end_step = program_.steps.size();
   program_.blocks.push_back({program_.steps.size(), program_.steps.size()});
   return current_block();
 }
 
 void ProgramBuilder::add_run(const BlockRun& run) {
-  flush_sums();
+  end_communication();
   Block block = program_.block(run.block);
   if (run.block == current_block()) block.end_step = program_.steps.size();
   if (block.first_step < block.end_step) program_.runs.push_back(run);
@@ -133,7 +135,7 @@ void ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag, const 
 }
 
 void ProgramBuilder::add_wait(size_t send) {
-  add_step({.body = WaitStep{.send = send}, .inputs = program_.steps[send].inputs});
+  add_step({.body = WaitStep{.started = send}, .inputs = program_.steps[send].inputs});
 }
 
 bool ProgramBuilder::may_read(BufferId twin, BufferId source) const {
@@ -188,6 +190,9 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
   }
   if (call.kind == KernelCall::Kind::kView)
     return {add_view(sources[0], call.outputs[0], call.view_offset)};
+  // The communication thread takes no scratch memory to pack an input.
+  const bool packs = boxing::follows_route(op) && node.transfer_start == TransferStart::kAtOnce;
+  if (packs && allows_background_) sources[0] = contiguous(sources[0]);
   Step step{.inputs = sources, .guard = guard_, .file = node.file, .line = node.line};
   for (uint32_t left = op.mutates; left != 0; left &= left - 1)
     step.outputs.push_back(sources[static_cast<size_t>(std::countr_zero(left))]);
@@ -201,7 +206,7 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
     auto route = std::make_shared<const boxing::Route>(boxing::route_of_call(query));
     step.body =
         CollectiveStep{.op_call = {.op = &op, .attrs = node.attrs}, .route = std::move(route)};
-    add_collective(std::move(step));
+    add_collective(std::move(step), node.transfer_start);
   } else {
     KernelStep kernel{.op_call = {.op = &op, .attrs = node.attrs},
                       .draw = node.draw,
@@ -214,18 +219,67 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
 }
 
 void ProgramBuilder::add_step(Step step) {
-  if (!pending_.empty() && uses_pending(step)) flush_sums();
+  flush_used(step);
+  end_used(step);
   program_.steps.push_back(std::move(step));
 }
 
-void ProgramBuilder::add_collective(Step step) {
-  PendingSum sum{.step = {}, .ranks = summed_ranks(step)};
-  if (sum.ranks.empty()) return add_step(std::move(step));
-  const auto bytes = static_cast<int64_t>(buffer(step.outputs[0]).meta->local_bytes());
-  if (pending_bytes_ + bytes > kBucketBytes || uses_pending(step)) flush_sums();
-  sum.step = std::move(step);
-  pending_.push_back(std::move(sum));
-  pending_bytes_ += bytes;
+void ProgramBuilder::add_collective(Step step, TransferStart start) {
+  const bool in_background = allows_background_ && start != TransferStart::kInOrder &&
+                             step.guard == kNoBuffer &&
+                             step.as<CollectiveStep>()->route->steps.size() == 1;
+  const std::vector<int64_t> ranks = summed_ranks(step);
+  flush_used(step);
+  if (ranks.empty() || (in_background && start == TransferStart::kAtOnce))
+    return push_collective(std::move(step), in_background);
+  pending_.push_back({std::move(step), ranks});
+  if (in_background) flush_like(pending_.size() - 1, true);
+}
+
+void ProgramBuilder::push_collective(Step step, bool in_background) {
+  end_used(step);
+  if (in_background) {
+    const auto is_bucket = [&](size_t started) {
+      return program_.steps[started].as<BucketStep>() != nullptr;
+    };
+    const size_t others = running_.size() - static_cast<size_t>(std::count_if(
+                                                running_.begin(), running_.end(), is_bucket));
+    if (step.as<BucketStep>() == nullptr && others >= kMostInBackground) {
+      const auto oldest = std::find_if_not(running_.begin(), running_.end(), is_bucket);
+      end_running(static_cast<size_t>(oldest - running_.begin()));
+    }
+    step.in_background = true;
+    running_.push_back(program_.steps.size());
+  }
+  program_.steps.push_back(std::move(step));
+}
+
+void ProgramBuilder::end_used(const Step& step) {
+  for (size_t i = 0; i < running_.size();) {
+    if (must_follow(step, program_.steps[running_[i]])) {
+      end_running(i);
+    } else {
+      ++i;
+    }
+  }
+}
+
+void ProgramBuilder::end_running(size_t index) {
+  const size_t started = running_[index];
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+  const Step& step = program_.steps[started];
+  program_.steps.push_back({.body = WaitStep{.started = started},
+                            .inputs = step.inputs,
+                            .outputs = step.outputs,
+                            .file = step.file,
+                            .line = step.line});
+}
+
+void ProgramBuilder::end_communication() {
+  while (!pending_.empty())
+    flush_like(0, false);
+  while (!running_.empty())
+    end_running(0);
 }
 
 std::vector<int64_t> ProgramBuilder::summed_ranks(const Step& step) const {
@@ -243,41 +297,47 @@ std::vector<int64_t> ProgramBuilder::summed_ranks(const Step& step) const {
   return ranks.size() > 1 ? ranks : std::vector<int64_t>();
 }
 
-bool ProgramBuilder::uses_pending(const Step& step) const {
-  const auto is_root_of = [&](BufferId id, BufferId of) {
-    return id != kNoBuffer && program_.root_of(id) == program_.root_of(of);
+bool ProgramBuilder::must_follow(const Step& step, const Step& other) const {
+  const auto has = [&](const std::vector<BufferId>& ids, BufferId id) {
+    return id != kNoBuffer && std::any_of(ids.begin(), ids.end(), [&](BufferId of) {
+             return of != kNoBuffer && program_.root_of(id) == program_.root_of(of);
+           });
   };
-  return std::any_of(pending_.begin(), pending_.end(), [&](const PendingSum& sum) {
-    const BufferId addend = sum.step.inputs[0], result = sum.step.outputs[0];
-    const auto reads_result = [&](BufferId id) { return is_root_of(id, result); };
-    return std::any_of(step.inputs.begin(), step.inputs.end(), reads_result) ||
-           reads_result(step.guard) ||
-           std::any_of(step.outputs.begin(), step.outputs.end(),
-                       [&](BufferId id) { return is_root_of(id, addend) || reads_result(id); });
-  });
+  const auto is_written = [&](BufferId id) { return has(other.outputs, id); };
+  return is_written(step.guard) ||
+         std::any_of(step.inputs.begin(), step.inputs.end(), is_written) ||
+         std::any_of(step.outputs.begin(), step.outputs.end(),
+                     [&](BufferId id) { return is_written(id) || has(other.inputs, id); });
 }
 
-void ProgramBuilder::flush_sums() {
-  std::vector<PendingSum> sums = std::exchange(pending_, {});
-  pending_bytes_ = 0;
-  for (auto begin = sums.begin(); begin != sums.end();) {
-    const auto dtype_of = [&](const PendingSum& sum) {
-      return buffer(sum.step.outputs[0]).meta->dtype;
-    };
-    const auto end = std::stable_partition(
-        begin, sums.end(), [&, ranks = begin->ranks, dtype = dtype_of(*begin)](const auto& sum) {
-          return sum.ranks == ranks && dtype_of(sum) == dtype;
-        });
-    add_bucket({begin, end});
-    begin = end;
+void ProgramBuilder::flush_used(const Step& step) {
+  for (size_t i = 0; i < pending_.size();) {
+    if (must_follow(step, pending_[i].step)) {
+      flush_like(i, false);
+      i = 0;
+    } else {
+      ++i;
+    }
   }
 }
 
-void ProgramBuilder::add_bucket(std::span<PendingSum> sums) {
-  if (sums.size() == 1) {
-    program_.steps.push_back(std::move(sums[0].step));
-    return;
-  }
+void ProgramBuilder::flush_like(size_t pending, bool in_background) {
+  const auto dtype_of = [&](const PendingSum& sum) {
+    return buffer(sum.step.outputs[0]).meta->dtype;
+  };
+  const std::vector<int64_t> ranks = pending_[pending].ranks;
+  const auto others = std::stable_partition(
+      pending_.begin(), pending_.end(), [&, dtype = dtype_of(pending_[pending])](const auto& sum) {
+        return sum.ranks != ranks || dtype_of(sum) != dtype;
+      });
+  std::vector<PendingSum> sums(std::make_move_iterator(others),
+                               std::make_move_iterator(pending_.end()));
+  pending_.erase(others, pending_.end());
+  add_bucket(sums, in_background);
+}
+
+void ProgramBuilder::add_bucket(std::span<PendingSum> sums, bool in_background) {
+  if (sums.size() == 1) return push_collective(std::move(sums[0].step), in_background);
   Step bucket{.file = sums[0].step.file, .line = sums[0].step.line};
   const boxing::Route& first = *sums[0].step.as<CollectiveStep>()->route;
   const BufferId memory = static_cast<BufferId>(program_.buffers.size());
@@ -299,7 +359,7 @@ void ProgramBuilder::add_bucket(std::span<PendingSum> sums) {
   made_in_.push_back(current_block());
   bucket.body = BucketStep{std::make_shared<const boxing::Route>(
       boxing::one_step_route({most}, first.dtype, summed(first.from), summed(first.to)))};
-  program_.steps.push_back(std::move(bucket));
+  push_collective(std::move(bucket), in_background);
 }
 
 BufferId ProgramBuilder::movable_addend(BufferId addend, BufferId bucket) const {
@@ -324,6 +384,8 @@ void ProgramBuilder::share_bucket_memory() {
   std::vector<size_t> last_use(program_.buffers.size(), 0);  // by root
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     const Step& step = program_.steps[i];
+    const auto* wait = step.as<WaitStep>();
+    if (wait != nullptr && program_.steps[wait->started].as<BucketStep>() != nullptr) continue;
     for (const auto* ids : {&step.inputs, &step.outputs}) {
       for (const BufferId id : *ids) {
         if (id != kNoBuffer) last_use[static_cast<size_t>(program_.root_of(id))] = i;
@@ -351,7 +413,7 @@ std::vector<BufferId> ProgramBuilder::add_absent(const std::vector<MetaPtr>& met
 }
 
 Program ProgramBuilder::finish() {
-  flush_sums();
+  end_communication();
   if (!program_.blocks.empty()) program_.blocks.back().end_step = program_.steps.size();
   if (program_.runs.empty()) program_.blocks.clear();
   share_bucket_memory();

@@ -40,6 +40,9 @@ class ProgramBuilder {
 
   void set_num_draws(int64_t count) { program_.num_draws = count; }
 
+  // Whether the redistributions that follow may be in the background; at first they may.
+  void allow_background(bool is_allowed) { allows_background_ = is_allowed; }
+
   // The kernels that follow run only if this bool scalar is true; kNoBuffer: always.
   void set_guard(BufferId guard) { guard_ = guard; }
 
@@ -92,16 +95,27 @@ class ProgramBuilder {
     std::vector<int64_t> ranks;
   };
 
-  // All steps are added here. What a step uses is summed before it.
+  // Nearly all steps are added here. What a step uses is summed before it, and complete.
   void add_step(Step step);
   // Adds a redistribution, at once or together with later ones.
-  void add_collective(Step step);
+  void add_collective(Step step, TransferStart start);
+  // Adds a step that sums or redistributes, after those in the background whose buffers it uses.
+  void push_collective(Step step, bool in_background);
+  // Ends the collectives in the background that use the step's buffers.
+  void end_used(const Step& step);
+  // Ends the collective in the background with this index in running_.
+  void end_running(size_t index);
+  // Nothing of the block may be pending or in the background when it ends.
+  void end_communication();
   // The ranks whose addends a redistribution adds up; empty if it cannot be part of a bucket.
   std::vector<int64_t> summed_ranks(const Step& step) const;
-  bool uses_pending(const Step& step) const;
-  // Adds the redistributions that wait, as one bucket for each group and dtype.
-  void flush_sums();
-  void add_bucket(std::span<PendingSum> sums);
+  // True if `step` reads what `other` writes, or writes what it reads or writes.
+  bool must_follow(const Step& step, const Step& other) const;
+  // Adds the sums that wait and that the step uses, together with others of their groups.
+  void flush_used(const Step& step);
+  // Adds the sums that wait and have the group and dtype of a sum among them, as one bucket.
+  void flush_like(size_t pending, bool in_background);
+  void add_bucket(std::span<PendingSum> sums, bool in_background);
   // Lets addends that only a bucket reads last be made in the bucket's memory.
   void share_bucket_memory();
   // The buffer whose memory has exactly the elements of an addend; kNoBuffer if there is none that
@@ -113,7 +127,8 @@ class ProgramBuilder {
   const KernelTable& kernels_;
   Program program_;
   std::vector<PendingSum> pending_;
-  int64_t pending_bytes_ = 0;
+  std::vector<size_t> running_;  // the steps in the background that no step has waited for
+  bool allows_background_ = true;
   std::vector<BlockIndex> made_in_;     // by buffer: the block that it was added in
   std::map<BufferId, BufferId> twins_;  // the strided forms of blocked buffers
   std::map<std::vector<int64_t>, TableId> tables_;

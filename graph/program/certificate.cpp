@@ -53,7 +53,8 @@ class Listing {
                                   " from ", part.from, " to ", part.to),
                       .bytes = static_cast<int64_t>(part.bytes),
                       .time_us = part.time_us,
-                      .is_guarded = step().guard != kNoBuffer});
+                      .is_guarded = step().guard != kNoBuffer,
+                      .in_background = step().in_background});
     }
   }
 
@@ -66,8 +67,15 @@ class Listing {
   }
 
   void add(const WaitStep& wait) {
-    const SendStep& send = *program_.steps[wait.send].as<SendStep>();
-    add_message(Communication::Kind::kWait, step().inputs[0], rank_, send.peer, send.tag);
+    const Step& started = program_.steps[wait.started];
+    if (const auto* send = started.as<SendStep>()) {
+      return add_message(Communication::Kind::kWait, step().inputs[0], rank_, send->peer,
+                         send->tag);
+    }
+    const std::vector<int64_t> group = boxing::group_of(started.route()->steps[0], rank_);
+    if (group.size() < 2) return;
+    all_.push_back(
+        {.kind = Communication::Kind::kEnd, .step = wait.started, .ranks = group, .what = {}});
   }
 
   void add_message(Communication::Kind kind, BufferId buffer, int64_t from, int64_t to,
@@ -112,7 +120,7 @@ class CommunicationList {
   const Communication& current() const { return of_block()[next_]; }
 
   int64_t current_tag() const {
-    const bool is_message = current().kind != Kind::kCollective;
+    const bool is_message = current().kind != Kind::kCollective && current().kind != Kind::kEnd;
     return current().tag + (is_message ? std::max(runs_->runs()[run_].micro_batch, 0) : 0);
   }
 
@@ -167,6 +175,7 @@ class Rehearsal {
   explicit Rehearsal(const Programs& programs) : programs_(programs) {
     for (size_t rank = 0; rank < programs.size(); ++rank)
       todo_.emplace_back(*programs[rank], static_cast<int64_t>(rank));
+    background_.resize(programs.size());
     longest_queue_.resize(programs.size(), 0);
     num_collectives_.resize(programs.size(), 0);
     num_messages_.resize(programs.size(), 0);
@@ -177,7 +186,7 @@ class Rehearsal {
     while (goes_on) {
       goes_on = false;
       for (size_t rank = 0; rank < programs_.size(); ++rank) {
-        while (!is_done(rank) && advance(rank))
+        while ((!is_done(rank) && advance(rank)) || advance_background(rank))
           goes_on = true;
       }
     }
@@ -204,18 +213,27 @@ class Rehearsal {
     std::unordered_set<int64_t> received;  // tags of messages whose sender has not waited for them
   };
 
+  // What a rank's communication thread does.
+  struct Background {
+    std::deque<const Communication*> todo;
+    std::unordered_set<size_t> done;  // steps for which the rank has not waited
+  };
+
   bool is_done(size_t rank) const { return todo_[rank].at_end(); }
 
   const Communication& current(size_t rank) const { return todo_[rank].current(); }
 
   Edge& edge_of(const Communication& it) { return edges_[{it.ranks[0], it.ranks[1]}]; }
 
-  std::string describe(size_t rank, const Communication& it, int64_t tag) const {
+  // `tag`: of a message that is sent or received.
+  std::string describe(size_t rank, const Communication& it, int64_t tag = 0) const {
     static constexpr const char* kVerbs[] = {"", "send to", "receive from", "wait for its send to"};
     const Step& step = programs_[rank]->steps[it.step];
     std::string text = str("rank ", rank, " step ", it.step, ": ");
     if (it.kind == Kind::kCollective) {
-      text += it.what;
+      text += str(it.what, it.in_background ? " in the background" : "");
+    } else if (it.kind == Kind::kEnd) {
+      text += "wait for its end";
     } else {
       text += str(kVerbs[static_cast<size_t>(it.kind)], " rank ",
                   it.ranks[it.kind == Kind::kRecv ? 0 : 1], " of ", it.bytes, " bytes");
@@ -229,31 +247,57 @@ class Rehearsal {
     return describe(rank, current(rank), todo_[rank].current_tag());
   }
 
-  [[noreturn]] void fail(const std::string& why, size_t rank, const std::string& other) const {
-    throw InternalError(str("[certificate] ", why, ": ", describe_current(rank), "; ", other));
+  // `one` and `other` describe what two ranks do.
+  [[noreturn]] static void fail(const std::string& why, const std::string& one,
+                                const std::string& other) {
+    throw InternalError(str("[certificate] ", why, ": ", one, "; ", other));
   }
 
   bool advance(size_t rank) {
     const Communication& it = current(rank);
-    if (it.kind == Kind::kCollective) return meet(rank, it);
-    const bool moves = it.kind == Kind::kSend   ? send(rank, it)
-                       : it.kind == Kind::kRecv ? receive(rank, it)
-                                                : has_been_received(rank, it);
+    if (it.kind == Kind::kCollective && !it.in_background) return meet(rank);
+    if (it.kind == Kind::kCollective) background_[rank].todo.push_back(&it);
+    const bool moves = it.kind == Kind::kCollective || it.kind == Kind::kSend ? true
+                       : it.kind == Kind::kRecv                               ? receive(rank, it)
+                       : it.kind == Kind::kEnd ? background_[rank].done.erase(it.step) > 0
+                                               : has_been_received(rank, it);
+    if (it.kind == Kind::kSend) send(rank, it);
     if (moves) todo_[rank].advance();
     return moves;
   }
 
-  bool meet(size_t rank, const Communication& it) {
+  // The collective that a rank's own thread waits in; null if there is none.
+  const Communication* waits_in(size_t rank) const {
+    if (is_done(rank)) return nullptr;
+    const Communication& it = current(rank);
+    return it.kind == Kind::kCollective && !it.in_background ? &it : nullptr;
+  }
+
+  // The same for its communication thread.
+  const Communication* background_of(size_t rank) const {
+    return background_[rank].todo.empty() ? nullptr : background_[rank].todo.front();
+  }
+
+  // Whether all members of a collective have come to it. `of` gives what a member waits in.
+  template <class Of>
+  bool is_complete(size_t rank, const Communication& it, const Of& of) const {
     for (const int64_t other : it.ranks) {
       const auto peer = static_cast<size_t>(other);
-      if (peer >= programs_.size() || is_done(peer)) return false;
-      const Communication& its = current(peer);
-      if (its.kind != Kind::kCollective || its.ranks != it.ranks) return false;
-      if (its.what != it.what) fail("members of a group differ", rank, describe_current(peer));
-      if (its.is_guarded != it.is_guarded) {
-        fail("one member of a group may skip what the others do", rank, describe_current(peer));
+      const Communication* its = peer < programs_.size() ? of(peer) : nullptr;
+      if (its == nullptr || its->ranks != it.ranks) return false;
+      const bool skips = its->is_guarded != it.is_guarded;
+      if (its->what != it.what || skips) {
+        fail(skips ? "one member of a group may skip what the others do"
+                   : "members of a group differ",
+             describe(rank, it), describe(peer, *its));
       }
     }
+    return true;
+  }
+
+  bool meet(size_t rank) {
+    const Communication& it = current(rank);
+    if (!is_complete(rank, it, [&](size_t peer) { return waits_in(peer); })) return false;
     const std::vector<int64_t> members = it.ranks;
     for (const int64_t member : members) {
       ++num_collectives_[static_cast<size_t>(member)];
@@ -262,7 +306,20 @@ class Rehearsal {
     return true;
   }
 
-  bool send(size_t rank, const Communication& it) {
+  bool advance_background(size_t rank) {
+    const Communication* it = background_of(rank);
+    if (it == nullptr) return false;
+    if (!is_complete(rank, *it, [&](size_t peer) { return background_of(peer); })) return false;
+    for (const int64_t member : it->ranks) {
+      Background& background = background_[static_cast<size_t>(member)];
+      background.done.insert(background.todo.front()->step);
+      background.todo.pop_front();
+      ++num_collectives_[static_cast<size_t>(member)];
+    }
+    return true;
+  }
+
+  void send(size_t rank, const Communication& it) {
     Edge& edge = edge_of(it);
     edge.under_way.push_back({&it, todo_[rank].current_tag()});
     ++num_messages_[rank];
@@ -271,7 +328,6 @@ class Rehearsal {
       longest_queue_[to] =
           std::max(longest_queue_[to], static_cast<int64_t>(edge.under_way.size()));
     }
-    return true;
   }
 
   bool receive(size_t rank, const Communication& it) {
@@ -282,7 +338,8 @@ class Rehearsal {
     if (message.tag != todo_[rank].current_tag() || message.sent->bytes != it.bytes || skips) {
       fail(skips ? "one side of a message may skip it"
                  : "messages arrive in another order or with another size than expected",
-           rank, describe(static_cast<size_t>(it.ranks[0]), *message.sent, message.tag));
+           describe_current(rank),
+           describe(static_cast<size_t>(it.ranks[0]), *message.sent, message.tag));
     }
     edge.under_way.pop_front();
     edge.received.insert(message.tag);
@@ -308,6 +365,7 @@ class Rehearsal {
 
   const Programs& programs_;
   std::vector<CommunicationList> todo_;
+  std::vector<Background> background_;                                   // by rank
   std::vector<int64_t> longest_queue_, num_collectives_, num_messages_;  // by rank
   std::map<std::pair<int64_t, int64_t>, Edge> edges_;
 };

@@ -17,7 +17,8 @@ namespace flow::graph {
 
 // One thing that a program does together with other ranks.
 struct Communication {
-  enum class Kind : uint8_t { kCollective, kSend, kRecv, kWait };
+  // kWait: for a send. kEnd: for a collective in the background.
+  enum class Kind : uint8_t { kCollective, kSend, kRecv, kWait, kEnd };
 
   Kind kind = Kind::kCollective;
   size_t step = 0;             // of the program
@@ -29,6 +30,7 @@ struct Communication {
   double time_us = 0;       // predicted, of a collective
   int64_t tag = 0;          // of a message, and of the wait for it
   bool is_guarded = false;  // the step may be skipped
+  bool in_background = false;
 };
 
 // The communications of a program, in the order of its runs, as `rank` takes part in them. `rank`
@@ -68,6 +70,7 @@ struct Certificate {
 // ranks are received in another order than they are sent, with another size, or not at all; ranks
 // wait for each other in a circle; a rank may skip what another one does, or skips it under a
 // condition that is not one broadcast value; memory of the arena is used wrongly (check_memory).
+// A rank's communication thread carries out its collectives in the background one after another.
 // Sends count as unbuffered: a send ends when it is received. Assumed, and compared at run time by
 // FLOW_CHECK=1: ranks hold equal data of a broadcast value.
 Certificate certify(const Programs& programs, RankKind rank_kind = {});

@@ -56,7 +56,9 @@ class RankLowering {
   void add_blocks() {
     const std::vector<int64_t> sizes = order_.cut.sizes();
     const BlockIndex before = builder_.begin_block();
+    builder_.allow_background(false);  // everything here ends with the block
     add_all(NodeTime::kBefore);
+    builder_.allow_background(true);
     BlockRuns runs(order_, rank_, buffers_, builder_);
     builder_.set_per_micro_batch(true);
     for (const int64_t m : sizes)

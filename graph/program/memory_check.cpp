@@ -172,6 +172,10 @@ class DataCheck {
     }
     for (const auto& [send, micro_batch] : sends_)
       fail(program_, str("no step waits for the end of ", describe(program_, send)));
+    if (!in_background_.empty()) {
+      fail(program_,
+           str("no step waits for the end of ", describe(program_, in_background_.front())));
+    }
   }
 
  private:
@@ -191,8 +195,64 @@ class DataCheck {
          str(describe(program_, step), " reads buffer ", id, ", which no step has written before"));
   }
 
+  // True if the buffers share memory. Views of different parts of a buffer do not.
+  bool overlap(BufferId a, BufferId b) const {
+    if (a == kNoBuffer || b == kNoBuffer || program_.root_of(a) != program_.root_of(b))
+      return false;
+    const auto [a_begin, a_end] = bytes_of(a);
+    const auto [b_begin, b_end] = bytes_of(b);
+    return a_begin < b_end && b_begin < a_end;
+  }
+
+  // Begin and end in the buffer that a view shows; all of it for what moves between micro-batches.
+  std::pair<int64_t, int64_t> bytes_of(BufferId id) const {
+    const TensorMeta& meta = *program_.buffer(id).meta;
+    const auto size = static_cast<int64_t>(dtype_size(meta.dtype));
+    int64_t begin = 0, elements = meta.is_contiguous ? meta.local_numel : -1;
+    for (; program_.buffer(id).base != kNoBuffer; id = program_.buffer(id).base) {
+      if (program_.buffer(id).begins != kNoTable) elements = -1;
+      begin += program_.buffer(id).offset *
+               static_cast<int64_t>(dtype_size(program_.buffer(id).meta->dtype));
+    }
+    if (elements < 0) return {0, INT64_MAX};
+    return {begin, begin + elements * size};
+  }
+
+  // What runs in the background reads its inputs and writes its outputs until it ends.
+  void check_background(size_t index) const {
+    const Step& step = program_.steps[index];
+    const auto shares = [&](BufferId id, const std::vector<BufferId>& with) {
+      return std::any_of(with.begin(), with.end(), [&](BufferId it) { return overlap(id, it); });
+    };
+    for (const size_t started : in_background_) {
+      const Step& other = program_.steps[started];
+      bool is_wrong = shares(step.guard, other.outputs);
+      for (const BufferId id : step.inputs)
+        is_wrong = is_wrong || shares(id, other.outputs);
+      for (const BufferId id : step.outputs)
+        is_wrong = is_wrong || shares(id, other.outputs) || shares(id, other.inputs);
+      if (!is_wrong) continue;
+      fail(program_, str(describe(program_, index), " uses a buffer before ",
+                         describe(program_, started), " has ended"));
+    }
+  }
+
+  void check_waits(size_t index, const WaitStep& wait) {
+    const Step& started = program_.steps[wait.started];
+    if (started.as<SendStep>() != nullptr) {
+      if (sends_.erase({wait.started, run_->micro_batch}) > 0) return;
+      fail(program_, str(describe(program_, index), " waits for a send that has not begun"));
+    }
+    const auto at = std::find(in_background_.begin(), in_background_.end(), wait.started);
+    if (at == in_background_.end())
+      fail(program_, str(describe(program_, index), " waits for a step that has not begun"));
+    in_background_.erase(at);
+  }
+
   void check_step(size_t index) {
     const Step& step = program_.steps[index];
+    if (const auto* wait = step.as<WaitStep>()) check_waits(index, *wait);
+    check_background(index);
     const bool only_writes_first = step.op_call() != nullptr && step.op_call()->op == &ops::kCopy;
     for (size_t k = only_writes_first ? 1 : 0; k < step.inputs.size(); ++k)
       check_written(index, step.inputs[k]);
@@ -204,9 +264,7 @@ class DataCheck {
       if (uses_.is_moving(root) && !uses_.is_kept(root)) transient_.push_back(root);
     }
     if (step.as<SendStep>() != nullptr) sends_.insert({index, run_->micro_batch});
-    const auto* wait = step.as<WaitStep>();
-    if (wait != nullptr && sends_.erase({wait->send, run_->micro_batch}) == 0)
-      fail(program_, str(describe(program_, index), " waits for a send that has not begun"));
+    if (step.in_background) in_background_.push_back(index);
   }
 
   const Program& program_;
@@ -216,6 +274,7 @@ class DataCheck {
   IdMap<BufferId, std::vector<bool>> written_;
   std::vector<BufferId> transient_;             // written in this run
   std::set<std::pair<size_t, int32_t>> sends_;  // not waited for
+  std::vector<size_t> in_background_;           // started and not waited for
 };
 
 }  // namespace

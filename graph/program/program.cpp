@@ -29,7 +29,7 @@ std::string partner_of(const Step& step) {
   if (const auto* receive = step.as<ReceiveStep>()) {
     return str(" peer ", receive->peer, " tag ", receive->tag);
   }
-  if (const auto* wait = step.as<WaitStep>()) return str(" for step ", wait->send);
+  if (const auto* wait = step.as<WaitStep>()) return str(" for step ", wait->started);
   return {};
 }
 }  // namespace
@@ -84,7 +84,7 @@ std::string to_string(const Program& program, int64_t rank) {
 namespace {
 
 void add_step(std::string& text, const Program& program, const Step& step) {
-  text += str(step.name(), '(');
+  text += str(step.in_background ? "start " : "", step.name(), '(');
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     text += str(i == 0 ? "" : ", ", buffer_name(program, step.inputs[i]));
   }

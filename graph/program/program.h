@@ -103,9 +103,10 @@ struct ReceiveStep {
   int64_t tag = 0;
 };
 
-// Ends the send of the same micro-batch, which read inputs[0].
+// Ends what a step started, and has the buffers of that step: the send of the same micro-batch, or
+// a collective in the background of the same run of the block.
 struct WaitStep {
-  size_t send = 0;  // the step that started it
+  size_t started = 0;  // the step that started it
 };
 
 using StepBody = std::variant<KernelStep, CollectiveStep, BucketStep, ConvertStep, SendStep,
@@ -119,6 +120,9 @@ struct Step {
   std::vector<BufferId> inputs = {};
   std::vector<BufferId> outputs = {};
   BufferId guard = kNoBuffer;  // a bool scalar; the step is skipped if it is false
+  // Of a collective or a bucket: the communication thread carries it out while the next steps run,
+  // until a WaitStep ends it. Its route has one step.
+  bool in_background = false;
   StepTurn turn = StepTurn::kEvery;
   // The line of user code.
   std::string file = {};

@@ -53,7 +53,7 @@ bool is_same(const ReceiveStep& a, const ReceiveStep& b) {
 }
 
 bool is_same(const WaitStep& a, const WaitStep& b) {
-  return a.send == b.send;
+  return a.started == b.started;
 }
 
 bool same_program_up_to_rank(const Step& a, const Step& b) {
@@ -62,7 +62,8 @@ bool same_program_up_to_rank(const Step& a, const Step& b) {
     return other != nullptr && is_same(body, *other);
   };
   return a.inputs == b.inputs && a.outputs == b.outputs && a.guard == b.guard && a.turn == b.turn &&
-         a.line == b.line && a.file == b.file && std::visit(has_same_body, a.body);
+         a.in_background == b.in_background && a.line == b.line && a.file == b.file &&
+         std::visit(has_same_body, a.body);
 }
 
 }  // namespace

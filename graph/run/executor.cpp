@@ -4,10 +4,12 @@
 #include <array>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "boxing/comm/comm_thread.h"
 #include "boxing/ranks/advance.h"
 #include "boxing/routed_kernel.h"
 #include "boxing/transfer_log.h"
@@ -23,6 +25,10 @@
 namespace flow::graph {
 
 namespace {
+boxing::Channel channel_of(const Step& step) {
+  return step.in_background ? boxing::Channel::kBackground : boxing::Channel::kCaller;
+}
+
 // An edge has a group of its two ranks, in ascending order.
 boxing::Communicator& pair_with(RankContext& rank, int64_t peer) {
   const std::array<int64_t, 2> ranks = {std::min(rank.rank(), peer), std::max(rank.rank(), peer)};
@@ -135,7 +141,8 @@ void Executor::load_step(const Step& step, LoadedBlock& block) {
       std::any_of(block.moving.begin() + static_cast<std::ptrdiff_t>(num_moving),
                   block.moving.end(), [](const MovingView& it) { return !it.metas.empty(); });
   if (is_positional) loaded.kernels = load_each(step, block);
-  loaded.depends_on_run = is_positional || step.turn != StepTurn::kEvery;
+  loaded.in_background = step.in_background;
+  loaded.depends_on_run = is_positional || step.turn != StepTurn::kEvery || loaded.in_background;
 }
 
 std::vector<LoadedKernel> Executor::load_each(const Step& step, const LoadedBlock& block) {
@@ -187,14 +194,16 @@ LoadedKernel Executor::load(const KernelStep& kernel, const KernelCall& call) co
 
 LoadedKernel Executor::load(const Step& step, const CollectiveStep& collective) const {
   const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return meta_of(id); });
-  KernelChoice choice = boxing::bind_route(metas.query(collective.op_call), *collective.route);
+  KernelChoice choice =
+      boxing::bind_route(metas.query(collective.op_call), *collective.route, channel_of(step));
   return {
       .fn = choice.fn, .state = std::move(choice.state), .attrs = collective.op_call.raw_attrs()};
 }
 
-LoadedBucket Executor::load(const Step&, const BucketStep& bucket) const {
+LoadedBucket Executor::load(const Step& step, const BucketStep& bucket) const {
+  const std::vector<int64_t> ranks = boxing::group_of(bucket.route->steps[0], rank_.rank());
   return {.route = bucket.route.get(),
-          .ranks = boxing::group_of(bucket.route->steps[0], rank_.rank())};
+          .group = &boxing::communicator_for(rank_, ranks, channel_of(step))};
 }
 
 LoadedSend Executor::load(const Step&, const SendStep& send) const {
@@ -345,9 +354,8 @@ void Executor::cancel_run() {
   if (!is_running_) return;
   is_running_ = false;
   for (LoadedStep& step : steps_) {
-    auto* send = std::get_if<LoadedSend>(&step.body);
-    if (send == nullptr) continue;
-    send->pending.clear();
+    if (auto* send = std::get_if<LoadedSend>(&step.body)) send->pending.clear();
+    if (step.work.valid()) std::exchange(step.work, {}).wait();  // its error is that of the run
   }
   rank_.generator().set_state(drawn_before_);
 }
@@ -383,12 +391,23 @@ void Executor::run_step(LoadedStep& step) {
   if (step.guard != kNoBuffer && !guard_allows(step)) return;
   if (step.depends_on_run) {
     if (!takes_turn(step.turn, *run_)) return;
+    if (step.in_background) return start(step);
     if (!step.kernels.empty())
       return run(step, step.kernels[static_cast<size_t>(run_->micro_batch)]);
   }
   // Nearly all steps are kernels. Asking for them first saves the jump of the visit, about 2 ns.
   if (const auto* kernel = std::get_if<LoadedKernel>(&step.body)) return run(step, *kernel);
   std::visit([&](auto& body) { run(step, body); }, step.body);
+}
+
+void Executor::start(LoadedStep& step) {
+  step.work = boxing::comm_thread(rank_).submit([&, in_run = boxing::running_step_here()] {
+    std::optional<boxing::StepScope> scope;
+    if (in_run != nullptr) scope.emplace(*in_run);
+    if (const auto* bucket = std::get_if<LoadedBucket>(&step.body)) return run(step, *bucket);
+    const auto& kernel = std::get<LoadedKernel>(step.body);
+    kernel.fn({step.inputs, step.outputs, kernel.attrs, kernel.state.get(), {}, rank_, step.site});
+  });
 }
 
 void Executor::run(const LoadedStep& step, const LoadedKernel& kernel) {
@@ -422,14 +441,13 @@ void Executor::run(const LoadedStep& step, const LoadedBucket& bucket) {
   for (const TensorView& input : step.inputs)
     parts.push_back({input.data, input.meta->local_numel});
   const auto begin = std::chrono::steady_clock::now();
-  boxing::communicator_for(rank_, bucket.ranks)
-      .all_reduce_parts(parts, step.outputs[0].data, route.dtype, boxing::ReduceOp::kSum,
-                        {.op = "redistribute",
-                         .shape = route.shape,
-                         .dtype = route.dtype,
-                         .from = route.from,
-                         .to = route.to,
-                         .site = step.site});
+  bucket.group->all_reduce_parts(parts, step.outputs[0].data, route.dtype, boxing::ReduceOp::kSum,
+                                 {.op = "redistribute",
+                                  .shape = route.shape,
+                                  .dtype = route.dtype,
+                                  .from = route.from,
+                                  .to = route.to,
+                                  .site = step.site});
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
   rank_.slot<boxing::TransferLog>().add(user_site(step.site), route, took.count());
 }
@@ -469,7 +487,8 @@ void Executor::run(const LoadedStep& step, const ReceiveStep& receive) {
 
 void Executor::run(const LoadedStep&, const WaitStep& wait) {
   const AddSeconds timed(times_.waiting);
-  LoadedSend& send = std::get<LoadedSend>(steps_[wait.send].body);
+  if (steps_[wait.started].in_background) return steps_[wait.started].work.get();
+  LoadedSend& send = std::get<LoadedSend>(steps_[wait.started].body);
   boxing::Communicator& pair = pair_with(rank_, send.peer);
   const auto pending =
       std::find_if(send.pending.begin(), send.pending.end(),

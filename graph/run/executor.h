@@ -39,9 +39,9 @@ class Executor {
   // compiled for.
   void run(std::span<const Tensor> externals);
 
-  // Cancels the sends of a run that threw, because the next run reuses their memory, and takes back
-  // its random draws; does nothing after a complete run. Ranks that may be receiving must have been
-  // told of the error.
+  // Cancels the sends of a run that threw and waits for its collectives in the background, because
+  // the next run reuses their memory, and takes back its random draws; does nothing after a
+  // complete run. Ranks that may be waiting must have been told of the error.
   void cancel_run();
 
   const RunTimes& last_run() const { return times_; }
@@ -102,6 +102,8 @@ class Executor {
   void run_block(LoadedBlock& block);
   void run_step(LoadedStep& step);
   void run_timed(LoadedStep& step);
+  // Runs the step in the communication thread.
+  void start(LoadedStep& step);
   // Returns whether the guard of a step allows it to run.
   bool guard_allows(const LoadedStep& step);
   void run(const LoadedStep& step, const LoadedKernel& kernel);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <span>
 #include <variant>
 #include <vector>
@@ -35,7 +36,7 @@ struct LoadedKernel {
 
 struct LoadedBucket {
   const boxing::Route* route = nullptr;
-  std::vector<int64_t> ranks = {};
+  boxing::Communicator* group = nullptr;
 };
 
 // A send in progress.
@@ -57,7 +58,9 @@ struct LoadedStep {
   BufferId guard = kNoBuffer;
   const TensorView* guard_view = nullptr;
   Site site = Site::none();
-  bool depends_on_run = false;  // whether or with which kernel it runs
+  bool depends_on_run = false;  // whether or with which kernel it runs, or in which thread
+  bool in_background = false;
+  std::future<void> work = {};  // of a step in the background that has not ended
   StepTurn turn = StepTurn::kEvery;
   std::variant<LoadedKernel, LoadedBucket, ConvertStep, LoadedSend, ReceiveStep, WaitStep> body =
       {};

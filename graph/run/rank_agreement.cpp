@@ -48,7 +48,8 @@ std::string text_of(const Graph& graph, const Node& node) {
   for (const ValueId id : node.outputs)
     text += str(' ', text_of(graph.value(id)));
   return text + str(" stage ", node.stage, " phase ", static_cast<int>(node.phase), " draw ",
-                    node.draw, " guard ", node.guard, node.is_transient ? " transient" : "");
+                    node.draw, " guard ", node.guard, node.is_transient ? " transient" : "",
+                    " transfer ", static_cast<int>(node.transfer_start));
 }
 
 // A line without its call site.

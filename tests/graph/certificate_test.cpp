@@ -1,6 +1,7 @@
 // Certificates: programs that end are certified, and what would go wrong is named.
 #include "graph/program/certificate.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -45,9 +46,18 @@ struct Hand {
     return *this;
   }
 
-  // For the send that is step `step`.
+  // For the send, or the step in the background, that is step `step`.
   Hand& wait(size_t step) {
-    program.steps.push_back({.body = WaitStep{.send = step}, .inputs = program.steps[step].inputs});
+    program.steps.push_back({.body = WaitStep{.started = step},
+                             .inputs = program.steps[step].inputs,
+                             .outputs = program.steps[step].outputs});
+    return *this;
+  }
+
+  // Like all_reduce, in the background.
+  Hand& start_all_reduce(int64_t count, uint32_t line) {
+    all_reduce(count, line);
+    program.steps.back().in_background = true;
     return *this;
   }
 
@@ -185,6 +195,74 @@ TEST(Certificate, NamesAStepThatOnlyOneRankMaySkip) {
   EXPECT_TRUE(has(message, "one side of a message may skip it")) << message;
 }
 
+TEST(Certificate, FollowsWhatRunsInTheBackground) {
+  const Hand first = Hand(0).start_all_reduce(8, 1).all_reduce(4, 2).wait(0);
+  const Hand second = Hand(1).all_reduce(4, 2).start_all_reduce(8, 1).wait(1);
+  EXPECT_EQ(refusal(first, second), "certified")
+      << "the two threads of a rank have separate orders";
+  const std::vector<Program> programs = {first.program, second.program};
+  EXPECT_EQ(certify(programs).ranks[1].num_collectives, 2);
+
+  const std::string swapped =
+      refusal(Hand(0).start_all_reduce(8, 1).start_all_reduce(4, 2).wait(0).wait(1),
+              Hand(1).start_all_reduce(4, 2).start_all_reduce(8, 1).wait(0).wait(1));
+  EXPECT_TRUE(has(swapped, "members of a group differ: rank ")) << swapped;
+  EXPECT_TRUE(has(swapped, "in the background at user.cpp:1")) << swapped;
+
+  const std::string alone =
+      refusal(Hand(0).start_all_reduce(8, 1).wait(0), Hand(1).all_reduce(8, 1));
+  EXPECT_TRUE(has(alone,
+                  "ranks wait for ever: rank 0 step 0: wait for its end at user.cpp:1; "
+                  "rank 1 step 0: all_reduce"))
+      << alone;
+}
+
+// A gradient is made, summed in the background, and read.
+struct SumInBackground : Hand {
+  explicit SumInBackground(int64_t rank) : Hand(rank) {
+    start_all_reduce(8, 1);
+    const Step start = program.steps[0];
+    const BufferId read = buffer(8);
+    program.steps = {
+        {.body = ConvertStep{}, .outputs = {start.inputs[0]}},
+        start,
+        {.body = ConvertStep{}, .inputs = {start.inputs[0]}, .outputs = {read}},
+        {.body = WaitStep{.started = 1}, .inputs = start.inputs, .outputs = start.outputs},
+        {.body = ConvertStep{}, .inputs = {start.outputs[0]}, .outputs = {read}}};
+  }
+};
+
+std::string refusal_of_change(const std::function<void(Program&)>& change) {
+  SumInBackground a(0), b(1);
+  for (Hand* hand : {static_cast<Hand*>(&a), static_cast<Hand*>(&b)}) {
+    change(hand->program);
+    plan_memory(hand->program);
+  }
+  return refusal(a, b);
+}
+
+TEST(Certificate, NamesBuffersThatAreUsedWhileTheyMove) {
+  EXPECT_EQ(refusal_of_change([](Program&) {}), "certified");
+  const std::string read = refusal_of_change(
+      [](Program& program) { program.steps[2].inputs[0] = program.steps[1].outputs[0]; });
+  EXPECT_TRUE(has(read,
+                  "step 2 (to_strided) uses a buffer before step 1 (redistribute) at "
+                  "user.cpp:1 has ended"))
+      << read;
+  const std::string written = refusal_of_change(
+      [](Program& program) { program.steps[2].outputs[0] = program.steps[1].inputs[0]; });
+  EXPECT_TRUE(has(written, "uses a buffer before step 1")) << written;
+  const std::string endless = refusal_of_change([](Program& program) {
+    program.steps.erase(program.steps.begin() + 3, program.steps.end());
+  });
+  EXPECT_TRUE(has(endless, "no step waits for the end of step 1 (redistribute)")) << endless;
+  const std::string early = refusal_of_change([](Program& program) {
+    std::swap(program.steps[1], program.steps[3]);
+    program.steps[1].body = WaitStep{.started = 3};
+  });
+  EXPECT_FALSE(early == "certified") << early;
+}
+
 // Writes a, computes b of a, c of b, and sends c to itself.
 struct Chain : Hand {
   BufferId a = buffer(10), b = buffer(20), c = buffer(5), d = buffer(5);
@@ -195,7 +273,7 @@ struct Chain : Hand {
                      {.body = ConvertStep{}, .inputs = {b}, .outputs = {c}},
                      {.body = SendStep{.peer = 0}, .inputs = {c}},
                      {.body = ReceiveStep{.peer = 0}, .outputs = {d}},
-                     {.body = WaitStep{.send = 3}, .inputs = {c}}};
+                     {.body = WaitStep{.started = 3}, .inputs = {c}}};
     plan_memory(program);
   }
 

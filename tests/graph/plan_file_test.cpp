@@ -164,11 +164,14 @@ std::string refusal_of(const std::vector<Step>& steps) {
 
 TEST(PlanFile, ChecksWhatEachKindOfStepNeeds) {
   const Step send{.body = SendStep{.peer = 1}, .inputs = {0}};
-  const Step wait{.body = WaitStep{.send = 0}, .inputs = {0}};
+  const Step wait{.body = WaitStep{.started = 0}, .inputs = {0}};
   EXPECT_EQ(refusal_of({send, wait}), "accepted");
-  EXPECT_TRUE(has(refusal_of({send, {.body = WaitStep{.send = 0}, .inputs = {1}}}),
-                  "step 1 waits for a step that is no pending send of its buffer"));
+  EXPECT_TRUE(has(refusal_of({send, {.body = WaitStep{.started = 0}, .inputs = {1}}}),
+                  "step 1 waits for a step that was not started with its buffers"));
   EXPECT_TRUE(has(refusal_of({send, wait, wait}), "step 2 waits for"));
+  Step in_background = send;
+  in_background.in_background = true;
+  EXPECT_TRUE(has(refusal_of({in_background, wait}), "step 0 cannot be in the background"));
   EXPECT_TRUE(has(refusal_of({{.body = SendStep{.peer = 0}, .inputs = {0}}}), "no valid message"));
   EXPECT_TRUE(has(refusal_of({{.body = ReceiveStep{.peer = 1}, .inputs = {0}}}),
                   "does not have the buffers that it needs"));

@@ -237,7 +237,8 @@ TEST(Blocks, PlansWithWrongOnesAreRefused) {
     for (std::vector<int64_t>& table : p.tables)
       table.back() += 1 << 20;
   });
-  expect("waits for a send", [](Program& p) { std::reverse(p.runs.begin(), p.runs.end()); });
+  expect("waits for a step that has not begun",
+         [](Program& p) { std::reverse(p.runs.begin(), p.runs.end()); });
 }
 
 // Whatever a forged file says, reading it ends with a plan or a BadFile.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <span>
 
 #include <gtest/gtest.h>
 
+#include "boxing/comm/comm_thread.h"
 #include "boxing/comm/communicator_wrap.h"
 #include "core/context.h"
 #include "core/env.h"
@@ -23,7 +25,12 @@ using boxing::ReduceOp;
 using boxing::Transfer;
 using graph::Communication;
 
-using Calls = std::vector<RecordedCall>;
+// The calls of the rank's own thread and of its communication thread.
+struct Calls {
+  std::vector<RecordedCall> own = {};
+  std::mutex mutex = {};
+  std::vector<RecordedCall> background = {};  // guarded by mutex
+};
 
 int64_t sum(std::span<const int64_t> numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), int64_t{0});
@@ -114,9 +121,9 @@ class RecordingCommunicator final : public Communicator {
                  const Fingerprint& what) override {
     auto transfer = std::make_unique<RecordedTransfer>();
     if (add("send", what, bytes, {})) {
-      calls_.back().ranks = {rank_of(position()), rank_of(peer)};
-      calls_.back().tag = tag;
-      transfer->sent_by = calls_.size() - 1;
+      calls_.own.back().ranks = {rank_of(position()), rank_of(peer)};
+      calls_.own.back().tag = tag;
+      transfer->sent_by = calls_.own.size() - 1;
     }
     transfer->inner = inner_->isend(source, bytes, peer, tag, what);
     return transfer;
@@ -126,8 +133,8 @@ class RecordingCommunicator final : public Communicator {
                  const Fingerprint& what) override {
     auto transfer = std::make_unique<RecordedTransfer>();
     if (add("receive", what, bytes, {})) {
-      calls_.back().ranks = {rank_of(peer), rank_of(position())};
-      calls_.back().tag = tag;
+      calls_.own.back().ranks = {rank_of(peer), rank_of(position())};
+      calls_.own.back().tag = tag;
     }
     transfer->inner = inner_->irecv(target, bytes, peer, tag, what);
     return transfer;
@@ -137,9 +144,9 @@ class RecordingCommunicator final : public Communicator {
   void wait(Transfer transfer) override {
     auto& recorded = dynamic_cast<RecordedTransfer&>(*transfer);
     if (recorded.sent_by && add("wait", {}, 0, {})) {
-      calls_.back().ranks = calls_[*recorded.sent_by].ranks;
-      calls_.back().bytes = calls_[*recorded.sent_by].bytes;
-      calls_.back().sent_by = *recorded.sent_by;
+      calls_.own.back().ranks = calls_.own[*recorded.sent_by].ranks;
+      calls_.own.back().bytes = calls_.own[*recorded.sent_by].bytes;
+      calls_.own.back().sent_by = *recorded.sent_by;
     }
     inner_->wait(std::move(recorded.inner));
   }
@@ -171,7 +178,13 @@ class RecordingCommunicator final : public Communicator {
   bool add(const char* name, const Fingerprint& what, int64_t bytes,
            std::optional<int64_t> received) {
     if (boxing::mark(what, "", 0, DType::kUInt8).step == nullptr) return false;
-    calls_.push_back({name, ranks(), what, bytes, received});
+    const RecordedCall call{name, ranks(), what, bytes, received};
+    if (boxing::is_comm_thread()) {
+      const std::lock_guard lock(calls_.mutex);
+      calls_.background.push_back(call);
+    } else {
+      calls_.own.push_back(call);
+    }
     return true;
   }
 
@@ -242,14 +255,22 @@ void record_calls() {
 }
 
 std::vector<RecordedCall> take_recorded_calls() {
-  return std::exchange(thread_state().context->slot<Calls>(), {});
+  auto& calls = thread_state().context->slot<Calls>();
+  std::vector<RecordedCall> all = std::exchange(calls.own, {});
+  const std::lock_guard lock(calls.mutex);
+  all.insert(all.end(), calls.background.begin(), calls.background.end());
+  calls.background.clear();
+  return all;
 }
 
 BytesOfCollectives expect_as_certified(const graph::CompiledStep& step,
                                        const std::vector<RecordedCall>& calls,
                                        const std::string& what) {
   const int64_t rank = env::rank();
-  const std::vector<Communication> all = graph::communications_of(step.program(), rank);
+  std::vector<Communication> all = graph::communications_of(step.program(), rank);
+  std::erase_if(all, [](const Communication& it) { return it.kind == Communication::Kind::kEnd; });
+  std::stable_partition(all.begin(), all.end(),
+                        [](const Communication& it) { return !it.in_background; });
   BytesOfCollectives bytes;
   std::map<std::string, int> times;  // how often each collective has run
   int64_t num_collectives = 0, num_messages = 0;

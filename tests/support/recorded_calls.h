@@ -28,7 +28,7 @@ struct RecordedCall {
 // Records the calls of the calling thread's rank from now on. Call it before the rank communicates.
 void record_calls();
 
-// Returns the calls since the last take.
+// Returns the calls since the last take, those of the communication thread last.
 std::vector<RecordedCall> take_recorded_calls();
 
 // The most bytes that a rank receives in a collective, by what the collective does and how many

@@ -36,6 +36,7 @@ struct GraphSignature {
   bool recomputes = false;
   bool is_exact = false;
   graph::PassSet passes = graph::PassSet::kAll;
+  graph::OverlapOptions overlap = {};
   // The guards around the call.
   Placement default_placement = {};
   NdSbp default_sbp = {};

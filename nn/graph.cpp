@@ -14,6 +14,7 @@
 #include "core/view_link.h"
 #include "eager/runtime.h"
 #include "graph/compile.h"
+#include "graph/passes/overlap_redistributions.h"
 #include "graph/passes/settle_stages.h"
 #include "graph/passes/shard_captures.h"
 #include "graph/trace/tracer.h"
@@ -98,6 +99,7 @@ struct StepPasses {
   graph::PassSet set = graph::PassSet::kAll;
   std::vector<graph::ShardedCapture> shards = {};  // the parameters that ZeRO stage 3 shards
   bool gathers_once = false;                       // ZeroOptions::once_per_step
+  graph::OverlapOptions overlap = {};
   pipeline::MicroBatching batching = {};
 };
 
@@ -121,6 +123,7 @@ std::vector<graph::Pass> list_passes(const StepPasses& step) {
   const auto first =
       passes.insert(passes.begin(), graph::graph_pass("settle_stages", true, graph::settle_stages));
   if (!step.shards.empty()) passes.insert(first + 1, zero_pass(step));
+  passes.push_back(graph::overlap_pass(step.overlap));
   passes.push_back(pipeline::micro_batching_pass(step.batching));
   return passes;
 }
@@ -160,6 +163,7 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments, 
   signature.recomputes = config_.recomputes_;
   signature.is_exact = config_.is_exact_;
   signature.passes = config_.passes_;
+  signature.overlap = config_.overlap_;
   CompiledGraph* found = plans_->use([&](const CompiledGraph& plan) {
     return plan.state_->signature == signature && plan.state_->modules.has_modes();
   });
@@ -222,7 +226,9 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
   }
   const GradsAside grads_aside(parameters);
   graph::TracedStep traced;
-  StepPasses step{.set = config_.passes_, .gathers_once = config_.zero_.once_per_step};
+  StepPasses step{.set = config_.passes_,
+                  .gathers_once = config_.zero_.once_per_step,
+                  .overlap = config_.overlap_};
   {
     const ZeroParameters::StandIns stand_ins(zero);
     graph::Trace trace;

@@ -48,6 +48,21 @@ GraphConfig& GraphConfig::set_passes(graph::PassSet passes) {
   return *this;
 }
 
+GraphConfig& GraphConfig::set_overlap(const OverlapOptions& options) {
+  const auto require = [](bool holds, const char* name, double value, const char* wanted) {
+    if (!holds)
+      throw InvalidArgument(str("[graph] ", name, " must be ", wanted, "; received ", value));
+  };
+  require(options.bucket_mb > 0, "bucket_mb", options.bucket_mb, "positive");
+  require(options.first_bucket_mb > 0, "first_bucket_mb", options.first_bucket_mb, "positive");
+  require(options.least_kb >= 0, "least_kb", options.least_kb, "at least 0");
+  require(options.least_hidden_us >= 0, "least_hidden_us", options.least_hidden_us, "at least 0");
+  require(options.most_memory_share >= 0, "most_memory_share", options.most_memory_share,
+          "at least 0");
+  overlap_ = options;
+  return *this;
+}
+
 GraphConfig& GraphConfig::require_exact(bool on) {
   is_exact_ = on;
   return *this;

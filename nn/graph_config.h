@@ -7,11 +7,14 @@
 #include <string>
 
 #include "core/dtype.h"
+#include "graph/passes/overlap_options.h"
 #include "graph/passes/pass_set.h"
 #include "nn/optim/grad_scaler.h"
 #include "pipeline/generators.h"
 
 namespace flow::nn {
+
+using graph::OverlapOptions;
 
 inline constexpr graph::PassSet exact = graph::PassSet::kExact;
 
@@ -66,6 +69,9 @@ class GraphConfig {
   // the eager step on contiguous() copies of its arguments and captured tensors. Ranks whose table
   // of matrix products differs from rank 0's (FLOW_CPU_TABLE) use rank 0's from this call on.
   GraphConfig& set_passes(graph::PassSet passes);
+  // Says which transfers between ranks run while the step computes. Results do not depend on it.
+  // Throws InvalidArgument for a negative number and for buckets of no bytes.
+  GraphConfig& set_overlap(const OverlapOptions& options);
   // Requires that results are those of the whole batch. Modules that would change them (a batch
   // norm in training under micro-batches) raise Unsupported with module and line when the graph is
   // compiled.
@@ -115,6 +121,7 @@ class GraphConfig {
   int64_t max_plans_ = 32;
   std::shared_ptr<GraphTimeline> timeline_;
   graph::PassSet passes_ = graph::PassSet::kAll;
+  graph::OverlapOptions overlap_;
 };
 
 }  // namespace flow::nn

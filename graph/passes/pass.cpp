@@ -5,6 +5,7 @@
 #include "graph/passes/copies.h"
 #include "graph/passes/dead_nodes.h"
 #include "graph/passes/identities.h"
+#include "graph/passes/overlap_redistributions.h"
 #include "graph/passes/recompute_activations.h"
 #include "graph/passes/redistributions.h"
 #include "graph/passes/settle_stages.h"
@@ -32,6 +33,7 @@ std::vector<Pass> optimizing_passes(PassSet set) {
 std::vector<Pass> plain_passes(PassSet set) {
   std::vector<Pass> passes = optimizing_passes(set);
   passes.insert(passes.begin(), graph_pass("settle_stages", true, settle_stages));
+  passes.push_back(overlap_pass({}));
   return passes;
 }
 

@@ -8,6 +8,7 @@
 #include "graph/passes/copies.h"
 #include "graph/passes/dead_nodes.h"
 #include "graph/passes/identities.h"
+#include "graph/passes/overlap_redistributions.h"
 #include "graph/passes/pass.h"
 #include "graph/passes/recompute_activations.h"
 #include "graph/passes/redistributions.h"
@@ -59,6 +60,73 @@ TEST(Passes, LargeActivationsAreComputedAgain) {
   const std::string small = text("(1024, 2047)", "", "%2");
   Graph untouched = parse_graph(small, op_table());
   EXPECT_EQ(recompute_activations(untouched), 0) << "less than 8 MiB";
+}
+
+// A redistribution of %input among two ranks, of (64, 64) float32.
+std::string moved(const char* output, const char* input, const char* sbp, const std::string& end) {
+  return str(output, " = redistribute(", input, ") {placement=cpu:(0, 1), nd_sbp=", sbp,
+             ", grad_sbp=none} : (64, 64) float32 [", sbp, " on cpu:(0, 1)] @", end, "\n");
+}
+
+// The text of the graph after its redistributions were overlapped with work.
+std::string overlapped(const std::string& text, const OverlapOptions& options, int64_t want) {
+  Graph graph = parse_graph(text, op_table());
+  verify(graph);
+  EXPECT_EQ(overlap_redistributions(graph, options), want);
+  verify(graph);
+  return to_string(graph);
+}
+
+TEST(Passes, SumsOfGradientsMoveToWhereTheirAddendsAre) {
+  const std::string kP = "(64, 64) float32 [P on cpu:(0, 1)]",
+                    kWhole = "(64, 64) float32 [B on cpu:(0, 1)]";
+  const std::string inputs = str("input %0 : ", kP, "\ninput %1 : ", kWhole, "\n");
+  const std::string first = str("%2 = neg(%0) {} : ", kP, " @B0 a.cpp:1\n"),
+                    second = str("%3 = neg(%2) {} : ", kP, " @B0 a.cpp:2\n"),
+                    third = str("%4 = neg(%3) {} : ", kP, " @B0 a.cpp:3\n");
+  const std::string updates =
+      str("%8 = add(%1, %5) {alpha=1.0} : ", kWhole, " @U0 a.cpp:7\n",
+          "%9 = add(%8, %6) {alpha=1.0} : ", kWhole, " @U0 a.cpp:8\n",
+          "%10 = add(%9, %7) {alpha=1.0} : ", kWhole, " @U0 a.cpp:9\n", "return %10\n");
+  const auto text = [&](const char* ends, const std::vector<int>& order) {
+    const std::vector<std::string> nodes = {first,
+                                            second,
+                                            third,
+                                            moved("%5", "%2", "B", "B0 a.cpp:4"),
+                                            moved("%6", "%3", "B", str("B0 ", ends, "a.cpp:5")),
+                                            moved("%7", "%4", "B", "B0 a.cpp:6")};
+    std::string all = inputs;
+    for (const int i : order)
+      all += nodes[static_cast<size_t>(i)];
+    return all + updates;
+  };
+  // The first two are 32 KiB, which is the size of the first bucket.
+  EXPECT_EQ(overlapped(text("", {0, 1, 2, 3, 4, 5}), {.first_bucket_mb = 1.0 / 32}, 3),
+            text("with_bucket ", {0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(overlapped(text("", {0, 1, 2, 3, 4, 5}), {}, 3), text("", {0, 3, 1, 4, 2, 5}))
+      << "less than a bucket";
+  EXPECT_EQ(overlapped(text("", {0, 1, 2, 3, 4, 5}), {.enabled = false}, 0),
+            text("", {0, 1, 2, 3, 4, 5}));
+}
+
+TEST(Passes, OtherRedistributionsOverlapIfThereIsWork) {
+  const std::string kP = "(64, 64) float32 [P on cpu:(0, 1)]",
+                    kWhole = "(64, 64) float32 [B on cpu:(0, 1)]";
+  const auto text = [&](const char* transfer, bool is_early) {
+    const std::string made = str("%1 = neg(%0) {} : ", kP, " @B0 a.cpp:1\n"),
+                      other = str("%2 = matmul(%9, %9) {} : ", kWhole, " @B0 a.cpp:2\n"),
+                      sum = moved("%3", "%1", "B", str("B0 ", transfer, "a.cpp:3"));
+    return str("input %0 : ", kP, "\ninput %9 : ", kWhole, "\n", made,
+               is_early ? sum + other : other + sum, "%4 = mul(%3, %2) {} : ", kWhole,
+               " @B0 a.cpp:4\nreturn %4\n");
+  };
+  const OverlapOptions any{.least_kb = 16, .least_hidden_us = 1};
+  EXPECT_EQ(overlapped(text("", false), any, 1), text("background ", true));
+  EXPECT_EQ(overlapped(text("", false), {.least_kb = 17, .least_hidden_us = 1}, 0), text("", false))
+      << "too few bytes";
+  EXPECT_EQ(overlapped(text("", false), {.least_kb = 16, .least_hidden_us = 1e6}, 0),
+            text("", false))
+      << "too little work";
 }
 
 TEST(Passes, NodesOfAnotherPhaseAreKept) {

@@ -34,12 +34,14 @@ struct How {
   int64_t parts = 1;
   pipeline::ScheduleRule schedule = pipeline::one_f_one_b();
   bool recomputes = false;
+  nn::OverlapOptions overlap = {};
 };
 
 std::string describe(const How& how) {
   return str("stage ", how.zero.stage, how.zero.once_per_step ? " once" : "", ", ",
              how.amp ? str(*how.amp) : "no autocast", ", ", how.parts, " parts, ",
-             to_string(how.schedule), how.recomputes ? ", recompute" : "");
+             to_string(how.schedule), how.recomputes ? ", recompute" : "",
+             how.overlap == kOverlapsAll ? ", all overlaps" : "");
 }
 
 template <class Model>
@@ -48,7 +50,7 @@ struct Train : nn::Graph<Train<Model>> {
 
   Train(const Model& m, optim::Optimizer& optimizer, const How& how) : model(m) {
     this->add_optimizer(optimizer, {.clip_grad_norm = 1.0});
-    this->config().enable_zero(how.zero);
+    this->config().enable_zero(how.zero).set_overlap(how.overlap);
     this->config().set_micro_batches(how.parts).set_schedule(how.schedule);
     if (how.amp) this->config().enable_amp(*how.amp);
     if (how.recomputes) this->config().enable_recompute();
@@ -267,14 +269,20 @@ const std::vector<How> kZero = {{.zero = {.stage = 1}},
                                 {.zero = {.stage = 2}, .parts = 2},
                                 {.zero = {.stage = 3}, .parts = 3},
                                 {.zero = {.stage = 2, .once_per_step = true}, .parts = 2},
-                                {.zero = {.stage = 3, .once_per_step = true}, .parts = 2}};
+                                {.zero = {.stage = 3, .once_per_step = true}, .parts = 2},
+                                {.zero = {.stage = 1}, .overlap = kOverlapsAll},
+                                {.zero = {.stage = 2}, .overlap = kOverlapsAll},
+                                {.zero = {.stage = 3}, .overlap = kOverlapsAll},
+                                {.zero = {.stage = 3}, .parts = 2, .overlap = kOverlapsAll}};
 const std::vector<How> kOptions = {{},
                                    {.parts = 3},
                                    {.recomputes = true},
                                    {.amp = bfloat16},
                                    {.amp = float16},
                                    {.zero = {.stage = 2}, .amp = float16, .parts = 2},
-                                   {.zero = {.stage = 3}, .amp = bfloat16, .recomputes = true}};
+                                   {.zero = {.stage = 3}, .amp = bfloat16, .recomputes = true},
+                                   {.overlap = kOverlapsAll},
+                                   {.parts = 3, .overlap = kOverlapsAll}};
 
 TEST_F(GraphMemory, UnderDataParallelIsKnown) {
   expect_stated_on(kDataParallel, kSmallMlp, kOptions);

@@ -181,6 +181,7 @@ struct Way {
   Sbp data = kB;
   int64_t zero_stage = 0;
   bool recomputes = false;
+  bool overlaps_all = false;
   int transport = 0;  // threads, messages, shared memory
 
   int64_t ranks() const {
@@ -269,6 +270,7 @@ struct Step : nn::Graph<Step> {
     config().set_micro_batches(way.micro_batches).set_schedule(way.schedule);
     config().enable_zero({.stage = way.zero_stage});
     if (way.recomputes) config().enable_recompute();
+    if (way.overlaps_all) config().set_overlap(kOverlapsAll);
     if (way.is_exact) config().set_passes(nn::exact);
   }
 
@@ -381,8 +383,10 @@ class Draw {
       ways.push_back({.recomputes = one_in(3)});
       lay_out_on_stages(ways.back());
     }
-    for (Way& way : ways)
+    for (Way& way : ways) {
       way.transport = one_in(3) ? static_cast<int>(1 + below(2)) : 0;
+      way.overlaps_all = one_in(2);
+    }
     return ways;
   }
 
@@ -450,13 +454,13 @@ std::string describe(const Model& model, const Way& way) {
   std::string text;
   for (const Kind* kind : model.layers)
     text += str(text.empty() ? "" : ", ", kind->name);
-  text +=
-      str("; loss ", static_cast<int>(model.loss), ", rule ", static_cast<int>(model.rule),
-          model.has_two_optimizers ? ", two optimizers" : "", model.clips ? ", clips" : "", "; ",
-          model.batch, " rows; ", way.is_compiled ? "graph" : "eager", way.is_exact ? " exact" : "",
-          ", ", way.micro_batches, " micro-batches, ", to_string(way.schedule), ", zero ",
-          way.zero_stage, way.recomputes ? ", recompute" : "", ", transport ", way.transport,
-          "; data ", way.data);
+  text += str("; loss ", static_cast<int>(model.loss), ", rule ", static_cast<int>(model.rule),
+              model.has_two_optimizers ? ", two optimizers" : "", model.clips ? ", clips" : "",
+              "; ", model.batch, " rows; ", way.is_compiled ? "graph" : "eager",
+              way.is_exact ? " exact" : "", ", ", way.micro_batches, " micro-batches, ",
+              to_string(way.schedule), ", zero ", way.zero_stage,
+              way.recomputes ? ", recompute" : "", way.overlaps_all ? ", all overlaps" : "",
+              ", transport ", way.transport, "; data ", way.data);
   for (size_t i = 0; i < way.stages.size(); ++i)
     text += str(i == 0 ? " on " : ", ", way.stages[i], ' ', way.weights[i]);
   return text;

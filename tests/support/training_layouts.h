@@ -12,6 +12,13 @@ inline constexpr Sbp kB = sbp::broadcast;
 inline const Sbp kS0 = sbp::split(0);
 inline const Sbp kS1 = sbp::split(1);
 
+// Options with which also the transfers of small models run in the background.
+inline constexpr nn::OverlapOptions kOverlapsAll{.bucket_mb = 1e-3,
+                                                 .first_bucket_mb = 1e-4,
+                                                 .least_kb = 0,
+                                                 .least_hidden_us = 0,
+                                                 .most_memory_share = 1};
+
 // Without a placement: one rank and local tensors.
 struct TrainingLayout {
   const char* name = "one rank";

@@ -1,0 +1,196 @@
+// Starting gradient reductions during backward: Li et al. 2020, "PyTorch Distributed: Experiences
+// on Accelerating Data Parallel Training". Gathering parameters ahead of their use: Rajbhandari et
+// al. 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models".
+#include "graph/passes/overlap_redistributions.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "boxing/planner.h"
+#include "boxing/redistribute_op.h"
+#include "boxing/routed_kernel.h"
+#include "graph/ir/graph_uses.h"
+#include "graph/passes/node_cost.h"
+
+namespace flow::graph {
+
+namespace {
+
+constexpr double kBytesPerKb = 1 << 10;
+constexpr double kBytesPerMb = 1 << 20;
+
+boxing::Layout layout_of(const Value& value) {
+  return {value.placement, value.nd_sbp};
+}
+
+class Overlap {
+ public:
+  Overlap(Graph& graph, const OverlapOptions& options)
+      : graph_(graph), options_(options), uses_(graph) {}
+
+  int64_t run() {
+    const auto moves = [](const Node& node) { return node.op == &boxing::kRedistribute; };
+    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), moves)) return 0;
+    predict();
+    for (const Capture& capture : graph_.captures)
+      kept_bytes_ += static_cast<double>(bytes_of(graph_.value(capture.initial)));
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (moves(graph_.nodes[i])) plan(i);
+    }
+    reorder();
+    return num_changed_;
+  }
+
+ private:
+  // One that is being filled.
+  struct Bucket {
+    double bytes = 0;
+    double limit_mb = 0;
+  };
+
+  void predict() {
+    work_us_.push_back(0);
+    for (const Node& node : graph_.nodes) {
+      const bool computes = node.op != &boxing::kRedistribute;
+      work_us_.push_back(work_us_.back() + (computes ? predicted_us(graph_, node) : 0));
+    }
+  }
+
+  // The predicted work of the nodes [begin, end).
+  double work_us(size_t begin, size_t end) const { return work_us_[end] - work_us_[begin]; }
+
+  void plan(size_t index) {
+    Node& node = graph_.nodes[index];
+    const Value &from = graph_.value(node.inputs[0]), &to = graph_.value(node.outputs[0]);
+    if (node.guard >= 0 || from.placement != to.placement || from.device != DeviceType::kCpu)
+      return;
+    const boxing::Route route =
+        boxing::find_route(from.shape, from.dtype, layout_of(from), layout_of(to));
+    if (route.steps.size() != 1) return;
+    const auto input_exists = static_cast<size_t>(uses_.maker(node.inputs[0]) + 1);
+    if (is_gradient_sum(node, route))
+      return add_to_bucket(index, from, route.steps[0].axes, input_exists);
+    if (route.bytes() < options_.least_kb * kBytesPerKb || is_too_large(from, to) ||
+        needs_scratch(from, route)) {
+      return;
+    }
+    const std::span<const size_t> readers = uses_.readers(node.outputs[0]);
+    const size_t first_use = readers.empty() ? graph_.nodes.size() : readers.front();
+    size_t start = input_exists;
+    if (!readers.empty() && gathers(from, to)) {
+      start = first_use;
+      while (start > input_exists && work_us(start, first_use) < 2 * route.time_us())
+        --start;
+    }
+    if (std::min(work_us(start, first_use), route.time_us()) < options_.least_hidden_us) return;
+    set(index, TransferStart::kAtOnce, std::min(start, index));
+  }
+
+  // True for the sum of a gradient over replicas of its parameter, which backward itself does not
+  // need.
+  bool is_gradient_sum(const Node& node, const boxing::Route& route) const {
+    const boxing::RouteStep& step = route.steps[0];
+    if (step.kind != boxing::RouteStepKind::kAllReduce ||
+        boxing::source_op(step) != boxing::ReduceOp::kSum || node.phase != Phase::kBackward) {
+      return false;
+    }
+    const std::span<const size_t> readers = uses_.readers(node.outputs[0]);
+    return std::none_of(readers.begin(), readers.end(), [&](size_t reader) {
+      return graph_.nodes[reader].phase == Phase::kBackward;
+    });
+  }
+
+  static bool gathers(const Value& from, const Value& to) {
+    return part_bytes(to) > part_bytes(from);
+  }
+
+  static size_t part_bytes(const Value& value) {
+    return value.meta_on(value.placement.ranks()[0])->local_bytes();
+  }
+
+  // True if the transfer needs too much memory in addition while it runs.
+  bool is_too_large(const Value& from, const Value& to) const {
+    return part_bytes(from) != part_bytes(to) &&
+           static_cast<double>(bytes_of(to)) > options_.most_memory_share * kept_bytes_;
+  }
+
+  // The communication thread takes no memory, so that the peak of memory is known.
+  static bool needs_scratch(const Value& from, const boxing::Route& route) {
+    const std::vector<int64_t>& ranks = from.placement.ranks();
+    return std::any_of(ranks.begin(), ranks.end(), [&](int64_t rank) {
+      return !boxing::scratch_of_route(*from.meta_on(rank), route, rank, false).empty();
+    });
+  }
+
+  // Sums of one dtype over the same groups of ranks are in the same buckets.
+  void add_to_bucket(size_t index, const Value& gradient, uint32_t axes, size_t start) {
+    const std::tuple key(gradient.placement.id(), axes, gradient.dtype);
+    Bucket& bucket = buckets_.try_emplace(key, Bucket{0, options_.first_bucket_mb}).first->second;
+    // The first part of a balanced split is the largest.
+    const Box most = box_of(gradient.shape, gradient.placement, gradient.nd_sbp, 0);
+    bucket.bytes +=
+        static_cast<double>(most.size.numel()) * static_cast<double>(dtype_size(gradient.dtype));
+    const bool is_full = bucket.bytes >= bucket.limit_mb * kBytesPerMb;
+    if (is_full) bucket = {0, options_.bucket_mb};
+    set(index, is_full ? TransferStart::kWithBucket : TransferStart::kInOrder, start);
+  }
+
+  void set(size_t index, TransferStart when, size_t start) {
+    graph_.nodes[index].transfer_start = when;
+    ++num_changed_;
+    if (start < index) moved_[start].push_back(index);
+  }
+
+  void reorder() {
+    if (moved_.empty()) return;
+    std::vector<bool> is_moved(graph_.nodes.size(), false);
+    std::vector<size_t> order;
+    for (const auto& [start, nodes] : moved_) {
+      for (const size_t node : nodes)
+        is_moved[node] = true;
+    }
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const auto before = moved_.find(i);
+      if (before != moved_.end())
+        order.insert(order.end(), before->second.begin(), before->second.end());
+      if (!is_moved[i]) order.push_back(i);
+    }
+    std::vector<Node> nodes;
+    for (const size_t i : order)
+      nodes.push_back(std::move(graph_.nodes[i]));
+    graph_.nodes = std::move(nodes);
+  }
+
+  Graph& graph_;
+  const OverlapOptions& options_;
+  GraphUses uses_;
+  double kept_bytes_ = 0;                        // of all captures
+  std::vector<double> work_us_;                  // of all nodes before the one with this index
+  std::map<size_t, std::vector<size_t>> moved_;  // by the node that they come before
+  std::map<std::tuple<const void*, uint32_t, DType>, Bucket> buckets_;
+  int64_t num_changed_ = 0;
+};
+
+}  // namespace
+
+int64_t overlap_redistributions(Graph& graph, const OverlapOptions& options) {
+  return options.enabled ? Overlap(graph, options).run() : 0;
+}
+
+Pass overlap_pass(const OverlapOptions& options) {
+  const auto run = [options](UnloweredStep& step) {
+    return overlap_redistributions(step.graph, options);
+  };
+  const std::string settings =
+      options.enabled
+          ? str("buckets of ", options.first_bucket_mb, " and ", options.bucket_mb,
+                " MiB, others from ", options.least_kb, " KiB and ", options.least_hidden_us, " us")
+          : "off";
+  return {"overlap_redistributions", true, run, settings};
+}
+
+}  // namespace flow::graph

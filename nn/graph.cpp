@@ -277,8 +277,8 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
       std::move(traced.graph), state.passes,
       plan_cache(config_.plan_cache_.value_or(env_string("FLOW_PLAN_CACHE", ""))));
   state.tensors = TensorReads(traced.handles, members);
-  state.plan = std::make_shared<graph::CompiledStep>(std::move(traced.captures),
-                                                     std::move(artifact), traced.copied);
+  state.plan = std::make_shared<graph::CompiledStep>(
+      std::move(traced.captures), std::move(artifact), traced.copied, plans_->arena());
   state.check_guarded_writes();
   state.check_writes();
   return compiled;

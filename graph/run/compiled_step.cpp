@@ -31,12 +31,13 @@ MetaPtr row_major(MetaPtr meta) {
 
 CompiledStep::CompiledStep(std::vector<Tensor> captures,
                            std::shared_ptr<const CompiledArtifact> step,
-                           const std::vector<size_t>& copied)
+                           const std::vector<size_t>& copied, std::shared_ptr<Arena> arena)
     : captures_(std::move(captures)),
       step_(std::move(step)),
       agreement_(*step_),
       rank_(env::rank()),
       program_(&step_->program_of(rank_)),
+      arena_(arena ? std::move(arena) : std::make_shared<Arena>()),
       checks_replicas_(env_flag("FLOW_CHECK")) {
   for (const ValueId output : graph().outputs)
     output_metas_.push_back(graph().value(output).meta_on(rank_));
@@ -131,7 +132,7 @@ void CompiledStep::release_externals() {
 }
 
 Executor& CompiledStep::executor() {
-  if (!executor_) executor_ = std::make_unique<Executor>(*program_);
+  if (!executor_) executor_ = std::make_unique<Executor>(*program_, arena_);
   return *executor_;
 }
 

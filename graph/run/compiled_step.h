@@ -19,9 +19,10 @@ namespace flow::graph {
 class CompiledStep {
  public:
   // `captures` are the tensors behind the captures of the artifact's graph, in the same order; the
-  // ones in `copied` are copied at the start of each run (TracedStep).
+  // ones in `copied` are copied at the start of each run (TracedStep). Steps that run one after
+  // another may share an arena; null: this one has its own.
   CompiledStep(std::vector<Tensor> captures, std::shared_ptr<const CompiledArtifact> step,
-               const std::vector<size_t>& copied = {});
+               const std::vector<size_t>& copied = {}, std::shared_ptr<Arena> arena = nullptr);
   CompiledStep(const CompiledStep&) = delete;
   CompiledStep& operator=(const CompiledStep&) = delete;
 
@@ -72,8 +73,8 @@ class CompiledStep {
 
   const Certificate& certificate() const { return step_->certificate; }
 
-  // The most bytes that a run takes from this rank's allocator. The arena is part of them and is
-  // kept.
+  // The most bytes that a run takes from this rank's allocator if the arena is as large as this
+  // step needs it. The arena is part of them and is kept.
   int64_t peak_bytes() const { return peak_bytes_of(*step_, rank_); }
 
   int64_t arena_bytes() const { return program_->arena_bytes; }
@@ -122,7 +123,8 @@ class CompiledStep {
   int64_t rank_;
   const Program* program_;  // of step_
   std::vector<MetaPtr> output_metas_;
-  std::vector<Tensor> externals_;       // inputs, captures, outputs; the outputs only during a run
+  std::vector<Tensor> externals_;  // inputs, captures, outputs; the outputs only during a run
+  std::shared_ptr<Arena> arena_;
   std::unique_ptr<Executor> executor_;  // made at the first run
   bool checks_replicas_;                // FLOW_CHECK
 };

@@ -65,8 +65,8 @@ class AddSeconds {
 };
 }  // namespace
 
-Executor::Executor(const Program& program)
-    : program_(program), rank_(*thread_state().context), runs_(program) {
+Executor::Executor(const Program& program, std::shared_ptr<Arena> arena)
+    : program_(program), rank_(*thread_state().context), arena_(std::move(arena)), runs_(program) {
   load_metas();
   const auto lies_in_arena_on = [&](DeviceType device) {
     return std::any_of(program.buffers.begin(), program.buffers.end(), [&](const Buffer& buffer) {
@@ -74,11 +74,10 @@ Executor::Executor(const Program& program)
     });
   };
   const auto arena_bytes = static_cast<size_t>(program.arena_bytes);
-  if (lies_in_arena_on(DeviceType::kCuda)) {
-    device_arena_ = allocate_storage(rank_, DeviceType::kCuda, arena_bytes);
-  }
-  const bool uses_host = !device_arena_ || lies_in_arena_on(DeviceType::kCpu);
-  arena_ = Storage::allocate(rank_.allocator(), uses_host ? arena_bytes : 0);
+  const bool uses_device = lies_in_arena_on(DeviceType::kCuda);
+  if (uses_device) in_arena(DeviceType::kCuda).bytes = arena_bytes;
+  if (!uses_device || lies_in_arena_on(DeviceType::kCpu))
+    in_arena(DeviceType::kCpu).bytes = arena_bytes;
   load_externals();
   load_steps();
   streams_.resize(static_cast<size_t>(program.num_draws));
@@ -250,10 +249,9 @@ void Executor::add_view(BufferId id, LoadedBlock& block) {
   const bool moves = moving.frame >= 0 || !moving.begins.empty() || !moving.metas.empty();
   if (buffer->external < 0) {
     if (buffer->arena_offset < 0) return;
-    const Ref<Storage>& arena = view.meta->device == DeviceType::kCpu ? arena_ : device_arena_;
-    moving.base = arena->data();
+    moving.device = view.meta->device;
     moving.offset += buffer->arena_offset;
-    view.data = const_cast<std::byte*>(moving.base) + moving.offset;
+    in_arena(moving.device).uses.push_back({views_.size() - 1, moving.offset});
   } else if (!moves) {
     externals_[static_cast<size_t>(buffer->external)].uses.push_back(
         {views_.size() - 1, moving.offset});
@@ -268,8 +266,9 @@ void Executor::bind_block(LoadedBlock& block, int32_t micro_batch) {
   for (const MovingView& moving : block.moving) {
     TensorView& view = views_[moving.view];
     if (!moving.metas.empty()) view.meta = moving.metas[index];
-    const std::byte* place =
-        moving.external < 0 ? moving.base : externals_[static_cast<size_t>(moving.external)].data;
+    const std::byte* place = moving.external < 0
+                                 ? in_arena(moving.device).data
+                                 : externals_[static_cast<size_t>(moving.external)].data;
     int64_t offset = moving.offset;
     if (moving.frame >= 0)
       offset += program_.frames[static_cast<size_t>(moving.frame)].arena_offsets[index];
@@ -316,7 +315,25 @@ void Executor::bind(std::span<const Tensor> externals) {
       views_[use.view].data = data + use.offset;
     has_moved = true;
   }
-  if (!has_moved) return;
+  if (has_moved) unbind_blocks();
+}
+
+void Executor::bind_arena() {
+  bool has_moved = false;
+  for (const DeviceType device : {DeviceType::kCpu, DeviceType::kCuda}) {
+    InArena& part = in_arena(device);
+    arena_->reserve(rank_, device, part.bytes);
+    std::byte* data = arena_->data(device);
+    if (data == part.data) continue;
+    part.data = data;
+    for (const Use& use : part.uses)
+      views_[use.view].data = data + use.offset;
+    has_moved = true;
+  }
+  if (has_moved) unbind_blocks();
+}
+
+void Executor::unbind_blocks() {
   for (LoadedBlock& block : blocks_)
     block.bound_to = kNoMicroBatch;
 }
@@ -324,6 +341,7 @@ void Executor::bind(std::span<const Tensor> externals) {
 void Executor::run(std::span<const Tensor> externals) {
   drawn_before_ = rank_.generator().state();
   is_running_ = true;
+  bind_arena();
   bind(externals);
   times_ = {};
   read_guard_ = kNoBuffer;

@@ -1,7 +1,9 @@
-// Runs programs. Pointers are resolved and the arena is allocated once; a run makes no decisions.
+// Runs programs. Pointers are resolved once, and again if the arena has moved; a run makes no
+// decisions.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "core/generator.h"
 #include "core/tensor.h"
 #include "graph/program/program.h"
+#include "graph/run/arena.h"
 #include "graph/run/loaded_step.h"
 
 namespace flow::graph {
@@ -30,8 +33,10 @@ struct StepTime {
 class Executor {
  public:
   // `program` must outlive the executor. The calling thread's rank must be the program's or in the
-  // same class. Makes the kernels that the program lacks.
-  explicit Executor(const Program& program);
+  // same class. Makes the kernels that the program lacks. Executors may share an arena if they run
+  // one after another.
+  explicit Executor(const Program& program,
+                    std::shared_ptr<Arena> arena = std::make_shared<Arena>());
 
   // externals[i] is the memory of program.externals[i]. It has the same local layout and is written
   // where the program writes. Ranks outside a tensor's placement pass a tensor without data. Throws
@@ -66,6 +71,15 @@ class Executor {
     std::vector<Use> uses = {};
   };
 
+  // What lies in the arena on a device.
+  struct InArena {
+    size_t bytes = 0;           // that the program needs there
+    std::byte* data = nullptr;  // the arena's block in the last run
+    std::vector<Use> uses = {};
+  };
+
+  InArena& in_arena(DeviceType device) { return in_arena_[static_cast<size_t>(device)]; }
+
   MetaPtr meta_of(BufferId id) const {
     return id == kNoBuffer ? nullptr : metas_[static_cast<size_t>(id)];
   }
@@ -96,7 +110,11 @@ class Executor {
   std::shared_ptr<const KernelCall> kernel_call_here(const Step& step,
                                                      const KernelStep& kernel) const;
 
+  // Reserves the arena, and moves the views in it if it is somewhere else than in the last run.
+  void bind_arena();
   void bind(std::span<const Tensor> externals);
+  // The next run of each block moves its views.
+  void unbind_blocks();
   // Moves the views of a block to a micro-batch.
   void bind_block(LoadedBlock& block, int32_t micro_batch);
   void run_block(LoadedBlock& block);
@@ -123,9 +141,9 @@ class Executor {
 
   const Program& program_;
   RankContext& rank_;
-  Ref<Storage> arena_;          // of host memory
-  Ref<Storage> device_arena_;   // the same offsets on the device; null: no buffer is there
-  std::vector<MetaPtr> metas_;  // of this rank, by buffer
+  std::shared_ptr<Arena> arena_;
+  std::array<InArena, 2> in_arena_;  // by device; offsets are the same on both
+  std::vector<MetaPtr> metas_;       // of this rank, by buffer
   // For each step in turn its inputs, its outputs and its guard.
   std::vector<TensorView> views_;
   std::vector<LoadedStep> steps_;

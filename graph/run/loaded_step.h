@@ -77,9 +77,9 @@ struct MovingView {
   };
 
   size_t view = 0;
-  int32_t external = -1;            // of the memory, or -1: the arena
-  const std::byte* base = nullptr;  // of the arena
-  int64_t offset = 0;               // bytes
+  int32_t external = -1;  // of the memory, or -1: the arena
+  DeviceType device = DeviceType::kCpu;
+  int64_t offset = 0;  // bytes
   int32_t frame = -1;
   std::vector<Begin> begins = {};
   std::vector<MetaPtr> metas = {};  // by micro-batch; empty: all have one

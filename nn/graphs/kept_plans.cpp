@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "graph/run/compiled_step.h"
 
 namespace flow::nn {
 
@@ -20,11 +21,29 @@ CompiledGraph& KeptPlans::add(std::unique_ptr<CompiledGraph> plan) {
   return *plans_.emplace_back(std::move(plan));
 }
 
+void KeptPlans::remove_last() {
+  plans_.pop_back();
+  trim_arena();
+}
+
+void KeptPlans::clear() {
+  plans_.clear();
+  trim_arena();
+}
+
+void KeptPlans::trim_arena() {
+  int64_t most = 0;
+  for (const auto& plan : plans_)
+    most = std::max(most, plan->plan().arena_bytes());
+  arena_->trim(most);
+}
+
 void KeptPlans::keep_at_most(int64_t limit) {
   limit_ = limit;
   const int64_t surplus = std::max<int64_t>(0, static_cast<int64_t>(plans_.size()) - limit);
   plans_.erase(plans_.begin(), plans_.begin() + static_cast<std::ptrdiff_t>(surplus));
   num_dropped_ += surplus;
+  if (surplus > 0) trim_arena();
 }
 
 std::string KeptPlans::summary() const {

@@ -71,7 +71,7 @@ class Executor {
     std::vector<Use> uses = {};
   };
 
-  // What lies in the arena on a device.
+  // The part of the program that is in the arena on a device.
   struct InArena {
     size_t bytes = 0;           // that the program needs there
     std::byte* data = nullptr;  // the arena's block in the last run

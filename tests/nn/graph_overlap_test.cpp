@@ -98,6 +98,44 @@ TEST_P(GraphOverlap, LeavesResultsAsTheyAreBitForBit) {
   }
 }
 
+// Returns the whole weight as it was before the step, whose update writes the part that is
+// gathered.
+struct ReturnsWeight : nn::Graph<ReturnsWeight> {
+  models::Mlp model;
+
+  ReturnsWeight(models::Mlp m, optim::Optimizer& optimizer) : model(m) {
+    add_optimizer(optimizer);
+    config().set_overlap(kOverlapsAll);
+  }
+
+  Tensor build(const Tensor& x) {
+    const Tensor whole = model.named_parameters().front().second.to_global({.sbp = kB});
+    mean(model(x)).backward();
+    return whole;
+  }
+};
+
+TEST_P(GraphOverlap, AWeightIsWrittenAfterItHasMoved) {
+  run_on_ranks(2, [] {
+    manual_seed(4);
+    models::Mlp model({24, 40, 5});
+    model.to_global(kPair, {{"*", kS0}});
+    optim::SGD optimizer(model.parameters(), {.lr = 0.5});
+    ReturnsWeight graph(model, optimizer);
+    const Tensor x = randn({8, 24}, {.placement = kPair, .sbp = kB});
+    for (int step = 0; step < 3; ++step) {
+      const Tensor before = model.named_parameters().front().second.detach().full().clone();
+      EXPECT_EQ(graph(x).full().to_vector<float>(), before.to_vector<float>()) << step;
+      EXPECT_NE(model.named_parameters().front().second.detach().full().to_vector<float>(),
+                before.to_vector<float>());
+    }
+    bool moves = false;
+    for (const graph::Step& it : graph.compile(x).plan().program().steps)
+      moves = moves || (it.in_background && it.as<graph::CollectiveStep>() != nullptr);
+    EXPECT_TRUE(moves);
+  });
+}
+
 // The second call has a class that does not exist, on one rank only, whose bucket may be moving
 // then.
 TEST_P(GraphOverlap, ErrorsOfOneRankReachTheOthers) {

@@ -513,12 +513,26 @@ Route one_step_route(const Shape& shape, DType dtype, const Layout& from, const 
 std::optional<Route> runner_up(const Route& route, const CostTable& cost) {
   std::optional<Route> best;
   for (const RouteStep& step : route.steps) {
-    if (step.takes_first) return std::nullopt;  // the only way
+    if (step.takes_first || step.is_mean) return std::nullopt;  // the only way
     std::optional<Route> other =
         Planner(route.shape, route.dtype, cost).route(route.from, route.to, &step);
     if (other && (!best || other->time_us() < best->time_us())) best = std::move(other);
   }
   return best;
+}
+
+Route mean_route(const Shape& shape, DType dtype, const Placement& placement) {
+  const NdSbp whole = NdSbp::broadcast(placement.num_axes());
+  NdSbp addends = whole;
+  for (int64_t axis = 0; axis < placement.num_axes(); ++axis)
+    addends = addends.with(axis, sbp::partial_sum);
+  const Layout from{placement, addends}, to{placement, whole};
+  if (shape.numel() == 0 || placement.num_ranks() == 1) {
+    return {.shape = shape, .dtype = dtype, .from = from, .to = to, .steps = {}};
+  }
+  Route route = one_step_route(shape, dtype, from, to);
+  route.steps[0].is_mean = true;
+  return route;
 }
 
 Route first_replica_route(const Shape& shape, DType dtype, const Layout& layout) {

@@ -29,6 +29,9 @@ Route one_step_route(const Shape& shape, DType dtype, const Layout& from, const 
 // there is no other route or if nothing moves.
 std::optional<Route> runner_up(const Route& route, const CostTable& cost = cost_table());
 
+// The route by which every rank of the placement gets the mean of the ranks' addends.
+Route mean_route(const Shape& shape, DType dtype, const Placement& placement);
+
 // The route by which a local tensor becomes global in `layout`: along broadcast axes the first
 // rank's data is sent to all others.
 Route first_replica_route(const Shape& shape, DType dtype, const Layout& layout);

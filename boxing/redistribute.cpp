@@ -60,6 +60,31 @@ void redistribute_grad(GradContext& ctx) {
   ctx.set(0, dy.to_global({.placement = x.placement, .sbp = nd_sbp}));
 }
 
+// ---------------------------------------------------------------- all_reduce_mean
+
+void all_reduce_mean_infer(InferContext& ctx) {
+  const TensorMeta& x = ctx.input(0);
+  const bool is_sum = x.is_global() && std::all_of(x.nd_sbp.begin(), x.nd_sbp.end(), [](Sbp entry) {
+                        return entry == sbp::partial_sum;
+                      });
+  ctx.check(is_sum, "the tensor must be a partial sum along all axes of its placement; received ",
+            x);
+  ctx.check(is_floating(x.dtype), "only floating-point tensors have a mean; received ", x.dtype);
+  ctx.add_output({.shape = x.shape,
+                  .dtype = x.dtype,
+                  .placement = x.placement,
+                  .nd_sbp = NdSbp::broadcast(x.placement.num_axes()),
+                  .device = x.device,
+                  .has_layout = true});
+}
+
+// y = x / n for n addends, so dx = dy / n.
+void all_reduce_mean_grad(GradContext& ctx) {
+  const Tensor& dy = ctx.dy();
+  if (!ctx.needs(0) || !dy.defined()) return;
+  ctx.set(0, div(dy, static_cast<double>(ctx.input_meta(0)->placement.num_ranks())));
+}
+
 // ---------------------------------------------------------------- local_to_global
 
 void local_to_global_infer(InferContext& ctx) {
@@ -160,6 +185,11 @@ const OpDef kRedistribute{.name = "redistribute",
                           .grad = redistribute_grad,
                           .view = redistribute_view,
                           .write_back = cannot_write_back};
+
+const OpDef kAllReduceMean{.name = "all_reduce_mean",
+                           .infer = all_reduce_mean_infer,
+                           .sbp = only_broadcast,
+                           .grad = all_reduce_mean_grad};
 
 const OpDef kLocalToGlobal{.name = "local_to_global",
                            .attrs = attrs_def<LocalToGlobalAttrs>(),

@@ -38,6 +38,9 @@ struct LocalToGlobalAttrs {
 
 // (global) -> global
 extern const OpDef kRedistribute;
+// (global) -> global: the mean of the addends of a partial sum, on every rank. Data parallelism
+// averages gradients with it (nn/parallel): the division is part of the transfer.
+extern const OpDef kAllReduceMean;
 // (local) -> global
 extern const OpDef kLocalToGlobal;
 // Like kLocalToGlobal, for parts that are candidates for a maximum or minimum. A separate op,

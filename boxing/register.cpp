@@ -26,6 +26,7 @@ void copy_part_on_device(const KernelContext& ctx) {
 
 void register_ops(OpTable& table) {
   table.add(kRedistribute);
+  table.add(kAllReduceMean);
   table.add(kLocalToGlobal);
   table.add(kCandidatesToGlobal);
   table.add(kToLocal);

@@ -27,6 +27,10 @@ namespace {
 constexpr std::array kKindNames = {"slice",      "zero_pad",   "all_reduce", "reduce_scatter",
                                    "all_gather", "all_to_all", "broadcast",  "exchange"};
 
+std::string name_of(const RouteStep& step) {
+  return str(kKindNames[static_cast<size_t>(step.kind)], step.is_mean ? "_mean" : "");
+}
+
 // True if ranks of both placements correspond by coordinates, so that data need not move along axes
 // outside step.axes.
 bool is_aligned(const RouteStep& step) {
@@ -109,7 +113,7 @@ std::string step_names(const Route& route) {
   std::string names;
   for (const RouteStep& step : route.steps) {
     if (!names.empty()) names += " + ";
-    names += kKindNames[static_cast<size_t>(step.kind)];
+    names += name_of(step);
   }
   return names;
 }
@@ -119,8 +123,7 @@ std::string to_string(const Route& route) {
   out << route.dtype << ' ' << route.shape << " from " << route.from << " to " << route.to << ":\n";
   if (route.steps.empty()) out << "  nothing moves\n";
   for (const RouteStep& step : route.steps) {
-    out << "  " << kKindNames[static_cast<size_t>(step.kind)] << ' ' << step.from.nd_sbp << " -> "
-        << step.to.nd_sbp;
+    out << "  " << name_of(step) << ' ' << step.from.nd_sbp << " -> " << step.to.nd_sbp;
     if (step.from.placement == step.to.placement) {
       out << " along axes";
       for (int64_t axis = 0; axis < step.from.placement.num_axes(); ++axis) {
@@ -181,11 +184,17 @@ ReduceOp neutral_op(const RouteStep& step, int64_t target_position) {
 }
 
 ReduceOp source_op(const RouteStep& step) {
+  if (step.is_mean) return ReduceOp::kMean;
   for (int64_t axis = 0; axis < step.from.nd_sbp.size(); ++axis) {
     const Sbp entry = step.from.nd_sbp[axis];
     if (entry.is_partial() && is_free(step, axis)) return reduce_op_of(entry);
   }
   return ReduceOp::kSum;
+}
+
+bool adds_up(const RouteStep& step) {
+  const ReduceOp op = source_op(step);
+  return op == ReduceOp::kSum || op == ReduceOp::kMean;
 }
 
 std::vector<int64_t> group_of(const RouteStep& step, int64_t rank) {

@@ -35,6 +35,8 @@ struct RouteStep {
   // True if the replicas differ before this step: the data at coordinate 0 then replaces the others
   // (used when a local tensor becomes global).
   bool takes_first = false;
+  // Of an all-reduce of sums: each sum is divided by the number of its addends.
+  bool is_mean = false;
   double bytes = 0;    // received by the rank that receives most
   double time_us = 0;  // predicted
   friend bool operator==(const RouteStep&, const RouteStep&) = default;
@@ -56,7 +58,8 @@ struct Route {
 // One line per step: "all_gather S(0) -> B along axis 0 of cpu:(0, 1), 24 bytes, 1.8 us".
 std::string to_string(const Route& route);
 
-// Prints the steps as "reduce_scatter + all_gather", or "nothing moves" if there are none.
+// Prints the steps as "reduce_scatter + all_gather", or "nothing moves" if there are none. The
+// all-reduce of a mean is "all_reduce_mean".
 std::string step_names(const Route& route);
 
 // One box of a target part, and the ranks (as positions in from.placement) whose values are reduced
@@ -78,6 +81,9 @@ ReduceOp neutral_op(const RouteStep& step, int64_t target_position);
 
 // The reduction that a step applies to a region with several sources.
 ReduceOp source_op(const RouteStep& step);
+
+// Returns whether the step adds its sources up, and perhaps divides the sums.
+bool adds_up(const RouteStep& step);
 
 // The ranks, in group order, that carry out the step together with `rank`; empty if `rank` takes no
 // part. A group of one needs no communication.

@@ -114,7 +114,8 @@ KernelChoice select_routed(const KernelQuery& query) {
 }  // namespace
 
 bool follows_route(const OpDef& op) {
-  return &op == &kRedistribute || &op == &kLocalToGlobal || &op == &kCandidatesToGlobal;
+  return &op == &kRedistribute || &op == &kAllReduceMean || &op == &kLocalToGlobal ||
+         &op == &kCandidatesToGlobal;
 }
 
 Route route_of_call(const KernelQuery& query) {
@@ -123,6 +124,7 @@ Route route_of_call(const KernelQuery& query) {
     const auto& attrs = query.attrs_as<RedistributeAttrs>();
     return find_route(x.shape, x.dtype, {x.placement, x.nd_sbp}, {attrs.placement, attrs.nd_sbp});
   }
+  if (&query.op == &kAllReduceMean) return mean_route(x.shape, x.dtype, x.placement);
   const auto& attrs = query.attrs_as<LocalToGlobalAttrs>();
   const Layout layout{attrs.placement, attrs.nd_sbp};
   return attrs.sends_first ? first_replica_route(attrs.shape, x.dtype, layout)
@@ -132,7 +134,7 @@ Route route_of_call(const KernelQuery& query) {
 KernelChoice bind_route(const KernelQuery& query, const Route& route, Channel channel) {
   RankContext& context = *thread_state().context;
   RankRoute own = make_rank_route(route, context.rank());
-  const bool is_checked = &query.op != &kRedistribute &&
+  const bool is_checked = (&query.op == &kLocalToGlobal || &query.op == &kCandidatesToGlobal) &&
                           query.attrs_as<LocalToGlobalAttrs>().sends_first &&
                           env_flag("FLOW_CHECK");
   const bool is_on_host =
@@ -186,6 +188,7 @@ bool ranks_share_memory(RankContext& context) {
 void register_routed_kernels(KernelTable& table) {
   for (const DeviceType device : {DeviceType::kCpu, DeviceType::kCuda}) {
     table.add(kRedistribute, device, {"reference", select_routed});
+    table.add(kAllReduceMean, device, {"reference", select_routed});
     table.add(kLocalToGlobal, device, {"reference", select_routed});
     table.add(kCandidatesToGlobal, device, {"reference", select_routed});
   }

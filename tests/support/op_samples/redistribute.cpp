@@ -1,6 +1,8 @@
 // Layout ops on one rank. Tests in tests/boxing cover several ranks.
 #include "boxing/redistribute.h"
 
+#include "boxing/redistribute_op.h"
+#include "core/dispatch.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {
@@ -28,6 +30,13 @@ Samples redistribute_samples() {
        kAllDTypes,
        [](const Inputs& x) {
          on_this_rank(x[0], sbp::broadcast).to_global({.sbp = sbp::split(1)});
+       }},
+      {"all_reduce_mean",
+       {in({5, 2})},
+       kFloats,
+       [](const Inputs& x) {
+         const Tensor addends = on_this_rank(x[0], sbp::partial_sum);
+         dispatch(boxing::kAllReduceMean, {&addends}, Site::here());
        }},
       {"to_local",
        {in({5, 2})},

@@ -37,8 +37,10 @@ std::vector<Redistribution> redistributions_of(const graph::Program& program) {
     if (route == nullptr || route->steps.empty()) return;
     const Site site = step.line != 0 ? Site::here(step.file.c_str(), step.line) : Site::none();
     std::string text = str(boxing::describe(site, *route));
-    if (step.inputs.size() > 1)
-      text += str("  the sums of ", step.inputs.size(), " tensors, the first of this line\n");
+    if (step.inputs.size() > 1) {
+      text += str("  the ", route->steps[0].is_mean ? "means" : "sums", " of ", step.inputs.size(),
+                  " tensors, the first of this line\n");
+    }
     auto known = std::find_if(all.begin(), all.end(),
                               [&](const Redistribution& other) { return other.text == text; });
     if (known == all.end()) {

@@ -299,7 +299,7 @@ class Check {
     const boxing::Route& route = *bucket.route;
     require(step.inputs.size() > 1 && route.steps.size() == 1 &&
                 route.steps[0].kind == boxing::RouteStepKind::kAllReduce &&
-                boxing::source_op(route.steps[0]) == boxing::ReduceOp::kSum,
+                boxing::adds_up(route.steps[0]),
             "step ", index, " is no sum of several tensors");
     const BufferId base = buffer(step.outputs[0]).base;
     int64_t elements = 0;

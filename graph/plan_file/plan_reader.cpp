@@ -158,6 +158,11 @@ class PlanReader {
       step.to = layout(plan.shape);
       step.axes = static_cast<uint32_t>(in_.integer(0, (1 << NdSbp::kMaxAxes) - 1));
       step.takes_first = in_.flag();
+      step.is_mean = in_.flag();
+      if (step.is_mean &&
+          (step.kind != boxing::RouteStepKind::kAllReduce || !is_floating(plan.dtype))) {
+        in_.fail("a step that cannot compute a mean is marked as one");
+      }
       step.bytes = in_.real();
       step.time_us = in_.real();
       const boxing::Layout& before = plan.steps.empty() ? plan.from : plan.steps.back().to;

@@ -108,6 +108,7 @@ class PlanWriter {
       layout(step.to);
       out.integer(step.axes);
       out.integer(step.takes_first ? 1 : 0);
+      out.integer(step.is_mean ? 1 : 0);
       out.real(step.bytes);
       out.real(step.time_us);
     }

@@ -288,7 +288,7 @@ std::vector<int64_t> ProgramBuilder::summed_ranks(const Step& step) const {
   const TensorMeta& output = *buffer(step.outputs[0]).meta;
   const bool is_sum = route.steps.size() == 1 &&
                       route.steps[0].kind == boxing::RouteStepKind::kAllReduce &&
-                      boxing::source_op(route.steps[0]) == boxing::ReduceOp::kSum;
+                      boxing::adds_up(route.steps[0]);
   const bool is_plain = input.is_held && output.is_held && input.blocked == nullptr &&
                         input.is_contiguous && output.is_contiguous && input.local_numel > 0 &&
                         input.device == DeviceType::kCpu && output.device == DeviceType::kCpu;
@@ -322,13 +322,14 @@ void ProgramBuilder::flush_used(const Step& step) {
 }
 
 void ProgramBuilder::flush_like(size_t pending, bool in_background) {
-  const auto dtype_of = [&](const PendingSum& sum) {
-    return buffer(sum.step.outputs[0]).meta->dtype;
+  const auto kind_of = [](const PendingSum& sum) {
+    const boxing::Route& route = *sum.step.as<CollectiveStep>()->route;
+    return std::pair(route.dtype, route.steps[0].is_mean);
   };
   const std::vector<int64_t> ranks = pending_[pending].ranks;
   const auto others = std::stable_partition(
-      pending_.begin(), pending_.end(), [&, dtype = dtype_of(pending_[pending])](const auto& sum) {
-        return sum.ranks != ranks || dtype_of(sum) != dtype;
+      pending_.begin(), pending_.end(), [&, kind = kind_of(pending_[pending])](const auto& sum) {
+        return sum.ranks != ranks || kind_of(sum) != kind;
       });
   std::vector<PendingSum> sums(std::make_move_iterator(others),
                                std::make_move_iterator(pending_.end()));
@@ -357,8 +358,10 @@ void ProgramBuilder::add_bucket(std::span<PendingSum> sums, bool in_background) 
       {.meta = local_meta({elements}, first.dtype, DeviceType::kCpu),
        .is_per_micro_batch = program_.buffer(bucket.outputs[0]).is_per_micro_batch});
   made_in_.push_back(current_block());
-  bucket.body = BucketStep{std::make_shared<const boxing::Route>(
-      boxing::one_step_route({most}, first.dtype, summed(first.from), summed(first.to)))};
+  boxing::Route route =
+      boxing::one_step_route({most}, first.dtype, summed(first.from), summed(first.to));
+  route.steps[0].is_mean = first.steps[0].is_mean;
+  bucket.body = BucketStep{std::make_shared<const boxing::Route>(std::move(route))};
   push_collective(std::move(bucket), in_background);
 }
 

@@ -51,7 +51,9 @@ std::string_view Step::name() const {
       Overloaded{
           [](const KernelStep& it) { return std::string_view(it.op_call.op->name); },
           [](const CollectiveStep& it) { return std::string_view(it.op_call.op->name); },
-          [](const BucketStep&) { return std::string_view("sum_bucket"); },
+          [](const BucketStep& it) {
+            return std::string_view(it.route->steps[0].is_mean ? "mean_bucket" : "sum_bucket");
+          },
           [](const ConvertStep&) { return std::string_view("to_strided"); },
           [](const SendStep&) { return std::string_view("send"); },
           [](const ReceiveStep&) { return std::string_view("recv"); },

@@ -81,9 +81,10 @@ struct CollectiveStep {
   std::shared_ptr<const boxing::Route> route = nullptr;
 };
 
-// Adds up what the ranks of a group have: outputs[i] becomes the sum of their inputs[i]. Inputs are
-// contiguous; outputs are views of one buffer, in order and without gaps. One transfer of many
-// gradients takes much less time than many transfers.
+// Adds up what the ranks of a group have: outputs[i] becomes the sum of their inputs[i], or the
+// mean if that is what the route computes. Inputs are contiguous; outputs are views of one buffer,
+// in order and without gaps. One transfer of many gradients takes much less time than many
+// transfers.
 struct BucketStep {
   std::shared_ptr<const boxing::Route> route;  // of all elements, as a tensor of one dim
 };
@@ -143,7 +144,7 @@ struct Step {
   const OpCall* op_call() const;
   // Returns the route that a collective or a bucket takes, otherwise null.
   const boxing::Route* route() const;
-  // Returns the name of the op, or to_strided, send, recv or wait.
+  // Returns the name of the op, or sum_bucket, mean_bucket, to_strided, send, recv or wait.
   std::string_view name() const;
 };
 

@@ -459,7 +459,8 @@ void Executor::run(const LoadedStep& step, const LoadedBucket& bucket) {
   for (const TensorView& input : step.inputs)
     parts.push_back({input.data, input.meta->local_numel});
   const auto begin = std::chrono::steady_clock::now();
-  bucket.group->all_reduce_parts(parts, step.outputs[0].data, route.dtype, boxing::ReduceOp::kSum,
+  bucket.group->all_reduce_parts(parts, step.outputs[0].data, route.dtype,
+                                 boxing::source_op(route.steps[0]),
                                  {.op = "redistribute",
                                   .shape = route.shape,
                                   .dtype = route.dtype,

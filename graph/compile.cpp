@@ -123,8 +123,15 @@ std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, std::span<con
     CompiledArtifact step = compile_artifact(std::move(traced), passes);
     step.cache_miss_reason = why_not;
     step.key = key;
-    // One process writes for all of its host, because all would write the same.
-    if (store.write && (world != nullptr || env::local_rank() == 0)) keep(store, key, step);
+    // One process writes for all of its host, because all would write the same, unless their local
+    // tensors may differ.
+    const bool may_differ =
+        step.is_global() &&
+        std::any_of(step.graph.inputs.begin(), step.graph.inputs.end(),
+                    [&](ValueId id) { return !step.graph.value(id).placement.defined(); });
+    if (store.write && (world != nullptr || env::local_rank() == 0 || may_differ)) {
+      keep(store, key, step);
+    }
     return step;
   };
   if (world != nullptr) return world->slot<CompiledArtifacts>().get(key.name(), make);

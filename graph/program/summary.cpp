@@ -117,6 +117,13 @@ std::string summary_of(const CompiledArtifact& step, int64_t rank) {
               step.certificate.ranks.size() == 1 ? " rank" : " ranks",
               ", no rank waits for ever, groups agree on every collective\n");
   text += to_string(step.certificate);
+  const bool has_local = std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](ValueId id) {
+    return !graph.value(id).placement.defined();
+  });
+  if (has_local && step.is_global()) {
+    text += str("the bytes of other ranks are those for local inputs like rank ", rank,
+                "'s; at the first run ranks compare their communications\n");
+  }
   const std::vector<Transfer> transfers = transfers_of(program, rank);
   if (transfers.empty()) return text;
   text += str("redistributions of rank ", rank, ", the costliest first:\n");

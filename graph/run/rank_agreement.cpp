@@ -10,6 +10,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "graph/ir/id_map.h"
 
 namespace flow::graph {
 
@@ -27,30 +28,132 @@ std::string text_of(const Value& value) {
   return str(value.dtype, ' ', value.shape, ' ', value.nd_sbp, " on ", value.placement);
 }
 
-std::string text_of(const Graph& graph, const Node& node) {
-  std::string text = node.op->name;
-  const auto add_ids = [&](const std::vector<ValueId>& ids) {
-    text += '(';
-    for (const ValueId id : ids)
-      text += str(text.back() == '(' ? "" : ", ", '%', id);
-    text += ')';
-  };
-  add_ids(node.inputs);
-  const bool is_global = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-    return graph.value(id).placement.defined();
-  });
-  // Attrs of ops on local tensors may contain their shapes.
-  if (is_global && node.op->attrs != nullptr) {
-    text += str(' ', node.op->attrs->to_string(node.raw_attrs()));
+// The lines about a step. Values are named by their number among the global ones, because ranks may
+// compute different things with their local tensors.
+class AgreementText {
+ public:
+  explicit AgreementText(const CompiledArtifact& step)
+      : step_(step), graph_(step.graph), numbers_(graph_.values.size(), -1) {}
+
+  std::vector<std::string> lines() {
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+      if (is_global(graph_.inputs[i])) add(graph_.inputs[i], str("input ", i));
+    }
+    for (const Capture& capture : graph_.captures) {
+      if (is_global(capture.initial)) add(capture.initial, "outside tensor");
+    }
+    for (const Node& node : graph_.nodes) {
+      if (concerns_others(node)) add(node);
+    }
+    for (const Capture& capture : graph_.captures) {
+      if (!is_global(capture.initial)) continue;
+      lines_.push_back(
+          str("outside tensor ", name_of(capture.initial), " to ", name_of(capture.final_value)));
+    }
+    for (const ValueId output : graph_.outputs) {
+      if (is_global(output)) lines_.push_back(str("output ", name_of(output)));
+    }
+    const bool has_local = std::any_of(graph_.values.begin(), graph_.values.end(),
+                                       [](const Value& v) { return !v.placement.defined(); });
+    if (!has_local || draws_together_) lines_.push_back(str("draws ", graph_.num_draws));
+    if (has_local) add_communications();
+    for (const auto& [name, value] : step_.key.facts) {
+      // The kernels of ranks may differ; the step itself was compared above.
+      if (name != "step" && name != "build" && name != "instruction set") {
+        lines_.push_back(str(name, ": ", value));
+      }
+    }
+    return std::move(lines_);
   }
-  text += " -> ";
-  add_ids(node.outputs);
-  for (const ValueId id : node.outputs)
-    text += str(' ', text_of(graph.value(id)));
-  return text + str(" stage ", node.stage, " phase ", static_cast<int>(node.phase), " draw ",
-                    node.draw, " guard ", node.guard, node.is_transient ? " transient" : "",
-                    " transfer ", static_cast<int>(node.transfer_start));
-}
+
+ private:
+  bool is_global(ValueId id) const {
+    return id != kNoValue && graph_.value(id).placement.defined();
+  }
+
+  bool concerns_others(const Node& node) const {
+    const auto is_it = [&](ValueId id) { return is_global(id); };
+    return std::any_of(node.inputs.begin(), node.inputs.end(), is_it) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(), is_it);
+  }
+
+  std::string name_of(ValueId id) const {
+    if (id == kNoValue) return "none";
+    return is_global(id) ? str('%', numbers_[id]) : "local";
+  }
+
+  void add(ValueId id, const std::string& what) {
+    number(id);
+    lines_.push_back(str(what, ": ", text_of(graph_.value(id))));
+  }
+
+  void number(ValueId id) {
+    if (is_global(id)) numbers_[id] = num_global_++;
+  }
+
+  void add(const Node& node) {
+    std::string text = node.op->name;
+    bool reads_local = false;
+    const auto add_names = [&](const std::vector<ValueId>& ids) {
+      text += '(';
+      for (const ValueId id : ids)
+        text += str(text.back() == '(' ? "" : ", ", name_of(id));
+      text += ')';
+    };
+    add_names(node.inputs);
+    for (const ValueId id : node.inputs)
+      reads_local |= id != kNoValue && !is_global(id);
+    const bool makes_global = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                          [&](ValueId id) { return is_global(id); });
+    // Attrs of ops on local tensors may contain their shapes.
+    if (makes_global && node.op->attrs != nullptr) {
+      text += str(' ', node.op->attrs->to_string(node.raw_attrs()));
+    }
+    text += " -> ";
+    for (const ValueId id : node.outputs)
+      number(id);
+    add_names(node.outputs);
+    for (const ValueId id : node.outputs)
+      text += str(' ', text_of(graph_.value(id)));
+    text += str(" stage ", node.stage, " phase ", static_cast<int>(node.phase), " draw ", node.draw,
+                " guard ", node.guard, node.is_transient ? " transient" : "", " transfer ",
+                static_cast<int>(node.transfer_start));
+    // Tells local tensors apart, such as the gradients of different parameters.
+    if (makes_global && reads_local) text += str(" in ", node.module);
+    draws_together_ |= makes_global && node.draw >= 0;
+    lines_.push_back(str(text, '\t', node.file, ':', node.line));
+  }
+
+  // What the certificate has simulated. The programs of the other ranks were made from this rank's
+  // local tensors; if all ranks have the same communications of all ranks, the proof holds.
+  void add_communications() {
+    std::set<const Program*> known;
+    for (size_t rank = 0; rank < step_.programs.size(); ++rank) {
+      const Program& program = *step_.programs[rank];
+      if (!known.insert(&program).second) continue;
+      for (const Communication& it : communications_of(program, static_cast<int64_t>(rank))) {
+        lines_.push_back(str("communication of rank ", rank, ": kind ", static_cast<int>(it.kind),
+                             ' ', it.what, " among", listed(it.ranks), ", ", it.bytes,
+                             " bytes, tag ", it.tag, it.is_guarded ? ", guarded" : "",
+                             it.in_background ? ", in the background" : ""));
+      }
+    }
+  }
+
+  static std::string listed(const std::vector<int64_t>& ranks) {
+    std::string text;
+    for (const int64_t rank : ranks)
+      text += str(' ', rank);
+    return text;
+  }
+
+  const CompiledArtifact& step_;
+  const Graph& graph_;
+  IdMap<ValueId, int64_t> numbers_;
+  int64_t num_global_ = 0;
+  bool draws_together_ = false;
+  std::vector<std::string> lines_;
+};
 
 // A line without its call site.
 std::string_view compared(const std::string& line) {
@@ -146,26 +249,7 @@ std::vector<std::string> split_lines(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> agreement_lines(const CompiledArtifact& step) {
-  const Graph& graph = step.graph;
-  std::vector<std::string> lines;
-  for (size_t i = 0; i < graph.inputs.size(); ++i)
-    lines.push_back(str("input ", i, ": ", text_of(graph.value(graph.inputs[i]))));
-  for (const Node& node : graph.nodes)
-    lines.push_back(str(text_of(graph, node), '\t', node.file, ':', node.line));
-  for (const Capture& capture : graph.captures) {
-    lines.push_back(str("outside tensor %", capture.initial, " to %", capture.final_value, ": ",
-                        text_of(graph.value(capture.initial))));
-  }
-  for (const ValueId output : graph.outputs)
-    lines.push_back(str("output %", output));
-  lines.push_back(str("draws ", graph.num_draws));
-  for (const auto& [name, value] : step.key.facts) {
-    // The kernels of ranks may differ; the step itself was compared above.
-    if (name != "step" && name != "build" && name != "instruction set") {
-      lines.push_back(str(name, ": ", value));
-    }
-  }
-  return lines;
+  return AgreementText(step).lines();
 }
 
 RankAgreement::RankAgreement(const CompiledArtifact& step)

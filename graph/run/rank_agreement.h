@@ -11,9 +11,11 @@
 
 namespace flow::graph {
 
-// What the ranks of a step must agree on: inputs, captures and nodes after the passes, the passes
-// and their settings. Call sites, kernels and the shapes of local tensors may differ between ranks.
-// A step of local tensors concerns no other rank.
+// What the ranks of a step must agree on: the global inputs and captures, the nodes after the
+// passes that read or make global tensors, the passes and their settings. Call sites, kernels and
+// what a rank computes with its local tensors may differ between ranks; if there are local tensors,
+// ranks also compare the communications of all their programs. A step of local tensors concerns no
+// other rank.
 class RankAgreement {
  public:
   // `step` must outlive this object.

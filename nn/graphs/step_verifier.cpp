@@ -258,6 +258,9 @@ std::string StepVerifier::first_difference() const {
   }
   const int64_t least = least_on_ranks(first);
   if (least == kNoNode) return {};
+  // A rank with local tensors may have more ops.
+  if (static_cast<size_t>(least) >= makers.size())
+    return "the first op that differs is on another rank";
   return str("the first op that differs is ", describe(*makers[static_cast<size_t>(least)]),
              first == least ? str(": ", text) : ", on another rank");
 }

@@ -27,13 +27,16 @@ boxing::Layout layout_of(const Value& value) {
   return {value.placement, value.nd_sbp};
 }
 
+bool moves(const Node& node) {
+  return node.op == &boxing::kRedistribute || node.op == &boxing::kAllReduceMean;
+}
+
 class Overlap {
  public:
   Overlap(Graph& graph, const OverlapOptions& options)
       : graph_(graph), options_(options), uses_(graph) {}
 
   int64_t run() {
-    const auto moves = [](const Node& node) { return node.op == &boxing::kRedistribute; };
     if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), moves)) return 0;
     predict();
     for (const Capture& capture : graph_.captures)
@@ -55,8 +58,7 @@ class Overlap {
   void predict() {
     work_us_.push_back(0);
     for (const Node& node : graph_.nodes) {
-      const bool computes = node.op != &boxing::kRedistribute;
-      work_us_.push_back(work_us_.back() + (computes ? predicted_us(graph_, node) : 0));
+      work_us_.push_back(work_us_.back() + (moves(node) ? 0 : predicted_us(graph_, node)));
     }
   }
 
@@ -68,12 +70,16 @@ class Overlap {
     const Value &from = graph_.value(node.inputs[0]), &to = graph_.value(node.outputs[0]);
     if (node.guard >= 0 || from.placement != to.placement || from.device != DeviceType::kCpu)
       return;
+    const bool is_mean = node.op == &boxing::kAllReduceMean;
     const boxing::Route route =
-        boxing::find_route(from.shape, from.dtype, layout_of(from), layout_of(to));
+        is_mean ? boxing::mean_route(from.shape, from.dtype, from.placement)
+                : boxing::find_route(from.shape, from.dtype, layout_of(from), layout_of(to));
     if (route.steps.size() != 1) return;
     const auto input_exists = static_cast<size_t>(uses_.maker(node.inputs[0]) + 1);
-    if (is_gradient_sum(node, route))
-      return add_to_bucket(index, from, route.steps[0].axes, input_exists);
+    if (is_gradient_sum(node, route.steps[0]))
+      return add_to_bucket(index, from, route.steps[0], input_exists);
+    // A mean is of local tensors, whose work may be predicted differently on other ranks.
+    if (is_mean) return;
     if (route.bytes() < options_.least_kb * kBytesPerKb || is_too_large(from, to) ||
         needs_scratch(from, route)) {
       return;
@@ -90,17 +96,20 @@ class Overlap {
     set(index, TransferStart::kAtOnce, std::min(start, index));
   }
 
-  // True for the sum of a gradient over replicas of its parameter, which backward itself does not
-  // need.
-  bool is_gradient_sum(const Node& node, const boxing::Route& route) const {
-    const boxing::RouteStep& step = route.steps[0];
-    if (step.kind != boxing::RouteStepKind::kAllReduce ||
-        boxing::source_op(step) != boxing::ReduceOp::kSum || node.phase != Phase::kBackward) {
-      return false;
-    }
-    const std::span<const size_t> readers = uses_.readers(node.outputs[0]);
-    return std::none_of(readers.begin(), readers.end(), [&](size_t reader) {
-      return graph_.nodes[reader].phase == Phase::kBackward;
+  // True for the sum, or mean, of a gradient over replicas of its parameter, which backward itself
+  // does not need.
+  bool is_gradient_sum(const Node& node, const boxing::RouteStep& step) const {
+    return step.kind == boxing::RouteStepKind::kAllReduce && boxing::adds_up(step) &&
+           node.phase == Phase::kBackward && !is_read_in_backward(node.outputs[0]);
+  }
+
+  // True if a node of backward computes with the value, or with the rank's part of it.
+  bool is_read_in_backward(ValueId id) const {
+    const std::span<const size_t> readers = uses_.readers(id);
+    return std::any_of(readers.begin(), readers.end(), [&](size_t reader) {
+      const Node& node = graph_.nodes[reader];
+      return node.op == &boxing::kToLocal ? is_read_in_backward(node.outputs[0])
+                                          : node.phase == Phase::kBackward;
     });
   }
 
@@ -126,9 +135,10 @@ class Overlap {
     });
   }
 
-  // Sums of one dtype over the same groups of ranks are in the same buckets.
-  void add_to_bucket(size_t index, const Value& gradient, uint32_t axes, size_t start) {
-    const std::tuple key(gradient.placement.id(), axes, gradient.dtype);
+  // Sums, and means, of one dtype over the same groups of ranks are in the same buckets.
+  void add_to_bucket(size_t index, const Value& gradient, const boxing::RouteStep& step,
+                     size_t start) {
+    const std::tuple key(gradient.placement.id(), step.axes, step.is_mean, gradient.dtype);
     Bucket& bucket = buckets_.try_emplace(key, Bucket{0, options_.first_bucket_mb}).first->second;
     // The first part of a balanced split is the largest.
     const Box most = box_of(gradient.shape, gradient.placement, gradient.nd_sbp, 0);
@@ -171,7 +181,7 @@ class Overlap {
   double kept_bytes_ = 0;                        // of all captures
   std::vector<double> work_us_;                  // of all nodes before the one with this index
   std::map<size_t, std::vector<size_t>> moved_;  // by the node that they come before
-  std::map<std::tuple<const void*, uint32_t, DType>, Bucket> buckets_;
+  std::map<std::tuple<const void*, uint32_t, bool, DType>, Bucket> buckets_;
   int64_t num_changed_ = 0;
 };
 

@@ -26,10 +26,13 @@ bool ModuleReads::has_modes() const {
 }
 
 bool ModuleReads::fits() const {
-  return known().fits && std::all_of(objects_.begin(), objects_.end(), [](const Object& object) {
-           return object.life.expired() ||
-                  std::memcmp(object.begin, object.bytes.data(), object.bytes.size()) == 0;
-         });
+  const auto is_unchanged = [](const Object& object) {
+    return object.life.expired() ||
+           std::memcmp(object.begin, object.bytes.data(), object.bytes.size()) == 0;
+  };
+  return known().fits && std::all_of(objects_.begin(), objects_.end(), is_unchanged) &&
+         std::all_of(conditions_.begin(), conditions_.end(),
+                     [](const auto& condition) { return condition.second(); });
 }
 
 std::vector<ModuleBase> ModuleReads::called() const {
@@ -68,6 +71,10 @@ void CalledModules::note_call(const ModuleBase& module, size_t bytes) {
   if (object.life.expired()) object = {bytes, module.life_.watch()};
 }
 
+void CalledModules::note_condition(const void* subject, std::function<bool()> holds) {
+  reads_.conditions_.try_emplace(subject, std::move(holds));
+}
+
 ModuleReads CalledModules::take() {
   internal::module_recorder = nullptr;
   for (ModuleReads::Read& read : reads_.reads_)
@@ -80,6 +87,12 @@ ModuleReads CalledModules::take() {
     reads_.objects_.push_back({begin, {begin, end}, object.life});
   }
   return std::move(reads_);
+}
+
+void note_condition(const void* subject, std::function<bool()> holds) {
+  if (internal::module_recorder != nullptr) {
+    internal::module_recorder->note_condition(subject, std::move(holds));
+  }
 }
 
 bool recomputes_blocks() {

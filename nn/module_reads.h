@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -19,8 +20,9 @@ class ModuleReads {
   // True if the modules are in the modes that they had at the end of the recording.
   bool has_modes() const;
   // True if the modules have the tensors, sub-modules, hooks and options that they had when they
-  // were first read, and if no byte of an object that was called and still exists has changed since
-  // the end of the recording. What members keep outside the object is not looked at.
+  // were first read, if no byte of an object that was called and still exists has changed since the
+  // end of the recording, and if all noted conditions hold. What members keep outside the object is
+  // not looked at.
   bool fits() const;
 
   // The modules that were called, in the order of the first calls. Handles of one module appear
@@ -46,6 +48,9 @@ class ModuleReads {
 
   std::vector<Read> reads_;
   std::vector<Object> objects_;
+
+  // By what they are about.
+  std::map<const void*, std::function<bool()>> conditions_;
 
   // The result for all reads of each question, and the number of changes to modules at which it was
   // found.
@@ -76,6 +81,10 @@ class CalledModules {
   // `bytes`: the size of the object that is called.
   void note_call(const ModuleBase& module, size_t bytes);
 
+  // What is recorded depends on this condition, which holds when no code of the recording runs. Of
+  // several conditions about one subject the first counts.
+  void note_condition(const void* subject, std::function<bool()> holds);
+
   // What was recorded. Ends the recording.
   ModuleReads take();
 
@@ -92,6 +101,9 @@ class CalledModules {
   std::unordered_map<const void*, size_t> index_of_;  // of reads, by state
   std::map<const std::byte*, Object> objects_;        // by address
 };
+
+// Notes a condition in this thread's recording, if there is one.
+void note_condition(const void* subject, std::function<bool()> holds);
 
 // True if this thread is in a CalledModules that recomputes blocks.
 bool recomputes_blocks();

@@ -12,25 +12,33 @@
 namespace flow::nn::parallel {
 
 struct DistributedDataParallelOptions {
-  // Size of the buckets in which gradients are averaged; the first bucket is 1 MB.
+  // Size of the buckets in which gradients are averaged; the first bucket is 1 MB. In a graph,
+  // GraphConfig::set_overlap gives the sizes instead.
   double bucket_mb = 25;
   bool broadcast_buffers = true;  // broadcast rank 0's buffers before each training call
 };
 
 namespace internal {
-// Overwrites the tensors on all ranks with the values of rank 0.
+// Overwrites the tensors on all ranks with the values of rank 0. Does nothing outside a trace if
+// the other ranks exist for planning only.
 void broadcast_values(const NamedTensors& tensors);
+// Throws Unsupported, with the user's line, if a graph is being traced.
+void refuse_in_graph();
 }  // namespace internal
 
 // Wraps a module of local tensors (Li et al. 2020, "PyTorch Distributed"). All ranks of the world
 // construct and call it in the same order. At construction all ranks take the parameters and
 // buffers of rank 0. backward averages the gradients over all ranks; the buckets are sent while
 // backward is still running. A parameter that a rank did not use counts as a gradient of 0 there.
-// On every rank backward must reach at least one parameter. Graphs do not support it: a call in
-// build(), and a backward in build() that reaches the parameters, raise Unsupported.
+// On every rank backward must reach at least one parameter.
 //
 //   flow::nn::parallel::DistributedDataParallel ddp(model);
 //   loss_fn(ddp(x[flow::env::rank()]), y[flow::env::rank()]).backward();
+//
+// A graph may call it in build(), which then computes what the eager step computes: inputs, losses
+// and the number of rows are this rank's own. All ranks must average the gradients of the same
+// parameters, else all of them get an error at the first run. Constructing it in build() is
+// Unsupported.
 template <class M>
 class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
  public:
@@ -45,11 +53,15 @@ class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
 
   template <class... Args>
   auto forward(Args&&... args) {
-    internal::refuse_in_graph();
-    if (options_.broadcast_buffers && this->is_training() && buckets_->is_synchronising()) {
+    const bool synchronises = buckets_->is_synchronising();
+    if (options_.broadcast_buffers && this->is_training() && synchronises) {
       internal::broadcast_values(module_.named_buffers());
     }
-    return module_(std::forward<Args>(args)...);
+    if constexpr (nn::internal::kBeginsWithTensor<Args...>) {
+      return call_with_tensor(std::forward<Args>(args)...);
+    } else {
+      return module_(std::forward<Args>(args)...);
+    }
   }
 
   M& module() { return module_; }
@@ -58,26 +70,31 @@ class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
   // accumulated ones:
   //   { const auto guard = ddp.no_sync(); loss_fn(ddp(x0), y0).backward(); }
   //   loss_fn(ddp(x1), y1).backward();
+  // In a graph, the guard must be made in build(): to call a graph while one lives is Unsupported.
   class [[nodiscard]] NoSyncGuard {
    public:
-    explicit NoSyncGuard(std::shared_ptr<GradientBuckets> buckets)
-        : buckets_(std::move(buckets)), outer_(buckets_->is_synchronising()) {
-      buckets_->set_synchronising(false);
+    explicit NoSyncGuard(std::shared_ptr<GradientBuckets> buckets) : buckets_(std::move(buckets)) {
+      buckets_->pause();
     }
 
-    ~NoSyncGuard() { buckets_->set_synchronising(outer_); }
+    ~NoSyncGuard() { buckets_->resume(); }
 
     NoSyncGuard(const NoSyncGuard&) = delete;
     NoSyncGuard& operator=(const NoSyncGuard&) = delete;
 
    private:
     std::shared_ptr<GradientBuckets> buckets_;
-    bool outer_;
   };
 
   NoSyncGuard no_sync() { return NoSyncGuard(buckets_); }
 
  private:
+  template <class... Rest>
+  auto call_with_tensor(const Tensor& x, Rest&&... rest) {
+    // The call of this module has set the site.
+    return module_(TensorArg(x, Site::none()), std::forward<Rest>(rest)...);
+  }
+
   M module_;
   DistributedDataParallelOptions options_;
   std::shared_ptr<GradientBuckets> buckets_;

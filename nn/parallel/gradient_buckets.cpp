@@ -10,21 +10,14 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "nn/module_reads.h"
+#include "nn/parallel/traced_ranks.h"
 #include "ops/creation/copy.h"
 #include "ops/elementwise/binary.h"
 
 namespace flow::nn::parallel {
 
 using autograd::GradientBucket;
-
-void internal::refuse_in_graph() {
-  if (thread_state().trace == nullptr) return;
-  throw Unsupported(
-      "[DistributedDataParallel] a graph cannot contain it; build the graph from the module itself "
-      "with global parameters (module.to_global(ranks, sbp::broadcast)) and inputs split over the "
-      "ranks",
-      user_site(Site::none()));
-}
 
 // A bucket's memory holds the gradients one after another, followed by the share of ranks that had
 // a gradient, for each of them. A parameter that a rank did not use counts as zero there; a
@@ -61,7 +54,9 @@ std::shared_ptr<GradientBuckets> GradientBuckets::make(const NamedTensors& param
           str("[ddp] parameters must be local tensors, a copy on each rank; received ", name, " ",
               parameter.meta(), "; train global tensors without this wrapper"));
     }
-    if (parameter.requires_grad()) made->parameters_.push_back(parameter);
+    if (!parameter.requires_grad()) continue;
+    made->names_.push_back(name);
+    made->parameters_.push_back(parameter);
   }
   made->places_.resize(made->parameters_.size());
   made->has_gradient_.resize(made->parameters_.size());
@@ -105,22 +100,54 @@ std::vector<size_t> GradientBuckets::bucket_sizes() const {
   return sizes;
 }
 
-void GradientBuckets::note_gradient(size_t parameter) {
-  if (!is_synchronising_) return;
-  internal::refuse_in_graph();
-  // A new backward has begun; the previous one has ended or failed.
-  if (backward_ != backward_number()) {
-    backward_ = backward_number();
-    num_launched_ = 0;
-    std::fill(has_gradient_.begin(), has_gradient_.end(), false);
-    for (Bucket& bucket : buckets_)
-      bucket.num_missing = bucket.parameters.size();
-    call_after_backward([self = shared_from_this()] { self->finish(); });
+void GradientBuckets::pause() {
+  paused_in_.push_back(thread_state().trace);
+}
+
+void GradientBuckets::resume() {
+  paused_in_.pop_back();
+}
+
+bool GradientBuckets::is_synchronising() const {
+  const void* trace = thread_state().trace;
+  if (trace == nullptr) return paused_in_.empty();
+  note_condition(this, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    return self == nullptr || self->paused_in_.empty();
+  });
+  if (std::any_of(paused_in_.begin(), paused_in_.end(),
+                  [&](const void* other) { return other != trace; })) {
+    throw Unsupported(
+        "[DistributedDataParallel] a graph was called under no_sync(), but its gradients do not "
+        "leave it; call no_sync() in build(), around the backward calls whose gradients a later "
+        "backward averages",
+        user_site(Site::none()));
   }
+  return paused_in_.empty();
+}
+
+void GradientBuckets::note_gradient(size_t parameter) {
+  if (!is_synchronising()) return;
+  // A new backward has begun; the previous one has ended or failed.
+  if (backward_ != backward_number()) begin_backward();
   if (has_gradient_[parameter]) return;
   has_gradient_[parameter] = true;
+  if (thread_state().trace != nullptr) return trace_mean(parameter);
   --buckets_[places_[parameter].bucket].num_missing;
   launch_ready();
+}
+
+void GradientBuckets::begin_backward() {
+  backward_ = backward_number();
+  num_launched_ = 0;
+  std::fill(has_gradient_.begin(), has_gradient_.end(), false);
+  for (Bucket& bucket : buckets_)
+    bucket.num_missing = bucket.parameters.size();
+  means_.assign(parameters_.size(), Tensor());
+  const bool is_traced = thread_state().trace != nullptr;
+  call_after_backward([self = shared_from_this(), is_traced] {
+    is_traced ? self->finish_trace() : self->finish();
+  });
 }
 
 // Nothing can overlap with the last bucket, and a small bucket does not justify waking a thread:
@@ -189,6 +216,22 @@ void GradientBuckets::finish() {
       parameter.set_grad(to_device_of(parameter, mean.view(parameter.shape())));
     }
     memory.close();
+  }
+}
+
+// Traced as soon as the gradient is complete, so that its transfer may begin there.
+void GradientBuckets::trace_mean(size_t parameter) {
+  means_[parameter] = internal::traced_mean(parameters_[parameter].grad(), names_[parameter]);
+}
+
+void GradientBuckets::finish_trace() {
+  for (size_t i = parameters_.size(); i-- > 0;) {
+    // If this backward computed no gradient, one from an earlier backward of the trace counts.
+    const Tensor grad = parameters_[i].grad();
+    if (!has_gradient_[i] && grad.defined() && grad.impl().trace != nullptr) trace_mean(i);
+  }
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (means_[i].defined()) parameters_[i].set_grad(std::exchange(means_[i], {}));
   }
 }
 

@@ -1,20 +1,17 @@
 // Averages the gradients of a data-parallel module over all ranks, in buckets, while backward runs.
+// In a trace, the means are nodes of the traced step, and the compiler makes the buckets.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/tensor.h"
 #include "nn/module.h"
 
 namespace flow::nn::parallel {
-
-namespace internal {
-// Throws Unsupported, with the user's line, if a graph is being traced.
-void refuse_in_graph();
-}  // namespace internal
 
 // Confined to one thread of its rank. All ranks of the world construct and use it in the same
 // order.
@@ -29,10 +26,13 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // While it is off, backward leaves gradients unaveraged.
-  void set_synchronising(bool on) { is_synchronising_ = on; }
+  // From pause() to resume(), which may be nested, backward leaves gradients unaveraged.
+  void pause();
+  void resume();
 
-  bool is_synchronising() const { return is_synchronising_; }
+  // Returns false between pause() and resume(). A trace depends on the answer. Throws Unsupported
+  // if pause() was called before the running trace began.
+  bool is_synchronising() const;
 
   // The number of parameters in each bucket, in the order in which buckets are reduced.
   std::vector<size_t> bucket_sizes() const;
@@ -45,20 +45,25 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
 
   void add_hooks();
   void note_gradient(size_t parameter);
+  void begin_backward();
   Where where_of(size_t bucket) const;
   void launch_ready();
   void launch(Bucket& bucket, Where where);
   void finish();
+  void trace_mean(size_t parameter);
+  void finish_trace();
 
+  std::vector<std::string> names_;  // by parameter
   std::vector<Tensor> parameters_;
   std::vector<int64_t> hooks_;
   std::vector<Place> places_;  // by parameter
   std::vector<Bucket> buckets_;
-  bool is_synchronising_ = true;
+  std::vector<const void*> paused_in_;  // by call of pause(): the trace that ran, or null
   // The number of the running backward, and its progress.
   uint64_t backward_ = 0;
   std::vector<bool> has_gradient_;
   size_t num_launched_ = 0;
+  std::vector<Tensor> means_;  // in a trace, by parameter
 };
 
 }  // namespace flow::nn::parallel

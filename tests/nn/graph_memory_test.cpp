@@ -313,6 +313,42 @@ TEST_F(GraphMemory, OfRanksThatAreProcessesIsKnown) {
   }
 }
 
+// Under DistributedDataParallel each rank has its own rows.
+template <class Model>
+void expect_stated_of_replicas(const Task<Model>& task, const std::vector<How>& hows,
+                               RunRanks run = run_ranks) {
+  run(3, [&] {
+    for (const How& how : hows) {
+      nn::parallel::DistributedDataParallel<Model> ddp(task.make_model());
+      const int64_t rows = task.labels[0] - me();
+      const Tensor x = task.make_input({}).narrow(0, 0, rows).clone();
+      const Tensor y = randint(0, task.classes, task.labels).narrow(0, 0, rows).clone();
+      expect_stated(ddp, x, y, how);
+    }
+  });
+}
+
+const Task<nn::Sequential> kNormed{[] {
+                                     return nn::Sequential(nn::Conv2d(1, 8, 3, {.padding = 1}),
+                                                           nn::BatchNorm2d(8), nn::ReLU(),
+                                                           nn::Flatten(), nn::Linear(1152, 10));
+                                   },
+                                   [](const TensorOptions& o) {
+                                     return randn({9, 1, 12, 12}, o);
+                                   },
+                                   {9},
+                                   10};
+
+TEST_F(GraphMemory, OfReplicasIsKnown) {
+  const std::vector<How> options = {
+      {}, {.parts = 3}, {.recomputes = true}, {.amp = bfloat16}, {.amp = float16, .parts = 2}};
+  for (const RunRanks run : {run_ranks, run_loopback_ranks, run_shared_memory_ranks}) {
+    expect_stated_of_replicas(kSmallMlp, options, run);
+    expect_stated_of_replicas(kSmallGpt, options, run);
+    expect_stated_of_replicas(kNormed, {{}}, run);
+  }
+}
+
 // ---- pipelines
 
 nn::Sequential linear_stage() {

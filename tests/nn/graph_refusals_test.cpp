@@ -139,36 +139,6 @@ TEST(GraphErrors, AProfileInBuildIsRefused) {
   EXPECT_EQ(around.events().empty(), false);
 }
 
-TEST(GraphErrors, DataParallelModulesAreRefused) {
-  using Ddp = nn::parallel::DistributedDataParallel<nn::Linear>;
-
-  struct Calls : nn::Graph<Calls> {
-    Ddp ddp{nn::Linear(2, 2)};
-
-    Tensor build(const Tensor& x) { return ddp(x); }
-  };
-
-  // Calls the module inside, whose parameters have the hooks.
-  struct Inside : nn::Graph<Inside> {
-    Ddp ddp{nn::Linear(2, 2)};
-
-    Tensor build(const Tensor& x) {
-      Tensor loss = ddp.module()(x).sum();
-      loss.backward();
-      return loss;
-    }
-  };
-
-  run_ranks(2, [] {
-    const Tensor x = ones({2, 2});
-    for (const std::string& error :
-         {error_of([&] { Calls()(x); }), error_of([&] { Inside()(x); })}) {
-      EXPECT_TRUE(has(error, "[DistributedDataParallel]")) << error;
-      EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << error;
-    }
-  });
-}
-
 // ---- ranks that differ
 
 Tensor rows(int64_t n) {

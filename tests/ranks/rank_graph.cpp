@@ -1,7 +1,7 @@
-// Trains small models on four ranks of a job under data, tensor and pipeline parallelism and ZeRO,
-// and compares each step with what was known before it: the bytes that this rank takes from its
-// allocator, and its communications. Rank 0 prints "N steps on 4 ranks". The exit status is 1 after
-// a difference, which gtest prints.
+// Trains small models on four ranks of a job under data, tensor and pipeline parallelism, ZeRO and
+// DistributedDataParallel, and compares each step with what was known before it: the bytes that
+// this rank takes from its allocator, and its communications. Rank 0 prints "N steps on 4 ranks".
+// The exit status is 1 after a difference, which gtest prints.
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -47,6 +47,26 @@ struct Train : nn::Graph<Train> {
   }
 };
 
+constexpr int kSteps = 3;
+
+// Runs steps and compares each with what the plan states. Returns their number.
+template <class Graph>
+int compare_steps(Graph& graph, const Tensor& x, const Tensor& y, const std::string& name) {
+  const graph::CompiledStep& plan = graph.compile(x, y).plan();
+  const int64_t before = memory_stats().bytes_in_use;
+  for (int step = 0; step < kSteps; ++step) {
+    const std::string what = str(name, ", rank ", env::rank(), ", step ", step);
+    reset_peak_memory_stats();
+    take_recorded_calls();
+    graph(x, y);
+    expect_as_certified(plan, take_recorded_calls(), what);
+    EXPECT_EQ(memory_stats().peak_bytes_in_use - before, plan.peak_bytes()) << what;
+    EXPECT_EQ(memory_stats().bytes_in_use - before, Storage::block_bytes(plan.arena_bytes()))
+        << what;
+  }
+  return kSteps;
+}
+
 // Returns the number of steps that were compared.
 int train(const Way& way) {
   manual_seed(3);
@@ -64,20 +84,51 @@ int train(const Way& way) {
   Train graph(front, back, optimizer, way);
   const Tensor x = randn({30, 24}, {.placement = way.first, .sbp = way.data});
   const Tensor y = randint(0, 10, {30}, {.dtype = int64, .placement = way.last, .sbp = way.data});
-  const graph::CompiledStep& plan = graph.compile(x, y).plan();
-  const int64_t before = memory_stats().bytes_in_use;
-  constexpr int kSteps = 3;
-  for (int step = 0; step < kSteps; ++step) {
-    const std::string what = str(way.name, ", rank ", env::rank(), ", step ", step);
-    reset_peak_memory_stats();
-    take_recorded_calls();
-    graph(x, y);
-    expect_as_certified(plan, take_recorded_calls(), what);
-    EXPECT_EQ(memory_stats().peak_bytes_in_use - before, plan.peak_bytes()) << what;
-    EXPECT_EQ(memory_stats().bytes_in_use - before, Storage::block_bytes(plan.arena_bytes()))
-        << what;
+  return compare_steps(graph, x, y, way.name);
+}
+
+struct TrainReplicas : nn::Graph<TrainReplicas> {
+  nn::parallel::DistributedDataParallel<models::Mlp> ddp;
+
+  TrainReplicas(const nn::parallel::DistributedDataParallel<models::Mlp>& d,
+                optim::Optimizer& optimizer)
+      : ddp(d) {
+    add_optimizer(optimizer, {.clip_grad_norm = 1.0});
+    config().set_passes(nn::exact);
   }
-  return kSteps;
+
+  Tensor build(const Tensor& x, const Tensor& y) {
+    Tensor loss = cross_entropy(ddp(x), y);
+    loss.backward();
+    return loss;
+  }
+};
+
+std::vector<std::vector<float>> weights_of(const nn::ModuleBase& model) {
+  std::vector<std::vector<float>> weights;
+  for (const Tensor& parameter : model.parameters())
+    weights.push_back(parameter.to_vector<float>());
+  return weights;
+}
+
+// Under DistributedDataParallel, with other rows on each rank, in compiled steps and in eager ones.
+int train_replicas() {
+  const Tensor x = randn({5 + env::rank(), 24}), y = randint(0, 10, {5 + env::rank()});
+  const nn::parallel::DistributedDataParallel compiled{models::Mlp({24, 48, 10})};
+  nn::parallel::DistributedDataParallel eager{models::Mlp({24, 48, 10})};
+  eager.load_state_dict(compiled.state_dict());
+  optim::Adam optimizer(compiled.parameters(), {.lr = 0.01});
+  TrainReplicas graph(compiled, optimizer);
+  const int num_steps = compare_steps(graph, x, y, "replicas");
+  optim::Adam eager_optimizer(eager.parameters(), {.lr = 0.01});
+  for (int step = 0; step < num_steps; ++step) {
+    cross_entropy(eager(x), y).backward();
+    nn::utils::clip_grad_norm_(eager.parameters(), 1.0);
+    eager_optimizer.step();
+    eager_optimizer.zero_grad();
+  }
+  EXPECT_EQ(weights_of(compiled), weights_of(eager)) << "rank " << env::rank();
+  return num_steps;
 }
 
 }  // namespace
@@ -98,6 +149,7 @@ int main(int argc, char** argv) {
                         {"pipeline, ZeRO 2", kFirst, kLast, kS0, whole, {.stage = 2}, 3}}) {
     num_steps += train(way);
   }
+  num_steps += train_replicas();
   if (env::rank() == 0) std::printf("%d steps on %d ranks\n", num_steps, 4);
   return testing::Test::HasFailure() ? 1 : 0;
 }

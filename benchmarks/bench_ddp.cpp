@@ -1,6 +1,7 @@
 // Training steps of two ranks under DistributedDataParallel, each with its own batch, compared with
-// two processes that train separately. A program that is started alone starts itself as two
-// processes through flowrun. All ranks run the same calls; rank 0 prints.
+// two processes that train separately. The steps of rows whose names end in /graph are compiled,
+// and their baseline is eager like that of the others. A program that is started alone starts
+// itself as two processes through flowrun. All ranks run the same calls; rank 0 prints.
 //
 // The baseline of a row is the time of a step when each rank trains its own model without
 // communication, so that the same cores do nothing else. Blocks of both kinds take turns, so that
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/machine_limits.h"
@@ -40,14 +42,17 @@ double seconds_of(const std::function<void()>& step, int64_t steps) {
 
 struct Row {
   std::string name;
-  double alone_ms = 1e12;
   double ddp_ms = 1e12;
+  double alone_ms = 1e12;
 };
 
-Row measure(const TrainModel& model) {
-  Row row{"ddp/" + model.name};
-  const std::array steps = {model.make_step(Copies::kAlone), model.make_step(Copies::kAveraged)};
-  const std::array best = {&row.alone_ms, &row.ddp_ms};
+// The rows of eager and of compiled steps.
+std::array<Row, 2> measure(const TrainModel& model) {
+  std::array<Row, 2> rows = {Row{"ddp/" + model.name}, Row{"ddp/" + model.name + "/graph"}};
+  double alone_ms = 1e12;
+  const std::array steps = {model.make_step(Copies::kAlone), model.make_step(Copies::kAveraged),
+                            model.make_step(Copies::kCompiledAveraged)};
+  const std::array best = {&alone_ms, &rows[0].ddp_ms, &rows[1].ddp_ms};
   for (const auto& step : steps)
     seconds_of(step, kWarmUpSteps);
   // The same number of steps on all ranks.
@@ -61,7 +66,9 @@ Row measure(const TrainModel& model) {
       *best[kind] = std::min(*best[kind], 1e3 * took / static_cast<double>(count));
     }
   }
-  return row;
+  for (Row& row : rows)
+    row.alone_ms = alone_ms;
+  return rows;
 }
 
 }  // namespace
@@ -70,7 +77,9 @@ int main(int argc, char** argv) {
   if (flow::env::world_size() == 1) flow::bench::start_two_ranks(argc, argv);
   std::vector<Row> rows;
   for (const TrainModel& model : flow::bench::train_models()) {
-    if (model.name == "mlp64" || model.name == "gpt-char") rows.push_back(measure(model));
+    if (model.name != "mlp64" && model.name != "gpt-char") continue;
+    for (Row& row : measure(model))
+      rows.push_back(std::move(row));
   }
   if (flow::env::rank() != 0) return 0;
   for (const Row& row : rows) {

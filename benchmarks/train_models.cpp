@@ -45,6 +45,15 @@ struct CompiledArtifact : nn::Graph<CompiledArtifact<Model, Optimizer>> {
   }
 };
 
+// A step of compiled training.
+template <class Model, class Optimizer>
+std::function<void()> make_compiled_step(const Model& model, Optimizer make_optimizer,
+                                         const Tensor& input, const Tensor& target) {
+  auto optimizer = make_optimizer(model.parameters());
+  auto graph = std::make_shared<CompiledArtifact<Model, decltype(optimizer)>>(model, optimizer);
+  return [graph, input, target] { (*graph)(input, target); };
+}
+
 template <class Model, class Optimizer>
 std::function<void()> make_step(Copies copies, Model model, Optimizer make_optimizer,
                                 const Tensor& input, const Tensor& target) {
@@ -54,10 +63,10 @@ std::function<void()> make_step(Copies copies, Model model, Optimizer make_optim
     std::optional<nn::parallel::DistributedDataParallel<Model>> ddp = {};
   };
 
-  if (copies == Copies::kCompiled) {
-    auto optimizer = make_optimizer(model.parameters());
-    auto graph = std::make_shared<CompiledArtifact<Model, decltype(optimizer)>>(model, optimizer);
-    return [graph, input, target] { (*graph)(input, target); };
+  if (copies == Copies::kCompiled) return make_compiled_step(model, make_optimizer, input, target);
+  if (copies == Copies::kCompiledAveraged) {
+    return make_compiled_step(nn::parallel::DistributedDataParallel<Model>(model), make_optimizer,
+                              input, target);
   }
   auto state = std::make_shared<State>(State{model, make_optimizer(model.parameters())});
   if (copies == Copies::kAveraged) state->ddp.emplace(model);

@@ -18,10 +18,17 @@ struct StepProduct {
   int64_t count;  // the number of such products in a step
 };
 
-// How each rank trains its copy of a model: separately, under DistributedDataParallel, or
-// separately as a compiled graph. The last two values compute the activations of GPT's blocks
-// again.
-enum class Copies { kAlone, kAveraged, kCompiled, kRecomputed, kCompiledRecomputed };
+// How each rank trains its copy of a model: separately, under DistributedDataParallel, or in these
+// two ways as a compiled graph. The last two values train separately and compute the activations of
+// GPT's blocks again.
+enum class Copies {
+  kAlone,
+  kAveraged,
+  kCompiled,
+  kCompiledAveraged,
+  kRecomputed,
+  kCompiledRecomputed
+};
 
 // Names: mlp64, mlp512, lenet, mbv2, gpt-char, gpt-small.
 struct TrainModel {

@@ -169,6 +169,11 @@ TEST(GraphTraining, MicroBatchesOfUnevenSizesFollowPyTorch) {
   GoldenRun("mlp").expect_golden_run({.layout = "pp2+tp2", .micro_batches = kParts}, 4);
 }
 
+TEST(GraphTraining, ReplicasFollowPyTorch) {
+  GoldenRun("mlp").expect_golden("ddp2", 2);
+  GoldenRun("gpt").expect_golden_run({.layout = "ddp2", .micro_batches = 2}, 2);
+}
+
 TEST(GraphTraining, GradientsAndWeightsAreThoseOfEagerSteps) {
   const GoldenRun gpt("gpt");
   ASSERT_EQ(gpt.run({.steps = 3}, 1), conform::kDone);
@@ -207,7 +212,6 @@ TEST(GraphTraining, WhatGraphsLackIsNotSupported) {
   const GoldenRun mlp("mlp");
   EXPECT_EQ(mlp.run({.layout = "dp2+zero4", .in_graph = true}, 2), conform::kNotSupported);
   EXPECT_EQ(mlp.run({.layout = "dp2+zero2"}, 2), conform::kNotSupported) << "eagerly";
-  EXPECT_EQ(mlp.run({.layout = "ddp2", .in_graph = true}, 2), conform::kNotSupported);
   EXPECT_EQ(mlp.run({.schedule = "no_such_schedule"}, 1), conform::kNotSupported);
   EXPECT_EQ(mlp.run({.layout = "pp4"}, 4), conform::kNotSupported) << "more stages than layers";
 }

@@ -101,7 +101,6 @@ class Training {
       step_ = std::make_unique<EagerStep>(model_, *optimizer_, layout_);
       return;
     }
-    if (layout_.has_replicas()) throw NotSupported("ddp in graphs");
     if (layout_.zero_stage() > 3) throw NotSupported(str("zero", layout_.zero_stage()));
     auto graph = std::make_unique<GraphStep>(
         model_, *optimizer_, layout_,

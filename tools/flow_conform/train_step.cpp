@@ -57,7 +57,7 @@ StepResult EagerStep::run(const Tensor& inputs, const Tensor& targets, bool want
 class GraphStep::TrainGraph : public nn::Graph<TrainGraph> {
  public:
   TrainGraph(GraphStep& step, bool wants_gradients)
-      : model_(step.model_), wants_gradients_(wants_gradients) {
+      : model_(step.model_), replicas_(step.replicas_), wants_gradients_(wants_gradients) {
     add_optimizer(step.optimizer_);
     config().enable_zero({.stage = step.layout_.zero_stage()});
     if (step.layout_.is_mixed_precision()) config().enable_amp(bfloat16);
@@ -69,7 +69,8 @@ class GraphStep::TrainGraph : public nn::Graph<TrainGraph> {
   }
 
   StepTensors build(const Tensor& inputs, const Tensor& targets) {
-    StepTensors tensors{.loss = mean_loss(model_(inputs), targets), .norm = {}, .gradients = {}};
+    const Tensor logits = replicas_ ? (*replicas_)(inputs) : model_(inputs);
+    StepTensors tensors{.loss = mean_loss(logits, targets), .norm = {}, .gradients = {}};
     tensors.loss.backward();
     tensors.norm = nn::utils::clip_grad_norm_(
         model_.parameters(), INFINITY);  // infinity: computes the norm without clipping
@@ -88,13 +89,16 @@ class GraphStep::TrainGraph : public nn::Graph<TrainGraph> {
 
  private:
   nn::AnyModule model_;
+  Replicas replicas_;
   bool wants_gradients_;
   std::vector<std::string> names_;
 };
 
 GraphStep::GraphStep(nn::AnyModule model, optim::Optimizer& optimizer, const TrainLayout& layout,
                      const GraphStepOptions& options)
-    : model_(std::move(model)), optimizer_(optimizer), layout_(layout), options_(options) {}
+    : model_(std::move(model)), optimizer_(optimizer), layout_(layout), options_(options) {
+  if (layout.has_replicas()) replicas_.emplace(model_);
+}
 
 GraphStep::~GraphStep() = default;
 

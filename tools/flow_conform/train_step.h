@@ -40,6 +40,9 @@ class TrainStep {
   virtual StepResult run(const Tensor& inputs, const Tensor& targets, bool wants_gradients) = 0;
 };
 
+// The model on each rank, if the layout has replicas.
+using Replicas = std::optional<nn::parallel::DistributedDataParallel<nn::AnyModule>>;
+
 class EagerStep final : public TrainStep {
  public:
   EagerStep(nn::AnyModule model, optim::Optimizer& optimizer, const TrainLayout& layout);
@@ -51,7 +54,7 @@ class EagerStep final : public TrainStep {
   nn::AnyModule model_;
   optim::Optimizer& optimizer_;
   bool is_mixed_precision_;
-  std::optional<nn::parallel::DistributedDataParallel<nn::AnyModule>> replicas_;
+  Replicas replicas_;
 };
 
 struct GraphStepOptions {
@@ -76,6 +79,7 @@ class GraphStep final : public TrainStep {
   StepResult run_watched(TrainGraph& graph, const Tensor& inputs, const Tensor& targets);
 
   nn::AnyModule model_;
+  Replicas replicas_;
   optim::Optimizer& optimizer_;
   const TrainLayout& layout_;
   GraphStepOptions options_;

@@ -62,8 +62,9 @@ void decide(const Call& call, int64_t rank, Decision& decision) {
   InferContext infer(call.op, inputs, call.attrs);
   call.op.infer(infer);
   const auto outputs = infer.outputs();
-  FLOW_ASSERT(static_cast<int>(outputs.size()) == call.op.num_outputs, call.op.name,
-              " inferred a number of outputs that differs from the number it declares");
+  FLOW_ASSERT(
+      call.op.num_outputs == kVariadic || static_cast<int>(outputs.size()) == call.op.num_outputs,
+      call.op.name, " inferred a number of outputs that differs from the number it declares");
   size_t next = 0;
   for (uint32_t left = call.mutates; left != 0; left &= left - 1, ++next) {
     const auto input = static_cast<size_t>(std::countr_zero(left));

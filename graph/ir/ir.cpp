@@ -61,6 +61,10 @@ void check_inferred(const Graph& graph, size_t index) {
   }
   InferContext infer(*node.op, metas, node.raw_attrs());
   node.op->infer(infer);
+  if (infer.outputs().size() != node.outputs.size()) {
+    fail(graph, index,
+         str("has ", node.outputs.size(), " outputs, ", infer.outputs().size(), " are inferred"));
+  }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const Value& value = graph.value(node.outputs[i]);
     const OutputSpec& spec = infer.outputs()[i];
@@ -88,7 +92,8 @@ void verify(const Graph& graph) {
       fail(graph, i,
            str("has ", node.inputs.size(), " inputs, the op takes ", node.op->num_inputs));
     }
-    if (static_cast<int>(node.outputs.size()) != node.op->num_outputs) {
+    if (node.op->num_outputs != kVariadic &&
+        static_cast<int>(node.outputs.size()) != node.op->num_outputs) {
       fail(graph, i, str("has ", node.outputs.size(), " outputs"));
     }
     for (const ValueId input : node.inputs) {

@@ -273,7 +273,7 @@ class Check {
   void check(size_t index, const Step& step, const KernelStep& kernel) const {
     const OpDef& op = *kernel.op_call.op;
     require(!boxing::follows_route(op), "step ", index, ", ", op.name, ", has no route");
-    require(op.mutates != 0 || kernel.on_parts ||
+    require(op.mutates != 0 || kernel.on_parts || op.num_outputs == kVariadic ||
                 step.outputs.size() == static_cast<size_t>(op.num_outputs),
             "step ", index, ", ", op.name, ", has ", step.outputs.size(), " outputs");
     require(op.is_random ? kernel.draw >= 0 && kernel.draw < program_.num_draws : kernel.draw == -1,
@@ -327,8 +327,9 @@ class Check {
     const KernelMetas metas = kernel_metas(step, [&](BufferId id) { return buffer(id).meta; });
     InferContext infer(op, metas.inputs, call.raw_attrs());
     op.infer(infer);
-    require(step.outputs.size() <= infer.outputs().size(), "step ", index, ", ", op.name, ", has ",
-            step.outputs.size(), " outputs");
+    require(step.outputs.size() <= infer.outputs().size() &&
+                (op.num_outputs != kVariadic || step.outputs.size() == infer.outputs().size()),
+            "step ", index, ", ", op.name, ", has ", step.outputs.size(), " outputs");
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       const OutputSpec& spec = infer.outputs()[i];
       require(spec.shape == metas.outputs[i]->shape && spec.dtype == metas.outputs[i]->dtype,

@@ -115,7 +115,10 @@ std::vector<Tensor> dispatch_unseeded(const RawCall& call, const Inputs& inputs)
   for (const Tensor& input : inputs)
     pointers.push_back(&input);
   Call again{*call.op, pointers, call.attrs_data(), Site::here(), call.mutates};
-  std::vector<Tensor> outputs(static_cast<size_t>(call.op->num_outputs));
+  const size_t num_outputs = call.op->num_outputs == kVariadic
+                                 ? infer_outputs(call, metas_of(inputs)).size()
+                                 : static_cast<size_t>(call.op->num_outputs);
+  std::vector<Tensor> outputs(num_outputs);
   dispatch(again, outputs.data());
   return outputs;
 }

@@ -32,6 +32,7 @@ void register_distance(OpTable& table);
 void register_dropout(OpTable& table);
 void register_embedding(OpTable& table);
 void register_extrema(OpTable& table);
+void register_fused(OpTable& table);
 void register_gather(OpTable& table);
 void register_group_norm(OpTable& table);
 void register_index(OpTable& table);
@@ -63,6 +64,7 @@ void register_view(OpTable& table);
 void register_where(OpTable& table);
 
 // The same for all instruction sets and devices.
+void register_fused(KernelTable& table);
 void register_inspect(KernelTable& table);
 void register_to_device(KernelTable& table);
 
@@ -93,6 +95,7 @@ void register_ops(OpTable& table) {
   ops::register_dropout(table);
   ops::register_embedding(table);
   ops::register_extrema(table);
+  ops::register_fused(table);
   ops::register_gather(table);
   ops::register_group_norm(table);
   ops::register_index(table);
@@ -124,7 +127,17 @@ void register_ops(OpTable& table) {
   ops::register_where(table);
 }
 
+const KernelTable& ops::cpu_kernels() {
+  static const KernelTable table = [] {
+    KernelTable kernels;
+    register_cpu_kernels(kernels);
+    return kernels;
+  }();
+  return table;
+}
+
 void register_cpu_kernels(KernelTable& table) {
+  ops::register_fused(table);
   ops::register_inspect(table);
   ops::register_to_device(table);
   const auto active = static_cast<size_t>(ops::active_isa());

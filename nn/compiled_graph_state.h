@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "graph/run/compiled_step.h"
@@ -37,6 +39,7 @@ struct GraphSignature {
   bool is_exact = false;
   graph::PassSet passes = graph::PassSet::kAll;
   graph::OverlapOptions overlap = {};
+  std::set<std::string> disabled_passes = {};
   // The guards around the call.
   Placement default_placement = {};
   NdSbp default_sbp = {};

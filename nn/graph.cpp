@@ -1,6 +1,7 @@
 #include "nn/graph.h"
 
 #include <algorithm>
+#include <set>
 
 #include "autograd/autocast.h"
 #include "autograd/backward_rules.h"
@@ -97,6 +98,7 @@ Tensor replicated_scalar(const Tensor& output) {
 // What the list of passes depends on besides the traced step.
 struct StepPasses {
   graph::PassSet set = graph::PassSet::kAll;
+  std::set<std::string> disabled = {};             // names of passes
   std::vector<graph::ShardedCapture> shards = {};  // the parameters that ZeRO stage 3 shards
   bool gathers_once = false;                       // ZeroOptions::once_per_step
   graph::OverlapOptions overlap = {};
@@ -120,6 +122,7 @@ graph::Pass zero_pass(const StepPasses& step) {
 // All passes of the step, in the order in which they run.
 std::vector<graph::Pass> list_passes(const StepPasses& step) {
   std::vector<graph::Pass> passes = graph::optimizing_passes(step.set);
+  std::erase_if(passes, [&](const graph::Pass& pass) { return step.disabled.contains(pass.name); });
   const auto first =
       passes.insert(passes.begin(), graph::graph_pass("settle_stages", true, graph::settle_stages));
   if (!step.shards.empty()) passes.insert(first + 1, zero_pass(step));
@@ -164,6 +167,7 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments, 
   signature.is_exact = config_.is_exact_;
   signature.passes = config_.passes_;
   signature.overlap = config_.overlap_;
+  signature.disabled_passes = config_.disabled_passes_;
   CompiledGraph* found = plans_->use([&](const CompiledGraph& plan) {
     return plan.state_->signature == signature && plan.state_->modules.has_modes();
   });
@@ -227,6 +231,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
   const GradsAside grads_aside(parameters);
   graph::TracedStep traced;
   StepPasses step{.set = config_.passes_,
+                  .disabled = config_.disabled_passes_,
                   .gathers_once = config_.zero_.once_per_step,
                   .overlap = config_.overlap_};
   {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "graph/passes/pass.h"
 #include "nn/graphs/graph_timeline.h"
 #include "ops/linear/cpu_table.h"
 #include "pipeline/schedule_size.h"
@@ -60,6 +61,24 @@ GraphConfig& GraphConfig::set_overlap(const OverlapOptions& options) {
   require(options.most_memory_share >= 0, "most_memory_share", options.most_memory_share,
           "at least 0");
   overlap_ = options;
+  return *this;
+}
+
+GraphConfig& GraphConfig::enable_pass(const std::string& name, bool on) {
+  std::string names;
+  bool is_known = false;
+  for (const graph::Pass& pass : graph::optimizing_passes()) {
+    names += (names.empty() ? "" : ", ") + pass.name;
+    is_known |= pass.name == name;
+  }
+  if (!is_known) {
+    throw InvalidArgument(str("[graph] no pass '", name, "' can be switched; give one of ", names));
+  }
+  if (on) {
+    disabled_passes_.erase(name);
+  } else {
+    disabled_passes_.insert(name);
+  }
   return *this;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "core/dtype.h"
@@ -72,6 +73,11 @@ class GraphConfig {
   // Says which transfers between ranks run while the step computes. Results do not depend on it.
   // Throws InvalidArgument for a negative number and for buckets of no bytes.
   GraphConfig& set_overlap(const OverlapOptions& options);
+  // Switches one of the optimizing passes off or on again: remove_identities,
+  // join_redistributions, remove_gradient_copies, merge_common_subexpressions,
+  // eliminate_dead_nodes or recompute_activations. All of them are on by default. Another name is
+  // InvalidArgument.
+  GraphConfig& enable_pass(const std::string& name, bool on = true);
   // Requires that results are those of the whole batch. Modules that would change them (a batch
   // norm in training under micro-batches) raise Unsupported with module and line when the graph is
   // compiled.
@@ -122,6 +128,7 @@ class GraphConfig {
   std::shared_ptr<GraphTimeline> timeline_;
   graph::PassSet passes_ = graph::PassSet::kAll;
   graph::OverlapOptions overlap_;
+  std::set<std::string> disabled_passes_;
 };
 
 }  // namespace flow::nn

@@ -584,6 +584,7 @@ TEST(Graph, RefusesWhatItDoesNotCompile) {
   EXPECT_THROW(graph.config().set_micro_batches(0), InvalidArgument);
   EXPECT_THROW(graph.config().enable_zero({.stage = 4}), InvalidArgument);
   EXPECT_THROW(graph.config().enable_amp(float64), Unsupported);
+  EXPECT_THROW(graph.config().enable_pass("settle_stages", false), InvalidArgument);
   EXPECT_THROW(graph.config().enable_amp(float16, {.init_scale = 0}), InvalidArgument);
 }
 

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
+#include "graph/passes/pass.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
@@ -182,6 +183,7 @@ struct Way {
   int64_t zero_stage = 0;
   bool recomputes = false;
   bool overlaps_all = false;
+  std::vector<std::string> disabled_passes = {};
   int transport = 0;  // threads, messages, shared memory
 
   int64_t ranks() const {
@@ -272,6 +274,8 @@ struct Step : nn::Graph<Step> {
     if (way.recomputes) config().enable_recompute();
     if (way.overlaps_all) config().set_overlap(kOverlapsAll);
     if (way.is_exact) config().set_passes(nn::exact);
+    for (const std::string& pass : way.disabled_passes)
+      config().enable_pass(pass, false);
   }
 
   Tensor build(const Tensor& x, const Tensor& y, const Tensor& labels) {
@@ -384,6 +388,7 @@ class Draw {
       lay_out_on_stages(ways.back());
     }
     for (Way& way : ways) {
+      if (one_in(2)) disable_passes(way);
       way.transport = one_in(3) ? static_cast<int>(1 + below(2)) : 0;
       way.overlaps_all = one_in(2);
     }
@@ -403,6 +408,12 @@ class Draw {
   }
 
   int64_t some_parts() { return pick(std::vector<int64_t>{2, 3, 5}); }
+
+  void disable_passes(Way& way) {
+    for (const graph::Pass& pass : graph::optimizing_passes()) {
+      if (one_in(3)) way.disabled_passes.push_back(pass.name);
+    }
+  }
 
   // Data parallel or tensor parallel.
   void lay_out_on_one_stage(Way& way) {
@@ -463,6 +474,8 @@ std::string describe(const Model& model, const Way& way) {
               ", transport ", way.transport, "; data ", way.data);
   for (size_t i = 0; i < way.stages.size(); ++i)
     text += str(i == 0 ? " on " : ", ", way.stages[i], ' ', way.weights[i]);
+  for (const std::string& pass : way.disabled_passes)
+    text += str(", without ", pass);
   return text;
 }
 

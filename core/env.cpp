@@ -22,6 +22,10 @@ constexpr std::array kVariables = {
                 "widest instruction set that kernels may use: baseline, avx2, avx512"},
     EnvVariable{"FLOW_CPU_TABLE", "~/.cache/flow/cpu-*.table",
                 "file with what flow-calibrate measured on this CPU"},
+    EnvVariable{
+        "FLOW_FUSE_LEAST_ELEMENTS", "8192",
+        "the fewest elements of a tensor whose elementwise ops compiled steps fuse; smaller "
+        "tensors stay in the first cache, where fusion saves nothing"},
     EnvVariable{"FLOW_GRAPH_VERIFY", "0",
                 "1: compare the first run of every plan of a graph with eager mode"},
     EnvVariable{"FLOW_JOB_SECRET", "",

@@ -15,6 +15,7 @@
 #include "core/view_link.h"
 #include "eager/runtime.h"
 #include "graph/compile.h"
+#include "graph/passes/fuse_elementwise.h"
 #include "graph/passes/overlap_redistributions.h"
 #include "graph/passes/settle_stages.h"
 #include "graph/passes/shard_captures.h"
@@ -119,9 +120,21 @@ graph::Pass zero_pass(const StepPasses& step) {
   return {"shard_captures", true, run, settings};
 }
 
+// Of a step in micro-batches, only nodes that run in each of them are fused.
+int64_t fuse(graph::Graph& graph, const pipeline::MicroBatching& batching) {
+  return batching.is_needed(graph) ? graph::fuse_elementwise(graph, batching.cut(graph))
+                                   : graph::fuse_elementwise(graph);
+}
+
 // All passes of the step, in the order in which they run.
 std::vector<graph::Pass> list_passes(const StepPasses& step) {
   std::vector<graph::Pass> passes = graph::optimizing_passes(step.set);
+  for (graph::Pass& pass : passes) {
+    if (pass.name != "fuse_elementwise") continue;
+    pass.run = [batching = step.batching](graph::UnloweredStep& unlowered) {
+      return fuse(unlowered.graph, batching);
+    };
+  }
   std::erase_if(passes, [&](const graph::Pass& pass) { return step.disabled.contains(pass.name); });
   const auto first =
       passes.insert(passes.begin(), graph::graph_pass("settle_stages", true, graph::settle_stages));

@@ -6,9 +6,7 @@
 
 namespace flow::graph {
 
-namespace {
-// Gives the remaining values new ids in the order in which they are defined.
-void renumber(Graph& graph) {
+void renumber_values(Graph& graph) {
   IdMap<ValueId, ValueId> new_id(graph.values.size(), kNoValue);
   std::vector<Value> values;
   const auto define = [&](ValueId& id) {
@@ -35,7 +33,6 @@ void renumber(Graph& graph) {
     use(output);
   graph.values = std::move(values);
 }
-}  // namespace
 
 int64_t eliminate_dead_nodes(Graph& graph) {
   IdMap<ValueId, bool> is_used(graph.values.size(), false);
@@ -62,7 +59,7 @@ int64_t eliminate_dead_nodes(Graph& graph) {
   }
   const auto removed = static_cast<int64_t>(graph.nodes.size() - kept);
   graph.nodes.resize(kept);
-  if (removed > 0) renumber(graph);
+  if (removed > 0) renumber_values(graph);
   return removed;
 }
 

@@ -11,4 +11,8 @@ namespace flow::graph {
 // with an effect (OpDef::has_effect), and returns how many it removed. Exact.
 int64_t eliminate_dead_nodes(Graph& graph);
 
+// Removes values that no node makes, and gives the others new ids in the order in which they are
+// defined. Requires: no node or result reads a value that is not made.
+void renumber_values(Graph& graph);
+
 }  // namespace flow::graph

@@ -1,0 +1,164 @@
+// The passes that fuse nodes on small graphs: text before and after.
+#include <cstdlib>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "graph/ir/ir_text.h"
+#include "graph/passes/fuse_elementwise.h"
+#include "nn/flow.h"
+
+namespace flow::graph {
+namespace {
+
+struct FuseElementwise : testing::Test {
+  void SetUp() override { setenv("FLOW_FUSE_LEAST_ELEMENTS", "1024", 1); }
+
+  void TearDown() override { unsetenv("FLOW_FUSE_LEAST_ELEMENTS"); }
+};
+
+std::string after(int64_t (*pass)(Graph&), const std::string& text, int64_t want_removed) {
+  Graph graph = parse_graph(text, op_table());
+  verify(graph);
+  EXPECT_EQ(pass(graph), want_removed) << text;
+  verify(graph);
+  EXPECT_EQ(parse_graph(to_string(graph), op_table()), graph);
+  return to_string(graph);
+}
+
+std::string fused(const std::string& text, int64_t want_removed) {
+  return after(fuse_elementwise, text, want_removed);
+}
+
+void expect_untouched(const std::string& text) {
+  EXPECT_EQ(fused(text, 0), text);
+}
+
+TEST_F(FuseElementwise, ALineOfNodesBecomesOne) {
+  EXPECT_EQ(fused("input %0 : (64, 32) float32 cpu\n"
+                  "capture %1 : (32,) float32 cpu\n"
+                  "%2 = mul(%0, %1) {} : (64, 32) float32 cpu @F0 in a a.cpp:1\n"
+                  "%3 = add(%2, %0) {alpha=0.5} : (64, 32) float32 cpu @F0 in a a.cpp:2\n"
+                  "%4 = tanh(%3) {} : (64, 32) float32 cpu @F0 in b a.cpp:3\n"
+                  "return %4\n",
+                  2),
+            "input %0 : (64, 32) float32 cpu\n"
+            "capture %1 : (32,) float32 cpu\n"
+            "%2 = fused_elementwise(%0, %1) {program=[t0 = mul(x0, x1), t1 = add(t0, x0, "
+            "alpha=0.5), t2 = tanh(t1), return t2]} : (64, 32) float32 cpu @F0 in b a.cpp:3\n"
+            "return %2\n");
+}
+
+TEST_F(FuseElementwise, ResultsThatOthersReadAreOutputs) {
+  EXPECT_EQ(fused("input %0 : (64, 32) float32 cpu\n"
+                  "%1 = exp(%0) {} : (64, 32) float32 cpu @F0 a.cpp:1\n"
+                  "%2 = gt_scalar(%1) {value=1} : (64, 32) bool cpu @F0 a.cpp:2\n"
+                  "%3 = cast(%2) {dtype=float32} : (64, 32) float32 cpu @F0 a.cpp:3\n"
+                  "%4 = sum(%1) {dims=[0], keepdim=false} : (32,) float32 cpu @F0 "
+                  "a.cpp:4\n"
+                  "return %4, %3\n",
+                  2),
+            "input %0 : (64, 32) float32 cpu\n"
+            "%1, %2 = fused_elementwise(%0) {program=[t0 = exp(x0), t1 = gt_scalar(t0, value=1), "
+            "t2 = cast(t1, dtype=float32), return t0 t2]} : (64, 32) float32 cpu, (64, 32) float32 "
+            "cpu @F0 a.cpp:3\n"
+            "%3 = sum(%1) {dims=[0], keepdim=false} : (32,) float32 cpu @F0 a.cpp:4\n"
+            "return %3, %2\n");
+}
+
+// A node of two makers joins both; what does not depend on the group stays where it is.
+TEST_F(FuseElementwise, BranchesJoin) {
+  EXPECT_EQ(fused("input %0 : (64, 32) float32 cpu\n"
+                  "%1 = exp(%0) {} : (64, 32) float32 cpu @F0 a.cpp:1\n"
+                  "%2 = sum(%0) {dims=[0], keepdim=false} : (32,) float32 cpu @F0 "
+                  "a.cpp:2\n"
+                  "%3 = neg(%0) {} : (64, 32) float32 cpu @F0 a.cpp:3\n"
+                  "%4 = mul(%1, %3) {} : (64, 32) float32 cpu @F0 a.cpp:4\n"
+                  "return %2, %4\n",
+                  2),
+            "input %0 : (64, 32) float32 cpu\n"
+            "%1 = sum(%0) {dims=[0], keepdim=false} : (32,) float32 cpu @F0 a.cpp:2\n"
+            "%2 = fused_elementwise(%0) {program=[t0 = exp(x0), t1 = neg(x0), t2 = mul(t0, t1), "
+            "return t2]} : (64, 32) float32 cpu @F0 a.cpp:4\n"
+            "return %1, %2\n");
+}
+
+// Two nodes that differ in the end of their lines.
+std::string pair(const std::string& first, const std::string& second) {
+  return "input %0 : (64, 32) float32 cpu\n"
+         "input %1 : () bool cpu\n"
+         "%2 = exp(%0) {} : (64, 32) float32 cpu " +
+         first + " a.cpp:1\n%3 = neg(%2) {} : (64, 32) float32 cpu " + second +
+         " a.cpp:2\nreturn %3, %1\n";
+}
+
+TEST_F(FuseElementwise, NodesOfAnotherKindStayApart) {
+  EXPECT_NE(fused(pair("@F0", "@F0"), 1), pair("@F0", "@F0"));
+  expect_untouched(pair("@F0", "@F1"));
+  expect_untouched(pair("@F0", "@B0"));
+  expect_untouched(pair("@F0", "@F0 transient"));
+  expect_untouched(pair("@U0", "@U0 if 1"));
+}
+
+TEST_F(FuseElementwise, SmallTensorsStay) {
+  expect_untouched(
+      "input %0 : (31, 33) float32 cpu\n"
+      "%1 = exp(%0) {} : (31, 33) float32 cpu @F0 a.cpp:1\n"
+      "%2 = neg(%1) {} : (31, 33) float32 cpu @F0 a.cpp:2\n"
+      "return %2\n");
+}
+
+TEST_F(FuseElementwise, ResultsOfOtherShapesStayApart) {
+  expect_untouched(
+      "input %0 : (1024,) float32 cpu\n"
+      "input %1 : (2, 1024) float32 cpu\n"
+      "%2 = exp(%0) {} : (1024,) float32 cpu @F0 a.cpp:1\n"
+      "%3 = mul(%2, %1) {} : (2, 1024) float32 cpu @F0 a.cpp:2\n"
+      "return %3\n");
+}
+
+// The sum needs %1 before %3 can be computed, so %1 cannot run where %3 does.
+TEST_F(FuseElementwise, AGroupDoesNotWaitForItself) {
+  expect_untouched(
+      "input %0 : (64, 32) float32 cpu\n"
+      "%1 = exp(%0) {} : (64, 32) float32 cpu @F0 a.cpp:1\n"
+      "%2 = sum(%1) {dims=[0], keepdim=false} : (32,) float32 cpu @F0 a.cpp:2\n"
+      "%3 = mul(%1, %2) {} : (64, 32) float32 cpu @F0 a.cpp:3\n"
+      "return %3\n");
+}
+
+// What reads a tensor is not moved behind a write to it.
+TEST_F(FuseElementwise, NoNodeMovesPastAWrite) {
+  expect_untouched(
+      "input %0 : (64, 32) float32 cpu\n"
+      "capture %1 : (64, 32) float32 cpu\n"
+      "%2 = exp(%1) {} : (64, 32) float32 cpu @F0 a.cpp:1\n"
+      "%3 = copy_(%1, %0) {} : (64, 32) float32 cpu @F0 a.cpp:2\n"
+      "%4 = neg(%2) {} : (64, 32) float32 cpu @F0 a.cpp:3\n"
+      "write %1 <- %3\n"
+      "return %4\n");
+}
+
+// Each exp frees its input before the next one. In one node, all would be in memory at once.
+TEST_F(FuseElementwise, ThePeakOfMemoryDoesNotRise) {
+  expect_untouched(
+      "input %0 : (64, 32) float32 cpu\n"
+      "%1 = clone(%0) {} : (64, 32) float32 cpu @F0 a.cpp:1\n"
+      "%2 = exp(%1) {} : (64, 32) float32 cpu @F0 a.cpp:2\n"
+      "%3 = exp(%2) {} : (64, 32) float32 cpu @F0 a.cpp:3\n"
+      "return %2, %3\n");
+}
+
+TEST_F(FuseElementwise, TwelveNodesAreOneGroup) {
+  std::string text = "input %0 : (64, 32) float32 cpu\n";
+  for (int i = 0; i < 13; ++i)
+    text += str("%", i + 1, " = relu(%", i, ") {} : (64, 32) float32 cpu @F0 a.cpp:1\n");
+  Graph graph = parse_graph(text + "return %13\n", op_table());
+
+  EXPECT_EQ(fuse_elementwise(graph), 11);
+  ASSERT_EQ(graph.nodes.size(), 2U) << to_string(graph);
+  verify(graph);
+}
+
+}  // namespace
+}  // namespace flow::graph

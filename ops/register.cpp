@@ -15,6 +15,7 @@ void register_activation(OpTable& table);
 void register_adaptive_update(OpTable& table);
 void register_attention(OpTable& table);
 void register_batch_norm(OpTable& table);
+void register_batch_norm_hardtanh(OpTable& table);
 void register_binary(OpTable& table);
 void register_bitwise(OpTable& table);
 void register_border(OpTable& table);
@@ -64,6 +65,7 @@ void register_view(OpTable& table);
 void register_where(OpTable& table);
 
 // The same for all instruction sets and devices.
+void register_batch_norm_hardtanh(KernelTable& table);
 void register_fused(KernelTable& table);
 void register_inspect(KernelTable& table);
 void register_to_device(KernelTable& table);
@@ -78,6 +80,7 @@ void register_ops(OpTable& table) {
   ops::register_adaptive_update(table);
   ops::register_attention(table);
   ops::register_batch_norm(table);
+  ops::register_batch_norm_hardtanh(table);
   ops::register_binary(table);
   ops::register_bitwise(table);
   ops::register_border(table);
@@ -137,6 +140,7 @@ const KernelTable& ops::cpu_kernels() {
 }
 
 void register_cpu_kernels(KernelTable& table) {
+  ops::register_batch_norm_hardtanh(table);
   ops::register_fused(table);
   ops::register_inspect(table);
   ops::register_to_device(table);

@@ -1,5 +1,6 @@
-// batch_norm on oneDNN's blocked layouts, so that chains of convolutions are not reordered. As in
-// batch_norm_cpu.cpp: sums in double, x read once for them and once for the result.
+// batch_norm, and hardtanh after it, on oneDNN's blocked layouts, so that chains of convolutions
+// are not reordered. As in batch_norm_cpu.cpp: sums in double, x read once for them and once for
+// the result.
 
 #include <algorithm>
 #include <cmath>
@@ -85,23 +86,21 @@ struct Chain {
   }
 };
 
-ChannelSums sum_unit(const BlockedNormState& state, const Unit& unit, const float* a,
-                     const float* b) {
+// `a` and `b` give the vector at an offset of the tensor.
+template <class A, class B>
+ChannelSums sum_unit(const BlockedNormState& state, const Unit& unit, const A& a, const B& b) {
   const ChannelBlocks& blocks = state.blocks;
   Chain even;
   Chain odd;
   for (int64_t n = 0; n < blocks.batch; ++n) {
-    const int64_t first = unit.offset(blocks, n);
-    const float* u = a + first;
-    const float* v = b + first;
+    int64_t at = unit.offset(blocks, n);
     int64_t position = 0;
     for (; position + 2 <= blocks.positions; position += 2) {
-      even.add(V::load(u), V::load(v));
-      odd.add(V::load(u + blocks.lanes), V::load(v + blocks.lanes));
-      u += 2 * blocks.lanes;
-      v += 2 * blocks.lanes;
+      even.add(a(at), b(at));
+      odd.add(a(at + blocks.lanes), b(at + blocks.lanes));
+      at += 2 * blocks.lanes;
     }
-    if (position < blocks.positions) even.add(V::load(u), V::load(v));
+    if (position < blocks.positions) even.add(a(at), b(at));
   }
   ChannelSums sums;
   (even.low_products + odd.low_products).store(sums.products);
@@ -111,7 +110,54 @@ ChannelSums sum_unit(const BlockedNormState& state, const Unit& unit, const floa
   return sums;
 }
 
-// y = (x - mean) scale + shift; padding gets 0.
+// The elements of a tensor.
+struct Plain {
+  const float* data;
+
+  [[gnu::always_inline]] V operator()(int64_t at) const { return V::load(data + at); }
+};
+
+// What follows batch_norm: nothing, or hardtanh as in ops/elementwise/activation_cpu.cpp.
+struct Identity {
+  using Attrs = BatchNormAttrs;
+
+  explicit Identity(const Attrs& /*attrs*/) {}
+
+  [[gnu::always_inline]] V operator()(V x) const { return x; }
+};
+
+struct Clamped {
+  using Attrs = BatchNormHardtanhAttrs;
+
+  V low;
+  V high;
+
+  explicit Clamped(const Attrs& attrs)
+      : low(V::fill(static_cast<float>(attrs.min_val))),
+        high(V::fill(static_cast<float>(attrs.max_val))) {}
+
+  [[gnu::always_inline]] V operator()(V x) const { return min(high, max(low, x)); }
+
+  // The gradient. y is strictly between the bounds where x is.
+  [[gnu::always_inline]] V slope(V dy, V y) const {
+    const V below_high = select(y >= high, V::zero(), dy);
+    return select(y <= low, V::zero(), below_high);
+  }
+};
+
+// The gradient that passes through hardtanh.
+struct Passed {
+  const float* dy;
+  const float* y;
+  const Clamped& clamped;
+
+  [[gnu::always_inline]] V operator()(int64_t at) const {
+    return clamped.slope(V::load(dy + at), V::load(y + at));
+  }
+};
+
+// y = f((x - mean) scale + shift); padding gets 0.
+template <class F>
 void run_batch_norm(const KernelContext& ctx) {
   const auto& state = ctx.state_as<BlockedNormState>();
   const ChannelBlocks& blocks = state.blocks;
@@ -120,9 +166,11 @@ void run_batch_norm(const KernelContext& ctx) {
   const float* bias = ctx.has_input(2) ? ctx.in(2).as<float>() : nullptr;
   float* y = ctx.out(0).as<float>();
   double* moments = ctx.out(1).as<double>();
-  const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
+  const auto& attrs = ctx.attrs_as<typename F::Attrs>();
+  const double eps = attrs.eps;
   for_units(ctx, state, [&](const Unit& unit) {
-    const ChannelSums sums = sum_unit(state, unit, x, x);
+    const F f(attrs);
+    const ChannelSums sums = sum_unit(state, unit, Plain{x}, Plain{x});
     float means[kLanes] = {};
     float scales[kLanes] = {};
     float shifts[kLanes] = {};
@@ -145,7 +193,7 @@ void run_batch_norm(const KernelContext& ctx) {
       const float* source = x + first;
       float* target = y + first;
       for (int64_t position = 0; position < blocks.positions; ++position) {
-        fma(V::load(source) - mean, scale, shift).store(target);
+        f(fma(V::load(source) - mean, scale, shift)).store(target);
         source += blocks.lanes;
         target += blocks.lanes;
       }
@@ -153,10 +201,64 @@ void run_batch_norm(const KernelContext& ctx) {
   });
 }
 
-// dx = s (dy - a) - k (x - mean); padding gets 0.
+// What the gradient reads and writes: (dy, x, moments, weight), perhaps with y after dy.
+struct BackwardOperands {
+  BackwardOperands(const KernelContext& ctx, int x_input, double attrs_eps)
+      : x(ctx.in(x_input).as<float>()),
+        moments(ctx.in(x_input + 1).as<double>()),
+        weight(ctx.has_input(x_input + 2) ? ctx.in(x_input + 2).as<float>() : nullptr),
+        dx(ctx.out(0).as<float>()),
+        dweight(ctx.out(1).as<float>()),
+        dbias(ctx.out(2).as<float>()),
+        eps(attrs_eps) {}
+
+  const float* x;
+  const double* moments;
+  const float* weight;
+  float* dx;
+  float* dweight;
+  float* dbias;
+  double eps;
+};
+
+// dx = s (dy - a) - k (x - mean) of a unit; padding gets 0. `dy` gives the vector at an offset.
+template <class Dy>
+void backward_of_unit(const BlockedNormState& state, const Unit& unit, const Dy& dy,
+                      const BackwardOperands& in) {
+  const ChannelBlocks& blocks = state.blocks;
+  const ChannelSums sums = sum_unit(state, unit, dy, Plain{in.x});
+  float slopes[kLanes] = {};
+  float centers[kLanes] = {};
+  float factors[kLanes] = {};
+  float means[kLanes] = {};
+  for (int64_t i = 0; i < unit.used; ++i) {
+    const int64_t c = unit.first + i;
+    const double mean = in.moments[c];
+    const double r = 1 / std::sqrt(in.moments[blocks.channels + c] + in.eps);
+    const double through_h = (sums.products[i] - mean * sums.totals[i]) * r;
+    const double s = (in.weight != nullptr ? static_cast<double>(in.weight[c]) : 1.0) * r;
+    in.dweight[c] = static_cast<float>(through_h);
+    in.dbias[c] = static_cast<float>(sums.totals[i]);
+    slopes[i] = static_cast<float>(s);
+    centers[i] = static_cast<float>(sums.totals[i] / state.count());
+    factors[i] = static_cast<float>(s * r * through_h / state.count());
+    means[i] = static_cast<float>(mean);
+  }
+  const V s = V::load(slopes);
+  const V a = V::load(centers);
+  const V k = V::load(factors);
+  const V mean = V::load(means);
+  for (int64_t n = 0; n < blocks.batch; ++n) {
+    const int64_t first = unit.offset(blocks, n);
+    for (int64_t position = 0; position < blocks.positions; ++position) {
+      const int64_t at = first + position * blocks.lanes;
+      (s * (dy(at) - a) - k * (V::load(in.x + at) - mean)).store(in.dx + at);
+    }
+  }
+}
+
 void run_backward(const KernelContext& ctx) {
   const auto& state = ctx.state_as<BlockedNormState>();
-  const ChannelBlocks& blocks = state.blocks;
   const float* dy = ctx.in(0).as<float>();
   Ref<Storage> memory;
   if (state.reorder != nullptr) {
@@ -166,41 +268,18 @@ void run_backward(const KernelContext& ctx) {
                         .scratch = memory->data() + state.reordered_bytes});
     dy = reinterpret_cast<const float*>(memory->data());
   }
-  const float* x = ctx.in(1).as<float>();
-  const double* moments = ctx.in(2).as<double>();
-  const float* weight = ctx.has_input(3) ? ctx.in(3).as<float>() : nullptr;
-  float* dx = ctx.out(0).as<float>();
-  const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
+  const BackwardOperands in(ctx, 1, ctx.attrs_as<BatchNormAttrs>().eps);
+  for_units(ctx, state, [&](const Unit& unit) { backward_of_unit(state, unit, Plain{dy}, in); });
+}
+
+void run_clamped_backward(const KernelContext& ctx) {
+  const auto& state = ctx.state_as<BlockedNormState>();
+  const auto& attrs = ctx.attrs_as<BatchNormHardtanhAttrs>();
+  const BackwardOperands in(ctx, 2, attrs.eps);
   for_units(ctx, state, [&](const Unit& unit) {
-    const ChannelSums sums = sum_unit(state, unit, dy, x);
-    float slopes[kLanes] = {};
-    float centers[kLanes] = {};
-    float factors[kLanes] = {};
-    float means[kLanes] = {};
-    for (int64_t i = 0; i < unit.used; ++i) {
-      const int64_t c = unit.first + i;
-      const double mean = moments[c];
-      const double r = 1 / std::sqrt(moments[blocks.channels + c] + eps);
-      const double through_h = (sums.products[i] - mean * sums.totals[i]) * r;
-      const double s = (weight != nullptr ? static_cast<double>(weight[c]) : 1.0) * r;
-      ctx.out(1).as<float>()[c] = static_cast<float>(through_h);
-      ctx.out(2).as<float>()[c] = static_cast<float>(sums.totals[i]);
-      slopes[i] = static_cast<float>(s);
-      centers[i] = static_cast<float>(sums.totals[i] / state.count());
-      factors[i] = static_cast<float>(s * r * through_h / state.count());
-      means[i] = static_cast<float>(mean);
-    }
-    const V s = V::load(slopes);
-    const V a = V::load(centers);
-    const V k = V::load(factors);
-    const V mean = V::load(means);
-    for (int64_t n = 0; n < blocks.batch; ++n) {
-      const int64_t first = unit.offset(blocks, n);
-      for (int64_t position = 0; position < blocks.positions; ++position) {
-        const int64_t at = first + position * blocks.lanes;
-        (s * (V::load(dy + at) - a) - k * (V::load(x + at) - mean)).store(dx + at);
-      }
-    }
+    const Clamped clamped(attrs);
+    backward_of_unit(state, unit, Passed{ctx.in(0).as<float>(), ctx.in(1).as<float>(), clamped},
+                     in);
   });
 }
 
@@ -235,9 +314,33 @@ KernelChoice select_blocked(const KernelQuery& query) {
         {static_cast<int64_t>(state.reordered_bytes + state.reorder->scratch_bytes())});
   }
   return with_scratch(
-      {kBackward ? run_backward : run_batch_norm,
+      {kBackward ? run_backward : run_batch_norm<Identity>,
        std::make_shared<const BlockedNormState>(std::move(state)), std::move(outputs)},
       std::move(blocks));
+}
+
+// The same with hardtanh, for tensors that all have the layout of x. The padding is zero only if
+// the bounds contain zero.
+template <bool kBackward>
+KernelChoice select_clamped(const KernelQuery& query) {
+  const int x_input = kBackward ? 2 : 0;
+  const TensorMeta& x = query.input(x_input);
+  const auto& attrs = query.attrs_as<BatchNormHardtanhAttrs>();
+  if (x.blocked == nullptr || x.dtype != DType::kFloat32) return {};
+  if (attrs.min_val > 0 || attrs.max_val < 0) return {};
+  BlockedNormState state;
+  state.blocks = channel_blocks(*x.blocked, x.local_shape);
+  if (state.blocks.lanes == 0 || state.blocks.lanes % kLanes != 0) return {};
+  for (int i = 0; i < x_input; ++i) {
+    if (query.input(i).blocked != x.blocked) return {};
+  }
+  for (int i = x_input + 1; i < static_cast<int>(query.inputs.size()); ++i) {
+    if (query.has_input(i) && !query.input(i).is_contiguous) return {};
+  }
+  std::vector<MetaPtr> outputs(query.outputs.begin(), query.outputs.end());
+  outputs[0] = with_blocked(outputs[0], x.blocked);
+  return {kBackward ? run_clamped_backward : run_batch_norm<Clamped>,
+          std::make_shared<const BlockedNormState>(std::move(state)), std::move(outputs)};
 }
 
 }  // namespace
@@ -245,6 +348,9 @@ KernelChoice select_blocked(const KernelQuery& query) {
 void register_batch_norm_blocked_cpu(KernelTable& table) {
   table.add(kBatchNorm, DeviceType::kCpu, {FLOW_ISA_NAME, select_blocked<false>, true});
   table.add(kBatchNormBackward, DeviceType::kCpu, {FLOW_ISA_NAME, select_blocked<true>, true});
+  table.add(kBatchNormHardtanh, DeviceType::kCpu, {FLOW_ISA_NAME, select_clamped<false>, true});
+  table.add(kBatchNormHardtanhBackward, DeviceType::kCpu,
+            {FLOW_ISA_NAME, select_clamped<true>, true});
 }
 
 #include "ops/kernel/isa_end.h"

@@ -22,6 +22,18 @@ struct BatchNormAttrs {
   }
 };
 
+struct BatchNormHardtanhAttrs {
+  double eps = 1e-5;
+  double min_val = -1;
+  double max_val = 1;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("eps", &BatchNormHardtanhAttrs::eps),
+                      key_field("min_val", &BatchNormHardtanhAttrs::min_val),
+                      key_field("max_val", &BatchNormHardtanhAttrs::max_val));
+  }
+};
+
 struct RunningStatsAttrs {
   double momentum = 0.1;
   int64_t count = 2;  // logical elements of a channel
@@ -36,6 +48,10 @@ struct RunningStatsAttrs {
 // are normalised through ops/norm/channel_op.h, whose sums may be partial.
 extern const OpDef kBatchNorm;          // (x, weight, bias) -> y, moments
 extern const OpDef kBatchNormBackward;  // (dy, x, moments, weight) -> dx, dweight, dbias
+// hardtanh of batch_norm, of one part. Only the compiler of graphs makes calls of these two
+// (graph/passes/fuse_batch_norm.h).
+extern const OpDef kBatchNormHardtanh;          // (x, weight, bias) -> y, moments
+extern const OpDef kBatchNormHardtanhBackward;  // (dy, y, x, moments, weight) -> dx, dweight, dbias
 // Writes running_mean and running_var: (mean, var, moments).
 extern const OpDef kUpdateRunningStats;
 // Adds one to a scalar int64 in place, for each batch that was normalised.

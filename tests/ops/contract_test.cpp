@@ -623,7 +623,8 @@ OpSample with_size(OpSample sample, int64_t from, int64_t to) {
 // clang-format off
 const std::set<std::string_view> kRefusesZero = {
     "adaptive_avg_pool", "adaptive_avg_pool_backward", "amax", "amin", "argmax", "argmin",
-    "avg_pool", "avg_pool_backward", "batch_norm", "batch_norm_backward", "border",
+    "avg_pool", "avg_pool_backward", "batch_norm", "batch_norm_backward",
+    "batch_norm_hardtanh_backward", "border",
     "border_backward", "channel_moments", "channel_moments_backward", "conv", "conv_backward_input",
     "conv_backward_weight", "conv_backward_weight_bias", "cross_entropy", "cross_entropy_backward",
     "ctc_loss", "ctc_loss_backward", "diagonal_scatter", "distributed_partial_fc_sample",

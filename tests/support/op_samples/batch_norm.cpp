@@ -23,6 +23,24 @@ void backward(const Inputs& x) {
                     ops::BatchNormAttrs{0.1}, Site::here());
 }
 
+constexpr ops::BatchNormHardtanhAttrs kClamped{.eps = 0.1, .min_val = -0.5, .max_val = 0.75};
+
+// (x, weight or none, bias or none)
+void clamped(const Inputs& x) {
+  const Tensor none;
+  dispatch_multi<2>(ops::kBatchNormHardtanh,
+                    {&x[0], x.size() > 1 ? &x[1] : &none, x.size() > 2 ? &x[2] : &none}, kClamped,
+                    Site::here());
+}
+
+// (dy, y, x, moments, weight or none)
+void clamped_backward(const Inputs& x) {
+  const Tensor none;
+  dispatch_multi<3>(ops::kBatchNormHardtanhBackward,
+                    {&x[0], &x[1], &x[2], &x[3], x.size() > 4 ? &x[4] : &none}, kClamped,
+                    Site::here());
+}
+
 SampleInput moments(int64_t channels) {
   return {.shape = {2, channels}, .low = 0.5, .high = 2, .dtype = DType::kFloat64};
 }
@@ -64,6 +82,33 @@ Samples batch_norm_samples() {
        .dtypes = kFloats,
        .call = backward,
        .label = "large",
+       .only_kernels = true},
+      {"batch_norm_hardtanh", {in({5, 2})}, kFloats, clamped},
+      {"batch_norm_hardtanh",
+       {in({2, 5, 3}), in({5}), in({5})},
+       kWideFloats,
+       clamped,
+       "parameters"},
+      {.op = "batch_norm_hardtanh",
+       .inputs = {in({2, 20, 3, 3}), in({20}), in({20})},
+       .dtypes = kWideFloats,
+       .call = clamped,
+       .label = "images",
+       .only_kernels = true},
+      {"batch_norm_hardtanh_backward",
+       {in({5, 2}), in({5, 2}), in({5, 2}), moments(2)},
+       kFloats,
+       clamped_backward},
+      {"batch_norm_hardtanh_backward",
+       {in({2, 5, 3}), in({2, 5, 3}), in({2, 5, 3}), moments(5), in({5})},
+       kWideFloats,
+       clamped_backward,
+       "weight"},
+      {.op = "batch_norm_hardtanh_backward",
+       .inputs = {in({2, 20, 3, 3}), in({2, 20, 3, 3}), in({2, 20, 3, 3}), moments(20), in({20})},
+       .dtypes = kWideFloats,
+       .call = clamped_backward,
+       .label = "images",
        .only_kernels = true},
       {"update_running_stats",
        {in({5}), in({5}), moments(5)},

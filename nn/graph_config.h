@@ -75,8 +75,8 @@ class GraphConfig {
   GraphConfig& set_overlap(const OverlapOptions& options);
   // Switches one of the optimizing passes off or on again: remove_identities,
   // join_redistributions, remove_gradient_copies, merge_common_subexpressions,
-  // eliminate_dead_nodes, recompute_activations or fuse_elementwise. All of them are on by default.
-  // Another name is InvalidArgument.
+  // eliminate_dead_nodes, recompute_activations, fuse_batch_norm or fuse_elementwise. All of them
+  // are on by default. Another name is InvalidArgument.
   GraphConfig& enable_pass(const std::string& name, bool on = true);
   // Requires that results are those of the whole batch. Modules that would change them (a batch
   // norm in training under micro-batches) raise Unsupported with module and line when the graph is

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/ir/ir_text.h"
+#include "graph/passes/fuse_batch_norm.h"
 #include "graph/passes/fuse_elementwise.h"
 #include "nn/flow.h"
 
@@ -158,6 +159,42 @@ TEST_F(FuseElementwise, TwelveNodesAreOneGroup) {
   EXPECT_EQ(fuse_elementwise(graph), 11);
   ASSERT_EQ(graph.nodes.size(), 2U) << to_string(graph);
   verify(graph);
+}
+
+// Batch norm, hardtanh and their gradients; `bounds` are those of the gradient.
+std::string norm_and_clamp(const std::string& bounds, const std::string& result) {
+  return "input %0 : (2, 3, 4) float32 cpu\n"
+         "input %1 : (2, 3, 4) float32 cpu\n"
+         "%2, %3 = batch_norm(%0, none, none) {eps=1e-05, parts=1, samples=0} : (2, 3, 4) float32 "
+         "cpu, (2, 3) float64 cpu @F0 a.cpp:1\n"
+         "%4 = hardtanh(%2) {min_val=0.0, max_val=6.0} : (2, 3, 4) float32 cpu @F0 a.cpp:2\n"
+         "%5 = hardtanh_grad(%1, %2) {" +
+         bounds +
+         "} : (2, 3, 4) float32 cpu @B0 a.cpp:2\n"
+         "%6, %7, %8 = batch_norm_backward(%5, %0, %3, none) {eps=1e-05, parts=1, samples=0} : "
+         "(2, 3, 4) float32 cpu, (3,) float32 cpu, (3,) float32 cpu @B0 a.cpp:1\n"
+         "return %4, %6, %3" +
+         result + "\n";
+}
+
+TEST(FuseBatchNorm, TheActivationAndTheGradientsJoin) {
+  EXPECT_EQ(after(fuse_batch_norm, norm_and_clamp("min_val=0.0, max_val=6.0", ""), 2),
+            "input %0 : (2, 3, 4) float32 cpu\n"
+            "input %1 : (2, 3, 4) float32 cpu\n"
+            "%2, %3 = batch_norm_hardtanh(%0, none, none) {eps=1e-05, min_val=0.0, max_val=6.0} : "
+            "(2, 3, 4) float32 cpu, (2, 3) float64 cpu @F0 a.cpp:1\n"
+            "%4, %5, %6 = batch_norm_hardtanh_backward(%1, %2, %0, %3, none) {eps=1e-05, "
+            "min_val=0.0, max_val=6.0} : (2, 3, 4) float32 cpu, (3,) float32 cpu, (3,) float32 cpu "
+            "@B0 a.cpp:1\n"
+            "return %2, %4, %3\n");
+}
+
+TEST(FuseBatchNorm, AResultThatOthersReadStays) {
+  for (const std::string& text : {norm_and_clamp("min_val=0.0, max_val=6.0", ", %2"),
+                                  norm_and_clamp("min_val=0.0, max_val=6.0", ", %5"),
+                                  norm_and_clamp("min_val=0.0, max_val=5.0", "")}) {
+    EXPECT_EQ(after(fuse_batch_norm, text, 0), text);
+  }
 }
 
 }  // namespace

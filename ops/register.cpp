@@ -35,6 +35,7 @@ void register_embedding(OpTable& table);
 void register_extrema(OpTable& table);
 void register_fused(OpTable& table);
 void register_gather(OpTable& table);
+void register_grid_sample(OpTable& table);
 void register_group_norm(OpTable& table);
 void register_index(OpTable& table);
 void register_inspect(OpTable& table);
@@ -100,6 +101,7 @@ void register_ops(OpTable& table) {
   ops::register_extrema(table);
   ops::register_fused(table);
   ops::register_gather(table);
+  ops::register_grid_sample(table);
   ops::register_group_norm(table);
   ops::register_index(table);
   ops::register_inspect(table);

@@ -29,6 +29,7 @@ void register_dropout_cpu(KernelTable& table);
 void register_embedding_cpu(KernelTable& table);
 void register_extrema_cpu(KernelTable& table);
 void register_gather_cpu(KernelTable& table);
+void register_grid_sample_cpu(KernelTable& table);
 void register_group_norm_cpu(KernelTable& table);
 void register_index_cpu(KernelTable& table);
 void register_loss_cpu(KernelTable& table);
@@ -86,6 +87,7 @@ void register_all_cpu(KernelTable& table) {
   register_embedding_cpu(table);
   register_extrema_cpu(table);
   register_gather_cpu(table);
+  register_grid_sample_cpu(table);
   register_group_norm_cpu(table);
   register_index_cpu(table);
   register_loss_cpu(table);

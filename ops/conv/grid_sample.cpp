@@ -3,7 +3,9 @@
 #include <array>
 #include <vector>
 
+#include "core/dispatch.h"
 #include "core/error.h"
+#include "ops/conv/grid_sample_op.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
@@ -22,7 +24,8 @@ namespace flow {
 
 namespace {
 
-enum class Outside { kZeros, kBorder, kReflection };
+using Mode = ops::GridMode;
+using Outside = ops::GridOutside;
 
 Outside parse_outside(const std::string& word, Site site) {
   if (word == "zeros") return Outside::kZeros;
@@ -46,11 +49,14 @@ class Axis {
     return sub({mul({from_edge, site_}, size / 2), site_}, 0.5);
   }
 
-  // Moves positions outside the image inside, as the padding mode says.
+  // Moves positions outside the image inside, as the padding mode says. At its edges there is no
+  // gradient, and a NaN becomes 0, both as in PyTorch.
   Tensor inside(const Tensor& at) const {
     if (outside_ == Outside::kZeros) return at;
     const Tensor place = outside_ == Outside::kReflection ? reflected(at) : at;
-    return clamp({place, site_}, {.min = 0.0, .max = static_cast<double>(size_ - 1)});
+    const double last = static_cast<double>(size_ - 1);
+    const Tensor below_last = where({lt({place, site_}, last), site_}, {place, site_}, last);
+    return where({gt({place, site_}, 0), site_}, {below_last, site_}, 0);
   }
 
   // Integral positions as indices, and whether there is a pixel.
@@ -103,16 +109,16 @@ Tensor cubic_far(const Tensor& t, Site site) {
   return add({mul({next, site}, t), site}, 3);
 }
 
-std::vector<Tap> taps(const Axis& axis, const Tensor& place, const std::string& mode, Site site) {
+std::vector<Tap> taps(const Axis& axis, const Tensor& place, Mode mode, Site site) {
   const Tensor at = axis.pixels(place);
   std::vector<Tap> result;
   const auto add_tap = [&](const Tensor& whole, const Tensor& weight) {
     auto [position, is_inside] = axis.positions(whole);
     result.push_back({std::move(position), std::move(is_inside), weight});
   };
-  if (mode == "nearest") {
+  if (mode == Mode::kNearest) {
     add_tap(round({axis.inside(at), site}), {});
-  } else if (mode == "bilinear") {
+  } else if (mode == Mode::kBilinear) {
     const Tensor kept = axis.inside(at);
     const Tensor below = floor({kept, site}).detach();
     const Tensor rest = sub({kept, site}, below);
@@ -133,7 +139,16 @@ std::vector<Tap> taps(const Axis& axis, const Tensor& place, const std::string& 
   return result;
 }
 
-void check(const TensorArg& x, const TensorArg& grid, const std::string& mode) {
+Mode parse_mode(const TensorArg& x, const std::string& word) {
+  if (word == "nearest") return Mode::kNearest;
+  if (word == "bilinear") return Mode::kBilinear;
+  if (word == "bicubic" && x->dim() == 4) return Mode::kBicubic;
+  throw InvalidArgument(str("[grid_sample] mode '", word, "' does not fit ", x->meta(),
+                            "; give bilinear, nearest, or bicubic for 4 dims"),
+                        x.site());
+}
+
+void check(const TensorArg& x, const TensorArg& grid) {
   const bool has_dims = (x->dim() == 4 || x->dim() == 5) && grid->dim() == x->dim();
   if (!has_dims || grid->size(-1) != x->dim() - 2 || grid->size(0) != x->size(0) ||
       x->dtype() != grid->dtype() || !is_floating(x->dtype())) {
@@ -149,21 +164,13 @@ void check(const TensorArg& x, const TensorArg& grid, const std::string& mode) {
                             x.site());
     }
   }
-  const bool is_cubic = mode == "bicubic" && x->dim() == 4;
-  if (mode != "bilinear" && mode != "nearest" && !is_cubic) {
-    throw InvalidArgument(str("[grid_sample] mode '", mode, "' does not fit ", x->meta(),
-                              "; give bilinear, nearest, or bicubic for 4 dims"),
-                          x.site());
-  }
 }
 
-}  // namespace
-
-Tensor grid_sample(const TensorArg& x, const TensorArg& grid, const GridSampleOptions& options) {
+// For devices without a kernel: gathers the pixels, corner by corner.
+Tensor sum_of_corners(const TensorArg& x, const TensorArg& grid,
+                      const ops::GridSampleAttrs& attrs) {
   return ops::named("grid_sample", [&]() -> Tensor {
     const Site site = x.site();
-    check(x, grid, options.mode);
-    const Outside outside = parse_outside(options.padding_mode, site);
     const int64_t rank = x->dim() - 2;
     const int64_t batch = x->size(0);
     const int64_t channels = x->size(1);
@@ -182,10 +189,10 @@ Tensor grid_sample(const TensorArg& x, const TensorArg& grid, const GridSampleOp
     // first of x.
     std::vector<Tap> corners = {{}};
     for (int64_t i = 0; i < rank; ++i) {
-      const Axis axis(x->size(i + 2), outside, options.align_corners, site);
+      const Axis axis(x->size(i + 2), attrs.outside, attrs.align_corners, site);
       const Tensor place = select({places, site}, 2, rank - 1 - i);
       std::vector<Tap> joined;
-      for (const Tap& tap : taps(axis, place, options.mode, site)) {
+      for (const Tap& tap : taps(axis, place, attrs.mode, site)) {
         for (const Tap& before : corners) {
           if (!before.position.defined()) {
             joined.push_back(tap);
@@ -206,13 +213,24 @@ Tensor grid_sample(const TensorArg& x, const TensorArg& grid, const GridSampleOp
           expand({unsqueeze({corner.position, site}, 1), site}, {batch, channels, count});
       Tensor part = gather({pixels, site}, 2, {index, site});
       if (corner.weight.defined()) part = mul({part, site}, unsqueeze({corner.weight, site}, 1));
-      if (outside == Outside::kZeros) {
+      if (attrs.outside == Outside::kZeros) {
         part = where({unsqueeze({corner.is_inside, site}, 1), site}, {part, site}, 0);
       }
       y = y.defined() ? add({y, site}, part) : part;
     }
     return reshape({y, site}, out);
   });
+}
+
+}  // namespace
+
+Tensor grid_sample(const TensorArg& x, const TensorArg& grid, const GridSampleOptions& options) {
+  check(x, grid);
+  const ops::GridSampleAttrs attrs{.mode = parse_mode(x, options.mode),
+                                   .outside = parse_outside(options.padding_mode, x.site()),
+                                   .align_corners = options.align_corners};
+  if (x->device() != DeviceType::kCpu) return sum_of_corners(x, grid, attrs);
+  return dispatch(ops::kGridSample, {&x.tensor(), &grid.tensor()}, attrs, x.site());
 }
 
 Tensor affine_grid(const TensorArg& theta, const Shape& size, const AffineGridOptions& options) {

@@ -15,7 +15,8 @@ struct GridSampleOptions {
 
 // Samples x (N, C, H, W) at the positions in grid (N, h, w, 2) and returns (N, C, h, w). The last
 // dim of grid holds the position along W, then along H, from -1 to 1. x (N, C, D, H, W) with grid
-// (N, d, h, w, 3) works in the same way. x and grid have the same floating dtype.
+// (N, d, h, w, 3) works in the same way. x and grid have the same floating dtype. A position that
+// is NaN reads nothing with zeros outside, and the first pixel otherwise.
 Tensor grid_sample(const TensorArg& x, const TensorArg& grid,
                    const GridSampleOptions& options = {});
 

@@ -1,6 +1,7 @@
 #include "ops/linear/vector_algebra.h"
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -96,6 +97,38 @@ TEST(GridSample, TheIdentityGridGivesTheImage) {
   const Tensor y = grid_sample(x, affine_grid(theta, x.shape()));
 
   EXPECT_LT(sub(x, y).abs().max().item(), 1e-12);
+}
+
+TEST(GridSample, NanReadsTheFirstPixelAtABorderAndNothingElsewhere) {
+  const Tensor x = tensor({{{{1.F, 2.F}, {3.F, 4.F}}}});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor grid = tensor({{{{nan, nan}, {0.5F, 0.5F}}}});
+
+  const Tensor border = grid_sample(x, grid, {.padding_mode = "border"});
+  const Tensor zeros = grid_sample(x, grid);
+
+  EXPECT_EQ(border.to_vector<float>(), (Floats{1, 4}));
+  EXPECT_EQ(zeros.to_vector<float>(), (Floats{0, 4}));
+}
+
+TEST(GridSample, PositionsOnAndBeyondTheBorderHaveNoGradient) {
+  const Tensor x = tensor({{{{1.0, 2.0, 4.0}}}}, {.dtype = float64});
+  const Tensor grid = tensor({{{{-1.0, 0.0}, {-0.5, 0.0}, {1.5, 0.0}}}}, {.dtype = float64});
+  grid.requires_grad_();
+
+  grid_sample(x, grid, {.padding_mode = "border", .align_corners = true}).sum().backward();
+
+  EXPECT_EQ(grid.grad().select(-1, 0).to_vector<double>(), (std::vector<double>{0, 1, 0}));
+}
+
+TEST(GridSample, AnInfinitePixelOutsideTheCornersDoesNotMatter) {
+  const Tensor x = zeros({1, 5, 4, 4});
+  x.select(2, 0).select(2, 0).fill_(std::numeric_limits<float>::infinity());
+  const Tensor grid = tensor({{{{1.0F, 1.0F}, {2.0F, 0.0F}}}});
+
+  const Tensor y = grid_sample(x, grid, {.align_corners = true});
+
+  EXPECT_EQ(y.abs().max().item(), 0);
 }
 
 TEST(EmbeddingBag, EmptyBagsAreZeros) {

@@ -26,6 +26,7 @@ Samples embedding_samples();
 Samples extrema_samples();
 Samples fused_samples();
 Samples gather_samples();
+Samples grid_sample_samples();
 Samples index_samples();
 Samples inspect_samples();
 Samples loss_samples();
@@ -88,6 +89,7 @@ inline constexpr std::array kFamilies = {activation_samples,
                                          extrema_samples,
                                          fused_samples,
                                          gather_samples,
+                                         grid_sample_samples,
                                          index_samples,
                                          inspect_samples,
                                          loss_samples,

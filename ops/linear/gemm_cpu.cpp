@@ -374,8 +374,12 @@ GemmAhead next_rows(const GemmCall<T>& call, const T* first, int64_t depth) {
 }
 
 // A tile of A stays in the first-level cache while the tiles of B pass over it, so C is visited
-// along its rows: this saves address translation and allows the hardware to prefetch. The other
-// order is up to a fifth slower at 2048.
+// along its rows: this saves address translation and allows the hardware to prefetch. With AVX-512
+// the other order is up to a fifth slower at 2048. With AVX2 a tile of B is 2.7 times as large as
+// one of A, and it is 3 to 7 % faster to let packed A pass over it (Zen 3). Rows that are read in
+// place would be too far apart.
+constexpr bool kPackedAPasses = FLOW_ISA < 2;
+
 template <class T>
 void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
               const T* packed_a, const T* packed_b, const GemmAhead& ahead_a,
@@ -389,6 +393,18 @@ void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRa
   Fetches fetches{.rows = Fetcher(GemmAhead{}), .a = Fetcher(ahead_a), .b = Fetcher(ahead_b)};
   fetches.a_lines = divide_up(fetches.a.left(), steps);
   fetches.b_lines = divide_up(fetches.b.left(), steps);
+  if (kPackedAPasses && !reads_in_place(call, rows.size)) {
+    for (int64_t j = 0; j < columns.size; j += kTileColumns<T>) {
+      for (int64_t i = 0; i < rows.size; i += kTileRows) {
+        tile_of_columns(depth.size, {packed_a + i * depth.size, 1, kTileRows},
+                        packed_b + j * depth.size,
+                        {c + i * call.ldc + j, call.ldc, rows.size - i, columns.size - j,
+                         call.alpha, beta, bias == nullptr ? nullptr : bias + j},
+                        fetches);
+      }
+    }
+    return;
+  }
   for (int64_t i = 0; i < rows.size; i += kTileRows) {
     const bool in_place = reads_in_place(call, rows.size - i);
     const bool strided = in_place && call.a_col == 1;

@@ -31,6 +31,10 @@ constexpr int64_t kMinUnitColumns = 256;
 // The number of units in each part of k that threads can share evenly.
 constexpr int64_t kEnoughUnits = 8;
 
+// For few rows, as many columns of B fit half of a second-level cache of 512 KiB together with the
+// columns that are prefetched.
+constexpr int64_t kColumnsOfFewRows = 256;
+
 // The data that is packed next is prefetched if no more columns than these are multiplied and A has
 // to be gathered from its rows. This is the case for a long sum of small operands, as in gradients
 // of weights. Wider panels would be evicted from the second-level cache.
@@ -142,12 +146,15 @@ struct SerialLoops {
 template <class T, class Loops>
 void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T>& call,
              Unit unit) {
-  const int64_t panel_columns = round_up(std::min(kColumns, call.n), kernels.tile_columns);
+  const bool has_few_rows = call.m <= kernels.few_rows;
+  const int64_t panel = has_few_rows ? kColumnsOfFewRows : kColumns;
+  unit.columns = std::min(unit.columns, panel);
+  const int64_t panel_columns = round_up(std::min(panel, call.n), kernels.tile_columns);
   T* packed_b = packing_spaces().b.get<T>(panel_columns * std::min(kDepth, call.k));
   const int64_t row_units = divide_up(call.m, unit.rows);
-  const bool fetches_ahead = call.a_col != 1 && call.n <= kMaxColumnsFetchedAhead;
-  for (int64_t column = 0; column < call.n; column += kColumns) {
-    const int64_t columns_end = std::min(column + kColumns, call.n);
+  const bool fetches_ahead = has_few_rows || (call.a_col != 1 && call.n <= kMaxColumnsFetchedAhead);
+  for (int64_t column = 0; column < call.n; column += panel) {
+    const int64_t columns_end = std::min(column + panel, call.n);
     const int64_t column_units = divide_up(columns_end - column, unit.columns);
     const int64_t packs = divide_up(columns_end - column, kMinUnitColumns);
     for (int64_t deep = 0; deep < call.k; deep += kDepth) {

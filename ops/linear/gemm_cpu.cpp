@@ -437,6 +437,7 @@ constexpr GemmKernels<T> kernels() {
   return {.direct = direct<T>,
           .tile_rows = kTileRows,
           .tile_columns = kTileColumns<T>,
+          .few_rows = FLOW_ISA == 1 ? 32 : 0,
           .pack_a = pack_a<T>,
           .pack_b = pack_b<T>,
           .multiply = multiply<T>};

@@ -54,6 +54,9 @@ struct GemmKernels {
 
   int64_t tile_rows;
   int64_t tile_columns;
+  // With so many rows or fewer, reading B from memory takes most of the time. Narrow panels of it
+  // are then packed, and the next one is prefetched. 0: not measured to be faster.
+  int64_t few_rows;
   // `packed` has room for the range rounded up to whole tiles, times the depth.
   void (*pack_a)(const GemmCall<T>& call, GemmRange rows, GemmRange depth, T* packed);
   void (*pack_b)(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* packed);

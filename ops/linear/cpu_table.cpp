@@ -186,12 +186,22 @@ CpuTable parse_cpu_table(std::string_view text, const std::string& origin) {
   return table;
 }
 
-CpuTable committed_cpu_table(CpuIsa isa) {
+CpuTable committed_cpu_table(CpuIsa isa, std::string_view microarchitecture) {
+  if (isa == CpuIsa::kAvx2 && microarchitecture == "zen3") {
+    return {.cpu = "zen3 avx2",
+            .libraries = "oneDNN 2.6.3, OpenBLAS 0.3.21",
+            .origin = "the committed table",
+            .products = GemmTable(kGemmTableZen3Avx2)};
+  }
   const bool is_wide = isa == CpuIsa::kAvx512;
   return {.cpu = str("an Intel Xeon with ", is_wide ? "avx512" : "avx2"),
           .libraries = "oneDNN 2.6.3, OpenBLAS 0.3.21",
           .origin = "the committed table",
           .products = GemmTable(is_wide ? kGemmTableAvx512 : kGemmTableAvx2)};
+}
+
+CpuTable committed_cpu_table(CpuIsa isa) {
+  return committed_cpu_table(isa, cpu_model());
 }
 
 std::string cpu_table_path() {

@@ -27,7 +27,10 @@ std::string product_libraries();
 std::string to_string(const CpuTable& table);
 CpuTable parse_cpu_table(std::string_view text, const std::string& origin);
 
-// The committed table of an instruction set.
+// The committed table of a microarchitecture and an instruction set, else that of the instruction
+// set.
+CpuTable committed_cpu_table(CpuIsa isa, std::string_view microarchitecture);
+// For this CPU.
 CpuTable committed_cpu_table(CpuIsa isa);
 
 // ~/.cache/flow/cpu-MICROARCHITECTURE-ISA.table, where flow-calibrate writes and every program

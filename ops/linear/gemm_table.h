@@ -68,5 +68,7 @@ class GemmTable {
 // Measured on an Intel Xeon.
 extern const GemmTable::Text kGemmTableAvx2;
 extern const GemmTable::Text kGemmTableAvx512;
+// Measured on an AMD EPYC.
+extern const GemmTable::Text kGemmTableZen3Avx2;
 
 }  // namespace flow::ops

@@ -46,6 +46,18 @@ TEST(CpuModel, FamiliesAndModelsHaveNames) {
   EXPECT_FALSE(cpu_model().empty());
 }
 
+TEST_F(CpuTableTest, OneMicroarchitectureHasATableOfItsOwn) {
+  const CpuTable zen3 = committed_cpu_table(CpuIsa::kAvx2, "zen3");
+  const CpuTable haswell = committed_cpu_table(CpuIsa::kAvx2, "haswell");
+
+  EXPECT_EQ(zen3.cpu, "zen3 avx2");
+  EXPECT_EQ(haswell.cpu, "an Intel Xeon with avx2");
+  EXPECT_NE(zen3.products, haswell.products);
+  EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx512, "zen3").cpu, "an Intel Xeon with avx512");
+  EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx2).cpu,
+            committed_cpu_table(CpuIsa::kAvx2, cpu_model()).cpu);
+}
+
 TEST_F(CpuTableTest, TextParsesBack) {
   for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512}) {
     const CpuTable table = committed_cpu_table(isa);
@@ -58,7 +70,7 @@ TEST_F(CpuTableTest, TextParsesBack) {
 }
 
 TEST_F(CpuTableTest, OtherTextsNameTheirLine) {
-  const std::string text = to_string(committed_cpu_table(CpuIsa::kAvx2));
+  const std::string text = to_string(committed_cpu_table(CpuIsa::kAvx2, "haswell"));
   const auto message_of = [](const std::string& changed) -> std::string {
     try {
       parse_cpu_table(changed, "some.table");

@@ -1,5 +1,6 @@
 // flow-calibrate measures this machine and writes what flow reads at its next start.
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "ops/kernel/cpu_features.h"
+#include "ops/kernel/cpu_model.h"
 #include "ops/linear/cpu_table.h"
 #include "tools/flow_calibrate/costs.h"
 #include "tools/flow_calibrate/products.h"
@@ -79,15 +81,36 @@ std::string cpu_name() {
   return "an unnamed CPU";
 }
 
-void write_source(const std::string& path) {
+// "Zen3" for zen3, "Avx2" for avx2, "IceLakeServer" for ice-lake-server.
+std::string in_pascal_case(const std::string& words) {
+  std::string name;
+  bool begins = true;
+  for (const char c : words) {
+    if (c != '-')
+      name += begins ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    begins = c == '-';
+  }
+  return name;
+}
+
+// The table of an instruction set, or that of this CPU, which takes own kernels unless a library
+// is faster twice.
+void write_source(const std::string& path, bool is_of_cpu) {
   const std::string isa(to_string(flow::ops::active_isa()));
   if (isa == "baseline") {
     throw flow::InvalidArgument(
         "[flow-calibrate] there are tables for avx2 and avx512; the instruction set in use is "
         "baseline; use another machine");
   }
-  const flow::ProductReport report = flow::measure_all_products(draw_progress);
-  write_file(path, flow::to_source(report.table, cpu_name(), isa));
+  std::string name = in_pascal_case(isa);
+  flow::ProductReport report;
+  if (is_of_cpu) {
+    name = in_pascal_case(flow::ops::cpu_model()) + name;
+    report = flow::calibrate_products({}, draw_progress);
+  } else {
+    report = flow::measure_all_products(draw_progress);
+  }
+  write_file(path, flow::to_source(report.table, cpu_name(), name));
   print(report, path);
 }
 
@@ -124,6 +147,10 @@ int main(int argc, char** argv) {
       "ops/linear/gemm_table_ISA.cpp. For a narrower instruction set than the CPU's, set "
       "FLOW_CPU_ISA=avx2 OPENBLAS_CORETYPE=Haswell DNNL_MAX_CPU_ISA=AVX2.");
   source_command->add_option("file", source, "the file to write")->required();
+  bool is_of_cpu = false;
+  source_command->add_flag(
+      "--cpu", is_of_cpu,
+      "Measures every second class, from own kernels, for ops/linear/gemm_table_CPU_ISA.cpp.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -135,7 +162,7 @@ int main(int argc, char** argv) {
     } else if (costs_command->parsed()) {
       calibrate_costs(costs);
     } else if (source_command->parsed()) {
-      write_source(source);
+      write_source(source, is_of_cpu);
     } else {
       calibrate(output);
     }

@@ -276,12 +276,12 @@ ProductReport measure_all_products(const OnProgress& on_progress) {
   return Calibration(table, false).run(1, on_progress);
 }
 
-std::string to_source(const ops::CpuTable& table, const std::string& cpu, const std::string& isa) {
+std::string to_source(const ops::CpuTable& table, const std::string& cpu, const std::string& name) {
   std::string text =
       str("// Written by flow-calibrate source on ", cpu, " (", table.cpu, ") with\n// ",
           table.libraries, ".\n\n#include \"ops/linear/gemm_table.h\"\n\n",
           "namespace flow::ops {\n\n// clang-format off\n", "const GemmTable::Text kGemmTable",
-          isa == "avx2" ? "Avx2" : "Avx512", " = {{\n");
+          name, " = {{\n");
   for (int type = 0; type < GemmTable::kNumTypes; ++type) {
     text += "    {\n";
     for (int form = 0; form < GemmTable::kNumForms; ++form) {

@@ -27,7 +27,7 @@ ProductReport calibrate_products(const ops::CpuTable& base, const OnProgress& on
 // Measures every class, whatever was known. Takes some minutes.
 ProductReport measure_all_products(const OnProgress& on_progress);
 
-// C++ with the table, for ops/linear/gemm_table_ISA.cpp.
-std::string to_source(const ops::CpuTable& table, const std::string& cpu, const std::string& isa);
+// C++ with the table, for ops/linear/gemm_table_NAME.cpp. `name` is in PascalCase: "Avx2".
+std::string to_source(const ops::CpuTable& table, const std::string& cpu, const std::string& name);
 
 }  // namespace flow

@@ -349,6 +349,8 @@ class PlanReader {
     step.body = read_body(kind, index);
     step.file = text();
     step.line = line();
+    step.module = text();
+    step.phase = static_cast<Phase>(in_.integer(0, static_cast<int64_t>(Phase::kUpdate)));
     return step;
   }
 

@@ -291,6 +291,8 @@ class PlanWriter {
     std::visit([this](const auto& body) { write_body(body); }, step.body);
     body_.integer(text(step.file));
     body_.integer(step.line);
+    body_.integer(text(step.module));
+    body_.integer(static_cast<int64_t>(step.phase));
   }
 
   void write_op_call(const OpCall& call) {

@@ -123,7 +123,9 @@ size_t ProgramBuilder::add_send(BufferId buffer, int64_t peer, int64_t tag, cons
   add_step({.body = SendStep{.peer = peer, .tag = tag},
             .inputs = {buffer},
             .file = node.file,
-            .line = node.line});
+            .line = node.line,
+            .module = node.module,
+            .phase = node.phase});
   return program_.steps.size() - 1;
 }
 
@@ -131,7 +133,9 @@ void ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag, const 
   add_step({.body = ReceiveStep{.peer = peer, .tag = tag},
             .outputs = {buffer},
             .file = node.file,
-            .line = node.line});
+            .line = node.line,
+            .module = node.module,
+            .phase = node.phase});
 }
 
 void ProgramBuilder::add_wait(size_t send) {
@@ -193,7 +197,12 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
   // The communication thread takes no scratch memory to pack an input.
   const bool packs = boxing::follows_route(op) && node.transfer_start == TransferStart::kAtOnce;
   if (packs && allows_background_) sources[0] = contiguous(sources[0]);
-  Step step{.inputs = sources, .guard = guard_, .file = node.file, .line = node.line};
+  Step step{.inputs = sources,
+            .guard = guard_,
+            .file = node.file,
+            .line = node.line,
+            .module = node.module,
+            .phase = node.phase};
   for (uint32_t left = op.mutates; left != 0; left &= left - 1)
     step.outputs.push_back(sources[static_cast<size_t>(std::countr_zero(left))]);
   if (op.mutates == 0) {
@@ -272,7 +281,9 @@ void ProgramBuilder::end_running(size_t index) {
                             .inputs = step.inputs,
                             .outputs = step.outputs,
                             .file = step.file,
-                            .line = step.line});
+                            .line = step.line,
+                            .module = step.module,
+                            .phase = step.phase});
 }
 
 void ProgramBuilder::end_communication() {
@@ -339,7 +350,10 @@ void ProgramBuilder::flush_like(size_t pending, bool in_background) {
 
 void ProgramBuilder::add_bucket(std::span<PendingSum> sums, bool in_background) {
   if (sums.size() == 1) return push_collective(std::move(sums[0].step), in_background);
-  Step bucket{.file = sums[0].step.file, .line = sums[0].step.line};
+  Step bucket{.file = sums[0].step.file,
+              .line = sums[0].step.line,
+              .module = sums[0].step.module,
+              .phase = sums[0].step.phase};
   const boxing::Route& first = *sums[0].step.as<CollectiveStep>()->route;
   const BufferId memory = static_cast<BufferId>(program_.buffers.size());
   int64_t elements = 0, most = 0;

@@ -125,9 +125,12 @@ struct Step {
   // until a WaitStep ends it. Its route has one step.
   bool in_background = false;
   StepTurn turn = StepTurn::kEvery;
-  // The line of user code.
+  // The line of user code, the module that called the op there, and the part of the training step.
+  // Empty for copies, sums and conversions that the program adds.
   std::string file = {};
   uint32_t line = 0;
+  std::string module = {};
+  Phase phase = Phase::kForward;
 
   // Returns the step's body if it is a `Body`, otherwise null.
   template <class Body>

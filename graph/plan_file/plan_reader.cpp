@@ -55,6 +55,15 @@ DeviceType read_device(ByteReader& in) {
   return static_cast<DeviceType>(in.integer(0, static_cast<int64_t>(DeviceType::kCuda)));
 }
 
+// The entries of axes with one rank mean nothing: the steps of a route have B there.
+bool is_same(const boxing::Layout& a, const boxing::Layout& b) {
+  if (!(a.placement == b.placement)) return false;
+  for (int64_t axis = 0; axis < a.nd_sbp.size(); ++axis) {
+    if (a.placement.shape()[axis] > 1 && a.nd_sbp[axis] != b.nd_sbp[axis]) return false;
+  }
+  return true;
+}
+
 class PlanReader {
  public:
   PlanReader(std::string_view content, std::string_view name, const OpTable& ops)
@@ -144,6 +153,14 @@ class PlanReader {
     return value;
   }
 
+  // Of a route step: axes of a placement, or all bits if the placements differ.
+  uint32_t axes() {
+    constexpr uint32_t kAll = ~0U;
+    const auto axes = static_cast<uint32_t>(in_.integer(0, kAll));
+    if (axes != kAll && axes >= 1U << NdSbp::kMaxAxes) in_.fail("a route has axes of no placement");
+    return axes;
+  }
+
   std::shared_ptr<const boxing::Route> read_route() {
     boxing::Route plan;
     plan.shape = read_shape(in_);
@@ -156,7 +173,7 @@ class PlanReader {
           in_.integer(0, static_cast<int64_t>(boxing::RouteStepKind::kExchange)));
       step.from = layout(plan.shape);
       step.to = layout(plan.shape);
-      step.axes = static_cast<uint32_t>(in_.integer(0, (1 << NdSbp::kMaxAxes) - 1));
+      step.axes = axes();
       step.takes_first = in_.flag();
       step.is_mean = in_.flag();
       if (step.is_mean &&
@@ -166,11 +183,11 @@ class PlanReader {
       step.bytes = in_.real();
       step.time_us = in_.real();
       const boxing::Layout& before = plan.steps.empty() ? plan.from : plan.steps.back().to;
-      if (!(step.from == before))
+      if (!is_same(before, step.from))
         in_.fail("the steps of a redistribution do not follow each other");
       plan.steps.push_back(step);
     }
-    if (!plan.steps.empty() && !(plan.steps.back().to == plan.to)) {
+    if (!plan.steps.empty() && !is_same(plan.to, plan.steps.back().to)) {
       in_.fail("a redistribution does not end in its target layout");
     }
     return std::make_shared<const boxing::Route>(std::move(plan));

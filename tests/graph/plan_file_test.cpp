@@ -96,6 +96,43 @@ TEST(PlanFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(to_bytes(saved.step, saved.key), bytes);
 }
 
+TEST(PlanFile, StepsKeepTheirModuleAndPhase) {
+  TracedStep traced = trace_step({});
+  for (Node& node : traced.graph.nodes)
+    node.module = str("layer.", node.op->name);
+  const CompiledArtifact step = compile_artifact(std::move(traced.graph), plain_passes());
+
+  const SavedPlan saved = parse_plan(to_bytes(step, {}), "it", op_table());
+
+  std::set<Phase> phases;
+  for (const Step& it : saved.step.programs[0]->steps) {
+    if (it.line == 0) continue;
+    EXPECT_EQ(it.module, str("layer.", it.name()));
+    phases.insert(it.phase);
+  }
+  EXPECT_EQ(phases, (std::set<Phase>{Phase::kForward, Phase::kBackward}));
+}
+
+TEST(PlanFile, RedistributionsToOtherRanksReadBack) {
+  const PlanningWorld world(3);
+  const auto on = [](std::vector<int64_t> ranks, const Sbp& sbp) {
+    return ToGlobalOptions{.placement = Placement("cpu", std::move(ranks)), .sbp = sbp};
+  };
+  Trace trace;
+  const Tensor x =
+      trace.add_input(ones({4, 6}, {.placement = Placement("cpu", {0}), .sbp = sbp::broadcast}));
+  // The split of one rank means nothing.
+  TracedStep traced =
+      trace.finish({x.to_global(on({1}, sbp::broadcast)),
+                    x.to_global(on({2}, sbp::split(0))).to_global(on({0, 1}, sbp::broadcast))});
+  const CompiledArtifact step = compile_artifact(std::move(traced.graph), plain_passes());
+  const std::string bytes = to_bytes(step, {});
+
+  const SavedPlan saved = parse_plan(bytes, "it", op_table());
+
+  EXPECT_EQ(to_bytes(saved.step, {}), bytes);
+}
+
 TEST(PlanFile, AnOriginIsTheSameAtEveryTraceAndDiffersWithTheStep) {
   const Made first = make(), second = make();
   EXPECT_EQ(first.key, second.key);
@@ -113,7 +150,7 @@ TEST(PlanFile, SaysWhyAFileIsRefused) {
   EXPECT_TRUE(has(error_of(bytes.substr(0, bytes.size() / 2)), "damaged"));
   std::string other_version = bytes;
   other_version[internal::kPlanMagic.size() + sizeof(uint64_t)] = 4;  // a 2, as it is written
-  EXPECT_TRUE(has(error_of(sealed(other_version)), "version is 2, not 6"));
+  EXPECT_TRUE(has(error_of(sealed(other_version)), "version is 2, not 7"));
   EXPECT_TRUE(has(error_of(sealed(bytes + '\0')), "something follows its end"));
 }
 

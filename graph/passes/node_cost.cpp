@@ -17,6 +17,10 @@ int64_t bytes_of(const Value& value) {
   return value.shape.numel() * static_cast<int64_t>(dtype_size(value.dtype));
 }
 
+double kernel_us(double flops, double bytes) {
+  return std::max(flops / kFlopsPerUs, bytes / kBytesPerUs);
+}
+
 double predicted_us(const Graph& graph, const Node& node) {
   if (node.op->view != nullptr) return 0;
   std::vector<MetaPtr> metas;
@@ -35,8 +39,7 @@ double predicted_us(const Graph& graph, const Node& node) {
   }
   const Placement& placement = graph.value(node.outputs[0]).placement;
   const int64_t ranks = placement.defined() ? placement.num_ranks() : 1;
-  return std::max(flops / kFlopsPerUs, static_cast<double>(bytes) / kBytesPerUs) /
-         static_cast<double>(ranks);
+  return kernel_us(flops, static_cast<double>(bytes)) / static_cast<double>(ranks);
 }
 
 }  // namespace flow::graph

@@ -8,6 +8,9 @@ namespace flow::graph {
 // The bytes of the logical tensor.
 int64_t bytes_of(const Value& value);
 
+// The predicted microseconds of a kernel on one core: the longer of arithmetic and memory traffic.
+double kernel_us(double flops, double bytes);
+
 // Microseconds for the whole batch on each rank of the placement, from the arithmetic and the
 // memory traffic of the op; 0 for a view. Pure, so all ranks predict the same.
 double predicted_us(const Graph& graph, const Node& node);

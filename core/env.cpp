@@ -39,6 +39,8 @@ constexpr std::array kVariables = {
                 "0: process ranks of one host send messages instead of sharing memory"},
     EnvVariable{"FLOW_STATUS_DIR", "",
                 "folder in which ranks write how they ended; flowrun sets it"},
+    EnvVariable{"FLOW_TIMELINE", "",
+                "folder in which ranks record what they do; merged to timeline.json at the end"},
     EnvVariable{"FLOW_TIMEOUT_S", "300",
                 "seconds that a rank waits for others before it throws an error"},
 };

@@ -15,6 +15,7 @@
 #include "core/device/device_time.h"
 #include "core/dispatch.h"
 #include "core/error.h"
+#include "eager/timeline_observer.h"
 
 namespace flow::profiler {
 
@@ -86,17 +87,17 @@ class Recording final : public CallObserver {
           "not run; start it around the call of the graph",
           user_site(site));
     }
-    if (thread_state().observer != nullptr) {
+    if (recording_here() != nullptr) {
       throw InvalidArgument(
           "[profiler] a second profile was started while another one records this thread; stop the "
           "other one first",
           user_site(site));
     }
-    thread_state().observer = this;
+    outer_ = std::exchange(thread_state().observer, this);
   }
 
   ~Recording() override {
-    if (thread_state().observer == this) thread_state().observer = nullptr;
+    if (thread_state().observer == this) thread_state().observer = outer_;
   }
 
   Recording(const Recording&) = delete;
@@ -113,10 +114,17 @@ class Recording final : public CallObserver {
 
   const std::vector<Event>& events() const { return events_; }
 
+  // The recording of this thread; null if there is none.
+  static Recording* recording_here() { return dynamic_cast<Recording*>(thread_state().observer); }
+
+  // Who observes this thread as well: its rank's timeline. It is told of everything.
+  CallObserver* outer() const { return outer_; }
+
  private:
   using Clock = std::chrono::steady_clock;
 
   ProfileOptions options_;
+  CallObserver* outer_ = nullptr;
   bool is_active_ = true;
   Clock::time_point start_;
   double stopped_us_ = 0;
@@ -142,7 +150,7 @@ void Recording::stop() {
   }
   stopped_us_ = elapsed_us();
   is_active_ = false;
-  thread_state().observer = nullptr;
+  thread_state().observer = outer_;
   for (const OnDevice& entry : on_device_)
     events_[entry.event].device_us = entry.end.us_since(entry.begin);
   on_device_.clear();
@@ -170,6 +178,7 @@ void Recording::end(size_t index) {
 }
 
 void Recording::begin(const Call& call, const Decision& decision) {
+  if (outer_ != nullptr) outer_->begin(call, decision);
   const ThreadState& state = thread_state();
   const size_t index =
       begin({.name = str(call.op.name, call.mutates != call.op.mutates ? "_" : ""),
@@ -193,6 +202,7 @@ void Recording::end(const Decision& decision, bool has_failed) {
     }
   }
   end(index);
+  if (outer_ != nullptr) outer_->end(decision, has_failed);
 }
 
 Profile::Profile(const ProfileOptions& options, Site site)
@@ -279,11 +289,23 @@ void Profile::write_chrome_trace(const std::string& path) const {
                       "; check that its folder exists and that the disk has room"));
 }
 
-// A Recording is the only kind of observer. It is not told of traced calls.
+namespace {
+
+// The timeline of this thread's rank, which outlives the thread; null if there is none. Traced code
+// does not run, so a timeline does not have it.
+eager::TimelineObserver* timeline_here() {
+  const ThreadState& state = thread_state();
+  if (state.observer == nullptr || state.trace != nullptr) return nullptr;
+  const Recording* recording = Recording::recording_here();
+  return dynamic_cast<eager::TimelineObserver*>(recording != nullptr ? recording->outer()
+                                                                     : state.observer);
+}
+
+}  // namespace
+
 Scope::Scope(std::string_view name, Site site)
-    : recording_(thread_state().trace != nullptr
-                     ? nullptr
-                     : static_cast<Recording*>(thread_state().observer)) {
+    : recording_(thread_state().trace != nullptr ? nullptr : Recording::recording_here()) {
+  if (eager::TimelineObserver* timeline = timeline_here()) timeline->begin_scope(name, site);
   if (recording_ == nullptr) return;
   index_ = recording_->begin({.name = std::string(name),
                               .is_scope = true,
@@ -294,6 +316,7 @@ Scope::Scope(std::string_view name, Site site)
 Scope::~Scope() {
   // Does nothing if the profile was stopped or destroyed within the scope.
   if (recording_ != nullptr && thread_state().observer == recording_) recording_->end(index_);
+  if (eager::TimelineObserver* timeline = timeline_here()) timeline->end_scope();
 }
 
 }  // namespace flow::profiler

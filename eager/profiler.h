@@ -84,7 +84,8 @@ class [[nodiscard]] Profile {
   std::unique_ptr<class Recording> recording_;
 };
 
-// A named region of the program. It does nothing while no Profile records this thread.
+// A named region of the program, for a Profile that records this thread and for the timeline of the
+// rank (FLOW_TIMELINE). It does nothing if there is neither.
 class [[nodiscard]] Scope {
  public:
   explicit Scope(std::string_view name, Site site = Site::here());

@@ -3,13 +3,17 @@
 #include <memory>
 
 #include "autograd/recorder.h"
+#include "boxing/comm/comm_thread.h"
+#include "boxing/comm/communicator.h"
 #include "boxing/ranks/process_ranks.h"
 #include "boxing/register.h"
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "core/kernel.h"
+#include "core/timeline/timeline_log.h"
 #include "eager/chooser.h"
 #include "eager/interpreter.h"
+#include "eager/timeline_observer.h"
 #include "ops/register.h"
 
 namespace flow {
@@ -35,6 +39,17 @@ Tables& tables() {
   return instance;
 }
 
+// Ranks that exist for planning only run nothing.
+void observe_for_timeline(ThreadState& state) {
+  RankContext& rank = *state.context;
+  if (rank.world_size() > 1 && !boxing::has_running_peers(rank)) return;
+  auto lane = timeline::attach_timeline(rank, boxing::is_comm_thread());
+  if (lane == nullptr) return;
+  auto observer = std::make_shared<eager::TimelineObserver>(std::move(lane));
+  state.observer = observer.get();
+  state.owned.push_back(std::move(observer));
+}
+
 void attach_thread(ThreadState& state) {
   auto chooser = std::make_shared<eager::CachingChooser>();
   auto interpreter = std::make_shared<eager::EagerInterpreter>(tables().kernels);
@@ -43,6 +58,7 @@ void attach_thread(ThreadState& state) {
   state.interpreter = interpreter.get();
   state.recorder = recorder.get();
   state.owned = {std::move(chooser), std::move(interpreter), std::move(recorder)};
+  observe_for_timeline(state);
 }
 
 }  // namespace

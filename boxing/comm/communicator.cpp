@@ -15,9 +15,11 @@
 #include "boxing/comm/process_world.h"
 #include "boxing/comm/thread_communicator.h"
 #include "boxing/comm/thread_world.h"
+#include "boxing/comm/timed_communicator.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/timeline/timeline_log.h"
 
 namespace flow::boxing {
 
@@ -314,6 +316,8 @@ Communicator& communicator_for(RankContext& context, std::span<const int64_t> ra
   auto& entry = cache.by_ranks[key];
   if (!entry) {
     entry = make_communicator(context, key.second, channel);
+    if (timeline::TimelineLog* log = timeline::timeline_log(context))
+      entry = with_timeline(std::move(entry), *log);
     const auto& wrap = context.slot<internal::CommunicatorWrap>().wrap;
     if (wrap) entry = wrap(std::move(entry));
   }

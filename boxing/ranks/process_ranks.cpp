@@ -27,6 +27,7 @@
 #include "core/hash.h"
 #include "core/launcher.h"
 #include "core/log.h"
+#include "core/timeline/timeline_log.h"
 #include "core/version.h"
 #include "ops/linear/cpu_table.h"
 
@@ -53,7 +54,7 @@ struct Agreed {
 bool may_differ(std::string_view variable) {
   return variable == "FLOW_COST_TABLE" || variable == "FLOW_CPU_TABLE" ||
          variable == "FLOW_JOB_SECRET" || variable == "FLOW_NUM_THREADS" ||
-         variable == "FLOW_STATUS_DIR";
+         variable == "FLOW_STATUS_DIR" || variable == "FLOW_TIMELINE";
 }
 
 std::vector<Agreed> what_must_agree() {
@@ -76,6 +77,7 @@ void end_process_rank() {
   write_rank_status(world.identity().rank, {.state = "ended"});
   if (has_others) pause_exit_limit();
   const bool has_finished = world.finish();
+  if (has_others && world.identity().rank == 0) timeline::merge_timelines_here();
   if (has_others) start_exit_limit(world.identity().rank);
   // After a failure the rest of the exit may take long, so the watchdog must keep running.
   if (!has_finished) return;

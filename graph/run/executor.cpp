@@ -81,6 +81,8 @@ Executor::Executor(const Program& program, std::shared_ptr<Arena> arena)
   load_externals();
   load_steps();
   streams_.resize(static_cast<size_t>(program.num_draws));
+  if (timeline::TimelineLog* log = timeline::timeline_log(rank_))
+    timeline_ = std::make_unique<StepTimeline>(*log, program);
 }
 
 void Executor::load_metas() {
@@ -350,18 +352,21 @@ void Executor::run(std::span<const Tensor> externals) {
   for (RandomStream& stream : streams_)
     stream = rank_.generator().next();
   num_timed_ = 0;
+  if (timeline_) timeline_->begin_run();
   for (const BlockRun& run : runs_.runs()) {
     run_ = &run;
+    if (timeline_) timeline_->begin_block_run(static_cast<size_t>(&run - runs_.runs().data()));
     run_block(blocks_[static_cast<size_t>(run.block)]);
   }
+  if (timeline_) timeline_->end_run();
   is_running_ = false;
 }
 
 void Executor::run_block(LoadedBlock& block) {
   bind_block(block, run_->micro_batch);
   for (size_t i = block.first_step; i < block.end_step; ++i) {
-    if (records_steps_) {
-      run_timed(steps_[i]);
+    if (records_steps_ || timeline_ != nullptr) {
+      run_timed(i);
     } else {
       run_step(steps_[i]);
     }
@@ -371,6 +376,7 @@ void Executor::run_block(LoadedBlock& block) {
 void Executor::cancel_run() {
   if (!is_running_) return;
   is_running_ = false;
+  if (timeline_) timeline_->end_run();
   for (LoadedStep& step : steps_) {
     if (auto* send = std::get_if<LoadedSend>(&step.body)) send->pending.clear();
     if (step.work.valid()) std::exchange(step.work, {}).wait();  // its error is that of the run
@@ -386,7 +392,11 @@ void Executor::record_steps(bool on) {
   step_times_.resize(on ? num_steps : 0);
 }
 
-void Executor::run_timed(LoadedStep& step) {
+void Executor::run_timed(size_t index) {
+  LoadedStep& step = steps_[index];
+  std::optional<timeline::TimelineSpan> span;
+  if (timeline_ != nullptr) timeline_->begin_step(index, span);
+  if (!records_steps_) return run_step(step);
   const auto now_ns = [] {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   };

@@ -13,6 +13,7 @@
 #include "graph/program/program.h"
 #include "graph/run/arena.h"
 #include "graph/run/loaded_step.h"
+#include "graph/run/step_timeline.h"
 
 namespace flow::graph {
 
@@ -119,7 +120,7 @@ class Executor {
   void bind_block(LoadedBlock& block, int32_t micro_batch);
   void run_block(LoadedBlock& block);
   void run_step(LoadedStep& step);
-  void run_timed(LoadedStep& step);
+  void run_timed(size_t index);
   // Runs the step in the communication thread.
   void start(LoadedStep& step);
   // Returns whether the guard of a step allows it to run.
@@ -157,6 +158,7 @@ class Executor {
   int64_t num_sends_ = 0;              // number of sends in progress
   RunTimes times_;
   bool records_steps_ = false;
+  std::unique_ptr<StepTimeline> timeline_;  // null: FLOW_TIMELINE is not set
   std::vector<StepTime> step_times_;
   size_t num_timed_ = 0;
   BufferId read_guard_ = kNoBuffer;  // the guard that this run has read last

@@ -461,6 +461,69 @@ TEST(Flowrun, ARestartedJobTrainsAsIfNothingHadHappened) {
   expect_nothing_remains(restarted);
 }
 
+// The content of the timeline that `flowrun --timeline` writes, or of the one that ranks write
+// themselves.
+class FlowrunTimeline : public testing::Test {
+ protected:
+  FlowrunTimeline() : folder_(testing::TempDir() + "flowrun_timeline_" + std::to_string(getpid())) {
+    std::filesystem::remove_all(folder_);
+  }
+
+  ~FlowrunTimeline() override { std::filesystem::remove_all(folder_); }
+
+  std::string timeline() const {
+    std::stringstream text;
+    text << std::ifstream(folder_ + "/timeline.json").rdbuf();
+    return text.str();
+  }
+
+  std::string folder_;
+};
+
+TEST_F(FlowrunTimeline, OfProcessesAndThreadsHasAllRanks) {
+  for (const std::string ranks : {"--ranks=2", "--ranks=threads:2"}) {
+    const JobResult job = run_job(flowrun({ranks, "--timeline", folder_}, {kPrograms + "/ddp"}));
+
+    EXPECT_EQ(job.exit_code, 0) << job.output;
+    expect_words(job.output, {"flowrun: timeline of 2 ranks, ", folder_ + "/timeline.json"});
+    expect_words(timeline(), {R"("rank":0)", R"("rank":1)", R"("has_ended":true)",
+                              R"("cat":"collective")", R"("cat":"op")", "ddp.cpp:"});
+  }
+}
+
+TEST_F(FlowrunTimeline, ADeadRankLeavesWhatItHad) {
+  const JobResult job = run_job(
+      flowrun({"-n", "2", "--timeline", folder_}, {kPrograms + "/rank_fault", "kill_busy"}));
+
+  EXPECT_NE(job.exit_code, 0);
+  expect_words(job.output, {"flowrun: timeline of 2 ranks, "});
+  expect_words(timeline(), {R"("has_ended":false)", R"("unfinished":true)", "rank_fault.cpp:"});
+}
+
+TEST_F(FlowrunTimeline, OfRanksWithoutFlowrunIsMergedAtTheEnd) {
+  const JobResult job = run_job(mpirun(2, {"env", "FLOW_TIMELINE=" + folder_, kPrograms + "/ddp"}));
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  expect_words(timeline(), {R"("rank":0)", R"("rank":1)", R"("cat":"collective")"});
+}
+
+TEST_F(FlowrunTimeline, OfAnEarlierRunIsRemoved) {
+  run_job(flowrun({"--ranks=threads:3", "--timeline", folder_}, {kPrograms + "/rank_digest"}));
+  expect_words(timeline(), {R"("rank":2)"});
+
+  run_job(flowrun({"--ranks=threads:2", "--timeline", folder_}, {kPrograms + "/rank_digest"}));
+
+  EXPECT_EQ(timeline().find(R"("rank":2)"), std::string::npos);
+}
+
+TEST_F(FlowrunTimeline, AFolderThatCannotBeMadeIsRefused) {
+  std::ofstream(folder_) << "a file";
+  const JobResult job =
+      run_job(flowrun({"-n", "1", "--timeline", folder_ + "/in"}, {kPrograms + "/rank_digest"}));
+  EXPECT_EQ(job.exit_code, 74) << job.output;
+  expect_words(job.output, {"cannot make the folder ", "name a folder that can be written"});
+}
+
 TEST(Flowrun, RestartsEnd) {
   const JobResult job =
       run_job(flowrun({"-n", "1", "--max-restarts", "1"}, {"sh", "-c", "kill -KILL $$"}));

@@ -38,6 +38,11 @@ std::string compare(const std::string& predicted, const std::string& measured,
 // Summarises one timeline.
 std::string show(const std::string& path);
 
+// Merges the events of the ranks of a folder into `output`, or FOLDER/timeline.json if it is empty.
+// Returns a text about what was merged. Throws BadFile if the folder has no such events, and
+// IoError if the folder cannot be read or the file cannot be written.
+std::string merge(const std::string& folder, const std::string& output);
+
 pipeline::TimelineFile load_timeline(const std::string& path);
 
 }  // namespace flow::sim

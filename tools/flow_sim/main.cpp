@@ -16,6 +16,7 @@ struct CommandLine {
   std::string predicted;
   std::string measured;
   std::string file;
+  std::string output;
   int64_t num_waits = 8;
 };
 
@@ -50,6 +51,7 @@ void add_run_command(CLI::App& app, CommandLine& line) {
 std::string text_of(const CLI::App& app, const CommandLine& line) {
   if (app.got_subcommand("run")) return flow::sim::run(line.run);
   if (app.got_subcommand("show")) return flow::sim::show(line.file);
+  if (app.got_subcommand("merge")) return flow::sim::merge(line.file, line.output);
   return flow::sim::compare(line.predicted, line.measured, line.num_waits);
 }
 
@@ -67,6 +69,10 @@ int main(int argc, char** argv) {
   compare->add_option("--waits", line.num_waits, "number of waits to list");
   CLI::App* show = app.add_subcommand("show", "summarise a timeline");
   show->add_option("file", line.file, "timeline")->required();
+  CLI::App* merge = app.add_subcommand(
+      "merge", "merge the events that ranks have recorded in the folder of FLOW_TIMELINE");
+  merge->add_option("folder", line.file, "folder with files rank_R.events")->required();
+  merge->add_option("-o,--out", line.output, "the timeline (FOLDER/timeline.json)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

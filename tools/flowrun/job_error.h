@@ -9,6 +9,7 @@
 namespace flowrun {
 
 using flow::exit_codes::kHighestOwn;
+using flow::exit_codes::kInputOutput;
 using flow::exit_codes::kRankLost;
 using flow::exit_codes::kRestartsExhausted;
 using flow::exit_codes::kStoppedOrTimeout;

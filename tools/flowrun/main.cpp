@@ -21,6 +21,7 @@
 #include "tools/flowrun/options.h"
 #include "tools/flowrun/secret.h"
 #include "tools/flowrun/session.h"
+#include "tools/flowrun/timeline.h"
 #include "tools/flowrun/verdict.h"
 
 namespace {
@@ -149,9 +150,12 @@ int run(const Options& options) {
                    "process ranks need mpirun; install openmpi-bin, or use thread ranks: "
                    "--ranks=threads:N");
   }
-  if (options.num_nodes > 1) return run_nodes(options);
-  flowrun::hide_secret();
-  return run_attempts(options, nullptr, {});
+  const std::string timeline = flowrun::start_timeline(options);
+  if (options.num_nodes == 1) flowrun::hide_secret();
+  const int exit_code =
+      options.num_nodes > 1 ? run_nodes(options) : run_attempts(options, nullptr, {});
+  if (options.node_rank == 0) flowrun::end_timeline(timeline);
+  return exit_code;
 }
 
 }  // namespace

@@ -136,6 +136,9 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--report", options.report, "the file for the report of a failure")
       ->capture_default_str();
+  app.add_option("--timeline", options.timeline,
+                 "record what all ranks do, and write DIR/timeline.json at the end (FLOW_TIMELINE)")
+      ->option_text("DIR");
   const std::vector<CLI::Option*> of_nodes = {
       app.add_option("--nnodes", options.num_nodes, "number of hosts of the job (1)")
           ->check(CLI::Range(int64_t{1}, kMostRanks)),

@@ -28,6 +28,7 @@ struct Options {
   int64_t limit_s = 0;      // for the whole job; 0: no limit
   int64_t max_restarts = 0;
   std::string report = "report.json";
+  std::string timeline;  // a folder; empty: no timeline is recorded
   std::vector<std::string> command;
 
   // For several nodes.

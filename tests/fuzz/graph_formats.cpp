@@ -20,6 +20,10 @@
 #include "pipeline/schedule.h"
 #include "pipeline/timeline_file.h"
 #include "tests/fuzz/formats.h"
+#include "tools/flow_plan/dot.h"
+#include "tools/flow_plan/page.h"
+#include "tools/flow_plan/plan_diff.h"
+#include "tools/flow_plan/saved_plan.h"
 
 namespace flow::fuzz {
 
@@ -63,6 +67,23 @@ std::string sealed(std::string bytes) {
   return bytes;
 }
 
+// What flow-plan makes of a plan that the reader accepts. It may refuse to draw what contradicts
+// itself.
+void draw(const graph::SavedPlan& plan) {
+  constexpr size_t kMostRanks = 64;
+  if (plan.step.programs.size() > kMostRanks) return;
+  const PlanningWorld world(static_cast<int64_t>(plan.step.programs.size()));
+  try {
+    tools::check_certificate(plan.step);
+  } catch (const Error&) {
+    return;
+  }
+  tools::page_of(plan.step, {.name = "fuzzed"});
+  tools::dot_of(plan.step.graph);
+  tools::dot_of(*plan.step.programs.front());
+  require(tools::difference(plan, plan).empty(), "a plan differs from itself");
+}
+
 Format plan() {
   std::vector<std::string> seeds;
   std::vector<graph::Pass> in_parts = graph::plain_passes();
@@ -77,11 +98,11 @@ Format plan() {
   add(2, graph::plain_passes());
   add(1, in_parts);
   return {.name = "plan", .seeds = seeds, .read = [](const std::string& bytes) {
-            const bool is_whole = reads_or_refuses<BadFile>(
-                "fuzzed", [&] { graph::parse_plan(bytes, "fuzzed", op_table()); });
-            if (is_whole) return true;
-            return reads_or_refuses<BadFile>(
-                "fuzzed", [&] { graph::parse_plan(sealed(bytes), "fuzzed", op_table()); });
+            const auto use = [](const std::string& plan) {
+              draw(graph::parse_plan(plan, "fuzzed", op_table()));
+            };
+            if (reads_or_refuses<BadFile>("fuzzed", [&] { use(bytes); })) return true;
+            return reads_or_refuses<BadFile>("fuzzed", [&] { use(sealed(bytes)); });
           }};
 }
 

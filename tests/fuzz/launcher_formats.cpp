@@ -2,6 +2,8 @@
 // ended.
 #include <array>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
@@ -9,6 +11,10 @@
 #include <unistd.h>
 
 #include "boxing/comm/flight_record.h"
+#include "core/context.h"
+#include "core/timeline/merge.h"
+#include "core/timeline/rank_file.h"
+#include "core/timeline/timeline_log.h"
 #include "tests/fuzz/formats.h"
 #include "tools/flowrun/daemon.h"
 #include "tools/flowrun/flight.h"
@@ -232,6 +238,39 @@ Format flights() {
           .share_refused = -1};
 }
 
+// The events of a rank, which flowrun merges.
+Format events_of_rank() {
+  const std::string folder = scratch_folder() + "/timeline";
+  {
+    timeline::TimelineLog log(folder, {.rank = 0, .world_size = 2},
+                              {.events = 4, .text_bytes = 128});
+    const timeline::ThreadLane lane(log, log.lane_named("program"));
+    for (int i = 0; i < 6; ++i) {
+      log.end(
+          log.begin({.bytes = 8, .name = log.text("add"), .file = log.text("a.cpp"), .line = 7}),
+          false);
+    }
+  }
+  std::ostringstream seed;
+  seed << std::ifstream(timeline::rank_file(folder, 0), std::ios::binary).rdbuf();
+  return {.name = "rank_events",
+          .seeds = {seed.str()},
+          .read =
+              [folder](const std::string& bytes) {
+                write_scratch("timeline/rank_0.events", bytes);
+                const std::string output = timeline::merged_file(folder);
+                const timeline::MergeResult result = timeline::merge_timelines(folder, output);
+                require(result.num_events <= 4, "more events than a file has room for");
+                if (!result.error.empty()) return true;
+                std::ostringstream text;
+                text << std::ifstream(output).rdbuf();
+                require(Json::accept(text.str()), "a timeline that is no JSON");
+                std::filesystem::remove(output);
+                return true;
+              },
+          .share_refused = -1};
+}
+
 }  // namespace
 
 void add_launcher_formats(std::vector<Format>& formats) {
@@ -251,6 +290,7 @@ void add_launcher_formats(std::vector<Format>& formats) {
   formats.push_back(daemon_command());
   formats.push_back(records());
   formats.push_back(flights());
+  formats.push_back(events_of_rank());
 }
 
 }  // namespace flow::fuzz

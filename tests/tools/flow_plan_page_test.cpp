@@ -98,7 +98,7 @@ TEST(FlowPlanPage, ShowsTimeMemoryTransfersAndPassesWithoutScriptsOrLinks) {
   for (const char* part :
        {"<title>Plan train.plan</title>", "<b>4</b><span>ranks</span>",
         "<b>4</b><span>micro-batches</span>", "<b>rank 0</b><small>stage 0", ">F0</text>",
-        ">B3</text>", "peak memory of a rank", ", most of it by ", "Transfers in one run",
+        ">B3</text>", "peak memory of a rank", ", the largest part by ", "Transfers in one run",
         "message", "P -&gt; B on cpu:(0, 1)", "flow_plan_page_test.cpp:", "settle_stages",
         "prefers-color-scheme: dark"}) {
     EXPECT_TRUE(has(page, part)) << part;

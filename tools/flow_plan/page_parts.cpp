@@ -94,8 +94,8 @@ std::string memory_drawing(const Scale& scale, const MemoryUse& use) {
   html += str("</svg><svg class=\"over\"><line class=\"peak\" x1=\"", percent(peak), "\" x2=\"",
               percent(peak), "\" y1=\"-4\" y2=\"100%\"/><text class=\"p\" y=\"-8\" x=\"",
               percent(peak), "\" text-anchor=\"", is_left ? "start" : "end", "\">peak ",
-              bytes_text(use.peak_bytes), ", most of it by ", escaped(owner.origin.op), " in ",
-              escaped(owner.origin.place()), "</text>\n");
+              bytes_text(use.peak_bytes), ", the largest part by ", escaped(owner.origin.op),
+              " in ", escaped(owner.origin.place()), "</text>\n");
   for (const int quarter : {0, 2, 4}) {
     html += str("<text class=\"a\" x=\"-8\" text-anchor=\"end\" y=\"", 100 - 25 * quarter,
                 "%\" dy=\"4\">", bytes_text(use.peak_bytes * quarter / 4), "</text>");

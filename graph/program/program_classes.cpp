@@ -63,8 +63,7 @@ bool same_program_up_to_rank(const Step& a, const Step& b) {
   };
   return a.inputs == b.inputs && a.outputs == b.outputs && a.guard == b.guard && a.turn == b.turn &&
          a.in_background == b.in_background && a.line == b.line && a.file == b.file &&
-         a.module == b.module && a.phase == b.phase &&
-         std::visit(has_same_body, a.body);
+         a.module == b.module && a.phase == b.phase && std::visit(has_same_body, a.body);
 }
 
 }  // namespace

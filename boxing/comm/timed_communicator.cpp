@@ -112,6 +112,7 @@ class TimedCommunicator final : public Communicator {
 
   Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
                  const Fingerprint& what) override {
+    const TimelineSpan span(&log_, message("receive from ", bytes, peer, tag, what));
     return timed(inner_->irecv(target, bytes, peer, tag, what), "wait for ", bytes, peer, tag,
                  what);
   }

@@ -58,7 +58,8 @@ class Timeline : public testing::Test {
   // The merged events of a category.
   std::vector<Json> events(const std::string& category) const {
     std::vector<Json> found;
-    for (const Json& event : Json::parse(read(merged_file(folder_)))["traceEvents"]) {
+    const Json timeline = Json::parse(read(merged_file(folder_)));
+    for (const Json& event : timeline["traceEvents"]) {
       if (event.value("cat", "") == category) found.push_back(event);
     }
     return found;

@@ -171,7 +171,7 @@ TEST(GraphTraining, MicroBatchesOfUnevenSizesFollowPyTorch) {
 
 TEST(GraphTraining, ReplicasFollowPyTorch) {
   GoldenRun("mlp").expect_golden("ddp2", 2);
-  GoldenRun("gpt").expect_golden_run({.layout = "ddp2", .micro_batches = 2}, 2);
+  GoldenRun("mlp").expect_golden_run({.layout = "ddp2", .micro_batches = 2}, 2);
 }
 
 TEST(GraphTraining, GradientsAndWeightsAreThoseOfEagerSteps) {

@@ -56,6 +56,26 @@ TEST(VectorAlgebra, CdistAtZeroDistanceHasNoGradient) {
   EXPECT_EQ(x.grad().to_vector<float>(), (Floats{0, 0}));
 }
 
+// Sizes that fill neither a block of rows, nor a panel, nor a vector.
+TEST(VectorAlgebra, CdistOfUnevenSizesEqualsTheNormsOfDifferences) {
+  manual_seed(3);
+  for (const DType dtype : {float32, float64}) {
+    const Tensor a = randn({2, 37, 51}, {.dtype = dtype}).requires_grad_();
+    const Tensor b = randn({2, 77, 51}, {.dtype = dtype}).requires_grad_();
+    const Tensor weight = randn({2, 37, 77}, {.dtype = dtype});
+    const Tensor norms = sqrt(square(a.unsqueeze(2) - b.unsqueeze(1)).sum(-1));
+
+    const Tensor distances = cdist(a, b);
+    const std::vector<Tensor> actual = grad({(distances * weight).sum()}, {a, b});
+    const std::vector<Tensor> expected = grad({(norms * weight).sum()}, {a, b});
+
+    const double tolerance = dtype == float64 ? 1e-12 : 1e-4;
+    EXPECT_LT(abs(distances - norms).max().item(), tolerance);
+    EXPECT_LT(abs(actual[0] - expected[0]).max().item(), tolerance);
+    EXPECT_LT(abs(actual[1] - expected[1]).max().item(), tolerance);
+  }
+}
+
 TEST(CtcLoss, ATargetThatDoesNotFitIsInfinitelyUnlikely) {
   const Tensor log_probs = log_softmax(zeros({2, 1, 3}), -1);
   const Tensor targets = tensor({{1, 1}});  // needs a blank between: three times

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/function.h"
 #include "core/error.h"
 #include "nn/init.h"
 #include "ops/creation/creation.h"
@@ -21,6 +22,19 @@ namespace {
 Tensor with_batch(const Tensor& state) {
   return state.defined() ? state.unsqueeze(1) : state;
 }
+
+// The parts of x along dim 0. Their gradients are written once, by one stack; the gradient of
+// unbind is a sum of as many tensors of the size of x as there are parts.
+struct Steps : Function<Steps> {
+  static std::vector<Tensor> forward(FunctionContext& /*ctx*/, const Tensor& x) {
+    return unbind(x, 0);
+  }
+
+  static std::vector<Tensor> backward(FunctionContext& /*ctx*/, const std::vector<Tensor>& dy) {
+    return {stack(dy, 0)};
+  }
+};
+
 }  // namespace
 
 RecurrentWeights::RecurrentWeights(const char* layer, int64_t hidden_size, RecurrentOptions options)
@@ -110,7 +124,7 @@ RecurrentWeights::Run RecurrentWeights::run(const Tensor& x, const std::vector<C
     for (size_t d = 0; d < num_directions; ++d) {
       const size_t number = layer * num_directions + d;
       const Direction& weights = directions[number];
-      std::vector<Tensor> gates = unbind(linear(input, weights.weight_ih, weights.bias_ih), 0);
+      std::vector<Tensor> gates = Steps::apply(linear(input, weights.weight_ih, weights.bias_ih));
       if (d == 1) std::reverse(gates.begin(), gates.end());
       CellState state = first[number];
       std::vector<Tensor> steps;

@@ -84,7 +84,7 @@ inline bool operator<(const Item<int32_t>& a, const Item<int32_t>& b) {
 // Lines of at most this many elements can be put in order.
 inline constexpr int64_t kLongestOrderedLine = UINT32_MAX;
 // Lines of 32-bit keys up to here are ranked; the number of comparisons is the square.
-inline constexpr int64_t kLongestRankedLine = 8 * Vec<int32_t>::kLanes;
+inline constexpr int64_t kLongestRankedLine = 16 * Vec<int32_t>::kLanes;
 // Fewer items than this are sorted by comparison.
 inline constexpr int64_t kFewItems = 64;
 

@@ -301,27 +301,38 @@ Ref<Storage> copies_for(const KernelContext& ctx, const GridState<T>& state) {
                      sizeof(T));
 }
 
+// Calls by_group(n, group, memory) in parallel for the groups of all images if copies pay, else
+// plainly(n) for all images.
+template <class T, class ByGroup, class Plainly>
+void for_images(const KernelContext& ctx, const GridState<T>& state, const ByGroup& by_group,
+                const Plainly& plainly) {
+  const bool copies = copies_pixels(state);
+  const int64_t groups = copies ? num_groups(state) : 1;
+  ctx.pool().parallel_for(
+      0, state.batch * groups, grain_of(state), [&](int64_t begin, int64_t end) {
+        if (!copies) {
+          for (int64_t n = begin; n < end; ++n)
+            plainly(n);
+          return;
+        }
+        const Ref<Storage> memory = copies_for(ctx, state);
+        for (int64_t i = begin; i < end; ++i)
+          by_group(i / groups, group_of(state, i % groups), reinterpret_cast<T*>(memory->data()));
+      });
+}
+
 template <class T>
 void run_sample(const KernelContext& ctx) {
   const auto& state = ctx.state_as<GridState<T>>();
   const ContiguousInput<T> x(ctx, 0);
   const ContiguousInput<T> grid(ctx, 1);
   const ContiguousOutput<T> y(ctx, 0);
-  if (copies_pixels(state)) {
-    const int64_t groups = num_groups(state);
-    ctx.pool().parallel_for(
-        0, state.batch * groups, grain_of(state), [&](int64_t begin, int64_t end) {
-          const Ref<Storage> memory = copies_for(ctx, state);
-          for (int64_t i = begin; i < end; ++i)
-            sample_group(state, i / groups, group_of(state, i % groups), x.data(), grid.data(),
-                         y.data(), reinterpret_cast<T*>(memory->data()));
-        });
-  } else {
-    ctx.pool().parallel_for(0, state.batch, grain_of(state), [&](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n)
-        sample_plainly(state, n, x.data(), grid.data(), y.data());
-    });
-  }
+  for_images(
+      ctx, state,
+      [&](int64_t n, const Group& group, T* memory) {
+        sample_group(state, n, group, x.data(), grid.data(), y.data(), memory);
+      },
+      [&](int64_t n) { sample_plainly(state, n, x.data(), grid.data(), y.data()); });
   y.finish(ctx);
 }
 
@@ -331,21 +342,12 @@ void run_backward_x(const KernelContext& ctx) {
   const ContiguousInput<T> dy(ctx, 0);
   const ContiguousInput<T> grid(ctx, 1);
   const ContiguousOutput<T> dx(ctx, 0);
-  if (copies_pixels(state)) {
-    const int64_t groups = num_groups(state);
-    ctx.pool().parallel_for(
-        0, state.batch * groups, grain_of(state), [&](int64_t begin, int64_t end) {
-          const Ref<Storage> memory = copies_for(ctx, state);
-          for (int64_t i = begin; i < end; ++i)
-            backward_x_group(state, i / groups, group_of(state, i % groups), dy.data(), grid.data(),
-                             dx.data(), reinterpret_cast<T*>(memory->data()));
-        });
-  } else {
-    ctx.pool().parallel_for(0, state.batch, grain_of(state), [&](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n)
-        backward_x_plainly(state, n, dy.data(), grid.data(), dx.data());
-    });
-  }
+  for_images(
+      ctx, state,
+      [&](int64_t n, const Group& group, T* memory) {
+        backward_x_group(state, n, group, dy.data(), grid.data(), dx.data(), memory);
+      },
+      [&](int64_t n) { backward_x_plainly(state, n, dy.data(), grid.data(), dx.data()); });
   dx.finish(ctx);
 }
 
@@ -379,7 +381,7 @@ void run_backward_grid(const KernelContext& ctx) {
 
 // One channel at a time, in double.
 template <class Each>
-void for_images(const KernelContext& ctx, int grid_input, const Each& each) {
+void for_images_plainly(const KernelContext& ctx, int grid_input, const Each& each) {
   const auto& state = ctx.state_as<GridState<double>>();
   const ContiguousInput<double> grid(ctx, grid_input);
   const ContiguousOutput<double> result(ctx, 0);
@@ -390,14 +392,14 @@ void for_images(const KernelContext& ctx, int grid_input, const Each& each) {
 
 void sample_reference(const KernelContext& ctx) {
   const ContiguousInput<double> x(ctx, 0);
-  for_images(ctx, 1, [&](const auto& state, int64_t n, const double* grid, double* y) {
+  for_images_plainly(ctx, 1, [&](const auto& state, int64_t n, const double* grid, double* y) {
     sample_plainly(state, n, x.data(), grid, y);
   });
 }
 
 void backward_x_reference(const KernelContext& ctx) {
   const ContiguousInput<double> dy(ctx, 0);
-  for_images(ctx, 1, [&](const auto& state, int64_t n, const double* grid, double* dx) {
+  for_images_plainly(ctx, 1, [&](const auto& state, int64_t n, const double* grid, double* dx) {
     backward_x_plainly(state, n, dy.data(), grid, dx);
   });
 }
@@ -405,7 +407,7 @@ void backward_x_reference(const KernelContext& ctx) {
 void backward_grid_reference(const KernelContext& ctx) {
   const ContiguousInput<double> dy(ctx, 0);
   const ContiguousInput<double> x(ctx, 1);
-  for_images(ctx, 2, [&](const auto& state, int64_t n, const double* grid, double* dgrid) {
+  for_images_plainly(ctx, 2, [&](const auto& state, int64_t n, const double* grid, double* dgrid) {
     backward_grid_plainly(state, n, dy.data(), x.data(), grid, dgrid);
   });
 }

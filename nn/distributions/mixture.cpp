@@ -1,0 +1,88 @@
+#include "nn/distributions/mixture.h"
+
+#include "core/error.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/unary.h"
+#include "ops/index/gather.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/statistics.h"
+#include "ops/shape/view.h"
+
+namespace flow::distributions {
+
+namespace {
+
+// The component's batch_shape without the dim of the components.
+Shape mixed_shape(const Categorical& mixture, const Distribution& component) {
+  const Shape& shape = component.batch_shape();
+  if (shape.empty() || shape.back() != mixture.num_classes()) {
+    throw InvalidArgument(
+        str("[MixtureSameFamily] the last dim of the component's batch_shape must "
+            "have one place for each class of the mixture; received ",
+            shape, " and ", mixture.num_classes(), " classes"));
+  }
+  Shape mixed = shape;
+  mixed.erase(mixed.size() - 1);
+  return mixed;
+}
+
+}  // namespace
+
+MixtureSameFamily::MixtureSameFamily(const Categorical& mixture,
+                                     std::shared_ptr<const Distribution> component)
+    : Distribution("MixtureSameFamily", mixed_shape(mixture, *component), component->event_shape()),
+      mixture_(mixture),
+      component_(std::move(component)) {}
+
+int64_t MixtureSameFamily::component_dim() const {
+  return -1 - event_shape().size();
+}
+
+Tensor MixtureSameFamily::for_components(const Tensor& value) const {
+  return value.unsqueeze(component_dim());
+}
+
+Tensor MixtureSameFamily::weights() const {
+  Tensor p = mixture_.probs();
+  for (int64_t i = 0; i < event_shape().size(); ++i)
+    p = p.unsqueeze(-1);
+  return p;
+}
+
+Tensor MixtureSameFamily::draw(const Shape& sample_shape) const {
+  const Tensor all = component_->sample(sample_shape);
+  Shape class_shape = sample_shape;
+  for (const int64_t size : batch_shape())
+    class_shape.push_back(size);
+  // The mixture may have fewer batch dims than the components.
+  const Categorical mixture({.probs = broadcast_to(mixture_.probs(), component_->batch_shape())},
+                            {.validate_args = false});
+  Tensor chosen = mixture.sample(sample_shape).unsqueeze(-1);
+  for (int64_t i = 0; i < event_shape().size(); ++i)
+    chosen = chosen.unsqueeze(-1);
+  Shape shape = all.shape();
+  const int64_t dim = all.dim() + component_dim();
+  shape[dim] = 1;
+  return gather(all, dim, broadcast_to(chosen, shape)).squeeze(dim);
+}
+
+Tensor MixtureSameFamily::log_prob(const Tensor& value) const {
+  return logsumexp(component_->log_prob(for_components(value)) + mixture_.logits(), {-1});
+}
+
+Tensor MixtureSameFamily::cdf(const Tensor& value) const {
+  return (component_->cdf(for_components(value)) * mixture_.probs()).sum(-1);
+}
+
+Tensor MixtureSameFamily::mean() const {
+  return (component_->mean() * weights()).sum(component_dim());
+}
+
+// The mean of the variances and the variance of the means.
+Tensor MixtureSameFamily::variance() const {
+  const Tensor distance = component_->mean() - mean().unsqueeze(component_dim());
+  return ((component_->variance() + square(distance)) * weights()).sum(component_dim());
+}
+
+}  // namespace flow::distributions

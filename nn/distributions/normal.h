@@ -1,0 +1,71 @@
+// Distributions of one real number.
+#pragma once
+
+#include "nn/distributions/distribution.h"
+
+namespace flow::distributions {
+
+// Mean `loc` and standard deviation `scale` > 0.
+class Normal : public Distribution {
+ public:
+  Normal(const Parameter& loc, const Parameter& scale, const DistributionOptions& options = {});
+
+  const Tensor& loc() const { return loc_; }
+
+  const Tensor& scale() const { return scale_; }
+
+  Tensor rsample(const Shape& sample_shape = {}) const override;
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor cdf(const Tensor& value) const override;
+  Tensor icdf(const Tensor& q) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ private:
+  Tensor loc_, scale_;
+};
+
+// Uniform between `low` and `high`, low < high. log_prob is -inf outside of [low, high).
+class Uniform : public Distribution {
+ public:
+  Uniform(const Parameter& low, const Parameter& high, const DistributionOptions& options = {});
+
+  const Tensor& low() const { return low_; }
+
+  const Tensor& high() const { return high_; }
+
+  Tensor rsample(const Shape& sample_shape = {}) const override;
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor cdf(const Tensor& value) const override;
+  Tensor icdf(const Tensor& q) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ private:
+  Tensor low_, high_;
+};
+
+// The distribution of maxima, with cdf exp(-exp(-(x - loc) / scale)), scale > 0 (Gumbel 1935).
+class Gumbel : public Distribution {
+ public:
+  Gumbel(const Parameter& loc, const Parameter& scale, const DistributionOptions& options = {});
+
+  const Tensor& loc() const { return loc_; }
+
+  const Tensor& scale() const { return scale_; }
+
+  Tensor rsample(const Shape& sample_shape = {}) const override;
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor cdf(const Tensor& value) const override;
+  Tensor icdf(const Tensor& q) const override;
+  Tensor entropy() const override;
+  Tensor mean() const override;
+  Tensor variance() const override;
+
+ private:
+  Tensor loc_, scale_;
+};
+
+}  // namespace flow::distributions

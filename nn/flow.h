@@ -4,6 +4,7 @@
 #include "autograd/autocast.h"
 #include "autograd/engine.h"
 #include "autograd/function.h"
+#include "autograd/functional.h"
 #include "autograd/gradcheck.h"
 #include "autograd/hooks.h"
 #include "autograd/recompute.h"

@@ -1,0 +1,178 @@
+#include "autograd/functional.h"
+
+#include "autograd/engine.h"
+#include "core/error.h"
+#include "core/grad_mode.h"
+#include "ops/creation/creation.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/view.h"
+
+namespace flow {
+
+namespace {
+
+// Inputs of which gradients can be taken. Without create_graph they have no history.
+std::vector<Tensor> prepared(const std::vector<Tensor>& inputs, bool create_graph) {
+  std::vector<Tensor> result;
+  for (const Tensor& x : inputs)
+    result.push_back(create_graph && x.requires_grad() ? x : x.detach().requires_grad_());
+  return result;
+}
+
+// The gradients of `outputs`; zeros where an input has no influence.
+std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                              const std::vector<Tensor>& weights, bool create_graph) {
+  std::vector<Tensor> found;
+  std::vector<Tensor> used, used_weights;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].requires_grad()) continue;
+    used.push_back(outputs[i]);
+    if (!weights.empty()) used_weights.push_back(weights[i]);
+  }
+  if (!used.empty()) {
+    found = grad(used, inputs,
+                 {.grad_outputs = used_weights,
+                  .retain_graph = true,
+                  .create_graph = create_graph,
+                  .allow_unused = true});
+  } else {
+    found.resize(inputs.size());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!found[i].defined()) found[i] = zeros_like(inputs[i]);
+  return found;
+}
+
+// The result of a call, without history unless it is wanted.
+Tensor without_history(const Tensor& x, bool create_graph) {
+  return create_graph ? x : x.detach();
+}
+
+void check_shape(const char* function, const char* what, const Tensor& v, const Tensor& expected) {
+  if (v.shape() == expected.shape()) return;
+  throw InvalidArgument(str("[", function, "] v must have the shape of ", what, ", ",
+                            expected.shape(), "; received ", v.shape()));
+}
+
+TensorsFunction of_list(const TensorFunction& f) {
+  return [&f](const std::vector<Tensor>& inputs) { return f(inputs[0]); };
+}
+
+}  // namespace
+
+std::pair<Tensor, std::vector<Tensor>> vjp(const TensorsFunction& f,
+                                           const std::vector<Tensor>& inputs, const Tensor& v,
+                                           const FunctionalOptions& options) {
+  const EnableGradGuard recording;
+  const std::vector<Tensor> x = prepared(inputs, options.create_graph);
+  const Tensor y = f(x);
+  if (v.defined()) check_shape("vjp", "the result", v, y);
+  if (!v.defined() && y.numel() != 1) {
+    throw InvalidArgument(
+        str("[vjp] v may be left out only if the function returns one element; it "
+            "returned the shape ",
+            y.shape(), "; give v of this shape"));
+  }
+  const std::vector<Tensor> weights = v.defined() ? std::vector<Tensor>{v} : std::vector<Tensor>{};
+  return {without_history(y, options.create_graph),
+          gradients({y}, x, weights, options.create_graph)};
+}
+
+std::pair<Tensor, Tensor> vjp(const TensorFunction& f, const Tensor& x, const Tensor& v,
+                              const FunctionalOptions& options) {
+  auto [y, result] = vjp(of_list(f), std::vector<Tensor>{x}, v, options);
+  return {y, result[0]};
+}
+
+// The gradient g of sum(u f(x)) is linear in u, and its derivative with respect to u, weighted by
+// v, is J v.
+std::pair<Tensor, Tensor> jvp(const TensorsFunction& f, const std::vector<Tensor>& inputs,
+                              const std::vector<Tensor>& v, const FunctionalOptions& options) {
+  const EnableGradGuard recording;
+  if (v.size() != inputs.size()) {
+    throw InvalidArgument(str("[jvp] v must have one tensor for each of the ", inputs.size(),
+                              " inputs; received ", v.size()));
+  }
+  for (size_t i = 0; i < v.size(); ++i)
+    check_shape("jvp", "its input", v[i], inputs[i]);
+  const std::vector<Tensor> x = prepared(inputs, options.create_graph);
+  const Tensor y = f(x);
+  const Tensor u = zeros_like(y).requires_grad_();
+  const std::vector<Tensor> g = gradients({y}, x, {u}, true);
+  const Tensor result = gradients(g, {u}, v, options.create_graph)[0];
+  return {without_history(y, options.create_graph), result};
+}
+
+std::pair<Tensor, Tensor> jvp(const TensorFunction& f, const Tensor& x, const Tensor& v,
+                              const FunctionalOptions& options) {
+  return jvp(of_list(f), std::vector<Tensor>{x}, std::vector<Tensor>{v}, options);
+}
+
+std::vector<Tensor> jacobian(const TensorsFunction& f, const std::vector<Tensor>& inputs,
+                             const FunctionalOptions& options) {
+  const EnableGradGuard recording;
+  const std::vector<Tensor> x = prepared(inputs, options.create_graph);
+  const Tensor y = f(x);
+  const Tensor elements = y.flatten();
+  std::vector<std::vector<Tensor>> rows(inputs.size());
+  for (int64_t i = 0; i < elements.size(0); ++i) {
+    const std::vector<Tensor> g = gradients({elements.select(0, i)}, x, {}, options.create_graph);
+    for (size_t j = 0; j < g.size(); ++j)
+      rows[j].push_back(g[j]);
+  }
+  std::vector<Tensor> result;
+  for (size_t j = 0; j < inputs.size(); ++j) {
+    Shape shape = y.shape();
+    for (const int64_t size : inputs[j].shape())
+      shape.push_back(size);
+    result.push_back(rows[j].empty() ? zeros(shape, options_like(inputs[j]))
+                                     : stack(rows[j], 0).reshape(shape));
+  }
+  return result;
+}
+
+Tensor jacobian(const TensorFunction& f, const Tensor& x, const FunctionalOptions& options) {
+  return jacobian(of_list(f), std::vector<Tensor>{x}, options)[0];
+}
+
+std::vector<std::vector<Tensor>> hessian(const TensorsFunction& f,
+                                         const std::vector<Tensor>& inputs,
+                                         const FunctionalOptions& options) {
+  std::vector<std::vector<Tensor>> result;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorsFunction gradient = [&](const std::vector<Tensor>& x) {
+      const Tensor y = f(x);
+      if (y.numel() != 1) {
+        throw InvalidArgument(
+            str("[hessian] the function must return one element; it returned the "
+                "shape ",
+                y.shape(), "; take a sum, or call jacobian twice"));
+      }
+      return gradients({y}, {x[i]}, {}, true)[0];
+    };
+    result.push_back(jacobian(gradient, inputs, options));
+  }
+  return result;
+}
+
+Tensor hessian(const TensorFunction& f, const Tensor& x, const FunctionalOptions& options) {
+  return hessian(of_list(f), std::vector<Tensor>{x}, options)[0][0];
+}
+
+TensorFunction vmap(TensorFunction f, const VmapOptions& options) {
+  return [f = std::move(f), options](const Tensor& x) {
+    std::vector<Tensor> results;
+    for (const Tensor& slice : unbind(x, options.in_dim))
+      results.push_back(f(slice));
+    if (results.empty()) {
+      throw InvalidArgument(str("[vmap] dim ", options.in_dim,
+                                " of the input has no slices, so the "
+                                "shape of a result is unknown; received ",
+                                x.meta()));
+    }
+    return stack(results, options.out_dim);
+  };
+}
+
+}  // namespace flow

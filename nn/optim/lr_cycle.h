@@ -48,10 +48,9 @@ class CosineAnnealingWarmRestarts : public GroupScheduler {
   double current_ = -1, length_;  // epochs since the last restart; length of the current period
 };
 
-// A list has one value for all groups or one value for each.
 struct CyclicLROptions {
-  std::vector<double> base_lr = {};
-  std::vector<double> max_lr = {};
+  PerGroup base_lr = {};
+  PerGroup max_lr = {};
   int64_t step_size_up = 2000;
   std::optional<int64_t> step_size_down = {};  // unset: equal to step_size_up
   std::string mode = "triangular";             // or "triangular2", "exp_range"
@@ -60,8 +59,8 @@ struct CyclicLROptions {
   // Argument of scale_fn: the cycle, or with "iterations" the epoch.
   std::string scale_mode = "cycle";
   bool cycle_momentum = true;
-  std::vector<double> base_momentum = {0.8};
-  std::vector<double> max_momentum = {0.9};
+  PerGroup base_momentum = 0.8;
+  PerGroup max_momentum = 0.9;
 };
 
 // The rate rises and falls linearly between base_lr and max_lr (Smith 2017). The amplitude is
@@ -82,15 +81,15 @@ class CyclicLR : public GroupScheduler {
 };
 
 struct OneCycleLROptions {
-  std::vector<double> max_lr = {};
+  PerGroup max_lr = {};
   int64_t total_steps = 0;  // 0: epochs × steps_per_epoch
   int64_t epochs = 0;
   int64_t steps_per_epoch = 0;
   double pct_start = 0.3;
   std::string anneal_strategy = "cos";  // or "linear"
   bool cycle_momentum = true;
-  std::vector<double> base_momentum = {0.85};
-  std::vector<double> max_momentum = {0.95};
+  PerGroup base_momentum = 0.85;
+  PerGroup max_momentum = 0.95;
   double div_factor = 25;
   double final_div_factor = 1e4;
   bool three_phase = false;

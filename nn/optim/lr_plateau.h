@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/optim/optimizer.h"
+#include "nn/optim/lr_scheduler.h"
 
 namespace flow::optim::lr_scheduler {
 
@@ -15,9 +15,9 @@ struct ReduceLROnPlateauOptions {
   double threshold = 1e-4;
   // "rel": better than best (1 ∓ threshold); "abs": than best ∓ threshold
   std::string threshold_mode = "rel";
-  int64_t cooldown = 0;              // epochs after a reduction that are not counted
-  std::vector<double> min_lr = {0};  // one value for all groups or one for each
-  double eps = 1e-8;                 // smaller changes of the rate are not made
+  int64_t cooldown = 0;  // epochs after a reduction that are not counted
+  PerGroup min_lr = 0;
+  double eps = 1e-8;  // smaller changes of the rate are not made
 };
 
 // Multiplies the rates by `factor` when the metric has not improved for more than `patience` steps.

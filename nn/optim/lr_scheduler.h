@@ -5,13 +5,27 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/optim/optimizer.h"
 
 namespace flow::optim::lr_scheduler {
+
+// One number for all groups of an optimizer, `0.1`, or one for each group, `{0.1, 0.2}`.
+struct PerGroup : std::vector<double> {
+  PerGroup() = default;
+
+  PerGroup(double value) : vector{value} {}  // NOLINT(google-explicit-constructor)
+
+  PerGroup(std::initializer_list<double> values) : vector(values) {}
+
+  PerGroup(std::vector<double> values)  // NOLINT(google-explicit-constructor)
+      : vector(std::move(values)) {}
+};
 
 // The interface of schedules that step by epoch. The optimizer must outlive the schedule.
 class LRScheduler {

@@ -57,7 +57,7 @@ TEST(LrScheduler, CosineDecayStaysAtItsEnd) {
 
 TEST(LrScheduler, CycleMomentumTurnsTheFirstBeta) {
   Adam adam({zeros({1}, {.requires_grad = true})}, {.lr = 0.1});
-  OneCycleLR schedule(adam, {.max_lr = {1}, .total_steps = 10});
+  OneCycleLR schedule(adam, {.max_lr = 1, .total_steps = 10});
   EXPECT_DOUBLE_EQ(adam.momentum().value(), 0.95);
   schedule.step();
   schedule.step();

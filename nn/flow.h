@@ -82,6 +82,7 @@
 #include "nn/optim/adamw.h"
 #include "nn/optim/grad_scaler.h"
 #include "nn/optim/lamb.h"
+#include "nn/optim/lbfgs.h"
 #include "nn/optim/lr_combine.h"
 #include "nn/optim/lr_cycle.h"
 #include "nn/optim/lr_decay.h"

@@ -45,13 +45,19 @@ void Optimizer::step() {
   });
 }
 
-Optimizer::ParamState& Optimizer::begin_step(size_t number) {
+Optimizer::ParamState& Optimizer::state_of(size_t number) {
   if (states_.size() <= number) states_.resize(number + 1);
   ParamState& state = states_[number];
-  if (++state.step == 1) {
+  if (state.step == 0) {
     state.buffers.resize(buffer_names().size());
     state.numbers.resize(number_names().size(), 1);
   }
+  return state;
+}
+
+Optimizer::ParamState& Optimizer::begin_step(size_t number) {
+  ParamState& state = state_of(number);
+  ++state.step;
   return state;
 }
 

@@ -121,6 +121,8 @@ class Optimizer {
 
   virtual int64_t group_of(size_t number) const = 0;
 
+  // The state of a parameter, for rules that update all parameters together.
+  ParamState& state_of(size_t number);
   // Buffer `i`. The first use makes it, like the parameter and filled with `value`.
   static const Tensor& buffer(ParamState& state, size_t i, const Tensor& parameter,
                               double value = 0);

@@ -73,33 +73,17 @@ class RunScope {
   NodeScope outer_;
 };
 
-template <class E>
-[[noreturn]] void throw_with_context(const E& error, const Node& node) {
+// Extends an error of a gradient rule or a hook by the op that was recorded, and by its place
+// unless the error has one.
+void add_context(Error& error, const Node& node) {
   static constexpr std::string_view kContext = "; while computing the gradient of ";
-  const std::string message = error.what();
-  if (message.find(kContext) != std::string::npos) throw;  // an inner run added it
-  throw E(str(message, kContext, node.name()), node.scope().user_site());
-}
-
-// Rethrows the current exception; an exception of flow's is extended by the op and its line.
-[[noreturn]] void rethrow_with_context(const Node& node) {
-  try {
-    throw;
-  } catch (const InvalidArgument& error) {
-    throw_with_context(error, node);
-  } catch (const Unsupported& error) {
-    throw_with_context(error, node);
-  } catch (const OutOfMemory& error) {
-    throw_with_context(error, node);
-  } catch (const BadFile& error) {
-    throw_with_context(error, node);
-  } catch (const IoError& error) {
-    throw_with_context(error, node);
-  } catch (const DistributedError& error) {
-    throw_with_context(error, node);
-  } catch (const InternalError& error) {
-    throw_with_context(error, node);
-  }
+  const Site forward = node.scope().user_site();
+  error.add_place(forward, node.scope().module_path);
+  if (error.message().find(kContext) != std::string::npos) return;  // an inner run added it
+  const Site site = error.site();
+  const bool is_same =
+      site.line() == forward.line() && std::string_view(site.file()) == forward.file();
+  error.add_text(str(kContext, is_same ? node.name() : node.describe()));
 }
 
 bool any_defined(std::span<const Tensor> tensors) {
@@ -250,8 +234,9 @@ void BackwardRun::execute(Node& node) {
     // Another backward may need the nodes behind a captured output.
     if (!leads_on(node)) return;
     if (any_defined(dy.span())) run_rule(node, dy, dx);
-  } catch (const Error&) {
-    rethrow_with_context(node);
+  } catch (Error& error) {
+    add_context(error, node);
+    throw;
   }
   if (!options_.keep_graph) node.free_saved();
   deliver(node, dx);

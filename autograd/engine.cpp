@@ -96,7 +96,8 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                          const GradOptions& options, Site site) {
   BackwardRun run({.keep_graph = options.retain_graph || options.create_graph,
                    .create_graph = options.create_graph,
-                   .captures = true});
+                   .captures = true,
+                   .site = user_site(site)});
   for (size_t i = 0; i < inputs.size(); ++i)
     run.add_capture(edge_to(inputs[i], "input", i, "grad", site));
   add_roots(run, outputs, options.grad_outputs, "grad", site, nullptr);

@@ -64,7 +64,9 @@ std::vector<std::byte> Call::copy_attrs() const {
   return {begin, begin + op.attrs->size};
 }
 
-void dispatch(Call& call, Tensor* outputs) {
+namespace {
+
+void run_call(Call& call, Tensor* outputs) {
   ThreadState& state = thread_state();
   if (state.chooser == nullptr) [[unlikely]] {
     throw InternalError("[dispatch] no runtime is installed; include <flow/flow.h>");
@@ -111,6 +113,18 @@ void dispatch(Call& call, Tensor* outputs) {
   }
   if (call.mutates != 0 && has_view_links()) [[unlikely]]
     write_back_views(call);
+}
+
+}  // namespace
+
+// The one place that gives the errors of all ops their line and module path.
+void dispatch(Call& call, Tensor* outputs) {
+  try {
+    run_call(call, outputs);
+  } catch (Error& error) {
+    error.add_place(call.site);
+    throw;
+  }
 }
 
 Tensor dispatch_raw(const OpDef& op, std::span<const Tensor* const> inputs, const void* attrs,

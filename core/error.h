@@ -2,6 +2,7 @@
 // do`.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <ostream>
 #include <stdexcept>
@@ -11,16 +12,38 @@
 
 namespace flow {
 
-// The base of all exceptions that the library throws deliberately. site() is the user's line, if
-// known.
+// The base of all exceptions that the library throws deliberately. An error says where it occurred:
+// what() begins with the user's line and the dotted path of the module whose call was running,
+// `train.cpp:41, in blocks.3.mlp.c_fc: [linear] …`.
 class Error : public std::runtime_error {
  public:
+  // Without a site of the user's program, the site is that of the enclosing scope: the line that
+  // called the running module, or in backward the line of the forward.
   explicit Error(const std::string& message, Site site = Site::none());
 
+  // The user's line, if known.
   Site site() const { return site_; }
 
+  // Empty outside modules.
+  std::string module_path() const { return module_path_ == nullptr ? "" : *module_path_; }
+
+  // what() without the place.
+  std::string message() const { return what() + place_size_; }
+
+  // For code that an error passes on its way to the user. The site of the first call that names a
+  // line of the user's program is kept, and so is the first module path. The path must live for
+  // ever; null: that of the running module.
+  void add_place(Site site, const std::string* module_path = nullptr);
+  // Adds to the end of the message.
+  void add_text(const std::string& text);
+
  private:
+  void set_what(const std::string& message);
+
   Site site_;
+  const std::string* module_path_;
+  size_t place_size_ = 0;  // of the part of what() that says where
+  bool is_site_of_call_;   // not only that of the enclosing scope
 };
 
 // The caller made an error: wrong shape, dtype, dim, index, option or order of calls.

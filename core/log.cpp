@@ -18,6 +18,12 @@ std::string with_rank(const std::string& message) {
 }
 }  // namespace
 
+std::string place_text(Site site, const std::string* module_path) {
+  const std::string line = site.is_known() ? str(site.file(), ':', site.line()) : "";
+  if (module_path == nullptr || module_path->empty()) return line.empty() ? "" : line + ": ";
+  return str(line, line.empty() ? "in " : ", in ", *module_path, ": ");
+}
+
 #ifdef FLOW_WITH_GLOG
 void log_info(const std::string& message) {
   LOG(INFO) << with_rank(message);

@@ -4,11 +4,17 @@
 
 #include <string>
 
+#include "core/site.h"
+
 namespace flow {
 
 // log_info: at most once per run or per compile. log_warning: something that the user should act
 // on.
 void log_info(const std::string& message);
 void log_warning(const std::string& message);
+
+// How errors and warnings begin: prints "train.cpp:41, in blocks.3.mlp: ", without the part that is
+// not known. A null or empty path stands for a place outside modules.
+std::string place_text(Site site, const std::string* module_path);
 
 }  // namespace flow

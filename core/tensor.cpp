@@ -7,9 +7,13 @@
 
 namespace flow {
 
-void Tensor::throw_undefined() {
+void Tensor::throw_undefined(Site site) {
   throw InvalidArgument(
-      "[tensor] an undefined tensor was used; give it a value first (flow::zeros, an op, …)");
+      "[tensor] an undefined tensor was used; give it a value first (flow::zeros, an op, …)", site);
+}
+
+void TensorArg::throw_undefined() const {
+  Tensor::throw_undefined(site());
 }
 
 int64_t Tensor::size(int64_t dim) const {

@@ -141,7 +141,8 @@ class Tensor : public PointwiseMethods,
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
  private:
-  [[noreturn]] static void throw_undefined();
+  friend class TensorArg;
+  [[noreturn]] static void throw_undefined(Site site = Site::none());
   Ref<TensorImpl> impl_;
 };
 
@@ -172,11 +173,20 @@ class TensorArg {
 
   const Tensor& tensor() const { return *tensor_; }
 
-  const Tensor* operator->() const { return tensor_; }
+  // Throws InvalidArgument, with the place, if the tensor is undefined; defined() asks.
+  const Tensor* operator->() const {
+    if (!tensor_->defined()) [[unlikely]]
+      throw_undefined();
+    return tensor_;
+  }
+
+  bool defined() const { return tensor_->defined(); }
 
   Site site() const { return Site(Site::Key(), file_, line_); }
 
  private:
+  [[noreturn]] void throw_undefined() const;
+
   const Tensor* tensor_;
   const char* file_;
   uint32_t line_;

@@ -4,7 +4,8 @@
 
 namespace flow::eager {
 
-void report_failure(const KernelContext& context, const Error& error) {
+void report_failure(const KernelContext& context, const std::string* module_path, Error& error) {
+  error.add_place(context.site, module_path);
   if (has_sharded_input(context.inputs)) boxing::fail_ranks(context.rank, error.what());
 }
 

@@ -34,7 +34,7 @@ void check(const LaidOut& item, const Placement& placement, Site site) {
     boxing::check_layout({placement, item.sbp}, item.tensor.shape(), env::world_size(),
                          "to_global");
   } catch (const InvalidArgument& error) {
-    throw InvalidArgument(str(error.what(), "; this is the layout of ", item.name), site);
+    throw InvalidArgument(str(error.message(), "; this is the layout of ", item.name), site);
   }
   if (std::any_of(item.sbp.begin(), item.sbp.end(), [](Sbp entry) { return entry.is_partial(); })) {
     throw InvalidArgument(str("[to_global] ", item.name, " cannot have the layout ", item.sbp,

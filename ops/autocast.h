@@ -19,7 +19,7 @@ constexpr OpDef in_float32(const OpDef& op) {
 // off.
 inline Tensor autocast(const TensorArg& x, AutocastRule rule) {
   const Autocaster* active = thread_state().autocast;
-  return active == nullptr || !x->defined() ? x.tensor() : active->cast(x, rule);
+  return active == nullptr || !x.defined() ? x.tensor() : active->cast(x, rule);
 }
 
 }  // namespace flow::ops

@@ -2,15 +2,13 @@
 
 namespace flow::ops {
 
-void throw_as(const std::string& function, const InvalidArgument& error) {
-  std::string text = error.what();
-  if (error.site().is_known()) {  // the constructor adds it again
-    const std::string place = str(" (at ", error.site().file(), ":", error.site().line(), ")");
-    if (text.ends_with(place)) text.resize(text.size() - place.size());
-  }
+void throw_as(const std::string& function, Site site, const InvalidArgument& error) {
+  std::string text = error.message();
   const size_t end = text.find("] ");
   if (text.starts_with("[") && end != std::string::npos) text.erase(0, end + 2);
-  throw InvalidArgument(str("[", function, "] ", text), error.site());
+  InvalidArgument renamed(str("[", function, "] ", text), error.site());
+  renamed.add_place(site);
+  throw renamed;
 }
 
 }  // namespace flow::ops

@@ -1,5 +1,5 @@
-// Errors of functions that are composed of others: the message names the function that the user
-// called.
+// Errors of functions that check arguments before dispatch() or are composed of others: they have
+// the line of the call, and name the function that the user called.
 #pragma once
 
 #include <string>
@@ -10,24 +10,35 @@
 namespace flow::ops {
 
 // Throws `error` again with "[function] " at the beginning of its text instead of the name there.
-[[noreturn]] void throw_as(const std::string& function, const InvalidArgument& error);
+[[noreturn]] void throw_as(const std::string& function, Site site, const InvalidArgument& error);
 
-// Calls body(), and reports its argument errors as errors of `function`.
+// Calls body(), and gives its errors the line of the call.
 template <class Body>
-decltype(auto) named(const char* function, const Body& body) {
+decltype(auto) located(Site site, const Body& body) {
   try {
     return body();
+  } catch (Error& error) {
+    error.add_place(site);
+    throw;
+  }
+}
+
+// Also reports argument errors of body() as errors of `function`.
+template <class Body>
+decltype(auto) named(const char* function, Site site, const Body& body) {
+  try {
+    return located(site, body);
   } catch (const InvalidArgument& error) {
-    throw_as(function, error);
+    throw_as(function, site, error);
   }
 }
 
 template <class Body>
-decltype(auto) named_in_place(const OpDef& op, const Body& body) {
+decltype(auto) named_in_place(const OpDef& op, Site site, const Body& body) {
   try {
-    return body();
+    return located(site, body);
   } catch (const InvalidArgument& error) {
-    throw_as(in_place_name(op), error);
+    throw_as(in_place_name(op), site, error);
   }
 }
 

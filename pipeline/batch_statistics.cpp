@@ -1,6 +1,7 @@
 #include "pipeline/batch_statistics.h"
 
 #include "core/error.h"
+#include "graph/ir/place.h"
 
 namespace flow::pipeline {
 
@@ -42,10 +43,11 @@ std::string name_of_statistics(const Node& node) {
 
 void require_exact(const graph::Graph& graph, const MicroBatchCut& cut) {
   for (const size_t i : nodes_with_own_statistics(graph, cut)) {
-    throw Unsupported(str("[graph] require_exact: ", name_of_statistics(graph.nodes[i]),
-                          " takes the statistics of each of ", cut.num_micro_batches,
-                          " micro-batches, not of the batch; use one micro-batch, eval(), or a "
-                          "norm that does not mix samples"));
+    graph::throw_at<Unsupported>(
+        graph.nodes[i], str("[graph] require_exact: ", name_of_statistics(graph.nodes[i]),
+                            " takes the statistics of each of ", cut.num_micro_batches,
+                            " micro-batches, not of the batch; use one micro-batch, eval(), or a "
+                            "norm that does not mix samples"));
   }
 }
 

@@ -5,6 +5,7 @@
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
 #include "graph/ir/graph_uses.h"
+#include "graph/ir/place.h"
 #include "ops/elementwise/cast_op.h"
 #include "pipeline/batch_cut.h"
 #include "pipeline/batch_statistics.h"
@@ -341,9 +342,10 @@ class Planner {
     const auto check = [&](ValueId id) {
       if (!cut_.is_per_micro_batch_of(id)) return;
       const Node& node = *uses_.maker_node(id);
-      throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
-                            " computes statistics that differ between micro-batches, and the step "
-                            "returns or keeps them; do not return them, or use one micro-batch"));
+      graph::throw_at<Unsupported>(
+          node, str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
+                    " computes statistics that differ between micro-batches, and the step "
+                    "returns or keeps them; do not return them, or use one micro-batch"));
     };
     for (const ValueId id : graph_.outputs)
       check(id);
@@ -357,10 +359,11 @@ class Planner {
       for (int64_t m = 0; m < cut_.num_micro_batches; ++m) {
         const int64_t count = elements_of_statistics(graph_, node, cut_.batch, m);
         if (count > 1) continue;
-        throw InvalidArgument(str("[micro-batch] ", name_of_statistics(node),
-                                  " needs more than one value a channel; micro-batch ", m, " of ",
-                                  cut_.num_micro_batches, " has ", count,
-                                  "; use fewer micro-batches or a larger batch"));
+        graph::throw_at<InvalidArgument>(
+            node, str("[micro-batch] ", name_of_statistics(node),
+                      " needs more than one value a channel; micro-batch ", m, " of ",
+                      cut_.num_micro_batches, " has ", count,
+                      "; use fewer micro-batches or a larger batch"));
       }
     }
   }
@@ -442,24 +445,28 @@ class Planner {
       return maker >= 0 && cut_.node_time[static_cast<size_t>(maker)] == NodeTime::kSequential;
     });
     if (reads_written) {
-      throw Unsupported(str(op,
-                            " reads running statistics that a batch norm of the same step has "
-                            "written, which happens after all micro-batches; read them in another "
-                            "step"));
+      graph::throw_at<Unsupported>(
+          node, str(op,
+                    " reads running statistics that a batch norm of the same step has "
+                    "written, which happens after all micro-batches; read them in another "
+                    "step"));
     }
     if (needs_sum) {
-      throw Unsupported(str(op,
-                            " needs a sum over all micro-batches while they run, and that depends "
-                            "on more than inputs; use one micro-batch"));
+      graph::throw_at<Unsupported>(
+          node, str(op,
+                    " needs a sum over all micro-batches while they run, and that depends "
+                    "on more than inputs; use one micro-batch"));
     }
     if (node.draw >= 0) {
-      throw Unsupported(str(op,
-                            " draws one random value from many samples, which micro-batches "
-                            "cannot; use one micro-batch"));
+      graph::throw_at<Unsupported>(
+          node, str(op,
+                    " draws one random value from many samples, which micro-batches "
+                    "cannot; use one micro-batch"));
     }
-    throw Unsupported(str(op,
-                          " has no rule for inputs split into micro-batches; run it outside the "
-                          "graph or use one micro-batch"));
+    graph::throw_at<Unsupported>(
+        node, str(op,
+                  " has no rule for inputs split into micro-batches; run it outside the "
+                  "graph or use one micro-batch"));
   }
 
   const Graph& graph_;

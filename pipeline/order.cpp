@@ -7,6 +7,7 @@
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
 #include "graph/ir/graph_uses.h"
+#include "graph/ir/place.h"
 #include "pipeline/batch_statistics.h"
 #include "pipeline/edges.h"
 #include "pipeline/simulate.h"
@@ -166,11 +167,12 @@ class StagePlanner {
     if (home.stage < 0) return;  // all ranks take part in what follows the actions
     if (is_within(from.placement, home) && is_within(to.placement, home)) return;
     if (!has_home) {
-      throw Unsupported(str("[pipeline] the redistribution at ", node.file, ":", node.line,
-                            " runs again for each micro-batch and moves a value from ", from.nd_sbp,
-                            " on ", from.placement, " to ", to.nd_sbp, " on ", to.placement,
-                            ", which do not belong to one stage; move it once, outside of the "
-                            "graph"));
+      graph::throw_at<Unsupported>(
+          node, str("[pipeline] the redistribution at ", node.file, ":", node.line,
+                    " runs again for each micro-batch and moves a value from ", from.nd_sbp, " on ",
+                    from.placement, " to ", to.nd_sbp, " on ", to.placement,
+                    ", which do not belong to one stage; move it once, outside of the "
+                    "graph"));
     }
     const Slot target = first_use(node.outputs[0]);
     stages_.edge_of[i] = static_cast<int64_t>(stages_.edges.size());
@@ -192,10 +194,11 @@ class StagePlanner {
       text.pop_back();
       return text;
     };
-    throw Unsupported(str("[pipeline] ", node.op->name, " at ", node.file, ":", node.line,
-                          " in action ", name(to), " needs a value of ", name(from),
-                          ", which comes later; number the stages in the order in which data "
-                          "passes through them"));
+    graph::throw_at<Unsupported>(
+        node, str("[pipeline] ", node.op->name, " at ", node.file, ":", node.line, " in action ",
+                  name(to), " needs a value of ", name(from),
+                  ", which comes later; number the stages in the order in which data "
+                  "passes through them"));
   }
 
   const Graph& graph_;

@@ -64,37 +64,49 @@ class ReturnedCode : public std::runtime_error {
   int code_;
 };
 
+// The status of a rank that ends with `error`.
+RankStatus status_of_error(int code, const std::exception& error, const char* cause = "error") {
+  RankStatus status{.state = "failed", .exit_code = code, .cause = cause, .message = error.what()};
+  if (const auto* own = dynamic_cast<const Error*>(&error)) {
+    const Site site = own->site();
+    if (site.is_known()) status.site = str(site.file(), ':', site.line());
+    status.module = own->module_path();
+  }
+  return status;
+}
+
 // The status for the exception that is being handled.
 RankStatus status_of_exception(const std::optional<Failure>& failure) {
-  const auto failed = [](int code, const char* message) {
-    return RankStatus{.state = "failed", .exit_code = code, .cause = "error", .message = message};
-  };
   try {
     throw;
   } catch (const DistributedError& error) {
-    if (failure) return boxing::status_of(*failure, error.what());
+    RankStatus status = status_of_error(kRankLost, error, name_of(FailureCause::kRankLost));
+    if (!failure) return status;
+    RankStatus told = boxing::status_of(*failure, error.what());
+    told.site = std::move(status.site);
+    told.module = std::move(status.module);
+    return told;
+  } catch (const OutOfMemory& error) {
+    return status_of_error(kOutOfMemory, error);
+  } catch (const std::bad_alloc& error) {
+    return status_of_error(kOutOfMemory, error);
+  } catch (const BadFile& error) {
+    return status_of_error(kBadFile, error);
+  } catch (const IoError& error) {
+    return status_of_error(kInputOutput, error);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return status_of_error(kInputOutput, error);
+  } catch (const Error& error) {
+    return status_of_error(kError, error);
+  } catch (const ReturnedCode& returned) {
+    return status_of_error(own_code(returned.code()), returned);
+  } catch (const std::exception& error) {
+    return status_of_error(kRankLost, error);
+  } catch (...) {  // reported like the others
     return {.state = "failed",
             .exit_code = kRankLost,
-            .cause = name_of(FailureCause::kRankLost),
-            .message = error.what()};
-  } catch (const OutOfMemory& error) {
-    return failed(kOutOfMemory, error.what());
-  } catch (const std::bad_alloc& error) {
-    return failed(kOutOfMemory, error.what());
-  } catch (const BadFile& error) {
-    return failed(kBadFile, error.what());
-  } catch (const IoError& error) {
-    return failed(kInputOutput, error.what());
-  } catch (const std::filesystem::filesystem_error& error) {
-    return failed(kInputOutput, error.what());
-  } catch (const Error& error) {
-    return failed(kError, error.what());
-  } catch (const ReturnedCode& returned) {
-    return failed(own_code(returned.code()), returned.what());
-  } catch (const std::exception& error) {
-    return failed(kRankLost, error.what());
-  } catch (...) {  // reported like the others
-    return failed(kRankLost, "the program threw an exception that is not a std::exception");
+            .cause = "error",
+            .message = "the program threw an exception that is not a std::exception"};
   }
 }
 

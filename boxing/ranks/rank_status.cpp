@@ -48,10 +48,12 @@ void write_rank_status(int64_t rank, const RankStatus& status) {
                             {"exit_code", status.exit_code},
                             {"cause", status.cause},
                             {"message", status.message}};
+  if (!status.site.empty()) content["site"] = status.site;
+  if (!status.module.empty()) content["module"] = status.module;
   if (const Failure& failure = status.failure; !failure.op.empty()) {
     content["op"] = failure.op;
     if (failure.step != 0) content["seq"] = failure.step;
-    content["site"] = failure.site;
+    if (!failure.site.empty() || status.site.empty()) content["site"] = failure.site;
     content["other_site"] = failure.other_site;
     content["missing_ranks"] = failure.missing_ranks;
   }

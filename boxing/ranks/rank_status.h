@@ -16,6 +16,9 @@ struct RankStatus {
   int exit_code = 0;
   std::string cause = {};  // "error", "told", or the cause of a Failure
   std::string message = {};
+  // Where the error occurred: the user's line and the dotted path of the module; empty if unknown.
+  std::string site = {};
+  std::string module = {};
   Failure failure = {};  // for errors between ranks
   double time = 0;       // when it happened; 0: now
 };

@@ -10,6 +10,7 @@
 #include "core/env.h"
 #include "core/error.h"
 #include "eager/runtime.h"
+#include "graph/ir/place.h"
 #include "graph/program/block_runs.h"
 #include "graph/program/builder.h"
 #include "graph/program/part_buffers.h"
@@ -222,8 +223,9 @@ class RankLowering {
   void copy_written_parts(const Node& node, size_t index, int64_t m,
                           std::vector<BufferId>& inputs) {
     if (node.op->mutates != 0 && cut_.is_positional[index]) {
-      throw Unsupported(str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
-                            " writes rows of a batch in place; use its form without underscore"));
+      throw_at<Unsupported>(
+          node, str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
+                    " writes rows of a batch in place; use its form without underscore"));
     }
     size_t output = 0;
     for (uint32_t left = node.op->mutates; left != 0; left &= left - 1, ++output) {

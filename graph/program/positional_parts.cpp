@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "graph/ir/place.h"
 
 namespace flow::graph {
 
@@ -58,8 +59,9 @@ class PositionalNode {
   };
 
   [[noreturn]] void refuse(const std::string& reason) const {
-    throw Unsupported(str("[micro-batch] ", node_.op->name, " at ", node_.file, ":", node_.line,
-                          " depends on the positions of samples in the batch, ", reason));
+    throw_at<Unsupported>(node_,
+                          str("[micro-batch] ", node_.op->name, " at ", node_.file, ":", node_.line,
+                              " depends on the positions of samples in the batch, ", reason));
   }
 
   // The elements of the value that this rank has of all micro-batches, along the dim.

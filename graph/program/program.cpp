@@ -1,11 +1,19 @@
 #include "graph/program/program.h"
 
 #include "core/error.h"
-#include "core/overloaded.h"
 
 namespace flow::graph {
 
 namespace {
+// One visitor made of several functions, for std::visit.
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
 std::string buffer_name(const Program& program, BufferId id) {
   if (id == kNoBuffer) return "none";
   const Buffer& buffer = program.buffer(id);

@@ -19,6 +19,7 @@
 #include "core/strided_twin.h"
 #include "eager/run_kernel.h"
 #include "eager/runtime.h"
+#include "graph/ir/place.h"
 #include "graph/program/kernel_binding.h"
 #include "graph/program/program_classes.h"
 
@@ -37,14 +38,6 @@ boxing::Communicator& pair_with(RankContext& rank, int64_t peer) {
 
 int64_t bytes_of(const TensorView& view) {
   return static_cast<int64_t>(view.meta->local_bytes());
-}
-
-// File names of call sites. Reports keep them longer than a program lives.
-const char* intern_file(const std::string& file) {
-  static std::mutex mutex;
-  static auto& files = *new std::set<std::string>;  // outlives static objects
-  const std::lock_guard lock(mutex);
-  return files.insert(file).first->c_str();
 }
 
 // Adds the seconds of its lifetime to a total.
@@ -136,7 +129,8 @@ void Executor::load_step(const Step& step, LoadedBlock& block) {
     loaded.guard_view = &views_.back();
   }
   loaded.turn = step.turn;
-  if (step.line != 0) loaded.site = Site::here(intern_file(step.file), step.line);
+  if (step.line != 0) loaded.site = Site::here(interned(step.file)->c_str(), step.line);
+  loaded.module_path = interned(step.module);
   std::visit([&](const auto& body) { loaded.body = load(step, body); }, step.body);
   const bool is_positional =
       std::any_of(block.moving.begin() + static_cast<std::ptrdiff_t>(num_moving),
@@ -415,7 +409,17 @@ bool Executor::guard_allows(const LoadedStep& step) {
   return is_open_ != std::byte{0};
 }
 
+// Errors of a step have the place of the op that was traced.
 void Executor::run_step(LoadedStep& step) {
+  try {
+    run_body(step);
+  } catch (Error& error) {
+    error.add_place(step.site, step.module_path);
+    throw;
+  }
+}
+
+void Executor::run_body(LoadedStep& step) {
   if (step.guard != kNoBuffer && !guard_allows(step)) return;
   if (step.depends_on_run) {
     if (!takes_turn(step.turn, *run_)) return;
@@ -432,9 +436,15 @@ void Executor::start(LoadedStep& step) {
   step.work = boxing::comm_thread(rank_).submit([&, in_run = boxing::running_step_here()] {
     std::optional<boxing::StepScope> scope;
     if (in_run != nullptr) scope.emplace(*in_run);
-    if (const auto* bucket = std::get_if<LoadedBucket>(&step.body)) return run(step, *bucket);
-    const auto& kernel = std::get<LoadedKernel>(step.body);
-    kernel.fn({step.inputs, step.outputs, kernel.attrs, kernel.state.get(), {}, rank_, step.site});
+    try {
+      if (const auto* bucket = std::get_if<LoadedBucket>(&step.body)) return run(step, *bucket);
+      const auto& kernel = std::get<LoadedKernel>(step.body);
+      kernel.fn(
+          {step.inputs, step.outputs, kernel.attrs, kernel.state.get(), {}, rank_, step.site});
+    } catch (Error& error) {
+      error.add_place(step.site, step.module_path);
+      throw;
+    }
   });
 }
 
@@ -446,8 +456,10 @@ void Executor::run(const LoadedStep& step, const LoadedKernel& kernel) {
     if (!kernel.draws_globally) random.rank = static_cast<uint64_t>(rank_.rank());
   }
   if (!kernel.numbers.empty()) return run_with_numbers(step, kernel, random);
-  eager::run_kernel(kernel.fn, {step.inputs, step.outputs, kernel.attrs, kernel.state.get(), random,
-                                rank_, step.site});
+  eager::run_kernel(
+      kernel.fn,
+      {step.inputs, step.outputs, kernel.attrs, kernel.state.get(), random, rank_, step.site},
+      step.module_path);
 }
 
 void Executor::run_with_numbers(const LoadedStep& step, const LoadedKernel& kernel,
@@ -459,8 +471,9 @@ void Executor::run_with_numbers(const LoadedStep& step, const LoadedKernel& kern
                number.there.meta->local_bytes());
     input = number.there;
   }
-  eager::run_kernel(kernel.fn, {inputs, step.outputs, kernel.attrs, kernel.state.get(), random,
-                                rank_, step.site});
+  eager::run_kernel(
+      kernel.fn, {inputs, step.outputs, kernel.attrs, kernel.state.get(), random, rank_, step.site},
+      step.module_path);
 }
 
 void Executor::run(const LoadedStep& step, const LoadedBucket& bucket) {

@@ -120,6 +120,7 @@ class Executor {
   void bind_block(LoadedBlock& block, int32_t micro_batch);
   void run_block(LoadedBlock& block);
   void run_step(LoadedStep& step);
+  void run_body(LoadedStep& step);
   void run_timed(size_t index);
   // Runs the step in the communication thread.
   void start(LoadedStep& step);

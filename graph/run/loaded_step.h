@@ -58,6 +58,7 @@ struct LoadedStep {
   BufferId guard = kNoBuffer;
   const TensorView* guard_view = nullptr;
   Site site = Site::none();
+  const std::string* module_path = nullptr;  // lives for ever
   bool depends_on_run = false;  // whether or with which kernel it runs, or in which thread
   bool in_background = false;
   std::future<void> work = {};  // of a step in the background that has not ended

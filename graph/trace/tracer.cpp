@@ -15,6 +15,7 @@
 #include "core/op.h"
 #include "core/strided_twin.h"
 #include "core/view_link.h"
+#include "graph/ir/place.h"
 #include "graph/passes/dead_nodes.h"
 
 namespace flow::graph {
@@ -189,11 +190,11 @@ void Trace::check_overlap(size_t written, size_t other) const {
       std::find_if(is_first ? writer + 1 : graph_.nodes.begin(), graph_.nodes.end(), reads);
   if (!is_written_too && late == graph_.nodes.end()) return;
   const Node& user = late == graph_.nodes.end() ? *writer : *late;
-  throw Unsupported(str("[trace] ", writer->op->name, " at ", writer->file, ":", writer->line,
-                        " writes to ", captures_[written].tensor.meta(),
-                        " from outside the step, and ", user.op->name, " at ", user.file, ":",
-                        user.line, " uses ", captures_[other].tensor.meta(),
-                        ", which shows the same memory; make this view in the step"));
+  throw_at<Unsupported>(user, str("[trace] ", writer->op->name, " at ", writer->file, ":",
+                                  writer->line, " writes to ", captures_[written].tensor.meta(),
+                                  " from outside the step, and ", user.op->name, " at ", user.file,
+                                  ":", user.line, " uses ", captures_[other].tensor.meta(),
+                                  ", which shows the same memory; make this view in the step"));
 }
 
 std::vector<size_t> Trace::overlapping_captures() const {

@@ -478,9 +478,10 @@ Tensor conv_transpose_of(const char* name, int64_t num_dims, const TensorArg& x,
       spatial_numbers(options.output_padding, num_dims, 0, 0, name, "output_padding");
   for (size_t i = 0; i < static_cast<size_t>(num_dims); ++i) {
     if (more[i] >= std::max(attrs.stride[i], attrs.dilation[i])) {
-      throw InvalidArgument(str("[", name, "] output_padding must be smaller than stride or ",
-                                "dilation; received ", more[i], " with stride ", attrs.stride[i],
-                                " and dilation ", attrs.dilation[i]));
+      throw InvalidArgument(
+          str("[", name, "] output_padding must be smaller than stride or ", "dilation; received ",
+              more[i], " with stride ", attrs.stride[i], " and dilation ", attrs.dilation[i]),
+          x.site());
     }
     const auto dim = static_cast<int64_t>(i);
     const int64_t reach = attrs.dilation[i] * (weight->shape()[2 + dim] - 1) + 1;
@@ -490,9 +491,10 @@ Tensor conv_transpose_of(const char* name, int64_t num_dims, const TensorArg& x,
     // window would fit otherwise.
     attrs.padding_end[i] = attrs.padding[i] - std::max<int64_t>(more[i] - attrs.stride[i] + 1, 0);
     if (attrs.size[i] < 1) {
-      throw InvalidArgument(str("[", name, "] the output would have size ", attrs.size[i],
-                                " in dim ", 2 + i, "; received x ", x->shape(), ", padding ",
-                                attrs.padding[i], "; pad less"));
+      throw InvalidArgument(
+          str("[", name, "] the output would have size ", attrs.size[i], " in dim ", 2 + i,
+              "; received x ", x->shape(), ", padding ", attrs.padding[i], "; pad less"),
+          x.site());
     }
   }
   const int64_t channels = weight->shape()[1] * attrs.groups;
@@ -501,7 +503,8 @@ Tensor conv_transpose_of(const char* name, int64_t num_dims, const TensorArg& x,
     throw InvalidArgument(
         str("[", name, "] takes x (N, C, in...), weight (C, O / groups, kernel...) ",
             "with C divisible by groups, bias (O); received ", x->meta(), ", ", weight->meta(),
-            bias.defined() ? str(", ", bias.meta()) : "", ", groups ", attrs.groups));
+            bias.defined() ? str(", ", bias.meta()) : "", ", groups ", attrs.groups),
+        x.site());
   }
   const bool is_single = x->dim() == num_dims + 1;
   const Tensor batch = is_single ? x->unsqueeze(0, x.site()) : x.tensor();
@@ -520,78 +523,81 @@ Tensor conv_transpose_of(const char* name, int64_t num_dims, const TensorArg& x,
 
 Tensor conv1d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
               const ConvOptions& options) {
-  return ops::named(
-      "conv1d", [&]() -> Tensor { return ops::conv_of("conv1d", 1, x, weight, bias, options); });
+  return ops::named("conv1d", x.site(), [&]() -> Tensor {
+    return ops::conv_of("conv1d", 1, x, weight, bias, options);
+  });
 }
 
 Tensor conv1d(const TensorArg& x, const TensorArg& weight, const ConvOptions& options) {
-  return ops::named("conv1d", [&]() -> Tensor {
+  return ops::named("conv1d", x.site(), [&]() -> Tensor {
     return ops::conv_of("conv1d", 1, x, weight, Tensor(), options);
   });
 }
 
 Tensor conv2d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
               const ConvOptions& options) {
-  return ops::named(
-      "conv2d", [&]() -> Tensor { return ops::conv_of("conv2d", 2, x, weight, bias, options); });
+  return ops::named("conv2d", x.site(), [&]() -> Tensor {
+    return ops::conv_of("conv2d", 2, x, weight, bias, options);
+  });
 }
 
 Tensor conv2d(const TensorArg& x, const TensorArg& weight, const ConvOptions& options) {
-  return ops::named("conv2d", [&]() -> Tensor {
+  return ops::named("conv2d", x.site(), [&]() -> Tensor {
     return ops::conv_of("conv2d", 2, x, weight, Tensor(), options);
   });
 }
 
 Tensor conv3d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
               const ConvOptions& options) {
-  return ops::named(
-      "conv3d", [&]() -> Tensor { return ops::conv_of("conv3d", 3, x, weight, bias, options); });
+  return ops::named("conv3d", x.site(), [&]() -> Tensor {
+    return ops::conv_of("conv3d", 3, x, weight, bias, options);
+  });
 }
 
 Tensor conv3d(const TensorArg& x, const TensorArg& weight, const ConvOptions& options) {
-  return ops::named("conv3d", [&]() -> Tensor {
+  return ops::named("conv3d", x.site(), [&]() -> Tensor {
     return ops::conv_of("conv3d", 3, x, weight, Tensor(), options);
   });
 }
 
 Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
                         const ConvTransposeOptions& options) {
-  return ops::named("conv_transpose1d", [&]() -> Tensor {
+  return ops::named("conv_transpose1d", x.site(), [&]() -> Tensor {
     return ops::conv_transpose_of("conv_transpose1d", 1, x, weight, bias, options);
   });
 }
 
 Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight,
                         const ConvTransposeOptions& options) {
-  return ops::named("conv_transpose1d", [&]() -> Tensor {
+  return ops::named("conv_transpose1d", x.site(), [&]() -> Tensor {
     return ops::conv_transpose_of("conv_transpose1d", 1, x, weight, Tensor(), options);
   });
 }
 
 Tensor conv_transpose2d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
                         const ConvTransposeOptions& options) {
-  return ops::named("conv_transpose2d", [&]() -> Tensor {
+  return ops::named("conv_transpose2d", x.site(), [&]() -> Tensor {
     return ops::conv_transpose_of("conv_transpose2d", 2, x, weight, bias, options);
   });
 }
 
 Tensor conv_transpose2d(const TensorArg& x, const TensorArg& weight,
                         const ConvTransposeOptions& options) {
-  return ops::named("conv_transpose2d", [&]() -> Tensor {
+  return ops::named("conv_transpose2d", x.site(), [&]() -> Tensor {
     return ops::conv_transpose_of("conv_transpose2d", 2, x, weight, Tensor(), options);
   });
 }
 
 Tensor conv_transpose3d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
                         const ConvTransposeOptions& options) {
-  return ops::named("conv_transpose3d", [&]() -> Tensor {
+  return ops::named("conv_transpose3d", x.site(), [&]() -> Tensor {
     return ops::conv_transpose_of("conv_transpose3d", 3, x, weight, bias, options);
   });
 }
 
 Tensor conv_transpose3d(const TensorArg& x, const TensorArg& weight,
                         const ConvTransposeOptions& options) {
-  return ops::named("conv_transpose3d", [&]() -> Tensor {
+  return ops::named("conv_transpose3d", x.site(), [&]() -> Tensor {
     return ops::conv_transpose_of("conv_transpose3d", 3, x, weight, Tensor(), options);
   });
 }

@@ -6,6 +6,7 @@
 #include "ops/conv/window.h"
 #include "ops/creation/copy.h"
 #include "ops/elementwise/binary.h"
+#include "ops/named_errors.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/slice_op.h"
@@ -87,60 +88,64 @@ Tensor with_batch_dims_of(const TensorArg& x, const Tensor& images) {
 }  // namespace
 
 Tensor unfold(const TensorArg& x, const Ints& kernel_size, const FoldOptions& options) {
-  if (x->dim() != 3 && x->dim() != 4) {
-    throw InvalidArgument(str("[unfold] takes (N, C, H, W) or (C, H, W); received ", x->meta()),
-                          x.site());
-  }
-  const Site site = x.site();
-  const Windows windows = windows_of("unfold", x, x->size(-2), x->size(-1), kernel_size, options);
-  const auto [rows, columns] = windows;
-  const Tensor images = x->dim() == 4 ? x.tensor() : unsqueeze(x, 0);
-  const Tensor padded =
-      pad({images, site}, {columns.padding, columns.padding, rows.padding, rows.padding});
-  std::vector<Tensor> taps;
-  for (int64_t i = 0; i < rows.kernel; ++i) {
-    const Tensor strip = under_tap({padded, site}, 2, rows, i);
-    for (int64_t k = 0; k < columns.kernel; ++k)
-      taps.push_back(under_tap({strip, site}, 3, columns, k));
-  }
-  const Tensor stacked = stack({taps, site}, 2);
-  const int64_t channels = images.shape()[1];
-  const Tensor y =
-      reshape({stacked, site}, {images.shape()[0], channels * windows.taps(), windows.positions()});
-  return x->dim() == 4 ? y : squeeze({y, site}, 0);
+  return ops::located(x.site(), [&]() -> Tensor {
+    if (x->dim() != 3 && x->dim() != 4) {
+      throw InvalidArgument(str("[unfold] takes (N, C, H, W) or (C, H, W); received ", x->meta()),
+                            x.site());
+    }
+    const Site site = x.site();
+    const Windows windows = windows_of("unfold", x, x->size(-2), x->size(-1), kernel_size, options);
+    const auto [rows, columns] = windows;
+    const Tensor images = x->dim() == 4 ? x.tensor() : unsqueeze(x, 0);
+    const Tensor padded =
+        pad({images, site}, {columns.padding, columns.padding, rows.padding, rows.padding});
+    std::vector<Tensor> taps;
+    for (int64_t i = 0; i < rows.kernel; ++i) {
+      const Tensor strip = under_tap({padded, site}, 2, rows, i);
+      for (int64_t k = 0; k < columns.kernel; ++k)
+        taps.push_back(under_tap({strip, site}, 3, columns, k));
+    }
+    const Tensor stacked = stack({taps, site}, 2);
+    const int64_t channels = images.shape()[1];
+    const Tensor y = reshape({stacked, site},
+                             {images.shape()[0], channels * windows.taps(), windows.positions()});
+    return x->dim() == 4 ? y : squeeze({y, site}, 0);
+  });
 }
 
 Tensor fold(const TensorArg& x, const Ints& output_size, const Ints& kernel_size,
             const FoldOptions& options) {
-  const Site site = x.site();
-  const auto size = ops::spatial_numbers(output_size, 2, 1, 1, "fold", "output_size");
-  const Windows windows = windows_of("fold", x, size[0], size[1], kernel_size, options);
-  const auto [rows, columns] = windows;
-  const bool is_valid = (x->dim() == 2 || x->dim() == 3) && x->size(-2) % windows.taps() == 0 &&
-                        x->size(-1) == windows.positions();
-  if (!is_valid) {
-    throw InvalidArgument(str("[fold] takes (N, C ", windows.taps(), ", ", windows.positions(),
-                              ") for this kernel; received ", x->meta()),
-                          site);
-  }
-  const int64_t samples = x->dim() == 3 ? x->size(0) : 1;
-  const int64_t channels = x->size(-2) / windows.taps();
-  const Tensor taps =
-      reshape(x, {samples, channels, rows.kernel, columns.kernel, rows.out, columns.out});
-  Tensor total;
-  for (int64_t i = 0; i < rows.kernel; ++i) {
-    Tensor strip;
-    for (int64_t k = 0; k < columns.kernel; ++k) {
-      const Tensor tap = select({select({taps, site}, 2, i), site}, 2, k);
-      const Tensor placed = at_tap({tap, site}, 3, columns, k);
-      strip = strip.defined() ? add({strip, site}, placed) : placed;
+  return ops::located(x.site(), [&]() -> Tensor {
+    const Site site = x.site();
+    const auto size = ops::spatial_numbers(output_size, 2, 1, 1, "fold", "output_size");
+    const Windows windows = windows_of("fold", x, size[0], size[1], kernel_size, options);
+    const auto [rows, columns] = windows;
+    const bool is_valid = (x->dim() == 2 || x->dim() == 3) && x->size(-2) % windows.taps() == 0 &&
+                          x->size(-1) == windows.positions();
+    if (!is_valid) {
+      throw InvalidArgument(str("[fold] takes (N, C ", windows.taps(), ", ", windows.positions(),
+                                ") for this kernel; received ", x->meta()),
+                            site);
     }
-    const Tensor placed = at_tap({strip, site}, 2, rows, i);
-    total = total.defined() ? add({total, site}, placed) : placed;
-  }
-  total = narrow({total, site}, 2, rows.padding, rows.in);
-  total = narrow({total, site}, 3, columns.padding, columns.in);
-  return x->dim() == 3 ? total : squeeze({total, site}, 0);
+    const int64_t samples = x->dim() == 3 ? x->size(0) : 1;
+    const int64_t channels = x->size(-2) / windows.taps();
+    const Tensor taps =
+        reshape(x, {samples, channels, rows.kernel, columns.kernel, rows.out, columns.out});
+    Tensor total;
+    for (int64_t i = 0; i < rows.kernel; ++i) {
+      Tensor strip;
+      for (int64_t k = 0; k < columns.kernel; ++k) {
+        const Tensor tap = select({select({taps, site}, 2, i), site}, 2, k);
+        const Tensor placed = at_tap({tap, site}, 3, columns, k);
+        strip = strip.defined() ? add({strip, site}, placed) : placed;
+      }
+      const Tensor placed = at_tap({strip, site}, 2, rows, i);
+      total = total.defined() ? add({total, site}, placed) : placed;
+    }
+    total = narrow({total, site}, 2, rows.padding, rows.in);
+    total = narrow({total, site}, 3, columns.padding, columns.in);
+    return x->dim() == 3 ? total : squeeze({total, site}, 0);
+  });
 }
 
 Tensor pixel_shuffle(const TensorArg& x, int64_t upscale_factor) {

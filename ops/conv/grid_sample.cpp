@@ -169,7 +169,7 @@ void check(const TensorArg& x, const TensorArg& grid) {
 // For devices without a kernel: gathers the pixels, corner by corner.
 Tensor sum_of_corners(const TensorArg& x, const TensorArg& grid,
                       const ops::GridSampleAttrs& attrs) {
-  return ops::named("grid_sample", [&]() -> Tensor {
+  return ops::named("grid_sample", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     const int64_t rank = x->dim() - 2;
     const int64_t batch = x->size(0);
@@ -234,7 +234,7 @@ Tensor grid_sample(const TensorArg& x, const TensorArg& grid, const GridSampleOp
 }
 
 Tensor affine_grid(const TensorArg& theta, const Shape& size, const AffineGridOptions& options) {
-  return ops::named("affine_grid", [&]() -> Tensor {
+  return ops::named("affine_grid", theta.site(), [&]() -> Tensor {
     const Site site = theta.site();
     const int64_t rank = size.size() - 2;
     if ((rank != 2 && rank != 3) || theta->shape() != Shape{size[0], rank, rank + 1} ||

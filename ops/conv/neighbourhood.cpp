@@ -23,7 +23,7 @@ using MaxPool = Tensor (*)(const TensorArg&, const Ints&, const MaxPoolOptions&)
 // extend past the end.
 Tensor lp_pool(const char* name, const TensorArg& x, double norm_type, const Ints& kernel,
                const LpPoolOptions& options, int64_t dims, AvgPool pool, MaxPool max_pool) {
-  return ops::named(name, [&]() -> Tensor {
+  return ops::named(name, x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (norm_type == 0) {
       throw InvalidArgument(str("[", name, "] norm_type is 0; give another number"), site);
@@ -55,7 +55,7 @@ Tensor lp_pool(const char* name, const TensorArg& x, double norm_type, const Int
 
 Tensor local_response_norm(const TensorArg& x, int64_t size,
                            const LocalResponseNormOptions& options) {
-  return ops::named("local_response_norm", [&]() -> Tensor {
+  return ops::named("local_response_norm", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (x->dim() < 3 || size < 1) {
       throw InvalidArgument(str("[local_response_norm] takes (N, C, …) of at least 3 dims and a ",
@@ -93,7 +93,7 @@ Tensor lp_pool3d(const TensorArg& x, double norm_type, const Ints& kernel,
 }
 
 Tensor channel_shuffle(const TensorArg& x, int64_t groups) {
-  return ops::named("channel_shuffle", [&]() -> Tensor {
+  return ops::named("channel_shuffle", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (x->dim() < 3 || groups < 1 || x->size(1) % groups != 0) {
       throw InvalidArgument(str("[channel_shuffle] takes (N, C, …) with C a multiple of groups; ",

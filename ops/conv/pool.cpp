@@ -470,7 +470,7 @@ void check_length_input(const char* name, const Tensor& x) {
 }  // namespace ops
 
 Tensor max_pool2d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options) {
-  return ops::named("max_pool2d", [&]() -> Tensor {
+  return ops::named("max_pool2d", x.site(), [&]() -> Tensor {
     const ops::MaxPoolAttrs attrs =
         ops::max_pool_attrs("max_pool2d", ops::kNumDims, kernel, options);
     return dispatch(ops::kMaxPool, {&x.tensor()}, attrs, x.site());
@@ -479,7 +479,7 @@ Tensor max_pool2d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& 
 
 ValuesIndices max_pool2d_with_indices(const TensorArg& x, const Ints& kernel,
                                       const MaxPoolOptions& options) {
-  return ops::named("max_pool2d_with_indices", [&]() -> ValuesIndices {
+  return ops::named("max_pool2d_with_indices", x.site(), [&]() -> ValuesIndices {
     const ops::MaxPoolAttrs attrs =
         ops::max_pool_attrs("max_pool2d_with_indices", ops::kNumDims, kernel, options);
     auto [values, indices] =
@@ -489,7 +489,7 @@ ValuesIndices max_pool2d_with_indices(const TensorArg& x, const Ints& kernel,
 }
 
 Tensor max_pool1d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options) {
-  return ops::named("max_pool1d", [&]() -> Tensor {
+  return ops::named("max_pool1d", x.site(), [&]() -> Tensor {
     ops::check_length_input("max_pool1d", x);
     const ops::MaxPoolAttrs attrs = ops::max_length_attrs("max_pool1d", kernel, options);
     const Tensor plane = x->unsqueeze(-2, x.site());
@@ -499,7 +499,7 @@ Tensor max_pool1d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& 
 
 ValuesIndices max_pool1d_with_indices(const TensorArg& x, const Ints& kernel,
                                       const MaxPoolOptions& options) {
-  return ops::named("max_pool1d_with_indices", [&]() -> ValuesIndices {
+  return ops::named("max_pool1d_with_indices", x.site(), [&]() -> ValuesIndices {
     constexpr const char* kName = "max_pool1d_with_indices";
     ops::check_length_input(kName, x);
     return ops::along_length(x, ops::max_length_attrs(kName, kernel, options));
@@ -507,7 +507,7 @@ ValuesIndices max_pool1d_with_indices(const TensorArg& x, const Ints& kernel,
 }
 
 Tensor avg_pool2d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& options) {
-  return ops::named("avg_pool2d", [&]() -> Tensor {
+  return ops::named("avg_pool2d", x.site(), [&]() -> Tensor {
     const ops::AvgPoolAttrs attrs =
         ops::avg_pool_attrs("avg_pool2d", ops::kNumDims, kernel, options);
     return dispatch(ops::kAvgPool, {&x.tensor()}, attrs, x.site());
@@ -515,12 +515,13 @@ Tensor avg_pool2d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& 
 }
 
 Tensor avg_pool1d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& options) {
-  return ops::named("avg_pool1d", [&]() -> Tensor {
+  return ops::named("avg_pool1d", x.site(), [&]() -> Tensor {
     ops::check_length_input("avg_pool1d", x);
     if (options.divisor_override) {
       throw InvalidArgument(
           "[avg_pool1d] divisor_override is not supported; received one; use avg_pool2d with "
-          "height 1");
+          "height 1",
+          x.site());
     }
     ops::AvgPoolAttrs attrs = ops::avg_pool_attrs("avg_pool1d", 1, kernel, options);
     attrs.kernel = ops::as_width(attrs.kernel, 1);
@@ -549,7 +550,7 @@ ops::MaxPoolAttrs adaptive_attrs(const char* name, const TensorArg& x, const Int
 }  // namespace
 
 Tensor adaptive_avg_pool1d(const TensorArg& x, const Ints& size) {
-  return ops::named("adaptive_avg_pool1d", [&]() -> Tensor {
+  return ops::named("adaptive_avg_pool1d", x.site(), [&]() -> Tensor {
     const auto out = ops::spatial_numbers(size, 1, 0, 1, "adaptive_avg_pool1d", "size");
     if (x->dim() != 2 && x->dim() != 3) {
       throw InvalidArgument(
@@ -561,7 +562,7 @@ Tensor adaptive_avg_pool1d(const TensorArg& x, const Ints& size) {
 }
 
 Tensor adaptive_max_pool1d(const TensorArg& x, const Ints& size) {
-  return ops::named("adaptive_max_pool1d", [&]() -> Tensor {
+  return ops::named("adaptive_max_pool1d", x.site(), [&]() -> Tensor {
     const ops::MaxPoolAttrs attrs = adaptive_attrs("adaptive_max_pool1d", x, size, 1);
     const Tensor plane = x->unsqueeze(-2, x.site());
     return dispatch(ops::kMaxPool, {&plane}, attrs, x.site()).squeeze(-2, x.site());
@@ -569,20 +570,20 @@ Tensor adaptive_max_pool1d(const TensorArg& x, const Ints& size) {
 }
 
 Tensor adaptive_max_pool2d(const TensorArg& x, const Ints& size) {
-  return ops::named("adaptive_max_pool2d", [&]() -> Tensor {
+  return ops::named("adaptive_max_pool2d", x.site(), [&]() -> Tensor {
     const ops::MaxPoolAttrs attrs = adaptive_attrs("adaptive_max_pool2d", x, size, ops::kNumDims);
     return dispatch(ops::kMaxPool, {&x.tensor()}, attrs, x.site());
   });
 }
 
 ValuesIndices adaptive_max_pool1d_with_indices(const TensorArg& x, const Ints& size) {
-  return ops::named("adaptive_max_pool1d_with_indices", [&]() -> ValuesIndices {
+  return ops::named("adaptive_max_pool1d_with_indices", x.site(), [&]() -> ValuesIndices {
     return ops::along_length(x, adaptive_attrs("adaptive_max_pool1d_with_indices", x, size, 1));
   });
 }
 
 ValuesIndices adaptive_max_pool2d_with_indices(const TensorArg& x, const Ints& size) {
-  return ops::named("adaptive_max_pool2d_with_indices", [&]() -> ValuesIndices {
+  return ops::named("adaptive_max_pool2d_with_indices", x.site(), [&]() -> ValuesIndices {
     const ops::MaxPoolAttrs attrs =
         adaptive_attrs("adaptive_max_pool2d_with_indices", x, size, ops::kNumDims);
     auto [values, indices] =
@@ -592,7 +593,7 @@ ValuesIndices adaptive_max_pool2d_with_indices(const TensorArg& x, const Ints& s
 }
 
 Tensor adaptive_avg_pool2d(const TensorArg& x, const Ints& size) {
-  return ops::named("adaptive_avg_pool2d", [&]() -> Tensor {
+  return ops::named("adaptive_avg_pool2d", x.site(), [&]() -> Tensor {
     const ops::AdaptivePoolAttrs attrs{
         ops::spatial_numbers(size, ops::kNumDims, 0, 0, "adaptive_avg_pool2d", "size")};
     // Means over no windows are equal to maxima over none, gradient included.

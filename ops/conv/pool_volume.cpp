@@ -98,7 +98,7 @@ MaxPoolOptions depth_options(const MaxPoolOptions& options, const Ints& kernel, 
 }  // namespace
 
 Tensor max_pool3d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& options) {
-  return ops::named("max_pool3d", [&]() -> Tensor {
+  return ops::named("max_pool3d", x.site(), [&]() -> Tensor {
     constexpr const char* kName = "max_pool3d";
     const SpatialInts window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
     const MaxPoolOptions in_plane = plane_options(options, kernel, kName);
@@ -115,7 +115,7 @@ Tensor max_pool3d(const TensorArg& x, const Ints& kernel, const MaxPoolOptions& 
 
 ValuesIndices max_pool3d_with_indices(const TensorArg& x, const Ints& kernel,
                                       const MaxPoolOptions& options) {
-  return ops::named("max_pool3d_with_indices", [&]() -> ValuesIndices {
+  return ops::named("max_pool3d_with_indices", x.site(), [&]() -> ValuesIndices {
     constexpr const char* kName = "max_pool3d_with_indices";
     const SpatialInts window = ops::spatial_numbers(kernel, 3, 1, 1, kName, "kernel");
     const MaxPoolOptions in_plane = plane_options(options, kernel, kName);
@@ -131,7 +131,7 @@ ValuesIndices max_pool3d_with_indices(const TensorArg& x, const Ints& kernel,
 }
 
 Tensor avg_pool3d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& options) {
-  return ops::named("avg_pool3d", [&]() -> Tensor {
+  return ops::named("avg_pool3d", x.site(), [&]() -> Tensor {
     constexpr const char* kName = "avg_pool3d";
     if (!is_floating(x->dtype())) {  // integers would be rounded twice
       throw InvalidArgument(
@@ -165,7 +165,7 @@ Tensor avg_pool3d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& 
 }
 
 Tensor adaptive_avg_pool3d(const TensorArg& x, const Ints& size) {
-  return ops::named("adaptive_avg_pool3d", [&]() -> Tensor {
+  return ops::named("adaptive_avg_pool3d", x.site(), [&]() -> Tensor {
     constexpr const char* kName = "adaptive_avg_pool3d";
     const auto out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
     const auto plane = [&](const TensorArg& slices) {
@@ -179,7 +179,7 @@ Tensor adaptive_avg_pool3d(const TensorArg& x, const Ints& size) {
 }
 
 Tensor adaptive_max_pool3d(const TensorArg& x, const Ints& size) {
-  return ops::named("adaptive_max_pool3d", [&]() -> Tensor {
+  return ops::named("adaptive_max_pool3d", x.site(), [&]() -> Tensor {
     constexpr const char* kName = "adaptive_max_pool3d";
     const SpatialInts out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
     const auto plane = [&](const TensorArg& slices) {
@@ -193,7 +193,7 @@ Tensor adaptive_max_pool3d(const TensorArg& x, const Ints& size) {
 }
 
 ValuesIndices adaptive_max_pool3d_with_indices(const TensorArg& x, const Ints& size) {
-  return ops::named("adaptive_max_pool3d_with_indices", [&]() -> ValuesIndices {
+  return ops::named("adaptive_max_pool3d_with_indices", x.site(), [&]() -> ValuesIndices {
     constexpr const char* kName = "adaptive_max_pool3d_with_indices";
     const SpatialInts out = ops::spatial_numbers(size, 3, 0, 1, kName, "size");
     const auto plane = [&](const TensorArg& slices) {

@@ -192,7 +192,7 @@ const Tensor& InPlaceMethods::fill_(const Scalar& value, Site site) const {
 }
 
 const Tensor& InPlaceMethods::zero_(Site site) const {
-  return ops::named("zero_", [&]() -> const Tensor& { return fill_(0, site); });
+  return ops::named("zero_", site, [&]() -> const Tensor& { return fill_(0, site); });
 }
 
 }  // namespace flow

@@ -11,6 +11,7 @@
 #include "ops/creation/creation_op.h"
 #include "ops/integer_range.h"
 #include "ops/kernel/convert_rows.h"
+#include "ops/named_errors.h"
 
 namespace flow {
 
@@ -265,7 +266,8 @@ Tensor wrap_blob(void* data, DType dtype, const Shape& shape, const TensorOption
   }
   if (!options.device.empty() && parse_device_type(options.device) != DeviceType::kCpu) {
     throw Unsupported(str("[from_blob] this build wraps host memory only; got device ",
-                          options.device, "; leave it out"));
+                          options.device, "; leave it out"),
+                      site);
   }
   const MetaPtr meta = local_meta(shape, dtype, DeviceType::kCpu);
   if (data == nullptr && meta->numel > 0) {
@@ -299,8 +301,10 @@ Tensor tensor(const TensorLiteral& values, const TensorOptions& options, Site si
 // ---- from a shape
 
 Tensor empty(const Shape& shape, const TensorOptions& options, Site site) {
-  const LayoutAttrs layout = ops::resolve_layout(shape, default_dtype(), options, "empty");
-  return ops::with_grad(dispatch(ops::kEmpty, {}, layout, site), options, "empty");
+  return ops::located(site, [&]() -> Tensor {
+    const LayoutAttrs layout = ops::resolve_layout(shape, default_dtype(), options, "empty");
+    return ops::with_grad(dispatch(ops::kEmpty, {}, layout, site), options, "empty");
+  });
 }
 
 Tensor zeros(const Shape& shape, const TensorOptions& options, Site site) {
@@ -325,38 +329,42 @@ Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& optio
 
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
               const TensorOptions& options, Site site) {
-  const double from = start.to<double>();
-  const double to = end.to<double>();
-  const double by = step.to<double>();
-  if (!(by != 0 && std::isfinite(from) && std::isfinite(to) && (to - from) / by >= 0)) {
-    throw InvalidArgument(str("[arange] step ", step, " does not lead from ", start, " to ", end,
-                              "; give finite bounds and a step of the right sign"),
-                          site);
-  }
-  const bool is_integer = !start.is_floating() && !end.is_floating() && !step.is_floating();
-  int64_t count = 0;
-  if (is_integer) {
-    const int64_t distance = end.to<int64_t>() - start.to<int64_t>();
-    const int64_t stride = step.to<int64_t>();
-    count = distance / stride + (distance % stride != 0 ? 1 : 0);
-  } else {
-    count = static_cast<int64_t>(std::ceil((to - from) / by));
-  }
-  const LayoutAttrs layout =
-      ops::resolve_layout({count}, is_integer ? int64 : default_dtype(), options, "arange");
-  const ops::ArangeAttrs attrs{layout, start, step};
-  return ops::with_grad(dispatch(ops::kArange, {}, attrs, site), options, "arange");
+  return ops::located(site, [&]() -> Tensor {
+    const double from = start.to<double>();
+    const double to = end.to<double>();
+    const double by = step.to<double>();
+    if (!(by != 0 && std::isfinite(from) && std::isfinite(to) && (to - from) / by >= 0)) {
+      throw InvalidArgument(str("[arange] step ", step, " does not lead from ", start, " to ", end,
+                                "; give finite bounds and a step of the right sign"),
+                            site);
+    }
+    const bool is_integer = !start.is_floating() && !end.is_floating() && !step.is_floating();
+    int64_t count = 0;
+    if (is_integer) {
+      const int64_t distance = end.to<int64_t>() - start.to<int64_t>();
+      const int64_t stride = step.to<int64_t>();
+      count = distance / stride + (distance % stride != 0 ? 1 : 0);
+    } else {
+      count = static_cast<int64_t>(std::ceil((to - from) / by));
+    }
+    const LayoutAttrs layout =
+        ops::resolve_layout({count}, is_integer ? int64 : default_dtype(), options, "arange");
+    const ops::ArangeAttrs attrs{layout, start, step};
+    return ops::with_grad(dispatch(ops::kArange, {}, attrs, site), options, "arange");
+  });
 }
 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const TensorOptions& options,
                 Site site) {
-  if (steps < 0) {
-    throw InvalidArgument(str("[linspace] steps is ", steps, "; give a number of at least 0"),
-                          site);
-  }
-  const LayoutAttrs layout = ops::resolve_layout({steps}, default_dtype(), options, "linspace");
-  const ops::LinspaceAttrs attrs{layout, start.to<double>(), end.to<double>()};
-  return ops::with_grad(dispatch(ops::kLinspace, {}, attrs, site), options, "linspace");
+  return ops::located(site, [&]() -> Tensor {
+    if (steps < 0) {
+      throw InvalidArgument(str("[linspace] steps is ", steps, "; give a number of at least 0"),
+                            site);
+    }
+    const LayoutAttrs layout = ops::resolve_layout({steps}, default_dtype(), options, "linspace");
+    const ops::LinspaceAttrs attrs{layout, start.to<double>(), end.to<double>()};
+    return ops::with_grad(dispatch(ops::kLinspace, {}, attrs, site), options, "linspace");
+  });
 }
 
 Tensor eye(int64_t n, const TensorOptions& options, Site site) {
@@ -364,8 +372,10 @@ Tensor eye(int64_t n, const TensorOptions& options, Site site) {
 }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options, Site site) {
-  const LayoutAttrs layout = ops::resolve_layout({n, m}, default_dtype(), options, "eye");
-  return ops::with_grad(dispatch(ops::kEye, {}, layout, site), options, "eye");
+  return ops::located(site, [&]() -> Tensor {
+    const LayoutAttrs layout = ops::resolve_layout({n, m}, default_dtype(), options, "eye");
+    return ops::with_grad(dispatch(ops::kEye, {}, layout, site), options, "eye");
+  });
 }
 
 // ---- like another tensor

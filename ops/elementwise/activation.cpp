@@ -265,7 +265,8 @@ Tensor hardtanh(const TensorArg& x, const HardtanhOptions& options) {
 
 Tensor relu6(const TensorArg& x) {
   if (is_integral(x->dtype())) return clamp(x, {.min = 0, .max = 6});
-  return ops::named("relu6", [&]() -> Tensor { return hardtanh(x, {.min_val = 0, .max_val = 6}); });
+  return ops::named("relu6", x.site(),
+                    [&]() -> Tensor { return hardtanh(x, {.min_val = 0, .max_val = 6}); });
 }
 
 Tensor prelu(const TensorArg& x, const TensorArg& weight) {
@@ -289,19 +290,21 @@ Tensor prelu(const TensorArg& x, const TensorArg& weight) {
 }
 
 Tensor glu(const TensorArg& x, int64_t dim) {
-  if (!is_floating(x->dtype())) {
-    throw InvalidArgument(str("[glu] needs a floating dtype; received ", x->meta(), "; cast first"),
-                          x.site());
-  }
-  const int64_t size = x->shape()[normalize_dim(dim, x->dim(), "glu")];
-  if (size % 2 != 0) {
-    throw InvalidArgument(str("[glu] dim ", dim, " of a tensor of shape ", x->shape(), " has size ",
-                              size, "; give an even size"),
-                          x.site());
-  }
-  const Tensor value = narrow(x, dim, 0, size / 2);
-  const Tensor gate = narrow(x, dim, size / 2, size / 2);
-  return mul(TensorArg(value, x.site()), sigmoid(TensorArg(gate, x.site())));
+  return ops::located(x.site(), [&]() -> Tensor {
+    if (!is_floating(x->dtype())) {
+      throw InvalidArgument(
+          str("[glu] needs a floating dtype; received ", x->meta(), "; cast first"), x.site());
+    }
+    const int64_t size = x->shape()[normalize_dim(dim, x->dim(), "glu")];
+    if (size % 2 != 0) {
+      throw InvalidArgument(str("[glu] dim ", dim, " of a tensor of shape ", x->shape(),
+                                " has size ", size, "; give an even size"),
+                            x.site());
+    }
+    const Tensor value = narrow(x, dim, 0, size / 2);
+    const Tensor gate = narrow(x, dim, size / 2, size / 2);
+    return mul(TensorArg(value, x.site()), sigmoid(TensorArg(gate, x.site())));
+  });
 }
 
 Tensor PointwiseMethods::prelu(const TensorArg& weight) const {

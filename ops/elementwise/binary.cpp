@@ -14,13 +14,14 @@ namespace flow {
 
 namespace ops {
 
-void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op) {
+void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op, Site site) {
   if (is_floating(a.dtype()) || is_floating(b.dtype()) || alpha == std::trunc(alpha)) {
     return;
   }
-  throw InvalidArgument(str("[", op, "] alpha is ", alpha, " but both tensors are ", a.dtype(),
-                            " and ", b.dtype(),
-                            "; give a whole number or cast to a floating dtype"));
+  throw InvalidArgument(
+      str("[", op, "] alpha is ", alpha, " but both tensors are ", a.dtype(), " and ", b.dtype(),
+          "; give a whole number or cast to a floating dtype"),
+      site);
 }
 
 const OpDef& rounded_division(const std::string& rounding_mode, const OpDef& trunc,
@@ -101,7 +102,7 @@ Tensor add(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor add(const TensorArg& a, const TensorArg& b, const AddOptions& options) {
-  ops::check_alpha(options.alpha, a, b, "add");
+  ops::check_alpha(options.alpha, a, b, "add", a.site());
   return dispatch_promoted(ops::op_of<ops::Add>(), a, b, ops::AddAttrs{options.alpha});
 }
 
@@ -120,7 +121,7 @@ Tensor sub(const TensorArg& a, const TensorArg& b) {
 
 Tensor sub(const TensorArg& a, const TensorArg& b, const AddOptions& options) {
   check_difference(a, b);
-  ops::check_alpha(options.alpha, a, b, "sub");
+  ops::check_alpha(options.alpha, a, b, "sub", a.site());
   return dispatch_promoted(ops::op_of<ops::Add>(), a, b, ops::AddAttrs{-options.alpha});
 }
 
@@ -150,7 +151,7 @@ Tensor div(const TensorArg& a, const TensorArg& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return div(a, b);
   const OpDef& op = ops::rounded_division(options.rounding_mode, ops::op_of<ops::TruncDivide>(),
                                           ops::op_of<ops::FloorDivide>());
-  return ops::named("div", [&] { return dispatch_promoted(op, a, b); });
+  return ops::named("div", a.site(), [&] { return dispatch_promoted(op, a, b); });
 }
 
 Tensor div(const TensorArg& a, const Scalar& b) {
@@ -162,7 +163,7 @@ Tensor div(const TensorArg& a, const Scalar& b, const DivOptions& options) {
   const OpDef& op =
       ops::rounded_division(options.rounding_mode, ops::op_of<ops::TruncDivideNumber>(),
                             ops::op_of<ops::FloorDivideNumber>());
-  return ops::named("div", [&] { return dispatch_scalar(op, a, b); });
+  return ops::named("div", a.site(), [&] { return dispatch_scalar(op, a, b); });
 }
 
 Tensor pow(const TensorArg& a, const TensorArg& b) {
@@ -235,11 +236,11 @@ Tensor minimum(const TensorArg& a, const Scalar& b) {
 }
 
 Tensor fmax(const TensorArg& a, const TensorArg& b) {
-  return ops::named("fmax", [&] { return nonfinite_aware(a, b, maximum); });
+  return ops::named("fmax", a.site(), [&] { return nonfinite_aware(a, b, maximum); });
 }
 
 Tensor fmin(const TensorArg& a, const TensorArg& b) {
-  return ops::named("fmin", [&] { return nonfinite_aware(a, b, minimum); });
+  return ops::named("fmin", a.site(), [&] { return nonfinite_aware(a, b, minimum); });
 }
 
 Tensor operator+(const TensorArg& a, const TensorArg& b) {
@@ -360,7 +361,7 @@ const Tensor& InPlaceMethods::add_(const TensorArg& other) const {
 }
 
 const Tensor& InPlaceMethods::add_(const TensorArg& other, const AddOptions& options) const {
-  ops::check_alpha(options.alpha, self(), other, "add_");
+  ops::check_alpha(options.alpha, self(), other, "add_", other.site());
   const ops::AddAttrs attrs{options.alpha};
   dispatch_promoted_in_place(ops::op_of<ops::Add>(), TensorArg(self(), other.site()), other,
                              &attrs);

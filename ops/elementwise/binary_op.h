@@ -27,7 +27,7 @@ Tensor trunc_divide(const TensorArg& a, const Scalar& b);
 
 // Throws InvalidArgument if alpha is fractional and the tensors are integers; PyTorch does not
 // round it either.
-void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op);
+void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op, Site site);
 // Returns the op that the rounding mode names. Throws InvalidArgument for any other word.
 const OpDef& rounded_division(const std::string& rounding_mode, const OpDef& trunc,
                               const OpDef& floor);

@@ -90,7 +90,7 @@ Tensor logical_xor(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options) {
-  return ops::named("isclose", [&]() -> Tensor {
+  return ops::named("isclose", a.site(), [&]() -> Tensor {
     const Site site = a.site();
     if (a->dtype() != b->dtype()) {
       throw InvalidArgument(str("[isclose] the tensors must have one dtype; received ", a->meta(),
@@ -108,13 +108,13 @@ Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& optio
 }
 
 bool allclose(const TensorArg& a, const TensorArg& b, const CloseOptions& options) {
-  return ops::named("allclose", [&]() -> bool {
+  return ops::named("allclose", a.site(), [&]() -> bool {
     return all({isclose(a, b, options), a.site()}).item<bool>(a.site());
   });
 }
 
 bool equal(const TensorArg& a, const TensorArg& b) {
-  return ops::named("equal", [&]() -> bool {
+  return ops::named("equal", a.site(), [&]() -> bool {
     return a->shape() == b->shape() && all({eq(a, b), a.site()}).item<bool>(a.site());
   });
 }

@@ -20,7 +20,7 @@ using ops::dispatch_scalar_in_place;
 namespace {
 
 const Tensor& run_in_place(const OpDef& op, const TensorArg& x, const TensorArg& b) {
-  return ops::named_in_place(op, [&]() -> const Tensor& {
+  return ops::named_in_place(op, x.site(), [&]() -> const Tensor& {
     if (is_floating(x->dtype()) && ops::reads_old_value(op, {&x.tensor(), &b.tensor()})) {
       return ops::write_from_copy(
           x, [&](const TensorArg& old) { return ops::dispatch_promoted(op, old, b); });
@@ -31,7 +31,7 @@ const Tensor& run_in_place(const OpDef& op, const TensorArg& x, const TensorArg&
 }
 
 const Tensor& run_in_place(const OpDef& op, const TensorArg& x, const Scalar& b) {
-  return ops::named_in_place(op, [&]() -> const Tensor& {
+  return ops::named_in_place(op, x.site(), [&]() -> const Tensor& {
     if (is_floating(x->dtype()) && ops::reads_old_value(op, {&x.tensor()})) {
       return ops::write_from_copy(
           x, [&](const TensorArg& old) { return ops::dispatch_scalar(op, old, b); });
@@ -68,19 +68,19 @@ const Tensor& floor_divide_(const TensorArg& x, const Scalar& b) {
 }
 
 const Tensor& tril_(const TensorArg& x, int64_t diagonal) {
-  return ops::named("tril_", [&]() -> const Tensor& {
+  return ops::named("tril_", x.site(), [&]() -> const Tensor& {
     return x->copy_({tril(x, diagonal), x.site()});
   });
 }
 
 const Tensor& triu_(const TensorArg& x, int64_t diagonal) {
-  return ops::named("triu_", [&]() -> const Tensor& {
+  return ops::named("triu_", x.site(), [&]() -> const Tensor& {
     return x->copy_({triu(x, diagonal), x.site()});
   });
 }
 
 const Tensor& sub_(const TensorArg& x, const TensorArg& b, const AddOptions& options) {
-  return ops::named("sub_",
+  return ops::named("sub_", x.site(),
                     [&]() -> const Tensor& { return x->add_(b, {.alpha = -options.alpha}); });
 }
 
@@ -88,7 +88,7 @@ const Tensor& div_(const TensorArg& x, const TensorArg& b, const DivOptions& opt
   if (options.rounding_mode.empty()) return x->div_(b);
   const OpDef& op = ops::rounded_division(options.rounding_mode, ops::op_of<ops::TruncDivide>(),
                                           ops::op_of<ops::FloorDivide>());
-  return ops::named("div_", [&]() -> const Tensor& { return run_in_place(op, x, b); });
+  return ops::named("div_", x.site(), [&]() -> const Tensor& { return run_in_place(op, x, b); });
 }
 
 const Tensor& div_(const TensorArg& x, const Scalar& b, const DivOptions& options) {
@@ -96,7 +96,7 @@ const Tensor& div_(const TensorArg& x, const Scalar& b, const DivOptions& option
   const OpDef& op =
       ops::rounded_division(options.rounding_mode, ops::op_of<ops::TruncDivideNumber>(),
                             ops::op_of<ops::FloorDivideNumber>());
-  return ops::named("div_", [&]() -> const Tensor& { return run_in_place(op, x, b); });
+  return ops::named("div_", x.site(), [&]() -> const Tensor& { return run_in_place(op, x, b); });
 }
 
 const Tensor& pow_(const TensorArg& x, const TensorArg& exponent) {

@@ -64,7 +64,7 @@ Tensor drop_alpha(const char* op, const TensorArg& x, const Tensor& ones_of_nois
 }
 
 Tensor drop_features(const char* op, const TensorArg& x, const FeatureDropoutOptions& options) {
-  return ops::named(op, [&]() -> Tensor {
+  return ops::named(op, x.site(), [&]() -> Tensor {
     check_probability(op, options.p, x.site());
     if (!options.training || options.p == 0) return x;
     const Tensor noise = dropout({of_channels(x, op), x.site()}, {.p = options.p});
@@ -75,7 +75,7 @@ Tensor drop_features(const char* op, const TensorArg& x, const FeatureDropoutOpt
 }  // namespace
 
 Tensor hardshrink(const TensorArg& x, const ShrinkOptions& options) {
-  return ops::named("hardshrink", [&]() -> Tensor {
+  return ops::named("hardshrink", x.site(), [&]() -> Tensor {
     check_floating("hardshrink", x);
     const Site site = x.site();
     return where({gt({abs(x), site}, options.lambd), site}, x, 0.0);
@@ -83,7 +83,7 @@ Tensor hardshrink(const TensorArg& x, const ShrinkOptions& options) {
 }
 
 Tensor softshrink(const TensorArg& x, const ShrinkOptions& options) {
-  return ops::named("softshrink", [&]() -> Tensor {
+  return ops::named("softshrink", x.site(), [&]() -> Tensor {
     check_floating("softshrink", x);
     const Site site = x.site();
     if (!(options.lambd >= 0)) {
@@ -95,19 +95,21 @@ Tensor softshrink(const TensorArg& x, const ShrinkOptions& options) {
 }
 
 Tensor tanhshrink(const TensorArg& x) {
-  return ops::named("tanhshrink", [&] { return sub(x, tanh(x)); });
+  return ops::named("tanhshrink", x.site(), [&] { return sub(x, tanh(x)); });
 }
 
 Tensor threshold(const TensorArg& x, double threshold, double value) {
-  return ops::named("threshold", [&] { return where({gt(x, threshold), x.site()}, x, value); });
+  return ops::named("threshold", x.site(), [&] {
+    return where({gt(x, threshold), x.site()}, x, value);
+  });
 }
 
 Tensor softmin(const TensorArg& x, int64_t dim) {
-  return ops::named("softmin", [&] { return softmax({neg(x), x.site()}, dim); });
+  return ops::named("softmin", x.site(), [&] { return softmax({neg(x), x.site()}, dim); });
 }
 
 Tensor rrelu(const TensorArg& x, const RReluOptions& options) {
-  return ops::named("rrelu", [&]() -> Tensor {
+  return ops::named("rrelu", x.site(), [&]() -> Tensor {
     check_floating("rrelu", x);
     const Site site = x.site();
     const double range = options.upper - options.lower;
@@ -123,7 +125,7 @@ Tensor rrelu(const TensorArg& x, const RReluOptions& options) {
 }
 
 Tensor gumbel_softmax(const TensorArg& logits, const GumbelSoftmaxOptions& options) {
-  return ops::named("gumbel_softmax", [&]() -> Tensor {
+  return ops::named("gumbel_softmax", logits.site(), [&]() -> Tensor {
     check_floating("gumbel_softmax", logits);
     const Site site = logits.site();
     // -log of an exponential draw. Draws are from [0, 1); a 0 is replaced by the least normal
@@ -142,7 +144,7 @@ Tensor gumbel_softmax(const TensorArg& logits, const GumbelSoftmaxOptions& optio
 }
 
 Tensor alpha_dropout(const TensorArg& x, const AlphaDropoutOptions& options) {
-  return ops::named("alpha_dropout", [&]() -> Tensor {
+  return ops::named("alpha_dropout", x.site(), [&]() -> Tensor {
     check_probability("alpha_dropout", options.p, x.site());
     if (!options.training || options.p == 0) return x;
     return drop_alpha("alpha_dropout", x, ones_like(x->detach()), options);
@@ -150,7 +152,7 @@ Tensor alpha_dropout(const TensorArg& x, const AlphaDropoutOptions& options) {
 }
 
 Tensor feature_alpha_dropout(const TensorArg& x, const AlphaDropoutOptions& options) {
-  return ops::named("feature_alpha_dropout", [&]() -> Tensor {
+  return ops::named("feature_alpha_dropout", x.site(), [&]() -> Tensor {
     check_probability("feature_alpha_dropout", options.p, x.site());
     if (!options.training || options.p == 0) return x;
     return drop_alpha("feature_alpha_dropout", x, of_channels(x, "feature_alpha_dropout"), options);

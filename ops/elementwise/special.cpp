@@ -91,7 +91,7 @@ Tensor lgamma(const TensorArg& x) {
 }
 
 Tensor digamma(const TensorArg& x) {
-  return ops::named("digamma", [&] { return polygamma(0, x); });
+  return ops::named("digamma", x.site(), [&] { return polygamma(0, x); });
 }
 
 Tensor polygamma(int64_t n, const TensorArg& x) {
@@ -108,7 +108,7 @@ Tensor erfinv(const TensorArg& x) {
 }
 
 Tensor logit(const TensorArg& x, const LogitOptions& options) {
-  return ops::named("logit", [&]() -> Tensor {
+  return ops::named("logit", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     Tensor p = floating(x);
     if (options.eps) p = clamp({p, site}, {.min = *options.eps, .max = 1 - *options.eps});
@@ -125,7 +125,7 @@ Tensor copysign(const TensorArg& a, const Scalar& b) {
 }
 
 Tensor heaviside(const TensorArg& x, const TensorArg& values) {
-  return ops::named("heaviside", [&]() -> Tensor {
+  return ops::named("heaviside", x.site(), [&]() -> Tensor {
     if (x->dtype() != values->dtype()) {
       throw InvalidArgument(str("[heaviside] x and values must have one dtype; received ",
                                 x->meta(), ", ", values->meta(), "; cast one"),
@@ -137,7 +137,7 @@ Tensor heaviside(const TensorArg& x, const TensorArg& values) {
 }
 
 Tensor logaddexp2(const TensorArg& a, const TensorArg& b) {
-  return ops::named("logaddexp2", [&]() -> Tensor {
+  return ops::named("logaddexp2", a.site(), [&]() -> Tensor {
     const Site site = a.site();
     const Tensor scaled = mul(a, std::numbers::ln2);
     const Tensor other = mul(b, std::numbers::ln2);
@@ -146,11 +146,11 @@ Tensor logaddexp2(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor deg2rad(const TensorArg& x) {
-  return ops::named("deg2rad", [&] { return mul(x, std::numbers::pi / 180); });
+  return ops::named("deg2rad", x.site(), [&] { return mul(x, std::numbers::pi / 180); });
 }
 
 Tensor rad2deg(const TensorArg& x) {
-  return ops::named("rad2deg", [&] { return mul(x, 180 / std::numbers::pi); });
+  return ops::named("rad2deg", x.site(), [&] { return mul(x, 180 / std::numbers::pi); });
 }
 
 Tensor PointwiseMethods::erfinv(Site site) const {

@@ -81,7 +81,7 @@ void call_in_place(const OpDef& op, const Operands<N>& operands, const void* att
                               "; use the form without underscore"),
                           site);
   }
-  ops::named_in_place(op, [&] {
+  ops::named_in_place(op, site, [&] {
     const Promoted<N> promoted(operands, x.dtype(), site);
     const bool reads_old =
         std::any_of(operands.begin(), operands.end(),
@@ -136,8 +136,9 @@ Tensor addcdiv(const TensorArg& x, const TensorArg& a, const TensorArg& b,
 Tensor lerp(const TensorArg& start, const TensorArg& end, const Scalar& weight) {
   const Operands<2> operands{&start.tensor(), &end.tensor()};
   const ops::ScalarAttrs attrs{weight};
-  return ops::named(
-      "lerp", [&] { return call(ops::op_of<ops::LerpNumber>(), operands, &attrs, start.site()); });
+  return ops::named("lerp", start.site(), [&] {
+    return call(ops::op_of<ops::LerpNumber>(), operands, &attrs, start.site());
+  });
 }
 
 Tensor lerp(const TensorArg& start, const TensorArg& end, const TensorArg& weight) {

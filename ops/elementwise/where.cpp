@@ -66,8 +66,8 @@ void check_fill(const TensorArg& x, const Scalar& value) {
 Tensor clamp_between(const TensorArg& x, const TensorArg& min, const TensorArg& max) {
   const Site site = x.site();
   Tensor y = x;
-  if (min->defined()) y = where({logical_or(lt(x, min), isnan(min)), site}, min, {y, site});
-  if (max->defined()) {
+  if (min.defined()) y = where({logical_or(lt(x, min), isnan(min)), site}, min, {y, site});
+  if (max.defined()) {
     const TensorArg raised(y, site);
     Tensor clamped = where({logical_or(gt(raised, max), isnan(max)), site}, max, raised);
     return clamped;
@@ -91,7 +91,7 @@ Tensor where(const TensorArg& condition, const TensorArg& a, const TensorArg& b)
 Tensor where(const TensorArg& condition, const TensorArg& a, const Scalar& b) {
   check_bool(condition);
   const Tensor values = cast(a, promote(a->dtype(), b));
-  return ops::named("where", [&] {
+  return ops::named("where", condition.site(), [&] {
     return masked_fill(TensorArg(values, condition.site()), logical_not(condition), b);
   });
 }
@@ -99,7 +99,7 @@ Tensor where(const TensorArg& condition, const TensorArg& a, const Scalar& b) {
 Tensor where(const TensorArg& condition, const Scalar& a, const TensorArg& b) {
   check_bool(condition);
   const Tensor values = cast(b, promote(b->dtype(), a));
-  return ops::named("where",
+  return ops::named("where", condition.site(),
                     [&] { return masked_fill(TensorArg(values, condition.site()), condition, a); });
 }
 
@@ -116,7 +116,7 @@ Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const TensorArg& v
                               "; give a number or a tensor without dims, or use where"),
                           x.site());
   }
-  return ops::named("masked_fill", [&] {
+  return ops::named("masked_fill", x.site(), [&] {
     return where({mask, x.site()}, cast(value, x->dtype()), x);
   });
 }
@@ -128,7 +128,7 @@ Tensor masked_fill(const TensorArg& x, const TensorArg& mask, const Scalar& valu
 }
 
 const Tensor& masked_fill_(const TensorArg& x, const TensorArg& mask, const Scalar& value) {
-  return ops::named("masked_fill_", [&]() -> const Tensor& {
+  return ops::named("masked_fill_", x.site(), [&]() -> const Tensor& {
     check_fill(x, value);
     const ops::ScalarAttrs attrs{value};
     dispatch_in_place(ops::op_of<ops::MaskedFill>(), {&x.tensor(), &mask.tensor()}, &attrs,
@@ -147,18 +147,18 @@ Tensor clamp(const TensorArg& x, const ClampOptions& options) {
 }
 
 Tensor clamp(const TensorArg& x, const TensorArg& min, const TensorArg& max) {
-  if (!min->defined() && !max->defined()) {
+  if (!min.defined() && !max.defined()) {
     throw InvalidArgument("[clamp] neither min nor max was given; give at least one", x.site());
   }
-  return ops::named("clamp", [&] { return clamp_between(x, min, max); });
+  return ops::named("clamp", x.site(), [&] { return clamp_between(x, min, max); });
 }
 
 Tensor clip(const TensorArg& x, const ClampOptions& options) {
-  return ops::named("clip", [&]() -> Tensor { return clamp(x, options); });
+  return ops::named("clip", x.site(), [&]() -> Tensor { return clamp(x, options); });
 }
 
 const Tensor& clamp_(const TensorArg& x, const ClampOptions& options) {
-  if (ops::named("clamp_", [&] { return clamped_dtype(x, options); }) != x->dtype()) {
+  if (ops::named("clamp_", x.site(), [&] { return clamped_dtype(x, options); }) != x->dtype()) {
     throw InvalidArgument(str("[clamp_] floating bounds do not fit into a tensor of ", x->dtype(),
                               "; use clamp, or give integers"),
                           x.site());

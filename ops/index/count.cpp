@@ -63,7 +63,7 @@ Tensor row_order(const Tensor& rows, Site site) {
 
 UniqueResult unique_of(const TensorArg& input, bool sorts, bool with_inverse, bool with_counts,
                        std::optional<int64_t> dim, const char* name) {
-  return ops::named(name, [&]() -> UniqueResult {
+  return ops::named(name, input.site(), [&]() -> UniqueResult {
     const Site site = input.site();
     const Tensor x = input->detach();
     const int64_t d = dim ? normalize_dim(*dim, x.dim(), name) : 0;
@@ -120,7 +120,7 @@ UniqueResult unique_consecutive(const TensorArg& x, const UniqueConsecutiveOptio
 }
 
 Tensor bincount(const TensorArg& x, const BincountOptions& options) {
-  return ops::named("bincount", [&]() -> Tensor {
+  return ops::named("bincount", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     const bool has_weights = options.weights.defined();
     if (x->dim() != 1 || is_floating(x->dtype()) || x->dtype() == DType::kBool ||
@@ -153,7 +153,7 @@ Tensor bincount(const TensorArg& x, const BincountOptions& options) {
 }
 
 Tensor histc(const TensorArg& x, const HistcOptions& options) {
-  return ops::named("histc", [&]() -> Tensor {
+  return ops::named("histc", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (!is_floating(x->dtype()) || options.bins < 1 || !(options.min <= options.max) ||
         !std::isfinite(options.min) || !std::isfinite(options.max)) {

@@ -162,7 +162,8 @@ Tensor embedding(const TensorArg& input, const TensorArg& weight, const Embeddin
       throw InvalidArgument(str("[embedding] padding_idx ", index,
                                 " is not a row of the weight; "
                                 "received a weight of shape ",
-                                weight->shape(), "; name one of its rows"));
+                                weight->shape(), "; name one of its rows"),
+                            input.site());
     }
     attrs.padding_idx = index < 0 ? index + rows : index;
   }

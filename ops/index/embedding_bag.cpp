@@ -61,7 +61,7 @@ Tensor bags_of(const Tensor& indices, const Tensor& starts, Site site) {
 
 Tensor embedding_bag(const TensorArg& indices, const TensorArg& weight,
                      const EmbeddingBagOptions& options) {
-  return ops::named("embedding_bag", [&]() -> Tensor {
+  return ops::named("embedding_bag", indices.site(), [&]() -> Tensor {
     const Site site = indices.site();
     check(indices, options);
     const bool is_vector = indices->dim() == 1;

@@ -276,80 +276,88 @@ Tensor as_indices(const TensorArg& index) {
 }  // namespace ops
 
 Tensor gather(const TensorArg& x, int64_t dim, const TensorArg& index) {
-  if (x->dim() == 0 || index->dim() == 0) {
-    const Tensor y = gather({ops::as_vector(x), x.site()}, dim, ops::as_vector(index));
-    return reshape({y, x.site()}, index->shape());
-  }
-  const ops::DimAttrs attrs{normalize_dim(dim, x->dim(), "gather")};
-  const Tensor indices = ops::as_indices(index);
-  return dispatch(ops::kGather, {&x.tensor(), &indices}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    if (x->dim() == 0 || index->dim() == 0) {
+      const Tensor y = gather({ops::as_vector(x), x.site()}, dim, ops::as_vector(index));
+      return reshape({y, x.site()}, index->shape());
+    }
+    const ops::DimAttrs attrs{normalize_dim(dim, x->dim(), "gather")};
+    const Tensor indices = ops::as_indices(index);
+    return dispatch(ops::kGather, {&x.tensor(), &indices}, attrs, x.site());
+  });
 }
 
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,
                const ScatterOptions& options) {
-  if (options.reduce == "add") return scatter_add(x, dim, index, src);
-  if (options.reduce == "multiply") return scatter_reduce(x, dim, index, src, "prod");
-  if (!options.reduce.empty()) {
-    throw InvalidArgument(
-        str("[scatter] reduce is '", options.reduce, "'; give add or multiply, or leave it out"),
-        x.site());
-  }
-  if (x->dim() == 0 || index->dim() == 0) {
-    const Tensor y =
-        scatter({ops::as_vector(x), x.site()}, dim, ops::as_vector(index), ops::as_vector(src));
-    return reshape({y, x.site()}, x->shape());
-  }
-  const ops::DimAttrs attrs{normalize_dim(dim, x->dim(), "scatter")};
-  const Tensor indices = ops::as_indices(index);
-  return dispatch(ops::kScatter, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    if (options.reduce == "add") return scatter_add(x, dim, index, src);
+    if (options.reduce == "multiply") return scatter_reduce(x, dim, index, src, "prod");
+    if (!options.reduce.empty()) {
+      throw InvalidArgument(
+          str("[scatter] reduce is '", options.reduce, "'; give add or multiply, or leave it out"),
+          x.site());
+    }
+    if (x->dim() == 0 || index->dim() == 0) {
+      const Tensor y =
+          scatter({ops::as_vector(x), x.site()}, dim, ops::as_vector(index), ops::as_vector(src));
+      return reshape({y, x.site()}, x->shape());
+    }
+    const ops::DimAttrs attrs{normalize_dim(dim, x->dim(), "scatter")};
+    const Tensor indices = ops::as_indices(index);
+    return dispatch(ops::kScatter, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
+  });
 }
 
 Tensor scatter(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value,
                const ScatterOptions& options) {
-  if (!options.reduce.empty()) {
-    TensorOptions like = options_like(index);
-    like.dtype = x->dtype();
-    const Tensor src = full(index->shape(), value, like, x.site());
-    return scatter(x, dim, index, {src, x.site()}, options);
-  }
-  if (x->dim() == 0 || index->dim() == 0) {
-    const Tensor y = scatter({ops::as_vector(x), x.site()}, dim, ops::as_vector(index), value);
-    return reshape({y, x.site()}, x->shape());
-  }
-  const ops::ScatterValueAttrs attrs{normalize_dim(dim, x->dim(), "scatter"), value};
-  ops::check_fill_value(x->dtype(), value, "scatter", x.site());
-  const Tensor indices = ops::as_indices(index);
-  return dispatch(ops::kScatterValue, {&x.tensor(), &indices}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    if (!options.reduce.empty()) {
+      TensorOptions like = options_like(index);
+      like.dtype = x->dtype();
+      const Tensor src = full(index->shape(), value, like, x.site());
+      return scatter(x, dim, index, {src, x.site()}, options);
+    }
+    if (x->dim() == 0 || index->dim() == 0) {
+      const Tensor y = scatter({ops::as_vector(x), x.site()}, dim, ops::as_vector(index), value);
+      return reshape({y, x.site()}, x->shape());
+    }
+    const ops::ScatterValueAttrs attrs{normalize_dim(dim, x->dim(), "scatter"), value};
+    ops::check_fill_value(x->dtype(), value, "scatter", x.site());
+    const Tensor indices = ops::as_indices(index);
+    return dispatch(ops::kScatterValue, {&x.tensor(), &indices}, attrs, x.site());
+  });
 }
 
 Tensor scatter_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src) {
-  if (x->dim() == 0 || index->dim() == 0) {
-    const Tensor y =
-        scatter_add({ops::as_vector(x), x.site()}, dim, ops::as_vector(index), ops::as_vector(src));
-    return reshape({y, x.site()}, x->shape());
-  }
-  const ops::DimAttrs attrs{normalize_dim(dim, x->dim(), "scatter_add")};
-  const Tensor indices = ops::as_indices(index);
-  return dispatch(ops::kScatterAdd, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    if (x->dim() == 0 || index->dim() == 0) {
+      const Tensor y = scatter_add({ops::as_vector(x), x.site()}, dim, ops::as_vector(index),
+                                   ops::as_vector(src));
+      return reshape({y, x.site()}, x->shape());
+    }
+    const ops::DimAttrs attrs{normalize_dim(dim, x->dim(), "scatter_add")};
+    const Tensor indices = ops::as_indices(index);
+    return dispatch(ops::kScatterAdd, {&x.tensor(), &indices, &src.tensor()}, attrs, x.site());
+  });
 }
 
 const Tensor& InPlaceMethods::scatter_(int64_t dim, const TensorArg& index,
                                        const TensorArg& src) const {
-  return ops::named("scatter_", [&]() -> const Tensor& {
+  return ops::named("scatter_", index.site(), [&]() -> const Tensor& {
     return copy_({flow::scatter(TensorArg(self(), index.site()), dim, index, src), index.site()});
   });
 }
 
 const Tensor& InPlaceMethods::scatter_(int64_t dim, const TensorArg& index,
                                        const Scalar& value) const {
-  return ops::named("scatter_", [&]() -> const Tensor& {
+  return ops::named("scatter_", index.site(), [&]() -> const Tensor& {
     return copy_({flow::scatter(TensorArg(self(), index.site()), dim, index, value), index.site()});
   });
 }
 
 const Tensor& InPlaceMethods::scatter_add_(int64_t dim, const TensorArg& index,
                                            const TensorArg& src) const {
-  return ops::named("scatter_add_", [&]() -> const Tensor& {
+  return ops::named("scatter_add_", index.site(), [&]() -> const Tensor& {
     return copy_(
         {flow::scatter_add(TensorArg(self(), index.site()), dim, index, src), index.site()});
   });

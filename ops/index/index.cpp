@@ -477,7 +477,7 @@ Tensor IndexMethods::index(const IndexList& indices) const {
 
 Tensor index_put(const TensorArg& x, const IndexList& indices, const TensorArg& values,
                  const IndexPutOptions& options) {
-  return ops::named("index_put", [&]() -> Tensor {
+  return ops::named("index_put", x.site(), [&]() -> Tensor {
     Tensor y = clone(x);
     ops::put(y, indices, values, options.accumulate, x.site());
     return y;
@@ -492,36 +492,40 @@ const Tensor& index_put_(const Tensor& x, const IndexList& indices, const Tensor
 
 const Tensor& index_put_(const Tensor& x, const IndexList& indices, const Scalar& value,
                          Site site) {
-  const bool has_mask = ops::has_one_mask(indices.indices());
-  const ops::ParsedIndex parsed = ops::parse(x, indices.indices(), has_mask);
-  if (has_mask) {
-    Shape shape = parsed.mask.shape();
-    while (shape.size() + parsed.mask_dim < parsed.view.dim())
-      shape.push_back(1);
-    masked_fill_({parsed.view, site}, {reshape({parsed.mask, site}, shape), site}, value);
-  } else if (parsed.indices.empty()) {
-    parsed.view.fill_(value, site);
-  } else {
-    const Tensor taken = ops::pick({parsed.view.detach(), site}, parsed.dims, parsed.indices);
-    ops::put_picked(parsed, full_like({taken, site}, value), false, site);
-  }
-  return x;
+  return ops::located(site, [&]() -> const Tensor& {
+    const bool has_mask = ops::has_one_mask(indices.indices());
+    const ops::ParsedIndex parsed = ops::parse(x, indices.indices(), has_mask);
+    if (has_mask) {
+      Shape shape = parsed.mask.shape();
+      while (shape.size() + parsed.mask_dim < parsed.view.dim())
+        shape.push_back(1);
+      masked_fill_({parsed.view, site}, {reshape({parsed.mask, site}, shape), site}, value);
+    } else if (parsed.indices.empty()) {
+      parsed.view.fill_(value, site);
+    } else {
+      const Tensor taken = ops::pick({parsed.view.detach(), site}, parsed.dims, parsed.indices);
+      ops::put_picked(parsed, full_like({taken, site}, value), false, site);
+    }
+    return x;
+  });
 }
 
 Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index) {
-  return ops::named("index_select", [&]() -> Tensor {
+  return ops::named("index_select", x.site(), [&]() -> Tensor {
     if (x->dim() == 0) {  // a vector of one element
       const Tensor y = index_select({reshape(x, {1}), x.site()}, dim, index);
       if (y.numel() == 1) return reshape({y, x.site()}, {});
       throw InvalidArgument(str("[index_select] a scalar has one element to select; received ",
-                                index->meta(), "; give one position or reshape the scalar to (1)"));
+                                index->meta(), "; give one position or reshape the scalar to (1)"),
+                            x.site());
     }
     const int64_t d = normalize_dim(dim, x->dim(), "index_select");
     const bool has_positions = index->dtype() == DType::kInt64 || index->dtype() == DType::kInt32;
     if (index->dim() > 1 || !has_positions) {
-      throw InvalidArgument(str("[index_select] positions must be a vector of integers; received ",
-                                index->meta(),
-                                "; reshape or cast it, or use masked_select for a mask"));
+      throw InvalidArgument(
+          str("[index_select] positions must be a vector of integers; received ", index->meta(),
+              "; reshape or cast it, or use masked_select for a mask"),
+          x.site());
     }
     Tensor indices = cast(index, DType::kInt64);
     if (indices.dim() == 0) indices = reshape({indices, index.site()}, {1});
@@ -530,15 +534,18 @@ Tensor index_select(const TensorArg& x, int64_t dim, const TensorArg& index) {
 }
 
 Tensor masked_select(const TensorArg& x, const TensorArg& mask) {
-  if (mask->dtype() != DType::kBool) {
-    throw InvalidArgument(str("[masked_select] the mask must be bool; received ", mask->meta()));
-  }
-  const Shape shape = broadcast_shapes(x->shape(), mask->shape(), "masked_select");
-  const Site site = x.site();
-  const Tensor values = reshape({expand(x, shape), site}, {-1});
-  const Tensor chosen = reshape({expand(mask, shape), mask.site()}, {-1});
-  const Tensor places = reshape({nonzero({chosen, site}), site}, {-1});
-  return index_select({values, site}, 0, {places, site});
+  return ops::located(x.site(), [&]() -> Tensor {
+    if (mask->dtype() != DType::kBool) {
+      throw InvalidArgument(str("[masked_select] the mask must be bool; received ", mask->meta()),
+                            x.site());
+    }
+    const Shape shape = broadcast_shapes(x->shape(), mask->shape(), "masked_select");
+    const Site site = x.site();
+    const Tensor values = reshape({expand(x, shape), site}, {-1});
+    const Tensor chosen = reshape({expand(mask, shape), mask.site()}, {-1});
+    const Tensor places = reshape({nonzero({chosen, site}), site}, {-1});
+    return index_select({values, site}, 0, {places, site});
+  });
 }
 
 Tensor nonzero(const TensorArg& x) {
@@ -550,11 +557,13 @@ Tensor nonzero(const TensorArg& x) {
 Tensor one_hot(const TensorArg& indices, int64_t num_classes) {
   if (is_floating(indices->dtype())) {
     throw InvalidArgument(
-        str("[one_hot] indices must be integers; received ", indices->meta(), "; cast first"));
+        str("[one_hot] indices must be integers; received ", indices->meta(), "; cast first"),
+        indices.site());
   }
   if (num_classes < -1 || (num_classes == -1 && indices->numel() == 0)) {
     throw InvalidArgument(str("[one_hot] num_classes must be given and >= 0 here; received ",
-                              num_classes, " for ", indices->meta()));
+                              num_classes, " for ", indices->meta()),
+                          indices.site());
   }
   const Tensor positions = cast(indices, DType::kInt64);
   const Site site = indices.site();

@@ -155,7 +155,7 @@ Tensor counts(const TensorArg& x, int64_t dim, const Tensor& index, const Tensor
 
 Tensor scatter_reduce(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& src,
                       const std::string& reduce, const ScatterReduceOptions& options) {
-  return ops::named("scatter_reduce", [&]() -> Tensor {
+  return ops::named("scatter_reduce", x.site(), [&]() -> Tensor {
     using ops::ScatterReduction;
     if (x->dim() == 0 || index->dim() == 0) {
       const Tensor y = scatter_reduce({ops::as_vector(x), x.site()}, dim, ops::as_vector(index),

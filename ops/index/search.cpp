@@ -58,7 +58,7 @@ void register_search(OpTable& table) {
 
 Tensor searchsorted(const TensorArg& sequence, const TensorArg& values,
                     const SearchsortedOptions& options) {
-  return ops::named("searchsorted", [&]() -> Tensor {
+  return ops::named("searchsorted", sequence.site(), [&]() -> Tensor {
     const Site site = sequence.site();
     Tensor sorted = sequence;
     if (options.sorter.defined()) {
@@ -79,7 +79,7 @@ Tensor searchsorted(const TensorArg& sequence, const TensorArg& values,
 }
 
 Tensor bucketize(const TensorArg& x, const TensorArg& boundaries, const BucketizeOptions& options) {
-  return ops::named("bucketize", [&]() -> Tensor {
+  return ops::named("bucketize", x.site(), [&]() -> Tensor {
     if (boundaries->dim() != 1) {
       throw InvalidArgument(str("[bucketize] boundaries must be a vector; received ",
                                 boundaries->meta(), "; use searchsorted"),

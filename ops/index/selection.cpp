@@ -67,7 +67,7 @@ SliceSum slice_sum(const char* name, const TensorArg& x, int64_t dim, const Tens
 }  // namespace
 
 Tensor isin(const TensorArg& x, const TensorArg& test, const IsinOptions& options) {
-  return ops::named("isin", [&]() -> Tensor {
+  return ops::named("isin", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (test->numel() == 0) {
       return full_like(x, options.invert, {.dtype = DType::kBool});
@@ -88,7 +88,7 @@ Tensor isin(const TensorArg& x, const TensorArg& test, const IsinOptions& option
 }
 
 Tensor take(const TensorArg& x, const TensorArg& index) {
-  return ops::named("take", [&]() -> Tensor {
+  return ops::named("take", x.site(), [&]() -> Tensor {
     if (index->dtype() != DType::kInt64) {
       throw InvalidArgument(
           str("[take] positions must be int64; received ", index->meta(), "; cast them"), x.site());
@@ -99,7 +99,7 @@ Tensor take(const TensorArg& x, const TensorArg& index) {
 }
 
 Tensor take_along_dim(const TensorArg& x, const TensorArg& indices, std::optional<int64_t> dim) {
-  return ops::named("take_along_dim", [&]() -> Tensor {
+  return ops::named("take_along_dim", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (!dim) return gather({reshape(x, {-1}), site}, 0, {reshape(indices, {-1}), site});
     if (indices->dim() != x->dim()) {
@@ -122,7 +122,7 @@ Tensor take_along_dim(const TensorArg& x, const TensorArg& indices, std::optiona
 
 Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
                  double alpha) {
-  return ops::named("index_add", [&]() -> Tensor {
+  return ops::named("index_add", x.site(), [&]() -> Tensor {
     const SliceSum sum = slice_sum("index_add", x, dim, index, source, alpha);
     return index_put(x, IndexList(sum.places), {sum.added, source.site()}, {.accumulate = true});
   });
@@ -133,7 +133,7 @@ Tensor argwhere(const TensorArg& x) {
 }
 
 Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const Scalar& value) {
-  return ops::named("index_fill", [&]() -> Tensor {
+  return ops::named("index_fill", x.site(), [&]() -> Tensor {
     check_index("index_fill", x, index);
     const Site site = x.site();
     if (x->dim() == 0) {
@@ -152,7 +152,7 @@ Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const
 
 Tensor index_copy(const TensorArg& x, int64_t dim, const TensorArg& index,
                   const TensorArg& source) {
-  return ops::named("index_copy", [&]() -> Tensor {
+  return ops::named("index_copy", x.site(), [&]() -> Tensor {
     check_index("index_copy", x, index);
     const int64_t d = normalize_dim(dim, x->dim(), "index_copy");
     Shape shape = x->shape();
@@ -168,7 +168,7 @@ Tensor index_copy(const TensorArg& x, int64_t dim, const TensorArg& index,
 }
 
 Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg& source) {
-  return ops::named("masked_scatter", [&]() -> Tensor {
+  return ops::named("masked_scatter", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (mask->dtype() != DType::kBool || source->dtype() != x->dtype()) {
       throw InvalidArgument(
@@ -205,7 +205,7 @@ Tensor IndexMethods::masked_scatter(const TensorArg& mask, const TensorArg& sour
 
 const Tensor& InPlaceMethods::index_add_(int64_t dim, const TensorArg& index,
                                          const TensorArg& source, double alpha) const {
-  return ops::named("index_add_", [&]() -> const Tensor& {
+  return ops::named("index_add_", index.site(), [&]() -> const Tensor& {
     const TensorArg x(self(), index.site());
     const SliceSum sum = slice_sum("index_add_", x, dim, index, source, alpha);
     return index_put_(IndexList(sum.places), {sum.added, source.site()}, {.accumulate = true});

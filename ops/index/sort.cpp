@@ -71,19 +71,23 @@ void register_sort(OpTable& table) {
 }  // namespace ops
 
 ValuesIndices sort(const TensorArg& x, const SortOptions& options) {
-  const ops::SortAttrs attrs{normalize_dim(options.dim, x->dim(), "sort"), options.descending};
-  std::array<Tensor, 2> outputs = dispatch_multi<2>(ops::kSort, {&x.tensor()}, attrs, x.site());
-  return {std::move(outputs[0]), std::move(outputs[1])};
+  return ops::located(x.site(), [&]() -> ValuesIndices {
+    const ops::SortAttrs attrs{normalize_dim(options.dim, x->dim(), "sort"), options.descending};
+    std::array<Tensor, 2> outputs = dispatch_multi<2>(ops::kSort, {&x.tensor()}, attrs, x.site());
+    return {std::move(outputs[0]), std::move(outputs[1])};
+  });
 }
 
 Tensor argsort(const TensorArg& x, const SortOptions& options) {
-  return ops::named("argsort", [&]() -> Tensor { return sort(x, options).indices; });
+  return ops::named("argsort", x.site(), [&]() -> Tensor { return sort(x, options).indices; });
 }
 
 ValuesIndices topk(const TensorArg& x, int64_t k, const TopkOptions& options) {
-  const ops::TopkAttrs attrs{k, normalize_dim(options.dim, x->dim(), "topk"), options.largest};
-  std::array<Tensor, 2> outputs = dispatch_multi<2>(ops::kTopk, {&x.tensor()}, attrs, x.site());
-  return {std::move(outputs[0]), std::move(outputs[1])};
+  return ops::located(x.site(), [&]() -> ValuesIndices {
+    const ops::TopkAttrs attrs{k, normalize_dim(options.dim, x->dim(), "topk"), options.largest};
+    std::array<Tensor, 2> outputs = dispatch_multi<2>(ops::kTopk, {&x.tensor()}, attrs, x.site());
+    return {std::move(outputs[0]), std::move(outputs[1])};
+  });
 }
 
 ValuesIndices ReduceMethods::sort(Site site) const {

@@ -329,29 +329,33 @@ Tensor explicit_attention(const TensorArg& query, const Tensor& key, const Tenso
 
 Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key,
                                     const TensorArg& value, const AttentionOptions& options) {
-  return ops::named("scaled_dot_product_attention", [&]() -> Tensor {
+  return ops::named("scaled_dot_product_attention", query.site(), [&]() -> Tensor {
     constexpr const char* kName = "scaled_dot_product_attention";
     if (query->dim() < 2 || key->dim() < 2 || value->dim() < 2) {
       throw InvalidArgument(str("[", kName, "] takes (..., rows, width); received ", query->meta(),
-                                ", ", key->meta(), ", ", value->meta()));
+                                ", ", key->meta(), ", ", value->meta()),
+                            query.site());
     }
     if (options.is_causal && options.attn_mask.defined()) {
       throw InvalidArgument(
-          str("[", kName, "] is_causal and attn_mask exclude each other; give the ", "mask alone"));
+          str("[", kName, "] is_causal and attn_mask exclude each other; give the ", "mask alone"),
+          query.site());
     }
     // Products over no elements are 0 at any scale.
     const auto width = static_cast<double>(std::max<int64_t>(query->size(-1), 1));
     const double scale = options.scale.value_or(1 / std::sqrt(width));
     if (options.attn_mask.defined() && options.attn_mask.dtype() != DType::kBool &&
         !is_floating(options.attn_mask.dtype())) {
-      throw InvalidArgument(str("[", kName,
-                                "] attn_mask must be bool (true: takes part) or floating ",
-                                "(added); received ", options.attn_mask.meta(), "; cast it"));
+      throw InvalidArgument(
+          str("[", kName, "] attn_mask must be bool (true: takes part) or floating ",
+              "(added); received ", options.attn_mask.meta(), "; cast it"),
+          query.site());
     }
     if (options.enable_gqa) {
       if (query->dim() < 3) {
         throw InvalidArgument(str("[", kName, "] enable_gqa takes (..., heads, rows, width); ",
-                                  "received ", query->meta()));
+                                  "received ", query->meta()),
+                              query.site());
       }
       AttentionOptions rest = options;
       rest.enable_gqa = false;

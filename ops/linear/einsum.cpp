@@ -290,7 +290,7 @@ class Equation {
 }  // namespace
 
 Tensor einsum(std::string_view equation, const TensorListArg& operands) {
-  return ops::named("einsum", [&]() -> Tensor {
+  return ops::named("einsum", operands.site, [&]() -> Tensor {
     const Equation parsed(equation, operands);
     const std::vector<Operand>& factors = parsed.operands();
     Operand product = factors.front();
@@ -321,32 +321,34 @@ Tensor tensordot(const TensorArg& a, const TensorArg& b, int64_t dims) {
 }
 
 Tensor tensordot(const TensorArg& a, const TensorArg& b, const Ints& dims_a, const Ints& dims_b) {
-  Operand left{a, {}};
-  Operand right{b, {}};
-  Labels needed;
-  for (int64_t i = 0; i < a->dim() + b->dim(); ++i) {
-    needed.push_back(static_cast<int>(i));
-    (i < a->dim() ? left : right).labels.push_back(static_cast<int>(i));
-  }
-  bool is_valid = dims_a.size() == dims_b.size();
-  for (int64_t i = 0; is_valid && i < dims_a.size(); ++i) {
-    const int64_t in_a = normalize_dim(dims_a[i], a->dim(), "tensordot");
-    const int64_t in_b = normalize_dim(dims_b[i], b->dim(), "tensordot");
-    int& label = right.labels[static_cast<size_t>(in_b)];
-    is_valid = a->shape()[in_a] == b->shape()[in_b] && label >= a->dim() &&
-               contains(needed, static_cast<int>(in_a));
-    std::erase(needed, static_cast<int>(in_a));
-    std::erase(needed, label);
-    label = static_cast<int>(in_a);
-  }
-  if (!is_valid) {
-    throw InvalidArgument(
-        str("[tensordot] dims ", Shape(dims_a.values()), " and ", Shape(dims_b.values()),
-            " do not pair different dims of equal sizes; received tensors of shapes ", a->shape(),
-            " and ", b->shape()),
-        a.site());
-  }
-  return contract(left, right, needed).tensor;
+  return ops::located(a.site(), [&]() -> Tensor {
+    Operand left{a, {}};
+    Operand right{b, {}};
+    Labels needed;
+    for (int64_t i = 0; i < a->dim() + b->dim(); ++i) {
+      needed.push_back(static_cast<int>(i));
+      (i < a->dim() ? left : right).labels.push_back(static_cast<int>(i));
+    }
+    bool is_valid = dims_a.size() == dims_b.size();
+    for (int64_t i = 0; is_valid && i < dims_a.size(); ++i) {
+      const int64_t in_a = normalize_dim(dims_a[i], a->dim(), "tensordot");
+      const int64_t in_b = normalize_dim(dims_b[i], b->dim(), "tensordot");
+      int& label = right.labels[static_cast<size_t>(in_b)];
+      is_valid = a->shape()[in_a] == b->shape()[in_b] && label >= a->dim() &&
+                 contains(needed, static_cast<int>(in_a));
+      std::erase(needed, static_cast<int>(in_a));
+      std::erase(needed, label);
+      label = static_cast<int>(in_a);
+    }
+    if (!is_valid) {
+      throw InvalidArgument(
+          str("[tensordot] dims ", Shape(dims_a.values()), " and ", Shape(dims_b.values()),
+              " do not pair different dims of equal sizes; received tensors of shapes ", a->shape(),
+              " and ", b->shape()),
+          a.site());
+    }
+    return contract(left, right, needed).tensor;
+  });
 }
 
 }  // namespace flow

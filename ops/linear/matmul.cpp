@@ -257,11 +257,12 @@ namespace {
 Tensor matmul_of(const char* name, const TensorArg& a, int64_t a_dims, const TensorArg& b,
                  int64_t b_dims) {
   if (a->dim() != a_dims || b->dim() != b_dims) {
-    throw InvalidArgument(str("[", name, "] takes a tensor of ", a_dims, " and one of ", b_dims,
-                              " dims; received ", a->meta(), ", ", b->meta(),
-                              "; use matmul for other dims"));
+    throw InvalidArgument(
+        str("[", name, "] takes a tensor of ", a_dims, " and one of ", b_dims, " dims; received ",
+            a->meta(), ", ", b->meta(), "; use matmul for other dims"),
+        a.site());
   }
-  return ops::named(name, [&] { return matmul(a, b); });
+  return ops::named(name, a.site(), [&] { return matmul(a, b); });
 }
 
 // Integer products accept only integer factors and remain integers.
@@ -277,9 +278,10 @@ Scalar factor(const char* op, const char* name, double value, const Tensor& prod
 Tensor add_product(const char* op, const TensorArg& input, const Tensor& product,
                    const AddmmOptions& options) {
   if (broadcast_shapes(input->shape(), product.shape(), op) != product.shape()) {
-    throw InvalidArgument(str("[", op, "] adds ", input->meta(), " to a product of ",
-                              product.meta(),
-                              "; the input must broadcast to the shape of the product"));
+    throw InvalidArgument(
+        str("[", op, "] adds ", input->meta(), " to a product of ", product.meta(),
+            "; the input must broadcast to the shape of the product"),
+        input.site());
   }
   const TensorArg scaled(product, input.site());
   const Scalar beta = factor(op, "beta", options.beta, product);
@@ -287,8 +289,9 @@ Tensor add_product(const char* op, const TensorArg& input, const Tensor& product
   if (options.beta == 0) return options.alpha == 1 ? product : mul(scaled, alpha);
   const Tensor own = ops::autocast(input, ops::kMatmul.autocast);
   const Tensor base = options.beta == 1 ? own : mul({own, input.site()}, beta);
-  return ops::named(
-      op, [&] { return add(TensorArg(base, input.site()), product, {.alpha = options.alpha}); });
+  return ops::named(op, input.site(), [&] {
+    return add(TensorArg(base, input.site()), product, {.alpha = options.alpha});
+  });
 }
 
 }  // namespace
@@ -304,7 +307,8 @@ Tensor mm(const TensorArg& a, const TensorArg& b) {
 Tensor bmm(const TensorArg& a, const TensorArg& b) {
   if (a->dim() == 3 && b->dim() == 3 && a->size(0) != b->size(0)) {
     throw InvalidArgument(str("[bmm] batch sizes differ; received ", a->meta(), ", ", b->meta(),
-                              "; use matmul to broadcast"));
+                              "; use matmul to broadcast"),
+                          a.site());
   }
   return matmul_of("bmm", a, 3, b, 3);
 }
@@ -329,9 +333,9 @@ Tensor baddbmm(const TensorArg& input, const TensorArg& batch1, const TensorArg&
 
 Tensor linear(const TensorArg& x, const TensorArg& weight, const TensorArg& bias) {
   if (weight->dim() == 1) {
-    return ops::named("linear", [&] {
+    return ops::named("linear", x.site(), [&] {
       Tensor y = matmul(x, weight);
-      if (!bias->defined()) return y;
+      if (!bias.defined()) return y;
       return add(TensorArg(y, x.site()), ops::autocast(bias, ops::kLinear.autocast));
     });
   }

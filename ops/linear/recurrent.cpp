@@ -54,7 +54,7 @@ Tensor from_state(const Tensor& hidden, const Parameters& parameters) {
 LstmState lstm_cell(const TensorArg& x, const LstmState& state, const TensorArg& weight_ih,
                     const TensorArg& weight_hh, const TensorArg& bias_ih,
                     const TensorArg& bias_hh) {
-  return ops::named("lstm_cell", [&]() -> LstmState {
+  return ops::named("lstm_cell", x.site(), [&]() -> LstmState {
     const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
     check_rows("lstm_cell", x, state.hidden, 4, parameters);
     const Tensor old_cell = ops::autocast(state.cell, ops::kLinear.autocast);
@@ -66,7 +66,7 @@ LstmState lstm_cell(const TensorArg& x, const LstmState& state, const TensorArg&
 
 Tensor gru_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,
                 const TensorArg& weight_hh, const TensorArg& bias_ih, const TensorArg& bias_hh) {
-  return ops::named("gru_cell", [&]() -> Tensor {
+  return ops::named("gru_cell", x.site(), [&]() -> Tensor {
     const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
     check_rows("gru_cell", x, hidden, 3, parameters);
     return ops::gru_gates({from_input(x, parameters), x.site()}, from_state(hidden, parameters),
@@ -77,7 +77,7 @@ Tensor gru_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& we
 Tensor rnn_tanh_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,
                      const TensorArg& weight_hh, const TensorArg& bias_ih,
                      const TensorArg& bias_hh) {
-  return ops::named("rnn_tanh_cell", [&]() -> Tensor {
+  return ops::named("rnn_tanh_cell", x.site(), [&]() -> Tensor {
     const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
     check_rows("rnn_tanh_cell", x, hidden, 1, parameters);
     return tanh(from_input(x, parameters) + from_state(hidden, parameters));
@@ -87,7 +87,7 @@ Tensor rnn_tanh_cell(const TensorArg& x, const TensorArg& hidden, const TensorAr
 Tensor rnn_relu_cell(const TensorArg& x, const TensorArg& hidden, const TensorArg& weight_ih,
                      const TensorArg& weight_hh, const TensorArg& bias_ih,
                      const TensorArg& bias_hh) {
-  return ops::named("rnn_relu_cell", [&]() -> Tensor {
+  return ops::named("rnn_relu_cell", x.site(), [&]() -> Tensor {
     const Parameters parameters{weight_ih, weight_hh, bias_ih, bias_hh};
     check_rows("rnn_relu_cell", x, hidden, 1, parameters);
     return relu(from_input(x, parameters) + from_state(hidden, parameters));

@@ -14,14 +14,14 @@
 namespace flow {
 
 Tensor normalize(const TensorArg& x, const NormalizeOptions& options) {
-  return ops::named("normalize", [&]() -> Tensor {
+  return ops::named("normalize", x.site(), [&]() -> Tensor {
     const Tensor length = norm(x, {.p = options.p, .dim = options.dim, .keepdim = true});
     return div(x, {clamp({length, x.site()}, {.min = options.eps}), x.site()});
   });
 }
 
 Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, const CosineOptions& options) {
-  return ops::named("cosine_similarity", [&]() -> Tensor {
+  return ops::named("cosine_similarity", a.site(), [&]() -> Tensor {
     const Site site = a.site();
     if (!(options.eps >= 0)) {
       throw InvalidArgument(
@@ -41,7 +41,7 @@ Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, const CosineOpt
 }
 
 Tensor pairwise_distance(const TensorArg& a, const TensorArg& b, const DistanceOptions& options) {
-  return ops::named("pairwise_distance", [&]() -> Tensor {
+  return ops::named("pairwise_distance", a.site(), [&]() -> Tensor {
     const Tensor difference = add({sub(a, b), a.site()}, options.eps);
     return norm({difference, a.site()}, {.p = options.p, .dim = -1, .keepdim = options.keepdim});
   });

@@ -57,7 +57,7 @@ bool next_choice(std::vector<int64_t>& choice, int64_t n, bool with_replacement)
 }  // namespace
 
 Tensor cross(const TensorArg& a, const TensorArg& b, const CrossOptions& options) {
-  return ops::named("cross", [&]() -> Tensor {
+  return ops::named("cross", a.site(), [&]() -> Tensor {
     const Site site = a.site();
     const Shape shape = broadcast_shapes(a->shape(), b->shape(), "cross");
     int64_t dim = -1;
@@ -82,7 +82,7 @@ Tensor cross(const TensorArg& a, const TensorArg& b, const CrossOptions& options
 }
 
 Tensor outer(const TensorArg& a, const TensorArg& b) {
-  return ops::named("outer", [&]() -> Tensor {
+  return ops::named("outer", a.site(), [&]() -> Tensor {
     if (a->dim() != 1 || b->dim() != 1) {
       throw InvalidArgument(
           str("[outer] takes two vectors; received ", a->meta(), ", ", b->meta(), "; flatten them"),
@@ -93,7 +93,7 @@ Tensor outer(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor kron(const TensorArg& a, const TensorArg& b) {
-  return ops::named("kron", [&]() -> Tensor {
+  return ops::named("kron", a.site(), [&]() -> Tensor {
     const Site site = a.site();
     const int64_t dims = std::max(a->dim(), b->dim());
     Shape left;
@@ -149,7 +149,7 @@ Shape leading_shape(const Tensor& x) {
 }  // namespace
 
 Tensor cdist(const TensorArg& a, const TensorArg& b, const CdistOptions& options) {
-  return ops::named("cdist", [&]() -> Tensor {
+  return ops::named("cdist", a.site(), [&]() -> Tensor {
     const Site site = a.site();
     if (a->dim() < 2 || b->dim() < 2 || a->size(-1) != b->size(-1) || !(options.p >= 0)) {
       throw InvalidArgument(str("[cdist] takes rows (…, P, M) and (…, R, M) and p >= 0; received ",
@@ -170,7 +170,7 @@ Tensor cdist(const TensorArg& a, const TensorArg& b, const CdistOptions& options
 }
 
 Tensor pdist(const TensorArg& x, double p) {
-  return ops::named("pdist", [&]() -> Tensor {
+  return ops::named("pdist", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (x->dim() != 2 || !(p >= 0)) {
       throw InvalidArgument(
@@ -192,7 +192,7 @@ Tensor pdist(const TensorArg& x, double p) {
 }
 
 Tensor cov(const TensorArg& x, const CovOptions& options) {
-  return ops::named("cov", [&]() -> Tensor {
+  return ops::named("cov", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (x->dim() > 2 || x->dtype() == DType::kBool) {
       throw InvalidArgument(
@@ -238,7 +238,7 @@ Tensor cov(const TensorArg& x, const CovOptions& options) {
 }
 
 Tensor corrcoef(const TensorArg& x) {
-  return ops::named("corrcoef", [&]() -> Tensor {
+  return ops::named("corrcoef", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     const Tensor c = cov(x);
     if (c.dim() == 0) return div({c, site}, c);
@@ -250,7 +250,7 @@ Tensor corrcoef(const TensorArg& x) {
 }
 
 Tensor renorm(const TensorArg& x, double p, int64_t dim, double maxnorm) {
-  return ops::named("renorm", [&]() -> Tensor {
+  return ops::named("renorm", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (x->dim() < 2 || !(p > 0) || !(maxnorm >= 0)) {
       throw InvalidArgument(
@@ -270,7 +270,7 @@ Tensor renorm(const TensorArg& x, double p, int64_t dim, double maxnorm) {
 }
 
 Tensor trapezoid(const TensorArg& y, const TrapezoidOptions& options) {
-  return ops::named("trapezoid", [&]() -> Tensor {
+  return ops::named("trapezoid", y.site(), [&]() -> Tensor {
     const Site site = y.site();
     const int64_t d = normalize_dim(options.dim, y->dim(), "trapezoid");
     const int64_t n = y->size(d);
@@ -288,7 +288,7 @@ Tensor trapezoid(const TensorArg& y, const TrapezoidOptions& options) {
 }
 
 Tensor cartesian_prod(const TensorListArg& tensors) {
-  return ops::named("cartesian_prod", [&]() -> Tensor {
+  return ops::named("cartesian_prod", tensors.site, [&]() -> Tensor {
     for (const Tensor& vector : tensors.tensors) {
       if (vector.dim() != 1) {
         throw InvalidArgument(str("[cartesian_prod] takes vectors; received ", vector.meta()),
@@ -304,7 +304,7 @@ Tensor cartesian_prod(const TensorListArg& tensors) {
 }
 
 Tensor combinations(const TensorArg& x, int64_t r, bool with_replacement) {
-  return ops::named("combinations", [&]() -> Tensor {
+  return ops::named("combinations", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (x->dim() != 1 || r < 0) {
       throw InvalidArgument(
@@ -327,7 +327,7 @@ Tensor combinations(const TensorArg& x, int64_t r, bool with_replacement) {
 }
 
 Tensor vander(const TensorArg& x, const VanderOptions& options) {
-  return ops::named("vander", [&]() -> Tensor {
+  return ops::named("vander", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     const int64_t count = options.N.value_or(x->numel());
     if (x->dim() != 1 || count < 0) {
@@ -350,7 +350,7 @@ Tensor vander(const TensorArg& x, const VanderOptions& options) {
 
 Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const TensorArg& weight,
                 const TensorArg& bias) {
-  return ops::named("bilinear", [&]() -> Tensor {
+  return ops::named("bilinear", x1.site(), [&]() -> Tensor {
     const Site site = x1.site();
     if (weight->dim() != 3 || x1->dim() != x2->dim() || x1->dim() < 1 ||
         x1->size(-1) != weight->size(1) || x2->size(-1) != weight->size(2)) {
@@ -368,7 +368,7 @@ Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const TensorArg& weigh
     shape.push_back(weight->size(2));
     const Tensor left = reshape({matmul(x1, {flat, site}), site}, shape);
     const Tensor y = sum({mul({left, site}, unsqueeze(x2, -2)), site}, -1);
-    return bias->defined() ? add({y, site}, bias) : y;
+    return bias.defined() ? add({y, site}, bias) : y;
   });
 }
 

@@ -10,6 +10,7 @@
 #include "ops/elementwise/unary.h"
 #include "ops/loss/cross_entropy_op.h"
 #include "ops/loss/loss_op.h"
+#include "ops/named_errors.h"
 #include "ops/norm/softmax.h"
 #include "ops/norm/softmax_op.h"
 #include "ops/reduce/reduce.h"
@@ -424,11 +425,13 @@ Tensor distribution_cross_entropy(const TensorArg& input, const Tensor& target,
   const Tensor& x = input.tensor();
   if (target.shape() != x.shape()) {
     throw InvalidArgument(str("[cross_entropy] a floating target must have the input's shape; ",
-                              "received ", x.meta(), ", ", target.meta()));
+                              "received ", x.meta(), ", ", target.meta()),
+                          input.site());
   }
   if (options.ignore_index >= 0) {
     throw InvalidArgument(str("[cross_entropy] ignore_index is ", options.ignore_index,
-                              "; it names classes, and the target is floating; leave it out"));
+                              "; it names classes, and the target is floating; leave it out"),
+                          input.site());
   }
   const int64_t classes = x.dim() == 1 ? 0 : 1;
   const auto num_classes = static_cast<double>(x.size(classes));
@@ -449,30 +452,36 @@ Tensor distribution_cross_entropy(const TensorArg& input, const Tensor& target,
 }  // namespace
 
 Tensor nll_loss(const TensorArg& input, const TensorArg& target, const NllLossOptions& options) {
-  const Reduction reduction = ops::parse_reduction(options.reduction, "nll_loss");
-  const Tensor x = ops::autocast(input, ops::kNllLoss.autocast);
-  const ClassLossAttrs attrs =
-      class_loss_attrs("nll_loss", x, options.weight, options.ignore_index, 0, reduction);
-  const Tensor loss = ops::nll(x, target.tensor(), options.weight, attrs, input.site());
-  return finish(loss, target, options.weight, attrs, reduction, input.site());
+  return ops::located(input.site(), [&]() -> Tensor {
+    const Reduction reduction = ops::parse_reduction(options.reduction, "nll_loss");
+    const Tensor x = ops::autocast(input, ops::kNllLoss.autocast);
+    const ClassLossAttrs attrs =
+        class_loss_attrs("nll_loss", x, options.weight, options.ignore_index, 0, reduction);
+    const Tensor loss = ops::nll(x, target.tensor(), options.weight, attrs, input.site());
+    return finish(loss, target, options.weight, attrs, reduction, input.site());
+  });
 }
 
 Tensor cross_entropy(const TensorArg& input, const TensorArg& target,
                      const CrossEntropyOptions& options) {
-  const Reduction reduction = ops::parse_reduction(options.reduction, "cross_entropy");
-  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
-    throw InvalidArgument(str("[cross_entropy] label_smoothing is ", options.label_smoothing,
-                              "; it must be between 0 and 1"));
-  }
-  const Tensor x = ops::autocast(input, ops::kCrossEntropy.autocast);
-  const ClassLossAttrs attrs = class_loss_attrs(
-      "cross_entropy", x, options.weight, options.ignore_index, options.label_smoothing, reduction);
-  if (is_floating(target->dtype())) {
-    return distribution_cross_entropy({x, input.site()}, target, options, reduction);
-  }
-  const Tensor loss = dispatch_multi<2>(ops::kCrossEntropy, {&x, &target.tensor(), &options.weight},
-                                        attrs, input.site())[0];
-  return finish(loss, target, options.weight, attrs, reduction, input.site());
+  return ops::located(input.site(), [&]() -> Tensor {
+    const Reduction reduction = ops::parse_reduction(options.reduction, "cross_entropy");
+    if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
+      throw InvalidArgument(str("[cross_entropy] label_smoothing is ", options.label_smoothing,
+                                "; it must be between 0 and 1"),
+                            input.site());
+    }
+    const Tensor x = ops::autocast(input, ops::kCrossEntropy.autocast);
+    const ClassLossAttrs attrs =
+        class_loss_attrs("cross_entropy", x, options.weight, options.ignore_index,
+                         options.label_smoothing, reduction);
+    if (is_floating(target->dtype())) {
+      return distribution_cross_entropy({x, input.site()}, target, options, reduction);
+    }
+    const Tensor loss = dispatch_multi<2>(
+        ops::kCrossEntropy, {&x, &target.tensor(), &options.weight}, attrs, input.site())[0];
+    return finish(loss, target, options.weight, attrs, reduction, input.site());
+  });
 }
 
 }  // namespace flow

@@ -136,7 +136,7 @@ Tensor as_rows(const TensorArg& targets, const TensorArg& lengths) {
 Tensor ctc_loss(const TensorArg& log_probs, const TensorArg& targets,
                 const TensorArg& input_lengths, const TensorArg& target_lengths,
                 const CtcOptions& options) {
-  return ops::named("ctc_loss", [&]() -> Tensor {
+  return ops::named("ctc_loss", log_probs.site(), [&]() -> Tensor {
     const Site site = log_probs.site();
     const auto reduction = ops::parse_reduction(options.reduction, "ctc_loss");
     const bool is_batch = log_probs->dim() == 3;

@@ -25,7 +25,7 @@ using ops::reduced;
 
 Tensor poisson_nll_loss(const TensorArg& input, const TensorArg& target,
                         const PoissonNllOptions& options) {
-  return ops::named("poisson_nll_loss", [&]() -> Tensor {
+  return ops::named("poisson_nll_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "poisson_nll_loss");
     const Tensor x = loss_operand(input);
@@ -47,7 +47,7 @@ Tensor poisson_nll_loss(const TensorArg& input, const TensorArg& target,
 
 Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, const TensorArg& var,
                          const GaussianNllOptions& options) {
-  return ops::named("gaussian_nll_loss", [&]() -> Tensor {
+  return ops::named("gaussian_nll_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "gaussian_nll_loss");
     Tensor variance = loss_operand(var);

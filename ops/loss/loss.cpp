@@ -267,9 +267,10 @@ Tensor call(const OpDef& op, const TensorArg& input, const TensorArg& target, Re
                 parameter);
   }
   if (x.shape() != t.shape()) {
+    const Site site = input.site();
     const Shape shape = broadcast_shapes(x.shape(), t.shape(), op.name);
-    return call(op, TensorArg(x.expand(shape, input.site()), input.site()), t.expand(shape),
-                reduction, parameter);
+    return call(op, {x.expand(shape, site), site}, {t.expand(shape, site), site}, reduction,
+                parameter);
   }
   const LossAttrs attrs{.reduces = reduction != Reduction::kNone,
                         .count = reduction == Reduction::kMean ? x.numel() : 1,
@@ -310,33 +311,40 @@ Tensor l1_loss(const TensorArg& input, const TensorArg& target, const LossOption
 
 Tensor smooth_l1_loss(const TensorArg& input, const TensorArg& target,
                       const SmoothL1Options& options) {
-  if (!(options.beta >= 0)) {
-    throw InvalidArgument(
-        str("[smooth_l1_loss] beta is ", options.beta, "; it must not be negative"));
-  }
-  return call(ops::kSmoothL1Loss, input, target,
-              ops::parse_reduction(options.reduction, "smooth_l1_loss"), options.beta);
+  return ops::located(input.site(), [&]() -> Tensor {
+    if (!(options.beta >= 0)) {
+      throw InvalidArgument(
+          str("[smooth_l1_loss] beta is ", options.beta, "; it must not be negative"),
+          input.site());
+    }
+    return call(ops::kSmoothL1Loss, input, target,
+                ops::parse_reduction(options.reduction, "smooth_l1_loss"), options.beta);
+  });
 }
 
 Tensor huber_loss(const TensorArg& input, const TensorArg& target, const HuberOptions& options) {
-  if (!(options.delta > 0)) {
-    throw InvalidArgument(str("[huber_loss] delta is ", options.delta, "; it must be positive"));
-  }
-  const Reduction reduction = ops::parse_reduction(options.reduction, "huber_loss");
-  if (!options.weight.defined()) {
-    return call(ops::kHuberLoss, input, target, reduction, options.delta);
-  }
-  return reduced(weighted_losses(ops::kHuberLoss, input, target, options.weight, options.delta),
-                 reduction, input.site());
+  return ops::located(input.site(), [&]() -> Tensor {
+    if (!(options.delta > 0)) {
+      throw InvalidArgument(str("[huber_loss] delta is ", options.delta, "; it must be positive"),
+                            input.site());
+    }
+    const Reduction reduction = ops::parse_reduction(options.reduction, "huber_loss");
+    if (!options.weight.defined()) {
+      return call(ops::kHuberLoss, input, target, reduction, options.delta);
+    }
+    return reduced(weighted_losses(ops::kHuberLoss, input, target, options.weight, options.delta),
+                   reduction, input.site());
+  });
 }
 
 Tensor binary_cross_entropy(const TensorArg& input, const TensorArg& target,
                             const BceOptions& options) {
-  return ops::named("binary_cross_entropy", [&]() -> Tensor {
+  return ops::named("binary_cross_entropy", input.site(), [&]() -> Tensor {
     const Reduction reduction = ops::parse_reduction(options.reduction, "binary_cross_entropy");
-    if (input->defined() && target->defined() && input->shape() != target->shape()) {
+    if (input.defined() && target.defined() && input->shape() != target->shape()) {
       throw InvalidArgument(str("[binary_cross_entropy] input and target must have one shape; ",
-                                "received ", input->meta(), ", ", target->meta()));
+                                "received ", input->meta(), ", ", target->meta()),
+                            input.site());
     }
     if (!options.weight.defined()) return call(ops::kBceLoss, input, target, reduction);
     const Tensor losses = call(ops::kBceLoss, input, target, Reduction::kNone);
@@ -346,12 +354,13 @@ Tensor binary_cross_entropy(const TensorArg& input, const TensorArg& target,
 
 Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg& target,
                                         const BceWithLogitsOptions& options) {
-  return ops::named("binary_cross_entropy_with_logits", [&]() -> Tensor {
+  return ops::named("binary_cross_entropy_with_logits", input.site(), [&]() -> Tensor {
     constexpr const char* kName = "binary_cross_entropy_with_logits";
     const Reduction reduction = ops::parse_reduction(options.reduction, kName);
-    if (input->defined() && target->defined() && input->shape() != target->shape()) {
+    if (input.defined() && target.defined() && input->shape() != target->shape()) {
       throw InvalidArgument(str("[", kName, "] input and target must have one shape; received ",
-                                input->meta(), ", ", target->meta()));
+                                input->meta(), ", ", target->meta()),
+                            input.site());
     }
     if (!options.weight.defined() && !options.pos_weight.defined()) {
       return call(ops::kBceWithLogitsLoss, input, target, reduction);
@@ -369,7 +378,7 @@ Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg&
 }
 
 Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOptions& options) {
-  return ops::named("kl_div", [&]() -> Tensor {
+  return ops::named("kl_div", input.site(), [&]() -> Tensor {
     const Tensor log_q = loss_operand(input), p = loss_operand(target);
     const Tensor losses = options.log_target
                               ? mul(exp(p), sub(p, log_q))

@@ -43,7 +43,7 @@ Tensor positive_part(const TensorArg& x) {
 
 Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
                            const MarginOptions& options) {
-  return ops::named("margin_ranking_loss", [&]() -> Tensor {
+  return ops::named("margin_ranking_loss", a.site(), [&]() -> Tensor {
     const auto reduction = parse_reduction(options.reduction, "margin_ranking_loss");
     if (a->dim() != b->dim() || a->dim() != target->dim()) {
       throw InvalidArgument(
@@ -60,7 +60,7 @@ Tensor margin_ranking_loss(const TensorArg& a, const TensorArg& b, const TensorA
 
 Tensor hinge_embedding_loss(const TensorArg& input, const TensorArg& target,
                             const HingeOptions& options) {
-  return ops::named("hinge_embedding_loss", [&]() -> Tensor {
+  return ops::named("hinge_embedding_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "hinge_embedding_loss");
     const Tensor x = loss_operand(input);
@@ -73,7 +73,7 @@ Tensor hinge_embedding_loss(const TensorArg& input, const TensorArg& target,
 
 Tensor cosine_embedding_loss(const TensorArg& a, const TensorArg& b, const TensorArg& target,
                              const CosineEmbeddingOptions& options) {
-  return ops::named("cosine_embedding_loss", [&]() -> Tensor {
+  return ops::named("cosine_embedding_loss", a.site(), [&]() -> Tensor {
     const Site site = a.site();
     const auto reduction = parse_reduction(options.reduction, "cosine_embedding_loss");
     if (a->dim() != b->dim() || a->dim() != target->dim() + 1 || a->dim() > 2) {
@@ -98,7 +98,7 @@ Tensor cosine_embedding_loss(const TensorArg& a, const TensorArg& b, const Tenso
 
 Tensor soft_margin_loss(const TensorArg& input, const TensorArg& target,
                         const SoftMarginOptions& options) {
-  return ops::named("soft_margin_loss", [&]() -> Tensor {
+  return ops::named("soft_margin_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "soft_margin_loss");
     const Tensor agreement = mul({loss_operand(input), site}, target);
@@ -108,7 +108,7 @@ Tensor soft_margin_loss(const TensorArg& input, const TensorArg& target,
 
 Tensor multi_margin_loss(const TensorArg& input, const TensorArg& target,
                          const MultiMarginOptions& options) {
-  return ops::named("multi_margin_loss", [&]() -> Tensor {
+  return ops::named("multi_margin_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "multi_margin_loss");
     if (options.p != 1 && options.p != 2) {
@@ -138,7 +138,7 @@ Tensor multi_margin_loss(const TensorArg& input, const TensorArg& target,
 
 Tensor multilabel_margin_loss(const TensorArg& input, const TensorArg& target,
                               const MultilabelMarginOptions& options) {
-  return ops::named("multilabel_margin_loss", [&]() -> Tensor {
+  return ops::named("multilabel_margin_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "multilabel_margin_loss");
     if (input->dim() < 1 || input->dim() > 2 || input->shape() != target->shape()) {
@@ -169,7 +169,7 @@ Tensor multilabel_margin_loss(const TensorArg& input, const TensorArg& target,
 
 Tensor multilabel_soft_margin_loss(const TensorArg& input, const TensorArg& target,
                                    const MultilabelSoftMarginOptions& options) {
-  return ops::named("multilabel_soft_margin_loss", [&]() -> Tensor {
+  return ops::named("multilabel_soft_margin_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "multilabel_soft_margin_loss");
     const Tensor x = loss_operand(input);
@@ -184,7 +184,7 @@ Tensor multilabel_soft_margin_loss(const TensorArg& input, const TensorArg& targ
 
 Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
                            const TensorArg& negative, const TripletOptions& options) {
-  return ops::named("triplet_margin_loss", [&]() -> Tensor {
+  return ops::named("triplet_margin_loss", anchor.site(), [&]() -> Tensor {
     const Site site = anchor.site();
     const auto reduction = parse_reduction(options.reduction, "triplet_margin_loss");
     const DistanceOptions distance{.p = options.p, .eps = options.eps};
@@ -208,7 +208,7 @@ Tensor triplet_margin_loss(const TensorArg& anchor, const TensorArg& positive,
 Tensor triplet_margin_with_distance_loss(const TensorArg& anchor, const TensorArg& positive,
                                          const TensorArg& negative,
                                          const TripletDistanceOptions& options) {
-  return ops::named("triplet_margin_with_distance_loss", [&]() -> Tensor {
+  return ops::named("triplet_margin_with_distance_loss", anchor.site(), [&]() -> Tensor {
     const Site site = anchor.site();
     const auto reduction = parse_reduction(options.reduction, "triplet_margin_with_distance_loss");
     const auto distance = [&](const Tensor& a, const Tensor& b) {
@@ -225,7 +225,7 @@ Tensor triplet_margin_with_distance_loss(const TensorArg& anchor, const TensorAr
 
 Tensor combined_margin_loss(const TensorArg& input, const TensorArg& label,
                             const CombinedMarginOptions& options) {
-  return ops::named("combined_margin_loss", [&]() -> Tensor {
+  return ops::named("combined_margin_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     if (!is_floating(input->dtype()) || input->dim() != 2 || label->dim() != 1 ||
         label->size(0) != input->size(0)) {

@@ -326,16 +326,18 @@ int64_t parts_of(const TensorArg& x, BatchStats stats) {
 
 void check_statistics(const TensorArg& x, const Tensor& running_mean, const Tensor& running_var) {
   if (x->dim() < 2) {
-    throw InvalidArgument(str("[batch_norm] takes (N, C, ...); received ", x->meta()));
+    throw InvalidArgument(str("[batch_norm] takes (N, C, ...); received ", x->meta()), x.site());
   }
   if (running_mean.defined() != running_var.defined()) {
     throw InvalidArgument(
-        "[batch_norm] only one of running_mean and running_var is defined; give both or none");
+        "[batch_norm] only one of running_mean and running_var is defined; give both or none",
+        x.site());
   }
   for (const Tensor* statistic : {&running_mean, &running_var}) {
     if (statistic->defined() && !(statistic->shape() == Shape{x->size(1)})) {
       throw InvalidArgument(str("[batch_norm] running statistics must have shape (", x->size(1),
-                                ",), one element for each channel; received ", statistic->meta()));
+                                ",), one element for each channel; received ", statistic->meta()),
+                            x.site());
     }
   }
 }
@@ -400,23 +402,25 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
   const BatchNormCall call{x, parameter_of(options.weight, x->dtype()),
                            parameter_of(options.bias, x->dtype()), options.eps,
                            options.training ? parts_of(x, options.stats) : 1};
-  if (!options.training && running_mean->defined()) {
+  if (!options.training && running_mean.defined()) {
     return normalise(call, running_mean, running_var);
   }
   if (!options.training) {
     throw InvalidArgument(
         str("[batch_norm] evaluation needs running_mean and running_var; received ", x->meta(),
-            " alone; give them, or training = true"));
+            " alone; give them, or training = true"),
+        x.site());
   }
   const int64_t count = x->numel() / std::max<int64_t>(x->size(1), 1) / call.parts;
   if (count < 2) {
-    throw InvalidArgument(str("[batch_norm] training needs more than one value per channel; ",
-                              "received ", x->meta(),
-                              call.parts > 1 ? " for the statistics of each rank" : "",
-                              "; use a larger batch or eval()"));
+    throw InvalidArgument(
+        str("[batch_norm] training needs more than one value per channel; ", "received ", x->meta(),
+            call.parts > 1 ? " for the statistics of each rank" : "",
+            "; use a larger batch or eval()"),
+        x.site());
   }
   const Normalised result = normalise_by_batch(call, count);
-  if (running_mean->defined()) {
+  if (running_mean.defined()) {
     const Tensor constant = result.moments.detach();
     update_statistics(running_mean, running_var, constant, {options.momentum, count}, x.site());
   }

@@ -23,7 +23,7 @@ void update(const Tensor& running, const Tensor& values, double momentum, Site s
 }  // namespace
 
 Tensor instance_norm(const TensorArg& x, const InstanceNormOptions& options) {
-  return ops::named("instance_norm", [&]() -> Tensor {
+  return ops::named("instance_norm", x.site(), [&]() -> Tensor {
     const Tensor none;
     return instance_norm(x, {none, x.site()}, {none, x.site()}, options);
   });
@@ -31,9 +31,9 @@ Tensor instance_norm(const TensorArg& x, const InstanceNormOptions& options) {
 
 Tensor instance_norm(const TensorArg& x, const TensorArg& running_mean,
                      const TensorArg& running_var, const InstanceNormOptions& options) {
-  return ops::named("instance_norm", [&]() -> Tensor {
-    const bool has_statistics = running_mean->defined() && running_var->defined();
-    if (x->dim() < 2 || running_mean->defined() != running_var->defined()) {
+  return ops::named("instance_norm", x.site(), [&]() -> Tensor {
+    const bool has_statistics = running_mean.defined() && running_var.defined();
+    if (x->dim() < 2 || running_mean.defined() != running_var.defined()) {
       throw InvalidArgument(str("[instance_norm] takes (N, C, ...) and both running statistics or "
                                 "none; received ",
                                 x->meta()),

@@ -6,6 +6,7 @@
 #include "ops/autocast.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
+#include "ops/named_errors.h"
 #include "ops/norm/group_norm_op.h"
 #include "ops/norm/norm_op.h"
 #include "ops/reduce/reduce.h"
@@ -273,17 +274,22 @@ double machine_eps(DType dtype) {
 
 Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
                   const NormalizationOptions& options) {
-  check_normalized_shape("layer_norm", x, normalized_shape);
-  const ops::NormAttrs attrs{normalized_shape.size(), options.eps};
-  return dispatch(ops::kLayerNorm, {&x.tensor(), &options.weight, &options.bias}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    check_normalized_shape("layer_norm", x, normalized_shape);
+    const ops::NormAttrs attrs{normalized_shape.size(), options.eps};
+    return dispatch(ops::kLayerNorm, {&x.tensor(), &options.weight, &options.bias}, attrs,
+                    x.site());
+  });
 }
 
 Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape, const RmsNormOptions& options) {
-  check_normalized_shape("rms_norm", x, normalized_shape);
-  const Tensor rows = ops::autocast(x, ops::kRmsNorm.autocast);
-  const double eps = options.eps ? *options.eps : machine_eps(rows.dtype());
-  const ops::NormAttrs attrs{normalized_shape.size(), eps};
-  return dispatch(ops::kRmsNorm, {&rows, &options.weight}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    check_normalized_shape("rms_norm", x, normalized_shape);
+    const Tensor rows = ops::autocast(x, ops::kRmsNorm.autocast);
+    const double eps = options.eps ? *options.eps : machine_eps(rows.dtype());
+    const ops::NormAttrs attrs{normalized_shape.size(), eps};
+    return dispatch(ops::kRmsNorm, {&rows, &options.weight}, attrs, x.site());
+  });
 }
 
 namespace {
@@ -292,18 +298,21 @@ void check_groups(const TensorArg& x, int64_t num_groups, const NormalizationOpt
   const Shape& shape = x->shape();
   if (shape.size() < 2 || num_groups < 1 || shape[1] % num_groups != 0) {
     throw InvalidArgument(str("[group_norm] channels (dim 1) must divide into ", num_groups,
-                              " groups; received ", x->meta()));
+                              " groups; received ", x->meta()),
+                          x.site());
   }
   for (const Tensor& parameter : {options.weight, options.bias}) {
     if (!parameter.defined() || parameter.shape() == Shape{shape[1]}) continue;
-    throw InvalidArgument(str("[group_norm] weight and bias have one element for each of the ",
-                              shape[1], " channels; received ", parameter.meta(), " for ",
-                              x->meta()));
+    throw InvalidArgument(
+        str("[group_norm] weight and bias have one element for each of the ", shape[1],
+            " channels; received ", parameter.meta(), " for ", x->meta()),
+        x.site());
   }
   if (shape.numel() > 0 && shape.numel() == shape[0] * shape[1] &&
       shape[0] * shape[1] == num_groups) {
     throw InvalidArgument(str("[group_norm] a group of one value has no statistics; received ",
-                              x->meta(), " and ", num_groups, " groups"));
+                              x->meta(), " and ", num_groups, " groups"),
+                          x.site());
   }
 }
 

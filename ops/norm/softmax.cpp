@@ -4,6 +4,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/unary.h"
+#include "ops/named_errors.h"
 #include "ops/norm/softmax_op.h"
 #include "ops/reduce/extrema.h"
 #include "ops/reduce/reduce.h"
@@ -194,21 +195,25 @@ void register_softmax(OpTable& table) {
 }  // namespace ops
 
 Tensor softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options) {
-  if (options.dtype) {
-    const Tensor wide = cast(x, *options.dtype);
-    return cast({softmax({wide, x.site()}, dim), x.site()}, *options.dtype);
-  }
-  const ops::SoftmaxAttrs attrs{normalize_dim(dim, x->dim(), "softmax")};
-  return dispatch(ops::kSoftmax, {&x.tensor()}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    if (options.dtype) {
+      const Tensor wide = cast(x, *options.dtype);
+      return cast({softmax({wide, x.site()}, dim), x.site()}, *options.dtype);
+    }
+    const ops::SoftmaxAttrs attrs{normalize_dim(dim, x->dim(), "softmax")};
+    return dispatch(ops::kSoftmax, {&x.tensor()}, attrs, x.site());
+  });
 }
 
 Tensor log_softmax(const TensorArg& x, int64_t dim, const SoftmaxOptions& options) {
-  if (options.dtype) {
-    const Tensor wide = cast(x, *options.dtype);
-    return cast({log_softmax({wide, x.site()}, dim), x.site()}, *options.dtype);
-  }
-  const ops::SoftmaxAttrs attrs{normalize_dim(dim, x->dim(), "log_softmax")};
-  return dispatch(ops::kLogSoftmax, {&x.tensor()}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    if (options.dtype) {
+      const Tensor wide = cast(x, *options.dtype);
+      return cast({log_softmax({wide, x.site()}, dim), x.site()}, *options.dtype);
+    }
+    const ops::SoftmaxAttrs attrs{normalize_dim(dim, x->dim(), "log_softmax")};
+    return dispatch(ops::kLogSoftmax, {&x.tensor()}, attrs, x.site());
+  });
 }
 
 Tensor ReduceMethods::softmax(int64_t dim, Site site) const {

@@ -78,7 +78,7 @@ void sgd_update(const TensorArg& param, const TensorArg& grad, const TensorArg& 
       .maximize = options.maximize,
       .is_first = options.is_first,
   };
-  if (momentum_buffer->defined()) {
+  if (momentum_buffer.defined()) {
     dispatch_multi<2>(ops::kSgdMomentumUpdate,
                       {&param.tensor(), &grad.tensor(), &momentum_buffer.tensor(),
                        &options.lr_tensor, &options.momentum_tensor},

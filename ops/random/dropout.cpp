@@ -78,7 +78,8 @@ void register_dropout(OpTable& table) {
 
 Tensor dropout(const TensorArg& x, const DropoutOptions& options) {
   if (!(options.p >= 0 && options.p <= 1)) {
-    throw InvalidArgument(str("[dropout] p is ", options.p, "; give a probability from 0 to 1"));
+    throw InvalidArgument(str("[dropout] p is ", options.p, "; give a probability from 0 to 1"),
+                          x.site());
   }
   if (!options.training || options.p == 0) return x.tensor();
   return dispatch_multi<2>(ops::kDropout, {&x.tensor()}, ops::DropoutAttrs{options.p}, x.site())[0];

@@ -40,7 +40,7 @@ void check_weights(const Tensor& weights, Site site) {
 }  // namespace
 
 Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOptions& options) {
-  return ops::named("multinomial", [&]() -> Tensor {
+  return ops::named("multinomial", p.site(), [&]() -> Tensor {
     const Site site = p.site();
     if ((p->dim() != 1 && p->dim() != 2) || !is_floating(p->dtype()) || num_samples < 1 ||
         p->size(-1) == 0 || (!options.replacement && num_samples > p->size(-1))) {

@@ -142,21 +142,25 @@ Tensor checked_std(const Tensor& std, Site site) {
 }  // namespace
 
 Tensor rand(const Shape& shape, const TensorOptions& options, Site site) {
-  return draw(ops::kUniform, 0, 1, shape, options, "rand", site);
+  return ops::located(
+      site, [&]() -> Tensor { return draw(ops::kUniform, 0, 1, shape, options, "rand", site); });
 }
 
 Tensor randn(const Shape& shape, const TensorOptions& options, Site site) {
-  return draw(ops::kNormal, 0, 1, shape, options, "randn", site);
+  return ops::located(
+      site, [&]() -> Tensor { return draw(ops::kNormal, 0, 1, shape, options, "randn", site); });
 }
 
 Tensor normal(double mean, double std, const Shape& shape, const TensorOptions& options,
               Site site) {
-  check_std(std, "normal", site);
-  return draw(ops::kNormal, mean, std, shape, options, "normal", site);
+  return ops::located(site, [&]() -> Tensor {
+    check_std(std, "normal", site);
+    return draw(ops::kNormal, mean, std, shape, options, "normal", site);
+  });
 }
 
 Tensor normal(const TensorArg& mean, const TensorArg& std) {
-  return ops::named("normal", [&]() -> Tensor {
+  return ops::named("normal", mean.site(), [&]() -> Tensor {
     const Shape shape = broadcast_shapes(mean->shape(), std->shape(), "normal");
     const TensorArg like = mean->shape() == shape ? mean : std;
     const Tensor wide = expand(like, shape);
@@ -167,14 +171,14 @@ Tensor normal(const TensorArg& mean, const TensorArg& std) {
 }
 
 Tensor normal(const TensorArg& mean, double std) {
-  return ops::named("normal", [&]() -> Tensor {
+  return ops::named("normal", mean.site(), [&]() -> Tensor {
     check_std(std, "normal", mean.site());
     return add({mul({randn_like(mean), mean.site()}, std), mean.site()}, mean).detach();
   });
 }
 
 Tensor normal(double mean, const TensorArg& std) {
-  return ops::named("normal", [&]() -> Tensor {
+  return ops::named("normal", std.site(), [&]() -> Tensor {
     const Tensor spreads = checked_std(std.tensor(), std.site());
     const Tensor draws = randn_like({spreads, std.site()});
     return add({mul({draws, std.site()}, {spreads, std.site()}), std.site()}, mean).detach();
@@ -183,14 +187,16 @@ Tensor normal(double mean, const TensorArg& std) {
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options,
                Site site) {
-  if (low >= high) {
-    throw InvalidArgument(str("[randint] needs low < high; got ", low, " and ", high), site);
-  }
-  const LayoutAttrs layout = resolve_random(shape, DType::kInt64, options, false, "randint");
-  ops::check_fill_value(layout.dtype, low, "randint", site);
-  ops::check_fill_value(layout.dtype, high - 1, "randint", site);
-  return ops::with_grad(dispatch(ops::kRandint, {}, ops::RandintAttrs{layout, low, high}, site),
-                        options, "randint");
+  return ops::located(site, [&]() -> Tensor {
+    if (low >= high) {
+      throw InvalidArgument(str("[randint] needs low < high; got ", low, " and ", high), site);
+    }
+    const LayoutAttrs layout = resolve_random(shape, DType::kInt64, options, false, "randint");
+    ops::check_fill_value(layout.dtype, low, "randint", site);
+    ops::check_fill_value(layout.dtype, high - 1, "randint", site);
+    return ops::with_grad(dispatch(ops::kRandint, {}, ops::RandintAttrs{layout, low, high}, site),
+                          options, "randint");
+  });
 }
 
 Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options, Site site) {
@@ -198,29 +204,32 @@ Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options, S
 }
 
 Tensor randperm(int64_t n, const TensorOptions& options, Site site) {
-  if (n < 0) throw InvalidArgument(str("[randperm] n must not be negative; got ", n), site);
-  const LayoutAttrs layout = resolve_random({n}, DType::kInt64, options, false, "randperm");
-  return dispatch(ops::kRandperm, {}, layout, site);
+  return ops::located(site, [&]() -> Tensor {
+    if (n < 0) throw InvalidArgument(str("[randperm] n must not be negative; got ", n), site);
+    const LayoutAttrs layout = resolve_random({n}, DType::kInt64, options, false, "randperm");
+    return dispatch(ops::kRandperm, {}, layout, site);
+  });
 }
 
 Tensor rand_like(const TensorArg& x, const TensorOptions& options) {
-  return ops::named("rand_like",
+  return ops::named("rand_like", x.site(),
                     [&]() -> Tensor { return rand(x->shape(), like(x, options), x.site()); });
 }
 
 Tensor randn_like(const TensorArg& x, const TensorOptions& options) {
-  return ops::named("randn_like",
+  return ops::named("randn_like", x.site(),
                     [&]() -> Tensor { return randn(x->shape(), like(x, options), x.site()); });
 }
 
 Tensor randint_like(const TensorArg& x, int64_t low, int64_t high, const TensorOptions& options) {
-  return ops::named("randint_like", [&]() -> Tensor {
+  return ops::named("randint_like", x.site(), [&]() -> Tensor {
     return randint(low, high, x->shape(), like(x, options), x.site());
   });
 }
 
 Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& options) {
-  return ops::named("randint_like", [&]() -> Tensor { return randint_like(x, 0, high, options); });
+  return ops::named("randint_like", x.site(),
+                    [&]() -> Tensor { return randint_like(x, 0, high, options); });
 }
 
 Tensor bernoulli(const TensorArg& p) {
@@ -232,7 +241,7 @@ const Tensor& InPlaceMethods::uniform_(double from, double to, Site site) const 
     throw InvalidArgument(str("[uniform_] needs from <= to; got ", from, " and ", to), site);
   }
   const ops::DrawInPlaceAttrs attrs{from, to};
-  ops::named_in_place(ops::kUniformFill,
+  ops::named_in_place(ops::kUniformFill, site,
                       [&] { dispatch_in_place(ops::kUniformFill, {&self()}, &attrs, site); });
   return self();
 }
@@ -240,7 +249,7 @@ const Tensor& InPlaceMethods::uniform_(double from, double to, Site site) const 
 const Tensor& InPlaceMethods::normal_(double mean, double std, Site site) const {
   check_std(std, "normal_", site);
   const ops::DrawInPlaceAttrs attrs{mean, std};
-  ops::named_in_place(ops::kNormalFill,
+  ops::named_in_place(ops::kNormalFill, site,
                       [&] { dispatch_in_place(ops::kNormalFill, {&self()}, &attrs, site); });
   return self();
 }

@@ -186,11 +186,11 @@ Tensor amin(const TensorArg& x, const Ints& dims, const KeepdimOptions& options)
 }
 
 Tensor max(const TensorArg& x) {
-  return ops::named("max", [&] { return ops::find(ops::kAmax, x, {}, {}); });
+  return ops::named("max", x.site(), [&] { return ops::find(ops::kAmax, x, {}, {}); });
 }
 
 Tensor min(const TensorArg& x) {
-  return ops::named("min", [&] { return ops::find(ops::kAmin, x, {}, {}); });
+  return ops::named("min", x.site(), [&] { return ops::find(ops::kAmin, x, {}, {}); });
 }
 
 ValuesIndices max(const TensorArg& x, int64_t dim, const KeepdimOptions& options) {

@@ -180,7 +180,7 @@ Tensor at_rank(const TensorArg& lines, const Tensor& count, double q,
 
 Tensor quantiles(const char* name, const TensorArg& x, const std::vector<double>& ranks,
                  const QuantileOptions& options, bool ignores_nan) {
-  return named(name, [&]() -> Tensor {
+  return named(name, x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (!is_floating(x->dtype()) || x->numel() == 0) {
       throw InvalidArgument(str("[quantile] takes floating numbers, at least one; received ",
@@ -222,7 +222,8 @@ Tensor quantiles(const char* name, const TensorArg& x, const std::vector<double>
 }  // namespace ops
 
 Tensor median(const TensorArg& x) {
-  return ops::named("median", [&] { return dispatch(ops::kMedianOfAll, {&x.tensor()}, x.site()); });
+  return ops::named("median", x.site(),
+                    [&] { return dispatch(ops::kMedianOfAll, {&x.tensor()}, x.site()); });
 }
 
 ValuesIndices median(const TensorArg& x, int64_t dim, const KeepdimOptions& options) {
@@ -230,7 +231,7 @@ ValuesIndices median(const TensorArg& x, int64_t dim, const KeepdimOptions& opti
 }
 
 Tensor nanmedian(const TensorArg& x) {
-  return ops::named("nanmedian",
+  return ops::named("nanmedian", x.site(),
                     [&] { return dispatch(ops::kNanmedianOfAll, {&x.tensor()}, x.site()); });
 }
 

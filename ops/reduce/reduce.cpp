@@ -8,6 +8,7 @@
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
+#include "ops/named_errors.h"
 #include "ops/reduce/reduce_op.h"
 #include "ops/reduce/reduce_rows.h"
 #include "ops/reduce/scan.h"
@@ -334,12 +335,14 @@ Tensor mean(const TensorArg& x) {
 }
 
 Tensor mean(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
-  ops::MeanAttrs attrs{ops::reduction_dims(dims, x->dim(), "mean"), options.keepdim};
-  attrs.count = ops::reduced_count(x->shape(), attrs.dims);
-  if (!options.dtype) [[likely]]
-    return dispatch(ops::kMean, {&x.tensor()}, attrs, x.site());
-  const Tensor wide = cast(x, *options.dtype);
-  return dispatch(ops::kMean, {&wide}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    ops::MeanAttrs attrs{ops::reduction_dims(dims, x->dim(), "mean"), options.keepdim};
+    attrs.count = ops::reduced_count(x->shape(), attrs.dims);
+    if (!options.dtype) [[likely]]
+      return dispatch(ops::kMean, {&x.tensor()}, attrs, x.site());
+    const Tensor wide = cast(x, *options.dtype);
+    return dispatch(ops::kMean, {&wide}, attrs, x.site());
+  });
 }
 
 Tensor sum_to(const TensorArg& x, const Shape& shape) {

@@ -219,15 +219,19 @@ Tensor scan_as(const TensorArg& x, const ScanOptions& options, const Scan& scan)
 }  // namespace
 
 Tensor cumsum(const TensorArg& x, int64_t dim, const ScanOptions& options) {
-  return scan_as(x, options, [dim](const TensorArg& wide) {
-    return ops::cumsum_from(wide, {normalize_dim(dim, wide->dim(), "cumsum"), false});
+  return ops::located(x.site(), [&]() -> Tensor {
+    return scan_as(x, options, [dim](const TensorArg& wide) {
+      return ops::cumsum_from(wide, {normalize_dim(dim, wide->dim(), "cumsum"), false});
+    });
   });
 }
 
 Tensor cumprod(const TensorArg& x, int64_t dim, const ScanOptions& options) {
-  return scan_as(x, options, [dim](const TensorArg& wide) {
-    const ops::CumprodAttrs attrs{normalize_dim(dim, wide->dim(), "cumprod")};
-    return dispatch(ops::kCumprod, {&wide.tensor()}, attrs, wide.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    return scan_as(x, options, [dim](const TensorArg& wide) {
+      const ops::CumprodAttrs attrs{normalize_dim(dim, wide->dim(), "cumprod")};
+      return dispatch(ops::kCumprod, {&wide.tensor()}, attrs, wide.site());
+    });
   });
 }
 
@@ -250,11 +254,13 @@ ValuesIndices cummin(const TensorArg& x, int64_t dim) {
 }
 
 Tensor logcumsumexp(const TensorArg& x, int64_t dim) {
-  return ops::logcumsumexp_from(x, {normalize_dim(dim, x->dim(), "logcumsumexp"), false});
+  return ops::located(x.site(), [&]() -> Tensor {
+    return ops::logcumsumexp_from(x, {normalize_dim(dim, x->dim(), "logcumsumexp"), false});
+  });
 }
 
 Tensor diff(const TensorArg& x, const DiffOptions& options) {
-  return ops::named("diff", [&]() -> Tensor {
+  return ops::named("diff", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (x->dim() == 0 || options.n < 0) {
       throw InvalidArgument(str("[diff] takes x of at least one dim and n >= 0; received ",

@@ -175,11 +175,11 @@ double divisor(const TensorArg& x, const Shape& dims, const VarOptions& options)
 }  // namespace ops
 
 Tensor var(const TensorArg& x) {
-  return ops::named("var", [&]() -> Tensor { return var(x, Ints()); });
+  return ops::named("var", x.site(), [&]() -> Tensor { return var(x, Ints()); });
 }
 
 Tensor var(const TensorArg& x, const Ints& dims, const VarOptions& options) {
-  return ops::named("var", [&]() -> Tensor {
+  return ops::named("var", x.site(), [&]() -> Tensor {
     if (ops::is_narrow(x)) {
       return ops::rounded_once(x, [&](const TensorArg& wide) { return var(wide, dims, options); });
     }
@@ -192,12 +192,12 @@ Tensor var(const TensorArg& x, const Ints& dims, const VarOptions& options) {
 }
 
 Tensor std(const TensorArg& x) {
-  return ops::named("std", [&]() -> Tensor { return std(x, Ints()); });
+  return ops::named("std", x.site(), [&]() -> Tensor { return std(x, Ints()); });
 }
 
 // Computed as a norm, whose gradient is zero where all elements are equal.
 Tensor std(const TensorArg& x, const Ints& dims, const VarOptions& options) {
-  return ops::named("std", [&]() -> Tensor {
+  return ops::named("std", x.site(), [&]() -> Tensor {
     if (ops::is_narrow(x)) {
       return ops::rounded_once(x, [&](const TensorArg& wide) { return std(wide, dims, options); });
     }
@@ -211,12 +211,14 @@ Tensor std(const TensorArg& x, const Ints& dims, const VarOptions& options) {
 }
 
 Tensor norm(const TensorArg& x, const NormOptions& options) {
-  return ops::norm_over(x, ops::reduction_dims(options.dim, x->dim(), "norm"), options.keepdim,
-                        options.p);
+  return ops::located(x.site(), [&]() -> Tensor {
+    return ops::norm_over(x, ops::reduction_dims(options.dim, x->dim(), "norm"), options.keepdim,
+                          options.p);
+  });
 }
 
 Tensor vector_norm(const TensorArg& x, const VectorNormOptions& options) {
-  return ops::named("vector_norm", [&]() -> Tensor {
+  return ops::named("vector_norm", x.site(), [&]() -> Tensor {
     return norm(x, {.p = options.ord, .dim = options.dim, .keepdim = options.keepdim});
   });
 }
@@ -226,12 +228,14 @@ Tensor logsumexp(const TensorArg& x) {
 }
 
 Tensor logsumexp(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
-  const ops::ReduceAttrs attrs{ops::reduction_dims(dims, x->dim(), "logsumexp"), options.keepdim};
-  if (is_floating(x->dtype())) {
-    return dispatch(ops::kLogsumexp, {&x.tensor()}, attrs, x.site());
-  }
-  const Tensor wide = cast(x, default_dtype());
-  return dispatch(ops::kLogsumexp, {&wide}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    const ops::ReduceAttrs attrs{ops::reduction_dims(dims, x->dim(), "logsumexp"), options.keepdim};
+    if (is_floating(x->dtype())) {
+      return dispatch(ops::kLogsumexp, {&x.tensor()}, attrs, x.site());
+    }
+    const Tensor wide = cast(x, default_dtype());
+    return dispatch(ops::kLogsumexp, {&wide}, attrs, x.site());
+  });
 }
 
 Tensor nanmean(const TensorArg& x) {
@@ -239,7 +243,7 @@ Tensor nanmean(const TensorArg& x) {
 }
 
 Tensor nanmean(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
-  return ops::named("nanmean", [&]() -> Tensor {
+  return ops::named("nanmean", x.site(), [&]() -> Tensor {
     if (!is_floating(x->dtype()) || !is_floating(options.dtype.value_or(x->dtype()))) {
       throw InvalidArgument(
           str("[nanmean] takes floating numbers and a floating dtype; received ", x->meta(),
@@ -254,7 +258,7 @@ Tensor nanmean(const TensorArg& x, const Ints& dims, const ReduceOptions& option
 }
 
 Tensor count_nonzero(const TensorArg& x, const Ints& dims) {
-  return ops::named("count_nonzero", [&]() -> Tensor {
+  return ops::named("count_nonzero", x.site(), [&]() -> Tensor {
     if (x->dtype() == DType::kBool) return sum(x, dims);
     return sum({ne(x, 0), x.site()}, dims);
   });

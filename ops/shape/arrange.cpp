@@ -23,7 +23,9 @@ std::vector<Tensor> each(const TensorListArg& tensors, const Fn& fn) {
 
 Tensor joined(const char* name, const TensorListArg& tensors, Tensor (*fit)(const TensorArg&),
               int64_t dim) {
-  return ops::named(name, [&] { return cat({each(tensors, fit), tensors.site}, dim); });
+  return ops::named(name, tensors.site, [&] {
+    return cat({each(tensors, fit), tensors.site}, dim);
+  });
 }
 
 Tensor as_column(const TensorArg& x) {
@@ -63,7 +65,7 @@ Tensor column_stack(const TensorListArg& tensors) {
 }
 
 Tensor block_diag(const TensorListArg& tensors) {
-  return ops::named("block_diag", [&]() -> Tensor {
+  return ops::named("block_diag", tensors.site, [&]() -> Tensor {
     const Site site = tensors.site;
     int64_t columns = 0;
     std::vector<Tensor> blocks;
@@ -85,7 +87,7 @@ Tensor block_diag(const TensorListArg& tensors) {
 }
 
 std::vector<Tensor> tensor_split(const TensorArg& x, int64_t sections, int64_t dim) {
-  return ops::named("tensor_split", [&] {
+  return ops::named("tensor_split", x.site(), [&] {
     if (sections <= 0) {
       throw InvalidArgument(
           str("[tensor_split] there are ", sections, " sections; give at least 1"), x.site());
@@ -100,7 +102,7 @@ std::vector<Tensor> tensor_split(const TensorArg& x, int64_t sections, int64_t d
 
 std::vector<Tensor> tensor_split(const TensorArg& x, const std::vector<int64_t>& indices,
                                  int64_t dim) {
-  return ops::named("tensor_split", [&] {
+  return ops::named("tensor_split", x.site(), [&] {
     std::vector<Tensor> parts;
     int64_t begin = 0;
     for (const int64_t end : indices) {
@@ -123,7 +125,7 @@ int64_t dim_of_split(const char* name, const TensorArg& x, int64_t dim) {
 // As in PyTorch, all parts have the same size here.
 std::vector<Tensor> split_evenly(const char* name, const TensorArg& x, int64_t sections,
                                  int64_t dim) {
-  return ops::named(name, [&] {
+  return ops::named(name, x.site(), [&] {
     const int64_t d = dim_of_split(name, x, dim);
     if (sections < 1 || x->size(d) % sections != 0) {
       throw InvalidArgument(
@@ -137,7 +139,8 @@ std::vector<Tensor> split_evenly(const char* name, const TensorArg& x, int64_t s
 
 std::vector<Tensor> split_before(const char* name, const TensorArg& x,
                                  const std::vector<int64_t>& indices, int64_t dim) {
-  return ops::named(name, [&] { return tensor_split(x, indices, dim_of_split(name, x, dim)); });
+  return ops::named(name, x.site(),
+                    [&] { return tensor_split(x, indices, dim_of_split(name, x, dim)); });
 }
 
 }  // namespace
@@ -169,7 +172,7 @@ std::vector<Tensor> dsplit(const TensorArg& x, const std::vector<int64_t>& indic
 }
 
 Tensor unflatten(const TensorArg& x, int64_t dim, const Shape& sizes) {
-  return ops::named("unflatten", [&]() -> Tensor {
+  return ops::named("unflatten", x.site(), [&]() -> Tensor {
     const int64_t d = normalize_dim(dim, x->dim(), "unflatten");
     int64_t known = 1;
     int64_t unknown = -1;
@@ -212,11 +215,11 @@ Tensor flipud(const TensorArg& x) {
   if (x->dim() < 1) {
     throw InvalidArgument(str("[flipud] takes one dim or more; received ", x->meta()), x.site());
   }
-  return ops::named("flipud", [&] { return flip(x, 0); });
+  return ops::named("flipud", x.site(), [&] { return flip(x, 0); });
 }
 
 Tensor rot90(const TensorArg& x, int64_t k, const Ints& dims) {
-  return ops::named("rot90", [&]() -> Tensor {
+  return ops::named("rot90", x.site(), [&]() -> Tensor {
     if (dims.size() != 2 || x->dim() < 2 ||
         normalize_dim(dims[0], x->dim(), "rot90") == normalize_dim(dims[1], x->dim(), "rot90")) {
       throw InvalidArgument(str("[rot90] rotates in the plane of two different dims; received ",
@@ -238,7 +241,7 @@ Tensor rot90(const TensorArg& x, int64_t k, const Ints& dims) {
 }
 
 std::vector<Tensor> meshgrid(const TensorListArg& vectors, const MeshgridOptions& options) {
-  return ops::named("meshgrid", [&] {
+  return ops::named("meshgrid", vectors.site, [&] {
     const bool is_swapped = options.indexing == "xy";
     if (!is_swapped && options.indexing != "ij") {
       throw InvalidArgument(str("[meshgrid] indexing is '", options.indexing, "'; give ij or xy"),
@@ -268,7 +271,7 @@ std::vector<Tensor> meshgrid(const TensorListArg& vectors, const MeshgridOptions
 }
 
 Tensor repeat_interleave(const TensorArg& x, int64_t repeats, std::optional<int64_t> dim) {
-  return ops::named("repeat_interleave", [&]() -> Tensor {
+  return ops::named("repeat_interleave", x.site(), [&]() -> Tensor {
     if (repeats < 0) {
       throw InvalidArgument(str("[repeat_interleave] repeats is ", repeats, "; give 0 or more"),
                             x.site());
@@ -287,7 +290,7 @@ Tensor repeat_interleave(const TensorArg& x, int64_t repeats, std::optional<int6
 
 // Windows are selected by their positions, so the result is a copy.
 Tensor ShapeMethods::unfold(int64_t dim, int64_t size, int64_t step, Site site) const {
-  return ops::named("unfold", [&]() -> Tensor {
+  return ops::named("unfold", site, [&]() -> Tensor {
     const TensorArg x(self(), site);
     if (self().dim() == 0) return flow::reshape(x, {1}).unfold(dim, size, step, site);
     const int64_t d = normalize_dim(dim, self().dim(), "unfold");

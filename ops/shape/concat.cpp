@@ -184,7 +184,8 @@ constexpr int64_t kMaxPadding = std::numeric_limits<int64_t>::max();
 // Casts the tensors to the promoted dtype and drops those of shape (0) if others remain.
 std::vector<Tensor> operands_of(const TensorListArg& list, const char* op, bool skips_empty) {
   if (list.tensors.empty()) {
-    throw InvalidArgument(str("[", op, "] there is no tensor to join; give at least one"));
+    throw InvalidArgument(str("[", op, "] there is no tensor to join; give at least one"),
+                          list.site);
   }
   const Shape empty{0};
   std::vector<Tensor> operands;
@@ -214,28 +215,33 @@ void check_padding(const TensorArg& x, const Ints& padding, const PadOptions& op
   if (mode != "constant" && mode != "reflect" && mode != "replicate" && mode != "circular") {
     throw InvalidArgument(str("[pad] mode '", mode,
                               "' is not known; use constant, reflect, "
-                              "replicate or circular"));
+                              "replicate or circular"),
+                          x.site());
   }
   if (mode != "constant" && options.value != 0) {
-    throw InvalidArgument(str("[pad] mode '", mode, "' takes no value; received ", options.value));
+    throw InvalidArgument(str("[pad] mode '", mode, "' takes no value; received ", options.value),
+                          x.site());
   }
   const int64_t padded_dims = padding.size() / 2;
   if (mode != "constant" && x->dim() != padded_dims + 1 && x->dim() != padded_dims + 2) {
     throw InvalidArgument(
         str("[pad] mode '", mode, "' pads all dims after (N, C) or (C); received ", padding.size(),
-            " numbers for shape ", x->shape(), "; give two for each of them, or add dims"));
+            " numbers for shape ", x->shape(), "; give two for each of them, or add dims"),
+        x.site());
   }
   if (padding.size() % 2 != 0 || padding.size() > 2 * x->dim()) {
     throw InvalidArgument(
         str("[pad] padding holds two numbers for each of the last dims; received ", padding.size(),
-            " numbers for shape ", x->shape(), "; give (before, after) of the last dim first"));
+            " numbers for shape ", x->shape(), "; give (before, after) of the last dim first"),
+        x.site());
   }
   constexpr int64_t kMost = int64_t{1} << 61;
   for (const int64_t count : padding) {
     if (count >= -kMost && count <= kMost) continue;
-    throw InvalidArgument(str("[pad] padding ", count, " is not a number of elements; received ",
-                              padding.size(), " numbers for shape ", x->shape(),
-                              "; give numbers of at most ", kMost));
+    throw InvalidArgument(
+        str("[pad] padding ", count, " is not a number of elements; received ", padding.size(),
+            " numbers for shape ", x->shape(), "; give numbers of at most ", kMost),
+        x.site());
   }
 }
 
@@ -249,9 +255,10 @@ void check_border(const TensorArg& x, int64_t dim, int64_t before, int64_t after
   const int64_t size = x->shape()[dim];
   const int64_t most = mode == "reflect" ? size - 1 : mode == "circular" ? size : kMaxPadding;
   if (size == 0 || std::max(before, after) > most) {
-    throw InvalidArgument(str("[pad] mode '", mode, "' adds at most ", most, " elements to dim ",
-                              dim, " of shape ", x->shape(), "; received padding (", before, ", ",
-                              after, ")"));
+    throw InvalidArgument(
+        str("[pad] mode '", mode, "' adds at most ", most, " elements to dim ", dim, " of shape ",
+            x->shape(), "; received padding (", before, ", ", after, ")"),
+        x.site());
   }
 }
 
@@ -306,32 +313,38 @@ Tensor repeat_at_once(const TensorArg& x, const Ints& counts) {
 }  // namespace ops
 
 Tensor cat(const TensorListArg& tensors, int64_t dim) {
-  const std::vector<Tensor> operands = ops::operands_of(tensors, "cat", true);
-  const int64_t ndim = operands.front().dim();
-  if (ndim == 0) {
-    throw InvalidArgument(
-        "[cat] scalars have no dim to join along; received a tensor of shape (); "
-        "use stack");
-  }
-  return ops::join(operands, normalize_dim(dim, ndim, "cat"), tensors.site);
+  return ops::located(tensors.site, [&]() -> Tensor {
+    const std::vector<Tensor> operands = ops::operands_of(tensors, "cat", true);
+    const int64_t ndim = operands.front().dim();
+    if (ndim == 0) {
+      throw InvalidArgument(
+          "[cat] scalars have no dim to join along; received a tensor of shape (); "
+          "use stack",
+          tensors.site);
+    }
+    return ops::join(operands, normalize_dim(dim, ndim, "cat"), tensors.site);
+  });
 }
 
 Tensor concat(const TensorListArg& tensors, int64_t dim) {
-  return ops::named("concat", [&]() -> Tensor { return cat(tensors, dim); });
+  return ops::named("concat", tensors.site, [&]() -> Tensor { return cat(tensors, dim); });
 }
 
 Tensor stack(const TensorListArg& tensors, int64_t dim) {
-  std::vector<Tensor> operands = ops::operands_of(tensors, "stack", false);
-  const Shape& shape = operands.front().shape();
-  const int64_t d = normalize_dim(dim, shape.size() + 1, "stack");
-  for (Tensor& x : operands) {
-    if (x.shape() != tensors.tensors.front().shape()) {
-      throw InvalidArgument(str("[stack] tensors must have the same shape; received ",
-                                tensors.tensors.front().shape(), " and ", x.shape()));
+  return ops::located(tensors.site, [&]() -> Tensor {
+    std::vector<Tensor> operands = ops::operands_of(tensors, "stack", false);
+    const Shape& shape = operands.front().shape();
+    const int64_t d = normalize_dim(dim, shape.size() + 1, "stack");
+    for (Tensor& x : operands) {
+      if (x.shape() != tensors.tensors.front().shape()) {
+        throw InvalidArgument(str("[stack] tensors must have the same shape; received ",
+                                  tensors.tensors.front().shape(), " and ", x.shape()),
+                              tensors.site);
+      }
+      x = unsqueeze({x, tensors.site}, d);
     }
-    x = unsqueeze({x, tensors.site}, d);
-  }
-  return ops::join(operands, d, tensors.site);
+    return ops::join(operands, d, tensors.site);
+  });
 }
 
 Tensor repeat(const TensorArg& x, const Ints& repeats) {
@@ -341,7 +354,8 @@ Tensor repeat(const TensorArg& x, const Ints& repeats) {
     is_valid &= count >= 0;
   if (!is_valid) {
     throw InvalidArgument(str("[repeat] one count >= 0 is needed for each dim of shape ",
-                              x->shape(), "; received ", Shape(repeats.values())));
+                              x->shape(), "; received ", Shape(repeats.values())),
+                          x.site());
   }
   Tensor y = x;
   for (int64_t i = 0; i < repeats.size(); ++i) {
@@ -367,7 +381,7 @@ Tensor repeat(const TensorArg& x, const Ints& repeats) {
 }
 
 Tensor tile(const TensorArg& x, const Ints& repeats) {
-  return ops::named("tile", [&]() -> Tensor {
+  return ops::named("tile", x.site(), [&]() -> Tensor {
     std::vector<int64_t> counts = repeats.values();
     while (static_cast<int64_t>(counts.size()) < x->dim())
       counts.insert(counts.begin(), 1);
@@ -376,37 +390,45 @@ Tensor tile(const TensorArg& x, const Ints& repeats) {
 }
 
 Tensor flip(const TensorArg& x, const Ints& dims) {
-  const ops::FlipAttrs attrs{dims.empty() ? Shape() : ops::reduction_dims(dims, x->dim(), "flip")};
-  return dispatch(ops::kFlip, {&x.tensor()}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    const ops::FlipAttrs attrs{dims.empty() ? Shape()
+                                            : ops::reduction_dims(dims, x->dim(), "flip")};
+    return dispatch(ops::kFlip, {&x.tensor()}, attrs, x.site());
+  });
 }
 
 Tensor roll(const TensorArg& x, const Ints& shifts, const Ints& dims) {
-  if (dims.empty()) {
-    if (shifts.size() != 1) {
-      throw InvalidArgument(str("[roll] without dims there is one shift; received ",
-                                Shape(shifts.values()), "; name a dim for each"));
+  return ops::located(x.site(), [&]() -> Tensor {
+    if (dims.empty()) {
+      if (shifts.size() != 1) {
+        throw InvalidArgument(str("[roll] without dims there is one shift; received ",
+                                  Shape(shifts.values()), "; name a dim for each"),
+                              x.site());
+      }
+      return reshape({roll({reshape(x, {-1}), x.site()}, shifts, 0), x.site()}, x->shape());
     }
-    return reshape({roll({reshape(x, {-1}), x.site()}, shifts, 0), x.site()}, x->shape());
-  }
-  if (shifts.size() != dims.size()) {
-    throw InvalidArgument(str("[roll] each dim needs one shift; received shifts ",
-                              Shape(shifts.values()), " and dims ", Shape(dims.values())));
-  }
-  if (x->dim() == 0) {
-    throw InvalidArgument(
-        str("[roll] a scalar has no dim to roll along; received ", x->meta(), "; leave out dims"));
-  }
-  Tensor y = x;
-  for (int64_t i = 0; i < dims.size(); ++i) {
-    const int64_t dim = normalize_dim(dims[i], x->dim(), "roll");
-    const int64_t size = x->shape()[dim];
-    const int64_t shift = size == 0 ? 0 : (shifts[i] % size + size) % size;
-    if (shift == 0) continue;
-    const TensorArg now(y, x.site());
-    y = ops::join({narrow(now, dim, size - shift, shift), narrow(now, dim, 0, size - shift)}, dim,
-                  x.site());
-  }
-  return y.is_same(x) ? clone(x) : y;
+    if (shifts.size() != dims.size()) {
+      throw InvalidArgument(str("[roll] each dim needs one shift; received shifts ",
+                                Shape(shifts.values()), " and dims ", Shape(dims.values())),
+                            x.site());
+    }
+    if (x->dim() == 0) {
+      throw InvalidArgument(
+          str("[roll] a scalar has no dim to roll along; received ", x->meta(), "; leave out dims"),
+          x.site());
+    }
+    Tensor y = x;
+    for (int64_t i = 0; i < dims.size(); ++i) {
+      const int64_t dim = normalize_dim(dims[i], x->dim(), "roll");
+      const int64_t size = x->shape()[dim];
+      const int64_t shift = size == 0 ? 0 : (shifts[i] % size + size) % size;
+      if (shift == 0) continue;
+      const TensorArg now(y, x.site());
+      y = ops::join({narrow(now, dim, size - shift, shift), narrow(now, dim, 0, size - shift)}, dim,
+                    x.site());
+    }
+    return y.is_same(x) ? clone(x) : y;
+  });
 }
 
 Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
@@ -421,7 +443,8 @@ Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
     if (left < 0) {
       throw InvalidArgument(str("[pad] padding (", padding[2 * i], ", ", padding[2 * i + 1],
                                 ") removes more elements than dim ", dim, " has; received shape ",
-                                x->shape(), "; remove fewer"));
+                                x->shape(), "; remove fewer"),
+                            x.site());
     }
     if (left != x->shape()[dim]) y = narrow({y, x.site()}, dim, cut_front, left);
     attrs.before[dim] = std::max<int64_t>(0, padding[2 * i]);

@@ -7,6 +7,7 @@
 #include "core/dispatch.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/named_errors.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/diagonal_op.h"
 #include "ops/shape/view_op.h"
@@ -247,12 +248,14 @@ Tensor diagonal_scatter(const TensorArg& x, const TensorArg& source, int64_t off
 }
 
 Tensor diag_embed(const TensorArg& x, int64_t offset, int64_t dim1, int64_t dim2) {
-  check_dims("diag_embed", x, dim1, dim2, x->dim() >= 1);
-  const int64_t size = x->shape().back() + std::abs(offset);
-  const ops::UndiagonalAttrs attrs{offset, normalize_dim(dim1, x->dim() + 1, "diag_embed"),
-                                   normalize_dim(dim2, x->dim() + 1, "diag_embed"), size, size};
-  check_dims("diag_embed", x, dim1, dim2, attrs.dim1 != attrs.dim2);
-  return dispatch(ops::kUndiagonal, {&x.tensor()}, attrs, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    check_dims("diag_embed", x, dim1, dim2, x->dim() >= 1);
+    const int64_t size = x->shape().back() + std::abs(offset);
+    const ops::UndiagonalAttrs attrs{offset, normalize_dim(dim1, x->dim() + 1, "diag_embed"),
+                                     normalize_dim(dim2, x->dim() + 1, "diag_embed"), size, size};
+    check_dims("diag_embed", x, dim1, dim2, attrs.dim1 != attrs.dim2);
+    return dispatch(ops::kUndiagonal, {&x.tensor()}, attrs, x.site());
+  });
 }
 
 Tensor diag(const TensorArg& x, int64_t diagonal) {

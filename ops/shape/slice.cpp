@@ -4,6 +4,7 @@
 
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
+#include "ops/named_errors.h"
 #include "ops/shape/slice_op.h"
 #include "ops/shape/view.h"
 #include "ops/shape/view_op.h"
@@ -313,87 +314,109 @@ ops::SelectAttrs parse_select(const Tensor& x, int64_t dim, int64_t index, const
 
 Tensor slice(const TensorArg& x, int64_t dim, std::optional<int64_t> start,
              std::optional<int64_t> end, int64_t step) {
-  return ops::slice_of(x, parse_slice(x, dim, start, end, step, "slice"));
+  return ops::located(x.site(), [&]() -> Tensor {
+    return ops::slice_of(x, parse_slice(x, dim, start, end, step, "slice"));
+  });
 }
 
 Tensor slice_scatter(const TensorArg& x, const TensorArg& source, int64_t dim,
                      std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
-  return dispatch(ops::kSliceScatter, {&x.tensor(), &source.tensor()},
-                  parse_slice(x, dim, start, end, step, "slice_scatter"), x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    return dispatch(ops::kSliceScatter, {&x.tensor(), &source.tensor()},
+                    parse_slice(x, dim, start, end, step, "slice_scatter"), x.site());
+  });
 }
 
 Tensor select_scatter(const TensorArg& x, const TensorArg& source, int64_t dim, int64_t index) {
-  const ops::SelectAttrs place = parse_select(x, dim, index, "select_scatter");
-  Shape shape = x->shape();
-  shape.erase(place.dim);
-  if (source->shape() != shape) {
-    throw InvalidArgument(str("[select_scatter] takes a source of shape ", shape,
-                              ", that of one element of dim ", place.dim, "; received ",
-                              source->meta()));
-  }
-  const Tensor slice = unsqueeze(TensorArg(source.tensor(), x.site()), place.dim);
-  return dispatch(ops::kSliceScatter, {&x.tensor(), &slice},
-                  ops::SliceAttrs{place.dim, place.index, 1, 1}, x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    const ops::SelectAttrs place = parse_select(x, dim, index, "select_scatter");
+    Shape shape = x->shape();
+    shape.erase(place.dim);
+    if (source->shape() != shape) {
+      throw InvalidArgument(
+          str("[select_scatter] takes a source of shape ", shape, ", that of one element of dim ",
+              place.dim, "; received ", source->meta()),
+          x.site());
+    }
+    const Tensor slice = unsqueeze(TensorArg(source.tensor(), x.site()), place.dim);
+    return dispatch(ops::kSliceScatter, {&x.tensor(), &slice},
+                    ops::SliceAttrs{place.dim, place.index, 1, 1}, x.site());
+  });
 }
 
 Tensor narrow(const TensorArg& x, int64_t dim, int64_t start, int64_t length) {
-  const int64_t d = ops::sliced_dim(x, dim, "narrow");
-  const int64_t size = x->shape()[d];
-  const int64_t first = start < 0 ? start + size : start;
-  if (length < 0 || first < 0 || first > size || length > size - first) {
-    throw InvalidArgument(str("[narrow] start ", start, " with length ", length, " exceeds dim ", d,
-                              " of size ", size, "; received a tensor of shape ", x->shape()));
-  }
-  return ops::slice_of(x, {d, first, length, 1});
+  return ops::located(x.site(), [&]() -> Tensor {
+    const int64_t d = ops::sliced_dim(x, dim, "narrow");
+    const int64_t size = x->shape()[d];
+    const int64_t first = start < 0 ? start + size : start;
+    if (length < 0 || first < 0 || first > size || length > size - first) {
+      throw InvalidArgument(str("[narrow] start ", start, " with length ", length, " exceeds dim ",
+                                d, " of size ", size, "; received a tensor of shape ", x->shape()),
+                            x.site());
+    }
+    return ops::slice_of(x, {d, first, length, 1});
+  });
 }
 
 Tensor select(const TensorArg& x, int64_t dim, int64_t index) {
-  return dispatch(ops::kSelect, {&x.tensor()}, parse_select(x, dim, index, "select"), x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    return dispatch(ops::kSelect, {&x.tensor()}, parse_select(x, dim, index, "select"), x.site());
+  });
 }
 
 std::vector<Tensor> unbind(const TensorArg& x, int64_t dim) {
-  const int64_t d = ops::sliced_dim(x, dim, "unbind");
-  std::vector<Tensor> parts;
-  for (int64_t i = 0; i < x->shape()[d]; ++i)
-    parts.push_back(select(x, d, i));
-  return parts;
+  return ops::located(x.site(), [&]() -> std::vector<Tensor> {
+    const int64_t d = ops::sliced_dim(x, dim, "unbind");
+    std::vector<Tensor> parts;
+    for (int64_t i = 0; i < x->shape()[d]; ++i)
+      parts.push_back(select(x, d, i));
+    return parts;
+  });
 }
 
 std::vector<Tensor> split(const TensorArg& x, int64_t split_size, int64_t dim) {
-  const int64_t d = ops::sliced_dim(x, dim, "split");
-  if (split_size < 0 || (split_size == 0 && x->shape()[d] != 0)) {
-    throw InvalidArgument(str("[split] split_size must be positive; received ", split_size));
-  }
-  return ops::cut_evenly(x, d, split_size);
+  return ops::located(x.site(), [&]() -> std::vector<Tensor> {
+    const int64_t d = ops::sliced_dim(x, dim, "split");
+    if (split_size < 0 || (split_size == 0 && x->shape()[d] != 0)) {
+      throw InvalidArgument(str("[split] split_size must be positive; received ", split_size),
+                            x.site());
+    }
+    return ops::cut_evenly(x, d, split_size);
+  });
 }
 
 std::vector<Tensor> split(const TensorArg& x, const std::vector<int64_t>& sizes, int64_t dim) {
-  const int64_t d = ops::sliced_dim(x, dim, "split");
-  int64_t left = x->shape()[d];
-  for (const int64_t size : sizes) {
-    if (size < 0 || size > left) left = -1;
-    if (left < 0) break;
-    left -= size;
-  }
-  if (left != 0) {
-    std::string list;
-    for (const int64_t size : sizes)
-      list += str(list.empty() ? "" : ", ", size);
-    throw InvalidArgument(str("[split] sizes must be >= 0 and add up to ", x->shape()[d],
-                              ", the size of dim ", d, "; received {", list, "}"));
-  }
-  return ops::cut(x, d, sizes);
+  return ops::located(x.site(), [&]() -> std::vector<Tensor> {
+    const int64_t d = ops::sliced_dim(x, dim, "split");
+    int64_t left = x->shape()[d];
+    for (const int64_t size : sizes) {
+      if (size < 0 || size > left) left = -1;
+      if (left < 0) break;
+      left -= size;
+    }
+    if (left != 0) {
+      std::string list;
+      for (const int64_t size : sizes)
+        list += str(list.empty() ? "" : ", ", size);
+      throw InvalidArgument(str("[split] sizes must be >= 0 and add up to ", x->shape()[d],
+                                ", the size of dim ", d, "; received {", list, "}"),
+                            x.site());
+    }
+    return ops::cut(x, d, sizes);
+  });
 }
 
 std::vector<Tensor> chunk(const TensorArg& x, int64_t chunks, int64_t dim) {
-  const int64_t d = ops::sliced_dim(x, dim, "chunk");
-  if (chunks <= 0) {
-    throw InvalidArgument(str("[chunk] chunks must be positive; received ", chunks));
-  }
-  const int64_t size = x->shape()[d];
-  // An empty dim still gives the requested number of parts.
-  if (size == 0) return ops::cut(x, d, std::vector<int64_t>(static_cast<size_t>(chunks), 0));
-  return ops::cut_evenly(x, d, size / chunks + (size % chunks != 0 ? 1 : 0));
+  return ops::located(x.site(), [&]() -> std::vector<Tensor> {
+    const int64_t d = ops::sliced_dim(x, dim, "chunk");
+    if (chunks <= 0) {
+      throw InvalidArgument(str("[chunk] chunks must be positive; received ", chunks), x.site());
+    }
+    const int64_t size = x->shape()[d];
+    // An empty dim still gives the requested number of parts.
+    if (size == 0) return ops::cut(x, d, std::vector<int64_t>(static_cast<size_t>(chunks), 0));
+    return ops::cut_evenly(x, d, size / chunks + (size % chunks != 0 ? 1 : 0));
+  });
 }
 
 Tensor ShapeMethods::narrow(int64_t dim, int64_t start, int64_t length, Site site) const {

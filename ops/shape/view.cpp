@@ -278,49 +278,57 @@ Tensor swap_dims(const TensorArg& x, int64_t dim0, int64_t dim1, const char* op)
 }  // namespace ops
 
 Tensor reshape(const TensorArg& x, const Shape& shape) {
-  return ops::reshape_to(x, ops::fill_in_shape(x, shape, "reshape"));
+  return ops::located(x.site(), [&]() -> Tensor {
+    return ops::reshape_to(x, ops::fill_in_shape(x, shape, "reshape"));
+  });
 }
 
 Tensor view(const TensorArg& x, const Shape& shape) {
-  const Shape filled = ops::fill_in_shape(x, shape, "view");
-  ViewSpec spec;
-  const TensorMeta& meta = x->meta();
-  if (!meta.is_global() && filled.numel() == meta.numel &&
-      !ops::view_reshape(meta, filled, nullptr, spec)) {
-    throw InvalidArgument(str("[view] strides ", meta.strides, " of a tensor of shape ", meta.shape,
-                              " cannot express shape ", filled,
-                              " without copying; use reshape, or contiguous() first"));
-  }
-  return ops::reshape_to(x, filled);
+  return ops::located(x.site(), [&]() -> Tensor {
+    const Shape filled = ops::fill_in_shape(x, shape, "view");
+    ViewSpec spec;
+    const TensorMeta& meta = x->meta();
+    if (!meta.is_global() && filled.numel() == meta.numel &&
+        !ops::view_reshape(meta, filled, nullptr, spec)) {
+      throw InvalidArgument(str("[view] strides ", meta.strides, " of a tensor of shape ",
+                                meta.shape, " cannot express shape ", filled,
+                                " without copying; use reshape, or contiguous() first"),
+                            x.site());
+    }
+    return ops::reshape_to(x, filled);
+  });
 }
 
 Tensor view_as(const TensorArg& x, const TensorArg& other) {
-  return ops::named("view_as", [&]() -> Tensor { return view(x, other->shape()); });
+  return ops::named("view_as", x.site(), [&]() -> Tensor { return view(x, other->shape()); });
 }
 
 Tensor reshape_as(const TensorArg& x, const TensorArg& other) {
-  return ops::named("reshape_as", [&]() -> Tensor { return reshape(x, other->shape()); });
+  return ops::named("reshape_as", x.site(), [&]() -> Tensor { return reshape(x, other->shape()); });
 }
 
 Tensor flatten(const TensorArg& x, int64_t start_dim, int64_t end_dim) {
-  const int64_t ndim = x->dim();
-  const int64_t start = normalize_dim(start_dim, ndim, "flatten");
-  const int64_t end = normalize_dim(end_dim, ndim, "flatten");
-  if (ndim == 0) return ops::reshape_to(x, {1});
-  if (start > end) {
-    throw InvalidArgument(str("[flatten] start_dim ", start_dim, " comes after end_dim ", end_dim,
-                              "; received a tensor of shape ", x->shape(), "; swap them"));
-  }
-  if (start == end) return x;
-  Shape shape;
-  for (int64_t i = 0; i < ndim; ++i) {
-    if (i > start && i <= end) {
-      shape[start] *= x->shape()[i];
-    } else {
-      shape.push_back(x->shape()[i]);
+  return ops::located(x.site(), [&]() -> Tensor {
+    const int64_t ndim = x->dim();
+    const int64_t start = normalize_dim(start_dim, ndim, "flatten");
+    const int64_t end = normalize_dim(end_dim, ndim, "flatten");
+    if (ndim == 0) return ops::reshape_to(x, {1});
+    if (start > end) {
+      throw InvalidArgument(str("[flatten] start_dim ", start_dim, " comes after end_dim ", end_dim,
+                                "; received a tensor of shape ", x->shape(), "; swap them"),
+                            x.site());
     }
-  }
-  return ops::reshape_to(x, shape);
+    if (start == end) return x;
+    Shape shape;
+    for (int64_t i = 0; i < ndim; ++i) {
+      if (i > start && i <= end) {
+        shape[start] *= x->shape()[i];
+      } else {
+        shape.push_back(x->shape()[i]);
+      }
+    }
+    return ops::reshape_to(x, shape);
+  });
 }
 
 Tensor squeeze(const TensorArg& x) {
@@ -332,50 +340,59 @@ Tensor squeeze(const TensorArg& x) {
 }
 
 Tensor squeeze(const TensorArg& x, int64_t dim) {
-  Shape shape = x->shape();
-  const int64_t d = normalize_dim(dim, x->dim(), "squeeze");
-  if (x->dim() > 0 && shape[d] == 1) shape.erase(d);
-  return ops::reshape_to(x, shape);
+  return ops::located(x.site(), [&]() -> Tensor {
+    Shape shape = x->shape();
+    const int64_t d = normalize_dim(dim, x->dim(), "squeeze");
+    if (x->dim() > 0 && shape[d] == 1) shape.erase(d);
+    return ops::reshape_to(x, shape);
+  });
 }
 
 Tensor squeeze(const TensorArg& x, const std::vector<int64_t>& dims) {
-  std::vector<int64_t> dropped;
-  for (const int64_t dim : dims) {
-    const int64_t d = normalize_dim(dim, x->dim(), "squeeze");
-    if (std::find(dropped.begin(), dropped.end(), d) != dropped.end()) {
-      throw InvalidArgument(str("[squeeze] dim ", d, " occurs twice in ", Shape(dims),
-                                "; give each dim once; received ", x->meta()),
-                            x.site());
+  return ops::located(x.site(), [&]() -> Tensor {
+    std::vector<int64_t> dropped;
+    for (const int64_t dim : dims) {
+      const int64_t d = normalize_dim(dim, x->dim(), "squeeze");
+      if (std::find(dropped.begin(), dropped.end(), d) != dropped.end()) {
+        throw InvalidArgument(str("[squeeze] dim ", d, " occurs twice in ", Shape(dims),
+                                  "; give each dim once; received ", x->meta()),
+                              x.site());
+      }
+      dropped.push_back(d);
     }
-    dropped.push_back(d);
-  }
-  Shape shape;
-  for (int64_t i = 0; i < x->dim(); ++i) {
-    const bool is_named = std::find(dropped.begin(), dropped.end(), i) != dropped.end();
-    if (!is_named || x->shape()[i] != 1) shape.push_back(x->shape()[i]);
-  }
-  return ops::reshape_to(x, shape);
+    Shape shape;
+    for (int64_t i = 0; i < x->dim(); ++i) {
+      const bool is_named = std::find(dropped.begin(), dropped.end(), i) != dropped.end();
+      if (!is_named || x->shape()[i] != 1) shape.push_back(x->shape()[i]);
+    }
+    return ops::reshape_to(x, shape);
+  });
 }
 
 Tensor unsqueeze(const TensorArg& x, int64_t dim) {
-  Shape shape = x->shape();
-  shape.insert(normalize_dim(dim, x->dim() + 1, "unsqueeze"), 1);
-  return ops::reshape_to(x, shape);
+  return ops::located(x.site(), [&]() -> Tensor {
+    Shape shape = x->shape();
+    shape.insert(normalize_dim(dim, x->dim() + 1, "unsqueeze"), 1);
+    return ops::reshape_to(x, shape);
+  });
 }
 
 Tensor permute(const TensorArg& x, const Ints& dims) {
-  const int64_t ndim = x->dim();
-  Shape order;
-  for (const int64_t d : dims) {
-    const int64_t dim = normalize_dim(d, ndim, "permute");
-    if (std::find(order.begin(), order.end(), dim) == order.end()) order.push_back(dim);
-  }
-  if (dims.size() != ndim || order.size() != ndim) {
-    throw InvalidArgument(str("[permute] dims must name each of the ", ndim,
-                              " dims once; received ", Shape(dims.values()),
-                              " for a tensor of shape ", x->shape()));
-  }
-  return ops::permute_to(x, order);
+  return ops::located(x.site(), [&]() -> Tensor {
+    const int64_t ndim = x->dim();
+    Shape order;
+    for (const int64_t d : dims) {
+      const int64_t dim = normalize_dim(d, ndim, "permute");
+      if (std::find(order.begin(), order.end(), dim) == order.end()) order.push_back(dim);
+    }
+    if (dims.size() != ndim || order.size() != ndim) {
+      throw InvalidArgument(
+          str("[permute] dims must name each of the ", ndim, " dims once; received ",
+              Shape(dims.values()), " for a tensor of shape ", x->shape()),
+          x.site());
+    }
+    return ops::permute_to(x, order);
+  });
 }
 
 Tensor transpose(const TensorArg& x, int64_t dim0, int64_t dim1) {
@@ -393,37 +410,41 @@ Tensor swapdims(const TensorArg& x, int64_t dim0, int64_t dim1) {
 Tensor t(const TensorArg& x) {
   if (x->dim() > 2) {
     throw InvalidArgument(str("[t] expects a matrix, vector or scalar; received shape ", x->shape(),
-                              "; use transpose(x, dim0, dim1)"));
+                              "; use transpose(x, dim0, dim1)"),
+                          x.site());
   }
   return x->dim() == 2 ? ops::permute_to(x, {1, 0})
                        : ops::permute_to(x, ops::identity_permutation(x->dim()));
 }
 
 Tensor movedim(const TensorArg& x, const Ints& source, const Ints& destination) {
-  const int64_t ndim = x->dim();
-  Shape order = Shape::filled(ndim, -1);
-  Shape rest = ops::identity_permutation(ndim);
-  bool is_valid = source.size() == destination.size();
-  for (int64_t i = 0; is_valid && i < source.size(); ++i) {
-    const int64_t from = normalize_dim(source[i], ndim, "movedim");
-    const int64_t to = normalize_dim(destination[i], ndim, "movedim");
-    const auto* found = std::find(rest.begin(), rest.end(), from);
-    is_valid = found != rest.end() && order[to] == -1;
-    if (!is_valid) break;
-    rest.erase(found - rest.begin());
-    order[to] = from;
-  }
-  if (!is_valid) {
-    throw InvalidArgument(
-        str("[movedim] source and destination must name the same number of different dims; ",
-            "received ", Shape(source.values()), " and ", Shape(destination.values()),
-            " for a tensor of shape ", x->shape()));
-  }
-  int64_t next = 0;
-  for (int64_t& dim : order) {
-    if (dim == -1) dim = rest[next++];
-  }
-  return ops::permute_to(x, order);
+  return ops::located(x.site(), [&]() -> Tensor {
+    const int64_t ndim = x->dim();
+    Shape order = Shape::filled(ndim, -1);
+    Shape rest = ops::identity_permutation(ndim);
+    bool is_valid = source.size() == destination.size();
+    for (int64_t i = 0; is_valid && i < source.size(); ++i) {
+      const int64_t from = normalize_dim(source[i], ndim, "movedim");
+      const int64_t to = normalize_dim(destination[i], ndim, "movedim");
+      const auto* found = std::find(rest.begin(), rest.end(), from);
+      is_valid = found != rest.end() && order[to] == -1;
+      if (!is_valid) break;
+      rest.erase(found - rest.begin());
+      order[to] = from;
+    }
+    if (!is_valid) {
+      throw InvalidArgument(
+          str("[movedim] source and destination must name the same number of different dims; ",
+              "received ", Shape(source.values()), " and ", Shape(destination.values()),
+              " for a tensor of shape ", x->shape()),
+          x.site());
+    }
+    int64_t next = 0;
+    for (int64_t& dim : order) {
+      if (dim == -1) dim = rest[next++];
+    }
+    return ops::permute_to(x, order);
+  });
 }
 
 Tensor expand(const TensorArg& x, const Shape& shape) {
@@ -433,7 +454,8 @@ Tensor expand(const TensorArg& x, const Shape& shape) {
     if (shape[i] != -1) continue;
     if (i < added) {
       throw InvalidArgument(str("[expand] -1 stands for a new leading dim of shape ", shape,
-                                "; received a tensor of shape ", x->shape(), "; give its size"));
+                                "; received a tensor of shape ", x->shape(), "; give its size"),
+                            x.site());
     }
     filled[i] = added < 0 ? 0 : x->shape()[i - added];
   }
@@ -441,11 +463,11 @@ Tensor expand(const TensorArg& x, const Shape& shape) {
 }
 
 Tensor broadcast_to(const TensorArg& x, const Shape& shape) {
-  return ops::named("broadcast_to", [&]() -> Tensor { return expand(x, shape); });
+  return ops::named("broadcast_to", x.site(), [&]() -> Tensor { return expand(x, shape); });
 }
 
 Tensor expand_as(const TensorArg& x, const TensorArg& other) {
-  return ops::named("expand_as", [&]() -> Tensor { return expand(x, other->shape()); });
+  return ops::named("expand_as", x.site(), [&]() -> Tensor { return expand(x, other->shape()); });
 }
 
 Tensor ShapeMethods::reshape(const Shape& shape, Site site) const {

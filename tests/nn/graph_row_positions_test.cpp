@@ -282,7 +282,7 @@ void expect_whole_or_refusal(const Case& c, const NamedUse& use) {
     try {
       results = run_step(c, use.use, parts, options);
     } catch (const Unsupported& error) {
-      const std::string message = error.what();
+      const std::string message = error.message();
       EXPECT_TRUE(message.starts_with("[micro-batch] ")) << message;
       EXPECT_NE(message.find("graph_row_positions_test.cpp:"), std::string::npos) << message;
       EXPECT_FALSE(refusal.empty()) << message;
@@ -333,7 +333,7 @@ TEST(RowPositions, OnRanksGiveTheWholeBatchOrAreRefused) {
           try {
             results = run_step(c, use.use, parts, options);
           } catch (const Unsupported& error) {
-            EXPECT_TRUE(std::string(error.what()).starts_with("[micro-batch] ")) << error.what();
+            EXPECT_TRUE(error.message().starts_with("[micro-batch] ")) << error.what();
             continue;
           }
           ++num_equal;

@@ -176,7 +176,7 @@ void expect_whole_or_refusal(const OpSample& sample, const RawCall& call, uint32
   try {
     actual = run_in_micro_batches(call, batches, parts);
   } catch (const Unsupported& error) {
-    const std::string message = error.what();
+    const std::string message = error.message();
     EXPECT_TRUE(message.starts_with("[micro-batch] ")) << describe(sample) << ": " << message;
     ++tally.refused;
     return;

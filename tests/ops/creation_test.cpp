@@ -24,8 +24,7 @@ std::string message_of(const std::function<void()>& call) {
   try {
     call();
   } catch (const Error& error) {
-    const std::string message = error.what();
-    return message.substr(0, message.find(" (at "));
+    return error.message();
   }
   return "";
 }

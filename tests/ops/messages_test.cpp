@@ -1,4 +1,5 @@
-// Errors name the function that was called, even if it is composed of others.
+// Errors name the function that was called, even if it is composed of others, and the line that
+// called it.
 #include <functional>
 #include <string>
 #include <vector>
@@ -506,12 +507,14 @@ std::vector<BadCall> layers() {
 void expect_named(const std::vector<BadCall>& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     std::string message = "nothing was thrown";
+    uint32_t line = 0;
     try {
       calls[i].call();
     } catch (const Error& error) {
       message = error.what();
+      line = error.site().line();
     }
-    const std::string prefix = str("[", calls[i].function, "] ");
+    const std::string prefix = str(__FILE__, ':', line, ": [", calls[i].function, "] ");
     EXPECT_EQ(message.substr(0, prefix.size()), prefix) << "row " << i << ": " << message;
   }
 }

@@ -56,7 +56,7 @@ bool read(const Json& object, const char* name, T& target) {
 
 enum class Type { kFlag, kInteger, kCount, kSeconds, kText, kRanks };
 
-constexpr std::array<std::pair<std::string_view, Type>, 17> kMembers = {{
+constexpr std::array<std::pair<std::string_view, Type>, 18> kMembers = {{
     {"cause", Type::kText},
     {"exit_code", Type::kInteger},
     {"good", Type::kFlag},
@@ -64,6 +64,7 @@ constexpr std::array<std::pair<std::string_view, Type>, 17> kMembers = {{
     {"left_silently", Type::kFlag},
     {"message", Type::kText},
     {"missing_ranks", Type::kRanks},
+    {"module", Type::kText},
     {"node", Type::kInteger},
     {"op", Type::kText},
     {"other_site", Type::kText},

@@ -63,7 +63,7 @@ Finding of_own_words(long rank, const Json& failed) {
   Json report = {{"cause", failed.value("cause", "error")},
                  {"rank", rank_json(rank)},
                  {"message", failed.value("message", "")}};
-  for (const char* key : {"signal", "op", "seq", "site", "other_site", "missing_ranks"}) {
+  for (const char* key : {"signal", "op", "seq", "site", "module", "other_site", "missing_ranks"}) {
     if (failed.contains(key)) report[key] = failed[key];
   }
   return {failed.value("cause", "") == "told", failed.value("time", 0.0), failure_code(failed),

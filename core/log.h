@@ -16,5 +16,9 @@ void log_warning(const std::string& message);
 // How errors and warnings begin: prints "train.cpp:41, in blocks.3.mlp: ", without the part that is
 // not known. A null or empty path stands for a place outside modules.
 std::string place_text(Site site, const std::string* module_path);
+// Warns about the line `site` of the user's program, or about the line of the enclosing scope if
+// `site` is inside the library: once for each line and message. The text begins with the place, as
+// that of an error does.
+void warn_at(Site site, const std::string& message);
 
 }  // namespace flow

@@ -28,6 +28,7 @@ Tensor poisson_nll_loss(const TensorArg& input, const TensorArg& target,
   return ops::named("poisson_nll_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "poisson_nll_loss");
+    ops::warn_of_broadcast("poisson_nll_loss", input, target);
     const Tensor x = loss_operand(input);
     const Tensor expected = options.log_input ? exp({x, site}) : x;
     const Tensor rate = options.log_input ? x : log({add({x, site}, options.eps), site});
@@ -50,6 +51,7 @@ Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, const 
   return ops::named("gaussian_nll_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "gaussian_nll_loss");
+    ops::warn_of_broadcast("gaussian_nll_loss", input, target);
     Tensor variance = loss_operand(var);
     if (variance.shape() != input->shape()) {
       Shape without = input->shape();

@@ -1,6 +1,7 @@
 #include "ops/loss/loss.h"
 
 #include "core/dispatch.h"
+#include "core/log.h"
 #include "ops/autocast.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
@@ -226,6 +227,14 @@ Reduction parse_reduction(const std::string& word, const char* op) {
       str("[", op, "] reduction '", word, "' is unknown; use \"mean\", \"sum\" or \"none\""));
 }
 
+void warn_of_broadcast(const char* op, const TensorArg& input, const TensorArg& target) {
+  if (input->shape() == target->shape()) return;
+  warn_at(input.site(), str("[", op, "] the target's shape ", target->shape(),
+                            " differs from the input's, ", input->shape(),
+                            ", so the loss compares every pair that broadcasting makes; give both "
+                            "one shape, for example with target.view_as(input)"));
+}
+
 Tensor loss_operand(const TensorArg& x) {
   return autocast(x, AutocastRule::kFloat32);
 }
@@ -269,6 +278,7 @@ Tensor call(const OpDef& op, const TensorArg& input, const TensorArg& target, Re
   if (x.shape() != t.shape()) {
     const Site site = input.site();
     const Shape shape = broadcast_shapes(x.shape(), t.shape(), op.name);
+    ops::warn_of_broadcast(op.name, input, target);
     return call(op, {x.expand(shape, site), site}, {t.expand(shape, site), site}, reduction,
                 parameter);
   }
@@ -379,6 +389,7 @@ Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg&
 
 Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOptions& options) {
   return ops::named("kl_div", input.site(), [&]() -> Tensor {
+    ops::warn_of_broadcast("kl_div", input, target);
     const Tensor log_q = loss_operand(input), p = loss_operand(target);
     const Tensor losses = options.log_target
                               ? mul(exp(p), sub(p, log_q))

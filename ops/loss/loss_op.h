@@ -35,6 +35,9 @@ Reduction parse_reduction(const std::string& word, const char* op);
 
 // Casts a loss operand to float32 where autocast demands it.
 Tensor loss_operand(const TensorArg& x);
+// Warns if `target` has another shape than `input`, which most often is a mistake: the loss of (N,
+// 1) and (N) is that of N² pairs.
+void warn_of_broadcast(const char* op, const TensorArg& input, const TensorArg& target);
 // Reduces losses of single elements.
 Tensor reduced(const Tensor& losses, Reduction reduction, Site site);
 

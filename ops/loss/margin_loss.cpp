@@ -63,6 +63,7 @@ Tensor hinge_embedding_loss(const TensorArg& input, const TensorArg& target,
   return ops::named("hinge_embedding_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "hinge_embedding_loss");
+    ops::warn_of_broadcast("hinge_embedding_loss", input, target);
     const Tensor x = loss_operand(input);
     const Tensor lack = positive_part({options.margin - TensorArg(x, site), site});
     const Tensor far = where({ne(target, 1), site}, {lack, site}, 0);
@@ -101,6 +102,7 @@ Tensor soft_margin_loss(const TensorArg& input, const TensorArg& target,
   return ops::named("soft_margin_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "soft_margin_loss");
+    ops::warn_of_broadcast("soft_margin_loss", input, target);
     const Tensor agreement = mul({loss_operand(input), site}, target);
     return reduced(neg({logsigmoid({agreement, site}), site}), reduction, site);
   });

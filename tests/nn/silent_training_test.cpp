@@ -1,0 +1,103 @@
+// Nothing trains silently wrong: an error or one warning names the line.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "nn/flow.h"
+
+namespace flow {
+namespace {
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string warnings_of(const std::function<void()>& call) {
+  testing::internal::CaptureStderr();
+  call();
+  return testing::internal::GetCapturedStderr();
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++found;
+  return found;
+}
+
+std::string at(uint32_t line) {
+  return str(__FILE__, ':', line);
+}
+
+// ---- losses
+
+TEST(SilentTraining, ATargetThatBroadcastsWarnsOncePerLine) {
+  const Tensor x = ones({4, 1}), t = ones({4});
+  uint32_t line = 0;
+
+  const std::string text = warnings_of([&] {
+    for (int i = 0; i < 3; ++i)
+      mse_loss(x, t);
+    line = __LINE__ - 1;
+    mse_loss(x, t);
+  });
+
+  EXPECT_EQ(count(text, "[mse_loss] the target's shape (4) differs"), 2U) << text;
+  EXPECT_EQ(count(text, at(line) + ": [mse_loss]"), 1U) << text;
+  EXPECT_EQ(count(text, at(line + 1) + ": [mse_loss]"), 1U) << text;
+  EXPECT_EQ(warnings_of([&] { mse_loss(t, ones({4})); }), "");
+}
+
+TEST(SilentTraining, AllLossesThatBroadcastTheirTargetWarn) {
+  const Tensor x = full({4, 1}, 0.5), t = full({4}, 0.5);
+  const std::string text = warnings_of([&] {
+    l1_loss(x, t);
+    smooth_l1_loss(x, t);
+    huber_loss(x, t);
+    kl_div(x, t);
+    poisson_nll_loss(x, t);
+    gaussian_nll_loss(x, t, x);
+    hinge_embedding_loss(x, t);
+    soft_margin_loss(x, t);
+  });
+  for (const char* name : {"l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss",
+                           "gaussian_nll_loss", "hinge_embedding_loss", "soft_margin_loss"}) {
+    EXPECT_EQ(count(text, str(": [", name, "] the target's shape")), 1U) << name << '\n' << text;
+  }
+  EXPECT_THROW(binary_cross_entropy(x, t), InvalidArgument);
+}
+
+TEST(SilentTraining, ALossModuleInAGraphWarnsWithItsLine) {
+  struct Step : nn::Graph<Step> {
+    nn::MSELoss loss;
+    uint32_t line = 0;
+
+    Tensor build(const Tensor& x, const Tensor& t) {
+      line = __LINE__ + 1;
+      return loss(x, t);
+    }
+  };
+
+  Step step;
+  const std::string text = warnings_of([&] {
+    step(ones({4, 1}), ones({4}));
+    step(ones({4, 1}), ones({4}));
+  });
+
+  EXPECT_EQ(count(text, at(step.line) + ": [mse_loss]"), 1U) << text;
+}
+
+}  // namespace
+}  // namespace flow

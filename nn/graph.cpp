@@ -150,14 +150,30 @@ GraphBase::GraphBase() : plans_(std::make_unique<KeptPlans>()) {}
 
 GraphBase::~GraphBase() = default;
 
-void GraphBase::add_optimizer(optim::Optimizer& optimizer, const GraphOptimizerOptions& options) {
+void GraphBase::add_optimizer(optim::Optimizer& optimizer, const GraphOptimizerOptions& options,
+                              Site site) {
   if (options.lr_scheduler != nullptr && &options.lr_scheduler->optimizer() != &optimizer) {
     throw InvalidArgument(
         "[graph] the lr_scheduler given to add_optimizer belongs to another optimizer; give the "
-        "one made for this optimizer");
+        "one made for this optimizer",
+        site);
   }
-  optimizers_.push_back({&optimizer, options});
+  optimizers_.push_back({&optimizer, options, site});
   plans_->clear();
+}
+
+void GraphBase::check_gradients() const {
+  if (!is_grad_enabled()) return;
+  for (const OptimizerEntry& entry : optimizers_) {
+    const std::vector<Tensor> parameters = entry.optimizer->parameters();
+    const auto has_gradient = [](const Tensor& parameter) { return parameter.grad().defined(); };
+    if (std::any_of(parameters.begin(), parameters.end(), has_gradient)) continue;
+    throw InvalidArgument(
+        "[graph] build() gave no parameter of the optimizer of this add_optimizer() a gradient, so "
+        "a step would train nothing; call backward() in build() on a loss that was computed from "
+        "these parameters, or use a graph without an optimizer for evaluation",
+        user_site(entry.site));
+  }
 }
 
 CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments, const Build& build,
@@ -265,6 +281,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
       outputs = build(inputs, compiled->result_);
       state.modules = called.take();
     }
+    check_gradients();
     std::vector<Tensor> results;  // the outputs that guard optimizer steps come first
     for (const OptimizerEntry& entry : optimizers_) {
       const Tensor is_finite = is_scaled ? state.scaler->unscale(*entry.optimizer) : Tensor();

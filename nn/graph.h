@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/site.h"
 #include "core/tensor.h"
 #include "nn/compiled_graph.h"
 #include "nn/graph_config.h"
@@ -98,8 +99,10 @@ class GraphBase {
 
   // Every run ends with a step of this optimizer, using the gradients that build() computes. The
   // graph neither reads nor writes gradients outside of it. Throws InvalidArgument if the schedule
-  // belongs to another optimizer.
-  void add_optimizer(optim::Optimizer& optimizer, const GraphOptimizerOptions& options = {});
+  // belongs to another optimizer. Compiling throws InvalidArgument, with this line, if build()
+  // gives no parameter of the optimizer a gradient while gradients are recorded.
+  void add_optimizer(optim::Optimizer& optimizer, const GraphOptimizerOptions& options = {},
+                     Site site = Site::here());
 
   GraphConfig& config() { return config_; }
 
@@ -116,6 +119,7 @@ class GraphBase {
   struct OptimizerEntry {
     optim::Optimizer* optimizer;
     GraphOptimizerOptions options;
+    Site site;  // of add_optimizer
   };
 
   // A part of the state.
@@ -125,6 +129,8 @@ class GraphBase {
     std::function<void(const StateDict&)> load;
   };
 
+  // Throws InvalidArgument if build() has given the parameters of an optimizer no gradients.
+  void check_gradients() const;
   const CompiledGraph& last_plan(const char* function) const;
   void add_module(std::string_view name, const ModuleBase& module);
   std::vector<StatePart> state_parts() const;

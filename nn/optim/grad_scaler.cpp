@@ -102,9 +102,9 @@ void GradScaler::unscale_(Optimizer& optimizer) {
   unscaled_[&optimizer].is_finite = is_finite;
 }
 
-bool GradScaler::step(Optimizer& optimizer) {
+bool GradScaler::step(Optimizer& optimizer, Site site) {
   if (!options_.enabled) {
-    optimizer.step();
+    optimizer.step(site);
     return true;
   }
   if (!unscaled_.contains(&optimizer)) unscale_(optimizer);
@@ -115,7 +115,7 @@ bool GradScaler::step(Optimizer& optimizer) {
         "its next step");
   }
   progress.has_stepped = true;
-  if (progress.is_finite) optimizer.step();
+  if (progress.is_finite) optimizer.step(site);
   return progress.is_finite;
 }
 

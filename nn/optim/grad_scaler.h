@@ -42,7 +42,7 @@ class GradScaler {
   // Unscales the gradients if that was not done, and steps the optimizer if all gradients are
   // finite. Returns whether the optimizer stepped. Throws InvalidArgument for a second step between
   // two updates.
-  bool step(Optimizer& optimizer);
+  bool step(Optimizer& optimizer, Site site = Site::here());
   // Sets the scale for the next step: new_scale if it is given; times backoff_factor after an
   // overflow; times growth_factor after growth_interval updates in a row without one. Throws
   // InvalidArgument if no optimizer was unscaled since the last update, or if new_scale is not

@@ -1,11 +1,13 @@
 #include "nn/optim/optimizer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/autocast.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/log.h"
 #include "graph/trace/tracer.h"
 #include "nn/layout.h"
 #include "nn/optim/update_phase.h"
@@ -32,17 +34,25 @@ void Optimizer::zero_grad() {
   for_each_param([](const Tensor& parameter, size_t) { parameter.set_grad(Tensor()); });
 }
 
-void Optimizer::step() {
+void Optimizer::step(Site site) {
   const NoGradGuard no_grad;
   const UpdatePhase phase;
   autograd::drop_cached_casts();
+  bool has_gradient = false;
   for_each_param([&](const Tensor& parameter, size_t number) {
     const Tensor grad = parameter.grad();
     if (!grad.defined()) return;  // without a gradient the step count stays
+    has_gradient = true;
     ParamState& state = begin_step(number);
     advance(number, state);
     apply(parameter, grad, number, state);
   });
+  if (has_gradient || std::exchange(has_warned_, true)) return;
+  log_warning(
+      str(place_text(user_site(site), thread_state().module_path),
+          "[optimizer] step() changed nothing: no parameter has a gradient; call backward() "
+          "on a loss that was computed from these parameters, and make the optimizer after "
+          "the parameters have got their final tensors"));
 }
 
 Optimizer::ParamState& Optimizer::state_of(size_t number) {
@@ -199,24 +209,33 @@ const Tensor& Optimizer::buffer(ParamState& state, size_t i, const Tensor& param
 }
 
 void Optimizer::check_new_params(const std::vector<Tensor>& params,
-                                 const std::vector<Tensor>& present) {
+                                 const std::vector<Tensor>& present, Site site) {
+  if (params.empty()) {
+    throw InvalidArgument(
+        "[optimizer] a group has no parameters; pass module.parameters(), and register the "
+        "parameters and sub-modules of your modules",
+        site);
+  }
   for (size_t i = 0; i < params.size(); ++i) {
     if (!params[i].defined()) {
       throw InvalidArgument(str("[optimizer] parameter ", i,
                                 " of the group is undefined; pass "
-                                "module.parameters() or tensors that have a value"));
+                                "module.parameters() or tensors that have a value"),
+                            site);
     }
     if (!params[i].is_leaf()) {
-      throw InvalidArgument(str(
-          "[optimizer] parameter ", i, " ", params[i].meta(),
-          " is not a leaf but the result of an operation; pass leaves, for example x.detach()"));
+      throw InvalidArgument(
+          str("[optimizer] parameter ", i, " ", params[i].meta(),
+              " is not a leaf but the result of an operation; pass leaves, for example x.detach()"),
+          site);
     }
     const auto is_same = [&](const Tensor& other) { return other.is_same(params[i]); };
     const auto here = params.begin() + static_cast<ptrdiff_t>(i);
     if (std::any_of(params.begin(), here, is_same) ||
         std::any_of(present.begin(), present.end(), is_same)) {
       throw InvalidArgument(str("[optimizer] parameter ", i, " ", params[i].meta(),
-                                " was given twice; put each parameter into one group"));
+                                " was given twice; put each parameter into one group"),
+                            site);
     }
   }
 }

@@ -43,7 +43,8 @@ class Optimizer {
   // Sets all gradients to undefined.
   void zero_grad();
   // Updates in place every parameter that has a gradient. The update is not recorded by autograd.
-  void step();
+  // Warns, once for each optimizer, if no parameter has one.
+  void step(Site site = Site::here());
   // The parameters of all groups, in order.
   std::vector<Tensor> parameters() const;
 
@@ -126,10 +127,10 @@ class Optimizer {
   // Buffer `i`. The first use makes it, like the parameter and filled with `value`.
   static const Tensor& buffer(ParamState& state, size_t i, const Tensor& parameter,
                               double value = 0);
-  // Throws InvalidArgument if a new parameter is undefined, is not a leaf, or occurs among
-  // `present` or twice among the new ones.
+  // Throws InvalidArgument if there is no new parameter, or if one is undefined, is not a leaf, or
+  // occurs among `present` or twice among the new ones.
   static void check_new_params(const std::vector<Tensor>& params,
-                               const std::vector<Tensor>& present);
+                               const std::vector<Tensor>& present, Site site);
   [[noreturn]] static void refuse_momentum();
   // Throws InvalidArgument if there is no such group.
   void check_group(int64_t group) const;
@@ -151,6 +152,7 @@ class Optimizer {
   // By parameter number: the layout a parameter had before a graph split it (ZeRO stage 3); empty
   // for the others.
   std::vector<NdSbp> whole_sbps_;
+  bool has_warned_ = false;  // that no parameter has a gradient
 };
 
 // An optimizer whose groups have options of type Options. For Options there is a function `void
@@ -158,22 +160,25 @@ class Optimizer {
 template <class Options>
 class GroupedOptimizer : public Optimizer {
  public:
-  explicit GroupedOptimizer(const std::vector<Tensor>& params, const Options& options = {})
-      : GroupedOptimizer(std::vector<ParamGroup<Options>>{{params, options}}) {}
+  explicit GroupedOptimizer(const std::vector<Tensor>& params, const Options& options = {},
+                            Site site = Site::here())
+      : GroupedOptimizer(std::vector<ParamGroup<Options>>{{params, options}}, site) {}
 
-  explicit GroupedOptimizer(const std::vector<ParamGroup<Options>>& groups) {
+  explicit GroupedOptimizer(const std::vector<ParamGroup<Options>>& groups,
+                            Site site = Site::here()) {
+    if (groups.empty()) check_new_params({}, {}, site);
     for (const auto& group : groups)
-      add_param_group(group);
+      add_param_group(group, site);
   }
 
   // Parameters that are already in the optimizer keep their numbers and their state. Throws
   // InvalidArgument for refused options and as check_new_params.
-  void add_param_group(ParamGroup<Options> group) {
+  void add_param_group(ParamGroup<Options> group, Site site = Site::here()) {
     check_options(group.options);
     std::vector<Tensor> present;
     for (const auto& other : groups_)
       present.insert(present.end(), other.params.begin(), other.params.end());
-    check_new_params(group.params, present);
+    check_new_params(group.params, present, site);
     group_of_.insert(group_of_.end(), group.params.size(), groups_.size());
     groups_.push_back(std::move(group));
   }

@@ -41,6 +41,80 @@ std::string at(uint32_t line) {
   return str(__FILE__, ':', line);
 }
 
+// ---- optimizers
+
+TEST(SilentTraining, AnOptimizerWithoutParametersIsAnError) {
+  const std::vector<Tensor> none;
+  const Tensor w = ones({2}).requires_grad_();
+
+  const std::string error = error_of([&] { optim::SGD{none, {.lr = 0.1}}; });
+  EXPECT_TRUE(has(error, at(__LINE__ - 1) + ": [optimizer] a group has no parameters")) << error;
+  EXPECT_NE(error_of([&] { optim::Adam{none}; }), "");
+  EXPECT_NE(error_of([&] { optim::SGD{std::vector<optim::ParamGroup<optim::SGDOptions>>()}; }), "");
+  EXPECT_NE(error_of([&] {
+              optim::AdamW{std::vector<optim::ParamGroup<optim::AdamWOptions>>{{.params = {w}},
+                                                                               {.params = none}}};
+            }),
+            "");
+  optim::SGD optimizer({w});
+  const std::string late = error_of([&] { optimizer.add_param_group({.params = none}); });
+  EXPECT_TRUE(has(late, at(__LINE__ - 1))) << late;
+  EXPECT_EQ(optimizer.num_groups(), 1);
+}
+
+TEST(SilentTraining, AStepWithoutGradientsWarnsOnce) {
+  const Tensor w = ones({2}).requires_grad_();
+  optim::SGD optimizer({w});
+  uint32_t line = 0;
+
+  const std::string first = warnings_of([&] {
+    for (int i = 0; i < 3; ++i)
+      optimizer.step();
+    line = __LINE__ - 1;
+  });
+
+  EXPECT_TRUE(has(first, at(line) + ": [optimizer] step() changed nothing")) << first;
+  EXPECT_EQ(count(first, "changed nothing"), 1U) << first;
+  w.sum().backward();
+  optim::SGD other({w, ones({3}).requires_grad_()});
+  EXPECT_EQ(warnings_of([&] { other.step(); }), "");
+}
+
+// ---- graphs
+
+struct Forgets : nn::Graph<Forgets> {
+  nn::Linear model;
+  bool trains = false;
+  uint32_t line = 0;
+
+  Forgets(nn::Linear m, optim::Optimizer& optimizer) : model(m) {
+    add_optimizer(optimizer);
+    line = __LINE__ - 1;
+  }
+
+  Tensor build(const Tensor& x) {
+    const Tensor loss = model(x).sum();
+    if (trains) loss.backward();
+    return loss;
+  }
+};
+
+TEST(SilentTraining, AGraphWithAnOptimizerButNoBackwardIsAnError) {
+  nn::Linear model(3, 2);
+  optim::SGD optimizer(model.parameters());
+  Forgets graph(model, optimizer);
+
+  const std::string error = error_of([&] { graph(ones({1, 3})); });
+
+  EXPECT_TRUE(has(error, at(graph.line) + ": [graph] build() gave no parameter")) << error;
+  {
+    const NoGradGuard no_grad;
+    EXPECT_EQ(error_of([&] { graph(ones({1, 3})); }), "");
+  }
+  graph.trains = true;
+  EXPECT_EQ(error_of([&] { graph(ones({1, 3})); }), "");
+}
+
 // ---- losses
 
 TEST(SilentTraining, ATargetThatBroadcastsWarnsOncePerLine) {

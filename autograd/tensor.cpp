@@ -38,8 +38,10 @@ const Tensor& AutogradMethods::requires_grad_(bool requires_grad) const {
                                 self().meta(), "; cast it first"));
     }
     impl.requires_grad = true;
-    if (impl.autograd != nullptr && impl.autograd->base != nullptr) {
-      impl.autograd->base = nullptr;  // it becomes a leaf
+    autograd::TensorAutograd& slot = make_autograd(impl);
+    if (!slot.listed) slot.listed = std::make_unique<autograd::ListedLeaf>(impl);
+    if (slot.base != nullptr) {
+      slot.base = nullptr;  // it becomes a leaf
       impl.is_untracked_view = true;
     }
     return self();

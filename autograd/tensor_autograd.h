@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <vector>
 
+#include "autograd/leaves.h"
 #include "autograd/node.h"
 #include "core/dispatch.h"
 
@@ -72,6 +74,10 @@ struct TensorAutograd final : AutogradSlot {
   TensorAutograd& operator=(const TensorAutograd&) = delete;
 
   Tensor gradient;
+  // Set once the user has asked for gradients of the tensor.
+  std::unique_ptr<ListedLeaf> listed;
+  // Of a parameter: the module that registered it.
+  std::weak_ptr<const void> owner;
   // Created when the leaf is first used.
   Ref<LeafNode> leaf_node;
   // The node that stores this tensor's gradient (retain_grad); null if there is none.

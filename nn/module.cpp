@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "autograd/leaves.h"
+#include "autograd/tensor_autograd.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -12,6 +14,39 @@
 #include "ops/elementwise/cast.h"
 
 namespace flow::nn {
+
+namespace {
+
+using autograd::count_leaf_handles;
+using autograd::LeafHandles;
+
+// While it exists, looks at modules are no reads of a recorded program.
+class UnrecordedLook {
+ public:
+  UnrecordedLook() : recorder_(std::exchange(internal::module_recorder, nullptr)) {}
+
+  ~UnrecordedLook() { internal::module_recorder = recorder_; }
+
+  UnrecordedLook(const UnrecordedLook&) = delete;
+  UnrecordedLook& operator=(const UnrecordedLook&) = delete;
+
+ private:
+  CalledModules* recorder_;
+};
+
+// The number of handles of a leaf; 0 if it is not among them.
+uint32_t count_of(const TensorImpl* leaf, const std::vector<LeafHandles>& handles) {
+  const auto found = std::lower_bound(
+      handles.begin(), handles.end(), leaf,
+      [](const LeafHandles& entry, const TensorImpl* wanted) { return entry.leaf < wanted; });
+  return found != handles.end() && found->leaf == leaf ? found->count : 0;
+}
+
+Tensor tensor_of(const TensorImpl* leaf) {
+  return Tensor(Ref<TensorImpl>(const_cast<TensorImpl*>(leaf)));
+}
+
+}  // namespace
 
 ModuleBase::ModuleBase() : state_(std::make_shared<State>()) {}
 
@@ -42,6 +77,7 @@ Tensor ModuleBase::register_parameter(std::string_view name, const Tensor& value
   check_new_name(name);
   if (!value.defined()) return value;
   value.requires_grad_();
+  autograd::make_autograd(value.impl()).owner = state_;
   live_state().parameters.emplace_back(name, value);
   note_registration();
   return value;
@@ -167,11 +203,15 @@ void ModuleBase::to(std::string_view device, Site site) {
   }
 }
 
-ModuleBase::CallScope::CallScope(const ModuleBase& module, size_t bytes, Site site) {
+ModuleBase::CallScope::CallScope(const ModuleBase& module, const ObjectType& type, Site site) {
   if (internal::module_recorder != nullptr) [[unlikely]]
-    internal::module_recorder->note_call(module, bytes);
+    internal::module_recorder->note_call(module, type.bytes);
   ThreadState& state = thread_state();
-  const State& own = module.live_state();
+  State& own = module.live_state();
+  if (own.num_checked != own.num_registrations) [[unlikely]] {
+    module.check_members(type, site);
+    own.num_checked = own.num_registrations;
+  }
   outer_site_ = state.scope_site;
   outer_stage_ = state.stage;
   if (own.stage >= 0) state.stage = own.stage;
@@ -184,6 +224,99 @@ ModuleBase::CallScope::~CallScope() {
   state.scope_site = outer_site_;
   state.module_path = outer_path_;
   state.stage = outer_stage_;
+}
+
+// What an object holds shows in the numbers of handles: they grow by the same amount with each copy
+// of the object, and shrink again. So tensors in containers and in members of members are found
+// too.
+void ModuleBase::check_members(const ObjectType& type, Site site) const {
+  const UnrecordedLook unrecorded;
+  if (state_->replacement) return;  // this object is not the one that runs
+
+  std::vector<LeafHandles> without = count_leaf_handles(), with_one, with_two;
+  type.with_copy(*this, [&] { with_one = count_leaf_handles(); });
+  std::set<const TensorImpl*> registered, held;
+  for (const auto& [name, parameter] : named_parameters())
+    registered.insert(&parameter.impl());
+  for (const auto& [leaf, count] : without) {
+    if (count_of(leaf, with_one) > count) held.insert(leaf);
+  }
+  if (std::includes(registered.begin(), registered.end(), held.begin(), held.end())) return;
+
+  // A second look, to be sure: another thread may have copied a handle just now.
+  without = count_leaf_handles();
+  type.with_copy(*this, [&] {
+    with_one = count_leaf_handles();
+    type.with_copy(*this, [&] { with_two = count_leaf_handles(); });
+  });
+  const std::vector<LeafHandles> after = count_leaf_handles();
+  for (const auto& [leaf, count] : without) {
+    if (!held.contains(leaf) || registered.contains(leaf)) continue;
+    const uint32_t one = count_of(leaf, with_one), two = count_of(leaf, with_two);
+    if (one <= count || two - one != one - count || count_of(leaf, after) != count) continue;
+    refuse_member(type, tensor_of(leaf), held, site);
+  }
+}
+
+void ModuleBase::refuse_member(const ObjectType& type, const Tensor& member,
+                               const std::set<const TensorImpl*>& held, Site site) const {
+  const State& state = live_state();
+  const std::string who = state.path->empty() ? "this module" : str("module '", *state.path, "'");
+  for (const auto& [name, parameter] : state.parameters) {
+    if (held.contains(&parameter.impl()) || !(parameter.shape() == member.shape())) continue;
+    throw InvalidArgument(
+        str("[module] the parameter '", name, "' of ", who, " was assigned another tensor, ",
+            member.meta(),
+            ", so the registered parameter is trained but not used; tie the two with "
+            "tie(a, b) of a module that contains both, or copy values with copy_() under "
+            "NoGradGuard"),
+        site);
+  }
+  const std::weak_ptr<const void>& owner = autograd::make_autograd(member.impl()).owner;
+  const long without = owner.use_count();
+  long with_one = 0;
+  type.with_copy(*this, [&] { with_one = owner.use_count(); });
+  if (without > 0 && with_one > without) {
+    throw InvalidArgument(
+        str("[module] ", who, " has a member module with the parameter ", member.meta(),
+            " that is not registered, so parameters() does not list it and no optimizer trains it; "
+            "make the member from the result of register_module(name, module)"),
+        site);
+  }
+  if (without > 0) return;  // a parameter that another module owns and trains
+  throw InvalidArgument(
+      str("[module] ", who, " has a member tensor ", member.meta(),
+          " that requires grad and is not registered, so parameters() does not list it and no "
+          "optimizer trains it; make the member from the result of register_parameter(name, "
+          "tensor), or detach() it if it is a constant"),
+      site);
+}
+
+void ModuleBase::tie(Tensor& a, const Tensor& b, Site site) {
+  if (!a.defined() || !b.defined() || !(a.shape() == b.shape()) || a.dtype() != b.dtype()) {
+    const auto text = [](const Tensor& t) { return t.defined() ? str(t.meta()) : "undefined"; };
+    throw InvalidArgument(str("[tie] tied parameters have one shape and dtype; received ", text(a),
+                              " and ", text(b), "; make the two layers of equal sizes"),
+                          site);
+  }
+  bool is_found = false;
+  for (const auto& [path, module] : named_modules()) {
+    for (auto& [name, parameter] : module.live_state().parameters) {
+      if (!parameter.is_same(a)) continue;
+      parameter = b;
+      is_found = true;
+      module.note_registration();
+    }
+  }
+  if (!is_found) {
+    throw InvalidArgument(str("[tie] the tensor ", a.meta(),
+                              " is no parameter of this module or of a module inside it; call tie "
+                              "of a module that contains both parameters, after their modules are "
+                              "registered"),
+                          site);
+  }
+  b.requires_grad_();
+  a = b;
 }
 
 }  // namespace flow::nn

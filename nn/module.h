@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -121,6 +122,12 @@ class ModuleBase {
   // Parameters and persistent buffers by name. The tensors share memory with the module, except for
   // tensors that are joined in files, which are copies.
   StateDict state_dict() const;
+  // Makes `b` the parameter that `a`, a parameter of this module or of a descendant, is: the member
+  // and the module that registered it refer to `b` from now on, so that both are trained as one.
+  //   model.tie(model.head.weight, model.tok.weight);
+  // Throws InvalidArgument if `a` is not registered here, or if shapes or dtypes differ.
+  void tie(Tensor& a, const Tensor& b, Site site = Site::here());
+
   // Copies values into the parameters and buffers. Throws InvalidArgument, before anything is
   // written, if a shape differs or (strict) a name is missing or unexpected; the message lists all
   // differences.
@@ -215,12 +222,19 @@ class ModuleBase {
   // result (undefined: not a tensor). Returns the tensor that replaces the result.
   Tensor watch_backward(const Tensor& x, const Tensor& y);
 
+  // The type of a module object.
+  struct ObjectType {
+    size_t bytes;
+    // Calls `use` while a copy of the object exists.
+    void (*with_copy)(const ModuleBase& module, const std::function<void()>& use);
+  };
+
   // Sets the thread's scope to the caller's site and this module's path, for the duration of one
-  // call.
+  // call. The first call checks that the parameters which the object holds are registered.
   class [[nodiscard]] CallScope {
    public:
-    // `bytes`: the size of the object that is called, whose address is that of its ModuleBase.
-    CallScope(const ModuleBase& module, size_t bytes, Site site);
+    // The address of the object is that of its ModuleBase.
+    CallScope(const ModuleBase& module, const ObjectType& type, Site site);
     ~CallScope();
     CallScope(const CallScope&) = delete;
     CallScope& operator=(const CallScope&) = delete;
@@ -238,6 +252,11 @@ class ModuleBase {
   struct State;
   void add_child(std::string_view name, const ModuleBase& module, const std::type_info& type);
   void note_registration() const;
+  // Throws InvalidArgument if the object holds a parameter that is not registered.
+  void check_members(const ObjectType& type, Site site) const;
+  // `held`: the parameters that the object holds, `member` among them.
+  void refuse_member(const ObjectType& type, const Tensor& member,
+                     const std::set<const TensorImpl*>& held, Site site) const;
   void check_new_name(std::string_view name) const;
   Tensor run_backward_pre_hooks(const Tensor& dy);
   Tensor run_backward_hooks(const Tensor& dx, const Tensor& dy);
@@ -279,7 +298,7 @@ class Module : public ModuleBase {
   }
 
   auto operator()(const TensorArg& x, Rest&&... rest) {
-    const CallScope scope(*this, sizeof(Derived), x.site());
+    const CallScope scope(*this, {sizeof(Derived), &with_copy}, x.site());
     Derived& self = target();
     if (self.has_graph_options()) [[unlikely]] {
       return call_in_graph(self, self.enter_stage(x.tensor()), std::forward<Rest>(rest)...);
@@ -295,11 +314,16 @@ class Module : public ModuleBase {
              self.forward(std::forward<Args>(args)...);
            }) auto
   operator()(Args&&... args) {
-    const CallScope scope(*this, sizeof(Derived), Site::none());
+    const CallScope scope(*this, {sizeof(Derived), &with_copy}, Site::none());
     return target().forward(std::forward<Args>(args)...);
   }
 
  private:
+  static void with_copy(const ModuleBase& module, const std::function<void()>& use) {
+    [[maybe_unused]] const Derived copy(static_cast<const Derived&>(module));
+    use();
+  }
+
   template <class... Rest>
   static auto call(Derived& self, const Tensor& x, Rest&&... rest) {
     if (!self.has_hooks()) return self.forward(x, std::forward<Rest>(rest)...);

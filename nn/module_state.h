@@ -43,6 +43,8 @@ struct ModuleBase::State {
   int64_t num_hooks = 0;
   std::vector<Joined> joined;
   bool is_training = true;
+  // The number of registrations at which a call has found that all members are registered.
+  uint64_t num_checked = ~uint64_t{0};
   // The pipeline stage in graphs (nn/graph_module.h); -1: none is set.
   int64_t stage = -1;
   Placement stage_placement;

@@ -80,6 +80,142 @@ TEST(SilentTraining, AStepWithoutGradientsWarnsOnce) {
   EXPECT_EQ(warnings_of([&] { other.step(); }), "");
 }
 
+// ---- modules
+
+struct WithModule : nn::Module<WithModule> {
+  nn::Linear fc{3, 2};
+
+  Tensor forward(const Tensor& x) { return fc(x); }
+};
+
+struct WithTensor : nn::Module<WithTensor> {
+  Tensor scale = ones({3}).requires_grad_();
+
+  Tensor forward(const Tensor& x) { return x * scale; }
+};
+
+struct WithList : nn::Module<WithList> {
+  std::vector<nn::Linear> layers{nn::Linear(3, 3), nn::Linear(3, 3)};
+
+  Tensor forward(const Tensor& x) { return layers[1](layers[0](x)); }
+};
+
+TEST(SilentTraining, AMemberThatIsNotRegisteredIsAnErrorOfTheFirstCall) {
+  const Tensor x = ones({1, 3});
+  WithModule module;
+  WithTensor tensor;
+  WithList list;
+
+  const std::string in_module = error_of([&] { module(x); });
+  EXPECT_TRUE(has(in_module, at(__LINE__ - 1) + ": [module] ")) << in_module;
+  EXPECT_TRUE(has(in_module, "register_module")) << in_module;
+  const std::string in_tensor = error_of([&] { tensor(x); });
+  EXPECT_TRUE(has(in_tensor, at(__LINE__ - 1) + ": [module] ")) << in_tensor;
+  EXPECT_TRUE(has(in_tensor, "register_parameter")) << in_tensor;
+  EXPECT_TRUE(has(error_of([&] { list(x); }), "register_module"));
+}
+
+TEST(SilentTraining, AMemberOfAModuleInsideIsFoundToo) {
+  struct Outer : nn::Module<Outer> {
+    WithTensor inner{register_module("inner", WithTensor())};
+
+    Tensor forward(const Tensor& x) { return inner(x); }
+  };
+
+  struct Train : nn::Graph<Train> {
+    Outer model;
+
+    Tensor build(const Tensor& x) { return model(x); }
+  };
+
+  Outer outer;
+  Train train;
+
+  EXPECT_TRUE(has(error_of([&] { outer(ones({3})); }), "register_parameter"));
+  EXPECT_TRUE(has(error_of([&] { train(ones({3})); }), "register_parameter"));
+}
+
+// Constants, buffers, tensors of other models that are frozen, and modules of any shape.
+TEST(SilentTraining, OtherMembersAreFine) {
+  struct Constant : nn::Module<Constant> {
+    Tensor mean = ones({3});
+    Tensor count{register_buffer("count", zeros({1}))};
+    nn::Dropout dropout;
+
+    Tensor forward(const Tensor& x) { return dropout(x - mean) + count; }
+  };
+
+  Constant constant;
+  EXPECT_EQ(error_of([&] { constant(ones({3})); }), "");
+
+  WithTensor frozen;
+  frozen.scale.requires_grad_(false);
+  EXPECT_EQ(error_of([&] { frozen(ones({3})); }), "");
+
+  nn::Sequential sequence(nn::Linear(3, 3), nn::Sequential(nn::ReLU(), nn::LayerNorm({3})));
+  EXPECT_EQ(error_of([&] { sequence(ones({3})); }), "");
+  nn::models::Gpt gpt({.vocab_size = 7, .block_size = 4, .n_layer = 1, .n_head = 1, .n_embd = 4});
+  EXPECT_EQ(error_of([&] { gpt(tensor({{1, 2}})); }), "");
+}
+
+// Handles that other code holds and drops meanwhile are not members.
+TEST(SilentTraining, ParametersElsewhereAreNoMembers) {
+  const Tensor w = ones({3}).requires_grad_();
+  std::vector<Tensor> copies(5, w);
+  nn::Linear first(3, 3), second(3, 3);
+
+  EXPECT_EQ(error_of([&] { second(first(w)); }), "");
+}
+
+// ---- tied weights
+
+struct Tied : nn::Module<Tied> {
+  nn::Embedding tok{register_module("tok", nn::Embedding(5, 4))};
+  nn::Linear out{register_module("out", nn::Linear(4, 5, {.bias = false}))};
+
+  Tensor forward(const Tensor& x) { return out(tok(x)); }
+};
+
+TEST(SilentTraining, AssignedWeightsAreAnErrorThatNamesTie) {
+  Tied model;
+  model.out.weight = model.tok.weight;
+
+  const std::string error = error_of([&] { model(tensor({1})); });
+
+  EXPECT_TRUE(has(error, "[module] the parameter 'weight' of module 'out'")) << error;
+  EXPECT_TRUE(has(error, "tie(a, b)")) << error;
+}
+
+TEST(SilentTraining, TieTrainsBothAsOne) {
+  Tied model;
+  const Tensor old = model.out.weight;
+  model.tie(model.out.weight, model.tok.weight);
+
+  EXPECT_TRUE(model.out.weight.is_same(model.tok.weight));
+  EXPECT_EQ(model.parameters().size(), 1U);
+  EXPECT_TRUE(model.get_parameter("out.weight").is_same(model.tok.weight));
+  EXPECT_EQ(model.state_dict().size(), 1U);
+  EXPECT_EQ(model.state_dict().count("tok.weight"), 1U);
+
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  model(tensor({1})).sum().backward();
+  EXPECT_TRUE(model.tok.weight.grad().defined());
+  EXPECT_FALSE(old.grad().defined());
+  optimizer.step();
+  EXPECT_EQ(model.out.weight.to_vector<float>(), model.tok.weight.to_vector<float>());
+}
+
+TEST(SilentTraining, TieRefusesWhatCannotBeTied) {
+  Tied model;
+  nn::Linear other(3, 2);
+
+  const std::string shape = error_of([&] { model.tie(model.out.weight, other.weight); });
+  EXPECT_TRUE(has(shape, at(__LINE__ - 1) + ": [tie] tied parameters have one shape")) << shape;
+  Tensor copy = model.tok.weight.detach().clone();
+  EXPECT_TRUE(has(error_of([&] { model.tie(copy, model.tok.weight); }), "is no parameter"));
+  EXPECT_EQ(model.parameters().size(), 2U);
+}
+
 // ---- graphs
 
 struct Forgets : nn::Graph<Forgets> {

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <string>
 
+#include "autograd/anomaly.h"
 #include "autograd/autocast.h"
 #include "autograd/backward_rules.h"
 #include "autograd/layout.h"
 #include "autograd/recompute_region.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "ops/creation/copy.h"
+#include "ops/elementwise/unary.h"
 
 namespace flow::autograd {
 
@@ -84,6 +87,29 @@ void add_context(Error& error, const Node& node) {
   const bool is_same =
       site.line() == forward.line() && std::string_view(site.file()) == forward.file();
   error.add_text(str(kContext, is_same ? node.name() : node.describe()));
+}
+
+// Collective for a gradient of a global tensor, whose ranks get the same answer.
+bool is_all_finite(const Tensor& gradient) {
+  struct AllowBoxing {
+    bool forbids = std::exchange(thread_state().forbids_implicit_boxing, false);
+
+    ~AllowBoxing() { thread_state().forbids_implicit_boxing = forbids; }
+  };
+
+  const NoGradGuard no_grad;
+  const AllowBoxing not_the_users;
+  return isfinite(gradient.detach()).all().item<bool>();
+}
+
+void check_finite_gradient(const Node& node, size_t input, const Tensor& gradient) {
+  if (is_all_finite(gradient)) return;
+  throw InvalidArgument(
+      str("[", node.name(), "] the gradient of input ", input, ", ", gradient.meta(),
+          ", has elements that are not finite, and all gradients before it were finite; look at "
+          "the "
+          "inputs of this call, or clip or scale them"),
+      node.scope().user_site());
 }
 
 bool any_defined(std::span<const Tensor> tensors) {
@@ -193,6 +219,7 @@ void BackwardRun::check_alive() const {
 
 void BackwardRun::run() {
   RunScope scope(options_.create_graph, options_.site);
+  if (thread_state().trace != nullptr) refuse_anomaly_in_graph(options_.site);
   find_nodes();
   if (options_.captures) find_needed();
   check_alive();
@@ -268,6 +295,8 @@ void BackwardRun::run_rule(Node& node, TensorList& dy, TensorList& dx) {
     const DeviceType device = edges[i].meta->device;
     if (dx[i].device() != device && dx[i].dim() == 0) dx[i] = to_device(dx[i], device);
     node.check_gradient(i, dx[i]);
+    if (is_anomaly_enabled()) [[unlikely]]
+      check_finite_gradient(node, i, dx[i]);
   }
   if (node.hooks() == nullptr) return;
   const auto hooks = node.hooks()->after;  // a hook may remove itself

@@ -1,6 +1,7 @@
 // The whole public interface of the library: #include <flow/flow.h>.
 #pragma once
 
+#include "autograd/anomaly.h"
 #include "autograd/autocast.h"
 #include "autograd/engine.h"
 #include "autograd/function.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "autograd/anomaly.h"
 #include "autograd/autocast.h"
 #include "autograd/backward_rules.h"
 #include "boxing/layout.h"
@@ -186,6 +187,7 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments, 
                           "; call its build() instead"),
                       site);
   }
+  refuse_anomaly_in_graph(Site::none());
   GraphSignature signature = signature_of(arguments);
   signature.amp = config_.amp_;
   signature.scaler = config_.scaler_.get();

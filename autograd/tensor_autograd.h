@@ -76,8 +76,10 @@ struct TensorAutograd final : AutogradSlot {
   Tensor gradient;
   // Set once the user has asked for gradients of the tensor.
   std::unique_ptr<ListedLeaf> listed;
-  // Of a parameter: the module that registered it.
+  // Of a parameter: the module that registered it, and how its initial values were drawn
+  // (nn/init.cpp).
   std::weak_ptr<const void> owner;
+  std::shared_ptr<void> initial_draw;
   // Created when the leaf is first used.
   Ref<LeafNode> leaf_node;
   // The node that stores this tensor's gradient (retain_grad); null if there is none.

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "core/shared_draws.h"
 #include "core/view_link.h"
 
 namespace flow {
@@ -99,7 +100,9 @@ void run_call(Call& call, Tensor* outputs) {
   }
   if (call.op.is_random) {
     call.random = state.context->generator().next();
-    if (!any_global(decision)) call.random.rank = static_cast<uint64_t>(state.context->rank());
+    if (!any_global(decision) && !SharedDraws::are_on()) {
+      call.random.rank = static_cast<uint64_t>(state.context->rank());
+    }
   }
   if (state.observer != nullptr && state.trace == nullptr) [[unlikely]] {
     run_observed(state, call, decision, outputs);

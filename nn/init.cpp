@@ -2,15 +2,102 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numbers>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "autograd/tensor_autograd.h"
+#include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/shared_draws.h"
 #include "ops/creation/creation.h"
 
 namespace flow::nn::init {
+
+namespace {
+// How the initial values of a parameter were drawn, so that they can be drawn again from other
+// streams.
+struct InitialDraw {
+  std::function<void(const Tensor&)> draw;
+  Generator::State begin;    // before the draw
+  uint64_t num_streams = 0;  // of this draw and of those that it replaced
+  // The tensor still has the drawn values if it shows this memory in this version.
+  const Storage* memory = nullptr;
+  uint32_t version = 0;
+};
+
+InitialDraw* initial_draw_of(const Tensor& tensor) {
+  const autograd::TensorAutograd* slot = autograd::find_autograd(tensor.impl());
+  return slot == nullptr ? nullptr : static_cast<InitialDraw*>(slot->initial_draw.get());
+}
+
+// Local values are the same on every rank.
+void draw_values(const Tensor& tensor, const std::function<void(const Tensor&)>& draw) {
+  const NoGradGuard no_grad;
+  const SharedDraws same_on_all_ranks;
+  draw(tensor);
+}
+
+void draw_from(const Generator::State& begin, const Tensor& tensor, InitialDraw& initial) {
+  initial.begin = begin;
+  draw_values(tensor, initial.draw);
+  initial.memory = tensor.impl().storage.get();
+  initial.version = tensor.impl().version();
+}
+
+bool has_drawn_values(const Tensor& tensor, const InitialDraw& initial) {
+  return initial.memory == tensor.impl().storage.get() &&
+         initial.version == tensor.impl().version();
+}
+}  // namespace
+
+namespace internal {
+const Tensor& draw_initial(const Tensor& tensor, std::function<void(const Tensor&)> draw) {
+  const ThreadState& state = thread_state();
+  if (state.trace != nullptr) {
+    draw_values(tensor, draw);
+    return tensor;
+  }
+  auto initial = std::make_shared<InitialDraw>();
+  if (const InitialDraw* old = initial_draw_of(tensor)) initial->num_streams = old->num_streams;
+  initial->draw = std::move(draw);
+  const Generator::State begin = state.context->generator().state();
+  draw_from(begin, tensor, *initial);
+  initial->num_streams += state.context->generator().state().next_stream - begin.next_stream;
+  autograd::make_autograd(tensor.impl()).initial_draw = std::move(initial);
+  return tensor;
+}
+
+bool are_noted(const std::vector<Tensor>& tensors, const Generator::State& begin, uint64_t end) {
+  uint64_t num_streams = 0;
+  for (const Tensor& tensor : tensors) {
+    const InitialDraw* initial = initial_draw_of(tensor);
+    if (initial == nullptr) continue;
+    if (initial->begin.seed != begin.seed) return false;
+    num_streams += initial->num_streams;
+  }
+  return num_streams == end - begin.next_stream;
+}
+
+void draw_again(const std::vector<Tensor>& tensors, int64_t shift) {
+  Generator& generator = thread_state().context->generator();
+  for (const Tensor& tensor : tensors) {
+    InitialDraw* initial = initial_draw_of(tensor);
+    if (initial == nullptr) continue;
+    Generator::State from = initial->begin;
+    from.next_stream += static_cast<uint64_t>(shift);
+    if (has_drawn_values(tensor, *initial)) {
+      generator.set_state(from);
+      draw_from(from, tensor, *initial);
+    } else {
+      initial->begin = from;
+    }
+  }
+}
+}  // namespace internal
 
 namespace {
 // Writes logical values, which every rank has.
@@ -45,6 +132,72 @@ double normal_quantile(double p) {
   return (low + high) / 2;
 }
 
+void draw_sparse(const Tensor& tensor, double sparsity, double std) {
+  const int64_t rows = tensor.size(0), columns = tensor.size(1);
+  const auto num_zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
+  std::vector<double> values = normal_values(tensor);
+  const std::vector<double> keys = uniform_values(tensor);
+  std::vector<int64_t> order(static_cast<size_t>(rows));
+  for (int64_t c = 0; c < columns; ++c) {
+    const auto at = [&](int64_t row) { return static_cast<size_t>(row * columns + c); };
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](int64_t a, int64_t b) { return keys[at(a)] < keys[at(b)]; });
+    for (int64_t i = 0; i < rows; ++i) {
+      double& value = values[at(order[static_cast<size_t>(i)])];
+      value = i < num_zeros ? 0 : value * std;
+    }
+  }
+  assign(tensor, values);
+}
+
+void draw_trunc_normal(const Tensor& tensor, const TruncNormalOptions& options) {
+  // Inverse transform sampling: a uniform probability between those of the bounds, mapped through
+  // the quantile function.
+  const double low = normal_probability((options.a - options.mean) / options.std);
+  const double high = normal_probability((options.b - options.mean) / options.std);
+  std::vector<double> values = uniform_values(tensor);
+  for (double& value : values) {
+    const double p = low + value * (high - low);
+    value = std::clamp(options.mean + options.std * normal_quantile(p), options.a, options.b);
+  }
+  assign(tensor, values);
+}
+
+void draw_orthogonal(const Tensor& tensor, double gain) {
+  const auto rows = static_cast<size_t>(tensor.size(0));
+  const size_t columns = static_cast<size_t>(tensor.numel()) / rows;
+  std::vector<double> values = normal_values(tensor);
+  // The vectors are the rows, or the columns if there are fewer columns. Element e of vector v is
+  // at v × to_vector + e × to_element.
+  const bool by_rows = rows <= columns;
+  const size_t count = by_rows ? rows : columns, length = by_rows ? columns : rows;
+  const size_t to_vector = by_rows ? columns : 1, to_element = by_rows ? 1 : columns;
+  const auto at = [&](size_t v, size_t e) -> double& {
+    return values[v * to_vector + e * to_element];
+  };
+  for (size_t v = 0; v < count; ++v) {
+    // Gram-Schmidt, twice, which makes the vectors orthogonal to rounding.
+    for (int pass = 0; pass < 2; ++pass) {
+      for (size_t w = 0; w < v; ++w) {
+        double product = 0;
+        for (size_t e = 0; e < length; ++e)
+          product += at(v, e) * at(w, e);
+        for (size_t e = 0; e < length; ++e)
+          at(v, e) -= product * at(w, e);
+      }
+      double square = 0;
+      for (size_t e = 0; e < length; ++e)
+        square += at(v, e) * at(v, e);
+      for (size_t e = 0; e < length; ++e)
+        at(v, e) /= std::sqrt(square);
+    }
+  }
+  for (double& value : values)
+    value *= gain;
+  assign(tensor, values);
+}
+
 int64_t kernel_elements(const Tensor& weight) {
   if (weight.dim() < 2) {
     throw InvalidArgument(str(
@@ -66,13 +219,11 @@ int64_t fan_out(const Tensor& weight) {
 }
 
 const Tensor& uniform_(const Tensor& tensor, double a, double b) {
-  const NoGradGuard no_grad;
-  return tensor.uniform_(a, b);
+  return internal::draw_initial(tensor, [=](const Tensor& target) { target.uniform_(a, b); });
 }
 
 const Tensor& normal_(const Tensor& tensor, double mean, double std) {
-  const NoGradGuard no_grad;
-  return tensor.normal_(mean, std);
+  return internal::draw_initial(tensor, [=](const Tensor& target) { target.normal_(mean, std); });
 }
 
 const Tensor& constant_(const Tensor& tensor, double value) {
@@ -128,22 +279,8 @@ const Tensor& sparse_(const Tensor& tensor, double sparsity, double std) {
         str("[sparse_] the tensor must have two dims, and sparsity must be from 0 to 1; received ",
             tensor.meta(), " and ", sparsity, "; reshape the tensor or change sparsity"));
   }
-  const int64_t rows = tensor.size(0), columns = tensor.size(1);
-  const auto num_zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
-  std::vector<double> values = normal_values(tensor);
-  const std::vector<double> keys = uniform_values(tensor);
-  std::vector<int64_t> order(static_cast<size_t>(rows));
-  for (int64_t c = 0; c < columns; ++c) {
-    const auto at = [&](int64_t row) { return static_cast<size_t>(row * columns + c); };
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-              [&](int64_t a, int64_t b) { return keys[at(a)] < keys[at(b)]; });
-    for (int64_t i = 0; i < rows; ++i) {
-      double& value = values[at(order[static_cast<size_t>(i)])];
-      value = i < num_zeros ? 0 : value * std;
-    }
-  }
-  return assign(tensor, values);
+  return internal::draw_initial(tensor,
+                                [=](const Tensor& target) { draw_sparse(target, sparsity, std); });
 }
 
 const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& options) {
@@ -151,16 +288,8 @@ const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& opti
     throw InvalidArgument(str("[trunc_normal_] std must be positive and a below b; received ",
                               options.std, ", ", options.a, ", ", options.b));
   }
-  // Inverse transform sampling: a uniform probability between those of the bounds, mapped through
-  // the quantile function.
-  const double low = normal_probability((options.a - options.mean) / options.std);
-  const double high = normal_probability((options.b - options.mean) / options.std);
-  std::vector<double> values = uniform_values(tensor);
-  for (double& value : values) {
-    const double p = low + value * (high - low);
-    value = std::clamp(options.mean + options.std * normal_quantile(p), options.a, options.b);
-  }
-  return assign(tensor, values);
+  return internal::draw_initial(tensor,
+                                [=](const Tensor& target) { draw_trunc_normal(target, options); });
 }
 
 double calculate_gain(std::string_view nonlinearity, double param) {
@@ -216,37 +345,8 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain) {
                               tensor.meta(), "; use another initialization for vectors"));
   }
   if (tensor.numel() == 0) return tensor;
-  const auto rows = static_cast<size_t>(tensor.size(0));
-  const size_t columns = static_cast<size_t>(tensor.numel()) / rows;
-  std::vector<double> values = normal_values(tensor);
-  // The vectors are the rows, or the columns if there are fewer columns. Element e of vector v is
-  // at v × to_vector + e × to_element.
-  const bool by_rows = rows <= columns;
-  const size_t count = by_rows ? rows : columns, length = by_rows ? columns : rows;
-  const size_t to_vector = by_rows ? columns : 1, to_element = by_rows ? 1 : columns;
-  const auto at = [&](size_t v, size_t e) -> double& {
-    return values[v * to_vector + e * to_element];
-  };
-  for (size_t v = 0; v < count; ++v) {
-    // Gram-Schmidt, twice, which makes the vectors orthogonal to rounding.
-    for (int pass = 0; pass < 2; ++pass) {
-      for (size_t w = 0; w < v; ++w) {
-        double product = 0;
-        for (size_t e = 0; e < length; ++e)
-          product += at(v, e) * at(w, e);
-        for (size_t e = 0; e < length; ++e)
-          at(v, e) -= product * at(w, e);
-      }
-      double square = 0;
-      for (size_t e = 0; e < length; ++e)
-        square += at(v, e) * at(v, e);
-      for (size_t e = 0; e < length; ++e)
-        at(v, e) /= std::sqrt(square);
-    }
-  }
-  for (double& value : values)
-    value *= gain;
-  return assign(tensor, values);
+  return internal::draw_initial(tensor,
+                                [=](const Tensor& target) { draw_orthogonal(target, gain); });
 }
 
 }  // namespace flow::nn::init

@@ -1,12 +1,16 @@
 // Initial values of parameters, in place and not recorded by autograd. Formulas and defaults are
-// PyTorch's. The logical values of a global tensor do not depend on its layout. All functions
-// return the tensor.
+// PyTorch's. The logical values of a global tensor do not depend on its layout, and those of a
+// local tensor are the same on every rank: a model has the weights of a single process, however it
+// is laid out. All functions return the tensor.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/generator.h"
 #include "core/tensor.h"
 
 namespace flow::nn::init {
@@ -68,5 +72,18 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain = 1);
 // dims, else InvalidArgument.
 int64_t fan_in(const Tensor& weight);
 int64_t fan_out(const Tensor& weight);
+
+namespace internal {
+// Calls draw(tensor), which gives `tensor` its initial values, and notes with the tensor how they
+// were drawn. Draws in a trace are not noted.
+const Tensor& draw_initial(const Tensor& tensor, std::function<void(const Tensor&)> draw);
+
+// True if the streams from `begin` to `end` are those of noted draws of these tensors.
+bool are_noted(const std::vector<Tensor>& tensors, const Generator::State& begin, uint64_t end);
+
+// Draws the tensors again whose values were not written since, from streams that come `shift` after
+// the noted ones. Leaves the generator changed.
+void draw_again(const std::vector<Tensor>& tensors, int64_t shift);
+}  // namespace internal
 
 }  // namespace flow::nn::init

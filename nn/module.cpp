@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "nn/init.h"
 #include "nn/module_reads.h"
 #include "nn/module_state.h"
 #include "ops/elementwise/cast.h"
@@ -45,6 +46,15 @@ uint32_t count_of(const TensorImpl* leaf, const std::vector<LeafHandles>& handle
 Tensor tensor_of(const TensorImpl* leaf) {
   return Tensor(Ref<TensorImpl>(const_cast<TensorImpl*>(leaf)));
 }
+
+// The streams from `begin` to `end` were drawn while a module was made.
+struct MadeModule {
+  const ModuleBase* module;
+  uint64_t first_made;
+  uint64_t last_made;
+  uint64_t begin;
+  uint64_t end = 0;
+};
 
 }  // namespace
 
@@ -317,6 +327,53 @@ void ModuleBase::tie(Tensor& a, const Tensor& b, Site site) {
   }
   b.requires_grad_();
   a = b;
+}
+
+void ModuleBase::draw_in_order(const std::vector<const ModuleBase*>& modules) {
+  if (thread_state().trace != nullptr) return;
+  std::vector<MadeModule> made;
+  for (const ModuleBase* module : modules) {
+    if (module == nullptr) continue;
+    const State& own = module->live_state();
+    MadeModule one{module, own.num_made_before, own.num_made_before, own.first_stream};
+    for (const auto& [name, inner] : module->named_modules()) {
+      const State& state = inner.live_state();
+      one.last_made = std::max(one.last_made, state.num_made_before);
+      if (state.num_made_before >= one.first_made) continue;
+      one.first_made = state.num_made_before;
+      one.begin = state.first_stream;
+    }
+    made.push_back(one);
+  }
+  const auto was_made_before = [](const MadeModule& a, const MadeModule& b) {
+    return a.first_made < b.first_made;
+  };
+  if (std::is_sorted(made.begin(), made.end(), was_made_before)) return;
+
+  // In the order in which the compiler has made them. Each drew until the next one was begun.
+  Generator& generator = thread_state().context->generator();
+  const Generator::State end = generator.state();
+  std::vector<MadeModule*> order;
+  for (MadeModule& one : made)
+    order.push_back(&one);
+  std::sort(order.begin(), order.end(),
+            [&](const MadeModule* a, const MadeModule* b) { return was_made_before(*a, *b); });
+  for (size_t i = 0; i < order.size(); ++i) {
+    const MadeModule* next = i + 1 < order.size() ? order[i + 1] : nullptr;
+    // One that contains an older module was not made as a whole in this call.
+    if (next != nullptr && order[i]->last_made > next->first_made) return;
+    order[i]->end = next != nullptr ? next->begin : end.next_stream;
+    if (order[i]->begin > order[i]->end ||
+        !init::internal::are_noted(order[i]->module->parameters(), {end.seed, order[i]->begin},
+                                   order[i]->end))
+      return;
+  }
+  uint64_t begin = order.front()->begin;
+  for (const MadeModule& one : made) {
+    init::internal::draw_again(one.module->parameters(), static_cast<int64_t>(begin - one.begin));
+    begin += one.end - one.begin;
+  }
+  generator.set_state(end);
 }
 
 }  // namespace flow::nn

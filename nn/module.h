@@ -222,6 +222,12 @@ class ModuleBase {
   // result (undefined: not a tensor). Returns the tensor that replaces the result.
   Tensor watch_backward(const Tensor& x, const Tensor& y);
 
+  // Gives the parameters of modules that were made as the arguments of one call the initial values
+  // that they have if the arguments are evaluated from left to right: C++ leaves that order to the
+  // compiler. A null pointer stands for a module that existed before. Values that were written
+  // since they were drawn are kept.
+  static void draw_in_order(const std::vector<const ModuleBase*>& modules);
+
   // The type of a module object.
   struct ObjectType {
     size_t bytes;

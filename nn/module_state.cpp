@@ -3,6 +3,7 @@
 #include <mutex>
 #include <set>
 
+#include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "nn/layout.h"
@@ -21,6 +22,15 @@ const std::string* interned_path(const std::string& path) {
   static auto& paths = *new std::set<std::string>;
   const std::lock_guard lock(mutex);
   return &*paths.insert(path).first;
+}
+
+// A module may be made before its thread calls flow: no stream has been drawn then.
+ModuleBase::State::State() {
+  constinit static thread_local uint64_t num_made = 0;
+  num_made_before = num_made++;
+  if (const ThreadState* thread = flow::internal::current_thread_state) {
+    first_stream = thread->context->generator().state().next_stream;
+  }
 }
 
 ModuleBase::State::Form ModuleBase::State::form() const {

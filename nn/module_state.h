@@ -21,6 +21,8 @@ const std::string* interned_path(const std::string& path);
 inline constinit std::atomic<uint64_t> num_module_changes{0};
 
 struct ModuleBase::State {
+  State();
+
   struct Hook {
     int64_t number;
     ForwardPreHook before = {};  // exactly one of the four is set
@@ -45,6 +47,9 @@ struct ModuleBase::State {
   bool is_training = true;
   // The number of registrations at which a call has found that all members are registered.
   uint64_t num_checked = ~uint64_t{0};
+  // The number of modules that this thread had made before, and the next random stream then.
+  uint64_t num_made_before = 0;
+  uint64_t first_stream = 0;
   // The pipeline stage in graphs (nn/graph_module.h); -1: none is set.
   int64_t stage = -1;
   Placement stage_placement;

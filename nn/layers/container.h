@@ -15,11 +15,14 @@ namespace flow::nn {
 class Sequential : public Module<Sequential> {
  public:
   Sequential() = default;
+  // The layers draw their initial values in this order, whichever of them the compiler makes first.
   template <class... M>
 
-  requires(sizeof...(M) > 0 &&
-           (std::derived_from<M, ModuleBase> && ...)) explicit Sequential(M... modules) {
-    (push_back(std::move(modules)), ...);
+  requires(sizeof...(M) > 0 && (std::derived_from<std::remove_cvref_t<M>, ModuleBase> && ...) &&
+           !(sizeof...(M) == 1 && (std::same_as<std::remove_cvref_t<M>, Sequential> &&
+                                   ...))) explicit Sequential(M&&... modules) {
+    draw_in_order({(std::is_lvalue_reference_v<M> ? nullptr : &modules)...});
+    (push_back(std::forward<M>(modules)), ...);
   }
 
   template <class M>

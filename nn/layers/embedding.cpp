@@ -7,10 +7,20 @@
 
 namespace flow::nn {
 
+namespace {
+// N(0, 1); the row of the padding is 0.
+Tensor drawn_table(const Shape& shape, std::optional<int64_t> padding_idx) {
+  return init::internal::draw_initial(empty(shape), [padding_idx](const Tensor& table) {
+    table.normal_(0, 1);
+    if (padding_idx) table.select(0, *padding_idx).fill_(0);
+  });
+}
+}  // namespace
+
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingLayerOptions options)
     : options_(options) {
-  weight = register_parameter("weight", init::normal_(empty({num_embeddings, embedding_dim})));
-  if (options.padding_idx) init::constant_(weight.select(0, *options.padding_idx).detach(), 0);
+  weight = register_parameter("weight",
+                              drawn_table({num_embeddings, embedding_dim}, options.padding_idx));
 }
 
 Tensor Embedding::forward(const Tensor& indices) {
@@ -24,8 +34,8 @@ Tensor Embedding::forward(const Tensor& indices) {
 EmbeddingBag::EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim,
                            EmbeddingBagLayerOptions options)
     : options_(std::move(options)) {
-  weight = register_parameter("weight", init::normal_(empty({num_embeddings, embedding_dim})));
-  if (options_.padding_idx) init::constant_(weight.select(0, *options_.padding_idx).detach(), 0);
+  weight = register_parameter("weight",
+                              drawn_table({num_embeddings, embedding_dim}, options_.padding_idx));
 }
 
 Tensor EmbeddingBag::forward(const Tensor& indices) {

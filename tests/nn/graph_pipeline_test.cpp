@@ -146,7 +146,6 @@ Layout<Layers> stages_on(const std::string& name, int ranks, std::vector<Placeme
   return {name,
           ranks,
           [=](Layers& model) {
-            model.to_global(k0, kB);  // ranks have drawn weights of their own
             for (int64_t i = 0; i < model.layers.size(); ++i) {
               const Placement& placement = placements[static_cast<size_t>(i)];
               model.layers[i].to_global(placement, weights);
@@ -256,7 +255,6 @@ Layout<TwoLayers> two_stages(const std::string& name, int ranks, const Placement
   return {name,
           ranks,
           [=](TwoLayers& model) {
-            model.to_global(k0, kB);
             model.first.to_global(first, kB);
             model.second.to_global(last, kB);
             nn::graph_module(model.first).set_stage(0, first);
@@ -414,7 +412,6 @@ Layout<Model> named_stages(const std::string& name, int ranks, std::vector<Place
   return {name,
           ranks,
           [=](Model& model) {
-            model.to_global(k0, kB);  // ranks have drawn weights of their own
             for (const auto& [path, stage] : stages) {
               const Placement& placement = placements[static_cast<size_t>(stage)];
               nn::ModuleBase module = model.get_submodule(path);

@@ -15,28 +15,6 @@ class RankContext;
 
 namespace flow::graph {
 
-// One thing that a program does together with other ranks.
-struct Communication {
-  // kWait: for a send. kEnd: for a collective in the background.
-  enum class Kind : uint8_t { kCollective, kSend, kRecv, kWait, kEnd };
-
-  Kind kind = Kind::kCollective;
-  size_t step = 0;             // of the program
-  size_t run = 0;              // of the step's block
-  std::vector<int64_t> ranks;  // the group in order; of a message: sender, receiver
-  std::string what;            // of a collective: what its members must agree on
-  // Of a message; of a collective: received by the rank that receives most.
-  int64_t bytes = 0;
-  double time_us = 0;       // predicted, of a collective
-  int64_t tag = 0;          // of a message, and of the wait for it
-  bool is_guarded = false;  // the step may be skipped
-  bool in_background = false;
-};
-
-// The communications of a program, in the order of its runs, as `rank` takes part in them. `rank`
-// is the program's or one of its class. The result follows only from op, attrs and layouts.
-std::vector<Communication> communications_of(const Program& program, int64_t rank);
-
 struct RankCertificate {
   int64_t rank = 0;
   int64_t arena_bytes = 0;

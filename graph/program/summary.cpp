@@ -7,6 +7,7 @@
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
+#include "graph/program/communications.h"
 
 namespace flow::graph {
 

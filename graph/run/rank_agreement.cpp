@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "graph/ir/id_map.h"
+#include "graph/program/communications.h"
 
 namespace flow::graph {
 

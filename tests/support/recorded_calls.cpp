@@ -13,7 +13,7 @@
 #include "core/context.h"
 #include "core/env.h"
 #include "core/error.h"
-#include "graph/program/certificate.h"
+#include "graph/program/communications.h"
 
 namespace flow {
 

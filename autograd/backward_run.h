@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "autograd/bucket_size.h"
 #include "autograd/gradient_sums.h"
 #include "autograd/node.h"
 #include "autograd/tensor_autograd.h"
@@ -41,7 +42,7 @@ class BackwardRun {
     bool create_graph = false;
     // Gradients are stored in the captures instead of the leaves.
     bool captures = false;
-    double bucket_mb = GradientBucket::kDefaultMb;
+    double bucket_mb = kBucketMb;
     Site site = Site::none();
   };
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "autograd/bucket_size.h"
 #include "core/tensor.h"
 
 namespace flow {
@@ -13,7 +14,7 @@ struct BackwardOptions {
   // Gradients of global leaves that must be summed over replicas are sent in buckets of this size
   // (the first: at most 1 MB) while backward continues. With 0, or with create_graph, each is sent
   // separately and immediately.
-  double bucket_mb = 25;
+  double bucket_mb = autograd::kBucketMb;
 };
 
 // Adds the gradient of `outputs`, weighted by `gradients`, to the grad() of every leaf that

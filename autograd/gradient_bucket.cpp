@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "autograd/bucket_size.h"
 #include "boxing/comm/comm_thread.h"
 #include "boxing/comm/copy_bytes.h"
 #include "core/context.h"
@@ -13,8 +14,6 @@
 namespace flow::autograd {
 
 namespace {
-
-constexpr double kFirstMb = 1;
 
 using SourcePart = boxing::Communicator::SourcePart;
 
@@ -30,7 +29,7 @@ void sum_parts(std::span<const SourcePart> parts, const Tensor& flat, boxing::Re
 }  // namespace
 
 double GradientBucket::first_bytes(double bucket_mb) {
-  return std::min(kFirstMb, bucket_mb) * kBytesPerMb;
+  return std::min(kFirstBucketMb, bucket_mb) * kBytesPerMb;
 }
 
 GradientBucket::~GradientBucket() {

@@ -17,10 +17,7 @@ namespace flow::autograd {
 // result equals that of summing each gradient separately.
 class GradientBucket {
  public:
-  static constexpr double kBytesPerMb = 1 << 20;
-  static constexpr double kDefaultMb = 25;
-
-  // The size of the first bucket. It is small, so that the first transfer starts early.
+  // The size of the first bucket.
   static double first_bytes(double bucket_mb);
 
   // `op` says whether the ranks' gradients are summed or averaged.

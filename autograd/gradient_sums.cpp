@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/bucket_size.h"
 #include "boxing/comm/communicator.h"
 #include "boxing/planner.h"
 #include "boxing/redistribute.h"
@@ -82,7 +83,7 @@ bool GradientSums::take(const Tensor& leaf, Tensor& gradient) {
 }
 
 void GradientSums::launch(Stream& stream, Where where) {
-  stream.limit = bucket_mb_ * GradientBucket::kBytesPerMb;
+  stream.limit = bucket_mb_ * kBytesPerMb;
   const DType dtype = stream.filling.memory.dtype();
   launched_.push_back(std::exchange(stream.filling, {GradientBucket(dtype)}));
   Bucket& bucket = launched_.back();

@@ -73,10 +73,8 @@ class GraphConfig {
   // Says which transfers between ranks run while the step computes. Results do not depend on it.
   // Throws InvalidArgument for a negative number and for buckets of no bytes.
   GraphConfig& set_overlap(const OverlapOptions& options);
-  // Switches one of the optimizing passes off or on again: remove_identities,
-  // join_redistributions, remove_gradient_copies, merge_common_subexpressions,
-  // eliminate_dead_nodes, recompute_activations, fuse_batch_norm or fuse_elementwise. All of them
-  // are on by default. Another name is InvalidArgument.
+  // Switches one of the optimizing passes off or on again; docs/graph.md lists their names, and so
+  // does the InvalidArgument for another name. All of them are on by default.
   GraphConfig& enable_pass(const std::string& name, bool on = true);
   // Requires that results are those of the whole batch. Modules that would change them (a batch
   // norm in training under micro-batches) raise Unsupported with module and line when the graph is

@@ -1,14 +1,16 @@
 // Which transfers of a compiled step run while it computes.
 #pragma once
 
+#include "autograd/bucket_size.h"
+
 namespace flow::graph {
 
 struct OverlapOptions {
   bool enabled = true;
   // Gradients of replicated parameters are summed over ranks in buckets of about bucket_mb MiB,
   // which start while backward still runs. The first bucket is smaller, so that it starts early.
-  double bucket_mb = 25;
-  double first_bucket_mb = 1;
+  double bucket_mb = autograd::kBucketMb;
+  double first_bucket_mb = autograd::kFirstBucketMb;
   // Other redistributions run in the background if they move at least so many KiB, and if the work
   // until their first use is predicted to hide at least so many microseconds of them.
   double least_kb = 64;

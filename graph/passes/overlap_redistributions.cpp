@@ -10,22 +10,19 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/bucket_size.h"
 #include "boxing/planner.h"
 #include "boxing/redistribute_op.h"
 #include "boxing/routed_kernel.h"
 #include "graph/ir/graph_uses.h"
 #include "graph/passes/node_cost.h"
+#include "graph/passes/redistributions.h"
 
 namespace flow::graph {
 
 namespace {
 
 constexpr double kBytesPerKb = 1 << 10;
-constexpr double kBytesPerMb = 1 << 20;
-
-boxing::Layout layout_of(const Value& value) {
-  return {value.placement, value.nd_sbp};
-}
 
 bool moves(const Node& node) {
   return node.op == &boxing::kRedistribute || node.op == &boxing::kAllReduceMean;
@@ -144,7 +141,7 @@ class Overlap {
     const Box most = box_of(gradient.shape, gradient.placement, gradient.nd_sbp, 0);
     bucket.bytes +=
         static_cast<double>(most.size.numel()) * static_cast<double>(dtype_size(gradient.dtype));
-    const bool is_full = bucket.bytes >= bucket.limit_mb * kBytesPerMb;
+    const bool is_full = bucket.bytes >= bucket.limit_mb * autograd::kBytesPerMb;
     if (is_full) bucket = {0, options_.bucket_mb};
     set(index, is_full ? TransferStart::kWithBucket : TransferStart::kInOrder, start);
   }

@@ -11,10 +11,6 @@ namespace flow::graph {
 
 namespace {
 
-boxing::Layout layout_of(const Value& value) {
-  return {value.placement, value.nd_sbp};
-}
-
 bool has_partial(const Value& value) {
   return std::any_of(value.nd_sbp.begin(), value.nd_sbp.end(),
                      [](Sbp entry) { return entry.is_partial(); });
@@ -25,6 +21,10 @@ double predicted_us(const Value& from, const Value& to) {
 }
 
 }  // namespace
+
+boxing::Layout layout_of(const Value& value) {
+  return {value.placement, value.nd_sbp};
+}
 
 int64_t join_redistributions(Graph& graph) {
   ValueMap map(graph);

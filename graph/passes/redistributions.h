@@ -1,11 +1,15 @@
-// The pass that joins redistributions.
+// Layouts of values and the pass that joins redistributions.
 #pragma once
 
 #include <cstdint>
 
+#include "boxing/layout.h"
 #include "graph/ir/ir.h"
 
 namespace flow::graph {
+
+// The layout in which ranks hold a global value.
+boxing::Layout layout_of(const Value& value);
 
 // Joins redistributions whose result is only redistributed again, where the direct way is
 // predicted to be as fast; removes those that lead back to a layout in which the value exists.

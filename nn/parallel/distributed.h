@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "autograd/bucket_size.h"
 #include "nn/comm.h"
 #include "nn/module.h"
 #include "nn/parallel/gradient_buckets.h"
@@ -14,7 +15,7 @@ namespace flow::nn::parallel {
 struct DistributedDataParallelOptions {
   // Size of the buckets in which gradients are averaged; the first bucket is 1 MB. In a graph,
   // GraphConfig::set_overlap gives the sizes instead.
-  double bucket_mb = 25;
+  double bucket_mb = autograd::kBucketMb;
   bool broadcast_buffers = true;  // broadcast rank 0's buffers before each training call
 };
 

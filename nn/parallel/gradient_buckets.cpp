@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "autograd/bucket_size.h"
 #include "autograd/gradient_bucket.h"
 #include "autograd/hooks.h"
 #include "boxing/comm/communicator.h"
@@ -66,7 +67,7 @@ std::shared_ptr<GradientBuckets> GradientBuckets::make(const NamedTensors& param
     const Tensor& parameter = made->parameters_[i];
     if (buckets.empty() || buckets.back().memory.dtype() != parameter.dtype() ||
         buckets.back().memory.bytes_with(parameter.numel()) > limit) {
-      if (!buckets.empty()) limit = bucket_mb * GradientBucket::kBytesPerMb;
+      if (!buckets.empty()) limit = bucket_mb * autograd::kBytesPerMb;
       buckets.push_back({GradientBucket(parameter.dtype(), boxing::ReduceOp::kMean)});
     }
     made->places_[i] = {buckets.size() - 1, buckets.back().memory.add(parameter.numel())};

@@ -230,6 +230,8 @@ void run_backward_weight(const KernelContext& ctx) {
   const ContiguousInput<C> x(ctx, 0);
   const ContiguousInput<C> dy(ctx, 1);
   const ContiguousOutput<C> dw(ctx, 0);
+  std::optional<ContiguousOutput<C>> db;  // exists from the beginning, as is stated
+  if (state.roles.has_bias) db.emplace(ctx, 1);
   ctx.pool().parallel_for(0, sizes.groups, 1, [&](int64_t begin, int64_t end) {
     const Ref<Storage> scratch = column_scratch<C>(ctx, state);
     C* columns = reinterpret_cast<C*>(scratch->data());
@@ -257,8 +259,7 @@ void run_backward_weight(const KernelContext& ctx) {
     }
   });
   dw.finish(ctx);
-  if (!state.roles.has_bias) return;
-  const ContiguousOutput<C> db(ctx, 1);
+  if (!db) return;
   ctx.pool().parallel_for(0, sizes.out_channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t oc = begin; oc < end; ++oc) {
       double sum = 0;
@@ -267,10 +268,10 @@ void run_backward_weight(const KernelContext& ctx) {
         for (int64_t p = 0; p < out; ++p)
           sum += static_cast<double>(plane[p]);
       }
-      db.data()[oc] = static_cast<C>(sum);
+      db->data()[oc] = static_cast<C>(sum);
     }
   });
-  db.finish(ctx);
+  db->finish(ctx);
 }
 
 template <class C>

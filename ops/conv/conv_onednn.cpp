@@ -342,6 +342,8 @@ void run_backward_weight(const KernelContext& ctx) {
   const ContiguousInput<float> x(ctx, 0);
   const ContiguousInput<float> dy(ctx, 1);
   const ContiguousOutput<float> dw(ctx, 0);
+  std::optional<ContiguousOutput<float>> db;  // exists from the beginning, as scratch_of() states
+  if (state.roles.has_bias) db.emplace(ctx, 1);
   const auto num_parts = static_cast<size_t>(state.num_parts);
   const size_t bias_bytes = static_cast<size_t>(state.sizes.out_channels) * sizeof(float);
   const size_t weight_stride = aligned(state.weight_bytes);
@@ -366,11 +368,10 @@ void run_backward_weight(const KernelContext& ctx) {
     std::copy_n(weights, state.weight_bytes, target);
   }
   dw.finish(ctx);
-  if (!state.roles.has_bias) return;
+  if (!db) return;
   sum_parts(ctx, state.num_parts, biases, bias_stride, state.sizes.out_channels);
-  const ContiguousOutput<float> db(ctx, 1);
-  std::copy_n(biases, bias_bytes, reinterpret_cast<std::byte*>(db.data()));
-  db.finish(ctx);
+  std::copy_n(biases, bias_bytes, reinterpret_cast<std::byte*>(db->data()));
+  db->finish(ctx);
 }
 
 KernelScratch scratch_of(const KernelQuery& query, const OneDnnConvState& state) {

@@ -38,20 +38,18 @@ ContiguousInput<C>::ContiguousInput(const KernelContext& ctx, int input) {
   const DType dtype = view.meta->dtype;
   const auto bytes = [&](size_t element) { return static_cast<size_t>(view.numel()) * element; };
   const std::byte* dense = view.data;
-  Ref<Storage> gathered;
   if (!view.meta->is_contiguous && view.meta->blocked == nullptr) {
-    gathered = ctx.scratch(bytes(dtype_size(dtype)));
+    gathered_ = ctx.scratch(bytes(dtype_size(dtype)));
     const MetaPtr meta = with_strides(view.meta, contiguous_strides(view.shape()));
-    copy_part(ctx.pool(), {gathered->data(), meta}, view);
-    dense = gathered->data();
+    copy_part(ctx.pool(), {gathered_->data(), meta}, view);
+    dense = gathered_->data();
   }
   if (dtype == dtype_of<C>) {
-    copy_ = std::move(gathered);
     data_ = reinterpret_cast<const C*>(dense);
     return;
   }
-  copy_ = ctx.scratch(bytes(sizeof(C)));
-  C* target = reinterpret_cast<C*>(copy_->data());
+  converted_ = ctx.scratch(bytes(sizeof(C)));
+  C* target = reinterpret_cast<C*>(converted_->data());
   dispatch_floating(dtype, [&]<class T>() {
     convert(ctx, target, reinterpret_cast<const T*>(dense), view.numel());
   });

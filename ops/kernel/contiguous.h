@@ -16,7 +16,9 @@ class ContiguousInput {
   const C* data() const { return data_; }
 
  private:
-  Ref<Storage> copy_;
+  // Both are kept until the kernel ends, as contiguous_scratch() states.
+  Ref<Storage> gathered_;
+  Ref<Storage> converted_;
   const C* data_;
 };
 

@@ -100,7 +100,7 @@ struct Task {
 
 // Locally on one rank, and cut by rows on two.
 template <class Model>
-void expect_stated(const Task<Model>& task) {
+void expect_stated(const Task<Model>& task, const How& how = {}) {
   for (const int64_t ranks : {1, 2}) {
     run_ranks(ranks, [&] {
       TensorOptions layout;
@@ -111,7 +111,7 @@ void expect_stated(const Task<Model>& task) {
       Model model = task.make_model();
       if (ranks > 1) model.to_global(kPair, kB);
       expect_stated(model, task.make_input(layout),
-                    randint(0, task.classes, task.labels, with_dtype(layout, int64)), {});
+                    randint(0, task.classes, task.labels, with_dtype(layout, int64)), how);
     });
   }
 }
@@ -202,6 +202,31 @@ TEST_F(GraphMemory, OfALenetIsKnown) {
                                     },
                                     {16},
                                     10});
+}
+
+// The gradient of its weight and bias, for which bfloat16 is converted, is the peak of this step.
+struct Convolution : nn::Module<Convolution> {
+  nn::Conv2d conv{3, 32, 3};
+  bool has_relu;  // without it, the gradient of the result is strided
+
+  explicit Convolution(bool r) : has_relu(r) { register_module("conv", conv); }
+
+  Tensor forward(const Tensor& x) {
+    const Tensor y = conv(x);
+    return mean(has_relu ? relu(y) : y, {2, 3});
+  }
+};
+
+TEST_F(GraphMemory, OfAConvolutionInBfloat16IsKnown) {
+  for (const bool has_relu : {true, false}) {
+    expect_stated(Task<Convolution>{[&] { return Convolution(has_relu); },
+                                    [](const TensorOptions& o) {
+                                      return randn({8, 3, 32, 32}, o);
+                                    },
+                                    {8},
+                                    32},
+                  {.amp = bfloat16});
+  }
 }
 
 TEST_F(GraphMemory, OfAGptIsKnown) {

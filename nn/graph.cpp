@@ -127,14 +127,25 @@ int64_t fuse(graph::Graph& graph, const pipeline::MicroBatching& batching) {
                                    : graph::fuse_elementwise(graph);
 }
 
+// Passes that change nothing in steps of several micro-batches or stages: updates come after all
+// actions there.
+bool is_for_whole_batches(const graph::Pass& pass) {
+  return pass.name == "move_updates";
+}
+
 // All passes of the step, in the order in which they run.
 std::vector<graph::Pass> list_passes(const StepPasses& step) {
   std::vector<graph::Pass> passes = graph::optimizing_passes(step.set);
   for (graph::Pass& pass : passes) {
-    if (pass.name != "fuse_elementwise") continue;
-    pass.run = [batching = step.batching](graph::UnloweredStep& unlowered) {
-      return fuse(unlowered.graph, batching);
-    };
+    if (pass.name == "fuse_elementwise") {
+      pass.run = [batching = step.batching](graph::UnloweredStep& unlowered) {
+        return fuse(unlowered.graph, batching);
+      };
+    } else if (is_for_whole_batches(pass)) {
+      pass.run = [run = pass.run, batching = step.batching](graph::UnloweredStep& unlowered) {
+        return batching.is_needed(unlowered.graph) ? 0 : run(unlowered);
+      };
+    }
   }
   std::erase_if(passes, [&](const graph::Pass& pass) { return step.disabled.contains(pass.name); });
   const auto first =

@@ -7,6 +7,7 @@
 #include "graph/passes/fuse_batch_norm.h"
 #include "graph/passes/fuse_elementwise.h"
 #include "graph/passes/identities.h"
+#include "graph/passes/move_updates.h"
 #include "graph/passes/overlap_redistributions.h"
 #include "graph/passes/recompute_activations.h"
 #include "graph/passes/redistributions.h"
@@ -28,8 +29,12 @@ std::vector<Pass> optimizing_passes(PassSet set) {
       graph_pass("recompute_activations", true, recompute_activations),
       graph_pass("fuse_batch_norm", true, fuse_batch_norm),
       graph_pass("fuse_elementwise", true, fuse_elementwise),
+      graph_pass("move_updates", true, move_updates),
   };
-  passes.back().settings = str("from ", least_fused_elements(), " elements");
+  for (Pass& pass : passes) {
+    if (pass.name == "fuse_elementwise")
+      pass.settings = str("from ", least_fused_elements(), " elements");
+  }
   if (set == PassSet::kExact)
     std::erase_if(passes, [](const Pass& pass) { return !pass.is_exact; });
   return passes;

@@ -103,7 +103,7 @@ TEST(GraphDump, WritesTheStepAfterEachPassThatChangedIt) {
     for (const graph::PassResult& pass : plan.plan().passes()) {
       ++number;
       if (pass.changes == 0) continue;
-      last = str("0", number, "_", pass.name, ".ir");
+      last = str(number < 10 ? "0" : "", number, "_", pass.name, ".ir");
       want.insert(last);
     }
     EXPECT_GT(want.size(), 5U);

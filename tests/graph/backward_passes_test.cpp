@@ -1,0 +1,124 @@
+// Passes that change the order in which a training step computes: text before and after.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "graph/ir/ir_text.h"
+#include "graph/passes/move_updates.h"
+#include "nn/flow.h"
+
+namespace flow::graph {
+namespace {
+
+std::string after(int64_t (*pass)(Graph&), const std::string& text, int64_t want_changes) {
+  Graph graph = parse_graph(text, op_table());
+  verify(graph);
+  EXPECT_EQ(pass(graph), want_changes) << text;
+  verify(graph);
+  return to_string(graph);
+}
+
+void expect_untouched(int64_t (*pass)(Graph&), const std::string& text) {
+  EXPECT_EQ(after(pass, text, 0), text);
+}
+
+// ---- move_updates
+
+std::string update(const char* result, const char* parameter, const char* gradient,
+                   const char* rate = "none", const char* end = "") {
+  return str(result, " = sgd_update(", parameter, ", ", gradient, ", ", rate,
+             ") {lr=0.1, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=false, "
+             "maximize=false, is_first=false} : (8, 8) float32 cpu @U0",
+             end, " a.cpp:9\n");
+}
+
+std::string product(const char* result, const char* a, const char* b, const char* end) {
+  return str(result, " = mul(", a, ", ", b, ") {} : (8, 8) float32 cpu @", end, "\n");
+}
+
+const std::string kInputs =
+    "input %0 : (8, 8) float32 cpu\n"
+    "capture %1 : (8, 8) float32 cpu\n"
+    "capture %2 : (8, 8) float32 cpu\n";
+const std::string kForward =
+    product("%3", "%0", "%1", "F0 a.cpp:1") + product("%4", "%3", "%2", "F0 a.cpp:2");
+const std::string kResults = "write %1 <- %8\nwrite %2 <- %9\nreturn %4\n";
+const std::string kGradientOfSecond = product("%5", "%4", "%3", "B0 a.cpp:2");
+const std::string kGradientOfMiddle = product("%6", "%4", "%2", "B0 a.cpp:2");
+const std::string kGradientOfFirst = product("%7", "%6", "%0", "B0 a.cpp:1");
+
+// The second parameter is still read by the gradient of what comes before it.
+TEST(MoveUpdates, UpdatesFollowTheLastReaderOfTheirParameter) {
+  const std::string gradients = kGradientOfSecond + kGradientOfMiddle;
+  const std::string first = update("%8", "%1", "%7"), second = update("%9", "%2", "%5");
+  EXPECT_EQ(after(move_updates,
+                  kInputs + kForward + gradients + kGradientOfFirst + first + second + kResults, 1),
+            kInputs + kForward + gradients + second + kGradientOfFirst + first + kResults);
+}
+
+TEST(MoveUpdates, UpdatesOfOneParameterKeepTheirOrder) {
+  const std::string first = update("%7", "%2", "%5"), second = update("%8", "%7", "%5");
+  const std::string end = "write %2 <- %8\nreturn %4, %6\n";
+  const std::string last = product("%6", "%4", "%3", "B0 a.cpp:2");
+  EXPECT_EQ(
+      after(move_updates, kInputs + kForward + kGradientOfSecond + last + first + second + end, 2),
+      kInputs + kForward + kGradientOfSecond + first + second + last + end);
+}
+
+TEST(MoveUpdates, ViewsOfAParameterCountAsReaders) {
+  const std::string view = "%5 = permute(%2) {dims=[1, 0]} : (8, 8) float32 cpu @F0 a.cpp:2\n";
+  const std::string backward = product("%6", "%4", "%3", "B0 a.cpp:2") +
+                               product("%7", "%4", "%3", "B0 a.cpp:3") +
+                               product("%8", "%4", "%5", "B0 a.cpp:2");
+  const std::string end = update("%9", "%2", "%6") + "write %2 <- %9\nreturn %4, %8\n";
+  expect_untouched(move_updates, kInputs + kForward + view + backward + end);
+}
+
+// Learning rates are views of an input. What takes memory stays.
+TEST(MoveUpdates, ViewsMoveWithTheUpdatesThatReadThem) {
+  const std::string begin = "input %10 : (3,) float64 cpu\n" + kInputs + kForward;
+  const std::string view = "%7 = select(%10) {dim=0, index=1} : () float64 cpu @U0 a.cpp:9\n";
+  const std::string sum = "%7 = sum(%10) {dims=[0], keepdim=false} : () float64 cpu @U0 a.cpp:9\n";
+  const std::string other = product("%6", "%4", "%3", "B0 a.cpp:2");
+  const std::string last = update("%8", "%2", "%5", "%7");
+  const std::string end = "write %2 <- %8\nreturn %4, %6\n";
+  EXPECT_EQ(after(move_updates, begin + kGradientOfSecond + other + view + last + end, 2),
+            begin + view + kGradientOfSecond + last + other + end);
+  expect_untouched(move_updates, begin + kGradientOfSecond + other + sum + last + end);
+}
+
+// A guard must be known, and what may throw must come first.
+TEST(MoveUpdates, UpdatesComeAfterTheirGuardForwardAndEffects) {
+  const auto text = [](const std::string& last) {
+    return "input %10 : () bool cpu\n" + kInputs + kForward + kGradientOfSecond + last +
+           update("%9", "%2", "%5", "none", " if 1") + "write %2 <- %9\n";
+  };
+  const std::string guard = "%11 = logical_not(%10) {} : () bool cpu @B0 a.cpp:4\n";
+  const std::string later = product("%11", "%4", "%3", "F0 a.cpp:4");
+  const std::string effect =
+      "%11 = check_finite(%4) {name='h', module=''} : (8, 8) float32 cpu @B0 a.cpp:4\n";
+  const std::string harmless = product("%11", "%4", "%3", "B0 a.cpp:4");
+  expect_untouched(move_updates, text(guard) + "return %4, %11\n");
+  expect_untouched(move_updates, text(later) + "return %11, %10\n");
+  expect_untouched(move_updates, text(effect) + "return %11, %10\n");
+  EXPECT_NE(after(move_updates, text(harmless) + "return %11, %10\n", 1),
+            text(harmless) + "return %11, %10\n");
+}
+
+TEST(MoveUpdates, SumsOverRanksKeepTheirBuckets) {
+  const std::string on_ranks = "[B on cpu:(0, 1)]";
+  const std::string partial = "[P on cpu:(0, 1)]";
+  expect_untouched(
+      move_updates,
+      "input %0 : (8, 8) float32 " + on_ranks + "\ncapture %1 : (8, 8) float32 " + on_ranks +
+          "\n%2 = mul(%0, %1) {} : (8, 8) float32 " + on_ranks +
+          " @F0 a.cpp:1\n%3 = redistribute(%2) {placement=cpu:(0, 1), nd_sbp=B, grad_sbp=none} : "
+          "(8, 8) float32 " +
+          on_ranks + " @B0 a.cpp:1\n%4 = mul(%2, %0) {} : (8, 8) float32 " + on_ranks +
+          " @B0 a.cpp:1\n%5 = sgd_update(%1, %3, none) {lr=0.1, momentum=0.0, dampening=0.0, "
+          "weight_decay=0.0, nesterov=false, maximize=false, is_first=false} : (8, 8) float32 " +
+          on_ranks + " @U0 a.cpp:9\nwrite %1 <- %5\nreturn %4\n");
+}
+
+}  // namespace
+}  // namespace flow::graph

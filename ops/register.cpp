@@ -12,6 +12,7 @@ namespace ops {
 // Each family has one line here and one in register_ops, in alphabetical order. Kernels are in
 // register_cpu.cpp.
 void register_activation(OpTable& table);
+void register_activation_and_grad(OpTable& table);
 void register_adaptive_update(OpTable& table);
 void register_attention(OpTable& table);
 void register_batch_norm(OpTable& table);
@@ -78,6 +79,7 @@ constexpr std::array kRegisterAllCpu = FLOW_ISA_VARIANTS(register_all_cpu);
 
 void register_ops(OpTable& table) {
   ops::register_activation(table);
+  ops::register_activation_and_grad(table);
   ops::register_adaptive_update(table);
   ops::register_attention(table);
   ops::register_batch_norm(table);

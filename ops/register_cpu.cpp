@@ -5,6 +5,7 @@
 
 // Each family has one line in both lists, in alphabetical order.
 
+void register_activation_and_grad_cpu(KernelTable& table);
 void register_activation_cpu(KernelTable& table);
 void register_adaptive_update_cpu(KernelTable& table);
 void register_attention_cpu(KernelTable& table);
@@ -63,6 +64,7 @@ void register_where_cpu(KernelTable& table);
 void register_all_cpu(KernelTable& table);
 
 void register_all_cpu(KernelTable& table) {
+  register_activation_and_grad_cpu(table);
   register_activation_cpu(table);
   register_adaptive_update_cpu(table);
   register_attention_cpu(table);

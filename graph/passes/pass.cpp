@@ -4,6 +4,7 @@
 #include "graph/passes/common_subexpressions.h"
 #include "graph/passes/copies.h"
 #include "graph/passes/dead_nodes.h"
+#include "graph/passes/fuse_activation_grad.h"
 #include "graph/passes/fuse_batch_norm.h"
 #include "graph/passes/fuse_elementwise.h"
 #include "graph/passes/identities.h"
@@ -27,6 +28,7 @@ std::vector<Pass> optimizing_passes(PassSet set) {
       graph_pass("merge_common_subexpressions", true, merge_common_subexpressions),
       graph_pass("eliminate_dead_nodes", true, eliminate_dead_nodes),
       graph_pass("recompute_activations", true, recompute_activations),
+      graph_pass("fuse_activation_grad", true, fuse_activation_grad),
       graph_pass("fuse_batch_norm", true, fuse_batch_norm),
       graph_pass("fuse_elementwise", true, fuse_elementwise),
       graph_pass("move_updates", true, move_updates),

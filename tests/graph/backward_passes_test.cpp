@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/ir/ir_text.h"
+#include "graph/passes/fuse_activation_grad.h"
 #include "graph/passes/move_updates.h"
 #include "nn/flow.h"
 
@@ -118,6 +119,47 @@ TEST(MoveUpdates, SumsOverRanksKeepTheirBuckets) {
           " @B0 a.cpp:1\n%5 = sgd_update(%1, %3, none) {lr=0.1, momentum=0.0, dampening=0.0, "
           "weight_decay=0.0, nesterov=false, maximize=false, is_first=false} : (8, 8) float32 " +
           on_ranks + " @U0 a.cpp:9\nwrite %1 <- %5\nreturn %4\n");
+}
+
+// ---- fuse_activation_grad
+
+std::string activation(const char* result, const char* end) {
+  return str(result, " = gelu(%2) {} : (8, 4) float32 cpu @", end, "\n");
+}
+
+const std::string kBeforeGelu =
+    "input %0 : (8, 4) float32 cpu\n"
+    "input %1 : (8, 4) float32 cpu\n"
+    "%2 = exp(%0) {} : (8, 4) float32 cpu @F0 a.cpp:1\n" +
+    activation("%3", "F0 a.cpp:2") + "%4 = exp(%1) {} : (8, 4) float32 cpu @B0 a.cpp:3\n";
+const std::string kReader = "%6 = neg(%5) {} : (8, 4) float32 cpu @B0 a.cpp:3\n";
+const std::string kGeluGrad = "%7 = gelu_grad(%4, %2) {} : (8, 4) float32 cpu @B0 a.cpp:2\n";
+
+TEST(FuseActivationGrad, BothAreComputedInPlace) {
+  EXPECT_EQ(after(fuse_activation_grad,
+                  kBeforeGelu + activation("%5", "B0 transient a.cpp:2") + kReader + kGeluGrad +
+                      "return %3, %6, %7\n",
+                  1),
+            kBeforeGelu +
+                "%7, %5 = gelu_and_grad(%4, %2) {} : (8, 4) float32 cpu, (8, 4) float32 cpu @B0 "
+                "a.cpp:2\n" +
+                kReader + "return %3, %6, %7\n");
+}
+
+TEST(FuseActivationGrad, ValuesThatOthersReadStay) {
+  const std::string again = activation("%5", "B0 transient a.cpp:2");
+  const auto text = [](const std::string& middle, const std::string& returned) {
+    return kBeforeGelu + middle + "return %3, %6, %7" + returned + "\n";
+  };
+  expect_untouched(fuse_activation_grad, text(again + kReader + kGeluGrad, ", %2"));
+  expect_untouched(fuse_activation_grad, text(again + kReader + kGeluGrad, ", %4"));
+  expect_untouched(
+      fuse_activation_grad,
+      text(again + kReader + kGeluGrad + "%8 = exp(%2) {} : (8, 4) float32 cpu @B0 a.cpp:1\n",
+           ", %8"));
+  // One that is kept, not computed again.
+  expect_untouched(fuse_activation_grad,
+                   text(activation("%5", "B0 a.cpp:2") + kReader + kGeluGrad, ""));
 }
 
 }  // namespace

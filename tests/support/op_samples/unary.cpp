@@ -1,6 +1,9 @@
 #include "ops/elementwise/unary.h"
 
+#include <array>
+
 #include "core/dispatch.h"
+#include "ops/elementwise/activation_and_grad_op.h"
 #include "ops/elementwise/unary_op.h"
 #include "tests/support/op_samples/families.h"
 
@@ -27,10 +30,30 @@ void add_grad(Samples& samples, const OpDef& op, const SampleInput& input, const
   samples.back().only_kernels = true;
 }
 
+// An activation with its gradient, (dy, x).
+void add_pair(Samples& samples, const OpDef& op, const char* label, const Shape& shape) {
+  const SampleInput x = in(shape, -3, 3);
+  samples.push_back({op.name,
+                     {in(shape), x},
+                     kFloats,
+                     [&op](const Inputs& t) {
+                       const std::array<const Tensor*, 2> inputs{&t[0], &t[1]};
+                       std::array<Tensor, 2> outputs;
+                       Call call{op, inputs, nullptr, Site::here()};
+                       dispatch(call, outputs.data());
+                     },
+                     label});
+  samples.back().only_kernels = shape.numel() > 100;
+}
+
 }  // namespace
 
 Samples unary_samples() {
   Samples samples;
+  for (const OpDef* op : {&ops::kGeluAndGrad, &ops::kGeluTanhAndGrad, &ops::kSiluAndGrad}) {
+    add_pair(samples, *op, "few", {5, 2});
+    add_pair(samples, *op, "many", {3, 7000});
+  }
   const SampleInput kinked_at_zero = kinked({5, 2}, {0});
   add_function(samples, "leaky_relu", kinked_at_zero, kFloats,
                [](const Inputs& x) { leaky_relu(x[0]); });

@@ -10,6 +10,7 @@
 #include "graph/passes/identities.h"
 #include "graph/passes/move_updates.h"
 #include "graph/passes/overlap_redistributions.h"
+#include "graph/passes/pool_before_relu.h"
 #include "graph/passes/recompute_activations.h"
 #include "graph/passes/redistributions.h"
 #include "graph/passes/settle_stages.h"
@@ -29,6 +30,7 @@ std::vector<Pass> optimizing_passes(PassSet set) {
       graph_pass("eliminate_dead_nodes", true, eliminate_dead_nodes),
       graph_pass("recompute_activations", true, recompute_activations),
       graph_pass("fuse_activation_grad", true, fuse_activation_grad),
+      graph_pass("pool_before_relu", false, pool_before_relu),
       graph_pass("fuse_batch_norm", true, fuse_batch_norm),
       graph_pass("fuse_elementwise", true, fuse_elementwise),
       graph_pass("move_updates", true, move_updates),

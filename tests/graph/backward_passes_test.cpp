@@ -6,6 +6,7 @@
 #include "graph/ir/ir_text.h"
 #include "graph/passes/fuse_activation_grad.h"
 #include "graph/passes/move_updates.h"
+#include "graph/passes/pool_before_relu.h"
 #include "nn/flow.h"
 
 namespace flow::graph {
@@ -160,6 +161,56 @@ TEST(FuseActivationGrad, ValuesThatOthersReadStay) {
   // One that is kept, not computed again.
   expect_untouched(fuse_activation_grad,
                    text(activation("%5", "B0 a.cpp:2") + kReader + kGeluGrad, ""));
+}
+
+// ---- pool_before_relu
+
+constexpr const char* kWindow =
+    " {kernel=[2, 2, 1], stride=[2, 2, 1], padding=[0, 0, 0], dilation=[1, 1, 1], ceil_mode=false, "
+    "adaptive=[-1, -1, -1]} : ";
+constexpr const char* kPadded =
+    " {kernel=[2, 2, 1], stride=[2, 2, 1], padding=[1, 1, 0], dilation=[1, 1, 1], ceil_mode=false, "
+    "adaptive=[-1, -1, -1]} : ";
+const std::string kLarge = "(2, 3, 4, 4) float32 cpu";
+const std::string kSmall = "(2, 3, 2, 2) float32 cpu";
+
+std::string pooled(const std::string& relu, const std::string& pool, const std::string& first,
+                   const std::string& second, const std::string& end) {
+  return "input %0 : " + kLarge + "\n" + relu + pool + "%3 = exp(%2) {} : " + kSmall +
+         " @F0 a.cpp:3\n" + first + second + end;
+}
+
+const std::string kRelu = "%1 = relu(%0) {} : " + kLarge + " @F0 a.cpp:1\n";
+const std::string kPool = "%2 = max_pool(%1)" + std::string(kWindow) + kSmall + " @F0 a.cpp:2\n";
+const std::string kPoolBackward =
+    "%4 = max_pool_backward(%1, %3)" + std::string(kWindow) + kLarge + " @B0 a.cpp:2\n";
+const std::string kReluBackward = "%5 = relu_grad(%4, %1) {} : " + kLarge + " @B0 a.cpp:1\n";
+
+TEST(PoolBeforeRelu, ReluWorksOnTheMaxima) {
+  EXPECT_EQ(
+      after(pool_before_relu, pooled(kRelu, kPool, kPoolBackward, kReluBackward, "return %5\n"), 1),
+      "input %0 : " + kLarge + "\n%1 = max_pool(%0)" + kWindow + kSmall +
+          " @F0 a.cpp:2\n%2 = relu(%1) {} : " + kSmall + " @F0 a.cpp:1\n%3 = exp(%2) {} : " +
+          kSmall + " @F0 a.cpp:3\n%4 = relu_grad(%3, %2) {} : " + kSmall +
+          " @B0 a.cpp:1\n%5 = max_pool_backward(%0, %4)" + kWindow + kLarge +
+          " @B0 a.cpp:2\nreturn %5\n");
+}
+
+TEST(PoolBeforeRelu, ResultsThatOthersReadStay) {
+  expect_untouched(pool_before_relu,
+                   pooled(kRelu, kPool, kPoolBackward, kReluBackward, "return %5, %1\n"));
+  expect_untouched(pool_before_relu,
+                   pooled(kRelu, kPool, kPoolBackward, kReluBackward, "return %5, %4\n"));
+  expect_untouched(pool_before_relu,
+                   pooled(kRelu, kPool, kPoolBackward,
+                          "%5 = mul(%4, %1) {} : " + kLarge + " @B0 a.cpp:1\n", "return %5\n"));
+}
+
+// A window may consist of padding alone, and then has no maximum.
+TEST(PoolBeforeRelu, PaddedWindowsStay) {
+  expect_untouched(pool_before_relu, "input %0 : " + kLarge + "\n" + kRelu + "%2 = max_pool(%1)" +
+                                         kPadded +
+                                         "(2, 3, 3, 3) float32 cpu @F0 a.cpp:2\nreturn %2\n");
 }
 
 }  // namespace

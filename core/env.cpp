@@ -35,6 +35,9 @@ constexpr std::array kVariables = {
                 "folder in which graphs store compiled plans to load them again later"},
     EnvVariable{"FLOW_RANKS", "",
                 "threads:N: run the program's main on N thread ranks; flowrun sets it"},
+    EnvVariable{"FLOW_RECOMPUTE_LEAST_BYTES", "8388608",
+                "the fewest bytes of a result of gelu or silu that compiled steps compute again in "
+                "backward instead of keeping it"},
     EnvVariable{"FLOW_SHARED_MEMORY", "1",
                 "0: process ranks of one host send messages instead of sharing memory"},
     EnvVariable{"FLOW_STATUS_DIR", "",

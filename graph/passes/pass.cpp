@@ -38,6 +38,8 @@ std::vector<Pass> optimizing_passes(PassSet set) {
   for (Pass& pass : passes) {
     if (pass.name == "fuse_elementwise")
       pass.settings = str("from ", least_fused_elements(), " elements");
+    if (pass.name == "recompute_activations")
+      pass.settings = str("from ", least_recomputed_bytes(), " bytes");
   }
   if (set == PassSet::kExact)
     std::erase_if(passes, [](const Pass& pass) { return !pass.is_exact; });

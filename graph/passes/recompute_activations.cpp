@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/env.h"
 #include "graph/ir/graph_uses.h"
 #include "graph/passes/node_cost.h"
 #include "ops/elementwise/row_table.h"
@@ -43,7 +44,7 @@ class Recomputation {
     const std::span<const size_t> readers = uses_.readers(node.outputs[0]);
     const bool is_returned =
         uses_.num_uses(node.outputs[0]) != static_cast<int64_t>(readers.size());
-    if (bytes < kLeastBytes || is_returned) return false;
+    if (bytes < least_bytes_ || is_returned) return false;
     const size_t first = first_backward(readers);
     const std::span<const size_t> of_input = uses_.readers(node.inputs[0]);
     return first < graph_.nodes.size() &&
@@ -89,11 +90,16 @@ class Recomputation {
 
   Graph& graph_;
   GraphUses uses_;
+  int64_t least_bytes_ = least_recomputed_bytes();
   std::map<size_t, std::vector<Node>> added_;  // by the node that they come before
   int64_t num_added_ = 0;
 };
 
 }  // namespace
+
+int64_t least_recomputed_bytes() {
+  return env_int("FLOW_RECOMPUTE_LEAST_BYTES", kLeastBytes);
+}
 
 int64_t recompute_activations(Graph& graph) {
   return Recomputation(graph).run();

@@ -14,4 +14,7 @@ namespace flow::graph {
 // so little more data moves. Returns how many nodes it added. Exact.
 int64_t recompute_activations(Graph& graph);
 
+// The fewest bytes of a result that the pass computes again: FLOW_RECOMPUTE_LEAST_BYTES.
+int64_t least_recomputed_bytes();
+
 }  // namespace flow::graph

@@ -22,6 +22,10 @@ constexpr std::array kVariables = {
                 "widest instruction set that kernels may use: baseline, avx2, avx512"},
     EnvVariable{"FLOW_CPU_TABLE", "~/.cache/flow/cpu-*.table",
                 "file with what flow-calibrate measured on this CPU"},
+    EnvVariable{"FLOW_CUDA_CACHE", "1",
+                "0: every device tensor has an allocation of its own, as memory checkers need it"},
+    EnvVariable{"FLOW_CUDA_LIBS", "",
+                "folders, separated by colons, in which cuBLAS and cuDNN are looked for first"},
     EnvVariable{
         "FLOW_FUSE_LEAST_ELEMENTS", "8192",
         "the fewest elements of a tensor whose elementwise ops compiled steps fuse; smaller "

@@ -53,8 +53,9 @@ struct Agreed {
 // FLOW_CPU_TABLE, which may differ.
 bool may_differ(std::string_view variable) {
   return variable == "FLOW_COST_TABLE" || variable == "FLOW_CPU_TABLE" ||
-         variable == "FLOW_JOB_SECRET" || variable == "FLOW_NUM_THREADS" ||
-         variable == "FLOW_STATUS_DIR" || variable == "FLOW_TIMELINE";
+         variable == "FLOW_CUDA_LIBS" || variable == "FLOW_JOB_SECRET" ||
+         variable == "FLOW_NUM_THREADS" || variable == "FLOW_STATUS_DIR" ||
+         variable == "FLOW_TIMELINE";
 }
 
 std::vector<Agreed> what_must_agree() {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/device/cuda_error.h"
+#include "core/env.h"
 #include "core/error.h"
 
 namespace flow::cuda {
@@ -15,6 +16,9 @@ constexpr size_t kSlabBytes = size_t{2} << 20;
 constexpr size_t kLargestInSlab = size_t{256} << 10;
 }  // namespace
 
+DeviceAllocator::DeviceAllocator(int device, cudaStream_t stream)
+    : device_(device), stream_(stream), caches_(env_int("FLOW_CUDA_CACHE", 1) != 0) {}
+
 size_t DeviceAllocator::rounded(size_t bytes) {
   const size_t granules = std::max<size_t>((bytes + kGranule - 1) / kGranule, 1);
   if (granules <= 8) return granules * kGranule;
@@ -23,7 +27,7 @@ size_t DeviceAllocator::rounded(size_t bytes) {
 }
 
 void* DeviceAllocator::from_device(size_t size) {
-  if (size <= kLargestInSlab) {
+  if (caches_ && size <= kLargestInSlab) {
     if (slab_left_ < size) {
       void* slab = nullptr;
       if (cudaMalloc(&slab, kSlabBytes) != cudaSuccess) {
@@ -77,9 +81,9 @@ void* DeviceAllocator::allocate(size_t bytes) {
                           " bytes; received ", bytes, " bytes, with ", in_use,
                           " bytes in use; free tensors or raise the limit"));
   }
-  void* block = take(size);
-  if (block == nullptr) block = from_device(size);
-  if (block == nullptr) {
+  void* block = caches_ ? take(size) : from_device(std::max<size_t>(bytes, 1));
+  if (block == nullptr && caches_) block = from_device(size);
+  if (block == nullptr && caches_) {
     lock.unlock();
     release_cached();
     lock.lock();
@@ -106,8 +110,17 @@ void DeviceAllocator::fail(size_t bytes) const {
 
 void DeviceAllocator::deallocate(void* block, size_t bytes) noexcept {
   const size_t size = rounded(bytes);
+  if (!caches_) {
+    // Work of any stream may still use the block.
+    warn_if_failed(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    warn_if_failed(cudaFree(block), "cudaFree");
+  }
   const std::lock_guard lock(mutex_);
   stats_.bytes_in_use -= static_cast<int64_t>(size);
+  if (!caches_) {
+    other_streams_.erase(block);
+    return;
+  }
   const auto others = other_streams_.find(block);
   if (others == other_streams_.end()) {
     free_[size].push_back(block);

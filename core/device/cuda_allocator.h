@@ -14,12 +14,15 @@
 
 namespace flow::cuda {
 
+// With FLOW_CUDA_CACHE=0 it caches nothing: every block is an allocation of the device of just the
+// size that was asked for.
+//
 // All blocks belong to one stream. A freed block may be handed out again immediately: work that was
 // queued on the stream before finishes before the work that the new owner queues. record_use()
 // announces work on any other stream. Small blocks are cut from slabs. Thread safe.
 class DeviceAllocator {
  public:
-  DeviceAllocator(int device, cudaStream_t stream) : device_(device), stream_(stream) {}
+  DeviceAllocator(int device, cudaStream_t stream);
 
   DeviceAllocator(const DeviceAllocator&) = delete;
   DeviceAllocator& operator=(const DeviceAllocator&) = delete;
@@ -58,6 +61,7 @@ class DeviceAllocator {
 
   const int device_;
   const cudaStream_t stream_;
+  const bool caches_;
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::map<size_t, std::vector<void*>> free_;                 // by size

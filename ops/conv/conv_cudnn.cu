@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 
 #include "core/device/cuda_device.h"
+#include "core/device/cuda_library.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "ops/conv/conv_cuda.h"
@@ -49,9 +50,10 @@ struct Library {
   bool is_loaded = false;
 
   Library() {
-    void* const handle = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+    std::string reason;
+    void* const handle = cuda::load_library({"libcudnn.so.9"}, "", reason);
     if (handle == nullptr) {
-      log_warning(str("[conv] cuDNN 9 cannot be loaded (", dlerror(),
+      log_warning(str("[conv] cuDNN 9 cannot be loaded (", reason,
                       "); convolutions on cuda use flow's plain kernels"));
       return;
     }

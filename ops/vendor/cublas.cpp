@@ -11,6 +11,7 @@
 
 #include "core/context.h"
 #include "core/device/cuda_launch.h"
+#include "core/device/cuda_library.h"
 #include "core/error.h"
 
 namespace flow::ops {
@@ -35,14 +36,11 @@ struct Library {
 
   Library() {
     const std::string versioned = str("libcublasLt.so.", CUBLAS_VER_MAJOR);
-    void* handle = nullptr;
-    for (const std::string& name : {versioned, std::string(FLOW_CUBLAS_DIR) + "/" + versioned,
-                                    std::string("libcublasLt.so")}) {
-      if (handle == nullptr) handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    }
+    std::string reason;
+    void* const handle = cuda::load_library({versioned}, FLOW_CUBLAS_DIR, reason);
     if (handle == nullptr) {
-      throw Unsupported(str("[matmul] ", versioned, " was not found: ", dlerror(),
-                            "; install cuBLAS, or add its folder to LD_LIBRARY_PATH"));
+      throw Unsupported(str("[matmul] ", versioned, " was not found: ", reason,
+                            "; install cuBLAS, or name its folder in FLOW_CUDA_LIBS"));
     }
     find(handle, "cublasLtCreate", create);
     find(handle, "cublasLtMatmul", matmul);

@@ -1,10 +1,12 @@
 // The allocator of device memory.
+#include <cstdlib>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
+#include "core/device/cuda_allocator.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
@@ -66,6 +68,21 @@ TEST_F(CudaMemory, TensorsOutliveTheRankThatMadeThem) {
   });
 
   EXPECT_EQ(sum(kept).item(), 300);
+}
+
+TEST_F(CudaMemory, WithoutACacheEveryBlockIsItsOwn) {
+  setenv("FLOW_CUDA_CACHE", "0", 1);
+  cuda::DeviceAllocator allocator(cuda::current_device(), nullptr);
+  unsetenv("FLOW_CUDA_CACHE");
+
+  for (int i = 0; i < 2; ++i)
+    allocator.deallocate(allocator.allocate(100), 100);
+
+  const AllocatorStats stats = allocator.stats();
+  EXPECT_EQ(stats.num_allocations, 2);
+  EXPECT_EQ(stats.num_cache_hits, 0);
+  EXPECT_EQ(stats.bytes_in_use, 0);
+  EXPECT_EQ(stats.bytes_cached, 0);
 }
 
 }  // namespace

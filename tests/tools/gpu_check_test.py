@@ -1,0 +1,110 @@
+"""tools/gpu_check runs its parts in order, names what fails, skips what the machine lacks, and keeps its limits.
+
+The programs are scripts that print what the real ones would."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GPU_CHECK = pathlib.Path(__file__).resolve().parents[2] / "tools/gpu_check"
+TESTS_PASS = "echo '[       OK ] A.B (1 ms)'; echo '[  PASSED  ] 3 tests.'"
+ROW = {"name": "copy/float32/iterations:1/manual_time", "value": 2500.0, "label": "GB/s", "real_time": 10.0,
+       "time_unit": "us"}
+BENCH = f"""for word in "$@"; do case $word in --benchmark_out=*) out=${{word#*=}} ;; esac; done
+echo '{json.dumps({"benchmarks": [ROW]})}' > "$out"; echo 'library: /opt/libcublasLt.so.13' >&2"""
+STEPS = """echo '{"losses": [5.5, 5.25], "weights": "aa", "device": "GPU"}'"""
+SANITIZER = "shift 4; exec \"$@\""
+
+
+class GpuCheck(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        (self.folder / "bin").mkdir()
+        (self.folder / "path").mkdir()
+        for name in ("cuda_test", "cuda_kernels_test"):
+            self.program(name, TESTS_PASS)
+        self.program("bench_cuda", BENCH)
+        self.program("cuda_steps", STEPS)
+
+    def program(self, name, script, folder="bin"):
+        file = self.folder / folder / name
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+
+    def run_it(self, *options):
+        environment = {**os.environ, "PATH": f"{self.folder / 'path'}:/usr/bin:/bin"}
+        return subprocess.run(
+            [sys.executable, GPU_CHECK, "--programs", self.folder / "bin", "--out", self.folder / "out", *options],
+            env=environment, capture_output=True, text=True, check=False, timeout=50)
+
+    def lines_of(self, *options):
+        done = self.run_it(*options)
+        lines = {line.split()[1].rstrip(":"): line for line in done.stdout.splitlines()
+                 if line.startswith(("ok ", "FAILED ", "skipped "))}
+        self.assertEqual(done.returncode, sum(line.startswith("FAILED") for line in lines.values()), done.stderr)
+        self.assertEqual((self.folder / "out/summary.txt").read_text(), done.stdout)
+        return lines
+
+    def test_the_first_look_names_device_libraries_and_results(self):
+        done = self.run_it("--first")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("library: /opt/libcublasLt.so.13", done.stdout)
+        self.assertIn("ok       probe: copy/float32 2500 GB/s", done.stdout)
+        self.assertIn("ok       kernel: 3 tests", done.stdout)
+        self.assertIn("5.25", done.stdout)
+
+    def test_parts_that_pass_pass(self):
+        self.program("compute-sanitizer", SANITIZER, "path")
+        lines = self.lines_of("--only", "device", "kernels", "repeat", "ranks", "memcheck")
+        self.assertEqual(list(lines), ["device", "kernels", "repeat", "ranks", "memcheck"])
+        for line in lines.values():
+            self.assertTrue(line.startswith("ok "), line)
+
+    def test_what_is_missing_is_skipped_with_its_reason(self):
+        (self.folder / "bin/cuda_test").unlink()
+        self.program("ncu", "echo '==ERROR== ERR_NVGPUCTRPERM - no permission'; exit 1", "path")
+        lines = self.lines_of("--only", "device", "profile")
+        self.assertIn("cuda_test was not built", lines["device"])
+        self.assertIn("refuses ncu: ERR_NVGPUCTRPERM", lines["profile"])
+
+    def test_tests_that_fail_or_do_not_run_fail(self):
+        self.program("cuda_test", "echo '[  FAILED  ] CudaTensor.Adds'; exit 1")
+        self.program("cuda_kernels_test", "echo '[  PASSED  ] 0 tests.'; echo '[  SKIPPED ] 9 tests'")
+        lines = self.lines_of("--only", "device", "kernels")
+        self.assertIn("[  FAILED  ] CudaTensor.Adds", lines["device"])
+        self.assertIn("no test passed", lines["kernels"])
+
+    def test_errors_of_a_memory_checker_fail(self):
+        self.program("compute-sanitizer", TESTS_PASS + "; echo '========= Invalid __global__ write of size 4'", "path")
+        lines = self.lines_of("--only", "memcheck")
+        self.assertIn("FAILED   memcheck: ========= Invalid __global__ write", lines["memcheck"])
+
+    def test_runs_that_differ_fail(self):
+        self.program("cuda_steps", """echo "{\\"losses\\": [5.5], \\"weights\\": \\"$$\\"}" """)
+        self.assertIn("differ", self.lines_of("--only", "repeat")["repeat"])
+        self.program("cuda_steps", """echo "{\\"losses\\": [${FLOW_RANKS:+6}5.5]}" """)
+        self.assertIn("four ranks [65.5]", self.lines_of("--only", "ranks")["ranks"])
+
+    def test_the_profile_sums_the_time_of_each_kernel(self):
+        rows = [["ID", "Kernel Name", "gpu__time_duration.sum"], ["", "", "ns"], ["0", "gemm(float*)", "1,500"],
+                ["1", "add(float*)", "500"], ["2", "gemm(float*)", "500"]]
+        script = "\n".join("echo '" + ",".join(f'"{cell}"' for cell in row) + "'" for row in rows)
+        self.program("ncu", script, "path")
+        done = self.run_it("--only", "profile")
+        self.assertIn("80.0 %  gemm", done.stdout)
+        self.assertIn("ok       profile: 2 kernels", done.stdout)
+
+    def test_an_unknown_part_is_refused(self):
+        done = self.run_it("--only", "speed")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is no part speed", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
